@@ -59,29 +59,29 @@ func NestedParams(params []byte) ([]byte, error) {
 			is = &inner
 		default:
 			given, _ := rawjson.String(k)
-			return nil, Wrong("unknown argument %q; known are name, arguments", excerpt(given))
+			return nil, ArgumentError("unknown argument %q; known are name, arguments", excerpt(given))
 		}
 		if *is != nil {
 			given, _ := rawjson.String(k)
-			return nil, Wrong("argument %q stands more than once", given)
+			return nil, ArgumentError("argument %q stands more than once", given)
 		}
 		*is = v
 	}
 	switch {
 	case name == nil:
-		return nil, Wrong(`argument "name" is missing: the name of the tool to call`)
+		return nil, ArgumentError(`argument "name" is missing: the name of the tool to call`)
 	case !rawjson.IsString(name):
-		return nil, Wrong(`argument "name" must be a string, not %s`, excerpt(string(name)))
+		return nil, ArgumentError(`argument "name" must be a string, not %s`, excerpt(string(name)))
 	case inner == nil || string(inner) == "null":
 		inner = []byte("{}")
 	case !rawjson.IsObject(inner):
-		return nil, Wrong(`argument "arguments" must be an object, not %s`, excerpt(string(inner)))
+		return nil, ArgumentError(`argument "arguments" must be an object, not %s`, excerpt(string(inner)))
 	}
 	return rawjson.SetMember(rawjson.SetMember(params, "name", name), "arguments", inner), nil
 }
 
-// Wrong is the error for arguments that are.
-func Wrong(format string, args ...any) error {
+// ArgumentError is the error for arguments that are.
+func ArgumentError(format string, args ...any) error {
 	e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, format, args...)
 	e.Data = rawjson.Object("code", "INVALID_ARGUMENTS")
 	return e

@@ -60,7 +60,7 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	if !ok || !isString {
 		return false
 	}
-	seen := g.Views.Of(x)
+	seen := g.Views.For(x)
 	t, listed := seen.Lists(p.kind, name)
 	if !listed || t.Entry.TaskOnly {
 		return false // lists may have to be waited for, or it is Goblin's own, or has to pass the filters first
@@ -70,7 +70,7 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 		return false // or the target may be one that the config denies by now
 	}
 	conn, err := b.Ready()
-	if err != nil || g.Servers.VerifiesLists() && g.Views.Of(x) != seen {
+	if err != nil || g.Servers.VerifiesLists() && g.Views.For(x) != seen {
 		return false // the target may be older than the list by which the server is ready
 	}
 	s := &started{
@@ -89,8 +89,8 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	u := &r.under
 	u.Begin(x, nil, release, edits)
 	u.Call.Burst = burst
-	u.Track(g.journal, r.server, name, meta, g.calls.Habit(name))
-	if !g.calls.Start(conn, u, s) {
+	u.AttachProgressToken(g.journal, r.server, name, meta, g.calls.LatencyHistory(name))
+	if !g.calls.DoAsync(conn, u, s) {
 		return false
 	}
 	x.OnEnd(s)

@@ -19,7 +19,7 @@ import (
 )
 
 func (g *Gateway) callTool(r *request) {
-	wantsTask := rawjson.Get(r.Params(), "task") != nil && tasks.Wants(r.Request)
+	wantsTask := rawjson.Get(r.Params(), "task") != nil && tasks.WantsTask(r.Request)
 	t, edits, err := r.seek("name", (*registry.Snapshot).ResolveTool)
 	passed := err == nil && t.Local != nil && t.Local.Tool.Passes
 	if passed {
@@ -34,7 +34,7 @@ func (g *Gateway) callTool(r *request) {
 	}
 	if t.Local != nil {
 		if wantsTask {
-			r.fail(tasks.Unsupported(r.name))
+			r.fail(tasks.UnsupportedError(r.name))
 			return
 		}
 		g.callLocal(r, t)
@@ -44,7 +44,7 @@ func (g *Gateway) callTool(r *request) {
 		g.createTask(r, t, edits)
 		return
 	}
-	r.taskOnly = t.Entry != nil && t.Entry.TaskOnly && (passed || tasks.Unaware(r.Request))
+	r.taskOnly = t.Entry != nil && t.Entry.TaskOnly && (passed || tasks.LacksTasks(r.Request))
 	g.forward(r, t, edits)
 }
 
@@ -158,7 +158,7 @@ func (g *Gateway) complete(r *request) {
 	if r.withhold(t.Server) {
 		raw = rawjson.Path(r.Params(), "ref", member)
 	}
-	edits, err := policy.Complete(t, r.Params(), r.edit(raw, t.Name))
+	edits, err := policy.FillCompletion(t, r.Params(), r.edit(raw, t.Name))
 	if err != nil {
 		r.fail(err)
 		return
@@ -202,7 +202,7 @@ func (r *request) seekAgain() (registry.Target, error) {
 		return t, err
 	}
 	if t.Server != r.server || t.Local != nil {
-		return t, view.Forbidden(r.target, r.name)
+		return t, view.ForbiddenError(r.target, r.name)
 	}
 	r.target, r.sent = t, edits
 	return t, nil
@@ -254,7 +254,7 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 		return !r.IsAway()
 	}
 	if demand {
-		r.under.Ask()
+		r.under.MarkPrompted()
 		r.reply(reply.Result)
 		return false
 	}
@@ -302,7 +302,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 	w := &r.rewriter
 	w.Registry, w.Namer, w.Server, w.Shape = g.reg, r, server, reply.Shape
 	if r.Method() == "resources/read" {
-		w.Name, w.Asked = name, r.name
+		w.ReadURI, w.RequestedURI = name, r.name
 	}
 	if !opensWebPages(r.Method(), reply) {
 		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: serverreq.NoWebPage})
@@ -320,7 +320,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 		e = g.fromModern(r, server, name, e)
 		b := g.Servers.Get(server)
 		if b != nil {
-			g.ask.Demanded(r.Session(), server, b.IsolationUnit(r.Session()), e)
+			g.ask.RecordURLRequired(r.Session(), server, b.IsolationUnit(r.Session()), e)
 		}
 		e = w.Read(rawjson.ErrorObject, e)
 		r.refuse(e, w.Edits...)
@@ -368,7 +368,7 @@ func opensWebPages(method string, reply jsonrpc.Reply) bool {
 // first into a demand for input, as stateless clients know it. The client's
 // next attempt is a call like the first. It is false when that cannot be.
 func (g *Gateway) demandURLs(r *request, data []byte) bool {
-	if path := serverreq.Lacks(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
+	if path := serverreq.MissingCapability(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
 		r.fail(inflight.MissingCapability(r.server, []string{"elicitation", "url"}))
 		return false
 	}
@@ -415,7 +415,7 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 	reply, err = g.call(r, f, conn)
 	if !f.Call.ForwardInput {
 		if err == nil {
-			err = f.Missing(r.server, reply)
+			err = f.MissingCapability(r.server, reply)
 		}
 		return reply, false, err
 	}
@@ -425,7 +425,7 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 		}
 		return reply, err == nil, err
 	}
-	if state.IsOwn || isForeign(state) || !g.ask.ScreenMay(reply.Error) {
+	if state.IsOwn || isForeign(state) || !g.ask.UserCanAnswer(reply.Error) {
 		return reply, false, nil
 	}
 	// Once more, as one whose questions are put to a client that can answer them.
@@ -439,17 +439,17 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 	}
 	reply, err = g.call(r, f, conn)
 	if err == nil {
-		err = f.Missing(r.server, reply)
+		err = f.MissingCapability(r.server, reply)
 	}
 	return reply, false, err
 }
 
 // newCall is a call of a request, the first of which is part of it.
-func (r *request) newCall() *inflight.Under {
+func (r *request) newCall() *inflight.Request {
 	if r.under.Exchange == nil {
 		return &r.under
 	}
-	return new(inflight.Under)
+	return new(inflight.Request)
 }
 
 // slot finds a request's connection and a place in its server's limit; release gives it back.
@@ -460,7 +460,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	}
 	conn, err = g.Servers.Conn(r.Context(), b, r.Session(), r.modern())
 	if r.target.Name != "" && !b.PermitsTarget(r.target) { // by a config or a list that is newer than the target
-		return nil, nil, view.Forbidden(r.target, r.name)
+		return nil, nil, view.ForbiddenError(r.target, r.name)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -469,7 +469,7 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", r.server)
 	}
 	if r.modern() && r.Modern().LogLevel != "" && conn.Info().Era == upstream.Legacy {
-		g.News.Lend(r.Context(), r.Request, conn)
+		g.Notifier.RaiseLogLevel(r.Context(), r.Request, conn)
 	}
 	if release, err = inflight.Acquire(r.Context(), b.Server, r.Request); err != nil {
 		return nil, nil, err
@@ -497,16 +497,16 @@ func (r *request) pinned() (kind registry.Kind, is bool) {
 
 // begin makes a request's call over a connection. What it needs besides is set by
 // the caller.
-func (g *Gateway) begin(r *request, u *inflight.Under, conn upstream.Conn, release func(), edits []rawjson.Edit) {
+func (g *Gateway) begin(r *request, u *inflight.Request, conn upstream.Conn, release func(), edits []rawjson.Edit) {
 	r.era = conn.Info().Era
 	u.Begin(r.Request, r.outerCall(), release, edits)
 	u.Call.Context = r.Context()
-	u.Track(g.journal, r.server, r.name, rawjson.Get(r.Params(), "_meta"), nil)
+	u.AttachProgressToken(g.journal, r.server, r.name, rawjson.Get(r.Params(), "_meta"), nil)
 	g.stampModern(r, conn, &u.Call)
 }
 
 // outerCall is the call of a local tool that made the request, nil for none.
-func (r *request) outerCall() *inflight.Under {
+func (r *request) outerCall() *inflight.Request {
 	if r.outer == nil {
 		return nil
 	}
@@ -514,9 +514,9 @@ func (r *request) outerCall() *inflight.Under {
 }
 
 // call makes a call and waits for the answer.
-func (g *Gateway) call(r *request, u *inflight.Under, conn upstream.Conn) (jsonrpc.Reply, error) {
+func (g *Gateway) call(r *request, u *inflight.Request, conn upstream.Conn) (jsonrpc.Reply, error) {
 	if !r.taskOnly && !u.Call.AcceptTask {
 		return g.calls.Do(conn, u, nil)
 	}
-	return g.calls.Do(conn, u, func() (jsonrpc.Reply, error) { return g.tasks.Perform(conn, u, r.server, r.target.Name, r.taskOnly) })
+	return g.calls.Do(conn, u, func() (jsonrpc.Reply, error) { return g.tasks.Call(conn, u, r.server, r.target.Name, r.taskOnly) })
 }

@@ -83,7 +83,7 @@ func newAsking(t *testing.T, front func(*asking) downstream.Handler) *asking {
 	outR, outW := io.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		served <- downstream.ServeStream(ctx, downstream.Options{Handler: handler, Order: Order, Parked: downstream.NewParkedCalls(200*time.Millisecond, nil)}, "stdio", inR, outW)
+		served <- downstream.ServeStream(ctx, downstream.Options{Handler: handler, Order: OrderKey, Parked: downstream.NewParkedCalls(200*time.Millisecond, nil)}, "stdio", inR, outW)
 		outW.Close()
 	}()
 	t.Cleanup(func() { inW.Close(); <-served })

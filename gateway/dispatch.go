@@ -42,7 +42,7 @@ type request struct {
 
 	// What a call needs is part of its request, so that both are one
 	// allocation.
-	under    inflight.Under
+	under    inflight.Request
 	rewriter inflight.Rewriter
 	room     [1]rawjson.Edit
 }
@@ -55,7 +55,7 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 }
 
 // view returns the catalog of the request's client.
-func (r *request) view() *registry.Snapshot { return r.gateway.Views.Of(r.Request) }
+func (r *request) view() *registry.Snapshot { return r.gateway.Views.For(r.Request) }
 
 // ListedURI implements [call.Namer].
 func (r *request) ListedURI(server, uri string) string { return r.view().ListedURI(server, uri) }
@@ -151,9 +151,9 @@ var methods = map[string]method{
 	"tasks/list":            (*Gateway).listTasks,
 }
 
-// Order keeps requests of a client apart that undo each other: subscriptions
+// OrderKey keeps requests of a client apart that undo each other: subscriptions
 // of one URI, and log levels. All others run side by side.
-func Order(method string, params []byte) string {
+func OrderKey(method string, params []byte) string {
 	switch method {
 	case "resources/subscribe", "resources/unsubscribe":
 		uri := rawjson.Get(params, "uri")

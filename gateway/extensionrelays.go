@@ -79,7 +79,7 @@ func (r *ExtensionRelays) Compare() {
 func (r *ExtensionRelays) Route(x *downstream.Request) (server, name string, edits []rawjson.Edit, err error) {
 	unknown := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method())
 	declared := x.Client().Capabilities
-	if extensions.Of(declared) == nil {
+	if extensions.ServerCapabilities(declared) == nil {
 		return "", "", nil, unknown
 	}
 	if err := rawjson.Extended.Check(x.SentParams()); err != nil {
@@ -89,7 +89,7 @@ func (r *ExtensionRelays) Route(x *downstream.Request) (server, name string, edi
 		find := func(resolve view.Resolver) (registry.Target, error) {
 			return r.o.Views.Find(x.Context(), x, resolve, value)
 		}
-		whose, own, err := r.owner(find, x.Session(), r.o.Views.Of(x), x.Modern() != nil, member, value)
+		whose, own, err := r.owner(find, x.Session(), r.o.Views.For(x), x.Modern() != nil, member, value)
 		if name == "" && whose != "" {
 			name = value
 		}
@@ -108,7 +108,7 @@ func (r *ExtensionRelays) Route(x *downstream.Request) (server, name string, edi
 // for none.
 func (r *ExtensionRelays) Notice(s *downstream.Session, method string, params []byte) (server string) {
 	declared := s.Client().Capabilities
-	if extensions.Of(declared) == nil {
+	if extensions.ServerCapabilities(declared) == nil {
 		return ""
 	}
 	ctx, cancel := context.WithCancel(s.Context())
@@ -118,7 +118,7 @@ func (r *ExtensionRelays) Notice(s *downstream.Session, method string, params []
 		find := func(resolve view.Resolver) (registry.Target, error) {
 			return r.o.Views.FindFor(ctx, s, resolve, value)
 		}
-		return r.owner(find, s, r.o.Views.OfSession(s), false, member, value)
+		return r.owner(find, s, r.o.Views.ForSession(s), false, member, value)
 	})
 	b := r.o.Servers.Get(server)
 	if err != nil || b == nil || !r.shared(declared, server) {

@@ -56,16 +56,16 @@ type Gateway struct {
 	// Servers are those of the config.
 	Servers *servers.Manager
 
-	Views   *view.Views
-	clients inflight.Clients
-	calls   *inflight.Table
-	Waiting inflight.Waiting
-	News    *notify.News
-	ask     *serverreq.Router
-	tasks   *tasks.Tasks
-	relays  *ExtensionRelays
-	logins  *serverreq.Logins
-	results *ResultStore
+	Views    *view.Views
+	clients  inflight.Clients
+	calls    *inflight.Table
+	Pending  inflight.Pending
+	Notifier *notify.Notifier
+	ask      *serverreq.Router
+	tasks    *tasks.Tasks
+	relays   *ExtensionRelays
+	logins   *serverreq.Logins
+	results  *ResultStore
 
 	projects downstream.Projects
 
@@ -82,24 +82,26 @@ func New(o Options) *Gateway {
 		serverInfo: ServerInfo(o.Version),
 	}
 	g.calls, g.results = inflight.NewTable(), NewResultStore(o.Memory)
-	g.Waiting = inflight.Waiting{Table: g.calls, Clients: &g.clients, Journal: g.journal}
+	g.Pending = inflight.Pending{Table: g.calls, Clients: &g.clients, Journal: g.journal}
 	g.ask = serverreq.New(serverreq.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = servers.New(o.Options, servers.Hooks{
-		Handler:             relay{g},
-		OnListChanged:       func(server string, kind registry.Kind) { g.News.Announced(server, kind) },
-		OnConnectionChanged: func(server string, unitOf func(*downstream.Session) string) { g.News.Moved(server, unitOf) },
-		NoProject:           func(s *downstream.Session) string { return g.projects.NoProjectReason(s) },
-		Subscribers:         func(server string) int { return g.News.Watches(server) },
-		Busy:                func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
+		Handler:       relay{g},
+		OnListChanged: func(server string, kind registry.Kind) { g.Notifier.ListChanged(server, kind) },
+		OnConnectionChanged: func(server string, unitOf func(*downstream.Session) string) {
+			g.Notifier.ConnectionChanged(server, unitOf)
+		},
+		NoProject:   func(s *downstream.Session) string { return g.projects.NoProjectReason(s) },
+		Subscribers: func(server string) int { return g.Notifier.Subscriptions(server) },
+		Busy:        func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
 	})
 	g.projects.OnJoin = g.Servers.JoinProject
 	g.Views = view.New(o.Registry, g.Servers, o.Config)
 	g.tasks = tasks.New(tasks.Options{Registry: o.Registry, Journal: g.journal, Logger: o.Logger, Servers: g.Servers, Calls: g.calls, Ask: g.ask, Views: g.Views})
 	g.logins = serverreq.NewLogins(g.Servers, g.ask)
 	g.relays = NewRelays(RelayOptions{Registry: o.Registry, Servers: g.Servers, Tasks: g.tasks, Logger: o.Logger, Views: g.Views})
-	g.News = notify.New(notify.Options{
+	g.Notifier = notify.New(notify.Options{
 		Registry: o.Registry, Metrics: o.Metrics, Journal: g.journal, Logger: o.Logger, Mask: o.Mask,
-		Servers: g.Servers, Calls: g.calls, Clients: &g.clients, Views: g.Views,
+		Servers: g.Servers, Requests: g.calls, Clients: &g.clients, Visibility: g.Views,
 	})
 	return g
 }
@@ -130,9 +132,9 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 // Run starts the servers and serves until ctx ends; it returns when every
 // connection is closed and every child process gone.
 func (g *Gateway) Run(ctx context.Context) {
-	g.Servers.Run(ctx, func() { g.News.Run(ctx) })
+	g.Servers.Run(ctx, func() { g.Notifier.Run(ctx) })
 	g.logins.Close()
-	g.News.Wait()
+	g.Notifier.Wait()
 	g.ask.Wait()
 	g.tasks.Wait()
 	g.work.Wait()
@@ -146,8 +148,8 @@ func (g *Gateway) Apply(cfg *config.Config) servers.Change {
 	g.ask.SetRoots(cfg.Gateway.Roots)
 	did := g.Servers.Apply(cfg)
 	g.Views.Apply(cfg)
-	g.News.Narrowed()
-	g.News.Removed(did.Removed)
+	g.Notifier.VisibilityChanged()
+	g.Notifier.ServersRemoved(did.Removed)
 	for _, name := range did.Removed {
 		if g.o.Pins != nil {
 			g.o.Pins.Forget(name)
@@ -156,11 +158,11 @@ func (g *Gateway) Apply(cfg *config.Config) servers.Change {
 	return did
 }
 
-// Switch makes clients not see what is off and hidden servers, and everything else that
+// SetDisabled makes clients not see what is off and hidden servers, and everything else that
 // they may see.
-func (g *Gateway) Switch(off []state.ToggleEntry, hidden ...string) {
-	g.Views.Switch(off, hidden...)
-	g.News.Narrowed()
+func (g *Gateway) SetDisabled(off []state.ToggleEntry, hidden ...string) {
+	g.Views.SetDisabled(off, hidden...)
+	g.Notifier.VisibilityChanged()
 }
 
 // Sessions are the open client sessions, the oldest first.
@@ -169,7 +171,7 @@ func (g *Gateway) Sessions() []*downstream.Session { return g.clients.All() }
 // SessionOpened implements [downstream.Handler].
 func (g *Gateway) SessionOpened(s *downstream.Session) {
 	g.clients.Open(s)
-	g.News.Opened(s)
+	g.Notifier.SessionOpened(s)
 	g.showSession(s)
 	g.metrics.Session(s.Transport(), 1)
 	g.log.Debug("Session opened", "session", s.ID(), "transport", s.Transport())
@@ -183,13 +185,13 @@ func (g *Gateway) SessionClosed(s *downstream.Session) {
 	g.log.Debug("Session closed", "session", s.ID(), "client", s.Name())
 	g.tasks.Release(s)
 	g.results.Drop(s.ID())
-	g.ask.Closed(s)
+	g.ask.SessionClosed(s)
 	g.projects.Forget(s)
 	g.work.Go(func() {
-		g.News.Closed(s)
+		g.Notifier.SessionClosed(s)
 		g.Servers.ReleaseSession(s)
 		if s.Level() != downstream.LevelUnset {
-			g.News.LevelsChanged()
+			g.Notifier.LevelsChanged()
 		}
 	})
 }

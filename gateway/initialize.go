@@ -54,7 +54,7 @@ func (g *Gateway) initialize(r *request) {
 
 // instructions returns the text for models about the servers as they stand.
 func (r *request) instructions() string {
-	return Instructions(r.gateway, r.gateway.Views.Lists(r.Request))
+	return Instructions(r.gateway, r.gateway.Views.ListsFor(r.Request))
 }
 
 // Instructions returns the text for models that belongs to these lists.
@@ -62,7 +62,7 @@ func Instructions(g *Gateway, lists *registry.Snapshot) string {
 	var servers []DescribedServer
 	for _, b := range g.Servers.All() {
 		if state, _ := g.reg.State(b.Name()); lists.Knows(b.Name()) {
-			servers = append(servers, DescribedServer{Name: b.Name(), Off: off(b.Config(), state), Said: state.Instructions})
+			servers = append(servers, DescribedServer{Name: b.Name(), DisabledReason: off(b.Config(), state), Instructions: state.Instructions})
 		}
 	}
 	return InstructionsText(servers, func(tool string) bool { return lists.Named(registry.Local, registry.Tool, tool) != nil })

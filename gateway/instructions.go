@@ -28,9 +28,9 @@ const (
 
 // DescribedServer is one of those behind Goblin.
 type DescribedServer struct {
-	Name string
-	Off  string // why it is off; "" if it is not
-	Said string // its own instructions
+	Name           string
+	DisabledReason string // why it is off; "" if it is not
+	Instructions   string // its own instructions
 }
 
 const namesOf = "Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
@@ -78,10 +78,10 @@ func InstructionsText(servers []DescribedServer, has func(tool string) bool) str
 	var off, on []part
 	for _, s := range servers {
 		switch {
-		case s.Off != "":
-			off = append(off, part{"\n- " + s.Name + ": ", oneLine(s.Off)})
-		case oneLine(s.Said) != "":
-			on = append(on, part{"\n\nserver " + s.Name + ": ", oneLine(s.Said)})
+		case s.DisabledReason != "":
+			off = append(off, part{"\n- " + s.Name + ": ", oneLine(s.DisabledReason)})
+		case oneLine(s.Instructions) != "":
+			on = append(on, part{"\n\nserver " + s.Name + ": ", oneLine(s.Instructions)})
 		}
 	}
 	if len(off) > 0 {

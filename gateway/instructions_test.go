@@ -38,12 +38,12 @@ func TestInstructionsAreSharedFairly(t *testing.T) {
 	} {
 		var servers []gateway.DescribedServer
 		for i := range c.servers {
-			servers = append(servers, gateway.DescribedServer{Name: fmt.Sprintf("server%d", i), Said: c.text})
+			servers = append(servers, gateway.DescribedServer{Name: fmt.Sprintf("server%d", i), Instructions: c.text})
 			if c.off != "" {
-				servers = append(servers, gateway.DescribedServer{Name: fmt.Sprintf("off%d", i), Off: c.off})
+				servers = append(servers, gateway.DescribedServer{Name: fmt.Sprintf("off%d", i), DisabledReason: c.off})
 			}
 		}
-		servers = append(servers, gateway.DescribedServer{Name: "short", Said: "Ask  me\nfirst."})
+		servers = append(servers, gateway.DescribedServer{Name: "short", Instructions: "Ask  me\nfirst."})
 		text := gateway.InstructionsText(servers, func(tool string) bool { return tool != "call_tool" })
 		n := len(utf16.Encode([]rune(text)))
 		require.Less(t, n, 2048, what)
@@ -72,9 +72,9 @@ func TestInstructionsAreSharedFairly(t *testing.T) {
 func TestInstructionsNameWhatIsOff(t *testing.T) {
 	t.Parallel()
 	text := gateway.InstructionsText([]gateway.DescribedServer{
-		{Name: "a", Off: "${TOKEN} is\u001b[31m not set", Said: "not shown"},
-		{Name: "b", Off: "disabled"},
-		{Name: "c", Said: "shown"},
+		{Name: "a", DisabledReason: "${TOKEN} is\u001b[31m not set", Instructions: "not shown"},
+		{Name: "b", DisabledReason: "disabled"},
+		{Name: "c", Instructions: "shown"},
 	}, func(string) bool { return false })
 	require.Contains(t, text, "can be called:\n- a: ${TOKEN} is [31m not set\n- b: disabled\n\nserver c: shown")
 	require.NotContains(t, text, "not shown")

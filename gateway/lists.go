@@ -36,7 +36,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 				return
 			}
 		}
-		snapshot := g.Views.Lists(r.Request)
+		snapshot := g.Views.ListsFor(r.Request)
 		turn := snapshot.LegacyPage
 		if r.modern() {
 			turn = snapshot.Page
@@ -47,7 +47,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 			return
 		}
 		if cursor == "" && !r.modern() { // stateless clients are told by their listens
-			g.News.Listed(r.Session(), snapshot)
+			g.Notifier.RecordListed(r.Session(), snapshot)
 		}
 		// What is around the entries; they themselves are not copied.
 		around := append(open[:len(open):len(open)], ']')

@@ -40,7 +40,7 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 	}
 	result, err := tool.Call(registry.WithRequest(ctx, o), args)
 	if err == nil {
-		err = r.under.Missing(r.server, jsonrpc.Reply{Result: result})
+		err = r.under.MissingCapability(r.server, jsonrpc.Reply{Result: result})
 	}
 	if err != nil {
 		r.fail(err)

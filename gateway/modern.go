@@ -48,7 +48,7 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	}
 	if r.modern() && r.outer == nil { // its server may know what it itself can and wants
 		c.Capabilities, c.LogLevel = g.Servers.ClientCapabilities(r.server, r.Client().Capabilities), r.Modern().LogLevel
-		c.AcceptTask = tasks.Taken(r.Request)
+		c.AcceptTask = tasks.AcceptTask(r.Request)
 		return
 	}
 	c.Capabilities = g.Servers.ClientCapabilities(r.server, g.ask.Capabilities(r.Client().Capabilities, false))

@@ -55,7 +55,7 @@ func (o *outer) Progress(done, total float64, message string) {
 }
 
 // Waited implements [registry.Request].
-func (o *outer) Waited() time.Duration { return o.request.under.Waited() }
+func (o *outer) Waited() time.Duration { return o.request.under.PromptTime() }
 
 // Client implements [registry.Request].
 func (o *outer) Client() any { return o.request.Owner() }

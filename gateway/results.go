@@ -22,16 +22,16 @@ func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawj
 	}
 	bound := ResultLimit{Limit: int(limit), Owner: holder(r), Tool: r.target.Listed, Links: r.modern() || r.Session().Protocol() >= "2025-06-18"}
 	if e := r.target.Entry; e != nil {
-		bound.Raised = RequestedLimit(e.Original)
+		bound.RequestedBy = RequestedLimit(e.Original)
 	}
-	return g.results.Cut(r.Method(), result, edits, bound)
+	return g.results.Truncate(r.Method(), result, edits, bound)
 }
 
 // repair returns the result of a reply in the shape that clients accept. name is what the
 // server calls the target.
 func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 	w := &r.rewriter
-	result, kinds := shape.Result(shape.Rules{Method: r.Method(), URI: name, AnyStructured: r.modern()}, w.Shape, reply.Result)
+	result, kinds := shape.Repair(shape.Rules{Method: r.Method(), URI: name, AnyStructured: r.modern()}, w.Shape, reply.Result)
 	if kinds == 0 {
 		return result
 	}

@@ -82,7 +82,7 @@ func TestLongResultsAreCutAndTheRestIsRead(t *testing.T) {
 		"a content that is no list":           {result: `{"content":"` + long + `"}`, whole: true},
 	} {
 		s := gateway.NewResultStore(nil)
-		got := s.Cut("tools/call", []byte(c.result), nil, gateway.ResultLimit{Limit: limit, Raised: c.raised, Owner: "me", Tool: "t", Links: true})
+		got := s.Truncate("tools/call", []byte(c.result), nil, gateway.ResultLimit{Limit: limit, RequestedBy: c.raised, Owner: "me", Tool: "t", Links: true})
 		if c.whole {
 			require.Nil(t, got, name)
 			continue
@@ -118,8 +118,8 @@ func TestNothingIsLostOfLongResults(t *testing.T) {
 		limit := rapid.IntRange(gateway.MinLimit, 3000).Draw(t, "limit")
 		s := gateway.NewResultStore(nil)
 		bound := gateway.ResultLimit{Limit: limit, Links: true}
-		got := s.Cut("tools/call", texts(text), nil, bound)
-		task := s.Cut("tasks/get", []byte(`{"taskId":"1","result":`+string(texts(text))+`}`), nil, bound)
+		got := s.Truncate("tools/call", texts(text), nil, bound)
+		task := s.Truncate("tasks/get", []byte(`{"taskId":"1","result":`+string(texts(text))+`}`), nil, bound)
 		require.Equal(t, got == nil, task == nil)
 		if len(text) <= limit || got == nil {
 			require.Nil(t, got)
@@ -139,7 +139,7 @@ func TestURIsInLongResultsAreThoseOfClients(t *testing.T) {
 	result := []byte(`{"content":[{"type":"resource_link","uri":"x:1","name":"n"},{"type":"text","text":"` + strings.Repeat("a", 3000) + `"}]}`)
 	at := strings.Index(string(result), `"x:1"`)
 	edit := rawjson.Edit{Start: at, End: at + 5, Text: []byte(`"mcp://a/x:1"`)}
-	got := gateway.NewResultStore(nil).Cut("tools/call", result, []rawjson.Edit{edit}, gateway.ResultLimit{Limit: gateway.MinLimit})
+	got := gateway.NewResultStore(nil).Truncate("tools/call", result, []rawjson.Edit{edit}, gateway.ResultLimit{Limit: gateway.MinLimit})
 	require.Equal(t, "mcp://a/x:1", read(t, got).Content[0].URI)
 	require.Equal(t, 1, strings.Count(string(got), "resource_link"), "clients of older revisions know none")
 }
@@ -149,7 +149,7 @@ func TestTheRestOfSeveralTextsHasThemInLinesAndItsPagesAreNamed(t *testing.T) {
 	const limit = gateway.MinLimit
 	s := gateway.NewResultStore(nil)
 	a, b := strings.Repeat("a", 1000), strings.Repeat("b", 1500)
-	got := read(t, s.Cut("tools/call", texts(a, b), nil, gateway.ResultLimit{Limit: limit, Links: true})).Content
+	got := read(t, s.Truncate("tools/call", texts(a, b), nil, gateway.ResultLimit{Limit: limit, Links: true})).Content
 	require.Equal(t, a[:limit/2], got[0].Text)
 	uri := got[3].URI
 	require.Contains(t, got[1].Text, "read the resource "+uri+" and then "+uri+"/2, within an hour.]")
@@ -161,7 +161,7 @@ func TestWhoMayReadTheRestOfAResult(t *testing.T) {
 	t.Parallel()
 	s := gateway.NewResultStore(nil)
 	cut := func(owner string) string {
-		c := read(t, s.Cut("tools/call", texts(strings.Repeat("x", 5000)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: owner, Links: true})).Content
+		c := read(t, s.Truncate("tools/call", texts(strings.Repeat("x", 5000)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: owner, Links: true})).Content
 		return c[len(c)-1].URI
 	}
 	fails := func(owner, uri, why string) {
@@ -195,7 +195,7 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := gateway.NewResultStore(nil)
 		cut := func(owner string, size int) (uri, note string) {
-			c := read(t, s.Cut("tools/call", texts(strings.Repeat("x", size)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: owner, Links: true})).Content
+			c := read(t, s.Truncate("tools/call", texts(strings.Repeat("x", size)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: owner, Links: true})).Content
 			return c[len(c)-1].URI, c[1].Text
 		}
 		reads := func(owner, uri string) bool {
@@ -216,18 +216,18 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 		_, _ = cut("me", 20<<20)
 		require.False(t, reads("me", second), "so do the oldest bytes")
 
-		time.Sleep(gateway.Life - time.Minute)
+		time.Sleep(gateway.ResultLifetime - time.Minute)
 		require.True(t, reads("them", other))
-		time.Sleep(gateway.Life - time.Minute)
+		time.Sleep(gateway.ResultLifetime - time.Minute)
 		require.True(t, reads("them", other), "what is read stays")
-		time.Sleep(gateway.Life + time.Second)
+		time.Sleep(gateway.ResultLifetime + time.Second)
 		require.False(t, reads("them", other))
 	})
 	many := gateway.NewResultStore(nil)
 	long := texts(strings.Repeat("x", 2000))
 	var oldest string
 	for i := range 1025 {
-		c := read(t, many.Cut("tools/call", long, nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: fmt.Sprint("session ", i%8), Links: true})).Content
+		c := read(t, many.Truncate("tools/call", long, nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: fmt.Sprint("session ", i%8), Links: true})).Content
 		if i == 0 {
 			oldest = c[len(c)-1].URI
 		}
@@ -237,13 +237,13 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 
 	account := memlimit.New(4 << 20)
 	s := gateway.NewResultStore(account)
-	require.NotNil(t, s.Cut("tools/call", texts(strings.Repeat("x", 900<<10)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: "me"}))
+	require.NotNil(t, s.Truncate("tools/call", texts(strings.Repeat("x", 900<<10)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: "me"}))
 	require.False(t, account.NewOwner().CanReserve(900<<10))
 	s.Drop("me")
 	require.True(t, account.NewOwner().CanReserve(900<<10), "what is dropped is room again")
 
 	full := gateway.NewResultStore(memlimit.New(1 << 20))
-	got := string(full.Cut("tools/call", texts(strings.Repeat("x", 2<<20)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Links: true}))
+	got := string(full.Truncate("tools/call", texts(strings.Repeat("x", 2<<20)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Links: true}))
 	require.Contains(t, got, "There was no room to keep them: ask the tool for less.")
 	require.NotContains(t, got, "resource_link")
 }

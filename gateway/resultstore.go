@@ -32,12 +32,12 @@ func IsResultURI(uri string) bool { return strings.HasPrefix(uri, prefix) }
 
 // Bounds of what is kept; the oldest makes room.
 const (
-	Life      = time.Hour // since it was last read
-	maxOne    = 16 << 20  // bytes of one result
-	maxOwner  = 32 << 20  // bytes of one owner
-	maxBytes  = 128 << 20
-	maxCount  = 256 // results of one owner
-	maxCounts = 1024
+	ResultLifetime = time.Hour // since it was last read
+	maxOne         = 16 << 20  // bytes of one result
+	maxOwner       = 32 << 20  // bytes of one owner
+	maxBytes       = 128 << 20
+	maxCount       = 256 // results of one owner
+	maxCounts      = 1024
 )
 
 // ResultStore keeps what was left out. Make it with [New].
@@ -89,7 +89,7 @@ func (s *ResultStore) keep(owner, text string, page int) *rest {
 	}
 	s.all = append(s.all, k)
 	s.bytes += len(text)
-	k.timer = time.AfterFunc(Life, func() { s.drop(func(o *rest) bool { return o == k }) })
+	k.timer = time.AfterFunc(ResultLifetime, func() { s.drop(func(o *rest) bool { return o == k }) })
 	return k
 }
 
@@ -146,7 +146,7 @@ func (s *ResultStore) find(owner, uri string) (*rest, int, error) {
 		if page < 1 || page > k.pages() || paged && strconv.Itoa(page) != number {
 			return nil, 0, missing(uri, "The result has "+strconv.Itoa(k.pages())+" pages")
 		}
-		k.timer.Reset(Life)
+		k.timer.Reset(ResultLifetime)
 		return k, page, nil
 	}
 	return nil, 0, missing(uri, "No such result: what was left out of one is kept for an hour and for the session that got it; call the tool again")

@@ -25,7 +25,7 @@ const mostMistakes = 5
 // schemas it leaves to the server, which has the last word.
 func ValidateNested(t registry.Target, arguments []byte) error {
 	if t.Local != nil && t.Local.Tool.Passes {
-		return Wrong("%s cannot call itself", t.Listed)
+		return ArgumentError("%s cannot call itself", t.Listed)
 	}
 	tool := t.Entry
 	if tool == nil || t.Local != nil { // Goblin's own tools look at theirs themselves
@@ -40,7 +40,7 @@ func ValidateNested(t registry.Target, arguments []byte) error {
 	if c.left <= 0 || len(c.mistakes) == 0 {
 		return nil
 	}
-	return Wrong("%s; describe_tool tells what %s takes", strings.Join(c.mistakes[:min(len(c.mistakes), mostMistakes)], "; "), tool.Listed)
+	return ArgumentError("%s; describe_tool tells what %s takes", strings.Join(c.mistakes[:min(len(c.mistakes), mostMistakes)], "; "), tool.Listed)
 }
 
 func read(raw []byte, into *any) error {

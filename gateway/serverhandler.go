@@ -20,14 +20,14 @@ type relay struct{ *Gateway }
 // ConnOpened implements [upstream.Handler].
 func (g relay) ConnOpened(s *upstream.Server, conn upstream.Conn) {
 	g.calls.Open(s, conn)
-	g.News.Connected(s, conn)
+	g.Notifier.Connected(s, conn)
 }
 
 // ConnReady implements [upstream.Handler]: a new connection is told what the one
 // before it knew.
 func (g relay) ConnReady(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	g.relays.Compare()
-	g.News.Restore(ctx, s, conn)
+	g.Notifier.Restore(ctx, s, conn)
 }
 
 // ConnClosed implements [upstream.Handler].
@@ -35,22 +35,22 @@ func (g relay) ConnClosed(s *upstream.Server, conn upstream.Conn) {
 	g.calls.Close(conn)
 	g.tasks.Drop(conn)
 	g.ask.Disconnected(conn)
-	g.News.Disconnected(conn)
+	g.Notifier.Disconnected(conn)
 }
 
 // HandleNotification implements [upstream.Handler].
 func (g relay) HandleNotification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
-	c, params, done := g.tasks.Notified(conn, c, method, params)
+	c, params, done := g.tasks.HandleNotification(conn, c, method, params)
 	if done {
 		return
 	}
 	switch method {
 	case "notifications/resources/updated":
-		g.News.Updated(s, conn, params)
+		g.Notifier.ResourceUpdated(s, conn, params)
 	case "notifications/message":
-		g.News.Message(s.Name(), conn, c, params)
+		g.Notifier.LogMessage(s.Name(), conn, c, params)
 	case "notifications/elicitation/complete":
-		g.ask.Elicited(s.Name(), conn, c, params)
+		g.ask.NotifyElicitationDone(s.Name(), conn, c, params)
 	case "notifications/tasks":
 		// Nobody was acknowledged to hear of tasks by listens: clients ask.
 	case "notifications/progress":
@@ -58,12 +58,12 @@ func (g relay) HandleNotification(s *upstream.Server, conn upstream.Conn, c *ups
 		// every client.
 	default:
 		// A vendor's own: it goes where its cause is certain.
-		if causes, certain := g.calls.Causes(conn, c); certain {
+		if causes, certain := g.calls.Candidates(conn, c); certain {
 			for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
 				at := x.Exchange
-				params := inflight.Notice(g.reg, g.Views.Of(at), s.Name(), params)
+				params := inflight.RewriteNotification(g.reg, g.Views.For(at), s.Name(), params)
 				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
-					inflight.Behind(causes, mark)
+					inflight.DelayAfterAnswers(causes, mark)
 					g.journal.Notification(registry.ToClient, at.Session(), s.Name(), method, "", params)
 					return
 				}
@@ -71,8 +71,8 @@ func (g relay) HandleNotification(s *upstream.Server, conn upstream.Conn, c *ups
 			return
 		}
 		session := g.clients.Owner(conn)
-		seen := g.Views.OfSession(session)
-		params = inflight.Notice(g.reg, seen, s.Name(), params)
+		seen := g.Views.ForSession(session)
+		params = inflight.RewriteNotification(g.reg, seen, s.Name(), params)
 		g.journal.Notification(registry.ToClient, session, s.Name(), method, "", params)
 		if session != nil && seen.Knows(s.Name()) {
 			session.Relay(s.Name(), method, params)
@@ -88,23 +88,23 @@ func (g relay) HandleRequest(ctx context.Context, s *upstream.Server, conn upstr
 	start := time.Now()
 	session, result, err := g.question(ctx, s, conn, c, method, params)
 	result = rawjson.Result(method).Clean(nil, result)
-	g.journal.Question(session, s.Name(), method, params, result, err, start)
+	g.journal.ServerRequest(session, s.Name(), method, params, result, err, start)
 	return result, err
 }
 
 func (g relay) question(ctx context.Context, server *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) (
 	*downstream.Session, []byte, *jsonrpc.Error,
 ) {
-	q, err := serverreq.Read(server, conn, method, params)
+	q, err := serverreq.ParseQuestion(server, conn, method, params)
 	if err != nil {
 		return nil, nil, err
 	}
-	if id, ok := rawjson.String(inflight.Related(params)); ok {
-		if own := g.tasks.Of(ctx, conn, id); own != nil {
-			if c = own.Hidden(); c == nil {
+	if id, ok := rawjson.String(inflight.TaskID(params)); ok {
+		if own := g.tasks.ForQuestion(ctx, conn, id); own != nil {
+			if c = own.GatewayCall(); c == nil {
 				return g.tasks.Ask(ctx, own, q)
 			}
 		}
 	}
-	return g.ask.Put(ctx, q, c)
+	return g.ask.Route(ctx, q, c)
 }

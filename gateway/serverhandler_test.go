@@ -42,7 +42,7 @@ func TestAConnectionThatEndsWhileItIsGivenRootsIsForgotten(t *testing.T) {
 	outR, outW := io.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		served <- downstream.ServeStream(t.Context(), downstream.Options{Handler: g, Order: Order}, "stdio", inR, outW)
+		served <- downstream.ServeStream(t.Context(), downstream.Options{Handler: g, Order: OrderKey}, "stdio", inR, outW)
 		outW.Close()
 	}()
 	answers := bufio.NewScanner(outR)

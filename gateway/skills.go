@@ -29,7 +29,7 @@ func askSkill(g *Gateway, r *request) {
 	// Who may not have a skill is not told what is in its folder either.
 	b, file := g.Servers.Get(t.Server), t.Name+"/SKILL.md"
 	if b != nil && !b.Permits(registry.Skill, file) || !r.view().Sees(t.Server, registry.Skill, file) {
-		r.fail(view.Forbidden(t, r.name))
+		r.fail(view.ForbiddenError(t, r.name))
 		return
 	}
 	g.forward(r, t, edits)
@@ -45,17 +45,19 @@ func skillFault(method string, e *jsonrpc.Error) *jsonrpc.Error {
 
 // The methods that name a skill or a folder.
 const (
-	Get       = "skills/get"
-	Directory = "resources/directory/read"
+	MethodSkillsGet       = "skills/get"
+	MethodSkillsDirectory = "resources/directory/read"
 )
 
 // IsSkillsMethod reports whether a method names a skill or a folder.
-func IsSkillsMethod(method string) bool { return method == Get || method == Directory }
+func IsSkillsMethod(method string) bool {
+	return method == MethodSkillsGet || method == MethodSkillsDirectory
+}
 
 // FilterSkills filters and renames a server's reply to such a request for clients. permits says
 // of a URI of the server's whether they may have it.
 func FilterSkills(method string, reply jsonrpc.Reply, permits func(uri string) bool) (jsonrpc.Reply, error) {
-	if method == Get {
+	if method == MethodSkillsGet {
 		return reply, registry.CheckSkill(rawjson.Get(reply.Result, "skill"))
 	}
 	array := rawjson.Get(reply.Result, "resources")

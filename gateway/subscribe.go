@@ -26,9 +26,9 @@ func (g *Gateway) subscribe(r *request) {
 		return
 	}
 	r.server = t.Server
-	err = g.News.Watch(r.Context(), r.Session(), t, uri)
+	err = g.Notifier.Subscribe(r.Context(), r.Session(), t, uri)
 	if g.rejoined(r, err) {
-		err = g.News.Watch(r.Context(), r.Session(), t, uri)
+		err = g.Notifier.Subscribe(r.Context(), r.Session(), t, uri)
 	}
 	var refused *notify.RefusedError
 	switch {
@@ -49,7 +49,7 @@ func (g *Gateway) unsubscribe(r *request) {
 		return
 	}
 	r.name = uri
-	r.server = g.News.Unwatch(r.Context(), r.Session(), uri)
+	r.server = g.Notifier.Unsubscribe(r.Context(), r.Session(), uri)
 	r.reply(emptyResult)
 }
 
@@ -57,12 +57,12 @@ func (g *Gateway) unsubscribe(r *request) {
 func (g *Gateway) listen(r *request) {
 	filter := rawjson.Get(r.Params(), "notifications")
 	if rawjson.IsObject(filter) && rawjson.Get(filter, "taskIds") != nil { // none is acknowledged: clients ask by tasks/get
-		if err := tasks.Known(r.Request); err != nil {
+		if err := tasks.CheckTasksAllowed(r.Request); err != nil {
 			r.fail(err)
 			return
 		}
 	}
-	result, err := g.News.Listen(r.Request, func() {
+	result, err := g.Notifier.Listen(r.Request, func() {
 		g.record(r, r.Method())
 		r.recorded = true
 	})
@@ -89,6 +89,6 @@ func (g *Gateway) setLevel(r *request) {
 		r.fail(unknownLevel(name))
 		return
 	}
-	g.News.SetLevel(r.Session(), level)
+	g.Notifier.SetLevel(r.Session(), level)
 	r.reply(emptyResult)
 }

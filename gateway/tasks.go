@@ -19,7 +19,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 		}
 		u := r.newCall()
 		g.begin(r, u, conn, release, r.sent)
-		defer u.Land()
+		defer u.Release()
 		return g.tasks.Create(conn, u, r.server, r.target.Name, r.name, func(reply jsonrpc.Reply) { g.answer(r, r.server, r.target.Name, reply) })
 	}
 	err := attempt()
@@ -33,7 +33,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 
 // serveTask passes a request about one task on to its server.
 func (g *Gateway) serveTask(r *request) {
-	if err := tasks.Known(r.Request); err != nil {
+	if err := tasks.CheckTasksAllowed(r.Request); err != nil {
 		r.fail(err)
 		return
 	}
@@ -58,7 +58,7 @@ func (g *Gateway) serveTask(r *request) {
 		return
 	}
 	g.begin(r, &r.under, conn, release, r.edit(raw, own.Original))
-	defer r.under.Land()
+	defer r.under.Release()
 	reply, err := g.tasks.Serve(conn, &r.under, own)
 	if err != nil {
 		r.fail(err)
@@ -70,7 +70,7 @@ func (g *Gateway) serveTask(r *request) {
 // taskSlot is slot for the connection that a task belongs to.
 func (g *Gateway) taskSlot(r *request, own *tasks.Task) (upstream.Conn, func(), error) {
 	b := g.Servers.Get(own.Server)
-	if !own.Bound() || b == nil {
+	if !own.BoundToConn() || b == nil {
 		return g.slot(r)
 	}
 	release, err := inflight.Acquire(r.Context(), b.Server, r.Request)
@@ -78,7 +78,7 @@ func (g *Gateway) taskSlot(r *request, own *tasks.Task) (upstream.Conn, func(), 
 }
 
 func (g *Gateway) listTasks(r *request) {
-	err := tasks.Known(r.Request)
+	err := tasks.CheckTasksAllowed(r.Request)
 	var cursor string
 	if err == nil {
 		cursor, err = cursorOf(r.Params())

@@ -31,11 +31,11 @@ func RequestedLimit(definition []byte) int {
 
 // ResultLimit says how much of a result a client gets.
 type ResultLimit struct {
-	Limit  int    // bytes of text, MinLimit at least
-	Raised int    // see [Raised]
-	Owner  string // may read the rest; "": every client that knows its URI
-	Tool   string // whose result it is; "" where that is not known
-	Links  bool   // the client knows resource links
+	Limit       int    // bytes of text, MinLimit at least
+	RequestedBy int    // see [Raised]
+	Owner       string // may read the rest; "": every client that knows its URI
+	Tool        string // whose result it is; "" where that is not known
+	Links       bool   // the client knows resource links
 }
 
 // block is one of a result's content blocks.
@@ -54,11 +54,11 @@ func CanTruncate(method string, result []byte) bool {
 // (2026-07-28).
 const inTask = "tasks/get"
 
-// Cut returns the result of a method, with the edits made, and that of the tool in it as its
+// Truncate returns the result of a method, with the edits made, and that of the tool in it as its
 // head and tail, and keeps what is between them. It returns nil for one that is short
 // enough: what counts is the text of the blocks of type text, together. Whatever else is in
 // it stays whole. The result may be overwritten afterwards.
-func (s *ResultStore) Cut(method string, result []byte, edits []rawjson.Edit, b ResultLimit) []byte {
+func (s *ResultStore) Truncate(method string, result []byte, edits []rawjson.Edit, b ResultLimit) []byte {
 	if method != inTask {
 		return s.cut(result, edits, b)
 	}
@@ -102,7 +102,7 @@ func textSize(content []byte, b ResultLimit) (size int) {
 		size += len(text)
 		characters += utf8.RuneCountInString(text)
 	}
-	if characters <= b.Raised {
+	if characters <= b.RequestedBy {
 		return 0
 	}
 	return size
@@ -122,7 +122,7 @@ func (s *ResultStore) shorten(blocks []block, b ResultLimit) []byte {
 	for _, one := range blocks {
 		size += len(one.text)
 	}
-	limit := max(b.Limit, b.Raised)
+	limit := max(b.Limit, b.RequestedBy)
 	var (
 		out         [][]byte
 		rest        strings.Builder

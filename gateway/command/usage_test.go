@@ -17,15 +17,15 @@ import (
 func TestUsageWithoutADaemonIsWhatWasCounted(t *testing.T) {
 	const text = "servers:\n  files: {command: x}\n"
 	run := ofUsage(t, text, func(path string) {
-		m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() (all []telemetry.Listed) {
+		m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() (all []telemetry.ListedTool) {
 			for i := range 25 {
 				name := fmt.Sprintf("tool%02d", i)
-				all = append(all, telemetry.Listed{Server: "files", Tool: name, Name: "files_" + name, Bytes: 4000 - i})
+				all = append(all, telemetry.ListedTool{Server: "files", Tool: name, Name: "files_" + name, Bytes: 4000 - i})
 			}
-			return append(all, telemetry.Listed{Server: "evil", Tool: "e\x1b[2J", Name: "evil_e", Bytes: 10})
+			return append(all, telemetry.ListedTool{Server: "evil", Tool: "e\x1b[2J", Name: "evil_e", Bytes: 10})
 		}})
 		for i := range 3 {
-			m.Add(telemetry.MeteredCall{Server: "files", Tool: "tool01", Client: "edi\x1btor", At: time.Now(), Took: 40 * time.Millisecond, Bytes: 2000, Failed: i == 0})
+			m.Add(telemetry.MeteredCall{Server: "files", Tool: "tool01", Client: "edi\x1btor", At: time.Now(), Duration: 40 * time.Millisecond, Bytes: 2000, Failed: i == 0})
 		}
 		m.Save()
 	})
@@ -59,8 +59,8 @@ func TestUsageWithoutADaemonIsWhatWasCounted(t *testing.T) {
 func TestCallsThatPeopleWereAskedInHaveNoTime(t *testing.T) {
 	got := ofUsage(t, "servers:\n  files: {command: x}\n", func(path string) {
 		m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path})
-		m.Add(telemetry.MeteredCall{Server: "files", Tool: "ask", Client: "editor", At: time.Now(), Took: time.Minute, Bytes: 2000, Untimed: true})
-		m.Add(telemetry.MeteredCall{Server: "files", Tool: "quick", Client: "other", At: time.Now(), Took: time.Second, Bytes: 2000})
+		m.Add(telemetry.MeteredCall{Server: "files", Tool: "ask", Client: "editor", At: time.Now(), Duration: time.Minute, Bytes: 2000, NoDuration: true})
+		m.Add(telemetry.MeteredCall{Server: "files", Tool: "quick", Client: "other", At: time.Now(), Duration: time.Second, Bytes: 2000})
 		m.Save()
 	})("usage")
 	require.NotContains(t, got.out, "0.0 ms")
@@ -69,7 +69,7 @@ func TestCallsThatPeopleWereAskedInHaveNoTime(t *testing.T) {
 
 	got = ofUsage(t, "servers: {}\n", func(path string) {
 		m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path})
-		m.Add(telemetry.MeteredCall{Server: "files", Tool: "ask", Client: "editor", At: time.Now(), Bytes: 2000, Untimed: true})
+		m.Add(telemetry.MeteredCall{Server: "files", Tool: "ask", Client: "editor", At: time.Now(), Bytes: 2000, NoDuration: true})
 		m.Save()
 	})("usage")
 	require.Regexp(t, `: 1 call, 0 errors, 2.0 kB of answers\n`, got.out)

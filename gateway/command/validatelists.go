@@ -24,7 +24,7 @@ const daemonTimeout = 2 * time.Second
 // or the recorded tools.
 func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []config.Problem) {
 	var things []policy.OverriddenEntry
-	listed := make(view.Listed)
+	listed := make(view.ListedNames)
 	add := func(t policy.OverriddenEntry, description string) {
 		s, ok := cfg.Server(t.Server)
 		things = append(things, t)
@@ -34,7 +34,7 @@ func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []
 		}
 	}
 	check := func(kinds ...registry.Kind) []config.Problem {
-		return slices.Concat(warnings, policy.CheckOverrides(cfg, slices.Values(things), kinds...), view.Vain(cfg, listed, kinds...))
+		return slices.Concat(warnings, policy.CheckOverrides(cfg, slices.Values(things), kinds...), view.UnusedGlobs(cfg, listed, kinds...))
 	}
 	if a.daemonLists(ctx, cfg, add) {
 		return check()

@@ -27,7 +27,7 @@ func (p *patient) offered(t *talk) {
 
 // overrides checks that those of the config are for something.
 func (p *patient) overrides(t *talk) {
-	for _, w := range policy.CheckOverrides(p.Config, policy.InCatalog(t.Load())) {
+	for _, w := range policy.CheckOverrides(p.Config, policy.CatalogEntries(t.Load())) {
 		p.Warn("overrides", w.Text, fmt.Sprintf("correct line %d of %s", w.Line, p.Config.Path))
 	}
 }

@@ -178,7 +178,7 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 		}),
 	}
 	server := upstream.NewServer(*s, upstream.Options{
-		Handler: t, Registry: t, Version: p.Version, Capabilities: extensions.OfClients(p.s.WhoseRoots() != config.NoRoots), Limits: p.Config.Gateway.Limits,
+		Handler: t, Registry: t, Version: p.Version, Capabilities: extensions.ForClients(p.s.WhoseRoots() != config.NoRoots), Limits: p.Config.Gateway.Limits,
 		Redact: p.Redact, Children: p.Children, Authorizer: p.authorizer(), EnvNames: p.Config.EnvNames,
 		Hooks: upstream.Hooks{Skipped: t.skip, ListFailed: t.unlisted},
 	})

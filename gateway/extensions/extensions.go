@@ -33,9 +33,9 @@ const Default = `{"` + UI + `":{"mimeTypes":["text/html;profile=mcp-app"]}}`
 const ofClients = `{"elicitation":{"form":{},"url":{}},"extensions":` + Default +
 	`,"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`
 
-// OfClients is declared to servers as the abilities of clients, with or without roots.
+// ForClients is declared to servers as the abilities of clients, with or without roots.
 // Each client's own capabilities decide when one is really asked.
-func OfClients(roots bool) []byte {
+func ForClients(roots bool) []byte {
 	if roots {
 		return []byte(ofClients)
 	}
@@ -59,9 +59,9 @@ func own(name string) bool {
 	return name == Tasks || name == "goblin" || strings.HasPrefix(name, "goblin/")
 }
 
-// Bounded is a server's capabilities without the extensions that are beyond the bounds;
+// WithinBounds is a server's capabilities without the extensions that are beyond the bounds;
 // complaint says which, "" for none. Tasks stays for clients that follow tasks.
-func Bounded(capabilities []byte) (kept []byte, complaint string) {
+func WithinBounds(capabilities []byte) (kept []byte, complaint string) {
 	declared := rawjson.Get(capabilities, "extensions")
 	if declared == nil {
 		return capabilities, ""
@@ -301,9 +301,9 @@ func Has(capabilities []byte, name string) bool {
 	return rawjson.IsObject(rawjson.Path(capabilities, "extensions", name))
 }
 
-// Of returns the part of a client's capabilities that servers get, a raw object; nil for
+// ServerCapabilities returns the part of a client's capabilities that servers get, a raw object; nil for
 // nothing. Tasks is left out: package tasks adds it.
-func Of(capabilities []byte) []byte {
+func ServerCapabilities(capabilities []byte) []byte {
 	declared := rawjson.Get(capabilities, "extensions")
 	if !rawjson.IsObject(declared) {
 		return nil
@@ -315,10 +315,10 @@ func Of(capabilities []byte) []byte {
 	return nil
 }
 
-// Beyond returns the declaration of a connection that is a client's own, nil when that is
+// ExtraCapabilities returns the declaration of a connection that is a client's own, nil when that is
 // no more than shared ones declare. UI is always in it, since the lists are those of all.
-func Beyond(capabilities []byte) []byte {
-	declared := Of(capabilities)
+func ExtraCapabilities(capabilities []byte) []byte {
+	declared := ServerCapabilities(capabilities)
 	for k := range rawjson.Members(declared) {
 		if k.Is(UI) {
 			continue
@@ -334,7 +334,7 @@ func Beyond(capabilities []byte) []byte {
 // Shared reports whether a client and a server declare an extension in common that is
 // not Goblin's own.
 func Shared(client, server []byte) bool {
-	for k := range rawjson.Members(Of(client)) {
+	for k := range rawjson.Members(ServerCapabilities(client)) {
 		if name, _ := rawjson.String(k); !own(name) && rawjson.Path(server, "extensions", name) != nil {
 			return true
 		}

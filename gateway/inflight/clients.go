@@ -50,8 +50,8 @@ func (c *Clients) Owner(conn upstream.Conn) *downstream.Session {
 	return nil
 }
 
-// Of are the sessions that a connection serves, the oldest first.
-func (c *Clients) Of(conn upstream.Conn) []*downstream.Session {
+// Using are the sessions that a connection serves, the oldest first.
+func (c *Clients) Using(conn upstream.Conn) []*downstream.Session {
 	all := c.All()
 	if unit := conn.Unit(); unit != "" {
 		all = slices.DeleteFunc(all, func(s *downstream.Session) bool { return !s.UsesUnit(unit) })
@@ -59,8 +59,8 @@ func (c *Clients) Of(conn upstream.Conn) []*downstream.Session {
 	return all
 }
 
-// Inhabits reports whether a session of an isolation unit is open.
-func (c *Clients) Inhabits(unit string) bool { return len(c.in(unit)) > 0 }
+// HasUnit reports whether a session of an isolation unit is open.
+func (c *Clients) HasUnit(unit string) bool { return len(c.in(unit)) > 0 }
 
 func (c *Clients) in(unit string) (found []*downstream.Session) {
 	c.mu.RLock()

@@ -11,12 +11,12 @@ import (
 // only matters where a call may outlast its timeout.
 type paces struct {
 	seed  maphash.Seed
-	names [1 << 10]Habit // by their hashes: names that share a place count as one
+	names [1 << 10]LatencyHistory // by their hashes: names that share a place count as one
 }
 
-// Habit counts the quick answers in a row of one name; after a slow one it stays slow. nil
+// LatencyHistory counts the quick answers in a row of one name; after a slow one it stays slow. nil
 // is never quick.
-type Habit struct{ answers atomic.Uint32 }
+type LatencyHistory struct{ answers atomic.Uint32 }
 
 const (
 	// quickly is how long a quick answer may take: far less than any timeout that makes
@@ -27,16 +27,16 @@ const (
 	slow   = enough + 1
 )
 
-// Habit returns the habit of a listed name.
-func (t *Table) Habit(listed string) *Habit {
+// LatencyHistory returns the habit of a listed name.
+func (t *Table) LatencyHistory(listed string) *LatencyHistory {
 	return &t.paces.names[maphash.String(t.paces.seed, listed)%uint64(len(t.paces.names))]
 }
 
 // quick reports whether the next answer will probably be quick.
-func (h *Habit) quick() bool { return h != nil && h.answers.Load() == enough }
+func (h *LatencyHistory) quick() bool { return h != nil && h.answers.Load() == enough }
 
 // note counts an answer that took so long. One that was not quick is never forgotten.
-func (h *Habit) note(took time.Duration) {
+func (h *LatencyHistory) note(took time.Duration) {
 	if h == nil {
 		return
 	}

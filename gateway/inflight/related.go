@@ -9,27 +9,27 @@ import (
 // (2025-11-25, tasks, associating messages).
 const relatedTask = downstream.MetaPrefix + "related-task"
 
-// Related is the id of the task that a message names, nil for none.
-func Related(obj []byte) []byte {
+// TaskID is the id of the task that a message names, nil for none.
+func TaskID(obj []byte) []byte {
 	if !rawjson.Mentions(obj, "related-task") {
 		return nil
 	}
 	return rawjson.Path(obj, "_meta", relatedTask, "taskId")
 }
 
-// Relate puts another id in the place of the one that a message names, if that is
+// ReplaceTaskID puts another id in the place of the one that a message names, if that is
 // the expected one; the sender may name no other task.
-func Relate(obj []byte, expected, id string) []byte {
-	raw := Related(obj)
+func ReplaceTaskID(obj []byte, expected, id string) []byte {
+	raw := TaskID(obj)
 	if name, ok := rawjson.String(raw); !ok || name != expected {
-		return Unrelated(obj)
+		return DropTaskID(obj)
 	}
 	return rawjson.Splice(obj, rawjson.Replace(obj, raw, rawjson.Quote(id)))
 }
 
-// Unrelated takes the task's name out of a message to a receiver that has no such task.
-func Unrelated(obj []byte) []byte {
-	if Related(obj) == nil {
+// DropTaskID takes the task's name out of a message to a receiver that has no such task.
+func DropTaskID(obj []byte) []byte {
+	if TaskID(obj) == nil {
 		return obj
 	}
 	meta := rawjson.Without(rawjson.Get(obj, "_meta"), relatedTask)

@@ -16,9 +16,9 @@ type Rewriter struct {
 	Server   string
 	Shape    *rawjson.Shape // of the text that is read next; may be nil
 	Edits    []rawjson.Edit
-	// Name is the URI that is read, "" for none, and Asked how the client spelled it. Of
+	// ReadURI is the URI that is read, "" for none, and Asked how the client spelled it. Of
 	// apps, hosts look for the contents of the very URI that they asked for.
-	Name, Asked string
+	ReadURI, RequestedURI string
 	// Skills says that URIs are those of skills and folders, which have one form
 	// whatever the namespace.
 	Skills bool
@@ -32,9 +32,9 @@ type Namer interface {
 	ListedURI(server, original string) string
 }
 
-// Notice returns the params of a vendor's notification with the URI in them as a client sees
+// RewriteNotification returns the params of a vendor's notification with the URI in them as a client sees
 // it.
-func Notice(r *registry.Registry, nameList Namer, server string, params []byte) []byte {
+func RewriteNotification(r *registry.Registry, nameList Namer, server string, params []byte) []byte {
 	if rawjson.Get(params, "uri") == nil {
 		return params
 	}
@@ -61,11 +61,11 @@ func (w *Rewriter) URI(raw []byte) {
 		return
 	}
 	w.Registry.Learn(w.Server, uri)
-	listed := w.Asked
+	listed := w.RequestedURI
 	switch {
 	case w.Skills:
 		listed = names.Namespaced(w.Server, uri)
-	case uri != w.Name || !names.IsApp(uri):
+	case uri != w.ReadURI || !names.IsApp(uri):
 		listed = w.Namer.ListedURI(w.Server, uri)
 	}
 	w.Edits = append(w.Edits, rawjson.Replace(w.whole, raw, rawjson.Quote(listed)))

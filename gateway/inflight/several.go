@@ -2,9 +2,9 @@ package inflight
 
 import "golang.org/x/sync/errgroup"
 
-// Several does something with each item, at most width of them side by side, and
+// ForEachLimit does something with each item, at most width of them side by side, and
 // returns when all is done.
-func Several[T any](width int, items []T, do func(i int, item T)) {
+func ForEachLimit[T any](width int, items []T, do func(i int, item T)) {
 	var all errgroup.Group
 	all.SetLimit(width)
 	for i, item := range items {

@@ -26,7 +26,7 @@ type Table struct {
 type Link struct {
 	Server *upstream.Server
 	Conn   upstream.Conn
-	newest *Under // of those under way
+	newest *Request // of those under way
 	// broken are the sessions, by id, whose calls lately ended without an answer, and
 	// until when their server may still ask because of them.
 	broken map[string]time.Time
@@ -51,7 +51,7 @@ func (t *Table) Close(conn upstream.Conn) {
 	delete(t.links, conn)
 }
 
-func (t *Table) add(conn upstream.Conn, x *Under) {
+func (t *Table) add(conn upstream.Conn, x *Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l := t.links[conn]; l != nil {
@@ -64,8 +64,8 @@ func (t *Table) add(conn upstream.Conn, x *Under) {
 }
 
 // Do makes a call over a connection and waits for the answer: by do, if it is not nil.
-func (t *Table) Do(conn upstream.Conn, u *Under, do func() (jsonrpc.Reply, error)) (reply jsonrpc.Reply, err error) {
-	defer u.Land()
+func (t *Table) Do(conn upstream.Conn, u *Request, do func() (jsonrpc.Reply, error)) (reply jsonrpc.Reply, err error) {
+	defer u.Release()
 	t.add(conn, u)
 	if do != nil {
 		reply, err = do()
@@ -76,9 +76,9 @@ func (t *Table) Do(conn upstream.Conn, u *Under, do func() (jsonrpc.Reply, error
 	return reply, err
 }
 
-// Start is Do without the wait: see [upstream.Conn]. The caller calls End when the call
+// DoAsync is Do without the wait: see [upstream.Conn]. The caller calls End when the call
 // has ended.
-func (t *Table) Start(conn upstream.Conn, u *Under, caller upstream.Caller) bool {
+func (t *Table) DoAsync(conn upstream.Conn, u *Request, caller upstream.Caller) bool {
 	t.add(conn, u)
 	started := conn.CallAsync(&u.Call, caller)
 	if !started {
@@ -89,9 +89,9 @@ func (t *Table) Start(conn upstream.Conn, u *Under, caller upstream.Caller) bool
 
 // End takes a call that was started off the table; answered says that it ended with an
 // answer.
-func (t *Table) End(u *Under, answered bool) {
+func (t *Table) End(u *Request, answered bool) {
 	t.remove(u, answered)
-	u.Land()
+	u.Release()
 }
 
 // brokenTime is how long a server may still ask because of a call that was
@@ -99,7 +99,7 @@ func (t *Table) End(u *Under, answered bool) {
 const brokenTime = 10 * time.Second
 
 // remove notes the end of a call; answered says that it ended with an answer.
-func (t *Table) remove(x *Under, answered bool) {
+func (t *Table) remove(x *Request, answered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := x.link
@@ -166,13 +166,13 @@ func (t *Table) Busy(server *upstream.Server) bool {
 	return false
 }
 
-// Causes finds the requests that may have made the backend speak, the newest
+// Candidates finds the requests that may have made the backend speak, the newest
 // last: the one that the transport names, else all under way. certain says that
 // there are some and that they are one client's.
-func (t *Table) Causes(conn upstream.Conn, c *upstream.Call) (found []*Under, certain bool) {
+func (t *Table) Candidates(conn upstream.Conn, c *upstream.Call) (found []*Request, certain bool) {
 	if c != nil {
-		if x, ok := c.Cause.(*Under); ok {
-			return []*Under{x}, true
+		if x, ok := c.Cause.(*Request); ok {
+			return []*Request{x}, true
 		}
 	}
 	t.mu.Lock()
@@ -183,14 +183,14 @@ func (t *Table) Causes(conn upstream.Conn, c *upstream.Call) (found []*Under, ce
 	}
 	t.mu.Unlock()
 	slices.Reverse(found)
-	return found, t.OneClients(conn, found)
+	return found, t.SingleClient(conn, found)
 }
 
-// OneClients reports whether all requests on a connection are one client's, so that what
+// SingleClient reports whether all requests on a connection are one client's, so that what
 // the server says can have no other cause. Those of stateless clients over HTTP have
 // nothing but a token in common: two of them may be two clients', also when one
 // waits for its client to come back, since its server may ask more meanwhile.
-func (t *Table) OneClients(conn upstream.Conn, all []*Under) bool {
+func (t *Table) SingleClient(conn upstream.Conn, all []*Request) bool {
 	if len(all) == 0 {
 		return false
 	}
@@ -201,7 +201,7 @@ func (t *Table) OneClients(conn upstream.Conn, all []*Under) bool {
 		}
 	}
 	one := all[0].Exchange.Outer()
-	if s.Stateless() && slices.ContainsFunc(all[1:], func(x *Under) bool { return x.Exchange.Outer() != one }) {
+	if s.Stateless() && slices.ContainsFunc(all[1:], func(x *Request) bool { return x.Exchange.Outer() != one }) {
 		return false // and not all made for one and the same call
 	}
 	t.mu.Lock()
@@ -211,16 +211,16 @@ func (t *Table) OneClients(conn upstream.Conn, all []*Under) bool {
 }
 
 // Newest is the last of the causes; nil for none.
-func Newest(all []*Under) *Under {
+func Newest(all []*Request) *Request {
 	if len(all) == 0 {
 		return nil
 	}
 	return all[len(all)-1]
 }
 
-// Behind puts the answers of all requests that may be the cause of a notification
+// DelayAfterAnswers puts the answers of all requests that may be the cause of a notification
 // behind it.
-func Behind(causes []*Under, mark jsonrpc.QueuePosition) {
+func DelayAfterAnswers(causes []*Request, mark jsonrpc.QueuePosition) {
 	if !mark.IsBlocked() {
 		return
 	}
@@ -229,13 +229,13 @@ func Behind(causes []*Under, mark jsonrpc.QueuePosition) {
 	}
 }
 
-// Rest lets requests wait for a human, who may take minutes: their time-outs
+// PauseTimeouts lets requests wait for a human, who may take minutes: their time-outs
 // rest until the function that it returns is called, and their slots are free
 // for others meanwhile.
-func Rest(causes []*Under) (resume func()) {
+func PauseTimeouts(causes []*Request) (resume func()) {
 	for _, u := range causes {
 		u.Pause()
-		u.Land()
+		u.Release()
 	}
 	return func() {
 		for _, u := range causes {

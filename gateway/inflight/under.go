@@ -2,7 +2,7 @@
 //
 // A [Table] knows the open connections and what is under way on each, so that what
 // a server asks or says in between is traced to the client that caused it. An
-// [Under] is one such request: its place in the server's limit, its progress, and the
+// [Request] is one such request: its place in the server's limit, its progress, and the
 // time that people take to answer questions because of it. A [Rewriter] turns the
 // URIs of an answer into those that clients see.
 //
@@ -26,21 +26,21 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Under is one client request under way at a server, or at a local tool. Its zero value
+// Request is one client request under way at a server, or at a local tool. Its zero value
 // is made ready by Begin.
-type Under struct {
+type Request struct {
 	Exchange *downstream.Request
-	Outer    *Under // of the call that the request was made for, nil for a client's own
+	Outer    *Request // of the call that the request was made for, nil for a client's own
 	Call     upstream.Call
 	release  func() // gives the backend's limiter slot back; once
 	landed   atomic.Bool
 	asked    atomic.Bool              // the backend asked the client something meanwhile
 	lacking  atomic.Pointer[[]string] // a capability that the client did not declare, but was needed
 	thinking thinking
-	habit    *Habit // nil for none
+	habit    *LatencyHistory // nil for none
 
-	link         *Link  // where it is under way, nil before and after
-	older, newer *Under // under way there
+	link         *Link    // where it is under way, nil before and after
+	older, newer *Request // under way there
 }
 
 // thinking is the time that people took to answer questions because of a call.
@@ -54,7 +54,7 @@ type thinking struct {
 // Begin makes the call that an exchange is passed on by. outer is the call that it was
 // made for, nil for a client's own; release gives back its place in the server's
 // limit.
-func (u *Under) Begin(x *downstream.Request, outer *Under, release func(), edits []rawjson.Edit) {
+func (u *Request) Begin(x *downstream.Request, outer *Request, release func(), edits []rawjson.Edit) {
 	u.Exchange, u.Outer, u.release = x, outer, release
 	u.Call.Cause = u
 	u.Call.Method = x.Method()
@@ -62,11 +62,11 @@ func (u *Under) Begin(x *downstream.Request, outer *Under, release func(), edits
 	u.Call.Edits = edits
 }
 
-// Track gives the call a token of its own for its progress, which extends its time, and
+// AttachProgressToken gives the call a token of its own for its progress, which extends its time, and
 // relays that to a client that has asked for it, in meta, the `_meta` of the params, with
 // the client's token. What is quick by habit, which may be nil, gets a token only
 // if its client has asked.
-func (u *Under) Track(j *telemetry.Journal, server, name string, meta []byte, habit *Habit) {
+func (u *Request) AttachProgressToken(j *telemetry.Journal, server, name string, meta []byte, habit *LatencyHistory) {
 	x := u.Exchange
 	u.habit = habit
 	var theirs []byte
@@ -78,7 +78,7 @@ func (u *Under) Track(j *telemetry.Journal, server, name string, meta []byte, ha
 		return
 	}
 	u.Call.Progress = func(params []byte) {
-		params = Unrelated(params)
+		params = DropTaskID(params)
 		theirs, own := x.ProgressToken(theirs), rawjson.Get(params, "progressToken")
 		if own == nil || theirs == nil || len(theirs) > downstream.MaxToken {
 			return
@@ -88,23 +88,23 @@ func (u *Under) Track(j *telemetry.Journal, server, name string, meta []byte, ha
 	}
 }
 
-// Took notes how long the answer has taken, for the habit of what was called.
-func (u *Under) Took(d time.Duration) { u.habit.note(d) }
+// RecordLatency notes how long the answer has taken, for the habit of what was called.
+func (u *Request) RecordLatency(d time.Duration) { u.habit.note(d) }
 
 // WireID is the id of the call on the wire, and what HTTP said.
-func (u *Under) WireID() (id int64, answer *http.Response) { return u.Call.WireID() }
+func (u *Request) WireID() (id int64, answer *http.Response) { return u.Call.WireID() }
 
-// Asked reports whether people were asked because of the call.
-func (u *Under) Asked() bool { return u.asked.Load() }
+// PromptedUser reports whether people were asked because of the call.
+func (u *Request) PromptedUser() bool { return u.asked.Load() }
 
-// Forget makes Asked begin anew, and returns what it was.
-func (u *Under) Forget() bool { return u.asked.Swap(false) }
+// ResetPrompted makes Asked begin anew, and returns what it was.
+func (u *Request) ResetPrompted() bool { return u.asked.Swap(false) }
 
-// Ask notes that people are asked.
-func (u *Under) Ask() { u.asked.Store(true) }
+// MarkPrompted notes that people are asked.
+func (u *Request) MarkPrompted() { u.asked.Store(true) }
 
-// Land gives the slot back, unless that was done already.
-func (u *Under) Land() {
+// Release gives the slot back, unless that was done already.
+func (u *Request) Release() {
 	if !u.landed.Swap(true) {
 		u.release()
 	}
@@ -112,7 +112,7 @@ func (u *Under) Land() {
 
 // Pause stops the clocks that run for the call until as many calls of Resume:
 // people are asked.
-func (u *Under) Pause() {
+func (u *Request) Pause() {
 	u.Call.Pause()
 	for ; u != nil; u = u.Outer {
 		u.asked.Store(true)
@@ -126,7 +126,7 @@ func (u *Under) Pause() {
 }
 
 // Resume undoes one Pause.
-func (u *Under) Resume() {
+func (u *Request) Resume() {
 	u.Call.Resume()
 	for ; u != nil; u = u.Outer {
 		t := &u.thinking
@@ -138,8 +138,8 @@ func (u *Under) Resume() {
 	}
 }
 
-// Waited is how long people have been asked so far.
-func (u *Under) Waited() time.Duration {
+// PromptTime is how long people have been asked so far.
+func (u *Request) PromptTime() time.Duration {
 	t := &u.thinking
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,17 +149,17 @@ func (u *Under) Waited() time.Duration {
 	return t.before
 }
 
-// Lacks notes a capability that the client did not declare, but was needed.
-func (u *Under) Lacks(path []string) {
+// RequireCapability notes a capability that the client did not declare, but was needed.
+func (u *Request) RequireCapability(path []string) {
 	for u.Outer != nil {
 		u = u.Outer
 	}
 	u.lacking.Store(&path)
 }
 
-// Missing is the error for a stateless request that failed for want of a capability;
+// MissingCapability is the error for a stateless request that failed for want of a capability;
 // nil for others.
-func (u *Under) Missing(server string, reply jsonrpc.Reply) error {
+func (u *Request) MissingCapability(server string, reply jsonrpc.Reply) error {
 	path := u.lacking.Load()
 	if path == nil || reply.Error == nil && string(rawjson.Get(reply.Result, "isError")) != "true" {
 		return nil

@@ -12,12 +12,12 @@ import (
 func TestHowLongPeopleWereAskedBecauseOfACall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		outer := &Under{}
-		inner := &Under{Outer: outer}
-		waited := func(want time.Duration, calls ...*Under) {
+		outer := &Request{}
+		inner := &Request{Outer: outer}
+		waited := func(want time.Duration, calls ...*Request) {
 			t.Helper()
 			for _, u := range calls {
-				require.Equal(t, want, u.Waited())
+				require.Equal(t, want, u.PromptTime())
 			}
 		}
 		waited(0, outer, inner)

@@ -14,9 +14,9 @@ import (
 // listening is the request that lasts as long as its client wants to hear of changes.
 const listening = "subscriptions/listen"
 
-// Waiting knows the requests that wait for their answers, and ends what a user of
+// Pending knows the requests that wait for their answers, and ends what a user of
 // Goblin wants ended.
-type Waiting struct {
+type Pending struct {
 	Table   *Table
 	Clients *Clients
 	Journal *telemetry.Journal
@@ -25,7 +25,7 @@ type Waiting struct {
 // All are the requests of all sessions, the oldest first, with secrets masked. Those
 // that scripts make stand for nothing of their own: their server is that of the call
 // which they are made for.
-func (w *Waiting) All() []registry.UnderWay {
+func (w *Pending) All() []registry.UnderWay {
 	t, j := w.Table, w.Journal
 	servers := t.servers()
 	var all []registry.UnderWay
@@ -36,7 +36,7 @@ func (w *Waiting) All() []registry.UnderWay {
 			}
 			all = append(all, registry.UnderWay{ID: x.Key(), TrafficRecord: registry.TrafficRecord{
 				Time: x.Started(), Session: s.ID(), Client: x.ClientName(), Direction: registry.ToServer,
-				Wire: telemetry.How(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusUnderWay,
+				Wire: telemetry.Transport(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusUnderWay,
 				Request: j.Mask.Head(x.SentParams(), mostShown), RequestSize: len(x.SentParams()),
 			}})
 		}
@@ -47,9 +47,9 @@ func (w *Waiting) All() []registry.UnderWay {
 
 const byUser = "by the user of Goblin's screen"
 
-// Withdraw cancels a request, and says so to both sides. It is false for one that is
+// Cancel cancels a request, and says so to both sides. It is false for one that is
 // not under way any more.
-func (w *Waiting) Withdraw(session, id string) bool {
+func (w *Pending) Cancel(session, id string) bool {
 	s := w.session(session)
 	if s == nil {
 		return false
@@ -68,7 +68,7 @@ func (w *Waiting) Withdraw(session, id string) bool {
 var errDisconnected = errors.New("disconnected " + byUser)
 
 // Disconnect ends a session. It is false for one that is not there.
-func (w *Waiting) Disconnect(session string) bool {
+func (w *Pending) Disconnect(session string) bool {
 	s := w.session(session)
 	if s != nil {
 		s.Close(errDisconnected)
@@ -76,7 +76,7 @@ func (w *Waiting) Disconnect(session string) bool {
 	return s != nil
 }
 
-func (w *Waiting) session(id string) *downstream.Session {
+func (w *Pending) session(id string) *downstream.Session {
 	for _, s := range w.Clients.All() {
 		if s.ID() == id {
 			return s

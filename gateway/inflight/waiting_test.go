@@ -49,7 +49,7 @@ func TestRequestsUnderWayAreShownInTheirOrderAndWithdrawnAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		clients := &patient{}
-		w := Waiting{Table: NewTable(), Clients: &clients.Clients, Journal: &telemetry.Journal{}}
+		w := Pending{Table: NewTable(), Clients: &clients.Clients, Journal: &telemetry.Journal{}}
 		methods := func() (all []string) {
 			for _, r := range w.All() {
 				all = append(all, r.Method)
@@ -69,14 +69,14 @@ func TestRequestsUnderWayAreShownInTheirOrderAndWithdrawnAlone(t *testing.T) {
 		require.Equal(t, []string{"initialize", "first", "second", "third", "fourth"}, methods(), "what lasts for ever waits for nothing")
 
 		all := w.All()
-		require.False(t, w.Withdraw(all[0].Session, all[0].ID), "no client may be left without an answer to that")
-		require.False(t, w.Withdraw(all[1].Session, "99"))
-		require.False(t, w.Withdraw("nobody", all[1].ID))
-		require.True(t, w.Withdraw(all[2].Session, all[2].ID))
+		require.False(t, w.Cancel(all[0].Session, all[0].ID), "no client may be left without an answer to that")
+		require.False(t, w.Cancel(all[1].Session, "99"))
+		require.False(t, w.Cancel("nobody", all[1].ID))
+		require.True(t, w.Cancel(all[2].Session, all[2].ID))
 		answer := []byte(heard())
 		require.Equal(t, `"CANCELLED"`, string(rawjson.Path(answer, "error", "data", "code")), "%s", answer)
 		synctest.Wait()
 		require.Equal(t, []string{"initialize", "first", "third", "fourth"}, methods())
-		require.False(t, w.Withdraw(all[2].Session, all[2].ID), "it is not under way any more")
+		require.False(t, w.Cancel(all[2].Session, all[2].ID), "it is not under way any more")
 	})
 }

@@ -35,7 +35,7 @@ var listNotices = []struct {
 
 // Run tells sessions of changed lists until ctx ends: each of those
 // that differ from what it listed or was told of last.
-func (n *News) Run(ctx context.Context) {
+func (n *Notifier) Run(ctx context.Context) {
 	changes := n.o.Registry.Watch(ctx, lists, registry.Servers)
 	n.o.Servers.AwaitCachedLists(ctx)
 	n.remember(n.versions())
@@ -68,7 +68,7 @@ func (n *News) Run(ctx context.Context) {
 
 // settle waits until changes pause, but not before earliest; it reports false when ctx
 // has ended.
-func (n *News) settle(ctx context.Context, changes <-chan registry.Changes, earliest time.Time) bool {
+func (n *Notifier) settle(ctx context.Context, changes <-chan registry.Changes, earliest time.Time) bool {
 	left := time.Until(earliest)
 	limit := time.After(max(changeLimit, left))
 	quiet := time.NewTimer(max(changeQuiet, left))
@@ -94,13 +94,13 @@ func (n *News) settle(ctx context.Context, changes <-chan registry.Changes, earl
 
 // announce notifies the clients that have not heard of the lists as they are now, and
 // reports whether there were any.
-func (n *News) announce() (told bool) {
+func (n *Notifier) announce() (told bool) {
 	open := n.listens.open()
 	defer n.remember(n.versions()) // what is told of now is no news to sessions that come later
 	for i, l := range listNotices {
 		var to []telemetry.Receiver
 		for _, s := range n.o.Clients.All() {
-			if s.Ready() && n.notified(s, l.kinds, n.o.Views.ListsOf(s)) {
+			if s.Ready() && n.notified(s, l.kinds, n.o.Visibility.ListsForSession(s)) {
 				s.NotifyLatest(l.method, l.method, nil)
 				to = append(to, telemetry.Receiver{Session: s})
 			}
@@ -170,7 +170,7 @@ func (s *announced) counts(seen *registry.Snapshot) (all [registry.Kinds]uint64)
 
 // listsChanged reports whether lists are among the changes. It notifies watchers of the
 // servers' states itself.
-func (n *News) listsChanged(changes registry.Changes) bool {
+func (n *Notifier) listsChanged(changes registry.Changes) bool {
 	if changes&registry.Servers != 0 {
 		n.serversChanged()
 	}

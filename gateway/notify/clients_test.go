@@ -91,12 +91,12 @@ func (c *client) updates() (uris []string) {
 }
 
 // reporter is News of clients of a config, without servers.
-func reporter(t *testing.T, text string) *News {
+func reporter(t *testing.T, text string) *Notifier {
 	cfg, err := config.Parse("goblin.yaml", []byte(text), func(string) (string, bool) { return "", false })
 	require.NoError(t, err)
 	r := registry.New(registry.Options{Servers: []string{"s"}})
 	return New(Options{
-		Registry: r, Journal: &telemetry.Journal{Registry: r}, Logger: slog.New(slog.DiscardHandler), Views: view.New(r, nil, cfg),
+		Registry: r, Journal: &telemetry.Journal{Registry: r}, Logger: slog.New(slog.DiscardHandler), Visibility: view.New(r, nil, cfg),
 	})
 }
 
@@ -154,19 +154,19 @@ func TestNoticesThatWereLeftOutAreToldByLevel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := reporter(t, profiles)
 		c := connect(t, "")
-		n.Spared(c.Session, "s", 3)
+		n.NotifyMissed(c.Session, "s", 3)
 		require.Empty(t, c.heard(), "not ready")
 		c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
 		c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 		require.Len(t, c.heard(), 1)
 		for _, level := range []downstream.Level{downstream.LevelUnset, downstream.LevelWarning - 1, downstream.LevelWarning} {
 			c.SetLevel(level)
-			n.Spared(c.Session, "s", 3)
+			n.NotifyMissed(c.Session, "s", 3)
 			require.Equal(t, []string{`{"jsonrpc":"2.0","method":"notifications/message","params":` +
 				`{"level":"warning","logger":"goblin","data":"3 notifications of server s were left out, as too much waited to be read"}}`}, c.heard())
 		}
 		c.SetLevel(downstream.LevelWarning + 1)
-		n.Spared(c.Session, "s", 3)
+		n.NotifyMissed(c.Session, "s", 3)
 		require.Empty(t, c.heard(), "it wants errors only")
 	})
 }

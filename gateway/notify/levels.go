@@ -111,9 +111,9 @@ func (b *loan) stop() {
 	}
 }
 
-// Lend makes a server log as a stateless request wants it, before that
+// RaiseLogLevel makes a server log as a stateless request wants it, before that
 // request is sent.
-func (n *News) Lend(ctx context.Context, x *downstream.Request, conn upstream.Conn) {
+func (n *Notifier) RaiseLogLevel(ctx context.Context, x *downstream.Request, conn upstream.Conn) {
 	level, ok := downstream.ParseLevel(x.Modern().LogLevel)
 	l := n.levels.get(conn)
 	if !ok || l == nil || !conn.Info().Has("logging") {
@@ -131,7 +131,7 @@ func (n *News) Lend(ctx context.Context, x *downstream.Request, conn upstream.Co
 
 // level is the least level that sessions want; set is false when none of them
 // set one.
-func (n *News) level() (least downstream.Level, set bool) {
+func (n *Notifier) level() (least downstream.Level, set bool) {
 	least = downstream.LevelUnset
 	for _, s := range n.o.Clients.All() {
 		l := s.Level()
@@ -156,7 +156,7 @@ const (
 )
 
 // SetLevel makes a session want a level, and tells it as LevelsChanged does.
-func (n *News) SetLevel(s *downstream.Session, level downstream.Level) {
+func (n *Notifier) SetLevel(s *downstream.Session, level downstream.Level) {
 	n.levels.wishes.Add(1) // first: who tells the level meanwhile has told it for this wish, too
 	s.SetLevel(level)
 	n.LevelsChanged()
@@ -164,7 +164,7 @@ func (n *News) SetLevel(s *downstream.Session, level downstream.Level) {
 
 // LevelsChanged tells every connected backend its level, each in a goroutine
 // of its own, and returns when all know it or after levelPatience.
-func (n *News) LevelsChanged() {
+func (n *Notifier) LevelsChanged() {
 	all := make(chan struct{})
 	n.work.Go(func() {
 		defer close(all)
@@ -182,7 +182,7 @@ func (n *News) LevelsChanged() {
 
 // levelFor chooses a connection's log level: its session's, or the least of all sessions'
 // when they share it.
-func (n *News) levelFor(conn upstream.Conn) (level downstream.Level, set bool) {
+func (n *Notifier) levelFor(conn upstream.Conn) (level downstream.Level, set bool) {
 	if conn.Unit() == "" || upstream.InProject(conn.Unit()) {
 		return n.level()
 	}
@@ -197,7 +197,7 @@ func (n *News) levelFor(conn upstream.Conn) (level downstream.Level, set bool) {
 // newest; one that it knows already is told again only when a session set its own.
 // A backend that was told one is told the default when nobody wants it any more; one
 // that never was is left alone.
-func (n *News) tellLevel(ctx context.Context, l *level) {
+func (n *Notifier) tellLevel(ctx context.Context, l *level) {
 	if info := l.conn.Info(); !info.Has("logging") || info.Era == upstream.Modern {
 		return // a modern one is told with each request
 	}
@@ -240,21 +240,21 @@ func (n *News) tellLevel(ctx context.Context, l *level) {
 	l.sent, l.wishes = level, wishes
 }
 
-// Message delivers a log line: to the request that caused it, else to every
+// LogMessage delivers a log line: to the request that caused it, else to every
 // session that the connection serves, each by its own level. A modern backend
 // logs only for requests that ask for it, and a line of which it is not certain
 // whose it is goes to the journal alone.
-func (n *News) Message(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
+func (n *Notifier) LogMessage(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	level := downstream.MessageLevel(params)
 	n.o.Journal.Log(server, level.Slog(), params)
-	causes, certain := n.o.Calls.Causes(conn, c)
+	causes, certain := n.o.Requests.Candidates(conn, c)
 	modern := conn.Info().Era == upstream.Modern
 	if modern && c == nil {
-		causes = slices.DeleteFunc(causes, func(x *inflight.Under) bool {
+		causes = slices.DeleteFunc(causes, func(x *inflight.Request) bool {
 			asked, ok := downstream.ParseLevel(x.Call.LogLevel)
 			return !ok || level < asked
 		})
-		certain = n.o.Calls.OneClients(conn, causes)
+		certain = n.o.Requests.SingleClient(conn, causes)
 	}
 	switch {
 	case certain:
@@ -266,23 +266,23 @@ func (n *News) Message(server string, conn upstream.Conn, c *upstream.Call, para
 
 // messageTo delivers a log line on the stream of the newest of one client's
 // requests that wants it.
-func (n *News) messageTo(server string, causes []*inflight.Under, level downstream.Level, params []byte) {
+func (n *Notifier) messageTo(server string, causes []*inflight.Request, level downstream.Level, params []byte) {
 	for _, x := range slices.Backward(causes) {
 		at := x.Exchange
 		if level < at.Level() {
 			continue
 		}
 		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // one that is answered meanwhile is none
-			inflight.Behind(causes, mark)
+			inflight.DelayAfterAnswers(causes, mark)
 			n.o.Journal.Notification(registry.ToClient, at.Session(), server, "notifications/message", "", params)
 			return
 		}
 	}
 }
 
-// Spared tells a client that did not read, once it does, that it missed what
+// NotifyMissed tells a client that did not read, once it does, that it missed what
 // serversKey said meanwhile. It is [downstream.Options].Spared.
-func (n *News) Spared(s *downstream.Session, server string, count uint64) {
+func (n *Notifier) NotifyMissed(s *downstream.Session, server string, count uint64) {
 	n.o.Logger.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", s.Name(), "of", server, "count", count)
 	if !s.Ready() || downstream.LevelWarning < s.Level() {
 		return
@@ -295,11 +295,11 @@ func (n *News) Spared(s *downstream.Session, server string, count uint64) {
 	s.Notify("notifications/message", rawjson.Object("level", "warning", "logger", "goblin", "data", text))
 }
 
-func (n *News) messageToAll(server string, conn upstream.Conn, level downstream.Level, params []byte) {
+func (n *Notifier) messageToAll(server string, conn upstream.Conn, level downstream.Level, params []byte) {
 	var receivers []telemetry.Receiver
 	for _, to := range n.o.Clients.All() {
 		mine := conn.Unit() == "" || to.UsesUnit(conn.Unit())
-		if mine && to.Ready() && level >= to.Level() && n.o.Views.OfSession(to).Knows(server) {
+		if mine && to.Ready() && level >= to.Level() && n.o.Visibility.ForSession(to).Knows(server) {
 			to.Relay(server, "notifications/message", params)
 			receivers = append(receivers, telemetry.Receiver{Session: to})
 		}

@@ -24,7 +24,7 @@ const maxListens = 256
 // listen is one subscriptions/listen of a stateless client (2026-07-28): a
 // stream of the notices that it asked for, until the client ends it.
 type listen struct {
-	n     *News
+	n     *Notifier
 	x     *downstream.Request
 	wants []bool // of listNotices
 	uris  []string
@@ -95,7 +95,7 @@ var filters = []string{"toolsListChanged", "promptsListChanged", "resourcesListC
 // Listen serves a subscriptions/listen until the client ends the request, or the
 // session ends, and returns its result. acknowledged is called when the client knows
 // what the listen delivers.
-func (n *News) Listen(x *downstream.Request, acknowledged func()) ([]byte, error) {
+func (n *Notifier) Listen(x *downstream.Request, acknowledged func()) ([]byte, error) {
 	l, err := n.newListen(x)
 	if err != nil {
 		return nil, err
@@ -130,14 +130,14 @@ func (l *listen) begin() bool {
 	if !l.n.listens.add(l) {
 		return false
 	}
-	now := l.n.o.Views.Lists(l.x)
+	now := l.n.o.Visibility.ListsFor(l.x)
 	l.announced = l.n.announced.counts(now)
 	l.seen = versionsOf(now)
 	return true
 }
 
 // newListen reads what a listen asks for.
-func (n *News) newListen(x *downstream.Request) (*listen, error) {
+func (n *Notifier) newListen(x *downstream.Request) (*listen, error) {
 	filter := rawjson.Get(x.Params(), "notifications")
 	if !rawjson.IsObject(filter) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "notifications" must be an object`)
@@ -179,10 +179,10 @@ func (n *News) newListen(x *downstream.Request) (*listen, error) {
 
 // watchAll subscribes to what a listen names, and gives the URIs that are known
 // and to which the servers agreed. Others are left out of the acknowledgement.
-func (n *News) watchAll(ctx context.Context, me subscriber, uris []string) (honoured []string) {
+func (n *Notifier) watchAll(ctx context.Context, me subscriber, uris []string) (honoured []string) {
 	agreed := make([]bool, len(uris))
-	inflight.Several(8, uris, func(i int, uri string) {
-		t, err := n.o.Views.Find(ctx, me.listen.x, (*registry.Snapshot).ResolveResource, uri)
+	inflight.ForEachLimit(8, uris, func(i int, uri string) {
+		t, err := n.o.Visibility.Find(ctx, me.listen.x, (*registry.Snapshot).ResolveResource, uri)
 		if err == nil {
 			err = n.watch(ctx, me, t, uri)
 		}
@@ -200,7 +200,7 @@ func (n *News) watchAll(ctx context.Context, me subscriber, uris []string) (hono
 }
 
 // acknowledge tells what the listen will deliver, and then what came so far.
-func (n *News) acknowledge(l *listen, honoured []string, acknowledged func()) {
+func (n *Notifier) acknowledge(l *listen, honoured []string, acknowledged func()) {
 	filter := []byte("{}")
 	for i, name := range filters {
 		if l.wants[i] {
@@ -232,12 +232,12 @@ func (l *listen) tag() []byte {
 // notified records the versions and announcements of lists, and reports whether one of
 // them is news.
 func (l *listen) notified(kinds []registry.Kind) (news bool) {
-	now := l.n.o.Views.Lists(l.x)
+	now := l.n.o.Visibility.ListsFor(l.x)
 	announced := l.n.announced.counts(now)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range kinds {
-		version := view.VersionOf(now, k)
+		version := view.ListVersion(now, k)
 		news = news || l.seen[k] != version || l.announced[k] != announced[k]
 		l.seen[k], l.announced[k] = version, announced[k]
 	}

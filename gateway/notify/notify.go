@@ -26,19 +26,19 @@ import (
 
 // Options configure News. Mask may be nil.
 type Options struct {
-	Registry *registry.Registry
-	Metrics  *telemetry.Metrics
-	Journal  *telemetry.Journal
-	Logger   *slog.Logger
-	Mask     *config.Mask
-	Servers  *servers.Manager
-	Calls    *inflight.Table
-	Clients  *inflight.Clients
-	Views    *view.Views
+	Registry   *registry.Registry
+	Metrics    *telemetry.Metrics
+	Journal    *telemetry.Journal
+	Logger     *slog.Logger
+	Mask       *config.Mask
+	Servers    *servers.Manager
+	Requests   *inflight.Table
+	Clients    *inflight.Clients
+	Visibility *view.Views
 }
 
-// News has the subscribers, the listens, and the levels of log lines.
-type News struct {
+// Notifier has the subscribers, the listens, and the levels of log lines.
+type Notifier struct {
 	o         Options
 	rows      subscriptions
 	listens   listens
@@ -58,9 +58,9 @@ type News struct {
 	narrowed atomic.Bool // since the servers were looked at
 }
 
-// New prepares News; [News.Run] tells of changed lists.
-func New(o Options) *News {
-	n := &News{o: o, seen: make(map[*downstream.Session]*[registry.Kinds]view.Version)}
+// New prepares News; [Notifier.Run] tells of changed lists.
+func New(o Options) *Notifier {
+	n := &Notifier{o: o, seen: make(map[*downstream.Session]*[registry.Kinds]view.Version)}
 	n.rows.init()
 	n.levels.of = make(map[upstream.Conn]*level)
 	n.announced.wake = make(chan struct{}, 1)
@@ -68,12 +68,12 @@ func New(o Options) *News {
 }
 
 // Wait waits for what goes on after Run has returned.
-func (n *News) Wait() { n.work.Wait() }
+func (n *Notifier) Wait() { n.work.Wait() }
 
 var empty = []byte("{}")
 
-// Opened begins to tell a session of changed lists.
-func (n *News) Opened(s *downstream.Session) {
+// SessionOpened begins to tell a session of changed lists.
+func (n *Notifier) SessionOpened(s *downstream.Session) {
 	n.mu.Lock()
 	n.seen[s] = new([registry.Kinds]view.Version)
 	n.mu.Unlock()
@@ -82,18 +82,18 @@ func (n *News) Opened(s *downstream.Session) {
 	}
 }
 
-// Closed gives back what an ended session watched; it waits for servers.
-func (n *News) Closed(s *downstream.Session) {
+// SessionClosed gives back what an ended session watched; it waits for servers.
+func (n *Notifier) SessionClosed(s *downstream.Session) {
 	n.mu.Lock()
 	delete(n.seen, s)
 	n.mu.Unlock()
 	n.releaseAll(subscriber{session: s})
 }
 
-// Listed records the versions of the lists that a session found when it got the first one:
+// RecordListed records the versions of the lists that a session found when it got the first one:
 // it is told of every change after that, even if it happened to look before it was told, and
 // not of what was there already, whatever it has fetched of that.
-func (n *News) Listed(s *downstream.Session, now *registry.Snapshot) {
+func (n *Notifier) RecordListed(s *downstream.Session, now *registry.Snapshot) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	seen := n.seen[s]
@@ -108,16 +108,16 @@ func (n *News) Listed(s *downstream.Session, now *registry.Snapshot) {
 }
 
 // versions are those of the lists in each view, by its name.
-func (n *News) versions() map[string][registry.Kinds]view.Version {
+func (n *Notifier) versions() map[string][registry.Kinds]view.Version {
 	all := make(map[string][registry.Kinds]view.Version)
-	for seen := range n.o.Views.All() {
-		all[view.Name(seen)] = versionsOf(seen)
+	for seen := range n.o.Visibility.All() {
+		all[view.Key(seen)] = versionsOf(seen)
 	}
 	return all
 }
 
 // remember notes versions of lists as those that sessions find when they come.
-func (n *News) remember(base map[string][registry.Kinds]view.Version) {
+func (n *Notifier) remember(base map[string][registry.Kinds]view.Version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.base = base
@@ -125,14 +125,14 @@ func (n *News) remember(base map[string][registry.Kinds]view.Version) {
 
 func versionsOf(seen *registry.Snapshot) (all [registry.Kinds]view.Version) {
 	for k := range all {
-		all[k] = view.VersionOf(seen, registry.Kind(k))
+		all[k] = view.ListVersion(seen, registry.Kind(k))
 	}
 	return all
 }
 
 // notified records that a session was notified of the versions of lists, and reports
 // whether it had not been of one of them.
-func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *registry.Snapshot) (news bool) {
+func (n *Notifier) notified(s *downstream.Session, kinds []registry.Kind, now *registry.Snapshot) (news bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	seen := n.seen[s]
@@ -141,43 +141,43 @@ func (n *News) notified(s *downstream.Session, kinds []registry.Kind, now *regis
 	}
 	for _, k := range kinds {
 		if seen[k] == (view.Version{}) {
-			seen[k] = n.base[view.Name(now)][k]
+			seen[k] = n.base[view.Key(now)][k]
 		}
-		version := view.VersionOf(now, k)
+		version := view.ListVersion(now, k)
 		news = news || seen[k] != version
 		seen[k] = version
 	}
 	return news
 }
 
-// Announced is [fleet.Options].Announced.
-func (n *News) Announced(server string, k registry.Kind) { n.announced.again(server, k) }
+// ListChanged is [fleet.Options].Announced.
+func (n *Notifier) ListChanged(server string, k registry.Kind) { n.announced.again(server, k) }
 
-// Narrowed is called when clients may see other parts of the catalog than before.
-func (n *News) Narrowed() {
+// VisibilityChanged is called when clients may see other parts of the catalog than before.
+func (n *Notifier) VisibilityChanged() {
 	n.narrowed.Store(true)
 	n.announced.look()
 }
 
-// Moved is [fleet.Options].Moved.
-func (n *News) Moved(server string, unitOf func(*downstream.Session) string) {
+// ConnectionChanged is [fleet.Options].Moved.
+func (n *Notifier) ConnectionChanged(server string, unitOf func(*downstream.Session) string) {
 	b := n.o.Servers.Get(server)
 	n.rows.move(server, func(key subscriptionKey, s subscriber) subscriptionKey {
 		key.unit = unitOf(s.session)
 		return key
 	})
-	for _, l := range n.o.Calls.Links() { // one that is there already tells of no beginning
+	for _, l := range n.o.Requests.Links() { // one that is there already tells of no beginning
 		if b != nil && l.Server == b.Server {
 			n.work.Go(func() { n.restore(context.Background(), server, l.Conn) })
 		}
 	}
 }
 
-// Watches is how many subscriptions of sessions and listens there are at a server.
-func (n *News) Watches(server string) int { return n.rows.at(server) }
+// Subscriptions is how many subscriptions of sessions and listens there are at a server.
+func (n *Notifier) Subscriptions(server string) int { return n.rows.at(server) }
 
-// Removed forgets the figures of servers that are gone.
-func (n *News) Removed(servers []string) {
+// ServersRemoved forgets the figures of servers that are gone.
+func (n *Notifier) ServersRemoved(servers []string) {
 	n.rows.show.Lock() // or a session that ends now shows a row of theirs
 	defer n.rows.show.Unlock()
 	for _, name := range servers {
@@ -186,11 +186,11 @@ func (n *News) Removed(servers []string) {
 }
 
 // Connected notes a connection, before its first use.
-func (n *News) Connected(s *upstream.Server, conn upstream.Conn) { n.levels.opened(s.Name(), conn) }
+func (n *Notifier) Connected(s *upstream.Server, conn upstream.Conn) { n.levels.opened(s.Name(), conn) }
 
 // Restore tells a new connection what the one before it knew. ctx ends with the
 // connection.
-func (n *News) Restore(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
+func (n *Notifier) Restore(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	if l := n.levels.get(conn); l != nil {
 		n.tellLevel(ctx, l)
 	}
@@ -199,7 +199,7 @@ func (n *News) Restore(ctx context.Context, s *upstream.Server, conn upstream.Co
 }
 
 // Disconnected notes that a connection is gone, and with it what it had agreed to.
-func (n *News) Disconnected(conn upstream.Conn) {
+func (n *Notifier) Disconnected(conn upstream.Conn) {
 	n.levels.closed(conn)
 	n.rows.lapse(conn)
 }

@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// hold adds a subscription as [News.watch] does.
+// hold adds a subscription as [Notifier.watch] does.
 func (t *subscriptions) holdOne(h subscriber, uri, spelling string) error {
 	t.mu.Lock()
 	key := subscriptionKey{server: "s", uri: uri}

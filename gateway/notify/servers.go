@@ -19,7 +19,7 @@ type serverNews struct {
 }
 
 // watchServers notes what a new subscriber knows.
-func (n *News) watchServers(h subscriber) {
+func (n *Notifier) watchServers(h subscriber) {
 	n.servers.mu.Lock()
 	defer n.servers.mu.Unlock()
 	if n.servers.told == nil {
@@ -31,7 +31,7 @@ func (n *News) watchServers(h subscriber) {
 }
 
 // serverStates are the states of servers without what changes by every request and list.
-func (n *News) serverStates(seen *registry.Snapshot) []registry.ServerState {
+func (n *Notifier) serverStates(seen *registry.Snapshot) []registry.ServerState {
 	states := n.o.Registry.StatesIn(seen)
 	for i := range states {
 		states[i].Latency, states[i].Counts = 0, [registry.Kinds]int{}
@@ -41,7 +41,7 @@ func (n *News) serverStates(seen *registry.Snapshot) []registry.ServerState {
 
 // serversChanged tells those who watch the servers and to whom others, or other states, are
 // shown than before.
-func (n *News) serversChanged() {
+func (n *Notifier) serversChanged() {
 	n.servers.mu.Lock()
 	defer n.servers.mu.Unlock()
 	byChoice := make(map[registry.Choice][]registry.ServerState)

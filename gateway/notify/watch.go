@@ -22,19 +22,19 @@ type RefusedError struct{ Object []byte }
 
 func (e *RefusedError) Error() string { return jsonrpc.ParseErrorObject(e.Object).Message }
 
-// Watch makes a session watch a resource, in the spelling that it used, and returns
+// Subscribe makes a session watch a resource, in the spelling that it used, and returns
 // when the server has agreed.
-func (n *News) Watch(ctx context.Context, s *downstream.Session, t registry.Target, spelling string) error {
+func (n *Notifier) Subscribe(ctx context.Context, s *downstream.Session, t registry.Target, spelling string) error {
 	return n.watch(ctx, subscriber{session: s}, t, spelling)
 }
 
-// Unwatch is idempotent: what is not watched, or not known any more, is not an error.
+// Unsubscribe is idempotent: what is not watched, or not known any more, is not an error.
 // It returns the server whose resource it was.
-func (n *News) Unwatch(ctx context.Context, s *downstream.Session, uri string) (server string) {
+func (n *Notifier) Unsubscribe(ctx context.Context, s *downstream.Session, uri string) (server string) {
 	me := subscriber{session: s}
 	keys := n.rows.spelled(me, uri)
 	if len(keys) == 0 {
-		if t, err := n.o.Views.OfSession(s).ResolveResource(uri); err == nil {
+		if t, err := n.o.Visibility.ForSession(s).ResolveResource(uri); err == nil {
 			keys = append(keys, subscriptionKey{server: t.Server, uri: t.Name})
 			if b := n.o.Servers.Get(t.Server); b != nil {
 				keys = append(keys, subscriptionKey{server: t.Server, unit: b.IsolationUnit(s), uri: t.Name})
@@ -49,14 +49,14 @@ func (n *News) Unwatch(ctx context.Context, s *downstream.Session, uri string) (
 }
 
 // watchable reports whether the config allows what a row watches now.
-func (n *News) watchable(key subscriptionKey) bool {
+func (n *Notifier) watchable(key subscriptionKey) bool {
 	b := n.o.Servers.Get(key.server)
 	return b == nil || b.Permits(registry.Resource, key.uri)
 }
 
 // watch makes h a subscriber of a resource, in the spelling that it used, and
 // returns when the backend has agreed.
-func (n *News) watch(ctx context.Context, h subscriber, t registry.Target, spelling string) error {
+func (n *Notifier) watch(ctx context.Context, h subscriber, t registry.Target, spelling string) error {
 	key := subscriptionKey{server: t.Server, uri: t.Name}
 	if err := n.rows.full(key, h, spelling); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (n *News) watch(ctx context.Context, h subscriber, t registry.Target, spell
 }
 
 // agree makes the backend watch a resource, unless it does already.
-func (n *News) agree(ctx context.Context, conn upstream.Conn, key subscriptionKey, row *subscription) error {
+func (n *Notifier) agree(ctx context.Context, conn upstream.Conn, key subscriptionKey, row *subscription) error {
 	if !n.watchable(key) { // by a config that is newer than the request
 		return &registry.NotFoundError{Kind: registry.Resource, Name: key.uri, Reason: registry.ReasonNotFound}
 	}
@@ -135,13 +135,13 @@ func (n *News) agree(ctx context.Context, conn upstream.Conn, key subscriptionKe
 }
 
 // agreed is the connection on which the backend agreed to a row.
-func (n *News) agreed(row *subscription) upstream.Conn {
+func (n *Notifier) agreed(row *subscription) upstream.Conn {
 	n.rows.mu.Lock()
 	defer n.rows.mu.Unlock()
 	return row.conn
 }
 
-func (n *News) setAgreed(row *subscription, conn upstream.Conn) {
+func (n *Notifier) setAgreed(row *subscription, conn upstream.Conn) {
 	n.rows.mu.Lock()
 	defer n.rows.mu.Unlock()
 	row.conn = conn
@@ -152,7 +152,7 @@ func subscriptionCall(ctx context.Context, method, uri string) *upstream.Call {
 }
 
 // release takes a subscriber off a row; the last one makes the backend stop.
-func (n *News) release(ctx context.Context, key subscriptionKey, h subscriber, spelling string) {
+func (n *Notifier) release(ctx context.Context, key subscriptionKey, h subscriber, spelling string) {
 	last := n.rows.remove(key, h, spelling)
 	n.showSubscription(key, registry.SubscriptionOn, nil)
 	if last {
@@ -161,7 +161,7 @@ func (n *News) release(ctx context.Context, key subscriptionKey, h subscriber, s
 }
 
 // giveBack makes the backend stop watching what has no holder any more.
-func (n *News) giveBack(ctx context.Context, key subscriptionKey) {
+func (n *Notifier) giveBack(ctx context.Context, key subscriptionKey) {
 	row, err := n.rows.enter(ctx, key)
 	if err != nil {
 		return
@@ -173,12 +173,12 @@ func (n *News) giveBack(ctx context.Context, key subscriptionKey) {
 }
 
 // connOf is the open connection that a row belongs to; nil for none.
-func (n *News) connOf(key subscriptionKey) upstream.Conn {
+func (n *Notifier) connOf(key subscriptionKey) upstream.Conn {
 	b := n.o.Servers.Get(key.server)
 	if b == nil {
 		return nil
 	}
-	for _, l := range n.o.Calls.Links() {
+	for _, l := range n.o.Requests.Links() {
 		if l.Server == b.Server && key.on(l.Conn) {
 			return l.Conn
 		}
@@ -187,7 +187,7 @@ func (n *News) connOf(key subscriptionKey) upstream.Conn {
 }
 
 // tellOff asks the backend to stop. A backend that is down forgot already.
-func (n *News) tellOff(ctx context.Context, key subscriptionKey) {
+func (n *Notifier) tellOff(ctx context.Context, key subscriptionKey) {
 	conn := n.connOf(key)
 	if conn == nil {
 		return
@@ -206,7 +206,7 @@ const releaseTimeout = 10 * time.Second
 
 // releaseAll gives back all that a session or listen held that has
 // ended.
-func (n *News) releaseAll(h subscriber) {
+func (n *Notifier) releaseAll(h subscriber) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	rows := n.rows.all(h)
@@ -216,7 +216,7 @@ func (n *News) releaseAll(h subscriber) {
 		n.showSubscription(key, registry.SubscriptionOn, nil)
 		return !last
 	})
-	inflight.Several(8, rows, func(_ int, key subscriptionKey) { n.giveBack(ctx, key) })
+	inflight.ForEachLimit(8, rows, func(_ int, key subscriptionKey) { n.giveBack(ctx, key) })
 }
 
 // Rows that a new connection refused are asked for again, ever more slowly.
@@ -228,7 +228,7 @@ const (
 
 // reopen opens the connections beside a new one that have something to be
 // restored on them: its server may have taken the place of another.
-func (n *News) reopen(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
+func (n *Notifier) reopen(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	if conn.Info().SecondEra {
 		return
 	}
@@ -255,7 +255,7 @@ func (n *News) reopen(ctx context.Context, s *upstream.Server, conn upstream.Con
 			} else if _, err := s.Unit(ctx, p.unit); err != nil {
 				n.o.Logger.Debug("Connection of a client not opened again", "server", s.Name(), "err", err)
 			}
-			if p.unit != "" && !n.o.Clients.Inhabits(p.unit) {
+			if p.unit != "" && !n.o.Clients.HasUnit(p.unit) {
 				s.CloseUnit(p.unit) // its session ended meanwhile
 			}
 		})
@@ -264,7 +264,7 @@ func (n *News) reopen(ctx context.Context, s *upstream.Server, conn upstream.Con
 
 // restore asks a new connection for what sessions held on the one before. ctx
 // ends with the connection.
-func (n *News) restore(ctx context.Context, server string, conn upstream.Conn) {
+func (n *Notifier) restore(ctx context.Context, server string, conn upstream.Conn) {
 	pause := restorePause
 	for range restoreTries {
 		lost := n.rows.keys(func(k subscriptionKey, row *subscription) bool {
@@ -284,7 +284,7 @@ func (n *News) restore(ctx context.Context, server string, conn upstream.Conn) {
 			n.o.Logger.Warn("Subscriptions lost: the server no longer offers them", "server", server, "count", len(lost))
 			return
 		}
-		inflight.Several(restoreWidth(conn), lost, func(_ int, key subscriptionKey) { n.restoreOne(ctx, key, conn) })
+		inflight.ForEachLimit(restoreWidth(conn), lost, func(_ int, key subscriptionKey) { n.restoreOne(ctx, key, conn) })
 		select {
 		case <-time.After(pause):
 		case <-conn.Done():
@@ -296,7 +296,7 @@ func (n *News) restore(ctx context.Context, server string, conn upstream.Conn) {
 	}
 }
 
-func (n *News) restoreOne(ctx context.Context, key subscriptionKey, conn upstream.Conn) {
+func (n *Notifier) restoreOne(ctx context.Context, key subscriptionKey, conn upstream.Conn) {
 	row, err := n.rows.enter(ctx, key)
 	if err != nil {
 		return
@@ -310,7 +310,7 @@ func (n *News) restoreOne(ctx context.Context, key subscriptionKey, conn upstrea
 var errDenied = errors.New("the config denies it now")
 
 // askAgain makes a new connection watch what the one before it did.
-func (n *News) askAgain(ctx context.Context, key subscriptionKey, row *subscription, conn upstream.Conn) {
+func (n *Notifier) askAgain(ctx context.Context, key subscriptionKey, row *subscription, conn upstream.Conn) {
 	if !n.watchable(key) {
 		return
 	}
@@ -330,9 +330,9 @@ func (n *News) askAgain(ctx context.Context, key subscriptionKey, row *subscript
 	n.tellSubscribers(key, rawjson.Object("uri", key.uri))
 }
 
-// Updated delivers a backend's notice to the subscribers to the URI or
+// ResourceUpdated delivers a backend's notice to the subscribers to the URI or
 // to one above it (spec: an update may name a sub-resource).
-func (n *News) Updated(s *upstream.Server, conn upstream.Conn, params []byte) {
+func (n *Notifier) ResourceUpdated(s *upstream.Server, conn upstream.Conn, params []byte) {
 	server := s.Name()
 	b := n.o.Servers.Get(server)
 	if b == nil || b.Server != s {
@@ -358,7 +358,7 @@ func (n *News) Updated(s *upstream.Server, conn upstream.Conn, params []byte) {
 	}
 }
 
-func (n *News) tellSubscribers(key subscriptionKey, params []byte) {
+func (n *Notifier) tellSubscribers(key subscriptionKey, params []byte) {
 	n.tellSubsOf(key, key.uri, params, make(map[subscriber]bool))
 }
 
@@ -367,11 +367,11 @@ func (n *News) tellSubscribers(key subscriptionKey, params []byte) {
 const maxUpdates = 1 << 20
 
 // catalogOf returns the catalog of a subscriber's client.
-func (n *News) catalogOf(h subscriber) *registry.Snapshot {
+func (n *Notifier) catalogOf(h subscriber) *registry.Snapshot {
 	if h.listen != nil {
-		return n.o.Views.Of(h.listen.x)
+		return n.o.Visibility.For(h.listen.x)
 	}
-	return n.o.Views.OfSession(h.session)
+	return n.o.Visibility.ForSession(h.session)
 }
 
 // unsent is how many bytes wait for a subscriber.
@@ -385,7 +385,7 @@ func (h subscriber) unsent() int64 {
 // tellSubsOf tells the subscribers of a row that uri, at or below the row's,
 // changed, but for those in notified, and adds them there. Each gets the
 // spelling that it subscribed with.
-func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, notified map[subscriber]bool) {
+func (n *Notifier) tellSubsOf(key subscriptionKey, uri string, params []byte, notified map[subscriber]bool) {
 	server, watched := key.server, key.uri
 	type notice struct {
 		subscriber
@@ -435,7 +435,7 @@ func (n *News) tellSubsOf(key subscriptionKey, uri string, params []byte, notifi
 }
 
 // spell is uri, as a subscriber sees it, in the spelling that it used for watched.
-func (n *News) spell(seen *registry.Snapshot, server, spelling, watched, uri string) string {
+func (n *Notifier) spell(seen *registry.Snapshot, server, spelling, watched, uri string) string {
 	if uri == watched {
 		return spelling
 	}
@@ -447,7 +447,7 @@ func (n *News) spell(seen *registry.Snapshot, server, spelling, watched, uri str
 }
 
 // showSubscription writes a row's state where screens and metrics see it.
-func (n *News) showSubscription(key subscriptionKey, status string, err error) {
+func (n *Notifier) showSubscription(key subscriptionKey, status string, err error) {
 	n.rows.show.Lock() // the last word is the newest
 	defer n.rows.show.Unlock()
 	if key.server != registry.Local && n.o.Servers.Get(key.server) == nil {

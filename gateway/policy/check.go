@@ -21,8 +21,8 @@ type OverriddenEntry struct {
 	Definition []byte // its own; its name may be another
 }
 
-// InCatalog are the things of servers in a catalog.
-func InCatalog(s *registry.Snapshot) iter.Seq[OverriddenEntry] {
+// CatalogEntries are the things of servers in a catalog.
+func CatalogEntries(s *registry.Snapshot) iter.Seq[OverriddenEntry] {
 	return func(yield func(OverriddenEntry) bool) {
 		for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
 			for e := range s.All(k) {

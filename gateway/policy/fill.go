@@ -29,9 +29,9 @@ func FillOverrides(e *registry.Entry, params []byte, edits []rawjson.Edit, path 
 	return edits, nil
 }
 
-// Complete is Fill for a request for the values of an argument, which is to be one that the
+// FillCompletion is Fill for a request for the values of an argument, which is to be one that the
 // client may give.
-func Complete(t registry.Target, params []byte, edits []rawjson.Edit) ([]rawjson.Edit, error) {
+func FillCompletion(t registry.Target, params []byte, edits []rawjson.Edit) ([]rawjson.Edit, error) {
 	if t.Entry == nil || t.Entry.Override == nil {
 		return edits, nil
 	}

@@ -22,7 +22,7 @@ func TestArgumentsThatTheConfigDecidesAreInACompletionAndNotCompleted(t *testing
 	complete := func(of *registry.Entry, text string) (string, error) {
 		params := []byte(text)
 		rename := rawjson.Replace(params, rawjson.Path(params, "ref", "name"), []byte(`"p"`))
-		edits, err := policy.Complete(registry.Target{Entry: of}, params, []rawjson.Edit{rename})
+		edits, err := policy.FillCompletion(registry.Target{Entry: of}, params, []rawjson.Edit{rename})
 		return string(rawjson.Splice(params, edits...)), err
 	}
 	for _, c := range []struct {

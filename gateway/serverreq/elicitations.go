@@ -149,9 +149,9 @@ func (e *elicitations) session(key elicitation) *downstream.Session {
 // first (2025-11-25).
 const CodeURLElicitation = -32042
 
-// Demanded notes what an error of that code asks of the client,
+// RecordURLRequired notes what an error of that code asks of the client,
 // so that it hears when its user is done.
-func (a *Router) Demanded(s *downstream.Session, server, unit string, object []byte) {
+func (a *Router) RecordURLRequired(s *downstream.Session, server, unit string, object []byte) {
 	if code, _ := rawjson.Int(rawjson.Get(object, "code")); code != CodeURLElicitation {
 		return
 	}
@@ -162,9 +162,9 @@ func (a *Router) Demanded(s *downstream.Session, server, unit string, object []b
 	}
 }
 
-// Elicited tells the client that was asked that its user is done: on the stream
+// NotifyElicitationDone tells the client that was asked that its user is done: on the stream
 // of the call c that needed it, as long as that is open.
-func (a *Router) Elicited(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
+func (a *Router) NotifyElicitationDone(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	id, _ := rawjson.String(rawjson.Get(params, "elicitationId"))
 	s := a.elicitations.session(elicitation{server, conn.Unit(), id})
 	a.o.Journal.Notification(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
@@ -173,7 +173,7 @@ func (a *Router) Elicited(server string, conn upstream.Conn, c *upstream.Call, p
 		return
 	}
 	if c != nil {
-		x, ok := c.Cause.(*inflight.Under)
+		x, ok := c.Cause.(*inflight.Request)
 		if ok && x.Exchange.Session() == s && x.Exchange.Context().Err() == nil {
 			x.Exchange.NotifyLatest("elicited:"+id, "notifications/elicitation/complete", params)
 			return

@@ -144,7 +144,7 @@ func (f *flow) invite(ctx context.Context, x *downstream.Request) (opened func()
 	if g.asked {
 		return nobody, g.err
 	}
-	agreed, opened, err := f.all.ask.Open(f.over, x, Page{
+	agreed, opened, err := f.all.ask.OpenPage(f.over, x, Page{
 		Server: f.server.Name(), URL: f.page, Message: f.message(),
 	})
 	if agreed {

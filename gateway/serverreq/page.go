@@ -20,13 +20,13 @@ type Page struct{ Server, URL, Message string }
 // open a [Page]. An anonymous client cannot: another user of this machine could log
 // Goblin in with an account of their own.
 func SupportsURLElicitation(x *downstream.Request) bool {
-	return x.CanAsk() && x.IsLocal() && !x.Session().Anonymous() && Lacks(x.Outer(), "elicitation", []byte(`{"mode":"url"}`)) == nil
+	return x.CanAsk() && x.IsLocal() && !x.Session().Anonymous() && MissingCapability(x.Outer(), "elicitation", []byte(`{"mode":"url"}`)) == nil
 }
 
-// Open asks the client that made a request to have its user open a page, and reports
+// OpenPage asks the client that made a request to have its user open a page, and reports
 // whether the user agreed. opened tells the client that its user is done there. The
 // question is withdrawn when ctx ends.
-func (a *Router) Open(ctx context.Context, x *downstream.Request, p Page) (agreed bool, opened func(), err error) {
+func (a *Router) OpenPage(ctx context.Context, x *downstream.Request, p Page) (agreed bool, opened func(), err error) {
 	const method = "elicitation/create"
 	start, s := time.Now(), x.Session()
 	id := "goblin-" + rand.Text()
@@ -40,7 +40,7 @@ func (a *Router) Open(ctx context.Context, x *downstream.Request, p Page) (agree
 		refusal = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
 	}
 	base, _, _ := strings.Cut(p.URL, "?") // what follows is for the user alone
-	a.o.Journal.Question(s, p.Server, method, rawjson.SetMember(params, "url", rawjson.Quote(base)), reply.Result, refusal, start)
+	a.o.Journal.ServerRequest(s, p.Server, method, rawjson.SetMember(params, "url", rawjson.Quote(base)), reply.Result, refusal, start)
 	opened = func() {
 		if x.Modern() != nil {
 			return // there is no such notice

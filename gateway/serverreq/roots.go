@@ -43,7 +43,7 @@ func rooted(s *downstream.Session) bool { return hasRoots(s) && !s.Anonymous() }
 // oldest session's first.
 func (a *Router) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
 	var asked []*downstream.Session
-	for _, s := range a.o.Clients.Of(q.Conn) {
+	for _, s := range a.o.Clients.Using(q.Conn) {
 		if s.Ready() && rooted(s) {
 			asked = append(asked, s)
 		}
@@ -54,10 +54,10 @@ func (a *Router) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
 	defer cancel()
 	told := make([][]byte, len(asked))
-	inflight.Several(64, asked, func(i int, s *downstream.Session) {
+	inflight.ForEachLimit(64, asked, func(i int, s *downstream.Session) {
 		start := time.Now()
 		result, fault := a.askClient(ctx, s, q)
-		a.o.Journal.Question(s, q.Server, q.Method, q.Params, result, fault, start)
+		a.o.Journal.ServerRequest(s, q.Server, q.Method, q.Params, result, fault, start)
 		told[i] = result
 	})
 

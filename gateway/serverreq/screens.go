@@ -9,9 +9,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// ScreenMay reports whether a server refused a call for want of what the user of
+// UserCanAnswer reports whether a server refused a call for want of what the user of
 // an open screen can do.
-func (a *Router) ScreenMay(refusal []byte) bool {
+func (a *Router) UserCanAnswer(refusal []byte) bool {
 	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
 	if code != downstream.CodeMissingCapability || a.screened.Load() == 0 {
 		return false
@@ -46,7 +46,7 @@ func (a *Router) Capabilities(declared []byte, screen bool) []byte {
 		}
 		out = rawjson.AppendMember(out, rawjson.Quote(name), value)
 	}
-	if own := extensions.Of(declared); own != nil {
+	if own := extensions.ServerCapabilities(declared); own != nil {
 		out = rawjson.AppendMember(out, rawjson.Quote("extensions"), own)
 	}
 	return append(out, '}')

@@ -74,8 +74,8 @@ func (a *Router) Initialized(s *downstream.Session) {
 	}
 }
 
-// Closed forgets a session that has ended.
-func (a *Router) Closed(s *downstream.Session) {
+// SessionClosed forgets a session that has ended.
+func (a *Router) SessionClosed(s *downstream.Session) {
 	a.elicitations.forget(s)
 	a.RootsChanged(s)
 	if asksUser(s) {
@@ -107,7 +107,7 @@ type Question struct {
 	roots      config.RootsFrom
 	// causes are the requests that may have made the server ask, the newest
 	// last. certain says that they are one client's.
-	causes  []*inflight.Under
+	causes  []*inflight.Request
 	certain bool
 }
 
@@ -116,8 +116,8 @@ var capabilities = map[string]string{
 	"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots",
 }
 
-// Read makes a question of a server's request; the error is its answer otherwise.
-func Read(server *upstream.Server, conn upstream.Conn, method string, params []byte) (*Question, *jsonrpc.Error) {
+// ParseQuestion makes a question of a server's request; the error is its answer otherwise.
+func ParseQuestion(server *upstream.Server, conn upstream.Conn, method string, params []byte) (*Question, *jsonrpc.Error) {
 	cfg := server.Config()
 	q := &Question{Server: server.Name(), Conn: conn, Method: method, Params: params, capability: capabilities[method], roots: cfg.WhoseRoots()}
 	if q.capability == "" || q.capability == "roots" && q.roots == config.NoRoots {
@@ -129,20 +129,20 @@ func Read(server *upstream.Server, conn upstream.Conn, method string, params []b
 	return q, nil
 }
 
-// Limit is how long a client may think about a question: long for a
+// AnswerTimeout is how long a client may think about a question: long for a
 // human, short for the memory that a client costs which left without a word.
-const Limit = time.Hour
+const AnswerTimeout = time.Hour
 
-// Put puts a question to the one client whose call made the server ask, never to
+// Route puts a question to the one client whose call made the server ask, never to
 // another; what no client can be asked, to the users of the open screens. c is the
 // call that it came with, nil where nothing tells. session is the client that
 // answered, nil when that was nobody.
-func (a *Router) Put(ctx context.Context, q *Question, c *upstream.Call) (
+func (a *Router) Route(ctx context.Context, q *Question, c *upstream.Call) (
 	session *downstream.Session, result []byte, fault *jsonrpc.Error,
 ) {
-	q.Params = inflight.Unrelated(q.Params)
+	q.Params = inflight.DropTaskID(q.Params)
 	if q.capability != "roots" || c != nil || !upstream.IsUnprompted(ctx) {
-		q.causes, q.certain = a.o.Calls.Causes(q.Conn, c)
+		q.causes, q.certain = a.o.Calls.Candidates(q.Conn, c)
 	}
 	session, who := a.client(q)
 	switch {
@@ -156,7 +156,7 @@ func (a *Router) Put(ctx context.Context, q *Question, c *upstream.Call) (
 	if err := able(who, q.capability, q.Params); err != nil {
 		asked, result, fault := a.unable(ctx, q, err)
 		if stateless && who != (nobody{}) && asked == nil && fault != nil {
-			inflight.Newest(q.causes).Lacks(Lacks(who, q.capability, q.Params))
+			inflight.Newest(q.causes).RequireCapability(MissingCapability(who, q.capability, q.Params))
 		}
 		return asked, result, fault
 	}
@@ -169,7 +169,7 @@ func (a *Router) Put(ctx context.Context, q *Question, c *upstream.Call) (
 }
 
 // client chooses the clients for a question, and tells what they can answer; nil for none.
-func (a *Router) client(q *Question) (session *downstream.Session, who Capable) {
+func (a *Router) client(q *Question) (session *downstream.Session, who Capabilities) {
 	switch {
 	case q.capability == "roots" && q.roots == config.ConfigRoots && !q.certain:
 		// Nobody's call made the server ask: none of its clients is to tell it.
@@ -188,9 +188,9 @@ func (a *Router) client(q *Question) (session *downstream.Session, who Capable) 
 	return nil, nil
 }
 
-// PutTo puts a question to a session, by q.Ask, or to the users of the open screens if
+// RouteTo puts a question to a session, by q.Ask, or to the users of the open screens if
 // the client did not declare what it takes.
-func (a *Router) PutTo(ctx context.Context, q *Question, s *downstream.Session) (*downstream.Session, []byte, *jsonrpc.Error) {
+func (a *Router) RouteTo(ctx context.Context, q *Question, s *downstream.Session) (*downstream.Session, []byte, *jsonrpc.Error) {
 	if err := able(s, q.capability, q.Params); err != nil {
 		return a.unable(ctx, q, err)
 	}
@@ -203,7 +203,7 @@ var errUnanswered = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no ans
 // askStateless puts a question to the stateless client whose calls may have made the
 // server ask: the newest, or one before, if that came to its end without a question.
 func (a *Router) askStateless(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
-	defer inflight.Rest(q.causes)()
+	defer inflight.PauseTimeouts(q.causes)()
 	for _, x := range slices.Backward(q.causes) {
 		if !x.Exchange.CanAsk() {
 			continue
@@ -264,7 +264,7 @@ func (a *Router) unable(ctx context.Context, q *Question, why *jsonrpc.Error) (*
 
 // subject is the tool, prompt or URI that a question's cause is about; "" where
 // several may be the cause.
-func subject(causes []*inflight.Under) string {
+func subject(causes []*inflight.Request) string {
 	if len(causes) != 1 {
 		return ""
 	}
@@ -318,9 +318,9 @@ func (a *Router) askClient(ctx context.Context, s *downstream.Session, q *Questi
 
 // Ask puts a backend's question to the session whose requests may have caused
 // it.
-func Ask(ctx context.Context, s *downstream.Session, causes []*inflight.Under, method string, params []byte) (jsonrpc.Reply, error) {
-	defer inflight.Rest(causes)()
-	ctx, over := context.WithTimeout(ctx, Limit)
+func Ask(ctx context.Context, s *downstream.Session, causes []*inflight.Request, method string, params []byte) (jsonrpc.Reply, error) {
+	defer inflight.PauseTimeouts(causes)()
+	ctx, over := context.WithTimeout(ctx, AnswerTimeout)
 	defer over()
 	switch {
 	case len(causes) == 0:
@@ -337,7 +337,7 @@ func Ask(ctx context.Context, s *downstream.Session, causes []*inflight.Under, m
 
 // outlive ends when all causes of a question have ended: to which of them it
 // belongs is not known. Without a cause, only parent ends it.
-func outlive(parent context.Context, causes []*inflight.Under) (ctx context.Context, release func()) {
+func outlive(parent context.Context, causes []*inflight.Request) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	var left atomic.Int64
 	left.Store(int64(len(causes)))
@@ -361,7 +361,7 @@ func outlive(parent context.Context, causes []*inflight.Under) (ctx context.Cont
 // askOnAnyStream puts a question to an HTTP client on the stream of one of the
 // requests that may have caused it, the newest first; on the next one when
 // that request was answered meanwhile or its stream is gone.
-func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflight.Under, method string, params []byte) (jsonrpc.Reply, error) {
+func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflight.Request, method string, params []byte) (jsonrpc.Reply, error) {
 	for _, x := range slices.Backward(causes) {
 		reply, err := x.Exchange.Ask(ctx, method, params)
 		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrNoStream) {
@@ -377,7 +377,7 @@ func asksUser(s *downstream.Session) bool { return s.IsScreen() && s.HasCapabili
 // screens are the sessions of open screens whose users can answer a question.
 func (a *Router) screens(capability string, params []byte) (open []*downstream.Session) {
 	for _, s := range a.o.Clients.All() {
-		if s.IsScreen() && s.Ready() && Lacks(s, capability, params) == nil {
+		if s.IsScreen() && s.Ready() && MissingCapability(s, capability, params) == nil {
 			open = append(open, s)
 		}
 	}
@@ -399,10 +399,10 @@ func (a *Router) askOthers(ctx context.Context, q *Question, asker registry.Aske
 	if len(open) == 0 {
 		return nil, nil, nil, false
 	}
-	defer inflight.Rest(q.causes)()
+	defer inflight.PauseTimeouts(q.causes)()
 	ctx, cancel := outlive(ctx, q.causes)
 	defer cancel()
-	ctx, over := context.WithTimeout(ctx, Limit)
+	ctx, over := context.WithTimeout(ctx, AnswerTimeout)
 	defer over()
 	params := introduce(q.Params, asker)
 	type answer struct {
@@ -444,12 +444,12 @@ func introduce(params []byte, asker registry.Asker) []byte {
 	return rawjson.SetMember(params, "_meta", rawjson.SetMember(meta, registry.AskerKey, who))
 }
 
-// Capable is a session or a request that says what its client can do.
-type Capable interface{ HasCapability(path ...string) bool }
+// Capabilities is a session or a request that says what its client can do.
+type Capabilities interface{ HasCapability(path ...string) bool }
 
 // able reports why a client cannot be asked, nil when it can.
-func able(c Capable, capability string, params []byte) *jsonrpc.Error {
-	lacking := Lacks(c, capability, params)
+func able(c Capabilities, capability string, params []byte) *jsonrpc.Error {
+	lacking := MissingCapability(c, capability, params)
 	switch {
 	case lacking == nil:
 		return nil
@@ -465,9 +465,9 @@ func able(c Capable, capability string, params []byte) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare elicitation in %s mode", lacking[1])
 }
 
-// Lacks is the path of the capability that a question needs and the client
+// MissingCapability is the path of the capability that a question needs and the client
 // did not declare; nil when it can be asked.
-func Lacks(c Capable, capability string, params []byte) []string {
+func MissingCapability(c Capabilities, capability string, params []byte) []string {
 	if !c.HasCapability(capability) {
 		return []string{capability}
 	}

@@ -38,7 +38,7 @@ func TestAClientIsAskedOnlyWhatItDeclared(t *testing.T) {
 		{`{"sampling":{}}`, "sampling", `{"tools":[]}`, "sampling tools"},
 		{`{"sampling":{"tools":{}}}`, "sampling", `{"tools":[]}`, ""},
 	} {
-		lacks := Lacks(declared(c.client), c.capability, []byte(c.params))
+		lacks := MissingCapability(declared(c.client), c.capability, []byte(c.params))
 		require.Equal(t, c.lacks, strings.Join(lacks, " "), "%v", c)
 		require.Equal(t, c.lacks == "", able(declared(c.client), c.capability, []byte(c.params)) == nil)
 	}
@@ -74,14 +74,14 @@ func TestAScreenHelpsWithWhatItsUserCanDo(t *testing.T) {
 		return fmt.Appendf(nil, `{"code":%d,"message":"m","data":{"requiredCapabilities":%s}}`, code, capabilities)
 	}
 	missing := lacking(downstream.CodeMissingCapability, `{"elicitation":{},"sampling":{}}`)
-	require.False(t, a.ScreenMay(missing), "none is open")
+	require.False(t, a.UserCanAnswer(missing), "none is open")
 	a.screened.Add(1)
-	require.True(t, a.ScreenMay(missing))
+	require.True(t, a.UserCanAnswer(missing))
 	for _, refusal := range [][]byte{
 		lacking(-32603, `{"elicitation":{}}`), lacking(downstream.CodeMissingCapability, `{}`),
 		lacking(downstream.CodeMissingCapability, `{"elicitation":{},"roots":{}}`), lacking(downstream.CodeMissingCapability, `{"roots":{},"sampling":{}}`), nil,
 	} {
-		require.False(t, a.ScreenMay(refusal), "%s", refusal)
+		require.False(t, a.UserCanAnswer(refusal), "%s", refusal)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestWhoHearsThatAPageIsDone(t *testing.T) {
 		for i, id := range ids {
 			all[i] = fmt.Sprintf(`{"mode":"url","elicitationId":%q}`, id)
 		}
-		a.Demanded(s, server, unit, fmt.Appendf(nil, `{"code":%d,"message":"m","data":{"elicitations":[%s]}}`, code, strings.Join(all, ",")))
+		a.RecordURLRequired(s, server, unit, fmt.Appendf(nil, `{"code":%d,"message":"m","data":{"elicitations":[%s]}}`, code, strings.Join(all, ",")))
 	}
 	demand(one, "s", "", CodeURLElicitation, "1", "2", strings.Repeat("x", maxElicitationID+1))
 	demand(two, "s", "u", CodeURLElicitation, "1")

@@ -183,7 +183,7 @@ func (f *Manager) server(defined config.Server, replaces bool) *Server {
 		known.State = registry.StateSleeping
 	}
 	b := &Server{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
-		Handler: f.hooks.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: extensions.OfClients(!rootless(&s)),
+		Handler: f.hooks.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: extensions.ForClients(!rootless(&s)),
 		Limits:      f.o.Config.Gateway.Limits,
 		Redact:      f.o.Mask.String,
 		ListChanged: f.o.Config.Gateway.ListChanged,
@@ -433,7 +433,7 @@ func (f *Manager) sessionConn(ctx context.Context, b *Server, s *downstream.Sess
 			return own, nil
 		}
 	}
-	return b.UnitWith(ctx, s.Unit(), extensions.Beyond(s.Client().Capabilities))
+	return b.UnitWith(ctx, s.Unit(), extensions.ExtraCapabilities(s.Client().Capabilities))
 }
 
 // patience returns the rest of startup_wait since servers were started.

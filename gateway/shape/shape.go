@@ -1,7 +1,7 @@
 // Package shape gives results of servers the shape that client SDKs require.
 //
 // Clients of every revision throw a whole result away if one member has the wrong type.
-// [Result] looks at the shape of a result once. A healthy result is returned as the same
+// [Repair] looks at the shape of a result once. A healthy result is returned as the same
 // slice, and no text, blob or structured content is read. Unknown block types and unknown
 // members pass unchanged. All functions are pure; the texts must be valid JSON.
 package shape
@@ -30,13 +30,13 @@ type Kind uint16
 
 // The kinds of repair.
 const (
-	List    Kind = 1 << iota // content, contents, messages or values were no list
-	Block                    // a content block has the wrong shape
-	Entry                    // an entry of contents, messages or values has the wrong shape
-	Member                   // an optional member has the wrong type
-	Flag                     // isError or hasMore is a text
-	Whole                    // the result of a task is no object
-	Renamed                  // a message has an unknown role
+	BadList     Kind = 1 << iota // content, contents, messages or values were no list
+	BadBlock                     // a content block has the wrong shape
+	BadEntry                     // an entry of contents, messages or values has the wrong shape
+	BadMember                    // an optional member has the wrong type
+	BadFlag                      // isError or hasMore is a text
+	BadResult                    // the result of a task is no object
+	UnknownRole                  // a message has an unknown role
 )
 
 var kindTexts = []string{
@@ -63,10 +63,10 @@ func (k Kind) Texts() []string {
 // maxQuote is the longest JSON that becomes the text of a block, in bytes.
 const maxQuote = 1 << 20
 
-// Result returns the result in a shape that clients accept, and what was repaired. A
+// Repair returns the result in a shape that clients accept, and what was repaired. A
 // healthy result is returned as the same slice. Demands for input and created tasks are
 // never changed. shape reads the result; it may be nil.
-func Result(r Rules, shape *rawjson.Shape, result []byte) ([]byte, Kind) {
+func Repair(r Rules, shape *rawjson.Shape, result []byte) ([]byte, Kind) {
 	f := fixer{shape: shape, rules: r}
 	switch r.Method {
 	case "tools/call", "tasks/result":
@@ -102,7 +102,7 @@ func (f *fixer) complete(v *values) bool {
 // untyped drops a type of the result that is not a text.
 func (f *fixer) untyped(v *values, c *changes) {
 	if wrong(v[resultType], rawjson.IsString) {
-		f.done |= Member
+		f.done |= BadMember
 		c.drop(resultType)
 	}
 }
@@ -121,7 +121,7 @@ func (f *fixer) tool(result []byte) []byte {
 	f.untyped(&v, &c)
 	var out [][]byte // JSON of members that are left out
 	drop := func(m member) {
-		f.done |= Member
+		f.done |= BadMember
 		c.drop(m)
 		if !isNull(v[m]) {
 			out = append(out, f.quote(v[m]))
@@ -132,7 +132,7 @@ func (f *fixer) tool(result []byte) []byte {
 	}
 	if isNull(v[isError]) || v[isError] != nil && !isBool(v[isError]) {
 		if b := boolOf(v[isError]); b != nil {
-			f.done |= Flag
+			f.done |= BadFlag
 			c.set(isError, b)
 		} else {
 			drop(isError)
@@ -158,19 +158,19 @@ func (f *fixer) content(v *values) []byte {
 	case rawjson.IsArray(list):
 		return f.each(list, f.block)
 	case list == nil && v[toolResult] != nil: // as revision 2024-10-07 had it
-		f.done |= List
+		f.done |= BadList
 		return array(f.text(v[toolResult]))
 	case list == nil || isNull(list):
-		f.done |= List
+		f.done |= BadList
 		if rawjson.IsObject(v[structuredContent]) || f.rules.AnyStructured && v[structuredContent] != nil && !isNull(v[structuredContent]) {
 			return array(f.quote(v[structuredContent]))
 		}
 		return []byte("[]")
 	case rawjson.IsObject(list):
-		f.done |= List
+		f.done |= BadList
 		return array(f.block(list))
 	}
-	f.done |= List
+	f.done |= BadList
 	return array(f.text(list))
 }
 
@@ -186,7 +186,7 @@ func (f *fixer) task(state []byte) []byte {
 	case rawjson.IsObject(inner):
 		fixed = f.tool(inner)
 	default:
-		f.done |= Whole
+		f.done |= BadResult
 		fixed = append(append([]byte(`{"content":`), array(f.text(inner))...), `,"isError":true}`...)
 	}
 	if same(fixed, inner) {
@@ -222,10 +222,10 @@ func (f *fixer) listing(result []byte, name member, entry func([]byte) []byte) [
 	case rawjson.IsArray(list):
 		list = f.each(list, entry)
 	case list == nil || isNull(list):
-		f.done |= List
+		f.done |= BadList
 		list = []byte("[]")
 	default:
-		f.done |= List
+		f.done |= BadList
 		list = array(entry(list))
 	}
 	if !same(list, v[name]) {
@@ -237,7 +237,7 @@ func (f *fixer) listing(result []byte, name member, entry func([]byte) []byte) [
 // contentsEntry repairs one entry of contents.
 func (f *fixer) contentsEntry(entry []byte) []byte {
 	if !rawjson.IsObject(entry) {
-		f.done |= Entry
+		f.done |= BadEntry
 		return member4(uri, rawjson.Quote(f.rules.URI), text, f.plain(entry))
 	}
 	var v values
@@ -245,28 +245,28 @@ func (f *fixer) contentsEntry(entry []byte) []byte {
 	var c changes
 	f.optional(&v, &c)
 	if !rawjson.IsString(v[uri]) {
-		f.done |= Entry
+		f.done |= BadEntry
 		c.set(uri, rawjson.Quote(f.rules.URI))
 	}
 	hasText, hasBlob := rawjson.IsString(v[text]), rawjson.IsString(v[blob])
 	switch {
 	case hasText && v[blob] != nil && !hasBlob:
-		f.done |= Entry
+		f.done |= BadEntry
 		c.drop(blob)
 	case hasBlob && v[text] != nil && !hasText:
-		f.done |= Entry
+		f.done |= BadEntry
 		c.drop(text)
 	case hasText || hasBlob:
 	case v[text] != nil && !isNull(v[text]):
-		f.done |= Entry
+		f.done |= BadEntry
 		c.set(text, f.plain(v[text]))
 		c.drop(blob)
 	case known && (v[blob] == nil || isNull(v[blob])): // encoders leave an empty text out
-		f.done |= Entry
+		f.done |= BadEntry
 		c.set(text, []byte(`""`))
 		c.drop(blob)
 	default:
-		f.done |= Entry
+		f.done |= BadEntry
 		c.set(text, f.plain(entry))
 		c.drop(blob)
 	}
@@ -277,14 +277,14 @@ func (f *fixer) contentsEntry(entry []byte) []byte {
 // message for each block.
 func (f *fixer) message(m []byte) []byte {
 	if !rawjson.IsObject(m) {
-		f.done |= Entry
+		f.done |= BadEntry
 		return member4(role, []byte(`"user"`), content, f.text(m))
 	}
 	var v values
 	f.scan(m, &v)
 	var c changes
 	if r := rawjson.Key(v[role]); !rawjson.IsString(r) || !r.Is("user") && !r.Is("assistant") {
-		f.done |= Renamed
+		f.done |= UnknownRole
 		name, _ := rawjson.String(r)
 		c.set(role, []byte(`"user"`))
 		if strings.EqualFold(name, "assistant") {
@@ -297,7 +297,7 @@ func (f *fixer) message(m []byte) []byte {
 			c.set(content, fixed)
 		}
 	case rawjson.IsArray(value):
-		f.done |= Entry
+		f.done |= BadEntry
 		var all [][]byte
 		for e := range f.shape.Elements(value) {
 			c.set(content, f.block(e))
@@ -305,10 +305,10 @@ func (f *fixer) message(m []byte) []byte {
 		}
 		return bytes.Join(all, []byte{','})
 	case value == nil:
-		f.done |= Entry
+		f.done |= BadEntry
 		c.set(content, f.quote(m))
 	default:
-		f.done |= Entry
+		f.done |= BadEntry
 		c.set(content, f.text(value))
 	}
 	return c.apply(f.shape, m)
@@ -329,7 +329,7 @@ func (f *fixer) completion(result []byte) []byte {
 	f.optional(&v, &outer)
 	object := v[completion]
 	if !rawjson.IsObject(object) {
-		f.done |= List
+		f.done |= BadList
 		list := []byte("[]")
 		if rawjson.IsArray(object) {
 			list = object
@@ -341,36 +341,36 @@ func (f *fixer) completion(result []byte) []byte {
 	switch {
 	case rawjson.IsArray(list):
 	case list == nil || isNull(list):
-		f.done |= List
+		f.done |= BadList
 		list = []byte("[]")
 	default:
-		f.done |= List
+		f.done |= BadList
 		list = append(append([]byte{'['}, list...), ']')
 	}
 	n := 0
 	list = f.each(list, func(e []byte) []byte {
 		if n++; n > maxValues {
-			f.done |= Entry
+			f.done |= BadEntry
 			return nil
 		}
 		if rawjson.IsString(e) {
 			return e
 		}
-		f.done |= Entry
+		f.done |= BadEntry
 		return f.plain(e)
 	})
 	if !same(list, inner[completionValues]) {
 		c.set(completionValues, list)
 	}
 	if wrong(inner[total], isNumber) {
-		f.done |= Member
+		f.done |= BadMember
 		c.drop(total)
 	}
 	switch more := inner[hasMore]; {
 	case n > maxValues:
 		c.set(hasMore, []byte("true"))
 	case more != nil && !isBool(more):
-		f.done |= Flag
+		f.done |= BadFlag
 		if c.drop(hasMore); boolOf(more) != nil {
 			c.set(hasMore, boolOf(more))
 		}
@@ -384,14 +384,14 @@ func (f *fixer) completion(result []byte) []byte {
 // block repairs one content block.
 func (f *fixer) block(b []byte) []byte {
 	if !rawjson.IsObject(b) {
-		f.done |= Block
+		f.done |= BadBlock
 		return f.quote(b)
 	}
 	var v values
 	f.scan(b, &v)
 	kind := rawjson.Key(v[blockType])
 	if !rawjson.IsString(kind) || kind.Is("") {
-		f.done |= Block
+		f.done |= BadBlock
 		return f.quote(b)
 	}
 	var c changes
@@ -408,7 +408,7 @@ func (f *fixer) block(b []byte) []byte {
 		}
 	case "resource_link":
 		if ok = rawjson.IsString(v[uri]); ok && !rawjson.IsString(v[name]) {
-			f.done |= Block
+			f.done |= BadBlock
 			target, _ := rawjson.String(v[uri])
 			c.set(name, rawjson.Quote(repair.LastSegment(target)))
 		}
@@ -417,7 +417,7 @@ func (f *fixer) block(b []byte) []byte {
 		return b
 	}
 	if !ok {
-		f.done |= Block
+		f.done |= BadBlock
 		return f.quote(b)
 	}
 	f.optional(&v, &c)
@@ -438,7 +438,7 @@ func (f *fixer) embedded(r []byte) []byte {
 	f.optional(&v, &c)
 	for _, m := range []member{text, blob} {
 		if wrong(v[m], rawjson.IsString) {
-			f.done |= Member
+			f.done |= BadMember
 			c.drop(m)
 		}
 	}
@@ -461,7 +461,7 @@ func (f *fixer) repair(v *values, c *changes, all ...member) {
 		if keep && same(fixed, v[m]) {
 			continue
 		}
-		f.done |= Member
+		f.done |= BadMember
 		if c.drop(m); keep {
 			c.set(m, fixed)
 		}

@@ -28,11 +28,11 @@ var healthy = map[string][]string{
 func TestHealthyResultsStayTheSame(t *testing.T) {
 	for method, all := range healthy {
 		for _, result := range all {
-			got, kinds := shape.Result(shape.Rules{Method: method}, nil, []byte(result))
+			got, kinds := shape.Repair(shape.Rules{Method: method}, nil, []byte(result))
 			require.Equal(t, result, string(got))
 			require.Zero(t, kinds, result)
 			in := []byte(result)
-			got, _ = shape.Result(shape.Rules{Method: method}, nil, in)
+			got, _ = shape.Repair(shape.Rules{Method: method}, nil, in)
 			require.Same(t, &in[0], &got[0], "no copy is made")
 		}
 	}
@@ -57,11 +57,11 @@ func FuzzResult(f *testing.F) {
 		for _, m := range append(methods, method) {
 			rules := shape.Rules{Method: m, URI: "x:1", AnyStructured: modern}
 			in := []byte(result)
-			once, kinds := shape.Result(rules, nil, in)
+			once, kinds := shape.Repair(rules, nil, in)
 			require.Equal(t, result, string(in), "the input is not written to")
 			require.NoError(t, rawjson.Valid(once), "%s of %s: %s", m, result, once)
 			require.Equal(t, kinds == 0, bytes.Equal(once, in) && &once[0] == &in[0], "%s of %s: %s", m, result, once)
-			twice, more := shape.Result(rules, nil, once)
+			twice, more := shape.Repair(rules, nil, once)
 			require.Equal(t, string(once), string(twice))
 			require.Zero(t, more, "%s of %s: %s", m, result, once)
 		}
@@ -81,7 +81,7 @@ func BenchmarkResult(b *testing.B) {
 			b.SetBytes(int64(len(in)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, kinds := shape.Result(shape.Rules{Method: "tools/call"}, nil, in); kinds != 0 {
+				if _, kinds := shape.Repair(shape.Rules{Method: "tools/call"}, nil, in); kinds != 0 {
 					b.Fatal("the result is healthy")
 				}
 			}

@@ -112,11 +112,11 @@ func (c *Client) Show(at func() daemon.Screen) {
 func (c *Client) Session() string { return c.session.ID() }
 
 // UnderWay are the requests of all clients that wait for their answers.
-func (c *Client) UnderWay() []registry.UnderWay { return c.instance.gateway.Waiting.All() }
+func (c *Client) UnderWay() []registry.UnderWay { return c.instance.gateway.Pending.All() }
 
 // Withdraw cancels one of those.
 func (c *Client) Withdraw(session, id string) bool {
-	return c.instance.gateway.Waiting.Withdraw(session, id)
+	return c.instance.gateway.Pending.Cancel(session, id)
 }
 
 // About tells of a session its profile, its project and what questions of servers its client
@@ -152,7 +152,7 @@ func (c *Client) About(session string) (facts []string) {
 
 // Disconnect ends the session of a client.
 func (c *Client) Disconnect(session string) bool {
-	return c.instance.gateway.Waiting.Disconnect(session)
+	return c.instance.gateway.Pending.Disconnect(session)
 }
 
 // Login logs the user in at a server by a browser and returns the user's name, or "" if it

@@ -31,7 +31,7 @@ func (i *Instance) Status(context.Context) (daemon.Status, error) {
 		Sessions: []daemon.Session{},
 	}
 	cfg, now := i.gateway.Views.Config(), i.registry.Load()
-	for _, w := range slices.Concat(policy.CheckOverrides(cfg, policy.InCatalog(now)), view.Vain(cfg, view.ListedIn(now))) {
+	for _, w := range slices.Concat(policy.CheckOverrides(cfg, policy.CatalogEntries(now)), view.UnusedGlobs(cfg, view.NamesIn(now))) {
 		s.Warnings = append(s.Warnings, i.o.Mask.String(w.String()))
 	}
 	if i.o.Place != nil {
@@ -63,11 +63,11 @@ func (i *Instance) Status(context.Context) (daemon.Status, error) {
 
 // Servers are those that clients of a profile see.
 func (i *Instance) Servers(_ context.Context, profile string) ([]daemon.Server, error) {
-	seen, ok := i.gateway.Views.Look(profile)
+	seen, ok := i.gateway.Views.ForProfile(profile)
 	if !ok {
 		return nil, i.noProfile(profile)
 	}
-	return i.servers(i.registry.StatesIn(seen.Is)), nil
+	return i.servers(i.registry.StatesIn(seen.Visible)), nil
 }
 
 func (i *Instance) servers(states []registry.ServerState) []daemon.Server {
@@ -120,10 +120,10 @@ func (i *Instance) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry
 	i.AwaitLists(ctx)
 	entries := []daemon.Entry{}
 	lists := i.registry.Seen(ctx)
-	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
+	if seen, ok := i.gateway.Views.ForProfile(q.Profile); ok && q.Profile != "" {
 		lists = seen.Lists
 		if q.Every {
-			lists = i.allAs(seen.Is)
+			lists = i.allAs(seen.Visible)
 		}
 	}
 	for e := range lists.All(kind) {

@@ -19,7 +19,7 @@ import (
 // readToggles takes over what other processes turned off and on: the file was written.
 func (i *Instance) readToggles() {
 	i.reportToggles(i.switches.Refresh())
-	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
+	i.gateway.SetDisabled(i.switches.Off(), i.switches.Hidden()...)
 }
 
 // reportToggles reports what is wrong with the file of what is off, and keeps a copy of a good one.
@@ -84,9 +84,9 @@ func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) e
 	if err := i.switches.Set(on, things...); err != nil {
 		return err
 	}
-	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
+	i.gateway.SetDisabled(i.switches.Off(), i.switches.Hidden()...)
 	for _, e := range entries {
-		if off := i.gateway.Views.Why(profile, e); on && off != nil && off.By != view.BySearch {
+		if off := i.gateway.Views.HiddenBy(profile, e); on && off != nil && off.By != view.BySearch {
 			return fmt.Errorf("%s stays off: %s", e.Listed, i.whyLacking(profile, off))
 		}
 	}
@@ -108,7 +108,7 @@ func (c *Client) Profiles() (names []string) {
 
 // Sees is how much of each kind clients of a profile see, "" for those who have none.
 func (c *Client) Sees(profile string) (counts [registry.Kinds]int) {
-	if seen, ok := c.instance.gateway.Views.Look(profile); ok {
+	if seen, ok := c.instance.gateway.Views.ForProfile(profile); ok {
 		for k := range registry.Kind(registry.Kinds) {
 			counts[k] = seen.Lists.Count(k)
 		}
@@ -118,7 +118,7 @@ func (c *Client) Sees(profile string) (counts [registry.Kinds]int) {
 
 // Lacks says by whom and why clients of a profile do not see an entry; by is "" when they do.
 func (c *Client) Lacks(profile string, e *registry.Entry) (by, why string) {
-	if off := c.instance.gateway.Views.Why(profile, e); off != nil {
+	if off := c.instance.gateway.Views.HiddenBy(profile, e); off != nil {
 		return string(off.By), c.instance.whyLacking(profile, off)
 	}
 	return "", ""
@@ -127,7 +127,7 @@ func (c *Client) Lacks(profile string, e *registry.Entry) (by, why string) {
 // ListedAs returns the name of an entry in lists of clients of a profile; "" when they do not
 // have it.
 func (c *Client) ListedAs(profile string, e *registry.Entry) string {
-	if seen, ok := c.instance.gateway.Views.Look(profile); ok {
+	if seen, ok := c.instance.gateway.Views.ForProfile(profile); ok {
 		if own := seen.Lists.ShownEntry(e); own != nil {
 			return own.Listed
 		}
@@ -148,8 +148,8 @@ func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, er
 	i.readToggles() // the file may have been written just now, by whoever asks
 	i.gateway.Servers.AwaitLists(ctx)
 	named := i.registry.Load() // as the clients of the profile would see it
-	if seen, ok := i.gateway.Views.Look(q.Profile); ok && q.Profile != "" {
-		named = i.allAs(seen.Is)
+	if seen, ok := i.gateway.Views.ForProfile(q.Profile); ok && q.Profile != "" {
+		named = i.allAs(seen.Visible)
 	}
 	nameOf := func(e *registry.Entry) string {
 		if own := named.Named(e.Server, kind, e.Name); own != nil && i.has(q.Profile, e.Server) {
@@ -158,7 +158,7 @@ func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, er
 		return e.Listed
 	}
 	all := []daemon.Off{}
-	for _, o := range i.gateway.Views.Lacking(q.Profile, kind) {
+	for _, o := range i.gateway.Views.Hidden(q.Profile, kind) {
 		all = append(all, i.hidden(q.Profile, &o))
 		if o.Entry != nil {
 			all[len(all)-1].Name = nameOf(o.Entry)
@@ -176,13 +176,13 @@ func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, er
 }
 
 // states are the states of entries, by what hides them.
-var states = map[view.By]daemon.State{
-	view.ByConfig: daemon.StateFiltered, view.ByPin: daemon.StateUnapproved, view.ByYou: daemon.StateDisabled,
+var states = map[view.Reason]daemon.State{
+	view.ByConfig: daemon.StateFiltered, view.ByPin: daemon.StateUnapproved, view.ByUser: daemon.StateDisabled,
 	view.ByProfile: daemon.StateHidden, view.BySearch: daemon.StateSearch,
 }
 
 // hidden describes an entry that clients of a profile do not see, without its name.
-func (i *Instance) hidden(profile string, o *view.Off) daemon.Off {
+func (i *Instance) hidden(profile string, o *view.HiddenEntry) daemon.Off {
 	why := i.whyLacking(profile, o)
 	return daemon.Off{Server: o.Server, Original: o.Name, State: states[o.By], Reason: why, By: string(o.By), Why: why, Since: o.Since}
 }
@@ -191,7 +191,7 @@ func (i *Instance) hidden(profile string, o *view.Off) daemon.Off {
 // all: Goblin's own first, then by name.
 func (i *Instance) withSeen(profile string, kind registry.Kind, all []daemon.Off, nameOf func(*registry.Entry) string) []daemon.Off {
 	for e := range i.gateway.Views.Whole().All(kind) {
-		off := i.gateway.Views.Why(profile, e)
+		off := i.gateway.Views.HiddenBy(profile, e)
 		switch {
 		case off == nil:
 			all = append(all, daemon.Off{Name: nameOf(e), Server: e.Server, Original: e.Name, State: daemon.StateListed})
@@ -215,7 +215,7 @@ func (i *Instance) withSeen(profile string, kind registry.Kind, all []daemon.Off
 
 // whyLacking is why clients of a profile do not see something: views know filters, the config
 // what added to them.
-func (i *Instance) whyLacking(profile string, off *view.Off) string {
+func (i *Instance) whyLacking(profile string, off *view.HiddenEntry) string {
 	p, ok := i.config().Profile(cmp.Or(profile, config.DefaultProfile))
 	if off.By != view.ByProfile || !ok || !i.has(p.Name, off.Server) {
 		return off.Why

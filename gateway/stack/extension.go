@@ -125,15 +125,15 @@ func (o profileViewer) Client() any                     { return nil }
 // as has what is asked with ctx see what the clients of a profile do; "" sees everything
 // that is listed.
 func (i *Instance) as(ctx context.Context, profile string) (context.Context, error) {
-	if _, ok := i.gateway.Views.Look(profile); profile != "" && !ok {
+	if _, ok := i.gateway.Views.ForProfile(profile); profile != "" && !ok {
 		return ctx, i.noProfile(profile)
 	}
 	return registry.WithRequest(ctx, profileViewer(func() *registry.Snapshot {
 		if profile == "" {
 			return i.gateway.Views.Whole()
 		}
-		seen, _ := i.gateway.Views.Look(profile) // nothing once the profile is removed from the config
-		return seen.Is
+		seen, _ := i.gateway.Views.ForProfile(profile) // nothing once the profile is removed from the config
+		return seen.Visible
 	})), nil
 }
 

@@ -178,13 +178,13 @@ func New(o Options) (*Instance, error) {
 	i.reportToggles(err)
 	i.notify()
 	i.meter = telemetry.OpenMeter(telemetry.MeterOptions{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})
-	i.metrics.Tally(i.meter.Tally)
+	i.metrics.SetUsage(i.meter.ForEach)
 	i.gateway = gateway.New(gateway.Options{Meter: i.meter, Options: servers.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
 		Mask: mask, Pins: i.pinned, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), WriteOnly: o.Records,
 	}})
-	i.gateway.Switch(i.switches.Off(), i.switches.Hidden()...)
+	i.gateway.SetDisabled(i.switches.Off(), i.switches.Hidden()...)
 	if folder := downstream.ProjectOf(o.Folder); folder != "" {
 		i.gateway.Servers.PinProject(folder)
 	}
@@ -388,8 +388,8 @@ func (i *Instance) sessionOptions() downstream.Options {
 	l := i.o.Config.Gateway.Limits
 	return downstream.Options{
 		Handler:  i.gateway,
-		Order:    gateway.Order,
-		OnMissed: i.gateway.News.Spared,
+		Order:    gateway.OrderKey,
+		OnMissed: i.gateway.Notifier.NotifyMissed,
 		Logger:   i.o.Logger,
 		Limits:   downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions, Depth: l.Depth},
 		Memory:   i.memory,
@@ -424,7 +424,7 @@ func (i *Instance) serve(ctx context.Context, o downstream.Options, transport st
 }
 
 // EveryProfile stands for a profile that shows everything.
-const EveryProfile = view.Whole
+const EveryProfile = view.WholeProfile
 
 // Connect opens a client connection inside this process, which sees what a profile shows,
 // or [EveryProfile]: MCP, a message a line.

@@ -13,18 +13,18 @@ import (
 
 // listed are the tools of all servers. Those that are off for all clients cost nothing.
 // Goblin's own tools count only where lists have them.
-func (i *Instance) listed() []telemetry.Listed {
+func (i *Instance) listed() []telemetry.ListedTool {
 	seen := i.gateway.Views.Whole()
-	all := make([]telemetry.Listed, 0, seen.Count(registry.Tool))
+	all := make([]telemetry.ListedTool, 0, seen.Count(registry.Tool))
 	add := func(e *registry.Entry, unlisted bool) {
-		all = append(all, telemetry.Listed{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.Length(), Off: i.gateway.Views.Off(e), Unlisted: unlisted})
+		all = append(all, telemetry.ListedTool{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.Length(), Off: i.gateway.Views.IsDisabled(e), Unlisted: unlisted})
 	}
 	for e := range seen.All(registry.Tool) {
 		if e.Server != registry.Local {
 			add(e, false)
 		}
 	}
-	offered := i.gateway.Views.Offered()
+	offered := i.gateway.Views.IsListed()
 	for e := range i.registry.Load().Server(registry.Local, registry.Tool) {
 		add(e, !offered(e))
 	}
@@ -63,7 +63,7 @@ func (i *Instance) addOthers(r *report.Report) {
 	all := make(map[string]*report.NonToolLists)
 	for _, kind := range others {
 		for e := range i.gateway.Views.Whole().All(kind) {
-			if i.gateway.Views.Off(e) {
+			if i.gateway.Views.IsDisabled(e) {
 				continue
 			}
 			if all[e.Server] == nil {
@@ -99,7 +99,7 @@ func (i *Instance) usage() report.Report {
 			names = s.StatelessClients()
 		}
 		for _, name := range names {
-			view := i.gateway.Views.ListsOfClient(s, name)
+			view := i.gateway.Views.ListsForClient(s, name)
 			is, ok := views[view]
 			if !ok {
 				is = look(view)

@@ -40,27 +40,27 @@ func negotiated(x *downstream.Request) bool {
 	return x.Outer() == x && x.Modern() == nil && x.Session().Protocol() == downstream.LatestLegacy
 }
 
-// Wants reports whether a call that has the member "task" asks for a task. Where there
+// WantsTask reports whether a call that has the member "task" asks for a task. Where there
 // are none it takes the member out: a server that has tasks would make one.
-func Wants(x *downstream.Request) bool {
+func WantsTask(x *downstream.Request) bool {
 	if !negotiated(x) {
 		x.OmitParam("task")
 	}
 	return negotiated(x)
 }
 
-// Unaware reports whether a client gets what a tool gives that runs as a task only:
+// LacksTasks reports whether a client gets what a tool gives that runs as a task only:
 // those of revisions without tasks, and screens. Others have to ask for the task.
-func Unaware(x *downstream.Request) bool { return !negotiated(x) || x.Session().IsScreen() }
+func LacksTasks(x *downstream.Request) bool { return !negotiated(x) || x.Session().IsScreen() }
 
-// Taken has a modern server make a task of a call if the client takes tasks.
-func Taken(x *downstream.Request) bool {
+// AcceptTask has a modern server make a task of a call if the client takes tasks.
+func AcceptTask(x *downstream.Request) bool {
 	return x.Method() == "tools/call" && x.HasCapability("extensions", extension)
 }
 
-// Perform makes a call at a server that may make a task of it: as a task if only is set,
+// Call makes a call at a server that may make a task of it: as a task if only is set,
 // since the tool runs as nothing else.
-func (t *Tasks) Perform(conn upstream.Conn, f *inflight.Under, server, tool string, only bool) (jsonrpc.Reply, error) {
+func (t *Tasks) Call(conn upstream.Conn, f *inflight.Request, server, tool string, only bool) (jsonrpc.Reply, error) {
 	if only && offersTasks(conn) {
 		return t.run(conn, f, server)
 	}
@@ -99,10 +99,10 @@ func badTask(server string) error {
 
 // Create makes a call that is to be answered by a task (2025-11-25), and answers.
 // The client calls the server's tool name.
-func (t *Tasks) Create(conn upstream.Conn, f *inflight.Under, server, tool, name string, answer func(jsonrpc.Reply)) error {
+func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, name string, answer func(jsonrpc.Reply)) error {
 	x := f.Exchange
 	if !offersTasks(conn) {
-		return Unsupported(name)
+		return UnsupportedError(name)
 	}
 	if err := t.room(x.Session(), server); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Under, server, tool, name
 				t.tell(own, "notifications/progress", params)
 				return
 			}
-			x.Relay(server, "progress:"+string(theirs), "notifications/progress", inflight.Unrelated(params))
+			x.Relay(server, "progress:"+string(theirs), "notifications/progress", inflight.DropTaskID(params))
 			t.o.Journal.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
 		})
 		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.Replace(f.Call.Params, theirs, rawjson.Quote(own.token)))
@@ -154,7 +154,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Under, server, tool, name
 	own.out.Lock()
 	defer own.out.Unlock()
 	if made {
-		reply.Result = rawjson.SetMember(inflight.Relate(reply.Result, id, own.id), "task", rename(state, own.id))
+		reply.Result = rawjson.SetMember(inflight.ReplaceTaskID(reply.Result, id, own.id), "task", rename(state, own.id))
 	}
 	answer(reply)
 	own.answered = true
@@ -166,9 +166,9 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Under, server, tool, name
 	return nil
 }
 
-// Unsupported is the error for a tool that runs as no task (2025-11-25,
+// UnsupportedError is the error for a tool that runs as no task (2025-11-25,
 // tasks, tool-level negotiation).
-func Unsupported(name string) error {
+func UnsupportedError(name string) error {
 	return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Tool %q does not run as a task; call it without the member \"task\"", name)
 }
 
@@ -176,7 +176,7 @@ func Unsupported(name string) error {
 // is created, watched and its result fetched here. Every state that the server
 // tells shows that it works, so its timeout bounds each of these steps, and
 // the whole is bounded by the task's time to live.
-func (t *Tasks) run(conn upstream.Conn, f *inflight.Under, server string) (reply jsonrpc.Reply, err error) {
+func (t *Tasks) run(conn upstream.Conn, f *inflight.Request, server string) (reply jsonrpc.Reply, err error) {
 	of := &f.Call
 	own := &Task{Server: server, Conn: conn, hidden: f, news: make(chan struct{}, 1)}
 	params := rawjson.Splice(of.Params, of.Edits...)
@@ -184,7 +184,7 @@ func (t *Tasks) run(conn upstream.Conn, f *inflight.Under, server string) (reply
 	if progress := of.Progress; progress != nil {
 		theirs := rawjson.Path(params, "_meta", "progressToken")
 		place = wire.KeepToken
-		t.track(own, func(params []byte) { progress(inflight.Unrelated(params)) })
+		t.track(own, func(params []byte) { progress(inflight.DropTaskID(params)) })
 		params = rawjson.Splice(params, rawjson.Replace(params, theirs, rawjson.Quote(own.token)))
 	}
 	defer t.remove(own)
@@ -223,7 +223,7 @@ func (t *Tasks) run(conn upstream.Conn, f *inflight.Under, server string) (reply
 		return jsonrpc.Reply{}, err
 	}
 	if reply.Error == nil {
-		reply.Result = inflight.Unrelated(reply.Result)
+		reply.Result = inflight.DropTaskID(reply.Result)
 	}
 	return reply, nil
 }
@@ -323,9 +323,9 @@ func WithExtension(capabilities []byte) []byte {
 	return rawjson.SetMember(capabilities, "extensions", []byte(`{"`+extension+`":{}}`))
 }
 
-// Known fails unless the client may ask for tasks: it speaks the revision
+// CheckTasksAllowed fails unless the client may ask for tasks: it speaks the revision
 // that has them, or declares the extension with the request.
-func Known(x *downstream.Request) error {
+func CheckTasksAllowed(x *downstream.Request) error {
 	switch {
 	case x.Modern() != nil && !x.HasCapability("extensions", extension):
 		e := jsonrpc.Errorf(downstream.CodeMissingCapability, "%s needs the extension %s, which the client did not declare", x.Method(), extension)
@@ -338,14 +338,14 @@ func Known(x *downstream.Request) error {
 }
 
 // Serve passes a request about a task on to its server.
-func (t *Tasks) Serve(conn upstream.Conn, f *inflight.Under, own *Task) (jsonrpc.Reply, error) {
+func (t *Tasks) Serve(conn upstream.Conn, f *inflight.Request, own *Task) (jsonrpc.Reply, error) {
 	method := f.Exchange.Method()
 	if method == "tasks/result" {
 		// It takes as long as the task. What the task asks for meanwhile names
 		// the task, so other questions are not this request's.
 		defer t.attend(own, f)()
 		f.Call.Timeout = t.left(own)
-		f.Land()
+		f.Release()
 	}
 	reply, err := conn.Call(&f.Call)
 	switch {
@@ -356,7 +356,7 @@ func (t *Tasks) Serve(conn upstream.Conn, f *inflight.Under, own *Task) (jsonrpc
 			t.remove(own)
 		}
 	case method == "tasks/result":
-		reply.Result = inflight.Relate(reply.Result, own.Original, own.id)
+		reply.Result = inflight.ReplaceTaskID(reply.Result, own.Original, own.id)
 	case rawjson.Get(reply.Result, "taskId") != nil:
 		t.note(own, reply.Result)
 		reply.Result = rename(reply.Result, own.id)
@@ -367,9 +367,9 @@ func (t *Tasks) Serve(conn upstream.Conn, f *inflight.Under, own *Task) (jsonrpc
 	return reply, nil
 }
 
-// Bound reports whether requests about a task go over its own connection: it ends with
+// BoundToConn reports whether requests about a task go over its own connection: it ends with
 // that, or the connection is there.
-func (own *Task) Bound() bool { return !own.durable || own.Conn.Err() == nil }
+func (own *Task) BoundToConn() bool { return !own.durable || own.Conn.Err() == nil }
 
 // List is a page of the session's own tasks, with the states that their servers tell
 // now.
@@ -381,10 +381,10 @@ func (t *Tasks) List(x *downstream.Request, cursor string) ([]byte, error) {
 			return nil, registry.ErrBadCursor
 		}
 	}
-	all := t.of(x.Session(), t.o.Views.Of(x), after)
+	all := t.of(x.Session(), t.o.Views.For(x), after)
 	page := all[:min(taskPage, len(all))]
 	states := make([][]byte, len(page))
-	inflight.Several(8, page, func(i int, own *Task) { states[i] = t.stateOf(x, own) })
+	inflight.ForEachLimit(8, page, func(i int, own *Task) { states[i] = t.stateOf(x, own) })
 	states = slices.DeleteFunc(states, func(state []byte) bool { return state == nil })
 	result := append([]byte(`{"tasks":[`), bytes.Join(states, []byte{','})...)
 	result = append(result, ']')

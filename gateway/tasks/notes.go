@@ -19,10 +19,10 @@ import (
 // stream on which a task's question can be asked.
 const streamLook = time.Second
 
-// Notified handles what a server says about a task of 2025-11-25. If not done, the
+// HandleNotification handles what a server says about a task of 2025-11-25. If not done, the
 // caller handles the notification with the returned call and params, from which the
 // task was removed.
-func (t *Tasks) Notified(conn upstream.Conn, c *upstream.Call, method string, params []byte) (_ *upstream.Call, _ []byte, done bool) {
+func (t *Tasks) HandleNotification(conn upstream.Conn, c *upstream.Call, method string, params []byte) (_ *upstream.Call, _ []byte, done bool) {
 	var name []byte
 	switch method {
 	case "notifications/progress":
@@ -30,24 +30,24 @@ func (t *Tasks) Notified(conn upstream.Conn, c *upstream.Call, method string, pa
 		t.reported(conn, params)
 		return c, params, true
 	case "notifications/resources/updated": // for all who watch it, whatever the server did it for
-		return c, inflight.Unrelated(params), false
+		return c, inflight.DropTaskID(params), false
 	case "notifications/tasks/status":
 		done = true
 		name = rawjson.Get(params, "taskId")
 	default:
-		name = inflight.Related(params)
+		name = inflight.TaskID(params)
 	}
 	original, ok := rawjson.String(name)
 	if !ok {
-		return c, inflight.Unrelated(params), done
+		return c, inflight.DropTaskID(params), done
 	}
 	n := taskNotice{original, method, params}
 	own, kept := t.take(conn, n)
 	switch {
 	case own == nil: // a task of nobody's, or another server's
-		return c, inflight.Unrelated(params), done || kept
+		return c, inflight.DropTaskID(params), done || kept
 	case own.hidden != nil && !done:
-		return &own.hidden.Call, inflight.Unrelated(params), false
+		return &own.hidden.Call, inflight.DropTaskID(params), false
 	}
 	own.out.Lock()
 	defer own.out.Unlock()
@@ -75,7 +75,7 @@ func (t *Tasks) deliver(own *Task, n taskNotice) {
 			return
 		}
 		at := own.hidden.Exchange
-		at.Relay(own.Server, "", n.method, t.seen(t.o.Views.Of(at), own, n.method, inflight.Unrelated(n.params)))
+		at.Relay(own.Server, "", n.method, t.seen(t.o.Views.For(at), own, n.method, inflight.DropTaskID(n.params)))
 		return
 	}
 	if n.method == "notifications/message" {
@@ -85,7 +85,7 @@ func (t *Tasks) deliver(own *Task, n taskNotice) {
 			return
 		}
 	}
-	t.tell(own, n.method, t.seen(t.o.Views.OfSession(own.owner), own, n.method, n.params))
+	t.tell(own, n.method, t.seen(t.o.Views.ForSession(own.owner), own, n.method, n.params))
 }
 
 // seen returns the params of a notification as a client sees them: those of a vendor may
@@ -94,16 +94,16 @@ func (t *Tasks) seen(names inflight.Namer, own *Task, method string, params []by
 	if method == "notifications/message" {
 		return params
 	}
-	return inflight.Notice(t.o.Registry, names, own.Server, params)
+	return inflight.RewriteNotification(t.o.Registry, names, own.Server, params)
 }
 
 // tell sends a notification to a task's owner: on the stream of a request
 // for its result, else on the session's.
 func (t *Tasks) tell(own *Task, method string, params []byte) {
-	if !own.in(t.o.Views.OfSession(own.owner)) {
+	if !own.in(t.o.Views.ForSession(own.owner)) {
 		return
 	}
-	params = inflight.Relate(params, own.Original, own.id)
+	params = inflight.ReplaceTaskID(params, own.Original, own.id)
 	f, _ := t.attending(own)
 	state := method == "notifications/tasks/status" // of which the newest counts
 	switch key := "task:" + own.id; {
@@ -126,27 +126,27 @@ func (t *Tasks) Open(s *upstream.Server) bool {
 
 // Ask puts a task's question to the client that owns the task.
 func (t *Tasks) Ask(ctx context.Context, own *Task, q *serverreq.Question) (*downstream.Session, []byte, *jsonrpc.Error) {
-	q.Params = inflight.Relate(q.Params, own.Original, own.id)
+	q.Params = inflight.ReplaceTaskID(q.Params, own.Original, own.id)
 	q.Ask = func(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 		return t.askForTask(ctx, own, method, params)
 	}
-	s, result, fault := t.o.Ask.PutTo(ctx, q, own.owner)
-	return s, inflight.Relate(result, own.id, own.Original), fault
+	s, result, fault := t.o.Ask.RouteTo(ctx, q, own.owner)
+	return s, inflight.ReplaceTaskID(result, own.id, own.Original), fault
 }
 
 // askForTask asks on the stream of a request for the task's result, else on
 // the session's. A client that has neither open will come for the result, when
 // it sees that its task wants something.
 func (t *Tasks) askForTask(ctx context.Context, own *Task, method string, params []byte) (jsonrpc.Reply, error) {
-	ctx, over := context.WithTimeout(ctx, serverreq.Limit)
+	ctx, over := context.WithTimeout(ctx, serverreq.AnswerTimeout)
 	defer over()
 	look := time.NewTicker(streamLook)
 	defer look.Stop()
 	for {
 		f, changed := t.attending(own)
-		var causes []*inflight.Under
+		var causes []*inflight.Request
 		if f != nil {
-			causes = []*inflight.Under{f}
+			causes = []*inflight.Request{f}
 		}
 		if f != nil || own.owner.Reachable() {
 			reply, err := serverreq.Ask(ctx, own.owner, causes, method, params)
@@ -165,9 +165,9 @@ func (t *Tasks) askForTask(ctx context.Context, own *Task, method string, params
 	}
 }
 
-// Hidden is the call inside which the gateway itself waits for the task, nil for a
+// GatewayCall is the call inside which the gateway itself waits for the task, nil for a
 // task that a client owns: its questions are those of that call.
-func (t *Task) Hidden() *upstream.Call {
+func (t *Task) GatewayCall() *upstream.Call {
 	if t.hidden == nil {
 		return nil
 	}

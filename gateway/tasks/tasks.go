@@ -76,9 +76,9 @@ type Task struct {
 	number   uint64              // counts up
 	owner    *downstream.Session // nil for clients of stateless HTTP: who has the id has the task
 	modern   bool
-	durable  bool            // outlives the connection
-	token    string          // of its progress, "" for none
-	hidden   *inflight.Under // the call inside which the gateway waits for it, nil for a client's own
+	durable  bool              // outlives the connection
+	token    string            // of its progress, "" for none
+	hidden   *inflight.Request // the call inside which the gateway waits for it, nil for a client's own
 	news     chan struct{}
 
 	// out is held while something of the task is delivered.
@@ -88,10 +88,10 @@ type Task struct {
 	// Guarded by tasks.mu.
 	known   bool // what the server says of it is delivered
 	expires time.Time
-	settled bool              // completed, failed or cancelled
-	fetched bool              // nothing more is to be had from it
-	results []*inflight.Under // requests for its result under way
-	changed chan struct{}     // closed when results changes
+	settled bool                // completed, failed or cancelled
+	fetched bool                // nothing more is to be had from it
+	results []*inflight.Request // requests for its result under way
+	changed chan struct{}       // closed when results changes
 }
 
 // taskName is a task as its server names it.
@@ -431,8 +431,8 @@ func (t *Tasks) of(s *downstream.Session, seen *registry.Snapshot, after uint64)
 }
 
 // attend notes a request for a task's result.
-func (t *Tasks) attend(own *Task, f *inflight.Under) (leave func()) {
-	change := func(results []*inflight.Under) {
+func (t *Tasks) attend(own *Task, f *inflight.Request) (leave func()) {
+	change := func(results []*inflight.Request) {
 		own.results = results
 		close(own.changed)
 		own.changed = make(chan struct{})
@@ -443,13 +443,13 @@ func (t *Tasks) attend(own *Task, f *inflight.Under) (leave func()) {
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		change(slices.DeleteFunc(slices.Clone(own.results), func(other *inflight.Under) bool { return other == f }))
+		change(slices.DeleteFunc(slices.Clone(own.results), func(other *inflight.Request) bool { return other == f }))
 	}
 }
 
 // attending is the newest request for a task's result, nil for none, and what
 // is closed when that changes.
-func (t *Tasks) attending(own *Task) (*inflight.Under, <-chan struct{}) {
+func (t *Tasks) attending(own *Task) (*inflight.Request, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return inflight.Newest(own.results), own.changed
@@ -477,9 +477,9 @@ func (t *Tasks) take(conn upstream.Conn, n taskNotice) (own *Task, kept bool) {
 	return nil, true
 }
 
-// Of finds the task that a question is about by the server's id for it, nil for none.
+// ForQuestion finds the task that a question is about by the server's id for it, nil for none.
 // It waits for the answer that names the task while that may be on its way.
-func (t *Tasks) Of(ctx context.Context, conn upstream.Conn, original string) *Task {
+func (t *Tasks) ForQuestion(ctx context.Context, conn upstream.Conn, original string) *Task {
 	for {
 		t.mu.Lock()
 		own := t.named[taskName{conn, original}]

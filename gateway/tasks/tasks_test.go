@@ -33,8 +33,8 @@ func TestMessagesNameTheirTask(t *testing.T) {
 		},
 		`{"text":"related-task"}`: {`{"text":"related-task"}`, `{"text":"related-task"}`},
 	} {
-		require.Equal(t, want.mapped, string(inflight.Relate([]byte(in), "t-1", "own")), in)
-		require.Equal(t, want.without, string(inflight.Unrelated([]byte(in))), in)
+		require.Equal(t, want.mapped, string(inflight.ReplaceTaskID([]byte(in), "t-1", "own")), in)
+		require.Equal(t, want.without, string(inflight.DropTaskID([]byte(in))), in)
 	}
 }
 
@@ -44,7 +44,7 @@ func FuzzTaskNames(f *testing.F) {
 		if rawjson.Valid(in) != nil || !rawjson.IsObject(in) {
 			return
 		}
-		for _, out := range [][]byte{inflight.Relate(in, "t", "own"), inflight.Unrelated(in), rename(in, "own"), rawjson.Without(in, "task")} {
+		for _, out := range [][]byte{inflight.ReplaceTaskID(in, "t", "own"), inflight.DropTaskID(in), rename(in, "own"), rawjson.Without(in, "task")} {
 			require.NoError(t, rawjson.Valid(out), "%s", out)
 		}
 	})
@@ -188,7 +188,7 @@ func TestTasksOfOurOwnNeedNoRoom(t *testing.T) {
 		require.NoError(t, s.admit(own, nil))
 	}
 	require.Error(t, s.admit(&Task{Server: "a", owner: first.owner}, nil))
-	require.NoError(t, s.admit(&Task{Server: "a", hidden: new(inflight.Under)}, nil), "the gateway waits for it itself")
+	require.NoError(t, s.admit(&Task{Server: "a", hidden: new(inflight.Request)}, nil), "the gateway waits for it itself")
 	first.expires = time.Now().Add(-1)
 	require.NoError(t, s.room(first.owner, "a"), "what has expired makes room")
 }
@@ -278,7 +278,7 @@ func TestWhoseATaskIs(t *testing.T) {
 		"another session's":            {task: &Task{owner: new(downstream.Session)}},
 		"one of the other kind":        {task: &Task{owner: mine, modern: true}},
 		"asked for as the other kind":  {task: &Task{owner: mine}, modern: true},
-		"the gateway's own":            {task: &Task{owner: mine, hidden: new(inflight.Under)}},
+		"the gateway's own":            {task: &Task{owner: mine, hidden: new(inflight.Request)}},
 		"of a server that is not seen": {task: &Task{owner: mine, Server: "away"}},
 		"expired":                      {task: &Task{owner: mine, expires: time.Now().Add(-time.Hour)}},
 	} {

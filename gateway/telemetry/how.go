@@ -60,5 +60,5 @@ func line(text []byte, p registry.WirePart, r *http.Request) []byte {
 	return registry.AppendWire(text, p, r.Method, cmp.Or(path, "/"), r.Proto)
 }
 
-// How writes down how an exchange that is under way came.
-func How(x *downstream.Request) []byte { return how(nil, x, nil, 0) }
+// Transport writes down how an exchange that is under way came.
+func Transport(x *downstream.Request) []byte { return how(nil, x, nil, 0) }

@@ -33,16 +33,16 @@ type Journal struct {
 
 // Answer is the reply to a client's request.
 type Answer struct {
-	Body   []byte         // the result or error as the server sent it
-	Shape  *rawjson.Shape // reads the body; may be nil
-	Edits  []rawjson.Edit // what makes it the client's
-	Parts  [][]byte       // the body, if it is a result in parts
-	Code   int            // 0 for a result, else the error's code
-	Failed bool           // a result says that the server did not answer
-	Asked  bool           // the user was asked meanwhile
-	Waited time.Duration  // for the user
-	Tool   string         // that was called, by its server's name; "" for none
-	Call   Call           // to the server
+	Body      []byte         // the result or error as the server sent it
+	Shape     *rawjson.Shape // reads the body; may be nil
+	Edits     []rawjson.Edit // what makes it the client's
+	Parts     [][]byte       // the body, if it is a result in parts
+	Code      int            // 0 for a result, else the error's code
+	Failed    bool           // a result says that the server did not answer
+	UserAsked bool           // the user was asked meanwhile
+	Waited    time.Duration  // for the user
+	Tool      string         // that was called, by its server's name; "" for none
+	Call      Call           // to the server
 }
 
 // Call is a request to a server: its id there, 0 for none, and what HTTP answered, nil for
@@ -108,9 +108,9 @@ func (j *Journal) Request(x *downstream.Request, label, server, name string, a A
 	}
 	if a.Tool != "" {
 		j.Meter.Add(MeteredCall{
-			Server: server, Tool: a.Tool, Client: client, At: start, Took: took, Bytes: size,
-			Failed:  !cancelled && !left && (!ok || status == registry.StatusToolError),
-			Untimed: cancelled || left || a.Asked, Waited: a.Waited,
+			Server: server, Tool: a.Tool, Client: client, At: start, Duration: took, Bytes: size,
+			Failed:     !cancelled && !left && (!ok || status == registry.StatusToolError),
+			NoDuration: cancelled || left || a.UserAsked, Waited: a.Waited,
 		})
 	}
 	room := wires.Get().(*[]byte)
@@ -129,7 +129,7 @@ func (j *Journal) Request(x *downstream.Request, label, server, name string, a A
 		Size:         int64(size),
 		Status:       status,
 		Code:         code,
-		Asked:        a.Asked,
+		Asked:        a.UserAsked,
 		Waited:       a.Waited,
 		Request:      j.Mask.Head(x.SentParams(), most),
 		Response:     j.Mask.Head(body, most),
@@ -139,9 +139,9 @@ func (j *Journal) Request(x *downstream.Request, label, server, name string, a A
 	return took
 }
 
-// Question records what a server asked, and how that was answered. s is the session
+// ServerRequest records what a server asked, and how that was answered. s is the session
 // that was asked, nil for none.
-func (j *Journal) Question(s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time) {
+func (j *Journal) ServerRequest(s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time) {
 	rec := registry.TrafficRecord{
 		Time: start, Direction: registry.ToClient, Server: server, Method: method,
 		Duration: time.Since(start), Status: StatusLabel(err == nil),

@@ -41,15 +41,15 @@ const (
 type MeteredCall struct {
 	Server, Tool, Client string
 	At                   time.Time
-	Took                 time.Duration
+	Duration             time.Duration
 	Bytes                int // of the answer
 	Failed               bool
-	Untimed              bool          // Took is no measure of the server: the user was asked, or there was no answer
+	NoDuration           bool          // Took is no measure of the server: the user was asked, or there was no answer
 	Waited               time.Duration // for the user
 }
 
-// Listed is a tool as clients are shown it.
-type Listed struct {
+// ListedTool is a tool as clients are shown it.
+type ListedTool struct {
 	Server, Tool, Name string
 	Bytes              int  // of the definition
 	Off                bool // no client is shown it
@@ -116,18 +116,18 @@ func (r *row) add(c *MeteredCall, at int64, bin int) {
 		r.waits++
 		r.waited += uint64(c.Waited.Milliseconds())
 	}
-	if !c.Untimed {
+	if !c.NoDuration {
 		r.took[bin]++
-		m.took += c.Took
+		m.took += c.Duration
 		m.timed++
 	}
 }
 
 // MeterOptions configure a Meter.
 type MeterOptions struct {
-	Path   string          // of the file; "" keeps nothing
-	Logger *slog.Logger    // is told when it cannot be kept
-	Listed func() []Listed // what clients can be shown
+	Path   string              // of the file; "" keeps nothing
+	Logger *slog.Logger        // is told when it cannot be kept
+	Listed func() []ListedTool // what clients can be shown
 	Now    func() time.Time
 }
 
@@ -158,7 +158,7 @@ func OpenMeter(o MeterOptions) *Meter {
 		o.Now = time.Now
 	}
 	if o.Listed == nil {
-		o.Listed = func() []Listed { return nil }
+		o.Listed = func() []ListedTool { return nil }
 	}
 	now := o.Now()
 	m := &Meter{o: o, opened: now, rows: make(map[key]*row), ways: make(map[way]*known), saved: &state{began: now.Unix()}}
@@ -175,7 +175,7 @@ func (m *Meter) Add(c MeteredCall) {
 	if m == nil {
 		return
 	}
-	at, bin := c.At.Unix(), report.BinOf(c.Took)
+	at, bin := c.At.Unix(), report.BinOf(c.Duration)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all.add(&c, at, bin)
@@ -306,8 +306,8 @@ func (m *Meter) Report() report.Report {
 	return r
 }
 
-// Tally calls yield with what was counted of each tool and client that called or was called.
-func (m *Meter) Tally(yield func(server, tool, client string, calls, errors, bytes uint64)) {
+// ForEach calls yield with what was counted of each tool and client that called or was called.
+func (m *Meter) ForEach(yield func(server, tool, client string, calls, errors, bytes uint64)) {
 	s, _ := m.whole()
 	for k, r := range s.rows {
 		if r.calls > 0 && k.class() != 0 {
@@ -389,7 +389,7 @@ func (s *state) report(now time.Time) report.Report {
 }
 
 // list notes what is listed now, of the servers that list something.
-func (s *state) list(all []Listed) {
+func (s *state) list(all []ListedTool) {
 	listing := make(map[string]bool)
 	for _, l := range all {
 		listing[l.Server] = true

@@ -25,7 +25,7 @@ type clock struct{ now time.Time }
 func (c *clock) read() time.Time { return c.now }
 
 func called(server, tool, client string, at time.Time, took time.Duration) telemetry.MeteredCall {
-	return telemetry.MeteredCall{Server: server, Tool: tool, Client: client, At: at, Took: took, Bytes: 100}
+	return telemetry.MeteredCall{Server: server, Tool: tool, Client: client, At: at, Duration: took, Bytes: 100}
 }
 
 func tool(t *testing.T, r report.Report, name string) report.Tool {
@@ -42,14 +42,14 @@ func tool(t *testing.T, r report.Report, name string) report.Tool {
 func TestCallsCountForServerToolAndClient(t *testing.T) {
 	t.Parallel()
 	c := &clock{noon}
-	m := telemetry.OpenMeter(telemetry.MeterOptions{Now: c.read, Listed: func() []telemetry.Listed {
-		return []telemetry.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 401}, {Server: "files", Tool: "stat", Name: "files_stat", Bytes: 99}}
+	m := telemetry.OpenMeter(telemetry.MeterOptions{Now: c.read, Listed: func() []telemetry.ListedTool {
+		return []telemetry.ListedTool{{Server: "files", Tool: "read", Name: "files_read", Bytes: 401}, {Server: "files", Tool: "stat", Name: "files_stat", Bytes: 99}}
 	}})
 	for i := range 100 {
 		m.Add(called("files", "read", "editor", noon, time.Duration(i+1)*time.Millisecond))
 	}
 	failed := called("files", "read", "shell", noon.Add(-10*time.Minute), time.Second)
-	failed.Failed, failed.Untimed = true, true
+	failed.Failed, failed.NoDuration = true, true
 	m.Add(failed)
 
 	r := m.Report()
@@ -97,10 +97,10 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 func TestWhatIsOffCostsNothing(t *testing.T) {
 	t.Parallel()
 	path := telemetry.UsagePath(t.TempDir(), "/c.yaml")
-	off := telemetry.Listed{Server: "files", Tool: "write", Name: "files_write", Bytes: 400, Off: true}
-	unused := telemetry.Listed{Server: "files", Tool: "move", Name: "files_move", Bytes: 400, Off: true}
-	m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() []telemetry.Listed {
-		return []telemetry.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 100}, off, unused}
+	off := telemetry.ListedTool{Server: "files", Tool: "write", Name: "files_write", Bytes: 400, Off: true}
+	unused := telemetry.ListedTool{Server: "files", Tool: "move", Name: "files_move", Bytes: 400, Off: true}
+	m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() []telemetry.ListedTool {
+		return []telemetry.ListedTool{{Server: "files", Tool: "read", Name: "files_read", Bytes: 100}, off, unused}
 	}})
 	m.Add(called("files", "write", "editor", noon, time.Millisecond))
 	m.Save()
@@ -125,8 +125,8 @@ func TestWhatWasCountedStaysOverRestarts(t *testing.T) {
 	t.Parallel()
 	path := telemetry.UsagePath(t.TempDir(), "/c.yaml")
 	c := &clock{noon}
-	listed := []telemetry.Listed{{Server: "files", Tool: "read", Name: "files_read", Bytes: 400}, {Server: "files", Tool: "gone", Name: "files_gone", Bytes: 40}}
-	o := telemetry.MeterOptions{Path: path, Now: c.read, Listed: func() []telemetry.Listed { return listed }}
+	listed := []telemetry.ListedTool{{Server: "files", Tool: "read", Name: "files_read", Bytes: 400}, {Server: "files", Tool: "gone", Name: "files_gone", Bytes: 40}}
+	o := telemetry.MeterOptions{Path: path, Now: c.read, Listed: func() []telemetry.ListedTool { return listed }}
 	one, other := telemetry.OpenMeter(o), telemetry.OpenMeter(o)
 	one.Add(called("files", "read", "editor", noon, 8*time.Millisecond))
 	other.Add(called("files", "read", "editor", noon, 8*time.Millisecond))
@@ -187,12 +187,12 @@ func TestWhatIsListedNoMoreIsForgottenHalfAYearAfterItsLastCall(t *testing.T) {
 func TestServersThatListNothingForNowKeepWhatTheirDefinitionsCost(t *testing.T) {
 	t.Parallel()
 	path := telemetry.UsagePath(t.TempDir(), "/c.yaml")
-	up := telemetry.Listed{Server: "up", Tool: "t", Name: "up_t", Bytes: 100}
-	m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() []telemetry.Listed {
-		return []telemetry.Listed{up, {Server: "down", Tool: "t", Name: "down_t", Bytes: 200}}
+	up := telemetry.ListedTool{Server: "up", Tool: "t", Name: "up_t", Bytes: 100}
+	m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() []telemetry.ListedTool {
+		return []telemetry.ListedTool{up, {Server: "down", Tool: "t", Name: "down_t", Bytes: 200}}
 	}})
 	m.Save()
-	r := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() []telemetry.Listed { return []telemetry.Listed{up} }}).Report()
+	r := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() []telemetry.ListedTool { return []telemetry.ListedTool{up} }}).Report()
 	require.Len(t, r.Servers, 2)
 	for _, s := range r.Servers {
 		require.Equal(t, map[string]report.Definitions{"up": report.DefinitionSize(100), "down": report.DefinitionSize(200)}[s.Name], s.Definitions)
@@ -322,7 +322,7 @@ func TestCallsCountFromEverywhereAtOnce(t *testing.T) {
 	r, err := telemetry.ReadUsage(path, noon)
 	require.NoError(t, err)
 	require.EqualValues(t, 800, r.All.Calls)
-	m.Tally(func(server, tool, client string, calls, _, _ uint64) {
+	m.ForEach(func(server, tool, client string, calls, _, _ uint64) {
 		require.NotEqual(t, tool == "", client == "", "what a server came to is the sum of its tools")
 		require.Equal(t, client == "", server != "")
 		if client != "" {

@@ -101,9 +101,9 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Tally has a scrape read what was counted elsewhere, over restarts: calls of tools, and of
+// SetUsage has a scrape read what was counted elsewhere, over restarts: calls of tools, and of
 // clients (tool is then ""). Call it once.
-func (m *Metrics) Tally(read func(yield func(server, tool, client string, calls, errors, bytes uint64))) {
+func (m *Metrics) SetUsage(read func(yield func(server, tool, client string, calls, errors, bytes uint64))) {
 	m.registry.MustRegister(tally(read))
 }
 

@@ -331,7 +331,7 @@ func (m *Meter) giveBack(taken, saved *state) {
 }
 
 // merge adds to what the file has by now.
-func (m *Meter) merge(taken *state, listed []Listed) (*state, error) {
+func (m *Meter) merge(taken *state, listed []ListedTool) (*state, error) {
 	unlock, err := atomicfile.Lock(m.o.Path)
 	if err != nil {
 		return nil, err

@@ -341,7 +341,7 @@ const (
 func (l *link) introduced(info *Info, result, server []byte) error {
 	info.Capabilities = []byte("{}")
 	if caps := rawjson.Get(result, "capabilities"); rawjson.IsObject(caps) {
-		caps, complaint := extensions.Bounded(caps)
+		caps, complaint := extensions.WithinBounds(caps)
 		if complaint != "" {
 			l.srv.note(slog.LevelWarn, complaint)
 		}

@@ -21,7 +21,7 @@ type choice struct {
 	uris    *policy.URIFilter
 	off     off
 	own     config.MetaTools // of Goblin's tools
-	name    string           // of what it shows, see [Name]
+	name    string           // of what it shows, see [Key]
 	lists   *part            // what of it lists have; nil: all
 	// What it is where less is listed, nil for the same: without Goblin's tools where no more
 	// than above is, and without those that are about skills where there are none: hardly a
@@ -48,7 +48,7 @@ func newChoice(cfg *config.Config, p config.Profile, switched []state.ToggleEntr
 	return c
 }
 
-// everything is the name of what [Whole] shows.
+// everything is the name of what [WholeProfile] shows.
 const everything = "+"
 
 // whole chooses everything. Those who see it are offered Goblin's own tools also where

@@ -18,12 +18,12 @@ type Resolver = func(*registry.Snapshot, string) (registry.Target, error)
 
 // Find resolves a name for the client of a request.
 func (v *Views) Find(ctx context.Context, x *downstream.Request, resolve Resolver, name string) (registry.Target, error) {
-	return v.find(ctx, x.Session(), func() *registry.Snapshot { return v.Of(x) }, resolve, name)
+	return v.find(ctx, x.Session(), func() *registry.Snapshot { return v.For(x) }, resolve, name)
 }
 
 // FindFor is Find for the client of a session.
 func (v *Views) FindFor(ctx context.Context, s *downstream.Session, resolve Resolver, name string) (registry.Target, error) {
-	return v.find(ctx, s, func() *registry.Snapshot { return v.OfSession(s) }, resolve, name)
+	return v.find(ctx, s, func() *registry.Snapshot { return v.ForSession(s) }, resolve, name)
 }
 
 // find resolves a name. While servers have not listed yet, it waits for them
@@ -60,12 +60,12 @@ func (v *Views) permitted(t registry.Target, name string) error {
 	if t.Local != nil || b == nil || b.PermitsTarget(t) {
 		return nil
 	}
-	return Forbidden(t, name)
+	return ForbiddenError(t, name)
 }
 
-// Forbidden is the error for a target that the config denies: the same as for
+// ForbiddenError is the error for a target that the config denies: the same as for
 // one that is not there.
-func Forbidden(t registry.Target, name string) error {
+func ForbiddenError(t registry.Target, name string) error {
 	e := &registry.NotFoundError{Kind: registry.Resource, Name: name, Reason: registry.ReasonNotFound}
 	if t.Entry != nil {
 		e.Kind = t.Entry.Kind

@@ -11,7 +11,7 @@ import (
 // part chooses the tools that lists contain: Goblin's own, those of servers, or both. It
 // implements [registry.Choice].
 type part struct {
-	name         string // see [Name]
+	name         string // see [Key]
 	own, servers bool
 	few          *part // where no more than above is listed; nil: the same
 	above        int
@@ -86,7 +86,7 @@ func (c *choice) choose(m config.MetaTools, above int) {
 }
 
 // missing says by whom and why there is no tool of Goblin's own, of those that have a name.
-func (c *choice) missing(name string) (By, string) {
+func (c *choice) missing(name string) (Reason, string) {
 	whose, by := "gateway", ByConfig
 	if !c.profile.MetaTools.Unsaid {
 		whose, by = fmt.Sprintf("profile %q", c.profile.Name), ByProfile

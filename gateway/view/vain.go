@@ -10,20 +10,20 @@ import (
 	"goblin/registry/suggest"
 )
 
-// Listed are the names of what servers list, as they give them, by server.
-type Listed map[string]map[registry.Kind][]string
+// ListedNames are the names of what servers list, as they give them, by server.
+type ListedNames map[string]map[registry.Kind][]string
 
 // Add notes a name.
-func (l Listed) Add(server string, k registry.Kind, name string) {
+func (l ListedNames) Add(server string, k registry.Kind, name string) {
 	if l[server] == nil {
 		l[server] = make(map[registry.Kind][]string)
 	}
 	l[server][k] = append(l[server][k], name)
 }
 
-// ListedIn are the names in a catalog.
-func ListedIn(s *registry.Snapshot) Listed {
-	l := make(Listed)
+// NamesIn are the names in a catalog.
+func NamesIn(s *registry.Snapshot) ListedNames {
+	l := make(ListedNames)
 	for _, k := range []registry.Kind{registry.Tool, registry.Prompt} {
 		for e := range s.All(k) {
 			l.Add(e.Server, k, e.Name)
@@ -32,12 +32,12 @@ func ListedIn(s *registry.Snapshot) Listed {
 	return l
 }
 
-// Vain says which globs of profiles fit no tool or prompt of the profile's servers; only of
+// UnusedGlobs says which globs of profiles fit no tool or prompt of the profile's servers; only of
 // some kinds, if those are given. A profile is left out while one of its servers lists
 // nothing, since that may have anything. So are globs of resources, as there are more of
 // these than servers list, and what is denied by more than a name, since that is also
 // written for what may come.
-func Vain(cfg *config.Config, listed Listed, kinds ...registry.Kind) (problems []config.Problem) {
+func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind) (problems []config.Problem) {
 	for i := range cfg.Profiles {
 		p := &cfg.Profiles[i]
 		for _, of := range []struct {
@@ -98,7 +98,7 @@ type listedName struct{ server, name string }
 
 // in are the names in a profile; known is false if one of its servers lists nothing, or if it
 // has none, which is told of its "servers".
-func (l Listed) in(cfg *config.Config, p *config.Profile, k registry.Kind) (names []listedName, known bool) {
+func (l ListedNames) in(cfg *config.Config, p *config.Profile, k registry.Kind) (names []listedName, known bool) {
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
 		if !p.Has(s) {

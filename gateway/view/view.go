@@ -27,9 +27,9 @@ import (
 	"goblin/registry/definition"
 )
 
-// Whole is asked for instead of a profile by clients that are to see everything, whatever
+// WholeProfile is asked for instead of a profile by clients that are to see everything, whatever
 // the config gives to others: commands of the shell. No profile can have this name.
-const Whole = "*"
+const WholeProfile = "*"
 
 // Views has the views of one registry. Make it with [New].
 type Views struct {
@@ -75,9 +75,9 @@ func (v *Views) Apply(cfg *config.Config) {
 	v.makeLocked()
 }
 
-// Switch makes the views lack what is off, and nothing else that was. They lack everything
+// SetDisabled makes the views lack what is off, and nothing else that was. They lack everything
 // of hidden servers, see [switches.Store.Hidden].
-func (v *Views) Switch(off []state.ToggleEntry, hidden ...string) {
+func (v *Views) SetDisabled(off []state.ToggleEntry, hidden ...string) {
 	v.writing.Lock()
 	defer v.writing.Unlock()
 	v.off, v.hidden = off, hidden
@@ -119,12 +119,12 @@ func (v *Views) Config() *config.Config {
 // Has reports whether there is such a profile.
 func (v *Views) Has(profile string) bool { return v.set.Load().named[profile] != nil }
 
-// Of returns the part of the catalog that the client of a request sees.
-func (v *Views) Of(x *downstream.Request) *registry.Snapshot { return v.view(x).load(v.registry).is }
+// For returns the part of the catalog that the client of a request sees.
+func (v *Views) For(x *downstream.Request) *registry.Snapshot { return v.view(x).load(v.registry).is }
 
-// Lists returns the part of that which lists contain: tools that are to be found by searches
+// ListsFor returns the part of that which lists contain: tools that are to be found by searches
 // are left out.
-func (v *Views) Lists(x *downstream.Request) *registry.Snapshot {
+func (v *Views) ListsFor(x *downstream.Request) *registry.Snapshot {
 	return v.view(x).load(v.registry).lists
 }
 
@@ -137,22 +137,22 @@ func (v *Views) view(x *downstream.Request) *view {
 	return set.of(x.Session(), x.ClientName())
 }
 
-// OfSession is [Views.Of] for the client of a session, or for the clients that share it;
+// ForSession is [Views.For] for the client of a session, or for the clients that share it;
 // everything for nil.
-func (v *Views) OfSession(s *downstream.Session) *registry.Snapshot {
+func (v *Views) ForSession(s *downstream.Session) *registry.Snapshot {
 	if s == nil {
 		return v.registry.Load()
 	}
 	return v.set.Load().of(s, s.Name()).load(v.registry).is
 }
 
-// ListsOf is [Views.Lists] for them.
-func (v *Views) ListsOf(s *downstream.Session) *registry.Snapshot {
-	return v.ListsOfClient(s, s.Name())
+// ListsForSession is [Views.ListsFor] for them.
+func (v *Views) ListsForSession(s *downstream.Session) *registry.Snapshot {
+	return v.ListsForClient(s, s.Name())
 }
 
-// ListsOfClient is [Views.Lists] for one of the clients that share a session, by its name.
-func (v *Views) ListsOfClient(s *downstream.Session, name string) *registry.Snapshot {
+// ListsForClient is [Views.ListsFor] for one of the clients that share a session, by its name.
+func (v *Views) ListsForClient(s *downstream.Session, name string) *registry.Snapshot {
 	return v.set.Load().of(s, name).load(v.registry).lists
 }
 
@@ -166,20 +166,20 @@ type Version struct {
 	n    uint64
 }
 
-// VersionOf is the version of a list.
-func VersionOf(seen *registry.Snapshot, k registry.Kind) Version {
-	return Version{Name(seen), seen.Version(k)}
+// ListVersion is the version of a list.
+func ListVersion(seen *registry.Snapshot, k registry.Kind) Version {
+	return Version{Key(seen), seen.Version(k)}
 }
 
-// Name tells what profiles show apart: of one, versions of lists go on.
-func Name(seen *registry.Snapshot) string {
+// Key tells what profiles show apart: of one, versions of lists go on.
+func Key(seen *registry.Snapshot) string {
 	switch c := seen.Choice().(type) {
 	case *choice:
 		return c.name
 	case *part:
 		return c.name
 	}
-	return Whole // nothing
+	return WholeProfile // nothing
 }
 
 // All yields the lists that clients can see: of everything, and of each profile.
@@ -202,7 +202,7 @@ func (v *Views) All() iter.Seq[*registry.Snapshot] {
 // and screens and commands get all.
 func (v *Views) MaxResult(x *downstream.Request, server int64) int64 {
 	set, s, name := v.set.Load(), x.Session(), ""
-	if s.IsScreen() || s.Profile() == Whole {
+	if s.IsScreen() || s.Profile() == WholeProfile {
 		return 0
 	}
 	if len(set.clients) > 0 {
@@ -217,7 +217,7 @@ func (v *Views) MaxResult(x *downstream.Request, server int64) int64 {
 // of is the view of a client.
 func (t *set) of(s *downstream.Session, client string) *view {
 	switch asked := s.Profile(); {
-	case asked == Whole, s.IsScreen():
+	case asked == WholeProfile, s.IsScreen():
 		return t.whole
 	case asked != "":
 		return cmp.Or(t.named[asked], t.gone)
@@ -235,7 +235,7 @@ func (t *set) of(s *downstream.Session, client string) *view {
 func (v *Views) Profile(s *downstream.Session) string {
 	set := v.set.Load()
 	switch asked := s.Profile(); {
-	case asked == Whole, s.IsScreen():
+	case asked == WholeProfile, s.IsScreen():
 		return ""
 	case asked != "":
 		return asked

@@ -197,7 +197,7 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 		}
 		cfg, drawn := drawViews(rt, flat)
 		v, off := view.New(r, nil, cfg), drawOff(rt)
-		v.Switch(off)
+		v.SetDisabled(off)
 		type list struct {
 			text    string
 			version view.Version
@@ -210,14 +210,14 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 				if name == config.DefaultProfile {
 					profile = ""
 				}
-				seen, ok := v.Look(profile)
+				seen, ok := v.ForProfile(profile)
 				require.True(rt, ok)
 				for _, k := range drawnKinds {
 					var texts []string
 					for e := range whole.All(k) {
 						if !want.has(e, off) {
 							for _, name := range []string{e.Listed, e.Name, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Flat, names.Namespaced(e.Server, e.Name)} {
-								if target, err := lookup(seen.Is, k, name); err == nil && target.Entry != nil {
+								if target, err := lookup(seen.Visible, k, name); err == nil && target.Entry != nil {
 									require.True(rt, want.has(target.Entry, off), "%s %q leads %s to %s %q", k, name, profile, target.Server, target.Name)
 								}
 							}
@@ -228,12 +228,12 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 							if name == "" || k == registry.Template && !strings.Contains(name, "://"+e.Server) || (k == registry.Tool || k == registry.Prompt) && name != e.Listed {
 								continue
 							}
-							target, err := lookup(seen.Is, k, name)
+							target, err := lookup(seen.Visible, k, name)
 							require.NoError(rt, err, "%s %q", k, name)
 							require.Equal(rt, e.Server+" "+e.Name, target.Server+" "+target.Name)
 							require.JSONEq(rt, want.listed(e), string(target.Entry.JSON()))
 							if k == registry.Resource {
-								require.Equal(rt, target.Entry.Listed, seen.Is.ListedURI(e.Server, e.Name))
+								require.Equal(rt, target.Entry.Listed, seen.Visible.ListedURI(e.Server, e.Name))
 							}
 						}
 					}
@@ -242,7 +242,7 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 					for _, text := range texts {
 						require.True(rt, slices.ContainsFunc(got, func(g string) bool { return sameJSON(g, text) }), "%s is not among the %ss of %q: %s", text, k, profile, got)
 					}
-					now := list{strings.Join(got, "\n"), view.VersionOf(seen.Lists, k)}
+					now := list{strings.Join(got, "\n"), view.ListVersion(seen.Lists, k)}
 					key := name + " " + k.String()
 					if was, known := before[key]; known {
 						require.Equal(rt, was.text == now.text, was.version == now.version, "the %ss of %q", k, profile)
@@ -258,7 +258,7 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 				v.Apply(cfg)
 			case 2:
 				off = drawOff(rt)
-				v.Switch(off)
+				v.SetDisabled(off)
 			case 3:
 				r.SetVisible(rapid.SampledFrom(drawnServers).Draw(rt, "who"), rapid.Bool().Draw(rt, "visible"))
 			}
@@ -310,7 +310,7 @@ func TestAnEditedChoiceOfGoblinsOwnToolsCountsAtOnce(t *testing.T) {
 		{"meta_tools: false", without, without},
 	} {
 		v.Apply(parsed(t, servers+"gateway: {"+c.gateway+"}"))
-		seen, ok := v.Look("")
+		seen, ok := v.ForProfile("")
 		require.True(t, ok)
 		require.Equal(t, c.seen, tools(seen.Lists), c.gateway)
 		require.Equal(t, c.whole, tools(v.Whole()), c.gateway)
@@ -330,8 +330,8 @@ func TestWhatIsOffForAllIsNotSaidToBeOffInAProfile(t *testing.T) {
 		"turned off for all clients": {{all}, {one, all}, {all, one}},
 	} {
 		for _, off := range off {
-			v.Switch(off)
-			require.Equal(t, want, v.Why("p", e.Entry).Why)
+			v.SetDisabled(off)
+			require.Equal(t, want, v.HiddenBy("p", e.Entry).Why)
 		}
 	}
 }
@@ -362,12 +362,12 @@ func TestNothingElseIsOffWithAResource(t *testing.T) {
 		}
 		r.SetList("a", registry.Resource, items)
 		v := viewsOf(t, r, "servers: {a: {command: c}}")
-		v.Switch([]state.ToggleEntry{{Server: "a", Kind: "resource", Name: off}})
-		seen, _ := v.Look("")
-		require.False(t, seen.Is.Sees("a", registry.Resource, off), off)
-		require.False(t, seen.Is.Sees("a", registry.Resource, strings.Replace(off, "x:/", "x:/./", 1)), off)
+		v.SetDisabled([]state.ToggleEntry{{Server: "a", Kind: "resource", Name: off}})
+		seen, _ := v.ForProfile("")
+		require.False(t, seen.Visible.Sees("a", registry.Resource, off), off)
+		require.False(t, seen.Visible.Sees("a", registry.Resource, strings.Replace(off, "x:/", "x:/./", 1)), off)
 		for _, other := range others {
-			require.True(t, seen.Is.Sees("a", registry.Resource, other), "%s is off with %s", other, off)
+			require.True(t, seen.Visible.Sees("a", registry.Resource, other), "%s is off with %s", other, off)
 		}
 	}
 }
@@ -378,9 +378,9 @@ func TestWhatSearchesFindIsNotLacking(t *testing.T) {
 	r.SetList("a", registry.Tool, [][]byte{[]byte(`{"name":"denied"}`), []byte(`{"name":"found"}`), []byte(`{"name":"off"}`)})
 	v := viewsOf(t, r, "servers: {a: {command: c}}\nprofiles: {p: {expose: search, tools: {deny: [denied]}}}")
 	since := time.Unix(50, 0)
-	v.Switch([]state.ToggleEntry{{Server: "a", Kind: "tool", Name: "off", Since: since}, {Server: "a", Kind: "tool", Name: "gone", Since: since}})
+	v.SetDisabled([]state.ToggleEntry{{Server: "a", Kind: "tool", Name: "off", Since: since}, {Server: "a", Kind: "tool", Name: "gone", Since: since}})
 	var lacking []string
-	for _, off := range v.Lacking("p", registry.Tool) {
+	for _, off := range v.Hidden("p", registry.Tool) {
 		lacking = append(lacking, fmt.Sprintf("%s by %s since %d", off.Name, off.By, max(0, off.Since.Unix())))
 	}
 	require.Equal(t, []string{"denied by profile since 0", "off by you since 50", "gone by you since 50"}, lacking)
@@ -448,11 +448,11 @@ profiles:
   one: {servers: [bb], tools: {deny: [slow]}}
 `), func(string) (string, bool) { return "", false })
 	require.NoError(t, err)
-	listed := make(view.Listed)
+	listed := make(view.ListedNames)
 	listed.Add("aa", registry.Tool, "echo")
 	listed.Add("bb", registry.Tool, "push")
 	var told []string
-	for _, p := range view.Vain(cfg, listed) {
+	for _, p := range view.UnusedGlobs(cfg, listed) {
 		told = append(told, p.Text)
 	}
 	require.ElementsMatch(t, []string{

@@ -10,35 +10,35 @@ import (
 	"goblin/registry"
 )
 
-// Off is something that clients do not see.
-type Off struct {
+// HiddenEntry is something that clients do not see.
+type HiddenEntry struct {
 	Kind   registry.Kind
 	Server string
 	Name   string          // the server's own
 	Entry  *registry.Entry // nil: it is not in the catalog
-	By     By
+	By     Reason
 	Why    string
 	Since  time.Time // when the user turned it off
 }
 
-// By says who keeps something from clients.
-type By string
+// Reason says who keeps something from clients.
+type Reason string
 
 // In the order in which they count: what the config leaves out nobody can turn on.
 const (
-	ByConfig  By = "config"
-	ByPin     By = "pin"
-	ByYou     By = "you"
-	ByProfile By = "profile"
-	BySearch  By = "search" // it is not listed, but found and called
+	ByConfig  Reason = "config"
+	ByPin     Reason = "pin"
+	ByUser    Reason = "you"
+	ByProfile Reason = "profile"
+	BySearch  Reason = "search" // it is not listed, but found and called
 )
 
-// Seen are the part of the catalog that clients see, and the part of that which lists contain.
-type Seen struct{ Is, Lists *registry.Snapshot }
+// ProfileView are the part of the catalog that clients see, and the part of that which lists contain.
+type ProfileView struct{ Visible, Lists *registry.Snapshot }
 
-// Look returns what clients of a profile see; "" is for clients without one, or with the
+// ForProfile returns what clients of a profile see; "" is for clients without one, or with the
 // default one. ok is false when there is no such profile, whose clients see nothing.
-func (v *Views) Look(profile string) (seen Seen, ok bool) {
+func (v *Views) ForProfile(profile string) (seen ProfileView, ok bool) {
 	set := v.set.Load()
 	one := set.look(profile)
 	ok = one != nil
@@ -46,7 +46,7 @@ func (v *Views) Look(profile string) (seen Seen, ok bool) {
 		one = set.gone
 	}
 	m := one.load(v.registry)
-	return Seen{m.is, m.lists}, ok
+	return ProfileView{m.is, m.lists}, ok
 }
 
 // look is the view of a profile, nil when there is none.
@@ -60,18 +60,18 @@ func (t *set) look(profile string) *view {
 // unknownOff is the reason for hiding all entries of a server.
 const unknownOff = "the file of what is off is damaged; see: goblin doctor"
 
-// Why says why lists of clients of a profile, as of [Views.Look], do not have something of
+// HiddenBy says why lists of clients of a profile, as of [Views.ForProfile], do not have something of
 // the catalog; nil: they do.
-func (v *Views) Why(profile string, e *registry.Entry) *Off {
+func (v *Views) HiddenBy(profile string, e *registry.Entry) *HiddenEntry {
 	one := v.set.Load().look(profile)
 	if one == nil {
 		return nil
 	}
 	c, seen := one.choice.(*choice), one.load(v.registry)
-	off := &Off{Kind: e.Kind, Server: e.Server, Name: e.Name, Entry: e}
+	off := &HiddenEntry{Kind: e.Kind, Server: e.Server, Name: e.Name, Entry: e}
 	switch {
 	case c.off.has(e.Server, e.Kind, e.Name):
-		off.By, off.Why = ByYou, "turned off for all clients"
+		off.By, off.Why = ByUser, "turned off for all clients"
 		if c.off.hides(e.Server) {
 			off.Why = "hidden because " + unknownOff
 		} else if c.off.things[thing{place{e.Server, e.Kind}, e.Name}] {
@@ -91,12 +91,14 @@ func (v *Views) Why(profile string, e *registry.Entry) *Off {
 	return off
 }
 
-// Off reports whether the user turned an entry off for all clients.
-func (v *Views) Off(e *registry.Entry) bool { return v.set.Load().all.has(e.Server, e.Kind, e.Name) }
+// IsDisabled reports whether the user turned an entry off for all clients.
+func (v *Views) IsDisabled(e *registry.Entry) bool {
+	return v.set.Load().all.has(e.Server, e.Kind, e.Name)
+}
 
-// Offered returns a function that reports whether the lists of any profile, or of clients
+// IsListed returns a function that reports whether the lists of any profile, or of clients
 // without one, have an entry.
-func (v *Views) Offered() func(e *registry.Entry) bool {
+func (v *Views) IsListed() func(e *registry.Entry) bool {
 	set := v.set.Load()
 	lists := []*registry.Snapshot{set.others.load(v.registry).lists}
 	for _, one := range set.named {
@@ -118,21 +120,21 @@ func keyOf(k registry.Kind) string {
 	return "resources"
 }
 
-// Lacking is all of one kind that clients of a profile, as of [Views.Look], do not see: what
+// Hidden is all of one kind that clients of a profile, as of [Views.ForProfile], do not see: what
 // servers' filters leave out first, then what awaits approval, then the rest in the order of
 // the catalog, and last what is off without being in it. Of Goblin's own tools it tells
 // those that others see.
-func (v *Views) Lacking(profile string, kind registry.Kind) (all []Off) {
+func (v *Views) Hidden(profile string, kind registry.Kind) (all []HiddenEntry) {
 	set := v.set.Load()
 	for _, s := range v.servers.All() {
 		for _, name := range s.DeniedNames(kind) {
-			all = append(all, Off{Kind: kind, Server: s.Name(), Name: name, By: ByConfig, Why: fmt.Sprintf("left out by %q of server %q", keyOf(kind), s.Name())})
+			all = append(all, HiddenEntry{Kind: kind, Server: s.Name(), Name: name, By: ByConfig, Why: fmt.Sprintf("left out by %q of server %q", keyOf(kind), s.Name())})
 		}
 	}
 	if kind == registry.Tool {
 		for _, p := range v.registry.Pinned("") {
 			if p.Withheld {
-				all = append(all, Off{Kind: kind, Server: p.Server, Name: p.Name, By: ByPin, Why: servers.ApprovalReason(&p)})
+				all = append(all, HiddenEntry{Kind: kind, Server: p.Server, Name: p.Name, By: ByPin, Why: servers.ApprovalReason(&p)})
 			}
 		}
 	}
@@ -144,7 +146,7 @@ func (v *Views) Lacking(profile string, kind registry.Kind) (all []Off) {
 	}
 	for e := range v.Whole().All(kind) {
 		t := thing{place{e.Server, kind}, e.Name}
-		if off := v.Why(profile, e); off != nil && off.By != BySearch {
+		if off := v.HiddenBy(profile, e); off != nil && off.By != BySearch {
 			off.Since, there[t] = since[t].Since, true
 			all = append(all, *off)
 		}
@@ -153,7 +155,7 @@ func (v *Views) Lacking(profile string, kind registry.Kind) (all []Off) {
 		t, _ := thingOf(&set.off[i])
 		if s, ok := since[t]; ok && !there[t] {
 			there[t] = true
-			all = append(all, Off{Kind: kind, Server: s.Server, Name: s.Name, By: ByYou, Why: "turned off; its server does not list it now", Since: s.Since})
+			all = append(all, HiddenEntry{Kind: kind, Server: s.Server, Name: s.Name, By: ByUser, Why: "turned off; its server does not list it now", Since: s.Since})
 		}
 	}
 	return all
