@@ -61,7 +61,7 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 		return false
 	}
 	seen := g.Views.For(x)
-	t, listed := seen.Lists(p.kind, name)
+	t, listed := seen.LookupListed(p.kind, name)
 	if !listed || t.Entry.TaskOnly {
 		return false // lists may have to be waited for, or it is Goblin's own, or has to pass the filters first
 	}

@@ -21,11 +21,11 @@ import (
 func (g *Gateway) callTool(r *request) {
 	wantsTask := rawjson.Get(r.Params(), "task") != nil && tasks.WantsTask(r.Request)
 	t, edits, err := r.seek("name", (*registry.Snapshot).ResolveTool)
-	passed := err == nil && t.Local != nil && t.Local.Tool.Passes
+	passed := err == nil && t.Local != nil && t.Local.Tool.ForwardsCall
 	if passed {
 		t, edits, err = r.passed()
 	}
-	if err == nil && t.Entry != nil && rawjson.Mentions(t.Entry.JSON(), HeaderMark) {
+	if err == nil && t.Entry != nil && rawjson.MayContain(t.Entry.JSON(), HeaderMark) {
 		err = CheckHeaders(r.Request, t.Entry.JSON(), !passed)
 	}
 	if err != nil {
@@ -333,7 +333,7 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 	if b := g.Servers.Get(server); b != nil && IsSkillsMethod(r.Method()) {
 		var err error
 		if reply, err = FilterSkills(r.Method(), reply, func(uri string) bool {
-			return b.Permits(registry.Resource, uri) && r.view().Sees(server, registry.Resource, uri)
+			return b.Permits(registry.Resource, uri) && r.view().IsVisible(server, registry.Resource, uri)
 		}); err != nil {
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "of the skill, " + err.Error()})
 			return true

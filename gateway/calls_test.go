@@ -127,7 +127,7 @@ func TestDemandsToOpenAPageAreForClientsNotForScripts(t *testing.T) {
 	a := newAsking(t, nil)
 	asked := make(chan error, 1)
 	require.NoError(t, a.reg.AddTool(registry.LocalTool{
-		Definition: []byte(`{"name":"script","inputSchema":{"type":"object"}}`), Asks: true,
+		Definition: []byte(`{"name":"script","inputSchema":{"type":"object"}}`), MakesRequests: true,
 		Call: func(ctx context.Context, _ []byte) ([]byte, error) {
 			_, err := a.Ask(ctx, "tools/call", []byte(`{"name":"s_page"}`))
 			asked <- err

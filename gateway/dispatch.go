@@ -50,7 +50,7 @@ type request struct {
 // edit is the change of params that gives the server its own name for what
 // the client asked for.
 func (r *request) edit(raw []byte, name string) []rawjson.Edit {
-	r.room[0] = rawjson.Replace(r.Params(), raw, rawjson.Quote(name))
+	r.room[0] = rawjson.ReplaceEdit(r.Params(), raw, rawjson.Quote(name))
 	return r.room[:]
 }
 

@@ -82,7 +82,7 @@ func (r *ExtensionRelays) Route(x *downstream.Request) (server, name string, edi
 	if extensions.ServerCapabilities(declared) == nil {
 		return "", "", nil, unknown
 	}
-	if err := rawjson.Extended.Check(x.SentParams()); err != nil {
+	if err := rawjson.ExtensionParams.Check(x.SentParams()); err != nil {
 		return "", "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err)
 	}
 	server, edits, err = extensions.Route(x.Params(), func(member, value string) (string, string, error) {
@@ -113,7 +113,7 @@ func (r *ExtensionRelays) Notice(s *downstream.Session, method string, params []
 	}
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel() // nothing is waited for
-	params = rawjson.Extended.Clean(nil, params)
+	params = rawjson.ExtensionParams.Clean(nil, params)
 	server, edits, err := extensions.Route(params, func(member, value string) (string, string, error) {
 		find := func(resolve view.Resolver) (registry.Target, error) {
 			return r.o.Views.FindFor(ctx, s, resolve, value)

@@ -61,11 +61,11 @@ func (r *request) instructions() string {
 func Instructions(g *Gateway, lists *registry.Snapshot) string {
 	var servers []DescribedServer
 	for _, b := range g.Servers.All() {
-		if state, _ := g.reg.State(b.Name()); lists.Knows(b.Name()) {
+		if state, _ := g.reg.State(b.Name()); lists.HasServer(b.Name()) {
 			servers = append(servers, DescribedServer{Name: b.Name(), DisabledReason: off(b.Config(), state), Instructions: state.Instructions})
 		}
 	}
-	return InstructionsText(servers, func(tool string) bool { return lists.Named(registry.Local, registry.Tool, tool) != nil })
+	return InstructionsText(servers, func(tool string) bool { return lists.ByServerName(registry.Local, registry.Tool, tool) != nil })
 }
 
 // off says why nothing of a server can be had for now; "" if it can, or may soon.

@@ -55,7 +55,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 			around = append(around, `,"nextCursor":`...)
 			around = rawjson.AppendString(around, page.Next)
 		}
-		if len(before) == 0 && r.modern() && len(snapshot.Only(g.Servers.Starting())) == 0 { // else it is about to grow
+		if len(before) == 0 && r.modern() && len(snapshot.KnownServers(g.Servers.Starting())) == 0 { // else it is about to grow
 			around = append(around, `,"ttlMs":`...)
 			around = strconv.AppendInt(around, listLife.Milliseconds(), 10)
 		}

@@ -22,12 +22,12 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 		return
 	}
 	tool := t.Local.Tool
-	if tool.Asks && r.outer != nil {
+	if tool.MakesRequests && r.outer != nil {
 		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s cannot be called from within itself", r.name))
 		return
 	}
 	o, ctx := &outer{gateway: g, request: r}, r.Context()
-	if tool.Asks {
+	if tool.MakesRequests {
 		state, err := r.State()
 		if err == nil && isForeign(state) {
 			err = downstream.ErrForeignState

@@ -86,7 +86,7 @@ func (g *Gateway) fromModern(r *request, server, name string, object []byte) []b
 		// The revision has no code of its own for a resource that is not there.
 		uri, ok := rawjson.String(rawjson.Get(e.Data, "uri"))
 		if r.Method() == "resources/read" && ok && uri == name {
-			code := rawjson.Replace(object, rawjson.Get(object, "code"), strconv.AppendInt(nil, downstream.CodeResourceNotFound, 10))
+			code := rawjson.ReplaceEdit(object, rawjson.Get(object, "code"), strconv.AppendInt(nil, downstream.CodeResourceNotFound, 10))
 			return rawjson.Splice(object, code)
 		}
 	}

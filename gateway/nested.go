@@ -54,8 +54,8 @@ func (o *outer) Progress(done, total float64, message string) {
 	o.gateway.journal.Notification(registry.ToClient, r.Session(), registry.Local, "notifications/progress", r.name, params)
 }
 
-// Waited implements [registry.Request].
-func (o *outer) Waited() time.Duration { return o.request.under.PromptTime() }
+// UserWait implements [registry.Request].
+func (o *outer) UserWait() time.Duration { return o.request.under.PromptTime() }
 
 // Client implements [registry.Request].
 func (o *outer) Client() any { return o.request.Owner() }
@@ -78,7 +78,7 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 	if !ok {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
 	}
-	within := rawjson.Check{Depth: g.o.Config.Gateway.Limits.Depth - 1} // the request is an object around them
+	within := rawjson.Checker{Depth: g.o.Config.Gateway.Limits.Depth - 1} // the request is an object around them
 	if err := within.End(params); err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: they must be an object: %v", err)
 	}

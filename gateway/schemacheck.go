@@ -24,7 +24,7 @@ const mostMistakes = 5
 // too, or its arguments, and where, by the schema of its tool. What it does not know about
 // schemas it leaves to the server, which has the last word.
 func ValidateNested(t registry.Target, arguments []byte) error {
-	if t.Local != nil && t.Local.Tool.Passes {
+	if t.Local != nil && t.Local.Tool.ForwardsCall {
 		return ArgumentError("%s cannot call itself", t.Listed)
 	}
 	tool := t.Entry

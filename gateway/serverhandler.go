@@ -74,7 +74,7 @@ func (g relay) HandleNotification(s *upstream.Server, conn upstream.Conn, c *ups
 		seen := g.Views.ForSession(session)
 		params = inflight.RewriteNotification(g.reg, seen, s.Name(), params)
 		g.journal.Notification(registry.ToClient, session, s.Name(), method, "", params)
-		if session != nil && seen.Knows(s.Name()) {
+		if session != nil && seen.HasServer(s.Name()) {
 			session.Relay(s.Name(), method, params)
 			return
 		}

@@ -28,7 +28,7 @@ func askSkill(g *Gateway, r *request) {
 	}
 	// Who may not have a skill is not told what is in its folder either.
 	b, file := g.Servers.Get(t.Server), t.Name+"/SKILL.md"
-	if b != nil && !b.Permits(registry.Skill, file) || !r.view().Sees(t.Server, registry.Skill, file) {
+	if b != nil && !b.Permits(registry.Skill, file) || !r.view().IsVisible(t.Server, registry.Skill, file) {
 		r.fail(view.ForbiddenError(t, r.name))
 		return
 	}
@@ -74,7 +74,7 @@ func FilterSkills(method string, reply jsonrpc.Reply, permits func(uri string) b
 		kept = append(kept, child...)
 	}
 	if !all {
-		reply.Result = rawjson.Splice(reply.Result, rawjson.Replace(reply.Result, array, append(kept, ']')))
+		reply.Result = rawjson.Splice(reply.Result, rawjson.ReplaceEdit(reply.Result, array, append(kept, ']')))
 		reply.Shape = nil // what it tells of has moved
 	}
 	return reply, nil

@@ -42,6 +42,6 @@ func (g *Gateway) showSession(s *downstream.Session) {
 	}
 	g.reg.SetSession(registry.Session{
 		ID: s.ID(), Transport: s.Transport(), Client: name, ClientTitle: info.Title,
-		Version: info.Version, Protocol: protocol, Screen: s.IsScreen(), Since: s.Started(), Quiet: quiet,
+		Version: info.Version, Protocol: protocol, Screen: s.IsScreen(), Since: s.Started(), IdleTime: quiet,
 	})
 }

@@ -68,7 +68,7 @@ func (s *ResultStore) Truncate(method string, result []byte, edits []rawjson.Edi
 	if short == nil {
 		return nil
 	}
-	return rawjson.Splice(result, rawjson.Replace(result, inner, short))
+	return rawjson.Splice(result, rawjson.ReplaceEdit(result, inner, short))
 }
 
 func (s *ResultStore) cut(result []byte, edits []rawjson.Edit, b ResultLimit) []byte {
@@ -87,7 +87,7 @@ func (s *ResultStore) cut(result []byte, edits []rawjson.Edit, b ResultLimit) []
 	if short == nil {
 		return nil
 	}
-	return rawjson.Splice(result, rawjson.Replace(result, content, short))
+	return rawjson.Splice(result, rawjson.ReplaceEdit(result, content, short))
 }
 
 // textSize is how many bytes of text there are, 0 if the tool has raised the bound to as

@@ -43,7 +43,7 @@ func (t *Tools) card(e *registry.Entry) object {
 
 // awaits says why a tool of a server awaits approval, "" if it does not.
 func (t *Tools) awaits(server, name string) string {
-	switch p := t.o.Registry.PinnedTool(server, name); {
+	switch p := t.o.Registry.UnapprovedTool(server, name); {
 	case p == nil:
 		return ""
 	case p.New:

@@ -11,7 +11,7 @@ import (
 )
 
 func (t *Tools) catalogServers(ctx context.Context, a arguments) ([]byte, error) {
-	states := t.o.Registry.StatesIn(t.o.Registry.Seen(ctx))
+	states := t.o.Registry.StatesIn(t.o.Registry.ViewFor(ctx))
 	l := list{member: "servers", first: a.number(offset), total: len(states)}
 	for i := l.first; i < len(states) && len(l.cards) < a.numbers["limit"]; i++ {
 		l.cards = append(l.cards, serverCard(&states[i]))
@@ -46,8 +46,8 @@ func catalog(kind registry.Kind, member string) func(*Tools, context.Context, ar
 		if a.text(mimeType) != "" {
 			return find(kind, member)(t, ctx, a)
 		}
-		s, l := t.o.Registry.Seen(ctx), list{member: member, first: a.number(offset)}
-		entries, most := s.From(kind, l.first), a.numbers["limit"]
+		s, l := t.o.Registry.ViewFor(ctx), list{member: member, first: a.number(offset)}
+		entries, most := s.AllFrom(kind, l.first), a.numbers["limit"]
 		l.total = s.Count(kind)
 		if server := a.text(serverID); server != "" {
 			entries, l.total = s.ServerFrom(server, kind, l.first), s.ServerCount(server, kind)
@@ -67,7 +67,7 @@ func catalog(kind registry.Kind, member string) func(*Tools, context.Context, ar
 // told of it.
 func describe(resolve func(*registry.Snapshot, string) (registry.Target, error)) func(*Tools, context.Context, arguments) ([]byte, error) {
 	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
-		found, err := resolve(t.o.Registry.Seen(ctx), a.text(name))
+		found, err := resolve(t.o.Registry.ViewFor(ctx), a.text(name))
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func describe(resolve func(*registry.Snapshot, string) (registry.Target, error))
 }
 
 func (t *Tools) describeResource(ctx context.Context, a arguments) ([]byte, error) {
-	seen, asked := t.o.Registry.Seen(ctx), a.text(uri)
+	seen, asked := t.o.Registry.ViewFor(ctx), a.text(uri)
 	found, err := seen.ResolveTemplate(asked) // or a resource
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (t *Tools) ofHiddenSkill(seen *registry.Snapshot, found registry.Target) bo
 	whole, folder := t.o.Registry.Load(), found.Name
 	for range maxFolders {
 		file := folder + "/SKILL.md"
-		if whole.Named(found.Server, registry.Skill, file) != nil && seen.Named(found.Server, registry.Skill, file) == nil {
+		if whole.ByServerName(found.Server, registry.Skill, file) != nil && seen.ByServerName(found.Server, registry.Skill, file) == nil {
 			return true
 		}
 		at := strings.LastIndexByte(folder, '/')
@@ -136,7 +136,7 @@ const maxAlike = 100
 // alike are the resources that a wrong URI may mean, wherever in a long list.
 // A URI that is too long for a search has none.
 func (t *Tools) alike(ctx context.Context, uri string) []*registry.Entry {
-	found, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxAlike, In: t.o.Registry.Seen(ctx)})
+	found, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxAlike, In: t.o.Registry.ViewFor(ctx)})
 	if err != nil {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (t *Tools) notFound(ctx context.Context, e *registry.NotFoundError) string 
 	case registry.Prompt:
 		text, see = "PROMPT_NOT_FOUND: "+text, "search_prompts"
 	default:
-		s := t.o.Registry.Seen(ctx)
+		s := t.o.Registry.ViewFor(ctx)
 		near = append(s.Nearest(registry.Resource, e.Owner, e.Name, t.alike(ctx, e.Name)...), s.Nearest(registry.Template, e.Owner, e.Name)...)
 		if len(near) > 0 {
 			text += "; did you mean " + strings.Join(near, " or ") + "?"

@@ -14,7 +14,7 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
 		q := search.Query{
 			Text: a.text(query), Kinds: []registry.Kind{kind}, Server: a.text(serverID), MIME: a.text(mimeType),
-			Limit: a.numbers["limit"], Offset: a.number(offset), In: t.o.Registry.Seen(ctx),
+			Limit: a.numbers["limit"], Offset: a.number(offset), In: t.o.Registry.ViewFor(ctx),
 		}
 		found, err := t.found.Search(ctx, q)
 		if err != nil {
@@ -77,5 +77,5 @@ func (t *Tools) Search(ctx context.Context, q Query) (search.Found, error) {
 	if err != nil {
 		return search.Found{}, err
 	}
-	return t.found.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit), In: t.o.Registry.Seen(ctx)})
+	return t.found.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit), In: t.o.Registry.ViewFor(ctx)})
 }

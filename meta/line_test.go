@@ -20,7 +20,7 @@ type clientRequest struct {
 }
 
 func (clientRequest) Progress(float64, float64, string) {}
-func (clientRequest) Waited() time.Duration             { return 0 }
+func (clientRequest) UserWait() time.Duration           { return 0 }
 func (c clientRequest) Client() any                     { return c.client }
 func (c clientRequest) Catalog() *registry.Snapshot     { return c.in.Load() }
 

@@ -105,7 +105,7 @@ func (t *Tools) Add() error {
 		if err != nil {
 			return fmt.Errorf("define %s: %w", one.name, err)
 		}
-		local := registry.LocalTool{Definition: definition, Asks: one.asks, Passes: one.passes}
+		local := registry.LocalTool{Definition: definition, MakesRequests: one.asks, ForwardsCall: one.passes}
 		if !one.passes {
 			local.Call = func(ctx context.Context, args []byte) ([]byte, error) { return t.run(ctx, &one, args) }
 		}
@@ -116,7 +116,7 @@ func (t *Tools) Add() error {
 
 // starting are the servers that a client may see more of soon.
 func (t *Tools) starting(ctx context.Context) []string {
-	return t.o.Registry.Seen(ctx).Only(t.o.Starting())
+	return t.o.Registry.ViewFor(ctx).KnownServers(t.o.Starting())
 }
 
 // run calls a tool. What an agent can put right is a result that says so.

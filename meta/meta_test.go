@@ -308,7 +308,7 @@ func TestToolsThatAwaitApprovalAreMarked(t *testing.T) {
 	t.Parallel()
 	r := newExampleCatalog(t)
 	c := newCaller(t, r, nil)
-	r.SetPinned("files", []registry.PinnedTool{{Server: "files", Name: "read_file"}, {Server: "files", Name: "delete_file", New: true}})
+	r.SetUnapproved("files", []registry.UnapprovedTool{{Server: "files", Name: "read_file"}, {Server: "files", Name: "delete_file", New: true}})
 	type tool struct{ Name, AwaitsApproval string }
 	for _, call := range [][2]string{{"catalog_tools", `{"serverId":"files"}`}, {"search_tools", `{"query":"file","serverId":"files"}`}} {
 		var got struct{ Tools []tool }

@@ -80,7 +80,7 @@ type scriptHost struct {
 	ask AskFunc
 }
 
-func (h *scriptHost) Snapshot() *registry.Snapshot { return h.o.Registry.Seen(h.ctx) }
+func (h *scriptHost) Snapshot() *registry.Snapshot { return h.o.Registry.ViewFor(h.ctx) }
 
 func (h *scriptHost) Servers() []string {
 	states := h.o.Registry.StatesIn(h.Snapshot())
@@ -130,7 +130,7 @@ func scriptCard(h search.Hit) []byte {
 	o.text("kind", h.Entry.Kind.String())
 	o.text("server", h.Entry.Server)
 	if h.Entry.Kind == registry.Tool {
-		o.text("tool", h.Entry.Given())
+		o.text("tool", h.Entry.ClientName())
 	}
 	o.entry(h.Entry)
 	o.score(h.Score)

@@ -132,7 +132,7 @@ func BenchmarkResolve(b *testing.B) {
 // listedForTest is Listed as the other look-ups are.
 func (r *Registry) listedForTest(k Kind) func(string) (Target, error) {
 	return func(name string) (t Target, err error) {
-		t, ok := r.Load().Lists(k, name)
+		t, ok := r.Load().LookupListed(k, name)
 		if !ok {
 			err = ErrBadCursor
 		}
@@ -245,7 +245,7 @@ func BenchmarkTouched(b *testing.B) {
 			before := r.Logs().Stats().Next
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				r.Touched("a", uris[i%n])
+				r.ResourceUpdated("a", uris[i%n])
 			}
 			<-ch
 			b.ReportMetric(float64(r.Logs().Stats().Next-before)/b.Elapsed().Seconds(), "records/s")

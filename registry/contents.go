@@ -83,7 +83,7 @@ type serverContents struct {
 // drops all but tools' results, one that is disabled or removed those too. An
 // update of a URI, or of one below it, makes the resource and the expansions
 // stale if somebody subscribed to the URI or to one above it (see
-// [Registry.Touched]; others are ignored, whether they come before or after an
+// [Registry.ResourceUpdated]; others are ignored, whether they come before or after an
 // answer), a lost connection all of the server's: they can still be shown
 // until they are read again.
 type Contents struct {
@@ -187,7 +187,7 @@ func (c *Contents) uriOf(inv *Invocation) string {
 	case Resource:
 		return inv.Name
 	case Template:
-		if server, uri, ours := names.Split(inv.Expanded); ours && server == inv.Server {
+		if server, uri, ours := names.SplitURI(inv.Expanded); ours && server == inv.Server {
 			return uri
 		}
 		if t, err := c.registry.ResolveResource(inv.Expanded); err == nil && t.Server == inv.Server {

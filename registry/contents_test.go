@@ -146,7 +146,7 @@ func TestResourcesThatOnlyATemplateReachesGoWithIt(t *testing.T) {
 	c := r.Contents()
 	c.Put(asked(Resource, "a", "x:/deep")) // in no list, but of the template
 	c.Put(asked(Resource, "a", "x:/linked"))
-	r.Learn("a", "x:/linked")
+	r.RecordLink("a", "x:/linked")
 	set(r, "a", Resource, "x:/1", "x:/9")
 	require.NotNil(t, c.Last(Resource, "a", "x:/deep"))
 	set(r, "a", Template, "other:{v}")
@@ -160,11 +160,11 @@ func TestR2_04UpdatesReachTheDirectCopyAndTheTemplates(t *testing.T) {
 	for name, update := range map[string]func(r *Registry, uri string){
 		"subscribed above": func(r *Registry, uri string) {
 			r.SetSubscription(SubscriptionState{Server: "a", URI: "x:", Status: SubscriptionOn})
-			r.Touched("a", uri)
+			r.ResourceUpdated("a", uri)
 		},
 		"subscribed": func(r *Registry, uri string) {
 			r.SetSubscription(SubscriptionState{Server: "a", URI: uri, Status: SubscriptionOn})
-			r.Touched("a", uri)
+			r.ResourceUpdated("a", uri)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,9 +193,9 @@ func TestR2_04UpdatesReachTheDirectCopyAndTheTemplates(t *testing.T) {
 func TestUpdatesThatNobodySubscribedToAreIgnored(t *testing.T) {
 	r := library2(t)
 	ch := r.Watch(t.Context())
-	r.Touched("a", "x:/1")
-	r.Touched("a", "x:/7")
-	r.Touched("nobody", "x:/1")
+	r.ResourceUpdated("a", "x:/1")
+	r.ResourceUpdated("a", "x:/7")
+	r.ResourceUpdated("nobody", "x:/1")
 	require.Empty(t, ch)
 	require.False(t, r.Contents().Last(Resource, "a", "x:/1").Stale)
 }
@@ -223,12 +223,12 @@ func TestUpdatesDuringAReadCountAsThoseAfterIt(t *testing.T) {
 			inv.Time = now
 			now = time.Unix(51, 0)
 			if during {
-				r.Touched("a", c.updated)
+				r.ResourceUpdated("a", c.updated)
 				r.DropSubscription("a", c.subscribed)
 				r.Contents().Put(inv)
 			} else {
 				r.Contents().Put(inv)
-				r.Touched("a", c.updated)
+				r.ResourceUpdated("a", c.updated)
 			}
 			got := r.Contents().Last(Resource, "a", c.read)
 			require.Equal(t, c.stale, got.Stale, "%+v, during: %v", c, during)
@@ -256,7 +256,7 @@ func TestWhatLeavesItsListWhileItIsReadIsNotKept(t *testing.T) {
 	set(r, "a", Template)
 	set(r, "a", Prompt)
 	set(r, "a", Tool)
-	r.Learn("a", "x:/1") // as its contents had that URI
+	r.RecordLink("a", "x:/1") // as its contents had that URI
 	for _, gone := range []*Invocation{
 		asked(Resource, "a", "x:/1"), asked(Resource, "a", "y:/deep"), asked(Prompt, "a", "p"), expanded("a", "y:/{v}", "y:/1"),
 	} {
@@ -295,7 +295,7 @@ func TestMoreMayLeaveAListThanIsRemembered(t *testing.T) {
 	}
 	require.LessOrEqual(t, r.contents.past["a"].left.Len(), cache.MaxLastSeen)
 	for i := range 3 * cache.MaxLastSeen {
-		r.contents.past["a"].updated.Note(uint64(i), now)
+		r.contents.past["a"].updated.Record(uint64(i), now)
 	}
 	require.Equal(t, cache.MaxLastSeen, r.contents.past["a"].updated.Len())
 	remove(r, "a")
@@ -307,9 +307,9 @@ func TestMoreURIsMayBeUpdatedThanAreRemembered(t *testing.T) {
 	r := catalog(t, Options{Now: func() time.Time { return now }}, "a resource x:/1")
 	r.SetSubscription(SubscriptionState{Server: "a", URI: "x:/1", Status: SubscriptionOn})
 	r.SetSubscription(SubscriptionState{Server: "a", URI: "y:", Status: SubscriptionOn})
-	r.Touched("a", "x:/1")
+	r.ResourceUpdated("a", "x:/1")
 	for i := range cache.MaxLastSeen {
-		r.Touched("a", fmt.Sprintf("y:/%d", i))
+		r.ResourceUpdated("a", fmt.Sprintf("y:/%d", i))
 	}
 	inv := asked(Resource, "a", "x:/1")
 	inv.Time = time.Unix(49, 0)
@@ -360,7 +360,7 @@ func TestUpdatesBelowAURICountForIt(t *testing.T) {
 		r := catalog(t, Options{}, "a resource "+c.watched)
 		r.SetSubscription(SubscriptionState{Server: "a", URI: c.watched, Status: SubscriptionOn})
 		r.Contents().Put(asked(Resource, "a", c.watched))
-		r.Touched("a", c.updated)
+		r.ResourceUpdated("a", c.updated)
 		row, ok := r.Subscription("a", c.watched)
 		require.True(t, ok)
 		require.Equal(t, c.counts, row.Updates == 1, "%.40s watched, %.40s updated: %d", c.watched, c.updated, row.Updates)
@@ -380,7 +380,7 @@ func TestTheListedFormOfAnExpansionIsUnderstood(t *testing.T) {
 		inv.Expanded = c.expanded
 		r.Contents().Put(inv)
 		r.SetSubscription(SubscriptionState{Server: "a", URI: "x:/1", Status: SubscriptionOn})
-		r.Touched("a", "x:/1")
+		r.ResourceUpdated("a", "x:/1")
 		require.True(t, r.Contents().Last(Template, "a", "x:/{v}").Stale, "%+v", c)
 	}
 }
@@ -425,7 +425,7 @@ func TestAnswersThatWereOvertakenAreStale(t *testing.T) {
 	r := catalog(t, Options{Now: func() time.Time { return now }}, "a resource x:/1\na resource x:/2\na template x:/{v}")
 	r.SetState("a", ServerState{State: StateReady})
 	r.SetSubscription(SubscriptionState{Server: "a", URI: "x:/1", Status: SubscriptionOn})
-	r.Touched("a", "x:/1")
+	r.ResourceUpdated("a", "x:/1")
 	at := func(inv *Invocation, sec int64) *Invocation {
 		inv.Time = time.Unix(sec, 0)
 		return r.Contents().Put(inv)
@@ -522,7 +522,7 @@ func TestContentsUnderConcurrency(t *testing.T) {
 				c.Last(Resource, "a", uri)
 				r.outdated("a", uri, time.Now())
 				r.SetSubscription(SubscriptionState{Server: "b", URI: uri, Status: SubscriptionOn})
-				r.Touched("b", uri)
+				r.ResourceUpdated("b", uri)
 				switch (i + w) % 9 {
 				case 0:
 					set(r, "a", Resource, uri)

@@ -15,11 +15,11 @@ const (
 	maxDeepURI = 8 << 10
 )
 
-// Above yields the URIs whose watchers care for an update of uri: those above
+// ParentURIs yields the URIs whose watchers care for an update of uri: those above
 // it, nearest first, with and without the final slash (spec: an update may
 // name a sub-resource of what was subscribed to). It yields at most 64 levels,
 // and none of a URI over 8 KiB.
-func Above(uri string) iter.Seq[string] {
+func ParentURIs(uri string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if len(uri) > maxDeepURI {
 			return
@@ -58,7 +58,7 @@ func (c *Contents) updated(server, uri string, now time.Time) (marked int) {
 	defer c.mu.Unlock()
 	past, s := c.pastLocked(server), c.servers[server]
 	mark := func(uri string) {
-		past.updated.Note(hashKey(uri), now)
+		past.updated.Record(hashKey(uri), now)
 		if s == nil {
 			return
 		}
@@ -69,7 +69,7 @@ func (c *Contents) updated(server, uri string, now time.Time) (marked int) {
 		}
 	}
 	mark(uri)
-	for parent := range Above(uri) {
+	for parent := range ParentURIs(uri) {
 		mark(parent)
 	}
 	return marked
@@ -111,7 +111,7 @@ func (c *Contents) overtakenLocked(n *content) {
 	if n.uri != "" {
 		p := c.past[n.inv.Server]
 		row, _ := c.registry.Subscription(n.inv.Server, n.uri) // which knows for longer
-		if p != nil && p.updated.Since(hashKey(n.uri), n.inv.Time) || row.LastUpdate.After(n.inv.Time) {
+		if p != nil && p.updated.SeenAfter(hashKey(n.uri), n.inv.Time) || row.LastUpdate.After(n.inv.Time) {
 			n.inv.outdate(StaleUpdated)
 		}
 	}
@@ -127,10 +127,10 @@ func (c *Contents) leftLocked(inv *Invocation) bool {
 	if p == nil || inv.Kind == Tool {
 		return false
 	}
-	if p.left.Since(entryHash(inv.Kind, inv.Name), inv.Time) {
+	if p.left.SeenAfter(entryHash(inv.Kind, inv.Name), inv.Time) {
 		return true
 	}
-	if !p.left.Gone.After(inv.Time) && !(inv.Kind == Resource && p.unlisted[Template].After(inv.Time)) {
+	if !p.left.DroppedUntil.After(inv.Time) && !(inv.Kind == Resource && p.unlisted[Template].After(inv.Time)) {
 		return false
 	}
 	t := c.registry.Load().table(inv.Server)
@@ -179,7 +179,7 @@ func (c *Contents) relisted(t *table, kind Kind, was *run, now time.Time) int {
 			return was.name(hash, name) != nil && run.name(hash, name) == nil
 		case n.inv.Kind == Resource && kind == Template:
 			// It was read as it is, but only the template said that it can be.
-			return (was.template(name, &budget) != nil || budget.Spent()) && !t.reaches(Resource, name, &budget)
+			return (was.template(name, &budget) != nil || budget.IsSpent()) && !t.reaches(Resource, name, &budget)
 		}
 		return false
 	})
@@ -196,10 +196,10 @@ func (c *Contents) leave(server string, kind Kind, was, is *run, now time.Time) 
 	p := c.pastLocked(server)
 	p.unlisted[kind] = now
 	for _, hash := range gone {
-		p.left.Note(hash, now)
+		p.left.Record(hash, now)
 	}
 	if !all {
-		p.left.Gone = now // the others are told by their absence
+		p.left.DroppedUntil = now // the others are told by their absence
 	}
 }
 

@@ -67,7 +67,7 @@ type Entry struct {
 	Original []byte
 	// Override tells which parts the config replaces for clients, nil for none. Then
 	// Original is set.
-	Override *definition.Applied
+	Override *definition.AppliedOverride
 	// TaskOnly says that a tool runs as a task only: its "execution.taskSupport" is
 	// "required" (2025-11-25, tasks).
 	TaskOnly  bool
@@ -112,8 +112,8 @@ func (e *Entry) spelled(definition []byte) []byte {
 	return rawjson.SetMember(definition, keyOf(e.Kind), rawjson.Quote(e.Listed))
 }
 
-// Length returns how many bytes JSON has.
-func (e *Entry) Length() int {
+// JSONLen returns how many bytes JSON has.
+func (e *Entry) JSONLen() int {
 	if !e.respelled {
 		return len(e.json)
 	}
@@ -127,8 +127,8 @@ func (e *Entry) looksLike(o *Entry) bool {
 		(e.respelled || o.respelled) && bytes.Equal(e.JSON(), o.JSON())
 }
 
-// Given is the name of a tool or prompt as clients know it, without its server's.
-func (e *Entry) Given() string {
+// ClientName is the name of a tool or prompt as clients know it, without its server's.
+func (e *Entry) ClientName() string {
 	if e.Override != nil && e.Override.Name != "" {
 		return e.Override.Name
 	}

@@ -80,7 +80,7 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 			[]string{"WARN a: content not kept: tool t is 17.0 MiB, more than 16.0 MiB"},
 		},
 		{
-			"asked", func() { s := on; s.Status = SubscriptionAsked; r.SetSubscription(s) },
+			"asked", func() { s := on; s.Status = SubscriptionRequested; r.SetSubscription(s) },
 			[]string{"a: subscription asked: mcp://a/x:/1"},
 		},
 		{
@@ -91,7 +91,7 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 			r.SetSubscription(SubscriptionState{Server: "a", URI: "x:/2", Status: SubscriptionRefused, Error: "no"})
 		}, []string{"WARN a: subscription refused: mcp://a/x:/2: no"}},
 		{
-			"updated", func() { r.Touched("a", "x:/1") },
+			"updated", func() { r.ResourceUpdated("a", "x:/1") },
 			[]string{"a: updated: mcp://a/x:/1", "a: content stale: 2, updated: x:/1"},
 		},
 		{
@@ -175,12 +175,12 @@ func TestUpdatesAreToldOnceASecondAndCounted(t *testing.T) {
 	r.Contents().Put(asked(Resource, "a", "x:/1"))
 	from := r.Logs().Stats().Next
 	for range 10_000 {
-		r.Touched("a", "x:/1")
+		r.ResourceUpdated("a", "x:/1")
 	}
 	require.Len(t, told(r, from), 2, "the update, and that the content is stale")
 	from = r.Logs().Stats().Next
 	now = now.Add(time.Second)
-	r.Touched("a", "x:/1/below")
+	r.ResourceUpdated("a", "x:/1/below")
 	require.Equal(t, []string{"a: updated 10000 times: mcp://a/x:/1"}, told(r, from))
 	row, _ := r.Subscription("a", "x:/1")
 	require.Equal(t, uint64(10_001), row.Updates)
@@ -192,7 +192,7 @@ func TestAnUpdateIsToldOfTheNearestThatIsSubscribed(t *testing.T) {
 		r.SetSubscription(SubscriptionState{Server: "a", URI: uri, Status: SubscriptionOn})
 	}
 	from := r.Logs().Stats().Next
-	r.Touched("a", "x:/1/2/3")
+	r.ResourceUpdated("a", "x:/1/2/3")
 	require.Equal(t, []string{"a: updated: mcp://a/x:/1/2"}, told(r, from))
 	for uri, updates := range map[string]uint64{"x:/1": 1, "x:/1/2": 1, "x:/1/2/3/4": 0} {
 		row, _ := r.Subscription("a", uri)
@@ -209,14 +209,14 @@ func TestManyURIsDoNotFloodTheJournal(t *testing.T) {
 		r.Contents().Put(asked(Resource, "a", uri(i)))
 	}
 	for i := range 1000 {
-		r.Touched("a", uri(i))
+		r.ResourceUpdated("a", uri(i))
 	}
 	require.LessOrEqual(t, len(told(r, 0)), 1+3*maxEvents)
 	now = now.Add(time.Second)
 	from := r.Logs().Stats().Next
 	r.DropSubscription("a", uri(0))
 	r.Contents().Put(asked(Resource, "a", uri(0)))
-	r.Touched("a", uri(999))
+	r.ResourceUpdated("a", uri(999))
 	require.Equal(t, []string{
 		"a: subscription ended after 1 update: mcp://a/x:/0 (950 more like it not written)",
 		"a: content replaced: resource x:/0, 6 B (1950 more like it not written)",
@@ -234,7 +234,7 @@ func TestSecretsAreRedactedBeforeNamesAreCut(t *testing.T) {
 	inv := asked(Resource, "a", uri)
 	inv.Success, inv.Error = false, strings.Repeat("e", maxField-5)+secret
 	r.Contents().Put(inv)
-	r.Touched("a", uri)
+	r.ResourceUpdated("a", uri)
 	r.Contents().Clear(Resource, "a", uri)
 	all := strings.Join(told(r, 0), "\n")
 	require.Len(t, told(r, 0), 7)
@@ -260,7 +260,7 @@ func TestSubscriptionsAreFoundOneByOneAndInOrder(t *testing.T) {
 		return out
 	}
 	require.Equal(t, []string{"a x:1 0", "a x:2 0", "b x:1 0", "b x:2 0"}, show())
-	r.Touched("a", "x:2")
+	r.ResourceUpdated("a", "x:2")
 	require.Equal(t, []string{"a x:1 0", "a x:2 1", "b x:1 0", "b x:2 0"}, show(), "counted though nothing was sorted")
 	r.DropSubscription("a", "x:1")
 	r.SetSubscription(SubscriptionState{Server: "b", URI: "x:0", Status: SubscriptionOn})

@@ -61,7 +61,7 @@ func FuzzSetList(f *testing.F) {
 
 func FuzzResolve(f *testing.F) {
 	r := catalog(f, Options{}, fleet)
-	r.Learn("empty", "x:é")
+	r.RecordLink("empty", "x:é")
 	for _, s := range []string{"mcp://s", "mcp://odd/file:///%C3%BC", "dbsrv_mcp_database_a_b", "filesystem__", "%", "mcp://dbsrv/%"} {
 		f.Add(s)
 	}

@@ -92,7 +92,7 @@ func (x *index) add(es []Entry, i int, key string, of func(*Entry) string) {
 
 func byName(e *Entry) string   { return e.Name }
 func byListed(e *Entry) string { return e.Listed }
-func byNorm(e *Entry) string   { return names.NormalizeURI(names.Namespaced(e.Server, e.Name)) }
+func byNorm(e *Entry) string   { return names.NormalizeURI(names.NamespacedURI(e.Server, e.Name)) }
 
 // byFlat is the flat id without its server, which the table stands for.
 func byFlat(e *Entry) string {

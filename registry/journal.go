@@ -86,7 +86,7 @@ func (j *LogJournal) leftLocked(rec *LogRecord) int {
 func (j *LogJournal) Window(from uint64, n int) []LogRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out := make([]LogRecord, 0, j.ring.Room(from, n))
+	out := make([]LogRecord, 0, j.ring.Available(from, n))
 	j.ring.Window(from, n, func(rec *LogRecord) { out = append(out, *rec) })
 	return out
 }
@@ -116,8 +116,8 @@ const (
 	StatusCancelled = "cancelled"
 	// StatusLeft marks a request whose client left before the answer.
 	StatusLeft = "client left"
-	// StatusUnderWay is that of a request which was not answered yet; the journal has none.
-	StatusUnderWay = "under way"
+	// StatusInFlight is that of a request which was not answered yet; the journal has none.
+	StatusInFlight = "under way"
 )
 
 // TrafficRecord is a request with its answer, or one or more equal notifications.
@@ -133,13 +133,13 @@ type TrafficRecord struct {
 	Method    string
 	Name      string // tool, prompt or URI, as the client spelled it
 	Duration  time.Duration
-	// Asked: the server asked the client meanwhile, most likely a human, so
+	// UserAsked: the server asked the client meanwhile, most likely a human, so
 	// Duration does not count for [ServerState.Latency].
-	Asked  bool
-	Waited time.Duration // for the user; part of Duration
-	Size   int64         // bytes of the answer
-	Status string        // "success", "failure" or one of the constants above
-	Code   int           // of a JSON-RPC error
+	UserAsked bool
+	UserWait  time.Duration // for the user; part of Duration
+	Size      int64         // bytes of the answer
+	Status    string        // "success", "failure" or one of the constants above
+	Code      int           // of a JSON-RPC error
 	// Request and Response are cut at 64 KiB each; Append copies them.
 	// Window leaves them out, Record gives them while they are still held.
 	Request, Response []byte
@@ -147,15 +147,15 @@ type TrafficRecord struct {
 	Wire []byte
 	// RequestSize and ResponseSize are the lengths before the cut.
 	RequestSize, ResponseSize int
-	// Times counts the equal notifications in the record; 0 means one. First is the
+	// Count counts the equal notifications in the record; 0 means one. First is the
 	// sequence number of the first, and Last the time of the last. Append sets all three.
-	Times int
+	Count int
 	First uint64
 	Last  time.Time
 }
 
-// UnderWay is a request that was not answered yet.
-type UnderWay struct {
+// InFlight is a request that was not answered yet.
+type InFlight struct {
 	TrafficRecord        // without what is known at the end
 	ID            string // among those of its session
 }
@@ -190,14 +190,14 @@ type stored struct {
 func (s *stored) record() TrafficRecord {
 	rec := TrafficRecord{
 		Seq: s.seq, Session: s.session, Client: s.client, Receivers: int(s.receivers), Direction: s.direction,
-		Server: s.server, Method: s.method, Name: s.name, Duration: s.took, Asked: s.asked, Size: s.size,
-		Status: s.status, Code: s.code, RequestSize: s.reqSize, ResponseSize: s.respSize, Waited: s.waited,
+		Server: s.server, Method: s.method, Name: s.name, Duration: s.took, UserAsked: s.asked, Size: s.size,
+		Status: s.status, Code: s.code, RequestSize: s.reqSize, ResponseSize: s.respSize, UserWait: s.waited,
 	}
 	if s.at != 0 {
 		rec.Time = time.Unix(0, s.at)
 	}
 	if s.times > 1 {
-		rec.Times, rec.First, rec.Last = int(s.times), s.first, time.Unix(0, s.last)
+		rec.Count, rec.First, rec.Last = int(s.times), s.first, time.Unix(0, s.last)
 	}
 	return rec
 }
@@ -251,16 +251,16 @@ type TrafficJournal struct {
 // allocates only while the journal still grows, and for origins it has not had of late.
 func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	req, resp := rec.Request[:min(len(rec.Request), maxBody)], rec.Response[:min(len(rec.Response), maxBody)]
-	how := rec.Wire[:min(len(rec.Wire), Most)]
+	how := rec.Wire[:min(len(rec.Wire), MaxWire)]
 	from := origin{
 		session: bounded(rec.Session, maxField), client: bounded(rec.Client, maxField),
 		server: bounded(rec.Server, maxField), method: bounded(rec.Method, maxField),
 		status: bounded(rec.Status, maxField),
 	}
 	next := stored{
-		name: bounded(rec.Name, maxField), took: rec.Duration, waited: rec.Waited, size: rec.Size, code: rec.Code,
+		name: bounded(rec.Name, maxField), took: rec.Duration, waited: rec.UserWait, size: rec.Size, code: rec.Code,
 		reqSize: max(rec.RequestSize, len(rec.Request)), respSize: max(rec.ResponseSize, len(rec.Response)),
-		receivers: int32(rec.Receivers), direction: rec.Direction, asked: rec.Asked,
+		receivers: int32(rec.Receivers), direction: rec.Direction, asked: rec.UserAsked,
 		req: int32(len(req)), resp: int32(len(resp)), wireSize: int32(len(how)),
 	}
 	if !rec.Time.IsZero() {
@@ -281,7 +281,7 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 		j.keep(s, req, resp, how)
 	}
 	j.mu.Unlock()
-	if rec.Direction == ToServer && (rec.Status == "success" || rec.Status == StatusToolError) && !rec.Asked {
+	if rec.Direction == ToServer && (rec.Status == "success" || rec.Status == StatusToolError) && !rec.UserAsked {
 		j.latencies.Add(rec.Server, rec.Duration)
 	}
 	j.feed.publish(Traffic)
@@ -291,7 +291,7 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 // Bodies lie in pages, each of one server, so that who has most of them can give
 // up its oldest.
 const (
-	pageSize = 2*maxBody + Most // fits any record's
+	pageSize = 2*maxBody + MaxWire // fits any record's
 	maxPages = maxBodies / pageSize
 )
 
@@ -392,7 +392,7 @@ func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	notes := j.notes.from(from)
-	most := j.ring.Room(from, n) + len(notes)
+	most := j.ring.Available(from, n) + len(notes)
 	if n >= 0 {
 		most = min(most, n)
 	}
@@ -451,7 +451,7 @@ func (j *TrafficJournal) Stats() JournalStats {
 func (j *TrafficJournal) Len() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.ring.Room(0, -1) + len(j.notes.all)
+	return j.ring.Available(0, -1) + len(j.notes.all)
 }
 
 // Logs returns the journal of log lines.

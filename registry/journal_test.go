@@ -119,7 +119,7 @@ func TestTrafficIsGivenBackAsItWasAppended(t *testing.T) {
 		rec := TrafficRecord{
 			Time: time.Unix(int64(i), 1), Session: fmt.Sprint("session ", who), Client: fmt.Sprint("client ", who%5),
 			Receivers: i % 2, Direction: Direction(i % 2), Server: fmt.Sprint("server ", who%3), Method: fmt.Sprint("method ", who%4),
-			Name: fmt.Sprint("name ", i), Duration: time.Duration(i), Asked: i%2 == 1, Size: int64(i) << 20,
+			Name: fmt.Sprint("name ", i), Duration: time.Duration(i), UserAsked: i%2 == 1, Size: int64(i) << 20,
 			Status: []string{"success", "failure", StatusNotification}[i%3], Code: -i,
 			Request: []byte{byte(i)}, Response: []byte{2, byte(i)}, Wire: []byte{3, 3, byte(i)}, RequestSize: 1, ResponseSize: i + 2,
 		}
@@ -192,7 +192,7 @@ func TestNotificationsDisplaceNoRequests(t *testing.T) {
 	require.Len(t, all, 3)
 	require.Equal(t, call, all[0].Seq)
 	for i, rec := range all[1:] {
-		require.Equal(t, 1800, rec.Times)
+		require.Equal(t, 1800, rec.Count)
 		require.EqualValues(t, i+1, rec.First)
 		require.True(t, rec.Time.Equal(now.Add(time.Duration(i)*time.Second)), "that of the first")
 		require.True(t, rec.Last.Equal(now.Add(time.Duration(3598+i)*time.Second)))

@@ -38,8 +38,8 @@ func (l *ServerLatency) Add(server string, took time.Duration) {
 	}
 }
 
-// Know begins to count for a server, and Forget ends that.
-func (l *ServerLatency) Know(server string) {
+// Track begins to count for a server, and Forget ends that.
+func (l *ServerLatency) Track(server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.servers == nil {

@@ -17,7 +17,7 @@ func TestLatencyIsTheMedianOfTheLastAnswers(t *testing.T) {
 		return s.Latency
 	}
 	require.Zero(t, latency("a"))
-	r.Answered("a", time.Hour) // its program had to be fetched first
+	r.RecordLatency("a", time.Hour) // its program had to be fetched first
 	require.Equal(t, time.Hour, latency("a"))
 	for range 4 {
 		r.Traffic().Append(registry.TrafficRecord{Server: "a", Duration: time.Millisecond, Status: "success"})
@@ -27,15 +27,15 @@ func TestLatencyIsTheMedianOfTheLastAnswers(t *testing.T) {
 		r.Traffic().Append(registry.TrafficRecord{Server: "a", Duration: time.Minute, Status: "failure"})
 		r.Traffic().Append(registry.TrafficRecord{Server: "a", Status: registry.StatusNotification})
 		r.Traffic().Append(registry.TrafficRecord{Server: "a", Duration: time.Minute, Status: "success", Direction: registry.ToClient})
-		r.Traffic().Append(registry.TrafficRecord{Server: "a", Duration: time.Minute, Status: "success", Asked: true})
+		r.Traffic().Append(registry.TrafficRecord{Server: "a", Duration: time.Minute, Status: "success", UserAsked: true})
 	}
 	require.Equal(t, time.Millisecond, latency("a"), "only answers of the server count")
 	for range 40 {
-		r.Answered("a", 2*time.Millisecond)
+		r.RecordLatency("a", 2*time.Millisecond)
 	}
 	require.Equal(t, 2*time.Millisecond, latency("a"), "the last 32 count")
 	require.Zero(t, latency("b"))
-	r.Answered("nobody", time.Second)
+	r.RecordLatency("nobody", time.Second)
 	r.SetServers(nil, nil)
 	r.SetServers([]string{"a"}, nil)
 	require.Zero(t, latency("a"))

@@ -20,7 +20,7 @@ func (s *Snapshot) ListedURI(server, original string) string {
 	if s.flat && names.NativeScheme(original) == "" {
 		return names.FlatID(server, original)
 	}
-	return names.Namespaced(server, original)
+	return names.NamespacedURI(server, original)
 }
 
 func (s *Snapshot) listedURI(t *table, original string) string {
@@ -35,11 +35,11 @@ func (s *Snapshot) listedURI(t *table, original string) string {
 		return e.Listed
 	}
 	if !s.flat || names.NativeScheme(original) != "" {
-		return names.Namespaced(t.name, original)
+		return names.NamespacedURI(t.name, original)
 	}
 	plain := names.Flatten(original)
-	if t.rule.FlatWhy(plain) != names.None || run.hasPlain(plain) {
-		return t.name + "_" + plain + t.rule.FlatTail(original, plain)
+	if t.rule.FlatSuffixReason(plain) != names.NoSuffix || run.hasPlain(plain) {
+		return t.name + "_" + plain + t.rule.FlatSuffix(original, plain)
 	}
 	return t.name + "_" + plain
 }
@@ -60,22 +60,22 @@ func (r *run) hasPlain(plain string) bool {
 
 // newLearned returns empty links. Aliases are the flat id and, where it differs, the alias key, which
 // cannot be mixed up: only those have a scheme.
-func newLearned(server string) *cache.Links {
-	return cache.NewLinks(func(uri string) []string {
+func newLearned(server string) *cache.LinkCache {
+	return cache.NewLinkCache(func(uri string) []string {
 		plain := strings.TrimLeft(names.Flatten(uri), "_")
 		short, long := names.HashSuffixes(uri, '~')
 		keys := []string{plain, plain + short, plain + long}
-		if exact := names.Namespaced(server, uri); names.NormalizeURI(exact) != exact {
+		if exact := names.NamespacedURI(server, uri); names.NormalizeURI(exact) != exact {
 			keys = append(keys, names.NormalizeURI(exact))
 		}
 		return keys
 	})
 }
 
-// Learn notes a URI that the server itself returned (a link in a result, the
+// RecordLink notes a URI that the server itself returned (a link in a result, the
 // URI of contents or of an update), which makes it readable. It is kept in a
 // bounded LRU per server, and ignored when the server lists it.
-func (r *Registry) Learn(server, original string) {
+func (r *Registry) RecordLink(server, original string) {
 	t := r.Load().table(server)
 	if t == nil || t.rule == nil || t.runs[Resource].name(hashKey(original), original) != nil {
 		return

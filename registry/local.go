@@ -27,13 +27,13 @@ type LocalTool struct {
 	// Call gets the raw arguments object and returns the raw CallToolResult.
 	// It may report with [Progress].
 	Call func(ctx context.Context, args []byte) (result []byte, err error)
-	// Asks says that Call makes requests of its own in the name of the client
+	// MakesRequests says that Call makes requests of its own in the name of the client
 	// that called it, with the ctx it was given. Such a tool is not called by
 	// the requests of another.
-	Asks bool
-	// Passes stands for Call: the tool is that which its arguments `name` and `arguments`
+	MakesRequests bool
+	// ForwardsCall stands for Call: the tool is that which its arguments `name` and `arguments`
 	// say, and whoever calls it calls that one.
-	Passes bool
+	ForwardsCall bool
 }
 
 // AddResource lists resources of Goblin's own, all or none: it fails when a
@@ -98,9 +98,9 @@ func (r *Registry) AddTool(ts ...LocalTool) error {
 		}
 		name, _ := rawjson.String(rawjson.Get(l.Definition, "name"))
 		switch {
-		case name == "" || !names.ToolChars(name):
+		case name == "" || !names.IsToolName(name):
 			return fmt.Errorf("local tool %q: not a tool name", name)
-		case l.Call == nil && !l.Passes:
+		case l.Call == nil && !l.ForwardsCall:
 			return fmt.Errorf("local tool %q: no Call", name)
 		case tools[name] != nil:
 			return fmt.Errorf("local tool %q: listed already", name)
@@ -177,7 +177,7 @@ func ownToolName(name string, most int) string {
 		return name
 	}
 	short, _ := names.HashSuffixes(Local+"\x00"+name, '_')
-	return name[:most-names.TailLen] + short
+	return name[:most-names.SuffixLen] + short
 }
 
 // ServersResource is goblin://servers: the state of every server as JSON. The
@@ -192,7 +192,7 @@ func ServersResource(r *Registry) LocalResource {
 		Read: func(ctx context.Context) (string, error) {
 			text, err := json.Marshal(struct {
 				Servers []serverJSON `json:"servers"`
-			}{serversJSON(r.StatesIn(r.Seen(ctx)))})
+			}{serversJSON(r.StatesIn(r.ViewFor(ctx)))})
 			return string(text), err
 		},
 	}
@@ -232,7 +232,7 @@ func serversJSON(states []ServerState) []serverJSON {
 	for i, s := range states {
 		j := serverJSON{
 			Name: s.Name, State: s.State, Since: s.Since, Transport: s.Transport, Era: s.Era, ProtocolVersion: s.ProtocolVersion,
-			Instructions: s.Instructions, Listed: s.Listed, Stale: s.Stale, Remembered: s.Remembered, Held: s.Held, Restarts: s.Restarts, LastError: s.LastError,
+			Instructions: s.Instructions, Listed: s.Listed, Stale: s.Stale, Remembered: s.CachedAt, Held: s.KeepAwakeReason, Restarts: s.Restarts, LastError: s.LastError,
 			LatencyMillis: float64(s.Latency.Microseconds()) / 1000, PID: s.PID, Projects: s.Projects,
 			Counts: map[string]int{
 				"tools": s.Counts[Tool], "prompts": s.Counts[Prompt],

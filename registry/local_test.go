@@ -91,7 +91,7 @@ func TestStates(t *testing.T) {
 	require.False(t, ok)
 
 	set(r, "s", Tool, "x")
-	r.Learn("s", "x:1")
+	r.RecordLink("s", "x:1")
 	r.SetState("s", ServerState{State: StateDisabled})
 	_, err := r.ResolveTool("x")
 	require.Error(t, err, "a disabled server owns nothing")
@@ -102,11 +102,11 @@ func TestStates(t *testing.T) {
 func TestSubscriptionsCountUpdates(t *testing.T) {
 	now := time.Unix(5, 0)
 	r := New(Options{Servers: []string{"s"}, Now: func() time.Time { return now }})
-	r.Touched("s", "x:1")
+	r.ResourceUpdated("s", "x:1")
 	require.Empty(t, r.Subscriptions())
-	r.SetSubscription(SubscriptionState{Server: "s", URI: "x:1", Status: SubscriptionAsked, Holders: 1})
-	r.Touched("s", "x:1")
-	r.Touched("s", "x:1")
+	r.SetSubscription(SubscriptionState{Server: "s", URI: "x:1", Status: SubscriptionRequested, Holders: 1})
+	r.ResourceUpdated("s", "x:1")
+	r.ResourceUpdated("s", "x:1")
 	r.SetSubscription(SubscriptionState{Server: "s", URI: "x:1", Status: SubscriptionOn, Holders: 2})
 	r.SetSubscription(SubscriptionState{Server: "s", URI: "x:0", Status: SubscriptionRefused, Error: "no"})
 	require.Equal(t, []SubscriptionState{

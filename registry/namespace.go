@@ -8,13 +8,13 @@ import (
 	"goblin/registry/names"
 )
 
-// In returns the catalog with resources, templates and the links to them listed in a
+// InNamespace returns the catalog with resources, templates and the links to them listed in a
 // namespace, flat or not; s itself if that is its own.
 //
 // before is an earlier result for the same namespace or nil: lists that did not change
 // since are shared with it. Definitions are not copied, but for those of tools that link
 // to resources.
-func (s *Snapshot) In(flat bool, before *Snapshot) *Snapshot {
+func (s *Snapshot) InNamespace(flat bool, before *Snapshot) *Snapshot {
 	if s.flat == flat {
 		return s
 	}
@@ -34,8 +34,8 @@ func (s *Snapshot) In(flat bool, before *Snapshot) *Snapshot {
 	return &next
 }
 
-// Flat reports whether resources are listed by flat ids.
-func (s *Snapshot) Flat() bool { return s.flat }
+// UsesFlatIDs reports whether resources are listed by flat ids.
+func (s *Snapshot) UsesFlatIDs() bool { return s.flat }
 
 // translate returns a table of a catalog in another namespace in that of s; was is the one
 // before, or nil.

@@ -92,7 +92,7 @@ func alike(t *rapid.T, want, got *Snapshot, uris []string) {
 		ends := slices.Collect(got.All(k))
 		for i, e := range slices.Collect(want.All(k)) {
 			o := ends[i]
-			require.Len(t, o.JSON(), o.Length())
+			require.Len(t, o.JSON(), o.JSONLen())
 			require.Equal(t, []string{e.Server, e.Name, e.Listed, e.Flat, e.Label, e.Title, string(e.JSON())}, []string{o.Server, o.Name, o.Listed, o.Flat, o.Label, o.Title, string(o.JSON())})
 			require.Equal(t, string(e.original()), string(o.original()))
 			uris = append(uris, spelledAs(e)...)
@@ -116,8 +116,8 @@ func alike(t *rapid.T, want, got *Snapshot, uris []string) {
 					}
 				}
 			}
-			a, yes := want.Lists(k, name)
-			if b, too := got.Lists(k, name); yes != too || yes && a.Listed != b.Listed {
+			a, yes := want.LookupListed(k, name)
+			if b, too := got.LookupListed(k, name); yes != too || yes && a.Listed != b.Listed {
 				t.Fatalf("%s %q is listed: %v, and not %v", k, name, too, yes)
 			}
 		}
@@ -141,9 +141,9 @@ func TestALinkThatChangesWithinOneFlatIDChangesInTheOtherNamespace(t *testing.T)
 	for _, uri := range []string{"file:///_", "file:////"} {
 		require.Equal(t, names.FlatID("a", "file:///_"), names.FlatID("a", uri))
 		r.SetList("a", Tool, [][]byte{fmt.Appendf(nil, `{"name":"show","_meta":{"ui":{"resourceUri":%q}}}`, uri)})
-		moved = r.Load().In(false, moved)
+		moved = r.Load().InNamespace(false, moved)
 		for e := range moved.All(Tool) {
-			require.Contains(t, string(e.JSON()), names.Namespaced("a", uri))
+			require.Contains(t, string(e.JSON()), names.NamespacedURI("a", uri))
 			require.Contains(t, string(e.original()), uri)
 		}
 	}
@@ -182,22 +182,22 @@ func TestACatalogInAnotherNamespaceIsThatOfARegistryWithIt(t *testing.T) {
 					w.relist(rt, server, Kind(rapid.IntRange(0, Kinds-1).Draw(rt, "what")))
 				}
 				learnt := drawnURI.Draw(rt, "learnt")
-				w.uri.Learn(server, learnt)
-				w.flat.Learn(server, learnt)
+				w.uri.RecordLink(server, learnt)
+				w.flat.RecordLink(server, learnt)
 			}
 			var uris []string
 			for range 5 {
 				server, uri := rapid.SampledFrom(w.servers).Draw(rt, "of"), rapid.OneOf(drawnURI, rapid.Just("x:3"), rapid.Just("ui://app")).Draw(rt, "uri")
-				uris = append(uris, uri, names.Namespaced(server, uri), names.FlatID(server, uri))
-				require.Equal(rt, w.flat.ListedURI(server, uri), w.uri.Load().In(true, nil).ListedURI(server, uri))
-				require.Equal(rt, w.uri.ListedURI(server, uri), w.flat.Load().In(false, nil).ListedURI(server, uri))
+				uris = append(uris, uri, names.NamespacedURI(server, uri), names.FlatID(server, uri))
+				require.Equal(rt, w.flat.ListedURI(server, uri), w.uri.Load().InNamespace(true, nil).ListedURI(server, uri))
+				require.Equal(rt, w.uri.ListedURI(server, uri), w.flat.Load().InNamespace(false, nil).ListedURI(server, uri))
 			}
 			for i, of := range []struct {
 				want, other *Registry
 				flat        bool
 			}{{w.flat, w.uri, true}, {w.uri, w.flat, false}} {
-				require.Same(rt, of.want.Load(), of.want.Load().In(of.flat, nil))
-				moved[i] = of.other.Load().In(of.flat, moved[i])
+				require.Same(rt, of.want.Load(), of.want.Load().InNamespace(of.flat, nil))
+				moved[i] = of.other.Load().InNamespace(of.flat, moved[i])
 				alike(rt, of.want.Load(), moved[i], uris)
 				before := narrow[i]
 				narrow[i], native[i] = moved[i].Narrow(c, before), of.want.Load().Narrow(c, native[i])
@@ -237,6 +237,6 @@ func TestURIsWithOneFlatIDAndOneTailAreListedOnce(t *testing.T) {
 		all[i] = New(Options{Servers: []string{"s"}, Flat: i == 1})
 		set(all[i], "s", Resource, pair...)
 	}
-	require.Equal(t, listed(all[1].Load(), Resource), listed(all[0].Load().In(true, nil), Resource))
+	require.Equal(t, listed(all[1].Load(), Resource), listed(all[0].Load().InNamespace(true, nil), Resource))
 	require.Len(t, listed(all[0].Load(), Resource), 2)
 }

@@ -11,8 +11,8 @@ const maxTried = 5000 // entryNames that a wrong one is compared with
 func (s *Snapshot) Nearest(k Kind, owner, name string, likely ...*Entry) []string {
 	f := suggest.New(name)
 	try := func(e *Entry) {
-		if f.Try(e.Listed, e.Listed, e.Name); e.Given() != e.Name { // as it was called before, too
-			f.Try(e.Listed, e.Given(), e.Server+"_"+e.Name, e.Server+"/"+e.Name)
+		if f.Add(e.Listed, e.Listed, e.Name); e.ClientName() != e.Name { // as it was called before, too
+			f.Add(e.Listed, e.ClientName(), e.Server+"_"+e.Name, e.Server+"/"+e.Name)
 		}
 	}
 	for _, e := range likely {

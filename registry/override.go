@@ -66,7 +66,7 @@ func override(c recipe, drafts []draft, ps *problems) {
 		if o == nil {
 			continue
 		}
-		apply := map[Kind]func([]byte) ([]byte, *definition.Applied){Tool: o.Tool, Prompt: o.Prompt, Resource: o.Resource, Template: o.Resource}
+		apply := map[Kind]func([]byte) ([]byte, *definition.AppliedOverride){Tool: o.Tool, Prompt: o.Prompt, Resource: o.Resource, Template: o.Resource}
 		if d.fixed != nil && d.fixed.legacy != nil {
 			d.fixed.legacy, _ = apply[c.kind](d.fixed.legacy)
 		}
@@ -98,25 +98,25 @@ func giveOnce(drafts []draft, ps *problems) {
 	for i := range drafts {
 		own[i], given[i] = drafts[i].name, drafts[i].given
 	}
-	for i, other := range definition.Equal(own, given) {
+	for i, other := range definition.CheckRenames(own, given) {
 		d := &drafts[i]
 		ps.add(slog.LevelWarn, d.name, fmt.Sprintf("not renamed to %q by its override: %q has that name; it keeps its own", d.given, own[other]))
-		d.over, d.given = d.over.Unnamed(), d.name
+		d.over, d.given = d.over.WithoutName(), d.name
 	}
 }
 
-// Called finds the visible tool or prompt of a server by the name that clients call it by;
+// ByClientName finds the visible tool or prompt of a server by the name that clients call it by;
 // nil for none.
-func (s *Snapshot) Called(server string, k Kind, given string) *Entry {
+func (s *Snapshot) ByClientName(server string, k Kind, given string) *Entry {
 	if t := s.table(server); t != nil && !t.hidden {
 		return t.runs[k].called(hashKey(given), given)
 	}
 	return nil
 }
 
-// Shown is a list of the whole catalog as this one has it, where overrides make it another:
+// ShownList is a list of the whole catalog as this one has it, where overrides make it another:
 // where the words differ, and not only how things are named or which there are.
-func (s *Snapshot) Shown(p Part) (shown Part, other bool) {
+func (s *Snapshot) ShownList(p Part) (shown Part, other bool) {
 	if t := s.table(p.Server()); t != nil && t.runs[p.kind] != nil && t.other[p.kind] {
 		return Part{p.kind, t.runs[p.kind]}, true
 	}

@@ -34,8 +34,8 @@ func (s *Snapshot) owner(k Kind, name string) (t *table, rest string, named bool
 			break
 		}
 	}
-	if k == Tool && names.EndsInTail(name, '_') {
-		if cut := s.cutOwner(name); cut > 0 && at < names.HeadLen(len(name)) {
+	if k == Tool && names.HasHashSuffix(name, '_') {
+		if cut := s.cutOwner(name); cut > 0 && at < names.PrefixLen(len(name)) {
 			n = cut
 		}
 	}
@@ -48,12 +48,12 @@ func (s *Snapshot) owner(k Kind, name string) (t *table, rest string, named bool
 // cutOwner is the number of the first server whose prefix the name of a tool with a
 // tail may have been cut within, whatever its length, 0 for none.
 func (s *Snapshot) cutOwner(name string) int {
-	if len(name) < names.Least || len(name) > names.Most {
+	if len(name) < names.MinNameLen || len(name) > names.MaxNameLen {
 		return 0
 	}
-	head := name[:names.HeadLen(len(name))]
+	head := name[:names.PrefixLen(len(name))]
 	for i, t := range s.tables[1:] {
-		if t.rule.CutBy(head) {
+		if t.rule.IsPrefixCut(head) {
 			return i + 1
 		}
 	}
@@ -74,7 +74,7 @@ func (d *directory) prefixed(k Kind, key string) int {
 func (s *Snapshot) flatOwner(uri string) (t *table) {
 	var room [128]byte
 	key := room[:0]
-	for i := 0; i < len(uri) && len(key) <= s.dir.longest && names.StandsInFlat(uri[i]); i++ {
+	for i := 0; i < len(uri) && len(key) <= s.dir.longest && names.IsFlatByte(uri[i]); i++ {
 		under := uri[i] == '_'
 		if under && len(key) > 0 && key[len(key)-1] == '_' {
 			continue
@@ -93,10 +93,10 @@ func (s *Snapshot) flatOwner(uri string) (t *table) {
 // that listed ones keep is ours only below a server that there is; then bare says that
 // it may be that server's own as well.
 func (s *Snapshot) located(uri string) (t *table, server, rest string, ours, bare bool) {
-	if server, rest, ours = names.Address(uri); ours {
+	if server, rest, ours = names.NormalizeAddress(uri); ours {
 		return s.table(server), server, rest, true, false
 	}
-	for _, kept := range names.KeptSchemes {
+	for _, kept := range names.NativeSchemes {
 		if after, ok := names.CutScheme(uri, kept); ok {
 			server, rest, ok = names.CutHost(after)
 			if t = s.table(server); ok && t != nil {

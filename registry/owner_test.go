@@ -53,9 +53,9 @@ func TestNamesBelowAPrefixAreItsServersForGood(t *testing.T) {
 				case as == "template":
 					set(r, "evil", Template, "{+any}", name[:len(name)/2]+"{+rest}")
 				case as == "learned":
-					r.Learn("evil", name)
+					r.RecordLink("evil", name)
 				case as == "open":
-					r.OpenServer("evil", true)
+					r.AllowsUnlisted("evil", true)
 				}
 				target, err := c.resolve(r, name)
 				if err == nil {
@@ -93,7 +93,7 @@ func TestOwnersAreReachedInAllTheirSpellings(t *testing.T) {
 		evil tool bare_one
 		evil resource goblins://x
 		evil resource githubs_x`)
-	r.Learn("my", "db:link")
+	r.RecordLink("my", "db:link")
 	for name, want := range map[string]string{
 		"github_create_issue": "github create_issue", "github/create_issue": "github create_issue", "create_issue": "github create_issue",
 		"github_old": "github github_old", "github_github_old": "github github_old", "github/github_old": "github github_old",
@@ -132,11 +132,11 @@ func TestSuggestionsAreOfTheServerThatANameIsOf(t *testing.T) {
 func TestNamesOfWithheldToolsReachNothingElse(t *testing.T) {
 	r := catalog(t, Options{}, "calc tool calc_add\ncalc tool calc/add\ncalc tool same")
 	require.Equal(t, "calc calc_add", outcome(r.ResolveTool("calc_add")))
-	r.SetPinned("calc", []PinnedTool{{Server: "calc", Name: "add", Withheld: true}})
+	r.SetUnapproved("calc", []UnapprovedTool{{Server: "calc", Name: "add", Hidden: true}})
 	for _, name := range []string{"calc_add", "calc/add"} {
 		_, err := r.ResolveTool(name)
 		require.Error(t, err, name)
-		require.Equal(t, "add", r.Load().Withheld(name).Name)
+		require.Equal(t, "add", r.Load().UnapprovedTool(name).Name)
 	}
 	require.Equal(t, "calc calc_add", outcome(r.ResolveTool("calc_calc_add")))
 }
@@ -184,7 +184,7 @@ func TestNoServerCanMakeAnothersListedName(t *testing.T) {
 						continue
 					}
 					nameList = append(nameList, listed)
-					if rest, ok := strings.CutPrefix(listed, u.FullTool("")); ok && rest != "" {
+					if rest, ok := strings.CutPrefix(listed, u.FullToolName("")); ok && rest != "" {
 						nameList = append(nameList, rest, strings.Replace(rest, "_", ".", 1))
 					}
 				}
@@ -193,7 +193,7 @@ func TestNoServerCanMakeAnothersListedName(t *testing.T) {
 						continue
 					}
 					uris = append(uris, flat)
-					if rest, ok := strings.CutPrefix(flat, names.Collapsed(attacker)+"_"); ok && rest != "" {
+					if rest, ok := strings.CutPrefix(flat, names.Collapse(attacker)+"_"); ok && rest != "" {
 						uris = append(uris, rest, ":"+rest, strings.Replace(rest, "_", ":", 1))
 					}
 				}
@@ -235,11 +235,11 @@ func TestOnlyLongTailsFollowWhatANameDoesNotShow(t *testing.T) {
 			set(r, s, Tool, odd...)
 		}
 		for e := range r.Load().All(Tool) {
-			base := e.Listed[:max(0, len(e.Listed)-names.TailLen)]
-			if full := r.rules[e.Server].FullTool(e.Name); !names.EndsInTail(e.Listed, '_') || e.Listed == full || names.EndsInTail(base, '_') {
+			base := e.Listed[:max(0, len(e.Listed)-names.SuffixLen)]
+			if full := r.rules[e.Server].FullToolName(e.Name); !names.HasHashSuffix(e.Listed, '_') || e.Listed == full || names.HasHashSuffix(base, '_') {
 				continue
 			}
-			if names.ToolChars(e.Name) && len(r.rules[e.Server].FullTool(e.Name)) <= r.opt.MaxName-names.TailLen {
+			if names.IsToolName(e.Name) && len(r.rules[e.Server].FullToolName(e.Name)) <= r.opt.MaxName-names.SuffixLen {
 				continue // nothing to choose
 			}
 			if short[base] == nil {
@@ -250,9 +250,9 @@ func TestOnlyLongTailsFollowWhatANameDoesNotShow(t *testing.T) {
 			if owner, _, _ := r.Load().owner(Tool, base); owner == nil || owner.name != e.Server {
 				continue
 			}
-			prefix, longer, shared := r.rules[e.Server].FullTool(""), 0, 0
+			prefix, longer, shared := r.rules[e.Server].FullToolName(""), 0, 0
 			for _, other := range servers {
-				switch head := r.rules[other].Head; {
+				switch head := r.rules[other].Prefix; {
 				case other == e.Server:
 				case strings.HasPrefix(prefix, head):
 					shared++
@@ -314,7 +314,7 @@ func TestTooManyTemplatesAreNotMatched(t *testing.T) {
 	hostileTemplates(r)
 	set(r, "ok", Template, "x:{+v}", "y:{v}")
 	set(r, "ok", Resource, "x:listed")
-	r.Learn("ok", "x:learned")
+	r.RecordLink("ok", "x:learned")
 	uri := "x:" + strings.Repeat("a/", 100)
 	for _, name := range []string{uri, "mcp://s1/" + uri, "s0_x_" + strings.Repeat("a_", 100)} {
 		for _, resolve := range []func(string) (Target, error){r.ResolveResource, r.Load().ResolveTemplate} {
@@ -327,7 +327,7 @@ func TestTooManyTemplatesAreNotMatched(t *testing.T) {
 	require.Equal(t, "ok x:learned by x:{+v}", outcome(r.ResolveResource("mcp://ok/x:learned")))
 	budget := names.MatchBudget(maxSteps)
 	r.Load().table("s1").runs[Template].template(uri, &budget)
-	require.True(t, budget.Spent())
+	require.True(t, budget.IsSpent())
 }
 
 // Links that differ in nothing that flat ids show cost no more than others.
@@ -345,23 +345,23 @@ func TestLearnedLinksWithOneFlatIDAreCounted(t *testing.T) {
 	last := ""
 	for range 3 * cache.MaxLinks {
 		last = uri()
-		r.Learn("a", last)
+		r.RecordLink("a", last)
 	}
 	n, _, alike := l.Size("x_y")
 	require.Equal(t, cache.MaxLinks, n)
 	require.Equal(t, cache.MaxLinks, alike)
-	require.LessOrEqual(t, len(l.Alias("x_y")), cache.MaxAlike)
+	require.LessOrEqual(t, len(l.Alias("x_y")), cache.MaxAliases)
 	_, err := r.ResolveResource("a_x_y")
 	require.ErrorContains(t, err, "AMBIGUOUS")
 	for i := range cache.MaxLinks - 1 {
-		r.Learn("a", fmt.Sprint("other:", i))
+		r.RecordLink("a", fmt.Sprint("other:", i))
 	}
 	if got := outcome(r.ResolveResource("a_x_y")); got != "a "+last+" unlisted" {
 		require.Equal(t, "RESOURCE_NOT_FOUND: Resource not found: a_x_y", got, "it is never guessed")
 	}
 	require.Equal(t, "a "+last+" unlisted", outcome(r.ResolveResource("mcp://a/"+last)))
 	for i := range cache.MaxLinks {
-		r.Learn("a", fmt.Sprint("more:", i))
+		r.RecordLink("a", fmt.Sprint("more:", i))
 	}
 	_, _, alike = l.Size("x_y")
 	require.Zero(t, alike)
@@ -378,7 +378,7 @@ func FuzzOwner(f *testing.F) {
 		for k := range Kind(Kinds) {
 			set(r, "evil", k, name)
 		}
-		r.Learn("evil", name)
+		r.RecordLink("evil", name)
 		set(r, "evil", Template, "{+any}")
 		for _, s := range servers[:4] {
 			below := strings.HasPrefix(name, s+"_")
@@ -412,10 +412,10 @@ func TestListedFindsListedNamesOnly(t *testing.T) {
 			b tool t
 			long`+strings.Repeat("g", 60)+` tool t`)
 		require.NoError(t, r.AddTool(LocalTool{Definition: []byte(`{"name":"own"}`), Call: noCall}))
-		r.Learn("my_db", "x:learned")
+		r.RecordLink("my_db", "x:learned")
 		for _, k := range []Kind{Tool, Prompt, Resource} {
 			for e := range r.Load().All(k) {
-				target, ok := r.Load().Lists(k, e.Listed)
+				target, ok := r.Load().LookupListed(k, e.Listed)
 				require.Equal(t, e.Server != Local, ok, e.Listed)
 				require.True(t, !ok || target.Entry == e, e.Listed)
 			}
@@ -426,7 +426,7 @@ func TestListedFindsListedNamesOnly(t *testing.T) {
 			Resource: {"x:1", "MCP://my_db/x:1", "mcp://my_db/x%3A1", "mcp://my_db/x:learned", "mcp://my_db/x:z", "my_db__x_1", "my_db_x_learned", "mcp://my_db/", "", strings.Repeat("my_", 1<<20)},
 		} {
 			for _, name := range nameList {
-				_, ok := r.Load().Lists(k, name)
+				_, ok := r.Load().LookupListed(k, name)
 				require.False(t, ok, "%s %.40q", k, name)
 			}
 		}

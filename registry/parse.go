@@ -36,7 +36,7 @@ type draft struct {
 	tailed bool            // renamed beyond the prefix
 	full   bool            // of tools: no other of the server has more right to its whole name
 	tail   uint8           // bytes of the tail of the flat id
-	over   *definition.Applied
+	over   *definition.AppliedOverride
 	raw    []byte // the item as received
 	fixed  *fixed // how it was repaired; nil for not
 }

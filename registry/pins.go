@@ -10,14 +10,14 @@ import (
 	"goblin/registry/names"
 )
 
-// PinnedTool is a tool whose definition is not the one that was approved: its
+// UnapprovedTool is a tool whose definition is not the one that was approved: its
 // server changed it, or offers it for the first time though its other tools
 // were seen before.
-type PinnedTool struct {
-	Server   string `json:"serverId"`
-	Name     string `json:"name"`     // its own
-	New      bool   `json:"new"`      // nothing of that name was approved before
-	Withheld bool   `json:"withheld"` // clients do not get it until it is approved
+type UnapprovedTool struct {
+	Server string `json:"serverId"`
+	Name   string `json:"name"`     // its own
+	New    bool   `json:"new"`      // nothing of that name was approved before
+	Hidden bool   `json:"withheld"` // clients do not get it until it is approved
 	// Approved and Offered are the definitions, as compact JSON with sorted
 	// keys. Approved is nil for a new tool, and for one that was too large to
 	// keep.
@@ -29,7 +29,7 @@ type PinnedTool struct {
 // pinned is the table of such tools, by server.
 type pinned struct {
 	mu   sync.RWMutex
-	rows map[string][]PinnedTool
+	rows map[string][]UnapprovedTool
 }
 
 func (t *pinned) drop(server string) {
@@ -38,19 +38,19 @@ func (t *pinned) drop(server string) {
 	delete(t.rows, server)
 }
 
-// SetPinned says which tools of a server await approval.
-func (r *Registry) SetPinned(server string, tools []PinnedTool) {
+// SetUnapproved says which tools of a server await approval.
+func (r *Registry) SetUnapproved(server string, tools []UnapprovedTool) {
 	t := &r.pinned
 	t.mu.Lock()
 	had := len(t.rows[server]) > 0
 	if t.rows == nil {
-		t.rows = map[string][]PinnedTool{}
+		t.rows = map[string][]UnapprovedTool{}
 	}
 	if len(tools) == 0 {
 		delete(t.rows, server)
 	} else {
 		tools = slices.Clone(tools)
-		slices.SortFunc(tools, func(a, b PinnedTool) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(tools, func(a, b UnapprovedTool) int { return cmp.Compare(a.Name, b.Name) })
 		t.rows[server] = tools
 	}
 	t.mu.Unlock()
@@ -59,38 +59,38 @@ func (r *Registry) SetPinned(server string, tools []PinnedTool) {
 	}
 }
 
-// Pinned are the tools of a server that await approval, by name; of all
+// UnapprovedTools are the tools of a server that await approval, by name; of all
 // servers in their order for "".
-func (r *Registry) Pinned(server string) []PinnedTool {
+func (r *Registry) UnapprovedTools(server string) []UnapprovedTool {
 	if server != "" {
 		return r.pinned.of(server)
 	}
-	var all []PinnedTool
+	var all []UnapprovedTool
 	for _, t := range r.Load().tables {
 		all = append(all, r.pinned.of(t.name)...)
 	}
 	return all
 }
 
-func (t *pinned) of(server string) []PinnedTool {
+func (t *pinned) of(server string) []UnapprovedTool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.rows[server]
 }
 
-// PinnedTool is a tool that awaits approval; nil when it does not.
-func (r *Registry) PinnedTool(server, name string) *PinnedTool {
+// UnapprovedTool is a tool that awaits approval; nil when it does not.
+func (r *Registry) UnapprovedTool(server, name string) *UnapprovedTool {
 	tools := r.pinned.of(server)
-	i, ok := slices.BinarySearchFunc(tools, name, func(p PinnedTool, name string) int { return cmp.Compare(p.Name, name) })
+	i, ok := slices.BinarySearchFunc(tools, name, func(p UnapprovedTool, name string) int { return cmp.Compare(p.Name, name) })
 	if !ok {
 		return nil
 	}
 	return &tools[i]
 }
 
-// Withheld is the tool that a name stands for, in one of the spellings that clients
+// UnapprovedTool is the tool that a name stands for, in one of the spellings that clients
 // may use, if they do not get it until it is approved; else nil.
-func (s *Snapshot) Withheld(name string) *PinnedTool {
+func (s *Snapshot) UnapprovedTool(name string) *UnapprovedTool {
 	owner, rest, _ := s.owner(Tool, name)
 	for _, t := range s.tables[1:] {
 		if p := s.withheldBy(t, name); p != nil {
@@ -100,7 +100,7 @@ func (s *Snapshot) Withheld(name string) *PinnedTool {
 			continue
 		}
 		for _, p := range s.pinned.of(t.name) {
-			if given := t.rule.given(p.Name); (given == name || given == rest) && p.Withheld && s.Sees(t.name, Tool, p.Name) {
+			if given := t.rule.given(p.Name); (given == name || given == rest) && p.Hidden && s.IsVisible(t.name, Tool, p.Name) {
 				return &p
 			}
 		}
@@ -110,18 +110,18 @@ func (s *Snapshot) Withheld(name string) *PinnedTool {
 
 // withheldBy is the tool of a server that a name would list, or would were names of
 // another length, if it were not withheld.
-func (s *Snapshot) withheldBy(t *table, name string) *PinnedTool {
+func (s *Snapshot) withheldBy(t *table, name string) *UnapprovedTool {
 	tools := s.pinned.of(t.name)
 	if len(tools) == 0 {
 		return nil
 	}
 	able := []*names.Rule{t.rule.Rule}
-	for _, rules := range s.dir.spellings.OfName(name) {
+	for _, rules := range s.dir.spellings.ForName(name) {
 		able = append(able, rules[t.name])
 	}
 	for i := range tools {
 		p := &tools[i]
-		if p.Withheld && s.Sees(t.name, Tool, p.Name) && slices.ContainsFunc(able, func(u *names.Rule) bool { return u.Spells(name, t.rule.given(p.Name), s.ownTool) }) {
+		if p.Hidden && s.IsVisible(t.name, Tool, p.Name) && slices.ContainsFunc(able, func(u *names.Rule) bool { return u.IsToolSpelling(name, t.rule.given(p.Name), s.ownTool) }) {
 			return p
 		}
 	}
@@ -130,14 +130,14 @@ func (s *Snapshot) withheldBy(t *table, name string) *PinnedTool {
 
 // Diff shows the change of a tool's definition, as of [definition.Difference]; for a new
 // tool, its definition. It is foreign text.
-func (p *PinnedTool) Diff() string {
+func (p *UnapprovedTool) Diff() string {
 	switch {
 	case p.Offered == nil:
 		return "(the definition is too large to show)"
 	case p.New:
-		return definition.Readable(p.Offered)
+		return definition.Format(p.Offered)
 	case p.Approved == nil:
-		return "(the approved definition was too large to keep)\n" + definition.Readable(p.Offered)
+		return "(the approved definition was too large to keep)\n" + definition.Format(p.Offered)
 	}
 	return definition.Difference(p.Approved, p.Offered)
 }

@@ -66,7 +66,7 @@ type Registry struct {
 // without lists, and in [StateStopped] until its supervisor says otherwise.
 func New(o Options) *Registry {
 	if o.MaxName == 0 {
-		o.MaxName = names.Default
+		o.MaxName = names.DefaultNameLen
 	}
 	if o.PageSize <= 0 {
 		o.PageSize = 1000
@@ -111,7 +111,7 @@ func serverNames(nameList []string) []string {
 }
 
 func (r *Registry) newTable(server string) *table {
-	r.latencies.Know(server)
+	r.latencies.Track(server)
 	return &table{name: server, rule: r.rules[server], learned: newLearned(server)}
 }
 
@@ -207,7 +207,7 @@ func (r *Registry) renameAll(s *Snapshot, t *table) (changed Changes) {
 // Listing what stands already changes nothing and wakes nobody. Lists of
 // unknown servers are ignored.
 func (r *Registry) SetList(server string, kind Kind, items [][]byte) []Problem {
-	return r.SetAdmitted(server, kind, items, nil)
+	return r.SetApprovedList(server, kind, items, nil)
 }
 
 // Definition is a tool or skill as its server defines it, under the name by which it is
@@ -217,9 +217,9 @@ type Definition struct {
 	JSON []byte // raw
 }
 
-// SetAdmitted is [Registry.SetList] for a list of which only some are listed: admit gets
+// SetApprovedList is [Registry.SetList] for a list of which only some are listed: admit gets
 // those that can be, and says of each whether it is. It may be called more than once.
-func (r *Registry) SetAdmitted(server string, kind Kind, items [][]byte, admit func([]Definition) []bool) []Problem {
+func (r *Registry) SetApprovedList(server string, kind Kind, items [][]byte, admit func([]Definition) []bool) []Problem {
 	for {
 		s := r.Load()
 		t := s.table(server)
@@ -375,8 +375,8 @@ func (r *Registry) SetVisible(server string, visible bool) {
 	}
 }
 
-// OpenServer reports whether mcp://server/<anything> resolves, listed or not.
-func (r *Registry) OpenServer(server string, open bool) {
+// AllowsUnlisted reports whether mcp://server/<anything> resolves, listed or not.
+func (r *Registry) AllowsUnlisted(server string, open bool) {
 	r.change(server, func(t *table) { t.open = open })
 }
 

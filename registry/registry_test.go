@@ -271,7 +271,7 @@ func TestVersionChangesOnlyWithTheVisibleList(t *testing.T) {
 	r.SetVisible("other", true)
 	changed()
 	require.Equal(t, []string{"other_a", "other_b", "s_a"}, listed(r.Load(), Tool))
-	r.OpenServer("other", true)
+	r.AllowsUnlisted("other", true)
 	same()
 	remove(r, "other")
 	changed()
@@ -287,7 +287,7 @@ func TestVersionChangesOnlyWithTheVisibleList(t *testing.T) {
 
 func TestServersComeAndGo(t *testing.T) {
 	r := catalog(t, Options{}, "a resource x:1\nb resource x:2\nc resource x:3")
-	r.Learn("b", "x:learned")
+	r.RecordLink("b", "x:learned")
 	r.SetSubscription(SubscriptionState{Server: "b", URI: "x:2", Status: SubscriptionOn})
 	remove(r, "b")
 	require.Equal(t, []string{"mcp://a/x:1", "mcp://c/x:3"}, listed(r.Load(), Resource))

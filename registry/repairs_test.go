@@ -18,12 +18,12 @@ func TestRepairedDefinitionsAreUnderOverridesAndKeepTheServersForPins(t *testing
 	}}})
 	odd := `{"name":"odd","description":null,"outputSchema":{"type":"array"}}`
 	var pinned []Definition
-	r.SetAdmitted("s", Tool, [][]byte{[]byte(odd), []byte(`{"name":"fine","inputSchema":{"type":"object"}}`)}, func(all []Definition) []bool {
+	r.SetApprovedList("s", Tool, [][]byte{[]byte(odd), []byte(`{"name":"fine","inputSchema":{"type":"object"}}`)}, func(all []Definition) []bool {
 		pinned = all
 		return []bool{true, true}
 	})
 	require.Equal(t, odd, string(pinned[1].JSON))
-	e := r.Load().Named("s", Tool, "odd")
+	e := r.Load().ByServerName("s", Tool, "odd")
 	require.Equal(t, odd, string(e.Original))
 	require.JSONEq(t, `{"name":"s_odd","title":"Mine","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}`, string(e.JSON()))
 	require.JSONEq(t, `{"name":"s_odd","title":"Mine","inputSchema":{"type":"object"}}`, string(e.LegacyJSON()))
@@ -34,7 +34,7 @@ func TestRepairedDefinitionsAreUnderOverridesAndKeepTheServersForPins(t *testing
 
 	r.SetList("s", Resource, [][]byte{[]byte(`{"uri":"x:a/b","mimeType":null}`)})
 	profile := r.Load().Narrow(&chosen{servers: map[string]bool{"s": true}, overrides: map[string]*definition.Set{"s": {Resources: map[string]*definition.Override{"x:a/b": {Label: label}}}}}, nil)
-	require.JSONEq(t, `{"uri":"mcp://s/x:a/b","name":"Label","title":"Mine"}`, string(profile.Named("s", Resource, "x:a/b").JSON()))
+	require.JSONEq(t, `{"uri":"mcp://s/x:a/b","name":"Label","title":"Mine"}`, string(profile.ByServerName("s", Resource, "x:a/b").JSON()))
 
 	s, _ := r.State("s")
 	require.Equal(t, 2, s.Repairs.Changed)

@@ -10,9 +10,9 @@ type Request interface {
 	// Progress tells the client how much is done, of total if that is known
 	// (else 0), with a line for people or "". It does not block.
 	Progress(done, total float64, message string)
-	// Waited is how long the request has waited for people so far, which does
+	// UserWait is how long the request has waited for people so far, which does
 	// not count as work.
-	Waited() time.Duration
+	UserWait() time.Duration
 	// Client tells clients apart, each of which is to leave room for the others: equal
 	// values are one client's. One that has a method Group() any is of a group that is
 	// to leave some room, too.
@@ -44,19 +44,19 @@ func Client(ctx context.Context) any {
 	return nil
 }
 
-// Seen is the catalog as the client sees it whose request ctx belongs to; all of it for
+// ViewFor is the catalog as the client sees it whose request ctx belongs to; all of it for
 // none.
-func (r *Registry) Seen(ctx context.Context) *Snapshot {
+func (r *Registry) ViewFor(ctx context.Context) *Snapshot {
 	if q, ok := ctx.Value(requestKey{}).(Request); ok {
 		return q.Catalog()
 	}
 	return r.Load()
 }
 
-// Waited is how long the request of ctx has waited for people so far.
-func Waited(ctx context.Context) time.Duration {
+// UserWait is how long the request of ctx has waited for people so far.
+func UserWait(ctx context.Context) time.Duration {
 	if r, ok := ctx.Value(requestKey{}).(Request); ok {
-		return r.Waited()
+		return r.UserWait()
 	}
 	return 0
 }

@@ -29,7 +29,7 @@ type hits struct {
 }
 
 func (h *hits) add(t Target) {
-	if t.Entry == nil && !h.s.Sees(t.Server, Resource, t.Name) {
+	if t.Entry == nil && !h.s.IsVisible(t.Server, Resource, t.Name) {
 		return
 	}
 	switch h.n++; {
@@ -68,7 +68,7 @@ func (h *hits) done() (t Target, ok bool, err error) {
 // matched is done after templates were matched: with an error if there was too
 // much to match, since another might have matched, too.
 func (h *hits) matched() (t Target, ok bool, err error) {
-	if h.budget.Spent() {
+	if h.budget.IsSpent() {
 		return Target{}, true, &NotFoundError{Kind: h.kind, Name: h.name, Reason: ReasonTemplates}
 	}
 	return h.done()
@@ -86,14 +86,14 @@ func (s *Snapshot) target(e *Entry) Target {
 func (t *Target) unique() string {
 	raw := t.Entry == nil || t.Entry.Kind == Template // flat mode lists raw templates
 	if raw && t.Server != Local {
-		return names.Namespaced(t.Server, t.Name)
+		return names.NamespacedURI(t.Server, t.Name)
 	}
 	return t.Listed
 }
 
-// Lists finds what stands in the lists of servers under exactly this name, with
+// LookupListed finds what stands in the lists of servers under exactly this name, with
 // no more work than looks into a few tables.
-func (s *Snapshot) Lists(k Kind, name string) (Target, bool) {
+func (s *Snapshot) LookupListed(k Kind, name string) (Target, bool) {
 	h := hits{s: s, kind: k, name: name}
 	switch k {
 	case Tool:
@@ -105,7 +105,7 @@ func (s *Snapshot) Lists(k Kind, name string) (Target, bool) {
 	case Resource:
 		if key, flat := names.FlatKey(name); s.flat && flat {
 			s.flatEntries(&h, key, nil)
-		} else if server, rest, ours := names.Split(name); ours {
+		} else if server, rest, ours := names.SplitURI(name); ours {
 			if t := s.table(server); t != nil {
 				h.entry(t.runs[Resource].name(hashKey(rest), rest))
 			}
@@ -123,7 +123,7 @@ func (s *Snapshot) listedTool(h *hits, hash uint64) {
 	for end := 1; end <= len(head); end++ {
 		if at := strings.IndexByte(head[end-1:], '_'); at >= 0 {
 			end += at
-		} else if end = len(head); end < names.HeadLen(s.dir.most) {
+		} else if end = len(head); end < names.PrefixLen(s.dir.most) {
 			return // heads that are not cut end in an underscore
 		}
 		for _, n := range s.dir.byHead[head[:end]] {
@@ -171,7 +171,7 @@ func (s *Snapshot) ResolveTool(name string) (Target, error) {
 		s.spelledTool(&h)
 	}
 	// What another tool would be listed as is not a bare name.
-	if h.n == 0 && (t == nil || !(t.rule != nil && t.rule.Confusable(name)) && s.Withheld(name) == nil) {
+	if h.n == 0 && (t == nil || !(t.rule != nil && t.rule.Confusable(name)) && s.UnapprovedTool(name) == nil) {
 		s.owners(&h, t, hash)
 	}
 	return s.nameAnswer(&h, t)
@@ -369,7 +369,7 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 		return s.target(e), nil
 	}
 	h := hits{s: s, kind: Resource, name: requested, budget: maxSteps}
-	key := names.NormalizeURI(names.Namespaced(t.name, rest))
+	key := names.NormalizeURI(names.NamespacedURI(t.name, rest))
 	run.aliases(&h, key)
 	if target, ok, err := h.done(); ok {
 		return target, err
@@ -399,7 +399,7 @@ func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Targe
 		return h.done()
 	}
 	links := t.learned.Alias(key)
-	_, normal, _ := names.Split(key)
+	_, normal, _ := names.SplitURI(key)
 	for _, l := range []string{normal, decoded} {
 		if len(links) == 0 && l != rest && t.hasLink(l) {
 			links = append(links, l)
@@ -441,7 +441,7 @@ func (r *run) aliases(h *hits, key string) {
 	first, second := r.byNorm.find(r.entries, hashKey(key), key, byNorm)
 	h.entry(first)
 	h.entry(second)
-	if _, rest, ok := names.Split(key); ok && key != h.name {
+	if _, rest, ok := names.SplitURI(key); ok && key != h.name {
 		h.entry(r.name(hashKey(rest), rest))
 	}
 }
@@ -461,7 +461,7 @@ func (s *Snapshot) ResolveTemplate(ref string) (Target, error) {
 		if e := run.name(hashKey(rest), rest); e != nil {
 			return s.target(e), nil
 		}
-		run.aliases(&h, names.NormalizeURI(names.Namespaced(t.name, rest)))
+		run.aliases(&h, names.NormalizeURI(names.NamespacedURI(t.name, rest)))
 		if h.n == 0 {
 			decoded := names.UnescapeURI(rest)
 			h.entry(run.name(hashKey(decoded), decoded))

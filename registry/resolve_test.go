@@ -258,12 +258,12 @@ func TestResolveTemplate(t *testing.T) {
 
 func TestLearnedLinks(t *testing.T) {
 	r := catalog(t, Options{}, "a resource x:1\nb\nc template t:{v}")
-	r.Learn("a", "x:1")
-	r.Learn("a", "file:///out put.json")
-	r.Learn("b", "both:1")
-	r.Learn("c", "both:1")
-	r.Learn("c", "t:a b")
-	r.Learn("nobody", "x:2")
+	r.RecordLink("a", "x:1")
+	r.RecordLink("a", "file:///out put.json")
+	r.RecordLink("b", "both:1")
+	r.RecordLink("c", "both:1")
+	r.RecordLink("c", "t:a b")
+	r.RecordLink("nobody", "x:2")
 	for uri, want := range map[string]string{
 		"mcp://a/file:///out put.json":      "a file:///out put.json unlisted",
 		"mcp://a/file:///out%20put.json":    "a file:///out put.json unlisted",
@@ -281,15 +281,15 @@ func TestLearnedLinks(t *testing.T) {
 		}
 	}
 	for i := range cache.MaxLinks {
-		r.Learn("a", fmt.Sprint("new:", i))
+		r.RecordLink("a", fmt.Sprint("new:", i))
 	}
 	_, err := r.ResolveResource("mcp://a/file:///out put.json")
 	require.Error(t, err, "the oldest made room")
 	_, err = r.ResolveResource("a_file_out_put.json")
 	require.Error(t, err)
-	r.Learn("b", strings.Repeat("x", cache.MaxLinkURI+1))
+	r.RecordLink("b", strings.Repeat("x", cache.MaxLinkURI+1))
 	for i := range 2 * cache.MaxLinkBytes / cache.MaxLinkURI {
-		r.Learn("b", fmt.Sprintf("%08d%s", i, strings.Repeat("x", cache.MaxLinkURI-8)))
+		r.RecordLink("b", fmt.Sprintf("%08d%s", i, strings.Repeat("x", cache.MaxLinkURI-8)))
 	}
 	n, bytes, _ := r.Load().table("b").learned.Size("")
 	require.LessOrEqual(t, bytes, cache.MaxLinkBytes)
@@ -298,14 +298,14 @@ func TestLearnedLinks(t *testing.T) {
 
 func TestOpenServers(t *testing.T) {
 	r := catalog(t, Options{}, "a resource x:1\nb")
-	r.OpenServer("a", true)
+	r.AllowsUnlisted("a", true)
 	require.Equal(t, "a any:thing unlisted", outcome(r.ResolveResource("mcp://a/any:thing")))
 	require.Equal(t, "a x:1", outcome(r.ResolveResource("mcp://a/x:1")))
 	_, err := r.ResolveResource("any:thing")
 	require.Error(t, err)
 	_, err = r.ResolveResource("mcp://b/any:thing")
 	require.Error(t, err)
-	r.OpenServer("a", false)
+	r.AllowsUnlisted("a", false)
 	_, err = r.ResolveResource("mcp://a/any:thing")
 	require.Error(t, err)
 }
@@ -327,7 +327,7 @@ func TestListedURI(t *testing.T) {
 	} {
 		got := r.ListedURI(c.server, c.uri)
 		require.Equal(t, c.want, got)
-		r.Learn(c.server, c.uri)
+		r.RecordLink(c.server, c.uri)
 		target, err := r.ResolveResource(got)
 		require.NoError(t, err, got)
 		require.Equal(t, c.server+" "+c.uri, target.Server+" "+target.Name)
@@ -380,11 +380,11 @@ func TestEveryListedURIResolvesToItsBytes(t *testing.T) {
 			require.Same(t, e, got.Entry, e.Flat)
 			// What a URL parser makes of it finds it too, or says that it could
 			// be another.
-			got, err = r.ResolveResource(names.NormalizeURI(names.Namespaced(e.Server, e.Name)))
+			got, err = r.ResolveResource(names.NormalizeURI(names.NamespacedURI(e.Server, e.Name)))
 			if err != nil {
 				require.ErrorContains(t, err, "AMBIGUOUS")
 			} else if got.Entry != e {
-				require.Equal(t, names.Namespaced(e.Server, got.Name), names.NormalizeURI(names.Namespaced(e.Server, e.Name)))
+				require.Equal(t, names.NamespacedURI(e.Server, got.Name), names.NormalizeURI(names.NamespacedURI(e.Server, e.Name)))
 			}
 			got, err = r.ResolveResource(names.Scheme + e.Server + "/" + url.PathEscape(e.Name))
 			if err != nil || got.Entry != e {
@@ -442,7 +442,7 @@ func TestAppsAndSkillsKeepTheirSchemes(t *testing.T) {
 		got, err := r.Load().ResolveTemplate("ui://s/t/{id}")
 		require.NoError(t, err)
 		require.Equal(t, "ui://t/{id}", got.Name)
-		hit, ok := r.Load().Lists(Resource, "ui://s/app/x.html")
+		hit, ok := r.Load().LookupListed(Resource, "ui://s/app/x.html")
 		require.True(t, ok)
 		require.Equal(t, "ui://app/x.html", hit.Name)
 		set(r, "o", Resource, "ui://app/x.html")

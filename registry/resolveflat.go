@@ -29,7 +29,7 @@ func (s *Snapshot) flatEntries(h *hits, key string, owner *table) {
 		}
 		hash := hashKey(rest)
 		first, second := run.byFlat.find(run.entries, hash, rest, byFlat)
-		if first == nil && t == owner && t.rule != nil && t.rule.FlatWhy(rest) == names.None {
+		if first == nil && t == owner && t.rule != nil && t.rule.FlatSuffixReason(rest) == names.NoSuffix {
 			first, second = run.byPlain.find(run.entries, hash, rest, byPlain)
 		}
 		h.entry(first)
@@ -44,9 +44,9 @@ func (s *Snapshot) flatLinks(h *hits, key string, owner *table) {
 		if t.rule == nil {
 			return
 		}
-		plain := t == owner && t.rule.FlatWhy(rest) == names.None
+		plain := t == owner && t.rule.FlatSuffixReason(rest) == names.NoSuffix
 		for _, uri := range t.learned.Alias(rest) {
-			if flat := names.Flatten(uri); plain || rest == strings.TrimLeft(flat, "_")+t.rule.FlatTail(uri, flat) {
+			if flat := names.Flatten(uri); plain || rest == strings.TrimLeft(flat, "_")+t.rule.FlatSuffix(uri, flat) {
 				h.add(s.expansion(t, uri, t.runs[Template].template(uri, &h.budget)))
 			}
 		}
@@ -58,7 +58,7 @@ func (s *Snapshot) flatLinks(h *hits, key string, owner *table) {
 func (s *Snapshot) flatExpansions(h *hits, key string, owner *table) {
 	s.splits(key, func(t *table, rest string) {
 		run := t.runs[Template]
-		if run == nil || t != owner || t.rule.FlatWhy(rest) != names.None {
+		if run == nil || t != owner || t.rule.FlatSuffixReason(rest) != names.NoSuffix {
 			return
 		}
 		seen := map[string]bool{}

@@ -52,7 +52,7 @@ func (r *rendering) add(i int, item []byte, edits ...rawjson.Edit) []byte {
 	}
 	start := len(r.arena)
 	r.offs[i] = uint32(start)
-	r.arena = rawjson.Append(r.arena, item, edits...)
+	r.arena = rawjson.AppendEdited(r.arena, item, edits...)
 	r.offs[i+1] = uint32(len(r.arena) + 1)
 	return rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
 }
@@ -92,7 +92,7 @@ func build(c recipe, items [][]byte) (*run, *problems) {
 		nameURIs(c, drafts, func(d *draft) string { return d.flat })
 		drafts = dropEqual(drafts, ps)
 	case Skill:
-		nameAll(drafts, func(d *draft) string { return names.Namespaced(c.rule.Server, d.name) })
+		nameAll(drafts, func(d *draft) string { return names.NamespacedURI(c.rule.Server, d.name) })
 		sortListed(drafts)
 	case Template:
 		nameURIs(c, drafts, func(d *draft) string { return d.name })
@@ -143,7 +143,7 @@ func nameURIs(c recipe, drafts []draft, flat func(*draft) string) {
 		if c.flat && names.NativeScheme(d.name) == "" {
 			return flat(d)
 		}
-		return names.Namespaced(c.rule.Server, d.name)
+		return names.NamespacedURI(c.rule.Server, d.name)
 	})
 	sortListed(drafts)
 }
@@ -156,25 +156,25 @@ func nameTools(c recipe, drafts []draft, ps *problems) []draft {
 	for _, changed := range []bool{false, true} {
 		for i := range drafts {
 			d := &drafts[i]
-			if names.ToolChars(d.given) == changed {
+			if names.IsToolName(d.given) == changed {
 				continue
 			}
 			listed, why := c.rule.ToolName(d.given, c.own)
 			full := listed
-			if why != names.None {
-				full = c.rule.FullTool(d.given)
+			if why != names.NoSuffix {
+				full = c.rule.FullToolName(d.given)
 			}
 			_, other := taken[full]
 			taken[full] = struct{}{}
-			if other && why == names.None {
-				listed, why = c.rule.TailedTool(d.given), names.Own
+			if other && why == names.NoSuffix {
+				listed, why = c.rule.SuffixedToolName(d.given), names.ReservedForOwn
 			}
-			d.listed, d.tailed, d.full = listed, why != names.None, !other
+			d.listed, d.tailed, d.full = listed, why != names.NoSuffix, !other
 			if !d.tailed {
 				continue
 			}
 			level := slog.LevelInfo
-			if why == names.Own || why == names.Goblin {
+			if why == names.ReservedForOwn || why == names.ReservedForGoblin {
 				level = slog.LevelWarn
 			}
 			ps.add(level, d.name, fmt.Sprintf("listed as %q: %s", listed, why))
@@ -233,7 +233,7 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 		key := strings.TrimLeft(plain(i), "_")
 		if j, ok := first[key]; ok {
 			drafts[i].tailed, drafts[j].tailed = true, true
-			ps.add(slog.LevelInfo, drafts[i].name, fmt.Sprintf("%s as %q", names.SameFlat, clip(drafts[j].name)))
+			ps.add(slog.LevelInfo, drafts[i].name, fmt.Sprintf("%s as %q", names.SameFlatID, clip(drafts[j].name)))
 			continue
 		}
 		first[key] = i
@@ -246,8 +246,8 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 		b.WriteString(u.Server)
 		b.WriteByte('_')
 		b.WriteString(plain(i))
-		if d.tailed || u.FlatWhy(plain(i)) != names.None {
-			tail := u.FlatTail(d.name, plain(i))
+		if d.tailed || u.FlatSuffixReason(plain(i)) != names.NoSuffix {
+			tail := u.FlatSuffix(d.name, plain(i))
 			b.WriteString(tail)
 			d.tailed, d.tail = true, uint8(len(tail))
 		}
@@ -262,7 +262,7 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 // renames returns the edits that give a definition its listed name, and those of its links
 // to resources. It writes over edits.
 func (r *run) renames(c recipe, item, key, listed []byte, links []link, edits []rawjson.Edit) []rawjson.Edit {
-	edits = append(edits[:0], rawjson.Replace(item, key, listed))
+	edits = append(edits[:0], rawjson.ReplaceEdit(item, key, listed))
 	edits = r.link(c, item, links, edits)
 	if len(edits) > 1 {
 		slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
@@ -274,10 +274,10 @@ func (r *run) renames(c recipe, item, key, listed []byte, links []link, edits []
 func (r *run) link(c recipe, item []byte, links []link, edits []rawjson.Edit) []rawjson.Edit {
 	for _, l := range links {
 		if c.kind == Skill {
-			edits = append(edits, rawjson.Replace(item, l.value, rawjson.Quote(names.Namespaced(r.server, l.uri))))
+			edits = append(edits, rawjson.ReplaceEdit(item, l.value, rawjson.Quote(names.NamespacedURI(r.server, l.uri))))
 			continue
 		}
-		edits = append(edits, rawjson.Replace(item, l.value, rawjson.Quote(c.linked(l.uri))))
+		edits = append(edits, rawjson.ReplaceEdit(item, l.value, rawjson.Quote(c.linked(l.uri))))
 		if r.links == nil {
 			r.links = map[string]struct{}{}
 		}
@@ -349,7 +349,7 @@ func (e *Entry) describe(types map[string]string) {
 		case k.Is(key):
 			e.share(text(v))
 			if key == "name" {
-				e.Label = e.Given()
+				e.Label = e.ClientName()
 			}
 		case e.Kind == Skill && k.Is("frontmatter"):
 			e.Label, e.Description = text(rawjson.Get(v, "name")), text(rawjson.Get(v, "description"))
@@ -410,7 +410,7 @@ func (r *run) index(kind Kind, drafts []draft) {
 	r.byName = newIndex(len(es))
 	for i := range es {
 		r.byName.put(hashKey(es[i].Name), i)
-		if given := es[i].Given(); given != es[i].Name {
+		if given := es[i].ClientName(); given != es[i].Name {
 			if r.renamed == nil {
 				r.renamed = map[string]int32{}
 			}
@@ -474,7 +474,7 @@ func (r *run) indexNorm() {
 	es := r.entries
 	var odd []int
 	for i := range es {
-		if !names.IsCleanURI(es[i].Name) && byNorm(&es[i]) != names.Namespaced(r.server, es[i].Name) {
+		if !names.IsCleanURI(es[i].Name) && byNorm(&es[i]) != names.NamespacedURI(r.server, es[i].Name) {
 			odd = append(odd, i)
 		}
 	}
@@ -502,7 +502,7 @@ func (r *run) called(h uint64, given string) *Entry {
 	if i, ok := r.renamed[given]; ok {
 		return &r.entries[i]
 	}
-	if e := r.name(h, given); e != nil && e.Given() == given {
+	if e := r.name(h, given); e != nil && e.ClientName() == given {
 		return e
 	}
 	return nil

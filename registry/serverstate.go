@@ -40,14 +40,14 @@ type ServerState struct {
 	Repairs         Repairs    // of the last known lists, filled by the registry
 	Listed          bool       // all its lists were fetched at least once
 	Stale           bool       // lists are older than the connection
-	Remembered      time.Time  // when the lists were kept that an earlier process had; zero for lists of this one
-	Held            string     // what keeps it from sleeping although nobody calls it
+	CachedAt        time.Time  // when the lists were kept that an earlier process had; zero for lists of this one
+	KeepAwakeReason string     // what keeps it from sleeping although nobody calls it
 	Restarts        int
 	LastError       string
 	Attempts        int           // to connect that failed since it was up
-	Retry           time.Time     // when the next one is, while there is no connection
+	NextAttempt     time.Time     // when the next one is, while there is no connection
 	Since           time.Time     // of State; when zero the registry fills it at a change
-	Latency         time.Duration // median of the last answers, see [Registry.Answered]; 0 before any, unless it was set
+	Latency         time.Duration // median of the last answers, see [Registry.RecordLatency]; 0 before any, unless it was set
 	PID             int           // of a child, else 0
 	Projects        []Project     // that have a process of it; by folder
 	CanLogIn        bool          // a user can log in there
@@ -166,7 +166,7 @@ func (r *Registry) filled(t *table, s ServerState) ServerState {
 	return s
 }
 
-// Answered notes how long a known server took for an answer: of the last 32 the
+// RecordLatency notes how long a known server took for an answer: of the last 32 the
 // median is its [ServerState.Latency]. Requests in the traffic journal count by
 // themselves, those excepted that waited for the client.
-func (r *Registry) Answered(server string, took time.Duration) { r.latencies.Add(server, took) }
+func (r *Registry) RecordLatency(server string, took time.Duration) { r.latencies.Add(server, took) }

@@ -19,21 +19,21 @@ type Session struct {
 	Protocol    string // negotiated revision
 	Screen      bool   // a screen of Goblin's, not a client
 	Since       time.Time
-	// Quiet returns the time since the client last had a stream or a request. It is nil if
+	// IdleTime returns the time since the client last had a stream or a request. It is nil if
 	// that is unknown. Any goroutine may call it.
-	Quiet func() time.Duration
+	IdleTime func() time.Duration
 }
 
 // SilentAfter is the time without a stream or request after which an HTTP client counts as
 // silent. Over HTTP, a client may leave without closing its session.
 const SilentAfter = 5 * time.Minute
 
-// Silent returns the quiet time of a silent client, or 0 for other clients.
-func (s *Session) Silent() time.Duration {
-	if s.Quiet == nil {
+// SilentFor returns the quiet time of a silent client, or 0 for other clients.
+func (s *Session) SilentFor() time.Duration {
+	if s.IdleTime == nil {
 		return 0
 	}
-	if d := s.Quiet(); d >= SilentAfter {
+	if d := s.IdleTime(); d >= SilentAfter {
 		return d
 	}
 	return 0

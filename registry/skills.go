@@ -44,8 +44,8 @@ func skillLinks(entry []byte) (links []link, err error) {
 	return links, nil
 }
 
-// SkillsOf reports whether a server serves skills, whether it lists any or not.
-func (r *Registry) SkillsOf(server string, serves bool) {
+// ServesSkills reports whether a server serves skills, whether it lists any or not.
+func (r *Registry) ServesSkills(server string, serves bool) {
 	r.change(server, func(t *table) { t.skills = serves })
 }
 
@@ -108,7 +108,7 @@ func (s *Snapshot) ResolveSkill(uri string) (Target, error) {
 	case !t.mayHave(rest):
 		return s.directory(uri, unknown)
 	}
-	if t.rule == nil || s.withheldSkill(t.name, own) || !s.Sees(t.name, Skill, own) {
+	if t.rule == nil || s.withheldSkill(t.name, own) || !s.IsVisible(t.name, Skill, own) {
 		return Target{}, unknown
 	}
 	return s.skill(t, own), nil
@@ -129,14 +129,14 @@ func (s *Snapshot) skill(t *table, uri string) Target {
 	if e := t.runs[Skill].name(hashKey(uri), uri); e != nil {
 		return s.target(e)
 	}
-	return Target{Server: t.name, Name: uri, Listed: names.Namespaced(t.name, uri)}
+	return Target{Server: t.name, Name: uri, Listed: names.NamespacedURI(t.name, uri)}
 }
 
 // withheldSkill reports whether a URI is that of a skill, or below one, that clients do
 // not get until it is approved.
 func (s *Snapshot) withheldSkill(server, uri string) bool {
 	for _, p := range s.pinned.of(server) {
-		if folder, ok := strings.CutSuffix(p.Name, skillFile); ok && p.Withheld && (uri == folder || strings.HasPrefix(uri, folder+"/")) {
+		if folder, ok := strings.CutSuffix(p.Name, skillFile); ok && p.Hidden && (uri == folder || strings.HasPrefix(uri, folder+"/")) {
 			return true
 		}
 	}

@@ -37,9 +37,9 @@ func TestFilesOfASkillAreInItsFolder(t *testing.T) {
 // await approval.
 func TestNothingOfAWithheldSkillIsReached(t *testing.T) {
 	r := New(Options{Servers: []string{"a"}})
-	r.SkillsOf("a", true)
-	of := func(name string) PinnedTool { return PinnedTool{Server: "a", Name: name, Withheld: true} }
-	r.SetPinned("a", []PinnedTool{of("skill://f/SKILL.md"), {Server: "a", Name: "skill://told/SKILL.md"}})
+	r.ServesSkills("a", true)
+	of := func(name string) UnapprovedTool { return UnapprovedTool{Server: "a", Name: name, Hidden: true} }
+	r.SetUnapproved("a", []UnapprovedTool{of("skill://f/SKILL.md"), {Server: "a", Name: "skill://told/SKILL.md"}})
 	for _, uri := range []string{"skill://f", "skill://f/", "skill://f/SKILL.md", "skill://f/a/b"} {
 		require.Equal(t, "RESOURCE_NOT_FOUND: Resource not found: mcp://a/"+uri, outcome(r.Load().ResolveSkill("mcp://a/"+uri)))
 	}

@@ -31,8 +31,8 @@ type Snapshot struct {
 	tools    map[string]*LocalTool
 	handlers map[string]*LocalResource
 	pinned   *pinned    // guards itself
-	choice   Choice     // of what Narrow left; nil: nothing was left out
-	asked    Choice     // what Narrow was given
+	choice   Visibility // of what Narrow left; nil: nothing was left out
+	asked    Visibility // what Narrow was given
 	whole    *directory // of the catalog that was narrowed
 }
 
@@ -49,11 +49,11 @@ type table struct {
 	runs    [Kinds]*run
 	hidden  bool
 	open    bool
-	skills  bool         // it serves some, listed or not
-	other   [Kinds]bool  // runs that overrides of a choice made
-	learned *cache.Links // guards itself; nil for Goblin's own
-	from    *table       // that this one is a part of; nil for a whole one
-	of      *table       // the same in the registry's own namespace; nil for that itself
+	skills  bool             // it serves some, listed or not
+	other   [Kinds]bool      // runs that overrides of a choice made
+	learned *cache.LinkCache // guards itself; nil for Goblin's own
+	from    *table           // that this one is a part of; nil for a whole one
+	of      *table           // the same in the registry's own namespace; nil for that itself
 }
 
 // directory finds tables by names. It changes only with the set of servers.
@@ -65,12 +65,12 @@ type directory struct {
 	// Bytes of the longest name and the longest head: prefixes end there.
 	longest, longestHead int
 	most                 int // bytes of a tool's listed name
-	spellings            *names.Spellings
+	spellings            *names.RuleSet
 }
 
 func newDirectory(tables []*table, servers []string, most int) *directory {
 	d := &directory{
-		most: most, spellings: names.NewSpellings(servers),
+		most: most, spellings: names.NewRuleSet(servers),
 		byName:  map[string]int{Local: 0},
 		byHead:  map[string][]int{},
 		byTool:  map[string]int{},
@@ -80,13 +80,13 @@ func newDirectory(tables []*table, servers []string, most int) *directory {
 	for i, t := range tables[1:] {
 		i++
 		d.byName[t.name] = i
-		d.byHead[t.rule.Head] = append(d.byHead[t.rule.Head], i)
-		d.byFlat[names.Collapsed(t.name)] = append(d.byFlat[names.Collapsed(t.name)], i)
+		d.byHead[t.rule.Prefix] = append(d.byHead[t.rule.Prefix], i)
+		d.byFlat[names.Collapse(t.name)] = append(d.byFlat[names.Collapse(t.name)], i)
 		if name := names.Sanitize(t.name); d.byTool[name] == 0 {
 			d.byTool[name] = i
 		}
 		d.longest = max(d.longest, len(t.name))
-		d.longestHead = max(d.longestHead, len(t.rule.Head))
+		d.longestHead = max(d.longestHead, len(t.rule.Prefix))
 	}
 	return d
 }
@@ -198,11 +198,11 @@ func (s *Snapshot) Count(k Kind) int { return s.lists[k].len() }
 
 // All yields the visible entries in listed order: Goblin's own tools, then byte
 // order of the listed name, then of the server's name.
-func (s *Snapshot) All(k Kind) iter.Seq[*Entry] { return s.From(k, 0) }
+func (s *Snapshot) All(k Kind) iter.Seq[*Entry] { return s.AllFrom(k, 0) }
 
-// From is All without the first entries. Its cost does not depend on how many
+// AllFrom is All without the first entries. Its cost does not depend on how many
 // those are.
-func (s *Snapshot) From(k Kind, first int) iter.Seq[*Entry] {
+func (s *Snapshot) AllFrom(k Kind, first int) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		segments := s.lists[k].segments
 		first := max(first, 0)
@@ -238,8 +238,8 @@ func (s *Snapshot) ServerFrom(server string, k Kind, first int) iter.Seq[*Entry]
 // ServerCount returns the number of visible entries of one server.
 func (s *Snapshot) ServerCount(server string, k Kind) int { return len(s.visible(server, k)) }
 
-// Named is the visible entry of a server that the server calls so, nil for none.
-func (s *Snapshot) Named(server string, k Kind, name string) *Entry {
+// ByServerName is the visible entry of a server that the server calls so, nil for none.
+func (s *Snapshot) ByServerName(server string, k Kind, name string) *Entry {
 	t := s.table(server)
 	if t == nil || t.hidden {
 		return nil

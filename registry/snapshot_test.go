@@ -17,7 +17,7 @@ func TestFromSkipsEntriesOfTheMergedList(t *testing.T) {
 	require.Len(t, whole, 5)
 	for first := -1; first <= len(whole)+1; first++ {
 		want := whole[min(max(first, 0), len(whole)):]
-		require.Equal(t, want, append([]*Entry{}, slices.Collect(s.From(Tool, first))...), first)
+		require.Equal(t, want, append([]*Entry{}, slices.Collect(s.AllFrom(Tool, first))...), first)
 	}
 	require.Equal(t, []string{"mcp://b/u:2"}, listedOf(slices.Collect(s.ServerFrom("b", Resource, 1))))
 	require.Equal(t, 2, s.ServerCount("b", Resource))
@@ -32,9 +32,9 @@ func TestNamedFindsWhatAServerCallsSo(t *testing.T) {
 	r := catalog(t, Options{}, "a tool x\nb tool x\nb prompt p\nhidden tool h")
 	r.SetVisible("hidden", false)
 	s := r.Load()
-	require.Equal(t, "b_x", s.Named("b", Tool, "x").Listed)
+	require.Equal(t, "b_x", s.ByServerName("b", Tool, "x").Listed)
 	for _, none := range [][2]string{{"b", "b_x"}, {"b", "p"}, {"hidden", "h"}, {"nobody", "x"}, {"", ""}} {
-		require.Nil(t, s.Named(none[0], Tool, none[1]), none)
+		require.Nil(t, s.ByServerName(none[0], Tool, none[1]), none)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // spelledTool adds the tools that would be listed as h.name, were names to have
 // another length.
 func (s *Snapshot) spelledTool(h *hits) {
-	for _, rules := range s.dir.spellings.OfName(h.name) {
+	for _, rules := range s.dir.spellings.ForName(h.name) {
 		for _, t := range s.tables[1:] {
 			h.entry(t.runs[Tool].spelled(h.name, rules[t.name], s.ownTool))
 		}
@@ -21,21 +21,21 @@ func (s *Snapshot) spelledTool(h *hits) {
 
 // spelled returns the tool that is listed as name by the rule u, nil for none.
 func (r *run) spelled(name string, u *names.Rule, own func(string) bool) *Entry {
-	if r == nil || !strings.HasPrefix(name, u.Head) {
+	if r == nil || !strings.HasPrefix(name, u.Prefix) {
 		return nil
 	}
-	if e, _ := r.byFull.find(r.entries, hashKey(name), name, byFull); e != nil && u.Spells(name, e.Given(), own) {
+	if e, _ := r.byFull.find(r.entries, hashKey(name), name, byFull); e != nil && u.IsToolSpelling(name, e.ClientName(), own) {
 		return e
 	}
-	for at := len(name) - names.TailLen; at > 0 && names.EndsInTail(name[:at+names.TailLen], '_'); at -= names.TailLen {
-		tail := name[at : at+names.TailLen]
+	for at := len(name) - names.SuffixLen; at > 0 && names.HasHashSuffix(name[:at+names.SuffixLen], '_'); at -= names.SuffixLen {
+		tail := name[at : at+names.SuffixLen]
 		first, second := r.byTail.find(r.entries, hashKey(tail), tail, byTail)
 		for _, e := range []*Entry{first, second} {
-			if e != nil && u.Spells(name, e.Given(), own) {
+			if e != nil && u.IsToolSpelling(name, e.ClientName(), own) {
 				return e
 			}
 		}
-		if at < len(name)-names.TailLen {
+		if at < len(name)-names.SuffixLen {
 			break // a long tail is two
 		}
 	}
@@ -64,10 +64,10 @@ func (r *run) indexSpellings(drafts []draft) {
 }
 
 // byFull is the name that a tool would have, were there room for it.
-func byFull(e *Entry) string { return names.Sanitize(e.Server) + "_" + names.Sanitize(e.Given()) }
+func byFull(e *Entry) string { return names.Sanitize(e.Server) + "_" + names.Sanitize(e.ClientName()) }
 
 // byTail is the tool's short tail.
 func byTail(e *Entry) string {
-	short, _ := names.HashSuffixes(e.Server+"\x00"+e.Given(), '_')
+	short, _ := names.HashSuffixes(e.Server+"\x00"+e.ClientName(), '_')
 	return short
 }

@@ -54,8 +54,8 @@ func TestNamesOfOtherLengthsAreTheirServersForGood(t *testing.T) {
 				set(r, "evil", Tool, e.Listed, e.Name+"z")
 				target, err := r.ResolveTool(e.Listed)
 				require.Error(t, err, "%q reached %s %q", e.Listed, target.Server, target.Name)
-				r.SetPinned(victim, []PinnedTool{{Server: victim, Name: e.Name, Withheld: true}})
-				require.NotNil(t, r.Load().Withheld(e.Listed), e.Listed)
+				r.SetUnapproved(victim, []UnapprovedTool{{Server: victim, Name: e.Name, Hidden: true}})
+				require.NotNil(t, r.Load().UnapprovedTool(e.Listed), e.Listed)
 			}
 		}
 	}

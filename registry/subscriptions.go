@@ -12,9 +12,9 @@ import (
 
 // The values of SubscriptionState.Status.
 const (
-	SubscriptionAsked   = "asked"
-	SubscriptionOn      = "on"
-	SubscriptionRefused = "refused"
+	SubscriptionRequested = "asked"
+	SubscriptionOn        = "on"
+	SubscriptionRefused   = "refused"
 )
 
 // maxHolders bounds SubscriptionState.Sessions.
@@ -30,7 +30,7 @@ type SubscriptionState struct {
 	Error    string // why it was refused
 	Holders  int
 	Sessions []string // ids of holders, at most 20; not to be modified
-	// Updates and LastUpdate count what [Registry.Touched] heard of the URI
+	// Updates and LastUpdate count what [Registry.ResourceUpdated] heard of the URI
 	// and of those below it.
 	Updates    uint64
 	LastUpdate time.Time
@@ -115,16 +115,16 @@ func (r *Registry) DropSubscription(server, uri string) {
 	}
 }
 
-// Touched counts an update of a URI for its row and the rows above it, and
+// ResourceUpdated counts an update of a URI for its row and the rows above it, and
 // makes what is cached of it, or on the way, and of the URIs above it stale.
 // Where there is no such row it does nothing: nobody subscribed. The journal gets one record
 // per row and second at most, with the number of updates since the last.
-func (r *Registry) Touched(server, uri string) {
+func (r *Registry) ResourceUpdated(server, uri string) {
 	now := r.opt.Now()
 	t := &r.subscriptions
 	t.mu.Lock()
 	nearest := t.touchLocked(server, uri, now)
-	for parent := range Above(uri) {
+	for parent := range ParentURIs(uri) {
 		if row := t.touchLocked(server, parent, now); nearest == nil {
 			nearest = row
 		}

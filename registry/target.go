@@ -33,12 +33,12 @@ const (
 
 // NotFoundError says that a name is in no table.
 type NotFoundError struct {
-	Kind    Kind
-	Name    string // as requested, cut if it is longer than names may be
-	Owner   string // the server whose prefix it has, so that nobody else can have it; "" for none
-	Reason  string
-	Nearest []string // listed names that look like it, best first
-	Absent  string   // why it may be missing, if that is known; the registry leaves it empty
+	Kind          Kind
+	Name          string // as requested, cut if it is longer than names may be
+	Owner         string // the server whose prefix it has, so that nobody else can have it; "" for none
+	Reason        string
+	Nearest       []string // listed names that look like it, best first
+	MissingReason string   // why it may be missing, if that is known; the registry leaves it empty
 }
 
 func (e *NotFoundError) Error() string {
@@ -46,10 +46,10 @@ func (e *NotFoundError) Error() string {
 		return "RESOURCE_NOT_FOUND: " + e.Reason + ": " + e.Name
 	}
 	text := fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
-	if e.Absent != "" {
-		return text + ": " + e.Absent // what is like it is another
+	if e.MissingReason != "" {
+		return text + ": " + e.MissingReason // what is like it is another
 	}
-	return text + suggest.Meant(e.Nearest...)
+	return text + suggest.DidYouMean(e.Nearest...)
 }
 
 // AmbiguousError says that a name fits several things.

@@ -8,9 +8,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Choice says what of a catalog some clients see. What it answers must not change, and
+// Visibility says what of a catalog some clients see. What it answers must not change, and
 // two of them are compared with ==.
-type Choice interface {
+type Visibility interface {
 	// Server reports whether clients see anything of a server, [Local] among them.
 	Server(name string) bool
 	// All reports whether they see all that it has of a kind: then nothing is asked about
@@ -19,9 +19,9 @@ type Choice interface {
 	// Has reports whether they see one thing, listed or not, by its server's own name for
 	// it.
 	Has(server string, k Kind, name string) bool
-	// Within is the choice where so much of servers is listed: it differs in Goblin's own
+	// WithLists is the choice where so much of servers is listed: it differs in Goblin's own
 	// tools, if at all.
-	Within(listed [Kinds]int) Choice
+	WithLists(listed [Kinds]int) Visibility
 	// Overrides are what they see of a server's things, over what the config says for all;
 	// nil for that.
 	Overrides(server string) *definition.Set
@@ -34,7 +34,7 @@ type Choice interface {
 // before is an earlier result or nil: what did not change since is shared with it, and
 // versions of lists go on from its. Definitions of resources are not copied, nor are those
 // of lists of which nothing is overridden.
-func (s *Snapshot) Narrow(c Choice, before *Snapshot) *Snapshot {
+func (s *Snapshot) Narrow(c Visibility, before *Snapshot) *Snapshot {
 	next := *s
 	next.asked, next.whole = c, s.dir
 	next.tables = append(make([]*table, 0, len(s.tables)), new(table)) // Goblin's own come when the rest is known
@@ -54,7 +54,7 @@ func (s *Snapshot) Narrow(c Choice, before *Snapshot) *Snapshot {
 			listed[k] += len(r.entries)
 		}
 	}
-	next.choice = c.Within(listed)
+	next.choice = c.WithLists(listed)
 	var was *table
 	if same && before.choice == next.choice {
 		was = before.tables[0]
@@ -73,7 +73,7 @@ func (s *Snapshot) Narrow(c Choice, before *Snapshot) *Snapshot {
 }
 
 // narrowTable is a table with what is chosen of it; was is the one before, or nil.
-func (s *Snapshot) narrowTable(t *table, c Choice, was *table) *table {
+func (s *Snapshot) narrowTable(t *table, c Visibility, was *table) *table {
 	if was != nil && was.from == t {
 		return was
 	}
@@ -82,7 +82,7 @@ func (s *Snapshot) narrowTable(t *table, c Choice, was *table) *table {
 	over := rule{overrides: c.Overrides(t.name)}
 	if over.overrides != nil && t.rule != nil {
 		both := *t.rule
-		both.overrides = over.overrides.Over(both.overrides)
+		both.overrides = over.overrides.Merge(both.overrides)
 		u.rule = &both
 	}
 	for k := range Kind(Kinds) {
@@ -132,7 +132,7 @@ func (s *Snapshot) narrowed(k Kind, whole, before *Snapshot) merged {
 }
 
 // narrow is a run of the entries that are chosen, under overrides that give no names.
-func (r *run) narrow(k Kind, c Choice, over map[string]*definition.Override) *run {
+func (r *run) narrow(k Kind, c Visibility, over map[string]*definition.Override) *run {
 	if r == nil || over == nil && c.All(r.server, k) {
 		return r
 	}
@@ -290,19 +290,19 @@ func (s *Snapshot) visibleRuns(k Kind) []*run {
 	return runs
 }
 
-// Sees reports whether one thing of a server, listed or not, is part of this catalog if it
+// IsVisible reports whether one thing of a server, listed or not, is part of this catalog if it
 // is anywhere.
-func (s *Snapshot) Sees(server string, k Kind, name string) bool {
+func (s *Snapshot) IsVisible(server string, k Kind, name string) bool {
 	return s.choice == nil || s.choice.Has(server, k, name)
 }
 
-// Choice is what Narrow was given, nil for a whole catalog.
-func (s *Snapshot) Choice() Choice { return s.asked }
+// Visibility is what Narrow was given, nil for a whole catalog.
+func (s *Snapshot) Visibility() Visibility { return s.asked }
 
-// Knows reports whether there is such a server.
-func (s *Snapshot) Knows(server string) bool { return s.table(server) != nil }
+// HasServer reports whether there is such a server.
+func (s *Snapshot) HasServer(server string) bool { return s.table(server) != nil }
 
-// Only are those of the names that are servers here. It writes over names.
-func (s *Snapshot) Only(names []string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return !s.Knows(name) })
+// KnownServers are those of the names that are servers here. It writes over names.
+func (s *Snapshot) KnownServers(names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !s.HasServer(name) })
 }

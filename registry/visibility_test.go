@@ -30,7 +30,7 @@ func (c *chosen) Has(server string, k Kind, name string) bool {
 	return c.servers[server] && (c.keep == nil || c.keep(k, name))
 }
 
-func (c *chosen) Within([Kinds]int) Choice { return c }
+func (c *chosen) WithLists([Kinds]int) Visibility { return c }
 
 // listedIn are the entries of a kind as clients see them, by pages of the catalog's size.
 func listedIn(t require.TestingT, s *Snapshot, k Kind) (out []string) {
@@ -48,7 +48,7 @@ func listedIn(t require.TestingT, s *Snapshot, k Kind) (out []string) {
 
 // spelled are ways to ask for an entry.
 func spelledAs(e *Entry) []string {
-	nameList := []string{e.Listed, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Name, names.Namespaced(e.Server, e.Name)}
+	nameList := []string{e.Listed, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Name, names.NamespacedURI(e.Server, e.Name)}
 	if e.Flat != "" {
 		nameList = append(nameList, e.Flat)
 	}
@@ -119,7 +119,7 @@ func TestNarrowIsTheWholeFiltered(t *testing.T) {
 				require.Equal(rt, bytes.Join(bytesOf(want), []byte{','}), bytes.Join(bytesOf(listedIn(rt, view, k)), []byte{','}), "%ss", k)
 			}
 			for _, name := range all {
-				require.Equal(rt, c.servers[name] || name == Local, view.Knows(name))
+				require.Equal(rt, c.servers[name] || name == Local, view.HasServer(name))
 			}
 			require.True(rt, before.Equal(view))
 		}
@@ -136,8 +136,8 @@ func bytesOf(texts []string) (out [][]byte) {
 func TestUnlistedURIsOutsideOfAViewAreUnknown(t *testing.T) {
 	t.Parallel()
 	r := catalog(t, Options{}, fleet)
-	r.OpenServer("s3", true)
-	r.Learn("filesystem", "file:///learnt/secret")
+	r.AllowsUnlisted("s3", true)
+	r.RecordLink("filesystem", "file:///learnt/secret")
 	c := &chosen{
 		servers: map[string]bool{"s3": true, "filesystem": true, "docs": true},
 		keep:    func(_ Kind, name string) bool { return !bytes.Contains([]byte(name), []byte("secret")) },
@@ -245,7 +245,7 @@ func (c *few) Server(string) bool                       { return true }
 func (c *few) All(server string, k Kind) bool           { return server != Local || k != Tool || c.most > 0 }
 func (c *few) Has(server string, k Kind, _ string) bool { return c.All(server, k) }
 func (c *few) Overrides(string) *definition.Set         { return nil }
-func (c *few) Within(listed [Kinds]int) Choice {
+func (c *few) WithLists(listed [Kinds]int) Visibility {
 	if listed[Tool]+listed[Prompt] > c.most {
 		return c
 	}
@@ -261,14 +261,14 @@ func TestGoblinsOwnToolsAreChosenByWhatIsListed(t *testing.T) {
 	require.Equal(t, []string{"a_one"}, listed(is, Tool))
 	_, err := is.ResolveTool("own")
 	require.Error(t, err)
-	require.False(t, is.Sees(Local, Tool, "own"))
+	require.False(t, is.IsVisible(Local, Tool, "own"))
 	was := is
 	r.SetList("a", Prompt, [][]byte{[]byte(`{"name":"p"}`), []byte(`{"name":"q"}`)})
 	is = r.Load().Narrow(c, was)
 	require.Equal(t, []string{"own", "a_one"}, listed(is, Tool))
 	require.NotEqual(t, was.Version(Tool), is.Version(Tool))
-	require.Equal(t, c, is.Choice(), "whoever asked for it is the same")
-	require.True(t, is.Sees(Local, Tool, "own"))
+	require.Equal(t, c, is.Visibility(), "whoever asked for it is the same")
+	require.True(t, is.IsVisible(Local, Tool, "own"))
 }
 
 // every chooses half of the servers, and nine of ten resources.
@@ -304,7 +304,7 @@ type look struct {
 
 // at makes it of a catalog; before are earlier ones, in the namespace and narrowed, or nil.
 func (l *look) at(s *Snapshot, before [2]*Snapshot) [2]*Snapshot {
-	in := s.In(l.flat, before[0])
+	in := s.InNamespace(l.flat, before[0])
 	return [2]*Snapshot{in, in.Narrow(l.choice, before[1])}
 }
 

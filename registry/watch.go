@@ -24,7 +24,7 @@ const (
 	Locals        // which local tools and resources there are
 	Sessions      // which sessions there are, or who they are
 	Cached        // something in [Registry.Contents]
-	Pins          // a row of [Registry.Pinned]
+	Pins          // a row of [Registry.UnapprovedTools]
 
 	AllChanges Changes = math.MaxUint32
 )
@@ -106,6 +106,6 @@ func (f *feed) publish(c Changes) {
 	}
 }
 
-// Switched tells those who watch that clients see other lists now, though the catalog is the
+// NotifyDisabled tells those who watch that clients see other lists now, though the catalog is the
 // same.
-func (r *Registry) Switched() { r.feed.publish(Tools | Prompts | Resources | Templates) }
+func (r *Registry) NotifyDisabled() { r.feed.publish(Tools | Prompts | Resources | Templates) }

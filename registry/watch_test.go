@@ -55,12 +55,12 @@ func TestEventsSayWhatChanged(t *testing.T) {
 		{"state", func() { r.SetState("s", ServerState{State: StateReady}) }, Servers | Logs},
 		{"the same state", func() { r.SetState("s", ServerState{State: StateReady}) }, 0},
 		{"subscription", func() { r.SetSubscription(SubscriptionState{Server: "s", URI: "x:1", Status: SubscriptionOn}) }, Subscriptions | Logs},
-		{"update", func() { r.Touched("s", "x:1") }, Subscriptions | Logs},
+		{"update", func() { r.ResourceUpdated("s", "x:1") }, Subscriptions | Logs},
 		{"log", func() { r.Logs().Append(LogRecord{}) }, Logs},
 		{"traffic", func() { r.Traffic().Append(TrafficRecord{}) }, Traffic},
 		{"local", func() { require.NoError(t, r.AddResource(ServersResource(r))) }, Locals | Resources | Logs},
 		{"local tool", func() { require.NoError(t, r.AddTool(LocalTool{Definition: []byte(`{"name":"s_b"}`), Call: noCall})) }, Locals | Tools | Logs},
-		{"learn", func() { r.Learn("s", "x:2") }, 0},
+		{"learn", func() { r.RecordLink("s", "x:2") }, 0},
 		{"add", func() { add(r, "t") }, Servers | Logs},
 		{"add again", func() { add(r, "t") }, 0},
 		{"remove", func() { remove(r, "s") }, Servers | Subscriptions | Tools | Prompts | Resources | Templates | Logs},
@@ -125,8 +125,8 @@ func TestReadersSeeWholeSnapshots(t *testing.T) {
 				}
 				r.SetVisible(s, n%3 != 0)
 				r.SetState(s, ServerState{State: StateReady, Restarts: n})
-				r.Learn(s, fmt.Sprint("l:", n))
-				r.Touched(s, "x:1")
+				r.RecordLink(s, fmt.Sprint("l:", n))
+				r.ResourceUpdated(s, "x:1")
 				r.Logs().Append(LogRecord{Text: s})
 				r.Traffic().Append(TrafficRecord{Request: []byte(s)})
 				switch name := fmt.Sprintf("a_x%d", n%5); i {

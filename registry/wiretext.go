@@ -17,7 +17,7 @@ import (
 
 // Most is how many bytes are kept of an exchange, and mostLine of one header.
 const (
-	Most     = 8 << 10
+	MaxWire  = 8 << 10
 	mostLine = 1 << 10
 )
 
@@ -47,7 +47,7 @@ func AppendWire(text []byte, p WirePart, words ...string) []byte {
 
 // AppendWord adds a word without line breaks: an id as it stands in JSON, or a name of ours.
 func AppendWord[T ~string | ~[]byte](text []byte, p WirePart, word T) []byte {
-	if len(word) == 0 || len(text)+len(word)+2 > Most || len(word) > mostLine {
+	if len(word) == 0 || len(text)+len(word)+2 > MaxWire || len(word) > mostLine {
 		return text
 	}
 	return append(append(append(text, byte(p)), word...), '\n')
@@ -57,7 +57,7 @@ func AppendWord[T ~string | ~[]byte](text []byte, p WirePart, word T) []byte {
 func AppendHeaders(text []byte, p WirePart, headers map[string][]string) []byte {
 	for name, values := range headers {
 		for _, v := range values {
-			if Secret(name) {
+			if IsSecretHeader(name) {
 				v = hidden
 			}
 			if v == "" {
@@ -76,7 +76,7 @@ func addWords(text []byte, p WirePart, between string, parts ...string) []byte {
 	for _, s := range parts {
 		size += min(len(s), mostLine) + len(cutOff) + len(between)
 	}
-	if size > Most {
+	if size > MaxWire {
 		return text
 	}
 	text = append(text, byte(p))
@@ -120,8 +120,8 @@ var common = func() map[string]bool {
 	return all
 }()
 
-// Secret reports whether the value of a header is one by its name.
-func Secret(name string) bool {
+// IsSecretHeader reports whether the value of a header is one by its name.
+func IsSecretHeader(name string) bool {
 	secret, known := common[name]
 	if !known {
 		secret = tell(name)
@@ -153,8 +153,8 @@ func tell(name string) bool {
 	return false
 }
 
-// Lines are those of a part, sorted but for the first of a part of HTTP.
-func Lines(text []byte, p WirePart) (all []string) {
+// WireLines are those of a part, sorted but for the first of a part of HTTP.
+func WireLines(text []byte, p WirePart) (all []string) {
 	for l := range strings.Lines(string(text)) {
 		if l[0] == byte(p) && strings.HasSuffix(l, "\n") {
 			all = append(all, l[1:len(l)-1])
@@ -166,9 +166,9 @@ func Lines(text []byte, p WirePart) (all []string) {
 	return all
 }
 
-// ID is a line of a part that has only one, "" for none.
-func ID(text []byte, p WirePart) string {
-	if all := Lines(text, p); len(all) > 0 {
+// WireID is a line of a part that has only one, "" for none.
+func WireID(text []byte, p WirePart) string {
+	if all := WireLines(text, p); len(all) > 0 {
 		return all[0]
 	}
 	return ""

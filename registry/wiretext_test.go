@@ -15,13 +15,13 @@ func TestHowAnExchangeWentIsWrittenDown(t *testing.T) {
 		"User-Agent": {"curl/8"}, "Accept": {"a", "b\nd7"}, "Empty": {""},
 		"Authorization": {"Bearer s3cr3t"}, "Cookie": {"s3cr3t"}, "X-Api-Key": {"s3cr3t"}, "Mcp-Session-Id": {"s3cr3t"}, "X-GitHub-TOKEN": {"s3cr3t"}, "to\u212Aen": {"s3cr3t"},
 	})
-	require.Equal(t, `"a-1"`, ID(text, ClientID))
-	require.Equal(t, "7", ID(text, ServerID))
+	require.Equal(t, `"a-1"`, WireID(text, ClientID))
+	require.Equal(t, "7", WireID(text, ServerID))
 	require.Equal(t, []string{
 		"POST /mcp HTTP/1.1", "Accept: a", "Accept: b d7", "Authorization: [hidden]", "Cookie: [hidden]", "Empty",
 		"Mcp-Session-Id: [hidden]", "User-Agent: curl/8", "X-Api-Key: [hidden]", "X-GitHub-TOKEN: [hidden]", "to\u212Aen: [hidden]",
-	}, Lines(text, FromClient))
-	require.Empty(t, Lines(text, FromServer))
+	}, WireLines(text, FromClient))
+	require.Empty(t, WireLines(text, FromServer))
 	require.NotContains(t, string(text), "s3cr3t")
 
 	long := AppendWire(nil, WireToServer, strings.Repeat("x", 5000))
@@ -29,7 +29,7 @@ func TestHowAnExchangeWentIsWrittenDown(t *testing.T) {
 	for range 100 {
 		long = AppendWire(long, WireToServer, strings.Repeat("x", 5000))
 	}
-	require.LessOrEqual(t, len(long), Most)
+	require.LessOrEqual(t, len(long), MaxWire)
 	require.Equal(t, text, AppendWord(text, ClientID, []byte(strings.Repeat("1", 5000))), "such an id is none to be looked at")
 	require.Zero(t, testing.AllocsPerRun(10, func() {
 		AppendHeaders(AppendWord(long[:0], ClientID, []byte("1")), WireToServer, map[string][]string{})
@@ -42,10 +42,10 @@ func FuzzWire(f *testing.F) {
 	f.Add("x\ns1", "")
 	f.Fuzz(func(t *testing.T, name, value string) {
 		text := AppendHeaders(AppendWord(nil, ClientID, []byte("1")), FromServer, map[string][]string{name: {value, value}})
-		require.LessOrEqual(t, len(text), Most)
-		require.Equal(t, []string{"1"}, Lines(text, ClientID))
-		require.Empty(t, Lines(text, ServerID))
-		require.LessOrEqual(t, len(Lines(text, FromServer)), 2)
-		ID([]byte(name+"\n"+value), WireToClient)
+		require.LessOrEqual(t, len(text), MaxWire)
+		require.Equal(t, []string{"1"}, WireLines(text, ClientID))
+		require.Empty(t, WireLines(text, ServerID))
+		require.LessOrEqual(t, len(WireLines(text, FromServer)), 2)
+		WireID([]byte(name+"\n"+value), WireToClient)
 	})
 }

@@ -75,7 +75,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.Shell, a.Wake = a, a.wakeUp
 	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
 	a.questions = dialog.QuestionPresenter{Context: a.Context, Questions: q, IsIdle: func() bool { return !a.filtering && !a.Geometry().Small }}
-	a.Actions, a.KeyOf = keymap.Change(o.Keys), a.keyOf
+	a.Actions, a.KeyOf = keymap.Rebind(o.Keys), a.keyOf
 	a.keys = a.bindings()
 	a.themeName = o.Theme
 	a.W, a.H = t.Size()

@@ -143,7 +143,7 @@ func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
 	for range 10_000 {
-		r.reg.Touched("files", "file:///srv/config.json")
+		r.reg.ResourceUpdated("files", "file:///srv/config.json")
 	}
 	waiting := 0
 	for {
@@ -156,7 +156,7 @@ func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
 		break
 	}
 	require.LessOrEqual(t, waiting, 1)
-	r.reg.Touched("files", "file:///srv/config.json")
+	r.reg.ResourceUpdated("files", "file:///srv/config.json")
 	cmd := r.app.Update(r.app.waitChanges()())
 	require.NotNil(t, cmd, "the next wait comes after a pause")
 	require.Contains(t, strings.Join(strings.Fields(r.screen()), " "), "Δ10k")

@@ -99,7 +99,7 @@ func BenchmarkUpdates(b *testing.B) {
 	for b.Loop() {
 		for range 34 {
 			n++
-			r.reg.Touched("server-0", fmt.Sprintf("file:///srv/payments/service-%d/config-main-%05d.json", n%1000*4%97, n%1000*4))
+			r.reg.ResourceUpdated("server-0", fmt.Sprintf("file:///srv/payments/service-%d/config-main-%05d.json", n%1000*4%97, n%1000*4))
 		}
 		r.app.Update(keys.FuncMsg(func() tea.Cmd { return r.app.changed(registry.Subscriptions | registry.Cached | registry.Logs) }))
 		_ = r.app.View()
@@ -142,7 +142,7 @@ func BenchmarkKeyToFrame(b *testing.B) {
 			select {
 			case <-tick.C:
 				for i := range 10 {
-					reg.Touched("server-0", uri((n*10+i)%1000))
+					reg.ResourceUpdated("server-0", uri((n*10+i)%1000))
 				}
 			case <-ctx.Done():
 				return

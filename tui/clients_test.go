@@ -51,7 +51,7 @@ func TestSilentClientsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
 	quiet := 4 * time.Minute
-	r.reg.SetSession(registry.Session{ID: "c2", Transport: "http", Client: "inspector", Quiet: func() time.Duration { return quiet }})
+	r.reg.SetSession(registry.Session{ID: "c2", Transport: "http", Client: "inspector", IdleTime: func() time.Duration { return quiet }})
 	require.Contains(t, r.tick(time.Second).screen(), "clients 2")
 	quiet = 14 * time.Minute
 	require.Contains(t, r.tick(time.Second).screen(), "clients 1")

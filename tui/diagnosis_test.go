@@ -14,8 +14,8 @@ import (
 func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	r := newFailingUI(t, 120, 40).keys("1 / s l a c k enter")
-	r.backend.finds.Fine("command", "npx is /usr/bin/npx")
-	r.backend.finds.Break("runs", "the process ended; its last words: no token\x1b[2J", "run it in a terminal")
+	r.backend.finds.AddOK("command", "npx is /usr/bin/npx")
+	r.backend.finds.AddBroken("runs", "the process ended; its last words: no token\x1b[2J", "run it in a terminal")
 	runs := &r.backend.finds.Checks[1]
 	for i := range 30 {
 		runs.Lines = append(runs.Lines, fmt.Sprintf("frame %d\x1b[2J", i))
@@ -46,7 +46,7 @@ func TestDoctorChecksAnyServerFromAnyPane(t *testing.T) {
 	t.Parallel()
 	r := newFailingUI(t, 120, 40).keys("2")
 	r.backend.finds = report.Diagnosis{}
-	r.backend.finds.Warn("stdout", "a banner", "have it write that to stderr")
+	r.backend.finds.AddWarning("stdout", "a banner", "have it write that to stderr")
 	r.keys(": d o c t o r space f i l e s enter")
 	require.Equal(t, []string{"diagnose files"}, r.backend.acts)
 	require.Contains(t, r.line("warning: a banner"), "stdout")

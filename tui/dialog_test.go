@@ -46,7 +46,7 @@ func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 			if !strings.HasSuffix(a.ID, ".close") && !strings.HasSuffix(a.ID, ".back") {
 				continue
 			}
-			for _, k := range keymap.Change(nil)[a.ID].Keys {
+			for _, k := range keymap.Rebind(nil)[a.ID].Keys {
 				r := newSubscribedUI(t, 120, 40).keys(d.open)
 				if name == "exchange" {
 					r.run(r.app.OpenExchange(registry.TrafficRecord{Method: "tools/list"}))

@@ -181,7 +181,7 @@ func (a *app) hints(all []keys.Hint) string {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		b.WriteString(a.Theme.Key.On(keymap.Show(h.Key)) + " " + h.Label)
+		b.WriteString(a.Theme.Key.On(keymap.FormatKey(h.Key)) + " " + h.Label)
 	}
 	return b.String()
 }

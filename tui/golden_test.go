@@ -172,7 +172,7 @@ func TestGoldenScreenOfAServerWhoseListsAreRemembered(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.setState("github", registry.ServerState{
-		State: registry.StateConnecting, Transport: "stdio", Listed: true, Stale: true, Remembered: r.clock.now().UTC(),
+		State: registry.StateConnecting, Transport: "stdio", Listed: true, Stale: true, CachedAt: r.clock.now().UTC(),
 	})
 	r.keys("1 / g i t h u b enter")
 	golden(t, "servers-remembered-120x40", r.screen())
@@ -183,7 +183,7 @@ func TestGoldenScreenOfServersThatSleepOrAreKeptFromIt(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.setState("github", registry.ServerState{State: registry.StateSleeping, Transport: "stdio", Listed: true})
-	r.setState("files", registry.ServerState{State: registry.StateReady, Transport: "stdio", Listed: true, Held: "2 subscriptions"})
+	r.setState("files", registry.ServerState{State: registry.StateReady, Transport: "stdio", Listed: true, KeepAwakeReason: "2 subscriptions"})
 	r.keys("1 / s e r v e r : f i l e s enter")
 	golden(t, "servers-held-120x40", r.screen())
 	r.keys("esc / g i t h u b enter")

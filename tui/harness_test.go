@@ -67,7 +67,7 @@ type fakeBackend struct {
 	finds    report.Diagnosis
 	defined  report.Definition
 	usage    report.Report
-	underWay []registry.UnderWay
+	underWay []registry.InFlight
 	lacks    map[string]string // profile and listed name: by whom
 	login    func(show func(page string))
 	holds    chan struct{} // a login goes on until it is closed
@@ -138,7 +138,7 @@ func (b *fakeBackend) SetDisabled(server string, disabled bool) error {
 	return b.record(fmt.Sprintf("disable %s %v", server, disabled))
 }
 
-func (b *fakeBackend) Approve(server string, tools []registry.PinnedTool) error {
+func (b *fakeBackend) Approve(server string, tools []registry.UnapprovedTool) error {
 	what := "approve " + server
 	for _, p := range tools {
 		what += " " + p.Name
@@ -196,7 +196,7 @@ func (b *fakeBackend) Usage() report.Report { return b.usage }
 
 func (b *fakeBackend) Definition(string) report.Definition { return b.defined }
 
-func (b *fakeBackend) UnderWay() []registry.UnderWay {
+func (b *fakeBackend) UnderWay() []registry.InFlight {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.underWay)

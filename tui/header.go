@@ -47,7 +47,7 @@ func (h *header) refresh(a *app) {
 		switch {
 		case s.Screen:
 			h.screens++
-		case s.Silent() == 0:
+		case s.SilentFor() == 0:
 			h.clients++
 		}
 	}
@@ -201,7 +201,7 @@ func (a *app) tabsOf(short bool) (line string, ends pane.Tabs) {
 			text = name[:min(4, len(name))]
 		}
 		if b := a.binding(strings.ToLower(name)); len(b.Keys) > 0 {
-			text = keymap.Show(b.Keys[0]) + " " + text
+			text = keymap.FormatKey(b.Keys[0]) + " " + text
 		}
 		if count != "" {
 			text += " " + count

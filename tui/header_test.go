@@ -119,7 +119,7 @@ func TestBadgeCountsUpdatesThoughSubscriptionsGo(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4").screen()
 	r.keys("1")
-	r.reg.Touched("files", configURI)
+	r.reg.ResourceUpdated("files", configURI)
 	r.refresh(registry.Subscriptions)
 	require.Contains(t, r.screen(), "4 Resources 16 Δ1")
 	r.reg.DropSubscription("files", configURI)

@@ -102,9 +102,9 @@ func helpKeys(b *keys.Binding) string {
 		}
 		return ":" + append(slices.Clone(b.Names), b.ID)[0]
 	}
-	text := keymap.Show(b.Keys[0])
+	text := keymap.FormatKey(b.Keys[0])
 	for _, k := range b.Keys[1:] {
-		if next := text + " " + keymap.Show(k); theme.Width(next) <= keyColumn {
+		if next := text + " " + keymap.FormatKey(k); theme.Width(next) <= keyColumn {
 			text = next
 		}
 	}

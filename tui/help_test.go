@@ -127,7 +127,7 @@ func TestFormKeysAreThoseOfForms(t *testing.T) {
 	}
 	require.NotEmpty(t, f.Hints())
 	for _, k := range f.Hints() {
-		require.Contains(t, told.String(), strings.ToLower(keymap.Show(k.Key)))
+		require.Contains(t, told.String(), strings.ToLower(keymap.FormatKey(k.Key)))
 	}
 }
 

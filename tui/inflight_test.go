@@ -12,13 +12,13 @@ import (
 )
 
 // addHangingCall adds the call of a client that has been in flight for four seconds.
-func addHangingCall(r *testUI) registry.UnderWay {
-	u := registry.UnderWay{ID: "7", TrafficRecord: registry.TrafficRecord{
+func addHangingCall(r *testUI) registry.InFlight {
+	u := registry.InFlight{ID: "7", TrafficRecord: registry.TrafficRecord{
 		Time: r.clock.now().Add(-4 * time.Second), Session: "s-1", Client: "claude", Server: "github",
-		Method: "tools/call", Name: "github_create_issue", Status: registry.StatusUnderWay,
+		Method: "tools/call", Name: "github_create_issue", Status: registry.StatusInFlight,
 		Request: []byte(`{"name":"github_create_issue","arguments":{"title":"slow"}}`), RequestSize: 60,
 	}}
-	r.backend.underWay = []registry.UnderWay{u}
+	r.backend.underWay = []registry.InFlight{u}
 	return u
 }
 
@@ -59,7 +59,7 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 }
 
 // endCall ends a call in flight and records it in the journal.
-func (r *testUI) endCall(u registry.UnderWay) *testUI {
+func (r *testUI) endCall(u registry.InFlight) *testUI {
 	u.Status, u.Duration = "success", 4500*time.Millisecond
 	r.reg.Traffic().Append(u.TrafficRecord)
 	r.backend.underWay = nil
@@ -137,7 +137,7 @@ func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
 	require.Equal(t, []string{"withdraw s-1 7"}, r.backend.acts)
 	require.Contains(t, r.screen(), "Cancelled tools/call github_create_issue")
 	u.Session = "me"
-	r.backend.underWay = []registry.UnderWay{u}
+	r.backend.underWay = []registry.InFlight{u}
 	r.pollInFlight().keys("g X")
 	require.Equal(t, []string{"withdraw s-1 7", "withdraw me 7"}, r.backend.acts, "one's own is not asked for")
 	r.backend.fails = fmt.Errorf("gone")

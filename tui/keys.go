@@ -218,7 +218,7 @@ func (a *app) binding(id string) *keys.Binding {
 // keyOf is the key of an action as people write it, else how the palette is asked for it.
 func (a *app) keyOf(id string) string {
 	if all := a.Actions[id].Keys; len(all) > 0 {
-		return keymap.Show(all[0])
+		return keymap.FormatKey(all[0])
 	}
 	for i := range a.keys {
 		if b := &a.keys[i]; b.ID == id && len(b.Names) > 0 {

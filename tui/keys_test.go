@@ -70,9 +70,9 @@ func TestEveryActionIsOfTheScreen(t *testing.T) {
 	for k := tea.KeyType(-128); k < 128; k++ {
 		sent[tea.KeyMsg{Type: k}.String()] = true
 	}
-	for _, name := range keymap.Named() {
+	for _, name := range keymap.KeyNames() {
 		for _, held := range []string{"", "ctrl+", "shift+", "ctrl+shift+"} {
-			if key, why := keymap.Key(held + name); why == "" {
+			if key, why := keymap.ParseKey(held + name); why == "" {
 				require.True(t, sent[key], "%q is %q", held+name, key)
 			}
 		}
@@ -114,7 +114,7 @@ func newBusyUI(t *testing.T) *testUI {
 	files.CanLogIn = true
 	r.setState("files", files)
 	for _, s := range []string{"files", "github", "legacy", "weather"} {
-		r.reg.SetPinned(s, []registry.PinnedTool{{Server: s, Name: "create_issue", Offered: []byte(`{}`)}})
+		r.reg.SetUnapproved(s, []registry.UnapprovedTool{{Server: s, Name: "create_issue", Offered: []byte(`{}`)}})
 	}
 	return r
 }

@@ -16,7 +16,7 @@ func newReboundUI(t *testing.T, keys map[string][]string) *testUI {
 	t.Helper()
 	require.Empty(t, keymap.Conflicts(keys))
 	r := newExampleUI(t, 120, 40, plainEnv)
-	r.app.o.Keys, r.app.Actions = keys, keymap.Change(keys)
+	r.app.o.Keys, r.app.Actions = keys, keymap.Rebind(keys)
 	r.app.keys = r.app.bindings()
 	return r
 }
@@ -116,15 +116,15 @@ func TestLettersAreTextWhereOneTypes(t *testing.T) {
 		r.app.Dialogs, r.app.filtering = nil, false
 		r.keys(open)
 		require.True(t, r.app.typing(), open)
-		require.Contains(t, keymap.Text(action, "x"), "is text in", open)
-		require.Contains(t, keymap.Text(action, "backspace"), "changes the text", open)
-		require.Empty(t, keymap.Text(action, "f5"), open)
+		require.Contains(t, keymap.TextKeyReason(action, "x"), "is text in", open)
+		require.Contains(t, keymap.TextKeyReason(action, "backspace"), "changes the text", open)
+		require.Empty(t, keymap.TextKeyReason(action, "f5"), open)
 	}
-	require.Contains(t, keymap.Text("sampling.send", "enter"), "changes the text in a model's answer")
-	require.Empty(t, keymap.Text("help.close", "?"), "it is its own")
-	require.Empty(t, keymap.Text("clients.sort", "x"), "nothing is typed there")
-	require.Empty(t, keymap.Text("sort", "x"))
-	require.Equal(t, tea.KeyCtrlAt.String(), func() string { k, _ := keymap.Key("C-space"); return k }())
+	require.Contains(t, keymap.TextKeyReason("sampling.send", "enter"), "changes the text in a model's answer")
+	require.Empty(t, keymap.TextKeyReason("help.close", "?"), "it is its own")
+	require.Empty(t, keymap.TextKeyReason("clients.sort", "x"), "nothing is typed there")
+	require.Empty(t, keymap.TextKeyReason("sort", "x"))
+	require.Equal(t, tea.KeyCtrlAt.String(), func() string { k, _ := keymap.ParseKey("C-space"); return k }())
 }
 
 func TestHintsTellTheKeysOfTheConfig(t *testing.T) {
@@ -140,7 +140,7 @@ func TestKeysOfTheConfigReplaceThoseOfTheScreen(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24, "files")
 	r.app.o.Keys = map[string][]string{"sort": {"f5", "O"}, "sort-column": {}, "help": {"f1"}, "tools": {"t"}, "templates": {}, "quit": {"Q"}, "copy": {}}
-	r.app.Actions = keymap.Change(r.app.o.Keys)
+	r.app.Actions = keymap.Rebind(r.app.o.Keys)
 	r.app.keys = r.app.bindings()
 	r.keys("o")
 	require.NotContains(t, r.screen(), "Sorted", "o does nothing any more")

@@ -82,7 +82,7 @@ func (a *app) keysDoc() string {
 func codes(before string, all []string) string {
 	out := make([]string, len(all))
 	for i, s := range all {
-		out[i] = inCode(before + keymap.Show(s))
+		out[i] = inCode(before + keymap.FormatKey(s))
 	}
 	return strings.Join(out, " ")
 }

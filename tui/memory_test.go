@@ -39,7 +39,7 @@ func TestAStormOfUpdatesLeavesNoMoreThanTheJournals(t *testing.T) {
 	storm := func() {
 		for n := range 500 {
 			for i := range 20 {
-				r.reg.Touched("server-0", uri(i))
+				r.reg.ResourceUpdated("server-0", uri(i))
 				params := fmt.Appendf(nil, `{"uri":"mcp://server-0/%s"}`, uri(i))
 				r.reg.Traffic().Append(registry.TrafficRecord{
 					Time: r.clock.now(), Session: "s1", Client: "goblin", Direction: registry.ToClient, Server: "server-0", Status: registry.StatusNotification,

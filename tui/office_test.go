@@ -47,8 +47,8 @@ func newExampleUI(t testing.TB, w, h int, env map[string]string) *testUI {
 	reg.SetSession(registry.Session{ID: "c2", Transport: "http", Client: "inspector", Version: "0.17", Protocol: "2025-06-18", Since: clock.now()})
 	reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///srv/config.json", Status: registry.SubscriptionOn, Holders: 2, Sessions: []string{"me", "c1"}})
 	reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///srv/notes/day-03.md", Status: registry.SubscriptionRefused, Error: "too many watchers"})
-	reg.Touched("files", "file:///srv/config.json")
-	reg.Touched("files", "file:///srv/config.json")
+	reg.ResourceUpdated("files", "file:///srv/config.json")
+	reg.ResourceUpdated("files", "file:///srv/config.json")
 	r.addTraffic()
 	reg.Logs().Append(registry.LogRecord{Time: clock.now(), Server: "github", Source: registry.SourceStderr, Level: slog.LevelInfo, Text: "listening \x1b[31mred\x1b[0m"})
 	reg.Logs().Append(registry.LogRecord{Time: clock.now(), Source: registry.SourceGoblin, Level: slog.LevelWarn, Text: "Server does not answer server=legacy"})
@@ -113,7 +113,7 @@ func exampleReport(now time.Time) report.Report {
 	figures := func(calls, errors uint64, p50, p95 float64, ago time.Duration, hour []report.Minute) report.Figures {
 		return report.Figures{Calls: calls, Errors: errors, Bytes: calls * 1300, P50: p50, P95: p95, LastUsed: now.Add(-ago), Hour: hour}
 	}
-	cursor := report.LimitsOf("cursor-vscode")
+	cursor := report.LimitsFor("cursor-vscode")
 	return report.Report{
 		Since: now.Add(-40 * 24 * time.Hour), Daemon: true, All: figures(1234, 37, 12.5, 480, time.Minute, hour),
 		Latency: []report.Bin{{UpTo: 0.4, Calls: 3}, {UpTo: 1.6, Calls: 100}, {UpTo: 6.4, Calls: 400}, {UpTo: 12.8, Calls: 600}, {UpTo: 51, Calls: 90}, {UpTo: 410, Calls: 30}, {UpTo: 820, Calls: 11}},
@@ -129,10 +129,10 @@ func exampleReport(now time.Time) report.Report {
 			{Server: "gone", Name: "evil\x1b[2J\u202e", Figures: figures(1, 1, 1, 1, 9*24*time.Hour, nil)},
 		},
 		Clients: []report.Client{
-			{Name: "claude-code", Connected: true, Tools: 4, Instructions: 700, Definitions: report.DefinitionSize(52_900), Figures: figures(1100, 30, 12, 450, time.Minute, hour), Limits: report.LimitsOf("claude-code")},
+			{Name: "claude-code", Connected: true, Tools: 4, Instructions: 700, Definitions: report.DefinitionSize(52_900), Figures: figures(1100, 30, 12, 450, time.Minute, hour), Limits: report.LimitsFor("claude-code")},
 			{
 				Name: "cursor-vscode", Connected: true, Tools: 91, Instructions: 700, Definitions: report.DefinitionSize(52_900), Figures: figures(134, 7, 13, 700, 2*time.Hour, nil),
-				Limits: cursor, Breaks: cursor.Breaks("cursor-vscode", report.Seen{Tools: 91}),
+				Limits: cursor, Breaks: cursor.Violations("cursor-vscode", report.ListSizes{Tools: 91}),
 			},
 			{Name: "", Figures: figures(5, 0, 1, 2, time.Hour, nil)},
 		},

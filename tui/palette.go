@@ -248,7 +248,7 @@ func (d *palette) nearest(text string) string {
 	f := suggest.New(text)
 	for i := range d.all {
 		for _, name := range d.all[i].names {
-			f.Try(name, name)
+			f.Add(name, name)
 		}
 	}
 	return append(f.Best(), "")[0]
@@ -308,7 +308,7 @@ func (d *palette) row(c *choice, w int) string {
 	}
 	key := ""
 	if len(c.command.keys) > 0 {
-		key = keymap.Show(c.command.keys[0])
+		key = keymap.FormatKey(c.command.keys[0])
 	}
 	name := uicontext.SanitizeLine(c.name)
 	column := max(18, min(theme.Width(name), w/2))

@@ -73,7 +73,7 @@ func TestGoldenPictureOfTheReadme(t *testing.T) {
 	r := newDemoUI(t, 112, 21).keys("4 j s enter")
 	for range 3 {
 		r.clock.advance(time.Second)
-		r.reg.Touched("clock", "clock://now")
+		r.reg.ResourceUpdated("clock", "clock://now")
 		r.refresh(registry.AllChanges)
 	}
 	r.app.Flash = uicontext.Flash{}

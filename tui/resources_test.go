@@ -84,7 +84,7 @@ func TestR2_02_AnUpdateMarksTheRowAndIsReadOnceWhereItIsLookedAt(t *testing.T) {
 	r.setAnswer("resources/read", `{"contents":[{"uri":"x","mimeType":"application/json","text":"{\"name\":\"office\",\"ports\":[80,8443]}"}]}`)
 	before := len(r.backend.sentRequests())
 	for range 5 {
-		r.reg.Touched("files", configURI)
+		r.reg.ResourceUpdated("files", configURI)
 	}
 	r.refresh(registry.Subscriptions | registry.Cached)
 	require.Len(t, r.backend.sentRequests(), before+1, "five updates in a row are one read")
@@ -101,7 +101,7 @@ func TestUpdatesOfWhatIsNotLookedAtReadNothing(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 G")
-	r.reg.Touched("files", configURI)
+	r.reg.ResourceUpdated("files", configURI)
 	r.refresh(registry.Subscriptions | registry.Cached)
 	require.Empty(t, r.backend.sentRequests())
 	require.Contains(t, r.line("config.json"), "Δ3")
@@ -194,7 +194,7 @@ func TestTheOrderByUpdateFollowsUpdates(t *testing.T) {
 	require.Contains(t, r.line("╭"), "by last update ↓")
 	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///srv/notes/day-09.md", Status: registry.SubscriptionOn, Holders: 1})
 	r.clock.advance(time.Second)
-	r.reg.Touched("files", "file:///srv/notes/day-09.md")
+	r.reg.ResourceUpdated("files", "file:///srv/notes/day-09.md")
 	r.refresh(registry.Subscriptions).keys("g")
 	require.Contains(t, r.line("> "), "day-09.md")
 }
@@ -234,7 +234,7 @@ func TestWhatATemplateStandsForCanBeWatched(t *testing.T) {
 	require.Contains(t, r.backend.sentRequests(), `resources/subscribe {"uri":"`+uri+`"}`)
 	require.Contains(t, r.screen(), "s unsubscribe")
 	r.setAnswer("resources/read", `{"contents":[{"uri":"x","mimeType":"text/plain","text":"it changed"}]}`)
-	r.reg.Touched("files", "file:///srv/notes/today.md")
+	r.reg.ResourceUpdated("files", "file:///srv/notes/today.md")
 	r.refresh(registry.Subscriptions | registry.Cached)
 	require.Contains(t, r.screen(), "it changed")
 }

@@ -206,7 +206,7 @@ func TestTheDetailOfAServerTellsHowItIsStarted(t *testing.T) {
 		Processes: 2, Processor: 1500 * time.Millisecond, Memory: 50_000_000,
 	}
 	retry := r.clock.now().Add(time.Minute)
-	r.reg.SetState("legacy", registry.ServerState{State: registry.StateFailed, LastError: "no", Attempts: 7, Retry: retry})
+	r.reg.SetState("legacy", registry.ServerState{State: registry.StateFailed, LastError: "no", Attempts: 7, NextAttempt: retry})
 	r.refresh(registry.Servers).keys("1 / legacy enter")
 	s := r.screen()
 	for _, want := range []string{"npx -y files '/srv/my files'", "/srv", "https://host/mcp", "LANG, TOKEN", "Authorization", "1500 ms of processor time", "50.0 MB of memory; processes: 2", "7; the next at " + retry.Format("15:04:05")} {

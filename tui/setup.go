@@ -145,6 +145,6 @@ func (a *app) clientEntry() []byte {
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
 	}
-	text, _ := termtext.Encoded(map[string]any{"mcpServers": map[string]entry{"goblin": {a.o.Daemon.Command[0], a.o.Daemon.Command[1:]}}}, "  ") // strings always encode
+	text, _ := termtext.EncodeJSON(map[string]any{"mcpServers": map[string]entry{"goblin": {a.o.Daemon.Command[0], a.o.Daemon.Command[1:]}}}, "  ") // strings always encode
 	return []byte(text)
 }

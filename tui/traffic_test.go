@@ -316,7 +316,7 @@ func TestACallWhoseClientLeftIsNoFailure(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 160, 40, plainEnv)
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "gone", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: time.Hour, Status: registry.StatusLeft})
-	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "asks", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: time.Hour + 20*time.Millisecond, Waited: time.Hour, Asked: true, Status: "success"})
+	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "asks", Server: "weather", Method: "tools/call", Name: "weather_forecast", Duration: time.Hour + 20*time.Millisecond, UserWait: time.Hour, UserAsked: true, Status: "success"})
 	r.refresh(registry.Traffic).keys("5 ] F")
 	require.Contains(t, r.line("gone"), "client left")
 	require.NotContains(t, r.line("gone"), "!")

@@ -23,7 +23,7 @@ func newSubscribedUI(t *testing.T, w, h int) *testUI {
 	r.reg.SetSession(registry.Session{ID: "c3", Client: "cur\x1b[2Jsor"})
 	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///a.md", Status: registry.SubscriptionOn, Holders: 4, Sessions: []string{"c1", "c3", "c2", "me"}, Updates: 3, LastUpdate: r.clock.now().Add(-90 * time.Second)})
 	r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///b.md", Status: registry.SubscriptionRefused, Error: "not allowed\x07"})
-	r.reg.SetSubscription(registry.SubscriptionState{Server: "github", URI: "gh://x", Status: registry.SubscriptionAsked, Holders: 30})
+	r.reg.SetSubscription(registry.SubscriptionState{Server: "github", URI: "gh://x", Status: registry.SubscriptionRequested, Holders: 30})
 	return r.refresh(registry.AllChanges)
 }
 
@@ -66,7 +66,7 @@ func TestTheDetailCountsNoScreenAmongClients(t *testing.T) {
 func TestWatchedIsLive(t *testing.T) {
 	t.Parallel()
 	r := newSubscribedUI(t, 120, 30).keys("w")
-	r.reg.Touched("files", "file:///a.md")
+	r.reg.ResourceUpdated("files", "file:///a.md")
 	r.reg.DropSubscription("github", "gh://x")
 	r.refresh(registry.Subscriptions)
 	require.Contains(t, r.screen(), "Subscriptions 2")

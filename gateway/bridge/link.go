@@ -178,7 +178,7 @@ func (b *bridge) toClientLocked(l *link, e envelope, frame []byte) []byte {
 	id := e.id
 	if l.gen > 0 {
 		id = b.alias(l.gen, id)
-		frame = rawjson.Splice(frame, rawjson.Replace(frame, e.id, id))
+		frame = rawjson.Splice(frame, rawjson.ReplaceEdit(frame, e.id, id))
 	}
 	if len(b.questions) < maxQuestions {
 		b.questions[string(id)] = struct{}{}
@@ -194,7 +194,7 @@ func (b *bridge) cancelClientLocked(l *link, frame []byte) []byte {
 	}
 	if l.gen > 0 {
 		alias := b.alias(l.gen, id)
-		frame, id = rawjson.Splice(frame, rawjson.Replace(frame, id, alias)), alias
+		frame, id = rawjson.Splice(frame, rawjson.ReplaceEdit(frame, id, alias)), alias
 	}
 	delete(b.questions, string(id))
 	return frame
@@ -218,7 +218,7 @@ func (b *bridge) toDaemonLocked(l *link, e envelope, frame []byte) []byte {
 	if !ok || gen != strconv.Itoa(l.gen) {
 		return nil
 	}
-	return rawjson.Splice(frame, rawjson.Replace(frame, e.id, []byte(id)))
+	return rawjson.Splice(frame, rawjson.ReplaceEdit(frame, e.id, []byte(id)))
 }
 
 // batchToDaemonLocked is toDaemonLocked for the answers in a batch, whose other messages stay;

@@ -34,7 +34,7 @@ func Nearest(wrong string, names []string) []string {
 	if len(best) == 0 { // short words have few pairs, and a slip changes most of them
 		f := suggest.New(foldName(wrong))
 		for _, name := range names {
-			f.Try(name, foldName(name))
+			f.Add(name, foldName(name))
 		}
 		return f.Best()
 	}

@@ -110,7 +110,7 @@ func (n *addFlags) server(cmd *cobra.Command, args []string) (s configedit.Serve
 		}
 		s.Keys["url"] = args[1]
 	case dash < 0 && len(args) > 1:
-		return s, cli.Usage(cmd, "%q is no URL; a command stands behind \"--\": %s -- %s", args[1], termtext.Command("goblin add", []string{s.Name}), termtext.Words(args[1:]...))
+		return s, cli.Usage(cmd, "%q is no URL; a command stands behind \"--\": %s -- %s", args[1], termtext.Command("goblin add", []string{s.Name}), termtext.QuoteWords(args[1:]...))
 	default:
 		return s, cli.Usage(cmd, "say what server %q is: its URL, or \"--\" and its command", s.Name)
 	}

@@ -196,7 +196,7 @@ func (a *App) choosePackage(ctx context.Context, e *mcpregistry.Entry, use strin
 		switch {
 		case use != "" && c.Kind != use:
 		case c.Problem != "":
-			problems = append(problems, termtext.Head(c.Problem, 400))
+			problems = append(problems, termtext.Truncate(c.Problem, 400))
 		default:
 			usable = append(usable, c)
 		}
@@ -258,7 +258,7 @@ func (a *App) askAll(ctx context.Context, all []mcpregistry.Question, answers ma
 			continue
 		}
 		if q.Description != "" {
-			a.Say("%s: %s", q.Key, termtext.Head(q.Description, 500))
+			a.Say("%s: %s", q.Key, termtext.Truncate(q.Description, 500))
 		}
 		for len(answers[q.Key]) < maxAnswers {
 			text, err := a.askQuestion(ctx, q)
@@ -305,10 +305,10 @@ func (a *App) askQuestion(ctx context.Context, q mcpregistry.Question) (string, 
 		notes = append(notes, "may be left out")
 	}
 	if len(notes) > 0 {
-		prompt += " (" + termtext.Head(strings.Join(notes, "; "), 400) + ")"
+		prompt += " (" + termtext.Truncate(strings.Join(notes, "; "), 400) + ")"
 	}
 	if q.Default != "" {
-		prompt += " [" + termtext.Head(q.Default, 200) + "]"
+		prompt += " [" + termtext.Truncate(q.Default, 200) + "]"
 	}
 	if q.Secret {
 		return a.AskHidden(ctx, prompt+", not shown:")
@@ -321,7 +321,7 @@ func (a *App) showDefinition(d *mcpregistry.Definition) {
 	a.Warn("%s", d.Comment)
 	if command, ok := d.Keys["command"].(string); ok {
 		args, _ := d.Keys["args"].([]string)
-		a.Warn("  runs     %s", termtext.Words(append([]string{command}, args...)...))
+		a.Warn("  runs     %s", termtext.QuoteWords(append([]string{command}, args...)...))
 	}
 	if url, ok := d.Keys["url"].(string); ok {
 		a.Warn("  reaches  %s", url)
@@ -329,7 +329,7 @@ func (a *App) showDefinition(d *mcpregistry.Definition) {
 	for key, title := range map[string]string{"env": "with", "headers": "sends"} {
 		pairs, _ := d.Keys[key].(map[string]string)
 		for _, name := range slices.Sorted(maps.Keys(pairs)) {
-			a.Warn("  %-7s  %s=%s", title, name, termtext.Word(pairs[name]))
+			a.Warn("  %-7s  %s=%s", title, name, termtext.QuoteWord(pairs[name]))
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (a *App) showOrApprove(ctx context.Context, g Gateway, what daemon.Approval
 	case err != nil:
 		return cli.Fail(cli.CodeNotFound, "%w", err)
 	}
-	awaiting = slices.DeleteFunc(awaiting, func(p registry.PinnedTool) bool { return !slices.Contains(approved, p.Name) })
+	awaiting = slices.DeleteFunc(awaiting, func(p registry.UnapprovedTool) bool { return !slices.Contains(approved, p.Name) })
 	return a.printResult(map[string]any{"serverId": what.Server, "approved": append([]string{}, approved...)},
 		a.differencesText(awaiting)+a.approvedText(what, approved))
 }
@@ -150,10 +150,10 @@ func quoteName(name string) string {
 	line := termtext.Name(quotes.Replace(name))
 	switch {
 	case strings.ContainsAny(name, "$`!"): // shells act on these in double quotes, too
-		if !termtext.Quotable(name) {
+		if !termtext.CanQuote(name) {
 			name = line
 		}
-		return termtext.Word(name)
+		return termtext.QuoteWord(name)
 	case line == "" || strings.ContainsAny(line, " \u00a0\u3000\"',;:()\\#&*<>?[]^{|}~="):
 		return `"` + line + `"`
 	}
@@ -201,7 +201,7 @@ func countOf(n int, one, more string) string {
 }
 
 // printPinned prints the tools that await approval.
-func (a *App) printPinned(awaiting []registry.PinnedTool) error {
+func (a *App) printPinned(awaiting []registry.UnapprovedTool) error {
 	if len(awaiting) == 0 {
 		return a.printText("No tool awaits approval.")
 	}
@@ -210,14 +210,14 @@ func (a *App) printPinned(awaiting []registry.PinnedTool) error {
 
 // differencesText returns how tools differ from the approved ones. It is safe for terminals also in a
 // pipe. Lines of servers are indented, also when they are broken.
-func (a *App) differencesText(awaiting []registry.PinnedTool) string {
+func (a *App) differencesText(awaiting []registry.UnapprovedTool) string {
 	var b strings.Builder
 	for i, p := range awaiting {
 		what := "changed"
 		if p.New {
 			what = "new"
 		}
-		if p.Withheld {
+		if p.Hidden {
 			what += ", withheld"
 		}
 		if i > 0 {

@@ -326,7 +326,7 @@ func (d *description) String() string {
 	}
 	out.add("hints", definition.Hints(d.Definition))
 	if d.Tokens > 0 {
-		out.add("cost", fmt.Sprintf("about %s tokens", termtext.Grouped(d.Tokens)))
+		out.add("cost", fmt.Sprintf("about %s tokens", termtext.FormatCount(d.Tokens)))
 	}
 	if d.Overridden != nil {
 		out.add("changed", "by overrides in the config")
@@ -375,7 +375,7 @@ func serverText(s *daemon.Server) string {
 	}
 	out.add("login", s.Login.String())
 	if s.Restarts > 0 {
-		out.add("restarts", termtext.Grouped(s.Restarts))
+		out.add("restarts", termtext.FormatCount(s.Restarts))
 	}
 	if s.PID > 0 {
 		out.add("pid", fmt.Sprint(s.PID))

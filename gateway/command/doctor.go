@@ -232,7 +232,7 @@ func (f *doctorResult) text(each bool) string {
 	}
 	for _, r := range f.all() {
 		head := termtext.Pad(termtext.Name(subject(r)), names) + "  "
-		complaints := r.Complaints()
+		complaints := r.Findings()
 		switch {
 		case each:
 			widest := 0

@@ -90,7 +90,7 @@ func (s *scripted) Script(_ context.Context, q daemon.ScriptQuery) (daemon.Scrip
 	return s.ran(q.Source), nil
 }
 
-func (s *scripted) Pinned(context.Context, string) ([]registry.PinnedTool, error) {
+func (s *scripted) Pinned(context.Context, string) ([]registry.UnapprovedTool, error) {
 	return nil, nil
 }
 

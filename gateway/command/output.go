@@ -27,7 +27,7 @@ func (a *App) printResult(value any, text string) error {
 
 // printJSON prints v as indented JSON that is safe for terminals.
 func (a *App) printJSON(v any) error {
-	text, err := termtext.Encoded(v, "  ")
+	text, err := termtext.EncodeJSON(v, "  ")
 	if err == nil {
 		_, err = io.WriteString(a.Out, text+"\n")
 	}

@@ -111,7 +111,7 @@ func usageSummary(r *report.Report) string {
 		if time.Since(r.Since) < report.UnusedAfter {
 			when = "since then"
 		}
-		head += fmt.Sprintf("\n%s not called %s; that is %s tokens of definitions", countOf(tools, "tool was", "tools were"), when, termtext.Grouped(unused.Tokens))
+		head += fmt.Sprintf("\n%s not called %s; that is %s tokens of definitions", countOf(tools, "tool was", "tools were"), when, termtext.FormatCount(unused.Tokens))
 	}
 	return head + "\n"
 }
@@ -131,7 +131,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 		if f.Calls > 0 {
 			answers = termtext.Size(int64(f.Bytes))
 		}
-		return []string{termtext.Grouped(d.Tokens), termtext.Size(int64(d.Bytes)), termtext.Grouped(int(f.Calls)), termtext.Grouped(int(f.Errors)), millis(f.P50), millis(f.P95), answers, last(f)}
+		return []string{termtext.FormatCount(d.Tokens), termtext.Size(int64(d.Bytes)), termtext.FormatCount(int(f.Calls)), termtext.FormatCount(int(f.Errors)), millis(f.P50), millis(f.P95), answers, last(f)}
 	}
 	others := func(o report.NonToolLists) string {
 		if o.Entries == 0 {
@@ -144,7 +144,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 	servers := table{header: append([]string{"SERVER", "TOOLS", "UNUSED", "OTHERS"}, figures...), right: right}
 	for i := range r.Servers {
 		s := &r.Servers[i]
-		row := append([]string{s.Name, termtext.Grouped(s.Tools), termtext.Grouped(s.Idle), others(s.Others)}, cells(s.Definitions, &s.Figures)...)
+		row := append([]string{s.Name, termtext.FormatCount(s.Tools), termtext.FormatCount(s.Idle), others(s.Others)}, cells(s.Definitions, &s.Figures)...)
 		if s.Gone {
 			row[1], row[2], row[4], row[5] = "", "", "", ""
 		}
@@ -168,7 +168,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 	clients := table{header: append([]string{"CLIENT", "TOOLS", "OTHERS"}, figures...), right: right}
 	for i := range r.Clients {
 		c := &r.Clients[i]
-		clients.add(append([]string{cmp.Or(c.Name, "(not introduced)"), termtext.Grouped(c.Tools), others(c.Others)}, cells(c.Definitions, &c.Figures)...)...)
+		clients.add(append([]string{cmp.Or(c.Name, "(not introduced)"), termtext.FormatCount(c.Tools), others(c.Others)}, cells(c.Definitions, &c.Figures)...)...)
 	}
 	for i, t := range []*table{&servers, &tools, &clients} {
 		switch {

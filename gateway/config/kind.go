@@ -404,7 +404,7 @@ func choice[V comparable](options ...option[V]) kind[V] {
 			if !ok {
 				tail := ""
 				if word := nearest(n.Value, words); word != "" {
-					tail = suggest.Meant(word)
+					tail = suggest.DidYouMean(word)
 				}
 				r.reject(at, n, must+", not "+quote(n.Value)+tail)
 				return

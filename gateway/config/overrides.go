@@ -362,7 +362,7 @@ func (r *reader) checkOverrides(cfg *Config) {
 		if i := slices.Index(names, by.key.Value); i < 0 {
 			tail := ""
 			if guess := nearest(by.key.Value, names); guess != "" {
-				tail = suggest.Meant(guess)
+				tail = suggest.DidYouMean(guess)
 			}
 			r.warn(by.key, `"overrides" in profile %s: there is no server %s%s`, quote(by.profile), quote(by.key.Value), tail)
 		} else if p, ok := cfg.Profile(by.profile); ok && !p.Has(&cfg.Servers[i]) {
@@ -372,7 +372,7 @@ func (r *reader) checkOverrides(cfg *Config) {
 	for _, p := range cfg.Profiles {
 		for server, set := range p.Overrides {
 			if s, ok := cfg.Server(server); ok {
-				r.checkEqual(Overridden{Profile: p.Name, Server: server}, set.Over(s.Overrides), s.Overrides)
+				r.checkEqual(Overridden{Profile: p.Name, Server: server}, set.Merge(s.Overrides), s.Overrides)
 			}
 		}
 	}

@@ -303,7 +303,7 @@ func (r *reader) serverMeant(glob string, cfg *Config) string {
 		}
 	}
 	if guess := nearest(wanted, known); guess != "" {
-		return suggest.Meant(guess)
+		return suggest.DidYouMean(guess)
 	}
 	return ""
 }

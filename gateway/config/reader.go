@@ -266,7 +266,7 @@ func (r *reader) unknownForeign(at keyPath, key *yaml.Node, known []string) {
 	}
 	tail := ""
 	if s := nearest(key.Value, known); s != "" {
-		tail = suggest.Meant(s)
+		tail = suggest.DidYouMean(s)
 	}
 	r.warn(key, "unknown key %s%s is ignored%s", quoteKey(key.Value), at.in(), tail)
 }

@@ -28,7 +28,7 @@ func nearest(word string, candidates []string) string {
 	plain := strings.NewReplacer("-", "", "_", "")
 	f := suggest.New(plain.Replace(word))
 	for _, c := range candidates {
-		f.Try(c, plain.Replace(c))
+		f.Add(c, plain.Replace(c))
 	}
 	return append(f.Best(), "")[0]
 }
@@ -37,7 +37,7 @@ func nearest(word string, candidates []string) string {
 // else all of them.
 func didYouMean(word, label string, candidates []string) string {
 	if s := nearest(word, candidates); s != "" {
-		return suggest.Meant(s)
+		return suggest.DidYouMean(s)
 	}
 	return "; " + label + " " + strings.Join(candidates, ", ")
 }

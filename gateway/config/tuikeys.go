@@ -32,7 +32,7 @@ func readActionKeys(r *reader, at keyPath, n *yaml.Node, dst *map[string][]strin
 		id := p.key.Value
 		if !slices.Contains(keymap.IDs(), id) {
 			if len(r.errs) <= maxProblems {
-				r.fail(p.key, "unknown action %s%s%s", quoteKey(id), at.in(), didYouMean(id, "known are", keymap.IDsLike(id)))
+				r.fail(p.key, "unknown action %s%s%s", quoteKey(id), at.in(), didYouMean(id, "known are", keymap.SuggestIDs(id)))
 			}
 			continue
 		}
@@ -57,7 +57,7 @@ func readActionKeys(r *reader, at keyPath, n *yaml.Node, dst *map[string][]strin
 	}
 	for _, c := range keymap.Conflicts(changed) {
 		r.fail(lines[[2]string{c.Action, c.Key}], "%s has the key %s, which is that of %s in %s; give one of them another",
-			at.key(c.Action), quote(keymap.Show(c.Key)), quote(c.Other), c.Where)
+			at.key(c.Action), quote(keymap.FormatKey(c.Key)), quote(c.Other), c.Where)
 	}
 	if len(changed) > 0 {
 		*dst = changed
@@ -74,9 +74,9 @@ func (r *reader) keyName(at keyPath, action string, n *yaml.Node) (key string, o
 		r.fail(n, `%s has no key; [] takes its keys away, and the key ~ is written "~"`, at)
 		return "", false
 	}
-	key, why := keymap.Key(n.Value)
+	key, why := keymap.ParseKey(n.Value)
 	if why == "" {
-		why = keymap.Text(action, key)
+		why = keymap.TextKeyReason(action, key)
 	}
 	if why != "" {
 		r.fail(n, "%s: %s %s", at, quote(n.Value), why)

@@ -39,7 +39,7 @@ type Gateway interface {
 	Script(ctx context.Context, q ScriptQuery) (ScriptAnswer, error)
 	// Pinned lists the tools of a server (of all for "") that await approval. It
 	// waits likewise.
-	Pinned(ctx context.Context, server string) ([]registry.PinnedTool, error)
+	Pinned(ctx context.Context, server string) ([]registry.UnapprovedTool, error)
 	// Approve takes tools as they are now for good, and returns their names.
 	Approve(ctx context.Context, a Approval) ([]string, error)
 	// Off lists what clients do not see, and why. It waits likewise.
@@ -413,8 +413,8 @@ func (r Remote) Script(ctx context.Context, q ScriptQuery) (ScriptAnswer, error)
 }
 
 // Pinned implements [Gateway].
-func (r Remote) Pinned(ctx context.Context, server string) ([]registry.PinnedTool, error) {
-	return ask[[]registry.PinnedTool](ctx, r, "pinned", server)
+func (r Remote) Pinned(ctx context.Context, server string) ([]registry.UnapprovedTool, error) {
+	return ask[[]registry.UnapprovedTool](ctx, r, "pinned", server)
 }
 
 // Approve implements [Gateway].

@@ -46,14 +46,14 @@ func (p *patient) command() (path string, ok bool) {
 	switch {
 	case err == nil:
 		if where, fix := p.shellOnly(path, env); where != "" {
-			p.Warn(name, fmt.Sprintf("%s is %s; clients that are started from the desktop do not have %s in their PATH", p.s.Command, path, where), fix)
+			p.AddWarning(name, fmt.Sprintf("%s is %s; clients that are started from the desktop do not have %s in their PATH", p.s.Command, path, where), fix)
 			return path, true
 		}
 		text := path
 		if path != p.s.Command {
 			text = p.s.Command + " is " + path
 		}
-		p.Fine(name, text)
+		p.AddOK(name, text)
 		return path, true
 	case filepath.Base(p.s.Command) != p.s.Command:
 		p.unusable(name)
@@ -66,10 +66,10 @@ func (p *patient) command() (path string, ok bool) {
 	}
 	switch first, rest, spaced := strings.Cut(p.s.Command, " "); {
 	case spaced && found(first, env):
-		p.Break(name, fmt.Sprintf("there is no program %q: a command has no arguments", p.s.Command),
+		p.AddBroken(name, fmt.Sprintf("there is no program %q: a command has no arguments", p.s.Command),
 			fmt.Sprintf("write command: %s and args: [%s]", first, strings.Join(strings.Fields(rest), ", ")))
 	default:
-		p.Break(name, text, p.remedy(list))
+		p.AddBroken(name, text, p.remedy(list))
 	}
 	return "", false
 }
@@ -79,13 +79,13 @@ func (p *patient) unusable(name string) {
 	st, err := os.Stat(p.s.Command)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		p.Break(name, "there is no file "+p.s.Command, "correct the path in command, or install the program there")
+		p.AddBroken(name, "there is no file "+p.s.Command, "correct the path in command, or install the program there")
 	case err != nil:
-		p.Break(name, fmt.Sprintf("%s cannot be read: %v", p.s.Command, childproc.StripProgram(err)), "correct the path in command, or the rights of its folders")
+		p.AddBroken(name, fmt.Sprintf("%s cannot be read: %v", p.s.Command, childproc.StripProgram(err)), "correct the path in command, or the rights of its folders")
 	case st.IsDir():
-		p.Break(name, p.s.Command+" is a folder", "name the program in it as command")
+		p.AddBroken(name, p.s.Command+" is a folder", "name the program in it as command")
 	default:
-		p.Break(name, p.s.Command+" is not executable", "run: "+termtext.Command("chmod +x", []string{p.s.Command}))
+		p.AddBroken(name, p.s.Command+" is not executable", "run: "+termtext.Command("chmod +x", []string{p.s.Command}))
 	}
 }
 
@@ -184,7 +184,7 @@ func (p *patient) folder() bool {
 	}
 	st, err := os.Stat(p.s.Cwd)
 	if err != nil || !st.IsDir() {
-		p.Break("cwd", fmt.Sprintf("the folder to run in, %s, is not there", p.s.Cwd), "make it, or correct cwd")
+		p.AddBroken("cwd", fmt.Sprintf("the folder to run in, %s, is not there", p.s.Cwd), "make it, or correct cwd")
 		return false
 	}
 	return true
@@ -198,22 +198,22 @@ func (p *patient) ran(t *talk, path string) bool {
 	var exit *exec.ExitError
 	switch {
 	case why == nil, t.opened:
-		p.Fine(name, "it starts")
+		p.AddOK(name, "it starts")
 		return true
 	case errors.Is(why.Err, syscall.ENOEXEC):
-		p.Break(name, path+" is no program for this machine", "install the build for "+runtime.GOOS+" on "+runtime.GOARCH+"; a script needs a first line such as #!/bin/sh")
+		p.AddBroken(name, path+" is no program for this machine", "install the build for "+runtime.GOOS+" on "+runtime.GOARCH+"; a script needs a first line such as #!/bin/sh")
 	case errors.As(why.Err, &file) && errors.Is(file, fs.ErrNotExist):
 		text, fix := "the program does not start: what it needs is missing", "reinstall it"
 		if needs := interpreter(path); needs != "" {
 			text, fix = fmt.Sprintf("the program does not start: its first line names %s, which is missing", needs), "install that, or correct the first line of "+path
 		}
-		p.Break(name, text, fix)
+		p.AddBroken(name, text, fix)
 	case errors.As(why.Err, &file):
-		p.Break(name, why.Reason, "see that you may run it: "+termtext.Command("ls -l", []string{path}))
+		p.AddBroken(name, why.Reason, "see that you may run it: "+termtext.Command("ls -l", []string{path}))
 	case errors.As(why.Err, &exit), errors.Is(why.Err, io.EOF):
 		p.fail(name, why, cmp.Or(p.absentPath(why.Lines), p.byHand()))
 	default:
-		p.Fine(name, "it starts")
+		p.AddOK(name, "it starts")
 		return true
 	}
 	return false
@@ -229,7 +229,7 @@ func (p *patient) absentPath(lines []string) string {
 		}
 		named := slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, path) })
 		if _, err := os.Stat(path); named && filepath.IsAbs(path) && errors.Is(err, fs.ErrNotExist) {
-			return "correct " + path + " in args, which does not exist; if a folder is missing, run: mkdir -p " + termtext.Portable(termtext.Word(path))
+			return "correct " + path + " in args, which does not exist; if a folder is missing, run: mkdir -p " + termtext.Portable(termtext.QuoteWord(path))
 		}
 	}
 	return ""
@@ -254,7 +254,7 @@ func interpreter(path string) string {
 func (p *patient) spoke(t *talk) bool {
 	const name = "stdout"
 	if t.junk == 0 {
-		p.Fine(name, "nothing but messages")
+		p.AddOK(name, "nothing but messages")
 		return true
 	}
 	text := fmt.Sprintf("its first line is no JSON-RPC message: %q", short(t.banner, 200))
@@ -278,10 +278,10 @@ func (p *patient) greeted(t *talk) bool {
 		if t.info.SecondEra || t.info.Era == upstream.Modern {
 			text += ", " + t.info.Era.String()
 		}
-		p.Fine(name, text)
+		p.AddOK(name, text)
 		return true
 	case why == nil:
-		p.Break(name, "it was interrupted", "try again")
+		p.AddBroken(name, "it was interrupted", "try again")
 	case errors.Is(why, context.DeadlineExceeded) && p.s.Type == config.Stdio:
 		fix := "see what it waits for: %s; if it only is slow, as when it is downloaded first, raise its startup_timeout"
 		if at := listening(why.Lines); at != "" {

@@ -141,7 +141,7 @@ func TestWhatOnlySomeClientsMindIsAWarning(t *testing.T) {
 			t.Parallel()
 			r := examine(t, script(t, tt.script))
 			require.Equal(t, report.Warning, r.State, "%v", r.Checks)
-			found := r.Complaints()
+			found := r.Findings()
 			require.Len(t, found, 1)
 			require.Equal(t, tt.check, found[0].Name)
 			require.Contains(t, found[0].Text, tt.text)

@@ -74,10 +74,10 @@ func (m *Machine) Check(ctx context.Context) report.Diagnosis {
 
 func (m *Machine) config(r *report.Diagnosis) bool {
 	if m.Wrong != "" {
-		r.Break("config", m.Wrong, "goblin validate tells all of its mistakes")
+		r.AddBroken("config", m.Wrong, "goblin validate tells all of its mistakes")
 		return false
 	}
-	r.Fine("config", m.Config+", "+termtext.Count(m.Servers, "server"))
+	r.AddOK("config", m.Config+", "+termtext.Count(m.Servers, "server"))
 	return true
 }
 
@@ -88,46 +88,46 @@ func (m *Machine) runtime(r *report.Diagnosis) bool {
 		if fix == "" {
 			fix = "set XDG_RUNTIME_DIR to a folder that is yours alone"
 		}
-		r.Break(name, text, fix)
+		r.AddBroken(name, text, fix)
 		return false
 	}
 	probe, err := os.CreateTemp(m.Place.Dir, "doctor")
 	if err != nil {
-		r.Break(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, childproc.StripProgram(err)), "see its rights, and whether the disk is full")
+		r.AddBroken(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, childproc.StripProgram(err)), "see its rights, and whether the disk is full")
 		return false
 	}
 	_, err = probe.WriteString("x")
 	if err = errors.Join(err, probe.Close(), os.Remove(probe.Name())); err != nil {
-		r.Break(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, childproc.StripProgram(err)), "see whether the disk is full")
+		r.AddBroken(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, childproc.StripProgram(err)), "see whether the disk is full")
 		return false
 	}
-	r.Fine(name, m.Place.Dir)
+	r.AddOK(name, m.Place.Dir)
 	return true
 }
 
 func (m *Machine) daemon(r *report.Diagnosis) bool {
 	switch {
 	case errors.Is(m.NoStatus, daemon.ErrNotRunning):
-		r.Fine(DaemonCheck, "none runs; the first client starts it")
+		r.AddOK(DaemonCheck, "none runs; the first client starts it")
 	case m.NoStatus != nil:
 		text, fix := split(m.NoStatus.Error())
 		if fix == "" {
 			fix = "end it with \"goblin stop\"; the next client starts another"
 		}
-		r.Break(DaemonCheck, text, fix)
+		r.AddBroken(DaemonCheck, text, fix)
 		return false
 	case m.Status == nil:
 	case m.Status.Build != m.Place.Build:
-		r.Warn(DaemonCheck, fmt.Sprintf("pid %d runs another build (%s) than this one (%s)", m.Status.PID, cmp.Or(m.Status.Build, "unknown"), cmp.Or(m.Place.Build, "unknown")),
+		r.AddWarning(DaemonCheck, fmt.Sprintf("pid %d runs another build (%s) than this one (%s)", m.Status.PID, cmp.Or(m.Status.Build, "unknown"), cmp.Or(m.Place.Build, "unknown")),
 			"run \"goblin stop\"; clients then start the current build")
 	case m.Status.Notice != "":
 		text, fix := split(m.Status.Notice)
 		if fix == "" {
 			fix = "goblin validate"
 		}
-		r.Warn(DaemonCheck, text, fix)
+		r.AddWarning(DaemonCheck, text, fix)
 	default:
-		r.Fine(DaemonCheck, fmt.Sprintf("pid %d, up %s, %s", m.Status.PID, termtext.Age(time.Since(m.Status.Started)), termtext.Count(m.Status.Clients(), "client")))
+		r.AddOK(DaemonCheck, fmt.Sprintf("pid %d, up %s, %s", m.Status.PID, termtext.Age(time.Since(m.Status.Started)), termtext.Count(m.Status.Clients(), "client")))
 	}
 	return true
 }
@@ -136,7 +136,7 @@ func (m *Machine) daemon(r *report.Diagnosis) bool {
 func (m *Machine) state(r *report.Diagnosis) {
 	for _, p := range m.Damaged {
 		text, fix := split(p.String())
-		r.Warn("state", text, fix)
+		r.AddWarning("state", text, fix)
 	}
 }
 
@@ -152,12 +152,12 @@ func (m *Machine) versions(ctx context.Context, r *report.Diagnosis) {
 		other, err := (daemon.Remote{Place: place}).Status(ctx)
 		cancel()
 		if err == nil {
-			r.Warn(name, fmt.Sprintf("Goblin %s (pid %d) serves this config too, to %s; this is %s", place.Version, other.PID, termtext.Count(other.Clients(), "client"), m.Version),
+			r.AddWarning(name, fmt.Sprintf("Goblin %s (pid %d) serves this config too, to %s; this is %s", place.Version, other.PID, termtext.Count(other.Clients(), "client"), m.Version),
 				"restart the clients that use the other one, and have them start this version")
 			return
 		}
 	}
-	r.Fine(name, m.Version)
+	r.AddOK(name, m.Version)
 }
 
 // clients looks at the entries of clients.
@@ -169,17 +169,17 @@ func (m *Machine) clients(r *report.Diagnosis) {
 		again := termtext.Goblin("install", c.Name)
 		switch {
 		case c.Problem != "":
-			r.Warn(name, fmt.Sprintf("%s: %s: %s", c.Title, c.File, c.Problem), "mend that file, then run "+again)
+			r.AddWarning(name, fmt.Sprintf("%s: %s: %s", c.Title, c.File, c.Problem), "mend that file, then run "+again)
 		case !runs(c.Command):
-			r.Break(name, fmt.Sprintf("%s starts %q, which is not there", c.Title, c.Command), again)
+			r.AddBroken(name, fmt.Sprintf("%s starts %q, which is not there", c.Title, c.Command), again)
 		case !same(c.Command, self):
-			r.Warn(name, fmt.Sprintf("%s starts another Goblin, %s; this is %s", c.Title, c.Command, self), again)
+			r.AddWarning(name, fmt.Sprintf("%s starts another Goblin, %s; this is %s", c.Title, c.Command, self), again)
 		default:
 			fine++
 		}
 	}
 	if fine > 0 {
-		r.Fine(name, termtext.Count(fine, "client")+" can start this Goblin")
+		r.AddOK(name, termtext.Count(fine, "client")+" can start this Goblin")
 	}
 }
 
@@ -213,11 +213,11 @@ func (m *Machine) CompareDaemon(r *report.Diagnosis, ask func(server string) (re
 		text := fmt.Sprintf("it works here, but the running daemon (pid %d) says: %s", m.Status.PID, s.Error)
 		fix := termtext.Goblin("restart", r.Server)
 		if theirs, err := ask(r.Server); err == nil && theirs.State == report.Broken {
-			found := theirs.Complaints()
+			found := theirs.Findings()
 			last := found[len(found)-1]
 			text = fmt.Sprintf("it works here, but not in the running daemon (pid %d), which has another environment: %s", m.Status.PID, last.Text)
 			fix = last.Fix
 		}
-		r.Break(DaemonCheck, text, fix)
+		r.AddBroken(DaemonCheck, text, fix)
 	}
 }

@@ -113,7 +113,7 @@ func TestDaemonsOfOtherVersionsAreFound(t *testing.T) {
 	serveStatus(t, old, daemon.Status{PID: 7, Sessions: []daemon.Session{{Client: "editor"}}})
 	r := m.Check(t.Context())
 	require.Equal(t, report.Warning, r.State, "%v", r.Checks)
-	require.Contains(t, r.Complaints()[0].Text, "Goblin 1 (pid 7) serves this config too, to 1 client; this is 2")
+	require.Contains(t, r.Findings()[0].Text, "Goblin 1 (pid 7) serves this config too, to 1 client; this is 2")
 }
 
 func TestARunningDaemonIsLookedAt(t *testing.T) {
@@ -129,9 +129,9 @@ func TestARunningDaemonIsLookedAt(t *testing.T) {
 	ask := func(server string) (report.Diagnosis, error) {
 		theirs := report.Diagnosis{Server: server}
 		if server == "path" {
-			theirs.Break("command", "npx is in no folder of PATH", "add PATH")
+			theirs.AddBroken("command", "npx is in no folder of PATH", "add PATH")
 		} else {
-			theirs.Fine("command", "npx")
+			theirs.AddOK("command", "npx")
 		}
 		return theirs, nil
 	}

@@ -28,7 +28,7 @@ func (p *patient) offered(t *talk) {
 // overrides checks that those of the config are for something.
 func (p *patient) overrides(t *talk) {
 	for _, w := range policy.CheckOverrides(p.Config, policy.CatalogEntries(t.Load())) {
-		p.Warn("overrides", w.Text, fmt.Sprintf("correct line %d of %s", w.Line, p.Config.Path))
+		p.AddWarning("overrides", w.Text, fmt.Sprintf("correct line %d of %s", w.Line, p.Config.Path))
 	}
 }
 
@@ -61,7 +61,7 @@ func (p *patient) listed(t *talk) bool {
 		if cause, add := p.lacking(t.missing); cause != "" {
 			text, fix = text+"; "+cause, add
 		}
-		p.Break(name, text, fix)
+		p.AddBroken(name, text, fix)
 		return false
 	}
 	var dropped []string
@@ -71,9 +71,9 @@ func (p *patient) listed(t *talk) bool {
 		}
 	}
 	if len(dropped) > 0 {
-		p.Warn(name, amount(dropped), "tell the server's authors")
+		p.AddWarning(name, amount(dropped), "tell the server's authors")
 	} else {
-		p.Fine(name, t.offer())
+		p.AddOK(name, t.offer())
 	}
 	p.repaired(t)
 	return true
@@ -98,7 +98,7 @@ func (p *patient) repaired(t *talk) {
 	if more := s.Repairs.Changed - len(shown); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	p.Warn("definitions", registry.ChangedText+": "+text, "tell the server's authors")
+	p.AddWarning("definitions", registry.ChangedText+": "+text, "tell the server's authors")
 }
 
 // amount is the first of several complaints, and how many more there are.
@@ -128,11 +128,11 @@ func (p *patient) schemas(t *talk) bool {
 	}
 	switch {
 	case len(broken) > 0:
-		p.Break(name, amount(broken), p.without("tell the server's authors; until then, leave the tool out"))
+		p.AddBroken(name, amount(broken), p.without("tell the server's authors; until then, leave the tool out"))
 	case len(refused) > 0:
-		p.Warn(name, amount(refused), p.without("if your client complains, leave the tool out"))
+		p.AddWarning(name, amount(refused), p.without("if your client complains, leave the tool out"))
 	default:
-		p.Fine(name, "those of "+termtext.Count(len(t.tools), "tool")+" are sound")
+		p.AddOK(name, "those of "+termtext.Count(len(t.tools), "tool")+" are sound")
 	}
 	return len(broken) == 0
 }
@@ -163,7 +163,7 @@ func (p *patient) limits(t *talk) {
 			continue
 		}
 		tools++
-		for _, l := range report.Known {
+		for _, l := range report.KnownLimits {
 			if l.Name > 0 && len(l.Prefix)+len(e.Listed) > l.Name && long == "" {
 				long = fmt.Sprintf("tool %q is called %q, which is too long for %s: at most %d characters behind %q", short(e.Name, 80), e.Listed, l.Client, l.Name-len(l.Prefix), l.Prefix)
 			}
@@ -174,7 +174,7 @@ func (p *patient) limits(t *talk) {
 		}
 	}
 	if long != "" {
-		p.Break(name, long, "set max_name: 51 in gateway")
+		p.AddBroken(name, long, "set max_name: 51 in gateway")
 		return
 	}
 	for _, def := range t.tools {
@@ -191,5 +191,5 @@ func (p *patient) limits(t *talk) {
 	if cut > 0 {
 		text = append(text, fmt.Sprintf("%d shortened, such as %s", cut, example))
 	}
-	p.Fine(name, strings.Join(text, "; "))
+	p.AddOK(name, strings.Join(text, "; "))
 }

@@ -41,7 +41,7 @@ const (
 func (p *patient) remote(ctx context.Context) {
 	base, err := url.Parse(p.s.URL)
 	if err != nil || base.Host == "" {
-		p.Break("url", "the url is not valid", "write it as https://host/path")
+		p.AddBroken("url", "the url is not valid", "write it as https://host/path")
 		return
 	}
 	p.unexpanded()
@@ -153,7 +153,7 @@ func (p *patient) reached(w *way, base *url.URL) bool {
 	defer w.mu.Unlock()
 	host := base.Hostname()
 	if w.proxy != "" {
-		p.Fine("proxy", "by the proxy "+w.proxy+", which the environment names")
+		p.AddOK("proxy", "by the proxy "+w.proxy+", which the environment names")
 	}
 	switch {
 	case w.lookErr != nil:
@@ -162,18 +162,18 @@ func (p *patient) reached(w *way, base *url.URL) bool {
 		if errors.As(w.lookErr, &dns) && dns.IsNotFound {
 			fix = "correct the host in url, or join the network, such as a VPN, that knows it"
 		}
-		p.Break("dns", fmt.Sprintf("%s has no address: %s", w.lookedUp, w.plain(w.lookErr)), fix)
+		p.AddBroken("dns", fmt.Sprintf("%s has no address: %s", w.lookedUp, w.plain(w.lookErr)), fix)
 		return false
 	case w.lookedUp != "" && len(w.found) > 0:
-		p.Fine("dns", fmt.Sprintf("%s is %s", w.lookedUp, w.found[0].String()))
+		p.AddOK("dns", fmt.Sprintf("%s is %s", w.lookedUp, w.found[0].String()))
 	}
 	if w.dialOK == "" && w.err != nil {
 		p.unconnected(w, host)
 		return false
 	}
-	p.Fine("connect", w.dialOK)
+	p.AddOK("connect", w.dialOK)
 	if w.proxy != "" && w.err != nil && w.state == nil && !errors.Is(w.err, context.DeadlineExceeded) {
-		p.Break("proxy", "the proxy "+w.proxy+" refused: "+w.plain(w.err), "put the proxy's user and password into $HTTPS_PROXY, or add the host to $NO_PROXY")
+		p.AddBroken("proxy", "the proxy "+w.proxy+" refused: "+w.plain(w.err), "put the proxy's user and password into $HTTPS_PROXY, or add the host to $NO_PROXY")
 		return false
 	}
 	if base.Scheme == "https" && !p.secured(w, host) {
@@ -195,7 +195,7 @@ func (p *patient) unconnected(w *way, host string) {
 	if w.proxy != "" {
 		fix = "see that the proxy runs, or correct $HTTPS_PROXY, or add the host to $NO_PROXY"
 	}
-	p.Break("connect", fmt.Sprintf("no connection to %s: %s", cmp.Or(w.dialled, host), w.plain(w.err)), fix)
+	p.AddBroken("connect", fmt.Sprintf("no connection to %s: %s", cmp.Or(w.dialled, host), w.plain(w.err)), fix)
 }
 
 // unanswered adds the check of a request that got no HTTP answer.
@@ -207,7 +207,7 @@ func (p *patient) unanswered(w *way, base *url.URL) {
 	if errors.Is(w.err, context.DeadlineExceeded) {
 		fix = "check that url is the address of an MCP server; if it is only slow, raise its startup_timeout"
 	}
-	p.Break("http", "no answer: "+w.plain(w.err), fix)
+	p.AddBroken("http", "no answer: "+w.plain(w.err), fix)
 }
 
 // plain is an error of the network in short.
@@ -240,14 +240,14 @@ func (p *patient) secured(w *way, host string) bool {
 		}
 		ends := w.state.PeerCertificates[0].NotAfter
 		if left := time.Until(ends); left < soon {
-			p.Warn(name, "its certificate ends in "+termtext.Age(left), "tell who runs the server: it has to be renewed by "+day(ends))
+			p.AddWarning(name, "its certificate ends in "+termtext.Age(left), "tell who runs the server: it has to be renewed by "+day(ends))
 			return true
 		}
-		p.Fine(name, fmt.Sprintf("%s, the certificate is valid until %s", tls.VersionName(w.state.Version), day(ends)))
+		p.AddOK(name, fmt.Sprintf("%s, the certificate is valid until %s", tls.VersionName(w.state.Version), day(ends)))
 		return true
 	}
 	text, fix := w.certificate(err, host, time.Now())
-	p.Break(name, text, fix)
+	p.AddBroken(name, text, fix)
 	return false
 }
 
@@ -318,7 +318,7 @@ func (p *patient) answered(ctx context.Context, w *way, t *talk, base *url.URL) 
 			return
 		}
 	}
-	p.Fine("http", fmt.Sprintf("an answer in %d ms", w.took.Milliseconds()))
+	p.AddOK("http", fmt.Sprintf("an answer in %d ms", w.took.Milliseconds()))
 	p.clock(w.resp, time.Now())
 	if !p.loggedIn(w.resp, answer, why, login) {
 		return
@@ -364,7 +364,7 @@ func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.
 	if code < 500 && code != http.StatusForbidden && code != http.StatusTooManyRequests || code == http.StatusNotImplemented {
 		fix = cmp.Or(p.elsewhere(ctx, base), fix)
 	}
-	p.Break("http", text, cmp.Or(fix, "check that url is the address of an MCP server"))
+	p.AddBroken("http", text, cmp.Or(fix, "check that url is the address of an MCP server"))
 	return false
 }
 
@@ -394,7 +394,7 @@ var loginPage = pattern(`(?i)\b(?:log_?-?in|sign_?-?in|sso|oauth2?|auth|authoriz
 func (p *patient) redirected(status string, resp *http.Response, base *url.URL) {
 	to, err := base.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.Header.Get("Location") == "" {
-		p.Break("redirect", status+" without a place", "correct url")
+		p.AddBroken("redirect", status+" without a place", "correct url")
 		return
 	}
 	to.User, to.RawQuery, to.Fragment = nil, "", ""
@@ -409,7 +409,7 @@ func (p *patient) redirected(status string, resp *http.Response, base *url.URL) 
 	if loginPage().MatchString(to.Host + to.Path) {
 		fix = "that is a login page; put the server's API key into headers, or correct the path in url. Otherwise set url to that place"
 	}
-	p.Break("redirect", text, fix)
+	p.AddBroken("redirect", text, fix)
 }
 
 // advice tells how to mend an error status.
@@ -442,11 +442,11 @@ func (p *patient) clock(resp *http.Response, now time.Time) {
 	}
 	switch off := now.Sub(date); {
 	case off > skew:
-		p.Warn("clock", "this machine's clock is "+termtext.Age(off)+" ahead of the server's", "set it, or tokens end too early")
+		p.AddWarning("clock", "this machine's clock is "+termtext.Age(off)+" ahead of the server's", "set it, or tokens end too early")
 	case off < -skew:
-		p.Warn("clock", "this machine's clock is "+termtext.Age(-off)+" behind the server's", "set it, or new tokens are refused")
+		p.AddWarning("clock", "this machine's clock is "+termtext.Age(-off)+" behind the server's", "set it, or new tokens are refused")
 	default:
-		p.Fine("clock", "as the server's")
+		p.AddOK("clock", "as the server's")
 	}
 }
 
@@ -465,9 +465,9 @@ func (p *patient) loggedIn(resp *http.Response, status string, why *upstream.Err
 			if who.User != "" {
 				text += " as " + who.User
 			}
-			p.Fine(name, text)
+			p.AddOK(name, text)
 		case p.s.Authorized():
-			p.Fine(name, "the Authorization header of the config is taken")
+			p.AddOK(name, "the Authorization header of the config is taken")
 		}
 		return true
 	}

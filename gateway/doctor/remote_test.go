@@ -121,7 +121,7 @@ func TestAClockThatIsWrongIsAWarning(t *testing.T) {
 			server.ServeHTTP(w, q)
 		}))
 		require.Equal(t, report.Warning, r.State)
-		require.Contains(t, r.Complaints()[0].Text, want)
+		require.Contains(t, r.Findings()[0].Text, want)
 		require.Equal(t, "limits", last(t, r).Name, "the rest is checked all the same")
 	}
 }

@@ -91,7 +91,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) report.Diagn
 		mask, outer := new(config.Mask), o.Redact
 		mask.HideServer(resolved)
 		o.Redact = func(s string) string { return mask.String(outer(s)) }
-		r.Fine("secrets", strings.Join(defined.References(), ", "))
+		r.AddOK("secrets", strings.Join(defined.References(), ", "))
 	}
 	s := o.definition(resolved.Server)
 	p := &patient{Options: o, Diagnosis: &r, s: s, defined: defined}
@@ -101,7 +101,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) report.Diagn
 		p.remote(ctx)
 	}
 	if defined.Disabled {
-		r.Warn("config", "it is disabled in the config, so nobody is served by it", fmt.Sprintf("remove \"disabled: true\" from %q", s.Name))
+		r.AddWarning("config", "it is disabled in the config, so nobody is served by it", fmt.Sprintf("remove \"disabled: true\" from %q", s.Name))
 	}
 	for i := range r.Checks {
 		c := &r.Checks[i]
@@ -120,7 +120,7 @@ func breakEach(r *report.Diagnosis, name string, texts []string, whole string) {
 	}
 	for _, t := range texts {
 		text, fix := split(t)
-		r.Break(name, text, fix)
+		r.AddBroken(name, text, fix)
 	}
 }
 

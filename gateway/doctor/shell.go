@@ -57,13 +57,13 @@ func (p *patient) environment() []string {
 		switch here, ok := os.LookupEnv(name); {
 		case ok && here == value && p.s.InheritEnv.All && !configured:
 		case ok && here == value:
-			words = append(words, termtext.Word(name)+`="$`+name+`"`)
+			words = append(words, termtext.QuoteWord(name)+`="$`+name+`"`)
 		case configured && own == value && p.hides(value):
-			words = append(words, termtext.Word(name)+"="+p.reference(p.source(name, value)))
+			words = append(words, termtext.QuoteWord(name)+"="+p.reference(p.source(name, value)))
 		case p.s.FileEnv[name] == value && p.hides(value):
-			words = append(words, termtext.Word(name)+"="+p.reference(name))
+			words = append(words, termtext.QuoteWord(name)+"="+p.reference(name))
 		default:
-			words = append(words, termtext.Word(name)+"="+p.word(value))
+			words = append(words, termtext.QuoteWord(name)+"="+p.word(value))
 		}
 	}
 	if len(words) == 1 {
@@ -93,7 +93,7 @@ func (p *patient) hides(value string) bool { return p.Redact(value) != value }
 // name itself: the user sets it before.
 func (p *patient) source(name, value string) string {
 	for _, entry := range slices.Sorted(slices.Values(os.Environ())) {
-		if of, has, _ := strings.Cut(entry, "="); has == value && termtext.Word(of) == of {
+		if of, has, _ := strings.Cut(entry, "="); has == value && termtext.QuoteWord(of) == of {
 			return of
 		}
 	}
@@ -112,7 +112,7 @@ func (p *patient) word(s string) string {
 			return p.part(before) + p.reference(name) + p.part(after)
 		}
 	}
-	return termtext.Portable(termtext.Word(p.Redact(s)))
+	return termtext.Portable(termtext.QuoteWord(p.Redact(s)))
 }
 
 // part is word for a part of a word, which may be empty.
@@ -132,6 +132,6 @@ func (p *patient) lacking(words []string) (cause, fix string) {
 // unexpanded warns of texts that a shell would expand, and Goblin does not.
 func (p *patient) unexpanded() {
 	for _, u := range p.s.Unexpanded() {
-		p.Warn(u.Key, u.Text, u.Fix)
+		p.AddWarning(u.Key, u.Text, u.Fix)
 	}
 }

@@ -40,14 +40,14 @@ func (x *Request) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
 // which nobody writes to any more: if it is large, it is not copied, and its
 // buffer, which may be nil, is held until it has gone out. shape reads it, if it is
 // not nil.
-func (x *Request) ReplyRaw(result []byte, of *jsonrpc.Buffer, shape *rawjson.Shape, edits ...rawjson.Edit) []rawjson.Edit {
+func (x *Request) ReplyRaw(result []byte, of *jsonrpc.Buffer, shape *rawjson.Layout, edits ...rawjson.Edit) []rawjson.Edit {
 	edits = x.Envelope(result, edits, shape)
 	switch at := x.answering(len(result)); {
 	case at == nil:
 	case len(result) < jsonrpc.LargeSize:
 		at.send(jsonrpc.ResultFrame(at.id, result, edits...))
 	default:
-		at.ReplyParts(rawjson.Parts(result, edits...), of)
+		at.ReplyParts(rawjson.SpliceParts(result, edits...), of)
 	}
 	return edits
 }

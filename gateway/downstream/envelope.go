@@ -53,7 +53,7 @@ const serverInfoKey = MetaPrefix + "serverInfo"
 // Envelope adds to the edits of a result what the answer to a stateless request
 // must have besides: its type, who answers, and how long it may be kept. shape reads
 // the result; it may be nil.
-func (x *Request) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.Shape) []rawjson.Edit {
+func (x *Request) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.Layout) []rawjson.Edit {
 	if x.modern == nil || x.outer != nil || x.session.opt.ServerInfo == nil {
 		return edits
 	}
@@ -61,7 +61,7 @@ func (x *Request) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.S
 }
 
 // stamp is Envelope for a method and who answers.
-func stamp(method string, server, result []byte, edits []rawjson.Edit, shape *rawjson.Shape) []rawjson.Edit {
+func stamp(method string, server, result []byte, edits []rawjson.Edit, shape *rawjson.Layout) []rawjson.Edit {
 	var kind, meta, ttl, scope, info []byte
 	empty := true
 	for k, v := range shape.Members(result) {
@@ -94,7 +94,7 @@ func stamp(method string, server, result []byte, edits []rawjson.Edit, shape *ra
 	case meta == nil:
 		head = append(append(append(head, `"_meta":{`...), own...), `},`...)
 	case !rawjson.IsObject(meta):
-		edits = append(edits, rawjson.Replace(result, meta, append(append([]byte{'{'}, own...), '}')))
+		edits = append(edits, rawjson.ReplaceEdit(result, meta, append(append([]byte{'{'}, own...), '}')))
 	default:
 		bare := true
 		for k, v := range rawjson.Members(meta) {
@@ -106,7 +106,7 @@ func stamp(method string, server, result []byte, edits []rawjson.Edit, shape *ra
 		at := rawjson.Offset(result, meta) + 1
 		switch {
 		case info != nil:
-			edits = append(edits, rawjson.Replace(result, info, server))
+			edits = append(edits, rawjson.ReplaceEdit(result, info, server))
 		case bare:
 			edits = append(edits, rawjson.Edit{Start: at, End: at, Text: own})
 		default:

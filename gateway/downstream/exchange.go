@@ -300,7 +300,7 @@ func (x *Request) Params() []byte {
 }
 
 // OmitParam leaves a member out of Params. The handler may call it before it shares x.
-func (x *Request) OmitParam(member string) { x.inner = rawjson.Without(x.Params(), member) }
+func (x *Request) OmitParam(member string) { x.inner = rawjson.RemoveMember(x.Params(), member) }
 
 // SetParams gives the request other Params: those of the one that it stands for. The handler
 // may call it before it shares x.

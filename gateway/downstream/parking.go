@@ -278,7 +278,7 @@ func inputParams(params []byte) []byte {
 		case k.Is("elicitationId"), k.Is("task"):
 			return nil, false
 		case k.Is("_meta") && rawjson.IsObject(v):
-			v = rawjson.Without(v, "progressToken")
+			v = rawjson.RemoveMember(v, "progressToken")
 			return v, len(v) > len("{}")
 		}
 		return v, true

@@ -39,7 +39,7 @@ func ForClients(roots bool) []byte {
 	if roots {
 		return []byte(ofClients)
 	}
-	return rawjson.Without([]byte(ofClients), "roots")
+	return rawjson.RemoveMember([]byte(ofClients), "roots")
 }
 
 // Bounds of what a server may declare, and of what clients get of all servers.
@@ -92,7 +92,7 @@ func WithinBounds(capabilities []byte) (kept []byte, complaint string) {
 	if complaint == "" && rawjson.IsObject(declared) {
 		return capabilities, ""
 	}
-	return rawjson.SetMember(rawjson.Without(capabilities, "extensions"), "extensions", append(some, '}')), complaint
+	return rawjson.SetMember(rawjson.RemoveMember(capabilities, "extensions"), "extensions", append(some, '}')), complaint
 }
 
 // Declared holds the extensions that one server declares.
@@ -308,7 +308,7 @@ func ServerCapabilities(capabilities []byte) []byte {
 	if !rawjson.IsObject(declared) {
 		return nil
 	}
-	rest := rawjson.Without(declared, Tasks)
+	rest := rawjson.RemoveMember(declared, Tasks)
 	for range rawjson.Members(rest) {
 		return rest
 	}
@@ -368,7 +368,7 @@ func Route(params []byte, owner func(member, value string) (server, own string, 
 			continue
 		}
 		server = whose
-		edits = append(edits, rawjson.Replace(params, raw, rawjson.Quote(own)))
+		edits = append(edits, rawjson.ReplaceEdit(params, raw, rawjson.Quote(own)))
 	}
 	slices.SortFunc(edits, func(a, b rawjson.Edit) int { return cmp.Compare(a.Start, b.Start) })
 	return server, edits, nil

@@ -11,7 +11,7 @@ const relatedTask = downstream.MetaPrefix + "related-task"
 
 // TaskID is the id of the task that a message names, nil for none.
 func TaskID(obj []byte) []byte {
-	if !rawjson.Mentions(obj, "related-task") {
+	if !rawjson.MayContain(obj, "related-task") {
 		return nil
 	}
 	return rawjson.Path(obj, "_meta", relatedTask, "taskId")
@@ -24,7 +24,7 @@ func ReplaceTaskID(obj []byte, expected, id string) []byte {
 	if name, ok := rawjson.String(raw); !ok || name != expected {
 		return DropTaskID(obj)
 	}
-	return rawjson.Splice(obj, rawjson.Replace(obj, raw, rawjson.Quote(id)))
+	return rawjson.Splice(obj, rawjson.ReplaceEdit(obj, raw, rawjson.Quote(id)))
 }
 
 // DropTaskID takes the task's name out of a message to a receiver that has no such task.
@@ -32,9 +32,9 @@ func DropTaskID(obj []byte) []byte {
 	if TaskID(obj) == nil {
 		return obj
 	}
-	meta := rawjson.Without(rawjson.Get(obj, "_meta"), relatedTask)
+	meta := rawjson.RemoveMember(rawjson.Get(obj, "_meta"), relatedTask)
 	if string(meta) == "{}" {
-		return rawjson.Without(obj, "_meta")
+		return rawjson.RemoveMember(obj, "_meta")
 	}
 	return rawjson.SetMember(obj, "_meta", meta)
 }

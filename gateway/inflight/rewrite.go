@@ -14,7 +14,7 @@ type Rewriter struct {
 	Registry *registry.Registry // learns them
 	Namer    Namer              // of the client
 	Server   string
-	Shape    *rawjson.Shape // of the text that is read next; may be nil
+	Shape    *rawjson.Layout // of the text that is read next; may be nil
 	Edits    []rawjson.Edit
 	// ReadURI is the URI that is read, "" for none, and Asked how the client spelled it. Of
 	// apps, hosts look for the contents of the very URI that they asked for.
@@ -39,7 +39,7 @@ func RewriteNotification(r *registry.Registry, nameList Namer, server string, pa
 		return params
 	}
 	w := Rewriter{Registry: r, Namer: nameList, Server: server}
-	params = w.Read(rawjson.Noticed, params)
+	params = w.Read(rawjson.NotificationParams, params)
 	return rawjson.Splice(params, w.Edits...)
 }
 
@@ -60,13 +60,13 @@ func (w *Rewriter) URI(raw []byte) {
 	if !ok || uri == "" {
 		return
 	}
-	w.Registry.Learn(w.Server, uri)
+	w.Registry.RecordLink(w.Server, uri)
 	listed := w.RequestedURI
 	switch {
 	case w.Skills:
-		listed = names.Namespaced(w.Server, uri)
+		listed = names.NamespacedURI(w.Server, uri)
 	case uri != w.ReadURI || !names.IsApp(uri):
 		listed = w.Namer.ListedURI(w.Server, uri)
 	}
-	w.Edits = append(w.Edits, rawjson.Replace(w.whole, raw, rawjson.Quote(listed)))
+	w.Edits = append(w.Edits, rawjson.ReplaceEdit(w.whole, raw, rawjson.Quote(listed)))
 }

@@ -83,7 +83,7 @@ func (u *Request) AttachProgressToken(j *telemetry.Journal, server, name string,
 		if own == nil || theirs == nil || len(theirs) > downstream.MaxToken {
 			return
 		}
-		x.Relay(server, "progress:"+string(theirs), "notifications/progress", params, rawjson.Replace(params, own, theirs))
+		x.Relay(server, "progress:"+string(theirs), "notifications/progress", params, rawjson.ReplaceEdit(params, own, theirs))
 		j.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
 	}
 }

@@ -25,23 +25,23 @@ type Pending struct {
 // All are the requests of all sessions, the oldest first, with secrets masked. Those
 // that scripts make stand for nothing of their own: their server is that of the call
 // which they are made for.
-func (w *Pending) All() []registry.UnderWay {
+func (w *Pending) All() []registry.InFlight {
 	t, j := w.Table, w.Journal
 	servers := t.servers()
-	var all []registry.UnderWay
+	var all []registry.InFlight
 	for _, s := range w.Clients.All() {
 		for _, x := range s.InFlight() {
 			if x.Method() == listening {
 				continue
 			}
-			all = append(all, registry.UnderWay{ID: x.Key(), TrafficRecord: registry.TrafficRecord{
+			all = append(all, registry.InFlight{ID: x.Key(), TrafficRecord: registry.TrafficRecord{
 				Time: x.Started(), Session: s.ID(), Client: x.ClientName(), Direction: registry.ToServer,
-				Wire: telemetry.Transport(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusUnderWay,
+				Wire: telemetry.Transport(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusInFlight,
 				Request: j.Mask.Head(x.SentParams(), mostShown), RequestSize: len(x.SentParams()),
 			}})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b registry.UnderWay) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(all, func(a, b registry.InFlight) int { return a.Time.Compare(b.Time) })
 	return all
 }
 

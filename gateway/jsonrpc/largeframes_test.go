@@ -126,7 +126,7 @@ func TestMemoryOfLargeFramesIsUsedAgainOnlyWhenTheyAreWritten(t *testing.T) {
 			if len(frame)%2 == 0 {
 				send = out.SendPartsBuffered
 			}
-			send(jsonrpc.ResultParts(m.ID, rawjson.Parts(m.Result)), m.Buffer)
+			send(jsonrpc.ResultParts(m.ID, rawjson.SpliceParts(m.Result)), m.Buffer)
 			m.Buffer.Release()
 		}
 	}()

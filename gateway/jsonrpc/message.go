@@ -33,7 +33,7 @@ type Message struct {
 	Error  []byte // raw value; nil when absent
 	// Shape reads the slices above without going through large values; nil
 	// when there are none.
-	Shape *rawjson.Shape
+	Shape *rawjson.Layout
 	// Buffer is the memory of the slices above, which the message holds; nil
 	// where that is of no use for others.
 	Buffer *Buffer
@@ -105,9 +105,9 @@ func Parse(frame []byte) (Message, error) { return ParseWithin(frame, 0) }
 // ParseWithin is Parse of a frame whose arrays and objects may nest depth deep;
 // 0 stands for [rawjson.MaxDepth].
 func ParseWithin(frame []byte, depth int) (Message, error) {
-	c := rawjson.Check{Depth: depth}
+	c := rawjson.Checker{Depth: depth}
 	if len(frame) > marked {
-		c.Mark()
+		c.RecordShape()
 	}
 	return parse(&c, frame, frame)
 }
@@ -117,11 +117,11 @@ func ParseWithin(frame []byte, depth int) (Message, error) {
 const marked = 4 << 10
 
 // parse is Parse of a frame that was checked in part, as a part of src.
-func parse(c *rawjson.Check, src, frame []byte) (m Message, err error) {
+func parse(c *rawjson.Checker, src, frame []byte) (m Message, err error) {
 	if err := c.End(src); err != nil {
 		return m, unreadable(frame, err)
 	}
-	m.Shape, m.lines = c.Shape(src), c.Lines()
+	m.Shape, m.lines = c.Shape(src), c.HasLineBreaks()
 	if rawjson.IsArray(frame) {
 		return m, &ParseError{Code: CodeInvalidRequest, Cause: ErrBatch}
 	}
@@ -189,9 +189,9 @@ func (m *Message) add(e *envelope, k rawjson.Key, v []byte) {
 }
 
 // open reads the members of a message that was checked.
-func (m *Message) open(c *rawjson.Check, src, frame []byte) error {
+func (m *Message) open(c *rawjson.Checker, src, frame []byte) error {
 	var e envelope
-	if n := c.Noted(); n > 0 {
+	if n := c.MemberCount(); n > 0 {
 		for i := range n {
 			k, v := c.Member(src, i)
 			m.add(&e, k, v)
@@ -347,7 +347,7 @@ func RequestFrame(id []byte, method string, params []byte, edits ...rawjson.Edit
 	dst = rawjson.AppendString(dst, method)
 	if params != nil {
 		dst = append(dst, `,"params":`...)
-		dst = rawjson.Append(dst, params, edits...)
+		dst = rawjson.AppendEdited(dst, params, edits...)
 	}
 	return append(dst, "}\n"...)
 }
@@ -364,11 +364,11 @@ func ResultFrame(id, result []byte, edits ...rawjson.Edit) []byte {
 		n += len(e.Text)
 	}
 	if n >= LargeSize { // its memory need not be zeroed first
-		return bytes.Join(ResultParts(id, rawjson.Parts(result, edits...)), nil)
+		return bytes.Join(ResultParts(id, rawjson.SpliceParts(result, edits...)), nil)
 	}
 	dst := head(make([]byte, 0, n), id)
 	dst = append(dst, `,"result":`...)
-	dst = rawjson.Append(dst, result, edits...)
+	dst = rawjson.AppendEdited(dst, result, edits...)
 	return append(dst, "}\n"...)
 }
 
@@ -387,7 +387,7 @@ func ResultParts(id []byte, result [][]byte) [][]byte {
 func ErrorFrame(id, object []byte, edits ...rawjson.Edit) []byte {
 	dst := head(make([]byte, 0, len(id)+len(object)+64), id)
 	dst = append(dst, `,"error":`...)
-	dst = rawjson.Append(dst, object, edits...)
+	dst = rawjson.AppendEdited(dst, object, edits...)
 	return append(dst, "}\n"...)
 }
 
@@ -404,7 +404,7 @@ type Reply struct {
 	Result []byte
 	Error  []byte // raw error object
 	// Shape reads what arrived without going through large values; may be nil.
-	Shape *rawjson.Shape
+	Shape *rawjson.Layout
 	// Buffer is the memory of the answer, which the reply holds; may be nil.
 	Buffer *Buffer
 }

@@ -117,7 +117,7 @@ func TestFramesCarryRawParts(t *testing.T) {
 	name := rawjson.Get(params, "name")
 	token := rawjson.Path(params, "_meta", "progressToken")
 	frame := jsonrpc.RequestFrame([]byte("12"), "tools/call", params,
-		rawjson.Replace(params, name, []byte(`"read"`)), rawjson.Replace(params, token, []byte("12")))
+		rawjson.ReplaceEdit(params, name, []byte(`"read"`)), rawjson.ReplaceEdit(params, token, []byte("12")))
 	require.Equal(t, `{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"read","_meta":{"progressToken":12}}}`+"\n", string(frame))
 	require.Equal(t, `{"jsonrpc":"2.0","method":"ping"}`+"\n", string(jsonrpc.NotificationFrame("ping", nil)))
 	require.Equal(t, `{"jsonrpc":"2.0","id":"a","result":{}}`+"\n", string(jsonrpc.ResultFrame([]byte(`"a"`), []byte("{}"))))

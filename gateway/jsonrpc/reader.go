@@ -59,11 +59,11 @@ type Reader struct {
 	cut      bool // of Cut
 	begun    bool // a byte order mark before the first frame was skipped
 
-	checks bool          // of Checking
-	depth  int           // of Checking
-	check  rawjson.Check // of what is in part
-	large  []byte        // the last frame, if it came from part
-	buffer *Buffer       // its memory; nil where it is of no use for others
+	checks bool            // of Checking
+	depth  int             // of Checking
+	check  rawjson.Checker // of what is in part
+	large  []byte          // the last frame, if it came from part
+	buffer *Buffer         // its memory; nil where it is of no use for others
 }
 
 // chunk is as much as is read at once: what a pipe holds.
@@ -210,10 +210,10 @@ func (r *Reader) keep(first bool) bool {
 	r.buf, r.to = next, 0
 	if r.checks {
 		if first {
-			r.check = rawjson.Check{Depth: r.depth}
-			r.check.Mark()
+			r.check = rawjson.Checker{Depth: r.depth}
+			r.check.RecordShape()
 		}
-		r.check.More(line)
+		r.check.Feed(line)
 	}
 	return room
 }

@@ -99,7 +99,7 @@ func comment(e *Entry) string {
 	if e.Version != "" {
 		text += " " + e.Version
 	}
-	return termtext.Line(termtext.Head(text, 200)) + ", of the MCP registry"
+	return termtext.Line(termtext.Truncate(text, 200)) + ", of the MCP registry"
 }
 
 // builder resolves inputs, and notes what it would have to ask.
@@ -172,7 +172,7 @@ func (b *builder) pairs(all []KeyValue, has func(KeyValue)) map[string]string {
 func checkURL(text string) error {
 	u, err := url.Parse(references().ReplaceAllString(text, "x"))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsFunc(text, unicode.IsSpace) {
-		return fmt.Errorf("its URL %q is none", termtext.Head(text, 200))
+		return fmt.Errorf("its URL %q is none", termtext.Truncate(text, 200))
 	}
 	return nil
 }
@@ -335,7 +335,7 @@ func (b *builder) answer(key string, in Input, repeated bool) ([][]piece, bool) 
 
 // secret keeps a value elsewhere, and is the reference to it.
 func (b *builder) secret(key string, n int, value string) string {
-	name := termtext.Head(tidy(b.name+"."+key), 120)
+	name := termtext.Truncate(tidy(b.name+"."+key), 120)
 	if n > 0 {
 		name += "." + strconv.Itoa(n+1)
 	}
@@ -367,7 +367,7 @@ func (e *Entry) ShortName() string {
 	if name == "" || name == "mcp" || name == "server" {
 		name = space[strings.LastIndexByte(space, '.')+1:]
 	}
-	name = strings.TrimLeft(termtext.Head(tidy(name), 64), "._-")
+	name = strings.TrimLeft(termtext.Truncate(tidy(name), 64), "._-")
 	if name == "" || strings.EqualFold(name, "goblin") {
 		return "server"
 	}

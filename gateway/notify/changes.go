@@ -156,7 +156,7 @@ func (s *announced) look() {
 func (s *announced) counts(seen *registry.Snapshot) (all [registry.Kinds]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	choice := seen.Choice()
+	choice := seen.Visibility()
 	for server, counts := range s.of {
 		for k, n := range counts {
 			kind := registry.Kind(k)

@@ -299,7 +299,7 @@ func (n *Notifier) messageToAll(server string, conn upstream.Conn, level downstr
 	var receivers []telemetry.Receiver
 	for _, to := range n.o.Clients.All() {
 		mine := conn.Unit() == "" || to.UsesUnit(conn.Unit())
-		if mine && to.Ready() && level >= to.Level() && n.o.Visibility.ForSession(to).Knows(server) {
+		if mine && to.Ready() && level >= to.Level() && n.o.Visibility.ForSession(to).HasServer(server) {
 			to.Relay(server, "notifications/message", params)
 			receivers = append(receivers, telemetry.Receiver{Session: to})
 		}

@@ -44,15 +44,15 @@ func (n *Notifier) serverStates(seen *registry.Snapshot) []registry.ServerState 
 func (n *Notifier) serversChanged() {
 	n.servers.mu.Lock()
 	defer n.servers.mu.Unlock()
-	byChoice := make(map[registry.Choice][]registry.ServerState)
+	byChoice := make(map[registry.Visibility][]registry.ServerState)
 	told := make(map[subscriber][]registry.ServerState)
 	passed := make(map[subscriber]bool)
 	for _, h := range n.rows.holders(serversKey) {
 		seen := n.catalogOf(h)
-		states, made := byChoice[seen.Choice()]
+		states, made := byChoice[seen.Visibility()]
 		if !made {
 			states = n.serverStates(seen)
-			byChoice[seen.Choice()] = states
+			byChoice[seen.Visibility()] = states
 		}
 		told[h] = states
 		if reflect.DeepEqual(n.servers.told[h], states) {

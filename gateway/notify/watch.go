@@ -122,7 +122,7 @@ func (n *Notifier) agree(ctx context.Context, conn upstream.Conn, key subscripti
 	if n.agreed(row) == conn {
 		return nil
 	}
-	n.showSubscription(key, registry.SubscriptionAsked, nil)
+	n.showSubscription(key, registry.SubscriptionRequested, nil)
 	reply, err := conn.Call(subscriptionCall(ctx, "resources/subscribe", key.uri))
 	if err != nil {
 		return err
@@ -326,7 +326,7 @@ func (n *Notifier) askAgain(ctx context.Context, key subscriptionKey, row *subsc
 	n.setAgreed(row, conn)
 	n.showSubscription(key, registry.SubscriptionOn, nil)
 	// What changed while the connection was down was not announced.
-	n.o.Registry.Touched(key.server, key.uri)
+	n.o.Registry.ResourceUpdated(key.server, key.uri)
 	n.tellSubscribers(key, rawjson.Object("uri", key.uri))
 }
 
@@ -346,11 +346,11 @@ func (n *Notifier) ResourceUpdated(s *upstream.Server, conn upstream.Conn, param
 	if !b.Permits(registry.Resource, uri) {
 		return
 	}
-	n.o.Registry.Touched(server, uri)
+	n.o.Registry.ResourceUpdated(server, uri)
 	key := subscriptionKey{server: server, unit: conn.Unit(), uri: uri, second: conn.Info().SecondEra}
 	notified := make(map[subscriber]bool)
 	n.tellSubsOf(key, uri, params, notified)
-	for key.uri = range registry.Above(uri) {
+	for key.uri = range registry.ParentURIs(uri) {
 		n.tellSubsOf(key, uri, params, notified)
 	}
 	if len(notified) == 0 {
@@ -408,7 +408,7 @@ func (n *Notifier) tellSubsOf(key subscriptionKey, uri string, params []byte, no
 	n.rows.mu.Unlock()
 	told := notices[:0]
 	for _, to := range notices {
-		if seen := n.catalogOf(to.subscriber); seen.Sees(server, registry.Resource, uri) {
+		if seen := n.catalogOf(to.subscriber); seen.IsVisible(server, registry.Resource, uri) {
 			to.uri = n.spell(seen, server, to.watched, watched, uri)
 			told = append(told, to)
 		}
@@ -427,7 +427,7 @@ func (n *Notifier) tellSubsOf(key subscriptionKey, uri string, params []byte, no
 			continue
 		}
 		to.session.NotifyLatest("updated:"+to.uri, "notifications/resources/updated", params,
-			rawjson.Replace(params, rawjson.Get(params, "uri"), rawjson.Quote(to.uri)))
+			rawjson.ReplaceEdit(params, rawjson.Get(params, "uri"), rawjson.Quote(to.uri)))
 	}
 	if len(receivers) > 0 {
 		n.o.Journal.Broadcast(server, "notifications/resources/updated", n.o.Registry.ListedURI(server, uri), params, receivers)
@@ -439,7 +439,7 @@ func (n *Notifier) spell(seen *registry.Snapshot, server, spelling, watched, uri
 	if uri == watched {
 		return spelling
 	}
-	n.o.Registry.Learn(server, uri)
+	n.o.Registry.RecordLink(server, uri)
 	if strings.HasSuffix(spelling, watched) {
 		return spelling + uri[len(watched):]
 	}
@@ -455,7 +455,7 @@ func (n *Notifier) showSubscription(key subscriptionKey, status string, err erro
 	}
 	n.o.Metrics.Subscriptions(key.server, n.rows.at(key.server))
 	subscribers, sessions := n.rows.sessionIDs(key)
-	if subscribers == 0 && status != registry.SubscriptionAsked {
+	if subscribers == 0 && status != registry.SubscriptionRequested {
 		n.o.Registry.DropSubscription(key.server, key.uri)
 		return
 	}

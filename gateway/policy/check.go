@@ -80,7 +80,7 @@ func CheckOverrides(cfg *config.Config, things iter.Seq[OverriddenEntry], kinds 
 	for _, p := range cfg.Profiles {
 		for name, set := range p.Overrides {
 			if s, ok := cfg.Server(name); ok {
-				c.check(config.Overridden{Profile: p.Name, Server: name}, s, set, set.Over(s.Overrides), servers[name])
+				c.check(config.Overridden{Profile: p.Name, Server: name}, s, set, set.Merge(s.Overrides), servers[name])
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func (c *checker) check(at config.Overridden, s *config.Server, set, all *defini
 			if !there {
 				f := suggest.New(name)
 				for other := range has[kind.key] {
-					f.Try(other, other)
+					f.Add(other, other)
 				}
 				best := f.Best()
 				slices.Sort(best)
@@ -136,13 +136,13 @@ func (c *checker) check(at config.Overridden, s *config.Server, set, all *defini
 				if !kind.permits(name) { // it may well have it
 					told = fmt.Sprintf("%s %q is left out by %q of the server", kind.one, name, kind.key)
 				}
-				c.tell(at, "%s%s", told, suggest.Meant(best...))
+				c.tell(at, "%s%s", told, suggest.DidYouMean(best...))
 				continue
 			}
 			if other, taken := has[kind.key][o.Name]; taken && (kind.all[other.Name] == nil || kind.all[other.Name].Name == "") {
 				c.tell(at, "%s %q is not renamed to %q, which is another of its %ss", kind.one, name, o.Name, kind.one)
 			}
-			var applied *definition.Applied
+			var applied *definition.AppliedOverride
 			switch t.Kind {
 			case registry.Tool:
 				_, applied = o.Tool(t.Definition)

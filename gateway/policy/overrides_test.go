@@ -18,20 +18,20 @@ import (
 
 func TestArgumentsThatTheConfigDecidesAreInACompletionAndNotCompleted(t *testing.T) {
 	t.Parallel()
-	override := &definition.Applied{Override: &definition.Override{}, Fill: definition.Fill{{Name: "owner", Value: []byte(`"acme"`)}}}
+	override := &definition.AppliedOverride{Override: &definition.Override{}, Fill: definition.FixedArguments{{Name: "owner", Value: []byte(`"acme"`)}}}
 	complete := func(of *registry.Entry, text string) (string, error) {
 		params := []byte(text)
-		rename := rawjson.Replace(params, rawjson.Path(params, "ref", "name"), []byte(`"p"`))
+		rename := rawjson.ReplaceEdit(params, rawjson.Path(params, "ref", "name"), []byte(`"p"`))
 		edits, err := policy.FillCompletion(registry.Target{Entry: of}, params, []rawjson.Edit{rename})
 		return string(rawjson.Splice(params, edits...)), err
 	}
 	for _, c := range []struct {
-		override     *definition.Applied
+		override     *definition.AppliedOverride
 		params, want string
 	}{
 		{override, `{"ref":{"name":"a_p"},"argument":{"name":"title"}}`, `{"ref":{"name":"p"},"argument":{"name":"title"},"context":{"arguments":{"owner":"acme"}}}`},
 		{override, `{"context":{"arguments":{"n":"1"}},"ref":{"name":"a_p"}}`, `{"context":{"arguments":{"n":"1","owner":"acme"}},"ref":{"name":"p"}}`}, // in the order of the text
-		{&definition.Applied{Override: &definition.Override{}}, `{"ref":{"name":"a_p"}}`, `{"ref":{"name":"p"}}`},
+		{&definition.AppliedOverride{Override: &definition.Override{}}, `{"ref":{"name":"a_p"}}`, `{"ref":{"name":"p"}}`},
 		{nil, `{"ref":{"name":"a_p"},"argument":{"name":"owner"}}`, `{"ref":{"name":"p"},"argument":{"name":"owner"}}`},
 	} {
 		got, err := complete(&registry.Entry{Override: c.override}, c.params)

@@ -43,7 +43,7 @@ func (t *tokens) replace(conn upstream.Conn, s *downstream.Session, params []byt
 	}
 	own := "goblin-" + rand.Text()
 	t.open[own] = token{conn, raw, s}
-	return rawjson.Splice(params, rawjson.Replace(params, raw, rawjson.Quote(own))), func() {
+	return rawjson.Splice(params, rawjson.ReplaceEdit(params, raw, rawjson.Quote(own))), func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		delete(t.open, own)
@@ -66,7 +66,7 @@ func (a *Router) Progress(s *downstream.Session, params []byte) {
 	if !known {
 		return
 	}
-	err := to.conn.Notify("notifications/progress", rawjson.Splice(params, rawjson.Replace(params, raw, to.raw)))
+	err := to.conn.Notify("notifications/progress", rawjson.Splice(params, rawjson.ReplaceEdit(params, raw, to.raw)))
 	if err != nil {
 		a.o.Logger.Debug("Progress lost", "err", err)
 	}

@@ -209,7 +209,7 @@ func (o *outlet) SetList(server string, kind registry.Kind, items [][]byte) (pro
 func (o *outlet) setList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
 	o.write(func() {
 		if (kind == registry.Tool || kind == registry.Skill) && o.fleet.o.Pins != nil {
-			problems = o.Registry.SetAdmitted(server, kind, items, func(all []registry.Definition) []bool { return o.fleet.pin(server, kind, all) })
+			problems = o.Registry.SetApprovedList(server, kind, items, func(all []registry.Definition) []bool { return o.fleet.pin(server, kind, all) })
 			return
 		}
 		problems = o.Registry.SetList(server, kind, items)
@@ -217,9 +217,9 @@ func (o *outlet) setList(server string, kind registry.Kind, items [][]byte) (pro
 	return problems
 }
 
-// SkillsOf implements [upstream.Catalog].
-func (o *outlet) SkillsOf(server string, serves bool) {
-	o.write(func() { o.Registry.SkillsOf(server, serves) })
+// ServesSkills implements [upstream.Catalog].
+func (o *outlet) ServesSkills(server string, serves bool) {
+	o.write(func() { o.Registry.ServesSkills(server, serves) })
 }
 
 // SetVisible implements [upstream.Catalog].

@@ -106,5 +106,5 @@ func (f *Manager) approved(ctx context.Context, b *Server, conn upstream.Conn, t
 	if digest != "" {
 		why = fmt.Sprintf("server %q lists another definition to this client than the approved one; run: %s", b.Name(), termtext.Goblin("restart", b.Name()))
 	}
-	return &registry.NotFoundError{Kind: registry.Tool, Name: t.Listed, Absent: why}
+	return &registry.NotFoundError{Kind: registry.Tool, Name: t.Listed, MissingReason: why}
 }

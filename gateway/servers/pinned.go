@@ -104,14 +104,14 @@ func (f *Manager) PinsChanged() {
 	}
 	repaired := damaged && f.o.Pins.Damaged() == nil // or removed: approvals may be others
 	for _, b := range f.All() {
-		before := f.o.Registry.Pinned(b.Name())
+		before := f.o.Registry.UnapprovedTools(b.Name())
 		changes, err := f.pinChanges(b.Name())
 		if err != nil {
 			f.log.Error("Pinned tools not read", "err", err)
 			return // it is one file
 		}
 		f.showPinned(b.Name(), changes)
-		if f.withholds() && (repaired || !slices.EqualFunc(before, f.o.Registry.Pinned(b.Name()), func(a, b registry.PinnedTool) bool { return a.Name == b.Name })) {
+		if f.withholds() && (repaired || !slices.EqualFunc(before, f.o.Registry.UnapprovedTools(b.Name()), func(a, b registry.UnapprovedTool) bool { return a.Name == b.Name })) {
 			b.relistPinned()
 		}
 	}
@@ -129,13 +129,13 @@ func (f *Manager) withholds() bool { return f.o.Config.Gateway.Pin == config.Pin
 // showPinned writes what awaits approval where screens see it, and logs what
 // was not known before.
 func (f *Manager) showPinned(server string, changes []state.DefinitionChange) {
-	rows := make([]registry.PinnedTool, len(changes))
+	rows := make([]registry.UnapprovedTool, len(changes))
 	for i, c := range changes {
-		rows[i] = registry.PinnedTool{
-			Server: server, Name: c.Name, New: c.New, Withheld: f.withholds(), Approved: c.Approved, Offered: c.Offered,
+		rows[i] = registry.UnapprovedTool{
+			Server: server, Name: c.Name, New: c.New, Hidden: f.withholds(), Approved: c.Approved, Offered: c.Offered,
 			Hash: c.Hash,
 		}
-		if old := f.o.Registry.PinnedTool(server, c.Name); old != nil && old.Hash == c.Hash {
+		if old := f.o.Registry.UnapprovedTool(server, c.Name); old != nil && old.Hash == c.Hash {
 			continue
 		}
 		args := []any{"server", server, "tool", c.Name, "withheld", f.withholds(), "approve", loggedApproval(server, c.Name)}
@@ -145,16 +145,16 @@ func (f *Manager) showPinned(server string, changes []state.DefinitionChange) {
 			f.log.Warn("Tool changed since it was approved", args...)
 		}
 	}
-	f.o.Registry.SetPinned(server, rows)
+	f.o.Registry.SetUnapproved(server, rows)
 }
 
 // ApprovalReason says why clients do not get a tool.
-func ApprovalReason(p *registry.PinnedTool) string {
+func ApprovalReason(p *registry.UnapprovedTool) string {
 	why := fmt.Sprintf("server %q changed it, and it", p.Server)
 	if p.New {
 		why = fmt.Sprintf("it is new on server %q and", p.Server)
 	}
-	if !termtext.Quotable(p.Server, p.Name) {
+	if !termtext.CanQuote(p.Server, p.Name) {
 		return why + " is withheld until approved; see: goblin approve"
 	}
 	return why + ` is withheld until "` + termtext.Goblin("approve", p.Server, p.Name) + `"`
@@ -183,7 +183,7 @@ func (f *Manager) Approve(server string, seen map[string]string, names ...string
 		return nil, fmt.Errorf("tools are not pinned (gateway.pin)")
 	}
 	var awaiting []string
-	for _, p := range f.o.Registry.Pinned(server) {
+	for _, p := range f.o.Registry.UnapprovedTools(server) {
 		awaiting = append(awaiting, p.Name)
 	}
 	if len(names) == 0 {

@@ -117,7 +117,7 @@ func (f *Manager) recall(o *outlet, s *config.Server) *registry.ServerState {
 		State: registry.StateStopped, Transport: cmp.Or(about.Transport, string(s.Type)), Era: about.Era, ProtocolVersion: about.Protocol,
 		ServerName: about.Name, ServerTitle: about.Title, ServerVersion: about.Version,
 		Instructions: about.Instructions, Capabilities: about.Capabilities,
-		Listed: true, Stale: true, Remembered: head.Saved.Local(),
+		Listed: true, Stale: true, CachedAt: head.Saved.Local(),
 	}
 }
 
@@ -129,7 +129,7 @@ func (f *Manager) list(b *Server) {
 		b.out.recalled.Store(false)
 	}
 	if st, _ := f.o.Registry.State(b.Name()); rawjson.Path(st.Capabilities, "extensions", extensions.Skills) != nil {
-		b.out.SkillsOf(b.Name(), true)
+		b.out.ServesSkills(b.Name(), true)
 	}
 	for i, items := range lists {
 		if kind := registry.Kind(i); kind < registry.Kinds {

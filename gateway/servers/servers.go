@@ -200,7 +200,7 @@ func (f *Manager) server(defined config.Server, replaces bool) *Server {
 	})}
 	out.denied = b.Server.DeniedNames
 	f.o.Metrics.Up(s.Name, false)
-	f.o.Registry.OpenServer(s.Name, s.OpenResources)
+	f.o.Registry.AllowsUnlisted(s.Name, s.OpenResources)
 	if known != nil {
 		out.SetState(s.Name, *known)
 	}
@@ -337,7 +337,7 @@ func (f *Manager) AwaitVisibleLists(ctx context.Context, seen *registry.Snapshot
 	}
 	timer := time.After(left)
 	for _, b := range f.All() {
-		if f.waits(b) || !seen.Knows(b.Name()) {
+		if f.waits(b) || !seen.HasServer(b.Name()) {
 			continue // of the former see AwaitProject
 		}
 		select {
@@ -356,7 +356,7 @@ func (f *Manager) AwaitVisibleLists(ctx context.Context, seen *registry.Snapshot
 func (f *Manager) AwaitAttempts(ctx context.Context, stop <-chan struct{}, seen *registry.Snapshot) {
 	var end <-chan time.Time
 	for _, b := range f.All() {
-		if b.PerProject() || b.out.recalled.Load() || !seen.Knows(b.Name()) {
+		if b.PerProject() || b.out.recalled.Load() || !seen.HasServer(b.Name()) {
 			continue
 		}
 		select {
@@ -471,7 +471,7 @@ func rootless(s *config.Server) bool { return s.WhoseRoots() == config.NoRoots }
 // ClientCapabilities is a client's capabilities as a server is told of them.
 func (f *Manager) ClientCapabilities(server string, capabilities []byte) []byte {
 	if f.OmitRoots(server) {
-		return rawjson.Without(capabilities, "roots")
+		return rawjson.RemoveMember(capabilities, "roots")
 	}
 	return capabilities
 }
@@ -483,7 +483,7 @@ func (s *Server) PermitsTarget(t registry.Target) bool {
 	if t.Entry != nil {
 		kind = t.Entry.Kind
 	}
-	if p := s.out.Registry.PinnedTool(s.Name(), t.Name); kind == registry.Tool && p != nil && p.Withheld {
+	if p := s.out.Registry.UnapprovedTool(s.Name(), t.Name); kind == registry.Tool && p != nil && p.Hidden {
 		return false
 	}
 	return s.Permits(kind, t.Name)

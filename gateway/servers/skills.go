@@ -27,7 +27,7 @@ func (f *Manager) RefreshSkills(ctx context.Context, seen *registry.Snapshot, wa
 	)
 	scope := "public"
 	for _, b := range f.All() {
-		if !seen.Knows(b.Name()) {
+		if !seen.HasServer(b.Name()) {
 			continue
 		}
 		all.Go(func() {

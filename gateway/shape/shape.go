@@ -66,7 +66,7 @@ const maxQuote = 1 << 20
 // Repair returns the result in a shape that clients accept, and what was repaired. A
 // healthy result is returned as the same slice. Demands for input and created tasks are
 // never changed. shape reads the result; it may be nil.
-func Repair(r Rules, shape *rawjson.Shape, result []byte) ([]byte, Kind) {
+func Repair(r Rules, shape *rawjson.Layout, result []byte) ([]byte, Kind) {
 	f := fixer{shape: shape, rules: r}
 	switch r.Method {
 	case "tools/call", "tasks/result":
@@ -85,7 +85,7 @@ func Repair(r Rules, shape *rawjson.Shape, result []byte) ([]byte, Kind) {
 
 // fixer repairs one result.
 type fixer struct {
-	shape *rawjson.Shape
+	shape *rawjson.Layout
 	rules Rules
 	done  Kind
 }

@@ -142,7 +142,7 @@ func (c *changes) set(m member, value []byte) {
 func (c *changes) drop(m member) { c.set(m, nil) }
 
 // apply returns the object with the changes made, or the same slice if there are none.
-func (c *changes) apply(shape *rawjson.Shape, object []byte) []byte {
+func (c *changes) apply(shape *rawjson.Layout, object []byte) []byte {
 	if len(*c) == 0 {
 		return object
 	}

@@ -112,7 +112,7 @@ func (c *Client) Show(at func() daemon.Screen) {
 func (c *Client) Session() string { return c.session.ID() }
 
 // UnderWay are the requests of all clients that wait for their answers.
-func (c *Client) UnderWay() []registry.UnderWay { return c.instance.gateway.Pending.All() }
+func (c *Client) UnderWay() []registry.InFlight { return c.instance.gateway.Pending.All() }
 
 // Withdraw cancels one of those.
 func (c *Client) Withdraw(session, id string) bool {
@@ -173,7 +173,7 @@ func (c *Client) Login(ctx context.Context, server string, show func(page string
 
 // Approve takes tools of a server for good as they were shown, see
 // [Instance.Approve].
-func (c *Client) Approve(server string, tools []registry.PinnedTool) error {
+func (c *Client) Approve(server string, tools []registry.UnapprovedTool) error {
 	what := daemon.Approval{Server: server, Seen: make(map[string]string, len(tools))}
 	for i := range tools {
 		what.Tools = append(what.Tools, tools[i].Name)

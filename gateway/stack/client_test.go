@@ -174,7 +174,7 @@ func TestARequestUnderWayIsSeenAndCancelledByAnother(t *testing.T) {
 	all := looks.UnderWay()
 	require.Len(t, all, 1)
 	u := all[0]
-	require.Equal(t, []string{asks.Session(), "screen", "s", "tools/call", "s_t", registry.StatusUnderWay}, []string{u.Session, u.Client, u.Server, u.Method, u.Name, u.Status})
+	require.Equal(t, []string{asks.Session(), "screen", "s", "tools/call", "s_t", registry.StatusInFlight}, []string{u.Session, u.Client, u.Server, u.Method, u.Name, u.Status})
 	require.Contains(t, string(u.Request), `"x":1`)
 	require.False(t, u.Time.IsZero())
 	require.False(t, looks.Withdraw(u.Session, "nothing like it"))

@@ -73,10 +73,10 @@ func (i *Instance) Servers(_ context.Context, profile string) ([]daemon.Server, 
 func (i *Instance) servers(states []registry.ServerState) []daemon.Server {
 	all := make([]daemon.Server, 0, len(states))
 	for _, state := range states {
-		pinned := i.registry.Pinned(state.Name)
+		pinned := i.registry.UnapprovedTools(state.Name)
 		withheld := 0
 		for _, p := range pinned {
-			if p.Withheld {
+			if p.Hidden {
 				withheld++
 			}
 		}
@@ -87,7 +87,7 @@ func (i *Instance) servers(states []registry.ServerState) []daemon.Server {
 			Protocol: state.ProtocolVersion, Error: state.LastError,
 			Listed: state.Listed, Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],
 			Resources: state.Counts[registry.Resource], Templates: state.Counts[registry.Template],
-			Restarts: state.Restarts, PID: state.PID, Remembered: state.Remembered, Held: state.Held,
+			Restarts: state.Restarts, PID: state.PID, Remembered: state.CachedAt, Held: state.KeepAwakeReason,
 			LatencyMS: float64(state.Latency.Microseconds()) / 1000,
 		})
 	}
@@ -119,7 +119,7 @@ func (i *Instance) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry
 	}
 	i.AwaitLists(ctx)
 	entries := []daemon.Entry{}
-	lists := i.registry.Seen(ctx)
+	lists := i.registry.ViewFor(ctx)
 	if seen, ok := i.gateway.Views.ForProfile(q.Profile); ok && q.Profile != "" {
 		lists = seen.Lists
 		if q.Every {
@@ -135,7 +135,7 @@ func (i *Instance) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry
 			continue
 		}
 		state, _ := i.registry.State(e.Server)
-		entry.Remembered = state.Remembered
+		entry.Remembered = state.CachedAt
 		entries = append(entries, entry)
 	}
 	return entries, nil
@@ -143,11 +143,11 @@ func (i *Instance) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry
 
 // allAs returns everything, named as in a view.
 func (i *Instance) allAs(seen *registry.Snapshot) *registry.Snapshot {
-	return i.registry.Load().In(seen.Flat(), nil).Narrow(allEntries{seen.Choice()}, nil)
+	return i.registry.Load().InNamespace(seen.UsesFlatIDs(), nil).Narrow(allEntries{seen.Visibility()}, nil)
 }
 
 // allEntries is a choice with everything that it leaves out.
-type allEntries struct{ registry.Choice }
+type allEntries struct{ registry.Visibility }
 
 func (allEntries) Server(string) bool                     { return true }
 func (allEntries) All(string, registry.Kind) bool         { return true }
@@ -185,12 +185,12 @@ func (i *Instance) Approve(_ context.Context, what daemon.Approval) ([]string, e
 // Pinned lists the tools that await approval, of all servers for "", once the
 // servers have listed or startup_wait is over. The error says why tools are not
 // pinned.
-func (i *Instance) Pinned(ctx context.Context, server string) ([]registry.PinnedTool, error) {
+func (i *Instance) Pinned(ctx context.Context, server string) ([]registry.UnapprovedTool, error) {
 	if err := i.unapprovable(); err != nil {
 		return nil, err
 	}
 	i.gateway.Servers.AwaitLists(ctx)
-	return append([]registry.PinnedTool{}, i.registry.Pinned(server)...), nil
+	return append([]registry.UnapprovedTool{}, i.registry.UnapprovedTools(server)...), nil
 }
 
 // unapprovable returns why no tool can be approved; nil: tools can.
@@ -232,7 +232,7 @@ func (i *Instance) Definition(server string) report.Definition {
 		for at := range words {
 			words[at] = i.o.Mask.String(words[at])
 		}
-		d.Command, d.Folder = termtext.Words(words...), s.Cwd
+		d.Command, d.Folder = termtext.QuoteWords(words...), s.Cwd
 		switch {
 		case s.Cwd != "":
 		case i.o.Config.Demo:

@@ -23,7 +23,7 @@ func TestADefinitionTellsHowAServerIsStartedWithoutItsSecrets(t *testing.T) {
 		d = c.Definition("files")
 		return d.Processes > 0 || runtime.GOOS == "windows"
 	}, patience, 10*time.Millisecond)
-	require.Contains(t, d.Command, termtext.Word(e2e.TestServer), "as a shell reads it")
+	require.Contains(t, d.Command, termtext.QuoteWord(e2e.TestServer), "as a shell reads it")
 	require.Contains(t, d.Command, "files.json")
 	require.NotEmpty(t, logs["files"])
 	require.Equal(t, filepath.Dir(i.o.Config.Path), d.Folder, "whatever that of the daemon is")

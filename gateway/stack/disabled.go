@@ -152,7 +152,7 @@ func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, er
 		named = i.allAs(seen.Visible)
 	}
 	nameOf := func(e *registry.Entry) string {
-		if own := named.Named(e.Server, kind, e.Name); own != nil && i.has(q.Profile, e.Server) {
+		if own := named.ByServerName(e.Server, kind, e.Name); own != nil && i.has(q.Profile, e.Server) {
 			return own.Listed
 		}
 		return e.Listed

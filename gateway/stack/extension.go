@@ -119,7 +119,7 @@ type profileViewer func() *registry.Snapshot
 
 func (o profileViewer) Catalog() *registry.Snapshot     { return o() }
 func (o profileViewer) Progress(_, _ float64, _ string) {}
-func (o profileViewer) Waited() time.Duration           { return 0 }
+func (o profileViewer) UserWait() time.Duration         { return 0 }
 func (o profileViewer) Client() any                     { return nil }
 
 // as has what is asked with ctx see what the clients of a profile do; "" sees everything
@@ -144,7 +144,7 @@ func (i *Instance) Config() *config.Config { return i.o.Config }
 // request ctx belongs to, until startup_wait is over; Starting names those that have not
 // then.
 func (i *Instance) AwaitLists(ctx context.Context) {
-	i.gateway.Servers.AwaitVisibleLists(ctx, i.registry.Seen(ctx))
+	i.gateway.Servers.AwaitVisibleLists(ctx, i.registry.ViewFor(ctx))
 }
 
 // Starting names the servers that have neither listed nor failed to.

@@ -20,7 +20,7 @@ import (
 // passing is a local tool that makes the request in its arguments.
 func passing(i *Instance) registry.LocalTool {
 	return registry.LocalTool{
-		Definition: []byte(`{"name":"pass","inputSchema":{"type":"object"}}`), Asks: true,
+		Definition: []byte(`{"name":"pass","inputSchema":{"type":"object"}}`), MakesRequests: true,
 		Call: func(ctx context.Context, args []byte) ([]byte, error) {
 			method, _ := rawjson.String(rawjson.Get(args, "method"))
 			registry.Progress(ctx, 1, 2, "half way")
@@ -82,7 +82,7 @@ func TestLocalToolThatPanicsEndsNothing(t *testing.T) {
 	t.Parallel()
 	i, _ := start(t, "")
 	require.NoError(t, i.Registry().AddTool(registry.LocalTool{
-		Definition: []byte(`{"name":"oops","inputSchema":{"type":"object"}}`), Asks: true,
+		Definition: []byte(`{"name":"oops","inputSchema":{"type":"object"}}`), MakesRequests: true,
 		Call: func(context.Context, []byte) ([]byte, error) { panic("oops") },
 	}))
 	p := join(t, i)

@@ -93,10 +93,10 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 	post(`{"jsonrpc":"2.0","id":"call-1","method":"tools/call","params":{"name":"s_t"}}`)
 
 	rec := recordOf(t, i, "tools/call", 0)
-	require.Equal(t, "http", registry.ID(rec.Wire, registry.Transport))
-	require.Equal(t, `"call-1"`, registry.ID(rec.Wire, registry.ClientID))
-	require.Regexp(t, `^\d+$`, registry.ID(rec.Wire, registry.ServerID))
-	lines := func(p registry.WirePart) string { return strings.Join(registry.Lines(rec.Wire, p), "\n") }
+	require.Equal(t, "http", registry.WireID(rec.Wire, registry.Transport))
+	require.Equal(t, `"call-1"`, registry.WireID(rec.Wire, registry.ClientID))
+	require.Regexp(t, `^\d+$`, registry.WireID(rec.Wire, registry.ServerID))
+	lines := func(p registry.WirePart) string { return strings.Join(registry.WireLines(rec.Wire, p), "\n") }
 	require.Regexp(t, `^POST /mcp HTTP/1.1\n`, lines(registry.FromClient))
 	require.Contains(t, lines(registry.FromClient), "X-Asked-By: the test")
 	require.Contains(t, lines(registry.FromClient), "Authorization: [hidden]")
@@ -114,9 +114,9 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 	p := join(t, i) // over a stream there are ids only
 	p.ask("tools/call", `{"name":"s_t"}`)
 	rec = recordOf(t, i, "tools/call", rec.Seq)
-	require.Equal(t, "1", registry.ID(rec.Wire, registry.ClientID))
-	require.Empty(t, registry.Lines(rec.Wire, registry.FromClient))
-	require.NotEmpty(t, registry.Lines(rec.Wire, registry.FromServer))
+	require.Equal(t, "1", registry.WireID(rec.Wire, registry.ClientID))
+	require.Empty(t, registry.WireLines(rec.Wire, registry.FromClient))
+	require.NotEmpty(t, registry.WireLines(rec.Wire, registry.FromServer))
 	p.ask("ping", `{}`)
 	require.Equal(t, "i1\ntstdio\n", string(recordOf(t, i, "ping", rec.Seq).Wire), "Goblin answers that by itself")
 }

@@ -293,12 +293,12 @@ func TestLatencyIsWithoutWaitsForTheClient(t *testing.T) {
 	}, patience, time.Millisecond)
 	for range 3 {
 		rec := call("t")
-		require.True(t, rec.Asked)
+		require.True(t, rec.UserAsked)
 		require.GreaterOrEqual(t, rec.Duration, thought)
 	}
 	after, _ := i.Registry().State("s")
 	require.Equal(t, before.Latency, after.Latency)
-	require.False(t, call("fast").Asked)
+	require.False(t, call("fast").UserAsked)
 }
 
 // What no human asked to hide is part of names, and names lead somewhere.

@@ -17,7 +17,7 @@ func (i *Instance) listed() []telemetry.ListedTool {
 	seen := i.gateway.Views.Whole()
 	all := make([]telemetry.ListedTool, 0, seen.Count(registry.Tool))
 	add := func(e *registry.Entry, unlisted bool) {
-		all = append(all, telemetry.ListedTool{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.Length(), Off: i.gateway.Views.IsDisabled(e), Unlisted: unlisted})
+		all = append(all, telemetry.ListedTool{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.JSONLen(), Off: i.gateway.Views.IsDisabled(e), Unlisted: unlisted})
 	}
 	for e := range seen.All(registry.Tool) {
 		if e.Server != registry.Local {
@@ -49,7 +49,7 @@ func (c *Client) Usage() report.Report { return c.instance.usage() }
 
 // offer counts what the lists of a client take.
 type offer struct {
-	report.Seen
+	report.ListSizes
 	bytes  int
 	others report.NonToolLists
 }
@@ -69,7 +69,7 @@ func (i *Instance) addOthers(r *report.Report) {
 			if all[e.Server] == nil {
 				all[e.Server] = new(report.NonToolLists)
 			}
-			all[e.Server].Add(e.Length())
+			all[e.Server].Add(e.JSONLen())
 		}
 	}
 	for n := range r.Servers {
@@ -110,7 +110,7 @@ func (i *Instance) usage() report.Report {
 		}
 	}
 	for n := range r.Clients {
-		r.Clients[n].Limits = report.LimitsOf(r.Clients[n].Name)
+		r.Clients[n].Limits = report.LimitsFor(r.Clients[n].Name)
 	}
 	r.Sort()
 	return r
@@ -129,28 +129,28 @@ func (is *offer) addTo(r *report.Report, client string) {
 	}
 	c.Connected = true
 	c.Tools = is.Tools
-	c.Instructions = is.Seen.Instructions
+	c.Instructions = is.ListSizes.Instructions
 	c.Definitions = report.DefinitionSize(is.bytes)
 	c.Others = is.others
-	c.Breaks = report.LimitsOf(c.Name).Breaks(c.Name, is.Seen)
+	c.Breaks = report.LimitsFor(c.Name).Violations(c.Name, is.ListSizes)
 }
 
 func look(view *registry.Snapshot) (is offer) {
 	for e := range view.All(registry.Tool) {
 		is.Tools++
-		is.bytes += e.Length()
+		is.bytes += e.JSONLen()
 		if len(e.Listed) > len(is.LongName) {
 			is.LongName = e.Listed
 		}
 		if len(e.Description) > is.Description { // no shorter in characters than most of them
-			if n := definition.Characters(e.Description); n > is.Description {
-				is.Description, is.Described = n, e.Listed
+			if n := definition.CountCharacters(e.Description); n > is.Description {
+				is.Description, is.LongestDescribed = n, e.Listed
 			}
 		}
 	}
 	for _, kind := range others {
 		for e := range view.All(kind) {
-			is.others.Add(e.Length())
+			is.others.Add(e.JSONLen())
 		}
 	}
 	return is

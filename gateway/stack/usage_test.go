@@ -63,7 +63,7 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 	read := part(t, r.Tools, func(x report.Tool) bool { return x.Name == "read" })
 	require.EqualValues(t, 2, read.Calls)
 	require.Equal(t, "files_read", read.Listed)
-	entry := i.registry.Load().Named("files", registry.Tool, "read")
+	entry := i.registry.Load().ByServerName("files", registry.Tool, "read")
 	require.Equal(t, report.DefinitionSize(len(entry.JSON())), read.Definitions)
 	require.EqualValues(t, 1, part(t, r.Tools, func(x report.Tool) bool { return x.Name == "break" }).Errors)
 
@@ -75,7 +75,7 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 	require.Positive(t, client.Instructions)
 	require.Equal(t, "Claude Code", client.Limits.Client)
 	require.Len(t, client.Breaks, 1)
-	require.Equal(t, "description", client.Breaks[0].Limit)
+	require.Equal(t, "description", client.Breaks[0].Kind)
 	require.Contains(t, client.Breaks[0].Text, "files_read has 2500")
 	require.Nil(t, part(t, r.Clients, func(c report.Client) bool { return c.Name == "editor" }).Limits)
 }
@@ -88,7 +88,7 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	sizes := func() (bytes int) {
 		for k := range registry.Kind(registry.Kinds) {
 			for e := range i.registry.Load().Server("docs", k) {
-				bytes += e.Length()
+				bytes += e.JSONLen()
 			}
 		}
 		return bytes
@@ -102,7 +102,7 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	require.Zero(t, part(t, r.Servers, func(s report.Server) bool { return s.Name == "tools" }).Others)
 	own := 0 // goblin://servers, which only clients see
 	for e := range i.registry.Load().Server(registry.Local, registry.Resource) {
-		own += e.Length()
+		own += e.JSONLen()
 	}
 	client := part(t, r.Clients, func(c report.Client) bool { return c.Name == "editor" })
 	require.Equal(t, sizes()+own, client.Others.Bytes)
@@ -110,12 +110,12 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	require.Equal(t, 1, client.Tools)
 
 	// What is off costs nobody anything.
-	one := i.registry.Load().Named("docs", registry.Resource, "x:1")
+	one := i.registry.Load().ByServerName("docs", registry.Resource, "x:1")
 	require.NoError(t, i.Switch("", false, one))
 	r = usageOf(t, i, 0)
 	docs = part(t, r.Servers, func(s report.Server) bool { return s.Name == "docs" })
 	require.Equal(t, 3, docs.Others.Entries)
-	require.Equal(t, sizes()-one.Length(), docs.Others.Bytes)
+	require.Equal(t, sizes()-one.JSONLen(), docs.Others.Bytes)
 }
 
 func TestUsageIsKeptWhenADaemonEnds(t *testing.T) {

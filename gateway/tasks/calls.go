@@ -126,7 +126,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, na
 			x.Relay(server, "progress:"+string(theirs), "notifications/progress", inflight.DropTaskID(params))
 			t.o.Journal.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
 		})
-		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.Replace(f.Call.Params, theirs, rawjson.Quote(own.token)))
+		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.ReplaceEdit(f.Call.Params, theirs, rawjson.Quote(own.token)))
 		f.Call.Token = wire.KeepToken
 	}
 	defer t.expect(conn)()
@@ -185,7 +185,7 @@ func (t *Tasks) run(conn upstream.Conn, f *inflight.Request, server string) (rep
 		theirs := rawjson.Path(params, "_meta", "progressToken")
 		place = wire.KeepToken
 		t.track(own, func(params []byte) { progress(inflight.DropTaskID(params)) })
-		params = rawjson.Splice(params, rawjson.Replace(params, theirs, rawjson.Quote(own.token)))
+		params = rawjson.Splice(params, rawjson.ReplaceEdit(params, theirs, rawjson.Quote(own.token)))
 	}
 	defer t.remove(own)
 	defer t.untrack(own)

@@ -396,7 +396,7 @@ var errNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it 
 // in reports whether a task is there for a client that sees a part of the catalog: what
 // its tool is not part of has no task of it either.
 func (own *Task) in(seen *registry.Snapshot) bool {
-	return seen.Knows(own.Server) && seen.Sees(own.Server, registry.Tool, own.Tool)
+	return seen.HasServer(own.Server) && seen.IsVisible(own.Server, registry.Tool, own.Tool)
 }
 
 // Find is the task that a client means by an id, of the kind that stateless requests
@@ -572,5 +572,5 @@ func rename(state []byte, id string) []byte {
 	if raw == nil {
 		return state
 	}
-	return rawjson.Splice(state, rawjson.Replace(state, raw, rawjson.Quote(id)))
+	return rawjson.Splice(state, rawjson.ReplaceEdit(state, raw, rawjson.Quote(id)))
 }

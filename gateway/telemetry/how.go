@@ -12,7 +12,7 @@ import (
 
 // wires are where it is written how exchanges went over the wire.
 var wires = sync.Pool{New: func() any {
-	b := make([]byte, 0, registry.Most)
+	b := make([]byte, 0, registry.MaxWire)
 	return &b
 }}
 

@@ -33,16 +33,16 @@ type Journal struct {
 
 // Answer is the reply to a client's request.
 type Answer struct {
-	Body      []byte         // the result or error as the server sent it
-	Shape     *rawjson.Shape // reads the body; may be nil
-	Edits     []rawjson.Edit // what makes it the client's
-	Parts     [][]byte       // the body, if it is a result in parts
-	Code      int            // 0 for a result, else the error's code
-	Failed    bool           // a result says that the server did not answer
-	UserAsked bool           // the user was asked meanwhile
-	Waited    time.Duration  // for the user
-	Tool      string         // that was called, by its server's name; "" for none
-	Call      Call           // to the server
+	Body      []byte          // the result or error as the server sent it
+	Shape     *rawjson.Layout // reads the body; may be nil
+	Edits     []rawjson.Edit  // what makes it the client's
+	Parts     [][]byte        // the body, if it is a result in parts
+	Code      int             // 0 for a result, else the error's code
+	Failed    bool            // a result says that the server did not answer
+	UserAsked bool            // the user was asked meanwhile
+	Waited    time.Duration   // for the user
+	Tool      string          // that was called, by its server's name; "" for none
+	Call      Call            // to the server
 }
 
 // Call is a request to a server: its id there, 0 for none, and what HTTP answered, nil for
@@ -117,7 +117,7 @@ func (j *Journal) Request(x *downstream.Request, label, server, name string, a A
 	defer wires.Put(room)
 	*room = how((*room)[:0], x, a.Call, a.Code)
 	j.Registry.Traffic().Append(registry.TrafficRecord{
-		Wire:         j.Mask.Head(*room, registry.Most),
+		Wire:         j.Mask.Head(*room, registry.MaxWire),
 		Time:         start,
 		Session:      x.Session().ID(),
 		Client:       client,
@@ -129,8 +129,8 @@ func (j *Journal) Request(x *downstream.Request, label, server, name string, a A
 		Size:         int64(size),
 		Status:       status,
 		Code:         code,
-		Asked:        a.UserAsked,
-		Waited:       a.Waited,
+		UserAsked:    a.UserAsked,
+		UserWait:     a.Waited,
 		Request:      j.Mask.Head(x.SentParams(), most),
 		Response:     j.Mask.Head(body, most),
 		RequestSize:  len(x.SentParams()),

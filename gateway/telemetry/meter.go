@@ -336,7 +336,7 @@ func hour(minutes *[60]minute, now time.Time) []report.Minute {
 		any = true
 		out[i] = report.Minute{Calls: m.calls, Errors: m.errors}
 		if m.timed > 0 {
-			out[i].Untimed = m.calls - m.timed
+			out[i].NoDuration = m.calls - m.timed
 			out[i].Millis = millis(float64(m.took) / float64(time.Millisecond) / float64(m.timed))
 		}
 	}

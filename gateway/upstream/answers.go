@@ -125,7 +125,7 @@ func (l *link) read(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
 }
 
 // clean returns the text without ambiguous members, and logs their removal.
-func (l *link) clean(c *Call, tree *rawjson.KeyTree, shape *rawjson.Shape, text []byte) []byte {
+func (l *link) clean(c *Call, tree *rawjson.KeyTree, shape *rawjson.Layout, text []byte) []byte {
 	clean := tree.Clean(shape, text)
 	if &clean[0] != &text[0] {
 		l.srv.LogRemoved(c.Method, tree, text)

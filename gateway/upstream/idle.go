@@ -10,7 +10,7 @@ import (
 // slumber waits until the server is used.
 func (s *Server) slumber(ctx context.Context) {
 	s.setState(func(st *registry.ServerState) {
-		st.State, st.LastError, st.PID, st.Stale = registry.StateSleeping, "", 0, !st.Remembered.IsZero()
+		st.State, st.LastError, st.PID, st.Stale = registry.StateSleeping, "", 0, !st.CachedAt.IsZero()
 	})
 	if s.served {
 		s.note(slog.LevelInfo, "stopped: nobody uses it; its next use starts it")
@@ -62,5 +62,5 @@ func (s *Server) Sleep(uses uint64) {
 
 // SetKeepAwake notes what keeps the server from sleeping although nobody calls it; "" for nothing.
 func (s *Server) SetKeepAwake(why string) {
-	s.setState(func(st *registry.ServerState) { st.Held = why })
+	s.setState(func(st *registry.ServerState) { st.KeepAwakeReason = why })
 }

@@ -215,7 +215,7 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 	s := ls.srv
 	offered := g.offered(ls.link.Info())
 	if g.kind == registry.Skill {
-		s.opt.Registry.SkillsOf(s.cfg.Name, offered)
+		s.opt.Registry.ServesSkills(s.cfg.Name, offered)
 	}
 	if !offered {
 		if s.known[g.kind] {
@@ -435,7 +435,7 @@ func (l *link) page(ctx context.Context, g *listing, params []byte) (jsonrpc.Rep
 	began := time.Now()
 	reply, err := l.Call(&Call{Context: ctx, Method: g.method, Params: params})
 	if err == nil {
-		l.srv.opt.Registry.Answered(l.srv.cfg.Name, time.Since(began))
+		l.srv.opt.Registry.RecordLatency(l.srv.cfg.Name, time.Since(began))
 	}
 	return reply, err
 }

@@ -26,7 +26,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	if c.State != nil {
 		head = slices.Concat(head, []byte(`"requestState":`), c.State, []byte{','})
 	}
-	strays, others := rawjson.Drop(params, params, func(k rawjson.Key) bool {
+	strays, others := rawjson.DropMembers(params, params, func(k rawjson.Key) bool {
 		return retry && (k.Is("inputResponses") || k.Is("requestState"))
 	})
 	edits = append(edits, strays...)
@@ -49,7 +49,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	meta := rawjson.Get(params, "_meta")
 	switch {
 	case rawjson.IsObject(meta):
-		old, kept := rawjson.Drop(params, meta, wire.IsHopKey)
+		old, kept := rawjson.DropMembers(params, meta, wire.IsHopKey)
 		edits = append(edits, old...)
 		if kept > 0 {
 			own = append(own, ',')
@@ -57,7 +57,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 		at := rawjson.Offset(params, meta) + 1
 		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: own})
 	case meta != nil: // not what it must be
-		edits = append(edits, rawjson.Replace(params, meta, slices.Concat([]byte("{"), own, []byte("}"))))
+		edits = append(edits, rawjson.ReplaceEdit(params, meta, slices.Concat([]byte("{"), own, []byte("}"))))
 	default:
 		head = slices.Concat(head, []byte(`"_meta":{`), own, []byte(`},`))
 	}

@@ -36,7 +36,7 @@ func TestModernFrameKeepsWhatTheClientSent(t *testing.T) {
 		}},
 		{"retry of nothing", `{"requestState":"forged"}`, `{"requestState":"s","_meta":{` + own + `}}`, func(c *Call) { c.again(nil, []byte(`"s"`)) }},
 		{"token and name", `{"_meta":{"progressToken":"p","io.modelcontextprotocol/logLevel":"x"},"name":"n"}`, `{"_meta":{` + strings.TrimPrefix(own, token) + `,"progressToken":7},"name":"other"}`, func(c *Call) {
-			c.Edits = []rawjson.Edit{rawjson.Replace(c.Params, rawjson.Get(c.Params, "name"), []byte(`"other"`))}
+			c.Edits = []rawjson.Edit{rawjson.ReplaceEdit(c.Params, rawjson.Get(c.Params, "name"), []byte(`"other"`))}
 		}},
 	} {
 		call := &Call{Method: "m", modern: true}

@@ -26,10 +26,10 @@ import (
 // [registry.Registry].
 type Catalog interface {
 	SetList(server string, kind registry.Kind, items [][]byte) []registry.Problem
-	SkillsOf(server string, serves bool)
+	ServesSkills(server string, serves bool)
 	SetVisible(server string, visible bool)
 	SetState(server string, state registry.ServerState)
-	Answered(server string, took time.Duration)
+	RecordLatency(server string, took time.Duration)
 	Logs() *registry.LogJournal
 }
 
@@ -251,7 +251,7 @@ func (s *Server) CacheLoaded(ok bool) {
 		s.firstOnce.Do(func() { close(s.firstList) })
 		return
 	}
-	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale, st.Remembered = false, false, time.Time{} })
+	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale, st.CachedAt = false, false, time.Time{} })
 }
 
 // Name is the server's name in the configuration.

@@ -63,7 +63,7 @@ func TestRefusedHandshakesSayWhy(t *testing.T) {
 			requireCode(t, err, ConnectionError, want)
 			require.Equal(t, registry.StateFailed, r.cat.state().State)
 			require.NotZero(t, r.cat.state().Attempts)
-			require.False(t, r.cat.state().Retry.IsZero())
+			require.False(t, r.cat.state().NextAttempt.IsZero())
 			require.Contains(t, r.cat.state().LastError, want)
 			require.False(t, r.Listed())
 		})

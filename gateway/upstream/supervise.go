@@ -121,7 +121,7 @@ func (s *Server) recordFailure(ctx context.Context, err error, lost bool, wait t
 		default:
 			st.State = registry.StateFailed
 		}
-		st.LastError, st.PID, st.Stale, st.Attempts, st.Retry = reason, 0, st.Listed, st.Attempts+1, time.Now().Add(wait)
+		st.LastError, st.PID, st.Stale, st.Attempts, st.NextAttempt = reason, 0, st.Listed, st.Attempts+1, time.Now().Add(wait)
 	})
 	if s.why != reason {
 		s.why = reason
@@ -320,7 +320,7 @@ func (s *Server) allListed(l *link) {
 	l.listed.Store(true)
 	s.listed.Store(true)
 	s.show(l)
-	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale, st.Remembered = true, false, time.Time{} })
+	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale, st.CachedAt = true, false, time.Time{} })
 	s.firstOnce.Do(func() { close(s.firstList) })
 }
 

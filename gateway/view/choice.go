@@ -14,7 +14,7 @@ import (
 )
 
 // choice is a profile, without what is off, as the registry asks about it. It implements
-// [registry.Choice].
+// [registry.Visibility].
 type choice struct {
 	profile config.Profile
 	servers map[string]bool

@@ -32,7 +32,7 @@ func (v *Views) FindFor(ctx context.Context, s *downstream.Session, resolve Reso
 func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *registry.Snapshot, resolve Resolver, name string) (registry.Target, error) {
 	t, err := resolve(seen(), name)
 	if err != nil || name != t.Listed {
-		if len(PendingServers(err, seen().Only(v.servers.Starting()))) > 0 {
+		if len(PendingServers(err, seen().KnownServers(v.servers.Starting()))) > 0 {
 			v.servers.AwaitVisibleLists(ctx, seen())
 		}
 		// Also when nobody starts any more: they may have listed just now.
@@ -40,7 +40,7 @@ func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *re
 		t, err = resolve(now, name)
 		var unknown *registry.NotFoundError
 		if errors.As(err, &unknown) {
-			if pending := PendingServers(err, now.Only(v.servers.Starting())); len(pending) > 0 {
+			if pending := PendingServers(err, now.KnownServers(v.servers.Starting())); len(pending) > 0 {
 				return t, &Pending{Err: err, Servers: pending}
 			}
 			return t, v.unlisted(s, now, unknown)
@@ -92,7 +92,7 @@ func (v *Views) unlisted(client *downstream.Session, seen *registry.Snapshot, er
 		return err
 	}
 	told := *err
-	told.Absent = absent(seen, err, owner)
+	told.MissingReason = absent(seen, err, owner)
 	return &told
 }
 
@@ -110,7 +110,7 @@ func (v *Views) unlistedOwner(seen *registry.Snapshot, err *registry.NotFoundErr
 // absent returns why a tool or prompt may be missing, "" if that is unknown. owner is its
 // server if that has not listed.
 func absent(seen *registry.Snapshot, err *registry.NotFoundError, owner *registry.ServerState) string {
-	c, chosen := seen.Choice().(*choice)
+	c, chosen := seen.Visibility().(*choice)
 	if chosen && c.hidesAll(err.Owner) {
 		return fmt.Sprintf("all %ss may be hidden because %s", err.Kind, unknownOff)
 	}
@@ -122,7 +122,7 @@ func absent(seen *registry.Snapshot, err *registry.NotFoundError, owner *registr
 			_, why := c.missing(err.Name)
 			return "it is Goblin's own, " + why
 		}
-		if p := seen.Withheld(err.Name); p != nil {
+		if p := seen.UnapprovedTool(err.Name); p != nil {
 			return servers.ApprovalReason(p)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // part chooses the tools that lists contain: Goblin's own, those of servers, or both. It
-// implements [registry.Choice].
+// implements [registry.Visibility].
 type part struct {
 	name         string // see [Key]
 	own, servers bool
@@ -38,7 +38,7 @@ func (p *part) Has(server string, k registry.Kind, _ string) bool { return p.All
 
 func (p *part) Overrides(string) *definition.Set { return nil }
 
-func (p *part) Within(listed [registry.Kinds]int) registry.Choice {
+func (p *part) WithLists(listed [registry.Kinds]int) registry.Visibility {
 	if p.few != nil && sum(listed) <= p.above {
 		return p.few
 	}
@@ -52,9 +52,9 @@ func sum(listed [registry.Kinds]int) (n int) {
 	return n
 }
 
-// Within implements [registry.Choice]: clients that see little need none of Goblin's own
+// WithLists implements [registry.Visibility]: clients that see little need none of Goblin's own
 // tools.
-func (c *choice) Within(listed [registry.Kinds]int) registry.Choice {
+func (c *choice) WithLists(listed [registry.Kinds]int) registry.Visibility {
 	switch {
 	case c.few != nil && sum(listed) <= c.above:
 		return c.few

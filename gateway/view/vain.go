@@ -122,7 +122,7 @@ func meant(glob string, names []listedName) string {
 		if strings.Contains(glob, "/") {
 			full = n.server + "/" + n.name
 		}
-		f.Try(full, full)
+		f.Add(full, full)
 	}
-	return suggest.Meant(f.Best()...)
+	return suggest.DidYouMean(f.Best()...)
 }

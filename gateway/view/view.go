@@ -106,7 +106,7 @@ func (v *Views) makeLocked() {
 			n.forget()
 		}
 	}
-	v.registry.Switched()
+	v.registry.NotifyDisabled()
 }
 
 // Config returns the config from which the views were made.
@@ -173,7 +173,7 @@ func ListVersion(seen *registry.Snapshot, k registry.Kind) Version {
 
 // Key tells what profiles show apart: of one, versions of lists go on.
 func Key(seen *registry.Snapshot) string {
-	switch c := seen.Choice().(type) {
+	switch c := seen.Visibility().(type) {
 	case *choice:
 		return c.name
 	case *part:
@@ -245,9 +245,9 @@ func (v *Views) Profile(s *downstream.Session) string {
 
 // view is a profile with the catalog as it shows it.
 type view struct {
-	choice registry.Choice
-	shown  registry.Choice // what of it lists have; nil: all
-	from   *namespace      // that the profile names; nil: the gateway's
+	choice registry.Visibility
+	shown  registry.Visibility // what of it lists have; nil: all
+	from   *namespace          // that the profile names; nil: the gateway's
 
 	making sync.Mutex
 	last   atomic.Pointer[made]
@@ -258,7 +258,7 @@ type made struct{ of, is, lists *registry.Snapshot }
 
 // newView is a view whose versions of lists go on from those of the registry, or of what
 // another one made.
-func (v *Views) newView(c registry.Choice) *view {
+func (v *Views) newView(c registry.Visibility) *view {
 	one, now := &view{choice: c}, v.registry.Load()
 	if c, ok := c.(*choice); ok {
 		if c.lists != nil {
@@ -318,7 +318,7 @@ func (n *namespace) load(now *registry.Snapshot) *registry.Snapshot {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.of != now {
-		n.of, n.is = now, now.In(n.flat, n.is)
+		n.of, n.is = now, now.InNamespace(n.flat, n.is)
 	}
 	return n.is
 }
@@ -332,8 +332,8 @@ func (n *namespace) forget() {
 // none is the choice of nothing at all.
 type none struct{}
 
-func (none) Server(string) bool                           { return false }
-func (none) Overrides(string) *definition.Set             { return nil }
-func (none) All(string, registry.Kind) bool               { return false }
-func (none) Has(string, registry.Kind, string) bool       { return false }
-func (n none) Within([registry.Kinds]int) registry.Choice { return n }
+func (none) Server(string) bool                                  { return false }
+func (none) Overrides(string) *definition.Set                    { return nil }
+func (none) All(string, registry.Kind) bool                      { return false }
+func (none) Has(string, registry.Kind, string) bool              { return false }
+func (n none) WithLists([registry.Kinds]int) registry.Visibility { return n }

@@ -89,12 +89,12 @@ func (v *drawnView) listed(e *registry.Entry) string {
 		return string(e.JSON())
 	case e.Kind == registry.Template:
 		member = "uriTemplate"
-		if name = names.Namespaced(e.Server, e.Name); v.flat {
+		if name = names.NamespacedURI(e.Server, e.Name); v.flat {
 			name = e.Name
 		}
 	default:
 		member = "uri"
-		if name = names.Namespaced(e.Server, e.Name); v.flat && !names.IsApp(e.Name) {
+		if name = names.NamespacedURI(e.Server, e.Name); v.flat && !names.IsApp(e.Name) {
 			name = names.FlatID(e.Server, e.Name)
 		}
 	}
@@ -216,7 +216,7 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 					var texts []string
 					for e := range whole.All(k) {
 						if !want.has(e, off) {
-							for _, name := range []string{e.Listed, e.Name, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Flat, names.Namespaced(e.Server, e.Name)} {
+							for _, name := range []string{e.Listed, e.Name, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Flat, names.NamespacedURI(e.Server, e.Name)} {
 								if target, err := lookup(seen.Visible, k, name); err == nil && target.Entry != nil {
 									require.True(rt, want.has(target.Entry, off), "%s %q leads %s to %s %q", k, name, profile, target.Server, target.Name)
 								}
@@ -224,7 +224,7 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 							continue
 						}
 						texts = append(texts, want.listed(e))
-						for _, name := range []string{e.Listed, names.Namespaced(e.Server, e.Name), e.Flat} {
+						for _, name := range []string{e.Listed, names.NamespacedURI(e.Server, e.Name), e.Flat} {
 							if name == "" || k == registry.Template && !strings.Contains(name, "://"+e.Server) || (k == registry.Tool || k == registry.Prompt) && name != e.Listed {
 								continue
 							}
@@ -364,10 +364,10 @@ func TestNothingElseIsOffWithAResource(t *testing.T) {
 		v := viewsOf(t, r, "servers: {a: {command: c}}")
 		v.SetDisabled([]state.ToggleEntry{{Server: "a", Kind: "resource", Name: off}})
 		seen, _ := v.ForProfile("")
-		require.False(t, seen.Visible.Sees("a", registry.Resource, off), off)
-		require.False(t, seen.Visible.Sees("a", registry.Resource, strings.Replace(off, "x:/", "x:/./", 1)), off)
+		require.False(t, seen.Visible.IsVisible("a", registry.Resource, off), off)
+		require.False(t, seen.Visible.IsVisible("a", registry.Resource, strings.Replace(off, "x:/", "x:/./", 1)), off)
 		for _, other := range others {
-			require.True(t, seen.Visible.Sees("a", registry.Resource, other), "%s is off with %s", other, off)
+			require.True(t, seen.Visible.IsVisible("a", registry.Resource, other), "%s is off with %s", other, off)
 		}
 	}
 }
@@ -407,7 +407,7 @@ func TestAnUnknownToolIsSaidToBeOfAServerThatIsDown(t *testing.T) {
 		_, err := viewsOf(t, r, "servers: {a: {command: c}, b: {command: c}}").FindFor(t.Context(), nil, (*registry.Snapshot).ResolveTool, c.name)
 		var unknown *registry.NotFoundError
 		require.ErrorAs(t, err, &unknown)
-		require.Equal(t, c.absent, unknown.Absent, "%s of %+v", c.name, c.state)
+		require.Equal(t, c.absent, unknown.MissingReason, "%s of %+v", c.name, c.state)
 	}
 }
 

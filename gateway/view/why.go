@@ -79,11 +79,11 @@ func (v *Views) HiddenBy(profile string, e *registry.Entry) *HiddenEntry {
 		}
 	case !c.Server(e.Server):
 		off.By, off.Why = ByProfile, fmt.Sprintf("profile %q does not have server %q", c.profile.Name, e.Server)
-	case e.Server == registry.Local && !seen.is.Sees(e.Server, e.Kind, e.Name):
+	case e.Server == registry.Local && !seen.is.IsVisible(e.Server, e.Kind, e.Name):
 		off.By, off.Why = c.missing(e.Name)
 	case !c.Has(e.Server, e.Kind, e.Name):
 		off.By, off.Why = ByProfile, fmt.Sprintf("left out by %q of profile %q", keyOf(e.Kind), c.profile.Name)
-	case !seen.lists.Sees(e.Server, e.Kind, e.Name):
+	case !seen.lists.IsVisible(e.Server, e.Kind, e.Name):
 		off.By, off.Why = BySearch, fmt.Sprintf(`found by search_tools, and called by call_tool or its name: "expose" of profile %q is search`, c.profile.Name)
 	default:
 		return nil
@@ -105,7 +105,7 @@ func (v *Views) IsListed() func(e *registry.Entry) bool {
 		lists = append(lists, one.load(v.registry).lists)
 	}
 	return func(e *registry.Entry) bool {
-		return slices.ContainsFunc(lists, func(l *registry.Snapshot) bool { return l.Sees(e.Server, e.Kind, e.Name) })
+		return slices.ContainsFunc(lists, func(l *registry.Snapshot) bool { return l.IsVisible(e.Server, e.Kind, e.Name) })
 	}
 }
 
@@ -132,8 +132,8 @@ func (v *Views) Hidden(profile string, kind registry.Kind) (all []HiddenEntry) {
 		}
 	}
 	if kind == registry.Tool {
-		for _, p := range v.registry.Pinned("") {
-			if p.Withheld {
+		for _, p := range v.registry.UnapprovedTools("") {
+			if p.Hidden {
 				all = append(all, HiddenEntry{Kind: kind, Server: p.Server, Name: p.Name, By: ByPin, Why: servers.ApprovalReason(&p)})
 			}
 		}

@@ -181,9 +181,9 @@ func (s *Searcher) ask(ctx context.Context, most time.Duration, texts []string) 
 
 // textOf returns the text whose vector stands for a tool.
 func textOf(e *registry.Entry) string {
-	text := e.Server + " " + e.Given()
+	text := e.Server + " " + e.ClientName()
 	for _, more := range []string{e.Title, e.Description} {
-		if more != "" && more != e.Given() {
+		if more != "" && more != e.ClientName() {
 			text += ": " + more
 		}
 	}
@@ -250,7 +250,7 @@ func (s *Searcher) near(query []float32, q search.Query) []search.Hit {
 	for e := range now.All(registry.Tool) {
 		v := known[e]
 		if len(v) != len(query) || q.Server != "" && q.Server != e.Server ||
-			q.In != nil && q.In.Choice() != nil && !q.In.Sees(e.Server, e.Kind, e.Name) {
+			q.In != nil && q.In.Visibility() != nil && !q.In.IsVisible(e.Server, e.Kind, e.Name) {
 			continue
 		}
 		cosine := float32(0)

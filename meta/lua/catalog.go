@@ -29,23 +29,23 @@ func (s *session) catalog(q *worker.ToGoblin) {
 // tool finds a tool of a server: by the name that clients know, without the server's, else by its identifier. A server that
 // has not listed any tools yet may have it; who routes the call knows.
 func tool(snap *registry.Snapshot, server, name string) (worker.Tool, error) {
-	if e := snap.Called(server, registry.Tool, name); e != nil {
+	if e := snap.ByClientName(server, registry.Tool, name); e != nil {
 		return worker.Tool{Name: name, Listed: e.Listed}, nil
 	}
-	if e := snap.Named(server, registry.Tool, name); e != nil { // clients have another name for it
-		return worker.Tool{}, fmt.Errorf("server %q has no tool %q; did you mean %q?", server, name, e.Given())
+	if e := snap.ByServerName(server, registry.Tool, name); e != nil { // clients have another name for it
+		return worker.Tool{}, fmt.Errorf("server %q has no tool %q; did you mean %q?", server, name, e.ClientName())
 	}
 	var found []worker.Tool
 	var names, uses []string
 	for e := range snap.Server(server, registry.Tool) {
-		id := worker.Identifier(e.Given())
+		id := worker.Identifier(e.ClientName())
 		if id == name {
-			found = append(found, worker.Tool{Name: e.Given(), Listed: e.Listed})
-			uses = append(uses, fmt.Sprintf("%s[%q]", worker.Global(server), e.Given()))
+			found = append(found, worker.Tool{Name: e.ClientName(), Listed: e.Listed})
+			uses = append(uses, fmt.Sprintf("%s[%q]", worker.Global(server), e.ClientName()))
 		}
 		names = append(names, id)
-		if id != e.Given() {
-			names = append(names, e.Given())
+		if id != e.ClientName() {
+			names = append(names, e.ClientName())
 		}
 	}
 	switch {
@@ -110,7 +110,7 @@ func appendCard(out []byte, e *registry.Entry) []byte {
 	out = rawjson.AppendString(out, e.Listed)
 	switch e.Kind {
 	case registry.Tool:
-		text("tool", e.Given())
+		text("tool", e.ClientName())
 	case registry.Resource:
 		text("name", e.Label)
 		text("mimeType", e.MIME)

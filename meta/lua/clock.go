@@ -11,11 +11,11 @@ import (
 const soonest = 20 * time.Millisecond
 
 // limited is ctx that ends with an error when so much time is over. What the
-// request of ctx waits for people does not count, see [registry.Waited].
+// request of ctx waits for people does not count, see [registry.UserWait].
 // release must be called at the end.
 func limited(ctx context.Context, limit time.Duration, late error) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	begin, before := time.Now(), registry.Waited(ctx)
+	begin, before := time.Now(), registry.UserWait(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -27,7 +27,7 @@ func limited(ctx context.Context, limit time.Duration, late error) (_ context.Co
 				return
 			case <-timer.C:
 			}
-			left := limit - time.Since(begin) + registry.Waited(ctx) - before
+			left := limit - time.Since(begin) + registry.UserWait(ctx) - before
 			if left <= 0 {
 				cancel(late)
 				return

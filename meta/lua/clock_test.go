@@ -21,7 +21,7 @@ func (a *waitingRequest) Client() any { return nil }
 
 func (a *waitingRequest) Catalog() *registry.Snapshot { return nil }
 
-func (a *waitingRequest) Waited() time.Duration {
+func (a *waitingRequest) UserWait() time.Duration {
 	now := time.Now()
 	if a.end.Before(now) {
 		now = a.end

@@ -99,7 +99,7 @@ func (s *state) read(old *state) (size int) {
 	for _, n := range s.sources {
 		if !known[n.segment] {
 			for i := range n.part.Len() {
-				size += n.part.At(i).Length()
+				size += n.part.At(i).JSONLen()
 			}
 		}
 	}

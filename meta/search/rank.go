@@ -80,11 +80,11 @@ func (x *Index) Search(ctx context.Context, q Query) (found Found, err error) {
 
 // within is fits for what is in the part of the catalog that is meant.
 func (q *Query) within(fits func(*registry.Entry) bool) func(*registry.Entry) bool {
-	if q.In == nil || q.In.Choice() == nil {
+	if q.In == nil || q.In.Visibility() == nil {
 		return fits
 	}
 	return func(e *registry.Entry) bool {
-		return q.In.Sees(e.Server, e.Kind, e.Name) && (fits == nil || fits(e))
+		return q.In.IsVisible(e.Server, e.Kind, e.Name) && (fits == nil || fits(e))
 	}
 }
 
@@ -105,7 +105,7 @@ func (q *Query) covers(k registry.Kind) bool {
 // list answers a query without words.
 func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, total int) {
 	seen := s.snapshot
-	if q.In != nil && q.In.Choice() != nil {
+	if q.In != nil && q.In.Visibility() != nil {
 		seen = q.In
 	}
 	for k := range registry.Kind(registry.Kinds) {

@@ -104,7 +104,7 @@ func (b *builder) add(doc uint32, e *registry.Entry) {
 	b.used = b.used[:0]
 	name, whole := e.Label, b.taken < b.room/4*3 && b.bytes < maxRead/4*3
 	if e.Kind == registry.Tool || e.Kind == registry.Prompt {
-		if name = e.Given(); name != e.Name {
+		if name = e.ClientName(); name != e.Name {
 			b.read(&uriField, e.Name) // for who knows the server
 		}
 	}

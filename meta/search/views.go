@@ -23,7 +23,7 @@ func (x *Index) shown(ctx context.Context, in *registry.Snapshot, src *source) (
 	if in == nil {
 		return src, nil
 	}
-	p, other := in.Shown(src.part)
+	p, other := in.ShownList(src.part)
 	if !other {
 		return src, nil
 	}

@@ -12,12 +12,12 @@ type LastSeen struct {
 	at    map[uint64]time.Time
 	order []uint64 // a ring of what is in at, once it is full
 	next  int
-	// Gone is the latest time that was dropped.
-	Gone time.Time
+	// DroppedUntil is the latest time that was dropped.
+	DroppedUntil time.Time
 }
 
-// Note stores an event of a name.
-func (m *LastSeen) Note(hash uint64, now time.Time) {
+// Record stores an event of a name.
+func (m *LastSeen) Record(hash uint64, now time.Time) {
 	if _, known := m.at[hash]; known {
 		m.at[hash] = now
 		return
@@ -29,8 +29,8 @@ func (m *LastSeen) Note(hash uint64, now time.Time) {
 		m.order = append(m.order, hash)
 	} else {
 		oldest := m.order[m.next]
-		if t := m.at[oldest]; t.After(m.Gone) {
-			m.Gone = t
+		if t := m.at[oldest]; t.After(m.DroppedUntil) {
+			m.DroppedUntil = t
 		}
 		delete(m.at, oldest)
 		m.order[m.next] = hash
@@ -39,8 +39,8 @@ func (m *LastSeen) Note(hash uint64, now time.Time) {
 	m.at[hash] = now
 }
 
-// Since reports whether an event of a name is stored that came after asked.
-func (m *LastSeen) Since(hash uint64, asked time.Time) bool { return m.at[hash].After(asked) }
+// SeenAfter reports whether an event of a name is stored that came after asked.
+func (m *LastSeen) SeenAfter(hash uint64, asked time.Time) bool { return m.at[hash].After(asked) }
 
 // Len returns the number of names.
 func (m *LastSeen) Len() int { return max(len(m.at), len(m.order)) }

@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// Limits of [Links].
+// Limits of [LinkCache].
 const (
 	MaxLinks     = 4096
 	MaxLinkBytes = 4 << 20 // of all URIs together
 	MaxLinkURI   = 8 << 10 // bytes of one URI
-	MaxAlike     = 20      // URIs that are stored for one alias
+	MaxAliases   = 20      // URIs that are stored for one alias
 )
 
-// Links is a least recently used cache of the URIs that a server returned without listing
+// LinkCache is a least recently used cache of the URIs that a server returned without listing
 // them. It finds them by their aliases, too. It is safe for concurrent use.
-type Links struct {
+type LinkCache struct {
 	aliasesOf func(uri string) []string
 
 	mu      sync.Mutex
@@ -34,9 +34,9 @@ type alias struct {
 	more int // that are not in uris
 }
 
-// NewLinks returns empty Links. aliasesOf returns the aliases of a URI.
-func NewLinks(aliasesOf func(uri string) []string) *Links {
-	return &Links{
+// NewLinkCache returns empty Links. aliasesOf returns the aliases of a URI.
+func NewLinkCache(aliasesOf func(uri string) []string) *LinkCache {
+	return &LinkCache{
 		aliasesOf: aliasesOf,
 		recent:    list.New(),
 		uris:      map[string]*list.Element{},
@@ -45,7 +45,7 @@ func NewLinks(aliasesOf func(uri string) []string) *Links {
 }
 
 // Add stores a URI as the one used last.
-func (l *Links) Add(uri string) {
+func (l *LinkCache) Add(uri string) {
 	if uri == "" || len(uri) > MaxLinkURI {
 		return
 	}
@@ -63,7 +63,7 @@ func (l *Links) Add(uri string) {
 			x = &alias{}
 			l.aliases[a] = x
 		}
-		if len(x.uris) < MaxAlike {
+		if len(x.uris) < MaxAliases {
 			x.uris = append(x.uris, uri)
 		} else {
 			x.more++
@@ -75,7 +75,7 @@ func (l *Links) Add(uri string) {
 	}
 }
 
-func (l *Links) drop(e *list.Element) {
+func (l *LinkCache) drop(e *list.Element) {
 	uri := l.recent.Remove(e).(string)
 	delete(l.uris, uri)
 	l.bytes -= len(uri)
@@ -93,7 +93,7 @@ func (l *Links) drop(e *list.Element) {
 }
 
 // Has reports whether a URI is stored. It counts as a use.
-func (l *Links) Has(uri string) bool {
+func (l *LinkCache) Has(uri string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, ok := l.uris[uri]
@@ -105,7 +105,7 @@ func (l *Links) Has(uri string) bool {
 
 // Alias returns the URIs of an alias, at most MaxAlike. It returns nil if only one of
 // several is stored, since the alias is ambiguous then.
-func (l *Links) Alias(key string) []string {
+func (l *LinkCache) Alias(key string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x := l.aliases[key]
@@ -116,7 +116,7 @@ func (l *Links) Alias(key string) []string {
 }
 
 // Clear removes all URIs.
-func (l *Links) Clear() {
+func (l *LinkCache) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.recent.Init()
@@ -126,7 +126,7 @@ func (l *Links) Clear() {
 }
 
 // Size returns the number of URIs, their bytes, and the number of URIs with an alias.
-func (l *Links) Size(key string) (uris, bytes, alike int) {
+func (l *LinkCache) Size(key string) (uris, bytes, alike int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a := l.aliases[key]; a != nil {

@@ -194,8 +194,8 @@ func (g *Ring[T]) Window(from uint64, n int, yield func(*T)) {
 	}
 }
 
-// Room is how many records Window finds at most.
-func (g *Ring[T]) Room(from uint64, n int) int {
+// Available is how many records Window finds at most.
+func (g *Ring[T]) Available(from uint64, n int) int {
 	i, _ := g.search(from)
 	most := min(len(g.order)-i, g.left)
 	if n >= 0 {

@@ -51,6 +51,6 @@ func TestRingKeepsTheNewestOfEachServersShare(t *testing.T) {
 		}
 		g.Window(from, n, func(rec *int) { got = append(got, uint64(*rec)+1) })
 		require.Equal(t, want, got)
-		require.GreaterOrEqual(t, g.Room(from, n), len(got))
+		require.GreaterOrEqual(t, g.Available(from, n), len(got))
 	})
 }

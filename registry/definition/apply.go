@@ -10,17 +10,17 @@ import (
 	"goblin/registry/suggest"
 )
 
-// Applied is an override as it is to one definition.
-type Applied struct {
+// AppliedOverride is an override as it is to one definition.
+type AppliedOverride struct {
 	*Override
-	Fill     Fill     // the arguments that calls get
-	Problems []string // what of the override does not fit the definition
+	Fill     FixedArguments // the arguments that calls get
+	Problems []string       // what of the override does not fit the definition
 }
 
 // Tool is the definition of a tool under an override, but for its name, which depends on
 // what else there is.
-func (o *Override) Tool(item []byte) ([]byte, *Applied) {
-	a := &Applied{Override: o}
+func (o *Override) Tool(item []byte) ([]byte, *AppliedOverride) {
+	a := &AppliedOverride{Override: o}
 	item = o.texts(item)
 	if len(o.Annotations) > 0 {
 		annotations := rawjson.Get(item, "annotations")
@@ -48,7 +48,7 @@ func (o *Override) Tool(item []byte) ([]byte, *Applied) {
 			a.fills(m.Name, value, why)
 		}
 		if rawjson.IsObject(schema) {
-			item = rawjson.Splice(item, rawjson.Replace(item, schema, o.hide(schema, properties)))
+			item = rawjson.Splice(item, rawjson.ReplaceEdit(item, schema, o.hide(schema, properties)))
 		}
 	}
 	return item, a
@@ -56,10 +56,10 @@ func (o *Override) Tool(item []byte) ([]byte, *Applied) {
 
 // hide is an input schema without the arguments that are filled in.
 func (o *Override) hide(schema, properties []byte) []byte {
-	edits, _ := rawjson.Drop(schema, properties, func(k rawjson.Key) bool { return o.fills(k) })
+	edits, _ := rawjson.DropMembers(schema, properties, func(k rawjson.Key) bool { return o.fills(k) })
 	if required := rawjson.Get(schema, "required"); rawjson.IsArray(required) {
 		if kept, less := without(required, o.fills); less {
-			edits = append(edits, rawjson.Replace(schema, required, kept))
+			edits = append(edits, rawjson.ReplaceEdit(schema, required, kept))
 		}
 	}
 	slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
@@ -67,8 +67,8 @@ func (o *Override) hide(schema, properties []byte) []byte {
 }
 
 // Prompt is the definition of a prompt under an override, but for its name.
-func (o *Override) Prompt(item []byte) ([]byte, *Applied) {
-	a := &Applied{Override: o}
+func (o *Override) Prompt(item []byte) ([]byte, *AppliedOverride) {
+	a := &AppliedOverride{Override: o}
 	item = o.texts(item)
 	if len(o.Arguments) == 0 {
 		return item, a
@@ -90,17 +90,17 @@ func (o *Override) Prompt(item []byte) ([]byte, *Applied) {
 		a.fills(m.Name, value, why)
 	}
 	if kept, less := without(list, func(e []byte) bool { return o.fills(rawjson.Get(e, "name")) }); less {
-		item = rawjson.Splice(item, rawjson.Replace(item, list, kept))
+		item = rawjson.Splice(item, rawjson.ReplaceEdit(item, list, kept))
 	}
 	return item, a
 }
 
 // Resource is the definition of a resource or template under an override.
-func (o *Override) Resource(item []byte) ([]byte, *Applied) {
+func (o *Override) Resource(item []byte) ([]byte, *AppliedOverride) {
 	if o.Label != "" {
 		item = set(item, "name", rawjson.Quote(o.Label))
 	}
-	return o.texts(item), &Applied{Override: o}
+	return o.texts(item), &AppliedOverride{Override: o}
 }
 
 func (o *Override) texts(item []byte) []byte {
@@ -119,7 +119,7 @@ func (o *Override) fills(raw []byte) bool {
 	return ok && slices.ContainsFunc(o.Arguments, func(m Member) bool { return m.Name == name })
 }
 
-func (a *Applied) fills(name string, value []byte, why string) {
+func (a *AppliedOverride) fills(name string, value []byte, why string) {
 	a.Fill = append(a.Fill, Member{name, value})
 	if why != "" {
 		a.Problems = append(a.Problems, fmt.Sprintf("argument %q %s", name, why))
@@ -136,7 +136,7 @@ func set(obj []byte, name string, value []byte) []byte {
 		}
 	}
 	if n > 1 {
-		obj = rawjson.Without(obj, name)
+		obj = rawjson.RemoveMember(obj, name)
 	}
 	return rawjson.SetMember(obj, name, value)
 }
@@ -206,7 +206,7 @@ func typeOf(value []byte) string {
 func meant(wrong string, known []string) string {
 	f := suggest.New(wrong)
 	for _, name := range known {
-		f.Try(name, name)
+		f.Add(name, name)
 	}
-	return suggest.Meant(f.Best()...)
+	return suggest.DidYouMean(f.Best()...)
 }

@@ -49,7 +49,7 @@ func TestAnOverrideChangesWhatItNamesAndNothingElse(t *testing.T) {
 
 func TestArgumentsThatTheConfigDecidesAreInEachCall(t *testing.T) {
 	t.Parallel()
-	fill := definition.Fill{{Name: "owner", Value: []byte(`"acme"`)}}
+	fill := definition.FixedArguments{{Name: "owner", Value: []byte(`"acme"`)}}
 	for params, want := range map[string]string{
 		`{"name":"a"}`:                                  `{"name":"a","arguments":{"owner":"acme"}}`,
 		`{"name":"a","arguments":null}`:                 `{"name":"a","arguments":{"owner":"acme"}}`,
@@ -94,13 +94,13 @@ func TestArgumentsOfPromptsThatTheConfigDecidesAreTexts(t *testing.T) {
 	override := &definition.Override{Arguments: []definition.Member{{Name: "n", Value: []byte("5")}, {Name: "who", Value: []byte(`"me"`)}, {Name: "wo", Value: []byte("true")}}}
 	got, applied := override.Prompt([]byte(`{"name":"p","arguments":[{"name":"n"},{"name":"who","required":true},{"name":"rest"}]}`))
 	require.Equal(t, `{"name":"p","arguments":[{"name":"rest"}]}`, string(got))
-	require.Equal(t, definition.Fill{{Name: "n", Value: []byte(`"5"`)}, {Name: "who", Value: []byte(`"me"`)}, {Name: "wo", Value: []byte(`"true"`)}}, applied.Fill)
+	require.Equal(t, definition.FixedArguments{{Name: "n", Value: []byte(`"5"`)}, {Name: "who", Value: []byte(`"me"`)}, {Name: "wo", Value: []byte(`"true"`)}}, applied.Fill)
 	require.Equal(t, []string{`argument "wo" is not among those of the prompt; did you mean "who"?`}, applied.Problems)
 }
 
 func TestAnArgumentThatTheConfigDecidesIsNotCompletedInAnySpelling(t *testing.T) {
 	t.Parallel()
-	fill := definition.Fill{{Name: "owner", Value: []byte(`"acme"`)}}
+	fill := definition.FixedArguments{{Name: "owner", Value: []byte(`"acme"`)}}
 	require.NoError(t, fill.Permits("own"))
 	for _, name := range []string{"owner", "OWNER", "owner\x00x"} {
 		var fixed *definition.FixedError
@@ -140,7 +140,7 @@ func TestAProfilesOverrideLeavesTheRestToTheServers(t *testing.T) {
 		Arguments:   []definition.Member{{Name: "x", Value: []byte("1")}},
 	}
 	above := &definition.Override{Title: texts(""), Annotations: []definition.Member{{Name: "a", Value: []byte("2")}, {Name: "b", Value: []byte("2")}}}
-	joined := (&definition.Set{Tools: map[string]*definition.Override{"t": above, "v": {Name: "other"}}}).Over(&definition.Set{Tools: map[string]*definition.Override{"t": below, "u": below, "v": below}})
+	joined := (&definition.Set{Tools: map[string]*definition.Override{"t": above, "v": {Name: "other"}}}).Merge(&definition.Set{Tools: map[string]*definition.Override{"t": below, "u": below, "v": below}})
 	renamed := *below
 	renamed.Name = "other"
 	require.Equal(t, map[string]*definition.Override{"u": below, "v": &renamed, "t": {
@@ -162,7 +162,7 @@ func TestANameThatAnotherHasIsNotGiven(t *testing.T) {
 		{[]string{"a", "b"}, []string{"x", "x"}, map[int]int{1: 0}},                 // the first has it
 		{[]string{"a", "b", "c"}, []string{"x", "x", "b"}, map[int]int{1: 0, 2: 1}}, // who is refused keeps its own
 	} {
-		require.Equal(t, c.want, definition.Equal(c.own, c.given), "%v", c.given)
+		require.Equal(t, c.want, definition.CheckRenames(c.own, c.given), "%v", c.given)
 	}
 }
 

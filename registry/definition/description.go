@@ -16,15 +16,15 @@ func LongDescription(description string) string {
 	if len(description) <= MaxDescription {
 		return ""
 	}
-	n := Characters(description)
+	n := CountCharacters(description)
 	if n <= MaxDescription {
 		return ""
 	}
 	return fmt.Sprintf("the description has %d characters, of which clients such as Claude Code show %d", n, MaxDescription)
 }
 
-// Characters counts those of a text as JavaScript does.
-func Characters(text string) (n int) {
+// CountCharacters counts those of a text as JavaScript does.
+func CountCharacters(text string) (n int) {
 	for _, r := range text {
 		n += utf16.RuneLen(r)
 	}

@@ -13,7 +13,7 @@ import (
 // Difference compares two definitions, a line each that begins with "-", "+" or " "
 // (unified, with three lines of context). It is foreign text.
 func Difference(before, after []byte) string {
-	text := udiff.Unified("before", "after", Readable(before), Readable(after))
+	text := udiff.Unified("before", "after", Format(before), Format(after))
 	// The names of the two stand above it already, and line numbers say nothing.
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -28,12 +28,12 @@ func Difference(before, after []byte) string {
 // as many blanks in each line as there are levels.
 const maxNested = 64
 
-// Readable is a JSON object in the form in which people read it: what stands in
+// Format is a JSON object in the form in which people read it: what stands in
 // its descriptions as line breaks are line breaks. A bar before what follows them
 // keeps a text from looking like a member, or like a line around the definition.
-func Readable(object []byte) string {
+func Format(object []byte) string {
 	var out bytes.Buffer
-	shallow := rawjson.Check{Depth: maxNested}
+	shallow := rawjson.Checker{Depth: maxNested}
 	if shallow.End(object) != nil || json.Indent(&out, object, "", "  ") != nil {
 		return string(object) + "\n"
 	}

@@ -9,8 +9,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Fill are arguments that the config decides: each call gets them, whoever makes it.
-type Fill []Member
+// FixedArguments are arguments that the config decides: each call gets them, whoever makes it.
+type FixedArguments []Member
 
 // FixedError says that a client gave an argument that the config decides.
 type FixedError struct {
@@ -29,7 +29,7 @@ func (e *FixedError) Error() string {
 // member at path. The error is a *[FixedError] when the client gives one of them, with
 // another value or in a spelling that some readers take for it, or says that they are
 // something else than an object.
-func (f Fill) Edit(params []byte, path ...string) (rawjson.Edit, error) {
+func (f FixedArguments) Edit(params []byte, path ...string) (rawjson.Edit, error) {
 	obj := params
 	for i, name := range path {
 		if !rawjson.IsObject(obj) {
@@ -48,17 +48,17 @@ func (f Fill) Edit(params []byte, path ...string) (rawjson.Edit, error) {
 	}
 	if string(obj) == "null" {
 		value, err := f.into([]byte("{}"))
-		return rawjson.Replace(params, obj, value), err
+		return rawjson.ReplaceEdit(params, obj, value), err
 	}
 	if !rawjson.IsObject(obj) {
 		return rawjson.Edit{}, fmt.Errorf("member %q must be an object", strings.Join(path, "."))
 	}
 	value, err := f.into(obj)
-	return rawjson.Replace(params, obj, value), err
+	return rawjson.ReplaceEdit(params, obj, value), err
 }
 
 // Permits says whether a client may give an argument of that name, whatever its value.
-func (f Fill) Permits(name string) error {
+func (f FixedArguments) Permits(name string) error {
 	for _, m := range f {
 		if reads(name, m.Name) {
 			return &FixedError{name, m.Name}
@@ -68,7 +68,7 @@ func (f Fill) Permits(name string) error {
 }
 
 // into are the arguments of a call with those that are filled in.
-func (f Fill) into(arguments []byte) ([]byte, error) {
+func (f FixedArguments) into(arguments []byte) ([]byte, error) {
 	for k, v := range rawjson.Members(arguments) {
 		name, _ := rawjson.String(k)
 		for _, m := range f {

@@ -76,8 +76,8 @@ type Set struct {
 	Tools, Prompts, Resources map[string]*Override
 }
 
-// Over is the set with what it leaves open taken from below.
-func (s *Set) Over(below *Set) *Set {
+// Merge is the set with what it leaves open taken from below.
+func (s *Set) Merge(below *Set) *Set {
 	switch {
 	case s == nil:
 		return below
@@ -97,17 +97,17 @@ func (s *Set) Over(below *Set) *Set {
 	return &Set{join(s.Tools, below.Tools), join(s.Prompts, below.Prompts), join(s.Resources, below.Resources)}
 }
 
-// Unnamed is an override without its name.
-func (a *Applied) Unnamed() *Applied {
+// WithoutName is an override without its name.
+func (a *AppliedOverride) WithoutName() *AppliedOverride {
 	o := *a.Override
 	o.Name = ""
-	return &Applied{Override: &o, Fill: a.Fill, Problems: a.Problems}
+	return &AppliedOverride{Override: &o, Fill: a.Fill, Problems: a.Problems}
 }
 
-// Equal says who of several things cannot have the name that it is given, and keeps its own,
+// CheckRenames says who of several things cannot have the name that it is given, and keeps its own,
 // so that no two have one: for each, who has the name. No two have one name of their own.
 // Of things that are given one, the first has it.
-func Equal(own, given []string) map[int]int {
+func CheckRenames(own, given []string) map[int]int {
 	refused := make(map[int]int)
 	for again := true; again; {
 		again = false

@@ -174,9 +174,9 @@ func inQuestions() []Action {
 	}
 }
 
-// Text says why an action cannot have a key: where it works, that is text, or moves in it.
+// TextKeyReason says why an action cannot have a key: where it works, that is text, or moves in it.
 // It is "" for others, and for those that the action has by itself.
-func Text(action, key string) (why string) {
+func TextKeyReason(action, key string) (why string) {
 	all := Actions()
 	i := slices.IndexFunc(all, func(a Action) bool { return a.ID == action })
 	if i < 0 || slices.Contains(all[i].Keys, key) {

@@ -202,9 +202,9 @@ func IDs() []string {
 	return all
 }
 
-// IDsLike are the IDs that a wrong one may have meant: those of the same dialog, or
+// SuggestIDs are the IDs that a wrong one may have meant: those of the same dialog, or
 // those of panes.
-func IDsLike(id string) []string {
+func SuggestIDs(id string) []string {
 	of := func(id string) string { before, _, _ := strings.Cut(id+".", "."); return before }
 	dialog := strings.Contains(id, ".") && slices.ContainsFunc(inFront(), func(a Action) bool { return of(a.ID) == of(id) })
 	return slices.DeleteFunc(IDs(), func(known string) bool {
@@ -218,9 +218,9 @@ func IDsLike(id string) []string {
 // Map is actions by their ids.
 type Map map[string]Action
 
-// Change is Actions with other keys for those that changed names; none at all take
+// Rebind is Actions with other keys for those that changed names; none at all take
 // them away. C-c closes what it closes whatever they are.
-func Change(changed map[string][]string) Map {
+func Rebind(changed map[string][]string) Map {
 	m := make(Map)
 	for _, a := range change(changed) {
 		m[a.ID] = a
@@ -298,8 +298,8 @@ var named = map[string]string{
 	"f7": "f7", "f8": "f8", "f9": "f9", "f10": "f10", "f11": "f11", "f12": "f12",
 }
 
-// Named are the names of keys that are no character, as they are written.
-func Named() []string {
+// KeyNames are the names of keys that are no character, as they are written.
+func KeyNames() []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(named)) {
 		if named[key] == key || key == "space" {
@@ -316,10 +316,10 @@ var with = map[string][]string{
 	"ctrl+shift+": {"up", "down", "left", "right", "home", "end"},
 }
 
-// Key is a key as it is spelled here, of one as people write it: a character, a name,
+// ParseKey is a key as it is spelled here, of one as people write it: a character, a name,
 // or one of them with Ctrl or Shift (ctrl+d, C-d, shift+tab). If no terminal has that
 // key for the screen, why says so.
-func Key(written string) (key, why string) {
+func ParseKey(written string) (key, why string) {
 	if r, size := utf8.DecodeRuneInString(written); size == len(written) && unicode.IsPrint(r) && r != utf8.RuneError && r != ' ' {
 		return written, "" // case counts
 	}
@@ -344,7 +344,7 @@ func Key(written string) (key, why string) {
 	case held == "shift+" && utf8.RuneCountInString(key) == 1 && key != " ":
 		return "", "is a character with Shift; write the one that it makes"
 	}
-	return "", "is no key that terminals tell apart; write a character, ctrl+ with a letter, or one of " + strings.Join(Named(), ", ")
+	return "", "is no key that terminals tell apart; write a character, ctrl+ with a letter, or one of " + strings.Join(KeyNames(), ", ")
 }
 
 // modifiers parts what is held from the key.
@@ -384,8 +384,8 @@ func letter(key string) (string, string) {
 	return "ctrl+" + key, ""
 }
 
-// Show is a key as people write it.
-func Show(key string) string {
+// FormatKey is a key as people write it.
+func FormatKey(key string) string {
 	switch key {
 	case " ":
 		return "space"

@@ -2,11 +2,11 @@ package names
 
 import "strings"
 
-// Address takes a URI apart as URL parsers do: the case of the scheme does not
+// NormalizeAddress takes a URI apart as URL parsers do: the case of the scheme does not
 // count, neither does white space in front of it, nor do tabs and line breaks in
 // it and in the host. ours says that the scheme is mcp; server and rest are what
 // stands before and behind the first slash, rest as it is.
-func Address(uri string) (server, rest string, ours bool) {
+func NormalizeAddress(uri string) (server, rest string, ours bool) {
 	rest, ours = strings.CutPrefix(uri, Scheme)
 	if !ours {
 		if rest, ours = CutScheme(uri, Scheme); !ours {

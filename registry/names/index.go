@@ -45,7 +45,7 @@ func (x *TemplateIndex) Match(uri string, budget *MatchBudget) int {
 				best = int(i)
 				break
 			}
-			if budget.Spent() {
+			if budget.IsSpent() {
 				return -1
 			}
 		}
@@ -88,7 +88,7 @@ func (x *FlatTemplateIndex) Parse(s string, budget *MatchBudget, yield func(i, w
 	}
 	for g := x.prefixes.longest(s, budget); g >= 0; g = x.prefixes.groups[g].parent {
 		for _, i := range x.prefixes.groups[g].members {
-			if uri, ways := x.flats[i].parse(s, budget); budget.Spent() || ways > 0 && !yield(int(i), ways, uri) {
+			if uri, ways := x.flats[i].parse(s, budget); budget.IsSpent() || ways > 0 && !yield(int(i), ways, uri) {
 				return
 			}
 		}

@@ -66,9 +66,9 @@ func (b *MatchBudget) take(n int) bool {
 	return *b >= 0
 }
 
-// Spent reports whether the work needed more than there was. What was found then
+// IsSpent reports whether the work needed more than there was. What was found then
 // may be wrong.
-func (b *MatchBudget) Spent() bool { return *b < 0 }
+func (b *MatchBudget) IsSpent() bool { return *b < 0 }
 
 // match is false when the budget is spent.
 func (t *Template) match(uri string, budget *MatchBudget) bool {
@@ -101,7 +101,7 @@ func (t *Template) match(uri string, budget *MatchBudget) bool {
 		} else {
 			m.expression(next, cur, p)
 		}
-		if cur, next = next, cur; budget.Spent() || cur.empty() {
+		if cur, next = next, cur; budget.IsSpent() || cur.empty() {
 			return false
 		}
 	}

@@ -5,9 +5,9 @@ import "strings"
 // Bounds of how long listed names of tools may be, in bytes. Clients put a prefix in
 // front, and models' interfaces end at 64.
 const (
-	Least   = 24
-	Default = 51
-	Most    = 128
+	MinNameLen     = 24
+	DefaultNameLen = 51
+	MaxNameLen     = 128
 )
 
 // Rule says how a server's entries are listed. It depends on the names of the
@@ -23,7 +23,7 @@ const (
 //   - with a long tail: anybody's, since nobody finds 64 equal bits.
 type Rule struct {
 	Server string
-	Head   string // of the listed names of its tools: the prefix, cut
+	Prefix string // of the listed names of its tools: the prefix, cut
 	most   int    // length of a listed name
 	tool   string // prefix of its tools
 	flat   string // prefix of its flat ids, collapsed
@@ -60,21 +60,21 @@ func Rules(servers []string, most int) map[string]*Rule {
 }
 
 func prefixesOf(server string, most int) *Rule {
-	u := &Rule{Server: server, most: most, tool: Sanitize(server) + "_", flat: Collapsed(server) + "_"}
-	u.Head = u.tool[:min(len(u.tool), HeadLen(most))]
+	u := &Rule{Server: server, most: most, tool: Sanitize(server) + "_", flat: Collapse(server) + "_"}
+	u.Prefix = u.tool[:min(len(u.tool), PrefixLen(most))]
 	return u
 }
 
-// HeadLen is how much of a server's prefix every listed name of its tools shows,
+// PrefixLen is how much of a server's prefix every listed name of its tools shows,
 // where those may have so many bytes.
-func HeadLen(most int) int { return most - longTailLen }
+func PrefixLen(most int) int { return most - longTailLen }
 
 func (u *Rule) note(o *Rule) {
 	switch {
-	case strings.HasPrefix(u.tool, o.Head):
+	case strings.HasPrefix(u.tool, o.Prefix):
 		u.toolShared++
-	case strings.HasPrefix(o.Head, u.tool):
-		u.toolLonger = append(u.toolLonger, o.Head)
+	case strings.HasPrefix(o.Prefix, u.tool):
+		u.toolLonger = append(u.toolLonger, o.Prefix)
 	}
 	switch {
 	case strings.HasPrefix(u.flat, o.flat):
@@ -84,14 +84,14 @@ func (u *Rule) note(o *Rule) {
 	}
 }
 
-// Collapsed is a server's name as flat keys have it.
-func Collapsed(server string) string {
+// Collapse is a server's name as flat keys have it.
+func Collapse(server string) string {
 	return strings.TrimRight(Flatten(server), "_")
 }
 
 // Sanitize replaces every character that tool names may not have.
 func Sanitize(s string) string {
-	if ToolChars(s) {
+	if IsToolName(s) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
@@ -102,8 +102,8 @@ func Sanitize(s string) string {
 	}, s)
 }
 
-// ToolChars reports whether tool names may have all characters of s.
-func ToolChars(s string) bool {
+// IsToolName reports whether tool names may have all characters of s.
+func IsToolName(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if !toolChar(s[i]) {
 			return false
@@ -116,58 +116,58 @@ func toolChar(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }
 
-// Why says why a name needs a tail.
-type Why string
+// SuffixReason says why a name needs a tail.
+type SuffixReason string
 
 // The reasons. Own and SameFlat are about what else the server lists, which rules do not
 // know.
 const (
-	None     Why = ""
-	Taken    Why = "another server's names begin alike"
-	Nested   Why = "the name falls under another server's prefix"
-	Long     Why = "the name is longer than gateway.max_name"
-	Own      Why = "the server has another tool that would get the same name"
-	Goblin   Why = "Goblin has a tool of that name"
-	Alike    Why = "another server's name could look like it"
-	SameFlat Why = "the server has another URI with the same flat id"
+	NoSuffix          SuffixReason = ""
+	NameTaken         SuffixReason = "another server's names begin alike"
+	NestedPrefix      SuffixReason = "the name falls under another server's prefix"
+	NameTooLong       SuffixReason = "the name is longer than gateway.max_name"
+	ReservedForOwn    SuffixReason = "the server has another tool that would get the same name"
+	ReservedForGoblin SuffixReason = "Goblin has a tool of that name"
+	ConfusableName    SuffixReason = "another server's name could look like it"
+	SameFlatID        SuffixReason = "the server has another URI with the same flat id"
 )
 
 // ToolName returns the listed name without looking at the server's other
 // tools, and why it has a tail if it does. own says which names are Goblin's.
-func (u *Rule) ToolName(name string, own func(string) bool) (string, Why) {
-	full := u.FullTool(name)
-	why := None
+func (u *Rule) ToolName(name string, own func(string) bool) (string, SuffixReason) {
+	full := u.FullToolName(name)
+	why := NoSuffix
 	switch {
 	case len(full) > u.most:
-		why = Long
+		why = NameTooLong
 	case u.toolTaken:
-		why = Taken
+		why = NameTaken
 	case countPrefixes(full, u.toolLonger) > 0:
-		why = Nested
+		why = NestedPrefix
 	case own(full):
-		why = Goblin
-	case u.toolShared > 0 && EndsInTail(full, '_'):
-		why = Alike
+		why = ReservedForGoblin
+	case u.toolShared > 0 && HasHashSuffix(full, '_'):
+		why = ConfusableName
 	default:
 		return full, why
 	}
-	return u.TailedTool(name), why
+	return u.SuffixedToolName(name), why
 }
 
-// FullTool is the name of a tool that has all the room that it needs.
-func (u *Rule) FullTool(name string) string { return u.tool + Sanitize(name) }
+// FullToolName is the name of a tool that has all the room that it needs.
+func (u *Rule) FullToolName(name string) string { return u.tool + Sanitize(name) }
 
-// TailedTool is the listed name with the tail.
-func (u *Rule) TailedTool(name string) string {
-	full := u.FullTool(name)
+// SuffixedToolName is the listed name with the tail.
+func (u *Rule) SuffixedToolName(name string) string {
+	full := u.FullToolName(name)
 	short, long := HashSuffixes(u.Server+"\x00"+name, '_')
-	base := full[:min(len(full), u.most-TailLen)]
+	base := full[:min(len(full), u.most-SuffixLen)]
 	others := u.toolRivals(base + short)
 	owner := !u.toolTaken && others == u.toolShared
-	if tellsApart(base, '_', others, owner, base == full && ToolChars(name)) {
+	if tellsApart(base, '_', others, owner, base == full && IsToolName(name)) {
 		return base + short
 	}
-	return full[:min(len(full), HeadLen(u.most))] + long
+	return full[:min(len(full), PrefixLen(u.most))] + long
 }
 
 // tellsApart reports whether a short tail is enough behind base. others are the
@@ -177,7 +177,7 @@ func tellsApart(base string, separator byte, others int, owner, shown bool) bool
 	if others == 0 {
 		return true
 	}
-	return !owner && (others == 1 || shown) && !EndsInTail(base, separator)
+	return !owner && (others == 1 || shown) && !HasHashSuffix(base, separator)
 }
 
 // toolRivals is the number of other servers that could list a name below this
@@ -189,42 +189,42 @@ func (u *Rule) toolRivals(listed string) int {
 // Confusable reports whether a name below the prefix of the server's tools may be that of
 // another server's: it looks like one with a tail.
 func (u *Rule) Confusable(name string) bool {
-	return EndsInTail(name, '_') && u.toolRivals(name) > 0
+	return HasHashSuffix(name, '_') && u.toolRivals(name) > 0
 }
 
-// CutBy reports whether the prefix of the server's tools may have been cut to head.
-func (u *Rule) CutBy(head string) bool { return strings.HasPrefix(u.tool, head) }
+// IsPrefixCut reports whether the prefix of the server's tools may have been cut to head.
+func (u *Rule) IsPrefixCut(head string) bool { return strings.HasPrefix(u.tool, head) }
 
-// Spells reports whether name is how a tool is listed, or would be if the server
+// IsToolSpelling reports whether name is how a tool is listed, or would be if the server
 // had others.
-func (u *Rule) Spells(name, tool string, own func(string) bool) bool {
-	if !strings.HasPrefix(name, u.Head) || len(name) > u.most {
+func (u *Rule) IsToolSpelling(name, tool string, own func(string) bool) bool {
+	if !strings.HasPrefix(name, u.Prefix) || len(name) > u.most {
 		return false
 	}
-	if full := u.FullTool(tool); name != full && !strings.HasPrefix(name, full[:min(len(full), HeadLen(u.most))]) {
+	if full := u.FullToolName(tool); name != full && !strings.HasPrefix(name, full[:min(len(full), PrefixLen(u.most))]) {
 		return false // not even but for a tail
 	}
 	listed, _ := u.ToolName(tool, own)
-	return name == listed || name == u.TailedTool(tool)
+	return name == listed || name == u.SuffixedToolName(tool)
 }
 
-// FlatWhy says why a flat id needs a tail whatever else the server lists; plain is
+// FlatSuffixReason says why a flat id needs a tail whatever else the server lists; plain is
 // the flattened original.
-func (u *Rule) FlatWhy(plain string) Why {
+func (u *Rule) FlatSuffixReason(plain string) SuffixReason {
 	if u.flatTaken {
-		return Taken
+		return NameTaken
 	}
 	if u.flatRivals(plain) > u.flatShared {
-		return Nested
+		return NestedPrefix
 	}
-	if u.flatShared > 0 && EndsInTail(plain, '~') {
-		return Alike
+	if u.flatShared > 0 && HasHashSuffix(plain, '~') {
+		return ConfusableName
 	}
-	return None
+	return NoSuffix
 }
 
-// FlatTail is the tail of a flat id; plain is the flattened original.
-func (u *Rule) FlatTail(original, plain string) string {
+// FlatSuffix is the tail of a flat id; plain is the flattened original.
+func (u *Rule) FlatSuffix(original, plain string) string {
 	short, long := HashSuffixes(original, '~')
 	others := u.flatRivals(plain)
 	owner := !u.flatTaken && others == u.flatShared
@@ -235,7 +235,7 @@ func (u *Rule) FlatTail(original, plain string) string {
 }
 
 // FlatConfusable is Confusable for what begins like a flat id.
-func (u *Rule) FlatConfusable(id string) bool { return u.flatShared > 0 && EndsInTail(id, '~') }
+func (u *Rule) FlatConfusable(id string) bool { return u.flatShared > 0 && HasHashSuffix(id, '~') }
 
 // flatRivals is toolRivals for a flat id without its server.
 func (u *Rule) flatRivals(rest string) int {

@@ -15,13 +15,13 @@ func TestWhatLooksLikeATail(t *testing.T) {
 		"x_0123abcd": true, "_0123abcd": true, "x_0123abcd_0123abcd": true,
 		"0123abcd": false, "x-0123abcd": false, "x_0123abcg": false, "x_0123ABCD": false, "x_0123abc": false, "": false,
 	} {
-		require.Equal(t, want, names.EndsInTail(name, '_'), name)
+		require.Equal(t, want, names.HasHashSuffix(name, '_'), name)
 	}
 }
 
 func TestShortTailsOfFlatIDsAreForWhatIsShown(t *testing.T) {
 	t.Parallel()
-	rule := names.Rules([]string{"a", "a_b", "a_b_c"}, names.Default)["a"]
+	rule := names.Rules([]string{"a", "a_b", "a_b_c"}, names.DefaultNameLen)["a"]
 	for _, c := range []struct {
 		original string
 		short    bool
@@ -33,13 +33,13 @@ func TestShortTailsOfFlatIDsAreForWhatIsShown(t *testing.T) {
 		{"_b_c_x", false},
 	} {
 		short, long := names.HashSuffixes(c.original, '~')
-		require.Equal(t, map[bool]string{true: short, false: long}[c.short], rule.FlatTail(c.original, names.Flatten(c.original)), c.original)
+		require.Equal(t, map[bool]string{true: short, false: long}[c.short], rule.FlatSuffix(c.original, names.Flatten(c.original)), c.original)
 	}
 }
 
 func TestNamesThatAreTooLongForAnyConfigHaveNoRules(t *testing.T) {
 	t.Parallel()
-	s := names.NewSpellings([]string{"a"})
-	require.Len(t, s.OfName("a_"+strings.Repeat("x", names.Most-2)), 2)
-	require.Nil(t, s.OfName("a_"+strings.Repeat("x", names.Most-1)), "else they would be kept for each length that somebody asks for")
+	s := names.NewRuleSet([]string{"a"})
+	require.Len(t, s.ForName("a_"+strings.Repeat("x", names.MaxNameLen-2)), 2)
+	require.Nil(t, s.ForName("a_"+strings.Repeat("x", names.MaxNameLen-1)), "else they would be kept for each length that somebody asks for")
 }

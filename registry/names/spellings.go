@@ -7,21 +7,21 @@ import "sync"
 // listed under with another one. Who has such a name follows from the rules for
 // names of that length, as it does for listed names.
 
-// Spellings are the rules for names of other lengths, made when they are wanted.
-type Spellings struct {
+// RuleSet are the rules for names of other lengths, made when they are wanted.
+type RuleSet struct {
 	servers []string // in the config's order
 
 	mu    sync.Mutex
 	rules map[int]map[string]*Rule // by the length of names, then by server
 }
 
-// NewSpellings has the rules of the configured servers, in the config's order.
-func NewSpellings(servers []string) *Spellings {
-	return &Spellings{servers: servers, rules: map[int]map[string]*Rule{}}
+// NewRuleSet has the rules of the configured servers, in the config's order.
+func NewRuleSet(servers []string) *RuleSet {
+	return &RuleSet{servers: servers, rules: map[int]map[string]*Rule{}}
 }
 
 // of returns the rules for listed names of so many bytes at most.
-func (s *Spellings) of(most int) map[string]*Rule {
+func (s *RuleSet) of(most int) map[string]*Rule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rules[most] == nil {
@@ -30,11 +30,11 @@ func (s *Spellings) of(most int) map[string]*Rule {
 	return s.rules[most]
 }
 
-// OfName returns the rules that can have led to a name: a name that was cut is as
+// ForName returns the rules that can have led to a name: a name that was cut is as
 // long as names may be, and one that was not stands the same wherever it fits.
-func (s *Spellings) OfName(name string) []map[string]*Rule {
-	if len(name) > Most {
+func (s *RuleSet) ForName(name string) []map[string]*Rule {
+	if len(name) > MaxNameLen {
 		return nil
 	}
-	return []map[string]*Rule{s.of(max(len(name), Least)), s.of(Most)}
+	return []map[string]*Rule{s.of(max(len(name), MinNameLen)), s.of(MaxNameLen)}
 }

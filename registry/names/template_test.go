@@ -294,7 +294,7 @@ func TestALookUpEndsWithItsBudget(t *testing.T) {
 	}
 	tpl, _ := ParseTemplate("{+a}")
 	budget := MatchBudget(10)
-	if i := NewTemplateIndex([]*Template{tpl}).Match("x:1", &budget); i != -1 || !budget.Spent() {
+	if i := NewTemplateIndex([]*Template{tpl}).Match("x:1", &budget); i != -1 || !budget.IsSpent() {
 		t.Errorf("found %d with a spent budget", i)
 	}
 }

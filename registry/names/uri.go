@@ -16,15 +16,15 @@ const (
 	SkillScheme = "skill://"
 )
 
-// KeptSchemes are those that stay in front.
-var KeptSchemes = [...]string{appScheme, SkillScheme}
+// NativeSchemes are those that stay in front.
+var NativeSchemes = [...]string{appScheme, SkillScheme}
 
 // IsApp reports whether a server's URI is that of an app.
 func IsApp(original string) bool { return strings.HasPrefix(original, appScheme) }
 
 // NativeScheme returns the scheme that a URI keeps when it is listed, "" for none.
 func NativeScheme(original string) string {
-	for _, s := range KeptSchemes {
+	for _, s := range NativeSchemes {
 		if strings.HasPrefix(original, s) {
 			return s
 		}
@@ -32,9 +32,9 @@ func NativeScheme(original string) string {
 	return ""
 }
 
-// Namespaced is the listed form of a server's URI with namespace: uri, and of apps and
+// NamespacedURI is the listed form of a server's URI with namespace: uri, and of apps and
 // skills with any: it keeps the folder in front of its files.
-func Namespaced(server, original string) string {
+func NamespacedURI(server, original string) string {
 	kept := NativeScheme(original)
 	if kept == "" {
 		return Scheme + server + "/" + original
@@ -42,11 +42,11 @@ func Namespaced(server, original string) string {
 	return kept + server + "/" + original[len(kept):]
 }
 
-// Split takes mcp://server/rest apart at the first slash, and
+// SplitURI takes mcp://server/rest apart at the first slash, and
 // ui://server/path and skill://server/path into server and ui://path. ours is false
 // for other URIs. Malformed ones have an empty server or rest, and whether there is
 // such a server is not known: a server's own app may have the same form.
-func Split(uri string) (server, rest string, ours bool) {
+func SplitURI(uri string) (server, rest string, ours bool) {
 	if rest, ours = strings.CutPrefix(uri, Scheme); ours {
 		server, rest, _ = strings.Cut(rest, "/")
 		return server, rest, true
@@ -63,8 +63,8 @@ func Split(uri string) (server, rest string, ours bool) {
 
 // Lengths of tails with their separators.
 const (
-	TailLen     = 9
-	longTailLen = 2 * TailLen
+	SuffixLen   = 9
+	longTailLen = 2 * SuffixLen
 )
 
 // HashSuffixes tell apart names that would else be one, by nothing but what they are
@@ -74,12 +74,12 @@ func HashSuffixes(of string, separator byte) (short, long string) {
 	b := make([]byte, 0, longTailLen)
 	b = hex.AppendEncode(append(b, separator), h[:4])
 	b = hex.AppendEncode(append(b, separator), h[4:8])
-	return string(b[:TailLen]), string(b)
+	return string(b[:SuffixLen]), string(b)
 }
 
-// EndsInTail reports whether a name looks like one with a tail.
-func EndsInTail(s string, separator byte) bool {
-	at := len(s) - TailLen
+// HasHashSuffix reports whether a name looks like one with a tail.
+func HasHashSuffix(s string, separator byte) bool {
+	at := len(s) - SuffixLen
 	if at < 0 || s[at] != separator {
 		return false
 	}
@@ -103,8 +103,8 @@ var flatByte = func() (t [256]bool) {
 	return t
 }()
 
-// StandsInFlat reports whether a byte stands for itself in flat ids.
-func StandsInFlat(c byte) bool { return flatByte[c] }
+// IsFlatByte reports whether a byte stands for itself in flat ids.
+func IsFlatByte(c byte) bool { return flatByte[c] }
 
 // FlatID returns the plain flat id of a server's URI: every run of bytes
 // outside of [A-Za-z0-9.~-] is one underscore. It does not say which URI it

@@ -79,7 +79,7 @@ func TestAddressesAreReadAsURLParsersDo(t *testing.T) {
 		"mcp://s": "s|", "mcp://s/": "s|", "mcp://": "|", "mcp:///x": "|x", "mcp://s?a/b": "s|", "mcp://s#a/b": "s|", "mcp://s/?a": "s|?a",
 		"mcp:/s/x": "-", "mcpx://s/x": "-", "": "-", "x": "-", "mc": "-", "\t": "-",
 	} {
-		server, rest, ours := names.Address(uri)
+		server, rest, ours := names.NormalizeAddress(uri)
 		got := server + "|" + rest
 		if !ours {
 			got = "-"

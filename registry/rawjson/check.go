@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Check is [Valid] for a text that arrives in pieces: what is there is checked
+// Checker is [Valid] for a text that arrives in pieces: what is there is checked
 // while the rest is on its way. The zero value is ready to use.
-type Check struct {
+type Checker struct {
 	// Depth is how deeply arrays and objects may nest; 0, and more than
 	// [MaxDepth], stand for that. It is set before the first part.
 	Depth int
@@ -89,9 +89,9 @@ const maxAgain = 64
 // errShort says that a token goes on in what has not arrived yet.
 var errShort = errors.New("more to come")
 
-// More checks a part of a text: src is all of it that has arrived so far, from
-// its beginning. A fault is told by [Check.End].
-func (c *Check) More(src []byte) {
+// Feed checks a part of a text: src is all of it that has arrived so far, from
+// its beginning. A fault is told by [Checker.End].
+func (c *Checker) Feed(src []byte) {
 	c.top.off = true
 	if c.err == nil && !c.held {
 		c.err = c.run(src, false, false)
@@ -100,7 +100,7 @@ func (c *Check) More(src []byte) {
 }
 
 // End is [Valid] for src, of which what was given to More is the beginning.
-func (c *Check) End(src []byte) error {
+func (c *Checker) End(src []byte) error {
 	if c.err == nil {
 		c.top.off = c.top.off || c.on || len(src) >= maxTopText
 		c.err = c.run(src, true, false)
@@ -108,13 +108,13 @@ func (c *Check) End(src []byte) error {
 	return c.err
 }
 
-// Lines reports whether the text has line breaks between its tokens: see
+// HasLineBreaks reports whether the text has line breaks between its tokens: see
 // [OneLine].
-func (c *Check) Lines() bool { return c.lines }
+func (c *Checker) HasLineBreaks() bool { return c.lines }
 
 // run goes on to the end of src, or to that of the value if alone is set.
 // Without whole it stops before a token that may go on.
-func (c *Check) run(src []byte, whole, alone bool) error {
+func (c *Checker) run(src []byte, whole, alone bool) error {
 	i, next, err := c.resume(src, whole)
 	for err == nil && !next.inString() && (next != over || !alone) {
 		if i < len(src) && src[i] <= ' ' {
@@ -165,7 +165,7 @@ func (c *Check) run(src []byte, whole, alone bool) error {
 }
 
 // resume goes on where the last run stopped, which may be within a string.
-func (c *Check) resume(src []byte, whole bool) (i int, next state, err error) {
+func (c *Checker) resume(src []byte, whole bool) (i int, next state, err error) {
 	if c.open.depth == 0 {
 		c.around = over
 	}
@@ -199,7 +199,7 @@ func unexpected(src []byte, i int) error {
 }
 
 // space skips white space.
-func (c *Check) space(src []byte, i int) int {
+func (c *Checker) space(src []byte, i int) int {
 	for ; i < len(src); i++ {
 		switch src[i] {
 		case ' ', '\t':
@@ -213,7 +213,7 @@ func (c *Check) space(src []byte, i int) int {
 }
 
 // opens begins a container.
-func (c *Check) opens(src []byte, i int) (next state, err error) {
+func (c *Checker) opens(src []byte, i int) (next state, err error) {
 	object := src[i] == '{'
 	if d := c.open.depth; d == MaxDepth || d == c.Depth && d > 0 {
 		return wantValue, &SyntaxError{Offset: i, Reason: "nested too deeply", Depth: d}
@@ -229,7 +229,7 @@ func (c *Check) opens(src []byte, i int) (next state, err error) {
 }
 
 // closes ends the innermost container.
-func (c *Check) closes(end int) (next state) {
+func (c *Checker) closes(end int) (next state) {
 	c.closed(c.open.depth, end)
 	c.open.pop()
 	switch {
@@ -244,7 +244,7 @@ func (c *Check) closes(end int) (next state) {
 }
 
 // text takes a string up to its end, or as far as it is there.
-func (c *Check) text(src []byte, i int, whole bool) (end int, next state, err error) {
+func (c *Checker) text(src []byte, i int, whole bool) (end int, next state, err error) {
 	if i = ordinary(src, i); i < len(src) && src[i] == '"' {
 		i++ // as with most of them
 	} else {

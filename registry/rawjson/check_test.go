@@ -13,13 +13,13 @@ import (
 
 // inPieces checks a text of which first so many bytes arrive, then the others
 // some at a time.
-func inPieces(src []byte, first, step int, mark bool) (*rawjson.Check, error) {
-	var c rawjson.Check
+func inPieces(src []byte, first, step int, mark bool) (*rawjson.Checker, error) {
+	var c rawjson.Checker
 	if mark {
-		c.Mark()
+		c.RecordShape()
 	}
 	for at := first; at < len(src); at += max(step, 1) {
-		c.More(src[:at])
+		c.Feed(src[:at])
 	}
 	return &c, c.End(src)
 }
@@ -49,7 +49,7 @@ func TestCheckKnowsLineBreaksBetweenTokens(t *testing.T) {
 	} {
 		c, err := inPieces([]byte(text), 1, 1, false)
 		require.NoError(t, err)
-		require.Equal(t, want, c.Lines(), "%q", text)
+		require.Equal(t, want, c.HasLineBreaks(), "%q", text)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestShapeReadsWhatTheReadersRead(t *testing.T) {
 }
 
 // same compares the readers of a Shape with those that go through the text.
-func same(t *testing.T, s *rawjson.Shape, v []byte) {
+func same(t *testing.T, s *rawjson.Layout, v []byte) {
 	t.Helper()
 	type pair struct{ key, value string }
 	var want, got []pair
@@ -124,22 +124,22 @@ func TestACheckNotesTheMembersOfTheOutermostObject(t *testing.T) {
 		`{"a":"` + strings.Repeat("x", 65536) + `","b":1}`:                            0,
 		`{"a":` + strings.Repeat(`{"b":`, 200) + "1" + strings.Repeat("}", 200) + "}": 1,
 	} {
-		var whole rawjson.Check
+		var whole rawjson.Checker
 		require.NoError(t, whole.End([]byte(text)))
-		require.Equal(t, noted, whole.Noted(), "%.80s", text)
+		require.Equal(t, noted, whole.MemberCount(), "%.80s", text)
 		sameMembers(t, &whole, []byte(text))
 		pieces, err := inPieces([]byte(text), 1, 1+len(text)/100, false)
 		require.NoError(t, err)
-		require.Zero(t, pieces.Noted(), "%.80s", text)
+		require.Zero(t, pieces.MemberCount(), "%.80s", text)
 	}
 }
 
 // sameMembers compares what was noted of a text with what readers find.
-func sameMembers(t *testing.T, c *rawjson.Check, text []byte) {
+func sameMembers(t *testing.T, c *rawjson.Checker, text []byte) {
 	t.Helper()
 	n := 0
 	for k, v := range rawjson.Members(text) {
-		if c.Noted() == 0 {
+		if c.MemberCount() == 0 {
 			return
 		}
 		key, value := c.Member(text, n)
@@ -148,7 +148,7 @@ func sameMembers(t *testing.T, c *rawjson.Check, text []byte) {
 		require.Equal(t, rawjson.Offset(text, v), rawjson.Offset(text, value))
 		n++
 	}
-	require.Equal(t, n, c.Noted())
+	require.Equal(t, n, c.MemberCount())
 }
 
 // FuzzCheck holds the check in pieces, and what it learns, against that of the
@@ -168,11 +168,11 @@ func FuzzCheck(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var once rawjson.Check
+		var once rawjson.Checker
 		require.NoError(t, once.End(src))
 		sameMembers(t, &once, src)
 		trimmed := bytes.TrimSpace(src)
-		require.Equal(t, bytes.ContainsAny(trimmed, "\r\n"), c.Lines())
+		require.Equal(t, bytes.ContainsAny(trimmed, "\r\n"), c.HasLineBreaks())
 		if bytes.Count(src, []byte("["))+bytes.Count(src, []byte("{")) < 50 && json.Valid(src) {
 			same(t, c.Shape(src), trimmed)
 		}

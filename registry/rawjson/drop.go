@@ -1,8 +1,8 @@
 package rawjson
 
-// Drop returns the edits of outer that take members out of obj, an object within it,
+// DropMembers returns the edits of outer that take members out of obj, an object within it,
 // and how many members are left.
-func Drop(outer, obj []byte, drop func(Key) bool) (edits []Edit, kept int) {
+func DropMembers(outer, obj []byte, drop func(Key) bool) (edits []Edit, kept int) {
 	from := -1 // where a run of dropped members begins
 	last := -1 // the end of the last member that stays
 	end := 0

@@ -47,16 +47,16 @@ type Edit struct {
 	Text       []byte
 }
 
-// Replace is the edit that puts text in the place of inner, a part of outer
+// ReplaceEdit is the edit that puts text in the place of inner, a part of outer
 // (see [Offset]).
-func Replace(outer, inner, text []byte) Edit {
+func ReplaceEdit(outer, inner, text []byte) Edit {
 	at := Offset(outer, inner)
 	return Edit{at, at + len(inner), text}
 }
 
-// Append appends src with the edits made. Edits are in the order of their
+// AppendEdited appends src with the edits made. Edits are in the order of their
 // places and do not overlap.
-func Append(dst, src []byte, edits ...Edit) []byte {
+func AppendEdited(dst, src []byte, edits ...Edit) []byte {
 	at := 0
 	for _, e := range edits {
 		dst = append(dst, src[at:e.Start]...)
@@ -66,9 +66,9 @@ func Append(dst, src []byte, edits ...Edit) []byte {
 	return append(dst, src[at:]...)
 }
 
-// Parts is src with the edits made, as parts of src and the edits' texts to be
+// SpliceParts is src with the edits made, as parts of src and the edits' texts to be
 // put one behind the other.
-func Parts(src []byte, edits ...Edit) [][]byte {
+func SpliceParts(src []byte, edits ...Edit) [][]byte {
 	parts := make([][]byte, 0, 2*len(edits)+1)
 	at := 0
 	for _, e := range edits {
@@ -78,7 +78,7 @@ func Parts(src []byte, edits ...Edit) [][]byte {
 	return append(parts, src[at:])
 }
 
-// Splice is [Append] into a new slice of the right size. Without edits it
+// Splice is [AppendEdited] into a new slice of the right size. Without edits it
 // returns src itself.
 func Splice(src []byte, edits ...Edit) []byte {
 	if len(edits) == 0 {
@@ -88,7 +88,7 @@ func Splice(src []byte, edits ...Edit) []byte {
 	for _, e := range edits {
 		n += len(e.Text) - (e.End - e.Start)
 	}
-	return Append(make([]byte, 0, n), src, edits...)
+	return AppendEdited(make([]byte, 0, n), src, edits...)
 }
 
 // SetMember returns obj, a valid object, with the member name set to the
@@ -96,7 +96,7 @@ func Splice(src []byte, edits ...Edit) []byte {
 // the end.
 func SetMember(obj []byte, name string, value []byte) []byte {
 	if old := Get(obj, name); old != nil {
-		return Splice(obj, Replace(obj, old, value))
+		return Splice(obj, ReplaceEdit(obj, old, value))
 	}
 	end := bytes.LastIndexByte(obj, '}')
 	if end < 0 {

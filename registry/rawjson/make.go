@@ -38,8 +38,8 @@ func AppendMember(dst []byte, name Key, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// Without returns an object without the members of that name.
-func Without(obj []byte, name string) []byte {
+// RemoveMember returns an object without the members of that name.
+func RemoveMember(obj []byte, name string) []byte {
 	return Filter(obj, func(k Key, v []byte) ([]byte, bool) { return v, !k.Is(name) })
 }
 

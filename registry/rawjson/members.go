@@ -150,8 +150,8 @@ func (t *KeyTree) Check(text []byte) error {
 // Clean returns the text without the members that readers may take for one that
 // decides; of several with its very name the last stays. A text without such
 // members is returned as it is, the same slice. shape reads the text, see
-// [rawjson.Shape]; it may be nil, and does not fit a text that was changed.
-func (t *KeyTree) Clean(shape *Shape, text []byte) []byte {
+// [rawjson.Layout]; it may be nil, and does not fit a text that was changed.
+func (t *KeyTree) Clean(shape *Layout, text []byte) []byte {
 	if t.find(shape, text, nil) == nil {
 		return text
 	}
@@ -160,7 +160,7 @@ func (t *KeyTree) Clean(shape *Shape, text []byte) []byte {
 
 // Read tells of the URIs in a text that has no members in doubt. It returns false,
 // maybe after it told of some, when there are such: see [Tree.Clean].
-func (t *KeyTree) Read(shape *Shape, text []byte, to Visitor) bool {
+func (t *KeyTree) Read(shape *Layout, text []byte, to Visitor) bool {
 	return t.find(shape, text, to) == nil
 }
 
@@ -182,14 +182,14 @@ func (t *KeyTree) Place(name string) int {
 }
 
 // find returns the first member in doubt. to may be nil.
-func (t *KeyTree) find(shape *Shape, v []byte, to Visitor) *AmbiguousError {
+func (t *KeyTree) find(shape *Layout, v []byte, to Visitor) *AmbiguousError {
 	_, err := t.walk(shape, v, AfterSpace(v, 0), to)
 	return err
 }
 
 // walk is find for the value that begins at i; it returns the place after that. The text
 // is gone through once, whatever is looked for in how deep a value.
-func (t *KeyTree) walk(shape *Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
+func (t *KeyTree) walk(shape *Layout, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
 	switch {
 	case t == nil || i >= len(text):
 	case t.uri && to != nil:
@@ -207,7 +207,7 @@ func (t *KeyTree) walk(shape *Shape, text []byte, i int, to Visitor) (end int, e
 	return shape.After(text, i), nil
 }
 
-func (t *KeyTree) walkElements(shape *Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
+func (t *KeyTree) walkElements(shape *Layout, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
 	for i = AfterSpace(text, i+1); i < len(text) && text[i] != ']'; i = AfterSpace(text, i+1) {
 		if i, err = t.each.walk(shape, text, i, to); err != nil {
 			return i, err
@@ -220,7 +220,7 @@ func (t *KeyTree) walkElements(shape *Shape, text []byte, i int, to Visitor) (en
 }
 
 // walkMembers puts the values of the members into values, too, as far as it has places.
-func (t *KeyTree) walkMembers(shape *Shape, text []byte, i int, to Visitor, values [][]byte) (end int, err *AmbiguousError) {
+func (t *KeyTree) walkMembers(shape *Layout, text []byte, i int, to Visitor, values [][]byte) (end int, err *AmbiguousError) {
 	seen := uint64(0)
 	for i = AfterSpace(text, i+1); i < len(text) && text[i] == '"'; i = AfterSpace(text, i+1) {
 		end := AfterString(text, i)
@@ -256,7 +256,7 @@ func (t *KeyTree) walkMembers(shape *Shape, text []byte, i int, to Visitor, valu
 
 // walkBlock is walkMembers for a content block: a link has a URI, and an embedded resource
 // has one inside.
-func (t *KeyTree) walkBlock(shape *Shape, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
+func (t *KeyTree) walkBlock(shape *Layout, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
 	var parts [3][]byte
 	if end, err = t.walkMembers(shape, text, i, nil, parts[:]); err != nil {
 		return end, err

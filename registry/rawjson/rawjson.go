@@ -41,7 +41,7 @@ func (e *SyntaxError) Explain(src []byte) string {
 // Valid reports whether src is exactly one JSON value (with surrounding white
 // space), encoded as UTF-8 and nested at most [MaxDepth] deep.
 func Valid(src []byte) error {
-	var c Check
+	var c Checker
 	return c.End(src)
 }
 
@@ -51,7 +51,7 @@ func Scan(src []byte, i int) (end int, err error) {
 	if i < len(src) && AfterSpace(src, i) > i {
 		return i, unexpected(src, i)
 	}
-	c := Check{at: i}
+	c := Checker{at: i}
 	err = c.run(src, true, true)
 	return c.at, err
 }

@@ -80,8 +80,8 @@ func TestEditsChangeOnlyTheirPlaces(t *testing.T) {
 		second = rawjson.Get(e, "uri")
 	}
 	got := rawjson.Splice(src,
-		rawjson.Replace(src, first, rawjson.Quote("mcp://s/file:///a")),
-		rawjson.Replace(src, second, []byte("null")))
+		rawjson.ReplaceEdit(src, first, rawjson.Quote("mcp://s/file:///a")),
+		rawjson.ReplaceEdit(src, second, []byte("null")))
 	require.Equal(t, `{"uri":"mcp://s/file:///a","big":12345678901234567890,"list":[{"uri":null}]}`, string(got))
 	require.Equal(t, `{"uri":"file:///a","big":12345678901234567890,"list":[{"uri":"x"}]}`, string(src), "the source stays")
 }

@@ -127,16 +127,16 @@ func (k Key) Name() []byte {
 
 // Members yields the members of the valid object obj in their order; nothing
 // when obj is not an object. Values come without surrounding space.
-func Members(obj []byte) iter.Seq2[Key, []byte] { return (*Shape)(nil).Members(obj) }
+func Members(obj []byte) iter.Seq2[Key, []byte] { return (*Layout)(nil).Members(obj) }
 
 // Elements yields the elements of the valid array arr; nothing when arr is
 // not an array.
-func Elements(arr []byte) iter.Seq[[]byte] { return (*Shape)(nil).Elements(arr) }
+func Elements(arr []byte) iter.Seq[[]byte] { return (*Layout)(nil).Elements(arr) }
 
 // Get returns the value of the member name of the valid object obj, nil when
 // there is none. Of several members of that name it returns the last, as
 // decoders do; see goblin/registry/rawjson where that matters.
-func Get(obj []byte, name string) []byte { return (*Shape)(nil).Get(obj, name) }
+func Get(obj []byte, name string) []byte { return (*Layout)(nil).Get(obj, name) }
 
 // GetString returns the string member name of the valid object obj, and "" if the member
 // is missing or not a string.
@@ -155,9 +155,9 @@ func Path(obj []byte, names ...string) []byte {
 	return obj
 }
 
-// Mentions reports whether a string of the valid text v may hold word, of letters
+// MayContain reports whether a string of the valid text v may hold word, of letters
 // and hyphens: never false for one that does, however it is escaped.
-func Mentions(v []byte, word string) bool {
+func MayContain(v []byte, word string) bool {
 	return bytes.Contains(v, []byte(word)) || bytes.Contains(v, []byte(`\u`))
 }
 

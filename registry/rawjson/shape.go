@@ -5,11 +5,11 @@ import (
 	"sort"
 )
 
-// Shape tells where the large values of a checked text end, so that readers
+// Layout tells where the large values of a checked text end, so that readers
 // need not go through them to get past them. Its methods read what was sliced
 // from that text, as the readers do. Of anything else it knows nothing, nor
 // does a nil Shape of anything: they are the functions of the package then.
-type Shape struct {
+type Layout struct {
 	size int    // capacity of the text: where something stands in it, see [Offset]
 	last *byte  // at the end of that
 	long []span // in the order of their beginnings
@@ -60,24 +60,24 @@ func (m *marks) string(start, end int) {
 	}
 }
 
-// Mark makes a check remember where large values end, for [Check.Shape]. It is
+// RecordShape makes a check remember where large values end, for [Checker.Shape]. It is
 // called before More.
-func (c *Check) Mark() {
+func (c *Checker) RecordShape() {
 	c.on = true
 	c.long = make([]span, 0, 8)
 }
 
 // Shape describes the text that End has accepted; nil without Mark.
-func (c *Check) Shape(src []byte) *Shape {
+func (c *Checker) Shape(src []byte) *Layout {
 	n := cap(src)
 	if !c.on || n == 0 {
 		return nil
 	}
-	return &Shape{size: n, last: &src[:n][n-1], long: c.long}
+	return &Layout{size: n, last: &src[:n][n-1], long: c.long}
 }
 
 // After is the place in a part of the text after the value that begins at i.
-func (s *Shape) After(b []byte, i int) int {
+func (s *Layout) After(b []byte, i int) int {
 	if s != nil && len(b)-i >= minLong && &b[:cap(b)][cap(b)-1] == s.last {
 		at := s.size - cap(b) + i
 		n := sort.Search(len(s.long), func(n int) bool { return s.long[n].start >= at })
@@ -89,7 +89,7 @@ func (s *Shape) After(b []byte, i int) int {
 }
 
 // Members is the function Members for a part of the text.
-func (s *Shape) Members(obj []byte) iter.Seq2[Key, []byte] {
+func (s *Layout) Members(obj []byte) iter.Seq2[Key, []byte] {
 	return func(yield func(Key, []byte) bool) {
 		i := AfterSpace(obj, 0)
 		if i >= len(obj) || obj[i] != '{' {
@@ -117,7 +117,7 @@ func (s *Shape) Members(obj []byte) iter.Seq2[Key, []byte] {
 }
 
 // Elements is the function Elements for a part of the text.
-func (s *Shape) Elements(arr []byte) iter.Seq[[]byte] {
+func (s *Layout) Elements(arr []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		i := AfterSpace(arr, 0)
 		if i >= len(arr) || arr[i] != '[' {
@@ -139,7 +139,7 @@ func (s *Shape) Elements(arr []byte) iter.Seq[[]byte] {
 }
 
 // Get is the function Get for a part of the text.
-func (s *Shape) Get(obj []byte, name string) []byte {
+func (s *Layout) Get(obj []byte, name string) []byte {
 	var found []byte
 	for k, v := range s.Members(obj) {
 		if k.Is(name) {

@@ -73,13 +73,13 @@ var (
 	otherKey = object("_meta", meta)
 )
 
-// Extended is the Tree of the params of a request or notification of an extension that
+// ExtensionParams is the Tree of the params of a request or notification of an extension that
 // Goblin does not know: what says whose it is.
-var Extended = object("uri", "name", "taskId", "_meta", meta)
+var ExtensionParams = object("uri", "name", "taskId", "_meta", meta)
 
-// Noticed is the Tree of the params of a server's notification that Goblin does not
+// NotificationParams is the Tree of the params of a server's notification that Goblin does not
 // know.
-var Noticed = object("uri", uri, "_meta", meta)
+var NotificationParams = object("uri", uri, "_meta", meta)
 
 // Params is the Tree of the params of a request or notification.
 func Params(method string) *KeyTree {

@@ -10,7 +10,7 @@ type top struct {
 
 const (
 	// maxTop is how many members are noted, and maxTopText in texts of which size; in larger
-	// ones, see [Check.Mark].
+	// ones, see [Checker.RecordShape].
 	maxTop     = 6
 	maxTopText = 64 << 10
 )
@@ -43,9 +43,9 @@ func (t *top) ends(depth, at int) {
 	}
 }
 
-// Noted is how many members the text has that End has accepted, an object; 0, too, when
+// MemberCount is how many members the text has that End has accepted, an object; 0, too, when
 // they were not noted, because they are many or the text is large or came in pieces.
-func (c *Check) Noted() int {
+func (c *Checker) MemberCount() int {
 	if c.top.off || c.top.count > maxTop {
 		return 0
 	}
@@ -53,7 +53,7 @@ func (c *Check) Noted() int {
 }
 
 // Member is one of those, as [Members] would yield it.
-func (c *Check) Member(src []byte, n int) (Key, []byte) {
+func (c *Checker) Member(src []byte, n int) (Key, []byte) {
 	m := &c.top.members[n]
 	from, to := AfterSpace(src, int(m.value)), int(m.end)
 	for to > from && src[to-1] <= ' ' {

@@ -12,10 +12,10 @@ import (
 // maxNested is the maximum depth of schemas within a schema.
 const maxNested = 64
 
-// Compiles reports whether the validators of TypeScript clients can compile a JSON schema.
+// SchemaCompiles reports whether the validators of TypeScript clients can compile a JSON schema.
 // Releases from 1.20 on compile each outputSchema of a list and fail with the first that is
 // none. In doubt it returns false.
-func Compiles(schema []byte) bool {
+func SchemaCompiles(schema []byte) bool {
 	c := compiler{root: schema, followed: make(map[string]bool)}
 	return c.schema(schema, 0)
 }

@@ -31,13 +31,13 @@ const MaxChanges = 10
 func Tool(item []byte) Definition {
 	var n notes
 	d := Definition{JSON: tool.repaired(item, &n)}
-	if out := rawjson.Get(d.JSON, "outputSchema"); out != nil && (!outputSchema.accepts(out) || !Compiles(out)) {
+	if out := rawjson.Get(d.JSON, "outputSchema"); out != nil && (!outputSchema.accepts(out) || !SchemaCompiles(out)) {
 		fixed, keep := outputSchema.fixed(out, "", new(notes))
-		if keep && Compiles(fixed) {
-			d.Legacy = rawjson.Splice(d.JSON, rawjson.Replace(d.JSON, out, fixed))
+		if keep && SchemaCompiles(fixed) {
+			d.Legacy = rawjson.Splice(d.JSON, rawjson.ReplaceEdit(d.JSON, out, fixed))
 			n.add("outputSchema", "changed for clients up to 2025-11-25")
 		} else {
-			edits, _ := rawjson.Drop(d.JSON, d.JSON, func(k rawjson.Key) bool { return k.Is("outputSchema") })
+			edits, _ := rawjson.DropMembers(d.JSON, d.JSON, func(k rawjson.Key) bool { return k.Is("outputSchema") })
 			d.Legacy = rawjson.Splice(d.JSON, edits...)
 			n.add("outputSchema", "left out for clients up to 2025-11-25")
 		}

@@ -82,13 +82,13 @@ func TestOutputSchemasThatValidatorsCanCompile(t *testing.T) {
 		`{"type":"string","nullable":true}`: true,
 		strings.Repeat(`{"not":`, 100) + `{}` + strings.Repeat(`}`, 100): false,
 	} {
-		require.Equal(t, want, repair.Compiles([]byte(schema)), schema)
+		require.Equal(t, want, repair.SchemaCompiles([]byte(schema)), schema)
 	}
 	for pattern, want := range map[string]bool{
 		`^[a-z0-9_-]{1,64}$`: true, `^(?!-)(?:[\w.]+|\p{L})+?(\d)\1$`: true, `\u00e4|[\-\]]|\x41`: true, `a{2,}`: true, `^\d{4}-\d{2}$`: true,
 		`(`: false, `)`: false, `a**`: false, `\-`: false, `[a-\d]`: false, `[b-a]`: false, `{`: false, `a{2,1}`: false, `(?i)a`: false, `^*`: false, `(a)\2`: false, `[`: false, `\p{Nope}`: false, `\`: false,
 	} {
 		schema := append(append([]byte(`{"pattern":`), rawjson.Quote(pattern)...), '}')
-		require.Equal(t, want, repair.Compiles(schema), pattern)
+		require.Equal(t, want, repair.SchemaCompiles(schema), pattern)
 	}
 }

@@ -45,21 +45,21 @@ func (r *Diagnosis) Add(c Check) bool {
 	return c.State != Broken
 }
 
-// Fine adds a check that found nothing wrong.
-func (r *Diagnosis) Fine(name, text string) { r.Add(Check{Name: name, State: OK, Text: text}) }
+// AddOK adds a check that found nothing wrong.
+func (r *Diagnosis) AddOK(name, text string) { r.Add(Check{Name: name, State: OK, Text: text}) }
 
-// Warn adds a check that found something that does not stop anything yet.
-func (r *Diagnosis) Warn(name, text, fix string) {
+// AddWarning adds a check that found something that does not stop anything yet.
+func (r *Diagnosis) AddWarning(name, text, fix string) {
 	r.Add(Check{Name: name, State: Warning, Text: text, Fix: fix})
 }
 
-// Break adds the check that found what is broken.
-func (r *Diagnosis) Break(name, text, fix string) {
+// AddBroken adds the check that found what is broken.
+func (r *Diagnosis) AddBroken(name, text, fix string) {
 	r.Add(Check{Name: name, State: Broken, Text: text, Fix: fix})
 }
 
-// Complaints are the checks that found something.
-func (r *Diagnosis) Complaints() []Check {
+// Findings are the checks that found something.
+func (r *Diagnosis) Findings() []Check {
 	var found []Check
 	for _, c := range r.Checks {
 		if c.State != OK {

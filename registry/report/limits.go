@@ -19,11 +19,11 @@ type Limits struct {
 	names []string // how names begin by which it introduces itself, in small letters
 }
 
-// Known are the limits of clients, as far as they are known. Names are of clients that fail on
+// KnownLimits are the limits of clients, as far as they are known. Names are of clients that fail on
 // longer ones, rather than shorten them, as VS Code, Codex and Gemini CLI do: in Claude Code,
 // the interface of the model refuses all requests of a session; Cursor leaves the tool out,
 // and counts the server's name.
-var Known = []Limits{
+var KnownLimits = []Limits{
 	{
 		Client: "Claude Code", names: []string{"claude-code"}, Prefix: "mcp__goblin__", Name: 64, Description: 2048, Instructions: 2048,
 		Source: "https://code.claude.com/docs/en/mcp https://github.com/anthropics/claude-code/issues/19882",
@@ -42,40 +42,40 @@ var Known = []Limits{
 	},
 }
 
-// LimitsOf are those of the client that introduces itself by a name; nil when none are
+// LimitsFor are those of the client that introduces itself by a name; nil when none are
 // known.
-func LimitsOf(client string) *Limits {
+func LimitsFor(client string) *Limits {
 	client = strings.ToLower(client)
-	for i := range Known {
-		for _, name := range Known[i].names {
+	for i := range KnownLimits {
+		for _, name := range KnownLimits[i].names {
 			if strings.HasPrefix(client, name) {
-				return &Known[i]
+				return &KnownLimits[i]
 			}
 		}
 	}
 	return nil
 }
 
-// Seen holds the sizes of a client's lists that limits are about.
-type Seen struct {
-	Tools        int
-	Instructions int    // bytes
-	LongName     string // the longest
-	Described    string // the tool with the longest description
-	Description  int    // characters of that
+// ListSizes holds the sizes of a client's lists that limits are about.
+type ListSizes struct {
+	Tools            int
+	Instructions     int    // bytes
+	LongName         string // the longest
+	LongestDescribed string // the tool with the longest description
+	Description      int    // characters of that
 }
 
 // LimitViolation is a limit that what a client is shown goes beyond.
 type LimitViolation struct {
-	Limit string `json:"limit"` // tools, name, description or instructions
-	Have  int    `json:"have"`
-	Most  int    `json:"most"`
-	Text  string `json:"text"`
-	Fix   string `json:"fix"`
+	Kind   string `json:"limit"` // tools, name, description or instructions
+	Actual int    `json:"have"`
+	Limit  int    `json:"most"`
+	Text   string `json:"text"`
+	Fix    string `json:"fix"`
 }
 
-// Breaks are the limits that are broken. name is how the client introduces itself.
-func (l *Limits) Breaks(name string, s Seen) (all []LimitViolation) {
+// Violations are the limits that are broken. name is how the client introduces itself.
+func (l *Limits) Violations(name string, s ListSizes) (all []LimitViolation) {
 	if l == nil {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (l *Limits) Breaks(name string, s Seen) (all []LimitViolation) {
 		fmt.Sprintf("give it a profile with fewer (profiles, and clients: {%q: NAME}), or turn tools off: x on the screen, goblin tools off", name))
 	add("name", len(l.Prefix)+len(s.LongName), l.Name, fmt.Sprintf("%s takes names of %d characters with %q in front, and %s has %d", l.Client, l.Name, l.Prefix, s.LongName, len(l.Prefix)+len(s.LongName)),
 		fmt.Sprintf("set gateway.max_name: %d", l.Name-len(l.Prefix)))
-	add("description", s.Description, l.Description, fmt.Sprintf("%s cuts descriptions after %d characters, and that of %s has %d", l.Client, l.Description, s.Described, s.Description),
+	add("description", s.Description, l.Description, fmt.Sprintf("%s cuts descriptions after %d characters, and that of %s has %d", l.Client, l.Description, s.LongestDescribed, s.Description),
 		"what matters should stand first: tell the server's authors, or turn the tool off")
 	add("instructions", s.Instructions, l.Instructions, fmt.Sprintf("%s cuts instructions after %d bytes, and gets %d", l.Client, l.Instructions, s.Instructions),
 		"give it a profile with fewer servers")

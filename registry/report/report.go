@@ -46,10 +46,10 @@ type Figures struct {
 
 // Minute sums the calls of one up.
 type Minute struct {
-	Calls   uint32  `json:"calls"`
-	Untimed uint32  `json:"untimed,omitempty"` // calls that Millis leaves out, if there is one
-	Errors  uint32  `json:"errors,omitempty"`
-	Millis  float64 `json:"ms,omitempty"` // on average
+	Calls      uint32  `json:"calls"`
+	NoDuration uint32  `json:"untimed,omitempty"` // calls that Millis leaves out, if there is one
+	Errors     uint32  `json:"errors,omitempty"`
+	Millis     float64 `json:"ms,omitempty"` // on average
 }
 
 // Bin counts the calls that took no longer, and longer than the one before.

@@ -86,8 +86,8 @@ func New(wrong string) *Finder {
 	return &Finder{wrong: []byte(strings.ToLower(wrong)), limit: min(6, max(1, len(wrong)/3))}
 }
 
-// Try compares a name, which may be spelled in several ways.
-func (f *Finder) Try(name string, spellings ...string) {
+// Add compares a name, which may be spelled in several ways.
+func (f *Finder) Add(name string, spellings ...string) {
 	off := f.limit + 1
 	for _, s := range spellings {
 		if len(s) <= longest {
@@ -110,9 +110,9 @@ func (f *Finder) Best() (names []string) {
 	return names
 }
 
-// Meant asks at the end of a message whether one of the names was meant; "" if
+// DidYouMean asks at the end of a message whether one of the names was meant; "" if
 // there are none.
-func Meant(names ...string) string {
+func DidYouMean(names ...string) string {
 	if len(names) == 0 {
 		return ""
 	}

@@ -61,9 +61,9 @@ func TestNearestNamesComeFirst(t *testing.T) {
 	} {
 		f := suggest.New(c.wrong)
 		for _, name := range []string{"notes_old", "notes_add", "notes_add", strings.Repeat("x", 130)} {
-			f.Try(name, name)
+			f.Add(name, name)
 		}
-		f.Try("time", "time", "clock")
-		require.Equal(t, c.want, suggest.Meant(f.Best()...), c.wrong)
+		f.Add("time", "time", "clock")
+		require.Equal(t, c.want, suggest.DidYouMean(f.Best()...), c.wrong)
 	}
 }

@@ -22,21 +22,21 @@ func Command(program string, names []string, flags ...string) string {
 	if len(words) == 0 {
 		return program
 	}
-	return program + " " + Words(words...)
+	return program + " " + QuoteWords(words...)
 }
 
 // Goblin returns the goblin command that does verb, which is constant text, to names from
-// configs and servers. If [Quotable] refuses a name, it returns "see: goblin VERB".
+// configs and servers. If [CanQuote] refuses a name, it returns "see: goblin VERB".
 func Goblin(verb string, names ...string) string {
-	if !Quotable(names...) {
+	if !CanQuote(names...) {
 		return "see: goblin " + verb
 	}
 	return Command("goblin "+verb, names)
 }
 
-// Quotable reports whether users can check and run a command with these names: none is
+// CanQuote reports whether users can check and run a command with these names: none is
 // empty, long, or has characters that are escaped for terminals.
-func Quotable(names ...string) bool {
+func CanQuote(names ...string) bool {
 	for _, name := range names {
 		if name == "" || len(name) > maxQuoted || Name(name) != name || runtime.GOOS == "windows" && !windowsPlain(name) {
 			return false
@@ -45,19 +45,19 @@ func Quotable(names ...string) bool {
 	return true
 }
 
-// Words quotes each word by [Word].
-func Words(words ...string) string {
+// QuoteWords quotes each word by [QuoteWord].
+func QuoteWords(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = Word(word)
+		quoted[i] = QuoteWord(word)
 	}
 	return strings.Join(quoted, " ")
 }
 
-// Word quotes s as one word for sh, bash, zsh and fish, on Windows for PowerShell. Characters
+// QuoteWord quotes s as one word for sh, bash, zsh and fish, on Windows for PowerShell. Characters
 // that a terminal acts on or hides are spelled out as $'…'. Shells without that form
 // read another word, and run nothing.
-func Word(s string) string {
+func QuoteWord(s string) string {
 	if runtime.GOOS == "windows" {
 		return windowsWord(s)
 	}
@@ -149,7 +149,7 @@ func windowsPlain(s string) bool {
 	return s != "" && !(strings.Contains(s, " ") && strings.HasSuffix(s, `\`))
 }
 
-// Portable returns a word of [Word] as all POSIX shells read it, with $'…' as an expansion of
+// Portable returns a word of [QuoteWord] as all POSIX shells read it, with $'…' as an expansion of
 // printf. Newlines at the end are lost, which scripts do not need.
 func Portable(word string) string {
 	inner, ok := strings.CutPrefix(word, "$'")
@@ -163,9 +163,9 @@ func Portable(word string) string {
 	return `"$(printf '` + inner + `')"`
 }
 
-// Typeable reports whether a word of [Word] runs nothing in any shell of this system. On Windows
+// IsTypeable reports whether a word of [QuoteWord] runs nothing in any shell of this system. On Windows
 // that excludes what cmd acts on within the quotes of PowerShell.
-func Typeable(s string) bool {
+func IsTypeable(s string) bool {
 	return runtime.GOOS != "windows" || !strings.ContainsAny(s, "&|<>^%\n") && !strings.ContainsFunc(s, hides)
 }
 

@@ -79,7 +79,7 @@ func runsNothing(t *testing.T, shell string, knows bool, lists ...[]string) {
 	t.Helper()
 	var sure, portable batch
 	for _, words := range lists {
-		quoted := Words(words...)
+		quoted := QuoteWords(words...)
 		require.NotRegexp(t, `[\x00-\x1f\x7f]`, quoted)
 		if knows || !strings.Contains(quoted, "$'") {
 			sure.add(quoted, words)
@@ -88,7 +88,7 @@ func runsNothing(t *testing.T, shell string, knows bool, lists ...[]string) {
 		}
 		each := make([]string, len(words))
 		for i, word := range words {
-			each[i] = Portable(Word(word))
+			each[i] = Portable(QuoteWord(word))
 		}
 		if strings.Contains(strings.Join(words, ""), "\n") {
 			_, _ = runHere(t, shell, "printf '<%s>' "+strings.Join(each, " "))
@@ -143,7 +143,7 @@ func TestCommandsOfGoblinNameWhatTheyMean(t *testing.T) {
 		{strings.Repeat("x", maxQuoted+1), "see: goblin approve"},
 	} {
 		require.Equal(t, tt.want, Goblin("approve", "s", tt.name))
-		require.Equal(t, !strings.HasPrefix(tt.want, "see"), Quotable("s", tt.name))
+		require.Equal(t, !strings.HasPrefix(tt.want, "see"), CanQuote("s", tt.name))
 	}
 	require.Equal(t, "goblin login", Command("goblin login", nil))
 	require.Equal(t, "goblin call a --args '{}' --config 'a b'", Command("goblin call", []string{"a"}, "--args", "{}", "--config", "a b"))

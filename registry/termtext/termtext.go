@@ -253,8 +253,8 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// Head is at most n bytes of a text, in whole characters.
-func Head(s string, n int) string {
+// Truncate is at most n bytes of a text, in whole characters.
+func Truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -264,8 +264,8 @@ func Head(s string, n int) string {
 	return s[:n]
 }
 
-// Encoded is a value as JSON, without characters that do something to terminals.
-func Encoded(v any, indent string) (string, error) {
+// EncodeJSON is a value as JSON, without characters that do something to terminals.
+func EncodeJSON(v any, indent string) (string, error) {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
@@ -325,8 +325,8 @@ func Size(n int64) string {
 	}
 }
 
-// Grouped writes a count: 1234, 100k, 1.2M.
-func Grouped(n int) string {
+// FormatCount writes a count: 1234, 100k, 1.2M.
+func FormatCount(n int) string {
 	switch {
 	case n < 10_000:
 		return strconv.Itoa(n)

@@ -223,6 +223,6 @@ func TestWordsForShells(t *testing.T) {
 		"a\nb": `$'a\012b'`, "\x1b[2J": `$'\033[2J'`,
 		"it's\na\\b": `$'it\047s\012a\\b'`, "=ls": "'=ls'", `a\b`: `'a\b'`, `a\'`: `'a'\\''\'''`, "\xff": `$'\377'`, "a\u2028b": `$'a\342\200\250b'`, "~": "'~'",
 	} {
-		require.Equal(t, want, Word(word))
+		require.Equal(t, want, QuoteWord(word))
 	}
 }

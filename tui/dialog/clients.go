@@ -151,7 +151,7 @@ func (d *Clients) Heading() string {
 // silent counts the clients that have likely left.
 func (d *Clients) silent() (n int) {
 	for i := range d.Table.Rows {
-		if d.Table.Rows[i].Silent() > 0 {
+		if d.Table.Rows[i].SilentFor() > 0 {
 			n++
 		}
 	}
@@ -199,13 +199,13 @@ func (d *Clients) arrange() {
 		ago("last", 3, func(r clientRow) time.Time { return r.last }),
 		count("watches", 6, 7, "", func(r clientRow) int { return r.watches }))
 	d.Table.Note = func(r clientRow) string {
-		if quiet := r.Silent(); quiet > 0 {
+		if quiet := r.SilentFor(); quiet > 0 {
 			return d.app.Theme.Dim.On("silent for " + termtext.Age(quiet))
 		}
 		return ""
 	}
 	d.Table.Base = func(r clientRow) theme.Style {
-		if r.Silent() > 0 {
+		if r.SilentFor() > 0 {
 			return d.app.Theme.Dim
 		}
 		return ""
@@ -241,7 +241,7 @@ func (d *Clients) Lines(w, h int) []string {
 		if r.Protocol != "" {
 			about = append(about, "revision "+uicontext.SanitizeLine(r.Protocol))
 		}
-		if quiet := r.Silent(); quiet > 0 {
+		if quiet := r.SilentFor(); quiet > 0 {
 			about = append(about, "silent for "+termtext.Age(quiet)+", likely gone")
 		}
 		if r.inFlight > 0 {

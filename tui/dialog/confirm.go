@@ -72,7 +72,7 @@ func (c *Confirm) Lines(w, h int) []string {
 func (c *Confirm) choices() string {
 	var all []string
 	for _, h := range c.Hints() {
-		all = append(all, c.Screen.Theme.Key.On(keymap.Show(h.Key))+" "+h.Label)
+		all = append(all, c.Screen.Theme.Key.On(keymap.FormatKey(h.Key))+" "+h.Label)
 	}
 	return strings.Join(all, "   ")
 }

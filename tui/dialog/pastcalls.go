@@ -165,7 +165,7 @@ func (d *PastCalls) arrange() {
 			return uicontext.Size(int64(len(inv.Result))), ""
 		}),
 		column{Name: "arguments", MinWidth: 12, PreferredWidth: 24, Fills: true, Unsorted: true, Dim: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
-			args := uicontext.SanitizeLine(termtext.Head(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
+			args := uicontext.SanitizeLine(termtext.Truncate(strings.Join(strings.Fields(string(inv.Params)), " "), 400))
 			return cmp.Or(args, "no arguments"), ""
 		}})
 }

@@ -42,11 +42,11 @@ const (
 )
 
 // safeLabel returns a label or name that is safe to show.
-func safeLabel(s string) string { return termtext.Line(termtext.Head(s, shortText)) }
+func safeLabel(s string) string { return termtext.Line(termtext.Truncate(s, shortText)) }
 
 // wrapText wraps text to at most most lines of at most w cells.
 func wrapText(l *theme.Theme, s string, w, most int) []string {
-	s = strings.TrimSpace(strings.ReplaceAll(termtext.Text(termtext.Head(s, longText)), "\t", " "))
+	s = strings.TrimSpace(strings.ReplaceAll(termtext.Text(termtext.Truncate(s, longText)), "\t", " "))
 	if s == "" || w < 1 {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (f *Form) fixedRows(w, h int) (above, below []row) {
 	switch {
 	case h < 6 || f.raw:
 	case f.preview != "":
-		below = append(below, plain(l.Dim.On(l.To+" ")+l.Cut(termtext.Line(termtext.Head(f.preview, longText)), max(w-2, 0))))
+		below = append(below, plain(l.Dim.On(l.To+" ")+l.Cut(termtext.Line(termtext.Truncate(f.preview, longText)), max(w-2, 0))))
 	}
 	if h >= 4 {
 		below = append(below, plain(f.hintLine(w)))
@@ -142,7 +142,7 @@ func (f *Form) hintLine(w int) string {
 	var b strings.Builder
 	used := 0
 	for _, k := range f.Hints() {
-		key := keymap.Show(k.Key)
+		key := keymap.FormatKey(k.Key)
 		n := theme.Width(key) + 1 + theme.Width(safeLabel(k.Label))
 		if used > 0 {
 			n += 2

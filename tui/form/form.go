@@ -128,7 +128,7 @@ func New(lk *theme.Theme, s Spec) *Form {
 	f := &Form{look: lk, spec: s, w: 80, chosen: -1, gen: new(atomic.Int64)}
 	f.spec.Submit = cmp.Or(s.Submit, "submit")
 	if s.Actions == nil {
-		f.spec.Actions = keymap.Change(nil)
+		f.spec.Actions = keymap.Rebind(nil)
 	}
 	f.actions = make(map[string]string)
 	for key, id := range f.spec.Actions.In(keymap.InForm) {

@@ -62,7 +62,7 @@ func (f *Form) formHints() []keys.Hint {
 // keyOf names the key of an action, for texts.
 func (f *Form) keyOf(do string) string {
 	for _, h := range f.hint(do, do) {
-		return keymap.Show(h.Key)
+		return keymap.FormatKey(h.Key)
 	}
 	return "no key"
 }

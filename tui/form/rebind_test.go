@@ -21,7 +21,7 @@ func TestFieldsTakeTheKeysOfTheConfig(t *testing.T) {
 	}
 	for id, all := range changed {
 		for i, k := range all {
-			key, why := keymap.Key(k)
+			key, why := keymap.ParseKey(k)
 			require.Empty(t, why)
 			changed[id][i] = key
 		}
@@ -48,7 +48,7 @@ func TestFieldsTakeTheKeysOfTheConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newForm(t, form.Spec{Schema: objectSchema(tc.schema), Actions: keymap.Change(changed)})
+			f := newForm(t, form.Spec{Schema: objectSchema(tc.schema), Actions: keymap.Rebind(changed)})
 			require.Equal(t, form.None, press(f, tc.keys...))
 			args, _, err := f.Values()
 			require.NoError(t, err)

@@ -46,7 +46,7 @@ func (s *schemaText) window(l *theme.Theme, w, h int) []string {
 		case i >= room && len(s.lines) > h:
 			out[i] = l.Dim.On(l.Cut(fmt.Sprintf("%s %d to %d of %d, PgDn", l.Ellipsis, s.off+1, s.off+room, len(s.lines)), w))
 		case at < len(s.lines):
-			out[i] = l.Dim.On(l.Cut(termtext.Line(termtext.Head(s.lines[at], shortText)), max(w, 0)))
+			out[i] = l.Dim.On(l.Cut(termtext.Line(termtext.Truncate(s.lines[at], shortText)), max(w, 0)))
 		}
 	}
 	return out

@@ -16,19 +16,19 @@ import (
 const maxDiffs = 20
 
 // pinnedWhat says in words why a tool awaits approval.
-func pinnedWhat(p *registry.PinnedTool) string {
+func pinnedWhat(p *registry.UnapprovedTool) string {
 	what := "changed since it was approved"
 	if p.New {
 		what = "new on a server that was known without it"
 	}
-	if p.Withheld {
+	if p.Hidden {
 		what += "; withheld from clients"
 	}
 	return what
 }
 
 // pinnedBlocks show what awaits approval, and how it differs.
-func (a *Layout) pinnedBlocks(tools []registry.PinnedTool) []viewer.Section {
+func (a *Layout) pinnedBlocks(tools []registry.UnapprovedTool) []viewer.Section {
 	if len(tools) == 0 {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (a *Layout) pinnedBlocks(tools []registry.PinnedTool) []viewer.Section {
 }
 
 // pinnedVersion changes with what awaits approval.
-func pinnedVersion(tools []registry.PinnedTool) string {
+func pinnedVersion(tools []registry.UnapprovedTool) string {
 	if len(tools) == 0 {
 		return ""
 	}
@@ -55,7 +55,7 @@ func pinnedVersion(tools []registry.PinnedTool) string {
 
 // approve takes tools of a server as they are now for good, once the user has
 // seen how they differ.
-func (a *Layout) approve(server string, tools []registry.PinnedTool) tea.Cmd {
+func (a *Layout) approve(server string, tools []registry.UnapprovedTool) tea.Cmd {
 	if len(tools) == 0 {
 		return nil
 	}

@@ -92,11 +92,11 @@ func (p *callablePane) mark(e *registry.Entry) string {
 }
 
 // pinned is why a tool awaits approval, nil if it does not.
-func (p *callablePane) pinned(e *registry.Entry) *registry.PinnedTool {
+func (p *callablePane) pinned(e *registry.Entry) *registry.UnapprovedTool {
 	if e.Kind != registry.Tool {
 		return nil
 	}
-	return p.app.Reg.PinnedTool(e.Server, e.Name)
+	return p.app.Reg.UnapprovedTool(e.Server, e.Name)
 }
 
 // firstLine is the first text that there is, up to its first line break.
@@ -124,9 +124,9 @@ func (p *callablePane) Subject() Subject {
 	inv, left := uicontext.CachedInvocation(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
 	state, _ := p.app.Reg.State(e.Server)
 	seen := dialog.VisibilityFields(p.app.Context, e)
-	var pinned []registry.PinnedTool
+	var pinned []registry.UnapprovedTool
 	if row := p.pinned(e); row != nil {
-		pinned = []registry.PinnedTool{*row}
+		pinned = []registry.UnapprovedTool{*row}
 	}
 	return Subject{
 		Key: p.noun + " " + e.Listed, Title: e.Listed, running: p.app.Calls.ForItem(it),
@@ -243,7 +243,7 @@ func (p *Tools) Tab() (name, count string) {
 }
 
 func (p *Tools) Refresh(what registry.Changes) tea.Cmd {
-	p.awaiting = len(p.app.Reg.Pinned(""))
+	p.awaiting = len(p.app.Reg.UnapprovedTools(""))
 	return p.callablePane.Refresh(what)
 }
 
@@ -295,9 +295,9 @@ func (p *Tools) Handlers() map[string]keys.Handler {
 	maps.Copy(acts, p.ownRowHandlers(keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd { return p.app.openDetail(true) }}))
 	acts["call"] = keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd { return dialog.CallTool(p.app.Context, p.current()) }}
 	acts["approve"] = keys.Handler{WhyDisabled: p.whyNotApprove, Run: func() tea.Cmd {
-		of := map[string][]registry.PinnedTool{}
+		of := map[string][]registry.UnapprovedTool{}
 		for _, e := range entries(p.All.Table.Ticked()) {
-			if tool := p.app.Reg.PinnedTool(e.Server, e.Name); tool != nil {
+			if tool := p.app.Reg.UnapprovedTool(e.Server, e.Name); tool != nil {
 				of[e.Server] = append(of[e.Server], *tool)
 			}
 		}

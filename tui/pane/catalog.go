@@ -351,7 +351,7 @@ func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
 	}
 	server := e.Server
 	s, ok := c.app.Reg.State(server)
-	if server == registry.Local || ok && (Reachable(s.State) && !s.Stale || !s.Remembered.IsZero() && !IsDown(s)) {
+	if server == registry.Local || ok && (Reachable(s.State) && !s.Stale || !s.CachedAt.IsZero() && !IsDown(s)) {
 		return "", ""
 	}
 	return c.app.Theme.Stale, "stale " + termtext.Age(c.app.Now().Sub(s.Since))

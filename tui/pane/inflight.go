@@ -35,7 +35,7 @@ type inFlight struct {
 }
 
 // inFlightWords are the words of an in-flight row that a filter can find.
-const inFlightWords = "waits, " + registry.StatusUnderWay
+const inFlightWords = "waits, " + registry.StatusInFlight
 
 // graceReads is how many readings a finished request stays in Traffic. Its record, which
 // replaces the row, may arrive a little later.
@@ -60,7 +60,7 @@ func (p *Logs) ReadInFlight() tea.Cmd {
 }
 
 // setInFlight takes the result of a reading. Finished requests are in the journal.
-func (p *Logs) setInFlight(found []registry.UnderWay) tea.Cmd {
+func (p *Logs) setInFlight(found []registry.InFlight) tea.Cmd {
 	p.inFlight.reads++
 	p.inFlight.rows = nil
 	for i := range found {

@@ -175,7 +175,7 @@ func (p *Logs) older() int {
 	}
 	held := 0
 	for _, r := range p.Traffic.Held {
-		held += max(r.Times, 1)
+		held += max(r.Count, 1)
 	}
 	if held == 0 {
 		return int(p.traffic.stats.Dropped)

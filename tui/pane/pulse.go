@@ -100,7 +100,7 @@ func (p *Pulse) add(rec *registry.TrafficRecord, now time.Time) {
 		switch {
 		case failed:
 			c.failed++
-		case rec.Status != registry.StatusCancelled && rec.Status != registry.StatusLeft && !rec.Asked:
+		case rec.Status != registry.StatusCancelled && rec.Status != registry.StatusLeft && !rec.UserAsked:
 			c.answered++
 			c.took += rec.Duration
 		}

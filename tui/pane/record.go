@@ -56,7 +56,7 @@ func statusText(r *registry.TrafficRecord) string {
 // markedStatusText returns how a request ended, with a mark for a failure.
 func markedStatusText(r *registry.TrafficRecord) string {
 	switch {
-	case r.Status == registry.StatusUnderWay:
+	case r.Status == registry.StatusInFlight:
 		return "~ " + r.Status // what turns is as wide
 	case Failed(r):
 		return "!" + statusText(r)
@@ -116,7 +116,7 @@ func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 	}
 	return []viewer.Field{
 		status,
-		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration-r.Waited)/1e6)},
+		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration-r.UserWait)/1e6)},
 		{Label: "waited", Value: waitText(r)},
 		{Label: "response", Value: uicontext.Size(r.Size)},
 	}
@@ -124,19 +124,19 @@ func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 
 // durationText returns the duration without waits for the user, and the waits apart.
 func durationText(r *registry.TrafficRecord) string {
-	text := uicontext.Millis(r.Duration - r.Waited)
-	if r.Waited > 0 {
-		text += " and " + uicontext.Millis(r.Waited) + " waiting for the user"
+	text := uicontext.Millis(r.Duration - r.UserWait)
+	if r.UserWait > 0 {
+		text += " and " + uicontext.Millis(r.UserWait) + " waiting for the user"
 	}
 	return text
 }
 
 // waitText returns how long a request waited for the user, or "" if it did not wait.
 func waitText(r *registry.TrafficRecord) string {
-	if r.Waited == 0 {
+	if r.UserWait == 0 {
 		return ""
 	}
-	return uicontext.Millis(r.Waited) + " for the user"
+	return uicontext.Millis(r.UserWait) + " for the user"
 }
 
 // responseTitle returns the heading of the response.
@@ -210,7 +210,7 @@ func jsonRPC(r *registry.TrafficRecord, indent string) (request, response []byte
 
 // encoded is v as JSON; all its parts are valid.
 func encoded(v any, indent string) []byte {
-	text, _ := termtext.Encoded(v, indent)
+	text, _ := termtext.EncodeJSON(v, indent)
 	return []byte(text)
 }
 

@@ -17,8 +17,8 @@ func idField(r *registry.TrafficRecord) viewer.Field {
 	if isNotification(r) {
 		return f
 	}
-	f.Value = cmp.Or(registry.ID(r.Wire, registry.ClientID), "not kept")
-	if server := registry.ID(r.Wire, registry.ServerID); server != "" {
+	f.Value = cmp.Or(registry.WireID(r.Wire, registry.ClientID), "not kept")
+	if server := registry.WireID(r.Wire, registry.ServerID); server != "" {
 		f.Value += " from the client, " + server + " to the server"
 	}
 	return f
@@ -26,7 +26,7 @@ func idField(r *registry.TrafficRecord) viewer.Field {
 
 // copyID returns the id for a record's copy: that of its client, if it is known.
 func copyID(r *registry.TrafficRecord) json.RawMessage {
-	if kept := registry.ID(r.Wire, registry.ClientID); json.Valid([]byte(kept)) {
+	if kept := registry.WireID(r.Wire, registry.ClientID); json.Valid([]byte(kept)) {
 		return json.RawMessage(kept)
 	}
 	return nil
@@ -44,7 +44,7 @@ func responseHeaders(r *registry.TrafficRecord) []viewer.Section {
 
 // partHeaders returns the headers of one part, or nil if it was not HTTP.
 func partHeaders(r *registry.TrafficRecord, p registry.WirePart, title string) []viewer.Section {
-	lines := registry.Lines(r.Wire, p)
+	lines := registry.WireLines(r.Wire, p)
 	if len(lines) == 0 {
 		return nil
 	}
@@ -78,7 +78,7 @@ func headerBlocks(r *registry.TrafficRecord) []viewer.Section {
 
 // transportText returns the transports of the client and of the server of a record.
 func transportText(reg *registry.Registry, r *registry.TrafficRecord) string {
-	client := registry.ID(r.Wire, registry.Transport)
+	client := registry.WireID(r.Wire, registry.Transport)
 	for _, s := range reg.Sessions() {
 		if client == "" && s.ID == r.Session {
 			client = s.Transport

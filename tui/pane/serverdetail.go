@@ -28,12 +28,12 @@ func (p *Servers) Subject() Subject {
 	if len(tail) > 0 {
 		wrote = tail[len(tail)-1].Seq
 	}
-	lk, pinned, found := a.Theme, a.Reg.Pinned(s.Name), p.found[s.Name].blocks(a.Theme, s)
+	lk, pinned, found := a.Theme, a.Reg.UnapprovedTools(s.Name), p.found[s.Name].blocks(a.Theme, s)
 	lately := a.Pulse.Facts(lk, a.Now(), s.Name)
 	return Subject{
 		Key: "server " + s.Name, Title: s.Name,
 		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + pinnedVersion(pinned) + p.found[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
-			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.Remembered, s.Held) + fmt.Sprintf(" %d %d", s.Repairs.Changed, s.Repairs.Dropped),
+			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.CachedAt, s.KeepAwakeReason) + fmt.Sprintf(" %d %d", s.Repairs.Changed, s.Repairs.Dropped),
 		Blocks: func(context.Context) []viewer.Section {
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
 			blocks = append(blocks, found...)
@@ -92,8 +92,8 @@ func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 		f = append(f, viewer.Field{Label: "latency", Value: uicontext.Millis(s.Latency)})
 	}
 	f = append(f, viewer.Field{Label: "restarts", Value: number(s.Restarts)})
-	if (s.State == registry.StateFailed || s.State == registry.StateRetrying) && !s.Retry.IsZero() {
-		f = append(f, viewer.Field{Label: "attempts", Value: fmt.Sprintf("%d; the next at %s", s.Attempts, s.Retry.Format("15:04:05"))})
+	if (s.State == registry.StateFailed || s.State == registry.StateRetrying) && !s.NextAttempt.IsZero() {
+		f = append(f, viewer.Field{Label: "attempts", Value: fmt.Sprintf("%d; the next at %s", s.Attempts, s.NextAttempt.Format("15:04:05"))})
 	}
 	for _, kind := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template, registry.Skill} {
 		if n := s.Counts[kind]; n > 0 {
@@ -106,12 +106,12 @@ func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 	if n := s.Repairs.Dropped; n > 0 {
 		f = append(f, viewer.Field{Label: "definitions", Value: fmt.Sprintf("%d dropped", n), Style: lk.Warn})
 	}
-	if s.Held != "" {
-		f = append(f, viewer.Field{Label: "kept up", Value: "by " + s.Held + "; without, it would sleep"})
+	if s.KeepAwakeReason != "" {
+		f = append(f, viewer.Field{Label: "kept up", Value: "by " + s.KeepAwakeReason + "; without, it would sleep"})
 	}
 	switch {
-	case !s.Remembered.IsZero():
-		f = append(f, viewer.Field{Label: "lists", Value: "~ remembered from " + s.Remembered.Format("2006-01-02 15:04") + "; it has not listed since this daemon started"})
+	case !s.CachedAt.IsZero():
+		f = append(f, viewer.Field{Label: "lists", Value: "~ remembered from " + s.CachedAt.Format("2006-01-02 15:04") + "; it has not listed since this daemon started"})
 	case s.Stale:
 		f = append(f, viewer.Field{Label: "lists", Value: "stale: from before the connection was lost"})
 	case s.State == registry.StateReady && !s.Listed:

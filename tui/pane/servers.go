@@ -251,11 +251,11 @@ func (p *Servers) arrange() {
 func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, theme.Style) {
 	lk, n := p.app.Theme, s.Counts[kind]
 	switch {
-	case kind == registry.Tool && len(p.app.Reg.Pinned(s.Name)) > 0:
+	case kind == registry.Tool && len(p.app.Reg.UnapprovedTools(s.Name)) > 0:
 		return uicontext.Grouped(n) + "!", lk.Warn
 	case n == 0:
 		return lk.Sep, lk.Dim
-	case !s.Remembered.IsZero():
+	case !s.CachedAt.IsZero():
 		return uicontext.Grouped(n) + "~", lk.Stale
 	case s.Stale:
 		return uicontext.Grouped(n), lk.Stale
@@ -326,7 +326,7 @@ func (p *Servers) Handlers() map[string]keys.Handler {
 		"reload":       {WhyDisabled: p.whyNotRestart, Run: selected(func(s registry.ServerState) tea.Cmd { return p.Restart(s.Name) })},
 		"enable":       {WhyDisabled: p.none, Run: selected(p.Enable)},
 		"remove":       {WhyDisabled: p.whyNoConfig, Run: selected(p.remove)},
-		"approve":      {WhyDisabled: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.Reg.Pinned(s.Name)) })},
+		"approve":      {WhyDisabled: p.whyNotApprove, Run: selected(func(s registry.ServerState) tea.Cmd { return a.approve(s.Name, a.Reg.UnapprovedTools(s.Name)) })},
 		"pager":        {WhyDisabled: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.StderrOf(s.Name) })},
 		"copy":         {WhyDisabled: p.none, Run: selected(func(s registry.ServerState) tea.Cmd { return a.Copy(s.Name, "the name") })},
 		"editor":       {WhyDisabled: p.whyNothingShown},
@@ -399,7 +399,7 @@ func WhyNoLogin(s registry.ServerState) string {
 }
 
 func (p *Servers) whyNotApprove() string {
-	if s, ok := p.Table.Selected(); ok && len(p.app.Reg.Pinned(s.Name)) == 0 {
+	if s, ok := p.Table.Selected(); ok && len(p.app.Reg.UnapprovedTools(s.Name)) == 0 {
 		return "no tool of " + uicontext.SanitizeLine(s.Name) + " awaits approval"
 	}
 	return p.none()

@@ -47,14 +47,14 @@ func ShellCommand(r *registry.TrafficRecord, config string) (command, why string
 	}
 	delete(p.Meta, "progressToken") // of the client that asked
 	if len(p.Meta) > 0 {
-		meta, _ := termtext.Encoded(p.Meta, "") // all its parts are valid
+		meta, _ := termtext.EncodeJSON(p.Meta, "") // all its parts are valid
 		flags = append(flags, "--meta", shellSafe(meta))
 	}
 	if config != "" {
 		flags = append(flags, "--config", config)
 	}
 	for _, word := range append(flags, name) {
-		if !termtext.Typeable(word) {
+		if !termtext.IsTypeable(word) {
 			return "", "cmd acts on its characters"
 		}
 	}
@@ -63,7 +63,7 @@ func ShellCommand(r *registry.TrafficRecord, config string) (command, why string
 
 // shellSafe returns JSON with the same value, without the characters that cmd acts on.
 func shellSafe(text string) string {
-	if termtext.Typeable(text) {
+	if termtext.IsTypeable(text) {
 		return text
 	}
 	return strings.NewReplacer("&", `\u0026`, "|", `\u007c`, "<", `\u003c`, ">", `\u003e`, "^", `\u005e`, "%", `\u0025`).Replace(text)

@@ -37,7 +37,7 @@ func (r *trafficRow) number() uint64 { return cmp.Or(r.First, r.Seq) }
 
 // at returns the time of the last record in the row.
 func (r *trafficRow) at() time.Time {
-	if r.Times > 1 {
+	if r.Count > 1 {
 		return r.Last
 	}
 	return r.Time
@@ -53,7 +53,7 @@ func (p *Logs) took(r *trafficRow) time.Duration {
 	if r.inFlightID != "" {
 		return max(p.app.Now().Sub(r.Time), 0)
 	}
-	return r.Duration - r.Waited
+	return r.Duration - r.UserWait
 }
 
 // whyNotRecall says why the record under the cursor cannot be called anew.
@@ -114,12 +114,12 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 		return ""
 	}
 	t.Note = func(r *trafficRow) string {
-		if r.Waited > 0 {
-			return p.app.Theme.Dim.On("waited " + uicontext.Millis(r.Waited))
+		if r.UserWait > 0 {
+			return p.app.Theme.Dim.On("waited " + uicontext.Millis(r.UserWait))
 		}
 		return ""
 	}
-	t.Overlay = func(r *trafficRow) string { return timesNote(p.app.Theme, r.Times, r.Last) }
+	t.Overlay = func(r *trafficRow) string { return timesNote(p.app.Theme, r.Count, r.Last) }
 	t.HiddenTexts = func(r *trafficRow) []string { return []string{r.Name} }
 	t.Arrange(p.trafficColumns()...)
 	return &records[*trafficRow]{Table: t, most: MostTraffic, mostSeparate: mostNotes, separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
@@ -135,7 +135,7 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		return uicontext.Size(recordSize(&r.TrafficRecord)), p.app.Theme.Dim
 	})
 	size.Spare = true
-	took := list.NumberColumn("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.Waited) }, func(r *trafficRow, _ int) (string, theme.Style) {
+	took := list.NumberColumn("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.UserWait) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		switch {
 		case r.inFlightID != "":
 			return termtext.Age(p.took(r)), ""
@@ -180,7 +180,7 @@ func trafficFields(rows []*trafficRow) []list.Field {
 			if isNotification(&rows[i].TrafficRecord) {
 				return math.NaN()
 			}
-			return float64(rows[i].Duration-rows[i].Waited) / float64(time.Millisecond)
+			return float64(rows[i].Duration-rows[i].UserWait) / float64(time.Millisecond)
 		}},
 		{Name: "size", Kind: list.Number, Help: "bytes of the answer: >10k", Number: func(i int) float64 {
 			return float64(recordSize(&rows[i].TrafficRecord))
@@ -213,7 +213,7 @@ func (p *Logs) readTraffic(upTo uint64) {
 		r := &rows[i]
 		r.TrafficRecord = recs[i]
 		r.key = strconv.FormatUint(r.number(), 10)
-		if r.Times > 1 {
+		if r.Count > 1 {
 			folded[r.number()] = true
 		}
 		if at := requestKeyOf(&r.TrafficRecord); !isNotification(&r.TrafficRecord) && p.removeInFlight(at) {
@@ -285,7 +285,7 @@ func (p *Logs) foldedLine() string {
 		switch {
 		case p.Traffic.keep(r):
 		case isNotification(&r.TrafficRecord):
-			from[cmp.Or(r.Server, r.Client, registry.Local)] += max(r.Times, 1)
+			from[cmp.Or(r.Server, r.Client, registry.Local)] += max(r.Count, 1)
 		default:
 			own++
 		}
@@ -324,7 +324,7 @@ func arrow(lk *theme.Theme, d registry.Direction) string {
 func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
 	lk, text := p.app.Theme, uicontext.SanitizeLine(markedStatusText(&r.TrafficRecord))
 	switch {
-	case r.Status == registry.StatusUnderWay:
+	case r.Status == registry.StatusInFlight:
 		text = p.app.Spin.View() + " " + r.Status
 		if theme.Width(text) > w {
 			text = p.app.Spin.View() + " waits"

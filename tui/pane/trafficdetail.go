@@ -35,7 +35,7 @@ func (p *Logs) trafficSubject() Subject {
 		}
 	}
 	return Subject{
-		Key: "traffic " + r.key, Version: strconv.Itoa(rec.Times), Title: rec.Method + " " + clock(rec.Time, 12),
+		Key: "traffic " + r.key, Version: strconv.Itoa(rec.Count), Title: rec.Method + " " + clock(rec.Time, 12),
 		Blocks: func(context.Context) []viewer.Section {
 			if full, ok := reg.Traffic().Record(rec.Seq); ok {
 				rec = full
@@ -62,8 +62,8 @@ func exchangeHead(r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
 		kind, ended = viewer.Error, failureText(r)
 	}
 	first := []string{ended}
-	if r.Times > 1 {
-		first = append(first, fmt.Sprintf("× %d, last %s", r.Times, clock(r.Last, 8)))
+	if r.Count > 1 {
+		first = append(first, fmt.Sprintf("× %d, last %s", r.Count, clock(r.Last, 8)))
 	}
 	if !isNotification(r) {
 		first = append(first, durationText(r), uicontext.Size(r.Size))
@@ -118,7 +118,7 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fi
 
 // endOf is when a request was answered; "" for what has no answer.
 func endOf(r *registry.TrafficRecord) string {
-	if isNotification(r) || r.Status == registry.StatusUnderWay || r.Time.IsZero() {
+	if isNotification(r) || r.Status == registry.StatusInFlight || r.Time.IsZero() {
 		return ""
 	}
 	return formatTime(r.Time.Add(r.Duration))

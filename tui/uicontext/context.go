@@ -134,7 +134,7 @@ type Backend interface {
 	Logout(ctx context.Context, server string) error
 	// Approve takes tools of a server as they were shown; it fails if one is
 	// another by now.
-	Approve(server string, tools []registry.PinnedTool) error
+	Approve(server string, tools []registry.UnapprovedTool) error
 	// Profiles are those of the config, and Sees is how much of each kind the clients of
 	// one see, "" for those who have none.
 	Profiles() []string
@@ -156,7 +156,7 @@ type Backend interface {
 	Definition(server string) report.Definition
 	// UnderWay are the requests of all clients that wait for their answers, the
 	// oldest first, and Withdraw cancels one of them; false: it is over already.
-	UnderWay() []registry.UnderWay
+	UnderWay() []registry.InFlight
 	Withdraw(session, id string) bool
 	// About tells of a client's session its profile, its project and what questions it can
 	// answer.

@@ -51,7 +51,7 @@ func CutBefore(lk *theme.Theme, s string, w int) string {
 }
 
 // Grouped writes a count: 1234, 100k, 1.2M.
-func Grouped(n int) string { return termtext.Grouped(n) }
+func Grouped(n int) string { return termtext.FormatCount(n) }
 
 // FormatInt formats a count with all its digits: 1234, 100,009.
 func FormatInt(n int) string {
@@ -87,5 +87,5 @@ func CutText(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	return termtext.Head(s, most) + "…"
+	return termtext.Truncate(s, most) + "…"
 }

@@ -265,7 +265,7 @@ func (p *Pane) Handlers() map[string]keys.Handler {
 		if it.IsEmpty() {
 			return nil
 		}
-		return a.Reg.Load().Named(it.Server, registry.Tool, it.Name)
+		return a.Reg.Load().ByServerName(it.Server, registry.Tool, it.Name)
 	}
 	return map[string]keys.Handler{
 		"open": {WhyDisabled: none}, "pager": {WhyDisabled: none}, "editor": {WhyDisabled: none}, "save": {WhyDisabled: none}, "copy-content": {WhyDisabled: none},
@@ -391,7 +391,7 @@ func lastHour(minutes []report.Minute) (calls, failed int, took float64, timed i
 	for _, m := range minutes {
 		calls, failed = calls+int(m.Calls), failed+int(m.Errors)
 		if m.Millis > 0 {
-			n := int(m.Calls - min(m.Untimed, m.Calls))
+			n := int(m.Calls - min(m.NoDuration, m.Calls))
 			took, timed = took+m.Millis*float64(n), timed+n
 		}
 	}
@@ -499,5 +499,5 @@ func millis(ms float64) string {
 
 // exceeds reports whether a client's row exceeds a limit.
 func (r *row) exceeds(limit string) bool {
-	return r.client != nil && slices.ContainsFunc(r.client.Breaks, func(b report.LimitViolation) bool { return b.Limit == limit })
+	return r.client != nil && slices.ContainsFunc(r.client.Breaks, func(b report.LimitViolation) bool { return b.Kind == limit })
 }

@@ -185,7 +185,7 @@ func truncate(s string, most int) (string, bool) {
 	if len(s) <= most {
 		return s, false
 	}
-	s = termtext.Head(s, most)
+	s = termtext.Truncate(s, most)
 	if i := strings.LastIndexByte(s, '\n'); i >= most-most/8 {
 		s = s[:i+1]
 	}

@@ -44,9 +44,9 @@ func IsHopKey(k rawjson.Key) bool {
 func StripHopKeys(obj []byte, result bool) []byte {
 	var edits []rawjson.Edit
 	meta := rawjson.Get(obj, "_meta")
-	inner, kept := rawjson.Drop(obj, meta, IsHopKey)
+	inner, kept := rawjson.DropMembers(obj, meta, IsHopKey)
 	emptied := len(inner) > 0 && kept == 0
-	outer, _ := rawjson.Drop(obj, obj, func(k rawjson.Key) bool {
+	outer, _ := rawjson.DropMembers(obj, obj, func(k rawjson.Key) bool {
 		return result && k.Is("resultType") || emptied && k.Is("_meta")
 	})
 	edits = outer

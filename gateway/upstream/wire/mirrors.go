@@ -24,7 +24,7 @@ func MirrorsFromTools(items [][]byte, refused func(name string, err error) (stay
 	m := HeaderMirrors{}
 	kept := items[:0]
 	for _, item := range items {
-		if !rawjson.Mentions(item, "x-mcp-header") {
+		if !rawjson.MayContain(item, "x-mcp-header") {
 			kept = append(kept, item)
 			continue
 		}

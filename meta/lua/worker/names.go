@@ -51,7 +51,7 @@ func Meant(wrong string, names []string) string {
 	f := suggest.New(wrong)
 	names = slices.Sorted(slices.Values(names))
 	for _, name := range names[:min(len(names), maxCompared)] {
-		f.Try(name, name)
+		f.Add(name, name)
 	}
-	return suggest.Meant(f.Best()...)
+	return suggest.DidYouMean(f.Best()...)
 }
