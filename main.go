@@ -51,9 +51,9 @@ func run(args []string) int {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Getenv: os.Getenv, Version: cli.BuildVersion(version),
 	}
-	_, a.InTTY = cli.Terminal(os.Stdin)
-	a.Columns, a.OutTTY = cli.Terminal(os.Stdout)
-	_, a.ErrTTY = cli.Terminal(os.Stderr)
+	_, a.InTTY = cli.IsTerminal(os.Stdin)
+	a.Columns, a.OutTTY = cli.IsTerminal(os.Stdout)
+	_, a.ErrTTY = cli.IsTerminal(os.Stderr)
 	p := &serve.Process{App: a, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Show: show, Extend: extend}
 	// stdout carries answers or MCP. What anything else writes goes to stderr.
 	os.Stdout = os.Stderr
@@ -66,7 +66,7 @@ func run(args []string) int {
 }
 
 // extend gives a gateway Goblin's own tools, and the commands that use them.
-func extend(i *stack.Instance) (stack.Extension, error) {
+func extend(i *stack.Stack) (stack.Extension, error) {
 	cfg := i.Config()
 	self, err := program()
 	if err != nil {
@@ -85,9 +85,9 @@ func extend(i *stack.Instance) (stack.Extension, error) {
 	}
 	return stack.Extension{
 		Run: tools.Run,
-		Search: func(ctx context.Context, q daemon.SearchQuery) (stack.Found, error) {
+		Search: func(ctx context.Context, q daemon.SearchQuery) (stack.SearchResult, error) {
 			found, err := tools.Search(ctx, meta.Query{Text: q.Text, Kind: q.Kind, Server: q.Server, MIME: q.MIME, Limit: q.Limit})
-			out := stack.Found{Total: found.Total, Weak: found.Weak, Hits: make([]stack.Hit, len(found.Hits))}
+			out := stack.SearchResult{Total: found.Total, Weak: found.Weak, Hits: make([]stack.Hit, len(found.Hits))}
 			for n, h := range found.Hits {
 				out.Hits[n] = stack.Hit(h)
 			}
@@ -126,7 +126,7 @@ func show(ctx context.Context, h *serve.Daemon, c *remoteui.Conn, owner bool) er
 		return err
 	}
 	defer client.Close()
-	client.Show(func() daemon.Screen {
+	client.SetScreen(func() daemon.Screen {
 		at := daemon.Screen{Terminal: c.Terminal(), Owner: owner}
 		at.Width, at.Height = c.Size()
 		return at
@@ -189,11 +189,11 @@ func newRoot(p *serve.Process) *cobra.Command {
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetVersionTemplate("goblin {{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
-	cli.Name(root.Flags(), &a.ConfigFlag, "config", "use this config `FILE`")
+	cli.NameFlag(root.Flags(), &a.ConfigFlag, "config", "use this config `FILE`")
 	root.Flags().Var(choice(&p.Theme, theme.Themes()...), "theme", "colours of the screen: "+strings.Join(theme.Themes(), ", "))
 	root.Flags().BoolVar(&p.ASCII, "ascii", false, "draw the screen with ASCII characters only")
 	root.Flags().BoolVar(&tui, "tui", false, "serve MCP on stdin and stdout and show the screen on the terminal")
-	cli.Name(root.Flags(), &tuiTTY, "tui-tty", "the same, on this `TERMINAL` instead of /dev/tty")
+	cli.NameFlag(root.Flags(), &tuiTTY, "tui-tty", "the same, on this `TERMINAL` instead of /dev/tty")
 	root.SetHelpCommand(a.Help())
 	root.AddGroup(cli.Groups()...)
 	root.AddCommand(stdioCommand(p), serveCommand(p), daemonCommand(p), demoCommand(p))
@@ -204,8 +204,8 @@ func newRoot(p *serve.Process) *cobra.Command {
 }
 
 // chooser asks the user of the terminal which of several things to take.
-func chooser(p *serve.Process) command.ChooseFunc {
-	return func(ctx context.Context, c *command.Choice) (bool, error) {
+func chooser(p *serve.Process) command.SelectFunc {
+	return func(ctx context.Context, c *command.Selection) (bool, error) {
 		list := &tui.List{Title: c.Title, About: c.About, Switch: c.Switch, On: c.On}
 		for _, it := range c.Items {
 			list.Items = append(list.Items, tui.Item(it))
@@ -263,11 +263,11 @@ func completions(root *cobra.Command) {
 			return cli.Usage(cmd, "say for which shell: bash, fish, powershell or zsh")
 		}
 		c.Args = cobra.ArbitraryArgs
-		c.Annotations = cli.WithoutConfig()
+		c.Annotations = cli.NoConfigAnnotations()
 		c.Example = "  goblin completion bash > ~/.local/share/bash-completion/completions/goblin"
 		for _, shell := range c.Commands() {
 			shell.Short, shell.Args = "Print completions for "+shell.Name(), cli.NoArgs
-			shell.Annotations = cli.WithoutConfig()
+			shell.Annotations = cli.NoConfigAnnotations()
 			shell.Example = "  goblin completion " + shell.Name() + " > goblin." + shell.Name()
 			shell.Long = strings.Replace(shell.Long, "Generate the autocompletion script for the", "Print completions for the", 1)
 		}
@@ -328,7 +328,7 @@ last client. If it dies, its clients go on with the next one.
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.Stdio(cmd.Context(), standalone, profile) },
 	}
 	cmd.Flags().BoolVar(&standalone, "standalone", false, "run the servers in this process, without a daemon")
-	cli.Name(cmd.Flags(), &profile, "profile", "show the client this `PROFILE` of the config")
+	cli.NameFlag(cmd.Flags(), &profile, "profile", "show the client this `PROFILE` of the config")
 	return cmd
 }
 
@@ -363,7 +363,7 @@ one to all clients at /mcp, too; it wins over the config's "clients".`,
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "listen on this `ADDRESS`, as HOST:PORT")
-	cli.Name(cmd.Flags(), &profile, "profile", "show clients at /mcp this `PROFILE` of the config")
+	cli.NameFlag(cmd.Flags(), &profile, "profile", "show clients at /mcp this `PROFILE` of the config")
 	return cmd
 }
 
@@ -386,7 +386,7 @@ func daemonCommand(p *serve.Process) *cobra.Command {
 func demoCommand(p *serve.Process) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-server NAME", Hidden: true, ValidArgs: demo.Names(),
-		Example: "  goblin demo-server clock", Annotations: cli.WithoutConfig(),
+		Example: "  goblin demo-server clock", Annotations: cli.NoConfigAnnotations(),
 		Short: "Be one of the demo servers on stdin and stdout",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)(cmd, args); err != nil {

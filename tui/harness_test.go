@@ -153,15 +153,15 @@ func (b *fakeBackend) Diagnose(_ context.Context, server string) (report.Diagnos
 
 func (b *fakeBackend) Profiles() []string { return []string{"coding"} }
 
-func (b *fakeBackend) Sees(profile string) [registry.Kinds]int {
+func (b *fakeBackend) VisibleCounts(profile string) [registry.Kinds]int {
 	if profile == "" {
 		return [registry.Kinds]int{4, 3, 2}
 	}
 	return [registry.Kinds]int{1}
 }
 
-// Lacks says what the test, or Switch, says.
-func (b *fakeBackend) Lacks(profile string, e *registry.Entry) (by, why string) {
+// HiddenReason says what the test, or Switch, says.
+func (b *fakeBackend) HiddenReason(profile string, e *registry.Entry) (by, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if by := b.lacks[profile+" "+e.Listed]; by != "" {
@@ -178,7 +178,7 @@ func (b *fakeBackend) ListedAs(profile string, e *registry.Entry) string {
 	return e.Listed
 }
 
-func (b *fakeBackend) Switch(profile string, on bool, entries ...*registry.Entry) error {
+func (b *fakeBackend) SetEntriesDisabled(profile string, on bool, entries ...*registry.Entry) error {
 	what := fmt.Sprintf("switch %q %v", profile, on)
 	b.mu.Lock()
 	for _, e := range entries {
@@ -196,17 +196,17 @@ func (b *fakeBackend) Usage() report.Report { return b.usage }
 
 func (b *fakeBackend) Definition(string) report.Definition { return b.defined }
 
-func (b *fakeBackend) UnderWay() []registry.InFlight {
+func (b *fakeBackend) InFlight() []registry.InFlight {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.underWay)
 }
 
-func (b *fakeBackend) Withdraw(session, id string) bool {
+func (b *fakeBackend) CancelRequest(session, id string) bool {
 	return b.record("withdraw "+session+" "+id) == nil
 }
 
-func (b *fakeBackend) About(session string) []string {
+func (b *fakeBackend) SessionDetails(session string) []string {
 	if session != "c1" {
 		return nil
 	}

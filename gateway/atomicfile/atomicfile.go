@@ -12,19 +12,19 @@ import (
 	"path/filepath"
 )
 
-// Write makes text the file at path, as [Make] does.
+// Write makes text the file at path, as [WriteFunc] does.
 func Write(path string, text []byte) error {
-	return Make(path, func(w io.Writer) error {
+	return WriteFunc(path, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
 }
 
-// Make makes the file at path what write writes, by another one in its place, with mode
+// WriteFunc makes the file at path what write writes, by another one in its place, with mode
 // 0600. If that fails, what was there stays; a process that is killed meanwhile leaves a file
-// beside it whose name ends with [Unfinished]. The folder has to be there.
-func Make(path string, write func(io.Writer) error) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+Unfinished) // 0600
+// beside it whose name ends with [TempSuffix]. The folder has to be there.
+func WriteFunc(path string, write func(io.Writer) error) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+TempSuffix) // 0600
 	if err != nil {
 		return err
 	}
@@ -44,20 +44,20 @@ func Make(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Plain takes the path out of an error of the file system.
-func Plain(err error) error {
+// StripPath takes the path out of an error of the file system.
+func StripPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err
 }
 
-// For is the path in a folder for what is kept of a config. config is the one path by which
+// ConfigPath is the path in a folder for what is kept of a config. config is the one path by which
 // its file is known.
-func For(folder, config string) string {
+func ConfigPath(folder, config string) string {
 	sum := sha256.Sum256([]byte(config))
 	return filepath.Join(folder, hex.EncodeToString(sum[:8])+".json")
 }
 
-// Unfinished is the end of the names of files that are being written.
-const Unfinished = ".part"
+// TempSuffix is the end of the names of files that are being written.
+const TempSuffix = ".part"

@@ -44,7 +44,7 @@ type App struct {
 // Load finds and reads the config. From then on its secrets are masked in
 // everything that goes to stderr. The error is a *config.Errors.
 func (a *App) Load() (*config.Config, error) {
-	path, err := a.Find()
+	path, err := a.FindConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +57,12 @@ func (a *App) LoadFile(path string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Hide(cfg)
+	a.MaskSecrets(cfg)
 	return cfg, nil
 }
 
-// Hide masks the secrets of a config in everything that goes to stderr.
-func (a *App) Hide(cfg *config.Config) {
+// MaskSecrets masks the secrets of a config in everything that goes to stderr.
+func (a *App) MaskSecrets(cfg *config.Config) {
 	if a.mask == nil {
 		a.mask = config.NewMask(cfg)
 	} else {
@@ -70,10 +70,10 @@ func (a *App) Hide(cfg *config.Config) {
 	}
 }
 
-// Pins is the file in which the approved tools of a config are remembered; ""
+// PinsPath is the file in which the approved tools of a config are remembered; ""
 // when the config wants none, or when there is no place for it, which is the
 // error.
-func (a *App) Pins(cfg *config.Config) (string, error) {
+func (a *App) PinsPath(cfg *config.Config) (string, error) {
 	if cfg.Demo || cfg.Gateway.Pin == config.PinOff {
 		return "", nil
 	}
@@ -88,13 +88,13 @@ func (a *App) Pins(cfg *config.Config) (string, error) {
 	return state.PinsPath(stateDir, path), nil
 }
 
-// Off is the file of what the user turned off in a config; "" when there is no place for
+// TogglesPath is the file of what the user turned off in a config; "" when there is no place for
 // it.
-func (a *App) Off(cfg *config.Config) string { return a.stateFile(cfg, state.TogglesPath) }
+func (a *App) TogglesPath(cfg *config.Config) string { return a.stateFile(cfg, state.TogglesPath) }
 
-// Usage is the file of what calls of a config's tools came to; "" when there is no place
+// UsagePath is the file of what calls of a config's tools came to; "" when there is no place
 // for it.
-func (a *App) Usage(cfg *config.Config) string { return a.stateFile(cfg, telemetry.UsagePath) }
+func (a *App) UsagePath(cfg *config.Config) string { return a.stateFile(cfg, telemetry.UsagePath) }
 
 // stateFile is the place of a file about a config.
 func (a *App) stateFile(cfg *config.Config, path func(folder, config string) string) string {
@@ -106,8 +106,8 @@ func (a *App) stateFile(cfg *config.Config, path func(folder, config string) str
 	return path(stateDir, name)
 }
 
-// Catalog is the folder of what servers listed last; "" when there is no place for it.
-func (a *App) Catalog() string {
+// ListCacheDir is the folder of what servers listed last; "" when there is no place for it.
+func (a *App) ListCacheDir() string {
 	stateDir := config.StateFolder(a.Getenv)
 	if stateDir == "" {
 		return ""
@@ -115,9 +115,9 @@ func (a *App) Catalog() string {
 	return filepath.Join(stateDir, "catalog")
 }
 
-// Logins is the folder of logins at remote servers; "" when there is no place for
+// LoginsDir is the folder of logins at remote servers; "" when there is no place for
 // them, which "goblin login" tells.
-func (a *App) Logins() string {
+func (a *App) LoginsDir() string {
 	folder, _ := oauth.Folder(a.Getenv)
 	return folder
 }
@@ -128,13 +128,13 @@ func (a *App) Secrets() *secrets.Store { return secrets.Open(config.StateFolder(
 // Mask hides the secrets of the configs that were loaded.
 func (a *App) Mask() *config.Mask { return a.mask }
 
-// Find is the path of the config; "" is the demo.
-func (a *App) Find() (string, error) { return config.Find(a.ConfigFlag, a.Getenv) }
+// FindConfig is the path of the config; "" is the demo.
+func (a *App) FindConfig() (string, error) { return config.Find(a.ConfigFlag, a.Getenv) }
 
-// Place is where the daemon of a config file is found; "" is the demo. The text
+// FindDaemon is where the daemon of a config file is found; "" is the demo. The text
 // of the file may have changed since the daemon read it, and have mistakes.
-func (a *App) Place(path string) (daemon.Endpoint, error) {
-	hash, variables, err := config.PlaceOf(path, os.LookupEnv)
+func (a *App) FindDaemon(path string) (daemon.Endpoint, error) {
+	hash, variables, err := config.FileID(path, os.LookupEnv)
 	if err != nil {
 		return daemon.Endpoint{}, err
 	}
@@ -170,8 +170,8 @@ func Groups() []*cobra.Group {
 // NoConfig marks a command that reads no config, as a key of its annotations.
 const NoConfig = "noconfig"
 
-// WithoutConfig are the annotations of a command that reads no config.
-func WithoutConfig() map[string]string { return map[string]string{NoConfig: ""} }
+// NoConfigAnnotations are the annotations of a command that reads no config.
+func NoConfigAnnotations() map[string]string { return map[string]string{NoConfig: ""} }
 
 // Usage is an error in how a command was called.
 func Usage(cmd *cobra.Command, format string, args ...any) error {
@@ -183,8 +183,8 @@ func Usage(cmd *cobra.Command, format string, args ...any) error {
 	return Fail(CodeUsage, "%s%s \"%s --help\"", text, sep, cmd.CommandPath())
 }
 
-// Called is a command as it is typed behind "goblin".
-func Called(cmd *cobra.Command) string {
+// CommandPath is a command as it is typed behind "goblin".
+func CommandPath(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "goblin ")
 }
 
@@ -209,7 +209,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	text := strings.TrimSpace(err.Error())
 	if _, none := cmd.Annotations[NoConfig]; none && text == "unknown flag: --config" {
-		return Usage(cmd, "%s reads no config; omit --config", Called(cmd))
+		return Usage(cmd, "%s reads no config; omit --config", CommandPath(cmd))
 	}
 	if wrong, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
 		var flags []string
@@ -239,8 +239,8 @@ func wrongValue(err *pflag.InvalidValueError) string {
 // nonEmptyName is a flag whose value names something, and so is not empty.
 type nonEmptyName string
 
-// Name adds a flag that takes a name of something, which usage quotes.
-func Name(flags *pflag.FlagSet, value *string, flag, usage string) {
+// NameFlag adds a flag that takes a name of something, which usage quotes.
+func NameFlag(flags *pflag.FlagSet, value *string, flag, usage string) {
 	flags.Var((*nonEmptyName)(value), flag, usage)
 }
 
@@ -261,9 +261,9 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return nil
 	case isConfig(args[0]):
-		return Usage(cmd, "%s takes no arguments; a config is named by --config %s", Called(cmd), args[0])
+		return Usage(cmd, "%s takes no arguments; a config is named by --config %s", CommandPath(cmd), args[0])
 	default:
-		return Usage(cmd, "%s takes no arguments, but got %q", Called(cmd), args[0])
+		return Usage(cmd, "%s takes no arguments, but got %q", CommandPath(cmd), args[0])
 	}
 }
 
@@ -280,13 +280,13 @@ func Group(cmd *cobra.Command, own ...*cobra.Command) *cobra.Command {
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error { // in which none of them was found
 		if len(args) == 0 {
-			return Usage(cmd, "%s needs to know what to do: %s", Called(cmd), known)
+			return Usage(cmd, "%s needs to know what to do: %s", CommandPath(cmd), known)
 		}
 		meant := ""
 		if near := Nearest(args[0], names); len(near) > 0 {
-			meant = "; did you mean " + Quoted(near, " or ") + "?"
+			meant = "; did you mean " + QuoteNames(near, " or ") + "?"
 		}
-		return Usage(cmd, "%s can %s, not %q%s", Called(cmd), known, args[0], meant)
+		return Usage(cmd, "%s can %s, not %q%s", CommandPath(cmd), known, args[0], meant)
 	}
 	cmd.RunE = func(*cobra.Command, []string) error { return nil } // Args refuses all
 	cmd.ValidArgsFunction = cobra.NoFileCompletions

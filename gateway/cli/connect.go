@@ -22,9 +22,9 @@ func (a *App) ClientCommand(cfg *config.Config, exe string) []string {
 	return words
 }
 
-// Line returns a goblin command about the same config, for users to type: verb is constant
+// CommandLine returns a goblin command about the same config, for users to type: verb is constant
 // text, names are quoted.
-func (a *App) Line(verb string, names ...string) string {
+func (a *App) CommandLine(verb string, names ...string) string {
 	if a.ConfigFlag == "" {
 		return termtext.Command("goblin "+verb, names)
 	}

@@ -11,7 +11,7 @@ func (a *App) Help() *cobra.Command {
 		Long:  "Show what a command does and which flags it takes.",
 		Example: `  goblin help list
   goblin help tools off`,
-		Annotations: WithoutConfig(),
+		Annotations: NoConfigAnnotations(),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			const only = cobra.ShellCompDirectiveNoFileComp
 			in, rest := findCommand(cmd.Root(), args)
@@ -37,9 +37,9 @@ func NoCommand(in *cobra.Command, name string) error {
 		return Usage(in.Root(), "there is no command %q; a config is named by --config %s", name, name)
 	}
 	if in.HasParent() {
-		return Usage(in, "%s has no command %q%s", Called(in), name, Meant(name, commandNames(in), ""))
+		return Usage(in, "%s has no command %q%s", CommandPath(in), name, Suggest(name, commandNames(in), ""))
 	}
-	return Usage(in, "there is no command %q%s", name, Meant(name, commandNames(in), ""))
+	return Usage(in, "there is no command %q%s", name, Suggest(name, commandNames(in), ""))
 }
 
 // findCommand follows names of commands from root, and gives back what names none.

@@ -47,9 +47,9 @@ func Nearest(wrong string, names []string) []string {
 	return out
 }
 
-// NearestOf are the names most like a wrong one; where none is, those that have another
+// NearestSpelling are the names most like a wrong one; where none is, those that have another
 // spelling like it, at the same place in others.
-func NearestOf(wrong string, names, others []string) []string {
+func NearestSpelling(wrong string, names, others []string) []string {
 	near := Nearest(wrong, names)
 	if len(near) > 0 {
 		return near
@@ -108,23 +108,23 @@ func (g *bigramCounts) likeness(name string) float64 {
 	return 2 * float64(shared) / float64(total)
 }
 
-// Meant is "; did you mean …?" if something is near, else the names if they
+// Suggest is "; did you mean …?" if something is near, else the names if they
 // are few, else none.
-func Meant(wrong string, names []string, none string) string {
+func Suggest(wrong string, names []string, none string) string {
 	near := Nearest(wrong, names)
 	switch {
 	case len(near) > 0:
-		return "; did you mean " + Quoted(near, " or ") + "?"
+		return "; did you mean " + QuoteNames(near, " or ") + "?"
 	case len(names) > 0 && len(names) <= 8:
-		return "; there are " + Quoted(names, ", ")
+		return "; there are " + QuoteNames(names, ", ")
 	case len(names) == 0:
 		return none
 	}
 	return ""
 }
 
-// Quoted puts names in quotes.
-func Quoted(names []string, sep string) string {
+// QuoteNames puts names in quotes.
+func QuoteNames(names []string, sep string) string {
 	out := make([]string, len(names))
 	for i, n := range names {
 		out[i] = `"` + n + `"`

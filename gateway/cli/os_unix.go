@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unblock puts a pipe or socket into non-blocking mode, so that the runtime
+// SetNonblock puts a pipe or socket into non-blocking mode, so that the runtime
 // can wait for it, end a wait, and write without handing over to a thread. It
 // returns the file to use from then on. Regular files and terminals stay as
 // they are, and so does what others (our own stderr) write to as well, since
 // the mode belongs to the pipe and not to the descriptor. restore sets the old
 // mode; call it when the file is no longer used.
-func Unblock(f *os.File, others ...*os.File) (file *os.File, restore func()) {
+func SetNonblock(f *os.File, others ...*os.File) (file *os.File, restore func()) {
 	leave := func() {}
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
@@ -54,9 +54,9 @@ func withDescriptor(f *os.File, do func(fd int)) {
 // belong to the process.
 var kept []*os.File
 
-// Alive reports whether a process runs. One that has ended and that its parent
+// IsRunning reports whether a process runs. One that has ended and that its parent
 // has not asked about yet does not.
-func Alive(pid int) bool {
+func IsRunning(pid int) bool {
 	if pid <= 0 {
 		return false
 	}
@@ -66,9 +66,9 @@ func Alive(pid int) bool {
 	return !zombie(pid)
 }
 
-// Terminal reports whether f is a terminal, and how many columns it has (0:
+// IsTerminal reports whether f is a terminal, and how many columns it has (0:
 // not known).
-func Terminal(f *os.File) (columns int, ok bool) {
+func IsTerminal(f *os.File) (columns int, ok bool) {
 	withDescriptor(f, func(fd int) {
 		if _, err := unix.IoctlGetTermios(fd, getTermios); err != nil {
 			return

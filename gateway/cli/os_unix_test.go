@@ -37,7 +37,7 @@ func nonblocking(t *testing.T, f *os.File) (yes bool) {
 func TestUnblockedPipesTakeDeadlinesUntilTheyAreRestored(t *testing.T) {
 	r, w := pipe(t)
 	require.Error(t, r.SetReadDeadline(time.Now()), "a blocking pipe takes none")
-	in, restore := Unblock(r)
+	in, restore := SetNonblock(r)
 	require.NoError(t, in.SetReadDeadline(time.Now()))
 	_, err := in.Read(make([]byte, 1))
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
@@ -50,22 +50,22 @@ func TestUnblockLeavesOtherStreamsAlone(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "x"))
 	require.NoError(t, err)
 	defer file.Close()
-	same, _ := Unblock(file)
+	same, _ := SetNonblock(file)
 	require.Same(t, file, same, "a regular file")
 
 	_, w := pipe(t)
-	same, _ = Unblock(w, w)
+	same, _ = SetNonblock(w, w)
 	require.Same(t, w, same, "what stderr writes to, too")
 	require.False(t, nonblocking(t, w))
 
 	r, _, err := os.Pipe() // in the poller already
 	require.NoError(t, err)
 	defer r.Close()
-	same, restore := Unblock(r)
+	same, restore := SetNonblock(r)
 	restore()
 	require.Same(t, r, same)
 	require.True(t, nonblocking(t, r))
-	_, ok := Terminal(r)
+	_, ok := IsTerminal(r)
 	require.False(t, ok)
 }
 
@@ -76,10 +76,10 @@ func TestAProcessThatEndedIsNotAlive(t *testing.T) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	require.True(t, Alive(cmd.Process.Pid))
+	require.True(t, IsRunning(cmd.Process.Pid))
 	require.NoError(t, in.Close())
 	_, _ = out.Read(make([]byte, 1)) // its end
 	require.NoError(t, cmd.Wait())
-	require.False(t, Alive(cmd.Process.Pid))
-	require.False(t, Alive(0))
+	require.False(t, IsRunning(cmd.Process.Pid))
+	require.False(t, IsRunning(0))
 }

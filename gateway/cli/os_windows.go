@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Unblock leaves a file as it is: Windows has no such mode for pipes.
-func Unblock(f *os.File, _ ...*os.File) (file *os.File, restore func()) { return f, func() {} }
+// SetNonblock leaves a file as it is: Windows has no such mode for pipes.
+func SetNonblock(f *os.File, _ ...*os.File) (file *os.File, restore func()) { return f, func() {} }
 
-// Alive reports whether a process exists.
-func Alive(pid int) bool {
+// IsRunning reports whether a process exists.
+func IsRunning(pid int) bool {
 	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {
 		return false
@@ -20,9 +20,9 @@ func Alive(pid int) bool {
 	return err == nil && event == uint32(windows.WAIT_TIMEOUT)
 }
 
-// Terminal reports whether f is a console, and how many columns it has (0: not
+// IsTerminal reports whether f is a console, and how many columns it has (0: not
 // known).
-func Terminal(f *os.File) (columns int, ok bool) {
+func IsTerminal(f *os.File) (columns int, ok bool) {
 	var mode uint32
 	if windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) != nil {
 		return 0, false

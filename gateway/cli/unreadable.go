@@ -11,15 +11,15 @@ import (
 	"goblin/gateway/telemetry"
 )
 
-// Unreadable warns of files of what is remembered of a config that cannot be read, or tell
+// WarnUnreadable warns of files of what is remembered of a config that cannot be read, or tell
 // of what there is not.
-func (a *App) Unreadable(cfg *config.Config) []config.Problem {
+func (a *App) WarnUnreadable(cfg *config.Config) []config.Problem {
 	return slices.Concat(a.unreadableOff(cfg), a.unreadablePins(cfg), a.unreadableUsage(cfg))
 }
 
 // unreadablePins warns of the file of pinned tools, if that cannot be read.
 func (a *App) unreadablePins(cfg *config.Config) []config.Problem {
-	path, err := a.Pins(cfg)
+	path, err := a.PinsPath(cfg)
 	if path == "" || err != nil {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (a *App) unreadablePins(cfg *config.Config) []config.Problem {
 // unreadableOff warns of the file of what is off, if that cannot be read, and of what it
 // turns off in profiles that there are not.
 func (a *App) unreadableOff(cfg *config.Config) (warnings []config.Problem) {
-	path := a.Off(cfg)
+	path := a.TogglesPath(cfg)
 	if path == "" {
 		return nil
 	}
@@ -48,10 +48,10 @@ func (a *App) unreadableOff(cfg *config.Config) (warnings []config.Problem) {
 		warnings = append(warnings, config.Problem{File: path, Text: "an entry is skipped: " + text})
 	}
 	told := make(map[string]bool)
-	for _, s := range store.Off() {
+	for _, s := range store.Disabled() {
 		if _, ok := cfg.Profile(s.Profile); !ok && s.Profile != "" && !told[s.Profile] {
 			told[s.Profile] = true
-			warnings = append(warnings, config.Problem{File: path, Text: fmt.Sprintf("it turns things off in profile %q, which there is not%s", s.Profile, cfg.ProfileMeant(s.Profile))})
+			warnings = append(warnings, config.Problem{File: path, Text: fmt.Sprintf("it turns things off in profile %q, which there is not%s", s.Profile, cfg.SuggestProfile(s.Profile))})
 		}
 	}
 	return warnings
@@ -59,7 +59,7 @@ func (a *App) unreadableOff(cfg *config.Config) (warnings []config.Problem) {
 
 // unreadableUsage warns of the file of what was counted, if that cannot be read.
 func (a *App) unreadableUsage(cfg *config.Config) []config.Problem {
-	path := a.Usage(cfg)
+	path := a.UsagePath(cfg)
 	if path == "" {
 		return nil
 	}

@@ -18,9 +18,9 @@ import (
 // attempts bounds how often a change is planned again after another process changed the file.
 const attempts = 10
 
-// Make plans a change, and applies it unless it is a dry run. If another process changes the
+// Plan plans a change, and applies it unless it is a dry run. If another process changes the
 // file or its record meanwhile, the change is planned again.
-func Make(plan func() (*Change, error), dryRun bool, now func() time.Time) (ch *Change, err error) {
+func Plan(plan func() (*Change, error), dryRun bool, now func() time.Time) (ch *Change, err error) {
 	for range attempts {
 		ch, err = plan()
 		if err != nil || dryRun {
@@ -38,7 +38,7 @@ func Make(plan func() (*Change, error), dryRun bool, now func() time.Time) (ch *
 // Goblin is in it. The record and the file are written under one lock. The error is a
 // [configedit.ErrChanged] if the file or its record has changed since the change was planned.
 func (ch *Change) Apply(now time.Time) error {
-	if ch.Same() {
+	if ch.IsEmpty() {
 		return nil
 	}
 	unlock, err := ch.lock()
@@ -87,15 +87,15 @@ func (ch *Change) lock() (unlock func(), err error) {
 // unchanged returns an error if the file or its record has changed since the change was
 // planned.
 func (ch *Change) unchanged() error {
-	now, err := state.Read(ch.file.Real(), maxFile)
+	now, err := state.Read(ch.file.RealPath(), maxFile)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && ch.file.New():
+	case errors.Is(err, fs.ErrNotExist) && ch.file.IsNew():
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
-	case err != nil, ch.file.New(), !bytes.Equal(now, ch.Before):
+	case err != nil, ch.file.IsNew(), !bytes.Equal(now, ch.Before):
 		return fmt.Errorf("%s %w", ch.File, configedit.ErrChanged)
 	}
-	if !reflect.DeepEqual(ch.old, readRecord(ch.state, ch.file.Real(), ch.Before)) {
+	if !reflect.DeepEqual(ch.old, readRecord(ch.state, ch.file.RealPath(), ch.Before)) {
 		return fmt.Errorf("%s %w", ch.File, configedit.ErrChanged)
 	}
 	return nil
@@ -104,7 +104,7 @@ func (ch *Change) unchanged() error {
 // applyUndo writes the file without Goblin.
 func (ch *Change) applyUndo() error {
 	if ch.Deletes {
-		if err := os.Remove(ch.file.Real()); err != nil {
+		if err := os.Remove(ch.file.RealPath()); err != nil {
 			return err
 		}
 	} else if err := ch.file.Save(); err != nil {

@@ -16,8 +16,8 @@ type Machine struct {
 	Dir string
 }
 
-// Here is the machine that this process runs on.
-func Here(getenv func(string) string, dir string) Machine {
+// CurrentMachine is the machine that this process runs on.
+func CurrentMachine(getenv func(string) string, dir string) Machine {
 	return Machine{OS: runtime.GOOS, Getenv: getenv, Dir: dir}
 }
 

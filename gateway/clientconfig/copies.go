@@ -85,14 +85,14 @@ func isCopy(path, of string) bool {
 // drop removes it again.
 func (ch *Change) copy(now time.Time) (drop func() error, err error) {
 	nothing := func() error { return nil }
-	if ch.file.New() {
+	if ch.file.IsNew() {
 		return nothing, nil
 	}
 	ch.keptCopy()
 	if text, err := readRaw(ch.Backup); err == nil && bytes.Equal(text, ch.first) {
 		return nothing, nil
 	}
-	ch.Backup, err = Backup(ch.file.Real(), ch.first, 0o600, now)
+	ch.Backup, err = Backup(ch.file.RealPath(), ch.first, 0o600, now)
 	if err != nil {
 		return nothing, err
 	}
@@ -106,7 +106,7 @@ func (ch *Change) copy(now time.Time) (drop func() error, err error) {
 
 // keptCopy finds the copy that the last change left.
 func (ch *Change) keptCopy() {
-	if ch.old == nil || !isCopy(ch.old.Backup, ch.file.Real()) {
+	if ch.old == nil || !isCopy(ch.old.Backup, ch.file.RealPath()) {
 		return
 	}
 	if _, err := readRaw(ch.old.Backup); err == nil {
@@ -127,7 +127,7 @@ func (ch *Change) secretsIn(path string) (n int) {
 // tidyCopies removes the copy of the previous change, and copies that differ from a text
 // by Goblin's entry at most.
 func (ch *Change) tidyCopies(text []byte) {
-	for _, path := range copies(ch.file.Real()) {
+	for _, path := range copies(ch.file.RealPath()) {
 		if path == ch.Backup {
 			continue
 		}

@@ -149,7 +149,7 @@ func FuzzDiff(f *testing.F) {
 			return
 		}
 		m := machine("linux", map[string]string{"HOME": dir})
-		path := c.Place(m)
+		path := c.ConfigFile(m)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, text, 0o600))
 		defer func() { require.NoError(t, os.Remove(path)) }()

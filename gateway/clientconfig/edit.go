@@ -33,7 +33,7 @@ func (d *dialect) put(f *configedit.File, name string, entry map[string]any) err
 			held[d.section[0]] = append(all, entry)
 		})
 	}
-	return f.In(d.section...).Add(configedit.Server{Name: name, Keys: entry})
+	return f.At(d.section...).Add(configedit.Server{Name: name, Keys: entry})
 }
 
 // drop takes an entry out of a file.
@@ -45,7 +45,7 @@ func (d *dialect) drop(f *configedit.File, name string) error {
 	case d.list:
 		return d.checked(f, func(text []byte) ([]byte, error) { return removeListItem(text, d.section[0], name) }, without)
 	}
-	return f.In(d.section...).Remove(name)
+	return f.At(d.section...).Remove(name)
 }
 
 // checked edits a text only if decoding the result gives what meaning makes of the decoded

@@ -31,7 +31,7 @@ func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, atomicfile.Plain(err)
+		return nil, atomicfile.StripPath(err)
 	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
 		return nil, errors.New("it is not a file")
 	case info.Size() > maxFile:

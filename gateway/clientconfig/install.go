@@ -20,7 +20,7 @@ type Change struct {
 	File          string
 	Before, After []byte
 	Deletes       bool     // the file was made for the entry, and goes with it
-	Took          []string // other servers that are taken out
+	Removed       []string // other servers that are taken out
 	Backup        string   // the copy of the file without Goblin, if there is one once it is made
 	Secrets       int      // in that copy, in plain text
 	Note          string
@@ -36,11 +36,11 @@ type Change struct {
 	undo    *record        // nil for one that is undone
 }
 
-// Same reports that there is nothing to change.
-func (ch *Change) Same() bool { return bytes.Equal(ch.Before, ch.After) && !ch.Deletes }
+// IsEmpty reports that there is nothing to change.
+func (ch *Change) IsEmpty() bool { return bytes.Equal(ch.Before, ch.After) && !ch.Deletes }
 
-// Undoes reports whether the change removes Goblin.
-func (ch *Change) Undoes() bool { return ch.undo == nil }
+// RemovesGoblin reports whether the change removes Goblin.
+func (ch *Change) RemovesGoblin() bool { return ch.undo == nil }
 
 // ErrNone says that a client has no entry of Goblin.
 var ErrNone = errors.New("has no entry of Goblin")
@@ -72,7 +72,7 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 	list, _, _ := p.dialect.entries(held) // they could be read just now
 	out := slices.Clone(old.Taken)
 	for _, name := range took {
-		ch.Took = append(ch.Took, name)
+		ch.Removed = append(ch.Removed, name)
 		for _, it := range list {
 			entry, ok := it.value.(map[string]any)
 			if !ok || it.name != name {
@@ -100,19 +100,19 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 	}
 	ch.undo = difference(ch.first, ch.After)
 	ch.undo.Was, ch.undo.Prior = digest(ch.Before), ch.old.onlyOwnEntry()
-	ch.undo.Path, ch.undo.Existed, ch.undo.Taken = f.Real(), old.Existed, out
+	ch.undo.Path, ch.undo.Existed, ch.undo.Taken = f.RealPath(), old.Existed, out
 	return ch, nil
 }
 
 // change begins a change of a file.
 func (c *Client) change(m Machine, p place, f *configedit.File, state string) *Change {
-	return &Change{File: p.path, Before: f.Text(), file: f, place: p, machine: m, client: c, state: state, old: readRecord(state, f.Real(), f.Text())}
+	return &Change{File: p.path, Before: f.Text(), file: f, place: p, machine: m, client: c, state: state, old: readRecord(state, f.RealPath(), f.Text())}
 }
 
 // first is the text before Goblin's first change, as far as that can be known, and what is
 // remembered of that.
 func (p place) first(rec *record, f *configedit.File, held map[string]any) ([]byte, record, error) {
-	old := record{Existed: !f.New()}
+	old := record{Existed: !f.IsNew()}
 	if rec != nil {
 		old.Taken = rec.Taken
 		if rec.Sum == digest(f.Text()) {
@@ -179,7 +179,7 @@ func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
 	rec := ch.old
 	entry, there := p.dialect.formOf(held).goblin(held)
 	switch {
-	case f.New(), !there && (rec == nil || len(rec.Taken) == 0):
+	case f.IsNew(), !there && (rec == nil || len(rec.Taken) == 0):
 		return nil, fmt.Errorf("%s %w", p.path, ErrNone)
 	case there && !isOwnEntry(entry):
 		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write, so it stays; take it out there if it is not wanted", p.path, EntryName)
@@ -272,8 +272,8 @@ func (c *Client) target(m *Machine, unread bool) (place, error) {
 	return first, nil
 }
 
-// Place is the file that Goblin's entry would be put into; "" if it is not known.
-func (c *Client) Place(m Machine) string {
+// ConfigFile is the file that Goblin's entry would be put into; "" if it is not known.
+func (c *Client) ConfigFile(m Machine) string {
 	p, _ := c.target(&m, false)
 	return p.path
 }
@@ -365,7 +365,7 @@ func (d *dialect) tidy(held map[string]any) map[string]any {
 // isOwnEntry reports whether an entry of Goblin's name starts Goblin, or reaches it.
 func isOwnEntry(entry entryKeys) bool {
 	command, args, problem := entry.commandLine()
-	return problem == "" && (config.Self(command, args) || command == "" && ownURL(entry.address()))
+	return problem == "" && (config.IsSelf(command, args) || command == "" && ownURL(entry.address()))
 }
 
 // keys are those of Goblin's entry.
@@ -417,9 +417,9 @@ func (c *Client) Installed(m Machine) (e Entry, ok bool) {
 	return e, false
 }
 
-// Lacking returns the clients on a machine whose config files lack Goblin, and those
+// MissingGoblin returns the clients on a machine whose config files lack Goblin, and those
 // whose files have it. A client is on a machine if a config file or its folder exists.
-func Lacking(m Machine) (without, with []string) {
+func MissingGoblin(m Machine) (without, with []string) {
 	for _, c := range All {
 		if _, ok := c.Installed(m); ok {
 			with = append(with, c.Name)
@@ -468,16 +468,16 @@ func (c *Client) Snippet(m Machine, command string, args []string) (file string,
 	return p.path, f.Text(), nil
 }
 
-// Served are the names in the file of a client of those servers that are among entries, which
+// ServedNames are the names in the file of a client of those servers that are among entries, which
 // are those of Goblin's config.
 // A server is left out if Goblin did not import all of it. So is one that shares its name
 // with an entry that Goblin does not serve.
-func (c *Client) Served(m Machine, entries []map[string]any) (names []string) {
+func (c *Client) ServedNames(m Machine, entries []map[string]any) (names []string) {
 	f, served := c.compare(m, entries)
 	for i := range f.Servers {
-		name := f.Servers[i].Was
-		other := func(s Server) bool { return s.Was == name && (s.Partial || !served(&s)) }
-		if slices.ContainsFunc(f.Servers, other) || slices.ContainsFunc(f.Left, func(l Left) bool { return l.Name == name }) {
+		name := f.Servers[i].OriginalName
+		other := func(s Server) bool { return s.OriginalName == name && (s.Partial || !served(&s)) }
+		if slices.ContainsFunc(f.Servers, other) || slices.ContainsFunc(f.Skipped, func(l Skipped) bool { return l.Name == name }) {
 			continue
 		}
 		if !slices.Contains(names, name) {
@@ -487,22 +487,22 @@ func (c *Client) Served(m Machine, entries []map[string]any) (names []string) {
 	return names
 }
 
-// Partly are the names of those servers that Goblin serves without all that the client's
+// PartlyServed are the names of those servers that Goblin serves without all that the client's
 // entry says.
-func (c *Client) Partly(m Machine, entries []map[string]any) (names []string) {
+func (c *Client) PartlyServed(m Machine, entries []map[string]any) (names []string) {
 	f, served := c.compare(m, entries)
 	for i := range f.Servers {
 		if s := &f.Servers[i]; s.Partial && served(s) {
-			names = append(names, s.Was)
+			names = append(names, s.OriginalName)
 		}
 	}
 	return names
 }
 
 // compare reads the file of a client; served reports whether a server is among entries.
-func (c *Client) compare(m Machine, entries []map[string]any) (f Found, served func(s *Server) bool) {
+func (c *Client) compare(m Machine, entries []map[string]any) (f FileServers, served func(s *Server) bool) {
 	served = func(s *Server) bool {
-		return slices.ContainsFunc(entries, func(entry map[string]any) bool { return Same(entry, s.Keys) })
+		return slices.ContainsFunc(entries, func(entry map[string]any) bool { return Equal(entry, s.Keys) })
 	}
 	p, err := c.target(&m, false)
 	if err != nil {

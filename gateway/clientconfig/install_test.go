@@ -118,7 +118,7 @@ func TestGoblinIsPutIntoTheFileOfEachClientAndEveryOtherByteStays(t *testing.T) 
 
 			twice, err := c.Install(m, state, goblin, []string{"stdio", "--config", "/c d.yaml"}, nil)
 			require.NoError(t, err)
-			require.True(t, twice.Same(), "twice is once")
+			require.True(t, twice.IsEmpty(), "twice is once")
 
 			e, ok := c.Installed(m)
 			require.True(t, ok)
@@ -142,7 +142,7 @@ func TestGoblinIsPutIntoTheFileOfEachClientAndEveryOtherByteStays(t *testing.T) 
 func TestGoblinIsNotPutWhereOnlyOlderVersionsLook(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, map[string]string{".config/Code/User/settings.json": `{"mcp": {"servers": {"a": {"command": "x"}}}}`})
-	require.Equal(t, filepath.Join(dir, ".config/Code/User/mcp.json"), clientconfig.Find("vscode").Place(m))
+	require.Equal(t, filepath.Join(dir, ".config/Code/User/mcp.json"), clientconfig.Find("vscode").ConfigFile(m))
 }
 
 // Every client has a file that can be made, and that goes again.
@@ -151,12 +151,12 @@ func TestAFileThatWasMadeForGoblinGoesWithIt(t *testing.T) {
 	for _, c := range clientconfig.All {
 		m, dir := home(t, nil)
 		state := filepath.Join(dir, "state")
-		require.NoError(t, os.MkdirAll(filepath.Dir(c.Place(m)), 0o700))
+		require.NoError(t, os.MkdirAll(filepath.Dir(c.ConfigFile(m)), 0o700))
 		ch := installed(t, c, m, state)
 		require.Empty(t, ch.Backup, "there was nothing to keep")
 		f := clientconfig.ReadFile(m, ch.File)
 		require.NoError(t, f.Err, c.Name)
-		require.Equal(t, []clientconfig.Left{{Name: clientconfig.EntryName, Why: "is Goblin itself"}}, f.Left, c.Name)
+		require.Equal(t, []clientconfig.Skipped{{Name: clientconfig.EntryName, Reason: "is Goblin itself"}}, f.Skipped, c.Name)
 		_, snippet, err := c.Snippet(m, goblin, []string{"stdio", "--config", "/c d.yaml"})
 		require.NoError(t, err)
 		require.Equal(t, read(t, ch.File), string(snippet), "what --print shows is what would be written")
@@ -173,7 +173,7 @@ func TestAFileThatWasMadeForGoblinStaysIfTheUserAddedToIt(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, nil)
 	state, c := filepath.Join(dir, "state"), clientconfig.Find("copilot")
-	require.NoError(t, os.MkdirAll(filepath.Dir(c.Place(m)), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Dir(c.ConfigFile(m)), 0o700))
 	ch := installed(t, c, m, state)
 	theirs := strings.Replace(read(t, ch.File), "{\n", "{\n  \"theirs\": 1,\n", 1)
 	undone, err := c.Uninstall(m, state)
@@ -265,7 +265,7 @@ func TestServersThatGoblinServesAreTakenOutAndComeBack(t *testing.T) {
 			m, dir := home(t, map[string]string{file.path: file.text})
 			state := filepath.Join(dir, "state")
 			c := clientconfig.Find(client)
-			took := c.Served(m, []map[string]any{{"command": "x", "args": []any{"1"}}, {"url": "https://h/", "timeout": "3s"}, {"command": "y", "args": []any{"other"}}})
+			took := c.ServedNames(m, []map[string]any{{"command": "x", "args": []any{"1"}}, {"url": "https://h/", "timeout": "3s"}, {"command": "y", "args": []any{"other"}}})
 			require.Equal(t, []string{"a", "c"}, took)
 			ch := installed(t, c, m, state, took...)
 			f := clientconfig.ReadFile(m, ch.File)
@@ -345,7 +345,7 @@ func TestServersComeBackIntoAFileThatTheClientHasWrittenAnew(t *testing.T) {
 			require.NoError(t, undone.Apply(noon))
 			f := clientconfig.ReadFile(m, ch.File)
 			require.Len(t, f.Servers, 1)
-			require.Equal(t, name, f.Servers[0].Was)
+			require.Equal(t, name, f.Servers[0].OriginalName)
 		})
 	}
 }
@@ -468,7 +468,7 @@ func TestInstallAndUninstallLeaveTheBytes(t *testing.T) {
 	m, dir := home(t, nil)
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(clientconfig.All).Draw(t, "client")
-		path := c.Place(m)
+		path := c.ConfigFile(m)
 		text := drawn(t, c.Name)
 		if rapid.Bool().Draw(t, "CRLF") {
 			text = strings.ReplaceAll(text, "\n", "\r\n")
@@ -482,7 +482,7 @@ func TestInstallAndUninstallLeaveTheBytes(t *testing.T) {
 		var took []string
 		for i := range before.Servers {
 			if rapid.Bool().Draw(t, "replace") {
-				took = append(took, before.Servers[i].Was)
+				took = append(took, before.Servers[i].OriginalName)
 			}
 		}
 		ch, err := c.Install(m, state, goblin, []string{"stdio"}, took)
@@ -491,7 +491,7 @@ func TestInstallAndUninstallLeaveTheBytes(t *testing.T) {
 		require.Equal(t, text, read(t, ch.Backup))
 		f := clientconfig.ReadFile(m, path)
 		require.NoError(t, f.Err)
-		require.NotEmpty(t, f.Left, "Goblin is in it")
+		require.NotEmpty(t, f.Skipped, "Goblin is in it")
 		require.Len(t, f.Servers, len(before.Servers)-len(took))
 
 		undone, err := c.Uninstall(m, state)
@@ -578,7 +578,7 @@ func FuzzInstall(f *testing.F) {
 			return
 		}
 		m := machine("linux", map[string]string{"HOME": dir})
-		path := c.Place(m)
+		path := c.ConfigFile(m)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, text, 0o600))
 		before := clientconfig.ReadFile(m, path)

@@ -14,7 +14,7 @@ import (
 // those that share a name without being the same get the name of their client behind it.
 // has gives the entry of a name that Goblin's config has already; nil for none. What is
 // there already is present.
-func Merge(found []Found, has func(name string) map[string]any) (servers, present []Server) {
+func Merge(found []FileServers, has func(name string) map[string]any) (servers, present []Server) {
 	taken := func(name string) bool {
 		return has(name) != nil || slices.ContainsFunc(servers, func(s Server) bool { return s.Name == name })
 	}
@@ -24,7 +24,7 @@ func Merge(found []Found, has func(name string) map[string]any) (servers, presen
 				join(&servers[at], s)
 				continue
 			}
-			if known := has(s.Name); known != nil && Same(known, s.Keys) {
+			if known := has(s.Name); known != nil && Equal(known, s.Keys) {
 				present = append(present, s)
 				continue
 			}
@@ -34,12 +34,12 @@ func Merge(found []Found, has func(name string) map[string]any) (servers, presen
 				if found[i].Client != nil {
 					label = found[i].Client.Name
 				}
-				if renamed := config.FitName(was+"-"+label, func(string) bool { return false }); Same(has(renamed), s.Keys) {
+				if renamed := config.MakeName(was+"-"+label, func(string) bool { return false }); Equal(has(renamed), s.Keys) {
 					s.Name = renamed
 					present = append(present, s)
 					continue
 				}
-				s.Name = config.FitName(was+"-"+label, taken)
+				s.Name = config.MakeName(was+"-"+label, taken)
 				s.Notes = append(slices.Clone(s.Notes), "is called \""+s.Name+"\", since another server is called \""+was+"\"")
 			}
 			servers = append(servers, s)
@@ -50,15 +50,15 @@ func Merge(found []Found, has func(name string) map[string]any) (servers, presen
 
 // isSameServer reports whether two entries are one server. A client that calls it twice means two.
 func isSameServer(a, b *Server) bool {
-	elsewhere := len(b.From) > 0 && !slices.Contains(a.From, b.From[0])
-	return (a.Was == b.Was || elsewhere) && Same(a.Keys, b.Keys)
+	elsewhere := len(b.Clients) > 0 && !slices.Contains(a.Clients, b.Clients[0])
+	return (a.OriginalName == b.OriginalName || elsewhere) && Equal(a.Keys, b.Keys)
 }
 
 // join notes that a server was found once more. It is on if it is anywhere.
 func join(s *Server, other Server) {
-	for _, from := range other.From {
-		if !slices.Contains(s.From, from) {
-			s.From = append(s.From, from)
+	for _, from := range other.Clients {
+		if !slices.Contains(s.Clients, from) {
+			s.Clients = append(s.Clients, from)
 		}
 	}
 	s.Files = append(s.Files, other.Files...)
@@ -77,8 +77,8 @@ func join(s *Server, other Server) {
 // policyKeys are keys that say how patiently a server is used, and not which it is.
 var policyKeys = []string{"disabled", "timeout", "call_timeout", "startup_timeout"}
 
-// Same reports whether two entries run the same server in the same way.
-func Same(a, b map[string]any) bool {
+// Equal reports whether two entries run the same server in the same way.
+func Equal(a, b map[string]any) bool {
 	if a == nil || b == nil {
 		return false
 	}
@@ -99,7 +99,7 @@ func comparableEntry(entry map[string]any) (out map[string]any) {
 // Titles are the clients in which a server was found.
 func (s *Server) Titles() string {
 	var titles []string
-	for _, name := range s.From {
+	for _, name := range s.Clients {
 		if c := Find(name); c != nil {
 			titles = append(titles, c.Title)
 		}
@@ -110,11 +110,11 @@ func (s *Server) Titles() string {
 // Comment says where a server was found.
 func (s *Server) Comment() string {
 	comment := "from " + s.Titles()
-	if len(s.From) == 0 {
+	if len(s.Clients) == 0 {
 		return ""
 	}
-	if s.Was != s.Name {
-		comment += fmt.Sprintf(", where it is called %q", short(s.Was))
+	if s.OriginalName != s.Name {
+		comment += fmt.Sprintf(", where it is called %q", short(s.OriginalName))
 	}
 	return comment
 }

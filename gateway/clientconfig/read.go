@@ -16,34 +16,34 @@ import (
 
 // Server is an entry of a client, as one of Goblin's config.
 type Server struct {
-	Name string // that a config takes
-	Was  string // as the client calls it
-	Keys map[string]any
+	Name         string // that a config takes
+	OriginalName string // as the client calls it
+	Keys         map[string]any
 	// Notes tell where the result differs from the client's entry.
 	Notes []string
 	// Partial reports that Goblin leaves out some of what the client's entry says.
 	Partial bool
 	// Needs are variables that somebody has to set, and what for.
 	Needs map[string]string
-	// From is where it was found: by client, and by file.
-	From, Files []string
+	// Clients is where it was found: by client, and by file.
+	Clients, Files []string
 }
 
-// Left is an entry that is not for Goblin, and why.
-type Left struct{ Name, Why string }
+// Skipped is an entry that is not for Goblin, and why.
+type Skipped struct{ Name, Reason string }
 
-// Found lists the servers of one file of a client.
-type Found struct {
+// FileServers lists the servers of one file of a client.
+type FileServers struct {
 	Client  *Client // nil for a file of which it is not known
 	File    string
 	Servers []Server
-	Left    []Left
+	Skipped []Skipped
 	None    bool  // the file has no section of servers
 	Err     error // why the file could not be read; a *BrokenError for what is in it
 }
 
 // Title names the file's program for people.
-func (f *Found) Title() string {
+func (f *FileServers) Title() string {
 	if f.Client == nil {
 		return filepath.Base(f.File)
 	}
@@ -51,8 +51,8 @@ func (f *Found) Title() string {
 }
 
 // Read reads the files of a client that are there.
-func (c *Client) Read(m Machine) []Found {
-	var list []Found
+func (c *Client) Read(m Machine) []FileServers {
+	var list []FileServers
 	seen := map[string]bool{}
 	for _, p := range c.places(&m) {
 		if resolved, err := filepath.EvalSymlinks(p.path); err == nil {
@@ -75,10 +75,10 @@ func (c *Client) Read(m Machine) []Found {
 		}
 		f := read(&m, c, place{path: path, dialect: p.dialect})
 		for _, s := range f.Servers {
-			f.Left = append(f.Left, Left{s.Was, "is of this project only; --from " + p.path + " takes it"})
+			f.Skipped = append(f.Skipped, Skipped{s.OriginalName, "is of this project only; --from " + p.path + " takes it"})
 		}
 		f.Servers, f.Err = nil, nil // nobody asked for them
-		if len(f.Left) > 0 {
+		if len(f.Skipped) > 0 {
 			list = append(list, f)
 		}
 	}
@@ -87,7 +87,7 @@ func (c *Client) Read(m Machine) []Found {
 
 // ReadFile reads a file that the user names, whoever's it is. It may also hold the entries of
 // servers alone, with or without braces around them, as documentation prints them.
-func ReadFile(m Machine, path string) Found {
+func ReadFile(m Machine, path string) FileServers {
 	c, d := guess(&m, path)
 	if c != nil { // whose files have sections
 		return read(&m, c, place{path: path, dialect: d})
@@ -225,16 +225,16 @@ type reading struct {
 	perProject bool
 }
 
-func read(m *Machine, c *Client, p place) Found { return readBy(m, c, p, decode, nil) }
+func read(m *Machine, c *Client, p place) FileServers { return readBy(m, c, p, decode, nil) }
 
 // readNamed is read for a file that the user names.
-func readNamed(m *Machine, p place) Found {
+func readNamed(m *Machine, p place) FileServers {
 	return readBy(m, nil, p, decodeNamed, func(held map[string]any) []item { return entriesAlone(held, p) })
 }
 
 // readBy reads a file; without finds entries where there is no section of servers.
-func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[string]any, error), without func(map[string]any) []item) Found {
-	f := Found{Client: c, File: p.path}
+func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[string]any, error), without func(map[string]any) []item) FileServers {
+	f := FileServers{Client: c, File: p.path}
 	text, err := readFile(p.path)
 	var held map[string]any
 	if err == nil {
@@ -265,7 +265,7 @@ func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[str
 	r.entries(&f, entries, disabledNames(held))
 	if p.unread != "" {
 		for _, s := range f.Servers {
-			f.Left = append(f.Left, Left{s.Was, "is in a file that " + p.unread})
+			f.Skipped = append(f.Skipped, Skipped{s.OriginalName, "is in a file that " + p.unread})
 		}
 		f.Servers = nil
 	}
@@ -275,7 +275,7 @@ func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[str
 			project, _ := of[folder].(map[string]any)
 			servers, _ := project["mcpServers"].(map[string]any)
 			for _, name := range slices.Sorted(maps.Keys(servers)) {
-				f.Left = append(f.Left, Left{name, "is of the project " + short(folder) + " only"})
+				f.Skipped = append(f.Skipped, Skipped{name, "is of the project " + short(folder) + " only"})
 			}
 		}
 	}

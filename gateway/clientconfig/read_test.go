@@ -32,7 +32,7 @@ func machine(system string, env map[string]string) clientconfig.Machine {
 }
 
 // all are the servers of a file as Goblin's config has them, by name.
-func all(f *clientconfig.Found) map[string]map[string]any {
+func all(f *clientconfig.FileServers) map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for i := range f.Servers {
 		out[f.Servers[i].Name] = f.Servers[i].Keys
@@ -337,8 +337,8 @@ extensions:
 			require.Equal(t, filepath.Join(dir, test.file), f.File)
 			require.Equal(t, test.want, all(f))
 			left := pairs{}
-			for _, l := range f.Left {
-				left[l.Name] = l.Why
+			for _, l := range f.Skipped {
+				left[l.Name] = l.Reason
 			}
 			require.ElementsMatch(t, slices.Collect(maps.Keys(test.left)), slices.Collect(maps.Keys(left)))
 			for name, why := range test.left {
@@ -377,7 +377,7 @@ func TestAFileThatTheUserNamesIsReadInTheDialectOfItsPlaceOrItsContent(t *testin
 			f := clientconfig.ReadFile(m, filepath.Join(dir, test.file))
 			require.NoError(t, f.Err)
 			require.Len(t, f.Servers, 1)
-			require.Equal(t, test.about, f.Servers[0].About())
+			require.Equal(t, test.about, f.Servers[0].Summary())
 		})
 	}
 }
@@ -395,7 +395,7 @@ func TestServersOfAProjectAreNamedAndLeftOut(t *testing.T) {
 	found := clientconfig.Find("cursor").Read(m)
 	require.Len(t, found, 1)
 	require.Empty(t, found[0].Servers)
-	require.Equal(t, []clientconfig.Left{{Name: "a", Why: "is of this project only; --from .cursor/mcp.json takes it"}}, found[0].Left)
+	require.Equal(t, []clientconfig.Skipped{{Name: "a", Reason: "is of this project only; --from .cursor/mcp.json takes it"}}, found[0].Skipped)
 	require.Empty(t, clientconfig.Find("opencode").Read(m), "nobody asked for it, so its mistakes are not told")
 }
 
@@ -457,7 +457,7 @@ func TestPlacesOfFilesOnEachSystem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for client, place := range test.want {
-				require.Equal(t, place, clientconfig.Find(client).Place(machine(test.system, test.env)), client)
+				require.Equal(t, place, clientconfig.Find(client).ConfigFile(machine(test.system, test.env)), client)
 			}
 		})
 	}
@@ -504,7 +504,7 @@ func TestFilesThatCannotBeReadSayWhyAndShowNothing(t *testing.T) {
 	require.NoError(t, os.Truncate(filepath.Join(dir, ".cursor/mcp.json"), 17<<20))
 	require.ErrorContains(t, clientconfig.Find("cursor").Read(m)[0].Err, "larger than 16 MiB")
 	m, dir = home(t, map[string]string{".cursor/mcp.json": utf16le(`{"mcpServers": {"ü": {"command": "x"}}}`), ".kiro/settings/x": ""})
-	require.Equal(t, "ü", clientconfig.Find("cursor").Read(m)[0].Servers[0].Was, "UTF-16 can be read")
+	require.Equal(t, "ü", clientconfig.Find("cursor").Read(m)[0].Servers[0].OriginalName, "UTF-16 can be read")
 	require.NoError(t, os.Symlink(filepath.Join(dir, "none"), filepath.Join(dir, ".kiro/settings/mcp.json")))
 	require.ErrorContains(t, clientconfig.Find("kiro").Read(m)[0].Err, "a link that leads nowhere")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".lmstudio/mcp.json"), 0o700))
@@ -538,7 +538,7 @@ func TestEqualServersAreOneAndOthersOfTheNameGetTheClientsName(t *testing.T) {
 		byName[servers[i].Name] = &servers[i]
 	}
 	require.ElementsMatch(t, []string{"files", "db", "twin", "db-kiro", "there-kiro"}, slices.Collect(maps.Keys(byName)))
-	require.Equal(t, []string{"cursor", "kiro"}, byName["files"].From)
+	require.Equal(t, []string{"cursor", "kiro"}, byName["files"].Clients)
 	require.NotContains(t, byName["files"].Keys, "disabled", "it is on in one of them")
 	require.Equal(t, "from Cursor, Kiro", byName["files"].Comment())
 	require.Equal(t, `from Kiro, where it is called "db"`, byName["db-kiro"].Comment())
@@ -576,7 +576,7 @@ func TestSecretsAreFoundAndReferredTo(t *testing.T) {
 		"oauth":   map[string]any{"client_id": "id", "client_secret": "${keyring:a.client_secret}"},
 	}, keys)
 	require.Equal(t, before, s.Keys["env"].(pairs)["API_KEY"], "the entry itself stays")
-	require.True(t, clientconfig.Same(s.Keys, clientconfig.WithSecrets(keys, func(name string) (string, error) { return kept[name], nil })))
+	require.True(t, clientconfig.Equal(s.Keys, clientconfig.WithSecrets(keys, func(name string) (string, error) { return kept[name], nil })))
 }
 
 func TestSecretsAreReplacedAsAWholeAndNothingElseIs(t *testing.T) {
@@ -619,7 +619,7 @@ func TestWhatAServerIsAboutHoldsNoSecret(t *testing.T) {
 		{map[string]any{"url": "https://h.example?k=v"}, "https://h.example"},
 	} {
 		s := clientconfig.Server{Keys: test.keys}
-		require.Equal(t, test.want, s.About())
+		require.Equal(t, test.want, s.Summary())
 	}
 }
 
@@ -641,14 +641,14 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		m := machine("linux", map[string]string{"HOME": dir})
-		path := c.Place(m)
+		path := c.ConfigFile(m)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, text, 0o600))
 		for _, found := range c.Read(m) {
 			for i := range found.Servers {
 				s := &found.Servers[i]
 				require.True(t, config.ValidName(s.Name))
-				_ = s.About()
+				_ = s.Summary()
 				_, _ = s.SplitSecrets(func(wanted, _ string) string { return wanted })
 			}
 		}

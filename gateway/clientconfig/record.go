@@ -74,7 +74,7 @@ func (r *record) isOf(d *dialect, before, after []byte) bool {
 // remembered before.
 func (ch *Change) writeRecord() (undo func() error, err error) {
 	undo = func() error { return nil }
-	path := recordPath(ch.state, ch.file.Real())
+	path := recordPath(ch.state, ch.file.RealPath())
 	if path == "" {
 		return undo, nil
 	}
@@ -96,11 +96,11 @@ func (ch *Change) writeRecord() (undo func() error, err error) {
 // recordCopy keeps no more of a change that is undone than where its copy is, and the
 // servers that could not be put back.
 func (ch *Change) recordCopy() error {
-	path := recordPath(ch.state, ch.file.Real())
+	path := recordPath(ch.state, ch.file.RealPath())
 	if path == "" {
 		return nil
 	}
-	left := record{Path: ch.file.Real(), Existed: true, Backup: ch.Backup}
+	left := record{Path: ch.file.RealPath(), Existed: true, Backup: ch.Backup}
 	if ch.Note != "" {
 		left.Taken = ch.old.Taken
 	}
@@ -113,7 +113,7 @@ func (ch *Change) recordCopy() error {
 
 // removeRecord leaves nothing of a change that is undone.
 func (ch *Change) removeRecord() error {
-	path := recordPath(ch.state, ch.file.Real())
+	path := recordPath(ch.state, ch.file.RealPath())
 	if path == "" {
 		return nil
 	}

@@ -56,7 +56,7 @@ func (x *split) refer(what, value string) string {
 	value = strings.ReplaceAll(value, "$${", "${")
 	wanted := x.server + "." + what
 	if !secrets.ValidName(wanted) {
-		wanted = x.server + "." + config.FitName(what, func(string) bool { return false })
+		wanted = x.server + "." + config.MakeName(what, func(string) bool { return false })
 	}
 	called := x.name(wanted, value)
 	for n := 2; slices.ContainsFunc(x.found, func(s Secret) bool { return s.Name == called && s.Value != value }); n++ {
@@ -192,9 +192,9 @@ func refers(text string) bool {
 // in base64 may end with "=".
 var subject = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\s[:cntrl:]=-][^\s[:cntrl:]=]*$`) })
 
-// About describes a server in a few words and without what could be secret: its program
+// Summary describes a server in a few words and without what could be secret: its program
 // and that one's first argument, or its address without the path.
-func (s *Server) About() string {
+func (s *Server) Summary() string {
 	if address, ok := s.Keys["url"].(string); ok {
 		scheme, rest, _ := strings.Cut(address, "://")
 		host, _, _ := strings.Cut(rest, "/")

@@ -29,7 +29,7 @@ const EntryName = "goblin"
 type entryKeys map[string]any
 
 // entries reads all entries of a file.
-func (r *reading) entries(f *Found, list []item, off func(name string) bool) {
+func (r *reading) entries(f *FileServers, list []item, off func(name string) bool) {
 	taken := map[string]bool{}
 	for _, it := range list {
 		if config.ValidName(it.name) {
@@ -43,13 +43,13 @@ func (r *reading) entries(f *Found, list []item, off func(name string) bool) {
 			if it.value == nil {
 				why = "is null"
 			}
-			f.Left = append(f.Left, Left{it.name, why})
+			f.Skipped = append(f.Skipped, Skipped{it.name, why})
 			continue
 		}
 		r.dialect = it.dialect
-		s := Server{Name: it.name, Was: it.name, Keys: map[string]any{}}
+		s := Server{Name: it.name, OriginalName: it.name, Keys: map[string]any{}}
 		if r.client != nil {
-			s.From = []string{r.client.Name}
+			s.Clients = []string{r.client.Name}
 		}
 		s.Files = []string{f.File}
 		r.server, r.perProject = &s, false
@@ -61,11 +61,11 @@ func (r *reading) entries(f *Found, list []item, off func(name string) bool) {
 			why = mistake(s.Keys)
 		}
 		if why != "" {
-			f.Left = append(f.Left, Left{it.name, why})
+			f.Skipped = append(f.Skipped, Skipped{it.name, why})
 			continue
 		}
 		if !config.ValidName(s.Name) {
-			s.Name = config.FitName(it.name, func(name string) bool { return taken[name] })
+			s.Name = config.MakeName(it.name, func(name string) bool { return taken[name] })
 			taken[s.Name] = true
 			r.note("is called %q, since names have letters, digits, \".\", \"_\" and \"-\" only", s.Name)
 		}
@@ -88,7 +88,7 @@ func (r *reading) read(written entryKeys) (why string) {
 	e := entryKeys(translated)
 	for _, note := range notes {
 		r.note("%s", note.Text)
-		r.server.Partial = r.server.Partial || note.Lost
+		r.server.Partial = r.server.Partial || note.Partial
 	}
 	kind := e.first("type")
 	command, args, problem := e.commandLine()
@@ -96,7 +96,7 @@ func (r *reading) read(written entryKeys) (why string) {
 	switch {
 	case problem != "":
 		return problem
-	case command != "" && config.Self(command, args), r.server.Was == EntryName && ownURL(address):
+	case command != "" && config.IsSelf(command, args), r.server.OriginalName == EntryName && ownURL(address):
 		return "is Goblin itself"
 	case strings.HasPrefix(address, "unix:"), strings.HasPrefix(address, "pipe:"):
 		return "speaks over a socket of this machine, which Goblin does not"
@@ -133,7 +133,7 @@ var understood = []string{
 // unknown notes the keys that Goblin has nothing for.
 func (r *reading) unknown(e entryKeys) {
 	for _, key := range slices.Sorted(maps.Keys(e)) {
-		if !slices.Contains(understood, key) && !config.Harmless(key) {
+		if !slices.Contains(understood, key) && !config.IsIgnorableKey(key) {
 			r.noteLoss("has %q, which Goblin does not know and leaves out", short(key))
 		}
 	}
@@ -234,9 +234,9 @@ func isDotPath(path string) bool {
 	return first == "." || first == ".."
 }
 
-// Relative is the first path of an entry of a config that begins at the folder in which its
+// FindRelativePath is the first path of an entry of a config that begins at the folder in which its
 // server runs, or that folder itself, if it begins at that of the config; "" for none.
-func Relative(entry map[string]any) string {
+func FindRelativePath(entry map[string]any) string {
 	command, _ := entry["command"].(string)
 	args, _ := entry["args"].([]string)
 	words := append([]string{command}, args...)

@@ -76,7 +76,7 @@ func (r *reading) variable(s string) (value string, used int) {
 		}
 	}
 	if strings.HasPrefix(s, "${") {
-		if end := config.Closing(s[:min(len(s), maxReference)]); end > 0 {
+		if end := config.ClosingBrace(s[:min(len(s), maxReference)]); end > 0 {
 			if value, ok := r.named(s[2:end]); ok {
 				return value, end + 1
 			}
@@ -172,7 +172,7 @@ func (r *reading) plain(kind, body string) {
 // the default cannot be written within a reference.
 func (r *reading) withDefault(name, fallback string) (value string, ok bool) {
 	value = "${" + name + ":-" + fallback + "}"
-	if config.Closing(value) != len(value)-1 {
+	if config.ClosingBrace(value) != len(value)-1 {
 		r.noteLoss("has a default for a variable that Goblin cannot write; it is left out")
 		return "", false
 	}

@@ -41,7 +41,7 @@ func TestOnlyVariablesOfTheClientBecomeReferences(t *testing.T) {
 			m, _ := home(t, map[string]string{test.file: `{"` + section + `": {"a": {"command": "x", "args": ["` + test.given + `"], "` + key + `": {"A": "` + test.given + `"}}}}`})
 			f := clientconfig.Find(test.client).Read(m)[0]
 			require.NoError(t, f.Err)
-			require.Len(t, f.Servers, 1, "%v", f.Left)
+			require.Len(t, f.Servers, 1, "%v", f.Skipped)
 			require.Equal(t, pairs{"A": test.want}, f.Servers[0].Keys["env"])
 			require.Equal(t, []string{test.want}, f.Servers[0].Keys["args"])
 		})
@@ -53,7 +53,7 @@ func TestAConfigThatIsTheFileOfAClientHasNoCommandsInIt(t *testing.T) {
 	t.Parallel()
 	for _, system := range []string{"linux", "darwin"} {
 		for _, name := range []string{"claude-desktop", "claude-code", "cursor", "vscode", "windsurf", "gemini", "cline", "kiro", "amazon-q", "lm-studio", "junie", "copilot"} {
-			path := clientconfig.Find(name).Place(machine(system, pairs{"HOME": "/home/me"}))
+			path := clientconfig.Find(name).ConfigFile(machine(system, pairs{"HOME": "/home/me"}))
 			cfg, err := config.Parse(path, []byte(`{"mcpServers": {"a": {"command": "x", "args": ["${cmd:id}"]}}}`), os.LookupEnv)
 			require.NoError(t, err)
 			require.Equal(t, []string{"${cmd:id}"}, cfg.Servers[0].Args)
@@ -77,7 +77,7 @@ client_secret = "${keyring:k}"
 `, "in.json": `{"inputs": [{"id": "i", "default": "a}${file:/k}"}], "servers": {"b": {"command": "x", "args": ["${input:i}"]}}}`})
 	f := clientconfig.Find("codex").Read(m)[0]
 	require.NoError(t, f.Err)
-	require.Len(t, f.Servers, 1, "%v", f.Left)
+	require.Len(t, f.Servers, 1, "%v", f.Skipped)
 	require.Equal(t, map[string]any{
 		"url": "https://h/$${file:/k}", "headers": pairs{"A": "$${cmd:id}", "C": "${GOOD}"},
 		"oauth": map[string]any{"client_id": "$${HOME}", "client_secret": "$${keyring:k}", "scopes": []string{"$${HOME}"}},

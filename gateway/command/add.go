@@ -75,8 +75,8 @@ it from your shell, so that the file has the name and not the value.`,
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&n.env, "env", "e", nil, "a variable of the command, `KEY=VALUE`")
 	flags.StringArrayVarP(&n.headers, "header", "H", nil, "an HTTP header of a remote server, `NAME: VALUE`")
-	cli.Name(flags, &n.kind, "type", "the transport of a remote server, `http|sse`; what fits is found if it is not said")
-	cli.Name(flags, &n.cwd, "cwd", "the working `FOLDER` of the command")
+	cli.NameFlag(flags, &n.kind, "type", "the transport of a remote server, `http|sse`; what fits is found if it is not said")
+	cli.NameFlag(flags, &n.cwd, "cwd", "the working `FOLDER` of the command")
 	flags.BoolVar(&n.noCheck, "no-check", false, "do not start the server")
 	flags.BoolVar(&n.disabled, "disabled", false, "add it without turning it on, nor starting it")
 	n.registry.add(flags)
@@ -184,12 +184,12 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addFlags) e
 	if err != nil { // the file had no mistakes when it was opened
 		return cli.Fail(cli.CodeUsage, "%s; nothing was added", config.Texts(err))
 	}
-	a.Hide(cfg)
+	a.MaskSecrets(cfg)
 	o := addResult{Server: s.Name, Config: f.Path()}
 	entry, _ := cfg.Server(s.Name)
 	folder := filepath.Dir(cfg.Path)
-	if here, _ := os.Getwd(); here != folder && clientconfig.Relative(s.Keys) != "" {
-		a.Warn("%q begins at %s, not here; make it absolute, or say --cwd", clientconfig.Relative(s.Keys), folder)
+	if here, _ := os.Getwd(); here != folder && clientconfig.FindRelativePath(s.Keys) != "" {
+		a.Warn("%q begins at %s, not here; make it absolute, or say --cwd", clientconfig.FindRelativePath(s.Keys), folder)
 	}
 	switch {
 	case n.noCheck || entry.Disabled:
@@ -200,7 +200,7 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addFlags) e
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err
 		}
-		entry.Unsaved = true
+		entry.FromAddCommand = true
 		if err := a.checkServer(ctx, cfg, &o); err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func (a *App) addedConfig(s configedit.Server) (*configedit.File, error) {
 	case errors.Is(err, configedit.ErrTaken):
 		return nil, fmt.Errorf("%w in %s; %s takes it out", err, f.Path(), termtext.Goblin("remove", s.Name))
 	case err == nil && hasPlainSecret(s.Keys):
-		f.Private()
+		f.SetPrivate()
 	}
 	return f, err
 }
@@ -278,14 +278,14 @@ func someOf(names []string) string {
 
 // nextStepText returns the command that adds Goblin to clients, or "" if all have it.
 func (a *App) nextStepText() string {
-	without, with := clientconfig.Lacking(clientconfig.Here(a.Getenv, ""))
+	without, with := clientconfig.MissingGoblin(clientconfig.CurrentMachine(a.Getenv, ""))
 	switch {
 	case len(without) > 0:
-		return fmt.Sprintf("Next: %s\n", a.Line("install", without...))
+		return fmt.Sprintf("Next: %s\n", a.CommandLine("install", without...))
 	case len(with) > 0:
 		return ""
 	}
-	return fmt.Sprintf("Next: %s\n", a.Line("install CLIENT"))
+	return fmt.Sprintf("Next: %s\n", a.CommandLine("install CLIENT"))
 }
 
 // checkServer starts a server of a config that is not saved, and adds its entries to o.

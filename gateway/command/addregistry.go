@@ -32,9 +32,9 @@ type registryFlags struct {
 }
 
 func (f *registryFlags) add(flags *pflag.FlagSet) {
-	cli.Name(flags, &f.server, "registry", "add this `SERVER` of the registry, or SERVER@VERSION")
-	cli.Name(flags, &f.url, "registry-url", "ask the registry at this `URL`")
-	cli.Name(flags, &f.use, "use", "with --registry, the `KIND` of package or remote: npm, pypi, oci, nuget, mcpb, http, sse")
+	cli.NameFlag(flags, &f.server, "registry", "add this `SERVER` of the registry, or SERVER@VERSION")
+	cli.NameFlag(flags, &f.url, "registry-url", "ask the registry at this `URL`")
+	cli.NameFlag(flags, &f.use, "use", "with --registry, the `KIND` of package or remote: npm, pypi, oci, nuget, mcpb, http, sse")
 	flags.BoolVar(&f.yes, "yes", false, "with --registry, do not ask before it is added")
 	flags.StringArrayVar(&f.set, "set", nil, "with --registry, an answer, `KEY=VALUE`; ${VAR} stays a variable")
 }
@@ -92,7 +92,7 @@ func (a *App) buildDefinition(ctx context.Context, name string, n *addFlags) (*m
 		return nil, err
 	}
 	if c.NeedsDownload() {
-		a.Warn("downloading %s", c.About)
+		a.Warn("downloading %s", c.Summary)
 		state := config.StateFolder(a.Getenv)
 		if state == "" {
 			return nil, cli.Fail(cli.CodeConfig, "there is no place for a bundle: set HOME")
@@ -221,7 +221,7 @@ func (a *App) choosePackage(ctx context.Context, e *mcpregistry.Entry, use strin
 		if !installed(c) {
 			needs = ", for which " + c.Command() + " has to be installed"
 		}
-		a.Say("  %d  %s  %s%s", i+1, c.Kind, c.About, needs)
+		a.Say("  %d  %s  %s%s", i+1, c.Kind, c.Summary, needs)
 	}
 	for {
 		text, err := a.Ask(ctx, fmt.Sprintf("Which? [%d]", first+1))
@@ -251,7 +251,7 @@ func installed(c *mcpregistry.Choice) bool {
 const maxAnswers = 50
 
 // askAll asks the questions without an answer; with few, only those that need one.
-func (a *App) askAll(ctx context.Context, all []mcpregistry.Question, answers map[string][]string, few bool) error {
+func (a *App) askAll(ctx context.Context, all []mcpregistry.Variable, answers map[string][]string, few bool) error {
 	for _, q := range all {
 		needed := q.Required && q.Default == ""
 		if len(answers[q.Key]) > 0 || few && !needed {
@@ -287,7 +287,7 @@ func (a *App) askAll(ctx context.Context, all []mcpregistry.Question, answers ma
 }
 
 // askQuestion asks one question once.
-func (a *App) askQuestion(ctx context.Context, q mcpregistry.Question) (string, error) {
+func (a *App) askQuestion(ctx context.Context, q mcpregistry.Variable) (string, error) {
 	prompt := q.Key
 	var notes []string
 	switch {

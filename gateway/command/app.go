@@ -23,7 +23,7 @@ type App struct {
 	Open func(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error)
 
 	// Choose puts a question to the user of the terminal; nil takes all.
-	Choose ChooseFunc
+	Choose SelectFunc
 
 	asJSON      bool           // --json of the command that runs
 	profile     string         // --profile of the command that runs, "" for everything

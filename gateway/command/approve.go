@@ -36,7 +36,7 @@ The running daemon of the config is asked, if there is one. Otherwise the server
   goblin approve github create_issue`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if slices.Contains(args, "") {
-				return cli.Usage(cmd, "%s needs names, not an empty text", cli.Called(cmd))
+				return cli.Usage(cmd, "%s needs names, not an empty text", cli.CommandPath(cmd))
 			}
 			return nil
 		},
@@ -85,7 +85,7 @@ func (a *App) approvalGateway(ctx context.Context, server string) (Gateway, erro
 
 // showOrApprove prints the tools that await approval, or approves the named ones.
 func (a *App) showOrApprove(ctx context.Context, g Gateway, what daemon.Approval) error {
-	awaiting, err := g.Pinned(ctx, what.Server)
+	awaiting, err := g.Unapproved(ctx, what.Server)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (a *App) showOrApprove(ctx context.Context, g Gateway, what daemon.Approval
 		what.Seen[p.Name] = p.Hash
 	}
 	approved, err := g.Approve(ctx, what)
-	var refused *daemon.ControlError
+	var refused *daemon.OperationError
 	switch {
 	case err != nil && g.IsDaemon() && !errors.As(err, &refused):
 		return cli.Fail(cli.CodeConnect, "ask the running daemon: %w", err)
@@ -190,7 +190,7 @@ func (a *App) withheldNote(servers []daemon.Server, of string) string {
 	if n == 0 {
 		return ""
 	}
-	return countOf(n, "tool is", "tools are") + fmt.Sprintf(" withheld until approved: see \"%s\"", a.Line("approve"))
+	return countOf(n, "tool is", "tools are") + fmt.Sprintf(" withheld until approved: see \"%s\"", a.CommandLine("approve"))
 }
 
 func countOf(n int, one, more string) string {
@@ -205,7 +205,7 @@ func (a *App) printPinned(awaiting []registry.UnapprovedTool) error {
 	if len(awaiting) == 0 {
 		return a.printText("No tool awaits approval.")
 	}
-	return a.printText(a.differencesText(awaiting) + fmt.Sprintf("\n\"%s\" takes them as they are now.\n", a.Line("approve SERVER [TOOL]")))
+	return a.printText(a.differencesText(awaiting) + fmt.Sprintf("\n\"%s\" takes them as they are now.\n", a.CommandLine("approve SERVER [TOOL]")))
 }
 
 // differencesText returns how tools differ from the approved ones. It is safe for terminals also in a

@@ -18,7 +18,7 @@ const cacheListsTimeout = 10 * time.Second
 // lists. It does nothing if there is no valid config or a daemon runs. Servers that do not
 // start are left to "goblin doctor".
 func (a *App) cacheLists(ctx context.Context) error {
-	path, err := a.Find()
+	path, err := a.FindConfig()
 	if err != nil || path == "" {
 		return nil //nolint:nilerr // the command is done, and others report it
 	}
@@ -27,7 +27,7 @@ func (a *App) cacheLists(ctx context.Context) error {
 		return nil //nolint:nilerr // the command is done, and others report it
 	}
 	names := a.uncachedServers(cfg)
-	place, err := a.Place(path)
+	place, err := a.FindDaemon(path)
 	if len(names) == 0 || err == nil && daemonRuns(ctx, place) {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (a *App) cacheLists(ctx context.Context) error {
 
 // uncachedServers returns the servers that can start and have no cached lists.
 func (a *App) uncachedServers(cfg *config.Config) (names []string) {
-	store := stack.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler))
+	store := stack.CachedLists(a.ListCacheDir(), cfg, slog.New(slog.DiscardHandler))
 	if store == nil {
 		return nil
 	}

@@ -69,20 +69,20 @@ func (a *App) changeServers(ctx context.Context, names []string, do func(f *conf
 	if err != nil {
 		return nil, err
 	}
-	if f.New() {
+	if f.IsNew() {
 		return nil, cli.Fail(cli.CodeNotFound, "there is no config at %s; goblin add makes one", f.Path())
 	}
 	all, _ := f.Servers() // it could be read just now
 	for _, name := range names {
 		err := do(f, name)
 		if errors.Is(err, configedit.ErrNone) { // or by the name that lists show
-			called := func(written string) bool { return config.FitName(written, func(string) bool { return false }) == name }
+			called := func(written string) bool { return config.MakeName(written, func(string) bool { return false }) == name }
 			if at := slices.IndexFunc(all, called); at >= 0 {
 				err = do(f, all[at])
 			}
 		}
 		if errors.Is(err, configedit.ErrNone) {
-			return nil, cli.Fail(cli.CodeNotFound, "%s has no server %q%s", f.Path(), name, cli.Meant(name, all, "; it names none"))
+			return nil, cli.Fail(cli.CodeNotFound, "%s has no server %q%s", f.Path(), name, cli.Suggest(name, all, "; it names none"))
 		} else if err != nil {
 			return nil, err
 		}

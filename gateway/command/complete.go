@@ -25,7 +25,7 @@ func (a *App) complete(list string) cobra.CompletionFunc {
 		if list == "servers" {
 			return serverNames(cfg), only
 		}
-		place, err := a.Place(cfg.Path)
+		place, err := a.FindDaemon(cfg.Path)
 		if err != nil {
 			return nil, only
 		}

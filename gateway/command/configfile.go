@@ -22,10 +22,10 @@ func (a *App) editableConfig(open func(path string) (*configedit.File, error)) (
 
 // save writes a config, and waits until a running daemon uses it.
 func (a *App) save(ctx context.Context, f *configedit.File) error {
-	place, unknown := a.Place(f.Path()) // a daemon is where the text before says
+	place, unknown := a.FindDaemon(f.Path()) // a daemon is where the text before says
 	err := f.Save()
 	if err == nil && unknown == nil {
-		_ = daemon.Remote{Place: place}.Follow(ctx) // where none runs, nothing follows
+		_ = daemon.Remote{Place: place}.ReloadAll(ctx) // where none runs, nothing follows
 	}
 	return err
 }
@@ -44,7 +44,7 @@ func checkUsable(cfg *config.Config, name string) error {
 	s, ok := cfg.Server(name)
 	switch {
 	case !ok:
-		return cli.Fail(cli.CodeNotFound, "there is no server %q%s", name, cli.Meant(name, serverNames(cfg), "; the config names none"))
+		return cli.Fail(cli.CodeNotFound, "there is no server %q%s", name, cli.Suggest(name, serverNames(cfg), "; the config names none"))
 	case s.Disabled:
 		return cli.Fail(cli.CodeConnect, "server %q is disabled; remove \"disabled: true\" from %s", name, configName(cfg))
 	case s.Problem != "":

@@ -62,7 +62,7 @@ func (a *App) findDaemonOfRemovedFile(ctx context.Context) (*runningDaemon, erro
 		return nil, nil
 	}
 	var found []*runningDaemon
-	for _, place := range daemon.Serving(place.Dir, full, a.Version.Version) {
+	for _, place := range daemon.FindRunning(place.Dir, full, a.Version.Version) {
 		r := &runningDaemon{Remote: daemon.Remote{Place: place}, name: fileName(path)}
 		r.status, err = r.Status(ctx)
 		same := func(other *runningDaemon) bool { return other.status.PID == r.status.PID }
@@ -80,13 +80,13 @@ func (a *App) findDaemonOfRemovedFile(ctx context.Context) (*runningDaemon, erro
 }
 
 func (a *App) findDaemonOfFile(ctx context.Context) (*runningDaemon, error) {
-	path, err := a.Find()
+	path, err := a.FindConfig()
 	if err != nil {
 		return nil, err
 	}
 	_, mistakes := a.LoadFile(path) // for the mask
-	r := &runningDaemon{name: fileName(path), start: a.Line("serve")}
-	if r.Place, err = a.Place(path); err != nil {
+	r := &runningDaemon{name: fileName(path), start: a.CommandLine("serve")}
+	if r.Place, err = a.FindDaemon(path); err != nil {
 		return nil, err
 	}
 	r.status, err = r.Status(ctx)
@@ -101,7 +101,7 @@ func (a *App) findDaemonOfFile(ctx context.Context) (*runningDaemon, error) {
 
 // explain returns an error that names the config and the fix if no daemon runs.
 func (r *runningDaemon) explain(err error) error {
-	var failed *daemon.ControlError
+	var failed *daemon.OperationError
 	switch {
 	case err == nil, r == nil, errors.Is(err, context.Canceled), errors.As(err, &failed):
 		return err
@@ -121,5 +121,5 @@ func knownServer(name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	return cli.Fail(cli.CodeNotFound, "there is no server %q%s", name, cli.Meant(name, known, "; the daemon has none"))
+	return cli.Fail(cli.CodeNotFound, "there is no server %q%s", name, cli.Suggest(name, known, "; the daemon has none"))
 }

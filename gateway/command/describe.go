@@ -180,7 +180,7 @@ func (a *App) findInList(ctx context.Context, g Gateway, list string, d *describ
 	if err != nil {
 		return err
 	}
-	rows, err := g.Off(ctx, daemon.OffQuery{Kind: list, Profile: a.profile, All: true, Name: d.name})
+	rows, err := g.HiddenEntries(ctx, daemon.HiddenQuery{Kind: list, Profile: a.profile, All: true, Name: d.name})
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (a *App) findInList(ctx context.Context, g Gateway, list string, d *describ
 		if list == toolKind.list {
 			one.Tokens = report.Tokens(len(it.Definition))
 		}
-		add(one, it.Called(d.name))
+		add(one, it.MatchName(d.name))
 	}
 	for _, r := range rows {
 		if d.server != "" && r.Server != d.server || r.State == daemon.StateListed {
@@ -199,7 +199,7 @@ func (a *App) findInList(ctx context.Context, g Gateway, list string, d *describ
 		}
 		add(description{Kind: kind, Entry: daemon.Entry{
 			Name: r.Label(), Server: r.Server, OriginalName: r.Original, State: r.State, Reason: r.Reason,
-		}}, daemon.Called(d.name, r.Server, r.Original, r.Label(), r.Label()))
+		}}, daemon.MatchName(d.name, r.Server, r.Original, r.Label(), r.Label()))
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func (d *describeQuery) ambiguous() error {
 	}
 	for i := range d.entries {
 		e := &d.entries[i]
-		all = append(all, fmt.Sprintf("%s %q", e.Kind, e.Listed()))
+		all = append(all, fmt.Sprintf("%s %q", e.Kind, e.ListedName()))
 	}
 	return cli.Fail(cli.CodeFailure, "%q means %s; use one of these names, or --kind", d.name, strings.Join(all, " or "))
 }
@@ -229,7 +229,7 @@ func (d *describeQuery) listAll(ctx context.Context, g Gateway) error {
 			return err
 		}
 		d.known = append(d.known, listedNames(items)...)
-		d.own = append(d.own, each(items, (*daemon.Entry).Original)...)
+		d.own = append(d.own, each(items, (*daemon.Entry).OriginalLabel)...)
 	}
 	return nil
 }
@@ -253,10 +253,10 @@ func (a *App) notDescribed(likely []string, d *describeQuery) error {
 	if len(down) > 0 {
 		text += "; " + strings.Join(down, "; ")
 	}
-	if near := cli.NearestOf(d.name, d.known, d.own); len(near) > 0 {
-		return cli.Fail(cli.CodeNotFound, "%s; did you mean %s?", text, cli.Quoted(near, " or "))
+	if near := cli.NearestSpelling(d.name, d.known, d.own); len(near) > 0 {
+		return cli.Fail(cli.CodeNotFound, "%s; did you mean %s?", text, cli.QuoteNames(near, " or "))
 	}
-	return cli.Fail(cli.CodeNotFound, "%s; \"%s\" finds entries by words", text, a.Line("search WORDS"))
+	return cli.Fail(cli.CodeNotFound, "%s; \"%s\" finds entries by words", text, a.CommandLine("search WORDS"))
 }
 
 // lines builds a text of labelled values, one per line.
@@ -307,9 +307,9 @@ func (l *lines) section(heading string, fields []definition.Field) {
 // String returns the description for users, without control characters.
 func (d *description) String() string {
 	var out lines
-	out.add(d.Kind, d.Listed())
+	out.add(d.Kind, d.ListedName())
 	out.add("server", d.Server)
-	out.add("own name", d.Original())
+	out.add("own name", d.OriginalLabel())
 	if d.URI != "" || d.URITemplate != "" {
 		out.add("name", d.Name)
 	}

@@ -85,7 +85,7 @@ type doctorResult struct {
 // runDoctor checks the named server, or all, and then Goblin itself.
 func (a *App) runDoctor(ctx context.Context, names []string) (*doctorResult, error) {
 	m := doctor.Machine{Version: a.Version.Version}
-	path, err := a.Find()
+	path, err := a.FindConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +94,9 @@ func (a *App) runDoctor(ctx context.Context, names []string) (*doctorResult, err
 	var mistakes *config.Errors
 	switch {
 	case errors.As(err, &mistakes) && len(mistakes.Problems) > 0:
-		m.Wrong = mistakes.Problems[0].String()
+		m.ConfigError = mistakes.Problems[0].String()
 		if more := len(mistakes.Problems) - 1; more > 0 {
-			m.Wrong += fmt.Sprintf(", and %s", termtext.Count(more, "more mistake"))
+			m.ConfigError += fmt.Sprintf(", and %s", termtext.Count(more, "more mistake"))
 		}
 		cfg = &config.Config{}
 	case err != nil:
@@ -108,14 +108,14 @@ func (a *App) runDoctor(ctx context.Context, names []string) (*doctorResult, err
 	}
 	m.Servers = len(cfg.Servers)
 	m.Clients = a.installedClients()
-	m.Damaged = a.Unreadable(cfg)
-	place, err := a.Place(path)
-	m.NoPlace = err
+	m.Damaged = a.WarnUnreadable(cfg)
+	place, err := a.FindDaemon(path)
+	m.EndpointErr = err
 	if err == nil {
-		m.Look(ctx, place)
+		m.QueryDaemon(ctx, place)
 	}
 	found := &doctorResult{Servers: []report.Diagnosis{}}
-	if m.Wrong == "" {
+	if m.ConfigError == "" {
 		found.Servers = a.checkServers(ctx, cfg, &m, names)
 	}
 	if len(names) == 0 || len(found.Servers) == 0 || found.Servers[0].State != report.Broken {
@@ -149,14 +149,14 @@ func (a *App) withConfigFlag(text string) string {
 		return text
 	}
 	return configCommands().ReplaceAllStringFunc(text, func(command string) string {
-		return a.Line(strings.TrimPrefix(command, "goblin "))
+		return a.CommandLine(strings.TrimPrefix(command, "goblin "))
 	})
 }
 
 // installedClients returns Goblin's entries in the config files of clients.
 func (a *App) installedClients() (all []doctor.Client) {
 	for _, c := range clientconfig.All {
-		e, ok := c.Installed(clientconfig.Here(a.Getenv, ""))
+		e, ok := c.Installed(clientconfig.CurrentMachine(a.Getenv, ""))
 		if !ok {
 			continue
 		}
@@ -172,17 +172,17 @@ func (a *App) installedClients() (all []doctor.Client) {
 // checkServers checks the named server, or all.
 func (a *App) checkServers(ctx context.Context, cfg *config.Config, m *doctor.Machine, names []string) []report.Diagnosis {
 	folder, _ := os.Getwd() // where there is none, there is no project
-	o := doctor.Options{Config: cfg, Version: a.Version.Version, Logins: a.Logins(), Resolve: a.Secrets().Resolve, Folder: folder, Redact: a.Mask().String}
-	free := m.NoPlace != nil || errors.Is(m.NoStatus, daemon.ErrNotRunning) // a daemon lists by itself
-	if store := stack.CachedLists(a.Catalog(), cfg, slog.New(slog.DiscardHandler)); store != nil && free {
+	o := doctor.Options{Config: cfg, Version: a.Version.Version, Logins: a.LoginsDir(), Resolve: a.Secrets().Resolve, Folder: folder, Redact: a.Mask().String}
+	free := m.EndpointErr != nil || errors.Is(m.StatusErr, daemon.ErrNotRunning) // a daemon lists by itself
+	if store := stack.CachedLists(a.ListCacheDir(), cfg, slog.New(slog.DiscardHandler)); store != nil && free {
 		began := time.Now()
-		o.Listed = func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
+		o.OnListed = func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
 			servers.CacheLists(store, s, state, denied, lists)
 		}
 		defer func() { store.Save(began) }()
 	}
-	if m.NoPlace == nil {
-		o.Children = childproc.New(m.Place.Dir, slog.New(slog.DiscardHandler))
+	if m.EndpointErr == nil {
+		o.Children = childproc.New(m.Endpoint.Dir, slog.New(slog.DiscardHandler))
 	}
 	telling := time.AfterFunc(a.waitDelay(), func() {
 		a.Warn("checking %s …", cmp.Or(strings.Join(names, ""), strings.Join(serverNames(cfg), ", ")))
@@ -197,7 +197,7 @@ func (a *App) checkServers(ctx context.Context, cfg *config.Config, m *doctor.Ma
 	}
 	for i := range reports {
 		m.CompareDaemon(&reports[i], func(server string) (report.Diagnosis, error) {
-			return (daemon.Remote{Place: m.Place}).Diagnose(ctx, server)
+			return (daemon.Remote{Place: m.Endpoint}).Diagnose(ctx, server)
 		})
 	}
 	return reports

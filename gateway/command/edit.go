@@ -55,7 +55,7 @@ func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 	}
 	words := strings.Fields(cmp.Or(a.Getenv("VISUAL"), a.Getenv("EDITOR"), usual))
 	ext := ".yaml"
-	if f.JSON() {
+	if f.IsJSON() {
 		ext = ".json"
 	}
 	// There may be secrets in it. Editors leave copies beside a file, with modes of their own.
@@ -70,7 +70,7 @@ func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 		}
 	}()
 	text := f.Text()
-	if f.New() {
+	if f.IsNew() {
 		text = configedit.Template()
 	}
 	temp := filepath.Join(dir, "config"+ext)

@@ -90,11 +90,13 @@ func (s *scripted) Script(_ context.Context, q daemon.ScriptQuery) (daemon.Scrip
 	return s.ran(q.Source), nil
 }
 
-func (s *scripted) Pinned(context.Context, string) ([]registry.UnapprovedTool, error) {
+func (s *scripted) Unapproved(context.Context, string) ([]registry.UnapprovedTool, error) {
 	return nil, nil
 }
 
-func (s *scripted) Off(context.Context, daemon.OffQuery) ([]daemon.Off, error) { return nil, nil }
+func (s *scripted) HiddenEntries(context.Context, daemon.HiddenQuery) ([]daemon.HiddenEntry, error) {
+	return nil, nil
+}
 
 func (s *scripted) Logs(context.Context, daemon.LogQuery) (daemon.LogAnswer, error) {
 	return daemon.LogAnswer{}, nil
@@ -106,7 +108,7 @@ func (s *scripted) Approve(context.Context, daemon.Approval) ([]string, error) {
 	return nil, nil
 }
 
-func (s *scripted) Follow(context.Context) error { return nil }
+func (s *scripted) ReloadAll(context.Context) error { return nil }
 
 func (s *scripted) Restart(context.Context, string) error { return nil }
 
@@ -187,7 +189,7 @@ type try struct {
 	stdin   string
 	ctx     context.Context
 	env     map[string]string
-	choose  ChooseFunc
+	choose  SelectFunc
 }
 
 type outcome struct {

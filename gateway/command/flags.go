@@ -26,11 +26,11 @@ func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return cli.Usage(cmd, "%s needs %s", cli.Called(cmd), what)
+			return cli.Usage(cmd, "%s needs %s", cli.CommandPath(cmd), what)
 		case len(args) > 1:
-			return cli.Usage(cmd, "%s takes only %s, but got %q too; quote what has spaces", cli.Called(cmd), what, args[1])
+			return cli.Usage(cmd, "%s takes only %s, but got %q too; quote what has spaces", cli.CommandPath(cmd), what, args[1])
 		case args[0] == "":
-			return cli.Usage(cmd, "%s needs %s, not an empty text", cli.Called(cmd), what)
+			return cli.Usage(cmd, "%s needs %s, not an empty text", cli.CommandPath(cmd), what)
 		}
 		return nil
 	}
@@ -44,7 +44,7 @@ func (a *App) withJSON(usage string, cmd *cobra.Command) *cobra.Command {
 
 // serverFlag adds --server to a command, and its completion.
 func (a *App) serverFlag(cmd *cobra.Command, server *string) {
-	cli.Name(cmd.Flags(), server, "server", "only of this `SERVER`")
+	cli.NameFlag(cmd.Flags(), server, "server", "only of this `SERVER`")
 	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return a.complete("servers")(cmd, nil, typed)
 	})
@@ -60,7 +60,7 @@ func onlyServer(name string) []string {
 
 // profileFlag adds --profile to a command, and its completion.
 func (a *App) profileFlag(cmd *cobra.Command, profile *string, what string) {
-	cli.Name(cmd.Flags(), profile, "profile", what)
+	cli.NameFlag(cmd.Flags(), profile, "profile", what)
 	_ = cmd.RegisterFlagCompletionFunc("profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		cfg, err := a.App.Load()
 		if err != nil {
@@ -77,7 +77,7 @@ func (a *App) withProfile(cmd *cobra.Command) {
 
 // kindFlag adds --kind to a command, and its completion.
 func kindFlag(cmd *cobra.Command, kind *string, usage string, known []string) {
-	cli.Name(cmd.Flags(), kind, "kind", "only this `KIND`: "+usage)
+	cli.NameFlag(cmd.Flags(), kind, "kind", "only this `KIND`: "+usage)
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
 }
 

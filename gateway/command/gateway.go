@@ -24,8 +24,8 @@ func daemonRuns(ctx context.Context, place daemon.Endpoint) bool {
 // withOwnGateway is withGateway for a gateway of this process, also if a daemon runs: the configs
 // differ.
 func (a *App) withOwnGateway(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
-	place, err := a.Place(cfg.Path) // without one, children are not recorded
-	catalog := a.Catalog()
+	place, err := a.FindDaemon(cfg.Path) // without one, children are not recorded
+	catalog := a.ListCacheDir()
 	if err == nil && daemonRuns(ctx, place) {
 		catalog = "" // the daemon lists by itself
 	}
@@ -51,7 +51,7 @@ type Gateway interface {
 // Open returns the running daemon of a config, or starts a gateway in this process with the named
 // servers; nil means all enabled ones.
 func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error) {
-	place, err := a.Place(cfg.Path)
+	place, err := a.FindDaemon(cfg.Path)
 	if err == nil {
 		// An unsafe folder for sockets is no obstacle to working alone.
 		h := daemonGateway{daemon.Remote{Place: place}}
@@ -63,7 +63,7 @@ func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gatew
 			return nil, cli.Fail(cli.CodeConnect, "ask the running daemon: %w", err)
 		}
 	}
-	return openLocal(a, cfg, only, place.Dir, a.Catalog())
+	return openLocal(a, cfg, only, place.Dir, a.ListCacheDir())
 }
 
 type daemonGateway struct{ daemon.Remote }
@@ -79,7 +79,7 @@ func (h daemonGateway) Connect(ctx context.Context, profile string) (net.Conn, e
 // localGateway is a gateway of this process. It ends with the command.
 type localGateway struct {
 	daemon.Gateway
-	instance *stack.Instance
+	instance *stack.Stack
 	stop     context.CancelFunc
 	ended    chan error
 	runtime  string // in which children are recorded; "" for nowhere
@@ -98,9 +98,9 @@ func openLocal(a *App, cfg *config.Config, only []string, runtime, catalog strin
 	own := *cfg
 	own.Gateway.HandshakeWait = 0
 	own.Gateway.StartupWait = max(own.Gateway.StartupWait, longestStart(cfg, only)+5*time.Second)
-	pinned, unpinned := a.Pins(cfg)
+	pinned, unpinned := a.PinsPath(cfg)
 	folder, _ := os.Getwd() // where there is none, there is no project
-	i, err := stack.New(stack.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPins: unpinned, Off: a.Off(cfg), Usage: a.Usage(cfg), Logins: a.Logins(), Resolve: a.Secrets().Resolve, Catalog: catalog, Records: true, Runtime: runtime, HandsOver: true, Folder: folder, Extend: a.Extend})
+	i, err := stack.New(stack.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPinsReason: unpinned, Toggles: a.TogglesPath(cfg), Usage: a.UsagePath(cfg), Logins: a.LoginsDir(), Resolve: a.Secrets().Resolve, Catalog: catalog, CacheListsOnExit: true, Runtime: runtime, HandOverChildren: true, Folder: folder, Extend: a.Extend})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}

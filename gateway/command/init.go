@@ -24,24 +24,24 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Choice asks the user of a terminal which of several items to take.
-type Choice struct {
+// Selection asks the user of a terminal which of several items to take.
+type Selection struct {
 	Title  string
 	About  []string // what to know before
-	Items  []ChoiceItem
+	Items  []SelectionItem
 	Switch string // a question beside; "" for none
 	On     bool   // its answer
 }
 
-// ChoiceItem is one item of a Choice.
-type ChoiceItem struct {
+// SelectionItem is one item of a Choice.
+type SelectionItem struct {
 	Cells []string // what it is
 	Notes []string // shown while it is looked at
 	On    bool
 }
 
-// ChooseFunc asks the user of the terminal. ok is false if the user cancels.
-type ChooseFunc func(ctx context.Context, c *Choice) (ok bool, err error)
+// SelectFunc asks the user of the terminal. ok is false if the user cancels.
+type SelectFunc func(ctx context.Context, c *Selection) (ok bool, err error)
 
 // initFlags has the flags of init.
 type initFlags struct {
@@ -180,7 +180,7 @@ func (a *App) importServers(cmd *cobra.Command, n *initFlags) error {
 }
 
 // reportUnreadFiles reports the files that could not be read, after the others were imported.
-func (a *App) reportUnreadFiles(found []clientconfig.Found) error {
+func (a *App) reportUnreadFiles(found []clientconfig.FileServers) error {
 	code := 0
 	for i := range found {
 		if err := found[i].Err; err != nil {
@@ -227,10 +227,10 @@ func (a *App) writeConfig(ctx context.Context, f *configedit.File, servers []cli
 }
 
 // readClients reads the files of the named clients, or of all.
-func (a *App) readClients(cmd *cobra.Command, from []string) ([]clientconfig.Found, error) {
+func (a *App) readClients(cmd *cobra.Command, from []string) ([]clientconfig.FileServers, error) {
 	folder, _ := os.Getwd() // where there is none, there is no project
-	m := clientconfig.Here(a.Getenv, folder)
-	var found []clientconfig.Found
+	m := clientconfig.CurrentMachine(a.Getenv, folder)
+	var found []clientconfig.FileServers
 	var broken *clientconfig.BrokenError
 	if len(from) == 0 {
 		for _, c := range clientconfig.All {
@@ -242,7 +242,7 @@ func (a *App) readClients(cmd *cobra.Command, from []string) ([]clientconfig.Fou
 		if c := clientconfig.Find(name); c != nil {
 			these := c.Read(m)
 			if len(these) == 0 {
-				return nil, cli.Fail(cli.CodeNotFound, "%s has no config file here; it would be %s", c.Title, c.Place(m))
+				return nil, cli.Fail(cli.CodeNotFound, "%s has no config file here; it would be %s", c.Title, c.ConfigFile(m))
 			}
 			found = append(found, these...)
 			continue
@@ -250,7 +250,7 @@ func (a *App) readClients(cmd *cobra.Command, from []string) ([]clientconfig.Fou
 		one := clientconfig.ReadFile(m, name)
 		switch {
 		case errors.Is(one.Err, fs.ErrNotExist) && !strings.ContainsAny(name, `./\`):
-			return nil, cli.Usage(cmd, "there is no client %q%s", name, cli.Meant(name, clientconfig.Names(), ""))
+			return nil, cli.Usage(cmd, "there is no client %q%s", name, cli.Suggest(name, clientconfig.Names(), ""))
 		case errors.Is(one.Err, fs.ErrNotExist):
 			return nil, cli.Fail(cli.CodeNotFound, "there is no file %s", name)
 		case errors.As(one.Err, &broken):
@@ -266,7 +266,7 @@ func (a *App) readClients(cmd *cobra.Command, from []string) ([]clientconfig.Fou
 }
 
 // add adds the servers in a file of a client.
-func (t *importResult) add(f *clientconfig.Found) {
+func (t *importResult) add(f *clientconfig.FileServers) {
 	one := clientFile{Title: f.Title(), File: f.File, Servers: len(f.Servers)}
 	if f.Client != nil {
 		one.Client = f.Client.Name
@@ -275,18 +275,18 @@ func (t *importResult) add(f *clientconfig.Found) {
 		one.Error = f.Err.Error()
 	}
 	t.Files = append(t.Files, one)
-	for _, l := range f.Left {
-		t.Left = append(t.Left, skippedServer{Name: l.Name, From: f.Title(), Why: l.Why})
+	for _, l := range f.Skipped {
+		t.Left = append(t.Left, skippedServer{Name: l.Name, From: f.Title(), Why: l.Reason})
 	}
 }
 
 // chooseServers asks the user which servers to add, and whether to store secrets elsewhere.
 func (a *App) chooseServers(ctx context.Context, servers []clientconfig.Server, did *importResult, keep bool) ([]clientconfig.Server, bool, error) {
-	c := Choice{Title: "Which servers shall " + did.Config + " have?", About: strings.Split(strings.TrimSuffix(did.filesText(), "\n"), "\n"), On: keep}
+	c := Selection{Title: "Which servers shall " + did.Config + " have?", About: strings.Split(strings.TrimSuffix(did.filesText(), "\n"), "\n"), On: keep}
 	secret := false
 	for i := range servers {
 		s := &servers[i]
-		it := ChoiceItem{Cells: []string{s.Name, s.About(), s.Titles()}, Notes: s.Notes, On: true}
+		it := SelectionItem{Cells: []string{s.Name, s.Summary(), s.Titles()}, Notes: s.Notes, On: true}
 		if s.Keys["disabled"] == true {
 			it.Cells[2] += ", off there"
 		}
@@ -333,7 +333,7 @@ func (a *App) addAll(f *configedit.File, servers []clientconfig.Server, store *s
 				kept = append(kept, storedSecret{Name: secret.Name, Server: s.Name, Place: place})
 			}
 		case len(found) > 0:
-			f.Private()
+			f.SetPrivate()
 			s.Notes = append(s.Notes, "has "+termtext.Count(len(found), "secret")+" in plain text; --keep-secrets keeps those elsewhere")
 		}
 		if err := f.Add(configedit.Server{Name: s.Name, Comment: s.Comment(), Keys: keys}); err != nil {
@@ -345,12 +345,12 @@ func (a *App) addAll(f *configedit.File, servers []clientconfig.Server, store *s
 
 // replaceConfig writes a config and keeps one copy of the previous one. It removes older copies.
 func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup string, err error) {
-	if !f.New() {
-		before, err := state.Read(f.Real(), maxConfig)
+	if !f.IsNew() {
+		before, err := state.Read(f.RealPath(), maxConfig)
 		if err != nil {
 			return "", fmt.Errorf("read %s: %w", f.Path(), err)
 		}
-		if backup, err = clientconfig.Backup(f.Real(), before, 0o600, time.Now()); err != nil {
+		if backup, err = clientconfig.Backup(f.RealPath(), before, 0o600, time.Now()); err != nil {
 			return "", fmt.Errorf("keep a copy of %s: %w", f.Path(), err)
 		}
 	}
@@ -361,16 +361,16 @@ func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup str
 		return "", err
 	}
 	if backup != "" {
-		clientconfig.RemoveCopies(f.Real(), backup)
+		clientconfig.RemoveCopies(f.RealPath(), backup)
 	}
 	return backup, nil
 }
 
 // newImportedServer returns the output for a server that is in the config now.
 func newImportedServer(s *clientconfig.Server, cfg *config.Config) importedServer {
-	t := importedServer{Name: s.Name, About: s.About(), From: s.From, Disabled: s.Keys["disabled"] == true, Notes: s.Notes, Needs: s.Needs}
-	if s.Was != s.Name {
-		t.Was = s.Was
+	t := importedServer{Name: s.Name, About: s.Summary(), From: s.Clients, Disabled: s.Keys["disabled"] == true, Notes: s.Notes, Needs: s.Needs}
+	if s.OriginalName != s.Name {
+		t.Was = s.OriginalName
 	}
 	if t.From == nil {
 		t.From = []string{}
@@ -465,7 +465,7 @@ func (t *importResult) text(a *App, dry bool) string {
 		if len(names) == 0 {
 			names = []string{"CLIENT"}
 		}
-		fmt.Fprintf(&out, "Next: %s, to have them all in your clients by Goblin alone.\n", a.Line("install", names...)+" --replace")
+		fmt.Fprintf(&out, "Next: %s, to have them all in your clients by Goblin alone.\n", a.CommandLine("install", names...)+" --replace")
 	}
 	return out.String()
 }

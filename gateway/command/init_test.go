@@ -127,9 +127,9 @@ func TestInitTakesWhatTheUserOfATerminalChooses(t *testing.T) {
 	t.Setenv("GOBLIN_NO_KEYRING", "1")
 	env, dir := inHome(t, map[string]string{".kiro/settings/mcp.json": kiroFile})
 	path := filepath.Join(dir, "goblin.yaml")
-	var asked Choice
-	choose := func(ok bool) ChooseFunc {
-		return func(_ context.Context, c *Choice) (bool, error) {
+	var asked Selection
+	choose := func(ok bool) SelectFunc {
+		return func(_ context.Context, c *Selection) (bool, error) {
 			asked = *c
 			c.Items[1].On, c.On = false, true
 			return ok, nil

@@ -62,15 +62,15 @@ client. Without a terminal, this takes at most 10 s.
 				return err
 			}
 			err = a.changeClients(cmd.Context(), args, &n, func(c *clientconfig.Client, m clientconfig.Machine) (*clientconfig.Change, error) {
-				ch, err := c.Install(m, config.StateFolder(a.Getenv), command, entryArgs, c.Served(m, served))
+				ch, err := c.Install(m, config.StateFolder(a.Getenv), command, entryArgs, c.ServedNames(m, served))
 				if err != nil {
 					return nil, err
 				}
 				notes := []string{ch.Note}
-				if stay := c.Served(m, lame); len(stay) > 0 {
+				if stay := c.ServedNames(m, lame); len(stay) > 0 {
 					notes = append(notes, "left in it, since Goblin cannot start them yet: "+strings.Join(stay, ", "))
 				}
-				if stay := c.Partly(m, slices.Concat(served, lame)); len(stay) > 0 {
+				if stay := c.PartlyServed(m, slices.Concat(served, lame)); len(stay) > 0 {
 					notes = append(notes, "left in it, since Goblin has not all that their entries say (see goblin init): "+strings.Join(stay, ", "))
 				}
 				ch.Note = strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
@@ -100,7 +100,7 @@ func (a *App) uninstall() *cobra.Command {
 out, and the copy beside it is removed; otherwise only Goblin's entry goes, and the copy
 stays. An entry "goblin" that starts something else stays.`,
 		Example:           "  goblin uninstall claude-code\n  goblin uninstall cursor vscode --dry-run",
-		Annotations:       cli.WithoutConfig(),
+		Annotations:       cli.NoConfigAnnotations(),
 		ValidArgsFunction: a.completeClients,
 		Args:              clientArgs("uninstall"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -126,7 +126,7 @@ func clientArgs(word string) cobra.PositionalArgs {
 		}
 		for _, name := range args {
 			if clientconfig.Find(name) == nil {
-				return cli.Usage(cmd, "there is no client %q%s", name, cli.Meant(name, clientconfig.Names(), ""))
+				return cli.Usage(cmd, "there is no client %q%s", name, cli.Suggest(name, clientconfig.Names(), ""))
 			}
 		}
 		return nil
@@ -142,7 +142,7 @@ func (a *App) clientCommand() (command string, args []string, err error) {
 			return "", nil, err
 		}
 	}
-	path, err := a.Find()
+	path, err := a.FindConfig()
 	if err != nil {
 		return "", nil, err
 	}
@@ -167,7 +167,7 @@ func (a *App) servedEntries(wanted bool) (served, lame []map[string]any, err err
 		return nil, nil, err
 	}
 	cfg := &config.Config{}
-	if !f.New() {
+	if !f.IsNew() {
 		if cfg, err = a.LoadFile(f.Path()); err != nil {
 			return nil, nil, err
 		}
@@ -206,7 +206,7 @@ type clientChange struct {
 
 // changeClients changes the file of each client; one that fails does not stop others.
 func (a *App) changeClients(ctx context.Context, names []string, n *installFlags, prepare func(c *clientconfig.Client, m clientconfig.Machine) (*clientconfig.Change, error)) error {
-	m := clientconfig.Here(a.Getenv, "")
+	m := clientconfig.CurrentMachine(a.Getenv, "")
 	var all []clientChange
 	code := 0
 	for i, name := range names {
@@ -217,12 +217,12 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installFlags
 			continue
 		}
 		c := clientconfig.Find(name)
-		did := clientChange{Client: name, File: c.Place(m)}
-		ch, err := clientconfig.Make(func() (*clientconfig.Change, error) { return prepare(c, m) }, n.dryRun, time.Now)
+		did := clientChange{Client: name, File: c.ConfigFile(m)}
+		ch, err := clientconfig.Plan(func() (*clientconfig.Change, error) { return prepare(c, m) }, n.dryRun, time.Now)
 		if err == nil {
-			did.File, did.undoes = ch.File, ch.Undoes()
-			did.Took, did.Note = ch.Took, ch.Note
-			did.Changed, did.Deleted = !ch.Same(), ch.Deletes
+			did.File, did.undoes = ch.File, ch.RemovesGoblin()
+			did.Took, did.Note = ch.Removed, ch.Note
+			did.Changed, did.Deleted = !ch.IsEmpty(), ch.Deletes
 			did.Backup, did.Secrets = ch.Backup, ch.Secrets
 			if n.dryRun {
 				did.Diff = ch.Diff()
@@ -312,7 +312,7 @@ func (a *App) printEntries(names []string) error {
 	var text strings.Builder
 	for i, name := range names {
 		c := clientconfig.Find(name)
-		file, snippet, err := c.Snippet(clientconfig.Here(a.Getenv, ""), command, args)
+		file, snippet, err := c.Snippet(clientconfig.CurrentMachine(a.Getenv, ""), command, args)
 		if err != nil {
 			return err
 		}

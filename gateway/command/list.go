@@ -62,7 +62,7 @@ that fail are reported on stderr. If all fail, the exit code is 4.`,
 	})
 	a.serverFlag(cmd, &q.Server)
 	a.withProfile(cmd)
-	cli.Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE` (resources and templates); * matches anything, as in 'image/*'")
+	cli.NameFlag(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE` (resources and templates); * matches anything, as in 'image/*'")
 	return cmd
 }
 
@@ -131,7 +131,7 @@ func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, ite
 	if q.Kind == "servers" {
 		return items, nil
 	}
-	rows, err := g.Off(ctx, daemon.OffQuery{Kind: q.Kind, Profile: a.profile, All: true})
+	rows, err := g.HiddenEntries(ctx, daemon.HiddenQuery{Kind: q.Kind, Profile: a.profile, All: true})
 	if err != nil {
 		return nil, err
 	}
@@ -154,21 +154,21 @@ func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, ite
 }
 
 // setStates sets the states of items from rows, and returns the rows that are of no item.
-func setStates(items []daemon.Entry, rows []daemon.Off) (others []daemon.Off) {
-	key := func(r *daemon.Off) [2]string { return [2]string{r.Server, r.Original} }
-	at := make(map[[2]string]*daemon.Off, len(rows))
+func setStates(items []daemon.Entry, rows []daemon.HiddenEntry) (others []daemon.HiddenEntry) {
+	key := func(r *daemon.HiddenEntry) [2]string { return [2]string{r.Server, r.Original} }
+	at := make(map[[2]string]*daemon.HiddenEntry, len(rows))
 	for i := range rows {
 		at[key(&rows[i])] = &rows[i]
 	}
 	for i := range items {
 		it := &items[i]
 		it.State = daemon.StateListed
-		if row := at[[2]string{it.Server, it.Original()}]; row != nil {
+		if row := at[[2]string{it.Server, it.OriginalLabel()}]; row != nil {
 			it.State, it.Reason = row.State, row.Reason
 			delete(at, key(row))
 		}
 	}
-	return slices.DeleteFunc(rows, func(r daemon.Off) bool { return at[key(&r)] == nil })
+	return slices.DeleteFunc(rows, func(r daemon.HiddenEntry) bool { return at[key(&r)] == nil })
 }
 
 // fetch returns the entries of a list, none for the list of servers, and the servers of the query.
@@ -205,7 +205,7 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q daemon
 // explainState adds the fix to the error of a server whose command was a whole line.
 func explainState(cfg *config.Config, s *daemon.Server) {
 	entry, ok := cfg.Server(s.Name)
-	if ok && entry.Divided && s.State != string(registry.StateReady) && s.Error != "" {
+	if ok && entry.CommandSplit && s.State != string(registry.StateReady) && s.Error != "" {
 		s.Error += "; put arguments into \"args\""
 	}
 }
@@ -232,9 +232,9 @@ func (a *App) printItems(list string, items []daemon.Entry) error {
 		}
 		switch list {
 		case "resources":
-			t.add(it.Listed(), it.Name, string(it.State), it.MIMEType, bytes, about)
+			t.add(it.ListedName(), it.Name, string(it.State), it.MIMEType, bytes, about)
 		case "templates":
-			t.add(it.Listed(), it.Name, string(it.State), it.MIMEType, about)
+			t.add(it.ListedName(), it.Name, string(it.State), it.MIMEType, about)
 		default:
 			t.add(it.Name, it.Server, string(it.State), about)
 		}

@@ -102,7 +102,7 @@ func (a *App) loginOptions(name string) (oauth.Options, string, error) {
 	if err != nil {
 		return oauth.Options{}, "", err
 	}
-	o, ok := oauth.Of(path, s, a.Version.Version, a.Secrets().Resolve)
+	o, ok := oauth.ServerOptions(path, s, a.Version.Version, a.Secrets().Resolve)
 	if !ok {
 		return oauth.Options{}, "", cli.Fail(cli.CodeUsage, "server %q has no login: its config has an Authorization header, or oauth: off", name)
 	}
@@ -111,9 +111,9 @@ func (a *App) loginOptions(name string) (oauth.Options, string, error) {
 }
 
 func (a *App) runLogin(ctx context.Context, folder string, o oauth.Options, noBrowser, device bool) error {
-	u := oauth.User{Show: func(page string) { a.showLoginPage(o.Server, page, noBrowser) }}
+	u := oauth.UserPrompts{Show: func(page string) { a.showLoginPage(o.Server, page, noBrowser) }}
 	if a.InTTY {
-		u.Agree = a.confirmIssuer
+		u.ConfirmSecret = a.confirmIssuer
 	}
 	switch {
 	case device:
@@ -124,13 +124,13 @@ func (a *App) runLogin(ctx context.Context, folder string, o oauth.Options, noBr
 	case noBrowser:
 		lines := make(chan string)
 		read := sync.OnceFunc(func() { go a.readPastedURLs(lines) }) // the answer of agree comes first
-		u.Pasted = lines
+		u.ReadPasted = lines
 		u.Show = func(page string) {
 			a.showLoginPage(o.Server, page, noBrowser)
 			read()
 		}
 	}
-	l, notice, err := oauth.Do(ctx, folder, o, u)
+	l, notice, err := oauth.LogIn(ctx, folder, o, u)
 	if err != nil {
 		err = fmt.Errorf("log in at %q: %w", o.Server, err)
 		if network, ok := errors.AsType[*net.OpError](err); ok && network.Op == "dial" && !network.Timeout() {
@@ -150,10 +150,10 @@ func (a *App) runLogin(ctx context.Context, folder string, o oauth.Options, noBr
 }
 
 // confirmIssuer asks whether the client secret may go to the authorization server of a login.
-func (a *App) confirmIssuer(ctx context.Context, q oauth.Question) error {
+func (a *App) confirmIssuer(ctx context.Context, q oauth.SecretQuestion) error {
 	a.Say("goblin: the authorization server of %q is %s", q.Server, q.Issuer)
-	if q.Before != "" {
-		a.Say("goblin: until now it was %s", q.Before)
+	if q.PreviousIssuer != "" {
+		a.Say("goblin: until now it was %s", q.PreviousIssuer)
 	}
 	yes, err := a.Confirm(ctx, "Send it the client secret of the config?")
 	if err == nil && !yes {

@@ -93,8 +93,8 @@ func (a *App) showLogs(ctx context.Context, l *logFlags) error {
 		if err != nil {
 			return r.explain(err)
 		}
-		if answer.Missed > 0 {
-			a.Warn("%s lost: they came faster than they were read", termtext.Count(int(answer.Missed), "line"))
+		if answer.Dropped > 0 {
+			a.Warn("%s lost: they came faster than they were read", termtext.Count(int(answer.Dropped), "line"))
 		}
 		if err := a.printLogs(answer.Records); err != nil || !l.follow {
 			return err

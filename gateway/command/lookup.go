@@ -117,7 +117,7 @@ func (x *nameIndex) ambiguous(name string, found []*namedEntry) error {
 	if n := len(found) - len(shown); n > 0 {
 		more = fmt.Sprintf(", or one of %d more", n)
 	}
-	return cli.Fail(cli.CodeFailure, "%d servers have a %s %q; say %s%s", len(found), x.noun, name, cli.Quoted(names, " or "), more)
+	return cli.Fail(cli.CodeFailure, "%d servers have a %s %q; say %s%s", len(found), x.noun, name, cli.QuoteNames(names, " or "), more)
 }
 
 // notFound returns the error for a name that means nothing, with the names that may be meant.
@@ -135,8 +135,8 @@ func (x *nameIndex) notFound(name string) error {
 	}
 	names := entryNames(x.entries)
 	own := each(x.entries, func(e **namedEntry) string { return (*e).own })
-	if near := cli.NearestOf(name, names, own); len(near) > 0 {
-		return cli.Fail(cli.CodeNotFound, "%s; did you mean %s?", text, cli.Quoted(near, " or "))
+	if near := cli.NearestSpelling(name, names, own); len(near) > 0 {
+		return cli.Fail(cli.CodeNotFound, "%s; did you mean %s?", text, cli.QuoteNames(near, " or "))
 	}
-	return cli.Fail(cli.CodeNotFound, "%s%s", text, cli.Meant(name, names, "; no server lists any"))
+	return cli.Fail(cli.CodeNotFound, "%s%s", text, cli.Suggest(name, names, "; no server lists any"))
 }

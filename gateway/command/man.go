@@ -18,7 +18,7 @@ func (a *App) man() *cobra.Command {
 		Use: "man FOLDER", Short: "Write the manual pages of all commands", Hidden: true,
 		Long:        "Write a manual page for each command into an existing folder.",
 		Example:     "  goblin man dist/man",
-		Annotations: cli.WithoutConfig(),
+		Annotations: cli.NoConfigAnnotations(),
 		Args:        oneArg("a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cmd.Root().DisableAutoGenTag = true

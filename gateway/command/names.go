@@ -52,4 +52,4 @@ var (
 	}}
 )
 
-func listedNames(items []daemon.Entry) []string { return each(items, (*daemon.Entry).Listed) }
+func listedNames(items []daemon.Entry) []string { return each(items, (*daemon.Entry).ListedName) }

@@ -72,7 +72,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	}
 	known := statusNames(status.Servers)
 	if r.server != "" && r.server != registry.Local && !slices.Contains(known, r.server) {
-		return cli.Fail(cli.CodeNotFound, "there is no server %q%s", r.server, cli.Meant(r.server, known, ""))
+		return cli.Fail(cli.CodeNotFound, "there is no server %q%s", r.server, cli.Suggest(r.server, known, ""))
 	}
 	if _, why, ok := strings.Cut(message, fmt.Sprintf("unknown %s %q: ", r.kind.noun, r.name)); ok {
 		return cli.Fail(cli.CodeNotFound, "%s %q: %s", r.kind.noun, r.name, why)
@@ -98,7 +98,7 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 		items = slices.DeleteFunc(items, func(it daemon.Entry) bool { return it.Server != r.server })
 	}
 	if len(down) > 0 {
-		fmt.Fprintf(&text, "; not up: %s (see \"%s\")", strings.Join(down, ", "), a.Line("list servers"))
+		fmt.Fprintf(&text, "; not up: %s (see \"%s\")", strings.Join(down, ", "), a.CommandLine("list servers"))
 	}
 	text.WriteString("; " + a.hint(r, status.Servers, items, elsewhere, message) + a.withheldHint(r, status.Servers))
 	return cli.Fail(cli.CodeNotFound, "%s", text.String())
@@ -120,10 +120,10 @@ func (a *App) hint(r *request, servers []daemon.Server, items []daemon.Entry, el
 	if hint, ok := strings.CutPrefix(message, fmt.Sprintf("unknown %s %q; ", r.kind.noun, r.name)); ok {
 		return hint // which knows of renames
 	}
-	if near := cli.NearestOf(r.target(), listedNames(items), each(items, (*daemon.Entry).Original)); len(near) > 0 {
-		return fmt.Sprintf("did you mean %s?", cli.Quoted(near, " or "))
+	if near := cli.NearestSpelling(r.target(), listedNames(items), each(items, (*daemon.Entry).OriginalLabel)); len(near) > 0 {
+		return fmt.Sprintf("did you mean %s?", cli.QuoteNames(near, " or "))
 	}
-	return fmt.Sprintf("\"%s\" shows all", a.Line("list", r.kind.list))
+	return fmt.Sprintf("\"%s\" shows all", a.CommandLine("list", r.kind.list))
 }
 
 // idleReason returns why the server of a name does not run, "" if it is not one of them.
@@ -154,7 +154,7 @@ func (a *App) withheldHint(r *request, servers []daemon.Server) string {
 // otherOwner returns another server than the named one that has the entry, or "".
 func (r *request) otherOwner(items []daemon.Entry) string {
 	for _, it := range items {
-		if it.Server != r.server && it.Called(r.name) > 0 {
+		if it.Server != r.server && it.MatchName(r.name) > 0 {
 			return it.Server
 		}
 	}
@@ -170,7 +170,7 @@ func (a *App) missingArguments(ctx context.Context, g Gateway, r *request) (miss
 	if err != nil {
 		return nil // the server's own words must do
 	}
-	i := slices.IndexFunc(items, func(it daemon.Entry) bool { return it.Called(r.name) > 0 })
+	i := slices.IndexFunc(items, func(it daemon.Entry) bool { return it.MatchName(r.name) > 0 })
 	if i < 0 {
 		return nil
 	}

@@ -20,7 +20,7 @@ func (a *App) Load() (*config.Config, error) {
 	}
 	p, ok := cfg.Profile(a.profile)
 	if !ok {
-		return nil, cli.Fail(cli.CodeNotFound, "no profile %q%s", a.profile, cfg.ProfileMeant(a.profile))
+		return nil, cli.Fail(cli.CodeNotFound, "no profile %q%s", a.profile, cfg.SuggestProfile(a.profile))
 	}
 	part := *cfg
 	part.Servers = slices.DeleteFunc(slices.Clone(cfg.Servers), func(s config.Server) bool { return !p.Has(&s) })

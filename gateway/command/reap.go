@@ -19,7 +19,7 @@ func (a *App) reap() *cobra.Command {
 servers behind, and end those that have not ended by themselves two seconds later.
 Commands start this one themselves; there is no need to type it.`,
 		Example:     "  goblin " + reapName + " /run/user/1000/goblin",
-		Annotations: cli.WithoutConfig(),
+		Annotations: cli.NoConfigAnnotations(),
 		Args:        oneArg("the folder in which they are recorded"),
 		Run:         func(_ *cobra.Command, args []string) { childproc.Reap(args[0], a.In) },
 	}

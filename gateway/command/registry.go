@@ -47,7 +47,7 @@ where it cannot be reached. If nothing is found, the exit code is 7.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case strings.TrimSpace(strings.Join(args, " ")) == "":
-				return cli.Usage(cmd, "%s needs words to look for", cli.Called(cmd))
+				return cli.Usage(cmd, "%s needs words to look for", cli.CommandPath(cmd))
 			case limit < 1 || limit > mostServers:
 				return cli.Usage(cmd, "--limit must be a number from 1 to %d, not %d", mostServers, limit)
 			}
@@ -67,7 +67,7 @@ where it cannot be reached. If nothing is found, the exit code is 7.`,
 			return a.printRegistry(client, found, words)
 		},
 	})
-	cli.Name(cmd.Flags(), &address, "url", "ask the registry at this `URL`")
+	cli.NameFlag(cmd.Flags(), &address, "url", "ask the registry at this `URL`")
 	cmd.Flags().IntVar(&limit, "limit", foundFew, "at most this `NUMBER` of servers, up to 1000")
 	return cmd
 }
@@ -93,7 +93,7 @@ func (a *App) warnCached(client *mcpregistry.Client, cached time.Time) {
 	}
 }
 
-func (a *App) printRegistry(client *mcpregistry.Client, found *mcpregistry.Found, words []string) error {
+func (a *App) printRegistry(client *mcpregistry.Client, found *mcpregistry.SearchResult, words []string) error {
 	a.warnCached(client, found.Cached)
 	if found.Invalid > 0 {
 		a.Warn("%s of the registry left out: not as they have to be", countOf(found.Invalid, "entry", "entries"))

@@ -120,7 +120,7 @@ func (a *App) sendRequestTo(ctx context.Context, cfg *config.Config, only []stri
 	}
 	c, err := mcpclient.Open(ctx, conn, mcpclient.Options{
 		Name: mcpclient.CommandName, Title: mcpclient.CommandTitle, Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
-		Alive: func(ctx context.Context) error {
+		CheckAlive: func(ctx context.Context) error {
 			_, err := g.Status(ctx)
 			return err
 		},
@@ -163,8 +163,8 @@ func (a *App) sendRequestTo(ctx context.Context, cfg *config.Config, only []stri
 
 // requestCommand adds the flags of a request and completion of its name to a command.
 func (a *App) requestCommand(r *request, cmd *cobra.Command) *cobra.Command {
-	cli.Name(cmd.Flags(), &r.server, "server", "ask this `SERVER`; you may use the name that it uses itself")
-	cli.Name(cmd.Flags(), &r.metaText, "meta", "_meta of the request: a `JSON` object, @FILE, or - for stdin")
+	cli.NameFlag(cmd.Flags(), &r.server, "server", "ask this `SERVER`; you may use the name that it uses itself")
+	cli.NameFlag(cmd.Flags(), &r.metaText, "meta", "_meta of the request: a `JSON` object, @FILE, or - for stdin")
 	a.withProfile(cmd)
 	return a.withJSON("print the result as it arrived; on a terminal, control characters are escaped", cmd)
 }

@@ -38,7 +38,7 @@ Uses the running daemon; otherwise starts the servers temporarily.`,
   goblin search send mail --kind tools --json | jq -r '.hits[].name'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, " ")) == "" {
-				return cli.Usage(cmd, "%s needs words to look for", cli.Called(cmd))
+				return cli.Usage(cmd, "%s needs words to look for", cli.CommandPath(cmd))
 			}
 			return nil
 		},
@@ -64,7 +64,7 @@ Uses the running daemon; otherwise starts the servers temporarily.`,
 	kindFlag(cmd, &q.Kind, "tools, prompts, resources or templates", lists[1:])
 	a.serverFlag(cmd, &q.Server)
 	a.withProfile(cmd)
-	cli.Name(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE`; * matches anything, as in 'image/*'")
+	cli.NameFlag(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE`; * matches anything, as in 'image/*'")
 	cmd.Flags().IntVar(&q.Limit, "limit", foundFew, "at most this `NUMBER` of hits, up to 1000")
 	return cmd
 }
@@ -120,7 +120,7 @@ func (a *App) printHits(q daemon.SearchQuery, answer daemon.SearchAnswer) error 
 		if h.OriginalURI != "" {
 			server = "" // the URI tells
 		}
-		t.add(kind, h.Listed(), server, about)
+		t.add(kind, h.ListedName(), server, about)
 	}
 	if err := a.printTable(&t); err != nil {
 		return err

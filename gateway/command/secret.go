@@ -64,7 +64,7 @@ func (a *App) secretValue(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the secret from stdin: %w", err)
 	}
-	return secrets.Line(text), nil
+	return secrets.TrimLineBreak(text), nil
 }
 
 // reportSecretUsers names the servers that use a secret.
@@ -80,7 +80,7 @@ func (a *App) reportSecretUsers(name string) {
 		}
 	}
 	if len(users) > 0 {
-		a.Warn("servers that run get it by: %s", a.Line("restart", users[0])+alsoServers(users[1:]))
+		a.Warn("servers that run get it by: %s", a.CommandLine("restart", users[0])+alsoServers(users[1:]))
 	}
 }
 
@@ -97,7 +97,7 @@ func (a *App) secretGet() *cobra.Command {
 		Use: "get NAME", Short: "Print a secret",
 		Long:        `Print a secret, with a line break at its end.`,
 		Example:     `  goblin secret get github`,
-		Annotations: cli.WithoutConfig(),
+		Annotations: cli.NoConfigAnnotations(),
 		Args:        oneArg("the name of a secret"), ValidArgsFunction: a.completeSecrets,
 		RunE: func(_ *cobra.Command, args []string) error {
 			value, err := a.Secrets().Get(args[0])
@@ -115,7 +115,7 @@ func (a *App) secretError(name string, err error) error {
 		return fmt.Errorf("secret %q: %w", name, err)
 	}
 	names, _ := a.Secrets().List() // it could be read just now
-	return cli.Fail(cli.CodeNotFound, "there is no secret %q%s", name, cli.Meant(name, names, "; goblin secret set keeps one"))
+	return cli.Fail(cli.CodeNotFound, "there is no secret %q%s", name, cli.Suggest(name, names, "; goblin secret set keeps one"))
 }
 
 func (a *App) secretList() *cobra.Command {
@@ -123,7 +123,7 @@ func (a *App) secretList() *cobra.Command {
 		Use: "list", Short: "Name the secrets and where they are",
 		Long:        `Name the secrets that were set, and where each is. Their values are not shown.`,
 		Example:     "  goblin secret list",
-		Annotations: cli.WithoutConfig(),
+		Annotations: cli.NoConfigAnnotations(),
 		Args:        cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			store := a.Secrets()
@@ -138,7 +138,7 @@ func (a *App) secretList() *cobra.Command {
 			list := make([]secret, len(names))
 			var text strings.Builder
 			for i, name := range names {
-				list[i] = secret{name, store.Place(name)}
+				list[i] = secret{name, store.Location(name)}
 				fmt.Fprintf(&text, "%s\t%s\n", name, list[i].Place)
 			}
 			if len(names) == 0 && !a.asJSON {
@@ -154,7 +154,7 @@ func (a *App) secretRemove() *cobra.Command {
 		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Forget a secret",
 		Long:        `Forget a secret. A server that refers to it no longer starts until it is set again.`,
 		Example:     `  goblin secret rm github`,
-		Annotations: cli.WithoutConfig(),
+		Annotations: cli.NoConfigAnnotations(),
 		Args:        oneArg("the name of a secret"), ValidArgsFunction: a.completeSecrets,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.Secrets().Remove(args[0]); err != nil {

@@ -42,7 +42,7 @@ func (a *App) statusText(s daemon.Status) string {
 	fmt.Fprintf(&out, "config   %s\n", termtext.Line(s.Config))
 	otherBuild := ""
 	if s.Build != a.Version.Build {
-		otherBuild = fmt.Sprintf("%s; this command is of build %s; \"%s\" stops the daemon", cmp.Or(s.Build, "unknown"), cmp.Or(a.Version.Build, "unknown"), a.Line("stop"))
+		otherBuild = fmt.Sprintf("%s; this command is of build %s; \"%s\" stops the daemon", cmp.Or(s.Build, "unknown"), cmp.Or(a.Version.Build, "unknown"), a.CommandLine("stop"))
 	}
 	for _, row := range []struct{ value, text string }{
 		{otherBuild, "build    %s\n"},
@@ -60,10 +60,10 @@ func (a *App) statusText(s daemon.Status) string {
 		fmt.Fprintf(&out, "config   %s\n", termtext.Line(w))
 	}
 	if awaiting, _ := countPinned(s.Servers, ""); awaiting > 0 {
-		fmt.Fprintf(&out, "approve  %s; \"%s\" shows what is new or changed\n", countOf(awaiting, "tool awaits approval", "tools await approval"), a.Line("approve"))
+		fmt.Fprintf(&out, "approve  %s; \"%s\" shows what is new or changed\n", countOf(awaiting, "tool awaits approval", "tools await approval"), a.CommandLine("approve"))
 	}
 	if text := definitionsNote(s.Servers); text != "" {
-		fmt.Fprintf(&out, "lists    %s; \"%s\" shows them\n", text, a.Line("doctor"))
+		fmt.Fprintf(&out, "lists    %s; \"%s\" shows them\n", text, a.CommandLine("doctor"))
 	}
 	if len(s.Servers) > 0 {
 		out.WriteString("\n" + serverTable(s.Servers).render(a.Columns))

@@ -62,7 +62,7 @@ func awaitExit(ctx context.Context, pid int) error {
 	limit := time.After(stopLimit)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for cli.Alive(pid) {
+	for cli.IsRunning(pid) {
 		select {
 		case <-tick.C:
 		case <-limit:

@@ -57,7 +57,7 @@ enough if no other has it.`, list, word, end, list),
 		Example: fmt.Sprintf("  goblin %s %s %s\n  goblin %[1]s %[2]s %[4]s --profile coding", list, word, examples[list][0], examples[list][1]),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || slices.Contains(args, "") {
-				return cli.Usage(cmd, "%s needs names; \"%s\" shows them", cli.Called(cmd), a.Line("list", list))
+				return cli.Usage(cmd, "%s needs names; \"%s\" shows them", cli.CommandPath(cmd), a.CommandLine("list", list))
 			}
 			return nil
 		},
@@ -77,11 +77,11 @@ enough if no other has it.`, list, word, end, list),
 			for i, e := range entries {
 				toggles[i] = state.ToggleEntry{Profile: profile, Server: e.server, Kind: strings.TrimSuffix(list, "s"), Name: e.own, Since: time.Now().UTC().Truncate(time.Second)}
 			}
-			before := store.Off()
+			before := store.Disabled()
 			if err := store.Set(on, toggles...); err != nil {
 				return err
 			}
-			a.awaitDaemon(cmd.Context(), cfg, daemon.OffQuery{Kind: list, Profile: profile})
+			a.awaitDaemon(cmd.Context(), cfg, daemon.HiddenQuery{Kind: list, Profile: profile})
 			return a.printResult(map[string]any{word: entryNames(entries)}, toggleText(entries, toggles, before, on, profile))
 		},
 	})
@@ -96,9 +96,9 @@ func (a *App) openToggles(profile string) (*config.Config, *state.ToggleStore, e
 		return nil, nil, err
 	}
 	if _, ok := cfg.Profile(profile); !ok && profile != "" {
-		return nil, nil, cli.Fail(cli.CodeNotFound, "no profile %q%s", profile, cfg.ProfileMeant(profile))
+		return nil, nil, cli.Fail(cli.CodeNotFound, "no profile %q%s", profile, cfg.SuggestProfile(profile))
 	}
-	path := a.Off(cfg)
+	path := a.TogglesPath(cfg)
 	switch {
 	case cfg.Demo:
 		return nil, nil, cli.Fail(cli.CodeConfig, "there is no config yet, and what is off in the demo is not kept; goblin init makes a config")
@@ -115,7 +115,7 @@ func (a *App) openToggles(profile string) (*config.Config, *state.ToggleStore, e
 
 // warnDamagedToggles warns of a damaged file of disabled entries, which may hide entries.
 func (a *App) warnDamagedToggles(cfg *config.Config) {
-	if path := a.Off(cfg); path != "" {
+	if path := a.TogglesPath(cfg); path != "" {
 		if _, err := state.OpenToggles(path); err != nil {
 			a.Warn("%s", err)
 		}
@@ -123,9 +123,9 @@ func (a *App) warnDamagedToggles(cfg *config.Config) {
 }
 
 // awaitDaemon waits until a running daemon has read the disabled entries.
-func (a *App) awaitDaemon(ctx context.Context, cfg *config.Config, q daemon.OffQuery) {
-	if place, err := a.Place(cfg.Path); err == nil {
-		_, _ = daemon.Remote{Place: place}.Off(ctx, q) // it would have seen the file by itself a little later
+func (a *App) awaitDaemon(ctx context.Context, cfg *config.Config, q daemon.HiddenQuery) {
+	if place, err := a.FindDaemon(cfg.Path); err == nil {
+		_, _ = daemon.Remote{Place: place}.HiddenEntries(ctx, q) // it would have seen the file by itself a little later
 	}
 }
 
@@ -144,7 +144,7 @@ func (a *App) findEntries(ctx context.Context, cfg *config.Config, store *state.
 			return err
 		}
 		for i := range all {
-			if server, own, listed := all[i].Server, all[i].Original(), all[i].Listed(); outside(server) {
+			if server, own, listed := all[i].Server, all[i].OriginalLabel(), all[i].ListedName(); outside(server) {
 				x.outside = append(x.outside, &namedEntry{server: server, own: own, listed: listed})
 			} else {
 				x.entry(server, own).listed = listed
@@ -153,10 +153,10 @@ func (a *App) findEntries(ctx context.Context, cfg *config.Config, store *state.
 		if !ok {
 			return nil
 		}
-		all, err = g.List(ctx, daemon.ListQuery{Kind: list, Profile: profile, Every: true})
+		all, err = g.List(ctx, daemon.ListQuery{Kind: list, Profile: profile, WithHidden: true})
 		for i := range all {
 			if s, ok := cfg.Server(all[i].Server); ok && p.Has(s) {
-				x.entry(s.Name, all[i].Original()).inProfile = all[i].Listed()
+				x.entry(s.Name, all[i].OriginalLabel()).inProfile = all[i].ListedName()
 			}
 		}
 		return err
@@ -164,7 +164,7 @@ func (a *App) findEntries(ctx context.Context, cfg *config.Config, store *state.
 	if err != nil {
 		return nil, err
 	}
-	for _, off := range store.Off() {
+	for _, off := range store.Disabled() {
 		if off.Kind == x.noun && (!outside(off.Server) || off.Profile == profile) {
 			x.entry(off.Server, off.Name)
 		}
@@ -176,7 +176,7 @@ func (a *App) findEntries(ctx context.Context, cfg *config.Config, store *state.
 // all clients.
 func toggleText(entries []*namedEntry, toggles, before []state.ToggleEntry, on bool, profile string) string {
 	wasOff := func(t state.ToggleEntry) bool {
-		return slices.ContainsFunc(before, func(s state.ToggleEntry) bool { return s.Same(&t) })
+		return slices.ContainsFunc(before, func(s state.ToggleEntry) bool { return s.Equal(&t) })
 	}
 	var did, was, still []string
 	for i, e := range entries {
@@ -213,7 +213,7 @@ func toggleText(entries []*namedEntry, toggles, before []state.ToggleEntry, on b
 }
 
 func (a *App) listToggles(list string) *cobra.Command {
-	q := daemon.OffQuery{Kind: list, All: true}
+	q := daemon.HiddenQuery{Kind: list, All: true}
 	cmd := a.withJSON("print a JSON array", &cobra.Command{
 		Use: "list", Short: "List all " + list + " with their states",
 		Long: "List all " + list + ` of all servers, with the state of each and the reason:
@@ -233,13 +233,13 @@ Without --profile, the states apply to clients without a profile.`,
 				return err
 			}
 			if _, ok := cfg.Profile(q.Profile); !ok && q.Profile != "" {
-				return cli.Fail(cli.CodeNotFound, "no profile %q%s", q.Profile, cfg.ProfileMeant(q.Profile))
+				return cli.Fail(cli.CodeNotFound, "no profile %q%s", q.Profile, cfg.SuggestProfile(q.Profile))
 			}
 			a.warnDamagedToggles(cfg)
-			var rows []daemon.Off
+			var rows []daemon.HiddenEntry
 			var servers []daemon.Server
 			err = a.withGateway(ctx, cfg, nil, func(g Gateway) error {
-				if rows, err = g.Off(ctx, q); err != nil {
+				if rows, err = g.HiddenEntries(ctx, q); err != nil {
 					return err
 				}
 				status, err := g.Status(ctx)
@@ -258,7 +258,7 @@ Without --profile, the states apply to clients without a profile.`,
 }
 
 // printStates prints a table of entries with the state of each.
-func (a *App) printStates(list string, rows []daemon.Off) error {
+func (a *App) printStates(list string, rows []daemon.HiddenEntry) error {
 	if len(rows) == 0 && a.OutTTY {
 		a.Warn("there are no %s", list)
 	}

@@ -60,7 +60,7 @@ until the last one ended.`,
 			}
 			if server != "" {
 				if known := append(serverNames(cfg), registry.Local); !slices.Contains(known, server) {
-					return cli.Fail(cli.CodeNotFound, "there is no server %q%s", server, cli.Meant(server, known, ""))
+					return cli.Fail(cli.CodeNotFound, "there is no server %q%s", server, cli.Suggest(server, known, ""))
 				}
 				figures.Servers = slices.DeleteFunc(figures.Servers, func(s report.Server) bool { return s.Gone || s.Name != server })
 				figures.Tools = slices.DeleteFunc(figures.Tools, func(t report.Tool) bool { return t.Gone || t.Server != server })
@@ -76,12 +76,12 @@ until the last one ended.`,
 // usageReport returns the counts of the running daemon, or the last recorded ones.
 func (a *App) usageReport(cmd *cobra.Command, cfg *config.Config) (report.Report, error) {
 	ctx := cmd.Context()
-	place, err := a.Place(cfg.Path)
+	place, err := a.FindDaemon(cfg.Path)
 	if err != nil {
 		return report.Report{}, err
 	}
 	figures, err := daemon.Remote{Place: place}.Usage(ctx)
-	switch path := a.Usage(cfg); {
+	switch path := a.UsagePath(cfg); {
 	case err == nil:
 		return figures, nil
 	case !errors.Is(err, daemon.ErrNotRunning):

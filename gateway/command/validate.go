@@ -48,7 +48,7 @@ built-in demo is used.
 				cfg.Warnings = append(cfg.Warnings, a.listWarnings(cmd.Context(), cfg)...)
 			}
 			if err == nil {
-				cfg.Warnings = append(cfg.Warnings, a.Unreadable(cfg)...)
+				cfg.Warnings = append(cfg.Warnings, a.WarnUnreadable(cfg)...)
 				cfg.Warnings = append(cfg.Warnings, a.unsetSecrets(cfg)...)
 			}
 			if a.asJSON {

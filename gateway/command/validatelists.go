@@ -39,7 +39,7 @@ func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []
 	if a.daemonLists(ctx, cfg, add) {
 		return check()
 	}
-	path, err := a.Pins(cfg)
+	path, err := a.PinsPath(cfg)
 	if err != nil || path == "" {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []
 	if err != nil {
 		return nil // whoever needs them tells
 	}
-	store.Each(func(server, tool string, definition []byte) {
+	store.ForEach(func(server, tool string, definition []byte) {
 		description, _ := rawjson.String(rawjson.Get(definition, "description"))
 		add(policy.OverriddenEntry{Server: server, Kind: registry.Tool, Name: tool, Definition: definition}, description)
 	})
@@ -56,7 +56,7 @@ func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []
 
 // daemonLists calls add for each entry that the running daemon lists. It returns false without one.
 func (a *App) daemonLists(ctx context.Context, cfg *config.Config, add func(t policy.OverriddenEntry, description string)) bool {
-	place, err := a.Place(cfg.Path)
+	place, err := a.FindDaemon(cfg.Path)
 	if err != nil {
 		return false
 	}
@@ -74,7 +74,7 @@ func (a *App) daemonLists(ctx context.Context, cfg *config.Config, add func(t po
 			if e.Overridden != nil {
 				own = e.Overridden
 			}
-			add(policy.OverriddenEntry{Server: e.Server, Kind: k, Name: e.Original(), Definition: own}, e.Description)
+			add(policy.OverriddenEntry{Server: e.Server, Kind: k, Name: e.OriginalLabel(), Definition: own}, e.Description)
 		}
 	}
 	return true

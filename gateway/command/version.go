@@ -13,7 +13,7 @@ func (a *App) version() *cobra.Command {
 		Use:         "version",
 		Short:       "Print the version",
 		Long:        "Print the version of Goblin, the revision it was built from, and the Go version.",
-		Annotations: cli.WithoutConfig(),
+		Annotations: cli.NoConfigAnnotations(),
 		Example:     "  goblin version\n  goblin version --json | jq -r .version",
 		Args:        cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -135,7 +135,7 @@ func doubleQuoted(text string, word *strings.Builder) int {
 // any other byte.
 func variableEnd(text string) int {
 	if strings.HasPrefix(text, "${") {
-		if end := Closing(text); end > 0 {
+		if end := ClosingBrace(text); end > 0 {
 			return end + 1
 		}
 	}

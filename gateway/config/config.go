@@ -122,7 +122,7 @@ type Config struct {
 	Mistakes []Problem
 
 	variables     map[string]string // those that arguments of profiles' overrides are made of
-	overrideLines map[Overridden]int
+	overrideLines map[OverrideTarget]int
 	profileLines  map[profileKey]int
 }
 
@@ -162,10 +162,10 @@ type Server struct {
 	Overrides      *definition.Set // what clients see instead; nil for nothing
 	MaxResult      int64           // bytes of text of a tool's result; 0 or less: all of it
 	TypeSet        bool            // `type` was written: no fallback to SSE
-	Divided        bool            // `command` was a whole line, and is divided at spaces
+	CommandSplit   bool            // `command` was a whole line, and is divided at spaces
 
-	JSON    bool // its file is JSON, so fixes are written as JSON
-	Unsaved bool // the command add checks it, so fixes are written as flags of add
+	JSON           bool // its file is JSON, so fixes are written as JSON
+	FromAddCommand bool // the command add checks it, so fixes are written as flags of add
 
 	// FromEnv are the names of Env, sorted, whose values came out of variables
 	// that not every child gets.
@@ -188,15 +188,15 @@ type Server struct {
 // OAuth is how Goblin logs in at a remote server. Nothing of it is needed: a server
 // that wants a login says where.
 type OAuth struct {
-	Off          bool // no login; a 401 is an error like others
-	ClientID     string
-	ClientSecret string   // or a private key in PEM
-	MetadataURL  string   // a client id metadata document
-	Scopes       []string // nil: what the server names
-	RedirectPort int      // 0: any
-	Machine      bool     // grant: client_credentials
-	Issuer       string
-	Account      string // servers with the same one share a login
+	Off               bool // no login; a 401 is an error like others
+	ClientID          string
+	ClientSecret      string   // or a private key in PEM
+	MetadataURL       string   // a client id metadata document
+	Scopes            []string // nil: what the server names
+	RedirectPort      int      // 0: any
+	ClientCredentials bool     // grant: client_credentials
+	Issuer            string
+	Account           string // servers with the same one share a login
 }
 
 // InheritEnv chooses what a child gets of Goblin's own environment, besides
@@ -293,9 +293,9 @@ type TUI struct {
 	Keys   map[string][]string // of actions, as goblin/registry/keymap spells both; none takes the keys away
 }
 
-// WhoseRoots is Roots, or what stands for it where nothing was written: a server that
+// RootsSource is Roots, or what stands for it where nothing was written: a server that
 // clients share keeps what it was told, so none of them may tell it.
-func (s *Server) WhoseRoots() RootsFrom {
+func (s *Server) RootsSource() RootsFrom {
 	switch {
 	case s.Roots != "":
 		return s.Roots

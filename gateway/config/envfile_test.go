@@ -85,7 +85,7 @@ func TestPlaceHasTheVariablesOfTheEnvFileAlsoOfABrokenConfig(t *testing.T) {
 	place := func(text, value string) string {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "vars.env"), []byte("ONLY="+value), 0o600))
-		hash, _, err := config.PlaceOf(path, func(string) (string, bool) { return "", false })
+		hash, _, err := config.FileID(path, func(string) (string, bool) { return "", false })
 		require.NoError(t, err)
 		return hash
 	}

@@ -19,7 +19,7 @@ var variable = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // references.go.
 type expansion struct {
 	env     func(string) (string, bool)
-	project bool                                                               // ${project} stays, see Server.In
+	project bool                                                               // ${project} stays, see Server.InProject
 	used    bool                                                               // a variable was named
 	other   []string                                                           // those with a value that not every child gets
 	unset   []string                                                           // variables without value or default
@@ -47,7 +47,7 @@ func (e *expansion) expand(s string, depth int) string {
 			out.WriteString("${")
 			s = s[3:]
 		case strings.HasPrefix(s, "${"):
-			end := Closing(s)
+			end := ClosingBrace(s)
 			if end < 0 {
 				e.wrong = `has "${" without "}"; write "$${" for a literal "${"`
 				return ""
@@ -103,9 +103,9 @@ func (e *expansion) lookup(body string, depth int) string {
 	return ""
 }
 
-// Closing is the index of the "}" that ends the "${" which s begins with, -1 if
+// ClosingBrace is the index of the "}" that ends the "${" which s begins with, -1 if
 // there is none.
-func Closing(s string) int {
+func ClosingBrace(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {
 		switch {

@@ -46,8 +46,8 @@ func isComment(key string) bool {
 
 // Note is something that a translated entry differs in from the client's.
 type Note struct {
-	Text string // continues the name of the server
-	Lost bool   // the entry does less than in its client
+	Text    string // continues the name of the server
+	Partial bool   // the entry does less than in its client
 }
 
 // Translate rewrites an entry of another client with Goblin's keys. exists reports whether

@@ -143,8 +143,8 @@ var ignoredKeys = []string{
 	"installSource", "registryUrl", "reference", "source", "searchKey", "isTrusted", "bundled", "displayName", "display_name",
 }
 
-// Harmless reports a key of another client that says nothing about how a server is run.
-func Harmless(key string) bool { return isComment(key) || slices.Contains(ignoredKeys, key) }
+// IsIgnorableKey reports a key of another client that says nothing about how a server is run.
+func IsIgnorableKey(key string) bool { return isComment(key) || slices.Contains(ignoredKeys, key) }
 
 // legacyServerKeys are keys that other clients write and that change what a
 // server may do, so that ignoring them would be wrong.
@@ -198,7 +198,7 @@ func (r *reader) checkIssuer(s *Server, keys map[string]*yaml.Node) {
 	if s.URL == "" || o.Issuer != "" || s.Authorized() {
 		return
 	}
-	if o.Machine {
+	if o.ClientCredentials {
 		r.issue(keys["grant"], "oauth.grant: client_credentials of server %q requires oauth.issuer, since no user can agree where the client secret goes; add the URL of the authorization server as issuer",
 			s.Name)
 		r.server.mistakes = append(r.server.mistakes, r.server.issues[len(r.server.issues)-1])
@@ -234,7 +234,7 @@ func oauthKeys() []field[OAuth] {
 			choice(
 				option[bool]{"authorization_code", false, nil},
 				option[bool]{"client_credentials", true, nil},
-			), func(o *OAuth) *bool { return &o.Machine }),
+			), func(o *OAuth) *bool { return &o.ClientCredentials }),
 		key("issuer", issuer,
 			text(urlComplaint), func(o *OAuth) *string { return &o.Issuer }),
 		key("account", "Servers with the same account and URL share a login, whatever config they are in.",
@@ -378,9 +378,9 @@ func tuiKeys() []field[TUI] {
 	}
 }
 
-// Differs names the settings in which two configs differ, but for servers, profiles and
+// DifferingSettings names the settings in which two configs differ, but for servers, profiles and
 // those that count at once: "gateway.listen", "lua.timeout".
-func (c *Config) Differs(o *Config) []string {
+func (c *Config) DifferingSettings(o *Config) []string {
 	found := differingKeys("gateway.", gatewayKeys(), &c.Gateway, &o.Gateway)
 	found = append(found, differingKeys("search.", searchKeys(), &c.Search, &o.Search)...)
 	found = append(found, differingKeys("lua.", luaKeys(), &c.Lua, &o.Lua)...)

@@ -65,8 +65,8 @@ func (m *Mask) Add(cfg *Config) {
 	}
 }
 
-// Hide hides texts, too, that are known to be secrets.
-func (m *Mask) Hide(texts ...string) {
+// AddSecrets hides texts, too, that are known to be secrets.
+func (m *Mask) AddSecrets(texts ...string) {
 	if m == nil || len(texts) == 0 {
 		return
 	}
@@ -77,10 +77,10 @@ func (m *Mask) Hide(texts ...string) {
 	m.Add(&Config{Servers: []Server{s}})
 }
 
-// HideServer hides the secrets of a server whose references were resolved, or were until one
+// AddServer hides the secrets of a server whose references were resolved, or were until one
 // failed.
-func (m *Mask) HideServer(s Resolved) {
-	m.Hide(s.Secrets...)
+func (m *Mask) AddServer(s Resolved) {
+	m.AddSecrets(s.Secrets...)
 	if m != nil && s.Server != nil && len(s.Secrets) > 0 {
 		m.Add(&Config{Servers: []Server{*s.Server}})
 	}

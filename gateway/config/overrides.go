@@ -14,8 +14,8 @@ import (
 	"goblin/registry/suggest"
 )
 
-// Overridden is the place of an override.
-type Overridden struct {
+// OverrideTarget is the place of an override.
+type OverrideTarget struct {
 	Profile string // "" for a server's own
 	Server  string
 	Kind    string // "tools", "prompts" or "resources"
@@ -23,7 +23,7 @@ type Overridden struct {
 }
 
 // OverrideLine is the line of an override in the file, 0 if there is none.
-func (c *Config) OverrideLine(at Overridden) int { return c.overrideLines[at] }
+func (c *Config) OverrideLine(at OverrideTarget) int { return c.overrideLines[at] }
 
 // Overrides are those of servers, by their names.
 func (c *Config) Overrides() map[string]*definition.Set {
@@ -138,12 +138,12 @@ const onlyTexts = "resources"
 
 // unreadyOverride is an override that cannot be as it says, and why.
 type unreadyOverride struct {
-	Overridden
+	OverrideTarget
 	why string
 }
 
-func (r *reader) isUnready(of Overridden) bool {
-	return slices.ContainsFunc(r.unreadyOverrides, func(u unreadyOverride) bool { return u.Overridden == of })
+func (r *reader) isUnready(of OverrideTarget) bool {
+	return slices.ContainsFunc(r.unreadyOverrides, func(u unreadyOverride) bool { return u.OverrideTarget == of })
 }
 
 // dropUnready leaves out of a profile what its overrides want otherwise than can be now: a
@@ -152,14 +152,14 @@ func (r *reader) dropUnready(p *Profile) {
 	filters := map[string]*Filter{"tools": &p.Tools, "prompts": &p.Prompts}
 	for _, u := range r.unreadyOverrides {
 		f := filters[u.Kind]
-		if f == nil || !f.MatchOf(u.Server, u.Name) {
+		if f == nil || !f.MatchOriginal(u.Server, u.Name) {
 			continue
 		}
 		f.Deny = append(f.Deny, literalGlob.Replace(u.Server+"/"+u.Name))
-		if p.Unready == nil {
-			p.Unready = make(map[Overridden]string)
+		if p.Pending == nil {
+			p.Pending = make(map[OverrideTarget]string)
 		}
-		p.Unready[u.Overridden] = u.why
+		p.Pending[u.OverrideTarget] = u.why
 	}
 	r.unreadyOverrides = nil
 }
@@ -191,7 +191,7 @@ func byOwnName(of string, table func() []field[definition.Override]) kind[map[st
 				}
 				(*dst)[p.key.Value] = o
 				if r.overrides == nil {
-					r.overrides = make(map[Overridden]*yaml.Node)
+					r.overrides = make(map[OverrideTarget]*yaml.Node)
 				}
 				r.overrides[place] = p.key
 			}
@@ -349,14 +349,14 @@ func (r *reader) checkOverrides(cfg *Config) {
 	}
 	for at, n := range r.overrides {
 		if cfg.overrideLines == nil {
-			cfg.overrideLines = make(map[Overridden]int)
+			cfg.overrideLines = make(map[OverrideTarget]int)
 		}
 		cfg.overrideLines[at] = n.Line
 	}
 	names := make([]string, len(cfg.Servers))
 	for i := range cfg.Servers {
 		names[i] = cfg.Servers[i].Name
-		r.checkEqual(Overridden{Server: names[i]}, cfg.Servers[i].Overrides, nil)
+		r.checkEqual(OverrideTarget{Server: names[i]}, cfg.Servers[i].Overrides, nil)
 	}
 	for _, by := range r.overriddenBy {
 		if i := slices.Index(names, by.key.Value); i < 0 {
@@ -372,14 +372,14 @@ func (r *reader) checkOverrides(cfg *Config) {
 	for _, p := range cfg.Profiles {
 		for server, set := range p.Overrides {
 			if s, ok := cfg.Server(server); ok {
-				r.checkEqual(Overridden{Profile: p.Name, Server: server}, set.Merge(s.Overrides), s.Overrides)
+				r.checkEqual(OverrideTarget{Profile: p.Name, Server: server}, set.Merge(s.Overrides), s.Overrides)
 			}
 		}
 	}
 }
 
 // checkEqual finds things that overrides give one name, unless those of below do.
-func (r *reader) checkEqual(at Overridden, set, below *definition.Set) {
+func (r *reader) checkEqual(at OverrideTarget, set, below *definition.Set) {
 	if set == nil {
 		return
 	}
@@ -415,10 +415,10 @@ func (r *reader) checkEqual(at Overridden, set, below *definition.Set) {
 				at.Name = name
 				n := r.overrides[at]
 				if n == nil { // the server's own
-					n = r.overrides[Overridden{Profile: at.Profile, Server: at.Server, Kind: at.Kind, Name: other}]
+					n = r.overrides[OverrideTarget{Profile: at.Profile, Server: at.Server, Kind: at.Kind, Name: other}]
 				}
 				if n == nil {
-					n = r.overrides[Overridden{Server: at.Server, Kind: at.Kind, Name: name}]
+					n = r.overrides[OverrideTarget{Server: at.Server, Kind: at.Kind, Name: name}]
 				}
 				r.warn(n, "the overrides of server %s call both its %ss %s and %s %s, so %s keeps its own name",
 					quote(at.Server), kind.one, quote(other), quote(name), quote(is), quote(name))

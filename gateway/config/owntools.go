@@ -27,10 +27,10 @@ func OwnTools() []string { return slices.Clone(toolNames) }
 
 // MetaTools chooses Goblin's own tools.
 type MetaTools struct {
-	Unsaid bool // as somebody else chooses
-	Auto   bool // all, for those who see many entries
-	All    bool
-	Names  []string
+	Unset bool // as somebody else chooses
+	Auto  bool // all, for those who see many entries
+	All   bool
+	Names []string
 }
 
 // Has reports whether Goblin's own tool of that name is offered, if it is not for those
@@ -48,10 +48,10 @@ const (
 	ExposeSearch Expose = "search"
 )
 
-// MetaToolsOf are those of a profile, or of clients that have none.
-func (c *Config) MetaToolsOf(p *Profile) MetaTools {
+// ProfileMetaTools are those of a profile, or of clients that have none.
+func (c *Config) ProfileMetaTools(p *Profile) MetaTools {
 	m := p.MetaTools
-	if m.Unsaid {
+	if m.Unset {
 		m = c.Gateway.MetaTools
 	}
 	if p.Expose != ExposeSearch {

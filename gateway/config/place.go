@@ -17,7 +17,7 @@ import (
 // defaults included. A "$${" is a literal.
 var variableNames = pattern(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
-// PlaceOf is the identity of a configuration file as a hexadecimal SHA-256: its
+// FileID is the identity of a configuration file as a hexadecimal SHA-256: its
 // path (see [Canonical]) and the variables of the environment, or of its env_file,
 // that it names, as far as they are set. "" stands for the demo, which depends on
 // neither. The variables that are set come with a hash of their values, which
@@ -28,7 +28,7 @@ var variableNames = pattern(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 // looked for in it, so settings and even mistakes do not count. Values enter
 // the hash, which tells nothing about them but equality. env is usually
 // os.LookupEnv. The error is an *Errors: the file cannot be read.
-func PlaceOf(path string, env func(string) (string, bool)) (hash string, variables map[string]string, err error) {
+func FileID(path string, env func(string) (string, bool)) (hash string, variables map[string]string, err error) {
 	if path == "" {
 		return digest([]byte("demo")), nil, nil
 	}

@@ -19,7 +19,7 @@ func TestPlaceIsThePathAndTheVariablesThatTheFileNames(t *testing.T) {
 	place := func(path, text string) string {
 		t.Helper()
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		hash, _, err := config.PlaceOf(path, func(k string) (string, bool) { v, ok := vars[k]; return v, ok })
+		hash, _, err := config.FileID(path, func(k string) (string, bool) { v, ok := vars[k]; return v, ok })
 		require.NoError(t, err)
 		require.Regexp(t, "^[0-9a-f]{64}$", hash)
 		return hash
@@ -54,11 +54,11 @@ func TestPlaceIsThePathAndTheVariablesThatTheFileNames(t *testing.T) {
 	}
 	require.NoError(t, os.Symlink("..one", filepath.Join(dir, "..data")))
 	require.NoError(t, os.Symlink(filepath.Join("..data", "mounted.yaml"), mounted))
-	before, _, err := config.PlaceOf(mounted, env)
+	before, _, err := config.FileID(mounted, env)
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(dir, "..data")))
 	require.NoError(t, os.Symlink("..two", filepath.Join(dir, "..data")))
-	after, _, err := config.PlaceOf(mounted, env)
+	after, _, err := config.FileID(mounted, env)
 	require.NoError(t, err)
 	require.Equal(t, before, after, "what the file leads to may change")
 }
@@ -66,16 +66,16 @@ func TestPlaceIsThePathAndTheVariablesThatTheFileNames(t *testing.T) {
 func TestPlaceOfTheDemoIsOneForAll(t *testing.T) {
 	t.Parallel()
 	env := func(string) (string, bool) { return "x", true }
-	here, _, err := config.PlaceOf("", os.LookupEnv)
+	here, _, err := config.FileID("", os.LookupEnv)
 	require.NoError(t, err)
-	there, _, err := config.PlaceOf("", env)
+	there, _, err := config.FileID("", env)
 	require.NoError(t, err)
 	require.Equal(t, here, there)
 }
 
 func TestPlaceOfAFileThatCannotBeReadIsAMistake(t *testing.T) {
 	t.Parallel()
-	_, _, err := config.PlaceOf("none.yaml", os.LookupEnv)
+	_, _, err := config.FileID("none.yaml", os.LookupEnv)
 	require.EqualError(t, err, "none.yaml: cannot be read: no such file or directory")
 	var list *config.Errors
 	require.ErrorAs(t, err, &list)
@@ -84,7 +84,7 @@ func TestPlaceOfAFileThatCannotBeReadIsAMistake(t *testing.T) {
 	if exec.Command("mkfifo", pipe).Run() != nil {
 		t.Skip("no pipes with a name here")
 	}
-	_, _, err = config.PlaceOf(pipe, os.LookupEnv)
+	_, _, err = config.FileID(pipe, os.LookupEnv)
 	require.EqualError(t, err, pipe+": is a pipe or a socket; the config has to be a file", "nobody waits for who writes into it")
 	_, err = config.Load(pipe)
 	require.ErrorContains(t, err, "is a pipe or a socket")

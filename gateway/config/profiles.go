@@ -25,7 +25,7 @@ type Profile struct {
 	Namespace Namespace                  // not said: that of the gateway
 	MaxResult int64                      // wins over those of servers; 0: theirs, less: off
 	Overrides map[string]*definition.Set // by server, over what those have for all
-	Unready   map[Overridden]string      // what it lacks until its overrides can be as they say, and why they cannot
+	Pending   map[OverrideTarget]string  // what it lacks until its overrides can be as they say, and why they cannot
 }
 
 // Namespace is how resources are listed.
@@ -63,8 +63,8 @@ func (c *Config) ProfileLine(profile, key string) int {
 	return c.profileLines[profileKey{profile, key}]
 }
 
-// SameProfiles reports whether clients see the same parts of servers by both configs.
-func (c *Config) SameProfiles(o *Config) bool {
+// ProfilesEqual reports whether clients see the same parts of servers by both configs.
+func (c *Config) ProfilesEqual(o *Config) bool {
 	tags := func(c *Config) (all [][]string) {
 		for _, s := range c.Servers {
 			all = append(all, append([]string{s.Name}, s.Tags...))
@@ -76,9 +76,9 @@ func (c *Config) SameProfiles(o *Config) bool {
 		reflect.DeepEqual(c.Overrides(), o.Overrides()) && reflect.DeepEqual(tags(c), tags(o)) && reflect.DeepEqual(own(c), own(o))
 }
 
-// ProfileMeant tells the user which profile may be meant, or which ones there are, when
+// SuggestProfile tells the user which profile may be meant, or which ones there are, when
 // there is none of this name.
-func (c *Config) ProfileMeant(name string) string {
+func (c *Config) SuggestProfile(name string) string {
 	names := make([]string, len(c.Profiles))
 	for i, p := range c.Profiles {
 		names[i] = p.Name
@@ -96,7 +96,7 @@ func (p *Profile) same(o *Profile) bool {
 			p.Servers = nil
 		}
 		for _, f := range []*Filter{&p.Tools, &p.Prompts, &p.Resources} {
-			if f.Empty() {
+			if f.IsEmpty() {
 				*f = Filter{}
 			}
 		}
@@ -120,9 +120,9 @@ func matchesServer(glob string, s *Server) bool {
 	return Glob(glob, s.Name)
 }
 
-// MatchOf is Match for what a server calls original, which globs may also name as
+// MatchOriginal is Match for what a server calls original, which globs may also name as
 // server/original.
-func (f Filter) MatchOf(server, original string) bool {
+func (f Filter) MatchOriginal(server, original string) bool {
 	if len(f.Allow)+len(f.Deny) == 0 {
 		return true
 	}
@@ -131,8 +131,8 @@ func (f Filter) MatchOf(server, original string) bool {
 	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, fits)) && !slices.ContainsFunc(f.Deny, fits)
 }
 
-// Empty reports whether it lets everything through.
-func (f Filter) Empty() bool { return len(f.Allow)+len(f.Deny) == 0 }
+// IsEmpty reports whether it lets everything through.
+func (f Filter) IsEmpty() bool { return len(f.Allow)+len(f.Deny) == 0 }
 
 func profileKeys() []field[Profile] {
 	return []field[Profile]{
@@ -157,8 +157,8 @@ func profileKeys() []field[Profile] {
 	}
 }
 
-// Everything returns the profile of clients that are given none: all servers.
-func Everything() Profile { return Profile{MetaTools: MetaTools{Unsaid: true}, Expose: ExposeAll} }
+// DefaultView returns the profile of clients that are given none: all servers.
+func DefaultView() Profile { return Profile{MetaTools: MetaTools{Unset: true}, Expose: ExposeAll} }
 
 var profileName = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -166,7 +166,7 @@ var profileName = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func profiles() kind[[]Profile] {
 	return kind[[]Profile]{
 		schema: func([]Profile) object {
-			def := Everything()
+			def := DefaultView()
 			return object{
 				"type": []string{"object", "null"}, "additionalProperties": tableSchema(profileKeys(), &def),
 				"propertyNames": object{"pattern": `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`},
@@ -178,9 +178,9 @@ func profiles() kind[[]Profile] {
 					r.fail(p.key, "%s is not a name for a profile: letters, digits, and after the first also . _ - ; at most 64", quote(p.key.Value))
 					continue
 				}
-				profile := Everything()
+				profile := DefaultView()
 				profile.Name = p.key.Value
-				r.overriding = Overridden{Profile: profile.Name}
+				r.overriding = OverrideTarget{Profile: profile.Name}
 				seen := readTable(r, keyPath{self: "profile " + quote(p.key.Value)}, profileKeys(), p.val, &profile)
 				seen[""] = p.key
 				r.dropUnready(&profile)
@@ -260,7 +260,7 @@ func (r *reader) checkProfiles(cfg *Config) {
 		if p.Namespace == NamespaceFlat {
 			r.warn(seen["namespace"], "%s: %s", at.key("namespace"), flatIsNoURI)
 		}
-		nothing := Everything()
+		nothing := DefaultView()
 		nothing.Name = p.Name
 		switch servers := seen["servers"]; {
 		case p.same(&nothing):
@@ -280,7 +280,7 @@ func (r *reader) checkProfiles(cfg *Config) {
 func (r *reader) checkRules(cfg *Config) {
 	for i, rule := range cfg.Clients {
 		if _, ok := cfg.Profile(rule.Profile); !ok && rule.Profile != "" {
-			r.fail(r.rules[i], "clients: %s has the profile %s, which there is not%s", quote(rule.Glob), quote(rule.Profile), cfg.ProfileMeant(rule.Profile))
+			r.fail(r.rules[i], "clients: %s has the profile %s, which there is not%s", quote(rule.Glob), quote(rule.Profile), cfg.SuggestProfile(rule.Profile))
 		}
 		for j, first := range cfg.Clients[:i] {
 			if Glob(first.Glob, rule.Glob) {

@@ -36,7 +36,7 @@ clients: {"codex*": one, other: all}
 	require.Equal(t, map[string]string{"all": " git github mail", "tagged": " git", "both": " git github mail", "one": " mail"}, has)
 	one, ok := cfg.Profile("one")
 	require.True(t, ok)
-	require.Equal(t, []bool{true, false, false}, []bool{one.Tools.MatchOf("mail", "read"), one.Tools.MatchOf("git", "read"), one.Tools.MatchOf("mail", "send")})
+	require.Equal(t, []bool{true, false, false}, []bool{one.Tools.MatchOriginal("mail", "read"), one.Tools.MatchOriginal("git", "read"), one.Tools.MatchOriginal("mail", "send")})
 	require.Equal(t, []bool{true, false}, []bool{one.MetaTools.Has("search_tools"), one.MetaTools.Has("execute_lua")})
 	require.Equal(t, []config.ClientRule{{Glob: "codex*", Profile: "one"}, {Glob: "other", Profile: "all"}}, cfg.Clients)
 }
@@ -61,7 +61,7 @@ func TestOwnToolsAreThoseOfTheProfileElseOfTheGateway(t *testing.T) {
 		cfg := parse(t, "goblin.yaml", fmt.Sprintf("gateway: {%s}\nprofiles: {p: {%s}}", c.gateway, c.profile))
 		p, ok := cfg.Profile("p")
 		require.True(t, ok)
-		m := cfg.MetaToolsOf(p)
+		m := cfg.ProfileMetaTools(p)
 		var has []string
 		for _, name := range []string{"call_tool", "describe_tool", "execute_lua", "search_tools"} {
 			if m.Has(name) {
@@ -168,17 +168,17 @@ profiles:
 	p, _ := cfg.Profile("p")
 	for name, seen := range map[string]bool{"git/push*": false, "git/pusher": true, "docs/push*": true, "git/pull": false, "docs/pull": true, "git/log": false, "git/plain": true, "git/gone": false, `git/a\b`: false} {
 		server, tool, _ := strings.Cut(name, "/")
-		require.Equal(t, seen, p.Tools.MatchOf(server, tool), name)
+		require.Equal(t, seen, p.Tools.MatchOriginal(server, tool), name)
 	}
-	require.False(t, p.Prompts.MatchOf("git", "ask"))
-	require.Contains(t, p.Unready, config.Overridden{Profile: "p", Server: "git", Kind: "tools", Name: "pull"})
-	require.NotContains(t, p.Unready, config.Overridden{Profile: "p", Server: "git", Kind: "tools", Name: "gone"}, "it is not seen anyway")
-	require.True(t, p.Resources.Empty())
+	require.False(t, p.Prompts.MatchOriginal("git", "ask"))
+	require.Contains(t, p.Pending, config.OverrideTarget{Profile: "p", Server: "git", Kind: "tools", Name: "pull"})
+	require.NotContains(t, p.Pending, config.OverrideTarget{Profile: "p", Server: "git", Kind: "tools", Name: "gone"}, "it is not seen anyway")
+	require.True(t, p.Resources.IsEmpty())
 	require.Nil(t, p.Overrides["git"].Resources["x:1"])
 	require.Equal(t, "Two", *p.Overrides["git"].Resources["x:2"].Title)
 	require.Equal(t, "Plain", *p.Overrides["git"].Tools["plain"].Title)
 	q, _ := cfg.Profile("q")
-	require.True(t, q.Tools.MatchOf("git", "pull"))
+	require.True(t, q.Tools.MatchOriginal("git", "pull"))
 	require.Equal(t, "s3cr3t", *q.Overrides["git"].Tools["pull"].Title)
 
 	// What is no variable's fault is one of the file.
@@ -213,6 +213,6 @@ gateway: {meta_tools: auto, meta_tools_above: 50, page_size: 100}
 	} {
 		require.Contains(t, text, tt.from)
 		is := parse(t, "goblin.yaml", strings.Replace(text, tt.from, tt.to, 1))
-		require.Equal(t, tt.same, is.SameProfiles(was), tt.to)
+		require.Equal(t, tt.same, is.ProfilesEqual(was), tt.to)
 	}
 }

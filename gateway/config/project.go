@@ -26,9 +26,9 @@ func (r *reader) perProject(n *yaml.Node) bool {
 	return false
 }
 
-// In is the definition of a server in a project, whose folder takes the place of
+// InProject is the definition of a server in a project, whose folder takes the place of
 // ${project}.
-func (s *Server) In(folder string) *Server {
+func (s *Server) InProject(folder string) *Server {
 	v := *s
 	in := func(text string) string { return strings.ReplaceAll(text, projectVariable, folder) }
 	v.Command, v.Cwd = in(s.Command), in(s.Cwd)

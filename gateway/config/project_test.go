@@ -24,7 +24,7 @@ servers:
   shared: {command: c, args: ["${project}"]}
 `)
 	const folder = "/home/me/a b&c"
-	s := cfg.Servers[0].In(folder)
+	s := cfg.Servers[0].InProject(folder)
 	require.Equal(t, []string{"--in=" + folder, folder + "/src", "$5"}, s.Args)
 	require.Equal(t, folder+"/bin/run", s.Command)
 	require.Equal(t, folder, s.Env["WHERE"])
@@ -32,12 +32,12 @@ servers:
 	require.NotEqual(t, folder, cfg.Servers[0].Env["WHERE"], "of a copy")
 	require.Equal(t, "--in=${project}", cfg.Servers[0].Args[0])
 	require.Empty(t, cfg.Servers[1].Cwd, "it has no process")
-	require.Equal(t, config.ClientRoots, s.WhoseRoots())
-	remote := cfg.Servers[1].In(folder)
+	require.Equal(t, config.ClientRoots, s.RootsSource())
+	remote := cfg.Servers[1].InProject(folder)
 	require.Equal(t, "https://h/mcp?in=%2Fhome%2Fme%2Fa%20b%26c", remote.URL)
 	require.Equal(t, folder, remote.Headers["X-Project"])
-	require.Equal(t, config.ConfigRoots, remote.WhoseRoots())
-	require.Equal(t, folder+"/sub", cfg.Servers[2].In(folder).Cwd)
+	require.Equal(t, config.ConfigRoots, remote.RootsSource())
+	require.Equal(t, folder+"/sub", cfg.Servers[2].InProject(folder).Cwd)
 	require.Contains(t, cfg.Servers[3].Problem, "isolation: project")
 	require.Empty(t, cfg.Servers[0].Problem+cfg.Servers[1].Problem+cfg.Servers[2].Problem)
 }

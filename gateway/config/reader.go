@@ -35,12 +35,12 @@ type reader struct {
 	fileVars  map[string]string       // of env_file
 	fileNames []string                // of those of them that have a value, sorted
 
-	overriding       Overridden                // whose overrides are read
-	override         *Overridden               // while one of a profile is read
-	unreadyOverrides []unreadyOverride         // of those, what cannot be as they say: variables are not set
-	overrides        map[Overridden]*yaml.Node // their names in the file
-	overriddenBy     []overriddenBy            // servers, by profiles
-	overridden       []string                  // variables in the values of those of profiles
+	overriding       OverrideTarget                // whose overrides are read
+	override         *OverrideTarget               // while one of a profile is read
+	unreadyOverrides []unreadyOverride             // of those, what cannot be as they say: variables are not set
+	overrides        map[OverrideTarget]*yaml.Node // their names in the file
+	overriddenBy     []overriddenBy                // servers, by profiles
+	overridden       []string                      // variables in the values of those of profiles
 
 	expanded int      // bytes that expansion made
 	named    []string // variables in the text that was read last and not every child gets

@@ -315,16 +315,16 @@ type Resolved struct {
 // UnresolvedError says why a reference has no value. Its text names the reference, its
 // place in the file, and what helps.
 type UnresolvedError struct {
-	Text  string
-	Texts []string // the parts of Text, each with its own fix
-	Place string   // file:line
+	Text     string
+	Texts    []string // the parts of Text, each with its own fix
+	Location string   // file:line
 }
 
 func (e *UnresolvedError) Error() string { return e.Text }
 
-// Unresolved reports whether an error is for want of a reference's value. To try again
+// IsUnresolved reports whether an error is for want of a reference's value. To try again
 // without being asked might ask the user for a password, again and again.
-func Unresolved(err error) bool {
+func IsUnresolved(err error) bool {
 	var why *UnresolvedError
 	return errors.As(err, &why)
 }
@@ -347,7 +347,7 @@ func (s *Server) Resolve(ctx context.Context, resolve Resolver) (Resolved, error
 			why = append(why, p.Text)
 		}
 		first := state.issues[0]
-		return found, &UnresolvedError{Text: strings.Join(why, "; "), Texts: why, Place: fmt.Sprintf("%s:%d", first.File, first.Line)}
+		return found, &UnresolvedError{Text: strings.Join(why, "; "), Texts: why, Location: fmt.Sprintf("%s:%d", first.File, first.Line)}
 	}
 	v := *s
 	v.late = nil

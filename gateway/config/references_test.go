@@ -76,12 +76,12 @@ func TestReferencesAreResolvedWhenAServerStarts(t *testing.T) {
 
 	mask := config.NewMask(cfg)
 	require.Equal(t, "${keyring:client} is told", mask.String("${keyring:client} is told"))
-	mask.HideServer(now)
+	mask.AddServer(now)
 	require.Equal(t, "[hidden] at [hidden]", mask.String("Bearer the token at h.example"))
 
 	now, err = local.Resolve(t.Context(), known)
 	require.NoError(t, err)
-	mask.HideServer(now)
+	mask.AddServer(now)
 	require.Equal(t, "[hidden]", mask.String("the team's key-a b"), "with what stands around it")
 	moved := cfg.Servers[1]
 	moved.Cwd = "/elsewhere"
@@ -113,7 +113,7 @@ func TestAReferenceWithoutAValueNamesItselfAndTheFix(t *testing.T) {
 		var why *config.UnresolvedError
 		require.ErrorAs(t, err, &why, tt.server)
 		require.ErrorContains(t, err, tt.want)
-		require.Equal(t, "/etc/goblin/c.yaml:2", why.Place)
+		require.Equal(t, "/etc/goblin/c.yaml:2", why.Location)
 		for _, value := range tt.known {
 			require.NotContains(t, err.Error(), value)
 		}

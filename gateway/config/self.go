@@ -11,10 +11,10 @@ import (
 // isSelf reports whether a server is Goblin in a mode that serves its config.
 // Files of other clients often hold such an entry, and to start it would start
 // another Goblin with the same entry, and so on without end.
-func isSelf(s *Server) bool { return s.Type == Stdio && Self(s.Command, s.Args) }
+func isSelf(s *Server) bool { return s.Type == Stdio && IsSelf(s.Command, s.Args) }
 
-// Self reports whether a command line is Goblin in a mode that serves its config.
-func Self(command string, args []string) bool {
+// IsSelf reports whether a command line is Goblin in a mode that serves its config.
+func IsSelf(command string, args []string) bool {
 	return command != "" && servesConfig(args) && isOwnProgram(command)
 }
 

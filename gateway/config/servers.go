@@ -87,8 +87,8 @@ func serverNames(pairs []pair) []string {
 	return list
 }
 
-// FitName makes a name that a server may have of any text, other than those that are taken.
-func FitName(text string, taken func(name string) bool) string {
+// MakeName makes a name that a server may have of any text, other than those that are taken.
+func MakeName(text string, taken func(name string) bool) string {
 	return fitName(text, taken, make(map[string]int))
 }
 
@@ -120,7 +120,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		defer func() { r.asked = nil }()
 	}
 	state.perProject = r.perProject(p.val)
-	r.overriding = Overridden{Server: name}
+	r.overriding = OverrideTarget{Server: name}
 	p.val = r.translated(at, p.val)
 	state.seen = readTable(r, at, serverKeys(), p.val, &s)
 	if p.val.Kind == yaml.MappingNode || isNull(p.val) {
@@ -142,7 +142,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	}
 	r.keepVariables(at, &s)
 	s.FileEnv = s.InheritEnv.choose(r.fileVars)
-	s.Divided = state.divided
+	s.CommandSplit = state.divided
 	self := isSelf(&s)
 	if name != p.key.Value && !self {
 		r.warnRenamed(p.key, name)

@@ -120,7 +120,7 @@ func (f *File) add(s Server) ([]byte, error) {
 	}
 	k, v := f.servers(root)
 	switch {
-	case k == nil && f.New() && f.foreign == nil:
+	case k == nil && f.IsNew() && f.foreign == nil:
 		return append([]byte(newConfigText), block(s, "  ", "  ")...), nil
 	case k == nil && len(f.newSection()) > 1:
 		return nil, errFlow // only files of JSON have such sections

@@ -124,11 +124,11 @@ func TestOddNamesCommentsAndEmptySectionsStay(t *testing.T) {
 func TestAConfigIsSavedAgainAndAgainButNeverWithAMistake(t *testing.T) {
 	t.Parallel()
 	f := opened(t, t.TempDir(), "c.yaml", "")
-	require.True(t, f.New())
+	require.True(t, f.IsNew())
 	require.NoError(t, f.Add(configedit.Server{Name: "a", Comment: "of\n  evil: {command: x}", Keys: map[string]any{"command": "x"}}))
 	require.Contains(t, string(f.Text()), "  # of evil: {command: x}\n  a:\n", "a comment is one line")
 	require.NoError(t, f.Save())
-	require.False(t, f.New())
+	require.False(t, f.IsNew())
 	require.NoError(t, f.Add(program))
 	require.NoError(t, f.Save())
 	saved := string(f.Text())

@@ -64,9 +64,9 @@ func OpenForeign(path string, inJSON bool, section ...string) (*File, error) {
 	return load(&File{path: path, json: inJSON, foreign: section}, false)
 }
 
-// In makes another path of keys the one to the servers in a file of OpenForeign, and
+// At makes another path of keys the one to the servers in a file of OpenForeign, and
 // returns the file.
-func (f *File) In(section ...string) *File {
+func (f *File) At(section ...string) *File {
 	f.foreign = section
 	return f
 }
@@ -132,11 +132,11 @@ func (f *File) Edit(change func(text []byte) ([]byte, error)) error {
 	return err
 }
 
-// Real is the path that links lead to.
-func (f *File) Real() string { return f.real }
+// RealPath is the path that links lead to.
+func (f *File) RealPath() string { return f.real }
 
-// JSON reports whether the config is written in JSON.
-func (f *File) JSON() bool { return f.json }
+// IsJSON reports whether the config is written in JSON.
+func (f *File) IsJSON() bool { return f.json }
 
 // SetText puts another text in the place of all.
 func (f *File) SetText(text []byte) { f.text, f.bom, f.crlf = bytes.Clone(text), false, false }
@@ -147,8 +147,8 @@ func Template() []byte { return []byte(newConfigText) }
 // Path is the file as it was named to Open.
 func (f *File) Path() string { return f.path }
 
-// New reports whether there was no file.
-func (f *File) New() bool { return f.mode == 0 }
+// IsNew reports whether there was no file.
+func (f *File) IsNew() bool { return f.mode == 0 }
 
 // Text is the whole file as it is by now.
 func (f *File) Text() []byte {
@@ -167,7 +167,7 @@ func (f *File) Text() []byte {
 // have mistakes.
 func (f *File) Save() error {
 	text := f.Text()
-	if bytes.Equal(text, f.found) && !f.New() {
+	if bytes.Equal(text, f.found) && !f.IsNew() {
 		return nil
 	}
 	if f.foreign == nil {
@@ -175,7 +175,7 @@ func (f *File) Save() error {
 			return err
 		}
 	}
-	if f.New() {
+	if f.IsNew() {
 		if err := os.MkdirAll(filepath.Dir(f.real), 0o700); err != nil {
 			return err
 		}
@@ -186,19 +186,19 @@ func (f *File) Save() error {
 	}
 	defer release()
 	now, err := state.Read(f.real, f.bound())
-	if err != nil && (!f.New() || !errors.Is(err, fs.ErrNotExist)) {
+	if err != nil && (!f.IsNew() || !errors.Is(err, fs.ErrNotExist)) {
 		return fmt.Errorf("read %s: %w", f.path, err)
 	}
-	if f.New() != (err != nil) || !bytes.Equal(now, f.found) {
+	if f.IsNew() != (err != nil) || !bytes.Equal(now, f.found) {
 		return fmt.Errorf("%s %w", f.path, ErrChanged)
 	}
-	if !f.New() && f.mode&0o200 == 0 {
+	if !f.IsNew() && f.mode&0o200 == 0 {
 		return fmt.Errorf("%s is read-only (mode %04o); chmod u+w it, or change it where it comes from", f.path, f.mode)
 	}
 	if err := f.write(text); err != nil {
 		return fmt.Errorf("write %s: %w", f.path, err)
 	}
-	if f.New() {
+	if f.IsNew() {
 		f.mode = 0o600
 	}
 	f.found = text
@@ -208,14 +208,14 @@ func (f *File) Save() error {
 // write puts a text in the place of the file, with its owner, group and mode. Where this user
 // cannot keep owner and group, it writes into the file: users may share it.
 func (f *File) write(text []byte) error {
-	if f.New() {
+	if f.IsNew() {
 		return atomicfile.Write(f.real, text)
 	}
 	was, err := os.Stat(f.real)
 	if err != nil {
 		return err
 	}
-	err = atomicfile.Make(f.real, func(w io.Writer) error {
+	err = atomicfile.WriteFunc(f.real, func(w io.Writer) error {
 		if file, ok := w.(*os.File); ok {
 			if err := errors.Join(keepOwner(file, was), file.Chmod(f.mode)); err != nil {
 				return err
@@ -262,9 +262,9 @@ func (f *File) Keys(server string) map[string]any {
 	return keys
 }
 
-// Private makes the file one that its owner alone can read, when it is saved.
-func (f *File) Private() {
-	if !f.New() {
+// SetPrivate makes the file one that its owner alone can read, when it is saved.
+func (f *File) SetPrivate() {
+	if !f.IsNew() {
 		f.mode &= 0o700
 	}
 }

@@ -28,10 +28,10 @@ type controlAnswer struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// ControlError is the daemon's error for an operation that failed there.
-type ControlError struct{ Op, Message string }
+// OperationError is the daemon's error for an operation that failed there.
+type OperationError struct{ Op, Message string }
 
-func (e *ControlError) Error() string { return e.Message }
+func (e *OperationError) Error() string { return e.Message }
 
 // Control asks the daemon of a place to do op with args and decodes its answer
 // into out; args and out may be nil. The errors are [ErrNotRunning],
@@ -68,7 +68,7 @@ func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 		return fmt.Errorf("ask the daemon to %s: its answer is not understood: %w", op, err)
 	}
 	if r.Error != "" {
-		return &ControlError{op, r.Error}
+		return &OperationError{op, r.Error}
 	}
 	if out != nil && r.Result != nil {
 		if err := json.Unmarshal(r.Result, out); err != nil {

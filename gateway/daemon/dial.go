@@ -80,8 +80,8 @@ func dial(ctx context.Context, p Endpoint, kind string) (*Conn, error) {
 	return conn, nil
 }
 
-// Alive reports why the daemon at a place, which was there, does not answer; nil if it does.
-func Alive(ctx context.Context, p Endpoint) error {
+// CheckAlive reports why the daemon at a place, which was there, does not answer; nil if it does.
+func CheckAlive(ctx context.Context, p Endpoint) error {
 	c, err := dial(ctx, p, KindControl)
 	var refused *RefusedError
 	if errors.As(err, &refused) {

@@ -26,7 +26,7 @@ type Endpoint struct {
 	// Build identifies this build of a development version, for the handshake; "" for a
 	// release, which its version identifies. See [BuildError].
 	Build  string
-	Config string // the file that is served, for [Serving]; "" for the demo
+	Config string // the file that is served, for [FindRunning]; "" for the demo
 	// Variables are those that the file names and that are set here, with a hash of
 	// their values.
 	Variables map[string]string

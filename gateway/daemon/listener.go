@@ -184,11 +184,11 @@ func (l *Listener) Done() <-chan struct{} { return l.done }
 // restoreEvery is how often a daemon looks whether its sockets are there.
 const restoreEvery = 5 * time.Second
 
-// Freshen makes the files of the daemon look used: programs that clear folders of what is
+// TouchFiles makes the files of the daemon look used: programs that clear folders of what is
 // old would else remove them while it runs, and another daemon start beside it. A socket that
 // was removed is made anew, which Serve does by itself within seconds.
 // Call it every few hours.
-func (l *Listener) Freshen() {
+func (l *Listener) TouchFiles() {
 	l.restore()
 	l.mu.Lock()
 	sockets := l.sockets

@@ -241,7 +241,7 @@ func TestSecondDaemonIsRefusedWithoutTheFirstOnesLock(t *testing.T) {
 
 	require.NoError(t, os.Remove(p.Lock))
 	other, _ := serve(t, elsewhere, echoing)
-	require.ErrorAs(t, other.Move(p), &running)
+	require.ErrorAs(t, other.AddEndpoint(p), &running)
 
 	c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.NoError(t, err, "the first daemon must be found as before")
@@ -256,7 +256,7 @@ func TestFreshenedFilesAreNotOld(t *testing.T) {
 	for _, path := range []string{p.Socket, p.Lock, p.Log} {
 		require.NoError(t, os.Chtimes(path, old, old))
 	}
-	l.Freshen()
+	l.TouchFiles()
 	for _, path := range []string{p.Socket, p.Lock, p.Log} {
 		require.WithinDuration(t, time.Now(), stat(t, path).ModTime(), time.Hour, path)
 	}
@@ -269,12 +269,12 @@ func TestASocketThatSomebodyRemovesIsThereAgain(t *testing.T) {
 	require.NoError(t, err)
 	defer first.Close()
 	require.NoError(t, os.Remove(p.Socket))
-	l.Freshen()
+	l.TouchFiles()
 	c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.NoError(t, err)
 	c.Close()
 	require.Equal(t, os.FileMode(0o600), stat(t, p.Socket).Mode().Perm())
-	l.Freshen()
+	l.TouchFiles()
 	_, err = first.Write([]byte("still\n"))
 	require.NoError(t, err)
 	line, err := bufio.NewReader(first).ReadString('\n')
@@ -290,7 +290,7 @@ func TestADaemonThatEndsLeavesTheSocketOfTheNextOne(t *testing.T) {
 		require.NoError(t, os.Remove(path))
 	}
 	serve(t, p, echoing)
-	old.Freshen()
+	old.TouchFiles()
 	require.NoError(t, old.Close())
 	c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.NoError(t, err)
@@ -441,7 +441,7 @@ func TestControl(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, out)
 	require.NoError(t, daemon.Control(context30s(t), p, "echo", 1, nil))
 
-	var failed *daemon.ControlError
+	var failed *daemon.OperationError
 	require.ErrorAs(t, daemon.Control(context30s(t), p, "fail", nil, nil), &failed)
 	require.Equal(t, `no server "x"`, failed.Message)
 	require.Error(t, daemon.Control(context30s(t), p, "odd", nil, nil))

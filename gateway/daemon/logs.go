@@ -17,7 +17,7 @@ type LogQuery struct {
 type LogAnswer struct {
 	Records []LogRecord `json:"records"`
 	Next    uint64      `json:"next"`             // From of the next query
-	Missed  uint64      `json:"missed,omitempty"` // records from From on that are lost
+	Dropped uint64      `json:"missed,omitempty"` // records from From on that are lost
 }
 
 // LogRecord is a line of a server's stderr, of a server's log messages or of Goblin's log.

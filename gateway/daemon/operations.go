@@ -2,7 +2,7 @@
 // besides MCP: its state, its catalog, searches, scripts, approvals, its end.
 //
 // It owns the operations ([Gateway]), their one set of types, and both ends of
-// the control channel of a daemon ([Remote], [Serve]). It must not know how an
+// the control channel of a daemon ([Remote], [NewHandlers]). It must not know how an
 // operation is carried out, nor who asks for it.
 //
 // The types are the JSON of the channel and of the commands' --json. All
@@ -37,20 +37,20 @@ type Gateway interface {
 	// Script runs a program over all servers, where nobody can be asked. It waits
 	// likewise.
 	Script(ctx context.Context, q ScriptQuery) (ScriptAnswer, error)
-	// Pinned lists the tools of a server (of all for "") that await approval. It
+	// Unapproved lists the tools of a server (of all for "") that await approval. It
 	// waits likewise.
-	Pinned(ctx context.Context, server string) ([]registry.UnapprovedTool, error)
+	Unapproved(ctx context.Context, server string) ([]registry.UnapprovedTool, error)
 	// Approve takes tools as they are now for good, and returns their names.
 	Approve(ctx context.Context, a Approval) ([]string, error)
-	// Off lists what clients do not see, and why. It waits likewise.
-	Off(ctx context.Context, q OffQuery) ([]Off, error)
+	// HiddenEntries lists what clients do not see, and why. It waits likewise.
+	HiddenEntries(ctx context.Context, q HiddenQuery) ([]HiddenEntry, error)
 	// Logs returns log records, the oldest first. With Wait it blocks until there are some.
 	Logs(ctx context.Context, q LogQuery) (LogAnswer, error)
 	// Usage tells the costs of servers, tools and clients. It waits likewise.
 	Usage(ctx context.Context) (report.Report, error)
-	// Follow makes the gateway serve what its config's file says by now; one with
+	// ReloadAll makes the gateway serve what its config's file says by now; one with
 	// mistakes changes nothing.
-	Follow(ctx context.Context) error
+	ReloadAll(ctx context.Context) error
 	// Restart closes a server's connections and opens them anew.
 	Restart(ctx context.Context, server string) error
 	// Diagnose finds out what keeps a server from working, by a process or connection of
@@ -178,9 +178,9 @@ type ListQuery struct {
 	Server  string `json:"server,omitempty"`  // only this server's
 	MIME    string `json:"mime,omitempty"`    // only this MIME type; * stands for any text
 	Profile string `json:"profile,omitempty"` // what its clients see; "" for everything
-	// Every is for what they do not see, too, by the names that it would have.
-	Every bool   `json:"every,omitempty"`
-	Name  string `json:"name,omitempty"` // only entries that [Called] accepts this name for
+	// WithHidden is for what they do not see, too, by the names that it would have.
+	WithHidden bool   `json:"every,omitempty"`
+	Name       string `json:"name,omitempty"` // only entries that [MatchName] accepts this name for
 }
 
 // Entry is an entry of the catalog with what clients are not told of it.
@@ -200,7 +200,7 @@ type Entry struct {
 	Overridden   json.RawMessage `json:"overridden,omitempty"` // as its server gave it; nil: likewise, but for names
 	Changes      []string        `json:"changes,omitempty"`    // how it was changed to satisfy clients
 	Remembered   time.Time       `json:"remembered,omitzero"`  // as that of its [Server]
-	// State and Reason are set by commands, from [Off].
+	// State and Reason are set by commands, from [HiddenEntry].
 	State  State  `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
@@ -241,10 +241,10 @@ func NewEntry(e *registry.Entry) Entry {
 	return out
 }
 
-// Called reports how surely a name means an entry: 2 for its listed name, SERVER/NAME and
+// MatchName reports how surely a name means an entry: 2 for its listed name, SERVER/NAME and
 // the other unique names, 1 for the server's own name, 0 otherwise. Other is the flat id of
 // a resource, or a prompt's SERVER_NAME.
-func Called(name, server, original, listed, other string) int {
+func MatchName(name, server, original, listed, other string) int {
 	switch name {
 	case listed, other, server + "/" + original:
 		return 2
@@ -254,20 +254,20 @@ func Called(name, server, original, listed, other string) int {
 	return 0
 }
 
-// Called is [Called] for the entry.
-func (e *Entry) Called(name string) int {
+// MatchName is [MatchName] for the entry.
+func (e *Entry) MatchName(name string) int {
 	other := e.FlatID
 	if other == "" {
 		other = e.Server + "_" + e.OriginalName
 	}
-	return Called(name, e.Server, e.Original(), e.Listed(), other)
+	return MatchName(name, e.Server, e.OriginalLabel(), e.ListedName(), other)
 }
 
-// Listed is the name, URI or template by which clients ask for the entry.
-func (e *Entry) Listed() string { return cmp.Or(e.URI, e.URITemplate, e.Name) }
+// ListedName is the name, URI or template by which clients ask for the entry.
+func (e *Entry) ListedName() string { return cmp.Or(e.URI, e.URITemplate, e.Name) }
 
-// Original is the server's own name, URI or template.
-func (e *Entry) Original() string { return cmp.Or(e.OriginalName, e.OriginalURI) }
+// OriginalLabel is the server's own name, URI or template.
+func (e *Entry) OriginalLabel() string { return cmp.Or(e.OriginalName, e.OriginalURI) }
 
 // SearchQuery asks for entries.
 type SearchQuery struct {
@@ -317,16 +317,16 @@ type Approval struct {
 	Seen map[string]string `json:"seen"`
 }
 
-// OffQuery chooses what to list.
-type OffQuery struct {
+// HiddenQuery chooses what to list.
+type HiddenQuery struct {
 	Kind    string `json:"kind"`              // tools, prompts, resources or templates
 	Profile string `json:"profile,omitempty"` // whose clients; "" for those who have none, or the default one
 	All     bool   `json:"all,omitempty"`     // also entries that clients see
-	Name    string `json:"name,omitempty"`    // only entries that [Called] accepts this name for
+	Name    string `json:"name,omitempty"`    // only entries that [MatchName] accepts this name for
 }
 
-// Off is an entry that clients do not see; with [OffQuery.All] also one that they see.
-type Off struct {
+// HiddenEntry is an entry that clients do not see; with [HiddenQuery.All] also one that they see.
+type HiddenEntry struct {
 	Name     string    `json:"name,omitempty"` // by which clients would see it; none: its server does not list it, or not for Goblin
 	Server   string    `json:"serverId"`
 	Original string    `json:"originalName"` // the server's own name or URI
@@ -338,7 +338,7 @@ type Off struct {
 }
 
 // Label returns the listed name, or SERVER/NAME for an entry that has none.
-func (o *Off) Label() string { return cmp.Or(o.Name, o.Server+"/"+o.Original) }
+func (o *HiddenEntry) Label() string { return cmp.Or(o.Name, o.Server+"/"+o.Original) }
 
 // operation carries out one operation of the channel at a gateway.
 type operation = func(ctx context.Context, g Gateway, args json.RawMessage) (any, error)
@@ -348,11 +348,11 @@ var operations = map[string]operation{
 	"stop":    func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Stop(ctx) },
 	"usage":   func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return g.Usage(ctx) },
 	"logs":    with(Gateway.Logs),
-	"follow":  func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.Follow(ctx) },
+	"follow":  func(ctx context.Context, g Gateway, _ json.RawMessage) (any, error) { return nil, g.ReloadAll(ctx) },
 	"servers": with(Gateway.Servers),
 	"list":    with(Gateway.List), "search": with(Gateway.Search), "script": with(Gateway.Script),
 	"diagnose": with(Gateway.Diagnose),
-	"pinned":   with(Gateway.Pinned), "approve": with(Gateway.Approve), "off": with(Gateway.Off),
+	"pinned":   with(Gateway.Unapproved), "approve": with(Gateway.Approve), "off": with(Gateway.HiddenEntries),
 	"restart": with(func(g Gateway, ctx context.Context, server string) (any, error) { return nil, g.Restart(ctx, server) }),
 }
 
@@ -367,8 +367,8 @@ func with[A, R any](method func(Gateway, context.Context, A) (R, error)) operati
 	}
 }
 
-// Serve makes the operations of [Handlers] of a gateway.
-func Serve(g Gateway) func(ctx context.Context, op string, args json.RawMessage) (any, error) {
+// NewHandlers makes the operations of [Handlers] of a gateway.
+func NewHandlers(g Gateway) func(ctx context.Context, op string, args json.RawMessage) (any, error) {
 	return func(ctx context.Context, op string, args json.RawMessage) (any, error) {
 		do, ok := operations[op]
 		if !ok {
@@ -412,8 +412,8 @@ func (r Remote) Script(ctx context.Context, q ScriptQuery) (ScriptAnswer, error)
 	return ask[ScriptAnswer](ctx, r, "script", q)
 }
 
-// Pinned implements [Gateway].
-func (r Remote) Pinned(ctx context.Context, server string) ([]registry.UnapprovedTool, error) {
+// Unapproved implements [Gateway].
+func (r Remote) Unapproved(ctx context.Context, server string) ([]registry.UnapprovedTool, error) {
 	return ask[[]registry.UnapprovedTool](ctx, r, "pinned", server)
 }
 
@@ -422,9 +422,9 @@ func (r Remote) Approve(ctx context.Context, a Approval) ([]string, error) {
 	return ask[[]string](ctx, r, "approve", a)
 }
 
-// Off implements [Gateway].
-func (r Remote) Off(ctx context.Context, q OffQuery) ([]Off, error) {
-	return ask[[]Off](ctx, r, "off", q)
+// HiddenEntries implements [Gateway].
+func (r Remote) HiddenEntries(ctx context.Context, q HiddenQuery) ([]HiddenEntry, error) {
+	return ask[[]HiddenEntry](ctx, r, "off", q)
 }
 
 // Usage implements [Gateway].
@@ -437,8 +437,8 @@ func (r Remote) Logs(ctx context.Context, q LogQuery) (LogAnswer, error) {
 	return ask[LogAnswer](ctx, r, "logs", q)
 }
 
-// Follow implements [Gateway].
-func (r Remote) Follow(ctx context.Context) error {
+// ReloadAll implements [Gateway].
+func (r Remote) ReloadAll(ctx context.Context) error {
 	return Control(ctx, r.Place, "follow", nil, nil)
 }
 

@@ -117,11 +117,11 @@ func (l *Listener) restore() {
 // moveLimit is how long a daemon that may be at another place already has to answer.
 const moveLimit = time.Second
 
-// Move makes the daemon be found at another place, too, instead of the one that it
+// AddEndpoint makes the daemon be found at another place, too, instead of the one that it
 // has moved to before: the config names other variables by now. The first place
 // stays, for those that know no other. It hardly waits: if another daemon is
 // there already, that is a [*RunningError], and this one stays where it is.
-func (l *Listener) Move(p Endpoint) error {
+func (l *Listener) AddEndpoint(p Endpoint) error {
 	l.moveMu.Lock()
 	defer l.moveMu.Unlock()
 	l.mu.Lock()
@@ -177,11 +177,11 @@ func (l *Listener) Move(p Endpoint) error {
 // maxNote bounds what is read of a lock file.
 const maxNote = 64 << 10
 
-// Serving are the places in a folder, that of [Find], which daemons of a version ("" for any)
+// FindRunning are the places in a folder, that of [Find], which daemons of a version ("" for any)
 // took for a config file, whatever variables it named then: for who cannot read
 // it any more. There need not be a daemon at any of them by now. On systems that
 // forbid writing to a locked file there are none.
-func Serving(dir, config, version string) []Endpoint {
+func FindRunning(dir, config, version string) []Endpoint {
 	locks, _ := filepath.Glob(filepath.Join(dir, "*.lock")) // the pattern is right
 	var places []Endpoint
 	for _, lock := range locks {

@@ -31,9 +31,9 @@ func TestADaemonMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "hello\n", line(t, c))
 	}
-	require.NoError(t, l.Move(first))
+	require.NoError(t, l.AddEndpoint(first))
 	for _, name := range []string{"a", "b", "b", "a"} {
-		require.NoError(t, l.Move(at(name)))
+		require.NoError(t, l.AddEndpoint(at(name)))
 		found(at(name))
 		found(first)
 		require.Equal(t, os.FileMode(0o600), stat(t, at(name).Socket).Mode().Perm())
@@ -45,12 +45,12 @@ func TestADaemonMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
 	other, err := daemon.Listen(at("b"))
 	require.NoError(t, err, "a place that it left is free")
 	var running *daemon.RunningError
-	require.ErrorAs(t, l.Move(at("b")), &running)
+	require.ErrorAs(t, l.AddEndpoint(at("b")), &running)
 	require.Equal(t, os.Getpid(), running.PID)
 	found(at("a"))
-	require.NoError(t, l.Move(first))
+	require.NoError(t, l.AddEndpoint(first))
 	require.NoFileExists(t, at("a").Socket)
-	require.NoError(t, l.Move(at("a")))
+	require.NoError(t, l.AddEndpoint(at("a")))
 	end()
 	for _, p := range []daemon.Endpoint{first, at("a")} {
 		require.NoFileExists(t, p.Socket)
@@ -59,7 +59,7 @@ func TestADaemonMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
 		require.NoError(t, next.Close())
 	}
 	require.NoError(t, other.Close())
-	require.NoError(t, l.Move(at("c")), "one that has ended goes nowhere")
+	require.NoError(t, l.AddEndpoint(at("c")), "one that has ended goes nowhere")
 	require.NoFileExists(t, at("c").Socket)
 }
 
@@ -67,14 +67,14 @@ func TestServingReadsLockFilesOnly(t *testing.T) {
 	p := place(t)
 	p.Config = "/a \"b\"\n/goblin.yaml"
 	_, end := serve(t, p, echoing)
-	require.Equal(t, []daemon.Endpoint{p}, daemon.Serving(p.Dir, p.Config, p.Version))
-	require.Empty(t, daemon.Serving(p.Dir, "/other.yaml", p.Version))
-	require.Empty(t, daemon.Serving(p.Dir, p.Config, p.Version+"1"), "which it would refuse")
+	require.Equal(t, []daemon.Endpoint{p}, daemon.FindRunning(p.Dir, p.Config, p.Version))
+	require.Empty(t, daemon.FindRunning(p.Dir, "/other.yaml", p.Version))
+	require.Empty(t, daemon.FindRunning(p.Dir, p.Config, p.Version+"1"), "which it would refuse")
 	for name, text := range map[string]string{"empty": "", "old": "12\n", "odd": "x\n\"a\" \"b\"\n", "cut": "12\n\"a"} {
 		require.NoError(t, os.WriteFile(filepath.Join(p.Dir, name+".lock"), []byte(text), 0o600))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(p.Dir, "dir.lock"), 0o700))
-	require.Equal(t, []daemon.Endpoint{p}, daemon.Serving(p.Dir, p.Config, p.Version))
+	require.Equal(t, []daemon.Endpoint{p}, daemon.FindRunning(p.Dir, p.Config, p.Version))
 	end()
 }
 

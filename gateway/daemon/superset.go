@@ -16,7 +16,7 @@ func supersets(p Endpoint) []Endpoint {
 	if p.Config == "" {
 		return nil // the demo names none
 	}
-	found := Serving(p.Dir, p.Config, p.Version)
+	found := FindRunning(p.Dir, p.Config, p.Version)
 	found = slices.DeleteFunc(found, func(q Endpoint) bool {
 		for name, value := range p.Variables {
 			if q.Variables[name] != value {

@@ -19,15 +19,15 @@ import (
 // Machine has the findings about this machine, apart from servers. Each part may have
 // failed, which is the error beside it.
 type Machine struct {
-	Version string
-	Config  string // as a user knows it
-	Servers int
-	Wrong   string // what is wrong with the config, "" for nothing; nothing else is checked then
+	Version     string
+	Config      string // as a user knows it
+	Servers     int
+	ConfigError string // what is wrong with the config, "" for nothing; nothing else is checked then
 
-	Place    daemon.Endpoint
-	NoPlace  error
-	Status   *daemon.Status // of the running daemon; nil for none
-	NoStatus error          // why there is none; [daemon.ErrNotRunning] is no failure
+	Endpoint    daemon.Endpoint
+	EndpointErr error
+	Status      *daemon.Status // of the running daemon; nil for none
+	StatusErr   error          // why there is none; [daemon.ErrNotRunning] is no failure
 
 	Damaged []config.Problem // state files that cannot be read
 	Clients []Client
@@ -49,13 +49,13 @@ const DaemonCheck = "host"
 // daemonTimeout bounds what other daemons are asked for.
 const daemonTimeout = 5 * time.Second
 
-// Look asks the running daemon of a place.
-func (m *Machine) Look(ctx context.Context, place daemon.Endpoint) {
+// QueryDaemon asks the running daemon of a place.
+func (m *Machine) QueryDaemon(ctx context.Context, place daemon.Endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, 2*daemonTimeout)
 	defer cancel()
-	m.Place = place
+	m.Endpoint = place
 	status, err := (daemon.Remote{Place: place}).Status(ctx)
-	m.NoStatus = err
+	m.StatusErr = err
 	if err == nil {
 		m.Status = &status
 	}
@@ -73,8 +73,8 @@ func (m *Machine) Check(ctx context.Context) report.Diagnosis {
 }
 
 func (m *Machine) config(r *report.Diagnosis) bool {
-	if m.Wrong != "" {
-		r.AddBroken("config", m.Wrong, "goblin validate tells all of its mistakes")
+	if m.ConfigError != "" {
+		r.AddBroken("config", m.ConfigError, "goblin validate tells all of its mistakes")
 		return false
 	}
 	r.AddOK("config", m.Config+", "+termtext.Count(m.Servers, "server"))
@@ -83,42 +83,42 @@ func (m *Machine) config(r *report.Diagnosis) bool {
 
 func (m *Machine) runtime(r *report.Diagnosis) bool {
 	const name = "runtime"
-	if m.NoPlace != nil {
-		text, fix := split(m.NoPlace.Error())
+	if m.EndpointErr != nil {
+		text, fix := split(m.EndpointErr.Error())
 		if fix == "" {
 			fix = "set XDG_RUNTIME_DIR to a folder that is yours alone"
 		}
 		r.AddBroken(name, text, fix)
 		return false
 	}
-	probe, err := os.CreateTemp(m.Place.Dir, "doctor")
+	probe, err := os.CreateTemp(m.Endpoint.Dir, "doctor")
 	if err != nil {
-		r.AddBroken(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, childproc.StripProgram(err)), "see its rights, and whether the disk is full")
+		r.AddBroken(name, fmt.Sprintf("nothing can be written to %s: %v", m.Endpoint.Dir, childproc.StripProgram(err)), "see its rights, and whether the disk is full")
 		return false
 	}
 	_, err = probe.WriteString("x")
 	if err = errors.Join(err, probe.Close(), os.Remove(probe.Name())); err != nil {
-		r.AddBroken(name, fmt.Sprintf("nothing can be written to %s: %v", m.Place.Dir, childproc.StripProgram(err)), "see whether the disk is full")
+		r.AddBroken(name, fmt.Sprintf("nothing can be written to %s: %v", m.Endpoint.Dir, childproc.StripProgram(err)), "see whether the disk is full")
 		return false
 	}
-	r.AddOK(name, m.Place.Dir)
+	r.AddOK(name, m.Endpoint.Dir)
 	return true
 }
 
 func (m *Machine) daemon(r *report.Diagnosis) bool {
 	switch {
-	case errors.Is(m.NoStatus, daemon.ErrNotRunning):
+	case errors.Is(m.StatusErr, daemon.ErrNotRunning):
 		r.AddOK(DaemonCheck, "none runs; the first client starts it")
-	case m.NoStatus != nil:
-		text, fix := split(m.NoStatus.Error())
+	case m.StatusErr != nil:
+		text, fix := split(m.StatusErr.Error())
 		if fix == "" {
 			fix = "end it with \"goblin stop\"; the next client starts another"
 		}
 		r.AddBroken(DaemonCheck, text, fix)
 		return false
 	case m.Status == nil:
-	case m.Status.Build != m.Place.Build:
-		r.AddWarning(DaemonCheck, fmt.Sprintf("pid %d runs another build (%s) than this one (%s)", m.Status.PID, cmp.Or(m.Status.Build, "unknown"), cmp.Or(m.Place.Build, "unknown")),
+	case m.Status.Build != m.Endpoint.Build:
+		r.AddWarning(DaemonCheck, fmt.Sprintf("pid %d runs another build (%s) than this one (%s)", m.Status.PID, cmp.Or(m.Status.Build, "unknown"), cmp.Or(m.Endpoint.Build, "unknown")),
 			"run \"goblin stop\"; clients then start the current build")
 	case m.Status.Notice != "":
 		text, fix := split(m.Status.Notice)
@@ -144,7 +144,7 @@ func (m *Machine) state(r *report.Diagnosis) {
 // its own, so that each version has one, with all its servers.
 func (m *Machine) versions(ctx context.Context, r *report.Diagnosis) {
 	const name = "version"
-	for _, place := range daemon.Serving(m.Place.Dir, m.Place.Config, "") {
+	for _, place := range daemon.FindRunning(m.Endpoint.Dir, m.Endpoint.Config, "") {
 		if place.Version == m.Version {
 			continue
 		}

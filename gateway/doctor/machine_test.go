@@ -46,7 +46,7 @@ func serveStatus(t *testing.T, p daemon.Endpoint, status daemon.Status) {
 }
 
 func machine(t *testing.T) *doctor.Machine {
-	return &doctor.Machine{Version: "2", Config: "c.yaml", Place: place(t, "2"), NoStatus: daemon.ErrNotRunning}
+	return &doctor.Machine{Version: "2", Config: "c.yaml", Endpoint: place(t, "2"), StatusErr: daemon.ErrNotRunning}
 }
 
 func TestTheChecksOfThisMachine(t *testing.T) {
@@ -61,17 +61,17 @@ func TestTheChecksOfThisMachine(t *testing.T) {
 		fix    string
 	}{
 		"all is well":          {func(*doctor.Machine) {}, "version", report.OK, "2", ""},
-		"mistakes in the file": {func(m *doctor.Machine) { m.Wrong = "c.yaml:3: unknown key" }, "config", report.Broken, "c.yaml:3", "goblin validate"},
-		"an open folder":       {func(m *doctor.Machine) { m.NoPlace = errors.New("the folder /x is open; run: chmod 700 /x") }, "runtime", report.Broken, "the folder /x is open", "run: chmod 700 /x"},
+		"mistakes in the file": {func(m *doctor.Machine) { m.ConfigError = "c.yaml:3: unknown key" }, "config", report.Broken, "c.yaml:3", "goblin validate"},
+		"an open folder":       {func(m *doctor.Machine) { m.EndpointErr = errors.New("the folder /x is open; run: chmod 700 /x") }, "runtime", report.Broken, "the folder /x is open", "run: chmod 700 /x"},
 		"a folder that is gone": {func(m *doctor.Machine) {
-			m.Place.Dir = filepath.Join(m.Place.Dir, "gone")
+			m.Endpoint.Dir = filepath.Join(m.Endpoint.Dir, "gone")
 		}, "runtime", report.Broken, "nothing can be written to", "rights"},
-		"a daemon that hangs": {func(m *doctor.Machine) { m.NoStatus = errors.New("it does not answer; if it hangs, kill it") }, doctor.DaemonCheck, report.Broken, "it does not answer", "kill it"},
+		"a daemon that hangs": {func(m *doctor.Machine) { m.StatusErr = errors.New("it does not answer; if it hangs, kill it") }, doctor.DaemonCheck, report.Broken, "it does not answer", "kill it"},
 		"an edit not taken": {func(m *doctor.Machine) {
-			m.NoStatus, m.Status = nil, &daemon.Status{Notice: "the edited config has mistakes"}
+			m.StatusErr, m.Status = nil, &daemon.Status{Notice: "the edited config has mistakes"}
 		}, doctor.DaemonCheck, report.Warning, "the edited config has mistakes", "validate"},
 		"a daemon of another build": {func(m *doctor.Machine) {
-			m.Place.Build, m.NoStatus, m.Status = "new", nil, &daemon.Status{PID: 7}
+			m.Endpoint.Build, m.StatusErr, m.Status = "new", nil, &daemon.Status{PID: 7}
 		}, doctor.DaemonCheck, report.Warning, "pid 7 runs another build (unknown) than this one (new)", "goblin stop"},
 		"an entry without its program": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "cursor", Title: "Cursor", Command: "/no/such/goblin"}}
@@ -108,7 +108,7 @@ func TestTheChecksOfThisMachine(t *testing.T) {
 func TestDaemonsOfOtherVersionsAreFound(t *testing.T) {
 	t.Parallel()
 	m := machine(t)
-	old := m.Place
+	old := m.Endpoint
 	old.Version, old.Socket, old.Lock = "1", filepath.Join(old.Dir, "old.sock"), filepath.Join(old.Dir, "old.lock")
 	serveStatus(t, old, daemon.Status{PID: 7, Sessions: []daemon.Session{{Client: "editor"}}})
 	r := m.Check(t.Context())
@@ -119,11 +119,11 @@ func TestDaemonsOfOtherVersionsAreFound(t *testing.T) {
 func TestARunningDaemonIsLookedAt(t *testing.T) {
 	t.Parallel()
 	m := machine(t)
-	serveStatus(t, m.Place, daemon.Status{PID: 9, Started: time.Now(), Servers: []daemon.Server{
+	serveStatus(t, m.Endpoint, daemon.Status{PID: 9, Started: time.Now(), Servers: []daemon.Server{
 		{Name: "fine", State: "ready"}, {Name: "path", State: "failed", Error: "not found"}, {Name: "once", State: "retrying", Error: "gone"},
 	}})
-	m.Look(t.Context(), m.Place)
-	require.NoError(t, m.NoStatus)
+	m.QueryDaemon(t.Context(), m.Endpoint)
+	require.NoError(t, m.StatusErr)
 	require.Equal(t, "pid 9, up 0 s, 0 clients", m.Check(t.Context()).Checks[2].Text)
 
 	ask := func(server string) (report.Diagnosis, error) {

@@ -460,7 +460,7 @@ func (p *patient) loggedIn(resp *http.Response, status string, why *upstream.Err
 	if !refused {
 		switch {
 		case auth != nil && resp.StatusCode == http.StatusUnauthorized:
-			who, _ := auth.Who()
+			who, _ := auth.Identity()
 			text := "logged in"
 			if who.User != "" {
 				text += " as " + who.User

@@ -32,10 +32,10 @@ type Options struct {
 	Redact func(string) string
 	// Children records child processes, for the case that this one is killed; nil records none.
 	Children *childproc.Registry
-	// Listed gets the complete lists of each server that has them, by kind, with the
+	// OnListed gets the complete lists of each server that has them, by kind, with the
 	// server's state and the names that the config leaves out. It may be called from
 	// several goroutines; nil is not called.
-	Listed func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte)
+	OnListed func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte)
 }
 
 // atOnce is how many servers are checked at a time: most of that is waiting, but starting
@@ -89,7 +89,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) report.Diagn
 	}
 	if len(resolved.Secrets) > 0 {
 		mask, outer := new(config.Mask), o.Redact
-		mask.HideServer(resolved)
+		mask.AddServer(resolved)
 		o.Redact = func(s string) string { return mask.String(outer(s)) }
 		r.AddOK("secrets", strings.Join(defined.References(), ", "))
 	}
@@ -129,7 +129,7 @@ func (o *Options) definition(defined *config.Server) *config.Server {
 	s := *defined
 	s.Disabled = false
 	if s.Isolation == config.PerProject {
-		s = *s.In(o.Folder)
+		s = *s.InProject(o.Folder)
 		if s.Cwd == "" {
 			s.Cwd = o.Folder
 		}
@@ -178,7 +178,7 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 		}),
 	}
 	server := upstream.NewServer(*s, upstream.Options{
-		Handler: t, Registry: t, Version: p.Version, Capabilities: extensions.ForClients(p.s.WhoseRoots() != config.NoRoots), Limits: p.Config.Gateway.Limits,
+		Handler: t, Registry: t, Version: p.Version, Capabilities: extensions.ForClients(p.s.RootsSource() != config.NoRoots), Limits: p.Config.Gateway.Limits,
 		Redact: p.Redact, Children: p.Children, Authorizer: p.authorizer(), EnvNames: p.Config.EnvNames,
 		Hooks: upstream.Hooks{Skipped: t.skip, ListFailed: t.unlisted},
 	})
@@ -191,8 +191,8 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 	}
 	t.err = survives(ctx, server, s.Type)
 	state, _ := t.State(s.Name)
-	if lists := t.complete(); s == p.s && t.err == nil && lists != nil && p.Listed != nil {
-		p.Listed(p.defined, &state, server.DeniedNames, lists)
+	if lists := t.complete(); s == p.s && t.err == nil && lists != nil && p.OnListed != nil {
+		p.OnListed(p.defined, &state, server.DeniedNames, lists)
 	}
 	end()
 	running.Wait()
@@ -219,7 +219,7 @@ func (p *patient) authorizer() *oauth.Authorizer {
 	if err != nil || p.Logins == "" {
 		return nil
 	}
-	o, ok := oauth.Of(path, p.s, p.Version, p.Resolve)
+	o, ok := oauth.ServerOptions(path, p.s, p.Version, p.Resolve)
 	if !ok {
 		return nil
 	}

@@ -71,9 +71,9 @@ func newBudget(perSecond rate.Limit, burst int) *budget {
 	return &budget{Limiter: rate.NewLimiter(perSecond, burst)}
 }
 
-// Limit returns the handler in front of next. redact hides secrets in texts before
+// NewLimiter returns the handler in front of next. redact hides secrets in texts before
 // they are cut; nil if there are none.
-func Limit(next slog.Handler, redact func(string) string) *Limiter {
+func NewLimiter(next slog.Handler, redact func(string) string) *Limiter {
 	if redact == nil {
 		redact = func(s string) string { return s }
 	}

@@ -27,7 +27,7 @@ type log struct {
 
 func newLog(redact func(string) string) *log {
 	l := &log{}
-	l.lines = Limit(slog.NewTextHandler(&l.out, nil), redact)
+	l.lines = NewLimiter(slog.NewTextHandler(&l.out, nil), redact)
 	l.Logger = slog.New(l.lines)
 	return l
 }

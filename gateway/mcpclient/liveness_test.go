@@ -45,7 +45,7 @@ func TestARequestEndsWhenItsGatewayHangs(t *testing.T) {
 				near, far := net.Pipe()
 				go mute(far)
 				looks := 0
-				c, err := mcpclient.Open(t.Context(), near, mcpclient.Options{Name: "a", Revision: "2025-11-25", Alive: func(context.Context) error {
+				c, err := mcpclient.Open(t.Context(), near, mcpclient.Options{Name: "a", Revision: "2025-11-25", CheckAlive: func(context.Context) error {
 					if looks++; looks <= len(row.alive) {
 						return row.alive[looks-1]
 					}

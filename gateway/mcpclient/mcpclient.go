@@ -65,10 +65,10 @@ type Options struct {
 	Revision             string  // of the protocol
 	Frame                int64   // the most bytes of a message that the gateway takes from its servers
 	Ask                  AskFunc // nil declares that there is nobody to ask
-	// Alive tells whether the gateway lives, if it is not nil: requests of one that hangs
+	// CheckAlive tells whether the gateway lives, if it is not nil: requests of one that hangs
 	// fail with its error, and the session ends ([WatchLiveness]).
-	Alive  func(ctx context.Context) error
-	Logger *slog.Logger // gets panics of the functions that the client calls; nil: nothing is logged
+	CheckAlive func(ctx context.Context) error
+	Logger     *slog.Logger // gets panics of the functions that the client calls; nil: nothing is logged
 }
 
 // Client is one session.
@@ -100,9 +100,9 @@ func Open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
 		_ = c.conn.Close() // the reader learns why
 	})
 	c.links.Go(func() { c.shut(c.read()) })
-	if o.Alive != nil {
+	if o.CheckAlive != nil {
 		c.links.Go(func() {
-			if err := WatchLiveness(c.ctx, func() bool { return c.calls.Len() > 0 }, o.Alive); err != nil {
+			if err := WatchLiveness(c.ctx, func() bool { return c.calls.Len() > 0 }, o.CheckAlive); err != nil {
 				c.shut(fmt.Errorf("%w: %w", ErrLost, err))
 			}
 		})

@@ -14,8 +14,8 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Question is a value that a user is asked for.
-type Question struct {
+// Variable is a value that a user is asked for.
+type Variable struct {
 	Key         string // by which it is answered
 	Description string
 	Required    bool
@@ -29,7 +29,7 @@ type Question struct {
 }
 
 // Check says what is wrong with an answer; "" if nothing is.
-func (q *Question) Check(answer string) string {
+func (q *Variable) Check(answer string) string {
 	switch {
 	case strings.ContainsRune(answer, 0):
 		return "must not have a NUL in it"
@@ -65,7 +65,7 @@ type Definition struct {
 }
 
 // Questions returns the values that the user can set, each once.
-func (c *Choice) Questions() []Question {
+func (c *Choice) Questions() []Variable {
 	b := &builder{}
 	_, _ = b.keys(c) // what is missing is what is asked
 	return b.questions
@@ -87,7 +87,7 @@ func (c *Choice) Build(name string, answers map[string][]string) (*Definition, e
 		return nil, fmt.Errorf("%s: %w", c.entry.Name, err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(answers)) {
-		if !slices.ContainsFunc(b.questions, func(q Question) bool { return q.Key == key }) {
+		if !slices.ContainsFunc(b.questions, func(q Variable) bool { return q.Key == key }) {
 			return nil, fmt.Errorf("%s: nothing is called %q; there is %s", c.entry.Name, key, cmp.Or(b.known(), "nothing to set"))
 		}
 	}
@@ -106,7 +106,7 @@ func comment(e *Entry) string {
 type builder struct {
 	name      string
 	answers   map[string][]string
-	questions []Question
+	questions []Variable
 	secrets   []Secret
 	missing   []string
 	wrong     []string
@@ -295,11 +295,11 @@ func (b *builder) fill(of Input) (pieces []piece, whole bool) {
 
 // answer returns the user's value, or the default.
 func (b *builder) answer(key string, in Input, repeated bool) ([][]piece, bool) {
-	q := Question{
+	q := Variable{
 		Key: key, Description: in.Description, Required: in.Required, Secret: in.Secret, Format: in.Format,
 		Default: in.Default, Placeholder: in.Placeholder, Choices: in.Choices, Min: in.Min, Max: in.Max, Repeated: repeated,
 	}
-	if !slices.ContainsFunc(b.questions, func(o Question) bool { return o.Key == key }) {
+	if !slices.ContainsFunc(b.questions, func(o Variable) bool { return o.Key == key }) {
 		b.questions = append(b.questions, q)
 	}
 	given := b.answers[key]

@@ -165,7 +165,7 @@ func TestQuestionsAreAskedOnce(t *testing.T) {
 	e := entry(t, `"packages":[{"registryType":"npm","identifier":"w","packageArguments":[{"type":"positional","value":"{dir}","variables":{"dir":{"isRequired":true}}},{"type":"positional","value":"{dir}/x","variables":{"dir":{"isRequired":true}}}],"environmentVariables":[{"name":"KEY","isSecret":true,"isRequired":true,"description":"of \u001b[2J","placeholder":"sk-"},{"name":"FIXED","value":"1"}]}]`)
 	q := e.Choices()[0].Questions()
 	require.Len(t, q, 2)
-	require.Equal(t, mcpregistry.Question{Key: "KEY", Description: "of \x1b[2J", Required: true, Secret: true, Placeholder: "sk-"}, q[0])
+	require.Equal(t, mcpregistry.Variable{Key: "KEY", Description: "of \x1b[2J", Required: true, Secret: true, Placeholder: "sk-"}, q[0])
 	require.Equal(t, "dir", q[1].Key)
 }
 

@@ -12,7 +12,7 @@ import (
 // Choice is one way to run a server, or to reach it.
 type Choice struct {
 	Kind    string // npm, pypi, oci, nuget, mcpb, http, sse or what the registry calls it
-	About   string // the package, or the address
+	Summary string // the package, or the address
 	Problem string // why Goblin cannot use it, "" if it can
 
 	entry  *Entry
@@ -27,16 +27,16 @@ func (e *Entry) Choices() []Choice {
 	var all []Choice
 	for i := range e.Packages {
 		p := &e.Packages[i]
-		c := Choice{Kind: p.Type, About: p.Identifier, entry: e, pkg: p}
+		c := Choice{Kind: p.Type, Summary: p.Identifier, entry: e, pkg: p}
 		if p.Version != "" {
-			c.About += " " + p.Version
+			c.Summary += " " + p.Version
 		}
 		c.plan, c.Problem = planOf(p)
 		all = append(all, c)
 	}
 	for i := range e.Remotes {
 		r := &e.Remotes[i]
-		c := Choice{Kind: r.Type, About: r.URL, entry: e, remote: r}
+		c := Choice{Kind: r.Type, Summary: r.URL, entry: e, remote: r}
 		switch r.Type {
 		case "streamable-http", "http":
 			c.Kind = "http"

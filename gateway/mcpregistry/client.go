@@ -56,8 +56,8 @@ var ErrNotFound = errors.New("is not in the registry")
 // errAway marks failures after which an older answer is better than none.
 var errAway = errors.New("the registry is out of reach")
 
-// Found is a page of a search's results.
-type Found struct {
+// SearchResult is a page of a search's results.
+type SearchResult struct {
 	Servers []Entry `json:"servers"`
 	More    bool    `json:"more,omitempty"` // there are others
 	// Invalid counts entries that were left out because they are not as they have to be.
@@ -68,12 +68,12 @@ type Found struct {
 
 // Search finds the servers, in their latest versions, whose names, titles or descriptions
 // have all words, most servers first.
-func (c *Client) Search(ctx context.Context, words []string, most int) (*Found, error) {
+func (c *Client) Search(ctx context.Context, words []string, most int) (*SearchResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, limitTime)
 	defer cancel()
 	// The registry knows one text, which names have to contain: the longest word leaves least.
 	longest := slices.MaxFunc(append([]string{""}, words...), func(a, b string) int { return cmp.Compare(len(a), len(b)) })
-	found := &Found{Servers: []Entry{}}
+	found := &SearchResult{Servers: []Entry{}}
 	seen := map[string]bool{}
 	cursors := map[string]bool{}
 	for cursor, page := "", 0; ; page++ {
@@ -104,7 +104,7 @@ func (c *Client) Search(ctx context.Context, words []string, most int) (*Found, 
 }
 
 // add adds the entries of a page, and tells where the next one is.
-func (f *Found) add(a answer, seen map[string]bool, words []string, asked string, most int) (next string, err error) {
+func (f *SearchResult) add(a answer, seen map[string]bool, words []string, asked string, most int) (next string, err error) {
 	var page struct {
 		Servers  []json.RawMessage `json:"servers"`
 		Metadata struct {

@@ -90,7 +90,7 @@ func client(t *testing.T, h http.Handler) *mcpregistry.Client {
 	})}
 }
 
-func names(f *mcpregistry.Found) (all []string) {
+func names(f *mcpregistry.SearchResult) (all []string) {
 	for _, e := range f.Servers {
 		all = append(all, e.Name)
 	}

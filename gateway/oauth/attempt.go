@@ -30,7 +30,7 @@ type caller struct {
 
 // request is a question to all callers of an attempt.
 type request struct {
-	Question
+	SecretQuestion
 	once   sync.Once
 	agreed chan struct{} // closed when a caller's user has agreed
 }
@@ -44,9 +44,9 @@ var (
 // Login logs the user in by a browser, and keeps the login. All calls at a time take
 // part in one login, and each is shown its page; it ends when nobody waits for it any
 // more, or when somebody has logged in by another process, where nobody was. The end of
-// ctx is returned by its cause. The question of [User.Agree] goes to all callers: the first
+// ctx is returned by its cause. The question of [UserPrompts.ConfirmSecret] goes to all callers: the first
 // whose user agrees answers it, and one whose user declines gets the error.
-func (a *Authorizer) Login(ctx context.Context, u User) (*Login, error) {
+func (a *Authorizer) Login(ctx context.Context, u UserPrompts) (*Login, error) {
 	t, c := a.join(ctx)
 	defer a.leave(t, c)
 	for {
@@ -57,9 +57,9 @@ func (a *Authorizer) Login(ctx context.Context, u User) (*Login, error) {
 			if err := t.answer(ctx, r, u); err != nil {
 				return nil, cause(ctx, err)
 			}
-		case text, ok := <-u.Pasted:
+		case text, ok := <-u.ReadPasted:
 			if !ok {
-				u.Pasted = nil
+				u.ReadPasted = nil
 				continue
 			}
 			select {
@@ -91,9 +91,9 @@ func (a *Authorizer) join(ctx context.Context) (*attempt, *caller) {
 			}
 			go a.look(run, cancel) // ends with run
 			var notice string
-			t.login, notice, t.err = Do(run, a.folder, a.o, User{
-				Show: func(page string) { a.show(t, page) }, Pasted: t.pasted,
-				Agree: func(ctx context.Context, q Question) error { return a.ask(ctx, t, q) },
+			t.login, notice, t.err = LogIn(run, a.folder, a.o, UserPrompts{
+				Show: func(page string) { a.show(t, page) }, ReadPasted: t.pasted,
+				ConfirmSecret: func(ctx context.Context, q SecretQuestion) error { return a.ask(ctx, t, q) },
 			})
 			if t.err != nil && errors.Is(context.Cause(run), errElsewhere) {
 				t.login, t.err = a.current()
@@ -120,8 +120,8 @@ func (a *Authorizer) join(ctx context.Context) (*attempt, *caller) {
 }
 
 // ask puts a question to all callers of a login, and waits until one has agreed.
-func (a *Authorizer) ask(ctx context.Context, t *attempt, q Question) error {
-	r := &request{Question: q, agreed: make(chan struct{})}
+func (a *Authorizer) ask(ctx context.Context, t *attempt, q SecretQuestion) error {
+	r := &request{SecretQuestion: q, agreed: make(chan struct{})}
 	a.mu.Lock()
 	t.open = r
 	for c := range t.waiting {
@@ -145,13 +145,13 @@ func (a *Authorizer) ask(ctx context.Context, t *attempt, q Question) error {
 
 // answer puts a question to the user of a caller. The error is why that user does not
 // agree; it is nil if another user was faster, or the login is over.
-func (t *attempt) answer(ctx context.Context, r *request, u User) error {
+func (t *attempt) answer(ctx context.Context, r *request, u UserPrompts) error {
 	select {
 	case <-r.agreed: // before this caller looked; the page may have been shown since
 		return nil
 	default:
 	}
-	if u.Agree == nil {
+	if u.ConfirmSecret == nil {
 		return r.unasked()
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -160,7 +160,7 @@ func (t *attempt) answer(ctx context.Context, r *request, u User) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err = u.Agree(ctx, r.Question)
+		err = u.ConfirmSecret(ctx, r.SecretQuestion)
 	}()
 	select {
 	case <-done:
@@ -180,11 +180,11 @@ func (t *attempt) answer(ctx context.Context, r *request, u User) error {
 func (a *Authorizer) look(ctx context.Context, cancel context.CancelCauseFunc) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
-	for waited := a.Waiting(); ctx.Err() == nil; {
+	for waited := a.NeedsUser(); ctx.Err() == nil; {
 		select {
 		case <-ctx.Done():
 		case <-every.C:
-			waits := a.Waiting()
+			waits := a.NeedsUser()
 			if waited && !waits {
 				cancel(errElsewhere)
 			}

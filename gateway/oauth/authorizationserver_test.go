@@ -105,7 +105,7 @@ func TestScopesToAskForAreThoseOfTheConfigElseOfTheServer(t *testing.T) {
 	meta := &oauthex.AuthServerMeta{Issuer: "https://a.example", ScopesSupported: []string{"offline_access"}}
 	p := place{scopes: []string{"read"}, meta: meta}
 	before := func(issuer string, wanted ...string) *Login {
-		return &Login{Issuer: issuer, Scopes: []string{"read", "granted"}, Wanted: wanted}
+		return &Login{Issuer: issuer, Scopes: []string{"read", "granted"}, RequiredScopes: wanted}
 	}
 	for _, tt := range []struct {
 		own    []string

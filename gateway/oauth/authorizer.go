@@ -50,14 +50,14 @@ func NewAuthorizer(folder string, o Options, log *slog.Logger) *Authorizer {
 	return &Authorizer{o: o, folder: folder, rec: recordOf(folder, o), log: log}
 }
 
-// Waiting reports whether nothing but a login by the user helps, in whatever process.
-func (a *Authorizer) Waiting() bool {
+// NeedsUser reports whether nothing but a login by the user helps, in whatever process.
+func (a *Authorizer) NeedsUser() bool {
 	l, err := a.current()
-	return errors.Is(err, ErrNone) && !a.o.Machine || err == nil && l.Over != ""
+	return errors.Is(err, ErrNone) && !a.o.ClientCredentials || err == nil && l.EndReason != ""
 }
 
-// Lack says why nobody is logged in; nil if somebody is.
-func (a *Authorizer) Lack() error {
+// MissingLogin says why nobody is logged in; nil if somebody is.
+func (a *Authorizer) MissingLogin() error {
 	l, err := a.current()
 	if err == nil {
 		err = l.lack()
@@ -67,18 +67,18 @@ func (a *Authorizer) Lack() error {
 
 // lack says why a login is of no use any more.
 func (l *Login) lack() error {
-	if l.Over == "" {
+	if l.EndReason == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrRefused, l.Over)
+	return fmt.Errorf("%w: %s", ErrRefused, l.EndReason)
 }
 
 // ByUser reports whether it is a user who logs in, rather than Goblin itself.
-func (a *Authorizer) ByUser() bool { return !a.o.Machine }
+func (a *Authorizer) ByUser() bool { return !a.o.ClientCredentials }
 
-// Void stops the Authorizer from sending tokens and secrets if the stored login does not
+// Invalidate stops the Authorizer from sending tokens and secrets if the stored login does not
 // fit next, which replaces it after an edit of the config. It reports whether it did.
-func (a *Authorizer) Void(next *Authorizer) bool {
+func (a *Authorizer) Invalidate(next *Authorizer) bool {
 	l, err := next.rec.load()
 	if err != nil || next.o.differs(l) == nil {
 		return false
@@ -131,23 +131,23 @@ func (a *Authorizer) know(l *Login) {
 
 // Identity is who is logged in at a server, for people to see.
 type Identity struct {
-	User   string    // as far as the tokens say so, else the account of the config
-	Until  time.Time // when the login ends; zero: nobody knows
-	Renews bool      // it is refreshed, and has no end
+	User    string    // as far as the tokens say so, else the account of the config
+	Expires time.Time // when the login ends; zero: nobody knows
+	Renews  bool      // it is refreshed, and has no end
 }
 
-// Who tells who is logged in, and whether anybody is.
-func (a *Authorizer) Who() (who Identity, ok bool) {
+// Identity tells who is logged in, and whether anybody is.
+func (a *Authorizer) Identity() (who Identity, ok bool) {
 	l, err := a.current()
-	if err != nil || l.Over != "" {
+	if err != nil || l.EndReason != "" {
 		return Identity{}, false
 	}
-	who = Identity{User: cmp.Or(l.User, a.o.Account), Until: l.Expiry.UTC(), Renews: l.Refresh != "" || a.o.Machine}
-	if a.o.Machine {
+	who = Identity{User: cmp.Or(l.User, a.o.Account), Expires: l.Expiry.UTC(), Renews: l.Refresh != "" || a.o.ClientCredentials}
+	if a.o.ClientCredentials {
 		who.User = cmp.Or(l.User, a.o.ClientID)
 	}
 	if who.Renews {
-		who.Until = time.Time{}
+		who.Expires = time.Time{}
 	}
 	return who, true
 }
@@ -159,12 +159,12 @@ func (a *Authorizer) Who() (who Identity, ok bool) {
 func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
 	l, err := a.current()
 	switch {
-	case errors.Is(err, ErrNone) && a.o.Machine:
+	case errors.Is(err, ErrNone) && a.o.ClientCredentials:
 	case errors.Is(err, ErrNone):
 		return "", nil
 	case err != nil:
 		return "", err
-	case l.Over != "":
+	case l.EndReason != "":
 		return "", l.lack()
 	case !l.stale():
 		return "Bearer " + l.Access, nil
@@ -179,18 +179,18 @@ func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
 	return "Bearer " + next.Access, nil
 }
 
-// Refused handles a refusal of a request with this header: by 401, or by 403 because
+// HandleRefusal handles a refusal of a request with this header: by 401, or by 403 because
 // rights are missing. again reports whether the same request was refused with another
 // header before. Refused reports whether there is a better one now; if not, the error
 // says what to do, or is nil if the refusal is not about the login.
-func (a *Authorizer) Refused(ctx context.Context, header string, again bool, status int, answer http.Header) (better bool, err error) {
+func (a *Authorizer) HandleRefusal(ctx context.Context, header string, again bool, status int, answer http.Header) (better bool, err error) {
 	_, scopes, code := read(answer)
 	if status == http.StatusForbidden {
 		if code != "insufficient_scope" {
 			return false, nil
 		}
-		if l, err := a.current(); err == nil && len(merged(l.Wanted, scopes)) > len(l.Wanted) {
-			_ = a.change(ctx, func(l *Login) { l.Wanted = merged(l.Wanted, scopes) }) // else it asks for less than it could
+		if l, err := a.current(); err == nil && len(merged(l.RequiredScopes, scopes)) > len(l.RequiredScopes) {
+			_ = a.change(ctx, func(l *Login) { l.RequiredScopes = merged(l.RequiredScopes, scopes) }) // else it asks for less than it could
 		}
 		if len(scopes) == 0 {
 			return false, ErrRights
@@ -198,7 +198,7 @@ func (a *Authorizer) Refused(ctx context.Context, header string, again bool, sta
 		return false, fmt.Errorf("%w (scope %s)", ErrRights, limited(strings.Join(scopes, " ")))
 	}
 	l, err := a.current()
-	if header == "" && !a.o.Machine {
+	if header == "" && !a.o.ClientCredentials {
 		if errors.Is(err, ErrNone) { // with the reason
 			return false, err
 		}
@@ -207,7 +207,7 @@ func (a *Authorizer) Refused(ctx context.Context, header string, again bool, sta
 	switch {
 	case err != nil:
 		return false, err
-	case l.Over != "":
+	case l.EndReason != "":
 		return false, l.lack()
 	case header != "Bearer "+l.Access:
 		return true, nil
@@ -223,9 +223,9 @@ func (a *Authorizer) Refused(ctx context.Context, header string, again bool, sta
 // refusesAll is the reason of a login that no refresh keeps alive.
 const refusesAll = "the server refuses tokens that were just given"
 
-// Accepted notes that the server accepted a request with this header. If it refuses the
+// RecordAccepted notes that the server accepted a request with this header. If it refuses the
 // same token later, Refused refreshes that again.
-func (a *Authorizer) Accepted(header string) {
+func (a *Authorizer) RecordAccepted(header string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.untried != "" && header == "Bearer "+a.untried {
@@ -241,9 +241,9 @@ func (a *Authorizer) isUntried(token string) bool {
 	return token != "" && token == a.untried
 }
 
-// GiveUp closes the login whose token is in header and returns the reason: the server
+// Abandon closes the login whose token is in header and returns the reason: the server
 // refused one request with several fresh tokens.
-func (a *Authorizer) GiveUp(ctx context.Context, header string) error {
+func (a *Authorizer) Abandon(ctx context.Context, header string) error {
 	if l, err := a.current(); err == nil && header == "Bearer "+l.Access {
 		return a.end(ctx, l, refusesAll)
 	}
@@ -255,7 +255,7 @@ func (a *Authorizer) end(ctx context.Context, l *Login, why string) error {
 	access := l.Access
 	_ = a.change(ctx, func(l *Login) { // if it is not noted, the next refusal does so
 		if l.Access == access {
-			l.Over, l.Access, l.Refresh = why, "", ""
+			l.EndReason, l.Access, l.Refresh = why, "", ""
 		}
 	})
 	return fmt.Errorf("%w: %s", ErrRefused, why)
@@ -328,17 +328,17 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	l, err := a.load()
 	h := l.newHTTP(a.o.URL)
 	switch {
-	case errors.Is(err, ErrNone) && a.o.Machine && !a.void.Load():
+	case errors.Is(err, ErrNone) && a.o.ClientCredentials && !a.void.Load():
 		return a.first(ctx, h)
 	case err != nil:
 		return nil, err
-	case l.Over != "":
+	case l.EndReason != "":
 		return nil, l.lack()
 	case l.Access != stale && !l.stale():
 		return l, nil // another process was faster
 	}
 	grant, params := "refresh_token", url.Values{"refresh_token": {l.Refresh}}
-	if a.o.Machine {
+	if a.o.ClientCredentials {
 		grant, params = "client_credentials", url.Values{}
 	} else if l.Refresh == "" {
 		return nil, a.overLocked(l, "the login has ended, and the authorization server gave nothing to go on with")
@@ -350,7 +350,7 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 		return nil, err
 	}
 	var scopes []string
-	if a.o.Machine {
+	if a.o.ClientCredentials {
 		scopes = l.Scopes
 	}
 	t, err := l.ask(ctx, h, grant, params, scopes)
@@ -371,7 +371,7 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 
 // overLocked is end with the lock held.
 func (a *Authorizer) overLocked(l *Login, why string) error {
-	l.Over, l.Access, l.Refresh = why, "", ""
+	l.EndReason, l.Access, l.Refresh = why, "", ""
 	if err := a.keep(l); err != nil {
 		return err
 	}
@@ -419,7 +419,7 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	if err != nil {
 		return rec.forget(err)
 	}
-	if l.Access == "" && l.Refresh == "" && !l.Agreed {
+	if l.Access == "" && l.Refresh == "" && !l.SecretAgreed {
 		return ErrNone
 	}
 	none := l.Access == "" && l.Refresh == ""
@@ -427,7 +427,7 @@ func Logout(ctx context.Context, folder string, o Options) error {
 		l.ClientSecret = ""
 	}
 	fault := l.revoke(ctx, l.newHTTP(o.URL))
-	l.Agreed = false
+	l.SecretAgreed = false
 	if !l.Client.Registered {
 		l.ClientSecret = ""
 	}
@@ -435,7 +435,7 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	l.Refresh = ""
 	l.User = ""
 	l.Expiry = time.Time{}
-	l.Over = "logged out"
+	l.EndReason = "logged out"
 	if _, err := rec.save(l); err != nil {
 		return rec.forget(err)
 	}

@@ -11,31 +11,31 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Question is a decision of the user: whether to send the configured client secret.
-type Question struct {
-	Server string // the server's name in the config
-	Issuer string // the authorization server that would get the secret
-	Before string // the issuer of the last login, or "" if it is the same or unknown
-	Page   string // the page to log in at; "" for a login by device
+// SecretQuestion is a decision of the user: whether to send the configured client secret.
+type SecretQuestion struct {
+	Server         string // the server's name in the config
+	Issuer         string // the authorization server that would get the secret
+	PreviousIssuer string // the issuer of the last login, or "" if it is the same or unknown
+	Page           string // the page to log in at; "" for a login by device
 }
 
 // Declined returns the error of a login whose user does not agree.
-func (q *Question) Declined() error {
+func (q *SecretQuestion) Declined() error {
 	return fmt.Errorf("oauth.client_secret is not sent to %s: you did not agree%s; log in again, or set oauth.issuer to the right authorization server",
 		q.Issuer, q.earlier())
 }
 
 // unasked returns the error of a login that has no user to ask.
-func (q *Question) unasked() error {
+func (q *SecretQuestion) unasked() error {
 	return fmt.Errorf("oauth.client_secret is not sent to %s, which the server names: no user agreed%s; run \"%s\" in a terminal, or set oauth.issuer: %s",
 		q.Issuer, q.earlier(), termtext.Goblin("login", q.Server), q.Issuer)
 }
 
-func (q *Question) earlier() string {
-	if q.Before == "" {
+func (q *SecretQuestion) earlier() string {
+	if q.PreviousIssuer == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (until now it was %s)", q.Before)
+	return fmt.Sprintf(" (until now it was %s)", q.PreviousIssuer)
 }
 
 // hasSecret reports whether the config has a client with a secret.
@@ -44,31 +44,31 @@ func (o *Options) hasSecret() bool { return o.ClientID != "" && o.ClientSecret !
 // agree returns nil if the client secret of l may be sent to its issuer. Without
 // oauth.issuer that is the user's decision, for one secret and one issuer. A registered
 // client's secret comes from its issuer and needs none.
-func (l *Login) agree(ctx context.Context, o Options, before *Login, u User, page string) error {
+func (l *Login) agree(ctx context.Context, o Options, before *Login, u UserPrompts, page string) error {
 	if !o.hasSecret() {
 		return nil
 	}
-	agreed := before != nil && before.Agreed
+	agreed := before != nil && before.SecretAgreed
 	if o.Issuer == "" && !(agreed && before.Issuer == l.Issuer && before.ClientSecret == l.ClientSecret) {
-		q := Question{Server: o.Server, Issuer: l.Issuer, Page: page}
+		q := SecretQuestion{Server: o.Server, Issuer: l.Issuer, Page: page}
 		if before != nil && before.Issuer != l.Issuer { // also after a logout
-			q.Before = before.Issuer
+			q.PreviousIssuer = before.Issuer
 		}
-		if u.Agree == nil {
+		if u.ConfirmSecret == nil {
 			return q.unasked()
 		}
-		if err := u.Agree(ctx, q); err != nil {
+		if err := u.ConfirmSecret(ctx, q); err != nil {
 			return err
 		}
 	}
-	l.Agreed = true
+	l.SecretAgreed = true
 	return nil
 }
 
 // preferred returns the issuer to choose if a server names several: that of the config, or
 // the one that the user agreed to.
 func (o *Options) preferred(before *Login) string {
-	if o.Issuer == "" && before != nil && before.Agreed {
+	if o.Issuer == "" && before != nil && before.SecretAgreed {
 		return before.Issuer
 	}
 	return o.Issuer
@@ -86,11 +86,11 @@ func (o *Options) differs(l *Login) error {
 		why = fmt.Sprintf("it is for the authorization server %s, but oauth.issuer is %s", limited(l.Issuer), o.Issuer)
 	case o.ClientID != "" && o.ClientID != l.Client.ID, o.ClientID == "" && !own:
 		why = "it is for another client than the config's"
-	case l.Over == "" && o.Machine != l.Machine:
+	case l.EndReason == "" && o.ClientCredentials != l.ClientCredentials:
 		why = "it is for another oauth.grant"
-	case o.Machine && o.Issuer == "":
+	case o.ClientCredentials && o.Issuer == "":
 		why = "oauth.grant: client_credentials requires oauth.issuer"
-	case !o.Machine && o.ClientID != "" && l.Over == "":
+	case !o.ClientCredentials && o.ClientID != "" && l.EndReason == "":
 		why = o.secretDiffers(l)
 	}
 	if why == "" {
@@ -106,7 +106,7 @@ func (o *Options) secretDiffers(l *Login) string {
 		return "oauth.client_secret was added or removed"
 	case !o.hasSecret() || o.Issuer != "":
 		return ""
-	case !l.Agreed:
+	case !l.SecretAgreed:
 		return fmt.Sprintf("no user agreed to send oauth.client_secret to %s", limited(l.Issuer))
 	case o.Secret == nil && o.ClientSecret != l.ClientSecret: // a reference is compared before it is sent
 		return "oauth.client_secret was changed"

@@ -27,7 +27,7 @@ const (
 // byDevice is the device authorization grant (RFC 8628): the user enters a code at a page
 // that may be on another device, and Goblin asks until that has happened. The listener's
 // port is for logins by redirect, which the same client may want later.
-func byDevice(ctx context.Context, h *http.Client, o Options, p place, ln *net.TCPListener, before *Login, u User, again bool) (*Login, error) {
+func byDevice(ctx context.Context, h *http.Client, o Options, p place, ln *net.TCPListener, before *Login, u UserPrompts, again bool) (*Login, error) {
 	if p.device == "" {
 		return nil, fmt.Errorf("the authorization server %s has no logins by device; log in without --device, over SSH with --no-browser", p.meta.Issuer)
 	}
@@ -78,7 +78,7 @@ func (l *Login) device(ctx context.Context, h *http.Client, endpoint string) (*o
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err != nil {
-		return nil, Plain(err)
+		return nil, StripURL(err)
 	}
 	_ = json.Unmarshal(text, &answer) // else it has no error
 	if resp.StatusCode != http.StatusOK || answer.Error != "" {

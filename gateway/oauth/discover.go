@@ -52,7 +52,7 @@ func challenge(ctx context.Context, h *http.Client, o Options) (metadata string,
 		}
 		resp, err := h.Do(req)
 		if err != nil {
-			return "", nil, false, fmt.Errorf("the server cannot be asked: %w", Plain(err))
+			return "", nil, false, fmt.Errorf("the server cannot be asked: %w", StripURL(err))
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 		_ = resp.Body.Close()
@@ -133,7 +133,7 @@ func discover(ctx context.Context, h *http.Client, o Options, preferred string) 
 		break
 	}
 	if issuer == "" && fault != nil {
-		return place{}, fmt.Errorf("the server's metadata cannot be used: %s%s", limited(Plain(fault).Error()), otherwise)
+		return place{}, fmt.Errorf("the server's metadata cannot be used: %s%s", limited(StripURL(fault).Error()), otherwise)
 	}
 	legacy := issuer == ""
 	if legacy {
@@ -172,7 +172,7 @@ func (p *place) ask(ctx context.Context, h *http.Client, issuer string, legacy b
 	case err != nil && seen.fault != nil:
 		return fmt.Errorf("the authorization server %s cannot be reached (try again later): %w", issuer, seen.fault)
 	case err != nil:
-		return fmt.Errorf("the metadata of the authorization server %s cannot be used: %s%s", issuer, limited(Plain(err).Error()), otherwise)
+		return fmt.Errorf("the metadata of the authorization server %s cannot be used: %s%s", issuer, limited(StripURL(err).Error()), otherwise)
 	case p.meta == nil && !legacy:
 		return fmt.Errorf("the authorization server %s has no metadata%s", issuer, otherwise)
 	case p.meta == nil:
@@ -234,8 +234,8 @@ func metadataPlaces(named, server string) []metadataPlace {
 	return append(all, metadataPlace{base + known, base}, metadataPlace{base + known, base + "/"}, metadataPlace{base + known, server})
 }
 
-// Plain takes the URL, which may hold secrets, out of an error of net/http.
-func Plain(err error) error {
+// StripURL takes the URL, which may hold secrets, out of an error of net/http.
+func StripURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}

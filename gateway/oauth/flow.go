@@ -25,25 +25,25 @@ const (
 	callbackPath = "/callback"
 )
 
-// User is how a login reaches its user.
-type User struct {
+// UserPrompts is how a login reaches its user.
+type UserPrompts struct {
 	// Show presents the page to log in at; it must not wait.
 	Show func(url string)
-	// Pasted gives the URL that the browser was sent to in the end, from users whose
+	// ReadPasted gives the URL that the browser was sent to in the end, from users whose
 	// browser runs elsewhere; nil where none will come.
-	Pasted <-chan string
+	ReadPasted <-chan string
 	// Device, if it is not nil, presents a page on any device and the code to enter
 	// there; the login goes by that instead of a redirect (RFC 8628).
 	Device func(url, code string)
-	// Agree asks whether the configured client secret may be sent, and waits for the
+	// ConfirmSecret asks whether the configured client secret may be sent, and waits for the
 	// answer; nil means yes. It returns at the end of ctx. If Agree is nil, there is no
 	// user to ask, and the secret is not sent.
-	Agree func(ctx context.Context, q Question) error
+	ConfirmSecret func(ctx context.Context, q SecretQuestion) error
 }
 
-// Do logs in at a server by its user, and keeps the login in folder. The notice, if there
+// LogIn logs in at a server by its user, and keeps the login in folder. The notice, if there
 // is one, says why the tokens are in a file there. It ends after ten minutes.
-func Do(ctx context.Context, folder string, o Options, u User) (l *Login, notice string, err error) {
+func LogIn(ctx context.Context, folder string, o Options, u UserPrompts) (l *Login, notice string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 	defer cancel()
 	rec := recordOf(folder, o)
@@ -53,7 +53,7 @@ func Do(ctx context.Context, folder string, o Options, u User) (l *Login, notice
 	if err != nil {
 		return nil, "", cause(ctx, err)
 	}
-	if o.Machine {
+	if o.ClientCredentials {
 		l, err = machine(ctx, h, o, p)
 	} else {
 		l, err = byUser(ctx, h, o, p, before, u)
@@ -73,7 +73,7 @@ func Do(ctx context.Context, folder string, o Options, u User) (l *Login, notice
 	return l, notice, nil
 }
 
-func byUser(ctx context.Context, h *http.Client, o Options, p place, before *Login, u User) (*Login, error) {
+func byUser(ctx context.Context, h *http.Client, o Options, p place, before *Login, u UserPrompts) (*Login, error) {
 	ln, err := listen(ctx, o, before)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func listen(ctx context.Context, o Options, before *Login) (*net.TCPListener, er
 }
 
 // byBrowser is the authorization code flow with PKCE (RFC 7636).
-func byBrowser(ctx context.Context, h *http.Client, o Options, p place, ln *net.TCPListener, before *Login, u User, again bool) (*Login, error) {
+func byBrowser(ctx context.Context, h *http.Client, o Options, p place, ln *net.TCPListener, before *Login, u UserPrompts, again bool) (*Login, error) {
 	redirect := "http://" + ln.Addr().String() + callbackPath
 	l, err := begin(ctx, h, o, p, redirect, before, false, again)
 	if err != nil {
@@ -210,8 +210,8 @@ func wanted(o Options, p place, before *Login) []string {
 			scopes = append(scopes, "offline_access")
 		}
 	}
-	if before != nil && before.Issuer == p.meta.Issuer && len(before.Wanted) > 0 {
-		scopes = slices.Concat(scopes, before.Scopes, before.Wanted)
+	if before != nil && before.Issuer == p.meta.Issuer && len(before.RequiredScopes) > 0 {
+		scopes = slices.Concat(scopes, before.Scopes, before.RequiredScopes)
 	}
 	seen := make(map[string]bool)
 	return slices.DeleteFunc(scopes, func(s string) bool {
@@ -272,7 +272,7 @@ func check(q url.Values, state string, p place) (string, error) {
 var errStranger = errors.New("this is not the answer to the login that is open")
 
 // await shows the page and waits for the redirect.
-func await(ctx context.Context, ln *net.TCPListener, u User, page string, check func(url.Values) (string, error)) (string, error) {
+func await(ctx context.Context, ln *net.TCPListener, u UserPrompts, page string, check func(url.Values) (string, error)) (string, error) {
 	type answer struct {
 		code string
 		err  error
@@ -310,9 +310,9 @@ func await(ctx context.Context, ln *net.TCPListener, u User, page string, check 
 		select {
 		case a := <-answers:
 			return a.code, a.err
-		case text, ok := <-u.Pasted:
+		case text, ok := <-u.ReadPasted:
 			if !ok {
-				u.Pasted = nil
+				u.ReadPasted = nil
 				continue
 			}
 			pasted, err := url.Parse(strings.TrimSpace(text))
@@ -365,7 +365,7 @@ func machine(ctx context.Context, h *http.Client, o Options, p place) (*Login, e
 	methods := p.meta.TokenEndpointAuthMethodsSupported
 	who := client{ID: o.ClientID, Basic: len(methods) == 0 || slices.Contains(methods, "client_secret_basic")}
 	l := blank(o, p, who, secret, nil)
-	l.Machine = true
+	l.ClientCredentials = true
 	t, err := l.ask(ctx, h, "client_credentials", url.Values{}, l.Scopes)
 	if err != nil {
 		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, anew)

@@ -33,20 +33,20 @@ type Options struct {
 	ClientID     string
 	ClientSecret string
 	// Secret gives ClientSecret when it is needed; nil: it is what ClientSecret says.
-	Secret       func(context.Context) (string, error)
-	MetadataURL  string   // a client id metadata document
-	Scopes       []string // to ask for; nil: what the server names
-	RedirectPort int      // of the loopback redirect; 0: any
-	Issuer       string   // the only authorization server to log in at
-	Machine      bool     // the grant client_credentials: no user, no browser
-	Version      string   // of Goblin, for the User-Agent
+	Secret            func(context.Context) (string, error)
+	MetadataURL       string   // a client id metadata document
+	Scopes            []string // to ask for; nil: what the server names
+	RedirectPort      int      // of the loopback redirect; 0: any
+	Issuer            string   // the only authorization server to log in at
+	ClientCredentials bool     // the grant client_credentials: no user, no browser
+	Version           string   // of Goblin, for the User-Agent
 }
 
-// Of returns the Options of a server, and whether it can have a login: a remote one
+// ServerOptions returns the Options of a server, and whether it can have a login: a remote one
 // can, unless its config says that it has none, or holds what it wants as a header. One
 // whose URL is not known before it starts cannot: tokens are bound to the URL.
 // resolve gives the client's secret if the config refers to one.
-func Of(path string, s *config.Server, version string, resolve config.Resolver) (Options, bool) {
+func ServerOptions(path string, s *config.Server, version string, resolve config.Resolver) (Options, bool) {
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {
 			return Options{}, false
@@ -56,7 +56,7 @@ func Of(path string, s *config.Server, version string, resolve config.Resolver) 
 	options := Options{
 		Config: path, Server: s.Name, URL: s.URL, Account: o.Account, Version: version,
 		ClientID: o.ClientID, ClientSecret: o.ClientSecret, MetadataURL: o.MetadataURL, Scopes: o.Scopes,
-		RedirectPort: o.RedirectPort, Issuer: o.Issuer, Machine: o.Machine,
+		RedirectPort: o.RedirectPort, Issuer: o.Issuer, ClientCredentials: o.ClientCredentials,
 	}
 	if s.IsReference(o.ClientSecret) {
 		options.Secret = func(ctx context.Context) (string, error) {
@@ -90,15 +90,15 @@ type Login struct {
 	RevokeURL string `json:"revoke_url,omitempty"`
 	Local     bool   `json:"local,omitempty"` // the server was on this machine's network at the login
 
-	Scopes []string  `json:"scopes,omitempty"` // granted
-	Wanted []string  `json:"wanted,omitempty"` // that a refused call needs
-	User   string    `json:"user,omitempty"`   // whom the tokens are for, as far as they say so
-	Since  time.Time `json:"since"`            // of the tokens
-	Expiry time.Time `json:"expiry,omitzero"`  // of the access token; zero: unknown
-	Over   string    `json:"over,omitempty"`   // why the tokens are of no use any more
+	Scopes         []string  `json:"scopes,omitempty"` // granted
+	RequiredScopes []string  `json:"wanted,omitempty"` // that a refused call needs
+	User           string    `json:"user,omitempty"`   // whom the tokens are for, as far as they say so
+	Since          time.Time `json:"since"`            // of the tokens
+	Expiry         time.Time `json:"expiry,omitzero"`  // of the access token; zero: unknown
+	EndReason      string    `json:"over,omitempty"`   // why the tokens are of no use any more
 
-	Machine bool `json:"machine,omitempty"` // by the grant client_credentials
-	Agreed  bool `json:"agreed,omitempty"`  // Issuer may have the config's ClientSecret
+	ClientCredentials bool `json:"machine,omitempty"` // by the grant client_credentials
+	SecretAgreed      bool `json:"agreed,omitempty"`  // Issuer may have the config's ClientSecret
 
 	tokens
 }

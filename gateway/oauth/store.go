@@ -116,7 +116,7 @@ func (r *record) save(l *Login) (notice string, err error) {
 		return "", err
 	}
 	notice = "there is no keyring"
-	if inKeyring.There() {
+	if inKeyring.IsAvailable() {
 		if err = inKeyring.Set(r.name, string(text)); err == nil {
 			kept.Keyring, kept.tokens, notice = true, tokens{}, ""
 		} else {
@@ -150,7 +150,7 @@ func (r *record) noticeOnce(notice string) string {
 
 // remove forgets all of a login.
 func (r *record) remove() error {
-	if inKeyring.There() {
+	if inKeyring.IsAvailable() {
 		_ = inKeyring.Delete(r.name) // it may have none
 	}
 	return os.Remove(r.path)

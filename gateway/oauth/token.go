@@ -30,7 +30,7 @@ func (l *Login) accept(t *oauth2.Token) error {
 		}
 	}
 	// A monotonic clock stops where a laptop sleeps.
-	l.Access, l.Since, l.Over = t.AccessToken, time.Now().Round(0), ""
+	l.Access, l.Since, l.EndReason = t.AccessToken, time.Now().Round(0), ""
 	if t.RefreshToken != "" { // else the one of before goes on
 		l.Refresh = t.RefreshToken
 	}
@@ -103,7 +103,7 @@ func (l *Login) post(ctx context.Context, h *http.Client, endpoint string, form 
 	}
 	resp, err := h.Do(req)
 	if err != nil {
-		return nil, Plain(err)
+		return nil, StripURL(err)
 	}
 	return resp, nil
 }
@@ -177,7 +177,7 @@ func tell(err error, secret string, params url.Values) error {
 		if text := err.Error(); strings.Contains(text, "oauth2: cannot parse") || strings.Contains(text, "oauth2: server response missing") {
 			return errors.New("its answer holds no token" + otherwise)
 		}
-		return Plain(err)
+		return StripURL(err)
 	}
 	status := r.Response.StatusCode
 	text := fmt.Sprintf("HTTP status %d", status)

@@ -75,12 +75,12 @@ func CheckOverrides(cfg *config.Config, things iter.Seq[OverriddenEntry], kinds 
 	}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
-		c.check(config.Overridden{Server: s.Name}, s, s.Overrides, s.Overrides, servers[s.Name])
+		c.check(config.OverrideTarget{Server: s.Name}, s, s.Overrides, s.Overrides, servers[s.Name])
 	}
 	for _, p := range cfg.Profiles {
 		for name, set := range p.Overrides {
 			if s, ok := cfg.Server(name); ok {
-				c.check(config.Overridden{Profile: p.Name, Server: name}, s, set, set.Merge(s.Overrides), servers[name])
+				c.check(config.OverrideTarget{Profile: p.Name, Server: name}, s, set, set.Merge(s.Overrides), servers[name])
 			}
 		}
 	}
@@ -94,7 +94,7 @@ type checker struct {
 	problems []config.Problem
 }
 
-func (c *checker) tell(at config.Overridden, format string, args ...any) {
+func (c *checker) tell(at config.OverrideTarget, format string, args ...any) {
 	where := fmt.Sprintf("overrides of server %q", at.Server)
 	if at.Profile != "" {
 		where += fmt.Sprintf(" in profile %q", at.Profile)
@@ -103,7 +103,7 @@ func (c *checker) tell(at config.Overridden, format string, args ...any) {
 }
 
 // check looks at overrides, which are all together with those below.
-func (c *checker) check(at config.Overridden, s *config.Server, set, all *definition.Set, has byName) {
+func (c *checker) check(at config.OverrideTarget, s *config.Server, set, all *definition.Set, has byName) {
 	if set == nil || has == nil {
 		return
 	}

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// ErrGone says that the relay of a Conn is gone, or the Conn was closed.
-var ErrGone = errors.New("the screen's terminal is gone")
+// ErrDisconnected says that the relay of a Conn is gone, or the Conn was closed.
+var ErrDisconnected = errors.New("the screen's terminal is gone")
 
 const (
 	helloWait = 5 * time.Second
@@ -215,7 +215,7 @@ func (s *Conn) send(kind byte, payload []byte) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if s.exiting() {
-		return ErrGone
+		return ErrDisconnected
 	}
 	return s.sendLocked(kind, payload, s.wait)
 }
@@ -251,7 +251,7 @@ func (s *Conn) exit() {
 func (s *Conn) sendLocked(kind byte, payload []byte, wait time.Duration) error {
 	select {
 	case <-s.gone:
-		return ErrGone
+		return ErrDisconnected
 	default:
 	}
 	s.frame = appendFrame(s.frame[:0], kind, payload)
@@ -274,7 +274,7 @@ func (s *Conn) sendLocked(kind byte, payload []byte, wait time.Duration) error {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return fmt.Errorf("the terminal did not take a screen within %v: %w", wait, err)
 		}
-		return fmt.Errorf("%w: %w", ErrGone, err)
+		return fmt.Errorf("%w: %w", ErrDisconnected, err)
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func TestKeysKeepTheirCuts(t *testing.T) {
 	require.Equal(t, "last", string(rest))
 	<-s.Done()
 	_, err = s.Write([]byte("x"))
-	require.ErrorIs(t, err, remoteui.ErrGone)
+	require.ErrorIs(t, err, remoteui.ErrDisconnected)
 }
 
 func TestSizesAndBackgroundsMerge(t *testing.T) {
@@ -209,7 +209,7 @@ func TestARelayThatDoesNotReadIsGivenUp(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	<-s.Done()
 	_, err = s.Write([]byte("x"))
-	require.ErrorIs(t, err, remoteui.ErrGone)
+	require.ErrorIs(t, err, remoteui.ErrDisconnected)
 }
 
 func TestExitDoesNotWaitForTheWriteLimit(t *testing.T) {
@@ -339,7 +339,7 @@ func TestOrdersGetTheirOwnAnswer(t *testing.T) {
 	go func() { first <- s.Open(t.Context(), remoteui.Editor, "c", nil) }()
 	p.next()
 	p.c.Close()
-	require.ErrorIs(t, <-first, remoteui.ErrGone)
+	require.ErrorIs(t, <-first, remoteui.ErrDisconnected)
 	require.ErrorContains(t, s.Open(t.Context(), "shell", "c", nil), `no program "shell"`)
 }
 

@@ -70,7 +70,7 @@ func (s *Conn) order(ctx context.Context, kind byte, o order, content []byte) (a
 	case s.orders <- struct{}{}:
 		defer func() { <-s.orders }()
 	case <-s.gone:
-		return answer{}, ErrGone
+		return answer{}, ErrDisconnected
 	case <-ctx.Done():
 		return answer{}, ctx.Err()
 	}
@@ -101,7 +101,7 @@ func (s *Conn) order(ctx context.Context, kind byte, o order, content []byte) (a
 				return a, nil
 			}
 		case <-s.gone:
-			return answer{}, ErrGone
+			return answer{}, ErrDisconnected
 		case <-ctx.Done():
 			return answer{}, ctx.Err()
 		}

@@ -257,7 +257,7 @@ func TestTerminalThatGoesAwayWhileAProgramHasItEndsTheRelay(t *testing.T) {
 	<-s.ended
 	require.ErrorIs(t, s.err, remoteui.ErrTerminalLost)
 	<-s.daemon.Done()
-	require.ErrorIs(t, <-opened, remoteui.ErrGone)
+	require.ErrorIs(t, <-opened, remoteui.ErrDisconnected)
 }
 
 func TestRelayNeedsATerminal(t *testing.T) {
@@ -438,7 +438,7 @@ func TestScreenThatEndsTakesItsProgramAlong(t *testing.T) {
 	go func() { opened <- s.daemon.Open(t.Context(), remoteui.Pager, "x", nil) }()
 	s.expect("paging")
 	s.cut()
-	require.ErrorIs(t, <-opened, remoteui.ErrGone)
+	require.ErrorIs(t, <-opened, remoteui.ErrDisconnected)
 	<-s.ended
 	require.ErrorIs(t, s.err, remoteui.ErrConnectionLost)
 	require.False(t, s.isRaw())

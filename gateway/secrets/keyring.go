@@ -16,9 +16,9 @@ const keyringLimit = 3 * time.Second
 // Keyring is the part of the system's keyring that has a name, its service.
 type Keyring string
 
-// There reports whether a keyring can be expected: asking D-Bus where there is no session
+// IsAvailable reports whether a keyring can be expected: asking D-Bus where there is no session
 // starts one.
-func (Keyring) There() bool {
+func (Keyring) IsAvailable() bool {
 	switch {
 	case os.Getenv("GOBLIN_NO_KEYRING") != "":
 		return false

@@ -74,7 +74,7 @@ func file(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("cannot be read: %w%s", atomicfile.Plain(err), fix)
+		return "", fmt.Errorf("cannot be read: %w%s", atomicfile.StripPath(err), fix)
 	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
 		return "", errors.New("is not a file" + fix)
 	}
@@ -86,15 +86,15 @@ func file(path string) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(f, MaxValue+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("cannot be read: %w%s", atomicfile.Plain(err), fix)
+		return "", fmt.Errorf("cannot be read: %w%s", atomicfile.StripPath(err), fix)
 	case len(text) > MaxValue:
 		return "", fmt.Errorf("is longer than %d KiB; a secret is not", MaxValue>>10)
 	}
-	return Line(text), nil
+	return TrimLineBreak(text), nil
 }
 
-// Line is a text without one line break at its end.
-func Line(text []byte) string {
+// TrimLineBreak is a text without one line break at its end.
+func TrimLineBreak(text []byte) string {
 	return string(bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")))
 }
 
@@ -121,9 +121,9 @@ func output(ctx context.Context, words []string, dir string) (string, error) {
 		if value := strings.TrimSpace(out.kept.String()); value != "" && strings.Contains(said.kept.String(), value) || why == "" {
 			why = "it says nothing of why"
 		}
-		return "", fmt.Errorf("fails (%w): %s; run it in a terminal to see why", atomicfile.Plain(err), why)
+		return "", fmt.Errorf("fails (%w): %s; run it in a terminal to see why", atomicfile.StripPath(err), why)
 	}
-	return Line(out.kept.Bytes()), nil
+	return TrimLineBreak(out.kept.Bytes()), nil
 }
 
 // boundedBuffer keeps the beginning of what is written to it, and calls full when that is not

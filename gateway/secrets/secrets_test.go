@@ -160,9 +160,9 @@ func TestWithoutASessionThereIsNoKeyring(t *testing.T) {
 		t.Skip("it is there in any case")
 	}
 	withKeyring(t, keyring.MockInit)
-	require.True(t, secrets.Keyring("any").There())
+	require.True(t, secrets.Keyring("any").IsAvailable())
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "")
-	require.False(t, secrets.Keyring("any").There(), "asking would start one")
+	require.False(t, secrets.Keyring("any").IsAvailable(), "asking would start one")
 }
 
 func TestTheKeyringIsNotAskedForANameThatNoSecretHas(t *testing.T) {

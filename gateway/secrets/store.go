@@ -61,7 +61,7 @@ func (s *Store) Set(name, value string) (place string, err error) {
 		return "", err
 	}
 	why := "there is no keyring"
-	if service.There() {
+	if service.IsAvailable() {
 		if err = service.Set(name, value); err == nil {
 			why = ""
 		} else {
@@ -77,7 +77,7 @@ func (s *Store) Set(name, value string) (place string, err error) {
 			all[name] = record{Keyring: true}
 			return nil
 		}
-		if all[name].Keyring && service.There() {
+		if all[name].Keyring && service.IsAvailable() {
 			_ = service.Delete(name) // an older value; it may not be reached
 		}
 		all[name] = record{Value: value}
@@ -117,7 +117,7 @@ func (s *Store) Get(name string) (string, error) {
 	if known && !here.Keyring {
 		return here.Value, nil
 	}
-	if !service.There() {
+	if !service.IsAvailable() {
 		if known {
 			return "", errors.New("the system's keyring has it, and there is none here")
 		}
@@ -139,8 +139,8 @@ func (s *Store) List() ([]string, error) {
 	return slices.Sorted(maps.Keys(all)), err
 }
 
-// Place tells where a secret that was set is.
-func (s *Store) Place(name string) string {
+// Location tells where a secret that was set is.
+func (s *Store) Location(name string) string {
 	if all, err := s.load(); err == nil && all[name].Keyring {
 		return inKeyring
 	}
@@ -151,7 +151,7 @@ func (s *Store) Place(name string) string {
 func (s *Store) Remove(name string) error {
 	return s.edit(func(all map[string]record) error {
 		here, known := all[name]
-		if service.There() {
+		if service.IsAvailable() {
 			err := service.Delete(name)
 			switch {
 			case err == nil:

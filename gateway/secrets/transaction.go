@@ -35,7 +35,7 @@ func (t *Transaction) FreeName(wanted, value string) string {
 func (t *Transaction) Set(name, value string) (place string, err error) {
 	before, getErr := t.store.Get(name)
 	if getErr == nil && before == value {
-		return t.store.Place(name), nil
+		return t.store.Location(name), nil
 	}
 	place, err = t.store.Set(name, value)
 	if err != nil {

@@ -35,7 +35,7 @@ const (
 
 // Daemon is a gateway with the socket of its config.
 type Daemon struct {
-	*stack.Instance
+	*stack.Stack
 	// Theme is that of the config, for screens that ask for none.
 	Theme string
 	// Images is how the config has images drawn.
@@ -58,14 +58,14 @@ func (p *Process) daemon(s *setup, change func(*stack.Options)) (*Daemon, error)
 	h := &Daemon{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
 	o := stack.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
-		Place: &s.endpoint, Moved: func() (daemon.Endpoint, error) { return p.App.Place(s.cfg.Path) },
-		Screen: h.showRemote, Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Usage: p.App.Usage(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Runtime: s.endpoint.Dir, Extend: p.Extend,
+		Place: &s.endpoint, MovedTo: func() (daemon.Endpoint, error) { return p.App.FindDaemon(s.cfg.Path) },
+		Screen: h.showRemote, Pins: s.pins, NoPinsReason: s.noPins, Toggles: p.App.TogglesPath(s.cfg), Usage: p.App.UsagePath(s.cfg), Logins: p.App.LoginsDir(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.ListCacheDir(), Runtime: s.endpoint.Dir, Extend: p.Extend,
 	}
 	o.Terminal = p.startedFrom(s.tty)
 	if change != nil {
 		change(&o)
 	}
-	if h.Instance, err = stack.New(o); err != nil {
+	if h.Stack, err = stack.New(o); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -77,10 +77,10 @@ func (p *Process) startedFrom(tty *os.File) func() (name string, gone bool) {
 		if f == nil {
 			continue
 		}
-		if _, ok := cli.Terminal(f); ok {
+		if _, ok := cli.IsTerminal(f); ok {
 			name := cmp.Or(cli.TerminalName(f), "a terminal")
 			return func() (string, bool) {
-				_, there := cli.Terminal(f)
+				_, there := cli.IsTerminal(f)
 				return name, !there
 			}
 		}
@@ -172,7 +172,7 @@ func (p *Process) becomeOrDial(ctx context.Context, s *setup) (h *Daemon, c net.
 		c, err = daemon.Dial(ctx, s.endpoint, daemon.KindScreen)
 		if !errors.Is(err, daemon.ErrNotRunning) {
 			if _, other := errors.AsType[*daemon.BuildError](err); other {
-				err = cli.Fail(cli.CodeConnect, "%w; stop it with \"%s\" and start again", err, p.App.Line("stop"))
+				err = cli.Fail(cli.CodeConnect, "%w; stop it with \"%s\" and start again", err, p.App.CommandLine("stop"))
 			}
 			return nil, c, err
 		}

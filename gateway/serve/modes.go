@@ -50,7 +50,7 @@ func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) er
 		return p.bridge(ctx, s, profile, in, out)
 	}
 	i, err := stack.New(stack.Options{
-		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPins: s.noPins, Off: p.App.Off(s.cfg), Usage: p.App.Usage(s.cfg), Logins: p.App.Logins(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.Catalog(), Extend: p.Extend,
+		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Mask: p.App.Mask(), Pins: s.pins, NoPinsReason: s.noPins, Toggles: p.App.TogglesPath(s.cfg), Usage: p.App.UsagePath(s.cfg), Logins: p.App.LoginsDir(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.ListCacheDir(), Extend: p.Extend,
 		Runtime: s.endpoint.Dir,
 	})
 	if err != nil {
@@ -71,18 +71,18 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 	} else {
 		args = append(args, "--config", s.cfg.Path)
 	}
-	lines := logs.Limit(s.logger.Handler(), p.App.Mask().String)
+	lines := logs.NewLimiter(s.logger.Handler(), p.App.Mask().String)
 	defer lines.Close() //nolint:errcheck // says what was left out
 
 	var superset *daemon.Endpoint            // of the last daemon, if that had more variables
 	var last atomic.Pointer[daemon.Endpoint] // nil before the first daemon
 	err = bridge.Run(ctx, bridge.Options{
-		Alive: func(ctx context.Context) error { return daemon.Alive(ctx, *last.Load()) },
+		Alive: func(ctx context.Context) error { return daemon.CheckAlive(ctx, *last.Load()) },
 		Connect: func(ctx context.Context) (net.Conn, error) {
 			// The file may name other variables by now, and the next daemon will
 			// be found where it says. One that is gone leads to no daemon, which
 			// starting one tells best.
-			place, err := p.App.Place(s.cfg.Path)
+			place, err := p.App.FindDaemon(s.cfg.Path)
 			if err != nil {
 				place = s.endpoint
 			}
@@ -100,7 +100,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 			}
 			// A later daemon may be of a newer build, which replaced this one on disk.
 			if c.OtherBuild != nil && last.Load() == nil {
-				p.App.Warn("%v; it serves this client until you run \"%s\"", c.OtherBuild, p.App.Line("stop"))
+				p.App.Warn("%v; it serves this client until you run \"%s\"", c.OtherBuild, p.App.CommandLine("stop"))
 			}
 			last.Store(&c.Endpoint)
 			if c.Endpoint.Socket != place.Socket {
@@ -117,7 +117,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 }
 
 // runWith runs a gateway for as long as its use goes on.
-func runWith(ctx context.Context, i *stack.Instance, use func(ctx context.Context) error) error {
+func runWith(ctx context.Context, i *stack.Stack, use func(ctx context.Context) error) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	using, leave := context.WithCancel(ctx)
@@ -133,7 +133,7 @@ func runWith(ctx context.Context, i *stack.Instance, use func(ctx context.Contex
 // hasProfile is the error of a config that lacks a profile; "" none lacks.
 func hasProfile(cfg *config.Config, profile string) error {
 	if _, ok := cfg.Profile(profile); !ok && profile != "" {
-		return cli.Fail(cli.CodeConfig, "no profile %q%s", profile, cfg.ProfileMeant(profile))
+		return cli.Fail(cli.CodeConfig, "no profile %q%s", profile, cfg.SuggestProfile(profile))
 	}
 	return nil
 }
@@ -169,13 +169,13 @@ func (p *Process) Serve(ctx context.Context, listen, profile string) error {
 	var other *daemon.RunningError
 	switch {
 	case errors.As(err, &other):
-		return fmt.Errorf("a daemon of this config runs already (pid %d); \"%s\" ends it", other.PID, p.App.Line("stop"))
+		return fmt.Errorf("a daemon of this config runs already (pid %d); \"%s\" ends it", other.PID, p.App.CommandLine("stop"))
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w; choose another one with --listen", err)
 	case err != nil:
 		return err
 	}
-	p.onHangup(h.Reread)
+	p.onHangup(h.ReloadNow)
 	p.App.Warn("serving %s (pid %d); Ctrl-C ends it", h.Address(), os.Getpid())
 	return h.Run(ctx)
 }
@@ -201,6 +201,6 @@ func (p *Process) Background(ctx context.Context, demo bool) error {
 	if err != nil {
 		return err
 	}
-	p.onHangup(h.Reread)
+	p.onHangup(h.ReloadNow)
 	return h.Run(ctx)
 }

@@ -68,7 +68,7 @@ func newProcess(t *testing.T, show serve.ShowFunc) (p *serve.Process, place daem
 	in, out, err := os.Pipe()
 	require.NoError(t, err)
 	t.Cleanup(func() { in.Close(); out.Close() })
-	place, err = app.Place(file)
+	place, err = app.FindDaemon(file)
 	require.NoError(t, err)
 	return &serve.Process{App: app, In: in, Out: out, Err: os.Stderr, Show: show}, place, stderr
 }

@@ -133,8 +133,8 @@ func (p *Process) restoreLocked() {
 
 // Streams are stdin and stdout for MCP, in non-blocking mode where that works.
 func (p *Process) Streams() (io.Reader, io.Writer) {
-	in, undoIn := cli.Unblock(p.In, p.Err)
-	out, undoOut := cli.Unblock(p.Out, p.Err)
+	in, undoIn := cli.SetNonblock(p.In, p.Err)
+	out, undoOut := cli.SetNonblock(p.Out, p.Err)
 	p.undo(undoOut, undoIn)
 	return in, out
 }

@@ -37,11 +37,11 @@ func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup
 		return nil, err
 	}
 	s := &setup{cfg: cfg, log: cfg.Log.File}
-	s.pins, s.noPins = p.App.Pins(cfg)
+	s.pins, s.noPins = p.App.PinsPath(cfg)
 	if s.noPins != nil && cfg.Gateway.Pin == config.PinStrict {
 		return nil, s.noPins // here, where a client sees why
 	}
-	if s.endpoint, err = p.App.Place(cfg.Path); err != nil && kind != noSocket {
+	if s.endpoint, err = p.App.FindDaemon(cfg.Path); err != nil && kind != noSocket {
 		return nil, err
 	}
 	w := p.App.Err

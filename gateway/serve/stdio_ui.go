@@ -27,7 +27,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 		return cli.Fail(cli.CodeUsage, "there is no terminal for the screen: %w; name one with --tui-tty, or leave out --tui", err)
 	}
 	defer tty.Close()
-	if _, ok := cli.Terminal(tty); !ok {
+	if _, ok := cli.IsTerminal(tty); !ok {
 		return cli.Fail(cli.CodeUsage, "%s is not a terminal; name one with --tui-tty", path)
 	}
 	if p.App.InTTY && path == Controlling {

@@ -84,10 +84,10 @@ func (p *Process) reportStop(ctx context.Context, err error) error {
 // it ends, and without it until ctx does. Without its terminal nobody would know of a
 // daemon that serves nobody, so that one ends.
 func (p *Process) watch(ctx context.Context, h *Daemon, t remoteui.Terminal, beside func(ctx context.Context) error) error {
-	p.onHangup(h.Reread)
+	p.onHangup(h.ReloadNow)
 	var shown error
 	var notice *time.Timer
-	err := runWith(ctx, h.Instance, func(ctx context.Context) error {
+	err := runWith(ctx, h.Stack, func(ctx context.Context) error {
 		ctx, end := context.WithCancel(ctx)
 		defer end()
 		alone := make(chan struct{}) // closed when beside has ended

@@ -31,7 +31,7 @@ type flow struct {
 	shown chan struct{} // closed when page and question are there
 	page  string
 	// question is answered by opening the page; nil if there is none.
-	question *oauth.Question
+	question *oauth.SecretQuestion
 	agreed   chan struct{}   // closed when a user has
 	agree    func()          // closes it
 	over     context.Context // ends when err says what came of it
@@ -63,11 +63,11 @@ func (f *flow) run() {
 }
 
 func (f *flow) logIn() error {
-	if !f.rights && !f.server.Authorizer().Waiting() { // somebody has, just now
+	if !f.rights && !f.server.Authorizer().NeedsUser() { // somebody has, just now
 		f.server.LoggedIn()
 		return nil
 	}
-	_, err := f.all.servers.Login(f.ctx, f.server.Name(), oauth.User{Show: func(page string) {
+	_, err := f.all.servers.Login(f.ctx, f.server.Name(), oauth.UserPrompts{Show: func(page string) {
 		switch f.page {
 		case "":
 			f.page = page
@@ -76,7 +76,7 @@ func (f *flow) logIn() error {
 		default: // clients have the first one
 			f.end(errAnother)
 		}
-	}, Agree: func(ctx context.Context, q oauth.Question) error {
+	}, ConfirmSecret: func(ctx context.Context, q oauth.SecretQuestion) error {
 		f.page, f.question = q.Page, &q
 		close(f.shown)
 		select {
@@ -94,8 +94,8 @@ func (f *flow) message() string {
 	about := ""
 	if q := f.question; q != nil {
 		about = fmt.Sprintf(" Your client secret goes to its authorization server, %s. Continue only if you trust that.", q.Issuer)
-		if q.Before != "" {
-			about += fmt.Sprintf(" Until now it was %s.", q.Before)
+		if q.PreviousIssuer != "" {
+			about += fmt.Sprintf(" Until now it was %s.", q.PreviousIssuer)
 		}
 	}
 	return fmt.Sprintf("Server %q needs you to log in.%s Open the page in a browser on this machine; then the call goes on.", f.server.Name(), about)

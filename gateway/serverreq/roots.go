@@ -197,7 +197,7 @@ func (a *Router) tellRootsChanged() {
 // it asked outside of a call.
 func (n *rootNews) concern(l *inflight.Link) bool {
 	cfg := l.Server.Config()
-	whose := cfg.WhoseRoots()
+	whose := cfg.RootsSource()
 	if whose == config.NoRoots {
 		return false
 	}

@@ -119,7 +119,7 @@ var capabilities = map[string]string{
 // ParseQuestion makes a question of a server's request; the error is its answer otherwise.
 func ParseQuestion(server *upstream.Server, conn upstream.Conn, method string, params []byte) (*Question, *jsonrpc.Error) {
 	cfg := server.Config()
-	q := &Question{Server: server.Name(), Conn: conn, Method: method, Params: params, capability: capabilities[method], roots: cfg.WhoseRoots()}
+	q := &Question{Server: server.Name(), Conn: conn, Method: method, Params: params, capability: capabilities[method], roots: cfg.RootsSource()}
 	if q.capability == "" || q.capability == "roots" && q.roots == config.NoRoots {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
 	}

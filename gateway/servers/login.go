@@ -18,7 +18,7 @@ const loginCheck = time.Second
 // Login logs the user in at a server by a browser; who else does meanwhile takes part
 // in the same login. The result is who that is, as far as it is known. Nothing else of
 // the server waits for it.
-func (f *Manager) Login(ctx context.Context, server string, u oauth.User) (user string, err error) {
+func (f *Manager) Login(ctx context.Context, server string, u oauth.UserPrompts) (user string, err error) {
 	b, err := f.remote(server)
 	if err != nil {
 		return "", err
@@ -61,7 +61,7 @@ func (f *Manager) authorizer(s *config.Server) *oauth.Authorizer {
 	if f.o.Logins == "" || err != nil {
 		return nil
 	}
-	o, ok := oauth.Of(path, s, f.o.Version, f.o.Resolve)
+	o, ok := oauth.ServerOptions(path, s, f.o.Version, f.o.Resolve)
 	if !ok {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (f *Manager) voidLogin(b *Server, next *config.Server) {
 	if b.out.login == nil || reflect.DeepEqual(b.defined.OAuth, next.OAuth) {
 		return
 	}
-	if a := f.authorizer(next); a != nil && b.out.login.Void(a) {
+	if a := f.authorizer(next); a != nil && b.out.login.Invalidate(a) {
 		b.LoggedOut()
 	}
 }
@@ -116,8 +116,8 @@ func (o *outlet) tellLogin(server string) (lost bool) {
 // lookLocked looks who is logged in.
 func (o *outlet) lookLocked() {
 	o.who = nil
-	if is, ok := o.login.Who(); ok {
-		o.who = &registry.Account{User: is.User, Until: is.Until, Renews: is.Renews}
+	if is, ok := o.login.Identity(); ok {
+		o.who = &registry.Account{User: is.User, Until: is.Expires, Renews: is.Renews}
 	}
 }
 

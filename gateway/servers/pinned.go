@@ -82,7 +82,7 @@ func (f *Manager) approve(server string, seen map[string]string, names []string)
 	of := map[string][]string{}
 	for _, name := range names {
 		key := server
-		if skills := state.SkillsName(server); !f.o.Pins.Offers(server, name) && f.o.Pins.Offers(skills, name) {
+		if skills := state.SkillsName(server); !f.o.Pins.WasListed(server, name) && f.o.Pins.WasListed(skills, name) {
 			key = skills
 		}
 		of[key] = append(of[key], name)

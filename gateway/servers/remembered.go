@@ -74,7 +74,7 @@ func Cached(store *state.ListCache, s *config.Server) bool {
 // the server after it listed; denied names what the config leaves out of its lists.
 func CacheLists(store *state.ListCache, s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
 	if about, err := introduce(state, denied); whole(state) && err == nil {
-		store.Keep(s.Name, identity(s), about, lists)
+		store.Put(s.Name, identity(s), about, lists)
 	}
 }
 
@@ -217,5 +217,5 @@ func (o *outlet) keepLocked(server string) {
 	lists := o.fetched
 	o.fetched = nil
 	o.keeping.Unlock()
-	o.write(func() { o.fleet.o.Catalog.Keep(server, o.identity, about, lists) })
+	o.write(func() { o.fleet.o.Catalog.Put(server, o.identity, about, lists) })
 }

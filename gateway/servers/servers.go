@@ -213,7 +213,7 @@ func (f *Manager) server(defined config.Server, replaces bool) *Server {
 // resolve is a definition with the values of its references, which are hidden from then on.
 func (f *Manager) resolve(ctx context.Context, s *config.Server) (*config.Server, error) {
 	now, err := s.Resolve(ctx, f.o.Resolve)
-	f.o.Mask.HideServer(now)
+	f.o.Mask.AddServer(now)
 	if err != nil {
 		return nil, fmt.Errorf("is not started: %w; then run: %s", err, termtext.Goblin("restart", s.Name))
 	}
@@ -466,7 +466,7 @@ func (f *Manager) OmitRoots(server string) bool {
 	return b != nil && rootless(&b.defined)
 }
 
-func rootless(s *config.Server) bool { return s.WhoseRoots() == config.NoRoots }
+func rootless(s *config.Server) bool { return s.RootsSource() == config.NoRoots }
 
 // ClientCapabilities is a client's capabilities as a server is told of them.
 func (f *Manager) ClientCapabilities(server string, capabilities []byte) []byte {

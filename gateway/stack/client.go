@@ -23,19 +23,19 @@ type Client struct {
 	*mcpclient.Client
 	instanceActions
 	serverActions
-	instance *Instance
+	instance *Stack
 	session  *downstream.Session
 	over     chan struct{} // closed when the session has ended
 }
 
-// instanceActions are the methods that a Client takes from its [Instance] unchanged.
+// instanceActions are the methods that a Client takes from its [Stack] unchanged.
 type instanceActions interface {
 	AddServer(name string, keys map[string]any) error
 	RemoveServer(server string) error
 	TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error)
 	SetDisabled(server string, disabled bool) error
 	SetEnabled(server string, on bool) error
-	Switch(profile string, on bool, entries ...*registry.Entry) error
+	SetEntriesDisabled(profile string, on bool, entries ...*registry.Entry) error
 	Definition(server string) report.Definition
 	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
 }
@@ -51,7 +51,7 @@ type serverActions interface {
 // goes on until Close, the end of ctx or the end of Run. name is what the
 // session calls itself. Questions of servers go to ask; a nil ask declares that
 // there is nobody to ask.
-func (i *Instance) OpenClient(ctx context.Context, name string, ask mcpclient.AskFunc) (*Client, error) {
+func (i *Stack) OpenClient(ctx context.Context, name string, ask mcpclient.AskFunc) (*Client, error) {
 	if !i.enter() {
 		return nil, errStopped
 	}
@@ -97,9 +97,9 @@ func (o opener) SessionOpened(s *downstream.Session) {
 	o.opened(s)
 }
 
-// Show makes [Instance.Status] tell where the screen is that acts through c. at
+// SetScreen makes [Stack.Status] tell where the screen is that acts through c. at
 // may be called from any goroutine.
-func (c *Client) Show(at func() daemon.Screen) {
+func (c *Client) SetScreen(at func() daemon.Screen) {
 	c.instance.screens.Store(c.session, at)
 	select {
 	case <-c.over: // nobody else would take it out again
@@ -111,17 +111,17 @@ func (c *Client) Show(at func() daemon.Screen) {
 // Session is the session's id, as in the registry's tables.
 func (c *Client) Session() string { return c.session.ID() }
 
-// UnderWay are the requests of all clients that wait for their answers.
-func (c *Client) UnderWay() []registry.InFlight { return c.instance.gateway.Pending.All() }
+// InFlight are the requests of all clients that wait for their answers.
+func (c *Client) InFlight() []registry.InFlight { return c.instance.gateway.Pending.All() }
 
-// Withdraw cancels one of those.
-func (c *Client) Withdraw(session, id string) bool {
+// CancelRequest cancels one of those.
+func (c *Client) CancelRequest(session, id string) bool {
 	return c.instance.gateway.Pending.Cancel(session, id)
 }
 
-// About tells of a session its profile, its project and what questions of servers its client
+// SessionDetails tells of a session its profile, its project and what questions of servers its client
 // can answer, in a few words each.
-func (c *Client) About(session string) (facts []string) {
+func (c *Client) SessionDetails(session string) (facts []string) {
 	for _, s := range c.instance.gateway.Sessions() {
 		if s.ID() != session || s.IsScreen() {
 			continue
@@ -160,10 +160,10 @@ func (c *Client) Disconnect(session string) bool {
 // at. agree reports whether the issuer may have the client secret; before is the issuer of
 // the last login if that is another one, or "". It must return at the end of its context.
 func (c *Client) Login(ctx context.Context, server string, show func(page string), agree func(ctx context.Context, issuer, before string) bool, pasted <-chan string) (user string, err error) {
-	return c.instance.gateway.Servers.Login(ctx, server, oauth.User{
-		Show: show, Pasted: pasted,
-		Agree: func(ctx context.Context, q oauth.Question) error {
-			if !agree(ctx, q.Issuer, q.Before) {
+	return c.instance.gateway.Servers.Login(ctx, server, oauth.UserPrompts{
+		Show: show, ReadPasted: pasted,
+		ConfirmSecret: func(ctx context.Context, q oauth.SecretQuestion) error {
+			if !agree(ctx, q.Issuer, q.PreviousIssuer) {
 				return q.Declined()
 			}
 			return nil
@@ -172,7 +172,7 @@ func (c *Client) Login(ctx context.Context, server string, show func(page string
 }
 
 // Approve takes tools of a server for good as they were shown, see
-// [Instance.Approve].
+// [Stack.Approve].
 func (c *Client) Approve(server string, tools []registry.UnapprovedTool) error {
 	what := daemon.Approval{Server: server, Seen: make(map[string]string, len(tools))}
 	for i := range tools {

@@ -49,7 +49,7 @@ type fake struct{ name, script, extra string }
 
 // start runs an instance with some fake servers and returns the files that get
 // what each server received.
-func start(t *testing.T, gateway string, servers ...fake) (*Instance, map[string]string) {
+func start(t *testing.T, gateway string, servers ...fake) (*Stack, map[string]string) {
 	t.Helper()
 	e2e.Use()
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func start(t *testing.T, gateway string, servers ...fake) (*Instance, map[string
 	return i, logs
 }
 
-func open(t *testing.T, i *Instance, ask mcpclient.AskFunc) *Client {
+func open(t *testing.T, i *Stack, ask mcpclient.AskFunc) *Client {
 	t.Helper()
 	c, err := i.OpenClient(context.Background(), "screen", ask)
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestARequestUnderWayIsSeenAndCancelledByAnother(t *testing.T) {
 	t.Parallel()
 	i, logs := start(t, "", fake{name: "s", script: tools + `,"on":{"tools/call t":[{"do":"progress","n":1},{"do":"hang"}]}`})
 	asks, looks := open(t, i, nil), open(t, i, nil)
-	require.Empty(t, looks.UnderWay())
+	require.Empty(t, looks.InFlight())
 	started := make(chan struct{})
 	got := make(chan error, 1)
 	go func() {
@@ -171,18 +171,18 @@ func TestARequestUnderWayIsSeenAndCancelledByAnother(t *testing.T) {
 		got <- err
 	}()
 	<-started
-	all := looks.UnderWay()
+	all := looks.InFlight()
 	require.Len(t, all, 1)
 	u := all[0]
 	require.Equal(t, []string{asks.Session(), "screen", "s", "tools/call", "s_t", registry.StatusInFlight}, []string{u.Session, u.Client, u.Server, u.Method, u.Name, u.Status})
 	require.Contains(t, string(u.Request), `"x":1`)
 	require.False(t, u.Time.IsZero())
-	require.False(t, looks.Withdraw(u.Session, "nothing like it"))
-	require.False(t, looks.Withdraw("nobody", u.ID))
-	require.True(t, looks.Withdraw(u.Session, u.ID))
+	require.False(t, looks.CancelRequest(u.Session, "nothing like it"))
+	require.False(t, looks.CancelRequest("nobody", u.ID))
+	require.True(t, looks.CancelRequest(u.Session, u.ID))
 	require.ErrorContains(t, <-got, "cancelled by the user")
 	received(t, logs["s"], "notifications/cancelled", "cancelled by the user")
-	require.Empty(t, looks.UnderWay())
+	require.Empty(t, looks.InFlight())
 	require.Eventually(t, func() bool {
 		for _, rec := range i.Registry().Traffic().Window(0, -1) {
 			if rec.Method == "tools/call" {
@@ -412,10 +412,10 @@ func TestAScreenIsToldWhatAClientCanAnswer(t *testing.T) {
 		joinAs(t, i, name, c.can)
 		for _, s := range i.Registry().Sessions() {
 			if s.Client == name {
-				require.Equal(t, []string{c.want}, screen.About(s.ID))
+				require.Equal(t, []string{c.want}, screen.SessionDetails(s.ID))
 			}
 		}
 	}
-	require.Empty(t, screen.About(screen.Session()))
-	require.Empty(t, screen.About("nobody"))
+	require.Empty(t, screen.SessionDetails(screen.Session()))
+	require.Empty(t, screen.SessionDetails("nobody"))
 }

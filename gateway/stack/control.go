@@ -21,10 +21,10 @@ import (
 	"goblin/registry/termtext"
 )
 
-var _ daemon.Gateway = (*Instance)(nil)
+var _ daemon.Gateway = (*Stack)(nil)
 
 // Status reports on this instance. It does not fail.
-func (i *Instance) Status(context.Context) (daemon.Status, error) {
+func (i *Stack) Status(context.Context) (daemon.Status, error) {
 	s := daemon.Status{
 		PID: os.Getpid(), Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
 		Started: i.started, Address: i.Address(), Log: i.o.Log, Notice: i.registry.Notice(),
@@ -62,7 +62,7 @@ func (i *Instance) Status(context.Context) (daemon.Status, error) {
 }
 
 // Servers are those that clients of a profile see.
-func (i *Instance) Servers(_ context.Context, profile string) ([]daemon.Server, error) {
+func (i *Stack) Servers(_ context.Context, profile string) ([]daemon.Server, error) {
 	seen, ok := i.gateway.Views.ForProfile(profile)
 	if !ok {
 		return nil, i.noProfile(profile)
@@ -70,7 +70,7 @@ func (i *Instance) Servers(_ context.Context, profile string) ([]daemon.Server, 
 	return i.servers(i.registry.StatesIn(seen.Visible)), nil
 }
 
-func (i *Instance) servers(states []registry.ServerState) []daemon.Server {
+func (i *Stack) servers(states []registry.ServerState) []daemon.Server {
 	all := make([]daemon.Server, 0, len(states))
 	for _, state := range states {
 		pinned := i.registry.UnapprovedTools(state.Name)
@@ -101,7 +101,7 @@ var kinds = map[string]registry.Kind{
 
 // List lists entries in the order that clients see, once the servers have
 // listed or startup_wait is over.
-func (i *Instance) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, error) {
+func (i *Stack) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, error) {
 	kind, ok := kinds[q.Kind]
 	if !ok {
 		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
@@ -122,7 +122,7 @@ func (i *Instance) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry
 	lists := i.registry.ViewFor(ctx)
 	if seen, ok := i.gateway.Views.ForProfile(q.Profile); ok && q.Profile != "" {
 		lists = seen.Lists
-		if q.Every {
+		if q.WithHidden {
 			lists = i.allAs(seen.Visible)
 		}
 	}
@@ -131,7 +131,7 @@ func (i *Instance) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry
 			continue
 		}
 		entry := daemon.NewEntry(e)
-		if q.Name != "" && entry.Called(q.Name) == 0 {
+		if q.Name != "" && entry.MatchName(q.Name) == 0 {
 			continue
 		}
 		state, _ := i.registry.State(e.Server)
@@ -142,7 +142,7 @@ func (i *Instance) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry
 }
 
 // allAs returns everything, named as in a view.
-func (i *Instance) allAs(seen *registry.Snapshot) *registry.Snapshot {
+func (i *Stack) allAs(seen *registry.Snapshot) *registry.Snapshot {
 	return i.registry.Load().InNamespace(seen.UsesFlatIDs(), nil).Narrow(allEntries{seen.Visibility()}, nil)
 }
 
@@ -154,7 +154,7 @@ func (allEntries) All(string, registry.Kind) bool         { return true }
 func (allEntries) Has(string, registry.Kind, string) bool { return true }
 
 // knows fails for a server that is not in the config; "" is any.
-func (i *Instance) knows(server string) error {
+func (i *Stack) knows(server string) error {
 	if server != "" && server != registry.Local && !slices.Contains(i.gateway.Servers.Names(), server) {
 		return &servers.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
 	}
@@ -163,29 +163,29 @@ func (i *Instance) knows(server string) error {
 
 // Restart closes a server's connections and opens them anew. The error says
 // why there is nothing to restart.
-func (i *Instance) Restart(_ context.Context, server string) error {
+func (i *Stack) Restart(_ context.Context, server string) error {
 	return i.gateway.Servers.Restart(server)
 }
 
 // SetEnabled turns a server on or off, for as long as this instance runs. The
 // error says why it cannot be turned on.
-func (i *Instance) SetEnabled(server string, on bool) error {
+func (i *Stack) SetEnabled(server string, on bool) error {
 	return i.gateway.Servers.SetEnabled(server, on)
 }
 
 // Approve takes tools of a server as they are now for good, and returns their
 // names.
-func (i *Instance) Approve(_ context.Context, what daemon.Approval) ([]string, error) {
+func (i *Stack) Approve(_ context.Context, what daemon.Approval) ([]string, error) {
 	if err := i.unapprovable(); err != nil {
 		return nil, err
 	}
 	return i.gateway.Servers.Approve(what.Server, what.Seen, what.Tools...)
 }
 
-// Pinned lists the tools that await approval, of all servers for "", once the
+// Unapproved lists the tools that await approval, of all servers for "", once the
 // servers have listed or startup_wait is over. The error says why tools are not
 // pinned.
-func (i *Instance) Pinned(ctx context.Context, server string) ([]registry.UnapprovedTool, error) {
+func (i *Stack) Unapproved(ctx context.Context, server string) ([]registry.UnapprovedTool, error) {
 	if err := i.unapprovable(); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (i *Instance) Pinned(ctx context.Context, server string) ([]registry.Unappr
 }
 
 // unapprovable returns why no tool can be approved; nil: tools can.
-func (i *Instance) unapprovable() error {
+func (i *Stack) unapprovable() error {
 	if i.unpinned != nil {
 		return i.unpinned
 	}
@@ -203,7 +203,7 @@ func (i *Instance) unapprovable() error {
 
 // Diagnose finds out what keeps a server from working, by a process or connection of its
 // own.
-func (i *Instance) Diagnose(ctx context.Context, server string) (report.Diagnosis, error) {
+func (i *Stack) Diagnose(ctx context.Context, server string) (report.Diagnosis, error) {
 	cfg := i.config()
 	s, ok := cfg.Server(server)
 	if !ok {
@@ -212,7 +212,7 @@ func (i *Instance) Diagnose(ctx context.Context, server string) (report.Diagnosi
 	return i.diagnose(ctx, cfg, s), nil
 }
 
-func (i *Instance) diagnose(ctx context.Context, cfg *config.Config, s *config.Server) report.Diagnosis {
+func (i *Stack) diagnose(ctx context.Context, cfg *config.Config, s *config.Server) report.Diagnosis {
 	return doctor.Server(ctx, doctor.Options{
 		Config: cfg, Version: i.o.Version, Logins: i.o.Logins, Resolve: i.o.Resolve, Folder: i.o.Folder,
 		Redact: i.o.Mask.String, Children: i.children,
@@ -221,7 +221,7 @@ func (i *Instance) diagnose(ctx context.Context, cfg *config.Config, s *config.S
 
 // Definition is how a server is started or reached, without secrets, and what its
 // process takes.
-func (i *Instance) Definition(server string) report.Definition {
+func (i *Stack) Definition(server string) report.Definition {
 	s, ok := i.config().Server(server)
 	if !ok {
 		return report.Definition{}
@@ -275,7 +275,7 @@ func filteredEntries(b *servers.Server) (few []string, more int) {
 }
 
 // Stop makes Run return.
-func (i *Instance) Stop(context.Context) error {
+func (i *Stack) Stop(context.Context) error {
 	i.stop()
 	return nil
 }

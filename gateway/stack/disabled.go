@@ -17,13 +17,13 @@ import (
 )
 
 // readToggles takes over what other processes turned off and on: the file was written.
-func (i *Instance) readToggles() {
+func (i *Stack) readToggles() {
 	i.reportToggles(i.switches.Refresh())
-	i.gateway.SetDisabled(i.switches.Off(), i.switches.Hidden()...)
+	i.gateway.SetDisabled(i.switches.Disabled(), i.switches.Hidden()...)
 }
 
 // reportToggles reports what is wrong with the file of what is off, and keeps a copy of a good one.
-func (i *Instance) reportToggles(err error) {
+func (i *Stack) reportToggles(err error) {
 	i.report(&i.misread, err, "tools off")
 	text := strings.Join(i.switches.Skipped(), "; ")
 	if was := i.skipped.Swap(&text); text != "" && (was == nil || *was != text) {
@@ -38,7 +38,7 @@ func (i *Instance) reportToggles(err error) {
 }
 
 // report logs an error about a state file and shows it to users until it is nil again.
-func (i *Instance) report(last *atomic.Pointer[error], err error, file string) {
+func (i *Stack) report(last *atomic.Pointer[error], err error, file string) {
 	was := last.Load()
 	switch {
 	case err == nil && was == nil, err != nil && was != nil && (*was).Error() == err.Error():
@@ -53,14 +53,14 @@ func (i *Instance) report(last *atomic.Pointer[error], err error, file string) {
 }
 
 // pinsChanged takes over what other processes approved: the file was written.
-func (i *Instance) pinsChanged() {
+func (i *Stack) pinsChanged() {
 	i.gateway.Servers.PinsChanged()
 	i.reportPins(i.pinned)
 }
 
 // reportPins reports what is wrong with the file of pinned tools, and keeps a copy of a good
 // one.
-func (i *Instance) reportPins(store *state.PinStore) {
+func (i *Stack) reportPins(store *state.PinStore) {
 	err := store.Damaged()
 	i.report(&i.mispinned, err, "pins")
 	if err != nil {
@@ -71,9 +71,9 @@ func (i *Instance) reportPins(store *state.PinStore) {
 	}
 }
 
-// Switch turns entries of the catalog on or off, for the clients of a profile or, if that
+// SetEntriesDisabled turns entries of the catalog on or off, for the clients of a profile or, if that
 // is "", for all. It stays so over restarts.
-func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) error {
+func (i *Stack) SetEntriesDisabled(profile string, on bool, entries ...*registry.Entry) error {
 	if profile != "" && !i.gateway.Views.Has(profile) {
 		return i.noProfile(profile)
 	}
@@ -84,7 +84,7 @@ func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) e
 	if err := i.switches.Set(on, things...); err != nil {
 		return err
 	}
-	i.gateway.SetDisabled(i.switches.Off(), i.switches.Hidden()...)
+	i.gateway.SetDisabled(i.switches.Disabled(), i.switches.Hidden()...)
 	for _, e := range entries {
 		if off := i.gateway.Views.HiddenBy(profile, e); on && off != nil && off.By != view.BySearch {
 			return fmt.Errorf("%s stays off: %s", e.Listed, i.whyLacking(profile, off))
@@ -94,8 +94,8 @@ func (i *Instance) Switch(profile string, on bool, entries ...*registry.Entry) e
 }
 
 // noProfile is the error of a profile that the config lacks.
-func (i *Instance) noProfile(name string) error {
-	return fmt.Errorf("no profile %q%s", name, i.config().ProfileMeant(name))
+func (i *Stack) noProfile(name string) error {
+	return fmt.Errorf("no profile %q%s", name, i.config().SuggestProfile(name))
 }
 
 // Profiles are those of the config.
@@ -106,8 +106,8 @@ func (c *Client) Profiles() (names []string) {
 	return names
 }
 
-// Sees is how much of each kind clients of a profile see, "" for those who have none.
-func (c *Client) Sees(profile string) (counts [registry.Kinds]int) {
+// VisibleCounts is how much of each kind clients of a profile see, "" for those who have none.
+func (c *Client) VisibleCounts(profile string) (counts [registry.Kinds]int) {
 	if seen, ok := c.instance.gateway.Views.ForProfile(profile); ok {
 		for k := range registry.Kind(registry.Kinds) {
 			counts[k] = seen.Lists.Count(k)
@@ -116,8 +116,8 @@ func (c *Client) Sees(profile string) (counts [registry.Kinds]int) {
 	return counts
 }
 
-// Lacks says by whom and why clients of a profile do not see an entry; by is "" when they do.
-func (c *Client) Lacks(profile string, e *registry.Entry) (by, why string) {
+// HiddenReason says by whom and why clients of a profile do not see an entry; by is "" when they do.
+func (c *Client) HiddenReason(profile string, e *registry.Entry) (by, why string) {
 	if off := c.instance.gateway.Views.HiddenBy(profile, e); off != nil {
 		return string(off.By), c.instance.whyLacking(profile, off)
 	}
@@ -135,9 +135,9 @@ func (c *Client) ListedAs(profile string, e *registry.Entry) string {
 	return ""
 }
 
-// Off lists what clients of a profile do not see of a kind, once the servers have listed or
+// HiddenEntries lists what clients of a profile do not see of a kind, once the servers have listed or
 // startup_wait is over. The error says that there is no such kind or profile.
-func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, error) {
+func (i *Stack) HiddenEntries(ctx context.Context, q daemon.HiddenQuery) ([]daemon.HiddenEntry, error) {
 	kind, ok := kinds[q.Kind]
 	if !ok {
 		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
@@ -157,7 +157,7 @@ func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, er
 		}
 		return e.Listed
 	}
-	all := []daemon.Off{}
+	all := []daemon.HiddenEntry{}
 	for _, o := range i.gateway.Views.Hidden(q.Profile, kind) {
 		all = append(all, i.hidden(q.Profile, &o))
 		if o.Entry != nil {
@@ -168,8 +168,8 @@ func (i *Instance) Off(ctx context.Context, q daemon.OffQuery) ([]daemon.Off, er
 		all = i.withSeen(q.Profile, kind, all, nameOf)
 	}
 	if q.Name != "" {
-		all = slices.DeleteFunc(all, func(o daemon.Off) bool {
-			return daemon.Called(q.Name, o.Server, o.Original, o.Label(), o.Label()) == 0
+		all = slices.DeleteFunc(all, func(o daemon.HiddenEntry) bool {
+			return daemon.MatchName(q.Name, o.Server, o.Original, o.Label(), o.Label()) == 0
 		})
 	}
 	return all, nil
@@ -182,26 +182,26 @@ var states = map[view.Reason]daemon.State{
 }
 
 // hidden describes an entry that clients of a profile do not see, without its name.
-func (i *Instance) hidden(profile string, o *view.HiddenEntry) daemon.Off {
+func (i *Stack) hidden(profile string, o *view.HiddenEntry) daemon.HiddenEntry {
 	why := i.whyLacking(profile, o)
-	return daemon.Off{Server: o.Server, Original: o.Name, State: states[o.By], Reason: why, By: string(o.By), Why: why, Since: o.Since}
+	return daemon.HiddenEntry{Server: o.Server, Original: o.Name, State: states[o.By], Reason: why, By: string(o.By), Why: why, Since: o.Since}
 }
 
 // withSeen adds the entries that clients of a profile see or find by searches, and sorts
 // all: Goblin's own first, then by name.
-func (i *Instance) withSeen(profile string, kind registry.Kind, all []daemon.Off, nameOf func(*registry.Entry) string) []daemon.Off {
+func (i *Stack) withSeen(profile string, kind registry.Kind, all []daemon.HiddenEntry, nameOf func(*registry.Entry) string) []daemon.HiddenEntry {
 	for e := range i.gateway.Views.Whole().All(kind) {
 		off := i.gateway.Views.HiddenBy(profile, e)
 		switch {
 		case off == nil:
-			all = append(all, daemon.Off{Name: nameOf(e), Server: e.Server, Original: e.Name, State: daemon.StateListed})
+			all = append(all, daemon.HiddenEntry{Name: nameOf(e), Server: e.Server, Original: e.Name, State: daemon.StateListed})
 		case off.By == view.BySearch:
 			row := i.hidden(profile, off)
 			row.Name = nameOf(e)
 			all = append(all, row)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b daemon.Off) int {
+	slices.SortStableFunc(all, func(a, b daemon.HiddenEntry) int {
 		if (a.Server == registry.Local) != (b.Server == registry.Local) {
 			if a.Server == registry.Local {
 				return -1
@@ -215,17 +215,17 @@ func (i *Instance) withSeen(profile string, kind registry.Kind, all []daemon.Off
 
 // whyLacking is why clients of a profile do not see something: views know filters, the config
 // what added to them.
-func (i *Instance) whyLacking(profile string, off *view.HiddenEntry) string {
+func (i *Stack) whyLacking(profile string, off *view.HiddenEntry) string {
 	p, ok := i.config().Profile(cmp.Or(profile, config.DefaultProfile))
 	if off.By != view.ByProfile || !ok || !i.has(p.Name, off.Server) {
 		return off.Why
 	}
-	at := config.Overridden{Profile: p.Name, Server: off.Server, Kind: off.Kind.String() + "s", Name: off.Name}
-	return cmp.Or(p.Unready[at], off.Why)
+	at := config.OverrideTarget{Profile: p.Name, Server: off.Server, Kind: off.Kind.String() + "s", Name: off.Name}
+	return cmp.Or(p.Pending[at], off.Why)
 }
 
 // has reports whether a profile has a server.
-func (i *Instance) has(profile, server string) bool {
+func (i *Stack) has(profile, server string) bool {
 	cfg := i.config()
 	p, ok := cfg.Profile(profile)
 	s, known := cfg.Server(server)
@@ -233,7 +233,7 @@ func (i *Instance) has(profile, server string) bool {
 }
 
 // config returns the config in force.
-func (i *Instance) config() *config.Config {
+func (i *Stack) config() *config.Config {
 	i.reloading.Lock()
 	defer i.reloading.Unlock()
 	return i.served

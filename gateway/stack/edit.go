@@ -13,7 +13,7 @@ import (
 
 // AddServer puts a server into the config's file and serves it; keys are those of its
 // entry.
-func (i *Instance) AddServer(name string, keys map[string]any) error {
+func (i *Stack) AddServer(name string, keys map[string]any) error {
 	return i.edit(adding(name, keys))
 }
 
@@ -28,8 +28,8 @@ func adding(name string, keys map[string]any) func(*configedit.File) error {
 
 // TryServer starts a server once, as if AddServer had put it into the config, and says what
 // keeps it from working. That it wants a login, or offers what some clients refuse, does
-// not. It fails as AddServer would, and blocks as [Instance.Diagnose] does.
-func (i *Instance) TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error) {
+// not. It fails as AddServer would, and blocks as [Stack.Diagnose] does.
+func (i *Stack) TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error) {
 	f, err := i.changedFile(adding(name, keys))
 	if err != nil {
 		return "", err
@@ -49,12 +49,12 @@ func (i *Instance) TryServer(ctx context.Context, name string, keys map[string]a
 }
 
 // RemoveServer takes a server out of the config's file.
-func (i *Instance) RemoveServer(server string) error {
+func (i *Stack) RemoveServer(server string) error {
 	return i.edit(func(f *configedit.File) error { return f.Remove(server) })
 }
 
 // SetDisabled turns a server off or on in the config's file, and here.
-func (i *Instance) SetDisabled(server string, disabled bool) error {
+func (i *Stack) SetDisabled(server string, disabled bool) error {
 	if err := i.edit(func(f *configedit.File) error { return f.SetDisabled(server, disabled) }); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (i *Instance) SetDisabled(server string, disabled bool) error {
 }
 
 // edit changes the config's file, and follows it.
-func (i *Instance) edit(change func(f *configedit.File) error) error {
+func (i *Stack) edit(change func(f *configedit.File) error) error {
 	f, err := i.changedFile(change)
 	if err == nil {
 		err = f.Save()
@@ -75,7 +75,7 @@ func (i *Instance) edit(change func(f *configedit.File) error) error {
 }
 
 // changedFile is the config's file with a change that is not saved.
-func (i *Instance) changedFile(change func(f *configedit.File) error) (*configedit.File, error) {
+func (i *Stack) changedFile(change func(f *configedit.File) error) (*configedit.File, error) {
 	if i.o.Config.Demo || i.o.Only != nil {
 		return nil, errors.New("there is no config to change")
 	}

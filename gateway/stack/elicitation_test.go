@@ -36,7 +36,7 @@ type userAnswer struct {
 	err    error
 }
 
-func sits(t *testing.T, i *Instance) *user {
+func sits(t *testing.T, i *Stack) *user {
 	u := &user{t: t, got: make(chan dialog, 10)}
 	u.Client = open(t, i, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		reply := make(chan userAnswer, 1)

@@ -13,7 +13,7 @@ import (
 )
 
 // ExtendFunc extends an Instance that is about to serve.
-type ExtendFunc = func(i *Instance) (Extension, error)
+type ExtendFunc = func(i *Stack) (Extension, error)
 
 // Extension is returned by an [ExtendFunc] that has something to run besides what it wrote
 // into the registry. Its fields may be nil.
@@ -21,14 +21,14 @@ type Extension struct {
 	// Run goes on as long as the servers do; it must return soon after ctx ends.
 	Run func(ctx context.Context)
 	// Search finds entries, the best first.
-	Search func(ctx context.Context, q daemon.SearchQuery) (Found, error)
+	Search func(ctx context.Context, q daemon.SearchQuery) (SearchResult, error)
 	// Script runs a program whose requests are made by ask. An error is one of
 	// the gateway; what is wrong with the program is in the answer.
 	Script func(ctx context.Context, source string, ask AskServers) (daemon.ScriptAnswer, error)
 }
 
 // EmbeddingsFailed counts a request for embeddings that had no answer.
-func (i *Instance) EmbeddingsFailed(err error) {
+func (i *Stack) EmbeddingsFailed(err error) {
 	i.metrics.EmbeddingsFailed()
 	i.o.Logger.Debug("No embeddings, so tools are found by words", "err", err)
 }
@@ -37,8 +37,8 @@ func (i *Instance) EmbeddingsFailed(err error) {
 // that was answered is an *[jsonrpc.Error].
 type AskServers = func(ctx context.Context, method string, params []byte) (result []byte, err error)
 
-// Found is the answer to a search.
-type Found struct {
+// SearchResult is the answer to a search.
+type SearchResult struct {
 	Hits  []Hit
 	Total int  // without the limit
 	Weak  bool // not even the best hit fits well
@@ -53,7 +53,7 @@ type Hit struct {
 var errNotExtended = errors.New("this gateway has no search and no scripts")
 
 // Search finds entries, once the servers have listed or startup_wait is over.
-func (i *Instance) Search(ctx context.Context, q daemon.SearchQuery) (daemon.SearchAnswer, error) {
+func (i *Stack) Search(ctx context.Context, q daemon.SearchQuery) (daemon.SearchAnswer, error) {
 	if i.extension.Search == nil {
 		return daemon.SearchAnswer{}, errNotExtended
 	}
@@ -78,7 +78,7 @@ func (i *Instance) Search(ctx context.Context, q daemon.SearchQuery) (daemon.Sea
 
 // Script runs a program in the name of a session of its own, which nobody can
 // be asked in, once the servers have listed or startup_wait is over.
-func (i *Instance) Script(ctx context.Context, q daemon.ScriptQuery) (answer daemon.ScriptAnswer, err error) {
+func (i *Stack) Script(ctx context.Context, q daemon.ScriptQuery) (answer daemon.ScriptAnswer, err error) {
 	if i.extension.Script == nil {
 		return answer, errNotExtended
 	}
@@ -100,7 +100,7 @@ func (i *Instance) Script(ctx context.Context, q daemon.ScriptQuery) (answer dae
 // waits for tools that run as tasks only.
 const scriptRevision = "2025-06-18"
 
-func (i *Instance) scriptClient(ctx context.Context, profile string) (*mcpclient.Client, error) {
+func (i *Stack) scriptClient(ctx context.Context, profile string) (*mcpclient.Client, error) {
 	const name = mcpclient.ScriptName
 	if profile != "" {
 		return mcpclient.Open(ctx, i.Connect(ctx, profile), mcpclient.Options{
@@ -124,7 +124,7 @@ func (o profileViewer) Client() any                     { return nil }
 
 // as has what is asked with ctx see what the clients of a profile do; "" sees everything
 // that is listed.
-func (i *Instance) as(ctx context.Context, profile string) (context.Context, error) {
+func (i *Stack) as(ctx context.Context, profile string) (context.Context, error) {
 	if _, ok := i.gateway.Views.ForProfile(profile); profile != "" && !ok {
 		return ctx, i.noProfile(profile)
 	}
@@ -138,20 +138,20 @@ func (i *Instance) as(ctx context.Context, profile string) (context.Context, err
 }
 
 // Config returns the config in force. It must not be changed.
-func (i *Instance) Config() *config.Config { return i.o.Config }
+func (i *Stack) Config() *config.Config { return i.o.Config }
 
 // AwaitLists waits for servers that never listed yet, of those that the client sees whose
 // request ctx belongs to, until startup_wait is over; Starting names those that have not
 // then.
-func (i *Instance) AwaitLists(ctx context.Context) {
+func (i *Stack) AwaitLists(ctx context.Context) {
 	i.gateway.Servers.AwaitVisibleLists(ctx, i.registry.ViewFor(ctx))
 }
 
 // Starting names the servers that have neither listed nor failed to.
-func (i *Instance) Starting() []string { return i.gateway.Servers.Starting() }
+func (i *Stack) Starting() []string { return i.gateway.Servers.Starting() }
 
 // Permits reports whether the config lets clients have what a name stands for.
-func (i *Instance) Permits(t registry.Target) bool {
+func (i *Stack) Permits(t registry.Target) bool {
 	b := i.gateway.Servers.Get(t.Server)
 	return t.Local != nil || b == nil || b.PermitsTarget(t)
 }
@@ -159,6 +159,6 @@ func (i *Instance) Permits(t registry.Target) bool {
 // Ask makes a request in the name of the client whose call of a local tool ctx
 // belongs to, see [gateway.Gateway.Ask]. An error that was answered is an
 // *[jsonrpc.Error].
-func (i *Instance) Ask(ctx context.Context, method string, params []byte) ([]byte, error) {
+func (i *Stack) Ask(ctx context.Context, method string, params []byte) ([]byte, error) {
 	return i.gateway.Ask(ctx, method, params)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // passing is a local tool that makes the request in its arguments.
-func passing(i *Instance) registry.LocalTool {
+func passing(i *Stack) registry.LocalTool {
 	return registry.LocalTool{
 		Definition: []byte(`{"name":"pass","inputSchema":{"type":"object"}}`), MakesRequests: true,
 		Call: func(ctx context.Context, args []byte) ([]byte, error) {
@@ -105,14 +105,14 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	ran := make(chan struct{})
 	i, err := New(Options{
 		Config: parse(t, "servers: {a: {command: x, disabled: true}}"), Version: "v", Logger: slog.New(slog.DiscardHandler),
-		Extend: func(i *Instance) (Extension, error) {
+		Extend: func(i *Stack) (Extension, error) {
 			return Extension{
 				Run: func(ctx context.Context) { <-ctx.Done(); close(ran) },
-				Search: func(_ context.Context, q daemon.SearchQuery) (Found, error) {
+				Search: func(_ context.Context, q daemon.SearchQuery) (SearchResult, error) {
 					for e := range i.Registry().Load().All(registry.Resource) {
-						return Found{Hits: []Hit{{e, 2}}, Total: 7, Weak: true}, nil
+						return SearchResult{Hits: []Hit{{e, 2}}, Total: 7, Weak: true}, nil
 					}
-					return Found{}, errors.New("nothing")
+					return SearchResult{}, errors.New("nothing")
 				},
 				Script: func(ctx context.Context, source string, ask AskServers) (daemon.ScriptAnswer, error) {
 					value, err := ask(ctx, "resources/read", []byte(source))
@@ -126,7 +126,7 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- i.Run(ctx) }()
 
-	raw, err := daemon.Serve(i)(within(t), "search", json.RawMessage(`{"text":"servers","limit":1}`))
+	raw, err := daemon.NewHandlers(i)(within(t), "search", json.RawMessage(`{"text":"servers","limit":1}`))
 	require.NoError(t, err)
 	found := raw.(daemon.SearchAnswer)
 	require.Equal(t, 7, found.Total)
@@ -136,7 +136,7 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	var unknown *servers.UnknownError
 	require.ErrorAs(t, err, &unknown)
 
-	raw, err = daemon.Serve(i)(within(t), "script", json.RawMessage(`{"source":"{\"uri\":\"goblin://servers\"}"}`))
+	raw, err = daemon.NewHandlers(i)(within(t), "script", json.RawMessage(`{"source":"{\"uri\":\"goblin://servers\"}"}`))
 	require.NoError(t, err)
 	require.Contains(t, string(raw.(daemon.ScriptAnswer).Value), `"contents"`)
 	_, err = i.Script(within(t), daemon.ScriptQuery{Source: `{"uri":"goblin://x"}`})
@@ -149,7 +149,7 @@ func TestSearchAndScriptsComeFromTheExtension(t *testing.T) {
 	require.NoError(t, <-ended)
 	_, err = New(Options{
 		Config: parse(t, ""), Version: "v", Logger: slog.New(slog.DiscardHandler),
-		Extend: func(*Instance) (Extension, error) { return Extension{}, errors.New("on purpose") },
+		Extend: func(*Stack) (Extension, error) { return Extension{}, errors.New("on purpose") },
 	})
 	require.ErrorContains(t, err, "extend the gateway: on purpose")
 }

@@ -123,7 +123,7 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 
 // recordOf waits for a record of a method that is newer than another, which may come after
 // the answer to its request.
-func recordOf(t *testing.T, i *Instance, method string, newer uint64) registry.TrafficRecord {
+func recordOf(t *testing.T, i *Stack, method string, newer uint64) registry.TrafficRecord {
 	t.Helper()
 	var found registry.TrafficRecord
 	require.Eventually(t, func() bool {

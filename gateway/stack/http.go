@@ -14,7 +14,7 @@ import (
 )
 
 // listenHTTP takes gateway.listen, if HTTP is wanted and an address is set.
-func (i *Instance) listenHTTP() error {
+func (i *Stack) listenHTTP() error {
 	g, by := i.o.Config.Gateway, "gateway.listen"
 	if i.o.Listen != "" {
 		g.Listen, by = i.o.Listen, i.o.ListenBy
@@ -23,7 +23,7 @@ func (i *Instance) listenHTTP() error {
 		return nil
 	}
 	g, hidden := g.Resolve(context.Background(), i.o.Resolve)
-	i.o.Mask.Hide(hidden...)
+	i.o.Mask.AddSecrets(hidden...)
 	if g.NoToken.Text != "" { // whoever comes would need none
 		err := fmt.Errorf("no HTTP at %s: %s", g.Listen, g.NoToken)
 		if i.o.HTTPRequired {
@@ -83,7 +83,7 @@ func network(address string) string {
 
 // metricsHandler serves the series, with the catalog counted when it is asked
 // for.
-func (i *Instance) metricsHandler() http.Handler {
+func (i *Stack) metricsHandler() http.Handler {
 	series := i.metrics.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, s := range i.registry.States() {
@@ -96,13 +96,13 @@ func (i *Instance) metricsHandler() http.Handler {
 }
 
 // healthz says that the process serves.
-func (i *Instance) healthz(w http.ResponseWriter, _ *http.Request) {
+func (i *Stack) healthz(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"status": "ok"})
 }
 
 // readyz says whether every server has listed or failed to, so that lists are
 // as whole as they get, and nothing else: it needs no token.
-func (i *Instance) readyz(w http.ResponseWriter, _ *http.Request) {
+func (i *Stack) readyz(w http.ResponseWriter, _ *http.Request) {
 	if len(i.gateway.Servers.Starting()) > 0 {
 		answer(w, http.StatusServiceUnavailable, map[string]any{"status": "not ready"})
 		return
@@ -118,7 +118,7 @@ func answer(w http.ResponseWriter, status int, body any) {
 }
 
 // Address is the URL of the HTTP endpoint, "" when there is none.
-func (i *Instance) Address() string {
+func (i *Stack) Address() string {
 	if i.address == nil {
 		return ""
 	}

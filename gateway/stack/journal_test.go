@@ -32,13 +32,13 @@ type peer struct {
 	heard []jsonrpc.Message    // notifications that nobody waited for yet
 }
 
-func join(t *testing.T, i *Instance) *peer {
+func join(t *testing.T, i *Stack) *peer {
 	t.Helper()
 	return joinAs(t, i, "editor", "{}")
 }
 
 // joinAs is join with a name and capabilities.
-func joinAs(t *testing.T, i *Instance, name, capabilities string) *peer {
+func joinAs(t *testing.T, i *Stack, name, capabilities string) *peer {
 	t.Helper()
 	p := &peer{t: t, conn: i.Connect(context.Background(), EveryProfile), got: make(chan jsonrpc.Message, 1000), back: make(chan jsonrpc.Message, 1)}
 	read := make(chan struct{})
@@ -115,7 +115,7 @@ func (p *peer) hears(method string) {
 
 // traffic waits until the journal has so many records that fit, and returns
 // the first ones with their bodies.
-func traffic(t *testing.T, i *Instance, n int, fits func(registry.TrafficRecord) bool) []registry.TrafficRecord {
+func traffic(t *testing.T, i *Stack, n int, fits func(registry.TrafficRecord) bool) []registry.TrafficRecord {
 	t.Helper()
 	var found []registry.TrafficRecord
 	require.Eventually(t, func() bool {

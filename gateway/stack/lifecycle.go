@@ -8,7 +8,7 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// ErrDrain as the cause of the context of [Instance.Run] lets calls over HTTP finish.
+// ErrDrain as the cause of the context of [Stack.Run] lets calls over HTTP finish.
 var ErrDrain = downstream.ErrDrain
 
 // freshenEvery is how often the files of a daemon are made to look used: folders
@@ -17,14 +17,14 @@ var ErrDrain = downstream.ErrDrain
 const freshenEvery = time.Hour
 
 // touchFiles keeps the files of a daemon until ctx ends.
-func (i *Instance) touchFiles(ctx context.Context) {
+func (i *Stack) touchFiles(ctx context.Context) {
 	tick := time.NewTicker(i.freshenEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			if i.listener != nil {
-				i.listener.Freshen()
+				i.listener.TouchFiles()
 			}
 			i.children.TouchFile()
 		case <-ctx.Done():
@@ -35,7 +35,7 @@ func (i *Instance) touchFiles(ctx context.Context) {
 
 // logStart logs what begins here, and what users of the
 // config are warned of.
-func (i *Instance) logStart() {
+func (i *Stack) logStart() {
 	if i.listener != nil {
 		i.o.Logger.Info("Daemon started", "version", i.o.Version, "pid", os.Getpid(), "config", i.ConfigName())
 	}
@@ -48,7 +48,7 @@ func (i *Instance) logStart() {
 }
 
 // endReason says what ended a daemon whose Run was given ctx.
-func (i *Instance) endReason(ctx context.Context) string {
+func (i *Stack) endReason(ctx context.Context) string {
 	switch {
 	case i.stopped.Err() != nil:
 		return "goblin stop"
@@ -62,7 +62,7 @@ func (i *Instance) endReason(ctx context.Context) string {
 }
 
 // logEnd is the last line of a daemon.
-func (i *Instance) logEnd(why string, err error) {
+func (i *Stack) logEnd(why string, err error) {
 	switch {
 	case i.listener == nil:
 	case err != nil:

@@ -12,7 +12,7 @@ import (
 const logWait = 20 * time.Second
 
 // Logs implements [control.Gateway].
-func (i *Instance) Logs(ctx context.Context, q daemon.LogQuery) (daemon.LogAnswer, error) {
+func (i *Stack) Logs(ctx context.Context, q daemon.LogQuery) (daemon.LogAnswer, error) {
 	if err := i.knows(q.Server); err != nil {
 		return daemon.LogAnswer{}, err
 	}
@@ -20,7 +20,7 @@ func (i *Instance) Logs(ctx context.Context, q daemon.LogQuery) (daemon.LogAnswe
 	defer cancel()
 	changes := i.registry.Watch(ctx, registry.Logs)
 	answer := i.logs(&q)
-	for q.Wait && len(answer.Records) == 0 && answer.Missed == 0 {
+	for q.Wait && len(answer.Records) == 0 && answer.Dropped == 0 {
 		if _, open := <-changes; !open {
 			break // a client that still waits asks again
 		}
@@ -31,7 +31,7 @@ func (i *Instance) Logs(ctx context.Context, q daemon.LogQuery) (daemon.LogAnswe
 }
 
 // logs returns the records that a query asks for, without waiting.
-func (i *Instance) logs(q *daemon.LogQuery) daemon.LogAnswer {
+func (i *Stack) logs(q *daemon.LogQuery) daemon.LogAnswer {
 	journal := i.registry.Logs()
 	stats := journal.Stats()
 	if q.From > stats.Next {
@@ -56,7 +56,7 @@ func (i *Instance) logs(q *daemon.LogQuery) daemon.LogAnswer {
 	case q.From == 0:
 		answer.Records = answer.Records[max(len(answer.Records)-last, 0):]
 	case len(window) > 0 && q.Server == "":
-		answer.Missed = answer.Next - q.From - uint64(len(window))
+		answer.Dropped = answer.Next - q.From - uint64(len(window))
 	}
 	return answer
 }

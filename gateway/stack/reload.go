@@ -12,21 +12,21 @@ import (
 )
 
 // move makes the daemon be found where the file, with mistakes or not, says by now.
-func (i *Instance) move() {
-	if i.listener == nil || i.o.Moved == nil {
+func (i *Stack) move() {
+	if i.listener == nil || i.o.MovedTo == nil {
 		return
 	}
-	place, err := i.o.Moved()
+	place, err := i.o.MovedTo()
 	if err != nil {
 		return // it is not there; reading it tells so
 	}
-	if err := i.listener.Move(place); err != nil {
+	if err := i.listener.AddEndpoint(place); err != nil {
 		i.o.Logger.Warn("New clients of the edited config are served by another daemon", "err", err)
 	}
 }
 
 // watch has an env_file watched, in place of one before.
-func (i *Instance) watch(envFile string) {
+func (i *Stack) watch(envFile string) {
 	select {
 	case <-i.envFiles: // nobody has taken it, and it is not named any more
 	default:
@@ -35,7 +35,7 @@ func (i *Instance) watch(envFile string) {
 }
 
 // mistakes returns the mistakes of a refused config, each with its place.
-func (i *Instance) mistakes(err error) []registry.Mistake {
+func (i *Stack) mistakes(err error) []registry.Mistake {
 	bad, ok := errors.AsType[*config.Errors](err)
 	if !ok {
 		return []registry.Mistake{{File: i.o.Config.Path, Text: i.o.Mask.String(err.Error())}}
@@ -52,24 +52,24 @@ func (i *Instance) mistakes(err error) []registry.Mistake {
 // registry's notice until the file is good again. Settings other than servers
 // and roots count from the next start, which is logged and noticed, too. The demo, and an
 // instance of some servers only, stay as they are.
-func (i *Instance) Reload() { i.reload(false) }
+func (i *Stack) Reload() { i.reload(false) }
 
-// Reread is Reload for somebody who asks for it, as by SIGHUP, and is also told
+// ReloadNow is Reload for somebody who asks for it, as by SIGHUP, and is also told
 // that nothing is new.
-func (i *Instance) Reread() {
+func (i *Stack) ReloadNow() {
 	if !i.reload(false) {
 		i.o.Logger.Info("Config read again: nothing is new")
 	}
 }
 
-// Follow implements [control.Gateway]: it is a Reload by which also all servers may go.
-func (i *Instance) Follow(context.Context) error {
+// ReloadAll implements [control.Gateway]: it is a Reload by which also all servers may go.
+func (i *Stack) ReloadAll(context.Context) error {
 	i.reload(true)
 	return nil
 }
 
 // reload reports whether it told anything. meant says that no servers may be left.
-func (i *Instance) reload(meant bool) bool {
+func (i *Stack) reload(meant bool) bool {
 	if i.o.Config.Demo || i.o.Only != nil {
 		return true // there is no file to tell of
 	}
@@ -103,7 +103,7 @@ func (i *Instance) reload(meant bool) bool {
 	}
 	i.o.Mask.Add(cfg)
 	did := i.gateway.Apply(cfg)
-	later := i.o.Config.Differs(cfg)
+	later := i.o.Config.DifferingSettings(cfg)
 	i.unapplied.Store(nil)
 	i.registry.SetMistakes(nil)
 	if len(later) > 0 {
@@ -111,7 +111,7 @@ func (i *Instance) reload(meant bool) bool {
 		i.unapplied.Store(&notice)
 	}
 	i.notify()
-	if did.Empty() && len(later) == 0 && len(i.served.Differs(cfg)) == 0 && i.served.SameProfiles(cfg) {
+	if did.Empty() && len(later) == 0 && len(i.served.DifferingSettings(cfg)) == 0 && i.served.ProfilesEqual(cfg) {
 		again := i.mistaken
 		i.mistaken = false
 		if again {

@@ -19,7 +19,7 @@ const refuseTime = 5 * time.Second
 const refuseFrame = 256 << 10
 
 // serveSocket serves a client of the daemon's socket, if there is room.
-func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from daemon.Client) {
+func (i *Stack) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from daemon.Client) {
 	limit := i.o.Config.Gateway.Limits.Sessions
 	if i.sockets.Add(1) > int64(limit) {
 		i.sockets.Add(-1)
@@ -38,7 +38,7 @@ func (i *Instance) serveSocket(ctx context.Context, c net.Conn, r io.Reader, fro
 
 // refuse answers a client's first request; the end of the connection answers
 // the rest.
-func (i *Instance) refuse(ctx context.Context, c net.Conn, r io.Reader) {
+func (i *Stack) refuse(ctx context.Context, c net.Conn, r io.Reader) {
 	limits := i.o.Config.Gateway.Limits
 	limits.Frame = min(limits.Frame, refuseFrame) // there may be many of them
 	_ = c.SetDeadline(time.Now().Add(refuseTime)) // a connection that takes none has ended

@@ -49,10 +49,10 @@ type Options struct {
 	// Mask hides secrets, also in what Logger writes; nil for one of the config.
 	Mask  *config.Mask
 	Place *daemon.Endpoint // where the daemon's socket is; nil for none
-	// Moved is where it is looked for after an edit of the config; nil for ever
+	// MovedTo is where it is looked for after an edit of the config; nil for ever
 	// at Place.
-	Moved func() (daemon.Endpoint, error)
-	HTTP  bool // serve Listen, if that or gateway.listen is set
+	MovedTo func() (daemon.Endpoint, error)
+	HTTP    bool // serve Listen, if that or gateway.listen is set
 	// Listen replaces gateway.listen, if it is set. ListenBy names it in errors,
 	// such as the flag that it is the value of; "" for nothing to name.
 	Listen, ListenBy string
@@ -65,11 +65,11 @@ type Options struct {
 	HTTPRequired bool
 	// Pins is the file in which approved tools are remembered; "" for none.
 	Pins string
-	// NoPins is why there is none although the config wants one: an error of New
+	// NoPinsReason is why there is none although the config wants one: an error of New
 	// where tools are to be withheld; otherwise it is told and the rest goes on.
-	NoPins error
-	// Off is the file of what the user turned off; "" keeps that in this process alone.
-	Off string
+	NoPinsReason error
+	// Toggles is the file of what the user turned off; "" keeps that in this process alone.
+	Toggles string
 	// Usage is the file of what calls came to; "" counts in this process alone.
 	Usage string
 	// Logins is the folder of logins at remote servers; "" knows none.
@@ -78,14 +78,14 @@ type Options struct {
 	Resolve config.Resolver
 	// Catalog is the folder in which lists of servers are remembered; "" for none.
 	Catalog string
-	// Records has lists neither read from Catalog nor written while it runs, but by
-	// [Instance.SaveLists].
-	Records bool
+	// CacheListsOnExit has lists neither read from Catalog nor written while it runs, but by
+	// [Stack.SaveLists].
+	CacheListsOnExit bool
 	// Runtime is the folder in which child processes are recorded, so that the
 	// next start ends those that are left if this process is killed; "" for none.
 	Runtime string
-	// HandsOver makes child processes outlive this one, which [Instance.HandOver] needs.
-	HandsOver bool
+	// HandOverChildren makes child processes outlive this one, which [Stack.HandOver] needs.
+	HandOverChildren bool
 	// Folder is where what the instance is for is done, "" for nowhere: the servers of
 	// projects run in its project from the beginning.
 	Folder string
@@ -101,8 +101,8 @@ type Options struct {
 	Extend ExtendFunc
 }
 
-// Instance is one running gateway.
-type Instance struct {
+// Stack is one running gateway.
+type Stack struct {
 	o         Options
 	lines     *logs.Limiter // the handler of o.Logger
 	registry  *registry.Registry
@@ -146,16 +146,16 @@ type Instance struct {
 
 // New prepares an Instance. It fails with *[daemon.RunningError] when another
 // process serves this config already.
-func New(o Options) (*Instance, error) {
+func New(o Options) (*Stack, error) {
 	if o.Mask == nil {
 		o.Mask = config.NewMask(o.Config)
 	}
 	mask, kept := o.Mask, gateway.RegistryOptions(o.Config)
 	kept.Redact = mask.String
 	reg := registry.New(kept)
-	lines := logs.Limit(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String}, mask.String)
+	lines := logs.NewLimiter(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String}, mask.String)
 	o.Logger = slog.New(lines)
-	i := &Instance{
+	i := &Stack{
 		o: o, lines: lines, started: time.Now(), metrics: telemetry.NewMetrics(), registry: reg, served: o.Config,
 		memory:       memlimit.New(memlimit.Limit(o.Config.Gateway.Limits.Frame)),
 		freshenEvery: freshenEvery, envFiles: make(chan string, 1),
@@ -171,10 +171,10 @@ func New(o Options) (*Instance, error) {
 	}
 	if o.Runtime != "" {
 		if i.children = childproc.New(o.Runtime, o.Logger); i.children != nil {
-			i.children.SetSurvivesExit = o.HandsOver
+			i.children.SetSurvivesExit = o.HandOverChildren
 		}
 	}
-	i.switches, err = state.OpenToggles(o.Off)
+	i.switches, err = state.OpenToggles(o.Toggles)
 	i.reportToggles(err)
 	i.notify()
 	i.meter = telemetry.OpenMeter(telemetry.MeterOptions{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})
@@ -182,9 +182,9 @@ func New(o Options) (*Instance, error) {
 	i.gateway = gateway.New(gateway.Options{Meter: i.meter, Options: servers.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask, Pins: i.pinned, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), WriteOnly: o.Records,
+		Mask: mask, Pins: i.pinned, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), WriteOnly: o.CacheListsOnExit,
 	}})
-	i.gateway.SetDisabled(i.switches.Off(), i.switches.Hidden()...)
+	i.gateway.SetDisabled(i.switches.Disabled(), i.switches.Hidden()...)
 	if folder := downstream.ProjectOf(o.Folder); folder != "" {
 		i.gateway.Servers.PinProject(folder)
 	}
@@ -215,18 +215,18 @@ func New(o Options) (*Instance, error) {
 
 // pins opens what is remembered of tools, if that is wanted. Without it nothing
 // can be withheld for certain, but all the rest be done.
-func (i *Instance) pins() (*state.PinStore, error) {
+func (i *Stack) pins() (*state.PinStore, error) {
 	wanted := i.o.Config.Gateway.Pin
 	switch {
 	case wanted == config.PinOff:
 		i.unpinned = errors.New("nothing to approve: gateway.pin is off")
 		return nil, nil
-	case i.o.Pins == "" && i.o.NoPins == nil || i.o.Config.Demo:
+	case i.o.Pins == "" && i.o.NoPinsReason == nil || i.o.Config.Demo:
 		i.unpinned = errors.New("nothing to approve: the tools of the demo are not pinned")
 		return nil, nil
 	}
 	var store *state.PinStore
-	err := i.o.NoPins
+	err := i.o.NoPinsReason
 	if err == nil {
 		store, err = state.OpenPins(i.o.Pins)
 	}
@@ -259,22 +259,22 @@ func CachedLists(folder string, cfg *config.Config, logger *slog.Logger) *state.
 	return state.NewListCache(folder, path, cfg.Gateway.Remember, logger)
 }
 
-// SaveLists writes what the servers listed, for the next daemon. It needs Options.Records.
-func (i *Instance) SaveLists() { i.gateway.Servers.SaveLists() }
+// SaveLists writes what the servers listed, for the next daemon. It needs Options.CacheListsOnExit.
+func (i *Stack) SaveLists() { i.gateway.Servers.SaveLists() }
 
 // HandOver has the process that cmd starts end the children that are left when this one has
 // ended; it must call [orphans.Reap] for the folder Runtime.
-func (i *Instance) HandOver(cmd *exec.Cmd) error { return i.children.HandOver(cmd) }
+func (i *Stack) HandOver(cmd *exec.Cmd) error { return i.children.HandOver(cmd) }
 
 // notify shows what users are to know of the daemon.
-func (i *Instance) notify() {
+func (i *Stack) notify() {
 	i.notifying.Lock()
 	defer i.notifying.Unlock()
 	var all []string
 	if text := i.unapplied.Load(); text != nil {
 		all = append(all, *text)
 	}
-	if i.unpinned != nil && (i.o.Pins != "" || i.o.NoPins != nil) && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
+	if i.unpinned != nil && (i.o.Pins != "" || i.o.NoPinsReason != nil) && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
 		all = append(all, i.unpinned.Error())
 	}
 	if i.unserved != nil {
@@ -290,7 +290,7 @@ func (i *Instance) notify() {
 
 // Run serves until ctx ends, somebody asks it to stop, or a detached daemon has
 // lingered for its time.
-func (i *Instance) Run(outer context.Context) error {
+func (i *Stack) Run(outer context.Context) error {
 	i.logStart()
 	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
@@ -320,8 +320,8 @@ func (i *Instance) Run(outer context.Context) error {
 		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.pinsChanged) })
 	}
 
-	if i.o.Off != "" {
-		edits.Go(func() { filewatch.File(ctx, i.o.Off, nil, i.readToggles) })
+	if i.o.Toggles != "" {
+		edits.Go(func() { filewatch.File(ctx, i.o.Toggles, nil, i.readToggles) })
 	}
 	edits.Go(func() { i.touchFiles(ctx) })
 	edits.Go(func() { memlimit.FreeOSMemory(ctx, time.Second) })
@@ -332,7 +332,7 @@ func (i *Instance) Run(outer context.Context) error {
 		fronts.Go(func() {
 			defer cancel()
 			errs <- i.listener.Serve(ctx, daemon.Handlers{
-				MCP: i.serveSocket, Screen: i.o.Screen, Control: daemon.Serve(i), Logger: i.o.Logger,
+				MCP: i.serveSocket, Screen: i.o.Screen, Control: daemon.NewHandlers(i), Logger: i.o.Logger,
 			})
 		})
 	}
@@ -375,7 +375,7 @@ func (i *Instance) Run(outer context.Context) error {
 
 // enter counts one more in that Run has to wait for, which says so by
 // serving.Done; false when Run waits no more.
-func (i *Instance) enter() bool {
+func (i *Stack) enter() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.over {
@@ -384,7 +384,7 @@ func (i *Instance) enter() bool {
 	return !i.over
 }
 
-func (i *Instance) sessionOptions() downstream.Options {
+func (i *Stack) sessionOptions() downstream.Options {
 	l := i.o.Config.Gateway.Limits
 	return downstream.Options{
 		Handler:  i.gateway,
@@ -398,7 +398,7 @@ func (i *Instance) sessionOptions() downstream.Options {
 }
 
 // localOptions are those of clients that are in the folder of this process.
-func (i *Instance) localOptions() downstream.Options {
+func (i *Stack) localOptions() downstream.Options {
 	o := i.sessionOptions()
 	o.Location.Folder, _ = os.Getwd() // where there is none, nobody needs it
 	return o
@@ -406,14 +406,14 @@ func (i *Instance) localOptions() downstream.Options {
 
 // ServeStdio serves one client on a pair of streams until its input ends, with what a
 // profile shows, if it names one.
-func (i *Instance) ServeStdio(ctx context.Context, profile string, in io.Reader, out io.Writer) error {
+func (i *Stack) ServeStdio(ctx context.Context, profile string, in io.Reader, out io.Writer) error {
 	o := i.localOptions()
 	o.Profile = profile
 	return i.serve(ctx, o, "stdio", in, out)
 }
 
 // serve serves one client on streams, of which the closers are closed at the end.
-func (i *Instance) serve(ctx context.Context, o downstream.Options, transport string, in io.Reader, out io.Writer, closers ...io.Closer) error {
+func (i *Stack) serve(ctx context.Context, o downstream.Options, transport string, in io.Reader, out io.Writer, closers ...io.Closer) error {
 	i.serving.Add(1)
 	defer i.serving.Done()
 	ctx, cancel := context.WithCancel(ctx)
@@ -428,7 +428,7 @@ const EveryProfile = view.WholeProfile
 
 // Connect opens a client connection inside this process, which sees what a profile shows,
 // or [EveryProfile]: MCP, a message a line.
-func (i *Instance) Connect(ctx context.Context, profile string) net.Conn {
+func (i *Stack) Connect(ctx context.Context, profile string) net.Conn {
 	near, far := net.Pipe()
 	i.serving.Add(1)
 	go func() {
@@ -443,18 +443,18 @@ func (i *Instance) Connect(ctx context.Context, profile string) net.Conn {
 }
 
 // Stopping ends when Run is about to return, whatever caused it.
-func (i *Instance) Stopping() context.Context { return i.stopped }
+func (i *Stack) Stopping() context.Context { return i.stopped }
 
 // Registry is the catalog, with the journals and tables of what goes on.
-func (i *Instance) Registry() *registry.Registry { return i.registry }
+func (i *Stack) Registry() *registry.Registry { return i.registry }
 
 // Logger is the one of the options, and writes into the registry's journal,
 // too.
-func (i *Instance) Logger() *slog.Logger { return i.o.Logger }
+func (i *Stack) Logger() *slog.Logger { return i.o.Logger }
 
 // ConfigName is the config as a user knows it: the absolute path of its file,
 // or "demo".
-func (i *Instance) ConfigName() string {
+func (i *Stack) ConfigName() string {
 	if i.o.Config.Demo {
 		return "demo"
 	}

@@ -13,7 +13,7 @@ import (
 
 // listed are the tools of all servers. Those that are off for all clients cost nothing.
 // Goblin's own tools count only where lists have them.
-func (i *Instance) listed() []telemetry.ListedTool {
+func (i *Stack) listed() []telemetry.ListedTool {
 	seen := i.gateway.Views.Whole()
 	all := make([]telemetry.ListedTool, 0, seen.Count(registry.Tool))
 	add := func(e *registry.Entry, unlisted bool) {
@@ -32,14 +32,14 @@ func (i *Instance) listed() []telemetry.ListedTool {
 }
 
 // serves reports whether a server is Goblin itself, or in the config and enabled.
-func (i *Instance) serves(server string) bool {
+func (i *Stack) serves(server string) bool {
 	state, ok := i.registry.State(server)
 	return server == registry.Local || ok && state.State != registry.StateDisabled
 }
 
 // Usage is what servers, tools and clients cost, once the servers have listed or
 // startup_wait is over.
-func (i *Instance) Usage(ctx context.Context) (report.Report, error) {
+func (i *Stack) Usage(ctx context.Context) (report.Report, error) {
 	i.gateway.Servers.AwaitLists(ctx)
 	return i.usage(), nil
 }
@@ -59,7 +59,7 @@ var others = []registry.Kind{registry.Prompt, registry.Resource, registry.Templa
 
 // addOthers says what the lists of servers take that are not of tools, but for what is off
 // for everybody.
-func (i *Instance) addOthers(r *report.Report) {
+func (i *Stack) addOthers(r *report.Report) {
 	all := make(map[string]*report.NonToolLists)
 	for _, kind := range others {
 		for e := range i.gateway.Views.Whole().All(kind) {
@@ -84,7 +84,7 @@ func (i *Instance) addOthers(r *report.Report) {
 	}
 }
 
-func (i *Instance) usage() report.Report {
+func (i *Stack) usage() report.Report {
 	r := i.meter.Report()
 	r.Daemon = true
 	i.addOthers(&r)

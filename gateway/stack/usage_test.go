@@ -28,7 +28,7 @@ func part[T any](t *testing.T, all []T, is func(T) bool) T {
 
 // usageOf is what an instance reports once so many calls are counted: that is a moment after
 // their answers.
-func usageOf(t *testing.T, i *Instance, calls int) (r report.Report) {
+func usageOf(t *testing.T, i *Stack, calls int) (r report.Report) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		var err error
@@ -111,7 +111,7 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 
 	// What is off costs nobody anything.
 	one := i.registry.Load().ByServerName("docs", registry.Resource, "x:1")
-	require.NoError(t, i.Switch("", false, one))
+	require.NoError(t, i.SetEntriesDisabled("", false, one))
 	r = usageOf(t, i, 0)
 	docs = part(t, r.Servers, func(s report.Server) bool { return s.Name == "docs" })
 	require.Equal(t, 3, docs.Others.Entries)

@@ -114,7 +114,7 @@ func keepDamaged(path string) error {
 		err = os.Link(path, aside)
 	}
 	if err != nil {
-		return fmt.Errorf("keep the damaged file as %s: %w; move the file away yourself", aside, atomicfile.Plain(err))
+		return fmt.Errorf("keep the damaged file as %s: %w; move the file away yourself", aside, atomicfile.StripPath(err))
 	}
 	return nil
 }

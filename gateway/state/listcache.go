@@ -276,9 +276,9 @@ func depth(text []byte) (most int) {
 	return most
 }
 
-// Keep notes what a server says of itself, and those of its lists that were fetched. Lists
+// Put notes what a server says of itself, and those of its lists that were fetched. Lists
 // that are not named stay. The entries are not to be changed any more.
-func (s *ListCache) Keep(server, identity string, about json.RawMessage, lists map[int][][]byte) {
+func (s *ListCache) Put(server, identity string, about json.RawMessage, lists map[int][][]byte) {
 	s.mu.Lock()
 	c := s.changes[server]
 	if c == nil || c.identity != identity {
@@ -339,7 +339,7 @@ func (s *ListCache) sweep() {
 		}
 		age := time.Since(info.ModTime())
 		most := s.most
-		if strings.HasSuffix(e.Name(), atomicfile.Unfinished) {
+		if strings.HasSuffix(e.Name(), atomicfile.TempSuffix) {
 			most = left
 		}
 		if age > most {
@@ -396,7 +396,7 @@ func (s *ListCache) save(server string, c *change) error {
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return s.trouble(err)
 	}
-	err := atomicfile.Make(path, func(f io.Writer) error {
+	err := atomicfile.WriteFunc(path, func(f io.Writer) error {
 		return compose(f, head{Format: format, Identity: c.identity, Saved: time.Now().UTC(), About: c.about}, lists)
 	})
 	if errors.Is(err, errLarge) {

@@ -42,7 +42,7 @@ func kept(t *testing.T) (folder, file string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "catalog")
 	s, log := store(folder)
-	s.Keep("one", "id", about, map[int][][]byte{0: {[]byte(`{"name": "a"}`), []byte(`{"name":"b"}`)}, 2: {[]byte(`{"uri":"x:1"}`)}})
+	s.Put("one", "id", about, map[int][][]byte{0: {[]byte(`{"name": "a"}`), []byte(`{"name":"b"}`)}, 2: {[]byte(`{"uri":"x:1"}`)}})
 	written(t, s)
 	require.Empty(t, log.String())
 	files, err := filepath.Glob(filepath.Join(folder, "one-*.catalog"))
@@ -62,7 +62,7 @@ func TestWhatIsKeptIsThereAgain(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 
 	s, log := store(folder)
-	s.Keep("one", "id", about, map[int][][]byte{0: {[]byte("{\"name\" : \"c\",\r\n\t\"x\": []}")}}) // the other list is as before
+	s.Put("one", "id", about, map[int][][]byte{0: {[]byte("{\"name\" : \"c\",\r\n\t\"x\": []}")}}) // the other list is as before
 	written(t, s)
 	head := s.Head("one", "id")
 	require.NotNil(t, head)
@@ -197,15 +197,15 @@ func TestWhatIsForgottenIsNotWrittenLater(t *testing.T) {
 	t.Parallel()
 	folder, file := kept(t)
 	s, _ := store(folder)
-	s.Keep("one", "id", about, map[int][][]byte{0: {[]byte(`{"name":"c"}`)}})
+	s.Put("one", "id", about, map[int][][]byte{0: {[]byte(`{"name":"c"}`)}})
 	s.Forget("one")
 	require.NoFileExists(t, file)
 	written(t, s)
 	require.NoFileExists(t, file)
 
 	// Nor is what was to be written for an older definition.
-	s.Keep("one", "id", about, map[int][][]byte{0: {[]byte(`{"name":"c"}`)}})
-	s.Keep("one", "id 2", about, map[int][][]byte{1: {[]byte(`{"name":"d"}`)}})
+	s.Put("one", "id", about, map[int][][]byte{0: {[]byte(`{"name":"c"}`)}})
+	s.Put("one", "id 2", about, map[int][][]byte{1: {[]byte(`{"name":"d"}`)}})
 	written(t, s)
 	lists, ok := s.Lists("one", "id 2")
 	require.True(t, ok)
@@ -218,7 +218,7 @@ func TestAFolderThatCannotBeWrittenIsToldOnce(t *testing.T) {
 	require.NoError(t, os.WriteFile(folder, nil, 0o600)) // also root cannot make a folder of it
 	s, log := store(folder)
 	for _, server := range []string{"one", "two", "one"} {
-		s.Keep(server, "id", about, nil)
+		s.Put(server, "id", about, nil)
 		written(t, s)
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "Lists not remembered"), log.String())
@@ -230,7 +230,7 @@ func TestListsThatAreTooLargeAreNotKept(t *testing.T) {
 	folder, file := kept(t)
 	s, log := store(folder)
 	large := []byte(`"` + strings.Repeat("x", 1<<20) + `"`)
-	s.Keep("one", "id", about, map[int][][]byte{1: bytes.SplitN(bytes.Repeat(append(large, '\n'), 64), []byte("\n"), 64)})
+	s.Put("one", "id", about, map[int][][]byte{1: bytes.SplitN(bytes.Repeat(append(large, '\n'), 64), []byte("\n"), 64)})
 	written(t, s)
 	require.Contains(t, log.String(), "more than 60 MiB")
 	require.NoFileExists(t, file, "it is out of date")

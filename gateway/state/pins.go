@@ -266,8 +266,8 @@ func offer(tools []PinnedTool) (offered map[string]pin, hashes []string) {
 	return offered, hashes
 }
 
-// Each calls f for each approved definition that is kept, in the order of names.
-func (s *PinStore) Each(f func(server, tool string, definition []byte)) {
+// ForEach calls f for each approved definition that is kept, in the order of names.
+func (s *PinStore) ForEach(f func(server, tool string, definition []byte)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, server := range slices.Sorted(maps.Keys(s.servers)) {
@@ -304,8 +304,8 @@ func (s *PinStore) Forget(server string) {
 // name.
 func SkillsName(server string) string { return server + "/skills" }
 
-// Offers reports whether a server listed something of that name last.
-func (s *PinStore) Offers(server, name string) bool {
+// WasListed reports whether a server listed something of that name last.
+func (s *PinStore) WasListed(server, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.offered[server][name]
@@ -470,5 +470,5 @@ func pinned(text []byte) pin {
 // PinsPath is where the pins of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
 func PinsPath(folder, config string) string {
-	return atomicfile.For(filepath.Join(folder, "pins"), config)
+	return atomicfile.ConfigPath(filepath.Join(folder, "pins"), config)
 }

@@ -30,17 +30,17 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 		err = errors.New("it is a link that leads nowhere") // not a missing file
 	}
 	if err != nil {
-		return nil, nil, atomicfile.Plain(err)
+		return nil, nil, atomicfile.StripPath(err)
 	}
 	f, err := os.OpenFile(path, readOnly, 0)
 	if err != nil {
-		return nil, nil, atomicfile.Plain(err)
+		return nil, nil, atomicfile.StripPath(err)
 	}
 	if info, err = f.Stat(); err == nil {
 		err = regular(info) // another file may have taken its place
 	}
 	if err != nil {
-		return nil, nil, errors.Join(atomicfile.Plain(err), f.Close())
+		return nil, nil, errors.Join(atomicfile.StripPath(err), f.Close())
 	}
 	return f, info, nil
 }
@@ -76,7 +76,7 @@ func Read(path string, most int64) ([]byte, error) {
 	text, err = readAll(text, io.LimitReader(f, most+1))
 	switch {
 	case err != nil:
-		return nil, atomicfile.Plain(err)
+		return nil, atomicfile.StripPath(err)
 	case int64(len(text)) > most:
 		return nil, tooLarge(most)
 	}

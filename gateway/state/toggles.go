@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	// Max bounds what may be off in one config.
-	Max = 10_000
+	// MaxToggles bounds what may be off in one config.
+	MaxToggles = 10_000
 	// maxName bounds a name, in bytes.
 	maxName = 8 << 10
 	// maxToggles bounds the file, in bytes.
@@ -57,8 +57,8 @@ func compare(a, b ToggleEntry) int {
 		cmp.Compare(slices.Index(ToggleKinds, a.Kind), slices.Index(ToggleKinds, b.Kind)), strings.Compare(a.Name, b.Name))
 }
 
-// Every stands for all servers in [Store.Hidden].
-const Every = "*"
+// EveryServer stands for all servers in [Store.Hidden].
+const EveryServer = "*"
 
 // ToggleStore is the switches of one config. Make one with [Open].
 type ToggleStore struct {
@@ -86,7 +86,7 @@ type entry struct {
 // TogglesPath is where the switches of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
 func TogglesPath(folder, config string) string {
-	return atomicfile.For(filepath.Join(folder, "off"), config)
+	return atomicfile.ConfigPath(filepath.Join(folder, "off"), config)
 }
 
 // OpenToggles reads the switches at path; a missing file has none. The error is a *[FileError]: the
@@ -97,15 +97,15 @@ func OpenToggles(path string) (*ToggleStore, error) {
 	return s, s.Refresh()
 }
 
-// Off returns the switches that are off, sorted. It is not to be changed.
-func (s *ToggleStore) Off() []ToggleEntry {
+// Disabled returns the switches that are off, sorted. It is not to be changed.
+func (s *ToggleStore) Disabled() []ToggleEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.off
 }
 
 // Hidden returns the servers whose entries must all be hidden, since it is unknown which of
-// them are off. It is [Every] alone if the servers are unknown, too.
+// them are off. It is [EveryServer] alone if the servers are unknown, too.
 func (s *ToggleStore) Hidden() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *ToggleStore) damaged(err *DamagedError) error {
 		until = "what was off stays off"
 	case len(s.hidden) == 0:
 		until = "nothing is off"
-	case slices.Contains(s.hidden, Every):
+	case slices.Contains(s.hidden, EveryServer):
 		until = "everything of all servers stays hidden"
 	default:
 		until = "everything of these servers stays hidden: " + strings.Join(s.hidden, ", ")
@@ -201,7 +201,7 @@ func belowDevice(path string) bool {
 	}
 }
 
-// named returns the servers that a damaged file and its damaged copy name. It is [Every]
+// named returns the servers that a damaged file and its damaged copy name. It is [EveryServer]
 // unless one of them is complete, though another Goblin wrote it.
 func named(path string) []string {
 	var all []string
@@ -217,13 +217,13 @@ func named(path string) []string {
 		}
 		for _, t := range f.Off {
 			if t.Server == "" {
-				return []string{Every}
+				return []string{EveryServer}
 			}
 			all = append(all, t.Server)
 		}
 	}
 	if len(all) == 0 {
-		return []string{Every}
+		return []string{EveryServer}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -257,8 +257,8 @@ func (s *ToggleStore) Set(on bool, things ...ToggleEntry) error {
 			off = slices.Insert(off, at, t)
 		}
 	}
-	if len(off)+len(s.unknown) > Max {
-		return fmt.Errorf("at most %d things can be off; the filters of servers and profiles in the config take globs", Max)
+	if len(off)+len(s.unknown) > MaxToggles {
+		return fmt.Errorf("at most %d things can be off; the filters of servers and profiles in the config take globs", MaxToggles)
 	}
 	if s.path != "" {
 		if err := s.write(off, was); err != nil {
@@ -360,8 +360,8 @@ func parseToggles(text []byte) (c content, err error) {
 		return c, &lineError{at(int64(bytes.Index(text, []byte(`"version"`)))), fmt.Errorf("it has version %d, not %d: %w", *f.Version, togglesVersion, ErrVersion)}
 	case f.Off == nil:
 		return c, &lineError{0, errors.New("it has no list \"off\"")}
-	case len(f.Off) > Max:
-		return c, &lineError{0, fmt.Errorf("it turns %d things off; %d are the most", len(f.Off), Max)}
+	case len(f.Off) > MaxToggles:
+		return c, &lineError{0, fmt.Errorf("it turns %d things off; %d are the most", len(f.Off), MaxToggles)}
 	}
 	from := 0
 	for _, raw := range f.Off {
@@ -414,5 +414,5 @@ func (s *ToggleStore) write(off []ToggleEntry, was error) error {
 	return Save(s.path, text.Bytes(), was)
 }
 
-// Same reports whether two are of one thing and for the same clients.
-func (t *ToggleEntry) Same(o *ToggleEntry) bool { return compare(*t, *o) == 0 }
+// Equal reports whether two are of one thing and for the same clients.
+func (t *ToggleEntry) Equal(o *ToggleEntry) bool { return compare(*t, *o) == 0 }

@@ -19,7 +19,7 @@ func tool(profile, name string) state.ToggleEntry {
 }
 
 func offNames(s *state.ToggleStore) (all []string) {
-	for _, t := range s.Off() {
+	for _, t := range s.Disabled() {
 		all = append(all, t.Profile+":"+t.Name)
 	}
 	return all
@@ -41,12 +41,12 @@ func TestWhatIsTurnedOffStaysOffUntilItIsTurnedOn(t *testing.T) {
 	other, err := state.OpenToggles(path)
 	require.NoError(t, err)
 	require.Equal(t, []string{":move", ":write", "coding:move"}, offNames(other))
-	require.Equal(t, since, other.Off()[1].Since)
+	require.Equal(t, since, other.Disabled()[1].Since)
 
 	again := write
 	again.Since = since.Add(time.Hour)
 	require.NoError(t, other.Set(false, again), "twice is once")
-	require.Equal(t, since, other.Off()[1].Since)
+	require.Equal(t, since, other.Disabled()[1].Since)
 	require.NoError(t, other.Set(true, tool("", "move"), tool("", "never was off")))
 	require.NoError(t, one.Set(false, tool("", "read")), "it adds to what the other wrote")
 	require.Equal(t, []string{":read", ":write", "coding:move"}, offNames(one))
@@ -80,7 +80,7 @@ func TestAFileThatCannotBeReadIsToldOfAndKept(t *testing.T) {
 		s, err := state.OpenToggles(path)
 		require.ErrorContains(t, err, c.want)
 		require.ErrorContains(t, err, "remove the file")
-		require.Empty(t, s.Off())
+		require.Empty(t, s.Disabled())
 		require.ErrorContains(t, s.Set(false, tool("", "x")), c.want)
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestThingsThatCannotBeOffAreRefused(t *testing.T) {
 	require.ErrorContains(t, s.Set(false, tool("", "")), "no server or no name")
 	require.ErrorContains(t, s.Set(false, state.ToggleEntry{Kind: "tool", Name: "x"}), "no server or no name")
 	require.ErrorContains(t, s.Set(false, tool("coding", strings.Repeat("x", 8<<10))), "longer than 8192 bytes")
-	require.Empty(t, s.Off())
+	require.Empty(t, s.Disabled())
 }
 
 func TestThingsOfOneNameAreOffEachForItself(t *testing.T) {
@@ -106,9 +106,9 @@ func TestThingsOfOneNameAreOffEachForItself(t *testing.T) {
 	prompt := state.ToggleEntry{Server: "files", Kind: "prompt", Name: "x"}
 	other := state.ToggleEntry{Server: "docs", Kind: "tool", Name: "x"}
 	require.NoError(t, s.Set(false, tool("", "x"), tool("coding", "x"), prompt, other))
-	require.Equal(t, []state.ToggleEntry{other, tool("", "x"), prompt, tool("coding", "x")}, s.Off())
+	require.Equal(t, []state.ToggleEntry{other, tool("", "x"), prompt, tool("coding", "x")}, s.Disabled())
 	require.NoError(t, s.Set(true, tool("", "x")))
-	require.Equal(t, []state.ToggleEntry{other, prompt, tool("coding", "x")}, s.Off())
+	require.Equal(t, []state.ToggleEntry{other, prompt, tool("coding", "x")}, s.Disabled())
 }
 
 func TestNoMoreThingsAreOffThanAFileMayHave(t *testing.T) {
@@ -117,19 +117,19 @@ func TestNoMoreThingsAreOffThanAFileMayHave(t *testing.T) {
 	require.NoError(t, err)
 	var all []state.ToggleEntry
 	var lines []string
-	for i := range state.Max + 1 {
+	for i := range state.MaxToggles + 1 {
 		all = append(all, tool("", fmt.Sprintf("t%06d", i)))
 		lines = append(lines, `{"server":"files","kind":"tool","name":"`+all[i].Name+`"}`)
 	}
-	require.NoError(t, s.Set(false, all[:state.Max]...))
-	require.ErrorContains(t, s.Set(false, all[state.Max]), "at most 10000 things can be off")
-	require.Len(t, s.Off(), state.Max)
+	require.NoError(t, s.Set(false, all[:state.MaxToggles]...))
+	require.ErrorContains(t, s.Set(false, all[state.MaxToggles]), "at most 10000 things can be off")
+	require.Len(t, s.Disabled(), state.MaxToggles)
 
 	text := func(n int) []byte { return []byte(`{"version":1,"off":[` + strings.Join(lines[:n], ",") + `]}`) }
-	off, _, err := state.ParseToggles(text(state.Max))
+	off, _, err := state.ParseToggles(text(state.MaxToggles))
 	require.NoError(t, err)
-	require.Equal(t, s.Off(), off)
-	_, _, err = state.ParseToggles(text(state.Max + 1))
+	require.Equal(t, s.Disabled(), off)
+	_, _, err = state.ParseToggles(text(state.MaxToggles + 1))
 	require.EqualError(t, err, "it turns 10001 things off; 10000 are the most")
 }
 
@@ -157,6 +157,6 @@ func FuzzOffFile(f *testing.F) {
 		require.NoError(t, s.Set(false, off...))
 		again, err := state.OpenToggles(path)
 		require.NoError(t, err)
-		require.Len(t, again.Off(), len(off))
+		require.Len(t, again.Disabled(), len(off))
 	})
 }

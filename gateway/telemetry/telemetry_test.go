@@ -25,7 +25,7 @@ func TestTheLineOfARequestHasNoQuery(t *testing.T) {
 func TestANoticeToManyIsOneRecord(t *testing.T) {
 	t.Parallel()
 	mask := config.NewMask(&config.Config{})
-	mask.Hide("hidden-secret-1234")
+	mask.AddSecrets("hidden-secret-1234")
 	for n, records := range map[int]int{0: 0, 1: 1, crowd: crowd, crowd + 1: 1} {
 		j := &Journal{Registry: registry.New(registry.Options{}), Mask: mask}
 		to := make([]Receiver, n)

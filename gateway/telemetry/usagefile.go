@@ -29,7 +29,7 @@ const (
 // UsagePath is where the counters of a config are kept, in the folder for what is remembered.
 // config is the one path by which its file is known.
 func UsagePath(folder, config string) string {
-	return atomicfile.For(filepath.Join(folder, "usage"), config)
+	return atomicfile.ConfigPath(filepath.Join(folder, "usage"), config)
 }
 
 // state is the content of the file.

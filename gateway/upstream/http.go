@@ -148,7 +148,7 @@ func (h *streamable) takeBody(ctx context.Context, c *Call, id int64, resp *http
 		if large := h.tooLarge("an answer", err); large != nil {
 			h.failCall(id, large)
 		} else if ctx.Err() == nil {
-			h.failCall(id, h.netFailure(ctx, oauth.Plain(err)))
+			h.failCall(id, h.netFailure(ctx, oauth.StripURL(err)))
 		}
 		return
 	}

@@ -198,7 +198,7 @@ func (s *Server) unitLife(u *unit) {
 		} else { // for as long as the client stays
 			s.log.Debug("still no connection for a client", "era", u.era, "err", err)
 		}
-		if config.Unresolved(err) {
+		if config.IsUnresolved(err) {
 			<-u.ctx.Done()
 		}
 		if sleep(u.ctx, pause.Next(up, s.tune.settled)) != nil {

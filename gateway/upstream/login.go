@@ -53,7 +53,7 @@ func (s *Server) LoggedIn() {
 // LoggedOut ends the connections if nobody is logged in any more, which their calls are told.
 // It does not wait.
 func (s *Server) LoggedOut() {
-	why := s.opt.Authorizer.Lack()
+	why := s.opt.Authorizer.MissingLogin()
 	if why == nil {
 		return
 	}

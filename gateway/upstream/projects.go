@@ -38,7 +38,7 @@ func (s *Server) definition(ctx context.Context, unit string) (*config.Server, e
 		cfg = now
 	}
 	if s.perProject() && unit != "" {
-		return cfg.In(unit), nil
+		return cfg.InProject(unit), nil
 	}
 	return cfg, nil
 }

@@ -138,7 +138,7 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 			return nil, err
 		}
 		if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
-			auth.Accepted(header)
+			auth.RecordAccepted(header)
 			return resp, nil
 		}
 		if r.refusedSession(resp) {
@@ -146,9 +146,9 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 		}
 		again := false
 		if try == maxRefusals {
-			err = auth.GiveUp(ctx, header)
+			err = auth.Abandon(ctx, header)
 		} else {
-			again, err = auth.Refused(ctx, header, try > 0, resp.StatusCode, resp.Header)
+			again, err = auth.HandleRefusal(ctx, header, try > 0, resp.StatusCode, resp.Header)
 		}
 		if err == nil && !again {
 			return resp, nil
@@ -186,7 +186,7 @@ func (r *remote) once(ctx context.Context, method string, frame []byte, accept, 
 	req, err := http.NewRequestWithContext(ctx, method, r.target(), content)
 	if err != nil {
 		cancel()
-		return nil, oauth.Plain(err)
+		return nil, oauth.StripURL(err)
 	}
 	r.headers(req.Header)
 	if authorization != "" {
@@ -214,7 +214,7 @@ func (r *remote) once(ctx context.Context, method string, frame []byte, accept, 
 	release()
 	if err != nil {
 		cancel()
-		return nil, oauth.Plain(err)
+		return nil, oauth.StripURL(err)
 	}
 	resp.Body = &body{ReadCloser: resp.Body, cancel: cancel}
 	return resp, nil

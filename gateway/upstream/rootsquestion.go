@@ -39,7 +39,7 @@ func (l *link) begins(ctx context.Context) error {
 	case !l.wire.local():
 	case l.Unit() == "":
 		l.fresh.Store(true)
-	case l.srv.cfg.WhoseRoots() == config.ConfigRoots:
+	case l.srv.cfg.RootsSource() == config.ConfigRoots:
 		return l.behind(opened) // no list is fetched over it
 	}
 	return opened()

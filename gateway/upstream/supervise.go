@@ -90,7 +90,7 @@ func (s *Server) retry(ctx context.Context) {
 		}
 		wait := pause.Next(up, s.tune.settled)
 		s.recordFailure(ctx, err, up > 0, wait)
-		if config.Unresolved(err) {
+		if config.IsUnresolved(err) {
 			<-ctx.Done()
 			return
 		}
@@ -105,7 +105,7 @@ func (s *Server) retry(ctx context.Context) {
 // awaitLogin returns when somebody has logged in, in whatever process. The server is
 // not asked before: it has said what it wants.
 func (s *Server) awaitLogin(ctx context.Context) {
-	for sleep(ctx, time.Second) == nil && s.opt.Authorizer.Waiting() {
+	for sleep(ctx, time.Second) == nil && s.opt.Authorizer.NeedsUser() {
 	}
 }
 

@@ -44,7 +44,7 @@ func newChoice(cfg *config.Config, p config.Profile, switched []state.ToggleEntr
 	if p.Name != config.DefaultProfile { // it goes on where there was none
 		c.name = p.Name
 	}
-	c.choose(cfg.MetaToolsOf(&p), cfg.Gateway.MetaToolsAbove)
+	c.choose(cfg.ProfileMetaTools(&p), cfg.Gateway.MetaToolsAbove)
 	return c
 }
 
@@ -54,7 +54,7 @@ const everything = "+"
 // whole chooses everything. Those who see it are offered Goblin's own tools also where
 // lists do not have them.
 func whole(cfg *config.Config) *choice {
-	c := newChoice(cfg, config.Everything(), nil)
+	c := newChoice(cfg, config.DefaultView(), nil)
 	c.name = everything
 	if c.own.Auto {
 		above := c.above
@@ -83,9 +83,9 @@ func (c *choice) profileHasAll(server string, k registry.Kind) bool {
 	case server == registry.Local:
 		return k != registry.Tool
 	case k == registry.Tool:
-		return c.profile.Tools.Empty()
+		return c.profile.Tools.IsEmpty()
 	case k == registry.Prompt:
-		return c.profile.Prompts.Empty()
+		return c.profile.Prompts.IsEmpty()
 	}
 	return c.uris == nil
 }
@@ -101,9 +101,9 @@ func (c *choice) profileHas(server string, k registry.Kind, name string) bool {
 	case server == registry.Local:
 		return k != registry.Tool || c.own.Has(name) && !slices.Contains(c.skip, name)
 	case k == registry.Tool:
-		return c.profile.Tools.MatchOf(server, name)
+		return c.profile.Tools.MatchOriginal(server, name)
 	case k == registry.Prompt:
-		return c.profile.Prompts.MatchOf(server, name)
+		return c.profile.Prompts.MatchOriginal(server, name)
 	case k == registry.Template:
 		return c.uris.MatchTemplate(name)
 	}
@@ -189,12 +189,12 @@ func (o off) has(server string, k registry.Kind, name string) bool {
 
 // hides reports whether all entries of a server are hidden.
 func (o off) hides(server string) bool {
-	return len(o.hidden) > 0 && (o.hidden[server] || o.hidden[state.Every])
+	return len(o.hidden) > 0 && (o.hidden[server] || o.hidden[state.EveryServer])
 }
 
 // hidesAll reports whether all entries of a server of the profile are hidden.
 func (c *choice) hidesAll(server string) bool {
-	return c.off.hides(server) && (c.off.hidden[state.Every] || c.Server(server))
+	return c.off.hides(server) && (c.off.hidden[state.EveryServer] || c.Server(server))
 }
 
 // readable lets through all but what readers are bound to disagree about, which no filter

@@ -88,7 +88,7 @@ func (c *choice) choose(m config.MetaTools, above int) {
 // missing says by whom and why there is no tool of Goblin's own, of those that have a name.
 func (c *choice) missing(name string) (Reason, string) {
 	whose, by := "gateway", ByConfig
-	if !c.profile.MetaTools.Unsaid {
+	if !c.profile.MetaTools.Unset {
 		whose, by = fmt.Sprintf("profile %q", c.profile.Name), ByProfile
 	}
 	switch {

@@ -44,7 +44,7 @@ func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind)
 			kind  registry.Kind
 			globs config.Filter
 		}{{registry.Tool, p.Tools}, {registry.Prompt, p.Prompts}} {
-			if of.globs.Empty() || len(kinds) > 0 && !slices.Contains(kinds, of.kind) {
+			if of.globs.IsEmpty() || len(kinds) > 0 && !slices.Contains(kinds, of.kind) {
 				continue
 			}
 			names, known := listed.in(cfg, p, of.kind)
@@ -54,7 +54,7 @@ func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind)
 			denied := slices.DeleteFunc(slices.Clone(of.globs.Deny), func(glob string) bool { return strings.ContainsAny(glob, wild) })
 			for _, glob := range append(denied, of.globs.Allow...) {
 				one := config.Filter{Allow: []string{glob}}
-				if !slices.ContainsFunc(names, func(n listedName) bool { return one.MatchOf(n.server, n.name) }) {
+				if !slices.ContainsFunc(names, func(n listedName) bool { return one.MatchOriginal(n.server, n.name) }) {
 					why := fmt.Sprintf("fits no %s of its servers", of.kind)
 					if server := leavesOut(cfg, p, of.kind, glob); server != "" {
 						why = fmt.Sprintf("is left out by %q of server %q", keyOf(of.kind), server)

@@ -95,7 +95,7 @@ func (v *Views) makeLocked() {
 		next.named[p.Name] = v.follow(cmp.Or(before, was.gone), newChoice(v.config, p, v.off, v.hidden...))
 	}
 	next.whole = v.follow(was.whole, whole(v.config))
-	everybody := newChoice(v.config, config.Everything(), v.off, v.hidden...)
+	everybody := newChoice(v.config, config.DefaultView(), v.off, v.hidden...)
 	if next.others = next.named[config.DefaultProfile]; next.others == nil {
 		next.others = v.follow(cmp.Or(was.others, was.whole), everybody)
 	}

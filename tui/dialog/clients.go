@@ -247,7 +247,7 @@ func (d *Clients) Lines(w, h int) []string {
 		if r.inFlight > 0 {
 			about = append(about, fmt.Sprintf("%d under way", r.inFlight))
 		}
-		below = append(below, " "+strings.Join(about, "  "), " "+uicontext.SanitizeLine(strings.Join(d.app.Backend.About(r.ID), "  ")))
+		below = append(below, " "+strings.Join(about, "  "), " "+uicontext.SanitizeLine(strings.Join(d.app.Backend.SessionDetails(r.ID), "  ")))
 	}
 	below = append(below, " "+lk.Dim.On(d.app.Daemon))
 	if d.Focused {

@@ -37,7 +37,7 @@ func (r profileRow) name() string { return cmp.Or(r.profile, "(no profile)") }
 func NewProfileChooser(a *uicontext.Context) tea.Cmd {
 	var rows []profileRow
 	for _, name := range append([]string{""}, a.Backend.Profiles()...) {
-		rows = append(rows, profileRow{name, a.Backend.Sees(name)})
+		rows = append(rows, profileRow{name, a.Backend.VisibleCounts(name)})
 	}
 	d := &ProfileChooser{app: a}
 	d.Table = list.New(a.Ctx, a.Now, profileRow.name, profileRow.name, func([]profileRow) []list.Field { return nil })

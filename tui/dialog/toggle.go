@@ -15,7 +15,7 @@ import (
 func ToggleEntries(a *uicontext.Context, entries []*registry.Entry) tea.Cmd {
 	on := true
 	for _, e := range entries {
-		by, _ := a.Backend.Lacks(a.Profile, e)
+		by, _ := a.Backend.HiddenReason(a.Profile, e)
 		on = on && by != "" && by != hiddenBySearch
 	}
 	if len(entries) == 0 {
@@ -32,7 +32,7 @@ func ToggleEntries(a *uicontext.Context, entries []*registry.Entry) tea.Cmd {
 	if n := len(entries); n > 1 {
 		what = fmt.Sprintf("%d entries are", n)
 	}
-	return a.Do(func() error { return a.Backend.Switch(view, on, entries...) }, "turn "+word,
+	return a.Do(func() error { return a.Backend.SetEntriesDisabled(view, on, entries...) }, "turn "+word,
 		func() tea.Cmd { return a.Say("%s %s for %s", what, word, whose) })
 }
 
@@ -47,7 +47,7 @@ func WhyNotToggle(a *uicontext.Context, e *registry.Entry) string {
 	case e.Kind == registry.Skill:
 		return "skills cannot be turned off; filters in the config can leave them out"
 	}
-	if by, why := a.Backend.Lacks(a.Profile, e); by == "profile" {
+	if by, why := a.Backend.HiddenReason(a.Profile, e); by == "profile" {
 		return why
 	}
 	return ""
@@ -55,7 +55,7 @@ func WhyNotToggle(a *uicontext.Context, e *registry.Entry) string {
 
 // VisibilityFields tells in a detail under which other name clients see an entry, or why they do not.
 func VisibilityFields(a *uicontext.Context, e *registry.Entry) []viewer.Field {
-	by, why := a.Backend.Lacks(a.Profile, e)
+	by, why := a.Backend.HiddenReason(a.Profile, e)
 	switch by {
 	case "":
 		if name := a.Backend.ListedAs(a.Profile, e); name != "" && name != e.Listed {

@@ -138,7 +138,7 @@ func words(e *registry.Entry) string {
 func (c *catalog) Refresh() tea.Cmd {
 	snap := c.app.Reg.Load()
 	kinds := append([]registry.Kind{c.kind}, c.below...)
-	now, n := catalogState{view: c.app.Profile, sees: c.app.Backend.Sees(c.app.Profile)}, 0
+	now, n := catalogState{view: c.app.Profile, sees: c.app.Backend.VisibleCounts(c.app.Profile)}, 0
 	for _, k := range kinds {
 		now.version += snap.Version(k) // none of them ever goes back
 		n += snap.Count(k)
@@ -189,7 +189,7 @@ func (c *catalog) isUnneeded(profile string, e *registry.Entry) bool {
 	if e.Server != registry.Local || e.Kind != registry.Tool {
 		return false
 	}
-	by, _ := c.app.Backend.Lacks(profile, e)
+	by, _ := c.app.Backend.HiddenReason(profile, e)
 	return by == "config"
 }
 
@@ -340,7 +340,7 @@ func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
 	if isOwn(e) {
 		return c.app.Theme.Dim, ""
 	}
-	switch by, _ := c.app.Backend.Lacks(c.app.Profile, e); by {
+	switch by, _ := c.app.Backend.HiddenReason(c.app.Profile, e); by {
 	case "":
 	case "profile":
 		return c.app.Theme.Stale, "left out"

@@ -51,7 +51,7 @@ func (p *Logs) ReadInFlight() tea.Cmd {
 	maps.DeleteFunc(p.inFlight.ended, func(_ requestKey, asked uint64) bool { return asked+graceReads < p.inFlight.reads })
 	backend := p.app.Backend
 	return func() tea.Msg {
-		found := backend.UnderWay()
+		found := backend.InFlight()
 		return keys.FuncMsg(func() tea.Cmd {
 			p.inFlight.reading = false
 			return p.setInFlight(found)
@@ -161,7 +161,7 @@ func (p *Logs) Cancel() tea.Cmd {
 	for _, r := range rows {
 		all = append(all, func() tea.Cmd {
 			return func() tea.Msg {
-				done := a.Backend.Withdraw(r.Session, r.inFlightID)
+				done := a.Backend.CancelRequest(r.Session, r.inFlightID)
 				return keys.FuncMsg(func() tea.Cmd {
 					if !done {
 						return a.Complain("%s %s has ended already", uicontext.SanitizeLine(r.Method), uicontext.SanitizeLine(r.Name))

@@ -91,7 +91,7 @@ func (c *catalog) hidden() func(*registry.Entry, bool) bool {
 		case isOwn(e):
 			return filtered
 		case hides:
-			if by, _ := backend.Lacks(profile, e); by != "" && by != "search" {
+			if by, _ := backend.HiddenReason(profile, e); by != "" && by != "search" {
 				return true
 			}
 		}

@@ -138,29 +138,29 @@ type Backend interface {
 	// Profiles are those of the config, and Sees is how much of each kind the clients of
 	// one see, "" for those who have none.
 	Profiles() []string
-	Sees(profile string) [registry.Kinds]int
-	// Lacks says by whom and why lists of clients of a profile do not have an entry; by is ""
+	VisibleCounts(profile string) [registry.Kinds]int
+	// HiddenReason says by whom and why lists of clients of a profile do not have an entry; by is ""
 	// when they do, "you" when Switch did it, "profile" when that leaves it out, "search" when
 	// it is found and called all the same, and "config" when no view need have it.
-	Lacks(profile string, e *registry.Entry) (by, why string)
+	HiddenReason(profile string, e *registry.Entry) (by, why string)
 	// ListedAs returns the name of an entry in lists of clients of a profile; "" when they do
 	// not have it.
 	ListedAs(profile string, e *registry.Entry) string
-	// Switch turns entries on or off for clients of a profile, for all if that is "".
-	Switch(profile string, on bool, entries ...*registry.Entry) error
+	// SetEntriesDisabled turns entries on or off for clients of a profile, for all if that is "".
+	SetEntriesDisabled(profile string, on bool, entries ...*registry.Entry) error
 	// Diagnose finds out what keeps a server from working. It may take a minute.
 	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
 	// Usage tells the costs of servers, tools and clients. It may take a moment.
 	Usage() report.Report
 	// Definition is how a server is started or reached, and what its process takes.
 	Definition(server string) report.Definition
-	// UnderWay are the requests of all clients that wait for their answers, the
+	// InFlight are the requests of all clients that wait for their answers, the
 	// oldest first, and Withdraw cancels one of them; false: it is over already.
-	UnderWay() []registry.InFlight
-	Withdraw(session, id string) bool
-	// About tells of a client's session its profile, its project and what questions it can
+	InFlight() []registry.InFlight
+	CancelRequest(session, id string) bool
+	// SessionDetails tells of a client's session its profile, its project and what questions it can
 	// answer.
-	About(session string) []string
+	SessionDetails(session string) []string
 	// Disconnect ends the session of a client; false: it is over already.
 	Disconnect(session string) bool
 	// Session is this screen's id among the registry's sessions.

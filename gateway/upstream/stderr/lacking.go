@@ -122,7 +122,7 @@ func passing(s *config.Server, names []string) string {
 
 // EnvFix returns the change of the config that adds entries, see EnvEntry, to the server's env.
 func EnvFix(s *config.Server, entries ...string) string {
-	if s.Unsaved {
+	if s.FromAddCommand {
 		return "write in front of --: " + strings.Join(entries, " ")
 	}
 	if len(s.Env) > 0 {
@@ -145,7 +145,7 @@ func flags(s *config.Server, names []string) string {
 
 // EnvEntry returns a variable with its value as EnvFix expects it.
 func EnvEntry(s *config.Server, name, text string) string {
-	if s.Unsaved {
+	if s.FromAddCommand {
 		return "--env '" + strings.ReplaceAll(name+"="+text, "'", `'\''`) + "'"
 	}
 	return s.Entry(name, text)
