@@ -77,7 +77,7 @@ func extend(i *stack.Stack) (stack.Extension, error) {
 		Lua:           lua.Limits{Timeout: cfg.Lua.Timeout, Memory: cfg.Lua.Memory, Calls: cfg.Lua.Calls, Output: cfg.Lua.Output},
 		ScriptCommand: []string{self, worker.Command},
 		Embeddings: meta.Embeddings{
-			URL: cfg.Search.Embeddings, Model: cfg.Search.Model, Token: cfg.Search.AuthToken, Failed: i.EmbeddingsFailed,
+			URL: cfg.Search.Embeddings, Model: cfg.Search.Model, Token: cfg.Search.AuthToken, OnFailure: i.EmbeddingsFailed,
 		},
 	})
 	if err := tools.Add(); err != nil {
@@ -87,7 +87,7 @@ func extend(i *stack.Stack) (stack.Extension, error) {
 		Run: tools.Run,
 		Search: func(ctx context.Context, q daemon.SearchQuery) (stack.SearchResult, error) {
 			found, err := tools.Search(ctx, meta.Query{Text: q.Text, Kind: q.Kind, Server: q.Server, MIME: q.MIME, Limit: q.Limit})
-			out := stack.SearchResult{Total: found.Total, Weak: found.Weak, Hits: make([]stack.Hit, len(found.Hits))}
+			out := stack.SearchResult{Total: found.Total, Weak: found.PoorMatch, Hits: make([]stack.Hit, len(found.Hits))}
 			for n, h := range found.Hits {
 				out.Hits[n] = stack.Hit(h)
 			}

@@ -136,7 +136,7 @@ const maxAlike = 100
 // alike are the resources that a wrong URI may mean, wherever in a long list.
 // A URI that is too long for a search has none.
 func (t *Tools) alike(ctx context.Context, uri string) []*registry.Entry {
-	found, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxAlike, In: t.o.Registry.ViewFor(ctx)})
+	found, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxAlike, View: t.o.Registry.ViewFor(ctx)})
 	if err != nil {
 		return nil
 	}

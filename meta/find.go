@@ -14,14 +14,14 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
 		q := search.Query{
 			Text: a.text(query), Kinds: []registry.Kind{kind}, Server: a.text(serverID), MIME: a.text(mimeType),
-			Limit: a.numbers["limit"], Offset: a.number(offset), In: t.o.Registry.ViewFor(ctx),
+			Limit: a.numbers["limit"], Offset: a.number(offset), View: t.o.Registry.ViewFor(ctx),
 		}
 		found, err := t.found.Search(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		l := list{member: member, first: q.Offset, total: found.Total}
-		if found.Weak && kind == registry.Tool {
+		if found.PoorMatch && kind == registry.Tool {
 			l.advise(found.Hits, q.Server == "")
 		}
 		for _, h := range found.Hits {
@@ -72,10 +72,10 @@ type Query struct {
 }
 
 // Search returns the entries that fit a query, the best first.
-func (t *Tools) Search(ctx context.Context, q Query) (search.Found, error) {
+func (t *Tools) Search(ctx context.Context, q Query) (search.Result, error) {
 	kinds, err := kindsOf(q.Kind)
 	if err != nil {
-		return search.Found{}, err
+		return search.Result{}, err
 	}
-	return t.found.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit), In: t.o.Registry.ViewFor(ctx)})
+	return t.found.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit), View: t.o.Registry.ViewFor(ctx)})
 }

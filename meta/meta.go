@@ -39,7 +39,7 @@ type Options struct {
 // without a URL.
 type Embeddings struct {
 	URL, Model, Token string
-	Failed            func(error) // may be nil
+	OnFailure         func(error) // may be nil
 }
 
 // AskFunc makes one MCP request, by names as clients see them.
@@ -71,7 +71,7 @@ func New(o Options) *Tools {
 	}
 	t := &Tools{o: o, index: search.New(o.Registry), lua: lua.NewRunner(o.ScriptCommand...), outputs: map[string]string{}}
 	e := o.Embeddings
-	t.found = embeddings.New(embeddings.Options{URL: e.URL, Model: e.Model, Token: e.Token, Failed: e.Failed, Registry: o.Registry, Index: t.index})
+	t.found = embeddings.New(embeddings.Options{URL: e.URL, Model: e.Model, Token: e.Token, OnFailure: e.OnFailure, Registry: o.Registry, Index: t.index})
 	for _, one := range all {
 		t.outputs[one.name] = one.output
 	}

@@ -109,7 +109,7 @@ func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptio
 		most = someCards
 	}
 	// Scripts cannot call Goblin's own tools, so these need not be found.
-	found, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: most + len(all), In: h.Snapshot()})
+	found, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: most + len(all), View: h.Snapshot()})
 	if err != nil {
 		return nil, err
 	}

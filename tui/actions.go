@@ -20,7 +20,7 @@ import (
 // showClients lists who is connected.
 func (a *app) showClients() tea.Cmd {
 	return a.Push(dialog.NewClients(dialog.ClientsOptions{
-		Context: a.Context, Traffic: a.TrafficOf, InFlight: a.Logs().InFlightOf, Failed: pane.Failed,
+		Context: a.Context, Traffic: a.TrafficOf, InFlight: a.Logs().InFlightOf, Failed: pane.IsFailure,
 		Daemon: "The daemon " + a.o.Daemon.runs(a.Now()) + ".",
 	}))
 }
@@ -120,15 +120,15 @@ func (a *app) copyName() tea.Cmd {
 // marked are the rows that keys are for: those that were marked, else the one under the
 // cursor.
 func (a *app) marked() []uicontext.Item {
-	if p, ok := a.Panes[a.Open].(interface{ Ticked() []uicontext.Item }); ok {
-		return p.Ticked()
+	if p, ok := a.Panes[a.Open].(interface{ Marked() []uicontext.Item }); ok {
+		return p.Marked()
 	}
 	return nil
 }
 
 // mark marks the row under the cursor for what is done next, and goes on.
 func (a *app) mark() tea.Cmd {
-	n := a.Panes[a.Open].Rows().Tick()
+	n := a.Panes[a.Open].Rows().ToggleMark()
 	if n == 0 {
 		return a.Say("Nothing is marked")
 	}
@@ -148,7 +148,7 @@ func (a *app) whyNotCancel() string {
 }
 
 func (a *app) whyNotSearched() string {
-	if _, n := a.Details[a.Open].View.Found(); n == 0 {
+	if _, n := a.Details[a.Open].View.MatchIndex(); n == 0 {
 		return "nothing is searched for; " + a.KeyOf("filter") + " in the detail panel searches"
 	}
 	return ""
@@ -161,7 +161,7 @@ func (a *app) whyNotLogIn() string {
 	}
 	s, why := a.serverCalled("")
 	if why == "" {
-		why = pane.WhyNoLogin(s)
+		why = pane.NoLoginReason(s)
 	}
 	return why
 }
@@ -220,13 +220,13 @@ func (a *app) nextFocus(step int) tea.Cmd {
 // back takes one step out.
 func (a *app) back() tea.Cmd {
 	var cmd tea.Cmd
-	switch typed, _ := a.Panes[a.Open].Rows().Filtered(); {
+	switch typed, _ := a.Panes[a.Open].Rows().FilterQuery(); {
 	case a.DetailShown() && a.cancels() != nil:
 		return a.Calls.Stop(a.cancels())
 	case a.Unzoom():
 	case a.Inside:
 		a.Inside = false
-	case a.Panes[a.Open].Rows().Untick():
+	case a.Panes[a.Open].Rows().ClearMarks():
 	case a.goBack(&cmd):
 		return cmd
 	case typed != "":
@@ -246,7 +246,7 @@ func (a *app) goBack(cmd *tea.Cmd) (ok bool) {
 // cancels is the running call that Esc cancels: the one that is looked at.
 func (a *app) cancels() *uicontext.Running {
 	run := a.Calls.ForItem(a.Panes[a.Open].Item())
-	if run == nil || run.Quiet {
+	if run == nil || run.Silent {
 		return nil
 	}
 	return run

@@ -37,11 +37,11 @@ type app struct {
 	park func(x, y int)
 
 	themeName string
-	images    *images.Gallery
+	images    *images.Renderer
 	keys      keys.Table
 	mouse     bool
 
-	bar         textfield.Text
+	bar         textfield.Field
 	filtering   bool // the bar has the focus
 	searching   bool // … for a search in the detail panel
 	barSelected bool // what stands in the bar is replaced by what is typed
@@ -67,13 +67,13 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a := &app{
 		Layout: &pane.Layout{
 			Context: &uicontext.Context{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
-			Split:   pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewPulse(pane.Failed),
+			Split:   pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewHistory(pane.IsFailure),
 		},
-		o: o, park: func(int, int) {}, mouse: true, images: &images.Gallery{},
+		o: o, park: func(int, int) {}, mouse: true, images: &images.Renderer{},
 		wake: make(chan struct{}, 1),
 	}
 	a.Shell, a.Wake = a, a.wakeUp
-	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.Set, a.gettingStarted
+	a.OnShow, a.OnFilterSet, a.Intro = a.endFilter, a.bar.SetValue, a.gettingStarted
 	a.questions = dialog.QuestionPresenter{Context: a.Context, Questions: q, IsIdle: func() bool { return !a.filtering && !a.Geometry().Small }}
 	a.Actions, a.KeyOf = keymap.Rebind(o.Keys), a.keyOf
 	a.keys = a.bindings()
@@ -124,13 +124,13 @@ func (a *app) SetTheme() {
 // setImages takes what is known of how the terminal draws images, and reports whether
 // that is news.
 func (a *app) setImages() bool {
-	var f images.Facts
+	var f images.TerminalReply
 	f.Kitty, f.Sixel, f.CellWidth, f.CellHeight = a.Term.Graphics()
 	mode := a.o.Images
 	if a.o.ASCII && (mode == "" || mode == "auto") {
 		mode = "blocks"
 	}
-	p := images.Choose(mode, a.Term.Getenv, f)
+	p := images.ChooseProtocol(mode, a.Term.Getenv, f)
 	return a.images.Set(p, f, a.Term.Getenv("TMUX") != "", rand.Int())
 }
 
@@ -194,7 +194,7 @@ func (a *app) waitSize() tea.Cmd {
 func (a *app) resized() tea.Cmd {
 	w, h := a.Term.Size()
 	if w == a.W && h == a.H {
-		a.images.Lost()
+		a.images.Invalidate()
 	}
 	size := func() tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} }
 	if !a.setImages() {
@@ -272,7 +272,7 @@ const refilterBeats = 20
 func (a *app) refilterByAge() tea.Cmd {
 	a.beatCount++
 	r := a.Panes[a.Open].Rows()
-	if typed, _ := r.Filtered(); a.beatCount%refilterBeats == 0 && strings.Contains(typed, "updated:") {
+	if typed, _ := r.FilterQuery(); a.beatCount%refilterBeats == 0 && strings.Contains(typed, "updated:") {
 		return r.Refilter()
 	}
 	return nil
@@ -308,7 +308,7 @@ func (a *app) ReloadLists() tea.Cmd { return a.changed(registry.AllChanges) }
 func (a *app) changed(what registry.Changes) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, p := range a.Panes {
-		if mine := what & p.Follows(); mine != 0 {
+		if mine := what & p.Watches(); mine != 0 {
 			cmds = append(cmds, p.Refresh(mine))
 		}
 	}

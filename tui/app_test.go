@@ -224,7 +224,7 @@ func TestTwoEscapesAtOnceAreTwo(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv).keys("4 / day enter l")
 	r.send(tea.KeyMsg{Type: tea.KeyEsc, Alt: true}, 0)
 	require.False(t, r.app.Inside)
-	typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
+	typed, _ := r.app.Panes[pane.PaneResources].Rows().FilterQuery()
 	require.Empty(t, typed)
 }
 

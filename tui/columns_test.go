@@ -135,7 +135,7 @@ func TestColumnsWithNothingInThemTakeNoRoom(t *testing.T) {
 // columnValues returns the values of a column, from top to bottom.
 func (r *testUI) columnValues(column func(*registry.Entry) string) (all []string) {
 	t := r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table
-	for _, i := range t.Found {
+	for _, i := range t.Matches {
 		all = append(all, column(t.Rows[i]))
 	}
 	return all

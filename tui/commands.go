@@ -74,7 +74,7 @@ func (a *app) allCommands() []command {
 
 // whyHere says why a binding cannot be run where the focus is.
 func (a *app) whyHere(b *keys.Binding) string {
-	if here := a.focus() | a.Panes[a.Open].In(); b.Where&here == 0 {
+	if here := a.focus() | a.Panes[a.Open].Place(); b.Where&here == 0 {
 		return "only in " + b.Where.String()
 	}
 	return a.why(b)
@@ -89,7 +89,7 @@ func (a *app) moreCommands() []command {
 		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column; once more, the other way round", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: theme.Themes},
 		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
-		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().WhyNoEdit() }, run: func(string) tea.Cmd { return a.servers().Add() }},
+		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().NoEditReason() }, run: func(string) tea.Cmd { return a.servers().Add() }},
 		{names: []string{"clear all"}, long: "Forget all kept content", run: func(string) tea.Cmd {
 			return a.Say("Forgot %s", termtext.Count(a.Reg.Contents().ClearAll(), "kept result"))
 		}},
@@ -131,7 +131,7 @@ func (a *app) filterBy(name string) func(string) tea.Cmd {
 		if !ok {
 			return nil
 		}
-		typed, _ := r.Filtered()
+		typed, _ := r.FilterQuery()
 		return a.SetFilter(list.SetField(typed, f, []string{value}))
 	}
 }
@@ -265,7 +265,7 @@ func (a *app) serverCommands() []command {
 			return ""
 		}, func(s registry.ServerState) tea.Cmd { return servers.Restart(s.Name) }),
 		one("doctor", "Find out what keeps the server from working", func(registry.ServerState) string { return "" }, servers.Diagnose),
-		one("login", "Log in at the server by your browser", pane.WhyNoLogin, servers.LogIn),
+		one("login", "Log in at the server by your browser", pane.NoLoginReason, servers.LogIn),
 		one("logout", "Log out from the server", whyNoLogout, servers.LogOut),
 		one("enable", "Enable the server: permanently, or until the daemon stops", func(s registry.ServerState) string {
 			if s.State != registry.StateDisabled {

@@ -75,7 +75,7 @@ func TestEscapeFollowedAtOnceByALetterIsNotALetterOfTheFilter(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / d a y")
 	r.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'2'}, Alt: true}, 0) // Esc 2
-	typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
+	typed, _ := r.app.Panes[pane.PaneResources].Rows().FilterQuery()
 	require.Empty(t, typed)
 	require.Equal(t, pane.PaneTools, r.app.Open)
 }
@@ -117,7 +117,7 @@ func TestAClickElsewhereEndsTheFilterBar(t *testing.T) {
 	r.send(tea.MouseMsg{X: spots[pane.PaneServers] + 1, Y: 1, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
 	r.typeText("x")
 	require.False(t, r.app.filtering)
-	typed, _ := r.app.Panes[pane.PaneTools].Rows().Filtered()
+	typed, _ := r.app.Panes[pane.PaneTools].Rows().FilterQuery()
 	require.Empty(t, typed)
 }
 

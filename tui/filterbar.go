@@ -17,9 +17,9 @@ func (a *app) startFilter() tea.Cmd {
 	a.filtering, a.searching = true, a.Inside
 	text := ""
 	if !a.searching {
-		text, _ = a.Panes[a.Open].Rows().Filtered()
+		text, _ = a.Panes[a.Open].Rows().FilterQuery()
 	}
-	a.bar.Set(text)
+	a.bar.SetValue(text)
 	a.barSelected = text != "" // what is typed now replaces it
 	a.fitBar()
 	return nil
@@ -75,7 +75,7 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 	}
 	a.fitBar()
 	if a.barSelected && (msg.Type == tea.KeyRunes || msg.Type == tea.KeySpace || msg.Type == tea.KeyBackspace || msg.Type == tea.KeyDelete) {
-		a.bar.Set("")
+		a.bar.SetValue("")
 		if msg.Type != tea.KeyRunes {
 			a.barSelected = false
 			return a.Panes[a.Open].Rows().Filter("")

@@ -74,7 +74,7 @@ func (a *app) isReachable(it uicontext.Item) bool {
 		return !it.IsEmpty()
 	}
 	s, ok := a.Reg.State(it.Server)
-	return ok && pane.Reachable(s.State)
+	return ok && pane.IsReachable(s.State)
 }
 
 // label returns a key's effect on this row, in a word or two.

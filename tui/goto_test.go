@@ -59,7 +59,7 @@ func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
 				r.run(r.app.GoToItem(&registry.TrafficRecord{Method: "resources/read", Server: "files", Name: "file:///a.md"}))
 			}
 			require.Equal(t, "file:///a.md", r.app.Panes[pane.PaneResources].Item().Name)
-			typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
+			typed, _ := r.app.Panes[pane.PaneResources].Rows().FilterQuery()
 			require.Empty(t, typed)
 		})
 	}

@@ -269,7 +269,7 @@ type fakeTerminal struct {
 	noBrowser error
 	saved     map[string]string
 	never     chan struct{}
-	facts     images.Facts
+	facts     images.TerminalReply
 }
 
 func (f *fakeTerminal) Read([]byte) (int, error) { <-f.never; return 0, errors.New("closed") }
@@ -513,7 +513,7 @@ func (r *testUI) click(line, text string) *testUI {
 
 // filterText returns the filter of the open pane.
 func (r *testUI) filterText() string {
-	typed, _ := r.app.Panes[r.app.Open].Rows().Filtered()
+	typed, _ := r.app.Panes[r.app.Open].Rows().FilterQuery()
 	return typed
 }
 

@@ -34,7 +34,7 @@ func (h *header) refresh(a *app) {
 		switch {
 		case s.State == registry.StateSleeping:
 			h.asleep++
-		case pane.Reachable(s.State):
+		case pane.IsReachable(s.State):
 			h.up++
 		case pane.IsDown(s):
 			h.down++
@@ -221,7 +221,7 @@ func (a *app) tabsLine() string {
 func (a *app) barLine() string {
 	lk := a.Theme
 	r := a.Panes[a.Open].Rows()
-	typed, query := r.Filtered()
+	typed, query := r.FilterQuery()
 	switch {
 	case a.filtering:
 		left := " " + lk.Accent.On("/") + " " + a.bar.View()
@@ -229,9 +229,9 @@ func (a *app) barLine() string {
 			left = " " + lk.Accent.On("/") + " " + lk.Row(lk.Cut(uicontext.SanitizeLine(a.bar.Value()), a.bar.Width), true) + lk.Dim.On("  typing replaces it")
 		}
 		if a.searching {
-			return lk.Sides(left, lk.Dim.On(a.Details[a.Open].View.Tally("in the detail")+" "), a.W)
+			return lk.Sides(left, lk.Dim.On(a.Details[a.Open].View.MatchPosition("in the detail")+" "), a.W)
 		}
-		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", uicontext.FormatInt(r.Len()), uicontext.FormatInt(r.Total()), uicontext.Millis(r.SearchTime())))
+		right := lk.Dim.On(fmt.Sprintf("%s of %s  %s ", uicontext.FormatInt(r.Len()), uicontext.FormatInt(r.Total()), uicontext.FormatDuration(r.SearchTime())))
 		if p := query.Problem(); p != "" {
 			right = lk.Warn.On(uicontext.SanitizeLine(p) + " ")
 		}
@@ -245,8 +245,8 @@ func (a *app) barLine() string {
 			right = lk.Warn.On(lk.Cut("! "+uicontext.SanitizeLine(p), max(a.W/2, a.W-theme.Width(left)-3)) + " ")
 		}
 	}
-	if _, n := a.Details[a.Open].View.Found(); a.Inside && n > 0 {
-		left, right = " "+a.Details[a.Open].View.Tally("found"), lk.Dim.On(a.KeyOf("next-match")+" next  "+a.KeyOf("previous-match")+" previous ")
+	if _, n := a.Details[a.Open].View.MatchIndex(); a.Inside && n > 0 {
+		left, right = " "+a.Details[a.Open].View.MatchPosition("found"), lk.Dim.On(a.KeyOf("next-match")+" next  "+a.KeyOf("previous-match")+" previous ")
 	}
 	if a.Flash.Text != "" {
 		text := " " + uicontext.SanitizeLine(a.Flash.Text)

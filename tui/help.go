@@ -25,7 +25,7 @@ type help struct {
 	title  string
 	all    []helpLine
 	found  []helpLine // of all, what the search leaves
-	input  textfield.Text
+	input  textfield.Field
 	window list.Window
 }
 
@@ -144,7 +144,7 @@ func (d *help) last(w int) string {
 	lk := d.app.Theme
 	where := ""
 	if _, to := d.window.Visible(); d.window.Len() > d.window.PageSize() {
-		where = lk.Dim.On(uicontext.Grouped(to) + "/" + uicontext.Grouped(d.window.Len()) + " ")
+		where = lk.Dim.On(uicontext.FormatCount(to) + "/" + uicontext.FormatCount(d.window.Len()) + " ")
 	}
 	hint := ""
 	if d.input.Value() == "" {
@@ -228,7 +228,7 @@ func (d *help) back() tea.Cmd {
 	if d.input.Value() == "" {
 		return d.close()
 	}
-	d.input.Set("")
+	d.input.SetValue("")
 	d.find()
 	return nil
 }

@@ -27,7 +27,7 @@ type paintedUI struct {
 	shown    []string
 }
 
-func newPaintedUI(t *testing.T, mode string, env map[string]string, facts images.Facts) *paintedUI {
+func newPaintedUI(t *testing.T, mode string, env map[string]string, facts images.TerminalReply) *paintedUI {
 	t.Helper()
 	r := newTestUI(t, 120, 40, "one")
 	r.term.env, r.term.facts = env, facts
@@ -73,12 +73,12 @@ func picture(t testing.TB, w, h int, shade uint8) string {
 
 var protocols = map[string]struct {
 	env   map[string]string
-	facts images.Facts
+	facts images.TerminalReply
 	want  images.Protocol
 }{
-	"kitty": {map[string]string{"TERM": "xterm-kitty"}, images.Facts{Kitty: true, CellWidth: cellWide, CellHeight: cellHigh}, images.Kitty},
-	"iterm": {map[string]string{"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, images.Facts{Sixel: true, CellWidth: cellWide, CellHeight: cellHigh}, images.ITerm},
-	"sixel": {map[string]string{"TERM": "foot"}, images.Facts{Sixel: true, CellWidth: cellWide, CellHeight: cellHigh}, images.Sixel},
+	"kitty": {map[string]string{"TERM": "xterm-kitty"}, images.TerminalReply{Kitty: true, CellWidth: cellWide, CellHeight: cellHigh}, images.Kitty},
+	"iterm": {map[string]string{"TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"}, images.TerminalReply{Sixel: true, CellWidth: cellWide, CellHeight: cellHigh}, images.ITerm},
+	"sixel": {map[string]string{"TERM": "foot"}, images.TerminalReply{Sixel: true, CellWidth: cellWide, CellHeight: cellHigh}, images.Sixel},
 }
 
 // reads opens a resource that is an image.
@@ -201,11 +201,11 @@ func TestImagesAreSentAgainToATerminalThatShowedSomethingElse(t *testing.T) {
 
 func TestImagesInTmuxGoThroughIt(t *testing.T) {
 	t.Parallel()
-	s := newPaintedUI(t, "kitty", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x"}, images.Facts{}).reads(t, 100, 100)
+	s := newPaintedUI(t, "kitty", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x"}, images.TerminalReply{}).reads(t, 100, 100)
 	require.Len(t, s.frame(), 24*12)
 	require.Equal(t, 1, s.terminal.loads)
 
-	s = newPaintedUI(t, "auto", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x", "COLORTERM": "truecolor"}, images.Facts{}).reads(t, 100, 100)
+	s = newPaintedUI(t, "auto", map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x", "COLORTERM": "truecolor"}, images.TerminalReply{}).reads(t, 100, 100)
 	require.Empty(t, s.frame())
 	require.Contains(t, s.screen(), "▀▀▀▀")
 

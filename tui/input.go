@@ -68,7 +68,7 @@ func (a *app) focus() keymap.Place {
 	if a.Inside {
 		return keymap.InDetail
 	}
-	return a.Panes[a.Open].In()
+	return a.Panes[a.Open].Place()
 }
 
 // run does what a key or the palette asks for, or says why it cannot.

@@ -194,7 +194,7 @@ func (a *app) answerAddsServer() bool {
 func (a *app) whyNotAnswer() string {
 	switch {
 	case a.answerAddsServer():
-		return a.servers().WhyNoEdit()
+		return a.servers().NoEditReason()
 	case a.questions.Questions.Len() == 0:
 		return "no server asks anything"
 	}

@@ -141,7 +141,7 @@ func (r *testUI) stage(which, tab int, inside bool) {
 	a.Calls.Last = &uicontext.Request{Item: it, Method: "tools/call"}
 	a.Calls.Running = []*uicontext.Running{{Request: *a.Calls.Last, Started: a.Now(), Cancel: func() {}}}
 	never := make(chan struct{})
-	a.questions.Questions.List = []*dialog.Question{{Method: "elicitation/create", Params: []byte(`{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`), Since: a.Now(), Answer: make(chan dialog.Reply, 1), Gone: never}}
+	a.questions.Questions.List = []*dialog.Question{{Method: "elicitation/create", Params: []byte(`{"message":"Name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`), Since: a.Now(), Answer: make(chan dialog.Reply, 1), Withdrawn: never}}
 }
 
 func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {

@@ -71,8 +71,8 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 	w, h := g.List.W-2*g.Border, g.List.H-2*g.Border
 	lines := p.Lines(a.Theme, w, h, !a.Inside)
 	none := p.Rows().Len() == 0
-	if s, ok := p.(interface{ Bare() bool }); ok {
-		none = s.Bare()
+	if s, ok := p.(interface{ IsEmpty() bool }); ok {
+		none = s.IsEmpty()
 	}
 	if none {
 		for i, text := range a.nothing(p, w) {
@@ -112,7 +112,7 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 // nothing says why a list is empty and what helps.
 func (a *app) nothing(p pane.Pane, w int) []string {
 	r := p.Rows()
-	if typed, _ := r.Filtered(); typed != "" && r.Total() > 0 {
+	if typed, _ := r.FilterQuery(); typed != "" && r.Total() > 0 {
 		if why := a.WhyNothingFound(typed); why != "" {
 			return []string{why, "", a.KeyOf("back") + " goes back."}
 		}

@@ -187,7 +187,7 @@ func TestGoingOnSaysWhatWasDroppedMeanwhile(t *testing.T) {
 	}
 	r.refresh(registry.Logs).keys("space")
 	require.Contains(t, r.line("Going on"), "500 records were dropped meanwhile")
-	require.Equal(t, pane.MostLogs, r.app.Logs().Logs[pane.TabStderr].Count())
+	require.Equal(t, pane.MaxLogs, r.app.Logs().Logs[pane.TabStderr].Count())
 	require.Contains(t, r.line("line 10499."), "> ")
 	require.Contains(t, r.screen(), "older dropped")
 }
@@ -278,7 +278,7 @@ func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
 		r.reg.Logs().Append(registry.LogRecord{Server: "files", Source: registry.SourceStderr, Text: fmt.Sprint("quiet ", i)})
 	}
 	for range 3 {
-		for i := range pane.MostLogs {
+		for i := range pane.MaxLogs {
 			r.reg.Logs().Append(registry.LogRecord{Server: "github", Source: registry.SourceStderr, Text: fmt.Sprint("loud ", i)})
 		}
 		r.refresh(registry.Logs)
@@ -288,7 +288,7 @@ func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
 		rows[row.Server]++
 	}
 	require.Equal(t, 10, rows["files"])
-	require.Equal(t, pane.MostLogs-10, rows["github"])
+	require.Equal(t, pane.MaxLogs-10, rows["github"])
 }
 
 func TestACrashLoopIsFolded(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // look; it is left the terminal's modes alone, see [output].
 type painter struct {
 	out    *output
-	images *images.Gallery
+	images *images.Renderer
 	wake   chan struct{} // of capacity 1
 
 	mu    sync.Mutex
@@ -26,7 +26,7 @@ type painter struct {
 	whole bool // what stands on the terminal is not known
 }
 
-func newPainter(out *output, images *images.Gallery) *painter {
+func newPainter(out *output, images *images.Renderer) *painter {
 	return &painter{out: out, images: images, wake: make(chan struct{}, 1)}
 }
 
@@ -68,7 +68,7 @@ func (p *painter) run(ctx context.Context) {
 			shown = lines
 		} else {
 			shown = nil
-			p.images.Lost()
+			p.images.Invalidate()
 		}
 		pause.Reset(time.Second / frames)
 		select {

@@ -40,7 +40,7 @@ func TestOnlyLinesThatChangedArePainted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		terminal := &recordingTerminal{}
 		out := &output{w: terminal}
-		p := newPainter(out, &images.Gallery{})
+		p := newPainter(out, &images.Renderer{})
 		done := make(chan struct{})
 		go func() { defer close(done); p.run(ctx) }()
 		p.show("one\ntwo", false)

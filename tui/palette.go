@@ -24,7 +24,7 @@ type palette struct {
 	uicontext.BaseDialog
 	app          *app
 	all          []command
-	input        textfield.Text
+	input        textfield.Field
 	list         []choice
 	window       list.Window
 	note         string // why the last Enter ran nothing
@@ -375,7 +375,7 @@ func (d *palette) close() tea.Cmd {
 }
 
 func (d *palette) setInput(text string) tea.Cmd {
-	d.input.Set(text)
+	d.input.SetValue(text)
 	return d.match()
 }
 

@@ -71,7 +71,7 @@ type Options struct {
 	Daemon   Daemon
 	Theme    string // see [theme.Themes]; "" is "auto"
 	ASCII    bool
-	Images   string              // how they are drawn, see [images.Choose]; "" is "auto"
+	Images   string              // how they are drawn, see [images.ChooseProtocol]; "" is "auto"
 	Keys     map[string][]string // of actions, instead of their own; see goblin/registry/keymap
 	Logger   *slog.Logger
 	Now      func() time.Time

@@ -175,7 +175,7 @@ func TestEAndILeadFromAServerToItsLogs(t *testing.T) {
 	for _, key := range []string{"e", "i"} {
 		r := newFailingUI(t, 140, 40).keys("1 j " + key)
 		require.Equal(t, pane.PaneLogs, r.app.Open, key)
-		typed, _ := r.app.Panes[pane.PaneLogs].Rows().Filtered()
+		typed, _ := r.app.Panes[pane.PaneLogs].Rows().FilterQuery()
 		require.Contains(t, typed, "github", key)
 	}
 }

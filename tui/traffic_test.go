@@ -92,7 +92,7 @@ func TestTrafficFieldsFilter(t *testing.T) {
 			r := newTrafficUI(t, 200, 30).keys("/").typeText(typed).keys("enter")
 			var got []int
 			rows := r.app.Logs().Traffic.Table
-			for _, i := range rows.Found {
+			for _, i := range rows.Matches {
 				for n, method := range all {
 					if rows.Rows[i].Method == method {
 						got = append(got, n)
@@ -250,7 +250,7 @@ func TestTheTabHoldsTheLastRecordsAndTellsOfTheOthers(t *testing.T) {
 		}
 	}
 	r.refresh(registry.Traffic)
-	require.Equal(t, pane.MostTraffic, r.app.Logs().Traffic.Count())
+	require.Equal(t, pane.MaxTraffic, r.app.Logs().Traffic.Count())
 	require.Contains(t, r.screen(), "7000 older dropped")
 	require.Contains(t, r.line("n11999"), "> ")
 }

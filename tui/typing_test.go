@@ -77,7 +77,7 @@ func TestAFilterThatWasSetIsEditedAsItIs(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv).keys("4")
 	r.run(r.app.SetFilter("a\u202eb"))
 	r.keys("/ end space x")
-	typed, _ := r.app.Panes[pane.PaneResources].Rows().Filtered()
+	typed, _ := r.app.Panes[pane.PaneResources].Rows().FilterQuery()
 	require.Equal(t, "a\u202eb x", typed)
 	require.Contains(t, r.screen(), `a\u202eb x`)
 }

@@ -34,7 +34,7 @@ type Options struct {
 	URL, Model, Token string // of the API; "" for no URL: nobody is asked
 	Registry          *registry.Registry
 	Index             *search.Index
-	Failed            func(error)
+	OnFailure         func(error)
 }
 
 // Searcher searches by words and, for tools, by meanings.
@@ -98,8 +98,8 @@ func (s *Searcher) Run(ctx context.Context) {
 }
 
 func (s *Searcher) failed(err error) {
-	if s.o.Failed != nil {
-		s.o.Failed(err)
+	if s.o.OnFailure != nil {
+		s.o.OnFailure(err)
 	}
 }
 
@@ -201,7 +201,7 @@ const share = 0.5
 
 // Search is [search.Index.Search]. Of a query for tools, the scores are halves: what words
 // and what meanings say, each as a share of the best; and nothing is called weak.
-func (s *Searcher) Search(ctx context.Context, q search.Query) (search.Found, error) {
+func (s *Searcher) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	query := s.vectorOf(ctx, q)
 	if query == nil {
 		return s.o.Index.Search(ctx, q)
@@ -250,12 +250,12 @@ func (s *Searcher) near(query []float32, q search.Query) []search.Hit {
 	for e := range now.All(registry.Tool) {
 		v := known[e]
 		if len(v) != len(query) || q.Server != "" && q.Server != e.Server ||
-			q.In != nil && q.In.Visibility() != nil && !q.In.IsVisible(e.Server, e.Kind, e.Name) {
+			q.View != nil && q.View.Visibility() != nil && !q.View.IsVisible(e.Server, e.Kind, e.Name) {
 			continue
 		}
 		cosine := float32(0)
-		if q.In != nil {
-			e = cmp.Or(q.In.ShownEntry(e), e) // as hits have it
+		if q.View != nil {
+			e = cmp.Or(q.View.ShownEntry(e), e) // as hits have it
 		}
 		for i := range v {
 			cosine += v[i] * query[i]
@@ -289,7 +289,7 @@ func byScore(a, b search.Hit) int {
 }
 
 // blend joins what was found by words and what is near.
-func blend(words, near []search.Hit, q search.Query) (found search.Found) {
+func blend(words, near []search.Hit, q search.Query) (found search.Result) {
 	scores := make(map[*registry.Entry]float64, len(words)+byMeanings)
 	for _, h := range words {
 		scores[h.Entry] = (1 - share) * h.Score / words[0].Score

@@ -102,7 +102,7 @@ func newSearch(t *testing.T, m *fakeModel, r *registry.Registry, tools int) (fin
 	t.Helper()
 	failures = new(atomic.Int64)
 	s := embeddings.New(embeddings.Options{
-		URL: m.URL + "/v1", Model: "m", Token: "secret", Registry: r, Index: search.New(r), Failed: func(error) { failures.Add(1) },
+		URL: m.URL + "/v1", Model: "m", Token: "secret", Registry: r, Index: search.New(r), OnFailure: func(error) { failures.Add(1) },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -305,7 +305,7 @@ func TestAnAnswerOfTheOtherProgramIsBounded(t *testing.T) {
 		var said atomic.Value
 		s := embeddings.New(embeddings.Options{
 			URL: strings.Replace(m.URL, "http://", "http://user:the-password@", 1) + "/v1", Model: "m", Registry: r, Index: search.New(r),
-			Failed: func(err error) { said.Store(err.Error()) },
+			OnFailure: func(err error) { said.Store(err.Error()) },
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup

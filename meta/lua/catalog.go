@@ -14,7 +14,7 @@ import (
 const maxCards = 1000 // of a list
 
 // catalog answers what a script asks about what the servers list.
-func (s *session) catalog(q *worker.ToGoblin) {
+func (s *session) catalog(q *worker.ScriptMessage) {
 	snap := s.host.Snapshot()
 	if q.Ask == worker.AskList {
 		cards, err := s.cards(snap, q)
@@ -38,7 +38,7 @@ func tool(snap *registry.Snapshot, server, name string) (worker.Tool, error) {
 	var found []worker.Tool
 	var names, uses []string
 	for e := range snap.Server(server, registry.Tool) {
-		id := worker.Identifier(e.ClientName())
+		id := worker.ToIdentifier(e.ClientName())
 		if id == name {
 			found = append(found, worker.Tool{Name: e.ClientName(), Listed: e.Listed})
 			uses = append(uses, fmt.Sprintf("%s[%q]", worker.Global(server), e.ClientName()))
@@ -56,11 +56,11 @@ func tool(snap *registry.Snapshot, server, name string) (worker.Tool, error) {
 	case len(names) == 0:
 		return worker.Tool{Name: name, Listed: server + "/" + name}, nil
 	}
-	return worker.Tool{}, fmt.Errorf("server %q has no tool %q%s", server, name, worker.Meant(name, names))
+	return worker.Tool{}, fmt.Errorf("server %q has no tool %q%s", server, name, worker.DidYouMean(name, names))
 }
 
 // cards are the entries of a kind that match, as a JSON array.
-func (s *session) cards(snap *registry.Snapshot, q *worker.ToGoblin) ([]byte, error) {
+func (s *session) cards(snap *registry.Snapshot, q *worker.ScriptMessage) ([]byte, error) {
 	kinds := map[string]registry.Kind{"tool": registry.Tool, "prompt": registry.Prompt, "resource": registry.Resource}
 	kind, ok := kinds[q.Kind]
 	if !ok {

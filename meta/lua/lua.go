@@ -3,7 +3,7 @@
 //
 // Each script runs in a process of its own, which goblin/meta/lua/worker is
 // the inside of; this package starts it, answers it and ends it, and runs nothing
-// of the script here. It knows the catalog ([goblin/registry]) and its [Host], but
+// of the script here. It knows the catalog ([goblin/registry]) and its [Backend], but
 // no transport, no screen and no config. README.md beside this file is the manual
 // for those who write scripts; its examples are tests.
 //
@@ -41,9 +41,9 @@ import (
 // MaxScript is the longest script in bytes.
 const MaxScript = 64 << 10
 
-// Host carries out a script's requests. Request and Search are called from several
+// Backend carries out a script's requests. Request and Search are called from several
 // goroutines at once, the others from one at a time.
-type Host interface {
+type Backend interface {
 	// Snapshot is the catalog.
 	Snapshot() *registry.Snapshot
 	// Servers are the config names of the servers, in order.

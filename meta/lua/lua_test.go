@@ -15,7 +15,7 @@ import (
 	"goblin/meta/lua/worker"
 )
 
-func run(t *testing.T, h lua.Host, script string) (lua.Result, error) {
+func run(t *testing.T, h lua.Backend, script string) (lua.Result, error) {
 	t.Helper()
 	return runner.Run(context.Background(), script, h, lua.Limits{Calls: 1000, Timeout: 20 * time.Second})
 }
@@ -310,7 +310,7 @@ func TestProgressPerCall(t *testing.T) {
 func TestNamesThatAreEquallyNearComeInOneOrder(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"cat", "bat", "hat"}, {"hat", "cat", "bat"}, {"bat", "hat", "cat"}} {
-		require.Equal(t, `; did you mean "bat" or "cat" or "hat"?`, worker.Meant("at", names))
+		require.Equal(t, `; did you mean "bat" or "cat" or "hat"?`, worker.DidYouMean("at", names))
 	}
 	_, err := run(t, newFakeGateway(t), "ypcall(1)")
 	require.ErrorContains(t, err, `did you mean "pcall" or "xpcall"?`)

@@ -118,7 +118,7 @@ func (p *process) crash(l Limits, err error) *Error {
 	words := strings.ToValidUTF8(string(p.stderr), "\uFFFD")
 	for _, sign := range noMemory {
 		if strings.Contains(words, sign) {
-			return worker.Large(l.Memory)
+			return worker.MemoryError(l.Memory)
 		}
 	}
 	how := p.cmd.ProcessState.String()

@@ -96,13 +96,13 @@ func (r *Runner) take() *process {
 
 // Run runs a script to its end. The error, if any, is an *[Error]. When it returns
 // the script's process is gone.
-func (r *Runner) Run(ctx context.Context, script string, h Host, l Limits) (Result, error) {
+func (r *Runner) Run(ctx context.Context, script string, h Backend, l Limits) (Result, error) {
 	l = l.WithDefaults()
 	if err := context.Cause(ctx); err != nil {
 		return Result{}, cancelled(err)
 	}
 	if len(script) > MaxScript {
-		return Result{}, &Error{Kind: Syntax, Message: fmt.Sprintf("the script has %d bytes; the longest has %s", len(script), worker.Size(MaxScript))}
+		return Result{}, &Error{Kind: Syntax, Message: fmt.Sprintf("the script has %d bytes; the longest has %s", len(script), worker.FormatSize(MaxScript))}
 	}
 	if !r.enter() {
 		return Result{}, cancelled(context.Canceled)
@@ -148,7 +148,7 @@ func (s *session) run(script string, p *process) *Error {
 		s.stop(p)
 	})
 	err := s.send(worker.Start{
-		Servers: s.host.Servers(), Output: s.limits.Output, Memory: s.limits.Memory, Small: s.limits.small(),
+		Servers: s.host.Servers(), Output: s.limits.Output, Memory: s.limits.Memory, FreeMemory: s.limits.small(),
 		CPU: 2*int64(math.Ceil(s.limits.Timeout.Seconds())) + 2,
 	}, []byte(script))
 	var failed *Error
@@ -185,7 +185,7 @@ func (s *session) stop(p *process) {
 		sent := make(chan struct{})
 		go func() { // a process that reads nothing lets this wait until it is killed
 			defer close(sent)
-			_ = s.send(worker.ToScript{Stop: limit}, nil)
+			_ = s.send(worker.GoblinMessage{Stop: limit}, nil)
 		}()
 		defer func() { <-sent }()
 		wait := time.NewTimer(grace)

@@ -27,7 +27,7 @@ const (
 // session tracks a script that runs.
 type session struct {
 	runner   *Runner
-	host     Host
+	host     Backend
 	limits   Limits
 	ctx      context.Context // of all that the script asks for; a limit that it broke is the cause
 	cancel   context.CancelCauseFunc
@@ -61,7 +61,7 @@ func (s *session) leave() {
 func (s *session) send(head any, body []byte) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	return worker.Write(s.in, head, body)
+	return worker.WriteFrame(s.in, head, body)
 }
 
 // errRules is a process that does not do as it should.
@@ -72,7 +72,7 @@ var errRules = errors.New("it broke the rules")
 func (s *session) listen(out io.Reader) (failed *Error, err error) {
 	in := bufio.NewReaderSize(out, 16<<10)
 	for {
-		var q worker.ToGoblin
+		var q worker.ScriptMessage
 		size, err := worker.ReadHead(in, worker.MaxHead, &q)
 		if err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func (s *session) listen(out io.Reader) (failed *Error, err error) {
 		switch {
 		case size < 0:
 			return nil, errRules
-		case q.Ask == worker.TellPrint, q.Ask == worker.TellResult:
+		case q.Ask == worker.NotifyPrint, q.Ask == worker.NotifyResult:
 			err = s.output(in, q.Ask, size)
 		case size > s.limits.Memory:
 			return nil, errRules
@@ -113,21 +113,21 @@ func (s *session) left() int64 {
 
 // output takes what the script printed, or its result, if there is room for it.
 func (s *session) output(in io.Reader, what string, size int64) error {
-	if what == worker.TellResult {
+	if what == worker.NotifyResult {
 		s.result.JSON = nil
 	}
 	if s.ctx.Err() != nil {
 		return discard(in, size)
 	}
 	if size > s.left() {
-		s.cancel(&Error{Kind: Output, Message: fmt.Sprintf("the script's result and prints are longer than %s (lua.output)", worker.Size(s.limits.Output))})
+		s.cancel(&Error{Kind: Output, Message: fmt.Sprintf("the script's result and prints are longer than %s (lua.output)", worker.FormatSize(s.limits.Output))})
 		return discard(in, size)
 	}
 	body, err := worker.ReadBody(in, size)
 	switch {
 	case err != nil:
 		return err
-	case what == worker.TellPrint:
+	case what == worker.NotifyPrint:
 		s.printed = append(s.printed, body...)
 	case rawjson.Valid(body) != nil:
 		return errRules
@@ -138,7 +138,7 @@ func (s *session) output(in io.Reader, what string, size int64) error {
 }
 
 // long says whether a question is about what no server can have.
-func long(q *worker.ToGoblin) bool {
+func long(q *worker.ScriptMessage) bool {
 	name := worker.MaxName
 	if q.Ask == worker.AskRead {
 		name = worker.MaxURI
@@ -147,7 +147,7 @@ func long(q *worker.ToGoblin) bool {
 }
 
 // end reads how a script ended.
-func (s *session) end(in io.Reader, e *worker.End, size int64) (*Error, error) {
+func (s *session) end(in io.Reader, e *worker.Outcome, size int64) (*Error, error) {
 	if size < 0 || size > s.limits.Output+worker.MaxMessage || len(e.Hint) > maxHint {
 		return nil, errRules
 	}
@@ -156,7 +156,7 @@ func (s *session) end(in io.Reader, e *worker.End, size int64) (*Error, error) {
 		return nil, err
 	}
 	if e.Failure != "" {
-		text := worker.Cut(string(message), s.left())
+		text := worker.TruncateError(string(message), s.left())
 		return &Error{Kind: e.Failure, Line: e.Line, Message: strings.ToValidUTF8(text, "\uFFFD")}, nil
 	}
 	if s.result.JSON == nil && len(s.printed) == 0 {
@@ -167,7 +167,7 @@ func (s *session) end(in io.Reader, e *worker.End, size int64) (*Error, error) {
 
 // question reads the rest of a question and answers it, what takes time in a
 // goroutine of its own.
-func (s *session) question(in io.Reader, q *worker.ToGoblin, size int64) error {
+func (s *session) question(in io.Reader, q *worker.ScriptMessage, size int64) error {
 	switch q.Ask {
 	case worker.AskTool, worker.AskList:
 		s.catalog(q)
@@ -179,7 +179,7 @@ func (s *session) question(in io.Reader, q *worker.ToGoblin, size int64) error {
 		}
 		s.calls++
 	case worker.AskMemory:
-	case worker.TellBegun:
+	case worker.NotifyStarted:
 		return discard(in, size)
 	default:
 		return errRules
@@ -204,7 +204,7 @@ func (s *session) question(in io.Reader, q *worker.ToGoblin, size int64) error {
 			s.answer(q, nil, errNoRoom)
 		case q.Ask == worker.AskMemory:
 			if s.grow() {
-				_ = s.send(worker.ToScript{ID: q.ID}, nil)
+				_ = s.send(worker.GoblinMessage{ID: q.ID}, nil)
 			}
 		default:
 			raw, err := s.ask(q, body)
@@ -217,7 +217,7 @@ func (s *session) question(in io.Reader, q *worker.ToGoblin, size int64) error {
 }
 
 // ask makes the request that a question is about.
-func (s *session) ask(q *worker.ToGoblin, body []byte) ([]byte, error) {
+func (s *session) ask(q *worker.ScriptMessage, body []byte) ([]byte, error) {
 	if len(body) > 0 && (!rawjson.IsObject(body) || rawjson.Valid(body) != nil) {
 		return nil, errors.New("the arguments are no JSON object")
 	}
@@ -239,7 +239,7 @@ func (s *session) ask(q *worker.ToGoblin, body []byte) ([]byte, error) {
 }
 
 // tell tells the client of a call that ended; false when the script has, too.
-func (s *session) tell(q *worker.ToGoblin) bool {
+func (s *session) tell(q *worker.ScriptMessage) bool {
 	var label string
 	switch q.Ask {
 	case worker.AskCall:
@@ -270,8 +270,8 @@ type answered interface {
 var errNoRoom = errors.New("no room for what is asked or answered: too many scripts need much memory at once; run it again later")
 
 // answer sends the answer to a question, when there is room for it.
-func (s *session) answer(q *worker.ToGoblin, raw []byte, err error) {
-	head := worker.ToScript{ID: q.ID}
+func (s *session) answer(q *worker.ScriptMessage, raw []byte, err error) {
+	head := worker.GoblinMessage{ID: q.ID}
 	size := int64(len(raw))
 	switch {
 	case err != nil:
@@ -286,7 +286,7 @@ func (s *session) answer(q *worker.ToGoblin, raw []byte, err error) {
 			head.Code, raw = &code, a.ErrorData()
 		}
 	case size > s.limits.Memory:
-		s.cancel(worker.Large(s.limits.Memory))
+		s.cancel(worker.MemoryError(s.limits.Memory))
 		return
 	case size > s.limits.small()/4 && !s.grow():
 		return
@@ -294,7 +294,7 @@ func (s *session) answer(q *worker.ToGoblin, raw []byte, err error) {
 	back, ok := s.take(int64(len(raw)))
 	defer back()
 	if !ok {
-		head, raw = worker.ToScript{ID: q.ID, Error: errNoRoom.Error()}, nil
+		head, raw = worker.GoblinMessage{ID: q.ID, Error: errNoRoom.Error()}, nil
 	}
 	_ = s.send(head, raw) // a process that is gone needs no answer
 }

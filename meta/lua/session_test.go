@@ -33,18 +33,18 @@ func FuzzProcess(f *testing.F) {
 	frames := func(heads ...any) []byte {
 		var b bytes.Buffer
 		for _, head := range heads {
-			if err := worker.Write(&b, head, []byte(`{"a":1}`)); err != nil {
+			if err := worker.WriteFrame(&b, head, []byte(`{"a":1}`)); err != nil {
 				f.Fatal(err)
 			}
 		}
 		return b.Bytes()
 	}
 	for _, ask := range []string{
-		worker.AskCall, worker.AskRead, worker.AskPrompt, worker.AskSearch, worker.AskTool, worker.AskList, worker.AskMemory, worker.TellPrint, worker.TellResult, "else",
+		worker.AskCall, worker.AskRead, worker.AskPrompt, worker.AskSearch, worker.AskTool, worker.AskList, worker.AskMemory, worker.NotifyPrint, worker.NotifyResult, "else",
 	} {
-		f.Add(frames(worker.ToGoblin{ID: 1, Ask: ask, Server: "s", Name: "n", Kind: "tool", Limit: 5}, worker.ToGoblin{End: &worker.End{}}))
+		f.Add(frames(worker.ScriptMessage{ID: 1, Ask: ask, Server: "s", Name: "n", Kind: "tool", Limit: 5}, worker.ScriptMessage{End: &worker.Outcome{}}))
 	}
-	f.Add(frames(worker.ToGoblin{End: &worker.End{Failure: worker.Runtime}}))
+	f.Add(frames(worker.ScriptMessage{End: &worker.Outcome{Failure: worker.Runtime}}))
 	f.Add(append([]byte{0, 0, 0, 2, 0x7f, 0, 0, 0, 0, 0, 0, 0}, "{}"...))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	reg := registry.New(registry.Options{Servers: []string{"s"}})

@@ -169,7 +169,7 @@ func weak(t *testing.T, x *search.Index, asked []question) (good, bad, helped in
 	for _, q := range asked {
 		found, err := x.Search(t.Context(), search.Query{Text: q.Ask})
 		require.NoError(t, err)
-		if !found.Weak {
+		if !found.PoorMatch {
 			continue
 		}
 		var servers []string

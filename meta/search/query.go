@@ -33,8 +33,8 @@ type Query struct {
 	MIME   string          // only of this type; may be a glob such as image/*
 	Limit  int             // hits at most; 0 or less: [DefaultLimit]
 	Offset int             // hits to leave out first
-	// In is a part of the catalog that all hits are in; nil: all of it.
-	In *registry.Snapshot
+	// View is a part of the catalog that all hits are in; nil: all of it.
+	View *registry.Snapshot
 }
 
 // Hit is a found entry. It is part of a snapshot and must not be changed.
@@ -43,12 +43,12 @@ type Hit struct {
 	Score float64 // 0 when the query has no words
 }
 
-// Found is the answer to a query.
-type Found struct {
+// Result is the answer to a query.
+type Result struct {
 	Hits  []Hit // best first
 	Total int   // how many there are without limit and offset
-	// Weak says that not even the best of them fits well, or that there are none.
-	Weak bool
+	// PoorMatch says that not even the best of them fits well, or that there are none.
+	PoorMatch bool
 }
 
 // queryWord is a word to look for.

@@ -34,7 +34,7 @@ const floor = 0.17
 
 // Search answers a query. It sees every change that was published before
 // the call, and may read it first. It fails with [registry.ErrBadMIME], or when ctx ends.
-func (x *Index) Search(ctx context.Context, q Query) (found Found, err error) {
+func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 	fits, err := registry.MIMEFilter(q.MIME)
 	if err != nil {
 		return found, err
@@ -58,7 +58,7 @@ func (x *Index) Search(ctx context.Context, q Query) (found Found, err error) {
 		if !q.covers(src.part.Kind()) || !q.wants(src.part, words) {
 			continue
 		}
-		if src, err = x.shown(ctx, q.In, src); err != nil {
+		if src, err = x.shown(ctx, q.View, src); err != nil {
 			return found, err
 		}
 		r.docs += src.part.Len()
@@ -70,9 +70,9 @@ func (x *Index) Search(ctx context.Context, q Query) (found Found, err error) {
 		return found, err
 	}
 	found = r.best(q, fits)
-	if q.In != nil {
+	if q.View != nil {
 		for i := range found.Hits { // clients may know it by another name
-			found.Hits[i].Entry = cmp.Or(q.In.ShownEntry(found.Hits[i].Entry), found.Hits[i].Entry)
+			found.Hits[i].Entry = cmp.Or(q.View.ShownEntry(found.Hits[i].Entry), found.Hits[i].Entry)
 		}
 	}
 	return found, nil
@@ -80,11 +80,11 @@ func (x *Index) Search(ctx context.Context, q Query) (found Found, err error) {
 
 // within is fits for what is in the part of the catalog that is meant.
 func (q *Query) within(fits func(*registry.Entry) bool) func(*registry.Entry) bool {
-	if q.In == nil || q.In.Visibility() == nil {
+	if q.View == nil || q.View.Visibility() == nil {
 		return fits
 	}
 	return func(e *registry.Entry) bool {
-		return q.In.IsVisible(e.Server, e.Kind, e.Name) && (fits == nil || fits(e))
+		return q.View.IsVisible(e.Server, e.Kind, e.Name) && (fits == nil || fits(e))
 	}
 }
 
@@ -105,8 +105,8 @@ func (q *Query) covers(k registry.Kind) bool {
 // list answers a query without words.
 func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, total int) {
 	seen := s.snapshot
-	if q.In != nil && q.In.Visibility() != nil {
-		seen = q.In
+	if q.View != nil && q.View.Visibility() != nil {
+		seen = q.View
 	}
 	for k := range registry.Kind(registry.Kinds) {
 		if !q.covers(k) {
@@ -323,7 +323,7 @@ type sums struct {
 var pool = sync.Pool{New: func() any { return new(sums) }}
 
 // best reads the planned terms and returns the best hits.
-func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Found) {
+func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Result) {
 	s := pool.Get().(*sums)
 	defer pool.Put(s)
 	top := top{most: q.Offset + q.Limit, lists: r.lists}
@@ -353,7 +353,7 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Found) 
 		s.found = s.found[:0]
 	}
 	answer.Hits = top.page(q.Offset)
-	answer.Weak = len(top.hits) == 0 || top.hits[0].score < floor*r.ideal
+	answer.PoorMatch = len(top.hits) == 0 || top.hits[0].score < floor*r.ideal
 	return answer
 }
 

@@ -114,7 +114,7 @@ func getPrompt(a *uicontext.Context, e *registry.Entry, args json.RawMessage) te
 	it := uicontext.EntryItem(e)
 	fields := form.FromPrompt(e.JSON())
 	if len(fields) == 0 {
-		return a.Calls.Start(uicontext.Request{Item: it, Method: "prompts/get", Quiet: true, Show: true})
+		return a.Calls.Start(uicontext.Request{Item: it, Method: "prompts/get", Silent: true, Show: true})
 	}
 	s := form.Spec{Intro: e.Description, Fields: fields, Values: args, Strings: true, Meta: true, Submit: "get"}
 	return openForm(a, it, "Get "+e.Listed, s, false, func(args, meta json.RawMessage) uicontext.Request {
@@ -164,5 +164,5 @@ func openForm(a *uicontext.Context, it uicontext.Item, title string, s form.Spec
 	d.Submit = func(args, meta json.RawMessage) tea.Cmd {
 		return startOrAsk(a, submit(args, meta), danger, func() { a.Drop(d) })
 	}
-	return tea.Batch(a.Push(d), d.Form.Began())
+	return tea.Batch(a.Push(d), d.Form.Start())
 }

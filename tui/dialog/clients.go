@@ -170,15 +170,15 @@ func (d *Clients) arrange() {
 			if !has(r) {
 				return "", ""
 			}
-			return sign + uicontext.Grouped(value(r)), ""
+			return sign + uicontext.FormatCount(value(r)), ""
 		})
 		c.HasValue = has
 		return c
 	}
 	ago := func(name string, rank int, value func(clientRow) time.Time) column {
 		return column{
-			Name: name, Rank: rank, Fixed: 10, Right: true, Descending: true,
-			By:       func(x, y clientRow) int { return value(x).Compare(value(y)) },
+			Name: name, Priority: rank, NeededWidth: 10, AlignRight: true, Descending: true,
+			Less:     func(x, y clientRow) int { return value(x).Compare(value(y)) },
 			HasValue: func(r clientRow) bool { return !value(r).IsZero() },
 			Show: func(r clientRow, _ int) (string, theme.Style) {
 				if value(r).IsZero() {
@@ -189,10 +189,10 @@ func (d *Clients) arrange() {
 		}
 	}
 	own := d.app.Backend.Session()
-	d.Table.Arrange(
+	d.Table.SetColumns(
 		column{Name: "client", MinWidth: 8, PreferredWidth: 24, Text: func(r clientRow) string { return nameOf(r, own) }},
-		column{Name: "version", Rank: 7, MinWidth: 6, PreferredWidth: 10, Text: func(r clientRow) string { return r.Version }},
-		column{Name: "transport", Rank: 5, Fixed: 9, Text: func(r clientRow) string { return r.Transport }},
+		column{Name: "version", Priority: 7, MinWidth: 6, PreferredWidth: 10, Text: func(r clientRow) string { return r.Version }},
+		column{Name: "transport", Priority: 5, NeededWidth: 9, Text: func(r clientRow) string { return r.Transport }},
 		ago("since", 4, func(r clientRow) time.Time { return r.Since }),
 		count("requests", 1, 8, "", func(r clientRow) int { return r.requests }),
 		count("errors", 2, 6, "!", func(r clientRow) int { return r.failed }),

@@ -47,7 +47,7 @@ func Save(a *uicontext.Context, c uicontext.CachedContent) tea.Cmd {
 
 func saveTo(a *uicontext.Context, c uicontext.CachedContent, path string) tea.Cmd {
 	ctx, term := a.Ctx, a.Term
-	return a.Push(NewTextPrompt(a, "Save "+uicontext.Size(int64(len(c.Data)))+" to", path, func(to string) tea.Cmd {
+	return a.Push(NewTextPrompt(a, "Save "+uicontext.FormatSize(int64(len(c.Data)))+" to", path, func(to string) tea.Cmd {
 		return func() tea.Msg {
 			where, err := term.Save(ctx, to, c.Data)
 			return keys.FuncMsg(func() tea.Cmd {

@@ -27,7 +27,7 @@ type FilterList struct {
 	All      []value
 	shown    []int // of all, what the typed text leaves
 	window   list.Window
-	Input    textfield.Text
+	Input    textfield.Field
 	counted  bool // counted
 
 	tickedBefore []bool // what was ticked at first
@@ -68,7 +68,7 @@ func (d *FilterList) Begin() tea.Cmd {
 	d.cancel = cancel
 	r := d.app.Rows
 	n, heads := r.Total(), r.HeadRows()
-	typed, _ := r.Filtered()
+	typed, _ := r.FilterQuery()
 	f := d.field
 	// What other parts of the filter leave is what there is to choose from.
 	matches := r.Matcher(list.Set(typed, f.Name, nil))
@@ -162,7 +162,7 @@ func tickFiltered(ctx context.Context, all []value, f list.Field, typed string) 
 	query := list.Parse(list.Set("", f.Name, values), []list.Field{own})
 	index := list.NewIndex(len(all), func(int) string { return "" })
 	found, _ := query.Match(ctx, index, time.Time{}) // a context that ended: nobody looks at it
-	if query.Empty() {
+	if query.IsEmpty() {
 		return
 	}
 	for _, i := range found {
@@ -201,7 +201,7 @@ func (d *FilterList) apply() tea.Cmd {
 }
 
 func (d *FilterList) typed() string {
-	typed, _ := d.app.Rows.Filtered()
+	typed, _ := d.app.Rows.FilterQuery()
 	return typed
 }
 
@@ -245,7 +245,7 @@ func (d *FilterList) Lines(w, h int) []string {
 		}
 	}
 	left := " " + lk.Accent.On("/") + " " + d.Input.View()
-	out := []string{lk.Sides(left, lk.Dim.On(uicontext.Grouped(on)+" ticked "), w)}
+	out := []string{lk.Sides(left, lk.Dim.On(uicontext.FormatCount(on)+" ticked "), w)}
 	switch {
 	case !d.hasField:
 		out = append(out, " This list has no such field.")
@@ -262,7 +262,7 @@ func (d *FilterList) Lines(w, h int) []string {
 		if v.ticked {
 			box = "[x] "
 		}
-		n := uicontext.Grouped(v.Rows)
+		n := uicontext.FormatCount(v.Rows)
 		return box + lk.Fit(v.label(), max(w-8-len(n), 1)) + " " + lk.Dim.On(n) + " "
 	})
 	return lk.Lines(append(out, rows...), w, h)

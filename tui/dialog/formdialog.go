@@ -48,7 +48,7 @@ func (d *FormDialog) Update(msg tea.Msg) tea.Cmd {
 	action, cmd := d.Form.Update(msg)
 	if action == form.None && d.warned {
 		d.warned = false
-		d.Form.Fail("")
+		d.Form.ShowError("")
 	}
 	return d.handleAction(action, cmd)
 }
@@ -58,14 +58,14 @@ func (d *FormDialog) handleAction(action form.Action, cmd tea.Cmd) tea.Cmd {
 	case form.Submitted:
 		args, meta, err := d.Form.Values()
 		if err != nil {
-			d.Form.Fail(err.Error())
+			d.Form.ShowError(err.Error())
 			return cmd
 		}
 		return tea.Batch(cmd, d.Submit(args, meta))
 	case form.Cancelled, form.Declined:
-		if action == form.Cancelled && d.Form.Dirty() && !d.warned {
+		if action == form.Cancelled && d.Form.IsEdited() && !d.warned {
 			d.warned = true
-			d.Form.Fail(d.Screen.KeyOf("form.cancel") + " once more throws away what you typed")
+			d.Form.ShowError(d.Screen.KeyOf("form.cancel") + " once more throws away what you typed")
 			return cmd
 		}
 		d.Screen.Drop(d)
@@ -123,7 +123,7 @@ func (d *FormDialog) complete(c form.Completion) tea.Cmd {
 		}
 		values := slices.DeleteFunc(r.Completion.Values, func(v string) bool { return v == "" })
 		return keys.FuncMsg(func() tea.Cmd {
-			d.Form.Offer(c.Gen, values, r.Completion.Total, r.Completion.HasMore)
+			d.Form.ShowCompletions(c.Gen, values, r.Completion.Total, r.Completion.HasMore)
 			return nil
 		})
 	}

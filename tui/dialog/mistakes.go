@@ -31,9 +31,9 @@ func NewMistakes(a *uicontext.Context) tea.Cmd {
 	d := &mistakes{app: a}
 	text := func(m registry.Mistake) string { return fmt.Sprintf("%s:%d %s", m.File, m.Line, m.Text) }
 	d.Table = list.New(a.Ctx, a.Now, text, text, func([]registry.Mistake) []list.Field { return nil })
-	d.Table.Arrange(
-		list.Column[registry.Mistake]{Name: "file", Rank: 1, MinWidth: 8, PreferredWidth: 20, Dim: true, Middle: true, Unsorted: true, Text: func(m registry.Mistake) string { return filepath.Base(m.File) }},
-		list.Column[registry.Mistake]{Name: "line", Fixed: 5, Right: true, Unsorted: true, Show: func(m registry.Mistake, _ int) (string, theme.Style) {
+	d.Table.SetColumns(
+		list.Column[registry.Mistake]{Name: "file", Priority: 1, MinWidth: 8, PreferredWidth: 20, Dim: true, CutMiddle: true, Unsorted: true, Text: func(m registry.Mistake) string { return filepath.Base(m.File) }},
+		list.Column[registry.Mistake]{Name: "line", NeededWidth: 5, AlignRight: true, Unsorted: true, Show: func(m registry.Mistake, _ int) (string, theme.Style) {
 			if m.Line == 0 {
 				return "", ""
 			}

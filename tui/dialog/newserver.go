@@ -32,11 +32,11 @@ func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cm
 		Intro:   "It is started once to see that it works, and goes into the config. ${VAR} and ${keyring:NAME} keep secrets out of the file.",
 		Submit:  "add",
 		Fields: []form.Field{
-			{Name: "name", Title: "name", Required: true, OneLine: true, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`, Means: "letters, digits, (not first) . _ -; at most 64"},
+			{Name: "name", Title: "name", Required: true, OneLine: true, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`, PatternHelp: "letters, digits, (not first) . _ -; at most 64"},
 			{Name: "target", Title: "command or URL", Required: true, OneLine: true, Description: "A program, or the https:// address of a remote server"},
 			{Name: "args", Title: "arguments", Kind: form.List, Description: "Of the program"},
-			{Name: "env", Title: "variables", Kind: form.List, Description: "Of the program", Pattern: `^[^=]+=`, Means: "NAME=VALUE"},
-			{Name: "headers", Title: "headers", Kind: form.List, Description: "Of a remote server", Pattern: `^[^:]+:`, Means: "NAME: VALUE"},
+			{Name: "env", Title: "variables", Kind: form.List, Description: "Of the program", Pattern: `^[^=]+=`, PatternHelp: "NAME=VALUE"},
+			{Name: "headers", Title: "headers", Kind: form.List, Description: "Of a remote server", Pattern: `^[^:]+:`, PatternHelp: "NAME: VALUE"},
 		},
 	})}
 	d.Refuse = func(bool) tea.Cmd {
@@ -47,7 +47,7 @@ func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cm
 	d.Submit = func(args, _ json.RawMessage) tea.Cmd {
 		name, entryKeys, err := serverEntry(args)
 		if err != nil {
-			d.Form.Fail(err.Error())
+			d.Form.ShowError(err.Error())
 			return nil
 		}
 		if trying {
@@ -68,10 +68,10 @@ func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cm
 				switch {
 				case ctx.Err() != nil:
 				case err != nil:
-					d.Form.Fail(uicontext.SanitizeLine(err.Error()))
+					d.Form.ShowError(uicontext.SanitizeLine(err.Error()))
 				case lacks != "":
 					failed = string(args)
-					d.Form.Fail("not added: " + uicontext.CutText(uicontext.SanitizeLine(lacks), maxProblem) + ". " + a.KeyOf("form.submit") + " once more adds it as it is.")
+					d.Form.ShowError("not added: " + uicontext.CutText(uicontext.SanitizeLine(lacks), maxProblem) + ". " + a.KeyOf("form.submit") + " once more adds it as it is.")
 				default:
 					giveUp()
 					a.Drop(d)

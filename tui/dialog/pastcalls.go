@@ -102,13 +102,13 @@ func callBlocks(inv *registry.Invocation) []viewer.Section {
 func callStatus(inv *registry.Invocation) string {
 	switch {
 	case inv.Cancelled:
-		return "cancelled after " + uicontext.Millis(inv.Duration)
+		return "cancelled after " + uicontext.FormatDuration(inv.Duration)
 	case inv.Error != "":
-		return "failed after " + uicontext.Millis(inv.Duration)
+		return "failed after " + uicontext.FormatDuration(inv.Duration)
 	case !inv.Success:
-		return "the tool reports an error after " + uicontext.Millis(inv.Duration)
+		return "the tool reports an error after " + uicontext.FormatDuration(inv.Duration)
 	}
-	return "ok after " + uicontext.Millis(inv.Duration) + ", " + uicontext.Size(int64(len(inv.Result)))
+	return "ok after " + uicontext.FormatDuration(inv.Duration) + ", " + uicontext.FormatSize(int64(len(inv.Result)))
 }
 
 // Heading names the item.
@@ -142,11 +142,11 @@ func (d *PastCalls) arrange() {
 		}
 		return "ok"
 	}
-	d.Table.Arrange(
-		column{Name: "time", Fixed: 8, Descending: true, By: func(x, y *registry.Invocation) int { return x.Time.Compare(y.Time) }, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
+	d.Table.SetColumns(
+		column{Name: "time", NeededWidth: 8, Descending: true, Less: func(x, y *registry.Invocation) int { return x.Time.Compare(y.Time) }, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return inv.Time.Format("15:04:05"), ""
 		}},
-		column{Name: "ago", Rank: 3, Fixed: 8, Right: true, Unsorted: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
+		column{Name: "ago", Priority: 3, NeededWidth: 8, AlignRight: true, Unsorted: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return termtext.Age(d.app.Now().Sub(inv.Time)), ""
 		}},
 		column{Name: "result", Text: ended, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
@@ -159,10 +159,10 @@ func (d *PastCalls) arrange() {
 			return d.look.Failed + " error", d.look.Bad
 		}},
 		list.NumberColumn("took", 1, 9, func(inv *registry.Invocation) float64 { return float64(inv.Duration) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
-			return uicontext.Millis(inv.Duration), ""
+			return uicontext.FormatDuration(inv.Duration), ""
 		}),
 		list.NumberColumn("size", 2, 9, func(inv *registry.Invocation) float64 { return float64(len(inv.Result)) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
-			return uicontext.Size(int64(len(inv.Result))), ""
+			return uicontext.FormatSize(int64(len(inv.Result))), ""
 		}),
 		column{Name: "arguments", MinWidth: 12, PreferredWidth: 24, Fills: true, Unsorted: true, Dim: true, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			args := uicontext.SanitizeLine(termtext.Truncate(strings.Join(strings.Fields(string(inv.Params)), " "), 400))

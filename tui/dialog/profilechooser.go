@@ -45,7 +45,7 @@ func NewProfileChooser(a *uicontext.Context) tea.Cmd {
 	fill := d.Table.Refresh(len(rows), func() []profileRow { return rows }, func() tea.Cmd { return nil })
 	for i, r := range rows {
 		if r.profile == a.Profile {
-			d.Table.To(i)
+			d.Table.MoveTo(i)
 		}
 	}
 	return tea.Batch(fill, a.Push(d))
@@ -77,7 +77,7 @@ func (d *ProfileChooser) arrange() {
 			return uicontext.FormatInt(r.sees[kind]), d.app.Theme.Dim
 		})
 	}
-	d.Table.Arrange(
+	d.Table.SetColumns(
 		list.Column[profileRow]{Name: "profile", MinWidth: 12, PreferredWidth: 24, Text: profileRow.name},
 		count("tools", registry.Tool), count("prompts", registry.Prompt), count("resources", registry.Resource))
 	d.Table.MarkWidth = 2

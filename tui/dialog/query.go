@@ -31,7 +31,7 @@ type Query struct {
 	of         string
 	data       *Document
 	size       int
-	Input      textfield.Text
+	Input      textfield.Field
 	View       *viewer.View
 	look       *theme.Theme
 	savedPath  *string // the path, for the next time
@@ -61,7 +61,7 @@ func NewQuery(a *uicontext.Context, of string, kept *string, texts ...[]byte) te
 		return a.Complain("%v", err)
 	}
 	d := &Query{app: a, of: of, data: v, size: len(data), Input: textfield.New(a.Theme), View: viewer.NewView(a.Theme), look: a.Theme, savedPath: kept, isPrevious: *kept != "", searched: "\x00"}
-	d.Input.Set(*kept)
+	d.Input.SetValue(*kept)
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return tea.Batch(a.Push(d), d.search())
 }
@@ -147,7 +147,7 @@ func (d *Query) Update(msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	if types := key.Type == tea.KeyRunes || key.Type == tea.KeySpace; d.isPrevious && (types || key.Type == tea.KeyBackspace || key.Type == tea.KeyDelete) {
-		d.Input.Set("")
+		d.Input.SetValue("")
 	}
 	d.isPrevious = false
 	d.Input.Update(key)

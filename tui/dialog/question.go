@@ -156,7 +156,7 @@ func (a *QuestionPresenter) openQuestion(q *Question, byItself bool) tea.Cmd {
 	d := &QuestionDialog{app: a, q: q, lastIgnored: a.Now(), ready: !byItself}
 	d.Inner = open(a.Context, q.Params, d.finish)
 	if f, ok := d.Inner.(*FormDialog); ok {
-		d.buttonsOnly = byItself && f.Form.OnButton()
+		d.buttonsOnly = byItself && f.Form.ButtonFocused()
 	}
 	cmd := a.Push(d)
 	return tea.Batch(cmd, d.layOut())

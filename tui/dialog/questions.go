@@ -14,11 +14,11 @@ const maxQuestions = 32
 
 // Question is a server's request to this screen's user.
 type Question struct {
-	Method string
-	Params json.RawMessage
-	Since  time.Time
-	Answer chan Reply // capacity 1
-	Gone   <-chan struct{}
+	Method    string
+	Params    json.RawMessage
+	Since     time.Time
+	Answer    chan Reply // capacity 1
+	Withdrawn <-chan struct{}
 }
 
 // Reply is an answer, or why there is none.
@@ -57,7 +57,7 @@ func (q *Questions) OnChange(wake func()) {
 
 // Ask puts a question and waits for its answer.
 func (q *Questions) Ask(ctx context.Context, method string, params json.RawMessage, now time.Time) (json.RawMessage, error) {
-	one := &Question{Method: method, Params: params, Since: now, Answer: make(chan Reply, 1), Gone: ctx.Done()}
+	one := &Question{Method: method, Params: params, Since: now, Answer: make(chan Reply, 1), Withdrawn: ctx.Done()}
 	q.mu.Lock()
 	if q.isClosed || len(q.List) >= maxQuestions {
 		shut := q.isClosed
@@ -128,7 +128,7 @@ func (o *Question) reply(result json.RawMessage, err error) {
 // isWithdrawn reports whether the server no longer waits for the answer.
 func (o *Question) isWithdrawn() bool {
 	select {
-	case <-o.Gone:
+	case <-o.Withdrawn:
 		return true
 	default:
 		return false

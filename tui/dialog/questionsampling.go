@@ -28,7 +28,7 @@ type SamplingQuestion struct {
 	width  int // that the messages are laid out for, or will be
 	cancel context.CancelFunc
 
-	Area      textfield.Text
+	Area      textfield.Field
 	drawn     []string // the area, as long as nothing is typed
 	hidden    string   // what its marks stand for
 	aw, ah    int

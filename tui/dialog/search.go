@@ -12,7 +12,7 @@ import (
 
 // Search is a line of text in a dialog that narrows what it lists.
 type Search struct {
-	Input   textfield.Text
+	Input   textfield.Field
 	Focused bool // it has the focus
 	Rows    interface {
 		list.Rows
@@ -48,7 +48,7 @@ func (s *Search) line(lk *theme.Theme, w int) string {
 // Clear lists everything again.
 func (s *Search) Clear() tea.Cmd {
 	s.Focused = false
-	s.Input.Set("")
+	s.Input.SetValue("")
 	return s.Rows.Filter("")
 }
 
@@ -90,7 +90,7 @@ func (s *Search) Update(msg tea.Msg) tea.Cmd {
 
 // RowCount returns the number of rows, after the number of matches if there is a filter.
 func RowCount(r list.Rows) string {
-	if typed, _ := r.Filtered(); typed != "" {
+	if typed, _ := r.FilterQuery(); typed != "" {
 		return uicontext.FormatInt(r.Len()) + "/" + uicontext.FormatInt(r.Total())
 	}
 	return uicontext.FormatInt(r.Total())

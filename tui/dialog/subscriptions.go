@@ -143,12 +143,12 @@ func (d *Subscriptions) arrange() {
 		if s.Updates == 0 {
 			return "", ""
 		}
-		return uicontext.Grouped(int(s.Updates)), ""
+		return uicontext.FormatCount(int(s.Updates)), ""
 	})
 	updates.HasValue = func(s registry.SubscriptionState) bool { return s.Updates > 0 }
 	last := column{
-		Name: "last change", Rank: 3, Fixed: 11, Right: true, Descending: true, Dim: true,
-		By:       func(x, y registry.SubscriptionState) int { return x.LastUpdate.Compare(y.LastUpdate) },
+		Name: "last change", Priority: 3, NeededWidth: 11, AlignRight: true, Descending: true, Dim: true,
+		Less:     func(x, y registry.SubscriptionState) int { return x.LastUpdate.Compare(y.LastUpdate) },
 		HasValue: updates.HasValue,
 		Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 			if s.Updates == 0 {
@@ -157,10 +157,10 @@ func (d *Subscriptions) arrange() {
 			return termtext.Age(d.app.Now().Sub(s.LastUpdate)), ""
 		},
 	}
-	d.Table.Arrange(
-		column{Name: "server", Rank: 4, MinWidth: 6, PreferredWidth: 14, Dim: true, Text: func(s registry.SubscriptionState) string { return s.Server }},
-		column{Name: "URI", MinWidth: 16, PreferredWidth: 32, Middle: true, Text: func(s registry.SubscriptionState) string { return s.URI }},
-		column{Name: "held by", Rank: 1, MinWidth: 8, PreferredWidth: 18, Fills: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
+	d.Table.SetColumns(
+		column{Name: "server", Priority: 4, MinWidth: 6, PreferredWidth: 14, Dim: true, Text: func(s registry.SubscriptionState) string { return s.Server }},
+		column{Name: "URI", MinWidth: 16, PreferredWidth: 32, CutMiddle: true, Text: func(s registry.SubscriptionState) string { return s.URI }},
+		column{Name: "held by", Priority: 1, MinWidth: 8, PreferredWidth: 18, Fills: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 			if s.Error != "" {
 				return uicontext.SanitizeLine(s.Error), d.app.Theme.Bad
 			}

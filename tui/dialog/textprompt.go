@@ -13,14 +13,14 @@ type TextPrompt struct {
 	uicontext.BaseDialog
 	app   *uicontext.Context
 	title string
-	Input textfield.Text
+	Input textfield.Field
 	then  func(text string) tea.Cmd
 }
 
 // NewTextPrompt asks for a line, which begins as text.
 func NewTextPrompt(a *uicontext.Context, title, text string, then func(string) tea.Cmd) *TextPrompt {
 	e := &TextPrompt{app: a, title: title, Input: textfield.New(a.Theme), then: then}
-	e.Input.Set(text)
+	e.Input.SetValue(text)
 	return e
 }
 

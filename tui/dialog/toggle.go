@@ -39,8 +39,8 @@ func ToggleEntries(a *uicontext.Context, entries []*registry.Entry) tea.Cmd {
 // hiddenBySearch is the reason of entries that are not listed, but found by search.
 const hiddenBySearch = "search"
 
-// WhyNotToggle says why an entry cannot be turned off or on.
-func WhyNotToggle(a *uicontext.Context, e *registry.Entry) string {
+// ToggleDisabledReason says why an entry cannot be turned off or on.
+func ToggleDisabledReason(a *uicontext.Context, e *registry.Entry) string {
 	switch {
 	case e == nil:
 		return "there is nothing here"

@@ -24,8 +24,8 @@ func (f *Form) requestCompletion(fd *field, wait time.Duration) tea.Cmd {
 // the list.
 func (f *field) canComplete() bool { return f.Completes && !f.isChoice() && !f.text.Multi() }
 
-// Began asks for what could stand in the field that has the focus at first.
-func (f *Form) Began() tea.Cmd { return f.completeOnEntry() }
+// Start asks for what could stand in the field that has the focus at first.
+func (f *Form) Start() tea.Cmd { return f.completeOnEntry() }
 
 // completeOnEntry requests completions for the focused field if the field is empty.
 func (f *Form) completeOnEntry() tea.Cmd {
@@ -43,10 +43,10 @@ func (f *Form) closeCompletions() {
 	f.markStale(f.focus)
 }
 
-// Offer shows completions under the field that asked for them. total is how
+// ShowCompletions shows completions under the field that asked for them. total is how
 // many the server has, if it says so, and more that there are more than these.
 // What does not answer the last [Completion] is dropped.
-func (f *Form) Offer(gen int, values []string, total int, more bool) {
+func (f *Form) ShowCompletions(gen int, values []string, total int, more bool) {
 	fd := f.currentField()
 	if int64(gen) != f.gen.Load() || fd == nil || !fd.canComplete() {
 		return
@@ -72,7 +72,7 @@ func (f *Form) takeCompletion() bool {
 	if fd == nil || fd.text.Value() == value {
 		return false
 	}
-	fd.text.Set(value)
+	fd.text.SetValue(value)
 	fd.afterChange()
 	f.afterEdit()
 	return true

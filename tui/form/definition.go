@@ -7,17 +7,17 @@ type Kind uint8
 
 // The kinds of fields.
 const (
-	Text    Kind = iota // a string
-	Number              // a JSON number, kept as typed
-	Integer             // a whole number of any size, kept as typed
-	Bool                // true, false or, if optional, not sent
-	Enum                // one of Options
-	Several             // any of Options
-	List                // scalars of kind Item, one a line
-	JSON                // any JSON
-	Object              // an object, whose members are fields
-	Array               // a list, whose items are fields
-	Choice              // one of several schemas
+	Text      Kind = iota // a string
+	Number                // a JSON number, kept as typed
+	Integer               // a whole number of any size, kept as typed
+	Bool                  // true, false or, if optional, not sent
+	Enum                  // one of Options
+	MultiEnum             // any of Options
+	List                  // scalars of kind Item, one a line
+	JSON                  // any JSON
+	Object                // an object, whose members are fields
+	Array                 // a list, whose items are fields
+	Choice                // one of several schemas
 )
 
 // Option is one value that a field can have.
@@ -33,7 +33,7 @@ type Field struct {
 	Kind                     Kind
 	Required                 bool
 	Format, Pattern          string // of strings, also those of a List
-	Means                    string // what Pattern wants, in words; "" shows it as it is
+	PatternHelp              string // what Pattern wants, in words; "" shows it as it is
 	Min, Max                 *float64
 	MinLen, MaxLen           *int     // characters of a string, items of a Several or List
 	Options                  []Option // of Enum and Several
@@ -79,7 +79,7 @@ func (k Kind) String() string {
 		return "yes or no"
 	case Enum:
 		return "one of several"
-	case Several:
+	case MultiEnum:
 		return "some of several"
 	case List, Array:
 		return "list"

@@ -292,7 +292,7 @@ func (f *Form) rawBody(w, h int) []row {
 	high, wide := max(h-len(rows)-len(end), 1), max(w-4, 1)
 	var schema []string
 	if len(f.spec.Schema) > 0 && w >= 70 && !f.spec.Strings {
-		f.schema.load(func() []byte { return Expanded(f.spec.Schema) })
+		f.schema.load(func() []byte { return ResolveRefs(f.spec.Schema) })
 		wide = w/2 - 4
 		schema = f.schema.window(l, w-wide-8, high)
 	}

@@ -305,7 +305,7 @@ func TestCompletion(t *testing.T) {
 	offered := func(values ...string) *form.Form {
 		f := start()
 		ask := typed(f, "'g'")().(form.Completion)
-		f.Offer(ask.Gen, values, 40, true)
+		f.ShowCompletions(ask.Gen, values, 40, true)
 		return f
 	}
 	t.Run("Tab takes the first, arrows choose", func(t *testing.T) {
@@ -351,7 +351,7 @@ func TestCompletion(t *testing.T) {
 		} {
 			f := start()
 			ask := typed(f, "c-space")().(form.Completion)
-			f.Offer(ask.Gen, []string{"go", "gopher"}, 2, false)
+			f.ShowCompletions(ask.Gen, []string{"go", "gopher"}, 2, false)
 			press(f, keys...)
 			args, _, err := f.Values()
 			require.NoError(t, err)
@@ -377,7 +377,7 @@ func TestCompletion(t *testing.T) {
 		f := start()
 		ask := typed(f, "'g'")().(form.Completion)
 		typed(f, "'o'")
-		f.Offer(ask.Gen, []string{"golem"}, 1, false)
+		f.ShowCompletions(ask.Gen, []string{"golem"}, 1, false)
 		require.NotContains(t, plainText(f.Lines(60, 14)), "golem")
 	})
 	t.Run("a click takes", func(t *testing.T) {

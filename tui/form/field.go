@@ -28,7 +28,7 @@ type field struct {
 	look    *theme.Theme
 	label   string
 	kind    Kind // of Field, or JSON while it has a value that is not of its kind
-	text    textfield.Text
+	text    textfield.Field
 	pattern *regexp.Regexp
 	// original is the value as it was set. It is sent unchanged until the first edit, so that
 	// nothing is lost by showing it.
@@ -37,7 +37,7 @@ type field struct {
 	selected    []bool // of Bool, Enum, Several and Choice, by option
 	cursor      int    // the option with the cursor
 	cursorMoved bool   // the cursor was moved or the options filtered
-	filter      textfield.Text
+	filter      textfield.Field
 	matches     []int // the options that pass the filter
 
 	parent      *field // what it is in
@@ -58,7 +58,7 @@ type field struct {
 func newField(l *theme.Theme, def Field, up *field, counted *fieldCount) *field {
 	f := &field{Field: def, look: l, kind: def.Kind, label: cmp.Or(def.Title, def.Name), stale: true, parent: up, count: counted}
 	counted.live++
-	if (f.kind == Enum || f.kind == Several) && len(f.Options) == 0 || f.kind > Choice || f.isNested() && counted.live > maxLive {
+	if (f.kind == Enum || f.kind == MultiEnum) && len(f.Options) == 0 || f.kind > Choice || f.isNested() && counted.live > maxLive {
 		f.kind, f.Kind = JSON, JSON
 	}
 	if f.kind == Bool {
@@ -91,7 +91,7 @@ func newField(l *theme.Theme, def Field, up *field, counted *fieldCount) *field 
 
 // isChoice reports whether a field is filled in by choosing, not by typing.
 func (f *field) isChoice() bool {
-	return f.kind == Bool || f.kind == Enum || f.kind == Several || f.kind == Choice
+	return f.kind == Bool || f.kind == Enum || f.kind == MultiEnum || f.kind == Choice
 }
 
 // clear makes a field empty and of its own kind.
@@ -105,7 +105,7 @@ func (f *field) clear() {
 	f.resetChildren()
 	switch f.kind {
 	case Object, Array:
-	case Bool, Enum, Several, Choice:
+	case Bool, Enum, MultiEnum, Choice:
 		f.selected = make([]bool, len(f.Options))
 		f.filter = textfield.New(f.look)
 		f.filterOptions()
@@ -120,7 +120,7 @@ func (f *field) setText(s string, multi bool) {
 	if multi {
 		f.text = textfield.NewArea(f.look)
 	}
-	f.text.Set(s)
+	f.text.SetValue(s)
 }
 
 // setValue gives a field a value. An empty text clears the field.
@@ -160,7 +160,7 @@ func (f *field) showValue(raw json.RawMessage) bool {
 		return true
 	case Bool, Enum:
 		return f.selectOption(raw)
-	case Several:
+	case MultiEnum:
 		if !rawjson.IsArray(raw) {
 			return false
 		}
@@ -296,7 +296,7 @@ func (f *field) parse() (json.RawMessage, error) {
 			return nil, nil
 		}
 		return json.RawMessage(s), f.checkNumber(s, f.kind == Integer)
-	case Bool, Enum, Several:
+	case Bool, Enum, MultiEnum:
 		return f.selectedValue()
 	case List:
 		return f.listValue()
@@ -322,9 +322,9 @@ func (f *field) selectedValue() (json.RawMessage, error) {
 		}
 	}
 	switch {
-	case f.kind != Several && len(values) > 0:
+	case f.kind != MultiEnum && len(values) > 0:
 		return values[0], nil
-	case f.kind != Several:
+	case f.kind != MultiEnum:
 		return nil, nil
 	case len(values) == 0 && f.original == nil && !f.Required:
 		return nil, nil
@@ -475,7 +475,7 @@ func (f *field) moveCursor(d int) bool {
 // and, if the field is optional, can be taken back.
 func (f *field) choose(i int, back bool) {
 	on := !f.selected[i]
-	if f.kind != Several {
+	if f.kind != MultiEnum {
 		on = on || !back || f.Required
 		clear(f.selected)
 	}
@@ -504,7 +504,7 @@ func (f *field) clearChoice() {
 // typeKey is for keys that are typed into the field; it reports a change.
 func (f *field) typeKey(msg tea.KeyMsg) bool {
 	if f.original != nil && msg.Type == tea.KeyRunes && (f.kind == Number || f.kind == Integer) {
-		f.text.Set("") // a number that is typed is not meant as the end of the default
+		f.text.SetValue("") // a number that is typed is not meant as the end of the default
 	}
 	if !f.text.Update(msg) {
 		return false

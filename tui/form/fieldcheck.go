@@ -76,8 +76,8 @@ func (f *Field) checkText(s string, pattern *regexp.Regexp) error {
 		return errors.New(format.problem)
 	}
 	if pattern != nil && !pattern.MatchString(s) {
-		if f.Means != "" {
-			return errors.New("has to be " + f.Means)
+		if f.PatternHelp != "" {
+			return errors.New("has to be " + f.PatternHelp)
 		}
 		return fmt.Errorf("does not match %s", f.Pattern)
 	}

@@ -141,7 +141,7 @@ func (f *field) describe(l *theme.Theme) string {
 	parts = append(parts, rangeText(f.Min, f.Max, "")...)
 	parts = append(parts, rangeText(f.MinLen, f.MaxLen, unit)...)
 	if f.Pattern != "" {
-		parts = append(parts, cmp.Or(f.Means, "matches "+safeLabel(f.Pattern)))
+		parts = append(parts, cmp.Or(f.PatternHelp, "matches "+safeLabel(f.Pattern)))
 	}
 	if len(f.text.Rows()) > textfield.MaxLines {
 		parts = append(parts, "too long to edit here")
@@ -173,7 +173,7 @@ func (f *Form) valueRows(fd *field, lay layout, h int, focused bool) ([]row, int
 		return []row{f.boolRow(fd)}, 0
 	case Object, Array:
 		return []row{f.nestedRow(fd)}, 0
-	case Enum, Several, Choice:
+	case Enum, MultiEnum, Choice:
 		if fd.fitsLine(lay.valueWidth) {
 			return []row{f.optionLine(fd, focused)}, 0
 		}
@@ -204,9 +204,9 @@ func (f *Form) boolRow(fd *field) row {
 func (f *Form) optionMark(fd *field, i int) string {
 	on := fd.selected[i]
 	switch {
-	case fd.kind == Several && on:
+	case fd.kind == MultiEnum && on:
 		return "[x]"
-	case fd.kind == Several:
+	case fd.kind == MultiEnum:
 		return "[ ]"
 	case on && f.look.ASCII:
 		return "(*)"
@@ -230,7 +230,7 @@ func (f *Form) optionLine(fd *field, focused bool) row {
 		if i == 0 {
 			gap = ""
 		}
-		if fd.kind == Several {
+		if fd.kind == MultiEnum {
 			gap = gap[:min(len(gap), 1)] + " "
 			if focused && i == fd.cursor {
 				gap = gap[1:] + f.look.Cursor

@@ -72,7 +72,7 @@ const (
 )
 
 // Completion asks for what could complete a field. The answer goes to
-// [Form.Offer] with its Gen.
+// [Form.ShowCompletions] with its Gen.
 type Completion struct {
 	Form         *Form
 	Gen          int
@@ -105,9 +105,9 @@ type Form struct {
 	preview string
 
 	raw       bool
-	area      textfield.Text // the arguments in the raw mode
+	area      textfield.Field // the arguments in the raw mode
 	areaErr   string
-	meta      textfield.Text
+	meta      textfield.Field
 	metaErr   string
 	rawFocus  int                        // the arguments, _meta if there is one, the buttons
 	rawValues map[*field]json.RawMessage // what the raw mode began with
@@ -172,12 +172,12 @@ func (f *Form) setValues(values json.RawMessage, set func(fd *field, value json.
 // maxMembers bounds the members of a value.
 const maxMembers = 1 << 16
 
-// Dirty reports whether anything was edited.
-func (f *Form) Dirty() bool { return f.dirty }
+// IsEdited reports whether anything was edited.
+func (f *Form) IsEdited() bool { return f.dirty }
 
-// Fail shows why the values were not taken, such as the server's words. The
+// ShowError shows why the values were not taken, such as the server's words. The
 // focus stays.
-func (f *Form) Fail(message string) { f.failure = message }
+func (f *Form) ShowError(message string) { f.failure = message }
 
 // Values are the arguments in the order of the fields, without optional ones
 // that are empty, and _meta, which is nil if it is empty. The error is of the

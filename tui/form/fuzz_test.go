@@ -17,11 +17,11 @@ func pressByte(f *form.Form, b byte) {
 	}
 	switch n := int(b) % (len(keys) + 3); n {
 	case len(keys):
-		f.Offer(int(b), []string{"one", "two\x1b"}, 9, true)
+		f.ShowCompletions(int(b), []string{"one", "two\x1b"}, 9, true)
 	case len(keys) + 1:
 		f.Click(int(b)/2, int(b)/16)
 	case len(keys) + 2:
-		f.Fail("no\x1b[m\nmore")
+		f.ShowError("no\x1b[m\nmore")
 	default:
 		f.Update(keyMsg(keys[n]))
 	}

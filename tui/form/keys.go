@@ -130,7 +130,7 @@ func (f *Form) escape() Action {
 		return None
 	}
 	if fd := f.currentField(); fd != nil && fd.filter.Value() != "" {
-		fd.filter.Set("")
+		fd.filter.SetValue("")
 		fd.filterOptions()
 		return None
 	}
@@ -170,8 +170,8 @@ func (f *Form) focusedButton() int {
 	return max(f.focused()-f.stopCount(), -1)
 }
 
-// OnButton reports whether a button has the focus.
-func (f *Form) OnButton() bool { return f.focusedButton() >= 0 }
+// ButtonFocused reports whether a button has the focus.
+func (f *Form) ButtonFocused() bool { return f.focusedButton() >= 0 }
 
 // buttons returns the buttons' texts and actions.
 func (f *Form) buttons() ([]string, []Action) {
@@ -207,7 +207,7 @@ func (f *Form) focusOn(i int) {
 			_ = fd.verify(false) // shown under the field
 		}
 		if fd.filter.Value() != "" {
-			fd.filter.Set("")
+			fd.filter.SetValue("")
 			fd.filterOptions()
 		}
 	}
@@ -261,7 +261,7 @@ func (f *Form) rawKey(k tea.KeyMsg, do string) {
 
 // leaveArea moves the focus out of an area of lines if the cursor is at its edge, or by a key
 // that breaks no line. It reports whether it did.
-func (f *Form) leaveArea(e *textfield.Text, k tea.KeyMsg, do string) bool {
+func (f *Form) leaveArea(e *textfield.Field, k tea.KeyMsg, do string) bool {
 	row, _ := e.Cursor()
 	switch {
 	case do == doUp && row == 0:
@@ -320,7 +320,7 @@ func (f *field) canHaveLines() bool { return f.kind == Text && !f.OneLine }
 
 // widenForPaste makes a field an area of lines if pasted text has line breaks.
 func (f *Form) widenForPaste(fd *field, k tea.KeyMsg) {
-	if textfield.Breaks(k) && fd.canHaveLines() && !fd.text.Multi() {
+	if textfield.HasLineBreaks(k) && fd.canHaveLines() && !fd.text.Multi() {
 		f.closeCompletions()
 		f.widen(fd)
 	}
@@ -367,8 +367,8 @@ func (f *Form) moveLine(fd *field, by int) {
 		return
 	}
 	rows[row], rows[to] = rows[to], rows[row]
-	fd.text.Set(strings.Join(rows, "\n"))
-	fd.text.To(to, col)
+	fd.text.SetValue(strings.Join(rows, "\n"))
+	fd.text.MoveTo(to, col)
 	fd.afterChange()
 	f.afterEdit()
 }
@@ -392,7 +392,7 @@ func (f *Form) nestedKey(fd *field, do string) Action {
 func (f *Form) widen(fd *field) {
 	_, col := fd.text.Cursor()
 	fd.setText(fd.text.Value(), true)
-	fd.text.To(0, col)
+	fd.text.MoveTo(0, col)
 }
 
 // nextField moves the focus to the next field. After the last field it submits the form.
@@ -417,7 +417,7 @@ func (f *Form) optionKey(fd *field, k tea.KeyMsg, do string) Action {
 		return None
 	}
 	if do == doEnter {
-		if !line && fd.kind != Several && fd.cursorMoved && len(fd.matches) > 0 {
+		if !line && fd.kind != MultiEnum && fd.cursorMoved && len(fd.matches) > 0 {
 			fd.choose(fd.cursor, false)
 			f.afterEdit()
 		}
@@ -443,7 +443,7 @@ func (f *Form) chooseKey(fd *field, k tea.KeyMsg, do string, line bool) {
 		f.toggle(fd)
 	case line && (do == doLeft || do == doRight):
 		f.sideways(fd, do == doRight)
-	case do == doEmpty && fd.filter.Value() == "" && fd.kind != Several:
+	case do == doEmpty && fd.filter.Value() == "" && fd.kind != MultiEnum:
 		fd.clearChoice()
 		f.afterEdit()
 	case !line && fd.filter.Update(asText(k, do)):
@@ -479,11 +479,11 @@ func (f *Form) sideways(fd *field, right bool) {
 	if right {
 		d = 1
 	}
-	if fd.kind != Several && !slices.Contains(fd.selected, true) {
+	if fd.kind != MultiEnum && !slices.Contains(fd.selected, true) {
 		f.toggle(fd)
 		return
 	}
-	if fd.moveCursor(d) && fd.kind != Several {
+	if fd.moveCursor(d) && fd.kind != MultiEnum {
 		fd.choose(fd.cursor, false)
 		f.afterEdit()
 	}

@@ -243,7 +243,7 @@ func TestSubmitting(t *testing.T) {
 	t.Run("a failure keeps the focus and goes with the next attempt", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema})
 		press(f, "'x'", "tab", "'y'")
-		f.Fail("the disk is \x1b[31mfull")
+		f.ShowError("the disk is \x1b[31mfull")
 		screen := plainText(f.Lines(80, 24))
 		require.Contains(t, screen, `! the disk is \x1b[31mfull`)
 		require.Contains(t, screen, "> b *")
@@ -279,7 +279,7 @@ func TestPrefilledValues(t *testing.T) {
 			args, _, err = f.Values()
 			require.NoError(t, err)
 			require.Equal(t, tt.want, string(args), "after the raw mode")
-			require.False(t, f.Dirty())
+			require.False(t, f.IsEdited())
 		})
 	}
 	t.Run("a text of too many lines is not cut", func(t *testing.T) {

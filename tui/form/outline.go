@@ -98,7 +98,7 @@ func (f *Field) kindText() string {
 		return "one of " + f.optionNames()
 	case Choice:
 		return f.optionNames()
-	case Several:
+	case MultiEnum:
 		return "any of " + f.optionNames()
 	case List:
 		return "list of " + (&Field{Kind: f.Item, Format: f.Format}).kindText()

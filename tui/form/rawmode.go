@@ -56,7 +56,7 @@ func (f *Form) enterRawMode() {
 		}
 	}
 	f.area = textfield.NewArea(f.look)
-	f.area.Set(strings.NewReplacer(broken...).Replace(indent(writeObject(append(list, f.extra...)))))
+	f.area.SetValue(strings.NewReplacer(broken...).Replace(indent(writeObject(append(list, f.extra...)))))
 	f.rawText = f.area.Value()
 	f.raw = true
 	f.rawFocus = 0
@@ -93,7 +93,7 @@ func (f *Form) leaveRawMode() {
 	f.raw = false
 	f.offset = 0
 	f.failure = ""
-	f.area = textfield.Text{}
+	f.area = textfield.Field{}
 	f.rawValues = nil
 	f.updatePreview()
 }
@@ -106,11 +106,11 @@ func (f *Form) fillLast() {
 	f.closeCompletions()
 	f.dirty = true
 	if f.spec.Meta && rawjson.IsObject(f.spec.LastMeta) {
-		f.meta.Set(string(f.spec.LastMeta))
+		f.meta.SetValue(string(f.spec.LastMeta))
 		f.metaErr = ""
 	}
 	if f.raw {
-		f.area.Set(indent(f.spec.Last))
+		f.area.SetValue(indent(f.spec.Last))
 		f.areaErr = ""
 		return
 	}

@@ -282,7 +282,7 @@ func (r *resolver) makeArray(f *Field, n node, depth int) {
 		return
 	}
 	if options := r.options(items); len(options) > 0 {
-		f.Kind, f.Options = Several, options
+		f.Kind, f.Options = MultiEnum, options
 	} else if t, null := typesOf(items["type"]); len(t) == 1 && !null && scalar(t[0]) != JSON {
 		f.Kind, f.Item = List, scalar(t[0])
 		f.readLimits(items)

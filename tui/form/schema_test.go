@@ -241,9 +241,9 @@ func TestASchemaBesideItsFieldReadsByItself(t *testing.T) {
 		string(fields[5].Schema))
 	require.Equal(t, `{"type":"object","properties":{"next":{"$ref":"#/$defs/Node"}}}`, string(fields[7].Schema), "a circle ends")
 	require.Less(t, depthOf(fields[7]), 12, "and so do fields within themselves")
-	whole := string(form.Expanded(objectSchema(`"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}`)))
+	whole := string(form.ResolveRefs(objectSchema(`"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}`)))
 	require.Equal(t, `{"type":"object","properties":{"a":{"type":"integer"}}}`, whole, "no definitions that nothing refers to")
-	require.Contains(t, string(form.Expanded(issueJSON)), `"$defs"`, "but those that lead back to themselves")
+	require.Contains(t, string(form.ResolveRefs(issueJSON)), `"$defs"`, "but those that lead back to themselves")
 	// Each definition stands twice in the one before: all of it would be 2^40.
 	fields, err = form.FromSchema(json.RawMessage(strings.Replace(nestedAnyOf(40), `"minProperties":1`, `"properties":{"a":{"$ref":"#/$defs/d0"}}`, 1)))
 	require.NoError(t, err)

@@ -142,9 +142,9 @@ func (r *resolver) inline(list []member, within []string) ([]member, []string) {
 	return out, append(slices.Clone(within), ref)
 }
 
-// Expanded is a schema with what its references point at in their places, as far as
+// ResolveRefs is a schema with what its references point at in their places, as far as
 // that is not too much.
-func Expanded(schema json.RawMessage) json.RawMessage {
+func ResolveRefs(schema json.RawMessage) json.RawMessage {
 	if !json.Valid(schema) {
 		return schema
 	}

@@ -39,7 +39,7 @@ func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 		case len(f.Options) > 0:
 			return f.Options[0].Value
 		}
-	case Several, List:
+	case MultiEnum, List:
 		return json.RawMessage("[]")
 	case Object:
 		return skeletonOf(f.Members(), all, room)
@@ -93,7 +93,7 @@ func (f *Form) allFields() {
 	room := maxSkeleton
 	if fd := f.currentField(); fd != nil && fd.kind == JSON {
 		if strings.TrimSpace(fd.text.Value()) == "" {
-			fd.text.Set(indent(fd.skeleton(true, &room)))
+			fd.text.SetValue(indent(fd.skeleton(true, &room)))
 			fd.afterChange()
 			f.afterEdit()
 		}
@@ -127,6 +127,6 @@ func (f *Form) allFields() {
 			list = append(list, m)
 		}
 	}
-	f.area.Set(indent(writeObject(list)))
+	f.area.SetValue(indent(writeObject(list)))
 	f.dirty, f.areaErr = true, ""
 }

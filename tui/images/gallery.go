@@ -23,8 +23,8 @@ const (
 // A cell's size in pixels where the terminal does not tell it.
 const defaultCellWidth, defaultCellHeight = 10, 20
 
-// Gallery is the images of one terminal. The zero value draws none.
-type Gallery struct {
+// Renderer is the images of one terminal. The zero value draws none.
+type Renderer struct {
 	mu       sync.Mutex
 	protocol Protocol
 	w, h     int  // of a cell, in pixels
@@ -51,7 +51,7 @@ type entry struct {
 // Set says how images are drawn from now on, and how large a cell is. It reports whether
 // those that were made are of no use any more. seed is any number, best another one for
 // each program that may draw on the terminal.
-func (g *Gallery) Set(p Protocol, f Facts, tmux bool, seed int) (changed bool) {
+func (g *Renderer) Set(p Protocol, f TerminalReply, tmux bool, seed int) (changed bool) {
 	w, h := f.CellWidth, f.CellHeight
 	if w <= 0 || h <= 0 {
 		w, h = defaultCellWidth, defaultCellHeight
@@ -73,7 +73,7 @@ func (g *Gallery) Set(p Protocol, f Facts, tmux bool, seed int) (changed bool) {
 }
 
 // Protocol is how images are drawn.
-func (g *Gallery) Protocol() Protocol {
+func (g *Renderer) Protocol() Protocol {
 	if g == nil {
 		return None
 	}
@@ -82,14 +82,14 @@ func (g *Gallery) Protocol() Protocol {
 	return g.protocol
 }
 
-func (g *Gallery) cell() (w, h int) {
+func (g *Renderer) cell() (w, h int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return cmp.Or(g.w, defaultCellWidth), cmp.Or(g.h, defaultCellHeight)
 }
 
 // Row is the cells of an image's row, from one column up to another.
-func (g *Gallery) Row(m *Image, row, from, to int) string {
+func (g *Renderer) Row(m *Image, row, from, to int) string {
 	if from >= to {
 		return ""
 	}
@@ -114,7 +114,7 @@ func (g *Gallery) Row(m *Image, row, from, to int) string {
 
 // entryFor returns the entry of an image. A new image takes the slot of the one that was drawn
 // the longest time ago.
-func (g *Gallery) entryFor(m *Image) *entry {
+func (g *Renderer) entryFor(m *Image) *entry {
 	g.uses++
 	if e := g.entries[m.key]; e != nil {
 		e.used = g.uses
@@ -147,7 +147,7 @@ func (g *Gallery) entryFor(m *Image) *entry {
 
 func (m *Image) area() int { return m.Cols * m.w * m.Rows * m.h }
 
-func (g *Gallery) drop(e *entry) {
+func (g *Renderer) drop(e *entry) {
 	delete(g.entries, e.key)
 	g.slots[e.slot] = nil
 	g.pixels -= e.area()
@@ -223,7 +223,7 @@ var numbers = sync.OnceValue(func() map[rune]int {
 // Text returns the bytes that turn a line into another: cells of images are blanks for
 // terminals that do not draw them by themselves, and are left out where the image is there
 // already.
-func (g *Gallery) Text(old, line string) string {
+func (g *Renderer) Text(old, line string) string {
 	if !strings.Contains(line, placeholder) || g.Protocol() == Kitty {
 		return line
 	}

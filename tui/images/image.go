@@ -28,7 +28,7 @@ type Image struct {
 
 // Size is how many cells an image of w by h pixels takes, in its proportions: as many as
 // its pixels need, within a bound.
-func (g *Gallery) Size(w, h, cols, rows int) (int, int) {
+func (g *Renderer) Size(w, h, cols, rows int) (int, int) {
 	cw, ch := g.cell()
 	return size(w, h, cw, ch, min(cols, maxCols), min(rows, maxRows))
 }
@@ -44,7 +44,7 @@ func size(w, h, cw, ch, cols, rows int) (int, int) {
 }
 
 // Image makes an image of so many cells.
-func (g *Gallery) Image(img image.Image, cols, rows int) (*Image, error) {
+func (g *Renderer) Image(img image.Image, cols, rows int) (*Image, error) {
 	cw, ch := g.cell()
 	if ch > maxCellHeight && g.Protocol() != Sixel {
 		cw, ch = max(cw*maxCellHeight/ch, 1), maxCellHeight

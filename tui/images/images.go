@@ -4,12 +4,12 @@
 // On the screen an image is text: kitty's placeholders (U+10EEEE), one a cell, each with
 // marks that say of which image it is, and which part. So whatever cuts, moves or covers
 // lines treats images right without knowing of them, and nothing of an image stands where
-// its cells do not. kitty draws them as they are; for other terminals [Gallery.Text] makes
-// blanks of them, over which [Gallery.Draw] puts the part of the image that belongs there.
+// its cells do not. kitty draws them as they are; for other terminals [Renderer.Text] makes
+// blanks of them, over which [Renderer.Draw] puts the part of the image that belongs there.
 // Foreign text cannot pretend to be such cells: goblin/registry/termtext escapes them.
 //
 // An [Image] is made of pixels that were decoded by others, so no byte of a file reaches
-// the terminal. A [Gallery] is what one terminal has: at most 64 images and 64 MiB of their
+// the terminal. A [Renderer] is what one terminal has: at most 64 images and 64 MiB of their
 // pixels. Images may be made and lines drawn in any goroutine; what is for the terminal
 // belongs to the one that writes there. The package knows no content, no keys and no panes.
 package images
@@ -33,8 +33,8 @@ const (
 // Off is the mode in which images are not drawn at all.
 const Off = "off"
 
-// Facts are a terminal's answers.
-type Facts struct {
+// TerminalReply are a terminal's answers.
+type TerminalReply struct {
 	Kitty, Sixel bool
 	CellWidth    int // in pixels; 0: not known
 	CellHeight   int
@@ -44,10 +44,10 @@ type Facts struct {
 // says that the variable was not inherited from another terminal.
 var inlineTerminals = []string{"iTerm.app", "iTerm2", "WezTerm", "mintty"}
 
-// Choose is how images are drawn on a terminal. A mode other than "auto" is the user's
+// ChooseProtocol is how images are drawn on a terminal. A mode other than "auto" is the user's
 // word; "auto" takes what the terminal says that it has, and nothing in a multiplexer,
 // which says nothing of the terminal around it.
-func Choose(mode string, getenv func(string) string, f Facts) Protocol {
+func ChooseProtocol(mode string, getenv func(string) string, f TerminalReply) Protocol {
 	switch mode {
 	case "kitty":
 		return Kitty

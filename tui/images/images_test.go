@@ -16,30 +16,30 @@ import (
 
 func TestWhatIsAskedForDecidesHowImagesAreDrawn(t *testing.T) {
 	t.Parallel()
-	all := images.Facts{Kitty: true, Sixel: true, CellWidth: 8, CellHeight: 16}
+	all := images.TerminalReply{Kitty: true, Sixel: true, CellWidth: 8, CellHeight: 16}
 	for name, c := range map[string]struct {
 		mode  string
 		env   map[string]string
-		facts images.Facts
+		facts images.TerminalReply
 		want  images.Protocol
 	}{
-		"nothing is known":             {"", nil, images.Facts{}, images.None},
-		"a name alone is no answer":    {"", map[string]string{"TERM": "xterm-kitty", "TERM_PROGRAM": "iTerm.app"}, images.Facts{}, images.None},
+		"nothing is known":             {"", nil, images.TerminalReply{}, images.None},
+		"a name alone is no answer":    {"", map[string]string{"TERM": "xterm-kitty", "TERM_PROGRAM": "iTerm.app"}, images.TerminalReply{}, images.None},
 		"kitty answers":                {"", map[string]string{"TERM": "xterm-kitty"}, all, images.Kitty},
-		"WezTerm":                      {"auto", map[string]string{"TERM_PROGRAM": "WezTerm"}, images.Facts{Sixel: true}, images.ITerm},
-		"iTerm2 over SSH":              {"auto", map[string]string{"LC_TERMINAL": "iTerm2"}, images.Facts{Sixel: true}, images.ITerm},
-		"sixel":                        {"auto", nil, images.Facts{Sixel: true, CellWidth: 8, CellHeight: 16}, images.Sixel},
-		"sixel of unknown cells":       {"auto", nil, images.Facts{Sixel: true}, images.None},
+		"WezTerm":                      {"auto", map[string]string{"TERM_PROGRAM": "WezTerm"}, images.TerminalReply{Sixel: true}, images.ITerm},
+		"iTerm2 over SSH":              {"auto", map[string]string{"LC_TERMINAL": "iTerm2"}, images.TerminalReply{Sixel: true}, images.ITerm},
+		"sixel":                        {"auto", nil, images.TerminalReply{Sixel: true, CellWidth: 8, CellHeight: 16}, images.Sixel},
+		"sixel of unknown cells":       {"auto", nil, images.TerminalReply{Sixel: true}, images.None},
 		"in tmux":                      {"auto", map[string]string{"TMUX": "/tmp/x"}, all, images.None},
 		"in screen":                    {"auto", map[string]string{"TERM": "screen-256color"}, all, images.None},
 		"no colours":                   {"auto", map[string]string{"NO_COLOR": "1"}, all, images.None},
 		"half blocks":                  {"blocks", nil, all, images.None},
 		"off":                          {"off", nil, all, images.None},
-		"kitty whatever it says":       {"kitty", map[string]string{"TMUX": "/tmp/x"}, images.Facts{}, images.Kitty},
-		"iTerm's whatever it says":     {"iterm", nil, images.Facts{}, images.ITerm},
-		"sixel whatever it says of it": {"sixel", nil, images.Facts{}, images.Sixel},
+		"kitty whatever it says":       {"kitty", map[string]string{"TMUX": "/tmp/x"}, images.TerminalReply{}, images.Kitty},
+		"iTerm's whatever it says":     {"iterm", nil, images.TerminalReply{}, images.ITerm},
+		"sixel whatever it says of it": {"sixel", nil, images.TerminalReply{}, images.Sixel},
 	} {
-		require.Equal(t, c.want, images.Choose(c.mode, func(k string) string { return c.env[k] }, c.facts), name)
+		require.Equal(t, c.want, images.ChooseProtocol(c.mode, func(k string) string { return c.env[k] }, c.facts), name)
 	}
 }
 
@@ -50,8 +50,8 @@ func FuzzCells(f *testing.F) {
 	f.Add(string(kitty.Placeholder), "\x1b[38;5;1m"+cell+"\u0305")
 	f.Fuzz(func(t *testing.T, old, line string) {
 		for _, p := range []images.Protocol{images.None, images.Kitty, images.ITerm, images.Sixel} {
-			g := &images.Gallery{}
-			g.Set(p, images.Facts{}, false, 1)
+			g := &images.Renderer{}
+			g.Set(p, images.TerminalReply{}, false, 1)
 			m, err := g.Image(image.NewGray(image.Rect(0, 0, 20, 20)), 2, 2)
 			require.NoError(t, err)
 			lines := []string{g.Row(m, 0, 0, 2) + line, line}
@@ -105,8 +105,8 @@ func (k *kittyTerminal) write(out []byte) (last string) {
 
 func TestTheTerminalKeepsABoundedNumberOfImages(t *testing.T) {
 	t.Parallel()
-	terminal, g := &kittyTerminal{t: t, pixels: map[string]int{}}, &images.Gallery{}
-	g.Set(images.Kitty, images.Facts{Kitty: true, CellWidth: 10, CellHeight: 20}, false, 7)
+	terminal, g := &kittyTerminal{t: t, pixels: map[string]int{}}, &images.Renderer{}
+	g.Set(images.Kitty, images.TerminalReply{Kitty: true, CellWidth: 10, CellHeight: 20}, false, 7)
 	show := func(shade uint8, cols, rows int) {
 		img := image.NewGray(image.Rect(0, 0, 1, 1))
 		img.Pix[0] = shade
@@ -129,6 +129,6 @@ func TestTheTerminalKeepsABoundedNumberOfImages(t *testing.T) {
 	require.LessOrEqual(t, pixels, 16<<20)
 	terminal.write(g.Free())
 	require.Empty(t, terminal.pixels)
-	g.Lost()
+	g.Invalidate()
 	require.Empty(t, g.Free())
 }

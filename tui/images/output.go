@@ -12,8 +12,8 @@ import (
 	"github.com/charmbracelet/x/ansi/kitty"
 )
 
-// Lost says that the terminal may have forgotten all images.
-func (g *Gallery) Lost() {
+// Invalidate says that the terminal may have forgotten all images.
+func (g *Renderer) Invalidate() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, e := range g.entries {
@@ -23,7 +23,7 @@ func (g *Gallery) Lost() {
 
 // Before returns the bytes to write before lines: kitty gets each image once, and frees
 // those that have made room.
-func (g *Gallery) Before(lines []string) []byte {
+func (g *Renderer) Before(lines []string) []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var b bytes.Buffer
@@ -46,7 +46,7 @@ func (g *Gallery) Before(lines []string) []byte {
 }
 
 // Free returns the bytes that make the terminal free all images.
-func (g *Gallery) Free() []byte {
+func (g *Renderer) Free() []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var b bytes.Buffer
@@ -60,7 +60,7 @@ func (g *Gallery) Free() []byte {
 	return b.Bytes()
 }
 
-func (g *Gallery) freeStale(b *bytes.Buffer) {
+func (g *Renderer) freeStale(b *bytes.Buffer) {
 	for _, slot := range g.stale {
 		g.free(b, slot)
 	}
@@ -69,18 +69,18 @@ func (g *Gallery) freeStale(b *bytes.Buffer) {
 
 // id is kitty's name of an image: its most significant byte stands in the third mark of
 // a cell, the least in its colour.
-func (g *Gallery) id(slot byte) string {
+func (g *Renderer) id(slot byte) string {
 	return "i=" + strconv.Itoa(int(slot)<<24|int(g.colour))
 }
 
 // quiet has kitty not answer: what it says would be typed.
 const quiet = "q=2"
 
-func (g *Gallery) free(b *bytes.Buffer, slot byte) {
+func (g *Renderer) free(b *bytes.Buffer, slot byte) {
 	g.writeSequence(b, ansi.KittyGraphics(nil, "a=d", "d=I", g.id(slot), quiet))
 }
 
-func (g *Gallery) transmit(b *bytes.Buffer, e *entry) {
+func (g *Renderer) transmit(b *bytes.Buffer, e *entry) {
 	data := []byte(base64.StdEncoding.EncodeToString(e.png))
 	options := []string{"a=T", "U=1", g.id(e.slot), fmt.Sprintf("c=%d", e.Cols), fmt.Sprintf("r=%d", e.Rows), "f=100", quiet}
 	for first := true; first || len(data) > 0; first = false {
@@ -98,7 +98,7 @@ func (g *Gallery) transmit(b *bytes.Buffer, e *entry) {
 }
 
 // writeSequence writes a sequence for the terminal, wrapped for tmux if necessary.
-func (g *Gallery) writeSequence(b *bytes.Buffer, sequence string) {
+func (g *Renderer) writeSequence(b *bytes.Buffer, sequence string) {
 	if g.tmux {
 		sequence = ansi.TmuxPassthrough(sequence)
 	}
@@ -113,7 +113,7 @@ type rect struct {
 
 // Draw returns the bytes that put images over lines that changed, once their text is
 // there. Lines one below the other that show rows one below the other get them as one.
-func (g *Gallery) Draw(old, lines []string) []byte {
+func (g *Renderer) Draw(old, lines []string) []byte {
 	if p := g.Protocol(); p == None || p == Kitty {
 		return nil
 	}
@@ -164,7 +164,7 @@ func rects(old, lines []string) (all []rect) {
 }
 
 // drawInline draws a part of an image by iTerm2's protocol.
-func (g *Gallery) drawInline(b *bytes.Buffer, e *entry, r rect) {
+func (g *Renderer) drawInline(b *bytes.Buffer, e *entry, r rect) {
 	data := e.png
 	if r.rows < e.Rows || r.n < e.Cols {
 		var part bytes.Buffer

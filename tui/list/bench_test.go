@@ -62,7 +62,7 @@ func BenchmarkExcludes(b *testing.B) {
 	ix := list.NewIndex(manyRows, func(i int) string { return all[i].text })
 	q := list.Parse("config readme zzqx", nil)
 	for b.Loop() {
-		if q.Excludes(b.Context(), ix, time.Time{}) != "zzqx" {
+		if q.ExcludingTerm(b.Context(), ix, time.Time{}) != "zzqx" {
 			b.Fatal("not named")
 		}
 	}

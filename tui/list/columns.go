@@ -13,24 +13,24 @@ import (
 // from commands too, so they read nothing but the row.
 type Column[R any] struct {
 	Name           string // in the head, and of the order by it; "" has neither
-	Rank           int    // the greater, the sooner it makes room for others; 0 always stands
+	Priority       int    // the greater, the sooner it makes room for others; 0 always stands
 	MinWidth       int    // cells without which it is of no use; 0: all that it needs
 	PreferredWidth int    // cells that it has before those of a greater rank come; 0: all that it needs
-	Fixed          int    // cells that it needs whatever stands there; what it needs above Least is no loss
-	Spare          bool   // it stands only where that costs the others nothing; of the greatest rank
+	NeededWidth    int    // cells that it needs whatever stands there; what it needs above Least is no loss
+	Optional       bool   // it stands only where that costs the others nothing; of the greatest rank
 	Fills          bool   // it takes what the others leave, and needs no more than it wants
-	Right          bool   // figures stand at its end
+	AlignRight     bool   // figures stand at its end
 	Dim            bool   // drawn dim, unless its row has a style
-	Middle         bool   // what is cut is cut in its middle
+	CutMiddle      bool   // what is cut is cut in its middle
 
 	Text     func(R) string // foreign text; a filter's words are marked in it
 	HasValue func(R) bool   // whether there is something in a row; nil: where there is text
 	// Show returns the text of a row's cell of this width, and its style, where that is
 	// not Text as it is; it is safe for the terminal. The style "" is that of the row.
 	Show func(r R, w int) (string, theme.Style)
-	// By is its order, nil for that of its texts; Down says that the first one way to
+	// Less is its order, nil for that of its texts; Down says that the first one way to
 	// see it begins with the greatest. Unsorted ones have no order.
-	By         func(a, b R) int
+	Less       func(a, b R) int
 	Descending bool
 	Unsorted   bool
 }
@@ -38,14 +38,14 @@ type Column[R any] struct {
 // NumberColumn returns a column of numbers of a fixed width, the greatest first.
 func NumberColumn[R any](name string, rank, w int, value func(R) float64, show func(R, int) (string, theme.Style)) Column[R] {
 	return Column[R]{
-		Name: name, Rank: rank, Fixed: w, Right: true, Descending: true, Show: show,
-		By: func(a, b R) int { return cmp.Compare(value(a), value(b)) },
+		Name: name, Priority: rank, NeededWidth: w, AlignRight: true, Descending: true, Show: show,
+		Less: func(a, b R) int { return cmp.Compare(value(a), value(b)) },
 	}
 }
 
-// Arrange gives a table its columns, and an order by each of them: behind the first
+// SetColumns gives a table its columns, and an order by each of them: behind the first
 // order, which may be that of a column itself, and before the others.
-func (t *Table[R]) Arrange(columns ...Column[R]) *Table[R] {
+func (t *Table[R]) SetColumns(columns ...Column[R]) *Table[R] {
 	t.cols = columns
 	orders := t.Orders[:1:1]
 	for i := range columns {
@@ -53,7 +53,7 @@ func (t *Table[R]) Arrange(columns ...Column[R]) *Table[R] {
 		if c.Name == "" || c.Unsorted {
 			continue
 		}
-		o := Order[R]{Name: c.Name, less: c.By, down: c.Descending, col: i + 1}
+		o := Order[R]{Name: c.Name, less: c.Less, down: c.Descending, col: i + 1}
 		if o.less == nil {
 			o.less = func(a, b R) int { return folded(c.Text(a), c.Text(b)) }
 		}
@@ -105,7 +105,7 @@ func measure[R any](columns []Column[R], rows []R) extent {
 	e := extent{cells: make([][]uint16, len(columns)), all: make([]need, len(columns))}
 	for i := range columns {
 		c := &columns[i]
-		if c.Fixed > 0 && c.HasValue == nil || c.Fills {
+		if c.NeededWidth > 0 && c.HasValue == nil || c.Fills {
 			continue
 		}
 		of := make([]uint16, len(rows))
@@ -122,8 +122,8 @@ func (c *Column[R]) cells(r R) int {
 	if c.HasValue != nil && !c.HasValue(r) {
 		return 0
 	}
-	if c.Fixed > 0 {
-		return c.Fixed
+	if c.NeededWidth > 0 {
+		return c.NeededWidth
 	}
 	return width(c.Text(r))
 }
@@ -209,7 +209,7 @@ func (t *Table[R]) plan(w int) []place {
 	taken, stands := -1, make([]bool, len(places)) // no gap behind the last one
 	for _, i := range byRank {
 		p := &places[i]
-		if p.rank > 0 && (taken+1+p.least > w || t.cols[p.col].Spare) {
+		if p.rank > 0 && (taken+1+p.least > w || t.cols[p.col].Optional) {
 			break
 		}
 		stands[i] = true
@@ -271,7 +271,7 @@ func narrower(places, other []place) bool {
 // columns stand still for a while.
 func (t *Table[R]) local(places []place, room int) {
 	from := t.window.offset - t.window.offset%t.PageSize()
-	near := t.Found[min(from, len(t.Found)):min(from+2*t.window.height, len(t.Found))]
+	near := t.Matches[min(from, len(t.Matches)):min(from+2*t.window.height, len(t.Matches))]
 	if len(near) == 0 {
 		return
 	}
@@ -289,11 +289,11 @@ func (t *Table[R]) local(places []place, room int) {
 // wanted returns the width that a column asks for.
 func (t *Table[R]) wanted(i int) (p place, ok bool) {
 	c := &t.cols[i]
-	p = place{col: i, rank: c.Rank, most: c.Fixed}
+	p = place{col: i, rank: c.Priority, most: c.NeededWidth}
 	switch {
 	case c.Fills:
 		p.most = c.PreferredWidth
-	case c.Fixed > 0 && c.HasValue == nil:
+	case c.NeededWidth > 0 && c.HasValue == nil:
 	case i >= len(t.needs) || t.needs[i].most() == 0:
 		return p, false
 	default:

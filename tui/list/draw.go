@@ -11,9 +11,9 @@ import (
 	"goblin/tui/theme"
 )
 
-// Drawing is how rows are drawn, besides their columns. All of it is for View alone;
+// RowStyle is how rows are drawn, besides their columns. All of it is for View alone;
 // functions that are nil have nothing to say.
-type Drawing[R any] struct {
+type RowStyle[R any] struct {
 	NoHeader  bool // the columns are not named
 	MarkWidth int  // cells of the marks before the first column
 	// Marks are drawn in them, styled.
@@ -57,15 +57,15 @@ func (t *Table[R]) notes() (most int) {
 	}
 	from, to := t.window.Visible()
 	for i := from; i < to; i++ {
-		if note := t.Note(t.Rows[t.Found[i]]); note != "" {
+		if note := t.Note(t.Rows[t.Matches[i]]); note != "" {
 			most = max(most, theme.Width(note)+1)
 		}
 	}
 	return most
 }
 
-// Shows reports whether a column is in sight.
-func (t *Table[R]) Shows(name string) bool {
+// IsColumnVisible reports whether a column is in sight.
+func (t *Table[R]) IsColumnVisible(name string) bool {
 	return slices.ContainsFunc(t.places, func(p place) bool { return t.cols[p.col].Name == name })
 }
 
@@ -87,7 +87,7 @@ func (t *Table[R]) headLine(lk *theme.Theme, w int) string {
 		}
 		pad := theme.Spaces(p.w - theme.Width(cell))
 		cell = style.On(cell)
-		if c.Right {
+		if c.AlignRight {
 			b.WriteString(pad + cell)
 		} else {
 			b.WriteString(cell + pad)
@@ -125,11 +125,11 @@ func (t *Table[R]) line(lk *theme.Theme, r R, w, notes int) string {
 	for i := 0; i < len(t.places); {
 		p, mine := t.places[i], cells[i]
 		c := &t.cols[p.col]
-		if i++; instead != "" && c.Rank > 0 {
+		if i++; instead != "" && c.Priority > 0 {
 			b.WriteString(t.Highlight(lk, lk.Fit(termtext.Line(instead), max(room-p.x, 0)), style))
 			break
 		}
-		for !c.Right && theme.Width(mine.text) > p.w && i < len(cells) && cells[i].text == "" && instead == "" {
+		for !c.AlignRight && theme.Width(mine.text) > p.w && i < len(cells) && cells[i].text == "" && instead == "" {
 			p.w += 1 + t.places[i].w // what is empty beside it has room
 			i++
 		}
@@ -172,11 +172,11 @@ func (t *Table[R]) cell(lk *theme.Theme, r R, p place, base theme.Style) cell {
 func (t *Table[R]) drawn(lk *theme.Theme, text string, w int, c *Column[R], style theme.Style) string {
 	n := theme.Width(text)
 	if n > w {
-		text = t.cut(lk, text, w, c.Middle)
+		text = t.cut(lk, text, w, c.CutMiddle)
 		n = theme.Width(text)
 	}
 	out := t.Highlight(lk, text, style)
-	if c.Right {
+	if c.AlignRight {
 		return theme.Spaces(w-n) + out
 	}
 	return out + theme.Spaces(w-n)
@@ -228,7 +228,7 @@ func (t *Table[R]) showHit(lk *theme.Theme, r R, cells []cell) {
 	}
 	into := 0
 	for i, p := range t.places {
-		if len(t.query.Spans(t.cut(lk, cells[i].text, p.w, t.cols[p.col].Middle))) > 0 {
+		if len(t.query.Spans(t.cut(lk, cells[i].text, p.w, t.cols[p.col].CutMiddle))) > 0 {
 			return
 		}
 		if rest := t.cols[t.places[into].col].Fills; !rest && (t.cols[p.col].Fills || p.w > t.places[into].w) {
@@ -260,7 +260,7 @@ func (t *Table[R]) Click(x, y int) (row bool, cmd tea.Cmd) {
 	}
 	i, ok := t.window.RowAt(y)
 	if ok {
-		t.To(i)
+		t.MoveTo(i)
 	}
 	return ok, nil
 }

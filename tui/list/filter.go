@@ -24,7 +24,7 @@
 // An [Index] holds the text of the rows, a [Query] what was typed; both are
 // immutable and may be used from any goroutine. Nothing is kept between calls,
 // no goroutine is started and nothing is logged. [Query.Match] and
-// [Query.Excludes] read every row, a few milliseconds for a hundred thousand,
+// [Query.ExcludingTerm] read every row, a few milliseconds for a hundred thousand,
 // and belong into a command with a context that ends them; the rest is quick
 // enough for drawing. The functions of a [Field] are called from where Match
 // is called. Text in different Unicode normal forms is different text.

@@ -197,7 +197,7 @@ func TestGrammar(t *testing.T) {
 			require.NoError(t, err)
 			require.NotNil(t, found)
 			require.Equal(t, c.want, ids(found), "%s", c.query)
-			if q.Empty() {
+			if q.IsEmpty() {
 				require.Equal(t, all, c.want)
 			}
 		})
@@ -243,8 +243,8 @@ func TestEmptyAndRanked(t *testing.T) {
 		{"-~a ~b", false, true},
 	} {
 		q := list.Parse(c.query, fields())
-		require.Equal(t, c.empty, q.Empty(), "%s", c.query)
-		require.Equal(t, c.ranked, q.Ranked(), "%s", c.query)
+		require.Equal(t, c.empty, q.IsEmpty(), "%s", c.query)
+		require.Equal(t, c.ranked, q.IsRanked(), "%s", c.query)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestMatchEndsWithItsContext(t *testing.T) {
 		_, err = list.Parse(query, fs).Match(ctx, ix, now)
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	require.Empty(t, list.Parse("zzz", fs).Excludes(ctx, ix, now))
+	require.Empty(t, list.Parse("zzz", fs).ExcludingTerm(ctx, ix, now))
 }
 
 func TestFieldsWithManyValues(t *testing.T) {
@@ -328,9 +328,9 @@ func TestExcludesNamesTheTermThatNothingFits(t *testing.T) {
 		"server:docs server:nothere": "",
 		"":                           "",
 	} {
-		require.Equal(t, want, list.Parse(query, fields()).Excludes(t.Context(), index(), now), "%s", query)
+		require.Equal(t, want, list.Parse(query, fields()).ExcludingTerm(t.Context(), index(), now), "%s", query)
 	}
-	require.Empty(t, list.Parse("a", nil).Excludes(t.Context(), list.NewIndex(0, nil), now), "no rows, no culprit")
+	require.Empty(t, list.Parse("a", nil).ExcludingTerm(t.Context(), list.NewIndex(0, nil), now), "no rows, no culprit")
 }
 
 func TestWordsSpellNamesByTheBeginningsOfTheirWords(t *testing.T) {

@@ -26,10 +26,10 @@ func FuzzParse(f *testing.F) {
 		q := list.Parse(text, fields())
 		found, err := q.Match(t.Context(), ix, now)
 		require.NoError(t, err)
-		if q.Empty() {
+		if q.IsEmpty() {
 			require.Len(t, found, len(rows))
 		}
-		if q.Excludes(t.Context(), ix, now) != "" {
+		if q.ExcludingTerm(t.Context(), ix, now) != "" {
 			require.Empty(t, found)
 		}
 
@@ -96,7 +96,7 @@ func FuzzSpans(f *testing.F) {
 		ix := list.NewIndex(1, func(int) string { return in })
 		found, err := q.Match(t.Context(), ix, now)
 		require.NoError(t, err)
-		positive := !q.Empty() && !strings.Contains(text, "-")
+		positive := !q.IsEmpty() && !strings.Contains(text, "-")
 		if positive && len(found) > 0 {
 			require.NotEmpty(t, spans, "%q found %q", text, in)
 		}

@@ -44,8 +44,8 @@ func NewIndex(n int, text func(row int) string) *Index {
 // Len is the number of rows.
 func (ix *Index) Len() int { return len(ix.masks) }
 
-// Parted says that texts have parts, with a NUL between them.
-func (ix *Index) Parted() bool { return ix.parts }
+// SplitParts says that texts have parts, with a NUL between them.
+func (ix *Index) SplitParts() bool { return ix.parts }
 
 func (ix *Index) folded(row int32) string {
 	return ix.arena[ix.ends[row]:ix.ends[row+1]]

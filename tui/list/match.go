@@ -19,7 +19,7 @@ const (
 func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, error) {
 	n := ix.Len()
 	m := newMatcher(q, ix, now)
-	ranked := q.Ranked()
+	ranked := q.IsRanked()
 	found := make([]int32, 0, n)
 	var far, parts []uint8
 	for from := 0; from < n; from += stride {
@@ -62,10 +62,10 @@ func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, e
 	return found, nil
 }
 
-// Excludes gives, for an empty result, the term that no row at all fits, as it
+// ExcludingTerm gives, for an empty result, the term that no row at all fits, as it
 // was typed (several values of one field are one term); "" if every term alone
 // leaves something, or if ctx ended.
-func (q *Query) Excludes(ctx context.Context, ix *Index, now time.Time) string {
+func (q *Query) ExcludingTerm(ctx context.Context, ix *Index, now time.Time) string {
 	if ix.Len() == 0 {
 		return ""
 	}

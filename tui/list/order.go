@@ -16,8 +16,10 @@ type Order[R any] struct {
 	col  int  // the column that it is of, from 1 on; rows with nothing there come last
 }
 
-// By is an order; without a function, rows stand as they come.
-func By[R any](name string, less func(a, b R) int) Order[R] { return Order[R]{Name: name, less: less} }
+// NewOrder is an order; without a function, rows stand as they come.
+func NewOrder[R any](name string, less func(a, b R) int) Order[R] {
+	return Order[R]{Name: name, less: less}
+}
 
 // Descending returns the order with the greatest first.
 func (o Order[R]) Descending() Order[R] {
@@ -75,14 +77,14 @@ func (t *Table[R]) OrderNames() []string {
 // ByMatch reports whether the best match of what the filter looks for comes first, whatever
 // the order.
 func (t *Table[R]) ByMatch() bool {
-	return t.query.Ranked() || t.FilterText != "" && t.Order == 0 && !t.Reversed && t.query.Worded() && t.index.Parted()
+	return t.query.IsRanked() || t.FilterText != "" && t.Order == 0 && !t.Reversed && t.query.HasWords() && t.index.SplitParts()
 }
 
 // OrderText returns the order and its direction, or "" for the first order.
 func (t *Table[R]) OrderText(lk *theme.Theme) string {
 	o := &t.Orders[t.Order]
 	switch {
-	case t.ByMatch() && len(t.Found) < 2:
+	case t.ByMatch() && len(t.Matches) < 2:
 		return ""
 	case t.ByMatch():
 		return "best match first"

@@ -61,16 +61,16 @@ func Parse(text string, fields []Field) *Query {
 // been, for the bar to show; "" if there is none.
 func (q *Query) Problem() string { return q.problem }
 
-// Empty says that the query asks for nothing, so that every row matches.
-func (q *Query) Empty() bool { return len(q.words)+len(q.fuzzies)+len(q.conds) == 0 }
+// IsEmpty says that the query asks for nothing, so that every row matches.
+func (q *Query) IsEmpty() bool { return len(q.words)+len(q.fuzzies)+len(q.conds) == 0 }
 
-// Ranked says that results come by score, because there is a ~word.
-func (q *Query) Ranked() bool {
+// IsRanked says that results come by score, because there is a ~word.
+func (q *Query) IsRanked() bool {
 	return slices.ContainsFunc(q.fuzzies, func(f fuzzyWord) bool { return !f.not })
 }
 
-// Worded says that it asks for words, so that rows come by the part in which they are.
-func (q *Query) Worded() bool {
+// HasWords says that it asks for words, so that rows come by the part in which they are.
+func (q *Query) HasWords() bool {
 	return slices.ContainsFunc(q.words, func(w word) bool { return !w.not })
 }
 

@@ -44,7 +44,7 @@ type Table[R any] struct {
 	Rows       []R
 	heads      int // leading rows for which Head is true
 	index      *Index
-	Found      []int32 // rows that match, in the order shown
+	Matches    []int32 // rows that match, in the order shown
 	query      *Query
 	FilterText string
 	Order      int
@@ -53,7 +53,7 @@ type Table[R any] struct {
 	LastSearch    time.Duration // of the last search
 	excludingTerm string        // the term that alone excludes everything
 
-	Drawing[R]
+	RowStyle[R]
 	cols      []Column[R]
 	extent    extent
 	ranks     *ranks
@@ -221,18 +221,18 @@ func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Ti
 		return false
 	}
 	if s.hidden != nil {
-		filtered := !s.query.Empty()
+		filtered := !s.query.IsEmpty()
 		found = slices.DeleteFunc(found, func(i int32) bool { return s.hidden(s.rows[i], filtered) })
 	}
 	s.found = found
-	if !s.query.Ranked() {
+	if !s.query.IsRanked() {
 		s.sort(by)
 		s.moveHeadsUp()
 	}
 	s.needs = s.extent.needs(s.found, len(s.rows))
 	s.took = time.Since(began)
-	if len(found) == 0 && !s.query.Empty() {
-		s.excludingTerm = s.query.Excludes(ctx, s.index, now())
+	if len(found) == 0 && !s.query.IsEmpty() {
+		s.excludingTerm = s.query.ExcludingTerm(ctx, s.index, now())
 	}
 	return true
 }
@@ -241,24 +241,24 @@ func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Ti
 func (t *Table[R]) take(s state[R]) {
 	was := int32(-1) // the row under the cursor, if its number still means it
 	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.hasKeyAt(t.window.cursor, t.cursorKey) {
-		was = t.Found[t.window.cursor]
+		was = t.Matches[t.window.cursor]
 	}
 	t.Rows = s.rows
 	t.heads = s.heads
 	t.index = s.index
 	t.query = s.query
-	t.Found = s.found
-	t.window.rows = len(t.Found)
+	t.Matches = s.found
+	t.window.rows = len(t.Matches)
 	t.LastSearch = s.took
 	t.excludingTerm = s.excludingTerm
 	t.extent, t.ranks, t.needs = s.extent, s.ranks, s.needs
 	if t.Following {
-		t.Move(len(t.Found))
+		t.Move(len(t.Matches))
 		return
 	}
 	if t.toFirstMatch {
 		t.toFirstMatch, t.lostKey = false, ""
-		t.To(0)
+		t.MoveTo(0)
 		return
 	}
 	if t.lostKey != "" {
@@ -268,7 +268,7 @@ func (t *Table[R]) take(s state[R]) {
 		}
 	}
 	if t.cursorKey != "" && !t.hasKeyAt(t.window.cursor, t.cursorKey) {
-		i := slices.Index(t.Found, was)
+		i := slices.Index(t.Matches, was)
 		if was < 0 {
 			i = t.indexOfKey(t.cursorKey)
 		}
@@ -285,16 +285,16 @@ func (t *Table[R]) take(s state[R]) {
 // where that is possible.
 func (t *Table[R]) moveInPlace(i int) {
 	t.window.offset += i - t.window.cursor
-	t.window.cursor, t.cursorKey = i, t.key(t.Rows[t.Found[i]])
+	t.window.cursor, t.cursorKey = i, t.key(t.Rows[t.Matches[i]])
 }
 
 func (t *Table[R]) hasKeyAt(i int, key string) bool {
-	return i >= 0 && i < len(t.Found) && t.key(t.Rows[t.Found[i]]) == key
+	return i >= 0 && i < len(t.Matches) && t.key(t.Rows[t.Matches[i]]) == key
 }
 
 // indexOfKey returns the index of the row with a key, or -1 if it is hidden.
 func (t *Table[R]) indexOfKey(key string) int {
-	for i := range t.Found {
+	for i := range t.Matches {
 		if t.hasKeyAt(i, key) {
 			return i
 		}
@@ -325,8 +325,8 @@ func (t *Table[R]) Scroll(by int) {
 	t.Move(0)
 }
 
-// To puts the cursor on a row.
-func (t *Table[R]) To(i int) { t.Move(i - t.window.cursor) }
+// MoveTo puts the cursor on a row.
+func (t *Table[R]) MoveTo(i int) { t.Move(i - t.window.cursor) }
 
 // Find puts the cursor on the row with a key, as soon as it is shown; false is not
 // yet.
@@ -337,16 +337,16 @@ func (t *Table[R]) Find(key string) bool {
 		return false
 	}
 	t.lostKey = ""
-	t.To(i)
+	t.MoveTo(i)
 	return true
 }
 
 // Selected is the row under the cursor.
 func (t *Table[R]) Selected() (r R, ok bool) {
-	if t.window.cursor >= len(t.Found) {
+	if t.window.cursor >= len(t.Matches) {
 		return r, false
 	}
-	return t.Rows[t.Found[t.window.cursor]], true
+	return t.Rows[t.Matches[t.window.cursor]], true
 }
 
 // WithSelected returns a function that calls do with the row under the cursor, if any.
@@ -373,8 +373,8 @@ func (t *Table[R]) resize(h int) {
 func (t *Table[R]) Lines(lk *theme.Theme, w, h int, focused bool, draw func(r R, w int) string) []string {
 	t.resize(h)
 	out := make([]string, 0, h)
-	for i := t.window.offset; i < len(t.Found) && len(out) < h; i++ {
-		line := draw(t.Rows[t.Found[i]], w-2)
+	for i := t.window.offset; i < len(t.Matches) && len(out) < h; i++ {
+		line := draw(t.Rows[t.Matches[i]], w-2)
 		switch {
 		case i != t.window.cursor || t.unfocused:
 			line = " " + t.tick(lk, i) + line
@@ -391,15 +391,15 @@ func (t *Table[R]) Lines(lk *theme.Theme, w, h int, focused bool, draw func(r R,
 
 // tick is the sign of a row that is ticked.
 func (t *Table[R]) tick(lk *theme.Theme, i int) string {
-	if len(t.ticked) > 0 && t.ticked[t.key(t.Rows[t.Found[i]])] {
+	if len(t.ticked) > 0 && t.ticked[t.key(t.Rows[t.Matches[i]])] {
 		return lk.Tick
 	}
 	return " "
 }
 
-// Tick ticks the row under the cursor, or no longer, and goes on to the next. It says
+// ToggleMark ticks the row under the cursor, or no longer, and goes on to the next. It says
 // how many are ticked.
-func (t *Table[R]) Tick() int {
+func (t *Table[R]) ToggleMark() int {
 	r, ok := t.Selected()
 	if !ok {
 		return len(t.ticked)
@@ -417,16 +417,16 @@ func (t *Table[R]) Tick() int {
 	return len(t.ticked)
 }
 
-// Untick takes all ticks back and reports whether there were any.
-func (t *Table[R]) Untick() bool {
+// ClearMarks takes all ticks back and reports whether there were any.
+func (t *Table[R]) ClearMarks() bool {
 	had := len(t.ticked) > 0
 	t.ticked = nil
 	return had
 }
 
-// Ticked are the rows with a tick, in the order of the list; none is the one under the
+// Marked are the rows with a tick, in the order of the list; none is the one under the
 // cursor. What a filter hides is among them.
-func (t *Table[R]) Ticked() []R {
+func (t *Table[R]) Marked() []R {
 	var out []R
 	if len(t.ticked) == 0 {
 		if r, ok := t.Selected(); ok {
@@ -469,12 +469,12 @@ func (t *Table[R]) SetFocused(current bool) *Table[R] {
 }
 
 // NewestLast reports whether the last row is the newest one.
-func (t *Table[R]) NewestLast() bool { return t.Order == 0 && !t.Reversed && !t.query.Ranked() }
+func (t *Table[R]) NewestLast() bool { return t.Order == 0 && !t.Reversed && !t.query.IsRanked() }
 
 // StopFollowing moves the cursor to the first row and keeps it there.
 func (t *Table[R]) StopFollowing() {
 	t.Following, t.cursorKey = false, ""
-	t.window.Reset(len(t.Found))
+	t.window.Reset(len(t.Matches))
 }
 
 // Total returns the number of rows without the filter, except heads.
@@ -494,8 +494,8 @@ func (t *Table[R]) Position() int {
 	return t.window.cursor - t.window.offset
 }
 
-// Filtered is the filter as typed and as understood.
-func (t *Table[R]) Filtered() (string, *Query) { return t.FilterText, t.query }
+// FilterQuery is the filter as typed and as understood.
+func (t *Table[R]) FilterQuery() (string, *Query) { return t.FilterText, t.query }
 
 // FilterFields returns the fields that a filter can name.
 func (t *Table[R]) FilterFields() []Field { return t.Fields(t.Rows) }
@@ -523,16 +523,16 @@ type Rows interface {
 	Len() int
 	Move(by int)
 	Scroll(by int)
-	To(i int)
+	MoveTo(i int)
 	Find(key string) bool
-	Tick() int
-	Untick() bool
+	ToggleMark() int
+	ClearMarks() bool
 
 	Total() int
 	HeadRows() int // leading rows that Total leaves out
 	PageSize() int // visible rows
 	Position() int
-	Filtered() (typed string, query *Query)
+	FilterQuery() (typed string, query *Query)
 	OrderText(lk *theme.Theme) string
 	SearchTime() time.Duration // by the last search
 	// Matcher finds the rows that a filter would leave. The function it gives

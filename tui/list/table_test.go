@@ -38,7 +38,7 @@ func TestManyRowsAreSortedAndDrawnWithoutReadingThem(t *testing.T) {
 		return fmt.Sprintf("row %05d", number(int32(i)))
 	}
 	table := list.New(context.Background(), time.Now, text, text, func([]int) []list.Field { return nil })
-	table.Arrange(list.Column[int]{Name: "row", Text: text}, list.Column[int]{Name: "again", Rank: 1, MinWidth: 4, Text: text})
+	table.SetColumns(list.Column[int]{Name: "row", Text: text}, list.Column[int]{Name: "again", Priority: 1, MinWidth: 4, Text: text})
 	rows := make([]int, n)
 	for i := range rows {
 		rows[i] = i
@@ -58,12 +58,12 @@ func TestManyRowsAreSortedAndDrawnWithoutReadingThem(t *testing.T) {
 	require.NotNil(t, cmd)
 	require.Less(t, reads, 10)
 	draw()
-	require.Equal(t, int32(0), table.Found[0], "not sorted yet")
+	require.Equal(t, int32(0), table.Matches[0], "not sorted yet")
 	finish(t, cmd)
-	require.True(t, slices.IsSortedFunc(table.Found, func(a, b int32) int { return number(a) - number(b) }))
+	require.True(t, slices.IsSortedFunc(table.Matches, func(a, b int32) int { return number(a) - number(b) }))
 	reads = 0
 	finish(t, table.Sort("row"))
 	require.Less(t, reads, 10, "reversing compares nothing")
-	require.Equal(t, n-1, number(table.Found[0]))
+	require.Equal(t, n-1, number(table.Matches[0]))
 	draw()
 }

@@ -43,8 +43,8 @@ func (w *Window) Move(by int) {
 	}
 }
 
-// To moves the cursor to a row.
-func (w *Window) To(row int) { w.Move(row - w.cursor) }
+// MoveTo moves the cursor to a row.
+func (w *Window) MoveTo(row int) { w.Move(row - w.cursor) }
 
 // Scroll moves the visible part; the cursor stays in it.
 func (w *Window) Scroll(by int) {
@@ -82,7 +82,7 @@ func (w *Window) Mouse(m tea.MouseMsg, top int) (clicked bool) {
 	case m.Button == tea.MouseButtonLeft && m.Action == tea.MouseActionPress && m.X >= 0:
 		row, ok := w.RowAt(m.Y - top)
 		if ok {
-			w.To(row)
+			w.MoveTo(row)
 		}
 		return ok
 	}
@@ -112,7 +112,7 @@ func (w *Window) Lines(lk *theme.Theme, height int, draw func(row int) string) [
 type Cursor struct {
 	List interface {
 		Move(by int)
-		To(row int)
+		MoveTo(row int)
 		Len() int
 		PageSize() int
 	}
@@ -125,7 +125,7 @@ func (c Cursor) Scroll(by int) { c.List.Move(by) }
 func (c Cursor) Page(part float64) { c.List.Move(int(part * float64(c.List.PageSize()))) }
 
 // Top moves the cursor to the first row.
-func (c Cursor) Top() { c.List.To(0) }
+func (c Cursor) Top() { c.List.MoveTo(0) }
 
 // Bottom moves the cursor to the last row.
-func (c Cursor) Bottom() { c.List.To(c.List.Len() - 1) }
+func (c Cursor) Bottom() { c.List.MoveTo(c.List.Len() - 1) }

@@ -39,16 +39,16 @@ type callablePane struct {
 	body  func(result json.RawMessage) []viewer.Section
 }
 
-func (p *callablePane) In() keymap.Place                 { return p.place }
+func (p *callablePane) Place() keymap.Place              { return p.place }
 func (p *callablePane) Tab() (name, count string)        { return p.name, p.All.count(p.app.Open == p.index) }
-func (p *callablePane) Follows() registry.Changes        { return p.follow | registry.Servers }
+func (p *callablePane) Watches() registry.Changes        { return p.follow | registry.Servers }
 func (p *callablePane) Refresh(registry.Changes) tea.Cmd { return p.All.Refresh() }
 func (p *callablePane) Heading() (title, right string)   { return p.All.heading(p.name) }
 func (p *callablePane) Rows() list.Rows                  { return p.All.Table }
 func (p *callablePane) Click(x, y int) (bool, tea.Cmd)   { return p.All.Table.Click(x, y) }
 func (p *callablePane) Wheel(_, by int)                  { p.All.Table.Scroll(by) }
 func (p *callablePane) Item() uicontext.Item             { return p.All.item() }
-func (p *callablePane) Ticked() []uicontext.Item         { return p.All.ticked() }
+func (p *callablePane) Marked() []uicontext.Item         { return p.All.ticked() }
 func (p *callablePane) Empty() []string {
 	return p.app.emptyList(p.noun+"s", p.app.KeyOf("servers")+" shows the servers.")
 }
@@ -60,7 +60,7 @@ func (p *callablePane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 // arrange gives the list its columns: what is called, what is its own of the kind, and
 // what describes it.
 func (p *callablePane) arrange(own list.Column[*registry.Entry]) {
-	p.All.Table.Arrange(
+	p.All.Table.SetColumns(
 		list.Column[*registry.Entry]{
 			Name: "name", MinWidth: 16, PreferredWidth: 44, Text: func(e *registry.Entry) string { return e.Listed },
 		},
@@ -68,7 +68,7 @@ func (p *callablePane) arrange(own list.Column[*registry.Entry]) {
 		titleColumn(3),
 		serverColumn(4),
 		list.Column[*registry.Entry]{
-			Name: "description", Rank: 2, MinWidth: 12, PreferredWidth: 40, Fills: true, Dim: true, Unsorted: true,
+			Name: "description", Priority: 2, MinWidth: 12, PreferredWidth: 40, Fills: true, Dim: true, Unsorted: true,
 			Text: func(e *registry.Entry) string { return firstLine(e.Description) },
 		})
 	p.All.Table.MarkWidth = 2
@@ -153,7 +153,7 @@ func leftBlocks(l *uicontext.CancelledRequest) []viewer.Section {
 	if l == nil {
 		return nil
 	}
-	blocks := []viewer.Section{{Title: "Cancelled", Kind: viewer.Note, Text: fmt.Sprintf("%s, after %s, with", l.At.Format("15:04:05"), uicontext.Millis(l.Took))}}
+	blocks := []viewer.Section{{Title: "Cancelled", Kind: viewer.Note, Text: fmt.Sprintf("%s, after %s, with", l.At.Format("15:04:05"), uicontext.FormatDuration(l.Took))}}
 	if len(l.Args) == 0 {
 		blocks[0].Text = strings.TrimSuffix(blocks[0].Text, ", with")
 		return blocks
@@ -228,7 +228,7 @@ func newTools(a *Layout) *Tools {
 		about: aboutTool, body: viewer.FromTool,
 	}}
 	p.arrange(list.Column[*registry.Entry]{
-		Name: "RDIW", Rank: 1, Fixed: 4, Unsorted: true,
+		Name: "RDIW", Priority: 1, NeededWidth: 4, Unsorted: true,
 		Show: func(e *registry.Entry, _ int) (string, theme.Style) { return p.All.text(e, letters), a.Theme.Warn },
 	})
 	return p
@@ -237,7 +237,7 @@ func newTools(a *Layout) *Tools {
 func (p *Tools) Tab() (name, count string) {
 	name, count = p.callablePane.Tab()
 	if p.awaiting > 0 {
-		count += " " + p.app.Theme.Failed + uicontext.Grouped(p.awaiting)
+		count += " " + p.app.Theme.Failed + uicontext.FormatCount(p.awaiting)
 	}
 	return name, count
 }
@@ -296,7 +296,7 @@ func (p *Tools) Handlers() map[string]keys.Handler {
 	acts["call"] = keys.Handler{WhyDisabled: p.none, Run: func() tea.Cmd { return dialog.CallTool(p.app.Context, p.current()) }}
 	acts["approve"] = keys.Handler{WhyDisabled: p.whyNotApprove, Run: func() tea.Cmd {
 		of := map[string][]registry.UnapprovedTool{}
-		for _, e := range entries(p.All.Table.Ticked()) {
+		for _, e := range entries(p.All.Table.Marked()) {
 			if tool := p.app.Reg.UnapprovedTool(e.Server, e.Name); tool != nil {
 				of[e.Server] = append(of[e.Server], *tool)
 			}
@@ -311,7 +311,7 @@ func (p *Tools) Handlers() map[string]keys.Handler {
 }
 
 func (p *Tools) whyNotApprove() string {
-	if !slices.ContainsFunc(entries(p.All.Table.Ticked()), func(e *registry.Entry) bool { return p.pinned(e) != nil }) {
+	if !slices.ContainsFunc(entries(p.All.Table.Marked()), func(e *registry.Entry) bool { return p.pinned(e) != nil }) {
 		return "only tools that are new or changed await approval; ! marks them"
 	}
 	return ""
@@ -326,7 +326,7 @@ func newPrompts(a *Layout) *Prompts {
 		follow: registry.Prompts, untried: "was not fetched yet; " + a.KeyOf("open") + " gets it", hint: a.KeyOf("open") + " gets its messages.",
 		about: aboutPrompt, body: viewer.FromPrompt,
 	}}
-	p.arrange(list.Column[*registry.Entry]{Name: "arguments", Rank: 1, MinWidth: 12, PreferredWidth: 24, Text: signature, Unsorted: true})
+	p.arrange(list.Column[*registry.Entry]{Name: "arguments", Priority: 1, MinWidth: 12, PreferredWidth: 24, Text: signature, Unsorted: true})
 	return p
 }
 

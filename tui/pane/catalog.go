@@ -69,7 +69,7 @@ func newCatalog(a *Layout, kind registry.Kind) *catalog {
 		fields, list.Order[*registry.Entry]{Name: "listed name"})
 	c.Table.Hidden = c.hidden
 	c.Table.Head = isOwn
-	c.Table.Drawing = list.Drawing[*registry.Entry]{
+	c.Table.RowStyle = list.RowStyle[*registry.Entry]{
 		Base: func(e *registry.Entry) theme.Style {
 			base, _ := c.stale(e)
 			return base
@@ -87,19 +87,19 @@ func newCatalog(a *Layout, kind registry.Kind) *catalog {
 
 func serverColumn(rank int) list.Column[*registry.Entry] {
 	return list.Column[*registry.Entry]{
-		Name: "server", Rank: rank, MinWidth: 6, PreferredWidth: 14, Dim: true, Text: func(e *registry.Entry) string { return e.Server },
-		By: func(a, b *registry.Entry) int {
+		Name: "server", Priority: rank, MinWidth: 6, PreferredWidth: 14, Dim: true, Text: func(e *registry.Entry) string { return e.Server },
+		Less: func(a, b *registry.Entry) int {
 			return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Listed, b.Listed))
 		},
 	}
 }
 
 func titleColumn(rank int) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: "title", Rank: rank, MinWidth: 12, PreferredWidth: 24, Text: func(e *registry.Entry) string { return e.Title }}
+	return list.Column[*registry.Entry]{Name: "title", Priority: rank, MinWidth: 12, PreferredWidth: 24, Text: func(e *registry.Entry) string { return e.Title }}
 }
 
 func mimeColumn(rank int) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: "MIME type", Rank: rank, MinWidth: 13, PreferredWidth: 18, Dim: true, Text: func(e *registry.Entry) string {
+	return list.Column[*registry.Entry]{Name: "MIME type", Priority: rank, MinWidth: 13, PreferredWidth: 18, Dim: true, Text: func(e *registry.Entry) string {
 		if e.Kind == registry.Skill {
 			return "skill"
 		}
@@ -109,12 +109,12 @@ func mimeColumn(rank int) list.Column[*registry.Entry] {
 
 // labelColumn has the names of what is known by its URI.
 func labelColumn(rank int) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: "name", Rank: rank, MinWidth: 12, PreferredWidth: 24, Text: func(e *registry.Entry) string { return e.Label }}
+	return list.Column[*registry.Entry]{Name: "name", Priority: rank, MinWidth: 12, PreferredWidth: 24, Text: func(e *registry.Entry) string { return e.Label }}
 }
 
 // ownColumn has the URIs as their server spells them.
 func ownColumn(name string) list.Column[*registry.Entry] {
-	return list.Column[*registry.Entry]{Name: name, MinWidth: 16, PreferredWidth: 36, Middle: true, Text: func(e *registry.Entry) string { return e.Name }}
+	return list.Column[*registry.Entry]{Name: name, MinWidth: 16, PreferredWidth: 36, CutMiddle: true, Text: func(e *registry.Entry) string { return e.Name }}
 }
 
 // words gives the text that a filter searches: name, title, URI, then what describes it.
@@ -197,9 +197,9 @@ func (c *catalog) isUnneeded(profile string, e *registry.Entry) bool {
 func (c *catalog) switchHandler() keys.Handler {
 	return keys.Handler{
 		WhyDisabled: func() string {
-			return dialog.WhyNotToggle(c.app.Context, c.selected())
+			return dialog.ToggleDisabledReason(c.app.Context, c.selected())
 		},
-		Run: func() tea.Cmd { return dialog.ToggleEntries(c.app.Context, entries(c.Table.Ticked())) },
+		Run: func() tea.Cmd { return dialog.ToggleEntries(c.app.Context, entries(c.Table.Marked())) },
 	}
 }
 
@@ -211,7 +211,7 @@ func (c *catalog) selectUsable() {
 		return
 	}
 	at := -1
-	for i, row := range c.Table.Found[:min(len(c.Table.Found), 1000)] {
+	for i, row := range c.Table.Matches[:min(len(c.Table.Matches), 1000)] {
 		e := c.Table.Rows[row]
 		if isOwn(e) {
 			continue
@@ -228,9 +228,9 @@ func (c *catalog) selectUsable() {
 		}
 	}
 	if at >= 0 {
-		c.Table.To(0) // so that the rows above stay visible if there is room
-		c.Table.To(at)
-		c.initialRow = c.Table.Rows[c.Table.Found[at]].Listed
+		c.Table.MoveTo(0) // so that the rows above stay visible if there is room
+		c.Table.MoveTo(at)
+		c.initialRow = c.Table.Rows[c.Table.Matches[at]].Listed
 	}
 }
 
@@ -282,12 +282,12 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 
 // count is the number on the tab.
 func (c *catalog) count(open bool) string {
-	s := uicontext.Grouped(c.Table.Total())
+	s := uicontext.FormatCount(c.Table.Total())
 	if open {
 		c.news = 0
 	}
 	if c.news > 0 {
-		s += " " + c.app.Theme.Delta + uicontext.Grouped(c.news)
+		s += " " + c.app.Theme.Delta + uicontext.FormatCount(c.news)
 	}
 	return s
 }
@@ -327,7 +327,7 @@ func (c *catalog) item() uicontext.Item {
 }
 
 func (c *catalog) ticked() (all []uicontext.Item) {
-	for _, e := range entries(c.Table.Ticked()) {
+	for _, e := range entries(c.Table.Marked()) {
 		all = append(all, uicontext.EntryItem(e))
 	}
 	return all
@@ -351,7 +351,7 @@ func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
 	}
 	server := e.Server
 	s, ok := c.app.Reg.State(server)
-	if server == registry.Local || ok && (Reachable(s.State) && !s.Stale || !s.CachedAt.IsZero() && !IsDown(s)) {
+	if server == registry.Local || ok && (IsReachable(s.State) && !s.Stale || !s.CachedAt.IsZero() && !IsDown(s)) {
 		return "", ""
 	}
 	return c.app.Theme.Stale, "stale " + termtext.Age(c.app.Now().Sub(s.Since))
@@ -389,7 +389,7 @@ func facts(e *registry.Entry) []viewer.Field {
 	add("server", e.Server)
 	add("title", e.Title)
 	add("MIME type", e.MIME)
-	add("size", uicontext.Size(e.Size))
+	add("size", uicontext.FormatSize(e.Size))
 	if e.Kind == registry.Tool {
 		add("warning", definition.LongDescription(e.Description))
 	}
@@ -404,9 +404,9 @@ func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer.Se
 	if inv == nil {
 		return []viewer.Section{{Kind: viewer.Note, Text: hint}}
 	}
-	note := fmt.Sprintf("%s, %s", inv.Time.Format("15:04:05"), uicontext.Millis(inv.Duration))
+	note := fmt.Sprintf("%s, %s", inv.Time.Format("15:04:05"), uicontext.FormatDuration(inv.Duration))
 	if len(inv.Result) > 0 {
-		note += ", " + uicontext.Size(int64(len(inv.Result)))
+		note += ", " + uicontext.FormatSize(int64(len(inv.Result)))
 	}
 	if inv.Stale {
 		note += ", stale: " + uicontext.SanitizeLine(inv.StaleReason)

@@ -86,7 +86,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel, d.busy = cancel, true
-	o := viewer.Options{Width: d.width, Depth: uicontext.DefaultDepth, Fold: d.foldLevels, Turned: d.toggled, Numbers: s.numbers, Wide: d.app.NoWrap, Opens: d.app.KeyOf("pager")}
+	o := viewer.Options{Width: d.width, Depth: uicontext.DefaultDepth, Fold: d.foldLevels, Toggled: d.toggled, Numbers: s.numbers, NoWrap: d.app.NoWrap, Opens: d.app.KeyOf("pager")}
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := viewer.Build(ctx, lk, s.Blocks(ctx), o)

@@ -97,7 +97,7 @@ func (d *Exchange) build() tea.Cmd {
 		}
 		var docs [2]*viewer.Doc
 		for i, blocks := range [][]viewer.Section{requestSide(reg, &rec, lk), responseSide(&rec)} {
-			doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: widths[i], Depth: uicontext.DefaultDepth, Wide: wide})
+			doc, err := viewer.Build(ctx, lk, blocks, viewer.Options{Width: widths[i], Depth: uicontext.DefaultDepth, NoWrap: wide})
 			if err != nil {
 				return nil // closed meanwhile
 			}

@@ -132,7 +132,7 @@ func (p *Logs) cancellable() []*trafficRow {
 	if p.Open != TabTraffic {
 		return nil
 	}
-	rows := slices.DeleteFunc(p.Traffic.Table.Ticked(), func(r *trafficRow) bool { return r.inFlightID == "" })
+	rows := slices.DeleteFunc(p.Traffic.Table.Marked(), func(r *trafficRow) bool { return r.inFlightID == "" })
 	if r := p.selectedInFlight(); len(rows) == 0 && r != nil {
 		rows = append(rows, r)
 	}
@@ -176,7 +176,7 @@ func (p *Logs) Cancel() tea.Cmd {
 		}
 	}
 	cancel := func() tea.Cmd {
-		p.Traffic.Table.Untick()
+		p.Traffic.Table.ClearMarks()
 		cmds := make([]tea.Cmd, len(all))
 		for i, one := range all {
 			cmds[i] = one()

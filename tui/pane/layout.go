@@ -29,7 +29,7 @@ type Layout struct {
 	UsedPanes      map[int]bool // panes that the user has done something in
 	startedAt      time.Time
 	Split          split
-	Pulse          *Pulse
+	Pulse          *History
 	Demo           bool     // the built-in demo
 	OwnConfig      bool     // the config is the user's, not the demo
 	Command        []string // what clients start, for commands about the same config
@@ -342,13 +342,13 @@ func (a *Layout) Content() uicontext.CachedContent {
 		if inv.Expanded != "" {
 			name = path.Base(strings.TrimRight(inv.Expanded, "/"))
 		}
-		if file, _, data, ok := viewer.Blob(inv.Result); ok {
+		if file, _, data, ok := viewer.FirstBlob(inv.Result); ok {
 			if file != "" {
 				name = path.Base(file)
 			}
 			return uicontext.CachedContent{Name: name, Data: data, Blob: true}
 		}
-		if text := viewer.TextOf(inv.Result); text != "" {
+		if text := viewer.JoinText(inv.Result); text != "" {
 			return uicontext.CachedContent{Name: name, Data: []byte(text), Blob: false}
 		}
 		return uicontext.CachedContent{Name: name + ".json", Data: uicontext.Pretty(inv.Result), Blob: false}

@@ -104,8 +104,8 @@ func (p *Logs) TabList(tab int) tabList {
 	return p.Logs[tab]
 }
 
-func (p *Logs) In() keymap.Place          { return keymap.InLogs }
-func (p *Logs) Follows() registry.Changes { return registry.Logs | registry.Traffic }
+func (p *Logs) Place() keymap.Place       { return keymap.InLogs }
+func (p *Logs) Watches() registry.Changes { return registry.Logs | registry.Traffic }
 func (p *Logs) Rows() list.Rows           { return p.list().Rows() }
 func (p *Logs) Wheel(_, by int)           { p.Rows().Scroll(by) }
 func (p *Logs) CursorMoved()              { p.list().CursorMoved() }
@@ -115,7 +115,7 @@ func (p *Logs) CursorMoved()              { p.list().CursorMoved() }
 func (p *Logs) Tab() (name, count string) {
 	last := p.Log.stats.Next - 1
 	if n := int(last - min(p.Log.seen, last)); n > 0 && p.app.Open != PaneLogs {
-		count = p.app.Theme.Delta + uicontext.Grouped(n)
+		count = p.app.Theme.Delta + uicontext.FormatCount(n)
 	}
 	return "Logs", count
 }
@@ -190,12 +190,12 @@ func (p *Logs) Heading() (title, right string) {
 	if p.Paused {
 		text := "paused"
 		if n := p.waiting(); n > 0 {
-			text += ", " + uicontext.Grouped(n) + " more"
+			text += ", " + uicontext.FormatCount(n) + " more"
 		}
 		parts = append(parts, text)
 	}
 	if n := p.older(); n > 0 {
-		parts = append(parts, uicontext.Grouped(n)+" older dropped")
+		parts = append(parts, uicontext.FormatCount(n)+" older dropped")
 	}
 	if p.Open != TabTraffic && p.minLevel > slog.LevelDebug {
 		parts = append(parts, levelName(p.minLevel)+" and worse")
@@ -230,10 +230,10 @@ func (p *Logs) tabsOf(lk *theme.Theme, detail int) string {
 		}
 		news = min(news, count) // equal records share a row
 		if detail >= 2 {
-			text += " " + uicontext.Grouped(count)
+			text += " " + uicontext.FormatCount(count)
 		}
 		if detail >= 1 && news > 0 && i != p.Open {
-			text += " " + lk.Delta + uicontext.Grouped(news)
+			text += " " + lk.Delta + uicontext.FormatCount(news)
 		}
 		texts[i] = text
 	}
@@ -338,7 +338,7 @@ func (p *Logs) nextLevel() tea.Cmd {
 // more.
 func (p *Logs) pause() tea.Cmd {
 	if p.selectedInFlight() != nil {
-		p.app.Say("%d marked; %s cancels them", p.Traffic.Table.Tick(), p.app.KeyOf("cancel"))
+		p.app.Say("%d marked; %s cancels them", p.Traffic.Table.ToggleMark(), p.app.KeyOf("cancel"))
 		return nil
 	}
 	p.Paused = !p.Paused
@@ -366,7 +366,7 @@ func (p *Logs) openRecord() tea.Cmd {
 func (p *Logs) copyRecord() tea.Cmd {
 	if p.Open == TabTraffic {
 		var seqs []uint64
-		for _, r := range p.Traffic.Table.Ticked() {
+		for _, r := range p.Traffic.Table.Marked() {
 			seqs = append(seqs, r.Seq)
 		}
 		return p.app.copyExchange(seqs...)
@@ -425,7 +425,7 @@ func (p *Logs) ShownContent() uicontext.CachedContent {
 			}
 		}
 	} else {
-		for _, i := range f.Table.Found {
+		for _, i := range f.Table.Matches {
 			b.WriteString(f.Table.Rows[i].plain() + "\n")
 		}
 	}

@@ -23,9 +23,9 @@ import (
 
 // Bounds of what the Logs pane holds, however much the journals do.
 const (
-	MostLogs    = 5000
-	MostTraffic = 5000 // requests
-	mostNotes   = 500
+	MaxLogs    = 5000
+	MaxTraffic = 5000 // requests
+	mostNotes  = 500
 	// foldsWithin is the number of last rows that are searched for an equal log line.
 	foldsWithin = 256
 	// heavyText is how much text is indexed in a command, not in Update.
@@ -188,7 +188,7 @@ func (f *records[R]) Follow(on bool) tea.Cmd {
 		f.Table.Order, f.Table.Reversed = 0, false
 		return f.Table.Rerun()
 	}
-	f.Table.To(f.Table.Len() - 1)
+	f.Table.MoveTo(f.Table.Len() - 1)
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (b tabRows[R]) Position() int { return b.Table.Position() + 1 }
 
 // Filter ends following when the best match stands first.
 func (b tabRows[R]) Filter(typed string) tea.Cmd {
-	if b.Following && list.Parse(typed, b.Fields(nil)).Ranked() {
+	if b.Following && list.Parse(typed, b.Fields(nil)).IsRanked() {
 		b.StopFollowing()
 	}
 	return b.Table.Filter(typed)
@@ -282,10 +282,10 @@ func newLogRecords(a *Layout, tab int) *records[*logRow] {
 		return ""
 	}
 	t.Overlay = func(r *logRow) string { return timesNote(a.Theme, r.times, r.last) }
-	t.Arrange(slices.DeleteFunc(logColumns(a), func(c list.Column[*logRow]) bool {
+	t.SetColumns(slices.DeleteFunc(logColumns(a), func(c list.Column[*logRow]) bool {
 		return c.Name == "source" && tab != TabStderr || c.Name == "session" && tab != TabGoblin
 	})...)
-	return &records[*logRow]{Table: t, most: MostLogs, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
+	return &records[*logRow]{Table: t, most: MaxLogs, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
 }
 
 // logColumns are those of a log: when, how bad, where it comes from, and what.
@@ -293,11 +293,11 @@ func logColumns(a *Layout) []list.Column[*logRow] {
 	type column = list.Column[*logRow]
 	return []column{
 		{
-			Name: "time", Rank: 2, Fixed: 12, MinWidth: 8, PreferredWidth: 8,
+			Name: "time", Priority: 2, NeededWidth: 12, MinWidth: 8, PreferredWidth: 8,
 			Show: func(r *logRow, w int) (string, theme.Style) { return clock(r.Time, w), a.Theme.Dim },
 		},
 		{
-			Name: "level", Fixed: 6, Descending: true, By: func(x, y *logRow) int { return cmp.Compare(x.Level, y.Level) },
+			Name: "level", NeededWidth: 6, Descending: true, Less: func(x, y *logRow) int { return cmp.Compare(x.Level, y.Level) },
 			Show: func(r *logRow, _ int) (string, theme.Style) {
 				switch lk := a.Theme; {
 				case r.Level >= slog.LevelError:
@@ -309,9 +309,9 @@ func logColumns(a *Layout) []list.Column[*logRow] {
 				}
 			},
 		},
-		{Name: "server", Rank: 1, MinWidth: 6, PreferredWidth: 10, Text: func(r *logRow) string { return r.Server }},
-		{Name: "source", Rank: 4, MinWidth: 3, PreferredWidth: 7, Dim: true, Text: func(r *logRow) string { return r.Source }},
-		{Name: "session", Rank: 5, MinWidth: 4, PreferredWidth: 8, Dim: true, Text: func(r *logRow) string { return r.Session }},
+		{Name: "server", Priority: 1, MinWidth: 6, PreferredWidth: 10, Text: func(r *logRow) string { return r.Server }},
+		{Name: "source", Priority: 4, MinWidth: 3, PreferredWidth: 7, Dim: true, Text: func(r *logRow) string { return r.Source }},
+		{Name: "session", Priority: 5, MinWidth: 4, PreferredWidth: 8, Dim: true, Text: func(r *logRow) string { return r.Session }},
 		{
 			Name: "message", MinWidth: 12, PreferredWidth: 34, Fills: true, Unsorted: true,
 			Show: func(r *logRow, _ int) (string, theme.Style) {

@@ -34,9 +34,9 @@ const maxJumps = 50
 func (a *Layout) jumpTo(to int, arrive func() tea.Cmd, then func() tea.Cmd) tea.Cmd {
 	s := jump{from: a.Open, inside: a.Inside, templates: a.resources().TemplatesChosen, tab: a.Logs().Open, to: to}
 	cmd := arrive()
-	s.before, _ = a.Panes[to].Rows().Filtered()
+	s.before, _ = a.Panes[to].Rows().FilterQuery()
 	cmd = tea.Batch(cmd, then())
-	s.after, _ = a.Panes[to].Rows().Filtered()
+	s.after, _ = a.Panes[to].Rows().FilterQuery()
 	if s.from != to || s.tab != a.Logs().Open {
 		a.jumps = append(a.jumps, s)
 		a.jumps = a.jumps[max(0, len(a.jumps)-maxJumps):]
@@ -64,7 +64,7 @@ func (a *Layout) GoBack() (tea.Cmd, bool) {
 		return nil, false
 	}
 	s := a.jumps[n]
-	typed, _ := a.Panes[a.Open].Rows().Filtered()
+	typed, _ := a.Panes[a.Open].Rows().FilterQuery()
 	if s.to != a.Open || typed != s.after && typed != "" {
 		return nil, false
 	}
@@ -119,7 +119,7 @@ func (a *Layout) goTo(pane int, key string, choose func()) tea.Cmd {
 		r := a.Panes[pane].Rows()
 		if r.Find(key) {
 			a.CursorMoved()
-		} else if typed, _ := r.Filtered(); typed != "" {
+		} else if typed, _ := r.FilterQuery(); typed != "" {
 			return a.SetFilter("")
 		}
 		return nil

@@ -65,7 +65,7 @@ func (c *catalog) selected() *registry.Entry {
 // that match or that the profile's clients see.
 func (c *catalog) rowCount() string {
 	all := uicontext.FormatInt(c.Table.Total())
-	if typed, _ := c.Table.Filtered(); typed != "" {
+	if typed, _ := c.Table.FilterQuery(); typed != "" {
 		return uicontext.FormatInt(c.Table.Len()) + "/" + all
 	}
 	if c.app.Profile != "" || c.hidesInvisible {

@@ -24,9 +24,9 @@ import (
 // Pane is one of the panes. All methods are called from Update or View only.
 type Pane interface {
 	Tab() (name, count string)
-	In() keymap.Place
-	// Follows are the changes after which refresh is called.
-	Follows() registry.Changes
+	Place() keymap.Place
+	// Watches are the changes after which refresh is called.
+	Watches() registry.Changes
 	// Refresh reads the registry anew, after these changes.
 	Refresh(registry.Changes) tea.Cmd
 	// Heading is drawn in the list's border.

@@ -25,27 +25,27 @@ const (
 	chunk = 512
 )
 
-// What is counted.
-type What int
+// Measure is counted.
+type Measure int
 
 // All of it.
 const (
-	Requests What = iota
+	Requests Measure = iota
 	Failures
 	LatencySeries // the mean time of answers, in seconds
 )
 
-// Pulse has what was asked of each server.
-type Pulse struct {
+// History has what was asked of each server.
+type History struct {
 	failed  func(*registry.TrafficRecord) bool
 	next    uint64 // record of the journal that is read next
 	all     series
 	servers map[string]*series
 }
 
-// NewPulse is an empty one; failed says which records are failures.
-func NewPulse(failed func(*registry.TrafficRecord) bool) *Pulse {
-	return &Pulse{failed: failed, servers: make(map[string]*series)}
+// NewHistory is an empty one; failed says which records are failures.
+func NewHistory(failed func(*registry.TrafficRecord) bool) *History {
+	return &History{failed: failed, servers: make(map[string]*series)}
 }
 
 // series is a ring: the span of a time stands at that time modulo their number.
@@ -59,7 +59,7 @@ type counts struct {
 
 // Read takes over what the journal got since the last time. The journal is locked for a
 // few records at a time: who appends to it has a request to answer.
-func (p *Pulse) Read(j *registry.TrafficJournal, now time.Time) {
+func (p *History) Read(j *registry.TrafficJournal, now time.Time) {
 	if j.Stats().Next <= p.next {
 		return
 	}
@@ -80,7 +80,7 @@ func (p *Pulse) Read(j *registry.TrafficJournal, now time.Time) {
 	}
 }
 
-func (p *Pulse) add(rec *registry.TrafficRecord, now time.Time) {
+func (p *History) add(rec *registry.TrafficRecord, now time.Time) {
 	at := spanOf(rec.Time.Add(rec.Duration))
 	if rec.Status == registry.StatusNotification || rec.Direction != registry.ToServer || spanOf(now)-at >= spans || at > spanOf(now)+1 {
 		return
@@ -110,7 +110,7 @@ func (p *Pulse) add(rec *registry.TrafficRecord, now time.Time) {
 func spanOf(t time.Time) int64 { return t.Unix() / span }
 
 // last are the values of the last n spans, the one of now at the end.
-func (s *series) last(now time.Time, what What, n int) []float64 {
+func (s *series) last(now time.Time, what Measure, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
 		at := spanOf(now) - int64(n-1-i)
@@ -142,7 +142,7 @@ func (s *series) total(now time.Time) counts {
 
 // Line draws the last w spans of a server, as high as the highest of them; "" if there
 // is nothing to draw.
-func (p *Pulse) Line(lk *theme.Theme, now time.Time, server string, what What, w int) string {
+func (p *History) Line(lk *theme.Theme, now time.Time, server string, what Measure, w int) string {
 	s := p.servers[server]
 	if s == nil {
 		return ""
@@ -151,29 +151,29 @@ func (p *Pulse) Line(lk *theme.Theme, now time.Time, server string, what What, w
 }
 
 // Short are the lines of all servers together, each of w spans, with their names.
-func (p *Pulse) Short(lk *theme.Theme, now time.Time, w int) []string {
+func (p *History) Short(lk *theme.Theme, now time.Time, w int) []string {
 	var out []string
 	for what, name := range []string{"req", "err", "ms"} {
-		if line := lk.Spark(p.all.last(now, What(what), min(w, spans))); line != "" {
-			out = append(out, lk.Dim.On(name+" ")+p.Style(lk, What(what)).On(line))
+		if line := lk.Spark(p.all.last(now, Measure(what), min(w, spans))); line != "" {
+			out = append(out, lk.Dim.On(name+" ")+p.Style(lk, Measure(what)).On(line))
 		}
 	}
 	return out
 }
 
 // Style is how a line of it is drawn.
-func (p *Pulse) Style(lk *theme.Theme, what What) theme.Style {
+func (p *History) Style(lk *theme.Theme, what Measure) theme.Style {
 	return [...]theme.Style{lk.Good, lk.Bad, lk.Warn}[what]
 }
 
-// Facts tell of a server at length.
-func (p *Pulse) Facts(lk *theme.Theme, now time.Time, server string) []viewer.Field {
+// Fields tell of a server at length.
+func (p *History) Fields(lk *theme.Theme, now time.Time, server string) []viewer.Field {
 	s := p.servers[server]
 	if s == nil {
 		return nil
 	}
 	sum := s.total(now)
-	fact := func(label string, what What, text string) viewer.Field {
+	fact := func(label string, what Measure, text string) viewer.Field {
 		line := lk.Spark(s.last(now, what, spans))
 		if line == "" {
 			return viewer.Field{Label: label} // which is not shown
@@ -185,8 +185,8 @@ func (p *Pulse) Facts(lk *theme.Theme, now time.Time, server string) []viewer.Fi
 		mean = sum.took / time.Duration(sum.answered)
 	}
 	return []viewer.Field{
-		fact("requests", Requests, fmt.Sprintf("%s in %d min", uicontext.Grouped(sum.asked), spans*span/60)),
-		fact("failed", Failures, uicontext.Grouped(sum.failed)),
-		fact("took", LatencySeries, uicontext.Millis(mean)+" on average"),
+		fact("requests", Requests, fmt.Sprintf("%s in %d min", uicontext.FormatCount(sum.asked), spans*span/60)),
+		fact("failed", Failures, uicontext.FormatCount(sum.failed)),
+		fact("took", LatencySeries, uicontext.FormatDuration(mean)+" on average"),
 	}
 }

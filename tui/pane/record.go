@@ -23,8 +23,8 @@ func isRootsRefusal(r *registry.TrafficRecord) bool {
 	return r.Direction == registry.ToClient && r.Method == "roots/list" && r.Code == -32601
 }
 
-// Failed reports whether a request failed.
-func Failed(r *registry.TrafficRecord) bool {
+// IsFailure reports whether a request failed.
+func IsFailure(r *registry.TrafficRecord) bool {
 	return !isRootsRefusal(r) && (r.Code != 0 || r.Status == "failure" || r.Status == registry.StatusToolError)
 }
 
@@ -58,7 +58,7 @@ func markedStatusText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Status == registry.StatusInFlight:
 		return "~ " + r.Status // what turns is as wide
-	case Failed(r):
+	case IsFailure(r):
 		return "!" + statusText(r)
 	}
 	return statusText(r)
@@ -109,7 +109,7 @@ func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 	}
 	status := viewer.Field{Label: "status", Value: statusText(r)}
 	switch {
-	case Failed(r):
+	case IsFailure(r):
 		status.Value = "! " + failureText(r)
 	case isRootsRefusal(r):
 		status.Value += ": the client has no roots"
@@ -118,15 +118,15 @@ func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 		status,
 		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration-r.UserWait)/1e6)},
 		{Label: "waited", Value: waitText(r)},
-		{Label: "response", Value: uicontext.Size(r.Size)},
+		{Label: "response", Value: uicontext.FormatSize(r.Size)},
 	}
 }
 
 // durationText returns the duration without waits for the user, and the waits apart.
 func durationText(r *registry.TrafficRecord) string {
-	text := uicontext.Millis(r.Duration - r.UserWait)
+	text := uicontext.FormatDuration(r.Duration - r.UserWait)
 	if r.UserWait > 0 {
-		text += " and " + uicontext.Millis(r.UserWait) + " waiting for the user"
+		text += " and " + uicontext.FormatDuration(r.UserWait) + " waiting for the user"
 	}
 	return text
 }
@@ -136,7 +136,7 @@ func waitText(r *registry.TrafficRecord) string {
 	if r.UserWait == 0 {
 		return ""
 	}
-	return uicontext.Millis(r.UserWait) + " for the user"
+	return uicontext.FormatDuration(r.UserWait) + " for the user"
 }
 
 // responseTitle returns the heading of the response.
@@ -154,11 +154,11 @@ func bodyBlocks(title string, data []byte, whole int) []viewer.Section {
 	case whole == 0 && len(data) == 0:
 		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: "nothing"}}
 	case len(data) == 0:
-		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: uicontext.Size(int64(whole)) + " that had to make room for newer traffic"}}
+		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: uicontext.FormatSize(int64(whole)) + " that had to make room for newer traffic"}}
 	case json.Valid(data):
 		return []viewer.Section{{Title: title, Kind: viewer.JSON, Data: data}}
 	}
-	note := fmt.Sprintf("the journal keeps the first %s of %s", uicontext.Size(int64(len(data))), uicontext.Size(int64(whole)))
+	note := fmt.Sprintf("the journal keeps the first %s of %s", uicontext.FormatSize(int64(len(data))), uicontext.FormatSize(int64(whole)))
 	return []viewer.Section{{Title: title, Kind: viewer.Note, Text: note}, {Kind: viewer.Text, Text: string(data)}}
 }
 

@@ -57,7 +57,7 @@ func (n *relatedRequests) update(j *registry.TrafficJournal, it uicontext.Item, 
 // relatedLine draws a request beside its item.
 func (p *Logs) relatedLine(lk *theme.Theme, r *registry.TrafficRecord, w int, it uicontext.Item) string {
 	base := theme.Style("")
-	took := uicontext.Millis(r.Duration)
+	took := uicontext.FormatDuration(r.Duration)
 	if isNotification(r) {
 		base, took = lk.Dim, ""
 	}
@@ -73,6 +73,6 @@ func (p *Logs) relatedLine(lk *theme.Theme, r *registry.TrafficRecord, w int, it
 	if isNotification(r) {
 		ended = "" // its method says it
 	}
-	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(uicontext.Fit(lk, text, room)) + " " +
+	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(uicontext.FitText(lk, text, room)) + " " +
 		base.On(lk.Right(took, ms)) + " " + cmp.Or(style, base).On(lk.Fit(ended, status))
 }

@@ -67,7 +67,7 @@ func newResources(a *Layout) *Resources {
 			}},
 			list.Field{Name: "size", Kind: list.Number, Help: "bytes: >10k", Number: func(i int) float64 { return float64(rows[i].Size) }})
 	}
-	p.All.Table.Orders = append(p.All.Table.Orders, list.By(byUpdate, func(a, b *registry.Entry) int {
+	p.All.Table.Orders = append(p.All.Table.Orders, list.NewOrder(byUpdate, func(a, b *registry.Entry) int {
 		subs := p.subs
 		x, y := subs[resourceKey{a.Server, a.Name}], subs[resourceKey{b.Server, b.Name}]
 		return x.LastUpdate.Compare(y.LastUpdate)
@@ -76,20 +76,20 @@ func newResources(a *Layout) *Resources {
 	return p
 }
 
-func (p *Resources) In() keymap.Place { return keymap.InResources }
+func (p *Resources) Place() keymap.Place { return keymap.InResources }
 
 func (p *Resources) Tab() (name, count string) {
 	if p.app.Open == PaneResources {
 		p.All.news, p.Templates.news, p.updates = 0, 0, 0
 	}
-	count = uicontext.Grouped(p.All.Table.Total())
+	count = uicontext.FormatCount(p.All.Table.Total())
 	if n := p.All.news + p.Templates.news + p.updates; n > 0 {
-		count += " " + p.app.Theme.Delta + uicontext.Grouped(n)
+		count += " " + p.app.Theme.Delta + uicontext.FormatCount(n)
 	}
 	return "Resources", count
 }
 
-func (p *Resources) Follows() registry.Changes {
+func (p *Resources) Watches() registry.Changes {
 	return registry.Resources | registry.Templates | registry.Skills | registry.Subscriptions | registry.Cached | registry.Servers
 }
 
@@ -112,7 +112,7 @@ func (p *Resources) templatesFocused() bool {
 	if p.TemplatesChosen {
 		here, there = there, here
 	}
-	_, query := there.Filtered() // which may ask for what only one of them has
+	_, query := there.FilterQuery() // which may ask for what only one of them has
 	return p.TemplatesChosen != (here.FilterText != "" && here.Len() == 0 && there.Len() > 0 && query.Problem() == "")
 }
 
@@ -168,10 +168,10 @@ func (p *Resources) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 // arrange gives both sections their columns.
 func (p *Resources) arrange() {
 	size := list.NumberColumn("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, theme.Style) {
-		return uicontext.Size(e.Size), p.app.Theme.Dim
+		return uicontext.FormatSize(e.Size), p.app.Theme.Dim
 	})
 	size.HasValue = func(e *registry.Entry) bool { return e.Size >= 0 }
-	p.All.Table.Arrange(serverColumn(0), ownColumn("URI"), labelColumn(4), titleColumn(5), mimeColumn(2), size)
+	p.All.Table.SetColumns(serverColumn(0), ownColumn("URI"), labelColumn(4), titleColumn(5), mimeColumn(2), size)
 	p.All.Table.MarkWidth = 3
 	p.All.Table.Marks = func(e *registry.Entry) string {
 		mark := " "
@@ -188,11 +188,11 @@ func (p *Resources) arrange() {
 			if note != "" {
 				note += " "
 			}
-			note += p.app.Theme.Changed.On(p.app.Theme.Delta + uicontext.Grouped(int(n)))
+			note += p.app.Theme.Changed.On(p.app.Theme.Delta + uicontext.FormatCount(int(n)))
 		}
 		return note
 	}
-	p.Templates.Table.Arrange(serverColumn(0), ownColumn("template"), labelColumn(3), titleColumn(4), mimeColumn(2))
+	p.Templates.Table.SetColumns(serverColumn(0), ownColumn("template"), labelColumn(3), titleColumn(4), mimeColumn(2))
 	p.Templates.Table.MarkWidth = 3
 	p.Templates.Table.Marks = func(e *registry.Entry) string {
 		sign := p.app.Theme.Template
@@ -253,13 +253,13 @@ func (p *Resources) Part() (at, of int) {
 // Choose gives a section the cursor.
 func (p *Resources) Choose(part int) { p.TemplatesChosen = part == 1 }
 
-// Bare reports whether there is no row in either section.
-func (p *Resources) Bare() bool { return p.All.Table.Len() == 0 && p.Templates.Table.Len() == 0 }
+// IsEmpty reports whether there is no row in either section.
+func (p *Resources) IsEmpty() bool { return p.All.Table.Len() == 0 && p.Templates.Table.Len() == 0 }
 
 func (p *Resources) Item() uicontext.Item { return p.current().item() }
 
-// Ticked are the items that are marked, else the one under the cursor.
-func (p *Resources) Ticked() []uicontext.Item { return p.current().ticked() }
+// Marked are the items that are marked, else the one under the cursor.
+func (p *Resources) Marked() []uicontext.Item { return p.current().ticked() }
 
 func (p *Resources) Subject() Subject {
 	e, ok := p.current().Table.Selected()
@@ -296,7 +296,7 @@ func (p *Resources) Subject() Subject {
 			case e.Kind == registry.Template:
 			case e.Server == registry.Local:
 				hint = key("open") + " reads it."
-			case !Reachable(state.State):
+			case !IsReachable(state.State):
 				f = append(f, viewer.Field{Label: "stale", Value: e.Server + " is " + string(state.State)})
 			}
 			last.Fields = f
@@ -321,7 +321,7 @@ func (p *Resources) Handlers() map[string]keys.Handler {
 			return map[bool]string{false: "templates", true: "resources"}[p.templatesFocused()]
 		}},
 		"subscribed": {Run: func() tea.Cmd {
-			typed, _ := p.Rows().Filtered()
+			typed, _ := p.Rows().FilterQuery()
 			return p.app.SetFilter(list.Toggle(typed, "sub", "yes"))
 		}},
 	}
@@ -392,5 +392,5 @@ func (p *Resources) read(it uicontext.Item, quiet, show bool) tea.Cmd {
 	if p.app.Calls.ForItem(it) != nil {
 		return nil
 	}
-	return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Quiet: quiet, Show: show})
+	return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Silent: quiet, Show: show})
 }

@@ -12,8 +12,8 @@ import (
 	"goblin/tui/dialog"
 )
 
-// WhyNoEdit says why no server can be added.
-func (p *Servers) WhyNoEdit() string {
+// NoEditReason says why no server can be added.
+func (p *Servers) NoEditReason() string {
 	if p.app.Demo {
 		return "the demo has no config; goblin add NAME -- COMMAND makes one"
 	}
@@ -21,7 +21,7 @@ func (p *Servers) WhyNoEdit() string {
 }
 
 func (p *Servers) whyNoConfig() string {
-	return cmp.Or(p.WhyNoEdit(), p.none())
+	return cmp.Or(p.NoEditReason(), p.none())
 }
 
 // Add opens the form of a new server, and goes to one that was added.

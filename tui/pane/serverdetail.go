@@ -29,7 +29,7 @@ func (p *Servers) Subject() Subject {
 		wrote = tail[len(tail)-1].Seq
 	}
 	lk, pinned, found := a.Theme, a.Reg.UnapprovedTools(s.Name), p.found[s.Name].blocks(a.Theme, s)
-	lately := a.Pulse.Facts(lk, a.Now(), s.Name)
+	lately := a.Pulse.Fields(lk, a.Now(), s.Name)
 	return Subject{
 		Key: "server " + s.Name, Title: s.Name,
 		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + pinnedVersion(pinned) + p.found[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
@@ -89,7 +89,7 @@ func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 		f = append(f, viewer.Field{Label: "project", Value: p.Folder + pid})
 	}
 	if s.Latency > 0 {
-		f = append(f, viewer.Field{Label: "latency", Value: uicontext.Millis(s.Latency)})
+		f = append(f, viewer.Field{Label: "latency", Value: uicontext.FormatDuration(s.Latency)})
 	}
 	f = append(f, viewer.Field{Label: "restarts", Value: number(s.Restarts)})
 	if (s.State == registry.StateFailed || s.State == registry.StateRetrying) && !s.NextAttempt.IsZero() {
@@ -153,7 +153,7 @@ func definitionFacts(d report.Definition) []viewer.Field {
 	}
 	if d.Processes > 0 {
 		f = append(f, viewer.Field{Label: "takes", Value: fmt.Sprintf("%s of processor time, %s of memory; processes: %d",
-			uicontext.Millis(d.Processor), uicontext.Size(d.Memory), d.Processes)})
+			uicontext.FormatDuration(d.Processor), uicontext.FormatSize(d.Memory), d.Processes)})
 	}
 	return f
 }

@@ -65,9 +65,9 @@ func urgency(s registry.State) int {
 	}, s)
 }
 
-// Reachable is true of servers that answer what they are asked, for which some have to
+// IsReachable is true of servers that answer what they are asked, for which some have to
 // start.
-func Reachable(s registry.State) bool {
+func IsReachable(s registry.State) bool {
 	return s == registry.StateReady || s == registry.StateSleeping
 }
 
@@ -81,20 +81,20 @@ func failed(s registry.State) bool {
 	return s == registry.StateFailed || s == registry.StateNeedsLogin || s == registry.StateRetrying
 }
 
-func (p *Servers) In() keymap.Place { return keymap.InServers }
+func (p *Servers) Place() keymap.Place { return keymap.InServers }
 
 func (p *Servers) Tab() (name, count string) {
-	count = uicontext.Grouped(p.Table.Total())
+	count = uicontext.FormatCount(p.Table.Total())
 	if p.news > 0 && p.app.Open != PaneServers {
-		count += " " + p.app.Theme.Delta + uicontext.Grouped(p.news)
+		count += " " + p.app.Theme.Delta + uicontext.FormatCount(p.news)
 	}
 	if p.down > 0 {
-		count += " " + p.app.Theme.Failed + uicontext.Grouped(p.down)
+		count += " " + p.app.Theme.Failed + uicontext.FormatCount(p.down)
 	}
 	return "Servers", count
 }
 
-func (p *Servers) Follows() registry.Changes {
+func (p *Servers) Watches() registry.Changes {
 	return registry.Servers | registry.Logs | registry.Pins
 }
 
@@ -142,7 +142,7 @@ func (p *Servers) countNews(states []registry.ServerState) {
 
 // isIdleChange reports whether a change of state only means that a server is used or idle.
 func isIdleChange(before, now registry.State) bool {
-	return before == registry.StateSleeping && (Reachable(now) || now == registry.StateConnecting) ||
+	return before == registry.StateSleeping && (IsReachable(now) || now == registry.StateConnecting) ||
 		now == registry.StateSleeping && before == registry.StateReady
 }
 
@@ -199,33 +199,33 @@ func (p *Servers) arrange() {
 			if s.Latency <= 0 {
 				return "", ""
 			}
-			return uicontext.Millis(s.Latency), ""
+			return uicontext.FormatDuration(s.Latency), ""
 		})
 	restarts := list.NumberColumn("restarts", 9, 8, func(s registry.ServerState) float64 { return float64(s.Restarts) },
 		func(s registry.ServerState, _ int) (string, theme.Style) {
 			if s.Restarts == 0 {
 				return p.app.Theme.Sep, p.app.Theme.Dim
 			}
-			return uicontext.Grouped(s.Restarts), p.app.Theme.Warn
+			return uicontext.FormatCount(s.Restarts), p.app.Theme.Warn
 		})
 	latency.HasValue = func(s registry.ServerState) bool { return s.Latency > 0 }
 	restarts.HasValue = func(s registry.ServerState) bool { return s.Restarts > 0 }
-	p.Table.Arrange(
+	p.Table.SetColumns(
 		serverCol{
-			Name: "state", Fixed: 13, Show: func(s registry.ServerState, _ int) (string, theme.Style) {
+			Name: "state", NeededWidth: 13, Show: func(s registry.ServerState, _ int) (string, theme.Style) {
 				mark, style := stateMark(p.app.Theme, s.State)
 				return mark + " " + string(s.State), style
 			},
-			By: func(x, y registry.ServerState) int { return cmp.Compare(urgency(x.State), urgency(y.State)) },
+			Less: func(x, y registry.ServerState) int { return cmp.Compare(urgency(x.State), urgency(y.State)) },
 		},
 		serverCol{Name: "server", MinWidth: 6, PreferredWidth: 24, Text: func(s registry.ServerState) string { return s.Name }},
-		serverCol{Name: "via", Rank: 7, Text: func(s registry.ServerState) string { return s.Transport }},
-		serverCol{Name: "revision", Rank: 8, Text: func(s registry.ServerState) string { return s.ProtocolVersion }},
+		serverCol{Name: "via", Priority: 7, Text: func(s registry.ServerState) string { return s.Transport }},
+		serverCol{Name: "revision", Priority: 8, Text: func(s registry.ServerState) string { return s.ProtocolVersion }},
 		count("tools", 1, 5, registry.Tool), count("res", 2, 5, registry.Resource), count("tmpl", 5, 4, registry.Template), count("prompts", 3, 7, registry.Prompt),
 		latency, restarts,
 		p.recentColumn("requests", 10, Requests), p.recentColumn("errors", 12, Failures), p.recentColumn("times", 13, LatencySeries),
 		serverCol{
-			Name: "last error", Rank: 11, MinWidth: leastError, PreferredWidth: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
+			Name: "last error", Priority: 11, MinWidth: leastError, PreferredWidth: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
 			Show: func(s registry.ServerState, _ int) (string, theme.Style) {
 				if IsDown(s) {
 					return p.problem(s), p.app.Theme.Bad
@@ -240,7 +240,7 @@ func (p *Servers) arrange() {
 		return ""
 	}
 	p.Table.Replacement = func(s registry.ServerState) (string, theme.Style) {
-		if IsDown(s) && s.LastError != "" && !p.Table.Shows("last error") {
+		if IsDown(s) && s.LastError != "" && !p.Table.IsColumnVisible("last error") {
 			return p.problem(s), p.app.Theme.Bad
 		}
 		return "", ""
@@ -252,21 +252,21 @@ func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, the
 	lk, n := p.app.Theme, s.Counts[kind]
 	switch {
 	case kind == registry.Tool && len(p.app.Reg.UnapprovedTools(s.Name)) > 0:
-		return uicontext.Grouped(n) + "!", lk.Warn
+		return uicontext.FormatCount(n) + "!", lk.Warn
 	case n == 0:
 		return lk.Sep, lk.Dim
 	case !s.CachedAt.IsZero():
-		return uicontext.Grouped(n) + "~", lk.Stale
+		return uicontext.FormatCount(n) + "~", lk.Stale
 	case s.Stale:
-		return uicontext.Grouped(n), lk.Stale
+		return uicontext.FormatCount(n), lk.Stale
 	}
-	return uicontext.Grouped(n), ""
+	return uicontext.FormatCount(n), ""
 }
 
 // recentColumn returns a column of the last two minutes.
-func (p *Servers) recentColumn(title string, rank int, what What) serverCol {
+func (p *Servers) recentColumn(title string, rank int, what Measure) serverCol {
 	a := p.app
-	return serverCol{Name: title, Rank: rank, Fixed: 12, Unsorted: true, Show: func(s registry.ServerState, w int) (string, theme.Style) {
+	return serverCol{Name: title, Priority: rank, NeededWidth: 12, Unsorted: true, Show: func(s registry.ServerState, w int) (string, theme.Style) {
 		return a.Pulse.Line(a.Theme, a.Now(), s.Name, what, w), a.Pulse.Style(a.Theme, what)
 	}}
 }
@@ -385,8 +385,8 @@ func (p *Servers) whyNotRestart() string {
 	return p.none()
 }
 
-// WhyNoLogin says why nobody can log in at a server.
-func WhyNoLogin(s registry.ServerState) string {
+// NoLoginReason says why nobody can log in at a server.
+func NoLoginReason(s registry.ServerState) string {
 	switch {
 	case !s.CanLogIn && s.Transport == "stdio":
 		return uicontext.SanitizeLine(s.Name) + " is a local program, which has no login"

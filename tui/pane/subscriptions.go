@@ -99,7 +99,7 @@ func (p *Resources) follow() tea.Cmd {
 		}
 		p.markSeen(it)
 		if inv := uicontext.CachedInvocation(p.app.Reg, it); it.Kind == registry.Template && inv != nil {
-			return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Quiet: true})
+			return p.app.Calls.Start(uicontext.Request{Item: it, Method: "resources/read", Args: inv.Params, Meta: inv.Meta, Expanded: inv.Expanded, Silent: true})
 		}
 		return p.read(it, true, false)
 	}))
@@ -182,7 +182,7 @@ func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
 		return ""
 	case it.Server == registry.Local:
 		return "Goblin's own resources have no updates; " + p.app.KeyOf("reload") + " reads again"
-	case !Reachable(s.State):
+	case !IsReachable(s.State):
 		return fmt.Sprintf("%s is %s", it.Server, s.State)
 	case json.Unmarshal(s.Capabilities, &can) != nil || !can.Resources.Subscribe:
 		return it.Server + " does not offer subscriptions; " + p.app.KeyOf("reload") + " reads again"
@@ -227,7 +227,7 @@ func (p *Resources) toggle(it uicontext.Item, more *int) tea.Cmd {
 // toggleTicked subscribes to all resources that are ticked, or ends that if it is so with
 // each of them already.
 func (p *Resources) toggleTicked() tea.Cmd {
-	rows := p.current().Table.Ticked()
+	rows := p.current().Table.Marked()
 	if len(rows) < 2 {
 		return p.toggle(p.Item(), nil)
 	}

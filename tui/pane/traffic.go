@@ -105,7 +105,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	t := list.New(p.app.Ctx, p.app.Now,
 		func(r *trafficRow) string { return r.key },
 		func(r *trafficRow) string { return r.words },
-		trafficFields, list.By("time", byStart))
+		trafficFields, list.NewOrder("time", byStart))
 	t.Following = true
 	t.Base = func(r *trafficRow) theme.Style {
 		if isNotification(&r.TrafficRecord) {
@@ -115,14 +115,14 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	}
 	t.Note = func(r *trafficRow) string {
 		if r.UserWait > 0 {
-			return p.app.Theme.Dim.On("waited " + uicontext.Millis(r.UserWait))
+			return p.app.Theme.Dim.On("waited " + uicontext.FormatDuration(r.UserWait))
 		}
 		return ""
 	}
 	t.Overlay = func(r *trafficRow) string { return timesNote(p.app.Theme, r.Count, r.Last) }
 	t.HiddenTexts = func(r *trafficRow) []string { return []string{r.Name} }
-	t.Arrange(p.trafficColumns()...)
-	return &records[*trafficRow]{Table: t, most: MostTraffic, mostSeparate: mostNotes, separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
+	t.SetColumns(p.trafficColumns()...)
+	return &records[*trafficRow]{Table: t, most: MaxTraffic, mostSeparate: mostNotes, separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
 }
 
 // trafficColumns are those of Traffic. What was asked stands longest.
@@ -132,9 +132,9 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		if r.inFlightID != "" {
 			return "", ""
 		}
-		return uicontext.Size(recordSize(&r.TrafficRecord)), p.app.Theme.Dim
+		return uicontext.FormatSize(recordSize(&r.TrafficRecord)), p.app.Theme.Dim
 	})
-	size.Spare = true
+	size.Optional = true
 	took := list.NumberColumn("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.UserWait) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		switch {
 		case r.inFlightID != "":
@@ -142,18 +142,18 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 		case isNotification(&r.TrafficRecord):
 			return "", ""
 		}
-		return uicontext.Millis(p.took(r)), ""
+		return uicontext.FormatDuration(p.took(r)), ""
 	})
 	return []column{
 		{
-			Name: "time", Rank: 4, Fixed: 12, MinWidth: 8, PreferredWidth: 8,
+			Name: "time", Priority: 4, NeededWidth: 12, MinWidth: 8, PreferredWidth: 8,
 			Show: func(r *trafficRow, w int) (string, theme.Style) { return clock(r.Time, w), p.app.Theme.Dim },
 		},
-		{Name: "client", Rank: 3, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.client }},
-		{Rank: 6, Fixed: 1, Show: func(r *trafficRow, _ int) (string, theme.Style) { return arrow(p.app.Theme, r.Direction), "" }},
-		{Name: "server", Rank: 2, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.Server }},
-		{Name: "method", MinWidth: 11, PreferredWidth: 11, Middle: true, Text: func(r *trafficRow) string { return r.Method }},
-		{Name: "name", MinWidth: 12, PreferredWidth: 15, Middle: true, Text: func(r *trafficRow) string { return r.name }},
+		{Name: "client", Priority: 3, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.client }},
+		{Priority: 6, NeededWidth: 1, Show: func(r *trafficRow, _ int) (string, theme.Style) { return arrow(p.app.Theme, r.Direction), "" }},
+		{Name: "server", Priority: 2, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.Server }},
+		{Name: "method", MinWidth: 11, PreferredWidth: 11, CutMiddle: true, Text: func(r *trafficRow) string { return r.Method }},
+		{Name: "name", MinWidth: 12, PreferredWidth: 15, CutMiddle: true, Text: func(r *trafficRow) string { return r.name }},
 		{
 			Name: "status", MinWidth: 7, PreferredWidth: 12, Text: func(r *trafficRow) string { return markedStatusText(&r.TrafficRecord) },
 			Show: p.statusCell,
@@ -175,7 +175,7 @@ func trafficFields(rows []*trafficRow) []list.Field {
 			}
 			return statusText(&rows[i].TrafficRecord)
 		}},
-		{Name: "err", Kind: list.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return Failed(&rows[i].TrafficRecord) }},
+		{Name: "err", Kind: list.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return IsFailure(&rows[i].TrafficRecord) }},
 		{Name: "ms", Kind: list.Number, Help: "how long it took: >500", Number: func(i int) float64 {
 			if isNotification(&rows[i].TrafficRecord) {
 				return math.NaN()
@@ -294,7 +294,7 @@ func (p *Logs) foldedLine() string {
 	for _, source := range slices.SortedFunc(maps.Keys(from), func(a, b string) int {
 		return cmp.Or(cmp.Compare(from[b], from[a]), cmp.Compare(a, b))
 	}) {
-		parts = append(parts, uicontext.SanitizeLine(source)+" "+uicontext.Grouped(from[source]))
+		parts = append(parts, uicontext.SanitizeLine(source)+" "+uicontext.FormatCount(from[source]))
 	}
 	var all []string
 	if len(parts) > 0 {
@@ -330,7 +330,7 @@ func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
 			text = p.app.Spin.View() + " waits"
 		}
 		return text, lk.Accent
-	case Failed(&r.TrafficRecord):
+	case IsFailure(&r.TrafficRecord):
 		return text, lk.Bad
 	case r.Status == registry.StatusLeft || r.Status == registry.StatusCancelled:
 		return text, lk.Dim

@@ -58,7 +58,7 @@ func (p *Logs) trafficSubject() Subject {
 // exchangeHead returns two lines: the outcome, and the client and server.
 func exchangeHead(r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
 	kind, ended := viewer.Note, statusText(r)
-	if Failed(r) {
+	if IsFailure(r) {
 		kind, ended = viewer.Error, failureText(r)
 	}
 	first := []string{ended}
@@ -66,7 +66,7 @@ func exchangeHead(r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
 		first = append(first, fmt.Sprintf("× %d, last %s", r.Count, clock(r.Last, 8)))
 	}
 	if !isNotification(r) {
-		first = append(first, durationText(r), uicontext.Size(r.Size))
+		first = append(first, durationText(r), uicontext.FormatSize(r.Size))
 	}
 	return []viewer.Section{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.SanitizeLine(r.Name)), "  ") + "\n" + between(r, lk)}}
 }
@@ -85,7 +85,7 @@ func between(r *registry.TrafficRecord, lk *theme.Theme) string {
 		parts = append(parts, uicontext.SanitizeLine(end))
 	}
 	if r.RequestSize > 0 {
-		parts = append(parts, uicontext.Size(int64(r.RequestSize)))
+		parts = append(parts, uicontext.FormatSize(int64(r.RequestSize)))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -111,7 +111,7 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fi
 		f = append(f, viewer.Field{Label: "receivers", Value: termtext.Count(r.Receivers, "client")})
 	}
 	if r.RequestSize > 0 {
-		f = append(f, viewer.Field{Label: "request", Value: uicontext.Size(int64(r.RequestSize))})
+		f = append(f, viewer.Field{Label: "request", Value: uicontext.FormatSize(int64(r.RequestSize))})
 	}
 	return f
 }
@@ -135,9 +135,9 @@ func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Th
 
 // responseSide shows the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []viewer.Section {
-	head := viewer.Section{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", statusText(r), durationText(r), uicontext.Size(r.Size))}
-	if Failed(r) {
-		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", failureText(r), durationText(r), uicontext.Size(r.Size))
+	head := viewer.Section{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", statusText(r), durationText(r), uicontext.FormatSize(r.Size))}
+	if IsFailure(r) {
+		head.Kind, head.Text = viewer.Error, fmt.Sprintf("%s  %s  %s", failureText(r), durationText(r), uicontext.FormatSize(r.Size))
 	}
 	blocks, title := []viewer.Section{head}, "result"
 	if hasErrorObject(r) {

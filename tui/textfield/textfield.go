@@ -1,11 +1,11 @@
 // Package textfield is where text is typed: the bar, the lines of dialogs, the
 // fields of forms and the answers to servers.
 //
-// A [Text] holds exactly what was typed, pasted or set, on top of the fields of
+// A [Field] holds exactly what was typed, pasted or set, on top of the fields of
 // bubbles, which would drop or change some of it, and draws it so that what a
 // terminal would obey or not show is seen, also under the cursor. Only a single
 // line has blanks for the breaks and tabs of what is pasted: an owner that means
-// them makes an area of it first, see [Breaks]. It always
+// them makes an area of it first, see [HasLineBreaks]. It always
 // takes keys: whoever owns one decides which reach it. Nothing reads the
 // clipboard of the machine that this process runs on: it is not the user's.
 // The package knows no forms, no dialogs and no filter. A Text belongs to the
@@ -25,8 +25,8 @@ import (
 	"goblin/tui/theme"
 )
 
-// Text is a text being typed, in one line or several.
-type Text struct {
+// Field is a text being typed, in one line or several.
+type Field struct {
 	Width int // cells that View has; 0 is as many as the text needs
 	Limit int // characters of an area; 0 is no limit
 
@@ -44,24 +44,24 @@ type Text struct {
 }
 
 // New is an empty line.
-func New(lk *theme.Theme) Text {
-	t := Text{look: lk, in: lk.Input(), kept: escapes{keeps: isUnsupported, joined: true}, rows: []string{""}}
+func New(lk *theme.Theme) Field {
+	t := Field{look: lk, in: lk.Input(), kept: escapes{keeps: isUnsupported, joined: true}, rows: []string{""}}
 	t.in.Focus()
 	return t
 }
 
 // NewArea are empty lines.
-func NewArea(lk *theme.Theme) Text {
-	return Text{look: lk, multi: true, kept: escapes{keeps: func(r rune) bool { return r != '\n' && isUnsupported(r) }, joined: true}, rows: []string{""}}
+func NewArea(lk *theme.Theme) Field {
+	return Field{look: lk, multi: true, kept: escapes{keeps: func(r rune) bool { return r != '\n' && isUnsupported(r) }, joined: true}, rows: []string{""}}
 }
 
-// NewWrapped are empty lines that [Text.Wrapped] draws.
-func NewWrapped(lk *theme.Theme) Text {
-	return Text{look: lk, multi: true, kept: escapes{keeps: isInvisible}, rows: []string{""}}
+// NewWrapped are empty lines that [Field.Wrapped] draws.
+func NewWrapped(lk *theme.Theme) Field {
+	return Field{look: lk, multi: true, kept: escapes{keeps: isInvisible}, rows: []string{""}}
 }
 
-// Breaks reports a paste that only an area takes as it is.
-func Breaks(msg tea.KeyMsg) bool {
+// HasLineBreaks reports a paste that only an area takes as it is.
+func HasLineBreaks(msg tea.KeyMsg) bool {
 	return msg.Paste && strings.ContainsFunc(string(msg.Runes), isBreak)
 }
 
@@ -87,7 +87,7 @@ func isZeroWidth(s string) bool {
 // wake makes the area once somebody types: it takes a quarter of a megabyte,
 // which a form of hundreds of fields cannot spend on each. A text of more
 // lines than it holds sleeps on.
-func (t *Text) wake() bool {
+func (t *Field) wake() bool {
 	if t.awake || len(t.rows) > MaxLines || isZeroWidth(t.text) {
 		return t.awake
 	}
@@ -110,9 +110,9 @@ func (t *Text) wake() bool {
 	return true
 }
 
-// Set replaces the text and puts the cursor at its end, in an area at its
+// SetValue replaces the text and puts the cursor at its end, in an area at its
 // beginning.
-func (t *Text) Set(s string) {
+func (t *Field) SetValue(s string) {
 	t.left, t.off = 0, 0
 	if t.multi {
 		t.awake, t.area = false, textarea.Model{}
@@ -125,27 +125,27 @@ func (t *Text) Set(s string) {
 }
 
 // Value is the text.
-func (t *Text) Value() string { return t.text }
+func (t *Field) Value() string { return t.text }
 
 // Rows are its lines.
-func (t *Text) Rows() []string { return t.rows }
+func (t *Field) Rows() []string { return t.rows }
 
 // Multi reports whether there may be several.
-func (t *Text) Multi() bool { return t.multi }
+func (t *Field) Multi() bool { return t.multi }
 
 // SetTheme draws the text in another look. An area of bubbles keeps its own.
-func (t *Text) SetTheme(lk *theme.Theme) {
+func (t *Field) SetTheme(lk *theme.Theme) {
 	t.look = lk
 	if t.awake {
 		row, col := t.Cursor()
 		t.awake = false
 		t.wake()
-		t.To(row, col)
+		t.MoveTo(row, col)
 	}
 }
 
-// To puts the cursor of an area elsewhere.
-func (t *Text) To(row, col int) {
+// MoveTo puts the cursor of an area elsewhere.
+func (t *Field) MoveTo(row, col int) {
 	if t.wake() {
 		for t.area.Line() < row {
 			t.area.CursorDown()
@@ -154,7 +154,7 @@ func (t *Text) To(row, col int) {
 	}
 }
 
-func (t *Text) read() {
+func (t *Field) read() {
 	if t.multi {
 		t.text = t.kept.unescape(t.area.Value())
 		t.rows = strings.Split(t.text, "\n")
@@ -166,7 +166,7 @@ func (t *Text) read() {
 
 // Update handles a key and reports whether the text changed. Runes that came
 // at once are text, also where they spell a key's name, such as "end".
-func (t *Text) Update(msg tea.KeyMsg) bool {
+func (t *Field) Update(msg tea.KeyMsg) bool {
 	before := t.text
 	switch {
 	case t.multi && !t.wake():
@@ -190,16 +190,16 @@ func (t *Text) Update(msg tea.KeyMsg) bool {
 }
 
 // splice puts in what the area would cut off; the text cannot be edited after it.
-func (t *Text) splice(s string) {
+func (t *Field) splice(s string) {
 	row, col := t.Cursor()
 	rows := slices.Clone(t.rows)
 	line := []rune(t.kept.escape(rows[row]))
 	rows[row] = t.kept.unescape(string(line[:col])) + s + t.kept.unescape(string(line[col:]))
-	t.Set(strings.Join(rows, "\n"))
+	t.SetValue(strings.Join(rows, "\n"))
 }
 
 // Cursor is the row and the character that the cursor stands on.
-func (t *Text) Cursor() (row, col int) {
+func (t *Field) Cursor() (row, col int) {
 	if !t.multi {
 		return 0, t.in.Position()
 	}
@@ -211,7 +211,7 @@ func (t *Text) Cursor() (row, col int) {
 }
 
 // View draws the row of the cursor around it, in Width cells.
-func (t *Text) View() string {
+func (t *Field) View() string {
 	row, _ := t.Cursor()
 	before, under, after := t.around(t.rows[row], t.Width)
 	if t.look.Bold != "" {
@@ -224,7 +224,7 @@ func (t *Text) View() string {
 const reversed = "\x1b[7m"
 
 // Column is the cell of the cursor in what View draws.
-func (t *Text) Column() int {
+func (t *Field) Column() int {
 	row, _ := t.Cursor()
 	before, _, _ := t.around(t.rows[row], t.Width)
 	return theme.Width(before)
@@ -232,7 +232,7 @@ func (t *Text) Column() int {
 
 // around cuts a line to a window of w cells that holds the
 // cursor, which stays where it is as far as it can.
-func (t *Text) around(line string, w int) (before, under, after string) {
+func (t *Field) around(line string, w int) (before, under, after string) {
 	row, col := t.Cursor()
 	runes := []rune(t.kept.escape(line))
 	col = min(col, len(runes))
@@ -269,7 +269,7 @@ func (t *Text) around(line string, w int) (before, under, after string) {
 
 // Draw is h rows of w cells around the cursor, and which of them has it. An
 // empty line is filled so that it is seen to be one for typing.
-func (t *Text) Draw(w, h int, focused bool) (rows []string, at int) {
+func (t *Field) Draw(w, h int, focused bool) (rows []string, at int) {
 	row, _ := t.Cursor()
 	if focused {
 		t.off = min(max(t.off, row-h+1), row)
@@ -310,7 +310,7 @@ func clip(s string, w int) string {
 }
 
 // visible is text for the screen; in several lines a tab is an arrow.
-func (t *Text) visible(s string) string {
+func (t *Field) visible(s string) string {
 	if !t.multi {
 		return termtext.Line(s)
 	}
@@ -324,7 +324,7 @@ func (t *Text) visible(s string) string {
 // Wrapped draws the text wrapped in h rows of w cells. What must not reach the
 // terminal is a mark in it, as the rows are as wide as their characters; hidden
 // is what the marks stand for.
-func (t *Text) Wrapped(w, h int, mark string) (rows, hidden []string) {
+func (t *Field) Wrapped(w, h int, mark string) (rows, hidden []string) {
 	t.wake()
 	t.area.SetWidth(w)
 	t.area.SetHeight(h)

@@ -26,7 +26,7 @@ func keyMsg(word string) tea.KeyMsg {
 	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(word)}
 }
 
-func newField(w int) textfield.Text {
+func newField(w int) textfield.Field {
 	f := textfield.New(theme.New(theme.Options{}))
 	f.Width = w
 	return f
@@ -35,7 +35,7 @@ func newField(w int) textfield.Text {
 func TestALineHoldsExactlyWhatItWasGivenAndDrawsItSafely(t *testing.T) {
 	t.Parallel()
 	f := newField(0)
-	f.Set(hostileText)
+	f.SetValue(hostileText)
 	require.Equal(t, hostileText, f.Value())
 	require.Equal(t, termtext.Line(hostileText), strings.TrimSuffix(ansi.Strip(f.View()), " "))
 	f.Update(keyMsg("X"))
@@ -44,10 +44,10 @@ func TestALineHoldsExactlyWhatItWasGivenAndDrawsItSafely(t *testing.T) {
 		f.Update(keyMsg(k))
 	}
 	require.Equal(t, "a\u202eb\u200bc\x1b[2J\u0301", f.Value(), "each is one character")
-	f.Set("")
+	f.SetValue("")
 	f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("x\u202e\n\ty\x07z"), Paste: true})
 	require.Equal(t, "x\u202e y\x07z", f.Value(), "one line")
-	f.Set("\U00100000\U0010fffd")
+	f.SetValue("\U00100000\U0010fffd")
 	require.Equal(t, "\U00100000\U0010fffd", f.Value(), "characters of private use too")
 }
 
@@ -76,9 +76,9 @@ func TestPicturesOfSeveralAreOneCharacter(t *testing.T) {
 
 func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
 	t.Parallel()
-	area := func(text string) *textfield.Text {
+	area := func(text string) *textfield.Field {
 		f := textfield.NewArea(theme.New(theme.Options{}))
-		f.Set(text)
+		f.SetValue(text)
 		return &f
 	}
 	marks, lines := strings.Repeat("\u0301", 3000), strings.Repeat("\n", textfield.MaxLines)
@@ -103,7 +103,7 @@ func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
 func TestACursorIsSeenWhereNothingButCharactersIsShown(t *testing.T) {
 	t.Parallel()
 	f := textfield.New(theme.New(theme.Options{Getenv: func(name string) string { return map[string]string{"TERM": "dumb"}[name] }}))
-	f.Set("a b")
+	f.SetValue("a b")
 	require.Equal(t, "a b_", f.View())
 	f.Update(keyMsg("left"))
 	f.Update(keyMsg("left"))
@@ -114,7 +114,7 @@ func TestNamesOfKeysTypedFastAreText(t *testing.T) {
 	t.Parallel()
 	f := newField(0)
 	for _, name := range []string{"end", "home", "up", "enter", "ctrl+u", "left"} {
-		f.Set("a")
+		f.SetValue("a")
 		require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}))
 		require.Equal(t, "a"+name, f.Value())
 	}
@@ -125,7 +125,7 @@ func TestALineShowsItsCursorInItsWidth(t *testing.T) {
 	for _, text := range []string{strings.Repeat("0123456789", 9), strings.Repeat("世\u202e", 40), hostileText + hostileText + hostileText, ""} {
 		for _, w := range []int{1, 2, 8, 9, 20, 300} {
 			f := newField(w)
-			f.Set(text)
+			f.SetValue(text)
 			for _, k := range []string{"", "left", "left", "home", "right", "end", "backspace"} {
 				f.Update(keyMsg(k))
 				view := f.View()
@@ -140,7 +140,7 @@ func TestALineShowsItsCursorInItsWidth(t *testing.T) {
 		}
 	}
 	f := newField(12)
-	f.Set("0123456789abcdef")
+	f.SetValue("0123456789abcdef")
 	require.Equal(t, "…789abcdef\x1b[7m \x1b[m", f.View())
 	f.Update(keyMsg("home"))
 	require.Equal(t, 0, f.Column())
@@ -151,7 +151,7 @@ func FuzzText(f *testing.F) {
 	f.Add(hostileText, "x\u2066", []byte{0, 1, 2, 3, 4})
 	f.Fuzz(func(t *testing.T, text, paste string, keys []byte) {
 		in := newField(20)
-		in.Set(text)
+		in.SetValue(text)
 		require.Equal(t, text, in.Value())
 		if utf8.ValidString(paste) {
 			in.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(paste), Paste: true})

@@ -194,7 +194,7 @@ func Overlay(screen, box []string, x, y int) []string {
 // Row draws the line under the cursor of a list: with the focus, or held by a
 // list that does not have it.
 func (l *Theme) Row(line string, focused bool) string {
-	style := l.Held
+	style := l.SelectedUnfocused
 	if focused {
 		style = l.Selected
 	}

@@ -4,15 +4,15 @@ package theme
 type Palette struct {
 	Bold, Dim, Underline Style
 
-	Title    Style // names of things: panes, headings, dialogs
-	Accent   Style // what is on: the open tab, the focused border
-	Border   Style
-	Key      Style // the keys in footer and help
-	Selected Style // the row under the cursor, where the focus is
-	Held     Style // the row under the cursor of a list without the focus
-	Match    Style // what a filter or search found
-	Changed  Style // lines and rows that changed a moment ago
-	Stale    Style // what may not be true any more
+	Title             Style // names of things: panes, headings, dialogs
+	Accent            Style // what is on: the open tab, the focused border
+	Border            Style
+	Key               Style // the keys in footer and help
+	Selected          Style // the row under the cursor, where the focus is
+	SelectedUnfocused Style // the row under the cursor of a list without the focus
+	Match             Style // what a filter or search found
+	Changed           Style // lines and rows that changed a moment ago
+	Stale             Style // what may not be true any more
 
 	Good, Warn, Bad Style // states; a mark always says the same
 
@@ -24,7 +24,7 @@ type Palette struct {
 var sixteen = Palette{
 	Bold: "\x1b[1m", Dim: "\x1b[2m", Underline: "\x1b[4m",
 	Title: "\x1b[1m", Accent: "\x1b[1;36m", Border: "\x1b[2m", Key: "\x1b[36m",
-	Selected: reverse, Held: "\x1b[1m", Match: "\x1b[1;4;33m", Changed: "\x1b[33m", Stale: "\x1b[2m",
+	Selected: reverse, SelectedUnfocused: "\x1b[1m", Match: "\x1b[1;4;33m", Changed: "\x1b[33m", Stale: "\x1b[2m",
 	Good: "\x1b[32m", Warn: "\x1b[33m", Bad: "\x1b[1;31m",
 	Name: "\x1b[34m", String: "\x1b[32m", Number: "\x1b[35m", Word: "\x1b[33m", Punct: "\x1b[2m",
 	Code: "\x1b[36m", Heading: "\x1b[1;34m", Link: "\x1b[4;36m",
@@ -33,7 +33,7 @@ var sixteen = Palette{
 var dark = Palette{
 	Bold: "\x1b[1m", Dim: "\x1b[38;5;245m", Underline: "\x1b[4m",
 	Title: "\x1b[1;38;5;255m", Accent: "\x1b[1;38;5;114m", Border: "\x1b[38;5;240m", Key: "\x1b[38;5;114m",
-	Selected: "\x1b[48;5;238m", Held: "\x1b[48;5;235m", Match: "\x1b[1;4;38;5;221m", Changed: "\x1b[38;5;221m", Stale: "\x1b[38;5;242m",
+	Selected: "\x1b[48;5;238m", SelectedUnfocused: "\x1b[48;5;235m", Match: "\x1b[1;4;38;5;221m", Changed: "\x1b[38;5;221m", Stale: "\x1b[38;5;242m",
 	Good: "\x1b[38;5;114m", Warn: "\x1b[38;5;221m", Bad: "\x1b[1;38;5;210m",
 	Name: "\x1b[38;5;111m", String: "\x1b[38;5;151m", Number: "\x1b[38;5;183m", Word: "\x1b[38;5;216m", Punct: "\x1b[38;5;245m",
 	Code: "\x1b[38;5;151m", Heading: "\x1b[1;38;5;111m", Link: "\x1b[4;38;5;117m",
@@ -42,7 +42,7 @@ var dark = Palette{
 var light = Palette{
 	Bold: "\x1b[1m", Dim: "\x1b[38;5;242m", Underline: "\x1b[4m",
 	Title: "\x1b[1;38;5;232m", Accent: "\x1b[1;38;5;22m", Border: "\x1b[38;5;249m", Key: "\x1b[38;5;22m",
-	Selected: "\x1b[48;5;252m", Held: "\x1b[48;5;255m", Match: "\x1b[1;4;38;5;130m", Changed: "\x1b[38;5;130m", Stale: "\x1b[38;5;246m",
+	Selected: "\x1b[48;5;252m", SelectedUnfocused: "\x1b[48;5;255m", Match: "\x1b[1;4;38;5;130m", Changed: "\x1b[38;5;130m", Stale: "\x1b[38;5;246m",
 	Good: "\x1b[38;5;22m", Warn: "\x1b[38;5;130m", Bad: "\x1b[1;38;5;124m",
 	Name: "\x1b[38;5;25m", String: "\x1b[38;5;22m", Number: "\x1b[38;5;90m", Word: "\x1b[38;5;94m", Punct: "\x1b[38;5;245m",
 	Code: "\x1b[38;5;23m", Heading: "\x1b[1;38;5;25m", Link: "\x1b[4;38;5;25m",
@@ -53,7 +53,7 @@ var light = Palette{
 var attributes = Palette{
 	Bold: "\x1b[1m", Underline: "\x1b[4m",
 	Title: "\x1b[1m", Accent: "\x1b[1m", Key: "\x1b[1m",
-	Selected: reverse, Held: "\x1b[1m", Match: "\x1b[1;4m", Changed: "\x1b[1m",
+	Selected: reverse, SelectedUnfocused: "\x1b[1m", Match: "\x1b[1;4m", Changed: "\x1b[1m",
 	Bad: "\x1b[1m", Heading: "\x1b[1m", Link: "\x1b[4m",
 }
 

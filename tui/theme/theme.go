@@ -55,7 +55,7 @@ type Options struct {
 	// "auto" uses more than the terminal's own colours only where it is known.
 	Background string
 	// Images draws images as the terminal can; nil for not at all.
-	Images *images.Gallery
+	Images *images.Renderer
 	// NoImages leaves images as the bytes that they are.
 	NoImages bool
 }
@@ -71,7 +71,7 @@ type Theme struct {
 	// Colours is how many a picture of blocks may have; 0 for none.
 	Colours int
 	// Images draws them, where the terminal can; NoImages leaves them as bytes.
-	Images   *images.Gallery
+	Images   *images.Renderer
 	NoImages bool
 	// Renderer is for lipgloss styles of this screen; the default renderer
 	// looks at the process's stdout, which is somebody else's.

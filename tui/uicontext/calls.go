@@ -26,7 +26,7 @@ type Request struct {
 	Meta     json.RawMessage // _meta as the user wrote it, nil for none
 	Expanded string          // listed URI that a template was expanded to
 	Show     bool            // what is answered is to be in sight
-	Quiet    bool            // nobody needs to be told that it went well
+	Silent   bool            // nobody needs to be told that it went well
 }
 
 // params returns the request's params as they are sent.
@@ -195,7 +195,7 @@ func (c *Calls) Start(r Request) tea.Cmd {
 	run := &Running{Request: r, Started: a.Now(), Cancel: cancel}
 	c.forgetCancelled(r.Item)
 	c.Running = append(c.Running, run)
-	if !r.Quiet {
+	if !r.Silent {
 		c.Last = &r
 		c.remember(r)
 	}
@@ -210,7 +210,7 @@ func (c *Calls) Start(r Request) tea.Cmd {
 		}
 		inv := a.Reg.Contents().Put(r.invocation(result, err, began, took))
 		return keys.FuncMsg(func() tea.Cmd {
-			if !r.Quiet {
+			if !r.Silent {
 				c.record(r.Item, inv)
 			}
 			return c.finish(run, result, err, took)
@@ -243,22 +243,22 @@ func (c *Calls) finish(run *Running, result json.RawMessage, err error, took tim
 	name := run.Item.Listed
 	switch {
 	case errors.Is(err, errCancelled):
-		if !run.Quiet {
+		if !run.Silent {
 			c.recordCancelled(run, took)
 			inv := run.invocation(nil, err, run.Started, took)
 			inv.Cancelled = true
 			c.record(run.Item, inv)
 		}
-		return a.Say("%s: cancelled after %s", name, Millis(took))
+		return a.Say("%s: cancelled after %s", name, FormatDuration(took))
 	case err != nil:
 		a.Log.Warn("Request of a screen failed", "method", run.Method, "name", name, "err", err)
 		return a.Complain("%s: %s", name, err)
-	case run.Quiet:
+	case run.Silent:
 		return nil
 	case failedTool(result):
-		return a.Complain("%s answered with an error after %s", name, Millis(took))
+		return a.Complain("%s answered with an error after %s", name, FormatDuration(took))
 	}
-	return a.Say("%s answered after %s", name, Millis(took))
+	return a.Say("%s answered after %s", name, FormatDuration(took))
 }
 
 // failedTool reports whether a result has isError.
@@ -325,8 +325,8 @@ func (r *Running) Lines(a *Context, w, h int) []string {
 	return lk.Lines(lines[:min(len(lines), h)], w, min(len(lines), h))
 }
 
-// Fit is foreign text in exactly w cells.
-func Fit(lk *theme.Theme, s string, w int) string { return lk.Fit(SanitizeLine(s), w) }
+// FitText is foreign text in exactly w cells.
+func FitText(lk *theme.Theme, s string, w int) string { return lk.Fit(SanitizeLine(s), w) }
 
 // Item names a thing of the catalog.
 type Item struct {

@@ -16,7 +16,7 @@ func (a *Context) Copy(text, what string) tea.Cmd {
 	case text == "":
 		return a.Complain("there is nothing to copy")
 	case len(text) > maxCopied:
-		return a.Complain("%s has %s; terminals take %s: %s opens it, %s saves it", what, Size(int64(len(text))), Size(maxCopied), a.KeyOf("pager"), a.KeyOf("save"))
+		return a.Complain("%s has %s; terminals take %s: %s opens it, %s saves it", what, FormatSize(int64(len(text))), FormatSize(maxCopied), a.KeyOf("pager"), a.KeyOf("save"))
 	}
 	sequence := osc52.New(text).String()
 	if a.Term.Getenv("TMUX") != "" {
@@ -24,7 +24,7 @@ func (a *Context) Copy(text, what string) tea.Cmd {
 		// on if allow-passthrough is.
 		sequence += osc52.New(text).Tmux().String()
 	}
-	a.Say("Copied %s (%s)", what, Size(int64(len(text))))
+	a.Say("Copied %s (%s)", what, FormatSize(int64(len(text))))
 	return a.Do(func() error {
 		_, err := a.Term.Write([]byte(sequence))
 		return err

@@ -15,8 +15,8 @@ import (
 // SanitizeLine returns untrusted text as one line that is safe to draw.
 func SanitizeLine(s string) string { return termtext.Line(s) }
 
-// Millis is a duration as people read it at a glance.
-func Millis(d time.Duration) string {
+// FormatDuration is a duration as people read it at a glance.
+func FormatDuration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
 		return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) + " ms"
@@ -27,8 +27,8 @@ func Millis(d time.Duration) string {
 	}
 }
 
-// Size is a number of bytes; "" when it is not known.
-func Size(n int64) string { return termtext.Size(n) }
+// FormatSize is a number of bytes; "" when it is not known.
+func FormatSize(n int64) string { return termtext.Size(n) }
 
 // WrapText is foreign text in at most most lines of at most w cells.
 func WrapText(s string, w, most int) []string {
@@ -50,8 +50,8 @@ func CutBefore(lk *theme.Theme, s string, w int) string {
 	return lk.Cut(s[:at], w-theme.Width(s[at:])) + s[at:]
 }
 
-// Grouped writes a count: 1234, 100k, 1.2M.
-func Grouped(n int) string { return termtext.FormatCount(n) }
+// FormatCount writes a count: 1234, 100k, 1.2M.
+func FormatCount(n int) string { return termtext.FormatCount(n) }
 
 // FormatInt formats a count with all its digits: 1234, 100,009.
 func FormatInt(n int) string {
@@ -71,7 +71,7 @@ func PositionText(text interface{ Position() (int, int, int) }) string {
 	if total == 0 || first <= 1 && last >= total {
 		return ""
 	}
-	return Grouped(last) + "/" + Grouped(total)
+	return FormatCount(last) + "/" + FormatCount(total)
 }
 
 // DefaultDepth is the depth to which JSON is unfolded at first.

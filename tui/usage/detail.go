@@ -65,24 +65,24 @@ func (r *row) facts(now time.Time) []viewer.Field {
 		add("tool", r.original)
 	}
 	if r.tools > 0 {
-		add("tools", uicontext.Grouped(r.tools))
+		add("tools", uicontext.FormatCount(r.tools))
 	}
 	if r.Definitions.Bytes > 0 {
-		add("definition", fmt.Sprintf("%s, some %s tokens (a quarter of the bytes)", uicontext.Size(int64(r.Definitions.Bytes)), uicontext.Grouped(r.Tokens)))
+		add("definition", fmt.Sprintf("%s, some %s tokens (a quarter of the bytes)", uicontext.FormatSize(int64(r.Definitions.Bytes)), uicontext.FormatCount(r.Tokens)))
 	}
 	if o := r.others; o.Entries > 0 {
 		add("others", fmt.Sprintf("%s, %s in lists: prompts, resources, templates and skills, for people; some %s tokens if a model gets them",
-			uicontext.Grouped(o.Entries), uicontext.Size(int64(o.Bytes)), uicontext.Grouped(o.Tokens)))
+			uicontext.FormatCount(o.Entries), uicontext.FormatSize(int64(o.Bytes)), uicontext.FormatCount(o.Tokens)))
 	}
 	if r.client != nil && r.client.Instructions > 0 {
-		add("instructions", uicontext.Size(int64(r.client.Instructions)))
+		add("instructions", uicontext.FormatSize(int64(r.client.Instructions)))
 	}
-	add("calls", uicontext.Grouped(int(r.Calls)))
+	add("calls", uicontext.FormatCount(int(r.Calls)))
 	if r.Calls == 0 {
 		return f
 	}
 	if r.Errors > 0 {
-		add("errors", fmt.Sprintf("%s, %.1f %%", uicontext.Grouped(int(r.Errors)), 100*float64(r.Errors)/float64(r.Calls)))
+		add("errors", fmt.Sprintf("%s, %.1f %%", uicontext.FormatCount(int(r.Errors)), 100*float64(r.Errors)/float64(r.Calls)))
 	}
 	if r.P50 > 0 { // no call was timed that waited for the user or was cancelled
 		add("answered", "half within "+millis(r.P50)+", 95 of 100 within "+millis(r.P95))
@@ -90,7 +90,7 @@ func (r *row) facts(now time.Time) []viewer.Field {
 	if r.Waits > 0 {
 		add("waits", waitText(&r.Figures))
 	}
-	add("answers", fmt.Sprintf("%s, %s each", uicontext.Size(int64(r.Figures.Bytes)), uicontext.Size(int64(r.Figures.Bytes/r.Calls))))
+	add("answers", fmt.Sprintf("%s, %s each", uicontext.FormatSize(int64(r.Figures.Bytes)), uicontext.FormatSize(int64(r.Figures.Bytes/r.Calls))))
 	add("last call", termtext.Age(now.Sub(r.LastUsed))+" ago")
 	return f
 }

@@ -75,8 +75,8 @@ func New(a *pane.Layout) *Pane {
 			func(r row) string { return r.key },
 			func(r row) string { return r.name + "\x00" + r.original },
 			fields,
-			list.By("tokens", byTokens).Descending())
-		p.Tables[i].Arrange(p.columns(i)...)
+			list.NewOrder("tokens", byTokens).Descending())
+		p.Tables[i].SetColumns(p.columns(i)...)
 		p.Tables[i].Base = p.style
 	}
 	return p
@@ -101,8 +101,8 @@ func fields(rows []row) []list.Field {
 	}
 }
 
-// In is where the pane's keys work.
-func (p *Pane) In() keymap.Place { return keymap.InUsage }
+// Place is where the pane's keys work.
+func (p *Pane) Place() keymap.Place { return keymap.InUsage }
 
 // Tab names the pane, and counts clients whose limits are broken once it was open.
 func (p *Pane) Tab() (name, count string) {
@@ -113,13 +113,13 @@ func (p *Pane) Tab() (name, count string) {
 		}
 	}
 	if broken > 0 {
-		count = p.app.Theme.Failed + uicontext.Grouped(broken)
+		count = p.app.Theme.Failed + uicontext.FormatCount(broken)
 	}
 	return "Usage", count
 }
 
-// Follows are the changes that change the bill.
-func (p *Pane) Follows() registry.Changes {
+// Watches are the changes that change the bill.
+func (p *Pane) Watches() registry.Changes {
 	return registry.Traffic | registry.Servers | registry.Sessions | registry.Tools | registry.Skills
 }
 
@@ -231,8 +231,8 @@ func (p *Pane) Empty() []string {
 	return []string{[tables]string{"No server lists a tool, and none was called.", "No server lists a tool, and none was called.", "No client has connected yet."}[p.at]}
 }
 
-// Bare reports whether there is room for what Empty says.
-func (p *Pane) Bare() bool { return false }
+// IsEmpty reports whether there is room for what Empty says.
+func (p *Pane) IsEmpty() bool { return false }
 
 // Item is the tool under the cursor.
 func (p *Pane) Item() uicontext.Item {
@@ -281,7 +281,7 @@ func (p *Pane) Handlers() map[string]keys.Handler {
 				if entry() == nil {
 					return "only tools that are listed are turned off and on here"
 				}
-				return dialog.WhyNotToggle(a.Context, entry())
+				return dialog.ToggleDisabledReason(a.Context, entry())
 			},
 			Run: func() tea.Cmd { return dialog.ToggleEntries(a.Context, []*registry.Entry{entry()}) },
 		},
@@ -294,7 +294,7 @@ func (p *Pane) Handlers() map[string]keys.Handler {
 func (p *Pane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	texts := make([]string, tables)
 	for i, t := range p.Tables {
-		texts[i] = names[i] + " " + uicontext.Grouped(t.Total())
+		texts[i] = names[i] + " " + uicontext.FormatCount(t.Total())
 	}
 	line, ends := pane.DrawTabs(lk, texts, p.at)
 	p.spots = ends
@@ -418,10 +418,10 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		return c
 	}
 	count := func(name string, rank, w int, value func(row) int) list.Column[row] {
-		return figure(name, rank, w, func(r row) float64 { return float64(value(r)) }, func(r row) string { return uicontext.Grouped(value(r)) })
+		return figure(name, rank, w, func(r row) float64 { return float64(value(r)) }, func(r row) string { return uicontext.FormatCount(value(r)) })
 	}
-	tokens := figure("tokens", 0, 7, func(r row) float64 { return float64(r.Definitions.Bytes) }, func(r row) string { return uicontext.Grouped(r.Tokens) })
-	tokens.By = byTokens
+	tokens := figure("tokens", 0, 7, func(r row) float64 { return float64(r.Definitions.Bytes) }, func(r row) string { return uicontext.FormatCount(r.Tokens) })
+	tokens.Less = byTokens
 	cost := tokens.Show
 	tokens.Show = func(r row, w int) (string, theme.Style) {
 		if r.off {
@@ -444,10 +444,10 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		count("errors", 1, 6, func(r row) int { return int(r.Errors) }),
 		figure("p50", 6, 8, func(r row) float64 { return r.P50 }, func(r row) string { return millis(r.P50) }),
 		figure("p95", 2, 8, func(r row) float64 { return r.P95 }, func(r row) string { return millis(r.P95) }),
-		figure("answers", 7, 9, func(r row) float64 { return float64(r.Figures.Bytes) }, func(r row) string { return uicontext.Size(int64(r.Figures.Bytes)) }),
+		figure("answers", 7, 9, func(r row) float64 { return float64(r.Figures.Bytes) }, func(r row) string { return uicontext.FormatSize(int64(r.Figures.Bytes)) }),
 		{
-			Name: "last call", Rank: 4, Fixed: 9, Right: true, Descending: true,
-			By:       func(x, y row) int { return x.LastUsed.Compare(y.LastUsed) },
+			Name: "last call", Priority: 4, NeededWidth: 9, AlignRight: true, Descending: true,
+			Less:     func(x, y row) int { return x.LastUsed.Compare(y.LastUsed) },
 			HasValue: func(r row) bool { return r.Calls > 0 },
 			Show: func(r row, _ int) (string, theme.Style) {
 				if r.Calls == 0 {
@@ -457,7 +457,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 			},
 		},
 		{
-			Name: "last hour", Rank: 8, Fixed: 20, Unsorted: true, HasValue: func(r row) bool { return r.Calls > 0 },
+			Name: "last hour", Priority: 8, NeededWidth: 20, Unsorted: true, HasValue: func(r row) bool { return r.Calls > 0 },
 			Show: func(r row, w int) (string, theme.Style) {
 				return lk().Spark(downsample(values(r.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), w)), ""
 			},
@@ -467,7 +467,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		return all
 	}
 	own := []list.Column[row]{count("tools", 3, 6, func(r row) int { return r.tools })}
-	all = append(all, figure("others", 9, 9, func(r row) float64 { return float64(r.others.Bytes) }, func(r row) string { return uicontext.Size(int64(r.others.Bytes)) }))
+	all = append(all, figure("others", 9, 9, func(r row) float64 { return float64(r.others.Bytes) }, func(r row) string { return uicontext.FormatSize(int64(r.others.Bytes)) }))
 	if table == servers {
 		own = append(own, count("unused", 5, 6, func(r row) int { return r.idle }))
 	}
@@ -494,7 +494,7 @@ func short(ago time.Duration) string {
 }
 
 func millis(ms float64) string {
-	return uicontext.Millis(time.Duration(ms * float64(time.Millisecond)))
+	return uicontext.FormatDuration(time.Duration(ms * float64(time.Millisecond)))
 }
 
 // exceeds reports whether a client's row exceeds a limit.

@@ -73,7 +73,7 @@ func (b *builder) line(i ink, s string, hang int) {
 
 // remark adds the lines of a text in one ink, after a mark.
 func (b *builder) remark(i ink, text, mark string) {
-	text, _ = truncate(text, b.o.Most)
+	text, _ = truncate(text, b.o.MaxBytes)
 	for s := range strings.Lines(termtext.Text(text)) {
 		b.line(i, mark+strings.TrimSuffix(s, "\n"), len(mark))
 		mark = theme.Spaces(len(mark))
@@ -115,9 +115,9 @@ func (b *builder) fields(fields []Field) {
 		if f.Value == "" {
 			continue
 		}
-		value, lost := truncate(f.Value, b.o.Most)
+		value, lost := truncate(f.Value, b.o.MaxBytes)
 		if !b.o.Raw {
-			value = Brief(value)
+			value = ShortenDataURI(value)
 		}
 		value = f.text(value)
 		if lost {
@@ -147,7 +147,7 @@ func (b *builder) plain(text string, size int64) {
 		return
 	}
 	size = max(size, int64(len(text)))
-	shown, _ := truncate(text, b.o.Most)
+	shown, _ := truncate(text, b.o.MaxBytes)
 	b.lines(termtext.Text(shown))
 	b.noteTruncation(int64(len(shown)), size)
 }
@@ -216,9 +216,9 @@ func splitSize(n int64) (number, unit string) {
 // briefFrom is the minimum length of a data: URI that is shown by type and size, in bytes.
 const briefFrom = 64
 
-// Brief replaces a long data: URI by the type and size of its content. It returns other
+// ShortenDataURI replaces a long data: URI by the type and size of its content. It returns other
 // text unchanged.
-func Brief(s string) string {
+func ShortenDataURI(s string) string {
 	if len(s) < briefFrom || !strings.EqualFold(s[:len("data:")], "data:") {
 		return s
 	}

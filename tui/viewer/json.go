@@ -143,7 +143,7 @@ func (p *printer) peek() byte {
 func (p *printer) end(depth int) {
 	p.b.wrap(p.from, line{ink: inkPlain, indent: uint16(min(2*depth, p.b.lineWidth/2))}, 2)
 	p.from, p.ink = p.b.pos(), inkPlain
-	if p.from-p.start >= p.b.o.Most || p.b.err != nil {
+	if p.from-p.start >= p.b.o.MaxBytes || p.b.err != nil {
 		p.full = true
 	}
 }
@@ -165,10 +165,10 @@ func (p *printer) token(i ink, end, depth int) {
 	raw := p.src[p.i:end]
 	if !p.b.o.Raw && len(raw) > briefFrom && bytes.HasPrefix(raw, []byte(`"data:`)) {
 		if s, ok := rawjson.String(raw); ok {
-			raw = rawjson.Quote(Brief(s))
+			raw = rawjson.Quote(ShortenDataURI(s))
 		}
 	}
-	room := p.b.o.Most - (p.b.pos() - p.start)
+	room := p.b.o.MaxBytes - (p.b.pos() - p.start)
 	if len(raw) > max(room, slack) {
 		s, _ := truncate(string(raw[:max(room, 0)]), max(room-1, 0))
 		p.put(i, termtext.Line(s)+p.b.lk.Ellipsis)
@@ -271,7 +271,7 @@ func (p *printer) container(depth int, closer byte, what string) {
 	}
 	node := p.node
 	defer func() { p.node = node }()
-	shut := (p.fold >= 0 && depth > p.fold || p.foldRoot && depth == 0) != p.b.o.Turned[node]
+	shut := (p.fold >= 0 && depth > p.fold || p.foldRoot && depth == 0) != p.b.o.Toggled[node]
 	p.b.d.nodes = append(p.b.d.nodes, docNode{line: len(p.b.d.lines), id: node, folded: shut})
 	if shut {
 		p.i = start

@@ -17,7 +17,7 @@ func (b *builder) markdown(text string, size int64) {
 		return
 	}
 	size = max(size, int64(len(text)))
-	shown, _ := truncate(text, b.o.Most)
+	shown, _ := truncate(text, b.o.MaxBytes)
 	m := &markdown{b: b}
 	for s := range strings.Lines(termtext.Text(shown)) {
 		m.line(strings.TrimSuffix(s, "\n"))

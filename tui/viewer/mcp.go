@@ -103,10 +103,10 @@ func FromPrompt(result json.RawMessage) []Section {
 	return noteMore(out, total)
 }
 
-// TextOf joins the texts in a result of any of the three kinds, for copying:
+// JoinText joins the texts in a result of any of the three kinds, for copying:
 // as the server sent it, so not safe for a terminal. Parts stand on lines of
 // their own. A result without text is its JSON.
-func TextOf(result json.RawMessage) string {
+func JoinText(result json.RawMessage) string {
 	var parts []string
 	forEachPart(result, func(c []byte) bool {
 		if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
@@ -127,10 +127,10 @@ func TextOf(result json.RawMessage) string {
 	return out.String()
 }
 
-// Blob is the first part of a result that is bytes, for saving. name is the
+// FirstBlob is the first part of a result that is bytes, for saving. name is the
 // last part of its URI, of characters that are harmless in file names, and may
 // be "".
-func Blob(result json.RawMessage) (name, mime string, data []byte, ok bool) {
+func FirstBlob(result json.RawMessage) (name, mime string, data []byte, ok bool) {
 	forEachPart(result, func(c []byte) bool {
 		v := rawjson.Get(c, "blob")
 		if v == nil {

@@ -215,7 +215,7 @@ func TestTextOfAResultIsWhatTheServerSent(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.want, TextOf(json.RawMessage(tt.result)))
+			require.Equal(t, tt.want, JoinText(json.RawMessage(tt.result)))
 		})
 	}
 }
@@ -238,7 +238,7 @@ func TestBlobIsTheFirstPartThatIsBytes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			result := strings.Replace(tt.result, "%s", blob("data"), 1)
-			name, mime, data, ok := Blob(json.RawMessage(result))
+			name, mime, data, ok := FirstBlob(json.RawMessage(result))
 			require.Equal(t, []string{tt.file, tt.mime, tt.data, fmt.Sprint(tt.ok)}, []string{name, mime, string(data), fmt.Sprint(ok)})
 		})
 	}
@@ -257,7 +257,7 @@ func FuzzResults(f *testing.F) {
 			require.NotEmpty(t, blocks, "something is always shown")
 			require.NotZero(t, build(t, Options{}, blocks...).Len())
 		}
-		TextOf(raw)
-		Blob(raw)
+		JoinText(raw)
+		FirstBlob(raw)
 	})
 }

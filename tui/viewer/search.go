@@ -49,21 +49,21 @@ func (v *View) step(by int) {
 	}
 }
 
-// Found is which match was moved to last, counted from 1, of how many.
-func (v *View) Found() (at, n int) {
+// MatchIndex is which match was moved to last, counted from 1, of how many.
+func (v *View) MatchIndex() (at, n int) {
 	if len(v.matches) == 0 {
 		return 0, 0
 	}
 	return v.at + 1, len(v.matches)
 }
 
-// Tally is Found as text, and where: that what was not found may stand past the end of
+// MatchPosition is Found as text, and where: that what was not found may stand past the end of
 // what is shown is told.
-func (v *View) Tally(where string) string {
+func (v *View) MatchPosition(where string) string {
 	if v.doc.size > 0 {
 		where = "in the first " + formatShare(v.doc.shown, v.doc.size)
 	}
-	at, n := v.Found()
+	at, n := v.MatchIndex()
 	return fmt.Sprintf("%d of %d %s", at, n, where)
 }
 

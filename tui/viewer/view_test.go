@@ -127,7 +127,7 @@ func TestATallySaysInHowMuchWasSearched(t *testing.T) {
 	} {
 		v := viewOf(t, Options{}, blocks...)
 		v.Search("one")
-		require.Equal(t, want, v.Tally("here"))
+		require.Equal(t, want, v.MatchPosition("here"))
 	}
 }
 
@@ -156,7 +156,7 @@ func TestSearchMovesTheWindowFromMatchToMatch(t *testing.T) {
 	require.Equal(t, 20, v.Search("5"))
 	found := func(at, first int) {
 		t.Helper()
-		k, n := v.Found()
+		k, n := v.MatchIndex()
 		f, _, _ := v.Position()
 		require.Equal(t, []int{at, 20, first}, []int{k, n, f})
 	}
@@ -173,7 +173,7 @@ func TestSearchMovesTheWindowFromMatchToMatch(t *testing.T) {
 	require.Equal(t, 1, v.Search("line 42"))
 	require.Contains(t, drawn(t, v, 20, 5)[1], "line 42", "above it, as nothing is found below")
 	require.Zero(t, v.Search("nothing like it"))
-	at, n := v.Found()
+	at, n := v.MatchIndex()
 	require.Equal(t, []int{0, 0}, []int{at, n})
 }
 
@@ -190,7 +190,7 @@ func TestAChangedDocumentStaysAtTheSameText(t *testing.T) {
 
 	v.Show(text("new\nnew\n"+numbers(1, 50), 20), true)
 	require.Equal(t, "line 30", top(v), "lines came above")
-	_, n := v.Found()
+	_, n := v.MatchIndex()
 	require.Equal(t, 11, n, "the search is kept")
 
 	v.Show(text(numbers(20, 50), 20), true)
@@ -204,7 +204,7 @@ func TestAChangedDocumentStaysAtTheSameText(t *testing.T) {
 
 	v.Show(text(numbers(1, 50), 20), false)
 	require.Equal(t, "line 1", top(v))
-	_, n = v.Found()
+	_, n = v.MatchIndex()
 	require.Zero(t, n)
 }
 
@@ -310,7 +310,7 @@ func benchmarkBuild(b *testing.B, size int) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Build(context.Background(), plainLook(), blocks, Options{Width: 120, Most: 6 << 20, Depth: -1, Numbers: true}); err != nil {
+				if _, err := Build(context.Background(), plainLook(), blocks, Options{Width: 120, MaxBytes: 6 << 20, Depth: -1, Numbers: true}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -70,17 +70,17 @@ type Section struct {
 // Options control the layout of sections.
 type Options struct {
 	Width int // in cells, the first of which is kept free for edge marks; 80 if not positive
-	// Most is the maximum number of bytes of one section that are shown; 1 MiB if not positive.
-	Most int
+	// MaxBytes is the maximum number of bytes of one section that are shown; 1 MiB if not positive.
+	MaxBytes int
 	// Depth is how deep JSON is shown: 0 shows the outermost value only, with
 	// what is in it folded; negative folds nothing.
 	Depth int
 	// Fold is how many of the levels that would be shown are folded; negative,
 	// how many more are shown.
 	Fold    int
-	Turned  map[uint64]bool // nodes of JSON that are shown the other way, see [View.Node]
+	Toggled map[uint64]bool // nodes of JSON that are shown the other way, see [View.Node]
 	Numbers bool            // of the lines of Text
-	Wide    bool            // lines are not wrapped
+	NoWrap  bool            // lines are not wrapped
 	Raw     bool            // long data: URIs are shown in full
 	Opens   string          // the key that opens all of what is shown in part, if one does
 }
@@ -201,13 +201,13 @@ func Build(ctx context.Context, lk *theme.Theme, sections []Section, o Options) 
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
-	if o.Most <= 0 {
-		o.Most = defaultMost
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = defaultMost
 	}
 	b := &builder{ctx: ctx, lk: lk, o: o, lineWidth: max(o.Width-1, 1), d: &Doc{width: o.Width, sections: sections}}
 	n := 0
 	for i := range sections {
-		n += min(len(sections[i].Text)+len(sections[i].Data), o.Most)
+		n += min(len(sections[i].Text)+len(sections[i].Data), o.MaxBytes)
 	}
 	b.d.arena = make([]byte, 0, n+n/8)
 	for i := range sections {

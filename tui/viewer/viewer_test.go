@@ -255,7 +255,7 @@ func TestOneNodeOfJSONIsFoldedAndStaysSoWhenTheRestChanges(t *testing.T) {
 	near, ok := v.Node(2, true)
 	require.True(t, ok)
 	require.NotEqual(t, id, near)
-	o := Options{Depth: 9, Turned: map[uint64]bool{id: true}}
+	o := Options{Depth: 9, Toggled: map[uint64]bool{id: true}}
 	d = build(t, o, block(`{"new":[0],"a":{"x":1,"z":2},"b":[{"y":2}]}`))
 	text := screen(t, d)
 	require.Contains(t, text, `"a": {`)
@@ -265,7 +265,7 @@ func TestOneNodeOfJSONIsFoldedAndStaysSoWhenTheRestChanges(t *testing.T) {
 	shot(t, v, 40, 5)
 	again, _ := v.Node(4, false)
 	require.Equal(t, id, again, "so that it can be unfolded")
-	require.Contains(t, screen(t, build(t, Options{Depth: 0, Turned: map[uint64]bool{id: true}}, block(`{"a":{"x":1},"b":[1]}`))), `"x": 1`)
+	require.Contains(t, screen(t, build(t, Options{Depth: 0, Toggled: map[uint64]bool{id: true}}, block(`{"a":{"x":1},"b":[1]}`))), `"x": 1`)
 }
 
 func TestMarkdownIsLaidOut(t *testing.T) {
@@ -424,7 +424,7 @@ func TestWhatIsTooLongIsCutAndSaysSo(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := build(t, Options{Most: 1 << 10, Depth: -1, Opens: "E"}, tt.block)
+			d := build(t, Options{MaxBytes: 1 << 10, Depth: -1, Opens: "E"}, tt.block)
 			got := screen(t, d)
 			require.Contains(t, got, tt.note)
 			require.NotContains(t, got, "not JSON")
@@ -552,7 +552,7 @@ func FuzzBuild(f *testing.F) {
 				Fields: []Field{{Label: s, Value: s, Style: lk.Good}, {Label: "x", Value: s}},
 			})
 		}
-		d, err := Build(context.Background(), lk, blocks, Options{Width: int(width), Most: 4096, Depth: int(search%4) - 1, Numbers: search%3 == 0})
+		d, err := Build(context.Background(), lk, blocks, Options{Width: int(width), MaxBytes: 4096, Depth: int(search%4) - 1, Numbers: search%3 == 0})
 		require.NoError(t, err)
 		old, err := Build(context.Background(), lk, blocks[:2], Options{Width: 30})
 		require.NoError(t, err)

@@ -114,7 +114,7 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 	}
 	s := b.d.arena[:to]
 	room := max(b.lineWidth-l.prefix(), 1)
-	if b.o.Wide || to-from <= room && bytes.IndexByte(s[from:], '\t') < 0 {
+	if b.o.NoWrap || to-from <= room && bytes.IndexByte(s[from:], '\t') < 0 {
 		l.off, l.n = uint32(from), uint32(to-from)
 		b.add(l) // no character takes more cells than bytes
 		b.updateLongest(l, to-from)

@@ -121,7 +121,7 @@ func (r *run) print(L *glua.LState) int {
 		}
 		line.WriteString(r.shown(L, L.Get(i)))
 	}
-	r.tell(TellPrint, []byte(line.String()+"\n"))
+	r.tell(NotifyPrint, []byte(line.String()+"\n"))
 	return 0
 }
 
@@ -221,10 +221,10 @@ func (r *run) hint(message string) string {
 		if r.missed == "" {
 			return ""
 		}
-		if slices.Contains(Reserved, r.missed) {
+		if slices.Contains(ReservedNames, r.missed) {
 			return fmt.Sprintf("; scripts have no %s", r.missed)
 		}
-		return fmt.Sprintf("; nothing is called %q%s", r.missed, Meant(r.missed, r.catalog.names(r.main)))
+		return fmt.Sprintf("; nothing is called %q%s", r.missed, DidYouMean(r.missed, r.catalog.names(r.main)))
 	}
 	return ""
 }

@@ -14,7 +14,7 @@ import (
 const maxParallel = 8 // requests of one run under way
 
 // ask asks Goblin for what counts as a call, and raises what fails.
-func (r *run) ask(L *glua.LState, q ToGoblin, body []byte) []byte {
+func (r *run) ask(L *glua.LState, q ScriptMessage, body []byte) []byte {
 	a := r.answer(L, q, body)
 	server := q.Server
 	if q.Ask != AskCall {
@@ -39,7 +39,7 @@ func (r *run) ask(L *glua.LState, q ToGoblin, body []byte) []byte {
 }
 
 // answer waits for an answer without the lock, so that others run meanwhile.
-func (r *run) answer(L *glua.LState, q ToGoblin, body []byte) (a answer) {
+func (r *run) answer(L *glua.LState, q ScriptMessage, body []byte) (a answer) {
 	current := L.G.CurrentThread
 	r.lock.Unlock()
 	r.grow() // the answer may take long to come, and watch may not have looked yet
@@ -59,7 +59,7 @@ func (r *run) answer(L *glua.LState, q ToGoblin, body []byte) (a answer) {
 }
 
 // question asks for what is free: what the servers list.
-func (r *run) question(L *glua.LState, q ToGoblin) []byte {
+func (r *run) question(L *glua.LState, q ScriptMessage) []byte {
 	a := r.answer(L, q, nil)
 	if a.Error != "" {
 		L.RaiseError("%s", a.Error)
@@ -70,7 +70,7 @@ func (r *run) question(L *glua.LState, q ToGoblin) []byte {
 // bounded raises an error for a name or URI that no server has.
 func bounded(L *glua.LState, what, text string, most int) {
 	if len(text) > most {
-		L.RaiseError("the %s has %d bytes; the longest has %s", what, len(text), Size(int64(most)))
+		L.RaiseError("the %s has %d bytes; the longest has %s", what, len(text), FormatSize(int64(most)))
 	}
 }
 
@@ -139,7 +139,7 @@ func (r *run) callTool(srv *server, tool, listed string) glua.LGFunction {
 		default:
 			L.RaiseError("%s.%s takes a table of arguments, not a %s", srv.name, tool, v.Type())
 		}
-		raw := r.ask(L, ToGoblin{Ask: AskCall, Server: srv.name, Tool: tool, Name: listed}, []byte(args))
+		raw := r.ask(L, ScriptMessage{Ask: AskCall, Server: srv.name, Tool: tool, Name: listed}, []byte(args))
 		if string(rawjson.Get(raw, "isError")) == "true" {
 			e := r.newError(L, srv.name, tool, reported(raw))
 			if v, err := r.decode(L, raw); err == nil {

@@ -54,7 +54,7 @@ func (r *run) openCatalog(L *glua.LState) {
 		for _, s := range c.servers {
 			names = append(names, s.name)
 		}
-		L.RaiseError("no server is called %q%s", name, Meant(name, names))
+		L.RaiseError("no server is called %q%s", name, DidYouMean(name, names))
 		return 0
 	}})
 	L.SetGlobal("servers", servers)
@@ -114,7 +114,7 @@ func (c *catalog) tool(L *glua.LState) int {
 	key := L.Get(2).String()
 	bounded(L, "name of the tool", key, MaxName-len(srv.name)-1)
 	var t Tool
-	_ = json.Unmarshal(c.run.question(L, ToGoblin{Ask: AskTool, Server: srv.name, Name: key}), &t)
+	_ = json.Unmarshal(c.run.question(L, ScriptMessage{Ask: AskTool, Server: srv.name, Name: key}), &t)
 	fn := L.NewFunction(c.run.callTool(srv, t.Name, t.Listed))
 	srv.table.RawSetString(key, fn)
 	L.Push(fn)
@@ -171,7 +171,7 @@ func (o options) count(name string, def, most int) int {
 func (c *catalog) list(what string, kind registry.Kind, also ...string) glua.LGFunction {
 	return func(L *glua.LState) int {
 		o := optionsAt(L, 1, what, append([]string{"server"}, append(also, "limit", "offset")...)...)
-		q := ToGoblin{
+		q := ScriptMessage{
 			Ask: AskList, Kind: kind.String(), Server: o.text("server"), MIME: o.text("mime"),
 			Limit: o.count("limit", defaultCards, maxCards), Offset: o.count("offset", 0, 1<<40),
 		}
@@ -187,7 +187,7 @@ func (c *catalog) list(what string, kind registry.Kind, also ...string) glua.LGF
 func (c *catalog) readResource(L *glua.LState) int {
 	uri := L.CheckString(1)
 	bounded(L, "URI", uri, MaxURI)
-	raw := c.run.ask(L, ToGoblin{Ask: AskRead, Name: uri}, nil)
+	raw := c.run.ask(L, ScriptMessage{Ask: AskRead, Name: uri}, nil)
 	L.Push(c.run.converted(L, raw, "contents"))
 	return 1
 }
@@ -212,7 +212,7 @@ func (c *catalog) getPrompt(L *glua.LState) int {
 		}
 		body = text
 	}
-	raw := c.run.ask(L, ToGoblin{Ask: AskPrompt, Name: name}, body)
+	raw := c.run.ask(L, ScriptMessage{Ask: AskPrompt, Name: name}, body)
 	L.Push(c.run.mustDecode(L, raw))
 	return 1
 }
@@ -221,7 +221,7 @@ func (c *catalog) search(L *glua.LState) int {
 	r, query := c.run, L.CheckString(1)
 	o := optionsAt(L, 2, "search", "kind", "server", "limit")
 	bounded(L, "query", query, MaxName)
-	q := ToGoblin{Ask: AskSearch, Name: query, Server: o.text("server"), Kind: o.text("kind"), Limit: o.count("limit", 20, maxCards)}
+	q := ScriptMessage{Ask: AskSearch, Name: query, Server: o.text("server"), Kind: o.text("kind"), Limit: o.count("limit", 20, maxCards)}
 	switch q.Kind {
 	case "", registry.Tool.String(), registry.Prompt.String(), registry.Resource.String(), registry.Template.String(), registry.Skill.String():
 	default:

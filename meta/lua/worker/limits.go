@@ -97,13 +97,13 @@ func (g *growth) held() int64 { return memory() - g.base }
 // grow waits until Goblin allows more than the small part, if the script holds more. It
 // returns as well when the script is over.
 func (r *run) grow() {
-	if r.allowed.Load() || r.held() <= 2*r.start.Small {
+	if r.allowed.Load() || r.held() <= 2*r.start.FreeMemory {
 		return
 	}
 	r.asking.Lock()
 	defer r.asking.Unlock()
 	if !r.allowed.Load() {
-		_, ok := r.link.ask(ToGoblin{Ask: AskMemory}, nil, r.ended)
+		_, ok := r.link.ask(ScriptMessage{Ask: AskMemory}, nil, r.ended)
 		r.allowed.Store(ok)
 	}
 }
@@ -114,7 +114,7 @@ func (r *run) watch() {
 		switch held := r.held(); {
 		case r.full(held):
 			r.paused(r.weigh)
-		case held > 2*r.start.Small && !r.allowed.Load():
+		case held > 2*r.start.FreeMemory && !r.allowed.Load():
 			r.paused(r.grow)
 		}
 	}
@@ -137,7 +137,7 @@ func (r *run) weigh() {
 	runtime.GC()
 	held, limit := r.held(), r.start.Memory
 	if held > limit {
-		r.stop(Large(limit))
+		r.stop(MemoryError(limit))
 	}
 	r.next.Store(held + limit/4)
 }
@@ -145,7 +145,7 @@ func (r *run) weigh() {
 // room ends the script that makes a text of n bytes which it has no memory for.
 func (r *run) room(L *glua.LState, n int64) {
 	if n > r.start.Memory {
-		r.stop(Large(r.start.Memory))
+		r.stop(MemoryError(r.start.Memory))
 		r.raise(L)
 	}
 }

@@ -55,7 +55,7 @@ func serve(in io.Reader, out io.Writer) int {
 	}
 	limit(&start)
 	l := &link{in: in, out: out, waiting: map[int]chan answer{}, gone: make(chan struct{})}
-	if err := l.write(ToGoblin{Ask: TellBegun}, nil); err != nil {
+	if err := l.write(ScriptMessage{Ask: NotifyStarted}, nil); err != nil {
 		return 1
 	}
 	r := newRun(start, l)
@@ -84,15 +84,15 @@ func serve(in io.Reader, out io.Writer) int {
 // finish tells Goblin how the script ended.
 func (r *run) finish(failed *Error) error {
 	if failed == nil {
-		return r.link.write(ToGoblin{End: &End{Hint: r.prog.shadowHint()}}, nil)
+		return r.link.write(ScriptMessage{End: &Outcome{Hint: r.prog.shadowHint()}}, nil)
 	}
-	message := Cut(failed.Message, r.start.Output)
-	return r.link.write(ToGoblin{End: &End{Failure: failed.Kind, Line: failed.Line}}, []byte(message))
+	message := TruncateError(failed.Message, r.start.Output)
+	return r.link.write(ScriptMessage{End: &Outcome{Failure: failed.Kind, Line: failed.Line}}, []byte(message))
 }
 
 // answer is Goblin's reply to a question.
 type answer struct {
-	ToScript
+	GoblinMessage
 	body []byte
 }
 
@@ -108,17 +108,17 @@ type link struct {
 	waiting map[int]chan answer
 }
 
-func (l *link) write(head ToGoblin, body []byte) error {
+func (l *link) write(head ScriptMessage, body []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	return Write(l.out, head, body)
+	return WriteFrame(l.out, head, body)
 }
 
 // read brings answers to those who wait for them, and orders to stop.
 func (l *link) read(stop func(*Error)) {
 	defer close(l.gone)
 	for {
-		var head ToScript
+		var head GoblinMessage
 		size, err := ReadHead(l.in, MaxHead, &head)
 		if err != nil {
 			return
@@ -142,7 +142,7 @@ func (l *link) read(stop func(*Error)) {
 }
 
 // ask asks Goblin; there is no answer if ended is closed first.
-func (l *link) ask(q ToGoblin, body []byte, ended <-chan struct{}) (a answer, ok bool) {
+func (l *link) ask(q ScriptMessage, body []byte, ended <-chan struct{}) (a answer, ok bool) {
 	ch := make(chan answer, 1)
 	l.mu.Lock()
 	l.last++

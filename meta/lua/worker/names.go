@@ -10,17 +10,17 @@ import (
 var (
 	keywords = strings.Fields(`and break do else elseif end false for function goto if in local nil not or repeat
 		return then true until while`)
-	// Reserved are the names of Lua's own, which no server may take, those that the
+	// ReservedNames are the names of Lua's own, which no server may take, those that the
 	// sandbox leaves out included.
-	Reserved = strings.Fields(`_G _VERSION assert collectgarbage coroutine debug dofile error getfenv getmetatable io
+	ReservedNames = strings.Fields(`_G _VERSION assert collectgarbage coroutine debug dofile error getfenv getmetatable io
 		ipairs load loadfile loadstring math module newproxy next os package pairs pcall print rawequal rawget rawset
 		require select setfenv setmetatable string table tonumber tostring type unpack xpcall
 		all json null prompts resources result search servers tools`)
 )
 
-// Identifier spells a name as scripts can write it: other characters than letters, digits
+// ToIdentifier spells a name as scripts can write it: other characters than letters, digits
 // and _ become _, and _ goes in front of one that begins with a digit or is a keyword.
-func Identifier(name string) string {
+func ToIdentifier(name string) string {
 	id := []byte(name)
 	for i, c := range id {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') {
@@ -35,8 +35,8 @@ func Identifier(name string) string {
 
 // Global is the identifier of a server.
 func Global(name string) string {
-	id := Identifier(name)
-	if slices.Contains(Reserved, id) {
+	id := ToIdentifier(name)
+	if slices.Contains(ReservedNames, id) {
 		return "_" + id
 	}
 	return id
@@ -44,10 +44,10 @@ func Global(name string) string {
 
 const maxCompared = 2000 // names that a wrong one is compared with
 
-// Meant asks whether one of the names was meant by a wrong one. Those that are equally
+// DidYouMean asks whether one of the names was meant by a wrong one. Those that are equally
 // near come in the order of the alphabet, however the names are ordered: scripts keep them
 // in tables.
-func Meant(wrong string, names []string) string {
+func DidYouMean(wrong string, names []string) string {
 	f := suggest.New(wrong)
 	names = slices.Sorted(slices.Values(names))
 	for _, name := range names[:min(len(names), maxCompared)] {

@@ -118,14 +118,14 @@ func (r *run) execute() (err error) {
 
 // tell gives Goblin what the script prints, or its result.
 func (r *run) tell(what string, text []byte) {
-	_ = r.link.write(ToGoblin{Ask: what}, text) // without Goblin the process ends
+	_ = r.link.write(ScriptMessage{Ask: what}, text) // without Goblin the process ends
 }
 
 // setResult gives a value as the result.
 func (r *run) setResult(v glua.LValue) error {
 	text, err := r.encode(v)
 	if err == nil {
-		r.tell(TellResult, text)
+		r.tell(NotifyResult, text)
 	}
 	return err
 }

@@ -132,7 +132,7 @@ func (e *encoder) value(v glua.LValue) (err error) {
 		}
 	}
 	if err == nil && int64(len(e.out)) > e.start.Memory {
-		e.stop(Large(e.start.Memory))
+		e.stop(MemoryError(e.start.Memory))
 		return e.failure()
 	}
 	return err

@@ -24,11 +24,11 @@ const (
 
 // Start is the first head that a process gets; the script is the body.
 type Start struct {
-	Servers []string // config names, in order
-	Output  int64    // bytes of an error's text, at most
-	Memory  int64    // bytes
-	Small   int64    // bytes that it may hold without asking
-	CPU     int64    // seconds of processor time
+	Servers    []string // config names, in order
+	Output     int64    // bytes of an error's text, at most
+	Memory     int64    // bytes
+	FreeMemory int64    // bytes that it may hold without asking
+	CPU        int64    // seconds of processor time
 }
 
 // What a script asks for.
@@ -39,38 +39,38 @@ const (
 	AskSearch = "search" // cards, best first
 	AskTool   = "tool"   // a tool by its own name or identifier: a Tool
 	AskList   = "list"   // cards of what the servers list
-	AskMemory = "memory" // to hold more than Start.Small; answered when it may
+	AskMemory = "memory" // to hold more than Start.FreeMemory; answered when it may
 
-	TellBegun  = "begun" // it has the script; not answered, like all that is told
-	TellPrint  = "print"
-	TellResult = "result" // the body is JSON; the last one counts
+	NotifyStarted = "begun" // it has the script; not answered, like all that is told
+	NotifyPrint   = "print"
+	NotifyResult  = "result" // the body is JSON; the last one counts
 )
 
-// ToGoblin is the head of a frame of a script: a question, what it gives or, with
+// ScriptMessage is the head of a frame of a script: a question, what it gives or, with
 // End, its last.
-type ToGoblin struct {
-	ID     int    `json:",omitempty"` // of the question
-	Ask    string `json:",omitempty"`
-	Server string `json:",omitempty"` // config name
-	Tool   string `json:",omitempty"` // the server's own name of the tool that is called
-	Name   string `json:",omitempty"` // name, URI or query
-	Kind   string `json:",omitempty"`
-	MIME   string `json:",omitempty"`
-	Limit  int    `json:",omitempty"`
-	Offset int    `json:",omitempty"`
-	End    *End   `json:",omitempty"`
+type ScriptMessage struct {
+	ID     int      `json:",omitempty"` // of the question
+	Ask    string   `json:",omitempty"`
+	Server string   `json:",omitempty"` // config name
+	Tool   string   `json:",omitempty"` // the server's own name of the tool that is called
+	Name   string   `json:",omitempty"` // name, URI or query
+	Kind   string   `json:",omitempty"`
+	MIME   string   `json:",omitempty"`
+	Limit  int      `json:",omitempty"`
+	Offset int      `json:",omitempty"`
+	End    *Outcome `json:",omitempty"`
 }
 
-// End is how a script ended. The body is the message of its failure.
-type End struct {
+// Outcome is how a script ended. The body is the message of its failure.
+type Outcome struct {
 	Failure Kind   `json:",omitempty"` // "" for none
 	Line    int    `json:",omitempty"`
 	Hint    string `json:",omitempty"` // why there may be no result
 }
 
-// ToScript is the head of a frame for a script: the answer to a question, or the
+// GoblinMessage is the head of a frame for a script: the answer to a question, or the
 // order to end.
-type ToScript struct {
+type GoblinMessage struct {
 	ID int `json:",omitempty"`
 	// Error says why there is no answer. With Code the body is the data that a
 	// server's error has.
@@ -104,8 +104,8 @@ const (
 // MaxMessage is how much of an error's text there is always room for, in bytes.
 const MaxMessage = 256
 
-// Cut is the beginning of an error's text for which so many bytes of output are left.
-func Cut(text string, left int64) string {
+// TruncateError is the beginning of an error's text for which so many bytes of output are left.
+func TruncateError(text string, left int64) string {
 	most := int(max(left, MaxMessage))
 	if len(text) <= most {
 		return text
@@ -135,13 +135,13 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Large is a script that needs more memory than it may have.
-func Large(limit int64) *Error {
-	return &Error{Kind: Memory, Message: fmt.Sprintf("the script needs more than %s of memory (lua.memory)", Size(limit))}
+// MemoryError is a script that needs more memory than it may have.
+func MemoryError(limit int64) *Error {
+	return &Error{Kind: Memory, Message: fmt.Sprintf("the script needs more than %s of memory (lua.memory)", FormatSize(limit))}
 }
 
-// Size is a number of bytes for humans.
-func Size(n int64) string {
+// FormatSize is a number of bytes for humans.
+func FormatSize(n int64) string {
 	for _, u := range []struct {
 		shift uint
 		name  string
@@ -155,8 +155,8 @@ func Size(n int64) string {
 
 const lengths = 4 + 8 // bytes in front of a frame: the head's length and the body's
 
-// Write writes a frame. Frames must not be written at once.
-func Write(w io.Writer, head any, body []byte) error {
+// WriteFrame writes a frame. Frames must not be written at once.
+func WriteFrame(w io.Writer, head any, body []byte) error {
 	text, err := json.Marshal(head)
 	if err != nil {
 		return fmt.Errorf("write a frame: %w", err)
