@@ -1,7 +1,8 @@
-// Goblin serves many MCP servers as one MCP server to many clients, and shows
-// what they offer. This package owns flags and what screens are made of; what a
-// process does as long as it serves is that of goblin/gateway/serve, and the
-// commands that only ask something are those of goblin/gateway/command.
+// Goblin serves many MCP servers as one MCP server and shows them in a terminal UI.
+//
+// This package owns flags and what screens are made of; what a process does as long as it
+// serves is that of goblin/gateway/serve, and the commands that only ask something are
+// those of goblin/gateway/command.
 package main
 
 import (

@@ -1,9 +1,9 @@
-// Package gateway makes one MCP server of many: it dispatches clients'
-// requests, routes them by the registry's tables to the server that owns what they
-// name, and answers the few that are its own. What else there is to a gateway has
-// packages below, which do not know this one: the running servers (fleet), requests
-// under way (call), questions of servers (ask), what clients hear unasked (news),
-// tasks, and the record of traffic (journal).
+// Package gateway routes requests of MCP clients to the MCP servers that own their
+// targets.
+//
+// What else there is to a gateway has packages below, which do not know this one: the
+// running servers (fleet), requests under way (call), questions of servers (ask), what
+// clients hear unasked (news), tasks, and the record of traffic (journal).
 //
 // It stands between gateway/downstream (client sessions) and gateway/upstream
 // (connections to servers) and is the handler of both; it knows neither their

@@ -1,7 +1,7 @@
-// Package meta is the tools that Goblin itself offers: catalogs of what the
-// servers have, descriptions, search, and scripts over all servers. An agent
-// finds with them the one thing it needs among hundreds, without all of them
-// in its context.
+// Package meta provides Goblin's own tools: catalog, describe, search, call and script.
+//
+// An agent finds with them the one thing it needs among hundreds, without all of them in
+// its context.
 //
 // It owns the definitions of these tools, the check of their arguments and the
 // cards they answer with; goblin/meta/search owns the ranking, goblin/meta/lua

@@ -1,5 +1,5 @@
-// Package registry is the catalog: what every server offers, under which
-// entryNames clients see it, and what happens to it.
+// Package registry is the catalog: entries, names, server states, subscriptions and
+// journals.
 //
 // It owns the immutable [Snapshot] of all lists, the tables that route names
 // and URIs to servers, the servers' states, the state of subscriptions and

@@ -1,4 +1,4 @@
-// Package tui is the screen: what the servers offer, live, in a terminal.
+// Package tui is the terminal UI: one Bubble Tea model over the registry.
 //
 // A [Screen] is one Bubble Tea program with its own input, output, size, theme
 // and filters; a process can show several. It reads the registry's snapshots

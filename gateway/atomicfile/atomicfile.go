@@ -1,5 +1,7 @@
-// Package atomicfile writes files that are there whole or not at all, whatever happens
-// meanwhile, and are private to the user. It knows nothing of what is in them.
+// Package atomicfile replaces private files atomically and locks them against other
+// processes.
+//
+// It knows nothing of what is in them.
 package atomicfile
 
 import (

@@ -1,4 +1,4 @@
-// Command bench measures Goblin as its users use it, beside a server that is asked directly.
+// Command bench measures the goblin binary against direct connections to the same servers.
 //
 // Both take turns within one run, so that ratios mean something on a noisy machine. It runs
 // the real binary, built first unless $GOBLIN_BENCH_BINARY names one. The server behind it

@@ -1,5 +1,5 @@
-// Package bridge is the proxy that `goblin stdio` is: it carries the messages of
-// one client to the daemon and back, from daemon to daemon when one dies.
+// Package bridge carries one stdio client's messages to the daemon and reconnects after
+// crashes.
 //
 // It owns the client's end of that connection, the queues in both directions
 // and what the next daemon has to be told of the session. It must not know how a

@@ -1,5 +1,7 @@
-// Package browser opens pages in the user's browser. It must not know what they are
-// for, and waits for no browser: one may stay open for days.
+// Package browser opens web pages in the user's browser.
+//
+// It must not know what they are for, and waits for no browser: one may stay open for
+// days.
 package browser
 
 import (

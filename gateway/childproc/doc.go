@@ -1,4 +1,5 @@
-// Package childproc ends the children that a killed Goblin left behind.
+// Package childproc starts, measures and ends process groups, including those of a killed
+// Goblin.
 //
 // A process that is killed ends no other. On Linux the kernel kills its children
 // with it, but not what these started; on macOS not even the children. So each

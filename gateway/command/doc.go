@@ -1,4 +1,4 @@
-// Package command has the commands that ask or change something and then exit.
+// Package command implements the shell commands except the serving modes.
 //
 // Commands block until they are done or their context ends. They leave no goroutine and no child
 // process behind. stdout has the result and nothing else. All text of servers passes

@@ -1,6 +1,4 @@
-// Package config owns Goblin's configuration file: where it is looked for, how
-// its text becomes a Config, what is a mistake in it, and the JSON Schema that
-// editors use.
+// Package config reads, checks and expands Goblin's configuration file.
 //
 // Everything here is a plain function or a value. Load and Find read the file
 // system once and return, and Parse looks for the programs of servers, to leave

@@ -77,9 +77,9 @@ func (m *Mask) AddSecrets(texts ...string) {
 	m.Add(&Config{Servers: []Server{s}})
 }
 
-// AddServer hides the secrets of a server whose references were resolved, or were until one
+// AddServerSecrets hides the secrets of a server whose references were resolved, or were until one
 // failed.
-func (m *Mask) AddServer(s Resolved) {
+func (m *Mask) AddServerSecrets(s Resolved) {
 	m.AddSecrets(s.Secrets...)
 	if m != nil && s.Server != nil && len(s.Secrets) > 0 {
 		m.Add(&Config{Servers: []Server{*s.Server}})

@@ -76,12 +76,12 @@ func TestReferencesAreResolvedWhenAServerStarts(t *testing.T) {
 
 	mask := config.NewMask(cfg)
 	require.Equal(t, "${keyring:client} is told", mask.String("${keyring:client} is told"))
-	mask.AddServer(now)
+	mask.AddServerSecrets(now)
 	require.Equal(t, "[hidden] at [hidden]", mask.String("Bearer the token at h.example"))
 
 	now, err = local.Resolve(t.Context(), known)
 	require.NoError(t, err)
-	mask.AddServer(now)
+	mask.AddServerSecrets(now)
 	require.Equal(t, "[hidden]", mask.String("the team's key-a b"), "with what stands around it")
 	moved := cfg.Servers[1]
 	moved.Cwd = "/elsewhere"

@@ -1,5 +1,4 @@
-// Package daemon makes one process the daemon of a config, and leads everybody
-// else to it.
+// Package daemon runs one process per config and connects clients, UIs and commands to it.
 //
 // It owns the Unix socket and the lock of a daemon ([Find], [Listen]), the
 // detached start ([Start]), the first line of a connection and the check of

@@ -1,5 +1,8 @@
-// Package demo holds the servers behind "goblin demo-server NAME": notes,
-// clock and library. They are ordinary MCP servers, and exist so that a fresh machine has something pleasant to look at.
+// Package demo implements the servers behind "goblin demo-server": notes, clock and
+// library.
+//
+// They are ordinary MCP servers, and exist so that a fresh machine has something pleasant
+// to look at.
 //
 // The package owns the demo content and a small server for it, on the types of
 // mcp-go: its server package would be linked into every Goblin, and compiles JSON

@@ -1,6 +1,4 @@
-// Package doctor finds out what keeps a server from working, by checks in the order in
-// which things happen when it is started, up to the first that fails; each says what
-// helps.
+// Package doctor finds out why a server does not work and suggests a fix.
 //
 // It owns the checks, and holds definitions against clients' limits. It speaks to servers by
 // [goblin/gateway/upstream], as Goblin always does, in a process or a connection of its own,

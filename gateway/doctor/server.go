@@ -89,7 +89,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) report.Diagn
 	}
 	if len(resolved.Secrets) > 0 {
 		mask, outer := new(config.Mask), o.Redact
-		mask.AddServer(resolved)
+		mask.AddServerSecrets(resolved)
 		o.Redact = func(s string) string { return mask.String(outer(s)) }
 		r.AddOK("secrets", strings.Join(defined.References(), ", "))
 	}

@@ -1,6 +1,4 @@
-// Package downstream serves MCP clients: a [Session] for each, an [Request]
-// for each of its requests, over byte streams ([ServeStream]: stdio and
-// sockets) and Streamable HTTP ([HTTP]).
+// Package downstream serves MCP clients over stdio, sockets and Streamable HTTP.
 //
 // It owns framing, ids, ordering, cancellation, flow control, session
 // lifecycle and, over HTTP, who may speak at all. It knows the few methods

@@ -1,10 +1,10 @@
-// Package e2e is what the tests in the folders below share: worlds of configs,
-// clients, servers and terminals. They build the real binary and look at it from
-// outside: through stdin and stdout, the socket, HTTP, exit codes, /proc and
-// the evidence of scripted backends (goblin/gateway/internal/testserver). Each
-// folder holds the tests of one concern, and nothing else. The tests in this folder
-// cover resources, edits of the config and the docs; the tag release adds the
-// files that "task release" made in dist.
+// Package e2e holds the worlds, clients and servers that end-to-end tests share.
+//
+// They build the real binary and look at it from outside: through stdin and stdout, the
+// socket, HTTP, exit codes, /proc and the evidence of scripted backends
+// (goblin/gateway/internal/testserver). Each folder holds the tests of one concern, and
+// nothing else. The tests in this folder cover resources, edits of the config and the
+// docs; the tag release adds the files that "task release" made in dist.
 //
 // No test imports anything of Goblin, so that none can share its mistakes. A
 // test waits for events with generous deadlines and never sleeps to let

@@ -1,4 +1,4 @@
-// Package egress sends HTTP requests to addresses that a remote server names.
+// Package egress restricts HTTP requests to the addresses that a remote server may name.
 //
 // Such a server must not make Goblin request what only this machine or its network reaches
 // (SSRF). A [Transport] therefore connects to public addresses only, unless the server itself

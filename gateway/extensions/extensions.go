@@ -1,7 +1,5 @@
-// Package extensions knows the extensions of the protocol (SEP-2133) that servers and
-// clients declare in their capabilities: what Goblin says to one side of what the other
-// side has, within bounds, and when a request that Goblin does not know belongs to an
-// extension of both.
+// Package extensions merges and filters the protocol extensions that clients and servers
+// declare.
 //
 // It owns no state but which complaints were logged last: all functions are pure and
 // take raw JSON that is valid. It knows neither connections nor names; whose a name is,

@@ -1,6 +1,7 @@
-// Package filewatch tells when a file may have changed. It owns the notices of the
-// system and what they miss; it never reads the file, and knows nothing of what
-// is in it.
+// Package filewatch reports when a file may have changed.
+//
+// It owns the notices of the system and what they miss; it never reads the file, and knows
+// nothing of what is in it.
 package filewatch
 
 import (

@@ -1,4 +1,4 @@
-// Package inflight tracks the requests of clients that are under way at servers.
+// Package inflight tracks the client requests that servers have not answered yet.
 //
 // A [Table] knows the open connections and what is under way on each, so that what
 // a server asks or says in between is traced to the client that caused it. An

@@ -1,7 +1,6 @@
-// Package jsonrpc is Goblin's wire: JSON-RPC 2.0 messages as raw bytes
-// (https://www.jsonrpc.org/specification), framed one per line as MCP's stdio
-// transport demands, with the queue and the table of open calls that every
-// connection needs.
+// Package jsonrpc reads, checks, builds and queues JSON-RPC 2.0 messages as raw bytes.
+//
+// See https://www.jsonrpc.org/specification.
 //
 // A message is scanned once for its envelope; ids, params, results and errors
 // stay the bytes that arrived. It owns framing, ids, error codes and ordering;

@@ -1,4 +1,4 @@
-// Package logs limits the lines that servers and clients cause in Goblin's log.
+// Package logs limits the size and the rate of Goblin's log.
 //
 // A [Limiter] is the handler in front of a log's sinks. Each source (the attribute
 // server, else session or endpoint) may log 100 lines at once and 10 a second after

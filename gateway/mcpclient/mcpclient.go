@@ -1,5 +1,4 @@
-// Package mcpclient is an MCP client of a gateway: what screens, scripts and
-// commands make requests with.
+// Package mcpclient is a small MCP client for the UI, scripts and commands.
 //
 // It owns one connection, the handshake on it, and the requests and questions
 // under way. It must not know what uses it, nor how the gateway is reached: it is

@@ -1,7 +1,7 @@
-// Package mcpregistry asks a registry of MCP servers, and makes definitions for Goblin's
-// config of what it says: the official registry's API
-// (https://github.com/modelcontextprotocol/registry, docs/reference/api, v0.1) and
-// server.json (its schema of 2025-12-11).
+// Package mcpregistry searches registries of MCP servers and turns entries into config
+// definitions.
+//
+// See https://github.com/modelcontextprotocol/registry.
 //
 // It owns the requests, the cache of their answers, how packages and remotes become
 // commands and URLs, and how bundles are downloaded and unpacked. It must not know how a

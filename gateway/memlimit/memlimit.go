@@ -1,4 +1,4 @@
-// Package memlimit limits the bytes that all clients and servers together hold.
+// Package memlimit bounds the memory that clients and servers make the process hold.
 //
 // Each client or server is an [Owner]. Its large messages, queues and bodies are
 // [Reservation]s in one [Pool]. A reservation that does not fit is refused, and the

@@ -1,6 +1,7 @@
-// Package notify tells clients what they did not ask for in a call: changed lists,
-// updates of the resources that they watch, and log lines. A session is told on its
-// own stream, a stateless client on that of its subscriptions/listen.
+// Package notify delivers list changes, resource updates and log messages to clients.
+//
+// A session is told on its own stream, a stateless client on that of its
+// subscriptions/listen.
 //
 // It counts the subscribers of each resource, so that a server is asked once and told off
 // once, and restores that on new connections. It must not know how requests are routed:

@@ -1,7 +1,4 @@
-// Package oauth owns logins to remote servers by OAuth 2.1, as the authorization pages
-// of the protocol's revision 2026-07-28 want them: how a server's authorization server
-// is found, how Goblin becomes a client of it, the way through the browser, where
-// tokens are kept, and how they are refreshed and revoked.
+// Package oauth logs in at remote servers with OAuth 2.1 and keeps the tokens.
 //
 // Discovery, registration and challenges are those of the official SDK (oauthex, auth),
 // which check issuers, schemes and sizes; requests for tokens are golang.org/x/oauth2's.

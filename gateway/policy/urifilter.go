@@ -1,4 +1,4 @@
-// Package policy decides which URIs of a server clients may have.
+// Package policy applies the config's URI filters and overrides to requests.
 //
 // # Readings
 //

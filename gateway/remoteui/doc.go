@@ -1,4 +1,4 @@
-// Package remoteui carries a screen over a connection.
+// Package remoteui shows the UI of the daemon in a terminal of another process.
 //
 // A screen is a full-screen terminal program. It runs in one process (the
 // daemon: [Accept], [Conn]) and is seen and typed at in another that owns a

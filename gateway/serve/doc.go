@@ -1,6 +1,4 @@
-// Package serve is what a process of Goblin does as long as it serves: the
-// modes behind `goblin`, `goblin --tui`, `goblin stdio`, `goblin serve` and the
-// background daemon, with their signals, streams, log and terminal.
+// Package serve runs the serving modes: UI, stdio, HTTP and background daemon.
 //
 // It owns the process: signals to end, stdin and stdout, the terminal that a
 // screen is on. One [Process] belongs to one call of main. Its modes block

@@ -1,6 +1,5 @@
-// Package serverreq puts the questions of servers (elicitation, sampling, roots) to those whom they
-// are for: the client whose call made the server ask, else the users of open screens,
-// else the configuration, which has roots.
+// Package serverreq routes requests of servers (elicitation, sampling, roots) to a client
+// or user.
 //
 // It must not know tasks, nor how calls are made; whose call a question belongs to is
 // told by package call. Put and PutTo wait for people, for an hour at most; the others

@@ -1,6 +1,4 @@
-// Package servers has the servers that run: it starts, restarts and retires them,
-// replaces those whose definition changed once their calls are over, holds their
-// tools to what the user approved, and says which connection serves a session.
+// Package servers starts, restarts, replaces and stops the configured servers.
 //
 // It knows nothing of what is under way at a server, or watched there, but what its
 // [Hooks] answer. All methods may be called from any goroutine; Conn and
@@ -213,7 +211,7 @@ func (f *Manager) server(defined config.Server, replaces bool) *Server {
 // resolve is a definition with the values of its references, which are hidden from then on.
 func (f *Manager) resolve(ctx context.Context, s *config.Server) (*config.Server, error) {
 	now, err := s.Resolve(ctx, f.o.Resolve)
-	f.o.Mask.AddServer(now)
+	f.o.Mask.AddServerSecrets(now)
 	if err != nil {
 		return nil, fmt.Errorf("is not started: %w; then run: %s", err, termtext.Goblin("restart", s.Name))
 	}

@@ -1,4 +1,4 @@
-// Package shape gives results of servers the shape that client SDKs require.
+// Package shape repairs results of servers that client SDKs would reject.
 //
 // Clients of every revision throw a whole result away if one member has the wrong type.
 // [Repair] looks at the shape of a result once. A healthy result is returned as the same

@@ -1,8 +1,7 @@
-// Package stack is one running gateway with everything that serves it:
-// the registry, the servers, the socket of the daemon, the HTTP endpoint, and
-// any streams it is given. It wires the parts and owns their lifetimes; it
-// knows nothing of flags and terminals, and of screens only that they act
-// through a [Client], as clients do.
+// Package stack assembles one running gateway: registry, servers, socket, HTTP and reload.
+//
+// It wires the parts and owns their lifetimes; it knows nothing of flags and terminals,
+// and of screens only that they act through a [Client], as clients do.
 //
 // [New] takes what only one process may have (lock, socket, address), [Run]
 // starts everything and returns when all of it is gone, child processes

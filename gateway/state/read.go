@@ -1,4 +1,4 @@
-// Package state reads the files in which Goblin keeps its state.
+// Package state reads and writes the state files: cached lists, pins and disabled entries.
 //
 // Apart from [ReadNamed], it never waits for a pipe and never reads a device. It never reads
 // more than its caller allows. It knows nothing about the content of a file. All functions may be called from

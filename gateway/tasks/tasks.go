@@ -1,5 +1,4 @@
-// Package tasks has the calls of clients that servers run as tasks, of both kinds: that
-// of revision 2025-11-25 and the extension io.modelcontextprotocol/tasks.
+// Package tasks follows tool calls that servers run as tasks, in both protocol eras.
 //
 // It owns whose a task is and how long it is known, under an id of ours that nobody can
 // guess, and delivers what servers say of tasks, and ask because of them. It must not

@@ -1,5 +1,6 @@
-// Package telemetry records what passes between clients and servers: in the rings
-// that screens show, and in the metrics. Secrets are masked here.
+// Package telemetry records requests, notifications and usage for the UI and for metrics.
+//
+// Secrets are masked here.
 //
 // It owns no state of its own and never waits for anybody, so it may be called on
 // read loops. It looks at messages only as far as a record needs, and must not

@@ -1,5 +1,4 @@
-// Package upstream owns the connections to backends: one [Server] per
-// configured server supervises them.
+// Package upstream connects to MCP servers over stdio, Streamable HTTP and HTTP+SSE.
 //
 // A Server connects, negotiates, fetches the lists into the catalog, fetches
 // them again when the backend says that they changed, and starts over with a

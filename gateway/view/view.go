@@ -1,4 +1,4 @@
-// Package view decides what of the catalog each client sees, and finds names in that.
+// Package view decides which entries of the catalog each client sees.
 //
 // A view is a catalog narrowed to a profile of the config and to what the user has not
 // turned off: what is not in it is unknown, by every name and to everything that asks

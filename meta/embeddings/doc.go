@@ -1,6 +1,6 @@
-// Package embeddings makes searches for tools look at meanings, too: at how near the vector
-// of a query is to those of tools, as a program behind an OpenAI-compatible API makes them
-// (https://platform.openai.com/docs/api-reference/embeddings; Ollama, vLLM and others have it).
+// Package embeddings adds vector similarity to tool searches.
+//
+// See https://platform.openai.com/docs/api-reference/embeddings.
 //
 // It owns the vectors and how they are blended with the search by words, which it asks
 // first. Each text is sent once for as long as some tool has it; vectors are not kept over

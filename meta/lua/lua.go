@@ -1,5 +1,4 @@
-// Package lua runs scripts over all servers: what an agent would do in many
-// calls, with the results in between kept out of its context.
+// Package lua runs scripts that call tools of all servers.
 //
 // Each script runs in a process of its own, which goblin/meta/lua/worker is
 // the inside of; this package starts it, answers it and ends it, and runs nothing

@@ -1,6 +1,5 @@
-// Package definition changes and compares the definitions of tools, prompts and resources:
-// it puts what a config has clients see in the place of what a server says, fills in the
-// arguments that are hidden from them, and shows how two definitions differ.
+// Package definition overrides, compares and describes definitions of tools, prompts and
+// resources.
 //
 // Definitions are raw JSON, of which all that need not change stays byte for byte. It knows
 // neither servers nor names of a catalog, nor who asks.

@@ -1,5 +1,4 @@
-// Package keymap says on which keys and in which places the screen's actions are,
-// and what a user's changes make of that.
+// Package keymap lists the UI's actions with their keys and applies the user's changes.
 //
 // It owns the actions' ids, their keys and places, how keys are spelled, and what
 // two actions on one key are: a conflict. It knows no config, which says what is

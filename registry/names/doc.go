@@ -1,7 +1,7 @@
-// Package names says how things of servers are listed: under which names of tools, URIs and
-// flat ids, and how clients may spell these. It knows the names of the configured servers and
-// nothing of what they list, so that a listed name does not depend on who is up. All
-// functions are pure.
+// Package names maps tool names and URIs of servers to the names that clients see.
+//
+// It knows the names of the configured servers and nothing of what they list, so that a
+// listed name does not depend on who is up. All functions are pure.
 //
 // Urimatch expands URI templates (RFC 6570) with texts, and recognises their
 // expansions, one by one or among many templates.

@@ -1,6 +1,4 @@
-// Package rawjson finds and replaces values inside JSON text without decoding
-// it, so that what need not change passes through byte for byte: number
-// precision, key order, unknown members and escapes survive.
+// Package rawjson checks, reads and edits JSON text without decoding it.
 //
 // It owns the grammar (RFC 8259), nothing else: it knows no protocol. All
 // functions are pure and safe for concurrent use; returned slices alias their

@@ -1,4 +1,4 @@
-// Package repair changes definitions in servers' lists that client SDKs refuse.
+// Package repair fixes definitions that client SDKs would reject.
 //
 // The official SDKs check a list as a whole: one odd definition costs a client the entries
 // of all servers. A definition that all of them accept is returned as it is, the same

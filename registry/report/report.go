@@ -1,7 +1,7 @@
-// Package report is what servers, tools and clients cost: what their definitions take of a
-// model's context, and what calls came to, as people may see it: in a terminal, on screens
-// and as JSON. It must not know how anything is counted. Names are words of servers and
-// clients: the caller that shows them makes them safe.
+// Package report holds the cost figures and diagnoses that the UI and commands show.
+//
+// It must not know how anything is counted. Names are words of servers and clients: the
+// caller that shows them makes them safe.
 package report
 
 import (

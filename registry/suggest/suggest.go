@@ -1,6 +1,6 @@
-// Package suggest finds what a wrong name may have meant: one distance between
-// words, one choice of the nearest, one way to say it. It knows no kind of name
-// and decides nothing; all of it is pure.
+// Package suggest finds the names that a misspelled name may mean.
+//
+// It knows no kind of name and decides nothing; all of it is pure.
 package suggest
 
 import (

@@ -1,4 +1,4 @@
-// Package termtext makes foreign text safe and measurable for terminals.
+// Package termtext makes untrusted text safe for terminals and quotes shell commands.
 //
 // What servers and clients send may hold escape sequences that retitle a
 // window, fill a clipboard or hide text. This package owns the one boundary

@@ -1,4 +1,4 @@
-// Package dialog has the dialogs of the UI and the forms of calls.
+// Package dialog implements the dialogs in front of the panes.
 //
 // A dialog is a [uicontext.Dialog] in front of the panes. [Questions] queues requests of
 // servers to the user (elicitation, sampling); any goroutine may fill it. [QuestionPresenter] shows the

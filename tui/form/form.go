@@ -1,5 +1,5 @@
-// Package form is the one form of the screen: tool arguments, prompt arguments,
-// template variables and answers to elicitation.
+// Package form builds and validates input forms from JSON Schemas, prompts and URI
+// templates.
 //
 // A [Form] is a plain struct that one screen owns: it does no IO, starts no
 // goroutine and keeps no global state, and all its methods belong to the

@@ -1,5 +1,4 @@
-// Package images draws images with what a terminal has for them: kitty's protocol,
-// iTerm2's inline images, or sixel.
+// Package images draws images with the kitty, iTerm2 or sixel protocol, or with blocks.
 //
 // On the screen an image is text: kitty's placeholders (U+10EEEE), one a cell, each with
 // marks that say of which image it is, and which part. So whatever cuts, moves or covers

@@ -1,5 +1,6 @@
-// Package keys is the table of what keys do: one row for each thing that a user
-// can do. Keys, footer, help, palette and KEYS.md are made from the same rows.
+// Package keys maps keys to actions and generates help and footer.
+//
+// Keys, footer, help, palette and KEYS.md are made from the same rows.
 //
 // It owns the rows' form and how keys are found and shown; which actions there are,
 // and on which keys and where, is goblin/registry/keymap's. It knows no pane,

@@ -1,5 +1,4 @@
-// Package list is a filtered, sorted list of any rows with a cursor that follows
-// its row, and with columns.
+// Package list is a filtered, sorted table whose cursor follows its row.
 //
 // It owns searching, sorting, where the cursor and the window are, and which columns
 // there is room for and how wide each is; what rows are, and what stands in a column,

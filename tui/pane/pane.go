@@ -1,5 +1,4 @@
-// Package pane lays the screen out: the panes, the detail panel of
-// each, the lists that are opened over them, and where all of that stands.
+// Package pane implements the panes, their details and their layout.
 //
 // The [Layout] has the panes, which reach each other through it. A pane follows
 // the registry's changes, draws exactly the lines and cells that it is given,

@@ -1,5 +1,4 @@
-// Package textfield is where text is typed: the bar, the lines of dialogs, the
-// fields of forms and the answers to servers.
+// Package textfield edits one or several lines of text.
 //
 // A [Field] holds exactly what was typed, pasted or set, on top of the fields of
 // bubbles, which would drop or change some of it, and draws it so that what a

@@ -1,4 +1,4 @@
-// Package theme has the colors, glyphs and text cutting of one UI.
+// Package theme holds the styles, glyphs and drawing helpers of one terminal.
 //
 // A [Theme] belongs to one UI and never changes, so any goroutine may call its methods.
 // Nothing here is global or looks at the process's own terminal: [Options] describe what

@@ -1,4 +1,4 @@
-// Package uicontext holds what the panes and dialogs of one UI share.
+// Package uicontext holds what all panes and dialogs share.
 //
 // [Context] has the registry, the backend, the terminal, the theme, the clock, the
 // running requests, the status line and the stack of open dialogs. The last dialog sees

@@ -1,6 +1,4 @@
-// Package usage is the pane of what tools cost: how many were called in the last hour, how
-// long that took, and tables of servers, tools and clients, with the limits of clients and
-// what breaks them.
+// Package usage is the pane of tool costs and latencies.
 //
 // It shows a bill that it asks for while it is open, in commands, once a second at most, and
 // counts nothing itself. It belongs to the goroutine of one screen's Update and View.

@@ -1,5 +1,4 @@
-// Package viewer lays out long content for the terminal: details, results, resources, logs and
-// help.
+// Package viewer shows long content: text, JSON, Markdown, bytes and images.
 //
 // [Build] turns sections into a [Doc]: text that is safe for a terminal, wrapped to a width,
 // with indexed lines. Megabytes take it tens of milliseconds, so it belongs in a command. It

@@ -1,8 +1,9 @@
-// Command bundle makes what clients and registries of MCP take beside archives: an MCP
-// bundle (.mcpb, https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md) of each
-// program that was built, and the server.json by which a release is published
-// (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json). It knows
-// nothing of how the programs are built.
+// Command bundle builds MCP bundles and the server.json of a release.
+//
+// See https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md,
+// https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json.
+//
+// It knows nothing of how the programs are built.
 package main
 
 import (

@@ -1,3 +1,3 @@
-// Package repocheck tests rules of this repository: who may import whom, how large packages
-// may be, which tests documents name, and the table of packages in CONTRIBUTING.md.
+// Package repocheck tests rules of this repository: imports, package sizes, documents and
+// programs.
 package repocheck

@@ -1,6 +1,7 @@
-// Command testserver is the scripted MCP server of all tests and benchmarks. It records the
-// messages that a server is sent, and misbehaves in every way that a script or the test asks
-// for.
+// Command testserver is a scripted MCP server for tests and benchmarks.
+//
+// It records the messages that a server is sent, and misbehaves in every way that a script
+// or the test asks for.
 //
 //	testserver SCRIPT.json             MCP on stdin and stdout
 //	testserver -http ADDR SCRIPT.json  Streamable HTTP at /mcp, HTTP+SSE at /sse

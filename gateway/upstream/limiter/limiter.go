@@ -1,7 +1,7 @@
-// Package limiter shares out the places for requests in flight at one server, so that
-// a client with many slow requests leaves room for others. It knows neither requests
-// nor clients, only who is who. All methods may be called from any goroutine; none
-// waits.
+// Package limiter divides the request slots of one server fairly among clients.
+//
+// It knows neither requests nor clients, only who is who. All methods may be called from
+// any goroutine; none waits.
 package limiter
 
 import (

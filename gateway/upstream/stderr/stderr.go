@@ -1,4 +1,4 @@
-// Package stderr picks the lines of a process's stderr that name its error, and explains them.
+// Package stderr finds the lines of a server's stderr that explain its failure.
 //
 // It works on text and the config alone. Any goroutine may call its functions; a Tail belongs to one.
 package stderr

@@ -1,6 +1,7 @@
-// Package timing decides how long calls, retries and fetches of lists wait. It knows neither
-// servers nor calls. All methods may be called from any goroutine, and only [FetchGate.Await]
-// blocks.
+// Package timing provides call timeouts, retry delays and the ages of lists.
+//
+// It knows neither servers nor calls. All methods may be called from any goroutine, and
+// only [FetchGate.Await] blocks.
 package timing
 
 import (

@@ -1,4 +1,4 @@
-// Package wire reads and writes the parts of MCP that concern one connection.
+// Package wire reads event streams and repairs frames that servers send.
 //
 // It reads event streams (https://html.spec.whatwg.org/multipage/server-sent-events.html),
 // parses messages leniently, judges errors, and edits the members of `_meta` of one hop. It

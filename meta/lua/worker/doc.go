@@ -1,5 +1,6 @@
-// Package worker is the process of a script: it runs one, and ends. A
-// process that Goblin starts beforehand waits for its script here. A program that
+// Package worker is the sandboxed process that runs one Lua script.
+//
+// A process that Goblin starts beforehand waits for its script here. A program that
 // imports this package is such a process when its one argument is [Command].
 //
 // It owns what a script sees of the servers, and the conversion between JSON and Lua
