@@ -136,5 +136,9 @@ func absent(seen *registry.Snapshot, err *registry.NotFoundError, owner *registr
 	case registry.StateNeedsLogin:
 		is = ""
 	}
-	return fmt.Sprintf("server %q %s%s, so its %ss are unknown", owner.Name, is, owner.State, err.Kind)
+	state := string(owner.State)
+	if owner.State == registry.StateStopped && owner.LastError != "" { // it waits for a project
+		state += ": " + owner.LastError
+	}
+	return fmt.Sprintf("server %q %s%s, so its %ss are unknown", owner.Name, is, state, err.Kind)
 }
