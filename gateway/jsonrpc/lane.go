@@ -6,29 +6,29 @@ import (
 	"slices"
 )
 
-// lane is a queue before that of the Outbox, for chatter: what one party says that
-// nobody waits for. With each write a little of the next lane moves to the end of the
-// queue, so that neither answers nor the chatter of others wait for it. As long as no
-// more than one turn's waits in all, everything goes in the order in which it came.
+// lane is a low-priority queue of one source, before that of the SendQueue. Each write moves
+// at most maxTurn bytes of the next lane to the queue, so that neither answers nor other lanes
+// wait long. While all lanes hold at most maxTurn bytes, all frames keep the order in which
+// they came.
 type lane struct {
 	name  string
 	queue [][]byte
 	first uint64            // number of queue[0]
-	keys  map[string]uint64 // key → number of a frame that may be replaced
+	keys  map[string]uint64 // number of the replaceable frame of each key
 	bytes int64
 }
 
-// maxTurn is how many bytes a lane may write, besides its last frame, before it is
-// the next one's turn.
+// maxTurn is the number of bytes, plus one frame, that a lane writes before the next lane.
 const maxTurn = 32 << 10
 
-// QueuePosition is a place in a lane. The zero Mark is of what does not wait.
+// QueuePosition is the position of a frame in a lane. The zero QueuePosition is that of a
+// frame that was already written or dropped.
 type QueuePosition struct {
 	lane *lane
 	n    uint64
 }
 
-// Lane is the name of the lane, "" for that of the zero Mark.
+// Lane returns the name of the lane, or "" for the zero QueuePosition.
 func (m QueuePosition) Lane() string {
 	if m.lane == nil {
 		return ""
@@ -36,28 +36,28 @@ func (m QueuePosition) Lane() string {
 	return m.lane.name
 }
 
-// IsBlocked reports whether there was something to wait for when the Mark was made.
+// IsBlocked reports whether the frame was still unsent when SendLow returned.
 func (m QueuePosition) IsBlocked() bool { return m.lane != nil }
 
-// SendLow queues a frame behind all frames that are given to Send, and behind those of
-// its lane. With a key it replaces a frame of that key that still waits there. The
-// Mark is for those that must not go before it; see [SendQueue.SendAfter].
+// SendLow queues a frame in the named lane: after all frames of Send and the earlier frames of
+// the lane. A frame with a key replaces an unsent one of the same key. Pass the position to
+// [SendQueue.SendAfter] for a frame that must follow this one.
 func (o *SendQueue) SendLow(name, key string, frame []byte) QueuePosition {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil || o.closing {
 		return QueuePosition{}
 	}
-	if key == "" && o.try != nil && !o.writing && len(o.queue) == 0 && len(o.lanes) == 0 {
-		n, err := o.try.TryWrite(frame)
+	if key == "" && o.trySink != nil && !o.writing && len(o.queue) == 0 && len(o.lanes) == 0 {
+		n, err := o.trySink.TryWrite(frame)
 		switch {
 		case err != nil:
-			o.fail(err)
+			o.failLocked(err)
 			return QueuePosition{}
 		case n == len(frame):
 			return QueuePosition{}
 		case n > 0:
-			o.push(frame[n:]) // nothing may come in between
+			o.pushLocked(frame[n:]) // nothing may come in between
 			return QueuePosition{}
 		}
 	}
@@ -79,25 +79,24 @@ func (o *SendQueue) SendLow(name, key string, frame []byte) QueuePosition {
 	if key != "" {
 		l.keys[key] = n
 	}
-	o.put(l, frame)
+	o.pushLaneLocked(l, frame)
 	return QueuePosition{l, n}
 }
 
-// put queues a frame in a lane.
-func (o *SendQueue) put(l *lane, frame []byte) {
+// pushLaneLocked queues a frame in a lane.
+func (o *SendQueue) pushLaneLocked(l *lane, frame []byte) {
 	l.queue = append(l.queue, frame)
 	l.bytes += int64(len(frame))
 	o.countLocked(int64(len(frame)))
-	o.poke()
+	o.signal()
 }
 
-// SendAfter sends a frame, given in parts, that must not go before the frames of
-// the marks. It reports false, and sends nothing, when none of them waits: then the
-// frame can be sent in any way.
+// SendAfter sends a frame, given in parts, after the frames at the positions. It sends nothing
+// and returns false if none of them is unsent.
 func (o *SendQueue) SendAfter(marks []QueuePosition, parts ...[]byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.inOrder()
+	o.flushLanesLocked()
 	var waits []QueuePosition
 	for _, m := range marks {
 		if m.lane != nil && m.n >= m.lane.first {
@@ -108,28 +107,28 @@ func (o *SendQueue) SendAfter(marks []QueuePosition, parts ...[]byte) bool {
 	case len(waits) == 0 || o.err != nil || o.closing:
 		return false
 	case len(waits) == 1:
-		o.put(waits[0].lane, bytes.Join(parts, nil))
+		o.pushLaneLocked(waits[0].lane, bytes.Join(parts, nil))
 		return true
 	}
 	for _, m := range waits {
 		if m.n >= m.lane.first { // no earlier mark was later in the same lane
-			o.move(m.lane, int(m.n-m.lane.first)+1)
+			o.moveLocked(m.lane, int(m.n-m.lane.first)+1)
 		}
 	}
-	o.push(bytes.Join(parts, nil))
+	o.pushLocked(bytes.Join(parts, nil))
 	return true
 }
 
-// inOrder moves what waits in lanes before what is about to be sent, if it is
-// little.
-func (o *SendQueue) inOrder() {
+// flushLanesLocked moves all lanes to the queue if few bytes are unsent, so that the next
+// frame follows them.
+func (o *SendQueue) flushLanesLocked() {
 	for len(o.lanes) > 0 && o.unsent.Load() <= maxTurn {
-		o.move(o.lanes[0], len(o.lanes[0].queue))
+		o.moveLocked(o.lanes[0], len(o.lanes[0].queue))
 	}
 }
 
-// turn moves the next frames of one lane to the queue.
-func (o *SendQueue) turn() {
+// takeTurnLocked moves at most maxTurn bytes, plus one frame, of the next lane to the queue.
+func (o *SendQueue) takeTurnLocked() {
 	if len(o.lanes) == 0 {
 		return
 	}
@@ -139,14 +138,14 @@ func (o *SendQueue) turn() {
 		size += len(l.queue[n])
 		n++
 	}
-	o.move(l, n)
+	o.moveLocked(l, n)
 	if len(l.queue) > 0 {
 		o.lanes = append(o.lanes[1:], l)
 	}
 }
 
-// move takes the first frames of a lane to the end of the queue.
-func (o *SendQueue) move(l *lane, n int) {
+// moveLocked moves the first n frames of a lane to the end of the queue.
+func (o *SendQueue) moveLocked(l *lane, n int) {
 	for _, f := range l.queue[:n] {
 		o.queue = append(o.queue, f)
 		l.bytes -= int64(len(f))
@@ -159,7 +158,7 @@ func (o *SendQueue) move(l *lane, n int) {
 	}
 }
 
-// LaneBytes is how many bytes wait in a lane.
+// LaneBytes returns the number of unsent bytes in a lane.
 func (o *SendQueue) LaneBytes(name string) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()

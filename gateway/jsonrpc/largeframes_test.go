@@ -170,7 +170,7 @@ func TestFramesInPartsAreWholeWhereThatMatters(t *testing.T) {
 
 // A client that stops in the middle of a large frame is told from one that
 // reads on slowly.
-func TestOutboxCountsWhatIsLeftOfAFrame(t *testing.T) {
+func TestSendQueueCountsWhatIsLeftOfAFrame(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

@@ -37,14 +37,14 @@ type Message struct {
 	// where that is of no use for others.
 	Buffer *Buffer
 
-	lines bool // line breaks stand between tokens
-	asks  bool // there is a method, of whatever kind
+	hasLineBreaks bool // between tokens
+	hasMethod     bool // even an invalid one
 }
 
 // OneLine makes sure that no line breaks stand between the tokens of the
 // message: they would end it where it goes on over a stream of lines.
 func (m *Message) OneLine() {
-	if m.lines {
+	if m.hasLineBreaks {
 		rawjson.OneLine(m.Params)
 		rawjson.OneLine(m.Result)
 		rawjson.OneLine(m.Error)
@@ -57,13 +57,13 @@ func OneLine(frame []byte) []byte {
 	return frame
 }
 
-// IsRequest reports a request that wants an answer.
+// IsRequest reports whether m is a request that wants an answer.
 func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
 
-// IsNotification reports a request without an id.
+// IsNotification reports whether m is a request without an id.
 func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
 
-// IsResponse reports an answer.
+// IsResponse reports whether m is an answer.
 func (m *Message) IsResponse() bool { return m.Method == "" }
 
 // ParseError says why a frame is no message, with the JSON-RPC error to
@@ -90,8 +90,8 @@ func (e *ParseError) Reply() *Error {
 	return &Error{Code: e.Code, Message: what + ": " + e.Cause.Error()}
 }
 
-func invalid(m *Message, format string, args ...any) error {
-	return &ParseError{ID: m.ID, Code: CodeInvalidRequest, WantsAnswer: m.asks, Cause: fmt.Errorf(format, args...)}
+func invalidRequest(m *Message, format string, args ...any) error {
+	return &ParseError{ID: m.ID, Code: CodeInvalidRequest, WantsAnswer: m.hasMethod, Cause: fmt.Errorf(format, args...)}
 }
 
 // ErrBatch is the cause of the error for a frame that is an array of correct grammar.
@@ -105,37 +105,37 @@ func Parse(frame []byte) (Message, error) { return ParseWithin(frame, 0) }
 // 0 stands for [rawjson.MaxDepth].
 func ParseWithin(frame []byte, depth int) (Message, error) {
 	c := rawjson.Checker{Depth: depth}
-	if len(frame) > marked {
+	if len(frame) > minShapeSize {
 		c.RecordShape()
 	}
 	return parse(&c, frame, frame)
 }
 
-// marked is the size, in bytes, from which on it pays to remember where large
-// values end.
-const marked = 4 << 10
+// minShapeSize is the frame size in bytes from which on recording the ends of large values
+// pays.
+const minShapeSize = 4 << 10
 
 // parse is Parse of a frame that was checked in part, as a part of src.
 func parse(c *rawjson.Checker, src, frame []byte) (m Message, err error) {
 	if err := c.End(src); err != nil {
-		return m, unreadable(frame, err)
+		return m, syntaxError(frame, err)
 	}
-	m.Shape, m.lines = c.Shape(src), c.HasLineBreaks()
+	m.Shape, m.hasLineBreaks = c.Shape(src), c.HasLineBreaks()
 	if rawjson.IsArray(frame) {
 		return m, &ParseError{Code: CodeInvalidRequest, Cause: ErrBatch}
 	}
 	if !rawjson.IsObject(frame) {
-		return m, invalid(&m, "a message must be an object")
+		return m, invalidRequest(&m, "a message must be an object")
 	}
-	if err := m.open(c, src, frame); err != nil {
+	if err := m.readMembers(c, src, frame); err != nil {
 		return m, err
 	}
 	return m, m.check()
 }
 
-// unreadable is the error of a frame whose grammar, or depth, is at fault.
-func unreadable(frame []byte, err error) error {
-	bad := &ParseError{ID: salvageID(frame), Code: CodeParse, Cause: err}
+// syntaxError returns the ParseError for a frame with invalid JSON or too deep nesting.
+func syntaxError(frame []byte, err error) error {
+	bad := &ParseError{ID: findID(frame), Code: CodeParse, Cause: err}
 	var fault *rawjson.SyntaxError
 	if !errors.As(err, &fault) || fault.Depth == 0 {
 		return bad
@@ -149,93 +149,93 @@ func unreadable(frame []byte, err error) error {
 }
 
 const (
-	sawVersion = 1 << iota
-	sawID
-	sawMethod
-	sawParams
-	sawResult
-	sawError
+	memberVersion = 1 << iota
+	memberID
+	memberMethod
+	memberParams
+	memberResult
+	memberError
 )
 
-// envelope is what else was found of a message's members.
+// envelope holds the members that Message does not keep, and which members were seen.
 type envelope struct {
 	method, version []byte
-	twice           rawjson.Key
+	duplicate       rawjson.Key
 	seen            int
 }
 
-// add notes a member.
-func (m *Message) add(e *envelope, k rawjson.Key, v []byte) {
+// addMember records one member of the message.
+func (m *Message) addMember(e *envelope, k rawjson.Key, v []byte) {
 	bit := 0
 	switch string(k.Name()) {
 	case "jsonrpc":
-		bit, e.version = sawVersion, v
+		bit, e.version = memberVersion, v
 	case "id":
-		bit, m.ID = sawID, v
+		bit, m.ID = memberID, v
 	case "method":
-		bit, e.method = sawMethod, v
+		bit, e.method = memberMethod, v
 	case "params":
-		bit, m.Params = sawParams, v
+		bit, m.Params = memberParams, v
 	case "result":
-		bit, m.Result = sawResult, v
+		bit, m.Result = memberResult, v
 	case "error":
-		bit, m.Error = sawError, v
+		bit, m.Error = memberError, v
 	}
 	if e.seen&bit != 0 {
-		e.twice = k
+		e.duplicate = k
 	}
 	e.seen |= bit
 }
 
-// open reads the members of a message that was checked.
-func (m *Message) open(c *rawjson.Checker, src, frame []byte) error {
+// readMembers reads the members of a message whose JSON was checked.
+func (m *Message) readMembers(c *rawjson.Checker, src, frame []byte) error {
 	var e envelope
 	if n := c.MemberCount(); n > 0 {
 		for i := range n {
 			k, v := c.Member(src, i)
-			m.add(&e, k, v)
+			m.addMember(&e, k, v)
 		}
 	} else {
 		for k, v := range m.Shape.Members(frame) {
-			m.add(&e, k, v)
+			m.addMember(&e, k, v)
 		}
 	}
-	m.asks = e.seen&sawMethod != 0
+	m.hasMethod = e.seen&memberMethod != 0
 	if err := m.checkID(); err != nil {
 		return err
 	}
-	if e.twice != nil {
-		return invalid(m, "member %s stands twice", e.twice)
+	if e.duplicate != nil {
+		return invalidRequest(m, "member %s stands twice", e.duplicate)
 	}
 	if string(e.version) != `"2.0"` {
-		return invalid(m, `member "jsonrpc" must be "2.0"`)
+		return invalidRequest(m, `member "jsonrpc" must be "2.0"`)
 	}
-	if !m.asks {
+	if !m.hasMethod {
 		return nil
 	}
 	if m.Method = methodName(e.method); m.Method == "" {
-		return invalid(m, `member "method" must be a non-empty string`)
+		return invalidRequest(m, `member "method" must be a non-empty string`)
 	}
 	return nil
 }
 
-// methods holds the names seen first, since they repeat in every message.
-var methods struct {
+// methodNames caches decoded method names, since they repeat in every message.
+var methodNames struct {
 	sync.RWMutex
 	names map[string]string
 }
 
 // maxMethods and maxMethod bound methods, which peers fill.
 const (
-	maxMethods = 256
-	maxMethod  = 64
+	maxMethods   = 256
+	maxMethodLen = 64
 )
 
 // methodName decodes a method's name; "" when it is no string.
 func methodName(raw []byte) string {
-	methods.RLock()
-	name, known := methods.names[string(raw)]
-	methods.RUnlock()
+	methodNames.RLock()
+	name, known := methodNames.names[string(raw)]
+	methodNames.RUnlock()
 	if known {
 		return name
 	}
@@ -243,13 +243,13 @@ func methodName(raw []byte) string {
 	if !ok {
 		return ""
 	}
-	methods.Lock()
-	defer methods.Unlock()
-	if methods.names == nil {
-		methods.names = make(map[string]string, maxMethods)
+	methodNames.Lock()
+	defer methodNames.Unlock()
+	if methodNames.names == nil {
+		methodNames.names = make(map[string]string, maxMethods)
 	}
-	if len(methods.names) < maxMethods && len(raw) <= maxMethod {
-		methods.names[string(raw)] = name
+	if len(methodNames.names) < maxMethods && len(raw) <= maxMethodLen {
+		methodNames.names[string(raw)] = name
 	}
 	return name
 }
@@ -258,13 +258,13 @@ func (m *Message) checkID() error {
 	if m.ID == nil {
 		return nil
 	}
-	if !m.asks && string(m.ID) == "null" {
+	if !m.hasMethod && string(m.ID) == "null" {
 		m.ID = nil
 		return nil
 	}
 	if c := m.ID[0]; c != '"' && c != '-' && (c < '0' || c > '9') {
 		m.ID = nil
-		return invalid(m, `member "id" must be a string or a number`)
+		return invalidRequest(m, `member "id" must be a string or a number`)
 	}
 	return nil
 }
@@ -279,32 +279,31 @@ func (m *Message) check() error {
 			return &ParseError{ID: m.ID, Code: CodeInvalidParams, WantsAnswer: true, Cause: errors.New(`member "params" must be an object`)}
 		}
 		if m.Params != nil && !rawjson.IsObject(m.Params) {
-			return invalid(m, `member "params" must be an object`)
+			return invalidRequest(m, `member "params" must be an object`)
 		}
 		return nil
 	}
 	if m.Result != nil && m.Error != nil { // many libraries always send both members
-		if isVoid(m.Error) {
+		if isEmptyError(m.Error) {
 			m.Error = nil
 		} else {
 			m.Result = nil
 		}
 	}
 	if (m.Result == nil) == (m.Error == nil) {
-		return invalid(m, "a message needs either a method, a result or an error")
+		return invalidRequest(m, "a message needs either a method, a result or an error")
 	}
 	return nil
 }
 
-// isVoid reports whether the error beside a result says that there is none.
-func isVoid(v []byte) bool {
+// isEmptyError reports whether the error member beside a result means "no error".
+func isEmptyError(v []byte) bool {
 	return string(v) == "null" || string(v) == "false" || string(v) == `""` || string(v) == "{}"
 }
 
-// salvageID finds the top-level id of a frame that does not parse, so that
-// its sender can be told at once instead of waiting for a time-out. Only an
-// id that stands before the fault is found.
-func salvageID(frame []byte) []byte {
+// findID returns the top-level id of a frame that does not parse, or nil. With it the sender
+// gets an answer at once instead of a timeout. An id after the syntax error is not found.
+func findID(frame []byte) []byte {
 	for k, v := range rawjson.Members(frame) {
 		if k.Is("id") {
 			if end, err := rawjson.Scan(v, 0); err != nil || end != len(v) {

@@ -12,7 +12,7 @@ type Call[T any] struct {
 	ID    int64
 	Info  T
 	reply chan outcome // capacity one: resolving never blocks
-	then  bool         // the outcome goes to Pending.OnDone instead
+	async bool         // the outcome goes to Pending.OnDone instead
 }
 
 type outcome struct {
@@ -26,9 +26,8 @@ func (c *Call[T]) Done() <-chan outcome { return c.reply }
 // Take unpacks what Done delivered.
 func (o outcome) Take() (Reply, error) { return o.reply, o.err }
 
-// Release gives a call back for later ones, once its outcome was received or
-// Remove returned it: nothing can be delivered to it any more. The caller must
-// not use it afterwards.
+// Release returns a call to the pool of unused ones. Its outcome must have been received, or
+// Remove must have returned it.
 func (p *Pending[T]) Release(c *Call[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,7 +36,7 @@ func (p *Pending[T]) Release(c *Call[T]) {
 
 func (p *Pending[T]) releaseLocked(c *Call[T]) {
 	var none T
-	c.Info, c.then = none, false
+	c.Info, c.async = none, false
 	if len(p.free) < maxFree {
 		p.free = append(p.free, c)
 	}
@@ -50,8 +49,8 @@ const maxFree = 64
 // ready to use. Answers nobody waits for (late, doubled, alien) are reported
 // as such and change nothing.
 type Pending[T any] struct {
-	// OnDone gets the outcome of the calls that Begin has opened, in the
-	// goroutine that ends them and without a lock. It is set before the first.
+	// OnDone receives the outcome of the calls of AddAsync, in the goroutine that finishes
+	// them and without a lock. Set it before the first call.
 	OnDone func(info T, id int64, reply Reply, err error)
 
 	mu    sync.Mutex
@@ -69,25 +68,25 @@ func (p *Pending[T]) Add(info T) (*Call[T], error) {
 	return p.addLocked(info)
 }
 
-// Begin is Add for a call that nobody waits for: its outcome goes to Then, once.
-func (p *Pending[T]) Begin(info T) (id int64, err error) {
+// AddAsync adds a call whose outcome goes to OnDone, once.
+func (p *Pending[T]) AddAsync(info T) (id int64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c, err := p.addLocked(info)
 	if err != nil {
 		return 0, err
 	}
-	c.then = true
+	c.async = true
 	return c.ID, nil
 }
 
-// End ends a call that Begin has opened, for the caller to see to: Then will not
-// hear of it. It is not ok when there is no such call any more.
-func (p *Pending[T]) End(id int64) (info T, ok bool) {
+// RemoveAsync removes a call of AddAsync without calling OnDone. ok is false if the call has
+// finished.
+func (p *Pending[T]) RemoveAsync(id int64) (info T, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.calls[id]
-	if c == nil || !c.then {
+	if c == nil || !c.async {
 		return info, false
 	}
 	info = c.Info
@@ -124,14 +123,14 @@ func (p *Pending[T]) Resolve(id []byte, r Reply, err error) bool {
 	if !ok {
 		return false
 	}
-	return p.end(n, outcome{r, err})
+	return p.finish(n, outcome{r, err})
 }
 
 // Fail ends the call of that id with an error. It reports false when there is
 // none.
-func (p *Pending[T]) Fail(id int64, err error) bool { return p.end(id, outcome{err: err}) }
+func (p *Pending[T]) Fail(id int64, err error) bool { return p.finish(id, outcome{err: err}) }
 
-func (p *Pending[T]) end(id int64, o outcome) bool {
+func (p *Pending[T]) finish(id int64, o outcome) bool {
 	p.mu.Lock()
 	c := p.calls[id]
 	if c == nil {
@@ -140,7 +139,7 @@ func (p *Pending[T]) end(id int64, o outcome) bool {
 	}
 	delete(p.calls, id)
 	p.open.Store(int64(len(p.calls)))
-	if !c.then {
+	if !c.async {
 		p.mu.Unlock()
 		c.reply <- o
 		return true
@@ -198,7 +197,7 @@ func (p *Pending[T]) Close(err error) {
 	p.err = err
 	var then []*Call[T]
 	for id, c := range p.calls {
-		if c.then {
+		if c.async {
 			then = append(then, c)
 		} else {
 			c.reply <- outcome{err: err}

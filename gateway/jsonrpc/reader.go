@@ -27,7 +27,7 @@ func (e *TooLongError) Error() string {
 }
 
 // ID is the top-level id where it stands in the first bytes; else nil.
-func (e *TooLongError) ID() []byte { return salvageID(e.Prefix) }
+func (e *TooLongError) ID() []byte { return findID(e.Prefix) }
 
 // Unwrap returns the cause.
 func (e *TooLongError) Unwrap() error { return e.Cause }
@@ -48,46 +48,46 @@ func (e *TooLongError) IsResponse() bool {
 
 // Reader reads frames that end at a line break.
 type Reader struct {
-	r        io.Reader
-	limit    int64
-	buf      *chunk
-	from, to int   // what was read ahead
-	end      int   // of the first line of that, as Ready found it; 0 for unknown
-	err      error // of r, told when what came before it has been read
-	part     unfinished
-	skipping bool // what is read next is the rest of a frame that was thrown away
-	cut      bool // of Cut
-	begun    bool // a byte order mark before the first frame was skipped
+	src       io.Reader
+	limit     int64
+	buf       *chunk
+	from, to  int   // what was read ahead
+	nextEnd   int   // end of the first line in buf, if Ready found it, else 0
+	err       error // of src, returned after the bytes before it
+	part      partialFrame
+	skipping  bool // the next bytes belong to a discarded frame
+	truncated bool // see Truncated
+	started   bool // a byte order mark before the first frame was skipped
 
-	checks bool            // of Checking
-	depth  int             // of Checking
-	check  rawjson.Checker // of what is in part
-	large  []byte          // the last frame, if it came from part
-	buffer *Buffer         // its memory; nil where it is of no use for others
+	checkEarly bool            // see CheckWhileReading
+	depth      int             // see CheckWhileReading
+	check      rawjson.Checker // of what is in part
+	large      []byte          // the last frame, if it came from part
+	buffer     *Buffer         // the memory of large; nil if it is not reusable
 }
 
-// chunk is as much as is read at once: what a pipe holds.
+// chunk is the memory of one read, as large as a pipe's buffer.
 type chunk [64 << 10]byte
 
-// chunks are kept for what is put together in one.
-var chunks = sync.Pool{New: func() any { return new(chunk) }}
+// chunkPool has unused chunks.
+var chunkPool = sync.Pool{New: func() any { return new(chunk) }}
 
 // NewReader returns a Reader whose frames have at most limit bytes.
 func NewReader(r io.Reader, limit int64) *Reader {
-	return &Reader{r: r, limit: limit, buf: new(chunk)}
+	return &Reader{src: r, limit: limit, buf: new(chunk)}
 }
 
 // CheckWhileReading makes r check frames that are larger than what is read at once while
 // they arrive, for callers of [Reader.Parse], which then refuses what nests
 // beyond depth. It returns r.
 func (r *Reader) CheckWhileReading(depth int) *Reader {
-	r.checks, r.depth = true, depth
+	r.checkEarly, r.depth = true, depth
 	return r
 }
 
 // Truncated reports whether the text has ended within the frame that Read returned last:
 // the peer was cut off while it wrote.
-func (r *Reader) Truncated() bool { return r.cut }
+func (r *Reader) Truncated() bool { return r.truncated }
 
 // Ready reports whether a whole line that is not blank was read ahead: Read need
 // not wait for the peer.
@@ -99,7 +99,7 @@ func (r *Reader) Ready() bool {
 		}
 		end := r.from + n + 1
 		if first := r.buf[r.from]; first > ' ' && first < utf8.RuneSelf || len(bytes.TrimSpace(r.buf[r.from:end])) > 0 {
-			r.end = end
+			r.nextEnd = end
 			return true
 		}
 		r.from = end
@@ -108,13 +108,13 @@ func (r *Reader) Ready() bool {
 }
 
 // Read returns the next frame that is not blank, without its line break, in
-// memory of its own. The errors are [*TooLong], after which reading can go
+// memory of its own. The errors are [*TooLongError], after which reading can go
 // on, and those of the underlying reader; a last frame without a line break
 // is returned before io.EOF. A byte order mark before the first frame is skipped.
 func (r *Reader) Read() ([]byte, error) {
-	if !r.begun {
-		r.begun = true
-		r.skipMark()
+	if !r.started {
+		r.started = true
+		r.skipBOM()
 	}
 	for {
 		r.large, r.buffer = nil, nil
@@ -129,29 +129,29 @@ func (r *Reader) Read() ([]byte, error) {
 	}
 }
 
-// mark is UTF-8's byte order mark, which some peers write before their first message.
-const mark = "\uFEFF"
+// byteOrderMark is UTF-8's, which some peers write before their first message.
+const byteOrderMark = "\uFEFF"
 
 // TrimBOM returns text without a byte order mark at its beginning.
-func TrimBOM(text []byte) []byte { return bytes.TrimPrefix(text, []byte(mark)) }
+func TrimBOM(text []byte) []byte { return bytes.TrimPrefix(text, []byte(byteOrderMark)) }
 
-// skipMark skips a byte order mark at the beginning of the stream.
-func (r *Reader) skipMark() {
-	for r.to < len(mark) && string(r.buf[:r.to]) == mark[:r.to] {
+// skipBOM skips a byte order mark at the beginning of the stream.
+func (r *Reader) skipBOM() {
+	for r.to < len(byteOrderMark) && string(r.buf[:r.to]) == byteOrderMark[:r.to] {
 		if _, err := r.fill(); err != nil {
 			r.err = err // of the read that follows
 			return
 		}
 	}
-	if string(r.buf[:len(mark)]) == mark {
-		r.from = len(mark)
+	if string(r.buf[:len(byteOrderMark)]) == byteOrderMark {
+		r.from = len(byteOrderMark)
 	}
 }
 
 // Parse is [ParseWithin] for the frame that Read returned last. It is called once
 // at most.
 func (r *Reader) Parse(frame []byte) (Message, error) {
-	if r.large == nil || !r.checks {
+	if r.large == nil || !r.checkEarly {
 		return ParseWithin(frame, r.depth)
 	}
 	src := bytes.TrimRight(r.large, "\r\n \t")
@@ -163,9 +163,9 @@ func (r *Reader) Parse(frame []byte) (Message, error) {
 
 // line reads to the next line break, or to an error of the underlying reader.
 func (r *Reader) line() ([]byte, error) {
-	if end := r.end; end > 0 {
-		r.end = 0
-		return r.take(0, end)
+	if end := r.nextEnd; end > 0 {
+		r.nextEnd = 0
+		return r.takeLine(0, end)
 	}
 	before := 0 // bytes of the line in part
 	defer func() {
@@ -181,34 +181,34 @@ func (r *Reader) line() ([]byte, error) {
 	looked := r.from
 	for {
 		if n := bytes.IndexByte(r.buf[looked:r.to], '\n'); n >= 0 {
-			return r.take(before, looked+n+1)
+			return r.takeLine(before, looked+n+1)
 		}
 		if r.from == 0 && r.to == len(r.buf) {
 			before += len(r.buf)
-			room := r.keep(before == len(r.buf))
+			room := r.storeChunk(before == len(r.buf))
 			if r.skipping = !room || int64(before) > r.limit; r.skipping {
-				return nil, r.lost(room)
+				return nil, r.discardError(room)
 			}
 		}
 		n, err := r.fill()
 		if err != nil {
-			line, long := r.take(before, r.to)
+			line, long := r.takeLine(before, r.to)
 			if long != nil {
 				return nil, long
 			}
-			r.cut = true
+			r.truncated = true
 			return line, err
 		}
 		looked = r.to - n
 	}
 }
 
-// keep gives what buf is full of to part, and checks what is in one piece there:
-// it is the first of a line or goes on with one. It reports whether there was room.
-func (r *Reader) keep(first bool) bool {
+// storeChunk moves the full buf to part and checks the part of the frame that is contiguous
+// there. It reports whether the memory limit allows the frame.
+func (r *Reader) storeChunk(first bool) bool {
 	next, line, room := r.part.add(r.buf)
 	r.buf, r.to = next, 0
-	if r.checks {
+	if r.checkEarly {
 		if first {
 			r.check = rawjson.Checker{Depth: r.depth}
 			r.check.RecordShape()
@@ -218,8 +218,9 @@ func (r *Reader) keep(first bool) bool {
 	return room
 }
 
-// take returns what ends at a place of buf, in memory of its own.
-func (r *Reader) take(before, end int) ([]byte, error) {
+// takeLine returns the line that ends at buf[end], in its own memory. before is the number of
+// its bytes in part.
+func (r *Reader) takeLine(before, end int) ([]byte, error) {
 	last := r.buf[r.from:end]
 	r.from = end
 	if before == 0 {
@@ -229,16 +230,17 @@ func (r *Reader) take(before, end int) ([]byte, error) {
 		return bytes.Clone(last), nil
 	}
 	if int64(before+len(last)) > r.limit {
-		return nil, r.lost(true)
+		return nil, r.discardError(true)
 	}
 	r.large, r.buffer = r.part.finish(last)
 	return r.large, nil
 }
 
-// maxFruitless is how many reads in a row may bring nothing.
-const maxFruitless = 100
+// maxEmptyReads is the number of consecutive empty reads after which fill returns
+// io.ErrNoProgress.
+const maxEmptyReads = 100
 
-// fill reads once, behind what was read ahead.
+// fill reads once into buf, after the bytes that were read ahead.
 func (r *Reader) fill() (n int, err error) {
 	if r.from > 0 {
 		r.to = copy(r.buf[:], r.buf[r.from:r.to])
@@ -247,8 +249,8 @@ func (r *Reader) fill() (n int, err error) {
 	if err, r.err = r.err, nil; err != nil {
 		return 0, err
 	}
-	for range maxFruitless {
-		n, err = r.r.Read(r.buf[r.to:])
+	for range maxEmptyReads {
+		n, err = r.src.Read(r.buf[r.to:])
 		if n > 0 {
 			r.to += n
 			r.err = err
@@ -265,16 +267,16 @@ func (r *Reader) tooLong(start []byte) error {
 	return &TooLongError{Prefix: bytes.Clone(start[:min(len(start), maxPrefix)]), Limit: r.limit}
 }
 
-// lost is the error for what is in part, which is thrown away.
-func (r *Reader) lost(room bool) error {
-	e := &TooLongError{Prefix: r.part.start(), Limit: r.limit}
+// discardError returns the error for the discarded frame in part.
+func (r *Reader) discardError(room bool) error {
+	e := &TooLongError{Prefix: r.part.prefix(), Limit: r.limit}
 	if !room {
 		e.Cause = memlimit.ErrFull
 	}
 	return e
 }
 
-// skip reads to the end of a frame that was thrown away.
+// skip reads to the end of a discarded frame.
 func (r *Reader) skip() error {
 	for {
 		if n := bytes.IndexByte(r.buf[r.from:r.to], '\n'); n >= 0 {

@@ -13,7 +13,7 @@ import (
 type Stream struct {
 	w       io.Writer
 	raw     syscall.RawConn // nil when w cannot be written without blocking
-	outbox  *SendQueue
+	queue   *SendQueue
 	scratch []byte
 	attempt *attempt // of TryWrite
 }
@@ -36,8 +36,8 @@ func newAttempt() *attempt {
 	return a
 }
 
-// NewStream returns an Outbox that writes to w. w is written by one goroutine
-// at a time and never closed.
+// NewStream returns a SendQueue that writes to w. Only one goroutine writes to w at a time,
+// and w is never closed.
 func NewStream(w io.Writer) *SendQueue {
 	s := &Stream{w: w}
 	if nonBlocking(w) {
@@ -47,12 +47,12 @@ func NewStream(w io.Writer) *SendQueue {
 	}
 	s.attempt = newAttempt()
 	if s.raw == nil {
-		s.outbox = NewSendQueue(struct{ Sink }{s})
+		s.queue = NewSendQueue(struct{ Sink }{s})
 	} else {
-		s.outbox = NewSendQueue(s)
+		s.queue = NewSendQueue(s)
 	}
-	s.outbox.parts = true
-	return s.outbox
+	s.queue.splittable = true
+	return s.queue
 }
 
 // nonBlocking reports whether w is in the runtime's poller, which is so just
@@ -89,13 +89,13 @@ func (s *Stream) WriteFrames(frames [][]byte) error {
 		// Not copied, but for its beginning and its end, which go with what is
 		// before and behind.
 		if len(out) > 0 {
-			n := min(len(f), edge)
+			n := min(len(f), mergeSize)
 			out, f = append(out, f[:n]...), f[n:]
 			if err := s.write(out); err != nil {
 				return err
 			}
 		}
-		n := max(len(f)-edge, 0)
+		n := max(len(f)-mergeSize, 0)
 		if err := s.write(f[:n]); err != nil {
 			return err
 		}
@@ -105,8 +105,9 @@ func (s *Stream) WriteFrames(frames [][]byte) error {
 	return s.write(out)
 }
 
-// edge is how much of a large frame is written together with others.
-const edge = 8 << 10
+// mergeSize is the number of bytes at either end of a large frame that are written together
+// with other frames.
+const mergeSize = 8 << 10
 
 func (s *Stream) write(out []byte) error {
 	for len(out) > 0 {
@@ -115,7 +116,7 @@ func (s *Stream) write(out []byte) error {
 			return err
 		}
 		out = out[n:]
-		s.outbox.progress(n)
+		s.queue.addProgress(n)
 	}
 	return nil
 }

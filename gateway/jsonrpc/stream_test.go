@@ -138,7 +138,7 @@ func (g *gate) Write(p []byte) (int, error) {
 	return g.got.Write(p)
 }
 
-func TestOutboxKeepsOrderAndMergesWhatWaits(t *testing.T) {
+func TestSendQueueKeepsOrderAndMergesWhatWaits(t *testing.T) {
 	t.Parallel()
 	g := &gate{open: make(chan struct{})}
 	o := jsonrpc.NewStream(g)
@@ -160,7 +160,7 @@ func TestOutboxKeepsOrderAndMergesWhatWaits(t *testing.T) {
 	require.Zero(t, o.UnsentBytes())
 }
 
-func TestOutboxNeverBlocksItsSendersAndLosesNothing(t *testing.T) {
+func TestSendQueueNeverBlocksItsSendersAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -201,7 +201,7 @@ func TestOutboxNeverBlocksItsSendersAndLosesNothing(t *testing.T) {
 	}
 }
 
-func TestOutboxWritesGatheredFramesTogetherAndInOrder(t *testing.T) {
+func TestSendQueueWritesGatheredFramesTogetherAndInOrder(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -222,7 +222,7 @@ func TestOutboxWritesGatheredFramesTogetherAndInOrder(t *testing.T) {
 	require.Equal(t, "at once\ngathered\nwith it\nbehind them\n", string(text))
 }
 
-func TestOutboxEndsWithItsSinksError(t *testing.T) {
+func TestSendQueueEndsWithItsSinksError(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

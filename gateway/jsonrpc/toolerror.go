@@ -15,13 +15,13 @@ import (
 // MethodToolsCall is that of the requests which are answered so. All others get errors.
 const MethodToolsCall = "tools/call"
 
-// key is the member of `_meta` that holds the code and the server.
-const key = "goblin/error"
+// errorMetaKey is the member of `_meta` that holds the code and the server.
+const errorMetaKey = "goblin/error"
 
 // ToolErrorResult is the result that says what e does, which has an object as its data.
 func ToolErrorResult(e *Error) []byte {
 	result := rawjson.AppendString([]byte(`{"content":[{"type":"text","text":`), e.Message)
-	result = append(result, `}],"isError":true,"_meta":{"`+key+`":`...)
+	result = append(result, `}],"isError":true,"_meta":{"`+errorMetaKey+`":`...)
 	return append(append(result, e.Data...), `}}`...)
 }
 
@@ -43,7 +43,7 @@ func ReadToolError(result []byte) *Error {
 	if string(rawjson.Get(result, "isError")) != "true" {
 		return nil
 	}
-	data := rawjson.Path(result, "_meta", key)
+	data := rawjson.Path(result, "_meta", errorMetaKey)
 	if !rawjson.IsObject(data) {
 		return nil
 	}

@@ -289,7 +289,7 @@ func (l *link) CallAsync(c *Call, caller Caller) bool {
 	c.caller = caller
 	deadline := l.begin(c)
 	var err error
-	if c.id, err = l.calls.Begin(c); err != nil {
+	if c.id, err = l.calls.AddAsync(c); err != nil {
 		return false
 	}
 	l.expiry.Expect(deadline)
@@ -300,7 +300,7 @@ func (l *link) CallAsync(c *Call, caller Caller) bool {
 
 // Cancel implements [Conn].
 func (l *link) Cancel(c *Call, cause error) {
-	if _, open := l.calls.End(c.id); !open {
+	if _, open := l.calls.RemoveAsync(c.id); !open {
 		return
 	}
 	l.abandon(c, c.id, cause)
@@ -397,7 +397,7 @@ func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonr
 func (l *link) resolve(m *jsonrpc.Message) {
 	reply, err := l.answered(m)
 	id, _ := rawjson.Int(m.ID)
-	if c, started := l.calls.End(id); started {
+	if c, started := l.calls.RemoveAsync(id); started {
 		l.finish(c, id, reply, err, l.burst)
 		return
 	}

@@ -28,7 +28,7 @@ func (c *counted) TryWrite(frame []byte) (int, error) {
 	return len(frame), nil
 }
 
-func TestABurstIsOneWrite(t *testing.T) {
+func TestAWriteBatchIsOneWrite(t *testing.T) {
 	t.Parallel()
 	to, other := &counted{}, &counted{}
 	o, p := jsonrpc.NewSendQueue(to), jsonrpc.NewSendQueue(other)
@@ -54,7 +54,7 @@ func TestABurstIsOneWrite(t *testing.T) {
 	(*jsonrpc.WriteBatch)(nil).Flush()
 }
 
-func TestABurstKeepsTheOrderOfOthersFrames(t *testing.T) {
+func TestAWriteBatchKeepsTheOrderOfOthersFrames(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestABurstKeepsTheOrderOfOthersFrames(t *testing.T) {
 	require.Equal(t, "held\nbehind it\nfirst\nheld too\nmerged\n", string(text))
 }
 
-func TestABurstThatDoesNotFitIsWrittenByRun(t *testing.T) {
+func TestAWriteBatchThatDoesNotFitIsWrittenByRun(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestABurstThatDoesNotFitIsWrittenByRun(t *testing.T) {
 	require.Zero(t, o.UnsentBytes())
 }
 
-func TestABurstToAClosedPeerIsDiscarded(t *testing.T) {
+func TestAWriteBatchToAClosedPeerIsDiscarded(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -158,11 +158,11 @@ func TestPendingTellsOfCallsThatNobodyWaitsFor(t *testing.T) {
 		require.Equal(t, 0, countOf(&p, id), "it is over")
 		got = append(got, told{info, id, string(reply.Result), err})
 	}
-	a, err := p.Begin("a")
+	a, err := p.AddAsync("a")
 	require.NoError(t, err)
-	b, err := p.Begin("b")
+	b, err := p.AddAsync("b")
 	require.NoError(t, err)
-	c, err := p.Begin("c")
+	c, err := p.AddAsync("c")
 	require.NoError(t, err)
 	waited, err := p.Add("waited")
 	require.NoError(t, err)
@@ -172,12 +172,12 @@ func TestPendingTellsOfCallsThatNobodyWaitsFor(t *testing.T) {
 	require.False(t, p.Resolve([]byte("1"), jsonrpc.Reply{}, nil), "a doubled answer")
 	require.Equal(t, []told{{"a", a, "one", nil}}, got)
 
-	info, ok := p.End(b)
+	info, ok := p.RemoveAsync(b)
 	require.True(t, ok)
 	require.Equal(t, "b", info)
-	_, ok = p.End(b)
+	_, ok = p.RemoveAsync(b)
 	require.False(t, ok)
-	_, ok = p.End(waited.ID)
+	_, ok = p.RemoveAsync(waited.ID)
 	require.False(t, ok, "somebody waits for that one")
 
 	p.Close(jsonrpc.ErrClosed)
@@ -185,7 +185,7 @@ func TestPendingTellsOfCallsThatNobodyWaitsFor(t *testing.T) {
 	require.Len(t, got, 2)
 	_, err = (<-waited.Done()).Take()
 	require.ErrorIs(t, err, jsonrpc.ErrClosed)
-	_, err = p.Begin("late")
+	_, err = p.AddAsync("late")
 	require.ErrorIs(t, err, jsonrpc.ErrClosed)
 }
 
@@ -193,9 +193,9 @@ func TestACallThatIsUsedAgainIsWaitedForIfItsOpenerWaits(t *testing.T) {
 	t.Parallel()
 	var p jsonrpc.Pending[string]
 	p.OnDone = func(string, int64, jsonrpc.Reply, error) { t.Error("it was told of a call that somebody waits for") }
-	id, err := p.Begin("a")
+	id, err := p.AddAsync("a")
 	require.NoError(t, err)
-	_, ok := p.End(id)
+	_, ok := p.RemoveAsync(id)
 	require.True(t, ok)
 	again, err := p.Add("b")
 	require.NoError(t, err)

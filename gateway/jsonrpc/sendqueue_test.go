@@ -20,7 +20,7 @@ func (s step) WriteFrames([][]byte) error {
 }
 
 // A client that reads slowly makes us hold what it has not read, and no more.
-func TestOutboxLetsGoOfWhatIsWritten(t *testing.T) {
+func TestSendQueueLetsGoOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	const frames, size = 16, 512 << 10
 	sink := make(step)
