@@ -8,9 +8,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// answering returns the request that an answer of so many bytes goes to, after a
-// stateless client has come back for it; nil when nobody waits for it any more.
-func (x *Request) answering(size int) *Request {
+// answerTarget returns the request that an answer of size bytes goes to. It waits for a
+// stateless client that was asked something, and returns nil if the answer is refused or late.
+func (x *Request) answerTarget(size int) *Request {
 	if x.modern != nil {
 		x.mu.Lock()
 		x.concluded = true
@@ -19,7 +19,7 @@ func (x *Request) answering(size int) *Request {
 			x = p.conclude(size)
 		}
 	}
-	if x == nil || x.answered() || !x.fits(size) {
+	if x == nil || x.answered() || !x.checkMemory(size) {
 		return nil
 	}
 	return x
@@ -30,7 +30,7 @@ func (x *Request) answering(size int) *Request {
 // ones, and those to a cancelled request, are ignored.
 func (x *Request) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
 	edits = x.Envelope(result, edits, nil)
-	if at := x.answering(len(result)); at != nil {
+	if at := x.answerTarget(len(result)); at != nil {
 		at.answer(jsonrpc.ResultFrame(at.id, result, edits...), 0)
 	}
 	return edits
@@ -42,7 +42,7 @@ func (x *Request) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
 // not nil.
 func (x *Request) ReplyRaw(result []byte, of *jsonrpc.Buffer, shape *rawjson.Layout, edits ...rawjson.Edit) []rawjson.Edit {
 	edits = x.Envelope(result, edits, shape)
-	switch at := x.answering(len(result)); {
+	switch at := x.answerTarget(len(result)); {
 	case at == nil:
 	case len(result) < jsonrpc.LargeSize:
 		at.send(jsonrpc.ResultFrame(at.id, result, edits...))
@@ -54,21 +54,21 @@ func (x *Request) ReplyRaw(result []byte, of *jsonrpc.Buffer, shape *rawjson.Lay
 
 // ReplyParts is Pass for a result in parts that needs no edits.
 func (x *Request) ReplyParts(result [][]byte, of *jsonrpc.Buffer) {
-	if x = x.answering(length(result)); x == nil {
+	if x = x.answerTarget(totalLength(result)); x == nil {
 		return
 	}
 	frame := jsonrpc.ResultParts(x.id, result)
 	out, ok := x.out.(interface {
 		answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition)
 	})
-	if !ok || length(frame) < jsonrpc.LargeSize {
+	if !ok || totalLength(frame) < jsonrpc.LargeSize {
 		x.send(bytes.Join(frame, nil))
 		return
 	}
-	x.end(ErrAnswered, func() { out.answerParts(frame, of, x.burst, x.behind) })
+	x.end(ErrAnswered, func() { out.answerParts(frame, of, x.writeBatch, x.predecessors) })
 }
 
-func length(parts [][]byte) (n int) {
+func totalLength(parts [][]byte) (n int) {
 	for _, p := range parts {
 		n += len(p)
 	}
@@ -77,7 +77,7 @@ func length(parts [][]byte) (n int) {
 
 // send answers with a frame that has no line break but its last byte.
 func (x *Request) send(frame []byte) {
-	x.end(ErrAnswered, func() { x.out.answer(frame, 0, x.burst, x.behind) })
+	x.end(ErrAnswered, func() { x.out.answer(frame, 0, x.writeBatch, x.predecessors) })
 }
 
 // Error answers with a raw error object, with the edits made to it, and returns both
@@ -85,9 +85,9 @@ func (x *Request) send(frame []byte) {
 func (x *Request) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson.Edit) {
 	if x.modern != nil && x.method == "resources/read" {
 		uri, _ := rawjson.String(rawjson.Get(x.params, "uri"))
-		object, edits = notFound(rawjson.Splice(object, edits...), rawjson.Quote(uri)), nil
+		object, edits = toModernNotFound(rawjson.Splice(object, edits...), rawjson.Quote(uri)), nil
 	}
-	if at := x.answering(len(object)); at != nil {
+	if at := x.answerTarget(len(object)); at != nil {
 		code := jsonrpc.CodeInternal
 		if at.modern != nil { // of others it makes no difference
 			code = jsonrpc.ParseErrorObject(object).Code
@@ -105,26 +105,26 @@ func (x *Request) Fail(err *jsonrpc.Error) *jsonrpc.Error {
 		e.Code = jsonrpc.CodeInvalidParams
 		err = &e
 	}
-	if at := x.answering(len(err.Message) + len(err.Data)); at != nil {
+	if at := x.answerTarget(len(err.Message) + len(err.Data)); at != nil {
 		at.answer(err.Frame(at.id), err.Code)
 	}
 	return err
 }
 
-func (x *Request) answered() bool { return x.over.Load() }
+func (x *Request) answered() bool { return x.done.Load() }
 
 func (x *Request) answer(frame []byte, code int) {
-	x.end(ErrAnswered, func() { x.out.answer(jsonrpc.OneLine(frame), code, x.burst, x.behind) })
+	x.end(ErrAnswered, func() { x.out.answer(jsonrpc.OneLine(frame), code, x.writeBatch, x.predecessors) })
 }
 
-// abandon ends the exchange without an answer.
+// abandon ends the request without an answer.
 func (x *Request) abandon(reason string) {
 	x.end(&cancelled{reason: reason}, x.out.abandon)
 }
 
-// desert cancels the exchange because its client left.
-func (x *Request) desert(reason string) {
-	x.end(&cancelled{reason: reason, left: true}, x.out.abandon)
+// cancelByDisconnect cancels the request because its client disconnected.
+func (x *Request) cancelByDisconnect(reason string) {
+	x.end(&cancelled{reason: reason, disconnected: true}, x.out.abandon)
 }
 
 // Cancel ends a request of the session as its client could, but with an answer: a
@@ -133,15 +133,15 @@ func (x *Request) Cancel(reason string, frame []byte, code int) bool {
 	if x.answered() {
 		return false
 	}
-	x.end(&cancelled{reason: reason}, func() { x.out.answer(frame, code, x.burst, x.behind) })
+	x.end(&cancelled{reason: reason}, func() { x.out.answer(frame, code, x.writeBatch, x.predecessors) })
 	return true
 }
 
 // cancelled is [ErrCancelled] with the client's reason, which goes with the
 // cause of the context to whoever passes the cancellation on.
 type cancelled struct {
-	reason string
-	left   bool // the client closed its connection
+	reason       string
+	disconnected bool // the client closed its connection
 }
 
 func (c *cancelled) Error() string        { return ErrCancelled.Error() }
@@ -151,17 +151,17 @@ func (c *cancelled) CancelReason() string { return c.reason }
 // end makes last the last thing that happens on the exchange's stream.
 func (x *Request) end(cause error, last func()) {
 	x.mu.Lock()
-	if x.over.Load() {
+	if x.done.Load() {
 		x.mu.Unlock()
 		return
 	}
 	x.cause = cause
-	x.over.Store(true)
+	x.done.Store(true)
 	// First, since the client may reuse the id as soon as it has the answer.
-	x.session.forget(x)
+	x.session.removeRequest(x)
 	last()
-	p, posted := x.out.(*post)
-	x.missed = x.session.ctx.Err() != nil || posted && p.missed()
+	p, posted := x.out.(*postStream)
+	x.clientLeft = x.session.ctx.Err() != nil || posted && p.clientLeft()
 	cancel, waiter := x.cancel, x.waiter
 	x.mu.Unlock()
 	if cancel != nil && !errors.Is(cause, errParked) {
@@ -172,7 +172,7 @@ func (x *Request) end(cause error, last func()) {
 	}
 }
 
-func (s *Session) forget(x *Request) {
+func (s *Session) removeRequest(x *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inFlight[x.key] == x {

@@ -27,88 +27,87 @@ type batch struct {
 	stream // of the batch; it gets everything else at once
 	limit  int64
 
-	mu      sync.Mutex
-	open    int // requests without an answer, and one more while the batch is read
-	answers [][]byte
-	size    int64 // bytes of answers
-	room    memlimit.Reservation
-	behind  []jsonrpc.QueuePosition
+	mu           sync.Mutex
+	pending      int // requests without an answer, and one more while the batch is read
+	answers      [][]byte
+	size         int64 // bytes of answers
+	reservation  memlimit.Reservation
+	predecessors []jsonrpc.QueuePosition // frames that the answers must follow
 }
 
 func (b *batch) answer(frame []byte, _ int, _ *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
-	b.settle(frame, after)
+	b.addAnswer(frame, after)
 }
 
-func (b *batch) abandon() { b.settle(nil, nil) }
+func (b *batch) abandon() { b.addAnswer(nil, nil) }
 
-// expect counts a request that will be answered or abandoned.
-func (b *batch) expect() {
+// addPending counts a request that will be answered or abandoned.
+func (b *batch) addPending() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.open++
+	b.pending++
 }
 
-// settle adds an answer, unless it is nil, and sends the array after the last one. It
-// sends parts of the array early when the answers are larger than the client may leave
-// unread.
-func (b *batch) settle(frame []byte, after []jsonrpc.QueuePosition) {
+// addAnswer adds an answer, unless it is nil, and sends the array after the last one. It sends
+// parts of the array early if the answers exceed the client's limit of unread bytes.
+func (b *batch) addAnswer(frame []byte, after []jsonrpc.QueuePosition) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if frame != nil {
 		frame = bytes.TrimSuffix(frame, []byte("\n"))
 		b.answers, b.size = append(b.answers, frame), b.size+int64(len(frame))
 	}
-	b.behind = append(b.behind, after...)
-	b.open--
-	if b.open > 0 && b.size <= b.limit && b.room.Resize(b.size) {
+	b.predecessors = append(b.predecessors, after...)
+	b.pending--
+	if b.pending > 0 && b.size <= b.limit && b.reservation.Resize(b.size) {
 		return
 	}
-	b.room.Resize(0)
-	all := array(b.answers)
+	b.reservation.Resize(0)
+	all := joinAnswers(b.answers)
 	some := len(b.answers) > 0
 	b.answers, b.size = nil, 0
 	switch {
-	case b.open > 0:
+	case b.pending > 0:
 		b.send(all)
 	case some:
-		b.stream.answer(all, 0, nil, b.behind)
+		b.stream.answer(all, 0, nil, b.predecessors)
 	default:
 		b.stream.abandon()
 	}
 }
 
-// array returns the frame of several answers.
-func array(answers [][]byte) []byte {
+// joinAnswers returns the frame of several answers.
+func joinAnswers(answers [][]byte) []byte {
 	return append(append([]byte("["), bytes.Join(answers, []byte(","))...), "]\n"...)
 }
 
-// batched serves the messages of a batch whose answers go to out. hold is called for each
-// request, and what it returns when that is over; it may be nil. batched reports whether
+// serveBatch serves the messages of a batch whose answers go to out. It calls hold for each
+// request, and the returned release after the request; hold may be nil. It reports whether
 // there is anything to answer.
-func (s *Session) batched(frame []byte, out stream, of *share, hold func() (release func())) (answers bool) {
-	b := &batch{stream: out, limit: s.opt.Limits.Unsent, open: 1}
-	b.room.SetOwner(of.Owner)
+func (s *Session) serveBatch(frame []byte, out stream, of *share, hold func() (release func())) (answers bool) {
+	b := &batch{stream: out, limit: s.opt.Limits.Unsent, pending: 1}
+	b.reservation.SetOwner(of.Owner)
 	refuse := func(frame []byte) {
 		answers = true
-		b.expect()
-		b.settle(frame, nil)
+		b.addPending()
+		b.addAnswer(frame, nil)
 	}
 	for message := range rawjson.Elements(frame) {
 		m, err := jsonrpc.ParseWithin(message, s.opt.Limits.Depth)
 		switch {
 		case err != nil:
-			if answer := s.malformed(err); answer != nil {
+			if answer := s.malformedReply(err); answer != nil {
 				refuse(answer)
 			}
 		case m.IsNotification():
-			s.notified(m.Method, m.Params)
+			s.handleNotification(m.Method, m.Params)
 		case m.IsResponse():
-			s.responded(&m)
+			s.handleResponse(&m)
 		case m.Method == "initialize", looksModern(&m, true):
 			refuse(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: %s is not served inside of a batch; send it alone", clip(m.Method)).Frame(m.ID))
 		default:
 			answers = true
-			b.expect()
+			b.addPending()
 			var release func()
 			if hold != nil {
 				release = hold()
@@ -121,17 +120,17 @@ func (s *Session) batched(frame []byte, out stream, of *share, hold func() (rele
 			if release != nil {
 				release()
 			}
-			b.settle(fault.Frame(m.ID), nil)
+			b.addAnswer(fault.Frame(m.ID), nil)
 		}
 	}
-	b.settle(nil, nil)
+	b.addAnswer(nil, nil)
 	return answers
 }
 
-// wrongBatch returns the answers to a batch that is not served: one for each of its
-// requests and broken messages, or one for the batch. protocol is the revision of the
-// client, or "" before the handshake. It returns nil for a batch that is served.
-func wrongBatch(frame []byte, protocol string, depth int) (answers [][]byte) {
+// rejectBatch returns the answers to a refused batch: one for each of its requests and broken
+// messages, or one for the batch. It returns nil if the batch is allowed. protocol is the
+// revision of the client, or "" before the handshake.
+func rejectBatch(frame []byte, protocol string, depth int) (answers [][]byte) {
 	n := 0
 	for range rawjson.Elements(frame) {
 		n++

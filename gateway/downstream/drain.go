@@ -15,36 +15,37 @@ import (
 var ErrDrain = errors.New("asked to end when what is under way is done")
 
 const (
-	drainLimit = 25 * time.Second // for requests under way
-	firstLimit = time.Second      // for the first request on a new connection
-	// acceptPause is how long nobody may have come before the listener is closed,
-	// and acceptLimit bounds that: what waits to be accepted then is lost.
-	acceptPause = 200 * time.Microsecond
-	acceptLimit = 500 * time.Millisecond
+	drainTimeout        = 25 * time.Second // for requests in flight
+	firstRequestTimeout = time.Second      // for the first request on a new connection
+	// acceptQuiet is the time without a new connection after which a draining listener
+	// closes. acceptTimeout bounds the wait: the system then resets the connections that
+	// were not accepted.
+	acceptQuiet   = 200 * time.Microsecond
+	acceptTimeout = 500 * time.Millisecond
 )
 
-// outlasts marks the request of a connection as a stream that ends with the server only,
-// so that wait does not wait for it, until ended is called.
-func (l *connections) outlasts() (ended func()) {
+// addStream counts a request that lasts until the server stops, so that wait ignores it. The
+// returned function removes it.
+func (l *limitListener) addStream() (ended func()) {
 	by := func(n int) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.streams += n
-		l.changedLocked()
+		l.notifyLocked()
 	}
 	by(1)
 	return func() { by(-1) }
 }
 
-// wait blocks until no request is in flight or the limit is over. With fresh it also waits
+// wait blocks until no request is in flight, or for at most limit. With fresh it also waits
 // for the first request of new connections.
-func (l *connections) wait(limit time.Duration, fresh bool) {
+func (l *limitListener) wait(limit time.Duration, fresh bool) {
 	over := time.After(limit)
 	for {
 		l.mu.Lock()
-		left := l.in[http.StateActive] - l.streams
+		left := l.stateCounts[http.StateActive] - l.streams
 		if fresh {
-			left += l.in[http.StateNew]
+			left += l.stateCounts[http.StateNew]
 		}
 		if l.wake == nil {
 			l.wake = make(chan struct{})
@@ -62,49 +63,48 @@ func (l *connections) wait(limit time.Duration, fresh bool) {
 	}
 }
 
-// changedLocked wakes wait.
-func (l *connections) changedLocked() {
+// notifyLocked wakes wait.
+func (l *limitListener) notifyLocked() {
 	if l.wake != nil {
 		close(l.wake)
 		l.wake = nil
 	}
 }
 
-// drain lets srv finish what came, and what comes on connections that are there, if
-// that is wanted.
+// drain stops accepting and waits for the requests in flight if the cause of ctx is ErrDrain.
 func (h *HTTP) drain(ctx context.Context, srv *http.Server) {
 	if !errors.Is(context.Cause(ctx), ErrDrain) {
 		return
 	}
-	h.conns.leave()
+	h.listener.stopAccepting()
 	srv.SetKeepAlivesEnabled(false) // tells clients to go elsewhere
-	h.conns.wait(firstLimit, true)
-	h.conns.wait(drainLimit, false)
+	h.listener.wait(firstRequestTimeout, true)
+	h.listener.wait(drainTimeout, false)
 }
 
-// leave closes the listener when all waiting connections have been accepted: the
-// system would end their connections, with requests that nobody may repeat.
-func (l *connections) leave() {
-	if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok && d.SetDeadline(time.Now().Add(acceptPause)) == nil {
-		l.leaving.Store(time.Now().Add(acceptLimit).UnixNano())
+// stopAccepting closes the listener after all waiting connections were accepted. The system
+// would reset waiting connections, with requests that must not be repeated.
+func (l *limitListener) stopAccepting() {
+	if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok && d.SetDeadline(time.Now().Add(acceptQuiet)) == nil {
+		l.acceptDeadline.Store(time.Now().Add(acceptTimeout).UnixNano())
 		select {
 		case <-l.closed:
-		case <-time.After(2 * acceptLimit):
+		case <-time.After(2 * acceptTimeout):
 		}
 	}
 	_ = l.Close()
 }
 
-// left decides Accept's next step while the listener is left: once nobody comes, it closes
-// it.
-func (l *connections) left(err error) error {
-	until := l.leaving.Load()
+// checkDraining returns the error that Accept must return, or nil to accept again. It closes a
+// draining listener once no connection waits.
+func (l *limitListener) checkDraining(err error) error {
+	until := l.acceptDeadline.Load()
 	late := errors.Is(err, os.ErrDeadlineExceeded)
 	switch {
 	case until == 0, err != nil && !late:
 		return err
-	case time.Now().UnixNano() > until, late && !waiting(l.Listener): // who came while this woke up
+	case time.Now().UnixNano() > until, late && !hasPendingConn(l.Listener): // a connection may have come while this woke up
 		return errors.Join(net.ErrClosed, l.Close())
 	}
-	return l.Listener.(interface{ SetDeadline(time.Time) error }).SetDeadline(time.Now().Add(acceptPause))
+	return l.Listener.(interface{ SetDeadline(time.Time) error }).SetDeadline(time.Now().Add(acceptQuiet))
 }

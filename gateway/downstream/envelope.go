@@ -17,18 +17,18 @@ import (
 // CodeResourceNotFound is MCP's "resource not found" up to 2025-11-25.
 const CodeResourceNotFound = -32002
 
-// cacheable are the methods whose results must carry cache hints (2026-07-28,
+// cacheableMethods are the methods whose results must carry cache hints (2026-07-28,
 // SEP-2549).
-var cacheable = map[string]bool{
+var cacheableMethods = map[string]bool{
 	"server/discover": true, "tools/list": true, "prompts/list": true,
 	"resources/list": true, "resources/templates/list": true, "resources/read": true,
 	"skills/list": true, "skills/get": true, // SEP-2640
 }
 
-// strip takes the protocol's own members out of params: those of _meta, and
+// stripEnvelope takes the protocol's own members out of params: those of _meta, and
 // the answers to what was asked before, unless those are what the request is
 // for. All others stay as they are.
-func strip(params []byte, answers bool) []byte {
+func stripEnvelope(params []byte, answers bool) []byte {
 	if params == nil {
 		return nil
 	}
@@ -57,11 +57,11 @@ func (x *Request) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.L
 	if x.modern == nil || x.outer != nil || x.session.opt.ServerInfo == nil {
 		return edits
 	}
-	return stamp(x.method, x.session.opt.ServerInfo, result, edits, shape)
+	return addEnvelope(x.method, x.session.opt.ServerInfo, result, edits, shape)
 }
 
-// stamp is Envelope for a method and who answers.
-func stamp(method string, server, result []byte, edits []rawjson.Edit, shape *rawjson.Layout) []rawjson.Edit {
+// addEnvelope is Envelope for a method and who answers.
+func addEnvelope(method string, server, result []byte, edits []rawjson.Edit, shape *rawjson.Layout) []rawjson.Edit {
 	var kind, meta, ttl, scope, info []byte
 	empty := true
 	for k, v := range shape.Members(result) {
@@ -81,7 +81,7 @@ func stamp(method string, server, result []byte, edits []rawjson.Edit, shape *ra
 	if kind == nil {
 		head = append(head, `"resultType":"complete",`...)
 	}
-	if cacheable[method] && (kind == nil || string(kind) == `"complete"`) {
+	if cacheableMethods[method] && (kind == nil || string(kind) == `"complete"`) {
 		if ttl == nil {
 			head = append(head, `"ttlMs":0,`...)
 		}
@@ -124,9 +124,9 @@ func stamp(method string, server, result []byte, edits []rawjson.Edit, shape *ra
 	return edits
 }
 
-// notFound turns the error of a read into one that stateless clients know. uri is
+// toModernNotFound turns the error of a read into one that stateless clients know. uri is
 // what the client asked for.
-func notFound(raw, uri []byte) []byte {
+func toModernNotFound(raw, uri []byte) []byte {
 	if code, _ := rawjson.Int(rawjson.Get(raw, "code")); code != CodeResourceNotFound {
 		return raw
 	}

@@ -28,7 +28,7 @@ func TestParamsLoseOnlyWhatIsMeantForGoblin(t *testing.T) {
 		if in != "" {
 			params = []byte(in)
 		}
-		require.Equal(t, want, string(strip(params, false)), in)
+		require.Equal(t, want, string(stripEnvelope(params, false)), in)
 	}
 }
 
@@ -46,7 +46,7 @@ func TestResultsSayWhatStatelessClientsNeed(t *testing.T) {
 		{"resources/read", `{"contents":[],"ttlMs":5,"cacheScope":"public"}`, `{"resultType":"complete","_meta":{` + info + `},"contents":[],"ttlMs":5,"cacheScope":"public"}`},
 		{"resources/read", `{"resultType":"input_required"}`, `{"_meta":{` + info + `},"resultType":"input_required"}`},
 	} {
-		got := rawjson.Splice([]byte(c.in), stamp(c.method, server, []byte(c.in), nil, nil)...)
+		got := rawjson.Splice([]byte(c.in), addEnvelope(c.method, server, []byte(c.in), nil, nil)...)
 		require.Equal(t, c.want, string(got))
 		require.NoError(t, rawjson.Valid(got))
 	}
@@ -62,8 +62,8 @@ func FuzzStatelessEnvelope(f *testing.F) {
 			return
 		}
 		for _, out := range [][]byte{
-			strip(in, false), strip(in, true), inputParams(in),
-			rawjson.Splice(in, stamp("tools/list", server, in, nil, nil)...),
+			stripEnvelope(in, false), stripEnvelope(in, true), inputParams(in),
+			rawjson.Splice(in, addEnvelope("tools/list", server, in, nil, nil)...),
 		} {
 			require.NoError(t, rawjson.Valid(out), "%s", out)
 			require.True(t, json.Valid(out))
@@ -80,7 +80,7 @@ func TestNotFoundIsToldAsStatelessClientsKnowIt(t *testing.T) {
 		`{"code":-32002,"message":"m","data":7}`:                `{"code":-32602,"message":"m","data":7}`,
 		`{"code":-32000,"message":"m"}`:                         `{"code":-32000,"message":"m"}`,
 	} {
-		got := notFound([]byte(in), []byte(`"u"`))
+		got := toModernNotFound([]byte(in), []byte(`"u"`))
 		require.Equal(t, want, string(got))
 		require.NotEqual(t, CodeResourceNotFound, jsonrpc.ParseErrorObject(got).Code)
 	}
@@ -113,7 +113,7 @@ func FuzzRequestState(f *testing.F) {
 				defer x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "done"))
 				seen = true
 				lot := NewParkedCalls(time.Minute, nil)
-				own := lot.state(ticket{}, x)
+				own := lot.encodeState(ticket{}, x)
 				c, _, err := lot.find(x, rawjson.Quote(own))
 				require.NoError(t, err)
 				require.Nil(t, c)

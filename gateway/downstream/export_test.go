@@ -1,4 +1,4 @@
 package downstream
 
-// Held is how many bytes wait for a session-wide stream.
-func Held(s *Session) int64 { return s.base.(*hub).next.out.UnsentBytes() }
+// BufferedBytes returns how many bytes wait for a session-wide stream.
+func BufferedBytes(s *Session) int64 { return s.sender.(*httpSession).buffered.queue.UnsentBytes() }

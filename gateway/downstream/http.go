@@ -68,18 +68,18 @@ type HTTPOptions struct {
 // [HTTP.Close]. All requests without a session (2026-07-28) for one URL share one,
 // which clients never see and which takes no other's place.
 type HTTP struct {
-	o        HTTPOptions
-	opt      *Options
-	token    [sha256.Size]byte
-	sessions sessions
-	ctx      context.Context
-	cancel   context.CancelFunc
-	draining atomic.Bool
-	keepers  sync.WaitGroup // one goroutine per session
-	closing  sync.Mutex     // orders keepers.Add before keepers.Wait
-	lone     sync.Mutex
-	alone    map[choices]*hub // of all stateless requests, by what their URL asks for
-	conns    *connections
+	o                 HTTPOptions
+	opt               *Options
+	token             [sha256.Size]byte
+	sessions          sessionTable
+	ctx               context.Context
+	cancel            context.CancelFunc
+	draining          atomic.Bool
+	sessionWaits      sync.WaitGroup // one goroutine per session
+	closingMu         sync.Mutex     // orders sessionWaits.Add before sessionWaits.Wait
+	statelessMu       sync.Mutex
+	statelessSessions map[urlChoices]*httpSession // of all stateless requests, by the choices in their URL
+	listener          *limitListener
 }
 
 // NewHTTP returns an endpoint without a listener. It must be closed, by Serve
@@ -87,9 +87,9 @@ type HTTP struct {
 func NewHTTP(o HTTPOptions) *HTTP {
 	h := &HTTP{o: o, opt: o.withDefaults(), token: sha256.Sum256([]byte(o.AuthToken))}
 	h.o.MaxConnections = cmp.Or(h.o.MaxConnections, 2*h.opt.Limits.Sessions+1024)
-	h.conns = newConnections(h.o.MaxConnections)
+	h.listener = newLimitListener(h.o.MaxConnections)
 	h.sessions.limit = h.opt.Limits.Sessions
-	h.sessions.all = make(map[string]*hub)
+	h.sessions.byKey = make(map[string]*httpSession)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }
@@ -105,7 +105,7 @@ func (h *HTTP) handler(listen string) http.Handler {
 	g := guard{h: h, loopback: listensOnLoopback(listen)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
-		renewWrite(rc)
+		extendWriteDeadline(rc)
 		if r.Body != http.NoBody {
 			rc.SetReadDeadline(time.Now().Add(bodyTimeout)) //nolint:errcheck // not every reader can
 		}
@@ -115,21 +115,21 @@ func (h *HTTP) handler(listen string) http.Handler {
 	})
 }
 
-// renewWrite gives what is written next the time that a write may stall.
+// extendWriteDeadline gives what is written next the time that a write may stall.
 // Whoever waits before writing calls it again.
-func renewWrite(rc *http.ResponseController) {
+func extendWriteDeadline(rc *http.ResponseController) {
 	rc.SetWriteDeadline(time.Now().Add(stallTimeout)) //nolint:errcheck // not every writer can
 }
 
 func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
-	if !h.serves(r) {
+	if !h.isMCP(r) {
 		for _, m := range []map[string]http.Handler{h.o.Guarded, h.o.Open} {
 			if other := m[r.URL.Path]; other != nil {
 				other.ServeHTTP(w, r)
 				return
 			}
 		}
-		if strings.HasPrefix(r.URL.Path, ofProfiles) {
+		if strings.HasPrefix(r.URL.Path, profilePath) {
 			http.Error(w, "Not found: there is no such profile", http.StatusNotFound)
 			return
 		}
@@ -137,12 +137,12 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 		return
 	}
 	if project(r) != "" && h.o.AuthToken == "" {
-		refuse(w, http.StatusForbidden, nil, "A project in the URL needs gateway.auth_token: any user of this machine could widen the folder of a server else")
+		writeRPCError(w, http.StatusForbidden, nil, "A project in the URL needs gateway.auth_token: any user of this machine could widen the folder of a server else")
 		return
 	}
 	if r.Method != http.MethodPost && namesModern(r.Header) {
 		w.Header().Set("Allow", "POST")
-		refuse(w, http.StatusMethodNotAllowed, nil, "Method %s is not allowed: this revision has no sessions", r.Method)
+		writeRPCError(w, http.StatusMethodNotAllowed, nil, "Method %s is not allowed: this revision has no sessions", r.Method)
 		return
 	}
 	switch r.Method {
@@ -154,22 +154,22 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 		h.delete(w, r)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		refuse(w, http.StatusMethodNotAllowed, nil, "Method %s is not allowed here", r.Method)
+		writeRPCError(w, http.StatusMethodNotAllowed, nil, "Method %s is not allowed here", r.Method)
 	}
 }
 
-// choices are made by a client in its URL.
-type choices struct{ project, profile string }
+// urlChoices are the project and profile that a client selects in its URL.
+type urlChoices struct{ project, profile string }
 
-// ofProfiles is where the names of profiles stand behind.
-const ofProfiles = "/mcp/p/"
+// profilePath is the path before the name of a profile.
+const profilePath = "/mcp/p/"
 
-func (h *HTTP) askedBy(r *http.Request) choices {
-	profile, named := strings.CutPrefix(endpoint(r), ofProfiles)
+func (h *HTTP) parseChoices(r *http.Request) urlChoices {
+	profile, named := strings.CutPrefix(endpoint(r), profilePath)
 	if !named {
 		profile = h.o.Profile
 	}
-	return choices{project(r), profile}
+	return urlChoices{project(r), profile}
 }
 
 // endpoint returns the path of a request without slashes at its end, which some clients
@@ -184,17 +184,17 @@ func project(r *http.Request) string {
 	return r.URL.Query().Get("project")
 }
 
-// serves reports whether a request is for MCP.
-func (h *HTTP) serves(r *http.Request) bool {
+// isMCP reports whether a request is for an MCP endpoint.
+func (h *HTTP) isMCP(r *http.Request) bool {
 	path := endpoint(r)
-	if name, ok := strings.CutPrefix(path, ofProfiles); ok {
+	if name, ok := strings.CutPrefix(path, profilePath); ok {
 		return h.o.HasProfile != nil && h.o.HasProfile(name)
 	}
 	return path == "/mcp"
 }
 
-// refuse answers with an HTTP error whose body is a JSON-RPC one.
-func refuse(w http.ResponseWriter, status int, id []byte, format string, args ...any) {
+// writeRPCError answers with an HTTP error whose body is a JSON-RPC error.
+func writeRPCError(w http.ResponseWriter, status int, id []byte, format string, args ...any) {
 	writeError(w, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...).Frame(id))
 }
 
@@ -216,25 +216,25 @@ func checkProtocol(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	named := strings.Join(r.Header.Values(headerProtocol), ", ")
-	refuse(w, http.StatusBadRequest, nil, "Unsupported MCP-Protocol-Version %q; supported: %v", clip(named), DefaultProtocols)
+	writeRPCError(w, http.StatusBadRequest, nil, "Unsupported MCP-Protocol-Version %q; supported: %v", clip(named), DefaultProtocols)
 	return false
 }
 
 // session finds the session that the request names, for which release must
 // be called; nil when it was refused.
-func (h *HTTP) session(w http.ResponseWriter, r *http.Request) *hub {
+func (h *HTTP) session(w http.ResponseWriter, r *http.Request) *httpSession {
 	id := r.Header.Get(headerSession)
 	if id == "" {
-		refuse(w, http.StatusBadRequest, nil, "Header Mcp-Session-Id is missing; begin with initialize")
+		writeRPCError(w, http.StatusBadRequest, nil, "Header Mcp-Session-Id is missing; begin with initialize")
 		return nil
 	}
 	b := h.sessions.acquire(id)
-	if b != nil && b.s.Profile() != h.askedBy(r).profile { // it is not there by this address
+	if b != nil && b.session.Profile() != h.parseChoices(r).profile { // it is not there by this address
 		h.sessions.release(b)
 		b = nil
 	}
 	if b == nil {
-		refuse(w, http.StatusNotFound, nil, "Session not found; begin a new one with initialize")
+		writeRPCError(w, http.StatusNotFound, nil, "Session not found; begin a new one with initialize")
 	}
 	return b
 }
@@ -246,15 +246,15 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request) {
 	if b := h.session(w, r); b != nil {
 		h.sessions.remove(b)
 		h.sessions.release(b)
-		b.s.Close(ErrSessionEnded)
+		b.session.Close(ErrSessionEnded)
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
-// open begins a session of a client at an address; nil when there is no room or the server stops.
-func (h *HTTP) open(stateless bool, a choices, address string) *hub {
-	h.closing.Lock()
-	defer h.closing.Unlock()
+// openSession begins a session of a client at an address; nil when there is no room or the server stops.
+func (h *HTTP) openSession(stateless bool, a urlChoices, address string) *httpSession {
+	h.closingMu.Lock()
+	defer h.closingMu.Unlock()
 	if h.ctx.Err() != nil || h.draining.Load() {
 		return nil
 	}
@@ -266,18 +266,18 @@ func (h *HTTP) open(stateless bool, a choices, address string) *hub {
 	s := newSession(h.ctx, &opt, "http")
 	s.stateless, s.address = stateless, address
 	s.anonymous = h.o.AuthToken == ""
-	b := newHub(s)
-	s.quiet = func() time.Duration { return h.sessions.quiet(b) }
+	b := newHTTPSession(s)
+	s.idleTime = func() time.Duration { return h.sessions.idleTime(b) }
 	evicted, ok := h.sessions.add(b)
 	if !ok {
 		return nil
 	}
 	if evicted != nil {
-		h.opt.Logger.Info("ended an unused session to make room", "session", evicted.s.id, "limit", h.sessions.limit)
-		evicted.s.Close(ErrIdle)
+		h.opt.Logger.Info("ended an unused session to make room", "session", evicted.session.id, "limit", h.sessions.limit)
+		evicted.session.Close(ErrIdle)
 	}
-	h.keepers.Go(func() { h.keep(b) })
-	s.guard("opened", func() { h.opt.Handler.SessionOpened(s) })
+	h.sessionWaits.Go(func() { h.awaitEnd(b) })
+	s.logPanic("opened", func() { h.opt.Handler.SessionOpened(s) })
 	return b
 }
 
@@ -292,31 +292,31 @@ const (
 
 // idle is how long a session may be unused now. A client that hung up during
 // initialize does not know of its session, so that nobody will ever end it.
-func (b *hub) idle() time.Duration {
-	if b.s.stateless || b.s.Ready() {
+func (b *httpSession) idle() time.Duration {
+	if b.session.stateless || b.session.Ready() {
 		return idleTimeout
 	}
 	return handshakeTimeout
 }
 
-// keep waits for the end of a session, by idleness if nothing else.
-func (h *HTTP) keep(b *hub) {
+// awaitEnd waits for the end of a session and closes an idle one.
+func (h *HTTP) awaitEnd(b *httpSession) {
 	timer := time.NewTimer(b.idle())
 	defer timer.Stop()
-	for b.s.ctx.Err() == nil {
+	for b.session.ctx.Err() == nil {
 		select {
-		case <-b.s.ctx.Done():
+		case <-b.session.ctx.Done():
 		case <-timer.C:
 			left, ended := h.sessions.expire(b, b.idle())
 			if ended {
-				b.s.Close(ErrIdle)
+				b.session.Close(ErrIdle)
 			}
 			timer.Reset(left)
 		}
 	}
 	h.sessions.remove(b)
-	b.s.finish(context.Cause(b.s.ctx))
-	h.sessions.retire(b)
+	b.session.finish(context.Cause(b.session.ctx))
+	h.sessions.markEnded(b)
 }
 
 // Close ends all sessions, giving requests in flight the time of
@@ -327,23 +327,23 @@ func (h *HTTP) Close() {
 	limit := time.After(h.opt.Drain)
 	all := h.sessions.list()
 	for _, b := range all {
-		b.s.stop(ErrShutdown)
+		b.session.stop(ErrShutdown)
 	}
 wait:
 	for _, b := range all {
 		select {
-		case <-b.s.idle:
+		case <-b.session.idle:
 		case <-limit:
 			break wait
 		}
 	}
-	h.closing.Lock()
+	h.closingMu.Lock()
 	h.cancel()
-	h.closing.Unlock()
+	h.closingMu.Unlock()
 	for _, b := range h.sessions.list() {
-		b.s.Close(ErrShutdown)
+		b.session.Close(ErrShutdown)
 	}
-	h.keepers.Wait()
+	h.sessionWaits.Wait()
 }
 
 // Timeouts of the server, against clients that hold connections and send
@@ -369,9 +369,9 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		l.Close() //nolint:errcheck // the error below says more
 		return fmt.Errorf("listen on %s: an address beyond loopback needs gateway.auth_token", listen)
 	}
-	h.conns.Listener = l
+	h.listener.Listener = l
 	srv := &http.Server{
-		ConnState:         h.conns.turned,
+		ConnState:         h.listener.setState,
 		Handler:           h.handler(listen),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       keepAliveIdle,
@@ -381,7 +381,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.With("endpoint", "http").Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(h.conns) }()
+	go func() { served <- srv.Serve(h.listener) }()
 
 	var err error
 	select {

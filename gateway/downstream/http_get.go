@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// maxFeeds is how many session-wide streams a session may hold; one more
+	// maxGetStreams is how many session-wide streams a session may hold; one more
 	// ends the oldest.
-	maxFeeds = 4
-	// maxHeld is how many bytes of merged notifications wait for a session-wide
+	maxGetStreams = 4
+	// maxBuffered is how many bytes of merged notifications wait for a session-wide
 	// stream, besides the last one.
-	maxHeld = 1 << 20
+	maxBuffered = 1 << 20
 	// streamWait is how long a request to the client waits for a
 	// session-wide stream: clients open theirs just after the handshake.
 	streamWait = 5 * time.Second
@@ -27,98 +27,97 @@ const (
 	countAbove = 64 << 10
 )
 
-// hub is the session-wide side of an HTTP session: its GET streams. A message
-// goes to the newest of them only. While there is none, merged notifications
-// wait, bounded, and others are dropped.
-type hub struct {
-	s       *Session
-	key     string       // what requests name the session by; known to its client alone
+// httpSession holds the GET streams of an HTTP session. A message goes to the newest stream
+// only. Without a stream, notifications with a key are buffered up to a limit, and others are
+// dropped.
+type httpSession struct {
+	session *Session
+	key     string       // session id in HTTP headers; known to its client only
 	writing atomic.Int64 // bytes of JSON answers being written
-	share   *share       // the session's, or of one stateless client
+	share   *share       // of the session, or of one stateless client
 
-	mu     sync.Mutex
-	gets   []*feed            // newest last
-	feeds  map[*feed]struct{} // all streams, those of POSTs too
-	next   *feed              // of merged notifications until a GET stream opens; nil for none
-	opened chan struct{}      // closed when a GET stream opens; nil when nobody waits
+	mu       sync.Mutex
+	gets     []*eventStream            // newest last
+	streams  map[*eventStream]struct{} // all streams, including those of POSTs
+	buffered *eventStream              // notifications with a key until a GET stream opens; nil for none
+	opened   chan struct{}             // closed when a GET stream opens; nil without a waiter
 
-	// drop ends what one stateless client reads, in the place of the session
-	// that it shares with others; nil for the hub of a session.
-	drop func()
+	// closeRequest ends the request of a stateless client. It is nil for a session.
+	closeRequest func()
 
-	uses int       // requests, streams and exchanges; guarded by sessions.mu
-	used time.Time // when uses fell last; guarded by sessions.mu
-	over bool      // the session has ended; guarded by sessions.mu
+	refs     int       // requests and streams; guarded by sessionTable.mu
+	lastUsed time.Time // when refs last fell; guarded by sessionTable.mu
+	ended    bool      // the session has ended; guarded by sessionTable.mu
 }
 
-func newHub(s *Session) *hub {
-	b := &hub{s: s, share: s.share, key: randomID(), feeds: make(map[*feed]struct{}), used: time.Now()}
-	s.base = b
+func newHTTPSession(s *Session) *httpSession {
+	b := &httpSession{session: s, share: s.share, key: randomID(), streams: make(map[*eventStream]struct{}), lastUsed: time.Now()}
+	s.sender = b
 	return b
 }
 
-func (b *hub) newestLocked() *feed {
+func (b *httpSession) newestLocked() *eventStream {
 	if len(b.gets) == 0 {
 		return nil
 	}
 	return b.gets[len(b.gets)-1]
 }
 
-func (b *hub) send(frame []byte) {
+func (b *httpSession) send(frame []byte) {
 	b.mu.Lock()
 	f := b.newestLocked()
 	if f == nil {
 		b.mu.Unlock()
 		return
 	}
-	f.out.Send(frame)
+	f.queue.Send(frame)
 	b.mu.Unlock()
-	b.check(f)
+	b.checkLimit(f)
 }
 
-func (b *hub) chat(server, key string, frame []byte) (m jsonrpc.QueuePosition) {
+func (b *httpSession) sendLow(server, key string, frame []byte) (m jsonrpc.QueuePosition) {
 	b.mu.Lock()
 	f := b.newestLocked()
 	if f == nil {
 		if key != "" {
-			b.holdLocked(key, frame)
+			b.bufferLocked(key, frame)
 		}
 		b.mu.Unlock()
 		return m
 	}
-	f.out.SendLow(server, key, frame)
+	f.queue.SendLow(server, key, frame)
 	b.mu.Unlock()
-	b.check(f)
+	b.checkLimit(f)
 	return m // answers have streams of their own
 }
 
-func (b *hub) waiting(server string) int64 {
+func (b *httpSession) laneBytes(server string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if f := b.newestLocked(); f != nil {
-		return f.out.LaneBytes(server)
+		return f.queue.LaneBytes(server)
 	}
 	return 0
 }
 
-// holdLocked keeps a merged notification until a stream opens.
-func (b *hub) holdLocked(key string, frame []byte) {
-	if b.next == nil {
-		b.next = newFeed(b.share)
+// bufferLocked buffers a notification with a key until a stream opens.
+func (b *httpSession) bufferLocked(key string, frame []byte) {
+	if b.buffered == nil {
+		b.buffered = newEventStream(b.share)
 	}
-	if b.next.out.UnsentBytes() < maxHeld && !b.next.out.OverLimit() {
-		b.next.out.SendLow("", key, frame)
+	if b.buffered.queue.UnsentBytes() < maxBuffered && !b.buffered.queue.OverLimit() {
+		b.buffered.queue.SendLow("", key, frame)
 	}
 }
 
-func (b *hub) request(ctx context.Context, frame []byte) error {
+func (b *httpSession) request(ctx context.Context, frame []byte) error {
 	timer := time.After(streamWait)
 	for {
 		b.mu.Lock()
 		if f := b.newestLocked(); f != nil {
-			f.out.Send(frame)
+			f.queue.Send(frame)
 			b.mu.Unlock()
-			b.check(f)
+			b.checkLimit(f)
 			return nil
 		}
 		if b.opened == nil {
@@ -132,77 +131,77 @@ func (b *hub) request(ctx context.Context, frame []byte) error {
 			return ErrNoStream
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-b.s.ctx.Done():
-			return context.Cause(b.s.ctx)
+		case <-b.session.ctx.Done():
+			return context.Cause(b.session.ctx)
 		}
 	}
 }
 
-func (b *hub) unsent() int64 {
+func (b *httpSession) unsentBytes() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := b.writing.Load()
-	for f := range b.feeds {
-		n += f.out.UnsentBytes()
+	for f := range b.streams {
+		n += f.queue.UnsentBytes()
 	}
 	return n
 }
 
-// check gives the client up when too much waits for it, after f got more.
-func (b *hub) check(f *feed) {
-	n := f.out.UnsentBytes()
+// checkLimit closes the session, or the stateless request, if too much is unsent after f got
+// more.
+func (b *httpSession) checkLimit(f *eventStream) {
+	n := f.queue.UnsentBytes()
 	if n <= countAbove {
 		return
 	}
-	crowded := f.out.OverLimit()
-	switch over := b.unsent() > overflowFactor*b.s.opt.Limits.Unsent; {
+	crowded := f.queue.OverLimit()
+	switch over := b.unsentBytes() > overflowFactor*b.session.opt.Limits.Unsent; {
 	case !crowded && !over:
-	case b.drop == nil && over:
-		b.s.Close(ErrOverflow)
-	case b.drop == nil:
-		b.s.crowd(n)
+	case b.closeRequest == nil && over:
+		b.session.Close(ErrOverflow)
+	case b.closeRequest == nil:
+		b.session.closeNoMemory(n)
 	case over:
-		b.cut(ErrOverflow)
+		b.closeStreams(ErrOverflow)
 	default:
-		b.s.opt.Logger.Warn("an answer was cut off: too much is held for all clients and servers together", "session", b.s.id, "bytes", n)
-		b.cut(ErrNoMemory)
+		b.session.opt.Logger.Warn("an answer was cut off: too much is held for all clients and servers together", "session", b.session.id, "bytes", n)
+		b.closeStreams(ErrNoMemory)
 	}
 }
 
-// cut ends what the client reads as events, and with it the request of a stateless
-// one.
-func (b *hub) cut(cause error) {
+// closeStreams closes all event streams, and the request of a stateless client.
+func (b *httpSession) closeStreams(cause error) {
 	b.mu.Lock()
-	feeds := slices.Collect(maps.Keys(b.feeds))
+	feeds := slices.Collect(maps.Keys(b.streams))
 	b.mu.Unlock()
 	for _, f := range feeds {
-		f.cut(cause)
+		f.abort(cause)
 	}
-	if b.drop != nil {
-		b.drop()
+	if b.closeRequest != nil {
+		b.closeRequest()
 	}
 }
 
-// add counts the stream of a POST.
-func (b *hub) add(f *feed) {
+// addPost registers the event stream of a POST.
+func (b *httpSession) addPost(f *eventStream) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.feeds[f] = struct{}{}
+	b.streams[f] = struct{}{}
 }
 
-// addGet makes the session-wide stream, which begins with what waits for it.
-func (b *hub) addGet() *feed {
+// addGet opens a session-wide stream, which begins with the buffered notifications.
+func (b *httpSession) addGet() *eventStream {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	f := b.next
+	f := b.buffered
 	if f == nil {
-		f = newFeed(b.share)
+		f = newEventStream(b.share)
 	}
-	b.next = nil
-	b.feeds[f] = struct{}{}
+	b.buffered = nil
+	b.streams[f] = struct{}{}
 	b.gets = append(b.gets, f)
-	if len(b.gets) > maxFeeds {
-		b.gets[0].out.Finish()
+	if len(b.gets) > maxGetStreams {
+		b.gets[0].queue.Finish()
 		b.gets = slices.Delete(b.gets, 0, 1)
 	}
 	if b.opened != nil {
@@ -212,11 +211,11 @@ func (b *hub) addGet() *feed {
 	return f
 }
 
-func (b *hub) remove(f *feed) {
+func (b *httpSession) remove(f *eventStream) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.feeds, f)
-	f.out.Close(errHungUp)
+	delete(b.streams, f)
+	f.queue.Close(errClientLeft)
 	if i := slices.Index(b.gets, f); i >= 0 {
 		b.gets = slices.Delete(b.gets, i, i+1)
 	}
@@ -225,7 +224,7 @@ func (b *hub) remove(f *feed) {
 // get serves a session-wide stream.
 func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
 	if _, events := accepts(r.Header); !events {
-		refuse(w, http.StatusNotAcceptable, nil, "GET needs Accept: text/event-stream")
+		writeRPCError(w, http.StatusNotAcceptable, nil, "GET needs Accept: text/event-stream")
 		return
 	}
 	if !checkProtocol(w, r) {
@@ -240,8 +239,8 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseCont
 		unavailable(w, nil, "The server is shutting down")
 		return
 	}
-	defer h.conns.outlasts()()
+	defer h.listener.addStream()()
 	f := b.addGet()
 	defer b.remove(f)
-	f.serve(w, r, rc, b.s)
+	f.serve(w, r, rc, b.session)
 }

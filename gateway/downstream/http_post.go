@@ -17,54 +17,54 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// post is the stream of one POSTed request: a JSON answer, or an event stream
-// as soon as something has to go before the answer.
-type post struct {
-	hub    *hub
-	from   *http.Request // its body is read
-	id     []byte        // of the request; valid while its handler runs
-	json   bool          // the client takes JSON
-	events bool          // the client takes an event stream
-	first  bool          // initialize: nothing may go before the answer
-	modern bool          // stateless: errors have a status of their own
+// postStream is the stream of one POSTed request. It answers with JSON, or with an event
+// stream as soon as a frame precedes the answer.
+type postStream struct {
+	session       *httpSession
+	httpRequest   *http.Request // its body was read
+	id            []byte        // of the request; valid while its handler runs
+	acceptsJSON   bool          // the client takes JSON
+	acceptsEvents bool          // the client takes an event stream
+	isInitialize  bool          // nothing may precede the answer
+	modern        bool          // stateless: errors have an own HTTP status
 
-	mu     sync.Mutex
-	feed   *feed
-	result []byte // the answer, when it goes out as JSON
-	status int    // of result
-	failed bool   // the answer is an error
-	over   bool   // answered, abandoned, or the client hung up
-	lost   bool   // the client had hung up before the answer
-	wake   chan struct{}
-	awake  bool
+	mu             sync.Mutex
+	events         *eventStream
+	result         []byte // the answer, when it goes out as JSON
+	status         int    // of result
+	isError        bool   // the answer is an error
+	done           bool   // answered, abandoned, or the client left
+	leftUnanswered bool   // the client had left before the answer
+	wake           chan struct{}
+	signaled       bool
 }
 
-// rouseLocked tells the request's goroutine that there is something to write.
-func (p *post) rouseLocked() {
-	if !p.awake {
-		p.awake = true
+// signalLocked wakes the request's goroutine, which then writes.
+func (p *postStream) signalLocked() {
+	if !p.signaled {
+		p.signaled = true
 		close(p.wake)
 	}
 }
 
 // upgradeLocked makes the answer an event stream.
-func (p *post) upgradeLocked() *feed {
-	if p.feed == nil {
-		p.feed = newFeed(p.hub.share)
-		p.hub.add(p.feed)
-		p.rouseLocked()
+func (p *postStream) upgradeLocked() *eventStream {
+	if p.events == nil {
+		p.events = newEventStream(p.session.share)
+		p.session.addPost(p.events)
+		p.signalLocked()
 	}
-	return p.feed
+	return p.events
 }
 
 // HTTP is the request that the exchange came by, with the status and the type of the answer
 // if that has an error with a code, 0 for none; nil over byte streams.
 func (x *Request) HTTP(code int) (r *http.Request, status int, kind string) {
-	out := x.now().out
+	out := x.current().out
 	if b, is := out.(*batch); is {
 		out = b.stream
 	}
-	p, is := out.(*post)
+	p, is := out.(*postStream)
 	if !is {
 		return nil, 0, ""
 	}
@@ -74,50 +74,51 @@ func (x *Request) HTTP(code int) (r *http.Request, status int, kind string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.feed != nil || !p.json && status == http.StatusOK {
+	if p.events != nil || !p.acceptsJSON && status == http.StatusOK {
 		status, kind = http.StatusOK, "text/event-stream"
 	}
-	return p.from, status, kind
+	return p.httpRequest, status, kind
 }
 
-// put hands the event stream to give. It reports false when there can be
-// none; what was to be sent then goes to the session-wide stream. It is
-// dropped when the client has hung up.
-func (p *post) put(give func(*feed)) bool {
+// withEvents calls give with the event stream, which it opens if necessary. It returns false
+// if the client accepts no event stream: use the session-wide stream then. If the client has
+// left, give is not called.
+func (p *postStream) withEvents(give func(*eventStream)) bool {
 	p.mu.Lock()
-	if !p.events || p.first {
+	if !p.acceptsEvents || p.isInitialize {
 		p.mu.Unlock()
 		return false
 	}
-	if p.over {
+	if p.done {
 		p.mu.Unlock()
 		return true
 	}
 	f := p.upgradeLocked()
 	give(f)
 	p.mu.Unlock()
-	p.hub.check(f)
+	p.session.checkLimit(f)
 	return true
 }
 
-func (p *post) send(frame []byte) {
-	if !p.put(func(f *feed) { f.out.Send(frame) }) {
-		p.hub.send(frame)
+func (p *postStream) send(frame []byte) {
+	if !p.withEvents(func(f *eventStream) { f.queue.Send(frame) }) {
+		p.session.send(frame)
 	}
 }
 
-// chat keeps what all servers say in one order: there is one answer only.
-func (p *post) chat(server, key string, frame []byte) (m jsonrpc.QueuePosition) {
-	if !p.put(func(f *feed) { m = f.out.SendLow("", key, frame) }) {
-		p.hub.chat(server, key, frame)
+// sendLow keeps what all servers say in one order: there is one answer only.
+func (p *postStream) sendLow(server, key string, frame []byte) (m jsonrpc.QueuePosition) {
+	if !p.withEvents(func(f *eventStream) { m = f.queue.SendLow("", key, frame) }) {
+		p.session.sendLow(server, key, frame)
 	}
 	return m
 }
 
-func (p *post) request(_ context.Context, frame []byte) error {
+// its body was read
+func (p *postStream) request(_ context.Context, frame []byte) error {
 	sent := false
-	if !p.put(func(f *feed) { f.out.Send(frame); sent = true }) {
-		return errDetour
+	if !p.withEvents(func(f *eventStream) { f.queue.Send(frame); sent = true }) {
+		return errUseSessionStream
 	}
 	if !sent {
 		return ErrNoStream
@@ -125,88 +126,87 @@ func (p *post) request(_ context.Context, frame []byte) error {
 	return nil
 }
 
-func (p *post) unsent() int64 {
+func (p *postStream) unsentBytes() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.feed == nil {
+	if p.events == nil {
 		return 0
 	}
-	return p.feed.out.UnsentBytes()
+	return p.events.queue.UnsentBytes()
 }
 
-// waiting is 0: a stream of one request is bounded as a whole.
-func (p *post) waiting(string) int64 { return 0 }
+// laneBytes is 0: a stream of one request is bounded as a whole.
+func (p *postStream) laneBytes(string) int64 { return 0 }
 
-func (p *post) answer(frame []byte, code int, _ *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
-	if f := p.finish(frame, code, after); f != nil {
-		p.hub.check(f)
+func (p *postStream) answer(frame []byte, code int, _ *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
+	if f := p.setAnswer(frame, code, after); f != nil {
+		p.session.checkLimit(f)
 	}
 }
 
-// finish takes the answer. It returns the event stream that it goes to; nil for
-// none.
-func (p *post) finish(frame []byte, code int, after []jsonrpc.QueuePosition) *feed {
+// setAnswer records the answer. It returns the event stream that sends it, or nil.
+func (p *postStream) setAnswer(frame []byte, code int, after []jsonrpc.QueuePosition) *eventStream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over {
-		p.lost = true
+	if p.done {
+		p.leftUnanswered = true
 		return nil
 	}
-	p.over, p.failed, p.status = true, code != 0, http.StatusOK
+	p.done, p.isError, p.status = true, code != 0, http.StatusOK
 	if p.modern {
 		p.status = statusOf(code)
 	}
-	if p.feed == nil && !p.json && p.status == http.StatusOK {
+	if p.events == nil && !p.acceptsJSON && p.status == http.StatusOK {
 		p.upgradeLocked()
 	}
-	if p.feed != nil {
-		if !p.feed.out.SendAfter(after, frame) {
-			p.feed.out.Send(frame)
+	if p.events != nil {
+		if !p.events.queue.SendAfter(after, frame) {
+			p.events.queue.Send(frame)
 		}
-		p.feed.out.Finish()
-		return p.feed
+		p.events.queue.Finish()
+		return p.events
 	}
 	p.result = frame
-	p.rouseLocked()
+	p.signalLocked()
 	return nil
 }
 
-func (p *post) abandon() {
+func (p *postStream) abandon() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over = true
-	if p.feed != nil {
-		p.feed.out.Finish()
+	p.done = true
+	if p.events != nil {
+		p.events.queue.Finish()
 	}
-	p.rouseLocked()
+	p.signalLocked()
 }
 
-// missed reports whether the client had hung up before the answer.
-func (p *post) missed() bool {
+// clientLeft reports whether the client had left before the answer.
+func (p *postStream) clientLeft() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.lost
+	return p.leftUnanswered
 }
 
-// hangUp takes nothing any more, unless there is something to write already.
-func (p *post) hangUp() {
+// markLeft refuses further frames because the client left, unless some must still be written.
+func (p *postStream) markLeft() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over = true
+	p.done = true
 }
 
 // acceptable refuses what is not sent, or may not be answered, as JSON.
-func (p *post) acceptable(w http.ResponseWriter, r *http.Request) bool {
+func (p *postStream) acceptable(w http.ResponseWriter, r *http.Request) bool {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, nil, "Content-Type must be application/json")
+		writeRPCError(w, http.StatusUnsupportedMediaType, nil, "Content-Type must be application/json")
 		return false
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		refuse(w, http.StatusUnsupportedMediaType, nil, "Content-Encoding is not supported")
+		writeRPCError(w, http.StatusUnsupportedMediaType, nil, "Content-Encoding is not supported")
 		return false
 	}
-	if p.json, p.events = accepts(r.Header); !p.json && !p.events {
-		refuse(w, http.StatusNotAcceptable, nil, "Accept must allow application/json or text/event-stream")
+	if p.acceptsJSON, p.acceptsEvents = accepts(r.Header); !p.acceptsJSON && !p.acceptsEvents {
+		writeRPCError(w, http.StatusNotAcceptable, nil, "Accept must allow application/json or text/event-stream")
 		return false
 	}
 	return true
@@ -214,30 +214,30 @@ func (p *post) acceptable(w http.ResponseWriter, r *http.Request) bool {
 
 // post takes one message.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
-	p := &post{from: r, wake: make(chan struct{})}
+	p := &postStream{httpRequest: r, wake: make(chan struct{})}
 	if !p.acceptable(w, r) {
 		return
 	}
 	sessions := namesLegacy(r.Header) // the headers name no other revision
 	if sessions && r.Header.Get(headerSession) != "" {
-		if p.hub = h.session(w, r); p.hub == nil {
+		if p.session = h.session(w, r); p.session == nil {
 			return
 		}
-		defer h.sessions.release(p.hub)
-		room := p.hub.s.waitRoom(r.Context())
-		renewWrite(rc)
+		defer h.sessions.release(p.session)
+		room := p.session.session.awaitRoomFor(r.Context())
+		extendWriteDeadline(rc)
 		if !room {
 			unavailable(w, nil, "Too many bytes wait to be read by this session")
 			return
 		}
 	}
-	frame, ok := h.body(w, r, rc, p.hub)
+	frame, ok := h.body(w, r, rc, p.session)
 	if !ok {
 		return
 	}
 	frame = jsonrpc.TrimBOM(frame)
 	m, err := jsonrpc.ParseWithin(frame, h.opt.Limits.Depth)
-	modern := namesModern(r.Header) || err == nil && m.IsRequest() && looksModern(&m, p.hub != nil)
+	modern := namesModern(r.Header) || err == nil && m.IsRequest() && looksModern(&m, p.session != nil)
 	if !modern && !checkProtocol(w, r) {
 		return
 	}
@@ -255,24 +255,24 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	switch {
 	case modern:
 		h.stateless(w, r, rc, p, &m)
-	case p.hub != nil:
+	case p.session != nil:
 		h.message(w, r, rc, p, &m)
 	case m.IsRequest() && m.Method == "initialize":
 		h.initialize(w, r, rc, p, &m)
 	default:
-		refuse(w, http.StatusBadRequest, m.ID, "Header Mcp-Session-Id is missing; begin with initialize")
+		writeRPCError(w, http.StatusBadRequest, m.ID, "Header Mcp-Session-Id is missing; begin with initialize")
 	}
 }
 
-// waitRoom waits until the client has read enough to be asked for more, for
+// awaitRoomFor waits until the client has read enough to be asked for more, for
 // as long as a write may stall.
-func (s *Session) waitRoom(ctx context.Context) bool {
-	if s.roomy() {
+func (s *Session) awaitRoomFor(ctx context.Context) bool {
+	if s.hasRoom() {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, stallTimeout)
 	defer cancel()
-	return s.room(ctx.Done())
+	return s.awaitRoom(ctx.Done())
 }
 
 func unavailable(w http.ResponseWriter, id []byte, why string) {
@@ -280,10 +280,10 @@ func unavailable(w http.ResponseWriter, id []byte, why string) {
 	writeError(w, http.StatusServiceUnavailable, jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", why).Frame(id))
 }
 
-func (h *HTTP) malformed(w http.ResponseWriter, p *post, err error) {
+func (h *HTTP) malformed(w http.ResponseWriter, p *postStream, err error) {
 	var answer []byte
-	if p.hub != nil {
-		if answer = p.hub.s.malformed(err); answer == nil {
+	if p.session != nil {
+		if answer = p.session.session.malformedReply(err); answer == nil {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
@@ -296,21 +296,21 @@ func (h *HTTP) malformed(w http.ResponseWriter, p *post, err error) {
 }
 
 // batch handles a batch of messages.
-func (h *HTTP) batch(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *post, frame []byte) {
+func (h *HTTP) batch(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, frame []byte) {
 	protocol := ""
-	if p.hub != nil {
-		protocol = p.hub.s.Protocol()
+	if p.session != nil {
+		protocol = p.session.session.Protocol()
 	}
 	rawjson.OneLine(frame)
-	switch wrong := wrongBatch(frame, protocol, h.opt.Limits.Depth); {
+	switch wrong := rejectBatch(frame, protocol, h.opt.Limits.Depth); {
 	case len(wrong) == 1:
 		writeError(w, http.StatusBadRequest, wrong[0])
 	case wrong != nil:
-		writeError(w, http.StatusBadRequest, array(wrong))
+		writeError(w, http.StatusBadRequest, joinAnswers(wrong))
 	default:
-		if !p.hub.s.batched(frame, p, p.hub.share, func() func() {
-			h.sessions.hold(p.hub)
-			return func() { h.sessions.release(p.hub) }
+		if !p.session.session.serveBatch(frame, p, p.session.share, func() func() {
+			h.sessions.retain(p.session)
+			return func() { h.sessions.release(p.session) }
 		}) {
 			w.WriteHeader(http.StatusAccepted)
 			return
@@ -320,17 +320,17 @@ func (h *HTTP) batch(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 }
 
 // message handles a message of a session.
-func (h *HTTP) message(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *post, m *jsonrpc.Message) {
-	s := p.hub.s
+func (h *HTTP) message(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
+	s := p.session.session
 	switch {
 	case m.IsNotification():
-		s.notified(m.Method, m.Params)
+		s.handleNotification(m.Method, m.Params)
 		w.WriteHeader(http.StatusAccepted)
 	case m.IsResponse():
-		s.responded(m)
+		s.handleResponse(m)
 		w.WriteHeader(http.StatusAccepted)
 	default:
-		p.first = m.Method == "initialize"
+		p.isInitialize = m.Method == "initialize"
 		if h.start(w, p, m) {
 			p.serve(w, r, rc)
 		}
@@ -339,15 +339,15 @@ func (h *HTTP) message(w http.ResponseWriter, r *http.Request, rc *http.Response
 
 // start begins the exchange. The session is in use until it has ended, which
 // may be long after the client hung up.
-func (h *HTTP) start(w http.ResponseWriter, p *post, m *jsonrpc.Message) bool {
-	h.sessions.hold(p.hub)
-	x, fault := p.hub.s.begin(m, nil, p, p.hub.share, func() { h.sessions.release(p.hub) })
+func (h *HTTP) start(w http.ResponseWriter, p *postStream, m *jsonrpc.Message) bool {
+	h.sessions.retain(p.session)
+	x, fault := p.session.session.begin(m, nil, p, p.session.share, func() { h.sessions.release(p.session) })
 	if fault != nil {
-		h.sessions.release(p.hub)
+		h.sessions.release(p.session)
 		writeError(w, http.StatusOK, fault.Frame(m.ID))
 		return false
 	}
-	if !p.json && !p.first {
+	if !p.acceptsJSON && !p.isInitialize {
 		p.mu.Lock()
 		p.upgradeLocked()
 		p.mu.Unlock()
@@ -358,93 +358,93 @@ func (h *HTTP) start(w http.ResponseWriter, p *post, m *jsonrpc.Message) bool {
 
 // initialize begins a session. The client learns its id only when the
 // handler agreed; else it ends at once.
-func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *post, m *jsonrpc.Message) {
-	if p.hub = h.open(false, h.askedBy(r), hostname(r.RemoteAddr)); p.hub == nil {
+func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
+	if p.session = h.openSession(false, h.parseChoices(r), hostname(r.RemoteAddr)); p.session == nil {
 		unavailable(w, m.ID, "No room for another session (limits.sessions)")
 		return
 	}
-	defer func() { h.sessions.release(p.hub) }()
-	p.first = true
+	defer func() { h.sessions.release(p.session) }()
+	p.isInitialize = true
 	if !h.start(w, p, m) {
-		p.hub.s.Close(ErrSessionEnded)
+		p.session.session.Close(ErrSessionEnded)
 		return
 	}
 	select {
 	case <-p.wake:
 	case <-r.Context().Done():
-	case <-p.hub.s.ctx.Done():
+	case <-p.session.session.ctx.Done():
 	}
 	p.mu.Lock()
-	ok := p.awake && !p.failed
+	ok := p.signaled && !p.isError
 	p.mu.Unlock()
 	if ok {
-		w.Header().Set(headerSession, p.hub.key)
+		w.Header().Set(headerSession, p.session.key)
 	}
 	p.serve(w, r, rc)
 	if !ok {
-		h.sessions.remove(p.hub)
-		p.hub.s.Close(ErrSessionEnded)
+		h.sessions.remove(p.session)
+		p.session.session.Close(ErrSessionEnded)
 	}
 }
 
 // serve writes what the exchange makes of the answer.
-func (p *post) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
-	s := p.hub.s
+func (p *postStream) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
+	s := p.session.session
 	select {
 	case <-p.wake:
 	case <-r.Context().Done():
 	case <-s.ctx.Done():
 	}
-	p.hangUpUnlessAwake()
-	renewWrite(rc)
+	p.markLeftUnlessSignaled()
+	extendWriteDeadline(rc)
 	switch {
-	case p.feed != nil:
-		defer p.hub.remove(p.feed)
-		f := p.feed
-		defer context.AfterFunc(r.Context(), p.hangUp)()
+	case p.events != nil:
+		defer p.session.remove(p.events)
+		f := p.events
+		defer context.AfterFunc(r.Context(), p.markLeft)()
 		f.serve(w, r, rc, s)
-		p.hangUp()
+		p.markLeft()
 	case p.result != nil:
 		p.writeJSON(w, rc)
 	case r.Context().Err() != nil:
 	case s.ctx.Err() != nil && p.modern:
 		unavailable(w, p.id, "The server is shutting down")
 	case s.ctx.Err() != nil:
-		refuse(w, http.StatusNotFound, p.id, "The session has ended; begin a new one with initialize")
+		writeRPCError(w, http.StatusNotFound, p.id, "The session has ended; begin a new one with initialize")
 	default:
 		// Cancelled: there is no answer.
 		w.WriteHeader(http.StatusAccepted)
 	}
 }
 
-// hangUpUnlessAwake settles what is written: after it, feed and result stay
+// markLeftUnlessSignaled settles what is written: after it, feed and result stay
 // as they are.
-func (p *post) hangUpUnlessAwake() {
+func (p *postStream) markLeftUnlessSignaled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.awake {
-		p.over = true
+	if !p.signaled {
+		p.done = true
 	}
 }
 
-func (p *post) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
+func (p *postStream) writeJSON(w http.ResponseWriter, rc *http.ResponseController) {
 	var room memlimit.Reservation
-	room.SetOwner(p.hub.share.Owner)
+	room.SetOwner(p.session.share.Owner)
 	left := int64(len(p.result))
 	if !room.Resize(left) {
-		unavailable(w, nil, tooMuch)
+		unavailable(w, nil, errTooMuch)
 		return
 	}
 	defer room.Resize(0)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(p.result)))
 	w.WriteHeader(p.status)
-	p.hub.writing.Add(left)
+	p.session.writing.Add(left)
 	writePieces(w, rc, p.result, nil, func(n int) { //nolint:errcheck // the client has gone
 		left -= int64(n)
-		p.hub.writing.Add(int64(-n))
+		p.session.writing.Add(int64(-n))
 	})
-	p.hub.writing.Add(-left)
+	p.session.writing.Add(-left)
 }
 
 // maxPart is the size of the parts in which a large body is collected.
@@ -452,7 +452,7 @@ const maxPart = 1 << 20
 
 // body reads the message, within limits.frame and the time that its size allows,
 // and as far as there is room for it; false when it was refused.
-func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, session *hub) (frame []byte, ok bool) {
+func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, session *httpSession) (frame []byte, ok bool) {
 	limit := h.opt.Limits.Frame
 	var room memlimit.Reservation
 	if session != nil {
@@ -477,13 +477,13 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 			parts, part = append(parts, part), make([]byte, 0, min(2*cap(part), maxPart))
 		}
 		if !room.Resize(int64(size + cap(part) - len(part))) {
-			h.crowdedOut(w, size)
+			h.rejectNoMemory(w, size)
 			return nil, false
 		}
 		n, err := body.Read(part[len(part):cap(part)])
 		part, size = part[:len(part)+n], size+n
 		if err != nil {
-			renewWrite(rc) // the body may have taken long
+			extendWriteDeadline(rc) // the body may have taken long
 		}
 		switch {
 		case err == nil:
@@ -498,7 +498,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 			return nil, false
 		default:
 			w.Header().Set("Connection", "close")
-			refuse(w, http.StatusRequestTimeout, nil, "The message did not arrive in time or whole")
+			writeRPCError(w, http.StatusRequestTimeout, nil, "The message did not arrive in time or whole")
 			return nil, false
 		}
 		if size-renewed >= bodyRate {
@@ -512,16 +512,16 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 
 func tooLarge(w http.ResponseWriter, limit int64) {
 	w.Header().Set("Connection", "close")
-	refuse(w, http.StatusRequestEntityTooLarge, nil, "Invalid request: a message is larger than the limit of %d bytes (limits.frame)", limit)
+	writeRPCError(w, http.StatusRequestEntityTooLarge, nil, "Invalid request: a message is larger than the limit of %d bytes (limits.frame)", limit)
 }
 
-const tooMuch = "Too many large messages at once"
+const errTooMuch = "Too many large messages at once"
 
-// crowdedOut refuses a message for which there is no room.
-func (h *HTTP) crowdedOut(w http.ResponseWriter, size int) {
+// rejectNoMemory refuses a message for which there is no room.
+func (h *HTTP) rejectNoMemory(w http.ResponseWriter, size int) {
 	h.opt.Logger.Warn("a message was refused: too much is held for all clients and servers together", "bytes", size)
 	w.Header().Set("Connection", "close")
-	unavailable(w, nil, tooMuch)
+	unavailable(w, nil, errTooMuch)
 }
 
 // accepts tells which kinds of answer a client takes; an absent header, as a

@@ -12,14 +12,14 @@ import (
 
 // stateless handles a message of a revision without sessions. Whoever closes
 // the answer's stream cancels the request.
-func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *post, m *jsonrpc.Message) {
+func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
 	switch {
 	case m.IsNotification():
 		// None of them says anything without a session.
 		w.WriteHeader(http.StatusAccepted)
 		return
 	case m.IsResponse():
-		refuse(w, http.StatusBadRequest, nil, "Invalid request: nothing was asked; this revision has no requests to clients")
+		writeRPCError(w, http.StatusBadRequest, nil, "Invalid request: nothing was asked; this revision has no requests to clients")
 		return
 	}
 	modern, fault := envelope(r.Header, m)
@@ -27,22 +27,22 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		writeError(w, http.StatusBadRequest, fault.Frame(m.ID))
 		return
 	}
-	if m.Method == "subscriptions/listen" && !p.events {
-		refuse(w, http.StatusNotAcceptable, m.ID, "%s needs Accept: text/event-stream", m.Method)
+	if m.Method == "subscriptions/listen" && !p.acceptsEvents {
+		writeRPCError(w, http.StatusNotAcceptable, m.ID, "%s needs Accept: text/event-stream", m.Method)
 		return
 	}
 	modern.Remote = r.RemoteAddr
-	asked := h.askedBy(r)
+	asked := h.parseChoices(r)
 	if asked.project != "" && h.o.ResolveProject != nil {
 		// Before it takes a place, and by one spelling: else made-up ones take all.
 		folder, err := h.o.ResolveProject(asked.project)
 		if err != nil {
-			refuse(w, http.StatusBadRequest, m.ID, "Invalid request: the URL names no project: %v", err)
+			writeRPCError(w, http.StatusBadRequest, m.ID, "Invalid request: the URL names no project: %v", err)
 			return
 		}
 		asked.project = folder
 	}
-	root, why := h.shared(asked)
+	root, why := h.statelessSession(asked)
 	if root == nil {
 		unavailable(w, m.ID, why)
 		return
@@ -52,23 +52,23 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	// read is no reason to end the others.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	p.hub, p.modern = &hub{s: root.s, share: newShare(h.opt.Memory), feeds: make(map[*feed]struct{}), drop: cancel}, true
-	defer p.hub.share.Release()
-	h.sessions.hold(root)
+	p.session, p.modern = &httpSession{session: root.session, share: newShare(h.opt.Memory), streams: make(map[*eventStream]struct{}), closeRequest: cancel}, true
+	defer p.session.share.Release()
+	h.sessions.retain(root)
 	if m.Method == "subscriptions/listen" {
-		defer h.conns.outlasts()()
+		defer h.listener.addStream()()
 	}
-	x, fault := root.s.begin(m, modern, p, p.hub.share, func() { h.sessions.release(root) })
+	x, fault := root.session.begin(m, modern, p, p.session.share, func() { h.sessions.release(root) })
 	if fault != nil {
 		h.sessions.release(root)
 		writeError(w, http.StatusOK, fault.Frame(m.ID))
 		return
 	}
-	unhook := context.AfterFunc(ctx, func() { x.desert("the client closed the stream") })
+	unhook := context.AfterFunc(ctx, func() { x.cancelByDisconnect("the client closed the stream") })
 	x.serve(nil)
 	p.serve(w, r, rc)
 	unhook()
-	x.desert("the client stopped reading") // without effect when it was answered
+	x.cancelByDisconnect("the client stopped reading") // without effect when it was answered
 }
 
 // envelope reads and checks what a stateless request says of itself, in the
@@ -92,35 +92,35 @@ func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 // profiles counts twice. What names none needs no bound: profiles are the config's.
 const maxProjects = 256
 
-// shared is the session of all stateless requests whose URL names that project and
+// statelessSession is the session of all stateless requests whose URL names that project and
 // profile, or none, for which release must be called; nil, and why, when there is none.
-func (h *HTTP) shared(a choices) (b *hub, why string) {
-	h.lone.Lock()
-	defer h.lone.Unlock()
-	if b := h.alone[a]; b != nil && h.sessions.acquire(b.key) != nil {
+func (h *HTTP) statelessSession(a urlChoices) (b *httpSession, why string) {
+	h.statelessMu.Lock()
+	defer h.statelessMu.Unlock()
+	if b := h.statelessSessions[a]; b != nil && h.sessions.acquire(b.key) != nil {
 		return b, ""
 	}
-	delete(h.alone, a)
-	if a.project != "" && !h.roomLocked() {
+	delete(h.statelessSessions, a)
+	if a.project != "" && !h.evictProjectLocked() {
 		return nil, fmt.Sprintf("Too many projects are in use by requests without a session (limit %d)", maxProjects)
 	}
-	if b = h.open(true, a, ""); b == nil {
+	if b = h.openSession(true, a, ""); b == nil {
 		return nil, "The server is shutting down"
 	}
-	if h.alone == nil {
-		h.alone = make(map[choices]*hub)
+	if h.statelessSessions == nil {
+		h.statelessSessions = make(map[urlChoices]*httpSession)
 	}
-	h.alone[a] = b
+	h.statelessSessions[a] = b
 	return b, ""
 }
 
-// roomLocked makes room for another project: that which was idle for longest goes. It
+// evictProjectLocked makes room for another project: that which was idle for longest goes. It
 // reports false when all are busy.
-func (h *HTTP) roomLocked() bool {
-	var named []*hub
-	for a, b := range h.alone {
-		if b.s.ctx.Err() != nil {
-			delete(h.alone, a)
+func (h *HTTP) evictProjectLocked() bool {
+	var named []*httpSession
+	for a, b := range h.statelessSessions {
+		if b.session.ctx.Err() != nil {
+			delete(h.statelessSessions, a)
 		} else if a.project != "" {
 			named = append(named, b)
 		}
@@ -132,7 +132,7 @@ func (h *HTTP) roomLocked() bool {
 	if idle == nil {
 		return false
 	}
-	maps.DeleteFunc(h.alone, func(_ choices, b *hub) bool { return b == idle })
-	idle.s.Close(ErrIdle)
+	maps.DeleteFunc(h.statelessSessions, func(_ urlChoices, b *httpSession) bool { return b == idle })
+	idle.session.Close(ErrIdle)
 	return true
 }

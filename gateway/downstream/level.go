@@ -23,8 +23,8 @@ const (
 // Levels are the names of all levels.
 var Levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// levelNever is above all levels, also above unknown ones.
-var levelNever = Level(len(Levels) + 1)
+// levelNone is above all levels, also above unknown ones.
+var levelNone = Level(len(Levels) + 1)
 
 // ParseLevel reads the name of a level.
 func ParseLevel(name string) (Level, bool) {
@@ -72,5 +72,5 @@ func (x *Request) Level() Level {
 	if l, ok := ParseLevel(m.LogLevel); ok {
 		return l
 	}
-	return levelNever
+	return levelNone
 }

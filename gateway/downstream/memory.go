@@ -5,17 +5,16 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// share is a client's part of what all together may make the process hold, and what
-// its requests in flight take of it: their params and ids.
+// share is a client's part of the memory limit, and the part that its requests in flight use.
 type share struct {
 	*memlimit.Owner
-	bytes int64                // of requests; guarded by the session's mu
-	claim memlimit.Reservation // of bytes
+	bytes       int64                // of requests; guarded by the session's mu
+	reservation memlimit.Reservation // of bytes
 }
 
 func newShare(a *memlimit.Pool) *share {
 	h := &share{Owner: a.NewOwner()}
-	h.claim.SetOwner(h.Owner)
+	h.reservation.SetOwner(h.Owner)
 	return h
 }
 
@@ -23,7 +22,7 @@ func newShare(a *memlimit.Pool) *share {
 // room for it.
 func (h *share) addLocked(x *Request) bool {
 	n := int64(len(x.params) + len(x.id))
-	if !h.claim.Resize(h.bytes + n) {
+	if !h.reservation.Resize(h.bytes + n) {
 		return false
 	}
 	h.bytes += n
@@ -32,28 +31,28 @@ func (h *share) addLocked(x *Request) bool {
 
 func (h *share) removeLocked(x *Request) {
 	h.bytes -= int64(len(x.params) + len(x.id))
-	h.claim.Resize(h.bytes)
+	h.reservation.Resize(h.bytes)
 }
 
-// crowded is the error for what there is no room for.
-func crowded(what string) *jsonrpc.Error {
+// noMemoryError returns the error for something that the memory limit refuses.
+func noMemoryError(what string) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.CodeInternal, "The %s was given up: %v; send it again later", what, memlimit.ErrFull)
 }
 
-// fits reports whether there is room for an answer of so many bytes. If not, an
-// error is sent in its place.
-func (x *Request) fits(size int) bool {
+// checkMemory reports whether memory allows an answer of size bytes. If not, it answers with
+// an error.
+func (x *Request) checkMemory(size int) bool {
 	if x.share == nil || x.share.CanReserve(size) {
 		return true
 	}
 	x.session.opt.Logger.Warn("an answer was refused: too much is held for all clients and servers together", "session", x.session.id, "bytes", size)
-	e := crowded("answer")
-	x.end(ErrAnswered, func() { x.out.answer(e.Frame(x.id), e.Code, x.burst, x.behind) })
+	e := noMemoryError("answer")
+	x.end(ErrAnswered, func() { x.out.answer(e.Frame(x.id), e.Code, x.writeBatch, x.predecessors) })
 	return false
 }
 
-// crowd ends a session that leaves more unread than there is room for.
-func (s *Session) crowd(unsent int64) {
+// closeNoMemory closes a session whose unsent bytes exceed the memory limit.
+func (s *Session) closeNoMemory(unsent int64) {
 	s.opt.Logger.Warn("a session was ended: too much is held for all clients and servers together", "session", s.id, "unsent", unsent)
 	s.Close(ErrNoMemory)
 }

@@ -102,11 +102,11 @@ func TestWhatWaitsForStreamsIsBoundedTogether(t *testing.T) {
 		for i := range each {
 			s.NotifyLatest(number(i), "notifications/x", pad)
 		}
-		kept += int(downstream.Held(s))
+		kept += int(downstream.BufferedBytes(s))
 		all = append(all, s)
 	}
 	require.LessOrEqual(t, kept, limit+sessions*(account.FreeSize+2<<10))
 	require.GreaterOrEqual(t, kept, limit/2)
-	require.Greater(t, int(downstream.Held(all[0])), each<<10, "who comes first has all")
-	require.NotZero(t, downstream.Held(all[sessions-1]), "who comes last has something")
+	require.Greater(t, int(downstream.BufferedBytes(all[0])), each<<10, "who comes first has all")
+	require.NotZero(t, downstream.BufferedBytes(all[sessions-1]), "who comes last has something")
 }

@@ -105,20 +105,20 @@ func readModern(meta []byte) (*Modern, *jsonrpc.Error) {
 	}
 	var ok bool
 	if out.Version, ok = rawjson.String(version); !ok {
-		return nil, lacks(metaProtocol, "a string")
+		return nil, hasNoMember(metaProtocol, "a string")
 	}
 	if !rawjson.IsObject(out.Capabilities) {
-		return nil, lacks(metaCapabilities, "an object")
+		return nil, hasNoMember(metaCapabilities, "an object")
 	}
 	if level != nil && string(level) != "null" {
 		if out.LogLevel, ok = rawjson.String(level); !ok || out.LogLevel == "" {
-			return nil, lacks(metaLogLevel, "the name of a level")
+			return nil, hasNoMember(metaLogLevel, "the name of a level")
 		}
 	}
 	return out, nil
 }
 
-func lacks(member, kind string) *jsonrpc.Error {
+func hasNoMember(member, kind string) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "_meta" needs %q to be %s`, member, kind)
 }
 

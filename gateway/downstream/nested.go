@@ -21,7 +21,7 @@ var nestedID = []byte("0")
 func (x *Request) Nested(ctx context.Context, method string, params []byte) *Nested {
 	n := &Nested{out: nestedStream{outer: x}}
 	in := &n.Request
-	in.began = time.Now()
+	in.startTime = time.Now()
 	in.session = x.session
 	in.id = nestedID
 	in.method = method
@@ -55,21 +55,21 @@ func (s *nestedStream) answer(frame []byte, _ int, _ *jsonrpc.WriteBatch, _ []js
 func (s *nestedStream) abandon() {}
 
 func (s *nestedStream) send(frame []byte) {
-	x := s.outer.now()
+	x := s.outer.current()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.over.Load() {
+	if !x.done.Load() {
 		x.out.send(frame)
 	}
 }
 
-// chat is the outer exchange's, without keys: nothing of a nested one is replaced.
-func (s *nestedStream) chat(server, _ string, frame []byte) (m jsonrpc.QueuePosition) {
-	x := s.outer.now()
+// sendLow is the outer exchange's, without keys: nothing of a nested one is replaced.
+func (s *nestedStream) sendLow(server, _ string, frame []byte) (m jsonrpc.QueuePosition) {
+	x := s.outer.current()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.over.Load() {
-		m = x.chatLocked(server, "", frame)
+	if !x.done.Load() {
+		m = x.notifyLocked(server, "", frame)
 	}
 	return m
 }
@@ -78,6 +78,6 @@ func (s *nestedStream) request(ctx context.Context, frame []byte) error {
 	return s.outer.ask(ctx, frame)
 }
 
-func (s *nestedStream) unsent() int64 { return s.outer.UnsentBytes() }
+func (s *nestedStream) unsentBytes() int64 { return s.outer.UnsentBytes() }
 
-func (s *nestedStream) waiting(server string) int64 { return s.outer.now().out.waiting(server) }
+func (s *nestedStream) laneBytes(server string) int64 { return s.outer.current().out.laneBytes(server) }

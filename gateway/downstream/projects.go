@@ -29,20 +29,20 @@ type Projects struct {
 	// OnJoin is called when a session has come into a project, or into none ("").
 	OnJoin func(s *Session, folder string)
 
-	telling sync.Mutex // held while a session gets its project, before mu
-	mu      sync.Mutex
-	known   map[*Session]*decision
+	onJoinMu  sync.Mutex // held while OnJoin runs, before mu
+	mu        sync.Mutex
+	decisions map[*Session]*decision
 }
 
-// decision is the project that was found for a session.
+// decision is the project of a session, once done is closed.
 type decision struct {
-	done chan struct{} // closed when it is
-	why  string        // it has no project
-	void atomic.Bool   // the roots have changed since it began
+	done   chan struct{} // closed when it is
+	reason string        // why it has no project
+	stale  atomic.Bool   // the roots changed after it began
 }
 
-// askLimit is how long a client may take to tell its roots.
-const askLimit = 5 * time.Second
+// rootsTimeout bounds how long a client may take to list its roots.
+const rootsTimeout = 5 * time.Second
 
 // Resolve finds out in which project the session of a request is, unless that is known.
 func (p *Projects) Resolve(ctx context.Context, x *Request) {
@@ -55,23 +55,23 @@ func (p *Projects) Resolve(ctx context.Context, x *Request) {
 func (p *Projects) decide(ctx context.Context, x *Request) (again bool) {
 	s := x.Session()
 	d := &decision{done: make(chan struct{})}
-	if other := p.begin(s, d, x.Modern() == nil); other != nil {
+	if other := p.startDecision(s, d, x.Modern() == nil); other != nil {
 		select {
 		case <-other.done:
-			return other.void.Load()
+			return other.stale.Load()
 		case <-ctx.Done():
 			return false
 		}
 	}
 	defer close(d.done)
-	folder, final, err := find(ctx, x)
-	p.telling.Lock()
-	defer p.telling.Unlock()
-	if d.void.Load() {
+	folder, final, err := findProject(ctx, x)
+	p.onJoinMu.Lock()
+	defer p.onJoinMu.Unlock()
+	if d.stale.Load() {
 		return true
 	}
 	if err != nil {
-		d.why = err.Error()
+		d.reason = err.Error()
 	}
 	if s.Context().Err() == nil {
 		s.SetProject(folder)
@@ -81,28 +81,28 @@ func (p *Projects) decide(ctx context.Context, x *Request) (again bool) {
 	defer p.mu.Unlock()
 	switch {
 	case !final || s.Context().Err() != nil:
-		if p.known[s] == d {
-			delete(p.known, s)
+		if p.decisions[s] == d {
+			delete(p.decisions, s)
 		}
 	case x.Modern() != nil:
-		p.known[s] = d
+		p.decisions[s] = d
 	}
 	return false
 }
 
-// begin notes that a session is asked, and returns the decision that there is or that
+// startDecision notes that a session is asked, and returns the decision that there is or that
 // is under way. Each call of a stateless client asks for itself: one may never come back.
-func (p *Projects) begin(s *Session, d *decision, one bool) (other *decision) {
+func (p *Projects) startDecision(s *Session, d *decision, one bool) (other *decision) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if other = p.known[s]; other != nil {
+	if other = p.decisions[s]; other != nil {
 		return other
 	}
-	if p.known == nil {
-		p.known = make(map[*Session]*decision)
+	if p.decisions == nil {
+		p.decisions = make(map[*Session]*decision)
 	}
 	if one {
-		p.known[s] = d
+		p.decisions[s] = d
 	}
 	return nil
 }
@@ -112,21 +112,21 @@ func (p *Projects) begin(s *Session, d *decision, one bool) (other *decision) {
 func (p *Projects) Forget(s *Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if d := p.known[s]; d != nil {
-		d.void.Store(true)
+	if d := p.decisions[s]; d != nil {
+		d.stale.Store(true)
 	}
-	delete(p.known, s)
+	delete(p.decisions, s)
 }
 
 // NoProjectReason says why a session has no project.
 func (p *Projects) NoProjectReason(s *Session) string {
 	p.mu.Lock()
-	d := p.known[s]
+	d := p.decisions[s]
 	p.mu.Unlock()
 	if d != nil {
 		select {
 		case <-d.done:
-			return d.why
+			return d.reason
 		default:
 		}
 	}
@@ -147,9 +147,9 @@ func noRoots(s *Session) string {
 	return "it tells no roots, and is in no folder"
 }
 
-// find is the folder of the project that a request's client is in. It is not final
+// findProject is the folder of the project that a request's client is in. It is not final
 // where the client could not be asked yet.
-func find(ctx context.Context, x *Request) (folder string, final bool, err error) {
+func findProject(ctx context.Context, x *Request) (folder string, final bool, err error) {
 	s := x.Session()
 	if s.Anonymous() { // its roots are not even asked for: they may be of any user
 		return "", true, errors.New(noRoots(s))
@@ -163,7 +163,7 @@ func find(ctx context.Context, x *Request) (folder string, final bool, err error
 	if x.HasCapability("roots") && !s.Stateless() {
 		if final = x.CanAsk(); final {
 			if uri, ok := firstRoot(ctx, x); ok {
-				folder, err = fromURI(uri)
+				folder, err = folderFromURI(uri)
 				return folder, true, err
 			}
 		}
@@ -179,7 +179,7 @@ func find(ctx context.Context, x *Request) (folder string, final bool, err error
 func firstRoot(ctx context.Context, x *Request) (uri string, ok bool) {
 	if x.Modern() == nil { // a stateless one comes back when it likes to
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, askLimit)
+		ctx, cancel = context.WithTimeout(ctx, rootsTimeout)
 		defer cancel()
 	}
 	reply, err := x.Ask(ctx, "roots/list", nil)
@@ -207,8 +207,8 @@ func ProjectOf(folder string) string {
 // maxPath is how long a folder's path may be, in bytes.
 const maxPath = 4096
 
-// fromURI is the folder of a root.
-func fromURI(uri string) (string, error) {
+// folderFromURI is the folder of a root.
+func folderFromURI(uri string) (string, error) {
 	if len(uri) > 3*maxPath {
 		return "", fmt.Errorf("its first root is longer than %d bytes", maxPath)
 	}
@@ -254,8 +254,8 @@ func QuotePath(path string) string {
 	return fmt.Sprintf("%q", path)
 }
 
-// repositories are the entries by which the folder of one is known.
-var repositories = []string{".git", ".hg", ".jj", ".svn"}
+// repositoryEntries are the entries by which the folder of one is known.
+var repositoryEntries = []string{".git", ".hg", ".jj", ".svn"}
 
 // inRepository reports whether a folder or one above it is that of a repository.
 func inRepository(folder string) bool {
@@ -263,7 +263,7 @@ func inRepository(folder string) bool {
 		return false
 	}
 	for at := filepath.Clean(folder); ; at = filepath.Dir(at) {
-		for _, name := range repositories {
+		for _, name := range repositoryEntries {
 			if _, err := os.Lstat(filepath.Join(at, name)); err == nil {
 				return true
 			}

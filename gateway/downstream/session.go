@@ -21,60 +21,60 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// carrier takes frames to a client. Only request may wait.
-type carrier interface {
+// sender sends frames to a client. Only request may block.
+type sender interface {
 	send(frame []byte)
-	// chat takes a notification of a server, "" for one of ours, which waits behind
-	// what send takes; with a key it replaces one of that key that still waits.
-	chat(server, key string, frame []byte) jsonrpc.QueuePosition
+	// sendLow sends a notification of a server, "" for Goblin's own, after the frames of
+	// send. With a key it replaces an unsent one with that key.
+	sendLow(server, key string, frame []byte) jsonrpc.QueuePosition
 	// request sends a frame that wants an answer. It fails when the client
 	// cannot be reached.
 	request(ctx context.Context, frame []byte) error
-	// unsent is how many bytes wait.
-	unsent() int64
-	// waiting is how many of them are a server's notifications.
-	waiting(server string) int64
+	// unsentBytes returns the number of unsent bytes.
+	unsentBytes() int64
+	// laneBytes returns how many of the unsent bytes are a server's notifications.
+	laneBytes(server string) int64
 }
 
 // Session is one client. It begins with a connection, or over HTTP with an
 // initialize, and ends with [Handler].Closed.
 type Session struct {
-	id        string
-	transport string
-	opt       *Options
-	ctx       context.Context
-	cancel    context.CancelCauseFunc
-	base      carrier              // session-wide stream
-	quiet     func() time.Duration // of an HTTP session, see Quiet; else nil
-	share     *share
-	calls     jsonrpc.Pending[struct{}]
-	idle      chan struct{}  // closed when no exchange runs and none may begin
-	away      sync.WaitGroup // handlers of requests that are, or were, parked
-	held      atomic.Int64   // how many these are
-	order     sync.Mutex     // held while a notification is handled
-	ready     chan struct{}
-	stopping  chan struct{}         // closed with closing
-	stateless bool                  // what all stateless HTTP requests belong to
-	anonymous bool                  // see Anonymous
-	worked    atomic.Bool           // it had a request other than initialize and ping
-	address   string                // of the client of an HTTP session, else ""
-	starter   Starter               // the handler, if it is one; else nil
-	hello     atomic.Pointer[hello] // nil before SetInitialized
-	chatter   chatters
-	level     atomic.Int32           // above LevelUnset
-	project   atomic.Pointer[string] // see SetProject
-	since     time.Time
-	askTurn   chan struct{} // capacity one: held while a question waits for room
-	greeting  chan struct{} // of a stream: closed when initialize was answered; belongs to read
+	id             string
+	transport      string
+	opt            *Options
+	ctx            context.Context
+	cancel         context.CancelCauseFunc
+	sender         sender               // session-wide stream
+	idleTime       func() time.Duration // of an HTTP session, see IdleTime; else nil
+	share          *share
+	calls          jsonrpc.Pending[struct{}]
+	idle           chan struct{}  // closed when no request runs and none may begin
+	parkedHandlers sync.WaitGroup // handlers of requests that are, or were, parked
+	parkedCount    atomic.Int64   // number of parkedHandlers
+	notifyMu       sync.Mutex     // held while a notification is handled
+	ready          chan struct{}
+	stopping       chan struct{}             // closed with closing
+	stateless      bool                      // what all stateless HTTP requests belong to
+	anonymous      bool                      // see Anonymous
+	hasRequests    atomic.Bool               // other than initialize and ping
+	address        string                    // of the client of an HTTP session, else ""
+	starter        Starter                   // the handler, if it is one; else nil
+	handshake      atomic.Pointer[handshake] // nil before SetInitialized
+	drops          dropCounters
+	level          atomic.Int32           // above LevelUnset
+	project        atomic.Pointer[string] // see SetProject
+	startTime      time.Time
+	askSlot        chan struct{} // capacity one: held while a question waits for unsent bytes
+	initializeDone chan struct{} // of a stream: closed when initialize was answered; belongs to read
 
-	mu       sync.Mutex
-	closing  atomic.Bool // no exchange may begin; changed under mu
-	inFlight map[string]*Request
-	turns    map[string]chan struct{} // of the last request of each order
-	running  int                      // Handle calls, also of exchanges already cancelled
-	seq      uint64
-	met      *hello               // what the first stateless request said
-	guests   map[string]time.Time // see Guests
+	mu               sync.Mutex
+	closing          atomic.Bool // no exchange may begin; changed under mu
+	inFlight         map[string]*Request
+	turns            map[string]chan struct{} // of the last request of each order
+	running          int                      // Handle calls, also of exchanges already cancelled
+	seq              uint64
+	firstModern      *handshake           // from the first stateless request
+	statelessClients map[string]time.Time // last tools/list of each, by name
 }
 
 // ScreenTransport is the transport of the sessions by which screens act, and
@@ -84,8 +84,8 @@ const (
 	SocketTransport = "socket"
 )
 
-// hello keeps the handshake.
-type hello struct {
+// handshake is the client's description of itself and the agreed revision.
+type handshake struct {
 	protocol string
 	client   ClientInfo
 	at       time.Time
@@ -105,26 +105,26 @@ const (
 func newSession(ctx context.Context, opt *Options, transport string) *Session {
 	s := &Session{
 		id:        randomID(),
-		since:     time.Now(),
+		startTime: time.Now(),
 		transport: transport,
 		opt:       opt,
 		share:     newShare(opt.Memory),
 		inFlight:  make(map[string]*Request),
 		ready:     make(chan struct{}),
 		stopping:  make(chan struct{}),
-		askTurn:   make(chan struct{}, 1),
+		askSlot:   make(chan struct{}, 1),
 		idle:      make(chan struct{}),
 	}
 	// The session outlives ctx by the time that draining takes.
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.starter, _ = opt.Handler.(Starter)
-	context.AfterFunc(s.ctx, s.withdraw)
+	context.AfterFunc(s.ctx, s.notifyWaiters)
 	return s
 }
 
-// withdraw tells the handlers of requests under way that the session has
-// ended. [Request.OnEnd] sees to those that come later.
-func (s *Session) withdraw() {
+// notifyWaiters notifies the waiters of requests in flight that the session has ended.
+// [Request.OnEnd] does so for later ones.
+func (s *Session) notifyWaiters() {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.inFlight))
 	s.mu.Unlock()
@@ -153,15 +153,15 @@ func (s *Session) ID() string { return s.id }
 func (s *Session) Transport() string { return s.transport }
 
 // Started is when the session began.
-func (s *Session) Started() time.Time { return s.since }
+func (s *Session) Started() time.Time { return s.startTime }
 
 // IdleTime returns the time since an HTTP session last had a stream or a request. It is 0 for
 // other transports: their clients leave by closing the connection.
 func (s *Session) IdleTime() time.Duration {
-	if s.quiet == nil {
+	if s.idleTime == nil {
 		return 0
 	}
-	return s.quiet()
+	return s.idleTime()
 }
 
 // IsScreen reports whether the session is one by which a screen acts.
@@ -217,7 +217,7 @@ func (s *Session) UsesUnit(unit string) bool {
 
 // Protocol is the negotiated revision, "" before SetInitialized.
 func (s *Session) Protocol() string {
-	if h := s.hello.Load(); h != nil {
+	if h := s.handshake.Load(); h != nil {
 		return h.protocol
 	}
 	return ""
@@ -225,7 +225,7 @@ func (s *Session) Protocol() string {
 
 // Client returns the client's description of itself; zero before SetInitialized.
 func (s *Session) Client() ClientInfo {
-	if h := s.hello.Load(); h != nil {
+	if h := s.handshake.Load(); h != nil {
 		return h.client
 	}
 	return ClientInfo{}
@@ -246,9 +246,9 @@ func declared(capabilities []byte, path []string) bool {
 func (s *Session) RecordStateless(m *Modern) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first = s.met == nil
+	first = s.firstModern == nil
 	if first { // of the request itself nothing is kept
-		s.met = &hello{strings.Clone(m.Version), clientInfo(m.client), time.Now()}
+		s.firstModern = &handshake{strings.Clone(m.Version), clientInfo(m.client), time.Now()}
 	}
 	return first
 }
@@ -260,12 +260,12 @@ func (s *Session) Peer() (protocol string, c ClientInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.hello.Load() != nil || s.met == nil:
+	case s.handshake.Load() != nil || s.firstModern == nil:
 		return s.Protocol(), s.Client()
 	case s.stateless:
-		return s.met.protocol, ClientInfo{}
+		return s.firstModern.protocol, ClientInfo{}
 	}
-	return s.met.protocol, s.met.client
+	return s.firstModern.protocol, s.firstModern.client
 }
 
 // Name returns the client's name for itself; see [Session.Peer].
@@ -282,7 +282,7 @@ func (s *Session) HandshakeTime() (at time.Time, known bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h := cmp.Or(s.hello.Load(), s.met); h != nil {
+	if h := cmp.Or(s.handshake.Load(), s.firstModern); h != nil {
 		return h.at, true
 	}
 	return time.Time{}, false
@@ -295,7 +295,7 @@ func (s *Session) SetInitialized(protocol string, params []byte) {
 	if raw := rawjson.Get(params, "capabilities"); rawjson.IsObject(raw) && len(raw) <= maxCapabilities {
 		c.Capabilities = bytes.Clone(raw)
 	}
-	s.hello.Store(&hello{protocol, c, time.Now()})
+	s.handshake.Store(&handshake{protocol, c, time.Now()})
 }
 
 // clientInfo decodes a clientInfo object; zero when it is none.
@@ -340,7 +340,7 @@ func (s *Session) markReadyLocked() {
 }
 
 // UnsentBytes is how many bytes wait for the client.
-func (s *Session) UnsentBytes() int64 { return s.base.unsent() }
+func (s *Session) UnsentBytes() int64 { return s.sender.unsentBytes() }
 
 // Notify sends a notification on the session-wide stream, behind all answers. It
 // is left out while more than a quarter of limits.unsent waits for the client (see
@@ -352,21 +352,21 @@ func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
 // Relay is Notify for what a server says: it also is left out while a sixteenth of
 // limits.unsent of that server's notifications wait.
 func (s *Session) Relay(server, method string, params []byte, edits ...rawjson.Edit) {
-	if !s.spare(server, s.base) {
-		s.base.chat(server, "", jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...)))
+	if !s.dropNotification(server, s.sender) {
+		s.sender.sendLow(server, "", jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...)))
 	}
 }
 
 // NotifyLatest is Notify for state: it replaces an earlier notification of the same
 // key that still waits. Over HTTP it waits for a session-wide stream.
 func (s *Session) NotifyLatest(key, method string, params []byte, edits ...rawjson.Edit) {
-	s.base.chat("", "s"+key, jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...)))
+	s.sender.sendLow("", "s"+key, jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...)))
 }
 
 // Reachable reports whether a request outside of any exchange could be sent
 // now: over HTTP that takes a session-wide stream.
 func (s *Session) Reachable() bool {
-	b, ok := s.base.(*hub)
+	b, ok := s.sender.(*httpSession)
 	if !ok {
 		return true
 	}
@@ -380,7 +380,7 @@ func (s *Session) Reachable() bool {
 // fails with [ErrNoStream] when the client opens no session-wide stream
 // within some seconds.
 func (s *Session) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
-	return s.call(ctx, s.ctx, s.base.request, s.base.send, method, params)
+	return s.call(ctx, s.ctx, s.sender.request, s.sender.send, method, params)
 }
 
 // call sends a request with ask and waits for its answer, ctx or scope. tell
@@ -391,7 +391,7 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 	if s.calls.Len() >= s.opt.Limits.InFlight {
 		return jsonrpc.Reply{}, errors.New("too many requests wait for the client")
 	}
-	sent, err := s.roomToAsk(ctx, scope)
+	sent, err := s.awaitAskSlot(ctx, scope)
 	if err != nil {
 		return jsonrpc.Reply{}, err
 	}
@@ -423,26 +423,26 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 	return jsonrpc.Reply{}, err
 }
 
-// roomToAsk waits until the client has read enough to be asked something, or
+// awaitAskSlot waits until the client has read enough to be asked something, or
 // returns the cause with which one of the contexts ended. Those who wait send
 // one after another: sent must be called then.
-func (s *Session) roomToAsk(ctx, scope context.Context) (sent func(), err error) {
-	if s.roomy() {
+func (s *Session) awaitAskSlot(ctx, scope context.Context) (sent func(), err error) {
+	if s.hasRoom() {
 		return func() {}, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(scope, func() { cancel(context.Cause(scope)) })()
 	select {
-	case s.askTurn <- struct{}{}:
+	case s.askSlot <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if !s.room(ctx.Done()) {
-		<-s.askTurn
+	if !s.awaitRoom(ctx.Done()) {
+		<-s.askSlot
 		return nil, cmp.Or(context.Cause(ctx), ErrSessionEnded)
 	}
-	return func() { <-s.askTurn }, nil
+	return func() { <-s.askSlot }, nil
 }
 
 // Close ends the session; only the first reason counts. It does not wait:
@@ -460,14 +460,14 @@ func (s *Session) stop(reason error) {
 	s.mu.Lock()
 	if !s.closing.Swap(true) {
 		close(s.stopping)
-		s.settleLocked()
+		s.closeIdleLocked()
 	}
 	s.mu.Unlock()
 	s.calls.Close(reason)
 }
 
-// settleLocked closes idle when its time has come.
-func (s *Session) settleLocked() {
+// closeIdleLocked closes idle if no request runs and none may begin.
+func (s *Session) closeIdleLocked() {
 	if s.closing.Load() && s.running == 0 {
 		close(s.idle)
 	}
@@ -478,25 +478,25 @@ func (s *Session) finish(reason error) {
 	s.stop(reason)
 	s.cancel(reason)
 	<-s.idle
-	s.away.Wait()
-	s.guard("closed", func() { s.opt.Handler.SessionClosed(s) })
+	s.parkedHandlers.Wait()
+	s.logPanic("closed", func() { s.opt.Handler.SessionClosed(s) })
 }
 
-// notified handles a notification, one at a time.
-func (s *Session) notified(method string, params []byte) {
-	s.order.Lock()
-	defer s.order.Unlock()
+// handleNotification handles a notification, one at a time.
+func (s *Session) handleNotification(method string, params []byte) {
+	s.notifyMu.Lock()
+	defer s.notifyMu.Unlock()
 	switch method {
 	case "notifications/initialized":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.hello.Load() != nil {
+		if s.handshake.Load() != nil {
 			s.markReadyLocked()
 		}
 	case "notifications/cancelled":
 		s.cancelExchange(params)
 	default:
-		s.guard("notification", func() { s.opt.Handler.HandleNotification(s, method, params) })
+		s.logPanic("notification", func() { s.opt.Handler.HandleNotification(s, method, params) })
 	}
 }
 
@@ -524,15 +524,13 @@ func (s *Session) cancelExchange(params []byte) {
 	x.abandon(reason)
 }
 
-// responded hands an answer of the client to the waiting request; others are
-// ignored.
-func (s *Session) responded(m *jsonrpc.Message) {
+// handleResponse passes a client's answer to the waiting request, and ignores unknown ones.
+func (s *Session) handleResponse(m *jsonrpc.Message) {
 	s.calls.Resolve(m.ID, jsonrpc.Reply{Result: m.Result, Error: m.Error}, nil)
 }
 
-// malformed says what to answer to a frame that is no message; nil when it
-// was a broken answer to a call of ours, which fails.
-func (s *Session) malformed(err error) []byte {
+// malformedReply returns the answer to a malformed frame, or nil for a malformed answer.
+func (s *Session) malformedReply(err error) []byte {
 	var bad *jsonrpc.ParseError
 	if !errors.As(err, &bad) {
 		bad = &jsonrpc.ParseError{Code: jsonrpc.CodeParse, Cause: err}
@@ -544,8 +542,8 @@ func (s *Session) malformed(err error) []byte {
 	return bad.Reply().Frame(bad.ID)
 }
 
-// guard keeps a panic of the handler from ending the process.
-func (s *Session) guard(what string, call func()) {
+// logPanic recovers and logs a panic of the handler.
+func (s *Session) logPanic(what string, call func()) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.opt.Logger.Error("handler panicked", "in", what, "session", s.id, "panic", r, "stack", string(debug.Stack()))

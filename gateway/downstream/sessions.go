@@ -8,37 +8,37 @@ import (
 	"time"
 )
 
-// sessions is the table of HTTP sessions. It knows which are in use, so that
-// neither idleness nor eviction ends one with requests under way.
-type sessions struct {
+// sessionTable is the table of HTTP sessions. It counts their uses, so that neither idleness
+// nor eviction ends a session in use.
+type sessionTable struct {
 	limit int
 
-	mu  sync.Mutex
-	all map[string]*hub // by key
+	mu    sync.Mutex
+	byKey map[string]*httpSession // by key
 }
 
-func (t *sessions) len() int {
+func (t *sessionTable) len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.all)
+	return len(t.byKey)
 }
 
-func (t *sessions) list() []*hub {
+func (t *sessionTable) list() []*httpSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Collect(maps.Values(t.all))
+	return slices.Collect(maps.Values(t.byKey))
 }
 
 // add puts b in the table, in use. It returns the unused session that is evicted if the
 // table is full; ok is false when all are in use. The session of stateless requests has a
 // place of its own, because it may hold calls of many clients.
-func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
+func (t *sessionTable) add(b *httpSession) (evicted *httpSession, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !b.s.stateless {
-		all := make([]*hub, 0, len(t.all))
-		for _, c := range t.all {
-			if !c.s.stateless {
+	if !b.session.stateless {
+		all := make([]*httpSession, 0, len(t.byKey))
+		for _, c := range t.byKey {
+			if !c.session.stateless {
 				all = append(all, c)
 			}
 		}
@@ -46,18 +46,18 @@ func (t *sessions) add(b *hub) (evicted *hub, ok bool) {
 			if evicted = toEvict(all); evicted == nil {
 				return nil, false
 			}
-			delete(t.all, evicted.key)
+			delete(t.byKey, evicted.key)
 		}
 	}
-	b.uses = 1
-	t.all[b.key] = b
+	b.refs = 1
+	t.byKey[b.key] = b
 	return evicted, true
 }
 
-// newcomersPart is the part of all places that sessions without a handshake may keep, and
+// newSessionDivisor is the part of all places that sessions without a handshake may keep, and
 // those without a request, so that clients which connect at the same time do not evict
 // each other.
-const newcomersPart = 64
+const newSessionDivisor = 64
 
 // toEvict returns the session to evict from a full table, nil when all are in use.
 // Without a token, a stranger may open sessions faster than clients use theirs:
@@ -69,31 +69,31 @@ const newcomersPart = 64
 //  4. The older half is last.
 //
 // Within each group, the session unused for longest goes.
-func toEvict(all []*hub) *hub {
-	var silent, newcomers []*hub
+func toEvict(all []*httpSession) *httpSession {
+	var silent, newcomers []*httpSession
 	for _, b := range all {
-		if b.uses > 0 || b.s.worked.Load() {
+		if b.refs > 0 || b.session.hasRequests.Load() {
 			continue
 		}
 		newcomers = append(newcomers, b)
-		if !b.s.Ready() {
+		if !b.session.Ready() {
 			silent = append(silent, b)
 		}
 	}
-	for _, group := range [][]*hub{silent, newcomers} {
-		if len(group) > len(all)/newcomersPart {
+	for _, group := range [][]*httpSession{silent, newcomers} {
+		if len(group) > len(all)/newSessionDivisor {
 			return longestUnused(group)
 		}
 	}
-	slices.SortFunc(all, func(a, b *hub) int { return a.s.since.Compare(b.s.since) })
+	slices.SortFunc(all, func(a, b *httpSession) int { return a.session.startTime.Compare(b.session.startTime) })
 	half := len(all) / 2
 	return cmp.Or(longestUnused(all[half:]), longestUnused(all[:half]))
 }
 
 // longestUnused returns the session unused for longest, nil when all are in use.
-func longestUnused(of []*hub) (found *hub) {
+func longestUnused(of []*httpSession) (found *httpSession) {
 	for _, b := range of {
-		if b.uses == 0 && (found == nil || b.used.Before(found.used)) {
+		if b.refs == 0 && (found == nil || b.lastUsed.Before(found.lastUsed)) {
 			found = b
 		}
 	}
@@ -102,85 +102,85 @@ func longestUnused(of []*hub) (found *hub) {
 
 // evict takes out the one of some sessions that is unused for longest and returns it; nil
 // when all are in use. A call that waits for its client is a use.
-func (t *sessions) evict(of []*hub) (evicted *hub) {
+func (t *sessionTable) evict(of []*httpSession) (evicted *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	evicted = longestUnused(slices.DeleteFunc(of, func(b *hub) bool { return b.s.held.Load() > 0 }))
+	evicted = longestUnused(slices.DeleteFunc(of, func(b *httpSession) bool { return b.session.parkedCount.Load() > 0 }))
 	if evicted != nil {
-		delete(t.all, evicted.key)
+		delete(t.byKey, evicted.key)
 	}
 	return evicted
 }
 
 // acquire finds a session and keeps it in use until release; nil when it has ended.
-func (t *sessions) acquire(key string) *hub {
+func (t *sessionTable) acquire(key string) *httpSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := t.all[key]
-	if b == nil || b.s.ctx.Err() != nil {
+	b := t.byKey[key]
+	if b == nil || b.session.ctx.Err() != nil {
 		return nil
 	}
-	b.uses++
+	b.refs++
 	return b
 }
 
-// hold keeps a session in use that is so already.
-func (t *sessions) hold(b *hub) {
+// retain adds a use of a session that is in use.
+func (t *sessionTable) retain(b *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b.uses++
+	b.refs++
 }
 
-func (t *sessions) release(b *hub) {
+func (t *sessionTable) release(b *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b.uses--
-	b.used = time.Now()
+	b.refs--
+	b.lastUsed = time.Now()
 	t.leave(b)
 }
 
-// quiet returns the time since a session was last used, or 0 while it is in use.
-func (t *sessions) quiet(b *hub) time.Duration {
+// idleTime returns the time since a session was last used, or 0 while it is in use.
+func (t *sessionTable) idleTime(b *httpSession) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if b.uses > 0 {
+	if b.refs > 0 {
 		return 0
 	}
-	return time.Since(b.used)
+	return time.Since(b.lastUsed)
 }
 
-// retire notes that a session has ended. What its client still reads counts
-// until the session is not used any more.
-func (t *sessions) retire(b *hub) {
+// markEnded records that a session has ended. What its client still reads counts until the
+// session is unused.
+func (t *sessionTable) markEnded(b *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b.over = true
+	b.ended = true
 	t.leave(b)
 }
 
-func (t *sessions) leave(b *hub) {
-	if b.over && b.uses == 0 {
+func (t *sessionTable) leave(b *httpSession) {
+	if b.ended && b.refs == 0 {
 		b.share.Release()
 	}
 }
 
-func (t *sessions) remove(b *hub) {
+func (t *sessionTable) remove(b *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.all, b.key)
+	delete(t.byKey, b.key)
 }
 
 // expire takes a session out that was unused for the time idle; otherwise it
 // says when to ask again.
-func (t *sessions) expire(b *hub, idle time.Duration) (left time.Duration, ended bool) {
+func (t *sessionTable) expire(b *httpSession, idle time.Duration) (left time.Duration, ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if b.uses > 0 {
+	if b.refs > 0 {
 		return idle, false
 	}
-	if left = idle - time.Since(b.used); left > 0 {
+	if left = idle - time.Since(b.lastUsed); left > 0 {
 		return left, false
 	}
-	delete(t.all, b.key)
+	delete(t.byKey, b.key)
 	return idle, true
 }

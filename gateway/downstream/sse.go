@@ -16,42 +16,42 @@ const (
 	// keepAlive is how often a quiet event stream shows that it lives, below
 	// the usual timeouts of proxies.
 	keepAlive = 20 * time.Second
-	// pieceSize is how much is written at once: each piece has its deadline,
-	// so a slow reader of a large frame is told from one that stopped.
+	// pieceSize is the number of bytes of one write. Each has its own deadline, so a slow
+	// reader of a large frame is not mistaken for a stalled one.
 	pieceSize = 256 << 10
 )
 
 var (
-	comment   = []byte(": keep-alive\n\n")
-	eventHead = []byte("event: message\ndata: ")
-	errHungUp = errors.New("client hung up")
+	comment       = []byte(": keep-alive\n\n")
+	eventHead     = []byte("event: message\ndata: ")
+	errClientLeft = errors.New("client hung up")
 )
 
-// feed is an answer in the form of an event stream. Frames can be sent before
-// serve is called; they wait.
-type feed struct {
-	out *jsonrpc.SendQueue
-	w   http.ResponseWriter
-	rc  *http.ResponseController
-	buf []byte
+// eventStream is an answer in the form of an event stream. Frames may be sent before serve is
+// called.
+type eventStream struct {
+	queue *jsonrpc.SendQueue
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	buf   []byte
 
-	gone atomic.Bool // cut off
+	aborted atomic.Bool // cut off
 
-	mu    sync.Mutex
-	timer *time.Timer // of keep-alives
-	ended bool
+	mu     sync.Mutex
+	timer  *time.Timer // of keep-alives
+	served bool
 }
 
-func newFeed(of *share) *feed {
-	f := &feed{}
-	f.out = jsonrpc.NewSendQueue(f)
-	f.out.SetOwner(of.Owner)
+func newEventStream(of *share) *eventStream {
+	f := &eventStream{}
+	f.queue = jsonrpc.NewSendQueue(f)
+	f.queue.SetOwner(of.Owner)
 	return f
 }
 
 // serve writes the stream until it is finished, the client hangs up or stops
 // reading, or the session ends.
-func (f *feed) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, s *Session) {
+func (f *eventStream) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, s *Session) {
 	f.mu.Lock()
 	f.w, f.rc = w, rc
 	f.mu.Unlock()
@@ -61,59 +61,59 @@ func (f *feed) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 	head.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	if err := f.rc.Flush(); err != nil {
-		f.out.Close(err)
+		f.queue.Close(err)
 		return
 	}
-	defer context.AfterFunc(r.Context(), func() { f.out.Close(errHungUp) })()
-	defer context.AfterFunc(s.ctx, func() { f.end(context.Cause(s.ctx)) })()
+	defer context.AfterFunc(r.Context(), func() { f.queue.Close(errClientLeft) })()
+	defer context.AfterFunc(s.ctx, func() { f.close(context.Cause(s.ctx)) })()
 	f.mu.Lock()
-	f.timer = time.AfterFunc(keepAlive, f.beat)
+	f.timer = time.AfterFunc(keepAlive, f.writeKeepAlive)
 	f.mu.Unlock()
-	err := f.out.Run()
+	err := f.queue.Run()
 	f.mu.Lock()
-	f.ended = true
+	f.served = true
 	f.timer.Stop()
 	f.mu.Unlock()
-	if err != nil && !errors.Is(err, errHungUp) {
+	if err != nil && !errors.Is(err, errClientLeft) {
 		s.opt.Logger.Debug("event stream broke", "session", s.id, "error", err)
 	}
 }
 
-// end stops the stream with its session. What is queued is still written,
-// within the write deadline, unless that is why the session ended.
-func (f *feed) end(cause error) {
+// close stops the stream with its session. It still writes the unsent frames, within the write
+// deadline, unless there are too many.
+func (f *eventStream) close(cause error) {
 	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrNoMemory) {
-		f.cut(cause)
+		f.abort(cause)
 	} else {
-		f.out.Finish()
+		f.queue.Finish()
 	}
 }
 
-// cut ends the stream at once.
-func (f *feed) cut(cause error) {
-	f.gone.Store(true)
-	f.out.Close(cause)
+// abort ends the stream at once.
+func (f *eventStream) abort(cause error) {
+	f.aborted.Store(true)
+	f.queue.Close(cause)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.rc != nil && !f.ended { // afterwards the connection may serve another request
+	if f.rc != nil && !f.served { // afterwards the connection may serve another request
 		stopWriting(f.rc)
 	}
 }
 
-func (f *feed) beat() {
+func (f *eventStream) writeKeepAlive() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.ended {
+	if f.served {
 		return
 	}
-	if f.out.UnsentBytes() == 0 {
-		f.out.Send(comment)
+	if f.queue.UnsentBytes() == 0 {
+		f.queue.Send(comment)
 	}
 	f.timer.Reset(keepAlive)
 }
 
 // WriteFrames implements [jsonrpc.Sink].
-func (f *feed) WriteFrames(frames [][]byte) error {
+func (f *eventStream) WriteFrames(frames [][]byte) error {
 	f.buf = f.buf[:0]
 	for _, frame := range frames {
 		if frame[0] == ':' {
@@ -141,14 +141,14 @@ func (f *feed) WriteFrames(frames [][]byte) error {
 	return errors.Join(err, f.rc.Flush())
 }
 
-func (f *feed) write(p []byte) error { return writePieces(f.w, f.rc, p, f.gone.Load, nil) }
+func (f *eventStream) write(p []byte) error { return writePieces(f.w, f.rc, p, f.aborted.Load, nil) }
 
 // writePieces writes p, renewing the deadline for each piece, and tells wrote
 // how much is done. Whoever ends it early makes cut true before the deadline is
 // moved, which may just be renewed. Both functions may be nil.
 func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, cut func() bool, wrote func(n int)) error {
 	for len(p) > 0 {
-		renewWrite(rc)
+		extendWriteDeadline(rc)
 		if cut != nil && cut() {
 			stopWriting(rc) // for what was written, but not sent yet
 			return memlimit.ErrFull
@@ -170,4 +170,4 @@ func stopWriting(rc *http.ResponseController) {
 	rc.SetWriteDeadline(time.Unix(1, 0)) //nolint:errcheck // not every writer can
 }
 
-var _ jsonrpc.Sink = (*feed)(nil)
+var _ jsonrpc.Sink = (*eventStream)(nil)

@@ -13,86 +13,85 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// wire is the carrier of a byte stream: one outbox for everything. What was sent
-// first arrives first, but for notifications of others than the request that is
-// answered.
-type wire struct {
-	s   *Session
-	out *jsonrpc.SendQueue
+// byteStream is the sender of a byte stream: one queue for all frames. Frames arrive in the
+// order in which they were sent.
+type byteStream struct {
+	session *Session
+	queue   *jsonrpc.SendQueue
 
-	mu    sync.Mutex
-	timer *time.Timer // runs while bytes wait
-	armed atomic.Bool // changed under mu
+	mu       sync.Mutex
+	timer    *time.Timer // runs while bytes are unsent
+	watching atomic.Bool // changed under mu
 }
 
-func (w *wire) send(frame []byte) {
-	w.out.Send(frame)
-	w.check()
+func (w *byteStream) send(frame []byte) {
+	w.queue.Send(frame)
+	w.checkLimit()
 }
 
-func (w *wire) chat(server, key string, frame []byte) jsonrpc.QueuePosition {
-	m := w.out.SendLow(server, key, frame)
-	w.check()
+func (w *byteStream) sendLow(server, key string, frame []byte) jsonrpc.QueuePosition {
+	m := w.queue.SendLow(server, key, frame)
+	w.checkLimit()
 	return m
 }
 
-func (w *wire) request(_ context.Context, frame []byte) error {
+func (w *byteStream) request(_ context.Context, frame []byte) error {
 	w.send(frame)
 	return nil
 }
 
-func (w *wire) answer(frame []byte, _ int, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
+func (w *byteStream) answer(frame []byte, _ int, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
 	switch {
-	case len(after) > 0 && w.out.SendAfter(after, frame):
+	case len(after) > 0 && w.queue.SendAfter(after, frame):
 	case burst != nil:
-		burst.Send(w.out, frame)
-	case w.s.busy():
-		w.out.SendBuffered(frame)
+		burst.Send(w.queue, frame)
+	case w.session.busy():
+		w.queue.SendBuffered(frame)
 	default:
-		w.out.Send(frame)
+		w.queue.Send(frame)
 	}
-	w.check()
+	w.checkLimit()
 }
 
 // answerParts is answer for a frame in parts.
-func (w *wire) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
+func (w *byteStream) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
 	switch {
-	case len(after) > 0 && w.out.SendAfter(after, frame...):
+	case len(after) > 0 && w.queue.SendAfter(after, frame...):
 	case burst != nil:
 		burst.Flush() // it is no more than that which it waits for
-		w.out.SendParts(frame, of)
-	case w.s.busy():
-		w.out.SendPartsBuffered(frame, of)
+		w.queue.SendParts(frame, of)
+	case w.session.busy():
+		w.queue.SendPartsBuffered(frame, of)
 	default:
-		w.out.SendParts(frame, of)
+		w.queue.SendParts(frame, of)
 	}
-	w.check()
+	w.checkLimit()
 }
 
-func (w *wire) abandon()                    {}
-func (w *wire) unsent() int64               { return w.out.UnsentBytes() }
-func (w *wire) waiting(server string) int64 { return w.out.LaneBytes(server) }
+func (w *byteStream) abandon()                      {}
+func (w *byteStream) unsentBytes() int64            { return w.queue.UnsentBytes() }
+func (w *byteStream) laneBytes(server string) int64 { return w.queue.LaneBytes(server) }
 
-// check gives the client up when too much waits, and starts to watch for
-// progress when anything does.
-func (w *wire) check() {
-	n := w.out.UnsentBytes()
+// checkLimit closes the session if too much is unsent, and starts to watch for progress if
+// anything is.
+func (w *byteStream) checkLimit() {
+	n := w.queue.UnsentBytes()
 	switch {
 	case n == 0:
 		return
-	case n > overflowFactor*w.s.opt.Limits.Unsent:
-		w.s.Close(ErrOverflow)
+	case n > overflowFactor*w.session.opt.Limits.Unsent:
+		w.session.Close(ErrOverflow)
 		return
-	case n > memlimit.FreeSize && w.out.OverLimit():
-		w.s.crowd(n)
+	case n > memlimit.FreeSize && w.queue.OverLimit():
+		w.session.closeNoMemory(n)
 		return
 	}
-	if w.armed.Load() {
+	if w.watching.Load() {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.s.ctx.Err() != nil || w.armed.Swap(true) {
+	if w.session.ctx.Err() != nil || w.watching.Swap(true) {
 		return
 	}
 	if w.timer == nil {
@@ -102,21 +101,21 @@ func (w *wire) check() {
 	}
 }
 
-func (w *wire) watch() {
+func (w *byteStream) watch() {
 	w.mu.Lock()
-	w.armed.Store(false)
+	w.watching.Store(false)
 	w.mu.Unlock()
-	if w.out.StalledFor() >= stallTimeout {
-		w.s.Close(ErrStalled)
+	if w.queue.StalledFor() >= stallTimeout {
+		w.session.Close(ErrStalled)
 		return
 	}
-	w.check()
+	w.checkLimit()
 }
 
-func (w *wire) disarm() {
+func (w *byteStream) stopWatching() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.armed.Store(true)
+	w.watching.Store(true)
 	if w.timer != nil {
 		w.timer.Stop()
 	}
@@ -134,19 +133,19 @@ func (w *wire) disarm() {
 // touches nothing any more.
 func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, w io.Writer) error {
 	s := newSession(ctx, o.withDefaults(), transport)
-	out := &wire{s: s, out: jsonrpc.NewStream(w)}
-	out.out.SetOwner(s.share.Owner)
+	out := &byteStream{session: s, queue: jsonrpc.NewStream(w)}
+	out.queue.SetOwner(s.share.Owner)
 	defer s.share.Release()
-	s.base = out
+	s.sender = out
 
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		if err := out.out.Run(); err != nil {
+		if err := out.queue.Run(); err != nil {
 			s.Close(fmt.Errorf("write to client: %w", err))
 		}
 	}()
-	s.guard("opened", func() { s.opt.Handler.SessionOpened(s) })
+	s.logPanic("opened", func() { s.opt.Handler.SessionOpened(s) })
 	in := jsonrpc.NewReader(r, s.opt.Limits.Frame).CheckWhileReading(s.opt.Limits.Depth)
 	in.SetOwner(s.share.Owner, func() { s.Close(ErrSilent) })
 	read := make(chan error, 1)
@@ -173,8 +172,8 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 	}
 
 	s.cancel(reason)
-	out.disarm()
-	out.out.Close(reason)
+	out.stopWatching()
+	out.queue.Close(reason)
 	select {
 	case <-written:
 	default:
@@ -205,14 +204,14 @@ var errDrained = errors.New("time to finish is over")
 
 // drain waits until the requests in flight are answered and the answers are
 // written, or the time for that is over, or the session is closed.
-func (s *Session) drain(out *wire, written <-chan struct{}) {
+func (s *Session) drain(out *byteStream, written <-chan struct{}) {
 	limit := time.AfterFunc(s.opt.Drain, func() { s.Close(errDrained) })
 	defer limit.Stop()
 	select {
 	case <-s.idle:
 	case <-s.ctx.Done():
 	}
-	out.out.Finish()
+	out.queue.Finish()
 	select {
 	case <-written:
 		return
@@ -242,7 +241,7 @@ func interruptWrite(w io.Writer) {
 }
 
 // read handles messages until in or the session ends; nil at the end of in.
-func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
+func (s *Session) read(in *jsonrpc.Reader, out *byteStream) error {
 	parse := in.Parse
 	burst := new(jsonrpc.WriteBatch)
 	defer burst.Flush()
@@ -250,9 +249,9 @@ func (s *Session) read(in *jsonrpc.Reader, out *wire) error {
 		if !in.Ready() {
 			burst.Flush()
 		}
-		if !s.roomy() {
+		if !s.hasRoom() {
 			burst.Flush()
-			if !s.room(s.ctx.Done()) {
+			if !s.awaitRoom(s.ctx.Done()) {
 				return nil
 			}
 		}
@@ -286,18 +285,18 @@ func (s *Session) busy() bool {
 	return len(s.inFlight) > 0
 }
 
-// roomy reports whether the client has read enough to be asked for more.
-func (s *Session) roomy() bool { return s.base.unsent() <= s.opt.Limits.Unsent }
+// hasRoom reports whether the client has read enough to handle another request.
+func (s *Session) hasRoom() bool { return s.sender.unsentBytes() <= s.opt.Limits.Unsent }
 
-// room waits until the client has read enough to be asked for more; false
-// when done was closed first.
-func (s *Session) room(done <-chan struct{}) bool {
-	if s.roomy() {
+// awaitRoom waits until the client has read enough to handle another request. It returns false
+// if done was closed first.
+func (s *Session) awaitRoom(done <-chan struct{}) bool {
+	if s.hasRoom() {
 		return true
 	}
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for !s.roomy() {
+	for !s.hasRoom() {
 		select {
 		case <-done:
 			return false
@@ -310,24 +309,24 @@ func (s *Session) room(done <-chan struct{}) bool {
 	return true
 }
 
-func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, error), out *wire, burst *jsonrpc.WriteBatch) {
+func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, error), out *byteStream, burst *jsonrpc.WriteBatch) {
 	m, err := parse(frame)
-	if err == nil && s.greeting != nil && m.Method != "ping" {
+	if err == nil && s.initializeDone != nil && m.Method != "ping" {
 		burst.Flush()
-		s.awaitGreeting()
+		s.awaitInitialize()
 	}
 	switch {
 	case isBatch(err):
 		burst.Flush()
-		wrong := wrongBatch(frame, s.Protocol(), s.opt.Limits.Depth)
+		wrong := rejectBatch(frame, s.Protocol(), s.opt.Limits.Depth)
 		for _, answer := range wrong {
 			out.send(jsonrpc.OneLine(answer))
 		}
 		if wrong == nil {
-			s.batched(frame, out, s.share, nil)
+			s.serveBatch(frame, out, s.share, nil)
 		}
 	case err != nil:
-		if answer := s.malformed(err); answer != nil {
+		if answer := s.malformedReply(err); answer != nil {
 			out.send(answer)
 		}
 	case m.IsRequest():
@@ -343,7 +342,7 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 			// Its answer comes before those of all others but ping, which is read meanwhile.
 			burst.Flush()
 			answered := make(chan struct{})
-			s.greeting = answered
+			s.initializeDone = answered
 			go func() {
 				defer close(answered)
 				x.run()
@@ -352,24 +351,24 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 			x.serve(burst)
 		}
 	case m.IsNotification():
-		s.notified(m.Method, m.Params)
+		s.handleNotification(m.Method, m.Params)
 	default:
-		s.responded(&m)
+		s.handleResponse(&m)
 	}
 }
 
-// awaitGreeting waits until initialize was answered or the session stops.
-func (s *Session) awaitGreeting() {
+// awaitInitialize waits until initialize was answered or the session stops.
+func (s *Session) awaitInitialize() {
 	select {
-	case <-s.greeting:
-		s.greeting = nil
+	case <-s.initializeDone:
+		s.initializeDone = nil
 	case <-s.stopping:
 	case <-s.ctx.Done():
 	}
 }
 
 // tooLong answers a message that was thrown away.
-func (s *Session) tooLong(e *jsonrpc.TooLongError, out *wire) {
+func (s *Session) tooLong(e *jsonrpc.TooLongError, out *byteStream) {
 	s.opt.Logger.Warn("message from client was thrown away", "session", s.id, "error", e)
 	if e.IsResponse() && s.calls.Resolve(e.ID(), jsonrpc.Reply{}, e) {
 		return

@@ -15,13 +15,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// errDetour: the frame has to go to the session-wide stream instead.
-var errDetour = errors.New("no stream of its own")
+// errUseSessionStream means that the frame must go to the session-wide stream instead.
+var errUseSessionStream = errors.New("no stream of its own")
 
-// stream is a carrier that ends with the answer to one request. None of its
-// methods waits; request may fail with errDetour.
+// stream is a sender that ends with the answer to one request. None of its methods blocks;
+// request may fail with errUseSessionStream.
 type stream interface {
-	carrier
+	sender
 	// answer sends the last frame. code is that of the error in it, 0 for a
 	// result. burst may be nil.
 	// It goes behind what the marks stand for.
@@ -33,50 +33,50 @@ type stream interface {
 // Request is one request of a client, until it is answered. What is sent
 // through it goes to that request's stream, before the answer.
 type Request struct {
-	session *Session
-	id      []byte
-	key     string // of Session.inFlight
-	method  string
-	params  []byte
-	inner   []byte   // what Params returns, if that is not params; set before Handle
-	modern  *Modern  // nil up to 2025-11-25
-	outer   *Request // of a nested request, else nil
-	began   time.Time
-	seq     uint64
-	share   *share // what it counts for; nil for nested ones
-	out     stream
-	after   func() // called when Handle has returned; may be nil
-	turn    *turn  // nil without an order
+	session       *Session
+	id            []byte
+	key           string // of Session.inFlight
+	method        string
+	params        []byte
+	handlerParams []byte   // what Params returns, if that is not params; set before Handle
+	modern        *Modern  // nil up to 2025-11-25
+	outer         *Request // of a nested request, else nil
+	startTime     time.Time
+	seq           uint64
+	share         *share // its memory is counted there; nil for nested requests
+	out           stream
+	onHandled     func() // called when Handle has returned; may be nil
+	turn          *turn  // nil without an order
 
-	burst    *jsonrpc.WriteBatch // of With
-	finished atomic.Bool         // Finish was called, or run has returned
-	rested   atomic.Bool         // it counts among the requests in flight no more
+	writeBatch *jsonrpc.WriteBatch // see SetBatch
+	finished   atomic.Bool         // Finish was called, or run has returned
+	uncounted  atomic.Bool         // it was removed from the requests in flight
 
 	// Of stateless requests only.
-	parked atomic.Pointer[parked] // nil before the first question
-	parker Parker                 // may be nil
-	state  *returned              // what it brings; nil before run
+	parked atomic.Pointer[parkedCall] // nil before the first question
+	parker Parker                     // may be nil
+	state  *requestState              // nil before run
 
-	mu        sync.Mutex
-	over      atomic.Bool // changed under mu; answered or cancelled: nothing more is sent
-	cause     error       // why ctx ends
-	missed    bool        // the client left before the answer
-	ctx       context.Context
-	cancel    context.CancelCauseFunc
-	waiter    Waiter                  // of Await
-	behind    []jsonrpc.QueuePosition // what the answer must not overtake
-	concluded bool                    // it is to be answered: nothing is asked any more
+	mu           sync.Mutex
+	done         atomic.Bool // changed under mu; answered or cancelled: nothing more is sent
+	cause        error       // why ctx ends
+	clientLeft   bool        // the client left before the answer
+	ctx          context.Context
+	cancel       context.CancelCauseFunc
+	waiter       Waiter                  // see OnEnd
+	predecessors []jsonrpc.QueuePosition // frames that the answer must follow
+	concluded    bool                    // the answer is known: the client is asked nothing more
 }
 
-// turn is the place of a request among those of the same order.
+// turn is the position of a request among those with the same order key.
 type turn struct {
-	key    string
-	before <-chan struct{} // closed when the one before has been handled; may be nil
-	over   chan struct{}   // closed when this one has
+	key      string
+	previous <-chan struct{} // closed when the previous request was handled; may be nil
+	done     chan struct{}   // closed when this request was handled
 }
 
-// queueLocked gives a request its turn.
-func (s *Session) queueLocked(m *jsonrpc.Message) *turn {
+// addTurnLocked returns the turn of a new request, or nil if its order does not matter.
+func (s *Session) addTurnLocked(m *jsonrpc.Message) *turn {
 	if s.opt.Order == nil {
 		return nil
 	}
@@ -84,34 +84,35 @@ func (s *Session) queueLocked(m *jsonrpc.Message) *turn {
 	if key == "" {
 		return nil
 	}
-	t := &turn{key: key, before: s.turns[key], over: make(chan struct{})}
+	t := &turn{key: key, previous: s.turns[key], done: make(chan struct{})}
 	if s.turns == nil {
 		s.turns = make(map[string]chan struct{})
 	}
-	s.turns[t.key] = t.over
+	s.turns[t.key] = t.done
 	return t
 }
 
-// await waits for the turn of a request.
-func (x *Request) await() {
-	if x.turn == nil || x.turn.before == nil {
+// awaitTurn waits until the previous request of the same order was handled.
+func (x *Request) awaitTurn() {
+	if x.turn == nil || x.turn.previous == nil {
 		return
 	}
 	select {
-	case <-x.turn.before:
+	case <-x.turn.previous:
 	case <-x.Context().Done():
 	}
 }
 
-// passLocked gives the turn to the next one; the lock is the session's.
-func (x *Request) passLocked() {
+// endTurnLocked lets the next request of the same order run. The caller holds the session's
+// mu.
+func (x *Request) endTurnLocked() {
 	if x.turn == nil {
 		return
 	}
-	if s := x.session; s.turns[x.turn.key] == x.turn.over {
+	if s := x.session; s.turns[x.turn.key] == x.turn.done {
 		delete(s.turns, x.turn.key)
 	}
-	close(x.turn.over)
+	close(x.turn.done)
 }
 
 // begin registers a request; modern is what a stateless one says of itself,
@@ -134,20 +135,20 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *shar
 	if s.running >= s.opt.Limits.InFlight {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many requests in flight in this session (limit %d)", s.opt.Limits.InFlight)
 	}
-	x := &Request{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, began: time.Now(), seq: s.seq + 1, out: out, share: of, after: after}
+	x := &Request{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, startTime: time.Now(), seq: s.seq + 1, out: out, share: of, onHandled: after}
 	if !of.addLocked(x) {
 		s.opt.Logger.Warn("a request was refused: too much is held for all clients and servers together", "session", s.id, "bytes", len(m.Params))
-		return nil, crowded("request")
+		return nil, noMemoryError("request")
 	}
-	if s.hello.Load() != nil && modern == nil && m.Method != "initialize" && m.Method != "ping" {
+	if s.handshake.Load() != nil && modern == nil && m.Method != "initialize" && m.Method != "ping" {
 		s.markReadyLocked() // a ping may come before the answer to initialize
-		s.worked.Store(true)
+		s.hasRequests.Store(true)
 	}
 	if s.stateless && m.Method == "tools/list" {
-		s.greetLocked(x.ClientName(), x.began)
+		s.recordStatelessLocked(x.ClientName(), x.startTime)
 	}
 	s.seq++
-	x.turn = s.queueLocked(m)
+	x.turn = s.addTurnLocked(m)
 	s.inFlight[key] = x
 	s.running++
 	return x, nil
@@ -160,15 +161,15 @@ func clip(s string) string {
 	return s
 }
 
-// serve lets the handler answer, without a goroutine of its own if it can.
+// serve handles the request, without an own goroutine if a Starter takes it.
 func (x *Request) serve(burst *jsonrpc.WriteBatch) {
-	if x.turn != nil || !x.start(burst) {
+	if x.turn != nil || !x.tryStart(burst) {
 		go x.run()
 	}
 }
 
-// start lets a [Starter] take the request.
-func (x *Request) start(burst *jsonrpc.WriteBatch) (taken bool) {
+// tryStart offers the request to the [Starter] and reports whether it took it.
+func (x *Request) tryStart(burst *jsonrpc.WriteBatch) (taken bool) {
 	starter := x.session.starter
 	if starter == nil {
 		return false
@@ -178,17 +179,17 @@ func (x *Request) start(burst *jsonrpc.WriteBatch) (taken bool) {
 	return starter.Start(x, burst)
 }
 
-// run lets the handler answer.
+// run calls the handler.
 func (x *Request) run() {
 	if x.modern != nil {
-		x.inner = strip(x.params, x.method == "tasks/update")
-		if x.join() {
+		x.handlerParams = stripEnvelope(x.params, x.method == "tasks/update")
+		if x.resume() {
 			return // the call that it has come back for finishes it
 		}
 	}
 	defer x.Finish()
 	defer x.Recover()
-	x.await()
+	x.awaitTurn()
 	x.session.opt.Handler.Handle(x)
 }
 
@@ -203,30 +204,30 @@ func (x *Request) Finish() {
 	x.mu.Unlock()
 	at := x
 	if p := x.parked.Load(); p != nil {
-		defer x.session.away.Done()
-		defer x.session.held.Add(-1)
+		defer x.session.parkedHandlers.Done()
+		defer x.session.parkedCount.Add(-1)
 		at = p.finish()
 	}
 	if !at.answered() {
 		_ = at.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered"))
 	}
-	at.rest()
+	at.removeInFlight()
 }
 
-// rest takes a request off those in flight.
-func (x *Request) rest() {
-	if x.rested.Swap(true) {
+// removeInFlight removes the request from those in flight, once.
+func (x *Request) removeInFlight() {
+	if x.uncounted.Swap(true) {
 		return
 	}
-	if x.after != nil {
-		x.after()
+	if x.onHandled != nil {
+		x.onHandled()
 	}
 	s := x.session
 	s.mu.Lock()
-	x.passLocked()
+	x.endTurnLocked()
 	x.share.removeLocked(x)
 	s.running--
-	s.settleLocked()
+	s.closeIdleLocked()
 	s.mu.Unlock()
 }
 
@@ -241,7 +242,7 @@ func (x *Request) Recover() {
 }
 
 // SetBatch has the answer, which the caller is about to give, sent with a burst.
-func (x *Request) SetBatch(burst *jsonrpc.WriteBatch) { x.burst = burst }
+func (x *Request) SetBatch(burst *jsonrpc.WriteBatch) { x.writeBatch = burst }
 
 // Waiter waits for something without a goroutine.
 type Waiter interface {
@@ -256,7 +257,7 @@ type Waiter interface {
 func (x *Request) OnEnd(w Waiter) {
 	x.mu.Lock()
 	x.waiter = w
-	over, cause := x.over.Load(), x.cause
+	over, cause := x.done.Load(), x.cause
 	x.mu.Unlock()
 	if !over && x.session.ctx.Err() != nil {
 		over, cause = true, context.Cause(x.session.ctx)
@@ -282,7 +283,7 @@ func (x *Request) Outer() *Request {
 // Reason are those of the last that came.
 
 // ID is the request's id as it stood in the frame.
-func (x *Request) ID() []byte { return x.now().id }
+func (x *Request) ID() []byte { return x.current().id }
 
 // Key tells the request from the others of its session.
 func (x *Request) Key() string { return x.key }
@@ -293,18 +294,20 @@ func (x *Request) Method() string { return x.method }
 // Params is the request's raw params object, nil when absent, without what only a
 // stateless request says.
 func (x *Request) Params() []byte {
-	if x.inner != nil {
-		return x.inner
+	if x.handlerParams != nil {
+		return x.handlerParams
 	}
 	return x.params
 }
 
 // OmitParam leaves a member out of Params. The handler may call it before it shares x.
-func (x *Request) OmitParam(member string) { x.inner = rawjson.RemoveMember(x.Params(), member) }
+func (x *Request) OmitParam(member string) {
+	x.handlerParams = rawjson.RemoveMember(x.Params(), member)
+}
 
 // SetParams gives the request other Params: those of the one that it stands for. The handler
 // may call it before it shares x.
-func (x *Request) SetParams(params []byte) { x.inner = params }
+func (x *Request) SetParams(params []byte) { x.handlerParams = params }
 
 // OmitForeignMeta leaves what is not the protocol's out of the `_meta` of Params. The handler
 // may call it before it shares x.
@@ -317,22 +320,21 @@ func (x *Request) OmitForeignMeta() {
 		name, ok := rawjson.String(k)
 		return v, ok && (strings.HasPrefix(name, MetaPrefix) || slices.Contains(protocolMeta, name))
 	})
-	x.inner = rawjson.SetMember(x.Params(), "_meta", kept)
+	x.handlerParams = rawjson.SetMember(x.Params(), "_meta", kept)
 }
 
-// protocolMeta are the members of `_meta` that the protocol has besides those with its
-// prefix.
+// protocolMeta lists the members of `_meta` without MetaPrefix that the protocol defines.
 var protocolMeta = []string{"progressToken", "traceparent", "tracestate", "baggage"}
 
 // SentParams is the params as the client sent them.
-func (x *Request) SentParams() []byte { return x.now().params }
+func (x *Request) SentParams() []byte { return x.current().params }
 
 // Started is when the request arrived.
-func (x *Request) Started() time.Time { return x.now().began }
+func (x *Request) Started() time.Time { return x.current().startTime }
 
 // Modern returns the envelope of a stateless request (2026-07-28); nil for requests of the
 // revisions with a handshake.
-func (x *Request) Modern() *Modern { return x.now().modern }
+func (x *Request) Modern() *Modern { return x.current().modern }
 
 // Client returns the client's description of itself: of the request, or of initialize.
 func (x *Request) Client() ClientInfo {
@@ -347,7 +349,7 @@ func (x *Request) ClientName() string {
 	if m := x.Modern(); m != nil {
 		return m.name()
 	}
-	if h := x.session.hello.Load(); h != nil {
+	if h := x.session.handshake.Load(); h != nil {
 		return h.client.Name
 	}
 	return ""
@@ -370,8 +372,8 @@ func (x *Request) Context() context.Context {
 	defer x.mu.Unlock()
 	// Made on demand: many requests are answered without one.
 	if x.ctx == nil {
-		x.ctx, x.cancel = context.WithCancelCause(context.WithValue(x.session.ctx, exchangeKey{}, x))
-		if x.over.Load() {
+		x.ctx, x.cancel = context.WithCancelCause(context.WithValue(x.session.ctx, requestKey{}, x))
+		if x.done.Load() {
 			x.cancel(x.cause)
 		}
 	}
@@ -381,7 +383,7 @@ func (x *Request) Context() context.Context {
 // Cancelled reports whether the client cancelled the request before it was
 // answered.
 func (x *Request) Cancelled() bool {
-	if x = x.now(); !x.answered() {
+	if x = x.current(); !x.answered() {
 		return false
 	}
 	_, is := x.cancellation()
@@ -391,22 +393,22 @@ func (x *Request) Cancelled() bool {
 // ClientLeft reports whether the client left before the answer. It leaves by closing its session
 // or the connection of the request.
 func (x *Request) ClientLeft() bool {
-	x = x.now()
+	x = x.current()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if c, is := errors.AsType[*cancelled](x.cause); is {
-		return c.left
+		return c.disconnected
 	}
-	return x.missed
+	return x.clientLeft
 }
 
 // CancelReason returns the client's words in notifications/cancelled, "" for none.
 func (x *Request) CancelReason() string {
-	reason, _ := x.now().cancellation()
+	reason, _ := x.current().cancellation()
 	return reason
 }
 
-// cancellation tells whether the request was cancelled, and the client's words.
+// cancellation reports whether the request was cancelled, with the client's reason.
 func (x *Request) cancellation() (reason string, is bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -433,43 +435,43 @@ func (x *Request) Notify(key, method string, params []byte, edits ...rawjson.Edi
 // so do those of other requests that are given its Mark; see [Request.AnswerAfter].
 func (x *Request) Relay(server, key, method string, params []byte, edits ...rawjson.Edit) (m jsonrpc.QueuePosition, sent bool) {
 	frame := jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...))
-	x = x.now()
+	x = x.current()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case x.over.Load():
+	case x.done.Load():
 		return m, false
-	case key == "" && x.session.spare(server, x.out):
-	case key != "" && x.out.unsent() > mergeAbove:
-		m = x.chatLocked(server, "x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
+	case key == "" && x.session.dropNotification(server, x.out):
+	case key != "" && x.out.unsentBytes() > mergeAbove:
+		m = x.notifyLocked(server, "x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	default:
-		m = x.chatLocked(server, "", frame)
+		m = x.notifyLocked(server, "", frame)
 	}
-	if _, one := x.session.base.(*wire); !one { // the answers to others have streams of their own
+	if _, one := x.session.sender.(*byteStream); !one { // the answers to others have streams of their own
 		m = jsonrpc.QueuePosition{}
 	}
 	return m, true
 }
 
-// chatLocked sends a notification before the answer.
-func (x *Request) chatLocked(server, key string, frame []byte) jsonrpc.QueuePosition {
-	m := x.out.chat(server, key, frame)
-	x.followLocked(m)
+// notifyLocked sends a notification before the answer.
+func (x *Request) notifyLocked(server, key string, frame []byte) jsonrpc.QueuePosition {
+	m := x.out.sendLow(server, key, frame)
+	x.addPredecessorLocked(m)
 	return m
 }
 
-// followLocked puts the answer behind a mark.
-func (x *Request) followLocked(m jsonrpc.QueuePosition) {
+// addPredecessorLocked makes the answer follow the frame at a position.
+func (x *Request) addPredecessorLocked(m jsonrpc.QueuePosition) {
 	if !m.IsBlocked() {
 		return
 	}
-	for i := range x.behind {
-		if x.behind[i].Lane() == m.Lane() {
-			x.behind[i] = m
+	for i := range x.predecessors {
+		if x.predecessors[i].Lane() == m.Lane() {
+			x.predecessors[i] = m
 			return
 		}
 	}
-	x.behind = append(x.behind, m)
+	x.predecessors = append(x.predecessors, m)
 }
 
 // AnswerAfter puts the answer behind a notification that another request of the session
@@ -479,24 +481,24 @@ func (x *Request) AnswerAfter(m jsonrpc.QueuePosition) {
 		n.outer.AnswerAfter(m)
 		return
 	}
-	x = x.now()
+	x = x.current()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.followLocked(m)
+	x.addPredecessorLocked(m)
 }
 
 // UnsentBytes is how many bytes wait to go where this request's answer goes.
-func (x *Request) UnsentBytes() int64 { return x.now().out.unsent() }
+func (x *Request) UnsentBytes() int64 { return x.current().out.unsentBytes() }
 
 // NotifyLatest is Notify for state: it replaces an earlier notification of the same
 // key that still waits.
 func (x *Request) NotifyLatest(key, method string, params []byte, edits ...rawjson.Edit) {
 	frame := jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...))
-	x = x.now()
+	x = x.current()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.over.Load() {
-		x.chatLocked("", "x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
+	if !x.done.Load() {
+		x.notifyLocked("", "x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	}
 }
 
@@ -514,32 +516,31 @@ func (x *Request) Ask(ctx context.Context, method string, params []byte) (jsonrp
 		return jsonrpc.Reply{}, context.Cause(scope)
 	}
 	if x.modern != nil {
-		return x.Outer().consult(ctx, scope, method, params)
+		return x.Outer().askStateless(ctx, scope, method, params)
 	}
-	return x.session.call(ctx, scope, x.ask, x.tell, method, params)
+	return x.session.call(ctx, scope, x.ask, x.sendFrame, method, params)
 }
 
 // ask sends a request unless the exchange is over.
 func (x *Request) ask(ctx context.Context, frame []byte) error {
 	x.mu.Lock()
 	err := x.cause
-	if !x.over.Load() {
+	if !x.done.Load() {
 		err = x.out.request(ctx, frame)
 	}
 	x.mu.Unlock()
-	if errors.Is(err, errDetour) {
-		return x.session.base.request(ctx, frame)
+	if errors.Is(err, errUseSessionStream) {
+		return x.session.sender.request(ctx, frame)
 	}
 	return err
 }
 
-// tell sends a frame on the exchange's stream, or on the session's once that
-// has ended.
-func (x *Request) tell(frame []byte) {
+// sendFrame sends a frame on the request's stream, or on the session's after the answer.
+func (x *Request) sendFrame(frame []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.over.Load() {
-		x.session.base.send(frame)
+	if x.done.Load() {
+		x.session.sender.send(frame)
 	} else {
 		x.out.send(frame)
 	}

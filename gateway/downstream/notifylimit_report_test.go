@@ -12,9 +12,9 @@ func TestChatterThatWasSparedIsReportedOnceItGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Hour)
-		var c chatters
+		var c dropCounters
 		next := func(much, little bool) [2]any {
-			off, spared := c.next("a", much, little)
+			off, spared := c.decide("a", much, little)
 			return [2]any{off, spared}
 		}
 		on, off := [2]any{false, uint64(0)}, [2]any{true, uint64(0)}
@@ -25,9 +25,9 @@ func TestChatterThatWasSparedIsReportedOnceItGoesOn(t *testing.T) {
 		require.Equal(t, on, next(false, false), "not before there is much")
 		require.Equal(t, off, next(true, false))
 		require.Equal(t, on, next(false, true), "reported once a second at most")
-		time.Sleep(chatterReport)
+		time.Sleep(missedReportInterval)
 		require.Equal(t, [2]any{false, uint64(1)}, next(false, true))
-		spared, _ := c.next("b", true, false)
+		spared, _ := c.decide("b", true, false)
 		require.True(t, spared)
 		require.Equal(t, on, next(false, true), "each server for itself")
 	})

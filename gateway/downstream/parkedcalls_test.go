@@ -30,11 +30,11 @@ func TestRoomForACallIsMadeByWhoHasMost(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lot := &ParkedCalls{all: make(map[[16]byte]*parked)}
+			lot := &ParkedCalls{all: make(map[[16]byte]*parkedCall)}
 			for i, owner := range c.waiting {
-				lot.all[[16]byte{byte(i)}] = &parked{owner: owner, number: uint64(i)}
+				lot.all[[16]byte{byte(i)}] = &parkedCall{owner: owner, number: uint64(i)}
 			}
-			require.Equal(t, uint64(c.ousted), lot.farthestLocked(c.next).number)
+			require.Equal(t, uint64(c.ousted), lot.evictCandidateLocked(c.next).number)
 		})
 	}
 }

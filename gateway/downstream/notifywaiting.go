@@ -9,27 +9,26 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// While something is waited for, the client hears of it after firstWord, and then every
-// furtherWords.
+// A client is notified of a wait after firstNoticeDelay, and then every noticeInterval.
 const (
-	firstWord    = 250 * time.Millisecond
-	furtherWords = 2 * time.Second
+	firstNoticeDelay = 250 * time.Millisecond
+	noticeInterval   = 2 * time.Second
 )
 
 // MaxToken is the longest progress token, in bytes, for which there is progress: each
 // notification repeats it, those of servers on a read loop that other clients share.
 const MaxToken = 1 << 10
 
-type exchangeKey struct{}
+type requestKey struct{}
 
 // NotifyWaiting tells the client of the request whose context ctx is, or is from, what it waits
 // for, as progress, if it wants any: clients wait longer then. stop must be called.
 func NotifyWaiting(ctx context.Context, text string) (stop func()) {
-	x, ok := ctx.Value(exchangeKey{}).(*Request)
+	x, ok := ctx.Value(requestKey{}).(*Request)
 	if !ok {
 		return func() {}
 	}
-	first := tokenOf(x.Params())
+	first := progressToken(x.Params())
 	if first == nil || len(first) > MaxToken {
 		return func() {}
 	}
@@ -41,7 +40,7 @@ func NotifyWaiting(ctx context.Context, text string) (stop func()) {
 	words := 0
 	mu.Lock()
 	defer mu.Unlock()
-	timer = time.AfterFunc(firstWord, func() {
+	timer = time.AfterFunc(firstNoticeDelay, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if token := x.ProgressToken(first); !over && token != nil {
@@ -53,7 +52,7 @@ func NotifyWaiting(ctx context.Context, text string) (stop func()) {
 			params = append(params, `,"message":`...)
 			params = append(rawjson.AppendString(params, text), '}')
 			x.Notify("progress:"+string(token), "notifications/progress", params)
-			timer.Reset(furtherWords)
+			timer.Reset(noticeInterval)
 		}
 	})
 	return func() {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiting reports whether somebody waits to be accepted now.
-func waiting(l net.Listener) (found bool) {
+// hasPendingConn reports whether somebody waits to be accepted now.
+func hasPendingConn(l net.Listener) (found bool) {
 	c, ok := l.(syscall.Conn)
 	if !ok {
 		return false

@@ -19,37 +19,36 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// ParkedCalls has the calls whose stateless clients have gone to find answers. A client
-// comes back with a requestState: a ticket and its expiry, with a code over both,
-// over whose it is and over the request, made with a key that ends with the
-// process. So nobody can make one up, use another's, or use his own for
-// another request.
+// ParkedCalls holds the calls that wait for input from stateless clients. A client comes back
+// with a requestState: a ticket and its expiry. An HMAC covers both, the owner and the
+// request, with a key that lives as long as the process. So a client cannot forge a state, use
+// another client's, or use its own for another request.
 type ParkedCalls struct {
-	key   [32]byte
-	mark  string // begins each of our states: others are servers'
-	limit time.Duration
+	key    [32]byte
+	prefix string // of each requestState from here; others are servers'
+	limit  time.Duration
 
 	pool *memlimit.Pool
 
-	mu   sync.Mutex
-	last uint64
-	all  map[[16]byte]*parked
+	mu         sync.Mutex
+	lastNumber uint64
+	all        map[[16]byte]*parkedCall
 }
 
-// NewParkedCalls makes one for the sessions whose [Options] have it. limit is how long
-// a client may stay away, 15 min if it is 0. What the calls take counts in pool,
+// NewParkedCalls returns an empty ParkedCalls for the sessions whose [Options] have it. limit
+// is how long a client may stay away; 0 means 15 min. The memory of the calls counts in pool,
 // which may be nil.
 func NewParkedCalls(limit time.Duration, pool *memlimit.Pool) *ParkedCalls {
 	if limit <= 0 {
-		limit = parkLimit
+		limit = parkTimeout
 	}
-	t := &ParkedCalls{mark: "goblin-" + rand.Text()[:8] + ".", limit: limit, pool: pool, all: make(map[[16]byte]*parked)}
+	t := &ParkedCalls{prefix: "goblin-" + rand.Text()[:8] + ".", limit: limit, pool: pool, all: make(map[[16]byte]*parkedCall)}
 	rand.Read(t.key[:]) //nolint:errcheck // never fails
 	return t
 }
 
-// ticket names a parked call and how often its client was asked. The zero
-// ticket stands for a call that begins anew.
+// ticket identifies a parked call and how often its client was asked. The zero ticket belongs
+// to no call: its request is handled as a new one.
 type ticket struct {
 	id    [16]byte
 	round uint64
@@ -80,10 +79,10 @@ func parkOwnerOf(x *Request) (p parkOwner) {
 func (p parkOwner) client() parkOwner     { return parkOwner{session: p.session, address: p.address} }
 func (p parkOwner) connection() parkOwner { return p }
 
-// keep notes a call for its client to come back to, and gives the state to
-// come back with; not ok when its session has too many, or there is no room. ousted is a call that
-// made room, whose client cannot come back; nil for none. The call's mu is held.
-func (t *ParkedCalls) keep(c *parked, x *Request) (state string, ousted *parked, ok bool) {
+// add records a call and returns the requestState for its client. ok is false if the session
+// has too many calls or memory is short. evicted is a call that was removed for it, or nil.
+// The caller holds c.mu.
+func (t *ParkedCalls) add(c *parkedCall, x *Request) (state string, ousted *parkedCall, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all[c.ticket.id] != c {
@@ -100,25 +99,25 @@ func (t *ParkedCalls) keep(c *parked, x *Request) (state string, ousted *parked,
 		}
 		c.owner = parkOwnerOf(x)
 		if len(t.all) >= maxParked {
-			ousted = t.farthestLocked(c.owner)
-			t.forgetLocked(ousted)
+			ousted = t.evictCandidateLocked(c.owner)
+			t.removeLocked(ousted)
 		}
-		t.last++
-		c.number = t.last
+		t.lastNumber++
+		c.number = t.lastNumber
 		rand.Read(c.ticket.id[:]) //nolint:errcheck // never fails
-		c.room.SetOwner(t.pool.NewOwner())
+		c.reservation.SetOwner(t.pool.NewOwner())
 		if !t.growLocked(c, len(x.Params())) {
 			return "", ousted, false
 		}
 		t.all[c.ticket.id] = c
 	}
 	c.ticket.round++
-	return t.state(c.ticket, x), ousted, true
+	return t.encodeState(c.ticket, x), ousted, true
 }
 
-// farthestLocked is the oldest call of whoever has most, next included. There is at
-// least one call.
-func (t *ParkedCalls) farthestLocked(next parkOwner) *parked {
+// evictCandidateLocked returns the oldest call of the owner with the most calls, including
+// next. It must not be called without calls.
+func (t *ParkedCalls) evictCandidateLocked(next parkOwner) *parkedCall {
 	all := slices.Collect(maps.Values(t.all))
 	for _, who := range []func(parkOwner) parkOwner{parkOwner.client, parkOwner.connection} {
 		counts := map[parkOwner]int{who(next): 1}
@@ -129,38 +128,38 @@ func (t *ParkedCalls) farthestLocked(next parkOwner) *parked {
 		for _, c := range all {
 			most = max(most, counts[who(c.owner)])
 		}
-		all = slices.DeleteFunc(all, func(c *parked) bool { return counts[who(c.owner)] < most })
+		all = slices.DeleteFunc(all, func(c *parkedCall) bool { return counts[who(c.owner)] < most })
 	}
-	return slices.MinFunc(all, func(a, b *parked) int { return cmp.Compare(a.number, b.number) })
+	return slices.MinFunc(all, func(a, b *parkedCall) int { return cmp.Compare(a.number, b.number) })
 }
 
-func (t *ParkedCalls) forgetLocked(c *parked) {
+func (t *ParkedCalls) removeLocked(c *parkedCall) {
 	delete(t.all, c.ticket.id)
 	c.bytes = 0
-	c.room.Resize(0)
+	c.reservation.Resize(0)
 }
 
-// drop forgets a call.
-func (t *ParkedCalls) drop(c *parked) {
+// remove removes a call, if it is there.
+func (t *ParkedCalls) remove(c *parkedCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all[c.ticket.id] == c {
-		t.forgetLocked(c)
+		t.removeLocked(c)
 	}
 }
 
-// growLocked counts n bytes more that a call takes while its client is away; it
-// reports false when there is no room for them.
-func (t *ParkedCalls) growLocked(c *parked, n int) bool {
-	if !c.room.Resize(c.bytes + int64(n)) {
+// growLocked counts n more bytes for a call whose client is away. It returns false if the
+// memory limit refuses them.
+func (t *ParkedCalls) growLocked(c *parkedCall, n int) bool {
+	if !c.reservation.Resize(c.bytes + int64(n)) {
 		return false
 	}
 	c.bytes += int64(n)
 	return true
 }
 
-// grow is growLocked for a call that may be forgotten already.
-func (t *ParkedCalls) grow(c *parked, n int) bool {
+// grow calls growLocked, unless the call was removed.
+func (t *ParkedCalls) grow(c *parkedCall, n int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.all[c.ticket.id] != c || t.growLocked(c, n)
@@ -170,33 +169,33 @@ const ticketSize = 16 + 8 + 8
 
 var stateEncoding = base64.RawURLEncoding.Strict()
 
-func (t *ParkedCalls) state(k ticket, x *Request) string {
+func (t *ParkedCalls) encodeState(k ticket, x *Request) string {
 	raw := append(make([]byte, 0, ticketSize+sha256.Size), k.id[:]...)
 	raw = binary.BigEndian.AppendUint64(raw, k.round)
 	raw = binary.BigEndian.AppendUint64(raw, uint64(time.Now().Add(t.limit).UnixMilli()))
-	return t.mark + stateEncoding.EncodeToString(append(raw, t.code(raw, x)...))
+	return t.prefix + stateEncoding.EncodeToString(append(raw, t.mac(raw, x)...))
 }
 
-// code authenticates a ticket for its owner and its request.
-func (t *ParkedCalls) code(raw []byte, x *Request) []byte {
+// mac authenticates a ticket for its owner and its request.
+func (t *ParkedCalls) mac(raw []byte, x *Request) []byte {
 	mac := hmac.New(sha256.New, t.key[:])
 	mac.Write(raw)
 	mac.Write([]byte(x.session.id))
-	digest := digestOf(x)
+	digest := requestDigest(x)
 	mac.Write(digest[:])
 	return mac.Sum(nil)
 }
 
-// maxCanonical is how long a value may be that is put in order, which takes a
-// multiple of its size. A longer one has to be sent again as it was.
+// maxCanonical is the size in bytes up to which digests ignore the order of members. Canonical
+// order needs a multiple of the value's memory.
 const maxCanonical = 256 << 10
 
-// digestOf is the same for requests that mean the same: clients may write a
-// request anew when they send it again, and bring answers and other metadata.
-func digestOf(x *Request) [sha256.Size]byte {
+// requestDigest returns a digest that is equal for equal requests. It ignores the encoding,
+// answers and metadata.
+func requestDigest(x *Request) [sha256.Size]byte {
 	hash := sha256.New()
 	hash.Write([]byte(x.method))
-	for k, v := range rawjson.Members(strip(x.params, false)) {
+	for k, v := range rawjson.Members(stripEnvelope(x.params, false)) {
 		if k.Is("_meta") {
 			continue
 		}
@@ -211,20 +210,19 @@ func digestOf(x *Request) [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// mine reports whether a requestState is one of ours, or was made to look so.
-// Of others' only their servers know what they are worth; that may be another
-// Goblin, whose mark differs.
-func (t *ParkedCalls) mine(state []byte) bool {
+// isOwnState reports whether a requestState has the prefix of this process. Other states
+// belong to servers, which may be another Goblin.
+func (t *ParkedCalls) isOwnState(state []byte) bool {
 	text, _ := rawjson.String(state)
-	return strings.HasPrefix(text, t.mark)
+	return strings.HasPrefix(text, t.prefix)
 }
 
-// find returns the call that a client comes back for, and its ticket; nil for one
-// that begins anew.
-func (t *ParkedCalls) find(x *Request, state []byte) (*parked, ticket, error) {
+// find returns the call that the state of x names, with its ticket. The call is nil for a
+// request to handle as a new one.
+func (t *ParkedCalls) find(x *Request, state []byte) (*parkedCall, ticket, error) {
 	text, _ := rawjson.String(state)
-	raw, err := stateEncoding.DecodeString(strings.TrimPrefix(text, t.mark))
-	if err != nil || len(raw) != ticketSize+sha256.Size || !hmac.Equal(raw[ticketSize:], t.code(raw[:ticketSize], x)) {
+	raw, err := stateEncoding.DecodeString(strings.TrimPrefix(text, t.prefix))
+	if err != nil || len(raw) != ticketSize+sha256.Size || !hmac.Equal(raw[ticketSize:], t.mac(raw[:ticketSize], x)) {
 		return nil, ticket{}, stateError("was not given for this request")
 	}
 	expiry := time.UnixMilli(int64(binary.BigEndian.Uint64(raw[24:])))

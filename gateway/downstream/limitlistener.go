@@ -1,0 +1,136 @@
+package downstream
+
+import (
+	"container/list"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// limitListener is a listener that limits its open connections. A new connection above the
+// limit closes the one that has been idle longest. Connections with a request in flight stay
+// open, and new ones wait.
+type limitListener struct {
+	net.Listener               // set before the first use
+	slots        chan struct{} // one element per open connection
+	closed       chan struct{}
+	once         sync.Once
+	// acceptDeadline is when a draining listener stops accepting, in Unix nanoseconds; 0
+	// if it does not drain.
+	acceptDeadline atomic.Int64
+
+	mu            sync.Mutex
+	idle          list.List // of *limitConn, the longest idle first
+	closeNextIdle bool      // the next connection that becomes idle is closed
+	stateCounts   [http.StateClosed + 1]int
+	streams       int           // requests in flight that last until the server stops
+	wake          chan struct{} // closed at the next change of stateCounts or streams; nil without a waiter
+}
+
+func newLimitListener(limit int) *limitListener {
+	return &limitListener{slots: make(chan struct{}, limit), closed: make(chan struct{})}
+}
+
+// Accept implements [net.Listener].
+func (l *limitListener) Accept() (net.Conn, error) {
+	if err := l.checkDraining(nil); err != nil {
+		return nil, err
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		if err = l.checkDraining(err); err == nil {
+			return l.Accept()
+		}
+		return nil, err
+	}
+	select {
+	case l.slots <- struct{}{}:
+		return newLimitConn(c, l), nil
+	default:
+	}
+	l.evict()
+	select {
+	case l.slots <- struct{}{}:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.closeNextIdle = false
+		return newLimitConn(c, l), nil
+	case <-l.closed:
+		return nil, errors.Join(net.ErrClosed, c.Close())
+	}
+}
+
+// Close implements [net.Listener].
+func (l *limitListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+// setState records the state of a connection. It is the ConnState hook of [http.Server].
+func (l *limitListener) setState(conn net.Conn, state http.ConnState) {
+	c := conn.(*limitConn)
+	l.mu.Lock()
+	l.stateCounts[c.state]--
+	l.stateCounts[state]++
+	c.state = state
+	l.notifyLocked()
+	if c.idleElement != nil {
+		l.idle.Remove(c.idleElement)
+		c.idleElement = nil
+	}
+	var out *limitConn
+	if state == http.StateNew || state == http.StateIdle {
+		c.idleElement = l.idle.PushBack(c)
+		if l.closeNextIdle && state == http.StateIdle {
+			out = l.popIdleLocked()
+		}
+	}
+	l.mu.Unlock()
+	if out != nil {
+		_ = out.Close() // its server sees the end
+	}
+}
+
+// evict closes the connection that has been idle longest, or the next one that becomes idle.
+func (l *limitListener) evict() {
+	l.mu.Lock()
+	out := l.popIdleLocked()
+	l.closeNextIdle = out == nil
+	l.mu.Unlock()
+	if out != nil {
+		_ = out.Close() // its server sees the end
+	}
+}
+
+// popIdleLocked removes and returns the connection that has been idle longest, or nil.
+func (l *limitListener) popIdleLocked() *limitConn {
+	at := l.idle.Front()
+	if at == nil {
+		return nil
+	}
+	l.closeNextIdle = false
+	c := l.idle.Remove(at).(*limitConn)
+	c.idleElement = nil
+	return c
+}
+
+// limitConn is an accepted connection. listener.mu guards its fields.
+type limitConn struct {
+	net.Conn
+	listener    *limitListener
+	idleElement *list.Element // in listener.idle, or nil
+	state       http.ConnState
+	once        sync.Once
+}
+
+func newLimitConn(c net.Conn, of *limitListener) *limitConn {
+	return &limitConn{Conn: c, listener: of, state: http.StateClosed} // until its server calls setState
+}
+
+// Close implements [net.Conn].
+func (c *limitConn) Close() error {
+	c.once.Do(func() { <-c.listener.slots })
+	return c.Conn.Close()
+}

@@ -1,0 +1,431 @@
+package downstream
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/jsonrpc"
+	"goblin/gateway/memlimit"
+	"goblin/registry/rawjson"
+)
+
+// parkableMethods are the methods that may be answered by input_required (2026-07-28,
+// SEP-2322).
+var parkableMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+
+const (
+	// gatherDelay is how long questions of one call are gathered, so that
+	// those asked side by side reach the client together.
+	gatherDelay = 10 * time.Millisecond
+	// parkTimeout is how long a call waits for its client to come back.
+	parkTimeout = 15 * time.Minute
+	// maxParked bounds the calls that wait for their clients; beyond it the oldest
+	// of whoever has most makes room. maxParkedSession is for one session on a byte
+	// stream.
+	maxParked        = 1024
+	maxParkedSession = 256
+)
+
+var (
+	errParked      = errors.New("answered by a demand for input")
+	errParkEvicted = errors.New("the client did not come back before there was no room for its call any more")
+	errParkExpired = errors.New("the client did not come back with what was asked for")
+	// ErrNoRoom means that too many calls of the session wait for their client, or too
+	// large ones.
+	ErrNoRoom = errors.New("too many calls wait for their client")
+)
+
+// parkedCall is a stateless request whose handler asks the client. The client gets the
+// questions as its answer, and the handler waits until it comes back with the answers. If it
+// stays away, the context of the request ends.
+type parkedCall struct {
+	calls   *ParkedCalls
+	request *Request // the handler's
+
+	// current is the latest request of the client for the call; changed under mu.
+	current atomic.Pointer[Request]
+
+	mu          sync.Mutex
+	clientWaits bool          // current is not answered yet
+	resumed     chan struct{} // closed when the client is back
+	concluded   bool          // the handler has its answer: nothing more is asked
+	expired     bool          // the client can no longer come back
+	scheduled   bool          // park is about to be called
+	openQueries []*query
+	queryCount  int       // queryCount so far
+	token       []byte    // the progress token of current, nil for none
+	ticket      ticket    // the client must bring it
+	owner       parkOwner // guarded by calls.mu
+	number      uint64    // counts up; guarded by calls.mu
+	bytes       int64     // memory while the client is away; guarded by calls.mu
+	reservation memlimit.Reservation
+	timer       *time.Timer
+}
+
+// query is a question to a client.
+type query struct {
+	key   string
+	input []byte           // as the client sees it
+	done  chan queryResult // capacity one
+}
+
+// queryResult is the answer to a query, or an error.
+type queryResult struct {
+	answer []byte
+	err    error
+}
+
+// current returns the latest request of the client for the call of x: x itself, or the one
+// that replaced it.
+func (x *Request) current() *Request {
+	if p := x.parked.Load(); p != nil {
+		return p.current.Load()
+	}
+	return x
+}
+
+// CanAsk reports whether the client can be asked by Request: in a session always, of
+// stateless requests those that may be answered by a demand for input.
+func (x *Request) CanAsk() bool { return x.modern == nil || x.Outer().CanPark() }
+
+// IsAway reports whether the client has not come back for the answer.
+func (x *Request) IsAway() bool {
+	p := x.parked.Load()
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.clientWaits
+}
+
+// Parker is called by the handler of a request that is parked.
+type Parker interface {
+	// OnParked is called before each answer that is a demand for input, with that
+	// answer. It must not block.
+	OnParked(result []byte, edits []rawjson.Edit)
+	// MayReturn reports whether the client may come back now. If not, its request is
+	// handled as a new one, which has to be refused, and the first stays parked.
+	MayReturn() bool
+}
+
+// ParkWith makes p the Parker of a request. The handler may call it before it asks
+// anything.
+func (x *Request) ParkWith(p Parker) { x.parker = p }
+
+// ProgressToken is the progress token of the request that waits now, nil for none; first is
+// that of x itself.
+func (x *Request) ProgressToken(first []byte) []byte {
+	p := x.parked.Load()
+	if p == nil {
+		return first
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.token
+}
+
+func progressToken(params []byte) []byte { return rawjson.Path(params, "_meta", "progressToken") }
+
+// askStateless asks a stateless client: see [Request.Ask].
+func (x *Request) askStateless(ctx, scope context.Context, method string, params []byte) (jsonrpc.Reply, error) {
+	p, err := x.parkedCall()
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	q, err := p.ask(method, inputParams(params))
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	select {
+	case o := <-q.done:
+		return jsonrpc.Reply{Result: o.answer}, o.err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-scope.Done():
+		err = context.Cause(scope)
+	}
+	p.cancelQuery(q)
+	return jsonrpc.Reply{}, err
+}
+
+// parkedCall returns the parked call of the request, which it creates if necessary.
+func (x *Request) parkedCall() (*parkedCall, error) {
+	x.Context() // made before the first answer, which must not end it
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if p := x.parked.Load(); p != nil {
+		return p, nil
+	}
+	if x.concluded || x.done.Load() || !parkableMethods[x.method] {
+		return nil, ErrAnswered
+	}
+	p := &parkedCall{calls: x.session.opt.Parked, request: x, clientWaits: true, token: progressToken(x.Params())}
+	p.current.Store(x)
+	x.parked.Store(p)
+	x.session.parkedHandlers.Add(1)
+	x.session.parkedCount.Add(1)
+	return p, nil
+}
+
+func (p *parkedCall) ask(method string, params []byte) (*query, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.concluded || p.expired {
+		return nil, ErrAnswered
+	}
+	p.queryCount++
+	q := &query{"input-" + strconv.Itoa(p.queryCount), encodeInput(method, params), make(chan queryResult, 1)}
+	p.openQueries = append(p.openQueries, q)
+	p.scheduleLocked()
+	return q, nil
+}
+
+// scheduleLocked parks the call soon, if there are open queries.
+func (p *parkedCall) scheduleLocked() {
+	if p.clientWaits && !p.scheduled && len(p.openQueries) > 0 {
+		p.scheduled = true
+		time.AfterFunc(gatherDelay, p.park)
+	}
+}
+
+// cancelQuery removes a query.
+func (p *parkedCall) cancelQuery(q *query) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.openQueries = slices.DeleteFunc(p.openQueries, func(other *query) bool { return other == q })
+}
+
+// failQueriesLocked fails all open queries.
+func (p *parkedCall) failQueriesLocked(why error) {
+	for _, q := range p.openQueries {
+		q.done <- queryResult{err: why}
+	}
+	p.openQueries = nil
+}
+
+// park answers the current request with the open queries.
+func (p *parkedCall) park() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.scheduled = false
+	at := p.current.Load()
+	if len(p.openQueries) == 0 || !p.clientWaits || at.answered() {
+		return
+	}
+	state, ousted, ok := p.calls.add(p, at)
+	if ousted != nil {
+		go ousted.expire(errParkEvicted)
+	}
+	if !ok {
+		p.failQueriesLocked(ErrNoRoom)
+		return
+	}
+	p.clientWaits, p.resumed = false, make(chan struct{})
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.calls.limit, func() { p.expire(errParkExpired) })
+	} else {
+		p.timer.Reset(p.calls.limit)
+	}
+	inputs := []byte("{}")
+	for _, q := range p.openQueries {
+		inputs = rawjson.SetMember(inputs, q.key, q.input)
+	}
+	result := encodeInputRequired(inputs, state)
+	edits := at.Envelope(result, nil, nil)
+	if p.request.parker != nil {
+		p.request.parker.OnParked(result, edits)
+	}
+	frame := jsonrpc.OneLine(jsonrpc.ResultFrame(at.id, result, edits...))
+	at.end(errParked, func() { at.out.answer(frame, 0, nil, at.predecessors) })
+	at.removeInFlight()
+}
+
+// encodeInput returns a query as the client sees it.
+func encodeInput(method string, params []byte) []byte {
+	return rawjson.SetMember(rawjson.Object("method", method), "params", params)
+}
+
+func encodeInputRequired(inputs []byte, state string) []byte {
+	result := append([]byte(`{"resultType":"input_required","inputRequests":`), inputs...)
+	result = append(result, `,"requestState":`...)
+	return append(rawjson.AppendString(result, state), '}')
+}
+
+// maxInputs is the maximum number of inputs of [Request.InputRequired].
+const maxInputs = 64
+
+// InputRequired is the result that asks a stateless client for all of inputs, the params
+// of requests of that method, and to send its request again as a new one then.
+func (x *Request) InputRequired(method string, inputs [][]byte) []byte {
+	all := []byte("{}")
+	for i, params := range inputs[:min(len(inputs), maxInputs)] {
+		all = rawjson.SetMember(all, "input-"+strconv.Itoa(i+1), encodeInput(method, inputParams(params)))
+	}
+	return encodeInputRequired(all, x.session.opt.Parked.encodeState(ticket{}, x))
+}
+
+// inputParams leaves out of a question what only sessions know: ids of
+// elicitations, tasks, and progress that nobody could report.
+func inputParams(params []byte) []byte {
+	return rawjson.Filter(params, func(k rawjson.Key, v []byte) ([]byte, bool) {
+		switch {
+		case k.Is("elicitationId"), k.Is("task"):
+			return nil, false
+		case k.Is("_meta") && rawjson.IsObject(v):
+			v = rawjson.RemoveMember(v, "progressToken")
+			return v, len(v) > len("{}")
+		}
+		return v, true
+	})
+}
+
+// expire ends the call if its client is away.
+func (p *parkedCall) expire(why error) {
+	p.mu.Lock()
+	late := !p.clientWaits
+	if late {
+		p.expired = true
+		p.failQueriesLocked(why)
+	}
+	p.mu.Unlock()
+	if late {
+		p.calls.remove(p)
+		p.request.cancel(why)
+	}
+}
+
+// conclude fails the open queries and returns the request that an answer of size bytes goes
+// to. It waits for the client, and returns nil if the client stays away.
+func (p *parkedCall) conclude(size int) *Request {
+	p.mu.Lock()
+	p.concluded = true
+	p.failQueriesLocked(ErrAnswered)
+	present, back := p.clientWaits, p.resumed
+	p.mu.Unlock()
+	if !present {
+		if !p.calls.grow(p, size) {
+			p.expire(errParkEvicted)
+		}
+		select {
+		case <-back:
+		case <-p.request.ctx.Done():
+			return nil
+		}
+	}
+	return p.current.Load()
+}
+
+// finish removes a call whose handler has returned, and returns its latest request.
+func (p *parkedCall) finish() *Request {
+	p.mu.Lock()
+	p.concluded, p.expired = true, true
+	p.failQueriesLocked(ErrAnswered)
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.mu.Unlock()
+	p.calls.remove(p)
+	return p.current.Load()
+}
+
+// requestState is the state in a stateless request.
+type requestState struct {
+	isOwn bool
+	raw   []byte // a server's
+	err   error  // why an own state is invalid
+}
+
+// resume makes x the current request of the parked call that its state names. It returns false
+// if x must be handled as a new request.
+func (x *Request) resume() bool {
+	if !parkableMethods[x.method] {
+		return false
+	}
+	state := rawjson.Get(x.params, "requestState")
+	if !x.session.opt.Parked.isOwnState(state) {
+		x.state = &requestState{raw: state}
+		return false
+	}
+	x.state = &requestState{isOwn: true}
+	if rawjson.Params(x.method).Check(x.params) != nil {
+		return false // the handler says what is wrong with them
+	}
+	p, ticket, err := x.session.opt.Parked.find(x, state)
+	x.state.err = err
+	if p == nil {
+		return false
+	}
+	if p.request.parker != nil && !p.request.parker.MayReturn() {
+		x.state.err = ErrForeignState
+		return false
+	}
+	if !p.resume(x, ticket) {
+		x.state.err = stateError("was used already")
+		return false
+	}
+	return true
+}
+
+// resume makes x the current request, with its answers to the queries. It returns false if the
+// ticket is not the latest.
+func (p *parkedCall) resume(x *Request, t ticket) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.clientWaits || p.expired || p.ticket != t {
+		return false
+	}
+	x.mu.Lock()
+	x.ctx, x.cancel = p.request.ctx, p.request.cancel
+	over, cause := x.done.Load(), x.cause
+	x.mu.Unlock()
+	p.current.Store(x)
+	p.clientWaits, p.token = true, progressToken(x.Params())
+	p.timer.Stop()
+	close(p.resumed)
+	answers := rawjson.Get(x.params, "inputResponses")
+	p.openQueries = slices.DeleteFunc(p.openQueries, func(q *query) bool {
+		a := rawjson.Get(answers, q.key)
+		if !rawjson.IsObject(a) {
+			return false // asked again
+		}
+		q.done <- queryResult{answer: a}
+		return true
+	})
+	p.scheduleLocked()
+	if over { // withdrawn already
+		p.request.cancel(cause)
+	}
+	return true
+}
+
+// State came back from a stateless client for the server whose question it answers.
+type State struct {
+	Answers []byte // to the questions, raw; nil for none
+	Raw     []byte // the server's own state, raw; nil for none
+	IsOwn   bool   // the state was one of ours, and there is nothing for the server
+}
+
+// State is an error when the state was one of ours, but is not good any more.
+func (x *Request) State() (State, error) {
+	switch {
+	case x.modern == nil || x.outer != nil || !parkableMethods[x.method]:
+		return State{}, nil
+	case x.state != nil && x.state.isOwn:
+		return State{IsOwn: true}, x.state.err
+	}
+	s := State{Answers: rawjson.Get(x.params, "inputResponses")}
+	if x.state != nil {
+		s.Raw = x.state.raw
+	}
+	return s, nil
+}
+
+// CanPark reports whether the request is a stateless one that may be answered by a
+// demand for input.
+func (x *Request) CanPark() bool { return x.modern != nil && parkableMethods[x.method] }
