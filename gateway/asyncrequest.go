@@ -14,10 +14,9 @@ import (
 // server's are, which saves the start of a goroutine, two switches and a context
 // for each. All that may have to wait goes to Handle instead.
 
-// plain says in which list a request that can be started finds its target. Nothing
-// but listed names is looked up here: what has to be searched or matched could keep
-// the client's other messages waiting.
-type plain struct {
+// asyncMethod describes a method whose requests may run without a goroutine. Their targets are
+// listed ones only.
+type asyncMethod struct {
 	member string
 	kind   registry.Kind
 	params *rawjson.KeyTree
@@ -25,20 +24,19 @@ type plain struct {
 	name, meta, task int // places of the members, -1 for none
 }
 
-var plains = map[string]*plain{
-	"tools/call":     newPlain("tools/call", "name", registry.Tool),
-	"prompts/get":    newPlain("prompts/get", "name", registry.Prompt),
-	"resources/read": newPlain("resources/read", "uri", registry.Resource),
+var asyncMethods = map[string]*asyncMethod{
+	"tools/call":     newAsyncMethod("tools/call", "name", registry.Tool),
+	"prompts/get":    newAsyncMethod("prompts/get", "name", registry.Prompt),
+	"resources/read": newAsyncMethod("resources/read", "uri", registry.Resource),
 }
 
-func newPlain(method, member string, kind registry.Kind) *plain {
+func newAsyncMethod(method, member string, kind registry.Kind) *asyncMethod {
 	t := rawjson.Params(method)
-	return &plain{member, kind, t, t.Place(member), t.Place("_meta"), t.Place("task")}
+	return &asyncMethod{member, kind, t, t.Place(member), t.Place("_meta"), t.Place("task")}
 }
 
-// read finds what decides about a request in its params: the name, raw, and
-// `_meta`, nil for none. It is not ok when more has to be looked at.
-func (p *plain) read(params []byte) (name, meta []byte, ok bool) {
+// readParams returns the members of the params that decide about a request.
+func (p *asyncMethod) readParams(params []byte) (name, meta []byte, ok bool) {
 	var values [8][]byte
 	err := p.params.Split(params, values[:])
 	return values[p.name], values[p.meta], err == nil && (p.task < 0 || values[p.task] == nil)
@@ -50,12 +48,12 @@ const maxInline = 32 << 10
 
 // Start implements [downstream.Starter].
 func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
-	p := plains[x.Method()]
+	p := asyncMethods[x.Method()]
 	if p == nil || x.Modern() != nil || len(x.Params()) > maxInline {
 		return false
 	}
 	epoch := g.Servers.Epoch()
-	raw, meta, ok := p.read(x.Params())
+	raw, meta, ok := p.readParams(x.Params())
 	name, isString := rawjson.String(raw)
 	if !ok || !isString {
 		return false
@@ -73,12 +71,12 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	if err != nil || g.Servers.VerifiesLists() && g.Views.For(x) != seen {
 		return false // the target may be older than the list by which the server is ready
 	}
-	s := &started{
+	s := &asyncRequest{
 		request: request{Request: x, gateway: g, server: t.Server, name: name, target: t},
-		plain:   p, conn: conn,
+		method:  p, conn: conn,
 	}
 	r := &s.request
-	edits, err := r.edited(t, raw)
+	edits, err := r.targetEdits(t, raw)
 	if err != nil {
 		return false
 	}
@@ -86,7 +84,7 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	if release == nil {
 		return false
 	}
-	u := &r.under
+	u := &r.call
 	u.Begin(x, nil, release, edits)
 	u.Call.Burst = burst
 	u.AttachProgressToken(g.journal, r.server, name, meta, g.calls.LatencyHistory(name))
@@ -97,29 +95,29 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	return true
 }
 
-// started is a request that waits for its answer without a goroutine.
-type started struct {
+// asyncRequest is a request that waits for its answer without a goroutine.
+type asyncRequest struct {
 	request
-	plain *plain
-	conn  upstream.Conn
+	method *asyncMethod
+	conn   upstream.Conn
 }
 
 // RequestEnded implements [downstream.Waiter].
-func (s *started) RequestEnded(cause error) { s.conn.Cancel(&s.under.Call, cause) }
+func (s *asyncRequest) RequestEnded(cause error) { s.conn.Cancel(&s.call.Call, cause) }
 
 // CallEnded implements [upstream.Caller].
-func (s *started) CallEnded(reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch) {
-	s.gateway.calls.End(&s.under, err == nil)
+func (s *asyncRequest) CallEnded(reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch) {
+	s.gateway.calls.End(&s.call, err == nil)
 	if err != nil || reply.Error != nil || len(reply.Result) > maxInline {
-		go s.conclude(reply, err)
+		go s.complete(reply, err)
 		return
 	}
 	s.SetBatch(burst)
-	s.conclude(reply, nil)
+	s.complete(reply, nil)
 }
 
-// conclude answers the request.
-func (s *started) conclude(reply jsonrpc.Reply, err error) {
+// complete answers the request.
+func (s *asyncRequest) complete(reply jsonrpc.Reply, err error) {
 	defer s.Recover()
 	g, r := s.gateway, &s.request
 	if err != nil {
@@ -128,9 +126,9 @@ func (s *started) conclude(reply jsonrpc.Reply, err error) {
 		if reply.Error == nil {
 			r.buffer = reply.Buffer // nobody else keeps anything of it
 		}
-		g.answer(r, s.target.Server, s.target.Name, reply)
+		g.relayReply(r, s.target.Server, s.target.Name, reply)
 	}
-	if s.plain.member == "uri" {
+	if s.method.member == "uri" {
 		g.countRead(r, s.target)
 	}
 	g.record(r, r.Method())

@@ -20,10 +20,10 @@ import (
 
 func (g *Gateway) callTool(r *request) {
 	wantsTask := rawjson.Get(r.Params(), "task") != nil && tasks.WantsTask(r.Request)
-	t, edits, err := r.seek("name", (*registry.Snapshot).ResolveTool)
+	t, edits, err := r.resolveParam("name", (*registry.Snapshot).ResolveTool)
 	passed := err == nil && t.Local != nil && t.Local.Tool.ForwardsCall
 	if passed {
-		t, edits, err = r.passed()
+		t, edits, err = r.unwrapCallTool()
 	}
 	if err == nil && t.Entry != nil && rawjson.MayContain(t.Entry.JSON(), HeaderMark) {
 		err = CheckHeaders(r.Request, t.Entry.JSON(), !passed)
@@ -48,14 +48,13 @@ func (g *Gateway) callTool(r *request) {
 	g.forward(r, t, edits)
 }
 
-// passed makes a call that of the tool which its arguments name. What is wrong with these
-// models are told, as of those of any tool.
-func (r *request) passed() (t registry.Target, edits []rawjson.Edit, err error) {
+// unwrapCallTool replaces a call of call_tool by the call that its arguments describe.
+func (r *request) unwrapCallTool() (t registry.Target, edits []rawjson.Edit, err error) {
 	r.server = registry.Local
 	params, err := NestedParams(r.Params())
 	if err == nil {
 		r.SetParams(params)
-		t, edits, err = r.seek("name", (*registry.Snapshot).ResolveTool)
+		t, edits, err = r.resolveParam("name", (*registry.Snapshot).ResolveTool)
 	}
 	if err == nil {
 		err = ValidateNested(t, rawjson.Get(params, "arguments"))
@@ -64,12 +63,12 @@ func (r *request) passed() (t registry.Target, edits []rawjson.Edit, err error) 
 		return t, edits, nil
 	}
 	if e := view.ToJSONRPC(err); e.Code == jsonrpc.CodeInvalidParams {
-		r.misled, err = true, FormatError(e)
+		r.badArguments, err = true, FormatError(e)
 	}
 	return t, nil, err
 }
 
-func (g *Gateway) fetchPrompt(r *request) {
+func (g *Gateway) getPrompt(r *request) {
 	t, edits, ok := g.route(r, "name", (*registry.Snapshot).ResolvePrompt)
 	if !ok {
 		return
@@ -79,7 +78,7 @@ func (g *Gateway) fetchPrompt(r *request) {
 
 func (g *Gateway) readResource(r *request) {
 	if uri, _ := rawjson.String(rawjson.Get(r.Params(), "uri")); IsResultURI(uri) {
-		g.readRest(r, uri)
+		g.readTruncated(r, uri)
 		return
 	}
 	t, edits, ok := g.route(r, "uri", (*registry.Snapshot).ResolveResource)
@@ -119,7 +118,7 @@ func (g *Gateway) countRead(r *request, t registry.Target) {
 		mime, _ = rawjson.String(r.rewriter.Shape.Get(first, "mimeType"))
 		break
 	}
-	g.metrics.Read(t.Server, mime, r.code == 0)
+	g.metrics.AddRead(t.Server, mime, r.code == 0)
 	if r.code != 0 {
 		g.log.Warn("Resource read failed", "server", t.Server, "uri", t.Name, "err", jsonrpc.ParseErrorObject(r.answer).Message)
 	}
@@ -146,7 +145,7 @@ func (g *Gateway) complete(r *request) {
 		return
 	}
 	r.name = name
-	t, err := r.locate(resolve, name)
+	t, err := r.find(resolve, name)
 	if err != nil {
 		r.fail(err)
 		return
@@ -155,7 +154,7 @@ func (g *Gateway) complete(r *request) {
 		r.reply([]byte(`{"completion":{"values":[]}}`))
 		return
 	}
-	if r.withhold(t.Server) {
+	if r.filterMeta(t.Server) {
 		raw = rawjson.Path(r.Params(), "ref", member)
 	}
 	edits, err := policy.FillCompletion(t, r.Params(), r.edit(raw, t.Name))
@@ -166,50 +165,50 @@ func (g *Gateway) complete(r *request) {
 	g.forward(r, t, edits)
 }
 
-// route is seek that answers the request itself when that fails.
+// route calls resolveParam, and answers the request if that fails.
 func (g *Gateway) route(r *request, member string, resolve view.Resolver) (t registry.Target, edits []rawjson.Edit, ok bool) {
-	t, edits, err := r.seek(member, resolve)
+	t, edits, err := r.resolveParam(member, resolve)
 	if err != nil {
 		r.fail(err)
 	}
 	return t, edits, err == nil
 }
 
-// seek resolves the name in params.member and makes the edit that turns it into the
+// resolveParam resolves the name in params.member and makes the edit that turns it into the
 // server's own.
-func (r *request) seek(member string, resolve view.Resolver) (t registry.Target, edits []rawjson.Edit, err error) {
+func (r *request) resolveParam(member string, resolve view.Resolver) (t registry.Target, edits []rawjson.Edit, err error) {
 	name, raw, err := stringMember(r.Params(), member)
 	if err != nil {
 		return t, nil, err
 	}
 	r.name = name
 	r.member, r.resolve = member, resolve
-	if t, err = r.locate(resolve, name); err != nil {
+	if t, err = r.find(resolve, name); err != nil {
 		return t, nil, err
 	}
-	if r.withhold(t.Server) {
+	if r.filterMeta(t.Server) {
 		raw = rawjson.Get(r.Params(), member)
 	}
-	edits, err = r.edited(t, raw)
+	edits, err = r.targetEdits(t, raw)
 	return t, edits, err
 }
 
-// seekAgain is seek for a request whose server may have listed since. It updates target and
+// resolveAgain calls resolveParam for a request whose server may have listed since. It updates target and
 // sent.
-func (r *request) seekAgain() (registry.Target, error) {
-	t, edits, err := r.seek(r.member, r.resolve)
+func (r *request) resolveAgain() (registry.Target, error) {
+	t, edits, err := r.resolveParam(r.member, r.resolve)
 	if err != nil {
 		return t, err
 	}
 	if t.Server != r.server || t.Local != nil {
 		return t, view.ForbiddenError(r.target, r.name)
 	}
-	r.target, r.sent = t, edits
+	r.target, r.serverEdits = t, edits
 	return t, nil
 }
 
-// edited are the changes of params that make a request for a target its server's.
-func (r *request) edited(t registry.Target, raw []byte) (edits []rawjson.Edit, err error) {
+// targetEdits returns the edits of params that make a request for a target its server's.
+func (r *request) targetEdits(t registry.Target, raw []byte) (edits []rawjson.Edit, err error) {
 	if t.Name != r.name || escaped(raw) {
 		edits = r.edit(raw, t.Name)
 	}
@@ -219,9 +218,9 @@ func (r *request) edited(t registry.Target, raw []byte) (edits []rawjson.Edit, e
 	return edits, nil
 }
 
-// withhold keeps what is not the protocol's in `_meta` from a server that is not to get
-// it, and reports whether it has.
-func (r *request) withhold(server string) bool {
+// filterMeta removes from `_meta` what is not the protocol's, for a server without
+// forward_meta.
+func (r *request) filterMeta(server string) bool {
 	b := r.gateway.Servers.Get(server)
 	if b == nil || b.Config().ForwardMeta {
 		return false
@@ -234,45 +233,45 @@ func (r *request) withhold(server string) bool {
 // what comes back. It reports whether that is the end of the matter: not a demand
 // for input, nor lost because the client stayed away.
 func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) bool {
-	r.server, r.target, r.sent = t.Server, t, edits
-	reply, demand, err := g.passOn(r)
+	r.server, r.target, r.serverEdits = t.Server, t, edits
+	reply, demand, err := g.forwardCall(r)
 	left := err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion
-	if left || g.rejoined(r, err) {
-		reply, demand, err = g.passOn(r) // over another connection: that one has ended
+	if left || g.awaitReconnect(r, err) {
+		reply, demand, err = g.forwardCall(r) // over another connection: that one has ended
 	}
 	for range maxLogins {
 		if err == nil || !serverreq.IsLoginRequired(err) {
 			break
 		}
-		if err = r.logIn(err); err != nil {
+		if err = r.awaitLogin(err); err != nil {
 			break
 		}
-		reply, demand, err = g.passOn(r)
+		reply, demand, err = g.forwardCall(r)
 	}
 	if err != nil {
 		r.fail(err)
 		return !r.IsAway()
 	}
 	if demand {
-		r.under.MarkPrompted()
+		r.call.MarkPrompted()
 		r.reply(reply.Result)
 		return false
 	}
 	if reply.Error == nil && !r.taskOnly && !r.modern() && r.outer == nil {
 		r.buffer = reply.Buffer // nobody else keeps anything of it
 	}
-	return g.answer(r, r.server, r.target.Name, reply)
+	return g.relayReply(r, r.server, r.target.Name, reply)
 }
 
 // Waiting for the connection after one whose session the server has forgotten.
 const (
-	rejoinLimit = 5 * time.Second
-	rejoinLook  = 20 * time.Millisecond
+	reconnectTimeout      = 5 * time.Second
+	reconnectPollInterval = 20 * time.Millisecond
 )
 
-// rejoined waits for another connection to the server of a request that it did
+// awaitReconnect waits for another connection to the server of a request that it did
 // not carry out, as err says; false when there is none soon.
-func (g *Gateway) rejoined(r *request, err error) bool {
+func (g *Gateway) awaitReconnect(r *request, err error) bool {
 	if err == nil || !errors.Is(err, upstream.ErrForgotten) || rawjson.Get(r.SentParams(), "requestState") != nil {
 		return false
 	}
@@ -280,9 +279,9 @@ func (g *Gateway) rejoined(r *request, err error) bool {
 	if b == nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), rejoinLimit)
+	ctx, cancel := context.WithTimeout(r.Context(), reconnectTimeout)
 	defer cancel()
-	look := time.NewTicker(rejoinLook)
+	look := time.NewTicker(reconnectPollInterval)
 	defer look.Stop()
 	for {
 		if conn, err := g.Servers.Conn(ctx, b, r.Session(), r.modern()); err == nil && conn.Err() == nil {
@@ -296,34 +295,34 @@ func (g *Gateway) rejoined(r *request, err error) bool {
 	}
 }
 
-// answer answers with what came back from a server for what it calls name; false
+// relayReply answers with what came back from a server for what it calls name; false
 // for a demand for input.
-func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) bool {
+func (g *Gateway) relayReply(r *request, server, name string, reply jsonrpc.Reply) bool {
 	w := &r.rewriter
 	w.Registry, w.Namer, w.Server, w.Shape = g.reg, r, server, reply.Shape
 	if r.Method() == "resources/read" {
 		w.ReadURI, w.RequestedURI = name, r.name
 	}
 	if !opensWebPages(r.Method(), reply) {
-		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: serverreq.NoWebPage})
+		r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: serverreq.ReasonNotWebPage})
 		return true
 	}
 	if e := reply.Error; e != nil {
 		own := jsonrpc.ParseErrorObject(e)
-		if hopLocal(own.Code) {
+		if isConnectionError(own.Code) {
 			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it refused the message itself: " + own.Message})
 			return true
 		}
 		if own.Code == serverreq.CodeURLElicitation && r.modern() && r.outer == nil {
-			return !g.demandURLs(r, own.Data)
+			return !g.relayURLRequired(r, own.Data)
 		}
-		e = g.fromModern(r, server, name, e)
+		e = g.toLegacyError(r, server, name, e)
 		b := g.Servers.Get(server)
 		if b != nil {
 			g.ask.RecordURLRequired(r.Session(), server, b.IsolationUnit(r.Session()), e)
 		}
 		e = w.Read(rawjson.ErrorObject, e)
-		r.refuse(e, w.Edits...)
+		r.replyError(e, w.Edits...)
 		return true
 	}
 	if !rawjson.IsObject(reply.Result) {
@@ -347,10 +346,10 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 			b.LogRemoved(r.Method(), rawjson.Result(r.Method()), sent)
 		}
 	}
-	if short := g.shorten(r, server, result, w.Edits); short != nil {
+	if short := g.truncateResult(r, server, result, w.Edits); short != nil {
 		result, w.Shape, w.Edits = short, nil, nil
 	}
-	r.pass(result, w.Edits...)
+	r.replyRaw(result, w.Edits...)
 	return true
 }
 
@@ -359,15 +358,15 @@ func (g *Gateway) answer(r *request, server, name string, reply jsonrpc.Reply) b
 func opensWebPages(method string, reply jsonrpc.Reply) bool {
 	if reply.Error != nil {
 		own := jsonrpc.ParseErrorObject(reply.Error)
-		return own.Code != serverreq.CodeURLElicitation || serverreq.DemandsWebPages(own.Data)
+		return own.Code != serverreq.CodeURLElicitation || serverreq.ErrorOpensWebPages(own.Data)
 	}
 	return !strings.HasPrefix(method, "tasks/") || serverreq.InputsOpenWebPages(reply.Result)
 }
 
-// demandURLs turns the error by which a server demands that URLs are opened
+// relayURLRequired turns the error by which a server demands that URLs are opened
 // first into a demand for input, as stateless clients know it. The client's
 // next attempt is a call like the first. It is false when that cannot be.
-func (g *Gateway) demandURLs(r *request, data []byte) bool {
+func (g *Gateway) relayURLRequired(r *request, data []byte) bool {
 	if path := serverreq.MissingCapability(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
 		r.fail(inflight.MissingCapability(r.server, []string{"elicitation", "url"}))
 		return false
@@ -386,19 +385,19 @@ func (g *Gateway) demandURLs(r *request, data []byte) bool {
 	return true
 }
 
-// isForeign reports whether a request brings the state of a server.
-func isForeign(s downstream.State) bool { return s.Raw != nil && string(s.Raw) != "null" }
+// hasServerState reports whether a request brings the state of a server.
+func hasServerState(s downstream.State) bool { return s.Raw != nil && string(s.Raw) != "null" }
 
-// passOn passes a request on and waits for the answer. Between two of the stateless
+// forwardCall passes a request on and waits for the answer. Between two of the stateless
 // era, what the server asks goes to the client as it is, which is a demand, and so
 // does what the client brings back. Everything else that servers ask reaches the
 // client by [downstream.Request.Ask].
-func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err error) {
+func (g *Gateway) forwardCall(r *request) (reply jsonrpc.Reply, demand bool, err error) {
 	state, err := r.State()
 	if err != nil {
 		return reply, false, err
 	}
-	conn, release, err := g.slot(r)
+	conn, release, err := g.acquireConn(r)
 	if err != nil {
 		return reply, false, err
 	}
@@ -407,11 +406,11 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 	switch {
 	case modern && r.CanPark() && r.outer == nil && !g.Servers.OmitRoots(r.server):
 		f.Call.ForwardInput, f.Call.Answers, f.Call.State = true, state.Answers, state.Raw
-	case isForeign(state):
+	case hasServerState(state):
 		release()
 		return reply, false, downstream.ErrForeignState
 	}
-	g.begin(r, f, conn, release, r.sent)
+	g.beginCall(r, f, conn, release, r.serverEdits)
 	reply, err = g.call(r, f, conn)
 	if !f.Call.ForwardInput {
 		if err == nil {
@@ -421,19 +420,19 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 	}
 	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); err != nil || kind == "input_required" {
 		if err == nil && !serverreq.InputsOpenWebPages(reply.Result) {
-			err = &upstream.Error{Code: upstream.BadReply, Server: r.server, Reason: serverreq.NoWebPage}
+			err = &upstream.Error{Code: upstream.BadReply, Server: r.server, Reason: serverreq.ReasonNotWebPage}
 		}
 		return reply, err == nil, err
 	}
-	if state.IsOwn || isForeign(state) || !g.ask.UserCanAnswer(reply.Error) {
+	if state.IsOwn || hasServerState(state) || !g.ask.UserCanAnswer(reply.Error) {
 		return reply, false, nil
 	}
 	// Once more, as one whose questions are put to a client that can answer them.
-	if conn, release, err = g.slot(r); err != nil {
+	if conn, release, err = g.acquireConn(r); err != nil {
 		return reply, false, err
 	}
 	f = r.newCall()
-	g.begin(r, f, conn, release, r.sent)
+	g.beginCall(r, f, conn, release, r.serverEdits)
 	if conn.Info().Era == upstream.Modern {
 		f.Call.Capabilities = g.Servers.ClientCapabilities(r.server, g.ask.Capabilities(r.Client().Capabilities, true))
 	}
@@ -446,14 +445,14 @@ func (g *Gateway) passOn(r *request) (reply jsonrpc.Reply, demand bool, err erro
 
 // newCall is a call of a request, the first of which is part of it.
 func (r *request) newCall() *inflight.Request {
-	if r.under.Exchange == nil {
-		return &r.under
+	if r.call.ClientRequest == nil {
+		return &r.call
 	}
 	return new(inflight.Request)
 }
 
-// slot finds a request's connection and a place in its server's limit; release gives it back.
-func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err error) {
+// acquireConn finds a request's connection and a place in its server's limit; release gives it back.
+func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), err error) {
 	b := g.Servers.Get(r.server)
 	if b == nil {
 		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: r.server, Reason: "it was removed"}
@@ -474,8 +473,8 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	if release, err = inflight.Acquire(r.Context(), b.Server, r.Request); err != nil {
 		return nil, nil, err
 	}
-	if kind, pinned := r.pinned(); pinned && g.Servers.VerifiesLists() {
-		conn, err = g.Servers.VerifiedConn(r.Context(), conn, r.Session(), r.modern(), kind, r.target, r.seekAgain)
+	if kind, pinned := r.needsApproval(); pinned && g.Servers.VerifiesLists() {
+		conn, err = g.Servers.VerifiedConn(r.Context(), conn, r.Session(), r.modern(), kind, r.target, r.resolveAgain)
 	}
 	if err != nil {
 		release()
@@ -484,8 +483,8 @@ func (g *Gateway) slot(r *request) (conn upstream.Conn, release func(), err erro
 	return conn, release, nil
 }
 
-// pinned reports whether a request is about a tool or a skill, which the user approves.
-func (r *request) pinned() (kind registry.Kind, is bool) {
+// needsApproval reports whether a request is about a tool or a skill, which the user approves.
+func (r *request) needsApproval() (kind registry.Kind, is bool) {
 	switch t := r.target.Entry; {
 	case t != nil && t.Kind == registry.Tool:
 		return registry.Tool, true
@@ -495,14 +494,14 @@ func (r *request) pinned() (kind registry.Kind, is bool) {
 	return 0, false
 }
 
-// begin makes a request's call over a connection. What it needs besides is set by
+// beginCall makes a request's call over a connection. What it needs besides is set by
 // the caller.
-func (g *Gateway) begin(r *request, u *inflight.Request, conn upstream.Conn, release func(), edits []rawjson.Edit) {
+func (g *Gateway) beginCall(r *request, u *inflight.Request, conn upstream.Conn, release func(), edits []rawjson.Edit) {
 	r.era = conn.Info().Era
 	u.Begin(r.Request, r.outerCall(), release, edits)
 	u.Call.Context = r.Context()
 	u.AttachProgressToken(g.journal, r.server, r.name, rawjson.Get(r.Params(), "_meta"), nil)
-	g.stampModern(r, conn, &u.Call)
+	g.addModernMeta(r, conn, &u.Call)
 }
 
 // outerCall is the call of a local tool that made the request, nil for none.
@@ -510,7 +509,7 @@ func (r *request) outerCall() *inflight.Request {
 	if r.outer == nil {
 		return nil
 	}
-	return &r.outer.request.under
+	return &r.outer.request.call
 }
 
 // call makes a call and waits for the answer.

@@ -152,7 +152,7 @@ type edited struct {
 
 func (e edited) Handle(x *downstream.Request) {
 	r := &request{Request: x, gateway: e.Gateway}
-	target, edits, err := r.seek("name", (*registry.Snapshot).ResolveTool)
+	target, edits, err := r.resolveParam("name", (*registry.Snapshot).ResolveTool)
 	if err != nil {
 		r.fail(err)
 		return

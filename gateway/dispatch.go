@@ -19,30 +19,29 @@ import (
 // what metrics and journals will say of it.
 type request struct {
 	*downstream.Request
-	gateway *Gateway
-	server  string          // who was asked, "" for nobody
-	name    string          // tool, prompt or URI as the client sent it
-	target  registry.Target // of a request that is passed on; zero for tasks
-	sent    []rawjson.Edit  // what makes params the server's
-	member  string          // of params: what seek resolved
-	resolve view.Resolver   // likewise
-	answer  []byte          // the result or error as the server sent it, for the journal
-	edits   []rawjson.Edit  // what makes it the client's
-	parts   [][]byte        // the answer, if it is a result in parts
-	buffer  *jsonrpc.Buffer // of the answer, held until it is in the journal; may be nil
-	code    int             // 0 for a result, else the error's code
-	failed  bool            // the result says that its server did not answer
+	gateway     *Gateway
+	server      string          // who was asked, "" for nobody
+	name        string          // tool, prompt or URI as the client sent it
+	target      registry.Target // of a request that is passed on; zero for tasks
+	serverEdits []rawjson.Edit  // of params, for the server
+	member      string          // of params: what resolveParam resolved
+	resolve     view.Resolver   // likewise
+	answer      []byte          // the result or error as the server sent it, for the journal
+	edits       []rawjson.Edit  // what makes it the client's
+	parts       [][]byte        // the answer, if it is a result in parts
+	buffer      *jsonrpc.Buffer // of the answer, held until it is in the journal; may be nil
+	code        int             // 0 for a result, else the error's code
+	failed      bool            // the result says that its server did not answer
 	// outer is the call that the request was made for, nil for a client's own.
-	outer    *outer
-	era      upstream.Era // of the connection over which it was passed on
-	misled   bool         // what is wrong are arguments, of a call of a call
-	taskOnly bool         // its tool runs as a task only, which the client does not know
-	recorded bool         // in the journal already
-	locating atomic.Bool  // its name may become known by a login
+	outer        *localCall
+	era          upstream.Era // of the connection over which it was passed on
+	badArguments bool         // of a nested call
+	taskOnly     bool         // its tool runs as a task only, which the client does not know
+	recorded     bool         // in the journal already
+	locating     atomic.Bool  // its name may become known by a login
 
-	// What a call needs is part of its request, so that both are one
-	// allocation.
-	under    inflight.Request
+	// part of the request, so that both are one allocation
+	call     inflight.Request
 	rewriter inflight.Rewriter
 	room     [1]rawjson.Edit
 }
@@ -57,7 +56,7 @@ func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 // view returns the catalog of the request's client.
 func (r *request) view() *registry.Snapshot { return r.gateway.Views.For(r.Request) }
 
-// ListedURI implements [call.Namer].
+// ListedURI implements [inflight.Namer].
 func (r *request) ListedURI(server, uri string) string { return r.view().ListedURI(server, uri) }
 
 func (r *request) reply(result []byte, edits ...rawjson.Edit) {
@@ -65,8 +64,8 @@ func (r *request) reply(result []byte, edits ...rawjson.Edit) {
 	r.edits = r.Reply(result, edits...)
 }
 
-// pass is reply for what a server sent, which is in one line.
-func (r *request) pass(result []byte, edits ...rawjson.Edit) {
+// replyRaw is reply for a server's result, which has no line breaks.
+func (r *request) replyRaw(result []byte, edits ...rawjson.Edit) {
 	r.answer = result
 	r.edits = r.ReplyRaw(result, r.buffer, r.rewriter.Shape, edits...)
 }
@@ -78,7 +77,7 @@ func (r *request) answerParts(parts [][]byte) {
 	r.ReplyParts(parts, nil)
 }
 
-func (r *request) refuse(object []byte, edits ...rawjson.Edit) {
+func (r *request) replyError(object []byte, edits ...rawjson.Edit) {
 	r.answer, r.edits = r.Error(object, edits...)
 	r.code = jsonrpc.ParseErrorObject(r.answer).Code
 }
@@ -88,23 +87,23 @@ func (r *request) fail(err error) {
 	if ended := context.Cause(r.Session().Context()); ended != nil {
 		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
 	}
-	if failed := skillFault(r.Method(), view.ToJSONRPC(err)); r.forModels(err) {
-		r.failed = !r.misled
+	if failed := skillError(r.Method(), view.ToJSONRPC(err)); r.asToolResult(err) {
+		r.failed = !r.badArguments
 		r.reply(jsonrpc.ToolErrorResult(failed))
 	} else {
-		e := r.Fail(withFault(err, failed))
+		e := r.Fail(withServerError(err, failed))
 		r.code, r.answer = e.Code, e.Object()
 	}
 }
 
-// withFault returns e with the code and the data of the server's malformed error, if err is
-// one.
-func withFault(err error, e *jsonrpc.Error) *jsonrpc.Error {
+// withServerError returns e with the code and the data of the server's malformed error, if err
+// is one.
+func withServerError(err error, e *jsonrpc.Error) *jsonrpc.Error {
 	var failed *upstream.Error
 	if !errors.As(err, &failed) || failed.Fault == nil {
 		return e
 	}
-	if !hopLocal(failed.Fault.Code) {
+	if !isConnectionError(failed.Fault.Code) {
 		e.Code = failed.Fault.Code
 	}
 	if failed.Fault.Data != nil {
@@ -113,35 +112,35 @@ func withFault(err error, e *jsonrpc.Error) *jsonrpc.Error {
 	return e
 }
 
-// forModels reports whether err is answered by a result, which models see. A request for a
-// task gets an error, as its result would have to hold the task; a script gets one, too,
+// asToolResult reports whether err is answered by a result, which models see. A request for a
+// task gets an error, since its result would have to hold the task. A script gets one, too,
 // and catches it.
-func (r *request) forModels(err error) bool {
+func (r *request) asToolResult(err error) bool {
 	var failed *upstream.Error
-	return r.Method() == jsonrpc.MethodToolsCall && r.outer == nil && (r.misled || errors.As(err, &failed)) && rawjson.Get(r.Params(), "task") == nil
+	return r.Method() == jsonrpc.MethodToolsCall && r.outer == nil && (r.badArguments || errors.As(err, &failed)) && rawjson.Get(r.Params(), "task") == nil
 }
 
 type method func(*Gateway, *request)
 
-// common has the methods of both eras.
-var common = map[string]method{
+// commonMethods has the methods of both eras.
+var commonMethods = map[string]method{
 	"tools/list":               lister(registry.Tool, "tools"),
 	"prompts/list":             lister(registry.Prompt, "prompts"),
 	"resources/list":           lister(registry.Resource, "resources"),
 	"resources/templates/list": lister(registry.Template, "resourceTemplates"),
-	"skills/list":              lister(registry.Skill, "skills", freshSkills),
-	"skills/get":               askSkill,
-	"resources/directory/read": askSkill,
+	"skills/list":              lister(registry.Skill, "skills", refreshSkills),
+	"skills/get":               forwardSkill,
+	"resources/directory/read": forwardSkill,
 	"tools/call":               (*Gateway).callTool,
-	"prompts/get":              (*Gateway).fetchPrompt,
+	"prompts/get":              (*Gateway).getPrompt,
 	"resources/read":           (*Gateway).readResource,
 	"completion/complete":      (*Gateway).complete,
 	"tasks/get":                (*Gateway).serveTask,
 	"tasks/cancel":             (*Gateway).serveTask,
 }
 
-// methods has those of sessions, besides the common ones.
-var methods = map[string]method{
+// legacyMethods has those of sessions only.
+var legacyMethods = map[string]method{
 	"initialize":            (*Gateway).initialize,
 	"ping":                  func(_ *Gateway, r *request) { r.reply(emptyResult) },
 	"resources/subscribe":   (*Gateway).subscribe,
@@ -172,20 +171,20 @@ var emptyResult = []byte("{}")
 // Handle implements [downstream.Handler].
 func (g *Gateway) Handle(x *downstream.Request) {
 	r := &request{Request: x, gateway: g}
-	table := methods
+	table := legacyMethods
 	if r.modern() {
 		table = modernMethods
-		g.met(r)
+		g.recordModernClient(r)
 		x.ParkWith(r)
 	}
-	serve, label := common[x.Method()], x.Method()
+	serve, label := commonMethods[x.Method()], x.Method()
 	if serve == nil {
 		serve = table[x.Method()]
 	}
 	refuse := func(err error) { serve = func(_ *Gateway, r *request) { r.fail(err) } }
 	if serve == nil {
 		serve, label = extension, "other"
-		if methods[x.Method()] != nil || modernMethods[x.Method()] != nil { // of other revisions, and of no extension
+		if legacyMethods[x.Method()] != nil || modernMethods[x.Method()] != nil { // of other revisions, and of no extension
 			refuse(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method()))
 		}
 	}
@@ -198,7 +197,7 @@ func (g *Gateway) Handle(x *downstream.Request) {
 		}
 	}
 	if g.Servers.HasPerProject() && x.Method() != "initialize" && x.Method() != "ping" {
-		if p := plains[x.Method()]; p != nil {
+		if p := asyncMethods[x.Method()]; p != nil {
 			r.name, _, _ = stringMember(x.Params(), p.member) // the client may be asked, and its return is for that
 		}
 		g.projects.Resolve(r.Context(), x)
@@ -228,12 +227,12 @@ func (g *Gateway) HandleNotification(s *downstream.Session, method string, param
 	case "notifications/progress":
 		g.ask.Progress(s, params)
 	case "notifications/roots/list_changed":
-		g.journal.Notification(registry.ToServer, s, "", method, "", params)
+		g.journal.RecordNotification(registry.ToServer, s, "", method, "", params)
 		g.ask.RootsChanged(s)
 		g.projects.Forget(s)
 	default:
 		server := g.relays.Notice(s, method, params)
-		g.journal.Notification(registry.ToServer, s, server, method, "", params)
+		g.journal.RecordNotification(registry.ToServer, s, server, method, "", params)
 		if server == "" {
 			g.log.Debug("Notification ignored", "method", method, "session", s.ID())
 		}

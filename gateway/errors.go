@@ -2,12 +2,12 @@ package gateway
 
 import "strings"
 
-// hopLocal reports errors that concern only the connection they came on:
-// headers that do not match, and a revision that is not spoken (2026-07-28).
-func hopLocal(code int) bool { return code == -32020 || code == -32022 }
+// isConnectionError reports error codes that concern only one connection: headers that do not
+// match, and an unsupported revision (2026-07-28).
+func isConnectionError(code int) bool { return code == -32020 || code == -32022 }
 
-// list joins names for a message.
-func list(names []string) string {
+// joinOrNone joins names for a message.
+func joinOrNone(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

@@ -149,7 +149,7 @@ func (r *ExtensionRelays) owner(find func(view.Resolver) (registry.Target, error
 		resolvers = append(resolvers[:0], (*registry.Snapshot).ResolveResource)
 	case "taskId":
 		if task, err := r.o.Tasks.Find(s, seen, modern, value); err == nil {
-			return task.Server, task.Original, nil
+			return task.Server, task.ServerTaskID, nil
 		}
 		return "", "", nil
 	}

@@ -12,7 +12,7 @@
 // Requests run in goroutines of the session that sent them and may block.
 // What backends send arrives on their read loops and is only queued. Results
 // and definitions are the server's bytes but for names and URIs (see
-// [call.Rewriter]). Notifications of changed lists are coalesced per session, all
+// [inflight.Rewriter]). Notifications of changed lists are coalesced per session, all
 // others of a request stand before its answer on its own stream.
 package gateway
 
@@ -92,7 +92,7 @@ func New(o Options) *Gateway {
 		},
 		NoProject:   func(s *downstream.Session) string { return g.projects.NoProjectReason(s) },
 		Subscribers: func(server string) int { return g.Notifier.Subscriptions(server) },
-		Busy:        func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.Open(s) },
+		Busy:        func(s *upstream.Server) bool { return g.calls.Busy(s) || g.tasks.HasOpenTask(s) },
 	})
 	g.projects.OnJoin = g.Servers.JoinProject
 	g.Views = view.New(o.Registry, g.Servers, o.Config)
@@ -141,7 +141,7 @@ func (g *Gateway) Run(ctx context.Context) {
 }
 
 // Apply makes the servers those of an edited config, and the roots those that it
-// offers; see [fleet.Fleet.Apply]. What sessions subscribed to at a server that is gone
+// offers; see [servers.Manager.Apply]. What sessions subscribed to at a server that is gone
 // counts again if a later config has it back; at one that changed it is kept, but for
 // what the config denies now: that rests until a later config allows it.
 func (g *Gateway) Apply(cfg *config.Config) servers.Change {
@@ -173,7 +173,7 @@ func (g *Gateway) SessionOpened(s *downstream.Session) {
 	g.clients.Open(s)
 	g.Notifier.SessionOpened(s)
 	g.showSession(s)
-	g.metrics.Session(s.Transport(), 1)
+	g.metrics.AddSessions(s.Transport(), 1)
 	g.log.Debug("Session opened", "session", s.ID(), "transport", s.Transport())
 }
 
@@ -181,7 +181,7 @@ func (g *Gateway) SessionOpened(s *downstream.Session) {
 func (g *Gateway) SessionClosed(s *downstream.Session) {
 	g.clients.Close(s)
 	g.reg.DropSession(s.ID())
-	g.metrics.Session(s.Transport(), -1)
+	g.metrics.AddSessions(s.Transport(), -1)
 	g.log.Debug("Session closed", "session", s.ID(), "client", s.Name())
 	g.tasks.Release(s)
 	g.results.Drop(s.ID())

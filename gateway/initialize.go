@@ -24,7 +24,7 @@ var (
 	modernCapabilities = tasks.WithExtension(capabilities)
 )
 
-// initialize answers once servers have connected, within the bounds of [request.greet].
+// initialize answers once servers have connected, within the bounds of [request.awaitServers].
 func (g *Gateway) initialize(r *request) {
 	asked, _, err := stringMember(r.Params(), "protocolVersion")
 	if err != nil {
@@ -43,7 +43,7 @@ func (g *Gateway) initialize(r *request) {
 	g.ask.Initialized(r.Session())
 	g.showSession(r.Session())
 
-	r.greet()
+	r.awaitServers()
 	own := capabilities
 	if protocol == downstream.LatestLegacy {
 		own = taskCapabilities
@@ -62,14 +62,14 @@ func Instructions(g *Gateway, lists *registry.Snapshot) string {
 	var servers []DescribedServer
 	for _, b := range g.Servers.All() {
 		if state, _ := g.reg.State(b.Name()); lists.HasServer(b.Name()) {
-			servers = append(servers, DescribedServer{Name: b.Name(), DisabledReason: off(b.Config(), state), Instructions: state.Instructions})
+			servers = append(servers, DescribedServer{Name: b.Name(), DisabledReason: unavailableReason(b.Config(), state), Instructions: state.Instructions})
 		}
 	}
 	return InstructionsText(servers, func(tool string) bool { return lists.ByServerName(registry.Local, registry.Tool, tool) != nil })
 }
 
-// off says why nothing of a server can be had for now; "" if it can, or may soon.
-func off(cfg config.Server, state registry.ServerState) string {
+// unavailableReason returns why a server cannot be used now; "" if it can, or may soon.
+func unavailableReason(cfg config.Server, state registry.ServerState) string {
 	switch {
 	case state.State == registry.StateDisabled, state.State == registry.StateStopped && cfg.Disabled:
 		return "disabled"

@@ -19,11 +19,11 @@ import (
 // Bounds in characters. Claude Code cuts instructions at 2,048; a character is what
 // JavaScript counts as one there.
 const (
-	most      = 2047
-	mostNames = 500 // of the list of servers
-	mostOff   = 600 // of those that are off and why
-	leastSaid = 24  // of a server's own; less says nothing
-	maxRead   = 4 << 10
+	maxText         = 2047
+	maxNames        = 500 // of the list of servers
+	maxUnavailable  = 600 // of those that are off and why
+	minInstructions = 24  // of a server's own; less says nothing
+	maxRead         = 4 << 10
 )
 
 // DescribedServer is one of those behind Goblin.
@@ -36,16 +36,16 @@ type DescribedServer struct {
 const namesOf = "Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
 	"Read goblin://servers for the state of each server."
 
-// uses tells the purposes of Goblin's own tools, in the order in which they are used.
-var uses = []struct{ tool, text string }{
+// toolPurposes describes Goblin's own tools, in the order in which they are used.
+var toolPurposes = []struct{ tool, text string }{
 	{"describe_tool", "look at it with describe_tool"},
 	{"call_tool", "call what is not listed with call_tool or by its name"},
 	{"execute_lua", "make several calls at once with execute_lua"},
 }
 
-// tools tells how to find what there is, with those of Goblin's own tools that a client has;
+// toolsText tells how to find what there is, with those of Goblin's own tools that a client has;
 // nothing if it can find nothing.
-func tools(has func(tool string) bool) string {
+func toolsText(has func(tool string) bool) string {
 	var searches, steps []string
 	for _, name := range []string{"search_tools", "search_resources"} {
 		if has(name) {
@@ -55,7 +55,7 @@ func tools(has func(tool string) bool) string {
 	if len(searches) == 0 {
 		return ""
 	}
-	for _, use := range uses {
+	for _, use := range toolPurposes {
 		if has(use.tool) {
 			steps = append(steps, use.text)
 		}
@@ -74,7 +74,7 @@ func tools(has func(tool string) bool) string {
 // InstructionsText are the instructions for these servers, in their order. has says which of Goblin's
 // own tools are listed. Servers for which there is no room are counted.
 func InstructionsText(servers []DescribedServer, has func(tool string) bool) string {
-	text := "Goblin serves several MCP servers as one: " + joinNames(servers) + ". " + namesOf + tools(has)
+	text := "Goblin serves several MCP servers as one: " + joinNames(servers) + ". " + namesOf + toolsText(has)
 	var off, on []part
 	for _, s := range servers {
 		switch {
@@ -85,16 +85,16 @@ func InstructionsText(servers []DescribedServer, has func(tool string) bool) str
 		}
 	}
 	if len(off) > 0 {
-		text += "\n\nThese are off, and nothing of theirs can be called:" + share(off, mostOff)
+		text += "\n\nThese are off, and nothing of theirs can be called:" + cutToFit(off, maxUnavailable)
 	}
-	return text + share(on, most-length(text))
+	return text + cutToFit(on, maxText-length(text))
 }
 
 // joinNames names servers as far as there is room.
 func joinNames(servers []DescribedServer) string {
 	var out strings.Builder
 	for i, s := range servers {
-		if out.Len()+len(s.Name) > mostNames {
+		if out.Len()+len(s.Name) > maxNames {
 			fmt.Fprintf(&out, " and %d more", len(servers)-i)
 			break
 		}
@@ -112,16 +112,16 @@ func joinNames(servers []DescribedServer) string {
 // part is the text about one server.
 type part struct{ head, text string }
 
-// share cuts parts so that they fit into room together: none is shorter than another
-// one that was cut. The last ones are left out where all would get too little.
-func share(parts []part, room int) string {
+// cutToFit cuts parts so that they fit into room together. None is shorter than another that
+// was cut.
+func cutToFit(parts []part, room int) string {
 	const note = "\n(and %d more: goblin://servers)"
-	kept, each := parts, level(parts, room)
-	if each < leastSaid {
+	kept, each := parts, fairLength(parts, room)
+	if each < minInstructions {
 		free := room - length(note)
-		most := sort.Search(len(parts), func(n int) bool { return level(parts[:n+1], free) < leastSaid })
+		most := sort.Search(len(parts), func(n int) bool { return fairLength(parts[:n+1], free) < minInstructions })
 		kept = parts[:most]
-		each = level(kept, free)
+		each = fairLength(kept, free)
 	}
 	var out strings.Builder
 	for _, p := range kept {
@@ -133,8 +133,8 @@ func share(parts []part, room int) string {
 	return out.String()
 }
 
-// level is how long a text may be so that all parts fit, the shorter ones whole.
-func level(parts []part, room int) int {
+// fairLength returns the maximum length with which all parts fit, the shorter ones whole.
+func fairLength(parts []part, room int) int {
 	for _, p := range parts {
 		room -= length(p.head)
 	}
@@ -146,7 +146,7 @@ func level(parts []part, room int) int {
 		return sum <= room
 	}
 	each := 0
-	for step := most + 1; step > 0; step /= 2 {
+	for step := maxText + 1; step > 0; step /= 2 {
 		if fits(each + step) {
 			each += step
 		}

@@ -10,8 +10,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// listLife is how long a stateless client may keep a list: its changes are announced.
-const listLife = time.Minute
+// listTTL is how long a stateless client may keep a list: its changes are announced.
+const listTTL = time.Minute
 
 // lister serves one kind of list from the registry's prepared pages: no
 // backend is asked, and the work does not grow with the catalog. What before says comes
@@ -19,13 +19,13 @@ const listLife = time.Minute
 func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *request, first bool) ([]byte, error)) method {
 	open := []byte(`{"` + member + `":[`)
 	return func(g *Gateway, r *request) {
-		cursor, err := cursorOf(r.Params())
+		cursor, err := parseCursor(r.Params())
 		if err != nil {
 			r.fail(err)
 			return
 		}
 		if cursor == "" {
-			ctx, cancel := r.hurryLists()
+			ctx, cancel := r.listContext()
 			g.Servers.AwaitVisibleLists(ctx, r.view())
 			cancel()
 		}
@@ -57,7 +57,7 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 		}
 		if len(before) == 0 && r.modern() && len(snapshot.KnownServers(g.Servers.Starting())) == 0 { // else it is about to grow
 			around = append(around, `,"ttlMs":`...)
-			around = strconv.AppendInt(around, listLife.Milliseconds(), 10)
+			around = strconv.AppendInt(around, listTTL.Milliseconds(), 10)
 		}
 		around = append(append(around, more...), '}')
 		behind := len(around) - len(open)
@@ -67,8 +67,8 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 	}
 }
 
-// cursorOf reads params.cursor; "" and null mean the first page.
-func cursorOf(params []byte) (string, error) {
+// parseCursor reads params.cursor; "" and null mean the first page.
+func parseCursor(params []byte) (string, error) {
 	raw := rawjson.Get(params, "cursor")
 	if raw == nil || string(raw) == "null" {
 		return "", nil

@@ -26,27 +26,27 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 		r.fail(jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s cannot be called from within itself", r.name))
 		return
 	}
-	o, ctx := &outer{gateway: g, request: r}, r.Context()
+	o, ctx := &localCall{gateway: g, request: r}, r.Context()
 	if tool.MakesRequests {
 		state, err := r.State()
-		if err == nil && isForeign(state) {
+		if err == nil && hasServerState(state) {
 			err = downstream.ErrForeignState
 		}
 		if err != nil {
 			r.fail(err)
 			return
 		}
-		ctx = context.WithValue(ctx, outerKey{}, o)
+		ctx = context.WithValue(ctx, localCallKey{}, o)
 	}
 	result, err := tool.Call(registry.WithRequest(ctx, o), args)
 	if err == nil {
-		err = r.under.MissingCapability(r.server, jsonrpc.Reply{Result: result})
+		err = r.call.MissingCapability(r.server, jsonrpc.Reply{Result: result})
 	}
 	if err != nil {
 		r.fail(err)
 		return
 	}
-	if short := g.shorten(r, t.Server, result, nil); short != nil {
+	if short := g.truncateResult(r, t.Server, result, nil); short != nil {
 		result = short
 	}
 	r.reply(result)
@@ -56,7 +56,7 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 func (g *Gateway) readLocal(r *request, t registry.Target) {
 	r.server = t.Server
 	resource := t.Local.Resource
-	text, err := resource.Read(registry.WithRequest(r.Context(), &outer{gateway: g, request: r}))
+	text, err := resource.Read(registry.WithRequest(r.Context(), &localCall{gateway: g, request: r}))
 	if err != nil {
 		r.fail(fmt.Errorf("read %s: %w", t.Listed, err))
 		return

@@ -10,24 +10,23 @@ import (
 // and then one with more rights.
 const maxLogins = 2
 
-// locate is find for a request whose client may be asked to log in at the server that has
-// the name.
-func (r *request) locate(resolve view.Resolver, name string) (registry.Target, error) {
+// find resolves a name. The client may be asked to log in at the server that has it.
+func (r *request) find(resolve view.Resolver, name string) (registry.Target, error) {
 	t, err := r.gateway.Views.Find(r.Context(), r.Request, resolve, name)
 	if err == nil {
 		return t, nil
 	}
 	r.locating.Store(true) // its client may come back before the name is known
 	defer r.locating.Store(false)
-	if err = r.logIn(err); err != nil {
+	if err = r.awaitLogin(err); err != nil {
 		return t, err
 	}
 	return r.gateway.Views.Find(r.Context(), r.Request, resolve, name)
 }
 
-// logIn waits while the client's user logs in, if that is what err is about; nil when the
-// request can be made again.
-func (r *request) logIn(err error) error {
+// awaitLogin waits for a login if err requires one. It returns nil if the request can be
+// repeated.
+func (r *request) awaitLogin(err error) error {
 	if !serverreq.IsLoginRequired(err) {
 		return err
 	}

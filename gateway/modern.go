@@ -25,23 +25,24 @@ func (r *request) modern() bool { return r.Modern() != nil }
 
 // discover answers as [Gateway.initialize] does.
 func (g *Gateway) discover(r *request) {
-	r.greet()
+	r.awaitServers()
 	r.reply(fmt.Appendf(nil, `{"supportedVersions":%s,"capabilities":%s,"instructions":%s}`,
 		rawjson.Strings(slices.Concat(downstream.ModernProtocols, downstream.DefaultProtocols)),
 		g.relays.Capabilities(r.view(), modernCapabilities), rawjson.Quote(r.instructions())))
 }
 
-// met notes the client that sends stateless requests on a session, for screens.
-func (g *Gateway) met(r *request) {
+// recordModernClient records the client that sends stateless requests on a session, for
+// screens.
+func (g *Gateway) recordModernClient(r *request) {
 	if r.Session().RecordStateless(r.Modern()) {
 		g.showSession(r.Session())
 	}
 }
 
-// stampModern gives a call to a modern backend what its client can be asked
+// addModernMeta gives a call to a modern backend what its client can be asked
 // and wants logged. A legacy client said both for its session, a modern one
 // with the request.
-func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) {
+func (g *Gateway) addModernMeta(r *request, conn upstream.Conn, c *upstream.Call) {
 	info := conn.Info()
 	if info.Era != upstream.Modern {
 		return
@@ -64,9 +65,9 @@ func (g *Gateway) stampModern(r *request, conn upstream.Conn, c *upstream.Call) 
 	}
 }
 
-// fromModern turns an error of a modern backend into what a legacy client
+// toLegacyError turns an error of a modern backend into what a legacy client
 // understands; those of legacy backends and for modern clients stay as they are.
-func (g *Gateway) fromModern(r *request, server, name string, object []byte) []byte {
+func (g *Gateway) toLegacyError(r *request, server, name string, object []byte) []byte {
 	if r.modern() || r.era == upstream.Legacy {
 		return object
 	}

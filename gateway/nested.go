@@ -16,23 +16,23 @@ import (
 // nestable are the requests that a local tool may make of its own.
 var nestable = map[string]method{
 	"tools/call":          (*Gateway).callTool,
-	"prompts/get":         (*Gateway).fetchPrompt,
+	"prompts/get":         (*Gateway).getPrompt,
 	"resources/read":      (*Gateway).readResource,
 	"completion/complete": (*Gateway).complete,
 }
 
-// outer is a client's call of a local tool, as the requests that the tool makes
-// of its own see it: they have its client, its session's connections and its
-// stream. It is the [registry.Request] of the tool.
-type outer struct {
+// localCall is a client's call of a local tool, as seen by the requests that the tool makes.
+// They use its client, its session's connections and its stream. It is the [registry.Request]
+// of the tool.
+type localCall struct {
 	gateway *Gateway
 	request *request
 }
 
-type outerKey struct{}
+type localCallKey struct{}
 
 // Progress implements [registry.Request], by the client's own token.
-func (o *outer) Progress(done, total float64, message string) {
+func (o *localCall) Progress(done, total float64, message string) {
 	r := o.request
 	token := r.ProgressToken(rawjson.Path(r.Params(), "_meta", "progressToken"))
 	if token == nil || len(token) > downstream.MaxToken {
@@ -51,17 +51,17 @@ func (o *outer) Progress(done, total float64, message string) {
 	}
 	params = append(params, '}')
 	r.Notify("progress:"+string(token), "notifications/progress", params)
-	o.gateway.journal.Notification(registry.ToClient, r.Session(), registry.Local, "notifications/progress", r.name, params)
+	o.gateway.journal.RecordNotification(registry.ToClient, r.Session(), registry.Local, "notifications/progress", r.name, params)
 }
 
 // UserWait implements [registry.Request].
-func (o *outer) UserWait() time.Duration { return o.request.under.PromptTime() }
+func (o *localCall) UserWait() time.Duration { return o.request.call.PromptTime() }
 
 // Client implements [registry.Request].
-func (o *outer) Client() any { return o.request.Owner() }
+func (o *localCall) Client() any { return o.request.Owner() }
 
 // Catalog implements [registry.Request].
-func (o *outer) Catalog() *registry.Snapshot { return o.request.view() }
+func (o *localCall) Catalog() *registry.Snapshot { return o.request.view() }
 
 // Ask makes a request in the name of the client whose call of a local tool ctx
 // belongs to (see [registry.LocalTool].Asks): tools/call, prompts/get,
@@ -70,7 +70,7 @@ func (o *outer) Catalog() *registry.Snapshot { return o.request.view() }
 // client, and metrics and journals tell of it. An error that was answered is a
 // *[jsonrpc.Error].
 func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result []byte, err error) {
-	o, ok := ctx.Value(outerKey{}).(*outer)
+	o, ok := ctx.Value(localCallKey{}).(*localCall)
 	if !ok {
 		return nil, errors.New("no client made the call that this request belongs to")
 	}

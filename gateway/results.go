@@ -7,9 +7,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// shorten returns a result with the edits made and the middle of its text left out, if the
+// truncateResult returns a result with the edits made and the middle of its text left out, if the
 // config bounds it for its server and client; else nil. What scripts call they get whole.
-func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawjson.Edit) []byte {
+func (g *Gateway) truncateResult(r *request, server string, result []byte, edits []rawjson.Edit) []byte {
 	if r.outer != nil || !CanTruncate(r.Method(), result) {
 		return nil
 	}
@@ -20,7 +20,7 @@ func (g *Gateway) shorten(r *request, server string, result []byte, edits []rawj
 	if limit = g.Views.MaxResult(r.Request, limit); limit == 0 {
 		return nil
 	}
-	bound := ResultLimit{Limit: int(limit), Owner: holder(r), Tool: r.target.Listed, Links: r.modern() || r.Session().Protocol() >= "2025-06-18"}
+	bound := ResultLimit{Limit: int(limit), Owner: resultOwner(r), Tool: r.target.Listed, Links: r.modern() || r.Session().Protocol() >= "2025-06-18"}
 	if e := r.target.Entry; e != nil {
 		bound.RequestedBy = RequestedLimit(e.Original)
 	}
@@ -44,9 +44,9 @@ func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 	return result
 }
 
-// holder names the owner of what is left out of a result: a session, or all stateless
+// resultOwner names the owner of what is left out of a result: a session, or all stateless
 // clients of one URL, so that no profile shows what another one got.
-func holder(r *request) string {
+func resultOwner(r *request) string {
 	s := r.Session()
 	if s.Stateless() {
 		return "profile " + s.Profile() + " project " + s.Location().Folder
@@ -54,10 +54,10 @@ func holder(r *request) string {
 	return s.ID()
 }
 
-// readRest answers a read of what was left out of a result.
-func (g *Gateway) readRest(r *request, uri string) {
+// readTruncated answers a read of what was left out of a result.
+func (g *Gateway) readTruncated(r *request, uri string) {
 	r.name, r.server = uri, registry.Local
-	if result, err := g.results.Read(holder(r), uri); err != nil {
+	if result, err := g.results.Read(resultOwner(r), uri); err != nil {
 		r.fail(err)
 	} else {
 		r.reply(result)

@@ -40,8 +40,8 @@ func texts(parts ...string) []byte {
 	return []byte(`{"content":[` + strings.Join(blocks, ",") + `]}`)
 }
 
-// rest reads all pages of what a result says it has left out.
-func rest(t require.TestingT, s *gateway.ResultStore, owner, uri string, most int) string {
+// readAll reads all pages of what a result says it has left out.
+func readAll(t require.TestingT, s *gateway.ResultStore, owner, uri string, most int) string {
 	var all strings.Builder
 	for uri != "" {
 		result, err := s.Read(owner, uri)
@@ -105,7 +105,7 @@ func TestLongResultsAreCutAndTheRestIsRead(t *testing.T) {
 			require.Equal(t, strings.Count(c.result, left), strings.Count(string(got), left), name)
 		}
 		if len(before) == 1 {
-			require.Equal(t, before[0].Text, after[note-1].Text+rest(t, s, "me", uri, limit)+after[note+1].Text, name)
+			require.Equal(t, before[0].Text, after[note-1].Text+readAll(t, s, "me", uri, limit)+after[note+1].Text, name)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestNothingIsLostOfLongResults(t *testing.T) {
 		require.Equal(t, read(t, got).Content[0], read(t, rawjson.Get(task, "result")).Content[0])
 		require.True(t, gateway.CanTruncate("tools/call", texts(text)))
 		after := read(t, got).Content
-		require.Equal(t, text, after[0].Text+rest(t, s, "", after[3].URI, limit)+after[2].Text)
+		require.Equal(t, text, after[0].Text+readAll(t, s, "", after[3].URI, limit)+after[2].Text)
 		require.LessOrEqual(t, len(after[0].Text)+len(after[2].Text), limit+8)
 	})
 }
@@ -154,7 +154,7 @@ func TestTheRestOfSeveralTextsHasThemInLinesAndItsPagesAreNamed(t *testing.T) {
 	uri := got[3].URI
 	require.Contains(t, got[1].Text, "read the resource "+uri+" and then "+uri+"/2, within an hour.]")
 	require.Equal(t, b[:limit/2], got[2].Text)
-	require.Equal(t, a[limit/2:]+"\n"+b[limit/2:], rest(t, s, "", uri, limit))
+	require.Equal(t, a[limit/2:]+"\n"+b[limit/2:], readAll(t, s, "", uri, limit))
 }
 
 func TestWhoMayReadTheRestOfAResult(t *testing.T) {

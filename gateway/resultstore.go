@@ -24,20 +24,20 @@ import (
 	"goblin/registry"
 )
 
-// prefix begins the URIs of what was left out.
-const prefix = "goblin://results/"
+// resultURIPrefix begins the URIs of stored texts.
+const resultURIPrefix = "goblin://results/"
 
 // IsResultURI reports whether a URI is one of what was left out, now or ever.
-func IsResultURI(uri string) bool { return strings.HasPrefix(uri, prefix) }
+func IsResultURI(uri string) bool { return strings.HasPrefix(uri, resultURIPrefix) }
 
 // Bounds of what is kept; the oldest makes room.
 const (
-	ResultLifetime = time.Hour // since it was last read
-	maxOne         = 16 << 20  // bytes of one result
-	maxOwner       = 32 << 20  // bytes of one owner
-	maxBytes       = 128 << 20
-	maxCount       = 256 // results of one owner
-	maxCounts      = 1024
+	ResultLifetime  = time.Hour // since it was last read
+	maxResultBytes  = 16 << 20  // bytes of one result
+	maxOwnerBytes   = 32 << 20  // bytes of one owner
+	maxTotalBytes   = 128 << 20
+	maxOwnerResults = 256 // results of one owner
+	maxTotalResults = 1024
 )
 
 // ResultStore keeps what was left out. Make it with [New].
@@ -45,12 +45,12 @@ type ResultStore struct {
 	memory *memlimit.Owner
 
 	mu    sync.Mutex
-	all   []*rest // the oldest first
+	all   []*storedText // the oldest first
 	bytes int
 }
 
-// rest holds the part that was left out of one result.
-type rest struct {
+// storedText is the part that was cut from one result.
+type storedText struct {
 	id    string
 	owner string // "": every client that knows the id
 	text  string
@@ -64,37 +64,37 @@ func NewResultStore(a *memlimit.Pool) *ResultStore { return &ResultStore{memory:
 
 // keep keeps a text for an owner, whole or as much as there is room for. It returns nil
 // if there is none.
-func (s *ResultStore) keep(owner, text string, page int) *rest {
-	if len(text) > maxOne {
-		text = text[:boundary(text, maxOne)]
+func (s *ResultStore) keep(owner, text string, page int) *storedText {
+	if len(text) > maxResultBytes {
+		text = text[:boundary(text, maxResultBytes)]
 	}
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it never fails
-	k := &rest{id: hex.EncodeToString(id[:]), owner: owner, text: text, page: page}
+	k := &storedText{id: hex.EncodeToString(id[:]), owner: owner, text: text, page: page}
 	k.claim.SetOwner(s.memory)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own, bytes := s.heldLocked(owner)
-	for own >= maxCount || bytes+len(text) > maxOwner {
-		bytes -= s.forget(func(k *rest) bool { return k.owner == owner })
+	own, bytes := s.ownerBytesLocked(owner)
+	for own >= maxOwnerResults || bytes+len(text) > maxOwnerBytes {
+		bytes -= s.forget(func(k *storedText) bool { return k.owner == owner })
 		own--
 	}
-	for len(s.all) >= maxCounts || s.bytes+len(text) > maxBytes {
-		s.forget(func(*rest) bool { return true })
+	for len(s.all) >= maxTotalResults || s.bytes+len(text) > maxTotalBytes {
+		s.forget(func(*storedText) bool { return true })
 	}
 	for !k.claim.Resize(int64(len(text))) {
-		if s.forget(func(k *rest) bool { return k.claim.IsCounted() }) == 0 {
+		if s.forget(func(k *storedText) bool { return k.claim.IsCounted() }) == 0 {
 			return nil
 		}
 	}
 	s.all = append(s.all, k)
 	s.bytes += len(text)
-	k.timer = time.AfterFunc(ResultLifetime, func() { s.drop(func(o *rest) bool { return o == k }) })
+	k.timer = time.AfterFunc(ResultLifetime, func() { s.drop(func(o *storedText) bool { return o == k }) })
 	return k
 }
 
-// heldLocked returns how much is kept for an owner.
-func (s *ResultStore) heldLocked(owner string) (count, bytes int) {
+// ownerBytesLocked returns the number of bytes stored for an owner.
+func (s *ResultStore) ownerBytesLocked(owner string) (count, bytes int) {
 	for _, k := range s.all {
 		if k.owner == owner {
 			count++
@@ -106,7 +106,7 @@ func (s *ResultStore) heldLocked(owner string) (count, bytes int) {
 
 // forget takes the oldest out that fits, and returns its bytes; 0 if none fits. The lock
 // is held.
-func (s *ResultStore) forget(fits func(*rest) bool) int {
+func (s *ResultStore) forget(fits func(*storedText) bool) int {
 	at := slices.IndexFunc(s.all, fits)
 	if at < 0 {
 		return 0
@@ -119,7 +119,7 @@ func (s *ResultStore) forget(fits func(*rest) bool) int {
 	return len(k.text)
 }
 
-func (s *ResultStore) drop(fits func(*rest) bool) {
+func (s *ResultStore) drop(fits func(*storedText) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for slices.ContainsFunc(s.all, fits) {
@@ -128,11 +128,13 @@ func (s *ResultStore) drop(fits func(*rest) bool) {
 }
 
 // Drop forgets what an owner has.
-func (s *ResultStore) Drop(owner string) { s.drop(func(k *rest) bool { return k.owner == owner }) }
+func (s *ResultStore) Drop(owner string) {
+	s.drop(func(k *storedText) bool { return k.owner == owner })
+}
 
 // find returns what a URI stands for to an owner, and which page of it.
-func (s *ResultStore) find(owner, uri string) (*rest, int, error) {
-	id, number, paged := strings.Cut(strings.TrimPrefix(uri, prefix), "/")
+func (s *ResultStore) find(owner, uri string) (*storedText, int, error) {
+	id, number, paged := strings.Cut(strings.TrimPrefix(uri, resultURIPrefix), "/")
 	page := 1
 	if paged {
 		page, _ = strconv.Atoi(number) // 0 is no page
@@ -157,18 +159,18 @@ func missing(uri, reason string) error {
 }
 
 // step is how far the pages begin apart, so that none is longer than one may be.
-func (k *rest) step() int { return k.page - utf8.UTFMax }
+func (k *storedText) step() int { return k.page - utf8.UTFMax }
 
-func (k *rest) pages() int { return max(1, (len(k.text)+k.step()-1)/k.step()) }
+func (k *storedText) pages() int { return max(1, (len(k.text)+k.step()-1)/k.step()) }
 
-func (k *rest) uri(page int) string {
+func (k *storedText) uri(page int) string {
 	if page == 1 {
-		return prefix + k.id
+		return resultURIPrefix + k.id
 	}
-	return prefix + k.id + "/" + strconv.Itoa(page)
+	return resultURIPrefix + k.id + "/" + strconv.Itoa(page)
 }
 
-func (k *rest) slice(page int) string {
+func (k *storedText) slice(page int) string {
 	return k.text[boundary(k.text, (page-1)*k.step()):boundary(k.text, page*k.step())]
 }
 

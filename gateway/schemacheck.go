@@ -14,11 +14,11 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// mostSteps bounds the look at arguments: a schema may lead anywhere, and is foreign.
-const mostSteps = 10_000
+// maxSchemaSteps bounds the look at arguments: a schema may lead anywhere, and is foreign.
+const maxSchemaSteps = 10_000
 
-// mostMistakes are told of; the first ones help to mend the others.
-const mostMistakes = 5
+// maxMistakes are told of; the first ones help to mend the others.
+const maxMistakes = 5
 
 // ValidateNested says what is wrong with a call that another one stands for: that it stands for one,
 // too, or its arguments, and where, by the schema of its tool. What it does not know about
@@ -31,16 +31,16 @@ func ValidateNested(t registry.Target, arguments []byte) error {
 	if tool == nil || t.Local != nil { // Goblin's own tools look at theirs themselves
 		return nil
 	}
-	c := checker{left: mostSteps}
+	c := checker{stepsLeft: maxSchemaSteps}
 	var value any
 	if read(rawjson.Get(tool.JSON(), "inputSchema"), &c.root) != nil || read(arguments, &value) != nil {
 		return nil
 	}
 	c.check("", c.root, value)
-	if c.left <= 0 || len(c.mistakes) == 0 {
+	if c.stepsLeft <= 0 || len(c.mistakes) == 0 {
 		return nil
 	}
-	return ArgumentError("%s; describe_tool tells what %s takes", strings.Join(c.mistakes[:min(len(c.mistakes), mostMistakes)], "; "), tool.Listed)
+	return ArgumentError("%s; describe_tool tells what %s takes", strings.Join(c.mistakes[:min(len(c.mistakes), maxMistakes)], "; "), tool.Listed)
 }
 
 func read(raw []byte, into *any) error {
@@ -51,9 +51,9 @@ func read(raw []byte, into *any) error {
 
 // checker looks at a value by a schema.
 type checker struct {
-	root     any
-	left     int // steps
-	mistakes []string
+	root      any
+	stepsLeft int // steps
+	mistakes  []string
 }
 
 func (c *checker) mistake(path, format string, args ...any) {
@@ -65,7 +65,7 @@ func (c *checker) mistake(path, format string, args ...any) {
 
 func (c *checker) check(path string, schema, value any) {
 	s, ok := schema.(map[string]any)
-	if c.left--; !ok || c.left <= 0 {
+	if c.stepsLeft--; !ok || c.stepsLeft <= 0 {
 		return
 	}
 	if ref, ok := s["$ref"].(string); ok {
@@ -79,7 +79,7 @@ func (c *checker) check(path string, schema, value any) {
 		return
 	}
 	among, ok := s["enum"].([]any)
-	c.left -= len(among)
+	c.stepsLeft -= len(among)
 	if ok && !slices.ContainsFunc(among, func(one any) bool { return equal(one, value) }) {
 		c.mistake(path, "must be one of %s, not %s", shownAll(among), shown(value))
 	}
@@ -116,10 +116,10 @@ func (c *checker) forms(path string, s map[string]any, value any) {
 // any reports whether a value fits one of some schemas.
 func (c *checker) any(path string, some []any, value any) bool {
 	return slices.ContainsFunc(some, func(one any) bool {
-		inner := checker{root: c.root, left: c.left}
+		inner := checker{root: c.root, stepsLeft: c.stepsLeft}
 		inner.check(path, one, value)
-		c.left = inner.left
-		return c.left <= 0 || len(inner.mistakes) == 0
+		c.stepsLeft = inner.stepsLeft
+		return c.stepsLeft <= 0 || len(inner.mistakes) == 0
 	})
 }
 
@@ -142,7 +142,7 @@ func (c *checker) members(path string, s, value map[string]any) {
 			c.check(at, schema, value[name])
 		} else if !patterns {
 			if s["additionalProperties"] == false {
-				c.mistake(at, "is unknown; known are %s", someOf(slices.Sorted(maps.Keys(known))))
+				c.mistake(at, "is unknown; known are %s", firstOf(slices.Sorted(maps.Keys(known))))
 			}
 			c.check(at, s["additionalProperties"], value[name])
 		}
@@ -175,17 +175,17 @@ func (c *checker) at(ref string) any {
 func fitsType(of, value any) bool {
 	switch of := of.(type) {
 	case string:
-		return isOf(of, value)
+		return hasType(of, value)
 	case []any:
 		return len(of) == 0 || slices.ContainsFunc(of, func(one any) bool {
 			name, ok := one.(string)
-			return !ok || isOf(name, value)
+			return !ok || hasType(name, value)
 		})
 	}
 	return true
 }
 
-func isOf(name string, value any) bool {
+func hasType(name string, value any) bool {
 	switch name {
 	case "object":
 		_, ok := value.(map[string]any)
@@ -203,14 +203,13 @@ func isOf(name string, value any) bool {
 		return value == nil
 	case "number", "integer":
 		n, ok := value.(json.Number)
-		return ok && (name == "number" || whole(n))
+		return ok && (name == "number" || isInteger(n))
 	}
 	return true
 }
 
-// whole reports whether a number has no fraction: 1.0 and 1e3 are whole. Those that are too
-// long to tell are taken for it.
-func whole(n json.Number) bool {
+// isInteger reports whether a number has no fraction: 1.0 and 1e3 have none.
+func isInteger(n json.Number) bool {
 	if _, err := strconv.ParseInt(string(n), 10, 64); err == nil || len(n) > 32 {
 		return true
 	}
@@ -253,11 +252,11 @@ func shownAll(values []any) string {
 	for i, v := range values {
 		texts[i] = shown(v)
 	}
-	return someOf(texts)
+	return firstOf(texts)
 }
 
-// someOf are the first of some words.
-func someOf(words []string) string {
+// firstOf are the first of some words.
+func firstOf(words []string) string {
 	const most = 20
 	if len(words) > most {
 		words = append(words[:most:most], "…")

@@ -60,11 +60,11 @@ func (g relay) HandleNotification(s *upstream.Server, conn upstream.Conn, c *ups
 		// A vendor's own: it goes where its cause is certain.
 		if causes, certain := g.calls.Candidates(conn, c); certain {
 			for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
-				at := x.Exchange
+				at := x.ClientRequest
 				params := inflight.RewriteNotification(g.reg, g.Views.For(at), s.Name(), params)
 				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
 					inflight.DelayAfterAnswers(causes, mark)
-					g.journal.Notification(registry.ToClient, at.Session(), s.Name(), method, "", params)
+					g.journal.RecordNotification(registry.ToClient, at.Session(), s.Name(), method, "", params)
 					return
 				}
 			}
@@ -73,7 +73,7 @@ func (g relay) HandleNotification(s *upstream.Server, conn upstream.Conn, c *ups
 		session := g.clients.Owner(conn)
 		seen := g.Views.ForSession(session)
 		params = inflight.RewriteNotification(g.reg, seen, s.Name(), params)
-		g.journal.Notification(registry.ToClient, session, s.Name(), method, "", params)
+		g.journal.RecordNotification(registry.ToClient, session, s.Name(), method, "", params)
 		if session != nil && seen.HasServer(s.Name()) {
 			session.Relay(s.Name(), method, params)
 			return
@@ -88,19 +88,19 @@ func (g relay) HandleRequest(ctx context.Context, s *upstream.Server, conn upstr
 	start := time.Now()
 	session, result, err := g.question(ctx, s, conn, c, method, params)
 	result = rawjson.Result(method).Clean(nil, result)
-	g.journal.ServerRequest(session, s.Name(), method, params, result, err, start)
+	g.journal.RecordServerRequest(session, s.Name(), method, params, result, err, start)
 	return result, err
 }
 
 func (g relay) question(ctx context.Context, server *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) (
 	*downstream.Session, []byte, *jsonrpc.Error,
 ) {
-	q, err := serverreq.ParseQuestion(server, conn, method, params)
+	q, err := serverreq.ParseRequest(server, conn, method, params)
 	if err != nil {
 		return nil, nil, err
 	}
 	if id, ok := rawjson.String(inflight.TaskID(params)); ok {
-		if own := g.tasks.ForQuestion(ctx, conn, id); own != nil {
+		if own := g.tasks.ForRequest(ctx, conn, id); own != nil {
 			if c = own.GatewayCall(); c == nil {
 				return g.tasks.Ask(ctx, own, q)
 			}

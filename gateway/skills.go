@@ -8,10 +8,10 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// freshSkills has servers fetch skills again that may be old, since they have no notice
+// refreshSkills has servers fetch skills again that may be old, since they have no notice
 // for a changed list, and says how long the merged one may be kept.
-func freshSkills(g *Gateway, r *request, first bool) (hints []byte, err error) {
-	ctx, cancel := r.hurryLists()
+func refreshSkills(g *Gateway, r *request, first bool) (hints []byte, err error) {
+	ctx, cancel := r.listContext()
 	defer cancel()
 	hints, served := g.Servers.RefreshSkills(ctx, r.view(), first)
 	if !served && r.view().Count(registry.Skill) == 0 {
@@ -20,8 +20,8 @@ func freshSkills(g *Gateway, r *request, first bool) (hints []byte, err error) {
 	return hints, nil
 }
 
-// askSkill passes on a request about a skill or a folder.
-func askSkill(g *Gateway, r *request) {
+// forwardSkill passes on a request about a skill or a folder.
+func forwardSkill(g *Gateway, r *request) {
 	t, edits, ok := g.route(r, "uri", (*registry.Snapshot).ResolveSkill)
 	if !ok {
 		return
@@ -35,8 +35,8 @@ func askSkill(g *Gateway, r *request) {
 	g.forward(r, t, edits)
 }
 
-// skillFault makes an unknown skill what the extension wants it to be in each revision.
-func skillFault(method string, e *jsonrpc.Error) *jsonrpc.Error {
+// skillError sets the error code of an unknown skill that the extension requires.
+func skillError(method string, e *jsonrpc.Error) *jsonrpc.Error {
 	if IsSkillsMethod(method) && e.Code == downstream.CodeResourceNotFound {
 		e.Code = jsonrpc.CodeInvalidParams
 	}

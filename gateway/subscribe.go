@@ -27,14 +27,14 @@ func (g *Gateway) subscribe(r *request) {
 	}
 	r.server = t.Server
 	err = g.Notifier.Subscribe(r.Context(), r.Session(), t, uri)
-	if g.rejoined(r, err) {
+	if g.awaitReconnect(r, err) {
 		err = g.Notifier.Subscribe(r.Context(), r.Session(), t, uri)
 	}
 	var refused *notify.RefusedError
 	switch {
 	case errors.As(err, &refused):
 		w := inflight.Rewriter{Registry: g.reg, Namer: r, Server: t.Server}
-		r.refuse(w.Read(rawjson.ErrorObject, refused.Object), w.Edits...)
+		r.replyError(w.Read(rawjson.ErrorObject, refused.Object), w.Edits...)
 	case err != nil:
 		r.fail(err)
 	default:
@@ -74,7 +74,7 @@ func (g *Gateway) listen(r *request) {
 }
 
 func unknownLevel(name string) error {
-	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown level %q; known are %s", name, list(downstream.Levels))
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown level %q; known are %s", name, joinOrNone(downstream.Levels))
 }
 
 // setLevel keeps a session's level; servers get the least of all sessions'.

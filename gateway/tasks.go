@@ -11,19 +11,19 @@ import (
 
 // createTask passes on a call that is to be answered by a task (2025-11-25).
 func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit) {
-	r.server, r.target, r.sent = t.Server, t, edits
+	r.server, r.target, r.serverEdits = t.Server, t, edits
 	attempt := func() error {
-		conn, release, err := g.slot(r)
+		conn, release, err := g.acquireConn(r)
 		if err != nil {
 			return err
 		}
 		u := r.newCall()
-		g.begin(r, u, conn, release, r.sent)
+		g.beginCall(r, u, conn, release, r.serverEdits)
 		defer u.Release()
-		return g.tasks.Create(conn, u, r.server, r.target.Name, r.name, func(reply jsonrpc.Reply) { g.answer(r, r.server, r.target.Name, reply) })
+		return g.tasks.Create(conn, u, r.server, r.target.Name, r.name, func(reply jsonrpc.Reply) { g.relayReply(r, r.server, r.target.Name, reply) })
 	}
 	err := attempt()
-	if g.rejoined(r, err) {
+	if g.awaitReconnect(r, err) {
 		err = attempt()
 	}
 	if err != nil {
@@ -49,7 +49,7 @@ func (g *Gateway) serveTask(r *request) {
 		return
 	}
 	r.server = own.Server
-	if r.withhold(own.Server) {
+	if r.filterMeta(own.Server) {
 		raw = rawjson.Get(r.Params(), "taskId")
 	}
 	conn, release, err := g.taskSlot(r, own)
@@ -57,21 +57,21 @@ func (g *Gateway) serveTask(r *request) {
 		r.fail(err)
 		return
 	}
-	g.begin(r, &r.under, conn, release, r.edit(raw, own.Original))
-	defer r.under.Release()
-	reply, err := g.tasks.Serve(conn, &r.under, own)
+	g.beginCall(r, &r.call, conn, release, r.edit(raw, own.ServerTaskID))
+	defer r.call.Release()
+	reply, err := g.tasks.Serve(conn, &r.call, own)
 	if err != nil {
 		r.fail(err)
 		return
 	}
-	g.answer(r, own.Server, own.Original, reply)
+	g.relayReply(r, own.Server, own.ServerTaskID, reply)
 }
 
 // taskSlot is slot for the connection that a task belongs to.
 func (g *Gateway) taskSlot(r *request, own *tasks.Task) (upstream.Conn, func(), error) {
 	b := g.Servers.Get(own.Server)
 	if !own.BoundToConn() || b == nil {
-		return g.slot(r)
+		return g.acquireConn(r)
 	}
 	release, err := inflight.Acquire(r.Context(), b.Server, r.Request)
 	return own.Conn, release, err
@@ -81,7 +81,7 @@ func (g *Gateway) listTasks(r *request) {
 	err := tasks.CheckTasksAllowed(r.Request)
 	var cursor string
 	if err == nil {
-		cursor, err = cursorOf(r.Params())
+		cursor, err = parseCursor(r.Params())
 	}
 	var result []byte
 	if err == nil {

@@ -15,8 +15,8 @@ func (g *Gateway) record(r *request, label string) {
 	if label == "tools/call" {
 		tool = r.target.Name
 	}
-	r.under.RecordLatency(g.journal.Request(r.Request, label, r.server, r.name, telemetry.Answer{
-		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, UserAsked: r.under.PromptedUser(), Waited: r.under.PromptTime(), Tool: tool, Call: &r.under,
+	r.call.RecordLatency(g.journal.RecordRequest(r.Request, label, r.server, r.name, telemetry.Answer{
+		Body: r.answer, Shape: r.rewriter.Shape, Edits: r.edits, Parts: r.parts, Code: r.code, Failed: r.failed, UserAsked: r.call.PromptedUser(), UserWait: r.call.PromptTime(), Tool: tool, Call: &r.call,
 	}))
 	r.buffer.Release()
 	r.answer, r.buffer = nil, nil
@@ -24,8 +24,8 @@ func (g *Gateway) record(r *request, label string) {
 
 // OnParked implements [downstream.Parker]: each answer is counted and recorded.
 func (r *request) OnParked(result []byte, edits []rawjson.Edit) {
-	r.gateway.journal.Request(r.Request, r.Method(), r.server, r.name, telemetry.Answer{
-		Body: result, Edits: edits, UserAsked: r.under.ResetPrompted(), Call: &r.under,
+	r.gateway.journal.RecordRequest(r.Request, r.Method(), r.server, r.name, telemetry.Answer{
+		Body: result, Edits: edits, UserAsked: r.call.ResetPrompted(), Call: &r.call,
 	})
 }
 

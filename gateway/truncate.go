@@ -12,27 +12,27 @@ import (
 // MinLimit is the least that a result may be bounded to, in bytes.
 const MinLimit = 1 << 10
 
-// maxRaised is how far a tool may raise its own bound, in characters, as in Claude Code,
+// maxRequestedLimit is how far a tool may raise its own bound, in characters, as in Claude Code,
 // which made the member up.
 const (
-	maxRaised = 500_000
-	raisedKey = "anthropic/maxResultSizeChars"
+	maxRequestedLimit = 500_000
+	limitMetaKey      = "anthropic/maxResultSizeChars"
 )
 
 // RequestedLimit is how many characters of its text a tool says that a client should get; 0 if its
 // definition, which may be nil, does not say. Whoever bounds results does not go below that.
 func RequestedLimit(definition []byte) int {
-	n, ok := rawjson.Int(rawjson.Path(definition, "_meta", raisedKey))
+	n, ok := rawjson.Int(rawjson.Path(definition, "_meta", limitMetaKey))
 	if !ok || n <= 0 {
 		return 0
 	}
-	return int(min(n, maxRaised))
+	return int(min(n, maxRequestedLimit))
 }
 
 // ResultLimit says how much of a result a client gets.
 type ResultLimit struct {
 	Limit       int    // bytes of text, MinLimit at least
-	RequestedBy int    // see [Raised]
+	RequestedBy int    // see [RequestedLimit]
 	Owner       string // may read the rest; "": every client that knows its URI
 	Tool        string // whose result it is; "" where that is not known
 	Links       bool   // the client knows resource links
@@ -47,19 +47,19 @@ type block struct {
 
 // CanTruncate reports whether a result of a method may be one to cut.
 func CanTruncate(method string, result []byte) bool {
-	return len(result) > MinLimit && (method == "tools/call" || method == "tasks/result" || method == inTask)
+	return len(result) > MinLimit && (method == "tools/call" || method == "tasks/result" || method == taskResultMethod)
 }
 
-// inTask is the method whose results have that of a tool inside, if its task is over
+// taskResultMethod is the method whose results have that of a tool inside, if its task is over
 // (2026-07-28).
-const inTask = "tasks/get"
+const taskResultMethod = "tasks/get"
 
 // Truncate returns the result of a method, with the edits made, and that of the tool in it as its
 // head and tail, and keeps what is between them. It returns nil for one that is short
 // enough: what counts is the text of the blocks of type text, together. Whatever else is in
 // it stays whole. The result may be overwritten afterwards.
 func (s *ResultStore) Truncate(method string, result []byte, edits []rawjson.Edit, b ResultLimit) []byte {
-	if method != inTask {
+	if method != taskResultMethod {
 		return s.cut(result, edits, b)
 	}
 	result = rawjson.Splice(result, edits...)
@@ -168,7 +168,7 @@ func (b *block) with(text string) []byte {
 
 // note stands in the place of so many bytes that are left out of a text. A nil k means
 // that there was no room to keep them.
-func (k *rest) note(size, out int) string {
+func (k *storedText) note(size, out int) string {
 	text := fmt.Sprintf("[Goblin left out %d of %d bytes here, because the result is longer than max_result. ", out, size)
 	if k == nil {
 		return text + "There was no room to keep them: ask the tool for less.]"
@@ -188,7 +188,7 @@ func (k *rest) note(size, out int) string {
 }
 
 // link is a resource link to what is kept.
-func (k *rest) link(tool string) []byte {
+func (k *storedText) link(tool string) []byte {
 	name := "The rest of the result"
 	if tool != "" {
 		name += " of " + tool
@@ -198,8 +198,8 @@ func (k *rest) link(tool string) []byte {
 	return rawjson.SetMember(link, "size", fmt.Appendf(nil, "%d", len(k.text)))
 }
 
-// nextKey is where a page says which one comes next.
-const nextKey = "goblin/next"
+// nextPageKey is the member of a page that holds the URI of the next one.
+const nextPageKey = "goblin/next"
 
 // Read returns the result of a resources/read of what was left out: a page of the text, and
 // where the next one is. The error is a *[registry.NotFoundError].
@@ -216,5 +216,5 @@ func (s *ResultStore) Read(owner, uri string) ([]byte, error) {
 	next := k.uri(page + 1)
 	out = append(append(out, ','), entry(fmt.Sprintf("[Goblin: this is page %d of %d; the next one is %s]", page, k.pages(), next))...)
 	out = append(out, `],"_meta":`...)
-	return append(append(out, rawjson.Object(nextKey, next)...), '}'), nil
+	return append(append(out, rawjson.Object(nextPageKey, next)...), '}'), nil
 }

@@ -40,7 +40,7 @@ func (c *client) calls(id int, state string) {
 	c.send(request(number(id), "tools/call", modern(params)))
 }
 
-func writeRPCError(x *downstream.Request, err error) {
+func refuse(x *downstream.Request, err error) {
 	_ = x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err))
 }
 
@@ -48,7 +48,7 @@ func writeRPCError(x *downstream.Request, err error) {
 func asking(x *downstream.Request) {
 	answer, err := x.Ask(x.Context(), "elicitation/create", []byte(`{"message":"?"}`))
 	if err != nil {
-		writeRPCError(x, err)
+		refuse(x, err)
 		return
 	}
 	_ = x.Reply(answer.Result)
@@ -88,7 +88,7 @@ func TestADemandToBeginAnewExpires(t *testing.T) {
 	handle := func(x *downstream.Request) {
 		switch state, err := x.State(); {
 		case err != nil:
-			writeRPCError(x, err)
+			refuse(x, err)
 		case state.IsOwn:
 			_ = x.Reply([]byte(`{"done":true}`))
 		default:
@@ -134,7 +134,7 @@ func TestAnAnswerForWhichThereIsNoRoomWaitsForNobody(t *testing.T) {
 			var ended atomic.Bool
 			handle := func(x *downstream.Request) {
 				if _, err := x.State(); err != nil {
-					writeRPCError(x, err)
+					refuse(x, err)
 					return
 				}
 				ctx, enough := context.WithCancel(x.Context())
@@ -174,7 +174,7 @@ func TestACallThatTakesNobodyBackGoesOnWaiting(t *testing.T) {
 	var open atomic.Bool
 	handle := func(x *downstream.Request) {
 		if _, err := x.State(); err != nil {
-			writeRPCError(x, err)
+			refuse(x, err)
 			return
 		}
 		x.ParkWith(parker{open.Load})

@@ -344,7 +344,7 @@ func (s *Session) UnsentBytes() int64 { return s.sender.unsentBytes() }
 
 // Notify sends a notification on the session-wide stream, behind all answers. It
 // is left out while more than a quarter of limits.unsent waits for the client (see
-// [Options].Spared), and over HTTP dropped when the client has no such stream open.
+// [Options].OnMissed), and over HTTP dropped when the client has no such stream open.
 func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
 	s.Relay("", method, params, edits...)
 }

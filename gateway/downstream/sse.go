@@ -144,7 +144,7 @@ func (f *eventStream) WriteFrames(frames [][]byte) error {
 func (f *eventStream) write(p []byte) error { return writePieces(f.w, f.rc, p, f.aborted.Load, nil) }
 
 // writePieces writes p, renewing the deadline for each piece, and tells wrote
-// how much is done. Whoever ends it early makes cut true before the deadline is
+// how much is done. Whoever ends it early makes aborted true before the deadline is
 // moved, which may just be renewed. Both functions may be nil.
 func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, cut func() bool, wrote func(n int)) error {
 	for len(p) > 0 {

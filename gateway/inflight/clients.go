@@ -44,7 +44,7 @@ func (c *Clients) All() []*downstream.Session {
 // Owner is the session that a connection belongs to alone; nil when it is shared, or
 // a stateless client's, which nothing can be sent to.
 func (c *Clients) Owner(conn upstream.Conn) *downstream.Session {
-	if in := c.in(conn.Unit()); len(in) == 1 && in[0].Protocol() != "" {
+	if in := c.inUnit(conn.Unit()); len(in) == 1 && in[0].Protocol() != "" {
 		return in[0]
 	}
 	return nil
@@ -60,9 +60,9 @@ func (c *Clients) Using(conn upstream.Conn) []*downstream.Session {
 }
 
 // HasUnit reports whether a session of an isolation unit is open.
-func (c *Clients) HasUnit(unit string) bool { return len(c.in(unit)) > 0 }
+func (c *Clients) HasUnit(unit string) bool { return len(c.inUnit(unit)) > 0 }
 
-func (c *Clients) in(unit string) (found []*downstream.Session) {
+func (c *Clients) inUnit(unit string) (found []*downstream.Session) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for s := range c.all {

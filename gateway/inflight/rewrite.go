@@ -16,14 +16,14 @@ type Rewriter struct {
 	Server   string
 	Shape    *rawjson.Layout // of the text that is read next; may be nil
 	Edits    []rawjson.Edit
-	// ReadURI is the URI that is read, "" for none, and Asked how the client spelled it. Of
+	// ReadURI is the URI that is read, "" for none, and RequestedURI how the client spelled it. Of
 	// apps, hosts look for the contents of the very URI that they asked for.
 	ReadURI, RequestedURI string
 	// Skills says that URIs are those of skills and folders, which have one form
 	// whatever the namespace.
 	Skills bool
 
-	whole []byte // the text that the edits are made in
+	text []byte // the text that the edits apply to
 }
 
 // Namer gives a server's URI the form that a client sees: a [registry.Snapshot], or a request
@@ -46,15 +46,15 @@ func RewriteNotification(r *registry.Registry, nameList Namer, server string, pa
 // Read collects the edits of a result or an error and returns the text that they
 // are made in: the one given, or one without members that are in doubt.
 func (w *Rewriter) Read(tree *rawjson.KeyTree, text []byte) []byte {
-	w.whole = text
+	w.text = text
 	if !tree.Read(w.Shape, text, w) {
-		w.whole, w.Shape, w.Edits = tree.Clean(w.Shape, text), nil, nil
-		tree.Read(nil, w.whole, w)
+		w.text, w.Shape, w.Edits = tree.Clean(w.Shape, text), nil, nil
+		tree.Read(nil, w.text, w)
 	}
-	return w.whole
+	return w.text
 }
 
-// URI implements [members.Visitor]. What is not a string is left as it is.
+// URI implements [rawjson.Visitor]. What is not a string is left as it is.
 func (w *Rewriter) URI(raw []byte) {
 	uri, ok := rawjson.String(raw)
 	if !ok || uri == "" {
@@ -68,5 +68,5 @@ func (w *Rewriter) URI(raw []byte) {
 	case uri != w.ReadURI || !names.IsApp(uri):
 		listed = w.Namer.ListedURI(w.Server, uri)
 	}
-	w.Edits = append(w.Edits, rawjson.ReplaceEdit(w.whole, raw, rawjson.Quote(listed)))
+	w.Edits = append(w.Edits, rawjson.ReplaceEdit(w.text, raw, rawjson.Quote(listed)))
 }

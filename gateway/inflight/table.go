@@ -12,50 +12,49 @@ import (
 	"goblin/gateway/upstream"
 )
 
-// Table knows the open connections and what is under way on each, so that
-// what a backend asks or says in between can be traced to the client that
-// caused it. On stdio nothing in the protocol tells; only when all calls
-// under way belong to one client is the cause certain.
+// Table tracks the open connections and the requests in flight on each, so that a server's
+// request or notification can be traced to the client that caused it. On stdio the protocol
+// does not tell the cause: it is certain only if all calls in flight belong to one client.
 type Table struct {
-	mu    sync.Mutex
-	links map[upstream.Conn]*Link
-	paces paces
+	mu          sync.Mutex
+	connections map[upstream.Conn]*Connection
+	latencies   latencyTable
 }
 
-// Link is an open connection to a server.
-type Link struct {
+// Connection is an open connection to a server.
+type Connection struct {
 	Server *upstream.Server
 	Conn   upstream.Conn
-	newest *Request // of those under way
-	// broken are the sessions, by id, whose calls lately ended without an answer, and
-	// until when their server may still ask because of them.
-	broken map[string]time.Time
+	newest *Request // of the requests in flight
+	// unanswered holds the sessions, by id, with a recent call that ended without an
+	// answer, and until when their server may still ask because of it.
+	unanswered map[string]time.Time
 }
 
 // NewTable returns one without connections.
 func NewTable() *Table {
-	return &Table{links: make(map[upstream.Conn]*Link), paces: paces{seed: maphash.MakeSeed()}}
+	return &Table{connections: make(map[upstream.Conn]*Connection), latencies: latencyTable{seed: maphash.MakeSeed()}}
 }
 
 // Open notes a connection, before its first use.
 func (t *Table) Open(server *upstream.Server, conn upstream.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.links[conn] = &Link{Server: server, Conn: conn}
+	t.connections[conn] = &Connection{Server: server, Conn: conn}
 }
 
 // Close forgets a connection that has ended.
 func (t *Table) Close(conn upstream.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.links, conn)
+	delete(t.connections, conn)
 }
 
 func (t *Table) add(conn upstream.Conn, x *Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l := t.links[conn]; l != nil {
-		x.link, x.older = l, l.newest
+	if l := t.connections[conn]; l != nil {
+		x.connection, x.older = l, l.newest
 		if l.newest != nil {
 			l.newest.newer = x
 		}
@@ -87,22 +86,21 @@ func (t *Table) DoAsync(conn upstream.Conn, u *Request, caller upstream.Caller) 
 	return started
 }
 
-// End takes a call that was started off the table; answered says that it ended with an
-// answer.
+// End removes a call of DoAsync; answered reports whether it ended with an answer.
 func (t *Table) End(u *Request, answered bool) {
 	t.remove(u, answered)
 	u.Release()
 }
 
-// brokenTime is how long a server may still ask because of a call that was
-// cancelled or took too long.
-const brokenTime = 10 * time.Second
+// unansweredTime is how long a server may still ask because of a call that was cancelled or
+// timed out.
+const unansweredTime = 10 * time.Second
 
 // remove notes the end of a call; answered says that it ended with an answer.
 func (t *Table) remove(x *Request, answered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := x.link
+	l := x.connection
 	if l == nil {
 		return // the connection had ended
 	}
@@ -114,22 +112,22 @@ func (t *Table) remove(x *Request, answered bool) {
 	} else {
 		l.newest = x.older
 	}
-	x.link, x.newer, x.older = nil, nil, nil
+	x.connection, x.newer, x.older = nil, nil, nil
 	if answered {
 		return
 	}
 	now := time.Now()
-	if l.broken == nil {
-		l.broken = make(map[string]time.Time)
+	if l.unanswered == nil {
+		l.unanswered = make(map[string]time.Time)
 	}
-	maps.DeleteFunc(l.broken, func(_ string, until time.Time) bool { return now.After(until) })
-	l.broken[x.Exchange.Session().ID()] = now.Add(brokenTime)
+	maps.DeleteFunc(l.unanswered, func(_ string, until time.Time) bool { return now.After(until) })
+	l.unanswered[x.ClientRequest.Session().ID()] = now.Add(unansweredTime)
 }
 
-// others reports whether a call of another session than s ended without an
-// answer so lately that its server may still ask because of it.
-func (l *Link) others(s *downstream.Session) bool {
-	for other, until := range l.broken {
+// otherUnanswered reports whether a session other than s has a recent call without an answer,
+// so that its server may still ask because of it.
+func (l *Connection) otherUnanswered(s *downstream.Session) bool {
+	for other, until := range l.unanswered {
 		if other != s.ID() && time.Now().Before(until) {
 			return true
 		}
@@ -141,24 +139,24 @@ func (l *Link) others(s *downstream.Session) bool {
 func (t *Table) Server(conn upstream.Conn) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l := t.links[conn]; l != nil {
+	if l := t.connections[conn]; l != nil {
 		return l.Server.Name()
 	}
 	return ""
 }
 
-// Links are the open connections.
-func (t *Table) Links() []*Link {
+// Connections returns the open connections.
+func (t *Table) Connections() []*Connection {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Collect(maps.Values(t.links))
+	return slices.Collect(maps.Values(t.connections))
 }
 
 // Busy reports whether anything is under way at a server.
 func (t *Table) Busy(server *upstream.Server) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, l := range t.links {
+	for _, l := range t.connections {
 		if l.Server == server && l.newest != nil {
 			return true
 		}
@@ -166,9 +164,9 @@ func (t *Table) Busy(server *upstream.Server) bool {
 	return false
 }
 
-// Candidates finds the requests that may have made the backend speak, the newest
-// last: the one that the transport names, else all under way. certain says that
-// there are some and that they are one client's.
+// Candidates returns the requests that may have caused a server's message, the newest last:
+// the one that the transport names, otherwise all in flight. certain reports whether there are
+// some and all belong to one client.
 func (t *Table) Candidates(conn upstream.Conn, c *upstream.Call) (found []*Request, certain bool) {
 	if c != nil {
 		if x, ok := c.Cause.(*Request); ok {
@@ -176,7 +174,7 @@ func (t *Table) Candidates(conn upstream.Conn, c *upstream.Call) (found []*Reque
 		}
 	}
 	t.mu.Lock()
-	if l := t.links[conn]; l != nil {
+	if l := t.connections[conn]; l != nil {
 		for x := l.newest; x != nil; x = x.older {
 			found = append(found, x)
 		}
@@ -194,20 +192,20 @@ func (t *Table) SingleClient(conn upstream.Conn, all []*Request) bool {
 	if len(all) == 0 {
 		return false
 	}
-	s := all[0].Exchange.Session()
+	s := all[0].ClientRequest.Session()
 	for _, x := range all {
-		if x.Exchange.Session() != s {
+		if x.ClientRequest.Session() != s {
 			return false
 		}
 	}
-	one := all[0].Exchange.Outer()
-	if s.Stateless() && slices.ContainsFunc(all[1:], func(x *Request) bool { return x.Exchange.Outer() != one }) {
+	one := all[0].ClientRequest.Outer()
+	if s.Stateless() && slices.ContainsFunc(all[1:], func(x *Request) bool { return x.ClientRequest.Outer() != one }) {
 		return false // and not all made for one and the same call
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.links[conn]
-	return l == nil || !l.others(s)
+	l := t.connections[conn]
+	return l == nil || !l.otherUnanswered(s)
 }
 
 // Newest is the last of the causes; nil for none.
@@ -225,7 +223,7 @@ func DelayAfterAnswers(causes []*Request, mark jsonrpc.QueuePosition) {
 		return
 	}
 	for _, u := range causes {
-		u.Exchange.AnswerAfter(mark)
+		u.ClientRequest.AnswerAfter(mark)
 	}
 }
 

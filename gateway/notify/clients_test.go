@@ -112,10 +112,10 @@ func TestUpdatesOfWhatAProfileHidesAreNotTold(t *testing.T) {
 		n := reporter(t, profiles)
 		all, some := connect(t, ""), connect(t, "some")
 		for _, c := range []*client{all, some} {
-			require.NoError(t, n.rows.holdOne(subscriber{session: c.Session}, "file:///dir", "mcp://s/file:///dir"))
+			require.NoError(t, n.subscriptions.subscribeOne(subscriber{session: c.Session}, "file:///dir", "mcp://s/file:///dir"))
 		}
 		for _, uri := range []string{"file:///dir/secret", "file:///dir/public"} {
-			n.tellSubsOf(subscriptionKey{server: "s", uri: "file:///dir"}, uri, rawjson.Object("uri", uri), make(map[subscriber]bool))
+			n.notifySubscribers(subscriptionKey{server: "s", uri: "file:///dir"}, uri, rawjson.Object("uri", uri), make(map[subscriber]bool))
 		}
 		require.Equal(t, []string{"mcp://s/file:///dir/secret", "mcp://s/file:///dir/public"}, all.updates())
 		require.Equal(t, []string{"mcp://s/file:///dir/public"}, some.updates())
@@ -128,10 +128,10 @@ func TestAClientThatDoesNotReadIsToldOfWhatItWatchesOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := reporter(t, profiles)
 		c := connect(t, "")
-		require.NoError(t, n.rows.holdOne(subscriber{session: c.Session}, "file:///dir", "mcp://s/file:///dir"))
+		require.NoError(t, n.subscriptions.subscribeOne(subscriber{session: c.Session}, "file:///dir", "mcp://s/file:///dir"))
 		tell := func(uri, more string) {
 			params := rawjson.SetMember(rawjson.Object("uri", uri), "more", rawjson.Quote(more))
-			n.tellSubsOf(subscriptionKey{server: "s", uri: "file:///dir"}, uri, params, make(map[subscriber]bool))
+			n.notifySubscribers(subscriptionKey{server: "s", uri: "file:///dir"}, uri, params, make(map[subscriber]bool))
 			synctest.Wait()
 		}
 		tell("file:///dir/a", strings.Repeat("x", maxUpdates*3/4))
@@ -191,13 +191,13 @@ func TestAStatelessClientLeavesRoomForTheSubscriptionsOfOthers(t *testing.T) {
 	s := <-h.session
 	require.True(t, s.Stateless())
 
-	var all subscriptions
+	var all subscriptionTable
 	all.init()
 	one, other := subscriber{s, &listen{}}, subscriber{s, &listen{}}
 	long, err := strings.Repeat("x", 60<<10), error(nil)
 	for i := 0; err == nil; i++ {
-		err = all.holdOne(one, fmt.Sprint(i, long), long)
+		err = all.subscribeOne(one, fmt.Sprint(i, long), long)
 	}
 	require.ErrorIs(t, err, errTooLarge)
-	require.NoError(t, all.holdOne(other, long, long))
+	require.NoError(t, all.subscribeOne(other, long, long))
 }

@@ -24,39 +24,39 @@ const maxListens = 256
 // listen is one subscriptions/listen of a stateless client (2026-07-28): a
 // stream of the notices that it asked for, until the client ends it.
 type listen struct {
-	n     *Notifier
-	x     *downstream.Request
-	wants []bool // of listNotices
-	uris  []string
+	n      *Notifier
+	x      *downstream.Request
+	wanted []bool // by index of listNotifications
+	uris   []string
 
-	mu        sync.Mutex
-	seen      [registry.Kinds]view.Version // versions of the lists that it knows
-	announced [registry.Kinds]uint64       // of News.announced
-	acked     bool
-	early     []notice // came before the acknowledgement, which must be first
-	bytes     int64    // of early
+	mu           sync.Mutex
+	seen         [registry.Kinds]view.Version // versions of the lists that it knows
+	refetched    [registry.Kinds]uint64       // see Notifier.refetched
+	acknowledged bool
+	queued       []notification // notifications before the acknowledgement, which must be first
+	queuedBytes  int64          // of queued
 }
 
 // unsent is how many bytes wait for the client.
 func (l *listen) unsent() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.x.UnsentBytes() + l.bytes
+	return l.x.UnsentBytes() + l.queuedBytes
 }
 
-type notice struct {
+type notification struct {
 	key, method string
 	params      []byte
 }
 
-// listens are those that are open.
-type listens struct {
+// listenTable has the open listens.
+type listenTable struct {
 	mu  sync.Mutex
 	all map[*listen]struct{}
 }
 
 // add reports false when the session has too many.
-func (t *listens) add(l *listen) bool {
+func (t *listenTable) add(l *listen) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := l.x.Session(); !s.Stateless() {
@@ -77,20 +77,20 @@ func (t *listens) add(l *listen) bool {
 	return true
 }
 
-func (t *listens) remove(l *listen) {
+func (t *listenTable) remove(l *listen) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.all, l)
 }
 
-func (t *listens) open() []*listen {
+func (t *listenTable) open() []*listen {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Collect(maps.Keys(t.all))
 }
 
-// filters are the members of a listen's filter that stand for listNotices.
-var filters = []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"}
+// filterMembers are the members of a listen's filter, by index of listNotifications.
+var filterMembers = []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"}
 
 // Listen serves a subscriptions/listen until the client ends the request, or the
 // session ends, and returns its result. acknowledged is called when the client knows
@@ -107,23 +107,23 @@ func (n *Notifier) Listen(x *downstream.Request, acknowledged func()) ([]byte, e
 	defer func() {
 		n.listens.remove(l)
 		if len(l.uris) > 0 {
-			n.work.Go(func() { n.releaseAll(me) })
+			n.work.Go(func() { n.unsubscribeAll(me) })
 		}
 	}()
-	honoured := n.watchAll(x.Context(), me, l.uris)
+	honoured := n.subscribeAll(x.Context(), me, l.uris)
 	if x.Context().Err() == nil {
 		n.acknowledge(l, honoured, acknowledged)
 	}
-	if len(honoured) > 0 || slices.Contains(l.wants, true) {
+	if len(honoured) > 0 || slices.Contains(l.wanted, true) {
 		select {
 		case <-x.Context().Done():
 		case <-x.Session().Stopping():
 		}
 	}
-	return rawjson.SetMember(empty, "_meta", l.tag()), nil
+	return rawjson.SetMember(empty, "_meta", l.meta()), nil
 }
 
-// begin puts the listen among those that are told of changes from now on.
+// begin registers the listen for changes from now on.
 func (l *listen) begin() bool {
 	l.mu.Lock() // before it is told of anything, it must know where it begins
 	defer l.mu.Unlock()
@@ -131,7 +131,7 @@ func (l *listen) begin() bool {
 		return false
 	}
 	now := l.n.o.Visibility.ListsFor(l.x)
-	l.announced = l.n.announced.counts(now)
+	l.refetched = l.n.refetched.counts(now)
 	l.seen = versionsOf(now)
 	return true
 }
@@ -142,9 +142,9 @@ func (n *Notifier) newListen(x *downstream.Request) (*listen, error) {
 	if !rawjson.IsObject(filter) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "notifications" must be an object`)
 	}
-	l := &listen{n: n, x: x, wants: make([]bool, len(filters))}
-	for i, name := range filters {
-		l.wants[i] = string(rawjson.Get(filter, name)) == "true"
+	l := &listen{n: n, x: x, wanted: make([]bool, len(filterMembers))}
+	for i, name := range filterMembers {
+		l.wanted[i] = string(rawjson.Get(filter, name)) == "true"
 	}
 	uris := rawjson.Get(filter, "resourceSubscriptions")
 	if uris == nil || string(uris) == "null" {
@@ -177,14 +177,14 @@ func (n *Notifier) newListen(x *downstream.Request) (*listen, error) {
 	return l, nil
 }
 
-// watchAll subscribes to what a listen names, and gives the URIs that are known
-// and to which the servers agreed. Others are left out of the acknowledgement.
-func (n *Notifier) watchAll(ctx context.Context, me subscriber, uris []string) (honoured []string) {
+// subscribeAll subscribes to the URIs of a listen and returns those that are known and
+// accepted by their servers.
+func (n *Notifier) subscribeAll(ctx context.Context, me subscriber, uris []string) (honoured []string) {
 	agreed := make([]bool, len(uris))
 	inflight.ForEachLimit(8, uris, func(i int, uri string) {
 		t, err := n.o.Visibility.Find(ctx, me.listen.x, (*registry.Snapshot).ResolveResource, uri)
 		if err == nil {
-			err = n.watch(ctx, me, t, uri)
+			err = n.subscribe(ctx, me, t, uri)
 		}
 		agreed[i] = err == nil
 		if err != nil && ctx.Err() == nil {
@@ -202,81 +202,81 @@ func (n *Notifier) watchAll(ctx context.Context, me subscriber, uris []string) (
 // acknowledge tells what the listen will deliver, and then what came so far.
 func (n *Notifier) acknowledge(l *listen, honoured []string, acknowledged func()) {
 	filter := []byte("{}")
-	for i, name := range filters {
-		if l.wants[i] {
+	for i, name := range filterMembers {
+		if l.wanted[i] {
 			filter = rawjson.SetMember(filter, name, []byte("true"))
 		}
 	}
 	if len(l.uris) > 0 {
 		filter = rawjson.SetMember(filter, "resourceSubscriptions", rawjson.Strings(honoured))
 	}
-	params := rawjson.SetMember(rawjson.SetMember(empty, "_meta", l.tag()), "notifications", filter)
+	params := rawjson.SetMember(rawjson.SetMember(empty, "_meta", l.meta()), "notifications", filter)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	const method = "notifications/subscriptions/acknowledged"
-	l.send(notice{method, method, params})
-	n.o.Journal.Notification(registry.ToClient, l.x.Session(), "", method, "", params)
-	l.acked = true
-	for _, early := range l.early {
+	l.send(notification{method, method, params})
+	n.o.Journal.RecordNotification(registry.ToClient, l.x.Session(), "", method, "", params)
+	l.acknowledged = true
+	for _, early := range l.queued {
 		l.send(early)
 	}
-	l.early, l.bytes = nil, 0
+	l.queued, l.queuedBytes = nil, 0
 	acknowledged()
 }
 
-// tag is the _meta of every message of the listen.
-func (l *listen) tag() []byte {
+// meta returns the _meta of every message of the listen.
+func (l *listen) meta() []byte {
 	return rawjson.SetMember(empty, subscriptionIDKey, l.x.ID())
 }
 
-// notified records the versions and announcements of lists, and reports whether one of
-// them is news.
-func (l *listen) notified(kinds []registry.Kind) (news bool) {
+// update records the versions and announcements of lists, and reports whether one of them is
+// new.
+func (l *listen) update(kinds []registry.Kind) (news bool) {
 	now := l.n.o.Visibility.ListsFor(l.x)
-	announced := l.n.announced.counts(now)
+	announced := l.n.refetched.counts(now)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range kinds {
 		version := view.ListVersion(now, k)
-		news = news || l.seen[k] != version || l.announced[k] != announced[k]
-		l.seen[k], l.announced[k] = version, announced[k]
+		news = news || l.seen[k] != version || l.refetched[k] != announced[k]
+		l.seen[k], l.refetched[k] = version, announced[k]
 	}
 	return news
 }
 
-// changed tells of a changed list.
-func (l *listen) changed(method string) {
-	l.deliver(notice{method, method, rawjson.SetMember(empty, "_meta", l.tag())})
+// listChanged sends a list_changed notification.
+func (l *listen) listChanged(method string) {
+	l.deliver(notification{method, method, rawjson.SetMember(empty, "_meta", l.meta())})
 }
 
-// updated tells of a changed resource, in the spelling that the client used.
-func (l *listen) updated(uri string, params []byte) {
+// resourceUpdated sends a resource update, in the spelling that the client used.
+func (l *listen) resourceUpdated(uri string, params []byte) {
 	meta := rawjson.Get(params, "_meta")
 	if !rawjson.IsObject(meta) {
 		meta = empty
 	}
 	params = rawjson.SetMember(params, "uri", rawjson.Quote(uri))
 	params = rawjson.SetMember(params, "_meta", rawjson.SetMember(meta, subscriptionIDKey, l.x.ID()))
-	l.deliver(notice{"updated:" + uri, "notifications/resources/updated", params})
+	l.deliver(notification{"updated:" + uri, "notifications/resources/updated", params})
 }
 
-// deliver sends a notice, once the acknowledgement is out.
-func (l *listen) deliver(n notice) {
+// deliver sends a notification, or queues it until the acknowledgement was sent.
+func (l *listen) deliver(n notification) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.acked {
+	if l.acknowledged {
 		l.send(n)
 		return
 	}
-	if i := slices.IndexFunc(l.early, func(other notice) bool { return other.key == n.key }); i >= 0 {
-		l.bytes += int64(len(n.params) - len(l.early[i].params))
-		l.early[i] = n
+	if i := slices.IndexFunc(l.queued, func(other notification) bool { return other.key == n.key }); i >= 0 {
+		l.queuedBytes += int64(len(n.params) - len(l.queued[i].params))
+		l.queued[i] = n
 		return
 	}
-	if len(l.early) < maxSubscriptions {
-		l.early = append(l.early, n)
-		l.bytes += int64(len(n.params))
+	if len(l.queued) < maxSubscriptions {
+		l.queued = append(l.queued, n)
+		l.queuedBytes += int64(len(n.params))
 	}
 }
 
-func (l *listen) send(n notice) { l.x.NotifyLatest(n.key, n.method, n.params) }
+func (l *listen) send(n notification) { l.x.NotifyLatest(n.key, n.method, n.params) }

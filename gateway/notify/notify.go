@@ -6,7 +6,7 @@
 // It counts the subscribers of each resource, so that a server is asked once and told off
 // once, and restores that on new connections. It must not know how requests are routed:
 // names are found by its [Options]. Watch, Unwatch, Restore and Listen wait for servers;
-// Updated, Message and Announced are called on read loops and only queue.
+// ResourceUpdated, LogMessage and ListChanged are called on read loops and only queue.
 package notify
 
 import (
@@ -25,7 +25,7 @@ import (
 	"goblin/registry"
 )
 
-// Options configure News. Mask may be nil.
+// Options configure a Notifier. Mask may be nil.
 type Options struct {
 	Registry   *registry.Registry
 	Metrics    *telemetry.Metrics
@@ -40,31 +40,30 @@ type Options struct {
 
 // Notifier has the subscribers, the listens, and the levels of log lines.
 type Notifier struct {
-	o         Options
-	rows      subscriptions
-	listens   listens
-	announced announced
-	levels    levels
-	work      sync.WaitGroup // goroutines that outlive what caused them
+	o             Options
+	subscriptions subscriptionTable
+	listens       listenTable
+	refetched     refetchCounts
+	levels        levelTable
+	work          sync.WaitGroup // goroutines that outlive what caused them
 
 	mu sync.Mutex
 	// seen is, per kind, the version of the list that a session knows or was
 	// notified of, zero for none.
 	seen map[*downstream.Session]*[registry.Kinds]view.Version
-	// base are the versions at the start, with what was remembered, or told of last, in each
-	// view by its name, which is no news to sessions that have not listed yet; zero for none.
-	base map[string][registry.Kinds]view.Version
+	// initial has the list versions of each view that sessions find when they open.
+	initial map[string][registry.Kinds]view.Version
 
-	servers  serverNews
-	narrowed atomic.Bool // since the servers were looked at
+	serverWatch       serverWatch
+	visibilityChanged atomic.Bool // since the last check of servers
 }
 
-// New prepares News; [Notifier.Run] tells of changed lists.
+// New returns a Notifier. Run must be called for changed lists.
 func New(o Options) *Notifier {
 	n := &Notifier{o: o, seen: make(map[*downstream.Session]*[registry.Kinds]view.Version)}
-	n.rows.init()
-	n.levels.of = make(map[upstream.Conn]*level)
-	n.announced.wake = make(chan struct{}, 1)
+	n.subscriptions.init()
+	n.levels.byConn = make(map[upstream.Conn]*connLevel)
+	n.refetched.wake = make(chan struct{}, 1)
 	return n
 }
 
@@ -78,7 +77,7 @@ func (n *Notifier) SessionOpened(s *downstream.Session) {
 	n.mu.Lock()
 	n.seen[s] = new([registry.Kinds]view.Version)
 	n.mu.Unlock()
-	if _, set := n.level(); set { // it has not said what it wants: others do not decide that
+	if _, set := n.minLevel(); set { // it has not said what it wants: others do not decide that
 		n.work.Go(n.LevelsChanged)
 	}
 }
@@ -88,7 +87,7 @@ func (n *Notifier) SessionClosed(s *downstream.Session) {
 	n.mu.Lock()
 	delete(n.seen, s)
 	n.mu.Unlock()
-	n.releaseAll(subscriber{session: s})
+	n.unsubscribeAll(subscriber{session: s})
 }
 
 // RecordListed records the versions of the lists that a session found when it got the first one:
@@ -117,11 +116,11 @@ func (n *Notifier) versions() map[string][registry.Kinds]view.Version {
 	return all
 }
 
-// remember notes versions of lists as those that sessions find when they come.
-func (n *Notifier) remember(base map[string][registry.Kinds]view.Version) {
+// setInitial sets the list versions that sessions find when they open.
+func (n *Notifier) setInitial(base map[string][registry.Kinds]view.Version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.base = base
+	n.initial = base
 }
 
 func versionsOf(seen *registry.Snapshot) (all [registry.Kinds]view.Version) {
@@ -131,9 +130,9 @@ func versionsOf(seen *registry.Snapshot) (all [registry.Kinds]view.Version) {
 	return all
 }
 
-// notified records that a session was notified of the versions of lists, and reports
-// whether it had not been of one of them.
-func (n *Notifier) notified(s *downstream.Session, kinds []registry.Kind, now *registry.Snapshot) (news bool) {
+// update records that a session was notified of the versions of lists, and reports whether one
+// of them was new.
+func (n *Notifier) update(s *downstream.Session, kinds []registry.Kind, now *registry.Snapshot) (news bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	seen := n.seen[s]
@@ -142,7 +141,7 @@ func (n *Notifier) notified(s *downstream.Session, kinds []registry.Kind, now *r
 	}
 	for _, k := range kinds {
 		if seen[k] == (view.Version{}) {
-			seen[k] = n.base[view.Key(now)][k]
+			seen[k] = n.initial[view.Key(now)][k]
 		}
 		version := view.ListVersion(now, k)
 		news = news || seen[k] != version
@@ -151,23 +150,24 @@ func (n *Notifier) notified(s *downstream.Session, kinds []registry.Kind, now *r
 	return news
 }
 
-// ListChanged is [fleet.Options].Announced.
-func (n *Notifier) ListChanged(server string, k registry.Kind) { n.announced.again(server, k) }
+// ListChanged records that a list was announced as changed and fetched again.
+func (n *Notifier) ListChanged(server string, k registry.Kind) { n.refetched.add(server, k) }
 
 // VisibilityChanged is called when clients may see other parts of the catalog than before.
 func (n *Notifier) VisibilityChanged() {
-	n.narrowed.Store(true)
-	n.announced.look()
+	n.visibilityChanged.Store(true)
+	n.refetched.signal()
 }
 
-// ConnectionChanged is [fleet.Options].Moved.
+// ConnectionChanged moves the subscriptions at a server to the connections that serve their
+// sessions now.
 func (n *Notifier) ConnectionChanged(server string, unitOf func(*downstream.Session) string) {
 	b := n.o.Servers.Get(server)
-	n.rows.move(server, func(key subscriptionKey, s subscriber) subscriptionKey {
+	n.subscriptions.move(server, func(key subscriptionKey, s subscriber) subscriptionKey {
 		key.unit = unitOf(s.session)
 		return key
 	})
-	for _, l := range n.o.Requests.Links() { // one that is there already tells of no beginning
+	for _, l := range n.o.Requests.Connections() { // one that is there already tells of no beginning
 		if b != nil && l.Server == b.Server {
 			n.work.Go(func() { n.restore(context.Background(), server, l.Conn) })
 		}
@@ -175,32 +175,32 @@ func (n *Notifier) ConnectionChanged(server string, unitOf func(*downstream.Sess
 }
 
 // Subscriptions is how many subscriptions of sessions and listens there are at a server.
-func (n *Notifier) Subscriptions(server string) int { return n.rows.at(server) }
+func (n *Notifier) Subscriptions(server string) int { return n.subscriptions.countAt(server) }
 
 // ServersRemoved forgets the figures of servers that are gone.
 func (n *Notifier) ServersRemoved(servers []string) {
-	n.rows.show.Lock() // or a session that ends now shows a row of theirs
-	defer n.rows.show.Unlock()
+	n.subscriptions.showMu.Lock() // or a session that ends now shows a row of theirs
+	defer n.subscriptions.showMu.Unlock()
 	for _, name := range servers {
-		n.o.Metrics.Forget(name)
+		n.o.Metrics.DeleteGauges(name)
 	}
 }
 
 // Connected notes a connection, before its first use.
 func (n *Notifier) Connected(s *upstream.Server, conn upstream.Conn) { n.levels.opened(s.Name(), conn) }
 
-// Restore tells a new connection what the one before it knew. ctx ends with the
-// connection.
+// Restore sends a new connection the log level and subscriptions of the previous one. ctx ends
+// with the connection.
 func (n *Notifier) Restore(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	if l := n.levels.get(conn); l != nil {
-		n.tellLevel(ctx, l)
+		n.sendLevel(ctx, l)
 	}
-	n.reopen(ctx, s, conn)
+	n.reopenUnits(ctx, s, conn)
 	n.restore(ctx, s.Name(), conn)
 }
 
-// Disconnected notes that a connection is gone, and with it what it had agreed to.
+// Disconnected removes a connection and the subscriptions that it had.
 func (n *Notifier) Disconnected(conn upstream.Conn) {
 	n.levels.closed(conn)
-	n.rows.lapse(conn)
+	n.subscriptions.dropConn(conn)
 }

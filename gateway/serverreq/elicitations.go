@@ -13,17 +13,15 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// tokens are the progress tokens of questions that clients work on. Backends
-// choose theirs independently, so each gets one of our own on the way to the
-// client.
-type tokens struct {
+// progressTokens maps Goblin's progress tokens to those of servers, which choose theirs
+// independently.
+type progressTokens struct {
 	mu   sync.Mutex
-	open map[string]token
+	open map[string]progressToken
 }
 
-// token is where progress goes, the token that is known there, and who was
-// asked.
-type token struct {
+// progressToken is a server's token, and the session that was asked.
+type progressToken struct {
 	conn    upstream.Conn
 	raw     []byte
 	session *downstream.Session
@@ -31,7 +29,7 @@ type token struct {
 
 // replace returns params with a token of ours, if they have one, and what
 // forgets it.
-func (t *tokens) replace(conn upstream.Conn, s *downstream.Session, params []byte) (replaced []byte, forget func()) {
+func (t *progressTokens) replace(conn upstream.Conn, s *downstream.Session, params []byte) (replaced []byte, forget func()) {
 	raw := rawjson.Path(params, "_meta", "progressToken")
 	if raw == nil {
 		return params, func() {}
@@ -39,10 +37,10 @@ func (t *tokens) replace(conn upstream.Conn, s *downstream.Session, params []byt
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == nil {
-		t.open = make(map[string]token)
+		t.open = make(map[string]progressToken)
 	}
 	own := "goblin-" + rand.Text()
-	t.open[own] = token{conn, raw, s}
+	t.open[own] = progressToken{conn, raw, s}
 	return rawjson.Splice(params, rawjson.ReplaceEdit(params, raw, rawjson.Quote(own))), func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -62,7 +60,7 @@ func (a *Router) Progress(s *downstream.Session, params []byte) {
 	if known {
 		server = a.o.Calls.Server(to.conn)
 	}
-	a.o.Journal.Notification(registry.ToServer, s, server, "notifications/progress", "", params)
+	a.o.Journal.RecordNotification(registry.ToServer, s, server, "notifications/progress", "", params)
 	if !known {
 		return
 	}
@@ -76,44 +74,44 @@ func (a *Router) Progress(s *downstream.Session, params []byte) {
 // notice that follows when the user is done there (2025-11-25, elicitation,
 // URL mode).
 type elicitations struct {
-	mu    sync.Mutex
-	asked map[elicitation]*downstream.Session
-	order map[string][]elicitation // of each server, the oldest first
+	mu       sync.Mutex
+	sessions map[elicitationKey]*downstream.Session
+	order    map[string][]elicitationKey // of each server, the oldest first
 }
 
-// elicitation is the id that a server chose. Processes of units choose theirs
+// elicitationKey is the id that a server chose. Processes of units choose theirs
 // independently.
-type elicitation struct{ server, unit, id string }
+type elicitationKey struct{ server, unit, id string }
 
 // Bounds of how many open URL elicitations are remembered. One answer can name any number
 // of them: a server that has more than its share loses its own oldest, and when there are
 // too many of all, the server that has most does.
 const (
-	maxElicitations = 1024
-	maxOfServer     = 128
+	maxElicitations       = 1024
+	maxServerElicitations = 128
 )
 
 // maxElicitationID is how many bytes such an id may have to be remembered: of one
 // that has more, the client does not hear when its user is done.
 const maxElicitationID = 1 << 10
 
-func (e *elicitations) remember(key elicitation, s *downstream.Session) {
+func (e *elicitations) add(key elicitationKey, s *downstream.Session) {
 	if len(key.id) > maxElicitationID {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.asked == nil {
-		e.asked = make(map[elicitation]*downstream.Session)
-		e.order = make(map[string][]elicitation)
+	if e.sessions == nil {
+		e.sessions = make(map[elicitationKey]*downstream.Session)
+		e.order = make(map[string][]elicitationKey)
 	}
-	if _, known := e.asked[key]; !known {
+	if _, known := e.sessions[key]; !known {
 		e.order[key.server] = append(e.order[key.server], key)
 	}
-	e.asked[key] = s
+	e.sessions[key] = s
 	most := key.server
-	if len(e.order[most]) <= maxOfServer {
-		if len(e.asked) <= maxElicitations {
+	if len(e.order[most]) <= maxServerElicitations {
+		if len(e.sessions) <= maxElicitations {
 			return
 		}
 		for server, keys := range e.order {
@@ -122,7 +120,7 @@ func (e *elicitations) remember(key elicitation, s *downstream.Session) {
 			}
 		}
 	}
-	delete(e.asked, e.order[most][0])
+	delete(e.sessions, e.order[most][0])
 	e.order[most] = e.order[most][1:]
 }
 
@@ -131,18 +129,18 @@ func (e *elicitations) forget(s *downstream.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for server, keys := range e.order {
-		keys = slices.DeleteFunc(keys, func(key elicitation) bool { return e.asked[key] == s })
+		keys = slices.DeleteFunc(keys, func(key elicitationKey) bool { return e.sessions[key] == s })
 		if e.order[server] = keys; len(keys) == 0 {
 			delete(e.order, server)
 		}
 	}
-	maps.DeleteFunc(e.asked, func(_ elicitation, of *downstream.Session) bool { return of == s })
+	maps.DeleteFunc(e.sessions, func(_ elicitationKey, of *downstream.Session) bool { return of == s })
 }
 
-func (e *elicitations) session(key elicitation) *downstream.Session {
+func (e *elicitations) session(key elicitationKey) *downstream.Session {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.asked[key]
+	return e.sessions[key]
 }
 
 // CodeURLElicitation is the error of a request that needs a URL to be opened
@@ -157,7 +155,7 @@ func (a *Router) RecordURLRequired(s *downstream.Session, server, unit string, o
 	}
 	for e := range rawjson.Elements(rawjson.Path(object, "data", "elicitations")) {
 		if id, ok := rawjson.String(rawjson.Get(e, "elicitationId")); ok {
-			a.elicitations.remember(elicitation{server, unit, id}, s)
+			a.elicitations.add(elicitationKey{server, unit, id}, s)
 		}
 	}
 }
@@ -166,16 +164,16 @@ func (a *Router) RecordURLRequired(s *downstream.Session, server, unit string, o
 // of the call c that needed it, as long as that is open.
 func (a *Router) NotifyElicitationDone(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	id, _ := rawjson.String(rawjson.Get(params, "elicitationId"))
-	s := a.elicitations.session(elicitation{server, conn.Unit(), id})
-	a.o.Journal.Notification(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
+	s := a.elicitations.session(elicitationKey{server, conn.Unit(), id})
+	a.o.Journal.RecordNotification(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
 	if s == nil || s.Context().Err() != nil {
 		a.o.Logger.Debug("Completed elicitation of nobody", "server", server)
 		return
 	}
 	if c != nil {
 		x, ok := c.Cause.(*inflight.Request)
-		if ok && x.Exchange.Session() == s && x.Exchange.Context().Err() == nil {
-			x.Exchange.NotifyLatest("elicited:"+id, "notifications/elicitation/complete", params)
+		if ok && x.ClientRequest.Session() == s && x.ClientRequest.Context().Err() == nil {
+			x.ClientRequest.NotifyLatest("elicited:"+id, "notifications/elicitation/complete", params)
 			return
 		}
 	}

@@ -22,25 +22,25 @@ import (
 // Logins are those that calls wait for.
 type Logins struct {
 	servers *servers.Manager
-	ask     *Router
+	router  *Router
 
 	mu     sync.Mutex
 	closed bool
-	open   map[string]*flow // by server
+	flows  map[string]*loginFlow // by server
 	work   sync.WaitGroup
 }
 
 // NewLogins makes Logins without any.
 func NewLogins(servers *servers.Manager, asker *Router) *Logins {
-	return &Logins{servers: servers, ask: asker, open: make(map[string]*flow)}
+	return &Logins{servers: servers, router: asker, flows: make(map[string]*loginFlow)}
 }
 
 // Close ends all logins, and waits for that; none begins any more.
 func (l *Logins) Close() {
 	l.mu.Lock()
 	l.closed = true
-	for _, f := range l.open {
-		f.end(errShutdown)
+	for _, f := range l.flows {
+		f.cancel(errShutdown)
 	}
 	l.mu.Unlock()
 	l.work.Wait()
@@ -77,26 +77,26 @@ func (l *Logins) Await(x *downstream.Request, err error) error {
 
 // join takes part in the login at a server, which begins if there is none; nil after
 // Close. rights says that a login is there, but does not allow the call.
-func (l *Logins) join(b *servers.Server, rights bool) *flow {
+func (l *Logins) join(b *servers.Server, rights bool) *loginFlow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil
 	}
-	f := l.open[b.Name()]
+	f := l.flows[b.Name()]
 	if f == nil || f.waiting == 0 {
-		f = &flow{all: l, server: b, rights: rights, shown: make(chan struct{}), guests: make(map[*downstream.Session]*guest)}
+		f = &loginFlow{logins: l, server: b, moreRights: rights, ready: make(chan struct{}), clients: make(map[*downstream.Session]*loginClient)}
 		f.agreed = make(chan struct{})
 		f.agree = sync.OnceFunc(func() { close(f.agreed) })
-		f.ctx, f.end = context.WithCancelCause(context.Background())
-		f.over, f.close = context.WithCancel(context.Background())
-		l.open[b.Name()] = f
+		f.ctx, f.cancel = context.WithCancelCause(context.Background())
+		f.done, f.finish = context.WithCancel(context.Background())
+		l.flows[b.Name()] = f
 		l.work.Go(func() {
 			f.run()
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if l.open[b.Name()] == f {
-				delete(l.open, b.Name())
+			if l.flows[b.Name()] == f {
+				delete(l.flows, b.Name())
 			}
 		})
 	}
@@ -105,10 +105,10 @@ func (l *Logins) join(b *servers.Server, rights bool) *flow {
 }
 
 // leave ends a login that nobody waits for any more.
-func (l *Logins) leave(f *flow) {
+func (l *Logins) leave(f *loginFlow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f.waiting--; f.waiting == 0 {
-		f.end(errNobody)
+		f.cancel(errAbandoned)
 	}
 }

@@ -23,8 +23,9 @@ const (
 	rootsTimeout = 5 * time.Second
 	// maxRoots bounds what backends get of all sessions together.
 	maxRoots = 1000
-	// rootsQuiet gathers notices of changed roots.
-	rootsQuiet = 100 * time.Millisecond
+	// rootsDelay is the time in which changes of roots are collected into one
+	// notification.
+	rootsDelay = 100 * time.Millisecond
 )
 
 // hasRoots reports whether a session declared roots in a handshake.
@@ -32,19 +33,19 @@ func hasRoots(s *downstream.Session) bool {
 	return s.Protocol() != "" && s.HasCapability("roots")
 }
 
-// rooted reports whether servers get the roots of a session outside of its calls. Without
+// sharesRoots reports whether servers get the roots of a session outside of its calls. Without
 // a token, a client's roots count in its own calls only: servers take roots as folders
 // that they may open. Stateless requests cannot be asked outside of a call.
-func rooted(s *downstream.Session) bool { return hasRoots(s) && !s.Anonymous() }
+func sharesRoots(s *downstream.Session) bool { return hasRoots(s) && !s.Anonymous() }
 
 // unitedRoots answers a backend that asks outside of any call, over a
 // connection that sessions share, where it is to have those of clients: with the
 // roots of the configuration, if all share it, and of every session that has some, each URI once, the
 // oldest session's first.
-func (a *Router) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
+func (a *Router) unitedRoots(ctx context.Context, q *Request) ([]byte, *jsonrpc.Error) {
 	var asked []*downstream.Session
 	for _, s := range a.o.Clients.Using(q.Conn) {
-		if s.Ready() && rooted(s) {
+		if s.Ready() && sharesRoots(s) {
 			asked = append(asked, s)
 		}
 	}
@@ -57,13 +58,13 @@ func (a *Router) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc
 	inflight.ForEachLimit(64, asked, func(i int, s *downstream.Session) {
 		start := time.Now()
 		result, fault := a.askClient(ctx, s, q)
-		a.o.Journal.ServerRequest(s, q.Server, q.Method, q.Params, result, fault, start)
+		a.o.Journal.RecordServerRequest(s, q.Server, q.Method, q.Params, result, fault, start)
 		told[i] = result
 	})
 
-	u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
+	u := &rootsUnion{out: []byte(`{"roots":[`), known: make(map[string]bool)}
 	if q.Conn.Unit() == "" {
-		u = a.configured()
+		u = a.configRoots()
 	}
 	for _, result := range told {
 		for root := range rawjson.Elements(rawjson.Get(result, "roots")) {
@@ -73,13 +74,13 @@ func (a *Router) unitedRoots(ctx context.Context, q *Question) ([]byte, *jsonrpc
 	return u.result(), nil
 }
 
-// union is a list of roots in which each URI stands once.
-type union struct {
+// rootsUnion is a list of roots without duplicate URIs.
+type rootsUnion struct {
 	out   []byte
 	known map[string]bool
 }
 
-func (u *union) add(root []byte) {
+func (u *rootsUnion) add(root []byte) {
 	uri, ok := rawjson.String(rawjson.Get(root, "uri"))
 	if !ok || u.known[uri] || len(u.known) >= maxRoots {
 		return
@@ -91,11 +92,10 @@ func (u *union) add(root []byte) {
 	u.out = append(u.out, root...)
 }
 
-func (u *union) result() []byte { return append(u.out, "]}"...) }
+func (u *rootsUnion) result() []byte { return append(u.out, "]}"...) }
 
-// rootNews lists the servers that were given roots, and those of them whose roots have
-// changed since.
-type rootNews struct {
+// rootChanges tracks the servers that were given roots, and the changes since.
+type rootChanges struct {
 	mu sync.Mutex
 	// given are the sessions whose roots a connection got, and stale the connections
 	// that got some which have changed since.
@@ -103,12 +103,12 @@ type rootNews struct {
 	stale map[upstream.Conn]bool
 	// changed are the sessions whose roots have, config says that those of the
 	// configuration have, and due that somebody is about to tell.
-	changed     map[*downstream.Session]bool
-	config, due bool
+	changed           map[*downstream.Session]bool
+	config, scheduled bool
 }
 
-// give notes that a connection gets the roots of a session.
-func (n *rootNews) give(conn upstream.Conn, s *downstream.Session) {
+// recordGiven records that a connection gets the roots of a session.
+func (n *rootChanges) recordGiven(conn upstream.Conn, s *downstream.Session) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	select {
@@ -127,10 +127,10 @@ func (n *rootNews) give(conn upstream.Conn, s *downstream.Session) {
 
 // Disconnected forgets a connection that has ended.
 func (a *Router) Disconnected(conn upstream.Conn) {
-	a.rootNews.mu.Lock()
-	defer a.rootNews.mu.Unlock()
-	delete(a.rootNews.given, conn)
-	delete(a.rootNews.stale, conn)
+	a.rootChanges.mu.Lock()
+	defer a.rootChanges.mu.Unlock()
+	delete(a.rootChanges.given, conn)
+	delete(a.rootChanges.stale, conn)
 }
 
 // RootsChanged tells servers that the roots of a session have changed: those that
@@ -139,12 +139,12 @@ func (a *Router) Disconnected(conn upstream.Conn) {
 // and take no notices.
 func (a *Router) RootsChanged(s *downstream.Session) {
 	if hasRoots(s) {
-		a.tellOf(func(n *rootNews) {
+		a.notifyRoots(func(n *rootChanges) {
 			if n.changed == nil {
 				n.changed = make(map[*downstream.Session]bool)
 				n.stale = make(map[upstream.Conn]bool)
 			}
-			if rooted(s) {
+			if sharesRoots(s) {
 				n.changed[s] = true
 			}
 			for conn, sessions := range n.given {
@@ -157,45 +157,44 @@ func (a *Router) RootsChanged(s *downstream.Session) {
 	}
 }
 
-// tellOf tells servers of a change, which the function notes, and of those that follow
-// at once.
-func (a *Router) tellOf(change func(*rootNews)) {
-	n := &a.rootNews
+// notifyRoots records a change and schedules the notification of servers.
+func (a *Router) notifyRoots(change func(*rootChanges)) {
+	n := &a.rootChanges
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	change(n)
-	if !n.due {
-		n.due = true
-		a.work.Go(a.tellRootsChanged)
+	if !n.scheduled {
+		n.scheduled = true
+		a.work.Go(a.sendRootsChanged)
 	}
 }
 
-// tellRootsChanged waits for further changes and tells of all.
-func (a *Router) tellRootsChanged() {
-	time.Sleep(rootsQuiet)
-	n := &a.rootNews
+// sendRootsChanged waits rootsDelay for further changes and notifies servers of all.
+func (a *Router) sendRootsChanged() {
+	time.Sleep(rootsDelay)
+	n := &a.rootChanges
 	n.mu.Lock()
-	news := rootNews{stale: n.stale, changed: n.changed, config: n.config}
+	news := rootChanges{stale: n.stale, changed: n.changed, config: n.config}
 	n.stale = nil
 	n.changed = nil
 	n.config = false
-	n.due = false
+	n.scheduled = false
 	n.mu.Unlock()
-	for _, l := range a.o.Calls.Links() {
-		if l.Conn.Info().Era == upstream.Modern || !news.concern(l) {
+	for _, l := range a.o.Calls.Connections() {
+		if l.Conn.Info().Era == upstream.Modern || !news.affects(l) {
 			continue
 		}
 		if err := l.Conn.NotifyRoots(); err != nil {
 			a.o.Logger.Debug("Server not told of changed roots", "server", l.Server.Name(), "err", err)
 			continue
 		}
-		a.o.Journal.Notification(registry.ToServer, nil, l.Server.Name(), "notifications/roots/list_changed", "", nil)
+		a.o.Journal.RecordNotification(registry.ToServer, nil, l.Server.Name(), "notifications/roots/list_changed", "", nil)
 	}
 }
 
-// concern reports whether a connection was given what has changed, or would get it if
-// it asked outside of a call.
-func (n *rootNews) concern(l *inflight.Link) bool {
+// affects reports whether a connection was given what has changed, or would get it if it asked
+// outside of a call.
+func (n *rootChanges) affects(l *inflight.Connection) bool {
 	cfg := l.Server.Config()
 	whose := cfg.RootsSource()
 	if whose == config.NoRoots {
@@ -213,19 +212,19 @@ func (n *rootNews) concern(l *inflight.Link) bool {
 func (a *Router) configuredRoots(conn upstream.Conn) ([]byte, *jsonrpc.Error) {
 	if folder := conn.Unit(); upstream.InProject(folder) {
 		uri := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(folder), "/")}
-		u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
+		u := &rootsUnion{out: []byte(`{"roots":[`), known: make(map[string]bool)}
 		u.add(rawjson.Object("uri", uri.String()))
 		return u.result(), nil
 	}
 	if len(*a.roots.Load()) == 0 {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked for roots, and gateway.roots is empty")
 	}
-	return a.configured().result(), nil
+	return a.configRoots().result(), nil
 }
 
-// configured is the union of gateway.roots alone.
-func (a *Router) configured() *union {
-	u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
+// configRoots returns gateway.roots.
+func (a *Router) configRoots() *rootsUnion {
+	u := &rootsUnion{out: []byte(`{"roots":[`), known: make(map[string]bool)}
 	for _, r := range *a.roots.Load() {
 		if r.Name == "" {
 			u.add(rawjson.Object("uri", r.URI))

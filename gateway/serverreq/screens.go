@@ -13,7 +13,7 @@ import (
 // an open screen can do.
 func (a *Router) UserCanAnswer(refusal []byte) bool {
 	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
-	if code != downstream.CodeMissingCapability || a.screened.Load() == 0 {
+	if code != downstream.CodeMissingCapability || a.openScreens.Load() == 0 {
 		return false
 	}
 	may := false
@@ -30,7 +30,7 @@ func (a *Router) UserCanAnswer(refusal []byte) bool {
 // are there too when the configuration has some, and all that the user of a screen
 // can answer while one is open, or is to be taken for that.
 func (a *Router) Capabilities(declared []byte, screen bool) []byte {
-	screen = screen || a.screened.Load() > 0
+	screen = screen || a.openScreens.Load() > 0
 	out := []byte{'{'}
 	for _, name := range []string{"elicitation", "roots", "sampling"} {
 		value := rawjson.Get(declared, name)
@@ -65,8 +65,8 @@ func withModes(declared []byte) []byte {
 	return declared
 }
 
-// withdrawn reports whether a question ended without an answer, so that the
-// client was told to forget it.
-func withdrawn(ctx context.Context, err error) bool {
+// isCancelled reports whether a request ended without an answer, so that the client was sent
+// its cancellation.
+func isCancelled(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -2,7 +2,7 @@
 // or user.
 //
 // It must not know tasks, nor how calls are made; whose call a question belongs to is
-// told by package call. Put and PutTo wait for people, for an hour at most; the others
+// told by package call. Route and RouteTo wait for people, for an hour at most; the others
 // do not wait.
 package serverreq
 
@@ -27,7 +27,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Options configure an Asker.
+// Options configure a Router.
 type Options struct {
 	Journal *telemetry.Journal
 	Logger  *slog.Logger
@@ -36,33 +36,33 @@ type Options struct {
 	Roots   []config.Root // of the configuration
 }
 
-// Router knows who can be asked.
+// Router finds the client that answers a server's request.
 type Router struct {
 	o            Options
 	roots        atomic.Pointer[[]config.Root]
 	elicitations elicitations
-	tokens       tokens
-	rootNews     rootNews
-	screened     atomic.Int64 // screens whose users can be asked
+	tokens       progressTokens
+	rootChanges  rootChanges
+	openScreens  atomic.Int64 // screens whose users can be asked
 	work         sync.WaitGroup
 }
 
-// New makes an Asker.
+// New returns a Router.
 func New(o Options) *Router {
 	a := &Router{o: o}
 	a.roots.Store(&o.Roots)
 	return a
 }
 
-// Wait waits for what goes on after the questions.
+// Wait waits for the goroutines of answered requests.
 func (a *Router) Wait() { a.work.Wait() }
 
 // Initialized notes a session whose handshake is over.
 func (a *Router) Initialized(s *downstream.Session) {
 	if asksUser(s) {
-		a.screened.Add(1)
+		a.openScreens.Add(1)
 	}
-	if rooted(s) {
+	if sharesRoots(s) {
 		a.work.Go(func() {
 			select {
 			case <-s.Initialized():
@@ -78,7 +78,7 @@ func (a *Router) SessionClosed(s *downstream.Session) {
 	a.elicitations.forget(s)
 	a.RootsChanged(s)
 	if asksUser(s) {
-		a.screened.Add(-1)
+		a.openScreens.Add(-1)
 	}
 }
 
@@ -87,27 +87,27 @@ func (a *Router) SetRoots(roots []config.Root) {
 	if was := a.roots.Swap(&roots); reflect.DeepEqual(*was, roots) {
 		return
 	}
-	a.tellOf(func(n *rootNews) { n.config = true })
+	a.notifyRoots(func(n *rootChanges) { n.config = true })
 }
 
 var empty = []byte("{}")
 
-// Question is a server's request to a client (elicitation, sampling or roots), on its way
-// to one that can answer.
-type Question struct {
+// Request is a server's request to a client: elicitation, sampling or roots.
+type Request struct {
 	Server string
 	Conn   upstream.Conn
 	Method string
 	Params []byte
-	// Ask puts the question to the client of PutTo; nil for the stream of a request.
+	// Ask sends the request to the client of RouteTo; nil for the stream of a client
+	// request.
 	Ask func(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error)
 
 	capability string // that a client must have declared
 	roots      config.RootsFrom
-	// causes are the requests that may have made the server ask, the newest
-	// last. certain says that they are one client's.
-	causes  []*inflight.Request
-	certain bool
+	// candidates are the client requests that may have caused it, the newest last. certain
+	// reports whether they are one client's.
+	candidates []*inflight.Request
+	certain    bool
 }
 
 // capabilities are those that a client must have declared to be asked.
@@ -115,47 +115,46 @@ var capabilities = map[string]string{
 	"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots",
 }
 
-// ParseQuestion makes a question of a server's request; the error is its answer otherwise.
-func ParseQuestion(server *upstream.Server, conn upstream.Conn, method string, params []byte) (*Question, *jsonrpc.Error) {
+// ParseRequest parses a server's request. The error is the answer to an invalid one.
+func ParseRequest(server *upstream.Server, conn upstream.Conn, method string, params []byte) (*Request, *jsonrpc.Error) {
 	cfg := server.Config()
-	q := &Question{Server: server.Name(), Conn: conn, Method: method, Params: params, capability: capabilities[method], roots: cfg.RootsSource()}
+	q := &Request{Server: server.Name(), Conn: conn, Method: method, Params: params, capability: capabilities[method], roots: cfg.RootsSource()}
 	if q.capability == "" || q.capability == "roots" && q.roots == config.NoRoots {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
 	}
 	if q.capability == "elicitation" && !OpensWebPage(params) {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", NoWebPage)
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", ReasonNotWebPage)
 	}
 	return q, nil
 }
 
-// AnswerTimeout is how long a client may think about a question: long for a
-// human, short for the memory that a client costs which left without a word.
+// AnswerTimeout is how long a client may take to answer a server's request. It leaves a user
+// time, but bounds the memory of a client that is gone.
 const AnswerTimeout = time.Hour
 
-// Route puts a question to the one client whose call made the server ask, never to
-// another; what no client can be asked, to the users of the open screens. c is the
-// call that it came with, nil where nothing tells. session is the client that
-// answered, nil when that was nobody.
-func (a *Router) Route(ctx context.Context, q *Question, c *upstream.Call) (
+// Route sends a request to the one client whose call caused it, never to another. If no client
+// can be asked, it asks the users of open screens. c is the call that it came with, or nil.
+// session is the client that answered, or nil.
+func (a *Router) Route(ctx context.Context, q *Request, c *upstream.Call) (
 	session *downstream.Session, result []byte, fault *jsonrpc.Error,
 ) {
 	q.Params = inflight.DropTaskID(q.Params)
 	if q.capability != "roots" || c != nil || !upstream.IsUnprompted(ctx) {
-		q.causes, q.certain = a.o.Calls.Candidates(q.Conn, c)
+		q.candidates, q.certain = a.o.Calls.Candidates(q.Conn, c)
 	}
-	session, who := a.client(q)
+	session, who := a.findClient(q)
 	switch {
-	case session == nil && q.capability == "roots" && q.roots == config.ClientRoots && len(q.causes) == 0 && (q.Conn.Unit() == "" || upstream.InProject(q.Conn.Unit())):
+	case session == nil && q.capability == "roots" && q.roots == config.ClientRoots && len(q.candidates) == 0 && (q.Conn.Unit() == "" || upstream.InProject(q.Conn.Unit())):
 		result, fault = a.unitedRoots(ctx, q)
 		return nil, result, fault
 	case session == nil:
-		return a.unclaimed(ctx, q)
+		return a.answerUncertain(ctx, q)
 	}
-	stateless := q.certain && inflight.Newest(q.causes).Exchange.Modern() != nil
-	if err := able(who, q.capability, q.Params); err != nil {
-		asked, result, fault := a.unable(ctx, q, err)
-		if stateless && who != (nobody{}) && asked == nil && fault != nil {
-			inflight.Newest(q.causes).RequireCapability(MissingCapability(who, q.capability, q.Params))
+	stateless := q.certain && inflight.Newest(q.candidates).ClientRequest.Modern() != nil
+	if err := checkCapability(who, q.capability, q.Params); err != nil {
+		asked, result, fault := a.answerUnsupported(ctx, q, err)
+		if stateless && who != (noCapabilities{}) && asked == nil && fault != nil {
+			inflight.Newest(q.candidates).RequireCapability(MissingCapability(who, q.capability, q.Params))
 		}
 		return asked, result, fault
 	}
@@ -167,18 +166,18 @@ func (a *Router) Route(ctx context.Context, q *Question, c *upstream.Call) (
 	return session, result, fault
 }
 
-// client chooses the clients for a question, and tells what they can answer; nil for none.
-func (a *Router) client(q *Question) (session *downstream.Session, who Capabilities) {
+// findClient returns the client for a request and its capabilities, or nil.
+func (a *Router) findClient(q *Request) (session *downstream.Session, who Capabilities) {
 	switch {
 	case q.capability == "roots" && q.roots == config.ConfigRoots && !q.certain:
 		// Nobody's call made the server ask: none of its clients is to tell it.
 	case q.certain:
-		x := inflight.Newest(q.causes).Exchange
+		x := inflight.Newest(q.candidates).ClientRequest
 		if !x.CanAsk() {
-			return x.Session(), nobody{}
+			return x.Session(), noCapabilities{}
 		}
 		return x.Session(), x.Outer()
-	case len(q.causes) == 0:
+	case len(q.candidates) == 0:
 		session = a.o.Clients.Owner(q.Conn)
 		if session != nil && (q.capability != "roots" || !session.Anonymous()) {
 			return session, session
@@ -187,11 +186,11 @@ func (a *Router) client(q *Question) (session *downstream.Session, who Capabilit
 	return nil, nil
 }
 
-// RouteTo puts a question to a session, by q.Ask, or to the users of the open screens if
-// the client did not declare what it takes.
-func (a *Router) RouteTo(ctx context.Context, q *Question, s *downstream.Session) (*downstream.Session, []byte, *jsonrpc.Error) {
-	if err := able(s, q.capability, q.Params); err != nil {
-		return a.unable(ctx, q, err)
+// RouteTo sends a request to a session by q.Ask. If the client did not declare the capability,
+// it asks the users of open screens.
+func (a *Router) RouteTo(ctx context.Context, q *Request, s *downstream.Session) (*downstream.Session, []byte, *jsonrpc.Error) {
+	if err := checkCapability(s, q.capability, q.Params); err != nil {
+		return a.answerUnsupported(ctx, q, err)
 	}
 	result, fault := a.askClient(ctx, s, q)
 	return s, result, fault
@@ -201,13 +200,13 @@ var errUnanswered = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no ans
 
 // askStateless puts a question to the stateless client whose calls may have made the
 // server ask: the newest, or one before, if that came to its end without a question.
-func (a *Router) askStateless(ctx context.Context, q *Question) ([]byte, *jsonrpc.Error) {
-	defer inflight.PauseTimeouts(q.causes)()
-	for _, x := range slices.Backward(q.causes) {
-		if !x.Exchange.CanAsk() {
+func (a *Router) askStateless(ctx context.Context, q *Request) ([]byte, *jsonrpc.Error) {
+	defer inflight.PauseTimeouts(q.candidates)()
+	for _, x := range slices.Backward(q.candidates) {
+		if !x.ClientRequest.CanAsk() {
 			continue
 		}
-		reply, err := x.Exchange.Ask(ctx, q.Method, q.Params)
+		reply, err := x.ClientRequest.Ask(ctx, q.Method, q.Params)
 		if err == nil {
 			return reply.Result, nil
 		}
@@ -224,18 +223,18 @@ func (a *Router) askStateless(ctx context.Context, q *Question) ([]byte, *jsonrp
 	return nil, errUnanswered
 }
 
-// nobody can do nothing.
-type nobody struct{}
+// noCapabilities is a client without capabilities.
+type noCapabilities struct{}
 
-func (nobody) HasCapability(...string) bool { return false }
+func (noCapabilities) HasCapability(...string) bool { return false }
 
-// unclaimed answers a question that belongs to no certain client.
-func (a *Router) unclaimed(ctx context.Context, q *Question) (*downstream.Session, []byte, *jsonrpc.Error) {
+// answerUncertain answers a request whose client is not certain.
+func (a *Router) answerUncertain(ctx context.Context, q *Request) (*downstream.Session, []byte, *jsonrpc.Error) {
 	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
-	if len(q.causes) > 0 {
+	if len(q.candidates) > 0 {
 		asker.Why = registry.AskAmbiguous
 	}
-	session, result, fault, ok := a.askOthers(ctx, q, asker)
+	session, result, fault, ok := a.askScreens(ctx, q, asker)
 	if ok {
 		return session, result, fault
 	}
@@ -247,27 +246,26 @@ func (a *Router) unclaimed(ctx context.Context, q *Question) (*downstream.Sessio
 	return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked: the request belongs to no single client's call")
 }
 
-// unable answers a question whose client did not declare what it takes; why is
-// the answer when nobody else can be asked either.
-func (a *Router) unable(ctx context.Context, q *Question, why *jsonrpc.Error) (*downstream.Session, []byte, *jsonrpc.Error) {
+// answerUnsupported answers a request whose client did not declare the capability. why is the
+// answer if nobody else can be asked.
+func (a *Router) answerUnsupported(ctx context.Context, q *Request, why *jsonrpc.Error) (*downstream.Session, []byte, *jsonrpc.Error) {
 	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
-	if x := inflight.Newest(q.causes); x != nil {
-		asker = registry.Asker{Server: q.Server, Why: registry.AskUnable, Client: x.Exchange.ClientName(), Call: subject(q.causes)}
+	if x := inflight.Newest(q.candidates); x != nil {
+		asker = registry.Asker{Server: q.Server, Why: registry.AskUnable, Client: x.ClientRequest.ClientName(), Call: candidateTarget(q.candidates)}
 	}
-	session, result, fault, ok := a.askOthers(ctx, q, asker)
+	session, result, fault, ok := a.askScreens(ctx, q, asker)
 	if !ok {
 		fault = why
 	}
 	return session, result, fault
 }
 
-// subject is the tool, prompt or URI that a question's cause is about; "" where
-// several may be the cause.
-func subject(causes []*inflight.Request) string {
+// candidateTarget returns the tool, prompt or URI of the candidates, or "" if they differ.
+func candidateTarget(causes []*inflight.Request) string {
 	if len(causes) != 1 {
 		return ""
 	}
-	x := causes[0].Exchange
+	x := causes[0].ClientRequest
 	name, ok := rawjson.String(rawjson.Get(x.Params(), "name"))
 	if !ok {
 		name, _ = rawjson.String(rawjson.Get(x.Params(), "uri"))
@@ -275,7 +273,7 @@ func subject(causes []*inflight.Request) string {
 	return name
 }
 
-func fault(reply jsonrpc.Reply) *jsonrpc.Error {
+func replyError(reply jsonrpc.Reply) *jsonrpc.Error {
 	if reply.Error == nil {
 		return nil
 	}
@@ -283,36 +281,36 @@ func fault(reply jsonrpc.Reply) *jsonrpc.Error {
 }
 
 // askClient puts a question to the client whose call made the backend ask.
-func (a *Router) askClient(ctx context.Context, s *downstream.Session, q *Question) ([]byte, *jsonrpc.Error) {
+func (a *Router) askClient(ctx context.Context, s *downstream.Session, q *Request) ([]byte, *jsonrpc.Error) {
 	if q.capability == "roots" {
-		a.rootNews.give(q.Conn, s)
+		a.rootChanges.recordGiven(q.Conn, s)
 	}
 	if id, ok := rawjson.String(rawjson.Get(q.Params, "elicitationId")); ok && q.capability == "elicitation" {
-		a.elicitations.remember(elicitation{q.Server, q.Conn.Unit(), id}, s)
+		a.elicitations.add(elicitationKey{q.Server, q.Conn.Unit(), id}, s)
 	}
 	params, forget := a.tokens.replace(q.Conn, s, q.Params)
 	defer forget()
 	if s.IsScreen() {
 		asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
-		if x := inflight.Newest(q.causes); x != nil {
-			asker.Why, asker.Call = registry.AskOwnCall, subject(q.causes)
+		if x := inflight.Newest(q.candidates); x != nil {
+			asker.Why, asker.Call = registry.AskOwnCall, candidateTarget(q.candidates)
 		}
-		params = introduce(params, asker)
+		params = addAsker(params, asker)
 	}
 	var reply jsonrpc.Reply
 	var err error
 	if q.Ask != nil {
 		reply, err = q.Ask(ctx, q.Method, params)
 	} else {
-		reply, err = Ask(ctx, s, q.causes, q.Method, params)
+		reply, err = Ask(ctx, s, q.candidates, q.Method, params)
 	}
 	if err != nil {
-		if withdrawn(ctx, err) {
-			a.o.Journal.Notification(registry.ToClient, s, q.Server, "notifications/cancelled", "", rawjson.Object("method", q.Method, "reason", err.Error()))
+		if isCancelled(ctx, err) {
+			a.o.Journal.RecordNotification(registry.ToClient, s, q.Server, "notifications/cancelled", "", rawjson.Object("method", q.Method, "reason", err.Error()))
 		}
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
 	}
-	return reply.Result, fault(reply)
+	return reply.Result, replyError(reply)
 }
 
 // Ask puts a backend's question to the session whose requests may have caused
@@ -325,24 +323,24 @@ func Ask(ctx context.Context, s *downstream.Session, causes []*inflight.Request,
 	case len(causes) == 0:
 		return s.Ask(ctx, method, params)
 	case len(causes) == 1:
-		return causes[0].Exchange.Ask(ctx, method, params)
+		return causes[0].ClientRequest.Ask(ctx, method, params)
 	case s.Transport() == "http":
 		return askOnAnyStream(ctx, s, causes, method, params)
 	}
-	ctx, cancel := outlive(ctx, causes)
+	ctx, cancel := untilAllEnd(ctx, causes)
 	defer cancel()
 	return s.Ask(ctx, method, params)
 }
 
-// outlive ends when all causes of a question have ended: to which of them it
-// belongs is not known. Without a cause, only parent ends it.
-func outlive(parent context.Context, causes []*inflight.Request) (ctx context.Context, release func()) {
+// untilAllEnd returns a context that ends when all candidates have ended. Without candidates,
+// only parent ends it.
+func untilAllEnd(parent context.Context, causes []*inflight.Request) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	var left atomic.Int64
 	left.Store(int64(len(causes)))
 	stops := make([]func() bool, len(causes))
 	for i, x := range causes {
-		of := x.Exchange.Context()
+		of := x.ClientRequest.Context()
 		stops[i] = context.AfterFunc(of, func() {
 			if left.Add(-1) == 0 {
 				cancel(context.Cause(of))
@@ -362,7 +360,7 @@ func outlive(parent context.Context, causes []*inflight.Request) (ctx context.Co
 // that request was answered meanwhile or its stream is gone.
 func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflight.Request, method string, params []byte) (jsonrpc.Reply, error) {
 	for _, x := range slices.Backward(causes) {
-		reply, err := x.Exchange.Ask(ctx, method, params)
+		reply, err := x.ClientRequest.Ask(ctx, method, params)
 		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrNoStream) {
 			return reply, err
 		}
@@ -373,8 +371,8 @@ func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflig
 // asksUser reports whether a session is that of a screen which can ask its user.
 func asksUser(s *downstream.Session) bool { return s.IsScreen() && s.HasCapability("elicitation") }
 
-// screens are the sessions of open screens whose users can answer a question.
-func (a *Router) screens(capability string, params []byte) (open []*downstream.Session) {
+// askableScreens returns the open screens whose users can answer a request.
+func (a *Router) askableScreens(capability string, params []byte) (open []*downstream.Session) {
 	for _, s := range a.o.Clients.All() {
 		if s.IsScreen() && s.Ready() && MissingCapability(s, capability, params) == nil {
 			open = append(open, s)
@@ -383,27 +381,26 @@ func (a *Router) screens(capability string, params []byte) (open []*downstream.S
 	return open
 }
 
-// askOthers answers a question that no client can be asked, of roots by those of the
-// configuration, others by the users of all open screens. The first answer counts, and
-// the others' dialogs are withdrawn. It is not ok when there is none: no screen is
-// open, or they closed.
-func (a *Router) askOthers(ctx context.Context, q *Question, asker registry.Asker) (
+// askScreens answers a request that no client can answer: roots from the config, others from
+// the users of all open screens. The first answer counts, and the other dialogs are cancelled.
+// ok is false without an answer.
+func (a *Router) askScreens(ctx context.Context, q *Request, asker registry.Asker) (
 	from *downstream.Session, result []byte, refusal *jsonrpc.Error, ok bool,
 ) {
 	if q.capability == "roots" {
 		result, refusal = a.configuredRoots(q.Conn)
 		return nil, result, refusal, true
 	}
-	open := a.screens(q.capability, q.Params)
+	open := a.askableScreens(q.capability, q.Params)
 	if len(open) == 0 {
 		return nil, nil, nil, false
 	}
-	defer inflight.PauseTimeouts(q.causes)()
-	ctx, cancel := outlive(ctx, q.causes)
+	defer inflight.PauseTimeouts(q.candidates)()
+	ctx, cancel := untilAllEnd(ctx, q.candidates)
 	defer cancel()
 	ctx, over := context.WithTimeout(ctx, AnswerTimeout)
 	defer over()
-	params := introduce(q.Params, asker)
+	params := addAsker(q.Params, asker)
 	type answer struct {
 		from  *downstream.Session
 		reply jsonrpc.Reply
@@ -419,7 +416,7 @@ func (a *Router) askOthers(ctx context.Context, q *Question, asker registry.Aske
 	for range open {
 		got := <-answers
 		// A screen that closes, or has too much to ask already, says so by this code.
-		if refusal = fault(got.reply); got.err == nil && (refusal == nil || refusal.Code != jsonrpc.CodeInternal) {
+		if refusal = replyError(got.reply); got.err == nil && (refusal == nil || refusal.Code != jsonrpc.CodeInternal) {
 			return got.from, got.reply.Result, refusal, true
 		}
 		a.o.Logger.Debug("Question left open by a screen", "server", q.Server, "session", got.from.ID(), "err", got.err)
@@ -427,8 +424,9 @@ func (a *Router) askOthers(ctx context.Context, q *Question, asker registry.Aske
 	return nil, nil, nil, false
 }
 
-// introduce names the asking server to a screen, in place of the server's own words.
-func introduce(params []byte, asker registry.Asker) []byte {
+// addAsker adds the asking server to a request for a screen, and removes the server's own
+// statement.
+func addAsker(params []byte, asker registry.Asker) []byte {
 	who, err := json.Marshal(asker)
 	if err != nil { // strings only
 		return params
@@ -446,8 +444,8 @@ func introduce(params []byte, asker registry.Asker) []byte {
 // Capabilities is a session or a request that says what its client can do.
 type Capabilities interface{ HasCapability(path ...string) bool }
 
-// able reports why a client cannot be asked, nil when it can.
-func able(c Capabilities, capability string, params []byte) *jsonrpc.Error {
+// checkCapability returns why a client cannot be asked, or nil.
+func checkCapability(c Capabilities, capability string, params []byte) *jsonrpc.Error {
 	lacking := MissingCapability(c, capability, params)
 	switch {
 	case lacking == nil:

@@ -40,7 +40,7 @@ func TestAClientIsAskedOnlyWhatItDeclared(t *testing.T) {
 	} {
 		lacks := MissingCapability(declared(c.client), c.capability, []byte(c.params))
 		require.Equal(t, c.lacks, strings.Join(lacks, " "), "%v", c)
-		require.Equal(t, c.lacks == "", able(declared(c.client), c.capability, []byte(c.params)) == nil)
+		require.Equal(t, c.lacks == "", checkCapability(declared(c.client), c.capability, []byte(c.params)) == nil)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestServersOfTheNewerRevisionAreToldWhatTheirQuestionsReach(t *testing.T) {
 	} {
 		a := New(Options{Roots: c.roots})
 		if c.screen {
-			a.screened.Add(1)
+			a.openScreens.Add(1)
 		}
 		require.JSONEq(t, c.want, string(a.Capabilities([]byte(c.client), false)), c.client)
 	}
@@ -75,7 +75,7 @@ func TestAScreenHelpsWithWhatItsUserCanDo(t *testing.T) {
 	}
 	missing := lacking(downstream.CodeMissingCapability, `{"elicitation":{},"sampling":{}}`)
 	require.False(t, a.UserCanAnswer(missing), "none is open")
-	a.screened.Add(1)
+	a.openScreens.Add(1)
 	require.True(t, a.UserCanAnswer(missing))
 	for _, refusal := range [][]byte{
 		lacking(-32603, `{"elicitation":{}}`), lacking(downstream.CodeMissingCapability, `{}`),
@@ -87,7 +87,7 @@ func TestAScreenHelpsWithWhatItsUserCanDo(t *testing.T) {
 
 func TestRootsOfSeveralClientsStandOnceAndAreBounded(t *testing.T) {
 	t.Parallel()
-	u := &union{out: []byte(`{"roots":[`), known: make(map[string]bool)}
+	u := &rootsUnion{out: []byte(`{"roots":[`), known: make(map[string]bool)}
 	for _, root := range []string{`{"uri":"file:///a","name":"x"}`, `{"uri":"file:///a","name":"y"}`, `{"name":"none"}`, `{"uri":"file:///b"}`} {
 		u.add([]byte(root))
 	}
@@ -111,7 +111,7 @@ func TestWhoHearsThatAPageIsDone(t *testing.T) {
 	a := New(Options{})
 	one, two := new(downstream.Session), new(downstream.Session)
 	whose := func(server, unit, id string) *downstream.Session {
-		return a.elicitations.session(elicitation{server, unit, id})
+		return a.elicitations.session(elicitationKey{server, unit, id})
 	}
 	demand := func(s *downstream.Session, server, unit string, code int, ids ...string) {
 		all := make([]string, len(ids))
@@ -128,25 +128,25 @@ func TestWhoHearsThatAPageIsDone(t *testing.T) {
 	require.Same(t, two, whose("s", "u", "1"), "units choose theirs by themselves")
 	require.Nil(t, whose("s", "", "3"), "no page was demanded")
 	require.Nil(t, whose("t", "", "1"))
-	require.Len(t, a.elicitations.asked, 3)
+	require.Len(t, a.elicitations.sessions, 3)
 
 	a.elicitations.forget(one)
 	require.Nil(t, whose("s", "", "1"))
 	require.Same(t, two, whose("s", "u", "1"))
-	for i := range maxOfServer {
+	for i := range maxServerElicitations {
 		demand(one, "s", "", CodeURLElicitation, fmt.Sprint("later", i))
 	}
 	require.Nil(t, whose("s", "u", "1"), "the server's oldest makes room")
 	require.Same(t, one, whose("s", "", "later0"))
-	for server := range maxElicitations / maxOfServer {
-		for i := range maxOfServer {
+	for server := range maxElicitations / maxServerElicitations {
+		for i := range maxServerElicitations {
 			demand(two, fmt.Sprint("t", server), "", CodeURLElicitation, fmt.Sprint(i))
 		}
 	}
-	require.Len(t, a.elicitations.asked, maxElicitations)
+	require.Len(t, a.elicitations.sessions, maxElicitations)
 	left := 0
 	for _, keys := range a.elicitations.order {
-		require.LessOrEqual(t, len(keys), maxOfServer)
+		require.LessOrEqual(t, len(keys), maxServerElicitations)
 		left += len(keys)
 	}
 	require.Equal(t, maxElicitations, left)
@@ -161,7 +161,7 @@ func TestTokensOfQuestionsAreOursOnTheWay(t *testing.T) {
 	require.NotEqual(t, string(first), string(second))
 	own, ok := rawjson.String(rawjson.Path(first, "_meta", "progressToken"))
 	require.True(t, ok)
-	require.Equal(t, token{unit{name: "1"}, []byte("7"), nil}, a.tokens.open[own])
+	require.Equal(t, progressToken{unit{name: "1"}, []byte("7"), nil}, a.tokens.open[own])
 	forget()
 	require.Len(t, a.tokens.open, 1)
 	same, _ := a.tokens.replace(unit{}, nil, []byte(`{"message":"?"}`))

@@ -6,9 +6,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// NoWebPage is the reason for refusing a question that names another address than that
-// of a web page.
-const NoWebPage = "url is no web page; servers may ask users to open http and https addresses only"
+// ReasonNotWebPage is the error text for an elicitation with a URL that is no web page.
+const ReasonNotWebPage = "url is no web page; servers may ask users to open http and https addresses only"
 
 // OpensWebPage reports whether an elicitation asks for a form or for a web page. Clients
 // may open the address, and other schemes run code (javascript:), show local files (file:)
@@ -20,9 +19,9 @@ func OpensWebPage(params []byte) bool {
 	return isWebPage(params)
 }
 
-// DemandsWebPages reports whether all elicitations in the data of an error of
+// ErrorOpensWebPages reports whether all elicitations in the data of an error of
 // [CodeURLElicitation] are for web pages.
-func DemandsWebPages(data []byte) bool {
+func ErrorOpensWebPages(data []byte) bool {
 	for e := range rawjson.Elements(rawjson.Get(data, "elicitations")) {
 		if rawjson.IsObject(e) && !isWebPage(e) {
 			return false

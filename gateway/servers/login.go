@@ -140,6 +140,6 @@ func (o *outlet) setStateLocked(server string) {
 	state.CanLogIn, state.Login = o.login != nil, o.who
 	o.write(func() {
 		o.Registry.SetState(server, state)
-		o.fleet.o.Metrics.Sleeping(server, state.State == registry.StateSleeping)
+		o.fleet.o.Metrics.SetSleeping(server, state.State == registry.StateSleeping)
 	})
 }

@@ -197,7 +197,7 @@ func (f *Manager) server(defined config.Server, replaces bool) *Server {
 		StartAsleep: asleep, Digests: f.digests(s.Name),
 	})}
 	out.denied = b.Server.DeniedNames
-	f.o.Metrics.Up(s.Name, false)
+	f.o.Metrics.SetConnected(s.Name, false)
 	f.o.Registry.AllowsUnlisted(s.Name, s.OpenResources)
 	if known != nil {
 		out.SetState(s.Name, *known)

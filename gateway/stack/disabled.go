@@ -190,7 +190,7 @@ func (i *Stack) hidden(profile string, o *view.HiddenEntry) daemon.HiddenEntry {
 // withSeen adds the entries that clients of a profile see or find by searches, and sorts
 // all: Goblin's own first, then by name.
 func (i *Stack) withSeen(profile string, kind registry.Kind, all []daemon.HiddenEntry, nameOf func(*registry.Entry) string) []daemon.HiddenEntry {
-	for e := range i.gateway.Views.Whole().All(kind) {
+	for e := range i.gateway.Views.Full().All(kind) {
 		off := i.gateway.Views.HiddenBy(profile, e)
 		switch {
 		case off == nil:

@@ -29,7 +29,7 @@ type Extension struct {
 
 // EmbeddingsFailed counts a request for embeddings that had no answer.
 func (i *Stack) EmbeddingsFailed(err error) {
-	i.metrics.EmbeddingsFailed()
+	i.metrics.AddEmbeddingsFailure()
 	i.o.Logger.Debug("No embeddings, so tools are found by words", "err", err)
 }
 
@@ -130,7 +130,7 @@ func (i *Stack) as(ctx context.Context, profile string) (context.Context, error)
 	}
 	return registry.WithRequest(ctx, profileViewer(func() *registry.Snapshot {
 		if profile == "" {
-			return i.gateway.Views.Whole()
+			return i.gateway.Views.Full()
 		}
 		seen, _ := i.gateway.Views.ForProfile(profile) // nothing once the profile is removed from the config
 		return seen.Visible

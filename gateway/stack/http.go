@@ -88,7 +88,7 @@ func (i *Stack) metricsHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, s := range i.registry.States() {
 			for k, n := range s.Counts {
-				i.metrics.Entries(registry.Kind(k).String()+"s", s.Name, n)
+				i.metrics.SetEntries(registry.Kind(k).String()+"s", s.Name, n)
 			}
 		}
 		series.ServeHTTP(w, r)

@@ -423,7 +423,7 @@ func (i *Stack) serve(ctx context.Context, o downstream.Options, transport strin
 }
 
 // EveryProfile stands for a profile that shows everything.
-const EveryProfile = view.WholeProfile
+const EveryProfile = view.FullProfile
 
 // Connect opens a client connection inside this process, which sees what a profile shows,
 // or [EveryProfile]: MCP, a message a line.

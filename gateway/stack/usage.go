@@ -14,10 +14,10 @@ import (
 // listed are the tools of all servers. Those that are off for all clients cost nothing.
 // Goblin's own tools count only where lists have them.
 func (i *Stack) listed() []telemetry.ListedTool {
-	seen := i.gateway.Views.Whole()
+	seen := i.gateway.Views.Full()
 	all := make([]telemetry.ListedTool, 0, seen.Count(registry.Tool))
 	add := func(e *registry.Entry, unlisted bool) {
-		all = append(all, telemetry.ListedTool{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.JSONLen(), Off: i.gateway.Views.IsDisabled(e), Unlisted: unlisted})
+		all = append(all, telemetry.ListedTool{Server: e.Server, Tool: e.Name, Name: e.Listed, Bytes: e.JSONLen(), Disabled: i.gateway.Views.IsDisabled(e), Unlisted: unlisted})
 	}
 	for e := range seen.All(registry.Tool) {
 		if e.Server != registry.Local {
@@ -62,7 +62,7 @@ var others = []registry.Kind{registry.Prompt, registry.Resource, registry.Templa
 func (i *Stack) addOthers(r *report.Report) {
 	all := make(map[string]*report.NonToolLists)
 	for _, kind := range others {
-		for e := range i.gateway.Views.Whole().All(kind) {
+		for e := range i.gateway.Views.Full().All(kind) {
 			if i.gateway.Views.IsDisabled(e) {
 				continue
 			}

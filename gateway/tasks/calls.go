@@ -77,14 +77,14 @@ func (t *Tasks) Call(conn upstream.Conn, f *inflight.Request, server, tool strin
 		return jsonrpc.Reply{}, badTask(server)
 	}
 	own := &Task{
-		Server: server, Tool: tool, Original: original, Conn: conn, owner: ownerOf(f.Exchange.Session()),
+		Server: server, Tool: tool, ServerTaskID: original, Conn: conn, owner: ownerOf(f.ClientRequest.Session()),
 		modern: true, durable: t.durable(server, conn),
 	}
-	if err := t.admit(own, reply.Result); err != nil {
+	if err := t.add(own, reply.Result); err != nil {
 		t.cancel(own)
 		return jsonrpc.Reply{}, err
 	}
-	return jsonrpc.Reply{Result: rename(reply.Result, own.id)}, nil
+	return jsonrpc.Reply{Result: replaceID(reply.Result, own.id)}, nil
 }
 
 // taskID reads the server's id of a task.
@@ -100,11 +100,11 @@ func badTask(server string) error {
 // Create makes a call that is to be answered by a task (2025-11-25), and answers.
 // The client calls the server's tool name.
 func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, name string, answer func(jsonrpc.Reply)) error {
-	x := f.Exchange
+	x := f.ClientRequest
 	if !offersTasks(conn) {
 		return UnsupportedError(name)
 	}
-	if err := t.room(x.Session(), server); err != nil {
+	if err := t.checkRoom(x.Session(), server); err != nil {
 		return err
 	}
 	own := &Task{Server: server, Tool: tool, Conn: conn, owner: x.Session()}
@@ -112,24 +112,24 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, na
 	f.Call.Params, f.Call.Edits = rawjson.Splice(x.Params(), f.Call.Edits...), nil
 	f.Call.Token, f.Call.Progress = wire.TokenPosition{}, nil // its progress goes on after the answer
 	if theirs := rawjson.Path(f.Call.Params, "_meta", "progressToken"); theirs != nil {
-		t.track(own, func(params []byte) {
+		t.addProgress(own, func(params []byte) {
 			if len(theirs) > downstream.MaxToken {
 				return
 			}
 			params = rawjson.SetMember(params, "progressToken", theirs)
-			own.out.Lock()
-			defer own.out.Unlock()
+			own.deliverMu.Lock()
+			defer own.deliverMu.Unlock()
 			if own.answered {
-				t.tell(own, "notifications/progress", params)
+				t.notifyOwner(own, "notifications/progress", params)
 				return
 			}
 			x.Relay(server, "progress:"+string(theirs), "notifications/progress", inflight.DropTaskID(params))
-			t.o.Journal.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
+			t.o.Journal.RecordNotification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
 		})
 		f.Call.Params = rawjson.Splice(f.Call.Params, rawjson.ReplaceEdit(f.Call.Params, theirs, rawjson.Quote(own.token)))
 		f.Call.Token = wire.KeepToken
 	}
-	defer t.expect(conn)()
+	defer t.addPendingCall(conn)()
 	reply, err := t.o.Calls.Do(conn, f, func() (jsonrpc.Reply, error) { return t.make(x.Context(), own, &f.Call) })
 	state := rawjson.Get(reply.Result, "task")
 	id, made := taskID(state)
@@ -139,22 +139,22 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, na
 	case err == nil && reply.Error == nil && !made:
 		err = badTask(server)
 	case made:
-		own.Original = id
-		if err = t.admit(own, state); err != nil {
+		own.ServerTaskID = id
+		if err = t.add(own, state); err != nil {
 			t.cancel(own)
 			made = false
 		}
 	}
 	if !made {
-		t.untrack(own)
+		t.removeProgress(own)
 	}
 	if err != nil {
 		return err
 	}
-	own.out.Lock()
-	defer own.out.Unlock()
+	own.deliverMu.Lock()
+	defer own.deliverMu.Unlock()
 	if made {
-		reply.Result = rawjson.SetMember(inflight.ReplaceTaskID(reply.Result, id, own.id), "task", rename(state, own.id))
+		reply.Result = rawjson.SetMember(inflight.ReplaceTaskID(reply.Result, id, own.id), "task", replaceID(state, own.id))
 	}
 	answer(reply)
 	own.answered = true
@@ -178,18 +178,18 @@ func UnsupportedError(name string) error {
 // the whole is bounded by the task's time to live.
 func (t *Tasks) run(conn upstream.Conn, f *inflight.Request, server string) (reply jsonrpc.Reply, err error) {
 	of := &f.Call
-	own := &Task{Server: server, Conn: conn, hidden: f, news: make(chan struct{}, 1)}
+	own := &Task{Server: server, Conn: conn, gatewayCall: f, statusChanged: make(chan struct{}, 1)}
 	params := rawjson.Splice(of.Params, of.Edits...)
 	var place wire.TokenPosition
 	if progress := of.Progress; progress != nil {
 		theirs := rawjson.Path(params, "_meta", "progressToken")
 		place = wire.KeepToken
-		t.track(own, func(params []byte) { progress(inflight.DropTaskID(params)) })
+		t.addProgress(own, func(params []byte) { progress(inflight.DropTaskID(params)) })
 		params = rawjson.Splice(params, rawjson.ReplaceEdit(params, theirs, rawjson.Quote(own.token)))
 	}
 	defer t.remove(own)
-	defer t.untrack(own)
-	done := t.expect(conn)
+	defer t.removeProgress(own)
+	done := t.addPendingCall(conn)
 	step := func(method string, params []byte) *upstream.Call {
 		return &upstream.Call{Context: of.Context, Cause: f, Method: method, Params: params}
 	}
@@ -202,11 +202,11 @@ func (t *Tasks) run(conn upstream.Conn, f *inflight.Request, server string) (rep
 		return reply, err
 	}
 	var ok bool
-	if own.Original, ok = taskID(state); !ok {
+	if own.ServerTaskID, ok = taskID(state); !ok {
 		done()
 		return jsonrpc.Reply{}, badTask(server)
 	}
-	_ = t.admit(own, state) // one that the gateway waits for needs no room
+	_ = t.add(own, state) // one that the gateway waits for needs no room
 	for _, n := range t.publish(own) {
 		t.deliver(own, n)
 	}
@@ -216,8 +216,8 @@ func (t *Tasks) run(conn upstream.Conn, f *inflight.Request, server string) (rep
 		return jsonrpc.Reply{}, err
 	}
 	// What the task asks for comes while its result is waited for.
-	last := step("tasks/result", rawjson.Object("taskId", own.Original))
-	last.Timeout = t.left(own)
+	last := step("tasks/result", rawjson.Object("taskId", own.ServerTaskID))
+	last.Timeout = t.timeToLive(own)
 	if reply, err = conn.Call(last); err != nil {
 		t.cancel(own)
 		return jsonrpc.Reply{}, err
@@ -230,12 +230,12 @@ func (t *Tasks) run(conn upstream.Conn, f *inflight.Request, server string) (rep
 
 // watch asks for a task's state until it is over, or wants something.
 func (t *Tasks) watch(own *Task, state []byte, step func(method string, params []byte) *upstream.Call) error {
-	life := t.left(own)
-	for deadline := time.Now().Add(life); !isOver(statusOf(state)) && statusOf(state) != "input_required"; {
+	life := t.timeToLive(own)
+	for deadline := time.Now().Add(life); !isFinal(statusOf(state)) && statusOf(state) != "input_required"; {
 		if time.Now().After(deadline) {
 			return &upstream.Error{Code: upstream.RequestTimeout, Server: own.Server, Reason: fmt.Sprintf("the task that it made of the call was not over after %v", life)}
 		}
-		look := step("tasks/get", rawjson.Object("taskId", own.Original))
+		look := step("tasks/get", rawjson.Object("taskId", own.ServerTaskID))
 		if err := own.pause(look.Context, pollInterval(state)); err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func (t *Tasks) make(ctx context.Context, own *Task, call *upstream.Call) (jsonr
 	t.work.Go(func() {
 		id, ok := rawjson.String(rawjson.Path((<-came).Result, "task", "taskId"))
 		if ok {
-			t.cancel(&Task{Server: own.Server, Conn: own.Conn, Original: id})
+			t.cancel(&Task{Server: own.Server, Conn: own.Conn, ServerTaskID: id})
 		}
 	})
 	return jsonrpc.Reply{}, context.Cause(ctx)
@@ -284,7 +284,7 @@ func (t *Tasks) make(ctx context.Context, own *Task, call *upstream.Call) (jsonr
 func (own *Task) pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
-	case <-own.news:
+	case <-own.statusChanged:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -308,7 +308,7 @@ func (t *Tasks) cancel(own *Task) {
 	t.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), taskCancelLimit)
 		defer cancel()
-		call := &upstream.Call{Context: ctx, Method: "tasks/cancel", Params: rawjson.Object("taskId", own.Original)}
+		call := &upstream.Call{Context: ctx, Method: "tasks/cancel", Params: rawjson.Object("taskId", own.ServerTaskID)}
 		if own.modern {
 			call.Capabilities = WithExtension([]byte("{}"))
 		}
@@ -339,12 +339,12 @@ func CheckTasksAllowed(x *downstream.Request) error {
 
 // Serve passes a request about a task on to its server.
 func (t *Tasks) Serve(conn upstream.Conn, f *inflight.Request, own *Task) (jsonrpc.Reply, error) {
-	method := f.Exchange.Method()
+	method := f.ClientRequest.Method()
 	if method == "tasks/result" {
 		// It takes as long as the task. What the task asks for meanwhile names
 		// the task, so other questions are not this request's.
-		defer t.attend(own, f)()
-		f.Call.Timeout = t.left(own)
+		defer t.addWaiter(own, f)()
+		f.Call.Timeout = t.timeToLive(own)
 		f.Release()
 	}
 	reply, err := conn.Call(&f.Call)
@@ -356,13 +356,13 @@ func (t *Tasks) Serve(conn upstream.Conn, f *inflight.Request, own *Task) (jsonr
 			t.remove(own)
 		}
 	case method == "tasks/result":
-		reply.Result = inflight.ReplaceTaskID(reply.Result, own.Original, own.id)
+		reply.Result = inflight.ReplaceTaskID(reply.Result, own.ServerTaskID, own.id)
 	case rawjson.Get(reply.Result, "taskId") != nil:
-		t.note(own, reply.Result)
-		reply.Result = rename(reply.Result, own.id)
+		t.updateState(own, reply.Result)
+		reply.Result = replaceID(reply.Result, own.id)
 	}
 	if method == "tasks/result" {
-		t.settle(own)
+		t.markFetched(own)
 	}
 	return reply, nil
 }
@@ -381,10 +381,10 @@ func (t *Tasks) List(x *downstream.Request, cursor string) ([]byte, error) {
 			return nil, registry.ErrBadCursor
 		}
 	}
-	all := t.of(x.Session(), t.o.Views.For(x), after)
+	all := t.listOwned(x.Session(), t.o.Views.For(x), after)
 	page := all[:min(taskPage, len(all))]
 	states := make([][]byte, len(page))
-	inflight.ForEachLimit(8, page, func(i int, own *Task) { states[i] = t.stateOf(x, own) })
+	inflight.ForEachLimit(8, page, func(i int, own *Task) { states[i] = t.fetchState(x, own) })
 	states = slices.DeleteFunc(states, func(state []byte) bool { return state == nil })
 	result := append([]byte(`{"tasks":[`), bytes.Join(states, []byte{','})...)
 	result = append(result, ']')
@@ -396,10 +396,10 @@ func (t *Tasks) List(x *downstream.Request, cursor string) ([]byte, error) {
 	return append(result, '}'), nil
 }
 
-// stateOf asks for the state of a task; nil when its server does not know it
+// fetchState asks for the state of a task; nil when its server does not know it
 // any more, or does not answer.
-func (t *Tasks) stateOf(x *downstream.Request, own *Task) []byte {
-	reply, err := own.Conn.Call(&upstream.Call{Context: x.Context(), Method: "tasks/get", Params: rawjson.Object("taskId", own.Original)})
+func (t *Tasks) fetchState(x *downstream.Request, own *Task) []byte {
+	reply, err := own.Conn.Call(&upstream.Call{Context: x.Context(), Method: "tasks/get", Params: rawjson.Object("taskId", own.ServerTaskID)})
 	switch {
 	case err != nil:
 		t.o.Logger.Warn("Task left out of a list", "server", own.Server, "err", err)
@@ -411,6 +411,6 @@ func (t *Tasks) stateOf(x *downstream.Request, own *Task) []byte {
 		return nil
 	}
 	state := rawjson.Result("tasks/get").Clean(reply.Shape, reply.Result)
-	t.note(own, state)
-	return rename(state, own.id)
+	t.updateState(own, state)
+	return replaceID(state, own.id)
 }

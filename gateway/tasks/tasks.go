@@ -47,7 +47,7 @@ const (
 	maxTasks          = 8192
 	maxSessionTasks   = 1024
 	maxStatelessTasks = maxTasks / 2
-	serverPart        = 4
+	serverDivisor     = 4
 )
 
 const (
@@ -67,50 +67,50 @@ const (
 
 // Task is one task at a server.
 type Task struct {
-	id       string // as its owner knows it
-	Server   string
-	Tool     string // whose call it is, as its server names it
-	Original string // as its server knows it
-	Conn     upstream.Conn
-	number   uint64              // counts up
-	owner    *downstream.Session // nil for clients of stateless HTTP: who has the id has the task
-	modern   bool
-	durable  bool              // outlives the connection
-	token    string            // of its progress, "" for none
-	hidden   *inflight.Request // the call inside which the gateway waits for it, nil for a client's own
-	news     chan struct{}
+	id            string // as its owner knows it
+	Server        string
+	Tool          string // whose call it is, as its server names it
+	ServerTaskID  string // as its server knows it
+	Conn          upstream.Conn
+	number        uint64              // counts up
+	owner         *downstream.Session // nil for clients of stateless HTTP: who has the id has the task
+	modern        bool
+	durable       bool              // outlives the connection
+	token         string            // of its progress, "" for none
+	gatewayCall   *inflight.Request // the call inside which the gateway waits for it, nil for a client's own
+	statusChanged chan struct{}
 
-	// out is held while something of the task is delivered.
-	out      sync.Mutex
-	answered bool // its owner knows it; guarded by out
+	// held while something of the task is delivered
+	deliverMu sync.Mutex
+	answered  bool // its owner knows it; guarded by deliverMu
 
-	// Guarded by tasks.mu.
-	known   bool // what the server says of it is delivered
-	expires time.Time
-	settled bool                // completed, failed or cancelled
-	fetched bool                // nothing more is to be had from it
-	results []*inflight.Request // requests for its result under way
-	changed chan struct{}       // closed when results changes
+	// Guarded by Tasks.mu.
+	published      bool // its notifications are delivered
+	expires        time.Time
+	final          bool                // completed, failed or cancelled
+	fetched        bool                // its result needs no further request
+	waiters        []*inflight.Request // requests for its result in flight
+	waitersChanged chan struct{}       // closed when waiters changes
 }
 
-// taskName is a task as its server names it.
-type taskName struct {
-	conn     upstream.Conn
-	original string
+// serverTaskKey identifies a task as its server names it.
+type serverTaskKey struct {
+	conn upstream.Conn
+	id   string
 }
 
-// births tracks the calls on a connection that may make tasks.
-type births struct {
-	open  int
-	early []taskNotice
-	next  chan struct{} // closed when one of them is over
+// pendingCalls tracks the calls on a connection that may create tasks.
+type pendingCalls struct {
+	count    int
+	early    []taskNotice
+	callDone chan struct{} // closed when a call is done
 }
 
 // taskNotice is a notification about a task.
 type taskNotice struct {
-	original string
-	method   string
-	params   []byte
+	taskID string
+	method string
+	params []byte
 }
 
 // Options configure Tasks.
@@ -129,26 +129,26 @@ type Tasks struct {
 	o    Options
 	work sync.WaitGroup // goroutines that outlive the request that caused them
 
-	mu       sync.Mutex
-	last     uint64
-	all      map[string]*Task
-	owned    map[*downstream.Session][]*Task // in the order of their creation
-	shares   map[share]int                   // how many of owned
-	named    map[taskName]*Task              // those of 2025-11-25
-	births   map[upstream.Conn]*births
-	progress map[taskToken]func(params []byte)
+	mu           sync.Mutex
+	last         uint64
+	all          map[string]*Task
+	byOwner      map[*downstream.Session][]*Task // in the order of their creation
+	counts       map[ownerGroup]int              // of byOwner
+	byServerKey  map[serverTaskKey]*Task         // those of 2025-11-25
+	pendingCalls map[upstream.Conn]*pendingCalls
+	progress     map[taskToken]func(params []byte)
 }
 
 // New makes Tasks without any.
 func New(o Options) *Tasks {
 	return &Tasks{
-		o:        o,
-		all:      make(map[string]*Task),
-		owned:    make(map[*downstream.Session][]*Task),
-		shares:   make(map[share]int),
-		named:    make(map[taskName]*Task),
-		births:   make(map[upstream.Conn]*births),
-		progress: make(map[taskToken]func([]byte)),
+		o:            o,
+		all:          make(map[string]*Task),
+		byOwner:      make(map[*downstream.Session][]*Task),
+		counts:       make(map[ownerGroup]int),
+		byServerKey:  make(map[serverTaskKey]*Task),
+		pendingCalls: make(map[upstream.Conn]*pendingCalls),
+		progress:     make(map[taskToken]func([]byte)),
 	}
 }
 
@@ -172,46 +172,46 @@ func ownerOf(s *downstream.Session) *downstream.Session {
 	return s
 }
 
-// expect announces a call on conn that may make a task. done must be called
-// when the task is kept, or when there is none.
-func (t *Tasks) expect(conn upstream.Conn) (done func()) {
+// addPendingCall registers a call on conn that may create a task. done must be called when the
+// task is added, or when there is none.
+func (t *Tasks) addPendingCall(conn upstream.Conn) (done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := t.births[conn]
+	b := t.pendingCalls[conn]
 	if b == nil {
-		b = &births{next: make(chan struct{})}
-		t.births[conn] = b
+		b = &pendingCalls{callDone: make(chan struct{})}
+		t.pendingCalls[conn] = b
 	}
-	b.open++
+	b.count++
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		close(b.next)
-		b.next = make(chan struct{})
-		if b.open--; b.open == 0 {
-			delete(t.births, conn)
+		close(b.callDone)
+		b.callDone = make(chan struct{})
+		if b.count--; b.count == 0 {
+			delete(t.pendingCalls, conn)
 		}
 	}
 }
 
-// track makes a token for the progress of a task, which goes to report. Unlike
-// those of calls it outlives its request, so nobody can guess it.
-func (t *Tasks) track(own *Task, report func(params []byte)) {
+// addProgress creates the token for the progress of a task, which goes to report. It outlives
+// the request, so it must not be guessable.
+func (t *Tasks) addProgress(own *Task, report func(params []byte)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	own.token = "goblin-task-" + rand.Text()
 	t.progress[taskToken{own.Conn, own.token}] = report
 }
 
-// untrack forgets the progress of a task that came to nothing.
-func (t *Tasks) untrack(own *Task) {
+// removeProgress removes the progress token of a task that was not created.
+func (t *Tasks) removeProgress(own *Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.progress, taskToken{own.Conn, own.token})
 }
 
-// reported hands over the progress of a task of a connection.
-func (t *Tasks) reported(conn upstream.Conn, params []byte) {
+// handleProgress passes on the progress of a task of a connection.
+func (t *Tasks) handleProgress(conn upstream.Conn, params []byte) {
 	token, _ := rawjson.String(rawjson.Get(params, "progressToken"))
 	t.mu.Lock()
 	report := t.progress[taskToken{conn, token}]
@@ -221,25 +221,25 @@ func (t *Tasks) reported(conn upstream.Conn, params []byte) {
 	}
 }
 
-// share are the tasks of one server, of sessions or of all clients of stateless HTTP.
-type share struct {
+// ownerGroup counts the tasks of one server, of sessions or of all clients of stateless HTTP.
+type ownerGroup struct {
 	server    string
 	stateless bool
 }
 
-func (own *Task) share() share { return share{own.Server, own.owner == nil} }
+func (own *Task) ownerGroup() ownerGroup { return ownerGroup{own.Server, own.owner == nil} }
 
-// room reports whether a client may have one more task of a server; the error says which
-// bound leaves no room.
-func (t *Tasks) room(owner *downstream.Session, server string) error {
+// checkRoom returns an error that names the limit if a client may not have one more task of a
+// server.
+func (t *Tasks) checkRoom(owner *downstream.Session, server string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.roomLocked(&Task{owner: owner, Server: server}, func(*Task) {})
+	return t.makeRoomLocked(&Task{owner: owner, Server: server}, func(*Task) {})
 }
 
-// roomLocked has drop take out what makes room for a task. What it says holds as well while
-// drop takes nothing.
-func (t *Tasks) roomLocked(more *Task, drop func(*Task)) error {
+// makeRoomLocked calls drop for each task that must go for one more. The error names the limit
+// if none may go.
+func (t *Tasks) makeRoomLocked(more *Task, drop func(*Task)) error {
 	mine, whose := maxSessionTasks, "of this session"
 	all, kind := maxTasks, "sessions"
 	if more.owner == nil {
@@ -252,14 +252,14 @@ func (t *Tasks) roomLocked(more *Task, drop func(*Task)) error {
 		of   string
 		in   func(*Task) bool
 	}{
-		{func() int { return len(t.owned[more.owner]) }, mine, whose, func(own *Task) bool { return own.owner == more.owner }},
-		{func() int { return t.shares[more.share()] }, all / serverPart, fmt.Sprintf("of server %q for %s", more.Server, kind), func(own *Task) bool { return own.share() == more.share() }},
+		{func() int { return len(t.byOwner[more.owner]) }, mine, whose, func(own *Task) bool { return own.owner == more.owner }},
+		{func() int { return t.counts[more.ownerGroup()] }, all / serverDivisor, fmt.Sprintf("of server %q for %s", more.Server, kind), func(own *Task) bool { return own.ownerGroup() == more.ownerGroup() }},
 		{func() int { return len(t.all) }, maxTasks, "in all", func(*Task) bool { return true }},
 	} {
 		if b.n() < b.most {
 			continue
 		}
-		oldest := t.overLocked(b.in)
+		oldest := t.evictCandidateLocked(b.in)
 		if oldest == nil {
 			return jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many tasks at a time: at most %d %s. Cancel some, or wait until some are over", b.most, b.of)
 		}
@@ -268,14 +268,14 @@ func (t *Tasks) roomLocked(more *Task, drop func(*Task)) error {
 	return nil
 }
 
-// overLocked is the task that can be missed most: the oldest that has expired or was
-// fetched, else the oldest that is over; nil for none.
-func (t *Tasks) overLocked(in func(*Task) bool) (oldest *Task) {
+// evictCandidateLocked returns the oldest task that has expired or was fetched, otherwise the
+// oldest final one, or nil.
+func (t *Tasks) evictCandidateLocked(in func(*Task) bool) (oldest *Task) {
 	now := time.Now()
 	missed := func(own *Task) bool { return own.fetched || now.After(own.expires) }
 	for _, own := range t.all {
 		switch {
-		case own.hidden != nil, !in(own), !missed(own) && !own.settled, len(own.results) > 0:
+		case own.gatewayCall != nil, !in(own), !missed(own) && !own.final, len(own.waiters) > 0:
 		case oldest == nil, missed(own) && !missed(oldest), missed(own) == missed(oldest) && own.number < oldest.number:
 			oldest = own
 		}
@@ -283,65 +283,63 @@ func (t *Tasks) overLocked(in func(*Task) bool) (oldest *Task) {
 	return oldest
 }
 
-// admit notes a task, of which its server has said state. The error says which bound leaves
-// no room.
-func (t *Tasks) admit(own *Task, state []byte) error {
+// add adds a task in the state that its server reported. The error names the limit that
+// refuses it.
+func (t *Tasks) add(own *Task, state []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if own.hidden == nil {
+	if own.gatewayCall == nil {
 		// No task makes room for one that is refused.
-		if err := t.roomLocked(own, func(*Task) {}); err != nil {
+		if err := t.makeRoomLocked(own, func(*Task) {}); err != nil {
 			return err
 		}
-		_ = t.roomLocked(own, t.removeLocked) // as there is room
-		t.shares[own.share()]++
+		_ = t.makeRoomLocked(own, t.removeLocked) // as there is room
+		t.counts[own.ownerGroup()]++
 	}
 	var id [16]byte
 	rand.Read(id[:]) //nolint:errcheck // never fails
 	own.id = hex.EncodeToString(id[:])
 	t.last++
 	own.number = t.last
-	own.changed = make(chan struct{})
-	t.noteLocked(own, state)
+	own.waitersChanged = make(chan struct{})
+	t.updateStateLocked(own, state)
 	t.all[own.id] = own
-	if own.hidden == nil {
-		t.owned[own.owner] = append(t.owned[own.owner], own)
+	if own.gatewayCall == nil {
+		t.byOwner[own.owner] = append(t.byOwner[own.owner], own)
 	}
 	if !own.modern {
-		t.named[taskName{own.Conn, own.Original}] = own
+		t.byServerKey[serverTaskKey{own.Conn, own.ServerTaskID}] = own
 	}
 	return nil
 }
 
-// publish lets what the server says of a task be delivered, and returns what
-// it said so far.
+// publish lets notifications of a task be delivered, and returns the earlier ones.
 func (t *Tasks) publish(own *Task) (early []taskNotice) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	own.known = true
-	if b := t.births[own.Conn]; b != nil {
+	own.published = true
+	if b := t.pendingCalls[own.Conn]; b != nil {
 		b.early = slices.DeleteFunc(b.early, func(n taskNotice) bool {
-			if n.original == own.Original {
+			if n.taskID == own.ServerTaskID {
 				early = append(early, n)
 			}
-			return n.original == own.Original
+			return n.taskID == own.ServerTaskID
 		})
 	}
 	return early
 }
 
-// note keeps what a task's state says: whether it is over, and how long it is
-// kept.
-func (t *Tasks) note(own *Task, state []byte) {
+// updateState records the status and time to live in a task's state.
+func (t *Tasks) updateState(own *Task, state []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.noteLocked(own, state)
+	t.updateStateLocked(own, state)
 }
 
-func (t *Tasks) noteLocked(own *Task, state []byte) {
+func (t *Tasks) updateStateLocked(own *Task, state []byte) {
 	status := statusOf(state)
-	own.settled = own.settled || isOver(status)
-	own.fetched = own.fetched || status == "cancelled" || own.modern && isOver(status)
+	own.final = own.final || isFinal(status)
+	own.fetched = own.fetched || status == "cancelled" || own.modern && isFinal(status)
 	member := "ttl"
 	if own.modern {
 		member = "ttlMs"
@@ -358,20 +356,20 @@ func statusOf(state []byte) string {
 	return status
 }
 
-// isOver reports whether a task in that status changes no more.
-func isOver(status string) bool {
+// isFinal reports whether a status is final.
+func isFinal(status string) bool {
 	return status == "completed" || status == "failed" || status == "cancelled"
 }
 
-// settle notes that a task's result was fetched.
-func (t *Tasks) settle(own *Task) {
+// markFetched records that a task's result was fetched.
+func (t *Tasks) markFetched(own *Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	own.settled, own.fetched = true, true
+	own.final, own.fetched = true, true
 }
 
-// busy reports whether a client waits for a task of a connection.
-func (t *Tasks) busy(conn upstream.Conn) bool {
+// hasOpen reports whether a client waits for a task of a connection.
+func (t *Tasks) hasOpen(conn upstream.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, own := range t.all {
@@ -382,8 +380,8 @@ func (t *Tasks) busy(conn upstream.Conn) bool {
 	return false
 }
 
-// left is how long a task is known from now on.
-func (t *Tasks) left(own *Task) time.Duration {
+// timeToLive returns how long a task is still kept.
+func (t *Tasks) timeToLive(own *Task) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Until(own.expires)
@@ -392,9 +390,8 @@ func (t *Tasks) left(own *Task) time.Duration {
 // errNotFound answers a client that asks for a task it does not know.
 var errNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired or made room for others, or its server has ended")
 
-// in reports whether a task is there for a client that sees a part of the catalog: what
-// its tool is not part of has no task of it either.
-func (own *Task) in(seen *registry.Snapshot) bool {
+// isVisible reports whether a client with that catalog sees the task's tool, and so the task.
+func (own *Task) isVisible(seen *registry.Snapshot) bool {
 	return seen.HasServer(own.Server) && seen.IsVisible(own.Server, registry.Tool, own.Tool)
 }
 
@@ -408,50 +405,50 @@ func (t *Tasks) Find(s *downstream.Session, seen *registry.Snapshot, modern bool
 		t.removeLocked(own)
 		own = nil
 	}
-	if own == nil || own.hidden != nil || own.owner != ownerOf(s) || own.modern != modern || !own.in(seen) {
+	if own == nil || own.gatewayCall != nil || own.owner != ownerOf(s) || own.modern != modern || !own.isVisible(seen) {
 		return nil, errNotFound
 	}
 	return own, nil
 }
 
-// of are the tasks of a session of 2025-11-25 after the one of the given
-// number that it sees, in the order of their creation.
-func (t *Tasks) of(s *downstream.Session, seen *registry.Snapshot, after uint64) []*Task {
+// listOwned returns the visible tasks of a 2025-11-25 session after the given number, in the
+// order of their creation.
+func (t *Tasks) listOwned(s *downstream.Session, seen *registry.Snapshot, after uint64) []*Task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	var all []*Task
-	for _, own := range t.owned[s] {
-		if !own.modern && own.number > after && now.Before(own.expires) && own.in(seen) {
+	for _, own := range t.byOwner[s] {
+		if !own.modern && own.number > after && now.Before(own.expires) && own.isVisible(seen) {
 			all = append(all, own)
 		}
 	}
 	return all
 }
 
-// attend notes a request for a task's result.
-func (t *Tasks) attend(own *Task, f *inflight.Request) (leave func()) {
+// addWaiter registers a request for a task's result.
+func (t *Tasks) addWaiter(own *Task, f *inflight.Request) (leave func()) {
 	change := func(results []*inflight.Request) {
-		own.results = results
-		close(own.changed)
-		own.changed = make(chan struct{})
+		own.waiters = results
+		close(own.waitersChanged)
+		own.waitersChanged = make(chan struct{})
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	change(append(slices.Clone(own.results), f))
+	change(append(slices.Clone(own.waiters), f))
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		change(slices.DeleteFunc(slices.Clone(own.results), func(other *inflight.Request) bool { return other == f }))
+		change(slices.DeleteFunc(slices.Clone(own.waiters), func(other *inflight.Request) bool { return other == f }))
 	}
 }
 
-// attending is the newest request for a task's result, nil for none, and what
-// is closed when that changes.
-func (t *Tasks) attending(own *Task) (*inflight.Request, <-chan struct{}) {
+// newestWaiter returns the newest request for a task's result, or nil, and a channel that is
+// closed when that changes.
+func (t *Tasks) newestWaiter(own *Task) (*inflight.Request, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return inflight.Newest(own.results), own.changed
+	return inflight.Newest(own.waiters), own.waitersChanged
 }
 
 // take finds the task that a notification is about, nil for none. While the
@@ -459,10 +456,10 @@ func (t *Tasks) attending(own *Task) (*inflight.Request, <-chan struct{}) {
 func (t *Tasks) take(conn upstream.Conn, n taskNotice) (own *Task, kept bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if own := t.named[taskName{conn, n.original}]; own != nil && own.known {
+	if own := t.byServerKey[serverTaskKey{conn, n.taskID}]; own != nil && own.published {
 		return own, false
 	}
-	b := t.births[conn]
+	b := t.pendingCalls[conn]
 	if b == nil {
 		return nil, false
 	}
@@ -476,18 +473,18 @@ func (t *Tasks) take(conn upstream.Conn, n taskNotice) (own *Task, kept bool) {
 	return nil, true
 }
 
-// ForQuestion finds the task that a question is about by the server's id for it, nil for none.
-// It waits for the answer that names the task while that may be on its way.
-func (t *Tasks) ForQuestion(ctx context.Context, conn upstream.Conn, original string) *Task {
+// ForRequest returns the task of a server's request by the server's task id, or nil. If a call
+// may still create the task, it waits for the answer.
+func (t *Tasks) ForRequest(ctx context.Context, conn upstream.Conn, original string) *Task {
 	for {
 		t.mu.Lock()
-		own := t.named[taskName{conn, original}]
-		if own != nil && !own.known {
+		own := t.byServerKey[serverTaskKey{conn, original}]
+		if own != nil && !own.published {
 			own = nil
 		}
 		var next chan struct{}
-		if b := t.births[conn]; own == nil && b != nil {
-			next = b.next
+		if b := t.pendingCalls[conn]; own == nil && b != nil {
+			next = b.callDone
 		}
 		t.mu.Unlock()
 		if next == nil {
@@ -513,18 +510,18 @@ func (t *Tasks) removeLocked(own *Task) {
 	}
 	delete(t.all, own.id)
 	delete(t.progress, taskToken{own.Conn, own.token})
-	if name := (taskName{own.Conn, own.Original}); t.named[name] == own {
-		delete(t.named, name)
+	if name := (serverTaskKey{own.Conn, own.ServerTaskID}); t.byServerKey[name] == own {
+		delete(t.byServerKey, name)
 	}
-	if own.hidden == nil {
-		if t.shares[own.share()]--; t.shares[own.share()] == 0 {
-			delete(t.shares, own.share())
+	if own.gatewayCall == nil {
+		if t.counts[own.ownerGroup()]--; t.counts[own.ownerGroup()] == 0 {
+			delete(t.counts, own.ownerGroup())
 		}
 	}
-	rest := slices.DeleteFunc(t.owned[own.owner], func(other *Task) bool { return other == own })
-	t.owned[own.owner] = rest
+	rest := slices.DeleteFunc(t.byOwner[own.owner], func(other *Task) bool { return other == own })
+	t.byOwner[own.owner] = rest
 	if len(rest) == 0 {
-		delete(t.owned, own.owner)
+		delete(t.byOwner, own.owner)
 	}
 }
 
@@ -543,8 +540,8 @@ func (t *Tasks) Drop(conn upstream.Conn) {
 func (t *Tasks) Release(s *downstream.Session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, own := range slices.Clone(t.owned[s]) {
-		if !own.settled {
+	for _, own := range slices.Clone(t.byOwner[s]) {
+		if !own.final {
 			t.cancel(own)
 		}
 		t.removeLocked(own)
@@ -565,8 +562,8 @@ func offersTasks(conn upstream.Conn) bool {
 	return info.Era == upstream.Legacy && info.Has("tasks", "requests", "tools", "call")
 }
 
-// rename puts another id in the place of a state's taskId.
-func rename(state []byte, id string) []byte {
+// replaceID replaces the taskId of a state.
+func replaceID(state []byte, id string) []byte {
 	raw := rawjson.Get(state, "taskId")
 	if raw == nil {
 		return state

@@ -44,7 +44,7 @@ func FuzzTaskNames(f *testing.F) {
 		if rawjson.Valid(in) != nil || !rawjson.IsObject(in) {
 			return
 		}
-		for _, out := range [][]byte{inflight.ReplaceTaskID(in, "t", "own"), inflight.DropTaskID(in), rename(in, "own"), rawjson.RemoveMember(in, "task")} {
+		for _, out := range [][]byte{inflight.ReplaceTaskID(in, "t", "own"), inflight.DropTaskID(in), replaceID(in, "own"), rawjson.RemoveMember(in, "task")} {
 			require.NoError(t, rawjson.Valid(out), "%s", out)
 		}
 	})
@@ -74,19 +74,19 @@ func TestTasksExpireAfterTheirTimeToLive(t *testing.T) {
 		`{"ttl":60000}`: time.Minute, `{"ttl":0}`: 0, `{"ttl":null}`: maxTaskLife, `{}`: maxTaskLife,
 		`{"ttl":-5}`: maxTaskLife, `{"ttl":1e400}`: maxTaskLife, `{"ttl":99999999999}`: maxTaskLife,
 	} {
-		own := &Task{Original: state}
-		require.NoError(t, all.admit(own, []byte(state)))
-		require.InDelta(t, (want + taskGrace).Seconds(), all.left(own).Seconds(), 60, state)
+		own := &Task{ServerTaskID: state}
+		require.NoError(t, all.add(own, []byte(state)))
+		require.InDelta(t, (want + taskGrace).Seconds(), all.timeToLive(own).Seconds(), 60, state)
 	}
 }
 
 func TestATaskThatNobodyFetchesKeepsItsServerBusyAsLongAsItLives(t *testing.T) {
 	s := New(Options{})
 	own := &Task{}
-	require.NoError(t, s.admit(own, []byte(`{"taskId":"1","status":"completed","ttl":0}`)))
-	require.True(t, s.busy(nil))
+	require.NoError(t, s.add(own, []byte(`{"taskId":"1","status":"completed","ttl":0}`)))
+	require.True(t, s.hasOpen(nil))
 	own.expires = time.Now().Add(-time.Hour)
-	require.False(t, s.busy(nil))
+	require.False(t, s.hasOpen(nil))
 }
 
 func TestTasksOfWhichNothingIsToBeHadKeepNoServerBusy(t *testing.T) {
@@ -98,10 +98,10 @@ func TestTasksOfWhichNothingIsToBeHadKeepNoServerBusy(t *testing.T) {
 		for modern, want := range map[bool]bool{false: busy.older, true: busy.newer} {
 			s := New(Options{})
 			own := &Task{modern: modern}
-			require.NoError(t, s.admit(own, []byte(`{"status":"`+status+`"}`)))
-			require.Equal(t, want, s.busy(nil), "%s %v", status, modern)
-			s.settle(own)
-			require.False(t, s.busy(nil))
+			require.NoError(t, s.add(own, []byte(`{"status":"`+status+`"}`)))
+			require.Equal(t, want, s.hasOpen(nil), "%s %v", status, modern)
+			s.markFetched(own)
+			require.False(t, s.hasOpen(nil))
 		}
 	}
 }
@@ -111,22 +111,22 @@ func TestTasksThatAreOverMakeRoom(t *testing.T) {
 	all := New(Options{})
 	var kept []*Task
 	add := func(state string) error {
-		own := &Task{Server: "a", Original: fmt.Sprint(len(kept)), modern: true}
+		own := &Task{Server: "a", ServerTaskID: fmt.Sprint(len(kept)), modern: true}
 		kept = append(kept, own)
-		return all.admit(own, []byte(state))
+		return all.add(own, []byte(state))
 	}
-	for i := range maxStatelessTasks / serverPart {
+	for i := range maxStatelessTasks / serverDivisor {
 		require.NoError(t, add(`{"status":"working"}`), i)
 	}
 	require.ErrorContains(t, add(`{"status":"working"}`), `at most 1024 of server "a" for clients without a session`)
-	all.note(kept[9], []byte(`{"status":"working"}`))
-	all.note(kept[7], []byte(`{"status":"completed"}`))
-	kept[3].settled, kept[5].settled = true, true // nobody has fetched what they made
-	all.note(kept[8], []byte(`{"status":"failed"}`))
+	all.updateState(kept[9], []byte(`{"status":"working"}`))
+	all.updateState(kept[7], []byte(`{"status":"completed"}`))
+	kept[3].final, kept[5].final = true, true // nobody has fetched what they made
+	all.updateState(kept[8], []byte(`{"status":"failed"}`))
 	kept[2].expires = time.Now().Add(-time.Hour)
 	for _, i := range []int{2, 7, 8, 3, 5} {
 		require.NotNil(t, all.all[kept[i].id])
-		require.NoError(t, all.room(nil, "a"))
+		require.NoError(t, all.checkRoom(nil, "a"))
 		require.NotNil(t, all.all[kept[i].id], "who asks takes nothing")
 		require.NoError(t, add(`{"status":"working"}`))
 		require.Nil(t, all.all[kept[i].id], i)
@@ -139,7 +139,7 @@ func TestNoServerTakesTheRoomOfAnothersTasks(t *testing.T) {
 	all := New(Options{})
 	fill := func(owner *downstream.Session, server string) (n int, err error) {
 		for ; n < maxTasks; n++ {
-			if err := all.admit(&Task{Server: server, owner: owner, Original: fmt.Sprint(n)}, []byte(`{"status":"working"}`)); err != nil {
+			if err := all.add(&Task{Server: server, owner: owner, ServerTaskID: fmt.Sprint(n)}, []byte(`{"status":"working"}`)); err != nil {
 				return n, err
 			}
 		}
@@ -185,12 +185,12 @@ func TestTasksOfOurOwnNeedNoRoom(t *testing.T) {
 		if i > 0 {
 			own = &Task{Server: "a", owner: first.owner}
 		}
-		require.NoError(t, s.admit(own, nil))
+		require.NoError(t, s.add(own, nil))
 	}
-	require.Error(t, s.admit(&Task{Server: "a", owner: first.owner}, nil))
-	require.NoError(t, s.admit(&Task{Server: "a", hidden: new(inflight.Request)}, nil), "the gateway waits for it itself")
+	require.Error(t, s.add(&Task{Server: "a", owner: first.owner}, nil))
+	require.NoError(t, s.add(&Task{Server: "a", gatewayCall: new(inflight.Request)}, nil), "the gateway waits for it itself")
 	first.expires = time.Now().Add(-1)
-	require.NoError(t, s.room(first.owner, "a"), "what has expired makes room")
+	require.NoError(t, s.checkRoom(first.owner, "a"), "what has expired makes room")
 }
 
 // other is another connection.
@@ -211,10 +211,10 @@ func TestWhatGoesOnIsCancelledWhenItsClientHasGone(t *testing.T) {
 	t.Parallel()
 	s, conn, gone := New(Options{}), recorder{called: make(chan string, 9)}, new(downstream.Session)
 	for id, status := range map[string]string{"1": "working", "2": "completed", "3": "failed", "4": "cancelled"} {
-		require.NoError(t, s.admit(&Task{Conn: conn, Original: id, owner: gone}, []byte(`{"status":"`+status+`"}`)))
+		require.NoError(t, s.add(&Task{Conn: conn, ServerTaskID: id, owner: gone}, []byte(`{"status":"`+status+`"}`)))
 	}
-	others := &Task{Conn: conn, Original: "5", owner: new(downstream.Session)}
-	require.NoError(t, s.admit(others, nil))
+	others := &Task{Conn: conn, ServerTaskID: "5", owner: new(downstream.Session)}
+	require.NoError(t, s.add(others, nil))
 	s.Release(gone)
 	s.Wait()
 	close(conn.called)
@@ -231,7 +231,7 @@ func TestTasksEndWithTheirConnectionUnlessTheyOutliveIt(t *testing.T) {
 	s := New(Options{})
 	bound, durable, away := &Task{Conn: other{}}, &Task{Conn: other{}, modern: true, durable: true}, &Task{}
 	for _, own := range []*Task{bound, durable, away} {
-		require.NoError(t, s.admit(own, nil))
+		require.NoError(t, s.add(own, nil))
 	}
 	s.Drop(other{})
 	require.Equal(t, map[string]*Task{durable.id: durable, away.id: away}, s.all)
@@ -245,19 +245,19 @@ func TestWhatIsSaidOfATaskBeforeItIsKnownIsKeptWithinBounds(t *testing.T) {
 		"long": {6, 1 << 20, maxEarlyBytes >> 20},
 	} {
 		s := New(Options{})
-		done := s.expect(other{})
+		done := s.addPendingCall(other{})
 		for range c.said {
-			own, kept := s.take(other{}, taskNotice{original: "1", params: make([]byte, c.bytes)})
+			own, kept := s.take(other{}, taskNotice{taskID: "1", params: make([]byte, c.bytes)})
 			require.Nil(t, own)
 			require.True(t, kept, "it is no news of a call")
 		}
-		_, kept := s.take(nil, taskNotice{original: "1"})
+		_, kept := s.take(nil, taskNotice{taskID: "1"})
 		require.False(t, kept, "no task is on its way over that connection")
-		require.Empty(t, s.publish(&Task{Conn: other{}, Original: "2"}), name)
-		require.Len(t, s.publish(&Task{Conn: other{}, Original: "1"}), c.kept, name)
-		require.Empty(t, s.publish(&Task{Conn: other{}, Original: "1"}), "it is told once")
+		require.Empty(t, s.publish(&Task{Conn: other{}, ServerTaskID: "2"}), name)
+		require.Len(t, s.publish(&Task{Conn: other{}, ServerTaskID: "1"}), c.kept, name)
+		require.Empty(t, s.publish(&Task{Conn: other{}, ServerTaskID: "1"}), "it is told once")
 		done()
-		_, kept = s.take(other{}, taskNotice{original: "1"})
+		_, kept = s.take(other{}, taskNotice{taskID: "1"})
 		require.False(t, kept)
 	}
 }
@@ -278,7 +278,7 @@ func TestWhoseATaskIs(t *testing.T) {
 		"another session's":            {task: &Task{owner: new(downstream.Session)}},
 		"one of the other kind":        {task: &Task{owner: mine, modern: true}},
 		"asked for as the other kind":  {task: &Task{owner: mine}, modern: true},
-		"the gateway's own":            {task: &Task{owner: mine, hidden: new(inflight.Request)}},
+		"the gateway's own":            {task: &Task{owner: mine, gatewayCall: new(inflight.Request)}},
 		"of a server that is not seen": {task: &Task{owner: mine, Server: "away"}},
 		"expired":                      {task: &Task{owner: mine, expires: time.Now().Add(-time.Hour)}},
 	} {
@@ -288,7 +288,7 @@ func TestWhoseATaskIs(t *testing.T) {
 			own.Server, own.Tool = "s", "t"
 		}
 		expires := own.expires
-		require.NoError(t, s.admit(own, nil))
+		require.NoError(t, s.add(own, nil))
 		if !expires.IsZero() {
 			own.expires = expires
 		}

@@ -20,8 +20,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// most is how many bytes of a body a record keeps.
-const most = 64 << 10
+// maxBody is the number of bytes of a body that a record keeps.
+const maxBody = 64 << 10
 
 // Journal writes into a registry's rings and into metrics. The zero Mask hides
 // nothing.
@@ -41,7 +41,7 @@ type Answer struct {
 	Code      int             // 0 for a result, else the error's code
 	Failed    bool            // a result says that the server did not answer
 	UserAsked bool            // the user was asked meanwhile
-	Waited    time.Duration   // for the user
+	UserWait  time.Duration   // for the user
 	Tool      string          // that was called, by its server's name; "" for none
 	Call      Call            // to the server
 }
@@ -52,16 +52,15 @@ type Call interface {
 	WireID() (id int64, answer *http.Response)
 }
 
-// heads are the beginnings of answers in parts, as much as a record needs: it
-// copies what it keeps.
-var heads = sync.Pool{New: func() any {
-	b := make([]byte, 2*most)
+// headBuffers has buffers for the beginnings of answers in parts.
+var headBuffers = sync.Pool{New: func() any {
+	b := make([]byte, 2*maxBody)
 	return &b
 }}
 
-// outcome returns the status and the error code of a request. Without a client that gets
+// requestStatus returns the status and the error code of a request. Without a client that gets
 // the answer, nothing failed.
-func outcome(ok, cancelled, left bool, code int) (status string, _ int) {
+func requestStatus(ok, cancelled, left bool, code int) (status string, _ int) {
 	switch {
 	case left:
 		return registry.StatusLeft, 0
@@ -71,35 +70,35 @@ func outcome(ok, cancelled, left bool, code int) (status string, _ int) {
 	return StatusLabel(ok), code
 }
 
-// Request counts and records a request that was answered, or withdrawn. label is
-// its method as metrics have it, server whom it was passed on to, name what it was
-// about in the client's words. It returns how long that took.
-func (j *Journal) Request(x *downstream.Request, label, server, name string, a Answer) (took time.Duration) {
+// RecordRequest counts and records a request that was answered or cancelled, and returns its
+// duration. label is the method in metrics, server its server, and name the client's name for
+// its target.
+func (j *Journal) RecordRequest(x *downstream.Request, label, server, name string, a Answer) (took time.Duration) {
 	start, client := x.Started(), x.ClientName()
 	took = time.Since(start)
 	ok := a.Code == 0 && !a.Failed
 	cancelled, left := x.Cancelled(), x.ClientLeft()
 	if cancelled || left {
-		j.Metrics.Unanswered(label, server, ok)
+		j.Metrics.AddUnanswered(label, server, ok)
 	} else {
-		j.Metrics.Request(label, server, ok, took-a.Waited)
+		j.Metrics.AddRequest(label, server, ok, took-a.UserWait)
 	}
 	if cancelled {
-		j.Notification(registry.ToServer, x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.CancelReason()))
+		j.RecordNotification(registry.ToServer, x.Session(), server, "notifications/cancelled", name, jsonrpc.CancelParams(x.ID(), x.CancelReason()))
 	}
 	body := a.Body
 	size := len(a.Body)
-	status, code := outcome(ok, cancelled, left, a.Code)
+	status, code := requestStatus(ok, cancelled, left, a.Code)
 	if a.Parts != nil {
-		head := heads.Get().(*[]byte)
-		defer heads.Put(head)
+		head := headBuffers.Get().(*[]byte)
+		defer headBuffers.Put(head)
 		body, size = (*head)[:0], 0
 		for _, p := range a.Parts {
 			body = append(body, p[:min(len(p), cap(body)-len(body))]...)
 			size += len(p)
 		}
 	}
-	if len(body) <= most { // both sides as the client sees them
+	if len(body) <= maxBody { // both sides as the client sees them
 		if len(a.Edits) > 0 {
 			body = rawjson.Splice(body, a.Edits...)
 		}
@@ -111,12 +110,12 @@ func (j *Journal) Request(x *downstream.Request, label, server, name string, a A
 		j.Meter.Add(MeteredCall{
 			Server: server, Tool: a.Tool, Client: client, At: start, Duration: took, Bytes: size,
 			Failed:     !cancelled && !left && (!ok || status == registry.StatusToolError),
-			NoDuration: cancelled || left || a.UserAsked, Waited: a.Waited,
+			NoDuration: cancelled || left || a.UserAsked, UserWait: a.UserWait,
 		})
 	}
-	room := wires.Get().(*[]byte)
-	defer wires.Put(room)
-	*room = how((*room)[:0], x, a.Call, a.Code)
+	room := wireBuffers.Get().(*[]byte)
+	defer wireBuffers.Put(room)
+	*room = describeWire((*room)[:0], x, a.Call, a.Code)
 	j.Registry.Traffic().Append(registry.TrafficRecord{
 		Wire:         j.Mask.Head(*room, registry.MaxWire),
 		Time:         start,
@@ -131,18 +130,18 @@ func (j *Journal) Request(x *downstream.Request, label, server, name string, a A
 		Status:       status,
 		Code:         code,
 		UserAsked:    a.UserAsked,
-		UserWait:     a.Waited,
-		Request:      j.Mask.Head(x.SentParams(), most),
-		Response:     j.Mask.Head(body, most),
+		UserWait:     a.UserWait,
+		Request:      j.Mask.Head(x.SentParams(), maxBody),
+		Response:     j.Mask.Head(body, maxBody),
 		RequestSize:  len(x.SentParams()),
 		ResponseSize: size,
 	})
 	return took
 }
 
-// ServerRequest records what a server asked, and how that was answered. s is the session
-// that was asked, nil for none.
-func (j *Journal) ServerRequest(s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time) {
+// RecordServerRequest records a server's request and its answer. s is the session that was
+// asked, nil for none.
+func (j *Journal) RecordServerRequest(s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time) {
 	rec := registry.TrafficRecord{
 		Time: start, Direction: registry.ToClient, Server: server, Method: method,
 		Duration: time.Since(start), Status: StatusLabel(err == nil),
@@ -156,15 +155,15 @@ func (j *Journal) ServerRequest(s *downstream.Session, server, method string, pa
 			rec.Status, rec.Code = registry.StatusLeft, 0
 		}
 	}
-	rec.Request, rec.RequestSize = j.Mask.Head(params, most), len(params)
-	rec.Response, rec.ResponseSize = j.Mask.Head(result, most), len(result)
+	rec.Request, rec.RequestSize = j.Mask.Head(params, maxBody), len(params)
+	rec.Response, rec.ResponseSize = j.Mask.Head(result, maxBody), len(result)
 	rec.Size = int64(len(result))
 	j.Registry.Traffic().Append(rec)
 }
 
-// Notification records one to or from a session; with none, one of a server that
-// went to no client.
-func (j *Journal) Notification(way registry.Direction, s *downstream.Session, server, method, name string, params []byte) {
+// RecordNotification records a notification to or from a session. Without a session, it is a
+// server's that went to no client.
+func (j *Journal) RecordNotification(way registry.Direction, s *downstream.Session, server, method, name string, params []byte) {
 	rec := j.notification(way, server, method, params)
 	rec.Name = j.Mask.String(name)
 	if s != nil {
@@ -176,13 +175,13 @@ func (j *Journal) Notification(way registry.Direction, s *downstream.Session, se
 func (j *Journal) notification(way registry.Direction, server, method string, params []byte) registry.TrafficRecord {
 	return registry.TrafficRecord{
 		Time: time.Now(), Direction: way, Server: server, Method: method,
-		Status: registry.StatusNotification, Request: j.Mask.Head(params, most), RequestSize: len(params),
+		Status: registry.StatusNotification, Request: j.Mask.Head(params, maxBody), RequestSize: len(params),
 	}
 }
 
-// crowd is how many sessions a notification may go to for each to have a record
-// of it. More share one: they would push all else out of the journal.
-const crowd = 20
+// maxRecipientRecords is the number of sessions up to which each has its own record of a
+// notification. More share one record.
+const maxRecipientRecords = 20
 
 // Receiver is a session that got a notification, and what that was about in the
 // session's own words.
@@ -191,13 +190,13 @@ type Receiver struct {
 	Name    string
 }
 
-// Broadcast records a notification that went to any number of sessions.
-func (j *Journal) Broadcast(server, method, name string, params []byte, to []Receiver) {
+// RecordBroadcast records a notification to any number of sessions.
+func (j *Journal) RecordBroadcast(server, method, name string, params []byte, to []Receiver) {
 	if len(to) == 0 {
 		return
 	}
 	rec := j.notification(registry.ToClient, server, method, params)
-	if len(to) > crowd {
+	if len(to) > maxRecipientRecords {
 		rec.Name, rec.Receivers = j.Mask.String(name), len(to)
 		j.Registry.Traffic().Append(rec)
 		return
@@ -208,8 +207,8 @@ func (j *Journal) Broadcast(server, method, name string, params []byte, to []Rec
 	}
 }
 
-// Log records a log line of a server, from the params of notifications/message.
-func (j *Journal) Log(server string, level slog.Level, params []byte) {
+// RecordLog records a log message of a server, from the params of notifications/message.
+func (j *Journal) RecordLog(server string, level slog.Level, params []byte) {
 	data := rawjson.Get(params, "data")
 	text, ok := rawjson.String(data)
 	if !ok {

@@ -30,11 +30,11 @@ const (
 	maxTools   = 4096
 	maxServers = 1024
 	maxClients = 256
-	maxWays    = 4096
+	maxLabels  = 4096
 	// maxName bounds a name, in bytes.
 	maxName = 512
-	// every is how often the file is written at most.
-	every = time.Minute
+	// saveInterval is the minimum time between two writes of the file.
+	saveInterval = time.Minute
 )
 
 // MeteredCall is one that was answered.
@@ -44,29 +44,29 @@ type MeteredCall struct {
 	Duration             time.Duration
 	Bytes                int // of the answer
 	Failed               bool
-	NoDuration           bool          // Took is no measure of the server: the user was asked, or there was no answer
-	Waited               time.Duration // for the user
+	NoDuration           bool          // Duration does not measure the server: the user was asked, or there was no answer
+	UserWait             time.Duration // for the user
 }
 
 // ListedTool is a tool as clients are shown it.
 type ListedTool struct {
 	Server, Tool, Name string
 	Bytes              int  // of the definition
-	Off                bool // no client is shown it
+	Disabled           bool // no client is shown it
 	Unlisted           bool // the lists of no client have it, so it gets no row
 }
 
-// key is whose counters they are: of a server, its tool, or a client.
-type key struct {
+// rowKey identifies the counters of a server, its tool, or a client.
+type rowKey struct {
 	client       bool
 	server, name string
 }
 
-// way is what a call counts for.
-type way struct{ server, tool, client string }
+// callLabels are the server, tool and client that a call counts for.
+type callLabels struct{ server, tool, client string }
 
-// row are counters.
-type row struct {
+// counters are the counts of a rowKey.
+type counters struct {
 	counts             // since the file was written
 	minutes [60]minute // by the minute of the hour
 }
@@ -74,32 +74,32 @@ type row struct {
 type minute struct {
 	at            int64 // minutes since 1970
 	calls, errors uint32
-	took          time.Duration
-	timed         uint32
+	duration      time.Duration
+	timedCalls    uint32
 }
 
 // counts are kept in the file, too.
 type counts struct {
 	calls, errors, bytes uint64
 	last                 int64 // seconds since 1970, 0 for never
-	took                 [report.Bins]uint64
-	waits, waited        uint64 // calls that waited for the user, and their waits in milliseconds
+	durations            [report.Bins]uint64
+	waits, waitMillis    uint64 // calls that waited for the user, and their waits in milliseconds
 }
 
-func (c *counts) plus(o *counts) {
+func (c *counts) add(o *counts) {
 	c.calls += o.calls
 	c.errors += o.errors
 	c.bytes += o.bytes
 	c.last = max(c.last, o.last)
 	c.waits += o.waits
-	c.waited += o.waited
-	for i, n := range o.took {
-		c.took[i] += n
+	c.waitMillis += o.waitMillis
+	for i, n := range o.durations {
+		c.durations[i] += n
 	}
 }
 
-// add counts a call of that time, in seconds since 1970, in a bin for how long it took.
-func (r *row) add(c *MeteredCall, at int64, bin int) {
+// addCall counts a call of that time, in seconds since 1970, in a bin for how long it took.
+func (r *counters) addCall(c *MeteredCall, at int64, bin int) {
 	m := &r.minutes[at/60%60]
 	if m.at != at/60 {
 		*m = minute{at: at / 60}
@@ -112,14 +112,14 @@ func (r *row) add(c *MeteredCall, at int64, bin int) {
 	}
 	r.bytes += uint64(max(c.Bytes, 0))
 	r.last = max(r.last, at)
-	if c.Waited > 0 {
+	if c.UserWait > 0 {
 		r.waits++
-		r.waited += uint64(c.Waited.Milliseconds())
+		r.waitMillis += uint64(c.UserWait.Milliseconds())
 	}
 	if !c.NoDuration {
-		r.took[bin]++
-		m.took += c.Duration
-		m.timed++
+		r.durations[bin]++
+		m.duration += c.Duration
+		m.timedCalls++
 	}
 }
 
@@ -133,22 +133,22 @@ type MeterOptions struct {
 
 // Meter counts. Make it with [Open]; a nil one counts nothing.
 type Meter struct {
-	o      MeterOptions
-	opened time.Time
+	o        MeterOptions
+	openTime time.Time
 
-	mu    sync.Mutex
-	all   row
-	rows  map[key]*row
-	ways  map[way]*known // of the calls seen, so that each is looked up once
-	last  *known         // of those: most calls are like the one before
-	many  [3]int         // rows of servers, tools and clients
-	saved *state         // what the file has; replaced, never changed
-	told  bool           // that the file cannot be written
+	mu               sync.Mutex
+	all              counters
+	rows             map[rowKey]*counters
+	labels           map[callLabels]*labelCounters // of the calls seen, so that each is looked up once
+	lastLabels       *labelCounters                // most calls are like the previous one
+	rowCounts        [3]int                        // of servers, tools and clients
+	saved            *state                        // what the file has; replaced, never changed
+	writeErrorLogged bool                          // that the file cannot be written
 
-	saving sync.Mutex
-	aside  bool // a file was set aside
-	lost   bool // and another one again: who writes it goes on, and this process keeps nothing
-	listed bool // what is listed was written
+	saving      sync.Mutex
+	replaced    bool // a file was set aside
+	disabled    bool // and another one again: who writes it goes on, and this process keeps nothing
+	listWritten bool // what is listed was written
 }
 
 // OpenMeter reads the file. One that is damaged, or from another version, is told of and set
@@ -161,7 +161,7 @@ func OpenMeter(o MeterOptions) *Meter {
 		o.Listed = func() []ListedTool { return nil }
 	}
 	now := o.Now()
-	m := &Meter{o: o, opened: now, rows: make(map[key]*row), ways: make(map[way]*known), saved: &state{began: now.Unix()}}
+	m := &Meter{o: o, openTime: now, rows: make(map[rowKey]*counters), labels: make(map[callLabels]*labelCounters), saved: &state{began: now.Unix()}}
 	m.saving.Lock()
 	defer m.saving.Unlock()
 	if s := m.read(); s != nil {
@@ -178,43 +178,44 @@ func (m *Meter) Add(c MeteredCall) {
 	at, bin := c.At.Unix(), report.BinOf(c.Duration)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.all.add(&c, at, bin)
-	for _, r := range m.way(way{c.Server, c.Tool, c.Client}) {
+	m.all.addCall(&c, at, bin)
+	for _, r := range m.counters(callLabels{c.Server, c.Tool, c.Client}) {
 		if r != nil {
-			r.add(&c, at, bin)
+			r.addCall(&c, at, bin)
 		}
 	}
 }
 
-// known are the counters of a way, which are never replaced; nil where there are too many.
-type known struct {
-	way  way
-	rows [3]*row
+// labelCounters are the counters of callLabels, which are never replaced; nil above the
+// limits.
+type labelCounters struct {
+	labels callLabels
+	rows   [3]*counters
 }
 
-// way finds the counters of a call.
-func (m *Meter) way(w way) [3]*row {
-	if m.last != nil && m.last.way == w {
-		return m.last.rows
+// counters returns the counters of a call.
+func (m *Meter) counters(w callLabels) [3]*counters {
+	if m.lastLabels != nil && m.lastLabels.labels == w {
+		return m.lastLabels.rows
 	}
-	k := m.ways[w]
+	k := m.labels[w]
 	if k == nil {
-		k = &known{rows: [3]*row{m.row(key{server: w.server}), m.row(key{server: w.server, name: w.tool}), m.row(key{client: true, name: w.client})}}
+		k = &labelCounters{rows: [3]*counters{m.row(rowKey{server: w.server}), m.row(rowKey{server: w.server, name: w.tool}), m.row(rowKey{client: true, name: w.client})}}
 		if len(w.tool) > maxName || len(w.client) > maxName {
 			return k.rows
 		}
-		if len(m.ways) >= maxWays {
-			clear(m.ways)
+		if len(m.labels) >= maxLabels {
+			clear(m.labels)
 		}
-		k.way = way{strings.Clone(w.server), strings.Clone(w.tool), strings.Clone(w.client)}
-		m.ways[k.way] = k
+		k.labels = callLabels{strings.Clone(w.server), strings.Clone(w.tool), strings.Clone(w.client)}
+		m.labels[k.labels] = k
 	}
-	m.last = k
+	m.lastLabels = k
 	return k.rows
 }
 
-// row finds counters or begins some; nil when there are too many.
-func (m *Meter) row(k key) *row {
+// row returns counters, which it creates if necessary; nil above the limits.
+func (m *Meter) row(k rowKey) *counters {
 	if len(k.name) > maxName {
 		k.name = k.name[:maxName]
 	}
@@ -222,19 +223,19 @@ func (m *Meter) row(k key) *row {
 		return r
 	}
 	class := k.class()
-	if m.many[class] >= bounds[class] {
+	if m.rowCounts[class] >= latencyBounds[class] {
 		return nil
 	}
-	m.many[class]++
-	r := &row{}
-	m.rows[key{k.client, strings.Clone(k.server), strings.Clone(k.name)}] = r
+	m.rowCounts[class]++
+	r := &counters{}
+	m.rows[rowKey{k.client, strings.Clone(k.server), strings.Clone(k.name)}] = r
 	return r
 }
 
-var bounds = [3]int{maxServers, maxTools, maxClients}
+var latencyBounds = [3]int{maxServers, maxTools, maxClients}
 
 // class is 0 for servers, 1 for tools and 2 for clients.
-func (k key) class() int {
+func (k rowKey) class() int {
 	switch {
 	case k.client:
 		return 2
@@ -246,7 +247,7 @@ func (k key) class() int {
 
 // Run adds to the file, until ctx ends and then once more.
 func (m *Meter) Run(ctx context.Context) {
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -259,22 +260,22 @@ func (m *Meter) Run(ctx context.Context) {
 	}
 }
 
-// whole adds up the counts of all processes until now.
-func (m *Meter) whole() (*state, map[key]*[60]minute) {
+// total returns the counts of all processes until now.
+func (m *Meter) total() (*state, map[rowKey]*[60]minute) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.saved.clone()
-	hours := make(map[key]*[60]minute, len(m.rows)+1)
-	s.all.plus(&m.all.counts)
+	hours := make(map[rowKey]*[60]minute, len(m.rows)+1)
+	s.all.add(&m.all.counts)
 	for k, r := range m.rows {
 		if r.calls > 0 {
-			s.row(k).plus(&r.counts)
+			s.row(k).add(&r.counts)
 		}
 		minutes := r.minutes
 		hours[k] = &minutes
 	}
 	minutes := m.all.minutes
-	hours[key{}] = &minutes
+	hours[rowKey{}] = &minutes
 	return s, hours
 }
 
@@ -284,31 +285,31 @@ func (m *Meter) Report() report.Report {
 	if m == nil {
 		m = OpenMeter(MeterOptions{})
 	}
-	s, hours := m.whole()
+	s, hours := m.total()
 	if listed := m.o.Listed(); len(listed) > 0 {
 		s.list(listed)
 	}
 	now := m.o.Now()
 	r := s.report(now)
-	if s.began < m.opened.Unix() && now.Sub(m.opened) < time.Hour {
-		r.Minutes = m.opened.UTC().Truncate(time.Second)
+	if s.began < m.openTime.Unix() && now.Sub(m.openTime) < time.Hour {
+		r.Minutes = m.openTime.UTC().Truncate(time.Second)
 	}
-	r.All.Hour = hour(hours[key{}], now)
+	r.All.Hour = lastHour(hours[rowKey{}], now)
 	for i := range r.Servers {
-		r.Servers[i].Hour = hour(hours[key{server: r.Servers[i].Name}], now)
+		r.Servers[i].Hour = lastHour(hours[rowKey{server: r.Servers[i].Name}], now)
 	}
 	for i := range r.Tools {
-		r.Tools[i].Hour = hour(hours[key{server: r.Tools[i].Server, name: r.Tools[i].Name}], now)
+		r.Tools[i].Hour = lastHour(hours[rowKey{server: r.Tools[i].Server, name: r.Tools[i].Name}], now)
 	}
 	for i := range r.Clients {
-		r.Clients[i].Hour = hour(hours[key{client: true, name: r.Clients[i].Name}], now)
+		r.Clients[i].Hour = lastHour(hours[rowKey{client: true, name: r.Clients[i].Name}], now)
 	}
 	return r
 }
 
 // ForEach calls yield with what was counted of each tool and client that called or was called.
 func (m *Meter) ForEach(yield func(server, tool, client string, calls, errors, bytes uint64)) {
-	s, _ := m.whole()
+	s, _ := m.total()
 	for k, r := range s.rows {
 		if r.calls > 0 && k.class() != 0 {
 			client := ""
@@ -320,8 +321,8 @@ func (m *Meter) ForEach(yield func(server, tool, client string, calls, errors, b
 	}
 }
 
-// hour are the minutes up to now; nil when nothing was called.
-func hour(minutes *[60]minute, now time.Time) []report.Minute {
+// lastHour returns the minutes up to now; nil without calls.
+func lastHour(minutes *[60]minute, now time.Time) []report.Minute {
 	if minutes == nil {
 		return nil
 	}
@@ -335,9 +336,9 @@ func hour(minutes *[60]minute, now time.Time) []report.Minute {
 		}
 		any = true
 		out[i] = report.Minute{Calls: m.calls, Errors: m.errors}
-		if m.timed > 0 {
-			out[i].NoDuration = m.calls - m.timed
-			out[i].Millis = millis(float64(m.took) / float64(time.Millisecond) / float64(m.timed))
+		if m.timedCalls > 0 {
+			out[i].NoDuration = m.calls - m.timedCalls
+			out[i].Millis = toMillis(float64(m.duration) / float64(time.Millisecond) / float64(m.timedCalls))
 		}
 	}
 	if !any {
@@ -346,10 +347,10 @@ func hour(minutes *[60]minute, now time.Time) []report.Minute {
 	return out
 }
 
-func millis(ms float64) float64 { return math.Round(ms*100) / 100 }
+func toMillis(ms float64) float64 { return math.Round(ms*100) / 100 }
 
 func (c *counts) figures() report.Figures {
-	f := report.Figures{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, P50: millis(report.Quantile(&c.took, 0.5)), P95: millis(report.Quantile(&c.took, 0.95)), Waits: c.waits, WaitedMs: c.waited}
+	f := report.Figures{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, P50: toMillis(report.Quantile(&c.durations, 0.5)), P95: toMillis(report.Quantile(&c.durations, 0.95)), Waits: c.waits, WaitedMs: c.waitMillis}
 	if c.last > 0 {
 		f.LastUsed = time.Unix(c.last, 0).UTC()
 	}
@@ -359,7 +360,7 @@ func (c *counts) figures() report.Figures {
 // report is the bill without the last hour.
 func (s *state) report(now time.Time) report.Report {
 	r := report.Report{
-		Since: time.Unix(s.began, 0).UTC(), All: s.all.figures(), Latency: report.Distribution(&s.all.took),
+		Since: time.Unix(s.began, 0).UTC(), All: s.all.figures(), Latency: report.Distribution(&s.all.durations),
 		Servers: []report.Server{}, Tools: []report.Tool{}, Clients: []report.Client{},
 	}
 	before := now.Add(-report.UnusedAfter).Unix()
@@ -406,10 +407,10 @@ func (s *state) list(all []ListedTool) {
 		if l.Unlisted {
 			continue
 		}
-		server := s.row(key{server: l.Server})
-		tool := s.row(key{server: l.Server, name: l.Tool})
-		tool.listed, tool.off = l.Name, l.Off
-		if l.Off {
+		server := s.row(rowKey{server: l.Server})
+		tool := s.row(rowKey{server: l.Server, name: l.Tool})
+		tool.listed, tool.off = l.Name, l.Disabled
+		if l.Disabled {
 			continue // it costs nothing
 		}
 		server.tools++
@@ -422,7 +423,7 @@ func (s *state) list(all []ListedTool) {
 // that were never called first, the smallest of them before.
 func (s *state) trim(now time.Time) {
 	const kept = 180 * 24 * time.Hour
-	var classes [3][]key
+	var classes [3][]rowKey
 	for k, c := range s.rows {
 		if c.definition == 0 && !c.off && c.last < now.Add(-kept).Unix() {
 			delete(s.rows, k)
@@ -431,14 +432,14 @@ func (s *state) trim(now time.Time) {
 		classes[k.class()] = append(classes[k.class()], k)
 	}
 	for class, keys := range classes {
-		if len(keys) <= bounds[class] {
+		if len(keys) <= latencyBounds[class] {
 			continue
 		}
-		slices.SortFunc(keys, func(a, b key) int {
+		slices.SortFunc(keys, func(a, b rowKey) int {
 			x, y := s.rows[a], s.rows[b]
 			return cmp.Or(cmp.Compare(y.last, x.last), cmp.Compare(y.definition, x.definition), strings.Compare(a.server, b.server), strings.Compare(a.name, b.name))
 		})
-		for _, k := range keys[bounds[class]:] {
+		for _, k := range keys[latencyBounds[class]:] {
 			delete(s.rows, k)
 		}
 	}

@@ -97,8 +97,8 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 func TestWhatIsOffCostsNothing(t *testing.T) {
 	t.Parallel()
 	path := telemetry.UsagePath(t.TempDir(), "/c.yaml")
-	off := telemetry.ListedTool{Server: "files", Tool: "write", Name: "files_write", Bytes: 400, Off: true}
-	unused := telemetry.ListedTool{Server: "files", Tool: "move", Name: "files_move", Bytes: 400, Off: true}
+	off := telemetry.ListedTool{Server: "files", Tool: "write", Name: "files_write", Bytes: 400, Disabled: true}
+	unused := telemetry.ListedTool{Server: "files", Tool: "move", Name: "files_move", Bytes: 400, Disabled: true}
 	m := telemetry.OpenMeter(telemetry.MeterOptions{Path: path, Listed: func() []telemetry.ListedTool {
 		return []telemetry.ListedTool{{Server: "files", Tool: "read", Name: "files_read", Bytes: 100}, off, unused}
 	}})
@@ -117,7 +117,7 @@ func TestWhatIsOffCostsNothing(t *testing.T) {
 		require.EqualValues(t, 1, write.Calls)
 		require.True(t, tool(t, r, "move").Off, "also if it was never called")
 	}
-	off.Off = false
+	off.Disabled = false
 	require.False(t, tool(t, m.Report(), "write").Off)
 }
 

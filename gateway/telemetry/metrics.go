@@ -38,23 +38,23 @@ type Metrics struct {
 	entries       *prometheus.GaugeVec
 	embeddings    prometheus.Counter
 
-	// answered has the series of requests at hand: finding one by its labels
-	// takes longer than counting.
-	answered atomic.Pointer[map[outcomeSeries]*series]
-	last     atomic.Pointer[series] // of those: most requests are like the one before
+	// series caches the series of requests: finding one by its labels takes longer than
+	// counting.
+	series     atomic.Pointer[map[seriesKey]*series]
+	lastSeries atomic.Pointer[series] // most requests are like the previous one
 
 	mu    sync.Mutex
 	mimes map[string]string
 }
 
-// outcomeSeries labels the series of requests.
-type outcomeSeries struct {
+// seriesKey identifies the series of a request.
+type seriesKey struct {
 	method, server string
 	ok             bool
 }
 
 type series struct {
-	of       outcomeSeries
+	key      seriesKey
 	requests prometheus.Counter
 	duration prometheus.Observer
 }
@@ -104,10 +104,11 @@ func NewMetrics() *Metrics {
 // SetUsage has a scrape read what was counted elsewhere, over restarts: calls of tools, and of
 // clients (tool is then ""). Call it once.
 func (m *Metrics) SetUsage(read func(yield func(server, tool, client string, calls, errors, bytes uint64))) {
-	m.registry.MustRegister(tally(read))
+	m.registry.MustRegister(usageCollector(read))
 }
 
-type tally func(yield func(server, tool, client string, calls, errors, bytes uint64))
+// usageCollector collects the usage counters, which outlive restarts.
+type usageCollector func(yield func(server, tool, client string, calls, errors, bytes uint64))
 
 var (
 	toolCalls   = prometheus.NewDesc("mcp_tool_calls_total", "Calls of tools, by server, tool and outcome.", []string{"server_id", "tool", "status"}, nil)
@@ -116,14 +117,14 @@ var (
 )
 
 // Describe implements [prometheus.Collector].
-func (t tally) Describe(ch chan<- *prometheus.Desc) {
+func (t usageCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- toolCalls
 	ch <- toolBytes
 	ch <- clientCalls
 }
 
 // Collect implements [prometheus.Collector].
-func (t tally) Collect(ch chan<- prometheus.Metric) {
+func (t usageCollector) Collect(ch chan<- prometheus.Metric) {
 	seen := make(map[[3]string]bool) // what is no UTF-8 may be equal once it is made so
 	count := func(d *prometheus.Desc, n uint64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
@@ -159,48 +160,48 @@ func StatusLabel(ok bool) string {
 	return "failure"
 }
 
-// EmbeddingsFailed counts a request for embeddings without an answer.
-func (m *Metrics) EmbeddingsFailed() { m.embeddings.Inc() }
+// AddEmbeddingsFailure counts a request for embeddings without an answer.
+func (m *Metrics) AddEmbeddingsFailure() { m.embeddings.Inc() }
 
-// Request counts an answered request. server is "" where none was asked.
-func (m *Metrics) Request(method, server string, ok bool, took time.Duration) {
-	s := m.series(outcomeSeries{method, server, ok})
+// AddRequest counts an answered request. server is "" for a request without one.
+func (m *Metrics) AddRequest(method, server string, ok bool, took time.Duration) {
+	s := m.findSeries(seriesKey{method, server, ok})
 	s.requests.Inc()
 	s.duration.Observe(took.Seconds())
 }
 
-// Unanswered counts a request that was cancelled or whose client left. It observes no
+// AddUnanswered counts a request that was cancelled or whose client left. It observes no
 // duration, which would not measure the server.
-func (m *Metrics) Unanswered(method, server string, ok bool) {
-	m.series(outcomeSeries{method, server, ok}).requests.Inc()
+func (m *Metrics) AddUnanswered(method, server string, ok bool) {
+	m.findSeries(seriesKey{method, server, ok}).requests.Inc()
 }
 
-func (m *Metrics) series(o outcomeSeries) *series {
-	if s := m.last.Load(); s != nil && s.of == o {
+func (m *Metrics) findSeries(o seriesKey) *series {
+	if s := m.lastSeries.Load(); s != nil && s.key == o {
 		return s
 	}
-	known := m.answered.Load()
+	known := m.series.Load()
 	if known != nil {
 		if s := (*known)[o]; s != nil {
-			m.last.Store(s)
+			m.lastSeries.Store(s)
 			return s
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := make(map[outcomeSeries]*series)
-	if known = m.answered.Load(); known != nil {
+	all := make(map[seriesKey]*series)
+	if known = m.series.Load(); known != nil {
 		maps.Copy(all, *known)
 	}
 	o.method, o.server = strings.Clone(o.method), strings.Clone(o.server)
 	all[o] = &series{o, m.requests.WithLabelValues(o.method, o.server, StatusLabel(o.ok)), m.duration.WithLabelValues(o.method, o.server)}
-	m.answered.Store(&all)
+	m.series.Store(&all)
 	return all[o]
 }
 
-// Read counts a resource read that was routed to server; mime is the type of
-// the first content, "" for a failure or none.
-func (m *Metrics) Read(server, mime string, ok bool) {
+// AddRead counts a resource read from server; mime is the type of the first content, "" for a
+// failure or none.
+func (m *Metrics) AddRead(server, mime string, ok bool) {
 	m.reads.WithLabelValues(server, m.mime(mime), StatusLabel(ok)).Inc()
 }
 
@@ -221,44 +222,43 @@ func (m *Metrics) mime(mime string) string {
 	return clean
 }
 
-// Subscriptions sets how many subscriptions clients hold at server.
-func (m *Metrics) Subscriptions(server string, n int) {
+// SetSubscriptions sets the number of subscriptions at server.
+func (m *Metrics) SetSubscriptions(server string, n int) {
 	m.subscriptions.WithLabelValues(server).Set(float64(n))
 }
 
-// Session adds delta sessions of a transport.
-func (m *Metrics) Session(transport string, delta int) {
+// AddSessions adds delta sessions of a transport.
+func (m *Metrics) AddSessions(transport string, delta int) {
 	m.sessions.WithLabelValues(transport).Add(float64(delta))
 }
 
-// Up records whether server is connected.
-func (m *Metrics) Up(server string, up bool) {
-	m.up.WithLabelValues(server).Set(flag(up))
+// SetConnected records whether server is connected.
+func (m *Metrics) SetConnected(server string, up bool) {
+	m.up.WithLabelValues(server).Set(gaugeValue(up))
 }
 
-// Sleeping records whether server is stopped until it is used.
-func (m *Metrics) Sleeping(server string, sleeps bool) {
-	m.sleeping.WithLabelValues(server).Set(flag(sleeps))
+// SetSleeping records whether server is stopped until it is used.
+func (m *Metrics) SetSleeping(server string, sleeps bool) {
+	m.sleeping.WithLabelValues(server).Set(gaugeValue(sleeps))
 }
 
-func flag(is bool) float64 {
+func gaugeValue(is bool) float64 {
 	if is {
 		return 1
 	}
 	return 0
 }
 
-// Restart counts a new connection to server after its first.
-func (m *Metrics) Restart(server string) { m.restarts.WithLabelValues(server).Inc() }
+// AddRestart counts a new connection to server after its first.
+func (m *Metrics) AddRestart(server string) { m.restarts.WithLabelValues(server).Inc() }
 
-// Entries sets how many entries of a kind clients see of server.
-func (m *Metrics) Entries(kind, server string, n int) {
+// SetEntries sets the number of entries of a kind that clients see of server.
+func (m *Metrics) SetEntries(kind, server string, n int) {
 	m.entries.WithLabelValues(kind, server).Set(float64(n))
 }
 
-// Forget drops the gauges of a server that was removed; counters stay, as
-// Prometheus expects of them.
-func (m *Metrics) Forget(server string) {
+// DeleteGauges removes the gauges of a server. Its counters stay, as Prometheus expects.
+func (m *Metrics) DeleteGauges(server string) {
 	for _, v := range []*prometheus.GaugeVec{m.subscriptions, m.up, m.sleeping, m.entries} {
 		v.DeletePartialMatch(prometheus.Labels{"server_id": server})
 	}

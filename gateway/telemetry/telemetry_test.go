@@ -16,7 +16,7 @@ import (
 func TestTheLineOfARequestHasNoQuery(t *testing.T) {
 	t.Parallel()
 	for target, path := range map[string]string{"/mcp?key=secret": "/mcp", "/a%2Fb?secret": "/a%2Fb", "/?secret": "/"} {
-		text := string(line(nil, registry.FromClient, httptest.NewRequest(http.MethodPost, target, nil)))
+		text := string(describeRequestLine(nil, registry.FromClient, httptest.NewRequest(http.MethodPost, target, nil)))
 		require.Contains(t, text, path)
 		require.NotContains(t, text, "secret")
 	}
@@ -26,19 +26,19 @@ func TestANoticeToManyIsOneRecord(t *testing.T) {
 	t.Parallel()
 	mask := config.NewMask(&config.Config{})
 	mask.AddSecrets("hidden-secret-1234")
-	for n, records := range map[int]int{0: 0, 1: 1, crowd: crowd, crowd + 1: 1} {
+	for n, records := range map[int]int{0: 0, 1: 1, maxRecipientRecords: maxRecipientRecords, maxRecipientRecords + 1: 1} {
 		j := &Journal{Registry: registry.New(registry.Options{}), Mask: mask}
 		to := make([]Receiver, n)
 		for i := range to {
 			to[i] = Receiver{new(downstream.Session), fmt.Sprint("x:hidden-secret-1234/", i)}
 		}
-		j.Broadcast("s", "notifications/resources/updated", "x:hidden-secret-1234", []byte(`{"uri":"x:hidden-secret-1234"}`), to)
+		j.RecordBroadcast("s", "notifications/resources/updated", "x:hidden-secret-1234", []byte(`{"uri":"x:hidden-secret-1234"}`), to)
 		all := j.Registry.Traffic().Window(0, -1)
 		require.Len(t, all, records)
 		for _, rec := range all {
 			whole, _ := j.Registry.Traffic().Record(rec.Seq)
 			require.NotContains(t, rec.Name+string(whole.Request), "secret")
-			require.Equal(t, n > crowd, rec.Receivers == n)
+			require.Equal(t, n > maxRecipientRecords, rec.Receivers == n)
 		}
 	}
 }

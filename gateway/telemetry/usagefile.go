@@ -36,7 +36,7 @@ func UsagePath(folder, config string) string {
 type state struct {
 	began int64
 	all   counts
-	rows  map[key]*total
+	rows  map[rowKey]*total
 }
 
 // total are counters, with what is listed; tools is of servers, listed and off of tools.
@@ -47,12 +47,12 @@ type total struct {
 	off               bool
 }
 
-func (s *state) row(k key) *total {
+func (s *state) row(k rowKey) *total {
 	t := s.rows[k]
 	if t == nil {
 		t = &total{}
 		if s.rows == nil {
-			s.rows = make(map[key]*total)
+			s.rows = make(map[rowKey]*total)
 		}
 		s.rows[k] = t
 	}
@@ -60,7 +60,7 @@ func (s *state) row(k key) *total {
 }
 
 func (s *state) clone() *state {
-	c := &state{began: s.began, all: s.all, rows: make(map[key]*total, len(s.rows))}
+	c := &state{began: s.began, all: s.all, rows: make(map[rowKey]*total, len(s.rows))}
 	for k, t := range s.rows {
 		row := *t
 		c.rows[k] = &row
@@ -140,9 +140,9 @@ func parse(text []byte) (*state, error) {
 	}
 	for i := range f.Rows {
 		l := &f.Rows[i]
-		k := key{server: l.Server, name: l.Tool}
+		k := rowKey{server: l.Server, name: l.Tool}
 		if l.Client != nil {
-			k = key{client: true, name: *l.Client}
+			k = rowKey{client: true, name: *l.Client}
 		}
 		c, err := l.counts()
 		switch {
@@ -164,14 +164,14 @@ func (l *usageLine) counts() (c counts, err error) {
 	c.bytes = l.Bytes
 	c.last = l.Last
 	c.waits = l.Waits
-	c.waited = l.Waited
+	c.waitMillis = l.Waited
 	sound := l.Calls <= maxNames && l.Errors <= l.Calls && l.Bytes <= maxNames && l.Last >= 0 && l.Last <= maxNames && l.Waits <= l.Calls && l.Waited <= maxNames
 	for bin, n := range l.Took {
 		if bin < 0 || bin >= report.Bins || n > maxNames {
 			sound = false
 			break
 		}
-		c.took[bin] = n
+		c.durations[bin] = n
 	}
 	if !sound {
 		return c, errors.New("a number is out of range")
@@ -180,8 +180,8 @@ func (l *usageLine) counts() (c counts, err error) {
 }
 
 func (c *counts) line() usageLine {
-	l := usageLine{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last, Waits: c.waits, Waited: c.waited}
-	for bin, n := range c.took {
+	l := usageLine{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last, Waits: c.waits, Waited: c.waitMillis}
+	for bin, n := range c.durations {
 		if n > 0 {
 			if l.Took == nil {
 				l.Took = make(map[int]uint64)
@@ -200,7 +200,7 @@ func (s *state) text() ([]byte, error) {
 		return nil, err
 	}
 	fmt.Fprintf(&out, "{\"version\": %d, \"began\": %d, \"all\": %s, \"rows\": [", version, s.began, all)
-	keys := slices.SortedFunc(maps.Keys(s.rows), func(a, b key) int {
+	keys := slices.SortedFunc(maps.Keys(s.rows), func(a, b rowKey) int {
 		if a.client != b.client {
 			return a.class() - b.class()
 		}
@@ -241,14 +241,14 @@ func (m *Meter) read() *state {
 	if err == nil {
 		return s
 	}
-	if m.aside { // somebody else writes it so
-		m.lost = true
+	if m.replaced { // somebody else writes it so
+		m.disabled = true
 		return nil
 	}
-	m.aside = true
+	m.replaced = true
 	where := m.o.Path + ".aside"
 	if failed := os.Rename(m.o.Path, where); failed != nil {
-		m.lost = true
+		m.disabled = true
 		m.warn(errors.Join(err, failed))
 		return nil
 	}
@@ -282,27 +282,27 @@ func (m *Meter) Save() {
 	}
 	m.saving.Lock()
 	defer m.saving.Unlock()
-	news, taken := m.take()
+	news, taken := m.takeCounts()
 	listed := m.o.Listed()
-	if m.lost || !news && (m.listed || len(listed) == 0) {
-		m.giveBack(taken, m.saved)
+	if m.disabled || !news && (m.listWritten || len(listed) == 0) {
+		m.restoreCounts(taken, m.saved)
 		return
 	}
 	s, err := m.merge(taken, listed)
 	if err != nil {
-		m.giveBack(taken, m.saved)
-		if !m.told {
-			m.told = true
+		m.restoreCounts(taken, m.saved)
+		if !m.writeErrorLogged {
+			m.writeErrorLogged = true
 			m.warn(err)
 		}
 		return
 	}
-	m.told, m.listed = false, m.listed || len(listed) > 0
-	m.giveBack(nil, s)
+	m.writeErrorLogged, m.listWritten = false, m.listWritten || len(listed) > 0
+	m.restoreCounts(nil, s)
 }
 
-// take takes what was counted since the last time.
-func (m *Meter) take() (news bool, taken *state) {
+// takeCounts returns and clears the counts since the last call.
+func (m *Meter) takeCounts() (news bool, taken *state) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	taken = &state{all: m.all.counts}
@@ -316,17 +316,18 @@ func (m *Meter) take() (news bool, taken *state) {
 	return taken.all.calls > 0, taken
 }
 
-// giveBack takes over what the file has now, and counts on from what it has not.
-func (m *Meter) giveBack(taken, saved *state) {
+// restoreCounts replaces the saved counts by those of the file, and keeps the counts that it
+// does not have.
+func (m *Meter) restoreCounts(taken, saved *state) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.saved = saved
 	if taken == nil {
 		return
 	}
-	m.all.plus(&taken.all)
+	m.all.add(&taken.all)
 	for k, t := range taken.rows {
-		m.rows[k].plus(&t.counts)
+		m.rows[k].add(&t.counts)
 	}
 }
 
@@ -338,15 +339,15 @@ func (m *Meter) merge(taken *state, listed []ListedTool) (*state, error) {
 	}
 	defer unlock()
 	s := m.read()
-	if m.lost {
+	if m.disabled {
 		return nil, errors.New("another process writes the file in another way")
 	}
 	if s == nil {
 		s = &state{began: m.saved.began}
 	}
-	s.all.plus(&taken.all)
+	s.all.add(&taken.all)
 	for k, t := range taken.rows {
-		s.row(k).plus(&t.counts)
+		s.row(k).add(&t.counts)
 	}
 	if len(listed) > 0 {
 		s.list(listed)

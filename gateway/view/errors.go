@@ -18,15 +18,15 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Pending is an unknown name while some servers have not listed yet.
-type Pending struct {
+// PendingError is an unknown name while some servers have not listed yet.
+type PendingError struct {
 	Err     error
 	Servers []string
 }
 
-func (e *Pending) Error() string { return e.Err.Error() }
+func (e *PendingError) Error() string { return e.Err.Error() }
 
-func (e *Pending) Unwrap() error { return e.Err }
+func (e *PendingError) Unwrap() error { return e.Err }
 
 // PendingServers are those of the servers that have not listed yet which may still list what was
 // not found: none if its name is below the prefix of another server.
@@ -46,7 +46,7 @@ func ToJSONRPC(err error) *jsonrpc.Error {
 		unknown   *registry.NotFoundError
 		ambiguous *registry.AmbiguousError
 		failed    *upstream.Error
-		pending   *Pending
+		pending   *PendingError
 	)
 	switch {
 	case errors.As(err, &own):

@@ -26,7 +26,7 @@ func TestFailuresHaveTheirDocumentedErrors(t *testing.T) {
 		data string
 	}{
 		{"resource", unknown, -32002, "RESOURCE_NOT_FOUND: Server 'x' not found: mcp://x/a:1", `{"code":"RESOURCE_NOT_FOUND","uri":"mcp://x/a:1"}`},
-		{"while servers start", &view.Pending{Err: unknown, Servers: []string{"a", "b"}}, -32002, "RESOURCE_NOT_FOUND: Server 'x' not found: mcp://x/a:1 (still starting: a, b)", `{"code":"RESOURCE_NOT_FOUND","uri":"mcp://x/a:1","pending":["a","b"]}`},
+		{"while servers start", &view.PendingError{Err: unknown, Servers: []string{"a", "b"}}, -32002, "RESOURCE_NOT_FOUND: Server 'x' not found: mcp://x/a:1 (still starting: a, b)", `{"code":"RESOURCE_NOT_FOUND","uri":"mcp://x/a:1","pending":["a","b"]}`},
 		{"tool", &registry.NotFoundError{Kind: registry.Tool, Name: "reed", Nearest: []string{"files_read"}}, -32602, `unknown tool "reed"; did you mean "files_read"?`, `{"code":"TOOL_NOT_FOUND","name":"reed"}`},
 		{"prompt", &registry.NotFoundError{Kind: registry.Prompt, Name: "p"}, -32602, `unknown prompt "p"`, `{"code":"PROMPT_NOT_FOUND","name":"p"}`},
 		{"down", &upstream.Error{Code: upstream.ConnectionError, Server: "files", Reason: "is not connected"}, -32603, `server "files": is not connected`, `{"code":"CONNECTION_ERROR","server":"files"}`},

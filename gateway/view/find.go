@@ -41,21 +41,20 @@ func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *re
 		var unknown *registry.NotFoundError
 		if errors.As(err, &unknown) {
 			if pending := PendingServers(err, now.KnownServers(v.servers.Starting())); len(pending) > 0 {
-				return t, &Pending{Err: err, Servers: pending}
+				return t, &PendingError{Err: err, Servers: pending}
 			}
-			return t, v.unlisted(s, now, unknown)
+			return t, v.explainMissing(s, now, unknown)
 		}
 	}
 	if err == nil {
-		err = v.permitted(t, name)
+		err = v.checkPermitted(t, name)
 	}
 	return t, err
 }
 
-// permitted holds a target, which the client called name, to what the config
-// allows and denies now. Lists are held to that, too, but a target may be older
-// than the config, or not be listed at all.
-func (v *Views) permitted(t registry.Target, name string) error {
+// checkPermitted returns an error if the current config denies a target. A target may be older
+// than the config, or not be listed.
+func (v *Views) checkPermitted(t registry.Target, name string) error {
 	b := v.servers.Get(t.Server)
 	if t.Local != nil || b == nil || b.PermitsTarget(t) {
 		return nil
@@ -73,10 +72,9 @@ func ForbiddenError(t registry.Target, name string) error {
 	return e
 }
 
-// unlisted is err, with a word about why the tool or prompt may be missing from what the
-// client sees. If its server needs a login, or has no process for an anonymous client, it
-// is the server's error.
-func (v *Views) unlisted(client *downstream.Session, seen *registry.Snapshot, err *registry.NotFoundError) error {
+// explainMissing adds to err why the tool or prompt may be missing. If its server needs a
+// login, or has no process for an anonymous client, it returns the server's error.
+func (v *Views) explainMissing(client *downstream.Session, seen *registry.Snapshot, err *registry.NotFoundError) error {
 	if b := v.servers.Get(err.Owner); b != nil && !b.Listed() {
 		if _, down := b.Conn(); serverreq.IsLoginRequired(down) {
 			return down
@@ -92,7 +90,7 @@ func (v *Views) unlisted(client *downstream.Session, seen *registry.Snapshot, er
 		return err
 	}
 	told := *err
-	told.MissingReason = absent(seen, err, owner)
+	told.MissingReason = missingReason(seen, err, owner)
 	return &told
 }
 
@@ -107,19 +105,19 @@ func (v *Views) unlistedOwner(seen *registry.Snapshot, err *registry.NotFoundErr
 	return &states[i]
 }
 
-// absent returns why a tool or prompt may be missing, "" if that is unknown. owner is its
-// server if that has not listed.
-func absent(seen *registry.Snapshot, err *registry.NotFoundError, owner *registry.ServerState) string {
-	c, chosen := seen.Visibility().(*choice)
-	if chosen && c.hidesAll(err.Owner) {
-		return fmt.Sprintf("all %ss may be hidden because %s", err.Kind, unknownOff)
+// missingReason returns why a tool or prompt may be missing, or "" if that is unknown. owner
+// is its server if that has not listed.
+func missingReason(seen *registry.Snapshot, err *registry.NotFoundError, owner *registry.ServerState) string {
+	c, chosen := seen.Visibility().(*profileFilter)
+	if chosen && c.hidesServer(err.Owner) {
+		return fmt.Sprintf("all %ss may be hidden because %s", err.Kind, reasonUnknownState)
 	}
 	if err.Kind == registry.Tool {
 		if slices.Contains(config.OwnTools(), err.Name) {
 			if !chosen {
 				return "it is Goblin's own"
 			}
-			_, why := c.missing(err.Name)
+			_, why := c.whyMissing(err.Name)
 			return "it is Goblin's own, " + why
 		}
 		if p := seen.UnapprovedTool(err.Name); p != nil {

@@ -27,41 +27,41 @@ import (
 	"goblin/registry/definition"
 )
 
-// WholeProfile is asked for instead of a profile by clients that are to see everything, whatever
-// the config gives to others: commands of the shell. No profile can have this name.
-const WholeProfile = "*"
+// FullProfile is requested instead of a profile by clients that see everything, whatever
+// profiles the config has for others.
+const FullProfile = "*"
 
 // Views has the views of one registry. Make it with [New].
 type Views struct {
 	registry *registry.Registry
 	servers  *servers.Manager
-	set      atomic.Pointer[set]
+	set      atomic.Pointer[viewSet]
 
-	in map[config.Namespace]*namespace // those that profiles can name
+	namespaces map[config.Namespace]*namespace // those that profiles can name
 
-	writing sync.Mutex // guards the next three
-	config  *config.Config
-	off     []state.ToggleEntry
-	hidden  []string
+	writeMu  sync.Mutex // guards the next three
+	config   *config.Config
+	disabled []state.ToggleEntry
+	hidden   []string
 }
 
-// set are the views of one config. It is immutable.
-type set struct {
-	named   map[string]*view
-	clients []config.ClientRule
-	others  *view // of clients that get no profile
-	whole   *view // of those who see everything
-	gone    *view // of clients whose profile is not there any more: nothing
-	all     off   // what is off for all clients
-	off     []state.ToggleEntry
+// viewSet has the views of one config. It is immutable.
+type viewSet struct {
+	profiles    map[string]*view
+	clients     []config.ClientRule
+	defaultView *view       // of clients that get no profile
+	full        *view       // of those who see everything
+	missing     *view       // of clients whose profile no longer exists: nothing
+	disabled    disabledSet // entries disabled for all clients
+	off         []state.ToggleEntry
 }
 
 // New makes the views of a config. Servers may be nil until the first Find.
 func New(r *registry.Registry, servers *servers.Manager, cfg *config.Config) *Views {
-	v := &Views{registry: r, servers: servers, in: map[config.Namespace]*namespace{
+	v := &Views{registry: r, servers: servers, namespaces: map[config.Namespace]*namespace{
 		config.NamespaceURI: {}, config.NamespaceFlat: {flat: true},
 	}}
-	v.set.Store(&set{gone: v.newView(none{}), whole: v.newView(whole(cfg))})
+	v.set.Store(&viewSet{missing: v.newView(emptyFilter{}), full: v.newView(newFullFilter(cfg))})
 	v.Apply(cfg)
 	return v
 }
@@ -69,41 +69,41 @@ func New(r *registry.Registry, servers *servers.Manager, cfg *config.Config) *Vi
 // Apply makes the views those of an edited config. What clients have listed of a profile
 // that is the same by now stays what they have.
 func (v *Views) Apply(cfg *config.Config) {
-	v.writing.Lock()
-	defer v.writing.Unlock()
+	v.writeMu.Lock()
+	defer v.writeMu.Unlock()
 	v.config = cfg
 	v.makeLocked()
 }
 
 // SetDisabled makes the views lack what is off, and nothing else that was. They lack everything
-// of hidden servers, see [switches.Store.Hidden].
+// of hidden servers, see [state.ToggleStore.Hidden].
 func (v *Views) SetDisabled(off []state.ToggleEntry, hidden ...string) {
-	v.writing.Lock()
-	defer v.writing.Unlock()
-	v.off, v.hidden = off, hidden
+	v.writeMu.Lock()
+	defer v.writeMu.Unlock()
+	v.disabled, v.hidden = off, hidden
 	v.makeLocked()
 }
 
 func (v *Views) makeLocked() {
 	was := v.set.Load()
-	next := &set{named: make(map[string]*view, len(v.config.Profiles)), clients: v.config.Clients, gone: was.gone, off: v.off}
+	next := &viewSet{profiles: make(map[string]*view, len(v.config.Profiles)), clients: v.config.Clients, missing: was.missing, off: v.disabled}
 	for _, p := range v.config.Profiles {
-		before := was.named[p.Name]
+		before := was.profiles[p.Name]
 		if p.Name == config.DefaultProfile {
-			before = was.others
+			before = was.defaultView
 		}
-		next.named[p.Name] = v.follow(cmp.Or(before, was.gone), newChoice(v.config, p, v.off, v.hidden...))
+		next.profiles[p.Name] = v.replace(cmp.Or(before, was.missing), newProfileFilter(v.config, p, v.disabled, v.hidden...))
 	}
-	next.whole = v.follow(was.whole, whole(v.config))
-	everybody := newChoice(v.config, config.DefaultView(), v.off, v.hidden...)
-	if next.others = next.named[config.DefaultProfile]; next.others == nil {
-		next.others = v.follow(cmp.Or(was.others, was.whole), everybody)
+	next.full = v.replace(was.full, newFullFilter(v.config))
+	everybody := newProfileFilter(v.config, config.DefaultView(), v.disabled, v.hidden...)
+	if next.defaultView = next.profiles[config.DefaultProfile]; next.defaultView == nil {
+		next.defaultView = v.replace(cmp.Or(was.defaultView, was.full), everybody)
 	}
-	next.all = everybody.off
+	next.disabled = everybody.disabled
 	v.set.Store(next)
-	for name, n := range v.in {
+	for name, n := range v.namespaces {
 		if !slices.ContainsFunc(v.config.Profiles, func(p config.Profile) bool { return p.Namespace == name }) {
-			n.forget()
+			n.clear()
 		}
 	}
 	v.registry.NotifyDisabled()
@@ -111,16 +111,18 @@ func (v *Views) makeLocked() {
 
 // Config returns the config from which the views were made.
 func (v *Views) Config() *config.Config {
-	v.writing.Lock()
-	defer v.writing.Unlock()
+	v.writeMu.Lock()
+	defer v.writeMu.Unlock()
 	return v.config
 }
 
 // Has reports whether there is such a profile.
-func (v *Views) Has(profile string) bool { return v.set.Load().named[profile] != nil }
+func (v *Views) Has(profile string) bool { return v.set.Load().profiles[profile] != nil }
 
 // For returns the part of the catalog that the client of a request sees.
-func (v *Views) For(x *downstream.Request) *registry.Snapshot { return v.view(x).load(v.registry).is }
+func (v *Views) For(x *downstream.Request) *registry.Snapshot {
+	return v.view(x).load(v.registry).visible
+}
 
 // ListsFor returns the part of that which lists contain: tools that are to be found by searches
 // are left out.
@@ -132,9 +134,9 @@ func (v *Views) view(x *downstream.Request) *view {
 	x = x.Outer()
 	set := v.set.Load()
 	if len(set.clients) == 0 { // then who it is need not be read
-		return set.of(x.Session(), "")
+		return set.forClient(x.Session(), "")
 	}
-	return set.of(x.Session(), x.ClientName())
+	return set.forClient(x.Session(), x.ClientName())
 }
 
 // ForSession is [Views.For] for the client of a session, or for the clients that share it;
@@ -143,7 +145,7 @@ func (v *Views) ForSession(s *downstream.Session) *registry.Snapshot {
 	if s == nil {
 		return v.registry.Load()
 	}
-	return v.set.Load().of(s, s.Name()).load(v.registry).is
+	return v.set.Load().forClient(s, s.Name()).load(v.registry).visible
 }
 
 // ListsForSession is [Views.ListsFor] for them.
@@ -153,11 +155,11 @@ func (v *Views) ListsForSession(s *downstream.Session) *registry.Snapshot {
 
 // ListsForClient is [Views.ListsFor] for one of the clients that share a session, by its name.
 func (v *Views) ListsForClient(s *downstream.Session, name string) *registry.Snapshot {
-	return v.set.Load().of(s, name).load(v.registry).lists
+	return v.set.Load().forClient(s, name).load(v.registry).lists
 }
 
-// Whole returns the lists of clients which lack nothing.
-func (v *Views) Whole() *registry.Snapshot { return v.set.Load().whole.load(v.registry).lists }
+// Full returns the lists without any filter of profiles.
+func (v *Views) Full() *registry.Snapshot { return v.set.Load().full.load(v.registry).lists }
 
 // Version is that of a list in what clients see. Those of two profiles have nothing to do
 // with each other.
@@ -174,23 +176,23 @@ func ListVersion(seen *registry.Snapshot, k registry.Kind) Version {
 // Key tells what profiles show apart: of one, versions of lists go on.
 func Key(seen *registry.Snapshot) string {
 	switch c := seen.Visibility().(type) {
-	case *choice:
+	case *profileFilter:
 		return c.name
-	case *part:
+	case *listFilter:
 		return c.name
 	}
-	return WholeProfile // nothing
+	return FullProfile // nothing
 }
 
 // All yields the lists that clients can see: of everything, and of each profile.
 func (v *Views) All() iter.Seq[*registry.Snapshot] {
 	return func(yield func(*registry.Snapshot) bool) {
 		set := v.set.Load()
-		if !yield(set.whole.load(v.registry).lists) || !yield(set.others.load(v.registry).lists) {
+		if !yield(set.full.load(v.registry).lists) || !yield(set.defaultView.load(v.registry).lists) {
 			return
 		}
-		for _, one := range set.named {
-			if one != set.others && !yield(one.load(v.registry).lists) {
+		for _, one := range set.profiles {
+			if one != set.defaultView && !yield(one.load(v.registry).lists) {
 				return
 			}
 		}
@@ -202,32 +204,32 @@ func (v *Views) All() iter.Seq[*registry.Snapshot] {
 // and screens and commands get all.
 func (v *Views) MaxResult(x *downstream.Request, server int64) int64 {
 	set, s, name := v.set.Load(), x.Session(), ""
-	if s.IsScreen() || s.Profile() == WholeProfile {
+	if s.IsScreen() || s.Profile() == FullProfile {
 		return 0
 	}
 	if len(set.clients) > 0 {
 		name = x.ClientName()
 	}
-	if c, ok := set.of(s, name).choice.(*choice); ok && c.profile.MaxResult != 0 {
+	if c, ok := set.forClient(s, name).filter.(*profileFilter); ok && c.profile.MaxResult != 0 {
 		server = c.profile.MaxResult
 	}
 	return max(0, server) // off is less
 }
 
-// of is the view of a client.
-func (t *set) of(s *downstream.Session, client string) *view {
+// forClient returns the view of a client.
+func (t *viewSet) forClient(s *downstream.Session, client string) *view {
 	switch asked := s.Profile(); {
-	case asked == WholeProfile, s.IsScreen():
-		return t.whole
+	case asked == FullProfile, s.IsScreen():
+		return t.full
 	case asked != "":
-		return cmp.Or(t.named[asked], t.gone)
+		return cmp.Or(t.profiles[asked], t.missing)
 	}
 	for _, rule := range t.clients {
 		if config.Glob(rule.Glob, client) {
-			return t.named[rule.Profile]
+			return t.profiles[rule.Profile]
 		}
 	}
-	return t.others
+	return t.defaultView
 }
 
 // Profile names the profile of a session's client, "" for none: it may not be there any
@@ -235,105 +237,104 @@ func (t *set) of(s *downstream.Session, client string) *view {
 func (v *Views) Profile(s *downstream.Session) string {
 	set := v.set.Load()
 	switch asked := s.Profile(); {
-	case asked == WholeProfile, s.IsScreen():
+	case asked == FullProfile, s.IsScreen():
 		return ""
 	case asked != "":
 		return asked
 	}
-	return set.of(s, s.Name()).choice.(*choice).profile.Name
+	return set.forClient(s, s.Name()).filter.(*profileFilter).profile.Name
 }
 
 // view is a profile with the catalog as it shows it.
 type view struct {
-	choice registry.Visibility
-	shown  registry.Visibility // what of it lists have; nil: all
-	from   *namespace          // that the profile names; nil: the gateway's
+	filter     registry.Visibility
+	listFilter registry.Visibility // filter of the lists; nil: all
+	namespace  *namespace          // of the profile; nil: the gateway's
 
-	making sync.Mutex
-	last   atomic.Pointer[made]
+	mu     sync.Mutex
+	latest atomic.Pointer[snapshot]
 }
 
-// made is a view of one snapshot, which is nil if another choice made it.
-type made struct{ of, is, lists *registry.Snapshot }
+// snapshot is a view of one catalog, which is nil if another filter made it.
+type snapshot struct{ catalog, visible, lists *registry.Snapshot }
 
-// newView is a view whose versions of lists go on from those of the registry, or of what
-// another one made.
+// newView returns a view whose list versions continue those of the registry.
 func (v *Views) newView(c registry.Visibility) *view {
-	one, now := &view{choice: c}, v.registry.Load()
-	if c, ok := c.(*choice); ok {
+	one, now := &view{filter: c}, v.registry.Load()
+	if c, ok := c.(*profileFilter); ok {
 		if c.lists != nil {
-			one.shown = c.lists
+			one.listFilter = c.lists
 		}
-		one.from = v.in[c.profile.Namespace]
+		one.namespace = v.namespaces[c.profile.Namespace]
 	}
-	one.last.Store(&made{is: now, lists: now})
+	one.latest.Store(&snapshot{visible: now, lists: now})
 	return one
 }
 
-// follow is the view for a choice, after was.
-func (v *Views) follow(was *view, c *choice) *view {
-	if before, ok := was.choice.(*choice); ok && before.equal(c) {
+// replace returns the view for a filter, which continues the versions of old.
+func (v *Views) replace(was *view, c *profileFilter) *view {
+	if before, ok := was.filter.(*profileFilter); ok && before.equal(c) {
 		return was
 	}
 	next, before := v.newView(c), was.load(v.registry)
-	next.last.Store(&made{is: before.is, lists: before.lists})
+	next.latest.Store(&snapshot{visible: before.visible, lists: before.lists})
 	return next
 }
 
-// load is the catalog as the view shows it now.
-func (v *view) load(r *registry.Registry) *made {
+// load returns the current catalog as the view shows it.
+func (v *view) load(r *registry.Registry) *snapshot {
 	now := r.Load()
-	if m := v.last.Load(); m.of == now {
+	if m := v.latest.Load(); m.catalog == now {
 		return m
 	}
-	v.making.Lock()
-	defer v.making.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	now = r.Load()
-	before := v.last.Load()
-	if before.of == now {
+	before := v.latest.Load()
+	if before.catalog == now {
 		return before
 	}
 	whole := now
-	if v.from != nil {
-		whole = v.from.load(now)
+	if v.namespace != nil {
+		whole = v.namespace.load(now)
 	}
-	m := &made{of: now, is: whole.Narrow(v.choice, before.is)}
-	m.lists = m.is
-	if v.shown != nil {
-		m.lists = m.is.Narrow(v.shown, before.lists)
+	m := &snapshot{catalog: now, visible: whole.Narrow(v.filter, before.visible)}
+	m.lists = m.visible
+	if v.listFilter != nil {
+		m.lists = m.visible.Narrow(v.listFilter, before.lists)
 	}
-	v.last.Store(m)
+	v.latest.Store(m)
 	return m
 }
 
-// namespace holds the catalog in one namespace, which all profiles that name it share.
+// namespace caches the catalog in one namespace, which all profiles that name it share.
 type namespace struct {
 	flat bool
 
-	mu     sync.Mutex
-	of, is *registry.Snapshot // the last catalog, and the same in this namespace
+	mu               sync.Mutex
+	catalog, renamed *registry.Snapshot // the latest catalog, and the same in this namespace
 }
 
 func (n *namespace) load(now *registry.Snapshot) *registry.Snapshot {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.of != now {
-		n.of, n.is = now, now.InNamespace(n.flat, n.is)
+	if n.catalog != now {
+		n.catalog, n.renamed = now, now.InNamespace(n.flat, n.renamed)
 	}
-	return n.is
+	return n.renamed
 }
 
-func (n *namespace) forget() {
+func (n *namespace) clear() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.of, n.is = nil, nil
+	n.catalog, n.renamed = nil, nil
 }
 
-// none is the choice of nothing at all.
-type none struct{}
+// emptyFilter hides everything.
+type emptyFilter struct{}
 
-func (none) Server(string) bool                                  { return false }
-func (none) Overrides(string) *definition.Set                    { return nil }
-func (none) All(string, registry.Kind) bool                      { return false }
-func (none) Has(string, registry.Kind, string) bool              { return false }
-func (n none) WithLists([registry.Kinds]int) registry.Visibility { return n }
+func (emptyFilter) Server(string) bool                                  { return false }
+func (emptyFilter) Overrides(string) *definition.Set                    { return nil }
+func (emptyFilter) All(string, registry.Kind) bool                      { return false }
+func (emptyFilter) Has(string, registry.Kind, string) bool              { return false }
+func (n emptyFilter) WithLists([registry.Kinds]int) registry.Visibility { return n }

@@ -313,7 +313,7 @@ func TestAnEditedChoiceOfGoblinsOwnToolsCountsAtOnce(t *testing.T) {
 		seen, ok := v.ForProfile("")
 		require.True(t, ok)
 		require.Equal(t, c.seen, tools(seen.Lists), c.gateway)
-		require.Equal(t, c.whole, tools(v.Whole()), c.gateway)
+		require.Equal(t, c.whole, tools(v.Full()), c.gateway)
 	}
 }
 

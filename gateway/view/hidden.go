@@ -40,49 +40,49 @@ type ProfileView struct{ Visible, Lists *registry.Snapshot }
 // default one. ok is false when there is no such profile, whose clients see nothing.
 func (v *Views) ForProfile(profile string) (seen ProfileView, ok bool) {
 	set := v.set.Load()
-	one := set.look(profile)
+	one := set.forProfile(profile)
 	ok = one != nil
 	if !ok {
-		one = set.gone
+		one = set.missing
 	}
 	m := one.load(v.registry)
-	return ProfileView{m.is, m.lists}, ok
+	return ProfileView{m.visible, m.lists}, ok
 }
 
-// look is the view of a profile, nil when there is none.
-func (t *set) look(profile string) *view {
+// forProfile returns the view of a profile, or nil.
+func (t *viewSet) forProfile(profile string) *view {
 	if profile == "" {
-		return t.others
+		return t.defaultView
 	}
-	return t.named[profile]
+	return t.profiles[profile]
 }
 
-// unknownOff is the reason for hiding all entries of a server.
-const unknownOff = "the file of what is off is damaged; see: goblin doctor"
+// reasonUnknownState is the reason for hiding all entries of a server.
+const reasonUnknownState = "the file of what is off is damaged; see: goblin doctor"
 
 // HiddenBy says why lists of clients of a profile, as of [Views.ForProfile], do not have something of
 // the catalog; nil: they do.
 func (v *Views) HiddenBy(profile string, e *registry.Entry) *HiddenEntry {
-	one := v.set.Load().look(profile)
+	one := v.set.Load().forProfile(profile)
 	if one == nil {
 		return nil
 	}
-	c, seen := one.choice.(*choice), one.load(v.registry)
+	c, seen := one.filter.(*profileFilter), one.load(v.registry)
 	off := &HiddenEntry{Kind: e.Kind, Server: e.Server, Name: e.Name, Entry: e}
 	switch {
-	case c.off.has(e.Server, e.Kind, e.Name):
+	case c.disabled.has(e.Server, e.Kind, e.Name):
 		off.By, off.Why = ByUser, "turned off for all clients"
-		if c.off.hides(e.Server) {
-			off.Why = "hidden because " + unknownOff
-		} else if c.off.things[thing{place{e.Server, e.Kind}, e.Name}] {
+		if c.disabled.hidesServer(e.Server) {
+			off.Why = "hidden because " + reasonUnknownState
+		} else if c.disabled.entries[entryKey{serverKind{e.Server, e.Kind}, e.Name}] {
 			off.Why = fmt.Sprintf("turned off in profile %q", c.profile.Name)
 		}
 	case !c.Server(e.Server):
 		off.By, off.Why = ByProfile, fmt.Sprintf("profile %q does not have server %q", c.profile.Name, e.Server)
-	case e.Server == registry.Local && !seen.is.IsVisible(e.Server, e.Kind, e.Name):
-		off.By, off.Why = c.missing(e.Name)
+	case e.Server == registry.Local && !seen.visible.IsVisible(e.Server, e.Kind, e.Name):
+		off.By, off.Why = c.whyMissing(e.Name)
 	case !c.Has(e.Server, e.Kind, e.Name):
-		off.By, off.Why = ByProfile, fmt.Sprintf("left out by %q of profile %q", keyOf(e.Kind), c.profile.Name)
+		off.By, off.Why = ByProfile, fmt.Sprintf("left out by %q of profile %q", configKey(e.Kind), c.profile.Name)
 	case !seen.lists.IsVisible(e.Server, e.Kind, e.Name):
 		off.By, off.Why = BySearch, fmt.Sprintf(`found by search_tools, and called by call_tool or its name: "expose" of profile %q is search`, c.profile.Name)
 	default:
@@ -93,15 +93,15 @@ func (v *Views) HiddenBy(profile string, e *registry.Entry) *HiddenEntry {
 
 // IsDisabled reports whether the user turned an entry off for all clients.
 func (v *Views) IsDisabled(e *registry.Entry) bool {
-	return v.set.Load().all.has(e.Server, e.Kind, e.Name)
+	return v.set.Load().disabled.has(e.Server, e.Kind, e.Name)
 }
 
 // IsListed returns a function that reports whether the lists of any profile, or of clients
 // without one, have an entry.
 func (v *Views) IsListed() func(e *registry.Entry) bool {
 	set := v.set.Load()
-	lists := []*registry.Snapshot{set.others.load(v.registry).lists}
-	for _, one := range set.named {
+	lists := []*registry.Snapshot{set.defaultView.load(v.registry).lists}
+	for _, one := range set.profiles {
 		lists = append(lists, one.load(v.registry).lists)
 	}
 	return func(e *registry.Entry) bool {
@@ -109,8 +109,8 @@ func (v *Views) IsListed() func(e *registry.Entry) bool {
 	}
 }
 
-// keyOf is the key of a profile or server that decides about a kind.
-func keyOf(k registry.Kind) string {
+// configKey returns the config key that filters a kind.
+func configKey(k registry.Kind) string {
 	switch k {
 	case registry.Tool:
 		return "tools"
@@ -128,7 +128,7 @@ func (v *Views) Hidden(profile string, kind registry.Kind) (all []HiddenEntry) {
 	set := v.set.Load()
 	for _, s := range v.servers.All() {
 		for _, name := range s.DeniedNames(kind) {
-			all = append(all, HiddenEntry{Kind: kind, Server: s.Name(), Name: name, By: ByConfig, Why: fmt.Sprintf("left out by %q of server %q", keyOf(kind), s.Name())})
+			all = append(all, HiddenEntry{Kind: kind, Server: s.Name(), Name: name, By: ByConfig, Why: fmt.Sprintf("left out by %q of server %q", configKey(kind), s.Name())})
 		}
 	}
 	if kind == registry.Tool {
@@ -138,21 +138,21 @@ func (v *Views) Hidden(profile string, kind registry.Kind) (all []HiddenEntry) {
 			}
 		}
 	}
-	since, there := make(map[thing]state.ToggleEntry), make(map[thing]bool)
+	since, there := make(map[entryKey]state.ToggleEntry), make(map[entryKey]bool)
 	for i := range set.off {
-		if t, ok := thingOf(&set.off[i]); ok && t.kind == kind && (set.off[i].Profile == "" || set.off[i].Profile == profile) {
+		if t, ok := entryKeyOf(&set.off[i]); ok && t.kind == kind && (set.off[i].Profile == "" || set.off[i].Profile == profile) {
 			since[t] = set.off[i]
 		}
 	}
-	for e := range v.Whole().All(kind) {
-		t := thing{place{e.Server, kind}, e.Name}
+	for e := range v.Full().All(kind) {
+		t := entryKey{serverKind{e.Server, kind}, e.Name}
 		if off := v.HiddenBy(profile, e); off != nil && off.By != BySearch {
 			off.Since, there[t] = since[t].Since, true
 			all = append(all, *off)
 		}
 	}
 	for i := range set.off {
-		t, _ := thingOf(&set.off[i])
+		t, _ := entryKeyOf(&set.off[i])
 		if s, ok := since[t]; ok && !there[t] {
 			there[t] = true
 			all = append(all, HiddenEntry{Kind: kind, Server: s.Server, Name: s.Name, By: ByUser, Why: "turned off; its server does not list it now", Since: s.Since})

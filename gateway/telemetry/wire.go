@@ -10,18 +10,18 @@ import (
 	"goblin/registry"
 )
 
-// wires are where it is written how exchanges went over the wire.
-var wires = sync.Pool{New: func() any {
+// wireBuffers has buffers for describeWire.
+var wireBuffers = sync.Pool{New: func() any {
 	b := make([]byte, 0, registry.MaxWire)
 	return &b
 }}
 
-// how writes down how an exchange went over the wire: from a client, and on to a server
-// by a call, which answered with a code.
-func how(text []byte, x *downstream.Request, call Call, code int) []byte {
+// describeWire appends a description of the transport of a request and of its call to a
+// server, which answered with a code.
+func describeWire(text []byte, x *downstream.Request, call Call, code int) []byte {
 	text = registry.AppendWord(text, registry.ClientID, x.ID())
 	text = registry.AppendWord(text, registry.Transport, x.Session().Transport())
-	text = ofClient(text, x, code)
+	text = describeHTTP(text, x, code)
 	if call == nil {
 		return text
 	}
@@ -33,26 +33,26 @@ func how(text []byte, x *downstream.Request, call Call, code int) []byte {
 	if answer == nil || answer.Request == nil {
 		return text
 	}
-	text = line(text, registry.WireToServer, answer.Request)
+	text = describeRequestLine(text, registry.WireToServer, answer.Request)
 	text = registry.AppendHeaders(text, registry.WireToServer, answer.Request.Header)
 	text = registry.AppendWire(text, registry.FromServer, answer.Proto, answer.Status)
 	return registry.AppendHeaders(text, registry.FromServer, answer.Header)
 }
 
-// ofClient writes down what HTTP says between a client and Goblin.
-func ofClient(text []byte, x *downstream.Request, code int) []byte {
+// describeHTTP appends what HTTP carried between a client and Goblin.
+func describeHTTP(text []byte, x *downstream.Request, code int) []byte {
 	r, status, kind := x.HTTP(code)
 	if r == nil {
 		return text
 	}
-	text = line(text, registry.FromClient, r)
+	text = describeRequestLine(text, registry.FromClient, r)
 	text = registry.AppendHeaders(text, registry.FromClient, r.Header)
 	text = registry.AppendWire(text, registry.WireToClient, r.Proto, strconv.Itoa(status), http.StatusText(status))
 	return registry.AppendWire(text, registry.WireToClient, "Content-Type:", kind)
 }
 
-// line writes down the line of a request, without a query, which may hold a secret.
-func line(text []byte, p registry.WirePart, r *http.Request) []byte {
+// describeRequestLine appends the request line without the query, which may hold a secret.
+func describeRequestLine(text []byte, p registry.WirePart, r *http.Request) []byte {
 	path := ""
 	if r.URL != nil {
 		path = r.URL.EscapedPath()
@@ -60,5 +60,5 @@ func line(text []byte, p registry.WirePart, r *http.Request) []byte {
 	return registry.AppendWire(text, p, r.Method, cmp.Or(path, "/"), r.Proto)
 }
 
-// Transport writes down how an exchange that is under way came.
-func Transport(x *downstream.Request) []byte { return how(nil, x, nil, 0) }
+// DescribeTransport describes the transport of a request in flight.
+func DescribeTransport(x *downstream.Request) []byte { return describeWire(nil, x, nil, 0) }

@@ -32,22 +32,22 @@ func (a *Router) OpenPage(ctx context.Context, x *downstream.Request, p Page) (a
 	id := "goblin-" + rand.Text()
 	params := rawjson.Object("mode", "url", "elicitationId", id, "url", p.URL, "message", p.Message)
 	if s.IsScreen() {
-		params = introduce(params, registry.Asker{Server: p.Server, Why: registry.AskOwnCall})
+		params = addAsker(params, registry.Asker{Server: p.Server, Why: registry.AskOwnCall})
 	}
 	reply, err := x.Ask(ctx, method, params)
-	refusal := fault(reply)
+	refusal := replyError(reply)
 	if err != nil {
 		refusal = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
 	}
 	base, _, _ := strings.Cut(p.URL, "?") // what follows is for the user alone
-	a.o.Journal.ServerRequest(s, p.Server, method, rawjson.SetMember(params, "url", rawjson.Quote(base)), reply.Result, refusal, start)
+	a.o.Journal.RecordServerRequest(s, p.Server, method, rawjson.SetMember(params, "url", rawjson.Quote(base)), reply.Result, refusal, start)
 	opened = func() {
 		if x.Modern() != nil {
 			return // there is no such notice
 		}
 		done := rawjson.Object("elicitationId", id)
 		x.NotifyLatest("elicited:"+id, "notifications/elicitation/complete", done)
-		a.o.Journal.Notification(registry.ToClient, s, p.Server, "notifications/elicitation/complete", "", done)
+		a.o.Journal.RecordNotification(registry.ToClient, s, p.Server, "notifications/elicitation/complete", "", done)
 	}
 	if refusal != nil {
 		return false, opened, refusal

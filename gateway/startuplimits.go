@@ -7,15 +7,15 @@ import (
 	"goblin/gateway/mcpclient"
 )
 
-// haste bounds how long a client waits. Both times begin with the handshake.
-type haste struct {
+// startupLimits bounds how long a client waits, from its handshake.
+type startupLimits struct {
 	handshake time.Duration // until its answer
 	lists     time.Duration // until the answers of the first lists
 }
 
-// hurried lists clients that give up a slow server, or begin without it, soon after they
-// started, by clientInfo.name. Servers that are slower appear by list_changed.
-var hurried = map[string]haste{
+// clientStartupLimits has the clients, by clientInfo.name, that give up a slow server, or
+// start without it. Slower servers appear by list_changed.
+var clientStartupLimits = map[string]startupLimits{
 	// Codex begins a turn without optional servers that are not ready after one second.
 	"codex-mcp-client": {500 * time.Millisecond, 500 * time.Millisecond},
 	// Claude Code begins its first turn after two seconds without a terminal, else after five.
@@ -26,25 +26,25 @@ var hurried = map[string]haste{
 	"opencode": {4 * time.Second, 4 * time.Second},
 }
 
-// greet waits before the answer to a handshake for servers that connect for the first time,
-// see [fleet.Fleet.AwaitAttempts]. Goblin's own clients do not wait.
-func (r *request) greet() {
+// awaitServers waits, before the answer to a handshake, for servers that connect for the first
+// time. Goblin's own clients do not wait.
+func (r *request) awaitServers() {
 	if r.Session().IsScreen() || mcpclient.IsOwn(r.Client().Name, r.Client().Title) {
 		return
 	}
-	ctx, cancel := r.hurry(hurried[r.ClientName()].handshake)
+	ctx, cancel := r.limitContext(clientStartupLimits[r.ClientName()].handshake)
 	defer cancel()
 	r.gateway.Servers.AwaitAttempts(ctx, r.Session().Stopping(), r.view())
 }
 
-// hurryLists is hurry for a list.
-func (r *request) hurryLists() (context.Context, context.CancelFunc) {
-	return r.hurry(hurried[r.ClientName()].lists)
+// listContext returns the context of a list request, within the client's startup limit.
+func (r *request) listContext() (context.Context, context.CancelFunc) {
+	return r.limitContext(clientStartupLimits[r.ClientName()].lists)
 }
 
-// hurry returns the context of a request. It ends at the limit after the client's
+// limitContext returns the context of a request. It ends at limit after the client's
 // handshake; 0 is no limit.
-func (r *request) hurry(limit time.Duration) (context.Context, context.CancelFunc) {
+func (r *request) limitContext(limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit == 0 {
 		return context.WithCancel(r.Context())
 	}

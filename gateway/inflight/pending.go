@@ -11,8 +11,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// listening is the request that lasts as long as its client wants to hear of changes.
-const listening = "subscriptions/listen"
+// listenMethod is a request that lasts as long as its client wants notifications.
+const listenMethod = "subscriptions/listen"
 
 // Pending knows the requests that wait for their answers, and ends what a user of
 // Goblin wants ended.
@@ -22,22 +22,21 @@ type Pending struct {
 	Journal *telemetry.Journal
 }
 
-// All are the requests of all sessions, the oldest first, with secrets masked. Those
-// that scripts make stand for nothing of their own: their server is that of the call
-// which they are made for.
+// All returns the requests of all sessions, the oldest first, with secrets masked. A request
+// of a script has the server of the call that it was made for.
 func (w *Pending) All() []registry.InFlight {
 	t, j := w.Table, w.Journal
 	servers := t.servers()
 	var all []registry.InFlight
 	for _, s := range w.Clients.All() {
 		for _, x := range s.InFlight() {
-			if x.Method() == listening {
+			if x.Method() == listenMethod {
 				continue
 			}
 			all = append(all, registry.InFlight{ID: x.Key(), TrafficRecord: registry.TrafficRecord{
 				Time: x.Started(), Session: s.ID(), Client: x.ClientName(), Direction: registry.ToServer,
-				Wire: telemetry.Transport(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusInFlight,
-				Request: j.Mask.Head(x.SentParams(), mostShown), RequestSize: len(x.SentParams()),
+				Wire: telemetry.DescribeTransport(x), Server: servers[x], Method: x.Method(), Name: j.Mask.String(subject(x.SentParams())), Status: registry.StatusInFlight,
+				Request: j.Mask.Head(x.SentParams(), maxParams), RequestSize: len(x.SentParams()),
 			}})
 		}
 	}
@@ -85,17 +84,17 @@ func (w *Pending) session(id string) *downstream.Session {
 	return nil
 }
 
-// mostShown is how many bytes of params are shown.
-const mostShown = 64 << 10
+// maxParams is the number of bytes of params in the list of requests.
+const maxParams = 64 << 10
 
 // servers are those at which clients' requests are under way.
 func (t *Table) servers() map[*downstream.Request]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := make(map[*downstream.Request]string)
-	for _, l := range t.links {
+	for _, l := range t.connections {
 		for u := l.newest; u != nil; u = u.older {
-			at[u.Exchange.Outer()] = l.Server.Name()
+			at[u.ClientRequest.Outer()] = l.Server.Name()
 		}
 	}
 	return at

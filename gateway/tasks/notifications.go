@@ -15,9 +15,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// streamLook is how often the gateway looks whether a client has opened a
-// stream on which a task's question can be asked.
-const streamLook = time.Second
+// streamPollInterval is how often askForTask checks whether the client has opened a stream.
+const streamPollInterval = time.Second
 
 // HandleNotification handles what a server says about a task of 2025-11-25. If not done, the
 // caller handles the notification with the returned call and params, from which the
@@ -27,7 +26,7 @@ func (t *Tasks) HandleNotification(conn upstream.Conn, c *upstream.Call, method 
 	switch method {
 	case "notifications/progress":
 		// Of a task, or late: nobody knows its token any more.
-		t.reported(conn, params)
+		t.handleProgress(conn, params)
 		return c, params, true
 	case "notifications/resources/updated": // for all who watch it, whatever the server did it for
 		return c, inflight.DropTaskID(params), false
@@ -46,92 +45,92 @@ func (t *Tasks) HandleNotification(conn upstream.Conn, c *upstream.Call, method 
 	switch {
 	case own == nil: // a task of nobody's, or another server's
 		return c, inflight.DropTaskID(params), done || kept
-	case own.hidden != nil && !done:
-		return &own.hidden.Call, inflight.DropTaskID(params), false
+	case own.gatewayCall != nil && !done:
+		return &own.gatewayCall.Call, inflight.DropTaskID(params), false
 	}
-	own.out.Lock()
-	defer own.out.Unlock()
+	own.deliverMu.Lock()
+	defer own.deliverMu.Unlock()
 	t.deliver(own, n)
 	return c, params, true
 }
 
-// deliver hands a notification to the owner of the task. own.out is held
+// deliver hands a notification to the owner of the task. own.deliverMu is held
 // unless the task is hidden.
 func (t *Tasks) deliver(own *Task, n taskNotice) {
 	if n.method == "notifications/tasks/status" {
-		t.note(own, n.params)
-		if own.hidden != nil {
+		t.updateState(own, n.params)
+		if own.gatewayCall != nil {
 			select {
-			case own.news <- struct{}{}:
+			case own.statusChanged <- struct{}{}:
 			default:
 			}
 			return
 		}
-		t.tell(own, n.method, rename(n.params, own.id))
+		t.notifyOwner(own, n.method, replaceID(n.params, own.id))
 		return
 	}
-	if own.hidden != nil {
-		if n.method == "notifications/message" && downstream.MessageLevel(n.params) < own.hidden.Exchange.Level() {
+	if own.gatewayCall != nil {
+		if n.method == "notifications/message" && downstream.MessageLevel(n.params) < own.gatewayCall.ClientRequest.Level() {
 			return
 		}
-		at := own.hidden.Exchange
-		at.Relay(own.Server, "", n.method, t.seen(t.o.Views.For(at), own, n.method, inflight.DropTaskID(n.params)))
+		at := own.gatewayCall.ClientRequest
+		at.Relay(own.Server, "", n.method, t.rewriteNotification(t.o.Views.For(at), own, n.method, inflight.DropTaskID(n.params)))
 		return
 	}
 	if n.method == "notifications/message" {
 		level := downstream.MessageLevel(n.params)
-		t.o.Journal.Log(own.Server, level.Slog(), n.params)
+		t.o.Journal.RecordLog(own.Server, level.Slog(), n.params)
 		if level < own.owner.Level() {
 			return
 		}
 	}
-	t.tell(own, n.method, t.seen(t.o.Views.ForSession(own.owner), own, n.method, n.params))
+	t.notifyOwner(own, n.method, t.rewriteNotification(t.o.Views.ForSession(own.owner), own, n.method, n.params))
 }
 
-// seen returns the params of a notification as a client sees them: those of a vendor may
+// rewriteNotification returns the params as a client sees them: vendors' notifications may
 // have a URI.
-func (t *Tasks) seen(names inflight.Namer, own *Task, method string, params []byte) []byte {
+func (t *Tasks) rewriteNotification(names inflight.Namer, own *Task, method string, params []byte) []byte {
 	if method == "notifications/message" {
 		return params
 	}
 	return inflight.RewriteNotification(t.o.Registry, names, own.Server, params)
 }
 
-// tell sends a notification to a task's owner: on the stream of a request
-// for its result, else on the session's.
-func (t *Tasks) tell(own *Task, method string, params []byte) {
-	if !own.in(t.o.Views.ForSession(own.owner)) {
+// notifyOwner sends a notification to a task's owner: on the stream of a request for its
+// result, otherwise on the session's.
+func (t *Tasks) notifyOwner(own *Task, method string, params []byte) {
+	if !own.isVisible(t.o.Views.ForSession(own.owner)) {
 		return
 	}
-	params = inflight.ReplaceTaskID(params, own.Original, own.id)
-	f, _ := t.attending(own)
+	params = inflight.ReplaceTaskID(params, own.ServerTaskID, own.id)
+	f, _ := t.newestWaiter(own)
 	state := method == "notifications/tasks/status" // of which the newest counts
 	switch key := "task:" + own.id; {
 	case f != nil && state:
-		f.Exchange.NotifyLatest(key, method, params)
+		f.ClientRequest.NotifyLatest(key, method, params)
 	case f != nil:
-		f.Exchange.Relay(own.Server, "", method, params)
+		f.ClientRequest.Relay(own.Server, "", method, params)
 	case state:
 		own.owner.NotifyLatest(key, method, params)
 	default:
 		own.owner.Relay(own.Server, method, params)
 	}
-	t.o.Journal.Notification(registry.ToClient, own.owner, own.Server, method, own.id, params)
+	t.o.Journal.RecordNotification(registry.ToClient, own.owner, own.Server, method, own.id, params)
 }
 
-// Open reports whether a client waits for a task of a server.
-func (t *Tasks) Open(s *upstream.Server) bool {
-	return slices.ContainsFunc(t.o.Calls.Links(), func(l *inflight.Link) bool { return l.Server == s && t.busy(l.Conn) })
+// HasOpenTask reports whether a client waits for a task of a server.
+func (t *Tasks) HasOpenTask(s *upstream.Server) bool {
+	return slices.ContainsFunc(t.o.Calls.Connections(), func(l *inflight.Connection) bool { return l.Server == s && t.hasOpen(l.Conn) })
 }
 
 // Ask puts a task's question to the client that owns the task.
-func (t *Tasks) Ask(ctx context.Context, own *Task, q *serverreq.Question) (*downstream.Session, []byte, *jsonrpc.Error) {
-	q.Params = inflight.ReplaceTaskID(q.Params, own.Original, own.id)
+func (t *Tasks) Ask(ctx context.Context, own *Task, q *serverreq.Request) (*downstream.Session, []byte, *jsonrpc.Error) {
+	q.Params = inflight.ReplaceTaskID(q.Params, own.ServerTaskID, own.id)
 	q.Ask = func(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 		return t.askForTask(ctx, own, method, params)
 	}
 	s, result, fault := t.o.Ask.RouteTo(ctx, q, own.owner)
-	return s, inflight.ReplaceTaskID(result, own.id, own.Original), fault
+	return s, inflight.ReplaceTaskID(result, own.id, own.ServerTaskID), fault
 }
 
 // askForTask asks on the stream of a request for the task's result, else on
@@ -140,10 +139,10 @@ func (t *Tasks) Ask(ctx context.Context, own *Task, q *serverreq.Question) (*dow
 func (t *Tasks) askForTask(ctx context.Context, own *Task, method string, params []byte) (jsonrpc.Reply, error) {
 	ctx, over := context.WithTimeout(ctx, serverreq.AnswerTimeout)
 	defer over()
-	look := time.NewTicker(streamLook)
+	look := time.NewTicker(streamPollInterval)
 	defer look.Stop()
 	for {
-		f, changed := t.attending(own)
+		f, changed := t.newestWaiter(own)
 		var causes []*inflight.Request
 		if f != nil {
 			causes = []*inflight.Request{f}
@@ -168,8 +167,8 @@ func (t *Tasks) askForTask(ctx context.Context, own *Task, method string, params
 // GatewayCall is the call inside which the gateway itself waits for the task, nil for a
 // task that a client owns: its questions are those of that call.
 func (t *Task) GatewayCall() *upstream.Call {
-	if t.hidden == nil {
+	if t.gatewayCall == nil {
 		return nil
 	}
-	return &t.hidden.Call
+	return &t.gatewayCall.Call
 }

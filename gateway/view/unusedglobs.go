@@ -47,21 +47,21 @@ func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind)
 			if of.globs.IsEmpty() || len(kinds) > 0 && !slices.Contains(kinds, of.kind) {
 				continue
 			}
-			names, known := listed.in(cfg, p, of.kind)
+			names, known := listed.inProfile(cfg, p, of.kind)
 			if !known {
 				continue
 			}
-			denied := slices.DeleteFunc(slices.Clone(of.globs.Deny), func(glob string) bool { return strings.ContainsAny(glob, wild) })
+			denied := slices.DeleteFunc(slices.Clone(of.globs.Deny), func(glob string) bool { return strings.ContainsAny(glob, globChars) })
 			for _, glob := range append(denied, of.globs.Allow...) {
 				one := config.Filter{Allow: []string{glob}}
 				if !slices.ContainsFunc(names, func(n listedName) bool { return one.MatchOriginal(n.server, n.name) }) {
 					why := fmt.Sprintf("fits no %s of its servers", of.kind)
-					if server := leavesOut(cfg, p, of.kind, glob); server != "" {
-						why = fmt.Sprintf("is left out by %q of server %q", keyOf(of.kind), server)
+					if server := filteringServer(cfg, p, of.kind, glob); server != "" {
+						why = fmt.Sprintf("is left out by %q of server %q", configKey(of.kind), server)
 					}
 					problems = append(problems, config.Problem{
-						File: cfg.Path, Line: cfg.ProfileLine(p.Name, keyOf(of.kind)),
-						Text: fmt.Sprintf("%q in profile %q: %q %s%s", keyOf(of.kind), p.Name, glob, why, meant(glob, names)),
+						File: cfg.Path, Line: cfg.ProfileLine(p.Name, configKey(of.kind)),
+						Text: fmt.Sprintf("%q in profile %q: %q %s%s", configKey(of.kind), p.Name, glob, why, suggestNames(glob, names)),
 					})
 				}
 			}
@@ -70,10 +70,9 @@ func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind)
 	return problems
 }
 
-// leavesOut is the server of a profile whose config leaves out what a glob names, which it
-// may well list; "" for none. A name without a server is not that of one because all but a
-// few of its names are left out.
-func leavesOut(cfg *config.Config, p *config.Profile, k registry.Kind, glob string) string {
+// filteringServer returns the server of a profile whose config filters out what a glob names,
+// or "". A name without a server counts only if it is denied, not if it is merely not allowed.
+func filteringServer(cfg *config.Config, p *config.Profile, k registry.Kind, glob string) string {
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
 		own := s.Tools
@@ -84,21 +83,21 @@ func leavesOut(cfg *config.Config, p *config.Profile, k registry.Kind, glob stri
 		if !its {
 			own.Allow = nil
 		}
-		if p.Has(s) && !strings.ContainsAny(name, wild) && !own.Match(name) {
+		if p.Has(s) && !strings.ContainsAny(name, globChars) && !own.Match(name) {
 			return s.Name
 		}
 	}
 	return ""
 }
 
-// wild are the characters of globs that fit more than one name.
-const wild = `*?[\`
+// globChars are the characters of globs that match more than one name.
+const globChars = `*?[\`
 
 type listedName struct{ server, name string }
 
-// in are the names in a profile; known is false if one of its servers lists nothing, or if it
-// has none, which is told of its "servers".
-func (l ListedNames) in(cfg *config.Config, p *config.Profile, k registry.Kind) (names []listedName, known bool) {
+// inProfile returns the names in a profile. known is false if one of its servers lists
+// nothing, or if it has no server.
+func (l ListedNames) inProfile(cfg *config.Config, p *config.Profile, k registry.Kind) (names []listedName, known bool) {
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
 		if !p.Has(s) {
@@ -114,8 +113,8 @@ func (l ListedNames) in(cfg *config.Config, p *config.Profile, k registry.Kind) 
 	return names, known
 }
 
-// meant tells which of the names a glob may mean.
-func meant(glob string, names []listedName) string {
+// suggestNames returns a suggestion of the names that a glob may mean.
+func suggestNames(glob string, names []listedName) string {
 	f := suggest.New(glob)
 	for _, n := range names {
 		full := n.name

@@ -11,22 +11,22 @@ import (
 // serversKey is the row of the subscribers to the state of the servers.
 var serversKey = subscriptionKey{server: registry.Local, uri: "goblin://servers"}
 
-// serverNews keeps the states that each watcher of the servers was sent last: of those that
-// it sees, and no others.
-type serverNews struct {
+// serverWatch tracks the server states that each subscriber was sent last. They have only the
+// servers that it sees.
+type serverWatch struct {
 	mu   sync.Mutex
-	told map[subscriber][]registry.ServerState
+	sent map[subscriber][]registry.ServerState
 }
 
-// watchServers notes what a new subscriber knows.
-func (n *Notifier) watchServers(h subscriber) {
-	n.servers.mu.Lock()
-	defer n.servers.mu.Unlock()
-	if n.servers.told == nil {
-		n.servers.told = make(map[subscriber][]registry.ServerState)
+// addServerWatch records the states that a new subscriber knows.
+func (n *Notifier) addServerWatch(h subscriber) {
+	n.serverWatch.mu.Lock()
+	defer n.serverWatch.mu.Unlock()
+	if n.serverWatch.sent == nil {
+		n.serverWatch.sent = make(map[subscriber][]registry.ServerState)
 	}
-	if _, known := n.servers.told[h]; !known {
-		n.servers.told[h] = n.serverStates(n.catalogOf(h))
+	if _, known := n.serverWatch.sent[h]; !known {
+		n.serverWatch.sent[h] = n.serverStates(n.catalogOf(h))
 	}
 }
 
@@ -39,15 +39,14 @@ func (n *Notifier) serverStates(seen *registry.Snapshot) []registry.ServerState 
 	return states
 }
 
-// serversChanged tells those who watch the servers and to whom others, or other states, are
-// shown than before.
-func (n *Notifier) serversChanged() {
-	n.servers.mu.Lock()
-	defer n.servers.mu.Unlock()
+// notifyServers notifies the subscribers that see other server states than before.
+func (n *Notifier) notifyServers() {
+	n.serverWatch.mu.Lock()
+	defer n.serverWatch.mu.Unlock()
 	byChoice := make(map[registry.Visibility][]registry.ServerState)
 	told := make(map[subscriber][]registry.ServerState)
 	passed := make(map[subscriber]bool)
-	for _, h := range n.rows.holders(serversKey) {
+	for _, h := range n.subscriptions.subscribers(serversKey) {
 		seen := n.catalogOf(h)
 		states, made := byChoice[seen.Visibility()]
 		if !made {
@@ -55,12 +54,12 @@ func (n *Notifier) serversChanged() {
 			byChoice[seen.Visibility()] = states
 		}
 		told[h] = states
-		if reflect.DeepEqual(n.servers.told[h], states) {
+		if reflect.DeepEqual(n.serverWatch.sent[h], states) {
 			passed[h] = true
 		}
 	}
-	n.servers.told = told
+	n.serverWatch.sent = told
 	if len(passed) < len(told) {
-		n.tellSubsOf(serversKey, serversKey.uri, rawjson.Object("uri", serversKey.uri), passed)
+		n.notifySubscribers(serversKey, serversKey.uri, rawjson.Object("uri", serversKey.uri), passed)
 	}
 }

@@ -26,36 +26,35 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Request is one client request under way at a server, or at a local tool. Its zero value
-// is made ready by Begin.
+// Request is one client request in flight at a server, or at a local tool. The zero value is
+// ready for Begin.
 type Request struct {
-	Exchange *downstream.Request
-	Outer    *Request // of the call that the request was made for, nil for a client's own
-	Call     upstream.Call
-	release  func() // gives the backend's limiter slot back; once
-	landed   atomic.Bool
-	asked    atomic.Bool              // the backend asked the client something meanwhile
-	lacking  atomic.Pointer[[]string] // a capability that the client did not declare, but was needed
-	thinking thinking
-	habit    *LatencyHistory // nil for none
+	ClientRequest     *downstream.Request
+	Outer             *Request // the call that the request was made for, nil for a client's own
+	Call              upstream.Call
+	release           func() // releases the server's concurrency slot; called once
+	released          atomic.Bool
+	prompted          atomic.Bool              // the server asked the user something
+	missingCapability atomic.Pointer[[]string] // that the client did not declare, but was needed
+	promptTime        promptTimer
+	latency           *LatencyHistory // nil for none
 
-	link         *Link    // where it is under way, nil before and after
-	older, newer *Request // under way there
+	connection   *Connection // where it is in flight, nil before and after
+	older, newer *Request    // in flight there
 }
 
-// thinking is the time that people took to answer questions because of a call.
-type thinking struct {
-	mu     sync.Mutex
-	open   int           // questions that people think about now
-	since  time.Time     // of the first of them
-	before time.Duration // for those before
+// promptTimer measures how long users took to answer questions because of a call.
+type promptTimer struct {
+	mu    sync.Mutex
+	open  int           // unanswered questions
+	since time.Time     // start of the first open question
+	total time.Duration // of the earlier questions
 }
 
-// Begin makes the call that an exchange is passed on by. outer is the call that it was
-// made for, nil for a client's own; release gives back its place in the server's
-// limit.
+// Begin prepares the call for a client request. outer is the call that it was made for, nil
+// for a client's own. release frees the server's concurrency slot.
 func (u *Request) Begin(x *downstream.Request, outer *Request, release func(), edits []rawjson.Edit) {
-	u.Exchange, u.Outer, u.release = x, outer, release
+	u.ClientRequest, u.Outer, u.release = x, outer, release
 	u.Call.Cause = u
 	u.Call.Method = x.Method()
 	u.Call.Params = x.Params()
@@ -67,12 +66,12 @@ func (u *Request) Begin(x *downstream.Request, outer *Request, release func(), e
 // the client's token. What is quick by habit, which may be nil, gets a token only
 // if its client has asked.
 func (u *Request) AttachProgressToken(j *telemetry.Journal, server, name string, meta []byte, habit *LatencyHistory) {
-	x := u.Exchange
-	u.habit = habit
+	x := u.ClientRequest
+	u.latency = habit
 	var theirs []byte
 	u.Call.Token, theirs = wire.FindToken(x.Params(), meta)
 	if theirs == nil || u.Outer != nil || len(theirs) > downstream.MaxToken {
-		if theirs == nil && habit.quick() {
+		if theirs == nil && habit.isQuick() {
 			u.Call.Token = wire.KeepToken
 		}
 		return
@@ -84,39 +83,38 @@ func (u *Request) AttachProgressToken(j *telemetry.Journal, server, name string,
 			return
 		}
 		x.Relay(server, "progress:"+string(theirs), "notifications/progress", params, rawjson.ReplaceEdit(params, own, theirs))
-		j.Notification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
+		j.RecordNotification(registry.ToClient, x.Session(), server, "notifications/progress", name, params)
 	}
 }
 
-// RecordLatency notes how long the answer has taken, for the habit of what was called.
-func (u *Request) RecordLatency(d time.Duration) { u.habit.note(d) }
+// RecordLatency records how long the answer took.
+func (u *Request) RecordLatency(d time.Duration) { u.latency.record(d) }
 
 // WireID is the id of the call on the wire, and what HTTP said.
 func (u *Request) WireID() (id int64, answer *http.Response) { return u.Call.WireID() }
 
-// PromptedUser reports whether people were asked because of the call.
-func (u *Request) PromptedUser() bool { return u.asked.Load() }
+// PromptedUser reports whether a user was asked because of the call.
+func (u *Request) PromptedUser() bool { return u.prompted.Load() }
 
-// ResetPrompted makes Asked begin anew, and returns what it was.
-func (u *Request) ResetPrompted() bool { return u.asked.Swap(false) }
+// ResetPrompted clears the result of PromptedUser and returns the previous one.
+func (u *Request) ResetPrompted() bool { return u.prompted.Swap(false) }
 
-// MarkPrompted notes that people are asked.
-func (u *Request) MarkPrompted() { u.asked.Store(true) }
+// MarkPrompted records that a user is asked.
+func (u *Request) MarkPrompted() { u.prompted.Store(true) }
 
-// Release gives the slot back, unless that was done already.
+// Release frees the concurrency slot, once.
 func (u *Request) Release() {
-	if !u.landed.Swap(true) {
+	if !u.released.Swap(true) {
 		u.release()
 	}
 }
 
-// Pause stops the clocks that run for the call until as many calls of Resume:
-// people are asked.
+// Pause stops the call's timers while a user is asked, until as many calls of Resume.
 func (u *Request) Pause() {
 	u.Call.Pause()
 	for ; u != nil; u = u.Outer {
-		u.asked.Store(true)
-		t := &u.thinking
+		u.prompted.Store(true)
+		t := &u.promptTime
 		t.mu.Lock()
 		if t.open++; t.open == 1 {
 			t.since = time.Now()
@@ -129,24 +127,24 @@ func (u *Request) Pause() {
 func (u *Request) Resume() {
 	u.Call.Resume()
 	for ; u != nil; u = u.Outer {
-		t := &u.thinking
+		t := &u.promptTime
 		t.mu.Lock()
 		if t.open--; t.open == 0 {
-			t.before += time.Since(t.since)
+			t.total += time.Since(t.since)
 		}
 		t.mu.Unlock()
 	}
 }
 
-// PromptTime is how long people have been asked so far.
+// PromptTime returns how long users were asked so far.
 func (u *Request) PromptTime() time.Duration {
-	t := &u.thinking
+	t := &u.promptTime
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open > 0 {
-		return t.before + time.Since(t.since)
+		return t.total + time.Since(t.since)
 	}
-	return t.before
+	return t.total
 }
 
 // RequireCapability notes a capability that the client did not declare, but was needed.
@@ -154,13 +152,13 @@ func (u *Request) RequireCapability(path []string) {
 	for u.Outer != nil {
 		u = u.Outer
 	}
-	u.lacking.Store(&path)
+	u.missingCapability.Store(&path)
 }
 
 // MissingCapability is the error for a stateless request that failed for want of a capability;
 // nil for others.
 func (u *Request) MissingCapability(server string, reply jsonrpc.Reply) error {
-	path := u.lacking.Load()
+	path := u.missingCapability.Load()
 	if path == nil || reply.Error == nil && string(rawjson.Get(reply.Result, "isError")) != "true" {
 		return nil
 	}

@@ -25,14 +25,14 @@ func (e *RefusedError) Error() string { return jsonrpc.ParseErrorObject(e.Object
 // Subscribe makes a session watch a resource, in the spelling that it used, and returns
 // when the server has agreed.
 func (n *Notifier) Subscribe(ctx context.Context, s *downstream.Session, t registry.Target, spelling string) error {
-	return n.watch(ctx, subscriber{session: s}, t, spelling)
+	return n.subscribe(ctx, subscriber{session: s}, t, spelling)
 }
 
 // Unsubscribe is idempotent: what is not watched, or not known any more, is not an error.
 // It returns the server whose resource it was.
 func (n *Notifier) Unsubscribe(ctx context.Context, s *downstream.Session, uri string) (server string) {
 	me := subscriber{session: s}
-	keys := n.rows.spelled(me, uri)
+	keys := n.subscriptions.bySpelling(me, uri)
 	if len(keys) == 0 {
 		if t, err := n.o.Visibility.ForSession(s).ResolveResource(uri); err == nil {
 			keys = append(keys, subscriptionKey{server: t.Server, uri: t.Name})
@@ -43,22 +43,22 @@ func (n *Notifier) Unsubscribe(ctx context.Context, s *downstream.Session, uri s
 	}
 	for _, key := range keys {
 		server = key.server
-		n.release(ctx, key, me, uri)
+		n.unsubscribe(ctx, key, me, uri)
 	}
 	return server
 }
 
-// watchable reports whether the config allows what a row watches now.
-func (n *Notifier) watchable(key subscriptionKey) bool {
+// isAllowed reports whether the current config allows the resource of a row.
+func (n *Notifier) isAllowed(key subscriptionKey) bool {
 	b := n.o.Servers.Get(key.server)
 	return b == nil || b.Permits(registry.Resource, key.uri)
 }
 
-// watch makes h a subscriber of a resource, in the spelling that it used, and
-// returns when the backend has agreed.
-func (n *Notifier) watch(ctx context.Context, h subscriber, t registry.Target, spelling string) error {
+// subscribe adds h to a resource, in the spelling that it used, and returns when the server
+// has accepted.
+func (n *Notifier) subscribe(ctx context.Context, h subscriber, t registry.Target, spelling string) error {
 	key := subscriptionKey{server: t.Server, uri: t.Name}
-	if err := n.rows.full(key, h, spelling); err != nil {
+	if err := n.subscriptions.checkLimits(key, h, spelling); err != nil {
 		return err
 	}
 	var conn upstream.Conn
@@ -75,51 +75,51 @@ func (n *Notifier) watch(ctx context.Context, h subscriber, t registry.Target, s
 		if conn, err = n.o.Servers.Conn(ctx, b, h.session, own); err != nil {
 			return err
 		}
-		key.second = conn.Info().SecondEra
+		key.secondEra = conn.Info().SecondEra
 	}
-	row, err := n.rows.enter(ctx, key)
+	row, err := n.subscriptions.lock(ctx, key)
 	if err != nil {
 		return err
 	}
-	defer n.rows.leave(key, row)
+	defer n.subscriptions.unlock(key, row)
 	// An update can follow the backend's answer so closely that it must find
 	// the subscriber here already.
-	added, err := n.rows.add(key, row, h, spelling)
+	added, err := n.subscriptions.add(key, row, h, spelling)
 	if err != nil {
 		return err
 	}
 	if key == serversKey {
-		n.watchServers(h)
+		n.addServerWatch(h)
 	}
 	if t.Local == nil {
-		if err := n.agree(ctx, conn, key, row); err != nil {
+		if err := n.ensureSubscribed(ctx, conn, key, row); err != nil {
 			if added {
-				n.rows.remove(key, h, spelling)
+				n.subscriptions.remove(key, h, spelling)
 				n.showSubscription(key, registry.SubscriptionOn, nil) // of others, if any
 			}
 			return err
 		}
 	}
-	if n.rows.subscribers(key) == 0 { // unsubscribed meanwhile, by another spelling
-		n.setAgreed(row, nil)
-		n.tellOff(ctx, key)
-	} else if conn := n.connOf(key); conn != nil && conn != n.agreed(row) {
+	if n.subscriptions.countSubscribers(key) == 0 { // unsubscribed meanwhile, by another spelling
+		n.setSubscribedConn(row, nil)
+		n.sendUnsubscribe(ctx, key)
+	} else if conn := n.findConn(key); conn != nil && conn != n.subscribedConn(row) {
 		// Replaced since it agreed, and before this row counted.
-		n.askAgain(ctx, key, row, conn)
+		n.resubscribe(ctx, key, row, conn)
 	}
 	n.showSubscription(key, registry.SubscriptionOn, nil)
 	return nil
 }
 
-// agree makes the backend watch a resource, unless it does already.
-func (n *Notifier) agree(ctx context.Context, conn upstream.Conn, key subscriptionKey, row *subscription) error {
-	if !n.watchable(key) { // by a config that is newer than the request
+// ensureSubscribed subscribes at the server, unless the row is subscribed on conn.
+func (n *Notifier) ensureSubscribed(ctx context.Context, conn upstream.Conn, key subscriptionKey, row *subscription) error {
+	if !n.isAllowed(key) { // by a config that is newer than the request
 		return &registry.NotFoundError{Kind: registry.Resource, Name: key.uri, Reason: registry.ReasonNotFound}
 	}
 	if !conn.Info().Has("resources", "subscribe") {
 		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no subscriptions", key.server)
 	}
-	if n.agreed(row) == conn {
+	if n.subscribedConn(row) == conn {
 		return nil
 	}
 	n.showSubscription(key, registry.SubscriptionRequested, nil)
@@ -130,20 +130,20 @@ func (n *Notifier) agree(ctx context.Context, conn upstream.Conn, key subscripti
 	if reply.Error != nil {
 		return &RefusedError{reply.Error}
 	}
-	n.setAgreed(row, conn)
+	n.setSubscribedConn(row, conn)
 	return nil
 }
 
-// agreed is the connection on which the backend agreed to a row.
-func (n *Notifier) agreed(row *subscription) upstream.Conn {
-	n.rows.mu.Lock()
-	defer n.rows.mu.Unlock()
+// subscribedConn returns the connection on which a row is subscribed.
+func (n *Notifier) subscribedConn(row *subscription) upstream.Conn {
+	n.subscriptions.mu.Lock()
+	defer n.subscriptions.mu.Unlock()
 	return row.conn
 }
 
-func (n *Notifier) setAgreed(row *subscription, conn upstream.Conn) {
-	n.rows.mu.Lock()
-	defer n.rows.mu.Unlock()
+func (n *Notifier) setSubscribedConn(row *subscription, conn upstream.Conn) {
+	n.subscriptions.mu.Lock()
+	defer n.subscriptions.mu.Unlock()
 	row.conn = conn
 }
 
@@ -151,44 +151,44 @@ func subscriptionCall(ctx context.Context, method, uri string) *upstream.Call {
 	return &upstream.Call{Context: ctx, Method: method, Params: rawjson.Object("uri", uri)}
 }
 
-// release takes a subscriber off a row; the last one makes the backend stop.
-func (n *Notifier) release(ctx context.Context, key subscriptionKey, h subscriber, spelling string) {
-	last := n.rows.remove(key, h, spelling)
+// unsubscribe removes a subscriber from a row, and the last one at the server.
+func (n *Notifier) unsubscribe(ctx context.Context, key subscriptionKey, h subscriber, spelling string) {
+	last := n.subscriptions.remove(key, h, spelling)
 	n.showSubscription(key, registry.SubscriptionOn, nil)
 	if last {
-		n.giveBack(ctx, key)
+		n.unsubscribeUnused(ctx, key)
 	}
 }
 
-// giveBack makes the backend stop watching what has no holder any more.
-func (n *Notifier) giveBack(ctx context.Context, key subscriptionKey) {
-	row, err := n.rows.enter(ctx, key)
+// unsubscribeUnused unsubscribes at the server if the row has no subscriber.
+func (n *Notifier) unsubscribeUnused(ctx context.Context, key subscriptionKey) {
+	row, err := n.subscriptions.lock(ctx, key)
 	if err != nil {
 		return
 	}
-	defer n.rows.leave(key, row)
-	if n.rows.subscribers(key) == 0 { // nobody came meanwhile
-		n.tellOff(ctx, key)
+	defer n.subscriptions.unlock(key, row)
+	if n.subscriptions.countSubscribers(key) == 0 { // nobody came meanwhile
+		n.sendUnsubscribe(ctx, key)
 	}
 }
 
-// connOf is the open connection that a row belongs to; nil for none.
-func (n *Notifier) connOf(key subscriptionKey) upstream.Conn {
+// findConn returns the open connection of a row, or nil.
+func (n *Notifier) findConn(key subscriptionKey) upstream.Conn {
 	b := n.o.Servers.Get(key.server)
 	if b == nil {
 		return nil
 	}
-	for _, l := range n.o.Requests.Links() {
-		if l.Server == b.Server && key.on(l.Conn) {
+	for _, l := range n.o.Requests.Connections() {
+		if l.Server == b.Server && key.matches(l.Conn) {
 			return l.Conn
 		}
 	}
 	return nil
 }
 
-// tellOff asks the backend to stop. A backend that is down forgot already.
-func (n *Notifier) tellOff(ctx context.Context, key subscriptionKey) {
-	conn := n.connOf(key)
+// sendUnsubscribe unsubscribes at the server, if it is connected.
+func (n *Notifier) sendUnsubscribe(ctx context.Context, key subscriptionKey) {
+	conn := n.findConn(key)
 	if conn == nil {
 		return
 	}
@@ -204,19 +204,18 @@ func (n *Notifier) tellOff(ctx context.Context, key subscriptionKey) {
 // agree.
 const releaseTimeout = 10 * time.Second
 
-// releaseAll gives back all that a session or listen held that has
-// ended.
-func (n *Notifier) releaseAll(h subscriber) {
+// unsubscribeAll removes all subscriptions of a closed session or listen.
+func (n *Notifier) unsubscribeAll(h subscriber) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	rows := n.rows.all(h)
+	rows := n.subscriptions.all(h)
 	// First what is ours to end, then what needs a backend that may be slow.
 	rows = slices.DeleteFunc(rows, func(key subscriptionKey) bool {
-		last := n.rows.remove(key, h, "")
+		last := n.subscriptions.remove(key, h, "")
 		n.showSubscription(key, registry.SubscriptionOn, nil)
 		return !last
 	})
-	inflight.ForEachLimit(8, rows, func(_ int, key subscriptionKey) { n.giveBack(ctx, key) })
+	inflight.ForEachLimit(8, rows, func(_ int, key subscriptionKey) { n.unsubscribeUnused(ctx, key) })
 }
 
 // Rows that a new connection refused are asked for again, ever more slowly.
@@ -226,9 +225,8 @@ const (
 	restoreMaxPause = 30 * time.Second
 )
 
-// reopen opens the connections beside a new one that have something to be
-// restored on them: its server may have taken the place of another.
-func (n *Notifier) reopen(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
+// reopenUnits opens the other connections of a server that have subscriptions to restore.
+func (n *Notifier) reopenUnits(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	if conn.Info().SecondEra {
 		return
 	}
@@ -237,17 +235,17 @@ func (n *Notifier) reopen(ctx context.Context, s *upstream.Server, conn upstream
 		second bool
 	}
 	places := make(map[place]bool)
-	for _, key := range n.rows.keys(func(k subscriptionKey, row *subscription) bool {
-		return k.server == s.Name() && (k.second || conn.Unit() == "" && k.unit != "") && len(row.subscribers) > 0
+	for _, key := range n.subscriptions.keys(func(k subscriptionKey, row *subscription) bool {
+		return k.server == s.Name() && (k.secondEra || conn.Unit() == "" && k.unit != "") && len(row.subscribers) > 0
 	}) {
-		places[place{key.unit, key.second}] = true
+		places[place{key.unit, key.secondEra}] = true
 	}
 	for p := range places {
 		n.work.Go(func() {
 			if p.second {
 				if s.Modern(ctx, p.unit) == nil && ctx.Err() == nil { // there may be none any more
-					n.rows.move(s.Name(), func(key subscriptionKey, _ subscriber) subscriptionKey {
-						key.second = key.second && key.unit != p.unit
+					n.subscriptions.move(s.Name(), func(key subscriptionKey, _ subscriber) subscriptionKey {
+						key.secondEra = key.secondEra && key.unit != p.unit
 						return key
 					})
 					n.restore(ctx, s.Name(), conn)
@@ -262,16 +260,16 @@ func (n *Notifier) reopen(ctx context.Context, s *upstream.Server, conn upstream
 	}
 }
 
-// restore asks a new connection for what sessions held on the one before. ctx
-// ends with the connection.
+// restore subscribes a new connection to the resources of the previous one. ctx ends with the
+// connection.
 func (n *Notifier) restore(ctx context.Context, server string, conn upstream.Conn) {
 	pause := restorePause
 	for range restoreTries {
-		lost := n.rows.keys(func(k subscriptionKey, row *subscription) bool {
-			return k.server == server && k.on(conn) && len(row.subscribers) > 0 && row.conn != conn
+		lost := n.subscriptions.keys(func(k subscriptionKey, row *subscription) bool {
+			return k.server == server && k.matches(conn) && len(row.subscribers) > 0 && row.conn != conn
 		})
 		lost = slices.DeleteFunc(lost, func(k subscriptionKey) bool {
-			denied := !n.watchable(k)
+			denied := !n.isAllowed(k)
 			if denied {
 				n.showSubscription(k, registry.SubscriptionRefused, errDenied)
 			}
@@ -284,7 +282,7 @@ func (n *Notifier) restore(ctx context.Context, server string, conn upstream.Con
 			n.o.Logger.Warn("Subscriptions lost: the server no longer offers them", "server", server, "count", len(lost))
 			return
 		}
-		inflight.ForEachLimit(restoreWidth(conn), lost, func(_ int, key subscriptionKey) { n.restoreOne(ctx, key, conn) })
+		inflight.ForEachLimit(restoreParallelism(conn), lost, func(_ int, key subscriptionKey) { n.restoreOne(ctx, key, conn) })
 		select {
 		case <-time.After(pause):
 		case <-conn.Done():
@@ -297,21 +295,21 @@ func (n *Notifier) restore(ctx context.Context, server string, conn upstream.Con
 }
 
 func (n *Notifier) restoreOne(ctx context.Context, key subscriptionKey, conn upstream.Conn) {
-	row, err := n.rows.enter(ctx, key)
+	row, err := n.subscriptions.lock(ctx, key)
 	if err != nil {
 		return
 	}
-	defer n.rows.leave(key, row)
-	if n.rows.subscribers(key) > 0 && n.agreed(row) != conn {
-		n.askAgain(ctx, key, row, conn)
+	defer n.subscriptions.unlock(key, row)
+	if n.subscriptions.countSubscribers(key) > 0 && n.subscribedConn(row) != conn {
+		n.resubscribe(ctx, key, row, conn)
 	}
 }
 
 var errDenied = errors.New("the config denies it now")
 
-// askAgain makes a new connection watch what the one before it did.
-func (n *Notifier) askAgain(ctx context.Context, key subscriptionKey, row *subscription, conn upstream.Conn) {
-	if !n.watchable(key) {
+// resubscribe subscribes a new connection as the previous one was.
+func (n *Notifier) resubscribe(ctx context.Context, key subscriptionKey, row *subscription, conn upstream.Conn) {
+	if !n.isAllowed(key) {
 		return
 	}
 	reply, err := conn.Call(subscriptionCall(ctx, "resources/subscribe", key.uri))
@@ -323,11 +321,11 @@ func (n *Notifier) askAgain(ctx context.Context, key subscriptionKey, row *subsc
 		n.showSubscription(key, registry.SubscriptionRefused, err)
 		return
 	}
-	n.setAgreed(row, conn)
+	n.setSubscribedConn(row, conn)
 	n.showSubscription(key, registry.SubscriptionOn, nil)
 	// What changed while the connection was down was not announced.
 	n.o.Registry.ResourceUpdated(key.server, key.uri)
-	n.tellSubscribers(key, rawjson.Object("uri", key.uri))
+	n.notifyRow(key, rawjson.Object("uri", key.uri))
 }
 
 // ResourceUpdated delivers a backend's notice to the subscribers to the URI or
@@ -347,19 +345,19 @@ func (n *Notifier) ResourceUpdated(s *upstream.Server, conn upstream.Conn, param
 		return
 	}
 	n.o.Registry.ResourceUpdated(server, uri)
-	key := subscriptionKey{server: server, unit: conn.Unit(), uri: uri, second: conn.Info().SecondEra}
+	key := subscriptionKey{server: server, unit: conn.Unit(), uri: uri, secondEra: conn.Info().SecondEra}
 	notified := make(map[subscriber]bool)
-	n.tellSubsOf(key, uri, params, notified)
+	n.notifySubscribers(key, uri, params, notified)
 	for key.uri = range registry.ParentURIs(uri) {
-		n.tellSubsOf(key, uri, params, notified)
+		n.notifySubscribers(key, uri, params, notified)
 	}
 	if len(notified) == 0 {
-		n.o.Journal.Notification(registry.ToClient, nil, server, "notifications/resources/updated", uri, params)
+		n.o.Journal.RecordNotification(registry.ToClient, nil, server, "notifications/resources/updated", uri, params)
 	}
 }
 
-func (n *Notifier) tellSubscribers(key subscriptionKey, params []byte) {
-	n.tellSubsOf(key, key.uri, params, make(map[subscriber]bool))
+func (n *Notifier) notifyRow(key subscriptionKey, params []byte) {
+	n.notifySubscribers(key, key.uri, params, make(map[subscriber]bool))
 }
 
 // maxUpdates is how many bytes may wait for a subscriber before it is told of the
@@ -382,10 +380,10 @@ func (h subscriber) unsent() int64 {
 	return h.session.UnsentBytes()
 }
 
-// tellSubsOf tells the subscribers of a row that uri, at or below the row's,
-// changed, but for those in notified, and adds them there. Each gets the
-// spelling that it subscribed with.
-func (n *Notifier) tellSubsOf(key subscriptionKey, uri string, params []byte, notified map[subscriber]bool) {
+// notifySubscribers notifies the subscribers of a row that uri, at or below the row's,
+// changed. It skips those in notified and adds the others. Each gets the spelling that it
+// subscribed with.
+func (n *Notifier) notifySubscribers(key subscriptionKey, uri string, params []byte, notified map[subscriber]bool) {
 	server, watched := key.server, key.uri
 	type notice struct {
 		subscriber
@@ -393,8 +391,8 @@ func (n *Notifier) tellSubsOf(key subscriptionKey, uri string, params []byte, no
 		uri     string
 	}
 	var notices []notice
-	n.rows.mu.Lock()
-	if row := n.rows.rows[key]; row != nil {
+	n.subscriptions.mu.Lock()
+	if row := n.subscriptions.rows[key]; row != nil {
 		for s, spellings := range row.subscribers {
 			if notified[s] {
 				continue
@@ -405,11 +403,11 @@ func (n *Notifier) tellSubsOf(key subscriptionKey, uri string, params []byte, no
 			}
 		}
 	}
-	n.rows.mu.Unlock()
+	n.subscriptions.mu.Unlock()
 	told := notices[:0]
 	for _, to := range notices {
 		if seen := n.catalogOf(to.subscriber); seen.IsVisible(server, registry.Resource, uri) {
-			to.uri = n.spell(seen, server, to.watched, watched, uri)
+			to.uri = n.spelling(seen, server, to.watched, watched, uri)
 			told = append(told, to)
 		}
 	}
@@ -423,19 +421,19 @@ func (n *Notifier) tellSubsOf(key subscriptionKey, uri string, params []byte, no
 		}
 		receivers[i] = telemetry.Receiver{Session: to.session, Name: to.uri}
 		if to.listen != nil {
-			to.listen.updated(to.uri, params)
+			to.listen.resourceUpdated(to.uri, params)
 			continue
 		}
 		to.session.NotifyLatest("updated:"+to.uri, "notifications/resources/updated", params,
 			rawjson.ReplaceEdit(params, rawjson.Get(params, "uri"), rawjson.Quote(to.uri)))
 	}
 	if len(receivers) > 0 {
-		n.o.Journal.Broadcast(server, "notifications/resources/updated", n.o.Registry.ListedURI(server, uri), params, receivers)
+		n.o.Journal.RecordBroadcast(server, "notifications/resources/updated", n.o.Registry.ListedURI(server, uri), params, receivers)
 	}
 }
 
-// spell is uri, as a subscriber sees it, in the spelling that it used for watched.
-func (n *Notifier) spell(seen *registry.Snapshot, server, spelling, watched, uri string) string {
+// spelling returns uri in the spelling that a subscriber used for watched.
+func (n *Notifier) spelling(seen *registry.Snapshot, server, spelling, watched, uri string) string {
 	if uri == watched {
 		return spelling
 	}
@@ -448,13 +446,13 @@ func (n *Notifier) spell(seen *registry.Snapshot, server, spelling, watched, uri
 
 // showSubscription writes a row's state where screens and metrics see it.
 func (n *Notifier) showSubscription(key subscriptionKey, status string, err error) {
-	n.rows.show.Lock() // the last word is the newest
-	defer n.rows.show.Unlock()
+	n.subscriptions.showMu.Lock() // the last word is the newest
+	defer n.subscriptions.showMu.Unlock()
 	if key.server != registry.Local && n.o.Servers.Get(key.server) == nil {
 		return // it was removed; its sessions keep what they hold, in case that it comes back
 	}
-	n.o.Metrics.Subscriptions(key.server, n.rows.at(key.server))
-	subscribers, sessions := n.rows.sessionIDs(key)
+	n.o.Metrics.SetSubscriptions(key.server, n.subscriptions.countAt(key.server))
+	subscribers, sessions := n.subscriptions.sessionIDs(key)
 	if subscribers == 0 && status != registry.SubscriptionRequested {
 		n.o.Registry.DropSubscription(key.server, key.uri)
 		return
@@ -469,9 +467,9 @@ func (n *Notifier) showSubscription(key subscriptionKey, status string, err erro
 	n.o.Registry.SetSubscription(state)
 }
 
-// restoreWidth is how many subscriptions are restored side by side. A modern
-// backend is asked for all that come together at once.
-func restoreWidth(conn upstream.Conn) int {
+// restoreParallelism returns how many subscriptions are restored concurrently. A modern server
+// is asked for all that arrive together at once.
+func restoreParallelism(conn upstream.Conn) int {
 	if conn.Info().Era == upstream.Modern {
 		return 256
 	}

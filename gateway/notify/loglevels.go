@@ -18,68 +18,68 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// levels are the log levels that servers were told, by connection.
-type levels struct {
-	mu     sync.Mutex
-	of     map[upstream.Conn]*level
-	wishes atomic.Uint64 // how often a session set its level
+// levelTable has the log level that each connection was sent.
+type levelTable struct {
+	mu      sync.Mutex
+	byConn  map[upstream.Conn]*connLevel
+	changes atomic.Uint64 // how often a session set its level
 }
 
-// level is that of one connection.
-type level struct {
-	server  string
-	conn    upstream.Conn
-	turn    sync.Mutex // held while the server is told
-	set     bool       // it was told a level; guarded by turn, as are the next two
-	sent    downstream.Level
-	wishes  uint64      // levels.wishes when it was sent; 0: not sent, or refused
-	waiting atomic.Bool // somebody waits for turn, and will tell the newest
-	loan    loan
+// connLevel is the log level of one connection.
+type connLevel struct {
+	server    string
+	conn      upstream.Conn
+	mu        sync.Mutex // held while the level is sent
+	isSet     bool       // guarded by mu, as are the next two
+	sent      downstream.Level
+	changes   uint64      // levelTable.changes when it was sent; 0: not sent, or refused
+	waiting   atomic.Bool // a goroutine waits for mu, and will send the newest level
+	stateless statelessLevel
 }
 
-func (t *levels) opened(server string, conn upstream.Conn) {
+func (t *levelTable) opened(server string, conn upstream.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.of[conn] = &level{server: server, conn: conn}
+	t.byConn[conn] = &connLevel{server: server, conn: conn}
 }
 
-func (t *levels) closed(conn upstream.Conn) {
+func (t *levelTable) closed(conn upstream.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l := t.of[conn]; l != nil {
-		l.loan.stop()
+	if l := t.byConn[conn]; l != nil {
+		l.stateless.stop()
 	}
-	delete(t.of, conn)
+	delete(t.byConn, conn)
 }
 
 // get is that of an open connection; nil for others.
-func (t *levels) get(conn upstream.Conn) *level {
+func (t *levelTable) get(conn upstream.Conn) *connLevel {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.of[conn]
+	return t.byConn[conn]
 }
 
-func (t *levels) all() []*level {
+func (t *levelTable) all() []*connLevel {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Collect(maps.Values(t.of))
+	return slices.Collect(maps.Values(t.byConn))
 }
 
-// loan is the level that stateless requests asked for lately. Their servers
-// know levels of connections only, so one lasts a little longer than they.
-type loan struct {
+// statelessLevel is the level that stateless requests asked for recently. Their servers know
+// levels of connections only, so it lasts a little longer than the requests.
+type statelessLevel struct {
 	mu    sync.Mutex
 	level downstream.Level
 	until time.Time
 	timer *time.Timer
 }
 
-// loanTime is how long a level lasts after the last request that wants it.
-const loanTime = 30 * time.Second
+// statelessLevelTTL is how long a level lasts after the last request that wants it.
+const statelessLevelTTL = 30 * time.Second
 
-// raise notes a request's level; it reports whether the server must be told.
-// over is called when nobody wants it any more.
-func (b *loan) raise(level downstream.Level, over func()) bool {
+// raise records a request's level and reports whether the server must be sent it. over is
+// called when the level has expired.
+func (b *statelessLevel) raise(level downstream.Level, over func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -87,23 +87,23 @@ func (b *loan) raise(level downstream.Level, over func()) bool {
 	if news {
 		b.level = level
 	}
-	b.until = now.Add(loanTime)
+	b.until = now.Add(statelessLevelTTL)
 	if b.timer == nil {
-		b.timer = time.AfterFunc(loanTime, over)
+		b.timer = time.AfterFunc(statelessLevelTTL, over)
 	} else {
-		b.timer.Reset(loanTime)
+		b.timer.Reset(statelessLevelTTL)
 	}
 	return news
 }
 
-// current is the level lent, false for none.
-func (b *loan) current() (downstream.Level, bool) {
+// current returns the level, or false if it has expired.
+func (b *statelessLevel) current() (downstream.Level, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.level, time.Now().Before(b.until)
 }
 
-func (b *loan) stop() {
+func (b *statelessLevel) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.timer != nil {
@@ -111,8 +111,8 @@ func (b *loan) stop() {
 	}
 }
 
-// RaiseLogLevel makes a server log as a stateless request wants it, before that
-// request is sent.
+// RaiseLogLevel sets a server's log level as a stateless request wants it, before that request
+// is sent.
 func (n *Notifier) RaiseLogLevel(ctx context.Context, x *downstream.Request, conn upstream.Conn) {
 	level, ok := downstream.ParseLevel(x.Modern().LogLevel)
 	l := n.levels.get(conn)
@@ -121,17 +121,16 @@ func (n *Notifier) RaiseLogLevel(ctx context.Context, x *downstream.Request, con
 	}
 	over := func() {
 		if conn.Err() == nil {
-			n.tellLevel(context.Background(), l)
+			n.sendLevel(context.Background(), l)
 		}
 	}
-	if l.loan.raise(level, over) {
-		n.tellLevel(ctx, l)
+	if l.stateless.raise(level, over) {
+		n.sendLevel(ctx, l)
 	}
 }
 
-// level is the least level that sessions want; set is false when none of them
-// set one.
-func (n *Notifier) level() (least downstream.Level, set bool) {
+// minLevel returns the lowest level that sessions want. set is false if no session set one.
+func (n *Notifier) minLevel() (least downstream.Level, set bool) {
 	least = downstream.LevelUnset
 	for _, s := range n.o.Clients.All() {
 		l := s.Level()
@@ -150,33 +149,33 @@ func (n *Notifier) level() (least downstream.Level, set bool) {
 const (
 	// levelTimeout bounds how long one backend may take to change its level.
 	levelTimeout = 5 * time.Second
-	// levelPatience bounds how long a client waits for the backends to know
+	// levelWait bounds how long a client waits for the backends to know
 	// its level: what it calls next is then logged accordingly.
-	levelPatience = time.Second
+	levelWait = time.Second
 )
 
-// SetLevel makes a session want a level, and tells it as LevelsChanged does.
+// SetLevel sets the level of a session and sends it as LevelsChanged does.
 func (n *Notifier) SetLevel(s *downstream.Session, level downstream.Level) {
-	n.levels.wishes.Add(1) // first: who tells the level meanwhile has told it for this wish, too
+	n.levels.changes.Add(1) // first: who tells the level meanwhile has told it for this wish, too
 	s.SetLevel(level)
 	n.LevelsChanged()
 }
 
-// LevelsChanged tells every connected backend its level, each in a goroutine
-// of its own, and returns when all know it or after levelPatience.
+// LevelsChanged sends every server its level, concurrently. It returns when all have answered
+// or after levelWait.
 func (n *Notifier) LevelsChanged() {
 	all := make(chan struct{})
 	n.work.Go(func() {
 		defer close(all)
 		var done sync.WaitGroup
 		for _, l := range n.levels.all() {
-			done.Go(func() { n.tellLevel(context.Background(), l) })
+			done.Go(func() { n.sendLevel(context.Background(), l) })
 		}
 		done.Wait()
 	})
 	select {
 	case <-all:
-	case <-time.After(levelPatience):
+	case <-time.After(levelWait):
 	}
 }
 
@@ -184,7 +183,7 @@ func (n *Notifier) LevelsChanged() {
 // when they share it.
 func (n *Notifier) levelFor(conn upstream.Conn) (level downstream.Level, set bool) {
 	if conn.Unit() == "" || upstream.InProject(conn.Unit()) {
-		return n.level()
+		return n.minLevel()
 	}
 	if s := n.o.Clients.Owner(conn); s != nil {
 		return s.Level(), s.Level() != downstream.LevelUnset
@@ -192,37 +191,35 @@ func (n *Notifier) levelFor(conn upstream.Conn) (level downstream.Level, set boo
 	return downstream.LevelUnset, false
 }
 
-// tellLevel asks a backend for messages of its level and above. The level is
-// determined when the backend's turn comes, so the last one told is the
-// newest; one that it knows already is told again only when a session set its own.
-// A backend that was told one is told the default when nobody wants it any more; one
-// that never was is left alone.
-func (n *Notifier) tellLevel(ctx context.Context, l *level) {
+// sendLevel sends a server its level, determined when it is the server's turn, so the last one
+// sent is the newest. A level that the server has is sent again only if a session set its own.
+// If no session wants one any longer, a server that has one is sent the default.
+func (n *Notifier) sendLevel(ctx context.Context, l *connLevel) {
 	if info := l.conn.Info(); !info.Has("logging") || info.Era == upstream.Modern {
 		return // a modern one is told with each request
 	}
 	if l.waiting.Swap(true) {
 		return
 	}
-	l.turn.Lock()
-	defer l.turn.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.waiting.Store(false)
 	level, set := n.levelFor(l.conn)
-	wishes := n.levels.wishes.Load() + 1 // afterwards: those that the level is of are among them
-	if lent, ok := l.loan.current(); ok {
+	wishes := n.levels.changes.Load() + 1 // afterwards: those that the level is of are among them
+	if lent, ok := l.stateless.current(); ok {
 		if !set && level == downstream.LevelUnset {
 			level = downstream.LevelInfo // of the sessions that set none
 		}
 		level, set = min(level, lent), true
 	}
 	if !set {
-		if !l.set {
+		if !l.isSet {
 			return
 		}
 		level = downstream.LevelInfo
 	}
-	l.set = set
-	if l.sent == level && l.wishes == wishes {
+	l.isSet = set
+	if l.sent == level && l.changes == wishes {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, levelTimeout)
@@ -237,7 +234,7 @@ func (n *Notifier) tellLevel(ctx context.Context, l *level) {
 		wishes = 0
 		n.o.Logger.Warn("Log level not set", "server", l.server, "err", err)
 	}
-	l.sent, l.wishes = level, wishes
+	l.sent, l.changes = level, wishes
 }
 
 // LogMessage delivers a log line: to the request that caused it, else to every
@@ -246,7 +243,7 @@ func (n *Notifier) tellLevel(ctx context.Context, l *level) {
 // whose it is goes to the journal alone.
 func (n *Notifier) LogMessage(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	level := downstream.MessageLevel(params)
-	n.o.Journal.Log(server, level.Slog(), params)
+	n.o.Journal.RecordLog(server, level.Slog(), params)
 	causes, certain := n.o.Requests.Candidates(conn, c)
 	modern := conn.Info().Era == upstream.Modern
 	if modern && c == nil {
@@ -258,30 +255,30 @@ func (n *Notifier) LogMessage(server string, conn upstream.Conn, c *upstream.Cal
 	}
 	switch {
 	case certain:
-		n.messageTo(server, causes, level, params)
+		n.sendMessage(server, causes, level, params)
 	case !modern:
-		n.messageToAll(server, conn, level, params)
+		n.broadcastMessage(server, conn, level, params)
 	}
 }
 
-// messageTo delivers a log line on the stream of the newest of one client's
-// requests that wants it.
-func (n *Notifier) messageTo(server string, causes []*inflight.Request, level downstream.Level, params []byte) {
+// sendMessage delivers a log message on the stream of the newest of one client's requests that
+// wants it.
+func (n *Notifier) sendMessage(server string, causes []*inflight.Request, level downstream.Level, params []byte) {
 	for _, x := range slices.Backward(causes) {
-		at := x.Exchange
+		at := x.ClientRequest
 		if level < at.Level() {
 			continue
 		}
 		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // one that is answered meanwhile is none
 			inflight.DelayAfterAnswers(causes, mark)
-			n.o.Journal.Notification(registry.ToClient, at.Session(), server, "notifications/message", "", params)
+			n.o.Journal.RecordNotification(registry.ToClient, at.Session(), server, "notifications/message", "", params)
 			return
 		}
 	}
 }
 
-// NotifyMissed tells a client that did not read, once it does, that it missed what
-// serversKey said meanwhile. It is [downstream.Options].Spared.
+// NotifyMissed notifies a client of the notifications that it missed because it did not read.
+// It implements [downstream.Options].OnMissed.
 func (n *Notifier) NotifyMissed(s *downstream.Session, server string, count uint64) {
 	n.o.Logger.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", s.Name(), "of", server, "count", count)
 	if !s.Ready() || downstream.LevelWarning < s.Level() {
@@ -295,7 +292,7 @@ func (n *Notifier) NotifyMissed(s *downstream.Session, server string, count uint
 	s.Notify("notifications/message", rawjson.Object("level", "warning", "logger", "goblin", "data", text))
 }
 
-func (n *Notifier) messageToAll(server string, conn upstream.Conn, level downstream.Level, params []byte) {
+func (n *Notifier) broadcastMessage(server string, conn upstream.Conn, level downstream.Level, params []byte) {
 	var receivers []telemetry.Receiver
 	for _, to := range n.o.Clients.All() {
 		mine := conn.Unit() == "" || to.UsesUnit(conn.Unit())
@@ -304,5 +301,5 @@ func (n *Notifier) messageToAll(server string, conn upstream.Conn, level downstr
 			receivers = append(receivers, telemetry.Receiver{Session: to})
 		}
 	}
-	n.o.Journal.Broadcast(server, "notifications/message", "", params, receivers)
+	n.o.Journal.RecordBroadcast(server, "notifications/message", "", params, receivers)
 }

@@ -10,8 +10,8 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// hold adds a subscription as [Notifier.watch] does.
-func (t *subscriptions) holdOne(h subscriber, uri, spelling string) error {
+// hold adds a subscription as [Notifier.subscribe] does.
+func (t *subscriptionTable) subscribeOne(h subscriber, uri, spelling string) error {
 	t.mu.Lock()
 	key := subscriptionKey{server: "s", uri: uri}
 	row := t.rowLocked(key)
@@ -24,13 +24,13 @@ func (t *subscriptions) holdOne(h subscriber, uri, spelling string) error {
 }
 
 func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
-	var all subscriptions
+	var all subscriptionTable
 	all.init()
 	long := strings.Repeat("x", 60<<10)
 	fill := func(h subscriber) (n int, err error) {
 		for err == nil {
 			uri := fmt.Sprint(n, long)
-			if err = all.holdOne(h, uri, "mcp://s/"+uri); err == nil {
+			if err = all.subscribeOne(h, uri, "mcp://s/"+uri); err == nil {
 				n++
 			}
 		}
@@ -40,9 +40,9 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 	n, err := fill(subscriber{session: one})
 	require.ErrorIs(t, err, errTooLarge)
 	require.InDelta(t, maxClientBytes/(2*60<<10), n, 2)
-	require.NoError(t, all.full(subscriptionKey{server: "s", uri: "0" + long}, subscriber{session: one}, "mcp://s/0"+long), "what it holds already")
+	require.NoError(t, all.checkLimits(subscriptionKey{server: "s", uri: "0" + long}, subscriber{session: one}, "mcp://s/0"+long), "what it holds already")
 	other := subscriber{one, &listen{}}
-	require.ErrorIs(t, all.holdOne(other, long, long), errTooLarge, "another listen of the same client")
+	require.ErrorIs(t, all.subscribeOne(other, long, long), errTooLarge, "another listen of the same client")
 
 	held := []subscriber{{session: one}}
 	for err == errTooLarge { //nolint:errorlint // the very one
@@ -57,8 +57,8 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 	// A second spelling counts, too, and each is given back.
 	key := subscriptionKey{server: "s", uri: "0" + long}
 	all.remove(key, held[0], "mcp://s/0"+long)
-	require.NoError(t, all.holdOne(held[0], key.uri, "a"))
-	require.NoError(t, all.holdOne(held[0], key.uri, "b"))
+	require.NoError(t, all.subscribeOne(held[0], key.uri, "a"))
+	require.NoError(t, all.subscribeOne(held[0], key.uri, "b"))
 	all.remove(key, held[0], "a")
 	for _, h := range held {
 		for _, key := range all.all(h) {
@@ -66,10 +66,10 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 		}
 	}
 	require.Zero(t, all.bytes)
-	require.Empty(t, all.clients)
+	require.Empty(t, all.clientBytes)
 	require.Empty(t, all.rows)
 	for i := range maxSubscriptions {
-		require.NoError(t, all.holdOne(held[0], fmt.Sprintf("file:///usual/path/number/%d", i), fmt.Sprintf("mcp://s/file:///usual/path/number/%d", i)))
+		require.NoError(t, all.subscribeOne(held[0], fmt.Sprintf("file:///usual/path/number/%d", i), fmt.Sprintf("mcp://s/file:///usual/path/number/%d", i)))
 	}
-	require.ErrorIs(t, all.holdOne(held[0], "x", "x"), errTooMany)
+	require.ErrorIs(t, all.subscribeOne(held[0], "x", "x"), errTooMany)
 }

@@ -1,0 +1,174 @@
+package notify
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"goblin/gateway/telemetry"
+	"goblin/registry"
+)
+
+// Clients are notified of changed lists after changeDelay without another change, at the
+// latest changeLimit after the first, and at least changeInterval after the previous
+// notification. So a burst becomes one notification: some clients fetch all pages for each.
+const (
+	changeDelay    = 50 * time.Millisecond
+	changeLimit    = 300 * time.Millisecond
+	changeInterval = time.Second
+)
+
+// listKinds are the kinds of changes that clients are notified of. The first skill that a
+// client sees adds tools of Goblin.
+const listKinds = registry.Tools | registry.Prompts | registry.Resources | registry.Templates | registry.Skills
+
+// listNotifications are the list_changed notifications and their kinds.
+var listNotifications = []struct {
+	method string
+	kinds  []registry.Kind
+}{
+	{"notifications/tools/list_changed", []registry.Kind{registry.Tool}},
+	{"notifications/prompts/list_changed", []registry.Kind{registry.Prompt}},
+	{"notifications/resources/list_changed", []registry.Kind{registry.Resource, registry.Template}},
+}
+
+// Run notifies sessions of changed lists until ctx ends.
+func (n *Notifier) Run(ctx context.Context) {
+	changes := n.o.Registry.Watch(ctx, listKinds, registry.Servers)
+	n.o.Servers.AwaitCachedLists(ctx)
+	n.setInitial(n.versions())
+	var last time.Time // when somebody was told
+	for {
+		select {
+		case change, open := <-changes:
+			if !open {
+				return
+			}
+			if !n.listsChanged(change) {
+				continue
+			}
+		case <-n.refetched.wake:
+			if n.visibilityChanged.Swap(false) {
+				n.notifyServers()
+			}
+		}
+		// While servers start, lists wait for them: one notice when they are
+		// whole serves clients better than one per server.
+		n.o.Servers.AwaitLists(ctx)
+		if !n.awaitQuiet(ctx, changes, last.Add(changeInterval)) {
+			return
+		}
+		if n.notifyLists() {
+			last = time.Now()
+		}
+	}
+}
+
+// awaitQuiet waits until changes pause, but not before earliest. It returns false when ctx has
+// ended.
+func (n *Notifier) awaitQuiet(ctx context.Context, changes <-chan registry.Changes, earliest time.Time) bool {
+	left := time.Until(earliest)
+	limit := time.After(max(changeLimit, left))
+	quiet := time.NewTimer(max(changeDelay, left))
+	defer quiet.Stop()
+	for {
+		select {
+		case change, open := <-changes:
+			if !open {
+				return false
+			}
+			if n.listsChanged(change) {
+				quiet.Reset(max(changeDelay, time.Until(earliest)))
+			}
+		case <-quiet.C:
+			return true
+		case <-limit:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// notifyLists notifies the clients whose lists have changed, and reports whether there were
+// any.
+func (n *Notifier) notifyLists() (told bool) {
+	open := n.listens.open()
+	defer n.setInitial(n.versions()) // what is told of now is no news to sessions that come later
+	for i, l := range listNotifications {
+		var to []telemetry.Receiver
+		for _, s := range n.o.Clients.All() {
+			if s.Ready() && n.update(s, l.kinds, n.o.Visibility.ListsForSession(s)) {
+				s.NotifyLatest(l.method, l.method, nil)
+				to = append(to, telemetry.Receiver{Session: s})
+			}
+		}
+		for _, other := range open {
+			if other.wanted[i] && other.update(l.kinds) {
+				other.listChanged(l.method)
+				to = append(to, telemetry.Receiver{Session: other.x.Session()})
+			}
+		}
+		n.o.Journal.RecordBroadcast("", l.method, "", nil, to)
+		told = told || len(to) > 0
+	}
+	return told
+}
+
+// refetchCounts counts, per server and kind, the lists that servers announced as changed and
+// that were fetched again. Sessions are notified only if the merged list differs. Stateless
+// clients cache answers, so a listen is notified of each announcement too.
+type refetchCounts struct {
+	wake chan struct{} // capacity one
+
+	mu       sync.Mutex
+	byServer map[string]*[registry.Kinds]uint64
+}
+
+// add counts a fetched list. Connections of servers call it.
+func (s *refetchCounts) add(server string, k registry.Kind) {
+	s.mu.Lock()
+	if s.byServer == nil {
+		s.byServer = make(map[string]*[registry.Kinds]uint64)
+	}
+	if s.byServer[server] == nil {
+		s.byServer[server] = new([registry.Kinds]uint64)
+	}
+	s.byServer[server][k]++
+	s.mu.Unlock()
+	s.signal()
+}
+
+// signal wakes Run.
+func (s *refetchCounts) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// counts returns the sums of the servers in lists that are complete there. What a server
+// announced may be of a hidden part; other changes have another version.
+func (s *refetchCounts) counts(seen *registry.Snapshot) (all [registry.Kinds]uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	choice := seen.Visibility()
+	for server, counts := range s.byServer {
+		for k, n := range counts {
+			kind := registry.Kind(k)
+			if seen.ServerCount(server, kind) > 0 && (choice == nil || choice.All(server, kind)) {
+				all[k] += n
+			}
+		}
+	}
+	return all
+}
+
+// listsChanged reports whether lists are among the changes. It notifies watchers of the
+// servers' states itself.
+func (n *Notifier) listsChanged(changes registry.Changes) bool {
+	if changes&registry.Servers != 0 {
+		n.notifyServers()
+	}
+	return changes&listKinds != 0
+}
