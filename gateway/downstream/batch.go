@@ -84,7 +84,7 @@ func joinAnswers(answers [][]byte) []byte {
 // serveBatch serves the messages of a batch whose answers go to out. It calls hold for each
 // request, and the returned release after the request; hold may be nil. It reports whether
 // there is anything to answer.
-func (s *Session) serveBatch(frame []byte, out stream, of *share, hold func() (release func())) (answers bool) {
+func (s *Session) serveBatch(frame []byte, out stream, of *memoryShare, hold func() (release func())) (answers bool) {
 	b := &batch{stream: out, limit: s.opt.Limits.Unsent, pending: 1}
 	b.reservation.SetOwner(of.Owner)
 	refuse := func(frame []byte) {
@@ -103,8 +103,8 @@ func (s *Session) serveBatch(frame []byte, out stream, of *share, hold func() (r
 			s.handleNotification(m.Method, m.Params)
 		case m.IsResponse():
 			s.handleResponse(&m)
-		case m.Method == "initialize", looksModern(&m, true):
-			refuse(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: %s is not served inside of a batch; send it alone", clip(m.Method)).Frame(m.ID))
+		case m.Method == "initialize", isModernRequest(&m, true):
+			refuse(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: %s is not served inside of a batch; send it alone", truncate(m.Method)).Frame(m.ID))
 		default:
 			answers = true
 			b.addPending()

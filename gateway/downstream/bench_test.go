@@ -54,7 +54,7 @@ func BenchmarkHTTPRoundTrip(b *testing.B) {
 	})
 	for _, path := range []string{"/bare", "/mcp"} {
 		b.Run(path[1:], func(b *testing.B) {
-			c := newSite(b, downstream.HTTPOptions{Guarded: map[string]http.Handler{"/bare": bare}})
+			c := newSite(b, downstream.HTTPOptions{AuthHandlers: map[string]http.Handler{"/bare": bare}})
 			id := c.open()
 			b.ReportAllocs()
 			for b.Loop() {

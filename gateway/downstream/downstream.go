@@ -134,9 +134,9 @@ const (
 	overflowFactor = 20
 	// stallTimeout is how long a write may make no progress.
 	stallTimeout = 60 * time.Second
-	// mergeAbove is the backlog, in bytes, above which notifications of an
+	// mergeThreshold is the backlog, in bytes, above which notifications of an
 	// exchange that have a key replace each other.
-	mergeAbove = 1 << 20
+	mergeThreshold = 1 << 20
 	// flushGrace is how long blocked reads, writes and connections get to
 	// notice that a session has ended.
 	flushGrace = time.Second

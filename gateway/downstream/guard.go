@@ -33,7 +33,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) bool {
 			return false
 		}
 	}
-	if g.h.o.Open[r.URL.Path] != nil || g.authorized(r) {
+	if g.h.o.PublicHandlers[r.URL.Path] != nil || g.authorized(r) {
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="goblin"`)

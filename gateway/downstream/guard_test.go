@@ -40,7 +40,7 @@ func TestOnlyLoopbackHostsAreServedOnLoopback(t *testing.T) {
 		{"localhost:80@evil.example", false},
 	}
 	for _, token := range []string{"", "secret"} {
-		c := newSite(t, downstream.HTTPOptions{AuthToken: token, Open: map[string]http.Handler{"/healthz": http.NotFoundHandler()}})
+		c := newSite(t, downstream.HTTPOptions{AuthToken: token, PublicHandlers: map[string]http.Handler{"/healthz": http.NotFoundHandler()}})
 		for _, tc := range cases {
 			for _, path := range []string{"GET /mcp", "GET /metrics", "GET /healthz"} {
 				res, err := c.try(t.Context(), path, "", "", "Host", tc.host, "Authorization", "Bearer secret")
@@ -107,9 +107,9 @@ func TestPagesMaySendWhatRepeatsParametersAndNoOtherHeadersOfTheirs(t *testing.T
 func TestTheTokenIsNeeded(t *testing.T) {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
 	c := newSite(t, downstream.HTTPOptions{
-		AuthToken: "Secret-1",
-		Guarded:   map[string]http.Handler{"/metrics": hello},
-		Open:      map[string]http.Handler{"/healthz": hello},
+		AuthToken:      "Secret-1",
+		AuthHandlers:   map[string]http.Handler{"/metrics": hello},
+		PublicHandlers: map[string]http.Handler{"/healthz": hello},
 	})
 	for _, auth := range []string{
 		"", "Bearer", "Bearer ", "Bearer Secret-", "Bearer Secret-11", "Bearer secret-1", "Secret-1", "Basic Secret-1", "Bearer  Secret-1", "Bearer Secret-1,x",

@@ -56,10 +56,10 @@ type HTTPOptions struct {
 	// ResolveProject is the folder of the project that a URL names, or says why that cannot be
 	// one; nil takes any.
 	ResolveProject func(path string) (folder string, err error)
-	// Guarded are further paths, guarded by the token (/metrics).
-	Guarded map[string]http.Handler
-	// Open are further paths that need no token (/healthz).
-	Open map[string]http.Handler
+	// AuthHandlers are further paths that need the token (/metrics).
+	AuthHandlers map[string]http.Handler
+	// PublicHandlers are further paths that need no token (/healthz).
+	PublicHandlers map[string]http.Handler
 }
 
 // HTTP is the Streamable HTTP endpoint /mcp, and whatever else is served
@@ -123,7 +123,7 @@ func extendWriteDeadline(rc *http.ResponseController) {
 
 func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
 	if !h.isMCP(r) {
-		for _, m := range []map[string]http.Handler{h.o.Guarded, h.o.Open} {
+		for _, m := range []map[string]http.Handler{h.o.AuthHandlers, h.o.PublicHandlers} {
 			if other := m[r.URL.Path]; other != nil {
 				other.ServeHTTP(w, r)
 				return
@@ -136,11 +136,11 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 		http.Error(w, "Not found. MCP is served at /mcp, and at /mcp/p/ before the name of a profile.", http.StatusNotFound)
 		return
 	}
-	if project(r) != "" && h.o.AuthToken == "" {
+	if queryProject(r) != "" && h.o.AuthToken == "" {
 		writeRPCError(w, http.StatusForbidden, nil, "A project in the URL needs gateway.auth_token: any user of this machine could widen the folder of a server else")
 		return
 	}
-	if r.Method != http.MethodPost && namesModern(r.Header) {
+	if r.Method != http.MethodPost && headersNameModern(r.Header) {
 		w.Header().Set("Allow", "POST")
 		writeRPCError(w, http.StatusMethodNotAllowed, nil, "Method %s is not allowed: this revision has no sessions", r.Method)
 		return
@@ -169,15 +169,15 @@ func (h *HTTP) parseChoices(r *http.Request) urlChoices {
 	if !named {
 		profile = h.o.Profile
 	}
-	return urlChoices{project(r), profile}
+	return urlChoices{queryProject(r), profile}
 }
 
 // endpoint returns the path of a request without slashes at its end, which some clients
 // add to the URL that they are configured with.
 func endpoint(r *http.Request) string { return strings.TrimRight(r.URL.Path, "/") }
 
-// project is what the query of a request names, "" for nothing.
-func project(r *http.Request) string {
+// queryProject returns the project in the query of a request, or "".
+func queryProject(r *http.Request) string {
 	if r.URL.RawQuery == "" { // an empty one is taken apart at some cost, too
 		return ""
 	}
@@ -204,19 +204,19 @@ func writeError(w http.ResponseWriter, status int, frame []byte) {
 	w.Write(frame) //nolint:errcheck // the client has gone
 }
 
-// namesLegacy reports whether the headers name no revision but those with sessions.
-func namesLegacy(head http.Header) bool {
+// headersNameLegacy reports whether the headers name only revisions with sessions.
+func headersNameLegacy(head http.Header) bool {
 	return !slices.ContainsFunc(head.Values(headerProtocol), func(v string) bool { return !slices.Contains(DefaultProtocols, v) })
 }
 
 // checkProtocol refuses revisions that this endpoint does not speak. Absent
 // is fine: the revision is that of the handshake.
 func checkProtocol(w http.ResponseWriter, r *http.Request) bool {
-	if namesLegacy(r.Header) {
+	if headersNameLegacy(r.Header) {
 		return true
 	}
 	named := strings.Join(r.Header.Values(headerProtocol), ", ")
-	writeRPCError(w, http.StatusBadRequest, nil, "Unsupported MCP-Protocol-Version %q; supported: %v", clip(named), DefaultProtocols)
+	writeRPCError(w, http.StatusBadRequest, nil, "Unsupported MCP-Protocol-Version %q; supported: %v", truncate(named), DefaultProtocols)
 	return false
 }
 

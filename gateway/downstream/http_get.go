@@ -22,9 +22,9 @@ const (
 	// streamWait is how long a request to the client waits for a
 	// session-wide stream: clients open theirs just after the handshake.
 	streamWait = 5 * time.Second
-	// countAbove is the backlog of one stream above which the others of the
-	// session are added up too.
-	countAbove = 64 << 10
+	// sumThreshold is the backlog of one stream, in bytes, above which those of the
+	// session are added up.
+	sumThreshold = 64 << 10
 )
 
 // httpSession holds the GET streams of an HTTP session. A message goes to the newest stream
@@ -34,7 +34,7 @@ type httpSession struct {
 	session *Session
 	key     string       // session id in HTTP headers; known to its client only
 	writing atomic.Int64 // bytes of JSON answers being written
-	share   *share       // of the session, or of one stateless client
+	share   *memoryShare // of the session, or of one stateless client
 
 	mu       sync.Mutex
 	gets     []*eventStream            // newest last
@@ -151,7 +151,7 @@ func (b *httpSession) unsentBytes() int64 {
 // more.
 func (b *httpSession) checkLimit(f *eventStream) {
 	n := f.queue.UnsentBytes()
-	if n <= countAbove {
+	if n <= sumThreshold {
 		return
 	}
 	crowded := f.queue.OverLimit()
@@ -236,7 +236,7 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseCont
 	}
 	defer h.sessions.release(b)
 	if h.draining.Load() {
-		unavailable(w, nil, "The server is shutting down")
+		writeUnavailable(w, nil, "The server is shutting down")
 		return
 	}
 	defer h.listener.addStream()()

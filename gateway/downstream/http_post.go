@@ -218,7 +218,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	if !p.acceptable(w, r) {
 		return
 	}
-	sessions := namesLegacy(r.Header) // the headers name no other revision
+	sessions := headersNameLegacy(r.Header) // the headers name no other revision
 	if sessions && r.Header.Get(headerSession) != "" {
 		if p.session = h.session(w, r); p.session == nil {
 			return
@@ -227,7 +227,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		room := p.session.session.awaitRoomFor(r.Context())
 		extendWriteDeadline(rc)
 		if !room {
-			unavailable(w, nil, "Too many bytes wait to be read by this session")
+			writeUnavailable(w, nil, "Too many bytes wait to be read by this session")
 			return
 		}
 	}
@@ -237,7 +237,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	}
 	frame = jsonrpc.TrimBOM(frame)
 	m, err := jsonrpc.ParseWithin(frame, h.opt.Limits.Depth)
-	modern := namesModern(r.Header) || err == nil && m.IsRequest() && looksModern(&m, p.session != nil)
+	modern := headersNameModern(r.Header) || err == nil && m.IsRequest() && isModernRequest(&m, p.session != nil)
 	if !modern && !checkProtocol(w, r) {
 		return
 	}
@@ -246,7 +246,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		return
 	}
 	if err != nil {
-		h.malformed(w, p, err)
+		h.writeMalformed(w, p, err)
 		return
 	}
 	p.id = m.ID
@@ -275,12 +275,12 @@ func (s *Session) awaitRoomFor(ctx context.Context) bool {
 	return s.awaitRoom(ctx.Done())
 }
 
-func unavailable(w http.ResponseWriter, id []byte, why string) {
+func writeUnavailable(w http.ResponseWriter, id []byte, why string) {
 	w.Header().Set("Retry-After", "1")
 	writeError(w, http.StatusServiceUnavailable, jsonrpc.Errorf(jsonrpc.CodeInternal, "%s", why).Frame(id))
 }
 
-func (h *HTTP) malformed(w http.ResponseWriter, p *postStream, err error) {
+func (h *HTTP) writeMalformed(w http.ResponseWriter, p *postStream, err error) {
 	var answer []byte
 	if p.session != nil {
 		if answer = p.session.session.malformedReply(err); answer == nil {
@@ -360,7 +360,7 @@ func (h *HTTP) start(w http.ResponseWriter, p *postStream, m *jsonrpc.Message) b
 // handler agreed; else it ends at once.
 func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
 	if p.session = h.openSession(false, h.parseChoices(r), hostname(r.RemoteAddr)); p.session == nil {
-		unavailable(w, m.ID, "No room for another session (limits.sessions)")
+		writeUnavailable(w, m.ID, "No room for another session (limits.sessions)")
 		return
 	}
 	defer func() { h.sessions.release(p.session) }()
@@ -408,7 +408,7 @@ func (p *postStream) serve(w http.ResponseWriter, r *http.Request, rc *http.Resp
 		p.writeJSON(w, rc)
 	case r.Context().Err() != nil:
 	case s.ctx.Err() != nil && p.modern:
-		unavailable(w, p.id, "The server is shutting down")
+		writeUnavailable(w, p.id, "The server is shutting down")
 	case s.ctx.Err() != nil:
 		writeRPCError(w, http.StatusNotFound, p.id, "The session has ended; begin a new one with initialize")
 	default:
@@ -432,7 +432,7 @@ func (p *postStream) writeJSON(w http.ResponseWriter, rc *http.ResponseControlle
 	room.SetOwner(p.session.share.Owner)
 	left := int64(len(p.result))
 	if !room.Resize(left) {
-		unavailable(w, nil, errTooMuch)
+		writeUnavailable(w, nil, errTooMuch)
 		return
 	}
 	defer room.Resize(0)
@@ -462,7 +462,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	}
 	defer room.Resize(0)
 	if r.ContentLength > limit {
-		tooLarge(w, limit)
+		writeTooLarge(w, limit)
 		return nil, false
 	}
 	start := time.Now()
@@ -494,7 +494,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 			}
 			return part, true
 		case errors.As(err, new(*http.MaxBytesError)):
-			tooLarge(w, limit)
+			writeTooLarge(w, limit)
 			return nil, false
 		default:
 			w.Header().Set("Connection", "close")
@@ -510,7 +510,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	}
 }
 
-func tooLarge(w http.ResponseWriter, limit int64) {
+func writeTooLarge(w http.ResponseWriter, limit int64) {
 	w.Header().Set("Connection", "close")
 	writeRPCError(w, http.StatusRequestEntityTooLarge, nil, "Invalid request: a message is larger than the limit of %d bytes (limits.frame)", limit)
 }
@@ -521,7 +521,7 @@ const errTooMuch = "Too many large messages at once"
 func (h *HTTP) rejectNoMemory(w http.ResponseWriter, size int) {
 	h.opt.Logger.Warn("a message was refused: too much is held for all clients and servers together", "bytes", size)
 	w.Header().Set("Connection", "close")
-	unavailable(w, nil, errTooMuch)
+	writeUnavailable(w, nil, errTooMuch)
 }
 
 // accepts tells which kinds of answer a client takes; an absent header, as a
@@ -534,7 +534,7 @@ func accepts(head http.Header) (json, events bool) {
 	for _, v := range values {
 		for part := range strings.SplitSeq(v, ",") {
 			kind, params, _ := strings.Cut(part, ";")
-			if refusesKind(params) {
+			if isRejected(params) {
 				continue
 			}
 			switch strings.ToLower(strings.TrimSpace(kind)) {
@@ -550,8 +550,8 @@ func accepts(head http.Header) (json, events bool) {
 	return json, events
 }
 
-// refusesKind reports a quality of zero.
-func refusesKind(params string) bool {
+// isRejected reports whether a media range has quality zero.
+func isRejected(params string) bool {
 	for p := range strings.SplitSeq(params, ";") {
 		k, v, _ := strings.Cut(strings.TrimSpace(p), "=")
 		if strings.EqualFold(k, "q") {

@@ -44,7 +44,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	}
 	root, why := h.statelessSession(asked)
 	if root == nil {
-		unavailable(w, m.ID, why)
+		writeUnavailable(w, m.ID, why)
 		return
 	}
 	defer h.sessions.release(root)
@@ -52,7 +52,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	// read is no reason to end the others.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	p.session, p.modern = &httpSession{session: root.session, share: newShare(h.opt.Memory), streams: make(map[*eventStream]struct{}), closeRequest: cancel}, true
+	p.session, p.modern = &httpSession{session: root.session, share: newMemoryShare(h.opt.Memory), streams: make(map[*eventStream]struct{}), closeRequest: cancel}, true
 	defer p.session.share.Release()
 	h.sessions.retain(root)
 	if m.Method == "subscriptions/listen" {
@@ -81,7 +81,7 @@ func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 	if fault := checkHeaders(head, m, modern.Version); fault != nil {
 		return nil, fault
 	}
-	if fault := unsupported(modern.Version); fault != nil {
+	if fault := unsupportedVersionError(modern.Version); fault != nil {
 		return nil, fault
 	}
 	modern.Header = head

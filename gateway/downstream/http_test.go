@@ -238,7 +238,7 @@ func TestHTTPRefusesWhatIsNoMessage(t *testing.T) {
 
 func TestHTTPVerbsAndPaths(t *testing.T) {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
-	c := newSite(t, downstream.HTTPOptions{Guarded: map[string]http.Handler{"/metrics": hello}, Open: map[string]http.Handler{"/healthz": hello}})
+	c := newSite(t, downstream.HTTPOptions{AuthHandlers: map[string]http.Handler{"/metrics": hello}, PublicHandlers: map[string]http.Handler{"/healthz": hello}})
 	for _, method := range []string{"PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "FOO"} {
 		for _, path := range []string{"/mcp", "/mcp/"} {
 			res := c.do(method+" "+path, "", "")

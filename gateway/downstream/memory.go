@@ -5,22 +5,22 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// share is a client's part of the memory limit, and the part that its requests in flight use.
-type share struct {
+// memoryShare is a client's part of the memory limit, and the part that its requests in flight use.
+type memoryShare struct {
 	*memlimit.Owner
 	bytes       int64                // of requests; guarded by the session's mu
 	reservation memlimit.Reservation // of bytes
 }
 
-func newShare(a *memlimit.Pool) *share {
-	h := &share{Owner: a.NewOwner()}
+func newMemoryShare(a *memlimit.Pool) *memoryShare {
+	h := &memoryShare{Owner: a.NewOwner()}
 	h.reservation.SetOwner(h.Owner)
 	return h
 }
 
 // addLocked counts a request until removeLocked; it reports false when there is no
 // room for it.
-func (h *share) addLocked(x *Request) bool {
+func (h *memoryShare) addLocked(x *Request) bool {
 	n := int64(len(x.params) + len(x.id))
 	if !h.reservation.Resize(h.bytes + n) {
 		return false
@@ -29,7 +29,7 @@ func (h *share) addLocked(x *Request) bool {
 	return true
 }
 
-func (h *share) removeLocked(x *Request) {
+func (h *memoryShare) removeLocked(x *Request) {
 	h.bytes -= int64(len(x.params) + len(x.id))
 	h.reservation.Resize(h.bytes)
 }

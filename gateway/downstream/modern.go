@@ -59,10 +59,10 @@ func (m *Modern) name() string {
 	return shortString(rawjson.Get(m.client, "name"))
 }
 
-// looksModern reports whether a request is meant to be stateless: by what its
+// isModernRequest reports whether a request is meant to be stateless: by what its
 // _meta holds, or, where there is no session that it could belong to, by a
 // method that only stateless revisions have.
-func looksModern(m *jsonrpc.Message, session bool) bool {
+func isModernRequest(m *jsonrpc.Message, session bool) bool {
 	for k := range rawjson.Members(rawjson.Get(m.Params, "_meta")) {
 		if k.Is(metaProtocol) || k.Is(metaCapabilities) {
 			return true
@@ -74,12 +74,12 @@ func looksModern(m *jsonrpc.Message, session bool) bool {
 // statelessRequest reads and checks what a stateless request says of itself;
 // nil for one of a session.
 func (s *Session) statelessRequest(m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
-	if !looksModern(m, s.Protocol() != "") {
+	if !isModernRequest(m, s.Protocol() != "") {
 		return nil, nil
 	}
 	out, fault := readModern(rawjson.Get(m.Params, "_meta"))
 	if fault == nil {
-		fault = unsupported(out.Version)
+		fault = unsupportedVersionError(out.Version)
 	}
 	if fault != nil {
 		return nil, fault
@@ -122,13 +122,13 @@ func hasNoMember(member, kind string) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "_meta" needs %q to be %s`, member, kind)
 }
 
-// unsupported is the error for a revision that is not served without a
-// handshake; nil for one that is.
-func unsupported(version string) *jsonrpc.Error {
+// unsupportedVersionError returns the error for a revision that needs a handshake or is
+// unknown, or nil.
+func unsupportedVersionError(version string) *jsonrpc.Error {
 	if slices.Contains(ModernProtocols, version) {
 		return nil
 	}
-	e := jsonrpc.Errorf(CodeUnsupportedVersion, "Unsupported protocol version: %s", clip(version))
+	e := jsonrpc.Errorf(CodeUnsupportedVersion, "Unsupported protocol version: %s", truncate(version))
 	if slices.Contains(DefaultProtocols, version) {
 		e.Message += " is served to sessions only; begin with initialize"
 	}
@@ -143,17 +143,17 @@ const (
 	headerName   = "Mcp-Name"
 )
 
-// namesModern reports whether the headers name a revision without sessions.
-func namesModern(head http.Header) bool {
+// headersNameModern reports whether the headers name a revision without sessions.
+func headersNameModern(head http.Header) bool {
 	return slices.ContainsFunc(head.Values(headerProtocol), func(v string) bool { return slices.Contains(ModernProtocols, v) })
 }
 
 // checkHeaders compares what headers repeat of a request with the request.
 func checkHeaders(head http.Header, m *jsonrpc.Message, version string) *jsonrpc.Error {
-	if fault := matches(head, headerProtocol, version); fault != nil {
+	if fault := checkHeader(head, headerProtocol, version); fault != nil {
 		return fault
 	}
-	if fault := matches(head, headerMethod, m.Method); fault != nil {
+	if fault := checkHeader(head, headerMethod, m.Method); fault != nil {
 		return fault
 	}
 	member := ""
@@ -171,10 +171,11 @@ func checkHeaders(head http.Header, m *jsonrpc.Message, version string) *jsonrpc
 	if !ok {
 		return nil // the handler says what is wrong with it
 	}
-	return matches(head, headerName, name)
+	return checkHeader(head, headerName, name)
 }
 
-func matches(head http.Header, name, want string) *jsonrpc.Error {
+// checkHeader checks that a header is there once and has the value of the body.
+func checkHeader(head http.Header, name, want string) *jsonrpc.Error {
 	values := head.Values(name)
 	if len(values) != 1 {
 		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s must be given once, with the value of the body", name)
@@ -184,7 +185,7 @@ func matches(head http.Header, name, want string) *jsonrpc.Error {
 		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s is not valid base64", name)
 	}
 	if value != want {
-		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s is %q, the body says %q", name, clip(value), clip(want))
+		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s is %q, the body says %q", name, truncate(value), truncate(want))
 	}
 	return nil
 }

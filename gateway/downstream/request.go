@@ -43,7 +43,7 @@ type Request struct {
 	outer         *Request // of a nested request, else nil
 	startTime     time.Time
 	seq           uint64
-	share         *share // its memory is counted there; nil for nested requests
+	share         *memoryShare // its memory is counted there; nil for nested requests
 	out           stream
 	onHandled     func() // called when Handle has returned; may be nil
 	turn          *turn  // nil without an order
@@ -118,7 +118,7 @@ func (x *Request) endTurnLocked() {
 // begin registers a request; modern is what a stateless one says of itself,
 // else nil. The error is the answer to a request that may not begin.
 // Afterwards x.serve or x.run must be called, once.
-func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *share, after func()) (*Request, *jsonrpc.Error) {
+func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *memoryShare, after func()) (*Request, *jsonrpc.Error) {
 	key := jsonrpc.IDString(m.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,9 +130,9 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *shar
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "The session is ending")
 	}
 	if s.inFlight[key] != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: id %s is already in use by a request in flight", clip(key))
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: id %s is already in use by a request in flight", truncate(key))
 	}
-	if s.running >= s.opt.Limits.InFlight {
+	if s.runningHandlers >= s.opt.Limits.InFlight {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many requests in flight in this session (limit %d)", s.opt.Limits.InFlight)
 	}
 	x := &Request{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, startTime: time.Now(), seq: s.seq + 1, out: out, share: of, onHandled: after}
@@ -150,11 +150,11 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *shar
 	s.seq++
 	x.turn = s.addTurnLocked(m)
 	s.inFlight[key] = x
-	s.running++
+	s.runningHandlers++
 	return x, nil
 }
 
-func clip(s string) string {
+func truncate(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"
 	}
@@ -226,7 +226,7 @@ func (x *Request) removeInFlight() {
 	s.mu.Lock()
 	x.endTurnLocked()
 	x.share.removeLocked(x)
-	s.running--
+	s.runningHandlers--
 	s.closeIdleLocked()
 	s.mu.Unlock()
 }
@@ -358,7 +358,7 @@ func (x *Request) ClientName() string {
 // HasCapability is [Session.HasCapability] for the capabilities that hold for this request.
 func (x *Request) HasCapability(path ...string) bool {
 	if m := x.Modern(); m != nil {
-		return declared(m.Capabilities, path)
+		return hasCapability(m.Capabilities, path)
 	}
 	return x.session.HasCapability(path...)
 }
@@ -442,7 +442,7 @@ func (x *Request) Relay(server, key, method string, params []byte, edits ...rawj
 	case x.done.Load():
 		return m, false
 	case key == "" && x.session.dropNotification(server, x.out):
-	case key != "" && x.out.unsentBytes() > mergeAbove:
+	case key != "" && x.out.unsentBytes() > mergeThreshold:
 		m = x.notifyLocked(server, "x"+strconv.FormatUint(x.seq, 10)+"."+key, frame)
 	default:
 		m = x.notifyLocked(server, "", frame)

@@ -46,7 +46,7 @@ type Session struct {
 	cancel         context.CancelCauseFunc
 	sender         sender               // session-wide stream
 	idleTime       func() time.Duration // of an HTTP session, see IdleTime; else nil
-	share          *share
+	share          *memoryShare
 	calls          jsonrpc.Pending[struct{}]
 	idle           chan struct{}  // closed when no request runs and none may begin
 	parkedHandlers sync.WaitGroup // handlers of requests that are, or were, parked
@@ -71,7 +71,7 @@ type Session struct {
 	closing          atomic.Bool // no exchange may begin; changed under mu
 	inFlight         map[string]*Request
 	turns            map[string]chan struct{} // of the last request of each order
-	running          int                      // Handle calls, also of exchanges already cancelled
+	runningHandlers  int                      // also of cancelled requests
 	seq              uint64
 	firstModern      *handshake           // from the first stateless request
 	statelessClients map[string]time.Time // last tools/list of each, by name
@@ -108,7 +108,7 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 		startTime: time.Now(),
 		transport: transport,
 		opt:       opt,
-		share:     newShare(opt.Memory),
+		share:     newMemoryShare(opt.Memory),
 		inFlight:  make(map[string]*Request),
 		ready:     make(chan struct{}),
 		stopping:  make(chan struct{}),
@@ -234,9 +234,11 @@ func (s *Session) Client() ClientInfo {
 // HasCapability reports whether the client declared a capability, for example
 // Can("elicitation") or Can("roots", "listChanged"): its value is there and
 // neither false nor null.
-func (s *Session) HasCapability(path ...string) bool { return declared(s.Client().Capabilities, path) }
+func (s *Session) HasCapability(path ...string) bool {
+	return hasCapability(s.Client().Capabilities, path)
+}
 
-func declared(capabilities []byte, path []string) bool {
+func hasCapability(capabilities []byte, path []string) bool {
 	v := rawjson.Path(capabilities, path...)
 	return v != nil && string(v) != "false" && string(v) != "null"
 }
@@ -468,7 +470,7 @@ func (s *Session) stop(reason error) {
 
 // closeIdleLocked closes idle if no request runs and none may begin.
 func (s *Session) closeIdleLocked() {
-	if s.closing.Load() && s.running == 0 {
+	if s.closing.Load() && s.runningHandlers == 0 {
 		close(s.idle)
 	}
 }

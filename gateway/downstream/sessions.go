@@ -43,7 +43,7 @@ func (t *sessionTable) add(b *httpSession) (evicted *httpSession, ok bool) {
 			}
 		}
 		if len(all) >= t.limit {
-			if evicted = toEvict(all); evicted == nil {
+			if evicted = evictCandidate(all); evicted == nil {
 				return nil, false
 			}
 			delete(t.byKey, evicted.key)
@@ -59,7 +59,7 @@ func (t *sessionTable) add(b *httpSession) (evicted *httpSession, ok bool) {
 // each other.
 const newSessionDivisor = 64
 
-// toEvict returns the session to evict from a full table, nil when all are in use.
+// evictCandidate returns the session to evict from a full table, nil when all are in use.
 // Without a token, a stranger may open sessions faster than clients use theirs:
 //
 //  1. Sessions that never completed the handshake go first.
@@ -69,7 +69,7 @@ const newSessionDivisor = 64
 //  4. The older half is last.
 //
 // Within each group, the session unused for longest goes.
-func toEvict(all []*httpSession) *httpSession {
+func evictCandidate(all []*httpSession) *httpSession {
 	var silent, newcomers []*httpSession
 	for _, b := range all {
 		if b.refs > 0 || b.session.hasRequests.Load() {

@@ -22,9 +22,9 @@ const (
 )
 
 var (
-	comment       = []byte(": keep-alive\n\n")
-	eventHead     = []byte("event: message\ndata: ")
-	errClientLeft = errors.New("client hung up")
+	keepAliveComment = []byte(": keep-alive\n\n")
+	eventPrefix      = []byte("event: message\ndata: ")
+	errClientLeft    = errors.New("client hung up")
 )
 
 // eventStream is an answer in the form of an event stream. Frames may be sent before serve is
@@ -42,7 +42,7 @@ type eventStream struct {
 	served bool
 }
 
-func newEventStream(of *share) *eventStream {
+func newEventStream(of *memoryShare) *eventStream {
 	f := &eventStream{}
 	f.queue = jsonrpc.NewSendQueue(f)
 	f.queue.SetOwner(of.Owner)
@@ -107,7 +107,7 @@ func (f *eventStream) writeKeepAlive() {
 		return
 	}
 	if f.queue.UnsentBytes() == 0 {
-		f.queue.Send(comment)
+		f.queue.Send(keepAliveComment)
 	}
 	f.timer.Reset(keepAlive)
 }
@@ -120,7 +120,7 @@ func (f *eventStream) WriteFrames(frames [][]byte) error {
 			f.buf = append(f.buf, frame...)
 			continue
 		}
-		f.buf = append(f.buf, eventHead...)
+		f.buf = append(f.buf, eventPrefix...)
 		if len(frame) < pieceSize {
 			f.buf = append(f.buf, frame...)
 			f.buf = append(f.buf, '\n')

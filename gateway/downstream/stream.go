@@ -266,7 +266,7 @@ func (s *Session) read(in *jsonrpc.Reader, out *byteStream) error {
 		var long *jsonrpc.TooLongError
 		switch {
 		case errors.As(err, &long):
-			s.tooLong(long, out)
+			s.answerTooLong(long, out)
 		case errors.Is(err, io.EOF):
 			return nil
 		default:
@@ -367,8 +367,8 @@ func (s *Session) awaitInitialize() {
 	}
 }
 
-// tooLong answers a message that was thrown away.
-func (s *Session) tooLong(e *jsonrpc.TooLongError, out *byteStream) {
+// answerTooLong answers a message that was thrown away.
+func (s *Session) answerTooLong(e *jsonrpc.TooLongError, out *byteStream) {
 	s.opt.Logger.Warn("message from client was thrown away", "session", s.id, "error", e)
 	if e.IsResponse() && s.calls.Resolve(e.ID(), jsonrpc.Reply{}, e) {
 		return

@@ -64,8 +64,8 @@ func (i *Stack) listenHTTP() error {
 		AllowedOrigins: g.AllowedOrigins,
 		AllowedHosts:   g.AllowedHosts,
 		Listen:         l.Addr().String(),
-		Guarded:        map[string]http.Handler{"/metrics": i.metricsHandler()},
-		Open: map[string]http.Handler{
+		AuthHandlers:   map[string]http.Handler{"/metrics": i.metricsHandler()},
+		PublicHandlers: map[string]http.Handler{
 			"/healthz": http.HandlerFunc(i.healthz),
 			"/readyz":  http.HandlerFunc(i.readyz),
 		},
