@@ -10,7 +10,7 @@ import (
 	"goblin/registry"
 )
 
-// HiddenEntry is something that clients do not see.
+// HiddenEntry is an entry that clients do not see.
 type HiddenEntry struct {
 	Kind   registry.Kind
 	Server string
@@ -21,7 +21,7 @@ type HiddenEntry struct {
 	Since  time.Time // when the user turned it off
 }
 
-// Reason says who keeps something from clients.
+// Reason is who hides an entry from clients.
 type Reason string
 
 // In the order in which they count: what the config leaves out nobody can turn on.
@@ -45,7 +45,7 @@ func (v *Views) ForProfile(profile string) (seen ProfileView, ok bool) {
 	if !ok {
 		one = set.missing
 	}
-	m := one.load(v.registry)
+	m := one.snapshot(v.registry)
 	return ProfileView{m.visible, m.lists}, ok
 }
 
@@ -67,7 +67,7 @@ func (v *Views) HiddenBy(profile string, e *registry.Entry) *HiddenEntry {
 	if one == nil {
 		return nil
 	}
-	c, seen := one.filter.(*profileFilter), one.load(v.registry)
+	c, seen := one.filter.(*profileFilter), one.snapshot(v.registry)
 	off := &HiddenEntry{Kind: e.Kind, Server: e.Server, Name: e.Name, Entry: e}
 	switch {
 	case c.disabled.has(e.Server, e.Kind, e.Name):
@@ -100,9 +100,9 @@ func (v *Views) IsDisabled(e *registry.Entry) bool {
 // without one, have an entry.
 func (v *Views) IsListed() func(e *registry.Entry) bool {
 	set := v.set.Load()
-	lists := []*registry.Snapshot{set.defaultView.load(v.registry).lists}
+	lists := []*registry.Snapshot{set.defaultView.snapshot(v.registry).lists}
 	for _, one := range set.profiles {
-		lists = append(lists, one.load(v.registry).lists)
+		lists = append(lists, one.snapshot(v.registry).lists)
 	}
 	return func(e *registry.Entry) bool {
 		return slices.ContainsFunc(lists, func(l *registry.Snapshot) bool { return l.IsVisible(e.Server, e.Kind, e.Name) })

@@ -39,13 +39,13 @@ func (p *listFilter) Has(server string, k registry.Kind, _ string) bool { return
 func (p *listFilter) Overrides(string) *definition.Set { return nil }
 
 func (p *listFilter) WithLists(listed [registry.Kinds]int) registry.Visibility {
-	if p.withoutMeta != nil && sum(listed) <= p.metaAbove {
+	if p.withoutMeta != nil && totalCount(listed) <= p.metaAbove {
 		return p.withoutMeta
 	}
 	return p
 }
 
-func sum(listed [registry.Kinds]int) (n int) {
+func totalCount(listed [registry.Kinds]int) (n int) {
 	for _, of := range listed {
 		n += of
 	}
@@ -56,7 +56,7 @@ func sum(listed [registry.Kinds]int) (n int) {
 // tools.
 func (c *profileFilter) WithLists(listed [registry.Kinds]int) registry.Visibility {
 	switch {
-	case c.withoutMeta != nil && sum(listed) <= c.metaAbove:
+	case c.withoutMeta != nil && totalCount(listed) <= c.metaAbove:
 		return c.withoutMeta
 	case c.withoutSkills != nil && listed[registry.Skill] == 0:
 		return c.withoutSkills

@@ -39,10 +39,10 @@ type Views struct {
 
 	namespaces map[config.Namespace]*namespace // those that profiles can name
 
-	writeMu  sync.Mutex // guards the next three
-	config   *config.Config
-	disabled []state.ToggleEntry
-	hidden   []string
+	writeMu       sync.Mutex // guards the next three
+	config        *config.Config
+	disabled      []state.ToggleEntry
+	hiddenServers []string
 }
 
 // viewSet has the views of one config. It is immutable.
@@ -80,7 +80,7 @@ func (v *Views) Apply(cfg *config.Config) {
 func (v *Views) SetDisabled(off []state.ToggleEntry, hidden ...string) {
 	v.writeMu.Lock()
 	defer v.writeMu.Unlock()
-	v.disabled, v.hidden = off, hidden
+	v.disabled, v.hiddenServers = off, hidden
 	v.makeLocked()
 }
 
@@ -92,10 +92,10 @@ func (v *Views) makeLocked() {
 		if p.Name == config.DefaultProfile {
 			before = was.defaultView
 		}
-		next.profiles[p.Name] = v.replace(cmp.Or(before, was.missing), newProfileFilter(v.config, p, v.disabled, v.hidden...))
+		next.profiles[p.Name] = v.replace(cmp.Or(before, was.missing), newProfileFilter(v.config, p, v.disabled, v.hiddenServers...))
 	}
 	next.full = v.replace(was.full, newFullFilter(v.config))
-	everybody := newProfileFilter(v.config, config.DefaultView(), v.disabled, v.hidden...)
+	everybody := newProfileFilter(v.config, config.DefaultView(), v.disabled, v.hiddenServers...)
 	if next.defaultView = next.profiles[config.DefaultProfile]; next.defaultView == nil {
 		next.defaultView = v.replace(cmp.Or(was.defaultView, was.full), everybody)
 	}
@@ -121,13 +121,13 @@ func (v *Views) Has(profile string) bool { return v.set.Load().profiles[profile]
 
 // For returns the part of the catalog that the client of a request sees.
 func (v *Views) For(x *downstream.Request) *registry.Snapshot {
-	return v.view(x).load(v.registry).visible
+	return v.view(x).snapshot(v.registry).visible
 }
 
 // ListsFor returns the part of that which lists contain: tools that are to be found by searches
 // are left out.
 func (v *Views) ListsFor(x *downstream.Request) *registry.Snapshot {
-	return v.view(x).load(v.registry).lists
+	return v.view(x).snapshot(v.registry).lists
 }
 
 func (v *Views) view(x *downstream.Request) *view {
@@ -145,7 +145,7 @@ func (v *Views) ForSession(s *downstream.Session) *registry.Snapshot {
 	if s == nil {
 		return v.registry.Load()
 	}
-	return v.set.Load().forClient(s, s.Name()).load(v.registry).visible
+	return v.set.Load().forClient(s, s.Name()).snapshot(v.registry).visible
 }
 
 // ListsForSession is [Views.ListsFor] for them.
@@ -155,11 +155,11 @@ func (v *Views) ListsForSession(s *downstream.Session) *registry.Snapshot {
 
 // ListsForClient is [Views.ListsFor] for one of the clients that share a session, by its name.
 func (v *Views) ListsForClient(s *downstream.Session, name string) *registry.Snapshot {
-	return v.set.Load().forClient(s, name).load(v.registry).lists
+	return v.set.Load().forClient(s, name).snapshot(v.registry).lists
 }
 
 // Full returns the lists without any filter of profiles.
-func (v *Views) Full() *registry.Snapshot { return v.set.Load().full.load(v.registry).lists }
+func (v *Views) Full() *registry.Snapshot { return v.set.Load().full.snapshot(v.registry).lists }
 
 // Version is that of a list in what clients see. Those of two profiles have nothing to do
 // with each other.
@@ -188,11 +188,11 @@ func Key(seen *registry.Snapshot) string {
 func (v *Views) All() iter.Seq[*registry.Snapshot] {
 	return func(yield func(*registry.Snapshot) bool) {
 		set := v.set.Load()
-		if !yield(set.full.load(v.registry).lists) || !yield(set.defaultView.load(v.registry).lists) {
+		if !yield(set.full.snapshot(v.registry).lists) || !yield(set.defaultView.snapshot(v.registry).lists) {
 			return
 		}
 		for _, one := range set.profiles {
-			if one != set.defaultView && !yield(one.load(v.registry).lists) {
+			if one != set.defaultView && !yield(one.snapshot(v.registry).lists) {
 				return
 			}
 		}
@@ -276,13 +276,13 @@ func (v *Views) replace(was *view, c *profileFilter) *view {
 	if before, ok := was.filter.(*profileFilter); ok && before.equal(c) {
 		return was
 	}
-	next, before := v.newView(c), was.load(v.registry)
+	next, before := v.newView(c), was.snapshot(v.registry)
 	next.latest.Store(&snapshot{visible: before.visible, lists: before.lists})
 	return next
 }
 
-// load returns the current catalog as the view shows it.
-func (v *view) load(r *registry.Registry) *snapshot {
+// snapshot returns the current catalog as the view shows it.
+func (v *view) snapshot(r *registry.Registry) *snapshot {
 	now := r.Load()
 	if m := v.latest.Load(); m.catalog == now {
 		return m
