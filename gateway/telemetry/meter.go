@@ -71,6 +71,7 @@ type counters struct {
 	minutes [60]minute // by the minute of the hour
 }
 
+// minute has the counts of one minute.
 type minute struct {
 	at            int64 // minutes since 1970
 	calls, errors uint32
@@ -142,7 +143,7 @@ type Meter struct {
 	labels           map[callLabels]*labelCounters // of the calls seen, so that each is looked up once
 	lastLabels       *labelCounters                // most calls are like the previous one
 	rowCounts        [3]int                        // of servers, tools and clients
-	saved            *state                        // what the file has; replaced, never changed
+	saved            *usageState                   // what the file has; replaced, never changed
 	writeErrorLogged bool                          // that the file cannot be written
 
 	saving      sync.Mutex
@@ -161,7 +162,7 @@ func OpenMeter(o MeterOptions) *Meter {
 		o.Listed = func() []ListedTool { return nil }
 	}
 	now := o.Now()
-	m := &Meter{o: o, openTime: now, rows: make(map[rowKey]*counters), labels: make(map[callLabels]*labelCounters), saved: &state{began: now.Unix()}}
+	m := &Meter{o: o, openTime: now, rows: make(map[rowKey]*counters), labels: make(map[callLabels]*labelCounters), saved: &usageState{start: now.Unix()}}
 	m.saving.Lock()
 	defer m.saving.Unlock()
 	if s := m.read(); s != nil {
@@ -261,7 +262,7 @@ func (m *Meter) Run(ctx context.Context) {
 }
 
 // total returns the counts of all processes until now.
-func (m *Meter) total() (*state, map[rowKey]*[60]minute) {
+func (m *Meter) total() (*usageState, map[rowKey]*[60]minute) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.saved.clone()
@@ -291,7 +292,7 @@ func (m *Meter) Report() report.Report {
 	}
 	now := m.o.Now()
 	r := s.report(now)
-	if s.began < m.openTime.Unix() && now.Sub(m.openTime) < time.Hour {
+	if s.start < m.openTime.Unix() && now.Sub(m.openTime) < time.Hour {
 		r.Minutes = m.openTime.UTC().Truncate(time.Second)
 	}
 	r.All.Hour = lastHour(hours[rowKey{}], now)
@@ -358,9 +359,9 @@ func (c *counts) figures() report.Figures {
 }
 
 // report is the bill without the last hour.
-func (s *state) report(now time.Time) report.Report {
+func (s *usageState) report(now time.Time) report.Report {
 	r := report.Report{
-		Since: time.Unix(s.began, 0).UTC(), All: s.all.figures(), Latency: report.Distribution(&s.all.durations),
+		Since: time.Unix(s.start, 0).UTC(), All: s.all.figures(), Latency: report.Distribution(&s.all.durations),
 		Servers: []report.Server{}, Tools: []report.Tool{}, Clients: []report.Client{},
 	}
 	before := now.Add(-report.UnusedAfter).Unix()
@@ -369,7 +370,7 @@ func (s *state) report(now time.Time) report.Report {
 		switch k.class() {
 		case 1:
 			t := report.Tool{
-				Server: k.server, Name: k.name, Listed: c.listed, Off: c.off, Idle: c.definition > 0 && c.last < before,
+				Server: k.server, Name: k.name, Listed: c.listed, Off: c.disabled, Idle: c.definition > 0 && c.last < before,
 				Definitions: report.DefinitionSize(c.definition), Figures: c.figures(),
 			}
 			if t.Idle {
@@ -390,7 +391,7 @@ func (s *state) report(now time.Time) report.Report {
 }
 
 // list notes what is listed now, of the servers that list something.
-func (s *state) list(all []ListedTool) {
+func (s *usageState) list(all []ListedTool) {
 	listing := make(map[string]bool)
 	for _, l := range all {
 		listing[l.Server] = true
@@ -400,7 +401,7 @@ func (s *state) list(all []ListedTool) {
 			c.definition = 0
 			c.tools = 0
 			c.listed = ""
-			c.off = false
+			c.disabled = false
 		}
 	}
 	for _, l := range all {
@@ -409,7 +410,7 @@ func (s *state) list(all []ListedTool) {
 		}
 		server := s.row(rowKey{server: l.Server})
 		tool := s.row(rowKey{server: l.Server, name: l.Tool})
-		tool.listed, tool.off = l.Name, l.Disabled
+		tool.listed, tool.disabled = l.Name, l.Disabled
 		if l.Disabled {
 			continue // it costs nothing
 		}
@@ -421,11 +422,11 @@ func (s *state) list(all []ListedTool) {
 
 // trim takes out what is too much, or about what is not there any more: of tools, those
 // that were never called first, the smallest of them before.
-func (s *state) trim(now time.Time) {
+func (s *usageState) trim(now time.Time) {
 	const kept = 180 * 24 * time.Hour
 	var classes [3][]rowKey
 	for k, c := range s.rows {
-		if c.definition == 0 && !c.off && c.last < now.Add(-kept).Unix() {
+		if c.definition == 0 && !c.disabled && c.last < now.Add(-kept).Unix() {
 			delete(s.rows, k)
 			continue
 		}

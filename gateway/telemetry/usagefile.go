@@ -32,35 +32,36 @@ func UsagePath(folder, config string) string {
 	return atomicfile.ConfigPath(filepath.Join(folder, "usage"), config)
 }
 
-// state is the content of the file.
-type state struct {
-	began int64
+// usageState is the content of the file.
+type usageState struct {
+	start int64
 	all   counts
-	rows  map[rowKey]*total
+	rows  map[rowKey]*usageRow
 }
 
-// total are counters, with what is listed; tools is of servers, listed and off of tools.
-type total struct {
+// usageRow has the counters of a row and what is listed: tools of a server, disabled for a
+// tool.
+type usageRow struct {
 	counts
 	definition, tools int
 	listed            string
-	off               bool
+	disabled          bool
 }
 
-func (s *state) row(k rowKey) *total {
+func (s *usageState) row(k rowKey) *usageRow {
 	t := s.rows[k]
 	if t == nil {
-		t = &total{}
+		t = &usageRow{}
 		if s.rows == nil {
-			s.rows = make(map[rowKey]*total)
+			s.rows = make(map[rowKey]*usageRow)
 		}
 		s.rows[k] = t
 	}
 	return t
 }
 
-func (s *state) clone() *state {
-	c := &state{began: s.began, all: s.all, rows: make(map[rowKey]*total, len(s.rows))}
+func (s *usageState) clone() *usageState {
+	c := &usageState{start: s.start, all: s.all, rows: make(map[rowKey]*usageRow, len(s.rows))}
 	for k, t := range s.rows {
 		row := *t
 		c.rows[k] = &row
@@ -112,7 +113,7 @@ func CheckUsage(path string) (line int, err error) {
 
 var errVersion = errors.New("another Goblin wrote it")
 
-func parse(text []byte) (*state, error) {
+func parse(text []byte) (*usageState, error) {
 	var head struct {
 		Version *int `json:"version"`
 	}
@@ -129,7 +130,7 @@ func parse(text []byte) (*state, error) {
 	if err := json.Unmarshal(text, &f); err != nil {
 		return nil, err
 	}
-	s := &state{began: f.Began}
+	s := &usageState{start: f.Began}
 	var all usageLine
 	if err := json.Unmarshal(f.All, &all); err != nil {
 		return nil, fmt.Errorf("all: %w", err)
@@ -153,7 +154,7 @@ func parse(text []byte) (*state, error) {
 		case l.Definition < 0 || l.Tools < 0 || l.Definition > maxNames || l.Tools > maxNames:
 			return nil, fmt.Errorf("row %d: what is listed is out of range", i+1)
 		}
-		*s.row(k) = total{c, l.Definition, l.Tools, l.Listed, l.Off}
+		*s.row(k) = usageRow{c, l.Definition, l.Tools, l.Listed, l.Off}
 	}
 	return s, nil
 }
@@ -179,7 +180,7 @@ func (l *usageLine) counts() (c counts, err error) {
 	return c, nil
 }
 
-func (c *counts) line() usageLine {
+func (c *counts) toLine() usageLine {
 	l := usageLine{Calls: c.calls, Errors: c.errors, Bytes: c.bytes, Last: c.last, Waits: c.waits, Waited: c.waitMillis}
 	for bin, n := range c.durations {
 		if n > 0 {
@@ -193,13 +194,13 @@ func (c *counts) line() usageLine {
 }
 
 // text is the file, a row a line.
-func (s *state) text() ([]byte, error) {
+func (s *usageState) text() ([]byte, error) {
 	var out bytes.Buffer
-	all, err := json.Marshal(s.all.line())
+	all, err := json.Marshal(s.all.toLine())
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(&out, "{\"version\": %d, \"began\": %d, \"all\": %s, \"rows\": [", version, s.began, all)
+	fmt.Fprintf(&out, "{\"version\": %d, \"began\": %d, \"all\": %s, \"rows\": [", version, s.start, all)
 	keys := slices.SortedFunc(maps.Keys(s.rows), func(a, b rowKey) int {
 		if a.client != b.client {
 			return a.class() - b.class()
@@ -208,13 +209,13 @@ func (s *state) text() ([]byte, error) {
 	})
 	for i, k := range keys {
 		t := s.rows[k]
-		l := t.line()
+		l := t.toLine()
 		l.Server = k.server
 		l.Tool = k.name
 		l.Definition = t.definition
 		l.Tools = t.tools
 		l.Listed = t.listed
-		l.Off = t.off
+		l.Off = t.disabled
 		if k.client {
 			l.Tool, l.Client = "", &k.name
 		}
@@ -233,7 +234,7 @@ func (s *state) text() ([]byte, error) {
 }
 
 // read reads the file; nil for none. What cannot be read is set aside, and told of once.
-func (m *Meter) read() *state {
+func (m *Meter) read() *usageState {
 	if m.o.Path == "" {
 		return nil
 	}
@@ -258,7 +259,7 @@ func (m *Meter) read() *state {
 	return nil
 }
 
-func load(path string) (*state, error) {
+func load(path string) (*usageState, error) {
 	text, err := statefile.Read(path, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -302,10 +303,10 @@ func (m *Meter) Save() {
 }
 
 // takeCounts returns and clears the counts since the last call.
-func (m *Meter) takeCounts() (news bool, taken *state) {
+func (m *Meter) takeCounts() (news bool, taken *usageState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	taken = &state{all: m.all.counts}
+	taken = &usageState{all: m.all.counts}
 	m.all.counts = counts{}
 	for k, r := range m.rows {
 		if r.calls > 0 {
@@ -318,7 +319,7 @@ func (m *Meter) takeCounts() (news bool, taken *state) {
 
 // restoreCounts replaces the saved counts by those of the file, and keeps the counts that it
 // does not have.
-func (m *Meter) restoreCounts(taken, saved *state) {
+func (m *Meter) restoreCounts(taken, saved *usageState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.saved = saved
@@ -332,7 +333,7 @@ func (m *Meter) restoreCounts(taken, saved *state) {
 }
 
 // merge adds to what the file has by now.
-func (m *Meter) merge(taken *state, listed []ListedTool) (*state, error) {
+func (m *Meter) merge(taken *usageState, listed []ListedTool) (*usageState, error) {
 	unlock, err := atomicfile.Lock(m.o.Path)
 	if err != nil {
 		return nil, err
@@ -343,7 +344,7 @@ func (m *Meter) merge(taken *state, listed []ListedTool) (*state, error) {
 		return nil, errors.New("another process writes the file in another way")
 	}
 	if s == nil {
-		s = &state{began: m.saved.began}
+		s = &usageState{start: m.saved.start}
 	}
 	s.all.add(&taken.all)
 	for k, t := range taken.rows {
@@ -367,7 +368,7 @@ func ReadUsage(path string, now time.Time) (report.Report, error) {
 		return report.Report{}, fmt.Errorf("%s: %w", path, err)
 	}
 	if s == nil {
-		s = &state{began: now.Unix()}
+		s = &usageState{start: now.Unix()}
 	}
 	return s.report(now), nil
 }
