@@ -16,7 +16,7 @@ var (
 	errShutdown    = errors.New("the daemon ends")
 	errAbandoned   = errors.New("nobody waits for the login any more")
 	errPageChanged = errors.New("the authorization server wants another page to be opened")
-	errRefused     = errors.New("the login was declined")
+	errDeclined    = errors.New("the login was declined")
 )
 
 // loginFlow is a login at one server.
@@ -158,7 +158,7 @@ func (f *loginFlow) askToOpen(ctx context.Context, x *downstream.Request) (opene
 	case err != nil:
 		g.err = err
 	case !agreed:
-		g.err = errRefused
+		g.err = errDeclined
 	}
 	g.asked = true
 	if g.err != nil {

@@ -28,21 +28,21 @@ const (
 	rootsDelay = 100 * time.Millisecond
 )
 
-// hasRoots reports whether a session declared roots in a handshake.
-func hasRoots(s *downstream.Session) bool {
+// declaresRoots reports whether a session declared roots in a handshake.
+func declaresRoots(s *downstream.Session) bool {
 	return s.Protocol() != "" && s.HasCapability("roots")
 }
 
 // sharesRoots reports whether servers get the roots of a session outside of its calls. Without
 // a token, a client's roots count in its own calls only: servers take roots as folders
 // that they may open. Stateless requests cannot be asked outside of a call.
-func sharesRoots(s *downstream.Session) bool { return hasRoots(s) && !s.Anonymous() }
+func sharesRoots(s *downstream.Session) bool { return declaresRoots(s) && !s.Anonymous() }
 
-// unitedRoots answers a backend that asks outside of any call, over a
+// mergedRoots answers a backend that asks outside of any call, over a
 // connection that sessions share, where it is to have those of clients: with the
 // roots of the configuration, if all share it, and of every session that has some, each URI once, the
 // oldest session's first.
-func (a *Router) unitedRoots(ctx context.Context, q *Request) ([]byte, *jsonrpc.Error) {
+func (a *Router) mergedRoots(ctx context.Context, q *Request) ([]byte, *jsonrpc.Error) {
 	var asked []*downstream.Session
 	for _, s := range a.o.Clients.Using(q.Conn) {
 		if s.Ready() && sharesRoots(s) {
@@ -138,7 +138,7 @@ func (a *Router) Disconnected(conn upstream.Conn) {
 // notice with what follows at once. Modern servers ask for roots when they need them,
 // and take no notices.
 func (a *Router) RootsChanged(s *downstream.Session) {
-	if hasRoots(s) {
+	if declaresRoots(s) {
 		a.notifyRoots(func(n *rootChanges) {
 			if n.changed == nil {
 				n.changed = make(map[*downstream.Session]bool)

@@ -59,7 +59,7 @@ func (a *Router) Wait() { a.work.Wait() }
 
 // Initialized notes a session whose handshake is over.
 func (a *Router) Initialized(s *downstream.Session) {
-	if asksUser(s) {
+	if canAskUser(s) {
 		a.openScreens.Add(1)
 	}
 	if sharesRoots(s) {
@@ -77,7 +77,7 @@ func (a *Router) Initialized(s *downstream.Session) {
 func (a *Router) SessionClosed(s *downstream.Session) {
 	a.elicitations.forget(s)
 	a.RootsChanged(s)
-	if asksUser(s) {
+	if canAskUser(s) {
 		a.openScreens.Add(-1)
 	}
 }
@@ -145,7 +145,7 @@ func (a *Router) Route(ctx context.Context, q *Request, c *upstream.Call) (
 	session, who := a.findClient(q)
 	switch {
 	case session == nil && q.capability == "roots" && q.roots == config.ClientRoots && len(q.candidates) == 0 && (q.Conn.Unit() == "" || upstream.InProject(q.Conn.Unit())):
-		result, fault = a.unitedRoots(ctx, q)
+		result, fault = a.mergedRoots(ctx, q)
 		return nil, result, fault
 	case session == nil:
 		return a.answerUncertain(ctx, q)
@@ -368,8 +368,8 @@ func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflig
 	return s.Ask(ctx, method, params)
 }
 
-// asksUser reports whether a session is that of a screen which can ask its user.
-func asksUser(s *downstream.Session) bool { return s.IsScreen() && s.HasCapability("elicitation") }
+// canAskUser reports whether a session is that of a screen that can ask its user.
+func canAskUser(s *downstream.Session) bool { return s.IsScreen() && s.HasCapability("elicitation") }
 
 // askableScreens returns the open screens whose users can answer a request.
 func (a *Router) askableScreens(capability string, params []byte) (open []*downstream.Session) {
