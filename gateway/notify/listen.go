@@ -37,8 +37,8 @@ type listen struct {
 	queuedBytes  int64          // of queued
 }
 
-// unsent is how many bytes wait for the client.
-func (l *listen) unsent() int64 {
+// unsentBytes returns the unsent bytes of the client, with the queued ones.
+func (l *listen) unsentBytes() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.x.UnsentBytes() + l.queuedBytes

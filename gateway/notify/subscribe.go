@@ -372,10 +372,10 @@ func (n *Notifier) catalogOf(h subscriber) *registry.Snapshot {
 	return n.o.Visibility.ForSession(h.session)
 }
 
-// unsent is how many bytes wait for a subscriber.
-func (h subscriber) unsent() int64 {
+// unsentBytes returns the unsent bytes of a subscriber.
+func (h subscriber) unsentBytes() int64 {
 	if h.listen != nil {
-		return h.listen.unsent()
+		return h.listen.unsentBytes()
 	}
 	return h.session.UnsentBytes()
 }
@@ -414,7 +414,7 @@ func (n *Notifier) notifySubscribers(key subscriptionKey, uri string, params []b
 	receivers := make([]telemetry.Receiver, len(told))
 	for i, to := range told {
 		params := params
-		if to.unsent() > maxUpdates {
+		if to.unsentBytes() > maxUpdates {
 			// There is no end of what may be below it, or of what the server adds.
 			to.uri = to.watched
 			params = rawjson.Object("uri", to.uri)

@@ -93,7 +93,7 @@ var (
 		"Too many subscriptions: a session may hold %d; unsubscribe some first", maxSubscriptions)
 	errTooLarge = jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
 		"Too many subscriptions: the URIs of a client's may have %d MiB together; unsubscribe some first", maxClientBytes>>20)
-	errTooLargeTogether = jsonrpc.Errorf(jsonrpc.CodeInternal,
+	errTotalTooLarge = jsonrpc.Errorf(jsonrpc.CodeInternal,
 		"Too many subscriptions: the URIs of all clients' together may have %d MiB; try again later", maxAllBytes>>20)
 )
 
@@ -240,7 +240,7 @@ func (t *subscriptionTable) checkLimitsLocked(key subscriptionKey, s subscriber,
 	case t.clientBytes[s.client()]+n > maxClientBytes:
 		return errTooLarge
 	case t.bytes+n > maxAllBytes:
-		return errTooLargeTogether
+		return errTotalTooLarge
 	}
 	return nil
 }

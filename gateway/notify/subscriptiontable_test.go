@@ -50,7 +50,7 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 		held = append(held, h)
 		_, err = fill(h)
 	}
-	require.ErrorIs(t, err, errTooLargeTogether)
+	require.ErrorIs(t, err, errTotalTooLarge)
 	require.Len(t, held, maxAllBytes/maxClientBytes+1)
 	require.LessOrEqual(t, all.bytes, maxAllBytes)
 
