@@ -44,7 +44,7 @@ func (g *Gateway) callTool(r *request) {
 		g.createTask(r, t, edits)
 		return
 	}
-	r.taskOnly = t.Entry != nil && t.Entry.TaskOnly && (passed || tasks.LacksTasks(r.Request))
+	r.taskOnly = t.Entry != nil && t.Entry.TaskOnly && (passed || tasks.NeedsDirectResult(r.Request))
 	g.forward(r, t, edits)
 }
 
@@ -209,7 +209,7 @@ func (r *request) resolveAgain() (registry.Target, error) {
 
 // targetEdits returns the edits of params that make a request for a target its server's.
 func (r *request) targetEdits(t registry.Target, raw []byte) (edits []rawjson.Edit, err error) {
-	if t.Name != r.name || escaped(raw) {
+	if t.Name != r.name || hasEscapes(raw) {
 		edits = r.edit(raw, t.Name)
 	}
 	if t.Entry != nil && t.Entry.Override != nil {

@@ -239,10 +239,8 @@ func (g *Gateway) HandleNotification(s *downstream.Session, method string, param
 	}
 }
 
-// escaped reports whether a name is written with escapes, which readers may resolve
-// to another one where they are half of a surrogate pair. The server gets the name
-// that was looked up instead.
-func escaped(raw []byte) bool { return bytes.IndexByte(raw, '\\') >= 0 }
+// hasEscapes reports whether a name has escapes, which parsers may resolve differently.
+func hasEscapes(raw []byte) bool { return bytes.IndexByte(raw, '\\') >= 0 }
 
 // stringMember reads the parameter that a request is routed by.
 func stringMember(params []byte, name string) (value string, raw []byte, err error) {

@@ -85,7 +85,7 @@ func New(o Options) *Gateway {
 	g.Pending = inflight.Pending{Table: g.calls, Clients: &g.clients, Journal: g.journal}
 	g.ask = serverreq.New(serverreq.Options{Journal: g.journal, Logger: o.Logger, Calls: g.calls, Clients: &g.clients, Roots: o.Config.Gateway.Roots})
 	g.Servers = servers.New(o.Options, servers.Hooks{
-		Handler:       relay{g},
+		Handler:       serverHandler{g},
 		OnListChanged: func(server string, kind registry.Kind) { g.Notifier.ListChanged(server, kind) },
 		OnConnectionChanged: func(server string, unitOf func(*downstream.Session) string) {
 			g.Notifier.ConnectionChanged(server, unitOf)

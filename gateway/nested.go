@@ -13,8 +13,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// nestable are the requests that a local tool may make of its own.
-var nestable = map[string]method{
+// nestedMethods are the requests that a local tool may make itself.
+var nestedMethods = map[string]method{
 	"tools/call":          (*Gateway).callTool,
 	"prompts/get":         (*Gateway).getPrompt,
 	"resources/read":      (*Gateway).readResource,
@@ -74,7 +74,7 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 	if !ok {
 		return nil, errors.New("no client made the call that this request belongs to")
 	}
-	serve, ok := nestable[method]
+	serve, ok := nestedMethods[method]
 	if !ok {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
 	}

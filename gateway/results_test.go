@@ -21,7 +21,7 @@ import (
 // content is the content of a result, as a client reads it.
 type content []struct{ Type, Text, URI string }
 
-func read(t require.TestingT, result []byte) (c struct {
+func readResult(t require.TestingT, result []byte) (c struct {
 	Content  content
 	Contents content
 	Meta     map[string]string `json:"_meta"`
@@ -46,7 +46,7 @@ func readAll(t require.TestingT, s *gateway.ResultStore, owner, uri string, most
 	for uri != "" {
 		result, err := s.Read(owner, uri)
 		require.NoError(t, err)
-		page := read(t, result)
+		page := readResult(t, result)
 		require.Equal(t, uri, page.Contents[0].URI)
 		require.LessOrEqual(t, len(page.Contents[0].Text), most)
 		all.WriteString(page.Contents[0].Text)
@@ -87,7 +87,7 @@ func TestLongResultsAreCutAndTheRestIsRead(t *testing.T) {
 			require.Nil(t, got, name)
 			continue
 		}
-		before, after := read(t, []byte(c.result)).Content, read(t, got).Content
+		before, after := readResult(t, []byte(c.result)).Content, readResult(t, got).Content
 		require.Equal(t, "resource_link", after[len(after)-1].Type, name)
 		uri := after[len(after)-1].URI
 		require.Equal(t, 1, strings.Count(string(got), "[Goblin left out "), name)
@@ -126,9 +126,9 @@ func TestNothingIsLostOfLongResults(t *testing.T) {
 			require.Less(t, len(text), limit+utf8.UTFMax, "too much is a part of one character")
 			return
 		}
-		require.Equal(t, read(t, got).Content[0], read(t, rawjson.Get(task, "result")).Content[0])
+		require.Equal(t, readResult(t, got).Content[0], readResult(t, rawjson.Get(task, "result")).Content[0])
 		require.True(t, gateway.CanTruncate("tools/call", texts(text)))
-		after := read(t, got).Content
+		after := readResult(t, got).Content
 		require.Equal(t, text, after[0].Text+readAll(t, s, "", after[3].URI, limit)+after[2].Text)
 		require.LessOrEqual(t, len(after[0].Text)+len(after[2].Text), limit+8)
 	})
@@ -140,7 +140,7 @@ func TestURIsInLongResultsAreThoseOfClients(t *testing.T) {
 	at := strings.Index(string(result), `"x:1"`)
 	edit := rawjson.Edit{Start: at, End: at + 5, Text: []byte(`"mcp://a/x:1"`)}
 	got := gateway.NewResultStore(nil).Truncate("tools/call", result, []rawjson.Edit{edit}, gateway.ResultLimit{Limit: gateway.MinLimit})
-	require.Equal(t, "mcp://a/x:1", read(t, got).Content[0].URI)
+	require.Equal(t, "mcp://a/x:1", readResult(t, got).Content[0].URI)
 	require.Equal(t, 1, strings.Count(string(got), "resource_link"), "clients of older revisions know none")
 }
 
@@ -149,7 +149,7 @@ func TestTheRestOfSeveralTextsHasThemInLinesAndItsPagesAreNamed(t *testing.T) {
 	const limit = gateway.MinLimit
 	s := gateway.NewResultStore(nil)
 	a, b := strings.Repeat("a", 1000), strings.Repeat("b", 1500)
-	got := read(t, s.Truncate("tools/call", texts(a, b), nil, gateway.ResultLimit{Limit: limit, Links: true})).Content
+	got := readResult(t, s.Truncate("tools/call", texts(a, b), nil, gateway.ResultLimit{Limit: limit, Links: true})).Content
 	require.Equal(t, a[:limit/2], got[0].Text)
 	uri := got[3].URI
 	require.Contains(t, got[1].Text, "read the resource "+uri+" and then "+uri+"/2, within an hour.]")
@@ -161,7 +161,7 @@ func TestWhoMayReadTheRestOfAResult(t *testing.T) {
 	t.Parallel()
 	s := gateway.NewResultStore(nil)
 	cut := func(owner string) string {
-		c := read(t, s.Truncate("tools/call", texts(strings.Repeat("x", 5000)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: owner, Links: true})).Content
+		c := readResult(t, s.Truncate("tools/call", texts(strings.Repeat("x", 5000)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: owner, Links: true})).Content
 		return c[len(c)-1].URI
 	}
 	fails := func(owner, uri, why string) {
@@ -195,7 +195,7 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := gateway.NewResultStore(nil)
 		cut := func(owner string, size int) (uri, note string) {
-			c := read(t, s.Truncate("tools/call", texts(strings.Repeat("x", size)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: owner, Links: true})).Content
+			c := readResult(t, s.Truncate("tools/call", texts(strings.Repeat("x", size)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: owner, Links: true})).Content
 			return c[len(c)-1].URI, c[1].Text
 		}
 		reads := func(owner, uri string) bool {
@@ -227,7 +227,7 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 	long := texts(strings.Repeat("x", 2000))
 	var oldest string
 	for i := range 1025 {
-		c := read(t, many.Truncate("tools/call", long, nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: fmt.Sprint("session ", i%8), Links: true})).Content
+		c := readResult(t, many.Truncate("tools/call", long, nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: fmt.Sprint("session ", i%8), Links: true})).Content
 		if i == 0 {
 			oldest = c[len(c)-1].URI
 		}

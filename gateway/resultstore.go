@@ -40,7 +40,7 @@ const (
 	maxTotalResults = 1024
 )
 
-// ResultStore keeps what was left out. Make it with [New].
+// ResultStore stores the parts that were cut from results. Create it with [NewResultStore].
 type ResultStore struct {
 	memory *memlimit.Owner
 
@@ -51,39 +51,38 @@ type ResultStore struct {
 
 // storedText is the part that was cut from one result.
 type storedText struct {
-	id    string
-	owner string // "": every client that knows the id
-	text  string
-	page  int // bytes
-	claim memlimit.Reservation
-	timer *time.Timer
+	id          string
+	owner       string // "": every client that knows the id
+	text        string
+	page        int // bytes
+	reservation memlimit.Reservation
+	timer       *time.Timer
 }
 
-// NewResultStore makes a store whose bytes count for an account, which may be nil.
+// NewResultStore returns a store whose bytes count in a pool, which may be nil.
 func NewResultStore(a *memlimit.Pool) *ResultStore { return &ResultStore{memory: a.NewOwner()} }
 
-// keep keeps a text for an owner, whole or as much as there is room for. It returns nil
-// if there is none.
-func (s *ResultStore) keep(owner, text string, page int) *storedText {
+// add stores a text for an owner, or as much of it as fits. It returns nil if nothing fits.
+func (s *ResultStore) add(owner, text string, page int) *storedText {
 	if len(text) > maxResultBytes {
-		text = text[:boundary(text, maxResultBytes)]
+		text = text[:charBoundary(text, maxResultBytes)]
 	}
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it never fails
 	k := &storedText{id: hex.EncodeToString(id[:]), owner: owner, text: text, page: page}
-	k.claim.SetOwner(s.memory)
+	k.reservation.SetOwner(s.memory)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own, bytes := s.ownerBytesLocked(owner)
 	for own >= maxOwnerResults || bytes+len(text) > maxOwnerBytes {
-		bytes -= s.forget(func(k *storedText) bool { return k.owner == owner })
+		bytes -= s.evictLocked(func(k *storedText) bool { return k.owner == owner })
 		own--
 	}
 	for len(s.all) >= maxTotalResults || s.bytes+len(text) > maxTotalBytes {
-		s.forget(func(*storedText) bool { return true })
+		s.evictLocked(func(*storedText) bool { return true })
 	}
-	for !k.claim.Resize(int64(len(text))) {
-		if s.forget(func(k *storedText) bool { return k.claim.IsCounted() }) == 0 {
+	for !k.reservation.Resize(int64(len(text))) {
+		if s.evictLocked(func(k *storedText) bool { return k.reservation.IsCounted() }) == 0 {
 			return nil
 		}
 	}
@@ -104,9 +103,9 @@ func (s *ResultStore) ownerBytesLocked(owner string) (count, bytes int) {
 	return count, bytes
 }
 
-// forget takes the oldest out that fits, and returns its bytes; 0 if none fits. The lock
-// is held.
-func (s *ResultStore) forget(fits func(*storedText) bool) int {
+// evictLocked removes the oldest text that matches, and returns its bytes, or 0 if none
+// matches.
+func (s *ResultStore) evictLocked(fits func(*storedText) bool) int {
 	at := slices.IndexFunc(s.all, fits)
 	if at < 0 {
 		return 0
@@ -114,7 +113,7 @@ func (s *ResultStore) forget(fits func(*storedText) bool) int {
 	k := s.all[at]
 	s.all = slices.Delete(s.all, at, at+1)
 	s.bytes -= len(k.text)
-	k.claim.Resize(0)
+	k.reservation.Resize(0)
 	k.timer.Stop()
 	return len(k.text)
 }
@@ -123,7 +122,7 @@ func (s *ResultStore) drop(fits func(*storedText) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for slices.ContainsFunc(s.all, fits) {
-		s.forget(fits)
+		s.evictLocked(fits)
 	}
 }
 
@@ -171,12 +170,12 @@ func (k *storedText) uri(page int) string {
 }
 
 func (k *storedText) slice(page int) string {
-	return k.text[boundary(k.text, (page-1)*k.step()):boundary(k.text, page*k.step())]
+	return k.text[charBoundary(k.text, (page-1)*k.step()):charBoundary(k.text, page*k.step())]
 }
 
-// boundary is the place in a text at or shortly before at where a character begins, or the
+// charBoundary is the place in a text at or shortly before at where a character begins, or the
 // text's end.
-func boundary(text string, at int) int {
+func charBoundary(text string, at int) int {
 	if at >= len(text) {
 		return len(text)
 	}

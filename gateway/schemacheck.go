@@ -14,10 +14,10 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxSchemaSteps bounds the look at arguments: a schema may lead anywhere, and is foreign.
+// maxSchemaSteps bounds the checks of arguments: schemas are untrusted and may be recursive.
 const maxSchemaSteps = 10_000
 
-// maxMistakes are told of; the first ones help to mend the others.
+// maxMistakes is the number of mistakes in one error.
 const maxMistakes = 5
 
 // ValidateNested says what is wrong with a call that another one stands for: that it stands for one,
@@ -33,7 +33,7 @@ func ValidateNested(t registry.Target, arguments []byte) error {
 	}
 	c := checker{stepsLeft: maxSchemaSteps}
 	var value any
-	if read(rawjson.Get(tool.JSON(), "inputSchema"), &c.root) != nil || read(arguments, &value) != nil {
+	if decodeJSON(rawjson.Get(tool.JSON(), "inputSchema"), &c.root) != nil || decodeJSON(arguments, &value) != nil {
 		return nil
 	}
 	c.check("", c.root, value)
@@ -43,7 +43,7 @@ func ValidateNested(t registry.Target, arguments []byte) error {
 	return ArgumentError("%s; describe_tool tells what %s takes", strings.Join(c.mistakes[:min(len(c.mistakes), maxMistakes)], "; "), tool.Listed)
 }
 
-func read(raw []byte, into *any) error {
+func decodeJSON(raw []byte, into *any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	return d.Decode(into)
@@ -56,7 +56,7 @@ type checker struct {
 	mistakes  []string
 }
 
-func (c *checker) mistake(path, format string, args ...any) {
+func (c *checker) addMistake(path, format string, args ...any) {
 	if path == "" {
 		path = "/"
 	}
@@ -75,16 +75,16 @@ func (c *checker) check(path string, schema, value any) {
 		return
 	}
 	if !fitsType(s["type"], value) {
-		c.mistake(path, "must be %s, not %s", typeNames(s["type"]), shown(value))
+		c.addMistake(path, "must be %s, not %s", typeNames(s["type"]), formatValue(value))
 		return
 	}
 	among, ok := s["enum"].([]any)
 	c.stepsLeft -= len(among)
 	if ok && !slices.ContainsFunc(among, func(one any) bool { return equal(one, value) }) {
-		c.mistake(path, "must be one of %s, not %s", shownAll(among), shown(value))
+		c.addMistake(path, "must be one of %s, not %s", formatValues(among), formatValue(value))
 	}
 	if only, ok := s["const"]; ok && !equal(only, value) {
-		c.mistake(path, "must be %s, not %s", shown(only), shown(value))
+		c.addMistake(path, "must be %s, not %s", formatValue(only), formatValue(value))
 	}
 	c.forms(path, s, value)
 	if all, ok := s["allOf"].([]any); ok {
@@ -94,7 +94,7 @@ func (c *checker) check(path string, schema, value any) {
 	}
 	switch value := value.(type) {
 	case map[string]any:
-		c.members(path, s, value)
+		c.checkObject(path, s, value)
 	case []any:
 		if _, tuple := s["prefixItems"]; !tuple {
 			for i, item := range value {
@@ -107,14 +107,14 @@ func (c *checker) check(path string, schema, value any) {
 // forms checks that a value has one of the forms that a schema lists.
 func (c *checker) forms(path string, s map[string]any, value any) {
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if some, ok := s[key].([]any); ok && len(some) > 0 && !c.any(path, some, value) {
-			c.mistake(path, "fits none of the forms that it may have")
+		if some, ok := s[key].([]any); ok && len(some) > 0 && !c.matchesAny(path, some, value) {
+			c.addMistake(path, "fits none of the forms that it may have")
 		}
 	}
 }
 
-// any reports whether a value fits one of some schemas.
-func (c *checker) any(path string, some []any, value any) bool {
+// matchesAny reports whether a value matches one of some schemas.
+func (c *checker) matchesAny(path string, some []any, value any) bool {
 	return slices.ContainsFunc(some, func(one any) bool {
 		inner := checker{root: c.root, stepsLeft: c.stepsLeft}
 		inner.check(path, one, value)
@@ -123,14 +123,14 @@ func (c *checker) any(path string, some []any, value any) bool {
 	})
 }
 
-// members checks those of an object.
-func (c *checker) members(path string, s, value map[string]any) {
+// checkObject checks the members of an object.
+func (c *checker) checkObject(path string, s, value map[string]any) {
 	known, _ := s["properties"].(map[string]any)
 	if required, ok := s["required"].([]any); ok {
 		for _, name := range required {
 			if name, ok := name.(string); ok {
 				if _, given := value[name]; !given {
-					c.mistake(path+"/"+pointer(name), "is missing")
+					c.addMistake(path+"/"+pointer(name), "is missing")
 				}
 			}
 		}
@@ -142,7 +142,7 @@ func (c *checker) members(path string, s, value map[string]any) {
 			c.check(at, schema, value[name])
 		} else if !patterns {
 			if s["additionalProperties"] == false {
-				c.mistake(at, "is unknown; known are %s", firstOf(slices.Sorted(maps.Keys(known))))
+				c.addMistake(at, "is unknown; known are %s", joinFirst(slices.Sorted(maps.Keys(known))))
 			}
 			c.check(at, s["additionalProperties"], value[name])
 		}
@@ -242,21 +242,21 @@ func typeNames(of any) string {
 	return strings.Join(names, " or ")
 }
 
-func shown(value any) string {
+func formatValue(value any) string {
 	raw, _ := json.Marshal(value) // it was read from such
 	return excerpt(string(raw))
 }
 
-func shownAll(values []any) string {
+func formatValues(values []any) string {
 	texts := make([]string, len(values))
 	for i, v := range values {
-		texts[i] = shown(v)
+		texts[i] = formatValue(v)
 	}
-	return firstOf(texts)
+	return joinFirst(texts)
 }
 
-// firstOf are the first of some words.
-func firstOf(words []string) string {
+// joinFirst joins the first words of a list.
+func joinFirst(words []string) string {
 	const most = 20
 	if len(words) > most {
 		words = append(words[:most:most], "…")

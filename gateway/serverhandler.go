@@ -14,24 +14,24 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// relay is the gateway as backends see it: an [upstream.Handler].
-type relay struct{ *Gateway }
+// serverHandler is the gateway as servers see it: an [upstream.Handler].
+type serverHandler struct{ *Gateway }
 
 // ConnOpened implements [upstream.Handler].
-func (g relay) ConnOpened(s *upstream.Server, conn upstream.Conn) {
+func (g serverHandler) ConnOpened(s *upstream.Server, conn upstream.Conn) {
 	g.calls.Open(s, conn)
 	g.Notifier.Connected(s, conn)
 }
 
 // ConnReady implements [upstream.Handler]: a new connection is told what the one
 // before it knew.
-func (g relay) ConnReady(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
+func (g serverHandler) ConnReady(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	g.relays.Compare()
 	g.Notifier.Restore(ctx, s, conn)
 }
 
 // ConnClosed implements [upstream.Handler].
-func (g relay) ConnClosed(s *upstream.Server, conn upstream.Conn) {
+func (g serverHandler) ConnClosed(s *upstream.Server, conn upstream.Conn) {
 	g.calls.Close(conn)
 	g.tasks.Drop(conn)
 	g.ask.Disconnected(conn)
@@ -39,7 +39,7 @@ func (g relay) ConnClosed(s *upstream.Server, conn upstream.Conn) {
 }
 
 // HandleNotification implements [upstream.Handler].
-func (g relay) HandleNotification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
+func (g serverHandler) HandleNotification(s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) {
 	c, params, done := g.tasks.HandleNotification(conn, c, method, params)
 	if done {
 		return
@@ -84,7 +84,7 @@ func (g relay) HandleNotification(s *upstream.Server, conn upstream.Conn, c *ups
 
 // HandleRequest implements [upstream.Handler]: a question of a task goes to the task's client,
 // all others where their cause is.
-func (g relay) HandleRequest(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
+func (g serverHandler) HandleRequest(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	start := time.Now()
 	session, result, err := g.question(ctx, s, conn, c, method, params)
 	result = rawjson.Result(method).Clean(nil, result)
@@ -92,7 +92,7 @@ func (g relay) HandleRequest(ctx context.Context, s *upstream.Server, conn upstr
 	return result, err
 }
 
-func (g relay) question(ctx context.Context, server *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) (
+func (g serverHandler) question(ctx context.Context, server *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) (
 	*downstream.Session, []byte, *jsonrpc.Error,
 ) {
 	q, err := serverreq.ParseRequest(server, conn, method, params)

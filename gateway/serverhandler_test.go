@@ -59,8 +59,8 @@ func TestAConnectionThatEndsWhileItIsGivenRootsIsForgotten(t *testing.T) {
 	cancel()
 	ask := func() weak.Pointer[ended] {
 		conn := &ended{}
-		relay{g}.ConnClosed(server, conn)
-		_, fault := relay{g}.HandleRequest(over, server, conn, nil, "roots/list", nil) // was on its way
+		serverHandler{g}.ConnClosed(server, conn)
+		_, fault := serverHandler{g}.HandleRequest(over, server, conn, nil, "roots/list", nil) // was on its way
 		require.Nil(t, fault)
 		return weak.Make(conn)
 	}

@@ -83,7 +83,7 @@ func (s *ResultStore) cut(result []byte, edits []rawjson.Edit, b ResultLimit) []
 		one.text, one.isText = blockText(e)
 		blocks = append(blocks, one)
 	}
-	short := s.shorten(blocks, b)
+	short := s.truncateBlocks(blocks, b)
 	if short == nil {
 		return nil
 	}
@@ -115,9 +115,9 @@ func blockText(e []byte) (string, bool) {
 	return rawjson.String(rawjson.Get(e, "text"))
 }
 
-// shorten returns the content of what is left of the blocks, and keeps the rest; nil if
-// nothing can be left out, since what is too much is a part of one character.
-func (s *ResultStore) shorten(blocks []block, b ResultLimit) []byte {
+// truncateBlocks returns the truncated content of the blocks and stores the rest. It returns
+// nil if the excess is a part of one character.
+func (s *ResultStore) truncateBlocks(blocks []block, b ResultLimit) []byte {
 	size := 0
 	for _, one := range blocks {
 		size += len(one.text)
@@ -129,8 +129,8 @@ func (s *ResultStore) shorten(blocks []block, b ResultLimit) []byte {
 		place, from = -1, 0 // of the note; of the block in the whole text
 	)
 	for _, one := range blocks {
-		head := boundary(one.text, limit/2-from)
-		tail := max(head, boundary(one.text, size-limit/2-from))
+		head := charBoundary(one.text, limit/2-from)
+		tail := max(head, charBoundary(one.text, size-limit/2-from))
 		from += len(one.text)
 		if !one.isText || head == tail {
 			out = append(out, one.raw)
@@ -153,7 +153,7 @@ func (s *ResultStore) shorten(blocks []block, b ResultLimit) []byte {
 	if place < 0 {
 		return nil
 	}
-	k := s.keep(b.Owner, rest.String(), max(b.Limit, MinLimit))
+	k := s.add(b.Owner, rest.String(), max(b.Limit, MinLimit))
 	out[place] = rawjson.Object("type", "text", "text", k.note(size, rest.Len()))
 	if k != nil && b.Links {
 		out = append(out, k.link(b.Tool))

@@ -30,28 +30,30 @@ const (
 	maxPoll     = time.Minute
 )
 
-// hiddenTask is how a tool is called as a task by the gateway itself: what
-// nobody fetched is not to stay at the server for ever.
-var hiddenTask = []byte(`{"ttl":3600000}`)
+// gatewayTaskParams are the task parameters of the gateway's own calls, so that servers do not
+// keep results forever.
+var gatewayTaskParams = []byte(`{"ttl":3600000}`)
 
-// negotiated reports whether a request is one of a session of 2025-11-25, which has
+// supportsTasks reports whether a request is one of a session of 2025-11-25, which has
 // tasks. One that a local tool makes is not the client's.
-func negotiated(x *downstream.Request) bool {
+func supportsTasks(x *downstream.Request) bool {
 	return x.Outer() == x && x.Modern() == nil && x.Session().Protocol() == downstream.LatestLegacy
 }
 
 // WantsTask reports whether a call that has the member "task" asks for a task. Where there
 // are none it takes the member out: a server that has tasks would make one.
 func WantsTask(x *downstream.Request) bool {
-	if !negotiated(x) {
+	if !supportsTasks(x) {
 		x.OmitParam("task")
 	}
-	return negotiated(x)
+	return supportsTasks(x)
 }
 
-// LacksTasks reports whether a client gets what a tool gives that runs as a task only:
-// those of revisions without tasks, and screens. Others have to ask for the task.
-func LacksTasks(x *downstream.Request) bool { return !negotiated(x) || x.Session().IsScreen() }
+// NeedsDirectResult reports whether the gateway must wait for a tool that runs as a task only.
+// That holds for clients of revisions without tasks, and for screens.
+func NeedsDirectResult(x *downstream.Request) bool {
+	return !supportsTasks(x) || x.Session().IsScreen()
+}
 
 // AcceptTask has a modern server make a task of a call if the client takes tasks.
 func AcceptTask(x *downstream.Request) bool {
@@ -62,7 +64,7 @@ func AcceptTask(x *downstream.Request) bool {
 // since the tool runs as nothing else.
 func (t *Tasks) Call(conn upstream.Conn, f *inflight.Request, server, tool string, only bool) (jsonrpc.Reply, error) {
 	if only && offersTasks(conn) {
-		return t.run(conn, f, server)
+		return t.runAsTask(conn, f, server)
 	}
 	reply, err := conn.Call(&f.Call)
 	if err != nil || !f.Call.AcceptTask || reply.Error != nil {
@@ -74,7 +76,7 @@ func (t *Tasks) Call(conn upstream.Conn, f *inflight.Request, server, tool strin
 	// The server made a task of the call (SEP-2663).
 	original, ok := taskID(reply.Result)
 	if !ok {
-		return jsonrpc.Reply{}, badTask(server)
+		return jsonrpc.Reply{}, badTaskError(server)
 	}
 	own := &Task{
 		Server: server, Tool: tool, ServerTaskID: original, Conn: conn, owner: ownerOf(f.ClientRequest.Session()),
@@ -93,7 +95,7 @@ func taskID(state []byte) (id string, ok bool) {
 	return id, ok && len(id) <= maxTaskID
 }
 
-func badTask(server string) error {
+func badTaskError(server string) error {
 	return &upstream.Error{Code: upstream.BadReply, Server: server, Reason: fmt.Sprintf("it made a task without a taskId of %d bytes at most", maxTaskID)}
 }
 
@@ -130,14 +132,14 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, na
 		f.Call.Token = wire.KeepToken
 	}
 	defer t.addPendingCall(conn)()
-	reply, err := t.o.Calls.Do(conn, f, func() (jsonrpc.Reply, error) { return t.make(x.Context(), own, &f.Call) })
+	reply, err := t.o.Calls.Do(conn, f, func() (jsonrpc.Reply, error) { return t.sendCreate(x.Context(), own, &f.Call) })
 	state := rawjson.Get(reply.Result, "task")
 	id, made := taskID(state)
 	switch {
 	case err == nil && reply.Error == nil && state == nil:
 		// It was answered at once, against the rules; the client may know more.
 	case err == nil && reply.Error == nil && !made:
-		err = badTask(server)
+		err = badTaskError(server)
 	case made:
 		own.ServerTaskID = id
 		if err = t.add(own, state); err != nil {
@@ -172,11 +174,11 @@ func UnsupportedError(name string) error {
 	return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Tool %q does not run as a task; call it without the member \"task\"", name)
 }
 
-// run makes a plain call of a tool that runs as a task only: the task
+// runAsTask makes a plain call of a tool that runs as a task only: the task
 // is created, watched and its result fetched here. Every state that the server
 // tells shows that it works, so its timeout bounds each of these steps, and
 // the whole is bounded by the task's time to live.
-func (t *Tasks) run(conn upstream.Conn, f *inflight.Request, server string) (reply jsonrpc.Reply, err error) {
+func (t *Tasks) runAsTask(conn upstream.Conn, f *inflight.Request, server string) (reply jsonrpc.Reply, err error) {
 	of := &f.Call
 	own := &Task{Server: server, Conn: conn, gatewayCall: f, statusChanged: make(chan struct{}, 1)}
 	params := rawjson.Splice(of.Params, of.Edits...)
@@ -193,9 +195,9 @@ func (t *Tasks) run(conn upstream.Conn, f *inflight.Request, server string) (rep
 	step := func(method string, params []byte) *upstream.Call {
 		return &upstream.Call{Context: of.Context, Cause: f, Method: method, Params: params}
 	}
-	first := step(of.Method, rawjson.SetMember(params, "task", hiddenTask))
+	first := step(of.Method, rawjson.SetMember(params, "task", gatewayTaskParams))
 	first.Context, first.Token = context.WithoutCancel(of.Context), place
-	reply, err = t.make(of.Context, own, first)
+	reply, err = t.sendCreate(of.Context, own, first)
 	state := rawjson.Get(reply.Result, "task")
 	if err != nil || reply.Error != nil || state == nil {
 		done()
@@ -204,7 +206,7 @@ func (t *Tasks) run(conn upstream.Conn, f *inflight.Request, server string) (rep
 	var ok bool
 	if own.ServerTaskID, ok = taskID(state); !ok {
 		done()
-		return jsonrpc.Reply{}, badTask(server)
+		return jsonrpc.Reply{}, badTaskError(server)
 	}
 	_ = t.add(own, state) // one that the gateway waits for needs no room
 	for _, n := range t.publish(own) {
@@ -252,10 +254,10 @@ func (t *Tasks) watch(own *Task, state []byte, step func(method string, params [
 	return nil
 }
 
-// make sends the call that makes a task. When ctx, which is not the call's,
-// ends before the answer is there, the task is cancelled as soon as its name is
-// known: the call itself must not be (2025-11-25, cancellation).
-func (t *Tasks) make(ctx context.Context, own *Task, call *upstream.Call) (jsonrpc.Reply, error) {
+// sendCreate sends the call that creates a task. If ctx, which is not the call's, ends before
+// the answer, the task is cancelled once its name is known: the call itself must not be
+// cancelled (2025-11-25, cancellation).
+func (t *Tasks) sendCreate(ctx context.Context, own *Task, call *upstream.Call) (jsonrpc.Reply, error) {
 	type answer struct {
 		jsonrpc.Reply
 		err error
@@ -331,7 +333,7 @@ func CheckTasksAllowed(x *downstream.Request) error {
 		e := jsonrpc.Errorf(downstream.CodeMissingCapability, "%s needs the extension %s, which the client did not declare", x.Method(), extension)
 		e.Data = rawjson.SetMember(empty, "requiredCapabilities", WithExtension([]byte("{}")))
 		return e
-	case x.Modern() == nil && !negotiated(x):
+	case x.Modern() == nil && !supportsTasks(x):
 		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method())
 	}
 	return nil

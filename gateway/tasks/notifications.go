@@ -41,7 +41,7 @@ func (t *Tasks) HandleNotification(conn upstream.Conn, c *upstream.Call, method 
 		return c, inflight.DropTaskID(params), done
 	}
 	n := taskNotice{original, method, params}
-	own, kept := t.take(conn, n)
+	own, kept := t.matchTask(conn, n)
 	switch {
 	case own == nil: // a task of nobody's, or another server's
 		return c, inflight.DropTaskID(params), done || kept

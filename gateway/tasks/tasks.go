@@ -51,16 +51,16 @@ const (
 )
 
 const (
-	// taskGrace is how long a task is known after its time to live is over:
-	// until the server has surely deleted it, it is the server that answers.
+	// taskGrace is how long a task is kept after its time to live, until the server has
+	// surely deleted it.
 	taskGrace = 10 * time.Minute
 	// maxTaskLife bounds the time to live that servers give, and stands for
 	// no bound.
 	maxTaskLife = 24 * time.Hour
-	// maxEarly bounds what a connection says of tasks before the gateway
+	// maxQueued bounds what a connection says of tasks before the gateway
 	// knows of them, maxEarlyBytes how much that is.
-	maxEarly      = 256
-	maxEarlyBytes = 4 << 20
+	maxQueued      = 256
+	maxQueuedBytes = 4 << 20
 	// maxTaskID is how many bytes a server may name a task with.
 	maxTaskID = 1 << 10
 )
@@ -102,7 +102,7 @@ type serverTaskKey struct {
 // pendingCalls tracks the calls on a connection that may create tasks.
 type pendingCalls struct {
 	count    int
-	early    []taskNotice
+	queued   []taskNotice
 	callDone chan struct{} // closed when a call is done
 }
 
@@ -319,7 +319,7 @@ func (t *Tasks) publish(own *Task) (early []taskNotice) {
 	defer t.mu.Unlock()
 	own.published = true
 	if b := t.pendingCalls[own.Conn]; b != nil {
-		b.early = slices.DeleteFunc(b.early, func(n taskNotice) bool {
+		b.queued = slices.DeleteFunc(b.queued, func(n taskNotice) bool {
 			if n.taskID == own.ServerTaskID {
 				early = append(early, n)
 			}
@@ -451,9 +451,9 @@ func (t *Tasks) newestWaiter(own *Task) (*inflight.Request, <-chan struct{}) {
 	return inflight.Newest(own.waiters), own.waitersChanged
 }
 
-// take finds the task that a notification is about, nil for none. While the
-// answer that names the task may be on its way, the notification is kept.
-func (t *Tasks) take(conn upstream.Conn, n taskNotice) (own *Task, kept bool) {
+// matchTask returns the task of a notification, or nil. If a call may still create the task,
+// it queues the notification.
+func (t *Tasks) matchTask(conn upstream.Conn, n taskNotice) (own *Task, kept bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if own := t.byServerKey[serverTaskKey{conn, n.taskID}]; own != nil && own.published {
@@ -464,11 +464,11 @@ func (t *Tasks) take(conn upstream.Conn, n taskNotice) (own *Task, kept bool) {
 		return nil, false
 	}
 	size := len(n.params)
-	for _, other := range b.early {
+	for _, other := range b.queued {
 		size += len(other.params)
 	}
-	if len(b.early) < maxEarly && size <= maxEarlyBytes {
-		b.early = append(b.early, n)
+	if len(b.queued) < maxQueued && size <= maxQueuedBytes {
+		b.queued = append(b.queued, n)
 	}
 	return nil, true
 }

@@ -241,23 +241,23 @@ func TestWhatIsSaidOfATaskBeforeItIsKnownIsKeptWithinBounds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ said, bytes, kept int }{
 		"few":  {3, 10, 3},
-		"many": {maxEarly + 10, 10, maxEarly},
-		"long": {6, 1 << 20, maxEarlyBytes >> 20},
+		"many": {maxQueued + 10, 10, maxQueued},
+		"long": {6, 1 << 20, maxQueuedBytes >> 20},
 	} {
 		s := New(Options{})
 		done := s.addPendingCall(other{})
 		for range c.said {
-			own, kept := s.take(other{}, taskNotice{taskID: "1", params: make([]byte, c.bytes)})
+			own, kept := s.matchTask(other{}, taskNotice{taskID: "1", params: make([]byte, c.bytes)})
 			require.Nil(t, own)
 			require.True(t, kept, "it is no news of a call")
 		}
-		_, kept := s.take(nil, taskNotice{taskID: "1"})
+		_, kept := s.matchTask(nil, taskNotice{taskID: "1"})
 		require.False(t, kept, "no task is on its way over that connection")
 		require.Empty(t, s.publish(&Task{Conn: other{}, ServerTaskID: "2"}), name)
 		require.Len(t, s.publish(&Task{Conn: other{}, ServerTaskID: "1"}), c.kept, name)
 		require.Empty(t, s.publish(&Task{Conn: other{}, ServerTaskID: "1"}), "it is told once")
 		done()
-		_, kept = s.take(other{}, taskNotice{taskID: "1"})
+		_, kept = s.matchTask(other{}, taskNotice{taskID: "1"})
 		require.False(t, kept)
 	}
 }
