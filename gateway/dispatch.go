@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 
 	"goblin/gateway/downstream"
@@ -257,4 +258,16 @@ func stringMember(params []byte, name string) (value string, raw []byte, err err
 		return "", nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: member %q is longer than %d bytes", name, most)
 	}
 	return value, raw, nil
+}
+
+// isConnectionError reports error codes that concern only one connection: headers that do not
+// match, and an unsupported revision (2026-07-28).
+func isConnectionError(code int) bool { return code == -32020 || code == -32022 }
+
+// joinOrNone joins names for a message.
+func joinOrNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }

@@ -11,6 +11,7 @@
 package inflight
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"sync"
@@ -175,4 +176,14 @@ func MissingCapability(server string, path []string) *jsonrpc.Error {
 	e := jsonrpc.Errorf(downstream.CodeMissingCapability, "Server '%s' needs a capability that the client did not declare: %s", server, path[len(path)-1])
 	e.Data = rawjson.SetMember([]byte("{}"), "requiredCapabilities", need)
 	return e
+}
+
+// Acquire takes a concurrency slot of a server for a client's request, as
+// [upstream.Server.Acquire] does. Clients that want progress are notified while they wait.
+func Acquire(ctx context.Context, server *upstream.Server, x *downstream.Request) (release func(), err error) {
+	if release = server.TryAcquire(x.Owner()); release != nil {
+		return release, nil
+	}
+	defer downstream.NotifyWaiting(ctx, "waiting for a free slot at server "+server.Name())()
+	return server.Acquire(ctx, x.Owner(), x.Method())
 }

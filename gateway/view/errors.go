@@ -1,7 +1,5 @@
-// Refusals writes the errors that clients get, by the kind of what went wrong.
-//
-// It owns their codes, texts and data, and must not know which request failed, nor who
-// asked.
+// This file has the codes, texts and data of the errors that clients get. They depend on the
+// kind of the error only, not on the request or its client.
 
 package view
 
