@@ -112,9 +112,9 @@ func FuzzRequestState(f *testing.F) {
 			Handler: visitor(func(x *Request) {
 				defer x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "done"))
 				seen = true
-				lot := NewParkedCalls(time.Minute, nil)
-				own := lot.encodeState(ticket{}, x)
-				c, _, err := lot.find(x, rawjson.Quote(own))
+				calls := NewParkedCalls(time.Minute, nil)
+				own := calls.encodeState(ticket{}, x)
+				c, _, err := calls.find(x, rawjson.Quote(own))
 				require.NoError(t, err)
 				require.Nil(t, c)
 				foreign := state
@@ -124,7 +124,7 @@ func FuzzRequestState(f *testing.F) {
 						return
 					}
 				}
-				_, _, err = lot.find(x, []byte(foreign))
+				_, _, err = calls.find(x, []byte(foreign))
 				require.ErrorContains(t, err, "requestState")
 			}),
 		}, "stdio", strings.NewReader(line), io.Discard)

@@ -57,7 +57,7 @@ type parkedCall struct {
 	expired     bool          // the client can no longer come back
 	scheduled   bool          // park is about to be called
 	openQueries []*query
-	queryCount  int       // queryCount so far
+	queryCount  int       // including answered ones
 	token       []byte    // the progress token of current, nil for none
 	ticket      ticket    // the client must bring it
 	owner       parkOwner // guarded by calls.mu
@@ -218,9 +218,9 @@ func (p *parkedCall) park() {
 	if len(p.openQueries) == 0 || !p.clientWaits || at.answered() {
 		return
 	}
-	state, ousted, ok := p.calls.add(p, at)
-	if ousted != nil {
-		go ousted.expire(errParkEvicted)
+	state, evicted, ok := p.calls.add(p, at)
+	if evicted != nil {
+		go evicted.expire(errParkEvicted)
 	}
 	if !ok {
 		p.failQueriesLocked(ErrNoRoom)

@@ -82,7 +82,7 @@ func (p parkOwner) connection() parkOwner { return p }
 // add records a call and returns the requestState for its client. ok is false if the session
 // has too many calls or memory is short. evicted is a call that was removed for it, or nil.
 // The caller holds c.mu.
-func (t *ParkedCalls) add(c *parkedCall, x *Request) (state string, ousted *parkedCall, ok bool) {
+func (t *ParkedCalls) add(c *parkedCall, x *Request) (state string, evicted *parkedCall, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all[c.ticket.id] != c {
@@ -99,20 +99,20 @@ func (t *ParkedCalls) add(c *parkedCall, x *Request) (state string, ousted *park
 		}
 		c.owner = parkOwnerOf(x)
 		if len(t.all) >= maxParked {
-			ousted = t.evictCandidateLocked(c.owner)
-			t.removeLocked(ousted)
+			evicted = t.evictCandidateLocked(c.owner)
+			t.removeLocked(evicted)
 		}
 		t.lastNumber++
 		c.number = t.lastNumber
 		rand.Read(c.ticket.id[:]) //nolint:errcheck // never fails
 		c.reservation.SetOwner(t.pool.NewOwner())
 		if !t.growLocked(c, len(x.Params())) {
-			return "", ousted, false
+			return "", evicted, false
 		}
 		t.all[c.ticket.id] = c
 	}
 	c.ticket.round++
-	return t.encodeState(c.ticket, x), ousted, true
+	return t.encodeState(c.ticket, x), evicted, true
 }
 
 // evictCandidateLocked returns the oldest call of the owner with the most calls, including

@@ -13,7 +13,7 @@ func TestRoomForACallIsMadeByWhoHasMost(t *testing.T) {
 	for name, c := range map[string]struct {
 		waiting []parkOwner // the oldest first
 		next    parkOwner
-		ousted  int
+		evicted int
 	}{
 		"the address with most": {
 			[]parkOwner{over("b", "1"), over("b", "1"), over("a", "1"), over("a", "2"), over("a", "3")}, over("c", "1"), 2,
@@ -30,11 +30,11 @@ func TestRoomForACallIsMadeByWhoHasMost(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lot := &ParkedCalls{all: make(map[[16]byte]*parkedCall)}
+			calls := &ParkedCalls{all: make(map[[16]byte]*parkedCall)}
 			for i, owner := range c.waiting {
-				lot.all[[16]byte{byte(i)}] = &parkedCall{owner: owner, number: uint64(i)}
+				calls.all[[16]byte{byte(i)}] = &parkedCall{owner: owner, number: uint64(i)}
 			}
-			require.Equal(t, uint64(c.ousted), lot.evictCandidateLocked(c.next).number)
+			require.Equal(t, uint64(c.evicted), calls.evictCandidateLocked(c.next).number)
 		})
 	}
 }

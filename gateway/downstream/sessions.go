@@ -14,7 +14,7 @@ type sessionTable struct {
 	limit int
 
 	mu    sync.Mutex
-	byKey map[string]*httpSession // by key
+	byKey map[string]*httpSession
 }
 
 func (t *sessionTable) len() int {

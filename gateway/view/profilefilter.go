@@ -23,9 +23,9 @@ type profileFilter struct {
 	metaTools config.MetaTools // visible tools of Goblin
 	name      string           // see [Key]
 	lists     *listFilter      // filter of the lists; nil: all
-	// What it is where less is listed, nil for the same: without Goblin's tools where no more
-	// than above is, and without those that are about skills where there are none: hardly a
-	// server has some, and every model would read about them.
+	// Filters for clients with shorter lists, nil for the same one: withoutMeta for at most
+	// metaAbove entries, and withoutSkills for no skills. Few servers have skills, and every
+	// model would read about them.
 	withoutMeta, withoutSkills *profileFilter
 	metaAbove                  int
 	skippedTools               []string // Goblin's tools that withoutMeta or withoutSkills leaves out

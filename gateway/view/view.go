@@ -271,7 +271,7 @@ func (v *Views) newView(c registry.Visibility) *view {
 	return one
 }
 
-// replace returns the view for a filter, which continues the versions of old.
+// replace returns the view for a filter, which continues the list versions of was.
 func (v *Views) replace(was *view, c *profileFilter) *view {
 	if before, ok := was.filter.(*profileFilter); ok && before.equal(c) {
 		return was
