@@ -8,6 +8,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
+// Start is the fast path of requests and acquireConn in calls.go the other one. A check of every
+// request belongs into both.
+//
 // Most requests need no goroutine: their name stands in the table, their server
 // is a connected process with a place free, and what it answers is passed on.
 // They are sent where the client's messages are read, and answered where the

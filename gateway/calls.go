@@ -451,7 +451,9 @@ func (r *request) newCall() *inflight.Request {
 	return new(inflight.Request)
 }
 
-// acquireConn finds a request's connection and a place in its server's limit; release gives it back.
+// acquireConn returns the connection for a request and a place in the limit of its server,
+// which release returns. A check of every request belongs here and into Start in
+// asyncrequest.go.
 func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), err error) {
 	b := g.Servers.Get(r.server)
 	if b == nil {

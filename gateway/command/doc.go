@@ -31,5 +31,7 @@
 //   - app.go: the method in Commands.
 //   - ping_test.go: its output and exit codes with a scripted gateway (fake_test.go).
 //   - gateway/e2e/commands: a test with the real program.
+//   - gateway/daemon/operations.go, gateway/stack/control.go and fake_test.go, if only the
+//     daemon can answer it. MCP's own ping is answered by Goblin, not by a server.
 //   - README.md and CHANGELOG.md, if users should know.
 package command

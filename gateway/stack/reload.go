@@ -49,8 +49,9 @@ func (i *Stack) mistakes(err error) []registry.Mistake {
 
 // Reload reads the config's file again and serves the servers that it names
 // now. One with mistakes changes nothing: they are logged, and stand in the
-// registry's notice until the file is good again. Settings other than servers
-// and roots count from the next start, which is logged and noticed, too. The demo, and an
+// registry's notice until the file is good again. Servers, profiles,
+// clients and the liveSettings of package config count at once. Other settings count from
+// the next start, which is logged and shown. The demo, and an
 // instance of some servers only, stay as they are.
 func (i *Stack) Reload() { i.reload(false) }
 
@@ -62,7 +63,7 @@ func (i *Stack) ReloadNow() {
 	}
 }
 
-// ReloadAll implements [control.Gateway]: it is a Reload by which also all servers may go.
+// ReloadAll implements [daemon.Gateway]: it is a Reload by which also all servers may go.
 func (i *Stack) ReloadAll(context.Context) error {
 	i.reload(true)
 	return nil

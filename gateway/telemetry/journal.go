@@ -2,9 +2,9 @@
 //
 // Secrets are masked here.
 //
-// It owns no state of its own and never waits for anybody, so it may be called on
-// read loops. It looks at messages only as far as a record needs, and must not
-// know why they were sent or where they go.
+// A [Journal] keeps nothing itself: records go to the registry, figures to [Metrics] and
+// [Meter], which owns the usage file. No method waits, so read loops may call them. The
+// package must not know why messages were sent or where they go.
 package telemetry
 
 import (

@@ -9,15 +9,15 @@ import (
 )
 
 // Column is one column of a table. It is drawn as wide as its longest text, if there is
-// room for that; one that is empty in all rows takes none. Text, Has and By are called
-// from commands too, so they read nothing but the row.
+// room for that; one that is empty in all rows takes none. Text, HasValue and Less are
+// called from commands too, so they read only the row.
 type Column[R any] struct {
 	Name           string // in the head, and of the order by it; "" has neither
-	Priority       int    // the greater, the sooner it makes room for others; 0 always stands
-	MinWidth       int    // cells without which it is of no use; 0: all that it needs
-	PreferredWidth int    // cells that it has before those of a greater rank come; 0: all that it needs
-	NeededWidth    int    // cells that it needs whatever stands there; what it needs above Least is no loss
-	Optional       bool   // it stands only where that costs the others nothing; of the greatest rank
+	Priority       int    // columns of a greater priority make room first; 0 always stays
+	MinWidth       int    // fewer cells hide the column; 0: all that it needs
+	PreferredWidth int    // cells that it gets before columns of a greater priority; 0: all that it needs
+	NeededWidth    int    // cells that it needs whatever the rows hold
+	Optional       bool   // shown only if the others need no room; has the greatest priority
 	Fills          bool   // it takes what the others leave, and needs no more than it wants
 	AlignRight     bool   // figures stand at its end
 	Dim            bool   // drawn dim, unless its row has a style
@@ -28,17 +28,17 @@ type Column[R any] struct {
 	// Show returns the text of a row's cell of this width, and its style, where that is
 	// not Text as it is; it is safe for the terminal. The style "" is that of the row.
 	Show func(r R, w int) (string, theme.Style)
-	// Less is its order, nil for that of its texts; Down says that the first one way to
-	// see it begins with the greatest. Unsorted ones have no order.
+	// Less compares rows; nil compares their texts. Descending starts with the greatest row.
+	// An Unsorted column has no order.
 	Less       func(a, b R) int
 	Descending bool
 	Unsorted   bool
 }
 
 // NumberColumn returns a column of numbers of a fixed width, the greatest first.
-func NumberColumn[R any](name string, rank, w int, value func(R) float64, show func(R, int) (string, theme.Style)) Column[R] {
+func NumberColumn[R any](name string, priority, w int, value func(R) float64, show func(R, int) (string, theme.Style)) Column[R] {
 	return Column[R]{
-		Name: name, Priority: rank, NeededWidth: w, AlignRight: true, Descending: true, Show: show,
+		Name: name, Priority: priority, NeededWidth: w, AlignRight: true, Descending: true, Show: show,
 		Less: func(a, b R) int { return cmp.Compare(value(a), value(b)) },
 	}
 }
