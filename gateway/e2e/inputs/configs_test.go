@@ -41,9 +41,22 @@ func jsonWorld(t *testing.T, entries string) *e2e.World {
 	w := e2e.NewWorld(t)
 	_, file := w.Fake("good", e2e.Filesystem())
 	w.Written = true
+	replaceRunners(t, w, file)
 	text := fmt.Sprintf("{\n\"mcpServers\": {\n\"good\": {\"command\": \"FAKE\", \"args\": [\"FILE\"]},\n%s\n}}\n", entries)
 	w.Config = put(t, w, "client.json", strings.NewReplacer("FAKE", e2e.TestServer, "FILE", file).Replace(text))
 	return w
+}
+
+// replaceRunners puts an npx and a uvx first in PATH that start the test server with a script
+// file. The real ones would ask a registry for a package, which takes any time.
+func replaceRunners(t *testing.T, w *e2e.World, file string) {
+	t.Helper()
+	bin := filepath.Join(w.Dir, "runners")
+	require.NoError(t, os.Mkdir(bin, 0o700))
+	for _, name := range []string{"npx", "uvx"} {
+		e2e.WriteProgram(t, filepath.Join(bin, name), fmt.Sprintf("#!/bin/sh\nexec %q %q\n", e2e.TestServer, file))
+	}
+	w.Env = append(w.Env, "PATH="+bin+":"+os.Getenv("PATH"))
 }
 
 // oddEntries are entries of other clients' files, each on line 4 of its file.
@@ -396,7 +409,7 @@ func TestThereIsOneCopyOfAClientsFileAsLongAsGoblinIsInIt(t *testing.T) {
 func TestOddWordsAreUnderstoodInTheFileOfEveryClient(t *testing.T) {
 	t.Parallel()
 	const (
-		remote = `"remote": {"type": "streamable-http", "baseUrl": "https://h/mcp", "isActive": true, "url": null, "//": "c", "requestInit": {"headers": [{"name": "Authorization", "value": "Bearer k"}]}}`
+		remote = `"remote": {"type": "streamable-http", "baseUrl": "https://127.0.0.1:1/mcp", "isActive": true, "url": null, "//": "c", "requestInit": {"headers": [{"name": "Authorization", "value": "Bearer k"}]}}`
 		local  = `"local": {"command": "npx -y pkg 'a b'", "cwd": null, "env": [{"name": "PORT", "value": 3000}, "A=b"], "autoApprove": ["*"]}`
 		nested = `"nested": {"transport": {"type": "stdio", "command": "uvx", "args": ["x", 1]}}`
 	)
@@ -404,7 +417,7 @@ func TestOddWordsAreUnderstoodInTheFileOfEveryClient(t *testing.T) {
 	in := func(section string) string { return `{"` + section + `": {` + entries + "}}\n" }
 	yamlOf := func(indent, lead string) string { // of Continue and goose
 		return lead + "\n" + strings.NewReplacer("@", indent).Replace(
-			"@remote:\n@  type: streamable_http\n@  uri: https://h/mcp\n@  url: null\n@  headers: [{name: Authorization, value: Bearer k}]\n"+
+			"@remote:\n@  type: streamable_http\n@  uri: https://127.0.0.1:1/mcp\n@  url: null\n@  headers: [{name: Authorization, value: Bearer k}]\n"+
 				"@local:\n@  cmd: npx -y pkg 'a b'\n@  envs: [{name: PORT, value: 3000}, A=b]\n"+
 				"@nested:\n@  transport: {type: stdio, command: uvx, args: [x, 1]}\n")
 	}
@@ -426,22 +439,24 @@ func TestOddWordsAreUnderstoodInTheFileOfEveryClient(t *testing.T) {
 		"kilo":           {"cfg/kilo/kilo.jsonc", in("mcp")},
 		"goose":          {"cfg/goose/config.yaml", yamlOf("  ", "extensions:")},
 		"continue": {"home/.continue/config.yaml", "mcpServers:\n" +
-			"  - name: remote\n    type: streamable-http\n    url: https://h/mcp\n    requestOptions: {headers: [{name: Authorization, value: Bearer k}]}\n" +
+			"  - name: remote\n    type: streamable-http\n    url: https://127.0.0.1:1/mcp\n    requestOptions: {headers: [{name: Authorization, value: Bearer k}]}\n" +
 			"  - name: local\n    command: npx -y pkg 'a b'\n    env: [{name: PORT, value: 3000}, A=b]\n" +
 			"  - name: nested\n    transport: {type: stdio, command: uvx, args: [x, 1]}\n"},
-		"codex": {"home/.codex/config.toml", "[mcp_servers.remote]\nurl = \"https://h/mcp\"\nheaders = [\"Authorization: Bearer k\"]\n\n" +
+		"codex": {"home/.codex/config.toml", "[mcp_servers.remote]\nurl = \"https://127.0.0.1:1/mcp\"\nheaders = [\"Authorization: Bearer k\"]\n\n" +
 			"[mcp_servers.local]\ncommand = \"npx -y pkg 'a b'\"\nenv = [\"PORT=3000\", \"A=b\"]\n\n" +
 			"[mcp_servers.nested]\ntransport = { type = \"stdio\", command = \"uvx\", args = [\"x\", 1] }\n"},
 	} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
+			_, script := w.Fake("runners", e2e.Filesystem())
+			replaceRunners(t, w, script)
 			w.Written, w.Config = true, filepath.Join(w.Dir, "new.yaml")
 			path := put(t, w, file.path, file.text)
 			w.Succeeds("init")
 			for _, part := range []string{
 				"    command: npx\n    args: [-y, pkg, a b]\n    env:\n      A: b\n      PORT: \"3000\"\n", "    command: uvx\n    args: [x, \"1\"]\n",
-				"    url: https://h/mcp\n", "    headers:\n      Authorization: Bearer k\n",
+				"    url: https://127.0.0.1:1/mcp\n", "    headers:\n      Authorization: Bearer k\n",
 			} {
 				require.Contains(t, contents(t, w.Config), part)
 			}
