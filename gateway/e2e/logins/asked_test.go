@@ -5,6 +5,7 @@ package logins
 import (
 	"encoding/json"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -79,4 +80,331 @@ func TestACallThatNeedsALoginAsksForItAndGoesOn(t *testing.T) {
 	require.Len(t, c.Asks, 2, "one question for all calls of a client")
 	require.Equal(t, 1, r.count("authorization_code"))
 	r.closed(e2e.Str(ask.Params, "url"))
+}
+
+// demanded is invited for a stateless client, whose call was answered by a demand; it also
+// gives the params that bring an answer.
+func (r *realm) demanded(m e2e.Message, params e2e.Obj) (page string, answered func(action string) e2e.Obj) {
+	r.t.Helper()
+	state, keys := e2e.Demanded(r.t, m)
+	require.Len(r.t, keys, 1)
+	key := keys["elicitation/create"]
+	asked := e2e.At(m.Result, "inputRequests", key, "params")
+	require.Nil(r.t, e2e.At(asked, "elicitationId"))
+	return r.invited(asked), func(action string) e2e.Obj {
+		again := e2e.Obj{"requestState": state, "inputResponses": e2e.Obj{key: e2e.Obj{"action": action}}}
+		for k, v := range params {
+			again[k] = v
+		}
+		return again
+	}
+}
+
+// Stateless clients are asked by the answers to their calls, whichever comes first, they
+// or their users.
+func TestStatelessClientsAreAskedToLogIn(t *testing.T) {
+	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
+		r := newRealm(t)
+		w.Gateway["startup_wait"] = "1s"
+		w.Gateway["auth_token"] = token
+		r.protect(w, w.Remote("shop", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("buy")}}))
+		c := connect()
+		c.Caps = opens
+
+		page, again := r.demanded(c.Request("tools/call", buy), buy)
+		f := e2e.ParseFailure(t, c.Request("tools/call", again("decline")))
+		require.Equal(t, "LOGIN_REQUIRED", f.Kind())
+		r.closed(page)
+
+		page, again = r.demanded(c.Request("tools/call", buy), buy)
+		id := c.Begin("tools/call", again("accept"))
+		r.visit(page)
+		m := c.End(id)
+		require.False(t, m.Failed(), m.Raw)
+
+		r.set(func() { clear(r.access); clear(r.refresh) })
+		page, again = r.demanded(c.Request("tools/call", buy), buy)
+		r.visit(page)
+		m = c.Request("tools/call", again("accept"))
+		require.False(t, m.Failed(), m.Raw)
+		require.Equal(t, 2, r.count("authorization_code"))
+	})
+}
+
+// The same over HTTP with sessions, and for whatever else needs the server.
+func TestPromptsAndResourcesAskForALoginToo(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		method string
+		params e2e.Obj
+	}{
+		"tool":       {"tools/call", buy},
+		"prompt":     {"prompts/get", e2e.Obj{"name": "shop/p"}},
+		"resource":   {"resources/read", e2e.Obj{"uri": "mcp://shop/file:///a"}},
+		"completion": {"completion/complete", e2e.Obj{"ref": e2e.Obj{"type": "ref/prompt", "name": "shop/p"}, "argument": e2e.Obj{"name": "a", "value": ""}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, w := newRealm(t), e2e.NewWorld(t)
+			w.Gateway["startup_wait"] = "1s"
+			w.Gateway["auth_token"] = token
+			r.protect(w, w.Remote("shop", "/mcp", e2e.Obj{
+				"tools": []e2e.Obj{e2e.Tool("buy")}, "prompts": []e2e.Obj{e2e.Prompt("p")}, "resources": []e2e.Obj{e2e.Resource("file:///a")},
+				"capabilities": e2e.Obj{"tools": e2e.Obj{}, "prompts": e2e.Obj{}, "resources": e2e.Obj{}, "completions": e2e.Obj{}},
+			}))
+			c := w.Served().Client(false, opens)
+			id := c.Begin(row.method, row.params)
+			c.Answer(c.Asked(1), declines)
+			f := c.End(id)
+			if row.method == "tools/call" {
+				require.Equal(t, "LOGIN_REQUIRED", e2e.ParseFailure(t, f).Kind())
+			} else {
+				fault := e2e.ParseError(t, f)
+				require.Equal(t, -32603, fault.Code)
+				require.JSONEq(t, `{"code":"LOGIN_REQUIRED","server":"shop","command":"goblin login shop"}`, string(fault.Data))
+			}
+			id = c.Begin(row.method, row.params)
+			ask := c.Asked(2)
+			c.Answer(ask, agrees)
+			r.visit(r.invited(ask.Params))
+			m := c.End(id)
+			require.False(t, m.Failed(), m.Raw)
+			c.Noted("notifications/elicitation/complete", nil)
+		})
+	}
+}
+
+// Clients that cannot open pages, or do so on another machine, get the error.
+func TestClientsThatCannotOpenThePageAreNotAsked(t *testing.T) {
+	t.Parallel()
+	_, w, _ := protected(t)
+	w.Gateway["auth_token"] = token
+	for name, caps := range map[string]e2e.Obj{"none": {}, "forms": {"elicitation": e2e.Obj{}}, "named forms": {"elicitation": e2e.Obj{"form": e2e.Obj{}}}} {
+		t.Run(name, func(t *testing.T) {
+			c := w.Served().Client(false, caps)
+			require.Equal(t, "LOGIN_REQUIRED", c.Fails(buy).Kind())
+			require.Empty(t, c.Asks)
+			m := w.Served().Stateless()
+			m.Caps = caps
+			require.Equal(t, "LOGIN_REQUIRED", m.Fails(buy).Kind())
+		})
+	}
+	out := w.Run("call", "shop_buy")
+	require.Equal(t, e2e.ExitConnect, out.Code)
+	require.Contains(t, out.Stderr, `run "goblin login shop"`)
+	body := e2e.Obj{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": e2e.Obj{
+		"name": "shop_buy", "_meta": e2e.Obj{
+			e2e.ProtocolPrefix + "protocolVersion": e2e.ModernRevision, e2e.ProtocolPrefix + "clientCapabilities": opens,
+		},
+	}}
+	head := http.Header{}
+	e2e.StandardHeaders(head, e2e.Marshal(body))
+	for proxy, says := range map[string]string{"": "input_required", "X-Forwarded-For": "LOGIN_REQUIRED", "Forwarded": "LOGIN_REQUIRED"} {
+		headers := map[string]string{}
+		for k := range head {
+			headers[k] = head.Get(k)
+		}
+		if proxy != "" {
+			headers[proxy] = "for=192.0.2.1"
+		}
+		require.Contains(t, w.Served().Do("POST", "/mcp", headers, string(e2e.Marshal(body))).Body, says, proxy)
+	}
+}
+
+// A login that ends, and a server that wants more rights, ask in the call that finds out.
+func TestARevokedLoginAndMoreRightsAreAskedFor(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	r.succeeds(w, r.visit)
+	c := w.Pipe("stdio", "--standalone")
+	c.Caps = opens
+	c.Init()
+	require.False(t, c.Works(e2e.Obj{"name": "shop_other"}), "unknown, but nothing to log in for")
+	c.CallText("shop_buy", e2e.Obj{})
+	require.Empty(t, c.Asks)
+
+	for i, loses := range []func(){
+		func() { clear(r.access); clear(r.refresh) },
+		func() { r.scope = "pay" },
+	} {
+		r.set(loses)
+		id := c.Begin("tools/call", buy)
+		ask := c.Asked(i + 1)
+		page := r.invited(ask.Params)
+		c.Answer(ask, agrees)
+		r.visit(page)
+		m := c.End(id)
+		require.False(t, m.Failed(), m.Raw)
+		if i == 1 {
+			u, err := url.Parse(page)
+			require.NoError(t, err)
+			require.ElementsMatch(t, []string{"use", "pay"}, strings.Fields(u.Query().Get("scope")))
+		}
+	}
+	require.Equal(t, 3, r.count("authorization_code"))
+}
+
+// It is the same at servers of any revision, and at those with a connection for each
+// session, in calls of clients of both kinds.
+func TestServersOfAllKindsAskForALogin(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		era  string
+		conf e2e.Obj
+	}{
+		"modern":           {"modern", e2e.Obj{}},
+		"dual":             {"dual", e2e.Obj{}},
+		"isolated":         {"", e2e.Obj{"isolation": "session"}},
+		"isolated, modern": {"modern", e2e.Obj{"isolation": "session"}},
+		"isolated, dual":   {"dual", e2e.Obj{"isolation": "session"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, w := newRealm(t), e2e.NewWorld(t)
+			w.Gateway["startup_wait"] = "1s"
+			script := e2e.Obj{"tools": []e2e.Obj{e2e.Tool("buy")}}
+			if row.era != "" {
+				script["era"] = row.era
+			}
+			r.protect(w, w.Remote("shop", "/mcp", script, row.conf))
+			old, modern := w.Socket(), w.Socket().Stateless()
+			old.Caps, modern.Caps = opens, opens
+			old.Init()
+			for i := range 2 {
+				id := old.Begin("tools/call", buy)
+				ask := old.Asked(i + 1)
+				old.Answer(ask, agrees)
+				r.visit(r.invited(ask.Params))
+				m := old.End(id)
+				require.False(t, m.Failed(), m.Raw)
+				m = modern.Request("tools/call", buy)
+				require.False(t, m.Failed(), m.Raw)
+
+				r.set(func() { clear(r.access); clear(r.refresh) })
+				page, again := r.demanded(modern.Request("tools/call", buy), buy)
+				r.visit(page)
+				m = modern.Request("tools/call", again("accept"))
+				require.False(t, m.Failed(), m.Raw)
+				old.CallText("shop_buy", e2e.Obj{})
+				r.set(func() { clear(r.access); clear(r.refresh) })
+			}
+			require.Equal(t, 4, r.count("authorization_code"))
+		})
+	}
+}
+
+// A script's calls ask its client.
+func TestScriptsAskForALoginToo(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	w.Gateway["meta_tools"] = []string{"execute_lua"}
+	r.succeeds(w, r.visit)
+	old, modern := w.Socket(), w.Socket().Stateless()
+	old.Caps, modern.Caps = opens, opens
+	old.Init()
+	old.CallText("shop_buy", e2e.Obj{})
+	script := e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": `return #shop.buy{} > 0`}}
+
+	r.set(func() { clear(r.access); clear(r.refresh) })
+	id := old.Begin("tools/call", script)
+	ask := old.Asked(1)
+	old.Answer(ask, agrees)
+	r.visit(r.invited(ask.Params))
+	m := old.End(id)
+	require.NotEqual(t, "true", string(e2e.At(m.Result, "isError")), m.Raw)
+
+	r.set(func() { clear(r.access); clear(r.refresh) })
+	page, again := r.demanded(modern.Request("tools/call", script), script)
+	r.visit(page)
+	m = modern.Request("tools/call", again("accept"))
+	require.NotEqual(t, "true", string(e2e.At(m.Result, "isError")), m.Raw)
+}
+
+// One login serves all clients, whoever has made it; questions that are left are
+// withdrawn.
+func TestOneLoginServesAllClientsThatWait(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	first, second := w.Socket(), w.Socket()
+	for _, c := range []*e2e.Client{first, second} {
+		c.Caps = opens
+		c.Init()
+	}
+	one, two := first.Begin("tools/call", buy), second.Begin("tools/call", buy)
+	ask := first.Asked(1)
+	page := r.invited(ask.Params)
+	require.Equal(t, page, r.invited(second.Asked(1).Params))
+
+	// The user of one declines: the other's login goes on.
+	second.Answer(second.Asked(1), declines)
+	require.Equal(t, "LOGIN_REQUIRED", e2e.ParseFailure(t, second.End(two)).Kind())
+	two = second.Begin("tools/call", buy)
+	require.Equal(t, page, r.invited(second.Asked(2).Params))
+	r.visit(page)
+	for c, id := range map[*e2e.Client]string{first: one, second: two} {
+		m := c.End(id)
+		require.False(t, m.Failed(), m.Raw)
+		c.Noted("notifications/cancelled", nil)
+	}
+	require.Equal(t, 1, r.count("authorization_code"))
+
+	// The command's login serves the call, too.
+	r.set(func() { clear(r.access); clear(r.refresh) })
+	one = first.Begin("tools/call", buy)
+	page = r.invited(first.Asked(2).Params)
+	r.succeeds(w, r.visit)
+	m := first.End(one)
+	require.False(t, m.Failed(), m.Raw)
+	r.closed(page)
+
+	// Nobody is asked for a login that was made just now.
+	r.set(func() { clear(r.access); clear(r.refresh) })
+	one = first.Begin("tools/call", buy)
+	first.Answer(first.Asked(3), declines)
+	first.End(one)
+	r.succeeds(w, r.visit)
+	second.CallText("shop_buy", e2e.Obj{})
+	require.Len(t, second.Asks, 2)
+}
+
+// Who leaves is asked no more, and nobody listens any more; a login that is denied is told
+// of.
+func TestALoginThatNobodyWaitsForEnds(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	c := w.Socket()
+	c.Caps = opens
+	c.Init()
+	id := c.Begin("tools/call", buy)
+	ask := c.Asked(1)
+	page := r.invited(ask.Params)
+	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
+	c.Noted("notifications/cancelled", func(p json.RawMessage) bool { return string(e2e.At(p, "requestId")) == string(ask.ID) })
+	r.closed(page)
+
+	gone := w.Socket()
+	gone.Caps = opens
+	gone.Init()
+	gone.Begin("tools/call", buy)
+	page = r.invited(gone.Asked(1).Params)
+	gone.Close()
+	r.closed(page)
+
+	r.redirect = func(q url.Values) { q.Del("code"); q.Set("error", "access_denied") }
+	id = c.Begin("tools/call", buy)
+	ask = c.Asked(2)
+	c.Answer(ask, agrees)
+	resp, err := http.Get(r.invited(ask.Params))
+	require.NoError(t, err)
+	_ = resp.Body.Close()
+	f := e2e.ParseFailure(t, c.End(id))
+	require.Equal(t, "LOGIN_REQUIRED", f.Kind())
+	require.Contains(t, f.Message, "denied")
+
+	r.set(func() {
+		r.redirect, r.meta = nil, func(o e2e.Obj) { o["code_challenge_methods_supported"] = []string{"plain"} }
+	})
+	f = c.Fails(buy)
+	require.Equal(t, "LOGIN_REQUIRED", f.Kind())
+	require.Contains(t, f.Message, "PKCE")
 }

@@ -5,6 +5,9 @@ package logins
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strings"
+	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,4 +53,46 @@ func becomes(c *e2e.Client, state string) {
 		}
 		return false
 	})
+}
+
+// The daemon and the lists tell who is logged in and until when, and take up a logout
+// without a call.
+func TestStatusTellsWhoIsLoggedInAndUntilWhen(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	c := w.Bridged()
+	becomes(c, "needs login")
+	require.NotContains(t, w.Succeeds("status"), "LOGIN", "nobody is logged in")
+
+	r.answer = func(o e2e.Obj) {
+		o["id_token"] = idToken(e2e.Obj{"sub": "u-17", "email": "ada@example.com", "preferred_username": "ada\x1b[2J"})
+	}
+	r.succeeds(w, r.visit)
+	c.WaitListed("tools", "shop_buy", true)
+	require.Equal(t, e2e.Obj{"user": "ada [2J", "renews": true}, login(w))
+	for _, cmd := range []string{"status", "list servers"} {
+		require.Regexp(t, `(?m)^shop +ready .* ada \[2J, renews itself`, w.Succeeds(strings.Fields(cmd)...))
+	}
+
+	require.Zero(t, w.Run("logout", "shop").Code)
+	becomes(c, "needs login")
+	require.Nil(t, login(w))
+
+	// Without a token to refresh it, a login ends.
+	r.set(func() {
+		r.answer = func(o e2e.Obj) {
+			delete(o, "refresh_token")
+			r.access[idToken(e2e.Obj{"sub": "u-18"})] = time.Now().Add(time.Hour)
+			o["access_token"] = idToken(e2e.Obj{"sub": "u-18"})
+			r.granted[idToken(e2e.Obj{"sub": "u-18"})] = "use"
+		}
+	})
+	r.succeeds(w, r.visit)
+	becomes(c, "ready")
+	known := login(w)
+	require.Equal(t, "u-18", known["user"])
+	until, err := time.Parse(time.RFC3339, known["until"].(string))
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(time.Hour), until, time.Minute)
+	require.Contains(t, w.Succeeds("list", "servers"), "u-18, until "+until.Local().Format("2006-01-02 15:04"))
 }
