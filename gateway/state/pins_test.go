@@ -158,7 +158,10 @@ func TestOddDefinitionsCostNothing(t *testing.T) {
 
 func TestABrokenFileIsNotOverwritten(t *testing.T) {
 	t.Parallel()
-	for name, text := range map[string]string{"no JSON": "{", "another version": `{"version":2}`} {
+	for name, text := range map[string]string{
+		"no JSON": "{", "another version": `{"version":2}`, "empty": "", "zeros": strings.Repeat("\x00", 200),
+		"no version": `{"servers": {}}`, "no servers": `{"version": 1}`, "a bad entry": `{"version": 1, "servers": {"a": 3}}`,
+	} {
 		path := filepath.Join(t.TempDir(), "pins.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := state.OpenPins(path)

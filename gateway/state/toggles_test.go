@@ -66,6 +66,9 @@ func TestAFileThatCannotBeReadIsToldOfAndKept(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
 		{"{\n\"version\": 2, \"off\": []}", "off.json:2: what is off cannot be read: it has version 2, not 1"},
+		{"", "off.json:1: what is off cannot be read: unexpected end"},
+		{strings.Repeat("\x00", 200), "off.json:1: what is off cannot be read: invalid character"},
+		{"off: []", "off.json:1: what is off cannot be read: invalid character"},
 		{"{\"off\": []}", "off.json: what is off cannot be read: it has no version"},
 		{"{\"version\": 1}", `off.json: what is off cannot be read: it has no list "off"`},
 		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"name\":\"x\"}]}", "off.json:2: what is off cannot be read: it has no kind"},
