@@ -4,11 +4,13 @@ package catalog
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -343,4 +345,32 @@ func TestAFullDiskStopsNothing(t *testing.T) {
 	require.Contains(t, string(out), "calc_add")
 	require.Equal(t, 1, strings.Count(string(out), "no space left on device"), "%s", out)
 	require.NotContains(t, string(out), ".catalog", "nothing is left of what did not fit")
+}
+
+// The times are in the log (-v): nothing is timed that could fail on a busy machine.
+func TestTheFirstWholeListOfTwentySlowServersStartsNone(t *testing.T) {
+	t.Parallel()
+	const servers = 20
+	w := e2e.NewWorld(t)
+	w.Gateway["start"] = "auto"
+	all := make([]*e2e.Backend, servers)
+	for n := range all {
+		all[n] = w.Backend(fmt.Sprintf("slow%d", n), e2e.Obj{
+			"tools": []e2e.Obj{e2e.Tool("tell")},
+			"on":    e2e.Obj{"initialize": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 2000}))},
+		})
+	}
+	for _, how := range []string{"without", "with"} {
+		start := time.Now()
+		c := w.Pipe("stdio", "--standalone")
+		c.Init()
+		greeted := time.Since(start)
+		require.Len(t, c.Names("tools"), servers)
+		t.Logf("%s the remembered catalog: initialize after %v, the first whole list after %v", how, greeted, time.Since(start))
+		c.Close()
+		c.Prog.Ends(e2e.Patience)
+	}
+	for _, b := range all {
+		require.Equal(t, 1, b.Starts())
+	}
 }

@@ -5,6 +5,7 @@ package daemon
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -78,6 +79,204 @@ func TestEveryUnitHasItsOwnState(t *testing.T) {
 			c4 := unit.connect(w)
 			pid4 := c4.CountsTo(1, 1)
 			require.NotContains(t, []int{pid1, pid2, pid3}, pid4, "nobody inherits a state")
+		})
+	}
+}
+
+func TestCrashOfOneUnitsProcessIsItsOwn(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := stateful(w)
+	c1, c2, c3 := w.Join(), w.Join(), w.Join()
+	all := []*e2e.Client{c1, c2, c3}
+	pids := map[*e2e.Client]int{}
+	for _, c := range all {
+		pids[c] = c.CountsTo(1, 1)
+		c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("own", "x:1")})
+		c.Settle()
+	}
+	for _, victim := range []*e2e.Client{c2, c1} { // c1 has the connection of the catalog
+		starts := b.Starts()
+		require.NoError(t, e2e.Kill(pids[victim]))
+		b.WaitStarts(starts + 1)
+		b.WaitReceived("resources/subscribe", starts+1) // three at first, and one more after each crash
+		e2e.Eventually(t, "the server of the client whose process crashed", func() bool {
+			return victim.Works(e2e.Obj{"name": "own_count"})
+		})
+		old := pids[victim]
+		var n int
+		pids[victim], n = victim.Counts()
+		require.NotEqual(t, old, pids[victim])
+		require.Equal(t, 2, n, "a new state")
+		victim.WaitUpdates(1) // one may have been missed meanwhile
+		victim.Forget()
+	}
+	require.Equal(t, pids[c3], c3.CountsTo(2, 2), "it was not disturbed")
+
+	// Updates go to the unit of the process that sends them, after a crash too.
+	for _, p := range b.Live() {
+		b.DoAt(p, e2e.Do("notify", e2e.Obj{"method": "notifications/resources/updated", "params": e2e.Obj{"uri": "x:1"}}))
+	}
+	for _, c := range all {
+		require.Len(t, c.WaitUpdates(1), 1)
+		c.Ok("ping", nil)
+		require.Len(t, c.Updates(), 1)
+	}
+	require.Equal(t, []string{"own_count"}, c1.Names("tools"))
+}
+
+func TestRestartIsOfAllUnits(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := stateful(w)
+	c1, c2 := w.Join(), w.Join()
+	pid1, pid2 := c1.CountsTo(1, 2), c2.CountsTo(1, 2)
+	w.Succeeds("restart", "own")
+	ended(b, pid1)
+	ended(b, pid2)
+	for _, c := range []*e2e.Client{c1, c2} {
+		e2e.Eventually(t, "its new process", func() bool {
+			return c.Works(e2e.Obj{"name": "own_count"})
+		})
+		pid, n := c.Counts()
+		require.NotContains(t, []int{pid1, pid2}, pid)
+		require.Equal(t, 2, n)
+	}
+	b.WaitLive(2)
+	require.Equal(t, 2, strings.Count(strings.Join(w.Processes("b0.json"), "\n"), "b0.json"))
+}
+
+func TestAbandonedHTTPSessionLeavesItsProcessToOthers(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["limits"] = e2e.Obj{"sessions": 2}
+	b := stateful(w)
+	s := w.Serve()
+	c1 := s.Client(true)
+	pid1 := c1.CountsTo(1, 2)
+	c1.Close() // its connections end; the session is there until its place is needed
+	c2 := s.Client(true)
+	pid2 := c2.CountsTo(1, 2)
+	c3 := s.Client(true)
+	ended(b, pid1)
+	pid3 := c3.CountsTo(1, 1)
+	require.Len(t, map[int]bool{pid1: true, pid2: true, pid3: true}, 3)
+	require.Equal(t, pid2, c2.CountsTo(3, 3))
+}
+
+func TestAnEditThatIsolatesSessionsEndsWhatRequestsWithoutOneWatched(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := w.Backend("own", e2e.Counting())
+	s := w.Serve()
+	c, session := s.RawClient().Stateless(), s.Client(true)
+	c.Web.Stateless = true
+	uri := e2e.In("own", "x:1")
+	c.Hears(e2e.Obj{"resourceSubscriptions": []string{uri}})
+	session.Ok("resources/subscribe", e2e.Obj{"uri": uri})
+	w.Edit(func() { b.Conf["isolation"] = "session" })
+	session.WaitUpdates(1) // it may have been missed meanwhile
+	b.WaitLive(1)
+	session.Counts()
+	require.Equal(t, "SESSION_REQUIRED", c.Fault("tools/call", e2e.Obj{"name": "own_count"}).Kind())
+	c.Forget()
+	b.Updated("x:1")
+	session.WaitUpdates(2)
+	require.Empty(t, c.Updates())
+	require.Equal(t, 2, b.Starts(), "none was started for it")
+}
+
+func TestCallsOfOneClientLeavePlacesToOthers(t *testing.T) {
+	for _, front := range []string{"socket", "http", "stateless"} {
+		t.Run(front, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			w.Gateway["limits"] = e2e.Obj{"in_flight": 40}
+			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("slow"), e2e.Tool("quick")}, "on": e2e.Obj{
+				"tools/call slow": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})),
+			}})
+			connect := func(string) *e2e.Client { return w.Join() }
+			switch front {
+			case "http":
+				connect = func(string) *e2e.Client { return w.Served().Client(false) }
+			case "stateless":
+				connect = w.Served().Named
+			}
+			busy, other := connect("busy"), connect("other")
+			var ids []string
+			for range 100 {
+				ids = append(ids, busy.Begin("tools/call", e2e.Obj{"name": "b_slow"}))
+			}
+			b.WaitEvents("wait", "go", 30)
+			for range 20 { // it would have to wait for the other's timeout
+				require.Equal(t, "b:quick:{}", other.CallText("b_quick", e2e.Obj{}))
+			}
+			require.Equal(t, 30, b.Count("tools/call")-20, "the places of the busy one")
+			b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
+			for _, id := range ids {
+				require.Nil(t, busy.End(id).Error)
+			}
+		})
+	}
+}
+
+// Stateless requests over HTTP tell nothing by which one client could surely be known
+// from another: neither a connection, which a proxy shares out, nor an address, nor a
+// name, nor the token, of which there is one.
+func TestServersThatIsolateSessionsAreRefusedToHTTPRequestsWithoutOne(t *testing.T) {
+	t.Parallel()
+	for n, script := range []e2e.Obj{{}, {"era": "dual"}, {"era": "modern"}} {
+		t.Run(fmt.Sprint(script["era"]), func(t *testing.T) {
+			t.Parallel()
+			w := e2e.WithMeta(t)
+			if n == 1 {
+				w.Gateway["auth_token"] = "t0ken-of-the-test"
+			}
+			b := w.Backend("own", e2e.Merge(e2e.Counting(), []e2e.Obj{script}), e2e.Obj{"isolation": "session", "open_resources": true, "era": "both"})
+			shared := w.Backend("shared", e2e.Counting())
+			s := w.Serve()
+			connect := func(own bool) *e2e.Client {
+				c := s.RawClient().Stateless()
+				c.Web.Stateless = true
+				if own { // a connection of its own
+					other := *s
+					other.Http = e2e.NewHTTP(t)
+					c.Web.S = &other
+				}
+				return c
+			}
+			session := s.Client(true)
+			pid, _ := session.Counts()
+			for _, c := range []*e2e.Client{connect(false), connect(false), connect(true), connect(true)} {
+				require.Contains(t, c.Names("tools"), "own_count", "lists are everybody's")
+				for method, params := range map[string]e2e.Obj{
+					"tools/call": {"name": "own_count"}, "prompts/get": {"name": "own/p"}, "resources/read": {"uri": e2e.In("own", "x:1")},
+					"completion/complete": {"ref": e2e.Obj{"type": "ref/prompt", "name": "own/p"}, "argument": e2e.Obj{"name": "a", "value": ""}},
+				} {
+					e := c.Fault(method, params)
+					require.Equal(t, -32603, e.Code, method)
+					require.Equal(t, "SESSION_REQUIRED", e.Kind(), method)
+					require.Equal(t, "own", e2e.Str(e.Data, "server"), method)
+					require.Contains(t, e.Message, "isolation: shared", method)
+					require.Contains(t, e.Message, "stdio", method)
+				}
+				require.Equal(t, "SESSION_REQUIRED", c.Fault("resources/read", e2e.Obj{"uri": e2e.In("own", "x:never-listed")}).Kind())
+				require.Contains(t, string(c.Lua(`return own.count{}`)), "isolation: session")
+				id, honoured := c.Hears(e2e.Obj{"resourceSubscriptions": []string{e2e.In("own", "x:1"), e2e.In("shared", "x:1")}})
+				require.JSONEq(t, string(e2e.Marshal([]string{e2e.In("shared", "x:1")})), string(e2e.At(honoured, "resourceSubscriptions")))
+				c.Stops(id)
+				require.Nil(t, c.Request("tools/call", e2e.Obj{"name": "shared_count"}).Error)
+			}
+			again, n := session.Counts()
+			require.Equal(t, pid, again)
+			require.Equal(t, 2, n, "nobody else called")
+			other := s.Client(false)
+			elsewhere, n := other.Counts()
+			require.NotEqual(t, pid, elsewhere, "a session is a unit of its own")
+			require.Equal(t, 1, n)
+			require.Empty(t, append(b.Received("resources/read"), b.Received("prompts/get")...))
+			require.Len(t, b.Live(), 2)
+			require.Len(t, shared.Live(), 1)
 		})
 	}
 }

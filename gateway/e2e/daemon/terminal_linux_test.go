@@ -76,3 +76,20 @@ func TestGoblinOnATerminalIsTheDaemonUntilCtrlC(t *testing.T) {
 	require.Zero(t, p.Ends(e2e.Patience), screen.String())
 	b.WaitGone()
 }
+
+func TestTUIWantsAClientOnItsPipes(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	p := w.Pane(200, 24)
+	p.Line(`"$G" --tui | cat`)
+	p.Shows("goblin: --tui is for MCP on stdin, which is a terminal here")
+}
+
+func TestTUIWithoutATerminalIsToldWhatToDo(t *testing.T) {
+	_, errs, code := shell(t, place(t), "--tui-tty", "/dev/null")
+	require.Equal(t, e2e.ExitUsage, code)
+	require.Contains(t, errs, "/dev/null is not a terminal")
+	_, errs, code = shell(t, place(t), "--tui-tty", "/nonexistent/tty")
+	require.Equal(t, e2e.ExitUsage, code)
+	require.Contains(t, errs, "there is no terminal for the screen")
+}

@@ -180,7 +180,7 @@ func TestUninstallRestoresTheFileAfterInstallsAtOnce(t *testing.T) {
 	w.Succeeds("init", "--from", "cursor", "--yes")
 	w.Succeeds("install", "kiro", "--replace") // the servers list once, so that later installs are fast
 	w.Succeeds("uninstall", "kiro")
-	for round := range 15 {
+	for round := range 5 {
 		var all sync.WaitGroup
 		for i, args := range [][]string{
 			{"install", "cursor", "--replace"},

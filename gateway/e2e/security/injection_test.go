@@ -157,3 +157,13 @@ func TestP12_ControlSequencesNeverReachTheScreen(t *testing.T) {
 	require.Contains(t, string(text), "inj-end")
 	harmless(t, "the screen", string(text))
 }
+
+func TestLinesOfAFailedToolAreToldFromThoseOfGoblin(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("calc", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("add")}, "on": e2e.Obj{"tools/call add": e2e.Actions(
+		e2e.Do("result", e2e.Obj{"result": e2e.Obj{"isError": true, "content": []e2e.Obj{{"type": "text", "text": "no\ngoblin: all is well"}}}}))}})
+	out := w.Run("call", "calc_add")
+	require.Equal(t, e2e.ExitFailure, out.Code)
+	require.Equal(t, "goblin: tool \"calc_add\" failed: no\n  goblin: all is well\n", out.Stderr)
+}

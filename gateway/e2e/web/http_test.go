@@ -3,11 +3,14 @@
 package web
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -323,5 +326,92 @@ func TestHostsOfAProxyAreAllowed(t *testing.T) {
 		out := w.Run("validate")
 		require.Equal(t, e2e.ExitConfig, out.Code, wrong)
 		require.Contains(t, out.Stderr, `"allowed_hosts[0]" in gateway must be a host name such as "goblin.example.com"`)
+	}
+}
+
+func TestMetricsBoundMIMETypes(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	reads := e2e.Obj{}
+	var all []e2e.Obj
+	for i := range 100 {
+		uri := fmt.Sprint("x:", i)
+		all = append(all, e2e.Resource(uri))
+		reads[uri] = []e2e.Obj{{"uri": uri, "mimeType": fmt.Sprint("application/x-", i), "text": ""}}
+	}
+	w.Backend("b", e2e.Obj{"resources": all, "reads": reads})
+	s := w.Serve()
+	c := s.Client(false)
+	for _, uri := range c.Names("resources") {
+		c.Ok("resources/read", e2e.Obj{"uri": uri})
+	}
+	body := s.Do("GET", "/metrics", nil, "").Body
+	require.LessOrEqual(t, strings.Count(body, "mcp_resource_reads_total{"), 66)
+	require.Contains(t, body, `mime_type="other"`)
+}
+
+func TestH14_SameIdsInManySessionsStayApart(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	s := w.Serve()
+	var clients []*e2e.Client
+	for range 20 {
+		clients = append(clients, s.Client(false))
+	}
+	ids := make([]string, len(clients))
+	for i, c := range clients {
+		ids[i] = c.Begin("tools/call", e2e.Obj{"name": "b_t", "arguments": e2e.Obj{"i": i}})
+	}
+	for i, c := range clients {
+		require.Equal(t, ids[0], ids[i])
+		require.Equal(t, fmt.Sprintf(`b:t:{"i":%d}`, i), e2e.Str(c.End(ids[i]).Result, "content", 0, "text"))
+	}
+}
+
+// raw sends bytes and gives the status of the first answer.
+func raw(s *e2e.Web, text string) int {
+	s.T.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.Base, "http://"))
+	require.NoError(s.T, err)
+	defer conn.Close()
+	require.NoError(s.T, conn.SetDeadline(time.Now().Add(e2e.Patience)))
+	_, err = conn.Write([]byte(text))
+	require.NoError(s.T, err)
+	got, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(s.T, err, text)
+	_ = got.Body.Close()
+	return got.StatusCode
+}
+
+func TestH01_H05_OddRequestsMeetTheSameGuards(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	w.Gateway["auth_token"] = "right-token"
+	s := w.Serve()
+	const token = "Authorization: Bearer right-token\r\n"
+	for request, want := range map[string]int{
+		"GET /metrics HTTP/1.0\r\n" + token + "\r\n":                                                                403, // no Host
+		"GET http://evil.example/metrics HTTP/1.1\r\nHost: localhost\r\n" + token + "\r\n":                          403,
+		"GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n" + token + "\r\n":                       400,
+		"GET /metrics HTTP/1.1\r\nHost: localhost.\r\n" + token + "\r\n":                                            403,
+		"GET /metrics HTTP/1.1\r\nHost: 2130706433\r\n" + token + "\r\n":                                            403,
+		"OPTIONS * HTTP/1.1\r\nHost: evil.example\r\n" + token + "\r\n":                                             403,
+		"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                             401,
+		"OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                          401,
+		"GET /metrics/ HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                         401,
+		"GET //metrics HTTP/1.1\r\nHost: localhost\r\n" + token + "\r\n":                                            404,
+		"GET /METRICS HTTP/1.1\r\nHost: localhost\r\n" + token + "\r\n":                                             404,
+		"GET /healthz/../metrics HTTP/1.1\r\nHost: localhost\r\n\r\n":                                               401,
+		"GET /%6detrics HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                        401,
+		"GET /metrics?access_token=right-token HTTP/1.1\r\nHost: localhost\r\n\r\n":                                 401,
+		"GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + token + token + "\r\n":                                     401,
+		"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer right-token x\r\n\r\n":                   401,
+		"GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + token + "Origin: http://localhost\r\nOrigin: null\r\n\r\n": 403,
+		"GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + token + "Origin: \r\n\r\n":                                 403,
+		"GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + token + "X: " + strings.Repeat("x", 100_000) + "\r\n\r\n":  431,
+		"GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + token + "\r\n":                                             200,
+	} {
+		require.Equal(t, want, raw(s, request), "%.200q", request)
 	}
 }
