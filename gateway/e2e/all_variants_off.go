@@ -2,5 +2,5 @@
 
 package e2e
 
-// Thorough is whether tests run over all variants that differ in kind.
-const Thorough = false
+// AllVariants reports whether tests run over every variant instead of the first few.
+const AllVariants = false

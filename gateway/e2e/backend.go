@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Told is one line of a fake server to the test.
-type Told struct {
+// Event is one line of a fake server to the test.
+type Event struct {
 	Ev      string
 	PID     int
 	Start   int
@@ -53,7 +53,7 @@ type Backend struct {
 	ln     net.Listener
 	conns  []*process // all that have connected
 	Procs  []*process // those that were started, in that order
-	Events []Told
+	Events []Event
 	fence  int   // connections made to wait for the ones before
 	passed int64 // the last of them that was heard
 }
@@ -140,7 +140,7 @@ func (b *Backend) hear(p *process) {
 			b.Update(func() { p.known, p.Gone = true, true })
 			return
 		}
-		e := Told{Proc: p}
+		e := Event{Proc: p}
 		if err := json.Unmarshal(line, &e); err != nil {
 			panic(err)
 		}
@@ -292,7 +292,7 @@ func (b *Backend) DoAt(p *process, action Obj) {
 
 // Received are the requests and notifications of one method, all there are
 // when it is called; "" is every method.
-func (b *Backend) Received(method string) []Told {
+func (b *Backend) Received(method string) []Event {
 	b.T.Helper()
 	b.CatchUp()
 	b.doAll(Obj{"do": "sync"})
@@ -301,8 +301,8 @@ func (b *Backend) Received(method string) []Told {
 	return b.Pick(method)
 }
 
-func (b *Backend) Pick(method string) []Told {
-	var out []Told
+func (b *Backend) Pick(method string) []Event {
+	var out []Event
 	for _, e := range b.Events {
 		if e.Ev == "recv" && e.Method != "" && (method == "" || e.Method == method) {
 			out = append(out, e)
@@ -314,7 +314,7 @@ func (b *Backend) Pick(method string) []Told {
 func (b *Backend) Count(method string) int { b.T.Helper(); return len(b.Received(method)) }
 
 // WaitReceived waits for the n-th message of a method.
-func (b *Backend) WaitReceived(method string, n int) Told {
+func (b *Backend) WaitReceived(method string, n int) Event {
 	b.T.Helper()
 	b.Wait(method, func() bool { return len(b.Pick(method)) >= n })
 	b.Mu.Lock()
@@ -333,12 +333,12 @@ func (b *Backend) Uris(method string) []string {
 }
 
 // WaitEvent waits for the first event of that kind and name ("" is any).
-func (b *Backend) WaitEvent(ev, name string) Told {
+func (b *Backend) WaitEvent(ev, name string) Event {
 	b.T.Helper()
 	return b.WaitEvents(ev, name, 1)
 }
 
-func (b *Backend) WaitEvents(ev, name string, n int) (found Told) {
+func (b *Backend) WaitEvents(ev, name string, n int) (found Event) {
 	b.T.Helper()
 	b.Wait(ev+" "+name, func() bool {
 		seen := 0

@@ -65,7 +65,7 @@ func provide(name, folder string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	fingerprint, err := look(filepath.Join(root, folder))
+	fingerprint, err := fingerprint(filepath.Join(root, folder))
 	if err != nil {
 		return "", err
 	}
@@ -103,9 +103,9 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// look notes the sources of a folder and returns a hash that changes with each of them. It
+// fingerprint notes the sources of a folder and returns a hash that changes with each of them. It
 // leaves out folders that hold no part of Goblin.
-func look(root string) (fingerprint string, err error) {
+func fingerprint(root string) (fingerprint string, err error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, root, runtime.Version(), os.Getenv("GOBLIN_E2E_RACE"), os.Getenv("GOFLAGS"))
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -374,8 +374,8 @@ func ParseError(t *testing.T, m Message) (e RpcError) {
 // Kind is data.code.
 func (e RpcError) Kind() string { return Str(e.Data, "code") }
 
-// Noted waits for the first notification of a method that fits.
-func (c *Client) Noted(method string, fits func(params json.RawMessage) bool) (found Message) {
+// WaitNote waits for the first notification of a method that fits.
+func (c *Client) WaitNote(method string, fits func(params json.RawMessage) bool) (found Message) {
 	c.T.Helper()
 	c.Wait(method, func() bool {
 		for _, m := range c.Notes {
@@ -453,8 +453,8 @@ func (c *Client) WaitUpdates(n int) []string {
 	return c.Updates()
 }
 
-// Asked waits for the n-th request of the server.
-func (c *Client) Asked(n int) Message {
+// WaitAsks waits for the n-th request of the server.
+func (c *Client) WaitAsks(n int) Message {
 	c.T.Helper()
 	c.Wait("a request of the server", func() bool { return len(c.Asks) >= n })
 	c.Mu.Lock()

@@ -10,7 +10,7 @@ import (
 
 // Variants are all of them with the build tag e2e or faults, and otherwise the first n.
 func Variants[T any](n int, all ...T) []T {
-	if Thorough {
+	if AllVariants {
 		return all
 	}
 	return all[:n]

@@ -51,9 +51,9 @@ func (w *World) isClient(pid int) bool {
 	return false
 }
 
-// GoesOn waits until calls are served by the next daemon: one that is sent before
+// CallUntilItWorks waits until calls are served by the next daemon: one that is sent before
 // its bridge hears of the end of the last daemon is lost with that.
-func (c *Client) GoesOn(tool string) {
+func (c *Client) CallUntilItWorks(tool string) {
 	c.T.Helper()
 	Eventually(c.T, "the next daemon", func() bool {
 		return c.Works(Obj{"name": tool, "arguments": Obj{}})

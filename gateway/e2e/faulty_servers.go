@@ -10,18 +10,17 @@ import (
 	"strings"
 )
 
-// Bad adds a server that misbehaves in one way, see [badModes] and [badHTTPModes],
-// and else is a plain one with the tools "echo", which answers "echo", and "fault",
-// which is where faults of calls show. Over HTTP early servers misbehave from their
-// first message on.
-func (w *World) Bad(name, mode string, early bool, conf ...Obj) *Backend {
+// FaultyServer adds a server with one fault, by its name in [faultModes] or [httpFaultModes].
+// Its tool "echo" answers "echo"; a call of its tool "fault" shows the faults of calls. Over
+// HTTP, early moves the fault to the first message.
+func (w *World) FaultyServer(name, mode string, early bool, conf ...Obj) *Backend {
 	w.T.Helper()
-	script := Obj{"tools": badTools(), "calls": Obj{"echo": "echo", "fault": "fault"}}
-	if f, ok := badHTTPModes[mode]; ok {
+	script := Obj{"tools": faultyTools(), "calls": Obj{"echo": "echo", "fault": "fault"}}
+	if f, ok := httpFaultModes[mode]; ok {
 		var b *Backend
 		if mode == "http-redirect" {
 			thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				b.Update(func() { b.Events = append(b.Events, Told{Ev: "stolen", HTTP: r.Method}) })
+				b.Update(func() { b.Events = append(b.Events, Event{Ev: "stolen", HTTP: r.Method}) })
 			}))
 			w.T.Cleanup(thief.Close)
 			f = Actions(Do("status", Obj{"code": http.StatusTemporaryRedirect, "headers": Obj{"Location": thief.URL + "/mcp"}}))
@@ -34,7 +33,7 @@ func (w *World) Bad(name, mode string, early bool, conf ...Obj) *Backend {
 		b = w.Remote(name, "/mcp", script, conf...)
 		return b
 	}
-	m, ok := badModes[mode]
+	m, ok := faultModes[mode]
 	if !ok {
 		w.T.Fatalf("no server is bad in the way %q", mode)
 	}
@@ -42,13 +41,13 @@ func (w *World) Bad(name, mode string, early bool, conf ...Obj) *Backend {
 }
 
 const (
-	badEcho  = `{"name":"echo","inputSchema":{"type":"object"}}`
-	badFault = `{"name":"fault","inputSchema":{"type":"object"}}`
+	echoTool  = `{"name":"echo","inputSchema":{"type":"object"}}`
+	faultTool = `{"name":"fault","inputSchema":{"type":"object"}}`
 )
 
-// badTools are the tools of a bad server: entries as they stand.
-func badTools(more ...string) (list []json.RawMessage) {
-	for _, entry := range append([]string{badEcho, badFault}, more...) {
+// faultyTools returns the list of tools with more entries, which may be invalid JSON.
+func faultyTools(more ...string) (list []json.RawMessage) {
+	for _, entry := range append([]string{echoTool, faultTool}, more...) {
 		list = append(list, json.RawMessage(entry))
 	}
 	return list
@@ -57,20 +56,20 @@ func badTools(more ...string) (list []json.RawMessage) {
 // named is a tool whose name and description stand there as they are.
 func named(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
 
-// badAnswer is an action that answers with a frame of this member, and of others before it.
-func badAnswer(member string, more ...Obj) Obj {
+// answerWith returns an action that answers with a frame whose last member is given.
+func answerWith(member string, more ...Obj) Obj {
 	return Do("answer", append([]Obj{{"text": `{"jsonrpc":"2.0","id":$id,` + member + `}`}}, more...)...)
 }
 
 // listed are the actions that answer tools/list with a page.
 func listed(rest string, more ...Obj) Obj {
-	return Obj{"on": Obj{"tools/list": Actions(badAnswer(`"result":{"tools":[`+badEcho+","+badFault+rest+`}`, more...))}}
+	return Obj{"on": Obj{"tools/list": Actions(answerWith(`"result":{"tools":[`+echoTool+","+faultTool+rest+`}`, more...))}}
 }
 
 // onFault is a server that does this in a call of "fault".
 func onFault(acts ...Obj) Obj { return Obj{"on": Obj{"tools/call fault": acts}} }
 
-func saidText(text string) string {
+func textResult(text string) string {
 	return `"result":{"content":[{"type":"text","text":"` + text + `"}]}`
 }
 
@@ -95,9 +94,9 @@ func initialize(acts ...Obj) Obj { return Obj{"on": Obj{"initialize": acts}} }
 func largePage(member, key string) []Obj {
 	entry := `{"` + key + `":"x:$next","title":"t"}`
 	if member == "tools" {
-		entry = badEcho + "," + badFault + "," + entry
+		entry = echoTool + "," + faultTool + "," + entry
 	}
-	return Actions(badAnswer(`"result":{"`+member+`":[`+entry+`],"nextCursor":"$next","_meta":{"x":"$x"}}`, Obj{"bytes": 8 << 20}))
+	return Actions(answerWith(`"result":{"`+member+`":[`+entry+`],"nextCursor":"$next","_meta":{"x":"$x"}}`, Obj{"bytes": 8 << 20}))
 }
 
 // instead are the lines that a server writes in the place of each answer.
@@ -109,8 +108,8 @@ func instead(lines ...string) Obj {
 	return Obj{"around": all}
 }
 
-// badModes are the faults of servers over stdio, as members of their scripts.
-var badModes = map[string]func() Obj{
+// faultModes are the faults of servers over stdio, as members of their scripts.
+var faultModes = map[string]func() Obj{
 	"crash-start":        func() Obj { return Obj{"on": Obj{"start": Actions(crash("cannot open the database"))}} },
 	"flaky-start":        func() Obj { return Obj{"on": Obj{"start": Actions(crash("not yet", Obj{"starts": 1}))}} },
 	"fail-init":          func() Obj { return initialize(Do("error", Obj{"error": Obj{"code": -32603, "message": "no licence"}})) },
@@ -135,7 +134,7 @@ var badModes = map[string]func() Obj{
 	"exit-after": func() Obj { // the third answer is its last
 		return Obj{"on": Obj{"tools/call echo": Actions(
 			Do("text", Obj{"text": "echo", "starts": 1, "times": 2}),
-			Do("write", Obj{"text": `{"jsonrpc":"2.0","id":$id,` + saidText("echo") + `}`, "starts": 1}),
+			Do("write", Obj{"text": `{"jsonrpc":"2.0","id":$id,` + textResult("echo") + `}`, "starts": 1}),
 			Do("crash", Obj{"starts": 1}),
 		)}}
 	},
@@ -168,14 +167,14 @@ var badModes = map[string]func() Obj{
 	"half-result": func() Obj {
 		return onFault(Do("raw", Obj{"text": `{"jsonrpc":"2.0","id":$id,"result":{"x":"$x`}, half), hang)
 	},
-	"deep-json": func() Obj { return onFault(badAnswer(`"result":` + deep)) },
+	"deep-json": func() Obj { return onFault(answerWith(`"result":` + deep)) },
 	"deep-json-id-last": func() Obj {
 		return onFault(Do("answer", Obj{"text": `{"jsonrpc":"2.0","result":` + deep + `,"id":$id}`}))
 	},
 	"deep-json-list": func() Obj { return listed(`,{"name":"deep","inputSchema":` + deep + `}]`) },
 	"escapes": func() Obj {
 		return Obj{
-			"tools": badTools(string(Marshal(Tool("esc"+escapes, Obj{"description": escapes})))),
+			"tools": faultyTools(string(Marshal(Tool("esc"+escapes, Obj{"description": escapes})))),
 			"on": Obj{
 				"start":            Actions(Do("stderr", Obj{"text": escapes})),
 				"tools/call fault": Actions(Do("error", Obj{"error": Obj{"code": -32000, "message": escapes}})),
@@ -184,15 +183,15 @@ var badModes = map[string]func() Obj{
 	},
 	"bad-utf8": func() Obj {
 		return Obj{
-			"tools": badTools("{\"name\":\"caf\xe9\",\"description\":\"\xff\",\"inputSchema\":{\"type\":\"object\"}}"),
+			"tools": faultyTools("{\"name\":\"caf\xe9\",\"description\":\"\xff\",\"inputSchema\":{\"type\":\"object\"}}"),
 			"on": Obj{
 				"start":            Actions(Do("stderr", Obj{"data": []byte("caf\xe9 \xff")})),
-				"tools/call fault": Actions(Do("answer", Obj{"data": []byte(`{"jsonrpc":"2.0","id":$id,` + saidText("caf\xe9 \xff") + `}`)})),
+				"tools/call fault": Actions(Do("answer", Obj{"data": []byte(`{"jsonrpc":"2.0","id":$id,` + textResult("caf\xe9 \xff") + `}`)})),
 			},
 		}
 	},
 
-	"dup-names": func() Obj { return Obj{"tools": badTools(badEcho, badFault, badEcho, badFault)} },
+	"dup-names": func() Obj { return Obj{"tools": faultyTools(echoTool, faultTool, echoTool, faultTool)} },
 	"long-names": func() Obj {
 		var more []string
 		for _, name := range []string{
@@ -200,18 +199,18 @@ var badModes = map[string]func() Obj{
 		} {
 			more = append(more, named(name))
 		}
-		return Obj{"tools": badTools(more...)}
+		return Obj{"tools": faultyTools(more...)}
 	},
 	"wrong-types": func() Obj {
-		return Obj{"tools": badTools(`null`, `7`, `"text"`, `[]`, `{}`, `{"name":7}`, `{"name":null}`, `{"name":"odd","inputSchema":7,"description":[]}`)}
+		return Obj{"tools": faultyTools(`null`, `7`, `"text"`, `[]`, `{}`, `{"name":7}`, `{"name":null}`, `{"name":"odd","inputSchema":7,"description":[]}`)}
 	},
-	"tools-not-array": func() Obj { return Obj{"on": Obj{"tools/list": Actions(badAnswer(`"result":{"tools":{"a":1}}`))}} },
+	"tools-not-array": func() Obj { return Obj{"on": Obj{"tools/list": Actions(answerWith(`"result":{"tools":{"a":1}}`))}} },
 	"many-tools": func() Obj {
 		var more []string
 		for i := range 5000 {
 			more = append(more, fmt.Sprintf(`{"name":"tool%d","description":%q,"inputSchema":{"type":"object"}}`, i, strings.Repeat("d", 200)))
 		}
-		return Obj{"tools": badTools(more...)}
+		return Obj{"tools": faultyTools(more...)}
 	},
 	"cursor-loop":   func() Obj { return listed(`],"nextCursor":"again"`) },
 	"cursor-barren": func() Obj { return listed(`],"nextCursor":"$next"`) },
@@ -231,7 +230,7 @@ var badModes = map[string]func() Obj{
 			"resources":    []Obj{Resource("x:1")},
 			"serial":       true,
 			"on": Obj{
-				"tools/list": Actions(badAnswer(`"result":{"tools":[` + badEcho + "," + badFault + "," + named("t$count") + `]}`)),
+				"tools/list": Actions(answerWith(`"result":{"tools":[` + echoTool + "," + faultTool + "," + named("t$count") + `]}`)),
 				"tools/call fault": Actions(Do("write", Obj{"n": 25_000, "text": `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
 {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"line $n"}}
 {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x:1"}}
@@ -256,8 +255,8 @@ var badModes = map[string]func() Obj{
 	},
 }
 
-// badHTTPModes are the faults of servers over HTTP: what they do instead of an answer.
-var badHTTPModes = map[string][]Obj{
+// httpFaultModes are the faults of servers over HTTP: what they do instead of an answer.
+var httpFaultModes = map[string][]Obj{
 	"http-500": Actions(Do("status", Obj{"code": http.StatusInternalServerError, "text": "oops"})),
 	"http-401": Actions(Do("status", Obj{"code": http.StatusUnauthorized, "headers": Obj{
 		"WWW-Authenticate": `Bearer resource_metadata="file:///etc/passwd", authorization_uri="$(touch owned)"`,

@@ -113,9 +113,9 @@ func Contains(text, part string) bool {
 
 var Form = Obj{"message": "who?", "requestedSchema": Obj{"type": "object", "properties": Obj{}}}
 
-// Asking is a backend with a tool that asks the client, one that waits until
+// AskingServer is a backend with a tool that asks the client, one that waits until
 // it is released, and one that never answers.
-func Asking(method string, params Obj) Obj {
+func AskingServer(method string, params Obj) Obj {
 	return Obj{"tools": []Obj{Tool("ask"), Tool("other"), Tool("hang")}, "on": Obj{
 		"tools/call hang":  Actions(Do("hang")),
 		"tools/call ask":   Actions(Do("request", Obj{"method": method, "params": params}), Do("answers")),
@@ -152,11 +152,11 @@ func DemoClient(t *testing.T) *Client {
 	return c
 }
 
-// Beside adds a healthy server to a world with an odd one; fine shows that it
+// HealthyServer adds a healthy server to a world with an odd one; fine shows that it
 // does not suffer.
-func (w *World) Beside() *Backend { return w.Backend("fine", Filesystem()) }
+func (w *World) HealthyServer() *Backend { return w.Backend("fine", Filesystem()) }
 
-func (c *Client) Fine() {
+func (c *Client) CallHealthyServer() {
 	c.T.Helper()
 	c.WaitListed("tools", "fine_stat", true)
 	var ids []string
@@ -178,7 +178,7 @@ func Count(all []string, one string) int {
 	return n
 }
 
-func Counting() Obj {
+func CountingServer() Obj {
 	return Obj{
 		"tools": []Obj{Tool("count")}, "prompts": []Obj{Prompt("p")}, "resources": []Obj{Resource("x:1")}, "templates": []Obj{Template("x:///{a}")},
 		"on": Obj{"tools/call count": Actions(Do("count"))},
@@ -205,14 +205,14 @@ func (c *Client) CountsTo(from, n int) (pid int) {
 	return pid
 }
 
-// TailOf is the tail of a name that could not stay as it was.
-func TailOf(server, original string) string {
+// HashSuffix is the tail of a name that could not stay as it was.
+func HashSuffix(server, original string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + original))
 	return hex.EncodeToString(sum[:4])
 }
 
-// FlatTailOf is the tail of equal flat ids, a hash of the original URI.
-func FlatTailOf(original string) string {
+// FlatHashSuffix is the tail of equal flat ids, a hash of the original URI.
+func FlatHashSuffix(original string) string {
 	sum := sha256.Sum256([]byte(original))
 	return hex.EncodeToString(sum[:4])
 }
@@ -226,8 +226,8 @@ func RemoteScript() Obj {
 	return Merge(Filesystem(), []Obj{{"prompts": []Obj{Prompt("p")}}})
 }
 
-// BridgeTo is an initialised client of goblin stdio at a daemon that runs already.
-func (w *World) BridgeTo() *Client {
+// BridgeToRunning is an initialised client of goblin stdio at a daemon that runs already.
+func (w *World) BridgeToRunning() *Client {
 	w.T.Helper()
 	w.AllowDaemon = true // it starts another one when that ends
 	c := w.Pipe("stdio")

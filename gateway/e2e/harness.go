@@ -49,7 +49,7 @@ func Main(m *testing.M) {
 	}
 	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
 		checks := "8" // each of them is many messages between processes
-		if Thorough {
+		if AllVariants {
 			checks = "20"
 		}
 		_ = flag.Set("rapid.checks", checks)

@@ -26,9 +26,9 @@ func (w *World) Pair(front string) (legacy, modern *Client) {
 	return legacy, modern
 }
 
-// Demanded checks that a request was answered by a demand for input, and gives
+// InputRequests checks that a request was answered by a demand for input, and gives
 // the state and the keys of what is asked, by method.
-func Demanded(t *testing.T, m Message) (state string, keys map[string]string) {
+func InputRequests(t *testing.T, m Message) (state string, keys map[string]string) {
 	t.Helper()
 	require.Nil(t, m.Error, "%s", m.Raw)
 	require.Equal(t, `"input_required"`, string(At(m.Result, "resultType")), "%s", m.Raw)
@@ -56,18 +56,20 @@ func Watchable() Obj {
 	}
 }
 
-// Hears begins a listen and waits for its acknowledgement.
-func (c *Client) Hears(filter Obj) (id string, honoured json.RawMessage) {
+// ListenTo begins a listen and waits for its acknowledgement.
+func (c *Client) ListenTo(filter Obj) (id string, honoured json.RawMessage) {
 	c.T.Helper()
 	id = c.Begin("subscriptions/listen", Obj{"notifications": filter})
-	ack := c.Noted("notifications/subscriptions/acknowledged", func(p json.RawMessage) bool { return Tagged(p) == id })
+	ack := c.WaitNote("notifications/subscriptions/acknowledged", func(p json.RawMessage) bool { return SubscriptionOf(p) == id })
 	return id, At(ack.Params, "notifications")
 }
 
-func Tagged(params json.RawMessage) string { return string(At(params, "_meta", SubscriptionID)) }
+func SubscriptionOf(params json.RawMessage) string {
+	return string(At(params, "_meta", SubscriptionID))
+}
 
-// Stops ends a listen, as its transport has it.
-func (c *Client) Stops(id string) {
+// StopListening ends a listen, as its transport has it.
+func (c *Client) StopListening(id string) {
 	c.T.Helper()
 	if c.Web != nil {
 		c.Web.Abort(id)
@@ -89,7 +91,7 @@ func (w *World) ModernBackend(kind string, script Obj, conf ...Obj) *Backend {
 }
 
 // ProtocolMeta returns a value of _meta that a backend got, by the key's last part.
-func ProtocolMeta(m Told, key string) string {
+func ProtocolMeta(m Event, key string) string {
 	return string(At(m.Msg, "params", "_meta", "io.modelcontextprotocol/"+key))
 }
 

@@ -30,7 +30,7 @@ func TestToolNamesHaveAtMostMaxNameCharacters(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"github_" + long, "github_short"}, names[128])
-	require.Equal(t, []string{("github_" + long)[:42] + "_" + e2e.TailOf("github", long), "github_short"}, names[51])
+	require.Equal(t, []string{("github_" + long)[:42] + "_" + e2e.HashSuffix("github", long), "github_short"}, names[51])
 	w.Edit(func() { delete(w.Gateway, "max_name") })
 	c := w.Standalone()
 	for _, list := range names {
@@ -40,7 +40,7 @@ func TestToolNamesHaveAtMostMaxNameCharacters(t *testing.T) {
 		require.Equal(t, long, e2e.Str(told.Msg, "params", "name"))
 	}
 	require.Equal(t, len(names), b.Count("tools/call"))
-	for _, wrong := range []string{"github_" + long[:40], ("github_" + long)[:31] + "_" + e2e.TailOf("github", "short")} {
+	for _, wrong := range []string{"github_" + long[:40], ("github_" + long)[:31] + "_" + e2e.HashSuffix("github", "short")} {
 		require.Equal(t, "TOOL_NOT_FOUND", c.Fault("tools/call", e2e.Obj{"name": wrong}).Kind())
 	}
 	w.Edit(func() { w.Gateway["max_name"] = 23 })

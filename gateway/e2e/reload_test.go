@@ -33,7 +33,7 @@ func TestAnEditedConfigAddsAndRemovesServersWithoutAWordToTheOthers(t *testing.T
 				late = w.Backend("late", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("here")}})
 				w.Drop(old)
 			})
-			c.Noted("notifications/tools/list_changed", nil)
+			c.WaitNote("notifications/tools/list_changed", nil)
 			c.WaitListed("tools", "late_here", true)
 			c.WaitListed("tools", "old_gone", false)
 			old.WaitGone()
@@ -64,7 +64,7 @@ func TestAChangedServerIsReplacedWhileItsCallsEnd(t *testing.T) {
 	c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("b", e2e.AppLog)})
 	require.Contains(t, c.CallText("b_env", e2e.Obj{}), "first")
 	slow := c.Begin("tools/call", e2e.Obj{"name": "b_slow", "arguments": e2e.Obj{}, "_meta": e2e.Obj{"progressToken": 1}})
-	c.Noted("notifications/progress", nil)
+	c.WaitNote("notifications/progress", nil)
 	first := b.WaitStarts(1)
 
 	w.Edit(func() { b.Conf["env"] = e2e.Obj{"WHICH": "second"} })

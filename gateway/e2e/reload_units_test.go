@@ -13,7 +13,7 @@ import (
 func TestSubscriptionsOfUnitsOutliveAnEditOfTheirServer(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	b := w.Backend("own", e2e.Counting(), e2e.Obj{"isolation": "session", "env": e2e.Obj{"WHICH": "first"}})
+	b := w.Backend("own", e2e.CountingServer(), e2e.Obj{"isolation": "session", "env": e2e.Obj{"WHICH": "first"}})
 	uri := e2e.In("own", "x:1")
 	c1, c2 := w.Join(), w.Join()
 	for _, c := range []*e2e.Client{c1, c2} {
@@ -39,7 +39,7 @@ func TestUnitsAreToldOfRootsOfAnEditedConfig(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Gateway["roots"] = []any{e2e.Obj{"uri": "file:///old"}}
-	b := w.Backend("own", e2e.Counting(), e2e.Obj{"isolation": "session"})
+	b := w.Backend("own", e2e.CountingServer(), e2e.Obj{"isolation": "session"})
 	c1, c2 := w.Join(), w.Join()
 	c1.Counts()
 	c2.Counts()
@@ -53,7 +53,7 @@ func TestSubscriptionsOutliveAnEditOfTheirServersIsolation(t *testing.T) {
 		t.Run("from "+way[0]+" to "+way[1], func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			b := w.Backend("own", e2e.Counting(), e2e.Obj{"isolation": way[0]})
+			b := w.Backend("own", e2e.CountingServer(), e2e.Obj{"isolation": way[0]})
 			c := w.Join()
 			c.Counts()
 			uri := e2e.In("own", "x:1")
@@ -78,7 +78,7 @@ func TestSubscriptionsComeBackWithAServerThatWasRemoved(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
 			w.Backend("stays", e2e.Filesystem())
-			b := w.Backend("own", e2e.Counting(), e2e.Obj{"isolation": "shared"})
+			b := w.Backend("own", e2e.CountingServer(), e2e.Obj{"isolation": "shared"})
 			s := w.Serve()
 			kept, left, gone := s.Client(true), s.Client(true), s.Client(true)
 			uri := e2e.In("own", "x:1")

@@ -88,7 +88,7 @@ func TestR3_18_BurstOfNoticesCostsFewLists(t *testing.T) {
 	fs.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/resources/list_changed", "n": 100}))
 	c.WaitListed("resources", e2e.In("filesystem", "file:///new"), true)
 	require.LessOrEqual(t, fs.Count("resources/list"), 1+3)
-	c.Noted("notifications/resources/list_changed", func(json.RawMessage) bool { return true })
+	c.WaitNote("notifications/resources/list_changed", func(json.RawMessage) bool { return true })
 	require.LessOrEqual(t, len(c.NotesOf("notifications/resources/list_changed")), 3)
 }
 

@@ -21,7 +21,7 @@ func TestR3_02_ServerThatComesUpLaterIsAnnounced(t *testing.T) {
 	require.Empty(t, c.Names("templates"))
 	db.Do(e2e.Do("release", e2e.Obj{"name": "up"}))
 	c.WaitListed("templates", e2e.In("dbsrv", "mcp://database/{table}/{id}"), true)
-	c.Noted("notifications/resources/list_changed", nil)
+	c.WaitNote("notifications/resources/list_changed", nil)
 }
 
 func TestR3_14_R0_06_DefinitionsKeepEveryField(t *testing.T) {
@@ -83,7 +83,7 @@ func TestR3_18_R0_01_ListChangeIsFollowed(t *testing.T) {
 	require.Equal(t, 2, fs.Count("resources/list"))
 	require.Equal(t, 1, fs.Count("tools/list"))
 	require.Equal(t, 1, other.Count("resources/list"))
-	c.Noted("notifications/resources/list_changed", func(json.RawMessage) bool { return true })
+	c.WaitNote("notifications/resources/list_changed", func(json.RawMessage) bool { return true })
 	require.Len(t, c.NotesOf("notifications/resources/list_changed"), 1)
 	require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
 	require.Empty(t, c.NotesOf("notifications/prompts/list_changed"))

@@ -218,9 +218,9 @@ func (p *Pane) Hides(text string) string {
 	return p.Until("no "+text, func(screen string) bool { return !strings.Contains(screen, text) })
 }
 
-// Insists presses a key until the terminal does not show a text any more: what opens
+// PressUntil presses a key until the terminal does not show a text any more: what opens
 // by itself takes keys after a moment without any.
-func (p *Pane) Insists(key, text string) {
+func (p *Pane) PressUntil(key, text string) {
 	p.t.Helper()
 	for end := time.Now().Add(Patience); time.Now().Before(end); {
 		p.Keys(key)

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Untracked is a `_meta` as its client sent it: Goblin puts a token of its own for progress
+// WithoutProgressToken is a `_meta` as its client sent it: Goblin puts a token of its own for progress
 // into that of each request.
-func Untracked(t *testing.T, meta json.RawMessage) string {
+func WithoutProgressToken(t *testing.T, meta json.RawMessage) string {
 	t.Helper()
 	var all map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(meta, &all))
@@ -72,10 +72,10 @@ func OverEveryFront(t *testing.T, test func(t *testing.T, w *World, connect func
 	}
 }
 
-// WithinALimit tries what must come about within a limit of time, in a world of its own,
+// WithGrowingLimit tries what must come about within a limit of time, in a world of its own,
 // with longer and longer ones until it does: a machine may be too slow for the first, and
 // what is broken fails with all. trouble is what did not come about.
-func WithinALimit(t *testing.T, try func(limit time.Duration) (trouble string)) {
+func WithGrowingLimit(t *testing.T, try func(limit time.Duration) (trouble string)) {
 	t.Helper()
 	trouble := ""
 	for _, limit := range []time.Duration{time.Second, 3 * time.Second, 9 * time.Second} {

@@ -17,17 +17,17 @@ import (
 
 var answerHead = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),`)
 
-// Mute is a client that only writes: what it is sent stays in its pipe until
-// Take is called. Neither keeps what it reads.
-type Mute struct {
+// WriteOnlyClient is a client that reads only while ReadAnswers runs. Until then, messages
+// for it fill its pipe.
+type WriteOnlyClient struct {
 	*Program
 	In  *os.File
 	Out *os.File
 }
 
-func (w *World) Mute(args ...string) *Mute {
+func (w *World) WriteOnlyClient(args ...string) *WriteOnlyClient {
 	w.T.Helper()
-	m := &Mute{}
+	m := &WriteOnlyClient{}
 	in, stdin, err := os.Pipe()
 	require.NoError(w.T, err)
 	stdout, out, err := os.Pipe()
@@ -46,15 +46,15 @@ func (w *World) Mute(args ...string) *Mute {
 }
 
 // Call sends one request for a tool.
-func (m *Mute) Call(id int, name string) {
+func (m *WriteOnlyClient) Call(id int, name string) {
 	m.T.Helper()
 	_, err := fmt.Fprintf(m.In, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`+"\n", id, name)
 	require.NoError(m.T, err)
 }
 
-// Take reads until it has answers to n requests, one of initialize among
+// ReadAnswers reads until it has answers to n requests, one of initialize among
 // them, and gives the length of each by its id.
-func (m *Mute) Take(n int) map[string]int {
+func (m *WriteOnlyClient) ReadAnswers(n int) map[string]int {
 	m.T.Helper()
 	require.NoError(m.T, m.Out.SetReadDeadline(time.Now().Add(2*Patience)))
 	got := map[string]int{}

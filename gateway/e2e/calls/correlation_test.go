@@ -17,7 +17,7 @@ func TestQuestionOutlivesAnotherCallOfItsClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Form), e2e.Obj{"timeout": "3s"})
+			b := w.Backend("b", e2e.AskingServer("elicitation/create", e2e.Form), e2e.Obj{"timeout": "3s"})
 			c := w.Pipe("stdio", "--standalone")
 			c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 			c.Init()
@@ -31,7 +31,7 @@ func TestQuestionOutlivesAnotherCallOfItsClient(t *testing.T) {
 				ask, other = begin("b_ask"), begin("b_other")
 				b.WaitEvent("wait", "other")
 			}
-			question := c.Asked(1)
+			question := c.WaitAsks(1)
 			b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
 			require.Nil(t, c.End(other).Error)
 			// Longer than the timeout, which rests while a human thinks.
@@ -64,14 +64,14 @@ func TestDenyHoldsForURIsThatWereNeverListed(t *testing.T) {
 func TestProgressOfAClientReachesTheBackendThatAsked(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Asking("sampling/createMessage", e2e.Obj{
+	b := w.Backend("b", e2e.AskingServer("sampling/createMessage", e2e.Obj{
 		"messages": []e2e.Obj{}, "maxTokens": 1, "_meta": e2e.Obj{"progressToken": json.RawMessage("9007199254740993")},
 	}))
 	c := w.Pipe("stdio", "--standalone")
 	c.Caps = e2e.Obj{"sampling": e2e.Obj{}}
 	c.Init()
 	call := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
-	question := c.Asked(1)
+	question := c.WaitAsks(1)
 	token := e2e.At(question.Params, "_meta", "progressToken")
 	c.Notify("notifications/progress", e2e.Obj{"progressToken": token, "progress": 1})
 	told := b.WaitReceived("notifications/progress", 1)
@@ -92,7 +92,7 @@ func TestElicitationDemandedByAnErrorIsCompleted(t *testing.T) {
 	c, idle := w.Join(), w.Join()
 	require.Equal(t, -32042, c.Fault("tools/call", e2e.Obj{"name": "b_login"}).Code)
 	b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/elicitation/complete", "params": e2e.Obj{"elicitationId": "e1"}}))
-	c.Noted("notifications/elicitation/complete", func(p json.RawMessage) bool { return e2e.Str(p, "elicitationId") == "e1" })
+	c.WaitNote("notifications/elicitation/complete", func(p json.RawMessage) bool { return e2e.Str(p, "elicitationId") == "e1" })
 	idle.Ok("ping", nil)
 	require.Empty(t, idle.NotesOf("notifications/elicitation/complete"))
 }
@@ -119,7 +119,7 @@ func TestLevelOfOneClientDoesNotSilenceOthers(t *testing.T) {
 	b.WaitReceived("logging/setLevel", 1)
 	require.Equal(t, "info", e2e.Str(b.Received("logging/setLevel")[0].Msg, "params", "level"))
 	b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "info", "data": "hello"}}))
-	other.Noted("notifications/message", func(p json.RawMessage) bool { return e2e.Str(p, "data") == "hello" })
+	other.WaitNote("notifications/message", func(p json.RawMessage) bool { return e2e.Str(p, "data") == "hello" })
 	strict.Ok("ping", nil)
 	require.Empty(t, strict.NotesOf("notifications/message"))
 }
@@ -148,7 +148,7 @@ func TestRequestsThatUndoEachOtherKeepTheirOrder(t *testing.T) {
 func TestQuestionOverHTTPOutlivesAnotherCallOfItsClient(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	script := e2e.Asking("elicitation/create", e2e.Form)
+	script := e2e.AskingServer("elicitation/create", e2e.Form)
 	on := script["on"].(e2e.Obj)
 	on["tools/call ask"] = append(e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})), on["tools/call ask"].([]e2e.Obj)...)
 	b := w.Backend("b", script)
@@ -158,10 +158,10 @@ func TestQuestionOverHTTPOutlivesAnotherCallOfItsClient(t *testing.T) {
 	other := c.Begin("tools/call", e2e.Obj{"name": "b_other"})
 	b.WaitEvent("wait", "other")
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	c.Asked(1) // on the stream of the newer call, which ends without an answer to it
+	c.WaitAsks(1) // on the stream of the newer call, which ends without an answer to it
 	b.Do(e2e.Do("release", e2e.Obj{"name": "other"}))
 	require.Nil(t, c.End(other).Error)
-	c.Answer(c.Asked(2), func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{}}, nil })
+	c.Answer(c.WaitAsks(2), func(e2e.Message) (any, any) { return e2e.Obj{"action": "accept", "content": e2e.Obj{}}, nil })
 	end := c.End(ask)
 	require.Nil(t, end.Error, "%s", end.Raw)
 	require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "accept")
@@ -183,12 +183,12 @@ func TestDenyHoldsForEverySpelling(t *testing.T) {
 func TestProgressOfAClientComesBeforeItsAnswerOverHTTP(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	b := w.Remote("b", "/mcp", e2e.Asking("sampling/createMessage", e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1, "_meta": e2e.Obj{"progressToken": "p"}}))
+	b := w.Remote("b", "/mcp", e2e.AskingServer("sampling/createMessage", e2e.Obj{"messages": []e2e.Obj{}, "maxTokens": 1, "_meta": e2e.Obj{"progressToken": "p"}}))
 	c := w.Pipe("stdio", "--standalone")
 	c.Caps = e2e.Obj{"sampling": e2e.Obj{}}
 	c.Init()
 	call := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
-	question := c.Asked(1)
+	question := c.WaitAsks(1)
 	for n := 1; n <= 5; n++ {
 		c.Notify("notifications/progress", e2e.Obj{"progressToken": e2e.At(question.Params, "_meta", "progressToken"), "progress": n})
 	}
@@ -221,7 +221,7 @@ func TestCompletedElicitationOfAUnitIsToldToThatUnit(t *testing.T) {
 	process := b.Live()[0]
 	second := connect() // its process counts from 1 too
 	b.DoAt(process, e2e.Do("notify", e2e.Obj{"method": complete, "params": e2e.Obj{"elicitationId": "1"}}))
-	first.Noted(complete, nil)
+	first.WaitNote(complete, nil)
 	second.Ok("ping", nil)
 	require.Empty(t, second.NotesOf(complete))
 }
@@ -229,7 +229,7 @@ func TestCompletedElicitationOfAUnitIsToldToThatUnit(t *testing.T) {
 func TestProgressOnAnotherClientsQuestionIsNotPassedOn(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Obj{
+	b := w.Backend("b", e2e.AskingServer("elicitation/create", e2e.Obj{
 		"message": "m", "requestedSchema": e2e.Obj{"type": "object"}, "_meta": e2e.Obj{"progressToken": "t"},
 	}))
 	c := w.Socket()
@@ -237,7 +237,7 @@ func TestProgressOnAnotherClientsQuestionIsNotPassedOn(t *testing.T) {
 	c.Init()
 	other := w.Join()
 	call := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
-	question := c.Asked(1)
+	question := c.WaitAsks(1)
 	token := e2e.At(question.Params, "_meta", "progressToken")
 	other.Notify("notifications/progress", e2e.Obj{"progressToken": token, "progress": 1})
 	other.Ok("ping", nil)
@@ -278,9 +278,9 @@ func TestWithdrawnQuestionIsCancelledOnceByItsOwnID(t *testing.T) {
 	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 	c.Init()
 	c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
-	question := c.Asked(1)
+	question := c.WaitAsks(1)
 	b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/cancelled", "params": e2e.Obj{"requestId": "ask-1"}}))
-	c.Noted("notifications/cancelled", nil)
+	c.WaitNote("notifications/cancelled", nil)
 	c.Ok("ping", nil)
 	notes := c.NotesOf("notifications/cancelled")
 	require.Len(t, notes, 1, "%v", notes)

@@ -32,7 +32,7 @@ func TestQuestionsAskedSideBySideReachTheClient(t *testing.T) {
 		asked := 0
 		m := c.Request("tools/call", e2e.Obj{"name": "b_ask"})
 		for e2e.Str(m.Result, "resultType") == "input_required" {
-			state, keys := e2e.Demanded(t, m)
+			state, keys := e2e.InputRequests(t, m)
 			answers := e2e.Obj{}
 			for method, key := range keys {
 				answers[key] = inputs[method]
@@ -76,7 +76,7 @@ func TestDemandOfAURLBecomesAnInputRequest(t *testing.T) {
 		require.JSONEq(t, `{"requiredCapabilities":{"elicitation":{"url":{}}}}`, string(e.Data))
 		c.Caps = e2e.Obj{"elicitation": e2e.Obj{"url": e2e.Obj{}}}
 		m := c.Request("tools/call", e2e.Obj{"name": "b_login"})
-		state, keys := e2e.Demanded(t, m)
+		state, keys := e2e.InputRequests(t, m)
 		key := keys["elicitation/create"]
 		require.JSONEq(t, `{"mode":"url","url":"https://x.example","message":"m"}`, string(e2e.At(m.Result, "inputRequests", key, "params")))
 		require.Contains(t, string(c.Ok("tools/call", e2e.Obj{"name": "b_login", "requestState": state, "inputResponses": e2e.Obj{key: e2e.Obj{"action": "accept"}}})), "welcome")
@@ -97,7 +97,7 @@ func TestProgressOfStatelessRequests(t *testing.T) {
 			}
 			return all
 		}
-		state, keys := e2e.Demanded(t, c.Request("tools/call", e2e.Obj{"name": "b_work", "_meta": e2e.Obj{"progressToken": json.Number("9007199254740993")}}))
+		state, keys := e2e.InputRequests(t, c.Request("tools/call", e2e.Obj{"name": "b_work", "_meta": e2e.Obj{"progressToken": json.Number("9007199254740993")}}))
 		require.Equal(t, []string{"9007199254740993", "9007199254740993", "9007199254740993"}, tokens())
 		c.Forget()
 		c.Ok("tools/call", e2e.Obj{"name": "b_work", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}, "_meta": e2e.Obj{"progressToken": "two"}})
@@ -109,11 +109,11 @@ func TestHeldCallIsThereWhenSessionsComeAndGo(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Gateway["limits"] = e2e.Obj{"sessions": 2}
-	w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+	w.Backend("b", e2e.AskingServer("elicitation/create", e2e.Form))
 	s := w.Served()
 	c := s.Stateless()
 	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
-	state, keys := e2e.Demanded(t, c.Request("tools/call", e2e.Obj{"name": "b_ask"}))
+	state, keys := e2e.InputRequests(t, c.Request("tools/call", e2e.Obj{"name": "b_ask"}))
 	for range 4 { // each takes the place of one before, which may still be in use for a moment
 		e2e.Eventually(t, "room for a session", func() bool {
 			return s.Do("POST", "/mcp", nil, e2e.InitBody).Header.Get("Mcp-Session-Id") != ""

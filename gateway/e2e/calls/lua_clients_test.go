@@ -14,10 +14,10 @@ import (
 
 func TestScriptsRunInTheNameOfTheirClient(t *testing.T) {
 	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
-		w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+		w.Backend("b", e2e.AskingServer("elicitation/create", e2e.Form))
 		c := connect(e2e.Obj{"elicitation": e2e.Obj{}})
 		id := c.Begin("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": `return b.ask{}`}})
-		question := c.Asked(1)
+		question := c.WaitAsks(1)
 		require.Equal(t, "elicitation/create", question.Method)
 		c.Answer(question, func(e2e.Message) (any, any) { return e2e.Accepted, nil })
 		end := c.End(id)
@@ -29,10 +29,10 @@ func TestScriptsRunInTheNameOfTheirClient(t *testing.T) {
 
 func TestWaitForAHumanCountsNeitherAgainstAScriptNorAgainstItsServer(t *testing.T) {
 	t.Parallel()
-	e2e.WithinALimit(t, func(limit time.Duration) string {
+	e2e.WithGrowingLimit(t, func(limit time.Duration) string {
 		w := e2e.WithMeta(t)
 		w.Lua = e2e.Obj{"timeout": limit.String()}
-		w.Backend("b", e2e.Asking("elicitation/create", e2e.Form), e2e.Obj{"timeout": (2 * limit).String()})
+		w.Backend("b", e2e.AskingServer("elicitation/create", e2e.Form), e2e.Obj{"timeout": (2 * limit).String()})
 		c := w.Socket()
 		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 		c.Init()
@@ -56,12 +56,12 @@ func TestWaitForAHumanCountsNeitherAgainstAScriptNorAgainstItsServer(t *testing.
 
 func TestQuestionsOfAModernBackendReachTheClientOfTheScript(t *testing.T) {
 	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(e2e.Obj) *e2e.Client) {
-		script := e2e.Asking("elicitation/create", e2e.Form)
+		script := e2e.AskingServer("elicitation/create", e2e.Form)
 		script["era"] = "modern"
 		w.Backend("b", script)
 		c := connect(e2e.Obj{"elicitation": e2e.Obj{}})
 		id := c.Begin("tools/call", e2e.Obj{"name": "execute_lua", "arguments": e2e.Obj{"script": `return b.ask{}`}})
-		c.Answer(c.Asked(1), func(e2e.Message) (any, any) { return e2e.Accepted, nil })
+		c.Answer(c.WaitAsks(1), func(e2e.Message) (any, any) { return e2e.Accepted, nil })
 		require.Contains(t, string(c.End(id).Result), "Alice")
 	})
 }
@@ -110,7 +110,7 @@ func TestProgressOfAScriptCountsItsCalls(t *testing.T) {
 
 func TestProgressExtendsTheTimeOfAScriptsCall(t *testing.T) {
 	t.Parallel()
-	e2e.WithinALimit(t, func(limit time.Duration) string {
+	e2e.WithGrowingLimit(t, func(limit time.Duration) string {
 		w := e2e.WithMeta(t)
 		w.Lua = e2e.Obj{"timeout": (20 * limit).String()}
 		b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("steps")}, "on": e2e.Obj{

@@ -67,7 +67,7 @@ func TestQuestionsOfServersHoldTheScriptOfAStatelessClient(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
 				w.Gateway["meta_tools"] = true
-				script := e2e.Asking("elicitation/create", e2e.Form)
+				script := e2e.AskingServer("elicitation/create", e2e.Form)
 				script["era"] = era
 				w.Backend("b", script, e2e.Obj{"timeout": "5s"})
 				other := w.Backend("other", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
@@ -77,9 +77,9 @@ func TestQuestionsOfServersHoldTheScriptOfAStatelessClient(t *testing.T) {
 				call := func(more ...e2e.Obj) e2e.Message {
 					return c.Request("tools/call", e2e.Merge(e2e.Obj{"name": "execute_lua", "arguments": args}, more))
 				}
-				state, keys := e2e.Demanded(t, call())
+				state, keys := e2e.InputRequests(t, call())
 				require.Equal(t, -32602, e2e.ParseError(t, call(e2e.Obj{"requestState": "foreign"})).Code)
-				state, keys = e2e.Demanded(t, call(e2e.Obj{"requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}}))
+				state, keys = e2e.InputRequests(t, call(e2e.Obj{"requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}}))
 				end := call(e2e.Obj{"requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}})
 				require.Nil(t, end.Error, "%s", end.Raw)
 				require.Equal(t, "complete", e2e.Str(end.Result, "resultType"), "%s", end.Raw)

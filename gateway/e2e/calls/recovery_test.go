@@ -29,7 +29,7 @@ func TestHTTPBackendThatVanishesIsNoticedAndJoinedAgain(t *testing.T) {
 			w := e2e.NewWorld(t)
 			b := w.Remote("remote", conf.path, e2e.Merge(e2e.RemoteScript(), []e2e.Obj{conf.script}), e2e.Merge(e2e.Obj{"timeout": "3s", "call_timeout": "10m"}, []e2e.Obj{conf.entry}))
 			network := behindProxy(b)
-			w.Beside()
+			w.HealthyServer()
 			c := w.Standalone()
 			uri := e2e.In("remote", e2e.AppLog)
 			c.Ok("resources/subscribe", e2e.Obj{"uri": uri})
@@ -44,7 +44,7 @@ func TestHTTPBackendThatVanishesIsNoticedAndJoinedAgain(t *testing.T) {
 				return e.Kind() == "CONNECTION_ERROR"
 			})
 			require.Equal(t, "remote", e2e.Str(e.Data, "server"))
-			c.Fine()
+			c.CallHealthyServer()
 
 			b.Add("tools", e2e.Tool("new")) // while nobody can be told
 			network.Appear()
@@ -78,7 +78,7 @@ func TestWaitForAHumanHoldsNoPlaceThatOthersNeed(t *testing.T) {
 		} else {
 			h.Client.Reply = nil // the question stays open
 			id := h.Begin("tools/call", e2e.Obj{"name": "b_ask"})
-			question := h.Asked(1)
+			question := h.WaitAsks(1)
 			meanwhile()
 			h.Write(e2e.Marshal(e2e.Obj{"jsonrpc": "2.0", "id": question.ID, "result": e2e.Accepted}))
 			end = h.End(id)

@@ -73,7 +73,7 @@ func TestLogLevelIsTheLowestOfAllSessions(t *testing.T) {
 	log("info")
 	log("critical")
 	data := func(c *e2e.Client) []string {
-		c.Noted("notifications/message", func(p json.RawMessage) bool { return e2e.Str(p, "level") == "critical" })
+		c.WaitNote("notifications/message", func(p json.RawMessage) bool { return e2e.Str(p, "level") == "critical" })
 		var out []string
 		for _, m := range c.NotesOf("notifications/message") {
 			out = append(out, e2e.Str(m.Params, "data", "is"))
@@ -145,7 +145,7 @@ func TestRequestsOfABackendReachTheClientWithACallInFlight(t *testing.T) {
 		n++
 		got := caller.Ok("tools/call", e2e.Obj{"name": "b/" + method})
 		require.Equal(t, `[{"from":"client","n":1.50}]`, e2e.Str(got, "content", 0, "text"))
-		ask := caller.Asked(n)
+		ask := caller.WaitAsks(n)
 		require.Equal(t, method, ask.Method)
 		require.JSONEq(t, string(e2e.Marshal(params)), string(ask.Params))
 	}
@@ -195,7 +195,7 @@ func TestIsolationGivesEveryClientAProcessOfItsOwn(t *testing.T) {
 	b := w.Backend("own", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}}, e2e.Obj{"isolation": "session"})
 	shared := w.Backend("shared", e2e.Filesystem())
 	c1, c2 := w.Join(), w.Join()
-	var calls []e2e.Told // each client's own, whichever process is seen first
+	var calls []e2e.Event // each client's own, whichever process is seen first
 	for n, c := range []*e2e.Client{c1, c2} {
 		require.Contains(t, c.Names("tools"), "own_t")
 		require.Equal(t, "own:t:{}", c.CallText("own_t", e2e.Obj{}))
@@ -218,7 +218,7 @@ func TestIsolationGivesEveryClientAProcessOfItsOwn(t *testing.T) {
 	clients := []*e2e.Client{c1, c2}
 	for n, line := range []string{"first", "second", "third"} {
 		b.DoAt(calls[n%2].Proc, e2e.Do("notify", e2e.Obj{"method": "notifications/message", "params": e2e.Obj{"level": "error", "data": line}}))
-		clients[n%2].Noted("notifications/message", func(params json.RawMessage) bool { return e2e.Str(params, "data") == line })
+		clients[n%2].WaitNote("notifications/message", func(params json.RawMessage) bool { return e2e.Str(params, "data") == line })
 	}
 	require.Len(t, c1.NotesOf("notifications/message"), 2)
 	require.Len(t, c2.NotesOf("notifications/message"), 1)

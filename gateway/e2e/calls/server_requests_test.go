@@ -25,7 +25,7 @@ func TestQuestionsOverHTTPBelongToTheStreamOfTheirCall(t *testing.T) {
 	for i, c := range []*e2e.Client{one, two} {
 		name := []string{"one", "two"}[i]
 		m := c.End(ids[i])
-		state, keys := e2e.Demanded(t, m)
+		state, keys := e2e.InputRequests(t, m)
 		require.Equal(t, name+"?", e2e.Str(m.Result, "inputRequests", keys["elicitation/create"], "params", "message"))
 		require.Contains(t, string(c.Ok("tools/call", e2e.Obj{
 			"name": "b_" + name, "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Obj{"action": "accept", "content": e2e.Obj{"for": name}}},
@@ -38,7 +38,7 @@ func TestLogLinesOfUncertainCauseReachNoStatelessClient(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			script := e2e.Asking("elicitation/create", e2e.Form)
+			script := e2e.AskingServer("elicitation/create", e2e.Form)
 			script["capabilities"] = e2e.Obj{"tools": e2e.Obj{}, "logging": e2e.Obj{}}
 			if era == "modern" {
 				script["era"] = "modern"
@@ -61,7 +61,7 @@ func TestLogLinesOfUncertainCauseReachNoStatelessClient(t *testing.T) {
 func TestQuestionOfAStatelessClientOutlivesItsOtherCall(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	script := e2e.Asking("elicitation/create", e2e.Form)
+	script := e2e.AskingServer("elicitation/create", e2e.Form)
 	on := script["on"].(e2e.Obj)
 	on["tools/call ask"] = append(e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "go"})), on["tools/call ask"].([]e2e.Obj)...)
 	b := w.Backend("b", script)
@@ -72,10 +72,10 @@ func TestQuestionOfAStatelessClientOutlivesItsOtherCall(t *testing.T) {
 	other := c.Begin("tools/call", e2e.Obj{"name": "b_other"})
 	b.WaitEvent("wait", "other")
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
-	_, keys := e2e.Demanded(t, c.End(other)) // the newest of its calls is answered by what is asked
+	_, keys := e2e.InputRequests(t, c.End(other)) // the newest of its calls is answered by what is asked
 	require.Len(t, keys, 1)
 	b.Do(e2e.Do("release", e2e.Obj{"name": "other"})) // which had not asked, and ends
-	state, keys := e2e.Demanded(t, c.End(ask))
+	state, keys := e2e.InputRequests(t, c.End(ask))
 	require.Contains(t, string(c.Ok("tools/call", e2e.Obj{
 		"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted},
 	})), "Alice")
@@ -153,7 +153,7 @@ func TestCompletedURLElicitationIsToldToTheClientThatWasAsked(t *testing.T) {
 	for _, id := range []string{"el-unknown", "el-1"} {
 		b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/elicitation/complete", "params": e2e.Obj{"elicitationId": id}}))
 	}
-	c.Noted("notifications/elicitation/complete", func(p json.RawMessage) bool { return e2e.Str(p, "elicitationId") == "el-1" })
+	c.WaitNote("notifications/elicitation/complete", func(p json.RawMessage) bool { return e2e.Str(p, "elicitationId") == "el-1" })
 	require.Len(t, c.NotesOf("notifications/elicitation/complete"), 1)
 	other.Ok("ping", nil)
 	require.Empty(t, other.NotesOf("notifications/elicitation/complete"))
@@ -162,7 +162,7 @@ func TestCompletedURLElicitationIsToldToTheClientThatWasAsked(t *testing.T) {
 func TestLogLineOfAModernBackendReachesTheOneRequestThatAskedForIt(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	script := e2e.Asking("elicitation/create", e2e.Form)
+	script := e2e.AskingServer("elicitation/create", e2e.Form)
 	script["era"], script["capabilities"] = "modern", e2e.Obj{"tools": e2e.Obj{}, "logging": e2e.Obj{}}
 	b := w.Backend("b", script)
 	silent, loud := w.Socket().Stateless(), w.Socket().Stateless()
@@ -172,7 +172,7 @@ func TestLogLineOfAModernBackendReachesTheOneRequestThatAskedForIt(t *testing.T)
 	second := loud.Begin("tools/call", e2e.Obj{"name": "b_other", "_meta": e2e.Obj{e2e.ProtocolPrefix + "logLevel": "info"}})
 	b.WaitEvents("wait", "other", 2)
 	b.Do(says("for one"))
-	said := loud.Noted("notifications/message", nil)
+	said := loud.WaitNote("notifications/message", nil)
 	require.Equal(t, "for one", e2e.Str(said.Params, "data"))
 
 	// A second one that could have caused it, of another client.
@@ -191,7 +191,7 @@ func TestLogLineOfAModernBackendReachesTheOneRequestThatAskedForIt(t *testing.T)
 func TestQuestionThatMayBeAnotherClientsIsNotAsked(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	script := e2e.Asking("elicitation/create", e2e.Form)
+	script := e2e.AskingServer("elicitation/create", e2e.Form)
 	b := w.Backend("b", script)
 	c, other := sharers(w, e2e.Obj{"elicitation": e2e.Obj{}})
 	waits := other.Begin("tools/call", e2e.Obj{"name": "b_other"})
@@ -241,7 +241,7 @@ func sharers(w *e2e.World, caps e2e.Obj) (one, two *e2e.Client) {
 func TestQuestionOfACancelledCallReachesNoOtherClient(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+	b := w.Backend("b", e2e.AskingServer("elicitation/create", e2e.Form))
 	gone, other := w.Socket(), w.Socket()
 	for _, c := range []*e2e.Client{gone, other} {
 		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}

@@ -13,14 +13,14 @@ import (
 
 func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
 	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
-		b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Obj{
+		b := w.Backend("b", e2e.AskingServer("elicitation/create", e2e.Obj{
 			"message": "who?", "requestedSchema": e2e.Obj{"type": "object"}, "elicitationId": "e", "_meta": e2e.Obj{"progressToken": 1, "k": 2},
 		}), e2e.Obj{"timeout": "3s"})
 		c := connect()
 		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 		call := e2e.Obj{"name": "b_ask", "arguments": e2e.Obj{"a": 1, "b": []int{2}}}
 		first := c.Request("tools/call", call)
-		state, keys := e2e.Demanded(t, first)
+		state, keys := e2e.InputRequests(t, first)
 		require.Len(t, keys, 1)
 		question := e2e.At(first.Result, "inputRequests", keys["elicitation/create"], "params")
 		require.JSONEq(t, `{"message":"who?","requestedSchema":{"type":"object"},"_meta":{"k":2}}`, string(question))
@@ -38,7 +38,7 @@ func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
 			}
 			return c.Request("tools/call", again)
 		}
-		state, _ = e2e.Demanded(t, retry(state, e2e.Obj{keys["elicitation/create"]: 12, "other": e2e.Accepted}))
+		state, _ = e2e.InputRequests(t, retry(state, e2e.Obj{keys["elicitation/create"]: 12, "other": e2e.Accepted}))
 		used := state
 		end := retry(state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted, "other": e2e.Accepted})
 		require.Nil(t, end.Error, "%s", end.Raw)
@@ -54,7 +54,7 @@ func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
 		} {
 			require.Equal(t, -32602, e2e.ParseError(t, bad).Code, "%s", bad.Raw)
 		}
-		state, keys = e2e.Demanded(t, c.Request("tools/call", call))
+		state, keys = e2e.InputRequests(t, c.Request("tools/call", call))
 		other := retry(state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}, e2e.Obj{"a": 2})
 		require.Equal(t, -32602, e2e.ParseError(t, other).Code, "other arguments")
 		require.Nil(t, retry(state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}).Error, "it was not spent")
@@ -64,10 +64,10 @@ func TestQuestionOfAServerAnswersAStatelessCall(t *testing.T) {
 func TestStateOfOneClientIsNoUseToAnother(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+	w.Backend("b", e2e.AskingServer("elicitation/create", e2e.Form))
 	mine, thief := w.Socket().Stateless(), w.Socket().Stateless()
 	mine.Caps, thief.Caps = e2e.Obj{"elicitation": e2e.Obj{}}, e2e.Obj{"elicitation": e2e.Obj{}}
-	state, keys := e2e.Demanded(t, mine.Request("tools/call", e2e.Obj{"name": "b_ask"}))
+	state, keys := e2e.InputRequests(t, mine.Request("tools/call", e2e.Obj{"name": "b_ask"}))
 	again := e2e.Obj{"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}}
 	require.Equal(t, -32602, thief.Fault("tools/call", again).Code)
 	require.Contains(t, string(mine.Ok("tools/call", again)), "Alice")
@@ -75,11 +75,11 @@ func TestStateOfOneClientIsNoUseToAnother(t *testing.T) {
 
 func TestStatelessCallIsCancelledByItsTransport(t *testing.T) {
 	e2e.OverEveryTransport(t, func(t *testing.T, w *e2e.World, connect func() *e2e.Client) {
-		b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+		b := w.Backend("b", e2e.AskingServer("elicitation/create", e2e.Form))
 		c := connect()
 		id := c.Begin("tools/call", e2e.Obj{"name": "b_hang"})
 		b.WaitEvent("wait", "hang")
-		c.Stops(id)
+		c.StopListening(id)
 		b.WaitReceived("notifications/cancelled", 1)
 		c.Ok("tools/list", e2e.Obj{})
 	})

@@ -79,13 +79,13 @@ func TestTasksMessagesMayComeBeforeTheTaskIsKnown(t *testing.T) {
 	c.Init()
 	call := c.Begin("tools/call", e2e.Obj{"name": "b_t", "task": e2e.Obj{}, "_meta": e2e.Obj{"progressToken": 1}})
 	b.WaitEvent("wait", "go")
-	c.Noted("notifications/progress", nil)
+	c.WaitNote("notifications/progress", nil)
 	require.Empty(t, c.NotesOf("notifications/tasks/status"), "the client does not know it yet")
 	b.Do(e2e.Do("release", e2e.Obj{"name": "go"}))
 	created := c.End(call)
 	id := e2e.Str(created.Result, "task", "taskId")
 	require.Contains(t, e2e.Str(c.Ok("tasks/result", e2e.Obj{"taskId": id}), "content", 0, "text"), "decline")
-	status := c.Noted("notifications/tasks/status", nil)
+	status := c.WaitNote("notifications/tasks/status", nil)
 	require.Equal(t, id, e2e.Str(status.Params, "taskId"))
 	require.Greater(t, status.Seq, created.Seq)
 }
@@ -98,7 +98,7 @@ func TestListensNameNoTasks(t *testing.T) {
 	require.Equal(t, -32021, c.Fault("subscriptions/listen", listen).Code)
 	c.Caps = e2e.Obj{"extensions": e2e.Obj{e2e.TasksExtension: e2e.Obj{}}}
 	c.Ok("subscriptions/listen", listen)
-	require.JSONEq(t, `{}`, string(e2e.At(c.Noted("notifications/subscriptions/acknowledged", nil).Params, "notifications")))
+	require.JSONEq(t, `{}`, string(e2e.At(c.WaitNote("notifications/subscriptions/acknowledged", nil).Params, "notifications")))
 }
 
 func TestTasksOfASessionAreBounded(t *testing.T) {
@@ -176,7 +176,7 @@ func TestAChangedServerIsReplacedWhileItsTasksEnd(t *testing.T) {
 		b.CatchUp()
 		b.Mu.Lock()
 		defer b.Mu.Unlock()
-		return slices.ContainsFunc(b.Events, func(e e2e.Told) bool { return e.Ev == "task" && e.Proc != first })
+		return slices.ContainsFunc(b.Events, func(e e2e.Event) bool { return e.Ev == "task" && e.Proc != first })
 	})
 	require.False(t, first.Gone, "its task is under way")
 	b.DoAt(first, e2e.Obj{"do": "release", "name": "go"})
@@ -269,7 +269,7 @@ func TestTasksTellTheirOwnersOnly(t *testing.T) {
 		require.Contains(t, e2e.Str(got.Result, "content", 0, "text"), `"action":"accept"`)
 		require.Contains(t, e2e.Str(got.Result, "content", 0, "text"), `"taskId":"task-1"`, "the server's own id in the answer")
 
-		status := c.Noted("notifications/tasks/status", nil)
+		status := c.WaitNote("notifications/tasks/status", nil)
 		require.Equal(t, id, e2e.Str(status.Params, "taskId"))
 		require.Equal(t, "input_required", e2e.Str(status.Params, "status"))
 		require.Len(t, c.NotesOf("notifications/progress"), 2)
@@ -278,7 +278,7 @@ func TestTasksTellTheirOwnersOnly(t *testing.T) {
 			require.Less(t, n.Seq, got.Seq)
 		}
 		require.Equal(t, "7", string(e2e.At(c.NotesOf("notifications/progress")[0].Params, "progressToken")))
-		ask := c.Asked(1)
+		ask := c.WaitAsks(1)
 		require.Equal(t, id, e2e.Str(ask.Params, "_meta", relatedTask, "taskId"))
 		if c.Web != nil {
 			require.Equal(t, waiting, ask.Via, "on the stream of the request for the result")

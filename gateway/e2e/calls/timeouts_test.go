@@ -15,7 +15,7 @@ import (
 
 func TestWaitForAHumanDoesNotCountAgainstTheTimeout(t *testing.T) {
 	t.Parallel()
-	e2e.WithinALimit(t, func(limit time.Duration) string {
+	e2e.WithGrowingLimit(t, func(limit time.Duration) string {
 		w := e2e.NewWorld(t)
 		b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("ask"), e2e.Tool("hang")}, "on": e2e.Obj{
 			"tools/call ask":  e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "m", "requestedSchema": e2e.Obj{"type": "object"}}}), e2e.Do("answers")),
@@ -132,7 +132,7 @@ func TestReadsAndPromptsCanDemandInput(t *testing.T) {
 		c := connect()
 		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 		for method, params := range map[string]e2e.Obj{"prompts/get": {"name": "b/p"}, "resources/read": {"uri": e2e.In("b", "file:///a")}} {
-			state, keys := e2e.Demanded(t, c.Request(method, params))
+			state, keys := e2e.InputRequests(t, c.Request(method, params))
 			params["requestState"], params["inputResponses"] = state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}
 			require.Equal(t, `"complete"`, string(e2e.At(c.Ok(method, params), "resultType")))
 		}
@@ -142,9 +142,9 @@ func TestReadsAndPromptsCanDemandInput(t *testing.T) {
 func TestLaterQuestionOfAHeldCallReachesNoOtherClientOfItsToken(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	b := w.Backend("b", e2e.Asking("elicitation/create", e2e.Form))
+	b := w.Backend("b", e2e.AskingServer("elicitation/create", e2e.Form))
 	held, busy := sharers(w, e2e.Obj{"elicitation": e2e.Obj{}, "sampling": e2e.Obj{}})
-	state, keys := e2e.Demanded(t, held.Request("tools/call", e2e.Obj{"name": "b_ask"}))
+	state, keys := e2e.InputRequests(t, held.Request("tools/call", e2e.Obj{"name": "b_ask"}))
 	waits := busy.Begin("tools/call", e2e.Obj{"name": "b_other"})
 	b.WaitEvent("wait", "other")
 
@@ -239,7 +239,7 @@ func TestWhatIsAlwaysQuickGetsATokenOnlyIfItsClientHasAsked(t *testing.T) {
 
 func TestCallsOfToolsMayTakeAnyTime(t *testing.T) {
 	t.Parallel()
-	e2e.WithinALimit(t, func(limit time.Duration) string {
+	e2e.WithGrowingLimit(t, func(limit time.Duration) string {
 		w := e2e.NewWorld(t)
 		w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "on": e2e.Obj{"tools/call t": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 3 * limit.Milliseconds() / 2}))}},
 			e2e.Obj{"timeout": limit.String(), "call_timeout": 0})

@@ -70,7 +70,7 @@ func TestWhatAServerListedIsThereBeforeItHasStarted(t *testing.T) {
 	require.Contains(t, c.ReadText("goblin://servers"), `"remembered":`)
 	id := c.Begin("tools/call", e2e.Obj{"name": "slow_tell", "_meta": e2e.Obj{"progressToken": "mine"}})
 	p := b.WaitStarts(2)
-	waiting := c.Noted("notifications/progress", nil)
+	waiting := c.WaitNote("notifications/progress", nil)
 	require.Equal(t, "mine", e2e.Str(waiting.Params, "progressToken"))
 	require.Equal(t, `Server "slow" is starting`, e2e.Str(waiting.Params, "message"))
 	b.DoAt(p, e2e.Do("release", e2e.Obj{"name": "go"}))
@@ -163,7 +163,7 @@ func TestClientsHearOfListsThatDifferFromWhatWasRemembered(t *testing.T) {
 	p := b.WaitStarts(2)
 	b.DoAt(p, e2e.Do("add", e2e.Obj{"kind": "tools", "entry": e2e.Tool("more")}))
 	b.DoAt(p, e2e.Do("release", e2e.Obj{"name": "go"}))
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 	require.Equal(t, []string{"slow_more", "slow_tell"}, e2e.Sorted(c.Names("tools")))
 	for _, list := range []string{"prompts", "resources"} {
 		require.Empty(t, c.NotesOf("notifications/"+list+"/list_changed"), "nobody has seen others")

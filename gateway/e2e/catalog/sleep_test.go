@@ -161,7 +161,7 @@ func TestAServerThatChangedWhileItSleptIsListedAnewWhenItStarts(t *testing.T) {
 	require.Equal(t, []string{"one_tell"}, c.Names("tools"))
 	sleeps(c)
 	require.True(t, c.Works(e2e.Obj{"name": "one_tell"}))
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 	require.Equal(t, []string{"one_more", "one_tell"}, e2e.Sorted(c.Names("tools")))
 	require.Equal(t, 2, b.Starts())
 }

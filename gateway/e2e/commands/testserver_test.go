@@ -69,11 +69,11 @@ func TestTestServerSpeaksHTTP(t *testing.T) {
 	c := s.Client(true)
 	require.Equal(t, []string{"p", "t"}, e2e.Sorted(c.Names("tools")))
 	b.ListChanged("tools")
-	require.Equal(t, "GET", c.Noted("notifications/tools/list_changed", nil).Via)
+	require.Equal(t, "GET", c.WaitNote("notifications/tools/list_changed", nil).Via)
 	id := c.Begin("tools/call", e2e.Obj{"name": "p", "_meta": e2e.Obj{"progressToken": 1}})
 	require.Nil(t, c.End(id).Error)
 	require.Equal(t, "text/event-stream", c.ContentType(id))
-	require.Equal(t, id, c.Noted("notifications/progress", nil).Via)
+	require.Equal(t, id, c.WaitNote("notifications/progress", nil).Via)
 	require.Equal(t, 404, s.Do("POST", "/mcp", map[string]string{"Mcp-Session-Id": "x"}, `{"jsonrpc":"2.0","id":1,"method":"ping"}`).Status)
 	require.NotEmpty(t, b.Received("tools/call")[0].Headers["mcp-session-id"])
 }

@@ -79,7 +79,7 @@ func TestTheProgramIsRebuiltWhileADaemonRuns(t *testing.T) {
 
 	_, _ = run("stop")
 	for _, c := range []*e2e.Client{before, after} { // their bridges are of both builds
-		c.GoesOn("b_stat")
+		c.CallUntilItWorks("b_stat")
 	}
 	second := status()
 	require.Regexp(t, "second$", second.Build)

@@ -44,7 +44,7 @@ func TestP17_BridgeSurvivesTheDeathOfItsDaemon(t *testing.T) {
 
 	// The same sessions go on at the next daemon, which was told of them.
 	for _, c := range []*e2e.Client{one, two} {
-		c.GoesOn("b_stat")
+		c.CallUntilItWorks("b_stat")
 		require.Equal(t, "b:stat:{}", c.CallText("b_stat", e2e.Obj{}))
 	}
 	require.Equal(t, 2, b.Starts())

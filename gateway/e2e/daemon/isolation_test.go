@@ -20,7 +20,7 @@ import (
 // stateful adds that server.
 func stateful(w *e2e.World) *e2e.Backend {
 	w.T.Helper()
-	return w.Backend("own", e2e.Counting(), e2e.Obj{"isolation": "session"})
+	return w.Backend("own", e2e.CountingServer(), e2e.Obj{"isolation": "session"})
 }
 
 // ended waits for the end of one process of the server and looks at the others.
@@ -167,12 +167,12 @@ func TestAbandonedHTTPSessionLeavesItsProcessToOthers(t *testing.T) {
 func TestAnEditThatIsolatesSessionsEndsWhatRequestsWithoutOneWatched(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	b := w.Backend("own", e2e.Counting())
+	b := w.Backend("own", e2e.CountingServer())
 	s := w.Serve()
 	c, session := s.RawClient().Stateless(), s.Client(true)
 	c.Web.Stateless = true
 	uri := e2e.In("own", "x:1")
-	c.Hears(e2e.Obj{"resourceSubscriptions": []string{uri}})
+	c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{uri}})
 	session.Ok("resources/subscribe", e2e.Obj{"uri": uri})
 	w.Edit(func() { b.Conf["isolation"] = "session" })
 	session.WaitUpdates(1) // it may have been missed meanwhile
@@ -232,8 +232,8 @@ func TestServersThatIsolateSessionsAreRefusedToHTTPRequestsWithoutOne(t *testing
 			if n == 1 {
 				w.Gateway["auth_token"] = "t0ken-of-the-test"
 			}
-			b := w.Backend("own", e2e.Merge(e2e.Counting(), []e2e.Obj{script}), e2e.Obj{"isolation": "session", "open_resources": true, "era": "both"})
-			shared := w.Backend("shared", e2e.Counting())
+			b := w.Backend("own", e2e.Merge(e2e.CountingServer(), []e2e.Obj{script}), e2e.Obj{"isolation": "session", "open_resources": true, "era": "both"})
+			shared := w.Backend("shared", e2e.CountingServer())
 			s := w.Serve()
 			connect := func(own bool) *e2e.Client {
 				c := s.RawClient().Stateless()
@@ -262,9 +262,9 @@ func TestServersThatIsolateSessionsAreRefusedToHTTPRequestsWithoutOne(t *testing
 				}
 				require.Equal(t, "SESSION_REQUIRED", c.Fault("resources/read", e2e.Obj{"uri": e2e.In("own", "x:never-listed")}).Kind())
 				require.Contains(t, string(c.Lua(`return own.count{}`)), "isolation: session")
-				id, honoured := c.Hears(e2e.Obj{"resourceSubscriptions": []string{e2e.In("own", "x:1"), e2e.In("shared", "x:1")}})
+				id, honoured := c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{e2e.In("own", "x:1"), e2e.In("shared", "x:1")}})
 				require.JSONEq(t, string(e2e.Marshal([]string{e2e.In("shared", "x:1")})), string(e2e.At(honoured, "resourceSubscriptions")))
-				c.Stops(id)
+				c.StopListening(id)
 				require.Nil(t, c.Request("tools/call", e2e.Obj{"name": "shared_count"}).Error)
 			}
 			again, n := session.Counts()

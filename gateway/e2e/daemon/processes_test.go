@@ -47,7 +47,7 @@ func TestP08_ABridgeWaitsForTheDaemonsThatItStarted(t *testing.T) {
 	for range 3 {
 		require.NoError(t, e2e.Kill(w.DaemonPID()))
 		// A call may be under way while the daemon dies.
-		c.GoesOn("b_stat")
+		c.CallUntilItWorks("b_stat")
 	}
 	e2e.Eventually(t, "no zombie", func() bool { return len(zombies(c.Prog.Cmd.Process.Pid)) == 0 })
 }

@@ -29,7 +29,7 @@ func projects(t *testing.T, w *e2e.World) (one, other, none string) {
 
 // projectServer tells in which project it runs.
 func projectServer(w *e2e.World, conf ...e2e.Obj) *e2e.Backend {
-	script := e2e.Counting()
+	script := e2e.CountingServer()
 	script["tools"] = append(script["tools"].([]e2e.Obj), e2e.Tool("where"), e2e.Tool("ask"))
 	on := script["on"].(e2e.Obj)
 	on["tools/call where"] = e2e.Actions(e2e.Do("env"))
@@ -68,7 +68,7 @@ func TestEachProjectHasAProcess(t *testing.T) {
 	w.Gateway["linger"] = "300ms"
 	one, other, none := projects(t, w)
 	b := projectServer(w)
-	beside := w.Backend("shared", e2e.Counting())
+	beside := w.Backend("shared", e2e.CountingServer())
 
 	outside := in(w, none)
 	require.Equal(t, []string{"shared_count"}, outside.Names("tools"), "without a project it does not run")
@@ -190,11 +190,11 @@ func TestOldRootsThatComeLateDecideNothing(t *testing.T) {
 	c.Caps = e2e.Obj{"roots": e2e.Obj{"listChanged": true}}
 	c.Init()
 	tell := func(asked int, folder string) {
-		c.Answer(c.Asked(asked), func(e2e.Message) (any, any) { return e2e.Obj{"roots": []e2e.Obj{{"uri": "file://" + folder}}}, nil })
+		c.Answer(c.WaitAsks(asked), func(e2e.Message) (any, any) { return e2e.Obj{"roots": []e2e.Obj{{"uri": "file://" + folder}}}, nil })
 	}
 	call := e2e.Obj{"name": "own_where", "arguments": e2e.Obj{}}
 	early := c.Begin("tools/call", call)
-	c.Asked(1)
+	c.WaitAsks(1)
 	c.Notify("notifications/roots/list_changed", nil)
 	late := c.Begin("tools/call", call)
 	tell(2, other)
@@ -270,7 +270,7 @@ func TestStatelessClientsHaveAProjectOverStdio(t *testing.T) {
 	rooted := w.Pipe("stdio").Stateless()
 	rooted.Caps = e2e.Obj{"roots": e2e.Obj{}}
 	require.Contains(t, rooted.Names("tools"), "own_where")
-	state, keys := e2e.Demanded(t, rooted.Request("tools/call", e2e.Obj{"name": "own_where"}))
+	state, keys := e2e.InputRequests(t, rooted.Request("tools/call", e2e.Obj{"name": "own_where"}))
 	got := rooted.Ok("tools/call", e2e.Obj{"name": "own_where", "requestState": state, "inputResponses": e2e.Obj{
 		keys["roots/list"]: e2e.Obj{"roots": []e2e.Obj{{"uri": "file://" + other}}},
 	}})

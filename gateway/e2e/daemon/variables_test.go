@@ -67,7 +67,7 @@ func TestClientsThatLackVariablesJoinTheDaemonThatHasThem(t *testing.T) {
 	require.Equal(t, 2, b.Starts())
 
 	require.NoError(t, e2e.Kill(daemon))
-	lacks.GoesOn("needs_env")
+	lacks.CallUntilItWorks("needs_env")
 	require.Equal(t, "one", variable(lacks, "needs", "K"), "the next daemon has them, too")
 }
 

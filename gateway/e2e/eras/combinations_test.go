@@ -74,13 +74,13 @@ func TestMetaAndTraceContextPassBothWays(t *testing.T) {
 				require.JSONEq(t, string(e2e.Marshal(v)), string(e2e.At(result, "_meta", k)), "%s to the client", method)
 			}
 			if !x.ModernBackend() {
-				require.JSONEq(t, string(e2e.Marshal(trace)), e2e.Untracked(t, e2e.At(got, "params", "_meta")), "nothing of the protocol's own")
+				require.JSONEq(t, string(e2e.Marshal(trace)), e2e.WithoutProgressToken(t, e2e.At(got, "params", "_meta")), "nothing of the protocol's own")
 			}
 			if !x.ModernClient() {
 				require.JSONEq(t, string(e2e.Marshal(trace)), string(e2e.At(result, "_meta")), "nothing of the protocol's own")
 			}
 		}
-		said := c.Noted("notifications/message", nil)
+		said := c.WaitNote("notifications/message", nil)
 		require.JSONEq(t, string(e2e.Marshal(trace)), string(e2e.At(said.Params, "_meta")))
 	})
 }

@@ -99,7 +99,7 @@ func TestWithoutASecondConnectionTheFirstIsTranslated(t *testing.T) {
 		"tools/call ask":  e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}), e2e.Do("answers")),
 	}})
 	_, modern := w.Pair("socket")
-	state, keys := e2e.Demanded(t, modern.Request("tools/call", e2e.Obj{"name": "b_ask"}))
+	state, keys := e2e.InputRequests(t, modern.Request("tools/call", e2e.Obj{"name": "b_ask"}))
 	require.Len(t, ofEra(b, "tools/call", false), 1)
 	b.WaitStarts(3) // it works now, but this question belongs to the first
 	b.WaitReceived("server/discover", 3)
@@ -175,11 +175,11 @@ func TestSubscriptionsFollowAServerThatWasReplaced(t *testing.T) {
 	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}})
 	legacy, modern := w.Pair("socket")
 	legacy.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
-	modern.Hears(e2e.Obj{"resourceSubscriptions": []string{"x:1"}})
+	modern.ListenTo(e2e.Obj{"resourceSubscriptions": []string{"x:1"}})
 	w.Edit(func() { b.Conf["timeout"] = "29s" })
 	b.WaitStarts(4)
 	require.Equal(t, []string{"x:1"}, legacy.WaitUpdates(1), "it may have changed")
-	modern.Noted("notifications/resources/updated", nil)
+	modern.WaitNote("notifications/resources/updated", nil)
 	b.Wait("the end of the first two", func() bool { return b.Procs[0].Gone && b.Procs[1].Gone })
 	b.Updated("x:1")
 	legacy.WaitUpdates(2)
@@ -266,7 +266,7 @@ func TestBothErasShareAConnection(t *testing.T) {
 	require.Equal(t, -32601, c.Fault("server/discover", e2e.Obj{}).Code, "a session has no such method")
 
 	listen := c.Begin("subscriptions/listen", e2e.Obj{"_meta": modern["_meta"], "notifications": e2e.Obj{"resourceSubscriptions": []string{e2e.In("b", "file:///a")}}})
-	c.Noted("notifications/subscriptions/acknowledged", func(json.RawMessage) bool { return true })
+	c.WaitNote("notifications/subscriptions/acknowledged", func(json.RawMessage) bool { return true })
 	c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("b", "file:///a")})
 	require.Equal(t, 1, b.Count("resources/subscribe"), "counted together")
 	b.Updated("file:///a")
@@ -279,10 +279,10 @@ func TestBothErasShareAConnection(t *testing.T) {
 func TestStateThatIsGoblinsOwnIsCheckedWhereverItGoes(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Backend("old", e2e.Asking("elicitation/create", e2e.Form))
+	w.Backend("old", e2e.AskingServer("elicitation/create", e2e.Form))
 	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("other")}})
 	_, modern := w.Pair("socket")
-	state, keys := e2e.Demanded(t, modern.Request("tools/call", e2e.Obj{"name": "old_ask"}))
+	state, keys := e2e.InputRequests(t, modern.Request("tools/call", e2e.Obj{"name": "old_ask"}))
 	require.Equal(t, -32602, modern.Fault("tools/call", e2e.Obj{"name": "b_other", "requestState": state}).Code, "of another request")
 	require.Equal(t, -32602, modern.Fault("tools/call", e2e.Obj{"name": "b_other", "requestState": state + "x"}).Code, "forged")
 	require.Empty(t, b.Received("tools/call"))
@@ -301,10 +301,10 @@ func TestChangesAreHeardFromEitherConnectionOnce(t *testing.T) {
 		legacy.CallText("b_t", e2e.Obj{})
 		modern.CallText("b_t", e2e.Obj{})
 		legacy.Ok("resources/subscribe", e2e.Obj{"uri": "x:1"})
-		modern.Hears(e2e.Obj{"resourceSubscriptions": []string{e2e.In("b", "x:1")}, "toolsListChanged": true})
+		modern.ListenTo(e2e.Obj{"resourceSubscriptions": []string{e2e.In("b", "x:1")}, "toolsListChanged": true})
 		b.Updated("x:1")
 		require.Equal(t, []string{"x:1"}, legacy.WaitUpdates(1))
-		modern.Noted("notifications/resources/updated", nil)
+		modern.WaitNote("notifications/resources/updated", nil)
 
 		// Of two processes each tells of its own; the catalog is what the last one
 		// that told has.
@@ -313,19 +313,19 @@ func TestChangesAreHeardFromEitherConnectionOnce(t *testing.T) {
 		b.DoAt(last, e2e.Do("add", e2e.Obj{"kind": "tools", "entry": e2e.Tool("new")}))
 		b.DoAt(last, e2e.Do("notify", e2e.Obj{"method": "notifications/tools/list_changed"}))
 		legacy.WaitListed("tools", "b_new", true)
-		modern.Noted("notifications/tools/list_changed", nil)
+		modern.WaitNote("notifications/tools/list_changed", nil)
 		require.Contains(t, modern.CallText("b_new", e2e.Obj{}), "b:new")
 
 		legacy.Forget()
 		modern.Forget()
 		b.DoAt(last, e2e.Do("notify", e2e.Obj{"method": "notifications/tools/list_changed"}))
-		modern.Noted("notifications/tools/list_changed", nil)
+		modern.WaitNote("notifications/tools/list_changed", nil)
 		require.Empty(t, legacy.NotesOf("notifications/tools/list_changed"), "the list is what it was")
 		require.False(t, modern.Holds(500*time.Millisecond, func() bool { return len(modern.Notes) > 1 }), "told once")
 		b.Updated("x:1")
 		require.Len(t, legacy.WaitUpdates(1), 1)
 		legacy.Ok("tools/list", nil)
-		modern.Noted("notifications/resources/updated", nil)
+		modern.WaitNote("notifications/resources/updated", nil)
 		require.Len(t, legacy.Updates(), 1)
 		require.Len(t, modern.NotesOf("notifications/resources/updated"), 1)
 		if len(live) == 2 { // what came from a process goes with it
@@ -333,7 +333,7 @@ func TestChangesAreHeardFromEitherConnectionOnce(t *testing.T) {
 			legacy.WaitListed("tools", "b_new", false)
 			b.WaitStarts(processes + 1)
 			b.WaitEvent("listen", "")
-			modern.Noted("notifications/resources/updated", nil) // restored; it may have changed
+			modern.WaitNote("notifications/resources/updated", nil) // restored; it may have changed
 		}
 	})
 }

@@ -50,7 +50,7 @@ func eachDual(t *testing.T, script func() e2e.Obj, test func(t *testing.T, b *e2
 }
 
 // ofEra are the calls that came in the modern era, or in the other.
-func ofEra(b *e2e.Backend, method string, modern bool) (calls []e2e.Told) {
+func ofEra(b *e2e.Backend, method string, modern bool) (calls []e2e.Event) {
 	b.T.Helper()
 	for _, m := range b.Received(method) {
 		if (e2e.ProtocolMeta(m, "protocolVersion") != "") == modern {
@@ -85,7 +85,7 @@ func TestEachClientIsServedInItsOwnEra(t *testing.T) {
 		id := legacy.Begin("tools/call", e2e.Obj{"name": "b_ask"})
 
 		m := modern.Request("tools/call", e2e.Obj{"name": "b_ask"})
-		_, keys := e2e.Demanded(t, m)
+		_, keys := e2e.InputRequests(t, m)
 		require.Equal(t, "ask-0", keys["elicitation/create"], "the server's own name for its question: %s", m.Raw)
 		for method, params := range map[string]e2e.Obj{
 			"tools/call": {"name": "b_ask"}, "prompts/get": {"name": "b/p"}, "resources/read": {"uri": e2e.In("b", "x:1")},

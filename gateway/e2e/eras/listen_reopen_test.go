@@ -153,16 +153,16 @@ func TestOverlappingListensAreEachToldOnce(t *testing.T) {
 		b := w.Backend("b", script)
 		c := connect()
 		x, other := e2e.In("b", "file:///dir/x"), e2e.In("b", "file:///b")
-		one, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{"file:///dir", x}})
-		two, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{x, other, e2e.In("b", "file:///own")}})
-		three, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{other}})
+		one, _ := c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{"file:///dir", x}})
+		two, _ := c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{x, other, e2e.In("b", "file:///own")}})
+		three, _ := c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{other}})
 		told := func(n int) map[string]int {
 			t.Helper()
 			c.WaitUpdates(n)
 			c.Ok("server/discover", e2e.Obj{}) // and no more
 			got := map[string]int{}
 			for _, m := range c.NotesOf("notifications/resources/updated") {
-				got[e2e.Tagged(m.Params)+" "+e2e.Str(m.Params, "uri")]++
+				got[e2e.SubscriptionOf(m.Params)+" "+e2e.Str(m.Params, "uri")]++
 			}
 			c.Forget()
 			return got
@@ -172,12 +172,12 @@ func TestOverlappingListensAreEachToldOnce(t *testing.T) {
 		b.Updated("file:///b")
 		require.Equal(t, map[string]int{two + " " + other: 1, three + " " + other: 1}, told(2))
 
-		c.Stops(two)
+		c.StopListening(two)
 		b.WaitReceived("resources/unsubscribe", 1) // of what it alone watched
 		b.Updated("file:///dir/x")
 		b.Updated("file:///b")
 		require.Equal(t, map[string]int{one + " " + x: 1, three + " " + other: 1}, told(2), "the end of one ends no other")
-		c.Stops(one)
+		c.StopListening(one)
 		b.WaitReceived("resources/unsubscribe", 3)
 		b.Updated("file:///b")
 		require.Equal(t, map[string]int{three + " " + other: 1}, told(1))
@@ -189,11 +189,11 @@ func TestListenEndsWhenTheServerStops(t *testing.T) {
 	w := e2e.NewWorld(t)
 	w.Backend("b", e2e.Watchable())
 	c := w.Pipe("stdio", "--standalone").Stateless()
-	id, _ := c.Hears(e2e.Obj{"toolsListChanged": true})
+	id, _ := c.ListenTo(e2e.Obj{"toolsListChanged": true})
 	c.Close() // the end of input: what is under way is still answered
 	end := c.End(id)
 	require.Nil(t, end.Error)
-	require.Equal(t, id, e2e.Tagged(end.Result))
+	require.Equal(t, id, e2e.SubscriptionOf(end.Result))
 }
 
 func TestListenIsRestoredWithTheServer(t *testing.T) {
@@ -201,12 +201,12 @@ func TestListenIsRestoredWithTheServer(t *testing.T) {
 	w := e2e.NewWorld(t)
 	b := w.Backend("b", e2e.Watchable())
 	c := w.Pipe("stdio", "--standalone").Stateless()
-	id, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{e2e.In("b", "file:///a")}})
+	id, _ := c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{e2e.In("b", "file:///a")}})
 	b.Do(e2e.Do("crash"))
 	b.WaitStarts(2)
 	// What changed meanwhile was not announced, so one update follows.
-	got := c.Noted("notifications/resources/updated", func(json.RawMessage) bool { return true })
-	require.Equal(t, id, e2e.Tagged(got.Params))
+	got := c.WaitNote("notifications/resources/updated", func(json.RawMessage) bool { return true })
+	require.Equal(t, id, e2e.SubscriptionOf(got.Params))
 }
 
 func TestAListenGoesOnWhenItsServerHasTheOlderEraOnly(t *testing.T) {
@@ -224,7 +224,7 @@ func TestAListenGoesOnWhenItsServerHasTheOlderEraOnly(t *testing.T) {
 			legacy, modern := w.Pair("socket")
 			uri := e2e.In("b", "file:///a")
 			legacy.Ok("resources/subscribe", e2e.Obj{"uri": uri})
-			_, honoured := modern.Hears(e2e.Obj{"resourceSubscriptions": []string{uri}})
+			_, honoured := modern.ListenTo(e2e.Obj{"resourceSubscriptions": []string{uri}})
 			require.Contains(t, string(honoured), uri)
 			b.Updated("file:///a")
 			modern.WaitUpdates(1)

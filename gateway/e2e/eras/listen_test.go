@@ -16,32 +16,32 @@ func TestListenDeliversWhatItAskedForAndNothingElse(t *testing.T) {
 		b := w.Backend("b", e2e.Watchable())
 		c := connect()
 		c.Ok("tools/list", e2e.Obj{})
-		tools, honoured := c.Hears(e2e.Obj{"toolsListChanged": true})
+		tools, honoured := c.ListenTo(e2e.Obj{"toolsListChanged": true})
 		require.JSONEq(t, `{"toolsListChanged":true}`, string(honoured))
-		both, honoured := c.Hears(e2e.Obj{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": false})
+		both, honoured := c.ListenTo(e2e.Obj{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": false})
 		require.JSONEq(t, `{"toolsListChanged":true,"promptsListChanged":true}`, string(honoured))
 
 		b.Add("prompts", e2e.Obj{"name": "q"})
 		b.ListChanged("prompts")
-		c.Noted("notifications/prompts/list_changed", func(p json.RawMessage) bool { return e2e.Tagged(p) == both })
+		c.WaitNote("notifications/prompts/list_changed", func(p json.RawMessage) bool { return e2e.SubscriptionOf(p) == both })
 		b.Add("tools", e2e.Tool("u"))
 		b.ListChanged("tools")
 		for _, id := range []string{tools, both} {
-			c.Noted("notifications/tools/list_changed", func(p json.RawMessage) bool { return e2e.Tagged(p) == id })
+			c.WaitNote("notifications/tools/list_changed", func(p json.RawMessage) bool { return e2e.SubscriptionOf(p) == id })
 		}
 		require.Len(t, c.NotesOf("notifications/prompts/list_changed"), 1, "not on the other stream")
 		require.Len(t, c.NotesOf("notifications/tools/list_changed"), 2)
 		require.Empty(t, c.NotesOf("notifications/resources/list_changed"))
 
-		c.Stops(tools)
-		c.Stops(both)
+		c.StopListening(tools)
+		c.StopListening(both)
 		c.Ok("tools/list", e2e.Obj{})
 		b.Remove("tools", "u")
 		b.ListChanged("tools")
-		last, _ := c.Hears(e2e.Obj{"resourcesListChanged": true})
+		last, _ := c.ListenTo(e2e.Obj{"resourcesListChanged": true})
 		b.Add("resources", e2e.Resource("file:///c"))
 		b.ListChanged("resources")
-		c.Noted("notifications/resources/list_changed", func(p json.RawMessage) bool { return e2e.Tagged(p) == last })
+		c.WaitNote("notifications/resources/list_changed", func(p json.RawMessage) bool { return e2e.SubscriptionOf(p) == last })
 		require.Len(t, c.NotesOf("notifications/tools/list_changed"), 2, "none after the end")
 	})
 }
@@ -53,22 +53,22 @@ func TestListenWatchesResources(t *testing.T) {
 		c := connect()
 		c.Ok("resources/list", e2e.Obj{})
 		a, bare := e2e.In("b", "file:///a"), "file:///a"
-		first, honoured := c.Hears(e2e.Obj{"resourceSubscriptions": []string{a, e2e.In("dumb", "dumb:///x")}})
+		first, honoured := c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{a, e2e.In("dumb", "dumb:///x")}})
 		require.JSONEq(t, `{"resourceSubscriptions":["`+a+`"]}`, string(honoured), "one server has no subscriptions")
-		second, _ := c.Hears(e2e.Obj{"resourceSubscriptions": []string{bare}})
+		second, _ := c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{bare}})
 		require.Equal(t, []string{"file:///a"}, b.Uris("resources/subscribe"), "the server is asked once")
 		require.Zero(t, dumb.Count("resources/subscribe"))
 
 		b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/resources/updated", "params": e2e.Obj{"uri": "file:///a", "x": 1, "_meta": e2e.Obj{"k": 2}}}))
 		for id, uri := range map[string]string{first: a, second: bare} {
-			got := c.Noted("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.Tagged(p) == id })
+			got := c.WaitNote("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.SubscriptionOf(p) == id })
 			require.JSONEq(t, `{"uri":"`+uri+`","x":1,"_meta":{"k":2,"`+e2e.SubscriptionID+`":`+id+`}}`, string(got.Params), "the spelling of the listen")
 		}
-		c.Stops(first)
+		c.StopListening(first)
 		b.Updated("file:///a")
-		c.Noted("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.Tagged(p) == second && e2e.At(p, "x") == nil })
+		c.WaitNote("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.SubscriptionOf(p) == second && e2e.At(p, "x") == nil })
 		require.Zero(t, b.Count("resources/unsubscribe"), "the other listen goes on")
-		c.Stops(second)
+		c.StopListening(second)
 		b.WaitReceived("resources/unsubscribe", 1)
 	})
 }
@@ -89,17 +89,17 @@ func TestListenLeavesOutWhatNobodyKnows(t *testing.T) {
 		b := w.Backend("b", e2e.Watchable())
 		c := connect()
 		known, unknown := e2e.In("b", "file:///a"), []string{e2e.In("b", "file:///none"), e2e.In("none", "file:///a"), "x"}
-		id, honoured := c.Hears(e2e.Obj{"toolsListChanged": true, "resourceSubscriptions": append(unknown, known)})
+		id, honoured := c.ListenTo(e2e.Obj{"toolsListChanged": true, "resourceSubscriptions": append(unknown, known)})
 		require.JSONEq(t, `{"toolsListChanged":true,"resourceSubscriptions":["`+known+`"]}`, string(honoured))
 		require.Equal(t, []string{"file:///a"}, b.Uris("resources/subscribe"))
 		b.Updated("file:///a")
-		got := c.Noted("notifications/resources/updated", nil)
-		require.Equal(t, []string{id, known}, []string{e2e.Tagged(got.Params), e2e.Str(got.Params, "uri")})
+		got := c.WaitNote("notifications/resources/updated", nil)
+		require.Equal(t, []string{id, known}, []string{e2e.SubscriptionOf(got.Params), e2e.Str(got.Params, "uri")})
 
 		// With nothing left to wait for it ends.
-		id, honoured = c.Hears(e2e.Obj{"resourceSubscriptions": unknown})
+		id, honoured = c.ListenTo(e2e.Obj{"resourceSubscriptions": unknown})
 		require.JSONEq(t, `{"resourceSubscriptions":[]}`, string(honoured))
-		require.Equal(t, id, e2e.Tagged(c.End(id).Result))
+		require.Equal(t, id, e2e.SubscriptionOf(c.End(id).Result))
 	})
 }
 
@@ -115,7 +115,7 @@ func TestListenOfBadFilters(t *testing.T) {
 		// Nothing to wait for: it ends at once.
 		id := c.Begin("subscriptions/listen", e2e.Obj{"notifications": e2e.Obj{}})
 		end := c.End(id)
-		require.Equal(t, id, e2e.Tagged(end.Result))
+		require.Equal(t, id, e2e.SubscriptionOf(end.Result))
 		require.Equal(t, `"complete"`, string(e2e.At(end.Result, "resultType")))
 	})
 }

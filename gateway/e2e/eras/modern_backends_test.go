@@ -182,7 +182,7 @@ func TestEraOfABackendIsFound(t *testing.T) {
 		require.Contains(t, c.CallText(b.Name+"_t", e2e.Obj{}), b.Name+":t")
 		var asked []string
 		all := b.Received("")
-		slices.SortStableFunc(all, func(x, y e2e.Told) int { return cmp.Compare(x.Proc.Start, y.Proc.Start) })
+		slices.SortStableFunc(all, func(x, y e2e.Event) int { return cmp.Compare(x.Proc.Start, y.Proc.Start) })
 		for _, e := range all {
 			if e.Method == "tools/list" {
 				break
@@ -236,13 +236,13 @@ func TestStatelessClientInFrontOfAModernBackend(t *testing.T) {
 		require.JSONEq(t, `[{"of":"elicitation/create"},{"of":"sampling/createMessage"},{"of":"roots/list"}]`, e2e.Str(m.Result, "content", 0, "text"))
 
 		listen := c.Begin("subscriptions/listen", e2e.Obj{"notifications": e2e.Obj{"resourceSubscriptions": []string{"x:1"}, "toolsListChanged": true}})
-		ack := c.Noted("notifications/subscriptions/acknowledged", nil)
+		ack := c.WaitNote("notifications/subscriptions/acknowledged", nil)
 		require.JSONEq(t, `["x:1"]`, string(e2e.At(ack.Params, "notifications", "resourceSubscriptions")))
 		b.Updated("x:1")
-		n := c.Noted("notifications/resources/updated", nil)
+		n := c.WaitNote("notifications/resources/updated", nil)
 		require.Equal(t, listen, string(e2e.At(n.Params, "_meta", e2e.ProtocolPrefix+"subscriptionId")))
 		b.Add("tools", e2e.Tool("new"))
 		b.ListChanged("tools")
-		c.Noted("notifications/tools/list_changed", nil)
+		c.WaitNote("notifications/tools/list_changed", nil)
 	})
 }

@@ -111,7 +111,7 @@ func TestModernBackendWithAConnectionForEachClient(t *testing.T) {
 	b.Updated("x:1")
 	require.Equal(t, []string{"x:1"}, c1.WaitUpdates(1))
 	require.Equal(t, []string{"x:1"}, c2.WaitUpdates(1))
-	require.False(t, slices.ContainsFunc(b.Received(""), func(e e2e.Told) bool { return e.Method == "resources/subscribe" }))
+	require.False(t, slices.ContainsFunc(b.Received(""), func(e e2e.Event) bool { return e.Method == "resources/subscribe" }))
 }
 
 func TestModernBackendsErrorsAreThoseOfTheClientsRevision(t *testing.T) {

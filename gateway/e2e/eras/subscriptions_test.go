@@ -37,7 +37,7 @@ func TestR3_28_R0_07_LastUnsubscribeReachesTheBackend(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	fs := w.Backend("filesystem", e2e.Filesystem())
-	a, b, c := w.Join(), w.Join(), w.BridgeTo()
+	a, b, c := w.Join(), w.Join(), w.BridgeToRunning()
 	log, json := e2e.In("filesystem", e2e.AppLog), e2e.In("filesystem", e2e.AppJSON)
 	for _, client := range []*e2e.Client{a, b} {
 		client.Ok("resources/subscribe", e2e.Obj{"uri": log})

@@ -24,7 +24,7 @@ func TestURLThatAModernBackendWantsOpenedHasAnIdAndIsCompleted(t *testing.T) {
 	c.Ok("tools/call", e2e.Obj{"name": "b_ask"})
 	id := e2e.Str(c.Asks[0].Params, "elicitationId")
 	require.NotEmpty(t, id)
-	done := c.Noted("notifications/elicitation/complete", nil)
+	done := c.WaitNote("notifications/elicitation/complete", nil)
 	require.Equal(t, id, e2e.Str(done.Params, "elicitationId"))
 }
 
@@ -58,7 +58,7 @@ func TestURLThatMustBeOpenedPassesInEveryCombination(t *testing.T) {
 			return
 		}
 		require.NotEmpty(t, ids[0])
-		done := c.Noted(complete, nil)
+		done := c.WaitNote(complete, nil)
 		require.Equal(t, ids[0], e2e.Str(done.Params, "elicitationId"))
 		if !x.ModernBackend() {
 			return
@@ -96,6 +96,6 @@ func TestURLDemandedByAnErrorPassesToEveryClient(t *testing.T) {
 		}
 		require.Equal(t, -32042, e2e.ParseError(t, end).Code)
 		b.Do(done)
-		require.Equal(t, "e1", e2e.Str(c.Noted("notifications/elicitation/complete", nil).Params, "elicitationId"))
+		require.Equal(t, "e1", e2e.Str(c.WaitNote("notifications/elicitation/complete", nil).Params, "elicitationId"))
 	})
 }

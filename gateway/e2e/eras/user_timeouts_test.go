@@ -34,7 +34,7 @@ func TestHumanMayTakeLongerThanTheTimeout(t *testing.T) {
 		c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
 		c.Init()
 		id := c.Begin("tools/call", e2e.Obj{"name": "b_ask"})
-		ask := c.Asked(1)
+		ask := c.WaitAsks(1)
 		over := c.Holds(3*time.Second, func() bool { return len(c.Replies[id]) > 0 })
 		require.False(t, over, "the time does not run while a human is asked")
 		c.Ok("tools/call", e2e.Obj{"name": "b_quick"}) // in the slot that the other has given back

@@ -33,7 +33,7 @@ const (
 // fault is a row of the matrix of faulty backends.
 type fault struct {
 	row     string  // its ids, and what is required
-	mode    string  // of [e2e.World.Bad]
+	mode    string  // of [e2e.World.FaultyServer]
 	early   bool    // HTTP: it is wrong from the first message on
 	entry   e2e.Obj // of the server in the config
 	gateway e2e.Obj // in the config
@@ -141,7 +141,7 @@ func bad(w *e2e.World, f *fault) *e2e.Backend {
 	case "http-refused":
 		nobody.Conf["url"] = fmt.Sprintf("http://127.0.0.1:%d/mcp", e2e.FreePort(w.T))
 	default:
-		return w.Bad("bad", f.mode, f.early, f.entry)
+		return w.FaultyServer("bad", f.mode, f.early, f.entry)
 	}
 	w.Backends = append(w.Backends, nobody)
 	return nil

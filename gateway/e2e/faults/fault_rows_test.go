@@ -31,7 +31,7 @@ func TestFaults(t *testing.T) {
 		t.Cleanup(func() { undisturbed.end() })
 	}
 	for _, f := range faults {
-		if (f.large || f.slow) && !timed || !f.usual && !e2e.Thorough {
+		if (f.large || f.slow) && !timed || !f.usual && !e2e.AllVariants {
 			continue
 		}
 		t.Run(f.row+"/"+f.name(), func(t *testing.T) {
@@ -66,7 +66,7 @@ var faults = []fault{
 		require.NotContains(h.T, h.Names("tools"), "bad_echo")
 		h.bad.Do(e2e.Do("release", e2e.Obj{"name": "up"}))
 		require.True(h.T, h.until(12*time.Second, func() bool { return slices.Contains(h.Names("tools"), "bad_echo") }))
-		h.Noted("notifications/tools/list_changed", nil)
+		h.WaitNote("notifications/tools/list_changed", nil)
 		h.usable()
 	}},
 	{row: "B06_is_refused", mode: "null-init", gateway: e2e.Obj{"startup_wait": "1s"}, check: neverStarts},
@@ -222,7 +222,7 @@ var faults = []fault{
 		h.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("bad", "x:1")})
 		require.Equal(h.T, "fault", h.CallText("bad_fault", e2e.Obj{}))
 		h.WaitUpdates(1)
-		h.Noted("notifications/tools/list_changed", nil)
+		h.WaitNote("notifications/tools/list_changed", nil)
 		h.Quiet()
 		require.LessOrEqual(h.T, h.bad.Count("tools/list"), 500)
 		require.LessOrEqual(h.T, len(h.NotesOf("notifications/tools/list_changed")), 2500)
@@ -235,7 +235,7 @@ var faults = []fault{
 	{row: "B38_is_told", mode: "rug-pull", check: func(h *harmed) {
 		h.badTools()
 		require.Equal(h.T, "fault", h.CallText("bad_fault", e2e.Obj{}))
-		h.Noted("notifications/tools/list_changed", nil)
+		h.WaitNote("notifications/tools/list_changed", nil)
 		h.WaitListed("tools", "bad_more", true)
 		require.True(h.T, h.until(wide, func() bool { return strings.Contains(h.Prog.Stderr.String(), "more") }), "the log tells of it")
 	}},

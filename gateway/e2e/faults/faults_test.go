@@ -66,7 +66,7 @@ func TestB23_to_B26_OddEntriesOfAnyKindNeverCostTheList(t *testing.T) {
 		"prompts":   raw(`{"name":"good"}`, `null`, `{}`, `{"name":null}`),
 		"templates": raw(`{"uriTemplate":"x:{good}","name":"g"}`, `{"uriTemplate":"x:{bad","name":"b"}`, `null`, `{}`),
 	})
-	w.Beside()
+	w.HealthyServer()
 	c := w.Standalone()
 	tools := c.Names("tools")
 	require.Contains(t, tools, "odd_good")
@@ -86,7 +86,7 @@ func TestB23_to_B26_OddEntriesOfAnyKindNeverCostTheList(t *testing.T) {
 			require.True(t, strings.HasPrefix(string(e), "{"), "%s: %s", kind, e)
 		}
 	}
-	c.Fine()
+	c.CallHealthyServer()
 }
 
 func TestB19_ResultOverTheFrameLimitIsAClearError(t *testing.T) {
@@ -119,9 +119,9 @@ func TestB26_ListsOfTheWrongShapeLeaveTheOtherKinds(t *testing.T) {
 		"tools/list":     e2e.Actions(e2e.Do("result", e2e.Obj{"result": e2e.Obj{"tools": e2e.Obj{"a": 1}}})),
 		"resources/list": e2e.Actions(e2e.Do("result", e2e.Obj{"result": []int{1}})),
 	}})
-	w.Beside()
+	w.HealthyServer()
 	c := w.Standalone()
-	c.Fine()
+	c.CallHealthyServer()
 	c.WaitListed("prompts", "odd/p", true)
 	require.Equal(t, []string{"fine_move", "fine_stat"}, c.Names("tools"))
 	require.Len(t, c.Names("resources"), 2)
@@ -141,7 +141,7 @@ func TestDisabledServerIsNotStarted(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	b := w.Backend("off", e2e.Filesystem(), e2e.Obj{"disabled": true})
-	w.Beside()
+	w.HealthyServer()
 	c := w.Standalone()
 	require.Equal(t, []string{"fine_move", "fine_stat"}, c.Names("tools"))
 	require.Equal(t, "fine "+e2e.AppLog, c.ReadText(e2e.AppLog), "a disabled server owns no raw URIs")

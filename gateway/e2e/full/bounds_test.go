@@ -80,7 +80,7 @@ func TestFull_C13_ManySlowCallsAtOnceAreAnsweredOrShed(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("slow")}, "on": e2e.Obj{"tools/call slow": e2e.Actions(e2e.Do("delay", e2e.Obj{"ms": 500}))}})
-	w.Beside()
+	w.HealthyServer()
 	c := w.Standalone()
 	c.Names("tools")
 	const n = 10_000
@@ -88,7 +88,7 @@ func TestFull_C13_ManySlowCallsAtOnceAreAnsweredOrShed(t *testing.T) {
 	for i := range n {
 		ids[i] = c.Begin("tools/call", e2e.Obj{"name": "b_slow", "arguments": e2e.Obj{"i": i}})
 	}
-	c.Fine() // others are not behind them
+	c.CallHealthyServer() // others are not behind them
 	require.True(t, c.Holds(120*time.Second, func() bool {
 		for _, id := range ids {
 			if len(c.Replies[id]) == 0 {
@@ -139,7 +139,7 @@ func TestEntriesLeaveAfterTheGraceTime(t *testing.T) {
 	script := e2e.Filesystem()
 	script["on"] = e2e.Obj{"start": e2e.Actions(e2e.Do("crash", e2e.Obj{"code": 1, "after": 1}))}
 	b := w.Backend("bad", script)
-	w.Beside()
+	w.HealthyServer()
 	c := w.Standalone()
 	require.Contains(t, c.Names("tools"), "bad_stat")
 	c.Settle()

@@ -50,7 +50,7 @@ func TestALongListThatChangesAllTheTimeIsIndexedWithinBounds(t *testing.T) {
 		c.Forget()
 		b.Do(e2e.Do("set", e2e.Obj{"kind": "tools", "entries": lists[now]}))
 		b.ListChanged("tools")
-		c.Noted("notifications/tools/list_changed", nil)
+		c.WaitNote("notifications/tools/list_changed", nil)
 		require.NotContains(t, find(before+"00007"), "b_"+before+"00007", "what is gone is not found")
 		require.Contains(t, find("suppliers"), "small_invoices", "nor do others wait")
 	}
@@ -83,7 +83,7 @@ func TestSubscriptionsToLongURIsAreBounded(t *testing.T) {
 		t.Fatal("no subscription was refused")
 		return held, why
 	}
-	c := w.BridgeTo()
+	c := w.BridgeToRunning()
 	n, e := fill(c, 0)
 	require.Equal(t, -32602, e.Code)
 	require.Contains(t, e.Message, "8 MiB")
@@ -94,12 +94,12 @@ func TestSubscriptionsToLongURIsAreBounded(t *testing.T) {
 	all := n
 	for client := 1; !strings.Contains(e.Message, "64 MiB"); client++ {
 		require.LessOrEqual(t, client, subscribedAll/subscribed)
-		n, e = fill(w.BridgeTo(), client)
+		n, e = fill(w.BridgeToRunning(), client)
 		all += n
 	}
 	require.GreaterOrEqual(t, all, subscribedAll/(2*longURI)-10)
 	b.Updated("file:///0/1/" + strings.Repeat("x", longURI))
-	c.Noted("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.Str(p, "uri") == longSubscription(0, 1) })
+	c.WaitNote("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.Str(p, "uri") == longSubscription(0, 1) })
 	s.Bounded(450)
 }
 
@@ -116,12 +116,12 @@ func TestListensToLongURIsAreBounded(t *testing.T) {
 		}
 		e := c.Fault("subscriptions/listen", e2e.Obj{"notifications": e2e.Obj{"resourceSubscriptions": uris(subscribed/longURI + 1)}})
 		require.Contains(t, e.Message, "8 MiB")
-		_, honoured := c.Hears(e2e.Obj{"resourceSubscriptions": uris(subscribed / longURI)})
+		_, honoured := c.ListenTo(e2e.Obj{"resourceSubscriptions": uris(subscribed / longURI)})
 		n := len(e2e.Each(honoured, "resourceSubscriptions"))
 		require.LessOrEqual(t, n, subscribed/(2*longURI))
 		require.GreaterOrEqual(t, n, subscribed/(2*longURI)-8, "those that fit are honoured") // eight are asked for at a time
 		if c.Web == nil {
-			_, honoured = c.Hears(e2e.Obj{"resourceSubscriptions": []string{longSubscription(1, 0)}})
+			_, honoured = c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{longSubscription(1, 0)}})
 			require.Empty(t, e2e.Each(honoured, "resourceSubscriptions"), "all listens of a client count together")
 		}
 	})

@@ -34,7 +34,7 @@ func TestC11_LineOf100MBIsBounded(t *testing.T) {
 			w := e2e.NewWorld(t)
 			w.Gateway["limits"] = e2e.Obj{"frame": limit}
 			w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
-			m := w.Mute("stdio", "--standalone")
+			m := w.WriteOnlyClient("stdio", "--standalone")
 			_, err := m.In.WriteString(`{"jsonrpc":"2.0","id":"big","method":"ping","params":{"x":"`)
 			require.NoError(t, err)
 			part := bytes.Repeat([]byte("x"), 1<<20)
@@ -45,7 +45,7 @@ func TestC11_LineOf100MBIsBounded(t *testing.T) {
 			_, err = m.In.WriteString("\"}}\n")
 			require.NoError(t, err)
 			m.Call(2, "b_t")
-			require.Contains(t, m.Take(3), `"big"`)
+			require.Contains(t, m.ReadAnswers(3), `"big"`)
 			m.Bounded(450)
 		})
 	}
@@ -63,7 +63,7 @@ func TestC14_AnswersWaitForAClientThatDoesNotRead(t *testing.T) {
 			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("t")}, "on": e2e.Obj{
 				"tools/call big": e2e.Actions(e2e.Do("wait", e2e.Obj{"name": "all"}), e2e.Do("big", e2e.Obj{"bytes": size})),
 			}}, e2e.Obj{"timeout": "120s"})
-			m := w.Mute(args...)
+			m := w.WriteOnlyClient(args...)
 			for id := range n {
 				m.Call(100+id, "b_big")
 			}
@@ -77,7 +77,7 @@ func TestC14_AnswersWaitForAClientThatDoesNotRead(t *testing.T) {
 				now, _ := e2e.Memory(t, owner)
 				return now > n*size>>20-10 // but for what a bridge holds
 			})
-			answers := m.Take(n + 1)
+			answers := m.ReadAnswers(n + 1)
 			for id := range n {
 				require.Greater(t, answers[strconv.Itoa(100+id)], size)
 			}
@@ -85,7 +85,7 @@ func TestC14_AnswersWaitForAClientThatDoesNotRead(t *testing.T) {
 				e2e.Bounded(t, pid, 450)
 			}
 			m.Call(7, "b_t")
-			require.Contains(t, m.Take(1), "7")
+			require.Contains(t, m.ReadAnswers(1), "7")
 		})
 	}
 }
@@ -98,11 +98,11 @@ func TestB32_FloodOfAServerCostsNoClientItsSession(t *testing.T) {
 			w := e2e.NewWorld(t)
 			w.AllowDaemon = mode == "bridge"
 			b := w.Backend("b", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}, "resources": []e2e.Obj{e2e.Resource("x:1")}})
-			m := w.Mute(args...)
+			m := w.WriteOnlyClient(args...)
 			m.Call(2, "b_t")
 			_, err := io.WriteString(m.In, `{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"mcp://b/x:1"}}`+"\n")
 			require.NoError(t, err)
-			m.Take(3) // with the answer to initialize
+			m.ReadAnswers(3) // with the answer to initialize
 			owner := m.Cmd.Process.Pid
 			if w.AllowDaemon {
 				owner = w.DaemonPID()
@@ -112,7 +112,7 @@ func TestB32_FloodOfAServerCostsNoClientItsSession(t *testing.T) {
 			b.Do(e2e.Do("notify", e2e.Obj{"n": 50_000, "method": "notifications/message", "params": e2e.Obj{"level": "error", "data": text}}))
 			b.Do(e2e.Do("notify", e2e.Obj{"n": 50_000, "method": "notifications/resources/updated", "params": e2e.Obj{"uri": "x:1/$n" + text}}))
 			m.Call(7, "b_t")
-			require.Contains(t, m.Take(1), "7")
+			require.Contains(t, m.ReadAnswers(1), "7")
 			for _, pid := range []int{owner, m.Cmd.Process.Pid} {
 				e2e.Bounded(t, pid, 300)
 			}

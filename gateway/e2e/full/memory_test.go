@@ -71,7 +71,7 @@ func cramped(t *testing.T) (*e2e.World, *e2e.Web) {
 	w.Backend("wide", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("big"), e2e.Tool("huge")}, "on": e2e.Obj{
 		"tools/call big": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": 1 << 20})), "tools/call huge": e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": large})),
 	}})
-	w.Bad("bad", "hang-call", false, e2e.Obj{"timeout": "10m"})
+	w.FaultyServer("bad", "hang-call", false, e2e.Obj{"timeout": "10m"})
 	return w, w.Served()
 }
 
@@ -334,7 +334,7 @@ func TestUnfinishedAnswersOfManyServersAreBoundedTogether(t *testing.T) {
 	servers := min(20, many())
 	for i := range servers {
 		mode := []string{"half-result", "http-half-result"}[i%2]
-		w.Bad(fmt.Sprintf("bad%d", i), mode, false, e2e.Obj{"timeout": "10m"})
+		w.FaultyServer(fmt.Sprintf("bad%d", i), mode, false, e2e.Obj{"timeout": "10m"})
 	}
 	s := w.Serve()
 	callers := s.Client(false)

@@ -45,7 +45,7 @@ func TestCallsThatWaitForOneStatelessClientLeaveRoomForOthers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	for _, name := range []string{"b", "c"} { // over HTTP the cause of each question is certain
-		w.Remote(name, "/mcp", e2e.Asking("elicitation/create", e2e.Form), e2e.Obj{"timeout": "60s"})
+		w.Remote(name, "/mcp", e2e.AskingServer("elicitation/create", e2e.Form), e2e.Obj{"timeout": "60s"})
 	}
 	s := w.Serve()
 	connect := func() *e2e.Client {
@@ -58,7 +58,7 @@ func TestCallsThatWaitForOneStatelessClientLeaveRoomForOthers(t *testing.T) {
 	}
 	call := e2e.Obj{"name": "b_ask"}
 	first := connect()
-	state, keys := e2e.Demanded(t, first.Request("tools/call", call))
+	state, keys := e2e.InputRequests(t, first.Request("tools/call", call))
 
 	const limit, greedy = 1024, 8
 	var all sync.WaitGroup
@@ -69,7 +69,7 @@ func TestCallsThatWaitForOneStatelessClientLeaveRoomForOthers(t *testing.T) {
 		all.Go(func() {
 			for n := range limit/greedy + 20 {
 				name := []string{"b_ask", "c_ask"}[n%2]
-				got, _ := e2e.Demanded(t, clients[i].Request("tools/call", e2e.Obj{"name": name}))
+				got, _ := e2e.InputRequests(t, clients[i].Request("tools/call", e2e.Obj{"name": name}))
 				if n == 0 {
 					oldest[i] = got
 				}
@@ -87,7 +87,7 @@ func TestCallsThatWaitForOneStatelessClientLeaveRoomForOthers(t *testing.T) {
 	for i, c := range clients {
 		require.Equal(t, "REQUEST_STATE_INVALID", e2e.ParseError(t, again(c, oldest[i])).Kind())
 	}
-	state, _ = e2e.Demanded(t, clients[0].Request("tools/call", call))
+	state, _ = e2e.InputRequests(t, clients[0].Request("tools/call", call))
 	require.Nil(t, again(clients[0], state).Error)
 }
 
@@ -95,7 +95,7 @@ func TestLargeCallsThatWaitForTheirClientsAreBoundedTogether(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Env = append(w.Env, "GOMEMLIMIT=32MiB") // 16 MiB of messages
-	w.Remote("b", "/mcp", e2e.Asking("elicitation/create", e2e.Form))
+	w.Remote("b", "/mcp", e2e.AskingServer("elicitation/create", e2e.Form))
 	s := w.Serve()
 	c := s.Stateless()
 	c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
@@ -113,7 +113,7 @@ func TestLargeCallsThatWaitForTheirClientsAreBoundedTogether(t *testing.T) {
 			refused++
 			continue
 		}
-		state, keys := e2e.Demanded(t, m)
+		state, keys := e2e.InputRequests(t, m)
 		call["requestState"], call["inputResponses"] = state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}
 		calls = append(calls, call)
 	}
@@ -129,7 +129,7 @@ func TestLargeCallsThatWaitForTheirClientsAreBoundedTogether(t *testing.T) {
 func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	w.Remote("b", "/mcp", e2e.Asking("elicitation/create", e2e.Form)) // over HTTP the cause of each question is certain
+	w.Remote("b", "/mcp", e2e.AskingServer("elicitation/create", e2e.Form)) // over HTTP the cause of each question is certain
 	s := w.Serve()
 	call, caps := e2e.Obj{"name": "b_ask"}, e2e.Obj{"elicitation": e2e.Obj{}}
 	for range 3 {
@@ -140,7 +140,7 @@ func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
 			ids = append(ids, c.Begin("tools/call", call))
 		}
 		for _, id := range ids {
-			e2e.Demanded(t, c.End(id))
+			e2e.InputRequests(t, c.End(id))
 		}
 		c.Close()
 		c.Prog.Ends(e2e.Patience)
@@ -150,9 +150,9 @@ func TestCallsHeldForClientsThatLeftTakeNoRoom(t *testing.T) {
 	// there is none.
 	c := s.Stateless()
 	c.Caps = caps
-	state, keys := e2e.Demanded(t, c.Request("tools/call", call))
+	state, keys := e2e.InputRequests(t, c.Request("tools/call", call))
 	for range 1024 - 3*256 + 10 {
-		e2e.Demanded(t, c.Request("tools/call", call))
+		e2e.InputRequests(t, c.Request("tools/call", call))
 	}
 	done := c.Request("tools/call", e2e.Obj{"name": "b_ask", "requestState": state, "inputResponses": e2e.Obj{keys["elicitation/create"]: e2e.Accepted}})
 	require.Nil(t, done.Error, "%s", done.Raw)

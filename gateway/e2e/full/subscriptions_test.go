@@ -20,7 +20,7 @@ func TestP07_ManySubscriptionsOfClientsThatVanishHoldNothingUp(t *testing.T) {
 	const clients, each = 3, 10_000
 	w := e2e.NewWorld(t)
 	w.Gateway["linger"] = "100ms"
-	w.Bad("bad", "cap-lie", false, e2e.Obj{"open_resources": true})
+	w.FaultyServer("bad", "cap-lie", false, e2e.Obj{"open_resources": true})
 	var all []*e2e.Client
 	for range clients {
 		c := w.Bridged()

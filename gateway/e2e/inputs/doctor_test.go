@@ -61,7 +61,7 @@ func TestTheDoctorNamesTheCauseOfEachFaultThatStopsAServer(t *testing.T) {
 			if strings.Contains(tt.cause, "within 1s") {
 				limit = "1s"
 			}
-			w.Bad("it", tt.mode, true, e2e.Obj{"startup_timeout": limit}, tt.conf)
+			w.FaultyServer("it", tt.mode, true, e2e.Obj{"startup_timeout": limit}, tt.conf)
 			cause, fix, _ := (&patient{World: w}).doctor().worst(t)
 			require.Contains(t, cause, tt.cause)
 			require.Contains(t, fix, tt.fix)

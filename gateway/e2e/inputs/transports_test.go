@@ -232,7 +232,7 @@ func TestLostSessionsAreOpenedAgain(t *testing.T) {
 			if row.kind == "sse" {
 				r.encode = func(answer string) (string, string) { return "", "data: " + answer + "\r\r" }
 			}
-			w.Beside()
+			w.HealthyServer()
 			c := w.Standalone()
 			c.WaitListed("tools", "shop_buy", true)
 			c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("shop", "x:r")})
@@ -255,7 +255,7 @@ func TestLostSessionsAreOpenedAgain(t *testing.T) {
 					return r.count("resources/subscribe", session) == 1 && r.count("logging/setLevel", session) == 1
 				})
 			}
-			c.Fine()
+			c.CallHealthyServer()
 		})
 	}
 }
@@ -303,7 +303,7 @@ func TestErrorsAboutSessionsEndInErrors(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
 			r := newWebServer(t, w, "http")
-			w.Beside()
+			w.HealthyServer()
 			c := w.Standalone()
 			c.WaitListed("tools", "shop_buy", true)
 			r.mu.Lock()
@@ -313,7 +313,7 @@ func TestErrorsAboutSessionsEndInErrors(t *testing.T) {
 			require.Contains(t, m.Raw, row.want)
 			require.LessOrEqual(t, r.count("initialize", ""), row.most)
 			require.LessOrEqual(t, r.count("tools/call", ""), 2)
-			c.Fine()
+			c.CallHealthyServer()
 		})
 	}
 }

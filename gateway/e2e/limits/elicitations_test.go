@@ -34,7 +34,7 @@ func TestNoServerTakesTheElicitationsOfAnother(t *testing.T) {
 	c, other := w.Join(), w.Join()
 	heard := func(c *e2e.Client, b *e2e.Backend, id string) {
 		b.Do(e2e.Do("notify", e2e.Obj{"method": complete, "params": e2e.Obj{"elicitationId": id}}))
-		c.Noted(complete, func(p json.RawMessage) bool { return e2e.Str(p, "elicitationId") == id })
+		c.WaitNote(complete, func(p json.RawMessage) bool { return e2e.Str(p, "elicitationId") == id })
 	}
 	require.Equal(t, -32042, c.Fault("tools/call", e2e.Obj{"name": "good_login"}).Code)
 	for i := range loud {

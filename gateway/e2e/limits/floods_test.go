@@ -108,7 +108,7 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 			s := w.Serve()
 			c := s.Client(true)
 			if row.party == "session" {
-				c = w.BridgeTo() // over stdio a client says what it likes
+				c = w.BridgeToRunning() // over stdio a client says what it likes
 			}
 			c.WaitListed("tools", "loud_t", true)
 			began := time.Now()

@@ -45,11 +45,11 @@ func TestC20_P07_EndOfAClientThatNeverReads(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		mode, name string
-		end        func(m *e2e.Mute)
+		end        func(m *e2e.WriteOnlyClient)
 	}
-	input := func(m *e2e.Mute) { _ = m.In.Close() }
-	output := func(m *e2e.Mute) { _ = m.Out.Close() }
-	both := func(m *e2e.Mute) { input(m); output(m) }
+	input := func(m *e2e.WriteOnlyClient) { _ = m.In.Close() }
+	output := func(m *e2e.WriteOnlyClient) { _ = m.Out.Close() }
+	both := func(m *e2e.WriteOnlyClient) { input(m); output(m) }
 	for _, row := range e2e.Variants(1,
 		row{"standalone", "both ends closed", both}, row{"standalone", "end of input", input}, row{"standalone", "output closed only", output},
 		row{"bridge", "end of input", input}, row{"bridge", "output closed only", output},
@@ -65,7 +65,7 @@ func TestC20_P07_EndOfAClientThatNeverReads(t *testing.T) {
 				"tools/call big":  e2e.Actions(e2e.Do("big", e2e.Obj{"bytes": 1 << 20})),
 				"tools/call hang": e2e.Actions(e2e.Do("hang")),
 			}})
-			m := w.Mute(args...)
+			m := w.WriteOnlyClient(args...)
 			for id := range 50 {
 				m.Call(100+id, "b_hang")
 			}

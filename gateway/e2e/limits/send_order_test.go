@@ -31,10 +31,10 @@ func TestAnswersOvertakeLogLines(t *testing.T) {
 			calm := w.Backend("calm", e2e.Obj{"serial": true, "tools": []e2e.Obj{e2e.Tool("t"), e2e.Tool("says")}, "on": e2e.Obj{"tools/call says": e2e.Actions(
 				e2e.Do("notify", e2e.Obj{"n": 3, "method": "notifications/message", "params": e2e.Obj{"level": "error", "data": "calm $n"}}),
 				e2e.Do("text", e2e.Obj{"text": "said"}))}})
-			m := w.Mute(args...)
+			m := w.WriteOnlyClient(args...)
 			m.Call(2, "loud_t")
 			m.Call(3, "calm_t")
-			m.Take(3) // with the answer to initialize
+			m.ReadAnswers(3) // with the answer to initialize
 			loud.Do(e2e.Do("notify", e2e.Obj{"n": lines, "method": "notifications/message", "params": e2e.Obj{"level": "error", "data": "loud $n " + text}}))
 			hasRead := func(b *e2e.Backend, pings int) { // all that b wrote before
 				b.Do(e2e.Do("request", e2e.Obj{"method": "ping"}))

@@ -55,9 +55,9 @@ func TestClientsOverHTTPWithoutATokenGetNoLoginPage(t *testing.T) {
 	own.Caps = opens
 	own.Init()
 	id := own.Begin("tools/call", buy)
-	page := r.invited(own.Asked(1).Params)
+	page := r.invited(own.WaitAsks(1).Params)
 	refused("while a login is open")
-	own.Answer(own.Asked(1), agrees)
+	own.Answer(own.WaitAsks(1), agrees)
 	r.visit(page)
 	m := own.End(id)
 	require.False(t, m.Failed(), m.Raw)

@@ -84,7 +84,7 @@ func TestLoginsThatCannotBeTrustedFail(t *testing.T) {
 		{"a redirect of the token elsewhere", redirects("/token", http.StatusTemporaryRedirect, away), "another origin", e2e.ExitFailure},
 		{"denied", comesBack(func(q url.Values) { q.Del("code"); q.Set("error", "access_denied") }), "denied", e2e.ExitFailure},
 	}
-	if e2e.Thorough {
+	if e2e.AllVariants {
 		rows = append(rows, []struct {
 			name  string
 			realm func(*realm)

@@ -197,7 +197,7 @@ func TestAClientIsAskedWhereTheSecretGoes(t *testing.T) {
 	c.Caps = opens
 	c.Init()
 	id := c.Begin("tools/call", buy)
-	ask := c.Asked(1)
+	ask := c.WaitAsks(1)
 	require.Contains(t, e2e.Str(ask.Params, "message"), "Your client secret goes to its authorization server, "+r.server.URL+".")
 	page := r.invited(ask.Params)
 	c.Answer(ask, declines)
@@ -206,7 +206,7 @@ func TestAClientIsAskedWhereTheSecretGoes(t *testing.T) {
 	r.gotNothing()
 
 	ids := []string{c.Begin("tools/call", buy), c.Begin("tools/call", buy)}
-	ask = c.Asked(2)
+	ask = c.WaitAsks(2)
 	c.Answer(ask, agrees)
 	r.visit(r.invited(ask.Params))
 	for _, id := range ids {

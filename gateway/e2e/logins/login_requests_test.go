@@ -59,22 +59,22 @@ func TestACallThatNeedsALoginAsksForItAndGoesOn(t *testing.T) {
 
 	call := e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}}
 	id := c.Begin("tools/call", call)
-	page := r.invited(c.Asked(1).Params)
-	c.Answer(c.Asked(1), declines)
+	page := r.invited(c.WaitAsks(1).Params)
+	c.Answer(c.WaitAsks(1), declines)
 	f := e2e.ParseFailure(t, c.End(id))
 	require.Contains(t, f.Message, "declined")
 	require.JSONEq(t, `{"code":"LOGIN_REQUIRED","server":"shop","command":"goblin login shop"}`, string(f.Data))
 	r.closed(page)
 
 	ids := []string{c.Begin("tools/call", call), c.Begin("tools/call", call)}
-	ask := c.Asked(2)
+	ask := c.WaitAsks(2)
 	c.Answer(ask, agrees)
 	r.visit(r.invited(ask.Params))
 	for _, id := range ids {
 		m := c.End(id)
 		require.False(t, m.Failed(), m.Raw)
 	}
-	done := c.Noted("notifications/elicitation/complete", nil)
+	done := c.WaitNote("notifications/elicitation/complete", nil)
 	require.NotEmpty(t, e2e.Str(ask.Params, "elicitationId"))
 	require.Equal(t, e2e.Str(ask.Params, "elicitationId"), e2e.Str(done.Params, "elicitationId"))
 	require.Len(t, c.Asks, 2, "one question for all calls of a client")
@@ -86,7 +86,7 @@ func TestACallThatNeedsALoginAsksForItAndGoesOn(t *testing.T) {
 // gives the params that bring an answer.
 func (r *realm) demanded(m e2e.Message, params e2e.Obj) (page string, answered func(action string) e2e.Obj) {
 	r.t.Helper()
-	state, keys := e2e.Demanded(r.t, m)
+	state, keys := e2e.InputRequests(r.t, m)
 	require.Len(r.t, keys, 1)
 	key := keys["elicitation/create"]
 	asked := e2e.At(m.Result, "inputRequests", key, "params")
@@ -154,7 +154,7 @@ func TestPromptsAndResourcesAskForALoginToo(t *testing.T) {
 			}))
 			c := w.Served().Client(false, opens)
 			id := c.Begin(row.method, row.params)
-			c.Answer(c.Asked(1), declines)
+			c.Answer(c.WaitAsks(1), declines)
 			f := c.End(id)
 			if row.method == "tools/call" {
 				require.Equal(t, "LOGIN_REQUIRED", e2e.ParseFailure(t, f).Kind())
@@ -164,12 +164,12 @@ func TestPromptsAndResourcesAskForALoginToo(t *testing.T) {
 				require.JSONEq(t, `{"code":"LOGIN_REQUIRED","server":"shop","command":"goblin login shop"}`, string(fault.Data))
 			}
 			id = c.Begin(row.method, row.params)
-			ask := c.Asked(2)
+			ask := c.WaitAsks(2)
 			c.Answer(ask, agrees)
 			r.visit(r.invited(ask.Params))
 			m := c.End(id)
 			require.False(t, m.Failed(), m.Raw)
-			c.Noted("notifications/elicitation/complete", nil)
+			c.WaitNote("notifications/elicitation/complete", nil)
 		})
 	}
 }
@@ -229,7 +229,7 @@ func TestARevokedLoginAndMoreRightsAreAskedFor(t *testing.T) {
 	} {
 		r.set(loses)
 		id := c.Begin("tools/call", buy)
-		ask := c.Asked(i + 1)
+		ask := c.WaitAsks(i + 1)
 		page := r.invited(ask.Params)
 		c.Answer(ask, agrees)
 		r.visit(page)
@@ -272,7 +272,7 @@ func TestServersOfAllKindsAskForALogin(t *testing.T) {
 			old.Init()
 			for i := range 2 {
 				id := old.Begin("tools/call", buy)
-				ask := old.Asked(i + 1)
+				ask := old.WaitAsks(i + 1)
 				old.Answer(ask, agrees)
 				r.visit(r.invited(ask.Params))
 				m := old.End(id)
@@ -307,7 +307,7 @@ func TestScriptsAskForALoginToo(t *testing.T) {
 
 	r.set(func() { clear(r.access); clear(r.refresh) })
 	id := old.Begin("tools/call", script)
-	ask := old.Asked(1)
+	ask := old.WaitAsks(1)
 	old.Answer(ask, agrees)
 	r.visit(r.invited(ask.Params))
 	m := old.End(id)
@@ -331,27 +331,27 @@ func TestOneLoginServesAllClientsThatWait(t *testing.T) {
 		c.Init()
 	}
 	one, two := first.Begin("tools/call", buy), second.Begin("tools/call", buy)
-	ask := first.Asked(1)
+	ask := first.WaitAsks(1)
 	page := r.invited(ask.Params)
-	require.Equal(t, page, r.invited(second.Asked(1).Params))
+	require.Equal(t, page, r.invited(second.WaitAsks(1).Params))
 
 	// The user of one declines: the other's login goes on.
-	second.Answer(second.Asked(1), declines)
+	second.Answer(second.WaitAsks(1), declines)
 	require.Equal(t, "LOGIN_REQUIRED", e2e.ParseFailure(t, second.End(two)).Kind())
 	two = second.Begin("tools/call", buy)
-	require.Equal(t, page, r.invited(second.Asked(2).Params))
+	require.Equal(t, page, r.invited(second.WaitAsks(2).Params))
 	r.visit(page)
 	for c, id := range map[*e2e.Client]string{first: one, second: two} {
 		m := c.End(id)
 		require.False(t, m.Failed(), m.Raw)
-		c.Noted("notifications/cancelled", nil)
+		c.WaitNote("notifications/cancelled", nil)
 	}
 	require.Equal(t, 1, r.count("authorization_code"))
 
 	// The command's login serves the call, too.
 	r.set(func() { clear(r.access); clear(r.refresh) })
 	one = first.Begin("tools/call", buy)
-	page = r.invited(first.Asked(2).Params)
+	page = r.invited(first.WaitAsks(2).Params)
 	r.succeeds(w, r.visit)
 	m := first.End(one)
 	require.False(t, m.Failed(), m.Raw)
@@ -360,7 +360,7 @@ func TestOneLoginServesAllClientsThatWait(t *testing.T) {
 	// Nobody is asked for a login that was made just now.
 	r.set(func() { clear(r.access); clear(r.refresh) })
 	one = first.Begin("tools/call", buy)
-	first.Answer(first.Asked(3), declines)
+	first.Answer(first.WaitAsks(3), declines)
 	first.End(one)
 	r.succeeds(w, r.visit)
 	second.CallText("shop_buy", e2e.Obj{})
@@ -376,23 +376,23 @@ func TestALoginThatNobodyWaitsForEnds(t *testing.T) {
 	c.Caps = opens
 	c.Init()
 	id := c.Begin("tools/call", buy)
-	ask := c.Asked(1)
+	ask := c.WaitAsks(1)
 	page := r.invited(ask.Params)
 	c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
-	c.Noted("notifications/cancelled", func(p json.RawMessage) bool { return string(e2e.At(p, "requestId")) == string(ask.ID) })
+	c.WaitNote("notifications/cancelled", func(p json.RawMessage) bool { return string(e2e.At(p, "requestId")) == string(ask.ID) })
 	r.closed(page)
 
 	gone := w.Socket()
 	gone.Caps = opens
 	gone.Init()
 	gone.Begin("tools/call", buy)
-	page = r.invited(gone.Asked(1).Params)
+	page = r.invited(gone.WaitAsks(1).Params)
 	gone.Close()
 	r.closed(page)
 
 	r.redirect = func(q url.Values) { q.Del("code"); q.Set("error", "access_denied") }
 	id = c.Begin("tools/call", buy)
-	ask = c.Asked(2)
+	ask = c.WaitAsks(2)
 	c.Answer(ask, agrees)
 	resp, err := http.Get(r.invited(ask.Params))
 	require.NoError(t, err)

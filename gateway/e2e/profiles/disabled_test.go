@@ -17,7 +17,7 @@ import (
 // changed.
 func listed(c *e2e.Client, list, name string, there bool) {
 	c.T.Helper()
-	c.Noted("notifications/"+list+"/list_changed", nil)
+	c.WaitNote("notifications/"+list+"/list_changed", nil)
 	c.WaitListed(list, name, there)
 	c.Forget()
 }

@@ -20,7 +20,7 @@ func TestAListenHearsOfItsProfileAlone(t *testing.T) {
 			c := ways()[name](w, "part")
 			_ = c.Names("tools")
 			known := e2e.In("seen", "file:///pub/a")
-			_, honoured := c.Hears(e2e.Obj{"toolsListChanged": true, "resourceSubscriptions": []string{known, e2e.In("unseen", "file:///hidden/x"), e2e.In("seen", "file:///secret/k")}})
+			_, honoured := c.ListenTo(e2e.Obj{"toolsListChanged": true, "resourceSubscriptions": []string{known, e2e.In("unseen", "file:///hidden/x"), e2e.In("seen", "file:///secret/k")}})
 			require.JSONEq(t, `{"toolsListChanged":true,"resourceSubscriptions":["`+known+`"]}`, string(honoured))
 			require.Contains(t, w.Succeeds("call", "unseen_look"), "unseen:look")
 			c.Forget()
@@ -31,7 +31,7 @@ func TestAListenHearsOfItsProfileAlone(t *testing.T) {
 			require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
 			back.Add("tools", e2e.Tool("keep2"))
 			back.ListChanged("tools")
-			c.Noted("notifications/tools/list_changed", nil)
+			c.WaitNote("notifications/tools/list_changed", nil)
 		})
 	}
 }
@@ -45,16 +45,16 @@ func TestAListenHearsNothingOfTheHiddenPartOfAServer(t *testing.T) {
 	whole := ways()["flag, stateless"](w, "")
 	whole.WaitListed("tools", "seen_keep", true)
 	for _, one := range []*e2e.Client{c, whole} {
-		one.Hears(e2e.Obj{"toolsListChanged": true})
+		one.ListenTo(e2e.Obj{"toolsListChanged": true})
 		one.Settle()
 		one.Forget()
 	}
 	back.Add("tools", e2e.Tool("hidden"))
 	back.ListChanged("tools")
-	whole.Noted("notifications/tools/list_changed", nil)
+	whole.WaitNote("notifications/tools/list_changed", nil)
 	c.Quiet()
 	require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
 	back.Remove("tools", "keep")
 	back.ListChanged("tools")
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 }

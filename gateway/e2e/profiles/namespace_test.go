@@ -92,7 +92,7 @@ func inFlat(text string) string {
 		case strings.Contains(original, "{"):
 			return original
 		case strings.HasPrefix(original, "file:///same"):
-			return flatID("lib", original) + "~" + e2e.FlatTailOf(original)
+			return flatID("lib", original) + "~" + e2e.FlatHashSuffix(original)
 		}
 		return flatID("lib", original)
 	})
@@ -141,7 +141,7 @@ func TestAProfileListsInItsNamespace(t *testing.T) {
 				require.Contains(t, c.Names("tools"), "search_skills")
 			}
 			require.Equal(t, e2e.Sorted([]string{
-				"lib_file_a0", "lib_file_a_plum", "lib_file_gone", "lib_file_same_x~" + e2e.FlatTailOf("file:///same:x"), "lib_file_same_x~" + e2e.FlatTailOf("file:///same/x"), "ui://lib/app",
+				"lib_file_a0", "lib_file_a_plum", "lib_file_gone", "lib_file_same_x~" + e2e.FlatHashSuffix("file:///same:x"), "lib_file_same_x~" + e2e.FlatHashSuffix("file:///same/x"), "ui://lib/app",
 			}), flat.Names("resources"))
 			require.Equal(t, []string{"file:///t/{name}", "ui://lib/t/{name}"}, flat.Names("templates"))
 			require.Contains(t, plain.Names("resources"), "mcp://lib/file:///a/plum")
@@ -195,9 +195,9 @@ func TestAProfileListsInItsNamespace(t *testing.T) {
 			require.Contains(t, flat.CallText("search_resources", e2e.Obj{"query": "plum"}), `"lib_file_a_plum"`)
 			require.Contains(t, flat.ReadText("goblin://servers"), `"lib"`)
 			flat.Ok("tools/call", e2e.Obj{"name": "lib_told", "arguments": e2e.Obj{}})
-			require.Equal(t, "lib_file_a_plum", e2e.Str(flat.Noted("notifications/vendor/saw", nil).Params, "uri"))
+			require.Equal(t, "lib_file_a_plum", e2e.Str(flat.WaitNote("notifications/vendor/saw", nil).Params, "uri"))
 			plain.Ok("tools/call", e2e.Obj{"name": "lib_told", "arguments": e2e.Obj{}})
-			require.Equal(t, "mcp://lib/file:///a/plum", e2e.Str(plain.Noted("notifications/vendor/saw", nil).Params, "uri"))
+			require.Equal(t, "mcp://lib/file:///a/plum", e2e.Str(plain.WaitNote("notifications/vendor/saw", nil).Params, "uri"))
 		})
 	}
 }
@@ -211,7 +211,7 @@ func TestUpdatesComeInTheNamespaceOfTheProfile(t *testing.T) {
 			watch := func(c *e2e.Client, uris ...string) {
 				c.WaitListed("tools", "lib_show", true)
 				if c.Modern {
-					_, honoured := c.Hears(e2e.Obj{"resourceSubscriptions": uris})
+					_, honoured := c.ListenTo(e2e.Obj{"resourceSubscriptions": uris})
 					require.JSONEq(t, string(e2e.Marshal(uris)), string(e2e.At(honoured, "resourceSubscriptions")))
 					return
 				}
@@ -223,7 +223,7 @@ func TestUpdatesComeInTheNamespaceOfTheProfile(t *testing.T) {
 			watch(plain, "mcp://lib/file:///a/plum", "mcp://lib/file:///a0", "lib_file_gone")
 			hear := func(c *e2e.Client, uri string) {
 				t.Helper()
-				c.Noted("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.Str(p, "uri") == uri })
+				c.WaitNote("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.Str(p, "uri") == uri })
 			}
 			back.Updated("file:///a/plum")
 			hear(flat, "lib_file_a_plum")
@@ -262,7 +262,7 @@ func TestAnEditOfANamespaceReachesItsClients(t *testing.T) {
 					one.Names(kind)
 				}
 				if one.Modern {
-					one.Hears(e2e.Obj{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
+					one.ListenTo(e2e.Obj{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
 				}
 				one.Settle()
 				one.Forget()
@@ -275,8 +275,8 @@ func TestAnEditOfANamespaceReachesItsClients(t *testing.T) {
 					}
 					w.Profiles["ids"] = ids
 				})
-				c.Noted("notifications/resources/list_changed", nil)
-				c.Noted("notifications/tools/list_changed", nil) // one points to a resource
+				c.WaitNote("notifications/resources/list_changed", nil)
+				c.WaitNote("notifications/tools/list_changed", nil) // one points to a resource
 				require.Contains(t, c.Names("resources"), to.uri)
 				require.Equal(t, to.uri, e2e.Str(listedAs(c, "tools", "lib_show"), "_meta", "ui", "resourceUri"))
 				require.Equal(t, to.uri, e2e.Str(c.Ok("resources/read", e2e.Obj{"uri": "file:///a/plum"}), "contents", 0, "uri"))
@@ -310,10 +310,10 @@ func TestANamespaceThatTheGatewayHasNotIsThatOfOneProfile(t *testing.T) {
 		require.Equal(t, "lib_file_a_plum", e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "lib_show"}), "content", 0, "uri"))
 	}
 	// A name does not depend on what else a profile has.
-	same := "lib_file_same_x~" + e2e.FlatTailOf("file:///same:x")
+	same := "lib_file_same_x~" + e2e.FlatHashSuffix("file:///same:x")
 	require.Contains(t, plain.Names("resources"), same)
 	require.Contains(t, part.Names("resources"), same)
-	require.NotContains(t, part.Names("resources"), "lib_file_same_x~"+e2e.FlatTailOf("file:///same/x"))
+	require.NotContains(t, part.Names("resources"), "lib_file_same_x~"+e2e.FlatHashSuffix("file:///same/x"))
 	require.Equal(t, same, e2e.Str(part.Ok("resources/read", e2e.Obj{"uri": "file:///same:x"}), "contents", 0, "uri"))
 }
 
@@ -334,7 +334,7 @@ func TestALinkThatChangesChangesInANamespaceWhereThatShows(t *testing.T) {
 	b.Remove("tools", "show")
 	b.Add("tools", show("file:////"))
 	b.ListChanged("tools")
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 	require.Equal(t, "mcp://lib/file:////", link())
 }
 

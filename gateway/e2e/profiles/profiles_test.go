@@ -434,7 +434,7 @@ func TestClientsHearOfTheirProfileAlone(t *testing.T) {
 			logs(other, "hidden")
 			require.Contains(t, w.Succeeds("call", "unseen_look"), "unseen:look", "its line was read before")
 			logs(back, "shown")
-			require.Equal(t, "shown", e2e.Str(c.Noted("notifications/message", nil).Params, "data"))
+			require.Equal(t, "shown", e2e.Str(c.WaitNote("notifications/message", nil).Params, "data"))
 			c.Forget()
 			// Others see what changes, and this client hears nothing.
 			other.Add("tools", e2e.Tool("more"))
@@ -451,10 +451,10 @@ func TestClientsHearOfTheirProfileAlone(t *testing.T) {
 			// What it sees, it hears of.
 			back.Add("tools", e2e.Tool("keep2"))
 			back.ListChanged("tools")
-			c.Noted("notifications/tools/list_changed", nil)
+			c.WaitNote("notifications/tools/list_changed", nil)
 			require.Contains(t, c.Names("tools"), "seen_keep2")
 			back.Updated("file:///pub/a")
-			require.Equal(t, e2e.In("seen", "file:///pub/a"), e2e.Str(c.Noted("notifications/resources/updated", nil).Params, "uri"))
+			require.Equal(t, e2e.In("seen", "file:///pub/a"), e2e.Str(c.WaitNote("notifications/resources/updated", nil).Params, "uri"))
 		})
 	}
 }
@@ -465,7 +465,7 @@ func TestAnEditOfAProfileReachesItsClients(t *testing.T) {
 	c := ways()["flag"](w, "part")
 	require.Equal(t, []string{"seen_keep"}, slices.DeleteFunc(c.Names("tools"), func(n string) bool { return !strings.Contains(n, "seen_") }))
 	w.Edit(func() { w.Profiles = e2e.Obj{"part": e2e.Obj{"servers": []string{"un*"}}} })
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 	c.WaitListed("tools", "unseen_look", true)
 	require.NotContains(t, c.Names("tools"), "seen_keep")
 	require.Equal(t, "TOOL_NOT_FOUND", c.Fault("tools/call", e2e.Obj{"name": "seen_keep"}).Kind())
@@ -500,7 +500,7 @@ func TestClientsThatHaveNotListedHearOfTheirProfileAlone(t *testing.T) {
 	require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
 	back.Add("tools", e2e.Tool("keep2"))
 	back.ListChanged("tools")
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 }
 
 // A server that comes late is news to those who see it, whatever others have fetched.

@@ -62,7 +62,7 @@ func TestOwnToolsAreListedWhereMoreThanSixtyEntriesAreSeen(t *testing.T) {
 			require.Equal(t, "TOOL_NOT_FOUND", fault.Kind())
 			require.Contains(t, fault.Message, `clients that see more than 60 entries: "meta_tools" of gateway is auto`)
 			if c.Modern {
-				c.Hears(e2e.Obj{"toolsListChanged": true})
+				c.ListenTo(e2e.Obj{"toolsListChanged": true})
 				require.NotContains(t, string(c.Ok("server/discover", e2e.Obj{})), "search_tools")
 			}
 			c.Settle()
@@ -70,7 +70,7 @@ func TestOwnToolsAreListedWhereMoreThanSixtyEntriesAreSeen(t *testing.T) {
 
 			back.Add("resources", e2e.Resource("file:///one-more"))
 			back.ListChanged("resources")
-			c.Noted("notifications/tools/list_changed", nil)
+			c.WaitNote("notifications/tools/list_changed", nil)
 			require.Equal(t, ownTools, own(c))
 			require.Contains(t, c.CallText("search_tools", e2e.Obj{"query": "weigh apples"}), "big_weigh")
 			if c.Modern {
@@ -79,7 +79,7 @@ func TestOwnToolsAreListedWhereMoreThanSixtyEntriesAreSeen(t *testing.T) {
 			c.Forget()
 			back.Remove("resources", "file:///one-more")
 			back.ListChanged("resources")
-			c.Noted("notifications/tools/list_changed", nil)
+			c.WaitNote("notifications/tools/list_changed", nil)
 			require.Empty(t, own(c))
 		})
 	}
@@ -106,7 +106,7 @@ func TestAProfileSaysWhetherItNeedsOwnTools(t *testing.T) {
 	}
 	c := ways()["flag"](w, "few")
 	w.Edit(func() { w.Gateway["meta_tools_above"] = 59 })
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 	require.Equal(t, ownTools, own(c))
 }
 
@@ -199,7 +199,7 @@ func TestToolsThatAreNotListedAreFoundAndCalled(t *testing.T) {
 func TestWhatComesWithACallPassesThroughCallTool(t *testing.T) {
 	e2e.OverEveryFront(t, func(t *testing.T, w *e2e.World, connect func(caps e2e.Obj) *e2e.Client) {
 		w.Profiles = e2e.Obj{"default": e2e.Obj{"expose": "search"}}
-		script := e2e.Asking("elicitation/create", e2e.Form)
+		script := e2e.AskingServer("elicitation/create", e2e.Form)
 		script["calls"] = e2e.Obj{"other": e2e.Obj{
 			"isError": true, "content": []e2e.Obj{{"type": "text", "text": "sold out"}}, "structuredContent": e2e.Obj{"left": 0}, "_meta": e2e.Obj{"acme/id": 7},
 		}}
@@ -222,11 +222,11 @@ func TestWhatComesWithACallPassesThroughCallTool(t *testing.T) {
 		params = through("b_steps", e2e.Obj{})
 		params["_meta"] = e2e.Obj{"progressToken": "mine"}
 		require.Equal(t, "done", e2e.Str(c.Ok("tools/call", params), "content", 0, "text"))
-		c.Noted("notifications/progress", func(p json.RawMessage) bool { return e2e.Str(p, "progressToken") == "mine" })
+		c.WaitNote("notifications/progress", func(p json.RawMessage) bool { return e2e.Str(p, "progressToken") == "mine" })
 
 		// A question reaches the client that called.
 		id := c.Begin("tools/call", through("b_ask", e2e.Obj{}))
-		ask := c.Asked(1)
+		ask := c.WaitAsks(1)
 		require.Equal(t, "elicitation/create", ask.Method)
 		c.Answer(ask, func(e2e.Message) (any, any) {
 			return e2e.Obj{"action": "accept", "content": e2e.Obj{}}, nil
@@ -249,12 +249,12 @@ func TestQuestionsOfCallsWithoutSessionsAreAnsweredThroughCallTool(t *testing.T)
 				t.Parallel()
 				w := e2e.NewWorld(t)
 				w.Profiles = e2e.Obj{"lean": e2e.Obj{"expose": "search"}}
-				script := e2e.Asking("elicitation/create", e2e.Form)
+				script := e2e.AskingServer("elicitation/create", e2e.Form)
 				script["era"] = era
 				back := w.Backend("b", script)
 				c := ways()[name](w, "lean")
 				c.Caps = e2e.Obj{"elicitation": e2e.Obj{}}
-				state, keys := e2e.Demanded(t, c.Request("tools/call", through("b_ask", e2e.Obj{"n": 1})))
+				state, keys := e2e.InputRequests(t, c.Request("tools/call", through("b_ask", e2e.Obj{"n": 1})))
 				answered := func(n int) e2e.Message {
 					again := through("b_ask", e2e.Obj{"n": n})
 					again["requestState"], again["inputResponses"] = state, e2e.Obj{keys["elicitation/create"]: e2e.Accepted}
@@ -307,7 +307,7 @@ func TestClientsThatSearchHearNothingOfTools(t *testing.T) {
 			_ = c.Names("tools")
 			_ = c.Names("prompts")
 			if c.Modern {
-				c.Hears(e2e.Obj{"toolsListChanged": true, "promptsListChanged": true})
+				c.ListenTo(e2e.Obj{"toolsListChanged": true, "promptsListChanged": true})
 			}
 			c.Settle()
 			c.Forget()
@@ -320,7 +320,7 @@ func TestClientsThatSearchHearNothingOfTools(t *testing.T) {
 			require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
 			back.Add("prompts", e2e.Prompt("q"))
 			back.ListChanged("prompts")
-			c.Noted("notifications/prompts/list_changed", nil)
+			c.WaitNote("notifications/prompts/list_changed", nil)
 			require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
 		})
 	}

@@ -73,7 +73,7 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	p.Types("6")
 	p.Shows("[Tools", "> big_idle", "3 calls in the last hour", "Not called since counting began", "x turns it off")
 	p.Types("x")
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 	require.NotContains(t, c.Names("tools"), "big_idle")
 	p.Types("r")
 	p.Types("/")

@@ -19,7 +19,7 @@ import (
 // hearsOfServers waits for an update of the servers' states.
 func hearsOfServers(c *e2e.Client) {
 	c.T.Helper()
-	c.Noted("notifications/resources/updated", func(params json.RawMessage) bool { return e2e.Str(params, "uri") == "goblin://servers" })
+	c.WaitNote("notifications/resources/updated", func(params json.RawMessage) bool { return e2e.Str(params, "uri") == "goblin://servers" })
 }
 
 func TestUpdatesOfServersReachThoseWhoSeeThem(t *testing.T) {
@@ -31,7 +31,7 @@ func TestUpdatesOfServersReachThoseWhoSeeThem(t *testing.T) {
 			c, plain := ways()[name](w, "part"), ways()["flag"](w, "")
 			watch := func(c *e2e.Client) {
 				if c.Modern {
-					c.Hears(e2e.Obj{"resourceSubscriptions": []string{"goblin://servers"}})
+					c.ListenTo(e2e.Obj{"resourceSubscriptions": []string{"goblin://servers"}})
 				} else {
 					c.Ok("resources/subscribe", e2e.Obj{"uri": "goblin://servers"})
 				}
@@ -115,7 +115,7 @@ func TestSkillsThatAreHiddenMakeNoTools(t *testing.T) {
 	require.Nil(t, e2e.At(s.Ok("server/discover", e2e.Obj{}), "capabilities", "extensions", "io.modelcontextprotocol/skills"))
 	// They come and go with what is in the profile.
 	w.Edit(func() { w.Profiles = e2e.Obj{"part": e2e.Obj{"servers": []string{"*"}}, "all": e2e.Obj{}} })
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 	c.WaitListed("tools", tool, true)
 	w.Edit(func() { w.Profiles = e2e.Obj{"part": e2e.Obj{"servers": []string{"plain"}}, "all": e2e.Obj{}} })
 	c.WaitListed("tools", tool, false)
@@ -316,7 +316,7 @@ func TestFlagURLRuleAndDefaultWinInThisOrder(t *testing.T) {
 	c.Settle()
 	c.Forget()
 	w.Edit(func() { w.Clients = `{"e2e-x*": "pb"}` })
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 	require.Equal(t, []string{"b_t"}, c.Names("tools"))
 }
 

@@ -68,7 +68,7 @@ func TestTUIBesideADaemonIsABridgeAndARelay(t *testing.T) {
 	// The next daemon serves both.
 	w.Succeeds("stop")
 	for _, c := range []*e2e.Client{c, first} {
-		c.GoesOn("shop_stat")
+		c.CallUntilItWorks("shop_stat")
 		require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
 	}
 	w.WaitScreens(1)
@@ -85,7 +85,7 @@ func TestTUIBesideADaemonIsABridgeAndARelay(t *testing.T) {
 func TestTheScreenAnswersWhatNoClientCanBeAsked(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	b := w.Backend("shop", e2e.Asking("elicitation/create", e2e.Obj{
+	b := w.Backend("shop", e2e.AskingServer("elicitation/create", e2e.Obj{
 		"message": "Which size?", "requestedSchema": e2e.Obj{"type": "object", "properties": e2e.Obj{"size": e2e.Obj{"type": "string"}}, "required": []string{"size"}},
 	}))
 	c := w.Bridged() // declares nothing
@@ -108,7 +108,7 @@ func TestTheScreenAnswersWhatNoClientCanBeAsked(t *testing.T) {
 	go b.Do(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}))
 	two.Shows("who?", `Server "shop" asks outside of any call, so no client can be asked.`)
 	one.Shows("who?")
-	two.Insists("Escape", "who?")
+	two.PressUntil("Escape", "who?")
 	require.Equal(t, "cancel", e2e.Str(b.WaitEvents("reply", "elicitation/create", 2).Msg, "action"))
 	one.Hides("who?")
 	for _, p := range []*e2e.Pane{one, two} {

@@ -257,7 +257,7 @@ func TestEachProcessIsHeldToItsOwnList(t *testing.T) {
 			require.True(t, c.Works(e2e.Obj{"name": "calc_add"}))
 			require.NoError(t, os.MkdirAll(filepath.Join(w.Dir, "other", ".git"), 0o700))
 			w.Cwd = filepath.Join(w.Dir, "other")
-			d := w.BridgeTo()
+			d := w.BridgeToRunning()
 			why := d.Fault("tools/call", e2e.Obj{"name": "calc_add"}).Message
 			require.Contains(t, why, "lists another definition to this client than the approved one; run: goblin restart calc")
 			require.True(t, d.Works(e2e.Obj{"name": "calc_same"}))

@@ -31,12 +31,12 @@ func TestADenialOfAnEditHoldsAtOnce(t *testing.T) {
 				c.Ok("resources/subscribe", e2e.Obj{"uri": uri})
 			}
 			c.CallText("b_danger", e2e.Obj{})
-			id, _ := modern.Hears(e2e.Obj{"toolsListChanged": true, "resourceSubscriptions": []string{secret, pub}})
-			state, keys := e2e.Demanded(t, modern.Request("tools/call", e2e.Obj{"name": "b_ask"}))
+			id, _ := modern.ListenTo(e2e.Obj{"toolsListChanged": true, "resourceSubscriptions": []string{secret, pub}})
+			state, keys := e2e.InputRequests(t, modern.Request("tools/call", e2e.Obj{"name": "b_ask"}))
 
 			w.Edit(func() { configure(b, denials); configure(b, more) })
 			c.WaitListed("tools", "b_danger", false)
-			modern.Noted("notifications/tools/list_changed", nil)
+			modern.WaitNote("notifications/tools/list_changed", nil)
 			calls := b.Count("tools/call")
 			require.Equal(t, []string{"b_keep"}, own(c.Names("tools")))
 			require.Equal(t, []string{"b/keep"}, c.Names("prompts"))
@@ -74,7 +74,7 @@ func TestADenialOfAnEditHoldsAtOnce(t *testing.T) {
 			require.Equal(t, "TOOL_NOT_FOUND", c.Fault("tools/call", e2e.Obj{"name": "b_danger"}).Kind())
 			second := b.WaitStarts(2)
 			b.Wait("the subscription of the new process", func() bool {
-				return slices.ContainsFunc(b.Pick("resources/subscribe"), func(e e2e.Told) bool { return e.Proc == second && strings.Contains(string(e.Msg), "pub/a") })
+				return slices.ContainsFunc(b.Pick("resources/subscribe"), func(e e2e.Event) bool { return e.Proc == second && strings.Contains(string(e.Msg), "pub/a") })
 			})
 			c.WaitUpdates(1) // it may have been missed meanwhile
 			c.Forget()
@@ -84,11 +84,11 @@ func TestADenialOfAnEditHoldsAtOnce(t *testing.T) {
 			}
 			require.Equal(t, []string{pub}, c.WaitUpdates(1))
 			require.Equal(t, []string{pub}, modern.WaitUpdates(1))
-			require.False(t, slices.ContainsFunc(b.Received("resources/subscribe"), func(e e2e.Told) bool {
+			require.False(t, slices.ContainsFunc(b.Received("resources/subscribe"), func(e e2e.Event) bool {
 				return e.Proc == second && strings.Contains(string(e.Msg), "secret")
 			}))
 			require.Empty(t, b.Received("prompts/get"))
-			modern.Stops(id)
+			modern.StopListening(id)
 
 			// Allowed again, it is there as soon as the server lists, and watched.
 			w.Edit(func() {
@@ -108,7 +108,7 @@ func TestADenialOfAnEditHoldsAtOnce(t *testing.T) {
 			c.CallText("b_danger", e2e.Obj{})
 			c.ReadText(secret)
 			b.Wait("the subscription that rested", func() bool {
-				return slices.ContainsFunc(b.Pick("resources/subscribe"), func(e e2e.Told) bool { return e.Proc == third && strings.Contains(string(e.Msg), "secret") })
+				return slices.ContainsFunc(b.Pick("resources/subscribe"), func(e e2e.Event) bool { return e.Proc == third && strings.Contains(string(e.Msg), "secret") })
 			})
 			c.WaitUpdates(2)
 		})
@@ -124,7 +124,7 @@ func TestServersThatAnEditTakesAwayAreNotCalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			w.Backend("stays", e2e.Counting())
+			w.Backend("stays", e2e.CountingServer())
 			b := w.Backend("b", listsOnce())
 			c := w.Join()
 			c.WaitListed("tools", "b_danger", true)

@@ -68,7 +68,7 @@ func TestNothingIsHiddenInWhatPeopleAreShown(t *testing.T) {
 	b.Add("tools", evil("add"))
 	b.Add("tools", evil("n"+hidden))
 	b.ListChanged("tools")
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 	e2e.Eventually(t, "both tools", func() bool {
 		shown := w.Succeeds("approve")
 		return e2e.Contains(shown, "calc add (changed)") && e2e.Contains(shown, "(new)")
@@ -255,7 +255,7 @@ func TestTheScreenShowsWhatIsHiddenAndKeepsNamesInTheirLine(t *testing.T) {
 	c.WaitListed("tools", "calc_add", true)
 	b.Add("tools", e2e.Tool("zz"+forging, e2e.Obj{"title": hidden, "description": hidden}))
 	b.ListChanged("tools")
-	c.Noted("notifications/tools/list_changed", nil)
+	c.WaitNote("notifications/tools/list_changed", nil)
 	c.CallText("calc_add", nil)
 	p := w.Pane(200, 50)
 	written := filepath.Join(w.Dir, "raw")

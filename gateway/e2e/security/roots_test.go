@@ -16,7 +16,7 @@ import (
 
 // askingForRoots is a server that asks for roots in a call.
 func askingForRoots() e2e.Obj {
-	script := e2e.Counting()
+	script := e2e.CountingServer()
 	script["tools"] = append(script["tools"].([]e2e.Obj), e2e.Tool("ask"), e2e.Tool("where"))
 	on := script["on"].(e2e.Obj)
 	on["tools/call ask"] = e2e.Actions(e2e.Do("request", e2e.Obj{"method": "roots/list"}), e2e.Do("answers"))
@@ -141,7 +141,7 @@ func refusesStateless(t *testing.T, web *e2e.Web, folder string) {
 	} {
 		require.Contains(t, c.Request(method, params).Raw, noToken, method)
 	}
-	state, keys := e2e.Demanded(t, c.Request("tools/call", e2e.Obj{"name": "shared_ask"}))
+	state, keys := e2e.InputRequests(t, c.Request("tools/call", e2e.Obj{"name": "shared_ask"}))
 	got := c.Ok("tools/call", e2e.Obj{"name": "shared_ask", "requestState": state, "inputResponses": e2e.Obj{
 		keys["roots/list"]: e2e.Obj{"roots": []e2e.Obj{{"uri": "file://" + folder}}},
 	}})

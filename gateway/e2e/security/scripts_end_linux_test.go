@@ -73,7 +73,7 @@ func TestScriptsEndWithTheirCallers(t *testing.T) {
 		if keeper.Web == nil { // else no server hears of it
 			leaves := connect(e2e.Obj{})
 			ends(leaves, "b.hang{}", func(string) { leaves.Close() })
-			dies := w.BridgeTo()
+			dies := w.BridgeToRunning()
 			ends(dies, "b.hang{}", func(string) { dies.Prog.Signal(syscall.SIGKILL) })
 		}
 		keeper.Ok("ping", nil)

@@ -30,7 +30,7 @@ func TestSessionsOfAStrangerEvictNoClientThatMadeARequest(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
 			w.Gateway["limits"] = e2e.Obj{"sessions": 16}
-			w.Backend("own", e2e.Counting())
+			w.Backend("own", e2e.CountingServer())
 			web := w.Served()
 			var clients []*e2e.Client
 			for range 4 {
@@ -60,7 +60,7 @@ func TestSessionsWithoutAHandshakeAreEvictedFirst(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Gateway["limits"] = e2e.Obj{"sessions": 16}
-	w.Backend("own", e2e.Counting())
+	w.Backend("own", e2e.CountingServer())
 	web := w.Served()
 	c := web.Client(false)
 	for range 64 {

@@ -63,7 +63,7 @@ func TestNoSpellingOfADeniedURIReachesItsServer(t *testing.T) {
 			}
 			script2 := `local out = 0 for _, uri in ipairs(` + luaList(watched) + `) do if pcall(resources.read, uri) then out = out + 1 end end return out`
 			require.Equal(t, "0", c.LuaText(script2))
-			id, honoured := modern.Hears(e2e.Obj{"resourceSubscriptions": append(watched, e2e.In("fs", "file:///pub/a"))})
+			id, honoured := modern.ListenTo(e2e.Obj{"resourceSubscriptions": append(watched, e2e.In("fs", "file:///pub/a"))})
 			require.JSONEq(t, string(e2e.Marshal([]string{e2e.In("fs", "file:///pub/a")})), string(e2e.At(honoured, "resourceSubscriptions")))
 			for _, uri := range []string{e2e.In("fs", "file:///pub/../secret/k"), "file:/secret/k", e2e.In("fs", "file:///%73ecret/k")} {
 				require.Equal(t, e2e.ExitNotFound, w.Run("read", uri).Code)
@@ -88,7 +88,7 @@ func TestNoSpellingOfADeniedURIReachesItsServer(t *testing.T) {
 				b.Updated(uri)
 			}
 			require.Equal(t, []string{e2e.In("fs", "file:///pub/dir/ok")}, c.WaitUpdates(1))
-			modern.Stops(id)
+			modern.StopListening(id)
 		})
 	}
 }

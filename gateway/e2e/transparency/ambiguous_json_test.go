@@ -203,7 +203,7 @@ func TestEscapesInKeysAndNamesChangeNothing(t *testing.T) {
 		require.Equal(t, `"x`+"\ufffd"+`"`, string(e2e.At(got[len(got)-1].Msg, "params", "name")), "the server gets the name that was looked up")
 	}
 	put(legacy, "tools/call", `{"name":"srv_say","_meta":{"progressToken":1},"notes":[{"method":"notifications/message","params":{"level":"error","data":"d","_meta":{"io.modelcontextprotocol/rel\u0061ted-task":{"taskId":"T"}}}}],"reply":{"result":{"content":[]}}}`)
-	require.NotContains(t, string(legacy.Noted("notifications/message", nil).Params), "taskId")
+	require.NotContains(t, string(legacy.WaitNote("notifications/message", nil).Params), "taskId")
 	e := put(legacy, "tools/call", `{"name":"srv_say","reply":{"error":{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","Mode":"form","elicitationId":"1","url":"https://x","Task":{},"_META":{}}]}}}}`).Error
 	for _, member := range []string{"Mode", "Task", "_META"} {
 		require.NotContains(t, string(e), member)
@@ -255,12 +255,12 @@ func TestWhatServersTellAndAskMeansTheSameToAnyReader(t *testing.T) {
 		require.NotContains(t, string(p.Params), "other")
 		require.Equal(t, "mine", e2e.Str(p.Params, "progressToken"))
 	}
-	require.NotContains(t, string(c.Noted("notifications/message", nil).Params), "debug")
+	require.NotContains(t, string(c.WaitNote("notifications/message", nil).Params), "debug")
 	b.Do(e2e.Do("notify", e2e.Obj{"method": "notifications/resources/updated", "params": json.RawMessage(`{"uri":"x:1","URI":"mcp://other/x:1"}`)}))
-	require.JSONEq(t, `{"uri":"mcp://srv/x:1"}`, string(c.Noted("notifications/resources/updated", nil).Params))
+	require.JSONEq(t, `{"uri":"mcp://srv/x:1"}`, string(c.WaitNote("notifications/resources/updated", nil).Params))
 
 	c.Ok("tools/call", e2e.Obj{"name": "srv_ask"})
-	asked := string(c.Asked(1).Params)
+	asked := string(c.WaitAsks(1).Params)
 	require.NotContains(t, asked, "Mode")
 	require.NotContains(t, asked, "_META")
 	answer := b.Received("")

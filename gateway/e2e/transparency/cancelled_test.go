@@ -78,13 +78,13 @@ func TestQuestionsOfCancelledCallsAreWithdrawn(t *testing.T) {
 			}
 			b.WaitEvents("wait", "all", n)
 			b.Do(e2e.Do("release", e2e.Obj{"name": "all"}))
-			c.Asked(n)
+			c.WaitAsks(n)
 			for _, id := range ids {
 				c.Notify("notifications/cancelled", e2e.Obj{"requestId": json.RawMessage(id)})
 			}
 			open := map[string]bool{}
 			for i := range n {
-				open[string(c.Asked(i+1).ID)] = true
+				open[string(c.WaitAsks(i+1).ID)] = true
 			}
 			require.Len(t, open, n)
 			c.Wait("the end of all questions", func() bool {

@@ -96,7 +96,7 @@ func TestC02_B17_BlankLinesHoldNothingUp(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			w.Bad("bad", mode, false)
+			w.FaultyServer("bad", mode, false)
 			c := w.Standalone()
 			c.WaitListed("tools", "bad_echo", true)
 			for i := range 3 {

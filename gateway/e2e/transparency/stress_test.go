@@ -29,7 +29,7 @@ func TestAnswersNeverReachAnotherClientsCallWhateverHappensToTheServer(t *testin
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := e2e.NewWorld(t)
-			script := e2e.Asking("roots/list", e2e.Obj{})
+			script := e2e.AskingServer("roots/list", e2e.Obj{})
 			for k, v := range back.script {
 				script[k] = v
 			}
@@ -92,7 +92,7 @@ func getsRoot(c *e2e.Client, mine string, roots e2e.Obj) bool {
 	params := e2e.Obj{"name": "b_ask"}
 	m := c.Request("tools/call", params)
 	for e2e.Str(m.Result, "resultType") == "input_required" {
-		_, keys := e2e.Demanded(c.T, m)
+		_, keys := e2e.InputRequests(c.T, m)
 		answers := e2e.Obj{}
 		for _, key := range keys {
 			answers[key] = roots

@@ -182,7 +182,7 @@ func TestHTTPElicitationComesOnTheStreamOfItsCall(t *testing.T) {
 			for i, name := range []string{"elicit", "sample", "roots"} {
 				id := c.Begin("tools/call", e2e.Obj{"name": "b_" + name})
 				require.Contains(t, e2e.Str(c.End(id).Result, "content", 0, "text"), `"to":`)
-				require.Equal(t, id, c.Asked(i+1).Via)
+				require.Equal(t, id, c.WaitAsks(i+1).Via)
 			}
 		})
 	}

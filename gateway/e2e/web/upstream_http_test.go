@@ -40,7 +40,7 @@ func TestHTTPBackendIsServedLikeAnyOther(t *testing.T) {
 		c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In(b.Name, e2e.AppLog)})
 		require.Equal(t, []string{e2e.AppLog}, b.Uris("resources/subscribe"))
 		b.Updated(e2e.AppLog)
-		c.Noted("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.Str(p, "uri") == e2e.In(b.Name, e2e.AppLog) })
+		c.WaitNote("notifications/resources/updated", func(p json.RawMessage) bool { return e2e.Str(p, "uri") == e2e.In(b.Name, e2e.AppLog) })
 		b.Add("tools", e2e.Tool("new"))
 		b.ListChanged("tools")
 		c.WaitListed("tools", b.Name+"_new", true)
