@@ -48,33 +48,43 @@ func TestR3_09_SameNamesOfTwoServers(t *testing.T) {
 	}
 }
 
-func TestR3_10_TemplateIsStored(t *testing.T) {
+func TestR1_10_R3_17_R3_24_ListsAreServedFromTheRegistry(t *testing.T) {
 	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("dbsrv", e2e.Dbsrv())
-	c := w.Standalone()
-	all := c.List("templates")
-	require.Len(t, all, 1)
-	require.Equal(t, e2e.In("dbsrv", "mcp://database/{table}/{id}"), e2e.Str(all[0], "uriTemplate"))
-	require.Equal(t, "row", e2e.Str(all[0], "name"))
-	require.Equal(t, "one row", e2e.Str(all[0], "description"))
-}
+	for kind, test := range map[string]struct {
+		notice, other string
+		added         e2e.Obj
+	}{
+		"resources": {"resources", "tools", e2e.Resource("x:new")},
+		"templates": {"resources", "tools", e2e.Template("x:///new/{a}")},
+		"prompts":   {"prompts", "resources", e2e.Prompt("new")},
+		"tools":     {"tools", "prompts", e2e.Tool("new")},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.NewWorld(t)
+			b := w.Backend("b", e2e.CountingServer())
+			s := w.Serve()
+			var clients []*e2e.Client
+			for range 3 {
+				clients = append(clients, s.Client(true))
+			}
+			for i := range 20 {
+				require.Len(t, clients[i%3].List(kind), 1)
+			}
+			for _, listed := range []string{kind, test.other} {
+				require.Equal(t, 1, b.Count(e2e.ListMethod(listed)), listed)
+			}
+			require.Equal(t, 1, b.Starts())
 
-func TestR3_17_ListsAreServedFromTheRegistry(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	fs := w.Backend("filesystem", e2e.Filesystem())
-	s := w.Serve()
-	var clients []*e2e.Client
-	for range 3 {
-		clients = append(clients, s.Client(false))
+			clients[0].Settle()
+			b.Add(kind, test.added)
+			b.ListChanged(test.notice)
+			e2e.Eventually(t, "the new entry", func() bool { return len(clients[0].List(kind)) == 2 })
+			require.Equal(t, 2, b.Count(e2e.ListMethod(kind)))
+			require.Equal(t, 1, b.Count(e2e.ListMethod(test.other)))
+			require.Empty(t, clients[0].NotesOf("notifications/"+test.other+"/list_changed"))
+		})
 	}
-	for i := range 50 {
-		require.Len(t, clients[i%3].List("resources"), 2)
-	}
-	require.Equal(t, 1, fs.Count("resources/list"))
-	require.Equal(t, 1, fs.Count("tools/list"))
-	require.Equal(t, 1, fs.Starts())
 }
 
 func TestR3_18_BurstOfNoticesCostsFewLists(t *testing.T) {
@@ -107,7 +117,7 @@ func TestR3_18_NoticeWithoutAChangeReachesNoClient(t *testing.T) {
 	require.Empty(t, c.NotesOf("notifications/resources/list_changed"))
 }
 
-func TestR3_20_ReadOfUnknownResourceAsksNobody(t *testing.T) {
+func TestR3_20_R3_27_UnknownResourcesAskNobody(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	fs := w.Backend("filesystem", e2e.Filesystem())
@@ -119,6 +129,8 @@ func TestR3_20_ReadOfUnknownResourceAsksNobody(t *testing.T) {
 	require.Equal(t, uri, e2e.Str(e.Data, "uri"))
 	require.Equal(t, "RESOURCE_NOT_FOUND: Resource not found: "+uri, e.Message)
 	require.Zero(t, fs.Count("resources/read"))
+	require.Equal(t, "RESOURCE_NOT_FOUND", c.Fault("resources/subscribe", e2e.Obj{"uri": uri}).Kind())
+	require.Zero(t, fs.Count("resources/subscribe"))
 }
 
 func TestR3_23_SameTemplateOfTwoServers(t *testing.T) {
@@ -129,21 +141,6 @@ func TestR3_23_SameTemplateOfTwoServers(t *testing.T) {
 	c := w.Standalone()
 	require.Equal(t, []string{e2e.In("one", "mcp://database/{table}/{id}"), e2e.In("two", "mcp://database/{table}/{id}")}, c.Names("templates"))
 	require.Equal(t, "two mcp://database/users/42", c.ReadText(e2e.In("two", "mcp://database/users/42")))
-}
-
-func TestR3_24_TemplatesAreServedFromTheRegistry(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	db := w.Backend("dbsrv", e2e.Dbsrv())
-	c := w.Standalone()
-	for range 20 {
-		require.Len(t, c.List("templates"), 1)
-	}
-	require.Equal(t, 1, db.Count("resources/templates/list"))
-	db.Add("templates", e2e.Template("mcp://database/{table}"))
-	db.ListChanged("resources")
-	c.WaitListed("templates", e2e.In("dbsrv", "mcp://database/{table}"), true)
-	require.Equal(t, 2, db.Count("resources/templates/list"))
 }
 
 func TestR0_10_ThereIsNoMethodThatWrites(t *testing.T) {
@@ -179,54 +176,6 @@ func TestR0_14_ParallelReadsDoNotMixUp(t *testing.T) {
 	}
 }
 
-func TestR1_10_PromptsAreCachedAndRefreshed(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	b := w.Backend("p", e2e.Obj{"prompts": []e2e.Obj{e2e.Prompt("one")}, "tools": []e2e.Obj{e2e.Tool("t")}})
-	c := w.Standalone()
-	for range 5 {
-		require.Equal(t, []string{"p/one"}, c.Names("prompts"))
-		require.Equal(t, []string{"p_t"}, c.Names("tools"))
-	}
-	require.Equal(t, 1, b.Count("prompts/list"))
-	require.Equal(t, 1, b.Count("tools/list"))
-	c.Settle()
-	b.Add("prompts", e2e.Prompt("two"))
-	b.ListChanged("prompts")
-	c.WaitListed("prompts", "p/two", true)
-	require.Equal(t, 2, b.Count("prompts/list"))
-	require.Equal(t, 1, b.Count("tools/list"))
-	require.Empty(t, c.NotesOf("notifications/tools/list_changed"))
-	require.Empty(t, c.NotesOf("notifications/resources/list_changed"))
-}
-
-func TestR4_02_TypeOfAReadMayDifferFromTheListedOne(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{
-		"resources": []e2e.Obj{e2e.Resource("x:1", e2e.Obj{"mimeType": "text/plain"})},
-		"reads":     e2e.Obj{"x:1": []e2e.Obj{{"uri": "x:1", "mimeType": "text/html", "text": "<p>"}}},
-	})
-	c := w.Standalone()
-	require.Equal(t, "text/html", e2e.Str(c.Ok("resources/read", e2e.Obj{"uri": e2e.In("b", "x:1")}), "contents", 0, "mimeType"))
-}
-
-func TestR4_04_AbsentFieldsStayAbsent(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("b", e2e.Obj{
-		"resources": []e2e.Obj{{"uri": "x:1", "name": "n"}}, "tools": []e2e.Obj{{"name": "t", "inputSchema": e2e.Obj{"type": "object"}}},
-		"prompts": []e2e.Obj{{"name": "p"}}, "templates": []e2e.Obj{{"uriTemplate": "x:{y}", "name": "n"}},
-	})
-	c := w.Standalone()
-	for kind, want := range map[string]string{
-		"resources": `{"uri":"mcp://b/x:1","name":"n"}`, "tools": `{"name":"b_t","inputSchema":{"type":"object"}}`,
-		"prompts": `{"name":"b/p"}`, "templates": `{"uriTemplate":"mcp://b/x:{y}","name":"n"}`,
-	} {
-		require.JSONEq(t, want, string(c.List(kind)[0]), kind)
-	}
-}
-
 func TestListChangedCanBeSwitchedOffPerKind(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
@@ -243,7 +192,7 @@ func TestListChangedCanBeSwitchedOffPerKind(t *testing.T) {
 	require.Equal(t, 1, b.Count("tools/list"))
 }
 
-func TestR3_22_R0_08_R4_07_ContentsPassUnchanged(t *testing.T) {
+func TestR3_22_R0_08_R4_02_R4_07_ContentsPassUnchanged(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	png := base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n\x00\x01"))

@@ -24,7 +24,7 @@ func TestR3_02_ServerThatComesUpLaterIsAnnounced(t *testing.T) {
 	c.WaitNote("notifications/resources/list_changed", nil)
 }
 
-func TestR3_14_R0_06_DefinitionsKeepEveryField(t *testing.T) {
+func TestR3_10_R3_14_R4_04_R0_06_DefinitionsKeepTheirFieldsAndGetNoOthers(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	odd := `{"uri":"x:///odd","name":"odd","title":"Odd","size":12345678901234567890,"annotations":{"audience":["user"],"priority":0.10},` +

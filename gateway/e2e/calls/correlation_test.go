@@ -167,19 +167,6 @@ func TestQuestionOverHTTPOutlivesAnotherCallOfItsClient(t *testing.T) {
 	require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "accept")
 }
 
-func TestDenyHoldsForEverySpelling(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	script := e2e.Filesystem()
-	script["templates"] = []e2e.Obj{e2e.Template("file:///{+path}")}
-	b := w.Backend("fs", script, e2e.Obj{"resources": e2e.Obj{"deny": []string{"file:///secret/*"}}})
-	c := w.Standalone()
-	for _, uri := range []string{"file:///%73ecret/k", "file:///%2573ecret/k", "file:///pub/../secret/k", "file:////secret/k"} {
-		require.Equal(t, "RESOURCE_NOT_FOUND", c.Fault("resources/read", e2e.Obj{"uri": e2e.In("fs", uri)}).Kind(), uri)
-	}
-	require.Empty(t, b.Received("resources/read"))
-}
-
 func TestProgressOfAClientComesBeforeItsAnswerOverHTTP(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

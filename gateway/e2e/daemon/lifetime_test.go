@@ -3,7 +3,6 @@
 package daemon
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -244,16 +243,4 @@ func TestABridgeEndsOnSIGTERMSilently(t *testing.T) {
 	c.Prog.Signal(syscall.SIGTERM)
 	require.Zero(t, c.Prog.Ends(e2e.Patience))
 	require.Empty(t, c.Prog.Stderr.String())
-}
-
-func TestADisabledServerLacksNothing(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	w.Backend("on", e2e.Filesystem())
-	w.Backend("off", e2e.Filesystem(), e2e.Obj{"disabled": true, "env": e2e.Obj{"TOKEN": "${GOBLIN_TEST_UNSET}"}})
-	states := map[string]string{}
-	for _, s := range e2e.Each(json.RawMessage(w.Succeeds("list", "servers", "--json"))) {
-		states[e2e.Str(s, "name")] = e2e.Str(s, "state") + e2e.Str(s, "error")
-	}
-	require.Equal(t, map[string]string{"on": "ready", "off": "disabled"}, states)
 }

@@ -33,7 +33,7 @@ func TestR3_26_R3_29_UpdatesReachSubscribersOnce(t *testing.T) {
 	}
 }
 
-func TestR3_28_R0_07_LastUnsubscribeReachesTheBackend(t *testing.T) {
+func TestR3_25_R3_28_R0_07_SubscribeAndLastUnsubscribeReachTheBackend(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	fs := w.Backend("filesystem", e2e.Filesystem())
@@ -42,6 +42,7 @@ func TestR3_28_R0_07_LastUnsubscribeReachesTheBackend(t *testing.T) {
 	for _, client := range []*e2e.Client{a, b} {
 		client.Ok("resources/subscribe", e2e.Obj{"uri": log})
 	}
+	require.Equal(t, []string{e2e.AppLog}, fs.Uris("resources/subscribe"))
 	a.Ok("resources/unsubscribe", e2e.Obj{"uri": log})
 	require.Zero(t, fs.Count("resources/unsubscribe"))
 	b.Ok("resources/unsubscribe", e2e.Obj{"uri": log})
@@ -179,7 +180,7 @@ func TestC13_UnsubscribeIsIdempotent(t *testing.T) {
 	uri := e2e.In("filesystem", e2e.AppLog)
 	require.JSONEq(t, `{}`, string(c.Ok("resources/unsubscribe", e2e.Obj{"uri": uri})))
 	require.Zero(t, fs.Count("resources/unsubscribe"))
-	c.Ok("resources/subscribe", e2e.Obj{"uri": uri})
+	require.JSONEq(t, `{}`, string(c.Ok("resources/subscribe", e2e.Obj{"uri": uri})))
 	c.Ok("resources/subscribe", e2e.Obj{"uri": uri})
 	require.Equal(t, 1, fs.Count("resources/subscribe"))
 	c.Ok("resources/unsubscribe", e2e.Obj{"uri": uri})
@@ -201,27 +202,6 @@ func TestR3_38_SubscriptionGauge(t *testing.T) {
 	require.Less(t, s.Do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": c.Web.Id}, "").Status, 300)
 	e2e.Eventually(t, "no subscription", func() bool { return s.Metric(gauge) == "0" })
 	fs.WaitReceived("resources/unsubscribe", 2)
-}
-
-func TestR3_27_SubscribeToUnknownResourceAsksNobody(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	fs := w.Backend("filesystem", e2e.Filesystem())
-	c := w.Standalone()
-	e := c.Fault("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", "file:///nope")})
-	require.Equal(t, "RESOURCE_NOT_FOUND", e.Kind())
-	require.Zero(t, fs.Count("resources/subscribe"))
-}
-
-func TestR3_25_SubscribeReachesTheBackend(t *testing.T) {
-	t.Parallel()
-	w := e2e.NewWorld(t)
-	fs := w.Backend("filesystem", e2e.Filesystem())
-	c := w.Standalone()
-	require.JSONEq(t, `{}`, string(c.Ok("resources/subscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})))
-	require.Equal(t, []string{e2e.AppLog}, fs.Uris("resources/subscribe"))
-	require.JSONEq(t, `{}`, string(c.Ok("resources/unsubscribe", e2e.Obj{"uri": e2e.In("filesystem", e2e.AppLog)})))
-	require.Equal(t, []string{e2e.AppLog}, fs.Uris("resources/unsubscribe"))
 }
 
 func TestC12_SubscribeIsAcknowledgedAfterTheBackend(t *testing.T) {
