@@ -3,10 +3,19 @@
 package logins
 
 import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -110,4 +119,253 @@ func TestLoginIsForRemoteServersThatAreKnown(t *testing.T) {
 	_, w, _ := protected(t)
 	require.Equal(t, e2e.ExitUsage, w.Run("login", "local").Code)
 	require.Equal(t, e2e.ExitNotFound, w.Run("login", "nobody").Code)
+}
+
+var buy = e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}}
+
+// loggedIn is a world whose user is logged in at the server shop.
+func loggedIn(t *testing.T) (*realm, *e2e.World) {
+	t.Helper()
+	r, w, _ := protected(t)
+	w.Gateway["startup_wait"] = "20s"
+	r.succeeds(w, r.visit)
+	return r, w
+}
+
+// A client of a machine logs in by itself, when the first call wants it.
+func TestMachinesLogInByThemselves(t *testing.T) {
+	t.Parallel()
+	r, w, b := protected(t)
+	r.meta = func(o e2e.Obj) { o["token_endpoint_auth_methods_supported"] = []string{"client_secret_basic"} }
+	b.Conf["oauth"] = e2e.Obj{"grant": "client_credentials", "client_id": "robot", "client_secret": "robot-secret", "issuer": r.server.URL}
+	w.Gateway["startup_wait"] = "20s"
+	c := w.Standalone()
+	c.CallText("shop_buy", e2e.Obj{})
+	require.Equal(t, 1, r.count("client_credentials"))
+	require.Zero(t, r.count("register"))
+	r.set(func() { clear(r.access) })
+	c.CallText("shop_buy", e2e.Obj{})
+	require.Equal(t, 2, r.count("client_credentials"))
+}
+
+// A call that wants more rights says so, and the next login asks for them with the rest.
+func TestMoreRightsAreAskedForAtTheNextLogin(t *testing.T) {
+	t.Parallel()
+	r, w := loggedIn(t)
+	c := w.Standalone()
+	c.CallText("shop_buy", e2e.Obj{})
+	r.set(func() { r.scope, r.bare = "pay", true })
+	require.Contains(t, c.Fails(buy).Message, "goblin login shop")
+	r.set(func() { r.bare = false })
+	require.Contains(t, c.Fails(buy).Message, "(scope pay)")
+	r.scope = ""
+	var asked string
+	r.succeeds(w, func(page string) {
+		u, err := url.Parse(page)
+		require.NoError(t, err)
+		asked = u.Query().Get("scope")
+		r.visit(page)
+	})
+	r.set(func() { r.scope = "pay" })
+	require.Contains(t, strings.Fields(asked), "use")
+	require.Contains(t, strings.Fields(asked), "pay")
+	e2e.Eventually(t, "the new rights", func() bool { return c.Works(buy) })
+}
+
+// A client that the authorization server has forgotten is registered again by itself,
+// and the redirect of a stranger changes nothing.
+func TestForgottenClientsAndStrangersDoNotMatter(t *testing.T) {
+	t.Parallel()
+	r, w := loggedIn(t)
+	r.set(func() { clear(r.clients) })
+	r.succeeds(w, func(page string) {
+		u, err := url.Parse(page)
+		require.NoError(t, err)
+		resp, err := http.Get(u.Query().Get("redirect_uri") + "?code=evil&state=guess")
+		require.NoError(t, err)
+		require.Equal(t, http.StatusBadRequest, resp.StatusCode)
+		_ = resp.Body.Close()
+		r.visit(page)
+	})
+	require.Equal(t, 2, r.count("register"))
+}
+
+// Over SSH the browser is elsewhere: its user pastes the URL that it ends at.
+func TestThePastedURLLogsIn(t *testing.T) {
+	t.Parallel()
+	_, w, _ := protected(t)
+	w.Gateway["startup_wait"] = "20s"
+	in, paste, err := os.Pipe()
+	require.NoError(t, err)
+	defer paste.Close()
+	defer in.Close()
+	p := w.Start(func(cmd *exec.Cmd) { cmd.Stdin = in }, "login", "shop", "--no-browser")
+	e2e.Eventually(t, "the page", func() bool { return page.MatchString(p.Stderr.String()) })
+	elsewhere := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := elsewhere.Get(page.FindString(p.Stderr.String()))
+	require.NoError(t, err)
+	_ = resp.Body.Close()
+	_, err = io.WriteString(paste, resp.Header.Get("Location")+"\n")
+	require.NoError(t, err)
+	require.Equal(t, e2e.ExitOK, p.Ends(e2e.Patience), p.Stderr.String())
+	w.Standalone().CallText("shop_buy", e2e.Obj{})
+}
+
+// Where the authorization server offers it, a code that is entered on any device logs in;
+// the client that was registered for that serves logins by redirect, too.
+func TestACodeEnteredOnAnyDeviceLogsIn(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	w.Gateway["startup_wait"] = "20s"
+	r.succeeds(w, r.visit)
+	for range 2 {
+		told := r.succeeds(w, r.visit, "--device")
+		require.Contains(t, told, "enter the code GOB-")
+		require.Equal(t, 2, r.count("register"), "the first client cannot do this")
+	}
+	w.Standalone().CallText("shop_buy", e2e.Obj{})
+	r.succeeds(w, r.visit)
+	require.Equal(t, 2, r.count("register"))
+
+	for fault, says := range map[string]string{"access_denied": "denied", "expired_token": "not entered while it was valid", "invalid_grant": "gives no token"} {
+		r.set(func() {
+			r.odd = map[string]http.HandlerFunc{"/token": func(w http.ResponseWriter, _ *http.Request) {
+				respond(w, http.StatusBadRequest, e2e.Obj{"error": fault})
+			}}
+		})
+		code, told := r.logIn(w, "shop", r.visit, "--device")
+		require.NotZero(t, code)
+		require.Contains(t, told, says)
+	}
+	r.set(func() {
+		r.odd, r.meta = nil, func(o e2e.Obj) { delete(o, "device_authorization_endpoint") }
+	})
+	code, told := r.logIn(w, "shop", r.visit, "--device")
+	require.Equal(t, e2e.ExitFailure, code)
+	require.Contains(t, told, "log in without --device")
+}
+
+// What is odd, but no reason to fail.
+func TestLoginsGoOnWhereAnswersAreOddOnly(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	c := w.Standalone()
+	for _, odd := range []func(e2e.Obj){func(o e2e.Obj) {
+		delete(o, "expires_in")
+		delete(o, "token_type")
+		o["scope"] = ""
+	}, func(o e2e.Obj) {
+		o["expires_in"], o["token_type"] = "3600", "bearer"
+		delete(o, "scope")
+	}, func(o e2e.Obj) {
+		o["expires_in"] = -5 // it is over at once, and refreshed for each request
+	}} {
+		r.set(func() { r.answer = odd })
+		r.succeeds(w, r.visit)
+		c.WaitListed("tools", "shop_buy", true)
+		c.CallText("shop_buy", e2e.Obj{})
+		r.set(func() { clear(r.access) })
+		c.CallText("shop_buy", e2e.Obj{})
+	}
+}
+
+// Two logins at once do not hinder each other, unless they need the same port; that of a
+// user who gives up leaves nothing.
+func TestTwoLoginsAtOnce(t *testing.T) {
+	t.Parallel()
+	r, w, b := protected(t)
+	c := w.Standalone()
+	begin := func() (*e2e.Program, string) {
+		p := w.Start(nil, "login", "shop")
+		e2e.Eventually(t, "the page", func() bool { return page.MatchString(p.Stderr.String()) })
+		return p, page.FindString(p.Stderr.String())
+	}
+	one, pageOne := begin()
+	two, pageTwo := begin()
+	left, pageLeft := begin()
+	left.Signal(syscall.SIGINT)
+	require.Equal(t, e2e.ExitFailure, left.Ends(e2e.Patience))
+	require.Contains(t, left.Stderr.String(), "interrupted")
+	u, err := url.Parse(pageLeft)
+	require.NoError(t, err)
+	_, err = http.Get(u.Query().Get("redirect_uri"))
+	require.Error(t, err, "the port is closed")
+
+	r.visit(pageTwo)
+	require.Equal(t, e2e.ExitOK, two.Ends(e2e.Patience), "%s", &two.Stderr)
+	c.WaitListed("tools", "shop_buy", true)
+	r.visit(pageOne)
+	require.Equal(t, e2e.ExitOK, one.Ends(e2e.Patience), "%s", &one.Stderr)
+	c.CallText("shop_buy", e2e.Obj{})
+
+	w.Edit(func() { b.Conf["oauth"] = e2e.Obj{"redirect_port": e2e.FreePort(t)} })
+	one, pageOne = begin()
+	second := w.Run("login", "shop")
+	require.Equal(t, e2e.ExitFailure, second.Code)
+	require.Contains(t, second.Stderr, "another login may be under way")
+	r.visit(pageOne)
+	require.Equal(t, e2e.ExitOK, one.Ends(e2e.Patience), "%s", &one.Stderr)
+}
+
+// A keyring that fails is told once, and the login is kept in a file.
+func TestAKeyringThatFailsIsToldOnce(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	w.Env = append(w.Env, "GOBLIN_NO_KEYRING=", "DBUS_SESSION_BUS_ADDRESS=unix:path="+w.Dir+"/none")
+	require.Contains(t, r.succeeds(w, r.visit), "the keyring does not take it")
+	require.NotContains(t, r.succeeds(w, r.visit), "keyring")
+	c := w.Standalone()
+	c.WaitListed("tools", "shop_buy", true)
+	c.CallText("shop_buy", e2e.Obj{})
+	require.Zero(t, w.Run("logout", "shop").Code)
+}
+
+// An authorization server that is slow ends a login after a while, and keeps nobody
+// waiting who does not need it.
+func TestSlowAuthorizationServersEndLogins(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{metadataPath, "/token"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			r, w, _ := protected(t)
+			c := w.Standalone()
+			r.odd = map[string]http.HandlerFunc{path: func(_ http.ResponseWriter, req *http.Request) {
+				_, _ = io.Copy(io.Discard, req.Body) // or the server would not see that the client leaves
+				<-req.Context().Done()
+			}}
+			code, told := r.logIn(w, "shop", r.visit)
+			require.Equal(t, e2e.ExitTimeout, code, told)
+			require.True(t, c.Works(e2e.Obj{"name": "local_t", "arguments": e2e.Obj{}}))
+		})
+	}
+}
+
+// A private key proves who the client is, also for a code and for revocation, and stays
+// where it is.
+func TestPrivateKeysStayAtHome(t *testing.T) {
+	t.Parallel()
+	r, w, b := protected(t)
+	_, key, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	port := e2e.FreePort(t)
+	b.Conf["oauth"] = e2e.Obj{
+		"client_id": "mine", "client_secret": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "redirect_port": port, "issuer": r.server.URL,
+	}
+	r.clients["mine"] = fmt.Sprintf("http://127.0.0.1:%d/callback", port)
+	r.succeeds(w, r.visit)
+	w.Succeeds("logout", "shop")
+	require.Equal(t, 3, r.count("client_assertion"), "for the code and two revocations")
+	require.Zero(t, r.count("client_secret"))
+}
+
+// Where nobody asks for a login, there is none.
+func TestNoLoginWhereNoneIsAskedFor(t *testing.T) {
+	t.Parallel()
+	_, w, _ := protected(t)
+	w.Remote("open", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	out := w.Run("login", "open")
+	require.Equal(t, e2e.ExitFailure, out.Code)
+	require.Contains(t, out.Stderr, "asks for no login")
 }

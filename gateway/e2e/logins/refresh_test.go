@@ -3,8 +3,15 @@
 package logins
 
 import (
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/gofrs/flock"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"goblin/gateway/e2e"
@@ -73,4 +80,99 @@ func TestAServerThatRefusesEveryFreshTokenEndsInAnError(t *testing.T) {
 	r.set(func() { r.void = false })
 	r.succeeds(w, r.visit)
 	e2e.Eventually(t, "the next login serves", func() bool { return c.Works(buy) && other.Works(buy) })
+}
+
+// Four processes with one login refresh it once.
+func TestProcessesRefreshALoginOnce(t *testing.T) {
+	t.Parallel()
+	r, w := loggedIn(t)
+	var clients []*e2e.Client
+	for range 4 {
+		c := w.Standalone()
+		c.CallText("shop_buy", e2e.Obj{})
+		clients = append(clients, c)
+	}
+	r.set(func() { clear(r.access) })
+	var all sync.WaitGroup
+	var works [4]bool
+	for i, c := range clients {
+		all.Go(func() { works[i] = c.Works(buy) })
+	}
+	all.Wait()
+	require.Equal(t, [4]bool{true, true, true, true}, works)
+	require.Equal(t, 1, r.count("refresh_token"))
+}
+
+// Tokens of a few seconds last as long as anybody works with them, and four processes
+// refresh them no more often than one.
+func TestShortTokensAreRefreshedAheadByOneOfFourProcesses(t *testing.T) {
+	t.Parallel()
+	r, w, _ := protected(t)
+	w.Gateway["startup_wait"] = "20s"
+	r.life = 2 * time.Second
+	began := time.Now()
+	r.succeeds(w, r.visit)
+	var clients []*e2e.Client
+	for range 4 {
+		clients = append(clients, w.Standalone())
+	}
+	var all sync.WaitGroup
+	end := time.Now().Add(3 * r.life)
+	for _, c := range clients {
+		all.Go(func() {
+			for time.Now().Before(end) {
+				assert.True(t, c.Works(buy))
+			}
+		})
+	}
+	all.Wait()
+	require.GreaterOrEqual(t, r.count("refresh_token"), 2)
+	ahead := r.life / 5 * 4
+	require.LessOrEqual(t, r.count("refresh_token"), int(time.Since(began)/ahead)+1)
+	require.Zero(t, r.count("invalid_grant"), "no refresh token is used twice")
+}
+
+// An authorization server that is out of order costs no login; one that takes it no
+// more does, once.
+func TestOnlyARefusalEndsALogin(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			t.Parallel()
+			r, w := loggedIn(t)
+			c := w.Standalone()
+			c.CallText("shop_buy", e2e.Obj{})
+			r.set(func() { clear(r.access); r.status = status })
+			require.Contains(t, c.Fails(buy).Message, strconv.Itoa(status))
+			r.set(func() { r.status = 0 })
+			e2e.Eventually(t, "the login goes on", func() bool { return c.Works(buy) })
+
+			r.set(func() { clear(r.access); clear(r.refresh) })
+			before := r.count("refresh_token")
+			for range 5 {
+				require.Contains(t, c.Fails(buy).Message, "goblin login shop")
+			}
+			require.LessOrEqual(t, r.count("refresh_token"), before+1)
+			require.Contains(t, w.Run("list", "servers").Stdout, "needs login")
+		})
+	}
+}
+
+// A process that was stopped while it held the login keeps others waiting for a while
+// only.
+func TestAProcessThatWasStoppedHoldsNoLoginForEver(t *testing.T) {
+	t.Parallel()
+	r, w := loggedIn(t)
+	c := w.Standalone()
+	c.CallText("shop_buy", e2e.Obj{})
+	locks, err := filepath.Glob(filepath.Join(w.Dir, "home", ".local", "state", "goblin", "logins", "*.lock"))
+	require.NoError(t, err)
+	require.Len(t, locks, 1)
+	lock := flock.New(locks[0])
+	require.NoError(t, lock.Lock())
+	r.set(func() { clear(r.access) })
+	require.Contains(t, c.Fails(buy).Message, "another process holds the login")
+	require.True(t, c.Works(e2e.Obj{"name": "local_t", "arguments": e2e.Obj{}}))
+	require.NoError(t, lock.Unlock())
+	e2e.Eventually(t, "the login goes on", func() bool { return c.Works(buy) })
 }
