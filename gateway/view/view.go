@@ -3,7 +3,7 @@
 // Four checks decide in this order: the filters of the config, when lists are fetched
 // (upstream.Server.Permits); approval of changed tools (servers, pinned.go); then, here,
 // the user's disabled entries and the profile (profileFilter.Has). Each request is checked again
-// by permitted in find.go and by acquireConn in package gateway. why.go explains the result.
+// by permitted in find.go and by acquireConn in package gateway. hidden.go explains the result.
 //
 // A view is a catalog narrowed to a profile of the config and to what the user has not
 // turned off: what is not in it is unknown, by every name and to everything that asks
