@@ -272,7 +272,7 @@ const (
 // awaitReconnect waits for another connection to the server of a request that it did
 // not carry out, as err says; false when there is none soon.
 func (g *Gateway) awaitReconnect(r *request, err error) bool {
-	if err == nil || !errors.Is(err, upstream.ErrForgotten) || rawjson.Get(r.SentParams(), "requestState") != nil {
+	if err == nil || !errors.Is(err, upstream.ErrSessionLost) || rawjson.Get(r.SentParams(), "requestState") != nil {
 		return false
 	}
 	b := g.Servers.Get(r.server)

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -55,23 +56,23 @@ type Call struct {
 	// ForwardInput they are set anew while the backend asks.
 	Answers, State []byte
 
-	handshake bool     // initialize and what comes before it: must never be cancelled
-	opening   bool     // initialize itself
-	own       bool     // a liveness probe: never cancelled, and its timeout starts no other
-	modern    bool     // sent in the modern era
-	room      [20]byte // for the id
+	handshake  bool     // initialize and what comes before it: must never be cancelled
+	initialize bool     // initialize itself
+	probe      bool     // a liveness probe: never cancelled, and its timeout starts no other
+	modern     bool     // sent in the modern era
+	idBuffer   [20]byte // for the id
 
-	listening *listening // set for subscriptions/listen
+	listen *listenStream // set for subscriptions/listen
 
 	id     int64                         // on the wire
 	http   atomic.Pointer[http.Response] // nil for other transports
 	caller Caller
 
-	gate  sync.Mutex // held while something of the call is delivered
-	ended bool       // Conn.Call has returned, or is about to
-	abort context.CancelFunc
+	deliverMu sync.Mutex // held while something of the call is delivered
+	ended     bool       // Conn.Call has returned, or is about to
+	abort     context.CancelFunc
 
-	clock timing.CallTimer
+	timer timing.CallTimer
 }
 
 // Caller has begun a call without waiting for it.
@@ -86,30 +87,30 @@ type Caller interface {
 // answered, nil for other transports.
 func (c *Call) WireID() (id int64, answer *http.Response) { return c.id, c.http.Load() }
 
-// takes reports whether a result of that type is the caller's to handle.
-func (c *Call) takes(resultType string) bool {
+// acceptsResult reports whether the caller handles results of a type itself.
+func (c *Call) acceptsResult(resultType string) bool {
 	return resultType == "input_required" && c.ForwardInput || resultType == "task" && c.AcceptTask
 }
 
 // Pause stops the time of the call until as many calls of Resume: a human is being
 // asked.
-func (c *Call) Pause() { c.clock.Pause() }
+func (c *Call) Pause() { c.timer.Pause() }
 
 // Resume undoes one Pause.
-func (c *Call) Resume() { c.clock.Resume() }
+func (c *Call) Resume() { c.timer.Resume() }
 
-// again makes a call ready to be sent once more.
-func (c *Call) again(answers, state []byte) {
-	c.gate.Lock()
-	defer c.gate.Unlock()
+// prepareRetry prepares a call for sending it once more.
+func (c *Call) prepareRetry(answers, state []byte) {
+	c.deliverMu.Lock()
+	defer c.deliverMu.Unlock()
 	c.ended, c.abort = false, nil
 	c.Answers, c.State = answers, state
 }
 
 // deliver runs f unless the call has ended; it reports whether it did.
 func (c *Call) deliver(f func()) bool {
-	c.gate.Lock()
-	defer c.gate.Unlock()
+	c.deliverMu.Lock()
+	defer c.deliverMu.Unlock()
 	if c.ended {
 		return false
 	}
@@ -120,23 +121,23 @@ func (c *Call) deliver(f func()) bool {
 // end makes sure that nothing is delivered any more, and returns what drops
 // the stream of the call, if it has one.
 func (c *Call) end() context.CancelFunc {
-	c.gate.Lock()
-	defer c.gate.Unlock()
+	c.deliverMu.Lock()
+	defer c.deliverMu.Unlock()
 	c.ended = true
 	return c.abort
 }
 
 func (c *Call) setAbort(f context.CancelFunc) {
-	c.gate.Lock()
-	defer c.gate.Unlock()
+	c.deliverMu.Lock()
+	defer c.deliverMu.Unlock()
 	c.abort = f
 }
 
-// place looks for the place of a call's token, once.
-func (c *Call) place() {
+// findToken finds the position of the call's progress token, once.
+func (c *Call) findToken() {
 	switch {
 	case c.Token.IsKnown():
-	case c.handshake, c.own, c.listening != nil:
+	case c.handshake, c.probe, c.listen != nil:
 		c.Token = wire.KeepToken
 	default:
 		c.Token, _ = wire.FindToken(c.Params, rawjson.Get(c.Params, "_meta"))
@@ -148,4 +149,27 @@ func (c *Call) frame(id []byte) []byte {
 	var room [8]rawjson.Edit
 	params, edits := c.Token.Put(room[:0], c.Params, c.Edits, id)
 	return jsonrpc.RequestFrame(id, c.Method, params, edits...)
+}
+
+// errExpired is the outcome of a call whose time is over.
+var errExpired = errors.New("no answer in time")
+
+// expireCalls ends the calls that timed out, and sets the alarm for the others. Progress or a question to
+// the user may have moved their deadlines.
+func (l *link) expireCalls() {
+	l.expiry.Fired()
+	now, next := time.Now(), time.Time{}
+	for id, c := range l.calls.All() {
+		over, silent, at := c.timer.Check(now)
+		if over {
+			l.calls.Fail(id, errExpired)
+		}
+		if silent {
+			l.requestLivenessCheck()
+		}
+		if next.IsZero() || !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
+	l.expiry.Expect(next)
 }

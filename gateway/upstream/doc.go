@@ -25,7 +25,7 @@
 //   - one of the modern era beside each of those if the server offers both eras, because
 //     a process or session speaks one era only.
 //
-// All but the first are units, kept by unitLife.
+// All but the first are units, kept by superviseUnit.
 //
 // # Eras
 //

@@ -55,9 +55,8 @@ func (e *Error) Data() []byte {
 	return data
 }
 
-// codeOf is the code for requests that need a connection which is not there because of
-// why.
-func codeOf(why error) string {
+// errorCode returns the code of requests that fail because there is no connection.
+func errorCode(why error) string {
 	if e, ok := errors.AsType[*Error](why); ok && e.Code == LoginRequired {
 		return LoginRequired
 	}
@@ -68,20 +67,18 @@ func codeOf(why error) string {
 // soon is no use, a header has to be configured.
 var errLogin = errors.New("needs login")
 
-// ErrForgotten is the cause of an Error of a request that was not carried out:
-// the server knows the session no more, and refused it, or it was not sent because
-// of that. Over another connection it may be sent again.
-var ErrForgotten = errors.New("the server has forgotten the session")
+// ErrSessionLost is the cause of an Error if the server lost the session. The request was not carried out.
+var ErrSessionLost = errors.New("the server has forgotten the session")
 
-// errSessionOver is the cause of the end of a connection whose session the server
-// has forgotten. Requests that were under way may have been carried out.
-var errSessionOver = errors.New("the session is over")
+// errSessionClosed is the cause of a connection's end if the server lost its session. Requests in flight may
+// have been carried out.
+var errSessionClosed = errors.New("the session is over")
 
-// unsent turns why, the end of a connection, into the cause of the Error of a request
-// that was not sent because of it.
-func unsent(why error) error {
-	if errors.Is(why, errSessionOver) {
-		return ErrForgotten
+// unsentCause returns the cause of a request's Error if the request was not sent because its connection
+// ended.
+func unsentCause(why error) error {
+	if errors.Is(why, errSessionClosed) {
+		return ErrSessionLost
 	}
 	return why
 }

@@ -151,7 +151,7 @@ var plainTools = map[string][]obj{
 		write(`"method":"notifications/cancelled","params":{"requestId":"w"}`, 1),
 		answeredOK,
 	},
-	"nag": {write(`"id":"n$n","method":"sampling/createMessage","params":{}`, maxAsking+5), answeredOK},
+	"nag": {write(`"id":"n$n","method":"sampling/createMessage","params":{}`, maxRequests+5), answeredOK},
 	// More bytes than may be in flight together, except for the first.
 	"heavy": {write(`"id":"h$n","method":"sampling/createMessage","params":{"x":"$x"}`, 5, obj{"bytes": maxAskingBytes / 4}), answeredOK},
 	"env":   {action("env")},

@@ -31,10 +31,10 @@ func FuzzDiscover(f *testing.F) {
 		}
 		d := &discovery{}
 		if answered {
-			d.answer(told)
+			d.parseResult(told)
 			require.Equal(t, d.modern, d.result != nil)
 		} else {
-			d.refusal(s, told)
+			d.parseError(s, told)
 			require.Nil(t, d.result)
 		}
 		require.LessOrEqual(t, len(d.versions), maxVersions)
@@ -88,7 +88,7 @@ func FuzzMirroredArguments(f *testing.F) {
 		s.mirror([][]byte{tool}, false)
 		name, _ := rawjson.String(rawjson.Get(tool, "name"))
 		head := http.Header{}
-		s.mirrored.Load().Headers(head, name, arguments)
+		s.headerMirrors.Load().Headers(head, name, arguments)
 		for name, values := range head {
 			require.Len(t, values, 1)
 			require.Regexp(t, fieldName, name)

@@ -211,10 +211,10 @@ func newRig(t *testing.T, cfg config.Server, change func(*rig)) *rig {
 		ListChanged:  config.ListChanged{Tools: true, Prompts: true, Resources: true},
 		Capabilities: []byte(`{"roots":{"listChanged":true}}`),
 	})
-	r.tune.probe = patience // a busy machine may be slow to start a process
+	r.tune.discoverTimeout = patience // a busy machine may be slow to start a process
 	r.tune.stop = 300 * time.Millisecond
-	r.tune.drain = patience   // in which a busy machine has ended a process
-	r.tune.restart = patience // in which one has started another
+	r.tune.drain = patience         // in which a busy machine has ended a process
+	r.tune.reconnectWait = patience // in which one has started another
 	if change != nil {
 		change(r)
 	}

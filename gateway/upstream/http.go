@@ -23,12 +23,11 @@ const (
 	headerSession  = "Mcp-Session-Id"
 	headerProtocol = "MCP-Protocol-Version"
 
-	// lingerLimit is how long a stream may stay open after the answer: long
-	// enough for the end that servers send at once, so that its TCP connection
-	// can be used again.
-	lingerLimit = time.Second
-	// byeLimit bounds the DELETE of a session.
-	byeLimit = 2 * time.Second
+	// lingerTimeout is how long a stream may stay open after its response. Servers that end it at once get
+	// their TCP connection reused.
+	lingerTimeout = time.Second
+	// deleteTimeout bounds the DELETE of a session.
+	deleteTimeout = 2 * time.Second
 	// maxResumes is how often in a row a broken stream is taken up again
 	// without anything new on it.
 	maxResumes = 5
@@ -52,7 +51,7 @@ func dialHTTP(ctx context.Context, s *Server, unit string) (*link, error) {
 	h.wire = h
 	h.target = h.base.String
 	h.inSession = func() bool { return h.session.Load() != nil }
-	h.stamp = func(head http.Header) {
+	h.setHeaders = func(head http.Header) {
 		if v := h.session.Load(); v != nil {
 			head.Set(headerSession, *v)
 		}
@@ -60,24 +59,24 @@ func dialHTTP(ctx context.Context, s *Server, unit string) (*link, error) {
 			head.Set(headerProtocol, *v)
 		}
 	}
-	h.spawn(h.pump)
+	h.spawn(h.postQueue)
 	return h.link, nil
 }
 
-// opened implements [wire].
-func (h *streamable) opened(ctx context.Context, frame []byte) error {
+// initialized implements [transport].
+func (h *streamable) initialized(ctx context.Context, frame []byte) error {
 	h.protocol.Store(&h.info.Load().Protocol)
-	if err := h.push(ctx, frame); err != nil {
+	if err := h.post(ctx, frame); err != nil {
 		return err
 	}
 	h.spawn(h.listen)
 	return nil
 }
 
-// request implements [wire]: each call is a POST of its own.
+// request implements [transport]: each call is a POST of its own.
 func (h *streamable) request(c *Call, id int64, frame []byte) {
-	if h.over.Load() {
-		h.failCall(id, h.sessionOver(ErrForgotten))
+	if h.sessionEnded.Load() {
+		h.failCall(id, h.sessionEndedError(ErrSessionLost))
 		return
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
@@ -98,26 +97,26 @@ func (h *streamable) exchange(ctx context.Context, cancel context.CancelFunc, c 
 	resp, err := h.do(ctx, http.MethodPost, frame, acceptBoth, "", own)
 	if err != nil {
 		if ctx.Err() == nil {
-			h.failCall(id, h.netFailure(ctx, err))
+			h.failCall(id, h.networkError(ctx, err))
 		}
 		return
 	}
 	defer drain(resp.Body)
 	c.http.Store(resp)
-	if v := resp.Header.Get(headerSession); v != "" && c.opening {
+	if v := resp.Header.Get(headerSession); v != "" && c.initialize {
 		h.session.Store(&v)
 	}
 	switch kind := contentType(resp); {
 	case resp.StatusCode >= 300:
 		h.failCall(id, h.refusal(c, resp, id))
 	case kind == "text/event-stream":
-		h.follow(ctx, cancel, c, id, resp)
+		h.followStream(ctx, cancel, c, id, resp)
 	case resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent:
-		h.failCall(id, h.srv.failure(BadReply, "accepted a request without answering it", nil))
+		h.failCall(id, h.srv.newError(BadReply, "accepted a request without answering it", nil))
 	case kind == "application/json" || kind == "":
-		h.takeBody(ctx, c, id, resp)
+		h.readJSONReply(ctx, c, id, resp)
 	default:
-		h.failCall(id, h.srv.failure(BadReply, fmt.Sprintf("answered with %s instead of JSON", h.srv.quote(kind, 60)), nil))
+		h.failCall(id, h.srv.newError(BadReply, fmt.Sprintf("answered with %s instead of JSON", h.srv.quote(kind, 60)), nil))
 	}
 }
 
@@ -136,30 +135,30 @@ func (h *streamable) failCall(id int64, err error) {
 	}
 }
 
-func (h *streamable) open(id int64) bool {
+func (h *streamable) isOpen(id int64) bool {
 	_, open := h.calls.Lookup(id)
 	return open
 }
 
-// takeBody takes an answer that is one JSON body.
-func (h *streamable) takeBody(ctx context.Context, c *Call, id int64, resp *http.Response) {
+// readJSONReply reads a response that is one JSON body.
+func (h *streamable) readJSONReply(ctx context.Context, c *Call, id int64, resp *http.Response) {
 	body, err := h.readBody(resp)
 	if err != nil {
 		if large := h.tooLarge("an answer", err); large != nil {
 			h.failCall(id, large)
 		} else if ctx.Err() == nil {
-			h.failCall(id, h.netFailure(ctx, oauth.StripURL(err)))
+			h.failCall(id, h.networkError(ctx, oauth.StripURL(err)))
 		}
 		return
 	}
-	if h.take(c, id, body) {
+	if h.handleMessage(c, id, body) {
 		return
 	}
 	h.handle(ctx, c, body)
-	if !h.open(id) {
+	if !h.isOpen(id) {
 		return
 	}
-	h.failCall(id, h.srv.failure(BadReply, fmt.Sprintf("answered a request with something else: %q", h.srv.quote(string(body), 100)), nil))
+	h.failCall(id, h.srv.newError(BadReply, fmt.Sprintf("answered a request with something else: %q", h.srv.quote(string(body), 100)), nil))
 }
 
 // refusal handles an error status in answer to a call. It returns nil when
@@ -167,11 +166,11 @@ func (h *streamable) takeBody(ctx context.Context, c *Call, id int64, resp *http
 func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	body = jsonrpc.TrimBOM(body)
-	switch h.loss(c, resp.StatusCode, body) {
+	switch h.judgeLoss(c, resp.StatusCode, body) {
 	case wire.SessionLost:
-		return h.forgot(id)
+		return h.closeLostSession(id)
 	case wire.SessionSuspect:
-		h.doubt()
+		h.requestLivenessCheck()
 	}
 	if m, err := jsonrpc.ParseWithin(body, h.srv.opt.Limits.Depth); err == nil && m.IsResponse() && m.Error != nil {
 		if m.ID == nil && c.modern {
@@ -182,7 +181,7 @@ func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 			return nil
 		}
 	}
-	return h.statusFailure(resp, body)
+	return h.statusError(resp, body)
 }
 
 // tooLarge is the Error for an answer that was given up for its size; nil if it was
@@ -191,33 +190,32 @@ func (h *streamable) tooLarge(what string, err error) error {
 	var long *jsonrpc.TooLongError
 	switch {
 	case errors.As(err, &long):
-		return h.srv.failure(BadReply, "sent "+what+" that is too large: "+long.Error(), long)
+		return h.srv.newError(BadReply, "sent "+what+" that is too large: "+long.Error(), long)
 	case errors.Is(err, memlimit.ErrFull):
-		return h.srv.failure(BadReply, noRoom, err)
+		return h.srv.newError(BadReply, noMemory, err)
 	}
 	return nil
 }
 
-// follow takes an answer that is a stream, and takes the stream up again when
-// it ends too early.
-func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *Call, id int64, resp *http.Response) {
+// followStream reads a response that is a stream, and resumes the stream if it ends too early.
+func (h *streamable) followStream(ctx context.Context, cancel context.CancelFunc, c *Call, id int64, resp *http.Response) {
 	body := resp.Body
 	lastID, retry := "", time.Duration(0)
 	answered := false
 	for tries := 0; ; tries++ {
 		ev := wire.NewStreamReader(body, h.srv.opt.Limits.Frame, h.srv.memory)
 		ev.LastID, ev.Retry = lastID, retry
-		err := h.events(ctx, ev, func(data []byte) {
+		err := h.readEvents(ctx, ev, func(data []byte) {
 			tries = 0
-			if !h.take(c, id, data) {
+			if !h.handleMessage(c, id, data) {
 				h.handle(ctx, c, data)
 			}
-			if !answered && !h.open(id) {
+			if !answered && !h.isOpen(id) {
 				answered = true
-				time.AfterFunc(lingerLimit, cancel)
+				time.AfterFunc(lingerTimeout, cancel)
 			}
 		})
-		if !h.open(id) || ctx.Err() != nil {
+		if !h.isOpen(id) || ctx.Err() != nil {
 			return
 		}
 		if large := h.tooLarge("an event", err); large != nil {
@@ -225,7 +223,7 @@ func (h *streamable) follow(ctx context.Context, cancel context.CancelFunc, c *C
 			return
 		}
 		if ev.LastID == "" || tries >= maxResumes || c.modern { // 2026-07-28 resumes nothing
-			h.failCall(id, h.srv.failure(ConnectionError, "the stream ended before the answer", err))
+			h.failCall(id, h.srv.newError(ConnectionError, "the stream ended before the answer", err))
 			return
 		}
 		lastID, retry = ev.LastID, ev.Retry
@@ -248,18 +246,18 @@ func (h *streamable) resume(ctx context.Context, lastID string, wait time.Durati
 	}
 	resp, err := h.do(ctx, http.MethodGet, nil, acceptEvents, lastID, nil)
 	if err != nil {
-		return nil, h.netFailure(ctx, err)
+		return nil, h.networkError(ctx, err)
 	}
 	if resp.StatusCode == http.StatusOK && contentType(resp) == "text/event-stream" {
 		return resp, nil
 	}
 	defer drain(resp.Body)
-	return nil, h.srv.failure(ConnectionError, fmt.Sprintf(
+	return nil, h.srv.newError(ConnectionError, fmt.Sprintf(
 		"the stream ended before the answer and could not be resumed (HTTP status %d)", resp.StatusCode), nil)
 }
 
-// events hands over the messages of a stream until it ends.
-func (h *streamable) events(ctx context.Context, ev *wire.StreamReader, take func(data []byte)) error {
+// readEvents passes the messages of a stream to take until it ends.
+func (h *streamable) readEvents(ctx context.Context, ev *wire.StreamReader, take func(data []byte)) error {
 	for {
 		e, err := ev.Next()
 		if err != nil {
@@ -289,16 +287,16 @@ func (h *streamable) listen() {
 			}
 			return
 		case err != nil:
-			_ = h.netFailure(h.ctx, err)
-		case busy(resp.StatusCode):
+			_ = h.networkError(h.ctx, err)
+		case isTemporary(resp.StatusCode):
 			drain(resp.Body)
 		case resp.StatusCode != http.StatusOK || contentType(resp) != "text/event-stream":
 			body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 			drain(resp.Body)
-			if h.loss(nil, resp.StatusCode, jsonrpc.TrimBOM(body)) != wire.SessionKept {
+			if h.judgeLoss(nil, resp.StatusCode, jsonrpc.TrimBOM(body)) != wire.SessionKept {
 				// The session is lost, or the server has no such stream and does
 				// not know the status for that, 405. A ping tells.
-				h.doubt()
+				h.requestLivenessCheck()
 			}
 			return
 		default:
@@ -306,8 +304,8 @@ func (h *streamable) listen() {
 				h.srv.relist(h.link)
 			}
 			since := time.Now()
-			ev := h.hear(resp, lastID)
-			h.outdate() // the server may be another process by now
+			ev := h.readStream(resp, lastID)
+			h.invalidateTools() // the server may be another process by now
 			lasted := time.Since(since)
 			lost = ev.LastID == "" && lasted > first
 			lastID, retry = ev.LastID, ev.Retry
@@ -323,34 +321,34 @@ func (h *streamable) listen() {
 	}
 }
 
-// hear reads a stream of listen to its end.
-func (h *streamable) hear(resp *http.Response, lastID string) *wire.StreamReader {
-	h.hears.Store(true)
-	defer h.hears.Store(false)
+// readStream reads the stream of listen to its end.
+func (h *streamable) readStream(resp *http.Response, lastID string) *wire.StreamReader {
+	h.streamOpen.Store(true)
+	defer h.streamOpen.Store(false)
 	defer func() { _ = resp.Body.Close() }()
 	ev := wire.NewStreamReader(resp.Body, h.srv.opt.Limits.Frame, h.srv.memory)
 	ev.LastID = lastID
-	err := h.events(h.ctx, ev, func(data []byte) {
-		if h.lossIn(nil, data) != wire.SessionKept {
-			h.doubt()
+	err := h.readEvents(h.ctx, ev, func(data []byte) {
+		if h.judgeMessage(nil, data) != wire.SessionKept {
+			h.requestLivenessCheck()
 		}
 		h.handle(h.ctx, nil, data)
 	})
 	if long, ok := errors.AsType[*jsonrpc.TooLongError](err); ok {
-		h.tooLong(long)
+		h.handleTooLong(long)
 	}
 	return ev
 }
 
-// busy reports a status after which it is worth while to ask again.
-func busy(status int) bool {
+// isTemporary reports whether a request with this status may succeed later.
+func isTemporary(status int) bool {
 	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests
 }
 
-// shut implements [wire]: it ends the session.
-func (h *streamable) shut() {
-	if h.session.Load() != nil && !h.over.Load() {
-		ctx, cancel := context.WithTimeout(context.Background(), byeLimit)
+// close implements [transport]: it ends the session.
+func (h *streamable) close() {
+	if h.session.Load() != nil && !h.sessionEnded.Load() {
+		ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
 		defer cancel()
 		if resp, err := h.do(ctx, http.MethodDelete, nil, acceptBoth, "", nil); err == nil {
 			drain(resp.Body)

@@ -48,7 +48,7 @@ func TestHTTPLostSessionIsOpenedAnew(t *testing.T) {
 			conn := r.up()
 			_, err := r.call(conn, "a")
 			requireCode(t, err, ConnectionError, "ended the session")
-			require.ErrorIs(t, err, ErrForgotten)
+			require.ErrorIs(t, err, ErrSessionLost)
 			<-conn.Done()
 			r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != conn })
 			require.Equal(t, 2, strings.Count(b.posted(), `"initialize"`))

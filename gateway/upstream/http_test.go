@@ -296,7 +296,7 @@ func TestHTTPWithoutGetStreamIsFine(t *testing.T) {
 func TestHTTPOnlyWhatMayPassIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	for status, again := range map[int]bool{429: true, 500: true, 502: true, 503: true, 504: true, 501: false, 400: false, 404: false, 405: false} {
-		require.Equal(t, again, busy(status), status)
+		require.Equal(t, again, isTemporary(status), status)
 	}
 }
 
@@ -313,7 +313,7 @@ func TestHTTPNothingIsHeardOnceTheStreamHasEnded(t *testing.T) {
 		}
 	})
 	r := start(t, b.config(), nil).whole()
-	heard := &r.up().(*link).hears
+	heard := &r.up().(*link).streamOpen
 	r.until("the stream", heard.Load)
 	b.push <- ""
 	r.until("the end of it", func() bool { return !heard.Load() })

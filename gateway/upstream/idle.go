@@ -7,15 +7,15 @@ import (
 	"goblin/registry"
 )
 
-// slumber waits until the server is used.
-func (s *Server) slumber(ctx context.Context) {
+// awaitWake waits until the server is used.
+func (s *Server) awaitWake(ctx context.Context) {
 	s.setState(func(st *registry.ServerState) {
 		st.State, st.LastError, st.PID, st.Stale = registry.StateSleeping, "", 0, !st.CachedAt.IsZero()
 	})
-	if s.served {
+	if s.hadConn {
 		s.note(slog.LevelInfo, "stopped: nobody uses it; its next use starts it")
 	}
-	s.served = false // what comes next is no restart
+	s.hadConn = false // what comes next is no restart
 	<-ctx.Done()
 }
 
@@ -39,13 +39,13 @@ func (s *Server) Idle() (uses uint64, idle bool) {
 }
 
 func (s *Server) idleLocked() bool {
-	l := s.aliveLocked()
+	l := s.liveConnLocked()
 	if l == nil || len(s.units) > 0 || !s.Listed() {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.asking) == 0
+	return len(l.requests) == 0
 }
 
 // Sleep stops the server until [Server.Wake], unless its connection was wanted since Idle
@@ -57,7 +57,7 @@ func (s *Server) Sleep(uses uint64) {
 		return
 	}
 	s.interruptLocked(nil)
-	s.asleep, s.leaving, s.first, s.returning = true, true, false, false
+	s.asleep, s.stopping, s.firstAttempt, s.reconnecting = true, true, false, false
 }
 
 // SetKeepAwake notes what keeps the server from sleeping although nobody calls it; "" for nothing.

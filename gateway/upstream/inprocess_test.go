@@ -96,9 +96,9 @@ func startStill(t *testing.T, b *web, change func(*rig)) (*rig, Conn) {
 	r := newRig(t, config.Server{Name: "files", Type: config.HTTP, TypeSet: true, URL: "http://files/mcp", Isolation: config.Shared}, change)
 	ctx, cancel := context.WithCancel(t.Context())
 	r.mu.Lock()
-	r.running = ctx
+	r.runCtx = ctx
 	r.mu.Unlock()
-	l, err := r.greet(ctx, "", func(ctx context.Context, s *Server, unit string) (*link, error) {
+	l, err := r.dialAndShake(ctx, "", func(ctx context.Context, s *Server, unit string) (*link, error) {
 		l, err := dialHTTP(ctx, s, unit)
 		if err == nil {
 			l.wire.(*streamable).client.Transport = inside{http.HandlerFunc(b.serve)}

@@ -20,28 +20,26 @@ import (
 // Bounds of a backend's requests that are worked on at once: each may wait for a
 // human, and many clients may share the backend.
 const (
-	maxAsking = 1024
+	maxRequests = 1024
 )
 
 // transport hides the differences of the transports. Nothing but answer and shut blocks.
 type transport interface {
-	// local reports whether each connection has a process of its own here, with a
-	// state that other connections do not see and an era that it chooses once.
-	local() bool
-	// old reports whether it has the legacy era alone.
-	old() bool
+	// isLocal reports whether each connection has its own process on this machine. Its state and its era belong
+	// to that process alone.
+	isLocal() bool
+	// isLegacyOnly reports whether the transport has no modern era.
+	isLegacyOnly() bool
 	// request sends the frame of a call. Failures resolve the call.
 	request(c *Call, id int64, frame []byte)
-	// opened tells the backend that the handshake is over, by the frame given,
-	// and starts what has to wait for that.
-	opened(ctx context.Context, frame []byte) error
+	// initialized sends the given frame, which ends the handshake, and starts what has to wait for that.
+	initialized(ctx context.Context, frame []byte) error
 	// send sends a frame that has no answer.
 	send(frame []byte)
-	// answer sends the answer to a request of the backend.
-	answer(frame []byte)
-	// shut ends the transport and returns when all of it is gone. It is
-	// called once.
-	shut()
+	// respond sends the response to a request of the server.
+	respond(frame []byte)
+	// close ends the transport and returns when all of it is gone. It is called once.
+	close()
 }
 
 // link is shared by the connections of all transports: it has the table of calls, the
@@ -52,23 +50,23 @@ type link struct {
 	wire transport
 
 	info atomic.Pointer[Info] // set by handshake
-	// listens holds the subjects of a modern connection's subscriptions/listen; nil in the
+	// listener holds the subjects of a modern connection's subscriptions/listen; nil in the
 	// other era.
-	listens atomic.Pointer[listens]
-	pid     int
-	hears   atomic.Bool       // of Streamable HTTP: its stream of notices is open
-	listed  atomic.Bool       // all its lists have been fetched
-	tools   *timing.FetchGate // of its list of tools
-	retool  chan struct{}     // capacity one: followTools fetches again
-	second  bool              // of the modern era, beside one of the legacy era; belongs to the handshake
-	kind    string            // name of the transport
-	over    atomic.Bool       // of Streamable HTTP: the server ended the session
+	listener     atomic.Pointer[listener]
+	pid          int
+	streamOpen   atomic.Bool       // of Streamable HTTP: its stream of notices is open
+	listsFetched atomic.Bool       // all its lists have been fetched
+	tools        *timing.FetchGate // of its list of tools
+	refetchTools chan struct{}     // capacity one: followTools fetches again
+	second       bool              // of the modern era, beside one of the legacy era; belongs to the handshake
+	kind         string            // name of the transport
+	sessionEnded atomic.Bool       // of Streamable HTTP: the server ended the session
 
-	fresh   atomic.Bool         // no answer has arrived since the handshake; see Unprompted
-	told    atomic.Int32        // counts notices whose ping is unanswered; see Unprompted
-	burst   *jsonrpc.WriteBatch // of the read loop; nil where there are several
-	arrived atomic.Uint64       // counts frames that arrived
-	doubts  chan struct{}       // capacity one: a call was not answered in time
+	awaitsFirstReply atomic.Bool         // no answer has arrived since the handshake; see Unprompted
+	pendingNotices   atomic.Int32        // counts notices whose ping is unanswered; see Unprompted
+	batch            *jsonrpc.WriteBatch // of the read loop; nil where there are several
+	framesReceived   atomic.Uint64       // counts frames that arrived
+	livenessRequests chan struct{}       // capacity one: a call was not answered in time
 
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
@@ -77,15 +75,15 @@ type link struct {
 	// adopted tells once that a unit has taken the connection.
 	adopted chan struct{}
 	done    chan struct{}
-	gone    chan struct{} // everything has ended
+	closed  chan struct{} // everything has ended
 	once    sync.Once
 	err     error // set before done is closed
 
-	tasks  sync.WaitGroup // goroutines that spawn has started
-	mu     sync.Mutex
-	ending bool                   // spawn starts no more
-	asking map[*incoming]struct{} // requests of the backend that are worked on
-	weight int                    // bytes of their params
+	tasks        sync.WaitGroup // goroutines that spawn has started
+	mu           sync.Mutex
+	ending       bool                   // spawn starts no more
+	requests     map[*incoming]struct{} // requests of the backend that are worked on
+	requestBytes int                    // bytes of their params
 }
 
 // incoming is a request of the backend.
@@ -99,12 +97,12 @@ func newLink(s *Server, unit, kind string) *link {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &link{
 		srv: s, kind: kind, ctx: ctx, cancel: cancel,
-		doubts: make(chan struct{}, 1), adopted: make(chan struct{}, 1), done: make(chan struct{}), gone: make(chan struct{}),
-		tools: timing.NewFetchGate(), retool: make(chan struct{}, 1),
-		asking: make(map[*incoming]struct{}),
+		livenessRequests: make(chan struct{}, 1), adopted: make(chan struct{}, 1), done: make(chan struct{}), closed: make(chan struct{}),
+		tools: timing.NewFetchGate(), refetchTools: make(chan struct{}, 1),
+		requests: make(map[*incoming]struct{}),
 	}
 	l.calls.OnDone = func(c *Call, id int64, reply jsonrpc.Reply, err error) { l.finish(c, id, reply, err, nil) }
-	l.expiry.OnFire = l.expire
+	l.expiry.OnFire = l.expireCalls
 	l.unit.Store(&unit)
 	l.info.Store(&Info{Capabilities: []byte("{}")})
 	return l
@@ -114,8 +112,8 @@ func (l *link) Info() Info            { return *l.info.Load() }
 func (l *link) Unit() string          { return *l.unit.Load() }
 func (l *link) Done() <-chan struct{} { return l.done }
 
-// process describes the server's process for the log, if it has one here.
-func (l *link) process() []any {
+// processAttrs returns log attributes of the server's process, nil without one.
+func (l *link) processAttrs() []any {
 	if l.pid == 0 {
 		return nil
 	}
@@ -128,20 +126,20 @@ func (l *link) Err() error {
 		return l.err
 	default:
 	}
-	if l.over.Load() {
-		return l.sessionOver(errSessionOver)
+	if l.sessionEnded.Load() {
+		return l.sessionEndedError(errSessionClosed)
 	}
 	return nil
 }
 
-// sessionOver is the error of a connection whose session the server has ended.
-func (l *link) sessionOver(cause error) error {
-	return l.srv.failure(ConnectionError, "the server has ended the session", cause)
+// sessionEndedError returns the error of a connection whose session the server has ended.
+func (l *link) sessionEndedError(cause error) error {
+	return l.srv.newError(ConnectionError, "the server has ended the session", cause)
 }
 
 func (l *link) Close() {
-	l.fail(l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed))
-	<-l.gone
+	l.fail(l.srv.newError(ConnectionError, "the connection was closed", jsonrpc.ErrClosed))
+	<-l.closed
 }
 
 // fail ends the connection, for the reason given if it is the first one. It
@@ -157,9 +155,9 @@ func (l *link) fail(err error) {
 			l.mu.Lock()
 			l.ending = true
 			l.mu.Unlock()
-			l.wire.shut()
+			l.wire.close()
 			l.tasks.Wait()
-			close(l.gone)
+			close(l.closed)
 		}()
 	})
 }
@@ -192,7 +190,7 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 		c.Context = context.Background()
 	}
 	if c.Context.Err() != nil {
-		return jsonrpc.Reply{}, l.cancelled(c.Context)
+		return jsonrpc.Reply{}, l.cancelledError(c.Context)
 	}
 	open, err := l.submit(c)
 	if err != nil {
@@ -200,23 +198,23 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 	}
 	defer l.calls.Release(open)
 	reply, err := l.await(c, open)
-	return l.read(c, reply), err
+	return l.stripReply(c, reply), err
 }
 
 // submit sends the request of a call and starts its time.
 func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
-	deadline := l.begin(c)
+	deadline := l.startTimer(c)
 	open, err := l.calls.Add(c)
 	switch {
-	case errors.Is(err, errSessionOver): // another request found it out
-		return nil, l.sessionOver(unsent(err))
+	case errors.Is(err, errSessionClosed): // another request found it out
+		return nil, l.sessionEndedError(unsentCause(err))
 	case err != nil:
 		return nil, err
 	}
 	l.expiry.Expect(deadline)
 	c.id = open.ID
-	id := strconv.AppendInt(c.room[:0], open.ID, 10)
-	c.place()
+	id := strconv.AppendInt(c.idBuffer[:0], open.ID, 10)
+	c.findToken()
 	if c.modern {
 		l.wire.request(c, open.ID, l.modernFrame(c, id))
 	} else {
@@ -225,16 +223,16 @@ func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 	return open, nil
 }
 
-// begin starts the time of a call and returns when it is to be looked at.
-func (l *link) begin(c *Call) time.Time {
+// startTimer starts the timeout of a call and returns its next check.
+func (l *link) startTimer(c *Call) time.Time {
 	limit, silence := c.Timeout, time.Duration(0)
 	if limit <= 0 {
 		limit = l.srv.limit(c.Method)
 	}
-	if usual := l.srv.cfg.Timeout; !l.wire.local() && !c.own && (limit == 0 || limit > usual) {
+	if usual := l.srv.cfg.Timeout; !l.wire.isLocal() && !c.probe && (limit == 0 || limit > usual) {
 		silence = usual
 	}
-	return c.clock.Start(limit, silence, l.srv.tune.whole)
+	return c.timer.Start(limit, silence, l.srv.tune.maxCallTime)
 }
 
 // await waits for the answer to a call, or for its end without one.
@@ -244,57 +242,56 @@ func (l *link) await(c *Call, open *jsonrpc.Call[*Call]) (reply jsonrpc.Reply, e
 		reply, err = o.Take()
 	case <-c.Context.Done():
 		if l.calls.Remove(open.ID) != nil {
-			err = l.cancelled(c.Context)
-			l.abandon(c, open.ID, err)
+			err = l.cancelledError(c.Context)
+			l.abandonCall(c, open.ID, err)
 			return jsonrpc.Reply{}, err
 		}
 		// The answer, or the connection's end, came first.
 		reply, err = (<-open.Done()).Take()
 	}
-	return reply, l.ended(c, open.ID, err)
+	return reply, l.callError(c, open.ID, err)
 }
 
-// ended is the end of a call with an answer or with what Pending told of it,
-// err; it returns the error for the caller.
-func (l *link) ended(c *Call, id int64, err error) error {
+// callError returns the error for the caller of a call that ended; err is the error of Pending.
+func (l *link) callError(c *Call, id int64, err error) error {
 	if !errors.Is(err, errExpired) {
 		if e, own := errors.AsType[*Error](err); own && e.Code == ConnectionError && c.Method == toolCall {
-			l.outdate() // the server may be another process by now
+			l.invalidateTools() // the server may be another process by now
 		}
 		c.end()
 		return err
 	}
-	err = l.late(c)
-	if !c.own {
-		l.doubt()
+	err = l.timeoutError(c)
+	if !c.probe {
+		l.requestLivenessCheck()
 	}
-	l.abandon(c, id, err)
+	l.abandonCall(c, id, err)
 	return err
 }
 
-// late is the error of a call whose time is over.
-func (l *link) late(c *Call) error {
-	reason := fmt.Sprintf("no answer to %s within %v", c.Method, c.clock.Limit())
+// timeoutError returns the error of a call that timed out.
+func (l *link) timeoutError(c *Call) error {
+	reason := fmt.Sprintf("no answer to %s within %v", c.Method, c.timer.Limit())
 	if c.Timeout <= 0 {
 		reason += " (" + limitKey(c.Method) + ")"
 	}
-	return l.srv.failure(RequestTimeout, reason, context.DeadlineExceeded)
+	return l.srv.newError(RequestTimeout, reason, context.DeadlineExceeded)
 }
 
 // CallAsync implements [Conn].
 func (l *link) CallAsync(c *Call, caller Caller) bool {
-	if !l.wire.local() || l.info.Load().Era == Modern {
+	if !l.wire.isLocal() || l.info.Load().Era == Modern {
 		return false
 	}
 	c.caller = caller
-	deadline := l.begin(c)
+	deadline := l.startTimer(c)
 	var err error
 	if c.id, err = l.calls.AddAsync(c); err != nil {
 		return false
 	}
 	l.expiry.Expect(deadline)
-	c.place()
-	l.wire.request(c, c.id, c.frame(strconv.AppendInt(c.room[:0], c.id, 10)))
+	c.findToken()
+	l.wire.request(c, c.id, c.frame(strconv.AppendInt(c.idBuffer[:0], c.id, 10)))
 	return true
 }
 
@@ -303,23 +300,23 @@ func (l *link) Cancel(c *Call, cause error) {
 	if _, open := l.calls.RemoveAsync(c.id); !open {
 		return
 	}
-	l.abandon(c, c.id, cause)
+	l.abandonCall(c, c.id, cause)
 	c.caller.CallEnded(jsonrpc.Reply{}, cause, nil)
 }
 
 // finish is the end of a call that Start has begun.
 func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch) {
-	if err = l.ended(c, id, err); err != nil {
+	if err = l.callError(c, id, err); err != nil {
 		reply = jsonrpc.Reply{}
 	}
-	c.caller.CallEnded(l.read(c, reply), err, burst)
+	c.caller.CallEnded(l.stripReply(c, reply), err, burst)
 }
 
-// abandon ends a call that nobody waits for any more.
-func (l *link) abandon(c *Call, id int64, why error) {
+// abandonCall ends a call that has no waiting caller any more.
+func (l *link) abandonCall(c *Call, id int64, why error) {
 	abort := c.end()
 	// In the modern era over HTTP the end of the stream says it.
-	if !c.handshake && !c.own && !(c.modern && !l.wire.local()) {
+	if !c.handshake && !c.probe && !(c.modern && !l.wire.isLocal()) {
 		reason := "cancelled by the client"
 		var given interface{ CancelReason() string }
 		switch {
@@ -335,12 +332,12 @@ func (l *link) abandon(c *Call, id int64, why error) {
 	}
 }
 
-// cancelled is the error of a call whose context has ended.
-func (l *link) cancelled(ctx context.Context) error {
+// cancelledError returns the error of a call whose context has ended.
+func (l *link) cancelledError(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
 		return cause
 	}
-	return l.srv.failure(RequestTimeout, "no answer in time", context.DeadlineExceeded)
+	return l.srv.newError(RequestTimeout, "no answer in time", context.DeadlineExceeded)
 }
 
 // Notify implements [Conn].
@@ -365,7 +362,7 @@ func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
 
 // handleParsed is handle for a frame of which parse made m and err.
 func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonrpc.Message, err error) {
-	l.arrived.Add(1)
+	l.framesReceived.Add(1)
 	if err != nil && rawjson.IsArray(frame) && rawjson.Valid(frame) == nil {
 		for m := range rawjson.Elements(bytes.Clone(frame)) { // a batch, as 2025-03-26 had them
 			l.handle(ctx, c, m)
@@ -373,13 +370,13 @@ func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonr
 		return
 	}
 	if err != nil {
-		l.broken(frame, err)
+		l.handleMalformed(frame, err)
 		return
 	}
 	m.OneLine()
 	if m.IsResponse() {
-		if l.fresh.Load() {
-			l.fresh.Store(false)
+		if l.awaitsFirstReply.Load() {
+			l.awaitsFirstReply.Store(false)
 		}
 		l.resolve(m)
 		return
@@ -387,48 +384,48 @@ func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonr
 	kept := *m // of the copies only this one goes to the heap
 	kept.Params = rawjson.Params(m.Method).Clean(m.Shape, m.Params)
 	if m.IsRequest() {
-		l.serve(ctx, c, &kept)
+		l.serveRequest(ctx, c, &kept)
 	} else {
-		l.takeNotification(c, &kept)
+		l.handleNotification(c, &kept)
 	}
 }
 
 // resolve ends the call that an answer belongs to.
 func (l *link) resolve(m *jsonrpc.Message) {
-	reply, err := l.answered(m)
+	reply, err := l.parseReply(m)
 	id, _ := rawjson.Int(m.ID)
 	if c, started := l.calls.RemoveAsync(id); started {
-		l.finish(c, id, reply, err, l.burst)
+		l.finish(c, id, reply, err, l.batch)
 		return
 	}
 	l.calls.Resolve(m.ID, reply, err)
 }
 
-// broken handles a malformed frame: the call that it answers, if any, fails.
-func (l *link) broken(frame []byte, err error) {
+// handleMalformed handles a malformed frame. If it responds to a call, that call fails.
+func (l *link) handleMalformed(frame []byte, err error) {
 	var bad *jsonrpc.ParseError
 	if !errors.As(err, &bad) || bad.ID == nil {
-		l.srv.garbage(frame, err)
+		l.srv.reportSkipped(frame, err)
 		return
 	}
 	if wire.AsksForAnswer(frame) {
 		l.wire.send(bad.Reply().Frame(bad.ID))
 		return
 	}
-	l.srv.garbage(frame, err)
-	l.calls.Resolve(bad.ID, jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("sent a broken answer: %v", err), err))
+	l.srv.reportSkipped(frame, err)
+	l.calls.Resolve(bad.ID, jsonrpc.Reply{}, l.srv.newError(BadReply, fmt.Sprintf("sent a broken answer: %v", err), err))
 }
 
-// tooLong handles a frame that was thrown away for its size.
-func (l *link) tooLong(e *jsonrpc.TooLongError) {
+// handleTooLong handles a frame that was dropped for its size.
+func (l *link) handleTooLong(e *jsonrpc.TooLongError) {
 	id := e.ID()
-	l.srv.garbage(e.Prefix, e)
+	l.srv.reportSkipped(e.Prefix, e)
 	switch {
 	case id == nil:
 	case wire.AsksForAnswer(e.Prefix):
 		l.wire.send(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", e).Frame(id))
 	default:
-		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.failure(BadReply, tooLongReason(e), e))
+		l.calls.Resolve(id, jsonrpc.Reply{}, l.srv.newError(BadReply, tooLongReason(e), e))
 	}
 }
 
@@ -440,12 +437,12 @@ func tooLongReason(e *jsonrpc.TooLongError) string {
 	return "sent an answer that is too large: " + e.Error()
 }
 
-// serve works on a request of the backend.
-func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
+// serveRequest handles a request of the server.
+func (l *link) serveRequest(ctx context.Context, c *Call, m *jsonrpc.Message) {
 	if l.info.Load().Era == Modern {
 		// There are none any more (2026-07-28, basic, statelessness).
-		l.srv.garbage(nil, fmt.Errorf("a request %q over a connection of revision %s", l.srv.quote(m.Method, 60), modernRevision))
-		if l.wire.local() {
+		l.srv.reportSkipped(nil, fmt.Errorf("a request %q over a connection of revision %s", l.srv.quote(m.Method, 60), modernRevision))
+		if l.wire.isLocal() {
 			l.wire.send(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "clients of revision %s take no requests", modernRevision).Frame(m.ID))
 		}
 		return
@@ -455,16 +452,16 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		return
 	}
 	q := &incoming{id: jsonrpc.IDString(m.ID), size: len(m.Params) + len(m.ID)}
-	ctx, q.cancel = context.WithCancelCause(l.marked(ctx))
+	ctx, q.cancel = context.WithCancelCause(l.markUnprompted(ctx))
 	release, room := l.srv.reserve(q.size)
 	end := func() {
 		release()
 		q.cancel(nil)
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if _, counted := l.asking[q]; counted {
-			delete(l.asking, q)
-			l.weight -= q.size
+		if _, counted := l.requests[q]; counted {
+			delete(l.requests, q)
+			l.requestBytes -= q.size
 		}
 	}
 	if why := l.admit(q, room); why != "" {
@@ -476,12 +473,12 @@ func (l *link) serve(ctx context.Context, c *Call, m *jsonrpc.Message) {
 		defer end()
 		result, err := l.srv.opt.Handler.HandleRequest(ctx, l.srv, l, c, m.Method, m.Params)
 		switch {
-		case errors.Is(context.Cause(ctx), errWithdrawn):
+		case errors.Is(context.Cause(ctx), errCancelled):
 			// MCP: a cancelled request gets no answer.
 		case err != nil:
-			l.wire.answer(err.Frame(m.ID))
+			l.wire.respond(err.Frame(m.ID))
 		default:
-			l.wire.answer(jsonrpc.ResultFrame(m.ID, result))
+			l.wire.respond(jsonrpc.ResultFrame(m.ID, result))
 		}
 	}) {
 		end()
@@ -494,40 +491,40 @@ func (l *link) admit(q *incoming, room bool) (refusal string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case len(l.asking) >= maxAsking:
-		return fmt.Sprintf("too many requests at a time; at most %d", maxAsking)
-	case !room, l.weight > 0 && l.weight+q.size > l.srv.tune.asking:
-		return fmt.Sprintf("too large requests at a time; at most %d MiB together, if there is room", l.srv.tune.asking>>20)
+	case len(l.requests) >= maxRequests:
+		return fmt.Sprintf("too many requests at a time; at most %d", maxRequests)
+	case !room, l.requestBytes > 0 && l.requestBytes+q.size > l.srv.tune.requestBytes:
+		return fmt.Sprintf("too large requests at a time; at most %d MiB together, if there is room", l.srv.tune.requestBytes>>20)
 	}
-	l.asking[q] = struct{}{}
-	l.weight += q.size
+	l.requests[q] = struct{}{}
+	l.requestBytes += q.size
 	return ""
 }
 
-var errWithdrawn = errors.New("the server has withdrawn its request")
+var errCancelled = errors.New("the server has withdrawn its request")
 
-// takeNotification works on a notification.
-func (l *link) takeNotification(c *Call, m *jsonrpc.Message) {
-	if ls := l.listens.Load(); ls != nil {
+// handleNotification handles a notification.
+func (l *link) handleNotification(c *Call, m *jsonrpc.Message) {
+	if ls := l.listener.Load(); ls != nil {
 		if ls.take(c, m) {
 			return
 		}
-		if c != nil && c.listening != nil {
+		if c != nil && c.listen != nil {
 			c = nil // caused by no call of anybody
 		}
 	}
 	switch m.Method {
 	case "notifications/progress":
-		if l.progress(m.Params) {
+		if l.handleProgress(m.Params) {
 			return
 		}
 	case "notifications/cancelled":
 		id := jsonrpc.IDString(rawjson.Get(m.Params, "requestId"))
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		for q := range l.asking {
+		for q := range l.requests {
 			if q.id == id {
-				q.cancel(errWithdrawn)
+				q.cancel(errCancelled)
 			}
 		}
 		return // ids are a matter of this connection
@@ -548,9 +545,8 @@ func (l *link) takeNotification(c *Call, m *jsonrpc.Message) {
 	}
 }
 
-// progress hands over the progress of an open call; it reports false when the
-// token is none of ours.
-func (l *link) progress(params []byte) bool {
+// handleProgress passes progress to its open call. It reports false if the token belongs to no call.
+func (l *link) handleProgress(params []byte) bool {
 	token := rawjson.Get(params, "progressToken")
 	if s, ok := rawjson.String(token); ok {
 		token = []byte(s) // some backends turn tokens into strings
@@ -563,7 +559,7 @@ func (l *link) progress(params []byte) bool {
 	if !ok {
 		return false
 	}
-	c.clock.Extend()
+	c.timer.Extend()
 	if c.Progress != nil {
 		c.deliver(func() { c.Progress(params) })
 	}
@@ -578,4 +574,4 @@ func (s *Server) reserve(n int) (release func(), ok bool) {
 	return func() { r.Resize(0) }, r.Resize(int64(n))
 }
 
-const noRoom = "no room for its answer: too many bytes are held for all clients and servers together"
+const noMemory = "no room for its answer: too many bytes are held for all clients and servers together"

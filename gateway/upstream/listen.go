@@ -15,60 +15,49 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// listens keeps the one subscriptions/listen of a modern connection: of the
-// changed lists of the server that owns the catalog, and of the resources that
-// the gateway subscribes to.
-//
-// A listen cannot be changed. When resources come or go (gathered for a moment)
-// a new one is opened, and the old one is closed when the new one has been
-// acknowledged, so that nothing is missed; what still comes on the old one then
-// is dropped, so that nothing comes twice. Over stdio the old one is closed only
-// before the next is opened: there, servers of the official Go SDK forget all
-// that their client listens for when any of its listens ends, so the end of one
-// must not come last. When a stream is lost and opened
-// again, the lists are fetched anew and all subscribers are told of an update,
-// because what happened in between was not announced.
-type listens struct {
+// listener runs the one subscriptions/listen of a modern connection. It covers the changed lists of the
+// server, if its lists are the catalog, and the subscribed resources.
+type listener struct {
 	*link
 	lists []string // members of the filter for changed lists
 	wake  chan struct{}
 	first chan struct{} // closed when the first attempt is over
 
-	mu   sync.Mutex
-	want map[string]*watch // by URI
+	mu      sync.Mutex
+	watched map[string]*watchedResource // by URI
 	// open is the acknowledged one, next the one that is about to be.
-	open, next *listening
-	stale      *listening // has been replaced and is still to be closed
-	lost       bool       // a stream ended by itself, and none was acknowledged since
-	late       bool       // the lists may have been fetched before anything was listened for
-	// pause is how long to wait when open ends; it grows with each that ended soon.
-	pause time.Duration
+	open, next *listenStream
+	stale      *listenStream // has been replaced and is still to be closed
+	broken     bool          // a stream ended by itself, and none was acknowledged since
+	listsStale bool          // the lists may have been fetched before anything was listened for
+	// reopenDelay is the wait when open ends. It grows with each stream that ended soon.
+	reopenDelay time.Duration
 }
 
-// watch is a resource that is subscribed to.
-type watch struct {
-	agreed  bool
-	waiters []chan error // capacity one each
+// watchedResource is a resource with a subscription.
+type watchedResource struct {
+	acknowledged bool
+	waiters      []chan error // capacity one each
 }
 
-// listening is one subscriptions/listen.
-type listening struct {
-	call  *Call
-	id    int64
-	tag   string // the id as it stands in subscriptionId
-	uris  []string
-	acked chan struct{} // closed once
+// listenStream is one subscriptions/listen request.
+type listenStream struct {
+	call           *Call
+	id             int64
+	subscriptionID string // the id as it stands in subscriptionId
+	uris           []string
+	acked          chan struct{} // closed once
 	// ended is closed when the call is over, for the reason err.
 	ended chan struct{}
 	err   error
 	// Set before acked is closed.
-	honoured map[string]bool
-	idle     bool // nothing of what was asked for is listened for
-	since    time.Time
+	granted map[string]bool
+	empty   bool // nothing of what was asked for is listened for
+	since   time.Time
 }
 
-// errLeftOut is why a subscription was not acknowledged.
-var errLeftOut = errors.New("left out of the acknowledgement")
+// errNotAcknowledged is the error of a subscription that the server did not acknowledge.
+var errNotAcknowledged = errors.New("left out of the acknowledgement")
 
 // ackLimit bounds the wait for an acknowledgement.
 const ackLimit = 10 * time.Second
@@ -77,14 +66,14 @@ const ackLimit = 10 * time.Second
 // for the first acknowledgement, so that no change of a list is missed that is
 // about to be fetched.
 func (l *link) listen(ctx context.Context) {
-	ls := &listens{link: l, wake: make(chan struct{}, 1), first: make(chan struct{}), want: map[string]*watch{}}
-	if info := l.Info(); l.Unit() == "" || l.srv.perProject() || l.srv.checked() { // else its lists are not the catalog
+	ls := &listener{link: l, wake: make(chan struct{}, 1), first: make(chan struct{}), watched: map[string]*watchedResource{}}
+	if info := l.Info(); l.Unit() == "" || l.srv.isPerProject() || l.srv.verifiesLists() { // else its lists are not the catalog
 		on := l.srv.opt.ListChanged
 		for _, k := range []struct {
 			capability, member string
 			on                 bool
 		}{
-			{"tools", "toolsListChanged", on.Tools || l.srv.checked()},
+			{"tools", "toolsListChanged", on.Tools || l.srv.verifiesLists()},
 			{"prompts", "promptsListChanged", on.Prompts},
 			{"resources", "resourcesListChanged", on.Resources},
 		} {
@@ -93,25 +82,25 @@ func (l *link) listen(ctx context.Context) {
 			}
 		}
 	}
-	l.listens.Store(ls)
+	l.listener.Store(ls)
 	if !l.spawn(ls.run) || len(ls.lists) == 0 {
 		return
 	}
-	ls.stir()
+	ls.wakeRun()
 	select {
 	case <-ls.first:
 		return
 	case <-ctx.Done():
 	case <-l.done:
-	case <-time.After(l.srv.tune.probe):
+	case <-time.After(l.srv.tune.discoverTimeout):
 	}
 	ls.mu.Lock()
-	ls.late = true
+	ls.listsStale = true
 	ls.mu.Unlock()
 }
 
-// stir makes run look at what is wanted.
-func (ls *listens) stir() {
+// wakeRun makes run compare the stream with the wanted subjects.
+func (ls *listener) wakeRun() {
 	select {
 	case ls.wake <- struct{}{}:
 	default:
@@ -119,65 +108,64 @@ func (ls *listens) stir() {
 }
 
 // run opens and reopens until the connection ends.
-func (ls *listens) run() {
+func (ls *listener) run() {
 	var again <-chan time.Time
-	pause := ls.srv.tune.reopen
+	pause := ls.srv.tune.reopenDelay
 	for {
 		select {
 		case <-ls.wake:
 		case <-again:
 		case <-ls.ctx.Done():
-			ls.dismiss()
+			ls.failWaiters()
 			return
 		}
 		again = nil
-		if sleep(ls.ctx, ls.srv.tune.gather) != nil {
-			ls.dismiss()
+		if sleep(ls.ctx, ls.srv.tune.listenDebounce) != nil {
+			ls.failWaiters()
 			return
 		}
 		select {
 		case <-ls.wake:
 		default:
 		}
-		if err := ls.renew(); err != nil {
+		if err := ls.update(); err != nil {
 			ls.srv.log.Debug("Not listening", "err", err)
 			again = time.After(pause)
 			pause = min(2*pause, maxWait)
 		} else {
-			pause = ls.srv.tune.reopen
+			pause = ls.srv.tune.reopenDelay
 		}
 	}
 }
 
-// dismiss tells waiting callers that the connection has ended.
-func (ls *listens) dismiss() {
+// failWaiters fails the waiting callers because the connection has ended.
+func (ls *listener) failWaiters() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	for uri := range ls.want {
-		ls.settleLocked(uri, ls.link.err)
+	for uri := range ls.watched {
+		ls.resolveLocked(uri, ls.link.err)
 	}
 }
 
-// settleLocked tells the callers that wait for a resource how it went.
-func (ls *listens) settleLocked(uri string, err error) {
-	w := ls.want[uri]
+// resolveLocked returns err to the callers that wait for a resource.
+func (ls *listener) resolveLocked(uri string, err error) {
+	w := ls.watched[uri]
 	if w == nil {
 		return
 	}
-	w.agreed = err == nil
+	w.acknowledged = err == nil
 	for _, ch := range w.waiters {
 		ch <- err
 	}
 	w.waiters = nil
 	if err != nil {
-		delete(ls.want, uri)
+		delete(ls.watched, uri)
 	}
 }
 
-// renew brings what is listened for to what is wanted. An error asks for
-// another attempt.
-func (ls *listens) renew() error {
-	agreed, fresh := ls.wanted()
+// update makes the stream cover the wanted subjects. An error asks for another attempt.
+func (ls *listener) update() error {
+	agreed, fresh := ls.wantedURIs()
 	var rpc errRPC
 	if len(fresh) == 0 {
 		err := ls.replace(agreed)
@@ -189,34 +177,34 @@ func (ls *listens) renew() error {
 	}
 	err := ls.replace(append(slices.Clone(agreed), fresh...))
 	if len(fresh) == 1 || !errors.As(err, &rpc) {
-		ls.conclude(fresh, err)
-		return lostOnly(err)
+		ls.resolveURIs(fresh, err)
+		return ignoreRefusal(err)
 	}
 	// One that the server refuses must not cost the others.
 	for _, uri := range fresh {
 		err = ls.replace(append(slices.Clone(agreed), uri))
-		ls.conclude([]string{uri}, err)
-		if err == nil && ls.agreed(uri) {
+		ls.resolveURIs([]string{uri}, err)
+		if err == nil && ls.isAcknowledged(uri) {
 			agreed = append(agreed, uri)
 		}
 	}
-	return lostOnly(err)
+	return ignoreRefusal(err)
 }
 
-// lostOnly is err, unless it is a refusal: asking again is no use then.
-func lostOnly(err error) error {
+// ignoreRefusal returns err, or nil for a refusal, which another attempt would only repeat.
+func ignoreRefusal(err error) error {
 	if _, ok := errors.AsType[errRPC](err); ok {
 		return nil
 	}
 	return err
 }
 
-// wanted are the resources that are agreed on, and those that are not yet.
-func (ls *listens) wanted() (agreed, fresh []string) {
+// wantedURIs returns the acknowledged resources, and those that are not acknowledged yet.
+func (ls *listener) wantedURIs() (agreed, fresh []string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	for uri, w := range ls.want {
-		if w.agreed {
+	for uri, w := range ls.watched {
+		if w.acknowledged {
 			agreed = append(agreed, uri)
 		} else {
 			fresh = append(fresh, uri)
@@ -227,25 +215,25 @@ func (ls *listens) wanted() (agreed, fresh []string) {
 	return agreed, fresh
 }
 
-func (ls *listens) agreed(uri string) bool {
+func (ls *listener) isAcknowledged(uri string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	w := ls.want[uri]
-	return w != nil && w.agreed
+	w := ls.watched[uri]
+	return w != nil && w.acknowledged
 }
 
-// conclude settles resources that a listen, which ended in err, was opened for.
-func (ls *listens) conclude(uris []string, err error) {
+// resolveURIs returns the outcome err of a listen to the callers that wait for its resources.
+func (ls *listener) resolveURIs(uris []string, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for _, uri := range uris {
 		switch {
 		case err != nil:
-			ls.settleLocked(uri, err)
-		case ls.open == nil || !ls.open.honoured[uri]:
-			ls.settleLocked(uri, errLeftOut)
+			ls.resolveLocked(uri, err)
+		case ls.open == nil || !ls.open.granted[uri]:
+			ls.resolveLocked(uri, errNotAcknowledged)
 		default:
-			ls.settleLocked(uri, nil)
+			ls.resolveLocked(uri, nil)
 		}
 	}
 }
@@ -253,29 +241,29 @@ func (ls *listens) conclude(uris []string, err error) {
 // replace opens a listen for the lists and those resources, and closes the one
 // before when it is acknowledged. Nothing happens when that listens for them
 // already.
-func (ls *listens) replace(uris []string) error {
+func (ls *listener) replace(uris []string) error {
 	slices.Sort(uris)
 	ls.mu.Lock()
 	old := ls.open
 	ls.mu.Unlock()
 	empty := len(uris) == 0 && len(ls.lists) == 0
-	if old != nil && (old.serves(uris) || empty) {
+	if old != nil && (old.covers(uris) || empty) {
 		if empty {
 			ls.mu.Lock()
 			ls.open = nil
 			ls.mu.Unlock()
-			ls.tidy()
-			ls.end(old)
+			ls.closeStale()
+			ls.closeStream(old)
 		}
 		return nil
 	}
 	if empty {
 		return nil
 	}
-	if ls.tidy() && sleep(ls.ctx, ls.srv.tune.gather) != nil {
+	if ls.closeStale() && sleep(ls.ctx, ls.srv.tune.listenDebounce) != nil {
 		return ls.link.err
 	}
-	x, err := ls.begin(uris)
+	x, err := ls.startStream(uris)
 	if err != nil {
 		return err
 	}
@@ -290,8 +278,8 @@ func (ls *listens) replace(uris []string) error {
 		}
 		err = x.err
 	case <-time.After(min(ackLimit, ls.srv.cfg.Timeout)):
-		err = ls.srv.failure(RequestTimeout, "did not acknowledge subscriptions/listen", context.DeadlineExceeded)
-		ls.end(x)
+		err = ls.srv.newError(RequestTimeout, "did not acknowledge subscriptions/listen", context.DeadlineExceeded)
+		ls.closeStream(x)
 	case <-ls.done:
 		err = ls.link.err
 	}
@@ -300,30 +288,29 @@ func (ls *listens) replace(uris []string) error {
 		ls.next = nil
 	}
 	ls.mu.Unlock()
-	ls.began()
+	ls.endFirstAttempt()
 	return err
 }
 
-// serves reports whether a listen is for those resources, and the server agreed
-// to each.
-func (x *listening) serves(uris []string) bool {
-	return slices.Equal(x.uris, uris) && !slices.ContainsFunc(uris, func(uri string) bool { return !x.honoured[uri] })
+// covers reports whether the stream has those resources, and the server acknowledged each.
+func (x *listenStream) covers(uris []string) bool {
+	return slices.Equal(x.uris, uris) && !slices.ContainsFunc(uris, func(uri string) bool { return !x.granted[uri] })
 }
 
-// tidy closes the one that was replaced; it reports whether there was one.
-func (ls *listens) tidy() bool {
+// closeStale closes the replaced stream. It reports whether there was one.
+func (ls *listener) closeStale() bool {
 	ls.mu.Lock()
 	x := ls.stale
 	ls.stale = nil
 	ls.mu.Unlock()
 	if x != nil {
-		ls.end(x)
+		ls.closeStream(x)
 	}
 	return x != nil
 }
 
-// began marks the first attempt as over.
-func (ls *listens) began() {
+// endFirstAttempt marks the first attempt as over.
+func (ls *listener) endFirstAttempt() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	select {
@@ -333,8 +320,8 @@ func (ls *listens) began() {
 	}
 }
 
-// begin sends a subscriptions/listen.
-func (ls *listens) begin(uris []string) (*listening, error) {
+// startStream sends a subscriptions/listen.
+func (ls *listener) startStream(uris []string) (*listenStream, error) {
 	filter := []byte{'{'}
 	for _, member := range ls.lists {
 		filter = rawjson.AppendMember(filter, rawjson.Quote(member), []byte("true"))
@@ -344,14 +331,14 @@ func (ls *listens) begin(uris []string) (*listening, error) {
 	}
 	params := slices.Concat([]byte(`{"notifications":`), filter, []byte("}}"))
 
-	x := &listening{uris: uris, acked: make(chan struct{}), ended: make(chan struct{})}
-	x.call = &Call{Context: ls.ctx, Method: "subscriptions/listen", Params: params, modern: true, listening: x}
+	x := &listenStream{uris: uris, acked: make(chan struct{}), ended: make(chan struct{})}
+	x.call = &Call{Context: ls.ctx, Method: "subscriptions/listen", Params: params, modern: true, listen: x}
 	open, err := ls.calls.Add(x.call)
 	if err != nil {
 		return nil, err
 	}
 	x.id = open.ID
-	x.tag = strconv.FormatInt(x.id, 10)
+	x.subscriptionID = strconv.FormatInt(x.id, 10)
 	ls.mu.Lock()
 	ls.next = x
 	ls.mu.Unlock()
@@ -360,12 +347,12 @@ func (ls *listens) begin(uris []string) (*listening, error) {
 		x.call.end()
 		reply, err := outcome.Take()
 		ls.calls.Release(open)
-		ls.finish(x, reply, err)
+		ls.streamEnded(x, reply, err)
 	}) {
 		ls.calls.Remove(x.id)
 		return nil, ls.link.err
 	}
-	ls.wire.request(x.call, x.id, ls.modernFrame(x.call, []byte(x.tag)))
+	ls.wire.request(x.call, x.id, ls.modernFrame(x.call, []byte(x.subscriptionID)))
 	return x, nil
 }
 
@@ -377,41 +364,41 @@ type replaced struct{}
 func (replaced) Error() string        { return "not listened on any more" }
 func (replaced) CancelReason() string { return "another subscriptions/listen has taken its place" }
 
-// end closes a listen from our side.
-func (ls *listens) end(x *listening) {
+// closeStream cancels a listen.
+func (ls *listener) closeStream(x *listenStream) {
 	if ls.calls.Fail(x.id, errReplaced) {
-		ls.abandon(x.call, x.id, errReplaced)
+		ls.abandonCall(x.call, x.id, errReplaced)
 	}
 }
 
-// finish is called when a listen has ended, for whatever reason.
-func (ls *listens) finish(x *listening, reply jsonrpc.Reply, err error) {
+// streamEnded is called when a listen has ended, for any reason.
+func (ls *listener) streamEnded(x *listenStream, reply jsonrpc.Reply, err error) {
 	if err == nil && reply.Error != nil {
-		err = ls.srv.refused(reply.Error)
+		err = ls.srv.rpcError(reply.Error)
 	}
 	ls.mu.Lock()
 	if x.err = err; err == nil {
 		x.err = errors.New("the server ended the listen")
 	}
-	current := ls.open == x && !x.idle
-	pause := ls.srv.tune.reopen
+	current := ls.open == x && !x.empty
+	pause := ls.srv.tune.reopenDelay
 	if current {
-		ls.open, ls.lost = nil, true
+		ls.open, ls.broken = nil, true
 		// They are asked for again with the next one.
-		if ls.pause > 0 && time.Since(x.since) < ls.srv.tune.settled {
-			pause = min(2*ls.pause, maxWait)
+		if ls.reopenDelay > 0 && time.Since(x.since) < ls.srv.tune.settled {
+			pause = min(2*ls.reopenDelay, maxWait)
 		}
-		ls.pause = pause
+		ls.reopenDelay = pause
 	}
 	ls.mu.Unlock()
 	close(x.ended)
 	if current && ls.ctx.Err() == nil {
 		ls.srv.log.Debug("The stream of notifications was lost", "err", x.err)
 		ls.srv.note(slog.LevelInfo, "the stream of notifications ended; it is opened again")
-		ls.outdate() // what happens until then is not announced
+		ls.invalidateTools() // what happens until then is not announced
 		if ls.spawn(func() {
 			if sleep(ls.ctx, pause) == nil {
-				ls.stir()
+				ls.wakeRun()
 			}
 		}) {
 			return
@@ -421,10 +408,10 @@ func (ls *listens) finish(x *listening, reply jsonrpc.Reply, err error) {
 
 // take looks at a notification; it reports true when that was for listens alone.
 // It runs on read loops. What the protocol put into params is taken out.
-func (ls *listens) take(c *Call, m *jsonrpc.Message) (done bool) {
+func (ls *listener) take(c *Call, m *jsonrpc.Message) (done bool) {
 	if m.Method == "notifications/cancelled" {
 		// The only request that a server may end so is a listen.
-		return ls.withdrawn(rawjson.Get(m.Params, "requestId"))
+		return ls.handleCancelled(rawjson.Get(m.Params, "requestId"))
 	}
 	tag := rawjson.Path(m.Params, "_meta", wire.Subscription)
 	name, quoted := rawjson.String(tag)
@@ -434,14 +421,14 @@ func (ls *listens) take(c *Call, m *jsonrpc.Message) (done bool) {
 	ls.mu.Lock()
 	open, next := ls.open, ls.next
 	ls.mu.Unlock()
-	var x *listening
+	var x *listenStream
 	switch {
-	case c != nil && c.listening != nil:
-		x = c.listening
+	case c != nil && c.listen != nil:
+		x = c.listen
 	case tag == nil:
-	case open != nil && name == open.tag:
+	case open != nil && name == open.subscriptionID:
 		x = open
-	case next != nil && name == next.tag:
+	case next != nil && name == next.subscriptionID:
 		x = next
 	default:
 		return true // of one that is over
@@ -451,7 +438,7 @@ func (ls *listens) take(c *Call, m *jsonrpc.Message) (done bool) {
 			x = next // some servers forget the tag
 		}
 		if x != nil && x == next {
-			ls.acknowledged(x, rawjson.Get(m.Params, "notifications"))
+			ls.handleAcknowledged(x, rawjson.Get(m.Params, "notifications"))
 		}
 		return true
 	}
@@ -464,54 +451,54 @@ func (ls *listens) take(c *Call, m *jsonrpc.Message) (done bool) {
 	return false
 }
 
-// errEnded is why a listen is over that the server has cancelled.
-var errEnded = errors.New("the server cancelled the listen")
+// errListenCancelled is the error of a listen that the server has cancelled.
+var errListenCancelled = errors.New("the server cancelled the listen")
 
-func (ls *listens) withdrawn(id []byte) bool {
+func (ls *listener) handleCancelled(id []byte) bool {
 	ls.mu.Lock()
-	mine := ls.open != nil && string(id) == ls.open.tag || ls.next != nil && string(id) == ls.next.tag
+	mine := ls.open != nil && string(id) == ls.open.subscriptionID || ls.next != nil && string(id) == ls.next.subscriptionID
 	ls.mu.Unlock()
-	return mine && ls.calls.Resolve(id, jsonrpc.Reply{}, errEnded)
+	return mine && ls.calls.Resolve(id, jsonrpc.Reply{}, errListenCancelled)
 }
 
-// acknowledged makes a listen the one that counts, on the read loop, so that
+// handleAcknowledged makes a listen the one that counts, on the read loop, so that
 // what comes next on it is heard and what comes on the old one is not.
-func (ls *listens) acknowledged(x *listening, honoured []byte) {
-	x.honoured = make(map[string]bool, len(x.uris))
+func (ls *listener) handleAcknowledged(x *listenStream, honoured []byte) {
+	x.granted = make(map[string]bool, len(x.uris))
 	for v := range rawjson.Elements(rawjson.Get(honoured, "resourceSubscriptions")) {
 		if uri, ok := rawjson.String(v); ok {
-			x.honoured[uri] = true
+			x.granted[uri] = true
 		}
 	}
-	x.idle = len(x.honoured) == 0
+	x.empty = len(x.granted) == 0
 	for _, member := range ls.lists {
 		if string(rawjson.Get(honoured, member)) == "true" {
-			x.idle = false
+			x.empty = false
 		}
 	}
 	x.since = time.Now()
 	ls.mu.Lock()
 	old := ls.open
 	ls.open, ls.next = x, nil
-	if ls.wire.local() && old != nil {
+	if ls.wire.isLocal() && old != nil {
 		old, ls.stale = nil, old
 	}
-	again, late := ls.lost, ls.late
-	ls.lost, ls.late = false, false
+	again, late := ls.broken, ls.listsStale
+	ls.broken, ls.listsStale = false, false
 	ls.mu.Unlock()
 	close(x.acked)
-	ls.began()
+	ls.endFirstAttempt()
 	if old != nil {
-		ls.end(old)
+		ls.closeStream(old)
 	}
 	if again || late {
 		ls.srv.relist(ls.link)
 	}
 	if again {
-		if n := len(x.uris) - len(x.honoured); n > 0 {
+		if n := len(x.uris) - len(x.granted); n > 0 {
 			ls.srv.note(slog.LevelWarn, fmt.Sprintf("%d subscriptions were not taken up again: the server does not watch these resources any more", n))
 		}
-		for uri := range x.honoured {
+		for uri := range x.granted {
 			ls.srv.opt.Handler.HandleNotification(ls.srv, ls.link, nil, "notifications/resources/updated", rawjson.Object("uri", uri))
 		}
 	}

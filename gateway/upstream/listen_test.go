@@ -13,12 +13,12 @@ import (
 func TestOfListensThoseThatCountAreHeard(t *testing.T) {
 	t.Parallel()
 	const updated, acknowledged, cancelled = "notifications/resources/updated", "notifications/subscriptions/acknowledged", "notifications/cancelled"
-	over, open, next := &listening{tag: "10"}, &listening{tag: "11"}, &listening{tag: "12"}
+	over, open, next := &listenStream{subscriptionID: "10"}, &listenStream{subscriptionID: "11"}, &listenStream{subscriptionID: "12"}
 	tagged := func(tag string) string {
 		return `{"uri":"x","_meta":{"io.modelcontextprotocol/subscriptionId":` + tag + `}}`
 	}
 	for name, c := range map[string]struct {
-		on             *listening // whose stream it comes on
+		on             *listenStream // whose stream it comes on
 		method, params string
 		passes         string // "" for what is for listens alone
 	}{
@@ -34,12 +34,12 @@ func TestOfListensThoseThatCountAreHeard(t *testing.T) {
 		"a cancellation of what is no listen":   {method: cancelled, params: `{"requestId":1}`, passes: `{"requestId":1}`},
 		"a cancellation of a listen that ended": {method: cancelled, params: `{"requestId":10}`, passes: `{"requestId":10}`},
 	} {
-		ls := &listens{link: &link{}, open: open, next: next}
+		ls := &listener{link: &link{}, open: open, next: next}
 		call, err := ls.calls.Add(&Call{})
 		require.NoError(t, err)
 		require.Equal(t, "1", strconv.FormatInt(call.ID, 10))
 		m := jsonrpc.Message{Method: c.method, Params: []byte(c.params)}
-		require.Equal(t, c.passes == "", ls.take(&Call{listening: c.on}, &m), name)
+		require.Equal(t, c.passes == "", ls.take(&Call{listen: c.on}, &m), name)
 		if c.passes != "" {
 			require.Equal(t, c.passes, string(m.Params), name)
 		}

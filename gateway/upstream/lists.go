@@ -19,8 +19,8 @@ import (
 	"goblin/registry/termtext"
 )
 
-// listing holds the differences between the kinds of lists.
-type listing struct {
+// listKind holds the differences between the kinds of lists.
+type listKind struct {
 	kind       registry.Kind
 	capability string // its path, with blanks between
 	method     string
@@ -29,7 +29,7 @@ type listing struct {
 	optional   bool   // servers of the capability may lack the method
 }
 
-var listings = [registry.Kinds]listing{
+var listKinds = [registry.Kinds]listKind{
 	{registry.Tool, "tools", "tools/list", "tools", "name", false},
 	{registry.Prompt, "prompts", "prompts/list", "prompts", "name", false},
 	{registry.Resource, "resources", "resources/list", "resources", "uri", false},
@@ -94,7 +94,7 @@ func newLists(s *Server, l *link) *lists {
 	return ls
 }
 
-func (ls *lists) mark(k registry.Kind) {
+func (ls *lists) markDirty(k registry.Kind) {
 	select {
 	case ls.wake[k] <- struct{}{}:
 	default:
@@ -104,79 +104,79 @@ func (ls *lists) mark(k registry.Kind) {
 // listChanged takes a notice of the backend. It runs on the read loop.
 func (s *Server) listChanged(l *link, method string) {
 	if method == "notifications/tools/list_changed" {
-		s.outdateTools(l)
+		s.toolsChanged(l)
 	}
 	ls := s.lists.Load()
 	switch {
 	case ls == nil:
 		return
 	case ls.link == l:
-	case !l.shared():
+	case !l.isSharedModern():
 		return // the connection of a unit: its lists are not the catalog
-	case ls.link.hears.Load():
+	case ls.link.streamOpen.Load():
 		return // of the same server
 	}
 	on := s.opt.ListChanged
 	switch method {
 	case "notifications/tools/list_changed":
 		if on.Tools {
-			ls.changed(l, registry.Tool)
+			ls.handleChange(l, registry.Tool)
 		}
 	case "notifications/prompts/list_changed":
 		if on.Prompts {
-			ls.changed(l, registry.Prompt)
+			ls.handleChange(l, registry.Prompt)
 		}
 	case "notifications/resources/list_changed":
 		if on.Resources {
-			ls.changed(l, registry.Resource)
-			ls.changed(l, registry.Template)
-			if listings[registry.Skill].offered(ls.link.Info()) {
+			ls.handleChange(l, registry.Resource)
+			ls.handleChange(l, registry.Template)
+			if listKinds[registry.Skill].offered(ls.link.Info()) {
 				ls.skills.Invalidate()
 			}
-			ls.changed(l, registry.Skill) // whose files are resources
+			ls.handleChange(l, registry.Skill) // whose files are resources
 		}
 	}
 }
 
-// shared reports whether l is the second connection of all clients.
-func (l *link) shared() bool { return l.info.Load().SecondEra && l.Unit() == "" }
+// isSharedModern reports whether l is the modern connection that all clients share beside a legacy one.
+func (l *link) isSharedModern() bool { return l.info.Load().SecondEra && l.Unit() == "" }
 
-// changed takes what a connection announced.
-func (ls *lists) changed(l *link, k registry.Kind) {
+// handleChange handles a list_changed notification of a connection.
+func (ls *lists) handleChange(l *link, k registry.Kind) {
 	switch {
 	case l == ls.link:
 		ls.other[k].Store(nil)
-	case l.wire.local():
+	case l.wire.isLocal():
 		ls.other[k].Store(l)
 	}
 	ls.announced[k].Store(true)
-	ls.mark(k)
+	ls.markDirty(k)
 }
 
 // relist fetches again what is fetched over a connection, because notices may
 // have been lost.
 func (s *Server) relist(l *link) {
-	l.outdate()
+	l.invalidateTools()
 	ls := s.lists.Load()
-	if ls == nil || ls.link != l && !l.shared() {
+	if ls == nil || ls.link != l && !l.isSharedModern() {
 		return
 	}
 	for k := range ls.wake {
-		if !l.wire.local() || ls.source(registry.Kind(k)) == l {
-			ls.mark(registry.Kind(k))
+		if !l.wire.isLocal() || ls.source(registry.Kind(k)) == l {
+			ls.markDirty(registry.Kind(k))
 		}
 	}
 }
 
-// unlisted fetches the lists again that came from a process which has ended.
-func (s *Server) unlisted(l *link) {
+// relistEnded fetches lists again that came from a process which has ended.
+func (s *Server) relistEnded(l *link) {
 	ls := s.lists.Load()
 	if ls == nil {
 		return
 	}
 	for k := range ls.other {
 		if ls.other[k].CompareAndSwap(l, nil) {
-			ls.mark(registry.Kind(k))
+			ls.markDirty(registry.Kind(k))
 		}
 	}
 }
@@ -184,17 +184,17 @@ func (s *Server) unlisted(l *link) {
 // RelistPinned fetches the tools and skills again, as after a notice of the server.
 func (s *Server) RelistPinned() {
 	if ls := s.lists.Load(); ls != nil {
-		ls.mark(registry.Tool)
-		ls.mark(registry.Skill)
+		ls.markDirty(registry.Tool)
+		ls.markDirty(registry.Skill)
 	}
 }
 
 // run fetches all lists, and again what changes, until ctx ends.
 func (ls *lists) run(ctx context.Context) {
 	var all, first sync.WaitGroup
-	first.Add(len(listings))
-	for i := range listings {
-		all.Go(func() { ls.follow(ctx, &listings[i], first.Done) })
+	first.Add(len(listKinds))
+	for i := range listKinds {
+		all.Go(func() { ls.follow(ctx, &listKinds[i], first.Done) })
 	}
 	first.Wait()
 	if ctx.Err() == nil && ls.link.Err() == nil {
@@ -211,7 +211,7 @@ const (
 )
 
 // follow keeps the list of one kind. first is called after the first attempt.
-func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
+func (ls *lists) follow(ctx context.Context, g *listKind, first func()) {
 	s := ls.srv
 	offered := g.offered(ls.link.Info())
 	if g.kind == registry.Skill {
@@ -222,8 +222,8 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 			s.known[g.kind] = false
 			s.opt.Registry.SetList(s.cfg.Name, g.kind, nil)
 		}
-		s.weights[g.kind].Store(0)
-		c := ls.gateOf(g.kind, ls.link)
+		s.listBytes[g.kind].Store(0)
+		c := ls.gate(g.kind, ls.link)
 		c.End(c.Begin(), nil, nil)
 		first()
 		return // and its notices are ignored: it said that it has no such thing
@@ -255,7 +255,7 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 			return
 		case <-retry:
 		case <-ls.wake[g.kind]:
-			if sleep(ctx, p.Next(s.tune.debounce, s.tune.calm)) != nil {
+			if sleep(ctx, p.Next(s.tune.debounce, s.tune.maxDebounce)) != nil {
 				return
 			}
 			select {
@@ -269,13 +269,13 @@ func (ls *lists) follow(ctx context.Context, g *listing, first func()) {
 	}
 }
 
-// gateOf returns the gate that a fetch of a kind from source belongs to, or nil.
-func (ls *lists) gateOf(k registry.Kind, source *link) *timing.FetchGate {
+// gate returns the gate for a fetch of a kind from source, or nil.
+func (ls *lists) gate(k registry.Kind, source *link) *timing.FetchGate {
 	switch {
-	case !ls.srv.checked():
+	case !ls.srv.verifiesLists():
 	case k == registry.Skill:
 		return ls.skills
-	case k == registry.Tool && !ls.srv.perProject() && source == ls.link:
+	case k == registry.Tool && !ls.srv.isPerProject() && source == ls.link:
 		return ls.link.tools
 	}
 	return nil
@@ -283,21 +283,21 @@ func (ls *lists) gateOf(k registry.Kind, source *link) *timing.FetchGate {
 
 // fetch fetches one list, of so many bytes, and hands it to the registry. It is
 // not ok when another attempt makes sense.
-func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
+func (ls *lists) fetch(ctx context.Context, g *listKind) (size int, ok bool) {
 	s := ls.srv
 	source := ls.source(g.kind)
 	if g.kind == registry.Skill {
 		defer s.skills.Fetched()
 	}
-	c := ls.gateOf(g.kind, source)
+	c := ls.gate(g.kind, source)
 	n := c.Begin()
 	if c == nil && g.kind == registry.Tool {
-		ls.checkOwn()
+		ls.fetchOwnTools()
 	}
-	weight := &s.weights[g.kind]
+	weight := &s.listBytes[g.kind]
 	listed := weight.Load()
 	defer func() { weight.Store(listed) }()
-	items, weighs, complaint, err := source.pages(ctx, g, func(size int64) bool { return s.heavy(g.kind, size) })
+	items, weighs, complaint, err := source.fetchPages(ctx, g, func(size int64) bool { return s.exceedsListLimit(g.kind, size) })
 	if ctx.Err() != nil || err != nil && source.Err() != nil {
 		return 0, true // it is fetched over the next connection
 	}
@@ -307,7 +307,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 		if unknown && g.optional {
 			items, complaint, err = nil, "", nil
 		} else {
-			s.failed(g, err)
+			s.reportListFailure(g, err)
 			if len(items) == 0 || s.known[g.kind] {
 				c.End(n, nil, err)
 				return 0, unknown // what was listed before stays
@@ -317,15 +317,15 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 	if complaint != "" {
 		s.note(slog.LevelWarn, g.method+": "+complaint)
 	}
-	if modern := source.Info().Era == Modern; g.kind == registry.Tool && !source.wire.local() && (modern || s.dual()) {
+	if modern := source.Info().Era == Modern; g.kind == registry.Tool && !source.wire.isLocal() && (modern || s.offersBothEras()) {
 		items = s.mirror(items, modern)
 	}
-	kept := s.permitted(g, items)
+	kept := s.permittedItems(g, items)
 	s.known[g.kind] = len(kept) > 0
 	digests := ls.digests(g.kind, c, kept)
-	s.report(g.kind, s.opt.Registry.SetList(s.cfg.Name, g.kind, kept))
+	s.reportProblems(g.kind, s.opt.Registry.SetList(s.cfg.Name, g.kind, kept))
 	c.End(n, digests, nil)
-	s.show(ls.link)
+	s.showEntries(ls.link)
 	listed = weighs
 	return int(weighs), err == nil
 }
@@ -333,7 +333,7 @@ func (ls *lists) fetch(ctx context.Context, g *listing) (size int, ok bool) {
 // digests returns the digests of the tools that c is about.
 func (ls *lists) digests(k registry.Kind, c *timing.FetchGate, kept [][]byte) map[string]string {
 	switch {
-	case k != registry.Tool || !ls.srv.checked():
+	case k != registry.Tool || !ls.srv.verifiesLists():
 	case c != nil:
 		return ls.srv.opt.Digests(k, kept)
 	default:
@@ -342,29 +342,29 @@ func (ls *lists) digests(k registry.Kind, c *timing.FetchGate, kept [][]byte) ma
 	return nil
 }
 
-// checkOwn fetches the tools of the link for calls that wait for them, where the catalog
-// gets those of another process.
-func (ls *lists) checkOwn() {
+// fetchOwnTools fetches the tools of the link for waiting calls, if the catalog has those of another
+// process.
+func (ls *lists) fetchOwnTools() {
 	l := ls.link
-	if !ls.srv.checked() || ls.srv.perProject() || !l.tools.HasWaiters() {
+	if !ls.srv.verifiesLists() || ls.srv.isPerProject() || !l.tools.HasWaiters() {
 		return
 	}
 	n := l.tools.Begin()
-	digests, err := l.inspect()
+	digests, err := l.fetchDigests()
 	if l.ctx.Err() == nil {
 		l.tools.EndApart(n, digests, err)
 	}
 }
 
-// permitted are the items of a list that the config lets clients have. It writes over items.
-func (s *Server) permitted(g *listing, items [][]byte) [][]byte {
-	kept, denied := s.allowed(g, items)
+// permittedItems returns the items of a list that the config permits. It overwrites items.
+func (s *Server) permittedItems(g *listKind, items [][]byte) [][]byte {
+	kept, denied := s.filterItems(g, items)
 	s.denied[g.kind].Store(&denied)
 	return kept
 }
 
-// allowed is permitted, and returns names of the other items.
-func (s *Server) allowed(g *listing, items [][]byte) (kept [][]byte, denied []string) {
+// filterItems is permittedItems, and also returns names of the denied items.
+func (s *Server) filterItems(g *listKind, items [][]byte) (kept [][]byte, denied []string) {
 	kept = items[:0]
 	for _, item := range items {
 		// The registry drops what is too long, and says so: no glob need look at it.
@@ -377,15 +377,15 @@ func (s *Server) allowed(g *listing, items [][]byte) (kept [][]byte, denied []st
 	return kept, denied
 }
 
-// failed tells that a list could not be fetched.
-func (s *Server) failed(g *listing, err error) {
-	s.note(slog.LevelWarn, fmt.Sprintf("%s failed: %v", g.method, reasonOf(err)))
+// reportListFailure reports that a list could not be fetched.
+func (s *Server) reportListFailure(g *listKind, err error) {
+	s.note(slog.LevelWarn, fmt.Sprintf("%s failed: %v", g.method, errorReason(err)))
 	if s.opt.Hooks.ListFailed != nil {
 		s.opt.Hooks.ListFailed(s.cfg.Name, g.method, err)
 	}
 }
 
-func reasonOf(err error) string {
+func errorReason(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Text()
 	}
@@ -400,8 +400,8 @@ const (
 	maxKnown = 1000
 )
 
-// report logs the problems of a list that were not logged before.
-func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
+// reportProblems logs the problems of a list that were not logged before.
+func (s *Server) reportProblems(kind registry.Kind, problems []registry.Problem) {
 	was := s.reported[kind]
 	if was == nil || len(was) > maxKnown {
 		s.reported[kind] = make(map[registry.Problem]bool, len(problems))
@@ -428,9 +428,9 @@ func (s *Server) report(kind registry.Kind, problems []registry.Problem) {
 	}
 }
 
-// page asks for one page. The timeout alone would not do: progress extends it.
-func (l *link) page(ctx context.Context, g *listing, params []byte) (jsonrpc.Reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.srv.tune.list)
+// fetchPage fetches one page. The request timeout alone would not bound it: progress extends it.
+func (l *link) fetchPage(ctx context.Context, g *listKind, params []byte) (jsonrpc.Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.srv.tune.pageTimeout)
 	defer cancel()
 	began := time.Now()
 	reply, err := l.Call(&Call{Context: ctx, Method: g.method, Params: params})
@@ -444,38 +444,37 @@ func (l *link) page(ctx context.Context, g *listing, params []byte) (jsonrpc.Rep
 // be limits.frame lower. Pages stay in memory until their list is whole.
 const minLists = 128 << 20
 
-// heavy reports whether the lists of the server take too much together, now that
-// the one of a kind that is on its way has so many bytes.
-func (s *Server) heavy(k registry.Kind, size int64) bool {
-	weight := &s.weights[k]
+// exceedsListLimit reports whether the server's lists are too large together, if the list of kind k being
+// fetched has size bytes.
+func (s *Server) exceedsListLimit(k registry.Kind, size int64) bool {
+	weight := &s.listBytes[k]
 	weight.Store(max(weight.Load(), size)) // the one that is listed stays until then
-	for i := range s.weights {
+	for i := range s.listBytes {
 		if registry.Kind(i) != k {
-			size += s.weights[i].Load()
+			size += s.listBytes[i].Load()
 		}
 	}
-	return size > s.tune.lists
+	return size > s.tune.listBytes
 }
 
-// maxBarren is how many pages in a row may bring nothing new.
-const maxBarren = 50
+// maxEmptyPages is the maximum number of successive pages without new items.
+const maxEmptyPages = 50
 
-// pages fetches a list to its end, within bounds. With an error come the
-// items that had arrived; complaint says where a bound cut the list. size is that
-// of the pages, in bytes, which heavy tells whether it is too much.
-func (l *link) pages(ctx context.Context, g *listing, heavy func(size int64) bool) (items [][]byte, size int64, complaint string, err error) {
+// fetchPages fetches a list to its end, within bounds. With an error it returns the items that had arrived.
+// complaint says where a bound cut the list off.
+func (l *link) fetchPages(ctx context.Context, g *listKind, heavy func(size int64) bool) (items [][]byte, size int64, complaint string, err error) {
 	s := l.srv
 	cursors := map[string]bool{}
 	seed, names := maphash.MakeSeed(), map[uint64]struct{}{} // by their hashes
 	fruitful, barren := time.Now(), 0
 	var params []byte
 	for page := 1; ; page++ {
-		reply, err := l.page(ctx, g, params)
+		reply, err := l.fetchPage(ctx, g, params)
 		switch {
 		case err != nil:
 			return items, size, "", err
 		case reply.Error != nil:
-			return items, size, "", s.refused(reply.Error)
+			return items, size, "", s.rpcError(reply.Error)
 		}
 		array := reply.Shape.Get(reply.Result, g.member)
 		if !rawjson.IsArray(array) {
@@ -511,13 +510,34 @@ func (l *link) pages(ctx context.Context, g *listing, heavy func(size int64) boo
 		case cursors[string(next)]:
 			return items, size, "stopped at a nextCursor that came before", nil
 		case heavy(size):
-			return items, size, fmt.Sprintf("cut: the lists of the server have more than %d MiB together", s.tune.lists>>20), nil
+			return items, size, fmt.Sprintf("cut: the lists of the server have more than %d MiB together", s.tune.listBytes>>20), nil
 		case page >= s.opt.Limits.Pages:
 			return items, size, fmt.Sprintf("cut after %d pages (limits.pages)", page), nil
-		case barren >= maxBarren, time.Since(fruitful) > s.tune.barren && barren > 0:
+		case barren >= maxEmptyPages, time.Since(fruitful) > s.tune.emptyPages && barren > 0:
 			return items, size, fmt.Sprintf("stopped after %d pages that brought nothing new", barren), nil
 		}
 		cursors[string(next)] = true
 		params = append(append([]byte(`{"cursor":`), next...), '}')
 	}
 }
+
+// RefreshSkills fetches skills again that may be old; ok is false for a server without any.
+func (s *Server) RefreshSkills(ctx context.Context) (h timing.Hints, ok bool) {
+	ls := s.lists.Load()
+	if ls == nil || !listKinds[registry.Skill].offered(ls.link.Info()) {
+		return h, false
+	}
+	if ls.link.Err() == nil {
+		if wait := s.skills.AwaitFresh(func() { ls.markDirty(registry.Skill) }); wait != nil {
+			select {
+			case <-wait:
+			case <-ls.link.done:
+			case <-ctx.Done():
+			}
+		}
+	}
+	return s.skills.Hints(), true
+}
+
+// offered reports whether a server declares that it has such a list.
+func (g *listKind) offered(info Info) bool { return info.Has(strings.Fields(g.capability)...) }

@@ -7,72 +7,66 @@ import (
 	"time"
 )
 
-// watch ends the connection when the server is gone and nothing says so: a
-// machine or a proxy on the way that vanished leaves connections that are half
-// open. The server is asked for a sign of life when a call was not answered
-// within timeout, and where it is to be heard of its own accord, after a while without a
-// word, as what it announces would be missed.
-func (r *remote) watch() {
-	silence := time.NewTimer(r.srv.tune.pulse)
+// watchLiveness ends the connection if the server vanished without closing it, as machines and proxies may.
+// A ping finds that out.
+func (r *remote) watchLiveness() {
+	silence := time.NewTimer(r.srv.tune.livenessInterval)
 	defer silence.Stop()
 	for {
-		arrived := r.arrived.Load()
-		silence.Reset(r.srv.tune.pulse)
+		arrived := r.framesReceived.Load()
+		silence.Reset(r.srv.tune.livenessInterval)
 		select {
 		case <-r.ctx.Done():
 			return
-		case <-r.doubts:
+		case <-r.livenessRequests:
 		case <-silence.C:
-			if r.arrived.Load() != arrived || !r.listening() {
+			if r.framesReceived.Load() != arrived || !r.hasStream() {
 				continue
 			}
 		}
-		if err := r.feel(); err != nil {
+		if err := r.checkLiveness(); err != nil {
 			r.fail(err)
 			return
 		}
 	}
 }
 
-// feel pings the server, and fails when no frame at all arrives within the server's
-// timeout, or what a slow network may take if that is longer. An error is an answer,
-// too, and a server that is slow with other answers is not taken for dead: no call may
-// take longer without a word.
-func (r *remote) feel() error {
-	arrived, limit := r.arrived.Load(), max(r.srv.cfg.Timeout, r.srv.tune.sign)
-	c := Call{Context: r.ctx, Method: "ping", Timeout: limit, own: true}
+// checkLiveness pings the server. It fails if no frame arrives within the server's timeout, or the minimum
+// for slow networks.
+func (r *remote) checkLiveness() error {
+	arrived, limit := r.framesReceived.Load(), max(r.srv.cfg.Timeout, r.srv.tune.livenessTimeout)
+	c := Call{Context: r.ctx, Method: "ping", Timeout: limit, probe: true}
 	if r.info.Load().Era == Modern {
 		c.Method = "server/discover" // which has no ping
 	}
 	_, err := r.Call(&c)
-	if !errors.Is(err, context.DeadlineExceeded) || r.arrived.Load() != arrived {
+	if !errors.Is(err, context.DeadlineExceeded) || r.framesReceived.Load() != arrived {
 		return nil
 	}
-	return r.srv.failure(ConnectionError, fmt.Sprintf("has vanished: no answer to %s within %v", c.Method, limit), err)
+	return r.srv.newError(ConnectionError, fmt.Sprintf("has vanished: no answer to %s within %v", c.Method, limit), err)
 }
 
-// listening reports whether the server has a stream on which it may speak of
-// its own accord.
-func (r *remote) listening() bool {
-	if ls := r.listens.Load(); ls != nil {
+// hasStream reports whether the server has a stream for its own messages.
+func (r *remote) hasStream() bool {
+	if ls := r.listener.Load(); ls != nil {
 		ls.mu.Lock()
 		defer ls.mu.Unlock()
 		return ls.open != nil
 	}
-	return r.wire.old() || r.hears.Load()
+	return r.wire.isLegacyOnly() || r.streamOpen.Load()
 }
 
-// guard starts watch, which a child does not need: its end shows.
-func (l *link) guard() {
-	if r, ok := l.wire.(interface{ watch() }); ok {
-		l.spawn(r.watch)
+// startLivenessWatch starts watchLiveness, except for a child process, whose exit is noticed anyway.
+func (l *link) startLivenessWatch() {
+	if r, ok := l.wire.(interface{ watchLiveness() }); ok {
+		l.spawn(r.watchLiveness)
 	}
 }
 
-// doubt makes watch ask for a sign of life.
-func (l *link) doubt() {
+// requestLivenessCheck makes watchLiveness ping the server.
+func (l *link) requestLivenessCheck() {
 	select {
-	case l.doubts <- struct{}{}:
+	case l.livenessRequests <- struct{}{}:
 	default: // it will
 	}
 }

@@ -88,9 +88,9 @@ func TestHTTPServerThatVanishedIsJoinedAgain(t *testing.T) {
 	b := newWeb(t, vanishing(gone, back))
 	cfg := b.config()
 	cfg.Timeout = time.Second // where that is too short for a busy machine, it is joined again before
-	r := start(t, cfg, func(r *rig) { r.tune.pulse, r.tune.sign = 20*time.Millisecond, time.Second }).whole()
+	r := start(t, cfg, func(r *rig) { r.tune.livenessInterval, r.tune.livenessTimeout = 20*time.Millisecond, time.Second }).whole()
 	conn := r.up()
-	r.until("the stream on which it might speak", func() bool { return conn.(*link).hears.Load() || conn.Err() != nil })
+	r.until("the stream on which it might speak", func() bool { return conn.(*link).streamOpen.Load() || conn.Err() != nil })
 	close(gone)
 	select {
 	case <-conn.Done():

@@ -19,13 +19,13 @@ func (s *Server) Authorizer() *oauth.Authorizer { return s.opt.Authorizer }
 // LoginError is the Error of a request that a login by the user would mend; why says why
 // there is none.
 func (s *Server) LoginError(why, cause error) *Error {
-	return s.failure(LoginRequired, fmt.Sprintf("needs login: %v; run \"%s\"", why, termtext.Goblin("login", s.cfg.Name)), cause)
+	return s.newError(LoginRequired, fmt.Sprintf("needs login: %v; run \"%s\"", why, termtext.Goblin("login", s.cfg.Name)), cause)
 }
 
 // needsKey returns the Error of a request that was refused by 401 without a challenge: most
 // such servers want a key in a header, and have no logins.
 func (s *Server) needsKey() *Error {
-	e := s.failure(LoginRequired, "needs login: HTTP 401 Unauthorized without WWW-Authenticate", errLogin)
+	e := s.newError(LoginRequired, "needs login: HTTP 401 Unauthorized without WWW-Authenticate", errLogin)
 	e.Fix = "put its API key into a header: " + stderr.KeyHeader(&s.cfg, "Bearer")
 	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
 		if config.LooksSecret(name, s.cfg.Headers[name]) {
@@ -43,10 +43,10 @@ func (s *Server) needsKey() *Error {
 func (s *Server) LoggedIn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.aliveLocked() == nil {
+	if s.liveConnLocked() == nil {
 		s.interruptLocked(errRestart)
 	} else {
-		s.renewLocked(func(u *unit) bool { return u.conn == nil && errors.Is(u.err, errLogin) })
+		s.closeUnitsLocked(func(u *unit) bool { return u.conn == nil && errors.Is(u.err, errLogin) })
 	}
 }
 
@@ -59,7 +59,7 @@ func (s *Server) LoggedOut() {
 	}
 	s.mu.Lock()
 	links := []*link{s.conn}
-	for _, units := range []map[string]*unit{s.units, s.twins} {
+	for _, units := range []map[string]*unit{s.units, s.modernUnits} {
 		for _, u := range units {
 			links = append(links, u.conn)
 		}
@@ -75,11 +75,11 @@ func (s *Server) LoggedOut() {
 // AwaitListed returns when the server is connected and has listed, or cannot connect, or
 // ctx ends.
 func (s *Server) AwaitListed(ctx context.Context) {
-	for !s.perProject() { // a project's connects at its next use
+	for !s.isPerProject() { // a project's connects at its next use
 		s.mu.Lock()
-		l, first, changed := s.aliveLocked(), s.first, s.changed
+		l, first, changed := s.liveConnLocked(), s.firstAttempt, s.changed
 		s.mu.Unlock()
-		if l != nil && l.listed.Load() || l == nil && !first {
+		if l != nil && l.listsFetched.Load() || l == nil && !first {
 			return
 		}
 		select {

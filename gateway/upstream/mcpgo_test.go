@@ -61,7 +61,7 @@ func answers(_ context.Context, _ *Call, method string, _ []byte) ([]byte, *json
 func inEra(era config.Era) func(*rig) {
 	return func(r *rig) {
 		r.cfg.Era = era
-		r.tune.remoteProbe = patience
+		r.tune.remoteDiscoverTimeout = patience
 		r.opt.Capabilities = []byte(`{"elicitation":{"form":{}},"roots":{},"sampling":{}}`)
 		r.h.request = answers
 	}

@@ -1,11 +1,17 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/upstream/wire"
@@ -39,40 +45,40 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 			return reply, err
 		}
 		if reply.Error != nil {
-			if !refreshed && l.mismatch(c, reply.Error) {
+			if !refreshed && l.handleHeaderMismatch(c, reply.Error) {
 				refreshed = true
-				c.again(c.Answers, c.State)
+				c.prepareRetry(c.Answers, c.State)
 				continue
 			}
 			return reply, nil
 		}
 		kind, typed := rawjson.String(reply.Shape.Get(reply.Result, "resultType"))
 		switch {
-		case typed && c.takes(kind):
-			return cleaned(reply, false), nil
+		case typed && c.acceptsResult(kind):
+			return withoutModernMembers(reply, false), nil
 		case typed && kind == "input_required":
 		case typed && kind != "complete", !typed && !absent(reply.Shape.Get(reply.Result, "resultType")):
-			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("sent a result of unknown type %q", l.srv.quote(kind, 60)), nil)
+			return jsonrpc.Reply{}, l.srv.newError(BadReply, fmt.Sprintf("sent a result of unknown type %q", l.srv.quote(kind, 60)), nil)
 		default:
-			l.wentThrough(c, opened)
-			return cleaned(reply, true), nil
+			l.completeElicitations(c, opened)
+			return withoutModernMembers(reply, true), nil
 		}
 		if round++; round > maxRounds {
-			return jsonrpc.Reply{}, l.srv.failure(BadReply, fmt.Sprintf("%s %d times in one call", []string{"put it off", "asked for input"}[min(len(c.Answers), 1)], maxRounds), nil)
+			return jsonrpc.Reply{}, l.srv.newError(BadReply, fmt.Sprintf("%s %d times in one call", []string{"put it off", "asked for input"}[min(len(c.Answers), 1)], maxRounds), nil)
 		}
-		answers, fault, err := l.input(c, reply.Result, &opened)
+		answers, fault, err := l.resolveInput(c, reply.Result, &opened)
 		if err != nil || fault != nil {
 			return jsonrpc.Reply{Error: fault}, err
 		}
-		c.again(answers, rawjson.Get(reply.Result, "requestState"))
+		c.prepareRetry(answers, rawjson.Get(reply.Result, "requestState"))
 	}
 }
 
 // absent reports whether a member is missing or null.
 func absent(v []byte) bool { return v == nil || string(v) == "null" }
 
-// cleaned returns a reply without the members of the new revision: see clean.
-func cleaned(reply jsonrpc.Reply, result bool) jsonrpc.Reply {
+// withoutModernMembers returns a reply without the members of the modern revision.
+func withoutModernMembers(reply jsonrpc.Reply, result bool) jsonrpc.Reply {
 	n := len(reply.Result)
 	reply.Result = wire.StripHopKeys(reply.Result, result)
 	if len(reply.Result) != n {
@@ -83,21 +89,21 @@ func cleaned(reply jsonrpc.Reply, result bool) jsonrpc.Reply {
 
 // question is one entry of inputRequests.
 type question struct {
-	key    []byte // as it stands in the text
-	method string
-	params []byte
-	opens  string // id of the URL to open, "" for none
-	result []byte
-	err    *jsonrpc.Error
+	key           []byte // as it stands in the text
+	method        string
+	params        []byte
+	elicitationID string // id of the URL to open, "" for none
+	result        []byte
+	err           *jsonrpc.Error
 }
 
-// input gets what a backend wants to know before it goes on. fault is the error
-// object for the caller when that cannot be had.
-func (l *link) input(c *Call, result []byte, opened *[]string) (answers, fault []byte, err error) {
+// resolveInput gets the input that a server asks for. fault is the error object for the caller if that
+// fails.
+func (l *link) resolveInput(c *Call, result []byte, opened *[]string) (answers, fault []byte, err error) {
 	switch c.Method {
 	case "tools/call", "prompts/get", "resources/read":
 	default:
-		return nil, nil, l.srv.failure(BadReply, "asked for input on "+c.Method, nil)
+		return nil, nil, l.srv.newError(BadReply, "asked for input on "+c.Method, nil)
 	}
 	needed, err := l.questions(rawjson.Get(result, "inputRequests"))
 	if err != nil {
@@ -106,31 +112,31 @@ func (l *link) input(c *Call, result []byte, opened *[]string) (answers, fault [
 	state := rawjson.Get(result, "requestState")
 	switch {
 	case state != nil && !rawjson.IsString(state):
-		return nil, nil, l.srv.failure(BadReply, "sent a requestState that is not a string", nil)
+		return nil, nil, l.srv.newError(BadReply, "sent a requestState that is not a string", nil)
 	case len(needed) == 0 && state == nil:
-		return nil, nil, l.srv.failure(BadReply, "asked for input without saying which", nil)
+		return nil, nil, l.srv.newError(BadReply, "asked for input without saying which", nil)
 	}
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
 	if len(needed) == 0 { // it is not ready; only its state is to come back
-		_ = sleep(ctx, c.clock.RetryDelay()) // why it was ended is looked at below
+		_ = sleep(ctx, c.timer.RetryDelay()) // why it was ended is looked at below
 	}
-	l.ask(ctx, c, needed, opened)
-	switch over, _, _ := c.clock.Check(time.Now()); {
+	l.askAll(ctx, c, needed, opened)
+	switch over, _, _ := c.timer.Check(time.Now()); {
 	case l.Err() != nil:
 		return nil, nil, l.Err()
 	case c.Context.Err() != nil:
-		return nil, nil, l.cancelled(c.Context)
+		return nil, nil, l.cancelledError(c.Context)
 	case over:
-		return nil, nil, l.late(c)
+		return nil, nil, l.timeoutError(c)
 	case len(needed) == 0:
 		return nil, nil, nil
 	}
 	answers = []byte{'{'}
 	for _, q := range needed {
 		if q.err != nil {
-			return nil, l.unanswered(q), nil
+			return nil, l.unansweredError(q), nil
 		}
 		answers = rawjson.AppendMember(answers, q.key, q.result)
 	}
@@ -139,7 +145,7 @@ func (l *link) input(c *Call, result []byte, opened *[]string) (answers, fault [
 
 func (l *link) questions(requests []byte) ([]*question, error) {
 	if requests != nil && !rawjson.IsObject(requests) {
-		return nil, l.srv.failure(BadReply, "sent inputRequests that are not an object", nil)
+		return nil, l.srv.newError(BadReply, "sent inputRequests that are not an object", nil)
 	}
 	var all []*question
 	for k, v := range rawjson.Members(requests) {
@@ -148,21 +154,21 @@ func (l *link) questions(requests []byte) ([]*question, error) {
 		switch method {
 		case "sampling/createMessage", "elicitation/create", "roots/list":
 		default:
-			return nil, l.srv.failure(BadReply, fmt.Sprintf("asked for input by %q, which is none", l.srv.quote(method, 60)), nil)
+			return nil, l.srv.newError(BadReply, fmt.Sprintf("asked for input by %q, which is none", l.srv.quote(method, 60)), nil)
 		}
 		if q.params != nil && !rawjson.IsObject(q.params) {
-			return nil, l.srv.failure(BadReply, "asked for input with params that are not an object", nil)
+			return nil, l.srv.newError(BadReply, "asked for input with params that are not an object", nil)
 		}
 		if all = append(all, q); len(all) > maxQuestions {
-			return nil, l.srv.failure(BadReply, fmt.Sprintf("asked more than %d questions at once", maxQuestions), nil)
+			return nil, l.srv.newError(BadReply, fmt.Sprintf("asked more than %d questions at once", maxQuestions), nil)
 		}
 	}
 	return all, nil
 }
 
-// ask puts all questions side by side, as if the backend had sent requests
-// during the call, and returns when all are answered.
-func (l *link) ask(ctx context.Context, c *Call, needed []*question, opened *[]string) {
+// askAll sends all questions in parallel, like requests of the server during the call, and returns when all
+// are answered.
+func (l *link) askAll(ctx context.Context, c *Call, needed []*question, opened *[]string) {
 	c.Pause()
 	defer c.Resume()
 	var all sync.WaitGroup
@@ -171,9 +177,9 @@ func (l *link) ask(ctx context.Context, c *Call, needed []*question, opened *[]s
 			// The id is for the notice that follows. Legacy clients need one, and
 			// modern servers give none.
 			var ok bool
-			if q.opens, ok = rawjson.String(rawjson.Get(q.params, "elicitationId")); !ok {
-				q.opens = fmt.Sprintf("goblin-%d", l.srv.elicited.Add(1))
-				q.params = rawjson.SetMember(q.params, "elicitationId", rawjson.Quote(q.opens))
+			if q.elicitationID, ok = rawjson.String(rawjson.Get(q.params, "elicitationId")); !ok {
+				q.elicitationID = fmt.Sprintf("goblin-%d", l.srv.elicitationCount.Add(1))
+				q.params = rawjson.SetMember(q.params, "elicitationId", rawjson.Quote(q.elicitationID))
 			}
 		}
 		all.Go(func() {
@@ -185,14 +191,14 @@ func (l *link) ask(ctx context.Context, c *Call, needed []*question, opened *[]s
 	}
 	all.Wait()
 	for _, q := range needed {
-		if action, _ := rawjson.String(rawjson.Get(q.result, "action")); q.opens != "" && action == "accept" {
-			*opened = append(*opened, q.opens)
+		if action, _ := rawjson.String(rawjson.Get(q.result, "action")); q.elicitationID != "" && action == "accept" {
+			*opened = append(*opened, q.elicitationID)
 		}
 	}
 }
 
-// unanswered is the error of a call that needs what nobody gave.
-func (l *link) unanswered(q *question) []byte {
+// unansweredError returns the error of a call whose question got no answer.
+func (l *link) unansweredError(q *question) []byte {
 	capability := map[string]string{
 		"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots",
 	}[q.method]
@@ -205,9 +211,9 @@ func (l *link) unanswered(q *question) []byte {
 	}).Object()
 }
 
-// wentThrough tells that URLs which the client has opened have served their
-// purpose: the call that needed them has a result.
-func (l *link) wentThrough(c *Call, opened []string) {
+// completeElicitations notifies the client that the URLs it opened are no longer needed: their call has a
+// result.
+func (l *link) completeElicitations(c *Call, opened []string) {
 	for _, id := range opened {
 		l.srv.opt.Handler.HandleNotification(l.srv, l, c, "notifications/elicitation/complete", rawjson.Object("elicitationId", id))
 	}
@@ -216,21 +222,20 @@ func (l *link) wentThrough(c *Call, opened []string) {
 // refreshLimit bounds fetching the tools again after a header did not match.
 const refreshLimit = 20 * time.Second
 
-// mismatch handles errors of the hop itself. It reports true when another try
-// makes sense: the headers were made from a definition that is not the
-// server's any more.
-func (l *link) mismatch(c *Call, object []byte) (again bool) {
+// handleHeaderMismatch handles HeaderMismatch and similar errors. It reports true if a retry makes sense:
+// the headers came from an outdated tool definition.
+func (l *link) handleHeaderMismatch(c *Call, object []byte) (again bool) {
 	code, _ := rawjson.Int(rawjson.Get(object, "code"))
 	switch {
 	case code == codeUnsupportedVersion:
 		// It was replaced by one of other revisions: what those are shows when it
 		// is asked anew.
-		e := l.srv.refused(object)
-		l.fail(l.srv.failure(ConnectionError, fmt.Sprintf("does not speak revision %s any more: %v", modernRevision, e), e))
-	case code == codeHeaderMismatch && !l.wire.local() && c.Method == "tools/call":
+		e := l.srv.rpcError(object)
+		l.fail(l.srv.newError(ConnectionError, fmt.Sprintf("does not speak revision %s any more: %v", modernRevision, e), e))
+	case code == codeHeaderMismatch && !l.wire.isLocal() && c.Method == "tools/call":
 		ctx, cancel := context.WithTimeout(c.Context, refreshLimit)
 		defer cancel()
-		items, _, _, err := l.pages(ctx, &listings[0], func(size int64) bool { return size > l.srv.tune.lists })
+		items, _, _, err := l.fetchPages(ctx, &listKinds[0], func(size int64) bool { return size > l.srv.tune.listBytes })
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
 				l.srv.log.Debug("Tools not fetched again", "err", err)
@@ -242,4 +247,114 @@ func (l *link) mismatch(c *Call, object []byte) (again bool) {
 		return true
 	}
 	return false
+}
+
+// modernFrame is the request under the given id, with what the protocol wants
+// in `_meta`. The client's own keys stay.
+func (l *link) modernFrame(c *Call, id []byte) []byte {
+	params := c.Params
+	if params == nil {
+		params = []byte("{}")
+	}
+	edits := slices.Clone(c.Edits)
+	edits = c.Token.Replace(edits, id)
+	var head []byte // members that come first, each followed by a comma
+	retry := c.Answers != nil || c.State != nil
+	if c.Answers != nil {
+		head = slices.Concat(head, []byte(`"inputResponses":`), c.Answers, []byte{','})
+	}
+	if c.State != nil {
+		head = slices.Concat(head, []byte(`"requestState":`), c.State, []byte{','})
+	}
+	strays, others := rawjson.DropMembers(params, params, func(k rawjson.Key) bool {
+		return retry && (k.Is("inputResponses") || k.Is("requestState"))
+	})
+	edits = append(edits, strays...)
+
+	var own []byte
+	if c.Token.IsMissing() {
+		own = wire.TokenMember(id)
+	}
+	own = append(own, `"`+wire.Protocol+`":"`+modernRevision+`","`+wire.Capabilities+`":`...)
+	if c.Capabilities != nil {
+		own = append(own, c.Capabilities...)
+	} else {
+		own = append(own, l.srv.opt.Capabilities...)
+	}
+	own = append(own, `,"`+wire.ClientInfo+`":{"name":"goblin","version":`...)
+	own = append(rawjson.AppendString(own, l.srv.opt.Version), '}')
+	if c.LogLevel != "" {
+		own = rawjson.AppendString(append(own, `,"`+wire.LogLevel+`":`...), c.LogLevel)
+	}
+	meta := rawjson.Get(params, "_meta")
+	switch {
+	case rawjson.IsObject(meta):
+		old, kept := rawjson.DropMembers(params, meta, wire.IsHopKey)
+		edits = append(edits, old...)
+		if kept > 0 {
+			own = append(own, ',')
+		}
+		at := rawjson.Offset(params, meta) + 1
+		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: own})
+	case meta != nil: // not what it must be
+		edits = append(edits, rawjson.ReplaceEdit(params, meta, slices.Concat([]byte("{"), own, []byte("}"))))
+	default:
+		head = slices.Concat(head, []byte(`"_meta":{`), own, []byte(`},`))
+	}
+	if len(head) > 0 {
+		if others == 0 {
+			head = head[:len(head)-1]
+		}
+		at := bytes.IndexByte(params, '{') + 1
+		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: head})
+	}
+	wire.SortEdits(edits)
+	return jsonrpc.RequestFrame(id, c.Method, params, edits...)
+}
+
+// Headers of a POST in the modern era (2026-07-28, transports, request headers).
+const (
+	headerMethod = "Mcp-Method"
+	headerName   = "Mcp-Name"
+)
+
+// nameMembers has, by method, the member of params whose value goes into Mcp-Name.
+var nameMembers = map[string]string{
+	"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
+	"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId", // SEP-2663
+}
+
+// modernHeaders are those of a call; params are as they are sent.
+func (h *streamable) modernHeaders(c *Call, frame []byte) http.Header {
+	head := http.Header{}
+	head.Set(headerProtocol, modernRevision)
+	head.Set(headerMethod, c.Method)
+	member := nameMembers[c.Method]
+	if member == "" {
+		return head
+	}
+	params := rawjson.Get(frame, "params")
+	name, _ := rawjson.String(rawjson.Get(params, member))
+	if value, ok := mcp.EncodeHeaderValue(name); ok {
+		head.Set(headerName, value)
+	}
+	if m := h.srv.headerMirrors.Load(); m != nil && c.Method == "tools/call" {
+		m.Headers(head, name, rawjson.Get(params, "arguments"))
+	}
+	return head
+}
+
+// mirror learns from the tools of a list which of their arguments go into
+// headers. Where all clients are served in the modern era, drop says so, it
+// returns them without those whose annotations break the rules: such a tool could
+// not be called as the revision wants it.
+func (s *Server) mirror(items [][]byte, drop bool) [][]byte {
+	m, kept := wire.MirrorsFromTools(items, func(name string, err error) (stays bool) {
+		if drop {
+			s.note(slog.LevelWarn, fmt.Sprintf("tool %q is left out: %s", s.quote(name, 200), s.quote(err.Error(), 300)))
+		}
+		return !drop
+	})
+	s.headerMirrors.Store(&m)
+	return kept
 }

@@ -25,7 +25,7 @@ var ErrProjects = errors.New("no room for the process of another project")
 // InProject reports whether the name of a unit is that of a project.
 func InProject(unit string) bool { return filepath.IsAbs(unit) }
 
-func (s *Server) perProject() bool { return s.cfg.Isolation == config.PerProject }
+func (s *Server) isPerProject() bool { return s.cfg.Isolation == config.PerProject }
 
 // definition is how the connection of a unit is made, with values for references.
 func (s *Server) definition(ctx context.Context, unit string) (*config.Server, error) {
@@ -33,11 +33,11 @@ func (s *Server) definition(ctx context.Context, unit string) (*config.Server, e
 	if s.opt.Resolve != nil {
 		now, err := s.opt.Resolve(ctx, cfg)
 		if err != nil {
-			return nil, s.failure(ConnectionError, err.Error(), err)
+			return nil, s.newError(ConnectionError, err.Error(), err)
 		}
 		cfg = now
 	}
-	if s.perProject() && unit != "" {
+	if s.isPerProject() && unit != "" {
 		return cfg.InProject(unit), nil
 	}
 	return cfg, nil
@@ -52,7 +52,7 @@ func (s *Server) OpenProject(folder string) {
 func (s *Server) HasProject(folder string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.running == nil || s.units[folder] != nil
+	return s.runCtx == nil || s.units[folder] != nil
 }
 
 // projectLocked is the unit of a project, made if there is none yet.
@@ -61,26 +61,26 @@ func (s *Server) projectLocked(name string) (*unit, error) {
 		return u, nil
 	}
 	if s.opt.Projects != nil && !s.opt.Projects.TryAcquire() {
-		return nil, s.failure(ConnectionError, fmt.Sprintf("has no process for the project %s: %d are running (limits.projects)", name, s.opt.Projects.Limit), ErrProjects)
+		return nil, s.newError(ConnectionError, fmt.Sprintf("has no process for the project %s: %d are running (limits.projects)", name, s.opt.Projects.Limit), ErrProjects)
 	}
 	return s.newUnitLocked(name), nil
 }
 
-// leaveProjectLocked gives back the place of a project that has ended.
-func (s *Server) leaveProjectLocked() {
-	if s.perProject() && s.opt.Projects != nil {
+// releaseProjectLocked releases the process slot of a project that has ended.
+func (s *Server) releaseProjectLocked() {
+	if s.isPerProject() && s.opt.Projects != nil {
 		s.opt.Projects.Release()
 	}
 }
 
-// follow keeps the catalog up to date by the connection of one project.
-func (s *Server) follow(ctx context.Context) (up time.Duration, err error) {
+// followProject keeps the catalog current from the connection of one project.
+func (s *Server) followProject(ctx context.Context) (up time.Duration, err error) {
 	if s.opt.Folders != nil {
 		for _, folder := range s.opt.Folders() {
 			s.OpenProject(folder)
 		}
 	}
-	l, err := s.lead(ctx)
+	l, err := s.awaitProject(ctx)
 	if l == nil {
 		return 0, err
 	}
@@ -94,16 +94,16 @@ func (s *Server) ShowWait() {
 	})
 }
 
-// lead waits for the connection of a project; the error is why one has none.
-func (s *Server) lead(ctx context.Context) (*link, error) {
+// awaitProject waits for the connection of a project. The error is the reason why one has none.
+func (s *Server) awaitProject(ctx context.Context) (*link, error) {
 	waits := false
 	for {
 		s.mu.Lock()
 		var why error
 		opening := false
 		for _, u := range s.units {
-			if !u.alone {
-				s.startLocked(u) // it had a connection before a restart
+			if !u.hasOwnConn {
+				s.startUnitLocked(u) // it had a connection before a restart
 			}
 			switch {
 			case u.conn != nil && u.conn.Err() == nil:
@@ -137,7 +137,7 @@ func (s *Server) lead(ctx context.Context) (*link, error) {
 // projectsChanged shows which projects have a process, and lets callers that wait for one
 // look again.
 func (s *Server) projectsChanged() {
-	if !s.perProject() {
+	if !s.isPerProject() {
 		return
 	}
 	var now []registry.Project

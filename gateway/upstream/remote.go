@@ -26,11 +26,11 @@ const (
 	// maxQueue is how many notifications and refusals wait to be posted to a
 	// server. More are dropped and reported.
 	maxQueue = 1024
-	// answerPatience is how long an answer waits for what was queued before
-	// it, which is mostly progress on the same question.
-	answerPatience = 2 * time.Second
-	// postLimit bounds the wait for a server to accept one of them.
-	postLimit = 30 * time.Second
+	// respondTimeout is how long a response waits for the frames queued before it, mostly progress of the same
+	// request.
+	respondTimeout = 2 * time.Second
+	// postTimeout bounds the wait for a server to accept a queued frame.
+	postTimeout = 30 * time.Second
 	// maxIdleConns per server: a connection that is not kept has to be opened
 	// again for the next call.
 	maxIdleConns = 128
@@ -53,25 +53,24 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 // headers, and a queue of frames that have no answer.
 type remote struct {
 	*link
-	client *http.Client
-	base   *url.URL
-	own    map[string]string // headers of the config
-	queue  chan posting      // posted one after another: progress has an order
-	// refused are frames of the queue that a lost session refused; see keepNotices.
-	refused [][]byte
+	client        *http.Client
+	base          *url.URL
+	configHeaders map[string]string // headers of the config
+	queue         chan queuedPost   // posted one after another: progress has an order
+	// refusedFrames are frames of the queue that a lost session refused; see keepNotices.
+	refusedFrames [][]byte
 	// target is where frames are posted to; stamp adds the transport's own
 	// headers.
-	target func() string
-	stamp  func(h http.Header)
+	target     func() string
+	setHeaders func(h http.Header)
 	// inSession reports whether requests belong to a session that the server may lose.
 	inSession func() bool
 }
 
-// posting is a frame that waits to be posted, or a mark that tells when those
-// before it were.
-type posting struct {
-	frame  []byte
-	passed chan struct{}
+// queuedPost is a frame to post, or a marker whose channel is closed once the frames before it were posted.
+type queuedPost struct {
+	frame   []byte
+	reached chan struct{}
 }
 
 func newRemote(ctx context.Context, s *Server, unit, kind string) (*remote, error) {
@@ -82,7 +81,7 @@ func newRemote(ctx context.Context, s *Server, unit, kind string) (*remote, erro
 	base, err := url.Parse(cfg.URL)
 	if err != nil || base.Host == "" {
 		// The error of url.Parse repeats the URL, which may hold secrets.
-		return nil, s.failure(ConnectionError, "the url is not valid", nil)
+		return nil, s.newError(ConnectionError, "the url is not valid", nil)
 	}
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -98,8 +97,8 @@ func newRemote(ctx context.Context, s *Server, unit, kind string) (*remote, erro
 	return &remote{
 		link:   newLink(s, unit, kind),
 		client: &http.Client{Transport: t, CheckRedirect: sameOrigin},
-		base:   base, own: cfg.Headers,
-		queue: make(chan posting, maxQueue),
+		base:   base, configHeaders: cfg.Headers,
+		queue: make(chan queuedPost, maxQueue),
 	}, nil
 }
 
@@ -126,14 +125,14 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 func (r *remote) do(ctx context.Context, method string, frame []byte, accept, lastID string, own http.Header) (*http.Response, error) {
 	auth := r.srv.opt.Authorizer
 	if auth == nil {
-		return r.once(ctx, method, frame, accept, lastID, own, "")
+		return r.doOnce(ctx, method, frame, accept, lastID, own, "")
 	}
 	for try := 0; ; try++ {
 		header, err := auth.Authorization(ctx)
 		if err != nil {
-			return nil, r.loginFailure(err, 0)
+			return nil, r.loginError(err, 0)
 		}
-		resp, err := r.once(ctx, method, frame, accept, lastID, own, header)
+		resp, err := r.doOnce(ctx, method, frame, accept, lastID, own, header)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +140,7 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 			auth.RecordAccepted(header)
 			return resp, nil
 		}
-		if r.refusedSession(resp) {
+		if r.isSessionRefusal(resp) {
 			return resp, nil
 		}
 		again := false
@@ -158,16 +157,15 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 			return nil, r.srv.needsKey()
 		}
 		if err != nil {
-			return nil, r.loginFailure(err, resp.StatusCode)
+			return nil, r.loginError(err, resp.StatusCode)
 		}
 	}
 }
 
-// loginFailure is the Error when a request cannot be authorized, or was refused with a
-// status.
-func (r *remote) loginFailure(err error, status int) error {
+// loginError returns the Error of a request that cannot be authorized, or was refused with a status.
+func (r *remote) loginError(err error, status int) error {
 	if !oauth.NeedsUser(err) {
-		return r.srv.failure(ConnectionError, err.Error(), err)
+		return r.srv.newError(ConnectionError, err.Error(), err)
 	}
 	cause := errLogin
 	if status == http.StatusForbidden { // others may be allowed
@@ -176,8 +174,8 @@ func (r *remote) loginFailure(err error, status int) error {
 	return r.srv.LoginError(err, cause)
 }
 
-// once is do without a second attempt, with the header Authorization.
-func (r *remote) once(ctx context.Context, method string, frame []byte, accept, lastID string, own http.Header, authorization string) (*http.Response, error) {
+// doOnce is do without a retry, with the given Authorization header.
+func (r *remote) doOnce(ctx context.Context, method string, frame []byte, accept, lastID string, own http.Header, authorization string) (*http.Response, error) {
 	var content io.Reader
 	if frame != nil {
 		content = bytes.NewReader(frame)
@@ -234,11 +232,11 @@ func (b *body) Close() error {
 
 func (r *remote) headers(h http.Header) {
 	h.Set("User-Agent", "goblin/"+r.srv.opt.Version)
-	for k, v := range r.own {
+	for k, v := range r.configHeaders {
 		h.Set(k, v)
 	}
-	if r.stamp != nil {
-		r.stamp(h)
+	if r.setHeaders != nil {
+		r.setHeaders(h)
 	}
 }
 
@@ -247,56 +245,56 @@ const (
 	acceptEvents = "text/event-stream"
 )
 
-// push posts a frame that has no answer and waits until it was accepted.
-func (r *remote) push(ctx context.Context, frame []byte) error {
+// post posts a frame that has no response and waits until the server accepted it.
+func (r *remote) post(ctx context.Context, frame []byte) error {
 	resp, err := r.do(ctx, http.MethodPost, frame, acceptBoth, "", nil)
 	if err != nil {
-		return r.netFailure(ctx, err)
+		return r.networkError(ctx, err)
 	}
 	defer drain(resp.Body)
 	if resp.StatusCode >= 300 || contentType(resp) == "application/json" {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-		switch r.loss(nil, resp.StatusCode, jsonrpc.TrimBOM(body)) {
+		switch r.judgeLoss(nil, resp.StatusCode, jsonrpc.TrimBOM(body)) {
 		case wire.SessionLost:
-			return r.forgot(0)
+			return r.closeLostSession(0)
 		case wire.SessionSuspect:
-			r.doubt()
+			r.requestLivenessCheck()
 		}
 	}
 	if resp.StatusCode >= 300 {
-		return r.statusFailure(resp, nil)
+		return r.statusError(resp, nil)
 	}
 	return nil
 }
 
-func (r *remote) local() bool { return false }
-func (r *remote) old() bool   { return false }
+func (r *remote) isLocal() bool      { return false }
+func (r *remote) isLegacyOnly() bool { return false }
 
-// send implements [wire].
+// send implements [transport].
 func (r *remote) send(frame []byte) {
 	select {
-	case r.queue <- posting{frame: frame}:
+	case r.queue <- queuedPost{frame: frame}:
 	default:
 		r.srv.note(slog.LevelWarn, "a notification to the server was dropped: too many wait to be posted")
 	}
 }
 
-// pump posts what send queues.
-func (r *remote) pump() {
+// postQueue posts the frames that send queues.
+func (r *remote) postQueue() {
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
 		case p := <-r.queue:
-			if p.passed != nil {
-				close(p.passed)
+			if p.reached != nil {
+				close(p.reached)
 				continue
 			}
-			ctx, cancel := context.WithTimeout(r.ctx, postLimit)
-			err := r.push(ctx, p.frame)
+			ctx, cancel := context.WithTimeout(r.ctx, postTimeout)
+			err := r.post(ctx, p.frame)
 			switch {
-			case errors.Is(err, ErrForgotten):
-				r.refused = append(r.refused, p.frame)
+			case errors.Is(err, ErrSessionLost):
+				r.refusedFrames = append(r.refusedFrames, p.frame)
 			case err != nil && r.ctx.Err() == nil:
 				r.srv.log.Debug("a notification was not accepted", "err", err)
 			}
@@ -305,28 +303,28 @@ func (r *remote) pump() {
 	}
 }
 
-// answer implements [wire]. There is no time limit: a human may have taken an
+// respond implements [transport]. There is no time limit: a human may have taken an
 // hour, and the server takes what it takes. Progress that was queued before it
 // goes first, unless the server is slow to take that.
-func (r *remote) answer(frame []byte) {
-	mark := posting{passed: make(chan struct{})}
+func (r *remote) respond(frame []byte) {
+	mark := queuedPost{reached: make(chan struct{})}
 	select {
 	case r.queue <- mark:
 		select {
-		case <-mark.passed:
-		case <-time.After(answerPatience):
+		case <-mark.reached:
+		case <-time.After(respondTimeout):
 		case <-r.ctx.Done():
 		}
 	default: // full of what the server does not take
 	}
-	if err := r.push(r.ctx, frame); err != nil && r.ctx.Err() == nil {
+	if err := r.post(r.ctx, frame); err != nil && r.ctx.Err() == nil {
 		r.srv.note(slog.LevelWarn, "the answer to a request of the server was not accepted: "+err.Error())
 	}
 }
 
-// netFailure is the Error for a request that got no HTTP answer. A server
-// that cannot be reached at all has ended: the connection ends too.
-func (r *remote) netFailure(ctx context.Context, err error) error {
+// networkError returns the Error of a request without an HTTP response. It closes the connection if the
+// server cannot be reached at all.
+func (r *remote) networkError(ctx context.Context, err error) error {
 	var own *Error
 	if errors.As(err, &own) { // about the login
 		if errors.Is(own, errLogin) {
@@ -343,19 +341,19 @@ func (r *remote) netFailure(ctx context.Context, err error) error {
 	case unreachable:
 		reason = "the server cannot be reached: " + reason
 	}
-	e := r.srv.failure(ConnectionError, reason, err)
+	e := r.srv.newError(ConnectionError, reason, err)
 	if unreachable && ctx.Err() == nil {
 		r.fail(e)
 	}
 	return e
 }
 
-// statusFailure returns the Error for an HTTP status that is no success. body is the
-// beginning of the answer, or nil if it was not read.
-func (r *remote) statusFailure(resp *http.Response, body []byte) error {
+// statusError returns the Error for an HTTP status other than success. body is the start of the response, or
+// nil if it was not read.
+func (r *remote) statusError(resp *http.Response, body []byte) error {
 	code := resp.StatusCode
 	if code == http.StatusUnauthorized {
-		e := r.srv.failure(ConnectionError, "needs login (HTTP 401)", errLogin)
+		e := r.srv.newError(ConnectionError, "needs login (HTTP 401)", errLogin)
 		e.Fix = "configure a header, for example " + stderr.KeyHeader(&r.srv.cfg, "Bearer")
 		if r.srv.cfg.Authorized() {
 			e.Reason, e.Fix = "needs login: the configured Authorization header was refused (HTTP 401)", ""
@@ -364,18 +362,18 @@ func (r *remote) statusFailure(resp *http.Response, body []byte) error {
 		return e
 	}
 	reason := strings.TrimSpace(fmt.Sprintf("HTTP status %d %s", code, http.StatusText(code)))
-	if words := r.words(resp, body); words != "" {
+	if words := r.errorPageText(resp, body); words != "" {
 		reason += ": " + words
 	}
-	return r.srv.failure(ConnectionError, reason, errStatus(code))
+	return r.srv.newError(ConnectionError, reason, errStatus(code))
 }
 
-// maxPageWords is the maximum size of a quotation from an error page, in bytes.
-const maxPageWords = 200
+// maxPageText is the maximum size of a quotation from an error page, in bytes.
+const maxPageText = 200
 
-// words returns what an error page says in one line, "" if it is a web page or repeats the
+// errorPageText returns the text of an error response in one line, "" if it is a web page or repeats the
 // status.
-func (r *remote) words(resp *http.Response, body []byte) string {
+func (r *remote) errorPageText(resp *http.Response, body []byte) string {
 	text := string(body)
 	switch contentType(resp) {
 	case "text/html":
@@ -383,7 +381,7 @@ func (r *remote) words(resp *http.Response, body []byte) string {
 	case "application/json", "application/problem+json":
 		text = errorText(body)
 	}
-	text = r.srv.quote(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " "), maxPageWords)
+	text = r.srv.quote(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " "), maxPageText)
 	if strings.EqualFold(text, http.StatusText(resp.StatusCode)) || strings.HasPrefix(text, "<") {
 		return ""
 	}

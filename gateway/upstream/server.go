@@ -96,52 +96,52 @@ type Options struct {
 
 // tuning holds the times that tests shorten.
 type tuning struct {
-	stop     time.Duration // each step of stopping a child
-	stall    time.Duration // how long a child may leave its stdin unread
-	drain    time.Duration // for what a dead child left in its pipes
-	grace    time.Duration // how long entries of a lost server stay listed
-	settled  time.Duration // up for so long, a server starts over with short delays
-	debounce time.Duration // between a list_changed and the fetch, at first
-	calm     time.Duration // at most
-	list     time.Duration // bound of one page of a list, besides the timeout
-	barren   time.Duration // of pages that bring nothing new
-	lists    int64         // bytes of all lists together
-	asking   int           // bytes of the params of its requests under way, but one alone may be larger
-	probe    time.Duration // for server/discover, before initialize is tried too
-	// remoteProbe is probe over HTTP, where a connection is made first and the
-	// other servers of its kind answer at once, with an error.
-	remoteProbe time.Duration
-	twin        time.Duration // how long a request waits for the connection of its era, before it is translated
-	gather      time.Duration // changes of what is listened for are gathered so long
-	pulse       time.Duration // without a word of a server over HTTP that may speak, before it is asked for one
-	sign        time.Duration // for that word at least, however short the timeout is
-	whole       time.Duration // of a call, however often its server shows that it works
-	restart     time.Duration // how long a call waits for a connection that was lost just now
-	reopen      time.Duration // before a stream of notifications that was lost is opened again, at first
-	retry       timing.Backoff
+	stop            time.Duration // each step of stopping a child
+	stall           time.Duration // how long a child may leave its stdin unread
+	drain           time.Duration // for what a dead child left in its pipes
+	grace           time.Duration // how long entries of a lost server stay listed
+	settled         time.Duration // up for so long, a server starts over with short delays
+	debounce        time.Duration // between a list_changed and the fetch, at first
+	maxDebounce     time.Duration // at most
+	pageTimeout     time.Duration // bound of one page of a list, besides the timeout
+	emptyPages      time.Duration // of pages that bring nothing new
+	listBytes       int64         // bytes of all lists together
+	requestBytes    int           // bytes of the params of its requests under way, but one alone may be larger
+	discoverTimeout time.Duration // for server/discover, before initialize is tried too
+	// remoteDiscoverTimeout is discoverTimeout over HTTP, which includes connecting. Legacy servers there
+	// respond at once, with an error.
+	remoteDiscoverTimeout time.Duration
+	modernWait            time.Duration // how long a request waits for the connection of its era, before it is translated
+	listenDebounce        time.Duration // changes of what is listened for are gathered so long
+	livenessInterval      time.Duration // without a word of a server over HTTP that may speak, before it is asked for one
+	livenessTimeout       time.Duration // for that word at least, however short the timeout is
+	maxCallTime           time.Duration // of a call, however often its server shows that it works
+	reconnectWait         time.Duration // how long a call waits for a connection that was lost just now
+	reopenDelay           time.Duration // before a stream of notifications that was lost is opened again, at first
+	retry                 timing.Backoff
 }
 
 func defaultTuning() tuning {
 	return tuning{
 		stop: 2 * time.Second, stall: maxStall, drain: 500 * time.Millisecond, grace: 30 * time.Second,
-		settled: 10 * time.Second, debounce: 20 * time.Millisecond, calm: time.Second,
-		list: 60 * time.Second, barren: 5 * time.Second, retry: timing.DefaultBackoff(),
-		asking: 64 << 20,
-		probe:  time.Second, remoteProbe: 3 * time.Second, twin: 10 * time.Second, gather: 5 * time.Millisecond, reopen: 200 * time.Millisecond,
-		pulse: 30 * time.Second, sign: 5 * time.Second, whole: 24 * time.Hour, restart: 2 * time.Second,
+		settled: 10 * time.Second, debounce: 20 * time.Millisecond, maxDebounce: time.Second,
+		pageTimeout: 60 * time.Second, emptyPages: 5 * time.Second, retry: timing.DefaultBackoff(),
+		requestBytes:    64 << 20,
+		discoverTimeout: time.Second, remoteDiscoverTimeout: 3 * time.Second, modernWait: 10 * time.Second, listenDebounce: 5 * time.Millisecond, reopenDelay: 200 * time.Millisecond,
+		livenessInterval: 30 * time.Second, livenessTimeout: 5 * time.Second, maxCallTime: 24 * time.Hour, reconnectWait: 2 * time.Second,
 	}
 }
 
 // Server supervises the connections to one backend. Make one with
 // [NewServer].
 type Server struct {
-	cfg    config.Server
-	uris   *policy.URIFilter
-	opt    Options
-	log    *slog.Logger
-	tune   tuning
-	places *limiter.Limiter
-	memory *memlimit.Owner
+	cfg     config.Server
+	uris    *policy.URIFilter
+	opt     Options
+	log     *slog.Logger
+	tune    tuning
+	limiter *limiter.Limiter
+	memory  *memlimit.Owner
 
 	// legacy notes that the last connection was opened in that era, so that
 	// the next attempt begins with it.
@@ -149,15 +149,15 @@ type Server struct {
 	// modernOnly notes that a server was asked for the legacy era too and did
 	// not take it, so that it is not asked again.
 	modernOnly atomic.Bool
-	spoken     atomic.Pointer[[]string] // revisions that the server told of; nil before
-	// cut notes that a connection ended before it could tell, so that the next
+	versions   atomic.Pointer[[]string] // revisions that the server told of; nil before
+	// discoverCut notes that a connection ended before it could tell, so that the next
 	// one is asked again; cuts counts them.
-	cut  atomic.Bool
-	cuts atomic.Int32
-	// mirrored says which arguments of tools go into headers; of Streamable
+	discoverCut  atomic.Bool
+	discoverCuts atomic.Int32
+	// headerMirrors says which arguments of tools go into headers; of Streamable
 	// HTTP in the modern era only.
-	mirrored atomic.Pointer[wire.HeaderMirrors]
-	elicited atomic.Uint64 // counts the ids that URL elicitations were given
+	headerMirrors    atomic.Pointer[wire.HeaderMirrors]
+	elicitationCount atomic.Uint64 // counts the ids that URL elicitations were given
 
 	listed        atomic.Bool
 	firstList     chan struct{}
@@ -165,33 +165,33 @@ type Server struct {
 	attempted     chan struct{} // see Attempted
 	attemptedOnce sync.Once
 	lists         atomic.Pointer[lists] // of the current connection
-	// weights are the bytes of each list, or of the one on its way, if that has more.
-	weights [registry.Kinds]atomic.Int64
-	denied  [registry.Kinds]atomic.Pointer[[]string] // see Denied
-	skills  timing.ListAge
+	// listBytes are the bytes of each list, or of the one on its way, if that has more.
+	listBytes [registry.Kinds]atomic.Int64
+	denied    [registry.Kinds]atomic.Pointer[[]string] // see Denied
+	skills    timing.ListAge
 
-	mu        sync.Mutex
-	running   context.Context // of Run; nil outside
-	tasks     sync.WaitGroup  // started while running
-	interrupt context.CancelCauseFunc
-	enabled   bool
-	asleep    bool          // it is not to run before it is used
-	leaving   bool          // conn ends because of that
-	uses      uint64        // how often conn was wanted
-	first     bool          // nobody has been told yet that the server is down
-	returning bool          // a connection was lost, and the first attempt to replace it goes on
-	conn      *link         // the current connection
-	owner     *unit         // the unit that has taken conn
-	heir      *unit         // the unit whose connection was lost: it gets the next
-	changed   chan struct{} // closed and replaced when conn or first change
-	lastErr   error
-	units     map[string]*unit
-	twins     map[string]*unit // of the modern era, beside those of the legacy one
-	hide      *time.Timer
-	notices   map[string][][]byte // by unit: see keepNotices
+	mu            sync.Mutex
+	runCtx        context.Context // of Run; nil outside
+	tasks         sync.WaitGroup  // started while running
+	interrupt     context.CancelCauseFunc
+	enabled       bool
+	asleep        bool          // it is not to run before it is used
+	stopping      bool          // conn ends because of that
+	uses          uint64        // how often conn was wanted
+	firstAttempt  bool          // nobody has been told yet that the server is down
+	reconnecting  bool          // a connection was lost, and the first attempt to replace it goes on
+	conn          *link         // the current connection
+	connUnit      *unit         // the unit that has taken conn
+	nextUnit      *unit         // the unit whose connection was lost: it gets the next
+	changed       chan struct{} // closed and replaced when conn or first change
+	lastErr       error
+	units         map[string]*unit
+	modernUnits   map[string]*unit // of the modern era, beside those of the legacy one
+	hideTimer     *time.Timer
+	unsentNotices map[string][][]byte // by unit: see keepNotices
 
-	served bool   // there was a connection that the next one replaces; belongs to Run
-	why    string // there is no connection, as was logged last; belongs to Run
+	hadConn      bool   // there was a connection that the next one replaces; belongs to Run
+	loggedReason string // there is no connection, as was logged last; belongs to Run
 
 	// Of what is listed; belong to the goroutine that lists.
 	known    [registry.Kinds]bool                      // has entries in the registry
@@ -224,18 +224,18 @@ func NewServer(cfg config.Server, o Options) *Server {
 	cfg.StartupTimeout = cmp.Or(cfg.StartupTimeout, 20*time.Second)
 	s := &Server{
 		cfg: cfg, uris: policy.NewURIFilter(cfg.Resources), opt: o, tune: defaultTuning(),
-		log:       o.Logger.With("server", cfg.Name),
-		places:    limiter.New(o.Limits.InFlight),
-		firstList: make(chan struct{}),
-		attempted: make(chan struct{}),
-		enabled:   !cfg.Disabled,
-		asleep:    o.StartAsleep,
-		first:     !cfg.Disabled && cfg.Problem == "" && !o.StartAsleep,
-		changed:   make(chan struct{}),
-		units:     make(map[string]*unit),
-		twins:     make(map[string]*unit),
+		log:          o.Logger.With("server", cfg.Name),
+		limiter:      limiter.New(o.Limits.InFlight),
+		firstList:    make(chan struct{}),
+		attempted:    make(chan struct{}),
+		enabled:      !cfg.Disabled,
+		asleep:       o.StartAsleep,
+		firstAttempt: !cfg.Disabled && cfg.Problem == "" && !o.StartAsleep,
+		changed:      make(chan struct{}),
+		units:        make(map[string]*unit),
+		modernUnits:  make(map[string]*unit),
 	}
-	s.tune.lists = max(o.Limits.Frame, minLists)
+	s.tune.listBytes = max(o.Limits.Frame, minLists)
 	s.memory = o.Memory.NewOwner()
 	s.state = registry.ServerState{Transport: string(cfg.Type)}
 	if o.CachedLists != nil {
@@ -298,7 +298,7 @@ func limitKey(method string) string {
 // is free, ctx ends (the error is its cause) or the time that a request of the method
 // has is over. release must be called exactly once.
 func (s *Server) Acquire(ctx context.Context, who any, method string) (release func(), err error) {
-	release, wait := s.places.Acquire(who)
+	release, wait := s.limiter.Acquire(who)
 	if wait == nil {
 		return release, nil
 	}
@@ -315,51 +315,52 @@ func (s *Server) Acquire(ctx context.Context, who any, method string) (release f
 		return nil, context.Cause(ctx)
 	case <-late:
 		own, others := wait.Cancel()
-		return nil, s.failure(RequestTimeout, fmt.Sprintf(
+		return nil, s.newError(RequestTimeout, fmt.Sprintf(
 			"waited %v (%s) in the queue for a free slot: %d calls of this client and %d of others are in flight (limits.in_flight: %d); send fewer at a time",
 			limit, limitKey(method), own, others, s.opt.Limits.InFlight), context.DeadlineExceeded)
 	}
 }
 
 // TryAcquire is Acquire where that does not have to wait; nil otherwise.
-func (s *Server) TryAcquire(who any) (release func()) { return s.places.TryAcquire(who) }
+func (s *Server) TryAcquire(who any) (release func()) { return s.limiter.TryAcquire(who) }
 
 // Conn is the server's current connection, or at once an *[Error] that says
 // why there is none.
 func (s *Server) Conn() (Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.aliveLocked(); l != nil {
+	if l := s.liveConnLocked(); l != nil {
 		s.uses++
 		return l, nil
 	}
-	return nil, s.downLocked()
+	return nil, s.downErrorLocked()
 }
 
 // Ready is Conn for callers that do not use [Server.AwaitTools]: it fails while that would
 // wait, or while the tools of the catalog are those of another connection.
 func (s *Server) Ready() (Conn, error) {
 	c, err := s.Conn()
-	if l, is := c.(*link); is && s.checked() && !l.tools.IsCurrent() {
-		return nil, s.failure(ConnectionError, "has not listed its tools yet", nil)
+	if l, is := c.(*link); is && s.verifiesLists() && !l.tools.IsCurrent() {
+		return nil, s.newError(ConnectionError, "has not listed its tools yet", nil)
 	}
 	return c, err
 }
 
-// aliveLocked is the current connection, unless the supervisor is about to see its end.
-func (s *Server) aliveLocked() *link {
-	if s.conn == nil || s.leaving || s.conn.ctx.Err() != nil {
+// liveConnLocked returns the current connection, or nil if that has ended and the supervisor has not noticed
+// yet.
+func (s *Server) liveConnLocked() *link {
+	if s.conn == nil || s.stopping || s.conn.ctx.Err() != nil {
 		return nil
 	}
 	return s.conn
 }
 
-// returningLocked is [Server.IsReconnecting]; the attempt may be about to begin.
-func (s *Server) returningLocked() bool {
-	return s.returning || s.conn != nil && !s.leaving && s.conn.ctx.Err() != nil && s.enabled
+// isReconnectingLocked is [Server.IsReconnecting]; the attempt may be about to start.
+func (s *Server) isReconnectingLocked() bool {
+	return s.reconnecting || s.conn != nil && !s.stopping && s.conn.ctx.Err() != nil && s.enabled
 }
 
-func (s *Server) downLocked() *Error {
+func (s *Server) downErrorLocked() *Error {
 	var last *Error
 	why := s.lastErr
 	if s.conn != nil {
@@ -367,23 +368,23 @@ func (s *Server) downLocked() *Error {
 	}
 	switch {
 	case !s.enabled:
-		return s.failure(ConnectionError, "is disabled", nil)
+		return s.newError(ConnectionError, "is disabled", nil)
 	case s.cfg.Problem != "":
-		return s.failure(ConnectionError, s.cfg.Problem, nil)
-	case s.running != nil && s.running.Err() != nil:
-		return s.failure(ConnectionError, "has been stopped", nil)
+		return s.newError(ConnectionError, s.cfg.Problem, nil)
+	case s.runCtx != nil && s.runCtx.Err() != nil:
+		return s.newError(ConnectionError, "has been stopped", nil)
 	case s.asleep:
-		return s.failure(ConnectionError, "sleeps", nil)
-	case s.returningLocked() && errors.As(why, &last):
-		return s.failure(codeOf(last), "is being restarted: "+last.Text(), unsent(why))
-	case s.returningLocked():
-		return s.failure(ConnectionError, "is being restarted", nil)
+		return s.newError(ConnectionError, "sleeps", nil)
+	case s.isReconnectingLocked() && errors.As(why, &last):
+		return s.newError(errorCode(last), "is being restarted: "+last.Text(), unsentCause(why))
+	case s.isReconnectingLocked():
+		return s.newError(ConnectionError, "is being restarted", nil)
 	case errors.As(s.lastErr, &last):
-		return s.failure(codeOf(last), "is not connected: "+last.Text(), unsent(s.lastErr))
+		return s.newError(errorCode(last), "is not connected: "+last.Text(), unsentCause(s.lastErr))
 	case s.lastErr != nil:
-		return s.failure(ConnectionError, "is not connected: "+s.lastErr.Error(), s.lastErr)
+		return s.newError(ConnectionError, "is not connected: "+s.lastErr.Error(), s.lastErr)
 	}
-	return s.failure(ConnectionError, "is still starting", nil)
+	return s.newError(ConnectionError, "is still starting", nil)
 }
 
 // Await is Conn, but it wakes the server, and waits until ctx ends while the first attempt to
@@ -395,13 +396,13 @@ func (s *Server) Await(ctx context.Context) (Conn, error) {
 		if s.asleep && ctx.Err() == nil { // again, before this caller had the connection
 			s.interruptLocked(nil)
 		}
-		alive, first, returning, changed := s.aliveLocked() != nil, s.first, s.returningLocked(), s.changed
+		alive, first, returning, changed := s.liveConnLocked() != nil, s.firstAttempt, s.isReconnectingLocked(), s.changed
 		s.mu.Unlock()
 		if alive || !first && !returning {
 			return s.Conn()
 		}
 		if returning && over == nil {
-			over = time.After(s.tune.restart)
+			over = time.After(s.tune.reconnectWait)
 		}
 		select {
 		case <-changed:
@@ -417,7 +418,7 @@ func (s *Server) Await(ctx context.Context) (Conn, error) {
 func (s *Server) IsReconnecting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.returningLocked()
+	return s.isReconnectingLocked()
 }
 
 // Causes for the end of what the supervisor is doing.
@@ -460,14 +461,14 @@ func (s *Server) SetEnabled(on bool) {
 }
 
 func (s *Server) interruptLocked(why error) {
-	ended := s.running != nil && s.running.Err() != nil
-	s.first = s.enabled && s.cfg.Problem == "" && !ended
-	s.returning = s.first && (s.conn != nil && !s.leaving || s.returning)
+	ended := s.runCtx != nil && s.runCtx.Err() != nil
+	s.firstAttempt = s.enabled && s.cfg.Problem == "" && !ended
+	s.reconnecting = s.firstAttempt && (s.conn != nil && !s.stopping || s.reconnecting)
 	s.asleep = false
 	s.lastErr = nil
 	if !errors.Is(why, errRecycle) {
 		// The units live on: the next connection brings theirs back.
-		s.renewLocked(func(*unit) bool { return true })
+		s.closeUnitsLocked(func(*unit) bool { return true })
 	}
 	if s.interrupt != nil {
 		s.interrupt(why)
@@ -475,8 +476,8 @@ func (s *Server) interruptLocked(why error) {
 	s.broadcastLocked()
 }
 
-// renewLocked ends the connections of units, but not those units.
-func (s *Server) renewLocked(which func(*unit) bool) {
+// closeUnitsLocked closes the connections of the selected units, but keeps the units.
+func (s *Server) closeUnitsLocked(which func(*unit) bool) {
 	for name, u := range s.units {
 		if !which(u) {
 			continue
@@ -484,14 +485,14 @@ func (s *Server) renewLocked(which func(*unit) bool) {
 		u.cancel()
 		fresh := s.newUnitLocked(name)
 		fresh.extensions = u.extensions
-		if u == s.owner || u == s.heir {
-			s.heir = fresh
+		if u == s.connUnit || u == s.nextUnit {
+			s.nextUnit = fresh
 		}
 	}
-	for name, u := range s.twins {
+	for name, u := range s.modernUnits {
 		if which(u) {
 			u.cancel()
-			s.newTwinLocked(name)
+			s.newModernUnitLocked(name)
 		}
 	}
 }
@@ -506,7 +507,7 @@ func (s *Server) broadcastLocked() {
 func (s *Server) endFirstAttempt(ctx context.Context, err error) {
 	s.mu.Lock()
 	if ctx.Err() == nil {
-		s.first = false
+		s.firstAttempt = false
 		s.lastErr = err
 		s.broadcastLocked()
 	}
@@ -515,8 +516,8 @@ func (s *Server) endFirstAttempt(ctx context.Context, err error) {
 	s.firstOnce.Do(func() { close(s.firstList) })
 }
 
-// failure makes an Error of this server.
-func (s *Server) failure(code, reason string, err error) *Error {
+// newError returns an Error of this server.
+func (s *Server) newError(code, reason string, err error) *Error {
 	return &Error{Code: code, Server: s.cfg.Name, Reason: s.opt.Redact(reason), Err: err}
 }
 
@@ -526,8 +527,8 @@ func (s *Server) quote(text string, limit int) string {
 	return wire.Truncate(s.opt.Redact(text), limit)
 }
 
-// refused is an error object of the backend as an error.
-func (s *Server) refused(object []byte) errRPC {
+// rpcError returns an error object of the server as an error.
+func (s *Server) rpcError(object []byte) errRPC {
 	e := jsonrpc.ParseErrorObject(object)
 	e.Message = s.opt.Redact(e.Message)
 	return errRPC{e}
@@ -564,8 +565,8 @@ func IsJournaled(ctx context.Context) bool { return ctx.Value(journaledKey{}) !=
 // note is journal for what Goblin itself has to say of the server.
 func (s *Server) note(level slog.Level, text string) { s.journal(level, registry.SourceGoblin, text) }
 
-// garbage reports a frame that is no message, at most once a second.
-func (s *Server) garbage(frame []byte, err error) {
+// reportSkipped reports a frame that is no message, at most once a second.
+func (s *Server) reportSkipped(frame []byte, err error) {
 	if s.opt.Hooks.Skipped != nil {
 		s.opt.Hooks.Skipped(s.cfg.Name, s.quote(string(frame[:min(len(frame), maxStderrLine)]), 300))
 	}

@@ -324,7 +324,7 @@ func TestPagesAreFollowedWithinBounds(t *testing.T) {
 	limits := func(pages, entries int) func(*rig) {
 		return func(r *rig) { r.opt.Limits.Pages, r.opt.Limits.Entries = pages, entries }
 	}
-	patient := func(r *rig) { r.tune.barren = time.Hour } // the count decides
+	patient := func(r *rig) { r.tune.emptyPages = time.Hour } // the count decides
 	for name, test := range map[string]struct {
 		mode     string
 		change   func(*rig)
@@ -334,7 +334,7 @@ func TestPagesAreFollowedWithinBounds(t *testing.T) {
 	}{
 		"to the end, an empty cursor is one": {"pages", nil, 6, 3, ""},
 		"a cursor that comes again":          {"same-cursor", nil, 2, 2, "came before"},
-		"new cursors without new items":      {"new-cursor", patient, maxBarren + 1, maxBarren + 1, "nothing new"},
+		"new cursors without new items":      {"new-cursor", patient, maxEmptyPages + 1, maxEmptyPages + 1, "nothing new"},
 		"pages":                              {"new-items", limits(10, 1000), 10, 10, "limits.pages"},
 		"entries":                            {"new-items", limits(1000, 10), 10, 11, "limits.entries"},
 		"what arrived before an error":       {"die-on-second-page", nil, 1, 2, "tools/list failed"},
@@ -393,7 +393,7 @@ func TestAFailedFetchKeepsWhatWasListed(t *testing.T) {
 	ls := r.lists.Load()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	g := listings[registry.Tool]
+	g := listKinds[registry.Tool]
 	g.method = "no/such"
 	_, ok := ls.fetch(ctx, &g)
 	require.True(t, ok)

@@ -46,17 +46,17 @@ func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
 	c.spawn(func() { c.listen(named) })
 	select {
 	case <-named:
-		c.spawn(c.pump)
+		c.spawn(c.postQueue)
 		return c.link, nil
 	case <-c.done:
-		<-c.gone
+		<-c.closed
 		return nil, c.err
 	}
 }
 
 // failStream ends the connection because of its stream.
 func (c *sse) failStream(reason string, err error) {
-	c.fail(c.srv.failure(ConnectionError, reason, err))
+	c.fail(c.srv.newError(ConnectionError, reason, err))
 }
 
 // listen opens the stream and reads it to its end. named is closed when the target is
@@ -74,7 +74,7 @@ func (c *sse) listen(named chan<- struct{}) {
 	defer func() { _ = resp.Body.Close() }()
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		c.fail(c.statusFailure(resp, nil))
+		c.fail(c.statusError(resp, nil))
 		return
 	case contentType(resp) != "text/event-stream":
 		c.failStream("the server named no endpoint: its answer is no event stream", errNoStream)
@@ -91,7 +91,7 @@ func (c *sse) listen(named chan<- struct{}) {
 		case err != nil:
 			c.failStream("the stream was lost: "+err.Error(), err)
 		case e.Name == "message" && len(e.Data) > 0:
-			c.take(e.Data)
+			c.handleMessage(e.Data)
 		case e.Name == "endpoint" && named != nil:
 			target, err := c.base.Parse(string(e.Data))
 			if err != nil || origin(target) != origin(c.base) {
@@ -105,34 +105,34 @@ func (c *sse) listen(named chan<- struct{}) {
 	}
 }
 
-// take handles a message of the stream.
-func (c *sse) take(message []byte) {
-	switch c.lossIn(nil, message) {
+// handleMessage handles a message of the stream.
+func (c *sse) handleMessage(message []byte) {
+	switch c.judgeMessage(nil, message) {
 	case wire.SessionLost:
 		id, _ := rawjson.Int(rawjson.Get(message, "id"))
-		_ = c.forgot(id)
+		_ = c.closeLostSession(id)
 		return
 	case wire.SessionSuspect:
-		c.doubt()
+		c.requestLivenessCheck()
 	}
 	c.handle(c.ctx, nil, message)
 }
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-func (c *sse) old() bool { return true }
+func (c *sse) isLegacyOnly() bool { return true }
 
-// request implements [wire].
+// request implements [transport].
 func (c *sse) request(call *Call, id int64, frame []byte) {
-	if c.over.Load() {
-		c.calls.Fail(id, c.sessionOver(ErrForgotten))
+	if c.sessionEnded.Load() {
+		c.calls.Fail(id, c.sessionEndedError(ErrSessionLost))
 		return
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	call.setAbort(cancel)
 	if !c.spawn(func() {
 		defer cancel()
-		if err := c.push(ctx, frame); err != nil && ctx.Err() == nil {
+		if err := c.post(ctx, frame); err != nil && ctx.Err() == nil {
 			c.calls.Fail(id, err)
 		}
 	}) {
@@ -140,11 +140,11 @@ func (c *sse) request(call *Call, id int64, frame []byte) {
 	}
 }
 
-// opened implements [wire].
-func (c *sse) opened(ctx context.Context, frame []byte) error { return c.push(ctx, frame) }
+// initialized implements [transport].
+func (c *sse) initialized(ctx context.Context, frame []byte) error { return c.post(ctx, frame) }
 
-// shut implements [wire].
-func (c *sse) shut() {
+// close implements [transport].
+func (c *sse) close() {
 	c.tasks.Wait()
 	c.keepNotices()
 	c.client.CloseIdleConnections()

@@ -44,20 +44,20 @@ const (
 // stdio is a child process that speaks over its stdin and stdout.
 type stdio struct {
 	*link
-	cmd    *exec.Cmd
-	group  *childproc.Group
-	stdin  *os.File
-	stdout *os.File
-	stderr *os.File
-	out    *jsonrpc.SendQueue
-	exited chan struct{} // the child has been reaped and its group killed
-	spoken chan struct{} // stdout has been read to its end
-	silent chan struct{} // stderr has been read to its end
-	exit   error         // of cmd.Wait, after exited
-	loops  sync.WaitGroup
+	cmd        *exec.Cmd
+	group      *childproc.Group
+	stdin      *os.File
+	stdout     *os.File
+	stderr     *os.File
+	out        *jsonrpc.SendQueue
+	exited     chan struct{} // the child has been reaped and its group killed
+	stdoutDone chan struct{} // stdout has been read to its end
+	stderrDone chan struct{} // stderr has been read to its end
+	exitErr    error         // of cmd.Wait, after exited
+	loops      sync.WaitGroup
 
-	errMu sync.Mutex  // guards said
-	said  stderr.Tail // redacted
+	errMu      sync.Mutex  // guards stderrTail
+	stderrTail stderr.Tail // redacted
 }
 
 // dialStdio starts the server's child.
@@ -69,20 +69,20 @@ func dialStdio(ctx context.Context, s *Server, unit string) (*link, error) {
 	env := cfg.Environ(os.LookupEnv, os.Environ())
 	path, err := childproc.LookPath(cfg.Command, env)
 	if err != nil {
-		return nil, s.failure(ConnectionError, fmt.Sprintf(
+		return nil, s.newError(ConnectionError, fmt.Sprintf(
 			"the command %q was not found: install it, or give its full path as command", cfg.Command), err)
 	}
 	if cfg.Cwd != "" {
 		if st, err := os.Stat(cfg.Cwd); err != nil || !st.IsDir() {
-			return nil, s.failure(ConnectionError, fmt.Sprintf("cwd %q is not a folder", cfg.Cwd), err)
+			return nil, s.newError(ConnectionError, fmt.Sprintf("cwd %q is not a folder", cfg.Cwd), err)
 		}
 	}
-	c := &stdio{link: newLink(s, unit, "stdio"), exited: make(chan struct{}), spoken: make(chan struct{}), silent: make(chan struct{})}
-	c.wire, c.burst = c, new(jsonrpc.WriteBatch)
+	c := &stdio{link: newLink(s, unit, "stdio"), exited: make(chan struct{}), stdoutDone: make(chan struct{}), stderrDone: make(chan struct{})}
+	c.wire, c.batch = c, new(jsonrpc.WriteBatch)
 	c.cmd = &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Cwd}
 	if err := c.start(); err != nil {
 		c.cancel()
-		return nil, s.failure(ConnectionError, fmt.Sprintf("the command %q does not start: %v", cfg.Command, childproc.StripProgram(err)), err)
+		return nil, s.newError(ConnectionError, fmt.Sprintf("the command %q does not start: %v", cfg.Command, childproc.StripProgram(err)), err)
 	}
 	return c.link, nil
 }
@@ -111,7 +111,7 @@ func (c *stdio) start() error {
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = child[0], child[1], child[2]
 	c.stdin, c.stdout, c.stderr = own[0], own[1], own[2]
 	started := make(chan error, 1)
-	go c.mind(started)
+	go c.runChild(started)
 	if err := <-started; err != nil {
 		return fail(err)
 	}
@@ -134,10 +134,10 @@ func (c *stdio) start() error {
 	return nil
 }
 
-// mind starts the child, waits for its end and kills what it left behind. On
+// runChild starts the child, waits for its end and kills what it left behind. On
 // Linux the child dies with the thread that started it, hence one goroutine
 // that keeps its thread for the child's life.
-func (c *stdio) mind(started chan<- error) {
+func (c *stdio) runChild(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var err error
@@ -148,7 +148,7 @@ func (c *stdio) mind(started chan<- error) {
 	childproc.Track(c.group, true)
 	unrecord := c.srv.opt.Children.Add(c.cmd.Process.Pid, c.srv.Name(), c.cmd.Path)
 	started <- nil
-	c.exit = c.group.Reap(c.cmd)
+	c.exitErr = c.group.Reap(c.cmd)
 	unrecord()
 	childproc.Track(c.group, false)
 	// A process that left the group may still hold the pipe.
@@ -161,22 +161,22 @@ func (c *stdio) read() {
 	defer c.loops.Done()
 	r := jsonrpc.NewReader(c.stdout, c.srv.opt.Limits.Frame).CheckWhileReading(c.srv.opt.Limits.Depth)
 	r.SetOwner(c.srv.memory, func() {
-		c.fail(c.srv.failure(ConnectionError, "the process stopped in the middle of a message", nil))
+		c.fail(c.srv.newError(ConnectionError, "the process stopped in the middle of a message", nil))
 	})
-	defer c.burst.Flush()
+	defer c.batch.Flush()
 	for {
 		if !r.Ready() {
-			c.burst.Flush()
+			c.batch.Flush()
 		}
 		frame, err := r.Read()
 		if err != nil {
 			var long *jsonrpc.TooLongError
 			if !errors.As(err, &long) {
-				close(c.spoken)
+				close(c.stdoutDone)
 				c.failProcess("closed its stdout", err)
 				return
 			}
-			c.tooLong(long)
+			c.handleTooLong(long)
 			continue
 		}
 		m, err := r.Parse(frame)
@@ -184,7 +184,7 @@ func (c *stdio) read() {
 		if err != nil && r.Truncated() {
 			// The last line has no end. It is no message, so the child died
 			// while it wrote, and the calls fail for that.
-			c.srv.garbage(frame, err)
+			c.srv.reportSkipped(frame, err)
 			continue
 		}
 		if err != nil && c.Info().Protocol == "" {
@@ -207,7 +207,7 @@ func (c *stdio) failProcess(what string, cause error) {
 	case <-c.done:
 		return
 	case <-c.exited:
-		for _, read := range []chan struct{}{c.spoken, c.silent} {
+		for _, read := range []chan struct{}{c.stdoutDone, c.stderrDone} {
 			select {
 			case <-read:
 			case <-wait.C:
@@ -215,19 +215,19 @@ func (c *stdio) failProcess(what string, cause error) {
 			}
 		}
 		what, cause = "the process ended", io.EOF
-		if c.exit != nil {
-			what, cause = what+": "+c.exit.Error(), c.exit
+		if c.exitErr != nil {
+			what, cause = what+": "+c.exitErr.Error(), c.exitErr
 		}
 	case <-wait.C:
 		what = "the process " + what
 	}
-	c.fail(c.explain(c.srv.failure(ConnectionError, what, cause), true))
+	c.fail(c.explain(c.srv.newError(ConnectionError, what, cause), true))
 }
 
 // readErrors brings stderr to the journal, as far as it is not too much.
 func (c *stdio) readErrors() {
 	defer c.loops.Done()
-	defer close(c.silent)
+	defer close(c.stderrDone)
 	r := bufio.NewReaderSize(c.stderr, maxStderrLine)
 	second, lines, dropped := time.Now(), 0, 0
 	for {
@@ -266,14 +266,14 @@ func (c *stdio) keepLine(line []byte) {
 	text := strings.ToValidUTF8(c.srv.quote(string(line), maxQuote), "\uFFFD")
 	c.errMu.Lock()
 	defer c.errMu.Unlock()
-	c.said.Add(text)
+	c.stderrTail.Add(text)
 }
 
 // explain adds to e what the child wrote to stderr, and the variables that it lacks. quote
 // chooses whether the reason names the most telling line.
 func (c *stdio) explain(e *Error, quote bool) *Error {
 	c.errMu.Lock()
-	lines := c.said.Lines()
+	lines := c.stderrTail.Lines()
 	c.errMu.Unlock()
 	for i, line := range lines {
 		lines[i] = strings.Map(func(r rune) rune {
@@ -310,63 +310,63 @@ func (c *stdio) diagnose(words []string) (cause, fix string) {
 	return cause, fix
 }
 
-func (c *stdio) local() bool { return true }
-func (c *stdio) old() bool   { return false }
+func (c *stdio) isLocal() bool      { return true }
+func (c *stdio) isLegacyOnly() bool { return false }
 
 func (c *stdio) request(call *Call, id int64, frame []byte) {
 	switch {
 	case len(frame) > memlimit.FreeSize && c.out.UnsentBytes()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.memory.CanReserve(len(frame)):
 		// Whoever sends so much must not cost others the connection.
-		c.calls.Fail(id, c.srv.failure(ConnectionError, "does not take requests as fast as they come; send it again later", nil))
-		c.check()
+		c.calls.Fail(id, c.srv.newError(ConnectionError, "does not take requests as fast as they come; send it again later", nil))
+		c.checkStall()
 	case call.Burst != nil:
 		rawjson.OneLine(frame[:len(frame)-1])
 		call.Burst.Send(c.out, frame)
-		c.check()
+		c.checkStall()
 	case c.calls.Len() > 1:
-		c.put(frame, c.out.SendBuffered)
+		c.write(frame, c.out.SendBuffered)
 	default:
-		c.put(frame, c.out.Send)
+		c.write(frame, c.out.Send)
 	}
 }
 
-func (c *stdio) opened(_ context.Context, frame []byte) error {
+func (c *stdio) initialized(_ context.Context, frame []byte) error {
 	c.send(frame)
 	return nil
 }
 
-func (c *stdio) answer(frame []byte) { c.send(frame) }
+func (c *stdio) respond(frame []byte) { c.send(frame) }
 
-func (c *stdio) send(frame []byte) { c.put(frame, c.out.Send) }
+func (c *stdio) send(frame []byte) { c.write(frame, c.out.Send) }
 
-func (c *stdio) put(frame []byte, send func([]byte)) {
+func (c *stdio) write(frame []byte, send func([]byte)) {
 	rawjson.OneLine(frame[:len(frame)-1]) // a line is a message
 	send(frame)
-	c.check()
+	c.checkStall()
 }
 
-// check gives a child up that does not read.
-func (c *stdio) check() {
+// checkStall closes the connection of a child that does not read its stdin.
+func (c *stdio) checkStall() {
 	unsent := c.out.UnsentBytes()
 	if unsent == 0 {
 		return
 	}
 	if unsent > maxUnsent+c.srv.opt.Limits.Frame || c.out.StalledFor() > c.srv.tune.stall {
-		c.fail(c.srv.failure(ConnectionError, "the process does not read its stdin", nil))
+		c.fail(c.srv.newError(ConnectionError, "the process does not read its stdin", nil))
 	}
 }
 
-// shut stops the child as MCP's stdio transport asks: its stdin is closed; if
+// close stops the child as MCP's stdio transport asks: its stdin is closed; if
 // that does not end it, its group is terminated, and then killed.
-func (c *stdio) shut() {
+func (c *stdio) close() {
 	c.out.Close(jsonrpc.ErrClosed)
 	_ = c.stdin.Close()
 	grace := c.srv.tune.stop
-	if !c.wait(grace) {
+	if !c.waitExit(grace) {
 		c.group.Terminate()
-		if !c.wait(grace) {
+		if !c.waitExit(grace) {
 			c.group.Kill()
-			c.wait(grace)
+			c.waitExit(grace)
 		}
 	}
 	// Whoever still holds the pipes cannot hold the loops.
@@ -377,7 +377,7 @@ func (c *stdio) shut() {
 	_ = c.stderr.Close()
 }
 
-func (c *stdio) wait(limit time.Duration) bool {
+func (c *stdio) waitExit(limit time.Duration) bool {
 	select {
 	case <-c.exited:
 		return true

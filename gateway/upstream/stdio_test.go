@@ -390,7 +390,7 @@ func TestProgressExtendsTheTimeoutAndStopsWithTheAnswer(t *testing.T) {
 			t.Error("progress after the answer")
 		}
 		seen = append(seen, string(rawjson.Get(params, "progress")))
-		_, _, deadline := c.clock.Check(time.Now())
+		_, _, deadline := c.timer.Check(time.Now())
 		if !deadline.After(last) {
 			t.Error("the time is not extended")
 		}
@@ -471,13 +471,13 @@ func TestRequestsOfTheServer(t *testing.T) {
 		require.NoError(t, err)
 		r.until("refusals", func() bool { return strings.Count(r.received(), "too many requests") == 5 })
 		close(release)
-		r.until("answers", func() bool { return strings.Count(r.received(), `"result":{}`) == maxAsking })
+		r.until("answers", func() bool { return strings.Count(r.received(), `"result":{}`) == maxRequests })
 	})
 	t.Run("too large ones are refused", func(t *testing.T) {
 		t.Parallel()
 		release := make(chan struct{})
 		r := startFake(t, "", func(r *rig) {
-			r.tune.asking, r.opt.Limits.Frame = maxAskingBytes, maxAskingBytes
+			r.tune.requestBytes, r.opt.Limits.Frame = maxAskingBytes, maxAskingBytes
 			r.h.request = func(ctx context.Context, _ *Call, _ string, _ []byte) ([]byte, *jsonrpc.Error) {
 				<-release
 				return []byte("{}"), nil

@@ -16,29 +16,29 @@ func (l *link) subscribe(c *Call) (jsonrpc.Reply, error) {
 	if !ok {
 		return jsonrpc.Reply{Error: jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `member "uri" must be a string`).Object()}, nil
 	}
-	ls := l.listens.Load()
+	ls := l.listener.Load()
 	ls.mu.Lock()
-	w := ls.want[uri]
+	w := ls.watched[uri]
 	if w == nil {
-		w = &watch{}
-		ls.want[uri] = w
+		w = &watchedResource{}
+		ls.watched[uri] = w
 	}
-	if w.agreed {
+	if w.acknowledged {
 		ls.mu.Unlock()
 		return jsonrpc.Reply{Result: []byte("{}")}, nil
 	}
 	answer := make(chan error, 1)
 	w.waiters = append(w.waiters, answer)
 	ls.mu.Unlock()
-	ls.stir()
+	ls.wakeRun()
 	var err error
 	select {
 	case err = <-answer:
 	case <-l.done:
 		return jsonrpc.Reply{}, l.err
 	case <-c.Context.Done():
-		ls.leave(uri, answer)
-		return jsonrpc.Reply{}, l.cancelled(c.Context)
+		ls.abandonWait(uri, answer)
+		return jsonrpc.Reply{}, l.cancelledError(c.Context)
 	}
 	var rpc errRPC
 	var failed *Error
@@ -47,42 +47,42 @@ func (l *link) subscribe(c *Call) (jsonrpc.Reply, error) {
 		return jsonrpc.Reply{Result: []byte("{}")}, nil
 	case errors.As(err, &rpc):
 		return jsonrpc.Reply{Error: rpc.object.Object()}, nil
-	case errors.Is(err, errLeftOut):
+	case errors.Is(err, errNotAcknowledged):
 		e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the server does not watch this resource for changes")
 		e.Data = rawjson.Object("uri", uri)
 		return jsonrpc.Reply{Error: e.Object()}, nil
 	case errors.As(err, &failed):
 		return jsonrpc.Reply{}, err
 	}
-	return jsonrpc.Reply{}, l.srv.failure(ConnectionError, fmt.Sprintf("does not listen: %v", err), err)
+	return jsonrpc.Reply{}, l.srv.newError(ConnectionError, fmt.Sprintf("does not listen: %v", err), err)
 }
 
-// leave takes back a wish that nobody waits for any more.
-func (ls *listens) leave(uri string, answer chan error) {
+// abandonWait removes a subscription whose caller no longer waits.
+func (ls *listener) abandonWait(uri string, answer chan error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	w := ls.want[uri]
+	w := ls.watched[uri]
 	if w == nil {
 		return
 	}
 	w.waiters = slices.DeleteFunc(w.waiters, func(ch chan error) bool { return ch == answer })
-	if len(w.waiters) == 0 && !w.agreed {
-		delete(ls.want, uri)
+	if len(w.waiters) == 0 && !w.acknowledged {
+		delete(ls.watched, uri)
 	}
 }
 
 // unsubscribe is resources/unsubscribe in the modern era.
 func (l *link) unsubscribe(c *Call) (jsonrpc.Reply, error) {
 	uri, _ := rawjson.String(rawjson.Get(c.Params, "uri"))
-	ls := l.listens.Load()
+	ls := l.listener.Load()
 	ls.mu.Lock()
-	known := ls.want[uri] != nil
+	known := ls.watched[uri] != nil
 	if known {
-		delete(ls.want, uri)
+		delete(ls.watched, uri)
 	}
 	ls.mu.Unlock()
 	if known {
-		ls.stir()
+		ls.wakeRun()
 	}
 	return jsonrpc.Reply{Result: []byte("{}")}, nil
 }

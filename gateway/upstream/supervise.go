@@ -20,7 +20,7 @@ func (s *Server) Run(ctx context.Context) {
 	run, cancel := context.WithCancel(ctx)
 	defer s.memory.Release()
 	s.mu.Lock()
-	s.running = run
+	s.runCtx = run
 	if s.opt.Replaces && s.enabled {
 		s.hideLaterLocked()
 	}
@@ -36,9 +36,9 @@ func (s *Server) Run(ctx context.Context) {
 		s.mu.Unlock()
 		switch {
 		case off:
-			s.idle(epoch)
+			s.awaitEnabled(epoch)
 		case asleep:
-			s.slumber(epoch)
+			s.awaitWake(epoch)
 		default:
 			s.retry(epoch)
 		}
@@ -53,7 +53,7 @@ func (s *Server) Run(ctx context.Context) {
 	s.tasks.Wait()
 	s.mu.Lock()
 	for range s.units {
-		s.leaveProjectLocked()
+		s.releaseProjectLocked()
 	}
 	s.units = make(map[string]*unit)
 	s.mu.Unlock()
@@ -61,8 +61,8 @@ func (s *Server) Run(ctx context.Context) {
 	s.setState(func(st *registry.ServerState) { st.State = registry.StateStopped; st.PID = 0 })
 }
 
-// idle waits while there is nothing to connect to.
-func (s *Server) idle(ctx context.Context) {
+// awaitEnabled waits while the server is disabled or its config has a problem.
+func (s *Server) awaitEnabled(ctx context.Context) {
 	s.mu.Lock()
 	enabled := s.enabled
 	s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Server) idle(ctx context.Context) {
 		}
 	})
 	s.listed.Store(false)
-	s.served = false // what comes next is no restart
+	s.hadConn = false // what comes next is no restart
 	s.endFirstAttempt(ctx, nil)
 	<-ctx.Done()
 }
@@ -82,9 +82,9 @@ func (s *Server) idle(ctx context.Context) {
 func (s *Server) retry(ctx context.Context) {
 	pause := s.tune.retry
 	pause.Reset()
-	s.why = ""
+	s.loggedReason = ""
 	for ctx.Err() == nil {
-		up, err := s.life(ctx)
+		up, err := s.runConn(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -111,7 +111,7 @@ func (s *Server) awaitLogin(ctx context.Context) {
 
 // recordFailure records why there is no connection.
 func (s *Server) recordFailure(ctx context.Context, err error, lost bool, wait time.Duration) {
-	reason := reasonOf(err)
+	reason := errorReason(err)
 	s.setState(func(st *registry.ServerState) {
 		switch {
 		case errors.Is(err, errLogin):
@@ -123,8 +123,8 @@ func (s *Server) recordFailure(ctx context.Context, err error, lost bool, wait t
 		}
 		st.LastError, st.PID, st.Stale, st.Attempts, st.NextAttempt = reason, 0, st.Listed, st.Attempts+1, time.Now().Add(wait)
 	})
-	if s.why != reason {
-		s.why = reason
+	if s.loggedReason != reason {
+		s.loggedReason = reason
 		s.note(slog.LevelError, reason)
 		s.log.WarnContext(journaled, "not connected", "err", err)
 	} else { // for weeks, if nobody mends it
@@ -132,17 +132,17 @@ func (s *Server) recordFailure(ctx context.Context, err error, lost bool, wait t
 	}
 	if !lost {
 		s.mu.Lock()
-		s.returning = false
+		s.reconnecting = false
 		s.mu.Unlock()
 	}
 	s.endFirstAttempt(ctx, err)
 }
 
-// life is one connection from the attempt to its end. up is how long it was
-// there, zero when the attempt failed; err is why it ended.
-func (s *Server) life(ctx context.Context) (up time.Duration, err error) {
-	if s.perProject() {
-		return s.follow(ctx)
+// runConn runs one connection from the attempt to its end. up is its lifetime, zero if the attempt failed;
+// err is why it ended.
+func (s *Server) runConn(ctx context.Context) (up time.Duration, err error) {
+	if s.isPerProject() {
+		return s.followProject(ctx)
 	}
 	s.setState(func(st *registry.ServerState) { st.State = registry.StateConnecting })
 	l, err := s.connect(ctx, "")
@@ -159,7 +159,7 @@ func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err erro
 
 	alive, cancel := context.WithCancel(l.ctx)
 	var wg sync.WaitGroup
-	own := !s.perProject() // else it is its unit's, which sees to all the rest
+	own := !s.isPerProject() // else it is its unit's, which sees to all the rest
 	if own {
 		wg.Go(func() { s.prepare(alive, l) })
 	}
@@ -169,13 +169,13 @@ func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err erro
 	case <-ctx.Done():
 	}
 	err = l.Err()
-	s.withdraw(ctx)
+	s.unpublish(ctx)
 	cancel()
 	wg.Wait()
 	if own {
-		l.fail(s.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)) // before Down says so
+		l.fail(s.newError(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)) // before Down says so
 		s.opt.Handler.ConnClosed(s, l)
-		<-l.gone
+		<-l.closed
 	}
 	return max(time.Since(since), 1), err
 }
@@ -196,19 +196,19 @@ func (s *Server) prepare(ctx context.Context, l *link) {
 // publish makes l the current connection.
 func (s *Server) publish(l *link) *lists {
 	s.mu.Lock()
-	s.owner, s.heir = s.heir, nil
-	if u := s.owner; u != nil {
+	s.connUnit, s.nextUnit = s.nextUnit, nil
+	if u := s.connUnit; u != nil {
 		l.unit.Store(&u.name)
 	}
 	s.mu.Unlock()
 	s.sendNotices(l)
-	if !s.perProject() {
+	if !s.isPerProject() {
 		s.opt.Handler.ConnOpened(s, l)
 	}
 	ls := newLists(s, l)
 	s.lists.Store(ls)
-	again := s.served && !s.perProject() // else it may be another project's
-	s.served, s.why = true, ""
+	again := s.hadConn && !s.isPerProject() // else it may be another project's
+	s.hadConn, s.loggedReason = true, ""
 	s.setState(func(st *registry.ServerState) {
 		info := l.Info()
 		if again {
@@ -222,7 +222,7 @@ func (s *Server) publish(l *link) *lists {
 		st.Capabilities, st.Instructions = info.Capabilities, info.Instructions
 		st.PID = l.pid
 	})
-	s.log.Info("connected", append([]any{"transport", l.kind, "protocol", l.Info().Protocol}, l.process()...)...)
+	s.log.Info("connected", append([]any{"transport", l.kind, "protocol", l.Info().Protocol}, l.processAttrs()...)...)
 	if s.opt.Hooks.Up != nil {
 		s.opt.Hooks.Up(s.cfg.Name, true)
 	}
@@ -232,44 +232,44 @@ func (s *Server) publish(l *link) *lists {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conn = l
-	if s.owner != nil {
-		s.owner.conn = l
+	if s.connUnit != nil {
+		s.connUnit.conn = l
 	}
 	for _, u := range s.units {
-		if !u.alone && u != s.owner && u != s.heir {
-			s.startLocked(u) // it had a connection before a restart
+		if !u.hasOwnConn && u != s.connUnit && u != s.nextUnit {
+			s.startUnitLocked(u) // it had a connection before a restart
 		}
 	}
-	for _, u := range s.twins {
-		if !u.alone && l.info.Load().Era == Legacy && s.dual() {
-			s.startLocked(u)
+	for _, u := range s.modernUnits {
+		if !u.hasOwnConn && l.info.Load().Era == Legacy && s.offersBothEras() {
+			s.startUnitLocked(u)
 		}
 	}
-	s.first, s.returning, s.lastErr = false, false, nil
+	s.firstAttempt, s.reconnecting, s.lastErr = false, false, nil
 	s.broadcastLocked()
 	s.setAttempted()
 	return ls
 }
 
-// withdraw ends what publish began. ctx has ended if that was on purpose.
-func (s *Server) withdraw(ctx context.Context) {
+// unpublish reverses publish. ctx has ended if the connection was ended on purpose.
+func (s *Server) unpublish(ctx context.Context) {
 	s.lists.Store(nil)
 	s.mu.Lock()
 	s.lastErr = s.conn.Err()
-	if s.owner != nil {
-		s.heir = s.units[s.owner.name] // nil if it is gone
-		if s.heir != nil && s.heir.alone {
-			s.heir = nil
+	if s.connUnit != nil {
+		s.nextUnit = s.units[s.connUnit.name] // nil if it is gone
+		if s.nextUnit != nil && s.nextUnit.hasOwnConn {
+			s.nextUnit = nil
 		}
 	}
-	s.conn, s.owner = nil, nil
-	rests := s.leaving
-	s.leaving = false
-	s.returning = s.enabled && s.running.Err() == nil && !rests
+	s.conn, s.connUnit = nil, nil
+	rests := s.stopping
+	s.stopping = false
+	s.reconnecting = s.enabled && s.runCtx.Err() == nil && !rests
 	if errors.Is(context.Cause(ctx), errRecycle) {
-		s.served = false // no restart: the unit's end asked for it
+		s.hadConn = false // no restart: the unit's end asked for it
 	}
-	if s.returning {
+	if s.reconnecting {
 		s.hideLaterLocked()
 	}
 	s.broadcastLocked()
@@ -282,30 +282,30 @@ func (s *Server) withdraw(ctx context.Context) {
 // hideLaterLocked takes the entries out of the lists after the grace time,
 // unless one of the lists is there again before.
 func (s *Server) hideLaterLocked() {
-	if s.hide != nil || s.opt.KeepEntries {
+	if s.hideTimer != nil || s.opt.KeepEntries {
 		return
 	}
 	var timer *time.Timer
 	timer = time.AfterFunc(s.tune.grace, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.hide == timer {
+		if s.hideTimer == timer {
 			s.opt.Registry.SetVisible(s.cfg.Name, false)
 		}
 	})
-	s.hide = timer
+	s.hideTimer = timer
 }
 
 func (s *Server) stopHidingLocked() {
-	if s.hide != nil {
-		s.hide.Stop()
-		s.hide = nil
+	if s.hideTimer != nil {
+		s.hideTimer.Stop()
+		s.hideTimer = nil
 	}
 }
 
-// show lists the entries again. It is called when a list of l has arrived, or
+// showEntries lists the entries again. It is called when a list of l has arrived, or
 // all there are: the lists that have not are as old as before.
-func (s *Server) show(l *link) {
+func (s *Server) showEntries(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conn == l && s.enabled {
@@ -317,9 +317,9 @@ func (s *Server) show(l *link) {
 
 // allListed is called when all lists of a connection have been fetched.
 func (s *Server) allListed(l *link) {
-	l.listed.Store(true)
+	l.listsFetched.Store(true)
 	s.listed.Store(true)
-	s.show(l)
+	s.showEntries(l)
 	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale, st.CachedAt = true, false, time.Time{} })
 	s.firstOnce.Do(func() { close(s.firstList) })
 }
@@ -331,53 +331,53 @@ func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 	if s.cfg.Era == config.ModernEra {
 		first = "server/discover"
 	}
-	late := s.failure(ConnectionError, fmt.Sprintf("did not answer %s within %v (startup_timeout)", first, limit), context.DeadlineExceeded)
+	late := s.newError(ConnectionError, fmt.Sprintf("did not answer %s within %v (startup_timeout)", first, limit), context.DeadlineExceeded)
 	whole := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	switch s.cfg.Type {
 	case config.SSE:
-		l, err := s.greet(ctx, unit, dialSSE)
+		l, err := s.dialAndShake(ctx, unit, dialSSE)
 		if err == nil || !isOtherTransport(err) {
 			return l, err
 		}
-		return nil, s.mistyped(whole, unit, err, config.HTTP, dialHTTP)
+		return nil, s.wrongTypeError(whole, unit, err, config.HTTP, dialHTTP)
 	case config.HTTP:
-		l, err := s.greet(ctx, unit, dialHTTP)
+		l, err := s.dialAndShake(ctx, unit, dialHTTP)
 		var status errStatus
 		switch {
-		case s.cfg.Era == config.ModernEra || !errors.As(err, &status) || !oldServer(status):
+		case s.cfg.Era == config.ModernEra || !errors.As(err, &status) || !isLegacyStatus(status):
 			return l, err
 		case s.cfg.TypeSet:
-			return nil, s.mistyped(whole, unit, err, config.SSE, dialSSE)
+			return nil, s.wrongTypeError(whole, unit, err, config.SSE, dialSSE)
 		}
-		if l, sseErr := s.greet(ctx, unit, dialSSE); sseErr == nil || ctx.Err() != nil {
+		if l, sseErr := s.dialAndShake(ctx, unit, dialSSE); sseErr == nil || ctx.Err() != nil {
 			return l, sseErr
 		}
 		return nil, err
 	default:
-		return s.greet(ctx, unit, dialStdio)
+		return s.dialAndShake(ctx, unit, dialStdio)
 	}
 }
 
 // otherTransportTime is the maximum duration of a try of the other transport.
 const otherTransportTime = 5 * time.Second
 
-// mistyped returns an error that names the transport of a server whose type is wrong, or
-// why if it does not speak the other one either.
-func (s *Server) mistyped(ctx context.Context, unit string, why error, other config.Type, dial func(context.Context, *Server, string) (*link, error)) error {
+// wrongTypeError returns an error that names the correct type of a server, or why if the server does not use
+// the other transport either.
+func (s *Server) wrongTypeError(ctx context.Context, unit string, why error, other config.Type, dial func(context.Context, *Server, string) (*link, error)) error {
 	// A server of Streamable HTTP may have kept its stream open until startup_timeout.
 	ctx, cancel := context.WithTimeout(ctx, min(s.cfg.StartupTimeout, otherTransportTime))
 	defer cancel()
-	l, err := s.greet(ctx, unit, dial)
+	l, err := s.dialAndShake(ctx, unit, dial)
 	if err != nil {
 		return why
 	}
 	title := map[config.Type]string{config.SSE: "SSE, the transport of 2024-11-05", config.HTTP: "Streamable HTTP"}[other]
-	e := s.failure(ConnectionError, fmt.Sprintf("the server speaks %s, but type is %s", title, s.cfg.Type), why)
+	e := s.newError(ConnectionError, fmt.Sprintf("the server speaks %s, but type is %s", title, s.cfg.Type), why)
 	e.Fix = fmt.Sprintf("set %s in %q", s.cfg.Entry("type", string(other)), s.cfg.Name)
 	l.fail(e)
-	<-l.gone
+	<-l.closed
 	return e
 }
 
@@ -399,12 +399,12 @@ func (s *Server) explain(err error, l *link) error {
 	return child.explain(&e, errors.Is(err, context.DeadlineExceeded))
 }
 
-// oldServer reports a status that servers of revision 2024-11-05 answer an
+// isLegacyStatus reports a status that servers of revision 2024-11-05 answer an
 // initialize by POST with, see "Backwards Compatibility" in the transports of
 // 2025-11-25.
-func oldServer(status errStatus) bool { return status == 400 || status == 404 || status == 405 }
+func isLegacyStatus(status errStatus) bool { return status == 400 || status == 404 || status == 405 }
 
-func (s *Server) greet(ctx context.Context, unit string, dial func(context.Context, *Server, string) (*link, error)) (*link, error) {
+func (s *Server) dialAndShake(ctx context.Context, unit string, dial func(context.Context, *Server, string) (*link, error)) (*link, error) {
 	l, err := dial(ctx, s, unit)
 	if err != nil {
 		return nil, err
@@ -416,14 +416,14 @@ func (s *Server) greet(ctx context.Context, unit string, dial func(context.Conte
 			err = cause
 		}
 		err = s.explain(err, l)
-		again := asked && ctx.Err() == nil && l.spoiled(err)
+		again := asked && ctx.Err() == nil && l.isDiscoverFault(err)
 		l.fail(err)
-		<-l.gone
+		<-l.closed
 		if again {
-			return s.greet(ctx, unit, dial)
+			return s.dialAndShake(ctx, unit, dial)
 		}
 		return nil, err
 	}
-	l.guard()
+	l.startLivenessWatch()
 	return l, nil
 }

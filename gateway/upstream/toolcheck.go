@@ -13,13 +13,13 @@ import (
 // listed its tools, and again after each sign that the list may have changed. The caller
 // compares the digest of the definition with the approved one.
 
-// checked reports whether calls wait for lists.
-func (s *Server) checked() bool { return s.opt.Digests != nil }
+// verifiesLists reports whether calls wait for lists.
+func (s *Server) verifiesLists() bool { return s.opt.Digests != nil }
 
-// outdate makes calls over a connection wait for its next list of tools, and fetches that.
-// It does nothing without [Options.Digests].
-func (l *link) outdate() {
-	if l.srv.checked() && listings[registry.Tool].offered(l.Info()) {
+// invalidateTools makes calls over a connection wait for its next list of tools, and fetches that. It does
+// nothing without [Options.Digests].
+func (l *link) invalidateTools() {
+	if l.srv.verifiesLists() && listKinds[registry.Tool].offered(l.Info()) {
 		l.tools.Invalidate()
 		l.relistTools()
 	}
@@ -28,27 +28,26 @@ func (l *link) outdate() {
 // relistTools has the tools of a connection fetched again. It does not wait.
 func (l *link) relistTools() {
 	select {
-	case l.retool <- struct{}{}:
+	case l.refetchTools <- struct{}{}:
 	default:
 	}
 	if ls := l.srv.lists.Load(); ls != nil && ls.link == l {
-		ls.mark(registry.Tool)
+		ls.markDirty(registry.Tool)
 	}
 }
 
-// outdateTools takes a notice of a connection that its tools changed. Over HTTP all
-// connections reach the same server.
-func (s *Server) outdateTools(l *link) {
-	if !s.checked() {
+// toolsChanged handles tools/list_changed of a connection. Over HTTP all connections reach the same server.
+func (s *Server) toolsChanged(l *link) {
+	if !s.verifiesLists() {
 		return
 	}
-	l.outdate()
-	if l.wire.local() {
+	l.invalidateTools()
+	if l.wire.isLocal() {
 		return
 	}
 	s.mu.Lock()
 	others := []*link{s.conn}
-	for _, units := range []map[string]*unit{s.units, s.twins} {
+	for _, units := range []map[string]*unit{s.units, s.modernUnits} {
 		for _, u := range units {
 			others = append(others, u.conn)
 		}
@@ -56,7 +55,7 @@ func (s *Server) outdateTools(l *link) {
 	s.mu.Unlock()
 	for _, other := range others {
 		if other != nil && other != l {
-			other.outdate()
+			other.invalidateTools()
 		}
 	}
 }
@@ -67,34 +66,34 @@ func (l *link) followTools() {
 	var p timing.FetchPacer
 	for {
 		n := l.tools.Begin()
-		digests, err := l.inspect()
+		digests, err := l.fetchDigests()
 		if l.ctx.Err() != nil {
 			return
 		}
 		l.tools.End(n, digests, err)
 		p.FetchEnded()
 		select {
-		case <-l.retool:
+		case <-l.refetchTools:
 		case <-l.ctx.Done():
 			return
 		}
-		if sleep(l.ctx, p.Next(l.srv.tune.debounce, l.srv.tune.calm)) != nil {
+		if sleep(l.ctx, p.Next(l.srv.tune.debounce, l.srv.tune.maxDebounce)) != nil {
 			return
 		}
 	}
 }
 
-// inspect fetches the tools of a connection and returns the digests of their definitions.
-func (l *link) inspect() (map[string]string, error) {
-	s, g := l.srv, &listings[registry.Tool]
+// fetchDigests fetches the tools of a connection and returns the digests of their definitions.
+func (l *link) fetchDigests() (map[string]string, error) {
+	s, g := l.srv, &listKinds[registry.Tool]
 	if !g.offered(l.Info()) {
 		return nil, nil
 	}
-	items, _, _, err := l.pages(l.ctx, g, func(size int64) bool { return size > s.tune.lists })
+	items, _, _, err := l.fetchPages(l.ctx, g, func(size int64) bool { return size > s.tune.listBytes })
 	if err != nil {
 		return nil, err
 	}
-	kept, _ := s.allowed(g, items)
+	kept, _ := s.filterItems(g, items)
 	return s.opt.Digests(registry.Tool, kept), nil
 }
 
@@ -102,29 +101,29 @@ func (l *link) inspect() (map[string]string, error) {
 // at once without [Options.Digests], and when the connection ends.
 func (s *Server) AwaitTools(ctx context.Context, conn Conn) error {
 	l, ok := conn.(*link)
-	if !ok || !s.checked() {
+	if !ok || !s.verifiesLists() {
 		return nil
 	}
-	return s.unchecked(ctx, registry.Tool, l.tools.Await(ctx, l.done, l.relistTools))
+	return s.uncheckedError(ctx, registry.Tool, l.tools.Await(ctx, l.done, l.relistTools))
 }
 
 // AwaitSkills is AwaitTools for the skills of the connection whose lists are the catalog.
 func (s *Server) AwaitSkills(ctx context.Context) error {
 	ls := s.lists.Load()
-	if ls == nil || !s.checked() {
+	if ls == nil || !s.verifiesLists() {
 		return nil
 	}
-	return s.unchecked(ctx, registry.Skill, ls.skills.Await(ctx, ls.link.done, func() { ls.mark(registry.Skill) }))
+	return s.uncheckedError(ctx, registry.Skill, ls.skills.Await(ctx, ls.link.done, func() { ls.markDirty(registry.Skill) }))
 }
 
-// unchecked returns the Error of a call whose server did not list; nil if err is nil, and
+// uncheckedError returns the Error of a call whose server did not list. It returns nil if err is nil, and
 // the cause of ctx if that ended.
-func (s *Server) unchecked(ctx context.Context, kind registry.Kind, err error) error {
+func (s *Server) uncheckedError(ctx context.Context, kind registry.Kind, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	e := s.failure(codeOf(err), fmt.Sprintf("%s failed, so it is unknown whether its %ss are as approved (gateway.pin: strict): %s",
-		listings[kind].method, kind, reasonOf(err)), err)
+	e := s.newError(errorCode(err), fmt.Sprintf("%s failed, so it is unknown whether its %ss are as approved (gateway.pin: strict): %s",
+		listKinds[kind].method, kind, errorReason(err)), err)
 	e.Fix = "fix the server, then run: " + termtext.Goblin("restart", s.cfg.Name)
 	return e
 }

@@ -22,9 +22,9 @@ import (
 // each kind of list is fetched from the process that last said that it changed,
 // and what is subscribed to over a connection is announced by it.
 
-// dual reports whether the server, spoken to in the legacy era, is to be spoken to in
-// the modern one too, and offers it.
-func (s *Server) dual() bool {
+// offersBothEras reports whether a server with a legacy connection also offers the modern era and may use
+// it.
+func (s *Server) offersBothEras() bool {
 	switch s.cfg.Era {
 	case config.LegacyEra:
 		return false
@@ -34,7 +34,7 @@ func (s *Server) dual() bool {
 			return false
 		}
 	}
-	spoken := s.spoken.Load()
+	spoken := s.versions.Load()
 	return s.legacy.Load() && s.cfg.Type != config.SSE && spoken != nil && slices.Contains(*spoken, modernRevision)
 }
 
@@ -45,7 +45,7 @@ func (s *Server) dual() bool {
 // while the first attempts to connect go on, but not for long, and until ctx
 // ends at most.
 func (s *Server) Modern(ctx context.Context, unit string) Conn {
-	conn, wait, limit := s.twin(unit)
+	conn, wait, limit := s.modernConn(unit)
 	if wait == nil {
 		return orNil(conn)
 	}
@@ -53,7 +53,7 @@ func (s *Server) Modern(ctx context.Context, unit string) Conn {
 	for wait != nil {
 		select {
 		case <-wait:
-			conn, wait, _ = s.twin(unit)
+			conn, wait, _ = s.modernConn(unit)
 		case <-timer:
 			return nil
 		case <-ctx.Done():
@@ -70,53 +70,53 @@ func orNil(l *link) Conn {
 	return l
 }
 
-// twin is a unit's connection in the modern era, or what to wait for and how
-// long, or nothing when there is none.
-func (s *Server) twin(name string) (conn *link, wait <-chan struct{}, limit time.Duration) {
+// modernConn returns a unit's connection in the modern era. Without one, it returns a channel to wait for
+// and the limit of that wait.
+func (s *Server) modernConn(name string) (conn *link, wait <-chan struct{}, limit time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running == nil || s.running.Err() != nil || !s.enabled {
+	if s.runCtx == nil || s.runCtx.Err() != nil || !s.enabled {
 		return nil, nil, 0
 	}
-	u := s.twins[name]
+	u := s.modernUnits[name]
 	if u != nil && u.conn != nil {
 		if u.conn.Err() == nil {
 			return u.conn, nil, 0
 		}
-		u.openLocked() // unitLife is about to see the end
+		u.startAttemptLocked() // superviseUnit is about to see the end
 	}
 	switch {
 	case u != nil && u.opening != nil:
 		// One that failed is tried again, but nobody waits for that.
-		if limit = time.Until(u.began.Add(s.tune.twin)); u.failed || limit <= 0 {
+		if limit = time.Until(u.attemptStart.Add(s.tune.modernWait)); u.failed || limit <= 0 {
 			return nil, nil, 0
 		}
 		return nil, u.opening, limit
-	case u != nil && u.alone:
+	case u != nil && u.hasOwnConn:
 		return nil, nil, 0
-	case s.conn == nil && s.first:
+	case s.conn == nil && s.firstAttempt:
 		return nil, s.changed, s.cfg.Timeout
-	case s.conn == nil || s.conn.info.Load().Era == Modern || !s.dual():
+	case s.conn == nil || s.conn.info.Load().Era == Modern || !s.offersBothEras():
 		return nil, nil, 0
 	}
 	if u == nil {
-		u = s.newTwinLocked(name)
+		u = s.newModernUnitLocked(name)
 	}
-	s.startLocked(u)
-	return nil, u.opening, s.tune.twin
+	s.startUnitLocked(u)
+	return nil, u.opening, s.tune.modernWait
 }
 
-func (s *Server) newTwinLocked(name string) *unit {
+func (s *Server) newModernUnitLocked(name string) *unit {
 	u := &unit{name: name, era: Modern}
-	u.ctx, u.cancel = context.WithCancel(s.running)
-	s.twins[name] = u
+	u.ctx, u.cancel = context.WithCancel(s.runCtx)
+	s.modernUnits[name] = u
 	return u
 }
 
-// connectTwin opens a connection of the modern era, within startup_timeout.
-func (s *Server) connectTwin(ctx context.Context, unit string) (*link, error) {
+// connectModern opens a connection of the modern era within startup_timeout.
+func (s *Server) connectModern(ctx context.Context, unit string) (*link, error) {
 	limit := s.cfg.StartupTimeout
-	late := s.failure(ConnectionError, fmt.Sprintf("did not answer server/discover within %v (startup_timeout)", limit), context.DeadlineExceeded)
+	late := s.newError(ConnectionError, fmt.Sprintf("did not answer server/discover within %v (startup_timeout)", limit), context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	dial := dialStdio
@@ -130,11 +130,11 @@ func (s *Server) connectTwin(ctx context.Context, unit string) (*link, error) {
 	l.second = true
 	if err = l.handshakeModern(ctx, 2*limit); err != nil {
 		l.fail(err)
-		<-l.gone
+		<-l.closed
 		return nil, err
 	}
-	l.guard()
-	s.log.Info("connected in the modern era too", append([]any{"transport", l.kind}, l.process()...)...)
+	l.startLivenessWatch()
+	s.log.Info("connected in the modern era too", append([]any{"transport", l.kind}, l.processAttrs()...)...)
 	return l, nil
 }
 
@@ -151,10 +151,10 @@ func (l *link) handshakeModern(ctx context.Context, limit time.Duration) error {
 	case discovered.err != nil:
 		return discovered.err
 	case !discovered.modern && !l.second:
-		return l.srv.failure(BadReply, "does not offer revision "+modernRevision+", which the config wants (era: modern); era: auto takes what it offers", nil)
+		return l.srv.newError(BadReply, "does not offer revision "+modernRevision+", which the config wants (era: modern); era: auto takes what it offers", nil)
 	case !discovered.modern:
-		l.srv.spoken.Store(&discovered.versions) // it was replaced meanwhile
-		return l.srv.failure(BadReply, "does not offer revision "+modernRevision+" any more", nil)
+		l.srv.versions.Store(&discovered.versions) // it was replaced meanwhile
+		return l.srv.newError(BadReply, "does not offer revision "+modernRevision+" any more", nil)
 	}
 	return l.openModern(ctx, discovered)
 }

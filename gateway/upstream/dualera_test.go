@@ -185,7 +185,7 @@ func TestWhereThereIsNoSecondConnectionNobodyWaits(t *testing.T) {
 	}
 	t.Run("one that hangs", func(t *testing.T) {
 		t.Parallel()
-		r := startFake(t, "dual-hang", func(r *rig) { r.cfg.Era, r.tune.twin = config.BothEras, 50*time.Millisecond }).whole()
+		r := startFake(t, "dual-hang", func(r *rig) { r.cfg.Era, r.tune.modernWait = config.BothEras, 50*time.Millisecond }).whole()
 		require.Nil(t, r.Modern(within(t), ""))
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()

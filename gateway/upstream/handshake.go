@@ -38,19 +38,19 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 		return l.handshakeModern(ctx, limit)
 	}
 	var discovered *discovery
-	if l.asks() && !l.srv.legacy.Load() {
+	if l.shouldDiscover() && !l.srv.legacy.Load() {
 		discovered = l.discover(l.ctx, slowDiscover)
-		patience := l.srv.tune.probe
-		if !l.wire.local() {
-			patience = l.srv.tune.remoteProbe
+		patience := l.srv.tune.discoverTimeout
+		if !l.wire.isLocal() {
+			patience = l.srv.tune.remoteDiscoverTimeout
 		}
-		if !discovered.within(ctx, patience) && ctx.Err() != nil {
+		if !discovered.await(ctx, patience) && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := l.Err(); err != nil {
 			return err
 		}
-		if discovered.only() {
+		if discovered.isModernOnly() {
 			return l.openOffered(ctx, discovered)
 		}
 	}
@@ -58,18 +58,18 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	switch {
 	case err == nil:
 		l.srv.legacy.Store(true)
-		l.learn(discovered)
+		l.awaitVersions(discovered)
 		return nil
-	case ctx.Err() != nil, l.Err() != nil, l.wire.old():
+	case ctx.Err() != nil, l.Err() != nil, l.wire.isLegacyOnly():
 		return err
-	case !l.asks():
-		return l.srv.failure(ConnectionError, reasonOf(err)+" (era: legacy); era: auto finds out whether it speaks a newer revision", err)
+	case !l.shouldDiscover():
+		return l.srv.newError(ConnectionError, errorReason(err)+" (era: legacy); era: auto finds out whether it speaks a newer revision", err)
 	}
-	if discovered != nil && discovered.offered() && l.wire.local() {
+	if discovered != nil && discovered.offersModern() && l.wire.isLocal() {
 		// It offers both, and takes the question for the choice of one, as the
 		// official Go SDK does. A process that was not asked takes the other.
-		l.remember(discovered)
-		return errAskedFirst
+		l.recordVersions(discovered)
+		return errRestartLegacy
 	}
 	// It refused. A modern one may only have been slow to start, or was
 	// replaced by its next version since it was legacy.
@@ -77,19 +77,21 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 		discovered = l.discover(ctx, limit)
 		defer discovered.stop()
 	}
-	if discovered.within(ctx, l.srv.tune.remoteProbe) && discovered.modern {
+	if discovered.await(ctx, l.srv.tune.remoteDiscoverTimeout) && discovered.modern {
 		return l.openModern(ctx, discovered)
 	}
 	if discovered.versions != nil {
 		known := append([]string{modernRevision}, revisions...)
-		return l.srv.failure(BadReply, fmt.Sprintf("speaks protocol revisions %s only; known are %s to %s",
+		return l.srv.newError(BadReply, fmt.Sprintf("speaks protocol revisions %s only; known are %s to %s",
 			l.srv.quote(fmt.Sprintf("%q", discovered.versions), 200), known[len(known)-1], known[0]), err)
 	}
 	return err
 }
 
-// asks reports whether a server is asked which eras it offers.
-func (l *link) asks() bool { return !l.wire.old() && l.srv.cfg.Era != config.LegacyEra }
+// shouldDiscover reports whether to send server/discover before initialize.
+func (l *link) shouldDiscover() bool {
+	return !l.wire.isLegacyOnly() && l.srv.cfg.Era != config.LegacyEra
+}
 
 // openOffered opens the connection of a server that offers the modern era alone.
 // Over stdio it is asked for the other one all the same, once: servers of the
@@ -97,15 +99,15 @@ func (l *link) asks() bool { return !l.wire.old() && l.srv.cfg.Era != config.Leg
 // take initialize. Over HTTP the answer would tell nothing: servers of the
 // official Go SDK answer initialize also when they serve nothing after it.
 func (l *link) openOffered(ctx context.Context, discovered *discovery) error {
-	if !l.wire.local() || l.srv.modernOnly.Swap(true) {
+	if !l.wire.isLocal() || l.srv.modernOnly.Swap(true) {
 		return l.openModern(ctx, discovered)
 	}
-	err := l.initialize(ctx, l.srv.tune.remoteProbe)
+	err := l.initialize(ctx, l.srv.tune.remoteDiscoverTimeout)
 	switch {
 	case err == nil:
 		l.srv.modernOnly.Store(false)
 		l.srv.legacy.Store(true)
-		l.remember(discovered)
+		l.recordVersions(discovered)
 		return nil
 	case ctx.Err() != nil, l.Err() != nil:
 		return err
@@ -117,52 +119,51 @@ const (
 	// slowDiscover is how long a server may take to answer server/discover after
 	// it has answered initialize.
 	slowDiscover = 10 * time.Minute
-	// maxCut is how many connections may end before it has, until it is asked no
-	// more: that question may be what they end of.
-	maxCut = 3
+	// maxDiscoverFailures is the number of connections that may end during server/discover until it is no
+	// longer sent. The request itself may be the cause.
+	maxDiscoverFailures = 3
 )
 
-// learn is remember, after waiting for an answer that is still due.
-func (l *link) learn(discovered *discovery) {
+// awaitVersions waits for a pending server/discover and records its versions.
+func (l *link) awaitVersions(discovered *discovery) {
 	s := l.srv
-	if discovered == nil && s.cut.Swap(false) {
+	if discovered == nil && s.discoverCut.Swap(false) {
 		discovered = l.discover(l.ctx, slowDiscover)
 	}
 	if discovered == nil {
-		l.remember(nil)
+		l.recordVersions(nil)
 		return
 	}
 	select {
 	case <-discovered.done:
-		l.remember(discovered)
+		l.recordVersions(discovered)
 		return
 	default:
-		l.remember(nil)
+		l.recordVersions(nil)
 	}
 	l.spawn(func() {
 		<-discovered.done // at the end of the connection, too
 		if l.ctx.Err() != nil {
-			s.cut.Store(s.cuts.Add(1) <= maxCut)
+			s.discoverCut.Store(s.discoverCuts.Add(1) <= maxDiscoverFailures)
 			return
 		}
-		l.remember(discovered)
-		if s.dual() && !l.wire.local() {
+		l.recordVersions(discovered)
+		if s.offersBothEras() && !l.wire.isLocal() {
 			s.relist(l) // which arguments go into headers was not looked for
 		}
 	})
 }
 
-// remember keeps what a server that was taken in the legacy era says that it
-// speaks besides; it is not asked again.
-func (l *link) remember(discovered *discovery) {
+// recordVersions stores the revisions that a server named in server/discover. It is not asked again.
+func (l *link) recordVersions(discovered *discovery) {
 	if discovered != nil {
 		select {
 		case <-discovered.done:
-			l.srv.spoken.Store(&discovered.versions)
+			l.srv.versions.Store(&discovered.versions)
 		default:
 		}
 	}
-	if known := l.srv.spoken.Load(); known != nil {
+	if known := l.srv.versions.Load(); known != nil {
 		info := l.Info()
 		info.Versions = *known
 		l.info.Store(&info)
@@ -192,45 +193,44 @@ func (l *link) discover(ctx context.Context, limit time.Duration) *discovery {
 		defer cancel()
 		defer close(d.done)
 		ask := func() (jsonrpc.Reply, error) {
-			return l.exchange(&Call{Context: ctx, Method: "server/discover", Timeout: limit, handshake: true, own: true, modern: true})
+			return l.exchange(&Call{Context: ctx, Method: "server/discover", Timeout: limit, handshake: true, probe: true, modern: true})
 		}
 		reply, err := ask()
-		if err == nil && refusedThoughSpoken(reply.Error) {
+		if err == nil && refusesListedVersion(reply.Error) {
 			reply, err = ask() // with the revision that it names, which the first one had, too
 		}
 		switch {
 		case err != nil:
 			d.err = err
 		case reply.Error != nil:
-			d.refusal(l.srv, reply.Error)
+			d.parseError(l.srv, reply.Error)
 		default:
-			d.answer(reply.Result)
+			d.parseResult(reply.Result)
 		}
 	}) {
-		d.err = l.srv.failure(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)
+		d.err = l.srv.newError(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)
 		close(d.done)
 	}
 	return d
 }
 
-// refusedThoughSpoken reports an error that names the modern revision among those that the
-// server speaks, and refuses it all the same.
-func refusedThoughSpoken(object []byte) bool {
+// refusesListedVersion reports whether an error refuses the modern revision but lists it as supported.
+func refusesListedVersion(object []byte) bool {
 	e := jsonrpc.ParseErrorObject(object)
-	return object != nil && e.Code == codeUnsupportedVersion && slices.Contains(versions(rawjson.Get(e.Data, "supported")), modernRevision)
+	return object != nil && e.Code == codeUnsupportedVersion && slices.Contains(parseVersions(rawjson.Get(e.Data, "supported")), modernRevision)
 }
 
 // maxVersions bounds what a server says that it speaks.
 const maxVersions = 64
 
-func (d *discovery) answer(result []byte) {
-	d.versions = versions(rawjson.Get(result, "supportedVersions"))
+func (d *discovery) parseResult(result []byte) {
+	d.versions = parseVersions(rawjson.Get(result, "supportedVersions"))
 	if d.modern = slices.Contains(d.versions, modernRevision); d.modern {
 		d.result = result
 	}
 }
 
-func versions(array []byte) (found []string) {
+func parseVersions(array []byte) (found []string) {
 	for v := range rawjson.Elements(array) {
 		if s, ok := rawjson.String(v); ok && len(s) <= 64 && len(found) < maxVersions {
 			found = append(found, s)
@@ -239,19 +239,19 @@ func versions(array []byte) (found []string) {
 	return found
 }
 
-func (d *discovery) refusal(s *Server, object []byte) {
-	fault := s.refused(object)
+func (d *discovery) parseError(s *Server, object []byte) {
+	fault := s.rpcError(object)
 	switch fault.object.Code {
 	case codeUnsupportedVersion:
 		// A modern server, but not of a revision that we speak.
-		d.versions = versions(rawjson.Get(fault.object.Data, "supported"))
+		d.versions = parseVersions(rawjson.Get(fault.object.Data, "supported"))
 	case codeHeaderMismatch, codeMissingCapability:
 		d.modern, d.fault = true, fault
 	}
 }
 
-// within waits; it reports false when there is no answer in that time.
-func (d *discovery) within(ctx context.Context, limit time.Duration) bool {
+// await waits for the response. It reports false if none arrives within limit.
+func (d *discovery) await(ctx context.Context, limit time.Duration) bool {
 	select {
 	case <-d.done:
 		return true
@@ -261,12 +261,11 @@ func (d *discovery) within(ctx context.Context, limit time.Duration) bool {
 	return false
 }
 
-// errAskedFirst: a process has to be started again, to be asked for the legacy
-// era at once.
-var errAskedFirst = errors.New("refused initialize after server/discover")
+// errRestartLegacy asks for a new process that gets initialize as its first request.
+var errRestartLegacy = errors.New("refused initialize after server/discover")
 
-// offered reports whether the answer is there and offers the modern era.
-func (d *discovery) offered() bool {
+// offersModern reports whether a response arrived and offers the modern era.
+func (d *discovery) offersModern() bool {
 	select {
 	case <-d.done:
 		return d.result != nil
@@ -275,22 +274,22 @@ func (d *discovery) offered() bool {
 	}
 }
 
-// only reports whether the modern era is to be taken without trying the other.
-func (d *discovery) only() bool {
-	return d.offered() && !slices.ContainsFunc(d.versions, func(v string) bool { return slices.Contains(revisions, v) })
+// isModernOnly reports whether to open the modern era without trying initialize.
+func (d *discovery) isModernOnly() bool {
+	return d.offersModern() && !slices.ContainsFunc(d.versions, func(v string) bool { return slices.Contains(revisions, v) })
 }
 
 // openModern opens the connection in the modern era.
 func (l *link) openModern(ctx context.Context, d *discovery) error {
 	if d.result == nil {
-		return l.srv.failure(ConnectionError, fmt.Sprintf("refused server/discover: %v", d.fault), d.fault)
+		return l.srv.newError(ConnectionError, fmt.Sprintf("refused server/discover: %v", d.fault), d.fault)
 	}
 	info := Info{Era: Modern, SecondEra: l.second, Protocol: modernRevision, Versions: d.versions}
 	si := rawjson.Path(d.result, "_meta", wire.ServerInfo)
 	if !rawjson.IsObject(si) {
 		si = rawjson.Get(d.result, "serverInfo") // where drafts of the revision had it
 	}
-	if err := l.introduced(&info, d.result, si); err != nil {
+	if err := l.setServerInfo(&info, d.result, si); err != nil {
 		return err
 	}
 	l.listen(ctx)
@@ -301,32 +300,32 @@ func (l *link) openModern(ctx context.Context, d *discovery) error {
 func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
 	params := append([]byte(`{"protocolVersion":"`), revisions[0]...)
 	params = append(params, `","capabilities":`...)
-	params = append(params, l.srv.declares(l.Unit())...)
+	params = append(params, l.srv.unitCapabilities(l.Unit())...)
 	params = append(params, `,"clientInfo":{"name":"goblin","version":`...)
 	params = rawjson.AppendString(params, l.srv.opt.Version)
 	params = append(params, `}}`...)
 
-	reply, err := l.exchange(&Call{Context: ctx, Method: "initialize", Params: params, Timeout: timeout, handshake: true, opening: true})
+	reply, err := l.exchange(&Call{Context: ctx, Method: "initialize", Params: params, Timeout: timeout, handshake: true, initialize: true})
 	if err != nil {
 		return err
 	}
 	if reply.Error != nil {
-		cause := l.srv.refused(reply.Error)
-		return l.srv.failure(ConnectionError, fmt.Sprintf("refused initialize: %v", cause), cause)
+		cause := l.srv.rpcError(reply.Error)
+		return l.srv.newError(ConnectionError, fmt.Sprintf("refused initialize: %v", cause), cause)
 	}
 	version, ok := rawjson.String(rawjson.Get(reply.Result, "protocolVersion"))
 	if !ok {
-		return l.srv.failure(BadReply, "answered initialize without a protocolVersion", nil)
+		return l.srv.newError(BadReply, "answered initialize without a protocolVersion", nil)
 	}
 	if !slices.Contains(revisions, version) {
-		return l.srv.failure(BadReply, fmt.Sprintf("speaks protocol revision %q only; known are %s to %s",
+		return l.srv.newError(BadReply, fmt.Sprintf("speaks protocol revision %q only; known are %s to %s",
 			l.srv.quote(version, 40), revisions[len(revisions)-1], revisions[0]), nil)
 	}
 	info := Info{Era: Legacy, Protocol: version}
-	if err := l.introduced(&info, reply.Result, rawjson.Get(reply.Result, "serverInfo")); err != nil {
+	if err := l.setServerInfo(&info, reply.Result, rawjson.Get(reply.Result, "serverInfo")); err != nil {
 		return err
 	}
-	return l.begins(ctx)
+	return l.sendInitialized(ctx)
 }
 
 // Bounds of what a server says of itself, in bytes. It is kept with each of its
@@ -337,8 +336,8 @@ const (
 	maxInstructions = 64 << 10
 )
 
-// introduced notes what a server says of itself in its answer to the handshake.
-func (l *link) introduced(info *Info, result, server []byte) error {
+// setServerInfo stores what the result of the handshake says about the server.
+func (l *link) setServerInfo(info *Info, result, server []byte) error {
 	info.Capabilities = []byte("{}")
 	if caps := rawjson.Get(result, "capabilities"); rawjson.IsObject(caps) {
 		caps, complaint := extensions.WithinBounds(caps)
@@ -346,7 +345,7 @@ func (l *link) introduced(info *Info, result, server []byte) error {
 			l.srv.note(slog.LevelWarn, complaint)
 		}
 		if len(caps) > maxCapabilities {
-			return l.srv.failure(BadReply, fmt.Sprintf("declares capabilities of more than %d KiB", maxCapabilities>>10), nil)
+			return l.srv.newError(BadReply, fmt.Sprintf("declares capabilities of more than %d KiB", maxCapabilities>>10), nil)
 		}
 		info.Capabilities = bytes.Clone(caps) // or all of the answer would be kept
 	}
@@ -362,11 +361,10 @@ func (l *link) introduced(info *Info, result, server []byte) error {
 	return nil
 }
 
-// spoiled reports whether err is the fault of what a process was asked to find
-// out its era, so that another does better which is not asked that. Some legacy
-// servers end when initialize is not what comes first.
-func (l *link) spoiled(err error) bool {
-	if !l.wire.local() || !l.asks() || l.srv.cfg.Era == config.ModernEra || !errors.Is(err, errAskedFirst) && l.Err() == nil {
+// isDiscoverFault reports whether server/discover caused err, so that a process without that request may
+// work.
+func (l *link) isDiscoverFault(err error) bool {
+	if !l.wire.isLocal() || !l.shouldDiscover() || l.srv.cfg.Era == config.ModernEra || !errors.Is(err, errRestartLegacy) && l.Err() == nil {
 		return false
 	}
 	l.srv.legacy.Store(!l.srv.modernOnly.Load())

@@ -13,39 +13,38 @@ import (
 // A server that forgets a session is connected to again, once for each session. Requests
 // that the server refused for that reason are sent again.
 
-// loss judges an answer to a request of the connection. c is the call, or nil for
-// other messages.
-func (r *remote) loss(c *Call, status int, body []byte) wire.SessionLoss {
+// judgeLoss judges whether a response reports a lost session. c is the call, or nil for other messages.
+func (r *remote) judgeLoss(c *Call, status int, body []byte) wire.SessionLoss {
 	if !r.inSession() || c != nil && c.handshake {
 		return wire.SessionKept
 	}
-	return wire.JudgeSession(status, body, c != nil && c.own)
+	return wire.JudgeSession(status, body, c != nil && c.probe)
 }
 
-// lossIn is loss for a message of a stream or a body with status 200.
-func (r *remote) lossIn(c *Call, message []byte) wire.SessionLoss {
+// judgeMessage is judgeLoss for a message of a stream or a body with status 200.
+func (r *remote) judgeMessage(c *Call, message []byte) wire.SessionLoss {
 	if len(message) > maxRefusal || !bytes.Contains(message, []byte(`"error"`)) {
 		return wire.SessionKept
 	}
-	return r.loss(c, http.StatusOK, message)
+	return r.judgeLoss(c, http.StatusOK, message)
 }
 
-// take handles a message that arrived because of a call. It is handle, except for errors
-// that say that the session is lost.
-func (h *streamable) take(c *Call, id int64, message []byte) bool {
-	switch h.lossIn(c, message) {
+// handleMessage handles a message of a call's response. It is handle, except for errors that report a lost
+// session.
+func (h *streamable) handleMessage(c *Call, id int64, message []byte) bool {
+	switch h.judgeMessage(c, message) {
 	case wire.SessionLost:
-		_ = h.forgot(id)
+		_ = h.closeLostSession(id)
 		return true
 	case wire.SessionSuspect:
-		h.doubt()
+		h.requestLivenessCheck()
 	}
 	return false
 }
 
-// refusedSession reads the body of an answer of status 401 without a challenge, and
-// reports whether it says that the session is lost, rather than the login.
-func (r *remote) refusedSession(resp *http.Response) bool {
+// isSessionRefusal reads the body of a 401 response without a challenge, and reports whether it says that
+// the session is lost.
+func (r *remote) isSessionRefusal(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("WWW-Authenticate") != "" || !r.inSession() {
 		return false
 	}
@@ -58,18 +57,18 @@ func (r *remote) refusedSession(resp *http.Response) bool {
 	return wire.JudgeSession(resp.StatusCode, text, false) == wire.SessionLost
 }
 
-// forgot closes the connection because the server has lost its session. It fails the call
-// that was refused for that, so that it is sent again. Other calls may have been carried out.
-func (r *remote) forgot(id int64) error {
-	known := r.over.Swap(true) // before the call fails: its caller looks for another connection
-	refused := r.sessionOver(ErrForgotten)
+// closeLostSession closes the connection because the server lost its session. It fails the refused call so
+// that it is sent again.
+func (r *remote) closeLostSession(id int64) error {
+	known := r.sessionEnded.Swap(true) // before the call fails: its caller looks for another connection
+	refused := r.sessionEndedError(ErrSessionLost)
 	r.calls.Fail(id, refused)
 	if known {
 		return refused
 	}
-	err := r.sessionOver(errSessionOver)
+	err := r.sessionEndedError(errSessionClosed)
 	if !r.spawn(func() {
-		r.drain()
+		r.drainRequests()
 		r.fail(err)
 	}) {
 		r.fail(err)
@@ -77,9 +76,9 @@ func (r *remote) forgot(id int64) error {
 	return refused
 }
 
-// drain waits for requests in flight, a second at most: the server refuses each by itself,
-// or answers it if it arrived before.
-func (r *remote) drain() {
+// drainRequests waits for requests in flight, at most one second. The server refuses each, or responds if it
+// arrived before.
+func (r *remote) drainRequests() {
 	for end := time.Now().Add(time.Second); r.calls.Len() > 0 && time.Now().Before(end); {
 		if sleep(r.ctx, 5*time.Millisecond) != nil {
 			return
@@ -94,13 +93,13 @@ const maxNotices = 64
 // keepNotices keeps the notifications of clients that a lost session did not get for the
 // next connection of the unit. It is called when nothing else uses the queue.
 func (r *remote) keepNotices() {
-	if !r.over.Load() {
+	if !r.sessionEnded.Load() {
 		return
 	}
 	for left := true; left; {
 		select {
 		case p := <-r.queue:
-			r.refused = append(r.refused, p.frame)
+			r.refusedFrames = append(r.refusedFrames, p.frame)
 		default:
 			left = false
 		}
@@ -108,17 +107,17 @@ func (r *remote) keepNotices() {
 	s := r.srv
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept := s.notices[r.Unit()]
-	for _, frame := range r.refused {
+	kept := s.unsentNotices[r.Unit()]
+	for _, frame := range r.refusedFrames {
 		if isNotice(frame) && len(kept) < maxNotices {
 			kept = append(kept, frame)
 		}
 	}
-	if len(kept) > 0 && len(s.notices) < maxNotices {
-		if s.notices == nil {
-			s.notices = make(map[string][][]byte)
+	if len(kept) > 0 && len(s.unsentNotices) < maxNotices {
+		if s.unsentNotices == nil {
+			s.unsentNotices = make(map[string][][]byte)
 		}
-		s.notices[r.Unit()] = kept
+		s.unsentNotices[r.Unit()] = kept
 	}
 }
 
@@ -139,8 +138,8 @@ func (s *Server) sendNotices(l *link) {
 		return
 	}
 	s.mu.Lock()
-	kept := s.notices[l.Unit()]
-	delete(s.notices, l.Unit())
+	kept := s.unsentNotices[l.Unit()]
+	delete(s.unsentNotices, l.Unit())
 	s.mu.Unlock()
 	for _, frame := range kept {
 		l.wire.send(frame)

@@ -13,16 +13,16 @@ import (
 
 // Bounds of a server's words in an error, in bytes.
 const (
-	maxWords = 4 << 10
-	// maxRead is the longest part of a value that is searched for secrets. It is longer
+	maxErrorText = 4 << 10
+	// maxRedacted is the longest part of a value that is searched for secrets. It is longer
 	// than maxWords, so that no half of a secret remains.
-	maxRead = 64 << 10
+	maxRedacted = 64 << 10
 	// maxCode is the longest code of a malformed error that is quoted.
 	maxCode = 100
 )
 
-// answered returns the reply of an answer, or the error if its shape is wrong.
-func (l *link) answered(m *jsonrpc.Message) (jsonrpc.Reply, error) {
+// parseReply returns the reply in a response, or an error if the response is malformed.
+func (l *link) parseReply(m *jsonrpc.Message) (jsonrpc.Reply, error) {
 	reply := jsonrpc.Reply{Result: m.Result, Error: m.Error, Shape: m.Shape, Buffer: m.Buffer}
 	switch {
 	case m.Error != nil && !wire.IsErrorObject(m.Error):
@@ -30,18 +30,18 @@ func (l *link) answered(m *jsonrpc.Message) (jsonrpc.Reply, error) {
 			reply.Error, reply.Shape = rawjson.SetMember(m.Error, "code", strconv.AppendInt(nil, code, 10)), nil
 			return reply, nil
 		}
-		return jsonrpc.Reply{}, l.srv.malformed(m.Error)
+		return jsonrpc.Reply{}, l.srv.malformedError(m.Error)
 	case m.Result != nil && !rawjson.IsObject(m.Result):
-		if l.acknowledges(m.ID) {
+		if l.expectsEmptyResult(m.ID) {
 			return jsonrpc.Reply{Result: []byte("{}")}, nil
 		}
-		return jsonrpc.Reply{}, l.srv.failure(BadReply, "sent a result that is not an object: "+l.srv.words(m.Result), nil)
+		return jsonrpc.Reply{}, l.srv.newError(BadReply, "sent a result that is not an object: "+l.srv.quoteValue(m.Result), nil)
 	}
 	return reply, nil
 }
 
-// acknowledges reports whether an answer belongs to a call whose result is always empty.
-func (l *link) acknowledges(id []byte) bool {
+// expectsEmptyResult reports whether a response belongs to a call whose result is always empty.
+func (l *link) expectsEmptyResult(id []byte) bool {
 	n, _ := rawjson.Int(id)
 	c, _ := l.calls.Lookup(n)
 	if c == nil {
@@ -54,13 +54,12 @@ func (l *link) acknowledges(id []byte) bool {
 	return false
 }
 
-// malformed returns the error for an error object of the wrong shape, with the server's
-// words in it.
-func (s *Server) malformed(object []byte) *Error {
+// malformedError returns the error for a malformed error object. Its text quotes the server.
+func (s *Server) malformedError(object []byte) *Error {
 	fault := &jsonrpc.Error{Code: jsonrpc.CodeInternal}
 	cause, words := "that is not an object", ""
 	if !rawjson.IsObject(object) {
-		words = s.words(object)
+		words = s.quoteValue(object)
 	} else {
 		code, message := rawjson.Get(object, "code"), rawjson.Get(object, "message")
 		fault.Data = rawjson.Get(object, "data")
@@ -69,28 +68,28 @@ func (s *Server) malformed(object []byte) *Error {
 		}
 		cause = "without an integer code"
 		if rawjson.IsString(message) && len(message) > len(`""`) {
-			words = s.words(message) + s.details(code, fault.Data)
+			words = s.quoteValue(message) + s.errorDetails(code, fault.Data)
 		} else {
-			cause, words = "without a message", s.words(object)
+			cause, words = "without a message", s.quoteValue(object)
 		}
 	}
 	fault.Message = words
-	err := s.failure(BadReply, "sent an error "+cause+": "+words, errRPC{fault})
+	err := s.newError(BadReply, "sent an error "+cause+": "+words, errRPC{fault})
 	err.Fault = fault
 	return err
 }
 
-// details returns the code and the data of an error for its text.
-func (s *Server) details(code, data []byte) string {
+// errorDetails returns the code and the data of an error as text.
+func (s *Server) errorDetails(code, data []byte) string {
 	text := ""
 	if code != nil {
-		text = "code " + s.quote(string(code[:min(len(code), maxRead)]), maxCode)
+		text = "code " + s.quote(string(code[:min(len(code), maxRedacted)]), maxCode)
 	}
 	if data != nil {
 		if text != "" {
 			text += ", "
 		}
-		text += "data " + s.quote(string(data[:min(len(data), maxRead)]), maxWords)
+		text += "data " + s.quote(string(data[:min(len(data), maxRedacted)]), maxErrorText)
 	}
 	if text == "" {
 		return ""
@@ -98,25 +97,25 @@ func (s *Server) details(code, data []byte) string {
 	return fmt.Sprintf(" (%s)", text)
 }
 
-// words returns a text, or the JSON of another value, redacted and bounded.
-func (s *Server) words(v []byte) string {
-	v = v[:min(len(v), maxRead)]
+// quoteValue returns a string, or the JSON of another value, redacted and truncated.
+func (s *Server) quoteValue(v []byte) string {
+	v = v[:min(len(v), maxRedacted)]
 	text, ok := rawjson.String(v)
 	if !ok {
 		text = string(v)
 	}
-	return s.quote(text, maxWords)
+	return s.quote(text, maxErrorText)
 }
 
-// read returns the reply without ambiguous members. In the legacy era it leaves the result
-// to the caller that passes it on, since no member of it decides anything here.
-func (l *link) read(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
+// stripReply returns the reply without ambiguous members. In the legacy era it leaves the result to the
+// caller: no member of it matters here.
+func (l *link) stripReply(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
 	if reply.Error != nil {
-		reply.Error = l.clean(c, rawjson.ErrorObject, reply.Shape, reply.Error)
+		reply.Error = l.stripAmbiguous(c, rawjson.ErrorObject, reply.Shape, reply.Error)
 	}
 	if c.modern && reply.Result != nil {
 		was := reply.Result
-		reply.Result = l.clean(c, rawjson.Result(c.Method), reply.Shape, was)
+		reply.Result = l.stripAmbiguous(c, rawjson.Result(c.Method), reply.Shape, was)
 		if &reply.Result[0] != &was[0] {
 			reply.Shape = nil // it describes the other text
 		}
@@ -124,8 +123,8 @@ func (l *link) read(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
 	return reply
 }
 
-// clean returns the text without ambiguous members, and logs their removal.
-func (l *link) clean(c *Call, tree *rawjson.KeyTree, shape *rawjson.Layout, text []byte) []byte {
+// stripAmbiguous returns the text without ambiguous members, and logs their removal.
+func (l *link) stripAmbiguous(c *Call, tree *rawjson.KeyTree, shape *rawjson.Layout, text []byte) []byte {
 	clean := tree.Clean(shape, text)
 	if &clean[0] != &text[0] {
 		l.srv.LogRemoved(c.Method, tree, text)
@@ -140,14 +139,14 @@ func (s *Server) LogRemoved(method string, tree *rawjson.KeyTree, text []byte) {
 	}
 }
 
-// maxRepaired bounds the kinds of repairs that are remembered of a server.
-const maxRepaired = 256
+// maxRepairs is the maximum number of logged repairs that are stored per server.
+const maxRepairs = 256
 
 // LogRepaired logs that the server's results of a method were repaired, once for each text.
 func (s *Server) LogRepaired(method, text string) {
 	line := method + ": " + text
 	s.mu.Lock()
-	known := s.repaired[line] || len(s.repaired) >= maxRepaired
+	known := s.repaired[line] || len(s.repaired) >= maxRepairs
 	if !known {
 		if s.repaired == nil {
 			s.repaired = make(map[string]bool)

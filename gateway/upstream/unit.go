@@ -11,34 +11,33 @@ import (
 )
 
 // unit is an isolation unit. Its connection is the server's own one, which the
-// supervisor keeps, or one that unitLife keeps.
+// supervisor keeps, or one that superviseUnit keeps.
 type unit struct {
 	name       string
 	extensions []byte          // of its client beyond the default, a raw object or nil
-	era        Era             // Modern for one of Server.twins
+	era        Era             // Modern for one of Server.modernUnits
 	ctx        context.Context // ends with the unit
 	cancel     context.CancelFunc
 
 	// Guarded by Server.mu.
-	alone   bool          // unitLife keeps the connection
-	opening chan struct{} // closed when the attempt under way has ended; nil when none is
-	conn    *link         // the last one, nil when unitLife has seen its end
-	err     error         // why unitLife has none
-	began   time.Time     // of the attempt under way
-	failed  bool          // the last attempt did
-	lost    error         // why it had one until just now; nil once the next attempt has ended
+	hasOwnConn   bool          // superviseUnit keeps the connection
+	opening      chan struct{} // closed when the attempt under way has ended; nil when none is
+	conn         *link         // the last one, nil when superviseUnit has seen its end
+	err          error         // why superviseUnit has none
+	attemptStart time.Time     // of the attempt under way
+	failed       bool          // the last attempt did
+	lostErr      error         // why it had one until just now; nil once the next attempt has ended
 }
 
 func (s *Server) newUnitLocked(name string) *unit {
 	u := &unit{name: name}
-	u.ctx, u.cancel = context.WithCancel(s.running)
+	u.ctx, u.cancel = context.WithCancel(s.runCtx)
 	s.units[name] = u
 	return u
 }
 
-// declares returns the capabilities for a unit's connection that is opened in the legacy
-// era.
-func (s *Server) declares(unit string) []byte {
+// unitCapabilities returns the client capabilities for a unit's connection in the legacy era.
+func (s *Server) unitCapabilities(unit string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if u := s.units[unit]; u != nil && u.extensions != nil {
@@ -63,31 +62,31 @@ func (s *Server) UnitWith(ctx context.Context, name string, extensions []byte) (
 	if wait == nil {
 		return orNil(conn), err
 	}
-	limit, why := s.unitWait(u)
+	limit, why := s.unitTimeout(u)
 	timer := time.After(limit)
 	for wait != nil {
 		select {
 		case <-wait:
 			conn, u, wait, err = s.unitConn(name, extensions, u)
 		case <-timer:
-			return nil, s.failure(ConnectionError, why, context.DeadlineExceeded)
+			return nil, s.newError(ConnectionError, why, context.DeadlineExceeded)
 		case <-ctx.Done():
-			return nil, s.failure(ConnectionError, "is still starting", context.Cause(ctx))
+			return nil, s.newError(ConnectionError, "is still starting", context.Cause(ctx))
 		}
 	}
 	return orNil(conn), err
 }
 
-// unitWait says how long to wait for a unit's connection, and what to tell then.
-func (s *Server) unitWait(u *unit) (limit time.Duration, why string) {
+// unitTimeout returns the maximum wait for a unit's connection, and the reason to report after it.
+func (s *Server) unitTimeout(u *unit) (limit time.Duration, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case u != nil && u.lost != nil:
-		return s.tune.restart, "is being restarted: " + reasonOf(u.lost)
-	case s.returningLocked():
-		return s.tune.restart, s.downLocked().Reason
-	case s.first && s.opt.CachedLists != nil:
+	case u != nil && u.lostErr != nil:
+		return s.tune.reconnectWait, "is being restarted: " + errorReason(u.lostErr)
+	case s.isReconnectingLocked():
+		return s.tune.reconnectWait, s.downErrorLocked().Reason
+	case s.firstAttempt && s.opt.CachedLists != nil:
 		return s.cfg.StartupTimeout, fmt.Sprintf("is still starting after %v (startup_timeout)", s.cfg.StartupTimeout)
 	}
 	return s.cfg.Timeout, fmt.Sprintf("is still starting after %v (timeout)", s.cfg.Timeout)
@@ -100,29 +99,29 @@ func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *li
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.running == nil, s.cfg.Isolation != config.PerSession && !s.perProject():
-		conn, wait, err = s.sharedLocked()
+	case s.runCtx == nil, s.cfg.Isolation != config.PerSession && !s.isPerProject():
+		conn, wait, err = s.sharedConnLocked()
 		return conn, nil, wait, err
-	case s.running.Err() != nil, !s.enabled:
-		return nil, nil, nil, s.downLocked()
+	case s.runCtx.Err() != nil, !s.enabled:
+		return nil, nil, nil, s.downErrorLocked()
 	}
 	switch u = s.units[name]; {
 	case u == nil && known != nil:
-		return nil, nil, nil, s.failure(ConnectionError, "the client has gone", nil)
+		return nil, nil, nil, s.newError(ConnectionError, "the client has gone", nil)
 	case u == nil:
 	case u.opening != nil:
 		return nil, u, u.opening, nil
 	case u.conn != nil && u.conn.Err() == nil:
 		return u.conn, u, nil, nil
-	case u.alone && u.conn != nil && u.conn.ctx.Err() != nil: // unitLife is about to see the end
-		u.loseLocked(u.conn.err)
+	case u.hasOwnConn && u.conn != nil && u.conn.ctx.Err() != nil: // superviseUnit is about to see the end
+		u.connLostLocked(u.conn.err)
 		return nil, u, u.opening, nil
-	case u.alone:
+	case u.hasOwnConn:
 		why := u.err
 		if u.conn != nil {
 			why = u.conn.Err()
 		}
-		return nil, u, nil, s.failure(codeOf(why), "its connection for this client is not there: "+reasonOf(why), unsent(why))
+		return nil, u, nil, s.newError(errorCode(why), "its connection for this client is not there: "+errorReason(why), unsentCause(why))
 	}
 	return s.newConnLocked(name, extensions, u)
 }
@@ -130,15 +129,15 @@ func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *li
 // newConnLocked is unitConn for a unit that has no connection of its own yet; u is
 // nil for one that is new.
 func (s *Server) newConnLocked(name string, extensions []byte, u *unit) (conn *link, _ *unit, wait <-chan struct{}, err error) {
-	if s.perProject() {
+	if s.isPerProject() {
 		if u, err = s.projectLocked(name); err != nil {
 			return nil, nil, nil, err
 		}
-		s.startLocked(u)
+		s.startUnitLocked(u)
 		s.broadcastLocked()
 		return nil, u, u.opening, nil
 	}
-	if conn, wait, err = s.sharedLocked(); conn == nil {
+	if conn, wait, err = s.sharedConnLocked(); conn == nil {
 		return nil, u, wait, err
 	}
 	if u == nil {
@@ -146,53 +145,53 @@ func (s *Server) newConnLocked(name string, extensions []byte, u *unit) (conn *l
 		u.extensions = bytes.Clone(extensions)
 	}
 	switch {
-	case s.heir == u && s.first:
+	case s.nextUnit == u && s.firstAttempt:
 		return nil, u, s.changed, nil
-	case s.heir == u, s.owner == u: // the supervisor is about to see the end
-		return nil, u, nil, s.failure(ConnectionError, "is not connected", unsent(conn.Err()))
-	case s.owner == nil && conn.Err() == nil && u.extensions == nil:
-		s.owner, u.conn = u, conn
+	case s.nextUnit == u, s.connUnit == u: // the supervisor is about to see the end
+		return nil, u, nil, s.newError(ConnectionError, "is not connected", unsentCause(conn.Err()))
+	case s.connUnit == nil && conn.Err() == nil && u.extensions == nil:
+		s.connUnit, u.conn = u, conn
 		conn.unit.Store(&u.name)
 		conn.adopted <- struct{}{}
 		return conn, u, nil, nil
 	}
-	s.startLocked(u)
+	s.startUnitLocked(u)
 	return nil, u, u.opening, nil
 }
 
-// sharedLocked is the server's own connection in the same way.
-func (s *Server) sharedLocked() (conn *link, wait <-chan struct{}, err error) {
+// sharedConnLocked returns the server's shared connection in the same way.
+func (s *Server) sharedConnLocked() (conn *link, wait <-chan struct{}, err error) {
 	switch {
-	case s.aliveLocked() != nil:
+	case s.liveConnLocked() != nil:
 		return s.conn, nil, nil
-	case s.first, s.returningLocked():
+	case s.firstAttempt, s.isReconnectingLocked():
 		return nil, s.changed, nil
 	}
-	return nil, nil, s.downLocked()
+	return nil, nil, s.downErrorLocked()
 }
 
-// startLocked gives a unit a connection of its own, for as long as it lives.
-func (s *Server) startLocked(u *unit) {
-	u.alone = true
-	u.openLocked()
-	s.tasks.Go(func() { s.unitLife(u) })
+// startUnitLocked opens a connection of its own for a unit, and keeps it until the unit ends.
+func (s *Server) startUnitLocked(u *unit) {
+	u.hasOwnConn = true
+	u.startAttemptLocked()
+	s.tasks.Go(func() { s.superviseUnit(u) })
 }
 
-// unitLife keeps a unit's connection until the unit's end.
-func (s *Server) unitLife(u *unit) {
-	defer s.abandon(u)
+// superviseUnit keeps a unit's connection open until the unit ends.
+func (s *Server) superviseUnit(u *unit) {
+	defer s.releaseWaiters(u)
 	pause := s.tune.retry
 	pause.Reset()
 	why := "" // as was logged last
 	for {
-		up, err := s.unitConnection(u)
+		up, err := s.runUnitConn(u)
 		if u.ctx.Err() != nil {
 			return
 		}
-		if u.era == Modern && !s.dual() {
+		if u.era == Modern && !s.offersBothEras() {
 			return
 		}
-		if reason := reasonOf(err); up > 0 || reason != why {
+		if reason := errorReason(err); up > 0 || reason != why {
 			why = reason
 			s.log.Warn("no connection for a client", "era", u.era, "err", err)
 		} else { // for as long as the client stays
@@ -205,26 +204,26 @@ func (s *Server) unitLife(u *unit) {
 			return
 		}
 		s.mu.Lock()
-		u.openLocked()
+		u.startAttemptLocked()
 		s.mu.Unlock()
 	}
 }
 
-// openLocked marks the beginning of an attempt.
-func (u *unit) openLocked() {
+// startAttemptLocked marks the start of an attempt.
+func (u *unit) startAttemptLocked() {
 	if u.opening == nil {
-		u.opening, u.began = make(chan struct{}), time.Now()
+		u.opening, u.attemptStart = make(chan struct{}), time.Now()
 	}
 }
 
-// loseLocked lets callers that need the connection, which has ended, wait for the next.
-func (u *unit) loseLocked(why error) {
-	u.openLocked()
-	u.lost = why
+// connLostLocked makes callers wait for the next connection of the unit.
+func (u *unit) connLostLocked(why error) {
+	u.startAttemptLocked()
+	u.lostErr = why
 }
 
-// abandon lets go the callers that wait for a unit that gets no connection any more.
-func (s *Server) abandon(u *unit) {
+// releaseWaiters wakes the callers that wait for a unit which gets no connection any more.
+func (s *Server) releaseWaiters(u *unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.cancel()
@@ -232,29 +231,29 @@ func (s *Server) abandon(u *unit) {
 		close(u.opening)
 		u.opening = nil
 	}
-	if s.twins[u.name] == u {
-		delete(s.twins, u.name)
+	if s.modernUnits[u.name] == u {
+		delete(s.modernUnits, u.name)
 	}
 }
 
-// unitConnection is one connection of a unit from the attempt to its end. up
-// is how long it was there, zero when the attempt failed.
-func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
+// runUnitConn runs one connection of a unit from the attempt to its end. up is its lifetime, zero if the
+// attempt failed.
+func (s *Server) runUnitConn(u *unit) (up time.Duration, err error) {
 	connect := s.connect
 	if u.era == Modern {
-		connect = s.connectTwin
+		connect = s.connectModern
 	}
 	l, err := connect(u.ctx, u.name)
 	if err == nil {
 		s.opt.Handler.ConnOpened(s, l)
 		s.sendNotices(l)
-		if s.checked() {
+		if s.verifiesLists() {
 			l.spawn(l.followTools)
 		}
 	}
 	s.mu.Lock()
 	close(u.opening)
-	u.opening, u.conn, u.err, u.failed, u.lost = nil, l, err, err != nil, nil
+	u.opening, u.conn, u.err, u.failed, u.lostErr = nil, l, err, err != nil, nil
 	s.mu.Unlock()
 	s.projectsChanged()
 	if err != nil {
@@ -269,18 +268,18 @@ func (s *Server) unitConnection(u *unit) (up time.Duration, err error) {
 	select {
 	case <-l.done:
 	case <-u.ctx.Done():
-		l.fail(s.failure(ConnectionError, "the connection of the client has ended", u.ctx.Err()))
+		l.fail(s.newError(ConnectionError, "the connection of the client has ended", u.ctx.Err()))
 	}
 	err = l.Err()
 	s.mu.Lock()
 	u.conn, u.err = nil, err
-	u.loseLocked(err)
+	u.connLostLocked(err)
 	s.mu.Unlock()
 	s.projectsChanged()
 	<-ready
-	s.unlisted(l)
+	s.relistEnded(l)
 	s.opt.Handler.ConnClosed(s, l)
-	<-l.gone
+	<-l.closed
 	return max(time.Since(since), 1), err
 }
 
@@ -294,8 +293,8 @@ func (s *Server) CloseUnit(name string) {
 func (s *Server) endUnit(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if twin := s.twins[name]; twin != nil {
-		delete(s.twins, name)
+	if twin := s.modernUnits[name]; twin != nil {
+		delete(s.modernUnits, name)
 		twin.cancel()
 	}
 	u := s.units[name]
@@ -304,11 +303,11 @@ func (s *Server) endUnit(name string) {
 	}
 	delete(s.units, name)
 	u.cancel()
-	s.leaveProjectLocked()
-	if s.heir == u {
-		s.heir = nil
+	s.releaseProjectLocked()
+	if s.nextUnit == u {
+		s.nextUnit = nil
 	}
-	if s.owner == u {
+	if s.connUnit == u {
 		// What the unit left behind in the server must not meet another one.
 		s.interruptLocked(errRecycle)
 	}
