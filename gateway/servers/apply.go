@@ -48,7 +48,7 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 			moved = append(moved, s.Name) // those of an earlier one
 		case !b.defined.Equal(&s) || b.defined.Problem != s.Problem:
 			did.Changed = append(did.Changed, s.Name)
-			f.voidLogin(b, &s)
+			f.invalidateLogin(b, &s)
 			f.retireLocked(b)
 			if b.defined.Isolation != s.Isolation {
 				moved = append(moved, s.Name)
@@ -68,7 +68,7 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 	if len(kept) < len(names) {
 		f.since.Store(time.Now().UnixNano())
 	}
-	next := &table{named: make(map[string]*Server)}
+	next := &serverTable{named: make(map[string]*Server)}
 	for _, s := range cfg.Servers {
 		b := now[s.Name]
 		if !kept[s.Name] {
@@ -90,12 +90,12 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 
 // replace makes a server that takes the place of old, which may be nil.
 func (f *Manager) replace(old *Server, s config.Server) *Server {
-	b := f.server(s, old != nil)
-	if old != nil && old.out.identity == b.out.identity && (old.Listed() || old.out.recalled.Load()) {
-		for kind := range b.out.listed {
-			b.out.listed[kind] = true // what is there is newer than what is remembered
+	b := f.newServer(s, old != nil)
+	if old != nil && old.sink.identity == b.sink.identity && (old.Listed() || old.sink.hasCache.Load()) {
+		for kind := range b.sink.listed {
+			b.sink.listed[kind] = true // what is there is newer than what is remembered
 		}
-		b.out.lacked = denies(old.DeniedNames)
+		b.sink.cachedDenied = deniedNames(old.DeniedNames)
 	}
 	if old != nil && !sameFilters(&old.defined, &s) {
 		f.o.Registry.Retain(s.Name, b.Permits)
@@ -112,7 +112,7 @@ func sameFilters(a, b *config.Server) bool {
 
 // retireLocked makes a server end with its calls.
 func (f *Manager) retireLocked(b *Server) {
-	b.out.retire()
+	b.sink.close()
 	if b.stop == nil { // it was never started
 		return
 	}
@@ -126,15 +126,15 @@ func (f *Manager) retireLocked(b *Server) {
 	})
 }
 
-// drainPause is how often drain looks, and how long a request may take from
-// the choice of a server to its being under way there.
-const drainPause = 100 * time.Millisecond
+// drainInterval is drain's polling interval, and the maximum delay from selecting a server to sending the
+// request.
+const drainInterval = 100 * time.Millisecond
 
 // drain returns when nothing is under way at a backend any more, at the latest
 // after drainLimit.
 func (f *Manager) drain(ctx context.Context, b *Server) {
 	limit := time.After(drainLimit)
-	look := time.NewTicker(drainPause)
+	look := time.NewTicker(drainInterval)
 	defer look.Stop()
 	for {
 		select {
@@ -151,36 +151,35 @@ func (f *Manager) drain(ctx context.Context, b *Server) {
 	}
 }
 
-// outlet is where a backend's lists, state and figures go until it is
-// replaced.
-type outlet struct {
+// sink receives the lists, state and figures of a server until the server is replaced.
+type sink struct {
 	*registry.Registry
-	fleet *Manager
-	login *oauth.Authorizer // at the backend; nil: it has none
+	fleet      *Manager
+	authorizer *oauth.Authorizer // at the backend; nil: it has none
 
 	identity string        // of what is remembered
-	recalled atomic.Bool   // something was remembered
+	hasCache atomic.Bool   // something was remembered
 	loaded   chan struct{} // closed once that is listed, or cannot be; nil if there was nothing
 
-	denied func(registry.Kind) []string // of the lists of the backend itself
-	lacked [][]string                   // likewise, by kind, of those from before it
-	told   [registry.Kinds]atomic.Bool  // the backend has listed
+	denied       func(registry.Kind) []string // of the lists of the backend itself
+	cachedDenied [][]string                   // likewise, by kind, of those from before it
+	hasListed    [registry.Kinds]atomic.Bool  // the backend has listed
 
-	keeping sync.Mutex
-	fetched map[int][][]byte // and not kept yet; guarded by keeping
+	fetchedMu sync.Mutex
+	fetched   map[int][][]byte // and not kept yet; guarded by fetchedMu
 
-	listing sync.Mutex           // held while a list goes to the catalog, remembered ones, too
-	listed  [registry.Kinds]bool // by the backend itself; guarded by listing
+	listMu sync.Mutex           // held while a list goes to the catalog, remembered ones, too
+	listed [registry.Kinds]bool // by the backend itself; guarded by listMu
 
-	stating sync.Mutex           // guards the next two
+	stateMu sync.Mutex           // guards the next two
 	state   registry.ServerState // as the backend told it last
-	who     *registry.Account    // nil: nobody is logged in
+	account *registry.Account    // nil: nobody is logged in
 
 	mu     sync.RWMutex // read-locked while something is written
 	closed bool
 }
 
-func (o *outlet) write(do func()) {
+func (o *sink) write(do func()) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	if !o.closed {
@@ -188,28 +187,27 @@ func (o *outlet) write(do func()) {
 	}
 }
 
-// retire closes the outlet: what the backend still says has no effect on the
-// catalog.
-func (o *outlet) retire() {
+// close makes the sink ignore everything that the server still reports.
+func (o *sink) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 }
 
 // SetList implements [upstream.Catalog].
-func (o *outlet) SetList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
-	o.fetch(server, kind, items)
-	o.listing.Lock()
-	defer o.listing.Unlock()
+func (o *sink) SetList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
+	o.stageList(server, kind, items)
+	o.listMu.Lock()
+	defer o.listMu.Unlock()
 	o.listed[kind] = true
-	o.told[kind].Store(true)
+	o.hasListed[kind].Store(true)
 	return o.setList(server, kind, items)
 }
 
-func (o *outlet) setList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
+func (o *sink) setList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
 	o.write(func() {
 		if (kind == registry.Tool || kind == registry.Skill) && o.fleet.o.Pins != nil {
-			problems = o.Registry.SetApprovedList(server, kind, items, func(all []registry.Definition) []bool { return o.fleet.pin(server, kind, all) })
+			problems = o.Registry.SetApprovedList(server, kind, items, func(all []registry.Definition) []bool { return o.fleet.checkPins(server, kind, all) })
 			return
 		}
 		problems = o.Registry.SetList(server, kind, items)
@@ -218,17 +216,17 @@ func (o *outlet) setList(server string, kind registry.Kind, items [][]byte) (pro
 }
 
 // ServesSkills implements [upstream.Catalog].
-func (o *outlet) ServesSkills(server string, serves bool) {
+func (o *sink) ServesSkills(server string, serves bool) {
 	o.write(func() { o.Registry.ServesSkills(server, serves) })
 }
 
 // SetVisible implements [upstream.Catalog].
-func (o *outlet) SetVisible(server string, visible bool) {
+func (o *sink) SetVisible(server string, visible bool) {
 	o.write(func() { o.Registry.SetVisible(server, visible) })
 }
 
 // observe gives the figures of a backend to metrics, until it is replaced.
-func (f *Manager) observe(o *outlet) upstream.Hooks {
+func (f *Manager) observe(o *sink) upstream.Hooks {
 	return upstream.Hooks{
 		Up:          func(server string, up bool) { o.write(func() { f.o.Metrics.SetConnected(server, up) }) },
 		Restarted:   func(server string) { o.write(func() { f.o.Metrics.AddRestart(server) }) },

@@ -12,21 +12,21 @@ import (
 // Servers that nobody uses are looked for four times in their idle_timeout, but not more
 // and not less often than this.
 const (
-	oftenest = 20 * time.Millisecond
-	seldom   = 15 * time.Second
-	settles  = time.Second // where one is to stop that has listed
+	minIdleCheck = 20 * time.Millisecond
+	maxIdleCheck = 15 * time.Second
+	settleTime   = time.Second // where one is to stop that has listed
 )
 
-// use tracks when a server was used; it belongs to watchIdle.
-type use struct {
-	uses   uint64    // of its connection, at the last look
-	at     time.Time // when it was used last, or watched
-	called time.Time // when it was used last
-	held   bool      // it is shown that it is watched only
+// usage records when a server was used. It belongs to watchIdle.
+type usage struct {
+	uses       uint64    // of its connection, at the last look
+	at         time.Time // when it was used last, or watched
+	called     time.Time // when it was used last
+	subscribed bool      // it is shown that it is watched only
 }
 
-// sleeps says when a server starts, and without how long a use it stops; 0 for never.
-func (f *Manager) sleeps(s *config.Server) (start config.Start, idle time.Duration) {
+// idlePolicy returns when a server starts, and after how long without use it stops; 0 for never.
+func (f *Manager) idlePolicy(s *config.Server) (start config.Start, idle time.Duration) {
 	g := &f.o.Config.Gateway
 	start = cmp.Or(s.Start, g.Start)
 	if s.Isolation == config.PerProject {
@@ -41,14 +41,14 @@ func (f *Manager) sleeps(s *config.Server) (start config.Start, idle time.Durati
 // watchIdle stops servers that nobody has used for long enough, until ctx ends.
 func (f *Manager) watchIdle(ctx context.Context) {
 	for {
-		pause := seldom
+		pause := maxIdleCheck
 		for _, b := range f.All() {
-			start, idle := f.sleeps(&b.defined)
+			start, idle := f.idlePolicy(&b.defined)
 			if idle > 0 {
-				pause = min(pause, max(idle/4, oftenest))
+				pause = min(pause, max(idle/4, minIdleCheck))
 			}
 			if start == config.LazyStart {
-				pause = min(pause, settles)
+				pause = min(pause, settleTime)
 			}
 		}
 		select {
@@ -57,20 +57,20 @@ func (f *Manager) watchIdle(ctx context.Context) {
 			return
 		}
 		for _, b := range f.All() {
-			f.rest(b, time.Now())
+			f.stopIfIdle(b, time.Now())
 		}
 	}
 }
 
-// rest stops a server if it is time.
-func (f *Manager) rest(b *Server, now time.Time) {
-	start, limit := f.sleeps(&b.defined)
+// stopIfIdle stops a server that was idle for long enough.
+func (f *Manager) stopIfIdle(b *Server, now time.Time) {
+	start, limit := f.idlePolicy(&b.defined)
 	uses, idle := b.Idle()
 	listed := start == config.LazyStart && b.defined.Type == config.Stdio && uses == 0 // and no more
 	if limit == 0 && !listed {
 		return
 	}
-	u := &b.use
+	u := &b.usage
 	if u.at.IsZero() || uses != u.uses || !idle || f.hooks.Busy(b.Server) {
 		u.uses, u.at, u.called = uses, now, now
 	}
@@ -78,8 +78,8 @@ func (f *Manager) rest(b *Server, now time.Time) {
 	if watched > 0 {
 		u.at = now
 	}
-	if held := watched > 0 && now.Sub(u.called) >= limit; held != u.held {
-		u.held = held
+	if held := watched > 0 && now.Sub(u.called) >= limit; held != u.subscribed {
+		u.subscribed = held
 		b.SetSubscribed(held, watched)
 	}
 	if listed {

@@ -19,37 +19,37 @@ const loginCheck = time.Second
 // in the same login. The result is who that is, as far as it is known. Nothing else of
 // the server waits for it.
 func (f *Manager) Login(ctx context.Context, server string, u oauth.UserPrompts) (user string, err error) {
-	b, err := f.remote(server)
+	b, err := f.remoteServer(server)
 	if err != nil {
 		return "", err
 	}
-	l, err := b.out.login.Login(ctx, u)
+	l, err := b.sink.authorizer.Login(ctx, u)
 	if err != nil {
 		return "", err
 	}
-	b.tellLogin()
+	b.updateLogin()
 	b.LoggedIn()
 	return l.User, nil
 }
 
 // Logout has the tokens of a server taken back, and forgets them.
 func (f *Manager) Logout(ctx context.Context, server string) error {
-	b, err := f.remote(server)
+	b, err := f.remoteServer(server)
 	if err != nil {
 		return err
 	}
-	err = b.out.login.Logout(ctx)
-	b.tellLogin()
+	err = b.sink.authorizer.Logout(ctx)
+	b.updateLogin()
 	return err
 }
 
-// remote is a server that can have a login.
-func (f *Manager) remote(name string) (*Server, error) {
+// remoteServer returns a server that can have a login.
+func (f *Manager) remoteServer(name string) (*Server, error) {
 	b := f.Get(name)
 	if b == nil {
 		return nil, &UnknownError{Name: name, Known: f.Names()}
 	}
-	if b.out.login == nil {
+	if b.sink.authorizer == nil {
 		return nil, fmt.Errorf("server %q has no login: it is a local program, or its config has an Authorization header, or oauth: off", name)
 	}
 	return b, nil
@@ -68,76 +68,75 @@ func (f *Manager) authorizer(s *config.Server) *oauth.Authorizer {
 	return oauth.NewAuthorizer(f.o.Logins, o, f.log)
 }
 
-// voidLogin stops a server from sending its token if the stored login does not fit the
+// invalidateLogin stops a server from sending its token if the stored login does not fit the
 // definition that replaces the server's own. Its calls in flight fail.
-func (f *Manager) voidLogin(b *Server, next *config.Server) {
-	if b.out.login == nil || reflect.DeepEqual(b.defined.OAuth, next.OAuth) {
+func (f *Manager) invalidateLogin(b *Server, next *config.Server) {
+	if b.sink.authorizer == nil || reflect.DeepEqual(b.defined.OAuth, next.OAuth) {
 		return
 	}
-	if a := f.authorizer(next); a != nil && b.out.login.Invalidate(a) {
+	if a := f.authorizer(next); a != nil && b.sink.authorizer.Invalidate(a) {
 		b.LoggedOut()
 	}
 }
 
-// followLogin tells who is logged in, until ctx ends.
-func (s *Server) followLogin(ctx context.Context) {
+// watchLogin publishes who is logged in, until ctx ends.
+func (s *Server) watchLogin(ctx context.Context) {
 	tick := time.NewTicker(loginCheck)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			s.tellLogin()
+			s.updateLogin()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// tellLogin tells who is logged in now. If nobody is any more, nothing that is asked
-// over the server's connections would be answered, so they end.
-func (s *Server) tellLogin() {
-	if s.out.tellLogin(s.Name()) {
+// updateLogin publishes who is logged in. If a login was lost, it closes the server's connections.
+func (s *Server) updateLogin() {
+	if s.sink.updateLogin(s.Name()) {
 		s.LoggedOut()
 	}
 }
 
-// tellLogin reports whether a server that is connected has lost its login.
-func (o *outlet) tellLogin(server string) (lost bool) {
-	o.stating.Lock()
-	defer o.stating.Unlock()
-	before := o.who
-	o.lookLocked()
-	if !reflect.DeepEqual(before, o.who) && o.state.State != "" {
+// updateLogin publishes who is logged in. It reports whether a connected server has lost its login.
+func (o *sink) updateLogin(server string) (lost bool) {
+	o.stateMu.Lock()
+	defer o.stateMu.Unlock()
+	before := o.account
+	o.readLoginLocked()
+	if !reflect.DeepEqual(before, o.account) && o.state.State != "" {
 		o.setStateLocked(server)
 	}
-	return before != nil && o.who == nil && o.state.State == registry.StateReady
+	return before != nil && o.account == nil && o.state.State == registry.StateReady
 }
 
-// lookLocked looks who is logged in.
-func (o *outlet) lookLocked() {
-	o.who = nil
-	if is, ok := o.login.Identity(); ok {
-		o.who = &registry.Account{User: is.User, Until: is.Expires, Renews: is.Renews}
+// readLoginLocked reads who is logged in.
+func (o *sink) readLoginLocked() {
+	o.account = nil
+	if is, ok := o.authorizer.Identity(); ok {
+		o.account = &registry.Account{User: is.User, Until: is.Expires, Renews: is.Renews}
 	}
 }
 
 // SetState implements [upstream.Catalog].
-func (o *outlet) SetState(server string, state registry.ServerState) {
-	o.stating.Lock()
-	defer o.stating.Unlock()
-	if o.login != nil && state.State == registry.StateReady && o.state.State != state.State {
-		o.lookLocked() // it may have waited for that
+func (o *sink) SetState(server string, state registry.ServerState) {
+	o.stateMu.Lock()
+	defer o.stateMu.Unlock()
+	if o.authorizer != nil && state.State == registry.StateReady && o.state.State != state.State {
+		o.readLoginLocked() // it may have waited for that
 	}
 	o.state = state
 	o.setStateLocked(server)
-	if whole(&state) {
-		o.keepLocked(server)
+	if isComplete(&state) {
+		o.saveLocked(server)
 	}
 }
 
-func (o *outlet) setStateLocked(server string) {
+func (o *sink) setStateLocked(server string) {
 	state := o.state
-	state.CanLogIn, state.Login = o.login != nil, o.who
+	state.CanLogIn, state.Login = o.authorizer != nil, o.account
 	o.write(func() {
 		o.Registry.SetState(server, state)
 		o.fleet.o.Metrics.SetSleeping(server, state.State == registry.StateSleeping)

@@ -14,14 +14,14 @@ import (
 	"goblin/gateway/upstream"
 )
 
-// inProjects knows which sessions are in which project. A project's processes are there
-// as long as it has sessions, and gateway.linger longer.
-type inProjects struct {
-	mu       sync.Mutex
-	of       map[*downstream.Session]string
-	sessions map[string]int         // in each project
-	idle     map[string]*time.Timer // of projects without
-	stays    atomic.Bool            // see Stay
+// projectSessions tracks which sessions are in which project. A project's processes run while it has
+// sessions, and for gateway.linger after that.
+type projectSessions struct {
+	mu        sync.Mutex
+	byProject map[*downstream.Session]string
+	sessions  map[string]int         // in each project
+	idle      map[string]*time.Timer // of projects without
+	pinned    atomic.Bool            // see PinProject
 }
 
 // PinProject makes the servers run in a project as long as the Fleet does, for a process that
@@ -31,17 +31,17 @@ func (f *Manager) PinProject(folder string) {
 	defer f.projects.mu.Unlock()
 	f.projects.initLocked()
 	f.projects.sessions[folder]++
-	f.projects.stays.Store(true)
+	f.projects.pinned.Store(true)
 }
 
-func (p *inProjects) initLocked() {
-	if p.of == nil {
-		p.of, p.sessions, p.idle = make(map[*downstream.Session]string), make(map[string]int), make(map[string]*time.Timer)
+func (p *projectSessions) initLocked() {
+	if p.byProject == nil {
+		p.byProject, p.sessions, p.idle = make(map[*downstream.Session]string), make(map[string]int), make(map[string]*time.Timer)
 	}
 }
 
-// waits reports whether a server may wait for a client with a project for ever.
-func (f *Manager) waits(b *Server) bool { return b.PerProject() && !f.projects.stays.Load() }
+// waitsForProject reports whether a server may wait forever for a client with a project.
+func (f *Manager) waitsForProject(b *Server) bool { return b.PerProject() && !f.projects.pinned.Load() }
 
 // PerProject reports whether a server has a process for each project.
 func (s *Server) PerProject() bool { return s.defined.Isolation == config.PerProject }
@@ -54,13 +54,13 @@ func (f *Manager) HasPerProject() bool { return slices.ContainsFunc(f.All(), (*S
 func (f *Manager) JoinProject(s *downstream.Session, folder string) {
 	p := &f.projects
 	p.mu.Lock()
-	was, known := p.of[s]
+	was, known := p.byProject[s]
 	if was == folder && known {
 		p.mu.Unlock()
 		return
 	}
 	p.initLocked()
-	p.of[s] = folder
+	p.byProject[s] = folder
 	if folder != "" {
 		p.sessions[folder]++
 		if timer := p.idle[folder]; timer != nil {
@@ -84,8 +84,8 @@ func (f *Manager) JoinProject(s *downstream.Session, folder string) {
 func (f *Manager) ReleaseSession(s *downstream.Session) {
 	p := &f.projects
 	p.mu.Lock()
-	f.leaveLocked(p.of[s])
-	delete(p.of, s)
+	f.leaveLocked(p.byProject[s])
+	delete(p.byProject, s)
 	p.mu.Unlock()
 	for _, b := range f.All() {
 		if b.PerSession() {

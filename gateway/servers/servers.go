@@ -70,34 +70,34 @@ type Hooks struct {
 
 // Manager is the servers of a config.
 type Manager struct {
-	o     Options
-	hooks Hooks
-	log   *slog.Logger
-	made  time.Time
-	since atomic.Int64  // when servers were started last, in Unix ns
-	edits atomic.Uint64 // see Epoch
+	o       Options
+	hooks   Hooks
+	log     *slog.Logger
+	created time.Time
+	since   atomic.Int64  // when servers were started last, in Unix ns
+	edits   atomic.Uint64 // see Epoch
 	// handshakes returns when waits of handshakes end; the first call begins them.
 	handshakes func() time.Time
 	work       sync.WaitGroup
-	// keeping is over when what servers listed is on disk.
-	keeping sync.WaitGroup
+	// saving is over when what servers listed is on disk.
+	saving sync.WaitGroup
 
-	projects inProjects
-	places   upstream.Projects // of processes for projects
+	projects     projectSessions
+	projectLimit upstream.Projects // of processes for projects
 
-	servers atomic.Pointer[table] // replaced under mu, never changed
+	servers atomic.Pointer[serverTable] // replaced under mu, never changed
 
 	mu  sync.Mutex
 	run context.Context // set while Run runs
 }
 
-// table is the servers of one state of the config.
-type table struct {
+// serverTable holds the servers of one state of the config. It is immutable.
+type serverTable struct {
 	named map[string]*Server
 	all   []*Server // in config order
 }
 
-func (t *table) add(s *Server) {
+func (t *serverTable) add(s *Server) {
 	t.named[s.Name()] = s
 	t.all = append(t.all, s)
 }
@@ -105,25 +105,25 @@ func (t *table) add(s *Server) {
 // Server is a server with the goroutine that runs it.
 type Server struct {
 	*upstream.Server
-	out     *outlet
-	defined config.Server // in the config
-	stop    context.CancelFunc
-	done    chan struct{}
-	use     use
-	repins  atomic.Bool // its tools are to be listed again, since they could not be pinned
+	sink         *sink
+	defined      config.Server // in the config
+	stop         context.CancelFunc
+	done         chan struct{}
+	usage        usage
+	retryingPins atomic.Bool // its tools are to be listed again, since they could not be pinned
 }
 
 // New prepares the servers, which start with [Manager.Run].
 func New(o Options, hooks Hooks) *Manager {
 	f := &Manager{o: o, hooks: hooks, log: o.Logger}
-	f.places.Limit = o.Config.Gateway.Limits.Projects
+	f.projectLimit.Limit = o.Config.Gateway.Limits.Projects
 	f.handshakes = sync.OnceValue(func() time.Time { return time.Now().Add(o.Config.Gateway.HandshakeWait) })
-	first := &table{named: make(map[string]*Server)}
-	f.made = time.Now()
-	f.since.Store(f.made.UnixNano())
+	first := &serverTable{named: make(map[string]*Server)}
+	f.created = time.Now()
+	f.since.Store(f.created.UnixNano())
 	for _, s := range o.Config.Servers {
 		if o.Only == nil || slices.Contains(o.Only, s.Name) {
-			first.add(f.server(s, false))
+			first.add(f.newServer(s, false))
 		}
 	}
 	f.servers.Store(first)
@@ -134,10 +134,10 @@ func New(o Options, hooks Hooks) *Manager {
 // when every connection is closed and every child process gone.
 func (f *Manager) Run(ctx context.Context, serve func()) {
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer f.keeping.Wait()
+	defer f.saving.Wait()
 	defer stop()
 	if f.o.Catalog != nil && !f.o.WriteOnly {
-		f.keeping.Go(func() { f.o.Catalog.Run(keeping) })
+		f.saving.Go(func() { f.o.Catalog.Run(keeping) })
 	}
 	f.work.Go(func() { f.watchIdle(ctx) })
 	f.mu.Lock()
@@ -160,28 +160,28 @@ func (f *Manager) Run(ctx context.Context, serve func()) {
 	f.work.Wait()
 }
 
-// server makes the server of a definition that the registry knows. replaces says that
-// the registry has entries of one that it takes the place of.
-func (f *Manager) server(defined config.Server, replaces bool) *Server {
+// newServer creates the server of a definition. replaces is set if the registry has entries of an older
+// server with that name.
+func (f *Manager) newServer(defined config.Server, replaces bool) *Server {
 	s := defined
 	if s.Type == config.Stdio && s.Cwd == "" && !f.o.Config.Demo {
 		// A daemon is shared by clients of many folders: which of them came
 		// first must not decide where a server runs.
 		s.Cwd = filepath.Dir(f.o.Config.Path)
 	}
-	out := &outlet{Registry: f.o.Registry, fleet: f, login: f.authorizer(&s)}
-	known := f.recall(out, &defined)
-	out.recalled.Store(known != nil)
+	out := &sink{Registry: f.o.Registry, fleet: f, authorizer: f.authorizer(&s)}
+	known := f.loadCache(out, &defined)
+	out.hasCache.Store(known != nil)
 	if known != nil {
 		out.loaded = make(chan struct{})
 	}
-	start, _ := f.sleeps(&s)
+	start, _ := f.idlePolicy(&s)
 	asleep := known != nil && start != config.EagerStart
 	if asleep {
 		known.State = registry.StateSleeping
 	}
-	b := &Server{out: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
-		Handler: f.hooks.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: extensions.ForClients(!rootless(&s)),
+	b := &Server{sink: out, defined: defined, Server: upstream.NewServer(s, upstream.Options{
+		Handler: f.hooks.Handler, Registry: out, Logger: f.log, Version: f.o.Version, Capabilities: extensions.ForClients(!omitsRoots(&s)),
 		Limits:      f.o.Config.Gateway.Limits,
 		Redact:      f.o.Mask.String,
 		ListChanged: f.o.Config.Gateway.ListChanged,
@@ -189,9 +189,9 @@ func (f *Manager) server(defined config.Server, replaces bool) *Server {
 		Children:    f.o.Children,
 		Memory:      f.o.Memory,
 		EnvNames:    f.o.Config.EnvNames,
-		Projects:    &f.places, Folders: f.folders,
+		Projects:    &f.projectLimit, Folders: f.folders,
 		Resolve:     f.resolve,
-		Authorizer:  out.login,
+		Authorizer:  out.authorizer,
 		Replaces:    replaces,
 		CachedLists: known, KeepEntries: f.o.Catalog != nil && !f.o.WriteOnly,
 		StartAsleep: asleep, Digests: f.digests(s.Name),
@@ -220,8 +220,8 @@ func (f *Manager) resolve(ctx context.Context, s *config.Server) (*config.Server
 
 // startLocked begins to run a server.
 func (f *Manager) startLocked(s *Server) {
-	if s.out.recalled.Load() {
-		f.work.Go(func() { f.list(s) })
+	if s.sink.hasCache.Load() {
+		f.work.Go(func() { f.listCached(s) })
 	}
 	s.start(f.run)
 }
@@ -231,10 +231,10 @@ func (s *Server) start(ctx context.Context) {
 	s.done = make(chan struct{})
 	go func() {
 		defer close(s.done)
-		if s.out.login != nil {
-			s.tellLogin()
+		if s.sink.authorizer != nil {
+			s.updateLogin()
 			var following sync.WaitGroup
-			following.Go(func() { s.followLogin(ctx) })
+			following.Go(func() { s.watchLogin(ctx) })
 			defer following.Wait()
 		}
 		s.Run(ctx)
@@ -314,7 +314,7 @@ func (f *Manager) Starting() []string {
 		select {
 		case <-b.FirstList():
 		default:
-			if !f.waits(b) {
+			if !f.waitsForProject(b) {
 				names = append(names, b.Name())
 			}
 		}
@@ -329,13 +329,13 @@ func (f *Manager) AwaitLists(ctx context.Context) { f.AwaitVisibleLists(ctx, f.o
 // AwaitVisibleLists is AwaitLists for the servers of a catalog alone: nobody waits for what he
 // does not see.
 func (f *Manager) AwaitVisibleLists(ctx context.Context, seen *registry.Snapshot) {
-	left := f.patience()
+	left := f.startupWaitLeft()
 	if left <= 0 {
 		return
 	}
 	timer := time.After(left)
 	for _, b := range f.All() {
-		if f.waits(b) || !seen.HasServer(b.Name()) {
+		if f.waitsForProject(b) || !seen.HasServer(b.Name()) {
 			continue // of the former see AwaitProject
 		}
 		select {
@@ -354,7 +354,7 @@ func (f *Manager) AwaitVisibleLists(ctx context.Context, seen *registry.Snapshot
 func (f *Manager) AwaitAttempts(ctx context.Context, stop <-chan struct{}, seen *registry.Snapshot) {
 	var end <-chan time.Time
 	for _, b := range f.All() {
-		if b.PerProject() || b.out.recalled.Load() || !seen.HasServer(b.Name()) {
+		if b.PerProject() || b.sink.hasCache.Load() || !seen.HasServer(b.Name()) {
 			continue
 		}
 		select {
@@ -391,7 +391,7 @@ func (f *Manager) Epoch() uint64 { return f.edits.Load() }
 // the server makes its first attempt, Conn waits as long as a list would.
 func (f *Manager) Conn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	conn, err := b.Server.Conn()
-	known := b.out.recalled.Load() || b.Listed()
+	known := b.sink.hasCache.Load() || b.Listed()
 	if err != nil && ctx.Err() == nil {
 		b.Wake()
 	}
@@ -406,7 +406,7 @@ func (f *Manager) Conn(ctx context.Context, b *Server, s *downstream.Session, mo
 	}
 	if err != nil && known {
 		conn, err = b.awaitStart(ctx)
-	} else if left := f.patience(); err != nil && left > 0 {
+	} else if left := f.startupWaitLeft(); err != nil && left > 0 {
 		patient, cancel := context.WithTimeout(ctx, left)
 		defer cancel()
 		conn, err = b.Await(patient)
@@ -434,8 +434,8 @@ func (f *Manager) sessionConn(ctx context.Context, b *Server, s *downstream.Sess
 	return b.UnitWith(ctx, s.Unit(), extensions.ExtraCapabilities(s.Client().Capabilities))
 }
 
-// patience returns the rest of startup_wait since servers were started.
-func (f *Manager) patience() time.Duration {
+// startupWaitLeft returns the rest of startup_wait since servers were started.
+func (f *Manager) startupWaitLeft() time.Duration {
 	return f.o.Config.Gateway.StartupWait - time.Since(time.Unix(0, f.since.Load()))
 }
 
@@ -461,10 +461,10 @@ func (s *Server) PerSession() bool { return s.defined.Isolation == config.PerSes
 // OmitRoots reports whether a server is to get no roots.
 func (f *Manager) OmitRoots(server string) bool {
 	b := f.Get(server)
-	return b != nil && rootless(&b.defined)
+	return b != nil && omitsRoots(&b.defined)
 }
 
-func rootless(s *config.Server) bool { return s.RootsSource() == config.NoRoots }
+func omitsRoots(s *config.Server) bool { return s.RootsSource() == config.NoRoots }
 
 // ClientCapabilities is a client's capabilities as a server is told of them.
 func (f *Manager) ClientCapabilities(server string, capabilities []byte) []byte {
@@ -481,7 +481,7 @@ func (s *Server) PermitsTarget(t registry.Target) bool {
 	if t.Entry != nil {
 		kind = t.Entry.Kind
 	}
-	if p := s.out.Registry.UnapprovedTool(s.Name(), t.Name); kind == registry.Tool && p != nil && p.Hidden {
+	if p := s.sink.Registry.UnapprovedTool(s.Name(), t.Name); kind == registry.Tool && p != nil && p.Hidden {
 		return false
 	}
 	return s.Permits(kind, t.Name)

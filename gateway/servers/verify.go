@@ -14,7 +14,7 @@ import (
 
 // VerifiesLists reports whether calls wait until the connection that carries them has listed, and
 // the list is compared with what the user approved (gateway.pin: strict).
-func (f *Manager) VerifiesLists() bool { return f.withholds() && f.o.Pins != nil }
+func (f *Manager) VerifiesLists() bool { return f.requiresApproval() && f.o.Pins != nil }
 
 // digests returns the option of a server with which that happens, nil without.
 func (f *Manager) digests(server string) func(registry.Kind, [][]byte) map[string]string {
@@ -48,7 +48,7 @@ func (f *Manager) VerifiedConn(ctx context.Context, conn upstream.Conn, s *downs
 			return conn, nil
 		}
 	}
-	patient, cancel := b.patiently(ctx)
+	patient, cancel := b.withStartTimeout(ctx)
 	defer cancel()
 	defer downstream.NotifyWaiting(ctx, fmt.Sprintf("Server %q is listing", t.Server))()
 	for range maxChecked {
@@ -79,7 +79,7 @@ func (s *Server) awaitCheck(ctx context.Context, conn upstream.Conn, kind regist
 		err = s.AwaitTools(ctx, conn)
 	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		limit := s.Config().StartupTimeout + afterStart
+		limit := s.Config().StartupTimeout + startGrace
 		return &upstream.Error{
 			Code: upstream.RequestTimeout, Server: s.Name(),
 			Reason: fmt.Sprintf("has not listed for %v, so it is unknown whether it is as approved (gateway.pin: strict)", limit), Err: err,

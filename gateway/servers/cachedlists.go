@@ -15,8 +15,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// introduction is how a server introduced itself, remembered besides its lists.
-type introduction struct {
+// cachedInfo is the information about a server that is cached with its lists.
+type cachedInfo struct {
 	Transport, Era, Protocol string
 	Name, Title, Version     string
 	Instructions             string
@@ -24,12 +24,12 @@ type introduction struct {
 	Denied                   [][]string `json:",omitempty"` // by kind: names that the config leaves out of the lists
 }
 
-// mostDenied bounds the bytes of those names.
-const mostDenied = 256 << 10
+// maxDeniedBytes bounds the bytes of those names.
+const maxDeniedBytes = 256 << 10
 
-// denies are names that the config leaves out of a server's lists, by kind; nil for none.
-func denies(of func(registry.Kind) []string) (all [][]string) {
-	room := mostDenied
+// deniedNames returns the names that the config leaves out of a server's lists, by kind; nil for none.
+func deniedNames(of func(registry.Kind) []string) (all [][]string) {
+	room := maxDeniedBytes
 	for k := range registry.Kinds {
 		for _, name := range of(registry.Kind(k)) {
 			if room -= len(name); room < 0 {
@@ -44,15 +44,15 @@ func denies(of func(registry.Kind) []string) (all [][]string) {
 	return all
 }
 
-// whole reports whether a server has listed all there is.
-func whole(state *registry.ServerState) bool {
+// isComplete reports whether a server has listed everything.
+func isComplete(state *registry.ServerState) bool {
 	return state.State == registry.StateReady && state.Listed && !state.Stale
 }
 
 // DeniedNames is that of the lists that the catalog has, remembered ones, too.
 func (s *Server) DeniedNames(kind registry.Kind) []string {
-	if !s.out.told[kind].Load() && int(kind) < len(s.out.lacked) {
-		return s.out.lacked[kind]
+	if !s.sink.hasListed[kind].Load() && int(kind) < len(s.sink.cachedDenied) {
+		return s.sink.cachedDenied[kind]
 	}
 	return s.Server.DeniedNames(kind)
 }
@@ -73,16 +73,16 @@ func Cached(store *state.ListCache, s *config.Server) bool {
 // CacheLists notes in a store what a server listed outside of a fleet, by kind. State describes
 // the server after it listed; denied names what the config leaves out of its lists.
 func CacheLists(store *state.ListCache, s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
-	if about, err := introduce(state, denied); whole(state) && err == nil {
+	if about, err := encodeInfo(state, denied); isComplete(state) && err == nil {
 		store.Put(s.Name, identity(s), about, lists)
 	}
 }
 
-// introduce returns the head of a server's file.
-func introduce(st *registry.ServerState, denied func(registry.Kind) []string) (json.RawMessage, error) {
-	return json.Marshal(introduction{
+// encodeInfo returns the cachedInfo of a server as JSON.
+func encodeInfo(st *registry.ServerState, denied func(registry.Kind) []string) (json.RawMessage, error) {
+	return json.Marshal(cachedInfo{
 		Transport: st.Transport, Era: st.Era, Protocol: st.ProtocolVersion, Name: st.ServerName, Title: st.ServerTitle, Version: st.ServerVersion,
-		Instructions: st.Instructions, Capabilities: st.Capabilities, Denied: denies(denied),
+		Instructions: st.Instructions, Capabilities: st.Capabilities, Denied: deniedNames(denied),
 	})
 }
 
@@ -90,13 +90,12 @@ func introduce(st *registry.ServerState, denied func(registry.Kind) []string) (j
 // Options.WriteOnly.
 func (f *Manager) SaveLists() {
 	if f.o.Catalog != nil && f.o.WriteOnly {
-		f.o.Catalog.Save(f.made)
+		f.o.Catalog.Save(f.created)
 	}
 }
 
-// recall reads what is remembered of a server as it is defined, but its lists. The result
-// is the state that it begins with, nil for none.
-func (f *Manager) recall(o *outlet, s *config.Server) *registry.ServerState {
+// loadCache reads the cached state of a server, without its lists. It returns nil if nothing is cached.
+func (f *Manager) loadCache(o *sink, s *config.Server) *registry.ServerState {
 	if f.o.Catalog == nil {
 		return nil
 	}
@@ -108,11 +107,11 @@ func (f *Manager) recall(o *outlet, s *config.Server) *registry.ServerState {
 	if head == nil {
 		return nil
 	}
-	var about introduction
+	var about cachedInfo
 	if json.Unmarshal(head.About, &about) != nil {
-		about = introduction{} // the lists are good without
+		about = cachedInfo{} // the lists are good without
 	}
-	o.lacked = about.Denied
+	o.cachedDenied = about.Denied
 	return &registry.ServerState{
 		State: registry.StateStopped, Transport: cmp.Or(about.Transport, string(s.Type)), Era: about.Era, ProtocolVersion: about.Protocol,
 		ServerName: about.Name, ServerTitle: about.Title, ServerVersion: about.Version,
@@ -121,23 +120,23 @@ func (f *Manager) recall(o *outlet, s *config.Server) *registry.ServerState {
 	}
 }
 
-// list lists what is remembered of a server as what it lists itself, unless it was faster.
-func (f *Manager) list(b *Server) {
-	defer close(b.out.loaded)
-	lists, ok := f.o.Catalog.Lists(b.Name(), b.out.identity)
+// listCached publishes the cached lists of a server, except lists that the server sent first.
+func (f *Manager) listCached(b *Server) {
+	defer close(b.sink.loaded)
+	lists, ok := f.o.Catalog.Lists(b.Name(), b.sink.identity)
 	if !ok {
-		b.out.recalled.Store(false)
+		b.sink.hasCache.Store(false)
 	}
 	if st, _ := f.o.Registry.State(b.Name()); rawjson.Path(st.Capabilities, "extensions", extensions.Skills) != nil {
-		b.out.ServesSkills(b.Name(), true)
+		b.sink.ServesSkills(b.Name(), true)
 	}
 	for i, items := range lists {
 		if kind := registry.Kind(i); kind < registry.Kinds {
-			b.out.listRemembered(b.Name(), kind, items)
+			b.sink.setCachedList(b.Name(), kind, items)
 		}
 	}
 	if ok {
-		b.out.SetVisible(b.Name(), true) // it may have been off before
+		b.sink.SetVisible(b.Name(), true) // it may have been off before
 	}
 	b.CacheLoaded(ok)
 	if !ok {
@@ -148,37 +147,36 @@ func (f *Manager) list(b *Server) {
 // AwaitCachedLists waits until what is remembered of servers is listed, or ctx ends.
 func (f *Manager) AwaitCachedLists(ctx context.Context) {
 	for _, b := range f.All() {
-		if b.out.loaded == nil {
+		if b.sink.loaded == nil {
 			continue
 		}
 		select {
-		case <-b.out.loaded:
+		case <-b.sink.loaded:
 		case <-ctx.Done():
 		}
 	}
 }
 
-func (o *outlet) listRemembered(server string, kind registry.Kind, items [][]byte) {
-	o.listing.Lock()
-	defer o.listing.Unlock()
+func (o *sink) setCachedList(server string, kind registry.Kind, items [][]byte) {
+	o.listMu.Lock()
+	defer o.listMu.Unlock()
 	if o.listed[kind] {
 		return
 	}
 	o.setList(server, kind, items)
 }
 
-// afterStart is how long it may take to know why a server did not start in time.
-const afterStart = 10 * time.Second
+// startGrace is the additional time to find out why a server did not start in time.
+const startGrace = 10 * time.Second
 
-// patiently bounds the wait for a server that clients know without its having run: as
-// long as it may take to start.
-func (s *Server) patiently(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, s.Config().StartupTimeout+afterStart)
+// withStartTimeout bounds the wait for a server with cached lists by the time that it may take to start.
+func (s *Server) withStartTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.Config().StartupTimeout+startGrace)
 }
 
 // awaitStart is the connection of such a server.
 func (s *Server) awaitStart(ctx context.Context) (upstream.Conn, error) {
-	ctx, cancel := s.patiently(ctx)
+	ctx, cancel := s.withStartTimeout(ctx)
 	defer cancel()
 	if s.Config().Type != config.Stdio {
 		s.AwaitListed(ctx) // its tools say what goes into headers
@@ -186,36 +184,36 @@ func (s *Server) awaitStart(ctx context.Context) (upstream.Conn, error) {
 	return s.Await(ctx)
 }
 
-// fetch notes a list that is to be remembered once all are there.
-func (o *outlet) fetch(server string, kind registry.Kind, items [][]byte) {
+// stageList stores a list that is saved once all lists are complete.
+func (o *sink) stageList(server string, kind registry.Kind, items [][]byte) {
 	if o.fleet.o.Catalog == nil {
 		return
 	}
-	o.keeping.Lock()
+	o.fetchedMu.Lock()
 	if o.fetched == nil {
 		o.fetched = make(map[int][][]byte)
 	}
 	o.fetched[int(kind)] = slices.Clone(items)
-	o.keeping.Unlock()
-	o.stating.Lock()
-	defer o.stating.Unlock()
-	if whole(&o.state) {
-		o.keepLocked(server)
+	o.fetchedMu.Unlock()
+	o.stateMu.Lock()
+	defer o.stateMu.Unlock()
+	if isComplete(&o.state) {
+		o.saveLocked(server)
 	}
 }
 
-// keepLocked has what was fetched remembered. stating is held.
-func (o *outlet) keepLocked(server string) {
+// saveLocked saves the staged lists. The caller holds stateMu.
+func (o *sink) saveLocked(server string) {
 	if o.fleet.o.Catalog == nil {
 		return
 	}
-	about, err := introduce(&o.state, o.denied)
+	about, err := encodeInfo(&o.state, o.denied)
 	if err != nil {
 		return // the server's capabilities are no JSON
 	}
-	o.keeping.Lock()
+	o.fetchedMu.Lock()
 	lists := o.fetched
 	o.fetched = nil
-	o.keeping.Unlock()
+	o.fetchedMu.Unlock()
 	o.write(func() { o.fleet.o.Catalog.Put(server, o.identity, about, lists) })
 }

@@ -14,9 +14,9 @@ import (
 	"goblin/registry/termtext"
 )
 
-// pin compares the tools or skills that a server lists with those that were approved,
-// tells of what differs, and says of each whether clients get it.
-func (f *Manager) pin(server string, kind registry.Kind, tools []registry.Definition) []bool {
+// checkPins compares the listed tools or skills of a server with the approved ones, reports differences, and
+// returns whether each is approved.
+func (f *Manager) checkPins(server string, kind registry.Kind, tools []registry.Definition) []bool {
 	offered := make([]state.PinnedTool, len(tools))
 	for i, t := range tools {
 		offered[i] = state.PinnedTool{Name: t.Name, Definition: t.JSON}
@@ -25,23 +25,23 @@ func (f *Manager) pin(server string, kind registry.Kind, tools []registry.Defini
 	if kind == registry.Skill {
 		of, other = other, of
 	}
-	v, err := f.o.Pins.Check(of, offered, !f.withholds())
+	v, err := f.o.Pins.Check(of, offered, !f.requiresApproval())
 	if err != nil {
-		f.log.Error("Pinned tools not read or saved", "server", server, "withheld", f.withholds(), "err", err)
+		f.log.Error("Pinned tools not read or saved", "server", server, "withheld", f.requiresApproval(), "err", err)
 	}
 	more, otherErr := f.o.Pins.Changes(other)
 	if otherErr != nil {
 		f.log.Error("Pinned tools not read", "server", server, "err", otherErr)
 	}
-	f.showPinned(server, append(v.Changes, more...))
+	f.publishUnapproved(server, append(v.Changes, more...))
 	if v.Unwatched > 0 {
-		f.log.Warn("Tools beyond the bound are not watched for changes", "server", server, "count", v.Unwatched, "withheld", f.withholds())
+		f.log.Warn("Tools beyond the bound are not watched for changes", "server", server, "count", v.Unwatched, "withheld", f.requiresApproval())
 	}
-	if !f.withholds() {
+	if !f.requiresApproval() {
 		return slices.Repeat([]bool{true}, len(tools))
 	}
 	if err != nil {
-		f.pinAgain(server)
+		f.retryPins(server)
 	}
 	return v.Approved
 }
@@ -50,19 +50,19 @@ func (f *Manager) pin(server string, kind registry.Kind, tools []registry.Defini
 // again.
 const pinRetry = 30 * time.Second
 
-// pinAgain has a server list its tools anew after a while.
-func (f *Manager) pinAgain(server string) {
+// retryPins makes a server list its tools again after pinRetry.
+func (f *Manager) retryPins(server string) {
 	b := f.Get(server)
 	f.mu.Lock()
 	run := f.run
 	f.mu.Unlock()
-	if b == nil || run == nil || !b.repins.CompareAndSwap(false, true) {
+	if b == nil || run == nil || !b.retryingPins.CompareAndSwap(false, true) {
 		return
 	}
 	f.work.Go(func() {
 		select {
 		case <-time.After(pinRetry):
-			b.repins.Store(false) // or the next failure would find it
+			b.retryingPins.Store(false) // or the next failure would find it
 			b.RelistPinned()
 		case <-run.Done():
 		case <-b.done:
@@ -70,8 +70,8 @@ func (f *Manager) pinAgain(server string) {
 	})
 }
 
-// pinChanges are those of a server's tools and skills.
-func (f *Manager) pinChanges(server string) ([]state.DefinitionChange, error) {
+// unapprovedChanges returns the changed tools and skills of a server.
+func (f *Manager) unapprovedChanges(server string) ([]state.DefinitionChange, error) {
 	changes, err := f.o.Pins.Changes(server)
 	more, skillErr := f.o.Pins.Changes(state.SkillsName(server))
 	return append(changes, more...), cmp.Or(err, skillErr)
@@ -105,13 +105,13 @@ func (f *Manager) PinsChanged() {
 	repaired := damaged && f.o.Pins.Damaged() == nil // or removed: approvals may be others
 	for _, b := range f.All() {
 		before := f.o.Registry.UnapprovedTools(b.Name())
-		changes, err := f.pinChanges(b.Name())
+		changes, err := f.unapprovedChanges(b.Name())
 		if err != nil {
 			f.log.Error("Pinned tools not read", "err", err)
 			return // it is one file
 		}
-		f.showPinned(b.Name(), changes)
-		if f.withholds() && (repaired || !slices.EqualFunc(before, f.o.Registry.UnapprovedTools(b.Name()), func(a, b registry.UnapprovedTool) bool { return a.Name == b.Name })) {
+		f.publishUnapproved(b.Name(), changes)
+		if f.requiresApproval() && (repaired || !slices.EqualFunc(before, f.o.Registry.UnapprovedTools(b.Name()), func(a, b registry.UnapprovedTool) bool { return a.Name == b.Name })) {
 			b.relistPinned()
 		}
 	}
@@ -123,22 +123,21 @@ func (s *Server) relistPinned() {
 	s.RelistPinned()
 }
 
-// withholds reports whether tools that were not approved are kept from clients.
-func (f *Manager) withholds() bool { return f.o.Config.Gateway.Pin == config.PinStrict }
+// requiresApproval reports whether clients see approved tools only.
+func (f *Manager) requiresApproval() bool { return f.o.Config.Gateway.Pin == config.PinStrict }
 
-// showPinned writes what awaits approval where screens see it, and logs what
-// was not known before.
-func (f *Manager) showPinned(server string, changes []state.DefinitionChange) {
+// publishUnapproved publishes what awaits approval, and logs what was not logged before.
+func (f *Manager) publishUnapproved(server string, changes []state.DefinitionChange) {
 	rows := make([]registry.UnapprovedTool, len(changes))
 	for i, c := range changes {
 		rows[i] = registry.UnapprovedTool{
-			Server: server, Name: c.Name, New: c.New, Hidden: f.withholds(), Approved: c.Approved, Offered: c.Offered,
+			Server: server, Name: c.Name, New: c.New, Hidden: f.requiresApproval(), Approved: c.Approved, Offered: c.Offered,
 			Hash: c.Hash,
 		}
 		if old := f.o.Registry.UnapprovedTool(server, c.Name); old != nil && old.Hash == c.Hash {
 			continue
 		}
-		args := []any{"server", server, "tool", c.Name, "withheld", f.withholds(), "approve", loggedApproval(server, c.Name)}
+		args := []any{"server", server, "tool", c.Name, "withheld", f.requiresApproval(), "approve", approvalCommand(server, c.Name)}
 		if c.New {
 			f.log.Warn("Tool is new on a server that was known without it", args...)
 		} else {
@@ -160,9 +159,9 @@ func ApprovalReason(p *registry.UnapprovedTool) string {
 	return why + ` is withheld until "` + termtext.Goblin("approve", p.Server, p.Name) + `"`
 }
 
-// loggedApproval returns the command that approves a tool, if it is made of plain words: logs
-// escape quotes, which changes how a shell reads them.
-func loggedApproval(server, tool string) string {
+// approvalCommand returns the command that approves a tool, if its words need no quotes, which logs would
+// escape.
+func approvalCommand(server, tool string) string {
 	if command := termtext.Goblin("approve", server, tool); !strings.ContainsAny(command, `'"`) {
 		return command
 	}
@@ -208,12 +207,12 @@ func (f *Manager) Approve(server string, seen map[string]string, names ...string
 		return nil, nil
 	}
 	f.log.Info("Tools approved", "server", server, "tools", names)
-	changes, err := f.pinChanges(server)
+	changes, err := f.unapprovedChanges(server)
 	if err != nil {
 		return nil, err
 	}
-	f.showPinned(server, changes)
-	if f.withholds() {
+	f.publishUnapproved(server, changes)
+	if f.requiresApproval() {
 		b.relistPinned()
 	}
 	return names, nil
