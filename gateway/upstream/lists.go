@@ -352,7 +352,7 @@ func (ls *lists) fetchOwnTools() {
 	n := l.tools.Begin()
 	digests, err := l.fetchDigests()
 	if l.ctx.Err() == nil {
-		l.tools.EndApart(n, digests, err)
+		l.tools.EndCompared(n, digests, err)
 	}
 }
 

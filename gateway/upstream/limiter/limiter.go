@@ -10,38 +10,37 @@ import (
 	"sync"
 )
 
-// ahead is how many times the free places a client may hold: one alone gets
-// three quarters of all, the next one three quarters of the rest.
-const ahead = 3
+// shareFactor bounds a client's requests in flight to this multiple of the free slots. A single client gets
+// three quarters of all slots, the next one three quarters of the rest.
+const shareFactor = 3
 
-// crowd is ahead for all clients of a group together: they may be one by many names.
-const crowd = 15
+// groupFactor is shareFactor for all clients of a group together, since one program may use many names.
+const groupFactor = 15
 
-// few places are not shared out further: a config that allows a server so few requests
-// at a time means just that many.
-const few = 31
+// minShared is the largest limit that is not divided: a config with so few requests in flight means just
+// that many.
+const minShared = 31
 
 // Member is a client that belongs to a group.
 type Member interface{ Group() any }
 
-// Limiter are as many as there may be requests in flight. The more a client holds, the
-// more must be free for it to get another. Waiting calls get a place in turn, client
-// by client.
+// Limiter bounds the requests in flight. The more a client holds, the more slots must be free for its next
+// one. Waiting clients take turns.
 type Limiter struct {
 	limit int
 
-	mu     sync.Mutex
-	taken  int
-	shares map[any]*share // of clients that hold a place or wait for one
-	groups map[any]int    // how many places those of a group hold
-	ring   []*share       // those that wait, the next one first
-	spare  []*share       // kept for reuse
+	mu         sync.Mutex
+	inUse      int
+	shares     map[any]*share // of clients that hold a place or wait for one
+	groups     map[any]int    // how many places those of a group hold
+	ring       []*share       // those that wait, the next one first
+	freeShares []*share       // kept for reuse
 }
 
 // share counts the places that one client has.
 type share struct {
-	of      *Limiter
-	who     any
+	limiter *Limiter
+	client  any
 	group   any // nil for none
 	held    int
 	waiting list.List // of chan struct{}, closed with the place
@@ -53,8 +52,8 @@ func New(limit int) *Limiter {
 	return &Limiter{limit: limit, shares: make(map[any]*share), groups: make(map[any]int)}
 }
 
-// maxSpare bounds the shares kept for reuse.
-const maxSpare = 64
+// maxFreeShares is the maximum number of shares kept for reuse.
+const maxFreeShares = 64
 
 // shareLocked finds or makes a client's.
 func (t *Limiter) shareLocked(who any) *share {
@@ -62,17 +61,17 @@ func (t *Limiter) shareLocked(who any) *share {
 	if s != nil {
 		return s
 	}
-	if last := len(t.spare) - 1; last >= 0 {
-		s, t.spare = t.spare[last], t.spare[:last]
+	if last := len(t.freeShares) - 1; last >= 0 {
+		s, t.freeShares = t.freeShares[last], t.freeShares[:last]
 	} else {
-		s = &share{of: t}
+		s = &share{limiter: t}
 		s.release = func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.giveLocked(s)
+			t.releaseLocked(s)
 		}
 	}
-	s.who = who
+	s.client = who
 	if m, ok := who.(Member); ok {
 		s.group = m.Group()
 	}
@@ -80,28 +79,27 @@ func (t *Limiter) shareLocked(who any) *share {
 	return s
 }
 
-// mayLocked reports whether a client may have one of the places that are free.
-func (t *Limiter) mayLocked(s *share) bool {
-	free := t.limit - t.taken
+// canAcquireLocked reports whether a client may have one of the free slots.
+func (t *Limiter) canAcquireLocked(s *share) bool {
+	free := t.limit - t.inUse
 	most := max(t.limit-1, 1) // no client gets all
-	if t.limit <= few {
+	if t.limit <= minShared {
 		return free > 0 && s.held < most && t.groups[s.group] < most
 	}
-	return free > 0 && s.held < min(ahead*free, most) && t.groups[s.group] < crowd*free
+	return free > 0 && s.held < min(shareFactor*free, most) && t.groups[s.group] < groupFactor*free
 }
 
-func (t *Limiter) holdLocked(s *share) {
-	t.taken++
+func (t *Limiter) acquireLocked(s *share) {
+	t.inUse++
 	s.held++
 	if s.group != nil {
 		t.groups[s.group]++
 	}
 }
 
-// giveLocked takes a place back and hands it, and what is free besides, to those who
-// wait.
-func (t *Limiter) giveLocked(s *share) {
-	t.taken--
+// releaseLocked releases a slot and assigns the free slots to waiting clients.
+func (t *Limiter) releaseLocked(s *share) {
+	t.inUse--
 	s.held--
 	if s.group != nil {
 		if t.groups[s.group]--; t.groups[s.group] == 0 {
@@ -109,34 +107,34 @@ func (t *Limiter) giveLocked(s *share) {
 		}
 	}
 	for {
-		next := slices.IndexFunc(t.ring, t.mayLocked)
+		next := slices.IndexFunc(t.ring, t.canAcquireLocked)
 		if next < 0 {
 			break
 		}
 		w := t.ring[next]
 		t.ring = slices.Delete(t.ring, next, next+1)
 		close(w.waiting.Remove(w.waiting.Front()).(chan struct{}))
-		t.holdLocked(w)
+		t.acquireLocked(w)
 		if w.waiting.Len() > 0 {
 			t.ring = append(t.ring, w)
 		}
 	}
-	t.settleLocked(s)
+	t.forgetIdleLocked(s)
 }
 
-// settleLocked forgets a client that neither holds a place nor waits for one.
-func (t *Limiter) settleLocked(s *share) {
+// forgetIdleLocked removes a client that neither holds a slot nor waits for one.
+func (t *Limiter) forgetIdleLocked(s *share) {
 	if s.held > 0 || s.waiting.Len() > 0 {
 		return
 	}
-	delete(t.shares, s.who)
-	s.who, s.group = nil, nil
-	if len(t.spare) < maxSpare {
-		t.spare = append(t.spare, s)
+	delete(t.shares, s.client)
+	s.client, s.group = nil, nil
+	if len(t.freeShares) < maxFreeShares {
+		t.freeShares = append(t.freeShares, s)
 	}
 }
 
-// TryAcquire takes a place for a client, to be given back by calling release once; nil if it
+// TryAcquire acquires a slot for a client; release frees it and is called once. It returns nil if the client
 // would have to wait.
 func (t *Limiter) TryAcquire(who any) (release func()) {
 	t.mu.Lock()
@@ -145,15 +143,15 @@ func (t *Limiter) TryAcquire(who any) (release func()) {
 	if t.grantLocked(s) {
 		return s.release
 	}
-	t.settleLocked(s)
+	t.forgetIdleLocked(s)
 	return nil
 }
 
 func (t *Limiter) grantLocked(s *share) bool {
-	if s.waiting.Len() > 0 || !t.mayLocked(s) {
+	if s.waiting.Len() > 0 || !t.canAcquireLocked(s) {
 		return false
 	}
-	t.holdLocked(s)
+	t.acquireLocked(s)
 	return true
 }
 
@@ -163,7 +161,7 @@ type Wait struct {
 	turn  *list.Element
 }
 
-// Acquire is Take with a turn in the queue where the client would have to wait.
+// Acquire is TryAcquire, but returns a Wait if the client has to wait.
 func (t *Limiter) Acquire(who any) (release func(), wait *Wait) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -178,21 +176,20 @@ func (t *Limiter) Acquire(who any) (release func(), wait *Wait) {
 	return s.release, &Wait{s, turn}
 }
 
-// Done is closed when the place is there, to be given back by the release that came
-// with the turn.
+// Done is closed when the slot was acquired. The release function of Acquire frees it.
 func (w *Wait) Done() <-chan struct{} { return w.turn.Value.(chan struct{}) }
 
 // Cancel cancels the wait for a place, which may have come just now. It returns how many
 // places the client holds, and how many others do.
 func (w *Wait) Cancel() (own, others int) {
-	s, t := w.share, w.share.of
+	s, t := w.share, w.share.limiter
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
 	case <-w.Done():
 		held := s.held - 1
-		t.giveLocked(s)
-		return held, t.taken - held
+		t.releaseLocked(s)
+		return held, t.inUse - held
 	default:
 	}
 	s.waiting.Remove(w.turn)
@@ -200,6 +197,6 @@ func (w *Wait) Cancel() (own, others int) {
 		t.ring = slices.DeleteFunc(t.ring, func(other *share) bool { return other == s })
 	}
 	held := s.held
-	t.settleLocked(s)
-	return held, t.taken - held
+	t.forgetIdleLocked(s)
+	return held, t.inUse - held
 }

@@ -166,16 +166,16 @@ func TestPlacesAddUp(t *testing.T) {
 				if h.wait == nil || h.wait.has() {
 					held++
 				} else {
-					require.False(t, places.mayLocked(h.wait.share), "it waits for nothing")
+					require.False(t, places.canAcquireLocked(h.wait.share), "it waits for nothing")
 				}
 			}
-			require.Equal(t, held, places.taken)
+			require.Equal(t, held, places.inUse)
 			require.LessOrEqual(t, held, limit)
 		}
 		for _, h := range all {
 			h.give()
 		}
-		require.Zero(t, places.taken)
+		require.Zero(t, places.inUse)
 		require.Empty(t, places.shares)
 		require.Empty(t, places.ring)
 	})

@@ -2,10 +2,10 @@ package stderr
 
 import "regexp"
 
-// remedies lists what helps against errors of the programs that servers are run by, the
+// fixes lists what helps against errors of the programs that servers are run by, the
 // most particular first. The variables, if they are set in the user's shell only, are a
 // better explanation.
-var remedies = []struct {
+var fixes = []struct {
 	error     func() *regexp.Regexp
 	fix       string
 	variables []string
@@ -50,7 +50,7 @@ var remedies = []struct {
 // variables, if one of them is set in the user's shell only, explain the error.
 func FindFix(lines []string) (fix string, variables []string) {
 	weights := weighAll(lines)
-	for _, r := range remedies {
+	for _, r := range fixes {
 		for i, line := range lines {
 			if weights[i] >= isGeneral && r.error().MatchString(line) {
 				return r.fix, r.variables

@@ -15,12 +15,12 @@ import (
 // is its environment, lookup looks up the user's, file are the variables of the config's env_file.
 // cause is "" if none of them explains it.
 func MissingVariables(s *config.Server, missing, mentioned, env []string, lookup func(string) (string, bool), file []string) (cause, fix string) {
-	l := lacks{lookup: lookup, file: file}
+	l := missingByReason{lookup: lookup, file: file}
 	for _, name := range missing {
-		place(s, &l, name, env)
+		classify(s, &l, name, env)
 	}
 	for _, name := range mentioned {
-		if _, passed := valueOf(env, name); passed || slices.Contains(l.unpassed, name) || slices.Contains(l.filed, name) {
+		if _, passed := valueOf(env, name); passed || slices.Contains(l.notPassed, name) || slices.Contains(l.inEnvFile, name) {
 			continue
 		}
 		if list := l.source(name); list != &l.unset {
@@ -28,21 +28,21 @@ func MissingVariables(s *config.Server, missing, mentioned, env []string, lookup
 		}
 	}
 	var causes, fixes []string
-	if len(l.unpassed) > 0 {
-		causes = append(causes, fmt.Sprintf("%s set in your shell, but Goblin does not pass %s on", subject(l.unpassed), pronoun(l.unpassed)))
+	if len(l.notPassed) > 0 {
+		causes = append(causes, fmt.Sprintf("%s set in your shell, but Goblin does not pass %s on", subject(l.notPassed), pronoun(l.notPassed)))
 	}
-	if len(l.filed) > 0 {
-		causes = append(causes, fmt.Sprintf("%s set in env_file, but Goblin does not pass %s on", subject(l.filed), pronoun(l.filed)))
+	if len(l.inEnvFile) > 0 {
+		causes = append(causes, fmt.Sprintf("%s set in env_file, but Goblin does not pass %s on", subject(l.inEnvFile), pronoun(l.inEnvFile)))
 	}
-	if len(l.outside) > 0 {
-		causes = append(causes, fmt.Sprintf("%s passed to %s, but not into the container", subject(l.outside), filepath.Base(s.Command)))
-		fixes = append(fixes, fmt.Sprintf("add to args of %q, before the image: %s", s.Name, flags(s, l.outside)))
+	if len(l.notInContainer) > 0 {
+		causes = append(causes, fmt.Sprintf("%s passed to %s, but not into the container", subject(l.notInContainer), filepath.Base(s.Command)))
+		fixes = append(fixes, fmt.Sprintf("add to args of %q, before the image: %s", s.Name, flags(s, l.notInContainer)))
 	}
 	if len(l.empty) > 0 {
 		causes = append(causes, subject(l.empty)+" empty")
 		fixes = append(fixes, fmt.Sprintf("give %s a value in env of %q", and(l.empty), s.Name))
 	}
-	add := slices.Concat(l.unpassed, l.filed)
+	add := slices.Concat(l.notPassed, l.inEnvFile)
 	if len(l.unset) > 0 {
 		causes = append(causes, subject(l.unset)+" not set")
 		fixes = append(fixes, "set "+and(l.unset))
@@ -53,29 +53,29 @@ func MissingVariables(s *config.Server, missing, mentioned, env []string, lookup
 		}
 	}
 	if len(add) > 0 {
-		fixes = append(fixes, passing(s, add))
+		fixes = append(fixes, passFix(s, add))
 	}
 	return strings.Join(causes, ", and "), strings.Join(fixes, ", then ")
 }
 
-// lacks are variables that a server lacks, by the reason.
-type lacks struct {
+// missingByReason groups the variables that a server lacks by reason.
+type missingByReason struct {
 	lookup func(string) (string, bool)
 	file   []string
 
-	unpassed []string // set in the user's environment only
-	filed    []string // set in the config's env_file only
-	outside  []string // not passed into the container
-	empty    []string // passed without a value
-	unset    []string // set nowhere
+	notPassed      []string // set in the user's environment only
+	inEnvFile      []string // set in the config's env_file only
+	notInContainer []string // not passed into the container
+	empty          []string // passed without a value
+	unset          []string // set nowhere
 }
 
-// place adds a variable that the server reports missing to the list of its reason.
-func place(s *config.Server, l *lacks, name string, env []string) {
+// classify adds a missing variable to the list of its reason.
+func classify(s *config.Server, l *missingByReason, name string, env []string) {
 	value, passed := valueOf(env, name)
 	switch {
 	case value != "" && flags(s, []string{name}) != "":
-		l.outside = append(l.outside, name)
+		l.notInContainer = append(l.notInContainer, name)
 	case value != "": // something else is wrong
 	case passed:
 		l.empty = append(l.empty, name)
@@ -86,12 +86,12 @@ func place(s *config.Server, l *lacks, name string, env []string) {
 }
 
 // source returns the list for a variable that is not passed on, by where it is set.
-func (l *lacks) source(name string) *[]string {
+func (l *missingByReason) source(name string) *[]string {
 	if value, _ := l.lookup(name); value != "" {
-		return &l.unpassed
+		return &l.notPassed
 	}
 	if slices.Contains(l.file, name) {
-		return &l.filed
+		return &l.inEnvFile
 	}
 	return &l.unset
 }
@@ -107,8 +107,8 @@ func valueOf(env []string, name string) (value string, ok bool) {
 	return "", false
 }
 
-// passing returns the change of the config that passes variables on to the server.
-func passing(s *config.Server, names []string) string {
+// passFix returns the change of the config that passes variables on to the server.
+func passFix(s *config.Server, names []string) string {
 	entries := make([]string, len(names))
 	for i, name := range names {
 		entries[i] = EnvEntry(s, name, "${"+name+"}")

@@ -10,20 +10,20 @@ import (
 const maxNames = 8
 
 var (
-	// lack matches lines that may report something missing.
-	lack = pattern(`(?i)\b(?:requires?|required|missing|not set|unset|undefined|unbound|empty|expected|needs?|needed|placeholder|KeyError|NotPresent` +
+	// missingHint matches lines that may report something missing.
+	missingHint = pattern(`(?i)\b(?:requires?|required|missing|not set|unset|undefined|unbound|empty|expected|needs?|needed|placeholder|KeyError|NotPresent` +
 		`|not (?:been )?(?:found|defined|provided|configured|present|specified|given|set)|must|please|no value|environment variables?|env vars?)\b|process\.env|os\.environ`)
-	// lacking matches lines that report a variable missing, whose name is next to the words.
-	lacking = pattern(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+['"\x60)\]]*:? (?i:(?:(?:environment |env )?var(?:iable)?s? )?(?:` +
+	// missingPattern matches lines that report a missing variable, whose name is next to the words.
+	missingPattern = pattern(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+['"\x60)\]]*:? (?i:(?:(?:environment |env )?var(?:iable)?s? )?(?:` +
 		`(?:is |are |was |were |has |have |been )*(?:unset|missing|required|undefined|empty|parameter|unbound|NotPresent)` +
 		`|(?:(?:is|are|was|were|has|have) )?(?:not|must|should|to|has to)(?: been| be)* (?:set|unset|provided|defined|configured|specified|supplied|present)))\b` +
 		`|(?i:missing|requires?|required|set|provide|export|define|specify|needs?|supply|configure|without|no)\b(?:[^A-Za-z\n]+[a-z]+){0,5}[^A-Za-z\n]+[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
 	// schema matches the lines of validators that name the variable in a line nearby.
 	schema = pattern(`Field required|"message": ?"Required"|invalid_type`)
-	// long and word match names of variables; a name without "_" may be an ordinary word.
-	long  = pattern(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
-	word  = pattern(`\b[A-Z][A-Z0-9_]{2,}\b`)
-	field = pattern(`^[a-z][a-z0-9_]*$`)
+	// longName and word match names of variables; a name without "_" may be an ordinary word.
+	longName  = pattern(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
+	shortName = pattern(`\b[A-Z][A-Z0-9_]{2,}\b`)
+	field     = pattern(`^[a-z][a-z0-9_]*$`)
 	// named matches expressions whose group is the name of a variable in any spelling.
 	named = pattern(`process\.env(?:\.|\[['"])([A-Za-z_][A-Za-z0-9_]*)` +
 		`|(?:os\.environ|ENV)\[['"]([A-Za-z_][A-Za-z0-9_]*)` +
@@ -52,7 +52,7 @@ func Variables(lines []string) (missing, mentioned []string) {
 	for i, line := range lines {
 		if schema().MatchString(line) {
 			for _, near := range lines[max(0, i-4):min(len(lines), i+5)] {
-				add(&missing, long().FindAllString(near, -1)...)
+				add(&missing, longName().FindAllString(near, -1)...)
 				if field().MatchString(near) {
 					add(&mentioned, strings.ToUpper(near))
 				}
@@ -60,13 +60,13 @@ func Variables(lines []string) (missing, mentioned []string) {
 		}
 		switch reports := groups(named(), line); {
 		case weights[i] == isNoise, failed && mild().MatchString(line):
-		case len(reports) > 0 && lack().MatchString(line), lacking().MatchString(line):
+		case len(reports) > 0 && missingHint().MatchString(line), missingPattern().MatchString(line):
 			add(&missing, reports...)
-			add(&missing, long().FindAllString(line, -1)...)
-		case lack().MatchString(line):
-			add(&mentioned, word().FindAllString(line, -1)...)
+			add(&missing, longName().FindAllString(line, -1)...)
+		case missingHint().MatchString(line):
+			add(&mentioned, shortName().FindAllString(line, -1)...)
 		default:
-			add(&mentioned, long().FindAllString(line, -1)...)
+			add(&mentioned, longName().FindAllString(line, -1)...)
 		}
 	}
 	return missing, mentioned

@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// Alarm is one timer for the deadlines of many: it is set to the earliest, as seldom as
-// possible, since hardly anything comes that far.
+// Alarm is one timer for many deadlines. It is set to the earliest and rarely reset, since few deadlines
+// pass.
 type Alarm struct {
-	// OnFire is called when the earliest deadline is over. It has to call Rung first, and
-	// Expect for what is left. It is set before the first Expect.
+	// OnFire is called when the earliest deadline has passed. It must call Fired first, and Expect for the
+	// remaining deadlines. It is set before the first Expect.
 	OnFire func()
 
-	// soon is next for readers without mu; 0 when it is not set.
-	soon  atomic.Int64
-	mu    sync.Mutex
-	timer *time.Timer
-	next  time.Time // when it fires; zero when it is not set
-	over  bool
+	// nextNano is next in Unix nanoseconds for readers without mu; 0 when it is not set.
+	nextNano atomic.Int64
+	mu       sync.Mutex
+	timer    *time.Timer
+	next     time.Time // when it fires; zero when it is not set
+	stopped  bool
 }
 
-// Expect makes sure that Ring is called no later than a deadline; zero is none.
+// Expect makes the alarm fire no later than a deadline. A zero deadline is ignored.
 func (a *Alarm) Expect(deadline time.Time) {
 	if deadline.IsZero() {
 		return
 	}
-	if soon := a.soon.Load(); soon != 0 && deadline.UnixNano() >= soon {
+	if soon := a.nextNano.Load(); soon != 0 && deadline.UnixNano() >= soon {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over || !a.next.IsZero() && !deadline.Before(a.next) {
+	if a.stopped || !a.next.IsZero() && !deadline.Before(a.next) {
 		return
 	}
 	a.next = deadline
-	a.soon.Store(deadline.UnixNano())
+	a.nextNano.Store(deadline.UnixNano())
 	if left := time.Until(deadline); a.timer == nil {
 		a.timer = time.AfterFunc(left, a.OnFire)
 	} else {
@@ -43,19 +43,19 @@ func (a *Alarm) Expect(deadline time.Time) {
 	}
 }
 
-// Fired notes that the timer has fired.
+// Fired records that the timer has fired.
 func (a *Alarm) Fired() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.next = time.Time{}
-	a.soon.Store(0)
+	a.nextNano.Store(0)
 }
 
-// Stop lets nothing ring any more.
+// Stop keeps the alarm from firing again.
 func (a *Alarm) Stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.over = true
+	a.stopped = true
 	if a.timer != nil {
 		a.timer.Stop()
 	}

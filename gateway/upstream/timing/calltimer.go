@@ -20,9 +20,9 @@ type CallTimer struct {
 	left     time.Duration // until the deadline, while paused
 	// silence is how long the server may say nothing, over a connection that would
 	// not tell of its end, until it is asked for a sign of life; 0 for any time.
-	silence time.Duration
-	quiet   time.Time     // when that is over
-	later   time.Duration // the last of [CallTimer.RetryDelay]
+	silence    time.Duration
+	silenceEnd time.Time     // when that is over
+	retryDelay time.Duration // the last of [CallTimer.RetryDelay]
 }
 
 // Limit is how long the call may take, 0 for any time.
@@ -42,40 +42,40 @@ func (c *CallTimer) Start(limit, silence, whole time.Duration) time.Time {
 	if c.last.IsZero() {
 		c.limit, c.left, c.silence = limit, limit, silence
 		c.last = now.Add(whole)
-		c.againLocked(now, limit)
+		c.restartLocked(now, limit)
 	} else if c.silence > 0 {
-		c.quiet = now.Add(c.silence)
+		c.silenceEnd = now.Add(c.silence)
 	}
 	return c.nextLocked()
 }
 
-const minLater, maxLater = 200 * time.Millisecond, 5 * time.Second
+const minRetryDelay, maxRetryDelay = 200 * time.Millisecond, 5 * time.Second
 
 // RetryDelay is the wait before a call is sent again that the server put off without a
 // question: twice as long each time, and never longer than what is left.
 func (c *CallTimer) RetryDelay() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.later = min(max(2*c.later, minLater), maxLater)
+	c.retryDelay = min(max(2*c.retryDelay, minRetryDelay), maxRetryDelay)
 	if c.deadline.IsZero() || c.pauses > 0 {
-		return c.later
+		return c.retryDelay
 	}
-	return min(c.later, time.Until(c.deadline))
+	return min(c.retryDelay, time.Until(c.deadline))
 }
 
-// againLocked lets the call take so long from now on, and the server be silent anew.
-func (c *CallTimer) againLocked(now time.Time, limit time.Duration) {
+// restartLocked restarts the call's limit and the silence of its server.
+func (c *CallTimer) restartLocked(now time.Time, limit time.Duration) {
 	if c.limit > 0 {
 		c.deadline = now.Add(limit)
 	}
 	if c.silence > 0 {
-		c.quiet = now.Add(c.silence)
+		c.silenceEnd = now.Add(c.silence)
 	}
 }
 
 func (c *CallTimer) nextLocked() time.Time {
-	if c.deadline.IsZero() || !c.quiet.IsZero() && c.quiet.Before(c.deadline) {
-		return c.quiet
+	if c.deadline.IsZero() || !c.silenceEnd.IsZero() && c.silenceEnd.Before(c.deadline) {
+		return c.silenceEnd
 	}
 	return c.deadline
 }
@@ -99,7 +99,7 @@ func (c *CallTimer) Resume() {
 		return
 	}
 	if c.pauses--; c.pauses == 0 {
-		c.againLocked(time.Now(), c.left)
+		c.restartLocked(time.Now(), c.left)
 	}
 }
 
@@ -109,7 +109,7 @@ func (c *CallTimer) Extend() {
 	defer c.mu.Unlock()
 	now := time.Now()
 	c.left = min(c.limit, c.last.Sub(now))
-	c.againLocked(now, c.left)
+	c.restartLocked(now, c.left)
 }
 
 // minRecheck is how closely the end of a pause is watched.
@@ -122,7 +122,7 @@ func (c *CallTimer) Check(now time.Time) (over, silent bool, next time.Time) {
 	defer c.mu.Unlock()
 	switch {
 	case c.pauses > 0:
-		if c.deadline.IsZero() && c.quiet.IsZero() {
+		if c.deadline.IsZero() && c.silenceEnd.IsZero() {
 			return false, false, time.Time{}
 		}
 		wait := c.left
@@ -132,9 +132,9 @@ func (c *CallTimer) Check(now time.Time) (over, silent bool, next time.Time) {
 		return false, false, now.Add(max(wait, minRecheck))
 	case !c.deadline.IsZero() && !now.Before(c.deadline):
 		return true, false, time.Time{}
-	case !c.quiet.IsZero() && !now.Before(c.quiet):
+	case !c.silenceEnd.IsZero() && !now.Before(c.silenceEnd):
 		silent = true
-		c.quiet = now.Add(c.silence)
+		c.silenceEnd = now.Add(c.silence)
 	}
 	return false, silent, c.nextLocked()
 }

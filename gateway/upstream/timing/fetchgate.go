@@ -38,7 +38,7 @@ func (c *FetchGate) Invalidate() {
 // IsCurrent reports whether calls need neither Await nor Digest.
 func (c *FetchGate) IsCurrent() bool { return c.current.Load() }
 
-// Compare makes Current false until the next fetch: calls need Digest.
+// Compare makes IsCurrent false until the next fetch: calls need Digest.
 func (c *FetchGate) Compare() { c.current.Store(false) }
 
 // Begin returns the number of a fetch that begins now.
@@ -62,8 +62,8 @@ func (c *FetchGate) End(fetch uint64, digests map[string]string, err error) {
 	c.current.Store(err == nil && c.done == c.wanted)
 }
 
-// EndApart is End after Compare, which still holds: calls need Digest.
-func (c *FetchGate) EndApart(fetch uint64, digests map[string]string, err error) {
+// EndCompared is End after Compare, which stays in effect: calls need Digest.
+func (c *FetchGate) EndCompared(fetch uint64, digests map[string]string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.endLocked(fetch, digests, err)

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	unsaid = time.Minute // where the server says nothing
-	least  = time.Second // or clients that ask often would make servers list all the time
-	most   = 24 * time.Hour
+	defaultTTL = time.Minute // where the server says nothing
+	minTTL     = time.Second // or clients that ask often would make servers list all the time
+	maxTTL     = 24 * time.Hour
 )
 
 // Hints are a server's words on how long its list may be kept.
@@ -38,9 +38,9 @@ func (l *ListAge) SetHints(result []byte) {
 	scope, _ := rawjson.String(rawjson.Get(result, "cacheScope"))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hints = Hints{TTL: unsaid, Public: scope == "public", Given: said && ms >= 0}
+	l.hints = Hints{TTL: defaultTTL, Public: scope == "public", Given: said && ms >= 0}
 	if l.hints.Given {
-		l.hints.TTL = time.Duration(min(ms, most.Milliseconds())) * time.Millisecond
+		l.hints.TTL = time.Duration(min(ms, maxTTL.Milliseconds())) * time.Millisecond
 	}
 }
 
@@ -48,7 +48,7 @@ func (l *ListAge) SetHints(result []byte) {
 func (l *ListAge) Fetched() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.expires = time.Now().Add(max(l.hints.TTL, least))
+	l.expires = time.Now().Add(max(l.hints.TTL, minTTL))
 	if l.fetched != nil {
 		close(l.fetched)
 		l.fetched = nil

@@ -29,3 +29,14 @@ func ErrorCode(v []byte) (int64, bool) {
 	}
 	return Integer(v)
 }
+
+// Truncate bounds a text from a backend that goes into one of our own.
+func Truncate(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && s[limit]&0xC0 == 0x80 {
+		limit--
+	}
+	return s[:limit] + "…"
+}

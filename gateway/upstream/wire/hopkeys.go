@@ -30,7 +30,7 @@ const (
 // extensions and stay.
 var HopKeys = []string{Protocol, Capabilities, ClientInfo, LogLevel, ServerInfo, Subscription}
 
-// IsHopKey reports whether a member is one of Keys.
+// IsHopKey reports whether a member is in HopKeys.
 func IsHopKey(k rawjson.Key) bool {
 	if bytes.IndexByte(k, '\\') < 0 && !strings.HasPrefix(string(k), `"`+metaPrefix) {
 		return false

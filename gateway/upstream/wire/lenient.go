@@ -13,8 +13,8 @@ import (
 
 var frameStart = []byte(`{"jsonrpc"`)
 
-// maxGlue is how many places of a line are tried as the start of a message.
-const maxGlue = 8
+// maxFrameStarts is the maximum number of positions in a line that are tried as the start of a message.
+const maxFrameStarts = 8
 
 // ParseFrame reads a line of a backend as leniently as is safe: invalid UTF-8
 // becomes U+FFFD, and a message behind log text that lacked its line break is
@@ -25,7 +25,7 @@ func ParseFrame(frame []byte, depth int) (jsonrpc.Message, error) {
 	return RepairFrame(frame, depth, m, err)
 }
 
-// RepairFrame is Parse for a frame that gave m and err.
+// RepairFrame is ParseFrame for a frame that jsonrpc.Parse returned m and err for.
 func RepairFrame(frame []byte, depth int, m jsonrpc.Message, err error) (jsonrpc.Message, error) {
 	if err == nil {
 		return m, nil
@@ -40,7 +40,7 @@ func RepairFrame(frame []byte, depth int, m jsonrpc.Message, err error) (jsonrpc
 		return m, err
 	}
 	rest := frame
-	for range maxGlue {
+	for range maxFrameStarts {
 		at := bytes.Index(rest, frameStart)
 		if at < 0 {
 			break

@@ -15,20 +15,20 @@ import (
 // The zero value was not looked for yet.
 type TokenPosition struct {
 	start, end int
-	around     *around // nil: in the place of the client's
+	padding    *padding // nil: in the place of the client's
 	known      bool
-	ours       bool // ours goes there
+	insert     bool // insert goes there
 }
 
-// around holds the bytes to put around our token where there was none.
-type around struct{ before, after []byte }
+// padding holds the bytes to insert around the token if params have none.
+type padding struct{ before, after []byte }
 
 var (
-	inNothing   = &around{[]byte(`{"_meta":{"progressToken":`), []byte(`}}`)}
-	inEmpty     = &around{[]byte(`"_meta":{"progressToken":`), []byte(`}`)}
-	inParams    = &around{[]byte(`"_meta":{"progressToken":`), []byte(`},`)}
-	inMeta      = &around{[]byte(`"progressToken":`), []byte(`,`)}
-	inEmptyMeta = &around{[]byte(`"progressToken":`), nil}
+	inNothing   = &padding{[]byte(`{"_meta":{"progressToken":`), []byte(`}}`)}
+	inEmpty     = &padding{[]byte(`"_meta":{"progressToken":`), []byte(`}`)}
+	inParams    = &padding{[]byte(`"_meta":{"progressToken":`), []byte(`},`)}
+	inMeta      = &padding{[]byte(`"progressToken":`), []byte(`,`)}
+	inEmptyMeta = &padding{[]byte(`"progressToken":`), nil}
 )
 
 // KeepToken is that of params which take no token of ours: they have one that outlives the
@@ -39,13 +39,13 @@ var KeepToken = TokenPosition{known: true}
 // theirs is the token that stands there, nil for none. A `_meta` that is no object is left
 // for the server to refuse.
 func FindToken(params, meta []byte) (p TokenPosition, theirs []byte) {
-	p.known, p.ours = true, meta == nil || rawjson.IsObject(meta)
+	p.known, p.insert = true, meta == nil || rawjson.IsObject(meta)
 	switch {
 	case params == nil:
-		p.around = inNothing
+		p.padding = inNothing
 	case meta == nil:
 		p.inside(params, params, inParams, inEmpty)
-	case p.ours:
+	case p.insert:
 		if theirs = rawjson.Get(meta, "progressToken"); theirs == nil {
 			p.inside(params, meta, inMeta, inEmptyMeta)
 			break
@@ -57,10 +57,10 @@ func FindToken(params, meta []byte) (p TokenPosition, theirs []byte) {
 }
 
 // inside puts the token at the beginning of obj, a part of params.
-func (p *TokenPosition) inside(params, obj []byte, full, empty *around) {
+func (p *TokenPosition) inside(params, obj []byte, full, empty *padding) {
 	at := bytes.IndexByte(obj, '{') + 1
-	if p.around = full; rawjson.AfterSpace(obj, at) == len(obj)-1 { // nothing but the end
-		p.around = empty
+	if p.padding = full; rawjson.AfterSpace(obj, at) == len(obj)-1 { // nothing but the end
+		p.padding = empty
 	}
 	p.start = rawjson.Offset(params, obj) + at
 	p.end = p.start
@@ -70,11 +70,11 @@ func (p *TokenPosition) inside(params, obj []byte, full, empty *around) {
 func (p *TokenPosition) IsKnown() bool { return p.known }
 
 // IsMissing reports whether ours goes where there was none.
-func (p *TokenPosition) IsMissing() bool { return p.ours && p.around != nil }
+func (p *TokenPosition) IsMissing() bool { return p.insert && p.padding != nil }
 
 // Replace appends the edit that puts ours in the place of the client's, if there is one.
 func (p *TokenPosition) Replace(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
-	if p.ours && p.around == nil {
+	if p.insert && p.padding == nil {
 		edits = append(edits, rawjson.Edit{Start: p.start, End: p.end, Text: ours})
 	}
 	return edits
@@ -86,7 +86,7 @@ func TokenMember(ours []byte) []byte { return bytes.Join([][]byte{inMeta.before,
 // Put returns params and the edits to them, in order, those that put ours in among them;
 // room is what they are appended to.
 func (p *TokenPosition) Put(room []rawjson.Edit, params []byte, edits []rawjson.Edit, ours []byte) ([]byte, []rawjson.Edit) {
-	if !p.ours {
+	if !p.insert {
 		return params, edits
 	}
 	if params == nil {
@@ -106,11 +106,11 @@ func (p *TokenPosition) Put(room []rawjson.Edit, params []byte, edits []rawjson.
 }
 
 func (p *TokenPosition) put(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
-	if p.around == nil {
+	if p.padding == nil {
 		return p.Replace(edits, ours)
 	}
 	at := rawjson.Edit{Start: p.start, End: p.start}
-	for _, text := range [...][]byte{p.around.before, ours, p.around.after} {
+	for _, text := range [...][]byte{p.padding.before, ours, p.padding.after} {
 		at.Text = text
 		edits = append(edits, at)
 	}
