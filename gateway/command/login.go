@@ -75,7 +75,7 @@ tokens back, and they are forgotten. A running daemon notices.`,
 				a.Warn("logged out from %q", o.Server)
 			case errors.Is(err, oauth.ErrNone):
 				a.Warn("nobody was logged in at %q", o.Server)
-			case errors.Is(err, oauth.ErrForgotten):
+			case errors.Is(err, oauth.ErrNotRevoked):
 				a.Warn("%v", err)
 			default:
 				return fmt.Errorf("log out from %q: %w", o.Server, err)

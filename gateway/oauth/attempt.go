@@ -11,33 +11,33 @@ import (
 type attempt struct {
 	cancel context.CancelCauseFunc
 	pasted chan string
-	over   chan struct{} // closed once login and err are there
+	done   chan struct{} // closed once login and err are there
 	login  *Login
 	err    error
 
 	// Guarded by the mu of its Authorizer.
-	page    string           // "" as long as it is not known
-	open    *request         // that no caller has answered; nil if there is none
-	waiting map[*caller]bool // its callers
-	left    bool             // by all: it is about to end
+	page      string           // "" as long as it is not known
+	question  *pendingQuestion // that no caller has answered; nil if there is none
+	waiting   map[*caller]bool // its callers
+	abandoned bool             // by all: it is about to end
 }
 
 // caller is a call of Login. Each channel has room for the last value.
 type caller struct {
-	pages chan string
-	asked chan *request
+	pages     chan string
+	questions chan *pendingQuestion
 }
 
-// request is a question to all callers of an attempt.
-type request struct {
+// pendingQuestion is a question to all callers of an attempt.
+type pendingQuestion struct {
 	SecretQuestion
-	once   sync.Once
-	agreed chan struct{} // closed when a caller's user has agreed
+	once      sync.Once
+	confirmed chan struct{} // closed when a caller's user has agreed
 }
 
 // Causes for the end of an attempt.
 var (
-	errLeft      = errors.New("the login was cancelled")
+	errAbandoned = errors.New("the login was cancelled")
 	errElsewhere = errors.New("somebody has logged in elsewhere")
 )
 
@@ -53,7 +53,7 @@ func (a *Authorizer) Login(ctx context.Context, u UserPrompts) (*Login, error) {
 		select {
 		case page := <-c.pages:
 			u.Show(page)
-		case r := <-c.asked:
+		case r := <-c.questions:
 			if err := t.answer(ctx, r, u); err != nil {
 				return nil, cause(ctx, err)
 			}
@@ -64,10 +64,10 @@ func (a *Authorizer) Login(ctx context.Context, u UserPrompts) (*Login, error) {
 			}
 			select {
 			case t.pasted <- text:
-			case <-t.over:
+			case <-t.done:
 			case <-ctx.Done():
 			}
-		case <-t.over:
+		case <-t.done:
 			return t.login, t.err
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -79,33 +79,33 @@ func (a *Authorizer) Login(ctx context.Context, u UserPrompts) (*Login, error) {
 func (a *Authorizer) join(ctx context.Context) (*attempt, *caller) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := &caller{pages: make(chan string, 1), asked: make(chan *request, 1)}
-	if a.attempt == nil || a.attempt.left {
+	c := &caller{pages: make(chan string, 1), questions: make(chan *pendingQuestion, 1)}
+	if a.attempt == nil || a.attempt.abandoned {
 		before := a.attempt
 		run, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // others may come to want it
-		t := &attempt{cancel: cancel, pasted: make(chan string), over: make(chan struct{}), waiting: map[*caller]bool{}}
+		t := &attempt{cancel: cancel, pasted: make(chan string), done: make(chan struct{}), waiting: map[*caller]bool{}}
 		a.attempt = t
 		go func() { // ends with the login, or when the last one leaves
 			if before != nil {
-				<-before.over // it has the port
+				<-before.done // it has the port
 			}
-			go a.look(run, cancel) // ends with run
+			go a.watchOtherLogin(run, cancel) // ends with run
 			var notice string
 			t.login, notice, t.err = LogIn(run, a.folder, a.o, UserPrompts{
-				Show: func(page string) { a.show(t, page) }, ReadPasted: t.pasted,
+				Show: func(page string) { a.showPage(t, page) }, ReadPasted: t.pasted,
 				ConfirmSecret: func(ctx context.Context, q SecretQuestion) error { return a.ask(ctx, t, q) },
 			})
 			if t.err != nil && errors.Is(context.Cause(run), errElsewhere) {
 				t.login, t.err = a.current()
 			}
-			a.note(notice)
+			a.logNotice(notice)
 			cancel(nil)
 			a.mu.Lock()
 			if a.attempt == t {
 				a.attempt = nil
 			}
 			a.mu.Unlock()
-			close(t.over)
+			close(t.done)
 		}()
 	}
 	t := a.attempt
@@ -113,46 +113,46 @@ func (a *Authorizer) join(ctx context.Context) (*attempt, *caller) {
 	if t.page != "" {
 		c.pages <- t.page
 	}
-	if t.open != nil {
-		c.asked <- t.open
+	if t.question != nil {
+		c.questions <- t.question
 	}
 	return t, c
 }
 
 // ask puts a question to all callers of a login, and waits until one has agreed.
 func (a *Authorizer) ask(ctx context.Context, t *attempt, q SecretQuestion) error {
-	r := &request{SecretQuestion: q, agreed: make(chan struct{})}
+	r := &pendingQuestion{SecretQuestion: q, confirmed: make(chan struct{})}
 	a.mu.Lock()
-	t.open = r
+	t.question = r
 	for c := range t.waiting {
 		select {
-		case <-c.asked:
+		case <-c.questions:
 		default:
 		}
-		c.asked <- r
+		c.questions <- r
 	}
 	a.mu.Unlock()
 	select {
-	case <-r.agreed:
+	case <-r.confirmed:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t.open = nil
+	t.question = nil
 	return nil
 }
 
 // answer puts a question to the user of a caller. The error is why that user does not
 // agree; it is nil if another user was faster, or the login is over.
-func (t *attempt) answer(ctx context.Context, r *request, u UserPrompts) error {
+func (t *attempt) answer(ctx context.Context, r *pendingQuestion, u UserPrompts) error {
 	select {
-	case <-r.agreed: // before this caller looked; the page may have been shown since
+	case <-r.confirmed: // before this caller looked; the page may have been shown since
 		return nil
 	default:
 	}
 	if u.ConfirmSecret == nil {
-		return r.unasked()
+		return r.noUserError()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -165,19 +165,19 @@ func (t *attempt) answer(ctx context.Context, r *request, u UserPrompts) error {
 	select {
 	case <-done:
 		if err == nil {
-			r.once.Do(func() { close(r.agreed) })
+			r.once.Do(func() { close(r.confirmed) })
 		}
 		return err
-	case <-r.agreed:
-	case <-t.over:
+	case <-r.confirmed:
+	case <-t.done:
 	}
 	cancel()
 	<-done // Agree returns at the end of ctx
 	return nil
 }
 
-// look ends a login, by cancel, when there is one that was made elsewhere.
-func (a *Authorizer) look(ctx context.Context, cancel context.CancelCauseFunc) {
+// watchOtherLogin ends a login, by cancel, when another process has logged in.
+func (a *Authorizer) watchOtherLogin(ctx context.Context, cancel context.CancelCauseFunc) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	for waited := a.NeedsUser(); ctx.Err() == nil; {
@@ -197,17 +197,17 @@ func (a *Authorizer) look(ctx context.Context, cancel context.CancelCauseFunc) {
 func (a *Authorizer) leave(t *attempt, c *caller) {
 	a.mu.Lock()
 	delete(t.waiting, c)
-	t.left = len(t.waiting) == 0
-	last := t.left
+	t.abandoned = len(t.waiting) == 0
+	last := t.abandoned
 	a.mu.Unlock()
 	if last {
-		t.cancel(errLeft)
-		<-t.over
+		t.cancel(errAbandoned)
+		<-t.done
 	}
 }
 
-// show gives a page to all waiting callers; of several, the last.
-func (a *Authorizer) show(t *attempt, page string) {
+// showPage sends a page to all waiting callers. A caller that reads late gets the last one.
+func (a *Authorizer) showPage(t *attempt, page string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t.page = page

@@ -12,7 +12,7 @@ import (
 func TestAnAnsweredQuestionIsPutToNoUser(t *testing.T) {
 	agreed := make(chan struct{})
 	close(agreed)
-	err := new(attempt).answer(t.Context(), &request{agreed: agreed}, UserPrompts{ConfirmSecret: func(context.Context, SecretQuestion) error {
+	err := new(attempt).answer(t.Context(), &pendingQuestion{confirmed: agreed}, UserPrompts{ConfirmSecret: func(context.Context, SecretQuestion) error {
 		t.Error("asked")
 		return nil
 	}})

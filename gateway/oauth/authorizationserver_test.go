@@ -44,7 +44,7 @@ func TestAnAuthorizationServerThatIsNotSafeIsNotUsed(t *testing.T) {
 			}
 			maps.Copy(meta, tt.change)
 			maps.DeleteFunc(meta, func(_ string, v any) bool { return v == nil })
-			p := place{}
+			p := discovery{}
 			err := p.ask(t.Context(), newHTTP(web.URL), web.URL, false)
 			if tt.want == "" {
 				require.NoError(t, err)
@@ -78,8 +78,8 @@ func TestOnlyTheAnswerToTheLoginThatIsOpenGivesACode(t *testing.T) {
 	} {
 		q, err := url.ParseQuery(query)
 		require.NoError(t, err)
-		p := place{meta: &oauthex.AuthServerMeta{Issuer: own, AuthorizationResponseIssParameterSupported: tt.promised}}
-		code, err := check(q, "s", p)
+		p := discovery{meta: &oauthex.AuthServerMeta{Issuer: own, AuthorizationResponseIssParameterSupported: tt.promised}}
+		code, err := parseRedirect(q, "s", p)
 		require.Equal(t, tt.code, code, query)
 		if tt.want == "" {
 			require.NoError(t, err, query)
@@ -103,7 +103,7 @@ func TestTheRedirectIsToThisMachineOnly(t *testing.T) {
 func TestScopesToAskForAreThoseOfTheConfigElseOfTheServer(t *testing.T) {
 	t.Parallel()
 	meta := &oauthex.AuthServerMeta{Issuer: "https://a.example", ScopesSupported: []string{"offline_access"}}
-	p := place{scopes: []string{"read"}, meta: meta}
+	p := discovery{scopes: []string{"read"}, meta: meta}
 	before := func(issuer string, wanted ...string) *Login {
 		return &Login{Issuer: issuer, Scopes: []string{"read", "granted"}, RequiredScopes: wanted}
 	}
@@ -119,7 +119,7 @@ func TestScopesToAskForAreThoseOfTheConfigElseOfTheServer(t *testing.T) {
 		{nil, before("https://a.example"), []string{"read", "offline_access"}},
 		{nil, before("https://b.example", "write"), []string{"read", "offline_access"}},
 	} {
-		require.Equal(t, tt.want, wanted(Options{Scopes: tt.own}, p, tt.before))
+		require.Equal(t, tt.want, requestedScopes(Options{Scopes: tt.own}, p, tt.before))
 	}
 	require.Equal(t, []string{"read"}, p.scopes, "it stays as it is")
 }

@@ -28,12 +28,12 @@ const (
 // Authorizer gives the requests to one server their tokens. It may be used by any
 // number of goroutines; several, in any number of processes, can be for one login.
 type Authorizer struct {
-	o       Options
-	folder  string
-	rec     *record
-	log     *slog.Logger
-	renewal singleflight.Group
-	void    atomic.Bool // an edit of the config made the login no login
+	o           Options
+	folder      string
+	store       *loginStore
+	log         *slog.Logger
+	renewal     singleflight.Group
+	invalidated atomic.Bool // an edit of the config made the login no login
 
 	mu      sync.Mutex
 	login   *Login // nil: none
@@ -47,7 +47,7 @@ type Authorizer struct {
 // NewAuthorizer returns the Authorizer of a server whose login is kept in folder. It
 // reads nothing yet.
 func NewAuthorizer(folder string, o Options, log *slog.Logger) *Authorizer {
-	return &Authorizer{o: o, folder: folder, rec: recordOf(folder, o), log: log}
+	return &Authorizer{o: o, folder: folder, store: newLoginStore(folder, o), log: log}
 }
 
 // NeedsUser reports whether nothing but a login by the user helps, in whatever process.
@@ -60,13 +60,13 @@ func (a *Authorizer) NeedsUser() bool {
 func (a *Authorizer) MissingLogin() error {
 	l, err := a.current()
 	if err == nil {
-		err = l.lack()
+		err = l.unusableReason()
 	}
 	return err
 }
 
-// lack says why a login is of no use any more.
-func (l *Login) lack() error {
+// unusableReason returns why a login cannot be used any more.
+func (l *Login) unusableReason() error {
 	if l.EndReason == "" {
 		return nil
 	}
@@ -79,22 +79,22 @@ func (a *Authorizer) ByUser() bool { return !a.o.ClientCredentials }
 // Invalidate stops the Authorizer from sending tokens and secrets if the stored login does not
 // fit next, which replaces it after an edit of the config. It reports whether it did.
 func (a *Authorizer) Invalidate(next *Authorizer) bool {
-	l, err := next.rec.load()
-	if err != nil || next.o.differs(l) == nil {
+	l, err := next.store.load()
+	if err != nil || next.o.mismatch(l) == nil {
 		return false
 	}
-	a.void.Store(true)
+	a.invalidated.Store(true)
 	return true
 }
 
 // current is the login, read again if it has changed.
 func (a *Authorizer) current() (*Login, error) {
-	if a.void.Load() {
+	if a.invalidated.Load() {
 		return nil, ErrNone
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	version := a.rec.changed()
+	version := a.store.version()
 	if version.IsZero() {
 		a.login, a.version = nil, version
 		return nil, ErrNone
@@ -108,12 +108,12 @@ func (a *Authorizer) current() (*Login, error) {
 
 // load reads the login. One that does not fit the options is [ErrNone].
 func (a *Authorizer) load() (*Login, error) {
-	if a.void.Load() {
+	if a.invalidated.Load() {
 		return nil, ErrNone
 	}
-	l, err := a.rec.load()
+	l, err := a.store.load()
 	if err == nil {
-		err = a.o.differs(l)
+		err = a.o.mismatch(l)
 	}
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (a *Authorizer) load() (*Login, error) {
 func (a *Authorizer) know(l *Login) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.login, a.fault, a.version = l, nil, a.rec.changed()
+	a.login, a.fault, a.version = l, nil, a.store.version()
 }
 
 // Identity is who is logged in at a server, for people to see.
@@ -165,13 +165,13 @@ func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case l.EndReason != "":
-		return "", l.lack()
-	case !l.stale():
+		return "", l.unusableReason()
+	case !l.needsRefresh():
 		return "Bearer " + l.Access, nil
 	}
 	next, err := a.renew(ctx, l)
 	if err != nil {
-		if l != nil && !l.ended() && !errors.Is(err, ErrRefused) {
+		if l != nil && !l.isExpired() && !errors.Is(err, ErrRefused) {
 			return "Bearer " + l.Access, nil
 		}
 		return "", err
@@ -184,18 +184,18 @@ func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
 // header before. Refused reports whether there is a better one now; if not, the error
 // says what to do, or is nil if the refusal is not about the login.
 func (a *Authorizer) HandleRefusal(ctx context.Context, header string, again bool, status int, answer http.Header) (better bool, err error) {
-	_, scopes, code := read(answer)
+	_, scopes, code := parseChallenges(answer)
 	if status == http.StatusForbidden {
 		if code != "insufficient_scope" {
 			return false, nil
 		}
-		if l, err := a.current(); err == nil && len(merged(l.RequiredScopes, scopes)) > len(l.RequiredScopes) {
-			_ = a.change(ctx, func(l *Login) { l.RequiredScopes = merged(l.RequiredScopes, scopes) }) // else it asks for less than it could
+		if l, err := a.current(); err == nil && len(union(l.RequiredScopes, scopes)) > len(l.RequiredScopes) {
+			_ = a.change(ctx, func(l *Login) { l.RequiredScopes = union(l.RequiredScopes, scopes) }) // else it asks for less than it could
 		}
 		if len(scopes) == 0 {
 			return false, ErrRights
 		}
-		return false, fmt.Errorf("%w (scope %s)", ErrRights, limited(strings.Join(scopes, " ")))
+		return false, fmt.Errorf("%w (scope %s)", ErrRights, truncate(strings.Join(scopes, " ")))
 	}
 	l, err := a.current()
 	if header == "" && !a.o.ClientCredentials {
@@ -208,11 +208,11 @@ func (a *Authorizer) HandleRefusal(ctx context.Context, header string, again boo
 	case err != nil:
 		return false, err
 	case l.EndReason != "":
-		return false, l.lack()
+		return false, l.unusableReason()
 	case header != "Bearer "+l.Access:
 		return true, nil
 	case again && a.isUntried(l.Access):
-		return false, a.end(ctx, l, refusesAll)
+		return false, a.end(ctx, l, reasonRefused)
 	}
 	if _, err := a.renew(ctx, l); err != nil {
 		return false, err
@@ -220,8 +220,8 @@ func (a *Authorizer) HandleRefusal(ctx context.Context, header string, again boo
 	return true, nil
 }
 
-// refusesAll is the reason of a login that no refresh keeps alive.
-const refusesAll = "the server refuses tokens that were just given"
+// reasonRefused is the reason of a login whose tokens the server refuses even after a refresh.
+const reasonRefused = "the server refuses tokens that were just given"
 
 // RecordAccepted notes that the server accepted a request with this header. If it refuses the
 // same token later, Refused refreshes that again.
@@ -245,9 +245,9 @@ func (a *Authorizer) isUntried(token string) bool {
 // refused one request with several fresh tokens.
 func (a *Authorizer) Abandon(ctx context.Context, header string) error {
 	if l, err := a.current(); err == nil && header == "Bearer "+l.Access {
-		return a.end(ctx, l, refusesAll)
+		return a.end(ctx, l, reasonRefused)
 	}
-	return fmt.Errorf("%w: %s", ErrRefused, refusesAll)
+	return fmt.Errorf("%w: %s", ErrRefused, reasonRefused)
 }
 
 // end notes that a login is of no use any more.
@@ -265,7 +265,7 @@ func (a *Authorizer) end(ctx context.Context, l *Login, why string) error {
 func (a *Authorizer) change(ctx context.Context, edit func(*Login)) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit) // whoever waits for the answer
 	defer cancel()
-	release, err := a.rec.hold(ctx)
+	release, err := a.store.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -275,22 +275,22 @@ func (a *Authorizer) change(ctx context.Context, edit func(*Login)) error {
 		return err
 	}
 	edit(l)
-	return a.keep(l)
+	return a.save(l)
 }
 
-// keep keeps a login, with its lock held.
-func (a *Authorizer) keep(l *Login) error {
-	notice, err := a.rec.save(l)
+// save stores a login. The caller holds its lock.
+func (a *Authorizer) save(l *Login) error {
+	notice, err := a.store.save(l)
 	if err != nil {
 		return fmt.Errorf("keep the login: %w", err)
 	}
-	a.note(notice)
+	a.logNotice(notice)
 	a.know(l)
 	return nil
 }
 
-// note logs why a login is in a file, if there is anything to tell.
-func (a *Authorizer) note(notice string) {
+// logNotice logs why a login is in a file, if there is a notice.
+func (a *Authorizer) logNotice(notice string) {
 	if notice != "" {
 		a.log.Warn("a login went into a file", "server", a.o.Server, "why", notice)
 	}
@@ -320,7 +320,7 @@ func (a *Authorizer) renew(ctx context.Context, old *Login) (*Login, error) {
 }
 
 func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error) {
-	release, err := a.rec.hold(ctx)
+	release, err := a.store.lock(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lock the login: %w", err)
 	}
@@ -328,24 +328,24 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	l, err := a.load()
 	h := l.newHTTP(a.o.URL)
 	switch {
-	case errors.Is(err, ErrNone) && a.o.ClientCredentials && !a.void.Load():
-		return a.first(ctx, h)
+	case errors.Is(err, ErrNone) && a.o.ClientCredentials && !a.invalidated.Load():
+		return a.loginMachine(ctx, h)
 	case err != nil:
 		return nil, err
 	case l.EndReason != "":
-		return nil, l.lack()
-	case l.Access != stale && !l.stale():
+		return nil, l.unusableReason()
+	case l.Access != stale && !l.needsRefresh():
 		return l, nil // another process was faster
 	}
 	grant, params := "refresh_token", url.Values{"refresh_token": {l.Refresh}}
 	if a.o.ClientCredentials {
 		grant, params = "client_credentials", url.Values{}
 	} else if l.Refresh == "" {
-		return nil, a.overLocked(l, "the login has ended, and the authorization server gave nothing to go on with")
+		return nil, a.endLocked(l, "the login has ended, and the authorization server gave nothing to go on with")
 	}
 	switch err := l.refreshSecret(ctx, a.o); {
 	case errors.Is(err, errNewSecret):
-		return nil, a.overLocked(l, err.Error())
+		return nil, a.endLocked(l, err.Error())
 	case err != nil:
 		return nil, err
 	}
@@ -355,48 +355,48 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	}
 	t, err := l.ask(ctx, h, grant, params, scopes)
 	switch {
-	case err != nil && refused(err):
-		return nil, a.overLocked(l, err.Error())
+	case err != nil && isRefused(err):
+		return nil, a.endLocked(l, err.Error())
 	case err != nil:
 		return nil, fmt.Errorf("the authorization server %s does not refresh the login: %w", l.Issuer, err)
 	}
-	if err := l.accept(t); err != nil {
+	if err := l.setTokens(t); err != nil {
 		return nil, err
 	}
 	a.mu.Lock()
 	a.untried = l.Access
 	a.mu.Unlock()
-	return l, a.keep(l)
+	return l, a.save(l)
 }
 
-// overLocked is end with the lock held.
-func (a *Authorizer) overLocked(l *Login, why string) error {
+// endLocked is end for callers that hold the lock.
+func (a *Authorizer) endLocked(l *Login, why string) error {
 	l.EndReason, l.Access, l.Refresh = why, "", ""
-	if err := a.keep(l); err != nil {
+	if err := a.save(l); err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: %s", ErrRefused, why)
 }
 
-// first logs a machine in.
-func (a *Authorizer) first(ctx context.Context, h *http.Client) (*Login, error) {
+// loginMachine logs in by client credentials.
+func (a *Authorizer) loginMachine(ctx context.Context, h *http.Client) (*Login, error) {
 	p, err := discover(ctx, h, a.o, a.o.Issuer)
 	if err != nil {
 		return nil, err
 	}
-	l, err := machine(ctx, h, a.o, p)
+	l, err := byClientCredentials(ctx, h, a.o, p)
 	if err != nil {
 		return nil, err
 	}
 	l.Local = isLocal(ctx, h)
-	return l, a.keep(l)
+	return l, a.save(l)
 }
 
 // Logout is [Logout] for the login of the Authorizer.
 func (a *Authorizer) Logout(ctx context.Context) error { return Logout(ctx, a.folder, a.o) }
 
-// ErrForgotten is the error of a logout that has done its part here.
-var ErrForgotten = errors.New("the tokens are forgotten, but the authorization server did not take them back")
+// ErrNotRevoked is the error of a logout that removed the tokens here, but could not revoke them.
+var ErrNotRevoked = errors.New("the tokens are forgotten, but the authorization server did not take them back")
 
 // Logout takes the tokens back at the authorization server (RFC 7009) and forgets
 // them, and what the user agreed to; the client that was registered is kept for the next
@@ -404,13 +404,13 @@ var ErrForgotten = errors.New("the tokens are forgotten, but the authorization s
 // ErrForgotten if they could not be taken back, which changes nothing of the rest, and
 // ErrNone if there was no login. With any other, the login is there still.
 func Logout(ctx context.Context, folder string, o Options) error {
-	rec := recordOf(folder, o)
-	if rec.changed().IsZero() {
+	rec := newLoginStore(folder, o)
+	if rec.version().IsZero() {
 		return ErrNone
 	}
 	ctx, cancel := context.WithTimeout(ctx, renewLimit)
 	defer cancel()
-	release, err := rec.hold(ctx)
+	release, err := rec.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -423,7 +423,7 @@ func Logout(ctx context.Context, folder string, o Options) error {
 		return ErrNone
 	}
 	none := l.Access == "" && l.Refresh == ""
-	if !l.Client.Registered && o.differs(l) != nil {
+	if !l.Client.Registered && o.mismatch(l) != nil {
 		l.ClientSecret = ""
 	}
 	fault := l.revoke(ctx, l.newHTTP(o.URL))
@@ -443,7 +443,7 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	case none:
 		return ErrNone
 	case fault != nil:
-		return fmt.Errorf("%w: %w", ErrForgotten, fault)
+		return fmt.Errorf("%w: %w", ErrNotRevoked, fault)
 	}
 	return nil
 }
@@ -471,7 +471,7 @@ func (l *Login) revoke(ctx context.Context, h *http.Client) error {
 	return fault
 }
 
-func merged(all, more []string) []string {
+func union(all, more []string) []string {
 	for _, s := range more {
 		if !slices.Contains(all, s) && len(all) < 200 {
 			all = append(all, s)

@@ -27,7 +27,7 @@ const (
 // byDevice is the device authorization grant (RFC 8628): the user enters a code at a page
 // that may be on another device, and Goblin asks until that has happened. The listener's
 // port is for logins by redirect, which the same client may want later.
-func byDevice(ctx context.Context, h *http.Client, o Options, p place, ln *net.TCPListener, before *Login, u UserPrompts, again bool) (*Login, error) {
+func byDevice(ctx context.Context, h *http.Client, o Options, p discovery, ln *net.TCPListener, before *Login, u UserPrompts, again bool) (*Login, error) {
 	if p.device == "" {
 		return nil, fmt.Errorf("the authorization server %s has no logins by device; log in without --device, over SSH with --no-browser", p.meta.Issuer)
 	}
@@ -35,13 +35,13 @@ func byDevice(ctx context.Context, h *http.Client, o Options, p place, ln *net.T
 	if err != nil {
 		return nil, err
 	}
-	if err := l.agree(ctx, o, before, u, ""); err != nil {
+	if err := l.confirmSecret(ctx, o, before, u, ""); err != nil {
 		return nil, err
 	}
 	d, err := l.device(ctx, h, p.device)
 	if err != nil {
 		if r, ok := errors.AsType[*answerError](err); ok && (r.code == "invalid_client" || r.code == "unauthorized_client") && l.known(before) && !again {
-			return nil, errForgotten
+			return nil, errUnknownClient
 		}
 		return nil, fmt.Errorf("the authorization server %s begins no login by device: %w", p.meta.Issuer, err)
 	}
@@ -52,14 +52,14 @@ func byDevice(ctx context.Context, h *http.Client, o Options, p place, ln *net.T
 	u.Device(page, d.UserCode)
 	if !d.Expiry.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, d.Expiry, lateError("the code was not entered while it was valid"+anew))
+		ctx, cancel = context.WithDeadlineCause(ctx, d.Expiry, timeoutError("the code was not entered while it was valid"+hintLoginAgain))
 		defer cancel()
 	}
 	t, err := l.poll(ctx, h, d)
 	if err != nil {
 		return nil, fmt.Errorf("the authorization server %s gives no token: %w", p.meta.Issuer, err)
 	}
-	return l, l.accept(t)
+	return l, l.setTokens(t)
 }
 
 // device asks for a code that the user can enter.
@@ -86,20 +86,20 @@ func (l *Login) device(ctx context.Context, h *http.Client, endpoint string) (*o
 		if why == "" {
 			why = fmt.Sprintf("HTTP status %d", resp.StatusCode)
 		}
-		return nil, &answerError{code: answer.Error, text: limited(why)}
+		return nil, &answerError{code: answer.Error, text: truncate(why)}
 	}
 	var d oauth2.DeviceAuthResponse
 	if json.Unmarshal(text, &d) != nil || d.DeviceCode == "" || d.UserCode == "" || d.VerificationURI == "" {
-		return nil, errors.New("its answer holds no code" + otherwise)
+		return nil, errors.New("its answer holds no code" + hintBadServer)
 	}
-	if !web(d.VerificationURI) || d.VerificationURIComplete != "" && !web(d.VerificationURIComplete) {
-		return nil, errors.New("its page to enter the code at is no address of the web" + otherwise)
+	if !isWebURL(d.VerificationURI) || d.VerificationURIComplete != "" && !isWebURL(d.VerificationURIComplete) {
+		return nil, errors.New("its page to enter the code at is no address of the web" + hintBadServer)
 	}
 	return &d, nil
 }
 
-// web reports whether an address is one that a browser shows.
-func web(address string) bool {
+// isWebURL reports whether an address is one that a browser shows.
+func isWebURL(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
@@ -124,14 +124,14 @@ func (l *Login) poll(ctx context.Context, h *http.Client, d *oauth2.DeviceAuthRe
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.As(err, &r) && r.code == "authorization_pending":
-		case errors.As(err, &r) && r.code == "slow_down", !refused(err): // or it is out of order for a moment
+		case errors.As(err, &r) && r.code == "slow_down", !isRefused(err): // or it is out of order for a moment
 			pause = min(pause+devicePause, maxDevicePause)
 		case r.code == "access_denied":
-			return nil, errors.New("the login was denied" + anew)
+			return nil, errors.New("the login was denied" + hintLoginAgain)
 		case r.code == "expired_token":
-			return nil, lateError("the code was not entered while it was valid" + anew)
+			return nil, timeoutError("the code was not entered while it was valid" + hintLoginAgain)
 		default:
-			return nil, fmt.Errorf("%w%s", err, anew)
+			return nil, fmt.Errorf("%w%s", err, hintLoginAgain)
 		}
 	}
 }

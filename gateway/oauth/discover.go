@@ -20,8 +20,8 @@ import (
 	"goblin/gateway/egress"
 )
 
-// place is where to log in for a server.
-type place struct {
+// discovery is the result of discover: where to log in for a server.
+type discovery struct {
 	resource string
 	scopes   []string
 	meta     *oauthex.AuthServerMeta
@@ -57,22 +57,22 @@ func challenge(ctx context.Context, h *http.Client, o Options) (metadata string,
 		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 		_ = resp.Body.Close()
 		if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
-			metadata, scopes, _ := read(resp.Header)
+			metadata, scopes, _ := parseChallenges(resp.Header)
 			return metadata, scopes, true, nil
 		}
 	}
 	return "", nil, false, nil
 }
 
-// empty is a parameter without a value, such as the scope where a server has none. The
+// emptyParameter is a parameter without a value, such as the scope where a server has none. The
 // library refuses all of a challenge for it.
-var empty = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\w-]+=""\s*,?`) })
+var emptyParameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\w-]+=""\s*,?`) })
 
-// read returns what the challenges of an answer say.
-func read(head http.Header) (metadata string, scopes []string, code string) {
+// parseChallenges returns the metadata URL, scopes and error code of the challenges in a response.
+func parseChallenges(head http.Header) (metadata string, scopes []string, code string) {
 	var values []string
 	for _, v := range head.Values("WWW-Authenticate") {
-		values = append(values, empty().ReplaceAllString(v, ""))
+		values = append(values, emptyParameter().ReplaceAllString(v, ""))
 	}
 	all, err := oauthex.ParseWWWAuthenticate(values)
 	if err != nil {
@@ -88,16 +88,16 @@ func read(head http.Header) (metadata string, scopes []string, code string) {
 		if code == "" {
 			code = c.Params["error"]
 		}
-		if s := bounded(strings.Fields(c.Params["scope"])); len(s) > 0 && scopes == nil {
+		if s := limitScopes(strings.Fields(c.Params["scope"])); len(s) > 0 && scopes == nil {
 			scopes = s
 		}
 	}
 	return metadata, scopes, code
 }
 
-// bounded are the scopes that can be meant: they become a part of a URL.
-func bounded(scopes []string) []string {
-	scopes = slices.DeleteFunc(scopes, func(s string) bool { return s == "" || len(s) > 200 || limited(s) != s })
+// limitScopes returns the scopes that are plausible. They become a part of a URL.
+func limitScopes(scopes []string) []string {
+	scopes = slices.DeleteFunc(scopes, func(s string) bool { return s == "" || len(s) > 200 || truncate(s) != s })
 	return scopes[:min(len(scopes), 100)]
 }
 
@@ -105,14 +105,14 @@ func bounded(scopes []string) []string {
 // challenge or the well-known places, then that of the authorization server (RFC 8414,
 // OpenID). A server of the revision 2025-03-26 is its own authorization server.
 // Of several authorization servers it takes the preferred one, if that is not "".
-func discover(ctx context.Context, h *http.Client, o Options, preferred string) (place, error) {
+func discover(ctx context.Context, h *http.Client, o Options, preferred string) (discovery, error) {
 	metadata, scopes, refused, err := challenge(ctx, h, o)
 	if err != nil {
-		return place{}, err
+		return discovery{}, err
 	}
-	p := place{resource: o.URL, scopes: scopes}
+	p := discovery{resource: o.URL, scopes: scopes}
 	issuer, fault := "", error(nil)
-	for _, at := range metadataPlaces(metadata, o.URL) {
+	for _, at := range metadataLocations(metadata, o.URL) {
 		found, err := oauthex.GetProtectedResourceMetadata(ctx, at.url, at.resource, h)
 		if err != nil {
 			if at.url == metadata && fault == nil { // of the server itself; the rest is its whole origin
@@ -121,32 +121,32 @@ func discover(ctx context.Context, h *http.Client, o Options, preferred string) 
 			continue
 		}
 		if len(found.AuthorizationServers) == 0 {
-			return place{}, errors.New("the server's metadata names no authorization server" + otherwise)
+			return discovery{}, errors.New("the server's metadata names no authorization server" + hintBadServer)
 		}
 		p.resource, issuer = found.Resource, found.AuthorizationServers[0]
 		if i := slices.IndexFunc(found.AuthorizationServers, func(s string) bool { return sameIssuer(s, preferred) }); i >= 0 {
 			issuer = found.AuthorizationServers[i]
 		}
 		if p.scopes == nil {
-			p.scopes = bounded(found.ScopesSupported)
+			p.scopes = limitScopes(found.ScopesSupported)
 		}
 		break
 	}
 	if issuer == "" && fault != nil {
-		return place{}, fmt.Errorf("the server's metadata cannot be used: %s%s", limited(StripURL(fault).Error()), otherwise)
+		return discovery{}, fmt.Errorf("the server's metadata cannot be used: %s%s", truncate(StripURL(fault).Error()), hintBadServer)
 	}
 	legacy := issuer == ""
 	if legacy {
 		if issuer, err = origin(o.URL); err != nil {
-			return place{}, err
+			return discovery{}, err
 		}
 	}
-	issuer = limited(issuer)
-	if !plainIssuer(issuer) {
-		return place{}, fmt.Errorf("the server names the authorization server %q, which is no plain URL%s", issuer, otherwise)
+	issuer = truncate(issuer)
+	if !isPlainIssuer(issuer) {
+		return discovery{}, fmt.Errorf("the server names the authorization server %q, which is no plain URL%s", issuer, hintBadServer)
 	}
 	if o.Issuer != "" && !sameIssuer(issuer, o.Issuer) {
-		return place{}, fmt.Errorf("the server's authorization server is %s, but oauth.issuer is %s", issuer, o.Issuer)
+		return discovery{}, fmt.Errorf("the server's authorization server is %s, but oauth.issuer is %s", issuer, o.Issuer)
 	}
 	err = p.ask(ctx, h, issuer, legacy && refused)
 	if err != nil && legacy && !refused {
@@ -156,63 +156,63 @@ func discover(ctx context.Context, h *http.Client, o Options, preferred string) 
 }
 
 // ask gets the metadata of the authorization server.
-func (p *place) ask(ctx context.Context, h *http.Client, issuer string, legacy bool) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, requestLimit, lateError(fmt.Sprintf("no answer within %v", requestLimit)))
+func (p *discovery) ask(ctx context.Context, h *http.Client, issuer string, legacy bool) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestLimit, timeoutError(fmt.Sprintf("no answer within %v", requestLimit)))
 	defer cancel()
 	asked := *h
-	seen := &witness{RoundTripper: h.Transport}
+	seen := &recordingTransport{RoundTripper: h.Transport}
 	asked.Transport, asked.Timeout = seen, 0 // its end would look as any other cancellation
 	p.meta, err = auth.GetAuthServerMetadata(ctx, issuer, &asked)
 	var guarded egress.RefusedError
 	switch {
 	case errors.As(seen.fault, &guarded):
-		return fmt.Errorf("the authorization server %s cannot be used: %w%s", issuer, guarded, otherwise)
+		return fmt.Errorf("the authorization server %s cannot be used: %w%s", issuer, guarded, hintBadServer)
 	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("the authorization server %s cannot be reached (try again later): %w", issuer, context.Cause(ctx))
 	case err != nil && seen.fault != nil:
 		return fmt.Errorf("the authorization server %s cannot be reached (try again later): %w", issuer, seen.fault)
 	case err != nil:
-		return fmt.Errorf("the metadata of the authorization server %s cannot be used: %s%s", issuer, limited(StripURL(err).Error()), otherwise)
+		return fmt.Errorf("the metadata of the authorization server %s cannot be used: %s%s", issuer, truncate(StripURL(err).Error()), hintBadServer)
 	case p.meta == nil && !legacy:
-		return fmt.Errorf("the authorization server %s has no metadata%s", issuer, otherwise)
+		return fmt.Errorf("the authorization server %s has no metadata%s", issuer, hintBadServer)
 	case p.meta == nil:
-		seen.text.Reset()
+		seen.body.Reset()
 		// 2025-03-26, basic/authorization, fallbacks for servers without metadata.
 		p.meta = &oauthex.AuthServerMeta{
 			Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token",
 			RegistrationEndpoint: issuer + "/register", CodeChallengeMethodsSupported: []string{"S256"},
 		}
 	case !slices.Contains(p.meta.CodeChallengeMethodsSupported, "S256"):
-		return fmt.Errorf("the authorization server %s has no PKCE with S256, without which a login is not safe%s", issuer, otherwise)
+		return fmt.Errorf("the authorization server %s has no PKCE with S256, without which a login is not safe%s", issuer, hintBadServer)
 	case p.meta.AuthorizationEndpoint == "" || p.meta.TokenEndpoint == "":
-		return fmt.Errorf("the metadata of the authorization server %s names no endpoints for a login%s", issuer, otherwise)
+		return fmt.Errorf("the metadata of the authorization server %s names no endpoints for a login%s", issuer, hintBadServer)
 	}
 	var more struct {
 		Device string `json:"device_authorization_endpoint"` // RFC 8628, which the library does not know
 	}
-	_ = json.NewDecoder(&seen.text).Decode(&more) // the library has read the same
+	_ = json.NewDecoder(&seen.body).Decode(&more) // the library has read the same
 	p.device = more.Device
 	for name, address := range map[string]string{
 		"token_endpoint": p.meta.TokenEndpoint, "revocation_endpoint": p.meta.RevocationEndpoint,
 		"registration_endpoint": p.meta.RegistrationEndpoint, "device_authorization_endpoint": p.device,
 	} {
-		if address != "" && !keepsSecret(address) {
-			return fmt.Errorf("the %s of the authorization server %s is not https, so what is sent there would not stay secret%s", name, issuer, otherwise)
+		if address != "" && !isConfidential(address) {
+			return fmt.Errorf("the %s of the authorization server %s is not https, so what is sent there would not stay secret%s", name, issuer, hintBadServer)
 		}
 	}
 	return nil
 }
 
-// anew is the way out where a login went wrong.
-const anew = "; begin the login anew"
+// hintLoginAgain is the fix after a failed login.
+const hintLoginAgain = "; begin the login anew"
 
-// otherwise is the way out where an authorization server does not work.
-const otherwise = `. It has to be mended there; a token that you get in another way can stand in the config, as headers: {Authorization: "Bearer ${TOKEN}"}`
+// hintBadServer is the fix if an authorization server does not work.
+const hintBadServer = `. It has to be mended there; a token that you get in another way can stand in the config, as headers: {Authorization: "Bearer ${TOKEN}"}`
 
-type metadataPlace struct{ url, resource string }
+type metadataLocation struct{ url, resource string }
 
-// metadataPlaces are those of RFC 9728 §3, the one that the server named first.
-func metadataPlaces(named, server string) []metadataPlace {
+// metadataLocations are those of RFC 9728 §3, the one that the server named first.
+func metadataLocations(named, server string) []metadataLocation {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" {
 		return nil
@@ -220,18 +220,18 @@ func metadataPlaces(named, server string) []metadataPlace {
 	base := u.Scheme + "://" + u.Host
 	const known = "/.well-known/oauth-protected-resource"
 	resources := resources(server)
-	var all []metadataPlace
+	var all []metadataLocation
 	for _, r := range resources { // a resource may be the whole origin, with or without a slash
 		if named != "" {
-			all = append(all, metadataPlace{named, r})
+			all = append(all, metadataLocation{named, r})
 		}
 	}
 	if path := strings.Trim(u.EscapedPath(), "/"); path != "" {
 		for _, r := range resources[:len(resources)-2] {
-			all = append(all, metadataPlace{base + known + "/" + path, r})
+			all = append(all, metadataLocation{base + known + "/" + path, r})
 		}
 	}
-	return append(all, metadataPlace{base + known, base}, metadataPlace{base + known, base + "/"}, metadataPlace{base + known, server})
+	return append(all, metadataLocation{base + known, base}, metadataLocation{base + known, base + "/"}, metadataLocation{base + known, server})
 }
 
 // StripURL takes the URL, which may hold secrets, out of an error of net/http.

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// patience is how long a user has for a login.
-	patience     = 10 * time.Minute
+	// loginTimeout is how long a user may take for a login.
+	loginTimeout = 10 * time.Minute
 	callbackPath = "/callback"
 )
 
@@ -44,9 +44,9 @@ type UserPrompts struct {
 // LogIn logs in at a server by its user, and keeps the login in folder. The notice, if there
 // is one, says why the tokens are in a file there. It ends after ten minutes.
 func LogIn(ctx context.Context, folder string, o Options, u UserPrompts) (l *Login, notice string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
+	ctx, cancel := context.WithTimeoutCause(ctx, loginTimeout, errTimeout)
 	defer cancel()
-	rec := recordOf(folder, o)
+	rec := newLoginStore(folder, o)
 	before, _ := rec.load() // a damaged one is replaced
 	h := newHTTP(o.URL)
 	p, err := discover(ctx, h, o, o.preferred(before))
@@ -54,7 +54,7 @@ func LogIn(ctx context.Context, folder string, o Options, u UserPrompts) (l *Log
 		return nil, "", cause(ctx, err)
 	}
 	if o.ClientCredentials {
-		l, err = machine(ctx, h, o, p)
+		l, err = byClientCredentials(ctx, h, o, p)
 	} else {
 		l, err = byUser(ctx, h, o, p, before, u)
 	}
@@ -62,7 +62,7 @@ func LogIn(ctx context.Context, folder string, o Options, u UserPrompts) (l *Log
 		return nil, "", cause(ctx, err)
 	}
 	l.Local = isLocal(ctx, h)
-	release, err := rec.hold(ctx)
+	release, err := rec.lock(ctx)
 	if err != nil {
 		return nil, "", fmt.Errorf("keep the login: %w", err)
 	}
@@ -73,7 +73,7 @@ func LogIn(ctx context.Context, folder string, o Options, u UserPrompts) (l *Log
 	return l, notice, nil
 }
 
-func byUser(ctx context.Context, h *http.Client, o Options, p place, before *Login, u UserPrompts) (*Login, error) {
+func byUser(ctx context.Context, h *http.Client, o Options, p discovery, before *Login, u UserPrompts) (*Login, error) {
 	ln, err := listen(ctx, o, before)
 	if err != nil {
 		return nil, err
@@ -84,24 +84,24 @@ func byUser(ctx context.Context, h *http.Client, o Options, p place, before *Log
 		way = byDevice
 	}
 	l, err := way(ctx, h, o, p, ln, before, u, false)
-	if errors.Is(err, errForgotten) {
+	if errors.Is(err, errUnknownClient) {
 		l, err = way(ctx, h, o, p, ln, before, u, true)
 	}
 	return l, err
 }
 
-// errForgotten is the error when a client that was registered is not known any more.
-var errForgotten = errors.New("the authorization server does not know this client")
+// errUnknownClient is the error of a registered client that the authorization server no longer knows.
+var errUnknownClient = errors.New("the authorization server does not know this client")
 
-var errPatience error = lateError(fmt.Sprintf("nobody logged in within %v", patience) + anew)
+var errTimeout error = timeoutError(fmt.Sprintf("nobody logged in within %v", loginTimeout) + hintLoginAgain)
 
-// lateError is a deadline that passed, in words of its own.
-type lateError string
+// timeoutError is a deadline error with its own text.
+type timeoutError string
 
-func (e lateError) Error() string { return string(e) }
+func (e timeoutError) Error() string { return string(e) }
 
 // Is says that the error is a deadline that passed.
-func (lateError) Is(target error) bool { return target == context.DeadlineExceeded }
+func (timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -141,7 +141,7 @@ func listen(ctx context.Context, o Options, before *Login) (*net.TCPListener, er
 }
 
 // byBrowser is the authorization code flow with PKCE (RFC 7636).
-func byBrowser(ctx context.Context, h *http.Client, o Options, p place, ln *net.TCPListener, before *Login, u UserPrompts, again bool) (*Login, error) {
+func byBrowser(ctx context.Context, h *http.Client, o Options, p discovery, ln *net.TCPListener, before *Login, u UserPrompts, again bool) (*Login, error) {
 	redirect := "http://" + ln.Addr().String() + callbackPath
 	l, err := begin(ctx, h, o, p, redirect, before, false, again)
 	if err != nil {
@@ -156,40 +156,40 @@ func byBrowser(ctx context.Context, h *http.Client, o Options, p place, ln *net.
 		params = append(params, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
 	page := config.AuthCodeURL(state, params...)
-	if l.known(before) && !again && forgotten(ctx, h, page) {
-		return nil, errForgotten
+	if l.known(before) && !again && isUnknownClient(ctx, h, page) {
+		return nil, errUnknownClient
 	}
-	if err := l.agree(ctx, o, before, u, page); err != nil {
+	if err := l.confirmSecret(ctx, o, before, u, page); err != nil {
 		return nil, err
 	}
-	code, err := await(ctx, ln, u, page, func(q url.Values) (string, error) { return check(q, state, p) })
+	code, err := awaitRedirect(ctx, ln, u, page, func(q url.Values) (string, error) { return parseRedirect(q, state, p) })
 	if err != nil {
 		return nil, err
 	}
 	t, err := l.ask(ctx, h, "authorization_code", url.Values{"code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}}, nil)
 	if err != nil {
 		if r, ok := errors.AsType[*answerError](err); ok && r.code == "invalid_client" && l.known(before) && !again {
-			return nil, errForgotten
+			return nil, errUnknownClient
 		}
-		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, anew)
+		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, hintLoginAgain)
 	}
-	return l, l.accept(t)
+	return l, l.setTokens(t)
 }
 
 // begin is a login without tokens yet.
-func begin(ctx context.Context, h *http.Client, o Options, p place, redirect string, before *Login, device, again bool) (*Login, error) {
+func begin(ctx context.Context, h *http.Client, o Options, p discovery, redirect string, before *Login, device, again bool) (*Login, error) {
 	who, secret, err := identify(ctx, h, o, p, redirect, before, device, again)
 	if err != nil {
 		return nil, err
 	}
-	return blank(o, p, who, secret, before), nil
+	return newLogin(o, p, who, secret, before), nil
 }
 
-// blank is a login of a client, without tokens.
-func blank(o Options, p place, who client, secret string, before *Login) *Login {
+// newLogin returns a login of a client, without tokens.
+func newLogin(o Options, p discovery, who client, secret string, before *Login) *Login {
 	return &Login{
 		Server: o.Server, URL: o.URL, Resource: p.resource, Issuer: p.meta.Issuer, Client: who,
-		TokenURL: p.meta.TokenEndpoint, RevokeURL: p.meta.RevocationEndpoint, Scopes: wanted(o, p, before),
+		TokenURL: p.meta.TokenEndpoint, RevokeURL: p.meta.RevocationEndpoint, Scopes: requestedScopes(o, p, before),
 		tokens: tokens{ClientSecret: secret},
 	}
 }
@@ -199,10 +199,9 @@ func (l *Login) known(before *Login) bool {
 	return l.Client.Registered && before != nil && before.Client.ID == l.Client.ID
 }
 
-// wanted are the scopes to ask for: those of the config, else what the server names;
-// besides, what a call was refused for, and what there is, which an answer with fewer
-// would take away.
-func wanted(o Options, p place, before *Login) []string {
+// requestedScopes returns the scopes to request: those of the config, else those that the server names. It
+// adds the scopes that a refused call needs and that the user granted before.
+func requestedScopes(o Options, p discovery, before *Login) []string {
 	scopes := slices.Clone(o.Scopes)
 	if scopes == nil {
 		scopes = slices.Clone(p.scopes)
@@ -221,10 +220,9 @@ func wanted(o Options, p place, before *Login) []string {
 	})
 }
 
-// forgotten asks for the page of a login as a browser would: a client that was
-// registered long ago may be known no more, and then the page is an error that the
-// browser does not bring back.
-func forgotten(ctx context.Context, h *http.Client, page string) bool {
+// isUnknownClient requests the login page like a browser. It reports whether the authorization server no
+// longer knows the client, which may have been registered long ago.
+func isUnknownClient(ctx context.Context, h *http.Client, page string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, http.NoBody)
 	if err != nil {
 		return false
@@ -244,35 +242,35 @@ func forgotten(ctx context.Context, h *http.Client, page string) bool {
 		(strings.Contains(string(text), "invalid_client") || strings.Contains(string(text), "unauthorized_client"))
 }
 
-// check takes the code out of a redirect, which anybody may have sent.
-func check(q url.Values, state string, p place) (string, error) {
+// parseRedirect returns the code in a redirect, which may come from anywhere.
+func parseRedirect(q url.Values, state string, p discovery) (string, error) {
 	if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1 {
-		return "", errStranger
+		return "", errForeignRedirect
 	}
 	iss, promised := q.Get("iss"), p.meta.AuthorizationResponseIssParameterSupported
 	switch { // RFC 9207
 	case iss == "" && promised:
-		return "", errors.New("the redirect does not say of which authorization server it is, as was promised (iss)" + anew)
+		return "", errors.New("the redirect does not say of which authorization server it is, as was promised (iss)" + hintLoginAgain)
 	case iss != "" && iss != p.meta.Issuer:
-		return "", errors.New("the redirect is of another authorization server (iss)" + anew)
+		return "", errors.New("the redirect is of another authorization server (iss)" + hintLoginAgain)
 	}
 	if code := q.Get("error"); code != "" {
 		if code == "access_denied" {
-			return "", errors.New("the login was denied" + anew)
+			return "", errors.New("the login was denied" + hintLoginAgain)
 		}
-		return "", fmt.Errorf("the authorization server refused: %s%s", limited(strings.TrimSpace(code+" "+q.Get("error_description"))), anew)
+		return "", fmt.Errorf("the authorization server refused: %s%s", truncate(strings.TrimSpace(code+" "+q.Get("error_description"))), hintLoginAgain)
 	}
 	if q.Get("code") == "" {
-		return "", errors.New("the redirect has no code" + anew)
+		return "", errors.New("the redirect has no code" + hintLoginAgain)
 	}
 	return q.Get("code"), nil
 }
 
-// errStranger is the error for a redirect that does not belong to the login; it goes on.
-var errStranger = errors.New("this is not the answer to the login that is open")
+// errForeignRedirect is the error of a redirect that does not belong to the login. The login continues.
+var errForeignRedirect = errors.New("this is not the answer to the login that is open")
 
-// await shows the page and waits for the redirect.
-func await(ctx context.Context, ln *net.TCPListener, u UserPrompts, page string, check func(url.Values) (string, error)) (string, error) {
+// awaitRedirect shows the page and waits for the redirect.
+func awaitRedirect(ctx context.Context, ln *net.TCPListener, u UserPrompts, page string, check func(url.Values) (string, error)) (string, error) {
 	type answer struct {
 		code string
 		err  error
@@ -281,8 +279,8 @@ func await(ctx context.Context, ln *net.TCPListener, u UserPrompts, page string,
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+callbackPath, func(w http.ResponseWriter, r *http.Request) {
 		code, err := check(r.URL.Query())
-		write(w, err)
-		if errors.Is(err, errStranger) {
+		writePage(w, err)
+		if errors.Is(err, errForeignRedirect) {
 			return
 		}
 		select {
@@ -294,7 +292,7 @@ func await(ctx context.Context, ln *net.TCPListener, u UserPrompts, page string,
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_ = server.Serve(keptListener{ln}) // until it is shut down below
+		_ = server.Serve(reusableListener{ln}) // until it is shut down below
 		_ = ln.SetDeadline(time.Time{})
 	}()
 	defer func() {
@@ -326,15 +324,14 @@ func await(ctx context.Context, ln *net.TCPListener, u UserPrompts, page string,
 	}
 }
 
-// keptListener keeps a listener open beyond the server that uses it: a second attempt needs
-// the same port.
-type keptListener struct{ *net.TCPListener }
+// reusableListener keeps a listener open after its server has stopped: a second attempt needs the same port.
+type reusableListener struct{ *net.TCPListener }
 
 // Close ends a wait for a connection.
-func (l keptListener) Close() error { return l.SetDeadline(time.Now()) }
+func (l reusableListener) Close() error { return l.SetDeadline(time.Now()) }
 
-// write answers the browser.
-func write(w http.ResponseWriter, err error) {
+// writePage sends the result of the login to the browser.
+func writePage(w http.ResponseWriter, err error) {
 	head := w.Header()
 	head.Set("Content-Type", "text/html; charset=utf-8")
 	head.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
@@ -350,8 +347,8 @@ func write(w http.ResponseWriter, err error) {
 `, title, html.EscapeString(text))
 }
 
-// machine is a login without a user (RFC 6749 §4.4).
-func machine(ctx context.Context, h *http.Client, o Options, p place) (*Login, error) {
+// byClientCredentials is a login without a user (RFC 6749 §4.4).
+func byClientCredentials(ctx context.Context, h *http.Client, o Options, p discovery) (*Login, error) {
 	if o.Issuer == "" {
 		return nil, fmt.Errorf("oauth.grant: client_credentials requires oauth.issuer, since no user can agree to send the secret to %s; set oauth.issuer to the right authorization server", p.meta.Issuer)
 	}
@@ -364,11 +361,11 @@ func machine(ctx context.Context, h *http.Client, o Options, p place) (*Login, e
 	}
 	methods := p.meta.TokenEndpointAuthMethodsSupported
 	who := client{ID: o.ClientID, Basic: len(methods) == 0 || slices.Contains(methods, "client_secret_basic")}
-	l := blank(o, p, who, secret, nil)
+	l := newLogin(o, p, who, secret, nil)
 	l.ClientCredentials = true
 	t, err := l.ask(ctx, h, "client_credentials", url.Values{}, l.Scopes)
 	if err != nil {
-		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, anew)
+		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, hintLoginAgain)
 	}
-	return l, l.accept(t)
+	return l, l.setTokens(t)
 }

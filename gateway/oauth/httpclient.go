@@ -48,9 +48,9 @@ func isLocal(ctx context.Context, h *http.Client) bool {
 	return h.Transport.(*egress.Transport).IsLocal(ctx)
 }
 
-// keepsSecret reports whether what is sent to an address stays secret: it goes over TLS, or
-// does not leave the machine.
-func keepsSecret(address string) bool {
+// isConfidential reports whether data sent to an address stays secret: it uses TLS, or stays on this
+// machine.
+func isConfidential(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return false
@@ -59,23 +59,23 @@ func keepsSecret(address string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback())
 }
 
-// witness remembers what it carried: the library that reads metadata tells less of it.
-type witness struct {
+// recordingTransport records the last response, since the library's errors omit its text.
+type recordingTransport struct {
 	http.RoundTripper
-	text  bytes.Buffer // of the last answer, as far as it was read
+	body  bytes.Buffer // of the last answer, as far as it was read
 	fault error        // why there was none
 }
 
-func (w *witness) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := w.RoundTripper.RoundTrip(req)
 	w.fault = err
 	if err != nil {
 		return nil, err
 	}
-	w.text.Reset()
+	w.body.Reset()
 	resp.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.TeeReader(resp.Body, &w.text), resp.Body}
+	}{io.TeeReader(resp.Body, &w.body), resp.Body}
 	return resp, nil
 }

@@ -21,7 +21,7 @@ func TestALogoutSaysWhatIsLeftOfTheLogin(t *testing.T) {
 	}))
 	defer web.Close()
 	folder, o := filepath.Join(t.TempDir(), "logins"), Options{Config: "c", Server: "s", URL: web.URL + "/mcp"}
-	rec := recordOf(folder, o)
+	rec := newLoginStore(folder, o)
 	keep := func() {
 		t.Helper()
 		l := &Login{Server: "s", URL: o.URL, RevokeURL: web.URL, Client: client{ID: "me", Registered: true}, User: "ada"}
@@ -50,7 +50,7 @@ func TestALogoutSaysWhatIsLeftOfTheLogin(t *testing.T) {
 	keep()
 	status = http.StatusInternalServerError
 	err := Logout(t.Context(), folder, o)
-	require.ErrorIs(t, err, ErrForgotten)
+	require.ErrorIs(t, err, ErrNotRevoked)
 	require.ErrorContains(t, err, "HTTP status 500")
 	forgotten()
 
@@ -59,12 +59,12 @@ func TestALogoutSaysWhatIsLeftOfTheLogin(t *testing.T) {
 	cancel()
 	err = Logout(ended, folder, o)
 	require.ErrorContains(t, err, "another process holds the login")
-	require.NotErrorIs(t, err, ErrForgotten)
+	require.NotErrorIs(t, err, ErrNotRevoked)
 	l, err := rec.load()
 	require.NoError(t, err)
 	require.Equal(t, "the access token", l.Access, "it is there still")
 
 	require.NoError(t, os.WriteFile(rec.path, []byte("{"), 0o600))
-	require.ErrorIs(t, Logout(t.Context(), folder, o), ErrForgotten)
+	require.ErrorIs(t, Logout(t.Context(), folder, o), ErrNotRevoked)
 	require.NoFileExists(t, rec.path)
 }

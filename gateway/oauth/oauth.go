@@ -135,15 +135,15 @@ func NeedsUser(err error) bool {
 	return errors.As(err, &e)
 }
 
-// stale reports whether the access token has ended, or is in the last fifth of its
-// time, a minute at most.
-func (l *Login) stale() bool {
+// needsRefresh reports whether the access token has expired, or is in the last fifth of its lifetime, one
+// minute at most.
+func (l *Login) needsRefresh() bool {
 	ahead := min(time.Minute, l.Expiry.Sub(l.Since)/5)
 	return l.Access == "" || !l.Expiry.IsZero() && time.Until(l.Expiry) < ahead
 }
 
-// ended reports whether the access token is of no use any more.
-func (l *Login) ended() bool {
+// isExpired reports whether the access token has expired.
+func (l *Login) isExpired() bool {
 	return l.Access == "" || !l.Expiry.IsZero() && time.Now().After(l.Expiry)
 }
 

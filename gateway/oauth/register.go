@@ -17,7 +17,7 @@ import (
 // config, a metadata document, the one that was registered before, or a new one.
 // again leaves out the one of before, which the server has forgotten; one that logs in by
 // device can do so by redirect, too.
-func identify(ctx context.Context, h *http.Client, o Options, p place, redirect string, before *Login, device, again bool) (client, string, error) {
+func identify(ctx context.Context, h *http.Client, o Options, p discovery, redirect string, before *Login, device, again bool) (client, string, error) {
 	methods := p.meta.TokenEndpointAuthMethodsSupported
 	basic := len(methods) == 0 || slices.Contains(methods, "client_secret_basic")
 	switch {
@@ -65,18 +65,18 @@ func reason(err error) string {
 	)
 	switch {
 	case errors.As(err, &refused):
-		return limited(refused.Error())
+		return truncate(refused.Error())
 	case errors.As(err, &network):
 		return network.Err.Error()
 	}
 	if _, status, ok := strings.Cut(err.Error(), "registration failed with status "); ok {
 		status, _, _ = strings.Cut(status, ":")
-		return "HTTP status " + limited(status)
+		return "HTTP status " + truncate(status)
 	}
 	return "its answer is not that of a registration"
 }
 
-func (c client) style() oauth2.AuthStyle {
+func (c client) authStyle() oauth2.AuthStyle {
 	if c.Basic {
 		return oauth2.AuthStyleInHeader
 	}

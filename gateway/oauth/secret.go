@@ -25,8 +25,8 @@ func (q *SecretQuestion) Declined() error {
 		q.Issuer, q.earlier())
 }
 
-// unasked returns the error of a login that has no user to ask.
-func (q *SecretQuestion) unasked() error {
+// noUserError returns the error of a login without a user to ask.
+func (q *SecretQuestion) noUserError() error {
 	return fmt.Errorf("oauth.client_secret is not sent to %s, which the server names: no user agreed%s; run \"%s\" in a terminal, or set oauth.issuer: %s",
 		q.Issuer, q.earlier(), termtext.Goblin("login", q.Server), q.Issuer)
 }
@@ -41,10 +41,10 @@ func (q *SecretQuestion) earlier() string {
 // hasSecret reports whether the config has a client with a secret.
 func (o *Options) hasSecret() bool { return o.ClientID != "" && o.ClientSecret != "" }
 
-// agree returns nil if the client secret of l may be sent to its issuer. Without
+// confirmSecret returns nil if the client secret of l may be sent to its issuer. Without
 // oauth.issuer that is the user's decision, for one secret and one issuer. A registered
 // client's secret comes from its issuer and needs none.
-func (l *Login) agree(ctx context.Context, o Options, before *Login, u UserPrompts, page string) error {
+func (l *Login) confirmSecret(ctx context.Context, o Options, before *Login, u UserPrompts, page string) error {
 	if !o.hasSecret() {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (l *Login) agree(ctx context.Context, o Options, before *Login, u UserPromp
 			q.PreviousIssuer = before.Issuer
 		}
 		if u.ConfirmSecret == nil {
-			return q.unasked()
+			return q.noUserError()
 		}
 		if err := u.ConfirmSecret(ctx, q); err != nil {
 			return err
@@ -74,16 +74,15 @@ func (o *Options) preferred(before *Login) string {
 	return o.Issuer
 }
 
-// differs returns why a stored login is not one for these options, or nil. The error is
-// an [ErrNone].
-func (o *Options) differs(l *Login) error {
+// mismatch returns why a stored login does not fit these options, or nil. The error is an [ErrNone].
+func (o *Options) mismatch(l *Login) error {
 	why := ""
 	own := l.Client.Registered || l.Client.ID == o.MetadataURL
 	switch {
 	case l.URL != o.URL || !slices.Contains(resources(o.URL), l.Resource):
 		why = "it is for another url"
 	case o.Issuer != "" && !sameIssuer(o.Issuer, l.Issuer):
-		why = fmt.Sprintf("it is for the authorization server %s, but oauth.issuer is %s", limited(l.Issuer), o.Issuer)
+		why = fmt.Sprintf("it is for the authorization server %s, but oauth.issuer is %s", truncate(l.Issuer), o.Issuer)
 	case o.ClientID != "" && o.ClientID != l.Client.ID, o.ClientID == "" && !own:
 		why = "it is for another client than the config's"
 	case l.EndReason == "" && o.ClientCredentials != l.ClientCredentials:
@@ -91,7 +90,7 @@ func (o *Options) differs(l *Login) error {
 	case o.ClientCredentials && o.Issuer == "":
 		why = "oauth.grant: client_credentials requires oauth.issuer"
 	case !o.ClientCredentials && o.ClientID != "" && l.EndReason == "":
-		why = o.secretDiffers(l)
+		why = o.secretMismatch(l)
 	}
 	if why == "" {
 		return nil
@@ -99,15 +98,15 @@ func (o *Options) differs(l *Login) error {
 	return fmt.Errorf("%w: the stored login is not used: %s", ErrNone, why)
 }
 
-// secretDiffers returns why the client secret of a stored login is not the config's, or "".
-func (o *Options) secretDiffers(l *Login) string {
+// secretMismatch returns why the client secret of a stored login is not the config's, or "".
+func (o *Options) secretMismatch(l *Login) string {
 	switch {
 	case o.hasSecret() != (l.ClientSecret != ""):
 		return "oauth.client_secret was added or removed"
 	case !o.hasSecret() || o.Issuer != "":
 		return ""
 	case !l.SecretAgreed:
-		return fmt.Sprintf("no user agreed to send oauth.client_secret to %s", limited(l.Issuer))
+		return fmt.Sprintf("no user agreed to send oauth.client_secret to %s", truncate(l.Issuer))
 	case o.Secret == nil && o.ClientSecret != l.ClientSecret: // a reference is compared before it is sent
 		return "oauth.client_secret was changed"
 	}
@@ -136,9 +135,9 @@ var errNewSecret = errors.New("oauth.client_secret was changed")
 // sameIssuer reports whether two issuers are equal, except for a slash at the end.
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
-// plainIssuer reports whether an issuer is what it seems to be (RFC 8414, section 2).
+// isPlainIssuer reports whether an issuer is what it seems to be (RFC 8414, section 2).
 // A user name or a letter that looks like another would hide its host.
-func plainIssuer(issuer string) bool {
+func isPlainIssuer(issuer string) bool {
 	u, err := url.Parse(issuer)
 	return err == nil && u.Host != "" && u.User == nil &&
 		!strings.ContainsFunc(issuer, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`?#\`, c) })

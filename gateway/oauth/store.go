@@ -30,9 +30,9 @@ const lockPause = 10 * time.Millisecond
 // maxRecord bounds the file of a login, in bytes.
 const maxRecord = 1 << 20
 
-// record is the place of one login: a file of mode 0600 that holds all of it, or all
-// but the secrets where a keyring has those.
-type record struct {
+// loginStore is where one login is stored: a file of mode 0600 with all of it, or without the secrets if a
+// keyring has those.
+type loginStore struct {
 	path string
 	name string // in the keyring
 }
@@ -46,10 +46,9 @@ func Folder(getenv func(string) string) (string, error) {
 	return filepath.Join(state, "logins"), nil
 }
 
-// recordOf is the place of a login. What decides it is the config and the server, or
-// the account that several share, and the server's URL: behind another URL is another
-// server, which must not get the tokens of the first.
-func recordOf(folder string, o Options) *record {
+// newLoginStore returns the store of a login. The config and the server decide where it is, or the account
+// that several servers share. The server's URL decides too: a server at another URL must not get the tokens.
+func newLoginStore(folder string, o Options) *loginStore {
 	key := []string{"server", o.Config, o.Server, o.URL}
 	if o.Account != "" {
 		key = []string{"account", o.Account, o.URL}
@@ -57,12 +56,12 @@ func recordOf(folder string, o Options) *record {
 	sum := sha256.Sum256([]byte(strings.Join(key, "\x00")))
 	name := hex.EncodeToString(sum[:16])
 	path := filepath.Join(folder, name+".json")
-	return &record{path: path, name: name}
+	return &loginStore{path: path, name: name}
 }
 
-// hold locks the login for all processes until release. One that was stopped while it
+// lock locks the login for all processes until release. One that was stopped while it
 // held it must not keep others waiting for ever.
-func (r *record) hold(ctx context.Context) (release func(), err error) {
+func (r *loginStore) lock(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
 		return nil, err
 	}
@@ -70,7 +69,7 @@ func (r *record) hold(ctx context.Context) (release func(), err error) {
 	// To open a pipe for reading alone would wait for a writer.
 	lock := flock.New(r.path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, lockPause); ctx.Err() != nil {
-		return nil, lateError(fmt.Sprintf("another process holds the login by the lock on %s, maybe one that was stopped: end it, and try again", lock.Path()))
+		return nil, timeoutError(fmt.Sprintf("another process holds the login by the lock on %s, maybe one that was stopped: end it, and try again", lock.Path()))
 	} else if err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ type file struct {
 	Keyring bool `json:"keyring,omitempty"` // the secrets are there
 }
 
-func (r *record) load() (*Login, error) {
+func (r *loginStore) load() (*Login, error) {
 	text, err := state.Read(r.path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
@@ -109,7 +108,7 @@ func (r *record) load() (*Login, error) {
 
 // save keeps a login. The notice says why its secrets are in a file, if it is time that
 // the user hears so.
-func (r *record) save(l *Login) (notice string, err error) {
+func (r *loginStore) save(l *Login) (notice string, err error) {
 	kept := file{Login: *l}
 	text, err := json.Marshal(l.tokens)
 	if err != nil {
@@ -120,7 +119,7 @@ func (r *record) save(l *Login) (notice string, err error) {
 		if err = inKeyring.Set(r.name, string(text)); err == nil {
 			kept.Keyring, kept.tokens, notice = true, tokens{}, ""
 		} else {
-			notice = "the keyring does not take it: " + limited(err.Error())
+			notice = "the keyring does not take it: " + truncate(err.Error())
 		}
 	}
 	all, err := json.Marshal(kept)
@@ -134,7 +133,7 @@ func (r *record) save(l *Login) (notice string, err error) {
 }
 
 // noticeOnce returns the notice, or "" if one was given since a keyring last took a login.
-func (r *record) noticeOnce(notice string) string {
+func (r *loginStore) noticeOnce(notice string) string {
 	mark := filepath.Join(filepath.Dir(r.path), "told")
 	if notice == "" {
 		_ = os.Remove(mark) // it may not be there
@@ -149,7 +148,7 @@ func (r *record) noticeOnce(notice string) string {
 }
 
 // remove forgets all of a login.
-func (r *record) remove() error {
+func (r *loginStore) remove() error {
 	if inKeyring.IsAvailable() {
 		_ = inKeyring.Delete(r.name) // it may have none
 	}
@@ -158,15 +157,15 @@ func (r *record) remove() error {
 
 // forget removes a login whose tokens cannot be taken back, or not be left out of what is
 // kept.
-func (r *record) forget(why error) error {
+func (r *loginStore) forget(why error) error {
 	if err := r.remove(); err != nil {
 		return errors.Join(why, err)
 	}
-	return fmt.Errorf("%w: %w", ErrForgotten, why)
+	return fmt.Errorf("%w: %w", ErrNotRevoked, why)
 }
 
-// changed is a value that changes with the login.
-func (r *record) changed() (version time.Time) {
+// version returns a value that changes with the login.
+func (r *loginStore) version() (version time.Time) {
 	if info, err := os.Stat(r.path); err == nil {
 		version = info.ModTime()
 	}

@@ -26,8 +26,8 @@ func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
 			t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")
 			c.keyring()
 			folder := filepath.Join(t.TempDir(), "logins")
-			rec := recordOf(folder, Options{Config: "c", Server: "s", URL: "https://s.example/mcp"})
-			release, err := rec.hold(t.Context())
+			rec := newLoginStore(folder, Options{Config: "c", Server: "s", URL: "https://s.example/mcp"})
+			release, err := rec.lock(t.Context())
 			require.NoError(t, err)
 			defer release()
 			_, err = rec.load()
@@ -61,7 +61,7 @@ func TestLoginsAreSharedByAccountOnly(t *testing.T) {
 	other := func(change func(*Options)) string {
 		o := own
 		change(&o)
-		return recordOf("", o).name
+		return newLoginStore("", o).name
 	}
 	for name, change := range map[string]func(*Options){
 		"config":  func(o *Options) { o.Config = "d" },
@@ -69,7 +69,7 @@ func TestLoginsAreSharedByAccountOnly(t *testing.T) {
 		"url":     func(o *Options) { o.URL = "https://t.example/mcp" },
 		"account": func(o *Options) { o.Account = "a" },
 	} {
-		require.NotEqual(t, recordOf("", own).name, other(change), name)
+		require.NotEqual(t, newLoginStore("", own).name, other(change), name)
 	}
 	require.Equal(t,
 		other(func(o *Options) { o.Account = "a" }),

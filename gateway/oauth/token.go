@@ -19,14 +19,14 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// accept takes the tokens of an answer into a login.
-func (l *Login) accept(t *oauth2.Token) error {
+// setTokens stores the tokens of a response in a login.
+func (l *Login) setTokens(t *oauth2.Token) error {
 	if kind := t.TokenType; kind != "" && !strings.EqualFold(kind, "bearer") {
-		return fmt.Errorf("the authorization server %s gives a token of the type %q; only bearer tokens are understood%s", l.Issuer, limited(kind), otherwise)
+		return fmt.Errorf("the authorization server %s gives a token of the type %q; only bearer tokens are understood%s", l.Issuer, truncate(kind), hintBadServer)
 	}
 	for _, token := range []string{t.AccessToken, t.RefreshToken} {
 		if len(token) > maxToken || strings.ContainsFunc(token, unicode.IsControl) {
-			return fmt.Errorf("the authorization server %s gives a token that is too long or holds control characters%s", l.Issuer, otherwise)
+			return fmt.Errorf("the authorization server %s gives a token that is too long or holds control characters%s", l.Issuer, hintBadServer)
 		}
 	}
 	// A monotonic clock stops where a laptop sleeps.
@@ -39,17 +39,17 @@ func (l *Login) accept(t *oauth2.Token) error {
 		l.Expiry = t.Expiry.Round(0)
 	}
 	if text, _ := t.Extra("scope").(string); text != "" {
-		l.Scopes = bounded(strings.Fields(text))
+		l.Scopes = limitScopes(strings.Fields(text))
 	}
 	id, _ := t.Extra("id_token").(string)
 	// An access token may know a user by a number alone, so it does not replace a name.
-	l.User = cmp.Or(userOf(id), l.User, userOf(t.AccessToken))
+	l.User = cmp.Or(tokenUser(id), l.User, tokenUser(t.AccessToken))
 	return nil
 }
 
-// userOf names the user of a token, as far as it is a JWT that says so. It is shown, and
-// nothing is decided by it, so its signature is not looked at.
-func userOf(token string) string {
+// tokenUser returns the user that a JWT names, "" if it names none. The signature is not checked, because
+// the name is only shown.
+func tokenUser(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || len(parts[1]) > 16<<10 {
 		return ""
@@ -64,15 +64,15 @@ func userOf(token string) string {
 	}
 	for _, claim := range []string{"preferred_username", "email", "name", "sub"} {
 		if s, _ := claims[claim].(string); strings.TrimSpace(s) != "" {
-			return limited(strings.TrimSpace(s))
+			return truncate(strings.TrimSpace(s))
 		}
 	}
 	return ""
 }
 
-// assert puts what proves who the client is into a form, if that is a private key; else
-// it returns the secret that does.
-func (l *Login) assert(form url.Values) (secret string, err error) {
+// addAssertion adds a signed assertion of the client to a form, if its secret is a private key. Otherwise it
+// returns the secret to send instead.
+func (l *Login) addAssertion(form url.Values) (secret string, err error) {
 	if !strings.HasPrefix(strings.TrimSpace(l.ClientSecret), "-----BEGIN") {
 		return l.ClientSecret, nil
 	}
@@ -84,7 +84,7 @@ func (l *Login) assert(form url.Values) (secret string, err error) {
 
 // post sends a form to an endpoint, other than that of tokens, as the client.
 func (l *Login) post(ctx context.Context, h *http.Client, endpoint string, form url.Values) (*http.Response, error) {
-	secret, err := l.assert(form)
+	secret, err := l.addAssertion(form)
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +112,11 @@ func (l *Login) post(ctx context.Context, h *http.Client, endpoint string, form 
 func (l *Login) ask(ctx context.Context, h *http.Client, grant string, params url.Values, scopes []string) (*oauth2.Token, error) {
 	params.Set("grant_type", grant)
 	params.Set("resource", l.Resource) // RFC 8707
-	secret, err := l.assert(params)
+	secret, err := l.addAssertion(params)
 	if err != nil {
 		return nil, err
 	}
-	style := l.Client.style()
+	style := l.Client.authStyle()
 	if secret == "" {
 		style = oauth2.AuthStyleInParams
 	}
@@ -125,7 +125,7 @@ func (l *Login) ask(ctx context.Context, h *http.Client, grant string, params ur
 	}
 	t, err := c.Token(context.WithValue(ctx, oauth2.HTTPClient, h))
 	if err != nil {
-		return nil, tell(err, secret, params)
+		return nil, redactError(err, secret, params)
 	}
 	return t, nil
 }
@@ -164,18 +164,17 @@ type answerError struct {
 
 func (e *answerError) Error() string { return e.text }
 
-func refused(err error) bool {
+func isRefused(err error) bool {
 	var r *answerError
 	return errors.As(err, &r) && r.final
 }
 
-// tell is an error of a request for tokens without what that was asked with, which a
-// server may repeat.
-func tell(err error, secret string, params url.Values) error {
+// redactError returns an error of a token request without the parameters, which a server may repeat.
+func redactError(err error, secret string, params url.Values) error {
 	var r *oauth2.RetrieveError
 	if !errors.As(err, &r) {
 		if text := err.Error(); strings.Contains(text, "oauth2: cannot parse") || strings.Contains(text, "oauth2: server response missing") {
-			return errors.New("its answer holds no token" + otherwise)
+			return errors.New("its answer holds no token" + hintBadServer)
 		}
 		return StripURL(err)
 	}
@@ -189,7 +188,7 @@ func tell(err error, secret string, params url.Values) error {
 			text = strings.ReplaceAll(text, sent, "***")
 		}
 	}
-	e := &answerError{code: r.ErrorCode, text: limited(text)}
+	e := &answerError{code: r.ErrorCode, text: truncate(text)}
 	switch {
 	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
 	case e.code == "temporarily_unavailable", e.code == "server_error", e.code == "slow_down":
@@ -204,8 +203,8 @@ const (
 	maxToken = 64 << 10 // more is no header that a server takes
 )
 
-// limited is foreign text in one line of a bearable length.
-func limited(s string) string {
+// truncate returns foreign text in one line of limited length.
+func truncate(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
