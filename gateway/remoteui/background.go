@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// askBackground asks a terminal for its background (xterm's OSC 11).
-const askBackground = "\x1b]11;?\x1b\\"
+// queryBackground asks a terminal for its background (xterm's OSC 11).
+const queryBackground = "\x1b]11;?\x1b\\"
 
 // isDark reports whether a colour, as a terminal answers it, is a dark one:
 // rgb:R/G/B or rgba:R/G/B/A with 1 to 4 hexadecimal digits each, or #RRGGBB.
@@ -32,9 +32,8 @@ func isDark(colour string) (dark, ok bool) {
 	return luma < 0.5, true
 }
 
-// darkFrom reads COLORFGBG as rxvt sets it: "foreground;background", numbers of
-// the 16 colours.
-func darkFrom(colorfgbg string) *bool {
+// parseColorFGBG reads COLORFGBG as rxvt sets it: "foreground;background", numbers of the 16 colours.
+func parseColorFGBG(colorfgbg string) *bool {
 	n, err := strconv.Atoi(colorfgbg[strings.LastIndexByte(colorfgbg, ';')+1:])
 	if err != nil || n < 0 || n > 15 {
 		return nil

@@ -21,9 +21,9 @@ import (
 var ErrDisconnected = errors.New("the screen's terminal is gone")
 
 const (
-	helloWait = 5 * time.Second
-	writeWait = 15 * time.Second
-	exitWait  = time.Second
+	helloTimeout = 5 * time.Second
+	writeTimeout = 15 * time.Second
+	exitTimeout  = time.Second
 )
 
 // environment lists the variables of its relay that a screen gets.
@@ -39,22 +39,22 @@ type Conn struct {
 	hello hello
 	keys  *queue
 
-	size    atomic.Pointer[size]
-	dark    atomic.Pointer[bool]
-	resized chan struct{}
-	grounds chan struct{}
-	paused  atomic.Bool // the relay's process is stopped: nobody would read
+	size              atomic.Pointer[size]
+	dark              atomic.Pointer[bool]
+	resized           chan struct{}
+	backgroundChanged chan struct{}
+	paused            atomic.Bool // the relay's process is stopped: nobody would read
 
-	writing sync.Mutex
+	writeMu sync.Mutex
 	frame   []byte        // the frame being written; guarded by writing
 	wait    time.Duration // guarded by writing
 
-	limiting sync.Mutex // guards exitBy, and deadlines of writes with it
-	exitBy   time.Time  // when the last write must be done; zero before Exit
+	deadlineMu sync.Mutex // guards exitBy, and deadlines of writes with it
+	exitBy     time.Time  // when the last write must be done; zero before Exit
 
 	orders  chan struct{} // held by the one order under way
 	lastID  uint64        // guarded by orders
-	answers chan answer
+	answers chan orderResult
 
 	gone   chan struct{} // closed with the connection
 	goOnce sync.Once
@@ -66,12 +66,12 @@ type Conn struct {
 // c is closed.
 func Accept(c net.Conn, r io.Reader) (*Conn, error) {
 	s := &Conn{
-		c: c, br: bufio.NewReader(r), keys: newQueue(), wait: writeWait,
-		resized: make(chan struct{}, 1), grounds: make(chan struct{}, 1),
-		orders: make(chan struct{}, 1), answers: make(chan answer, 1),
+		c: c, br: bufio.NewReader(r), keys: newQueue(), wait: writeTimeout,
+		resized: make(chan struct{}, 1), backgroundChanged: make(chan struct{}, 1),
+		orders: make(chan struct{}, 1), answers: make(chan orderResult, 1),
 		gone: make(chan struct{}), ended: make(chan struct{}),
 	}
-	if err := s.greet(); err != nil {
+	if err := s.readHello(); err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("accept a screen: %w", err)
 	}
@@ -79,8 +79,8 @@ func Accept(c net.Conn, r io.Reader) (*Conn, error) {
 	return s, nil
 }
 
-func (s *Conn) greet() error {
-	if err := s.c.SetReadDeadline(time.Now().Add(helloWait)); err != nil {
+func (s *Conn) readHello() error {
+	if err := s.c.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return err
 	}
 	kind, payload, err := readFrame(s.br, nil)
@@ -104,11 +104,11 @@ func (s *Conn) greet() error {
 // receive is the reader; it ends with the connection.
 func (s *Conn) receive() {
 	defer close(s.ended)
-	defer s.hangUp()
+	defer s.disconnect()
 	var buf []byte
 	for {
 		kind, payload, err := readFrame(s.br, buf)
-		if err != nil || !s.take(kind, payload) {
+		if err != nil || !s.handleFrame(kind, payload) {
 			return
 		}
 		if cap(payload) > cap(buf) {
@@ -117,8 +117,8 @@ func (s *Conn) receive() {
 	}
 }
 
-// take handles one frame; false ends the connection.
-func (s *Conn) take(kind byte, payload []byte) bool {
+// handleFrame handles one frame. It returns false to close the connection.
+func (s *Conn) handleFrame(kind byte, payload []byte) bool {
 	switch kind {
 	case frameInput:
 		return s.keys.put(payload)
@@ -138,9 +138,9 @@ func (s *Conn) take(kind byte, payload []byte) bool {
 		}
 		dark := payload[0] != 0
 		s.dark.Store(&dark)
-		wake(s.grounds)
+		wake(s.backgroundChanged)
 	case frameDone:
-		var a answer
+		var a orderResult
 		if json.Unmarshal(payload, &a) != nil {
 			return false
 		}
@@ -163,8 +163,8 @@ func wake(c chan struct{}) {
 	}
 }
 
-// hangUp ends the connection without waiting for the reader.
-func (s *Conn) hangUp() {
+// disconnect closes the connection without waiting for the reader.
+func (s *Conn) disconnect() {
 	s.goOnce.Do(func() {
 		_ = s.c.Close()
 		close(s.gone)
@@ -206,31 +206,31 @@ func (s *Conn) Write(p []byte) (int, error) {
 
 // SetWriteLimit sets how long one frame may take to be written.
 func (s *Conn) SetWriteLimit(d time.Duration) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
 	s.wait = d
 }
 
 func (s *Conn) send(kind byte, payload []byte) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if s.exiting() {
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	if s.isExiting() {
 		return ErrDisconnected
 	}
 	return s.sendLocked(kind, payload, s.wait)
 }
 
-// exiting reports whether Exit was called.
-func (s *Conn) exiting() bool {
-	s.limiting.Lock()
-	defer s.limiting.Unlock()
+// isExiting reports whether Exit was called.
+func (s *Conn) isExiting() bool {
+	s.deadlineMu.Lock()
+	defer s.deadlineMu.Unlock()
 	return !s.exitBy.IsZero()
 }
 
-// allow gives the next write its time, and nothing beyond what an Exit has.
-func (s *Conn) allow(wait time.Duration) {
-	s.limiting.Lock()
-	defer s.limiting.Unlock()
+// startDeadline starts the deadline of the next write, which never exceeds that of Exit.
+func (s *Conn) startDeadline(wait time.Duration) {
+	s.deadlineMu.Lock()
+	defer s.deadlineMu.Unlock()
 	by := time.Now().Add(wait)
 	if !s.exitBy.IsZero() {
 		by = s.exitBy
@@ -238,12 +238,12 @@ func (s *Conn) allow(wait time.Duration) {
 	_ = s.c.SetWriteDeadline(by) // a closed one fails to write, too
 }
 
-// exit gives all writes from now on, and the one under way, a second together.
-func (s *Conn) exit() {
-	s.limiting.Lock()
-	defer s.limiting.Unlock()
+// limitWrites bounds all further writes, and the current one, to one second together.
+func (s *Conn) limitWrites() {
+	s.deadlineMu.Lock()
+	defer s.deadlineMu.Unlock()
 	if s.exitBy.IsZero() {
-		s.exitBy = time.Now().Add(exitWait)
+		s.exitBy = time.Now().Add(exitTimeout)
 		_ = s.c.SetWriteDeadline(s.exitBy)
 	}
 }
@@ -257,12 +257,12 @@ func (s *Conn) sendLocked(kind byte, payload []byte, wait time.Duration) error {
 	s.frame = appendFrame(s.frame[:0], kind, payload)
 	var err error
 	for rest := s.frame; len(rest) > 0; {
-		s.allow(wait)
+		s.startDeadline(wait)
 		var n int
 		n, err = s.c.Write(rest)
 		rest = rest[n:]
 		// A relay that was stopped meanwhile takes the rest when it goes on.
-		if err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || !s.paused.Load() || s.exiting()) {
+		if err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || !s.paused.Load() || s.isExiting()) {
 			break
 		}
 	}
@@ -270,7 +270,7 @@ func (s *Conn) sendLocked(kind byte, payload []byte, wait time.Duration) error {
 		s.frame = nil // a rare large one is not kept
 	}
 	if err != nil {
-		s.hangUp()
+		s.disconnect()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return fmt.Errorf("the terminal did not take a screen within %v: %w", wait, err)
 		}
@@ -314,7 +314,7 @@ func (s *Conn) Size() (w, h int) {
 func (s *Conn) Graphics() (kitty, sixel bool, cellWidth, cellHeight int) {
 	at := s.size.Load()
 	w, h := at.CellWidth, at.CellHeight
-	if w < 1 || h < 1 || w > mostCell || h > mostCell {
+	if w < 1 || h < 1 || w > maxCellSide || h > maxCellSide {
 		w, h = 0, 0
 	}
 	return at.Kitty, at.Sixel, w, h
@@ -333,7 +333,7 @@ func (s *Conn) Dark() (dark, known bool) {
 }
 
 // Backgrounds has a value after Dark changed its answer; values merge.
-func (s *Conn) Backgrounds() <-chan struct{} { return s.grounds }
+func (s *Conn) Backgrounds() <-chan struct{} { return s.backgroundChanged }
 
 // Theme is the theme that the relay's user asked for, "" for none.
 func (s *Conn) Theme() string { return s.hello.Theme }
@@ -348,16 +348,16 @@ func (s *Conn) Done() <-chan struct{} { return s.gone }
 // quit), and closes. It waits a second at most for a relay that does not read,
 // and ends a Write that does. Of several calls the first one's reason counts.
 func (s *Conn) Exit(reason string) error {
-	s.exit()
-	s.writing.Lock()
-	err := s.sendLocked(frameExit, []byte(reason[:min(len(reason), maxControl)]), exitWait)
-	s.writing.Unlock()
+	s.limitWrites()
+	s.writeMu.Lock()
+	err := s.sendLocked(frameExit, []byte(reason[:min(len(reason), maxControl)]), exitTimeout)
+	s.writeMu.Unlock()
 	return errors.Join(err, s.Close())
 }
 
 // Close ends the connection and waits for the reader. It may be called again.
 func (s *Conn) Close() error {
-	s.hangUp()
+	s.disconnect()
 	<-s.ended
 	return nil
 }

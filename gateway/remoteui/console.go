@@ -12,24 +12,23 @@ import (
 	"golang.org/x/term"
 )
 
-// openAnew is a variable so that tests can have a terminal whose writes take no
+// reopenTerminal is a variable so that tests can have a terminal whose writes take no
 // deadline.
-var openAnew = reopen
+var reopenTerminal = reopen
 
-// farewell is how long a terminal that does not read is waited for at the end. It is
-// a variable for tests.
-var farewell = time.Second
+// closeTimeout is how long to wait at the end for a terminal that does not read. It is a variable for tests.
+var closeTimeout = time.Second
 
 // keySink takes what a terminal sends.
 type keySink interface {
-	typed(p []byte)   // may wait
-	drop(on bool)     // on: typed must not wait
-	lost(cause error) // the terminal is gone
+	input(p []byte)           // may wait
+	setDropping(on bool)      // on: input must not wait
+	terminalLost(cause error) // the terminal is gone
 }
 
 var (
-	errOver   = errors.New("the screen has ended")
-	errBehind = errors.New("the process is not in front of the terminal")
+	errOver         = errors.New("the screen has ended")
+	errInBackground = errors.New("the process is not in front of the terminal")
 )
 
 // console is a terminal that is either taken (raw, in the screen's modes, its
@@ -45,16 +44,16 @@ type console struct {
 
 	// lock guards what follows, and writing. A channel, since at the end it
 	// is waited for no longer than farewell.
-	lock  chan struct{}
-	modes modes
-	found *term.State // how the terminal was found
-	taken bool
-	stop  func() // stops reading
-	undo  func() // takes back what prepare did to the output
-	dirty bool   // a program that was ended may have left its own modes behind
+	lock     chan struct{}
+	modes    modes
+	original *term.State // how the terminal was found
+	attached bool
+	stop     func() // stops reading
+	undo     func() // takes back what prepare did to the output
+	dirty    bool   // a program that was ended may have left its own modes behind
 
-	setting  sync.Mutex // held while the terminal's settings are put back
-	disowned bool       // end has put them back; somebody else may use the terminal
+	settingsMu sync.Mutex // held while the terminal's settings are put back
+	released   bool       // end has put them back; somebody else may use the terminal
 }
 
 func openConsole(in, out *os.File, steady bool, keys keySink) (*console, error) {
@@ -69,8 +68,8 @@ func openConsole(in, out *os.File, steady bool, keys keySink) (*console, error) 
 	if !term.IsTerminal(int(out.Fd())) {
 		return nil, errors.New("the screen's output is not a terminal")
 	}
-	c.found = found
-	c.w, c.jobs = openAnew(out), watchSignals(steady)
+	c.original = found
+	c.w, c.jobs = reopenTerminal(out), watchSignals(steady)
 	return c, nil
 }
 
@@ -111,31 +110,30 @@ func (c *console) size() (w, h int) {
 	return 80, 24
 }
 
-// take puts the terminal into raw mode and the screen's modes, also if it was
-// taken before, and reads its input. A steady one is not taken from the shell
-// or job in front of it; that is errBehind.
-func (c *console) take() error {
+// attach puts the terminal into raw mode and the screen's modes, and reads its input. It may be called
+// again.
+func (c *console) attach() error {
 	if !c.enter() {
 		return errOver
 	}
 	defer c.leave()
 	if !c.canConfigure() {
-		c.giveLocked()
-		return errBehind
+		c.detachLocked()
+		return errInBackground
 	}
 	if _, err := term.MakeRaw(c.fd); err != nil {
 		return fmt.Errorf("set the terminal: %w", err)
 	}
-	if !c.taken {
+	if !c.attached {
 		c.undo = prepare(c.out)
 		if err := c.read(); err != nil {
 			c.undo()
-			_ = term.Restore(c.fd, c.found)
+			_ = term.Restore(c.fd, c.original)
 			return err
 		}
-		c.taken = true
+		c.attached = true
 	}
-	if _, err := c.w.WriteString(c.cleanLocked() + c.modes.again()); err != nil {
+	if _, err := c.w.WriteString(c.cleanLocked() + c.modes.enterSequences()); err != nil {
 		return fmt.Errorf("write to the terminal: %w", err)
 	}
 	return nil
@@ -160,61 +158,61 @@ func (c *console) cleanLocked() string {
 		return ""
 	}
 	c.dirty = false
-	return leftBehind
+	return resetSequences
 }
 
-// give returns the terminal as it was found, without what was typed but not
-// read. It does nothing if the terminal is not taken.
-func (c *console) give() {
+// detach restores the terminal's settings and discards unread input. It does nothing if the terminal is not
+// attached.
+func (c *console) detach() {
 	if c.enter() {
-		c.giveLocked()
+		c.detachLocked()
 		c.leave()
 	}
 }
 
-func (c *console) giveLocked() {
+func (c *console) detachLocked() {
 	if text := c.cleanLocked(); text != "" {
 		_, _ = c.w.WriteString(text)
 	}
-	if !c.taken {
+	if !c.attached {
 		return
 	}
-	c.taken = false
+	c.attached = false
 	c.stop()
-	_, _ = c.w.WriteString(c.modes.reset())
-	c.setting.Lock()
-	defer c.setting.Unlock()
-	if c.disowned {
+	_, _ = c.w.WriteString(c.modes.exitSequences())
+	c.settingsMu.Lock()
+	defer c.settingsMu.Unlock()
+	if c.released {
 		return
 	}
 	if c.canConfigure() {
 		flushInput(c.in)
-		_ = term.Restore(c.fd, c.found)
+		_ = term.Restore(c.fd, c.original)
 	}
 	c.undo()
 }
 
-// end gives the terminal back for good, in bounded time even if it does not
+// shutdown gives the terminal back for good, in bounded time even if it does not
 // take output any more. What still waits for that then writes at most.
-func (c *console) end() {
+func (c *console) shutdown() {
 	close(c.over)
-	_ = c.w.SetWriteDeadline(time.Now().Add(farewell))
+	_ = c.w.SetWriteDeadline(time.Now().Add(closeTimeout))
 	given := make(chan struct{})
 	go func() {
 		defer close(given)
 		c.lock <- struct{}{}
-		c.giveLocked()
+		c.detachLocked()
 		c.leave()
 	}()
 	select {
 	case <-given:
-	case <-time.After(2 * farewell): // hangs in a write that takes no deadline
-		c.setting.Lock()
-		defer c.setting.Unlock()
-		c.disowned = true
+	case <-time.After(2 * closeTimeout): // hangs in a write that takes no deadline
+		c.settingsMu.Lock()
+		defer c.settingsMu.Unlock()
+		c.released = true
 		if c.canConfigure() {
 			flushInput(c.in)
-			_ = term.Restore(c.fd, c.found)
+			_ = term.Restore(c.fd, c.original)
 		}
 	}
 }
@@ -227,7 +225,7 @@ func (c *console) Write(p []byte) (int, error) {
 	}
 	defer c.leave()
 	c.modes.scan(p)
-	if !c.taken {
+	if !c.attached {
 		return len(p), nil
 	}
 	return c.w.Write(p)
@@ -247,14 +245,14 @@ func (c *console) read() error {
 	if err != nil {
 		return fmt.Errorf("read the terminal: %w", err)
 	}
-	c.keys.drop(false) // before the first key: it may have been typed already
+	c.keys.setDropping(false) // before the first key: it may have been typed already
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		buf := make([]byte, 4096)
 		for {
 			n, err := r.Read(buf)
 			if n > 0 {
-				c.keys.typed(buf[:n])
+				c.keys.input(buf[:n])
 			}
 			if errors.Is(err, cancelreader.ErrCanceled) {
 				return
@@ -263,13 +261,13 @@ func (c *console) read() error {
 				err = io.EOF
 			}
 			if err != nil {
-				c.keys.lost(err)
+				c.keys.terminalLost(err)
 				return
 			}
 		}
 	})
 	c.stop = func() {
-		c.keys.drop(true)
+		c.keys.setDropping(true)
 		// A reader that cannot be cancelled (a console of Windows that is
 		// not the standard input) ends with the next key.
 		if r.Cancel() {
@@ -284,6 +282,6 @@ func (c *console) read() error {
 // whatever a program left behind.
 func (c *console) restore() {
 	if c.canConfigure() {
-		_ = term.Restore(c.fd, c.found)
+		_ = term.Restore(c.fd, c.original)
 	}
 }

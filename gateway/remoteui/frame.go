@@ -66,8 +66,8 @@ type order struct {
 	Name string `json:"name"`           // what to call the content, the path to save it at, or a page
 }
 
-// answer tells how an order went.
-type answer struct {
+// orderResult is the result of an order.
+type orderResult struct {
 	ID    uint64 `json:"id"`
 	Path  string `json:"path,omitempty"`
 	Error string `json:"error,omitempty"`

@@ -21,9 +21,9 @@ var knownModes = []int{
 
 const cursorMode = 25 // the one that is on in a fresh terminal
 
-// leftBehind undoes what pagers and editors switch on: colours, mouse, paste,
-// keypad, a hidden cursor, the alternate screen.
-const leftBehind = "\x1b[m\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[?1049l"
+// resetSequences undoes the modes that pagers and editors set: colours, mouse, paste, keypad, a hidden
+// cursor, the alternate screen.
+const resetSequences = "\x1b[m\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[?1049l"
 
 // maxParams is the largest number of parameters of a sequence that switches modes. The
 // parser drops further ones.
@@ -85,8 +85,8 @@ func (m *modes) set(cmd ansi.Cmd, params ansi.Params) {
 	}
 }
 
-// reset returns the sequences that end these modes: "" if nothing was ever shown.
-func (m *modes) reset() string {
+// exitSequences returns the sequences that end these modes: "" if there was no output.
+func (m *modes) exitSequences() string {
 	if !m.drawn {
 		return ""
 	}
@@ -113,8 +113,8 @@ func (m *modes) reset() string {
 	return s + screens
 }
 
-// again returns the sequences that enter these modes.
-func (m *modes) again() string {
+// enterSequences returns the sequences that enter these modes.
+func (m *modes) enterSequences() string {
 	if m.parser != nil {
 		m.parser.Reset() // the rest of a cut sequence is never shown
 	}

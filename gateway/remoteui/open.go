@@ -14,9 +14,9 @@ const (
 	File   = "file" // the editor, of a file that is there
 )
 
-// web is the kind of order that starts a browser, which needs no content and no
+// browserOrder is the kind of order that starts a browser, which needs no content and no
 // terminal.
-const web = "browser"
+const browserOrder = "browser"
 
 // maxPage bounds the URL of a page, in bytes.
 const maxPage = 16 << 10
@@ -27,7 +27,7 @@ func (s *Conn) Browse(ctx context.Context, page string) error {
 	if len(page) > maxPage {
 		return fmt.Errorf("the URL has %d bytes, the limit is %d", len(page), maxPage)
 	}
-	_, err := s.order(ctx, frameExec, order{Kind: web, Name: page}, nil)
+	_, err := s.order(ctx, frameExec, order{Kind: browserOrder, Name: page}, nil)
 	return err
 }
 
@@ -62,48 +62,48 @@ func (s *Conn) Save(ctx context.Context, path string, content []byte) (where str
 // order sends content in pieces, so that output gets through between them,
 // then the order, and waits for the answer; what that says went wrong is an error,
 // too. One order at a time.
-func (s *Conn) order(ctx context.Context, kind byte, o order, content []byte) (answer, error) {
+func (s *Conn) order(ctx context.Context, kind byte, o order, content []byte) (orderResult, error) {
 	if len(content) > maxContent {
-		return answer{}, fmt.Errorf("%d bytes are too many, the limit is %d", len(content), maxContent)
+		return orderResult{}, fmt.Errorf("%d bytes are too many, the limit is %d", len(content), maxContent)
 	}
 	select {
 	case s.orders <- struct{}{}:
 		defer func() { <-s.orders }()
 	case <-s.gone:
-		return answer{}, ErrDisconnected
+		return orderResult{}, ErrDisconnected
 	case <-ctx.Done():
-		return answer{}, ctx.Err()
+		return orderResult{}, ctx.Err()
 	}
 	s.lastID++
 	o.ID = s.lastID
 	var piece []byte
 	for len(content) > 0 {
 		if err := ctx.Err(); err != nil {
-			return answer{}, err
+			return orderResult{}, err
 		}
 		n := min(len(content), contentPiece)
 		piece = binary.BigEndian.AppendUint64(piece[:0], o.ID)
 		if err := s.send(frameContent, append(piece, content[:n]...)); err != nil {
-			return answer{}, err
+			return orderResult{}, err
 		}
 		content = content[n:]
 	}
 	if err := s.send(kind, jsonFrame(0, o)[frameHead:]); err != nil {
-		return answer{}, err
+		return orderResult{}, err
 	}
 	for {
 		select {
 		case a := <-s.answers:
 			if a.ID == o.ID && a.Error != "" {
-				return answer{}, errors.New(a.Error)
+				return orderResult{}, errors.New(a.Error)
 			}
 			if a.ID == o.ID {
 				return a, nil
 			}
 		case <-s.gone:
-			return answer{}, ErrDisconnected
+			return orderResult{}, ErrDisconnected
 		case <-ctx.Done():
-			return answer{}, ctx.Err()
+			return orderResult{}, ctx.Err()
 		}
 	}
 }

@@ -34,8 +34,8 @@ func (r *relay) execute(kind byte, payload []byte) error {
 	if r.ctx.Err() != nil {
 		return nil
 	}
-	if kind == frameExec && o.Kind == web {
-		a := answer{ID: o.ID}
+	if kind == frameExec && o.Kind == browserOrder {
+		a := orderResult{ID: o.ID}
 		if err := browser.Open(r.env, o.Name); err != nil {
 			a.Error = err.Error()
 		}
@@ -43,11 +43,11 @@ func (r *relay) execute(kind byte, payload []byte) error {
 		return nil
 	}
 	if !r.busy.CompareAndSwap(false, true) {
-		r.reply(answer{ID: o.ID, Error: "another program or file of this screen is not done yet"})
+		r.reply(orderResult{ID: o.ID, Error: "another program or file of this screen is not done yet"})
 		return nil
 	}
 	r.tasks.Go(func() {
-		a := answer{ID: o.ID}
+		a := orderResult{ID: o.ID}
 		var err error
 		if kind == frameSave {
 			a.Path, err = save(o.Name, content)
@@ -63,7 +63,7 @@ func (r *relay) execute(kind byte, payload []byte) error {
 	return nil
 }
 
-func (r *relay) reply(a answer) { r.send.send(jsonFrame(frameDone, a)) }
+func (r *relay) reply(a orderResult) { r.send.send(jsonFrame(frameDone, a)) }
 
 // show runs a program on the content and takes the terminal back afterwards.
 func (r *relay) show(o order, content []byte) error {
@@ -89,9 +89,9 @@ func (r *relay) show(o order, content []byte) error {
 			return err
 		}
 	}
-	r.away.Lock()
-	defer r.away.Unlock()
-	r.con.give()
+	r.terminalMu.Lock()
+	defer r.terminalMu.Unlock()
+	r.con.detach()
 	err := r.con.run(r.ctx, command, file)
 	if r.ctx.Err() != nil || wasKilled(err) {
 		r.con.markDirty()

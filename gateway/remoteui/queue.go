@@ -4,17 +4,17 @@ import "sync"
 
 // queue holds pieces of input in order, as they came, up to maxQueued bytes.
 type queue struct {
-	mu     sync.Mutex
-	moved  sync.Cond // something was added, taken, or the end came
-	pieces [][]byte
-	bytes  int
-	closed bool
-	shut   bool // put drops
+	mu       sync.Mutex
+	changed  sync.Cond // something was added, taken, or the end came
+	pieces   [][]byte
+	bytes    int
+	closed   bool
+	dropping bool // put drops
 }
 
 func newQueue() *queue {
 	q := &queue{}
-	q.moved.L = &q.mu
+	q.changed.L = &q.mu
 	return q
 }
 
@@ -25,15 +25,15 @@ func (q *queue) put(p []byte) bool {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.closed && !q.shut && q.bytes > 0 && q.bytes+len(p) > maxQueued {
-		q.moved.Wait()
+	for !q.closed && !q.dropping && q.bytes > 0 && q.bytes+len(p) > maxQueued {
+		q.changed.Wait()
 	}
-	if q.closed || q.shut {
+	if q.closed || q.dropping {
 		return !q.closed
 	}
 	q.pieces = append(q.pieces, append([]byte(nil), p...))
 	q.bytes += len(p)
-	q.moved.Broadcast()
+	q.changed.Broadcast()
 	return true
 }
 
@@ -45,7 +45,7 @@ func (q *queue) read(p []byte) (int, bool) {
 		if q.closed {
 			return 0, false
 		}
-		q.moved.Wait()
+		q.changed.Wait()
 	}
 	n := copy(p, q.pieces[0])
 	if n == len(q.pieces[0]) {
@@ -55,16 +55,16 @@ func (q *queue) read(p []byte) (int, bool) {
 		q.pieces[0] = q.pieces[0][n:]
 	}
 	q.bytes -= n
-	q.moved.Broadcast()
+	q.changed.Broadcast()
 	return n, true
 }
 
-// drop makes put drop instead of wait, until it is called with false.
-func (q *queue) drop(on bool) {
+// setDropping makes put drop pieces instead of waiting, until it is called with false.
+func (q *queue) setDropping(on bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.shut = on
-	q.moved.Broadcast()
+	q.dropping = on
+	q.changed.Broadcast()
 }
 
 // close ends waiting; what is queued can still be read.
@@ -72,5 +72,5 @@ func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.moved.Broadcast()
+	q.changed.Broadcast()
 }

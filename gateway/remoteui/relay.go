@@ -34,9 +34,9 @@ type Terminal struct {
 	// is in front of it, and looks once a second whether that has changed. The
 	// process must ignore SIGTTOU, SIGTTIN and SIGTSTP.
 	Steady bool
-	// Behind is called once, from a goroutine of Relay, when a steady screen
-	// has to wait. It may be nil and must not block.
-	Behind func()
+	// OnBackground is called once, from a goroutine of Relay, when a steady screen has to wait for the
+	// foreground. It may be nil and must not block.
+	OnBackground func()
 }
 
 // Rescue notes how a terminal is set. restore sets it so again, never waits,
@@ -57,29 +57,29 @@ func (t Terminal) Rescue() (restore func()) {
 
 // relay is one call of Relay.
 type relay struct {
-	con   *console
-	send  *sender
-	env   func(string) string
-	ctx   context.Context
-	fail  context.CancelCauseFunc
-	links sync.WaitGroup // what runs as long as the screen
-	tasks sync.WaitGroup // orders under way; the receiver adds them
-	busy  atomic.Bool    // an order is under way
-	away  sync.Mutex     // held while the terminal belongs to something else
+	con        *console
+	send       *sender
+	env        func(string) string
+	ctx        context.Context
+	fail       context.CancelCauseFunc
+	links      sync.WaitGroup // what runs as long as the screen
+	tasks      sync.WaitGroup // orders under way; the receiver adds them
+	busy       atomic.Bool    // an order is under way
+	terminalMu sync.Mutex     // held while the terminal belongs to something else
 
-	behind  chan struct{} // another job may be in front now
-	waiting bool          // for this process to be in front; guarded by away once watch runs
-	warn    func()        // calls Behind; nil: done
+	backgroundCheck chan struct{} // another job may be in front now
+	waiting         bool          // for this process to be in front; guarded by terminalMu once watch runs
+	warn            func()        // calls OnBackground; nil: done
 
 	content   []byte // of the next order; only the receiver touches it
 	contentOf uint64 // that order's id
 
-	cutting  sync.Mutex // guards what follows, and the order of keys
-	parser   answerParser
-	knows    size // of images, what the terminal answered
-	flushAt  time.Time
-	due      *time.Timer   // calls flushHeld then
-	answered chan struct{} // closed with the last answer
+	parseMu      sync.Mutex // guards what follows, and the order of keys
+	parser       replyParser
+	imageSupport size // of images, what the terminal answered
+	flushAt      time.Time
+	flushTimer   *time.Timer   // calls flushHeld then
+	answered     chan struct{} // closed with the last answer
 }
 
 // endedByDaemon is the cause of an end that the daemon asked for.
@@ -102,10 +102,10 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	}
 	r := &relay{
 		send: newSender(), env: t.Getenv, answered: make(chan struct{}),
-		behind: make(chan struct{}, 1), warn: t.Behind,
+		backgroundCheck: make(chan struct{}, 1), warn: t.OnBackground,
 	}
-	r.due = time.AfterFunc(time.Hour, r.flushHeld)
-	defer r.due.Stop()
+	r.flushTimer = time.AfterFunc(time.Hour, r.flushHeld)
+	defer r.flushTimer.Stop()
 	r.ctx, r.fail = context.WithCancelCause(ctx)
 	defer r.fail(nil)
 	r.con, err = openConsole(t.In, t.Out, t.Steady, r)
@@ -113,19 +113,19 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 		return "", err
 	}
 	defer r.con.close()
-	r.send.send(jsonFrame(frameHello, r.greeting(t)))
-	ask := questions(t.Getenv)
-	switch err := r.con.take(); {
-	case errors.Is(err, errBehind):
+	r.send.send(jsonFrame(frameHello, r.hello(t)))
+	ask := queries(t.Getenv)
+	switch err := r.con.attach(); {
+	case errors.Is(err, errInBackground):
 		ask = ""
 		r.waitLocked()
 	case err != nil:
-		r.con.end()
+		r.con.shutdown()
 		return "", err
 	}
-	r.cutting.Lock()
-	r.parser.ask(ask)
-	r.cutting.Unlock()
+	r.parseMu.Lock()
+	r.parser.expect(ask)
+	r.parseMu.Unlock()
 	asked := time.Now()
 	if ask != "" {
 		r.con.ask(ask)
@@ -145,15 +145,15 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	}
 	_ = c.Close()
 	r.send.close()
-	_ = r.con.w.SetWriteDeadline(time.Now().Add(farewell))
+	_ = r.con.w.SetWriteDeadline(time.Now().Add(closeTimeout))
 	select {
 	case <-received:
-	case <-time.After(farewell): // hangs in a write that takes no deadline
+	case <-time.After(closeTimeout): // hangs in a write that takes no deadline
 	}
 	r.tasks.Wait()
-	r.con.end()
+	r.con.shutdown()
 	r.links.Wait()
-	return r.outcome(ctx)
+	return r.result(ctx)
 }
 
 // awaitAnswer waits a little for the terminal's answers, which would be typed
@@ -165,7 +165,7 @@ func (r *relay) awaitAnswer() {
 	}
 }
 
-func (r *relay) outcome(ctx context.Context) (string, error) {
+func (r *relay) result(ctx context.Context) (string, error) {
 	cause := context.Cause(r.ctx)
 	if end := (endedByDaemon{}); errors.As(cause, &end) {
 		return end.reason, nil
@@ -176,69 +176,69 @@ func (r *relay) outcome(ctx context.Context) (string, error) {
 	return "", cause
 }
 
-func (r *relay) greeting(t Terminal) hello {
+func (r *relay) hello(t Terminal) hello {
 	env := make(map[string]string)
 	for _, name := range environment {
 		if v := t.Getenv(name); v != "" {
 			env[name] = v
 		}
 	}
-	return hello{r.size(), env, t.Theme, t.ASCII, darkFrom(t.Getenv("COLORFGBG"))}
+	return hello{r.size(), env, t.Theme, t.ASCII, parseColorFGBG(t.Getenv("COLORFGBG"))}
 }
 
 // size is how large the terminal is now, with what is known of it.
 func (r *relay) size() size {
-	r.cutting.Lock()
-	defer r.cutting.Unlock()
+	r.parseMu.Lock()
+	defer r.parseMu.Unlock()
 	return r.sizeLocked()
 }
 
 func (r *relay) sizeLocked() size {
-	s := r.knows
+	s := r.imageSupport
 	s.Width, s.Height = r.con.size()
-	if w, h := cell(r.con.out); w > 0 && h > 0 { // changes with the font
+	if w, h := cellSize(r.con.out); w > 0 && h > 0 { // changes with the font
 		s.CellWidth, s.CellHeight = w, h
 	}
 	return s
 }
 
-// typed takes what the terminal sent: keys, and answers.
-func (r *relay) typed(p []byte) {
-	r.cutting.Lock()
-	defer r.cutting.Unlock()
-	keys, answers := r.parser.cut(nil, p)
-	if d := r.parser.hold(); d > 0 {
+// input handles bytes of the terminal: keys and replies.
+func (r *relay) input(p []byte) {
+	r.parseMu.Lock()
+	defer r.parseMu.Unlock()
+	keys, answers := r.parser.extract(nil, p)
+	if d := r.parser.flushDelay(); d > 0 {
 		r.flushAt = time.Now().Add(d)
-		r.due.Reset(d)
+		r.flushTimer.Reset(d)
 	}
 	for _, a := range answers {
-		r.learnLocked(a)
+		r.applyReplyLocked(a)
 	}
-	if len(answers) > 0 && r.parser.idle() {
+	if len(answers) > 0 && r.parser.isIdle() {
 		close(r.answered)
 	}
 	r.send.put(keys)
 }
 
-// learnLocked takes an answer of the terminal. r.cutting is held.
-func (r *relay) learnLocked(a terminalAnswer) {
-	if a.kind == aboutBackground {
+// applyReplyLocked handles a reply of the terminal. The caller holds r.parseMu.
+func (r *relay) applyReplyLocked(a terminalReply) {
+	if a.kind == replyBackground {
 		if dark, ok := isDark(a.body); ok {
 			r.send.background(dark)
 		}
 		return
 	}
-	r.knows.learn(a)
-	if a.kind == aboutWhat && r.knows != (size{}) {
+	r.imageSupport.applyReply(a)
+	if a.kind == replyAttributes && r.imageSupport != (size{}) {
 		r.send.resize(r.sizeLocked())
 	}
 }
 
-func (r *relay) drop(on bool) { r.send.drop(on) }
+func (r *relay) setDropping(on bool) { r.send.setDropping(on) }
 
-func (r *relay) lost(cause error) {
+func (r *relay) terminalLost(cause error) {
 	if !r.con.canConfigure() { // who is not in front cannot read
-		wake(r.behind)
+		wake(r.backgroundCheck)
 		return
 	}
 	r.fail(fmt.Errorf("%w: %w", ErrTerminalLost, cause))
@@ -257,8 +257,8 @@ func (r *relay) waitLocked() {
 // flushHeld gives out keys that looked like the start of an answer for long
 // enough.
 func (r *relay) flushHeld() {
-	r.cutting.Lock()
-	defer r.cutting.Unlock()
+	r.parseMu.Lock()
+	defer r.parseMu.Unlock()
 	if !time.Now().Before(r.flushAt) {
 		r.send.put(r.parser.flush(nil))
 	}
@@ -282,7 +282,7 @@ func (r *relay) receive(c io.Reader) error {
 				return fmt.Errorf("%w: %w", ErrTerminalLost, err)
 			}
 		case frameContent:
-			if err := r.collect(payload); err != nil {
+			if err := r.addContent(payload); err != nil {
 				return fmt.Errorf("%w: %w", ErrConnectionLost, err)
 			}
 		case frameExec, frameSave:
@@ -297,9 +297,9 @@ func (r *relay) receive(c io.Reader) error {
 	}
 }
 
-// collect takes a piece of content. What came for an order that was given up
-// half-way is no part of the next one's.
-func (r *relay) collect(payload []byte) error {
+// addContent adds a piece of content. Content of an order that was given up half-way does not become part of
+// the next order's.
+func (r *relay) addContent(payload []byte) error {
 	if len(payload) < contentHead {
 		return errors.New("content without an order")
 	}
@@ -314,15 +314,15 @@ func (r *relay) collect(payload []byte) error {
 	return nil
 }
 
-// frontCheck is how often is looked whether the terminal is there, and whether a
-// steady screen is in front of it.
-const frontCheck = time.Second
+// pollInterval is how often to check whether the terminal exists, and whether a steady screen is in its
+// foreground.
+const pollInterval = time.Second
 
 // watch follows the terminal's size, the process's stops, and which job is in
 // front.
 func (r *relay) watch() {
 	s := r.con.jobs
-	look := time.NewTicker(frontCheck)
+	look := time.NewTicker(pollInterval)
 	defer look.Stop()
 	w, h := r.con.size()
 	for {
@@ -337,20 +337,20 @@ func (r *relay) watch() {
 				return
 			}
 			if r.con.steady && r.isWaiting() && r.con.canConfigure() {
-				r.again()
+				r.reattach()
 			}
-		case <-r.behind: // its reader has ended
-			r.con.give()
-			r.again()
+		case <-r.backgroundCheck: // its reader has ended
+			r.con.detach()
+			r.reattach()
 		case <-s.resized:
-			if nw, nh := r.con.size(); (s.told || nw != w || nh != h) && !r.isWaiting() {
+			if nw, nh := r.con.size(); (s.exact || nw != w || nh != h) && !r.isWaiting() {
 				w, h = nw, nh
 				r.send.resize(r.size())
 			}
 		case <-s.stopped:
 			r.suspend(s)
 		case <-s.continued:
-			r.again()
+			r.reattach()
 		}
 	}
 }
@@ -358,29 +358,29 @@ func (r *relay) watch() {
 // isWaiting reports whether the terminal is waited for, unless that is about to
 // change.
 func (r *relay) isWaiting() bool {
-	if !r.away.TryLock() {
+	if !r.terminalMu.TryLock() {
 		return false
 	}
-	defer r.away.Unlock()
+	defer r.terminalMu.Unlock()
 	return r.waiting
 }
 
-// again takes the terminal back unless a pager or an editor has it.
-func (r *relay) again() {
-	if r.away.TryLock() {
+// reattach attaches the terminal again unless a pager or an editor uses it.
+func (r *relay) reattach() {
+	if r.terminalMu.TryLock() {
 		r.resumeLocked()
-		r.away.Unlock()
+		r.terminalMu.Unlock()
 	}
 }
 
 // suspend stops the process, with the terminal given back for that time.
 func (r *relay) suspend(s *signals) {
-	if !r.away.TryLock() { // a pager or an editor has the terminal
+	if !r.terminalMu.TryLock() { // a pager or an editor has the terminal
 		s.stop(false)
 		return
 	}
-	defer r.away.Unlock()
-	r.con.give()
+	defer r.terminalMu.Unlock()
+	r.con.detach()
 	r.send.send(appendFrame(nil, framePause, nil))
 	sent := make(chan struct{})
 	r.links.Go(func() { r.send.drain(); close(sent) })
@@ -394,15 +394,15 @@ func (r *relay) suspend(s *signals) {
 
 // resumeLocked takes the terminal back and asks for a repaint. r.away is held.
 func (r *relay) resumeLocked() {
-	switch err := r.con.take(); {
+	switch err := r.con.attach(); {
 	case err == nil:
 		r.waiting = false
 		r.send.resize(r.size())
-	case errors.Is(err, errBehind):
+	case errors.Is(err, errInBackground):
 		if !r.waiting {
 			r.waitLocked()
 		}
 	case !errors.Is(err, errOver):
-		r.lost(err)
+		r.terminalLost(err)
 	}
 }

@@ -9,17 +9,17 @@ import (
 // What a terminal is asked besides its background. Terminals answer in order, and all
 // answer the last one.
 const (
-	// askKitty asks kitty's graphics protocol whether it is there, with one pixel that is
+	// queryKitty asks kitty's graphics protocol whether it is there, with one pixel that is
 	// shown nowhere.
-	askKitty = "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"
-	askCell  = "\x1b[16t" // how many pixels a cell has (xterm's window operations)
-	askWhat  = "\x1b[c"   // what it is and has (DA1)
+	queryKitty      = "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"
+	queryCellSize   = "\x1b[16t" // how many pixels a cell has (xterm's window operations)
+	queryAttributes = "\x1b[c"   // what it is and has (DA1)
 )
 
-// questions returns the queries to write to a terminal; "" for one that must not be asked.
+// queries returns the queries to write to a terminal; "" for one that must not be asked.
 // Multiplexers answer for themselves or not at all, and the Linux console would show the
 // question.
-func questions(getenv func(string) string) string {
+func queries(getenv func(string) string) string {
 	term := getenv("TERM")
 	for _, prefix := range []string{"screen", "tmux", "dumb", "linux"} {
 		if strings.HasPrefix(term, prefix) {
@@ -29,136 +29,135 @@ func questions(getenv func(string) string) string {
 	if term == "" {
 		return ""
 	}
-	s := askBackground
+	s := queryBackground
 	if getenv("TMUX") != "" {
 		return s
 	}
 	// Some terminals show what they do not know, so that only those are asked for kitty's
 	// protocol which may have it, and its placeholders.
 	if strings.Contains(term, "kitty") || strings.Contains(term, "ghostty") || getenv("KITTY_WINDOW_ID") != "" || getenv("TERM_PROGRAM") == "ghostty" {
-		s += askKitty
+		s += queryKitty
 	}
-	return s + askCell + askWhat
+	return s + queryCellSize + queryAttributes
 }
 
-// answerKind is a kind of answer of terminals.
-type answerKind int
+// replyKind is a kind of terminal reply.
+type replyKind int
 
 const (
-	aboutBackground answerKind = iota
-	aboutKitty
-	aboutCell
-	aboutWhat
-	answerKinds
+	replyBackground replyKind = iota
+	replyKitty
+	replyCellSize
+	replyAttributes
+	replyKinds
 )
 
-// shapes are how answers look: their beginning, the characters that may follow, how many
-// at most, and the end of a control sequence, 0 for BEL or ST.
-var shapes = [answerKinds]struct {
+// replyPatterns describe the replies: prefix, characters that may follow, their maximum number, and the
+// final byte of a control sequence, 0 for BEL or ST.
+var replyPatterns = [replyKinds]struct {
 	head, body string
 	most       int
 	end        byte
 }{
-	aboutBackground: {"\x1b]11;", "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:/#", 64, 0},
-	aboutKitty:      {"\x1b_G", "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ=,;:.-_ ", 256, 0},
-	aboutCell:       {"\x1b[6;", "0123456789;", 16, 't'},
-	aboutWhat:       {"\x1b[?", "0123456789;", 64, 'c'},
+	replyBackground: {"\x1b]11;", "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:/#", 64, 0},
+	replyKitty:      {"\x1b_G", "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ=,;:.-_ ", 256, 0},
+	replyCellSize:   {"\x1b[6;", "0123456789;", 16, 't'},
+	replyAttributes: {"\x1b[?", "0123456789;", 64, 'c'},
 }
 
 const (
-	headHeld = 50 * time.Millisecond
-	bodyHeld = 500 * time.Millisecond
+	headTimeout = 50 * time.Millisecond
+	bodyTimeout = 500 * time.Millisecond
 )
 
-// terminalAnswer is an answer, without its head and end.
-type terminalAnswer struct {
-	kind answerKind
+// terminalReply is a reply without its start and end.
+type terminalReply struct {
+	kind replyKind
 	body string
 }
 
-// answerParser cuts answers out of keys. The zero value cuts nothing; of each kind that was
-// asked for it cuts the first.
-type answerParser struct {
-	asked [answerKinds]bool
-	held  []byte // the start of what may be an answer
-	// leaked: the first of held, an ESC, was given out already. ESC alone at
-	// the end of a read is a key that must not wait; what follows may still
-	// show that it began an answer.
-	leaked bool
+// replyParser extracts replies from keys: the first one of each expected kind. The zero value extracts
+// nothing.
+type replyParser struct {
+	expected [replyKinds]bool
+	pending  []byte // the start of what may be an answer
+	// escForwarded is set if the first pending byte, an ESC, was already forwarded. ESC alone at the end of a
+	// read is a key that must not wait.
+	escForwarded bool
 }
 
-// ask has the parser expect the answers to what is asked.
-func (c *answerParser) ask(questions string) {
-	for kind, question := range [answerKinds]string{askBackground, askKitty, askCell, askWhat} {
-		c.asked[kind] = strings.Contains(questions, question)
+// expect makes the parser expect the replies to the given queries.
+func (c *replyParser) expect(questions string) {
+	for kind, question := range [replyKinds]string{queryBackground, queryKitty, queryCellSize, queryAttributes} {
+		c.expected[kind] = strings.Contains(questions, question)
 	}
 }
 
-// idle reports that no answer is waited for.
-func (c *answerParser) idle() bool { return c.asked == [answerKinds]bool{} }
+// isIdle reports whether no reply is expected.
+func (c *replyParser) isIdle() bool { return c.expected == [replyKinds]bool{} }
 
-// cut appends the keys in p to keys, in order, and the answers to found. What might be an
-// answer is held; see hold.
-func (c *answerParser) cut(keys, p []byte) (out []byte, all []terminalAnswer) {
+// extract appends the keys in p to keys, in order, and the replies to found. Bytes that may start a reply
+// stay pending, see flushDelay.
+func (c *replyParser) extract(keys, p []byte) (out []byte, all []terminalReply) {
 	for i, b := range p {
-		if c.idle() {
+		if c.isIdle() {
 			return append(keys, p[i:]...), all
 		}
-		var kind answerKind
+		var kind replyKind
 		var done bool
 		if keys, kind, done = c.step(keys, b); done {
-			body := string(c.held[len(shapes[kind].head) : len(c.held)-1])
-			all = append(all, terminalAnswer{kind, strings.TrimRight(body, "\x1b")})
-			c.held, c.leaked = c.held[:0], false
-			c.asked[kind] = false
-			if kind == aboutWhat { // it was asked last
-				c.asked[aboutKitty], c.asked[aboutCell] = false, false
+			body := string(c.pending[len(replyPatterns[kind].head) : len(c.pending)-1])
+			all = append(all, terminalReply{kind, strings.TrimRight(body, "\x1b")})
+			c.pending, c.escForwarded = c.pending[:0], false
+			c.expected[kind] = false
+			if kind == replyAttributes { // it was asked last
+				c.expected[replyKitty], c.expected[replyCellSize] = false, false
 			}
 		}
 	}
-	if len(c.held) == 1 && !c.leaked {
-		keys, c.leaked = append(keys, c.held...), true
+	if len(c.pending) == 1 && !c.escForwarded {
+		keys, c.escForwarded = append(keys, c.pending...), true
 	}
 	return keys, all
 }
 
 // step takes one byte; done: what is held is an answer.
-func (c *answerParser) step(keys []byte, b byte) (out []byte, kind answerKind, done bool) {
-	if kind, fits, done := c.fits(b); fits {
-		c.held = append(c.held, b)
+func (c *replyParser) step(keys []byte, b byte) (out []byte, kind replyKind, done bool) {
+	if kind, fits, done := c.match(b); fits {
+		c.pending = append(c.pending, b)
 		return keys, kind, done
 	}
-	if n := len(c.held) - 1; n > 0 && c.held[n] == 0x1b { // begins anew
-		keys = c.give(keys, n)
-		c.held = append(c.held, 0x1b)
+	if n := len(c.pending) - 1; n > 0 && c.pending[n] == 0x1b { // begins anew
+		keys = c.release(keys, n)
+		c.pending = append(c.pending, 0x1b)
 		return c.step(keys, b)
 	}
-	keys = c.give(keys, len(c.held))
+	keys = c.release(keys, len(c.pending))
 	if b == 0x1b {
-		c.held = append(c.held, b)
+		c.pending = append(c.pending, b)
 		return keys, 0, false
 	}
 	return append(keys, b), 0, false
 }
 
-// give appends the first n held bytes to keys, and forgets all.
-func (c *answerParser) give(keys []byte, n int) []byte {
+// release appends the first n pending bytes to keys, and drops all pending bytes.
+func (c *replyParser) release(keys []byte, n int) []byte {
 	from := 0
-	if c.leaked {
+	if c.escForwarded {
 		from = 1
 	}
-	keys = append(keys, c.held[min(from, n):n]...)
-	c.held, c.leaked = c.held[:0], false
+	keys = append(keys, c.pending[min(from, n):n]...)
+	c.pending, c.escForwarded = c.pending[:0], false
 	return keys
 }
 
-// fits reports whether b goes on with what is held, as an answer that is waited for, and
-// whether that is whole then.
-func (c *answerParser) fits(b byte) (kind answerKind, fits, done bool) {
-	n := len(c.held)
-	for kind, s := range shapes {
+// match reports whether b continues the pending bytes as an expected reply, and whether that is complete
+// then.
+func (c *replyParser) match(b byte) (kind replyKind, fits, done bool) {
+	n := len(c.pending)
+	for kind, s := range replyPatterns {
 		begun := min(n, len(s.head))
-		if !c.asked[kind] || string(c.held[:begun]) != s.head[:begun] {
+		if !c.expected[kind] || string(c.pending[:begun]) != s.head[:begun] {
 			continue
 		}
 		switch {
@@ -167,7 +166,7 @@ func (c *answerParser) fits(b byte) (kind answerKind, fits, done bool) {
 		case s.end != 0:
 			done = b == s.end
 			fits = done || n < len(s.head)+s.most && strings.IndexByte(s.body, b) >= 0
-		case c.held[n-1] == 0x1b:
+		case c.pending[n-1] == 0x1b:
 			done = b == '\\'
 			fits = done
 		default:
@@ -175,52 +174,52 @@ func (c *answerParser) fits(b byte) (kind answerKind, fits, done bool) {
 			fits = done || n < len(s.head)+s.most && (b == 0x1b || strings.IndexByte(s.body, b) >= 0)
 		}
 		if fits {
-			return answerKind(kind), true, done
+			return replyKind(kind), true, done
 		}
 	}
 	return 0, false, false
 }
 
-// hold is how long to wait for more before flush; 0: nothing is held.
-func (c *answerParser) hold() time.Duration {
-	n := len(c.held)
-	if n == 0 || n == 1 && c.leaked {
+// flushDelay returns how long to wait for more bytes before flush; 0 if nothing is pending.
+func (c *replyParser) flushDelay() time.Duration {
+	n := len(c.pending)
+	if n == 0 || n == 1 && c.escForwarded {
 		return 0
 	}
-	for kind, s := range shapes {
-		if c.asked[kind] && n >= len(s.head) && string(c.held[:len(s.head)]) == s.head {
-			return bodyHeld // hardly a key begins so
+	for kind, s := range replyPatterns {
+		if c.expected[kind] && n >= len(s.head) && string(c.pending[:len(s.head)]) == s.head {
+			return bodyTimeout // hardly a key begins so
 		}
 	}
-	return headHeld
+	return headTimeout
 }
 
 // flush appends what is held to keys.
-func (c *answerParser) flush(keys []byte) []byte { return c.give(keys, len(c.held)) }
+func (c *replyParser) flush(keys []byte) []byte { return c.release(keys, len(c.pending)) }
 
-// learn notes what a terminal answered about images.
-func (s *size) learn(a terminalAnswer) {
+// applyReply records a terminal's reply about images.
+func (s *size) applyReply(a terminalReply) {
 	switch a.kind {
-	case aboutKitty:
+	case replyKitty:
 		_, verdict, _ := strings.Cut(a.body, ";")
 		s.Kitty = verdict == "OK"
-	case aboutCell:
+	case replyCellSize:
 		h, w, _ := strings.Cut(a.body, ";")
-		s.CellWidth, s.CellHeight = pixels(w), pixels(h)
-	case aboutWhat:
+		s.CellWidth, s.CellHeight = parsePixels(w), parsePixels(h)
+	case replyAttributes:
 		for i, has := range strings.Split(a.body, ";") {
 			s.Sixel = s.Sixel || i > 0 && has == "4"
 		}
 	}
 }
 
-// mostCell bounds a side of a cell, in pixels.
-const mostCell = 200
+// maxCellSide bounds a side of a cell, in pixels.
+const maxCellSide = 200
 
-// pixels is a side of a cell; 0 for what is none.
-func pixels(digits string) int {
+// parsePixels parses a side of a cell in pixels. It returns 0 for an invalid value.
+func parsePixels(digits string) int {
 	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 || n > mostCell {
+	if err != nil || n < 1 || n > maxCellSide {
 		return 0
 	}
 	return n

@@ -15,7 +15,7 @@ type sender struct {
 
 func newSender() *sender {
 	s := &sender{}
-	s.moved.L = &s.mu
+	s.changed.L = &s.mu
 	return s
 }
 
@@ -24,7 +24,7 @@ func (s *sender) resize(to size) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.size = &to
-	s.moved.Broadcast()
+	s.changed.Broadcast()
 }
 
 // background sends a background; the latest wins.
@@ -32,7 +32,7 @@ func (s *sender) background(dark bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dark = &dark
-	s.moved.Broadcast()
+	s.changed.Broadcast()
 }
 
 // send sends a frame after those sent before it.
@@ -40,7 +40,7 @@ func (s *sender) send(frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.control = append(s.control, frame)
-	s.moved.Broadcast()
+	s.changed.Broadcast()
 }
 
 // run writes until close or an error. It never says why: who reads the
@@ -63,9 +63,9 @@ func (s *sender) next() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing = false
-	s.moved.Broadcast()
-	for !s.closed && s.quietLocked() {
-		s.moved.Wait()
+	s.changed.Broadcast()
+	for !s.closed && s.isIdleLocked() {
+		s.changed.Wait()
 	}
 	if s.closed {
 		return nil
@@ -88,12 +88,12 @@ func (s *sender) next() []byte {
 		s.bytes -= len(s.pieces[0])
 		s.pieces[0] = nil
 		s.pieces = s.pieces[1:]
-		s.moved.Broadcast()
+		s.changed.Broadcast()
 	}
 	return frame
 }
 
-func (s *sender) quietLocked() bool {
+func (s *sender) isIdleLocked() bool {
 	return len(s.control) == 0 && s.size == nil && s.dark == nil && len(s.pieces) == 0
 }
 
@@ -101,7 +101,7 @@ func (s *sender) quietLocked() bool {
 func (s *sender) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.closed && (s.writing || !s.quietLocked()) {
-		s.moved.Wait()
+	for !s.closed && (s.writing || !s.isIdleLocked()) {
+		s.changed.Wait()
 	}
 }

@@ -11,7 +11,7 @@ type signals struct {
 	resized   <-chan time.Time
 	stopped   chan struct{}
 	continued chan struct{}
-	told      bool
+	exact     bool
 }
 
 func watchSignals(bool) *signals {

@@ -18,7 +18,7 @@ type signals struct {
 	resized   chan os.Signal
 	stopped   chan os.Signal
 	continued chan os.Signal
-	told      bool // resized is a fact, not a guess
+	exact     bool // resized is a fact, not a guess
 	steady    bool // nothing is stopped
 }
 

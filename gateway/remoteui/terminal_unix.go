@@ -10,8 +10,8 @@ import (
 
 func prepare(*os.File) (undo func()) { return func() {} }
 
-// cell is how many pixels a cell of a terminal has, 0 if it does not tell the kernel.
-func cell(out *os.File) (w, h int) {
+// cellSize returns the pixels of a cell of a terminal, 0 if they are unknown.
+func cellSize(out *os.File) (w, h int) {
 	s, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ)
 	if err != nil || s.Col == 0 || s.Row == 0 {
 		return 0, 0

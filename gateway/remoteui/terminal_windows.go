@@ -22,5 +22,5 @@ func prepare(out *os.File) (undo func()) {
 	return func() { _ = windows.SetConsoleMode(h, mode) }
 }
 
-// cell is how many pixels a cell of a terminal has: nobody tells here but itself.
-func cell(*os.File) (w, h int) { return 0, 0 }
+// cellSize returns the pixels of a cell of a terminal, 0 if they are unknown.
+func cellSize(*os.File) (w, h int) { return 0, 0 }

@@ -21,9 +21,9 @@ type lateSink struct {
 	early chan string
 }
 
-func (s *lateSink) lost(error) {}
+func (s *lateSink) terminalLost(error) {}
 
-func (s *lateSink) drop(on bool) {
+func (s *lateSink) setDropping(on bool) {
 	if on {
 		s.takes.Store(false)
 		return
@@ -36,7 +36,7 @@ func (s *lateSink) drop(on bool) {
 	s.takes.Store(true)
 }
 
-func (s *lateSink) typed(p []byte) {
+func (s *lateSink) input(p []byte) {
 	if s.takes.Load() {
 		s.keys <- string(p)
 	} else {

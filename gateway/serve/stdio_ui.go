@@ -45,7 +45,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	}
 	t := p.terminal(tty, tty, s)
 	var behind sync.Once
-	t.Steady, t.Behind = true, func() {
+	t.Steady, t.OnBackground = true, func() {
 		behind.Do(func() {
 			p.App.Warn("the screen waits until goblin is in front of its terminal; the client is served meanwhile")
 		})
