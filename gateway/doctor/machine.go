@@ -84,7 +84,7 @@ func (m *Machine) config(r *report.Diagnosis) bool {
 func (m *Machine) runtime(r *report.Diagnosis) bool {
 	const name = "runtime"
 	if m.EndpointErr != nil {
-		text, fix := split(m.EndpointErr.Error())
+		text, fix := splitFix(m.EndpointErr.Error())
 		if fix == "" {
 			fix = "set XDG_RUNTIME_DIR to a folder that is yours alone"
 		}
@@ -110,7 +110,7 @@ func (m *Machine) daemon(r *report.Diagnosis) bool {
 	case errors.Is(m.StatusErr, daemon.ErrNotRunning):
 		r.AddOK(DaemonCheck, "none runs; the first client starts it")
 	case m.StatusErr != nil:
-		text, fix := split(m.StatusErr.Error())
+		text, fix := splitFix(m.StatusErr.Error())
 		if fix == "" {
 			fix = "end it with \"goblin stop\"; the next client starts another"
 		}
@@ -121,7 +121,7 @@ func (m *Machine) daemon(r *report.Diagnosis) bool {
 		r.AddWarning(DaemonCheck, fmt.Sprintf("pid %d runs another build (%s) than this one (%s)", m.Status.PID, cmp.Or(m.Status.Build, "unknown"), cmp.Or(m.Endpoint.Build, "unknown")),
 			"run \"goblin stop\"; clients then start the current build")
 	case m.Status.Notice != "":
-		text, fix := split(m.Status.Notice)
+		text, fix := splitFix(m.Status.Notice)
 		if fix == "" {
 			fix = "goblin validate"
 		}
@@ -135,7 +135,7 @@ func (m *Machine) daemon(r *report.Diagnosis) bool {
 // state reports damaged state files. The fix is the last part of a problem's text.
 func (m *Machine) state(r *report.Diagnosis) {
 	for _, p := range m.Damaged {
-		text, fix := split(p.String())
+		text, fix := splitFix(p.String())
 		r.AddWarning("state", text, fix)
 	}
 }
@@ -170,9 +170,9 @@ func (m *Machine) clients(r *report.Diagnosis) {
 		switch {
 		case c.Problem != "":
 			r.AddWarning(name, fmt.Sprintf("%s: %s: %s", c.Title, c.File, c.Problem), "mend that file, then run "+again)
-		case !runs(c.Command):
+		case !isRunnable(c.Command):
 			r.AddBroken(name, fmt.Sprintf("%s starts %q, which is not there", c.Title, c.Command), again)
-		case !same(c.Command, self):
+		case !isSameProgram(c.Command, self):
 			r.AddWarning(name, fmt.Sprintf("%s starts another Goblin, %s; this is %s", c.Title, c.Command, self), again)
 		default:
 			fine++
@@ -183,14 +183,14 @@ func (m *Machine) clients(r *report.Diagnosis) {
 	}
 }
 
-// runs reports whether a client could start a command, whatever PATH it has.
-func runs(command string) bool {
+// isRunnable reports whether a client could start a command, whatever its PATH.
+func isRunnable(command string) bool {
 	_, err := childproc.LookPath(command, os.Environ())
 	return err == nil
 }
 
-// same reports whether a command is the program at a path.
-func same(command, path string) bool {
+// isSameProgram reports whether a command is the program at a path.
+func isSameProgram(command, path string) bool {
 	found, err := childproc.LookPath(command, os.Environ())
 	if err != nil || path == "" {
 		return err == nil

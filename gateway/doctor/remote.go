@@ -29,32 +29,32 @@ import (
 const (
 	// probeTime bounds the request that looks at the way to a server.
 	probeTime = 15 * time.Second
-	// skew is how far apart clocks may be: tokens and certificates bear some minutes.
-	skew = 2 * time.Minute
-	// soon is when a certificate that ends is worth a word.
-	soon = 14 * 24 * time.Hour
+	// maxSkew is the accepted difference between clocks: tokens and certificates tolerate some minutes.
+	maxSkew = 2 * time.Minute
+	// expiryWarning is the remaining lifetime of a certificate below which it is reported.
+	expiryWarning = 14 * 24 * time.Hour
 	// maxShown is how much is shown of a header.
 	maxShown = 200
 )
 
-// remote checks a server at a URL.
-func (p *patient) remote(ctx context.Context) {
+// checkRemote checks a server at a URL.
+func (p *serverCheck) checkRemote(ctx context.Context) {
 	base, err := url.Parse(p.s.URL)
 	if err != nil || base.Host == "" {
 		p.AddBroken("url", "the url is not valid", "write it as https://host/path")
 		return
 	}
-	p.unexpanded()
-	w := p.walk(ctx, base)
-	if !p.reached(w, base) {
+	p.warnUnexpanded()
+	w := p.sendProbe(ctx, base)
+	if !p.checkReached(w, base) {
 		return
 	}
-	t := p.talk(ctx, p.s)
-	p.answered(ctx, w, t, base)
+	t := p.connect(ctx, p.s)
+	p.checkResponse(ctx, w, t, base)
 }
 
-// way is how far a request came.
-type way struct {
+// probe is how far a request to the server came.
+type probe struct {
 	mu       sync.Mutex
 	lookedUp string // host; "" when none was to be looked up
 	found    []net.IPAddr
@@ -72,9 +72,9 @@ type way struct {
 	err   error
 }
 
-// walk sends one request, of which nothing is to come but an answer, and watches it.
-func (p *patient) walk(ctx context.Context, base *url.URL) *way {
-	w := &way{limit: min(probeTime, p.s.StartupTimeout)}
+// sendProbe sends one request, traces it, and reads no more than the response headers.
+func (p *serverCheck) sendProbe(ctx context.Context, base *url.URL) *probe {
+	w := &probe{limit: min(probeTime, p.s.StartupTimeout)}
 	ctx, cancel := context.WithTimeout(ctx, w.limit)
 	defer cancel()
 	ctx = httptrace.WithClientTrace(ctx, w.trace())
@@ -122,7 +122,7 @@ func (p *patient) walk(ctx context.Context, base *url.URL) *way {
 	return w
 }
 
-func (w *way) trace() *httptrace.ClientTrace {
+func (w *probe) trace() *httptrace.ClientTrace {
 	locked := func(do func()) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -147,8 +147,8 @@ func (w *way) trace() *httptrace.ClientTrace {
 	}
 }
 
-// reached checks the way to the first answer of the server.
-func (p *patient) reached(w *way, base *url.URL) bool {
+// checkReached checks the connection up to the first response of the server.
+func (p *serverCheck) checkReached(w *probe, base *url.URL) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	host := base.Hostname()
@@ -168,7 +168,7 @@ func (p *patient) reached(w *way, base *url.URL) bool {
 		p.AddOK("dns", fmt.Sprintf("%s is %s", w.lookedUp, w.found[0].String()))
 	}
 	if w.dialOK == "" && w.err != nil {
-		p.unconnected(w, host)
+		p.reportNoConnection(w, host)
 		return false
 	}
 	p.AddOK("connect", w.dialOK)
@@ -176,18 +176,18 @@ func (p *patient) reached(w *way, base *url.URL) bool {
 		p.AddBroken("proxy", "the proxy "+w.proxy+" refused: "+w.plain(w.err), "put the proxy's user and password into $HTTPS_PROXY, or add the host to $NO_PROXY")
 		return false
 	}
-	if base.Scheme == "https" && !p.secured(w, host) {
+	if base.Scheme == "https" && !p.checkCertificate(w, host) {
 		return false
 	}
 	if w.err != nil {
-		p.unanswered(w, base)
+		p.reportNoResponse(w, base)
 		return false
 	}
 	return true
 }
 
-// unconnected adds the check of a connection that failed.
-func (p *patient) unconnected(w *way, host string) {
+// reportNoConnection adds the check of a connection that failed.
+func (p *serverCheck) reportNoConnection(w *probe, host string) {
 	fix := "see that the server runs and that url has its port"
 	if slow, ok := errors.AsType[net.Error](w.err); ok && slow.Timeout() {
 		fix = "see that nothing between, such as a firewall, drops the connection, and that url has the right port"
@@ -198,8 +198,8 @@ func (p *patient) unconnected(w *way, host string) {
 	p.AddBroken("connect", fmt.Sprintf("no connection to %s: %s", cmp.Or(w.dialled, host), w.plain(w.err)), fix)
 }
 
-// unanswered adds the check of a request that got no HTTP answer.
-func (p *patient) unanswered(w *way, base *url.URL) {
+// reportNoResponse adds the check of a request without an HTTP response.
+func (p *serverCheck) reportNoResponse(w *probe, base *url.URL) {
 	fix := "see the server's log: it took the connection, and gave no HTTP answer"
 	if base.Scheme == "http" {
 		fix = "see that url names an HTTP server; if it has a certificate, write https://"
@@ -211,7 +211,7 @@ func (p *patient) unanswered(w *way, base *url.URL) {
 }
 
 // plain is an error of the network in short.
-func (w *way) plain(err error) string {
+func (w *probe) plain(err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
@@ -227,8 +227,8 @@ func (w *way) plain(err error) string {
 	return short(err.Error(), maxShown)
 }
 
-// secured checks the certificate.
-func (p *patient) secured(w *way, host string) bool {
+// checkCertificate checks the certificate.
+func (p *serverCheck) checkCertificate(w *probe, host string) bool {
 	const name = "tls"
 	err := w.tlsErr
 	if err == nil && w.resp == nil && w.state == nil {
@@ -239,7 +239,7 @@ func (p *patient) secured(w *way, host string) bool {
 			return true
 		}
 		ends := w.state.PeerCertificates[0].NotAfter
-		if left := time.Until(ends); left < soon {
+		if left := time.Until(ends); left < expiryWarning {
 			p.AddWarning(name, "its certificate ends in "+termtext.Age(left), "tell who runs the server: it has to be renewed by "+day(ends))
 			return true
 		}
@@ -254,7 +254,7 @@ func (p *patient) secured(w *way, host string) bool {
 func day(t time.Time) string { return t.Local().Format("2006-01-02") }
 
 // certificate says why a connection is not trusted.
-func (w *way) certificate(err error, host string, now time.Time) (text, fix string) {
+func (w *probe) certificate(err error, host string, now time.Time) (text, fix string) {
 	var (
 		invalid   x509.CertificateInvalidError
 		unknown   x509.UnknownAuthorityError
@@ -297,34 +297,34 @@ func names(c *x509.Certificate) string {
 	return short(strings.Join(all, ", "), maxShown)
 }
 
-// answered checks what the server said.
-func (p *patient) answered(ctx context.Context, w *way, t *talk, base *url.URL) {
+// checkResponse checks the server's response.
+func (p *serverCheck) checkResponse(ctx context.Context, w *probe, t *session, base *url.URL) {
 	code := w.resp.StatusCode
-	why := t.cause()
+	why := t.connectError()
 	refused := why != nil && !t.opened
 	login := refused && (code == http.StatusUnauthorized || why.Code == upstream.LoginRequired)
 	answer := status(code)
 	switch {
 	case !refused || login:
 	case code >= 300 && code < 400:
-		p.redirected(answer, w.resp, base)
+		p.reportRedirect(answer, w.resp, base)
 		return
 	case why.Fix != "":
 		p.fail("transport", why, "")
 		return
 	case errors.Is(why, context.DeadlineExceeded):
 	default:
-		if !p.unfit(ctx, w.resp, why, base) {
+		if !p.checkRefusal(ctx, w.resp, why, base) {
 			return
 		}
 	}
 	p.AddOK("http", fmt.Sprintf("an answer in %d ms", w.took.Milliseconds()))
-	p.clock(w.resp, time.Now())
-	if !p.loggedIn(w.resp, answer, why, login) {
+	p.checkClock(w.resp, time.Now())
+	if !p.checkLogin(w.resp, answer, why, login) {
 		return
 	}
-	if p.greeted(t) {
-		p.offered(t)
+	if p.checkHandshake(t) {
+		p.checkLists(t)
 	}
 }
 
@@ -333,9 +333,9 @@ func status(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", code, http.StatusText(code)))
 }
 
-// unfit checks the refusal of a server that may not be what url should name. It reports
+// checkRefusal checks the refusal of a server that may not be what url should name. It reports
 // whether the refusal is of another sort.
-func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.Error, base *url.URL) bool {
+func (p *serverCheck) checkRefusal(ctx context.Context, resp *http.Response, why *upstream.Error, base *url.URL) bool {
 	code, text := upstream.HTTPStatus(why), why.Reason
 	if code == 0 {
 		code = resp.StatusCode
@@ -343,7 +343,7 @@ func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.
 	answer := status(code)
 	if words, ok := strings.CutPrefix(text, strings.Replace(answer, "HTTP ", "HTTP status ", 1)); ok {
 		text = answer // the status is said once
-		if !repeats(words, answer) {
+		if !repeatsStatus(words, answer) {
 			text += words
 		}
 	} else {
@@ -354,15 +354,15 @@ func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.
 	case code == http.StatusForbidden && wantsKey().MatchString(text) && len(p.s.Headers) == 0:
 		fix = "put its API key into a header: " + stderr.KeyHeader(p.s, "Bearer")
 	case code >= 400 && code != http.StatusUnauthorized:
-		fix = advice(code, resp, base)
-	case page(resp):
+		fix = statusFix(code, resp, base)
+	case isWebPage(resp):
 		text = answer + ": it answered with a web page"
 		fix = "correct url: it leads to a web page; the path of MCP servers is often /mcp"
 	default:
 		return true
 	}
 	if code < 500 && code != http.StatusForbidden && code != http.StatusTooManyRequests || code == http.StatusNotImplemented {
-		fix = cmp.Or(p.elsewhere(ctx, base), fix)
+		fix = cmp.Or(p.tryOtherURLs(ctx, base), fix)
 	}
 	p.AddBroken("http", text, cmp.Or(fix, "check that url is the address of an MCP server"))
 	return false
@@ -371,8 +371,8 @@ func (p *patient) unfit(ctx context.Context, resp *http.Response, why *upstream.
 // wantsKey matches a refusal because a key is missing.
 var wantsKey = pattern(`(?i)\bapi[ _-]?key\b|\btoken\b|\bcredentials?\b|\bauthenticat`)
 
-// repeats reports whether words have none that an HTTP status lacks.
-func repeats(words, status string) bool {
+// repeatsStatus reports whether a text has no words beyond an HTTP status.
+func repeatsStatus(words, status string) bool {
 	known := strings.Fields(strings.ToLower(status) + " page error status")
 	for _, word := range strings.FieldsFunc(strings.ToLower(words), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		if !slices.Contains(known, word) {
@@ -382,16 +382,16 @@ func repeats(words, status string) bool {
 	return true
 }
 
-// page reports whether an answer is one for browsers.
-func page(resp *http.Response) bool {
+// isWebPage reports whether a response is a page for browsers.
+func isWebPage(resp *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return kind == "text/html"
 }
 
 var loginPage = pattern(`(?i)\b(?:log_?-?in|sign_?-?in|sso|oauth2?|auth|authorize)\b`)
 
-// redirected tells of a redirect that is not followed.
-func (p *patient) redirected(status string, resp *http.Response, base *url.URL) {
+// reportRedirect reports a redirect, which is not followed.
+func (p *serverCheck) reportRedirect(status string, resp *http.Response, base *url.URL) {
 	to, err := base.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.Header.Get("Location") == "" {
 		p.AddBroken("redirect", status+" without a place", "correct url")
@@ -412,8 +412,8 @@ func (p *patient) redirected(status string, resp *http.Response, base *url.URL) 
 	p.AddBroken("redirect", text, fix)
 }
 
-// advice tells how to mend an error status.
-func advice(code int, resp *http.Response, base *url.URL) string {
+// statusFix returns the fix for an error status.
+func statusFix(code int, resp *http.Response, base *url.URL) string {
 	switch {
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed || code == http.StatusGone:
 		return "correct the path in url: that of MCP servers is often /mcp or /sse"
@@ -434,16 +434,16 @@ func advice(code int, resp *http.Response, base *url.URL) string {
 	return "check that url is the address of an MCP server"
 }
 
-// clock compares the server's with this machine's.
-func (p *patient) clock(resp *http.Response, now time.Time) {
+// checkClock compares the server's clock with this machine's.
+func (p *serverCheck) checkClock(resp *http.Response, now time.Time) {
 	date, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {
 		return
 	}
 	switch off := now.Sub(date); {
-	case off > skew:
+	case off > maxSkew:
 		p.AddWarning("clock", "this machine's clock is "+termtext.Age(off)+" ahead of the server's", "set it, or tokens end too early")
-	case off < -skew:
+	case off < -maxSkew:
 		p.AddWarning("clock", "this machine's clock is "+termtext.Age(-off)+" behind the server's", "set it, or new tokens are refused")
 	default:
 		p.AddOK("clock", "as the server's")
@@ -453,8 +453,8 @@ func (p *patient) clock(resp *http.Response, now time.Time) {
 // basic matches the challenge of a server that has passwords, and no logins by OAuth.
 var basic = pattern(`(?i)^basic\b`)
 
-// loggedIn tells whether the server lets us in.
-func (p *patient) loggedIn(resp *http.Response, status string, why *upstream.Error, refused bool) bool {
+// checkLogin checks whether the server accepts the login.
+func (p *serverCheck) checkLogin(resp *http.Response, status string, why *upstream.Error, refused bool) bool {
 	const name = "login"
 	auth := p.authorizer()
 	if !refused {

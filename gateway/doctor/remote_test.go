@@ -72,7 +72,7 @@ func TestTheChecksOfARemoteServerStopAtWhatIsBroken(t *testing.T) {
 		"no such host":     {at("http://no..such/mcp"), "dns", "no..such has no address", "correct the host"},
 		"nobody listens":   {at("http://127.0.0.1:1/mcp"), "connect", "connection refused", "port"},
 		"no answer":        {at("http://" + silent(t) + "/mcp"), "http", "no answer", "https://"},
-		"a web page":       {serve(t, page), "http", "HTTP 200 OK: it answered with a web page", "/mcp"},
+		"a web page":       {serve(t, isWebPage), "http", "HTTP 200 OK: it answered with a web page", "/mcp"},
 		"a wrong path":     {serve(t, http.NotFound), "http", "HTTP 404 Not Found", "correct the path"},
 		"out of order":     {serve(t, status(502)), "http", "HTTP 502 Bad Gateway", "out of order"},
 		"forbidden":        {serve(t, status(403)), "http", "HTTP 403 Forbidden", "rights"},
@@ -83,7 +83,7 @@ func TestTheChecksOfARemoteServerStopAtWhatIsBroken(t *testing.T) {
 		"a refused header": {merge(serve(t, status(401)), secret), "login", "the Authorization header of the config was refused: HTTP 401", "headers: Authorization"},
 		"no login wanted":  {merge(serve(t, status(401)), config.Server{OAuth: config.OAuth{Off: true}}), "login", "HTTP 401", "oauth: off"},
 		"no MCP":           {serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"hello":"world"}`) }), "handshake", "", "url"},
-		"no TLS":           {at(strings.Replace(serve(t, page).URL, "http:", "https:", 1)), "tls", "it speaks no TLS at this port", "http://"},
+		"no TLS":           {at(strings.Replace(serve(t, isWebPage).URL, "http:", "https:", 1)), "tls", "it speaks no TLS at this port", "http://"},
 		"nobody's":         {at(secured(t, nil) + "/mcp"), "tls", "signed by nobody whom this machine trusts: O=Acme", "SSL_CERT_FILE"},
 		"expired":          {at(secured(t, expired(t)) + "/mcp"), "tls", "its certificate expired on 2020-", "renew"},
 		"not yet valid":    {at(secured(t, future(t)) + "/mcp"), "tls", "its certificate is valid from ", "set this machine's clock"},
@@ -107,7 +107,8 @@ func merge(s, more config.Server) config.Server {
 	return s
 }
 
-func page(w http.ResponseWriter, _ *http.Request) {
+// isWebPage reports whether a response is a page for browsers.
+func isWebPage(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = io.WriteString(w, "<html>hello</html>")
 }

@@ -32,10 +32,10 @@ func faults(def []byte) []fault {
 	if in == nil {
 		return []fault{{"has no inputSchema", true}}
 	}
-	f.whole("inputSchema", in)
+	f.root("inputSchema", in)
 	if len(f.found) == 0 {
 		if out := rawjson.Get(def, "outputSchema"); out != nil && string(out) != "null" {
-			f.whole("outputSchema", out)
+			f.root("outputSchema", out)
 		}
 	}
 	return f.found
@@ -49,8 +49,8 @@ func (f *finder) note(broken bool, format string, args ...any) {
 	}
 }
 
-// whole checks a schema of a tool, which is that of an object.
-func (f *finder) whole(name string, raw []byte) {
+// root checks a schema of a tool, which is that of an object.
+func (f *finder) root(name string, raw []byte) {
 	if len(raw) > maxSchema {
 		f.note(false, "%s has %d bytes", name, len(raw))
 		return
@@ -98,7 +98,7 @@ func (f *finder) schema(at string, v any, depth int) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if strings.IndexFunc(name, strange) >= 0 || name == "" || len(name) > 64 { // ^[a-zA-Z0-9_.-]{1,64}$ is Anthropic's
+		if strings.IndexFunc(name, isUnusual) >= 0 || name == "" || len(name) > 64 { // ^[a-zA-Z0-9_.-]{1,64}$ is Anthropic's
 			f.note(false, "%s has a property %q, whose name interfaces of models refuse", at, short(name, 70))
 		}
 		f.schema(at+"."+short(name, 70), properties[name], depth+1)
@@ -121,7 +121,7 @@ func (f *finder) schema(at string, v any, depth int) {
 	}
 }
 
-func strange(r rune) bool {
+func isUnusual(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '.' && r != '-'
 }
 

@@ -38,14 +38,13 @@ type Options struct {
 	OnListed func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte)
 }
 
-// atOnce is how many servers are checked at a time: most of that is waiting, but starting
-// one takes processors.
-const atOnce = 4
+// maxParallel is the number of servers that are checked in parallel.
+const maxParallel = 4
 
 // Servers checks all servers, and reports on them in the order of the config.
 func Servers(ctx context.Context, o Options) []report.Diagnosis {
 	reports := make([]report.Diagnosis, len(o.Config.Servers))
-	places := make(chan struct{}, atOnce)
+	places := make(chan struct{}, maxParallel)
 	var all sync.WaitGroup
 	for i := range o.Config.Servers {
 		s := &o.Config.Servers[i]
@@ -75,7 +74,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) report.Diagn
 	}
 	r := newReport(defined)
 	if defined.Problem != "" {
-		breakEach(&r, "config", defined.Problems, defined.Problem)
+		addFailures(&r, "config", defined.Problems, defined.Problem)
 		return r
 	}
 	resolved, err := defined.Resolve(ctx, o.Resolve)
@@ -84,7 +83,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) report.Diagn
 		if unresolved, ok := errors.AsType[*config.UnresolvedError](err); ok {
 			texts = unresolved.Texts
 		}
-		breakEach(&r, "secrets", texts, err.Error())
+		addFailures(&r, "secrets", texts, err.Error())
 		return r
 	}
 	if len(resolved.Secrets) > 0 {
@@ -94,11 +93,11 @@ func Server(ctx context.Context, o Options, defined *config.Server) report.Diagn
 		r.AddOK("secrets", strings.Join(defined.References(), ", "))
 	}
 	s := o.definition(resolved.Server)
-	p := &patient{Options: o, Diagnosis: &r, s: s, defined: defined}
+	p := &serverCheck{Options: o, Diagnosis: &r, s: s, defined: defined}
 	if s.Type == config.Stdio {
-		p.local(ctx)
+		p.checkProgram(ctx)
 	} else {
-		p.remote(ctx)
+		p.checkRemote(ctx)
 	}
 	if defined.Disabled {
 		r.AddWarning("config", "it is disabled in the config, so nobody is served by it", fmt.Sprintf("remove \"disabled: true\" from %q", s.Name))
@@ -113,13 +112,13 @@ func Server(ctx context.Context, o Options, defined *config.Server) report.Diagn
 	return r
 }
 
-// breakEach adds a check for each of texts, or for whole if there are none.
-func breakEach(r *report.Diagnosis, name string, texts []string, whole string) {
+// addFailures adds a check for each of texts, or for whole if there are none.
+func addFailures(r *report.Diagnosis, name string, texts []string, whole string) {
 	if len(texts) == 0 {
 		texts = []string{whole}
 	}
 	for _, t := range texts {
-		text, fix := split(t)
+		text, fix := splitFix(t)
 		r.AddBroken(name, text, fix)
 	}
 }
@@ -141,17 +140,17 @@ func (o *Options) definition(defined *config.Server) *config.Server {
 	return &s
 }
 
-// patient is a server that is checked.
-type patient struct {
+// serverCheck checks one server.
+type serverCheck struct {
 	Options
 	*report.Diagnosis
-	s       *config.Server
-	defined *config.Server // as the config has it; s is how it is run here
-	absent  []string       // variables of printed commands that are not set here
+	s              *config.Server
+	defined        *config.Server // as the config has it; s is how it is run here
+	unsetVariables []string       // variables of printed commands that are not set here
 }
 
-// split parts what is wrong from what helps, as the errors of Goblin have them.
-func split(text string) (wrong, fix string) {
+// splitFix splits an error text of Goblin into the problem and the fix.
+func splitFix(text string) (wrong, fix string) {
 	wrong, fix, _ = strings.Cut(text, "; ")
 	return wrong, fix
 }
@@ -164,14 +163,13 @@ func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// talk starts the server s, or connects to it, shakes hands, fetches its lists and ends
-// all of that.
-func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
+// connect connects to the server s, shakes hands, fetches its lists and closes the connection.
+func (p *serverCheck) connect(ctx context.Context, s *config.Server) *session {
 	names := make([]string, len(p.Config.Servers))
 	for i := range p.Config.Servers {
 		names[i] = p.Config.Servers[i].Name
 	}
-	t := &talk{
+	t := &session{
 		roots: p.Config.Gateway.Roots,
 		Registry: registry.New(registry.Options{
 			Servers: names, Own: config.OwnTools(), MaxName: p.Config.Gateway.MaxName, MaxEntries: p.Config.Gateway.Limits.Entries, Repair: true,
@@ -180,7 +178,7 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 	server := upstream.NewServer(*s, upstream.Options{
 		Handler: t, Registry: t, Version: p.Version, Capabilities: extensions.ForClients(p.s.RootsSource() != config.NoRoots), Limits: p.Config.Gateway.Limits,
 		Redact: p.Redact, Children: p.Children, Authorizer: p.authorizer(), EnvNames: p.Config.EnvNames,
-		Hooks: upstream.Hooks{Skipped: t.skip, ListFailed: t.unlisted},
+		Hooks: upstream.Hooks{Skipped: t.countSkipped, ListFailed: t.unlisted},
 	})
 	ctx, end := context.WithTimeout(ctx, s.StartupTimeout+listTime)
 	var running sync.WaitGroup
@@ -189,7 +187,7 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 	case <-server.FirstList():
 	case <-ctx.Done():
 	}
-	t.err = survives(ctx, server, s.Type)
+	t.err = checkAlive(ctx, server, s.Type)
 	state, _ := t.State(s.Name)
 	if lists := t.complete(); s == p.s && t.err == nil && lists != nil && p.OnListed != nil {
 		p.OnListed(p.defined, &state, server.DeniedNames, lists)
@@ -202,9 +200,8 @@ func (p *patient) talk(ctx context.Context, s *config.Server) *talk {
 // pingTime is the maximum duration of the wait for a sign of life.
 const pingTime = 2 * time.Second
 
-// survives returns why there is no connection. A ping shows whether a process exits right
-// after its lists.
-func survives(ctx context.Context, server *upstream.Server, kind config.Type) error {
+// checkAlive returns why there is no connection. A ping shows whether a process exits right after its lists.
+func checkAlive(ctx context.Context, server *upstream.Server, kind config.Type) error {
 	conn, err := server.Conn()
 	if err != nil || kind != config.Stdio || conn.Info().Era == upstream.Modern {
 		return err
@@ -214,7 +211,7 @@ func survives(ctx context.Context, server *upstream.Server, kind config.Type) er
 }
 
 // authorizer is the login at the server; nil if it has none.
-func (p *patient) authorizer() *oauth.Authorizer {
+func (p *serverCheck) authorizer() *oauth.Authorizer {
 	path, err := config.Canonical(p.Config.Path)
 	if err != nil || p.Logins == "" {
 		return nil

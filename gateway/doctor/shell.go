@@ -17,7 +17,7 @@ const maxLine = 4000
 
 // line returns the server's command as a shell reads it, in the environment and the folder
 // that Goblin gives it. Secrets are references to variables of the shell.
-func (p *patient) line() string {
+func (p *serverCheck) line() string {
 	words := append(p.environment(), p.word(p.s.Command))
 	for _, arg := range p.s.Args {
 		words = append(words, p.word(arg))
@@ -29,13 +29,13 @@ func (p *patient) line() string {
 	return short(p.Redact(line), maxLine)
 }
 
-// byHand returns the fix for an error whose cause only the whole output shows.
-func (p *patient) byHand() string {
+// runByHandFix returns the fix for an error whose cause only the whole output shows.
+func (p *serverCheck) runByHandFix() string {
 	line := p.line()
 	where := "in a terminal"
-	if len(p.absent) > 0 {
-		where += " where " + strings.Join(p.absent, " and ") + " is set"
-		if len(p.absent) > 1 {
+	if len(p.unsetVariables) > 0 {
+		where += " where " + strings.Join(p.unsetVariables, " and ") + " is set"
+		if len(p.unsetVariables) > 1 {
 			where = strings.TrimSuffix(where, "is set") + "are set"
 		}
 	}
@@ -43,7 +43,7 @@ func (p *patient) byHand() string {
 }
 
 // environment returns the words that run a command with the server's variables alone.
-func (p *patient) environment() []string {
+func (p *serverCheck) environment() []string {
 	if runtime.GOOS == "windows" {
 		return nil // there is no env
 	}
@@ -58,9 +58,9 @@ func (p *patient) environment() []string {
 		case ok && here == value && p.s.InheritEnv.All && !configured:
 		case ok && here == value:
 			words = append(words, termtext.QuoteWord(name)+`="$`+name+`"`)
-		case configured && own == value && p.hides(value):
+		case configured && own == value && p.isSecret(value):
 			words = append(words, termtext.QuoteWord(name)+"="+p.reference(p.source(name, value)))
-		case p.s.FileEnv[name] == value && p.hides(value):
+		case p.s.FileEnv[name] == value && p.isSecret(value):
 			words = append(words, termtext.QuoteWord(name)+"="+p.reference(name))
 		default:
 			words = append(words, termtext.QuoteWord(name)+"="+p.word(value))
@@ -73,25 +73,25 @@ func (p *patient) environment() []string {
 }
 
 // reference returns the reference to a variable of the shell, and notes it if it is not set.
-func (p *patient) reference(name string) string {
+func (p *serverCheck) reference(name string) string {
 	name = strings.Map(func(r rune) rune { // a shell runs what other characters hold
 		if r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
 			return r
 		}
 		return '_'
 	}, name)
-	if _, ok := os.LookupEnv(name); !ok && !slices.Contains(p.absent, name) {
-		p.absent = append(p.absent, name)
+	if _, ok := os.LookupEnv(name); !ok && !slices.Contains(p.unsetVariables, name) {
+		p.unsetVariables = append(p.unsetVariables, name)
 	}
 	return `"$` + name + `"`
 }
 
-// hides reports whether a value must not be printed.
-func (p *patient) hides(value string) bool { return p.Redact(value) != value }
+// isSecret reports whether a value must not be printed.
+func (p *serverCheck) isSecret(value string) bool { return p.Redact(value) != value }
 
 // source returns the variable of the shell with the value of the server's variable name, or
 // name itself: the user sets it before.
-func (p *patient) source(name, value string) string {
+func (p *serverCheck) source(name, value string) string {
 	for _, entry := range slices.Sorted(slices.Values(os.Environ())) {
 		if of, has, _ := strings.Cut(entry, "="); has == value && termtext.QuoteWord(of) == of {
 			return of
@@ -102,10 +102,10 @@ func (p *patient) source(name, value string) string {
 
 // word quotes a word for a shell. The value of a variable in it that must not be printed is
 // a reference to that variable.
-func (p *patient) word(s string) string {
+func (p *serverCheck) word(s string) string {
 	for _, name := range slices.Sorted(maps.Keys(p.s.Variables)) {
 		value := p.s.Variables[name]
-		if value == "" || !p.hides(value) {
+		if value == "" || !p.isSecret(value) {
 			continue
 		}
 		if before, after, ok := strings.Cut(s, value); ok {
@@ -116,21 +116,21 @@ func (p *patient) word(s string) string {
 }
 
 // part is word for a part of a word, which may be empty.
-func (p *patient) part(s string) string {
+func (p *serverCheck) part(s string) string {
 	if s == "" {
 		return ""
 	}
 	return p.word(s)
 }
 
-// lacking returns which variables the server lacks by its own words, and the fix.
-func (p *patient) lacking(words []string) (cause, fix string) {
+// missingVariables returns which variables the server lacks by its own words, and the fix.
+func (p *serverCheck) missingVariables(words []string) (cause, fix string) {
 	missing, mentioned := stderr.Variables(words)
 	return stderr.MissingVariables(p.s, missing, mentioned, p.s.Environ(os.LookupEnv, os.Environ()), os.LookupEnv, p.Config.EnvNames)
 }
 
-// unexpanded warns of texts that a shell would expand, and Goblin does not.
-func (p *patient) unexpanded() {
+// warnUnexpanded warns of texts that a shell would expand, but Goblin does not.
+func (p *serverCheck) warnUnexpanded() {
 	for _, u := range p.s.Unexpanded() {
 		p.AddWarning(u.Key, u.Text, u.Fix)
 	}

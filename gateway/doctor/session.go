@@ -17,28 +17,28 @@ import (
 	"goblin/registry/termtext"
 )
 
-// talk records a conversation with a server: its catalog, and its other words.
-type talk struct {
+// session records a connection to a server: its catalog and its other output.
+type session struct {
 	*registry.Registry
 	roots []config.Root // of the config
 	err   error         // why there is no connection
 
-	mu      sync.Mutex
-	info    upstream.Info
-	opened  bool
-	banner  string // the first line that was no message
-	junk    int    // so many lines were none
-	missing []string
-	tools   [][]byte
-	lists   map[int][][]byte // by kind
-	wrong   []registry.Problem
+	mu           sync.Mutex
+	info         upstream.Info
+	opened       bool
+	banner       string // the first line that was no message
+	skippedLines int    // so many lines were none
+	missing      []string
+	tools        [][]byte
+	lists        map[int][][]byte // by kind
+	problems     []registry.Problem
 }
 
 // maxNoted bounds what is kept of each kind of complaint.
 const maxNoted = 100
 
 // SetList implements [upstream.Catalog].
-func (t *talk) SetList(server string, kind registry.Kind, items [][]byte) []registry.Problem {
+func (t *session) SetList(server string, kind registry.Kind, items [][]byte) []registry.Problem {
 	problems := t.Registry.SetList(server, kind, items)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,12 +49,12 @@ func (t *talk) SetList(server string, kind registry.Kind, items [][]byte) []regi
 		t.lists = make(map[int][][]byte)
 	}
 	t.lists[int(kind)] = slices.Clone(items)
-	t.wrong = append(t.wrong, problems[:min(len(problems), maxNoted)]...)
+	t.problems = append(t.problems, problems[:min(len(problems), maxNoted)]...)
 	return problems
 }
 
 // complete returns the lists, or nil if one of them could not be fetched.
-func (t *talk) complete() map[int][][]byte {
+func (t *session) complete() map[int][][]byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.missing) > 0 {
@@ -63,16 +63,16 @@ func (t *talk) complete() map[int][][]byte {
 	return maps.Clone(t.lists)
 }
 
-func (t *talk) skip(_, line string) {
+func (t *session) countSkipped(_, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.junk++
+	t.skippedLines++
 	if t.banner == "" {
 		t.banner = strings.TrimSpace(line)
 	}
 }
 
-func (t *talk) unlisted(_, method string, err error) {
+func (t *session) unlisted(_, method string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.missing) < maxNoted {
@@ -88,8 +88,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// cause is the failure of the attempt to connect, without the state that it led to.
-func (t *talk) cause() *upstream.Error {
+// connectError returns the error of the failed connection, without the state that it caused.
+func (t *session) connectError() *upstream.Error {
 	var e, inner *upstream.Error
 	if !errors.As(t.err, &e) {
 		return nil
@@ -100,8 +100,8 @@ func (t *talk) cause() *upstream.Error {
 	return e
 }
 
-// offer says how much the server has.
-func (t *talk) offer() string {
+// summary returns the number of the server's tools, prompts and other entries.
+func (t *session) summary() string {
 	snap := t.Load()
 	var parts []string
 	for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template, registry.Skill} {
@@ -120,10 +120,11 @@ func (t *talk) offer() string {
 }
 
 // HandleNotification implements [upstream.Handler].
-func (t *talk) HandleNotification(*upstream.Server, upstream.Conn, *upstream.Call, string, []byte) {}
+func (t *session) HandleNotification(*upstream.Server, upstream.Conn, *upstream.Call, string, []byte) {
+}
 
 // HandleRequest implements [upstream.Handler]: there is no client that the server could ask.
-func (t *talk) HandleRequest(_ context.Context, _ *upstream.Server, _ upstream.Conn, _ *upstream.Call, method string, _ []byte) ([]byte, *jsonrpc.Error) {
+func (t *session) HandleRequest(_ context.Context, _ *upstream.Server, _ upstream.Conn, _ *upstream.Call, method string, _ []byte) ([]byte, *jsonrpc.Error) {
 	if method == "roots/list" && len(t.roots) > 0 {
 		type root struct {
 			URI  string `json:"uri"`
@@ -143,14 +144,14 @@ func (t *talk) HandleRequest(_ context.Context, _ *upstream.Server, _ upstream.C
 }
 
 // ConnOpened implements [upstream.Handler].
-func (t *talk) ConnOpened(_ *upstream.Server, conn upstream.Conn) {
+func (t *session) ConnOpened(_ *upstream.Server, conn upstream.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.opened, t.info = true, conn.Info()
 }
 
 // ConnReady implements [upstream.Handler].
-func (t *talk) ConnReady(context.Context, *upstream.Server, upstream.Conn) {}
+func (t *session) ConnReady(context.Context, *upstream.Server, upstream.Conn) {}
 
 // ConnClosed implements [upstream.Handler].
-func (t *talk) ConnClosed(*upstream.Server, upstream.Conn) {}
+func (t *session) ConnClosed(*upstream.Server, upstream.Conn) {}

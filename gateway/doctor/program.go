@@ -25,21 +25,21 @@ import (
 	"goblin/registry/termtext"
 )
 
-// local checks a server that is a program.
-func (p *patient) local(ctx context.Context) {
-	p.unexpanded()
+// checkProgram checks a server that is a program.
+func (p *serverCheck) checkProgram(ctx context.Context) {
+	p.warnUnexpanded()
 	path, ok := p.command()
 	if !ok || !p.folder() {
 		return
 	}
-	t := p.talk(ctx, p.s)
-	if p.ran(t, path) && p.spoke(t) && p.greeted(t) {
-		p.offered(t)
+	t := p.connect(ctx, p.s)
+	if p.checkStarted(t, path) && p.checkOutput(t) && p.checkHandshake(t) {
+		p.checkLists(t)
 	}
 }
 
 // command finds the program.
-func (p *patient) command() (path string, ok bool) {
+func (p *serverCheck) command() (path string, ok bool) {
 	const name = "command"
 	env := p.s.Environ(os.LookupEnv, os.Environ())
 	path, err := childproc.LookPath(p.s.Command, env)
@@ -56,7 +56,7 @@ func (p *patient) command() (path string, ok bool) {
 		p.AddOK(name, text)
 		return path, true
 	case filepath.Base(p.s.Command) != p.s.Command:
-		p.unusable(name)
+		p.reportNotRunnable(name)
 		return "", false
 	}
 	list := pathOf(env)
@@ -65,17 +65,17 @@ func (p *patient) command() (path string, ok bool) {
 		text = fmt.Sprintf("%q is not found: PATH is empty", p.s.Command)
 	}
 	switch first, rest, spaced := strings.Cut(p.s.Command, " "); {
-	case spaced && found(first, env):
+	case spaced && isFound(first, env):
 		p.AddBroken(name, fmt.Sprintf("there is no program %q: a command has no arguments", p.s.Command),
 			fmt.Sprintf("write command: %s and args: [%s]", first, strings.Join(strings.Fields(rest), ", ")))
 	default:
-		p.AddBroken(name, text, p.remedy(list))
+		p.AddBroken(name, text, p.commandFix(list))
 	}
 	return "", false
 }
 
-// unusable says why a program that is named by its path cannot be run.
-func (p *patient) unusable(name string) {
+// reportNotRunnable reports why a program that is named by its path cannot be run.
+func (p *serverCheck) reportNotRunnable(name string) {
 	st, err := os.Stat(p.s.Command)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -89,7 +89,7 @@ func (p *patient) unusable(name string) {
 	}
 }
 
-func found(command string, env []string) bool {
+func isFound(command string, env []string) bool {
 	_, err := childproc.LookPath(command, env)
 	return err == nil
 }
@@ -103,17 +103,17 @@ func pathOf(env []string) string {
 	return ""
 }
 
-// makers says what to install for a command that many servers are run by.
-var makers = map[string]string{
+// installHints has, by command, how to install the program.
+var installHints = map[string]string{
 	"npx": "Node.js", "npm": "Node.js", "node": "Node.js", "uvx": "uv", "uv": "uv", "bunx": "Bun", "bun": "Bun",
 	"deno": "Deno", "docker": "Docker", "podman": "Podman", "dnx": "the .NET SDK, version 10 or later", "dotnet": "the .NET SDK",
 	"python": "Python", "python3": "Python", "pipx": "pipx", "java": "a Java runtime",
 }
 
-// remedy says how a command can be found that is not in PATH.
-func (p *patient) remedy(list string) string {
+// commandFix returns how a command can be found that is not in PATH.
+func (p *serverCheck) commandFix(list string) string {
 	home, _ := os.UserHomeDir()
-	for _, pattern := range homes(home) {
+	for _, pattern := range programFolders(home) {
 		folders, _ := filepath.Glob(pattern) // the patterns are right
 		for _, folder := range slices.Backward(folders) {
 			if slices.Contains(filepath.SplitList(list), folder) {
@@ -124,7 +124,7 @@ func (p *patient) remedy(list string) string {
 			}
 		}
 	}
-	if maker := makers[p.s.Command]; maker != "" {
+	if maker := installHints[p.s.Command]; maker != "" {
 		return "install " + maker
 	}
 	return "install it, or give its full path as command"
@@ -132,12 +132,12 @@ func (p *patient) remedy(list string) string {
 
 // pathFix suggests an entry that puts a folder into PATH. The full path as command would
 // not do: npx and others look for their interpreters in PATH, too.
-func (p *patient) pathFix(folder string) string {
+func (p *serverCheck) pathFix(folder string) string {
 	return stderr.EnvFix(p.s, stderr.EnvEntry(p.s, "PATH", folder+string(filepath.ListSeparator)+"${PATH}"))
 }
 
-// homes are folders, as patterns, where programs are that desktops do not find.
-func homes(home string) []string {
+// programFolders returns folders, as patterns, with programs that desktops do not find.
+func programFolders(home string) []string {
 	places := []string{"/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin", "/opt/local/bin", "/snap/bin"}
 	if home == "" {
 		return places
@@ -164,21 +164,21 @@ func desktopPath() []string {
 }
 
 // shellOnly names the folder of a command that a desktop's programs would not find.
-func (p *patient) shellOnly(path string, env []string) (folder, fix string) {
+func (p *serverCheck) shellOnly(path string, env []string) (folder, fix string) {
 	desktop := desktopPath()
 	_, own := p.s.Env["PATH"]
 	_, filed := p.s.FileEnv["PATH"]
 	if own || filed || desktop == nil || filepath.Base(p.s.Command) != p.s.Command {
 		return "", ""
 	}
-	if found(p.s.Command, []string{"PATH=" + strings.Join(desktop, string(filepath.ListSeparator))}) {
+	if isFound(p.s.Command, []string{"PATH=" + strings.Join(desktop, string(filepath.ListSeparator))}) {
 		return "", ""
 	}
 	folder = filepath.Dir(path)
 	return folder, p.pathFix(folder)
 }
 
-func (p *patient) folder() bool {
+func (p *serverCheck) folder() bool {
 	if p.s.Cwd == "" {
 		return true
 	}
@@ -190,10 +190,10 @@ func (p *patient) folder() bool {
 	return true
 }
 
-// ran tells whether the program started and went on.
-func (p *patient) ran(t *talk, path string) bool {
+// checkStarted checks whether the program started and kept running.
+func (p *serverCheck) checkStarted(t *session, path string) bool {
 	const name = "runs"
-	why := t.cause()
+	why := t.connectError()
 	var file *fs.PathError
 	var exit *exec.ExitError
 	switch {
@@ -211,7 +211,7 @@ func (p *patient) ran(t *talk, path string) bool {
 	case errors.As(why.Err, &file):
 		p.AddBroken(name, why.Reason, "see that you may run it: "+termtext.Command("ls -l", []string{path}))
 	case errors.As(why.Err, &exit), errors.Is(why.Err, io.EOF):
-		p.fail(name, why, cmp.Or(p.absentPath(why.Lines), p.byHand()))
+		p.fail(name, why, cmp.Or(p.missingPathFix(why.Lines), p.runByHandFix()))
 	default:
 		p.AddOK(name, "it starts")
 		return true
@@ -219,9 +219,9 @@ func (p *patient) ran(t *talk, path string) bool {
 	return false
 }
 
-// absentPath returns the fix for an argument that is the path of nothing, if the server's
-// words name it.
-func (p *patient) absentPath(lines []string) string {
+// missingPathFix returns the fix for an argument that is the path of no file, if the server's output names
+// it.
+func (p *serverCheck) missingPathFix(lines []string) string {
 	for _, arg := range p.s.Args {
 		path := arg
 		if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
@@ -249,11 +249,11 @@ func interpreter(path string) string {
 	return ""
 }
 
-// spoke tells whether the program wrote messages on its stdout, and nothing else. Goblin
-// skips what is none; many clients do not.
-func (p *patient) spoke(t *talk) bool {
+// checkOutput checks whether the program wrote only messages to its stdout. Goblin skips other lines, but
+// many clients do not.
+func (p *serverCheck) checkOutput(t *session) bool {
 	const name = "stdout"
-	if t.junk == 0 {
+	if t.skippedLines == 0 {
 		p.AddOK(name, "nothing but messages")
 		return true
 	}
@@ -268,10 +268,10 @@ func (p *patient) spoke(t *talk) bool {
 	return p.Add(c)
 }
 
-// greeted tells how the handshake went.
-func (p *patient) greeted(t *talk) bool {
+// checkHandshake checks the handshake.
+func (p *serverCheck) checkHandshake(t *session) bool {
 	const name = "handshake"
-	why := t.cause()
+	why := t.connectError()
 	switch {
 	case t.opened:
 		text := "revision " + t.info.Protocol
@@ -303,7 +303,7 @@ func (p *patient) greeted(t *talk) bool {
 }
 
 // fail adds the check that why broke. fix is for errors that bring none of their own.
-func (p *patient) fail(name string, why *upstream.Error, fix string) {
+func (p *serverCheck) fail(name string, why *upstream.Error, fix string) {
 	p.Add(report.Check{Name: name, State: report.Broken, Text: why.Reason, Fix: cmp.Or(why.Fix, fix), Lines: why.Lines})
 }
 

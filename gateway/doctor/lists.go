@@ -17,16 +17,16 @@ import (
 	"goblin/registry/termtext"
 )
 
-// offered checks what the server lists.
-func (p *patient) offered(t *talk) {
-	if p.listed(t) && p.schemas(t) {
+// checkLists checks the lists of the server.
+func (p *serverCheck) checkLists(t *session) {
+	if p.checkListed(t) && p.schemas(t) {
 		p.limits(t)
 		p.overrides(t)
 	}
 }
 
 // overrides checks that those of the config are for something.
-func (p *patient) overrides(t *talk) {
+func (p *serverCheck) overrides(t *session) {
 	for _, w := range policy.CheckOverrides(p.Config, policy.CatalogEntries(t.Load())) {
 		p.AddWarning("overrides", w.Text, fmt.Sprintf("correct line %d of %s", w.Line, p.Config.Path))
 	}
@@ -35,12 +35,12 @@ func (p *patient) overrides(t *talk) {
 // limited matches the limit of the config that an error names.
 var limited = pattern(`\((limits\.\w+)\)`)
 
-func (p *patient) listed(t *talk) bool {
+func (p *serverCheck) checkListed(t *session) bool {
 	const name = "lists"
-	if why := t.cause(); why != nil {
+	if why := t.connectError(); why != nil {
 		fix := "see the server's log; Goblin got no more than that"
 		if p.s.Type == config.Stdio {
-			fix = p.byHand()
+			fix = p.runByHandFix()
 		}
 		p.fail(name, why, fix)
 		c := &p.Checks[len(p.Checks)-1]
@@ -48,7 +48,7 @@ func (p *patient) listed(t *talk) bool {
 		return false
 	}
 	if len(t.missing) > 0 {
-		text, fix := amount(t.missing), "update the server, or report this to its authors"
+		text, fix := firstOf(t.missing), "update the server, or report this to its authors"
 		switch limit := limited().FindStringSubmatch(text); {
 		case strings.Contains(text, fmt.Sprintf("(code %d)", jsonrpc.CodeMethodNotFound)):
 			fix += ": it declares what it does not answer for"
@@ -58,32 +58,32 @@ func (p *patient) listed(t *talk) bool {
 		if help, _ := stderr.FindFix(t.missing); help != "" && p.s.Type == config.Stdio {
 			fix = help
 		}
-		if cause, add := p.lacking(t.missing); cause != "" {
+		if cause, add := p.missingVariables(t.missing); cause != "" {
 			text, fix = text+"; "+cause, add
 		}
 		p.AddBroken(name, text, fix)
 		return false
 	}
 	var dropped []string
-	for _, w := range t.wrong {
+	for _, w := range t.problems {
 		if w.Level >= slog.LevelWarn && !slices.ContainsFunc(t.tools, func(def []byte) bool { return longDescription(def) == w.Text }) {
 			dropped = append(dropped, fmt.Sprintf("%s %q: %s", w.Kind, short(w.Name, 80), w.Text))
 		}
 	}
 	if len(dropped) > 0 {
-		p.AddWarning(name, amount(dropped), "tell the server's authors")
+		p.AddWarning(name, firstOf(dropped), "tell the server's authors")
 	} else {
-		p.AddOK(name, t.offer())
+		p.AddOK(name, t.summary())
 	}
-	p.repaired(t)
+	p.reportRepairs(t)
 	return true
 }
 
 // maxRepaired is the maximum number of changed definitions shown.
 const maxRepaired = 10
 
-// repaired reports the definitions that are changed for clients.
-func (p *patient) repaired(t *talk) {
+// reportRepairs reports the definitions that are changed for clients.
+func (p *serverCheck) reportRepairs(t *session) {
 	s, _ := t.State(p.s.Name)
 	var shown []string
 	for _, d := range s.Repairs.Details {
@@ -101,8 +101,8 @@ func (p *patient) repaired(t *talk) {
 	p.AddWarning("definitions", registry.ChangedText+": "+text, "tell the server's authors")
 }
 
-// amount is the first of several complaints, and how many more there are.
-func amount(all []string) string {
+// firstOf returns the first of several complaints, and the number of further ones.
+func firstOf(all []string) string {
 	if len(all) == 1 {
 		return all[0]
 	}
@@ -110,7 +110,7 @@ func amount(all []string) string {
 }
 
 // schemas checks the tools' schemas, as most clients get them.
-func (p *patient) schemas(t *talk) bool {
+func (p *serverCheck) schemas(t *session) bool {
 	const name = "schemas"
 	if len(t.tools) == 0 {
 		return true
@@ -128,17 +128,17 @@ func (p *patient) schemas(t *talk) bool {
 	}
 	switch {
 	case len(broken) > 0:
-		p.AddBroken(name, amount(broken), p.without("tell the server's authors; until then, leave the tool out"))
+		p.AddBroken(name, firstOf(broken), p.hideToolFix("tell the server's authors; until then, leave the tool out"))
 	case len(refused) > 0:
-		p.AddWarning(name, amount(refused), p.without("if your client complains, leave the tool out"))
+		p.AddWarning(name, firstOf(refused), p.hideToolFix("if your client complains, leave the tool out"))
 	default:
 		p.AddOK(name, "those of "+termtext.Count(len(t.tools), "tool")+" are sound")
 	}
 	return len(broken) == 0
 }
 
-// without says how a tool is left out.
-func (p *patient) without(when string) string {
+// hideToolFix returns how to leave out a tool.
+func (p *serverCheck) hideToolFix(when string) string {
 	if p.s.JSON {
 		return fmt.Sprintf(`%s: "tools": {"deny": ["NAME"]} in %q`, when, p.s.Name)
 	}
@@ -152,7 +152,7 @@ func longDescription(def []byte) string {
 }
 
 // limits checks names and descriptions against what clients take.
-func (p *patient) limits(t *talk) {
+func (p *serverCheck) limits(t *session) {
 	const name = "limits"
 	tools := 0
 	cut := 0

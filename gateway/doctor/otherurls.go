@@ -12,20 +12,19 @@ import (
 	"goblin/gateway/config"
 )
 
-// elsewhereTime is the maximum duration of one try at another address.
-const elsewhereTime = 3 * time.Second
+// otherURLTimeout is the maximum duration of one try at another address.
+const otherURLTimeout = 3 * time.Second
 
-// elsewhere tries the usual mistakes in a url. It returns the fix that names the address
-// of an MCP server, "" if none answers. All tries together take startup_timeout at most,
-// and headers go to the same host only.
-func (p *patient) elsewhere(ctx context.Context, base *url.URL) (fix string) {
+// tryOtherURLs tries the usual mistakes in a url. It returns the fix that names the address of an MCP
+// server, "" if none responds. All tries run in parallel.
+func (p *serverCheck) tryOtherURLs(ctx context.Context, base *url.URL) (fix string) {
 	ctx, cancel := context.WithTimeout(ctx, p.s.StartupTimeout)
 	defer cancel()
-	for _, to := range neighbours(base) {
+	for _, to := range otherURLs(base) {
 		s := *p.s
-		s.URL, s.StartupTimeout = to.String(), min(elsewhereTime, p.s.StartupTimeout)
+		s.URL, s.StartupTimeout = to.String(), min(otherURLTimeout, p.s.StartupTimeout)
 		s.Type, s.TypeSet = config.HTTP, false // falls back to SSE
-		if t := p.talk(ctx, &s); t.opened {
+		if t := p.connect(ctx, &s); t.opened {
 			const why = "an MCP server answers there"
 			if at := to.String(); p.Redact(at) == at {
 				return fmt.Sprintf("set %s in %q: %s", p.s.Entry("url", at), p.s.Name, why)
@@ -39,8 +38,8 @@ func (p *patient) elsewhere(ctx context.Context, base *url.URL) (fix string) {
 	return ""
 }
 
-// neighbours returns the addresses that may be meant instead of base.
-func neighbours(base *url.URL) (list []*url.URL) {
+// otherURLs returns the addresses that may be meant instead of base.
+func otherURLs(base *url.URL) (list []*url.URL) {
 	add := func(scheme, at string) {
 		to := *base
 		to.Scheme, to.Path, to.RawPath = scheme, at, ""
