@@ -21,15 +21,15 @@ var errStopped = errors.New("the gateway has stopped")
 // acts: for the gateway one like any other.
 type Client struct {
 	*mcpclient.Client
-	instanceActions
+	stackActions
 	serverActions
-	instance *Stack
-	session  *downstream.Session
-	over     chan struct{} // closed when the session has ended
+	stack   *Stack
+	session *downstream.Session
+	over    chan struct{} // closed when the session has ended
 }
 
-// instanceActions are the methods that a Client takes from its [Stack] unchanged.
-type instanceActions interface {
+// stackActions are the methods that a Client takes from its [Stack] unchanged.
+type stackActions interface {
 	AddServer(name string, keys map[string]any) error
 	RemoveServer(server string) error
 	TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error)
@@ -52,11 +52,11 @@ type serverActions interface {
 // session calls itself. Questions of servers go to ask; a nil ask declares that
 // there is nobody to ask.
 func (i *Stack) OpenClient(ctx context.Context, name string, ask mcpclient.AskFunc) (*Client, error) {
-	if !i.enter() {
+	if !i.addSession() {
 		return nil, errStopped
 	}
 	near, far := net.Pipe()
-	c := &Client{instanceActions: i, serverActions: i.gateway.Servers, instance: i, over: make(chan struct{})}
+	c := &Client{stackActions: i, serverActions: i.gateway.Servers, stack: i, over: make(chan struct{})}
 	opened := make(chan struct{})
 	go func() {
 		defer i.serving.Done()
@@ -100,10 +100,10 @@ func (o opener) SessionOpened(s *downstream.Session) {
 // SetScreen makes [Stack.Status] tell where the screen is that acts through c. at
 // may be called from any goroutine.
 func (c *Client) SetScreen(at func() daemon.Screen) {
-	c.instance.screens.Store(c.session, at)
+	c.stack.screens.Store(c.session, at)
 	select {
 	case <-c.over: // nobody else would take it out again
-		c.instance.screens.Delete(c.session)
+		c.stack.screens.Delete(c.session)
 	default:
 	}
 }
@@ -112,21 +112,21 @@ func (c *Client) SetScreen(at func() daemon.Screen) {
 func (c *Client) Session() string { return c.session.ID() }
 
 // InFlight are the requests of all clients that wait for their answers.
-func (c *Client) InFlight() []registry.InFlight { return c.instance.gateway.Pending.All() }
+func (c *Client) InFlight() []registry.InFlight { return c.stack.gateway.Pending.All() }
 
 // CancelRequest cancels one of those.
 func (c *Client) CancelRequest(session, id string) bool {
-	return c.instance.gateway.Pending.Cancel(session, id)
+	return c.stack.gateway.Pending.Cancel(session, id)
 }
 
 // SessionDetails tells of a session its profile, its project and what questions of servers its client
 // can answer, in a few words each.
 func (c *Client) SessionDetails(session string) (facts []string) {
-	for _, s := range c.instance.gateway.Sessions() {
+	for _, s := range c.stack.gateway.Sessions() {
 		if s.ID() != session || s.IsScreen() {
 			continue
 		}
-		if profile := c.instance.gateway.Views.Profile(s); profile != "" {
+		if profile := c.stack.gateway.Views.Profile(s); profile != "" {
 			facts = append(facts, "profile "+profile)
 		}
 		if folder := s.Project(); folder != "" {
@@ -152,7 +152,7 @@ func (c *Client) SessionDetails(session string) (facts []string) {
 
 // Disconnect ends the session of a client.
 func (c *Client) Disconnect(session string) bool {
-	return c.instance.gateway.Pending.Disconnect(session)
+	return c.stack.gateway.Pending.Disconnect(session)
 }
 
 // Login logs the user in at a server by a browser and returns the user's name, or "" if it
@@ -160,7 +160,7 @@ func (c *Client) Disconnect(session string) bool {
 // at. agree reports whether the issuer may have the client secret; before is the issuer of
 // the last login if that is another one, or "". It must return at the end of its context.
 func (c *Client) Login(ctx context.Context, server string, show func(page string), agree func(ctx context.Context, issuer, before string) bool, pasted <-chan string) (user string, err error) {
-	return c.instance.gateway.Servers.Login(ctx, server, oauth.UserPrompts{
+	return c.stack.gateway.Servers.Login(ctx, server, oauth.UserPrompts{
 		Show: show, ReadPasted: pasted,
 		ConfirmSecret: func(ctx context.Context, q oauth.SecretQuestion) error {
 			if !agree(ctx, q.Issuer, q.PreviousIssuer) {
@@ -179,7 +179,7 @@ func (c *Client) Approve(server string, tools []registry.UnapprovedTool) error {
 		what.Tools = append(what.Tools, tools[i].Name)
 		what.Seen[tools[i].Name] = tools[i].Hash
 	}
-	_, err := c.instance.Approve(context.Background(), what)
+	_, err := c.stack.Approve(context.Background(), what)
 	return err
 }
 

@@ -65,7 +65,7 @@ func (i *Stack) Status(context.Context) (daemon.Status, error) {
 func (i *Stack) Servers(_ context.Context, profile string) ([]daemon.Server, error) {
 	seen, ok := i.gateway.Views.ForProfile(profile)
 	if !ok {
-		return nil, i.noProfile(profile)
+		return nil, i.unknownProfileError(profile)
 	}
 	return i.servers(i.registry.StatesIn(seen.Visible)), nil
 }
@@ -106,14 +106,14 @@ func (i *Stack) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, e
 	if !ok {
 		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
 	}
-	if err := i.knows(q.Server); err != nil {
+	if err := i.checkServer(q.Server); err != nil {
 		return nil, err
 	}
 	fits, err := registry.MIMEFilter(q.MIME)
 	if err != nil {
 		return nil, err
 	}
-	ctx, err = i.as(ctx, q.Profile)
+	ctx, err = i.withProfile(ctx, q.Profile)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (i *Stack) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, e
 	if seen, ok := i.gateway.Views.ForProfile(q.Profile); ok && q.Profile != "" {
 		lists = seen.Lists
 		if q.WithHidden {
-			lists = i.allAs(seen.Visible)
+			lists = i.allNamedAs(seen.Visible)
 		}
 	}
 	for e := range lists.All(kind) {
@@ -141,8 +141,8 @@ func (i *Stack) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, e
 	return entries, nil
 }
 
-// allAs returns everything, named as in a view.
-func (i *Stack) allAs(seen *registry.Snapshot) *registry.Snapshot {
+// allNamedAs returns all entries, named as in a view.
+func (i *Stack) allNamedAs(seen *registry.Snapshot) *registry.Snapshot {
 	return i.registry.Load().InNamespace(seen.UsesFlatIDs(), nil).Narrow(allEntries{seen.Visibility()}, nil)
 }
 
@@ -153,8 +153,8 @@ func (allEntries) Server(string) bool                     { return true }
 func (allEntries) All(string, registry.Kind) bool         { return true }
 func (allEntries) Has(string, registry.Kind, string) bool { return true }
 
-// knows fails for a server that is not in the config; "" is any.
-func (i *Stack) knows(server string) error {
+// checkServer returns an error for a server that is not in the config; "" is any server.
+func (i *Stack) checkServer(server string) error {
 	if server != "" && server != registry.Local && !slices.Contains(i.gateway.Servers.Names(), server) {
 		return &servers.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
 	}
@@ -176,7 +176,7 @@ func (i *Stack) SetEnabled(server string, on bool) error {
 // Approve takes tools of a server as they are now for good, and returns their
 // names.
 func (i *Stack) Approve(_ context.Context, what daemon.Approval) ([]string, error) {
-	if err := i.unapprovable(); err != nil {
+	if err := i.approvalDisabled(); err != nil {
 		return nil, err
 	}
 	return i.gateway.Servers.Approve(what.Server, what.Seen, what.Tools...)
@@ -186,19 +186,19 @@ func (i *Stack) Approve(_ context.Context, what daemon.Approval) ([]string, erro
 // servers have listed or startup_wait is over. The error says why tools are not
 // pinned.
 func (i *Stack) Unapproved(ctx context.Context, server string) ([]registry.UnapprovedTool, error) {
-	if err := i.unapprovable(); err != nil {
+	if err := i.approvalDisabled(); err != nil {
 		return nil, err
 	}
 	i.gateway.Servers.AwaitLists(ctx)
 	return append([]registry.UnapprovedTool{}, i.registry.UnapprovedTools(server)...), nil
 }
 
-// unapprovable returns why no tool can be approved; nil: tools can.
-func (i *Stack) unapprovable() error {
-	if i.unpinned != nil {
-		return i.unpinned
+// approvalDisabled returns why no tool can be approved; nil if tools can.
+func (i *Stack) approvalDisabled() error {
+	if i.pinsError != nil {
+		return i.pinsError
 	}
-	return i.pinned.Refresh()
+	return i.pinStore.Refresh()
 }
 
 // Diagnose finds out what keeps a server from working, by a process or connection of its

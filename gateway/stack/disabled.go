@@ -18,21 +18,21 @@ import (
 
 // readToggles takes over what other processes turned off and on: the file was written.
 func (i *Stack) readToggles() {
-	i.reportToggles(i.switches.Refresh())
-	i.gateway.SetDisabled(i.switches.Disabled(), i.switches.Hidden()...)
+	i.reportToggles(i.toggles.Refresh())
+	i.gateway.SetDisabled(i.toggles.Disabled(), i.toggles.Hidden()...)
 }
 
 // reportToggles reports what is wrong with the file of what is off, and keeps a copy of a good one.
 func (i *Stack) reportToggles(err error) {
-	i.report(&i.misread, err, "tools off")
-	text := strings.Join(i.switches.Skipped(), "; ")
+	i.report(&i.togglesError, err, "tools off")
+	text := strings.Join(i.toggles.Skipped(), "; ")
 	if was := i.skipped.Swap(&text); text != "" && (was == nil || *was != text) {
 		i.o.Logger.Warn("Entries of what is off were skipped", "entries", text)
 	}
 	if err != nil {
 		return
 	}
-	if err := i.switches.Keep(); err != nil {
+	if err := i.toggles.Keep(); err != nil {
 		i.o.Logger.Warn("The last good copy of what is off was not written", "err", err)
 	}
 }
@@ -55,14 +55,14 @@ func (i *Stack) report(last *atomic.Pointer[error], err error, file string) {
 // pinsChanged takes over what other processes approved: the file was written.
 func (i *Stack) pinsChanged() {
 	i.gateway.Servers.PinsChanged()
-	i.reportPins(i.pinned)
+	i.reportPins(i.pinStore)
 }
 
 // reportPins reports what is wrong with the file of pinned tools, and keeps a copy of a good
 // one.
 func (i *Stack) reportPins(store *state.PinStore) {
 	err := store.Damaged()
-	i.report(&i.mispinned, err, "pins")
+	i.report(&i.pinsReadError, err, "pins")
 	if err != nil {
 		return
 	}
@@ -75,32 +75,32 @@ func (i *Stack) reportPins(store *state.PinStore) {
 // is "", for all. It stays so over restarts.
 func (i *Stack) SetEntriesDisabled(profile string, on bool, entries ...*registry.Entry) error {
 	if profile != "" && !i.gateway.Views.Has(profile) {
-		return i.noProfile(profile)
+		return i.unknownProfileError(profile)
 	}
 	things := make([]state.ToggleEntry, len(entries))
 	for n, e := range entries {
 		things[n] = state.ToggleEntry{Profile: profile, Server: e.Server, Kind: e.Kind.String(), Name: e.Name, Since: time.Now().UTC().Truncate(time.Second)}
 	}
-	if err := i.switches.Set(on, things...); err != nil {
+	if err := i.toggles.Set(on, things...); err != nil {
 		return err
 	}
-	i.gateway.SetDisabled(i.switches.Disabled(), i.switches.Hidden()...)
+	i.gateway.SetDisabled(i.toggles.Disabled(), i.toggles.Hidden()...)
 	for _, e := range entries {
 		if off := i.gateway.Views.HiddenBy(profile, e); on && off != nil && off.By != view.BySearch {
-			return fmt.Errorf("%s stays off: %s", e.Listed, i.whyLacking(profile, off))
+			return fmt.Errorf("%s stays off: %s", e.Listed, i.hiddenReason(profile, off))
 		}
 	}
 	return nil
 }
 
-// noProfile is the error of a profile that the config lacks.
-func (i *Stack) noProfile(name string) error {
+// unknownProfileError returns the error of a profile that the config lacks.
+func (i *Stack) unknownProfileError(name string) error {
 	return fmt.Errorf("no profile %q%s", name, i.config().SuggestProfile(name))
 }
 
 // Profiles are those of the config.
 func (c *Client) Profiles() (names []string) {
-	for _, p := range c.instance.config().Profiles {
+	for _, p := range c.stack.config().Profiles {
 		names = append(names, p.Name)
 	}
 	return names
@@ -108,7 +108,7 @@ func (c *Client) Profiles() (names []string) {
 
 // VisibleCounts is how much of each kind clients of a profile see, "" for those who have none.
 func (c *Client) VisibleCounts(profile string) (counts [registry.Kinds]int) {
-	if seen, ok := c.instance.gateway.Views.ForProfile(profile); ok {
+	if seen, ok := c.stack.gateway.Views.ForProfile(profile); ok {
 		for k := range registry.Kind(registry.Kinds) {
 			counts[k] = seen.Lists.Count(k)
 		}
@@ -118,8 +118,8 @@ func (c *Client) VisibleCounts(profile string) (counts [registry.Kinds]int) {
 
 // HiddenReason says by whom and why clients of a profile do not see an entry; by is "" when they do.
 func (c *Client) HiddenReason(profile string, e *registry.Entry) (by, why string) {
-	if off := c.instance.gateway.Views.HiddenBy(profile, e); off != nil {
-		return string(off.By), c.instance.whyLacking(profile, off)
+	if off := c.stack.gateway.Views.HiddenBy(profile, e); off != nil {
+		return string(off.By), c.stack.hiddenReason(profile, off)
 	}
 	return "", ""
 }
@@ -127,7 +127,7 @@ func (c *Client) HiddenReason(profile string, e *registry.Entry) (by, why string
 // ListedAs returns the name of an entry in lists of clients of a profile; "" when they do not
 // have it.
 func (c *Client) ListedAs(profile string, e *registry.Entry) string {
-	if seen, ok := c.instance.gateway.Views.ForProfile(profile); ok {
+	if seen, ok := c.stack.gateway.Views.ForProfile(profile); ok {
 		if own := seen.Lists.ShownEntry(e); own != nil {
 			return own.Listed
 		}
@@ -143,29 +143,29 @@ func (i *Stack) HiddenEntries(ctx context.Context, q daemon.HiddenQuery) ([]daem
 		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
 	}
 	if q.Profile != "" && !i.gateway.Views.Has(q.Profile) {
-		return nil, i.noProfile(q.Profile)
+		return nil, i.unknownProfileError(q.Profile)
 	}
 	i.readToggles() // the file may have been written just now, by whoever asks
 	i.gateway.Servers.AwaitLists(ctx)
 	named := i.registry.Load() // as the clients of the profile would see it
 	if seen, ok := i.gateway.Views.ForProfile(q.Profile); ok && q.Profile != "" {
-		named = i.allAs(seen.Visible)
+		named = i.allNamedAs(seen.Visible)
 	}
 	nameOf := func(e *registry.Entry) string {
-		if own := named.ByServerName(e.Server, kind, e.Name); own != nil && i.has(q.Profile, e.Server) {
+		if own := named.ByServerName(e.Server, kind, e.Name); own != nil && i.profileHasServer(q.Profile, e.Server) {
 			return own.Listed
 		}
 		return e.Listed
 	}
 	all := []daemon.HiddenEntry{}
 	for _, o := range i.gateway.Views.Hidden(q.Profile, kind) {
-		all = append(all, i.hidden(q.Profile, &o))
+		all = append(all, i.describeHidden(q.Profile, &o))
 		if o.Entry != nil {
 			all[len(all)-1].Name = nameOf(o.Entry)
 		}
 	}
 	if q.All {
-		all = i.withSeen(q.Profile, kind, all, nameOf)
+		all = i.appendVisible(q.Profile, kind, all, nameOf)
 	}
 	if q.Name != "" {
 		all = slices.DeleteFunc(all, func(o daemon.HiddenEntry) bool {
@@ -181,22 +181,22 @@ var states = map[view.Reason]daemon.State{
 	view.ByProfile: daemon.StateHidden, view.BySearch: daemon.StateSearch,
 }
 
-// hidden describes an entry that clients of a profile do not see, without its name.
-func (i *Stack) hidden(profile string, o *view.HiddenEntry) daemon.HiddenEntry {
-	why := i.whyLacking(profile, o)
+// describeHidden describes a hidden entry for clients of a profile, without its name.
+func (i *Stack) describeHidden(profile string, o *view.HiddenEntry) daemon.HiddenEntry {
+	why := i.hiddenReason(profile, o)
 	return daemon.HiddenEntry{Server: o.Server, Original: o.Name, State: states[o.By], Reason: why, By: string(o.By), Why: why, Since: o.Since}
 }
 
-// withSeen adds the entries that clients of a profile see or find by searches, and sorts
-// all: Goblin's own first, then by name.
-func (i *Stack) withSeen(profile string, kind registry.Kind, all []daemon.HiddenEntry, nameOf func(*registry.Entry) string) []daemon.HiddenEntry {
+// appendVisible adds the entries that clients of a profile see or find by searches, and sorts all: Goblin's
+// own first, then by name.
+func (i *Stack) appendVisible(profile string, kind registry.Kind, all []daemon.HiddenEntry, nameOf func(*registry.Entry) string) []daemon.HiddenEntry {
 	for e := range i.gateway.Views.Full().All(kind) {
 		off := i.gateway.Views.HiddenBy(profile, e)
 		switch {
 		case off == nil:
 			all = append(all, daemon.HiddenEntry{Name: nameOf(e), Server: e.Server, Original: e.Name, State: daemon.StateListed})
 		case off.By == view.BySearch:
-			row := i.hidden(profile, off)
+			row := i.describeHidden(profile, off)
 			row.Name = nameOf(e)
 			all = append(all, row)
 		}
@@ -213,19 +213,19 @@ func (i *Stack) withSeen(profile string, kind registry.Kind, all []daemon.Hidden
 	return all
 }
 
-// whyLacking is why clients of a profile do not see something: views know filters, the config
-// what added to them.
-func (i *Stack) whyLacking(profile string, off *view.HiddenEntry) string {
+// hiddenReason returns why an entry is hidden from clients of a profile: views know the filters, the config
+// knows who set them.
+func (i *Stack) hiddenReason(profile string, off *view.HiddenEntry) string {
 	p, ok := i.config().Profile(cmp.Or(profile, config.DefaultProfile))
-	if off.By != view.ByProfile || !ok || !i.has(p.Name, off.Server) {
+	if off.By != view.ByProfile || !ok || !i.profileHasServer(p.Name, off.Server) {
 		return off.Why
 	}
 	at := config.OverrideTarget{Profile: p.Name, Server: off.Server, Kind: off.Kind.String() + "s", Name: off.Name}
 	return cmp.Or(p.Pending[at], off.Why)
 }
 
-// has reports whether a profile has a server.
-func (i *Stack) has(profile, server string) bool {
+// profileHasServer reports whether a profile has a server.
+func (i *Stack) profileHasServer(profile, server string) bool {
 	cfg := i.config()
 	p, ok := cfg.Profile(profile)
 	s, known := cfg.Server(server)
@@ -234,7 +234,7 @@ func (i *Stack) has(profile, server string) bool {
 
 // config returns the config in force.
 func (i *Stack) config() *config.Config {
-	i.reloading.Lock()
-	defer i.reloading.Unlock()
-	return i.served
+	i.reloadMu.Lock()
+	defer i.reloadMu.Unlock()
+	return i.servedConfig
 }

@@ -14,10 +14,10 @@ import (
 // AddServer puts a server into the config's file and serves it; keys are those of its
 // entry.
 func (i *Stack) AddServer(name string, keys map[string]any) error {
-	return i.edit(adding(name, keys))
+	return i.edit(addServerEdit(name, keys))
 }
 
-func adding(name string, keys map[string]any) func(*configedit.File) error {
+func addServerEdit(name string, keys map[string]any) func(*configedit.File) error {
 	return func(f *configedit.File) error {
 		if !config.ValidName(name) {
 			return fmt.Errorf("%q cannot name a server", name)
@@ -30,7 +30,7 @@ func adding(name string, keys map[string]any) func(*configedit.File) error {
 // keeps it from working. That it wants a login, or offers what some clients refuse, does
 // not. It fails as AddServer would, and blocks as [Stack.Diagnose] does.
 func (i *Stack) TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error) {
-	f, err := i.changedFile(adding(name, keys))
+	f, err := i.editedFile(addServerEdit(name, keys))
 	if err != nil {
 		return "", err
 	}
@@ -63,7 +63,7 @@ func (i *Stack) SetDisabled(server string, disabled bool) error {
 
 // edit changes the config's file, and follows it.
 func (i *Stack) edit(change func(f *configedit.File) error) error {
-	f, err := i.changedFile(change)
+	f, err := i.editedFile(change)
 	if err == nil {
 		err = f.Save()
 	}
@@ -74,8 +74,8 @@ func (i *Stack) edit(change func(f *configedit.File) error) error {
 	return nil
 }
 
-// changedFile is the config's file with a change that is not saved.
-func (i *Stack) changedFile(change func(f *configedit.File) error) (*configedit.File, error) {
+// editedFile returns the config's file with a change that is not saved.
+func (i *Stack) editedFile(change func(f *configedit.File) error) (*configedit.File, error) {
 	if i.o.Config.Demo || i.o.Only != nil {
 		return nil, errors.New("there is no config to change")
 	}

@@ -57,10 +57,10 @@ func (i *Stack) Search(ctx context.Context, q daemon.SearchQuery) (daemon.Search
 	if i.extension.Search == nil {
 		return daemon.SearchAnswer{}, errNotExtended
 	}
-	if err := i.knows(q.Server); err != nil {
+	if err := i.checkServer(q.Server); err != nil {
 		return daemon.SearchAnswer{}, err
 	}
-	ctx, err := i.as(ctx, q.Profile)
+	ctx, err := i.withProfile(ctx, q.Profile)
 	if err != nil {
 		return daemon.SearchAnswer{}, err
 	}
@@ -82,7 +82,7 @@ func (i *Stack) Script(ctx context.Context, q daemon.ScriptQuery) (answer daemon
 	if i.extension.Script == nil {
 		return answer, errNotExtended
 	}
-	if ctx, err = i.as(ctx, q.Profile); err != nil {
+	if ctx, err = i.withProfile(ctx, q.Profile); err != nil {
 		return answer, err
 	}
 	i.AwaitLists(ctx)
@@ -122,11 +122,11 @@ func (o profileViewer) Progress(_, _ float64, _ string) {}
 func (o profileViewer) UserWait() time.Duration         { return 0 }
 func (o profileViewer) Client() any                     { return nil }
 
-// as has what is asked with ctx see what the clients of a profile do; "" sees everything
-// that is listed.
-func (i *Stack) as(ctx context.Context, profile string) (context.Context, error) {
+// withProfile makes requests with ctx see what clients of a profile see. An empty profile sees every listed
+// entry.
+func (i *Stack) withProfile(ctx context.Context, profile string) (context.Context, error) {
 	if _, ok := i.gateway.Views.ForProfile(profile); profile != "" && !ok {
-		return ctx, i.noProfile(profile)
+		return ctx, i.unknownProfileError(profile)
 	}
 	return registry.WithRequest(ctx, profileViewer(func() *registry.Snapshot {
 		if profile == "" {

@@ -30,7 +30,7 @@ func (i *Stack) listenHTTP() error {
 			return err
 		}
 		i.o.Logger.Warn("No HTTP endpoint", "err", err)
-		i.unserved = err
+		i.httpError = err
 		i.notify()
 		return nil
 	}
@@ -49,7 +49,7 @@ func (i *Stack) listenHTTP() error {
 			return err
 		}
 		i.o.Logger.Warn("No HTTP endpoint", "err", err)
-		i.unserved = fmt.Errorf("no HTTP at %s: %w", at, cause)
+		i.httpError = fmt.Errorf("no HTTP at %s: %w", at, cause)
 		i.notify()
 		return nil
 	}

@@ -11,14 +11,13 @@ import (
 // ErrDrain as the cause of the context of [Stack.Run] lets calls over HTTP finish.
 var ErrDrain = downstream.ErrDrain
 
-// freshenEvery is how often the files of a daemon are made to look used: folders
-// for temporary files are cleared of what is some days old, those of XDG of what
-// is six hours old.
-const freshenEvery = time.Hour
+// touchInterval is how often a daemon touches its files. Folders for temporary files are cleared of files
+// that are some days old.
+const touchInterval = time.Hour
 
 // touchFiles keeps the files of a daemon until ctx ends.
 func (i *Stack) touchFiles(ctx context.Context) {
-	tick := time.NewTicker(i.freshenEvery)
+	tick := time.NewTicker(i.touchInterval)
 	defer tick.Stop()
 	for {
 		select {

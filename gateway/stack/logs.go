@@ -13,7 +13,7 @@ const logWait = 20 * time.Second
 
 // Logs implements [control.Gateway].
 func (i *Stack) Logs(ctx context.Context, q daemon.LogQuery) (daemon.LogAnswer, error) {
-	if err := i.knows(q.Server); err != nil {
+	if err := i.checkServer(q.Server); err != nil {
 		return daemon.LogAnswer{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, logWait)

@@ -11,8 +11,9 @@ import (
 	"goblin/registry"
 )
 
-// move makes the daemon be found where the file, with mistakes or not, says by now.
-func (i *Stack) move() {
+// updateEndpoint moves the daemon's endpoint to the place that the config's file names now, even if the file
+// has mistakes.
+func (i *Stack) updateEndpoint() {
 	if i.listener == nil || i.o.MovedTo == nil {
 		return
 	}
@@ -25,8 +26,8 @@ func (i *Stack) move() {
 	}
 }
 
-// watch has an env_file watched, in place of one before.
-func (i *Stack) watch(envFile string) {
+// watchEnvFile watches an env_file instead of the previous one.
+func (i *Stack) watchEnvFile(envFile string) {
 	select {
 	case <-i.envFiles: // nobody has taken it, and it is not named any more
 	default:
@@ -34,8 +35,8 @@ func (i *Stack) watch(envFile string) {
 	i.envFiles <- envFile
 }
 
-// mistakes returns the mistakes of a refused config, each with its place.
-func (i *Stack) mistakes(err error) []registry.Mistake {
+// configMistakes returns the mistakes of a refused config, each with its place.
+func (i *Stack) configMistakes(err error) []registry.Mistake {
 	bad, ok := errors.AsType[*config.Errors](err)
 	if !ok {
 		return []registry.Mistake{{File: i.o.Config.Path, Text: i.o.Mask.String(err.Error())}}
@@ -74,16 +75,16 @@ func (i *Stack) reload(meant bool) bool {
 	if i.o.Config.Demo || i.o.Only != nil {
 		return true // there is no file to tell of
 	}
-	i.reloading.Lock()
-	defer i.reloading.Unlock()
-	i.move()
+	i.reloadMu.Lock()
+	defer i.reloadMu.Unlock()
+	i.updateEndpoint()
 	cfg, err := config.Load(i.o.Config.Path)
 	if bad, ok := errors.AsType[*config.Errors](err); ok {
-		i.watch(bad.EnvFile) // it may be what is missing
+		i.watchEnvFile(bad.EnvFile) // it may be what is missing
 	} else if err == nil {
-		i.watch(cfg.EnvFile)
+		i.watchEnvFile(cfg.EnvFile)
 	}
-	if err == nil && !meant && len(cfg.Servers) == 0 && len(i.served.Servers) > 0 {
+	if err == nil && !meant && len(cfg.Servers) == 0 && len(i.servedConfig.Servers) > 0 {
 		// More often a file that is being written than a wish.
 		err = errors.New(i.o.Config.Path + ": no servers are configured; to stop, end the daemon")
 	}
@@ -96,32 +97,32 @@ func (i *Stack) reload(meant bool) bool {
 		if more := len(mistakes) - 1; more > 0 {
 			notice += fmt.Sprintf(" (and %d more: goblin validate)", more)
 		}
-		i.unapplied.Store(&notice)
-		i.registry.SetMistakes(i.mistakes(err))
+		i.editWarning.Store(&notice)
+		i.registry.SetMistakes(i.configMistakes(err))
 		i.notify()
-		i.mistaken = true
+		i.configInvalid = true
 		return true
 	}
 	i.o.Mask.Add(cfg)
 	did := i.gateway.Apply(cfg)
 	later := i.o.Config.DifferingSettings(cfg)
-	i.unapplied.Store(nil)
+	i.editWarning.Store(nil)
 	i.registry.SetMistakes(nil)
 	if len(later) > 0 {
 		notice := "edited settings count from the next start: " + strings.Join(later, ", ")
-		i.unapplied.Store(&notice)
+		i.editWarning.Store(&notice)
 	}
 	i.notify()
-	if did.Empty() && len(later) == 0 && len(i.served.DifferingSettings(cfg)) == 0 && i.served.ProfilesEqual(cfg) {
-		again := i.mistaken
-		i.mistaken = false
+	if did.Empty() && len(later) == 0 && len(i.servedConfig.DifferingSettings(cfg)) == 0 && i.servedConfig.ProfilesEqual(cfg) {
+		again := i.configInvalid
+		i.configInvalid = false
 		if again {
 			i.o.Logger.Info("Config is what is served again")
 		}
 		return again
 	}
-	i.mistaken = false
-	i.served = cfg
+	i.configInvalid = false
+	i.servedConfig = cfg
 	for _, w := range cfg.Warnings {
 		i.o.Logger.Warn("Config", "warning", w.String())
 	}

@@ -11,12 +11,12 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// refuseTime is how long a client without room may take to ask for something,
-// so that it can be told.
-const refuseTime = 5 * time.Second
+// refuseTimeout bounds the wait for the first request of a client without room, which gets an error as its
+// response.
+const refuseTimeout = 5 * time.Second
 
-// refuseFrame is how long what it asks for may be, in bytes.
-const refuseFrame = 256 << 10
+// maxRefuseFrame is the maximum size of that request, in bytes.
+const maxRefuseFrame = 256 << 10
 
 // serveSocket serves a client of the daemon's socket, if there is room.
 func (i *Stack) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from daemon.Client) {
@@ -40,8 +40,8 @@ func (i *Stack) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from d
 // the rest.
 func (i *Stack) refuse(ctx context.Context, c net.Conn, r io.Reader) {
 	limits := i.o.Config.Gateway.Limits
-	limits.Frame = min(limits.Frame, refuseFrame) // there may be many of them
-	_ = c.SetDeadline(time.Now().Add(refuseTime)) // a connection that takes none has ended
+	limits.Frame = min(limits.Frame, maxRefuseFrame) // there may be many of them
+	_ = c.SetDeadline(time.Now().Add(refuseTimeout)) // a connection that takes none has ended
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })()
 	frames := jsonrpc.NewReader(r, limits.Frame)
 	for {

@@ -102,45 +102,45 @@ type Options struct {
 
 // Stack is one running gateway.
 type Stack struct {
-	o         Options
-	lines     *logs.Limiter // the handler of o.Logger
-	registry  *registry.Registry
-	gateway   *gateway.Gateway
-	metrics   *telemetry.Metrics
-	memory    *memlimit.Pool
-	parking   *downstream.ParkedCalls
-	children  *childproc.Registry // nil without Runtime
-	listener  *daemon.Listener    // nil without Place
-	http      *downstream.HTTP    // nil without an address
-	address   net.Listener        // of http
-	started   time.Time
-	extension Extension
-	switches  *state.ToggleStore
-	meter     *telemetry.Meter
-	pinned    *state.PinStore        // nil: tools are not
-	unpinned  error                  // why tools are not; nil: they are
-	unserved  error                  // why there is no HTTP although it is wanted
-	misread   atomic.Pointer[error]  // why what is off could not be read
-	mispinned atomic.Pointer[error]  // why the pinned tools could not be read
-	skipped   atomic.Pointer[string] // entries of what is off that were skipped, as logged last
-	unapplied atomic.Pointer[string] // what an edit of the config could not do
-	notifying sync.Mutex
-	stop      context.CancelFunc
-	stopped   context.Context // ends when Run is to return
+	o             Options
+	limiter       *logs.Limiter // the handler of o.Logger
+	registry      *registry.Registry
+	gateway       *gateway.Gateway
+	metrics       *telemetry.Metrics
+	memory        *memlimit.Pool
+	parkedCalls   *downstream.ParkedCalls
+	children      *childproc.Registry // nil without Runtime
+	listener      *daemon.Listener    // nil without Place
+	http          *downstream.HTTP    // nil without an address
+	address       net.Listener        // of http
+	started       time.Time
+	extension     Extension
+	toggles       *state.ToggleStore
+	meter         *telemetry.Meter
+	pinStore      *state.PinStore        // nil: tools are not
+	pinsError     error                  // why tools are not; nil: they are
+	httpError     error                  // why there is no HTTP although it is wanted
+	togglesError  atomic.Pointer[error]  // why what is off could not be read
+	pinsReadError atomic.Pointer[error]  // why the pinned tools could not be read
+	skipped       atomic.Pointer[string] // entries of what is off that were skipped, as logged last
+	editWarning   atomic.Pointer[string] // what an edit of the config could not do
+	notifyMu      sync.Mutex
+	stop          context.CancelFunc
+	stopped       context.Context // ends when Run is to return
 
 	serving sync.WaitGroup // sessions on streams; see enter
 	sockets atomic.Int64   // sessions on the socket
 	screens sync.Map       // *downstream.Session: func() control.Screen
 
-	mu   sync.Mutex
-	over bool // Run waits for serving or has done so
+	mu      sync.Mutex
+	closing bool // Run waits for serving or has done so
 
-	reloading sync.Mutex
-	served    *config.Config // whose servers are served; guarded by reloading
-	mistaken  bool           // the file could not be taken; guarded by reloading
-	envFiles  chan string    // the env_file that the file names by now; sent to under reloading
+	reloadMu      sync.Mutex
+	servedConfig  *config.Config // whose servers are served; guarded by reloadMu
+	configInvalid bool           // the file could not be taken; guarded by reloadMu
+	envFiles      chan string    // the env_file that the file names by now; sent to under reloadMu
 
-	freshenEvery time.Duration // shorter in tests
+	touchInterval time.Duration // shorter in tests
 }
 
 // New prepares an Instance. It fails with *[daemon.RunningError] when another
@@ -155,17 +155,17 @@ func New(o Options) (*Stack, error) {
 	lines := logs.NewLimiter(&journal{next: o.Logger.Handler(), logs: reg.Logs(), redact: mask.String}, mask.String)
 	o.Logger = slog.New(lines)
 	i := &Stack{
-		o: o, lines: lines, started: time.Now(), metrics: telemetry.NewMetrics(), registry: reg, served: o.Config,
-		memory:       memlimit.New(memlimit.Limit(o.Config.Gateway.Limits.Frame)),
-		freshenEvery: freshenEvery, envFiles: make(chan string, 1),
+		o: o, limiter: lines, started: time.Now(), metrics: telemetry.NewMetrics(), registry: reg, servedConfig: o.Config,
+		memory:        memlimit.New(memlimit.Limit(o.Config.Gateway.Limits.Frame)),
+		touchInterval: touchInterval, envFiles: make(chan string, 1),
 	}
-	i.parking = downstream.NewParkedCalls(0, i.memory)
+	i.parkedCalls = downstream.NewParkedCalls(0, i.memory)
 	i.stopped, i.stop = context.WithCancel(context.Background())
 	if err := i.registry.AddResource(registry.ServersResource(i.registry)); err != nil {
 		return nil, fmt.Errorf("list Goblin's own resources: %w", err)
 	}
 	var err error
-	if i.pinned, err = i.pins(); err != nil {
+	if i.pinStore, err = i.pins(); err != nil {
 		return nil, err
 	}
 	if o.Runtime != "" {
@@ -173,17 +173,17 @@ func New(o Options) (*Stack, error) {
 			i.children.SetSurvivesExit = o.HandOverChildren
 		}
 	}
-	i.switches, err = state.OpenToggles(o.Toggles)
+	i.toggles, err = state.OpenToggles(o.Toggles)
 	i.reportToggles(err)
 	i.notify()
-	i.meter = telemetry.OpenMeter(telemetry.MeterOptions{Path: o.Usage, Logger: i.o.Logger, Listed: i.listed})
+	i.meter = telemetry.OpenMeter(telemetry.MeterOptions{Path: o.Usage, Logger: i.o.Logger, Listed: i.listedTools})
 	i.metrics.SetUsage(i.meter.ForEach)
 	i.gateway = gateway.New(gateway.Options{Meter: i.meter, Options: servers.Options{
 		Config: o.Config, Registry: i.registry, Metrics: i.metrics,
 		Logger: i.o.Logger, Version: o.Version, Only: o.Only,
-		Mask: mask, Pins: i.pinned, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), WriteOnly: o.CacheListsOnExit,
+		Mask: mask, Pins: i.pinStore, Logins: o.Logins, Resolve: o.Resolve, Children: i.children, Memory: i.memory, Catalog: CachedLists(o.Catalog, o.Config, i.o.Logger), WriteOnly: o.CacheListsOnExit,
 	}})
-	i.gateway.SetDisabled(i.switches.Disabled(), i.switches.Hidden()...)
+	i.gateway.SetDisabled(i.toggles.Disabled(), i.toggles.Hidden()...)
 	if folder := downstream.ProjectOf(o.Folder); folder != "" {
 		i.gateway.Servers.PinProject(folder)
 	}
@@ -218,10 +218,10 @@ func (i *Stack) pins() (*state.PinStore, error) {
 	wanted := i.o.Config.Gateway.Pin
 	switch {
 	case wanted == config.PinOff:
-		i.unpinned = errors.New("nothing to approve: gateway.pin is off")
+		i.pinsError = errors.New("nothing to approve: gateway.pin is off")
 		return nil, nil
 	case i.o.Pins == "" && i.o.NoPinsReason == nil || i.o.Config.Demo:
-		i.unpinned = errors.New("nothing to approve: the tools of the demo are not pinned")
+		i.pinsError = errors.New("nothing to approve: the tools of the demo are not pinned")
 		return nil, nil
 	}
 	var store *state.PinStore
@@ -244,7 +244,7 @@ func (i *Stack) pins() (*state.PinStore, error) {
 	if store != nil { // it has no pins, and is not used until the next start
 		until = " until a repair and a restart"
 	}
-	i.unpinned = fmt.Errorf("changed tools go unnoticed%s: %w", until, err)
+	i.pinsError = fmt.Errorf("changed tools go unnoticed%s: %w", until, err)
 	return nil, nil
 }
 
@@ -267,19 +267,19 @@ func (i *Stack) HandOver(cmd *exec.Cmd) error { return i.children.HandOver(cmd) 
 
 // notify shows what users are to know of the daemon.
 func (i *Stack) notify() {
-	i.notifying.Lock()
-	defer i.notifying.Unlock()
+	i.notifyMu.Lock()
+	defer i.notifyMu.Unlock()
 	var all []string
-	if text := i.unapplied.Load(); text != nil {
+	if text := i.editWarning.Load(); text != nil {
 		all = append(all, *text)
 	}
-	if i.unpinned != nil && (i.o.Pins != "" || i.o.NoPinsReason != nil) && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
-		all = append(all, i.unpinned.Error())
+	if i.pinsError != nil && (i.o.Pins != "" || i.o.NoPinsReason != nil) && !i.o.Config.Demo && i.o.Config.Gateway.Pin != config.PinOff {
+		all = append(all, i.pinsError.Error())
 	}
-	if i.unserved != nil {
-		all = append(all, i.unserved.Error())
+	if i.httpError != nil {
+		all = append(all, i.httpError.Error())
 	}
-	for _, damaged := range []*atomic.Pointer[error]{&i.misread, &i.mispinned} {
+	for _, damaged := range []*atomic.Pointer[error]{&i.togglesError, &i.pinsReadError} {
 		if err := damaged.Load(); err != nil {
 			all = append(all, (*err).Error())
 		}
@@ -315,7 +315,7 @@ func (i *Stack) Run(outer context.Context) error {
 		edits.Go(func() { filewatch.File(ctx, i.o.Config.Path, i.o.Config.File, i.Reload) })
 		edits.Go(func() { filewatch.Latest(ctx, i.o.Config.EnvFile, i.envFiles, i.Reload) })
 	}
-	if i.unpinned == nil {
+	if i.pinsError == nil {
 		edits.Go(func() { filewatch.File(ctx, i.o.Pins, nil, i.pinsChanged) })
 	}
 
@@ -352,7 +352,7 @@ func (i *Stack) Run(outer context.Context) error {
 	edits.Wait()
 	fronts.Wait()
 	i.mu.Lock()
-	i.over = true
+	i.closing = true
 	i.mu.Unlock()
 	i.serving.Wait()
 	stopServers()
@@ -367,20 +367,20 @@ func (i *Stack) Run(outer context.Context) error {
 	for err := range errs {
 		all = errors.Join(all, err)
 	}
-	_ = i.lines.Close() // says what was left out
+	_ = i.limiter.Close() // says what was left out
 	i.logEnd(why, all)
 	return all
 }
 
-// enter counts one more in that Run has to wait for, which says so by
-// serving.Done; false when Run waits no more.
-func (i *Stack) enter() bool {
+// addSession makes Run wait for one more session, until serving.Done. It reports false if Run no longer
+// waits.
+func (i *Stack) addSession() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.over {
+	if !i.closing {
 		i.serving.Add(1)
 	}
-	return !i.over
+	return !i.closing
 }
 
 func (i *Stack) sessionOptions() downstream.Options {
@@ -392,7 +392,7 @@ func (i *Stack) sessionOptions() downstream.Options {
 		Logger:   i.o.Logger,
 		Limits:   downstream.Limits{Frame: l.Frame, Unsent: l.Unsent, Sessions: l.Sessions, Depth: l.Depth},
 		Memory:   i.memory,
-		Parked:   i.parking, ServerInfo: gateway.ServerInfo(i.o.Version),
+		Parked:   i.parkedCalls, ServerInfo: gateway.ServerInfo(i.o.Version),
 	}
 }
 

@@ -152,7 +152,7 @@ func TestADaemonKeepsItsFilesFresh(t *testing.T) {
 		Logger: slog.New(slog.DiscardHandler), Place: &place, Runtime: place.Dir,
 	})
 	require.NoError(t, err)
-	i.freshenEvery = 10 * time.Millisecond
+	i.touchInterval = 10 * time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ended := make(chan error, 1)

@@ -11,9 +11,9 @@ import (
 	"goblin/registry/report"
 )
 
-// listed are the tools of all servers. Those that are off for all clients cost nothing.
+// listedTools returns the tools of all servers. Tools that are disabled for all clients cost nothing.
 // Goblin's own tools count only where lists have them.
-func (i *Stack) listed() []telemetry.ListedTool {
+func (i *Stack) listedTools() []telemetry.ListedTool {
 	seen := i.gateway.Views.Full()
 	all := make([]telemetry.ListedTool, 0, seen.Count(registry.Tool))
 	add := func(e *registry.Entry, unlisted bool) {
@@ -31,8 +31,8 @@ func (i *Stack) listed() []telemetry.ListedTool {
 	return all
 }
 
-// serves reports whether a server is Goblin itself, or in the config and enabled.
-func (i *Stack) serves(server string) bool {
+// isServing reports whether a server is Goblin itself, or in the config and enabled.
+func (i *Stack) isServing(server string) bool {
 	state, ok := i.registry.State(server)
 	return server == registry.Local || ok && state.State != registry.StateDisabled
 }
@@ -45,23 +45,23 @@ func (i *Stack) Usage(ctx context.Context) (report.Report, error) {
 }
 
 // Usage returns the costs of servers, tools and clients up to now.
-func (c *Client) Usage() report.Report { return c.instance.usage() }
+func (c *Client) Usage() report.Report { return c.stack.usage() }
 
-// offer counts what the lists of a client take.
-type offer struct {
+// listSizes holds the sizes of a client's lists.
+type listSizes struct {
 	report.ListSizes
 	bytes  int
 	others report.NonToolLists
 }
 
-// others are the kinds of entries that are no tools.
-var others = []registry.Kind{registry.Prompt, registry.Resource, registry.Template, registry.Skill}
+// nonToolKinds are the kinds of entries other than tools.
+var nonToolKinds = []registry.Kind{registry.Prompt, registry.Resource, registry.Template, registry.Skill}
 
-// addOthers says what the lists of servers take that are not of tools, but for what is off
-// for everybody.
-func (i *Stack) addOthers(r *report.Report) {
+// addNonToolLists adds the sizes of the servers' other lists, without entries that are disabled for all
+// clients.
+func (i *Stack) addNonToolLists(r *report.Report) {
 	all := make(map[string]*report.NonToolLists)
-	for _, kind := range others {
+	for _, kind := range nonToolKinds {
 		for e := range i.gateway.Views.Full().All(kind) {
 			if i.gateway.Views.IsDisabled(e) {
 				continue
@@ -87,9 +87,9 @@ func (i *Stack) addOthers(r *report.Report) {
 func (i *Stack) usage() report.Report {
 	r := i.meter.Report()
 	r.Daemon = true
-	i.addOthers(&r)
-	r.Fold(i.serves)
-	views := make(map[*registry.Snapshot]offer) // most clients share one
+	i.addNonToolLists(&r)
+	r.Fold(i.isServing)
+	views := make(map[*registry.Snapshot]listSizes) // most clients share one
 	for _, s := range i.gateway.Sessions() {
 		if s.IsScreen() {
 			continue
@@ -102,7 +102,7 @@ func (i *Stack) usage() report.Report {
 			view := i.gateway.Views.ListsForClient(s, name)
 			is, ok := views[view]
 			if !ok {
-				is = look(view)
+				is = measureLists(view)
 				is.Instructions = len(gateway.Instructions(i.gateway, view))
 				views[view] = is
 			}
@@ -117,7 +117,7 @@ func (i *Stack) usage() report.Report {
 }
 
 // addTo says that a client is shown it.
-func (is *offer) addTo(r *report.Report, client string) {
+func (is *listSizes) addTo(r *report.Report, client string) {
 	at := slices.IndexFunc(r.Clients, func(c report.Client) bool { return c.Name == client })
 	if at < 0 {
 		at = len(r.Clients)
@@ -135,7 +135,8 @@ func (is *offer) addTo(r *report.Report, client string) {
 	c.Breaks = report.LimitsFor(c.Name).Violations(c.Name, is.ListSizes)
 }
 
-func look(view *registry.Snapshot) (is offer) {
+// measureLists returns the sizes of the lists in a view.
+func measureLists(view *registry.Snapshot) (is listSizes) {
 	for e := range view.All(registry.Tool) {
 		is.Tools++
 		is.bytes += e.JSONLen()
@@ -148,7 +149,7 @@ func look(view *registry.Snapshot) (is offer) {
 			}
 		}
 	}
-	for _, kind := range others {
+	for _, kind := range nonToolKinds {
 		for e := range view.All(kind) {
 			is.others.Add(e.JSONLen())
 		}
