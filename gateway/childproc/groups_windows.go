@@ -26,7 +26,7 @@ func StartGroup(cmd *exec.Cmd, _ bool) (*Group, error) {
 	// A console of its own, which is not shown, keeps our Ctrl-C from it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW}
 	if IsScript(cmd.Path) {
-		if err := byShell(cmd); err != nil {
+		if err := useShell(cmd); err != nil {
 			return nil, err
 		}
 	}
@@ -38,7 +38,7 @@ func StartGroup(cmd *exec.Cmd, _ bool) (*Group, error) {
 		g.Kill()
 		return nil, err
 	}
-	if err := errors.Join(g.take(cmd), resume(uint32(cmd.Process.Pid))); err != nil {
+	if err := errors.Join(g.assign(cmd), resume(uint32(cmd.Process.Pid))); err != nil {
 		_ = cmd.Process.Kill()
 		g.Kill()
 		return nil, errors.Join(err, cmd.Wait())
@@ -46,8 +46,8 @@ func StartGroup(cmd *exec.Cmd, _ bool) (*Group, error) {
 	return g, nil
 }
 
-// byShell has a script started by the system's own shell.
-func byShell(cmd *exec.Cmd) error {
+// useShell makes the system's shell start a script.
+func useShell(cmd *exec.Cmd) error {
 	line, err := ScriptLine(cmd.Path, cmd.Args[1:])
 	if err != nil {
 		return err
@@ -75,8 +75,8 @@ func newGroup() (*Group, error) {
 	return &Group{job: job}, nil
 }
 
-// take puts the child into the job.
-func (g *Group) take(cmd *exec.Cmd) error {
+// assign puts the child into the job.
+func (g *Group) assign(cmd *exec.Cmd) error {
 	var err error
 	none := cmd.Process.WithHandle(func(child uintptr) {
 		err = windows.AssignProcessToJobObject(g.job, windows.Handle(child))

@@ -21,7 +21,7 @@ func (r *Registry) SurvivesExit() bool { return r != nil && r.SetSurvivesExit }
 // has to call [Reap] for the same folder with its standard input; cmd is used up. The
 // children must outlive this process, and what they read must end with it.
 func (r *Registry) HandOver(cmd *exec.Cmd) error {
-	if r.lacks() {
+	if r.isIncomplete() {
 		return ErrNoRecord
 	}
 	in, held, err := os.Pipe()
@@ -36,15 +36,15 @@ func (r *Registry) HandOver(cmd *exec.Cmd) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held = held // the end of this process closes it
+	r.ownerLock = held // the end of this process closes it
 	if r.file != nil {
 		_ = os.Rename(r.file.Name(), r.file.Name()+handedOver) // otherwise the next sweep reports a killed process
 	}
 	return nil
 }
 
-// lacks reports whether children may be missing in the record.
-func (r *Registry) lacks() bool {
+// isIncomplete reports whether the record may lack children.
+func (r *Registry) isIncomplete() bool {
 	if r == nil {
 		return true
 	}

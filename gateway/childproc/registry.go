@@ -78,12 +78,12 @@ type Registry struct {
 	dir string
 	log *slog.Logger
 
-	mu     sync.Mutex
-	file   *os.File // nil before the first child and after Close
-	taken  []bool   // slots of file
-	closed bool
-	failed bool     // told of
-	held   *os.File // open for as long as this process lives, once it has handed over
+	mu        sync.Mutex
+	file      *os.File // nil before the first child and after Close
+	taken     []bool   // slots of file
+	closed    bool
+	failed    bool     // told of
+	ownerLock *os.File // open for as long as this process lives, once it has handed over
 
 	// SetSurvivesExit says that children are to outlive this process, so that they can be handed
 	// over. It is set before the first child.
@@ -132,7 +132,7 @@ func (r *Registry) add(pid int, server, command string) (n int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("find the session: %w", err)
 	}
-	text, err := child{PID: pid, Start: start, Session: session, Era: era(), Server: server, Command: command}.line()
+	text, err := child{PID: pid, Start: start, Session: session, Era: bootID(), Server: server, Command: command}.line()
 	if err != nil {
 		return 0, err
 	}

@@ -19,10 +19,10 @@ import (
 var grace = 2 * time.Second
 
 const (
-	// death is how long it may take to be gone once it was.
-	death = time.Second
-	// pause lies between two looks at what is left.
-	pause = 25 * time.Millisecond
+	// killWait is the maximum wait for a killed group to be gone.
+	killWait = time.Second
+	// pollInterval is the time between two checks of the remaining groups.
+	pollInterval = 25 * time.Millisecond
 )
 
 // member is a process of a group that is not yet dead.
@@ -59,7 +59,7 @@ func (r *Registry) Sweep(ctx context.Context) {
 			left = append(left, c)
 		}
 	}
-	if left = living(left); len(left) == 0 {
+	if left = alive(left); len(left) == 0 {
 		return
 	}
 	for _, c := range left {
@@ -70,11 +70,11 @@ func (r *Registry) Sweep(ctx context.Context) {
 		}
 		_ = unix.Kill(-c.PID, unix.SIGTERM) // who is gone is found out next
 	}
-	left = wait(ctx, left, grace)
+	left = awaitEnd(ctx, left, grace)
 	for _, c := range left {
 		_ = unix.Kill(-c.PID, unix.SIGKILL)
 	}
-	for _, c := range wait(context.WithoutCancel(ctx), left, death) {
+	for _, c := range awaitEnd(context.WithoutCancel(ctx), left, killWait) {
 		log := r.log.With("server", c.Server, "pid", c.PID, "command", c.Command)
 		if c.handedOver {
 			log.Error("A server that a finished command left running does not stop")
@@ -99,12 +99,12 @@ func abandoned(path string) *os.File {
 	return nil
 }
 
-// wait returns what is left of the groups after the limit, or after ctx.
-func wait(ctx context.Context, left []child, limit time.Duration) []child {
+// awaitEnd returns what is left of the groups after the limit, or after ctx.
+func awaitEnd(ctx context.Context, left []child, limit time.Duration) []child {
 	end := time.After(limit)
-	for left = living(left); len(left) > 0; left = living(left) {
+	for left = alive(left); len(left) > 0; left = alive(left) {
 		select {
-		case <-time.After(pause):
+		case <-time.After(pollInterval):
 		case <-end:
 			return left
 		case <-ctx.Done():
@@ -114,9 +114,9 @@ func wait(ctx context.Context, left []child, limit time.Duration) []child {
 	return nil
 }
 
-// living are the children whose group still has a process.
-func living(all []child) []child {
-	now := era()
+// alive returns the children whose group still has a process.
+func alive(all []child) []child {
+	now := bootID()
 	all = slices.DeleteFunc(all, func(c child) bool { return c.Era != now })
 	if len(all) == 0 {
 		return nil

@@ -5,8 +5,8 @@ import "golang.org/x/sys/unix"
 // zombie is SZOMB of sys/proc.h: the process waits for its parent.
 const zombie = 5
 
-// era is one for ever: start times are microseconds since 1970.
-func era() string { return "darwin" }
+// bootID returns a constant: start times are microseconds since 1970.
+func bootID() string { return "darwin" }
 
 func startOf(pid int) (int64, error) {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// era is the boot and the process namespace in which numbers and start times,
+// bootID returns the boot and the process namespace in which numbers and start times,
 // which count from the boot, stand for the same processes.
-func era() string {
+func bootID() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return ""

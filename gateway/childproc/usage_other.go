@@ -29,13 +29,13 @@ func GroupUsage(group int) Usage {
 		kilobytes, _ := strconv.ParseInt(fields[1], 10, 64)
 		u.Processes++
 		u.Memory += kilobytes << 10
-		u.CPUTime += clock(fields[2])
+		u.CPUTime += parseTime(fields[2])
 	}
 	return u
 }
 
-// clock reads a time of ps: [[days-]hours:]minutes:seconds[.hundredths].
-func clock(s string) time.Duration {
+// parseTime parses a time of ps: [[days-]hours:]minutes:seconds[.hundredths].
+func parseTime(s string) time.Duration {
 	days, rest, ok := strings.Cut(s, "-")
 	if !ok {
 		days, rest = "0", s
