@@ -188,7 +188,7 @@ func (b *builder) arguments(all []Argument) (words []string) {
 		if named {
 			key = cmp.Or(strings.TrimLeft(a.Name, "-"), key)
 		}
-		if named && a.bare() {
+		if named && a.isFlag() {
 			words = append(words, literal(a.Name))
 			continue
 		}
@@ -206,31 +206,30 @@ func (b *builder) arguments(all []Argument) (words []string) {
 	return words
 }
 
-// bare reports whether a named argument is a flag without a value.
-func (a *Argument) bare() bool {
+// isFlag reports whether a named argument is a flag without a value.
+func (a *Argument) isFlag() bool {
 	return a.Value == nil && a.Default == "" && a.Description == "" && a.Placeholder == "" && a.Hint == "" &&
 		len(a.Choices) == 0 && !a.Required && !a.Secret && a.Format == ""
 }
 
-// piece is a part of a value: a text that stands for itself, or what the config is to
-// replace.
-type piece struct {
-	text string
-	live bool
+// segment is a part of a value: literal text, or a reference that the config replaces.
+type segment struct {
+	text      string
+	reference bool
 }
 
 // literal is a text that stands in a config for itself.
 func literal(s string) string { return strings.ReplaceAll(s, "${", "$${") }
 
 // join makes a text of a config of pieces.
-func (b *builder) join(pieces []piece) string {
+func (b *builder) join(pieces []segment) string {
 	var out, plain strings.Builder
 	flush := func() {
 		out.WriteString(literal(plain.String()))
 		plain.Reset()
 	}
 	for _, p := range pieces {
-		if !p.live {
+		if !p.reference {
 			plain.WriteString(p.text)
 			continue
 		}
@@ -251,19 +250,19 @@ func reference(s string) bool {
 }
 
 // value resolves an input. It is not ok if it has no value and needs none.
-func (b *builder) value(key string, in Input, repeated bool) (values [][]piece, ok bool) {
+func (b *builder) value(key string, in Input, repeated bool) (values [][]segment, ok bool) {
 	if in.Value == nil {
 		return b.answer(key, in, repeated)
 	}
 	pieces, whole := b.fill(in)
-	return [][]piece{pieces}, whole || in.Required
+	return [][]segment{pieces}, whole || in.Required
 }
 
 var variable = once(`\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
 
 // fill puts variables into a value. It is not whole if one has none. A name in braces that is
 // no variable stays. What is put into a secret is one.
-func (b *builder) fill(of Input) (pieces []piece, whole bool) {
+func (b *builder) fill(of Input) (pieces []segment, whole bool) {
 	template := *of.Value
 	whole = true
 	end := 0
@@ -274,13 +273,13 @@ func (b *builder) fill(of Input) (pieces []piece, whole bool) {
 			continue
 		}
 		in.Secret = in.Secret || of.Secret
-		pieces = append(pieces, piece{text: template[end:at[0]]})
+		pieces = append(pieces, segment{text: template[end:at[0]]})
 		end = at[1]
 		in.Variables = nil // variables have none
-		var value [][]piece
+		var value [][]segment
 		ok := true
 		if in.Value != nil {
-			value = [][]piece{{{text: *in.Value}}}
+			value = [][]segment{{{text: *in.Value}}}
 		} else {
 			value, ok = b.answer(name, in, false)
 		}
@@ -290,11 +289,11 @@ func (b *builder) fill(of Input) (pieces []piece, whole bool) {
 		}
 		pieces = append(pieces, value[0]...)
 	}
-	return append(pieces, piece{text: template[end:]}), whole
+	return append(pieces, segment{text: template[end:]}), whole
 }
 
 // answer returns the user's value, or the default.
-func (b *builder) answer(key string, in Input, repeated bool) ([][]piece, bool) {
+func (b *builder) answer(key string, in Input, repeated bool) ([][]segment, bool) {
 	q := Variable{
 		Key: key, Description: in.Description, Required: in.Required, Secret: in.Secret, Format: in.Format,
 		Default: in.Default, Placeholder: in.Placeholder, Choices: in.Choices, Min: in.Min, Max: in.Max, Repeated: repeated,
@@ -305,29 +304,29 @@ func (b *builder) answer(key string, in Input, repeated bool) ([][]piece, bool) 
 	given := b.answers[key]
 	switch {
 	case len(given) == 0 && in.Default != "":
-		return [][]piece{{{text: in.Default}}}, true
+		return [][]segment{{{text: in.Default}}}, true
 	case len(given) == 0 && in.Required:
 		if !slices.Contains(b.missing, key) {
 			b.missing = append(b.missing, key)
 		}
-		return [][]piece{nil}, true
+		return [][]segment{nil}, true
 	case len(given) == 0:
 		return nil, false
 	case len(given) > 1 && !repeated:
 		b.wrong = append(b.wrong, key+" takes one value")
 	}
-	var values [][]piece
+	var values [][]segment
 	for i, v := range given {
 		if problem := q.Check(v); problem != "" {
 			b.wrong = append(b.wrong, key+" "+problem)
 		}
 		switch {
 		case reference(v), !in.Secret && references().MatchString(v):
-			values = append(values, []piece{{v, true}})
+			values = append(values, []segment{{v, true}})
 		case in.Secret:
-			values = append(values, []piece{{b.secret(key, i, v), true}})
+			values = append(values, []segment{{b.secret(key, i, v), true}})
 		default:
-			values = append(values, []piece{{text: v}})
+			values = append(values, []segment{{text: v}})
 		}
 	}
 	return values, true
@@ -335,7 +334,7 @@ func (b *builder) answer(key string, in Input, repeated bool) ([][]piece, bool) 
 
 // secret keeps a value elsewhere, and is the reference to it.
 func (b *builder) secret(key string, n int, value string) string {
-	name := termtext.Truncate(tidy(b.name+"."+key), 120)
+	name := termtext.Truncate(normalizeName(b.name+"."+key), 120)
 	if n > 0 {
 		name += "." + strconv.Itoa(n+1)
 	}
@@ -345,8 +344,8 @@ func (b *builder) secret(key string, n int, value string) string {
 	return "${keyring:" + name + "}"
 }
 
-// tidy is a text as a name of a secret or server.
-func tidy(s string) string {
+// normalizeName returns a text as a name of a secret or server.
+func normalizeName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' {
 			return r
@@ -367,7 +366,7 @@ func (e *Entry) ShortName() string {
 	if name == "" || name == "mcp" || name == "server" {
 		name = space[strings.LastIndexByte(space, '.')+1:]
 	}
-	name = strings.TrimLeft(termtext.Truncate(tidy(name), 64), "._-")
+	name = strings.TrimLeft(termtext.Truncate(normalizeName(name), 64), "._-")
 	if name == "" || strings.EqualFold(name, "goblin") {
 		return "server"
 	}

@@ -266,21 +266,21 @@ func (b *builder) bundle(bun *bundle, keys map[string]any) {
 }
 
 // text puts values into a template of a manifest. It is not whole if one has none.
-func (b *builder) text(bun *bundle, template string) (pieces []piece, whole bool) {
+func (b *builder) text(bun *bundle, template string) (pieces []segment, whole bool) {
 	whole = true
 	end := 0
 	for _, at := range references().FindAllStringIndex(template, -1) {
 		name := template[at[0]+2 : at[1]-1]
-		var value []piece
+		var value []segment
 		switch name {
 		case "__dirname":
-			value = []piece{{text: bun.folder}}
+			value = []segment{{text: bun.folder}}
 		case "HOME":
-			value = []piece{{"${HOME}", true}}
+			value = []segment{{"${HOME}", true}}
 		case "DESKTOP", "DOCUMENTS", "DOWNLOADS":
-			value = []piece{{"${HOME}", true}, {text: "/" + name[:1] + strings.ToLower(name[1:])}}
+			value = []segment{{"${HOME}", true}, {text: "/" + name[:1] + strings.ToLower(name[1:])}}
 		case "pathSeparator", "/":
-			value = []piece{{text: string(filepath.Separator)}}
+			value = []segment{{text: string(filepath.Separator)}}
 		default:
 			key, ok := strings.CutPrefix(name, "user_config.")
 			if !ok {
@@ -292,14 +292,14 @@ func (b *builder) text(bun *bundle, template string) (pieces []piece, whole bool
 				value = values[0]
 			}
 		}
-		pieces = append(append(pieces, piece{text: template[end:at[0]]}), value...)
+		pieces = append(append(pieces, segment{text: template[end:at[0]]}), value...)
 		end = at[1]
 	}
-	return append(pieces, piece{text: template[end:]}), whole
+	return append(pieces, segment{text: template[end:]}), whole
 }
 
 // option returns the user's value, or the default.
-func (b *builder) option(bun *bundle, key string) (values [][]piece, ok bool) {
+func (b *builder) option(bun *bundle, key string) (values [][]segment, ok bool) {
 	o, known := bun.manifest.UserConfig[key]
 	if !known {
 		return nil, false

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	young    = 10 * time.Minute // an answer is taken without asking
-	maxFiles = 200
-	maxKept  = 64 << 20 // bytes
+	freshTime = 10 * time.Minute // a younger response is used without a request
+	maxFiles  = 200
+	maxKept   = 64 << 20 // bytes
 )
 
 // Cache keeps answers in a folder, so that they are there without a network, too. What
@@ -72,7 +72,7 @@ func (c *Cache) load(to string) (k *page, old bool) {
 		return nil, true
 	}
 	age := c.now().Sub(info.ModTime())
-	return &page{body, info.ModTime()}, age < 0 || age > young
+	return &page{body, info.ModTime()}, age < 0 || age > freshTime
 }
 
 // store keeps an answer, and forgets the oldest where there are too many.

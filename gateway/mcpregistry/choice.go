@@ -31,7 +31,7 @@ func (e *Entry) Choices() []Choice {
 		if p.Version != "" {
 			c.Summary += " " + p.Version
 		}
-		c.plan, c.Problem = planOf(p)
+		c.plan, c.Problem = newPlan(p)
 		all = append(all, c)
 	}
 	for i := range e.Remotes {
@@ -88,8 +88,8 @@ func once(expr string) func() *regexp.Regexp {
 
 const maxWord = 300 // bytes of an identifier
 
-// planOf makes a plan of a package, or says why there is none.
-func planOf(p *Package) (*plan, string) {
+// newPlan returns the plan of a package, or why there is none.
+func newPlan(p *Package) (*plan, string) {
 	if t := p.Transport.Type; t != "" && t != "stdio" {
 		return nil, fmt.Sprintf("it serves %s by itself: start it, and add its URL", t)
 	}
@@ -121,17 +121,17 @@ func planOf(p *Package) (*plan, string) {
 	return p.oci()
 }
 
-// at is a package with its version.
-func at(identifier, sep, version string) string {
+// withVersion returns a package identifier with its version.
+func withVersion(identifier, sep, version string) string {
 	if version == "" {
 		return identifier
 	}
 	return identifier + sep + version
 }
 
-// base checks the address of another registry of packages, usual being the one that needs
+// checkBase checks the address of another registry of packages, usual being the one that needs
 // no word.
-func (p *Package) base(usual string) (other, problem string) {
+func (p *Package) checkBase(usual string) (other, problem string) {
 	if p.Base == "" || strings.TrimSuffix(p.Base, "/") == usual {
 		return "", ""
 	}
@@ -143,8 +143,8 @@ func (p *Package) base(usual string) (other, problem string) {
 }
 
 func (p *Package) npm() (*plan, string) {
-	other, problem := p.base("https://registry.npmjs.org")
-	pl := &plan{command: "npx", given: []string{"-y"}, after: []string{at(p.Identifier, "@", p.Version)}}
+	other, problem := p.checkBase("https://registry.npmjs.org")
+	pl := &plan{command: "npx", given: []string{"-y"}, after: []string{withVersion(p.Identifier, "@", p.Version)}}
 	if p.Runtime == "bunx" {
 		pl.command, pl.given = "bunx", nil
 	}
@@ -155,10 +155,10 @@ func (p *Package) npm() (*plan, string) {
 }
 
 func (p *Package) pypi() (*plan, string) {
-	other, problem := p.base("https://pypi.org")
-	pl := &plan{command: "uvx", after: []string{at(p.Identifier, "@", p.Version)}}
+	other, problem := p.checkBase("https://pypi.org")
+	pl := &plan{command: "uvx", after: []string{withVersion(p.Identifier, "@", p.Version)}}
 	if p.Runtime == "pipx" {
-		pl.command, pl.before, pl.after = "pipx", []string{"run"}, []string{at(p.Identifier, "==", p.Version)}
+		pl.command, pl.before, pl.after = "pipx", []string{"run"}, []string{withVersion(p.Identifier, "==", p.Version)}
 	}
 	if other != "" {
 		pl.before = append(pl.before, "--index-url="+other)
@@ -167,19 +167,19 @@ func (p *Package) pypi() (*plan, string) {
 }
 
 func (p *Package) nuget() (*plan, string) {
-	if other, problem := p.base("https://api.nuget.org"); problem != "" || other != "" && !strings.HasPrefix(other, "https://api.nuget.org/") {
+	if other, problem := p.checkBase("https://api.nuget.org"); problem != "" || other != "" && !strings.HasPrefix(other, "https://api.nuget.org/") {
 		return nil, "it comes from a place that dnx is not told of"
 	}
-	return &plan{command: "dnx", after: []string{at(p.Identifier, "@", p.Version)}, given: []string{"--yes"}, dashes: true}, ""
+	return &plan{command: "dnx", after: []string{withVersion(p.Identifier, "@", p.Version)}, given: []string{"--yes"}, dashes: true}, ""
 }
 
 func (p *Package) oci() (*plan, string) {
 	image := p.Identifier
 	last := image[strings.LastIndexByte(image, '/')+1:]
 	if !strings.ContainsAny(last, ":@") {
-		image = at(image, ":", p.Version)
+		image = withVersion(image, ":", p.Version)
 	}
-	if other, problem := p.base("https://docker.io"); problem != "" {
+	if other, problem := p.checkBase("https://docker.io"); problem != "" {
 		return nil, problem
 	} else if u, err := url.Parse(other); other != "" && err == nil && u.Host != "registry-1.docker.io" && !strings.HasPrefix(image, u.Host+"/") {
 		image = u.Host + "/" + image

@@ -53,8 +53,8 @@ func (c *Client) do(req *http.Request) (*http.Response, error) {
 // ErrNotFound says that the registry has no such server, or no such version of it.
 var ErrNotFound = errors.New("is not in the registry")
 
-// errAway marks failures after which an older answer is better than none.
-var errAway = errors.New("the registry is out of reach")
+// errUnavailable marks failures after which an older response is better than none.
+var errUnavailable = errors.New("the registry is out of reach")
 
 // SearchResult is a page of a search's results.
 type SearchResult struct {
@@ -123,7 +123,7 @@ func (f *SearchResult) add(a answer, seen map[string]bool, words []string, asked
 		case err != nil:
 			f.Invalid++
 			continue
-		case seen[e.Name] || e.Status == "deleted" || !fits(e, words, asked):
+		case seen[e.Name] || e.Status == "deleted" || !matches(e, words, asked):
 			continue
 		case len(f.Servers) == most:
 			f.More = true
@@ -138,9 +138,9 @@ func (f *SearchResult) add(a answer, seen map[string]bool, words []string, asked
 	return page.Metadata.Next, nil
 }
 
-// fits reports whether an entry has all words; the one that the registry was asked for
-// may be where only it can see.
-func fits(e Entry, words []string, asked string) bool {
+// matches reports whether an entry has all words. The word that the registry was asked for may be in a text
+// that only it has.
+func matches(e Entry, words []string, asked string) bool {
 	text := strings.ToLower(e.Name + "\n" + e.Title + "\n" + e.Description)
 	for _, w := range words {
 		if w != asked && !strings.Contains(text, strings.ToLower(w)) {
@@ -155,7 +155,7 @@ func fits(e Entry, words []string, asked string) bool {
 // one server only.
 func (c *Client) Get(ctx context.Context, name, version string) (e Entry, cached time.Time, err error) {
 	if !strings.Contains(name, "/") {
-		if name, err = c.whole(ctx, name); err != nil {
+		if name, err = c.fullName(ctx, name); err != nil {
 			return Entry{}, time.Time{}, err
 		}
 	}
@@ -198,8 +198,8 @@ func (e *AmbiguousError) Error() string {
 
 func (e *AmbiguousError) Unwrap() error { return ErrNotFound }
 
-// whole is the full name of the only server whose name ends in a word.
-func (c *Client) whole(ctx context.Context, word string) (string, error) {
+// fullName returns the full name of the only server whose name ends in a word.
+func (c *Client) fullName(ctx context.Context, word string) (string, error) {
 	const most = 1000
 	found, err := c.Search(ctx, []string{word}, most)
 	if err != nil {
@@ -247,7 +247,7 @@ func (c *Client) ask(ctx context.Context, path string) (answer, error) {
 	case err == nil:
 		c.Cache.store(to, body)
 		return answer{body: body, at: time.Now()}, nil
-	case kept != nil && errors.Is(err, errAway):
+	case kept != nil && errors.Is(err, errUnavailable):
 		return answer{body: kept.body, at: kept.at, cached: true}, nil
 	}
 	return answer{}, err
@@ -276,7 +276,7 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 		if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 			return nil, context.Canceled
 		}
-		return nil, fmt.Errorf("ask %s: %w: %w", c.Base, errAway, err)
+		return nil, fmt.Errorf("ask %s: %w: %w", c.Base, errUnavailable, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
@@ -284,11 +284,11 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, fmt.Errorf("%w (HTTP 404 of %s)", ErrNotFound, c.Base)
 	case resp.StatusCode >= 500, resp.StatusCode == http.StatusTooManyRequests:
-		return nil, fmt.Errorf("%w: %s says HTTP %d", errAway, c.Base, resp.StatusCode)
+		return nil, fmt.Errorf("%w: %s says HTTP %d", errUnavailable, c.Base, resp.StatusCode)
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s says HTTP %d: is it a registry of MCP servers (API v0.1)?", c.Base, resp.StatusCode)
 	case err != nil:
-		return nil, fmt.Errorf("read the answer of %s: %w: %w", c.Base, errAway, err)
+		return nil, fmt.Errorf("read the answer of %s: %w: %w", c.Base, errUnavailable, err)
 	case len(body) > maxBody:
 		return nil, fmt.Errorf("%s: its answer is larger than %d MiB", c.Base, maxBody>>20)
 	case !json.Valid(body):
