@@ -27,9 +27,9 @@ type rule struct {
 	Minimum, Maximum     *float64
 }
 
-// checked refuses calls whose arguments do not fit the tool's schema, in words
-// for the person who filled in a form.
-func checked(tool mcp.Tool, call toolHandler) toolHandler {
+// withCheckedArguments refuses calls whose arguments do not fit the tool's schema. The text is for the user
+// who filled in a form.
+func withCheckedArguments(tool mcp.Tool, call toolHandler) toolHandler {
 	var r rules
 	text, err := json.Marshal(tool.InputSchema)
 	if err == nil {

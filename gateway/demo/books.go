@@ -66,14 +66,14 @@ func (r *rng) next() uint64 {
 	return z ^ z>>31
 }
 
-func (r *rng) below(n int) int { return int(r.next() % uint64(n)) }
+func (r *rng) intn(n int) int { return int(r.next() % uint64(n)) }
 
-func pick[T any](r *rng, from []T) T { return from[r.below(len(from))] }
+func pick[T any](r *rng, from []T) T { return from[r.intn(len(from))] }
 
 // pickTwo picks two different ones.
 func pickTwo[T any](r *rng, from []T) (T, T) {
-	i := r.below(len(from))
-	return from[i], from[(i+1+r.below(len(from)-1))%len(from)]
+	i := r.intn(len(from))
+	return from[i], from[(i+1+r.intn(len(from)-1))%len(from)]
 }
 
 // makeBooks writes the catalog: 32 books by each of 20 authors.
@@ -88,7 +88,7 @@ func makeBooks() []book {
 			books = append(books, book{
 				number: len(books) + 1, author: author, authorSlug: slugify(author), title: title, slug: slugify(title),
 				genre: pick(&r, genres), mood: pick(&r, moods), place: pick(&r, places), hero: pick(&r, heroes),
-				year: 1871 + r.below(140), pages: 96 + 4*r.below(120),
+				year: 1871 + r.intn(140), pages: 96 + 4*r.intn(120),
 			})
 		}
 	}
@@ -101,10 +101,10 @@ func (b book) text() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "# %s\n\n*by %s, %d*\n\n", b.title, b.author, b.year)
 	fmt.Fprintf(&s, "A %s book of %s, set in %s.\n", b.mood, b.genre, b.place)
-	for chapter := range 2 + r.below(4) {
+	for chapter := range 2 + r.intn(4) {
 		first, then := pickTwo(&r, events)
 		fmt.Fprintf(&s, "\n## %d. The %s\n\n", chapter+1, pick(&r, things))
-		switch r.below(3) {
+		switch r.intn(3) {
 		case 0:
 			fmt.Fprintf(&s, "It began on the morning when %s. %s%s noticed first, and told nobody until %s.\n",
 				first, strings.ToUpper(b.hero[:1]), b.hero[1:], then)
@@ -156,7 +156,7 @@ func readerNote(n int, books []book) string {
 	r := rng(uint64(n) * 104729)
 	b := pick(&r, books)
 	return fmt.Sprintf("On %q, page %d:\n\nI read this on the day when %s.\nThe author is right that %s.\n",
-		b.title, 1+r.below(b.pages), pick(&r, events), pick(&r, lessons))
+		b.title, 1+r.intn(b.pages), pick(&r, events), pick(&r, lessons))
 }
 
 // ledger is the loans of one month, ten years of them from 2016 on.
@@ -166,10 +166,10 @@ func ledger(n int, books []book) (month, table string) {
 	var s strings.Builder
 	s.WriteString("day,number,title,days\n")
 	day := 1
-	for range 8 + r.below(12) {
+	for range 8 + r.intn(12) {
 		b := pick(&r, books)
-		day = min(28, day+r.below(3))
-		fmt.Fprintf(&s, "%s-%02d,%d,%s,%d\n", month, day, b.number, b.title, 1+r.below(30))
+		day = min(28, day+r.intn(3))
+		fmt.Fprintf(&s, "%s-%02d,%d,%s,%d\n", month, day, b.number, b.title, 1+r.intn(30))
 	}
 	return month, s.String()
 }
@@ -187,13 +187,13 @@ func rareISBN(n int) string {
 // bookplate draws the ex libris of a reader as SVG.
 func bookplate(n int) []byte {
 	r := rng(uint64(n) * 32452843)
-	hue := r.below(360)
+	hue := r.intn(360)
 	var s bytes.Buffer
 	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 160">`+
 		`<rect width="120" height="160" rx="8" fill="hsl(%d 45%% 92%%)" stroke="hsl(%d 45%% 30%%)" stroke-width="3"/>`, hue, hue)
-	for range 5 + r.below(5) {
+	for range 5 + r.intn(5) {
 		fmt.Fprintf(&s, `<circle cx="%d" cy="%d" r="%d" fill="none" stroke="hsl(%d 60%% 45%%)"/>`,
-			20+r.below(80), 25+r.below(80), 4+r.below(22), (hue+r.below(60))%360)
+			20+r.intn(80), 25+r.intn(80), 4+r.intn(22), (hue+r.intn(60))%360)
 	}
 	fmt.Fprintf(&s, `<text x="60" y="128" font-size="13" text-anchor="middle" font-family="serif">EX LIBRIS</text>`+
 		`<text x="60" y="146" font-size="11" text-anchor="middle" font-family="serif">No. %d</text></svg>`, n+1)

@@ -114,13 +114,13 @@ func (c *clock) addResources(srv *server) {
 }
 
 func (c *clock) addTools(srv *server) {
-	srv.addTool(newTool("time_in", "The time in a zone", "🌍", reads|repeats,
+	srv.addTool(newTool("time_in", "The time in a zone", "🌍", readOnly|idempotent,
 		"Tells the time in a time zone, now or at a given moment.",
 		mcp.WithString("zone", mcp.Required(), mcp.MaxLength(64), mcp.Description("Name in the IANA database, e.g. Europe/Berlin or UTC")),
 		mcp.WithString("at", mcp.MaxLength(40), mcp.Description("A moment in RFC 3339, e.g. 2026-07-01T12:00:00Z; now if left out")),
 		outputSchema[zoneTime](),
 	), mcp.NewTypedToolHandler(c.timeIn))
-	srv.addTool(newTool("countdown", "Count down", "🚀", reads|repeats,
+	srv.addTool(newTool("countdown", "Count down", "🚀", readOnly|idempotent,
 		"Counts down to zero, reports progress at every step, and can be cancelled. Ten seconds by default.",
 		mcp.WithInteger("from", mcp.Min(1), mcp.Max(3600), mcp.DefaultNumber(10), mcp.Description("Where to start")),
 		mcp.WithInteger("interval_ms", mcp.Min(1), mcp.Max(60000), mcp.DefaultNumber(1000), mcp.Description("Milliseconds between two steps")),
@@ -183,7 +183,7 @@ func (c *clock) tick(ctx context.Context) {
 	for wait(ctx, time.Second-time.Duration(time.Now().Nanosecond())) {
 		for _, uri := range c.p.subscribed() {
 			if uri != "clock://zones" && uri != "clock://moon" {
-				c.p.updated(uri)
+				c.p.notifyUpdated(uri)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (p *encoderBuffers) Put(b *png.EncoderBuffer) { p.Pool.Put(b) }
 func coverPNG(number int) []byte {
 	const w, h = 48, 64
 	r := rng(uint64(number) * 49979687)
-	base := r.below(6)
+	base := r.intn(6)
 	shade := func(level uint8) color.RGBA {
 		c := color.RGBA{R: level / 2, G: level / 2, B: level / 2, A: 255}
 		switch base {
@@ -47,8 +47,8 @@ func coverPNG(number int) []byte {
 		return c
 	}
 	img := image.NewPaletted(image.Rect(0, 0, w, h), color.Palette{shade(110), shade(150), shade(70), shade(230)})
-	horizon := 24 + r.below(24)
-	mx, my, mr := 14+r.below(22), 10+r.below(12), 4+r.below(6)
+	horizon := 24 + r.intn(24)
+	mx, my, mr := 14+r.intn(22), 10+r.intn(12), 4+r.intn(6)
 	for y := range h {
 		for x := range w {
 			var c uint8

@@ -97,7 +97,7 @@ func newServer(p *peer, name, title, description, instructions, emoji string, co
 
 // addTool offers a tool whose arguments are checked before call sees them.
 func (s *server) addTool(t mcp.Tool, call toolHandler) {
-	s.tools.put(t.Name, t, checked(t, call))
+	s.tools.put(t.Name, t, withCheckedArguments(t, call))
 }
 
 func (s *server) addPrompt(p mcp.Prompt, get promptHandler) { s.prompts.put(p.Name, p, get) }
@@ -110,16 +110,16 @@ func (s *server) addTemplate(t mcp.ResourceTemplate, read resourceHandler) {
 
 // What a tool does, for the hints of its annotations.
 const (
-	reads    = 1 << iota // and changes nothing
-	destroys             // what cannot be had back
-	repeats              // a second call changes nothing more
+	readOnly    = 1 << iota // and changes nothing
+	destructive             // what cannot be had back
+	idempotent              // a second call changes nothing more
 )
 
 func newTool(name, title, emoji string, does int, description string, more ...mcp.ToolOption) mcp.Tool {
 	return mcp.NewTool(name, append(more,
 		mcp.WithToolTitle(title), mcp.WithDescription(description), mcp.WithToolIcons(icon(emoji)),
-		mcp.WithReadOnlyHintAnnotation(does&reads != 0), mcp.WithDestructiveHintAnnotation(does&destroys != 0),
-		mcp.WithIdempotentHintAnnotation(does&repeats != 0), mcp.WithOpenWorldHintAnnotation(false),
+		mcp.WithReadOnlyHintAnnotation(does&readOnly != 0), mcp.WithDestructiveHintAnnotation(does&destructive != 0),
+		mcp.WithIdempotentHintAnnotation(does&idempotent != 0), mcp.WithOpenWorldHintAnnotation(false),
 	)...)
 }
 

@@ -276,7 +276,7 @@ func (l *library) setLoans(change func([]loan) ([]loan, string)) (refused string
 	l.loans, refused = change(l.loans)
 	l.mu.Unlock()
 	if refused == "" {
-		l.p.updated(loansURI)
+		l.p.notifyUpdated(loansURI)
 	}
 	return refused
 }

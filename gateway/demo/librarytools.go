@@ -27,17 +27,17 @@ type inventory struct {
 func (l *library) addTools(srv *server) {
 	bookArg := mcp.WithString("book", mcp.Required(), mcp.MaxLength(100),
 		mcp.Description("author/title as search_books lists it, e.g. ada-thornwick/the-amber-compass"))
-	srv.addTool(newTool("search_books", "Search the catalog", "🔎", reads|repeats,
+	srv.addTool(newTool("search_books", "Search the catalog", "🔎", readOnly|idempotent,
 		"Finds books by words in title, author, genre, mood or year; answers with index cards and with links to read the books.",
 		mcp.WithString("query", mcp.Required(), mcp.MaxLength(200), mcp.Description("Words that must all occur, e.g. cosy mystery")),
 		mcp.WithInteger("limit", mcp.Min(1), mcp.Max(50), mcp.DefaultNumber(5), mcp.Description("How many to list")),
 		outputSchema[bookHits](),
 	), l.search)
-	srv.addTool(newTool("show_cover", "Show a cover", "🖼️", reads|repeats,
+	srv.addTool(newTool("show_cover", "Show a cover", "🖼️", readOnly|idempotent,
 		"Paints the cover of a book: a PNG image.",
 		bookArg,
 	), l.cover)
-	srv.addTool(newTool("take_inventory", "Take the inventory", "🐌", reads|repeats,
+	srv.addTool(newTool("take_inventory", "Take the inventory", "🐌", readOnly|idempotent,
 		"Walks along the shelves and counts. Slow on purpose: three seconds by default, with progress at every shelf; can be cancelled.",
 		mcp.WithInteger("shelves", mcp.Min(1), mcp.Max(200), mcp.DefaultNumber(12), mcp.Description("How many shelves to walk along")),
 		mcp.WithInteger("pace_ms", mcp.Min(0), mcp.Max(10000), mcp.DefaultNumber(250), mcp.Description("Milliseconds per shelf")),
@@ -52,7 +52,7 @@ func (l *library) addTools(srv *server) {
 		"Takes a book back; library://loans/current changes.",
 		bookArg,
 	), l.giveBack)
-	srv.addTool(newTool("clear_loans", "Forget all loans", "🔥", destroys|repeats,
+	srv.addTool(newTool("clear_loans", "Forget all loans", "🔥", destructive|idempotent,
 		"Tears the page with the loans out of the book. There is no way back."), l.clear)
 }
 

@@ -26,10 +26,10 @@ type server struct {
 	completions completer
 	pageSize    int // entries per page of a list; 0: all in one
 
-	tools     shelf[mcp.Tool, toolHandler]                 // by name
-	prompts   shelf[mcp.Prompt, promptHandler]             // by name
-	resources shelf[mcp.Resource, resourceHandler]         // by URI
-	templates shelf[mcp.ResourceTemplate, resourceHandler] // by template
+	tools     collection[mcp.Tool, toolHandler]                 // by name
+	prompts   collection[mcp.Prompt, promptHandler]             // by name
+	resources collection[mcp.Resource, resourceHandler]         // by URI
+	templates collection[mcp.ResourceTemplate, resourceHandler] // by template
 }
 
 // failure is an error that knows its code; others are internal errors.
@@ -45,18 +45,18 @@ func errNoResource(uri string) error {
 	return &failure{mcp.RESOURCE_NOT_FOUND, fmt.Sprintf("there is no %s here: resource not found", uri), map[string]any{"uri": uri}}
 }
 
-// shelf has what is listed of one kind, and who answers for it.
-type shelf[T mcp.Named, H any] struct {
+// collection holds the entries of one kind and their handlers.
+type collection[T mcp.Named, H any] struct {
 	mu      sync.Mutex
 	entries map[string]entry[T, H]
 }
 
 type entry[T mcp.Named, H any] struct {
-	item   T
-	answer H
+	item    T
+	handler H
 }
 
-func (s *shelf[T, H]) put(key string, item T, answer H) {
+func (s *collection[T, H]) put(key string, item T, answer H) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.entries == nil {
@@ -65,22 +65,22 @@ func (s *shelf[T, H]) put(key string, item T, answer H) {
 	s.entries[key] = entry[T, H]{item, answer}
 }
 
-func (s *shelf[T, H]) remove(key string) {
+func (s *collection[T, H]) remove(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.entries, key)
 }
 
-func (s *shelf[T, H]) find(key string) (answer H, ok bool) {
+func (s *collection[T, H]) find(key string) (answer H, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.entries[key]
-	return e.answer, ok
+	return e.handler, ok
 }
 
 // list returns the page behind cursor, ordered by name, and the cursor of the next.
 // A cursor is the last name of a page, so names must be unique.
-func (s *shelf[T, H]) list(cursor mcp.Cursor, pageSize int) ([]T, mcp.PaginatedResult, error) {
+func (s *collection[T, H]) list(cursor mcp.Cursor, pageSize int) ([]T, mcp.PaginatedResult, error) {
 	after, err := base64.StdEncoding.DecodeString(string(cursor))
 	if err != nil {
 		return nil, mcp.PaginatedResult{}, &failure{code: mcp.INVALID_PARAMS, message: err.Error()}
@@ -105,7 +105,7 @@ func (s *shelf[T, H]) list(cursor mcp.Cursor, pageSize int) ([]T, mcp.PaginatedR
 // method answers a request, which it gets as it came.
 type method func(ctx context.Context, s *server, name string, request []byte) (any, error)
 
-func takes[Req, Res any](answer func(*server, context.Context, Req) (Res, error)) method {
+func handler[Req, Res any](answer func(*server, context.Context, Req) (Res, error)) method {
 	return func(ctx context.Context, s *server, name string, request []byte) (any, error) {
 		var req Req
 		if err := json.Unmarshal(request, &req); err != nil {
@@ -116,19 +116,19 @@ func takes[Req, Res any](answer func(*server, context.Context, Req) (Res, error)
 }
 
 var methods = map[string]method{
-	"initialize":               takes((*server).initialize),
-	"ping":                     takes((*server).ping),
-	"logging/setLevel":         takes((*server).setLevel),
-	"tools/list":               takes((*server).listTools),
-	"tools/call":               takes((*server).callTool),
-	"prompts/list":             takes((*server).listPrompts),
-	"prompts/get":              takes((*server).getPrompt),
-	"resources/list":           takes((*server).listResources),
-	"resources/templates/list": takes((*server).listTemplates),
-	"resources/read":           takes((*server).readResource),
-	"resources/subscribe":      takes((*server).subscribe),
-	"resources/unsubscribe":    takes((*server).unsubscribe),
-	"completion/complete":      takes((*server).complete),
+	"initialize":               handler((*server).initialize),
+	"ping":                     handler((*server).ping),
+	"logging/setLevel":         handler((*server).setLevel),
+	"tools/list":               handler((*server).listTools),
+	"tools/call":               handler((*server).callTool),
+	"prompts/list":             handler((*server).listPrompts),
+	"prompts/get":              handler((*server).getPrompt),
+	"resources/list":           handler((*server).listResources),
+	"resources/templates/list": handler((*server).listTemplates),
+	"resources/read":           handler((*server).readResource),
+	"resources/subscribe":      handler((*server).subscribe),
+	"resources/unsubscribe":    handler((*server).unsubscribe),
+	"completion/complete":      handler((*server).complete),
 }
 
 func (s *server) answer(ctx context.Context, name string, request []byte) (any, error) {

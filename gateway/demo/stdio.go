@@ -92,8 +92,8 @@ func (p *peer) notify(method string, params map[string]any) {
 
 func (p *peer) listChanged() { p.notify(mcp.MethodNotificationResourcesListChanged, nil) }
 
-// updated tells the client of a change, if it subscribed to the resource.
-func (p *peer) updated(uri string) {
+// notifyUpdated notifies the client of a change if it subscribed to the resource.
+func (p *peer) notifyUpdated(uri string) {
 	p.mu.Lock()
 	wanted := p.subs[uri]
 	p.mu.Unlock()
