@@ -2,14 +2,17 @@ package policy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
 
 	"goblin/gateway/config"
+	"goblin/gateway/jsonrpc"
 	"goblin/registry"
 	"goblin/registry/definition"
+	"goblin/registry/rawjson"
 	"goblin/registry/suggest"
 )
 
@@ -41,14 +44,14 @@ func CatalogEntries(s *registry.Snapshot) iter.Seq[OverriddenEntry] {
 // keys are those of kinds in overrides.
 var keys = map[registry.Kind]string{registry.Tool: "tools", registry.Prompt: "prompts", registry.Resource: "resources", registry.Template: "resources"}
 
-// byName holds a server's things, by the key of their kind and by name.
-type byName map[string]map[string]OverriddenEntry
+// entriesByName holds a server's entries, by the key of their kind and by name.
+type entriesByName map[string]map[string]OverriddenEntry
 
 // CheckOverrides says which overrides of a config are for nothing, or do not fit what they are for,
 // as far as things tell. Servers without any are not known; nor, if only one kind of
 // things is known, are overrides of others.
 func CheckOverrides(cfg *config.Config, things iter.Seq[OverriddenEntry], kinds ...registry.Kind) (problems []config.Problem) {
-	servers := make(map[string]byName)
+	servers := make(map[string]entriesByName)
 	for name := range cfg.Overrides() {
 		servers[name] = nil
 	}
@@ -65,7 +68,7 @@ func CheckOverrides(cfg *config.Config, things iter.Seq[OverriddenEntry], kinds 
 			continue
 		}
 		if servers[t.Server] == nil {
-			servers[t.Server] = byName{"tools": {}, "prompts": {}, "resources": {}}
+			servers[t.Server] = entriesByName{"tools": {}, "prompts": {}, "resources": {}}
 		}
 		servers[t.Server][keys[t.Kind]][t.Name] = t
 	}
@@ -94,7 +97,7 @@ type checker struct {
 	problems []config.Problem
 }
 
-func (c *checker) tell(at config.OverrideTarget, format string, args ...any) {
+func (c *checker) report(at config.OverrideTarget, format string, args ...any) {
 	where := fmt.Sprintf("overrides of server %q", at.Server)
 	if at.Profile != "" {
 		where += fmt.Sprintf(" in profile %q", at.Profile)
@@ -103,7 +106,7 @@ func (c *checker) tell(at config.OverrideTarget, format string, args ...any) {
 }
 
 // check looks at overrides, which are all together with those below.
-func (c *checker) check(at config.OverrideTarget, s *config.Server, set, all *definition.Set, has byName) {
+func (c *checker) check(at config.OverrideTarget, s *config.Server, set, all *definition.Set, has entriesByName) {
 	if set == nil || has == nil {
 		return
 	}
@@ -136,11 +139,11 @@ func (c *checker) check(at config.OverrideTarget, s *config.Server, set, all *de
 				if !kind.permits(name) { // it may well have it
 					told = fmt.Sprintf("%s %q is left out by %q of the server", kind.one, name, kind.key)
 				}
-				c.tell(at, "%s%s", told, suggest.DidYouMean(best...))
+				c.report(at, "%s%s", told, suggest.DidYouMean(best...))
 				continue
 			}
 			if other, taken := has[kind.key][o.Name]; taken && (kind.all[other.Name] == nil || kind.all[other.Name].Name == "") {
-				c.tell(at, "%s %q is not renamed to %q, which is another of its %ss", kind.one, name, o.Name, kind.one)
+				c.report(at, "%s %q is not renamed to %q, which is another of its %ss", kind.one, name, o.Name, kind.one)
 			}
 			var applied *definition.AppliedOverride
 			switch t.Kind {
@@ -152,8 +155,46 @@ func (c *checker) check(at config.OverrideTarget, s *config.Server, set, all *de
 				continue
 			}
 			for _, why := range applied.Problems {
-				c.tell(at, "%s %q: %s", kind.one, name, why)
+				c.report(at, "%s %q: %s", kind.one, name, why)
 			}
 		}
 	}
+}
+
+// FillOverrides adds edits that put the overridden arguments of an entry into the member at path of params.
+// The error is one for the client.
+func FillOverrides(e *registry.Entry, params []byte, edits []rawjson.Edit, path ...string) ([]rawjson.Edit, error) {
+	if len(e.Override.Fill) == 0 {
+		return edits, nil
+	}
+	one, err := e.Override.Fill.Edit(params, path...)
+	if err != nil {
+		return nil, invalidParams(err)
+	}
+	edits = append(slices.Clone(edits), one)
+	slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
+	return edits, nil
+}
+
+// FillCompletion is FillOverrides for completion/complete. It refuses an argument that the client may not
+// set.
+func FillCompletion(t registry.Target, params []byte, edits []rawjson.Edit) ([]rawjson.Edit, error) {
+	if t.Entry == nil || t.Entry.Override == nil {
+		return edits, nil
+	}
+	if name, ok := rawjson.String(rawjson.Path(params, "argument", "name")); ok {
+		if err := t.Entry.Override.Fill.Permits(name); err != nil {
+			return nil, invalidParams(err)
+		}
+	}
+	return FillOverrides(t.Entry, params, edits, "context", "arguments")
+}
+
+func invalidParams(err error) error {
+	e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: %v", err)
+	var fixed *definition.FixedError
+	if errors.As(err, &fixed) {
+		e.Data = rawjson.Object("code", "ARGUMENT_FIXED", "argument", fixed.Argument)
+	}
+	return e
 }
