@@ -52,8 +52,9 @@ const (
 	maxJoined = 4
 )
 
-// own reports whether an extension is not a server's to declare to clients.
-func own(name string) bool {
+// isOwn reports whether Goblin itself decides about an extension, so that servers cannot declare it to
+// clients.
+func isOwn(name string) bool {
 	return name == Tasks || name == "goblin" || strings.HasPrefix(name, "goblin/")
 }
 
@@ -123,7 +124,7 @@ func Union(all []Declared) (union []byte, complaints []string) {
 		n, size := 0, 0
 		for k, settings := range rawjson.Members(rawjson.Get(d.Capabilities, "extensions")) {
 			name, _ := rawjson.String(k)
-			if own(name) {
+			if isOwn(name) {
 				if name != Tasks {
 					complaints = append(complaints, fmt.Sprintf("extension %q of server %q is left out: the name is Goblin's own", name, d.Server))
 				}
@@ -138,18 +139,18 @@ func Union(all []Declared) (union []byte, complaints []string) {
 		}
 	}
 	admit(offers)
-	found := map[string][]stated{}
+	found := map[string][]serverValue{}
 	for _, o := range offers {
 		if o.refused {
 			complaints = append(complaints, fmt.Sprintf("extension %q of server %q is left out: all together have at most %d, of %d KiB, and each server its share", o.name, o.server, maxOfAll, maxBytes>>10))
 			continue
 		}
-		found[o.name] = append(found[o.name], stated{o.server, o.settings})
+		found[o.name] = append(found[o.name], serverValue{o.server, o.settings})
 	}
 	union = []byte{'{'}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		j := joint{extension: name}
-		union = rawjson.AppendMember(union, rawjson.Quote(name), j.value("", 0, found[name]))
+		j := merger{extension: name}
+		union = rawjson.AppendMember(union, rawjson.Quote(name), j.merge("", 0, found[name]))
 		if more := len(j.complaints) - 1; more > 0 {
 			j.complaints = []string{fmt.Sprintf("%s; so are %d more of its members", j.complaints[0], more)}
 		}
@@ -173,26 +174,26 @@ func admit(offers []*offer) {
 	}
 }
 
-// stated is a value as one server has it.
-type stated struct {
+// serverValue is a value as one server declares it.
+type serverValue struct {
 	server string
 	value  []byte
 }
 
-// joint is an extension that several servers may declare.
-type joint struct {
+// merger merges the declarations of one extension by several servers.
+type merger struct {
 	extension  string
 	complaints []string
 }
 
-func (j *joint) complain(member, format string, args ...any) {
+func (j *merger) complain(member, format string, args ...any) {
 	what := fmt.Sprintf("member %q of extension %q", member[:min(len(member), maxName)], j.extension)
 	j.complaints = append(j.complaints, what+fmt.Sprintf(format, args...))
 }
 
-// value joins what servers say of a member so many objects deep, which is the settings at
-// 0; nil if they differ.
-func (j *joint) value(member string, depth int, all []stated) []byte {
+// merge merges the values of a member at a depth, which is 0 for the settings. It returns nil if they
+// differ.
+func (j *merger) merge(member string, depth int, all []serverValue) []byte {
 	if len(all) == 1 {
 		return all[0].value
 	}
@@ -224,7 +225,7 @@ func (j *joint) value(member string, depth int, all []stated) []byte {
 		j.complain(member, " is left out: servers %q and %q differ in it", all[0].server, other)
 		return nil
 	}
-	var same []stated
+	var same []serverValue
 	for _, s := range all {
 		if kind(s.value) {
 			same = append(same, s)
@@ -236,13 +237,13 @@ func (j *joint) value(member string, depth int, all []stated) []byte {
 		}
 	}
 	if rawjson.IsArray(same[0].value) {
-		return list(same)
+		return mergeLists(same)
 	}
-	return j.object(member, depth, same)
+	return j.mergeObjects(member, depth, same)
 }
 
-// list has the elements of all lists, each once.
-func list(all []stated) []byte {
+// mergeLists returns the elements of all lists, each once.
+func mergeLists(all []serverValue) []byte {
 	joined := []byte{'['}
 	there := map[string]bool{}
 	for _, s := range all {
@@ -261,11 +262,11 @@ func list(all []stated) []byte {
 	return append(joined, ']')
 }
 
-// object has the members of all objects.
-func (j *joint) object(member string, depth int, all []stated) []byte {
+// mergeObjects merges the members of all objects.
+func (j *merger) mergeObjects(member string, depth int, all []serverValue) []byte {
 	type entry struct {
 		key    rawjson.Key
-		values []stated
+		values []serverValue
 	}
 	found := map[string]*entry{}
 	for _, s := range all {
@@ -277,7 +278,7 @@ func (j *joint) object(member string, depth int, all []stated) []byte {
 				found[name] = e
 			}
 			if n := len(e.values); n == 0 || e.values[n-1].server != s.server { // else it is there twice
-				e.values = append(e.values, stated{s.server, v})
+				e.values = append(e.values, serverValue{s.server, v})
 			}
 		}
 	}
@@ -287,7 +288,7 @@ func (j *joint) object(member string, depth int, all []stated) []byte {
 		if member != "" {
 			path = member + "." + name
 		}
-		if v := j.value(path, depth+1, found[name].values); v != nil {
+		if v := j.merge(path, depth+1, found[name].values); v != nil {
 			joined = rawjson.AppendMember(joined, found[name].key, v)
 		}
 	}
@@ -333,7 +334,7 @@ func ExtraCapabilities(capabilities []byte) []byte {
 // not Goblin's own.
 func Shared(client, server []byte) bool {
 	for k := range rawjson.Members(ServerCapabilities(client)) {
-		if name, _ := rawjson.String(k); !own(name) && rawjson.Path(server, "extensions", name) != nil {
+		if name, _ := rawjson.String(k); !isOwn(name) && rawjson.Path(server, "extensions", name) != nil {
 			return true
 		}
 	}

@@ -92,8 +92,8 @@ func (l *Limiter) WithAttrs(attrs []slog.Attr) slog.Handler {
 	to := *l
 	bounded := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
-		to.from = to.from.or(a)
-		bounded[i] = l.bounded(a, maxAttribute)
+		to.from = to.from.prefer(a)
+		bounded[i] = l.truncated(a, maxAttribute)
 	}
 	to.next = l.next.WithAttrs(bounded)
 	return &to
@@ -106,9 +106,9 @@ func (l *Limiter) WithGroup(name string) slog.Handler {
 	return &to
 }
 
-// or returns the source that an attribute names if it takes precedence over s.
-// A line about a session and a server counts for the server.
-func (s source) or(a slog.Attr) source {
+// prefer returns the source that an attribute names if it takes precedence over s. A line about a session
+// and a server counts for the server.
+func (s source) prefer(a slog.Attr) source {
 	if s.key == "server" || a.Key != "server" && a.Key != "session" && a.Key != "endpoint" {
 		return s
 	}
@@ -122,7 +122,7 @@ func (s source) or(a slog.Attr) source {
 func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
 	from := l.from
 	r.Attrs(func(a slog.Attr) bool {
-		from = from.or(a)
+		from = from.prefer(a)
 		return true
 	})
 	if from.key == "" {
@@ -135,18 +135,18 @@ func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelError {
 		most = maxErrorAttribute
 	}
-	message := l.bounded(slog.String(slog.MessageKey, r.Message), most)
+	message := l.truncated(slog.String(slog.MessageKey, r.Message), most)
 	out := slog.NewRecord(r.Time, r.Level, message.Value.String(), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
-		out.AddAttrs(l.bounded(a, most))
+		out.AddAttrs(l.truncated(a, most))
 		return true
 	})
 	return l.next.Handle(ctx, out)
 }
 
-// bounded is an attribute whose text is cut at most bytes, and made visible where
-// it is not ASCII; the sinks quote the rest.
-func (l *limits) bounded(a slog.Attr, most int) slog.Attr {
+// truncated returns an attribute whose text is cut to most bytes. Characters other than ASCII are escaped;
+// the sinks quote the rest.
+func (l *limits) truncated(a slog.Attr, most int) slog.Attr {
 	v := a.Value.Resolve()
 	var text string
 	switch v.Kind() {
@@ -222,7 +222,7 @@ func (l *limits) report() {
 			return
 		}
 		r := slog.NewRecord(time.Now(), b.level, "Lines were left out: too many at a time", 0)
-		r.AddAttrs(slog.Int("more", b.dropped), l.bounded(slog.String(from.key, from.name), maxAttribute))
+		r.AddAttrs(slog.Int("more", b.dropped), l.truncated(slog.String(from.key, from.name), maxAttribute))
 		reports = append(reports, r)
 		b.dropped = 0
 	}

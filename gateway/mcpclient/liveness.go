@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	every = 10 * time.Second // between two looks, and for one
-	most  = 3                // looks in a row that may fail, as on a busy machine
+	checkInterval = 10 * time.Second // between two looks, and for one
+	maxFailures   = 3                // looks in a row that may fail, as on a busy machine
 )
 
 // WatchLiveness looks now and then, while busy says that somebody waits, whether a process is alive.
 // It returns why it is not, once that was so several times in a row, for half a minute at
 // least; nil when ctx ends.
 func WatchLiveness(ctx context.Context, busy func() bool, alive func(context.Context) error) error {
-	t := time.NewTicker(every)
+	t := time.NewTicker(checkInterval)
 	defer t.Stop()
 	for failed := 0; ; {
 		select {
@@ -29,13 +29,13 @@ func WatchLiveness(ctx context.Context, busy func() bool, alive func(context.Con
 			failed = 0
 			continue
 		}
-		look, cancel := context.WithTimeout(ctx, every)
+		look, cancel := context.WithTimeout(ctx, checkInterval)
 		err := alive(look)
 		cancel()
 		if failed++; err == nil {
 			failed = 0
 		}
-		if failed == most && ctx.Err() == nil {
+		if failed == maxFailures && ctx.Err() == nil {
 			return err
 		}
 	}

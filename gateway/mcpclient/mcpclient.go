@@ -28,7 +28,7 @@ import (
 
 const (
 	maxQuestions = 256                    // that wait for an answer at a time
-	farewell     = 200 * time.Millisecond // for the last frames to be taken
+	flushTimeout = 200 * time.Millisecond // for the last frames to be taken
 )
 
 // Names and titles of Goblin's own clients that are no screens.
@@ -49,7 +49,7 @@ var (
 	// ErrLost is that of requests whose connection broke.
 	ErrLost = errors.New("talk to the gateway")
 
-	errWithdrawn = errors.New("the question was withdrawn")
+	errCancelled = errors.New("the question was withdrawn")
 )
 
 // AskFunc answers one request of a server: elicitation/create or
@@ -77,13 +77,13 @@ type Client struct {
 	out   *jsonrpc.SendQueue
 	calls jsonrpc.Pending[*progress]
 
-	links  sync.WaitGroup  // the reader and the writer
-	ctx    context.Context // ends with the session
-	end    context.CancelCauseFunc
-	mu     sync.Mutex
-	closed bool                               // guards asking.Go
-	open   map[string]context.CancelCauseFunc // questions, by id
-	asking sync.WaitGroup
+	loops     sync.WaitGroup  // the reader and the writer
+	ctx       context.Context // ends with the session
+	end       context.CancelCauseFunc
+	mu        sync.Mutex
+	closed    bool                               // guards asking.Go
+	questions map[string]context.CancelCauseFunc // questions, by id
+	asking    sync.WaitGroup
 }
 
 // Open begins a session on conn, which belongs to the client from then on. The
@@ -92,17 +92,17 @@ func Open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{o: o, conn: conn, out: jsonrpc.NewStream(conn), open: make(map[string]context.CancelCauseFunc)}
+	c := &Client{o: o, conn: conn, out: jsonrpc.NewStream(conn), questions: make(map[string]context.CancelCauseFunc)}
 	c.ctx, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.links.Go(func() {
+	c.loops.Go(func() {
 		_ = c.out.Run()
 		_ = c.conn.Close() // the reader learns why
 	})
-	c.links.Go(func() { c.shut(c.read()) })
+	c.loops.Go(func() { c.shutdown(c.read()) })
 	if o.CheckAlive != nil {
-		c.links.Go(func() {
+		c.loops.Go(func() {
 			if err := WatchLiveness(c.ctx, func() bool { return c.calls.Len() > 0 }, o.CheckAlive); err != nil {
-				c.shut(fmt.Errorf("%w: %w", ErrLost, err))
+				c.shutdown(fmt.Errorf("%w: %w", ErrLost, err))
 			}
 		})
 	}
@@ -135,14 +135,14 @@ func (c *Client) hello() any {
 // are withdrawn. It waits for them, so it must not be called by an [AskFunc].
 // Later calls do nothing.
 func (c *Client) Close() error {
-	c.shut(ErrClosed)
-	c.links.Wait()
+	c.shutdown(ErrClosed)
+	c.loops.Wait()
 	c.asking.Wait()
 	return nil
 }
 
-// shut lets nothing begin any more, ends what is under way, and the connection.
-func (c *Client) shut(reason error) {
+// shutdown rejects new requests, ends those in flight, and closes the connection.
+func (c *Client) shutdown(reason error) {
 	c.mu.Lock()
 	again := c.closed
 	c.closed = true
@@ -156,7 +156,7 @@ func (c *Client) shut(reason error) {
 	c.calls.Close(reason)
 	c.end(reason)
 	c.out.Finish()
-	_ = c.conn.SetWriteDeadline(time.Now().Add(farewell))
+	_ = c.conn.SetWriteDeadline(time.Now().Add(flushTimeout))
 }
 
 // Request sends one MCP request and returns its raw result. params is a raw
@@ -289,20 +289,20 @@ func (c *Client) handle(m jsonrpc.Message) {
 	case m.IsResponse():
 		c.calls.Resolve(m.ID, jsonrpc.Reply{Result: m.Result, Error: m.Error}, nil)
 	case m.IsRequest():
-		c.question(m)
+		c.handleRequest(m)
 	case m.Method == "notifications/progress":
-		c.progressed(m.Params)
+		c.handleProgress(m.Params)
 	case m.Method == "notifications/cancelled":
 		c.mu.Lock()
-		withdraw := c.open[jsonrpc.IDString(rawjson.Get(m.Params, "requestId"))]
+		withdraw := c.questions[jsonrpc.IDString(rawjson.Get(m.Params, "requestId"))]
 		c.mu.Unlock()
 		if withdraw != nil {
-			withdraw(errWithdrawn)
+			withdraw(errCancelled)
 		}
 	}
 }
 
-func (c *Client) progressed(params []byte) {
+func (c *Client) handleProgress(params []byte) {
 	id, _ := rawjson.Int(rawjson.Get(params, "progressToken"))
 	p, ok := c.calls.Lookup(id)
 	if !ok {
@@ -311,13 +311,13 @@ func (c *Client) progressed(params []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tell != nil {
-		defer c.caught("progress", nil)
+		defer c.recoverPanic("progress", nil)
 		p.tell(params)
 	}
 }
 
-// question works on a request of the gateway.
-func (c *Client) question(m jsonrpc.Message) {
+// handleRequest handles a request of the gateway.
+func (c *Client) handleRequest(m jsonrpc.Message) {
 	switch {
 	case m.Method == "ping":
 		c.out.Send(jsonrpc.ResultFrame(m.ID, []byte("{}")))
@@ -329,17 +329,17 @@ func (c *Client) question(m jsonrpc.Message) {
 	key := jsonrpc.IDString(m.ID)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || len(c.open) >= maxQuestions {
+	if c.closed || len(c.questions) >= maxQuestions {
 		c.out.Send(jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many questions at a time; at most %d", maxQuestions).Frame(m.ID))
 		return
 	}
 	ctx, withdraw := context.WithCancelCause(c.ctx)
-	c.open[key] = withdraw
+	c.questions[key] = withdraw
 	c.asking.Go(func() {
 		defer withdraw(nil)
 		answer := c.ask(ctx, &m)
 		c.mu.Lock()
-		delete(c.open, key)
+		delete(c.questions, key)
 		c.mu.Unlock()
 		if ctx.Err() == nil { // else nobody waits for it
 			c.out.Send(answer)
@@ -349,7 +349,7 @@ func (c *Client) question(m jsonrpc.Message) {
 
 // ask asks the user and makes the answer's frame.
 func (c *Client) ask(ctx context.Context, m *jsonrpc.Message) (frame []byte) {
-	defer c.caught("question", func() {
+	defer c.recoverPanic("question", func() {
 		frame = jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the question was not answered").Frame(m.ID)
 	})
 	result, err := c.o.Ask(ctx, m.Method, m.Params)
@@ -367,8 +367,8 @@ func (c *Client) ask(ctx context.Context, m *jsonrpc.Message) (frame []byte) {
 	return jsonrpc.OneLine(jsonrpc.ResultFrame(m.ID, result))
 }
 
-// caught keeps a panic of a screen from ending the gateway of all.
-func (c *Client) caught(in string, then func()) {
+// recoverPanic runs then and logs a panic, so that a screen cannot end the gateway.
+func (c *Client) recoverPanic(in string, then func()) {
 	if r := recover(); r != nil {
 		c.o.Logger.Error("Screen panicked", "in", in, "panic", r)
 		if then != nil {

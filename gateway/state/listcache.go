@@ -51,9 +51,9 @@ const (
 	maxDepth = 512
 	// pause is how long changes are gathered.
 	pause = 2 * time.Second
-	// left is how old a file is that nobody is writing any more.
-	left = time.Hour
-	ext  = ".catalog"
+	// staleAge is the age of a temporary file that is no longer being written.
+	staleAge = time.Hour
+	ext      = ".catalog"
 )
 
 // ListHead is what is remembered of a server besides its lists.
@@ -86,7 +86,7 @@ type ListCache struct {
 
 	mu      sync.Mutex
 	changes map[string]*change
-	told    map[string]bool // what was logged already
+	logged  map[string]bool // what was logged already
 }
 
 // NewListCache is the store of a config in a folder, which need not be there yet. Files that were
@@ -94,7 +94,7 @@ type ListCache struct {
 func NewListCache(folder, config string, most time.Duration, log *slog.Logger) *ListCache {
 	return &ListCache{
 		folder: folder, config: config, most: most, log: log, wake: make(chan struct{}, 1),
-		changes: make(map[string]*change), told: make(map[string]bool),
+		changes: make(map[string]*change), logged: make(map[string]bool),
 	}
 }
 
@@ -141,7 +141,7 @@ func (s *ListCache) head(server, identity string) (head, error) {
 	}
 	defer f.Close()
 	if time.Since(info.ModTime()) > s.most {
-		return head{}, errOther
+		return head{}, errOtherIdentity
 	}
 	return readHead(bufio.NewReaderSize(f, 4<<10), identity)
 }
@@ -162,13 +162,13 @@ func (s *ListCache) drop(server string, err error) {
 		return
 	}
 	path := s.path(server)
-	if !errors.Is(err, errOther) && s.news("damaged", server, err) {
+	if !errors.Is(err, errOtherIdentity) && s.shouldLog("damaged", server, err) {
 		s.log.Warn("Remembered lists thrown away", "server", server, "file", path, "err", err)
 	}
 	s.remove(server)
 }
 
-var errOther = errors.New("it was kept for another definition of the server, or too long ago")
+var errOtherIdentity = errors.New("it was kept for another definition of the server, or too long ago")
 
 func open(path string) (*os.File, os.FileInfo, error) {
 	f, info, err := Open(path)
@@ -207,7 +207,7 @@ func readHead(r *bufio.Reader, identity string) (h head, err error) {
 	case h.Format != format:
 		return h, fmt.Errorf("its format is %d, not %d", h.Format, format)
 	case h.Identity != identity:
-		return h, errOther
+		return h, errOtherIdentity
 	}
 	return h, nil
 }
@@ -303,7 +303,7 @@ func (s *ListCache) Forget(server string) {
 }
 
 func (s *ListCache) remove(server string) {
-	if err := os.Remove(s.path(server)); err != nil && !errors.Is(err, fs.ErrNotExist) && s.news("left", server, err) {
+	if err := os.Remove(s.path(server)); err != nil && !errors.Is(err, fs.ErrNotExist) && s.shouldLog("left", server, err) {
 		s.log.Warn("Remembered lists not removed", "server", server, "err", err)
 	}
 }
@@ -340,7 +340,7 @@ func (s *ListCache) sweep() {
 		age := time.Since(info.ModTime())
 		most := s.most
 		if strings.HasSuffix(e.Name(), atomicfile.TempSuffix) {
-			most = left
+			most = staleAge
 		}
 		if age > most {
 			_ = os.Remove(filepath.Join(s.folder, e.Name())) // the next start tries again
@@ -355,7 +355,7 @@ func (s *ListCache) write() { s.flush(s.save) }
 func (s *ListCache) Save(since time.Time) {
 	s.flush(func(server string, c *change) error {
 		h, err := s.head(server, c.identity)
-		if (err == nil || errors.Is(err, errOther)) && h.Saved.After(since) {
+		if (err == nil || errors.Is(err, errOtherIdentity)) && h.Saved.After(since) {
 			return nil
 		}
 		return s.save(server, c)
@@ -370,7 +370,7 @@ func (s *ListCache) flush(save func(server string, c *change) error) {
 	s.mu.Unlock()
 	size := 0
 	for server, c := range changes {
-		if err := save(server, c); err != nil && s.news("lost", server, err) {
+		if err := save(server, c); err != nil && s.shouldLog("lost", server, err) {
 			s.log.Warn("Lists not remembered for the next start", "server", server, "err", err)
 		}
 		for _, items := range c.lists {
@@ -394,22 +394,22 @@ func (s *ListCache) save(server string, c *change) error {
 		maps.Copy(lists, c.lists)
 	}
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
-		return s.trouble(err)
+		return s.folderError(err)
 	}
 	err := atomicfile.WriteFunc(path, func(f io.Writer) error {
-		return compose(f, head{Format: format, Identity: c.identity, Saved: time.Now().UTC(), About: c.about}, lists)
+		return encode(f, head{Format: format, Identity: c.identity, Saved: time.Now().UTC(), About: c.about}, lists)
 	})
 	if errors.Is(err, errLarge) {
 		_ = os.Remove(path) // what it holds is out of date
 		return err
 	}
-	return s.trouble(err)
+	return s.folderError(err)
 }
 
 var errFolder = errors.New("the folder cannot be written")
 
-// trouble says what is wrong with the folder, in the same words for all files.
-func (s *ListCache) trouble(err error) error {
+// folderError describes a problem of the folder in the same words for all files.
+func (s *ListCache) folderError(err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%w: %s: %w", errFolder, s.folder, of.Err)
 	}
@@ -418,8 +418,8 @@ func (s *ListCache) trouble(err error) error {
 
 var errLarge = fmt.Errorf("they have more than %d MiB", (maxFile-maxHead)>>20)
 
-// compose writes a file.
-func compose(f io.Writer, h head, lists map[int][][]byte) error {
+// encode writes a file.
+func encode(f io.Writer, h head, lists map[int][][]byte) error {
 	first, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -453,16 +453,16 @@ func compose(f io.Writer, h head, lists map[int][][]byte) error {
 	return out.Flush()
 }
 
-// news reports whether that of a server was not logged before: of any, if the folder is
-// what is wrong.
-func (s *ListCache) news(what, server string, err error) bool {
+// shouldLog reports whether an event of a server was not logged before, or of any server if the folder is
+// the problem.
+func (s *ListCache) shouldLog(what, server string, err error) bool {
 	key := what + server
 	if errors.Is(err, errFolder) {
 		key = err.Error()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	told := s.told[key]
-	s.told[key] = true
+	told := s.logged[key]
+	s.logged[key] = true
 	return !told
 }

@@ -146,7 +146,7 @@ func (s *PinStore) load() error {
 	}
 	servers, err := Load(s.path, maxPins, parse)
 	s.seen, s.damaged = seen, s.explain(err)
-	if s.unrestored() {
+	if s.isUnreadable() {
 		if s.servers == nil {
 			s.servers = make(map[string]map[string]pin)
 		}
@@ -162,8 +162,8 @@ func (s *PinStore) load() error {
 	return nil
 }
 
-// unrestored reports whether neither the file nor its last good copy could be read.
-func (s *PinStore) unrestored() bool {
+// isUnreadable reports whether neither the file nor its last good copy could be read.
+func (s *PinStore) isUnreadable() bool {
 	damaged, ok := errors.AsType[*DamagedError](s.damaged)
 	return ok && !damaged.Restored
 }
