@@ -28,7 +28,7 @@ func Open(getenv func(string) string, page string) error {
 	if wish := getenv("BROWSER"); wish != "" {
 		var fault error
 		for _, command := range filepath.SplitList(wish) { // the first that there is
-			if fault = start(words(command, page)); fault == nil {
+			if fault = start(commandLine(command, page)); fault == nil {
 				return nil
 			}
 		}
@@ -45,9 +45,9 @@ func Open(getenv func(string) string, page string) error {
 	return start([]string{"xdg-open", page})
 }
 
-// words are a command of $BROWSER: a program, or one with arguments, in which %s stands
-// for the page.
-func words(command, page string) []string {
+// commandLine returns a command of $BROWSER, a program or one with arguments, in which %s stands for the
+// page.
+func commandLine(command, page string) []string {
 	if _, err := exec.LookPath(command); err == nil {
 		return []string{command, page}
 	}

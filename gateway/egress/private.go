@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// private are blocks that are not on the internet, besides those that netip knows.
-var private = []netip.Prefix{
+// privateBlocks are the blocks that are not on the internet, besides those that netip knows.
+var privateBlocks = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),        // this network
 	netip.MustParsePrefix("100.64.0.0/10"),    // shared addresses (RFC 6598)
 	netip.MustParsePrefix("168.63.129.16/32"), // Azure's service for its own machines
@@ -21,16 +21,16 @@ var private = []netip.Prefix{
 	netip.MustParsePrefix("fec0::/10"),        // site-local
 }
 
-// translated is the block of IPv4 addresses where a network has IPv6 only (RFC 6052).
-var translated = netip.MustParsePrefix("64:ff9b::/96")
+// nat64Block is the block of IPv4 addresses in networks that have IPv6 only (RFC 6052).
+var nat64Block = netip.MustParsePrefix("64:ff9b::/96")
 
 // isPrivate reports whether an address is not on the internet.
 func isPrivate(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
-	if translated.Contains(ip) {
+	if nat64Block.Contains(ip) {
 		whole := ip.As16()
 		ip = netip.AddrFrom4([4]byte(whole[12:]))
 	}
 	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() ||
-		slices.ContainsFunc(private, func(p netip.Prefix) bool { return p.Contains(ip) })
+		slices.ContainsFunc(privateBlocks, func(p netip.Prefix) bool { return p.Contains(ip) })
 }

@@ -19,14 +19,13 @@ import (
 )
 
 const (
-	// quiet is how long a file must be left alone before it counts as changed:
-	// programs write in steps.
-	quiet = 100 * time.Millisecond
-	// patience bounds that for one that is never left alone.
-	patience = 2 * time.Second
-	// look is how often the file is looked at without a notice. Some file
+	// settleTime is how long a file must stay unchanged before it counts as changed: programs write in steps.
+	settleTime = 100 * time.Millisecond
+	// maxSettleTime bounds that for a file that keeps changing.
+	maxSettleTime = 2 * time.Second
+	// pollInterval is how often the file is looked at without a notice. Some file
 	// systems give none, and none come of a folder that was not there.
-	look = 2 * time.Second
+	pollInterval = 2 * time.Second
 	// maxLinks is how many symbolic links a path may lead through.
 	maxLinks = 40
 )
@@ -43,12 +42,12 @@ const (
 func File(ctx context.Context, path string, read fs.FileInfo, changed func()) {
 	w := &watcher{path: path}
 	defer w.close()
-	w.aim()
+	w.updateFolders()
 	seen := w.state()
 	if before := (state{read, seen.readable}); read != nil && !before.same(seen) {
 		changed()
 	}
-	ticker := time.NewTicker(look)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	timer := time.NewTimer(0)
 	<-timer.C
@@ -62,9 +61,9 @@ func File(ctx context.Context, path string, read fs.FileInfo, changed func()) {
 			if first.IsZero() {
 				first = now
 			}
-			timer.Reset(max(0, min(quiet, patience-now.Sub(first))))
+			timer.Reset(max(0, min(settleTime, maxSettleTime-now.Sub(first))))
 			continue
-		case <-w.losses(): //nolint:errcheck // what is lost is found by looking
+		case <-w.errors(): //nolint:errcheck // what is lost is found by looking
 			continue
 		case <-timer.C:
 			first = time.Time{}
@@ -73,7 +72,7 @@ func File(ctx context.Context, path string, read fs.FileInfo, changed func()) {
 				continue
 			}
 		}
-		w.aim()
+		w.updateFolders()
 		if now := w.state(); !now.same(seen) {
 			seen = now
 			changed()
@@ -160,16 +159,15 @@ func (w *watcher) events() <-chan fsnotify.Event {
 	return w.notify.Events
 }
 
-func (w *watcher) losses() <-chan error {
+func (w *watcher) errors() <-chan error {
 	if w.notify == nil {
 		return nil
 	}
 	return w.notify.Errors
 }
 
-// aim watches the folders of the file, and of each link on the way to it, as
-// they are now.
-func (w *watcher) aim() {
+// updateFolders watches the folders of the file, and of each link on the way to it, as they are now.
+func (w *watcher) updateFolders() {
 	if w.notify == nil {
 		notify, err := fsnotify.NewWatcher()
 		if err != nil {
@@ -178,7 +176,7 @@ func (w *watcher) aim() {
 		w.notify = notify
 	}
 	folders := foldersOf(w.path)
-	if slices.Equal(folders, w.folders) && slices.Equal(folders, watched(w.notify)) {
+	if slices.Equal(folders, w.folders) && slices.Equal(folders, watchedFolders(w.notify)) {
 		return
 	}
 	for _, folder := range w.folders {
@@ -194,8 +192,8 @@ func (w *watcher) aim() {
 	}
 }
 
-// watched are the folders that are watched still: one that was removed is not.
-func watched(notify *fsnotify.Watcher) []string {
+// watchedFolders are the folders that are watched still: one that was removed is not.
+func watchedFolders(notify *fsnotify.Watcher) []string {
 	list := notify.WatchList()
 	slices.Sort(list)
 	return list

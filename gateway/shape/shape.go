@@ -80,14 +80,14 @@ func Repair(r Rules, shape *rawjson.Layout, result []byte) ([]byte, Kind) {
 	case "completion/complete":
 		result = f.completion(result)
 	}
-	return result, f.done
+	return result, f.repairs
 }
 
 // fixer repairs one result.
 type fixer struct {
-	shape *rawjson.Layout
-	rules Rules
-	done  Kind
+	shape   *rawjson.Layout
+	rules   Rules
+	repairs Kind
 }
 
 // complete reports whether a result is final: no demand for input and no task.
@@ -99,10 +99,10 @@ func (f *fixer) complete(v *values) bool {
 	return kind == nil || !kind.Is("input_required") && !kind.Is("task")
 }
 
-// untyped drops a type of the result that is not a text.
-func (f *fixer) untyped(v *values, c *changes) {
-	if wrong(v[resultType], rawjson.IsString) {
-		f.done |= BadMember
+// dropBadType drops a resultType that is not a string.
+func (f *fixer) dropBadType(v *values, c *changes) {
+	if hasWrongType(v[resultType], rawjson.IsString) {
+		f.repairs |= BadMember
 		c.drop(resultType)
 	}
 }
@@ -118,10 +118,10 @@ func (f *fixer) tool(result []byte) []byte {
 		return result
 	}
 	var c changes
-	f.untyped(&v, &c)
+	f.dropBadType(&v, &c)
 	var out [][]byte // JSON of members that are left out
 	drop := func(m member) {
-		f.done |= BadMember
+		f.repairs |= BadMember
 		c.drop(m)
 		if !isNull(v[m]) {
 			out = append(out, f.quote(v[m]))
@@ -132,20 +132,20 @@ func (f *fixer) tool(result []byte) []byte {
 	}
 	if isNull(v[isError]) || v[isError] != nil && !isBool(v[isError]) {
 		if b := boolOf(v[isError]); b != nil {
-			f.done |= BadFlag
+			f.repairs |= BadFlag
 			c.set(isError, b)
 		} else {
 			drop(isError)
 		}
 	}
-	if wrong(v[meta], rawjson.IsObject) {
+	if hasWrongType(v[meta], rawjson.IsObject) {
 		drop(meta)
 	}
 	list := f.content(&v)
 	if len(out) > 0 && isEmpty(list) {
 		list = array(out...)
 	}
-	if !same(list, v[content]) {
+	if !isSameSlice(list, v[content]) {
 		c.set(content, list)
 	}
 	return c.apply(f.shape, result)
@@ -156,21 +156,21 @@ func (f *fixer) content(v *values) []byte {
 	list := v[content]
 	switch {
 	case rawjson.IsArray(list):
-		return f.each(list, f.block)
+		return f.mapEach(list, f.block)
 	case list == nil && v[toolResult] != nil: // as revision 2024-10-07 had it
-		f.done |= BadList
+		f.repairs |= BadList
 		return array(f.text(v[toolResult]))
 	case list == nil || isNull(list):
-		f.done |= BadList
+		f.repairs |= BadList
 		if rawjson.IsObject(v[structuredContent]) || f.rules.AnyStructured && v[structuredContent] != nil && !isNull(v[structuredContent]) {
 			return array(f.quote(v[structuredContent]))
 		}
 		return []byte("[]")
 	case rawjson.IsObject(list):
-		f.done |= BadList
+		f.repairs |= BadList
 		return array(f.block(list))
 	}
-	f.done |= BadList
+	f.repairs |= BadList
 	return array(f.text(list))
 }
 
@@ -186,10 +186,10 @@ func (f *fixer) task(state []byte) []byte {
 	case rawjson.IsObject(inner):
 		fixed = f.tool(inner)
 	default:
-		f.done |= BadResult
+		f.repairs |= BadResult
 		fixed = append(append([]byte(`{"content":`), array(f.text(inner))...), `,"isError":true}`...)
 	}
-	if same(fixed, inner) {
+	if isSameSlice(fixed, inner) {
 		return state
 	}
 	var c changes
@@ -215,20 +215,20 @@ func (f *fixer) listing(result []byte, name member, entry func([]byte) []byte) [
 		return result
 	}
 	var c changes
-	f.untyped(&v, &c)
+	f.dropBadType(&v, &c)
 	f.optional(&v, &c, description)
 	list := v[name]
 	switch {
 	case rawjson.IsArray(list):
-		list = f.each(list, entry)
+		list = f.mapEach(list, entry)
 	case list == nil || isNull(list):
-		f.done |= BadList
+		f.repairs |= BadList
 		list = []byte("[]")
 	default:
-		f.done |= BadList
+		f.repairs |= BadList
 		list = array(entry(list))
 	}
-	if !same(list, v[name]) {
+	if !isSameSlice(list, v[name]) {
 		c.set(name, list)
 	}
 	return c.apply(f.shape, result)
@@ -237,7 +237,7 @@ func (f *fixer) listing(result []byte, name member, entry func([]byte) []byte) [
 // contentsEntry repairs one entry of contents.
 func (f *fixer) contentsEntry(entry []byte) []byte {
 	if !rawjson.IsObject(entry) {
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		return member4(uri, rawjson.Quote(f.rules.URI), text, f.plain(entry))
 	}
 	var v values
@@ -245,28 +245,28 @@ func (f *fixer) contentsEntry(entry []byte) []byte {
 	var c changes
 	f.optional(&v, &c)
 	if !rawjson.IsString(v[uri]) {
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		c.set(uri, rawjson.Quote(f.rules.URI))
 	}
 	hasText, hasBlob := rawjson.IsString(v[text]), rawjson.IsString(v[blob])
 	switch {
 	case hasText && v[blob] != nil && !hasBlob:
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		c.drop(blob)
 	case hasBlob && v[text] != nil && !hasText:
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		c.drop(text)
 	case hasText || hasBlob:
 	case v[text] != nil && !isNull(v[text]):
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		c.set(text, f.plain(v[text]))
 		c.drop(blob)
 	case known && (v[blob] == nil || isNull(v[blob])): // encoders leave an empty text out
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		c.set(text, []byte(`""`))
 		c.drop(blob)
 	default:
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		c.set(text, f.plain(entry))
 		c.drop(blob)
 	}
@@ -277,14 +277,14 @@ func (f *fixer) contentsEntry(entry []byte) []byte {
 // message for each block.
 func (f *fixer) message(m []byte) []byte {
 	if !rawjson.IsObject(m) {
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		return member4(role, []byte(`"user"`), content, f.text(m))
 	}
 	var v values
 	f.scan(m, &v)
 	var c changes
 	if r := rawjson.Key(v[role]); !rawjson.IsString(r) || !r.Is("user") && !r.Is("assistant") {
-		f.done |= UnknownRole
+		f.repairs |= UnknownRole
 		name, _ := rawjson.String(r)
 		c.set(role, []byte(`"user"`))
 		if strings.EqualFold(name, "assistant") {
@@ -293,11 +293,11 @@ func (f *fixer) message(m []byte) []byte {
 	}
 	switch value := v[content]; {
 	case rawjson.IsObject(value):
-		if fixed := f.block(value); !same(fixed, value) {
+		if fixed := f.block(value); !isSameSlice(fixed, value) {
 			c.set(content, fixed)
 		}
 	case rawjson.IsArray(value):
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		var all [][]byte
 		for e := range f.shape.Elements(value) {
 			c.set(content, f.block(e))
@@ -305,10 +305,10 @@ func (f *fixer) message(m []byte) []byte {
 		}
 		return bytes.Join(all, []byte{','})
 	case value == nil:
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		c.set(content, f.quote(m))
 	default:
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		c.set(content, f.text(value))
 	}
 	return c.apply(f.shape, m)
@@ -325,11 +325,11 @@ func (f *fixer) completion(result []byte) []byte {
 		return result
 	}
 	var outer, c changes
-	f.untyped(&v, &outer)
+	f.dropBadType(&v, &outer)
 	f.optional(&v, &outer)
 	object := v[completion]
 	if !rawjson.IsObject(object) {
-		f.done |= BadList
+		f.repairs |= BadList
 		list := []byte("[]")
 		if rawjson.IsArray(object) {
 			list = object
@@ -341,41 +341,41 @@ func (f *fixer) completion(result []byte) []byte {
 	switch {
 	case rawjson.IsArray(list):
 	case list == nil || isNull(list):
-		f.done |= BadList
+		f.repairs |= BadList
 		list = []byte("[]")
 	default:
-		f.done |= BadList
+		f.repairs |= BadList
 		list = append(append([]byte{'['}, list...), ']')
 	}
 	n := 0
-	list = f.each(list, func(e []byte) []byte {
+	list = f.mapEach(list, func(e []byte) []byte {
 		if n++; n > maxValues {
-			f.done |= BadEntry
+			f.repairs |= BadEntry
 			return nil
 		}
 		if rawjson.IsString(e) {
 			return e
 		}
-		f.done |= BadEntry
+		f.repairs |= BadEntry
 		return f.plain(e)
 	})
-	if !same(list, inner[completionValues]) {
+	if !isSameSlice(list, inner[completionValues]) {
 		c.set(completionValues, list)
 	}
-	if wrong(inner[total], isNumber) {
-		f.done |= BadMember
+	if hasWrongType(inner[total], isNumber) {
+		f.repairs |= BadMember
 		c.drop(total)
 	}
 	switch more := inner[hasMore]; {
 	case n > maxValues:
 		c.set(hasMore, []byte("true"))
 	case more != nil && !isBool(more):
-		f.done |= BadFlag
+		f.repairs |= BadFlag
 		if c.drop(hasMore); boolOf(more) != nil {
 			c.set(hasMore, boolOf(more))
 		}
 	}
-	if fixed := c.apply(f.shape, object); !same(fixed, v[completion]) {
+	if fixed := c.apply(f.shape, object); !isSameSlice(fixed, v[completion]) {
 		outer.set(completion, fixed)
 	}
 	return outer.apply(f.shape, result)
@@ -384,14 +384,14 @@ func (f *fixer) completion(result []byte) []byte {
 // block repairs one content block.
 func (f *fixer) block(b []byte) []byte {
 	if !rawjson.IsObject(b) {
-		f.done |= BadBlock
+		f.repairs |= BadBlock
 		return f.quote(b)
 	}
 	var v values
 	f.scan(b, &v)
 	kind := rawjson.Key(v[blockType])
 	if !rawjson.IsString(kind) || kind.Is("") {
-		f.done |= BadBlock
+		f.repairs |= BadBlock
 		return f.quote(b)
 	}
 	var c changes
@@ -403,12 +403,12 @@ func (f *fixer) block(b []byte) []byte {
 		ok = rawjson.IsString(v[data]) && rawjson.IsString(v[mimeType])
 	case "resource":
 		inner := f.embedded(v[resource])
-		if ok = inner != nil; ok && !same(inner, v[resource]) {
+		if ok = inner != nil; ok && !isSameSlice(inner, v[resource]) {
 			c.set(resource, inner)
 		}
 	case "resource_link":
 		if ok = rawjson.IsString(v[uri]); ok && !rawjson.IsString(v[name]) {
-			f.done |= BadBlock
+			f.repairs |= BadBlock
 			target, _ := rawjson.String(v[uri])
 			c.set(name, rawjson.Quote(repair.LastSegment(target)))
 		}
@@ -417,7 +417,7 @@ func (f *fixer) block(b []byte) []byte {
 		return b
 	}
 	if !ok {
-		f.done |= BadBlock
+		f.repairs |= BadBlock
 		return f.quote(b)
 	}
 	f.optional(&v, &c)
@@ -437,8 +437,8 @@ func (f *fixer) embedded(r []byte) []byte {
 	var c changes
 	f.optional(&v, &c)
 	for _, m := range []member{text, blob} {
-		if wrong(v[m], rawjson.IsString) {
-			f.done |= BadMember
+		if hasWrongType(v[m], rawjson.IsString) {
+			f.repairs |= BadMember
 			c.drop(m)
 		}
 	}
@@ -458,25 +458,25 @@ func (f *fixer) repair(v *values, c *changes, all ...member) {
 			continue
 		}
 		fixed, keep := repair.Member(names[m], v[m])
-		if keep && same(fixed, v[m]) {
+		if keep && isSameSlice(fixed, v[m]) {
 			continue
 		}
-		f.done |= BadMember
+		f.repairs |= BadMember
 		if c.drop(m); keep {
 			c.set(m, fixed)
 		}
 	}
 }
 
-// each returns the list with each element replaced by what fix returns. Elements for which
-// it returns nothing are left out.
-func (f *fixer) each(list []byte, fix func([]byte) []byte) []byte {
+// mapEach returns the list with each element replaced by the result of fix. Elements with an empty result
+// are left out.
+func (f *fixer) mapEach(list []byte, fix func([]byte) []byte) []byte {
 	var out []byte
 	before := 0 // bytes of the list that need no change
 	for e := range f.shape.Elements(list) {
 		fixed := fix(e)
 		at := rawjson.Offset(list, e)
-		if out == nil && !same(fixed, e) {
+		if out == nil && !isSameSlice(fixed, e) {
 			out = append(make([]byte, 0, len(list)+len(fixed)), list[:before]...)
 			if before == 0 {
 				out = append(out, '[')

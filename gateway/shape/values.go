@@ -171,13 +171,13 @@ func array(blocks ...[]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(blocks, []byte{','})...), ']')
 }
 
-// same reports whether a is the slice b.
-func same(a, b []byte) bool {
+// isSameSlice reports whether a is the slice b.
+func isSameSlice(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// wrong reports whether a value is there and not of a type.
-func wrong(v []byte, is func([]byte) bool) bool { return v != nil && !is(v) }
+// hasWrongType reports whether a value is present and not of a type.
+func hasWrongType(v []byte, is func([]byte) bool) bool { return v != nil && !is(v) }
 
 func isNull(v []byte) bool { return string(v) == "null" }
 
