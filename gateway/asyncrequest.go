@@ -89,7 +89,7 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	}
 	u := &r.call
 	u.Begin(x, nil, release, edits)
-	u.Call.Burst = burst
+	u.Call.Batch = burst
 	u.AttachProgressToken(g.journal, r.server, name, meta, g.calls.LatencyHistory(name))
 	if !g.calls.DoAsync(conn, u, s) {
 		return false

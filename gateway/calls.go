@@ -405,7 +405,7 @@ func (g *Gateway) forwardCall(r *request) (reply jsonrpc.Reply, demand bool, err
 	modern := conn.Info().Era == upstream.Modern
 	switch {
 	case modern && r.CanPark() && r.outer == nil && !g.Servers.OmitRoots(r.server):
-		f.Call.ForwardInput, f.Call.Answers, f.Call.State = true, state.Answers, state.Raw
+		f.Call.ForwardInput, f.Call.InputResponses, f.Call.RequestState = true, state.Answers, state.Raw
 	case hasServerState(state):
 		release()
 		return reply, false, downstream.ErrForeignState

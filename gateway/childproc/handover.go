@@ -14,7 +14,7 @@ import (
 )
 
 // SurvivesExit reports whether children outlive this process.
-func (r *Registry) SurvivesExit() bool { return r != nil && r.SetSurvivesExit }
+func (r *Registry) SurvivesExit() bool { return r != nil && r.OutliveExit }
 
 // HandOver has another process end the recorded children that are left when this one has
 // ended, for programs whose users wait for their end. It is started by command, which

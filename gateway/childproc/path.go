@@ -14,7 +14,7 @@ func LookPath(command string, env []string) (string, error) {
 	if filepath.Base(command) != command {
 		return exec.LookPath(command)
 	}
-	for _, dir := range filepath.SplitList(Lookup(env, "PATH", runtime.GOOS == "windows")) {
+	for _, dir := range filepath.SplitList(LookupEnv(env, "PATH", runtime.GOOS == "windows")) {
 		if !filepath.IsAbs(dir) {
 			continue // the working directory must not decide what runs
 		}
@@ -25,9 +25,9 @@ func LookPath(command string, env []string) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// Lookup finds a variable in an environment, the last of its name; "" for none. Windows
-// calls its own Path, and folds the case of all names.
-func Lookup(env []string, name string, fold bool) (value string) {
+// LookupEnv returns a variable of an environment, the last one with that name; "" for none. With fold, the
+// case of the name does not matter, as on Windows.
+func LookupEnv(env []string, name string, fold bool) (value string) {
 	for _, e := range env {
 		n, v, ok := strings.Cut(e, "=")
 		if ok && (n == name || fold && strings.EqualFold(n, name)) {

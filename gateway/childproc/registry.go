@@ -85,9 +85,9 @@ type Registry struct {
 	failed    bool     // told of
 	ownerLock *os.File // open for as long as this process lives, once it has handed over
 
-	// SetSurvivesExit says that children are to outlive this process, so that they can be handed
-	// over. It is set before the first child.
-	SetSurvivesExit bool
+	// OutliveExit makes children outlive this process, so that they can be handed over. Set it before the first
+	// child.
+	OutliveExit bool
 }
 
 // New returns a Record whose file will be in dir, a folder that is private to

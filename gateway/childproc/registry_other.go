@@ -10,7 +10,7 @@ import (
 )
 
 // Registry does nothing here.
-type Registry struct{ SetSurvivesExit bool }
+type Registry struct{ OutliveExit bool }
 
 // New returns a Record that does nothing.
 func New(string, *slog.Logger) *Registry { return nil }

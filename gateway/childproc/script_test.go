@@ -73,7 +73,7 @@ func TestNoArgumentOfAScriptMeansAnythingToTheShell(t *testing.T) {
 func TestVariablesOfWindowsAreFoundInAnyCase(t *testing.T) {
 	t.Parallel()
 	env := []string{"Path=C:\\a", "PATHEXT=.EXE", "odd", "PATH2=x"}
-	require.Equal(t, "C:\\a", childproc.Lookup(env, "PATH", true))
-	require.Empty(t, childproc.Lookup(env, "PATH", false))
-	require.Equal(t, "b", childproc.Lookup([]string{"PATH=a", "PATH=b"}, "PATH", false), "the last counts, as in os/exec")
+	require.Equal(t, "C:\\a", childproc.LookupEnv(env, "PATH", true))
+	require.Empty(t, childproc.LookupEnv(env, "PATH", false))
+	require.Equal(t, "b", childproc.LookupEnv([]string{"PATH=a", "PATH=b"}, "PATH", false), "the last counts, as in os/exec")
 }

@@ -103,7 +103,7 @@ func (a *App) buildDefinition(ctx context.Context, name string, n *addFlags) (*m
 		defer c.Discard()
 	}
 	if a.InTTY {
-		if err := a.askAll(ctx, c.Questions(), answers, f.yes); err != nil {
+		if err := a.askAll(ctx, c.Variables(), answers, f.yes); err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +178,7 @@ func registryError(err error) error {
 		return err
 	case errors.Is(err, mcpregistry.ErrNotFound):
 		return cli.Fail(cli.CodeNotFound, "%w", err)
-	case errors.Is(err, mcpregistry.ErrAddress):
+	case errors.Is(err, mcpregistry.ErrInvalidURL):
 		return cli.Fail(cli.CodeUsage, "%w", err)
 	}
 	return cli.Fail(cli.CodeConnect, "%w", err)

@@ -73,7 +73,7 @@ tokens back, and they are forgotten. A running daemon notices.`,
 			switch err = oauth.Logout(cmd.Context(), folder, o); {
 			case err == nil:
 				a.Warn("logged out from %q", o.Server)
-			case errors.Is(err, oauth.ErrNone):
+			case errors.Is(err, oauth.ErrNotLoggedIn):
 				a.Warn("nobody was logged in at %q", o.Server)
 			case errors.Is(err, oauth.ErrNotRevoked):
 				a.Warn("%v", err)

@@ -67,4 +67,4 @@ func (n *profileGateway) Connect(ctx context.Context, _ string) (net.Conn, error
 }
 
 // profileOrEvery returns the profile of a connection, or the one that sees everything.
-func profileOrEvery(profile string) string { return cmp.Or(profile, stack.EveryProfile) }
+func profileOrEvery(profile string) string { return cmp.Or(profile, stack.AllEntries) }

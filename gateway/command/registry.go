@@ -80,16 +80,16 @@ func (a *App) registryAt(address string) (*mcpregistry.Client, error) {
 			if err != nil {
 				return nil, err
 			}
-			address = cmp.Or(cfg.Registry, mcpregistry.Official)
+			address = cmp.Or(cfg.Registry, mcpregistry.OfficialURL)
 		}
 	}
-	return &mcpregistry.Client{Base: address, Version: a.Version.Version, Cache: mcpregistry.OpenCache(a.Getenv)}, nil
+	return &mcpregistry.Client{BaseURL: address, Version: a.Version.Version, Cache: mcpregistry.OpenCache(a.Getenv)}, nil
 }
 
 // warnCached warns of an answer from the cache.
 func (a *App) warnCached(client *mcpregistry.Client, cached time.Time) {
 	if !cached.IsZero() {
-		a.Warn("%s is out of reach; this is what it said on %s", client.Base, cached.Local().Format("2006-01-02 15:04"))
+		a.Warn("%s is out of reach; this is what it said on %s", client.BaseURL, cached.Local().Format("2006-01-02 15:04"))
 	}
 }
 
@@ -108,7 +108,7 @@ func (a *App) printRegistry(client *mcpregistry.Client, found *mcpregistry.Searc
 			}
 			t.add(e.Name, termtext.Cut(termtext.Line(e.Version), 20), kindsOf(e), about)
 		}
-		if err := a.printTable(&t); err != nil || !found.More || !a.OutTTY {
+		if err := a.printTable(&t); err != nil || !found.HasMore || !a.OutTTY {
 			return err
 		}
 		a.Warn("there are more; --limit shows them")

@@ -119,7 +119,7 @@ func (a *App) sendRequestTo(ctx context.Context, cfg *config.Config, only []stri
 		return nil, isDaemon, cli.Fail(cli.CodeConnect, "connect to the gateway: %w", err)
 	}
 	c, err := mcpclient.Open(ctx, conn, mcpclient.Options{
-		Name: mcpclient.CommandName, Title: mcpclient.CommandTitle, Version: a.Version.Version, Revision: revision, Frame: cfg.Gateway.Limits.Frame,
+		Name: mcpclient.CommandName, Title: mcpclient.CommandTitle, Version: a.Version.Version, Revision: revision, MaxMessage: cfg.Gateway.Limits.Frame,
 		CheckAlive: func(ctx context.Context) error {
 			_, err := g.Status(ctx)
 			return err

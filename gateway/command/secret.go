@@ -111,7 +111,7 @@ func (a *App) secretGet() *cobra.Command {
 
 // secretError returns the error for a secret that cannot be read.
 func (a *App) secretError(name string, err error) error {
-	if !errors.Is(err, secrets.ErrNone) {
+	if !errors.Is(err, secrets.ErrNotFound) {
 		return fmt.Errorf("secret %q: %w", name, err)
 	}
 	names, _ := a.Secrets().List() // it could be read just now

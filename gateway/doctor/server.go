@@ -178,7 +178,7 @@ func (p *serverCheck) connect(ctx context.Context, s *config.Server) *session {
 	server := upstream.NewServer(*s, upstream.Options{
 		Handler: t, Registry: t, Version: p.Version, Capabilities: extensions.ForClients(p.s.RootsSource() != config.NoRoots), Limits: p.Config.Gateway.Limits,
 		Redact: p.Redact, Children: p.Children, Authorizer: p.authorizer(), EnvNames: p.Config.EnvNames,
-		Hooks: upstream.Hooks{Skipped: t.countSkipped, ListFailed: t.unlisted},
+		Hooks: upstream.Hooks{FrameSkipped: t.countSkipped, ListFailed: t.unlisted},
 	})
 	ctx, end := context.WithTimeout(ctx, s.StartupTimeout+listTime)
 	var running sync.WaitGroup

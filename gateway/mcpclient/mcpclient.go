@@ -62,7 +62,7 @@ type AskFunc = func(ctx context.Context, method string, params json.RawMessage) 
 type Options struct {
 	Name, Title, Version string
 	Revision             string  // of the protocol
-	Frame                int64   // the most bytes of a message that the gateway takes from its servers
+	MaxMessage           int64   // MaxMessage is the maximum size of a message that the gateway accepts from its servers, in bytes.
 	Ask                  AskFunc // nil declares that there is nobody to ask
 	// CheckAlive tells whether the gateway lives, if it is not nil: requests of one that hangs
 	// fail with its error, and the session ends ([WatchLiveness]).
@@ -263,7 +263,7 @@ func (p *progress) stop() {
 // read handles what the gateway sends, and returns why that ended.
 func (c *Client) read() error {
 	// A message may grow by the names that are put into it.
-	in := jsonrpc.NewReader(c.conn, 4*c.o.Frame+1<<20)
+	in := jsonrpc.NewReader(c.conn, 4*c.o.MaxMessage+1<<20)
 	for {
 		frame, err := in.Read()
 		var long *jsonrpc.TooLongError

@@ -64,8 +64,8 @@ type Definition struct {
 	Secrets []Secret       // that Keys refer to, as ${keyring:NAME}
 }
 
-// Questions returns the values that the user can set, each once.
-func (c *Choice) Questions() []Variable {
+// Variables returns the values that the user can set, each once.
+func (c *Choice) Variables() []Variable {
 	b := &builder{}
 	_, _ = b.keys(c) // what is missing is what is asked
 	return b.questions

@@ -108,7 +108,7 @@ func TestSecretsBecomeReferences(t *testing.T) {
 	require.Equal(t, []mcpregistry.Secret{{Name: "weather.API_KEY", Value: "a${b"}, {Name: "weather.key", Value: "k"}}, d.Secrets)
 
 	e = entry(t, `"packages":[{"registryType":"npm","identifier":"w","environmentVariables":[{"name":"DB","value":"db://me:{pass}@h","isSecret":true,"variables":{"pass":{}}}]}]`)
-	require.True(t, e.Choices()[0].Questions()[0].Secret, "what is a part of a secret")
+	require.True(t, e.Choices()[0].Variables()[0].Secret, "what is a part of a secret")
 	d, err = built(e, set("pass", "hunter2"))
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"DB": "db://me:${keyring:weather.pass}@h"}, d.Keys["env"])
@@ -163,7 +163,7 @@ func TestAnswersAreChecked(t *testing.T) {
 func TestQuestionsAreAskedOnce(t *testing.T) {
 	t.Parallel()
 	e := entry(t, `"packages":[{"registryType":"npm","identifier":"w","packageArguments":[{"type":"positional","value":"{dir}","variables":{"dir":{"isRequired":true}}},{"type":"positional","value":"{dir}/x","variables":{"dir":{"isRequired":true}}}],"environmentVariables":[{"name":"KEY","isSecret":true,"isRequired":true,"description":"of \u001b[2J","placeholder":"sk-"},{"name":"FIXED","value":"1"}]}]`)
-	q := e.Choices()[0].Questions()
+	q := e.Choices()[0].Variables()
 	require.Len(t, q, 2)
 	require.Equal(t, mcpregistry.Variable{Key: "KEY", Description: "of \x1b[2J", Required: true, Secret: true, Placeholder: "sk-"}, q[0])
 	require.Equal(t, "dir", q[1].Key)
@@ -221,7 +221,7 @@ func FuzzEntries(f *testing.F) {
 		}
 		for _, choice := range e.Choices() {
 			answers := map[string][]string{}
-			for _, q := range choice.Questions() {
+			for _, q := range choice.Variables() {
 				answers[q.Key] = []string{"1"}
 			}
 			d, err := choice.Build("b", answers)

@@ -85,7 +85,7 @@ func TestBundlesBecomeCommandsInAFolderOfTheirOwn(t *testing.T) {
 	require.NoError(t, (&mcpregistry.Client{}).Download(t.Context(), c, folder))
 	require.False(t, c.NeedsDownload())
 	var asked []string
-	for _, q := range c.Questions() {
+	for _, q := range c.Variables() {
 		asked = append(asked, fmt.Sprintf("%s %s %v %v %q", q.Key, q.Format, q.Required, q.Secret, q.Default))
 	}
 	require.ElementsMatch(t, []string{`dirs filepath true false "${HOME}/Desktop, /b c"`, `level number false false "3"`, `to string false false ""`, `key string true true ""`, `opt string false false ""`}, asked)
@@ -209,10 +209,10 @@ func TestRegistriesOnTheInternetNameNoPrivateBundles(t *testing.T) {
 	t.Parallel()
 	archive := zipped(t, manifested(nodeServer, ""))
 	c := bundled(t, archive, "")
-	err := (&mcpregistry.Client{Base: "https://192.0.2.1"}).Download(t.Context(), c, t.TempDir())
+	err := (&mcpregistry.Client{BaseURL: "https://192.0.2.1"}).Download(t.Context(), c, t.TempDir())
 	require.ErrorContains(t, err, "names the address 127.0.0.1, which is not")
 	require.True(t, c.NeedsDownload())
-	require.NoError(t, (&mcpregistry.Client{Base: "http://127.0.0.1:1"}).Download(t.Context(), c, t.TempDir()))
+	require.NoError(t, (&mcpregistry.Client{BaseURL: "http://127.0.0.1:1"}).Download(t.Context(), c, t.TempDir()))
 }
 
 // httptest404 is a server that has nothing.

@@ -132,10 +132,10 @@ func withVersion(identifier, sep, version string) string {
 // checkBase checks the address of another registry of packages, usual being the one that needs
 // no word.
 func (p *Package) checkBase(usual string) (other, problem string) {
-	if p.Base == "" || strings.TrimSuffix(p.Base, "/") == usual {
+	if p.RegistryBaseURL == "" || strings.TrimSuffix(p.RegistryBaseURL, "/") == usual {
 		return "", ""
 	}
-	u, err := url.Parse(p.Base)
+	u, err := url.Parse(p.RegistryBaseURL)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return "", "it comes from a place without https"
 	}

@@ -18,8 +18,8 @@ import (
 	"goblin/gateway/egress"
 )
 
-// Official is the registry of the MCP project.
-const Official = "https://registry.modelcontextprotocol.io"
+// OfficialURL is the URL of the registry of the MCP project.
+const OfficialURL = "https://registry.modelcontextprotocol.io"
 
 const (
 	limitTime = 30 * time.Second // of one question to the registry, with all pages
@@ -30,7 +30,7 @@ const (
 
 // Client asks one registry.
 type Client struct {
-	Base    string // of its URL
+	BaseURL string // of its URL
 	Version string // Goblin's
 	Cache   *Cache // nil for none
 
@@ -43,8 +43,8 @@ type Client struct {
 func (c *Client) do(req *http.Request) (*http.Response, error) {
 	c.connect.Do(func() {
 		c.transport = http.DefaultTransport
-		if c.Base != "" {
-			c.transport = egress.New(c.Base)
+		if c.BaseURL != "" {
+			c.transport = egress.New(c.BaseURL)
 		}
 	})
 	return (&http.Client{Transport: c.transport, CheckRedirect: safeRedirect}).Do(req)
@@ -59,7 +59,7 @@ var errUnavailable = errors.New("the registry is out of reach")
 // SearchResult is a page of a search's results.
 type SearchResult struct {
 	Servers []Entry `json:"servers"`
-	More    bool    `json:"more,omitempty"` // there are others
+	HasMore bool    `json:"more,omitempty"` // there are others
 	// Invalid counts entries that were left out because they are not as they have to be.
 	Invalid int `json:"invalid,omitempty"`
 	// Cached is when the registry said so, if it could not be asked now.
@@ -78,7 +78,7 @@ func (c *Client) Search(ctx context.Context, words []string, most int) (*SearchR
 	cursors := map[string]bool{}
 	for cursor, page := "", 0; ; page++ {
 		if page == maxPages {
-			found.More = true
+			found.HasMore = true
 			return found, nil
 		}
 		q := url.Values{"limit": {strconv.Itoa(pageSize)}, "search": {longest}, "version": {"latest"}}
@@ -91,13 +91,13 @@ func (c *Client) Search(ctx context.Context, words []string, most int) (*SearchR
 		}
 		next, err := found.add(a, seen, words, longest, most)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.Base, err)
+			return nil, fmt.Errorf("%s: %w", c.BaseURL, err)
 		}
 		switch {
-		case next == "" || found.More:
+		case next == "" || found.HasMore:
 			return found, nil
 		case cursors[next]:
-			return nil, fmt.Errorf("%s: gives the same page again and again", c.Base)
+			return nil, fmt.Errorf("%s: gives the same page again and again", c.BaseURL)
 		}
 		cursors[next], cursor = true, next
 	}
@@ -126,7 +126,7 @@ func (f *SearchResult) add(a answer, seen map[string]bool, words []string, asked
 		case seen[e.Name] || e.Status == "deleted" || !matches(e, words, asked):
 			continue
 		case len(f.Servers) == most:
-			f.More = true
+			f.HasMore = true
 			return "", nil
 		}
 		seen[e.Name] = true
@@ -167,15 +167,15 @@ func (c *Client) Get(ctx context.Context, name, version string) (e Entry, cached
 	a, err := c.ask(ctx, "/v0.1/servers/"+url.PathEscape(name)+"/versions/"+url.PathEscape(cmp.Or(version, "latest")))
 	if err != nil {
 		if errors.Is(err, ErrNotFound) {
-			err = fmt.Errorf("%s %w %s", strings.TrimSpace(name+" "+version), ErrNotFound, c.Base)
+			err = fmt.Errorf("%s %w %s", strings.TrimSpace(name+" "+version), ErrNotFound, c.BaseURL)
 		}
 		return Entry{}, time.Time{}, err
 	}
 	if e, err = read(a.body); err != nil {
-		return Entry{}, time.Time{}, fmt.Errorf("%s: the answer about %s %w", c.Base, name, err)
+		return Entry{}, time.Time{}, fmt.Errorf("%s: the answer about %s %w", c.BaseURL, name, err)
 	}
 	if e.Name != name {
-		return Entry{}, time.Time{}, fmt.Errorf("%s: asked about %s, it told of %q", c.Base, name, e.Name)
+		return Entry{}, time.Time{}, fmt.Errorf("%s: asked about %s, it told of %q", c.BaseURL, name, e.Name)
 	}
 	if a.cached {
 		cached = a.at
@@ -224,20 +224,20 @@ type answer struct {
 	cached bool // it is old, because the registry could not be asked
 }
 
-// ErrAddress is the error of a registry whose address is none.
-var ErrAddress = errors.New("is no URL such as")
+// ErrInvalidURL is the error of a registry whose URL is invalid.
+var ErrInvalidURL = errors.New("is no URL such as")
 
 func (c *Client) valid() bool {
-	base, err := url.Parse(c.Base)
+	base, err := url.Parse(c.BaseURL)
 	return err == nil && base.Host != "" && (base.Scheme == "https" || base.Scheme == "http") && base.RawQuery == "" && base.Fragment == ""
 }
 
 // ask gets one answer: a young one of the cache, that of the registry, or else an old one.
 func (c *Client) ask(ctx context.Context, path string) (answer, error) {
 	if !c.valid() {
-		return answer{}, fmt.Errorf("the registry %q %w %s", c.Base, ErrAddress, Official)
+		return answer{}, fmt.Errorf("the registry %q %w %s", c.BaseURL, ErrInvalidURL, OfficialURL)
 	}
-	to := strings.TrimSuffix(c.Base, "/") + path
+	to := strings.TrimSuffix(c.BaseURL, "/") + path
 	kept, old := c.Cache.load(to)
 	if kept != nil && !old {
 		return answer{body: kept.body, at: kept.at}, nil
@@ -276,23 +276,23 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 		if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 			return nil, context.Canceled
 		}
-		return nil, fmt.Errorf("ask %s: %w: %w", c.Base, errUnavailable, err)
+		return nil, fmt.Errorf("ask %s: %w: %w", c.BaseURL, errUnavailable, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	switch {
 	case resp.StatusCode == http.StatusNotFound:
-		return nil, fmt.Errorf("%w (HTTP 404 of %s)", ErrNotFound, c.Base)
+		return nil, fmt.Errorf("%w (HTTP 404 of %s)", ErrNotFound, c.BaseURL)
 	case resp.StatusCode >= 500, resp.StatusCode == http.StatusTooManyRequests:
-		return nil, fmt.Errorf("%w: %s says HTTP %d", errUnavailable, c.Base, resp.StatusCode)
+		return nil, fmt.Errorf("%w: %s says HTTP %d", errUnavailable, c.BaseURL, resp.StatusCode)
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s says HTTP %d: is it a registry of MCP servers (API v0.1)?", c.Base, resp.StatusCode)
+		return nil, fmt.Errorf("%s says HTTP %d: is it a registry of MCP servers (API v0.1)?", c.BaseURL, resp.StatusCode)
 	case err != nil:
-		return nil, fmt.Errorf("read the answer of %s: %w: %w", c.Base, errUnavailable, err)
+		return nil, fmt.Errorf("read the answer of %s: %w: %w", c.BaseURL, errUnavailable, err)
 	case len(body) > maxBody:
-		return nil, fmt.Errorf("%s: its answer is larger than %d MiB", c.Base, maxBody>>20)
+		return nil, fmt.Errorf("%s: its answer is larger than %d MiB", c.BaseURL, maxBody>>20)
 	case !json.Valid(body):
-		return nil, fmt.Errorf("%s: its answer is no JSON: is it a registry of MCP servers (API v0.1)?", c.Base)
+		return nil, fmt.Errorf("%s: its answer is no JSON: is it a registry of MCP servers (API v0.1)?", c.BaseURL)
 	}
 	return body, nil
 }

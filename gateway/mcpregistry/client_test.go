@@ -85,7 +85,7 @@ func client(t *testing.T, h http.Handler) *mcpregistry.Client {
 	web := httptest.NewServer(h)
 	t.Cleanup(web.Close)
 	dir := t.TempDir()
-	return &mcpregistry.Client{Base: web.URL, Version: "test", Cache: mcpregistry.OpenCache(func(k string) string {
+	return &mcpregistry.Client{BaseURL: web.URL, Version: "test", Cache: mcpregistry.OpenCache(func(k string) string {
 		return map[string]string{"XDG_CACHE_HOME": dir}[k]
 	})}
 }
@@ -107,7 +107,7 @@ func TestSearchFollowsPagesAndTakesAllWords(t *testing.T) {
 	found, err := c.Search(t.Context(), []string{"weather", "FORE"}, 10)
 	require.NoError(t, err)
 	require.Equal(t, []string{"io.a/weather", "io.c/weather2", "io.e/weather3"}, names(found))
-	require.False(t, found.More)
+	require.False(t, found.HasMore)
 	require.Equal(t, url.Values{"search": {"weather"}, "limit": {"100"}, "version": {"latest"}}, s.queries[0])
 	require.Equal(t, "2", s.queries[1].Get("cursor"))
 	require.Equal(t, "active", found.Servers[0].Status)
@@ -115,7 +115,7 @@ func TestSearchFollowsPagesAndTakesAllWords(t *testing.T) {
 	found, err = c.Search(t.Context(), []string{"weather"}, 2)
 	require.NoError(t, err)
 	require.Equal(t, []string{"io.a/weather", "io.b/weather-mcp"}, names(found))
-	require.True(t, found.More)
+	require.True(t, found.HasMore)
 }
 
 func TestAServerIsFoundByItsNameAlsoInShort(t *testing.T) {
@@ -250,7 +250,7 @@ func TestRegistriesThatAnswerBadly(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, tt.more, found.More)
+			require.Equal(t, tt.more, found.HasMore)
 			if !tt.more {
 				require.Equal(t, tt.names, names(found))
 			}
@@ -277,12 +277,12 @@ func TestAnotherServerThanTheOneAskedForIsRefused(t *testing.T) {
 func TestAddressesThatAreNoRegistry(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"", "registry", "ftp://x", "https://", "https://x/?q=1", "file:///etc/passwd"} {
-		c := &mcpregistry.Client{Base: base}
+		c := &mcpregistry.Client{BaseURL: base}
 		_, err := c.Search(t.Context(), []string{"x"}, 1)
 		require.ErrorContains(t, err, "is no URL such as", base)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := (&mcpregistry.Client{Base: "http://127.0.0.1:1"}).Search(ctx, nil, 1)
+	_, err := (&mcpregistry.Client{BaseURL: "http://127.0.0.1:1"}).Search(ctx, nil, 1)
 	require.ErrorIs(t, err, context.Canceled)
 }

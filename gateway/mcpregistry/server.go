@@ -30,7 +30,7 @@ type Repository struct {
 // Package is a program that is downloaded and run.
 type Package struct {
 	Type             string     `json:"registryType"` // npm, pypi, oci, nuget, mcpb
-	Base             string     `json:"registryBaseUrl,omitempty"`
+	RegistryBaseURL  string     `json:"registryBaseUrl,omitempty"`
 	Identifier       string     `json:"identifier"`
 	Version          string     `json:"version,omitempty"`
 	SHA256           string     `json:"fileSha256,omitempty"`

@@ -53,7 +53,7 @@ func NewAuthorizer(folder string, o Options, log *slog.Logger) *Authorizer {
 // NeedsUser reports whether nothing but a login by the user helps, in whatever process.
 func (a *Authorizer) NeedsUser() bool {
 	l, err := a.current()
-	return errors.Is(err, ErrNone) && !a.o.ClientCredentials || err == nil && l.EndReason != ""
+	return errors.Is(err, ErrNotLoggedIn) && !a.o.ClientCredentials || err == nil && l.EndReason != ""
 }
 
 // MissingLogin says why nobody is logged in; nil if somebody is.
@@ -90,14 +90,14 @@ func (a *Authorizer) Invalidate(next *Authorizer) bool {
 // current is the login, read again if it has changed.
 func (a *Authorizer) current() (*Login, error) {
 	if a.invalidated.Load() {
-		return nil, ErrNone
+		return nil, ErrNotLoggedIn
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	version := a.store.version()
 	if version.IsZero() {
 		a.login, a.version = nil, version
-		return nil, ErrNone
+		return nil, ErrNotLoggedIn
 	}
 	if !version.Equal(a.version) || a.fault != nil && time.Since(a.asked) > faultTime {
 		a.login, a.fault = a.load()
@@ -106,10 +106,10 @@ func (a *Authorizer) current() (*Login, error) {
 	return a.login, a.fault
 }
 
-// load reads the login. One that does not fit the options is [ErrNone].
+// load reads the login. One that does not fit the options is [ErrNotLoggedIn].
 func (a *Authorizer) load() (*Login, error) {
 	if a.invalidated.Load() {
-		return nil, ErrNone
+		return nil, ErrNotLoggedIn
 	}
 	l, err := a.store.load()
 	if err == nil {
@@ -159,8 +159,8 @@ func (a *Authorizer) Identity() (who Identity, ok bool) {
 func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
 	l, err := a.current()
 	switch {
-	case errors.Is(err, ErrNone) && a.o.ClientCredentials:
-	case errors.Is(err, ErrNone):
+	case errors.Is(err, ErrNotLoggedIn) && a.o.ClientCredentials:
+	case errors.Is(err, ErrNotLoggedIn):
 		return "", nil
 	case err != nil:
 		return "", err
@@ -193,16 +193,16 @@ func (a *Authorizer) HandleRefusal(ctx context.Context, header string, again boo
 			_ = a.change(ctx, func(l *Login) { l.RequiredScopes = union(l.RequiredScopes, scopes) }) // else it asks for less than it could
 		}
 		if len(scopes) == 0 {
-			return false, ErrRights
+			return false, ErrInsufficientScope
 		}
-		return false, fmt.Errorf("%w (scope %s)", ErrRights, truncate(strings.Join(scopes, " ")))
+		return false, fmt.Errorf("%w (scope %s)", ErrInsufficientScope, truncate(strings.Join(scopes, " ")))
 	}
 	l, err := a.current()
 	if header == "" && !a.o.ClientCredentials {
-		if errors.Is(err, ErrNone) { // with the reason
+		if errors.Is(err, ErrNotLoggedIn) { // with the reason
 			return false, err
 		}
-		return false, ErrNone
+		return false, ErrNotLoggedIn
 	}
 	switch {
 	case err != nil:
@@ -328,7 +328,7 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	l, err := a.load()
 	h := l.newHTTP(a.o.URL)
 	switch {
-	case errors.Is(err, ErrNone) && a.o.ClientCredentials && !a.invalidated.Load():
+	case errors.Is(err, ErrNotLoggedIn) && a.o.ClientCredentials && !a.invalidated.Load():
 		return a.loginMachine(ctx, h)
 	case err != nil:
 		return nil, err
@@ -401,12 +401,12 @@ var ErrNotRevoked = errors.New("the tokens are forgotten, but the authorization 
 // Logout takes the tokens back at the authorization server (RFC 7009) and forgets
 // them, and what the user agreed to; the client that was registered is kept for the next
 // login. A login that does not fit the config is taken back without the client secret. The error is
-// ErrForgotten if they could not be taken back, which changes nothing of the rest, and
-// ErrNone if there was no login. With any other, the login is there still.
+// ErrNotRevoked if they could not be taken back, which changes nothing of the rest, and
+// ErrNotLoggedIn if there was no login. With any other, the login is there still.
 func Logout(ctx context.Context, folder string, o Options) error {
 	rec := newLoginStore(folder, o)
 	if rec.version().IsZero() {
-		return ErrNone
+		return ErrNotLoggedIn
 	}
 	ctx, cancel := context.WithTimeout(ctx, renewLimit)
 	defer cancel()
@@ -420,7 +420,7 @@ func Logout(ctx context.Context, folder string, o Options) error {
 		return rec.forget(err)
 	}
 	if l.Access == "" && l.Refresh == "" && !l.SecretAgreed {
-		return ErrNone
+		return ErrNotLoggedIn
 	}
 	none := l.Access == "" && l.Refresh == ""
 	if !l.Client.Registered && o.mismatch(l) != nil {
@@ -441,7 +441,7 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	}
 	switch {
 	case none:
-		return ErrNone
+		return ErrNotLoggedIn
 	case fault != nil:
 		return fmt.Errorf("%w: %w", ErrNotRevoked, fault)
 	}

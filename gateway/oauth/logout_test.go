@@ -38,14 +38,14 @@ func TestALogoutSaysWhatIsLeftOfTheLogin(t *testing.T) {
 		require.NotContains(t, string(text), "ada")
 		require.Contains(t, string(text), `"id":"me"`, "the client is known there still")
 	}
-	require.ErrorIs(t, Logout(t.Context(), folder, o), ErrNone)
+	require.ErrorIs(t, Logout(t.Context(), folder, o), ErrNotLoggedIn)
 	require.NoDirExists(t, folder)
 
 	keep()
 	require.NoError(t, Logout(t.Context(), folder, o))
 	require.Equal(t, []string{"refresh_token the refresh token", "access_token the access token"}, taken)
 	forgotten()
-	require.ErrorIs(t, Logout(t.Context(), folder, o), ErrNone)
+	require.ErrorIs(t, Logout(t.Context(), folder, o), ErrNotLoggedIn)
 
 	keep()
 	status = http.StatusInternalServerError

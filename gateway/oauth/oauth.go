@@ -116,12 +116,12 @@ type client struct {
 	Device     bool     `json:"device,omitempty"`     // it may log in by device, too
 }
 
-// ErrNone is the error for a server that nobody is logged in at, ErrRefused the one when
-// a login is taken no more, ErrRights the one when it does not allow a request.
+// ErrNotLoggedIn is the error of a server without a login, ErrRefused the one of a login that the
+// server no longer accepts, ErrInsufficientScope the one of a login that does not allow a request.
 var (
-	ErrNone    error = userError("nobody is logged in")
-	ErrRefused error = userError("the login is over")
-	ErrRights  error = userError("the login does not allow this")
+	ErrNotLoggedIn       error = userError("nobody is logged in")
+	ErrRefused           error = userError("the login is over")
+	ErrInsufficientScope error = userError("the login does not allow this")
 )
 
 // userError is an error that only a login by the user mends.

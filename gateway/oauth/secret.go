@@ -74,7 +74,7 @@ func (o *Options) preferred(before *Login) string {
 	return o.Issuer
 }
 
-// mismatch returns why a stored login does not fit these options, or nil. The error is an [ErrNone].
+// mismatch returns why a stored login does not fit these options, or nil. The error is an [ErrNotLoggedIn].
 func (o *Options) mismatch(l *Login) error {
 	why := ""
 	own := l.Client.Registered || l.Client.ID == o.MetadataURL
@@ -95,7 +95,7 @@ func (o *Options) mismatch(l *Login) error {
 	if why == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: the stored login is not used: %s", ErrNone, why)
+	return fmt.Errorf("%w: the stored login is not used: %s", ErrNotLoggedIn, why)
 }
 
 // secretMismatch returns why the client secret of a stored login is not the config's, or "".

@@ -85,7 +85,7 @@ type file struct {
 func (r *loginStore) load() (*Login, error) {
 	text, err := state.Read(r.path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNone
+		return nil, ErrNotLoggedIn
 	}
 	var kept file
 	if err == nil {

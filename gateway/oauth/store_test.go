@@ -31,7 +31,7 @@ func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
 			require.NoError(t, err)
 			defer release()
 			_, err = rec.load()
-			require.ErrorIs(t, err, ErrNone)
+			require.ErrorIs(t, err, ErrNotLoggedIn)
 
 			l := &Login{Server: "s", Issuer: "https://i.example"}
 			l.Access, l.Refresh = "the access token", "the refresh token"

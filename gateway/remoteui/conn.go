@@ -46,8 +46,8 @@ type Conn struct {
 	paused            atomic.Bool // the relay's process is stopped: nobody would read
 
 	writeMu sync.Mutex
-	frame   []byte        // the frame being written; guarded by writing
-	wait    time.Duration // guarded by writing
+	frame   []byte        // the frame being written; guarded by writeMu
+	wait    time.Duration // guarded by writeMu
 
 	deadlineMu sync.Mutex // guards exitBy, and deadlines of writes with it
 	exitBy     time.Time  // when the last write must be done; zero before Exit
@@ -332,7 +332,7 @@ func (s *Conn) Dark() (dark, known bool) {
 	return false, false
 }
 
-// Backgrounds has a value after Dark changed its answer; values merge.
+// Backgrounds receives a value after Dark changed its result. Unread values coalesce.
 func (s *Conn) Backgrounds() <-chan struct{} { return s.backgroundChanged }
 
 // Theme is the theme that the relay's user asked for, "" for none.

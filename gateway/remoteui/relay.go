@@ -392,7 +392,7 @@ func (r *relay) suspend(s *signals) {
 	r.resumeLocked()
 }
 
-// resumeLocked takes the terminal back and asks for a repaint. r.away is held.
+// resumeLocked takes the terminal back and asks for a repaint. r.terminalMu is held.
 func (r *relay) resumeLocked() {
 	switch err := r.con.attach(); {
 	case err == nil:

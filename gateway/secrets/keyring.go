@@ -9,9 +9,8 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// keyringLimit is how long a keyring may take: one that waits for a password that
-// nobody types must not keep calls waiting.
-const keyringLimit = 3 * time.Second
+// keyringTimeout bounds a keyring request. A keyring that waits for a password must not block calls.
+const keyringTimeout = 3 * time.Second
 
 // Keyring is the part of the system's keyring that has a name, its service.
 type Keyring string
@@ -28,31 +27,32 @@ func (Keyring) IsAvailable() bool {
 	return os.Getenv("DBUS_SESSION_BUS_ADDRESS") != ""
 }
 
-// Get is the value of a name; the error for one that it does not have is [ErrNone].
+// Get is the value of a name; the error for one that it does not have is [ErrNotFound].
 func (k Keyring) Get(name string) (string, error) {
-	value, err := patient(func() (string, error) { return keyring.Get(string(k), name) })
+	value, err := withTimeout(func() (string, error) { return keyring.Get(string(k), name) })
 	if errors.Is(err, keyring.ErrNotFound) {
-		err = ErrNone
+		err = ErrNotFound
 	}
 	return value, err
 }
 
 // Set keeps a value under a name.
 func (k Keyring) Set(name, value string) error {
-	_, err := patient(func() (string, error) { return "", keyring.Set(string(k), name, value) })
+	_, err := withTimeout(func() (string, error) { return "", keyring.Set(string(k), name, value) })
 	return err
 }
 
-// Delete forgets a name; [ErrNone] says that there was none.
+// Delete forgets a name; [ErrNotFound] says that there was none.
 func (k Keyring) Delete(name string) error {
-	_, err := patient(func() (string, error) { return "", keyring.Delete(string(k), name) })
+	_, err := withTimeout(func() (string, error) { return "", keyring.Delete(string(k), name) })
 	if errors.Is(err, keyring.ErrNotFound) {
-		err = ErrNone
+		err = ErrNotFound
 	}
 	return err
 }
 
-func patient(ask func() (string, error)) (string, error) {
+// withTimeout runs ask in a goroutine and bounds its duration by keyringTimeout.
+func withTimeout(ask func() (string, error)) (string, error) {
 	type reply struct {
 		text string
 		err  error
@@ -65,7 +65,7 @@ func patient(ask func() (string, error)) (string, error) {
 	select {
 	case r := <-done:
 		return r.text, r.err
-	case <-time.After(keyringLimit):
+	case <-time.After(keyringTimeout):
 		return "", errors.New("it does not answer")
 	}
 }

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// cmdLimit is how long a command may take: some ask the user.
-	cmdLimit = 30 * time.Second
-	// cmdRest is how long it is waited for what a command that was ended left running.
-	cmdRest = 500 * time.Millisecond
-	maxSaid = 4 << 10 // bytes of its stderr
+	// commandTimeout bounds a command, which may ask the user.
+	commandTimeout = 30 * time.Second
+	// commandWaitDelay bounds the wait for processes that an ended command left running.
+	commandWaitDelay = 500 * time.Millisecond
+	maxStderr        = 4 << 10 // bytes of its stderr
 )
 
 // The kinds of references.
@@ -37,9 +37,9 @@ const (
 func (s *Store) Resolve(ctx context.Context, kind string, words []string, dir string) (value string, err error) {
 	switch kind {
 	case KindKeyring:
-		value, err = s.named(words[0])
+		value, err = s.getChecked(words[0])
 	case KindFile:
-		value, err = file(words[0])
+		value, err = readFile(words[0])
 	case KindCommand:
 		value, err = output(ctx, words, dir)
 	default:
@@ -56,11 +56,11 @@ func (s *Store) Resolve(ctx context.Context, kind string, words []string, dir st
 	return value, nil
 }
 
-func (s *Store) named(name string) (string, error) {
+func (s *Store) getChecked(name string) (string, error) {
 	value, err := s.Get(name)
 	set := termtext.Goblin("secret set", name)
 	switch {
-	case errors.Is(err, ErrNone):
+	case errors.Is(err, ErrNotFound):
 		return "", fmt.Errorf("is not set; run: %s", set)
 	case err != nil:
 		return "", fmt.Errorf("cannot be had: %w; unlock the keyring, or run: %s", err, set)
@@ -68,8 +68,8 @@ func (s *Store) named(name string) (string, error) {
 	return value, nil
 }
 
-// file reads a value from a file, without the line break at its end.
-func file(path string) (string, error) {
+// readFile reads a value from a file, without the line break at its end.
+func readFile(path string) (string, error) {
 	const fix = "; correct the path or the file's rights"
 	info, err := os.Stat(path)
 	switch {
@@ -100,11 +100,11 @@ func TrimLineBreak(text []byte) string {
 
 // output runs a program and returns the value that it prints.
 func output(ctx context.Context, words []string, dir string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, cmdLimit, fmt.Errorf("does not end within %v; run it in a terminal to see what it waits for", cmdLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, commandTimeout, fmt.Errorf("does not end within %v; run it in a terminal to see what it waits for", commandTimeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Dir, cmd.WaitDelay = dir, cmdRest
-	out, said := &boundedBuffer{left: MaxValue, full: cancel}, &boundedBuffer{left: maxSaid}
+	cmd.Dir, cmd.WaitDelay = dir, commandWaitDelay
+	out, said := &boundedBuffer{left: MaxValue, full: cancel}, &boundedBuffer{left: maxStderr}
 	cmd.Stdout, cmd.Stderr = out, said
 	err := cmd.Run()
 	switch {
@@ -117,27 +117,27 @@ func output(ctx context.Context, words []string, dir string) (string, error) {
 	case errors.Is(err, exec.ErrNotFound):
 		return "", errors.New("cannot be run: it is not found in PATH; install it, or give its full path")
 	case err != nil:
-		why := short(said.kept.String())
-		if value := strings.TrimSpace(out.kept.String()); value != "" && strings.Contains(said.kept.String(), value) || why == "" {
+		why := truncate(said.buffer.String())
+		if value := strings.TrimSpace(out.buffer.String()); value != "" && strings.Contains(said.buffer.String(), value) || why == "" {
 			why = "it says nothing of why"
 		}
 		return "", fmt.Errorf("fails (%w): %s; run it in a terminal to see why", atomicfile.StripPath(err), why)
 	}
-	return TrimLineBreak(out.kept.Bytes()), nil
+	return TrimLineBreak(out.buffer.Bytes()), nil
 }
 
 // boundedBuffer keeps the beginning of what is written to it, and calls full when that is not
 // all.
 type boundedBuffer struct {
-	kept bytes.Buffer // not embedded: its ReadFrom knows no bounds
-	left int
-	over bool
-	full func()
+	buffer bytes.Buffer // not embedded: its ReadFrom knows no bounds
+	left   int
+	over   bool
+	full   func()
 }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	n := min(len(p), b.left)
-	b.kept.Write(p[:n])
+	b.buffer.Write(p[:n])
 	b.left -= n
 	if n < len(p) && !b.over {
 		b.over = true

@@ -45,8 +45,8 @@ func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
 			state := filepath.Join(t.TempDir(), "state")
 			s := secrets.Open(state)
 			_, err := s.Get("a")
-			require.ErrorIs(t, err, secrets.ErrNone)
-			require.ErrorIs(t, s.Remove("a"), secrets.ErrNone)
+			require.ErrorIs(t, err, secrets.ErrNotFound)
+			require.ErrorIs(t, s.Remove("a"), secrets.ErrNotFound)
 
 			for _, value := range []string{"the first value", "the \"second\"\nvalue, ü"} {
 				place, err := s.Set("team/key", value)
@@ -72,7 +72,7 @@ func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
 
 			require.NoError(t, s.Remove("team/key"))
 			_, err = s.Get("team/key")
-			require.ErrorIs(t, err, secrets.ErrNone)
+			require.ErrorIs(t, err, secrets.ErrNotFound)
 			names, err = s.List()
 			require.NoError(t, err)
 			require.Equal(t, []string{"a"}, names)
@@ -174,7 +174,7 @@ func TestTheKeyringIsNotAskedForANameThatNoSecretHas(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "by other means", value)
 	_, err = s.Get("-a b")
-	require.ErrorIs(t, err, secrets.ErrNone)
+	require.ErrorIs(t, err, secrets.ErrNotFound)
 }
 
 func TestAFileThatGoblinDidNotWriteIsLeftAlone(t *testing.T) {

@@ -21,14 +21,14 @@ const (
 	// MaxValue is how many bytes a secret may have, wherever it is.
 	MaxValue = 64 << 10
 
-	service   = Keyring("goblin secrets") // "goblin" has logins
-	inKeyring = "the system's keyring"
+	service     = Keyring("goblin secrets") // "goblin" has logins
+	keyringNote = "the system's keyring"
 
 	maxFile = 4 << 20
 )
 
-// ErrNone is the error for a name that has no secret.
-var ErrNone = errors.New("there is no secret of that name")
+// ErrNotFound is the error of a name without a secret.
+var ErrNotFound = errors.New("there is no secret of that name")
 
 var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@-]{0,127}$`) })
 
@@ -65,10 +65,10 @@ func (s *Store) Set(name, value string) (place string, err error) {
 		if err = service.Set(name, value); err == nil {
 			why = ""
 		} else {
-			why = "the keyring does not take it: " + short(err.Error())
+			why = "the keyring does not take it: " + truncate(err.Error())
 		}
 	}
-	place = inKeyring
+	place = keyringNote
 	if why != "" {
 		place = fmt.Sprintf("%s, which only you can read (%s)", s.path, why)
 	}
@@ -103,11 +103,11 @@ func check(name, value string) error {
 	return nil
 }
 
-// Get is a secret; [ErrNone] says that there is none of that name. One that was put
+// Get is a secret; [ErrNotFound] says that there is none of that name. One that was put
 // into the keyring by other means, under the service "goblin secrets", is found, too.
 func (s *Store) Get(name string) (string, error) {
 	if !ValidName(name) {
-		return "", ErrNone
+		return "", ErrNotFound
 	}
 	all, err := s.load()
 	if err != nil {
@@ -121,16 +121,16 @@ func (s *Store) Get(name string) (string, error) {
 		if known {
 			return "", errors.New("the system's keyring has it, and there is none here")
 		}
-		return "", ErrNone
+		return "", ErrNotFound
 	}
 	value, err := service.Get(name)
 	switch {
-	case err == nil || errors.Is(err, ErrNone):
+	case err == nil || errors.Is(err, ErrNotFound):
 		return value, err
 	case known:
-		return "", fmt.Errorf("the system's keyring does not give it: %s", short(err.Error()))
+		return "", fmt.Errorf("the system's keyring does not give it: %s", truncate(err.Error()))
 	}
-	return "", ErrNone // as far as can be known
+	return "", ErrNotFound // as far as can be known
 }
 
 // List are the names that were set, sorted.
@@ -142,12 +142,12 @@ func (s *Store) List() ([]string, error) {
 // Location tells where a secret that was set is.
 func (s *Store) Location(name string) string {
 	if all, err := s.load(); err == nil && all[name].Keyring {
-		return inKeyring
+		return keyringNote
 	}
 	return s.path
 }
 
-// Remove forgets a secret; [ErrNone] says that there was none.
+// Remove forgets a secret; [ErrNotFound] says that there was none.
 func (s *Store) Remove(name string) error {
 	return s.edit(func(all map[string]record) error {
 		here, known := all[name]
@@ -156,14 +156,14 @@ func (s *Store) Remove(name string) error {
 			switch {
 			case err == nil:
 				known = true
-			case here.Keyring && !errors.Is(err, ErrNone):
-				return fmt.Errorf("the system's keyring does not forget it: %s", short(err.Error()))
+			case here.Keyring && !errors.Is(err, ErrNotFound):
+				return fmt.Errorf("the system's keyring does not forget it: %s", truncate(err.Error()))
 			}
 		} else if here.Keyring {
 			return errors.New("the system's keyring has it, and there is none here")
 		}
 		if !known {
-			return ErrNone
+			return ErrNotFound
 		}
 		delete(all, name)
 		return nil
@@ -215,8 +215,8 @@ func (s *Store) edit(change func(all map[string]record) error) error {
 	return atomicfile.Write(s.path, append(text, '\n'))
 }
 
-// short bounds what others say.
-func short(text string) string {
+// truncate bounds a foreign text.
+func truncate(text string) string {
 	const limit = 200
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(c rune) bool { return c <= ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 }), " ")
 	if len(text) > limit {

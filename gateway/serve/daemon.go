@@ -58,7 +58,7 @@ func (p *Process) daemon(s *setup, change func(*stack.Options)) (*Daemon, error)
 	h := &Daemon{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
 	o := stack.Options{
 		Config: s.cfg, Version: p.App.Version.Version, Logger: s.logger, Log: s.log, Mask: p.App.Mask(), HTTP: true,
-		Place: &s.endpoint, MovedTo: func() (daemon.Endpoint, error) { return p.App.FindDaemon(s.cfg.Path) },
+		Endpoint: &s.endpoint, FindEndpoint: func() (daemon.Endpoint, error) { return p.App.FindDaemon(s.cfg.Path) },
 		Screen: h.showRemote, Pins: s.pins, NoPinsReason: s.noPins, Toggles: p.App.TogglesPath(s.cfg), Usage: p.App.UsagePath(s.cfg), Logins: p.App.LoginsDir(), Resolve: p.App.Secrets().Resolve, Catalog: p.App.ListCacheDir(), Runtime: s.endpoint.Dir, Extend: p.Extend,
 	}
 	o.Terminal = p.startedFrom(s.tty)

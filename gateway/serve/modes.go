@@ -165,7 +165,9 @@ func (p *Process) Serve(ctx context.Context, listen, profile string) error {
 	if err := config.CheckListen(listen, s.cfg.Gateway.AuthToken); err != nil {
 		return cli.Fail(cli.CodeConfig, "%w", err)
 	}
-	h, err := p.daemon(s, func(o *stack.Options) { o.Listen, o.ListenBy, o.HTTPRequired, o.Profile = listen, by, true, profile })
+	h, err := p.daemon(s, func(o *stack.Options) {
+		o.Listen, o.ListenSource, o.HTTPRequired, o.Profile = listen, by, true, profile
+	})
 	var other *daemon.RunningError
 	switch {
 	case errors.As(err, &other):

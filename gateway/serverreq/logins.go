@@ -64,7 +64,7 @@ func (l *Logins) Await(x *downstream.Request, err error) error {
 	if b == nil || b.Authorizer() == nil || !b.Authorizer().ByUser() {
 		return err
 	}
-	f := l.join(b, errors.Is(err, oauth.ErrRights))
+	f := l.join(b, errors.Is(err, oauth.ErrInsufficientScope))
 	if f == nil {
 		return err
 	}

@@ -228,8 +228,8 @@ func (o *sink) SetVisible(server string, visible bool) {
 // observe gives the figures of a backend to metrics, until it is replaced.
 func (f *Manager) observe(o *sink) upstream.Hooks {
 	return upstream.Hooks{
-		Up:          func(server string, up bool) { o.write(func() { f.o.Metrics.SetConnected(server, up) }) },
-		Restarted:   func(server string) { o.write(func() { f.o.Metrics.AddRestart(server) }) },
-		ListChanged: func(server string, kind registry.Kind) { o.write(func() { f.hooks.OnListChanged(server, kind) }) },
+		ConnectionChanged: func(server string, up bool) { o.write(func() { f.o.Metrics.SetConnected(server, up) }) },
+		Restarted:         func(server string) { o.write(func() { f.o.Metrics.AddRestart(server) }) },
+		ListChanged:       func(server string, kind registry.Kind) { o.write(func() { f.hooks.OnListChanged(server, kind) }) },
 	}
 }

@@ -35,7 +35,7 @@ func (f *Manager) RefreshSkills(ctx context.Context, seen *registry.Snapshot, wa
 			mu.Lock()
 			defer mu.Unlock()
 			served = served || ok
-			said = said || h.Given
+			said = said || h.IsSet
 			if ok {
 				ttl = min(ttl, h.TTL)
 			}

@@ -71,7 +71,7 @@ func (i *Stack) OpenClient(ctx context.Context, name string, ask mcpclient.AskFu
 	<-opened
 	var err error
 	c.Client, err = mcpclient.Open(ctx, near, mcpclient.Options{
-		Name: name, Version: i.o.Version, Revision: downstream.LatestLegacy, Frame: i.o.Config.Gateway.Limits.Frame,
+		Name: name, Version: i.o.Version, Revision: downstream.LatestLegacy, MaxMessage: i.o.Config.Gateway.Limits.Frame,
 		Ask: ask, Logger: i.o.Logger.With("session", c.session.ID()),
 	})
 	if err == nil {

@@ -34,8 +34,8 @@ func (i *Stack) Status(context.Context) (daemon.Status, error) {
 	for _, w := range slices.Concat(policy.CheckOverrides(cfg, policy.CatalogEntries(now)), view.UnusedGlobs(cfg, view.NamesIn(now))) {
 		s.Warnings = append(s.Warnings, i.o.Mask.String(w.String()))
 	}
-	if i.o.Place != nil {
-		s.Build = i.o.Place.Build
+	if i.o.Endpoint != nil {
+		s.Build = i.o.Endpoint.Build
 	}
 	if i.o.Linger > 0 {
 		s.Linger = config.ShortDuration(i.o.Config.Gateway.Linger)

@@ -32,7 +32,7 @@ func (i *Stack) reportToggles(err error) {
 	if err != nil {
 		return
 	}
-	if err := i.toggles.Keep(); err != nil {
+	if err := i.toggles.UpdateCopy(); err != nil {
 		i.o.Logger.Warn("The last good copy of what is off was not written", "err", err)
 	}
 }
@@ -66,7 +66,7 @@ func (i *Stack) reportPins(store *state.PinStore) {
 	if err != nil {
 		return
 	}
-	if err := store.Keep(); err != nil {
+	if err := store.UpdateCopy(); err != nil {
 		i.o.Logger.Warn("The last good copy of the pinned tools was not written", "err", err)
 	}
 }

@@ -104,7 +104,7 @@ func (i *Stack) scriptClient(ctx context.Context, profile string) (*mcpclient.Cl
 	const name = mcpclient.ScriptName
 	if profile != "" {
 		return mcpclient.Open(ctx, i.Connect(ctx, profile), mcpclient.Options{
-			Name: name, Version: i.o.Version, Revision: scriptRevision, Frame: i.o.Config.Gateway.Limits.Frame,
+			Name: name, Version: i.o.Version, Revision: scriptRevision, MaxMessage: i.o.Config.Gateway.Limits.Frame,
 		})
 	}
 	c, err := i.OpenClient(ctx, name, nil)

@@ -17,7 +17,7 @@ import (
 func (i *Stack) listenHTTP() error {
 	g, by := i.o.Config.Gateway, "gateway.listen"
 	if i.o.Listen != "" {
-		g.Listen, by = i.o.Listen, i.o.ListenBy
+		g.Listen, by = i.o.Listen, i.o.ListenSource
 	}
 	if !i.o.HTTP || g.Listen == "" {
 		return nil

@@ -40,7 +40,7 @@ func join(t *testing.T, i *Stack) *peer {
 // joinAs is join with a name and capabilities.
 func joinAs(t *testing.T, i *Stack, name, capabilities string) *peer {
 	t.Helper()
-	p := &peer{t: t, conn: i.Connect(context.Background(), EveryProfile), got: make(chan jsonrpc.Message, 1000), back: make(chan jsonrpc.Message, 1)}
+	p := &peer{t: t, conn: i.Connect(context.Background(), AllEntries), got: make(chan jsonrpc.Message, 1000), back: make(chan jsonrpc.Message, 1)}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -478,7 +478,7 @@ func TestScreensComeOverTheSocket(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			i, err := New(Options{
-				Config: parse(t, "gateway: {}"), Version: "v", Logger: slog.New(slog.DiscardHandler), Place: &place, Screen: screen,
+				Config: parse(t, "gateway: {}"), Version: "v", Logger: slog.New(slog.DiscardHandler), Endpoint: &place, Screen: screen,
 			})
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(context.Background())

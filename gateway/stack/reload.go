@@ -14,10 +14,10 @@ import (
 // updateEndpoint moves the daemon's endpoint to the place that the config's file names now, even if the file
 // has mistakes.
 func (i *Stack) updateEndpoint() {
-	if i.listener == nil || i.o.MovedTo == nil {
+	if i.listener == nil || i.o.FindEndpoint == nil {
 		return
 	}
-	place, err := i.o.MovedTo()
+	place, err := i.o.FindEndpoint()
 	if err != nil {
 		return // it is not there; reading it tells so
 	}

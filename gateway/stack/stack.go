@@ -46,15 +46,15 @@ type Options struct {
 	Log     string   // the file that Logger writes to, for [control.Status]; "" for none
 	Only    []string // servers to start; nil for all that are enabled
 	// Mask hides secrets, also in what Logger writes; nil for one of the config.
-	Mask  *config.Mask
-	Place *daemon.Endpoint // where the daemon's socket is; nil for none
-	// MovedTo is where it is looked for after an edit of the config; nil for ever
-	// at Place.
-	MovedTo func() (daemon.Endpoint, error)
-	HTTP    bool // serve Listen, if that or gateway.listen is set
-	// Listen replaces gateway.listen, if it is set. ListenBy names it in errors,
+	Mask     *config.Mask
+	Endpoint *daemon.Endpoint // where the daemon's socket is; nil for none
+	// FindEndpoint returns the daemon's endpoint after an edit of the config. If it is nil, the endpoint never
+	// changes.
+	FindEndpoint func() (daemon.Endpoint, error)
+	HTTP         bool // serve Listen, if that or gateway.listen is set
+	// Listen replaces gateway.listen, if it is set. ListenSource names it in errors,
 	// such as the flag that it is the value of; "" for nothing to name.
-	Listen, ListenBy string
+	Listen, ListenSource string
 	// Profile is shown to clients over HTTP whose URL names none; "" for what the config
 	// says.
 	Profile string
@@ -128,7 +128,7 @@ type Stack struct {
 	stop          context.CancelFunc
 	stopped       context.Context // ends when Run is to return
 
-	serving sync.WaitGroup // sessions on streams; see enter
+	serving sync.WaitGroup // sessions on streams; see addSession
 	sockets atomic.Int64   // sessions on the socket
 	screens sync.Map       // *downstream.Session: func() control.Screen
 
@@ -170,7 +170,7 @@ func New(o Options) (*Stack, error) {
 	}
 	if o.Runtime != "" {
 		if i.children = childproc.New(o.Runtime, o.Logger); i.children != nil {
-			i.children.SetSurvivesExit = o.HandOverChildren
+			i.children.OutliveExit = o.HandOverChildren
 		}
 	}
 	i.toggles, err = state.OpenToggles(o.Toggles)
@@ -193,8 +193,8 @@ func New(o Options) (*Stack, error) {
 			return nil, fmt.Errorf("extend the gateway: %w", err)
 		}
 	}
-	if o.Place != nil {
-		l, err := daemon.Listen(*o.Place)
+	if o.Endpoint != nil {
+		l, err := daemon.Listen(*o.Endpoint)
 		if err != nil {
 			return nil, err
 		}
@@ -422,11 +422,11 @@ func (i *Stack) serve(ctx context.Context, o downstream.Options, transport strin
 	return downstream.ServeStream(ctx, o, transport, in, out)
 }
 
-// EveryProfile stands for a profile that shows everything.
-const EveryProfile = view.FullProfile
+// AllEntries stands for a profile that shows everything.
+const AllEntries = view.FullProfile
 
 // Connect opens a client connection inside this process, which sees what a profile shows,
-// or [EveryProfile]: MCP, a message a line.
+// or [AllEntries]: MCP, a message a line.
 func (i *Stack) Connect(ctx context.Context, profile string) net.Conn {
 	near, far := net.Pipe()
 	i.serving.Add(1)

@@ -89,7 +89,7 @@ func TestSocketHasRoomForSoManySessions(t *testing.T) {
 	place := newPlace(t)
 	i, err := New(Options{
 		Config: parse(t, "gateway: {limits: {sessions: 2}}"), Version: "v",
-		Logger: slog.New(slog.DiscardHandler), Place: &place,
+		Logger: slog.New(slog.DiscardHandler), Endpoint: &place,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -149,7 +149,7 @@ func TestADaemonKeepsItsFilesFresh(t *testing.T) {
 	place := newPlace(t)
 	i, err := New(Options{
 		Config: parse(t, "servers: {s: {command: sh, args: [-c, 'cat >/dev/null']}}"), Version: "v",
-		Logger: slog.New(slog.DiscardHandler), Place: &place, Runtime: place.Dir,
+		Logger: slog.New(slog.DiscardHandler), Endpoint: &place, Runtime: place.Dir,
 	})
 	require.NoError(t, err)
 	i.touchInterval = 10 * time.Millisecond

@@ -119,9 +119,9 @@ func keepDamaged(path string) error {
 	return nil
 }
 
-// Keep makes the last good copy equal to the file at path if check accepts its text. It
-// removes the copy of a missing file, and leaves that of a damaged one.
-func Keep(path string, most int64, check func(text []byte) error) error {
+// UpdateCopy makes the last good copy equal to the file at path if check accepts its text. It removes the
+// copy of a missing file, and leaves the copy of a damaged one.
+func UpdateCopy(path string, most int64, check func(text []byte) error) error {
 	if copyOf(path, most, check) == nil {
 		return nil // the usual case needs no lock
 	}

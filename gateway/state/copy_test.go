@@ -55,7 +55,7 @@ func TestADamagedFileIsReplacedByItsCopy(t *testing.T) {
 	require.True(t, ok)
 	require.True(t, damaged.Restored)
 	require.Equal(t, "ok 1", value)
-	require.NoError(t, state.Keep(path, 100, checkText))
+	require.NoError(t, state.UpdateCopy(path, 100, checkText))
 	require.Equal(t, "ok 1", read(t, path+".good"), "a damaged file is not copied")
 	require.Equal(t, "typo", read(t, path), "the user may repair it")
 
@@ -85,14 +85,14 @@ func TestTheCopyFollowsTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	for _, text := range []string{"ok 1", "ok 2"} {
 		put(t, path, text)
-		require.NoError(t, state.Keep(path, 100, checkText))
+		require.NoError(t, state.UpdateCopy(path, 100, checkText))
 		require.Equal(t, text, read(t, path+".good"))
 	}
 	require.NoError(t, os.Remove(path))
-	require.NoError(t, state.Keep(path, 100, checkText))
+	require.NoError(t, state.UpdateCopy(path, 100, checkText))
 	require.NoFileExists(t, path+".good", "the user removed the file")
 	folder := filepath.Join(t.TempDir(), "none")
-	require.NoError(t, state.Keep(filepath.Join(folder, "f"), 100, checkText))
+	require.NoError(t, state.UpdateCopy(filepath.Join(folder, "f"), 100, checkText))
 	require.NoDirExists(t, folder, "there is nothing to keep")
 }
 
@@ -140,7 +140,7 @@ func TestTheFileIsNeverMissingMeanwhile(t *testing.T) {
 					t.Error(err)
 				}
 				unlock()
-				if err := state.Keep(path, 100, checkText); err != nil {
+				if err := state.UpdateCopy(path, 100, checkText); err != nil {
 					t.Error(err)
 				}
 			}

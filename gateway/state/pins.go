@@ -129,9 +129,9 @@ func (s *PinStore) Refresh() error {
 	return s.refresh()
 }
 
-// Keep updates the last good copy of the file.
-func (s *PinStore) Keep() error {
-	return Keep(s.path, maxPins, func(text []byte) error {
+// UpdateCopy updates the last good copy of the file.
+func (s *PinStore) UpdateCopy() error {
+	return UpdateCopy(s.path, maxPins, func(text []byte) error {
 		_, err := parse(text)
 		return err
 	})

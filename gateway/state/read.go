@@ -26,7 +26,7 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil {
 		err = regular(info)
-	} else if errors.Is(err, fs.ErrNotExist) && leadsNowhere(path) {
+	} else if errors.Is(err, fs.ErrNotExist) && isDanglingLink(path) {
 		err = errors.New("it is a link that leads nowhere") // not a missing file
 	}
 	if err != nil {
@@ -45,9 +45,9 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// leadsNowhere reports whether the missing file at path, or a folder above it, is a
+// isDanglingLink reports whether the missing file at path, or a folder above it, is a
 // symbolic link to nothing. A disk that is not mounted leaves such links.
-func leadsNowhere(path string) bool {
+func isDanglingLink(path string) bool {
 	for {
 		if info, err := os.Lstat(path); err == nil {
 			_, err := os.Stat(path)

@@ -57,8 +57,8 @@ func compare(a, b ToggleEntry) int {
 		cmp.Compare(slices.Index(ToggleKinds, a.Kind), slices.Index(ToggleKinds, b.Kind)), strings.Compare(a.Name, b.Name))
 }
 
-// EveryServer stands for all servers in [Store.Hidden].
-const EveryServer = "*"
+// AllServers stands for all servers in [ToggleStore.Hidden].
+const AllServers = "*"
 
 // ToggleStore is the switches of one config. Make one with [Open].
 type ToggleStore struct {
@@ -72,8 +72,8 @@ type ToggleStore struct {
 
 // content is what a file holds. It is never written to.
 type content struct {
-	off     []ToggleEntry // sorted
-	unknown []entry       // of kinds that this version does not know
+	disabled []ToggleEntry // sorted
+	unknown  []entry       // of kinds that this version does not know
 }
 
 // entry is the text of an entry, and its line.
@@ -101,11 +101,11 @@ func OpenToggles(path string) (*ToggleStore, error) {
 func (s *ToggleStore) Disabled() []ToggleEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.off
+	return s.disabled
 }
 
 // Hidden returns the servers whose entries must all be hidden, since it is unknown which of
-// them are off. It is [EveryServer] alone if the servers are unknown, too.
+// them are off. It is [AllServers] alone if the servers are unknown, too.
 func (s *ToggleStore) Hidden() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,12 +131,12 @@ func (s *ToggleStore) Refresh() error {
 	return s.load()
 }
 
-// Keep updates the last good copy of the file.
-func (s *ToggleStore) Keep() error {
+// UpdateCopy updates the last good copy of the file.
+func (s *ToggleStore) UpdateCopy() error {
 	if s.path == "" {
 		return nil
 	}
-	return Keep(s.path, maxToggles, func(text []byte) error {
+	return UpdateCopy(s.path, maxToggles, func(text []byte) error {
 		_, err := parseToggles(text)
 		return err
 	})
@@ -158,16 +158,16 @@ func (s *ToggleStore) load() error {
 		s.hidden = nil
 		s.read = found // that no file was there tells nothing about a later one
 	case !s.read && !belowDevice(s.path):
-		s.hidden = named(s.path)
+		s.hidden = affectedServers(s.path)
 	}
 	if isDamaged {
-		return s.damaged(damaged)
+		return s.damagedError(damaged)
 	}
 	return nil
 }
 
-// damaged returns the error about a damaged file, with what counts until it is repaired.
-func (s *ToggleStore) damaged(err *DamagedError) error {
+// damagedError returns the error about a damaged file, with what counts until it is repaired.
+func (s *ToggleStore) damagedError(err *DamagedError) error {
 	until := "its last good copy counts"
 	switch {
 	case err.Restored:
@@ -175,7 +175,7 @@ func (s *ToggleStore) damaged(err *DamagedError) error {
 		until = "what was off stays off"
 	case len(s.hidden) == 0:
 		until = "nothing is off"
-	case slices.Contains(s.hidden, EveryServer):
+	case slices.Contains(s.hidden, AllServers):
 		until = "everything of all servers stays hidden"
 	default:
 		until = "everything of these servers stays hidden: " + strings.Join(s.hidden, ", ")
@@ -201,9 +201,9 @@ func belowDevice(path string) bool {
 	}
 }
 
-// named returns the servers that a damaged file and its damaged copy name. It is [EveryServer]
-// unless one of them is complete, though another Goblin wrote it.
-func named(path string) []string {
+// affectedServers returns the servers that a damaged file and its damaged copy name. It is [AllServers]
+// unless one of them is complete, though another Goblin version wrote it.
+func affectedServers(path string) []string {
 	var all []string
 	for _, read := range []func(string, int64) ([]byte, error){Read, ReadCopy} {
 		var f struct {
@@ -217,13 +217,13 @@ func named(path string) []string {
 		}
 		for _, t := range f.Off {
 			if t.Server == "" {
-				return []string{EveryServer}
+				return []string{AllServers}
 			}
 			all = append(all, t.Server)
 		}
 	}
 	if len(all) == 0 {
-		return []string{EveryServer}
+		return []string{AllServers}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -247,7 +247,7 @@ func (s *ToggleStore) Set(on bool, things ...ToggleEntry) error {
 		defer unlock()
 		was = s.load()
 	}
-	off := slices.Clone(s.off)
+	off := slices.Clone(s.disabled)
 	for _, t := range things {
 		at, is := slices.BinarySearchFunc(off, t, compare)
 		switch {
@@ -265,7 +265,7 @@ func (s *ToggleStore) Set(on bool, things ...ToggleEntry) error {
 			return fmt.Errorf("save what is off: %w", err)
 		}
 	}
-	s.off = off
+	s.disabled = off
 	return nil
 }
 
@@ -329,7 +329,7 @@ func ParseToggles(text []byte) (off []ToggleEntry, line int, err error) {
 	if at, ok := errors.AsType[*lineError](err); ok {
 		return nil, at.line, at.err
 	}
-	return c.off, 0, err
+	return c.disabled, 0, err
 }
 
 // parseToggles reads the text of a file. Its errors are *[lineError].
@@ -379,11 +379,11 @@ func parseToggles(text []byte) (c content, err error) {
 		case err != nil:
 			return content{}, &lineError{line, err}
 		default:
-			c.off = append(c.off, t)
+			c.disabled = append(c.disabled, t)
 		}
 	}
-	slices.SortStableFunc(c.off, compare)
-	c.off = slices.CompactFunc(c.off, func(a, b ToggleEntry) bool { return compare(a, b) == 0 })
+	slices.SortStableFunc(c.disabled, compare)
+	c.disabled = slices.CompactFunc(c.disabled, func(a, b ToggleEntry) bool { return compare(a, b) == 0 })
 	return c, nil
 }
 

@@ -33,8 +33,8 @@ type Call struct {
 	// starts it anew. 0 stands for the server's: call_timeout for tools/call,
 	// timeout for the others.
 	Timeout time.Duration
-	// Burst sends the request of Conn.CallAsync together with others.
-	Burst *jsonrpc.WriteBatch
+	// Batch collects the request of Conn.CallAsync with others for one write.
+	Batch *jsonrpc.WriteBatch
 	// Cause is not looked at: it is for the Handler to find whom a
 	// notification or request of this call's stream belongs to.
 	Cause any
@@ -51,10 +51,9 @@ type Call struct {
 	// AcceptTask lets a modern backend answer with a task: a result of that
 	// type is returned as it is (SEP-2663).
 	AcceptTask bool
-	// Answers and State are what a modern backend gets as inputResponses and
-	// requestState, raw; nil for none. They replace those of Params. Without
-	// ForwardInput they are set anew while the backend asks.
-	Answers, State []byte
+	// InputResponses and RequestState are sent to a modern server as inputResponses and requestState, raw; nil
+	// for none. They replace those of Params. Without ForwardInput, they change while the server asks for input.
+	InputResponses, RequestState []byte
 
 	handshake  bool     // initialize and what comes before it: must never be cancelled
 	initialize bool     // initialize itself
@@ -104,7 +103,7 @@ func (c *Call) prepareRetry(answers, state []byte) {
 	c.deliverMu.Lock()
 	defer c.deliverMu.Unlock()
 	c.ended, c.abort = false, nil
-	c.Answers, c.State = answers, state
+	c.InputResponses, c.RequestState = answers, state
 }
 
 // deliver runs f unless the call has ended; it reports whether it did.

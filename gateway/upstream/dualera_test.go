@@ -64,7 +64,7 @@ func TestServerOfBothErasHasASecondConnection(t *testing.T) {
 			require.Contains(t, got, `"resultType":"input_required"`)
 			got, err = do(conn, &Call{
 				Method: "tools/call", Params: toolParams("greet", `,"requestState":"stray"`), ForwardInput: true,
-				Answers: []byte(`{"name":{"action":"decline"}}`), State: []byte(`"kept"`),
+				InputResponses: []byte(`{"name":{"action":"decline"}}`), RequestState: []byte(`"kept"`),
 			})
 			require.NoError(t, err)
 			require.Contains(t, got, "decline")

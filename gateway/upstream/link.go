@@ -63,7 +63,7 @@ type link struct {
 	sessionEnded atomic.Bool       // of Streamable HTTP: the server ended the session
 
 	awaitsFirstReply atomic.Bool         // no answer has arrived since the handshake; see Unprompted
-	pendingNotices   atomic.Int32        // counts notices whose ping is unanswered; see Unprompted
+	pendingNotices   atomic.Int32        // counts notices whose ping is unanswered; see IsUnprompted
 	batch            *jsonrpc.WriteBatch // of the read loop; nil where there are several
 	framesReceived   atomic.Uint64       // counts frames that arrived
 	livenessRequests chan struct{}       // capacity one: a call was not answered in time

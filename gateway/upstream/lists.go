@@ -287,7 +287,7 @@ func (ls *lists) fetch(ctx context.Context, g *listKind) (size int, ok bool) {
 	s := ls.srv
 	source := ls.source(g.kind)
 	if g.kind == registry.Skill {
-		defer s.skills.Fetched()
+		defer s.skills.FetchEnded()
 	}
 	c := ls.gate(g.kind, source)
 	n := c.Begin()

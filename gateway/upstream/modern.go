@@ -47,7 +47,7 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 		if reply.Error != nil {
 			if !refreshed && l.handleHeaderMismatch(c, reply.Error) {
 				refreshed = true
-				c.prepareRetry(c.Answers, c.State)
+				c.prepareRetry(c.InputResponses, c.RequestState)
 				continue
 			}
 			return reply, nil
@@ -64,7 +64,7 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 			return withoutModernMembers(reply, true), nil
 		}
 		if round++; round > maxRounds {
-			return jsonrpc.Reply{}, l.srv.newError(BadReply, fmt.Sprintf("%s %d times in one call", []string{"put it off", "asked for input"}[min(len(c.Answers), 1)], maxRounds), nil)
+			return jsonrpc.Reply{}, l.srv.newError(BadReply, fmt.Sprintf("%s %d times in one call", []string{"put it off", "asked for input"}[min(len(c.InputResponses), 1)], maxRounds), nil)
 		}
 		answers, fault, err := l.resolveInput(c, reply.Result, &opened)
 		if err != nil || fault != nil {
@@ -259,12 +259,12 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	edits := slices.Clone(c.Edits)
 	edits = c.Token.Replace(edits, id)
 	var head []byte // members that come first, each followed by a comma
-	retry := c.Answers != nil || c.State != nil
-	if c.Answers != nil {
-		head = slices.Concat(head, []byte(`"inputResponses":`), c.Answers, []byte{','})
+	retry := c.InputResponses != nil || c.RequestState != nil
+	if c.InputResponses != nil {
+		head = slices.Concat(head, []byte(`"inputResponses":`), c.InputResponses, []byte{','})
 	}
-	if c.State != nil {
-		head = slices.Concat(head, []byte(`"requestState":`), c.State, []byte{','})
+	if c.RequestState != nil {
+		head = slices.Concat(head, []byte(`"requestState":`), c.RequestState, []byte{','})
 	}
 	strays, others := rawjson.DropMembers(params, params, func(k rawjson.Key) bool {
 		return retry && (k.Is("inputResponses") || k.Is("requestState"))

@@ -15,7 +15,7 @@ import (
 const (
 	maxErrorText = 4 << 10
 	// maxRedacted is the longest part of a value that is searched for secrets. It is longer
-	// than maxWords, so that no half of a secret remains.
+	// than maxErrorText, so that no half of a secret remains.
 	maxRedacted = 64 << 10
 	// maxCode is the longest code of a malformed error that is quoted.
 	maxCode = 100

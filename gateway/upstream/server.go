@@ -35,14 +35,14 @@ type Catalog interface {
 
 // Hooks are hooks; each may be nil. They must not block.
 type Hooks struct {
-	Up        func(server string, up bool)
-	Restarted func(server string) // when a connection is made anew after the first
+	ConnectionChanged func(server string, up bool)
+	Restarted         func(server string) // when a connection is made anew after the first
 	// ListChanged is called when the server has said that a list changed, after
 	// the list was fetched again. It may be the same as before.
 	ListChanged func(server string, kind registry.Kind)
-	// Skipped is given the beginning of what arrived and is no message, without secrets.
-	Skipped    func(server, text string)
-	ListFailed func(server, method string, err error) // a list could not be fetched
+	// FrameSkipped gets the start of a frame that is no message, without secrets.
+	FrameSkipped func(server, text string)
+	ListFailed   func(server, method string, err error) // a list could not be fetched
 }
 
 // Options configure a Server.
@@ -567,8 +567,8 @@ func (s *Server) note(level slog.Level, text string) { s.journal(level, registry
 
 // reportSkipped reports a frame that is no message, at most once a second.
 func (s *Server) reportSkipped(frame []byte, err error) {
-	if s.opt.Hooks.Skipped != nil {
-		s.opt.Hooks.Skipped(s.cfg.Name, s.quote(string(frame[:min(len(frame), maxStderrLine)]), 300))
+	if s.opt.Hooks.FrameSkipped != nil {
+		s.opt.Hooks.FrameSkipped(s.cfg.Name, s.quote(string(frame[:min(len(frame), maxStderrLine)]), 300))
 	}
 	n := s.skipped.Add()
 	if n == 0 {

@@ -319,9 +319,9 @@ func (c *stdio) request(call *Call, id int64, frame []byte) {
 		// Whoever sends so much must not cost others the connection.
 		c.calls.Fail(id, c.srv.newError(ConnectionError, "does not take requests as fast as they come; send it again later", nil))
 		c.checkStall()
-	case call.Burst != nil:
+	case call.Batch != nil:
 		rawjson.OneLine(frame[:len(frame)-1])
-		call.Burst.Send(c.out, frame)
+		call.Batch.Send(c.out, frame)
 		c.checkStall()
 	case c.calls.Len() > 1:
 		c.write(frame, c.out.SendBuffered)

@@ -223,8 +223,8 @@ func (s *Server) publish(l *link) *lists {
 		st.PID = l.pid
 	})
 	s.log.Info("connected", append([]any{"transport", l.kind, "protocol", l.Info().Protocol}, l.processAttrs()...)...)
-	if s.opt.Hooks.Up != nil {
-		s.opt.Hooks.Up(s.cfg.Name, true)
+	if s.opt.Hooks.ConnectionChanged != nil {
+		s.opt.Hooks.ConnectionChanged(s.cfg.Name, true)
 	}
 	if again && s.opt.Hooks.Restarted != nil {
 		s.opt.Hooks.Restarted(s.cfg.Name)
@@ -274,8 +274,8 @@ func (s *Server) unpublish(ctx context.Context) {
 	}
 	s.broadcastLocked()
 	s.mu.Unlock()
-	if s.opt.Hooks.Up != nil {
-		s.opt.Hooks.Up(s.cfg.Name, false)
+	if s.opt.Hooks.ConnectionChanged != nil {
+		s.opt.Hooks.ConnectionChanged(s.cfg.Name, false)
 	}
 }
 

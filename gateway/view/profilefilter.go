@@ -189,12 +189,12 @@ func (o disabledSet) has(server string, k registry.Kind, name string) bool {
 
 // hidesServer reports whether all entries of a server are hidden.
 func (o disabledSet) hidesServer(server string) bool {
-	return len(o.hidden) > 0 && (o.hidden[server] || o.hidden[state.EveryServer])
+	return len(o.hidden) > 0 && (o.hidden[server] || o.hidden[state.AllServers])
 }
 
 // hidesServer reports whether all entries of a server of the profile are hidden.
 func (c *profileFilter) hidesServer(server string) bool {
-	return c.disabled.hidesServer(server) && (c.disabled.hidden[state.EveryServer] || c.Server(server))
+	return c.disabled.hidesServer(server) && (c.disabled.hidden[state.AllServers] || c.Server(server))
 }
 
 // validURIs matches every URI that all parsers read the same way.

@@ -21,7 +21,7 @@ const (
 type Hints struct {
 	TTL    time.Duration
 	Public bool // it is the same for everybody
-	Given  bool // the server said so
+	IsSet  bool // the server said so
 }
 
 // ListAge tracks the age of a list. The zero value was never fetched.
@@ -38,14 +38,14 @@ func (l *ListAge) SetHints(result []byte) {
 	scope, _ := rawjson.String(rawjson.Get(result, "cacheScope"))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hints = Hints{TTL: defaultTTL, Public: scope == "public", Given: said && ms >= 0}
-	if l.hints.Given {
+	l.hints = Hints{TTL: defaultTTL, Public: scope == "public", IsSet: said && ms >= 0}
+	if l.hints.IsSet {
 		l.hints.TTL = time.Duration(min(ms, maxTTL.Milliseconds())) * time.Millisecond
 	}
 }
 
-// Fetched notes the end of a fetch.
-func (l *ListAge) Fetched() {
+// FetchEnded records the end of a fetch.
+func (l *ListAge) FetchEnded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expires = time.Now().Add(max(l.hints.TTL, minTTL))

@@ -18,9 +18,9 @@ func TestHowLongAListIsFresh(t *testing.T) {
 		hints        timing.Hints // right after the fetch
 	}{
 		{"a minute, if the server says nothing", `{}`, time.Minute, timing.Hints{TTL: time.Minute}},
-		{"as the server says", `{"ttlMs":5000,"cacheScope":"public"}`, 5 * time.Second, timing.Hints{TTL: 5 * time.Second, Public: true, Given: true}},
-		{"a second at least", `{"ttlMs":0}`, time.Second, timing.Hints{Given: true}},
-		{"a day at most", `{"ttlMs":9000000000000000000}`, 24 * time.Hour, timing.Hints{TTL: 24 * time.Hour, Given: true}},
+		{"as the server says", `{"ttlMs":5000,"cacheScope":"public"}`, 5 * time.Second, timing.Hints{TTL: 5 * time.Second, Public: true, IsSet: true}},
+		{"a second at least", `{"ttlMs":0}`, time.Second, timing.Hints{IsSet: true}},
+		{"a day at most", `{"ttlMs":9000000000000000000}`, 24 * time.Hour, timing.Hints{TTL: 24 * time.Hour, IsSet: true}},
 		{"a minute, if what it says is less than nothing", `{"ttlMs":-1}`, time.Minute, timing.Hints{TTL: time.Minute}},
 	}
 	for _, tt := range tests {
@@ -32,7 +32,7 @@ func TestHowLongAListIsFresh(t *testing.T) {
 				stale := func() bool { return l.AwaitFresh(func() { fetches++ }) != nil }
 				require.True(t, stale(), "it was never fetched")
 				l.SetHints([]byte(tt.result))
-				l.Fetched()
+				l.FetchEnded()
 				require.Equal(t, tt.hints, l.Hints())
 				time.Sleep(tt.fresh - time.Nanosecond)
 				require.False(t, stale())
