@@ -50,7 +50,7 @@ func (a *App) uncachedServers(cfg *config.Config) (names []string) {
 		return nil
 	}
 	for i := range cfg.Servers {
-		if s := &cfg.Servers[i]; canStart(s) && !servers.Cached(store, s) {
+		if s := &cfg.Servers[i]; canStart(s) && !servers.HasCachedLists(store, s) {
 			names = append(names, s.Name)
 		}
 	}

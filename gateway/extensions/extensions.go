@@ -58,9 +58,9 @@ func isOwn(name string) bool {
 	return name == Tasks || name == "goblin" || strings.HasPrefix(name, "goblin/")
 }
 
-// WithinBounds is a server's capabilities without the extensions that are beyond the bounds;
-// complaint says which, "" for none. Tasks stays for clients that follow tasks.
-func WithinBounds(capabilities []byte) (kept []byte, complaint string) {
+// LimitExtensions returns a server's capabilities without the extensions that exceed the limits; complaint
+// names them, "" for none. Tasks stays for clients that follow tasks.
+func LimitExtensions(capabilities []byte) (kept []byte, complaint string) {
 	declared := rawjson.Get(capabilities, "extensions")
 	if declared == nil {
 		return capabilities, ""

@@ -157,17 +157,17 @@ func TestWhatAServerDeclaresIsBounded(t *testing.T) {
 	for i := range 1000 {
 		all = append(all, fmt.Sprintf(`"x/%d":{}`, i))
 	}
-	kept, complaint := extensions.WithinBounds([]byte(`{"tools":{},"extensions":{` + strings.Join(all, ",") + `}}`))
+	kept, complaint := extensions.LimitExtensions([]byte(`{"tools":{},"extensions":{` + strings.Join(all, ",") + `}}`))
 	require.Equal(t, 64, count(rawjson.Get(kept, "extensions")))
 	require.NotNil(t, rawjson.Get(kept, "tools"))
 	require.Contains(t, complaint, "936 of its extensions are left out")
 
-	kept, complaint = extensions.WithinBounds([]byte(`{"extensions":{"a/large":{"x":"` + strings.Repeat("y", 10<<20) + `"},"a/b":{},"a/c":7}}`))
+	kept, complaint = extensions.LimitExtensions([]byte(`{"extensions":{"a/large":{"x":"` + strings.Repeat("y", 10<<20) + `"},"a/b":{},"a/c":7}}`))
 	require.JSONEq(t, `{"extensions":{"a/b":{}}}`, string(kept))
 	require.Contains(t, complaint, `extension "a/large" and 1 more are left out`)
 
 	const fine = `{"extensions":{"a/b":{"c":[1]}}}`
-	kept, complaint = extensions.WithinBounds([]byte(fine))
+	kept, complaint = extensions.LimitExtensions([]byte(fine))
 	require.Equal(t, fine, string(kept))
 	require.Empty(t, complaint)
 }

@@ -182,7 +182,7 @@ func (n *Notifier) LevelsChanged() {
 // levelFor chooses a connection's log level: its session's, or the least of all sessions'
 // when they share it.
 func (n *Notifier) levelFor(conn upstream.Conn) (level downstream.Level, set bool) {
-	if conn.Unit() == "" || upstream.InProject(conn.Unit()) {
+	if conn.Unit() == "" || upstream.IsProjectUnit(conn.Unit()) {
 		return n.minLevel()
 	}
 	if s := n.o.Clients.Owner(conn); s != nil {

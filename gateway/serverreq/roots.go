@@ -210,7 +210,7 @@ func (n *rootChanges) affects(l *inflight.Connection) bool {
 // configuredRoots is gateway.roots, for backends that ask when no client can
 // be asked; the project's folder for one that runs for a project.
 func (a *Router) configuredRoots(conn upstream.Conn) ([]byte, *jsonrpc.Error) {
-	if folder := conn.Unit(); upstream.InProject(folder) {
+	if folder := conn.Unit(); upstream.IsProjectUnit(folder) {
 		uri := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(folder), "/")}
 		u := &rootsUnion{out: []byte(`{"roots":[`), known: make(map[string]bool)}
 		u.add(rawjson.Object("uri", uri.String()))

@@ -144,7 +144,7 @@ func (a *Router) Route(ctx context.Context, q *Request, c *upstream.Call) (
 	}
 	session, who := a.findClient(q)
 	switch {
-	case session == nil && q.capability == "roots" && q.roots == config.ClientRoots && len(q.candidates) == 0 && (q.Conn.Unit() == "" || upstream.InProject(q.Conn.Unit())):
+	case session == nil && q.capability == "roots" && q.roots == config.ClientRoots && len(q.candidates) == 0 && (q.Conn.Unit() == "" || upstream.IsProjectUnit(q.Conn.Unit())):
 		result, fault = a.mergedRoots(ctx, q)
 		return nil, result, fault
 	case session == nil:

@@ -154,7 +154,7 @@ func (f *Manager) drain(ctx context.Context, b *Server) {
 // sink receives the lists, state and figures of a server until the server is replaced.
 type sink struct {
 	*registry.Registry
-	fleet      *Manager
+	manager    *Manager
 	authorizer *oauth.Authorizer // at the backend; nil: it has none
 
 	identity string        // of what is remembered
@@ -206,8 +206,8 @@ func (o *sink) SetList(server string, kind registry.Kind, items [][]byte) (probl
 
 func (o *sink) setList(server string, kind registry.Kind, items [][]byte) (problems []registry.Problem) {
 	o.write(func() {
-		if (kind == registry.Tool || kind == registry.Skill) && o.fleet.o.Pins != nil {
-			problems = o.Registry.SetApprovedList(server, kind, items, func(all []registry.Definition) []bool { return o.fleet.checkPins(server, kind, all) })
+		if (kind == registry.Tool || kind == registry.Skill) && o.manager.o.Pins != nil {
+			problems = o.Registry.SetApprovedList(server, kind, items, func(all []registry.Definition) []bool { return o.manager.checkPins(server, kind, all) })
 			return
 		}
 		problems = o.Registry.SetList(server, kind, items)

@@ -65,8 +65,8 @@ func identity(s *config.Server) string {
 	})
 }
 
-// Cached reports whether lists of a server as it is defined are cached.
-func Cached(store *state.ListCache, s *config.Server) bool {
+// HasCachedLists reports whether lists of a server as it is defined are cached.
+func HasCachedLists(store *state.ListCache, s *config.Server) bool {
 	return store.Has(s.Name, identity(s))
 }
 
@@ -186,7 +186,7 @@ func (s *Server) awaitStart(ctx context.Context) (upstream.Conn, error) {
 
 // stageList stores a list that is saved once all lists are complete.
 func (o *sink) stageList(server string, kind registry.Kind, items [][]byte) {
-	if o.fleet.o.Catalog == nil {
+	if o.manager.o.Catalog == nil {
 		return
 	}
 	o.fetchedMu.Lock()
@@ -204,7 +204,7 @@ func (o *sink) stageList(server string, kind registry.Kind, items [][]byte) {
 
 // saveLocked saves the staged lists. The caller holds stateMu.
 func (o *sink) saveLocked(server string) {
-	if o.fleet.o.Catalog == nil {
+	if o.manager.o.Catalog == nil {
 		return
 	}
 	about, err := encodeInfo(&o.state, o.denied)
@@ -215,5 +215,5 @@ func (o *sink) saveLocked(server string) {
 	lists := o.fetched
 	o.fetched = nil
 	o.fetchedMu.Unlock()
-	o.write(func() { o.fleet.o.Catalog.Put(server, o.identity, about, lists) })
+	o.write(func() { o.manager.o.Catalog.Put(server, o.identity, about, lists) })
 }

@@ -139,6 +139,6 @@ func (o *sink) setStateLocked(server string) {
 	state.CanLogIn, state.Login = o.authorizer != nil, o.account
 	o.write(func() {
 		o.Registry.SetState(server, state)
-		o.fleet.o.Metrics.SetSleeping(server, state.State == registry.StateSleeping)
+		o.manager.o.Metrics.SetSleeping(server, state.State == registry.StateSleeping)
 	})
 }

@@ -24,7 +24,7 @@ type projectSessions struct {
 	pinned    atomic.Bool            // see PinProject
 }
 
-// PinProject makes the servers run in a project as long as the Fleet does, for a process that
+// PinProject makes the servers run in a project as long as the Manager does, for a process that
 // is there for what is done in that folder. It is called before Run.
 func (f *Manager) PinProject(folder string) {
 	f.projects.mu.Lock()
@@ -162,7 +162,7 @@ func (f *Manager) projectConn(ctx context.Context, b *Server, s *downstream.Sess
 	}
 	folder := s.Project()
 	conn, err := b.Unit(ctx, folder)
-	if errors.Is(err, upstream.ErrProjects) && f.evict() {
+	if errors.Is(err, upstream.ErrTooManyProjects) && f.evict() {
 		conn, err = b.Unit(ctx, folder)
 	}
 	if err == nil && modern {

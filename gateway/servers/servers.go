@@ -32,7 +32,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Options configure a Fleet. Mask may be nil.
+// Options configure a Manager. Mask may be nil.
 type Options struct {
 	Config    *config.Config
 	Registry  *registry.Registry
@@ -50,7 +50,7 @@ type Options struct {
 	Only      []string            // the servers to start; nil starts all that are enabled
 }
 
-// Hooks connect a Fleet to the gateway that uses it. None may be nil, except when Run
+// Hooks connect a Manager to the gateway that uses it. None may be nil, except when Run
 // is not called.
 type Hooks struct {
 	Handler upstream.Handler // gets what servers send by themselves
@@ -169,7 +169,7 @@ func (f *Manager) newServer(defined config.Server, replaces bool) *Server {
 		// first must not decide where a server runs.
 		s.Cwd = filepath.Dir(f.o.Config.Path)
 	}
-	out := &sink{Registry: f.o.Registry, fleet: f, authorizer: f.authorizer(&s)}
+	out := &sink{Registry: f.o.Registry, manager: f, authorizer: f.authorizer(&s)}
 	known := f.loadCache(out, &defined)
 	out.hasCache.Store(known != nil)
 	if known != nil {
@@ -251,7 +251,7 @@ func (f *Manager) Restart(name string) error {
 	return b.Restart()
 }
 
-// SetEnabled turns a server on or off for as long as the Fleet runs; it
+// SetEnabled turns a server on or off for as long as the Manager runs; it
 // does not wait. One that is off is as if the config disabled it, but that its
 // subscriptions come back with it. It fails when there is no such server, or
 // when the one to turn on cannot run.

@@ -340,7 +340,7 @@ const (
 func (l *link) setServerInfo(info *Info, result, server []byte) error {
 	info.Capabilities = []byte("{}")
 	if caps := rawjson.Get(result, "capabilities"); rawjson.IsObject(caps) {
-		caps, complaint := extensions.WithinBounds(caps)
+		caps, complaint := extensions.LimitExtensions(caps)
 		if complaint != "" {
 			l.srv.note(slog.LevelWarn, complaint)
 		}

@@ -62,7 +62,7 @@ type link struct {
 	kind         string            // name of the transport
 	sessionEnded atomic.Bool       // of Streamable HTTP: the server ended the session
 
-	awaitsFirstReply atomic.Bool         // no answer has arrived since the handshake; see Unprompted
+	awaitsFirstReply atomic.Bool         // no answer has arrived since the handshake; see IsUnprompted
 	pendingNotices   atomic.Int32        // counts notices whose ping is unanswered; see IsUnprompted
 	batch            *jsonrpc.WriteBatch // of the read loop; nil where there are several
 	framesReceived   atomic.Uint64       // counts frames that arrived

@@ -19,11 +19,11 @@ import (
 // the lists of one of the units', the lead's, are the catalog, and another's when that
 // has ended.
 
-// ErrProjects is the cause of an [Error] where limits.projects leaves no room.
-var ErrProjects = errors.New("no room for the process of another project")
+// ErrTooManyProjects is the cause of an [Error] if limits.projects is reached.
+var ErrTooManyProjects = errors.New("no room for the process of another project")
 
-// InProject reports whether the name of a unit is that of a project.
-func InProject(unit string) bool { return filepath.IsAbs(unit) }
+// IsProjectUnit reports whether a unit's name is that of a project.
+func IsProjectUnit(unit string) bool { return filepath.IsAbs(unit) }
 
 func (s *Server) isPerProject() bool { return s.cfg.Isolation == config.PerProject }
 
@@ -61,7 +61,7 @@ func (s *Server) projectLocked(name string) (*unit, error) {
 		return u, nil
 	}
 	if s.opt.Projects != nil && !s.opt.Projects.TryAcquire() {
-		return nil, s.newError(ConnectionError, fmt.Sprintf("has no process for the project %s: %d are running (limits.projects)", name, s.opt.Projects.Limit), ErrProjects)
+		return nil, s.newError(ConnectionError, fmt.Sprintf("has no process for the project %s: %d are running (limits.projects)", name, s.opt.Projects.Limit), ErrTooManyProjects)
 	}
 	return s.newUnitLocked(name), nil
 }
