@@ -1,7 +1,3 @@
-// Account is who Goblin is at a remote server, as people may see it: on
-// screens, in lists and as JSON. It holds no token, and must not know how anybody
-// logs in.
-
 package registry
 
 import (
@@ -9,7 +5,7 @@ import (
 	"time"
 )
 
-// Account is one that is logged in.
+// Account is a login at a remote server, for display and JSON. It holds no token.
 type Account struct {
 	User   string    `json:"user,omitempty"`   // if it is known: foreign text
 	Until  time.Time `json:"until,omitzero"`   // when the login ends, if that is known

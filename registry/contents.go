@@ -53,10 +53,10 @@ type Invocation struct {
 
 // content is an invocation in the cache.
 type content struct {
-	inv  *Invocation
-	uri  string // the original URI whose updates concern it, "" for none
-	size int64
-	used *list.Element // its place in Contents.recent
+	inv     *Invocation
+	uri     string // the original URI whose updates concern it, "" for none
+	size    int64
+	element *list.Element // element of Contents.recent
 }
 
 type contentKey struct {
@@ -90,13 +90,13 @@ type Contents struct {
 	registry *Registry
 	max      int64 // bytes
 
-	mu      sync.Mutex
-	servers map[string]*serverContents
-	recent  list.List            // of *content, most recent first
-	lost    map[string]time.Time // when a server's connection was lost last
-	past    map[string]*past     // of servers that are there
-	bytes   int64
-	seq     uint64
+	mu             sync.Mutex
+	servers        map[string]*serverContents
+	recent         list.List                // of *content, most recent first
+	connectionLost map[string]time.Time     // by server: when its connection was last lost
+	recentEvents   map[string]*recentEvents // by configured server
+	bytes          int64
+	seq            uint64
 }
 
 // Contents returns the content cache.
@@ -113,43 +113,42 @@ func (r *Registry) Contents() *Contents { return &r.contents }
 func (c *Contents) Put(inv *Invocation) *Invocation {
 	kept := *inv
 	kept.Stale, kept.StaleReason = false, ""
-	kept.Error = bounded(kept.Error, maxLogText)
+	kept.Error = cutString(kept.Error, maxLogText)
 	if kept.Time.IsZero() {
 		kept.Time = c.registry.opt.Now()
 	}
 	size := kept.size()
 	if size > maxContent || kept.Kind >= Kinds {
-		return c.refuse(&kept, size)
+		return c.rejectPut(&kept, size)
 	}
 	// Names out of the catalog would keep a whole list's memory alive.
 	for _, f := range []*string{&kept.Name, &kept.Listed, &kept.Expanded} {
 		*f = strings.Clone(*f)
 	}
 	kept.Params, kept.Meta, kept.Result = bytes.Clone(kept.Params), bytes.Clone(kept.Meta), bytes.Clone(kept.Result)
-	n := &content{inv: &kept, size: size, uri: c.uriOf(&kept)}
+	n := &content{inv: &kept, size: size, uri: c.resourceURI(&kept)}
 
 	c.mu.Lock()
 	c.seq++
 	kept.Seq = c.seq
-	if !c.registry.keeps(kept.Kind, kept.Server) || c.leftLocked(&kept) {
+	if !c.registry.cachesContents(kept.Kind, kept.Server) || c.removedSinceLocked(&kept) {
 		c.mu.Unlock()
 		return &kept
 	}
-	c.overtakenLocked(n)
+	c.markIfOutdatedLocked(n)
 	replaced := c.removeLocked(kept.Server, contentKey{kept.Kind, kept.Name})
 	c.insertLocked(n)
 	evicted := c.evictLocked()
 	c.mu.Unlock()
 
-	c.registry.stored(&kept, replaced)
-	c.registry.evicted(evicted)
+	c.registry.logStored(&kept, replaced)
+	c.registry.logEvicted(evicted)
 	c.registry.feed.publish(Cached)
 	return &kept
 }
 
-// keeps reports whether the catalog still has a server whose contents of a
-// kind are worth keeping.
-func (r *Registry) keeps(kind Kind, server string) bool {
+// cachesContents reports whether contents of a kind are cached for a server.
+func (r *Registry) cachesContents(kind Kind, server string) bool {
 	t := r.Load().table(server)
 	if t == nil || t.hidden && kind != Tool {
 		return false
@@ -158,15 +157,16 @@ func (r *Registry) keeps(kind Kind, server string) bool {
 	return state.State != StateDisabled
 }
 
-// refuse keeps an invocation out. The one before goes: it is not the last.
-func (c *Contents) refuse(inv *Invocation, size int64) *Invocation {
+// rejectPut numbers an invocation that is too large to store. It also removes the previous one,
+// which is no longer the last.
+func (c *Contents) rejectPut(inv *Invocation, size int64) *Invocation {
 	c.mu.Lock()
 	c.seq++
 	inv.Seq = c.seq
 	dropped := c.removeLocked(inv.Server, contentKey{inv.Kind, inv.Name})
 	c.mu.Unlock()
-	c.registry.gated(&c.registry.events.cache, slog.LevelWarn, inv.Server, fmt.Sprintf("content not kept: %s %s is %s, more than %s",
-		inv.Kind, c.registry.short(inv.Name), byteCount(size), byteCount(maxContent)))
+	c.registry.eventLimited(&c.registry.events.cache, slog.LevelWarn, inv.Server, fmt.Sprintf("content not kept: %s %s is %s, more than %s",
+		inv.Kind, c.registry.shortName(inv.Name), byteCount(size), byteCount(maxContent)))
 	if dropped {
 		c.registry.feed.publish(Cached)
 	}
@@ -181,8 +181,8 @@ func (i *Invocation) size() int64 {
 	return int64(n + len(i.Params) + len(i.Meta) + len(i.Result))
 }
 
-// uriOf is the original URI of what was read.
-func (c *Contents) uriOf(inv *Invocation) string {
+// resourceURI returns the original URI that an invocation read, or "" if it read none.
+func (c *Contents) resourceURI(inv *Invocation) string {
 	switch inv.Kind {
 	case Resource:
 		return inv.Name
@@ -211,7 +211,7 @@ func (c *Contents) Last(kind Kind, server, name string) *Invocation {
 	if n == nil {
 		return nil
 	}
-	c.recent.MoveToFront(n.used)
+	c.recent.MoveToFront(n.element)
 	return n.inv
 }
 
@@ -221,7 +221,7 @@ func (c *Contents) Clear(kind Kind, server, name string) bool {
 	ok := c.removeLocked(server, contentKey{kind, name})
 	c.mu.Unlock()
 	if ok {
-		c.registry.event(slog.LevelInfo, server, fmt.Sprintf("content cleared: %s %s", kind, c.registry.short(name)))
+		c.registry.event(slog.LevelInfo, server, fmt.Sprintf("content cleared: %s %s", kind, c.registry.shortName(name)))
 		c.registry.feed.publish(Cached)
 	}
 	return ok
@@ -234,7 +234,7 @@ func (c *Contents) ClearAll() int {
 	c.servers, c.bytes = nil, 0
 	c.recent.Init()
 	c.mu.Unlock()
-	c.registry.bulk("", "cleared", n, "")
+	c.registry.logRemoved("", "cleared", n, "")
 	return n
 }
 
@@ -251,7 +251,7 @@ func (c *Contents) insertLocked(n *content) {
 	if n.uri != "" {
 		s.byURI[n.uri] = append(s.byURI[n.uri], n)
 	}
-	n.used = c.recent.PushFront(n)
+	n.element = c.recent.PushFront(n)
 	c.bytes += n.size
 }
 
@@ -276,13 +276,14 @@ func (c *Contents) removeLocked(server string, k contentKey) bool {
 	if len(s.byKey) == 0 {
 		delete(c.servers, server)
 	}
-	c.recent.Remove(n.used)
+	c.recent.Remove(n.element)
 	c.bytes -= n.size
 	return true
 }
 
-// remove forgets what of a server's invocations is gone.
-func (c *Contents) remove(server string, gone func(*content) bool) (removed int) {
+// removeFunc removes the invocations of a server for which match returns true. It returns their
+// number.
+func (c *Contents) removeFunc(server string, match func(*content) bool) (removed int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.servers[server]
@@ -290,7 +291,7 @@ func (c *Contents) remove(server string, gone func(*content) bool) (removed int)
 		return 0
 	}
 	for k, n := range s.byKey {
-		if gone(n) {
+		if match(n) {
 			c.removeLocked(server, k)
 			removed++
 		}

@@ -293,13 +293,13 @@ func TestMoreMayLeaveAListThanIsRemembered(t *testing.T) {
 		r.Contents().Put(inv)
 		require.NotNil(t, r.Contents().Last(inv.Kind, "a", inv.Name))
 	}
-	require.LessOrEqual(t, r.contents.past["a"].left.Len(), cache.MaxLastSeen)
+	require.LessOrEqual(t, r.contents.recentEvents["a"].removed.Len(), cache.MaxLastSeen)
 	for i := range 3 * cache.MaxLastSeen {
-		r.contents.past["a"].updated.Record(uint64(i), now)
+		r.contents.recentEvents["a"].updated.Record(uint64(i), now)
 	}
-	require.Equal(t, cache.MaxLastSeen, r.contents.past["a"].updated.Len())
+	require.Equal(t, cache.MaxLastSeen, r.contents.recentEvents["a"].updated.Len())
 	remove(r, "a")
-	require.Empty(t, r.contents.past)
+	require.Empty(t, r.contents.recentEvents)
 }
 
 func TestMoreURIsMayBeUpdatedThanAreRemembered(t *testing.T) {
@@ -520,7 +520,7 @@ func TestContentsUnderConcurrency(t *testing.T) {
 				c.Put(asked(Resource, "a", uri))
 				c.Put(expanded("b", "x:/{v}", uri))
 				c.Last(Resource, "a", uri)
-				r.outdated("a", uri, time.Now())
+				r.markContentsUpdated("a", uri, time.Now())
 				r.SetSubscription(SubscriptionState{Server: "b", URI: uri, Status: SubscriptionOn})
 				r.ResourceUpdated("b", uri)
 				switch (i + w) % 9 {

@@ -72,9 +72,9 @@ type Entry struct {
 	// "required" (2025-11-25, tasks).
 	TaskOnly  bool
 	json      []byte
-	fixed     *fixed // nil if it is as the server sent it
-	respelled bool   // json has another name than Listed
-	tail      uint8  // bytes of the tail that Flat ends with
+	repaired  *repairedDefinition // nil if it is as the server sent it
+	respelled bool                // json has another name than Listed
+	suffixLen uint8               // bytes of the suffix that Flat ends with
 }
 
 // JSON returns the definition as clients get it: the server's own bytes with the rename spliced
@@ -83,19 +83,19 @@ func (e *Entry) JSON() []byte { return e.spelled(e.json) }
 
 // LegacyJSON returns the definition as clients of revisions up to 2025-11-25 get it.
 func (e *Entry) LegacyJSON() []byte {
-	if e.fixed == nil || e.fixed.legacy == nil {
+	if e.repaired == nil || e.repaired.legacy == nil {
 		return e.JSON()
 	}
-	return e.spelled(e.fixed.legacy)
+	return e.spelled(e.repaired.legacy)
 }
 
 // Changes returns how the definition was repaired to satisfy client SDKs, or nil if it was
 // not.
 func (e *Entry) Changes() []string {
-	if e.fixed == nil {
+	if e.repaired == nil {
 		return nil
 	}
-	return e.fixed.changes
+	return e.repaired.changes
 }
 
 func (e *Entry) definition(legacy bool) []byte {
@@ -109,7 +109,7 @@ func (e *Entry) spelled(definition []byte) []byte {
 	if !e.respelled {
 		return definition
 	}
-	return rawjson.SetMember(definition, keyOf(e.Kind), rawjson.Quote(e.Listed))
+	return rawjson.SetMember(definition, nameMember(e.Kind), rawjson.Quote(e.Listed))
 }
 
 // JSONLen returns how many bytes JSON has.
@@ -118,7 +118,7 @@ func (e *Entry) JSONLen() int {
 		return len(e.json)
 	}
 	var room [256]byte
-	return len(e.json) - len(rawjson.Get(e.json, keyOf(e.Kind))) + len(rawjson.AppendString(room[:0], e.Listed))
+	return len(e.json) - len(rawjson.Get(e.json, nameMember(e.Kind))) + len(rawjson.AppendString(room[:0], e.Listed))
 }
 
 // looksLike reports whether clients see no difference between two entries of a kind.

@@ -19,57 +19,58 @@ const (
 	// updatePause is the least time between two records about one URI.
 	updatePause = time.Second
 	maxShort    = 120 // bytes of a name in a record
-	maxNames    = 3   // entryNames of added, and of removed, entries in a record
+	maxNames    = 3   // names of added, and of removed, entries in a record
 )
 
-// events are the gates of what can happen fast.
-type events struct {
+// rateGates limit the log records of frequent events.
+type rateGates struct {
 	mu            sync.Mutex
-	lists         gate
-	updates       gate
-	subscriptions gate
-	cache         gate
+	lists         rateGate
+	updates       rateGate
+	subscriptions rateGate
+	cache         rateGate
 }
 
-// gate lets a number of events a second pass.
-type gate struct {
-	second int64
-	passed int
-	held   int // since the last that passed
+// rateGate limits the events of one class per second.
+type rateGate struct {
+	second     int64
+	allowed    int
+	suppressed int // suppressed events since the last that was allowed
 }
 
-// pass returns how many were held back before, when this one may go.
-func (g *gate) pass(now time.Time) (held int, ok bool) {
+// allow reports whether another event is allowed now, and how many were suppressed before it.
+func (g *rateGate) allow(now time.Time) (held int, ok bool) {
 	if s := now.Unix(); s != g.second {
-		g.second, g.passed = s, 0
+		g.second, g.allowed = s, 0
 	}
-	if g.passed >= maxEvents {
-		g.held++
+	if g.allowed >= maxEvents {
+		g.suppressed++
 		return 0, false
 	}
-	g.passed++
-	held, g.held = g.held, 0
+	g.allowed++
+	held, g.suppressed = g.suppressed, 0
 	return held, true
 }
 
 // event writes a record about what changed.
 func (r *Registry) event(level slog.Level, server, text string) {
 	r.logs.Append(LogRecord{
-		Time: r.opt.Now(), Server: server, Level: level, Source: SourceEvent, Text: r.redacted(text),
+		Time: r.opt.Now(), Server: server, Level: level, Source: SourceEvent, Text: r.redact(text),
 	})
 }
 
-func (r *Registry) redacted(s string) string {
+// redact applies [Options.Redact], if it is set.
+func (r *Registry) redact(s string) string {
 	if r.opt.Redact == nil {
 		return s
 	}
 	return r.opt.Redact(s)
 }
 
-// gated writes a record unless there were too many of its class.
-func (r *Registry) gated(g *gate, level slog.Level, server, text string) {
+// eventLimited writes a record unless its class has had too many in this second.
+func (r *Registry) eventLimited(g *rateGate, level slog.Level, server, text string) {
 	r.events.mu.Lock()
-	held, ok := g.pass(r.opt.Now())
+	held, ok := g.allow(r.opt.Now())
 	r.events.mu.Unlock()
 	if !ok {
 		return
@@ -80,15 +81,15 @@ func (r *Registry) gated(g *gate, level slog.Level, server, text string) {
 	r.event(level, server, text)
 }
 
-// plural is the name of a kind's list.
-func plural(k Kind) string { return k.String() + "s" }
+// listName returns the name of a kind's list.
+func listName(k Kind) string { return k.String() + "s" }
 
-// short is a foreign name as a part of a record. What is cut has been
-// redacted before, or half a secret would be left.
-func (r *Registry) short(s string) string {
-	s = r.redacted(s)
+// shortName redacts a foreign name and then cuts it for a log record. Cutting first could leave half
+// a secret.
+func (r *Registry) shortName(s string) string {
+	s = r.redact(s)
 	if len(s) > maxShort {
-		s = bounded(s, maxShort) + "…"
+		s = cutString(s, maxShort) + "…"
 	}
 	if strings.ContainsFunc(s, unicode.IsControl) {
 		return strconv.Quote(s)
@@ -113,8 +114,8 @@ type listDiff struct {
 	names                   [2][]string // up to maxNames added and removed ones
 }
 
-// diff compares two lists in one pass: both are in the order of Listed.
-func (r *Registry) diff(was, is *run) (d listDiff) {
+// diffLists compares two lists in one pass. Both are sorted by Listed.
+func (r *Registry) diffLists(was, is *run) (d listDiff) {
 	var a, b []Entry
 	if was != nil {
 		a = was.entries
@@ -126,12 +127,12 @@ func (r *Registry) diff(was, is *run) (d listDiff) {
 		switch {
 		case len(a) == 0 || len(b) > 0 && b[0].Listed < a[0].Listed:
 			if d.added++; d.added <= maxNames {
-				d.names[0] = append(d.names[0], "+"+r.short(b[0].Name))
+				d.names[0] = append(d.names[0], "+"+r.shortName(b[0].Name))
 			}
 			b = b[1:]
 		case len(b) == 0 || a[0].Listed < b[0].Listed:
 			if d.removed++; d.removed <= maxNames {
-				d.names[1] = append(d.names[1], "−"+r.short(a[0].Name))
+				d.names[1] = append(d.names[1], "−"+r.shortName(a[0].Name))
 			}
 			a = a[1:]
 		default:
@@ -144,11 +145,12 @@ func (r *Registry) diff(was, is *run) (d listDiff) {
 	return d
 }
 
-// relisted follows a list that came in place of was: t holds the new one.
-func (r *Registry) relisted(t *table, kind Kind, was *run) {
+// logListChange logs how a list differs from was and removes contents of entries that are no longer
+// listed. t holds the new list.
+func (r *Registry) logListChange(t *table, kind Kind, was *run) {
 	run := t.runs[kind]
-	text := fmt.Sprintf("%s: %d → %d", plural(kind), was.len(), run.len())
-	d := r.diff(was, run)
+	text := fmt.Sprintf("%s: %d → %d", listName(kind), was.len(), run.len())
+	d := r.diffLists(was, run)
 	if d.added+d.removed > 0 {
 		text += fmt.Sprintf(" (+%d −%d)", d.added, d.removed)
 	}
@@ -159,14 +161,14 @@ func (r *Registry) relisted(t *table, kind Kind, was *run) {
 		text += ": " + strings.Join(names, " ")
 	}
 	if d.added+d.removed+d.changed > 0 {
-		r.gated(&r.events.lists, slog.LevelInfo, t.name, text)
+		r.eventLimited(&r.events.lists, slog.LevelInfo, t.name, text)
 	}
-	r.bulk(t.name, "dropped", r.contents.relisted(t, kind, was, r.opt.Now()), plural(kind)+" left the list")
+	r.logRemoved(t.name, "dropped", r.contents.removeUnlisted(t, kind, was, r.opt.Now()), listName(kind)+" left the list")
 }
 
-// entered follows a change of a server's state.
-func (r *Registry) entered(server string, before, s ServerState) {
-	if again(before, s) {
+// logStateChange logs a change of a server's state, and updates the content cache.
+func (r *Registry) logStateChange(server string, before, s ServerState) {
+	if isRepeatedFailure(before, s) {
 		return
 	}
 	text := fmt.Sprintf("%s → %s", before.State, s.State)
@@ -181,27 +183,26 @@ func (r *Registry) entered(server string, before, s ServerState) {
 	r.event(level, server, text)
 	switch {
 	case s.State == StateDisabled:
-		r.bulk(server, "dropped", r.contents.forget(server), "disabled")
+		r.logRemoved(server, "dropped", r.contents.removeServer(server), "disabled")
 	case before.State == StateReady && s.State != StateSleeping:
-		if n := r.contents.lose(server, r.opt.Now()); n > 0 {
-			r.marked(server, n, StaleLost)
+		if n := r.contents.markLost(server, r.opt.Now()); n > 0 {
+			r.logStale(server, n, StaleLost)
 			r.feed.publish(Cached)
 		}
 	}
 }
 
-// again reports whether a change of state is one more attempt of a server that
-// fails as it did before. Told each time, they would push all else out of the
-// journal in a day.
-func again(before, s ServerState) bool {
+// isRepeatedFailure reports whether a server fails again with the same error. Logging every attempt
+// would fill the journal within a day.
+func isRepeatedFailure(before, s ServerState) bool {
 	if before.State == StateReady || s.LastError == "" || s.LastError != before.LastError {
 		return false
 	}
 	return s.State == StateConnecting || s.State == StateFailed || s.State == StateRetrying || s.State == StateNeedsLogin
 }
 
-// subscribed follows a change of a subscription's status; "" is its end.
-func (r *Registry) subscribed(s *SubscriptionState) {
+// logSubscription logs a change of a subscription's status. An empty status means that it ended.
+func (r *Registry) logSubscription(s *SubscriptionState) {
 	level, text := slog.LevelInfo, "subscription "+s.Status
 	if s.Status == "" {
 		text = "subscription ended"
@@ -209,14 +210,14 @@ func (r *Registry) subscribed(s *SubscriptionState) {
 			text += fmt.Sprintf(" after %s", count(s.Updates, "update"))
 		}
 	}
-	text += ": " + r.short(s.Listed)
+	text += ": " + r.shortName(s.Listed)
 	if s.Error != "" {
 		text += ": " + s.Error
 	}
 	if s.Status == SubscriptionRefused {
 		level = slog.LevelWarn
 	}
-	r.gated(&r.events.subscriptions, level, s.Server, text)
+	r.eventLimited(&r.events.subscriptions, level, s.Server, text)
 }
 
 func count(n uint64, what string) string {
@@ -226,39 +227,41 @@ func count(n uint64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// stored follows an invocation into the cache.
-func (r *Registry) stored(inv *Invocation, replaced bool) {
+// logStored logs an invocation that was put into the cache.
+func (r *Registry) logStored(inv *Invocation, replaced bool) {
 	level, verb := slog.LevelInfo, "stored"
 	if replaced {
 		verb = "replaced"
 	}
-	text := fmt.Sprintf("content %s: %s %s", verb, inv.Kind, r.short(inv.Name))
+	text := fmt.Sprintf("content %s: %s %s", verb, inv.Kind, r.shortName(inv.Name))
 	if inv.Success {
 		text += ", " + byteCount(int64(len(inv.Result)))
 	} else {
 		level = slog.LevelWarn
 		text += ", failed"
 		if inv.Error != "" {
-			text += ": " + bounded(r.redacted(inv.Error), maxField)
+			text += ": " + cutString(r.redact(inv.Error), maxField)
 		}
 	}
-	r.gated(&r.events.cache, level, inv.Server, text)
+	r.eventLimited(&r.events.cache, level, inv.Server, text)
 }
 
-func (r *Registry) marked(server string, n int, why string) {
-	r.gated(&r.events.cache, slog.LevelInfo, server, fmt.Sprintf("content stale: %d, %s", n, why))
+// logStale logs that contents became stale.
+func (r *Registry) logStale(server string, n int, why string) {
+	r.eventLimited(&r.events.cache, slog.LevelInfo, server, fmt.Sprintf("content stale: %d, %s", n, why))
 }
 
-func (r *Registry) evicted(n int) {
+// logEvicted logs that contents were evicted.
+func (r *Registry) logEvicted(n int) {
 	if n > 0 {
-		r.gated(&r.events.cache, slog.LevelInfo, "",
+		r.eventLimited(&r.events.cache, slog.LevelInfo, "",
 			fmt.Sprintf("content evicted: %d, to stay within %s", n, byteCount(r.contents.max)))
 	}
 }
 
-// bulk writes one record about n invocations that left the cache, if any did,
-// and wakes its watchers.
-func (r *Registry) bulk(server, verb string, n int, why string) {
+// logRemoved logs that n invocations were removed from the cache and notifies watchers, unless n is
+// 0.
+func (r *Registry) logRemoved(server, verb string, n int, why string) {
 	if n == 0 {
 		return
 	}

@@ -7,8 +7,8 @@ import (
 
 // ClearServer forgets all of a server's invocations and returns how many.
 func (c *Contents) ClearServer(server string) int {
-	n := c.remove(server, func(*content) bool { return true })
-	c.registry.bulk(server, "cleared", n, "")
+	n := c.removeFunc(server, func(*content) bool { return true })
+	c.registry.logRemoved(server, "cleared", n, "")
 	return n
 }
 

@@ -1,5 +1,3 @@
-// Tidy gives memory back after work that needed much of it.
-
 package registry
 
 import (
@@ -8,14 +6,14 @@ import (
 	"time"
 )
 
-// heavy is from how many bytes on what is made of a list leaves so much behind
-// that the collector is not left to itself. It would wait until as much again
-// is in use, which with a catalog that hardly changes is never.
-const heavy = 8 << 20
+// minFreeSize is the size of a list from which its garbage is collected at once, in bytes.
+// The collector would wait until the heap doubles, which never happens with a stable catalog.
+const minFreeSize = 8 << 20
 
-var tidying struct {
+// lastFree holds the time of the last collection.
+var lastFree struct {
 	sync.Mutex
-	began time.Time
+	start time.Time
 }
 
 // FreeAfterList gives back the memory that was needed for taking in a list whose
@@ -23,15 +21,15 @@ var tidying struct {
 // when that is over, by who took it in: it collects all garbage, which takes
 // some ten milliseconds. What several are done with at a time is collected once.
 func FreeAfterList(size int) {
-	if size < heavy {
+	if size < minFreeSize {
 		return
 	}
 	done := time.Now()
-	tidying.Lock()
-	defer tidying.Unlock()
-	if tidying.began.After(done) {
+	lastFree.Lock()
+	defer lastFree.Unlock()
+	if lastFree.start.After(done) {
 		return
 	}
-	tidying.began = time.Now()
+	lastFree.start = time.Now()
 	debug.FreeOSMemory()
 }

@@ -9,25 +9,24 @@ import (
 
 var seed = maphash.MakeSeed()
 
-// index finds entries of a run by a key that it does not store: the entries
-// have it. With 8 bytes a slot it is several times smaller than a map with
-// string keys. It is written once and then only read. The zero value is empty.
-type index struct {
+// hashIndex finds entries by a key that only the entries store. With 8 bytes per slot it is several
+// times smaller than a map with string keys.
+type hashIndex struct {
 	slots []uint64 // upper half of the key's hash, then the entry's number + 1
 }
 
-// newIndex has room for n keys.
-func newIndex(n int) index {
+// newHashIndex returns an index for n keys.
+func newHashIndex(n int) hashIndex {
 	if n == 0 {
-		return index{}
+		return hashIndex{}
 	}
-	return index{make([]uint64, 1<<bits.Len(uint(2*n)))}
+	return hashIndex{make([]uint64, 1<<bits.Len(uint(2*n)))}
 }
 
 func hashKey(key string) uint64 { return maphash.String(seed, key) }
 
 // put adds entry i under a key with hash h.
-func (x *index) put(h uint64, i int) {
+func (x *hashIndex) put(h uint64, i int) {
 	mask := uint64(len(x.slots) - 1)
 	at := h & mask
 	for x.slots[at] != 0 {
@@ -36,18 +35,18 @@ func (x *index) put(h uint64, i int) {
 	x.slots[at] = h&^(1<<32-1) | uint64(i+1)
 }
 
-// gone marks the slot of an entry that is left out.
-const gone = 1 << 32
+// tombstone marks the slot of a removed entry.
+const tombstone = 1 << 32
 
-// rearranged returns the index of entries in other places, by their old ones; entries with a
-// place below 0 are left out. No key is hashed for it.
-func (x *index) rearranged(places []int32) index {
-	to := index{make([]uint64, len(x.slots))}
+// reordered returns the index for reordered entries, without hashing keys again. places maps old
+// numbers to new ones; entries with a negative number are left out.
+func (x *hashIndex) reordered(places []int32) hashIndex {
+	to := hashIndex{make([]uint64, len(x.slots))}
 	for i, slot := range x.slots {
 		switch {
 		case slot == 0:
-		case slot == gone || places[uint32(slot)-1] < 0:
-			to.slots[i] = gone
+		case slot == tombstone || places[uint32(slot)-1] < 0:
+			to.slots[i] = tombstone
 		default:
 			to.slots[i] = slot&^(1<<32-1) | uint64(places[uint32(slot)-1]+1)
 		}
@@ -57,14 +56,14 @@ func (x *index) rearranged(places []int32) index {
 
 // find returns the first entry of es whose key, as of gives it, is key, and
 // the second if there are two; else nil.
-func (x *index) find(es []Entry, h uint64, key string, of func(*Entry) string) (first, second *Entry) {
+func (x *hashIndex) find(es []Entry, h uint64, key string, of func(*Entry) string) (first, second *Entry) {
 	if len(x.slots) == 0 {
 		return nil, nil
 	}
 	mask := uint64(len(x.slots) - 1)
 	for at := h & mask; x.slots[at] != 0; at = (at + 1) & mask {
 		slot := x.slots[at]
-		if slot>>32 != h>>32 || slot == gone {
+		if slot>>32 != h>>32 || slot == tombstone {
 			continue
 		}
 		e := &es[uint32(slot)-1]
@@ -81,7 +80,7 @@ func (x *index) find(es []Entry, h uint64, key string, of func(*Entry) string) (
 
 // add puts entry i under key unless two are there already: a third would only
 // make chains longer, since two are enough to be ambiguous.
-func (x *index) add(es []Entry, i int, key string, of func(*Entry) string) {
+func (x *hashIndex) add(es []Entry, i int, key string, of func(*Entry) string) {
 	h := hashKey(key)
 	if _, second := x.find(es, h, key, of); second == nil {
 		x.put(h, i)
@@ -106,5 +105,5 @@ func byFlat(e *Entry) string {
 // byPlain is byFlat without the tail.
 func byPlain(e *Entry) string {
 	rest := byFlat(e)
-	return rest[:len(rest)-int(e.tail)]
+	return rest[:len(rest)-int(e.suffixLen)]
 }

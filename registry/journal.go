@@ -20,7 +20,7 @@ const (
 	maxNotifications  = 500
 	maxBody           = 64 << 10
 	maxBodies         = 8 << 20
-	maxField          = 1 << 10 // entryNames and the like in records
+	maxField          = 1 << 10 // names and the like in records
 )
 
 // JournalStats says what a journal holds and what it no longer does.
@@ -59,15 +59,15 @@ type LogJournal struct {
 // Append adds a record and returns its number. Its cost does not grow with the
 // journal; it allocates only while that still grows, and for texts over the bound.
 func (j *LogJournal) Append(rec LogRecord) uint64 {
-	rec.Text = bounded(rec.Text, maxLogText)
-	rec.Server, rec.Session = bounded(rec.Server, maxField), bounded(rec.Session, maxField)
+	rec.Text = cutString(rec.Text, maxLogText)
+	rec.Server, rec.Session = cutString(rec.Server, maxField), cutString(rec.Session, maxField)
 	j.mu.Lock()
 	size := len(rec.Text)
 	for j.bytes+size > maxLogBytes {
-		j.ring.EvictLargest(j.leftLocked)
+		j.ring.EvictLargest(j.subtractLocked)
 	}
 	j.bytes += size
-	kept, seq := j.ring.Put(rec.Server, size, j.leftLocked)
+	kept, seq := j.ring.Put(rec.Server, size, j.subtractLocked)
 	*kept = rec
 	kept.Seq = seq
 	j.mu.Unlock()
@@ -75,8 +75,8 @@ func (j *LogJournal) Append(rec LogRecord) uint64 {
 	return seq
 }
 
-// leftLocked subtracts the size of a record that the ring evicts.
-func (j *LogJournal) leftLocked(rec *LogRecord) int {
+// subtractLocked subtracts the size of a record that the ring evicts.
+func (j *LogJournal) subtractLocked(rec *LogRecord) int {
 	j.bytes -= len(rec.Text)
 	return len(rec.Text)
 }
@@ -160,73 +160,74 @@ type InFlight struct {
 	ID            string // among those of its session
 }
 
-// stored is a record and the place of its bodies. It is small, since a full journal writes
-// each record where no cache reaches any more, and has few pointers, since the collector
-// follows all of them.
-type stored struct {
-	*origin
+// trafficEntry is a compact [TrafficRecord] with the position of its bodies. It is small and has few
+// pointers: a full journal holds thousands, and the collector follows each pointer.
+type trafficEntry struct {
+	*recordOrigin
 	name                string
 	seq                 uint64
 	at                  int64 // nanoseconds since 1970; 0 for a record without time
-	took                time.Duration
+	duration            time.Duration
 	size                int64
 	reqSize, respSize   int
 	code                int
-	waited              time.Duration
+	userWait            time.Duration
 	receivers           int32
-	times               int32 // number of equal notifications in the record
+	count               int32 // number of equal notifications in the record
 	direction           Direction
-	asked               bool
+	userAsked           bool
 	first               uint64 // sequence number of the first one
 	last                int64  // time of the last one
-	sum                 uint64 // hash of the fields that are equal
-	bodies              *page
-	uses                uint64 // of the page at that time: it has been emptied since if it has more
+	contentHash         uint64 // hash of the fields that are equal
+	bodies              *bodyPage
+	pageUses            uint64 // uses of the page at that time; the bodies are gone once the page has more
 	offset              int32  // in the page
 	req, resp, wireSize int32
 }
 
-// record is the record without its bodies.
-func (s *stored) record() TrafficRecord {
+// withoutBodies returns the record without its bodies.
+func (s *trafficEntry) withoutBodies() TrafficRecord {
 	rec := TrafficRecord{
 		Seq: s.seq, Session: s.session, Client: s.client, Receivers: int(s.receivers), Direction: s.direction,
-		Server: s.server, Method: s.method, Name: s.name, Duration: s.took, UserAsked: s.asked, Size: s.size,
-		Status: s.status, Code: s.code, RequestSize: s.reqSize, ResponseSize: s.respSize, UserWait: s.waited,
+		Server: s.server, Method: s.method, Name: s.name, Duration: s.duration, UserAsked: s.userAsked, Size: s.size,
+		Status: s.status, Code: s.code, RequestSize: s.reqSize, ResponseSize: s.respSize, UserWait: s.userWait,
 	}
 	if s.at != 0 {
 		rec.Time = time.Unix(0, s.at)
 	}
-	if s.times > 1 {
-		rec.Count, rec.First, rec.Last = int(s.times), s.first, time.Unix(0, s.last)
+	if s.count > 1 {
+		rec.Count, rec.First, rec.Last = int(s.count), s.first, time.Unix(0, s.last)
 	}
 	return rec
 }
 
-// origin is what many records have in common.
-type origin struct{ session, client, server, method, status string }
+// recordOrigin holds the fields that many records share.
+type recordOrigin struct{ session, client, server, method, status string }
 
-// origins has each origin of late once.
-type origins struct {
-	last *origin // most records are like the one before
-	all  map[origin]*origin
+// originTable stores each recent origin once.
+type originTable struct {
+	last *recordOrigin // most records are like the one before
+	all  map[recordOrigin]*recordOrigin
 }
 
 // maxOrigins bounds the origins that are looked for.
 const maxOrigins = 1024
 
-func (o *origins) of(v *origin) *origin {
+// intern returns the stored copy of an origin.
+func (o *originTable) intern(v *recordOrigin) *recordOrigin {
 	if o.last == nil || *o.last != *v {
-		o.last = o.find(*v)
+		o.last = o.internSlow(*v)
 	}
 	return o.last
 }
 
-func (o *origins) find(v origin) *origin {
+// internSlow is intern for an origin other than the last.
+func (o *originTable) internSlow(v recordOrigin) *recordOrigin {
 	if found := o.all[v]; found != nil {
 		return found
 	}
 	if o.all == nil || len(o.all) >= maxOrigins {
-		o.all = make(map[origin]*origin)
+		o.all = make(map[recordOrigin]*recordOrigin)
 	}
 	kept := v // v itself stays on the stack
 	o.all[kept] = &kept
@@ -237,14 +238,14 @@ func (o *origins) find(v origin) *origin {
 // When one of them is full, the server with the most records loses its oldest one, as in a
 // [LogJournal]. Equal notifications share a record with the number of the last one.
 type TrafficJournal struct {
-	mu        sync.Mutex
-	ring      cache.Ring[stored] // of requests
-	notes     notes
-	origins   origins
-	bodies    bodies
-	asked     uint64 // records that are no notifications
-	feed      *feed
-	latencies *ServerLatency // of the servers that answered
+	mu            sync.Mutex
+	ring          cache.Ring[trafficEntry] // of requests
+	notifications notificationLog
+	origins       originTable
+	bodies        bodyPages
+	requests      uint64 // requests ever appended
+	feed          *feed
+	latencies     *ServerLatency // of the servers that answered
 }
 
 // Append adds a record, copies its bodies and returns its number. O(1); it
@@ -252,33 +253,33 @@ type TrafficJournal struct {
 func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	req, resp := rec.Request[:min(len(rec.Request), maxBody)], rec.Response[:min(len(rec.Response), maxBody)]
 	how := rec.Wire[:min(len(rec.Wire), MaxWire)]
-	from := origin{
-		session: bounded(rec.Session, maxField), client: bounded(rec.Client, maxField),
-		server: bounded(rec.Server, maxField), method: bounded(rec.Method, maxField),
-		status: bounded(rec.Status, maxField),
+	from := recordOrigin{
+		session: cutString(rec.Session, maxField), client: cutString(rec.Client, maxField),
+		server: cutString(rec.Server, maxField), method: cutString(rec.Method, maxField),
+		status: cutString(rec.Status, maxField),
 	}
-	next := stored{
-		name: bounded(rec.Name, maxField), took: rec.Duration, waited: rec.UserWait, size: rec.Size, code: rec.Code,
+	next := trafficEntry{
+		name: cutString(rec.Name, maxField), duration: rec.Duration, userWait: rec.UserWait, size: rec.Size, code: rec.Code,
 		reqSize: max(rec.RequestSize, len(rec.Request)), respSize: max(rec.ResponseSize, len(rec.Response)),
-		receivers: int32(rec.Receivers), direction: rec.Direction, asked: rec.UserAsked,
+		receivers: int32(rec.Receivers), direction: rec.Direction, userAsked: rec.UserAsked,
 		req: int32(len(req)), resp: int32(len(resp)), wireSize: int32(len(how)),
 	}
 	if !rec.Time.IsZero() {
 		next.at = rec.Time.UnixNano()
 	}
 	j.mu.Lock()
-	next.origin = j.origins.of(&from)
-	var s *stored
+	next.recordOrigin = j.origins.intern(&from)
+	var s *trafficEntry
 	if rec.Status == StatusNotification {
 		next.seq = j.ring.Skip()
-		s = j.notes.put(next, req)
+		s = j.notifications.put(next, req)
 	} else {
 		s, next.seq = j.ring.Put(from.server, 0, nil)
 		*s = next
-		j.asked++
+		j.requests++
 	}
 	if len(req)+len(resp)+len(how) > 0 {
-		j.keep(s, req, resp, how)
+		j.storeBodies(s, req, resp, how)
 	}
 	j.mu.Unlock()
 	if rec.Direction == ToServer && (rec.Status == "success" || rec.Status == StatusToolError) && !rec.UserAsked {
@@ -295,31 +296,33 @@ const (
 	maxPages = maxBodies / pageSize
 )
 
-type page struct {
-	text   []byte
-	born   uint64 // counts the pages ever begun
-	uses   uint64 // counts how often the page was begun
-	newest uint64 // number of the last record with bodies in it
+// bodyPage holds bodies of one owner, one after another.
+type bodyPage struct {
+	text        []byte
+	startNumber uint64 // number of pages started before, plus one
+	uses        uint64 // counts how often the page was begun
+	lastRecord  uint64 // number of the last record with bodies in it
 }
 
-type bodies struct {
-	begun  uint64
-	room   []byte // for all pages, at once: what is not used of it takes no memory
-	used   int
-	pages  map[owner][]*page // of each server, oldest first
-	server owner             // whose bodies came last,
-	last   *page             // and where they are
+// bodyPages is the memory of all bodies.
+type bodyPages struct {
+	started uint64
+	memory  []byte // for all pages; unused memory is not resident
+	used    int
+	pages   map[pageOwner][]*bodyPage // of each server, oldest first
+	server  pageOwner                 // whose bodies came last,
+	last    *bodyPage                 // and where they are
 }
 
-// owner identifies the user of pages: the requests or the notifications of a server.
-type owner struct {
-	server   string
-	notified bool
+// pageOwner identifies the owner of pages: the requests or the notifications of a server.
+type pageOwner struct {
+	server        string
+	notifications bool
 }
 
-// keep copies the bodies of a record.
-func (j *TrafficJournal) keep(s *stored, req, resp, how []byte) {
-	b, of := &j.bodies, owner{s.server, s.status == StatusNotification}
+// storeBodies copies the bodies of a record into a page.
+func (j *TrafficJournal) storeBodies(s *trafficEntry, req, resp, how []byte) {
+	b, of := &j.bodies, pageOwner{s.server, s.status == StatusNotification}
 	p := b.last
 	if p == nil || b.server != of {
 		p = nil
@@ -329,39 +332,39 @@ func (j *TrafficJournal) keep(s *stored, req, resp, how []byte) {
 	}
 	if p == nil || len(p.text)+len(req)+len(resp)+len(how) > pageSize {
 		oldest := j.ring.Oldest(s.server)
-		if of.notified {
-			oldest = j.notes.oldest(s.server)
+		if of.notifications {
+			oldest = j.notifications.oldest(s.server)
 		}
-		p = b.begin(of, oldest)
+		p = b.startPage(of, oldest)
 	}
 	b.server, b.last = of, p
-	s.bodies, s.uses, s.offset = p, p.uses, int32(len(p.text))
-	p.newest = s.seq
+	s.bodies, s.pageUses, s.offset = p, p.uses, int32(len(p.text))
+	p.lastRecord = s.seq
 	p.text = append(append(append(p.text, req...), resp...), how...)
 }
 
-// begin gives a server whose oldest record is given an empty page: its oldest one if
-// nobody can ask for what is in it, else a new one, or the oldest one of those that have
-// most.
-func (b *bodies) begin(of owner, oldest uint64) (p *page) {
+// startPage returns an empty page for an owner. It reuses the owner's oldest page if all its records
+// are older than oldest.
+// Otherwise it takes a new page, or else the oldest page of the owner with the most pages.
+func (b *bodyPages) startPage(of pageOwner, oldest uint64) (p *bodyPage) {
 	if b.pages == nil {
-		b.pages = make(map[owner][]*page)
+		b.pages = make(map[pageOwner][]*bodyPage)
 	}
-	if own := b.pages[of]; len(own) > 0 && own[0].newest < oldest {
+	if own := b.pages[of]; len(own) > 0 && own[0].lastRecord < oldest {
 		p = own[0]
 		b.pages[of] = append(own[:0], own[1:]...)
 	} else if b.used < maxPages {
-		if b.room == nil {
-			b.room = make([]byte, maxPages*pageSize)
+		if b.memory == nil {
+			b.memory = make([]byte, maxPages*pageSize)
 		}
 		at := b.used * pageSize
 		b.used++
-		p = &page{text: b.room[at : at : at+pageSize]}
+		p = &bodyPage{text: b.memory[at : at : at+pageSize]}
 	} else {
-		var from owner
-		var most []*page
+		var from pageOwner
+		var most []*bodyPage
 		for s, has := range b.pages {
-			if len(has) > len(most) || len(has) == len(most) && has[0].born < most[0].born {
+			if len(has) > len(most) || len(has) == len(most) && has[0].startNumber < most[0].startNumber {
 				from, most = s, has
 			}
 		}
@@ -370,15 +373,15 @@ func (b *bodies) begin(of owner, oldest uint64) (p *page) {
 			delete(b.pages, from)
 		}
 	}
-	b.begun++
-	p.born, p.uses, p.text = b.begun, p.uses+1, p.text[:0]
+	b.started++
+	p.startNumber, p.uses, p.text = b.started, p.uses+1, p.text[:0]
 	b.pages[of] = append(b.pages[of], p)
 	return p
 }
 
-// read copies a part of a record's bodies; nil when it is gone.
-func (s *stored) read(from, n int32) []byte {
-	if n == 0 || s.bodies.uses != s.uses {
+// copyBody copies n bytes of the bodies, or returns nil if their page was reused.
+func (s *trafficEntry) copyBody(from, n int32) []byte {
+	if n == 0 || s.bodies.uses != s.pageUses {
 		return nil
 	}
 	from += s.offset
@@ -391,7 +394,7 @@ func (s *stored) read(from, n int32) []byte {
 func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	notes := j.notes.from(from)
+	notes := j.notifications.from(from)
 	most := j.ring.Available(from, n) + len(notes)
 	if n >= 0 {
 		most = min(most, n)
@@ -399,12 +402,12 @@ func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 	out := make([]TrafficRecord, 0, most)
 	before := func(seq uint64) {
 		for len(notes) > 0 && notes[0].seq < seq && len(out) != n {
-			out, notes = append(out, notes[0].record()), notes[1:]
+			out, notes = append(out, notes[0].withoutBodies()), notes[1:]
 		}
 	}
-	j.ring.Window(from, n, func(s *stored) {
+	j.ring.Window(from, n, func(s *trafficEntry) {
 		if before(s.seq); len(out) != n {
-			out = append(out, s.record())
+			out = append(out, s.withoutBodies())
 		}
 	})
 	before(math.MaxUint64)
@@ -418,13 +421,13 @@ func (j *TrafficJournal) Record(seq uint64) (TrafficRecord, bool) {
 	defer j.mu.Unlock()
 	s := j.ring.Find(seq)
 	if s == nil {
-		s = j.notes.find(seq)
+		s = j.notifications.find(seq)
 	}
 	if s == nil {
 		return TrafficRecord{}, false
 	}
-	rec := s.record()
-	rec.Request, rec.Response, rec.Wire = s.read(0, s.req), s.read(s.req, s.resp), s.read(s.req+s.resp, s.wireSize)
+	rec := s.withoutBodies()
+	rec.Request, rec.Response, rec.Wire = s.copyBody(0, s.req), s.copyBody(s.req, s.resp), s.copyBody(s.req+s.resp, s.wireSize)
 	return rec, true
 }
 
@@ -432,7 +435,7 @@ func (j *TrafficJournal) Record(seq uint64) (TrafficRecord, bool) {
 func (j *TrafficJournal) Requests() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.asked
+	return j.requests
 }
 
 // Stats says which records are there.
@@ -440,10 +443,10 @@ func (j *TrafficJournal) Stats() JournalStats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s := j.ring.Stats()
-	if all := j.notes.all; len(all) > 0 && (s.First == 0 || all[0].seq < s.First) {
+	if all := j.notifications.all; len(all) > 0 && (s.First == 0 || all[0].seq < s.First) {
 		s.First = all[0].seq
 	}
-	s.Dropped += j.notes.dropped
+	s.Dropped += j.notifications.dropped
 	return s
 }
 
@@ -451,7 +454,7 @@ func (j *TrafficJournal) Stats() JournalStats {
 func (j *TrafficJournal) Len() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.ring.Available(0, -1) + len(j.notes.all)
+	return j.ring.Available(0, -1) + len(j.notifications.all)
 }
 
 // Logs returns the journal of log lines.
@@ -460,9 +463,9 @@ func (r *Registry) Logs() *LogJournal { return &r.logs }
 // Traffic returns the journal of requests.
 func (r *Registry) Traffic() *TrafficJournal { return &r.traffic }
 
-// bounded returns s, or a copy of its beginning: a cut that shared memory
-// with s would keep all of it alive.
-func bounded(s string, n int) string {
+// cutString returns s, cut to at most n bytes. A cut is a copy, so that it does not keep all of s in
+// memory.
+func cutString(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

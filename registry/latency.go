@@ -1,6 +1,3 @@
-// Latency remembers how long servers took for their last answers. It knows them by
-// name alone.
-
 package registry
 
 import (
@@ -9,8 +6,8 @@ import (
 	"time"
 )
 
-// kept is how many of a server's last answers its latency is the median of.
-const kept = 32
+// latencyWindow is the number of recent answers from which a latency is computed.
+const latencyWindow = 32
 
 // ServerLatency are how long servers took for their last answers.
 type ServerLatency struct {
@@ -21,7 +18,7 @@ type ServerLatency struct {
 
 type lastAnswers struct {
 	server string
-	took   [kept]time.Duration
+	took   [latencyWindow]time.Duration
 	n      int
 }
 
@@ -33,7 +30,7 @@ func (l *ServerLatency) Add(server string, took time.Duration) {
 		l.last = l.servers[server]
 	}
 	if a := l.last; a != nil {
-		a.took[a.n%kept] = took
+		a.took[a.n%latencyWindow] = took
 		a.n++
 	}
 }
@@ -67,7 +64,7 @@ func (l *ServerLatency) Median(server string) time.Duration {
 		return 0
 	}
 	took := a.took
-	some := took[:min(a.n, kept)]
+	some := took[:min(a.n, latencyWindow)]
 	slices.Sort(some)
 	return some[len(some)/2]
 }

@@ -27,8 +27,8 @@ func (s *Snapshot) listedURI(t *table, original string) string {
 	if t.rule == nil {
 		return original
 	}
-	for t.from != nil { // entryNames do not depend on what is chosen
-		t = t.from
+	for t.whole != nil { // names do not depend on what is chosen
+		t = t.whole
 	}
 	run := t.runs[Resource]
 	if e := run.name(hashKey(original), original); e != nil {
@@ -58,9 +58,9 @@ func (r *run) hasPlain(plain string) bool {
 	return first != nil
 }
 
-// newLearned returns empty links. Aliases are the flat id and, where it differs, the alias key, which
-// cannot be mixed up: only those have a scheme.
-func newLearned(server string) *cache.LinkCache {
+// newLinkCache returns an empty cache of a server's links. Their aliases are the flat id and, where
+// it differs, the alias key; these cannot be confused because only alias keys have a scheme.
+func newLinkCache(server string) *cache.LinkCache {
 	return cache.NewLinkCache(func(uri string) []string {
 		plain := strings.TrimLeft(names.Flatten(uri), "_")
 		short, long := names.HashSuffixes(uri, '~')
@@ -80,5 +80,5 @@ func (r *Registry) RecordLink(server, original string) {
 	if t == nil || t.rule == nil || t.runs[Resource].name(hashKey(original), original) != nil {
 		return
 	}
-	t.learned.Add(original)
+	t.links.Add(original)
 }

@@ -136,7 +136,7 @@ func (r *Registry) setLocal(kind Kind, items [][]byte, change func(next *Snapsho
 	}
 	r.snap.Store(&next)
 	if was != next.tables[0].runs[kind] {
-		r.relisted(next.tables[0], kind, was)
+		r.logListChange(next.tables[0], kind, was)
 	}
 	r.feed.publish(changed)
 	return nil
@@ -145,7 +145,7 @@ func (r *Registry) setLocal(kind Kind, items [][]byte, change func(next *Snapsho
 // buildLocal makes a run whose entries keep their names, but for tools with longer
 // ones than names may be. Unlike lists of servers it takes all or nothing.
 func buildLocal(kind Kind, items [][]byte, o Options) (*run, error) {
-	ps := &problems{kind: kind, server: Local}
+	ps := &listProblems{kind: kind, server: Local}
 	drafts := parse(kind, items, o.MaxEntries, false, ps)
 	for _, p := range ps.list {
 		return nil, fmt.Errorf("local %s %q: %s", kind, p.Name, p.Text)
@@ -153,7 +153,7 @@ func buildLocal(kind Kind, items [][]byte, o Options) (*run, error) {
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	c := recipe{kind: kind, rule: &rule{Rule: &names.Rule{Server: Local}}, linked: func(uri string) string { return uri }}
+	c := buildOptions{kind: kind, rule: &listingRule{Rule: &names.Rule{Server: Local}}, linkedURI: func(uri string) string { return uri }}
 	for i := range drafts {
 		drafts[i].listed = drafts[i].name
 		if kind == Tool {

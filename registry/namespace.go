@@ -43,39 +43,39 @@ func (s *Snapshot) translate(t, was *table) *table {
 	switch {
 	case t.rule == nil: // Goblin's own are listed as they are
 		return t
-	case was != nil && was.of == t:
+	case was != nil && was.original == t:
 		return was
 	case was == nil:
-		was = &table{of: &table{}}
+		was = &table{original: &table{}}
 	}
 	u := *t
-	u.of = t
+	u.original = t
 	for _, k := range []Kind{Resource, Template} {
 		u.runs[k] = was.runs[k]
-		if was.of.runs[k] == t.runs[k] {
+		if was.original.runs[k] == t.runs[k] {
 			continue
 		}
 		if run, ok := t.runs[k].translate(s.flat); ok {
 			u.runs[k] = run
 		} else {
-			u.runs[k], _ = build(s.recipe(&u, k), t.runs[k].originals())
+			u.runs[k], _ = build(s.buildOptions(&u, k), t.runs[k].definitions())
 		}
 	}
 	switch tools := t.runs[Tool]; {
-	case !tools.linksAway():
-	case was.of.runs[Tool] == tools && was.runs[Resource] == u.runs[Resource]:
+	case !tools.hasForeignLinks():
+	case was.original.runs[Tool] == tools && was.runs[Resource] == u.runs[Resource]:
 		u.runs[Tool] = was.runs[Tool]
 	default:
-		if u.runs[Tool], _ = build(s.recipe(&u, Tool), tools.originals()); u.runs[Tool].same(was.runs[Tool]) {
+		if u.runs[Tool], _ = build(s.buildOptions(&u, Tool), tools.definitions()); u.runs[Tool].same(was.runs[Tool]) {
 			u.runs[Tool] = was.runs[Tool]
 		}
 	}
 	return &u
 }
 
-// linksAway reports whether definitions link to resources that have another name in the
-// other namespace.
-func (r *run) linksAway() bool {
+// hasForeignLinks reports whether definitions link to resources with a different name in the other
+// namespace.
+func (r *run) hasForeignLinks() bool {
 	if r == nil {
 		return false
 	}
@@ -152,8 +152,8 @@ func (r *run) namesIn(flat bool) []string {
 
 // rearrange makes the tables those of entries in other places, by their old ones.
 func (r *run) rearrange(places []int32) {
-	for _, x := range []*index{&r.byName, &r.byFlat, &r.byPlain, &r.byNorm} {
-		*x = x.rearranged(places)
+	for _, x := range []*hashIndex{&r.byName, &r.byFlat, &r.byPlain, &r.byNorm} {
+		*x = x.reordered(places)
 	}
 	r.order = slices.Clone(r.order)
 	for i, was := range r.order {

@@ -66,7 +66,7 @@ var (
 
 // relist draws what a server lists of a kind.
 func (w *twins) relist(t *rapid.T, server string, k Kind) {
-	nameList := rapid.SliceOfNDistinct(drawnNames[k], 0, 6, rapid.ID[string]).Draw(t, server+" "+plural(k))
+	nameList := rapid.SliceOfNDistinct(drawnNames[k], 0, 6, rapid.ID[string]).Draw(t, server+" "+listName(k))
 	if len(nameList) > 4 && k != Resource {
 		nameList = nameList[:4]
 	}
@@ -94,7 +94,7 @@ func alike(t *rapid.T, want, got *Snapshot, uris []string) {
 			o := ends[i]
 			require.Len(t, o.JSON(), o.JSONLen())
 			require.Equal(t, []string{e.Server, e.Name, e.Listed, e.Flat, e.Label, e.Title, string(e.JSON())}, []string{o.Server, o.Name, o.Listed, o.Flat, o.Label, o.Title, string(o.JSON())})
-			require.Equal(t, string(e.original()), string(o.original()))
+			require.Equal(t, string(e.originalJSON()), string(o.originalJSON()))
 			uris = append(uris, spelledAs(e)...)
 		}
 	}
@@ -144,7 +144,7 @@ func TestALinkThatChangesWithinOneFlatIDChangesInTheOtherNamespace(t *testing.T)
 		moved = r.Load().InNamespace(false, moved)
 		for e := range moved.All(Tool) {
 			require.Contains(t, string(e.JSON()), names.NamespacedURI("a", uri))
-			require.Contains(t, string(e.original()), uri)
+			require.Contains(t, string(e.originalJSON()), uri)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func TestACatalogInAnotherNamespaceIsThatOfARegistryWithIt(t *testing.T) {
 				before := narrow[i]
 				narrow[i], native[i] = moved[i].Narrow(c, before), of.want.Load().Narrow(c, native[i])
 				alike(rt, native[i], narrow[i], uris)
-				for server := range c.servers { // entryNames do not depend on what is chosen
+				for server := range c.servers { // names do not depend on what is chosen
 					for _, uri := range uris {
 						require.Equal(rt, of.want.ListedURI(server, uri), moved[i].ListedURI(server, uri))
 						if c.servers[server] {

@@ -2,7 +2,7 @@ package registry
 
 import "goblin/registry/suggest"
 
-const maxTried = 5000 // entryNames that a wrong one is compared with
+const maxCompared = 5000 // entries whose names are compared with a wrong name
 
 // Nearest returns the listed names that look most like a wrong one, best first,
 // at most three; only those of owner, unless that is "". Of long lists only the
@@ -25,7 +25,7 @@ func (s *Snapshot) Nearest(k Kind, owner, name string, likely ...*Entry) []strin
 		all = s.Server(owner, k)
 	}
 	for e := range all {
-		if tried++; tried > maxTried {
+		if tried++; tried > maxCompared {
 			break
 		}
 		try(e)

@@ -5,7 +5,7 @@ import "slices"
 // SetNotice says what all screens should show until it is no longer so, in one
 // line without secrets; "" for nothing.
 func (r *Registry) SetNotice(text string) {
-	text = bounded(text, maxField)
+	text = cutString(text, maxField)
 	if old := r.notice.Swap(&text); old == nil && text != "" || old != nil && *old != text {
 		r.feed.publish(Servers)
 	}
@@ -34,7 +34,7 @@ const maxMistakes = 200
 func (r *Registry) SetMistakes(all []Mistake) {
 	all = slices.Clone(all[:min(len(all), maxMistakes)])
 	for i := range all {
-		all[i].File, all[i].Text = bounded(all[i].File, maxField), bounded(all[i].Text, maxField)
+		all[i].File, all[i].Text = cutString(all[i].File, maxField), cutString(all[i].Text, maxField)
 	}
 	if old := r.mistakes.Swap(&all); old == nil && len(all) > 0 || old != nil && !slices.Equal(*old, all) {
 		r.feed.publish(Servers)

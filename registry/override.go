@@ -13,24 +13,24 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// rule says how a server's entries are listed, and what the config has clients see of them.
-type rule struct {
+// listingRule says how the entries of a server are listed, and how the config overrides them.
+type listingRule struct {
 	*names.Rule
 	overrides *definition.Set
 }
 
-// newRules are the rules of the configured servers, in their order, for listed names of so
-// many bytes at most.
-func newRules(servers []string, most int, overrides map[string]*definition.Set) map[string]*rule {
-	rules := make(map[string]*rule, len(servers))
+// newListingRules returns the rules of the configured servers by name. most is the longest listed
+// name, in bytes.
+func newListingRules(servers []string, most int, overrides map[string]*definition.Set) map[string]*listingRule {
+	rules := make(map[string]*listingRule, len(servers))
 	for s, named := range names.Rules(servers, most) {
-		rules[s] = &rule{named, overrides[s]}
+		rules[s] = &listingRule{named, overrides[s]}
 	}
 	return rules
 }
 
 // overridesOf are a server's overrides for things of a kind, nil for none.
-func (u *rule) overridesOf(k Kind) map[string]*definition.Override {
+func (u *listingRule) overridesOf(k Kind) map[string]*definition.Override {
 	switch {
 	case u == nil || u.overrides == nil:
 		return nil
@@ -44,16 +44,16 @@ func (u *rule) overridesOf(k Kind) map[string]*definition.Override {
 	return nil
 }
 
-// given is the name that the config gives a tool, or its own.
-func (u *rule) given(tool string) string {
+// configName returns the name that the config gives a tool, or else the tool's own name.
+func (u *listingRule) configName(tool string) string {
 	if o := u.overridesOf(Tool)[tool]; o != nil && o.Name != "" {
 		return o.Name
 	}
 	return tool
 }
 
-// override makes drafts what the config has clients see of them.
-func override(c recipe, drafts []draft, ps *problems) {
+// applyOverrides applies the config's overrides to drafts.
+func applyOverrides(c buildOptions, drafts []draft, ps *listProblems) {
 	all := c.rule.overridesOf(c.kind)
 	if len(all) == 0 {
 		return
@@ -67,23 +67,23 @@ func override(c recipe, drafts []draft, ps *problems) {
 			continue
 		}
 		apply := map[Kind]func([]byte) ([]byte, *definition.AppliedOverride){Tool: o.Tool, Prompt: o.Prompt, Resource: o.Resource, Template: o.Resource}
-		if d.fixed != nil && d.fixed.legacy != nil {
-			d.fixed.legacy, _ = apply[c.kind](d.fixed.legacy)
+		if d.repaired != nil && d.repaired.legacy != nil {
+			d.repaired.legacy, _ = apply[c.kind](d.repaired.legacy)
 		}
-		d.item, d.over = apply[c.kind](d.item)
+		d.item, d.override = apply[c.kind](d.item)
 		if o.Name != "" {
-			d.given = o.Name
+			d.configName = o.Name
 		}
 		d.item = bytes.Trim(d.item, " \t\r\n")
-		d.key = rawjson.Get(d.item, keyOf(c.kind))
+		d.key = rawjson.Get(d.item, nameMember(c.kind))
 		if c.kind == Tool {
-			d.links = linksOf(d.item)
+			d.links = resourceLinks(d.item)
 		}
-		for _, why := range d.over.Problems {
+		for _, why := range d.override.Problems {
 			ps.add(slog.LevelWarn, d.name, "in its override, "+why)
 		}
 	}
-	giveOnce(drafts, ps)
+	resolveRenames(drafts, ps)
 	for _, name := range slices.Sorted(maps.Keys(idle)) { // what has a variable is a template
 		if c.kind == Tool || c.kind == Prompt || (c.kind == Template) == strings.Contains(name, "{") {
 			ps.add(slog.LevelWarn, name, "it is overridden in the config, but the server does not list it")
@@ -91,17 +91,16 @@ func override(c recipe, drafts []draft, ps *problems) {
 	}
 }
 
-// giveOnce takes names away that overrides give to two, or that another has by itself:
-// those keep their own.
-func giveOnce(drafts []draft, ps *problems) {
+// resolveRenames drops a rename by an override if another entry already has the new name.
+func resolveRenames(drafts []draft, ps *listProblems) {
 	own, given := make([]string, len(drafts)), make([]string, len(drafts))
 	for i := range drafts {
-		own[i], given[i] = drafts[i].name, drafts[i].given
+		own[i], given[i] = drafts[i].name, drafts[i].configName
 	}
 	for i, other := range definition.CheckRenames(own, given) {
 		d := &drafts[i]
-		ps.add(slog.LevelWarn, d.name, fmt.Sprintf("not renamed to %q by its override: %q has that name; it keeps its own", d.given, own[other]))
-		d.over, d.given = d.over.WithoutName(), d.name
+		ps.add(slog.LevelWarn, d.name, fmt.Sprintf("not renamed to %q by its override: %q has that name; it keeps its own", d.configName, own[other]))
+		d.override, d.configName = d.override.WithoutName(), d.name
 	}
 }
 
@@ -109,7 +108,7 @@ func giveOnce(drafts []draft, ps *problems) {
 // nil for none.
 func (s *Snapshot) ByClientName(server string, k Kind, given string) *Entry {
 	if t := s.table(server); t != nil && !t.hidden {
-		return t.runs[k].called(hashKey(given), given)
+		return t.runs[k].byClientName(hashKey(given), given)
 	}
 	return nil
 }
@@ -117,7 +116,7 @@ func (s *Snapshot) ByClientName(server string, k Kind, given string) *Entry {
 // ShownList is a list of the whole catalog as this one has it, where overrides make it another:
 // where the words differ, and not only how things are named or which there are.
 func (s *Snapshot) ShownList(p Part) (shown Part, other bool) {
-	if t := s.table(p.Server()); t != nil && t.runs[p.kind] != nil && t.other[p.kind] {
+	if t := s.table(p.Server()); t != nil && t.runs[p.kind] != nil && t.overridden[p.kind] {
 		return Part{p.kind, t.runs[p.kind]}, true
 	}
 	return p, false

@@ -334,7 +334,7 @@ func TestTooManyTemplatesAreNotMatched(t *testing.T) {
 func TestLearnedLinksWithOneFlatIDAreCounted(t *testing.T) {
 	r := New(Options{Servers: []string{"a"}})
 	rng := rand.New(rand.NewPCG(1, 2))
-	l := r.Load().table("a").learned
+	l := r.Load().table("a").links
 	uri := func() string {
 		b := []byte("x:")
 		for range 12 {

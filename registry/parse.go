@@ -24,37 +24,37 @@ const (
 
 // draft is a definition on its way into a run.
 type draft struct {
-	item   []byte // without outer space
-	key    []byte // the value to rename, a part of item
-	name   string
-	given  string // name, or what an override makes of it
-	listed string
-	flat   string          // of resources
-	links  []link          // of tools: what points to resources
-	tpl    *names.Template // of templates
-	order  int             // place in the list as received
-	tailed bool            // renamed beyond the prefix
-	full   bool            // of tools: no other of the server has more right to its whole name
-	tail   uint8           // bytes of the tail of the flat id
-	over   *definition.AppliedOverride
-	raw    []byte // the item as received
-	fixed  *fixed // how it was repaired; nil for not
+	item         []byte // without outer space
+	key          []byte // the value to rename, a part of item
+	name         string
+	configName   string // name, or the name that an override gives it
+	listed       string
+	flat         string           // of resources
+	links        []definitionLink // of tools: what points to resources
+	tpl          *names.Template  // of templates
+	order        int              // place in the list as received
+	suffixed     bool             // renamed beyond the prefix
+	ownsFullName bool             // of tools: no other of the server has more right to its whole name
+	suffixLen    uint8            // bytes of the suffix of the flat id
+	override     *definition.AppliedOverride
+	raw          []byte              // the item as received
+	repaired     *repairedDefinition // how it was repaired; nil for not
 }
 
-// fixed holds the differences of a repaired definition.
-type fixed struct {
+// repairedDefinition holds the differences of a repaired definition.
+type repairedDefinition struct {
 	changes []string // in words
 	legacy  []byte   // the definition for clients up to 2025-11-25; nil: the same
 }
 
-// link is a URI of the server's own inside a tool's definition.
-type link struct {
+// definitionLink is a URI of the server in a tool's definition.
+type definitionLink struct {
 	value []byte // part of the item
 	uri   string
 }
 
-// problems collects what is odd about a list, as much as anyone would read.
-type problems struct {
+// listProblems collects the problems of a list, up to a limit.
+type listProblems struct {
 	kind    Kind
 	server  string
 	list    []Problem
@@ -62,7 +62,7 @@ type problems struct {
 	repairs Repairs
 }
 
-func (p *problems) add(level slog.Level, name, text string) {
+func (p *listProblems) add(level slog.Level, name, text string) {
 	if len(p.list) >= maxProblems {
 		p.more++
 		return
@@ -71,28 +71,28 @@ func (p *problems) add(level slog.Level, name, text string) {
 }
 
 // dropped reports an entry that cannot be listed, the one at index i.
-func (p *problems) dropped(i int, name string, why any) {
+func (p *listProblems) dropped(i int, name string, why any) {
 	text := fmt.Sprintf("dropped: %v", why)
 	if name == "" { // else the index would make it another problem when others come and go
 		text = fmt.Sprintf("entry %d %s", i, text)
 	}
 	p.add(slog.LevelWarn, name, text)
 	p.repairs.Dropped++
-	p.repairs.note(Repair{p.kind, clip(name), true, text})
+	p.repairs.add(Repair{p.kind, clip(name), true, text})
 }
 
 // changed reports an entry that was repaired.
-func (p *problems) changed(d *draft) {
-	if d.fixed == nil {
+func (p *listProblems) changed(d *draft) {
+	if d.repaired == nil {
 		return
 	}
-	text := strings.Join(d.fixed.changes, "; ")
+	text := strings.Join(d.repaired.changes, "; ")
 	p.add(slog.LevelInfo, d.name, ChangedText+": "+text)
 	p.repairs.Changed++
-	p.repairs.note(Repair{p.kind, clip(d.name), false, text})
+	p.repairs.add(Repair{p.kind, clip(d.name), false, text})
 }
 
-func (p *problems) all() []Problem {
+func (p *listProblems) all() []Problem {
 	if p.more > 0 {
 		text := fmt.Sprintf("%d more entries with problems", p.more)
 		return append(p.list, Problem{slog.LevelWarn, p.kind, p.server, "", text})
@@ -104,14 +104,14 @@ func clip(s string) string {
 	if len(s) <= maxField {
 		return s
 	}
-	return bounded(s, maxField) + "…"
+	return cutString(s, maxField) + "…"
 }
 
 // definitions name the members of an entry that decide.
 var definitions = [Kinds]*rawjson.KeyTree{rawjson.Tool, rawjson.Prompt, rawjson.Resource, rawjson.Template, rawjson.Skill}
 
-// keyOf is the member that names an entry of a kind.
-func keyOf(k Kind) string {
+// nameMember returns the member that names an entry of a kind.
+func nameMember(k Kind) string {
 	switch k {
 	case Resource, Skill:
 		return "uri"
@@ -121,8 +121,8 @@ func keyOf(k Kind) string {
 	return "name"
 }
 
-// longest is how long the name of an entry of a kind may be, in bytes.
-func (k Kind) longest() int {
+// maxNameLen returns the longest name or URI of an entry of a kind, in bytes.
+func (k Kind) maxNameLen() int {
 	if k == Tool || k == Prompt {
 		return MaxName
 	}
@@ -131,7 +131,7 @@ func (k Kind) longest() int {
 
 // parse reads a list as received and drops what cannot be listed. The result
 // is in byte order of the names.
-func parse(kind Kind, items [][]byte, limit int, repaired bool, ps *problems) []draft {
+func parse(kind Kind, items [][]byte, limit int, repaired bool, ps *listProblems) []draft {
 	if kind == Template {
 		limit = min(limit, maxTemplates)
 	}
@@ -184,7 +184,7 @@ func parseOne(kind Kind, item []byte, repaired bool) (draft, error) {
 	}
 	d := draft{item: bytes.Trim(item, " \t\r\n")}
 	d.raw = d.item
-	key := keyOf(kind)
+	key := nameMember(kind)
 	if d.key = rawjson.Get(d.item, key); d.key == nil {
 		return d, fmt.Errorf("no %q", key)
 	}
@@ -201,8 +201,8 @@ func parseOne(kind Kind, item []byte, repaired bool) (draft, error) {
 	if d.name == "" {
 		return d, fmt.Errorf("empty %q", key)
 	}
-	d.given = d.name
-	if most := kind.longest(); len(d.name) > most {
+	d.configName = d.name
+	if most := kind.maxNameLen(); len(d.name) > most {
 		return d, fmt.Errorf("%q is longer than %d bytes", key, most)
 	}
 	if repaired {
@@ -212,7 +212,7 @@ func parseOne(kind Kind, item []byte, repaired bool) (draft, error) {
 	}
 	switch kind {
 	case Tool:
-		d.links = linksOf(d.item)
+		d.links = resourceLinks(d.item)
 	case Skill:
 		if d.links, err = skillLinks(d.item); err != nil {
 			return d, err
@@ -245,23 +245,23 @@ func (d *draft) repair(kind Kind) (err error) {
 		return err
 	}
 	if len(r.Changes) > 0 {
-		d.fixed = &fixed{r.Changes, r.Legacy}
+		d.repaired = &repairedDefinition{r.Changes, r.Legacy}
 		d.item = r.JSON
-		d.key = rawjson.Get(d.item, keyOf(kind))
+		d.key = rawjson.Get(d.item, nameMember(kind))
 	}
 	return nil
 }
 
-// linksOf finds the resource that a tool says shows its results:
-// _meta.ui.resourceUri and its older spelling.
-func linksOf(item []byte) (links []link) {
+// resourceLinks returns the links to the resource that shows a tool's results: _meta.ui.resourceUri
+// and its older spelling.
+func resourceLinks(item []byte) (links []definitionLink) {
 	meta := rawjson.Get(item, "_meta")
 	for _, v := range [][]byte{rawjson.Path(meta, "ui", "resourceUri"), rawjson.Get(meta, "ui/resourceUri")} {
 		if uri, ok := rawjson.String(v); ok && uri != "" && len(uri) <= MaxURI && utf8.ValidString(uri) {
-			links = append(links, link{v, uri})
+			links = append(links, definitionLink{v, uri})
 		}
 	}
-	slices.SortFunc(links, func(a, b link) int {
+	slices.SortFunc(links, func(a, b definitionLink) int {
 		return rawjson.Offset(item, a.value) - rawjson.Offset(item, b.value)
 	})
 	return links

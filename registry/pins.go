@@ -26,13 +26,13 @@ type UnapprovedTool struct {
 	Hash     string          `json:"sha256"` // of what is offered, by which it is approved
 }
 
-// pinned is the table of such tools, by server.
-type pinned struct {
+// unapprovedTable is the table of unapproved tools, by server.
+type unapprovedTable struct {
 	mu   sync.RWMutex
 	rows map[string][]UnapprovedTool
 }
 
-func (t *pinned) drop(server string) {
+func (t *unapprovedTable) drop(server string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.rows, server)
@@ -63,16 +63,17 @@ func (r *Registry) SetUnapproved(server string, tools []UnapprovedTool) {
 // servers in their order for "".
 func (r *Registry) UnapprovedTools(server string) []UnapprovedTool {
 	if server != "" {
-		return r.pinned.of(server)
+		return r.pinned.forServer(server)
 	}
 	var all []UnapprovedTool
 	for _, t := range r.Load().tables {
-		all = append(all, r.pinned.of(t.name)...)
+		all = append(all, r.pinned.forServer(t.name)...)
 	}
 	return all
 }
 
-func (t *pinned) of(server string) []UnapprovedTool {
+// forServer returns the unapproved tools of a server, by name.
+func (t *unapprovedTable) forServer(server string) []UnapprovedTool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.rows[server]
@@ -80,7 +81,7 @@ func (t *pinned) of(server string) []UnapprovedTool {
 
 // UnapprovedTool is a tool that awaits approval; nil when it does not.
 func (r *Registry) UnapprovedTool(server, name string) *UnapprovedTool {
-	tools := r.pinned.of(server)
+	tools := r.pinned.forServer(server)
 	i, ok := slices.BinarySearchFunc(tools, name, func(p UnapprovedTool, name string) int { return cmp.Compare(p.Name, name) })
 	if !ok {
 		return nil
@@ -93,14 +94,14 @@ func (r *Registry) UnapprovedTool(server, name string) *UnapprovedTool {
 func (s *Snapshot) UnapprovedTool(name string) *UnapprovedTool {
 	owner, rest, _ := s.owner(Tool, name)
 	for _, t := range s.tables[1:] {
-		if p := s.withheldBy(t, name); p != nil {
+		if p := s.unapprovedOf(t, name); p != nil {
 			return p
 		}
 		if owner != nil && t != owner {
 			continue
 		}
-		for _, p := range s.pinned.of(t.name) {
-			if given := t.rule.given(p.Name); (given == name || given == rest) && p.Hidden && s.IsVisible(t.name, Tool, p.Name) {
+		for _, p := range s.pinned.forServer(t.name) {
+			if given := t.rule.configName(p.Name); (given == name || given == rest) && p.Hidden && s.IsVisible(t.name, Tool, p.Name) {
 				return &p
 			}
 		}
@@ -108,10 +109,9 @@ func (s *Snapshot) UnapprovedTool(name string) *UnapprovedTool {
 	return nil
 }
 
-// withheldBy is the tool of a server that a name would list, or would were names of
-// another length, if it were not withheld.
-func (s *Snapshot) withheldBy(t *table, name string) *UnapprovedTool {
-	tools := s.pinned.of(t.name)
+// unapprovedOf returns the unapproved, hidden tool of a server that could be listed as name.
+func (s *Snapshot) unapprovedOf(t *table, name string) *UnapprovedTool {
+	tools := s.pinned.forServer(t.name)
 	if len(tools) == 0 {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (s *Snapshot) withheldBy(t *table, name string) *UnapprovedTool {
 	}
 	for i := range tools {
 		p := &tools[i]
-		if p.Hidden && s.IsVisible(t.name, Tool, p.Name) && slices.ContainsFunc(able, func(u *names.Rule) bool { return u.IsToolSpelling(name, t.rule.given(p.Name), s.ownTool) }) {
+		if p.Hidden && s.IsVisible(t.name, Tool, p.Name) && slices.ContainsFunc(able, func(u *names.Rule) bool { return u.IsToolSpelling(name, t.rule.configName(p.Name), s.ownTool) }) {
 			return p
 		}
 	}

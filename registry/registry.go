@@ -44,20 +44,20 @@ type Registry struct {
 	snap atomic.Pointer[Snapshot]
 	feed feed
 
-	mu    sync.Mutex       // held while the next snapshot is made
-	rules map[string]*rule // of the configured servers
-	order []string         // the same names, in listing order of States
+	mu    sync.Mutex              // held while the next snapshot is made
+	rules map[string]*listingRule // of the configured servers
+	order []string                // the same names, in listing order of States
 
 	notice        atomic.Pointer[string]
 	mistakes      atomic.Pointer[[]Mistake]
-	states        states
-	subscriptions subscriptions
-	pinned        pinned
-	repairs       repairs
-	sessions      sessions
+	states        stateTable
+	subscriptions subscriptionTable
+	pinned        unapprovedTable
+	repairs       repairTable
+	sessions      sessionTable
 	contents      Contents
 	latencies     ServerLatency
-	events        events
+	events        rateGates
 	logs          LogJournal
 	traffic       TrafficJournal
 }
@@ -79,7 +79,7 @@ func New(o Options) *Registry {
 	}
 	r := &Registry{opt: o}
 	r.order = serverNames(o.Servers)
-	r.rules = newRules(r.order, o.MaxName, o.Overrides)
+	r.rules = newListingRules(r.order, o.MaxName, o.Overrides)
 	r.logs.feed, r.logs.ring.Max = &r.feed, maxLogRecords
 	r.traffic.feed, r.traffic.ring.Max = &r.feed, maxTrafficRecords
 	r.traffic.latencies = &r.latencies
@@ -92,7 +92,7 @@ func New(o Options) *Registry {
 	}
 	for _, name := range r.order {
 		s.tables = append(s.tables, r.newTable(name))
-		r.states.set(name, ServerState{State: StateStopped}, o.Now)
+		r.states.update(name, ServerState{State: StateStopped}, o.Now)
 	}
 	s.dir = newDirectory(s.tables, r.order, o.MaxName)
 	r.snap.Store(s)
@@ -112,7 +112,7 @@ func serverNames(nameList []string) []string {
 
 func (r *Registry) newTable(server string) *table {
 	r.latencies.Track(server)
-	return &table{name: server, rule: r.rules[server], learned: newLearned(server)}
+	return &table{name: server, rule: r.rules[server], links: newLinkCache(server)}
 }
 
 // Load returns the catalog as it stands.
@@ -133,7 +133,7 @@ func (r *Registry) SetServers(nameList []string, overrides map[string]*definitio
 		return
 	}
 	r.opt.Overrides = overrides
-	rules := newRules(r.order, r.opt.MaxName, overrides)
+	rules := newListingRules(r.order, r.opt.MaxName, overrides)
 	for name, u := range rules {
 		if known := r.rules[name]; reflect.DeepEqual(known, u) {
 			rules[name] = known
@@ -143,7 +143,7 @@ func (r *Registry) SetServers(nameList []string, overrides map[string]*definitio
 	changed := Servers
 	for _, name := range was {
 		if rules[name] == nil {
-			changed |= r.forget(name, old.table(name))
+			changed |= r.dropServer(name, old.table(name))
 		}
 	}
 	next := *old
@@ -154,7 +154,7 @@ func (r *Registry) SetServers(nameList []string, overrides map[string]*definitio
 		switch {
 		case t == nil:
 			t = r.newTable(name)
-			r.states.set(name, ServerState{State: StateStopped}, r.opt.Now)
+			r.states.update(name, ServerState{State: StateStopped}, r.opt.Now)
 			r.event(slog.LevelInfo, name, "server added")
 		case t.rule != rules[name]:
 			u := *t
@@ -165,7 +165,7 @@ func (r *Registry) SetServers(nameList []string, overrides map[string]*definitio
 		next.tables = append(next.tables, t)
 	}
 	next.dir = newDirectory(next.tables, r.order, r.opt.MaxName)
-	changed |= next.remerge(changed)
+	changed |= next.mergeKinds(changed)
 	for _, t := range renamed {
 		changed |= r.renameAll(&next, t)
 	}
@@ -173,10 +173,9 @@ func (r *Registry) SetServers(nameList []string, overrides map[string]*definitio
 	r.feed.publish(changed)
 }
 
-// forget drops what is kept of a server besides its table, and returns what
-// changes with it.
-func (r *Registry) forget(name string, t *table) Changes {
-	changed := t.seen()
+// dropServer drops all data about a server except for its table, and returns what changes with it.
+func (r *Registry) dropServer(name string, t *table) Changes {
+	changed := t.visibleLists()
 	r.states.drop(name)
 	r.latencies.Forget(name)
 	r.pinned.drop(name)
@@ -187,7 +186,7 @@ func (r *Registry) forget(name string, t *table) Changes {
 		text += ", " + count(uint64(n), "subscription") + " paused"
 	}
 	r.event(slog.LevelInfo, name, text)
-	r.bulk(name, "dropped", r.contents.forget(name), "server removed")
+	r.logRemoved(name, "dropped", r.contents.removeServer(name), "server removed")
 	return changed
 }
 
@@ -226,12 +225,12 @@ func (r *Registry) SetApprovedList(server string, kind Kind, items [][]byte, adm
 		if t == nil || t.rule == nil || kind >= Kinds {
 			return nil
 		}
-		c := s.recipe(t, kind)
+		c := s.buildOptions(t, kind)
 		c.admit, c.limit = admit, r.opt.MaxEntries
 		run, ps := build(c, items)
-		placed, was, ok := r.place(s, t, kind, run)
+		placed, was, ok := r.setRun(s, t, kind, run)
 		if placed != nil {
-			r.relisted(placed, kind, was)
+			r.logListChange(placed, kind, was)
 		}
 		if ok {
 			if r.repairs.set(server, kind, ps.repairs) {
@@ -251,7 +250,7 @@ func (r *Registry) Definitions(server string, kind Kind, items [][]byte) (all []
 	if t == nil || t.rule == nil {
 		return nil
 	}
-	c := s.recipe(t, kind)
+	c := s.buildOptions(t, kind)
 	c.limit = r.opt.MaxEntries
 	c.admit = func(served []Definition) []bool {
 		all = served
@@ -261,17 +260,16 @@ func (r *Registry) Definitions(server string, kind Kind, items [][]byte) (all []
 	return all
 }
 
-func (s *Snapshot) recipe(t *table, kind Kind) recipe {
-	return recipe{
+func (s *Snapshot) buildOptions(t *table, kind Kind) buildOptions {
+	return buildOptions{
 		kind: kind, rule: t.rule, flat: s.flat, repair: s.repair, limit: math.MaxInt, own: s.ownTool,
-		linked: func(uri string) string { return s.listedURI(t, uri) },
+		linkedURI: func(uri string) string { return s.listedURI(t, uri) },
 	}
 }
 
-// place makes run, built on snapshot s, the list of a server, and returns the
-// table that holds it with the list before, or no table when nothing changed.
-// ok is false when run has to be built again.
-func (r *Registry) place(s *Snapshot, t *table, kind Kind, run *run) (placed *table, was *run, ok bool) {
+// setRun makes run, built on snapshot s, the list of a server. It returns the table that holds it
+// and the list before, or no table if nothing changed. ok is false if run must be built again.
+func (r *Registry) setRun(s *Snapshot, t *table, kind Kind, run *run) (placed *table, was *run, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.Load()
@@ -312,7 +310,7 @@ func (s *Snapshot) replace(kind Kind, t *table, run *run) Changes {
 		s.lists[kind].segments = s.mergeKind(kind)
 		return 0
 	}
-	return s.remerge(kind.changes())
+	return s.mergeKinds(kind.changes())
 }
 
 // rename builds a server's list again, because what its names, links or overrides are has
@@ -321,23 +319,23 @@ func (r *Registry) rename(s *Snapshot, t *table, k Kind) Changes {
 	if t.runs[k] == nil {
 		return 0
 	}
-	run, ps := build(s.recipe(t, k), t.runs[k].originals())
+	run, ps := build(s.buildOptions(t, k), t.runs[k].definitions())
 	if t.runs[k].same(run) {
 		return 0
 	}
 	for _, p := range ps.all() {
 		if p.Level >= slog.LevelWarn {
-			r.event(p.Level, p.Server, fmt.Sprintf("%s %q: %s", p.Kind, r.short(p.Name), p.Text))
+			r.event(p.Level, p.Server, fmt.Sprintf("%s %q: %s", p.Kind, r.shortName(p.Name), p.Text))
 		}
 	}
 	return s.replace(k, t, run)
 }
 
-// remerge makes the lists of some kinds again and gives them new versions.
-func (s *Snapshot) remerge(kinds Changes) Changes {
+// mergeKinds merges the lists of some kinds again and gives them new versions.
+func (s *Snapshot) mergeKinds(kinds Changes) Changes {
 	for k := range Kind(Kinds) {
 		if kinds&k.changes() != 0 {
-			s.lists[k] = merged{version: s.lists[k].version + 1, segments: s.mergeKind(k)}
+			s.lists[k] = mergedList{version: s.lists[k].version + 1, segments: s.mergeKind(k)}
 		}
 	}
 	return kinds
@@ -345,8 +343,8 @@ func (s *Snapshot) remerge(kinds Changes) Changes {
 
 func (s *Snapshot) mergeKind(k Kind) []segment { return merge(s.visibleRuns(k)) }
 
-// seen returns the lists that the server is in.
-func (t *table) seen() (kinds Changes) {
+// visibleLists returns the visible lists of the server, by kind.
+func (t *table) visibleLists() (kinds Changes) {
 	for k := range Kind(Kinds) {
 		if !t.hidden && t.runs[k] != nil {
 			kinds |= k.changes()
@@ -359,7 +357,7 @@ func (t *table) seen() (kinds Changes) {
 // count for who owns a bare name or raw URI. What is cached of a server that
 // gets hidden goes, results of tools excepted. Servers begin visible.
 func (r *Registry) SetVisible(server string, visible bool) {
-	lists, ok := r.change(server, func(t *table) { t.hidden = !visible })
+	lists, ok := r.changeTable(server, func(t *table) { t.hidden = !visible })
 	if !ok {
 		return
 	}
@@ -371,18 +369,18 @@ func (r *Registry) SetVisible(server string, visible bool) {
 		r.event(slog.LevelInfo, server, text)
 	}
 	if !visible {
-		r.bulk(server, "dropped", r.contents.hide(server), "entries hidden")
+		r.logRemoved(server, "dropped", r.contents.removeHidden(server), "entries hidden")
 	}
 }
 
 // AllowsUnlisted reports whether mcp://server/<anything> resolves, listed or not.
 func (r *Registry) AllowsUnlisted(server string, open bool) {
-	r.change(server, func(t *table) { t.open = open })
+	r.changeTable(server, func(t *table) { t.open = open })
 }
 
-// change makes a snapshot with another table of a server. It returns whether
-// the table is another now, and which visible lists are.
-func (r *Registry) change(server string, edit func(*table)) (lists Changes, ok bool) {
+// changeTable publishes a snapshot with an edited table of a server. It returns the visible lists
+// that changed, and false if the table did not change.
+func (r *Registry) changeTable(server string, edit func(*table)) (lists Changes, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.Load()
@@ -398,7 +396,7 @@ func (r *Registry) change(server string, edit func(*table)) (lists Changes, ok b
 	next := *old
 	next.tables = slices.Clone(old.tables)
 	next.tables[i] = &t
-	changed := next.remerge(old.tables[i].seen() ^ t.seen())
+	changed := next.mergeKinds(old.tables[i].visibleLists() ^ t.visibleLists())
 	r.snap.Store(&next)
 	r.feed.publish(changed)
 	return changed, true

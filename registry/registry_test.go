@@ -51,7 +51,7 @@ func catalog(t testing.TB, o Options, text string) *Registry {
 }
 
 func item(k Kind, name string) []byte {
-	def := map[string]any{keyOf(k): name, "description": "about " + name}
+	def := map[string]any{nameMember(k): name, "description": "about " + name}
 	if k == Skill {
 		def = map[string]any{"uri": name, "frontmatter": map[string]any{"name": name, "description": "about " + name}, "resources": "dynamic"}
 	}
@@ -99,7 +99,7 @@ func entryNames(k Kind, pages [][]map[string]any) []string {
 	var out []string
 	for _, p := range pages {
 		for _, e := range p {
-			out = append(out, e[keyOf(k)].(string))
+			out = append(out, e[nameMember(k)].(string))
 		}
 	}
 	return out

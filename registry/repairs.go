@@ -25,20 +25,21 @@ type Repair struct {
 // MaxRepairs bounds the details that are kept of each list, and of each server.
 const MaxRepairs = 20
 
-func (r *Repairs) note(d Repair) {
+// add adds a detail unless there are already [MaxRepairs].
+func (r *Repairs) add(d Repair) {
 	if len(r.Details) < MaxRepairs {
 		r.Details = append(r.Details, d)
 	}
 }
 
-// repairs is the table of what was repaired, by server.
-type repairs struct {
+// repairTable is the table of repairs, by server.
+type repairTable struct {
 	mu   sync.RWMutex
 	rows map[string]*[Kinds]Repairs
 }
 
 // set reports whether the counts of the server have changed.
-func (t *repairs) set(server string, k Kind, r Repairs) bool {
+func (t *repairTable) set(server string, k Kind, r Repairs) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	row := t.rows[server]
@@ -54,14 +55,14 @@ func (t *repairs) set(server string, k Kind, r Repairs) bool {
 	return before.Changed != r.Changed || before.Dropped != r.Dropped
 }
 
-func (t *repairs) drop(server string) {
+func (t *repairTable) drop(server string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.rows, server)
 }
 
-// of returns the repairs in all lists of a server.
-func (t *repairs) of(server string) (all Repairs) {
+// forServer returns the repairs in all lists of a server.
+func (t *repairTable) forServer(server string) (all Repairs) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	row := t.rows[server]
@@ -72,7 +73,7 @@ func (t *repairs) of(server string) (all Repairs) {
 		all.Changed += r.Changed
 		all.Dropped += r.Dropped
 		for _, d := range r.Details {
-			all.note(d)
+			all.add(d)
 		}
 	}
 	return all

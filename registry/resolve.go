@@ -17,61 +17,61 @@ const (
 	maxSteps = 1 << 20
 )
 
-// hits collects what a name can mean.
-type hits struct {
+// resolution collects the targets that a name can mean.
+type resolution struct {
 	s       *Snapshot
 	kind    Kind
 	name    string // as requested
 	targets []Target
-	one     Target // targets[0], without allocating for the usual case
+	single  Target // targets[0], without an allocation
 	n       int
 	budget  names.MatchBudget // for templates
 }
 
-func (h *hits) add(t Target) {
+func (h *resolution) add(t Target) {
 	if t.Entry == nil && !h.s.IsVisible(t.Server, Resource, t.Name) {
 		return
 	}
 	switch h.n++; {
 	case h.n == 1:
-		h.one = t
+		h.single = t
 	case h.n == 2:
-		h.targets = append(h.targets, h.one, t)
+		h.targets = append(h.targets, h.single, t)
 	case h.n <= maxCandidates:
 		h.targets = append(h.targets, t)
 	}
 }
 
-func (h *hits) entry(e *Entry) {
+func (h *resolution) entry(e *Entry) {
 	if e != nil {
 		h.add(h.s.target(e))
 	}
 }
 
-// done returns the answer once there is one: exactly one hit, or too many.
-func (h *hits) done() (t Target, ok bool, err error) {
+// result returns the answer once it is known: exactly one target, or too many.
+func (h *resolution) result() (t Target, ok bool, err error) {
 	switch h.n {
 	case 0:
 		return Target{}, false, nil
 	case 1:
-		return h.one, true, nil
+		return h.single, true, nil
 	}
 	e := &AmbiguousError{Kind: h.kind, Name: h.name}
 	for _, t := range h.targets {
-		if c := t.unique(); !slices.Contains(e.Candidates, c) {
+		if c := t.uniqueName(); !slices.Contains(e.Candidates, c) {
 			e.Candidates = append(e.Candidates, c)
 		}
 	}
 	return Target{}, true, e
 }
 
-// matched is done after templates were matched: with an error if there was too
-// much to match, since another might have matched, too.
-func (h *hits) matched() (t Target, ok bool, err error) {
+// resultAfterMatch is result after templates were matched. It returns an error if the budget is
+// spent, because another template might match.
+func (h *resolution) resultAfterMatch() (t Target, ok bool, err error) {
 	if h.budget.IsSpent() {
 		return Target{}, true, &NotFoundError{Kind: h.kind, Name: h.name, Reason: ReasonTemplates}
 	}
-	return h.done()
+	return h.result()
 }
 
 func (s *Snapshot) target(e *Entry) Target {
@@ -82,8 +82,8 @@ func (s *Snapshot) target(e *Entry) Target {
 	return t
 }
 
-// unique is a name of the target that nothing else has.
-func (t *Target) unique() string {
+// uniqueName returns a name that only this target has.
+func (t *Target) uniqueName() string {
 	raw := t.Entry == nil || t.Entry.Kind == Template // flat mode lists raw templates
 	if raw && t.Server != Local {
 		return names.NamespacedURI(t.Server, t.Name)
@@ -94,13 +94,13 @@ func (t *Target) unique() string {
 // LookupListed finds what stands in the lists of servers under exactly this name, with
 // no more work than looks into a few tables.
 func (s *Snapshot) LookupListed(k Kind, name string) (Target, bool) {
-	h := hits{s: s, kind: k, name: name}
+	h := resolution{s: s, kind: k, name: name}
 	switch k {
 	case Tool:
 		s.listedTool(&h, hashKey(name))
 	case Prompt:
 		if t, rest, named := s.owner(Prompt, name); named {
-			h.entry(t.runs[Prompt].called(hashKey(rest), rest))
+			h.entry(t.runs[Prompt].byClientName(hashKey(rest), rest))
 		}
 	case Resource:
 		if key, flat := names.FlatKey(name); s.flat && flat {
@@ -111,11 +111,11 @@ func (s *Snapshot) LookupListed(k Kind, name string) (Target, bool) {
 			}
 		}
 	}
-	return h.one, h.n == 1 && h.one.Listed == name
+	return h.single, h.n == 1 && h.single.Listed == name
 }
 
 // listedTool adds the tools of servers that are listed under h.name.
-func (s *Snapshot) listedTool(h *hits, hash uint64) {
+func (s *Snapshot) listedTool(h *resolution, hash uint64) {
 	if len(h.name) > s.dir.most {
 		return
 	}
@@ -132,8 +132,8 @@ func (s *Snapshot) listedTool(h *hits, hash uint64) {
 	}
 }
 
-// tooLong is the answer to a name that nothing can have.
-func tooLong(k Kind, name string, most int) error {
+// nameTooLong returns the error for a name that is too long for any entry.
+func nameTooLong(k Kind, name string, most int) error {
 	return &NotFoundError{Kind: k, Name: clip(name), Reason: fmt.Sprintf("it is longer than %d bytes", most)}
 }
 
@@ -147,7 +147,7 @@ func (r *Registry) ResolveTool(name string) (Target, error) { return r.Load().Re
 // ResolveTool is [Registry.ResolveTool] in this catalog.
 func (s *Snapshot) ResolveTool(name string) (Target, error) {
 	if len(name) > MaxName {
-		return Target{}, tooLong(Tool, name, MaxName)
+		return Target{}, nameTooLong(Tool, name, MaxName)
 	}
 	hash := hashKey(name)
 	for _, find := range []func(*run, uint64, string) *Entry{(*run).listed, (*run).name} {
@@ -155,9 +155,9 @@ func (s *Snapshot) ResolveTool(name string) (Target, error) {
 			return s.target(e), nil
 		}
 	}
-	h := hits{s: s, kind: Tool, name: name}
+	h := resolution{s: s, kind: Tool, name: name}
 	s.listedTool(&h, hash)
-	if t, ok, err := h.done(); ok {
+	if t, ok, err := h.result(); ok {
 		return t, err
 	}
 	if s.ownTool(name) {
@@ -165,21 +165,21 @@ func (s *Snapshot) ResolveTool(name string) (Target, error) {
 	}
 	t, rest, named := s.owner(Tool, name)
 	if named {
-		h.entry(t.runs[Tool].called(hashKey(rest), rest))
+		h.entry(t.runs[Tool].byClientName(hashKey(rest), rest))
 	}
 	if h.n == 0 {
 		s.spelledTool(&h)
 	}
 	// What another tool would be listed as is not a bare name.
 	if h.n == 0 && (t == nil || !(t.rule != nil && t.rule.Confusable(name)) && s.UnapprovedTool(name) == nil) {
-		s.owners(&h, t, hash)
+		s.addUnprefixed(&h, t, hash)
 	}
-	return s.nameAnswer(&h, t)
+	return s.resolveOwned(&h, t)
 }
 
-// nameAnswer is the answer for a tool or prompt that has the prefix of owner.
-func (s *Snapshot) nameAnswer(h *hits, owner *table) (Target, error) {
-	if t, ok, err := h.done(); ok {
+// resolveOwned returns the target or the error for a tool or prompt name with the prefix of owner.
+func (s *Snapshot) resolveOwned(h *resolution, owner *table) (Target, error) {
+	if t, ok, err := h.result(); ok {
 		return t, err
 	}
 	e := &NotFoundError{Kind: h.kind, Name: h.name, Reason: "unknown " + h.kind.String()}
@@ -190,16 +190,16 @@ func (s *Snapshot) nameAnswer(h *hits, owner *table) (Target, error) {
 	return Target{}, e
 }
 
-// owners adds what servers, or only one of them, know under the bare name or raw
-// URI h.name.
-func (s *Snapshot) owners(h *hits, only *table, hash uint64) {
-	for _, t := range s.among(only) {
-		h.entry(t.runs[h.kind].called(hash, h.name))
+// addUnprefixed adds the entries that have the bare name or raw URI h.name, of all servers or of
+// one.
+func (s *Snapshot) addUnprefixed(h *resolution, only *table, hash uint64) {
+	for _, t := range s.tablesOf(only) {
+		h.entry(t.runs[h.kind].byClientName(hash, h.name))
 	}
 }
 
-// among are all servers, or only one.
-func (s *Snapshot) among(only *table) []*table {
+// tablesOf returns the tables of all servers, or of one.
+func (s *Snapshot) tablesOf(only *table) []*table {
 	switch {
 	case only == nil:
 		return s.tables[1:]
@@ -217,20 +217,20 @@ func (r *Registry) ResolvePrompt(name string) (Target, error) { return r.Load().
 // ResolvePrompt is [Registry.ResolvePrompt] in this catalog.
 func (s *Snapshot) ResolvePrompt(name string) (Target, error) {
 	if len(name) > MaxName {
-		return Target{}, tooLong(Prompt, name, MaxName)
+		return Target{}, nameTooLong(Prompt, name, MaxName)
 	}
-	h := hits{s: s, kind: Prompt, name: name}
+	h := resolution{s: s, kind: Prompt, name: name}
 	t, rest, named := s.owner(Prompt, name)
 	if t != nil && !named {
 		rest, named = strings.CutPrefix(name, t.name+"_")
 	}
 	if named {
-		h.entry(t.runs[Prompt].called(hashKey(rest), rest))
+		h.entry(t.runs[Prompt].byClientName(hashKey(rest), rest))
 	}
 	if h.n == 0 {
-		s.owners(&h, t, hashKey(name))
+		s.addUnprefixed(&h, t, hashKey(name))
 	}
-	return s.nameAnswer(&h, t)
+	return s.resolveOwned(&h, t)
 }
 
 // ResolveResource finds what a client means by a URI. Goblin's own come
@@ -246,7 +246,7 @@ func (r *Registry) ResolveResource(uri string) (Target, error) { return r.Load()
 // ResolveResource is [Registry.ResolveResource] in this catalog.
 func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 	if len(uri) > MaxURI {
-		return Target{}, tooLong(Resource, uri, MaxURI)
+		return Target{}, nameTooLong(Resource, uri, MaxURI)
 	}
 	hash := hashKey(uri)
 	if e := s.tables[0].runs[Resource].name(hash, uri); e != nil {
@@ -265,7 +265,7 @@ func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 	if _, own := names.CutScheme(uri, Local+":"); own {
 		return Target{}, &NotFoundError{Kind: Resource, Name: uri, Owner: Local, Reason: ReasonNotFound}
 	}
-	h := hits{s: s, kind: Resource, name: uri, budget: maxSteps}
+	h := resolution{s: s, kind: Resource, name: uri, budget: maxSteps}
 	owner := s.flatOwner(uri)
 	key, isFlat := names.FlatKey(uri)
 	if isFlat {
@@ -273,12 +273,12 @@ func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 		if h.n == 0 {
 			s.flatLinks(&h, key, owner)
 		}
-		if t, ok, err := h.done(); ok {
+		if t, ok, err := h.result(); ok {
 			return t, err
 		}
 	}
 	if owner == nil || owner.rule == nil || !owner.rule.FlatConfusable(uri) {
-		if t, ok, err := s.rawURI(&h, owner, hash, key); ok {
+		if t, ok, err := s.resolveRawURI(&h, owner, hash, key); ok {
 			return t, err
 		}
 	}
@@ -299,33 +299,33 @@ func (s *Snapshot) UnknownResource(uri string) error {
 	return err
 }
 
-// rawURI finds a URI that is not namespaced, at owner only if it begins like the
-// flat ids of that. key is its flat form, "" if it has none.
-func (s *Snapshot) rawURI(h *hits, owner *table, hash uint64, key string) (Target, bool, error) {
-	s.owners(h, owner, hash)
-	if t, ok, err := h.done(); ok {
+// resolveRawURI finds a URI without a namespace, at owner only if it has the prefix of owner's flat
+// ids. key is its flat form, "" if it has none.
+func (s *Snapshot) resolveRawURI(h *resolution, owner *table, hash uint64, key string) (Target, bool, error) {
+	s.addUnprefixed(h, owner, hash)
+	if t, ok, err := h.result(); ok {
 		return t, ok, err
 	}
 	if owner != nil && key != "" {
 		s.flatExpansions(h, key, owner)
-		if t, ok, err := h.matched(); ok {
+		if t, ok, err := h.resultAfterMatch(); ok {
 			return t, ok, err
 		}
 	}
-	for _, t := range s.among(owner) {
+	for _, t := range s.tablesOf(owner) {
 		if e := t.runs[Template].template(h.name, &h.budget); e != nil {
-			h.add(s.expansion(t, h.name, e))
+			h.add(s.resolveUnlisted(t, h.name, e))
 		}
 	}
-	if t, ok, err := h.matched(); ok {
+	if t, ok, err := h.resultAfterMatch(); ok {
 		return t, ok, err
 	}
-	for _, t := range s.among(owner) {
+	for _, t := range s.tablesOf(owner) {
 		if t.hasLink(h.name) || t.inSkill(h.name) {
-			h.add(s.expansion(t, h.name, nil))
+			h.add(s.resolveUnlisted(t, h.name, nil))
 		}
 	}
-	return h.done()
+	return h.result()
 }
 
 // unknownResource says why a URI, split by [naming.Split], is in no table.
@@ -340,8 +340,8 @@ func unknownResource(uri, server, rest string, ours bool) *NotFoundError {
 	return &NotFoundError{Kind: Resource, Name: uri, Reason: reason}
 }
 
-// expansion is the target for a URI that is not listed itself.
-func (s *Snapshot) expansion(t *table, uri string, template *Entry) Target {
+// resolveUnlisted finds the target of a URI that is not listed itself.
+func (s *Snapshot) resolveUnlisted(t *table, uri string, template *Entry) Target {
 	return Target{Server: t.name, Name: uri, Listed: s.listedURI(t, uri), Template: template}
 }
 
@@ -368,37 +368,37 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 	if e := run.name(hashKey(rest), rest); e != nil {
 		return s.target(e), nil
 	}
-	h := hits{s: s, kind: Resource, name: requested, budget: maxSteps}
+	h := resolution{s: s, kind: Resource, name: requested, budget: maxSteps}
 	key := names.NormalizeURI(names.NamespacedURI(t.name, rest))
 	run.aliases(&h, key)
-	if target, ok, err := h.done(); ok {
+	if target, ok, err := h.result(); ok {
 		return target, err
 	}
 	decoded := names.UnescapeURI(rest)
 	if decoded != rest {
 		h.entry(run.name(hashKey(decoded), decoded))
-		if target, ok, err := h.done(); ok {
+		if target, ok, err := h.result(); ok {
 			return target, err
 		}
 	}
 	if t.rule != nil {
-		if target, ok, err := s.unlisted(&h, t, key, rest, decoded); ok {
+		if target, ok, err := s.addUnlisted(&h, t, key, rest, decoded); ok {
 			return target, err
 		}
 	}
 	return Target{}, &NotFoundError{Kind: Resource, Name: requested, Owner: t.name, Reason: ReasonNotFound}
 }
 
-// unlisted finds URIs that a server does not list but knows.
-func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Target, bool, error) {
+// addUnlisted adds URIs that a server does not list but knows.
+func (s *Snapshot) addUnlisted(h *resolution, t *table, key, rest, decoded string) (Target, bool, error) {
 	templates := t.runs[Template]
 	// The server must get the very bytes that it gave, not what became of
 	// them on the way, so links are asked before templates.
 	if t.hasLink(rest) {
-		h.add(s.expansion(t, rest, templates.template(rest, &h.budget)))
-		return h.done()
+		h.add(s.resolveUnlisted(t, rest, templates.template(rest, &h.budget)))
+		return h.result()
 	}
-	links := t.learned.Alias(key)
+	links := t.links.Alias(key)
 	_, normal, _ := names.SplitURI(key)
 	for _, l := range []string{normal, decoded} {
 		if len(links) == 0 && l != rest && t.hasLink(l) {
@@ -406,9 +406,9 @@ func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Targe
 		}
 	}
 	for _, l := range links {
-		h.add(s.expansion(t, l, templates.template(l, &h.budget)))
+		h.add(s.resolveUnlisted(t, l, templates.template(l, &h.budget)))
 	}
-	if target, ok, err := h.done(); ok {
+	if target, ok, err := h.result(); ok {
 		return target, true, err
 	}
 	uri := rest
@@ -416,10 +416,10 @@ func (s *Snapshot) unlisted(h *hits, t *table, key, rest, decoded string) (Targe
 		uri = decoded // no URI yet: its scheme was encoded with the rest
 	}
 	if e := templates.template(uri, &h.budget); e != nil || t.open || t.mayHave(uri) {
-		h.add(s.expansion(t, uri, e))
-		return h.done()
+		h.add(s.resolveUnlisted(t, uri, e))
+		return h.result()
 	}
-	return h.matched()
+	return h.resultAfterMatch()
 }
 
 // hasLink reports whether the server returned this URI or a definition of its
@@ -430,11 +430,11 @@ func (t *table) hasLink(uri string) bool {
 			return true
 		}
 	}
-	return t.learned.Has(uri)
+	return t.links.Has(uri)
 }
 
 // aliases adds the entries with the given alias key.
-func (r *run) aliases(h *hits, key string) {
+func (r *run) aliases(h *resolution, key string) {
 	if r == nil {
 		return
 	}
@@ -451,9 +451,9 @@ func (r *run) aliases(h *hits, key string) {
 // [Registry.ResolveResource] takes.
 func (s *Snapshot) ResolveTemplate(ref string) (Target, error) {
 	if len(ref) > MaxURI {
-		return Target{}, tooLong(Template, ref, MaxURI)
+		return Target{}, nameTooLong(Template, ref, MaxURI)
 	}
-	h := hits{s: s, kind: Template, name: ref}
+	h := resolution{s: s, kind: Template, name: ref}
 	t, _, rest, _, bare := s.located(ref)
 	switch _, own := names.CutScheme(ref, Local+":"); {
 	case t != nil:
@@ -470,9 +470,9 @@ func (s *Snapshot) ResolveTemplate(ref string) (Target, error) {
 			h.entry(run.name(hashKey(ref), ref))
 		}
 	case !own:
-		s.owners(&h, s.flatOwner(ref), hashKey(ref))
+		s.addUnprefixed(&h, s.flatOwner(ref), hashKey(ref))
 	}
-	if t, ok, err := h.done(); ok {
+	if t, ok, err := h.result(); ok {
 		return t, err
 	}
 	return s.ResolveResource(ref)

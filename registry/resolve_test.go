@@ -291,7 +291,7 @@ func TestLearnedLinks(t *testing.T) {
 	for i := range 2 * cache.MaxLinkBytes / cache.MaxLinkURI {
 		r.RecordLink("b", fmt.Sprintf("%08d%s", i, strings.Repeat("x", cache.MaxLinkURI-8)))
 	}
-	n, bytes, _ := r.Load().table("b").learned.Size("")
+	n, bytes, _ := r.Load().table("b").links.Size("")
 	require.LessOrEqual(t, bytes, cache.MaxLinkBytes)
 	require.Positive(t, n)
 }

@@ -6,8 +6,8 @@ import (
 	"goblin/registry/names"
 )
 
-// splits calls f for every reading of a flat key as a server and a rest.
-func (s *Snapshot) splits(key string, f func(t *table, rest string)) {
+// eachSplit calls f for every reading of a flat key as a server and a rest.
+func (s *Snapshot) eachSplit(key string, f func(t *table, rest string)) {
 	for i := 0; i < len(key) && i <= s.dir.longest; i++ {
 		if key[i] != '_' {
 			continue
@@ -21,8 +21,8 @@ func (s *Snapshot) splits(key string, f func(t *table, rest string)) {
 // flatEntries adds the listed resources with a flat key. The plain id of an entry
 // that has a tail is looked up for owner only, and not if all of its ids have
 // one.
-func (s *Snapshot) flatEntries(h *hits, key string, owner *table) {
-	s.splits(key, func(t *table, rest string) {
+func (s *Snapshot) flatEntries(h *resolution, key string, owner *table) {
+	s.eachSplit(key, func(t *table, rest string) {
 		run := t.runs[Resource]
 		if run == nil {
 			return
@@ -39,15 +39,15 @@ func (s *Snapshot) flatEntries(h *hits, key string, owner *table) {
 
 // flatLinks adds the learned links with a flat key: in the form in which they are
 // shown, and for owner in the plain one.
-func (s *Snapshot) flatLinks(h *hits, key string, owner *table) {
-	s.splits(key, func(t *table, rest string) {
+func (s *Snapshot) flatLinks(h *resolution, key string, owner *table) {
+	s.eachSplit(key, func(t *table, rest string) {
 		if t.rule == nil {
 			return
 		}
 		plain := t == owner && t.rule.FlatSuffixReason(rest) == names.NoSuffix
-		for _, uri := range t.learned.Alias(rest) {
+		for _, uri := range t.links.Alias(rest) {
 			if flat := names.Flatten(uri); plain || rest == strings.TrimLeft(flat, "_")+t.rule.FlatSuffix(uri, flat) {
-				h.add(s.expansion(t, uri, t.runs[Template].template(uri, &h.budget)))
+				h.add(s.resolveUnlisted(t, uri, t.runs[Template].template(uri, &h.budget)))
 			}
 		}
 	})
@@ -55,8 +55,8 @@ func (s *Snapshot) flatLinks(h *hits, key string, owner *table) {
 
 // flatExpansions adds the expansions of owner's templates with a flat key, of
 // which only a single one is an answer.
-func (s *Snapshot) flatExpansions(h *hits, key string, owner *table) {
-	s.splits(key, func(t *table, rest string) {
+func (s *Snapshot) flatExpansions(h *resolution, key string, owner *table) {
+	s.eachSplit(key, func(t *table, rest string) {
 		run := t.runs[Template]
 		if run == nil || t != owner || t.rule.FlatSuffixReason(rest) != names.NoSuffix {
 			return
@@ -71,7 +71,7 @@ func (s *Snapshot) flatExpansions(h *hits, key string, owner *table) {
 			}
 			if !seen[uri] {
 				seen[uri] = true
-				h.add(s.expansion(t, uri, run.template(uri, &h.budget)))
+				h.add(s.resolveUnlisted(t, uri, run.template(uri, &h.budget)))
 			}
 			return h.n < maxCandidates
 		})

@@ -17,9 +17,9 @@ func (r *Registry) Retain(server string, keep func(kind Kind, name string) bool)
 	for k, run := range t.runs {
 		kind := Kind(k)
 		kept := make([][]byte, 0, run.len())
-		for e := range run.received() {
+		for e := range run.receivedOrder() {
 			if keep(kind, e.Name) {
-				kept = append(kept, e.original())
+				kept = append(kept, e.originalJSON())
 			}
 		}
 		if len(kept) < run.len() {
@@ -28,9 +28,9 @@ func (r *Registry) Retain(server string, keep func(kind Kind, name string) bool)
 	}
 }
 
-// received yields the entries of a run in an order that is as good as that in which they
-// were received: it decides between templates.
-func (r *run) received() iter.Seq[*Entry] {
+// receivedOrder yields the entries of a run in the order in which they were received, as far as it
+// decides between templates.
+func (r *run) receivedOrder() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for i := range r.len() {
 			e := &r.entries[i]
@@ -44,19 +44,19 @@ func (r *run) received() iter.Seq[*Entry] {
 	}
 }
 
-// originals are the definitions of which a run was made.
-func (r *run) originals() [][]byte {
+// definitions returns the original definitions of the run's entries.
+func (r *run) definitions() [][]byte {
 	items := make([][]byte, 0, r.len())
-	for e := range r.received() {
-		items = append(items, e.original())
+	for e := range r.receivedOrder() {
+		items = append(items, e.originalJSON())
 	}
 	return items
 }
 
-// original is the definition of an entry under the server's own name.
-func (e *Entry) original() []byte {
+// originalJSON returns the definition under the server's own name.
+func (e *Entry) originalJSON() []byte {
 	if e.Original != nil {
 		return e.Original
 	}
-	return rawjson.SetMember(e.json, keyOf(e.Kind), rawjson.Quote(e.Name))
+	return rawjson.SetMember(e.json, nameMember(e.Kind), rawjson.Quote(e.Name))
 }

@@ -24,13 +24,13 @@ type run struct {
 	links  map[string]struct{} // of tools: the resources that definitions point to
 
 	renamed  map[string]int32 // by names that overrides give
-	byName   index
-	byListed index // of tools: of other kinds it follows from the name
-	byFull   index // of tools with a tail: the whole name that they would have
-	byTail   index // of tools: the short tails that they have or would have
-	byFlat   index // of resources: flat ids with their tails
-	byPlain  index // of resources: plain flat ids that several of them share
-	byNorm   index // of resources and templates: alias keys that differ from the listed form
+	byName   hashIndex
+	byListed hashIndex // of tools: of other kinds it follows from the name
+	byFull   hashIndex // of tools with a tail: the whole name that they would have
+	byTail   hashIndex // of tools: the short tails that they have or would have
+	byFlat   hashIndex // of resources: flat ids with their tails
+	byPlain  hashIndex // of resources: plain flat ids that several of them share
+	byNorm   hashIndex // of resources and templates: alias keys that differ from the listed form
 
 	templates *names.TemplateIndex
 	flats     *names.FlatTemplateIndex
@@ -57,35 +57,35 @@ func (r *rendering) add(i int, item []byte, edits ...rawjson.Edit) []byte {
 	return rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
 }
 
-// recipe is all that a run depends on besides the list itself.
-type recipe struct {
+// buildOptions holds all inputs of a run besides the list itself.
+type buildOptions struct {
 	kind  Kind
-	rule  *rule
+	rule  *listingRule
 	flat  bool // namespace: flat
 	limit int
 	// repair changes definitions that client SDKs refuse.
 	repair bool
 	own    func(tool string) bool    // which names are Goblin's
 	admit  func([]Definition) []bool // nil admits all
-	// linked gives the listed form of a URI in a tool's definition.
-	linked func(uri string) string
+	// linkedURI returns the listed form of a URI in a tool's definition.
+	linkedURI func(uri string) string
 }
 
 // build makes a run of a list as received. It does the work that grows with
 // the list, so it belongs into the caller's goroutine, outside of any lock.
-func build(c recipe, items [][]byte) (*run, *problems) {
-	ps := &problems{kind: c.kind, server: c.rule.Server}
-	drafts := admitted(parse(c.kind, items, c.limit, c.repair, ps), c.admit)
+func build(c buildOptions, items [][]byte) (*run, *listProblems) {
+	ps := &listProblems{kind: c.kind, server: c.rule.Server}
+	drafts := filterDrafts(parse(c.kind, items, c.limit, c.repair, ps), c.admit)
 	if len(drafts) == 0 {
 		return nil, ps
 	}
-	override(c, drafts, ps)
+	applyOverrides(c, drafts, ps)
 	r := &run{server: c.rule.Server}
 	switch c.kind {
 	case Tool:
 		drafts = nameTools(c, drafts, ps)
 	case Prompt:
-		nameAll(drafts, func(d *draft) string { return c.rule.Server + "/" + d.given })
+		nameAll(drafts, func(d *draft) string { return c.rule.Server + "/" + d.configName })
 		sortListed(drafts)
 	case Resource:
 		flatIDs(c.rule, drafts, ps)
@@ -112,8 +112,8 @@ func build(c recipe, items [][]byte) (*run, *problems) {
 	return r, ps
 }
 
-// admitted are the drafts that admit says yes to.
-func admitted(drafts []draft, admit func([]Definition) []bool) []draft {
+// filterDrafts returns the drafts that admit accepts.
+func filterDrafts(drafts []draft, admit func([]Definition) []bool) []draft {
 	if admit == nil {
 		return drafts
 	}
@@ -138,7 +138,7 @@ func nameAll(drafts []draft, listed func(*draft) string) {
 
 // nameURIs lists URIs or templates below the server, or as flat gives them, and sorts
 // them: those that keep their schemes come behind the others.
-func nameURIs(c recipe, drafts []draft, flat func(*draft) string) {
+func nameURIs(c buildOptions, drafts []draft, flat func(*draft) string) {
 	nameAll(drafts, func(d *draft) string {
 		if c.flat && names.NativeScheme(d.name) == "" {
 			return flat(d)
@@ -151,26 +151,26 @@ func nameURIs(c recipe, drafts []draft, flat func(*draft) string) {
 // nameTools gives tools their names. A tool whose name had to be changed into
 // one that the server has already gets the tail; of two changed ones, the
 // later in byte order.
-func nameTools(c recipe, drafts []draft, ps *problems) []draft {
+func nameTools(c buildOptions, drafts []draft, ps *listProblems) []draft {
 	taken := make(map[string]struct{}, len(drafts))
 	for _, changed := range []bool{false, true} {
 		for i := range drafts {
 			d := &drafts[i]
-			if names.IsToolName(d.given) == changed {
+			if names.IsToolName(d.configName) == changed {
 				continue
 			}
-			listed, why := c.rule.ToolName(d.given, c.own)
+			listed, why := c.rule.ToolName(d.configName, c.own)
 			full := listed
 			if why != names.NoSuffix {
-				full = c.rule.FullToolName(d.given)
+				full = c.rule.FullToolName(d.configName)
 			}
 			_, other := taken[full]
 			taken[full] = struct{}{}
 			if other && why == names.NoSuffix {
-				listed, why = c.rule.SuffixedToolName(d.given), names.ReservedForOwn
+				listed, why = c.rule.SuffixedToolName(d.configName), names.ReservedForOwn
 			}
-			d.listed, d.tailed, d.full = listed, why != names.NoSuffix, !other
-			if !d.tailed {
+			d.listed, d.suffixed, d.ownsFullName = listed, why != names.NoSuffix, !other
+			if !d.suffixed {
 				continue
 			}
 			level := slog.LevelInfo
@@ -188,17 +188,17 @@ func nameTools(c recipe, drafts []draft, ps *problems) []draft {
 // which only a server that computes tails can have.
 func sortListed(drafts []draft) {
 	slices.SortFunc(drafts, func(a, b draft) int {
-		if c := strings.Compare(a.listed, b.listed); c != 0 || a.tailed == b.tailed {
+		if c := strings.Compare(a.listed, b.listed); c != 0 || a.suffixed == b.suffixed {
 			return c
 		}
-		if b.tailed {
+		if b.suffixed {
 			return -1
 		}
 		return 1
 	})
 }
 
-func dropEqual(drafts []draft, ps *problems) []draft {
+func dropEqual(drafts []draft, ps *listProblems) []draft {
 	return slices.CompactFunc(drafts, func(kept, d draft) bool {
 		if kept.listed != d.listed {
 			return false
@@ -210,7 +210,7 @@ func dropEqual(drafts []draft, ps *problems) []draft {
 
 // flatIDs gives resources their flat ids, with tails where the plain ids do not
 // tell them apart, and marks the drafts that have one.
-func flatIDs(u *rule, drafts []draft, ps *problems) {
+func flatIDs(u *listingRule, drafts []draft, ps *listProblems) {
 	size := 0
 	for i := range drafts {
 		size += len(drafts[i].name)
@@ -232,7 +232,7 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 	for i := range drafts {
 		key := strings.TrimLeft(plain(i), "_")
 		if j, ok := first[key]; ok {
-			drafts[i].tailed, drafts[j].tailed = true, true
+			drafts[i].suffixed, drafts[j].suffixed = true, true
 			ps.add(slog.LevelInfo, drafts[i].name, fmt.Sprintf("%s as %q", names.SameFlatID, clip(drafts[j].name)))
 			continue
 		}
@@ -246,10 +246,10 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 		b.WriteString(u.Server)
 		b.WriteByte('_')
 		b.WriteString(plain(i))
-		if d.tailed || u.FlatSuffixReason(plain(i)) != names.NoSuffix {
+		if d.suffixed || u.FlatSuffixReason(plain(i)) != names.NoSuffix {
 			tail := u.FlatSuffix(d.name, plain(i))
 			b.WriteString(tail)
-			d.tailed, d.tail = true, uint8(len(tail))
+			d.suffixed, d.suffixLen = true, uint8(len(tail))
 		}
 		starts[i+1] = b.Len()
 	}
@@ -259,25 +259,25 @@ func flatIDs(u *rule, drafts []draft, ps *problems) {
 	}
 }
 
-// renames returns the edits that give a definition its listed name, and those of its links
-// to resources. It writes over edits.
-func (r *run) renames(c recipe, item, key, listed []byte, links []link, edits []rawjson.Edit) []rawjson.Edit {
+// renameEdits returns the edits that give a definition its listed name and its links their listed
+// URIs. It overwrites edits.
+func (r *run) renameEdits(c buildOptions, item, key, listed []byte, links []definitionLink, edits []rawjson.Edit) []rawjson.Edit {
 	edits = append(edits[:0], rawjson.ReplaceEdit(item, key, listed))
-	edits = r.link(c, item, links, edits)
+	edits = r.appendLinkEdits(c, item, links, edits)
 	if len(edits) > 1 {
 		slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.Start - b.Start })
 	}
 	return edits
 }
 
-// link adds the edits of what in a definition points to resources.
-func (r *run) link(c recipe, item []byte, links []link, edits []rawjson.Edit) []rawjson.Edit {
+// appendLinkEdits adds the edits of a definition's links to resources.
+func (r *run) appendLinkEdits(c buildOptions, item []byte, links []definitionLink, edits []rawjson.Edit) []rawjson.Edit {
 	for _, l := range links {
 		if c.kind == Skill {
 			edits = append(edits, rawjson.ReplaceEdit(item, l.value, rawjson.Quote(names.NamespacedURI(r.server, l.uri))))
 			continue
 		}
-		edits = append(edits, rawjson.ReplaceEdit(item, l.value, rawjson.Quote(c.linked(l.uri))))
+		edits = append(edits, rawjson.ReplaceEdit(item, l.value, rawjson.Quote(c.linkedURI(l.uri))))
 		if r.links == nil {
 			r.links = map[string]struct{}{}
 		}
@@ -287,7 +287,7 @@ func (r *run) link(c recipe, item []byte, links []link, edits []rawjson.Edit) []
 }
 
 // render fills the entries and the arena.
-func (r *run) render(c recipe, drafts []draft) {
+func (r *run) render(c buildOptions, drafts []draft) {
 	size := 0
 	for i := range drafts {
 		size += len(drafts[i].item) + len(drafts[i].listed) + 2*len(`"",`)
@@ -305,13 +305,13 @@ func (r *run) render(c recipe, drafts []draft) {
 	for i := range drafts {
 		d := &drafts[i]
 		quoted = rawjson.AppendString(quoted[:0], d.listed)
-		edits = r.renames(c, d.item, d.key, quoted, d.links, edits)
+		edits = r.renameEdits(c, d.item, d.key, quoted, d.links, edits)
 		json := r.add(i, d.item, edits...)
 		e := &r.entries[i]
-		*e = Entry{Kind: c.kind, Server: c.rule.Server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, json: json, Override: d.over, fixed: d.fixed, tail: d.tail}
+		*e = Entry{Kind: c.kind, Server: c.rule.Server, Name: d.name, Listed: d.listed, Flat: d.flat, Size: -1, json: json, Override: d.override, repaired: d.repaired, suffixLen: d.suffixLen}
 		e.describe(types)
 		r.renderLegacy(c, i, d, quoted)
-		if c.kind == Tool || c.kind == Skill || d.over != nil || d.fixed != nil {
+		if c.kind == Tool || c.kind == Skill || d.override != nil || d.repaired != nil {
 			from := len(originals)
 			originals = append(originals, d.raw...)
 			e.Original = originals[from:len(originals):len(originals)]
@@ -321,8 +321,8 @@ func (r *run) render(c recipe, drafts []draft) {
 
 // renderLegacy adds entry i to the rendering for legacy clients. It begins with the first
 // entry that they get another definition of.
-func (r *run) renderLegacy(c recipe, i int, d *draft, listed []byte) {
-	differs := d.fixed != nil && d.fixed.legacy != nil
+func (r *run) renderLegacy(c buildOptions, i int, d *draft, listed []byte) {
+	differs := d.repaired != nil && d.repaired.legacy != nil
 	if r.legacy == nil {
 		if !differs {
 			return
@@ -334,36 +334,36 @@ func (r *run) renderLegacy(c recipe, i int, d *draft, listed []byte) {
 		r.legacy.add(i, r.entries[i].json)
 		return
 	}
-	item := d.fixed.legacy
-	edits := r.renames(c, item, rawjson.Get(item, keyOf(c.kind)), listed, linksOf(item), nil)
-	d.fixed.legacy = r.legacy.add(i, item, edits...)
+	item := d.repaired.legacy
+	edits := r.renameEdits(c, item, rawjson.Get(item, nameMember(c.kind)), listed, resourceLinks(item), nil)
+	d.repaired.legacy = r.legacy.add(i, item, edits...)
 }
 
 // describe fills the fields that show a definition. types makes equal MIME
 // types one string.
 func (e *Entry) describe(types map[string]string) {
-	key := keyOf(e.Kind)
+	key := nameMember(e.Kind)
 	var hint string
 	for k, v := range rawjson.Members(e.json) {
 		switch {
 		case k.Is(key):
-			e.share(text(v))
+			e.useArena(decodeShared(v))
 			if key == "name" {
 				e.Label = e.ClientName()
 			}
 		case e.Kind == Skill && k.Is("frontmatter"):
-			e.Label, e.Description = text(rawjson.Get(v, "name")), text(rawjson.Get(v, "description"))
+			e.Label, e.Description = decodeShared(rawjson.Get(v, "name")), decodeShared(rawjson.Get(v, "description"))
 		case e.Kind == Skill:
 		case k.Is("name"):
-			e.Label = text(v)
+			e.Label = decodeShared(v)
 		case k.Is("title"):
-			e.Title = text(v)
+			e.Title = decodeShared(v)
 		case k.Is("execution"):
-			e.TaskOnly = text(rawjson.Get(v, "taskSupport")) == "required"
+			e.TaskOnly = decodeShared(rawjson.Get(v, "taskSupport")) == "required"
 		case k.Is("description"):
-			e.Description = text(v)
+			e.Description = decodeShared(v)
 		case k.Is("mimeType"):
-			s := text(v)
+			s := decodeShared(v)
 			if _, ok := types[s]; !ok {
 				types[s] = s
 			}
@@ -373,7 +373,7 @@ func (e *Entry) describe(types map[string]string) {
 				e.Size = n
 			}
 		case e.Kind == Tool && k.Is("annotations"):
-			hint = text(rawjson.Get(v, "title"))
+			hint = decodeShared(rawjson.Get(v, "title"))
 		}
 	}
 	if e.Title == "" {
@@ -381,8 +381,8 @@ func (e *Entry) describe(types map[string]string) {
 	}
 }
 
-// share takes the listed name, which stands in the arena, for the ones that there are.
-func (e *Entry) share(listed string) {
+// useArena points Listed, and equal names, at the text in the arena.
+func (e *Entry) useArena(listed string) {
 	if listed != e.Listed {
 		return
 	}
@@ -392,10 +392,9 @@ func (e *Entry) share(listed string) {
 	}
 }
 
-// text decodes the JSON string v, a part of an arena. Where nothing is
-// escaped it shares the arena's bytes, which nobody writes to any more: with
-// a hundred thousand entries copies would double the memory.
-func text(v []byte) string {
+// decodeShared decodes the JSON string v, which is part of an arena. Without escapes it shares the
+// bytes of the arena, which is immutable. Copies would double the memory of a large catalog.
+func decodeShared(v []byte) string {
 	if len(v) < 2 || v[0] != '"' || bytes.IndexByte(v, '\\') >= 0 {
 		s, _ := rawjson.String(v)
 		return s
@@ -407,7 +406,7 @@ func text(v []byte) string {
 // index fills the tables.
 func (r *run) index(kind Kind, drafts []draft) {
 	es := r.entries
-	r.byName = newIndex(len(es))
+	r.byName = newHashIndex(len(es))
 	for i := range es {
 		r.byName.put(hashKey(es[i].Name), i)
 		if given := es[i].ClientName(); given != es[i].Name {
@@ -418,7 +417,7 @@ func (r *run) index(kind Kind, drafts []draft) {
 		}
 	}
 	if kind == Tool {
-		r.byListed = newIndex(len(es))
+		r.byListed = newHashIndex(len(es))
 		for i := range es {
 			r.byListed.put(hashKey(es[i].Listed), i)
 		}
@@ -447,7 +446,7 @@ func (r *run) index(kind Kind, drafts []draft) {
 
 func (r *run) indexFlat() {
 	es := r.entries
-	r.byFlat = newIndex(len(es))
+	r.byFlat = newHashIndex(len(es))
 	for i := range es {
 		r.byFlat.add(es, i, byFlat(&es[i]), byFlat)
 	}
@@ -458,13 +457,13 @@ func (r *run) indexPlain() {
 	es := r.entries
 	tailed := 0
 	for i := range es {
-		if es[i].tail > 0 {
+		if es[i].suffixLen > 0 {
 			tailed++
 		}
 	}
-	r.byPlain = newIndex(tailed)
+	r.byPlain = newHashIndex(tailed)
 	for i := range es {
-		if es[i].tail > 0 {
+		if es[i].suffixLen > 0 {
 			r.byPlain.add(es, i, byPlain(&es[i]), byPlain)
 		}
 	}
@@ -478,7 +477,7 @@ func (r *run) indexNorm() {
 			odd = append(odd, i)
 		}
 	}
-	r.byNorm = newIndex(len(odd))
+	r.byNorm = newHashIndex(len(odd))
 	for _, i := range odd {
 		r.byNorm.add(es, i, byNorm(&es[i]), byNorm)
 	}
@@ -494,8 +493,8 @@ func (r *run) name(h uint64, name string) *Entry {
 	return e
 }
 
-// called is name for the one by which clients know an entry.
-func (r *run) called(h uint64, given string) *Entry {
+// byClientName is name for the name that clients use.
+func (r *run) byClientName(h uint64, given string) *Entry {
 	if r == nil {
 		return nil
 	}
@@ -531,7 +530,7 @@ func (r *run) template(uri string, budget *names.MatchBudget) *Entry {
 // json returns the definitions of entries from to to, joined by commas.
 func (r *run) json(from, to int, legacy bool) []byte {
 	if r.whole != nil {
-		return r.gather(from, to, legacy)
+		return r.gatherJSON(from, to, legacy)
 	}
 	text := &r.rendering
 	if legacy && r.legacy != nil {

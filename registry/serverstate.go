@@ -60,15 +60,14 @@ type Project struct {
 	PID    int    `json:"pid,omitempty"` // 0 while there is none, or it is remote
 }
 
-// states is the table of states, apart from the snapshots because it moves
-// fast.
-type states struct {
+// stateTable is the table of server states. It is not part of snapshots because it changes often.
+type stateTable struct {
 	mu   sync.RWMutex
 	rows map[string]ServerState
 }
 
-// set reports whether something changed, and what the state was before.
-func (t *states) set(server string, s ServerState, now func() time.Time) (before ServerState, changed bool) {
+// update stores a state. It returns the state before and whether it differs.
+func (t *stateTable) update(server string, s ServerState, now func() time.Time) (before ServerState, changed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old, known := t.rows[server]
@@ -92,13 +91,13 @@ func (t *states) set(server string, s ServerState, now func() time.Time) (before
 	return old, true
 }
 
-func (t *states) drop(server string) {
+func (t *stateTable) drop(server string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.rows, server)
 }
 
-func (t *states) get(server string) (ServerState, bool) {
+func (t *stateTable) get(server string) (ServerState, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	s, ok := t.rows[server]
@@ -114,19 +113,19 @@ func (r *Registry) SetState(server string, s ServerState) {
 	if t := r.Load().table(server); t == nil || t.rule == nil {
 		return
 	}
-	before, changed := r.states.set(server, s, r.opt.Now)
+	before, changed := r.states.update(server, s, r.opt.Now)
 	if !changed {
 		return
 	}
 	if s.State == StateDisabled && before.State != StateDisabled {
-		r.change(server, func(t *table) {
+		r.changeTable(server, func(t *table) {
 			t.runs = [Kinds]*run{}
-			t.learned.Clear()
+			t.links.Clear()
 		})
 		r.repairs.drop(server)
 	}
 	if s.State != before.State {
-		r.entered(server, before, s)
+		r.logStateChange(server, before, s)
 	}
 	r.feed.publish(Servers)
 }
@@ -140,7 +139,7 @@ func (r *Registry) StatesIn(s *Snapshot) []ServerState {
 	out := make([]ServerState, 0, len(s.tables))
 	for _, t := range s.tables[1:] {
 		if row, ok := r.states.get(t.name); ok {
-			out = append(out, r.filled(t, row))
+			out = append(out, r.withTables(t, row))
 		}
 	}
 	return out
@@ -153,15 +152,15 @@ func (r *Registry) State(server string) (ServerState, bool) {
 	if !ok || t == nil {
 		return ServerState{}, false
 	}
-	return r.filled(t, row), true
+	return r.withTables(t, row), true
 }
 
-// filled is a row with what other tables know.
-func (r *Registry) filled(t *table, s ServerState) ServerState {
+// withTables returns a state with the fields that other tables supply.
+func (r *Registry) withTables(t *table, s ServerState) ServerState {
 	for k := range s.Counts {
 		s.Counts[k] = t.runs[k].len()
 	}
-	s.Repairs = r.repairs.of(s.Name)
+	s.Repairs = r.repairs.forServer(s.Name)
 	s.Latency = cmp.Or(r.latencies.Median(s.Name), s.Latency)
 	return s
 }

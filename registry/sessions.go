@@ -39,8 +39,8 @@ func (s *Session) SilentFor() time.Duration {
 	return 0
 }
 
-// sessions is the table of sessions.
-type sessions struct {
+// sessionTable is the table of sessions.
+type sessionTable struct {
 	mu   sync.RWMutex
 	rows map[string]Session
 }
@@ -49,7 +49,7 @@ type sessions struct {
 // as the one that it replaces. An empty ID is ignored.
 func (r *Registry) SetSession(s Session) {
 	for _, f := range []*string{&s.ID, &s.Transport, &s.Client, &s.ClientTitle, &s.Version, &s.Protocol} {
-		*f = bounded(*f, maxField)
+		*f = cutString(*f, maxField)
 	}
 	if s.ID == "" {
 		return
@@ -72,7 +72,7 @@ func (r *Registry) SetSession(s Session) {
 
 // DropSession removes a session.
 func (r *Registry) DropSession(id string) {
-	id = bounded(id, maxField)
+	id = cutString(id, maxField)
 	t := &r.sessions
 	t.mu.Lock()
 	_, ok := t.rows[id]

@@ -24,7 +24,7 @@ func CheckSkill(entry []byte) error {
 }
 
 // skillLinks are the URIs in a skill's entry but for its own, in the order of the text.
-func skillLinks(entry []byte) (links []link, err error) {
+func skillLinks(entry []byte) (links []definitionLink, err error) {
 	uri, _ := rawjson.String(rawjson.Get(entry, "uri"))
 	folder, ok := strings.CutSuffix(uri, skillFile)
 	switch {
@@ -39,14 +39,14 @@ func skillLinks(entry []byte) (links []link, err error) {
 		if !ok || len(own) > MaxURI || !strings.HasPrefix(own, folder+"/") || names.HasDotDot(own) {
 			return nil, fmt.Errorf("its file %q is not in its folder", clip(own))
 		}
-		links = append(links, link{value, own})
+		links = append(links, definitionLink{value, own})
 	}
 	return links, nil
 }
 
 // ServesSkills reports whether a server serves skills, whether it lists any or not.
 func (r *Registry) ServesSkills(server string, serves bool) {
-	r.change(server, func(t *table) { t.skills = serves })
+	r.changeTable(server, func(t *table) { t.skills = serves })
 }
 
 // inSkill reports whether a URI is that of a skill which the server lists, of a folder
@@ -81,18 +81,18 @@ func (t *table) mayHave(uri string) bool {
 // [Registry.ResolveTool].
 func (s *Snapshot) ResolveSkill(uri string) (Target, error) {
 	if len(uri) > MaxURI {
-		return Target{}, tooLong(Skill, uri, MaxURI)
+		return Target{}, nameTooLong(Skill, uri, MaxURI)
 	}
 	unknown := &NotFoundError{Kind: Skill, Name: uri, Reason: ReasonNotFound}
 	t, _, rest, _, bare := s.located(uri)
 	if t == nil {
-		h := hits{s: s, kind: Skill, name: uri}
+		h := resolution{s: s, kind: Skill, name: uri}
 		for _, t := range s.tables[1:] {
-			if t.inSkill(uri) && !s.withheldSkill(t.name, uri) {
+			if t.inSkill(uri) && !s.isUnapprovedSkill(t.name, uri) {
 				h.add(s.skill(t, uri))
 			}
 		}
-		if target, ok, err := h.done(); ok {
+		if target, ok, err := h.result(); ok {
 			return target, err
 		}
 		return s.directory(uri, unknown)
@@ -108,7 +108,7 @@ func (s *Snapshot) ResolveSkill(uri string) (Target, error) {
 	case !t.mayHave(rest):
 		return s.directory(uri, unknown)
 	}
-	if t.rule == nil || s.withheldSkill(t.name, own) || !s.IsVisible(t.name, Skill, own) {
+	if t.rule == nil || s.isUnapprovedSkill(t.name, own) || !s.IsVisible(t.name, Skill, own) {
 		return Target{}, unknown
 	}
 	return s.skill(t, own), nil
@@ -132,10 +132,9 @@ func (s *Snapshot) skill(t *table, uri string) Target {
 	return Target{Server: t.name, Name: uri, Listed: names.NamespacedURI(t.name, uri)}
 }
 
-// withheldSkill reports whether a URI is that of a skill, or below one, that clients do
-// not get until it is approved.
-func (s *Snapshot) withheldSkill(server, uri string) bool {
-	for _, p := range s.pinned.of(server) {
+// isUnapprovedSkill reports whether a URI is that of a hidden unapproved skill, or below one.
+func (s *Snapshot) isUnapprovedSkill(server, uri string) bool {
+	for _, p := range s.pinned.forServer(server) {
 		if folder, ok := strings.CutSuffix(p.Name, skillFile); ok && p.Hidden && (uri == folder || strings.HasPrefix(uri, folder+"/")) {
 			return true
 		}

@@ -21,19 +21,19 @@ var ErrBadCursor = errors.New("bad cursor")
 // Snapshot is the catalog at one moment. It is immutable and stays valid as
 // long as it is held.
 type Snapshot struct {
-	dir      *directory
-	tables   []*table // Goblin's own, then the servers in the config's order
-	lists    [Kinds]merged
-	flat     bool
-	repair   bool // definitions that client SDKs refuse are changed
-	pageSize int
-	own      []string // entryNames of Goblin's tools, whether listed or not
-	tools    map[string]*LocalTool
-	handlers map[string]*LocalResource
-	pinned   *pinned    // guards itself
-	choice   Visibility // of what Narrow left; nil: nothing was left out
-	asked    Visibility // what Narrow was given
-	whole    *directory // of the catalog that was narrowed
+	dir        *directory
+	tables     []*table // Goblin's own, then the servers in the config's order
+	lists      [Kinds]mergedList
+	flat       bool
+	repair     bool // definitions that client SDKs refuse are changed
+	pageSize   int
+	own        []string // names of Goblin's tools, whether listed or not
+	tools      map[string]*LocalTool
+	handlers   map[string]*LocalResource
+	pinned     *unapprovedTable // guards itself
+	filter     Visibility       // what Narrow kept; nil: everything
+	visibility Visibility       // argument of Narrow
+	full       *directory       // the catalog that was narrowed
 }
 
 // ownTool reports whether a name is that of a tool of Goblin's own.
@@ -44,16 +44,16 @@ func (s *Snapshot) ownTool(name string) bool {
 // table holds the lists of one server. It is immutable; a change makes a new one, which
 // shares what did not change.
 type table struct {
-	name    string
-	rule    *rule // nil for Goblin's own
-	runs    [Kinds]*run
-	hidden  bool
-	open    bool
-	skills  bool             // it serves some, listed or not
-	other   [Kinds]bool      // runs that overrides of a choice made
-	learned *cache.LinkCache // guards itself; nil for Goblin's own
-	from    *table           // that this one is a part of; nil for a whole one
-	of      *table           // the same in the registry's own namespace; nil for that itself
+	name       string
+	rule       *listingRule // nil for Goblin's own
+	runs       [Kinds]*run
+	hidden     bool
+	open       bool
+	skills     bool             // it serves some, listed or not
+	overridden [Kinds]bool      // runs that overrides of a visibility made
+	links      *cache.LinkCache // guards itself; nil for Goblin's own
+	whole      *table           // the table that this one is a part of; nil for a whole one
+	original   *table           // the same in the registry's own namespace; nil for that itself
 }
 
 // directory finds tables by names. It changes only with the set of servers.
@@ -91,8 +91,8 @@ func newDirectory(tables []*table, servers []string, most int) *directory {
 	return d
 }
 
-// merged is the visible list of a kind: segments of runs in listed order.
-type merged struct {
+// mergedList is the visible list of a kind: segments of runs in listed order.
+type mergedList struct {
 	version  uint64
 	segments []segment
 }
@@ -105,7 +105,7 @@ type segment struct {
 	end      int
 }
 
-func (m *merged) len() int {
+func (m *mergedList) len() int {
 	if len(m.segments) == 0 {
 		return 0
 	}
@@ -116,10 +116,10 @@ func (m *merged) len() int {
 // from the run with the smallest head all that comes before the next smallest
 // head at once, so resources of a server are one segment however many.
 func merge(runs []*run) []segment {
-	var h heads
+	var h mergeHeap
 	for _, r := range runs {
 		if r.len() > 0 {
-			h = append(h, head{r, 0})
+			h = append(h, mergeHead{r, 0})
 		}
 	}
 	heap.Init(&h)
@@ -157,21 +157,21 @@ func less(a, b *Entry) bool {
 	return a.Server < b.Server
 }
 
-type head struct {
+type mergeHead struct {
 	run *run
 	at  int
 }
 
-// heads is a heap of runs by their first entry that is not placed yet.
-type heads []head
+// mergeHeap is a heap of runs by their first entry that is not placed yet.
+type mergeHeap []mergeHead
 
-func (h heads) Len() int { return len(h) }
-func (h heads) Less(i, j int) bool {
+func (h mergeHeap) Len() int { return len(h) }
+func (h mergeHeap) Less(i, j int) bool {
 	return less(&h[i].run.entries[h[i].at], &h[j].run.entries[h[j].at])
 }
-func (h heads) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *heads) Push(x any)   { *h = append(*h, x.(head)) }
-func (h *heads) Pop() any {
+func (h mergeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *mergeHeap) Push(x any)   { *h = append(*h, x.(mergeHead)) }
+func (h *mergeHeap) Pop() any {
 	last := len(*h) - 1
 	x := (*h)[last]
 	*h = (*h)[:last]
@@ -179,7 +179,7 @@ func (h *heads) Pop() any {
 }
 
 // second returns the smallest head but the top one: a child of it.
-func (h heads) second() *head {
+func (h mergeHeap) second() *mergeHead {
 	switch {
 	case len(h) < 2:
 		return nil
@@ -318,7 +318,7 @@ func (s *Snapshot) page(k Kind, cursor string, legacy bool) (Page, error) {
 }
 
 // after returns the number of the first entry that comes after e.
-func (m *merged) after(e *Entry) int {
+func (m *mergedList) after(e *Entry) int {
 	i := sort.Search(len(m.segments), func(i int) bool {
 		g := &m.segments[i]
 		return less(e, &g.run.entries[g.to-1])

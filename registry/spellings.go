@@ -8,7 +8,7 @@ import (
 
 // spelledTool adds the tools that would be listed as h.name, were names to have
 // another length.
-func (s *Snapshot) spelledTool(h *hits) {
+func (s *Snapshot) spelledTool(h *resolution) {
 	for _, rules := range s.dir.spellings.ForName(h.name) {
 		for _, t := range s.tables[1:] {
 			h.entry(t.runs[Tool].spelled(h.name, rules[t.name], s.ownTool))
@@ -47,17 +47,17 @@ func (r *run) spelled(name string, u *names.Rule, own func(string) bool) *Entry 
 // there were room for that.
 func (r *run) indexSpellings(drafts []draft) {
 	es := r.entries
-	r.byTail = newIndex(len(es))
+	r.byTail = newHashIndex(len(es))
 	cut := 0
 	for i := range es {
 		r.byTail.put(hashKey(byTail(&es[i])), i)
-		if drafts[i].full && drafts[i].tailed {
+		if drafts[i].ownsFullName && drafts[i].suffixed {
 			cut++
 		}
 	}
-	r.byFull = newIndex(cut)
+	r.byFull = newHashIndex(cut)
 	for i := range es {
-		if drafts[i].full && drafts[i].tailed {
+		if drafts[i].ownsFullName && drafts[i].suffixed {
 			r.byFull.put(hashKey(byFull(&es[i])), i)
 		}
 	}

@@ -41,11 +41,12 @@ type subscriptionKey struct{ server, uri string }
 // subscriptionRow is a row with what its records in the journal need.
 type subscriptionRow struct {
 	SubscriptionState
-	written time.Time // the last record about updates
-	pending uint64    // updates since then
+	lastRecord time.Time // when updates were last recorded
+	pending    uint64    // updates since then
 }
 
-type subscriptions struct {
+// subscriptionTable is the table of subscriptions.
+type subscriptionTable struct {
 	mu   sync.Mutex
 	rows map[subscriptionKey]*subscriptionRow
 	// order has all rows in the order of server and URI, or is nil while
@@ -60,10 +61,10 @@ func (r *Registry) SetSubscription(s SubscriptionState) {
 		return
 	}
 	s.Listed = r.ListedURI(s.Server, s.URI)
-	s.Error = bounded(s.Error, maxField)
+	s.Error = cutString(s.Error, maxField)
 	s.Sessions = slices.Clone(s.Sessions[:min(len(s.Sessions), maxHolders)])
 	for i := range s.Sessions {
-		s.Sessions[i] = bounded(s.Sessions[i], maxField)
+		s.Sessions[i] = cutString(s.Sessions[i], maxField)
 	}
 	t := &r.subscriptions
 	k := subscriptionKey{s.Server, s.URI}
@@ -91,7 +92,7 @@ func (r *Registry) SetSubscription(s SubscriptionState) {
 	}
 	t.mu.Unlock()
 	if s.Status != before {
-		r.subscribed(&s)
+		r.logSubscription(&s)
 	}
 	r.feed.publish(Subscriptions)
 }
@@ -110,7 +111,7 @@ func (r *Registry) DropSubscription(server, uri string) {
 	if row != nil {
 		ended := row.SubscriptionState
 		ended.Status, ended.Error = "", ""
-		r.subscribed(&ended)
+		r.logSubscription(&ended)
 		r.feed.publish(Subscriptions)
 	}
 }
@@ -133,19 +134,19 @@ func (r *Registry) ResourceUpdated(server, uri string) {
 		t.mu.Unlock()
 		return
 	}
-	listed, updates := nearest.Listed, r.tell(nearest, now)
+	listed, updates := nearest.Listed, r.pendingUpdates(nearest, now)
 	t.mu.Unlock()
 	switch {
 	case updates == 1:
-		r.event(slog.LevelInfo, server, "updated: "+r.short(listed))
+		r.event(slog.LevelInfo, server, "updated: "+r.shortName(listed))
 	case updates > 1:
-		r.event(slog.LevelInfo, server, fmt.Sprintf("updated %d times: %s", updates, r.short(listed)))
+		r.event(slog.LevelInfo, server, fmt.Sprintf("updated %d times: %s", updates, r.shortName(listed)))
 	}
 	r.feed.publish(Subscriptions)
-	r.outdated(server, uri, now)
+	r.markContentsUpdated(server, uri, now)
 }
 
-func (t *subscriptions) touchLocked(server, uri string, now time.Time) *subscriptionRow {
+func (t *subscriptionTable) touchLocked(server, uri string, now time.Time) *subscriptionRow {
 	row := t.rows[subscriptionKey{server, uri}]
 	if row != nil {
 		row.Updates++
@@ -154,21 +155,21 @@ func (t *subscriptions) touchLocked(server, uri string, now time.Time) *subscrip
 	return row
 }
 
-// tell returns how many updates of a row a record about it has to name, 0
-// when it is too early for one.
-func (r *Registry) tell(row *subscriptionRow, now time.Time) (updates uint64) {
+// pendingUpdates returns the number of updates to log for a row, or 0 if it is too early to log
+// them.
+func (r *Registry) pendingUpdates(row *subscriptionRow, now time.Time) (updates uint64) {
 	row.pending++
-	if now.Sub(row.written) < updatePause {
+	if now.Sub(row.lastRecord) < updatePause {
 		return 0
 	}
 	r.events.mu.Lock()
-	_, ok := r.events.updates.pass(now)
+	_, ok := r.events.updates.allow(now)
 	r.events.mu.Unlock()
 	if !ok {
 		return 0
 	}
 	updates = row.pending
-	row.pending, row.written = 0, now
+	row.pending, row.lastRecord = 0, now
 	return updates
 }
 
@@ -205,7 +206,7 @@ func (r *Registry) Subscriptions() []SubscriptionState {
 	return rows
 }
 
-func (t *subscriptions) dropServer(server string) (dropped int) {
+func (t *subscriptionTable) dropServer(server string) (dropped int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k := range t.rows {

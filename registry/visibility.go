@@ -36,9 +36,9 @@ type Visibility interface {
 // of lists of which nothing is overridden.
 func (s *Snapshot) Narrow(c Visibility, before *Snapshot) *Snapshot {
 	next := *s
-	next.asked, next.whole = c, s.dir
+	next.visibility, next.full = c, s.dir
 	next.tables = append(make([]*table, 0, len(s.tables)), new(table)) // Goblin's own come when the rest is known
-	same, listed := before != nil && before.asked == c, [Kinds]int{}
+	same, listed := before != nil && before.visibility == c, [Kinds]int{}
 	for _, t := range s.tables[1:] {
 		if !c.Server(t.name) {
 			continue
@@ -54,17 +54,17 @@ func (s *Snapshot) Narrow(c Visibility, before *Snapshot) *Snapshot {
 			listed[k] += len(r.entries)
 		}
 	}
-	next.choice = c.WithLists(listed)
+	next.filter = c.WithLists(listed)
 	var was *table
-	if same && before.choice == next.choice {
+	if same && before.filter == next.filter {
 		was = before.tables[0]
 	}
-	next.tables[0] = s.narrowTable(s.tables[0], next.choice, was)
-	if same && before.whole == s.dir {
+	next.tables[0] = s.narrowTable(s.tables[0], next.filter, was)
+	if same && before.full == s.dir {
 		next.dir = before.dir
 	} else {
 		next.dir = newDirectory(next.tables, nil, s.dir.most)
-		next.dir.spellings = s.dir.spellings // entryNames do not depend on what is chosen
+		next.dir.spellings = s.dir.spellings // names do not depend on what is chosen
 	}
 	for k := range Kind(Kinds) {
 		next.lists[k] = next.narrowed(k, s, before)
@@ -74,29 +74,29 @@ func (s *Snapshot) Narrow(c Visibility, before *Snapshot) *Snapshot {
 
 // narrowTable is a table with what is chosen of it; was is the one before, or nil.
 func (s *Snapshot) narrowTable(t *table, c Visibility, was *table) *table {
-	if was != nil && was.from == t {
+	if was != nil && was.whole == t {
 		return was
 	}
 	u := *t
-	u.from = t
-	over := rule{overrides: c.Overrides(t.name)}
+	u.whole = t
+	over := listingRule{overrides: c.Overrides(t.name)}
 	if over.overrides != nil && t.rule != nil {
 		both := *t.rule
 		both.overrides = over.overrides.Merge(both.overrides)
 		u.rule = &both
 	}
 	for k := range Kind(Kinds) {
-		if was != nil && was.from.runs[k] == t.runs[k] {
-			u.runs[k], u.other[k] = was.runs[k], was.other[k]
+		if was != nil && was.whole.runs[k] == t.runs[k] {
+			u.runs[k], u.overridden[k] = was.runs[k], was.overridden[k]
 			continue
 		}
-		mine := t.rule != nil && t.runs[k].names(over.overridesOf(k))
-		u.other[k] = mine || t.other[k]
+		mine := t.rule != nil && t.runs[k].anyNamedIn(over.overridesOf(k))
+		u.overridden[k] = mine || t.overridden[k]
 		switch {
 		case !mine:
 			u.runs[k] = t.runs[k].narrow(k, c, nil)
 		case k == Tool || k == Prompt:
-			anew := s.recipe(&u, k)
+			anew := s.buildOptions(&u, k)
 			anew.admit = func(all []Definition) []bool {
 				yes := make([]bool, len(all))
 				for i := range all {
@@ -104,7 +104,7 @@ func (s *Snapshot) narrowTable(t *table, c Visibility, was *table) *table {
 				}
 				return yes
 			}
-			u.runs[k], _ = build(anew, t.runs[k].originals())
+			u.runs[k], _ = build(anew, t.runs[k].definitions())
 		default:
 			u.runs[k] = t.runs[k].narrow(k, c, u.rule.overridesOf(k))
 		}
@@ -113,7 +113,7 @@ func (s *Snapshot) narrowTable(t *table, c Visibility, was *table) *table {
 }
 
 // narrowed is the list of a kind: that of before if nothing in it changed.
-func (s *Snapshot) narrowed(k Kind, whole, before *Snapshot) merged {
+func (s *Snapshot) narrowed(k Kind, whole, before *Snapshot) mergedList {
 	is, all := s.visibleRuns(k), whole.lists[k]
 	if before != nil {
 		was := before.visibleRuns(k)
@@ -152,10 +152,10 @@ func (r *run) narrow(k Kind, c Visibility, over map[string]*definition.Override)
 	default: // the tables are the same
 		all := *r
 		all.part, all.whole, all.entries = kept, r, slices.Clone(r.entries)
-		all.redefine(over)
+		all.applyOverrides(over)
 		return &all
 	}
-	places := r.places(k)
+	places := r.receivedPlaces(k)
 	var drafts []draft
 	if k == Tool || k == Template {
 		drafts = make([]draft, len(kept))
@@ -171,7 +171,7 @@ func (r *run) narrow(k Kind, c Visibility, over map[string]*definition.Override)
 	} else {
 		n.index(k, drafts)
 	}
-	n.redefine(over)
+	n.applyOverrides(over)
 	return n
 }
 
@@ -182,7 +182,7 @@ func (r *run) indexPart() {
 	for to, from := range r.part {
 		places[from] = int32(to)
 	}
-	r.byName, r.byFlat = r.whole.byName.rearranged(places), r.whole.byFlat.rearranged(places)
+	r.byName, r.byFlat = r.whole.byName.reordered(places), r.whole.byFlat.reordered(places)
 	if len(r.whole.byPlain.slots) > 0 {
 		r.indexPlain()
 	}
@@ -191,8 +191,8 @@ func (r *run) indexPart() {
 	}
 }
 
-// entryNames reports whether an entry is among those of overrides.
-func (r *run) names(over map[string]*definition.Override) bool {
+// anyNamedIn reports whether overrides name any entry of the run.
+func (r *run) anyNamedIn(over map[string]*definition.Override) bool {
 	for name := range over {
 		if r.name(hashKey(name), name) != nil {
 			return true
@@ -201,8 +201,8 @@ func (r *run) names(over map[string]*definition.Override) bool {
 	return false
 }
 
-// redefine puts resources or templates of a part under overrides.
-func (r *run) redefine(over map[string]*definition.Override) {
+// applyOverrides puts resources or templates of a part under overrides.
+func (r *run) applyOverrides(over map[string]*definition.Override) {
 	if over == nil {
 		return
 	}
@@ -213,13 +213,13 @@ func (r *run) redefine(over map[string]*definition.Override) {
 		if o == nil {
 			continue
 		}
-		item := e.original()
+		item := e.originalJSON()
 		d := draft{item: item}
-		if e.fixed != nil {
+		if e.repaired != nil {
 			_ = d.repair(e.Kind) // of resources and templates none is refused
 		}
 		json, applied := o.Resource(d.item)
-		e.json, e.respelled = rawjson.OneLine(rawjson.SetMember(json, keyOf(e.Kind), rawjson.Quote(e.Listed))), false
+		e.json, e.respelled = rawjson.OneLine(rawjson.SetMember(json, nameMember(e.Kind), rawjson.Quote(e.Listed))), false
 		e.Original, e.Override = item, applied
 		e.Label, e.Title, e.Description = "", "", ""
 		e.describe(types)
@@ -227,9 +227,9 @@ func (r *run) redefine(over map[string]*definition.Override) {
 	}
 }
 
-// gather is json of a part. Pages are small, and copies of all of it would be as large as
-// the catalog, for each view.
-func (r *run) gather(from, to int, legacy bool) []byte {
+// gatherJSON is json for a run that is a part of another. It copies only the requested entries:
+// copies of whole parts would be as large as the catalog, for each view.
+func (r *run) gatherJSON(from, to int, legacy bool) []byte {
 	var out []byte
 	for at := from; at < to; {
 		first := r.part[at]
@@ -251,8 +251,8 @@ func (r *run) gather(from, to int, legacy bool) []byte {
 	return out
 }
 
-// places are, of templates, the places of entries in the list as received.
-func (r *run) places(k Kind) []int {
+// receivedPlaces returns, for templates, the place of each entry in the list as received.
+func (r *run) receivedPlaces(k Kind) []int {
 	if k != Template {
 		return nil
 	}
@@ -273,8 +273,8 @@ func (r *run) draft(k Kind, i int, places []int) (d draft) {
 	case k == Tool && len(r.byFull.slots) > 0:
 		full := byFull(e)
 		first, second := r.byFull.find(r.entries, hashKey(full), full, byFull)
-		d.full = first == e || second == e
-		d.tailed = d.full
+		d.ownsFullName = first == e || second == e
+		d.suffixed = d.ownsFullName
 	}
 	return d
 }
@@ -293,11 +293,11 @@ func (s *Snapshot) visibleRuns(k Kind) []*run {
 // IsVisible reports whether one thing of a server, listed or not, is part of this catalog if it
 // is anywhere.
 func (s *Snapshot) IsVisible(server string, k Kind, name string) bool {
-	return s.choice == nil || s.choice.Has(server, k, name)
+	return s.filter == nil || s.filter.Has(server, k, name)
 }
 
 // Visibility is what Narrow was given, nil for a whole catalog.
-func (s *Snapshot) Visibility() Visibility { return s.asked }
+func (s *Snapshot) Visibility() Visibility { return s.visibility }
 
 // HasServer reports whether there is such a server.
 func (s *Snapshot) HasServer(server string) bool { return s.table(server) != nil }

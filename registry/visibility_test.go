@@ -205,9 +205,9 @@ func TestWhatIsLeftOfAListIsFoundByAllForms(t *testing.T) {
 		}
 		require.Equal(t, 7-len(gone), view.Count(Resource))
 	}
-	x := index{slots: []uint64{gone, gone}}
+	x := hashIndex{slots: []uint64{tombstone, tombstone}}
 	x.slots = append(x.slots, 0, 0)
-	first, _ := x.find(nil, gone, "", byName)
+	first, _ := x.find(nil, tombstone, "", byName)
 	require.Nil(t, first, "what is left out is nobody's, whatever the hash")
 }
 

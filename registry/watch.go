@@ -31,9 +31,9 @@ const (
 
 // feed tells watchers what changed. The zero value is ready.
 type feed struct {
-	wanted atomic.Uint32 // union of what the watchers want
-	mu     sync.Mutex
-	subs   map[*watcher]struct{}
+	wantedChanges atomic.Uint32 // union of what the watchers want
+	mu            sync.Mutex
+	subs          map[*watcher]struct{}
 }
 
 type watcher struct {
@@ -81,13 +81,13 @@ func (f *feed) wantLocked() {
 	for w := range f.subs {
 		all |= w.mask
 	}
-	f.wanted.Store(uint32(all))
+	f.wantedChanges.Store(uint32(all))
 }
 
 // publish never blocks: each channel has room for one set, and only holders
 // of the lock write to it.
 func (f *feed) publish(c Changes) {
-	if c&Changes(f.wanted.Load()) == 0 {
+	if c&Changes(f.wantedChanges.Load()) == 0 {
 		return
 	}
 	f.mu.Lock()

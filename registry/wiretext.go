@@ -17,8 +17,8 @@ import (
 
 // Most is how many bytes are kept of an exchange, and mostLine of one header.
 const (
-	MaxWire  = 8 << 10
-	mostLine = 1 << 10
+	MaxWire       = 8 << 10
+	maxHeaderLine = 1 << 10
 )
 
 // WirePart names the role of a line of the text.
@@ -36,8 +36,8 @@ const (
 )
 
 const (
-	hidden = "[hidden]"
-	cutOff = "…"
+	hiddenValue = "[hidden]"
+	cutMark     = "…"
 )
 
 // AppendWire adds a line of some words.
@@ -47,7 +47,7 @@ func AppendWire(text []byte, p WirePart, words ...string) []byte {
 
 // AppendWord adds a word without line breaks: an id as it stands in JSON, or a name of ours.
 func AppendWord[T ~string | ~[]byte](text []byte, p WirePart, word T) []byte {
-	if len(word) == 0 || len(text)+len(word)+2 > MaxWire || len(word) > mostLine {
+	if len(word) == 0 || len(text)+len(word)+2 > MaxWire || len(word) > maxHeaderLine {
 		return text
 	}
 	return append(append(append(text, byte(p)), word...), '\n')
@@ -58,7 +58,7 @@ func AppendHeaders(text []byte, p WirePart, headers map[string][]string) []byte 
 	for name, values := range headers {
 		for _, v := range values {
 			if IsSecretHeader(name) {
-				v = hidden
+				v = hiddenValue
 			}
 			if v == "" {
 				text = AppendWire(text, p, name)
@@ -74,7 +74,7 @@ func AppendHeaders(text []byte, p WirePart, headers map[string][]string) []byte 
 func addWords(text []byte, p WirePart, between string, parts ...string) []byte {
 	size := len(text) + len("p\n")
 	for _, s := range parts {
-		size += min(len(s), mostLine) + len(cutOff) + len(between)
+		size += min(len(s), maxHeaderLine) + len(cutMark) + len(between)
 	}
 	if size > MaxWire {
 		return text
@@ -91,8 +91,8 @@ func addWords(text []byte, p WirePart, between string, parts ...string) []byte {
 
 // line adds a text of one line.
 func line(text []byte, s string) []byte {
-	cut := len(s) > mostLine
-	s = s[:min(len(s), mostLine)]
+	cut := len(s) > maxHeaderLine
+	s = s[:min(len(s), maxHeaderLine)]
 	from := len(text)
 	text = append(text, s...)
 	for i := bytes.IndexByte(text[from:], '\n'); i >= 0; i = bytes.IndexByte(text[from:], '\n') {
@@ -100,37 +100,37 @@ func line(text []byte, s string) []byte {
 		text[from] = ' '
 	}
 	if cut {
-		text = append(text, cutOff...)
+		text = append(text, cutMark...)
 	}
 	return text
 }
 
-// tells are parts of the names of headers whose values are secrets.
-var tells = []string{"auth", "cookie", "token", "secret", "key", "passw", "session", "credential", "signature", "jwt"}
+// secretWords are parts of the names of headers with secret values.
+var secretWords = []string{"auth", "cookie", "token", "secret", "key", "passw", "session", "credential", "signature", "jwt"}
 
-// common are the headers of most requests and answers, each with what tell says.
-var common = func() map[string]bool {
+// commonHeaders maps the names of common headers to whether their values are secret.
+var commonHeaders = func() map[string]bool {
 	all := make(map[string]bool)
 	for _, name := range []string{
 		"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Connection", "Content-Length", "Content-Type", "Date", "Origin", "User-Agent",
 		"Authorization", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id",
 	} {
-		all[name] = tell(name)
+		all[name] = containsSecretWord(name)
 	}
 	return all
 }()
 
 // IsSecretHeader reports whether the value of a header is one by its name.
 func IsSecretHeader(name string) bool {
-	secret, known := common[name]
+	secret, known := commonHeaders[name]
 	if !known {
-		secret = tell(name)
+		secret = containsSecretWord(name)
 	}
 	return secret
 }
 
-// tell is Secret for any name.
-func tell(name string) bool {
+// containsSecretWord is IsSecretHeader without the table of common headers.
+func containsSecretWord(name string) bool {
 	if strings.EqualFold(name, "WWW-Authenticate") { // a question, not an answer
 		return false
 	}
@@ -145,7 +145,7 @@ func tell(name string) bool {
 		}
 		lower = append(lower, c)
 	}
-	for _, t := range tells {
+	for _, t := range secretWords {
 		if bytes.Contains(lower, []byte(t)) {
 			return true
 		}
