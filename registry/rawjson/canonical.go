@@ -12,12 +12,12 @@ import (
 // text. The time and the memory grow with the length of v, not with its depth;
 // it takes up to some hundred times that memory, so the caller bounds v.
 func AppendCanonical(dst, v []byte) []byte {
-	tree, _ := grow(v, AfterSpace(v, 0))
+	tree, _ := parseValue(v, AfterSpace(v, 0))
 	return tree.append(dst)
 }
 
-// value is a value of which no object is sorted yet.
-type value struct {
+// jsonValue is a parsed value. Its objects are not sorted yet.
+type jsonValue struct {
 	kind    byte // the first of its text
 	text    []byte
 	members []member // of an object; of an array, without names
@@ -25,17 +25,17 @@ type value struct {
 
 type member struct {
 	name string
-	value
+	jsonValue
 }
 
-// grow reads the value at i of a valid text and returns the index after it.
-func grow(b []byte, i int) (v value, end int) {
+// parseValue parses the value at i of a valid text and returns the index after it.
+func parseValue(b []byte, i int) (v jsonValue, end int) {
 	if i >= len(b) {
 		return v, i
 	}
 	v.kind = b[i]
 	if v.kind != '{' && v.kind != '[' {
-		end = skip(b, i)
+		end = skipValue(b, i)
 		v.text = b[i:end]
 		return v, end
 	}
@@ -49,7 +49,7 @@ func grow(b []byte, i int) (v value, end int) {
 				i = AfterSpace(b, i+1)
 			}
 		}
-		m.value, i = grow(b, i)
+		m.jsonValue, i = parseValue(b, i)
 		v.members = append(v.members, m)
 		if i = AfterSpace(b, i); i < len(b) && b[i] == ',' {
 			i++
@@ -61,7 +61,7 @@ func grow(b []byte, i int) (v value, end int) {
 	return v, min(i+1, len(b))
 }
 
-func (v *value) append(dst []byte) []byte {
+func (v *jsonValue) append(dst []byte) []byte {
 	switch v.kind {
 	case '{':
 		slices.SortStableFunc(v.members, func(a, b member) int { return strings.Compare(a.name, b.name) })
@@ -80,7 +80,7 @@ func (v *value) append(dst []byte) []byte {
 		if v.kind == '{' {
 			dst = append(AppendString(dst, v.members[i].name), ':')
 		}
-		dst = v.members[i].value.append(dst)
+		dst = v.members[i].jsonValue.append(dst)
 	}
 	return append(dst, v.kind+2) // "}" and "]" are two after "{" and "["
 }

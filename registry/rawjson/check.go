@@ -12,17 +12,17 @@ type Checker struct {
 	// [MaxDepth], stand for that. It is set before the first part.
 	Depth int
 
-	at     int   // what stands before it has been checked
-	next   state // what may stand there
-	around state // what comes after a value in the innermost container
-	inside state // of the string under way: inName or inText
-	from   int   // where that begins
-	held   bool  // nothing more is looked at until the end
-	lines  bool  // a line break stands between two tokens
-	open   nesting
-	marks  // of long values
-	top    top
-	err    error
+	checked     int   // bytes that have been checked
+	next        state // what may stand there
+	afterValue  state // state after a value in the innermost container
+	stringState state // of the current string: inName or inText
+	stringStart int   // where the current string begins
+	deferred    bool  // the rest is checked by End
+	lineBreaks  bool  // a line break stands between two tokens
+	open        bitStack
+	longValues  // of long values
+	top         topMembers
+	err         error
 }
 
 // state names the bytes that may come next.
@@ -36,32 +36,32 @@ const (
 	wantColon          // after a name
 	afterElement       // a comma or the end of the array
 	afterMember        // a comma or the end of the object
-	over               // nothing: the outermost value has ended
+	atEnd              // nothing: the outermost value has ended
 	inText             // the rest of a string that is a value
 	inName             // the rest of a string that is a name
-	states             // the number of states
+	numStates          // the number of states
 )
 
 // inString reports whether a string has begun that has not ended.
 func (s state) inString() bool { return s == inText || s == inName }
 
-// act is the effect of a byte.
-type act uint8
+// action is the effect of a byte.
+type action uint8
 
 const (
-	fault act = iota
+	fault action = iota
 	quote
 	quoteName
 	opener
 	closer
 	comma
-	equals
+	colon
 	scalar
 )
 
-// table gives the effect of each byte in each state. Within strings there is none.
-var table = func() (t [states][256]act) {
-	set := func(a act, bytes string, in ...state) {
+// transitions gives the effect of each byte in each state. Within strings there is none.
+var transitions = func() (t [numStates][256]action) {
+	set := func(a action, bytes string, in ...state) {
 		for _, s := range in {
 			for _, b := range []byte(bytes) {
 				t[s][b] = a
@@ -75,90 +75,90 @@ var table = func() (t [states][256]act) {
 	set(closer, `]`, wantElement, afterElement)
 	set(closer, `}`, wantMember, afterMember)
 	set(comma, `,`, afterElement, afterMember)
-	set(equals, `:`, wantColon)
+	set(colon, `:`, wantColon)
 	return t
 }()
 
 // afterComma gives the state after a comma.
-var afterComma = [states]state{afterElement: wantValue, afterMember: wantName}
+var afterComma = [numStates]state{afterElement: wantValue, afterMember: wantName}
 
-// maxAgain is how much may be looked at again when more has arrived. Only
-// numbers are longer.
-const maxAgain = 64
+// maxRescan is the number of bytes that may be checked again when more arrive. Only numbers are
+// longer.
+const maxRescan = 64
 
-// errShort says that a token goes on in what has not arrived yet.
-var errShort = errors.New("more to come")
+// errIncomplete reports that a token continues in bytes that have not arrived yet.
+var errIncomplete = errors.New("more to come")
 
 // Feed checks a part of a text: src is all of it that has arrived so far, from
 // its beginning. A fault is told by [Checker.End].
 func (c *Checker) Feed(src []byte) {
-	c.top.off = true
-	if c.err == nil && !c.held {
-		c.err = c.run(src, false, false)
-		c.held = len(src)-c.at > maxAgain
+	c.top.disabled = true
+	if c.err == nil && !c.deferred {
+		c.err = c.check(src, false, false)
+		c.deferred = len(src)-c.checked > maxRescan
 	}
 }
 
 // End is [Valid] for src, of which what was given to More is the beginning.
 func (c *Checker) End(src []byte) error {
 	if c.err == nil {
-		c.top.off = c.top.off || c.on || len(src) >= maxTopText
-		c.err = c.run(src, true, false)
+		c.top.disabled = c.top.disabled || c.enabled || len(src) >= maxTopText
+		c.err = c.check(src, true, false)
 	}
 	return c.err
 }
 
 // HasLineBreaks reports whether the text has line breaks between its tokens: see
 // [OneLine].
-func (c *Checker) HasLineBreaks() bool { return c.lines }
+func (c *Checker) HasLineBreaks() bool { return c.lineBreaks }
 
-// run goes on to the end of src, or to that of the value if alone is set.
-// Without whole it stops before a token that may go on.
-func (c *Checker) run(src []byte, whole, alone bool) error {
+// check checks src to its end, or to the end of one value if alone is set. Without whole it stops
+// before a token that may continue.
+func (c *Checker) check(src []byte, whole, alone bool) error {
 	i, next, err := c.resume(src, whole)
-	for err == nil && !next.inString() && (next != over || !alone) {
+	for err == nil && !next.inString() && (next != atEnd || !alone) {
 		if i < len(src) && src[i] <= ' ' {
-			i = c.space(src, i)
+			i = c.skipSpace(src, i)
 		}
 		if i >= len(src) {
 			break
 		}
-		switch table[next][src[i]] {
+		switch transitions[next][src[i]] {
 		case quote:
-			c.from, c.inside = i, inText
-			i, next, err = c.text(src, i+1, whole)
+			c.stringStart, c.stringState = i, inText
+			i, next, err = c.checkString(src, i+1, whole)
 		case quoteName:
-			c.from, c.inside = i, inName
-			i, next, err = c.text(src, i+1, whole)
-			c.top.named(c.open.depth, c.from, i)
+			c.stringStart, c.stringState = i, inName
+			i, next, err = c.checkString(src, i+1, whole)
+			c.top.addName(c.open.depth, c.stringStart, i)
 		case comma:
-			c.top.ends(c.open.depth, i)
+			c.top.setValueEnd(c.open.depth, i)
 			next = afterComma[next]
 			i++
-		case equals:
+		case colon:
 			next = wantValue
 			i++
-			c.top.begins(c.open.depth, i)
+			c.top.setValueStart(c.open.depth, i)
 		case opener:
-			next, err = c.opens(src, i)
+			next, err = c.openContainer(src, i)
 			i++
 		case closer:
-			c.top.ends(c.open.depth, i)
+			c.top.setValueEnd(c.open.depth, i)
 			i++
-			next = c.closes(i)
+			next = c.closeContainer(i)
 		case scalar:
-			if i, err = other(src, i, whole); err == nil {
-				next = c.around
+			if i, err = scanScalar(src, i, whole); err == nil {
+				next = c.afterValue
 			}
 		default:
-			err = misplaced(next, src, i)
+			err = stateError(next, src, i)
 		}
 	}
-	c.at, c.next = i, next
-	if whole && err == nil && next != over {
-		return misplaced(next, src, len(src))
+	c.checked, c.next = i, next
+	if whole && err == nil && next != atEnd {
+		return stateError(next, src, len(src))
 	}
-	if errors.Is(err, errShort) {
+	if errors.Is(err, errIncomplete) {
 		return nil
 	}
 	return err
@@ -167,16 +167,16 @@ func (c *Checker) run(src []byte, whole, alone bool) error {
 // resume goes on where the last run stopped, which may be within a string.
 func (c *Checker) resume(src []byte, whole bool) (i int, next state, err error) {
 	if c.open.depth == 0 {
-		c.around = over
+		c.afterValue = atEnd
 	}
-	if c.next.inString() && c.at < len(src) {
-		return c.text(src, c.at, whole)
+	if c.next.inString() && c.checked < len(src) {
+		return c.checkString(src, c.checked, whole)
 	}
-	return c.at, c.next, nil
+	return c.checked, c.next, nil
 }
 
-// misplaced is the error of a byte, or an end, that may not stand at i.
-func misplaced(next state, src []byte, i int) error {
+// stateError returns the error for a byte, or the end, that is not allowed at i in a state.
+func stateError(next state, src []byte, i int) error {
 	switch {
 	case next == wantName, next == wantMember:
 		return &SyntaxError{Offset: i, Reason: "expected a member name"}
@@ -186,25 +186,25 @@ func misplaced(next state, src []byte, i int) error {
 		return unterminated(i)
 	case i >= len(src):
 		return &SyntaxError{Offset: i, Reason: "unexpected end"}
-	case next == over:
+	case next == atEnd:
 		return &SyntaxError{Offset: i, Reason: "text after the value"}
 	}
-	return unexpected(src, i)
+	return unexpectedByte(src, i)
 }
 
 func unterminated(n int) error { return &SyntaxError{Offset: n, Reason: "unterminated string"} }
 
-func unexpected(src []byte, i int) error {
+func unexpectedByte(src []byte, i int) error {
 	return &SyntaxError{Offset: i, Reason: fmt.Sprintf("unexpected %q", src[i])}
 }
 
-// space skips white space.
-func (c *Checker) space(src []byte, i int) int {
+// skipSpace returns the index of the first byte from i on that is not white space.
+func (c *Checker) skipSpace(src []byte, i int) int {
 	for ; i < len(src); i++ {
 		switch src[i] {
 		case ' ', '\t':
 		case '\n', '\r':
-			c.lines = c.lines || c.open.depth > 0
+			c.lineBreaks = c.lineBreaks || c.open.depth > 0
 		default:
 			return i
 		}
@@ -212,77 +212,77 @@ func (c *Checker) space(src []byte, i int) int {
 	return i
 }
 
-// opens begins a container.
-func (c *Checker) opens(src []byte, i int) (next state, err error) {
+// openContainer begins an object or array.
+func (c *Checker) openContainer(src []byte, i int) (next state, err error) {
 	object := src[i] == '{'
 	if d := c.open.depth; d == MaxDepth || d == c.Depth && d > 0 {
 		return wantValue, &SyntaxError{Offset: i, Reason: "nested too deeply", Depth: d}
 	}
 	c.open.push(object)
-	c.opened(c.open.depth, i)
+	c.containerStart(c.open.depth, i)
 	if object {
-		c.around = afterMember
+		c.afterValue = afterMember
 		return wantMember, nil
 	}
-	c.around = afterElement
+	c.afterValue = afterElement
 	return wantElement, nil
 }
 
-// closes ends the innermost container.
-func (c *Checker) closes(end int) (next state) {
-	c.closed(c.open.depth, end)
+// closeContainer ends the innermost object or array.
+func (c *Checker) closeContainer(end int) (next state) {
+	c.containerEnd(c.open.depth, end)
 	c.open.pop()
 	switch {
 	case c.open.depth == 0:
-		c.around = over
-	case c.open.object():
-		c.around = afterMember
+		c.afterValue = atEnd
+	case c.open.isObject():
+		c.afterValue = afterMember
 	default:
-		c.around = afterElement
+		c.afterValue = afterElement
 	}
-	return c.around
+	return c.afterValue
 }
 
-// text takes a string up to its end, or as far as it is there.
-func (c *Checker) text(src []byte, i int, whole bool) (end int, next state, err error) {
-	if i = ordinary(src, i); i < len(src) && src[i] == '"' {
+// checkString checks a string to its end, or as far as it has arrived.
+func (c *Checker) checkString(src []byte, i int, whole bool) (end int, next state, err error) {
+	if i = skipPlain(src, i); i < len(src) && src[i] == '"' {
 		i++ // as with most of them
 	} else {
 		var closed bool
-		if i, closed, err = text(src, i, whole); err != nil || !closed {
-			return i, c.inside, err
+		if i, closed, err = scanString(src, i, whole); err != nil || !closed {
+			return i, c.stringState, err
 		}
 	}
-	if i-c.from >= minLong {
-		c.string(c.from, i)
+	if i-c.stringStart >= minLong {
+		c.addString(c.stringStart, i)
 	}
-	if c.inside == inName {
+	if c.stringState == inName {
 		return i, wantColon, nil
 	}
-	return i, c.around, nil
+	return i, c.afterValue, nil
 }
 
-// other takes a number or a word.
-func other(src []byte, i int, whole bool) (int, error) {
+// scanScalar returns the index after a number, true, false or null.
+func scanScalar(src []byte, i int, whole bool) (int, error) {
 	switch src[i] {
 	case 't':
-		return literal(src, i, "true", whole)
+		return scanLiteral(src, i, "true", whole)
 	case 'f':
-		return literal(src, i, "false", whole)
+		return scanLiteral(src, i, "false", whole)
 	case 'n':
-		return literal(src, i, "null", whole)
+		return scanLiteral(src, i, "null", whole)
 	}
-	return number(src, i, whole)
+	return scanNumber(src, i, whole)
 }
 
-// nesting is a stack of one bit per open container: set for an object.
-type nesting struct {
+// bitStack is a stack of one bit per open container: set for an object.
+type bitStack struct {
 	depth int
 	word  uint64   // of the innermost ones, the innermost in the lowest bit
 	outer []uint64 // 64 of those around them in each
 }
 
-func (n *nesting) push(object bool) {
+func (n *bitStack) push(object bool) {
 	if n.depth > 0 && n.depth%64 == 0 {
 		n.outer = append(n.outer, n.word)
 	}
@@ -293,7 +293,7 @@ func (n *nesting) push(object bool) {
 	n.depth++
 }
 
-func (n *nesting) pop() {
+func (n *bitStack) pop() {
 	n.depth--
 	n.word >>= 1
 	if last := len(n.outer) - 1; last >= 0 && n.depth%64 == 0 {
@@ -301,4 +301,5 @@ func (n *nesting) pop() {
 	}
 }
 
-func (n *nesting) object() bool { return n.word&1 != 0 }
+// isObject reports whether the innermost container is an object.
+func (n *bitStack) isObject() bool { return n.word&1 != 0 }

@@ -15,7 +15,7 @@ func AppendString(dst []byte, s string) []byte {
 		c := s[i]
 		if c < utf8.RuneSelf {
 			switch {
-			case plain[c]:
+			case plainByte[c]:
 				dst = append(dst, c)
 			case c == '"' || c == '\\':
 				dst = append(dst, '\\', c)

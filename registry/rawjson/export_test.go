@@ -6,17 +6,17 @@ func (t *KeyTree) Walk(text []byte, f func(obj []byte, name string)) {
 	if t == nil {
 		return
 	}
-	if t.each != nil {
+	if t.element != nil {
 		for e := range Elements(text) {
-			t.each.Walk(e, f)
+			t.element.Walk(e, f)
 		}
 	}
 	if !IsObject(text) {
 		return
 	}
-	if t.values != nil {
+	if t.anyMember != nil {
 		for _, v := range Members(text) {
-			t.values.Walk(v, f)
+			t.anyMember.Walk(v, f)
 		}
 	}
 	for _, m := range t.members {

@@ -91,7 +91,7 @@ func AppendIndent(dst, v []byte) []byte {
 		case ':':
 			dst = append(dst, ": "...)
 		default:
-			end = skip(v, i)
+			end = skipValue(v, i)
 			dst = append(dst, v[i:end]...)
 		}
 		i = end

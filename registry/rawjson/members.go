@@ -29,12 +29,12 @@ import (
 // KeyTree names the members of an object that decide, and what decides inside of
 // their values. A nil Tree names none.
 type KeyTree struct {
-	members []treeMember
-	first   byteSet  // bytes with which a key may begin that is one of them, or folds to one
-	each    *KeyTree // of the elements, if the value is an array
-	values  *KeyTree // of the value of every member, whatever its name
-	uri     bool     // the value is a URI of the server
-	block   bool     // a content block: what is in it depends on its "type", the first member
+	members   []treeMember
+	first     byteSet  // bytes with which a key may begin that is one of them, or folds to one
+	element   *KeyTree // of the elements, if the value is an array
+	anyMember *KeyTree // of the value of every member, whatever its name
+	uri       bool     // the value is a URI of the server
+	block     bool     // a content block: what is in it depends on its "type", the first member
 }
 
 type treeMember struct {
@@ -62,9 +62,9 @@ type Visitor interface {
 // maxMembers is how many members a Tree can have.
 const maxMembers = 64
 
-// object makes a Tree of names and the trees of their values: a name, or a name
-// and a *Tree, one after another.
-func object(parts ...any) *KeyTree {
+// newTree returns a KeyTree of names and the trees of their values: a name, or a name and a
+// *KeyTree, one after another.
+func newTree(parts ...any) *KeyTree {
 	t := &KeyTree{members: make([]treeMember, 0, len(parts))}
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -119,11 +119,11 @@ func Paths(paths ...[]string) *KeyTree {
 			parts = append(parts, Paths(inner[name]...))
 		}
 	}
-	return object(parts...)
+	return newTree(parts...)
 }
 
-// array is the Tree of an array with such elements.
-func array(of *KeyTree) *KeyTree { return &KeyTree{each: of} }
+// arrayTree returns the KeyTree of an array with elements of the given tree.
+func arrayTree(of *KeyTree) *KeyTree { return &KeyTree{element: of} }
 
 // AmbiguousError is a member that readers may take for one that decides.
 type AmbiguousError struct {
@@ -141,7 +141,7 @@ func (e *AmbiguousError) Error() string {
 // Check returns an *[AmbiguousError] for the first member of a text that readers
 // may take for one that decides, nil when there is none.
 func (t *KeyTree) Check(text []byte) error {
-	if e := t.find(nil, text, nil); e != nil {
+	if e := t.firstAmbiguous(nil, text, nil); e != nil {
 		return e
 	}
 	return nil // not a nil *AmbiguousError
@@ -152,16 +152,16 @@ func (t *KeyTree) Check(text []byte) error {
 // members is returned as it is, the same slice. shape reads the text, see
 // [rawjson.Layout]; it may be nil, and does not fit a text that was changed.
 func (t *KeyTree) Clean(shape *Layout, text []byte) []byte {
-	if t.find(shape, text, nil) == nil {
+	if t.firstAmbiguous(shape, text, nil) == nil {
 		return text
 	}
-	return t.append(make([]byte, 0, len(text)), text)
+	return t.appendClean(make([]byte, 0, len(text)), text)
 }
 
 // Read tells of the URIs in a text that has no members in doubt. It returns false,
 // maybe after it told of some, when there are such: see [Tree.Clean].
 func (t *KeyTree) Read(shape *Layout, text []byte, to Visitor) bool {
-	return t.find(shape, text, to) == nil
+	return t.firstAmbiguous(shape, text, to) == nil
 }
 
 // Split is Check that gives the raw values of the members of an object, too, each at the
@@ -181,24 +181,24 @@ func (t *KeyTree) Place(name string) int {
 	return slices.IndexFunc(t.members, func(m treeMember) bool { return m.name == name })
 }
 
-// find returns the first member in doubt. to may be nil.
-func (t *KeyTree) find(shape *Layout, v []byte, to Visitor) *AmbiguousError {
-	_, err := t.walk(shape, v, AfterSpace(v, 0), to)
+// firstAmbiguous returns the first ambiguous member. to may be nil.
+func (t *KeyTree) firstAmbiguous(shape *Layout, v []byte, to Visitor) *AmbiguousError {
+	_, err := t.walkValue(shape, v, AfterSpace(v, 0), to)
 	return err
 }
 
-// walk is find for the value that begins at i; it returns the place after that. The text
-// is gone through once, whatever is looked for in how deep a value.
-func (t *KeyTree) walk(shape *Layout, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
+// walkValue is firstAmbiguous for the value that begins at i. It returns the index after that value.
+// It scans the text once, however deep the tree is.
+func (t *KeyTree) walkValue(shape *Layout, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
 	switch {
 	case t == nil || i >= len(text):
 	case t.uri && to != nil:
 		end = shape.After(text, i)
 		to.URI(text[i:end])
 		return end, nil
-	case text[i] == '[' && t.each != nil:
+	case text[i] == '[' && t.element != nil:
 		return t.walkElements(shape, text, i, to)
-	case text[i] == '{' && (t.values != nil || len(t.members) > 0):
+	case text[i] == '{' && (t.anyMember != nil || len(t.members) > 0):
 		if t.block {
 			return t.walkBlock(shape, text, i, to)
 		}
@@ -209,7 +209,7 @@ func (t *KeyTree) walk(shape *Layout, text []byte, i int, to Visitor) (end int, 
 
 func (t *KeyTree) walkElements(shape *Layout, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
 	for i = AfterSpace(text, i+1); i < len(text) && text[i] != ']'; i = AfterSpace(text, i+1) {
-		if i, err = t.each.walk(shape, text, i, to); err != nil {
+		if i, err = t.element.walkValue(shape, text, i, to); err != nil {
 			return i, err
 		}
 		if i = AfterSpace(text, i); i >= len(text) || text[i] != ',' {
@@ -229,7 +229,7 @@ func (t *KeyTree) walkMembers(shape *Layout, text []byte, i int, to Visitor, val
 			break
 		}
 		i = AfterSpace(text, i+1)
-		tree := t.values
+		tree := t.anyMember
 		at, exact := t.match(k)
 		if at >= 0 {
 			if !exact || seen&(1<<at) != 0 {
@@ -238,9 +238,9 @@ func (t *KeyTree) walkMembers(shape *Layout, text []byte, i int, to Visitor, val
 			seen |= 1 << at
 			tree = t.members[at].tree
 		}
-		if end, err = tree.walk(shape, text, i, to); err != nil {
+		if end, err = tree.walkValue(shape, text, i, to); err != nil {
 			if at >= 0 {
-				err = err.in(t.members[at].name)
+				err = err.addParent(t.members[at].name)
 			}
 			return end, err
 		}
@@ -268,13 +268,13 @@ func (t *KeyTree) walkBlock(shape *Layout, text []byte, i int, to Visitor) (end 
 	case uri != nil && kind.Is("resource_link"):
 		to.URI(uri)
 	case kind.Is("resource"):
-		err = t.members[2].tree.find(shape, resource, to)
+		err = t.members[2].tree.firstAmbiguous(shape, resource, to)
 	}
 	return end, err
 }
 
-// in adds the name of the member that the one in doubt stands in.
-func (e *AmbiguousError) in(name string) *AmbiguousError {
+// addParent prepends the name of the enclosing member.
+func (e *AmbiguousError) addParent(name string) *AmbiguousError {
 	e.Name = name + "." + e.Name
 	return e
 }
@@ -316,10 +316,10 @@ func (t *KeyTree) matchDecoded(k Key) (at int, exact bool) {
 	return -1, false
 }
 
-// append appends the value without the members in doubt.
-func (t *KeyTree) append(dst, v []byte) []byte {
+// appendClean appends the value without its ambiguous members.
+func (t *KeyTree) appendClean(dst, v []byte) []byte {
 	switch {
-	case t != nil && t.each != nil && IsArray(v):
+	case t != nil && t.element != nil && IsArray(v):
 		dst = append(dst, '[')
 		first := true
 		for e := range Elements(v) {
@@ -327,7 +327,7 @@ func (t *KeyTree) append(dst, v []byte) []byte {
 				dst = append(dst, ',')
 			}
 			first = false
-			dst = t.each.append(dst, e)
+			dst = t.element.appendClean(dst, e)
 		}
 		return append(dst, ']')
 	case t == nil || !IsObject(v):
@@ -346,7 +346,7 @@ func (t *KeyTree) append(dst, v []byte) []byte {
 	for k, value := range Members(v) {
 		at++
 		i, exact := t.match(k)
-		tree := t.values
+		tree := t.anyMember
 		if i >= 0 {
 			if !exact || last[i] != at {
 				continue
@@ -358,7 +358,7 @@ func (t *KeyTree) append(dst, v []byte) []byte {
 		}
 		kept = true
 		dst = append(append(dst, k...), ':')
-		dst = tree.append(dst, value)
+		dst = tree.appendClean(dst, value)
 	}
 	return append(dst, '}')
 }

@@ -47,11 +47,11 @@ func Valid(src []byte) error {
 // src[i] and returns the index after it, or after what is good of it.
 func Scan(src []byte, i int) (end int, err error) {
 	if i < len(src) && AfterSpace(src, i) > i {
-		return i, unexpected(src, i)
+		return i, unexpectedByte(src, i)
 	}
-	c := Checker{at: i}
-	err = c.run(src, true, true)
-	return c.at, err
+	c := Checker{checked: i}
+	err = c.check(src, true, true)
+	return c.checked, err
 }
 
 // AfterSpace is the place of the first byte from i on that is no white space.

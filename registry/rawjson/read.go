@@ -26,9 +26,9 @@ func first(v []byte) byte {
 	return 0
 }
 
-// skip returns the index after the value at i of a valid text. Unlike [Scan]
-// it checks nothing, so it is several times faster.
-func skip(b []byte, i int) int {
+// skipValue returns the index after the value at i of a valid text. Unlike [Scan] it checks nothing,
+// so it is several times faster.
+func skipValue(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
 		switch c := b[i]; {
@@ -73,7 +73,7 @@ func AfterString(b []byte, i int) int {
 	// Most strings are short, and have no escapes.
 	for end := min(i+shortString, len(b)); i+8 <= end; i += 8 {
 		x := binary.LittleEndian.Uint64(b[i:])
-		if s := special(x) & highs; s != 0 {
+		if s := firstSpecial(x) & highBits; s != 0 {
 			if at := i + bits.TrailingZeros64(s)/8; b[at] == '"' {
 				return at + 1
 			}

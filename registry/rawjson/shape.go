@@ -20,60 +20,60 @@ type span struct{ start, end int }
 
 const (
 	minLong = 1 << 10
-	// maxMarked is how deep containers are remembered. Of each level there are
-	// no more than the text has room for, so their number is bounded too.
-	maxMarked = 8
+	// maxSpanDepth is the depth to which containers are recorded. Each level has no more of them
+	// than the text has room for.
+	maxSpanDepth = 8
 )
 
-// marks collects the long values of a text that is being checked.
-type marks struct {
-	on    bool
-	long  []span
-	place [maxMarked]int // in long, of each open container
+// longValues collects the long values of a text while it is checked.
+type longValues struct {
+	enabled   bool
+	spans     []span
+	openSpans [maxSpanDepth]int // in spans, of each open container
 }
 
-// opened notes that a container begins.
-func (m *marks) opened(depth, at int) {
-	if m.on && depth <= maxMarked {
-		m.place[depth-1] = len(m.long)
-		m.long = append(m.long, span{start: at})
+// containerStart records the beginning of a container.
+func (m *longValues) containerStart(depth, at int) {
+	if m.enabled && depth <= maxSpanDepth {
+		m.openSpans[depth-1] = len(m.spans)
+		m.spans = append(m.spans, span{start: at})
 	}
 }
 
-// closed notes where a container ends. If it is short, so is all that it
-// holds, and it is the last one noted.
-func (m *marks) closed(depth, end int) {
-	if !m.on || depth > maxMarked {
+// containerEnd records the end of a container. A short container is removed: it is the last span,
+// because all values in it are short, too.
+func (m *longValues) containerEnd(depth, end int) {
+	if !m.enabled || depth > maxSpanDepth {
 		return
 	}
-	at := m.place[depth-1]
-	m.long[at].end = end
-	if end-m.long[at].start < minLong {
-		m.long = m.long[:at]
+	at := m.openSpans[depth-1]
+	m.spans[at].end = end
+	if end-m.spans[at].start < minLong {
+		m.spans = m.spans[:at]
 	}
 }
 
-// string notes a string.
-func (m *marks) string(start, end int) {
-	if m.on && end-start >= minLong {
-		m.long = append(m.long, span{start, end})
+// addString records a string if it is long.
+func (m *longValues) addString(start, end int) {
+	if m.enabled && end-start >= minLong {
+		m.spans = append(m.spans, span{start, end})
 	}
 }
 
 // RecordShape makes a check remember where large values end, for [Checker.Shape]. It is
 // called before More.
 func (c *Checker) RecordShape() {
-	c.on = true
-	c.long = make([]span, 0, 8)
+	c.enabled = true
+	c.spans = make([]span, 0, 8)
 }
 
 // Shape describes the text that End has accepted; nil without Mark.
 func (c *Checker) Shape(src []byte) *Layout {
 	n := cap(src)
-	if !c.on || n == 0 {
+	if !c.enabled || n == 0 {
 		return nil
 	}
-	return &Layout{size: n, last: &src[:n][n-1], long: c.long}
+	return &Layout{size: n, last: &src[:n][n-1], long: c.spans}
 }
 
 // After is the place in a part of the text after the value that begins at i.
@@ -85,7 +85,7 @@ func (s *Layout) After(b []byte, i int) int {
 			return min(i+s.long[n].end-at, len(b))
 		}
 	}
-	return skip(b, i)
+	return skipValue(b, i)
 }
 
 // Members is the function Members for a part of the text.

@@ -2,7 +2,7 @@ package rawjson
 
 // The members of `_meta` that decide (2026-07-28, basic, general fields; 2025-11-25,
 // progress and tasks).
-var meta = object(
+var meta = newTree(
 	"progressToken",
 	"io.modelcontextprotocol/protocolVersion",
 	"io.modelcontextprotocol/clientCapabilities",
@@ -10,76 +10,76 @@ var meta = object(
 	"io.modelcontextprotocol/logLevel",
 	"io.modelcontextprotocol/serverInfo",
 	"io.modelcontextprotocol/subscriptionId",
-	"io.modelcontextprotocol/related-task", object("taskId"),
+	"io.modelcontextprotocol/related-task", newTree("taskId"),
 )
 
 // uri is the value of a member that is a URI of the server.
 var uri = &KeyTree{uri: true}
 
-func asBlock(t *KeyTree) *KeyTree {
+func asContentBlock(t *KeyTree) *KeyTree {
 	t.block = true
 	return t
 }
 
-// oneOrMore is the Tree of a value that is either as t says, or an array of such.
-func oneOrMore(t *KeyTree) *KeyTree {
+// valueOrArray returns the KeyTree of a value that t describes, or of an array of such values.
+func valueOrArray(t *KeyTree) *KeyTree {
 	more := *t
-	more.each = t
+	more.element = t
 	return &more
 }
 
 // The definitions in lists.
 var (
-	Tool = object("name",
-		"execution", object("taskSupport"),
-		"_meta", object("ui", object("resourceUri"), "ui/resourceUri"))
-	Prompt   = object("name")
-	Resource = object("uri")
-	Template = object("uriTemplate")
-	Skill    = object("uri", "frontmatter", object("name", "description"), "resources", array(object("uri", "digest", "size")))
+	Tool = newTree("name",
+		"execution", newTree("taskSupport"),
+		"_meta", newTree("ui", newTree("resourceUri"), "ui/resourceUri"))
+	Prompt   = newTree("name")
+	Resource = newTree("uri")
+	Template = newTree("uriTemplate")
+	Skill    = newTree("uri", "frontmatter", newTree("name", "description"), "resources", arrayTree(newTree("uri", "digest", "size")))
 )
 
 // params are those of requests and notifications, in whatever direction.
 var params = map[string]*KeyTree{
-	"tools/call":               object("name", "arguments", "task", object("ttl"), "inputResponses", "requestState", "_meta", meta),
-	"prompts/get":              object("name", "arguments", "inputResponses", "requestState", "_meta", meta),
-	"resources/read":           object("uri", "inputResponses", "requestState", "_meta", meta),
-	"skills/get":               object("uri", "_meta", meta),
-	"resources/directory/read": object("uri", "cursor", "_meta", meta),
-	"resources/subscribe":      object("uri", "_meta", meta),
-	"resources/unsubscribe":    object("uri", "_meta", meta),
-	"completion/complete":      object("ref", object("type", "name", "uri"), "argument", object("name", "value"), "_meta", meta),
+	"tools/call":               newTree("name", "arguments", "task", newTree("ttl"), "inputResponses", "requestState", "_meta", meta),
+	"prompts/get":              newTree("name", "arguments", "inputResponses", "requestState", "_meta", meta),
+	"resources/read":           newTree("uri", "inputResponses", "requestState", "_meta", meta),
+	"skills/get":               newTree("uri", "_meta", meta),
+	"resources/directory/read": newTree("uri", "cursor", "_meta", meta),
+	"resources/subscribe":      newTree("uri", "_meta", meta),
+	"resources/unsubscribe":    newTree("uri", "_meta", meta),
+	"completion/complete":      newTree("ref", newTree("type", "name", "uri"), "argument", newTree("name", "value"), "_meta", meta),
 	"tasks/get":                task,
 	"tasks/result":             task,
 	"tasks/cancel":             task,
 	"tasks/update":             task,
-	"logging/setLevel":         object("level", "_meta", meta),
-	"subscriptions/listen": object("_meta", meta, "notifications", object(
+	"logging/setLevel":         newTree("level", "_meta", meta),
+	"subscriptions/listen": newTree("_meta", meta, "notifications", newTree(
 		"toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions", "taskIds")),
 
-	"sampling/createMessage": object("tools", "task", object("ttl"), "_meta", meta),
-	"elicitation/create":     object("mode", "url", "elicitationId", "task", object("ttl"), "_meta", meta),
+	"sampling/createMessage": newTree("tools", "task", newTree("ttl"), "_meta", meta),
+	"elicitation/create":     newTree("mode", "url", "elicitationId", "task", newTree("ttl"), "_meta", meta),
 
-	"notifications/progress":             object("progressToken", "_meta", meta),
-	"notifications/cancelled":            object("requestId", "reason", "_meta", meta),
-	"notifications/message":              object("level", "logger", "_meta", meta),
-	"notifications/resources/updated":    object("uri", "_meta", meta),
-	"notifications/elicitation/complete": object("elicitationId", "_meta", meta),
-	"notifications/tasks/status":         object("taskId", "status", "ttl", "pollInterval", "_meta", meta),
+	"notifications/progress":             newTree("progressToken", "_meta", meta),
+	"notifications/cancelled":            newTree("requestId", "reason", "_meta", meta),
+	"notifications/message":              newTree("level", "logger", "_meta", meta),
+	"notifications/resources/updated":    newTree("uri", "_meta", meta),
+	"notifications/elicitation/complete": newTree("elicitationId", "_meta", meta),
+	"notifications/tasks/status":         newTree("taskId", "status", "ttl", "pollInterval", "_meta", meta),
 }
 
 var (
-	task     = object("taskId", "inputResponses", "requestState", "_meta", meta)
-	otherKey = object("_meta", meta)
+	task     = newTree("taskId", "inputResponses", "requestState", "_meta", meta)
+	otherKey = newTree("_meta", meta)
 )
 
 // ExtensionParams is the Tree of the params of a request or notification of an extension that
 // Goblin does not know: what says whose it is.
-var ExtensionParams = object("uri", "name", "taskId", "_meta", meta)
+var ExtensionParams = newTree("uri", "name", "taskId", "_meta", meta)
 
 // NotificationParams is the Tree of the params of a server's notification that Goblin does not
 // know.
-var NotificationParams = object("uri", uri, "_meta", meta)
+var NotificationParams = newTree("uri", uri, "_meta", meta)
 
 // Params is the Tree of the params of a request or notification.
 func Params(method string) *KeyTree {
@@ -92,9 +92,9 @@ func Params(method string) *KeyTree {
 // What the results have in common that pass through to clients: what makes them
 // something else than the result of the method (2026-07-28, MRTR and tasks).
 func result(more ...any) *KeyTree {
-	return object(append(more,
+	return newTree(append(more,
 		"resultType", "ttlMs", "cacheScope", "requestState",
-		"inputRequests", &KeyTree{values: object("method", "params", question)})...)
+		"inputRequests", &KeyTree{anyMember: newTree("method", "params", question)})...)
 }
 
 // parts are written into the Tree by object.
@@ -109,34 +109,34 @@ func (t *KeyTree) parts() (parts []any) {
 }
 
 var (
-	question  = object("mode", "url", "elicitationId", "tools", "task", object("ttl"), "_meta", meta)
-	block     = asBlock(object("type", "uri", "resource", object("uri", uri)))
+	question  = newTree("mode", "url", "elicitationId", "tools", "task", newTree("ttl"), "_meta", meta)
+	block     = asContentBlock(newTree("type", "uri", "resource", newTree("uri", uri)))
 	treeState = []any{"taskId", "status", "ttl", "pollInterval"}
-	call      = []any{"content", array(block), "isError", "_meta", object(append([]any{"ui", object("resourceUri", uri), "ui/resourceUri", uri}, meta.parts()...)...)}
+	call      = []any{"content", arrayTree(block), "isError", "_meta", newTree(append([]any{"ui", newTree("resourceUri", uri), "ui/resourceUri", uri}, meta.parts()...)...)}
 )
 
 var results = map[string]*KeyTree{
-	"tools/call":          result(append(append([]any{"task", object(treeState...)}, call...), treeState...)...),
-	"prompts/get":         result("messages", array(object("content", oneOrMore(block))), "_meta", meta),
-	"resources/read":      result("contents", array(object("uri", uri, "mimeType")), "_meta", meta),
+	"tools/call":          result(append(append([]any{"task", newTree(treeState...)}, call...), treeState...)...),
+	"prompts/get":         result("messages", arrayTree(newTree("content", valueOrArray(block))), "_meta", meta),
+	"resources/read":      result("contents", arrayTree(newTree("uri", uri, "mimeType")), "_meta", meta),
 	"completion/complete": result("_meta", meta),
-	"skills/get": result("skill", object("uri", uri, "frontmatter", object("name", "description"),
-		"resources", array(object("uri", uri, "digest", "size"))), "_meta", meta),
-	"resources/directory/read": result("resources", array(object("uri", uri, "mimeType")), "nextCursor", "_meta", meta),
+	"skills/get": result("skill", newTree("uri", uri, "frontmatter", newTree("name", "description"),
+		"resources", arrayTree(newTree("uri", uri, "digest", "size"))), "_meta", meta),
+	"resources/directory/read": result("resources", arrayTree(newTree("uri", uri, "mimeType")), "nextCursor", "_meta", meta),
 	"tasks/get":                result(append([]any{"result", result(call...), "error", ErrorObject, "_meta", meta}, treeState...)...),
 	"tasks/result":             result(call...),
 	"tasks/cancel":             result(append(treeState, "_meta", meta)...),
 	"tasks/update":             result(append(treeState, "_meta", meta)...),
 
 	// Answers of clients to questions of servers.
-	"elicitation/create":     object("action", "task", object(treeState...), "_meta", meta),
-	"sampling/createMessage": object("task", object(treeState...), "_meta", meta),
-	"roots/list":             object("roots", array(object("uri")), "_meta", meta),
+	"elicitation/create":     newTree("action", "task", newTree(treeState...), "_meta", meta),
+	"sampling/createMessage": newTree("task", newTree(treeState...), "_meta", meta),
+	"roots/list":             newTree("roots", arrayTree(newTree("uri")), "_meta", meta),
 }
 
 // Result is the Tree of the result of a request; nil where Goblin alone reads it.
 func Result(method string) *KeyTree { return results[method] }
 
 // ErrorObject is the Tree of an error object.
-var ErrorObject = object("code", "message",
-	"data", object("uri", uri, "code", "requiredCapabilities", "elicitations", array(question)))
+var ErrorObject = newTree("code", "message",
+	"data", newTree("uri", uri, "code", "requiredCapabilities", "elicitations", arrayTree(question)))

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// plain marks the bytes that stand for themselves inside a string.
-var plain = func() (t [256]bool) {
+// plainByte marks the bytes that stand for themselves inside a string.
+var plainByte = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c >= 0x20 && c != '"' && c != '\\'
 	}
@@ -17,32 +17,32 @@ var plain = func() (t [256]bool) {
 }()
 
 const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
 )
 
-// special finds what has to be looked at in eight bytes of a string: the high
+// firstSpecial finds what has to be looked at in eight bytes of a string: the high
 // bit of the first such byte is set, and of none before it. A byte of
 // x^0x0202… is below 0x21 where x has a quote or what is below 0x20; what is
 // borrowed in the subtractions raises false alarms only behind a true one.
-func special(x uint64) uint64 {
-	return (x ^ ones*2 - ones*0x21) | (x ^ ones*'\\' - ones) | x
+func firstSpecial(x uint64) uint64 {
+	return (x ^ lowBits*2 - lowBits*0x21) | (x ^ lowBits*'\\' - lowBits) | x
 }
 
-// text goes on inside a string at i, to after its closing quote. Without whole
-// it stops before what may go on in the bytes that are not there yet.
-func text(src []byte, i int, whole bool) (end int, closed bool, err error) {
+// scanString continues a string at i and returns the index after its closing quote. Without whole it
+// stops before bytes that may continue in the next part.
+func scanString(src []byte, i int, whole bool) (end int, closed bool, err error) {
 	for i < len(src) {
-		if i = ordinary(src, i); i >= len(src) {
+		if i = skipPlain(src, i); i >= len(src) {
 			break
 		}
 		switch c := src[i]; {
 		case c == '"':
 			return i + 1, true, nil
 		case c == '\\':
-			n, fault := escape(src[i:])
+			n, fault := scanEscape(src[i:])
 			if n == 0 && !whole {
-				return i, false, errShort
+				return i, false, errIncomplete
 			}
 			if n == 0 {
 				return len(src), false, unterminated(len(src))
@@ -52,7 +52,7 @@ func text(src []byte, i int, whole bool) (end int, closed bool, err error) {
 			}
 			i += n
 		case c >= utf8.RuneSelf:
-			n := runes(src[i:])
+			n := scanRunes(src[i:])
 			i += n
 			if n > 0 {
 				continue
@@ -63,7 +63,7 @@ func text(src []byte, i int, whole bool) (end int, closed bool, err error) {
 			case whole:
 				return len(src), false, unterminated(len(src))
 			}
-			return i, false, errShort
+			return i, false, errIncomplete
 		default:
 			return i, false, &SyntaxError{Offset: i, Reason: "control character in a string"}
 		}
@@ -74,31 +74,30 @@ func text(src []byte, i int, whole bool) (end int, closed bool, err error) {
 	return i, false, nil
 }
 
-// ordinary returns the place of the first byte from i on that is more than
-// itself: that ends a string, escapes, is no ASCII, or must not be there.
-func ordinary(src []byte, i int) int {
+// skipPlain returns the index of the first byte from i on that is not plain.
+func skipPlain(src []byte, i int) int {
 	for i+8 <= len(src) {
-		if s := special(binary.LittleEndian.Uint64(src[i:])) & highs; s != 0 {
+		if s := firstSpecial(binary.LittleEndian.Uint64(src[i:])) & highBits; s != 0 {
 			return i + bits.TrailingZeros64(s)/8
 		}
 		for i += 8; i+32 <= len(src); i += 32 {
 			b := src[i : i+32 : i+32]
-			s := special(binary.LittleEndian.Uint64(b)) | special(binary.LittleEndian.Uint64(b[8:])) |
-				special(binary.LittleEndian.Uint64(b[16:])) | special(binary.LittleEndian.Uint64(b[24:]))
-			if s&highs != 0 {
+			s := firstSpecial(binary.LittleEndian.Uint64(b)) | firstSpecial(binary.LittleEndian.Uint64(b[8:])) |
+				firstSpecial(binary.LittleEndian.Uint64(b[16:])) | firstSpecial(binary.LittleEndian.Uint64(b[24:]))
+			if s&highBits != 0 {
 				break
 			}
 		}
 	}
-	for i < len(src) && plain[src[i]] && src[i] < utf8.RuneSelf {
+	for i < len(src) && plainByte[src[i]] && src[i] < utf8.RuneSelf {
 		i++
 	}
 	return i
 }
 
-// runes is the length of the runes beyond ASCII that b begins with; 0 when the
-// first one is not whole, or none.
-func runes(b []byte) (n int) {
+// scanRunes returns the length of the non-ASCII runes at the start of b, or 0 if the first rune is
+// incomplete or missing.
+func scanRunes(b []byte) (n int) {
 	for n < len(b) && b[n] >= utf8.RuneSelf {
 		switch c := b[n]; {
 		case 0xc2 <= c && c < 0xe0 && n+1 < len(b) && b[n+1]&0xc0 == 0x80:
@@ -116,9 +115,9 @@ func runes(b []byte) (n int) {
 	return n
 }
 
-// escape is the length of the escape that b begins with, and what is wrong
-// with it; 0 when it is not all there.
-func escape(b []byte) (n int, fault string) {
+// scanEscape returns the length of the escape at the start of b, and its fault; 0 if it is
+// incomplete.
+func scanEscape(b []byte) (n int, fault string) {
 	if len(b) < 2 {
 		return 0, ""
 	}
@@ -151,19 +150,19 @@ func hex4(src []byte, i int) (rune, bool) {
 	return rune(r), err == nil
 }
 
-func literal(src []byte, i int, word string, whole bool) (int, error) {
+func scanLiteral(src []byte, i int, word string, whole bool) (int, error) {
 	switch have := len(src) - i; {
 	case have >= len(word) && string(src[i:i+len(word)]) == word:
 		return i + len(word), nil
 	case have < len(word) && !whole && string(src[i:]) == word[:have]:
-		return i, errShort
+		return i, errIncomplete
 	}
 	return i, &SyntaxError{Offset: i, Reason: "expected " + word}
 }
 
-// number takes the number at start. Without whole it has ended only where
-// something else follows.
-func number(src []byte, start int, whole bool) (int, error) {
+// scanNumber returns the index after the number at start. Without whole a number ends only before
+// another byte.
+func scanNumber(src []byte, start int, whole bool) (int, error) {
 	i := start
 	digits := func() bool {
 		from := i
@@ -194,7 +193,7 @@ func number(src []byte, start int, whole bool) (int, error) {
 	}
 	switch {
 	case i == len(src) && !whole:
-		return start, errShort
+		return start, errIncomplete
 	case !ok:
 		return start, &SyntaxError{Offset: start, Reason: "bad number"}
 	}

@@ -1,44 +1,44 @@
 package rawjson
 
-// top notes where the members of the outermost object stand in a text that is checked all
-// at once, so that they can be read without going through it again.
-type top struct {
-	off     bool // nothing is noted: a part of the text was checked before
-	count   int  // of those that were found
-	members [maxTop]topMember
+// topMembers records the positions of the outermost object's members while a text is checked in one
+// part. They can then be read without another scan.
+type topMembers struct {
+	disabled bool // nothing is recorded: a part of the text was checked before
+	count    int  // of those that were found
+	members  [maxTopMembers]topMember
 }
 
 const (
-	// maxTop is how many members are noted, and maxTopText in texts of which size; in larger
+	// maxTopMembers is how many members are noted, and maxTopText in texts of which size; in larger
 	// ones, see [Checker.RecordShape].
-	maxTop     = 6
-	maxTopText = 64 << 10
+	maxTopMembers = 6
+	maxTopText    = 64 << 10
 )
 
 // topMember has places in the text: space may stand around the value.
 type topMember struct{ name, nameEnd, value, end uint16 }
 
-// named notes the name of a member at a depth.
-func (t *top) named(depth, name, nameEnd int) {
-	if depth != 1 || t.off {
+// addName records the position of a member's name.
+func (t *topMembers) addName(depth, name, nameEnd int) {
+	if depth != 1 || t.disabled {
 		return
 	}
-	if t.count < maxTop {
+	if t.count < maxTopMembers {
 		t.members[t.count] = topMember{name: uint16(name), nameEnd: uint16(nameEnd)}
 	}
 	t.count++
 }
 
-// begins notes where the value of the member begins that was named last.
-func (t *top) begins(depth, at int) {
-	if depth == 1 && !t.off && t.count <= maxTop {
+// setValueStart records where the value of the last member begins.
+func (t *topMembers) setValueStart(depth, at int) {
+	if depth == 1 && !t.disabled && t.count <= maxTopMembers {
 		t.members[t.count-1].value = uint16(at)
 	}
 }
 
-// ends notes where it ends, unless the text is an array.
-func (t *top) ends(depth, at int) {
-	if depth == 1 && !t.off && t.count > 0 && t.count <= maxTop {
+// setValueEnd records where the value ends, unless the text is an array.
+func (t *topMembers) setValueEnd(depth, at int) {
+	if depth == 1 && !t.disabled && t.count > 0 && t.count <= maxTopMembers {
 		t.members[t.count-1].end = uint16(at)
 	}
 }
@@ -46,7 +46,7 @@ func (t *top) ends(depth, at int) {
 // MemberCount is how many members the text has that End has accepted, an object; 0, too, when
 // they were not noted, because they are many or the text is large or came in pieces.
 func (c *Checker) MemberCount() int {
-	if c.top.off || c.top.count > maxTop {
+	if c.top.disabled || c.top.count > maxTopMembers {
 		return 0
 	}
 	return c.top.count
