@@ -58,14 +58,14 @@ func (t *Template) Expand(values map[string]string) string {
 			if x.named {
 				b.WriteString(v.name + "=")
 			}
-			writeValue(&b, v.cut(value), x.reserved)
+			writeValue(&b, v.prefix(value), x.reserved)
 		}
 	}
 	return b.String()
 }
 
-// cut is the part of a value that a prefix modifier leaves.
-func (v variable) cut(value string) string {
+// prefix returns the part of a value that a prefix modifier keeps.
+func (v variable) prefix(value string) string {
 	n := 0
 	for i := range value {
 		if n == v.max && v.max > 0 {
@@ -80,7 +80,7 @@ func writeValue(b *strings.Builder, value string, reserved bool) {
 	for i := range len(value) {
 		switch c := value[i]; {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0,
-			reserved && (strings.IndexByte(":/?#[]@!$&'()*+,;=", c) >= 0 || triplet(value, i)):
+			reserved && (strings.IndexByte(":/?#[]@!$&'()*+,;=", c) >= 0 || isTriplet(value, i)):
 			b.WriteByte(c)
 		default:
 			fmt.Fprintf(b, "%%%02X", c)

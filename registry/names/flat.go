@@ -49,14 +49,14 @@ func (f *FlatTemplate) Prefix() string {
 
 // parse finds nothing when the budget is spent.
 func (f *FlatTemplate) parse(s string, budget *MatchBudget) (uri string, ways int) {
-	if len(s) > MaxURI || !budget.take(perTemplate+compared(f.Prefix())) || !strings.HasPrefix(s, f.Prefix()) {
+	if len(s) > MaxURI || !budget.spend(perTemplate+compareCost(f.Prefix())) || !strings.HasPrefix(s, f.Prefix()) {
 		return "", 0
 	}
 	work := 1
 	for i := range f.parts {
-		work += compared(f.parts[i].lit)
+		work += compareCost(f.parts[i].lit)
 	}
-	if !budget.take(2 * work * (len(s) + 1)) {
+	if !budget.spend(2 * work * (len(s) + 1)) {
 		return "", 0
 	}
 	// count[i][p] is the number of ways in which parts i and later give s[p:],
@@ -84,7 +84,7 @@ func (f *FlatTemplate) parse(s string, budget *MatchBudget) (uri string, ways in
 			if q > 0 && s[q-1] != '_' {
 				inside[q] = next[q]
 			}
-			if q < n && p.takes(s[q]) {
+			if q < n && p.accepts(s[q]) {
 				inside[q] = min(2, inside[q]+inside[q+1])
 			}
 			if q < n && s[q] != '_' {
@@ -98,7 +98,7 @@ func (f *FlatTemplate) parse(s string, budget *MatchBudget) (uri string, ways in
 	return f.expand(s, count), 1
 }
 
-func (p *flatPart) takes(c byte) bool { return c != '_' || !p.reserved }
+func (p *flatPart) accepts(c byte) bool { return c != '_' || !p.reserved }
 
 // expand follows the only way through s.
 func (f *FlatTemplate) expand(s string, count [][]uint8) string {

@@ -134,7 +134,7 @@ func newPrefixes(n int, of func(int) string) prefixes {
 func (x *prefixes) longest(s string, budget *MatchBudget) int {
 	g := sort.Search(len(x.groups), func(i int) bool { return x.groups[i].prefix > s }) - 1
 	for g >= 0 && !strings.HasPrefix(s, x.groups[g].prefix) {
-		if !budget.take(compared(x.groups[g].prefix)) {
+		if !budget.spend(compareCost(x.groups[g].prefix)) {
 			return -1
 		}
 		g = x.groups[g].parent

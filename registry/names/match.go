@@ -31,11 +31,11 @@ var classes = func() (t [256]class) {
 	return t
 }()
 
-// set holds the positions of the URI that can be reached: set[i] is not 0 when
-// everything so far can match the first i bytes.
-type set []uint8
+// positionSet holds the positions of the URI that are reachable: set[i] is not 0 if everything so
+// far can match the first i bytes.
+type positionSet []uint8
 
-func (a set) empty() bool {
+func (a positionSet) empty() bool {
 	for _, x := range a {
 		if x != 0 {
 			return false
@@ -44,7 +44,7 @@ func (a set) empty() bool {
 	return true
 }
 
-func (a set) add(b set) {
+func (a positionSet) add(b positionSet) {
 	for i, x := range b {
 		if x != 0 {
 			a[i] = 1
@@ -60,8 +60,8 @@ type MatchBudget int
 // perTemplate is the cost of looking at a template, however soon it does not match.
 const perTemplate = 64
 
-// take spends n steps and reports whether there were as many.
-func (b *MatchBudget) take(n int) bool {
+// spend spends n steps and reports whether the budget had them.
+func (b *MatchBudget) spend(n int) bool {
 	*b -= MatchBudget(n)
 	return *b >= 0
 }
@@ -72,14 +72,14 @@ func (b *MatchBudget) IsSpent() bool { return *b < 0 }
 
 // match is false when the budget is spent.
 func (t *Template) match(uri string, budget *MatchBudget) bool {
-	if len(uri) > MaxURI || !budget.take(perTemplate+compared(t.prefix)) || !strings.HasPrefix(uri, t.prefix) {
+	if len(uri) > MaxURI || !budget.spend(perTemplate+compareCost(t.prefix)) || !strings.HasPrefix(uri, t.prefix) {
 		return false
 	}
 	n := len(uri) + 1
 	var stack [4 * 200]uint8
 	space := stack[:]
 	if 4*n > len(space) {
-		if !budget.take(4 * n) {
+		if !budget.spend(4 * n) {
 			return false
 		}
 		space = make([]uint8, 4*n)
@@ -108,27 +108,27 @@ func (t *Template) match(uri string, budget *MatchBudget) bool {
 	return cur[len(uri)] != 0
 }
 
-// compared is the cost of comparing a text, which is done many bytes at a time.
-func compared(text string) int { return 1 + len(text)/16 }
+// compareCost returns the cost of comparing a text, which is done many bytes at a time.
+func compareCost(text string) int { return 1 + len(text)/16 }
 
 // matcher holds the URI and room: two sets for match, two for expressions.
 type matcher struct {
 	s      string
-	sets   [4]set
+	sets   [4]positionSet
 	budget *MatchBudget
 }
 
 // literal sets to to what lit reaches from from.
-func (m *matcher) literal(to, from set, lit string) {
+func (m *matcher) literal(to, from positionSet, lit string) {
 	clear(to)
-	if !m.budget.take(len(to)) {
+	if !m.budget.spend(len(to)) {
 		return
 	}
 	for i, ok := range from {
 		if ok == 0 || m.s[i:] == "" || m.s[i] != lit[0] {
 			continue
 		}
-		if !m.budget.take(compared(lit)) {
+		if !m.budget.spend(compareCost(lit)) {
 			return
 		}
 		if strings.HasPrefix(m.s[i:], lit) {
@@ -140,9 +140,9 @@ func (m *matcher) literal(to, from set, lit string) {
 // span sets to to what a run of bytes of class c reaches from from; limit is
 // the greatest number of characters, 0 for any. The run that began last is
 // the shortest, so it stands for all others.
-func (m *matcher) span(to, from set, c class, atLeast, limit int) {
+func (m *matcher) span(to, from positionSet, c class, atLeast, limit int) {
 	clear(to)
-	if !m.budget.take(len(to)) {
+	if !m.budget.spend(len(to)) {
 		return
 	}
 	running, chars := false, 0
@@ -166,16 +166,16 @@ func (m *matcher) span(to, from set, c class, atLeast, limit int) {
 // percent triplet, of UTF-8, or of percent-encoded UTF-8.
 func (m *matcher) width(i int) int {
 	s := m.s
-	if s[i]&0xc0 == 0x80 || i >= 1 && triplet(s, i-1) || i >= 2 && triplet(s, i-2) {
+	if s[i]&0xc0 == 0x80 || i >= 1 && isTriplet(s, i-1) || i >= 2 && isTriplet(s, i-2) {
 		return 0
 	}
-	if triplet(s, i) && strings.IndexByte("89abAB", s[i+1]) >= 0 {
+	if isTriplet(s, i) && strings.IndexByte("89abAB", s[i+1]) >= 0 {
 		return 0
 	}
 	return 1
 }
 
-func (m *matcher) expression(to, from set, p *part) {
+func (m *matcher) expression(to, from positionSet, p *part) {
 	exploded := false
 	for _, v := range p.vars {
 		exploded = exploded || v.explode
@@ -220,7 +220,7 @@ func (m *matcher) expression(to, from set, p *part) {
 }
 
 // segments follows up to n path segments.
-func (m *matcher) segments(to, from set, n, limit int) {
+func (m *matcher) segments(to, from positionSet, n, limit int) {
 	a, b := m.sets[2], m.sets[3]
 	copy(to, from)
 	copy(b, from)
@@ -236,7 +236,7 @@ func (m *matcher) segments(to, from set, n, limit int) {
 
 // pairs follows name=value pairs, at most as many as there are variables, in any
 // order.
-func (m *matcher) pairs(to, from set, vars []variable, first, sep byte, c class, exploded bool) {
+func (m *matcher) pairs(to, from positionSet, vars []variable, first, sep byte, c class, exploded bool) {
 	a, b := m.sets[2], m.sets[3]
 	copy(to, from)
 	if exploded { // an exploded map brings names of its own
@@ -255,7 +255,7 @@ func (m *matcher) pairs(to, from set, vars []variable, first, sep byte, c class,
 	ends, begins := a, b
 	clear(ends)
 	clear(begins)
-	if !m.budget.take(2 * len(to)) {
+	if !m.budget.spend(2 * len(to)) {
 		return
 	}
 	value := uint8(0) // the same of a value that goes on
@@ -282,9 +282,9 @@ func (m *matcher) pairs(to, from set, vars []variable, first, sep byte, c class,
 
 // names notes the pairs whose name begins at at: more is, plus one, how many may
 // follow.
-func (m *matcher) names(ends, begins set, at int, vars []variable, more uint8) {
+func (m *matcher) names(ends, begins positionSet, at int, vars []variable, more uint8) {
 	for _, v := range vars {
-		if !m.budget.take(compared(v.name)) {
+		if !m.budget.spend(compareCost(v.name)) {
 			return
 		}
 		if !strings.HasPrefix(m.s[at:], v.name) {

@@ -24,7 +24,7 @@ const (
 type Rule struct {
 	Server string
 	Prefix string // of the listed names of its tools: the prefix, cut
-	most   int    // length of a listed name
+	maxLen int    // length of a listed name
 	tool   string // prefix of its tools
 	flat   string // prefix of its flat ids, collapsed
 	// Another server has the name already: every entry gets a tail.
@@ -42,7 +42,7 @@ type Rule struct {
 func Rules(servers []string, most int) map[string]*Rule {
 	rules := make(map[string]*Rule, len(servers))
 	for _, s := range servers {
-		rules[s] = prefixesOf(s, most)
+		rules[s] = newRule(s, most)
 	}
 	for i, s := range servers {
 		u := rules[s]
@@ -53,23 +53,25 @@ func Rules(servers []string, most int) map[string]*Rule {
 			o := rules[other]
 			u.toolTaken = u.toolTaken || j < i && o.tool == u.tool
 			u.flatTaken = u.flatTaken || j < i && o.flat == u.flat
-			u.note(o)
+			u.addOther(o)
 		}
 	}
 	return rules
 }
 
-func prefixesOf(server string, most int) *Rule {
-	u := &Rule{Server: server, most: most, tool: Sanitize(server) + "_", flat: Collapse(server) + "_"}
+// newRule returns the rule of a server that knows no other servers yet.
+func newRule(server string, most int) *Rule {
+	u := &Rule{Server: server, maxLen: most, tool: Sanitize(server) + "_", flat: Collapse(server) + "_"}
 	u.Prefix = u.tool[:min(len(u.tool), PrefixLen(most))]
 	return u
 }
 
 // PrefixLen is how much of a server's prefix every listed name of its tools shows,
 // where those may have so many bytes.
-func PrefixLen(most int) int { return most - longTailLen }
+func PrefixLen(most int) int { return most - longSuffixLen }
 
-func (u *Rule) note(o *Rule) {
+// addOther records another server whose prefix overlaps with this one's.
+func (u *Rule) addOther(o *Rule) {
 	switch {
 	case strings.HasPrefix(u.tool, o.Prefix):
 		u.toolShared++
@@ -95,7 +97,7 @@ func Sanitize(s string) string {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
-		if r < 0x80 && toolChar(byte(r)) {
+		if r < 0x80 && isToolChar(byte(r)) {
 			return r
 		}
 		return '_'
@@ -105,14 +107,14 @@ func Sanitize(s string) string {
 // IsToolName reports whether tool names may have all characters of s.
 func IsToolName(s string) bool {
 	for i := 0; i < len(s); i++ {
-		if !toolChar(s[i]) {
+		if !isToolChar(s[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func toolChar(c byte) bool {
+func isToolChar(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }
 
@@ -138,7 +140,7 @@ func (u *Rule) ToolName(name string, own func(string) bool) (string, SuffixReaso
 	full := u.FullToolName(name)
 	why := NoSuffix
 	switch {
-	case len(full) > u.most:
+	case len(full) > u.maxLen:
 		why = NameTooLong
 	case u.toolTaken:
 		why = NameTaken
@@ -161,35 +163,34 @@ func (u *Rule) FullToolName(name string) string { return u.tool + Sanitize(name)
 func (u *Rule) SuffixedToolName(name string) string {
 	full := u.FullToolName(name)
 	short, long := HashSuffixes(u.Server+"\x00"+name, '_')
-	base := full[:min(len(full), u.most-SuffixLen)]
-	others := u.toolRivals(base + short)
+	base := full[:min(len(full), u.maxLen-SuffixLen)]
+	others := u.toolConflicts(base + short)
 	owner := !u.toolTaken && others == u.toolShared
-	if tellsApart(base, '_', others, owner, base == full && IsToolName(name)) {
+	if isShortSuffixUnique(base, '_', others, owner, base == full && IsToolName(name)) {
 		return base + short
 	}
-	return full[:min(len(full), PrefixLen(u.most))] + long
+	return full[:min(len(full), PrefixLen(u.maxLen))] + long
 }
 
-// tellsApart reports whether a short tail is enough behind base. others are the
-// servers besides this one whose name it could be, and shown says that the name
-// shows its original.
-func tellsApart(base string, separator byte, others int, owner, shown bool) bool {
+// isShortSuffixUnique reports whether a short suffix after base is enough. others is the number of
+// other servers that could have the name. shown reports whether the name shows its original.
+func isShortSuffixUnique(base string, separator byte, others int, owner, shown bool) bool {
 	if others == 0 {
 		return true
 	}
 	return !owner && (others == 1 || shown) && !HasHashSuffix(base, separator)
 }
 
-// toolRivals is the number of other servers that could list a name below this
-// one's prefix.
-func (u *Rule) toolRivals(listed string) int {
+// toolConflicts returns the number of other servers that could list a name with this server's
+// prefix.
+func (u *Rule) toolConflicts(listed string) int {
 	return u.toolShared + countPrefixes(listed, u.toolLonger)
 }
 
 // Confusable reports whether a name below the prefix of the server's tools may be that of
 // another server's: it looks like one with a tail.
 func (u *Rule) Confusable(name string) bool {
-	return HasHashSuffix(name, '_') && u.toolRivals(name) > 0
+	return HasHashSuffix(name, '_') && u.toolConflicts(name) > 0
 }
 
 // IsPrefixCut reports whether the prefix of the server's tools may have been cut to head.
@@ -198,10 +199,10 @@ func (u *Rule) IsPrefixCut(head string) bool { return strings.HasPrefix(u.tool, 
 // IsToolSpelling reports whether name is how a tool is listed, or would be if the server
 // had others.
 func (u *Rule) IsToolSpelling(name, tool string, own func(string) bool) bool {
-	if !strings.HasPrefix(name, u.Prefix) || len(name) > u.most {
+	if !strings.HasPrefix(name, u.Prefix) || len(name) > u.maxLen {
 		return false
 	}
-	if full := u.FullToolName(tool); name != full && !strings.HasPrefix(name, full[:min(len(full), PrefixLen(u.most))]) {
+	if full := u.FullToolName(tool); name != full && !strings.HasPrefix(name, full[:min(len(full), PrefixLen(u.maxLen))]) {
 		return false // not even but for a tail
 	}
 	listed, _ := u.ToolName(tool, own)
@@ -214,7 +215,7 @@ func (u *Rule) FlatSuffixReason(plain string) SuffixReason {
 	if u.flatTaken {
 		return NameTaken
 	}
-	if u.flatRivals(plain) > u.flatShared {
+	if u.flatConflicts(plain) > u.flatShared {
 		return NestedPrefix
 	}
 	if u.flatShared > 0 && HasHashSuffix(plain, '~') {
@@ -226,9 +227,9 @@ func (u *Rule) FlatSuffixReason(plain string) SuffixReason {
 // FlatSuffix is the tail of a flat id; plain is the flattened original.
 func (u *Rule) FlatSuffix(original, plain string) string {
 	short, long := HashSuffixes(original, '~')
-	others := u.flatRivals(plain)
+	others := u.flatConflicts(plain)
 	owner := !u.flatTaken && others == u.flatShared
-	if tellsApart(plain, '~', others, owner, original == plain && plain[0] != '_') {
+	if isShortSuffixUnique(plain, '~', others, owner, original == plain && plain[0] != '_') {
 		return short
 	}
 	return long
@@ -237,8 +238,8 @@ func (u *Rule) FlatSuffix(original, plain string) string {
 // FlatConfusable is Confusable for what begins like a flat id.
 func (u *Rule) FlatConfusable(id string) bool { return u.flatShared > 0 && HasHashSuffix(id, '~') }
 
-// flatRivals is toolRivals for a flat id without its server.
-func (u *Rule) flatRivals(rest string) int {
+// flatConflicts is toolConflicts for a flat id without its server.
+func (u *Rule) flatConflicts(rest string) int {
 	if len(u.flatLonger) == 0 {
 		return u.flatShared
 	}

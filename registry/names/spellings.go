@@ -20,8 +20,8 @@ func NewRuleSet(servers []string) *RuleSet {
 	return &RuleSet{servers: servers, rules: map[int]map[string]*Rule{}}
 }
 
-// of returns the rules for listed names of so many bytes at most.
-func (s *RuleSet) of(most int) map[string]*Rule {
+// forLength returns the rules for listed names of at most n bytes.
+func (s *RuleSet) forLength(most int) map[string]*Rule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rules[most] == nil {
@@ -36,5 +36,5 @@ func (s *RuleSet) ForName(name string) []map[string]*Rule {
 	if len(name) > MaxNameLen {
 		return nil
 	}
-	return []map[string]*Rule{s.of(max(len(name), MinNameLen)), s.of(MaxNameLen)}
+	return []map[string]*Rule{s.forLength(max(len(name), MinNameLen)), s.forLength(MaxNameLen)}
 }

@@ -48,7 +48,7 @@ func ParseTemplate(s string) (*Template, error) {
 			open = len(rest)
 		}
 		if open > 0 {
-			t.parts = append(t.parts, literal(rest[:open]))
+			t.parts = append(t.parts, newLiteral(rest[:open]))
 			t.literals += open
 			rest = rest[open:]
 			continue
@@ -57,7 +57,7 @@ func ParseTemplate(s string) (*Template, error) {
 		if rest[0] == '}' || end < 0 {
 			return nil, fmt.Errorf("unbalanced brace at byte %d", len(s)-len(rest))
 		}
-		p, err := expression(rest[1:end])
+		p, err := parseExpression(rest[1:end])
 		if err != nil {
 			return nil, fmt.Errorf("%w at byte %d", err, len(s)-len(rest))
 		}
@@ -68,23 +68,22 @@ func ParseTemplate(s string) (*Template, error) {
 		rest = rest[end+1:]
 	}
 	if len(t.parts) > 0 && t.parts[0].vars == nil {
-		t.prefix = plain(t.parts[0].lit)
+		t.prefix = commonPrefix(t.parts[0].lit)
 	}
 	return t, nil
 }
 
-// plain returns the bytes that a literal begins with in both its spellings, encoded or
-// not.
-func plain(lit string) string {
+// commonPrefix returns the leading bytes of a literal that encoding does not change.
+func commonPrefix(lit string) string {
 	for i := 0; i < len(lit); i++ {
-		if !stays(lit[i]) {
+		if !isURIByte(lit[i]) {
 			return lit[:i]
 		}
 	}
 	return lit
 }
 
-func literal(s string) part {
+func newLiteral(s string) part {
 	p := part{lit: s}
 	if e := encode(s); e != s {
 		p.encoded = e
@@ -97,7 +96,7 @@ func literal(s string) part {
 func encode(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; stays(c) {
+		if c := s[i]; isURIByte(c) {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)
@@ -106,12 +105,12 @@ func encode(s string) string {
 	return b.String()
 }
 
-// stays reports whether a byte may stand in a URI as it is.
-func stays(c byte) bool {
+// isURIByte reports whether a byte may stand in a URI unencoded.
+func isURIByte(c byte) bool {
 	return c > 0x20 && c < 0x7f && strings.IndexByte("\"<>\\^`{|}", c) < 0
 }
 
-func expression(s string) (part, error) {
+func parseExpression(s string) (part, error) {
 	var p part
 	if s == "" {
 		return p, fmt.Errorf("empty expression")
@@ -148,7 +147,7 @@ func validName(s string) bool {
 		switch c := s[i]; {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
 			dot = false
-		case c == '%' && triplet(s, i):
+		case c == '%' && isTriplet(s, i):
 			i += 2
 			dot = false
 		case c == '.' && !dot:
@@ -160,11 +159,11 @@ func validName(s string) bool {
 	return !dot
 }
 
-func triplet(s string, i int) bool {
-	return i+2 < len(s) && s[i] == '%' && hexDigit(s[i+1]) && hexDigit(s[i+2])
+func isTriplet(s string, i int) bool {
+	return i+2 < len(s) && s[i] == '%' && isHexDigit(s[i+1]) && isHexDigit(s[i+2])
 }
 
-func hexDigit(c byte) bool {
+func isHexDigit(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 

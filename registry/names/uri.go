@@ -63,15 +63,15 @@ func SplitURI(uri string) (server, rest string, ours bool) {
 
 // Lengths of tails with their separators.
 const (
-	SuffixLen   = 9
-	longTailLen = 2 * SuffixLen
+	SuffixLen     = 9
+	longSuffixLen = 2 * SuffixLen
 )
 
 // HashSuffixes tell apart names that would else be one, by nothing but what they are
 // made from: 8 hex digits, or twice 8 where those could be looked for.
 func HashSuffixes(of string, separator byte) (short, long string) {
 	h := sha256.Sum256([]byte(of))
-	b := make([]byte, 0, longTailLen)
+	b := make([]byte, 0, longSuffixLen)
 	b = hex.AppendEncode(append(b, separator), h[:4])
 	b = hex.AppendEncode(append(b, separator), h[4:8])
 	return string(b[:SuffixLen]), string(b)

@@ -62,7 +62,7 @@ func appendPath(b []byte, path string) []byte {
 	for more {
 		var segment string
 		segment, rest, more = strings.Cut(rest, "/")
-		switch dots(segment) {
+		switch dotSegment(segment) {
 		case 2:
 			at := len(b)
 			for at > start && b[at-1] != '/' {
@@ -81,8 +81,8 @@ func appendPath(b []byte, path string) []byte {
 	return b
 }
 
-// dots returns 1 for a segment that means ".", 2 for "..", else 0.
-func dots(s string) int {
+// dotSegment returns 1 for a segment that means ".", 2 for "..", else 0.
+func dotSegment(s string) int {
 	n := 0
 	for ; s != ""; n++ {
 		switch {
@@ -136,12 +136,12 @@ func ParseTriplet(s string) (c byte, ok bool) {
 	if len(s) < 3 || s[0] != '%' {
 		return 0, false
 	}
-	hi, lo := unhex(s[1]), unhex(s[2])
+	hi, lo := hexValue(s[1]), hexValue(s[2])
 	return hi<<4 | lo, hi|lo < 16
 }
 
-// unhex is the value of a hex digit, more than 15 for other bytes.
-func unhex(c byte) byte {
+// hexValue returns the value of a hex digit, or more than 15 for other bytes.
+func hexValue(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':
 		return c - '0'
@@ -165,7 +165,7 @@ func HasDotDot(uri string) bool {
 		}
 		segment = strings.ReplaceAll(strings.ReplaceAll(segment, "%2F", "/"), "%2f", "/")
 		for _, part := range strings.Split(segment, "/") {
-			if dots(part) > 0 {
+			if dotSegment(part) > 0 {
 				return true
 			}
 		}
