@@ -16,17 +16,17 @@ const maxNested = 64
 // Releases from 1.20 on compile each outputSchema of a list and fail with the first that is
 // none. In doubt it returns false.
 func SchemaCompiles(schema []byte) bool {
-	c := compiler{root: schema, followed: make(map[string]bool)}
+	c := compiler{root: schema, resolved: make(map[string]bool)}
 	return c.schema(schema, 0)
 }
 
 type compiler struct {
 	root     []byte
-	followed map[string]bool // targets of references
+	resolved map[string]bool // targets of references
 }
 
-// plainKeywords maps keywords without schemas inside to the kind of their value.
-var plainKeywords = map[string]kind{
+// scalarKeywords maps keywords without schemas inside to the kind of their value.
+var scalarKeywords = map[string]kind{
 	"minimum": number, "maximum": number, "exclusiveMinimum": number, "exclusiveMaximum": number, "multipleOf": number,
 	"minLength": number, "maxLength": number, "minItems": number, "maxItems": number, "minProperties": number, "maxProperties": number,
 	"format": text, "$id": text,
@@ -40,7 +40,7 @@ func (c *compiler) keyword(name string, v []byte, depth int) bool {
 	case "type":
 		return isType(v)
 	case "enum":
-		return isKind(v, array) && step(v, "0") != nil
+		return isKind(v, array) && childOf(v, "0") != nil
 	case "$ref":
 		return c.reference(v, depth)
 	case "pattern":
@@ -60,7 +60,7 @@ func (c *compiler) keyword(name string, v []byte, depth int) bool {
 	case "id": // of draft 4: it is refused
 		return false
 	}
-	want, known := plainKeywords[name]
+	want, known := scalarKeywords[name]
 	return !known || isKind(v, want)
 }
 
@@ -158,16 +158,16 @@ func (c *compiler) reference(v []byte, depth int) bool {
 	if !ok || !local {
 		return false
 	}
-	if c.followed[pointer] {
+	if c.resolved[pointer] {
 		return true
 	}
-	c.followed[pointer] = true
+	c.resolved[pointer] = true
 	target := c.root
 	if pointer, err := url.PathUnescape(pointer); err != nil || pointer != "" && pointer[0] != '/' {
 		return false
 	} else if pointer != "" {
 		for name := range strings.SplitSeq(pointer[1:], "/") {
-			if target = step(target, strings.NewReplacer("~1", "/", "~0", "~").Replace(name)); target == nil {
+			if target = childOf(target, strings.NewReplacer("~1", "/", "~0", "~").Replace(name)); target == nil {
 				return false
 			}
 		}
@@ -175,8 +175,8 @@ func (c *compiler) reference(v []byte, depth int) bool {
 	return c.schema(target, depth)
 }
 
-// step returns a member or an element, or nil if there is none.
-func step(v []byte, name string) []byte {
+// childOf returns a member or an element, or nil if there is none.
+func childOf(v []byte, name string) []byte {
 	if !isKind(v, array) {
 		return rawjson.Get(v, name)
 	}

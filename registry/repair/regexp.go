@@ -11,15 +11,15 @@ import (
 // "u", with which validators compile it. In doubt it returns false.
 func isRegExp(pattern string) bool {
 	r := regExp{rest: pattern}
-	return r.read() && r.highest <= r.groups
+	return r.read() && r.maxReference <= r.groups
 }
 
 // regExp reads a pattern from left to right.
 type regExp struct {
-	rest    string
-	open    []bool // of each open group, whether a quantifier may follow it
-	groups  int    // that capture
-	highest int    // that is referred to
+	rest         string
+	openGroups   []bool // of each open group, whether a quantifier may follow it
+	groups       int    // that capture
+	maxReference int    // highest referenced group
 }
 
 func (r *regExp) read() bool {
@@ -36,11 +36,11 @@ func (r *regExp) read() bool {
 		case '(':
 			ok, repeatable = r.group(), false
 		case ')':
-			if len(r.open) == 0 {
+			if len(r.openGroups) == 0 {
 				return false
 			}
-			last := len(r.open) - 1
-			repeatable, r.open, r.rest = r.open[last], r.open[:last], r.rest[1:]
+			last := len(r.openGroups) - 1
+			repeatable, r.openGroups, r.rest = r.openGroups[last], r.openGroups[:last], r.rest[1:]
 		case '*', '+', '?', '{':
 			ok, repeatable = repeatable && r.quantifier(), false
 		case ']', '}':
@@ -53,7 +53,7 @@ func (r *regExp) read() bool {
 			return false
 		}
 	}
-	return len(r.open) == 0
+	return len(r.openGroups) == 0
 }
 
 // group reads the beginning of a group.
@@ -61,12 +61,12 @@ func (r *regExp) group() bool {
 	r.rest = r.rest[1:]
 	if !strings.HasPrefix(r.rest, "?") {
 		r.groups++
-		r.open = append(r.open, true)
+		r.openGroups = append(r.openGroups, true)
 		return true
 	}
 	for _, head := range []string{"?:", "?=", "?!", "?<=", "?<!"} {
 		if rest, ok := strings.CutPrefix(r.rest, head); ok {
-			r.rest, r.open = rest, append(r.open, head == "?:")
+			r.rest, r.openGroups = rest, append(r.openGroups, head == "?:")
 			return true
 		}
 	}
@@ -166,7 +166,7 @@ func (r *regExp) backReference(first byte) bool {
 		digits, r.rest = digits+r.rest[:1], r.rest[1:]
 	}
 	n, err := strconv.Atoi(digits)
-	r.highest = max(r.highest, n)
+	r.maxReference = max(r.maxReference, n)
 	return err == nil
 }
 

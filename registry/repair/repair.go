@@ -29,10 +29,10 @@ const MaxChanges = 10
 
 // Tool repairs the definition of a tool.
 func Tool(item []byte) Definition {
-	var n notes
-	d := Definition{JSON: tool.repaired(item, &n)}
+	var n changeLog
+	d := Definition{JSON: tool.repairObject(item, &n)}
 	if out := rawjson.Get(d.JSON, "outputSchema"); out != nil && (!outputSchema.accepts(out) || !SchemaCompiles(out)) {
-		fixed, keep := outputSchema.fixed(out, "", new(notes))
+		fixed, keep := outputSchema.repairValue(out, "", new(changeLog))
 		if keep && SchemaCompiles(fixed) {
 			d.Legacy = rawjson.Splice(d.JSON, rawjson.ReplaceEdit(d.JSON, out, fixed))
 			n.add("outputSchema", "changed for clients up to 2025-11-25")
@@ -42,7 +42,7 @@ func Tool(item []byte) Definition {
 			n.add("outputSchema", "left out for clients up to 2025-11-25")
 		}
 	}
-	d.Changes = n.all()
+	d.Changes = n.texts()
 	return d
 }
 
@@ -55,33 +55,33 @@ func Prompt(item []byte) (Definition, error) {
 		}
 		i++
 	}
-	var n notes
-	return Definition{JSON: prompt.repaired(item, &n), Changes: n.all()}, nil
+	var n changeLog
+	return Definition{JSON: prompt.repairObject(item, &n), Changes: n.texts()}, nil
 }
 
 // Resource repairs the definition of a resource.
 func Resource(item []byte) Definition {
-	return located(resource, item, "uri")
+	return repairNamed(resource, item, "uri")
 }
 
 // Template repairs the definition of a resource template.
 func Template(item []byte) Definition {
-	return located(template, item, "uriTemplate")
+	return repairNamed(template, item, "uriTemplate")
 }
 
-// located repairs a definition that needs a name; a missing one is made of the member at.
-func located(s *shape, item []byte, at string) Definition {
+// repairNamed repairs a definition that needs a name. A missing name is derived from the member at.
+func repairNamed(s *shape, item []byte, at string) Definition {
 	if s.accepts(item) {
 		return Definition{JSON: item}
 	}
-	var n notes
+	var n changeLog
 	if !rawjson.IsString(rawjson.Get(item, "name")) {
 		uri, _ := rawjson.String(rawjson.Get(item, at))
 		name := LastSegment(uri)
 		item = rawjson.SetMember(item, "name", rawjson.Quote(name))
-		n.add("name", fmt.Sprintf("set to %q", clip(name)))
+		n.add("name", fmt.Sprintf("set to %q", shorten(name)))
 	}
-	return Definition{JSON: s.repaired(item, &n), Changes: n.all()}
+	return Definition{JSON: s.repairObject(item, &n), Changes: n.texts()}
 }
 
 // LastSegment returns the part after the last slash of a URI or URI template, without
@@ -101,30 +101,31 @@ func LastSegment(uri string) string {
 // such members, too. keep is false for a value that must be left out. A healthy value, and
 // that of an unknown member, is returned as the same slice.
 func Member(name string, v []byte) (out []byte, keep bool) {
-	i := resource.place(rawjson.Key(`"` + name + `"`))
+	i := resource.memberIndex(rawjson.Key(`"` + name + `"`))
 	if i < 0 {
 		return v, true
 	}
-	return resource.members[i].fixed(v, "", new(notes))
+	return resource.members[i].repairValue(v, "", new(changeLog))
 }
 
-// notes collects what was changed.
-type notes struct {
-	list []string
-	more int
+// changeLog collects the changes of one definition, up to a limit.
+type changeLog struct {
+	list    []string
+	omitted int
 }
 
-func (n *notes) add(path, what string) {
+func (n *changeLog) add(path, what string) {
 	if len(n.list) == MaxChanges {
-		n.more++
+		n.omitted++
 		return
 	}
 	n.list = append(n.list, path+" "+what)
 }
 
-func (n *notes) all() []string {
-	if n.more > 0 {
-		return append(n.list, fmt.Sprintf("and %d more", n.more))
+// texts returns the changes, and the number of those that are left out.
+func (n *changeLog) texts() []string {
+	if n.omitted > 0 {
+		return append(n.list, fmt.Sprintf("and %d more", n.omitted))
 	}
 	return n.list
 }
@@ -132,16 +133,16 @@ func (n *notes) all() []string {
 // maxShown bounds what is shown of a value or a name, in bytes.
 const maxShown = 60
 
-func clip(s string) string {
+func shorten(s string) string {
 	if len(s) <= maxShown {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxShown], "") + "…"
 }
 
-// below returns the path of a member.
-func below(path string, k rawjson.Key) string {
-	name := clip(string(k.Name()))
+// memberPath returns the path of a member.
+func memberPath(path string, k rawjson.Key) string {
+	name := shorten(string(k.Name()))
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) || r == '.' }) {
 		name = strconv.Quote(name)
 	}

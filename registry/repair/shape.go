@@ -42,22 +42,22 @@ func kindOf(v []byte) (kind, bool) {
 
 // shape describes the values that SDKs accept in one place.
 type shape struct {
-	kind    kind
-	members []member          // of an object, those that are checked
-	values  *shape            // of all members of an object; nil: any
-	each    *shape            // of the elements of an array; nil: any
-	whole   bool              // one wrong element spoils the array
-	fits    func([]byte) bool // a further condition
-	wanted  string            // that condition in words
-	// instead replaces a value that is not accepted; nil, and a nil result, leave it out.
-	instead func([]byte) []byte
+	kind          kind
+	members       []member          // of an object, those that are checked
+	values        *shape            // of all members of an object; nil: any
+	element       *shape            // of the elements of an array; nil: any
+	allOrNothing  bool              // one wrong element spoils the array
+	condition     func([]byte) bool // a further condition
+	conditionText string            // that condition in words
+	// fallback replaces a value that is not accepted; nil, and a nil result, leave it out.
+	fallback func([]byte) []byte
 }
 
 type member struct {
 	name string
 	*shape
-	missing []byte // what is added where the member is missing
-	needed  bool   // without it, and without missing, the object is not accepted
+	defaultValue []byte // added where the member is missing
+	required     bool   // without it, and without defaultValue, the object is not accepted
 }
 
 // accepts reports whether SDKs accept a value.
@@ -65,15 +65,15 @@ func (s *shape) accepts(v []byte) bool {
 	if is, ok := kindOf(v); !ok || is != s.kind {
 		return false
 	}
-	if s.fits != nil && !s.fits(v) {
+	if s.condition != nil && !s.condition(v) {
 		return false
 	}
 	switch {
 	case s.kind == object && (len(s.members) > 0 || s.values != nil):
 		return s.acceptsMembers(v)
-	case s.kind == array && s.each != nil:
+	case s.kind == array && s.element != nil:
 		for e := range rawjson.Elements(v) {
-			if !s.each.accepts(e) {
+			if !s.element.accepts(e) {
 				return false
 			}
 		}
@@ -87,7 +87,7 @@ func (s *shape) acceptsMembers(v []byte) bool {
 		if s.values != nil && !s.values.accepts(value) {
 			return false
 		}
-		if i := s.place(k); i >= 0 {
+		if i := s.memberIndex(k); i >= 0 {
 			seen |= 1 << i
 			if !s.members[i].accepts(value) {
 				return false
@@ -95,14 +95,15 @@ func (s *shape) acceptsMembers(v []byte) bool {
 		}
 	}
 	for i := range s.members {
-		if s.members[i].needed && seen&(1<<i) == 0 {
+		if s.members[i].required && seen&(1<<i) == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *shape) place(k rawjson.Key) int {
+// memberIndex returns the index of a checked member, or -1.
+func (s *shape) memberIndex(k rawjson.Key) int {
 	name := k.Name()
 	for i := range s.members {
 		if string(name) == s.members[i].name {
@@ -112,59 +113,60 @@ func (s *shape) place(k rawjson.Key) int {
 	return -1
 }
 
-// repaired returns an object that SDKs accept, except for required members that are missing.
-func (s *shape) repaired(v []byte, n *notes) []byte {
+// repairObject returns an object that SDKs accept, except for required members that are missing.
+func (s *shape) repairObject(v []byte, n *changeLog) []byte {
 	if s.accepts(v) {
 		return v
 	}
-	out, _ := s.rebuilt(v, "", n)
+	out, _ := s.repairMembers(v, "", n)
 	return out
 }
 
-// fixed returns a value that SDKs accept instead of v; keep is false if there is none.
-func (s *shape) fixed(v []byte, path string, n *notes) (out []byte, keep bool) {
+// repairValue returns a value that SDKs accept instead of v; keep is false if there is none.
+func (s *shape) repairValue(v []byte, path string, n *changeLog) (out []byte, keep bool) {
 	if s.accepts(v) {
 		return v, true
 	}
 	is, ok := kindOf(v)
-	if !ok || is != s.kind || s.fits != nil && !s.fits(v) || s.whole {
-		if s.instead != nil {
-			if out = s.instead(v); out != nil {
-				n.add(path, fmt.Sprintf("changed to %s: %s", out, s.complaint(v)))
+	if !ok || is != s.kind || s.condition != nil && !s.condition(v) || s.allOrNothing {
+		if s.fallback != nil {
+			if out = s.fallback(v); out != nil {
+				n.add(path, fmt.Sprintf("changed to %s: %s", out, s.reason(v)))
 				return out, true
 			}
 		}
-		n.add(path, "left out: "+s.complaint(v))
+		n.add(path, "left out: "+s.reason(v))
 		return nil, false
 	}
 	if s.kind == array {
-		return s.filtered(v, path, n), true
+		return s.repairArray(v, path, n), true
 	}
-	if out, keep = s.rebuilt(v, path, n); !keep {
+	if out, keep = s.repairMembers(v, path, n); !keep {
 		n.add(path, "left out: a member is missing")
 	}
 	return out, keep
 }
 
-func (s *shape) complaint(v []byte) string {
+// reason returns why a value is not accepted.
+func (s *shape) reason(v []byte) string {
 	is, ok := kindOf(v)
 	switch {
 	case !ok:
 		return "it is null"
 	case is != s.kind:
 		return "it is not " + articles[s.kind]
-	case s.wanted != "":
-		return "it is not " + s.wanted
+	case s.conditionText != "":
+		return "it is not " + s.conditionText
 	}
 	return "an element is wrong"
 }
 
-// filtered returns an array without the elements that cannot be kept.
-func (s *shape) filtered(v []byte, path string, n *notes) []byte {
+// repairArray returns an array without the elements that cannot be kept.
+func (s *shape) repairArray(v []byte, path string, n *changeLog) []byte {
 	out := []byte{'['}
 	i := 0
 	for e := range rawjson.Elements(v) {
-		if e, keep := s.each.fixed(e, path+"["+strconv.Itoa(i)+"]", n); keep {
+		if e, keep := s.element.repairValue(e, path+"["+strconv.Itoa(i)+"]", n); keep {
 			if len(out) > 1 {
 				out = append(out, ',')
 			}
@@ -175,17 +177,17 @@ func (s *shape) filtered(v []byte, path string, n *notes) []byte {
 	return append(out, ']')
 }
 
-// rebuilt returns an object with its members repaired or left out. complete is false if
-// one is missing that is needed.
-func (s *shape) rebuilt(v []byte, path string, n *notes) (out []byte, complete bool) {
+// repairMembers returns an object with its members repaired or left out. complete is false if a
+// required one is missing.
+func (s *shape) repairMembers(v []byte, path string, n *changeLog) (out []byte, complete bool) {
 	seen := 0
 	out = rawjson.Filter(v, func(k rawjson.Key, value []byte) ([]byte, bool) {
 		keep := true
 		if s.values != nil {
-			value, keep = s.values.fixed(value, below(path, k), n)
+			value, keep = s.values.repairValue(value, memberPath(path, k), n)
 		}
-		if i := s.place(k); i >= 0 {
-			if value, keep = s.members[i].fixed(value, below(path, k), n); keep {
+		if i := s.memberIndex(k); i >= 0 {
+			if value, keep = s.members[i].repairValue(value, memberPath(path, k), n); keep {
 				seen |= 1 << i
 			}
 		}
@@ -194,20 +196,20 @@ func (s *shape) rebuilt(v []byte, path string, n *notes) (out []byte, complete b
 	complete = true
 	for i := range s.members {
 		switch m := &s.members[i]; {
-		case !m.needed || seen&(1<<i) != 0:
-		case m.missing == nil:
+		case !m.required || seen&(1<<i) != 0:
+		case m.defaultValue == nil:
 			complete = false
 		default:
-			out = rawjson.SetMember(out, m.name, m.missing)
-			n.add(below(path, rawjson.Quote(m.name)), fmt.Sprintf("set to %s", m.missing))
+			out = rawjson.SetMember(out, m.name, m.defaultValue)
+			n.add(memberPath(path, rawjson.Quote(m.name)), fmt.Sprintf("set to %s", m.defaultValue))
 		}
 	}
 	return out, complete
 }
 
-// words is the shape of a string out of a few.
-func words(wanted string, all ...string) *shape {
-	return &shape{kind: text, wanted: wanted, fits: func(v []byte) bool {
+// enum returns the shape of a string with one of some values.
+func enum(wanted string, all ...string) *shape {
+	return &shape{kind: text, conditionText: wanted, condition: func(v []byte) bool {
 		for _, w := range all {
 			if rawjson.Key(v).Is(w) {
 				return true
@@ -225,10 +227,10 @@ func constant(v string) func([]byte) []byte {
 // The shapes are the union of what the TypeScript SDK from 1.0 to 2.4 and the Python SDK
 // check. Members of objects that are not named pass.
 var (
-	aText   = &shape{kind: text}
-	anObj   = &shape{kind: object}
-	texts   = &shape{kind: array, each: aText}
-	aSwitch = &shape{kind: boolean, instead: func(v []byte) []byte {
+	textShape    = &shape{kind: text}
+	objectShape  = &shape{kind: object}
+	textArray    = &shape{kind: array, element: textShape}
+	booleanShape = &shape{kind: boolean, fallback: func(v []byte) []byte {
 		switch k := rawjson.Key(v); {
 		case k.Is("true"), k.Is("True"):
 			return []byte("true")
@@ -237,92 +239,92 @@ var (
 		}
 		return nil
 	}}
-	aSize = &shape{kind: number, wanted: "an integer", fits: func(v []byte) bool {
+	sizeShape = &shape{kind: number, conditionText: "an integer", condition: func(v []byte) bool {
 		f, err := strconv.ParseFloat(string(v), 64) // an error is a number beyond all of them
 		fits := math.Abs(f) < 1<<63 || !bytes.ContainsAny(v, ".eE")
 		return err == nil && f == math.Trunc(f) && fits
 	}}
-	aShare = &shape{kind: number, wanted: "between 0 and 1", fits: func(v []byte) bool {
+	fractionShape = &shape{kind: number, conditionText: "between 0 and 1", condition: func(v []byte) bool {
 		f, err := strconv.ParseFloat(string(v), 64)
 		return err == nil && 0 <= f && f <= 1
 	}}
-	aTime = &shape{kind: text, wanted: "a time with an offset, such as 2026-01-31T08:00:00Z", fits: isTime}
+	timeShape = &shape{kind: text, conditionText: "a time with an offset, such as 2026-01-31T08:00:00Z", condition: isTime}
 
-	icons = &shape{kind: array, each: &shape{kind: object, members: []member{
-		{name: "src", shape: aText, needed: true},
-		{name: "mimeType", shape: aText},
-		{name: "sizes", shape: texts},
-		{name: "theme", shape: words(`"light" or "dark"`, "light", "dark")},
+	icons = &shape{kind: array, element: &shape{kind: object, members: []member{
+		{name: "src", shape: textShape, required: true},
+		{name: "mimeType", shape: textShape},
+		{name: "sizes", shape: textArray},
+		{name: "theme", shape: enum(`"light" or "dark"`, "light", "dark")},
 	}}}
 	annotations = &shape{kind: object, members: []member{
-		{name: "audience", shape: &shape{kind: array, each: words("", "user", "assistant"), whole: true}},
-		{name: "priority", shape: aShare},
-		{name: "lastModified", shape: aTime},
+		{name: "audience", shape: &shape{kind: array, element: enum("", "user", "assistant"), allOrNothing: true}},
+		{name: "priority", shape: fractionShape},
+		{name: "lastModified", shape: timeShape},
 	}}
 
-	// aProperty is the schema of a property: older SDKs accept only objects.
-	aProperty = &shape{kind: object, instead: func(v []byte) []byte {
+	// propertyShape is the schema of a property: older SDKs accept only objects.
+	propertyShape = &shape{kind: object, fallback: func(v []byte) []byte {
 		if string(v) == "false" {
 			return []byte(`{"not":{}}`)
 		}
 		return []byte("{}")
 	}}
-	properties = &shape{kind: object, values: aProperty}
-	isObject   = words(`"object"`, "object")
+	properties = &shape{kind: object, values: propertyShape}
+	isObject   = enum(`"object"`, "object")
 
-	inputSchema = &shape{kind: object, instead: constant(`{"type":"object"}`), members: []member{
-		{name: "type", shape: &shape{kind: text, fits: isObject.fits, wanted: isObject.wanted, instead: constant(`"object"`)}, needed: true, missing: []byte(`"object"`)},
+	inputSchema = &shape{kind: object, fallback: constant(`{"type":"object"}`), members: []member{
+		{name: "type", shape: &shape{kind: text, condition: isObject.condition, conditionText: isObject.conditionText, fallback: constant(`"object"`)}, required: true, defaultValue: []byte(`"object"`)},
 		{name: "properties", shape: properties},
-		{name: "required", shape: texts},
-		{name: "$schema", shape: aText},
+		{name: "required", shape: textArray},
+		{name: "$schema", shape: textShape},
 	}}
 	// outputSchema is for clients up to 2025-11-25; later ones take any object.
 	outputSchema = &shape{kind: object, members: []member{
-		{name: "type", shape: isObject, needed: true},
+		{name: "type", shape: isObject, required: true},
 		{name: "properties", shape: properties},
-		{name: "required", shape: texts},
+		{name: "required", shape: textArray},
 	}}
 
 	tool = &shape{kind: object, members: []member{
-		{name: "description", shape: aText},
-		{name: "inputSchema", shape: inputSchema, needed: true, missing: []byte(`{"type":"object"}`)},
-		{name: "outputSchema", shape: &shape{kind: object, members: []member{{name: "$schema", shape: aText}}}},
-		{name: "title", shape: aText},
+		{name: "description", shape: textShape},
+		{name: "inputSchema", shape: inputSchema, required: true, defaultValue: []byte(`{"type":"object"}`)},
+		{name: "outputSchema", shape: &shape{kind: object, members: []member{{name: "$schema", shape: textShape}}}},
+		{name: "title", shape: textShape},
 		{name: "annotations", shape: &shape{kind: object, members: []member{
-			{name: "title", shape: aText},
-			{name: "readOnlyHint", shape: aSwitch},
-			{name: "destructiveHint", shape: aSwitch},
-			{name: "idempotentHint", shape: aSwitch},
-			{name: "openWorldHint", shape: aSwitch},
+			{name: "title", shape: textShape},
+			{name: "readOnlyHint", shape: booleanShape},
+			{name: "destructiveHint", shape: booleanShape},
+			{name: "idempotentHint", shape: booleanShape},
+			{name: "openWorldHint", shape: booleanShape},
 		}}},
 		{name: "icons", shape: icons},
 		{name: "execution", shape: &shape{kind: object, members: []member{
-			{name: "taskSupport", shape: words(`"required", "optional" or "forbidden"`, "required", "optional", "forbidden")},
+			{name: "taskSupport", shape: enum(`"required", "optional" or "forbidden"`, "required", "optional", "forbidden")},
 		}}},
-		{name: "_meta", shape: anObj},
+		{name: "_meta", shape: objectShape},
 	}}
 	prompt = &shape{kind: object, members: []member{
-		{name: "description", shape: aText},
-		{name: "title", shape: aText},
-		{name: "arguments", shape: &shape{kind: array, each: &shape{kind: object, members: []member{
-			{name: "name", shape: aText, needed: true},
-			{name: "title", shape: aText},
-			{name: "description", shape: aText},
-			{name: "required", shape: aSwitch},
+		{name: "description", shape: textShape},
+		{name: "title", shape: textShape},
+		{name: "arguments", shape: &shape{kind: array, element: &shape{kind: object, members: []member{
+			{name: "name", shape: textShape, required: true},
+			{name: "title", shape: textShape},
+			{name: "description", shape: textShape},
+			{name: "required", shape: booleanShape},
 		}}}},
 		{name: "icons", shape: icons},
-		{name: "_meta", shape: anObj},
+		{name: "_meta", shape: objectShape},
 	}}
 	template = &shape{kind: object, members: []member{
-		{name: "name", shape: aText, needed: true},
-		{name: "title", shape: aText},
-		{name: "description", shape: aText},
-		{name: "mimeType", shape: aText},
+		{name: "name", shape: textShape, required: true},
+		{name: "title", shape: textShape},
+		{name: "description", shape: textShape},
+		{name: "mimeType", shape: textShape},
 		{name: "annotations", shape: annotations},
 		{name: "icons", shape: icons},
-		{name: "_meta", shape: anObj},
+		{name: "_meta", shape: objectShape},
 	}}
-	resource = &shape{kind: object, members: append([]member{{name: "size", shape: aSize}}, template.members...)}
+	resource = &shape{kind: object, members: append([]member{{name: "size", shape: sizeShape}}, template.members...)}
 )
 
 // isTime reports whether a raw string is a time that zod's iso.datetime accepts, too.
