@@ -21,16 +21,16 @@ type AppliedOverride struct {
 // what else there is.
 func (o *Override) Tool(item []byte) ([]byte, *AppliedOverride) {
 	a := &AppliedOverride{Override: o}
-	item = o.texts(item)
+	item = o.applyTexts(item)
 	if len(o.Annotations) > 0 {
 		annotations := rawjson.Get(item, "annotations")
 		if !rawjson.IsObject(annotations) {
 			annotations = []byte("{}")
 		}
 		for _, m := range o.Annotations {
-			annotations = set(annotations, m.Name, m.Value)
+			annotations = setMember(annotations, m.Name, m.Value)
 		}
-		item = set(item, "annotations", annotations)
+		item = setMember(item, "annotations", annotations)
 	}
 	if len(o.Arguments) > 0 {
 		schema := rawjson.Get(item, "inputSchema")
@@ -41,24 +41,24 @@ func (o *Override) Tool(item []byte) ([]byte, *AppliedOverride) {
 			known = append(known, name)
 		}
 		for _, m := range o.Arguments {
-			value, why := fit(rawjson.Get(properties, m.Name), m.Value)
+			value, why := convertValue(rawjson.Get(properties, m.Name), m.Value)
 			if !slices.Contains(known, m.Name) {
-				why = "is not in the schema" + meant(m.Name, known)
+				why = "is not in the schema" + didYouMean(m.Name, known)
 			}
-			a.fills(m.Name, value, why)
+			a.addArgument(m.Name, value, why)
 		}
 		if rawjson.IsObject(schema) {
-			item = rawjson.Splice(item, rawjson.ReplaceEdit(item, schema, o.hide(schema, properties)))
+			item = rawjson.Splice(item, rawjson.ReplaceEdit(item, schema, o.hideArguments(schema, properties)))
 		}
 	}
 	return item, a
 }
 
-// hide is an input schema without the arguments that are filled in.
-func (o *Override) hide(schema, properties []byte) []byte {
-	edits, _ := rawjson.DropMembers(schema, properties, func(k rawjson.Key) bool { return o.fills(k) })
+// hideArguments returns an input schema without the fixed arguments.
+func (o *Override) hideArguments(schema, properties []byte) []byte {
+	edits, _ := rawjson.DropMembers(schema, properties, func(k rawjson.Key) bool { return o.isFixed(k) })
 	if required := rawjson.Get(schema, "required"); rawjson.IsArray(required) {
-		if kept, less := without(required, o.fills); less {
+		if kept, less := filterArray(required, o.isFixed); less {
 			edits = append(edits, rawjson.ReplaceEdit(schema, required, kept))
 		}
 	}
@@ -69,7 +69,7 @@ func (o *Override) hide(schema, properties []byte) []byte {
 // Prompt is the definition of a prompt under an override, but for its name.
 func (o *Override) Prompt(item []byte) ([]byte, *AppliedOverride) {
 	a := &AppliedOverride{Override: o}
-	item = o.texts(item)
+	item = o.applyTexts(item)
 	if len(o.Arguments) == 0 {
 		return item, a
 	}
@@ -85,11 +85,11 @@ func (o *Override) Prompt(item []byte) ([]byte, *AppliedOverride) {
 			value = rawjson.Quote(string(value))
 		}
 		if !slices.Contains(known, m.Name) {
-			why = "is not among those of the prompt" + meant(m.Name, known)
+			why = "is not among those of the prompt" + didYouMean(m.Name, known)
 		}
-		a.fills(m.Name, value, why)
+		a.addArgument(m.Name, value, why)
 	}
-	if kept, less := without(list, func(e []byte) bool { return o.fills(rawjson.Get(e, "name")) }); less {
+	if kept, less := filterArray(list, func(e []byte) bool { return o.isFixed(rawjson.Get(e, "name")) }); less {
 		item = rawjson.Splice(item, rawjson.ReplaceEdit(item, list, kept))
 	}
 	return item, a
@@ -98,37 +98,39 @@ func (o *Override) Prompt(item []byte) ([]byte, *AppliedOverride) {
 // Resource is the definition of a resource or template under an override.
 func (o *Override) Resource(item []byte) ([]byte, *AppliedOverride) {
 	if o.Label != "" {
-		item = set(item, "name", rawjson.Quote(o.Label))
+		item = setMember(item, "name", rawjson.Quote(o.Label))
 	}
-	return o.texts(item), &AppliedOverride{Override: o}
+	return o.applyTexts(item), &AppliedOverride{Override: o}
 }
 
-func (o *Override) texts(item []byte) []byte {
+// applyTexts replaces title and description.
+func (o *Override) applyTexts(item []byte) []byte {
 	if o.Title != nil {
-		item = set(item, "title", rawjson.Quote(*o.Title))
+		item = setMember(item, "title", rawjson.Quote(*o.Title))
 	}
 	if o.Description != nil {
-		item = set(item, "description", rawjson.Quote(*o.Description))
+		item = setMember(item, "description", rawjson.Quote(*o.Description))
 	}
 	return item
 }
 
-// fills reports whether a raw string names an argument that is filled in.
-func (o *Override) fills(raw []byte) bool {
+// isFixed reports whether a raw string names a fixed argument.
+func (o *Override) isFixed(raw []byte) bool {
 	name, ok := rawjson.String(raw)
 	return ok && slices.ContainsFunc(o.Arguments, func(m Member) bool { return m.Name == name })
 }
 
-func (a *AppliedOverride) fills(name string, value []byte, why string) {
+// addArgument adds a fixed argument and, unless why is empty, a problem with it.
+func (a *AppliedOverride) addArgument(name string, value []byte, why string) {
 	a.Fill = append(a.Fill, Member{name, value})
 	if why != "" {
 		a.Problems = append(a.Problems, fmt.Sprintf("argument %q %s", name, why))
 	}
 }
 
-// set is an object with a member in the place of all of that name, which readers may
-// take the first or the last of.
-func set(obj []byte, name string, value []byte) []byte {
+// setMember returns an object with a member in place of all members of that name. Readers may use
+// the first or the last of several.
+func setMember(obj []byte, name string, value []byte) []byte {
 	n := 0
 	for k := range rawjson.Members(obj) {
 		if k.Is(name) {
@@ -141,8 +143,9 @@ func set(obj []byte, name string, value []byte) []byte {
 	return rawjson.SetMember(obj, name, value)
 }
 
-// without is an array without some of its elements, and whether it has less.
-func without(list []byte, drop func(element []byte) bool) (kept []byte, less bool) {
+// filterArray returns an array without the elements for which drop returns true, and whether there
+// were any.
+func filterArray(list []byte, drop func(element []byte) bool) (kept []byte, less bool) {
 	kept = []byte{'['}
 	for e := range rawjson.Elements(list) {
 		if drop(e) {
@@ -157,9 +160,9 @@ func without(list []byte, drop func(element []byte) bool) (kept []byte, less boo
 	return append(kept, ']'), less
 }
 
-// fit is a value as a property wants it: a config can only have texts where variables
-// stand. why says what is wrong with it, if that is plain.
-func fit(property, value []byte) (fits []byte, why string) {
+// convertValue converts a value to the type of a property: variables in a config are always strings.
+// why describes an obvious mismatch.
+func convertValue(property, value []byte) (fits []byte, why string) {
 	var types []string
 	of := rawjson.Get(property, "type")
 	if one, ok := rawjson.String(of); ok {
@@ -203,7 +206,8 @@ func typeOf(value []byte) string {
 	return "number"
 }
 
-func meant(wrong string, known []string) string {
+// didYouMean returns a suggestion for an unknown argument, or "".
+func didYouMean(wrong string, known []string) string {
 	f := suggest.New(wrong)
 	for _, name := range known {
 		f.Add(name, name)

@@ -45,8 +45,8 @@ func Hints(definition []byte) string {
 	return strings.Join(all, ", ")
 }
 
-// text returns a string member of an object, or "".
-func text(object []byte, name string) string {
+// getText returns a string member of an object, or "".
+func getText(object []byte, name string) string {
 	s, _ := rawjson.String(rawjson.Get(object, name))
 	return s
 }
@@ -58,8 +58,8 @@ func PromptFields(definition []byte) (all []Field) {
 			break
 		}
 		all = append(all, Field{
-			Name: text(arg, "name"), Type: "string", Required: string(rawjson.Get(arg, "required")) == "true",
-			Description: text(arg, "description"),
+			Name: getText(arg, "name"), Type: "string", Required: string(rawjson.Get(arg, "required")) == "true",
+			Description: getText(arg, "description"),
 		})
 	}
 	return all
@@ -85,7 +85,7 @@ func TemplateFields(template string) (all []Field) {
 // SchemaFields returns the properties of the JSON Schema that a member of a definition
 // holds, in the order of the schema.
 func SchemaFields(definition []byte, member string) []Field {
-	s := schema{root: rawjson.Get(definition, member), left: maxKinds}
+	s := schema{root: rawjson.Get(definition, member), budget: maxKinds}
 	s.properties("", s.root, 0)
 	return s.fields
 }
@@ -94,7 +94,7 @@ func SchemaFields(definition []byte, member string) []Field {
 type schema struct {
 	root   []byte
 	fields []Field
-	left   int // types that may still be read
+	budget int // types that may still be read
 }
 
 // properties adds the properties of an object, in the order of the schema.
@@ -116,7 +116,7 @@ func (s *schema) properties(path string, object []byte, depth int) {
 		name := string(key.Name())
 		one := s.resolve(value)
 		s.fields = append(s.fields, Field{
-			Name: path + name, Type: s.kind(one, 0), Required: required[name], Notes: notes(one), Description: text(one, "description"),
+			Name: path + name, Type: s.kind(one, 0), Required: required[name], Notes: notes(one), Description: getText(one, "description"),
 		})
 		s.properties(path+name+".", one, depth+1)
 		s.properties(path+name+"[].", rawjson.Get(one, "items"), depth+1)
@@ -125,7 +125,7 @@ func (s *schema) properties(path string, object []byte, depth int) {
 
 // resolve follows a reference within the schema, one step only: cycles end here.
 func (s *schema) resolve(value []byte) []byte {
-	path, ok := strings.CutPrefix(text(value, "$ref"), "#/")
+	path, ok := strings.CutPrefix(getText(value, "$ref"), "#/")
 	if !ok {
 		return value
 	}
@@ -141,7 +141,7 @@ func (s *schema) resolve(value []byte) []byte {
 
 // kind names the type of a value, such as "array of string".
 func (s *schema) kind(value []byte, depth int) string {
-	if s.left--; s.left < 0 || depth == maxFieldDepth {
+	if s.budget--; s.budget < 0 || depth == maxFieldDepth {
 		return "any"
 	}
 	value = s.resolve(value)

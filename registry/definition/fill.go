@@ -37,71 +37,71 @@ func (f FixedArguments) Edit(params []byte, path ...string) (rawjson.Edit, error
 		}
 		inner := rawjson.Get(obj, name)
 		if inner == nil {
-			value, err := f.into([]byte("{}"))
+			value, err := f.fillIn([]byte("{}"))
 			for _, outer := range slices.Backward(path[i+1:]) {
 				value = rawjson.AppendMember([]byte{'{'}, rawjson.Quote(outer), value)
 				value = append(value, '}')
 			}
-			return insert(params, obj, name, value), err
+			return insertEdit(params, obj, name, value), err
 		}
 		obj = inner
 	}
 	if string(obj) == "null" {
-		value, err := f.into([]byte("{}"))
+		value, err := f.fillIn([]byte("{}"))
 		return rawjson.ReplaceEdit(params, obj, value), err
 	}
 	if !rawjson.IsObject(obj) {
 		return rawjson.Edit{}, fmt.Errorf("member %q must be an object", strings.Join(path, "."))
 	}
-	value, err := f.into(obj)
+	value, err := f.fillIn(obj)
 	return rawjson.ReplaceEdit(params, obj, value), err
 }
 
 // Permits says whether a client may give an argument of that name, whatever its value.
 func (f FixedArguments) Permits(name string) error {
 	for _, m := range f {
-		if reads(name, m.Name) {
+		if isSameName(name, m.Name) {
 			return &FixedError{name, m.Name}
 		}
 	}
 	return nil
 }
 
-// into are the arguments of a call with those that are filled in.
-func (f FixedArguments) into(arguments []byte) ([]byte, error) {
+// fillIn returns the arguments of a call with the fixed ones.
+func (f FixedArguments) fillIn(arguments []byte) ([]byte, error) {
 	for k, v := range rawjson.Members(arguments) {
 		name, _ := rawjson.String(k)
 		for _, m := range f {
-			if !reads(name, m.Name) {
+			if !isSameName(name, m.Name) {
 				continue
 			}
-			if name != m.Name || !same(v, m.Value) {
+			if name != m.Name || !equalValues(v, m.Value) {
 				return nil, &FixedError{name, m.Name}
 			}
 		}
 	}
 	for _, m := range f {
-		arguments = set(arguments, m.Name, m.Value)
+		arguments = setMember(arguments, m.Name, m.Value)
 	}
 	return arguments, nil
 }
 
-// reads reports whether some reader of JSON takes one name for another: those of Go
-// ignore case, and others end a name at a NUL.
-func reads(name, other string) bool {
+// isSameName reports whether some JSON reader treats two names as the same. Go's ignores case, and
+// others end a name at a NUL.
+func isSameName(name, other string) bool {
 	if head, _, cut := strings.Cut(name, "\x00"); cut {
 		name = head
 	}
 	return strings.EqualFold(name, other)
 }
 
-// same reports whether two values are the same but for how they are written.
-func same(a, b []byte) bool {
+// equalValues reports whether two values differ at most in their formatting.
+func equalValues(a, b []byte) bool {
 	return bytes.Equal(a, b) || bytes.Equal(rawjson.AppendCanonical(nil, a), rawjson.AppendCanonical(nil, b))
 }
 
-// insert is the change that adds a member to obj, an object within outer.
-func insert(outer, obj []byte, name string, value []byte) rawjson.Edit {
+// insertEdit returns the edit that adds a member to obj, an object within outer.
+func insertEdit(outer, obj []byte, name string, value []byte) rawjson.Edit {
 	at := rawjson.Offset(outer, obj) + bytes.LastIndexByte(obj, '}')
 	var text []byte
 	for range rawjson.Members(obj) {

@@ -27,8 +27,8 @@ type Member struct {
 	Value []byte
 }
 
-// over is o with what it leaves open taken from below, which may be nil.
-func (o *Override) over(below *Override) *Override {
+// withDefaults returns o with its empty parts taken from below, which may be nil.
+func (o *Override) withDefaults(below *Override) *Override {
 	switch {
 	case o == nil:
 		return below
@@ -48,13 +48,13 @@ func (o *Override) over(below *Override) *Override {
 	if both.Description == nil {
 		both.Description = below.Description
 	}
-	both.Annotations = merge(both.Annotations, below.Annotations)
-	both.Arguments = merge(both.Arguments, below.Arguments)
+	both.Annotations = mergeMembers(both.Annotations, below.Annotations)
+	both.Arguments = mergeMembers(both.Arguments, below.Arguments)
 	return &both
 }
 
-// merge are the members of both, in the order of their names; those of a win.
-func merge(a, b []Member) []Member {
+// mergeMembers returns the members of both lists, sorted by name. On conflicts those of a win.
+func mergeMembers(a, b []Member) []Member {
 	if len(b) == 0 {
 		return a
 	}
@@ -89,7 +89,7 @@ func (s *Set) Merge(below *Set) *Set {
 		}
 		all := maps.Clone(a)
 		for name, o := range b {
-			all[name] = all[name].over(o)
+			all[name] = all[name].withDefaults(o)
 		}
 		return all
 	}
