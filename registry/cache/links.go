@@ -30,8 +30,8 @@ type LinkCache struct {
 // alias has the URIs of one alias. A server can give all its URIs the same one, so only
 // MaxAlike are stored and the others counted.
 type alias struct {
-	uris []string
-	more int // that are not in uris
+	uris     []string
+	unstored int // URIs that are counted but not stored
 }
 
 // NewLinkCache returns empty Links. aliasesOf returns the aliases of a URI.
@@ -66,16 +66,17 @@ func (l *LinkCache) Add(uri string) {
 		if len(x.uris) < MaxAliases {
 			x.uris = append(x.uris, uri)
 		} else {
-			x.more++
+			x.unstored++
 		}
 	}
 	l.bytes += len(uri)
 	for len(l.uris) > MaxLinks || l.bytes > MaxLinkBytes {
-		l.drop(l.recent.Back())
+		l.removeElement(l.recent.Back())
 	}
 }
 
-func (l *LinkCache) drop(e *list.Element) {
+// removeElement removes the URI of an element of recent, with its aliases.
+func (l *LinkCache) removeElement(e *list.Element) {
 	uri := l.recent.Remove(e).(string)
 	delete(l.uris, uri)
 	l.bytes -= len(uri)
@@ -84,9 +85,9 @@ func (l *LinkCache) drop(e *list.Element) {
 		if i := slices.Index(x.uris, uri); i >= 0 {
 			x.uris = slices.Delete(x.uris, i, i+1)
 		} else {
-			x.more--
+			x.unstored--
 		}
-		if len(x.uris)+x.more == 0 {
+		if len(x.uris)+x.unstored == 0 {
 			delete(l.aliases, a)
 		}
 	}
@@ -109,7 +110,7 @@ func (l *LinkCache) Alias(key string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x := l.aliases[key]
-	if x == nil || x.more > 0 && len(x.uris) < 2 {
+	if x == nil || x.unstored > 0 && len(x.uris) < 2 {
 		return nil
 	}
 	return slices.Clone(x.uris)
@@ -130,7 +131,7 @@ func (l *LinkCache) Size(key string) (uris, bytes, alike int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a := l.aliases[key]; a != nil {
-		alike = len(a.uris) + a.more
+		alike = len(a.uris) + a.unstored
 	}
 	return len(l.uris), l.bytes, alike
 }

@@ -9,21 +9,21 @@ import "slices"
 // The cost of Put depends on the number of servers, not of records. A Ring is not safe for
 // concurrent use.
 type Ring[T any] struct {
-	Max   int
-	slots []slot[T]
-	free  int32   // first of the slots in nobody's use; next leads on
-	order []place // where records went, by number; those that are gone, too
-	begin int     // of order: all before it are gone
-	next  uint64  // number of records ever put, and of those skipped
-	skips uint64  // numbers that were skipped
-	left  int     // records that are here
+	Max           int
+	slots         []slot[T]
+	firstFree     int32      // first unused slot; the next ones follow by slot.next
+	positions     []position // positions of records, by number; evicted ones, too
+	firstPosition int        // in positions: all before it are evicted
+	lastNumber    uint64     // number of records ever put or skipped
+	skipped       uint64     // numbers that were skipped
+	count         int        // stored records
 
-	servers map[string]*share
-	all     []*share // of servers, for finding who has most
-	last    *share   // whose record was put last
+	usageByServer map[string]*usage
+	usages        []*usage // of all servers with records
+	lastUsage     *usage   // of the server whose record was put last
 }
 
-const nowhere = -1
+const noSlot = -1
 
 // Stats describes the content of a [Ring].
 type Stats struct {
@@ -39,13 +39,14 @@ type slot[T any] struct {
 	next int32 // of the same server, newer; or the next free one
 }
 
-type place struct {
-	seq uint64
-	at  int32
+// position is the slot of a record.
+type position struct {
+	seq  uint64
+	slot int32
 }
 
-// share counts the rows of one server in a ring.
-type share struct {
+// usage counts the records of one server in a ring.
+type usage struct {
 	server         string
 	oldest, newest int32
 	records, bytes int
@@ -56,26 +57,26 @@ type share struct {
 // with the record that has to make room for it, if one has, and returns its bytes; nil if
 // none are counted.
 func (g *Ring[T]) Put(server string, bytes int, gone func(*T) int) (*T, uint64) {
-	if g.left == g.Max {
-		g.evict(g.most(func(h *share) int { return h.records }), gone)
+	if g.count == g.Max {
+		g.evictOldest(g.largest(func(h *usage) int { return h.records }), gone)
 	}
-	at := g.free
-	if g.left == len(g.slots) {
+	at := g.firstFree
+	if g.count == len(g.slots) {
 		at = int32(len(g.slots))
 		g.slots = append(g.slots, slot[T]{})
 	} else {
-		g.free = g.slots[at].next
+		g.firstFree = g.slots[at].next
 	}
-	h := g.last
+	h := g.lastUsage
 	if h == nil || h.server != server {
-		h = g.share(server)
-		g.last = h
+		h = g.usageOf(server)
+		g.lastUsage = h
 	}
-	g.next++
-	g.left++
+	g.lastNumber++
+	g.count++
 	s := &g.slots[at]
-	s.seq, s.next = g.next, nowhere
-	if h.newest == nowhere {
+	s.seq, s.next = g.lastNumber, noSlot
+	if h.newest == noSlot {
 		h.oldest = at
 	} else {
 		g.slots[h.newest].next = at
@@ -83,47 +84,47 @@ func (g *Ring[T]) Put(server string, bytes int, gone func(*T) int) (*T, uint64) 
 	h.newest = at
 	h.records++
 	h.bytes += bytes
-	if len(g.order) >= 2*g.Max {
-		g.order = slices.DeleteFunc(g.order, func(p place) bool { return g.slots[p.at].seq != p.seq })
-		g.begin = 0
+	if len(g.positions) >= 2*g.Max {
+		g.positions = slices.DeleteFunc(g.positions, func(p position) bool { return g.slots[p.slot].seq != p.seq })
+		g.firstPosition = 0
 	}
-	g.order = append(g.order, place{g.next, at})
-	return &s.rec, g.next
+	g.positions = append(g.positions, position{g.lastNumber, at})
+	return &s.rec, g.lastNumber
 }
 
 // Skip returns the next number for a record that is kept elsewhere.
 func (g *Ring[T]) Skip() uint64 {
-	g.next++
-	g.skips++
-	return g.next
+	g.lastNumber++
+	g.skipped++
+	return g.lastNumber
 }
 
-// share is that of a server, which may have no record yet.
-func (g *Ring[T]) share(server string) *share {
-	h := g.servers[server]
+// usageOf returns the usage of a server. It adds one for a server without records.
+func (g *Ring[T]) usageOf(server string) *usage {
+	h := g.usageByServer[server]
 	if h == nil {
-		h = &share{server: server, oldest: nowhere, newest: nowhere}
-		if g.servers == nil {
-			g.servers = make(map[string]*share)
+		h = &usage{server: server, oldest: noSlot, newest: noSlot}
+		if g.usageByServer == nil {
+			g.usageByServer = make(map[string]*usage)
 		}
-		g.servers[server] = h
-		g.all = append(g.all, h)
+		g.usageByServer[server] = h
+		g.usages = append(g.usages, h)
 	}
 	return h
 }
 
 // Oldest is the number of a server's oldest record, 0 when it has none.
 func (g *Ring[T]) Oldest(server string) uint64 {
-	if h := g.servers[server]; h != nil {
+	if h := g.usageByServer[server]; h != nil {
 		return g.slots[h.oldest].seq
 	}
 	return 0
 }
 
-// most is the server that has most of something.
-func (g *Ring[T]) most(of func(*share) int) *share {
-	found := g.all[0]
-	for _, h := range g.all[1:] {
+// largest returns the usage with the largest value of of.
+func (g *Ring[T]) largest(of func(*usage) int) *usage {
+	found := g.usages[0]
+	for _, h := range g.usages[1:] {
 		if of(h) > of(found) {
 			found = h
 		}
@@ -135,12 +136,12 @@ func (g *Ring[T]) most(of func(*share) int) *share {
 // calls gone like Put.
 func (g *Ring[T]) EvictLargest(gone func(*T) int) {
 	var none T
-	g.evict(g.most(func(h *share) int { return h.bytes }), gone).rec = none
+	g.evictOldest(g.largest(func(h *usage) int { return h.bytes }), gone).rec = none
 }
 
-// evict takes the oldest record of a server out, and returns the place where it still
-// stands.
-func (g *Ring[T]) evict(h *share, gone func(*T) int) *slot[T] {
+// evictOldest evicts the oldest record of a server. It returns the slot, which still holds the
+// record.
+func (g *Ring[T]) evictOldest(h *usage, gone func(*T) int) *slot[T] {
 	at := h.oldest
 	s := &g.slots[at]
 	if gone != nil {
@@ -148,27 +149,27 @@ func (g *Ring[T]) evict(h *share, gone func(*T) int) *slot[T] {
 	}
 	h.oldest = s.next
 	if h.records--; h.records == 0 {
-		delete(g.servers, h.server)
-		g.all = slices.DeleteFunc(g.all, func(o *share) bool { return o == h })
-		g.last = nil
+		delete(g.usageByServer, h.server)
+		g.usages = slices.DeleteFunc(g.usages, func(o *usage) bool { return o == h })
+		g.lastUsage = nil
 	}
-	s.seq, s.next = 0, g.free
-	g.free = at
-	g.left--
+	s.seq, s.next = 0, g.firstFree
+	g.firstFree = at
+	g.count--
 	return s
 }
 
 // Find returns a record by its number, nil when it is gone.
 func (g *Ring[T]) Find(seq uint64) *T {
 	i, ok := g.search(seq)
-	if !ok || g.slots[g.order[i].at].seq != seq {
+	if !ok || g.slots[g.positions[i].slot].seq != seq {
 		return nil
 	}
-	return &g.slots[g.order[i].at].rec
+	return &g.slots[g.positions[i].slot].rec
 }
 
 func (g *Ring[T]) search(seq uint64) (int, bool) {
-	return slices.BinarySearchFunc(g.order, seq, func(p place, seq uint64) int {
+	return slices.BinarySearchFunc(g.positions, seq, func(p position, seq uint64) int {
 		switch {
 		case p.seq < seq:
 			return -1
@@ -183,11 +184,11 @@ func (g *Ring[T]) search(seq uint64) (int, bool) {
 // on.
 func (g *Ring[T]) Window(from uint64, n int, yield func(*T)) {
 	i, _ := g.search(from)
-	for _, p := range g.order[i:] {
+	for _, p := range g.positions[i:] {
 		if n == 0 {
 			return
 		}
-		if s := &g.slots[p.at]; s.seq == p.seq {
+		if s := &g.slots[p.slot]; s.seq == p.seq {
 			yield(&s.rec)
 			n--
 		}
@@ -197,7 +198,7 @@ func (g *Ring[T]) Window(from uint64, n int, yield func(*T)) {
 // Available is how many records Window finds at most.
 func (g *Ring[T]) Available(from uint64, n int) int {
 	i, _ := g.search(from)
-	most := min(len(g.order)-i, g.left)
+	most := min(len(g.positions)-i, g.count)
 	if n >= 0 {
 		most = min(most, n)
 	}
@@ -206,9 +207,9 @@ func (g *Ring[T]) Available(from uint64, n int) int {
 
 // Stats says which records are there.
 func (g *Ring[T]) Stats() Stats {
-	s := Stats{Next: g.next + 1, Dropped: g.next - g.skips - uint64(g.left)}
-	for ; g.left > 0; g.begin++ {
-		if p := g.order[g.begin]; g.slots[p.at].seq == p.seq {
+	s := Stats{Next: g.lastNumber + 1, Dropped: g.lastNumber - g.skipped - uint64(g.count)}
+	for ; g.count > 0; g.firstPosition++ {
+		if p := g.positions[g.firstPosition]; g.slots[p.slot].seq == p.seq {
 			s.First = p.seq
 			break
 		}
