@@ -16,7 +16,7 @@ const (
 	Broken   State = "broken"
 )
 
-var worse = map[State]int{OK: 0, Disabled: 1, Warning: 2, Broken: 3}
+var severity = map[State]int{OK: 0, Disabled: 1, Warning: 2, Broken: 3}
 
 // Check is one of them.
 type Check struct {
@@ -38,7 +38,7 @@ type Diagnosis struct {
 
 // Add adds a check. It reports whether the next one makes sense.
 func (r *Diagnosis) Add(c Check) bool {
-	if worse[c.State] > worse[r.State] || r.State == "" {
+	if severity[c.State] > severity[r.State] || r.State == "" {
 		r.State = c.State
 	}
 	r.Checks = append(r.Checks, c)

@@ -16,7 +16,7 @@ type Limits struct {
 	Instructions int    `json:"instructions,omitempty"` // bytes; the rest is cut
 	Source       string `json:"source"`
 
-	names []string // how names begin by which it introduces itself, in small letters
+	clientPrefixes []string // prefixes of the names that the client sends, in lower case
 }
 
 // KnownLimits are the limits of clients, as far as they are known. Names are of clients that fail on
@@ -25,19 +25,19 @@ type Limits struct {
 // and counts the server's name.
 var KnownLimits = []Limits{
 	{
-		Client: "Claude Code", names: []string{"claude-code"}, Prefix: "mcp__goblin__", Name: 64, Description: 2048, Instructions: 2048,
+		Client: "Claude Code", clientPrefixes: []string{"claude-code"}, Prefix: "mcp__goblin__", Name: 64, Description: 2048, Instructions: 2048,
 		Source: "https://code.claude.com/docs/en/mcp https://github.com/anthropics/claude-code/issues/19882",
 	},
 	{
-		Client: "Cursor", names: []string{"cursor"}, Tools: 40, Note: "80 in newer versions", Prefix: "goblin", Name: 59,
+		Client: "Cursor", clientPrefixes: []string{"cursor"}, Tools: 40, Note: "80 in newer versions", Prefix: "goblin", Name: 59,
 		Source: "https://mcptrove.com/blog/cursor-tool-limit-math https://github.com/ComposioHQ/composio/issues/2788",
 	},
 	{
-		Client: "VS Code (Copilot)", names: []string{"visual studio code", "vscode", "code-oss", "github-copilot", "copilot"}, Tools: 128,
+		Client: "VS Code (Copilot)", clientPrefixes: []string{"visual studio code", "vscode", "code-oss", "github-copilot", "copilot"}, Tools: 128,
 		Source: "https://code.visualstudio.com/docs/chat/chat-tools",
 	},
 	{
-		Client: "Windsurf", names: []string{"windsurf", "codeium"}, Tools: 100,
+		Client: "Windsurf", clientPrefixes: []string{"windsurf", "codeium"}, Tools: 100,
 		Source: "https://docs.windsurf.com/windsurf/cascade/mcp",
 	},
 }
@@ -47,7 +47,7 @@ var KnownLimits = []Limits{
 func LimitsFor(client string) *Limits {
 	client = strings.ToLower(client)
 	for i := range KnownLimits {
-		for _, name := range KnownLimits[i].names {
+		for _, name := range KnownLimits[i].clientPrefixes {
 			if strings.HasPrefix(client, name) {
 				return &KnownLimits[i]
 			}

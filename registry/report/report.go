@@ -129,18 +129,18 @@ type Client struct {
 // Sort orders all rows by cost, then by calls. The sums of removed entries come last.
 func (r *Report) Sort() {
 	slices.SortFunc(r.Servers, func(a, b Server) int {
-		return cmp.Or(last(a.Gone, b.Gone), costlier(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name))
+		return cmp.Or(compareRemoved(a.Gone, b.Gone), compareCost(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name))
 	})
 	slices.SortFunc(r.Tools, func(a, b Tool) int {
-		return cmp.Or(last(a.Gone, b.Gone), costlier(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Server+"\x00"+a.Name, b.Server+"\x00"+b.Name))
+		return cmp.Or(compareRemoved(a.Gone, b.Gone), compareCost(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Server+"\x00"+a.Name, b.Server+"\x00"+b.Name))
 	})
 	slices.SortFunc(r.Clients, func(a, b Client) int {
-		return costlier(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name)
+		return compareCost(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name)
 	})
 }
 
-// last compares two rows of which a removed one comes last.
-func last(a, b bool) int {
+// compareRemoved sorts a removed row last.
+func compareRemoved(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -150,7 +150,8 @@ func last(a, b bool) int {
 	return 1
 }
 
-func costlier(da, db Definitions, a, b Figures, nameA, nameB string) int {
+// compareCost sorts rows by the size of their definitions, then by calls, the largest first.
+func compareCost(da, db Definitions, a, b Figures, nameA, nameB string) int {
 	switch {
 	case da.Bytes != db.Bytes:
 		return db.Bytes - da.Bytes
@@ -165,7 +166,7 @@ func costlier(da, db Definitions, a, b Figures, nameA, nameB string) int {
 // Fold sums up the rows of servers that serves excludes, and of tools that their server
 // no longer lists, in one row each. Such a row costs no tokens.
 func (r *Report) Fold(serves func(server string) bool) {
-	var servers, tools sum
+	var servers, tools figureSum
 	listing := make(map[string]bool)
 	r.Servers = slices.DeleteFunc(r.Servers, func(s Server) bool {
 		listing[s.Name] = s.Tools > 0
@@ -190,13 +191,13 @@ func (r *Report) Fold(serves func(server string) bool) {
 	}
 }
 
-// sum adds up figures. Times of several rows have no common quantile, so it has none.
-type sum struct {
+// figureSum adds up figures. Quantiles of several rows cannot be combined, so it has none.
+type figureSum struct {
 	Figures
 	rows int
 }
 
-func (s *sum) add(f *Figures) {
+func (s *figureSum) add(f *Figures) {
 	s.rows++
 	s.Calls += f.Calls
 	s.Errors += f.Errors
@@ -221,12 +222,12 @@ func (r *Report) Unused() (tools int, all Definitions) {
 // Scale is how times are counted: in bins, each of which ends at √2 of the one before, from
 // a tenth of a millisecond to some ten minutes.
 const (
-	Bins  = 46
-	first = 0.1 // milliseconds
+	Bins        = 46
+	firstBinEnd = 0.1 // end of the first bin, in milliseconds
 )
 
-// ends are those of the bins.
-var ends = func() (all [Bins]time.Duration) {
+// binEnds are the upper limits of the bins.
+var binEnds = func() (all [Bins]time.Duration) {
 	for i := range all {
 		all[i] = time.Duration(End(i) * float64(time.Millisecond))
 	}
@@ -235,12 +236,12 @@ var ends = func() (all [Bins]time.Duration) {
 
 // BinOf is where a call counts that took so long.
 func BinOf(took time.Duration) int {
-	bin, _ := slices.BinarySearch(ends[:], took)
+	bin, _ := slices.BinarySearch(binEnds[:], took)
 	return min(bin, Bins-1)
 }
 
 // End is the most milliseconds that a bin counts.
-func End(bin int) float64 { return first * math.Pow(2, float64(bin)/2) }
+func End(bin int) float64 { return firstBinEnd * math.Pow(2, float64(bin)/2) }
 
 // Quantile is the time within which a part of the calls was answered, 0 for no calls. It is
 // as exact as the bins are: off by a fifth at most.
