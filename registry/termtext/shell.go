@@ -38,7 +38,7 @@ func Goblin(verb string, names ...string) string {
 // empty, long, or has characters that are escaped for terminals.
 func CanQuote(names ...string) bool {
 	for _, name := range names {
-		if name == "" || len(name) > maxQuoted || Name(name) != name || runtime.GOOS == "windows" && !windowsPlain(name) {
+		if name == "" || len(name) > maxQuoted || Name(name) != name || runtime.GOOS == "windows" && !isPlainWindows(name) {
 			return false
 		}
 	}
@@ -59,16 +59,16 @@ func QuoteWords(words ...string) string {
 // read another word, and run nothing.
 func QuoteWord(s string) string {
 	if runtime.GOOS == "windows" {
-		return windowsWord(s)
+		return quoteWindows(s)
 	}
-	return posixWord(s)
+	return quotePOSIX(s)
 }
 
-func posixWord(s string) string {
+func quotePOSIX(s string) string {
 	plain := s != "" && s[0] != '=' // zsh replaces =NAME by a path
 	for _, r := range s {
-		if r == '\n' || hides(r) {
-			return dollarQuoted(s)
+		if r == '\n' || isInvisible(r) {
+			return quoteDollar(s)
 		}
 		plain = plain && isPlain(r, "_-./:@%+,=")
 	}
@@ -93,9 +93,9 @@ func isPlain(r rune, others string) bool {
 	return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(others, r))
 }
 
-// dollarQuoted spells out what hides. It has no apostrophe inside: in dash, that would
-// end the quotes.
-func dollarQuoted(s string) string {
+// quoteDollar quotes s as $'…' with escapes for hidden characters. It contains no apostrophe: in
+// dash, that would end the quotes.
+func quoteDollar(s string) string {
 	var b strings.Builder
 	b.WriteString("$'")
 	for i := 0; i < len(s); {
@@ -103,7 +103,7 @@ func dollarQuoted(s string) string {
 		switch {
 		case r == '\\':
 			b.WriteString(`\\`)
-		case r == '\'' || r == '\n' || hides(r):
+		case r == '\'' || r == '\n' || isInvisible(r):
 			for _, c := range []byte(s[i : i+n]) {
 				fmt.Fprintf(&b, `\%03o`, c)
 			}
@@ -115,12 +115,12 @@ func dollarQuoted(s string) string {
 	return b.String() + "'"
 }
 
-// windowsWord quotes s for PowerShell. Words that windowsPlain accepts are the same in cmd.
-func windowsWord(s string) string {
+// quoteWindows quotes s for PowerShell. Words that windowsPlain accepts are the same in cmd.
+func quoteWindows(s string) string {
 	switch {
-	case windowsPlain(s) && !strings.Contains(s, " "):
+	case isPlainWindows(s) && !strings.Contains(s, " "):
 		return s
-	case windowsPlain(s):
+	case isPlainWindows(s):
 		return `"` + s + `"`
 	}
 	var b strings.Builder
@@ -130,7 +130,7 @@ func windowsWord(s string) string {
 		case strings.ContainsRune("'\u2018\u2019\u201a\u201b", r): // each ends quotes in PowerShell
 			b.WriteRune(r)
 			b.WriteRune(r)
-		case hides(r) || r == '\n':
+		case isInvisible(r) || r == '\n':
 			b.WriteRune(utf8.RuneError) // it has no form for them
 		default:
 			b.WriteRune(r)
@@ -139,8 +139,9 @@ func windowsWord(s string) string {
 	return b.String() + "'"
 }
 
-// windowsPlain reports whether cmd and PowerShell read s as it is, in double quotes if it has blanks.
-func windowsPlain(s string) bool {
+// isPlainWindows reports whether cmd and PowerShell read s unchanged, in double quotes if it has
+// blanks.
+func isPlainWindows(s string) bool {
 	for _, r := range s {
 		if !isPlain(r, `_-./:\+= `) {
 			return false
@@ -166,10 +167,10 @@ func Portable(word string) string {
 // IsTypeable reports whether a word of [QuoteWord] runs nothing in any shell of this system. On Windows
 // that excludes what cmd acts on within the quotes of PowerShell.
 func IsTypeable(s string) bool {
-	return runtime.GOOS != "windows" || !strings.ContainsAny(s, "&|<>^%\n") && !strings.ContainsFunc(s, hides)
+	return runtime.GOOS != "windows" || !strings.ContainsAny(s, "&|<>^%\n") && !strings.ContainsFunc(s, isInvisible)
 }
 
-// hides reports a character that does something to a terminal, or is not seen.
-func hides(r rune) bool {
+// isInvisible reports a character that does something to a terminal, or is not seen.
+func isInvisible(r rune) bool {
 	return r != '\n' && (unicode.Is(unicode.C, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
 }

@@ -156,9 +156,9 @@ func TestWordsForWindows(t *testing.T) {
 		"calc": "calc", `C:\a\b`: `C:\a\b`, `C:\a b`: `"C:\a b"`, `C:\a b\`: `'C:\a b\'`, "it's": "'it''s'", "a,b": "'a,b'", "": "''",
 		"$(id)": "'$(id)'", "a\u2019; id": "'a\u2019\u2019; id'", "a`b": "'a`b'",
 	} {
-		require.Equal(t, want, windowsWord(word))
+		require.Equal(t, want, quoteWindows(word))
 	}
 	for _, name := range []string{"%PATH%", "a&b", "a|b", "a\"b", "a'b", "a`b", "$x", "@x", "#x", "{a,b}", "a;b", "a\nb"} {
-		require.False(t, windowsPlain(name), name)
+		require.False(t, isPlainWindows(name), name)
 	}
 }

@@ -38,9 +38,9 @@ func Name(s string) string {
 		var out strings.Builder
 		for _, r := range run {
 			if r < utf8.RuneSelf {
-				out.WriteString(`\x` + hex(uint64(r), 2))
+				out.WriteString(`\x` + formatHex(uint64(r), 2))
 			} else {
-				out.WriteString(`\u` + hex(uint64(r), 4))
+				out.WriteString(`\u` + formatHex(uint64(r), 4))
 			}
 		}
 		return out.String()
@@ -50,7 +50,7 @@ func Name(s string) string {
 var blanks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[ \x{a0}\x{3000}]{2,}`) })
 
 func escape(s string, lines bool) string {
-	return replace(s, lines, func(out *strings.Builder, before rune, rest string, r rune, size int) {
+	return escapeUnsafe(s, lines, func(out *strings.Builder, before rune, rest string, r rune, size int) {
 		switch {
 		case lines && strings.HasPrefix(rest, "\r\n"):
 			// The line break that follows says it all.
@@ -58,7 +58,7 @@ func escape(s string, lines bool) string {
 			// Terminals disagree on how wide it makes the symbol, and honest
 			// texts are full of it. One behind each visible symbol hides nothing.
 		case r == utf8.RuneError && size == 1:
-			out.WriteString(`\x` + hex(uint64(rest[0]), 2))
+			out.WriteString(`\x` + formatHex(uint64(rest[0]), 2))
 		case r == '\n':
 			out.WriteString(`\n`)
 		case r == '\t':
@@ -66,11 +66,11 @@ func escape(s string, lines bool) string {
 		case r == '\r':
 			out.WriteString(`\r`)
 		case r < 0x80:
-			out.WriteString(`\x` + hex(uint64(r), 2))
+			out.WriteString(`\x` + formatHex(uint64(r), 2))
 		case r < 0x10000:
-			out.WriteString(`\u` + hex(uint64(r), 4))
+			out.WriteString(`\u` + formatHex(uint64(r), 4))
 		default:
-			out.WriteString(`\U` + hex(uint64(r), 8))
+			out.WriteString(`\U` + formatHex(uint64(r), 8))
 		}
 	})
 }
@@ -81,23 +81,23 @@ const emojiStyle = '\ufe0f'
 // JSON is a JSON text for a terminal: what Text makes visible becomes an escape
 // of JSON, so that the value stays the same.
 func JSON(s string) string {
-	return replace(s, true, func(out *strings.Builder, _ rune, _ string, r rune, _ int) {
+	return escapeUnsafe(s, true, func(out *strings.Builder, _ rune, _ string, r rune, _ int) {
 		switch high, low := utf16.EncodeRune(r); {
 		case r < ' ': // a carriage return between values; strings hold none
 			out.WriteByte(' ')
 		case r >= 0x10000:
-			out.WriteString(`\u` + hex(uint64(high), 4) + `\u` + hex(uint64(low), 4))
+			out.WriteString(`\u` + formatHex(uint64(high), 4) + `\u` + formatHex(uint64(low), 4))
 		default:
-			out.WriteString(`\u` + hex(uint64(r), 4))
+			out.WriteString(`\u` + formatHex(uint64(r), 4))
 		}
 	})
 }
 
-// replace is s with something else for each character that must not reach a
+// escapeUnsafe is s with something else for each character that must not reach a
 // terminal: write gets it as r, with its size, all that begins with it, and the
 // character before it, 0 where another was replaced there.
-func replace(s string, lines bool, write func(out *strings.Builder, before rune, rest string, r rune, size int)) string {
-	at := unsafeAt(s, lines)
+func escapeUnsafe(s string, lines bool, write func(out *strings.Builder, before rune, rest string, r rune, size int)) string {
+	at := unsafeIndex(s, lines)
 	if at < 0 {
 		return s
 	}
@@ -113,13 +113,13 @@ func replace(s string, lines bool, write func(out *strings.Builder, before rune,
 		r, size := utf8.DecodeRuneInString(s)
 		write(&out, before, s, r, size)
 		s = s[size:]
-		at = unsafeAt(s, lines)
+		at = unsafeIndex(s, lines)
 	}
 	out.WriteString(s)
 	return out.String()
 }
 
-func hex(v uint64, digits int) string {
+func formatHex(v uint64, digits int) string {
 	s := strconv.FormatUint(v, 16)
 	return strings.Repeat("0", max(0, digits-len(s))) + s
 }
@@ -128,13 +128,13 @@ func hex(v uint64, digits int) string {
 // script needs, and too few to draw over the lines around it, or to hide a text.
 const maxCluster = 8
 
-// mostCluster is how many bytes one character more than that takes, each with a style
-// and a joiner, which are not counted.
-const mostCluster = (maxCluster + 1) * (utf8.UTFMax + len(string(emojiStyle)) + len(string(joiner)))
+// maxClusterBytes is the longest cluster that is read, in bytes: one character more than allowed,
+// each with a style and a joiner.
+const maxClusterBytes = (maxCluster + 1) * (utf8.UTFMax + len(string(emojiStyle)) + len(string(joiner)))
 
-// unsafeAt is where the first character is that must not reach a terminal, or
-// -1. What comes before s is not known, so nothing in it may join that.
-func unsafeAt(s string, lines bool) int {
+// unsafeIndex returns the index of the first character that must not reach a terminal, or -1. The
+// text before s is unknown, so s must not begin with a combining character.
+func unsafeIndex(s string, lines bool) int {
 	first := true // of its line
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -146,12 +146,12 @@ func unsafeAt(s string, lines bool) int {
 			i, first = i+1, true
 			continue
 		}
-		if first && joins(s[i:]) {
+		if first && isCombining(s[i:]) {
 			return i
 		}
 		// As much as tells whether it is too much: what is longer still is not gone
 		// through again and again.
-		cluster, _ := ansi.FirstGraphemeCluster(s[i:min(len(s), i+mostCluster)], ansi.GraphemeWidth)
+		cluster, _ := ansi.FirstGraphemeCluster(s[i:min(len(s), i+maxClusterBytes)], ansi.GraphemeWidth)
 		n, joint := 0, -1 // where what joins the next one begins
 		for k, r := range cluster {
 			invalid := false
@@ -159,13 +159,13 @@ func unsafeAt(s string, lines bool) int {
 				_, size := utf8.DecodeRuneInString(cluster[k:])
 				invalid = size == 1
 			}
-			if joined(cluster, k, r) {
+			if isJoiner(cluster, k, r) {
 				if joint < 0 {
 					joint = k
 				}
 				continue // counted with what it joins
 			}
-			if n++; n > maxCluster && r >= utf8.RuneSelf || invalid || hidden(r) {
+			if n++; n > maxCluster && r >= utf8.RuneSelf || invalid || isHidden(r) {
 				if joint >= 0 {
 					return i + joint // it would join nothing
 				}
@@ -181,14 +181,15 @@ func unsafeAt(s string, lines bool) int {
 // joiner makes one picture of several: a family of its members.
 const joiner = '\u200d'
 
-// joined reports a joiner between two pictures, and the style of the one before it.
-func joined(cluster string, i int, r rune) bool {
-	return r == joiner && pictures(cluster, i) || r == emojiStyle && pictures(cluster, i+len(string(emojiStyle)))
+// isJoiner reports whether r joins two pictures, or is the style of the picture before such a
+// joiner.
+func isJoiner(cluster string, i int, r rune) bool {
+	return r == joiner && joinsPictures(cluster, i) || r == emojiStyle && joinsPictures(cluster, i+len(string(emojiStyle)))
 }
 
-// pictures reports whether a joiner stands at i in a cluster, between two pictures: there
-// it is seen, and hides nothing.
-func pictures(cluster string, i int) bool {
+// joinsPictures reports whether the joiner at i in a cluster stands between two pictures. There it
+// is visible and hides nothing.
+func joinsPictures(cluster string, i int) bool {
 	if i <= 0 || i >= len(cluster) || !strings.HasPrefix(cluster[i:], string(joiner)) {
 		return false
 	}
@@ -201,26 +202,24 @@ func pictures(cluster string, i int) bool {
 	return (skin || unicode.Is(unicode.So, before)) && unicode.Is(unicode.So, after)
 }
 
-// joins reports whether a text is drawn into the place of what stands before it.
-func joins(s string) bool {
+// isCombining reports whether a text is drawn into the cell before it.
+func isCombining(s string) bool {
 	_, size := utf8.DecodeRuneInString(s)
 	cluster, _ := ansi.FirstGraphemeCluster("x"+s[:size], ansi.GraphemeWidth)
 	return len(cluster) > 1
 }
 
-// hidden reports what a terminal obeys, or does not show as something of its own:
-// all that is no letter, mark, number, punctuation, symbol or one of the three
-// usual spaces (so the categories C and Z), what Unicode calls ignorable, and
-// what is blank.
-func hidden(r rune) bool {
+// isHidden reports whether a terminal obeys a character or does not show it as a glyph of its own.
+// That is all but letters, marks, numbers, punctuation, symbols and the three usual spaces.
+func isHidden(r rune) bool {
 	return !unicode.IsPrint(r) && r != 0xa0 && r != 0x3000 ||
-		r >= 0x300 && unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, blank)
+		r >= 0x300 && unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, blankSymbols)
 }
 
-// blank are symbols and letters that look like nothing, for which Unicode has no
-// property: the empty braille pattern, the place of an object, the blanks of
-// Egyptian, the filler of Khitan, the head of no note.
-var blank = &unicode.RangeTable{
+// blankSymbols are visible by category but drawn as nothing, for which Unicode has no property: the
+// empty braille pattern, the object placeholder, the blanks of Egyptian, the filler of Khitan, the
+// null note head.
+var blankSymbols = &unicode.RangeTable{
 	R16: []unicode.Range16{{Lo: 0x2800, Hi: 0x2800, Stride: 1}, {Lo: 0xfffc, Hi: 0xfffc, Stride: 1}},
 	R32: []unicode.Range32{
 		{Lo: 0x13441, Hi: 0x13442, Stride: 1}, {Lo: 0x16fe4, Hi: 0x16fe4, Stride: 1}, {Lo: 0x1d159, Hi: 0x1d159, Stride: 1},

@@ -150,7 +150,7 @@ func withoutJoints(s string) string {
 	for s != "" {
 		cluster, _ := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
 		for i, r := range cluster {
-			if !joined(cluster, i, r) {
+			if !isJoiner(cluster, i, r) {
 				out.WriteRune(r)
 			}
 		}
