@@ -9,18 +9,18 @@ import (
 // typed are the places where characters are text, and areas those of them where a text
 // has several lines.
 const (
-	typed = InFilter | InForm | InPalette | InHelp | InSearch | InValues | InQuery | InLine | InSampling
-	areas = InForm | InSampling
+	textPlaces      = InFilter | InForm | InPalette | InHelp | InSearch | InValues | InQuery | InLine | InSampling
+	multilinePlaces = InForm | InSampling
 )
 
-// scrolled are the dialogs of texts and lists that have keys to scroll.
-const scrolled = InSubscriptions | InClients | InExchange | InSetup | InMistakes
+// scrollPlaces are the dialogs of texts and lists that have keys to scroll.
+const scrollPlaces = InSubscriptions | InClients | InExchange | InSetup | InMistakes
 
-// inFront are the actions of forms, dialogs and the line of the filter.
-func inFront() []Action { return slices.Concat(inForms(), inLists(), inQuestions()) }
+// dialogActions returns the actions of forms, dialogs and the filter bar.
+func dialogActions() []Action { return slices.Concat(formActions(), listActions(), questionActions()) }
 
-// inForms are those of the filter, forms, the palette and the help.
-func inForms() []Action {
+// formActions returns the actions of the filter bar, forms, the palette and the help.
+func formActions() []Action {
 	return []Action{
 		{"filter.keep", []string{"enter"}, InFilter},
 		{"filter.clear", []string{"esc", "ctrl+c"}, InFilter},
@@ -74,17 +74,17 @@ func inForms() []Action {
 	}
 }
 
-// inLists are those of dialogs that list or show something.
-func inLists() []Action {
+// listActions returns the actions of dialogs with a list or a text.
+func listActions() []Action {
 	return []Action{
-		{"scroll.down", []string{"j", "down"}, scrolled},
-		{"scroll.up", []string{"k", "up"}, scrolled},
-		{"scroll.half-down", []string{"ctrl+d"}, scrolled | InPast},
-		{"scroll.half-up", []string{"ctrl+u"}, scrolled | InPast},
-		{"scroll.page-down", []string{"pgdown", "ctrl+f", " "}, scrolled | InPast},
-		{"scroll.page-up", []string{"pgup", "ctrl+b"}, scrolled | InPast},
-		{"scroll.top", []string{"g", "home"}, scrolled | InPast},
-		{"scroll.bottom", []string{"G", "end"}, scrolled | InPast},
+		{"scroll.down", []string{"j", "down"}, scrollPlaces},
+		{"scroll.up", []string{"k", "up"}, scrollPlaces},
+		{"scroll.half-down", []string{"ctrl+d"}, scrollPlaces | InPast},
+		{"scroll.half-up", []string{"ctrl+u"}, scrollPlaces | InPast},
+		{"scroll.page-down", []string{"pgdown", "ctrl+f", " "}, scrollPlaces | InPast},
+		{"scroll.page-up", []string{"pgup", "ctrl+b"}, scrollPlaces | InPast},
+		{"scroll.top", []string{"g", "home"}, scrollPlaces | InPast},
+		{"scroll.bottom", []string{"G", "end"}, scrollPlaces | InPast},
 		{"subscriptions.visit", []string{"enter"}, InSubscriptions},
 		{"subscriptions.toggle", []string{"s"}, InSubscriptions},
 		{"subscriptions.filter", []string{"/"}, InSubscriptions},
@@ -149,9 +149,8 @@ func inLists() []Action {
 	}
 }
 
-// inQuestions are those of dialogs that ask something, and of the page that tells how to
-// begin.
-func inQuestions() []Action {
+// questionActions returns the actions of dialogs that ask something, and of the setup page.
+func questionActions() []Action {
 	return []Action{
 		{"confirm.yes", []string{"y", "Y"}, InConfirm},
 		{"confirm.no", []string{"n", "N", "esc", "q", "ctrl+c"}, InConfirm},
@@ -182,13 +181,13 @@ func TextKeyReason(action, key string) (why string) {
 	if i < 0 || slices.Contains(all[i].Keys, key) {
 		return ""
 	}
-	where := all[i].Where & typed
+	where := all[i].Where & textPlaces
 	r, size := utf8.DecodeRuneInString(key)
 	switch {
 	case where == 0:
 	case size == len(key) && unicode.IsPrint(r):
 		return "is text in " + where.String() + ", where one types; write ctrl+ with a letter, or a name such as f5"
-	case slices.Contains(editing, key), where&areas != 0 && slices.Contains(editingLines, key):
+	case slices.Contains(editKeys, key), where&multilinePlaces != 0 && slices.Contains(multilineEditKeys, key):
 		return "changes the text in " + where.String() + ", or moves in it; write ctrl+ with a letter, or a name such as f5"
 	}
 	return ""
@@ -196,6 +195,6 @@ func TextKeyReason(action, key string) (why string) {
 
 // What keys do to a text that is typed, and to one of several lines.
 var (
-	editing      = []string{"backspace", "delete", "left", "right", "home", "end"}
-	editingLines = []string{"enter", "up", "down"}
+	editKeys          = []string{"backspace", "delete", "left", "right", "home", "end"}
+	multilineEditKeys = []string{"enter", "up", "down"}
 )

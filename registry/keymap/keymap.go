@@ -91,21 +91,21 @@ type Action struct {
 	Where Place
 }
 
-// interrupt is the action of the one key that stays: who has lost all others gets out
-// by it.
-const interrupt = "interrupt"
+// quitAction is the action with the key that cannot be changed: it remains if all other keys are
+// lost.
+const quitAction = "interrupt"
 
-// always is its key.
-const always = "ctrl+c"
+// quitKey is the key of quitAction.
+const quitKey = "ctrl+c"
 
 // Actions are all actions with the keys that they have by themselves; those of dialogs
 // and forms have the names of these before a dot.
-func Actions() []Action { return append(inPanes(), inFront()...) }
+func Actions() []Action { return append(paneActions(), dialogActions()...) }
 
-// inPanes are the actions outside of forms and dialogs.
+// paneActions returns the actions outside of forms and dialogs.
 //
 //nolint:funlen // one table
-func inPanes() []Action {
+func paneActions() []Action {
 	return []Action{
 		{"servers", []string{"1"}, Anywhere},
 		{"tools", []string{"2"}, Anywhere},
@@ -194,7 +194,7 @@ func inPanes() []Action {
 func IDs() []string {
 	var all []string
 	for _, a := range Actions() {
-		if a.ID != interrupt {
+		if a.ID != quitAction {
 			all = append(all, a.ID)
 		}
 	}
@@ -205,7 +205,7 @@ func IDs() []string {
 // those of panes.
 func SuggestIDs(id string) []string {
 	of := func(id string) string { before, _, _ := strings.Cut(id+".", "."); return before }
-	dialog := strings.Contains(id, ".") && slices.ContainsFunc(inFront(), func(a Action) bool { return of(a.ID) == of(id) })
+	dialog := strings.Contains(id, ".") && slices.ContainsFunc(dialogActions(), func(a Action) bool { return of(a.ID) == of(id) })
 	return slices.DeleteFunc(IDs(), func(known string) bool {
 		if dialog {
 			return of(known) != of(id)
@@ -221,23 +221,23 @@ type Map map[string]Action
 // them away. C-c closes what it closes whatever they are.
 func Rebind(changed map[string][]string) Map {
 	m := make(Map)
-	for _, a := range change(changed) {
+	for _, a := range applyChanges(changed) {
 		m[a.ID] = a
 	}
 	return m
 }
 
-func change(changed map[string][]string) []Action {
+func applyChanges(changed map[string][]string) []Action {
 	all := Actions()
 	for i := range all {
 		keys, ok := changed[all[i].ID]
-		if !ok || all[i].ID == interrupt {
+		if !ok || all[i].ID == quitAction {
 			continue
 		}
-		stays := slices.Contains(all[i].Keys, always)
+		stays := slices.Contains(all[i].Keys, quitKey)
 		all[i].Keys = slices.Clone(keys)
 		if stays {
-			all[i].Keys = append(all[i].Keys, always)
+			all[i].Keys = append(all[i].Keys, quitKey)
 		}
 	}
 	return all
@@ -265,7 +265,7 @@ type Conflict struct {
 // Conflicts are those that changes make.
 func Conflicts(changed map[string][]string) []Conflict {
 	var found []Conflict
-	all := change(changed)
+	all := applyChanges(changed)
 	for i := range all {
 		if _, ok := changed[all[i].ID]; !ok {
 			continue
@@ -286,9 +286,9 @@ func Conflicts(changed map[string][]string) []Conflict {
 	return found
 }
 
-// named are the keys that are no character, by how they are spelled here, and others
-// of their names.
-var named = map[string]string{
+// keyNames maps the names of keys without a character, and their aliases, to the spelling of Bubble
+// Tea.
+var keyNames = map[string]string{
 	"enter": "enter", "return": "enter", "tab": "tab", "esc": "esc", "escape": "esc", "space": " ",
 	"backspace": "backspace", "delete": "delete", "del": "delete", "insert": "insert", "ins": "insert",
 	"up": "up", "down": "down", "left": "left", "right": "right", "home": "home", "end": "end",
@@ -300,16 +300,16 @@ var named = map[string]string{
 // KeyNames are the names of keys that are no character, as they are written.
 func KeyNames() []string {
 	var all []string
-	for _, key := range slices.Sorted(maps.Keys(named)) {
-		if named[key] == key || key == "space" {
+	for _, key := range slices.Sorted(maps.Keys(keyNames)) {
+		if keyNames[key] == key || key == "space" {
 			all = append(all, key)
 		}
 	}
 	return all
 }
 
-// with are the keys that terminals tell apart when Ctrl or Shift is held.
-var with = map[string][]string{
+// modifiable maps modifiers to the named keys that terminals report with them.
+var modifiable = map[string][]string{
 	"ctrl+":       {"up", "down", "left", "right", "home", "end", "pgup", "pgdown"},
 	"shift+":      {"tab", "up", "down", "left", "right", "home", "end"},
 	"ctrl+shift+": {"up", "down", "left", "right", "home", "end"},
@@ -326,39 +326,39 @@ func ParseKey(written string) (key, why string) {
 	if written == " " {
 		low = "space"
 	}
-	held, low := modifiers(low)
+	held, low := cutModifiers(low)
 	key = low
-	if name, ok := named[low]; ok {
+	if name, ok := keyNames[low]; ok {
 		key = name
 	}
 	switch {
 	case strings.HasPrefix(low, "alt+"), strings.HasPrefix(low, "alt-"), strings.HasPrefix(low, "m-"):
 		return "", "is with Alt, which terminals send as Esc and the key"
-	case held == "" && named[low] != "", slices.Contains(with[held], key):
+	case held == "" && keyNames[low] != "", slices.Contains(modifiable[held], key):
 		return held + key, ""
 	case held == "ctrl+" && key == " ":
 		return "ctrl+@", "" // which it is to terminals
 	case held == "ctrl+" && len(key) == 1 && key[0] >= 'a' && key[0] <= 'z':
-		return letter(key)
+		return ctrlLetter(key)
 	case held == "shift+" && utf8.RuneCountInString(key) == 1 && key != " ":
 		return "", "is a character with Shift; write the one that it makes"
 	}
 	return "", "is no key that terminals tell apart; write a character, ctrl+ with a letter, or one of " + strings.Join(KeyNames(), ", ")
 }
 
-// modifiers parts what is held from the key.
-func modifiers(low string) (held, key string) {
+// cutModifiers splits the modifiers off a key.
+func cutModifiers(low string) (held, key string) {
 	for {
-		i := slices.IndexFunc(spelled[:], func(s [2]string) bool { return strings.HasPrefix(low, s[0]) && low != s[0] })
+		i := slices.IndexFunc(modifierSpellings[:], func(s [2]string) bool { return strings.HasPrefix(low, s[0]) && low != s[0] })
 		if i < 0 {
 			return held, low
 		}
-		held, low = held+spelled[i][1], low[len(spelled[i][0]):]
+		held, low = held+modifierSpellings[i][1], low[len(modifierSpellings[i][0]):]
 	}
 }
 
-// spelled are the ways to write what is held.
-var spelled = [...][2]string{
+// modifierSpellings maps the spellings of modifiers to that of Bubble Tea.
+var modifierSpellings = [...][2]string{
 	{"ctrl+", "ctrl+"},
 	{"ctrl-", "ctrl+"},
 	{"c-", "ctrl+"},
@@ -368,8 +368,8 @@ var spelled = [...][2]string{
 	{"s-", "shift+"},
 }
 
-// letter is Ctrl with a letter, but for those that are something else.
-func letter(key string) (string, string) {
+// ctrlLetter returns Ctrl with a letter, or why it cannot be used.
+func ctrlLetter(key string) (string, string) {
 	switch key {
 	case "c":
 		return "", "always quits"
