@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	most    = 3   // names that are given
-	longest = 256 // bytes of a name that is compared
+	maxSuggestions = 3   // suggested names
+	maxNameLen     = 256 // bytes of a name that is compared
 )
 
 // Distance is the number of insertions, deletions, replacements and swaps of
@@ -68,19 +68,19 @@ func Distance[T byte | rune](a, b []T, limit int) int {
 
 // Finder collects the names most like a wrong one. Case does not count.
 type Finder struct {
-	wrong []byte
-	limit int
-	found []match
+	wrong      []byte
+	limit      int
+	candidates []candidate
 }
 
-type match struct {
-	name string
-	off  int
+type candidate struct {
+	name     string
+	distance int
 }
 
 // New returns a Finder for a wrong name. Of one that is very long nothing is near.
 func New(wrong string) *Finder {
-	if len(wrong) > longest/2 {
+	if len(wrong) > maxNameLen/2 {
 		return &Finder{limit: -1}
 	}
 	return &Finder{wrong: []byte(strings.ToLower(wrong)), limit: min(6, max(1, len(wrong)/3))}
@@ -90,20 +90,20 @@ func New(wrong string) *Finder {
 func (f *Finder) Add(name string, spellings ...string) {
 	off := f.limit + 1
 	for _, s := range spellings {
-		if len(s) <= longest {
+		if len(s) <= maxNameLen {
 			off = min(off, Distance(f.wrong, []byte(strings.ToLower(s)), f.limit))
 		}
 	}
 	if off <= f.limit {
-		f.found = append(f.found, match{name, off})
+		f.candidates = append(f.candidates, candidate{name, off})
 	}
 }
 
 // Best are the nearest names, best first, at most three.
 func (f *Finder) Best() (names []string) {
-	slices.SortStableFunc(f.found, func(a, b match) int { return cmp.Compare(a.off, b.off) })
-	for _, c := range f.found {
-		if len(names) < most && !slices.Contains(names, c.name) {
+	slices.SortStableFunc(f.candidates, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	for _, c := range f.candidates {
+		if len(names) < maxSuggestions && !slices.Contains(names, c.name) {
 			names = append(names, c.name)
 		}
 	}
