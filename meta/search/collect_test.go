@@ -101,7 +101,7 @@ func listTools(t *testing.T, env, args []string) ([]toolFact, error) {
 	}
 	var facts []toolFact
 	for _, tool := range list.Tools {
-		f := toolFact{Name: tool.Name, Title: tool.Title, Description: clip(tool.Description)}
+		f := toolFact{Name: tool.Name, Title: tool.Title, Description: truncateWord(tool.Description)}
 		if f.Title == "" {
 			f.Title = tool.Annotations.Title
 		}
@@ -114,8 +114,8 @@ func listTools(t *testing.T, env, args []string) ([]toolFact, error) {
 	return facts, nil
 }
 
-// clip makes one line of a description and keeps its beginning.
-func clip(s string) string {
+// truncateWord cuts a word at maxWord, between runes.
+func truncateWord(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) <= maxDescription {
 		return s

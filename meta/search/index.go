@@ -17,15 +17,15 @@ import (
 // Index finds entries of a registry's catalog. Make one with [New]. Its
 // methods may be called from any goroutine.
 type Index struct {
-	registry *registry.Registry
-	state    atomic.Pointer[state]
-	writer   chan struct{} // taken while the next state is made
-	now      func() time.Time
-	list     int // most bytes of the index of a list
-	burst    int // bytes of a list that are read at once
+	registry    *registry.Registry
+	state       atomic.Pointer[state]
+	writer      chan struct{} // taken while the next state is made
+	now         func() time.Time
+	maxListSize int // bytes of the index of one list
+	readBurst   int // bytes of a list that may be read at once
 	// budgets limits reads of lists that were read lately; writer guards it.
 	budgets map[listKey]*rate.Limiter
-	views   views
+	views   viewCache
 }
 
 // state is the index of one snapshot. It is immutable.
@@ -35,30 +35,29 @@ type state struct {
 	due      time.Time // when lists may be read that were not; zero: none was left
 }
 
-// current reports whether there is nothing to read for a snapshot.
-func (s *state) current(of *registry.Snapshot, now time.Time) bool {
+// isCurrent reports whether the index covers a snapshot and no list is due to be read.
+func (s *state) isCurrent(of *registry.Snapshot, now time.Time) bool {
 	return s.snapshot == of && (s.due.IsZero() || now.Before(s.due))
 }
 
 // source is the index of one part: of its entries when the list was read last.
 type source struct {
-	*segment // nil: not read yet
-	part     registry.Part
-	late     bool    // the part has changed since
-	at       []int32 // of one that is late, per document: number of the entry, -1 when it is gone
+	*segment     // nil: not read yet
+	part         registry.Part
+	stale        bool    // the part has changed since
+	entryNumbers []int32 // of a stale source, per document: number of the entry, -1 when it was removed
 }
 
 // New returns an index of a registry's catalog. The first query, or Run,
 // reads it.
 func New(reg *registry.Registry) *Index {
-	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, list: maxList, burst: readBurst, budgets: make(map[listKey]*rate.Limiter)}
+	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, maxListSize: maxList, readBurst: readBurst, budgets: make(map[listKey]*rate.Limiter)}
 	x.state.Store(&state{})
 	return x
 }
 
-// pause is how long changes may gather before Run reads them: a query that
-// comes first does not wait for it.
-const pause = 100 * time.Millisecond
+// gatherDelay is how long Run collects changes before it reads them. A query does not wait for it.
+const gatherDelay = 100 * time.Millisecond
 
 // Run keeps the index close to the catalog until ctx ends, so that queries
 // find little left to read. Queries see every change without it, too.
@@ -70,7 +69,7 @@ func (x *Index) Run(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		registry.FreeAfterList(s.read(old))
+		registry.FreeAfterList(s.readSize(old))
 		var due <-chan time.Time
 		if !s.due.IsZero() {
 			due = time.After(s.due.Sub(x.now()))
@@ -85,13 +84,13 @@ func (x *Index) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
+		case <-time.After(gatherDelay):
 		}
 	}
 }
 
-// read is how many bytes of definitions were read for s that were not for old.
-func (s *state) read(old *state) (size int) {
+// readSize returns the bytes of definitions that were read for s and not for old.
+func (s *state) readSize(old *state) (size int) {
 	known := make(map[*segment]bool, len(old.sources))
 	for _, o := range old.sources {
 		known[o.segment] = true
@@ -113,9 +112,9 @@ const (
 	maxAll  = 64 << 20 // of all
 )
 
-// room is how much a new list may take. Half of what is left leaves some for those
-// that come later, however many they are.
-func (x *Index) room(others int) int { return max(0, min(x.list, (maxAll-others)/2)) }
+// availableSize returns the bytes that a new list may use: half of the rest, so that later lists get
+// some, too.
+func (x *Index) availableSize(others int) int { return max(0, min(x.maxListSize, (maxAll-others)/2)) }
 
 // Limits of reading a list that changes often, in bytes. readPerSecond costs a tenth of
 // a core or less.
@@ -130,12 +129,12 @@ type listKey struct {
 	kind   registry.Kind
 }
 
-func keyOf(p registry.Part) listKey { return listKey{p.Server(), p.Kind()} }
+func listKeyOf(p registry.Part) listKey { return listKey{p.Server(), p.Kind()} }
 
 // current returns the index of the catalog as it stands, after reading what
 // changed. It fails only when ctx ends first.
 func (x *Index) current(ctx context.Context) (*state, error) {
-	if s := x.state.Load(); s.current(x.registry.Load(), x.now()) {
+	if s := x.state.Load(); s.isCurrent(x.registry.Load(), x.now()) {
 		return s, ctx.Err()
 	}
 	select {
@@ -146,39 +145,39 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 	}
 	old, now := x.state.Load(), x.now()
 	snapshot := x.registry.Load()
-	if old.current(snapshot, now) {
+	if old.isCurrent(snapshot, now) {
 		return old, nil
 	}
 	known := make(map[listKey]*source, len(old.sources))
 	for _, s := range old.sources {
-		known[keyOf(s.part)] = s
+		known[listKeyOf(s.part)] = s
 	}
 	size := 0
 	for p := range snapshot.Parts() {
-		if s := known[keyOf(p)]; s != nil {
+		if s := known[listKeyOf(p)]; s != nil {
 			size += s.size()
 		}
 	}
 	s := &state{snapshot: snapshot}
 	for p := range snapshot.Parts() {
-		key := keyOf(p)
+		key := listKeyOf(p)
 		before := known[key]
 		budget := x.budgets[key]
 		if budget == nil {
-			budget = rate.NewLimiter(readPerSecond, x.burst)
+			budget = rate.NewLimiter(readPerSecond, x.readBurst)
 		}
 		tokens := budget.TokensAt(now)
-		next, err := before.update(ctx, p, tokens > 0, x.room(size-before.size()))
+		next, err := before.update(ctx, p, tokens > 0, x.availableSize(size-before.size()))
 		if err != nil {
 			return nil, err
 		}
 		size += next.size() - before.size()
-		if next != before && !next.late {
-			budget.ReserveN(now, min(next.read, x.burst)) // may leave less than no tokens
+		if next != before && !next.stale {
+			budget.ReserveN(now, min(next.read, x.readBurst)) // may leave less than no tokens
 			x.budgets[key] = budget
-			x.tell(before, next)
+			x.logTruncated(before, next)
 		}
-		if next.late {
+		if next.stale {
 			due := now.Add(time.Second + time.Duration(-tokens/readPerSecond*float64(time.Second)))
 			if s.due.IsZero() || due.Before(s.due) {
 				s.due = due
@@ -186,15 +185,15 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 		}
 		s.sources = append(s.sources, next)
 	}
-	maps.DeleteFunc(x.budgets, func(_ listKey, b *rate.Limiter) bool { return b.TokensAt(now) >= float64(x.burst) })
+	maps.DeleteFunc(x.budgets, func(_ listKey, b *rate.Limiter) bool { return b.TokensAt(now) >= float64(x.readBurst) })
 	x.state.Store(s)
 	return s, nil
 }
 
-// tell says once of a list that there is no room for all of it.
-func (x *Index) tell(before, next *source) {
-	n := next.partly
-	if n == 0 || before != nil && before.segment != nil && before.partly > 0 {
+// logTruncated logs once that the index of a list is incomplete.
+func (x *Index) logTruncated(before, next *source) {
+	n := next.partial
+	if n == 0 || before != nil && before.segment != nil && before.partial > 0 {
 		return
 	}
 	x.registry.Logs().Append(registry.LogRecord{
@@ -209,31 +208,31 @@ func (s *source) size() int {
 	if s == nil || s.segment == nil {
 		return 0
 	}
-	return s.segment.size() + 4*len(s.at)
+	return s.segment.size() + 4*len(s.entryNumbers)
 }
 
 // update returns the index of a list as it is now, in so many bytes; s is that of
 // the list before, or nil. Without leave to read, what came is not found yet.
 func (s *source) update(ctx context.Context, p registry.Part, leave bool, room int) (*source, error) {
 	switch {
-	case s != nil && s.part == p && (!s.late || !leave):
+	case s != nil && s.part == p && (!s.stale || !leave):
 		return s, nil
 	case leave:
 		all, err := newSegment(ctx, p, room)
 		return &source{segment: all, part: p}, err
 	case s == nil || s.segment == nil:
-		return &source{part: p, late: true}, nil
+		return &source{part: p, stale: true}, nil
 	}
-	return s.follow(p), nil
+	return s.withoutRemoved(p), nil
 }
 
-// follow is the index of a list that was not read since it changed: what differs
-// is gone from it.
-func (s *source) follow(p registry.Part) *source {
-	to := &source{segment: s.segment, part: p, late: true, at: make([]int32, s.docs)}
+// withoutRemoved returns the index of a changed list that was not read again. Removed and changed
+// entries are dropped.
+func (s *source) withoutRemoved(p registry.Part) *source {
+	to := &source{segment: s.segment, part: p, stale: true, entryNumbers: make([]int32, s.docs)}
 	next := 0 // entry of p
-	for doc := range to.at {
-		to.at[doc] = -1
+	for doc := range to.entryNumbers {
+		to.entryNumbers[doc] = -1
 		i := s.entry(doc)
 		if i < 0 {
 			continue
@@ -242,25 +241,24 @@ func (s *source) follow(p registry.Part) *source {
 		for next < p.Len() && p.At(next).Listed < e.Listed {
 			next++
 		}
-		if next < p.Len() && equal(e, p.At(next)) {
-			to.at[doc] = int32(next)
+		if next < p.Len() && sameWords(e, p.At(next)) {
+			to.entryNumbers[doc] = int32(next)
 			next++
 		}
 	}
 	return to
 }
 
-// equal reports whether two entries of one server and kind are found by the
-// same words.
-func equal(a, b *registry.Entry) bool {
+// sameWords reports whether two entries are found by the same words.
+func sameWords(a, b *registry.Entry) bool {
 	return a.Listed == b.Listed && a.Name == b.Name && bytes.Equal(a.JSON(), b.JSON())
 }
 
 // entry returns the number of a document's entry in the part, -1 when it is
 // gone.
 func (s *source) entry(doc int) int {
-	if s.at == nil {
+	if s.entryNumbers == nil {
 		return doc
 	}
-	return int(s.at[doc])
+	return int(s.entryNumbers[doc])
 }

@@ -11,10 +11,10 @@ var meaningLines string
 
 // meanings has, for a stem, those of words that commonly mean the same where
 // programs are spoken of.
-var meanings = sync.OnceValue(func() map[string][]string { return grouped(meaningLines) })
+var meanings = sync.OnceValue(func() map[string][]string { return parseMeanings(meaningLines) })
 
-// grouped reads lines of words that mean the same; a word may be in several.
-func grouped(lines string) map[string][]string {
+// parseMeanings parses lines of synonyms. A word may be in several lines.
+func parseMeanings(lines string) map[string][]string {
 	of := map[string][]string{}
 	for line := range strings.Lines(lines) {
 		words := strings.Fields(line)

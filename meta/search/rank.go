@@ -28,9 +28,9 @@ const coverage = 0.5
 // typoShare is for words that are a number of edits away.
 var typoShare = [...]float32{1: 0.6, 2: 0.4}
 
-// floor is the share of the score of an entry that has all words of a query in its name
+// poorMatchShare is the share of the score of an entry that has all words of a query in its name
 // below which the best hit is no good one. README.md says how it was chosen.
-const floor = 0.17
+const poorMatchShare = 0.17
 
 // Search answers a query. It sees every change that was published before
 // the call, and may read it first. It fails with [registry.ErrBadMIME], or when ctx ends.
@@ -39,7 +39,7 @@ func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 	if err != nil {
 		return found, err
 	}
-	fits = q.within(fits)
+	fits = q.restrictToView(fits)
 	s, err := x.current(ctx)
 	if err != nil {
 		return found, err
@@ -55,10 +55,10 @@ func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 	}
 	r := ranking{words: words}
 	for _, src := range s.sources {
-		if !q.covers(src.part.Kind()) || !q.wants(src.part, words) {
+		if !q.covers(src.part.Kind()) || !q.includesList(src.part, words) {
 			continue
 		}
-		if src, err = x.shown(ctx, q.View, src); err != nil {
+		if src, err = x.viewSource(ctx, q.View, src); err != nil {
 			return found, err
 		}
 		r.docs += src.part.Len()
@@ -78,8 +78,8 @@ func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 	return found, nil
 }
 
-// within is fits for what is in the part of the catalog that is meant.
-func (q *Query) within(fits func(*registry.Entry) bool) func(*registry.Entry) bool {
+// restrictToView adds to fits the condition that clients of the view see the entry.
+func (q *Query) restrictToView(fits func(*registry.Entry) bool) func(*registry.Entry) bool {
 	if q.View == nil || q.View.Visibility() == nil {
 		return fits
 	}
@@ -88,9 +88,9 @@ func (q *Query) within(fits func(*registry.Entry) bool) func(*registry.Entry) bo
 	}
 }
 
-// wants reports whether a list is looked at. Goblin's own tools are only when they are
-// asked for: the client that searches has them already, and they speak of everything.
-func (q *Query) wants(p registry.Part, words []queryWord) bool {
+// includesList reports whether a query searches a list. Goblin's own tools are searched only on
+// request: the client has them already.
+func (q *Query) includesList(p registry.Part, words []queryWord) bool {
 	if q.Server != "" {
 		return q.Server == p.Server()
 	}
@@ -136,17 +136,17 @@ type ranking struct {
 	docs     int
 	compared int
 	posted   int
-	terms    []reading
+	terms    []plannedTerm
 	single   int // words that are not pairs
 	// ideal is the highest score of an entry, one that has all words.
 	ideal float32
 }
 
-// reading is a term to read: of which list, for which word, at what worth.
-type reading struct {
+// plannedTerm is a term to look up: in which list, for which word, with what weight.
+type plannedTerm struct {
 	list, word int32
 	term       int32
-	worth      float32
+	weight     float32
 	single     bool // stands for a word that counts as one
 }
 
@@ -160,17 +160,18 @@ func (r *ranking) plan(ctx context.Context) error {
 		r.word(int32(i))
 		if !r.words[i].pair {
 			r.single++
-			r.ideal += r.most(r.terms[from:])
+			r.ideal += r.maxRarity(r.terms[from:])
 		}
 	}
 	r.byList()
 	return nil
 }
 
-// most bounds the score of a word's terms; one that nothing has counts like the rarest.
-func (r *ranking) most(terms []reading) (worth float32) {
+// maxRarity returns an upper bound for the rarity of a word's terms. An unknown word counts like the
+// rarest.
+func (r *ranking) maxRarity(terms []plannedTerm) (worth float32) {
 	for i := range terms {
-		worth = max(worth, terms[i].worth)
+		worth = max(worth, terms[i].weight)
 	}
 	if len(terms) == 0 {
 		return r.rarity(1)
@@ -188,7 +189,7 @@ func (r *ranking) byList() {
 	for i := range r.lists {
 		at[i+1] += at[i]
 	}
-	sorted := make([]reading, len(r.terms))
+	sorted := make([]plannedTerm, len(r.terms))
 	for _, t := range r.terms {
 		sorted[at[t.list]] = t
 		at[t.list]++
@@ -223,7 +224,7 @@ func (r *ranking) exact(word int32, term string, share float32) (docs int) {
 	for i := range r.lists {
 		if t, ok := r.lists[i].find(term); ok {
 			docs += r.lists[i].count(t)
-			r.terms = append(r.terms, reading{int32(i), word, int32(t), share, !r.words[word].pair})
+			r.terms = append(r.terms, plannedTerm{int32(i), word, int32(t), share, !r.words[word].pair})
 		}
 	}
 	r.value(from, docs)
@@ -234,7 +235,7 @@ func (r *ranking) exact(word int32, term string, share float32) (docs int) {
 func (r *ranking) value(from, docs int) {
 	rarity := r.rarity(docs)
 	for i := range r.terms[from:] {
-		r.terms[from+i].worth *= rarity
+		r.terms[from+i].weight *= rarity
 	}
 }
 
@@ -259,7 +260,7 @@ func (r *ranking) prefix(word int32, w *queryWord, exact int) bool {
 			r.posted += n
 			docs += n
 			share := prefixShare * float32(len(w.text)) / float32(len(term))
-			r.terms = append(r.terms, reading{int32(i), word, int32(t), w.share * share, true})
+			r.terms = append(r.terms, plannedTerm{int32(i), word, int32(t), w.share * share, true})
 		}
 	}
 	r.value(from, docs)
@@ -269,7 +270,7 @@ func (r *ranking) prefix(word int32, w *queryWord, exact int) bool {
 // typos plans the words that are the fewest edits away.
 func (r *ranking) typos(word int32, w *queryWord) {
 	typed := []rune(w.stem)
-	limit := edits(utf8.RuneCountInString(w.text))
+	limit := maxEdits(utf8.RuneCountInString(w.text))
 	if limit == 0 || !letters([]byte(w.text)) {
 		return
 	}
@@ -306,27 +307,27 @@ func (r *ranking) typos(word int32, w *queryWord) {
 			n := l.count(t)
 			r.posted += n
 			docs += n
-			r.terms = append(r.terms, reading{int32(i), word, int32(t), w.share * typoShare[off], true})
+			r.terms = append(r.terms, plannedTerm{int32(i), word, int32(t), w.share * typoShare[off], true})
 		}
 	}
 	r.value(from, docs)
 }
 
-// sums are per document of a list: zero but while in use.
-type sums struct {
+// scoreTable holds the scores of one list's documents. It is zero while not in use.
+type scoreTable struct {
 	total, word []float32
 	matched     []uint8
 	found       []int32 // documents with a total
 	touched     []int32 // documents with the current word
 }
 
-var pool = sync.Pool{New: func() any { return new(sums) }}
+var pool = sync.Pool{New: func() any { return new(scoreTable) }}
 
 // best reads the planned terms and returns the best hits.
 func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Result) {
-	s := pool.Get().(*sums)
+	s := pool.Get().(*scoreTable)
 	defer pool.Put(s)
-	top := top{most: q.Offset + q.Limit, lists: r.lists}
+	top := topHits{most: q.Offset + q.Limit, lists: r.lists}
 	if top.most < 0 { // of numbers that no catalog has
 		top.most = math.MaxInt
 	}
@@ -353,12 +354,12 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Result)
 		s.found = s.found[:0]
 	}
 	answer.Hits = top.page(q.Offset)
-	answer.PoorMatch = len(top.hits) == 0 || top.hits[0].score < floor*r.ideal
+	answer.PoorMatch = len(top.hits) == 0 || top.hits[0].score < poorMatchShare*r.ideal
 	return answer
 }
 
 // inOrder returns the documents with a total in their order.
-func (s *sums) inOrder(docs int) []int32 {
+func (s *scoreTable) inOrder(docs int) []int32 {
 	if len(s.found) < docs/16 {
 		slices.Sort(s.found)
 		return s.found
@@ -374,9 +375,9 @@ func (s *sums) inOrder(docs int) []int32 {
 
 // read sums up what the terms of one list are worth to its documents. Of the
 // terms that stand for a word, a document's best counts.
-func (s *sums) read(l *source, terms []reading) {
+func (s *scoreTable) read(l *source, terms []plannedTerm) {
 	if len(s.total) < l.docs {
-		*s = sums{
+		*s = scoreTable{
 			total: make([]float32, l.docs), word: make([]float32, l.docs), matched: make([]uint8, l.docs),
 			found: s.found, touched: s.touched,
 		}
@@ -390,7 +391,7 @@ func (s *sums) read(l *source, terms []reading) {
 			var weight uint8
 			d, weight, list = next(list)
 			doc += int(d)
-			v := t.worth * float32(weight) / 255
+			v := t.weight * float32(weight) / 255
 			was := s.word[doc]
 			if v <= was {
 				continue
@@ -422,8 +423,8 @@ type hit struct {
 	list, entry int32
 }
 
-// top keeps the best of what is offered, and now and then drops the others.
-type top struct {
+// topHits collects the best hits and sometimes drops the others.
+type topHits struct {
 	lists []*source
 	hits  []hit
 	most  int
@@ -433,7 +434,7 @@ type top struct {
 }
 
 // compare orders as in an answer.
-func (t *top) compare(a, b hit) int {
+func (t *topHits) compare(a, b hit) int {
 	if a.score != b.score {
 		return cmp.Compare(b.score, a.score)
 	}
@@ -445,7 +446,7 @@ func (t *top) compare(a, b hit) int {
 }
 
 // offer takes what is found in a list in the order of entries.
-func (t *top) offer(f hit) {
+func (t *topHits) offer(f hit) {
 	switch {
 	case !t.full:
 	case f.list == t.last.list && f.score <= t.last.score: // comes after what was not good enough
@@ -461,7 +462,7 @@ func (t *top) offer(f hit) {
 }
 
 // drop leaves the best, in order.
-func (t *top) drop() {
+func (t *topHits) drop() {
 	slices.SortFunc(t.hits, t.compare)
 	if len(t.hits) >= t.most {
 		t.hits, t.full, t.worst = t.hits[:t.most], true, t.hits[t.most-1]
@@ -469,7 +470,7 @@ func (t *top) drop() {
 }
 
 // page returns the hits from offset on, best first.
-func (t *top) page(offset int) []Hit {
+func (t *topHits) page(offset int) []Hit {
 	t.drop()
 	var hits []Hit
 	for _, f := range t.hits[min(offset, len(t.hits)):] {

@@ -52,7 +52,7 @@ type segment struct {
 	posts   []byte
 	postEnd []uint32
 	read    int // bytes of text
-	partly  int // documents of which not all was read, as there was no room
+	partial int // documents that were only read in part, for lack of room
 }
 
 // Bytes of a segment, besides what terms are spelled with.
@@ -90,7 +90,7 @@ type builder struct {
 
 	room, taken int // bytes that the segment may take, and does
 	bytes       int // of text that were read
-	partly      int // documents of which not all was read
+	partial     int // documents that were only read in part
 }
 
 // post is one posting; those of a term are chained by next.
@@ -110,10 +110,10 @@ func (b *builder) add(doc uint32, e *registry.Entry) {
 	}
 	switch {
 	case b.taken >= b.room || b.bytes >= maxRead:
-		b.partly++
+		b.partial++
 		return
 	case !whole: // that as many as possible are found by their names
-		b.partly++
+		b.partial++
 		b.read(&nameField, name)
 	case e.Kind == registry.Tool || e.Kind == registry.Prompt:
 		b.read(&nameField, name)
@@ -226,7 +226,7 @@ func (b *builder) finish(docs int) *segment {
 	s := &segment{
 		docs:    docs,
 		read:    b.bytes,
-		partly:  b.partly,
+		partial: b.partial,
 		termEnd: make([]uint32, len(order)),
 		letters: make([]uint32, len(order)),
 		postEnd: make([]uint32, len(order)),

@@ -1,7 +1,7 @@
 package search
 
-// edits returns how many edits a word of n letters may be off.
-func edits(n int) int {
+// maxEdits returns the number of edits that are tolerated in a word of n letters.
+func maxEdits(n int) int {
 	switch {
 	case n >= 8:
 		return 2

@@ -10,16 +10,16 @@ import (
 // maxViews is how many lists are kept that profiles show in other words.
 const maxViews = 64
 
-// views are indices of lists as profiles show them.
-type views struct {
+// viewCache holds the indices of lists as profiles show them.
+type viewCache struct {
 	mu  sync.Mutex
 	all map[registry.Part]*source
 }
 
-// shown is the index of a list as a part of the catalog shows it: src, but where that has
+// viewSource is the index of a list as a part of the catalog shows it: src, but where that has
 // other words for things. Such lists are those of single servers, and read when somebody
 // searches.
-func (x *Index) shown(ctx context.Context, in *registry.Snapshot, src *source) (*source, error) {
+func (x *Index) viewSource(ctx context.Context, in *registry.Snapshot, src *source) (*source, error) {
 	if in == nil {
 		return src, nil
 	}
@@ -33,7 +33,7 @@ func (x *Index) shown(ctx context.Context, in *registry.Snapshot, src *source) (
 	if known := v.all[p]; known != nil {
 		return known, nil
 	}
-	segment, err := newSegment(ctx, p, x.list)
+	segment, err := newSegment(ctx, p, x.maxListSize)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (l *lexer) split(text string, pairs bool, emit func(word []byte, how spelli
 			l.chunk = utf8.AppendRune(l.chunk, c)
 			l.flush()
 		default:
-			if cut(before, now, text[i+utf8.RuneLen(c):]) {
+			if startsPart(before, now, text[i+utf8.RuneLen(c):]) {
 				l.cuts = append(l.cuts, len(l.chunk))
 			}
 			l.chunk = utf8.AppendRune(l.chunk, unicode.ToLower(c))
@@ -109,9 +109,9 @@ func classOf(c rune) class {
 	return separator
 }
 
-// cut reports whether a part begins with a rune of class now: at digits, at
-// "tU" of getUser and at "Se" of HTTPServer.
-func cut(before, now class, rest string) bool {
+// startsPart reports whether a rune of class now begins a new part: at digits, at "tU" of getUser
+// and at "Se" of HTTPServer.
+func startsPart(before, now class, rest string) bool {
 	switch {
 	case before == separator || before == ideograph:
 		return false
@@ -130,32 +130,32 @@ func (l *lexer) flush() {
 		return
 	}
 	if len(l.cuts) == 0 {
-		l.one(l.chunk, plain)
+		l.emitWord(l.chunk, plain)
 	} else {
 		digits := false
 		from := 0
 		for _, to := range append(l.cuts, len(l.chunk)) {
-			l.one(l.chunk[from:to], part)
+			l.emitWord(l.chunk[from:to], part)
 			digits = digits || !letters(l.chunk[from:to])
 			from = to
 		}
 		// Two parts of letters are a pair already.
 		if !l.pairs || digits || len(l.cuts) > 1 {
-			l.word = clip(append(l.word[:0], l.chunk...))
+			l.word = truncateWord(append(l.word[:0], l.chunk...))
 			l.emit(l.word, whole)
 		}
 	}
 	l.chunk, l.cuts = l.chunk[:0], l.cuts[:0]
 }
 
-// one emits a word, and before it the pair with the word before.
-func (l *lexer) one(w []byte, how spelling) {
-	w = clip(w)
+// emitWord emits a word, and before it the pair with the previous word.
+func (l *lexer) emitWord(w []byte, how spelling) {
+	w = truncateWord(w)
 	if l.pairs {
 		if len(l.last) > 1 && len(w) > 1 && letters(w) {
 			l.word = append(l.word[:0], l.last...)
 			l.word = append(l.word, w...)
-			l.emit(clip(stem(l.word)), joined)
+			l.emit(truncateWord(stem(l.word)), joined)
 		}
 		l.last = l.last[:0]
 		if letters(w) {
@@ -168,8 +168,8 @@ func (l *lexer) one(w []byte, how spelling) {
 
 func letters(w []byte) bool { return w[0] < '0' || w[0] > '9' }
 
-// clip cuts a word at maxWord, between runes.
-func clip(w []byte) []byte {
+// truncateWord cuts a word at maxWord, between runes.
+func truncateWord(w []byte) []byte {
 	if len(w) <= maxWord {
 		return w
 	}
@@ -187,7 +187,7 @@ func stem(w []byte) []byte {
 	if len(w) < 4 || !letters(w) || string(w) == "them" {
 		return w
 	}
-	w = suffixless(singular(w))
+	w = trimSuffix(singular(w))
 	switch string(w) { // they would be words that nearly every text has
 	case "not", "them":
 		return append(w, 'e') // note, notes, noted; theme, themes
@@ -195,25 +195,25 @@ func stem(w []byte) []byte {
 	return w
 }
 
-// suffixless cuts off a verb's and a noun's endings.
-func suffixless(w []byte) []byte {
+// trimSuffix removes the ending of a verb or noun.
+func trimSuffix(w []byte) []byte {
 	switch {
-	case ends(w, "ing") && root(w[:len(w)-3]):
+	case hasSuffix(w, "ing") && isRoot(w[:len(w)-3]):
 		w = undouble(w[:len(w)-3])
-	case ends(w, "ed") && !ends(w, "eed") && root(w[:len(w)-2]):
+	case hasSuffix(w, "ed") && !hasSuffix(w, "eed") && isRoot(w[:len(w)-2]):
 		w = undouble(w[:len(w)-2])
-	case (ends(w, "tion") || ends(w, "sion")) && len(w) >= 7:
+	case (hasSuffix(w, "tion") || hasSuffix(w, "sion")) && len(w) >= 7:
 		w = w[:len(w)-3]
-	case ends(w, "ment") && len(w) >= 9:
+	case hasSuffix(w, "ment") && len(w) >= 9:
 		w = w[:len(w)-4]
 	}
-	if ends(w, "e") && len(w) > 3 {
+	if hasSuffix(w, "e") && len(w) > 3 {
 		w = w[:len(w)-1]
 	}
-	if ends(w, "at") && len(w) >= 7 { // validate, validation, validating: valid
+	if hasSuffix(w, "at") && len(w) >= 7 { // validate, validation, validating: valid
 		w = w[:len(w)-2]
 	}
-	if ends(w, "y") && len(w) > 3 && !vowel(w[len(w)-2]) {
+	if hasSuffix(w, "y") && len(w) > 3 && !isVowel(w[len(w)-2]) {
 		w[len(w)-1] = 'i' // query, queries
 	}
 	return w
@@ -221,37 +221,37 @@ func suffixless(w []byte) []byte {
 
 func singular(w []byte) []byte {
 	switch {
-	case !ends(w, "s") || ends(w, "ss") || ends(w, "us") || ends(w, "is"):
+	case !hasSuffix(w, "s") || hasSuffix(w, "ss") || hasSuffix(w, "us") || hasSuffix(w, "is"):
 		return w
-	case ends(w, "ies") && len(w) > 4, ends(w, "sses"), ends(w, "xes"), ends(w, "ches"), ends(w, "shes"):
+	case hasSuffix(w, "ies") && len(w) > 4, hasSuffix(w, "sses"), hasSuffix(w, "xes"), hasSuffix(w, "ches"), hasSuffix(w, "shes"):
 		return w[:len(w)-2]
 	}
 	return w[:len(w)-1]
 }
 
-func ends(w []byte, with string) bool {
+func hasSuffix(w []byte, with string) bool {
 	return len(w) >= len(with) && string(w[len(w)-len(with):]) == with
 }
 
-// root reports whether w can be a word: three letters, one of them a vowel.
-func root(w []byte) bool {
+// isRoot reports whether w can be a word: three letters, one of them a vowel.
+func isRoot(w []byte) bool {
 	if len(w) < 3 {
 		return false
 	}
 	for _, c := range w {
-		if vowel(c) || c == 'y' {
+		if isVowel(c) || c == 'y' {
 			return true
 		}
 	}
 	return false
 }
 
-func vowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }
+func isVowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }
 
 // undouble makes run of runn, but not fil of fill.
 func undouble(w []byte) []byte {
 	n := len(w)
-	if w[n-1] == w[n-2] && !vowel(w[n-1]) && strings.IndexByte("lsz", w[n-1]) < 0 {
+	if w[n-1] == w[n-2] && !isVowel(w[n-1]) && strings.IndexByte("lsz", w[n-1]) < 0 {
 		return w[:n-1]
 	}
 	return w
