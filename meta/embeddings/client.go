@@ -16,10 +16,10 @@ import (
 
 // Bounds of an answer.
 const (
-	maxLength = 8192           // numbers of a vector
-	maxVector = 64 * maxLength // bytes of a vector, also where each number has a line
-	maxRest   = 64 << 10       // bytes of an answer beside its vectors
-	maxHead   = 64 << 10       // bytes of its headers
+	maxLength   = 8192           // numbers of a vector
+	maxVector   = 64 * maxLength // bytes of a vector, also where each number has a line
+	maxOverhead = 64 << 10       // bytes of an answer besides its vectors
+	maxHead     = 64 << 10       // bytes of its headers
 )
 
 // client asks for vectors.
@@ -41,8 +41,8 @@ func newClient(url, model, token string) *client {
 	}}
 }
 
-// embed returns a vector of length 1 for each text, all with as many numbers.
-func (c *client) embed(ctx context.Context, texts []string) ([][]float32, error) {
+// requestVectors returns a vector of length 1 for each text, all with the same number of elements.
+func (c *client) requestVectors(ctx context.Context, texts []string) ([][]float32, error) {
 	body, err := json.Marshal(map[string]any{"model": c.model, "input": texts})
 	if err != nil {
 		return nil, fmt.Errorf("write a request for embeddings: %w", err)
@@ -66,7 +66,7 @@ func (c *client) embed(ctx context.Context, texts []string) ([][]float32, error)
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("ask %s for embeddings: HTTP status %d", req.URL.Host, res.StatusCode)
 	}
-	limit := maxRest + maxVector*len(texts)
+	limit := maxOverhead + maxVector*len(texts)
 	text, err := io.ReadAll(io.LimitReader(res.Body, int64(limit)+1))
 	switch {
 	case err != nil:

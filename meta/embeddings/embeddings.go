@@ -16,16 +16,16 @@ import (
 
 // Bounds of what is asked for and kept.
 const (
-	maxTools  = 20_000
-	maxBytes  = 128 << 20 // of vectors
-	maxText   = 2 << 10   // bytes that are sent of a tool
-	batch     = 32        // texts of a request
-	batchTime = time.Minute
-	queryTime = 2 * time.Second
-	rest      = 30 * time.Second // of queries after one that failed
-	firstWait = time.Minute      // of Run after a failure
-	lastWait  = 10 * time.Minute
-	pause     = 100 * time.Millisecond // how long changes may gather
+	maxTools      = 20_000
+	maxBytes      = 128 << 20 // of vectors
+	maxText       = 2 << 10   // bytes that are sent of a tool
+	batch         = 32        // texts of a request
+	batchTime     = time.Minute
+	queryTime     = 2 * time.Second
+	failurePause  = 30 * time.Second // of queries after a failed one
+	minRetryDelay = time.Minute      // of Run after a failure
+	maxRetryDelay = 10 * time.Minute
+	gatherDelay   = 100 * time.Millisecond // how long changes may gather
 )
 
 // Options say what to search and which service to ask. Failed is told of each request
@@ -39,17 +39,17 @@ type Options struct {
 
 // Searcher searches by words and, for tools, by meanings.
 type Searcher struct {
-	o       Options
-	client  *client // nil: nobody is asked
-	vectors atomic.Pointer[vectors]
-	resting atomic.Int64 // until when, in Unix nanoseconds
+	o           Options
+	client      *client // nil: nobody is asked
+	vectors     atomic.Pointer[vectors]
+	pausedUntil atomic.Int64 // in Unix nanoseconds
 }
 
 // vectors are those of the tools of a catalog. They are immutable.
 type vectors struct {
-	of     map[*registry.Entry][]float32
-	byText map[[sha256.Size]byte][]float32
-	length int // of each; 0 while there are none
+	byEntry map[*registry.Entry][]float32
+	byText  map[[sha256.Size]byte][]float32
+	length  int // of each; 0 while there are none
 }
 
 // New makes a Searcher.
@@ -67,7 +67,7 @@ func (s *Searcher) Run(ctx context.Context) {
 	if s.client == nil {
 		return
 	}
-	wait := firstWait
+	wait := minRetryDelay
 	changes := s.o.Registry.Watch(ctx, registry.Tools)
 	for {
 		err := s.follow(ctx)
@@ -76,8 +76,8 @@ func (s *Searcher) Run(ctx context.Context) {
 		}
 		var again <-chan time.Time
 		if err != nil {
-			s.failed(err)
-			again, wait = time.After(wait), min(2*wait, lastWait)
+			s.handleFailure(err)
+			again, wait = time.After(wait), min(2*wait, maxRetryDelay)
 			select { // not sooner, whatever changes
 			case <-again:
 			case <-ctx.Done():
@@ -85,19 +85,19 @@ func (s *Searcher) Run(ctx context.Context) {
 			}
 			continue
 		}
-		wait = firstWait
+		wait = minRetryDelay
 		if _, more := <-changes; !more {
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
+		case <-time.After(gatherDelay):
 		}
 	}
 }
 
-func (s *Searcher) failed(err error) {
+func (s *Searcher) handleFailure(err error) {
 	if s.o.OnFailure != nil {
 		s.o.OnFailure(err)
 	}
@@ -106,17 +106,17 @@ func (s *Searcher) failed(err error) {
 // follow gets the vectors of tools that have none. What it got before it failed counts.
 func (s *Searcher) follow(ctx context.Context) error {
 	old := s.vectors.Load()
-	next := &vectors{of: make(map[*registry.Entry][]float32), byText: make(map[[sha256.Size]byte][]float32)}
+	next := &vectors{byEntry: make(map[*registry.Entry][]float32), byText: make(map[[sha256.Size]byte][]float32)}
 	var (
 		texts  []string
 		asking = make(map[[sha256.Size]byte][]*registry.Entry)
 		keys   [][sha256.Size]byte
 	)
-	for _, e := range chosen(s.o.Registry.Load()) {
-		text := textOf(e)
+	for _, e := range selectTools(s.o.Registry.Load()) {
+		text := toolText(e)
 		key := sha256.Sum256([]byte(text))
 		if v := old.byText[key]; v != nil {
-			next.byText[key], next.of[e] = v, v
+			next.byText[key], next.byEntry[e] = v, v
 			next.length = len(v)
 			continue
 		}
@@ -139,16 +139,16 @@ func (s *Searcher) follow(ctx context.Context) error {
 			next.byText[keys[from+i]] = v
 			next.length = len(v)
 			for _, e := range asking[keys[from+i]] {
-				next.of[e] = v
+				next.byEntry[e] = v
 			}
 		}
 	}
 	return nil
 }
 
-// chosen returns the tools that get vectors, at most maxTools. Each server has its turn for
+// selectTools returns the tools that get vectors, at most maxTools. Each server has its turn for
 // one tool after the other, so that a server with many tools leaves room for the rest.
-func chosen(now *registry.Snapshot) []*registry.Entry {
+func selectTools(now *registry.Snapshot) []*registry.Entry {
 	var names []string
 	of := make(map[string][]*registry.Entry)
 	total := 0
@@ -176,11 +176,11 @@ func chosen(now *registry.Snapshot) []*registry.Entry {
 func (s *Searcher) ask(ctx context.Context, most time.Duration, texts []string) ([][]float32, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	return s.client.embed(ctx, texts)
+	return s.client.requestVectors(ctx, texts)
 }
 
-// textOf returns the text whose vector stands for a tool.
-func textOf(e *registry.Entry) string {
+// toolText returns the text that represents a tool.
+func toolText(e *registry.Entry) string {
 	text := e.Server + " " + e.ClientName()
 	for _, more := range []string{e.Title, e.Description} {
 		if more != "" && more != e.ClientName() {
@@ -192,12 +192,12 @@ func textOf(e *registry.Entry) string {
 
 // How many tools are looked at that words have found, or meanings alone.
 const (
-	byWords    = 1000
-	byMeanings = 100
+	maxWordHits    = 1000
+	maxMeaningHits = 100
 )
 
-// share is that of meanings in a score.
-const share = 0.5
+// meaningShare is the share of embeddings in a score.
+const meaningShare = 0.5
 
 // Search is [search.Index.Search]. Of a query for tools, the scores are halves: what words
 // and what meanings say, each as a share of the best; and nothing is called weak.
@@ -207,12 +207,12 @@ func (s *Searcher) Search(ctx context.Context, q search.Query) (search.Result, e
 		return s.o.Index.Search(ctx, q)
 	}
 	all := q
-	all.Offset, all.Limit = 0, byWords
+	all.Offset, all.Limit = 0, maxWordHits
 	words, err := s.o.Index.Search(ctx, all)
 	if err != nil {
 		return words, err
 	}
-	near := s.near(query, q)
+	near := s.nearestTools(query, q)
 	if len(near) == 0 {
 		return s.o.Index.Search(ctx, q)
 	}
@@ -224,7 +224,7 @@ func (s *Searcher) vectorOf(ctx context.Context, q search.Query) []float32 {
 	if s.client == nil || strings.TrimSpace(q.Text) == "" || q.MIME != "" || !slices.Equal(q.Kinds, []registry.Kind{registry.Tool}) {
 		return nil
 	}
-	if len(s.vectors.Load().of) == 0 || time.Now().UnixNano() < s.resting.Load() {
+	if len(s.vectors.Load().byEntry) == 0 || time.Now().UnixNano() < s.pausedUntil.Load() {
 		return nil
 	}
 	found, err := s.ask(ctx, queryTime, []string{strings.ToValidUTF8(q.Text[:min(len(q.Text), search.MaxText)], "")})
@@ -233,18 +233,18 @@ func (s *Searcher) vectorOf(ctx context.Context, q search.Query) []float32 {
 	}
 	if err != nil {
 		if ctx.Err() == nil { // else it is who searches that has gone
-			s.resting.Store(time.Now().Add(rest).UnixNano())
-			s.failed(err)
+			s.pausedUntil.Store(time.Now().Add(failurePause).UnixNano())
+			s.handleFailure(err)
 		}
 		return nil
 	}
 	return found[0]
 }
 
-// near are the tools that a query is for and which have vectors, with a score from 0, for
+// nearestTools are the tools that a query is for and which have vectors, with a score from 0, for
 // one of the usual distance, to 1, for the nearest; the nearest first.
-func (s *Searcher) near(query []float32, q search.Query) []search.Hit {
-	known, now := s.vectors.Load().of, s.o.Registry.Load()
+func (s *Searcher) nearestTools(query []float32, q search.Query) []search.Hit {
+	known, now := s.vectors.Load().byEntry, s.o.Registry.Load()
 	var hits []search.Hit
 	sum := 0.0
 	for e := range now.All(registry.Tool) {
@@ -290,13 +290,13 @@ func byScore(a, b search.Hit) int {
 
 // blend joins what was found by words and what is near.
 func blend(words, near []search.Hit, q search.Query) (found search.Result) {
-	scores := make(map[*registry.Entry]float64, len(words)+byMeanings)
+	scores := make(map[*registry.Entry]float64, len(words)+maxMeaningHits)
 	for _, h := range words {
-		scores[h.Entry] = (1 - share) * h.Score / words[0].Score
+		scores[h.Entry] = (1 - meaningShare) * h.Score / words[0].Score
 	}
 	for i, h := range near {
-		if _, both := scores[h.Entry]; both || i < byMeanings && h.Score > 0 {
-			scores[h.Entry] += share * h.Score
+		if _, both := scores[h.Entry]; both || i < maxMeaningHits && h.Score > 0 {
+			scores[h.Entry] += meaningShare * h.Score
 		}
 	}
 	all := make([]search.Hit, 0, len(scores))
