@@ -21,14 +21,14 @@ func (s *session) catalog(q *worker.ScriptMessage) {
 		s.answer(q, cards, err)
 		return
 	}
-	t, err := tool(snap, q.Server, q.Name)
+	t, err := findTool(snap, q.Server, q.Name)
 	answer, _ := json.Marshal(t) // strings
 	s.answer(q, answer, err)
 }
 
-// tool finds a tool of a server: by the name that clients know, without the server's, else by its identifier. A server that
-// has not listed any tools yet may have it; who routes the call knows.
-func tool(snap *registry.Snapshot, server, name string) (worker.Tool, error) {
+// findTool finds a tool of a server by the name that clients know, without the server's, or by its
+// identifier.
+func findTool(snap *registry.Snapshot, server, name string) (worker.Tool, error) {
 	if e := snap.ByClientName(server, registry.Tool, name); e != nil {
 		return worker.Tool{Name: name, Listed: e.Listed}, nil
 	}
@@ -64,7 +64,7 @@ func (s *session) cards(snap *registry.Snapshot, q *worker.ScriptMessage) ([]byt
 	kinds := map[string]registry.Kind{"tool": registry.Tool, "prompt": registry.Prompt, "resource": registry.Resource}
 	kind, ok := kinds[q.Kind]
 	if !ok {
-		return nil, errRules
+		return nil, errProtocol
 	}
 	match, err := registry.MIMEFilter(q.MIME)
 	if err != nil {

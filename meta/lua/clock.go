@@ -7,13 +7,12 @@ import (
 	"goblin/registry"
 )
 
-// soonest is the shortest interval between checks for an answer.
-const soonest = 20 * time.Millisecond
+// minCheckInterval is the shortest interval between checks for an answer.
+const minCheckInterval = 20 * time.Millisecond
 
-// limited is ctx that ends with an error when so much time is over. What the
-// request of ctx waits for people does not count, see [registry.UserWait].
-// release must be called at the end.
-func limited(ctx context.Context, limit time.Duration, late error) (_ context.Context, release func()) {
+// withTimeout returns a ctx that ends with the error late after limit. Waits for the user do not
+// count, see [registry.UserWait]. Callers must call release.
+func withTimeout(ctx context.Context, limit time.Duration, late error) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	begin, before := time.Now(), registry.UserWait(ctx)
 	done := make(chan struct{})
@@ -32,7 +31,7 @@ func limited(ctx context.Context, limit time.Duration, late error) (_ context.Co
 				cancel(late)
 				return
 			}
-			timer.Reset(max(left, soonest))
+			timer.Reset(max(left, minCheckInterval))
 		}
 	}()
 	return ctx, func() {

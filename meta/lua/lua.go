@@ -88,8 +88,8 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// small is how much a script may hold without asking, in bytes.
-func (l Limits) small() int64 { return min(max(l.Memory/8, 2<<20), l.Memory) }
+// freeMemory returns the memory that a script may hold without asking, in bytes.
+func (l Limits) freeMemory() int64 { return min(max(l.Memory/8, 2<<20), l.Memory) }
 
 // Result is the outcome of a run. After an error it holds what there was until then, as
 // far as the process could tell it.

@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	maxStderr = 2 << 10 // bytes of stderr that are kept: the runtime says first what is wrong
-	dying     = time.Second
+	maxStderr   = 2 << 10 // bytes of stderr that are kept: the runtime says first what is wrong
+	exitTimeout = time.Second
 )
 
 // process is a process that waits for a script or runs one.
 type process struct {
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *os.File
-	stderr head          // to be read once exited is closed
-	exited chan struct{} // it has been waited for
-	ending sync.Once
+	cmd          *exec.Cmd
+	in           io.WriteCloser
+	out          *os.File
+	stderr       prefixWriter  // to be read once exited is closed
+	exited       chan struct{} // it has been waited for
+	shutdownOnce sync.Once
 }
 
-// head keeps the beginning of what is written to it.
-type head []byte
+// prefixWriter keeps the beginning of what is written to it.
+type prefixWriter []byte
 
-func (h *head) Write(p []byte) (int, error) {
+func (h *prefixWriter) Write(p []byte) (int, error) {
 	*h = append(*h, p[:min(len(p), maxStderr-len(*h))]...)
 	return len(p), nil
 }
@@ -42,7 +42,7 @@ func startProcess(command []string) (*process, error) {
 	p := &process{
 		cmd: &exec.Cmd{
 			Path: command[0], Args: append([]string{"goblin"}, command[1:]...), Env: []string{}, Dir: string(filepath.Separator),
-			SysProcAttr: attributes(), WaitDelay: dying,
+			SysProcAttr: attributes(), WaitDelay: exitTimeout,
 		},
 		exited: make(chan struct{}),
 	}
@@ -93,22 +93,21 @@ func (p *process) alive() bool {
 
 func (p *process) kill() { _ = p.cmd.Process.Kill() }
 
-// end waits a moment for the end of a process that is done, kills one that is not,
-// and waits until it is gone.
-func (p *process) end() {
-	p.ending.Do(func() {
+// shutdown waits briefly for the process to exit, then kills it and waits for its end.
+func (p *process) shutdown() {
+	p.shutdownOnce.Do(func() {
 		_ = p.in.Close()
-		wait := time.AfterFunc(dying, p.kill)
+		wait := time.AfterFunc(exitTimeout, p.kill)
 		<-p.exited
 		wait.Stop()
 		_ = p.out.Close()
 	})
 }
 
-// noMemory are the last words of a process that got no more memory. Where Go's
+// outOfMemoryTexts are the last words of a process that got no more memory. Where Go's
 // runtime does not expect that, it cannot start a thread, or faults: sigcode=1 is a
 // fault, not a signal that somebody sent.
-var noMemory = []string{
+var outOfMemoryTexts = []string{
 	"out of memory", "cannot allocate memory", "stack exceeds", "stack overflow",
 	"failed to create new OS thread", "pthread_create failed", "sigcode=1 ",
 }
@@ -116,7 +115,7 @@ var noMemory = []string{
 // crash is the error of a script whose process ended without a word.
 func (p *process) crash(l Limits, err error) *Error {
 	words := strings.ToValidUTF8(string(p.stderr), "\uFFFD")
-	for _, sign := range noMemory {
+	for _, sign := range outOfMemoryTexts {
 		if strings.Contains(words, sign) {
 			return worker.MemoryError(l.Memory)
 		}

@@ -13,32 +13,32 @@ import (
 )
 
 const (
-	// atFull is how many scripts may hold more than a small part of their memory
-	// at a time; requests and answers on their way may hold as much again.
-	atFull = 4
-	// grace is how long a process has to tell how it ended, once its time is up.
-	grace = 500 * time.Millisecond
+	// maxLargeScripts is the number of scripts that may use all of their memory at a time. Requests
+	// and answers in flight may use as much again.
+	maxLargeScripts = 4
+	// exitGrace is the time for a process to report its outcome after its timeout.
+	exitGrace = 500 * time.Millisecond
 )
 
 // Runner runs scripts in processes of their own, many at once. [Runner.Close]
 // ends it.
 type Runner struct {
-	command []string
-	full    chan struct{}
-	moving  atomic.Int64 // bytes of requests and answers on their way
-	ctx     context.Context
-	close   context.CancelFunc
+	command       []string
+	largeSlots    chan struct{}
+	inFlightBytes atomic.Int64 // bytes of requests and answers in flight
+	ctx           context.Context
+	close         context.CancelFunc
 
 	mu     sync.Mutex
 	closed bool
-	all    sync.WaitGroup // runs, their requests, and starts; none begins once closed is set
+	tasks  sync.WaitGroup // runs, their requests and starts; none begins once closed is set
 	idle   *process       // waits for a script, or did; nil for none
 }
 
 // NewRunner returns a Runner whose processes are started by a command, which has to
 // start a process of goblin/meta/lua/worker.
 func NewRunner(command ...string) *Runner {
-	r := &Runner{command: command, full: make(chan struct{}, atFull)}
+	r := &Runner{command: command, largeSlots: make(chan struct{}, maxLargeScripts)}
 	r.ctx, r.close = context.WithCancel(context.Background())
 	return r
 }
@@ -49,18 +49,18 @@ func (r *Runner) Close() {
 	r.closed = true
 	r.mu.Unlock()
 	r.close()
-	r.all.Wait()
-	if p := r.take(); p != nil {
-		p.end()
+	r.tasks.Wait()
+	if p := r.takeIdle(); p != nil {
+		p.shutdown()
 	}
 }
 
-// enter counts one more of those that Close waits for.
-func (r *Runner) enter() bool {
+// addTask adds a task that Close waits for. It returns false if the runner is closed.
+func (r *Runner) addTask() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.closed {
-		r.all.Add(1)
+		r.tasks.Add(1)
 	}
 	return !r.closed
 }
@@ -68,25 +68,25 @@ func (r *Runner) enter() bool {
 // Prepare makes a process wait for the next script, for as long as it likes. It does
 // not wait for the process.
 func (r *Runner) Prepare() {
-	if !r.enter() {
+	if !r.addTask() {
 		return
 	}
 	go func() {
-		defer r.all.Done()
+		defer r.tasks.Done()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.idle != nil && r.idle.alive() {
 			return
 		}
 		if r.idle != nil {
-			r.idle.end()
+			r.idle.shutdown()
 		}
 		r.idle, _ = startProcess(r.command) // else the next script tells why
 	}()
 }
 
-// take is the process that waits, or did; nil for none.
-func (r *Runner) take() *process {
+// takeIdle takes the idle process, or returns nil.
+func (r *Runner) takeIdle() *process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.idle
@@ -99,26 +99,26 @@ func (r *Runner) take() *process {
 func (r *Runner) Run(ctx context.Context, script string, h Backend, l Limits) (Result, error) {
 	l = l.WithDefaults()
 	if err := context.Cause(ctx); err != nil {
-		return Result{}, cancelled(err)
+		return Result{}, cancelledError(err)
 	}
 	if len(script) > MaxScript {
 		return Result{}, &Error{Kind: Syntax, Message: fmt.Sprintf("the script has %d bytes; the longest has %s", len(script), worker.FormatSize(MaxScript))}
 	}
-	if !r.enter() {
-		return Result{}, cancelled(context.Canceled)
+	if !r.addTask() {
+		return Result{}, cancelledError(context.Canceled)
 	}
-	defer r.all.Done()
-	ctx, release := limited(ctx, l.Timeout, &Error{Kind: Timeout, Message: fmt.Sprintf("the script ran longer than %v (lua.timeout)", l.Timeout)})
+	defer r.tasks.Done()
+	ctx, release := withTimeout(ctx, l.Timeout, &Error{Kind: Timeout, Message: fmt.Sprintf("the script ran longer than %v (lua.timeout)", l.Timeout)})
 	defer release()
 	s := &session{runner: r, host: h, limits: l}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	defer context.AfterFunc(r.ctx, func() { s.cancel(context.Canceled) })()
 	defer func() {
 		s.cancel(context.Canceled) // what waits for memory waits no more
-		s.leave()
+		s.cancelRequests()
 	}()
 	var failed *Error
-	if p := r.take(); p != nil {
+	if p := r.takeIdle(); p != nil {
 		failed = s.run(script, p)
 	}
 	if !s.begun && (failed == nil || s.ctx.Err() == nil) { // none waited, or it had died meanwhile
@@ -135,7 +135,7 @@ func (r *Runner) Run(ctx context.Context, script string, h Backend, l Limits) (R
 	return s.result, nil
 }
 
-func cancelled(cause error) *Error {
+func cancelledError(cause error) *Error {
 	return &Error{Kind: Cancelled, Message: "cancelled", Cause: cause}
 }
 
@@ -148,20 +148,20 @@ func (s *session) run(script string, p *process) *Error {
 		s.stop(p)
 	})
 	err := s.send(worker.Start{
-		Servers: s.host.Servers(), Output: s.limits.Output, Memory: s.limits.Memory, FreeMemory: s.limits.small(),
+		Servers: s.host.Servers(), Output: s.limits.Output, Memory: s.limits.Memory, FreeMemory: s.limits.freeMemory(),
 		CPU: 2*int64(math.Ceil(s.limits.Timeout.Seconds())) + 2,
 	}, []byte(script))
 	var failed *Error
 	if err == nil {
 		failed, err = s.listen(p.out)
 	}
-	p.end()
+	p.shutdown()
 	if !unhook() {
 		<-over
 	}
-	switch limit, cause := s.broken(); {
+	switch limit, cause := s.limitError(); {
 	case limit == nil && cause != nil:
-		return cancelled(cause)
+		return cancelledError(cause)
 	case failed != nil: // it names the line
 		return failed
 	case limit != nil:
@@ -172,8 +172,8 @@ func (s *session) run(script string, p *process) *Error {
 	return nil
 }
 
-// broken is why the script may not go on, and the limit if it broke one.
-func (s *session) broken() (limit *Error, cause error) {
+// limitError returns why the script may not go on, and the limit if it broke one.
+func (s *session) limitError() (limit *Error, cause error) {
 	cause = context.Cause(s.ctx)
 	errors.As(cause, &limit)
 	return limit, cause
@@ -181,14 +181,14 @@ func (s *session) broken() (limit *Error, cause error) {
 
 // stop ends the process. One that broke a limit may tell how far it was.
 func (s *session) stop(p *process) {
-	if limit, _ := s.broken(); limit != nil {
+	if limit, _ := s.limitError(); limit != nil {
 		sent := make(chan struct{})
 		go func() { // a process that reads nothing lets this wait until it is killed
 			defer close(sent)
 			_ = s.send(worker.GoblinMessage{Stop: limit}, nil)
 		}()
 		defer func() { <-sent }()
-		wait := time.NewTimer(grace)
+		wait := time.NewTimer(exitGrace)
 		defer wait.Stop()
 		select {
 		case <-wait.C:

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	maxUnderWay = 16       // requests of one script under way
-	maxHint     = 1 << 10  // bytes
-	maxLabel    = 256      // bytes of what a client is told of a call
-	maxError    = 64 << 10 // bytes of the message of an answered error
-	free        = 1 << 17  // bytes of a request or answer that are not counted
+	maxInFlight   = 16       // requests of one script in flight
+	maxHint       = 1 << 10  // bytes
+	maxLabel      = 256      // bytes of what a client is told of a call
+	maxError      = 64 << 10 // bytes of the message of an answered error
+	uncountedSize = 1 << 17  // bytes of a request or answer that are not counted
 )
 
 // session tracks a script that runs.
@@ -36,25 +36,25 @@ type session struct {
 	calls    int          // begun; of the goroutine that reads
 	result   Result       // of the goroutine that reads
 	printed  []byte       // of the goroutine that reads
-	underWay atomic.Int32 // requests
+	inFlight atomic.Int32 // requests
 
-	writing  sync.Mutex
-	progress sync.Mutex // guards done, over
-	done     int        // calls that ended
-	over     bool       // the client gets no more progress
-	growth   sync.Mutex // guards grown
-	grown    bool       // it may hold all of its memory
+	writing        sync.Mutex
+	progress       sync.Mutex // guards done, over
+	done           int        // calls that ended
+	progressClosed bool       // the client gets no more progress
+	growing        sync.Mutex // guards grown
+	hasGrown       bool       // it may use all of its memory
 }
 
-// leave ends what the script's requests could still do.
-func (s *session) leave() {
+// cancelRequests stops the requests and the progress of the script.
+func (s *session) cancelRequests() {
 	s.progress.Lock()
-	s.over = true
+	s.progressClosed = true
 	s.progress.Unlock()
-	s.growth.Lock()
-	defer s.growth.Unlock()
-	if s.grown {
-		<-s.runner.full
+	s.growing.Lock()
+	defer s.growing.Unlock()
+	if s.hasGrown {
+		<-s.runner.largeSlots
 	}
 }
 
@@ -64,8 +64,8 @@ func (s *session) send(head any, body []byte) error {
 	return worker.WriteFrame(s.in, head, body)
 }
 
-// errRules is a process that does not do as it should.
-var errRules = errors.New("it broke the rules")
+// errProtocol reports that a process violates the protocol.
+var errProtocol = errors.New("it broke the rules")
 
 // listen answers a process, whose stdout is out, until it ends, with an error of the
 // script or of the process.
@@ -78,22 +78,22 @@ func (s *session) listen(out io.Reader) (failed *Error, err error) {
 			return nil, err
 		}
 		if q.End != nil {
-			return s.end(in, q.End, size)
+			return s.readOutcome(in, q.End, size)
 		}
 		s.begun = true
 		switch {
 		case size < 0:
-			return nil, errRules
+			return nil, errProtocol
 		case q.Ask == worker.NotifyPrint, q.Ask == worker.NotifyResult:
-			err = s.output(in, q.Ask, size)
+			err = s.addOutput(in, q.Ask, size)
 		case size > s.limits.Memory:
-			return nil, errRules
-		case long(&q):
+			return nil, errProtocol
+		case isTooLong(&q):
 			if err = discard(in, size); err == nil {
 				s.answer(&q, nil, errors.New("a name or URI is too long"))
 			}
 		default:
-			err = s.question(in, &q, size)
+			err = s.handleQuestion(in, &q, size)
 		}
 		if err != nil {
 			return nil, err
@@ -106,20 +106,20 @@ func discard(in io.Reader, n int64) error {
 	return err
 }
 
-// left is how much output a script may still give.
-func (s *session) left() int64 {
+// outputLeft returns the remaining bytes of output.
+func (s *session) outputLeft() int64 {
 	return s.limits.Output - int64(len(s.printed)+len(s.result.JSON))
 }
 
-// output takes what the script printed, or its result, if there is room for it.
-func (s *session) output(in io.Reader, what string, size int64) error {
+// addOutput adds printed text or a result, within the limit.
+func (s *session) addOutput(in io.Reader, what string, size int64) error {
 	if what == worker.NotifyResult {
 		s.result.JSON = nil
 	}
 	if s.ctx.Err() != nil {
 		return discard(in, size)
 	}
-	if size > s.left() {
+	if size > s.outputLeft() {
 		s.cancel(&Error{Kind: Output, Message: fmt.Sprintf("the script's result and prints are longer than %s (lua.output)", worker.FormatSize(s.limits.Output))})
 		return discard(in, size)
 	}
@@ -130,15 +130,15 @@ func (s *session) output(in io.Reader, what string, size int64) error {
 	case what == worker.NotifyPrint:
 		s.printed = append(s.printed, body...)
 	case rawjson.Valid(body) != nil:
-		return errRules
+		return errProtocol
 	default:
 		s.result.JSON = body
 	}
 	return nil
 }
 
-// long says whether a question is about what no server can have.
-func long(q *worker.ScriptMessage) bool {
+// isTooLong reports whether a question names something that no server can have.
+func isTooLong(q *worker.ScriptMessage) bool {
 	name := worker.MaxName
 	if q.Ask == worker.AskRead {
 		name = worker.MaxURI
@@ -146,17 +146,17 @@ func long(q *worker.ScriptMessage) bool {
 	return len(q.Name) > name || max(len(q.Server), len(q.Tool), len(q.Kind), len(q.MIME)) > worker.MaxName
 }
 
-// end reads how a script ended.
-func (s *session) end(in io.Reader, e *worker.Outcome, size int64) (*Error, error) {
+// readOutcome reads how a script ended.
+func (s *session) readOutcome(in io.Reader, e *worker.Outcome, size int64) (*Error, error) {
 	if size < 0 || size > s.limits.Output+worker.MaxMessage || len(e.Hint) > maxHint {
-		return nil, errRules
+		return nil, errProtocol
 	}
 	message, err := worker.ReadBody(in, size)
 	if err != nil {
 		return nil, err
 	}
 	if e.Failure != "" {
-		text := worker.TruncateError(string(message), s.left())
+		text := worker.TruncateError(string(message), s.outputLeft())
 		return &Error{Kind: e.Failure, Line: e.Line, Message: strings.ToValidUTF8(text, "\uFFFD")}, nil
 	}
 	if s.result.JSON == nil && len(s.printed) == 0 {
@@ -165,9 +165,8 @@ func (s *session) end(in io.Reader, e *worker.Outcome, size int64) (*Error, erro
 	return nil, nil
 }
 
-// question reads the rest of a question and answers it, what takes time in a
-// goroutine of its own.
-func (s *session) question(in io.Reader, q *worker.ScriptMessage, size int64) error {
+// handleQuestion reads the rest of a question and answers it. Slow answers run in a goroutine.
+func (s *session) handleQuestion(in io.Reader, q *worker.ScriptMessage, size int64) error {
 	switch q.Ask {
 	case worker.AskTool, worker.AskList:
 		s.catalog(q)
@@ -182,12 +181,12 @@ func (s *session) question(in io.Reader, q *worker.ScriptMessage, size int64) er
 	case worker.NotifyStarted:
 		return discard(in, size)
 	default:
-		return errRules
+		return errProtocol
 	}
-	if s.underWay.Add(1) > maxUnderWay || !s.runner.enter() {
-		return errRules
+	if s.inFlight.Add(1) > maxInFlight || !s.runner.addTask() {
+		return errProtocol
 	}
-	back, ok := s.take(size)
+	back, ok := s.reserve(size)
 	body, err := []byte(nil), error(nil)
 	if ok {
 		body, err = worker.ReadBody(in, size)
@@ -195,20 +194,20 @@ func (s *session) question(in io.Reader, q *worker.ScriptMessage, size int64) er
 		err = discard(in, size)
 	}
 	go func() {
-		defer s.runner.all.Done()
-		defer s.underWay.Add(-1)
+		defer s.runner.tasks.Done()
+		defer s.inFlight.Add(-1)
 		defer back()
 		switch {
 		case err != nil:
 		case !ok:
 			s.answer(q, nil, errNoRoom)
 		case q.Ask == worker.AskMemory:
-			if s.grow() {
+			if s.waitForMemory() {
 				_ = s.send(worker.GoblinMessage{ID: q.ID}, nil)
 			}
 		default:
-			raw, err := s.ask(q, body)
-			if s.tell(q) {
+			raw, err := s.request(q, body)
+			if s.reportProgress(q) {
 				s.answer(q, raw, err)
 			}
 		}
@@ -216,8 +215,8 @@ func (s *session) question(in io.Reader, q *worker.ScriptMessage, size int64) er
 	return err
 }
 
-// ask makes the request that a question is about.
-func (s *session) ask(q *worker.ScriptMessage, body []byte) ([]byte, error) {
+// request sends the request of a question.
+func (s *session) request(q *worker.ScriptMessage, body []byte) ([]byte, error) {
 	if len(body) > 0 && (!rawjson.IsObject(body) || rawjson.Valid(body) != nil) {
 		return nil, errors.New("the arguments are no JSON object")
 	}
@@ -238,8 +237,8 @@ func (s *session) ask(q *worker.ScriptMessage, body []byte) ([]byte, error) {
 	}
 }
 
-// tell tells the client of a call that ended; false when the script has, too.
-func (s *session) tell(q *worker.ScriptMessage) bool {
+// reportProgress reports a finished call to the client. It returns false if the script has ended.
+func (s *session) reportProgress(q *worker.ScriptMessage) bool {
 	var label string
 	switch q.Ask {
 	case worker.AskCall:
@@ -253,7 +252,7 @@ func (s *session) tell(q *worker.ScriptMessage) bool {
 	}
 	s.progress.Lock()
 	defer s.progress.Unlock()
-	if s.over || s.ctx.Err() != nil {
+	if s.progressClosed || s.ctx.Err() != nil {
 		return false
 	}
 	s.done++
@@ -261,8 +260,8 @@ func (s *session) tell(q *worker.ScriptMessage) bool {
 	return true
 }
 
-// answered is an error that was an answer.
-type answered interface {
+// responseError is an error response.
+type responseError interface {
 	ErrorCode() int
 	ErrorData() json.RawMessage
 }
@@ -280,7 +279,7 @@ func (s *session) answer(q *worker.ScriptMessage, raw []byte, err error) {
 		if len(head.Error) > maxError {
 			head.Error = strings.ToValidUTF8(head.Error[:maxError], "") + "…"
 		}
-		var a answered
+		var a responseError
 		if errors.As(err, &a) {
 			code := a.ErrorCode()
 			head.Code, raw = &code, a.ErrorData()
@@ -288,10 +287,10 @@ func (s *session) answer(q *worker.ScriptMessage, raw []byte, err error) {
 	case size > s.limits.Memory:
 		s.cancel(worker.MemoryError(s.limits.Memory))
 		return
-	case size > s.limits.small()/4 && !s.grow():
+	case size > s.limits.freeMemory()/4 && !s.waitForMemory():
 		return
 	}
-	back, ok := s.take(int64(len(raw)))
+	back, ok := s.reserve(int64(len(raw)))
 	defer back()
 	if !ok {
 		head, raw = worker.GoblinMessage{ID: q.ID, Error: errNoRoom.Error()}, nil
@@ -299,30 +298,31 @@ func (s *session) answer(q *worker.ScriptMessage, raw []byte, err error) {
 	_ = s.send(head, raw) // a process that is gone needs no answer
 }
 
-// take counts n bytes on their way until back; false when there is no room.
-func (s *session) take(n int64) (back func(), ok bool) {
-	if n <= free {
+// reserve counts n bytes as in flight until release is called. It returns false if there is no room.
+func (s *session) reserve(n int64) (back func(), ok bool) {
+	if n <= uncountedSize {
 		return func() {}, true
 	}
-	moving := &s.runner.moving
-	if moving.Add(n) > atFull*s.limits.Memory {
+	moving := &s.runner.inFlightBytes
+	if moving.Add(n) > maxLargeScripts*s.limits.Memory {
 		moving.Add(-n)
 		return func() {}, false
 	}
 	return func() { moving.Add(-n) }, true
 }
 
-// grow waits until the script may hold all of its memory; false when it is over.
-func (s *session) grow() bool {
-	s.growth.Lock()
-	defer s.growth.Unlock()
-	if s.grown || s.ctx.Err() != nil {
-		return s.grown
+// waitForMemory waits until the script may use all of its memory. It returns false when the script
+// is over.
+func (s *session) waitForMemory() bool {
+	s.growing.Lock()
+	defer s.growing.Unlock()
+	if s.hasGrown || s.ctx.Err() != nil {
+		return s.hasGrown
 	}
 	select {
-	case s.runner.full <- struct{}{}:
-		s.grown = true
+	case s.runner.largeSlots <- struct{}{}:
+		s.hasGrown = true
 	case <-s.ctx.Done():
 	}
-	return s.grown
+	return s.hasGrown
 }

@@ -56,16 +56,16 @@ func FuzzProcess(f *testing.F) {
 		s.ctx, s.cancel = context.WithCancelCause(t.Context())
 		failed, _ := s.listen(bytes.NewReader(said))
 		s.cancel(nil)
-		s.leave()
+		s.cancelRequests()
 		r.Close()
 		switch {
 		case s.result.JSON != nil && !json.Valid(s.result.JSON):
 			t.Fatalf("no JSON: %q", s.result.JSON)
-		case s.left() < 0, failed != nil && int64(len(failed.Message)) > max(s.left(), worker.MaxMessage):
+		case s.outputLeft() < 0, failed != nil && int64(len(failed.Message)) > max(s.outputLeft(), worker.MaxMessage):
 			t.Fatal("too much")
 		}
-		if r.moving.Load() != 0 || len(r.full) != 0 || s.calls > l.Calls {
-			t.Fatalf("%d bytes, %d at full, %d calls", r.moving.Load(), len(r.full), s.calls)
+		if r.inFlightBytes.Load() != 0 || len(r.largeSlots) != 0 || s.calls > l.Calls {
+			t.Fatalf("%d bytes, %d at full, %d calls", r.inFlightBytes.Load(), len(r.largeSlots), s.calls)
 		}
 	})
 }

@@ -10,10 +10,8 @@ import (
 	glua "github.com/yuin/gopher-lua"
 )
 
-// kept are the functions of gopher-lua's base library that a script gets as
-// they are. Those that load code or files, change environments, or reach the
-// process are not among them.
-var kept = []string{
+// keptFunctions are the functions of gopher-lua's base library that scripts get unchanged.
+var keptFunctions = []string{
 	"_G", "_VERSION", "error", "getmetatable", "ipairs", "next", "pairs", "rawequal", "rawget", "rawset",
 	"select", "setmetatable", "type", "unpack",
 }
@@ -25,7 +23,7 @@ func (r *run) open(L *glua.LState) {
 	globals := L.Get(glua.GlobalsIndex).(*glua.LTable)
 	numbers := L.GetGlobal("tonumber").(*glua.LFunction).GFunction
 	globals.ForEach(func(k, _ glua.LValue) {
-		if name, ok := k.(glua.LString); !ok || !slices.Contains(kept, string(name)) {
+		if name, ok := k.(glua.LString); !ok || !slices.Contains(keptFunctions, string(name)) {
 			globals.RawSet(k, glua.LNil)
 		}
 	})
@@ -52,13 +50,12 @@ func (r *run) open(L *glua.LState) {
 // guards are the functions behind guardNames, in their order.
 func (r *run) guards(L *glua.LState) []glua.LValue {
 	return []glua.LValue{
-		L.NewFunction(await), L.NewFunction(r.allOf(L.GetGlobal("all"))),
+		L.NewFunction(awaitMethod), L.NewFunction(r.allOf(L.GetGlobal("all"))),
 	}
 }
 
-// await is x:await(): x, which is there already, or what a method of that name
-// of the script's own gives.
-func await(L *glua.LState) int {
+// awaitMethod implements x:await(): it returns x, or calls the script's own method of that name.
+func awaitMethod(L *glua.LState) int {
 	v := L.Get(1)
 	if _, ok := v.(*glua.LTable); ok {
 		if own := L.GetField(v, "await"); own.Type() == glua.LTFunction {
@@ -119,13 +116,13 @@ func (r *run) print(L *glua.LState) int {
 		if i > 1 {
 			line.WriteByte('\t')
 		}
-		line.WriteString(r.shown(L, L.Get(i)))
+		line.WriteString(r.displayText(L, L.Get(i)))
 	}
-	r.tell(NotifyPrint, []byte(line.String()+"\n"))
+	r.notify(NotifyPrint, []byte(line.String()+"\n"))
 	return 0
 }
 
-func (r *run) shown(L *glua.LState, v glua.LValue) string {
+func (r *run) displayText(L *glua.LState, v glua.LValue) string {
 	if t, ok := v.(*glua.LTable); ok && L.GetMetaField(t, "__tostring") == glua.LNil {
 		if text, err := r.encode(t); err == nil {
 			return string(text)
@@ -160,7 +157,7 @@ func (r *run) openString(L *glua.LState) {
 	L.SetFuncs(lib, map[string]glua.LGFunction{
 		"rep": func(L *glua.LState) int {
 			if n := int64(len(L.CheckString(1))); n > 0 && L.CheckInt64(2) > r.start.Memory/n {
-				r.room(L, math.MaxInt64)
+				r.checkRoom(L, math.MaxInt64)
 			}
 			return plain["rep"](L)
 		},
@@ -191,7 +188,7 @@ func (r *run) lookUp(L *glua.LState) int {
 		L.Push(t)
 		return 1
 	}
-	r.missed = string(name)
+	r.lastUnknown = string(name)
 	L.Push(glua.LNil)
 	return 1
 }
@@ -218,13 +215,13 @@ func (r *run) hint(message string) string {
 	case strings.Contains(message, "attempt to call a non-function object") && r.prog.shadowed > 0:
 		return "." + r.prog.shadowHint()
 	case strings.HasPrefix(message, "attempt to index a non-table object(nil)"), strings.Contains(message, "attempt to call a non-function object"):
-		if r.missed == "" {
+		if r.lastUnknown == "" {
 			return ""
 		}
-		if slices.Contains(ReservedNames, r.missed) {
-			return fmt.Sprintf("; scripts have no %s", r.missed)
+		if slices.Contains(ReservedNames, r.lastUnknown) {
+			return fmt.Sprintf("; scripts have no %s", r.lastUnknown)
 		}
-		return fmt.Sprintf("; nothing is called %q%s", r.missed, DidYouMean(r.missed, r.catalog.names(r.main)))
+		return fmt.Sprintf("; nothing is called %q%s", r.lastUnknown, DidYouMean(r.lastUnknown, r.catalog.names(r.main)))
 	}
 	return ""
 }

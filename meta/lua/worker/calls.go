@@ -13,9 +13,9 @@ import (
 
 const maxParallel = 8 // requests of one run under way
 
-// ask asks Goblin for what counts as a call, and raises what fails.
-func (r *run) ask(L *glua.LState, q ScriptMessage, body []byte) []byte {
-	a := r.answer(L, q, body)
+// askCall sends a question that counts as a call. It raises an error if the call fails.
+func (r *run) askCall(L *glua.LState, q ScriptMessage, body []byte) []byte {
+	a := r.waitAnswer(L, q, body)
 	server := q.Server
 	if q.Ask != AskCall {
 		server = ""
@@ -38,37 +38,37 @@ func (r *run) ask(L *glua.LState, q ScriptMessage, body []byte) []byte {
 	return a.body
 }
 
-// answer waits for an answer without the lock, so that others run meanwhile.
-func (r *run) answer(L *glua.LState, q ScriptMessage, body []byte) (a answer) {
+// waitAnswer waits for an answer without the lock, so that other threads run meanwhile.
+func (r *run) waitAnswer(L *glua.LState, q ScriptMessage, body []byte) (a answer) {
 	current := L.G.CurrentThread
 	r.lock.Unlock()
-	r.grow() // the answer may take long to come, and watch may not have looked yet
+	r.requestMemory() // the answer may take long to come, and watch may not have looked yet
 	select {
 	case r.slots <- struct{}{}:
-		a, _ = r.link.ask(q, body, r.ended)
+		a, _ = r.conn.ask(q, body, r.ended)
 		<-r.slots
 	case <-r.ended:
 	}
 	r.lock.Lock()
 	L.G.CurrentThread = current
-	r.weigh()
-	if r.over() {
+	r.enforceMemory()
+	if r.isOver() {
 		r.raise(L)
 	}
 	return a
 }
 
-// question asks for what is free: what the servers list.
-func (r *run) question(L *glua.LState, q ScriptMessage) []byte {
-	a := r.answer(L, q, nil)
+// askCatalog sends a question about the catalog, which does not count as a call.
+func (r *run) askCatalog(L *glua.LState, q ScriptMessage) []byte {
+	a := r.waitAnswer(L, q, nil)
 	if a.Error != "" {
 		L.RaiseError("%s", a.Error)
 	}
 	return a.body
 }
 
-// bounded raises an error for a name or URI that no server has.
-func bounded(L *glua.LState, what, text string, most int) {
+// checkLength raises an error for a name or URI that no server has.
+func checkLength(L *glua.LState, what, text string, most int) {
 	if len(text) > most {
 		L.RaiseError("the %s has %d bytes; the longest has %s", what, len(text), FormatSize(int64(most)))
 	}
@@ -139,21 +139,21 @@ func (r *run) callTool(srv *server, tool, listed string) glua.LGFunction {
 		default:
 			L.RaiseError("%s.%s takes a table of arguments, not a %s", srv.name, tool, v.Type())
 		}
-		raw := r.ask(L, ScriptMessage{Ask: AskCall, Server: srv.name, Tool: tool, Name: listed}, []byte(args))
+		raw := r.askCall(L, ScriptMessage{Ask: AskCall, Server: srv.name, Tool: tool, Name: listed}, []byte(args))
 		if string(rawjson.Get(raw, "isError")) == "true" {
-			e := r.newError(L, srv.name, tool, reported(raw))
+			e := r.newError(L, srv.name, tool, errorResultText(raw))
 			if v, err := r.decode(L, raw); err == nil {
 				e.RawSetString("result", v)
 			}
 			L.Error(e, 0)
 		}
-		L.Push(r.converted(L, raw, "content"))
+		L.Push(r.convertResult(L, raw, "content"))
 		return 1
 	}
 }
 
-// reported is the text of a result that is an error.
-func reported(raw []byte) string {
+// errorResultText returns the text of a result that is an error.
+func errorResultText(raw []byte) string {
 	var texts []string
 	for c := range rawjson.Elements(rawjson.Get(raw, "content")) {
 		if s, ok := rawjson.String(rawjson.Get(c, "text")); ok {
@@ -166,9 +166,9 @@ func reported(raw []byte) string {
 	return strings.Join(texts, "\n")
 }
 
-// converted gives a result to a script: its structured content; its only text, parsed if
+// convertResult gives a result to a script: its structured content; its only text, parsed if
 // that is a JSON object or array; or all of it. list is the member with the contents.
-func (r *run) converted(L *glua.LState, raw []byte, list string) glua.LValue {
+func (r *run) convertResult(L *glua.LState, raw []byte, list string) glua.LValue {
 	if s := rawjson.Get(raw, "structuredContent"); s != nil && string(s) != "null" {
 		return r.mustDecode(L, s)
 	}
@@ -247,7 +247,7 @@ func (r *run) all(L *glua.LState, t *glua.LTable, deferred map[int]bool) int {
 	failed := make([]error, n+1)
 	next := 0
 	work := func(th *glua.LState) {
-		for next < len(jobs) && !r.over() {
+		for next < len(jobs) && !r.isOver() {
 			i := jobs[next]
 			next++
 			err := r.invoke(th, t.RawGetInt(i))
@@ -261,7 +261,7 @@ func (r *run) all(L *glua.LState, t *glua.LTable, deferred map[int]bool) int {
 		}
 	}
 	r.parallel(L, min(len(jobs), maxParallel), work)
-	if r.over() {
+	if r.isOver() {
 		r.raise(L)
 	}
 	for _, err := range failed {
@@ -281,7 +281,7 @@ func (r *run) parallel(L *glua.LState, n int, work func(th *glua.LState)) {
 	defer func() {
 		L.G.CurrentThread = current
 		for _, th := range threads {
-			r.idle(th)
+			r.release(th)
 		}
 	}()
 	for range n {
@@ -303,18 +303,18 @@ func (r *run) parallel(L *glua.LState, n int, work func(th *glua.LState)) {
 
 // openValues makes what belongs to values and results.
 func (r *run) openValues(L *glua.LState) {
-	r.null = &glua.LUserData{Metatable: meta(L, map[string]glua.LGFunction{
+	r.null = &glua.LUserData{Metatable: newMetatable(L, map[string]glua.LGFunction{
 		"__tostring": func(L *glua.LState) int { L.Push(glua.LString("null")); return 1 },
 	})}
 	L.SetGlobal("null", r.null)
-	r.arrayMeta = meta(L, nil)
+	r.arrayMeta = newMetatable(L, nil)
 	r.arrayMeta.RawSetString("__metatable", glua.LNil) // a script may put its own in its place
 	r.exactMeta = r.exactArithmetic(L)
 	tostring := func(L *glua.LState) int {
 		L.Push(glua.LString(r.errorText(L.Get(1))))
 		return 1
 	}
-	r.errorMeta = meta(L, map[string]glua.LGFunction{"__tostring": tostring, "__concat": func(L *glua.LState) int {
+	r.errorMeta = newMetatable(L, map[string]glua.LGFunction{"__tostring": tostring, "__concat": func(L *glua.LState) int {
 		a, b := L.Get(1), L.Get(2)
 		s := r.toString(L, a) + r.toString(L, b)
 		L.Push(glua.LString(s))
@@ -355,8 +355,8 @@ func (r *run) openValues(L *glua.LState) {
 	L.SetGlobal("all", L.NewFunction(func(L *glua.LState) int { return r.all(L, L.CheckTable(1), nil) }))
 }
 
-// meta is a metatable that scripts do not get.
-func meta(L *glua.LState, funcs map[string]glua.LGFunction) *glua.LTable {
+// newMetatable returns a metatable that scripts cannot read.
+func newMetatable(L *glua.LState, funcs map[string]glua.LGFunction) *glua.LTable {
 	t := L.NewTable()
 	L.SetFuncs(t, funcs)
 	t.RawSetString("__metatable", glua.LString("protected"))
@@ -391,7 +391,7 @@ func (r *run) exactArithmetic(L *glua.LState) *glua.LTable {
 			return 1
 		}
 	}
-	return meta(L, funcs)
+	return newMetatable(L, funcs)
 }
 
 func nearestNumber(v glua.LValue) glua.LNumber {

@@ -37,7 +37,7 @@ type server struct {
 func (r *run) openCatalog(L *glua.LState) {
 	c := &catalog{run: r, byName: map[string]*server{}, byID: map[string][]*server{}, byTable: map[*glua.LTable]*server{}}
 	r.catalog = c
-	c.meta = meta(L, map[string]glua.LGFunction{"__index": c.tool})
+	c.meta = newMetatable(L, map[string]glua.LGFunction{"__index": c.tool})
 	servers := L.NewTable()
 	for _, name := range r.start.Servers {
 		t := L.NewTable()
@@ -48,7 +48,7 @@ func (r *run) openCatalog(L *glua.LState) {
 		c.byID[Global(name)] = append(c.byID[Global(name)], s)
 		servers.RawSetString(name, t)
 	}
-	servers.Metatable = meta(L, map[string]glua.LGFunction{"__index": func(L *glua.LState) int {
+	servers.Metatable = newMetatable(L, map[string]glua.LGFunction{"__index": func(L *glua.LState) int {
 		name := r.toString(L, L.Get(2))
 		var names []string
 		for _, s := range c.servers {
@@ -65,7 +65,7 @@ func (r *run) openCatalog(L *glua.LState) {
 	} {
 		lib := L.NewTable()
 		L.SetFuncs(lib, funcs)
-		lib.Metatable = meta(L, map[string]glua.LGFunction{"__index": func(L *glua.LState) int {
+		lib.Metatable = newMetatable(L, map[string]glua.LGFunction{"__index": func(L *glua.LState) int {
 			L.RaiseError("%s has no %q: there are %s", name, r.toString(L, L.Get(2)), strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))
 			return 0
 		}})
@@ -112,9 +112,9 @@ func (c *catalog) tool(L *glua.LState) int {
 		L.RaiseError("this is no server")
 	}
 	key := L.Get(2).String()
-	bounded(L, "name of the tool", key, MaxName-len(srv.name)-1)
+	checkLength(L, "name of the tool", key, MaxName-len(srv.name)-1)
 	var t Tool
-	_ = json.Unmarshal(c.run.question(L, ScriptMessage{Ask: AskTool, Server: srv.name, Name: key}), &t)
+	_ = json.Unmarshal(c.run.askCatalog(L, ScriptMessage{Ask: AskTool, Server: srv.name, Name: key}), &t)
 	fn := L.NewFunction(c.run.callTool(srv, t.Name, t.Listed))
 	srv.table.RawSetString(key, fn)
 	L.Push(fn)
@@ -146,7 +146,7 @@ func (o options) text(name string) string {
 	case *glua.LNilType:
 		return ""
 	case glua.LString:
-		bounded(o.L, name, string(v), MaxName)
+		checkLength(o.L, name, string(v), MaxName)
 		return string(v)
 	default:
 		o.L.RaiseError("%s: %s must be a string, not a %s", o.what, name, v.Type())
@@ -179,16 +179,16 @@ func (c *catalog) list(what string, kind registry.Kind, also ...string) glua.LGF
 			L.Push(L.GetGlobal("servers"))
 			L.GetField(L.Get(-1), q.Server) // raises, with the nearest names
 		}
-		L.Push(c.run.mustDecode(L, c.run.question(L, q)))
+		L.Push(c.run.mustDecode(L, c.run.askCatalog(L, q)))
 		return 1
 	}
 }
 
 func (c *catalog) readResource(L *glua.LState) int {
 	uri := L.CheckString(1)
-	bounded(L, "URI", uri, MaxURI)
-	raw := c.run.ask(L, ScriptMessage{Ask: AskRead, Name: uri}, nil)
-	L.Push(c.run.converted(L, raw, "contents"))
+	checkLength(L, "URI", uri, MaxURI)
+	raw := c.run.askCall(L, ScriptMessage{Ask: AskRead, Name: uri}, nil)
+	L.Push(c.run.convertResult(L, raw, "contents"))
 	return 1
 }
 
@@ -196,7 +196,7 @@ func (c *catalog) readResource(L *glua.LState) int {
 // scalars become ones.
 func (c *catalog) getPrompt(L *glua.LState) int {
 	name, args := L.CheckString(1), L.OptTable(2, nil)
-	bounded(L, "name of the prompt", name, MaxName)
+	checkLength(L, "name of the prompt", name, MaxName)
 	var body []byte
 	if args != nil {
 		given := L.CreateTable(0, 4)
@@ -212,7 +212,7 @@ func (c *catalog) getPrompt(L *glua.LState) int {
 		}
 		body = text
 	}
-	raw := c.run.ask(L, ScriptMessage{Ask: AskPrompt, Name: name}, body)
+	raw := c.run.askCall(L, ScriptMessage{Ask: AskPrompt, Name: name}, body)
 	L.Push(c.run.mustDecode(L, raw))
 	return 1
 }
@@ -220,14 +220,14 @@ func (c *catalog) getPrompt(L *glua.LState) int {
 func (c *catalog) search(L *glua.LState) int {
 	r, query := c.run, L.CheckString(1)
 	o := optionsAt(L, 2, "search", "kind", "server", "limit")
-	bounded(L, "query", query, MaxName)
+	checkLength(L, "query", query, MaxName)
 	q := ScriptMessage{Ask: AskSearch, Name: query, Server: o.text("server"), Kind: o.text("kind"), Limit: o.count("limit", 20, maxCards)}
 	switch q.Kind {
 	case "", registry.Tool.String(), registry.Prompt.String(), registry.Resource.String(), registry.Template.String(), registry.Skill.String():
 	default:
 		L.RaiseError("search: kind must be tool, prompt, resource, template or skill, not %s", strconv.Quote(q.Kind))
 	}
-	raw := r.ask(L, q, nil)
+	raw := r.askCall(L, q, nil)
 	L.Push(r.mustDecode(L, raw))
 	return 1
 }

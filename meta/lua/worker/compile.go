@@ -50,10 +50,10 @@ func compile(script string) (p *program, err error) {
 	(&rewriter{prog: p}).walk(reflect.ValueOf(chunk))
 	body := &ast.FunctionExpr{ParList: &ast.ParList{HasVargs: true}, Stmts: chunk}
 	last := strings.Count(script, "\n") + 1
-	at(body, 1)
+	setLine(body, 1)
 	body.SetLastLine(last)
-	locals := at(&ast.LocalAssignStmt{Names: guardNames, Exprs: []ast.Expr{at(&ast.Comma3Expr{}, 1)}}, 1)
-	run := at(&ast.ReturnStmt{Exprs: []ast.Expr{at(&ast.FuncCallExpr{Func: body}, 1)}}, 1)
+	locals := setLine(&ast.LocalAssignStmt{Names: guardNames, Exprs: []ast.Expr{setLine(&ast.Comma3Expr{}, 1)}}, 1)
+	run := setLine(&ast.ReturnStmt{Exprs: []ast.Expr{setLine(&ast.FuncCallExpr{Func: body}, 1)}}, 1)
 	p.proto, err = glua.Compile([]ast.Stmt{locals, run}, ChunkName)
 	if err != nil {
 		return nil, syntaxError(err, script)
@@ -75,8 +75,8 @@ func syntaxError(err error, script string) *Error {
 	return &Error{Kind: Syntax, Message: err.Error()}
 }
 
-// at sets the line of a node that the parser did not make.
-func at[N ast.PositionHolder](n N, line int) N {
+// setLine sets the line of a node that the parser did not make.
+func setLine[N ast.PositionHolder](n N, line int) N {
 	n.SetLine(line)
 	n.SetLastLine(line)
 	return n
@@ -158,18 +158,18 @@ func (rw *rewriter) names(n ast.PositionHolder) {
 	}
 }
 
-// guarded is the call of a guard in the place of another call.
-func guarded(e *ast.FuncCallExpr, guard string, args ...ast.Expr) *ast.FuncCallExpr {
-	fn := at(&ast.IdentExpr{Value: guard}, e.Line())
-	return at(&ast.FuncCallExpr{Func: fn, Args: args, AdjustRet: e.AdjustRet}, e.Line())
+// guardCall returns the call of a guard in place of another call.
+func guardCall(e *ast.FuncCallExpr, guard string, args ...ast.Expr) *ast.FuncCallExpr {
+	fn := setLine(&ast.IdentExpr{Value: guard}, e.Line())
+	return setLine(&ast.FuncCallExpr{Func: fn, Args: args, AdjustRet: e.AdjustRet}, e.Line())
 }
 
 func (rw *rewriter) call(e *ast.FuncCallExpr) ast.Expr {
 	rw.calls++
 	if fn, ok := e.Func.(*ast.IdentExpr); ok && fn.Value == "all" && len(e.Args) == 1 {
 		if t, ok := e.Args[0].(*ast.TableExpr); ok {
-			which := at(&ast.StringExpr{Value: rw.deferred(t)}, e.Line())
-			return guarded(e, guardAll, fn, t, which)
+			which := setLine(&ast.StringExpr{Value: rw.deferEntries(t)}, e.Line())
+			return guardCall(e, guardAll, fn, t, which)
 		}
 	}
 	rw.walk(reflect.ValueOf(e).Elem())
@@ -182,13 +182,13 @@ func (rw *rewriter) call(e *ast.FuncCallExpr) ast.Expr {
 	case *ast.Comma3Expr:
 		r.AdjustRet = true
 	}
-	return guarded(e, guardAwait, e.Receiver)
+	return guardCall(e, guardAwait, e.Receiver)
 }
 
-// deferred makes functions of a table's positional entries that make calls,
+// deferEntries makes functions of a table's positional entries that make calls,
 // and returns their indices. What uses ... cannot move into a function; it stays
 // as it is.
-func (rw *rewriter) deferred(t *ast.TableExpr) string {
+func (rw *rewriter) deferEntries(t *ast.TableExpr) string {
 	var which []byte
 	index := 0
 	for _, f := range t.Fields {
@@ -202,8 +202,8 @@ func (rw *rewriter) deferred(t *ast.TableExpr) string {
 			continue
 		}
 		line := f.Value.Line()
-		ret := at(&ast.ReturnStmt{Exprs: []ast.Expr{f.Value}}, line)
-		f.Value = at(&ast.FunctionExpr{ParList: &ast.ParList{}, Stmts: []ast.Stmt{ret}}, line)
+		ret := setLine(&ast.ReturnStmt{Exprs: []ast.Expr{f.Value}}, line)
+		f.Value = setLine(&ast.FunctionExpr{ParList: &ast.ParList{}, Stmts: []ast.Stmt{ret}}, line)
 		which = append(strconv.AppendInt(which, int64(index), 10), ' ')
 	}
 	return string(which)

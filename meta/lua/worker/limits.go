@@ -12,8 +12,8 @@ import (
 	glua "github.com/yuin/gopher-lua"
 )
 
-// look is how often the memory is looked at.
-const look = 3 * time.Millisecond
+// memoryInterval is the interval between checks of the memory.
+const memoryInterval = 3 * time.Millisecond
 
 // stopper is the context of the virtual machine, which asks it before each
 // instruction whether it has ended: a *wire.Error is the cause.
@@ -36,14 +36,14 @@ func (s *stopper) stop(e *Error) {
 	s.busy.Store(true)
 }
 
-// paused makes the script wait before its next instruction while it does something.
-func (s *stopper) paused(do func()) {
+// whilePaused pauses the script, calls do, and resumes the script.
+func (s *stopper) whilePaused(do func()) {
 	s.pause.Lock()
 	defer s.pause.Unlock()
 	s.busy.Store(true)
 	do()
 	s.busy.Store(false)
-	if s.over() { // stop may have been just before
+	if s.isOver() { // stop may have been just before
 		s.busy.Store(true)
 	}
 }
@@ -65,8 +65,8 @@ func (s *stopper) failure() *Error {
 	return e
 }
 
-// over reports whether a limit has ended the script.
-func (s *stopper) over() bool { return s.Err() != nil }
+// isOver reports whether a limit has ended the script.
+func (s *stopper) isOver() bool { return s.Err() != nil }
 
 // raise raises what ended the script.
 func (s *stopper) raise(L *glua.LState) { L.RaiseError("%s", s.failure().Message) }
@@ -81,69 +81,71 @@ func memory() (n int64) {
 	return n
 }
 
-// growth is how far a script may grow.
-type growth struct {
-	base    int64      // what was held before it began
-	asking  sync.Mutex // held while Goblin is asked
-	allowed atomic.Bool
+// memoryGrowth limits the memory of a script.
+type memoryGrowth struct {
+	baseline int64      // bytes in use before the script began
+	askLock  sync.Mutex // locked while Goblin is asked
+	allowed  atomic.Bool
 
-	weighing sync.Mutex
-	next     atomic.Int64 // beyond the limit, the garbage is collected when more is held
+	collectLock    sync.Mutex
+	nextCollection atomic.Int64 // beyond the limit, garbage is collected when more is in use
 }
 
-// held returns the bytes that the script holds, garbage included.
-func (g *growth) held() int64 { return memory() - g.base }
+// memoryInUse returns the bytes that the script uses, garbage included.
+func (g *memoryGrowth) memoryInUse() int64 { return memory() - g.baseline }
 
-// grow waits until Goblin allows more than the small part, if the script holds more. It
-// returns as well when the script is over.
-func (r *run) grow() {
-	if r.allowed.Load() || r.held() <= 2*r.start.FreeMemory {
+// requestMemory waits until Goblin allows more than FreeMemory, if the script uses more. It also
+// returns when the script is over.
+func (r *run) requestMemory() {
+	if r.allowed.Load() || r.memoryInUse() <= 2*r.start.FreeMemory {
 		return
 	}
-	r.asking.Lock()
-	defer r.asking.Unlock()
+	r.askLock.Lock()
+	defer r.askLock.Unlock()
 	if !r.allowed.Load() {
-		_, ok := r.link.ask(ScriptMessage{Ask: AskMemory}, nil, r.ended)
+		_, ok := r.conn.ask(ScriptMessage{Ask: AskMemory}, nil, r.ended)
 		r.allowed.Store(ok)
 	}
 }
 
-// watch looks at the memory until the script ends.
-func (r *run) watch() {
-	for ticker := time.NewTicker(look); !r.over(); <-ticker.C {
-		switch held := r.held(); {
-		case r.full(held):
-			r.paused(r.weigh)
+// watchMemory checks the memory until the script ends.
+func (r *run) watchMemory() {
+	for ticker := time.NewTicker(memoryInterval); !r.isOver(); <-ticker.C {
+		switch held := r.memoryInUse(); {
+		case r.needsCollection(held):
+			r.whilePaused(r.enforceMemory)
 		case held > 2*r.start.FreeMemory && !r.allowed.Load():
-			r.paused(r.grow)
+			r.whilePaused(r.requestMemory)
 		}
 	}
 }
 
-// full reports whether so much is held that garbage has to be told from the rest.
-func (r *run) full(held int64) bool { return held > max(r.start.Memory, r.next.Load()) }
+// needsCollection reports whether garbage must be collected to know the script's memory.
+func (r *run) needsCollection(held int64) bool {
+	return held > max(r.start.Memory, r.nextCollection.Load())
+}
 
-// weigh ends the script if it holds more than it may, garbage not counted. The script
-// itself calls it with what may have made it large: watch may have had no time to.
-func (r *run) weigh() {
-	r.weighing.Lock()
-	defer r.weighing.Unlock()
-	if !r.full(r.held()) {
+// enforceMemory ends the script if it uses too much memory after a collection. The script calls it
+// itself after large operations, which may outrun watchMemory.
+func (r *run) enforceMemory() {
+	r.collectLock.Lock()
+	defer r.collectLock.Unlock()
+	if !r.needsCollection(r.memoryInUse()) {
 		return
 	}
 	// What is made while the collector works counts as held; the first collection is
 	// the time that a pause takes to begin.
 	runtime.GC()
 	runtime.GC()
-	held, limit := r.held(), r.start.Memory
+	held, limit := r.memoryInUse(), r.start.Memory
 	if held > limit {
 		r.stop(MemoryError(limit))
 	}
-	r.next.Store(held + limit/4)
+	r.nextCollection.Store(held + limit/4)
 }
 
-// room ends the script that makes a text of n bytes which it has no memory for.
-func (r *run) room(L *glua.LState, n int64) {
+// checkRoom ends the script if it has no memory for a text of n bytes.
+func (r *run) checkRoom(L *glua.LState, n int64) {
 	if n > r.start.Memory {
 		r.stop(MemoryError(r.start.Memory))
 		r.raise(L)

@@ -2,8 +2,8 @@
 
 package worker
 
-// limit does nothing: the process watches its memory, Goblin its time.
-func limit(*Start) {}
+// setLimits does nothing: the process watches its memory, Goblin its time.
+func setLimits(*Start) {}
 
-// closeOthers does nothing: a process inherits what it was given only.
-func closeOthers() {}
+// closeInherited does nothing: a process inherits what it was given only.
+func closeInherited() {}

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slack is the number of bytes that the process may map beyond the script's memory and a
-// quarter of it: the heap grows by 64 MiB, and threads have stacks.
-const slack = 96 << 20
+// mapSlack is the number of bytes that the process may map beyond the script's memory and a quarter
+// of it: the heap grows by 64 MiB, and threads have stacks.
+const mapSlack = 96 << 20
 
-// limit asks the system to limit the process, as a second line: what it refuses is
+// setLimits asks the system to limit the process, as a second line: what it refuses is
 // an error of the script, or its end.
-func limit(start *Start) {
+func setLimits(start *Start) {
 	set := func(what int, n uint64) {
 		_ = unix.Setrlimit(what, &unix.Rlimit{Cur: n, Max: n})
 	}
@@ -25,14 +25,14 @@ func limit(start *Start) {
 	set(unix.RLIMIT_NOFILE, 16)
 	set(unix.RLIMIT_CPU, uint64(start.CPU))
 	if data := dataSize(); data > 0 && data < 1<<32 { // the race detector maps too much
-		set(unix.RLIMIT_DATA, uint64(data+start.Memory+start.Memory/4+slack))
+		set(unix.RLIMIT_DATA, uint64(data+start.Memory+start.Memory/4+mapSlack))
 	}
 }
 
-// closeOthers closes what is no standard stream: what Goblin was given by whoever
+// closeInherited closes what is no standard stream: what Goblin was given by whoever
 // started it and passed on unknowingly, which the flag tells, and what Go's
 // runtime opened to learn how many processors there are, which it has been told.
-func closeOthers() {
+func closeInherited() {
 	dir := "/proc/self/fd"
 	files, err := os.ReadDir(dir)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// patience is how long a process waits for a script.
-	patience = 5 * time.Minute
-	// grace is how long the virtual machine has to end by itself, which tells the line.
-	grace      = 100 * time.Millisecond
-	processors = 2 // one for the script, one for the collector of its garbage
+	// idleTimeout is how long a process waits for a script.
+	idleTimeout = 5 * time.Minute
+	// exitGrace is how long the virtual machine has to stop by itself, which reports the line.
+	exitGrace = 100 * time.Millisecond
+	maxProcs  = 2 // one for the script, one for the collector of its garbage
 )
 
 // Command is the one argument that makes a program which has this package the process
@@ -34,10 +34,10 @@ func init() {
 // serve runs the one script that in brings, and returns the exit code of the
 // process, which must end then.
 func serve(in io.Reader, out io.Writer) int {
-	runtime.GOMAXPROCS(processors)
+	runtime.GOMAXPROCS(maxProcs)
 	debug.SetTraceback("none")
-	closeOthers()
-	unwanted := time.AfterFunc(patience, func() { os.Exit(0) })
+	closeInherited()
+	unwanted := time.AfterFunc(idleTimeout, func() { os.Exit(0) })
 	var start Start
 	size, err := ReadHead(in, MaxHead, &start)
 	if errors.Is(err, io.EOF) {
@@ -53,25 +53,25 @@ func serve(in io.Reader, out io.Writer) int {
 	if !unwanted.Stop() {
 		select {} // it ends, and nothing has been told of the script
 	}
-	limit(&start)
-	l := &link{in: in, out: out, waiting: map[int]chan answer{}, gone: make(chan struct{})}
+	setLimits(&start)
+	l := &connection{in: in, out: out, waiting: map[int]chan answer{}, closed: make(chan struct{})}
 	if err := l.write(ScriptMessage{Ask: NotifyStarted}, nil); err != nil {
 		return 1
 	}
 	r := newRun(start, l)
 	go l.read(r.stop)
-	go r.watch()
+	go r.watchMemory()
 	ended := make(chan *Error, 1)
 	go func() { ended <- r.script(string(script)) }()
 	var failed *Error
 	select {
-	case <-l.gone:
+	case <-l.closed:
 		return 1
 	case failed = <-ended:
 	case <-r.ended:
 		select {
 		case failed = <-ended:
-		case <-time.After(grace):
+		case <-time.After(exitGrace):
 			failed = r.failure()
 		}
 	}
@@ -84,10 +84,10 @@ func serve(in io.Reader, out io.Writer) int {
 // finish tells Goblin how the script ended.
 func (r *run) finish(failed *Error) error {
 	if failed == nil {
-		return r.link.write(ScriptMessage{End: &Outcome{Hint: r.prog.shadowHint()}}, nil)
+		return r.conn.write(ScriptMessage{End: &Outcome{Hint: r.prog.shadowHint()}}, nil)
 	}
 	message := TruncateError(failed.Message, r.start.Output)
-	return r.link.write(ScriptMessage{End: &Outcome{Failure: failed.Kind, Line: failed.Line}}, []byte(message))
+	return r.conn.write(ScriptMessage{End: &Outcome{Failure: failed.Kind, Line: failed.Line}}, []byte(message))
 }
 
 // answer is Goblin's reply to a question.
@@ -96,11 +96,11 @@ type answer struct {
 	body []byte
 }
 
-// link is the pipes to Goblin.
-type link struct {
-	in   io.Reader
-	out  io.Writer
-	gone chan struct{} // closed when Goblin has closed the pipe
+// connection is the pair of pipes to Goblin.
+type connection struct {
+	in     io.Reader
+	out    io.Writer
+	closed chan struct{} // closed when Goblin has closed the pipe
 
 	writing sync.Mutex
 	mu      sync.Mutex
@@ -108,15 +108,15 @@ type link struct {
 	waiting map[int]chan answer
 }
 
-func (l *link) write(head ScriptMessage, body []byte) error {
+func (l *connection) write(head ScriptMessage, body []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	return WriteFrame(l.out, head, body)
 }
 
 // read brings answers to those who wait for them, and orders to stop.
-func (l *link) read(stop func(*Error)) {
-	defer close(l.gone)
+func (l *connection) read(stop func(*Error)) {
+	defer close(l.closed)
 	for {
 		var head GoblinMessage
 		size, err := ReadHead(l.in, MaxHead, &head)
@@ -142,7 +142,7 @@ func (l *link) read(stop func(*Error)) {
 }
 
 // ask asks Goblin; there is no answer if ended is closed first.
-func (l *link) ask(q ScriptMessage, body []byte, ended <-chan struct{}) (a answer, ok bool) {
+func (l *connection) ask(q ScriptMessage, body []byte, ended <-chan struct{}) (a answer, ok bool) {
 	ch := make(chan answer, 1)
 	l.mu.Lock()
 	l.last++

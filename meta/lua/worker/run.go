@@ -17,28 +17,28 @@ const (
 // under way, but for those of stopper; requests are made without it.
 type run struct {
 	start Start
-	link  *link
+	conn  *connection
 	*stopper
-	growth
+	memoryGrowth
 
-	lock  sync.Mutex
-	main  *glua.LState
-	prog  *program
-	slots chan struct{}  // one for each request under way in all{…}
-	line  int            // where a limit ended a thread; 0: not yet
-	free  []*glua.LState // threads of pcalls that ended
+	lock        sync.Mutex
+	main        *glua.LState
+	prog        *program
+	slots       chan struct{}  // one for each request under way in all{…}
+	line        int            // where a limit ended a thread; 0: not yet
+	idleThreads []*glua.LState // threads of finished pcalls
 
-	catalog   *catalog
-	arrayMeta *glua.LTable
-	exactMeta *glua.LTable
-	errorMeta *glua.LTable
-	null      *glua.LUserData
-	missed    string // the last name that was looked up in vain
+	catalog     *catalog
+	arrayMeta   *glua.LTable
+	exactMeta   *glua.LTable
+	errorMeta   *glua.LTable
+	null        *glua.LUserData
+	lastUnknown string // the last unknown name that the script used
 }
 
-func newRun(start Start, l *link) *run {
+func newRun(start Start, l *connection) *run {
 	return &run{
-		start: start, link: l, stopper: newStopper(), growth: growth{base: memory()},
+		start: start, conn: l, stopper: newStopper(), memoryGrowth: memoryGrowth{baseline: memory()},
 		prog: &program{}, slots: make(chan struct{}, maxParallel),
 	}
 }
@@ -75,7 +75,7 @@ func (r *run) execute() (err error) {
 	L := r.main
 	defer func() {
 		if p := recover(); p != nil { // outside of the protected call: opening the libraries
-			err = r.explain(fmt.Errorf("%v", p))
+			err = r.runError(fmt.Errorf("%v", p))
 		}
 	}()
 	r.open(L)
@@ -85,7 +85,7 @@ func (r *run) execute() (err error) {
 		L.Push(fn)
 	}
 	if err := L.PCall(len(guardNames), glua.MultRet, nil); err != nil {
-		return r.explain(err)
+		return r.runError(err)
 	}
 	if e := r.failure(); e != nil { // it ended before its next instruction
 		return e
@@ -116,22 +116,22 @@ func (r *run) execute() (err error) {
 	return nil
 }
 
-// tell gives Goblin what the script prints, or its result.
-func (r *run) tell(what string, text []byte) {
-	_ = r.link.write(ScriptMessage{Ask: what}, text) // without Goblin the process ends
+// notify sends printed text or a result to Goblin.
+func (r *run) notify(what string, text []byte) {
+	_ = r.conn.write(ScriptMessage{Ask: what}, text) // without Goblin the process ends
 }
 
 // setResult gives a value as the result.
 func (r *run) setResult(v glua.LValue) error {
 	text, err := r.encode(v)
 	if err == nil {
-		r.tell(NotifyResult, text)
+		r.notify(NotifyResult, text)
 	}
 	return err
 }
 
-// explain makes the error of a run of what ended it.
-func (r *run) explain(err error) *Error {
+// runError returns the error of a script that ended with err.
+func (r *run) runError(err error) *Error {
 	var api *glua.ApiError
 	text := err.Error()
 	if errors.As(err, &api) {

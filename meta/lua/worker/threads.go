@@ -4,9 +4,9 @@ import glua "github.com/yuin/gopher-lua"
 
 // thread returns an idle thread; idle takes it back.
 func (r *run) thread(L *glua.LState) *glua.LState {
-	if n := len(r.free); n > 0 {
-		th := r.free[n-1]
-		r.free = r.free[:n-1]
+	if n := len(r.idleThreads); n > 0 {
+		th := r.idleThreads[n-1]
+		r.idleThreads = r.idleThreads[:n-1]
 		return th
 	}
 	th, _ := L.NewThread() // its context is only canceled by that of the run
@@ -14,9 +14,10 @@ func (r *run) thread(L *glua.LState) *glua.LState {
 	return th
 }
 
-func (r *run) idle(th *glua.LState) {
+// release makes a thread idle.
+func (r *run) release(th *glua.LState) {
 	th.SetTop(0)
-	r.free = append(r.free, th)
+	r.idleThreads = append(r.idleThreads, th)
 }
 
 // invoke calls a function on a thread. The results are on its stack.
@@ -27,7 +28,7 @@ func (r *run) invoke(th *glua.LState, fn glua.LValue, args ...glua.LValue) error
 		th.Push(v)
 	}
 	err := th.PCall(len(args), glua.MultRet, nil)
-	if err != nil && r.over() && r.line == 0 {
+	if err != nil && r.isOver() && r.line == 0 {
 		r.line, _ = splitLine(r.errorText(errorValue(err)))
 	}
 	return err
@@ -42,14 +43,14 @@ func (r *run) protected(L *glua.LState, first int) (results []glua.LValue, faile
 	current := L.G.CurrentThread
 	defer func() {
 		L.G.CurrentThread = current
-		r.idle(th)
+		r.release(th)
 	}()
 	var args []glua.LValue
 	for i := first; i <= L.GetTop(); i++ {
 		args = append(args, L.Get(i))
 	}
 	err := r.invoke(th, L.Get(1), args...)
-	if r.over() {
+	if r.isOver() {
 		r.raise(L)
 	}
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 
 const maxDepth = 500 // arrays and objects within each other
 
-// heavy is how long a text is whose value may take much memory, in bytes.
-const heavy = 4 << 10
+// largeText is the length of a text from which its value may need much memory, in bytes.
+const largeText = 4 << 10
 
-// exact is the text of an integer that no Lua number holds exactly.
-type exact string
+// exactInteger is the text of an integer that no Lua number holds exactly.
+type exactInteger string
 
 // decode makes a Lua value of JSON text. Objects keep their order, arrays get
 // the metatable that marks them, null becomes the value null. A value that the script
@@ -30,8 +30,8 @@ func (r *run) decode(L *glua.LState, text []byte) (glua.LValue, error) {
 		return nil, err
 	}
 	v, err := r.value(L, bytes.TrimSpace(text), 0)
-	if len(text) >= heavy {
-		r.weigh()
+	if len(text) >= largeText {
+		r.enforceMemory()
 		if e := r.failure(); e != nil {
 			return nil, e
 		}
@@ -81,7 +81,7 @@ func (r *run) value(L *glua.LState, text []byte, depth int) (glua.LValue, error)
 func (r *run) number(text string) glua.LValue {
 	f, _ := strconv.ParseFloat(text, 64)
 	if len(text) > 15 && !strings.ContainsAny(text, ".eE") && strconv.FormatFloat(f, 'f', -1, 64) != text {
-		return &glua.LUserData{Value: exact(text), Metatable: r.exactMeta}
+		return &glua.LUserData{Value: exactInteger(text), Metatable: r.exactMeta}
 	}
 	return glua.LNumber(f)
 }
@@ -224,12 +224,12 @@ func (e *encoder) members(t *glua.LTable) error {
 }
 
 // exactOf returns the text of an exact integer.
-func exactOf(v glua.LValue) (exact, bool) {
+func exactOf(v glua.LValue) (exactInteger, bool) {
 	u, ok := v.(*glua.LUserData)
 	if !ok {
 		return "", false
 	}
-	n, ok := u.Value.(exact)
+	n, ok := u.Value.(exactInteger)
 	return n, ok
 }
 
