@@ -9,40 +9,40 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// object writes a JSON object.
-type object struct{ raw []byte }
+// objectWriter writes a JSON object.
+type objectWriter struct{ raw []byte }
 
-func newObject() object { return object{raw: []byte{'{'}} }
+func newObjectWriter() objectWriter { return objectWriter{raw: []byte{'{'}} }
 
-func (o *object) value(name string, raw []byte) {
+func (o *objectWriter) value(name string, raw []byte) {
 	o.raw = rawjson.AppendMember(o.raw, rawjson.Quote(name), raw)
 }
 
 // text adds a text unless it is empty.
-func (o *object) text(name, value string) {
+func (o *objectWriter) text(name, value string) {
 	if value != "" {
 		o.value(name, rawjson.Quote(value))
 	}
 }
 
-func (o *object) number(name string, n int64) { o.value(name, strconv.AppendInt(nil, n, 10)) }
+func (o *objectWriter) number(name string, n int64) { o.value(name, strconv.AppendInt(nil, n, 10)) }
 
-func (o *object) end() []byte { return append(o.raw, '}') }
+func (o *objectWriter) end() []byte { return append(o.raw, '}') }
 
 // card describes an entry in a list: enough to choose one. What it does not have is left
 // out.
-func (t *Tools) card(e *registry.Entry) object {
-	o := newObject()
+func (t *Tools) card(e *registry.Entry) objectWriter {
+	o := newObjectWriter()
 	o.entry(e)
 	o.text("serverId", e.Server)
 	if e.Kind == registry.Tool || e.Kind == registry.Skill {
-		o.text("awaitsApproval", t.awaits(e.Server, e.Name))
+		o.text("awaitsApproval", t.approvalReason(e.Server, e.Name))
 	}
 	return o
 }
 
-// awaits says why a tool of a server awaits approval, "" if it does not.
-func (t *Tools) awaits(server, name string) string {
+// approvalReason returns why a tool of a server awaits approval, or "" if it does not.
+func (t *Tools) approvalReason(server, name string) string {
 	switch p := t.o.Registry.UnapprovedTool(server, name); {
 	case p == nil:
 		return ""
@@ -52,7 +52,7 @@ func (t *Tools) awaits(server, name string) string {
 	return "changed"
 }
 
-func (o *object) entry(e *registry.Entry) {
+func (o *objectWriter) entry(e *registry.Entry) {
 	switch e.Kind {
 	case registry.Resource, registry.Skill:
 		o.text("uri", e.Listed)
@@ -75,11 +75,11 @@ func (o *object) entry(e *registry.Entry) {
 
 // excerpt is the beginning of a description, in one line.
 func excerpt(s string) string {
-	return cut(strings.Join(strings.Fields(cut(s, 2*maxExcerpt)), " "), maxExcerpt)
+	return truncateText(strings.Join(strings.Fields(truncateText(s, 2*maxExcerpt)), " "), maxExcerpt)
 }
 
-// list is a part of a list as the tools answer it.
-type list struct {
+// cardList is a part of a list in the answer of a tool.
+type cardList struct {
 	member string // that holds the cards
 	cards  [][]byte
 	first  int // offset of the first card
@@ -91,8 +91,8 @@ type list struct {
 }
 
 // end is the structured answer. pending are the servers that may add to it.
-func (l *list) end(pending []string) []byte {
-	o := newObject()
+func (l *cardList) end(pending []string) []byte {
+	o := newObjectWriter()
 	o.value(l.member, rawjson.Array(l.cards))
 	o.number("total", int64(l.total))
 	if next := l.first + len(l.cards); len(l.cards) > 0 && next < l.total {
@@ -111,9 +111,9 @@ func (l *list) end(pending []string) []byte {
 	return o.end()
 }
 
-// answer is the result of a call: the structured value, and the same as text.
-func answer(structured []byte) []byte {
-	return withStructured(texts(false, string(structured)), structured)
+// structuredResult returns the result of a call: the structured value, and the same as text.
+func structuredResult(structured []byte) []byte {
+	return withStructured(textResult(false, string(structured)), structured)
 }
 
 // withStructured adds a structured value to a result.
@@ -121,15 +121,15 @@ func withStructured(result, structured []byte) []byte {
 	return slices.Concat(result[:len(result)-1], []byte(`,"structuredContent":`), structured, []byte{'}'})
 }
 
-// texts is a result of texts alone, one block for each that is not empty.
-func texts(failed bool, blocks ...string) []byte {
+// textResult returns a result with one text block for each text that is not empty.
+func textResult(failed bool, blocks ...string) []byte {
 	var content [][]byte
 	for _, b := range blocks {
 		if b != "" {
 			content = append(content, rawjson.Object("type", "text", "text", b))
 		}
 	}
-	o := newObject()
+	o := newObjectWriter()
 	o.value("content", rawjson.Array(content))
 	if failed {
 		o.value("isError", []byte("true"))

@@ -12,15 +12,15 @@ import (
 
 func (t *Tools) catalogServers(ctx context.Context, a arguments) ([]byte, error) {
 	states := t.o.Registry.StatesIn(t.o.Registry.ViewFor(ctx))
-	l := list{member: "servers", first: a.number(offset), total: len(states)}
+	l := cardList{member: "servers", first: a.number(offset), total: len(states)}
 	for i := l.first; i < len(states) && len(l.cards) < a.numbers["limit"]; i++ {
 		l.cards = append(l.cards, serverCard(&states[i]))
 	}
-	return answer(l.end(nil)), nil
+	return structuredResult(l.end(nil)), nil
 }
 
 func serverCard(s *registry.ServerState) []byte {
-	o := newObject()
+	o := newObjectWriter()
 	o.text("serverId", s.Name)
 	o.text("state", string(s.State))
 	o.text("title", cmp.Or(s.ServerTitle, s.ServerName))
@@ -46,7 +46,7 @@ func catalog(kind registry.Kind, member string) func(*Tools, context.Context, ar
 		if a.text(mimeType) != "" {
 			return find(kind, member)(t, ctx, a)
 		}
-		s, l := t.o.Registry.ViewFor(ctx), list{member: member, first: a.number(offset)}
+		s, l := t.o.Registry.ViewFor(ctx), cardList{member: member, first: a.number(offset)}
 		entries, most := s.AllFrom(kind, l.first), a.numbers["limit"]
 		l.total = s.Count(kind)
 		if server := a.text(serverID); server != "" {
@@ -59,7 +59,7 @@ func catalog(kind registry.Kind, member string) func(*Tools, context.Context, ar
 			o := t.card(e)
 			l.cards = append(l.cards, o.end())
 		}
-		return answer(l.end(t.starting(ctx))), nil
+		return structuredResult(l.end(t.starting(ctx))), nil
 	}
 }
 
@@ -76,10 +76,10 @@ func describe(resolve func(*registry.Snapshot, string) (registry.Target, error))
 			out = rawjson.SetMember(out, "outputSchema", []byte(schema))
 		}
 		out = rawjson.SetMember(out, "serverId", rawjson.Quote(found.Server))
-		if why := t.awaits(found.Server, found.Name); why != "" && found.Entry.Kind == registry.Tool {
+		if why := t.approvalReason(found.Server, found.Name); why != "" && found.Entry.Kind == registry.Tool {
 			out = rawjson.SetMember(out, "awaitsApproval", rawjson.Quote(why))
 		}
-		return answer(rawjson.SetMember(out, "originalName", rawjson.Quote(found.Name))), nil
+		return structuredResult(rawjson.SetMember(out, "originalName", rawjson.Quote(found.Name))), nil
 	}
 }
 
@@ -89,7 +89,7 @@ func (t *Tools) describeResource(ctx context.Context, a arguments) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	if found.Entry == nil && (!t.o.Permits(found) || t.ofHiddenSkill(seen, found)) {
+	if found.Entry == nil && (!t.o.Permits(found) || t.inHiddenSkill(seen, found)) {
 		return nil, seen.UnknownResource(asked)
 	}
 	out := []byte("{}")
@@ -106,15 +106,15 @@ func (t *Tools) describeResource(ctx context.Context, a arguments) ([]byte, erro
 	if e := found.Entry; e != nil && e.Flat != "" {
 		out = rawjson.SetMember(out, "flatId", rawjson.Quote(e.Flat))
 	}
-	return answer(out), nil
+	return structuredResult(out), nil
 }
 
 // maxFolders is how many folders above a file are looked at for the skill that has it.
 const maxFolders = 64
 
-// ofHiddenSkill reports whether something is in the folder of a skill, or that folder, that
-// a client does not see: it is not told what is there either.
-func (t *Tools) ofHiddenSkill(seen *registry.Snapshot, found registry.Target) bool {
+// inHiddenSkill reports whether a URI belongs to a skill that the client cannot see. The client must
+// not learn what it contains.
+func (t *Tools) inHiddenSkill(seen *registry.Snapshot, found registry.Target) bool {
 	whole, folder := t.o.Registry.Load(), found.Name
 	for range maxFolders {
 		file := folder + "/SKILL.md"
@@ -130,13 +130,13 @@ func (t *Tools) ofHiddenSkill(seen *registry.Snapshot, found registry.Target) bo
 	return false
 }
 
-// maxAlike bounds the resources whose words are those of a wrong URI.
-const maxAlike = 100
+// maxSimilar bounds the resources with the words of a wrong URI.
+const maxSimilar = 100
 
-// alike are the resources that a wrong URI may mean, wherever in a long list.
-// A URI that is too long for a search has none.
-func (t *Tools) alike(ctx context.Context, uri string) []*registry.Entry {
-	found, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxAlike, View: t.o.Registry.ViewFor(ctx)})
+// similarResources returns the resources that a wrong URI may mean. It returns none for a URI that
+// is too long to search for.
+func (t *Tools) similarResources(ctx context.Context, uri string) []*registry.Entry {
+	found, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxSimilar, View: t.o.Registry.ViewFor(ctx)})
 	if err != nil {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (t *Tools) notFound(ctx context.Context, e *registry.NotFoundError) string 
 		text, see = "PROMPT_NOT_FOUND: "+text, "search_prompts"
 	default:
 		s := t.o.Registry.ViewFor(ctx)
-		near = append(s.Nearest(registry.Resource, e.Owner, e.Name, t.alike(ctx, e.Name)...), s.Nearest(registry.Template, e.Owner, e.Name)...)
+		near = append(s.Nearest(registry.Resource, e.Owner, e.Name, t.similarResources(ctx, e.Name)...), s.Nearest(registry.Template, e.Owner, e.Name)...)
 		if len(near) > 0 {
 			text += "; did you mean " + strings.Join(near, " or ") + "?"
 		}

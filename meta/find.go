@@ -16,27 +16,26 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 			Text: a.text(query), Kinds: []registry.Kind{kind}, Server: a.text(serverID), MIME: a.text(mimeType),
 			Limit: a.numbers["limit"], Offset: a.number(offset), View: t.o.Registry.ViewFor(ctx),
 		}
-		found, err := t.found.Search(ctx, q)
+		found, err := t.searcher.Search(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		l := list{member: member, first: q.Offset, total: found.Total}
+		l := cardList{member: member, first: q.Offset, total: found.Total}
 		if found.PoorMatch && kind == registry.Tool {
-			l.advise(found.Hits, q.Server == "")
+			l.addAdvice(found.Hits, q.Server == "")
 		}
 		for _, h := range found.Hits {
 			l.cards = append(l.cards, t.hitCard(h, q.Text != ""))
 		}
-		return answer(l.end(t.starting(ctx))), nil
+		return structuredResult(l.end(t.starting(ctx))), nil
 	}
 }
 
-// likely is how many servers are named of those that may have what was looked for.
-const likely = 3
+// maxLikelyServers bounds the servers that an answer suggests.
+const maxLikelyServers = 3
 
-// advise says that nothing fits well, and what to do about it: hits may still tell the
-// servers.
-func (l *list) advise(hits []search.Hit, servers bool) {
+// addAdvice explains what to do if no hit fits well. The hits may still show relevant servers.
+func (l *cardList) addAdvice(hits []search.Hit, servers bool) {
 	l.advice = "Nothing fits well. Try other words for the action"
 	if !servers || len(hits) == 0 {
 		l.advice += "."
@@ -44,7 +43,7 @@ func (l *list) advise(hits []search.Hit, servers bool) {
 	}
 	l.advice += ", or look into one of these servers by catalog_tools."
 	for _, h := range hits {
-		if server := h.Entry.Server; len(l.servers) < likely && !slices.Contains(l.servers, server) {
+		if server := h.Entry.Server; len(l.servers) < maxLikelyServers && !slices.Contains(l.servers, server) {
 			l.servers = append(l.servers, server)
 		}
 	}
@@ -59,7 +58,7 @@ func (t *Tools) hitCard(h search.Hit, ranked bool) []byte {
 	return o.end()
 }
 
-func (o *object) score(score float64) {
+func (o *objectWriter) score(score float64) {
 	o.value("score", strconv.AppendFloat(nil, score, 'g', 4, 64))
 }
 
@@ -77,5 +76,5 @@ func (t *Tools) Search(ctx context.Context, q Query) (search.Result, error) {
 	if err != nil {
 		return search.Result{}, err
 	}
-	return t.found.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit), View: t.o.Registry.ViewFor(ctx)})
+	return t.searcher.Search(ctx, search.Query{Text: q.Text, Kinds: kinds, Server: q.Server, MIME: q.MIME, Limit: min(q.Limit, maxLimit), View: t.o.Registry.ViewFor(ctx)})
 }

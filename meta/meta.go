@@ -47,11 +47,11 @@ type AskFunc = func(ctx context.Context, method string, params []byte) (result [
 
 // Tools are Goblin's own tools over one registry.
 type Tools struct {
-	o     Options
-	index *search.Index        // by words
-	found *embeddings.Searcher // by the index and meanings
-	lua   *lua.Runner
-	line  line
+	o           Options
+	index       *search.Index        // by words
+	searcher    *embeddings.Searcher // by the index and embeddings
+	lua         *lua.Runner
+	scriptQueue scriptQueue
 	// outputs are the schemas of what the tools answer, by name. They stand in
 	// describe_tool alone: they are a third of what the tools take in lists, and
 	// hardly a client passes them on.
@@ -71,8 +71,8 @@ func New(o Options) *Tools {
 	}
 	t := &Tools{o: o, index: search.New(o.Registry), lua: lua.NewRunner(o.ScriptCommand...), outputs: map[string]string{}}
 	e := o.Embeddings
-	t.found = embeddings.New(embeddings.Options{URL: e.URL, Model: e.Model, Token: e.Token, OnFailure: e.OnFailure, Registry: o.Registry, Index: t.index})
-	for _, one := range all {
+	t.searcher = embeddings.New(embeddings.Options{URL: e.URL, Model: e.Model, Token: e.Token, OnFailure: e.OnFailure, Registry: o.Registry, Index: t.index})
+	for _, one := range allTools {
 		t.outputs[one.name] = one.output
 	}
 	return t
@@ -82,31 +82,31 @@ func New(o Options) *Tools {
 func (t *Tools) Run(ctx context.Context) {
 	defer t.lua.Close()
 	var vectors sync.WaitGroup
-	vectors.Go(func() { t.found.Run(ctx) })
+	vectors.Go(func() { t.searcher.Run(ctx) })
 	t.index.Run(ctx)
 	vectors.Wait()
 }
 
 // tool is one of the tools.
 type tool struct {
-	name, title, about string
-	params             []param
-	output             string // JSON schema of the structured answer; "" for none
-	call               func(*Tools, context.Context, arguments) (result []byte, err error)
-	asks               bool // it makes requests of servers
-	passes             bool // its calls are those of another tool, and it has no call
+	name, title, description string
+	params                   []param
+	output                   string // JSON schema of the structured answer; "" for none
+	call                     func(*Tools, context.Context, arguments) (result []byte, err error)
+	makesRequests            bool // it sends requests to servers
+	forwardsCall             bool // its calls are those of another tool, and it has no call
 }
 
 // Add lists the tools; who sees which of them is not decided here. It is called before Run.
 func (t *Tools) Add() error {
 	var chosen []registry.LocalTool
-	for _, one := range all {
+	for _, one := range allTools {
 		definition, err := json.Marshal(one.definition())
 		if err != nil {
 			return fmt.Errorf("define %s: %w", one.name, err)
 		}
-		local := registry.LocalTool{Definition: definition, MakesRequests: one.asks, ForwardsCall: one.passes}
-		if !one.passes {
+		local := registry.LocalTool{Definition: definition, MakesRequests: one.makesRequests, ForwardsCall: one.forwardsCall}
+		if !one.forwardsCall {
 			local.Call = func(ctx context.Context, args []byte) ([]byte, error) { return t.run(ctx, &one, args) }
 		}
 		chosen = append(chosen, local)
@@ -121,9 +121,9 @@ func (t *Tools) starting(ctx context.Context) []string {
 
 // run calls a tool. What an agent can put right is a result that says so.
 func (t *Tools) run(ctx context.Context, one *tool, raw []byte) ([]byte, error) {
-	args, err := read(raw, one.params)
+	args, err := parseArguments(raw, one.params)
 	if err != nil {
-		return texts(true, err.Error()), nil
+		return textResult(true, err.Error()), nil
 	}
 	t.o.AwaitLists(ctx)
 	result, err := one.call(t, ctx, args)
@@ -133,11 +133,11 @@ func (t *Tools) run(ctx context.Context, one *tool, raw []byte) ([]byte, error) 
 	)
 	switch {
 	case errors.As(err, &unknown):
-		return texts(true, t.notFound(ctx, unknown)), nil
+		return textResult(true, t.notFound(ctx, unknown)), nil
 	case errors.As(err, &ambiguous):
-		return texts(true, ambiguous.Error()), nil
+		return textResult(true, ambiguous.Error()), nil
 	case errors.Is(err, registry.ErrBadMIME):
-		return texts(true, wrong("argument %q: %v", mimeType.name, err).Error()), nil
+		return textResult(true, invalidArguments("argument %q: %v", mimeType.name, err).Error()), nil
 	}
 	return result, err
 }
@@ -145,13 +145,13 @@ func (t *Tools) run(ctx context.Context, one *tool, raw []byte) ([]byte, error) 
 // definition is the tool as it is listed.
 func (t *tool) definition() mcp.Tool {
 	options := []mcp.ToolOption{
-		mcp.WithToolTitle(t.title), mcp.WithDescription(t.about),
-		mcp.WithReadOnlyHintAnnotation(!t.asks), mcp.WithDestructiveHintAnnotation(t.asks),
-		mcp.WithIdempotentHintAnnotation(!t.asks), mcp.WithOpenWorldHintAnnotation(t.asks),
+		mcp.WithToolTitle(t.title), mcp.WithDescription(t.description),
+		mcp.WithReadOnlyHintAnnotation(!t.makesRequests), mcp.WithDestructiveHintAnnotation(t.makesRequests),
+		mcp.WithIdempotentHintAnnotation(!t.makesRequests), mcp.WithOpenWorldHintAnnotation(t.makesRequests),
 		mcp.WithSchemaAdditionalProperties(false),
 	}
 	for _, p := range t.params {
-		options = append(options, p.option())
+		options = append(options, p.schema())
 	}
 	made := mcp.NewTool(t.name, options...)
 	made.InputSchema.PropertyOrder = make([]string, len(t.params))

@@ -13,21 +13,21 @@ import (
 	"goblin/registry/rawjson"
 )
 
-const luaAbout = `Runs a Lua 5.1 script that can use all servers, and answers with what it returns: several calls become one, and only what matters comes back.
+const luaDescription = `Runs a Lua 5.1 script that can use all servers, and answers with what it returns: several calls become one, and only what matters comes back.
 A tool is a function of its server's table: local r = my_server.my_tool{a = 1}. Names that are no identifiers: servers["my-server"]["my-tool"]{}.
 Results are tables (structured or JSON answers) or strings; errors of tools raise, pcall catches them. all{a.x{}, b.y{}} runs calls side by side.
 Also: resources.read(uri), resources.list{server=, mime=, limit=}, prompts.get(name, args), tools.list{server=}, search(query, {kind=, server=, limit=}), json.encode, json.decode, null, print. End with return VALUE.`
 
 var script = param{
-	name: "script", required: true, most: lua.MaxScript,
-	about: `The Lua source, for example: local t = clock.time_in{zone = "UTC"} return {now = t}`,
+	name: "script", required: true, maximum: lua.MaxScript,
+	description: `The Lua source, for example: local t = clock.time_in{zone = "UTC"} return {now = t}`,
 }
 
 // executeLua runs a script in the name of the client that calls.
 func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
-	leave, err := t.line.enter(ctx, registry.Client(ctx), t.patience())
+	leave, err := t.scriptQueue.acquire(ctx, registry.Client(ctx), t.queueTimeout())
 	if err != nil {
-		return texts(true, err.Error()), nil
+		return textResult(true, err.Error()), nil
 	}
 	defer leave()
 	r, err := t.Script(ctx, a.text(script), t.o.Ask)
@@ -35,25 +35,25 @@ func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
 	var failed *lua.Error
 	switch {
 	case errors.As(err, &failed):
-		return texts(true, failed.Error(), printed(r)), nil
+		return textResult(true, failed.Error(), printedText(r)), nil
 	case err != nil:
 		return nil, err
 	}
 	if r.JSON == nil {
-		return texts(false, r.Hint, printed(r)), nil
+		return textResult(false, r.Hint, printedText(r)), nil
 	}
 	value, plain := rawjson.String(r.JSON)
 	if !plain {
 		value = string(r.JSON)
 	}
 	if !rawjson.IsObject(r.JSON) {
-		return texts(false, value, printed(r)), nil
+		return textResult(false, value, printedText(r)), nil
 	}
-	return withStructured(texts(false, value, printed(r)), r.JSON), nil
+	return withStructured(textResult(false, value, printedText(r)), r.JSON), nil
 }
 
-// patience is how long a script waits for others to end.
-func (t *Tools) patience() time.Duration {
+// queueTimeout returns how long a script waits for others to end.
+func (t *Tools) queueTimeout() time.Duration {
 	if t.o.Lua.Timeout > 0 {
 		return t.o.Lua.Timeout
 	}
@@ -66,7 +66,7 @@ func (t *Tools) Script(ctx context.Context, source string, ask AskFunc) (lua.Res
 	return t.lua.Run(ctx, source, &scriptHost{t, ctx, ask}, t.o.Lua)
 }
 
-func printed(r lua.Result) string {
+func printedText(r lua.Result) string {
 	if r.Printed == "" {
 		return ""
 	}
@@ -106,10 +106,10 @@ func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptio
 	}
 	most := min(o.Limit, maxLimit)
 	if most <= 0 {
-		most = someCards
+		most = defaultSearchCards
 	}
 	// Scripts cannot call Goblin's own tools, so these need not be found.
-	found, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: most + len(all), View: h.Snapshot()})
+	found, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: most + len(allTools), View: h.Snapshot()})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptio
 // scriptCard is the card of a hit in the words of scripts, with what reaches a
 // tool: servers[hit.server][hit.tool].
 func scriptCard(h search.Hit) []byte {
-	o := newObject()
+	o := newObjectWriter()
 	o.text("kind", h.Entry.Kind.String())
 	o.text("server", h.Entry.Server)
 	if h.Entry.Kind == registry.Tool {

@@ -16,30 +16,30 @@ const (
 	maxOfGroup  = 48 // of all clients of a group, which may be one by many names
 )
 
-var errLine = errors.New("the line is long")
+var errQueueTimeout = errors.New("the line is long")
 
-// line counts the scripts that run.
-type line struct {
-	mu      sync.Mutex
-	running map[any]int // by client, and by group
-	total   int
-	freed   chan struct{} // closed when one ends; nil while nobody waits
+// scriptQueue limits the number of running scripts.
+type scriptQueue struct {
+	mu       sync.Mutex
+	running  map[any]int // by client, and by group
+	total    int
+	released chan struct{} // closed when a script ends; nil without waiters
 }
 
-// enter waits for room for a script of a client, at most for patience. leave
-// gives the room back.
-func (l *line) enter(ctx context.Context, client any, patience time.Duration) (leave func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errLine)
+// acquire waits at most patience until a script of a client may run. Callers must call release when
+// it ends.
+func (l *scriptQueue) acquire(ctx context.Context, client any, patience time.Duration) (leave func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errQueueTimeout)
 	defer cancel()
 	for {
-		freed := l.take(client)
+		freed := l.tryAcquire(client)
 		if freed == nil {
-			return func() { l.leave(client) }, nil
+			return func() { l.release(client) }, nil
 		}
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			if err := context.Cause(ctx); !errors.Is(err, errLine) {
+			if err := context.Cause(ctx); !errors.Is(err, errQueueTimeout) {
 				return nil, err
 			}
 			return nil, fmt.Errorf("too many scripts run already (%d of one client, %d in all); try again later", maxOfClient, maxScripts)
@@ -47,8 +47,9 @@ func (l *line) enter(ctx context.Context, client any, patience time.Duration) (l
 	}
 }
 
-// take takes room, or gives a channel that is closed when there may be some.
-func (l *line) take(client any) (freed <-chan struct{}) {
+// tryAcquire acquires a slot and returns nil, or returns a channel that is closed when one may be
+// free.
+func (l *scriptQueue) tryAcquire(client any) (freed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	in := groupOf(client)
@@ -63,39 +64,39 @@ func (l *line) take(client any) (freed <-chan struct{}) {
 		}
 		return nil
 	}
-	if l.freed == nil {
-		l.freed = make(chan struct{})
+	if l.released == nil {
+		l.released = make(chan struct{})
 	}
-	return l.freed
+	return l.released
 }
 
-func (l *line) leave(client any) {
+func (l *scriptQueue) release(client any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.total--
-	l.lessLocked(client)
+	l.decrementLocked(client)
 	if in := groupOf(client); in != nil {
-		l.lessLocked(in)
+		l.decrementLocked(in)
 	}
-	if l.freed != nil {
-		close(l.freed)
-		l.freed = nil
+	if l.released != nil {
+		close(l.released)
+		l.released = nil
 	}
 }
 
-func (l *line) lessLocked(who any) {
+func (l *scriptQueue) decrementLocked(who any) {
 	if l.running[who]--; l.running[who] == 0 {
 		delete(l.running, who)
 	}
 }
 
-// group is that of clients that have one. It is no client.
-type group struct{ of any }
+// clientGroup identifies a group of clients. It is never equal to a client.
+type clientGroup struct{ id any }
 
 // groupOf is a client's group, nil for none.
 func groupOf(client any) any {
 	if m, ok := client.(interface{ Group() any }); ok {
-		return group{m.Group()}
+		return clientGroup{m.Group()}
 	}
 	return nil
 }

@@ -16,15 +16,15 @@ const (
 		`"required":["serverId","state","tools","prompts","resources","resourceTemplates"]}`
 	nameSchema     = `"name":{"type":"string"},"title":{"type":"string"},"description":{"type":"string"},"serverId":{"type":"string"},"score":{"type":"number"}`
 	namedSchema    = `{"type":"object","properties":{` + nameSchema + `},"required":["name","serverId"]}`
-	toolSchema     = `{"type":"object","properties":{` + nameSchema + `,` + awaitsSchema + `},"required":["name","serverId"]}`
-	awaitsSchema   = `"awaitsApproval":{"enum":["new","changed"],"description":"The definition is not the one that the user approved"}`
+	toolSchema     = `{"type":"object","properties":{` + nameSchema + `,` + approvalSchema + `},"required":["name","serverId"]}`
+	approvalSchema = `"awaitsApproval":{"enum":["new","changed"],"description":"The definition is not the one that the user approved"}`
 	resourceSchema = `{"type":"object","properties":{"uri":{"type":"string"},` + nameSchema +
 		`,"mimeType":{"type":"string"},"size":{"type":"integer"}},"required":["uri","serverId"]}`
 	templateSchema = `{"type":"object","properties":{"uriTemplate":{"type":"string"},` + nameSchema +
 		`,"mimeType":{"type":"string"}},"required":["uriTemplate","serverId"]}`
-	skillSchema = `{"type":"object","properties":{"uri":{"type":"string"},` + nameSchema + `,` + awaitsSchema + `},"required":["uri","serverId"]}`
-	thingSchema = `{"type":"object","properties":{"name":{"type":"string"},"title":{"type":"string"},"description":{"type":"string"},` +
-		`"serverId":{"type":"string"},"originalName":{"type":"string"},` + awaitsSchema + `},"required":["name","serverId","originalName"]}`
+	skillSchema = `{"type":"object","properties":{"uri":{"type":"string"},` + nameSchema + `,` + approvalSchema + `},"required":["uri","serverId"]}`
+	entrySchema = `{"type":"object","properties":{"name":{"type":"string"},"title":{"type":"string"},"description":{"type":"string"},` +
+		`"serverId":{"type":"string"},"originalName":{"type":"string"},` + approvalSchema + `},"required":["name","serverId","originalName"]}`
 	describedSchema = `{"type":"object","properties":{"uri":{"type":"string"},"uriTemplate":{"type":"string"},"name":{"type":"string"},` +
 		`"title":{"type":"string"},"description":{"type":"string"},"mimeType":{"type":"string"},"size":{"type":"integer"},` +
 		`"serverId":{"type":"string"},"originalUri":{"type":"string"},"flatId":{"type":"string"}},"required":["serverId","originalUri"]}`
@@ -42,100 +42,100 @@ func listSchema(member, of string) string {
 }
 
 var (
-	name = param{name: "name", about: "The name as it is listed, as server/name, or alone if only one server has it", required: true, most: maxName}
-	uri  = param{name: "uri", about: "The URI or template as it is listed, an expansion of a template, a flat id, or the server's own URI if only one server has it", required: true, most: maxName}
+	name = param{name: "name", description: "The name as it is listed, as server/name, or alone if only one server has it", required: true, maximum: maxName}
+	uri  = param{name: "uri", description: "The URI or template as it is listed, an expansion of a template, a flat id, or the server's own URI if only one server has it", required: true, maximum: maxName}
 )
 
-// all are the tools.
-var all = []tool{
+// allTools lists the tools.
+var allTools = []tool{
 	{
 		name: "catalog_servers", title: "List servers",
-		about:  "Lists the MCP servers behind this one: what each is for, its state, and how much it offers.",
-		params: []param{limit(manyCards), offset},
-		output: listSchema("servers", serverSchema), call: (*Tools).catalogServers,
+		description: "Lists the MCP servers behind this one: what each is for, its state, and how much it offers.",
+		params:      []param{limit(defaultCatalogCards), offset},
+		output:      listSchema("servers", serverSchema), call: (*Tools).catalogServers,
 	},
 	{
 		name: "catalog_tools", title: "List tools",
-		about:  "Lists tools of all servers, or of one, as short cards. describe_tool has the arguments; search_tools finds one by what it does.",
-		params: []param{serverID, limit(manyCards), offset},
-		output: listSchema("tools", toolSchema), call: catalog(registry.Tool, "tools"),
+		description: "Lists tools of all servers, or of one, as short cards. describe_tool has the arguments; search_tools finds one by what it does.",
+		params:      []param{serverID, limit(defaultCatalogCards), offset},
+		output:      listSchema("tools", toolSchema), call: catalog(registry.Tool, "tools"),
 	},
 	{
 		name: "describe_tool", title: "Describe a tool",
-		about:  "Gives the whole definition of a tool: description, arguments, annotations, server.",
-		params: []param{name},
-		output: thingSchema, call: describe((*registry.Snapshot).ResolveTool),
+		description: "Gives the whole definition of a tool: description, arguments, annotations, server.",
+		params:      []param{name},
+		output:      entrySchema, call: describe((*registry.Snapshot).ResolveTool),
 	},
 	{
 		name: "search_tools", title: "Search tools",
-		about:  "Finds tools by keywords, best first, as in \"create issue github ticket\", not by sentences; typing errors and beginnings of words are understood. An empty query lists all.",
-		params: []param{query, serverID, limit(someCards), offset},
-		output: foundSchema, call: find(registry.Tool, "tools"),
+		description: "Finds tools by keywords, best first, as in \"create issue github ticket\", not by sentences; typing errors and beginnings of words are understood. An empty query lists all.",
+		params:      []param{query, serverID, limit(defaultSearchCards), offset},
+		output:      foundSchema, call: find(registry.Tool, "tools"),
 	},
 	{
 		name: "catalog_prompts", title: "List prompts",
-		about:  "Lists prompts of all servers, or of one, as short cards. describe_prompt has the arguments.",
-		params: []param{serverID, limit(manyCards), offset},
-		output: listSchema("prompts", namedSchema), call: catalog(registry.Prompt, "prompts"),
+		description: "Lists prompts of all servers, or of one, as short cards. describe_prompt has the arguments.",
+		params:      []param{serverID, limit(defaultCatalogCards), offset},
+		output:      listSchema("prompts", namedSchema), call: catalog(registry.Prompt, "prompts"),
 	},
 	{
 		name: "describe_prompt", title: "Describe a prompt",
-		about:  "Gives the whole definition of a prompt: description, arguments, server.",
-		params: []param{name},
-		output: thingSchema, call: describe((*registry.Snapshot).ResolvePrompt),
+		description: "Gives the whole definition of a prompt: description, arguments, server.",
+		params:      []param{name},
+		output:      entrySchema, call: describe((*registry.Snapshot).ResolvePrompt),
 	},
 	{
 		name: "search_prompts", title: "Search prompts",
-		about:  "Finds prompts by what they are for, best first. An empty query lists all.",
-		params: []param{query, serverID, limit(someCards), offset},
-		output: listSchema("prompts", namedSchema), call: find(registry.Prompt, "prompts"),
+		description: "Finds prompts by what they are for, best first. An empty query lists all.",
+		params:      []param{query, serverID, limit(defaultSearchCards), offset},
+		output:      listSchema("prompts", namedSchema), call: find(registry.Prompt, "prompts"),
 	},
 	{
 		name: "catalog_resources", title: "List resources",
-		about:  "Lists resources of all servers as short cards, or only those of one server or MIME type.",
-		params: []param{serverID, mimeType, limit(manyCards), offset},
-		output: listSchema("resources", resourceSchema), call: catalog(registry.Resource, "resources"),
+		description: "Lists resources of all servers as short cards, or only those of one server or MIME type.",
+		params:      []param{serverID, mimeType, limit(defaultCatalogCards), offset},
+		output:      listSchema("resources", resourceSchema), call: catalog(registry.Resource, "resources"),
 	},
 	{
 		name: "describe_resource", title: "Describe a resource",
-		about:  "Gives all that is known of a resource or resource template: metadata, server, the server's own URI, flat id.",
-		params: []param{uri},
-		output: describedSchema, call: (*Tools).describeResource,
+		description: "Gives all that is known of a resource or resource template: metadata, server, the server's own URI, flat id.",
+		params:      []param{uri},
+		output:      describedSchema, call: (*Tools).describeResource,
 	},
 	{
 		name: "search_resources", title: "Search resources",
-		about:  "Finds resources by name, description and URI, best first. An empty query lists all.",
-		params: []param{query, mimeType, serverID, limit(someCards), offset},
-		output: listSchema("resources", resourceSchema), call: find(registry.Resource, "resources"),
+		description: "Finds resources by name, description and URI, best first. An empty query lists all.",
+		params:      []param{query, mimeType, serverID, limit(defaultSearchCards), offset},
+		output:      listSchema("resources", resourceSchema), call: find(registry.Resource, "resources"),
 	},
 	{
 		name: "catalog_resource_templates", title: "List resource templates",
-		about:  "Lists URI templates of resources, of all servers or of one. Fill in the variables to get a URI that can be read.",
-		params: []param{serverID, limit(manyCards), offset},
-		output: listSchema("templates", templateSchema), call: catalog(registry.Template, "templates"),
+		description: "Lists URI templates of resources, of all servers or of one. Fill in the variables to get a URI that can be read.",
+		params:      []param{serverID, limit(defaultCatalogCards), offset},
+		output:      listSchema("templates", templateSchema), call: catalog(registry.Template, "templates"),
 	},
 	{
 		name: "call_tool", title: "Call a tool",
-		about:  "Calls a tool that search_tools has found, listed or not, and answers as that does. describe_tool has its arguments.",
-		params: []param{name, {name: "arguments", about: "The arguments of that tool, as its inputSchema wants them", object: true}},
-		asks:   true, passes: true,
+		description:   "Calls a tool that search_tools has found, listed or not, and answers as that does. describe_tool has its arguments.",
+		params:        []param{name, {name: "arguments", description: "The arguments of that tool, as its inputSchema wants them", object: true}},
+		makesRequests: true, forwardsCall: true,
 	},
 	{
 		name: "execute_lua", title: "Run a Lua script",
-		about:  luaAbout,
-		params: []param{script},
-		call:   (*Tools).executeLua, asks: true,
+		description: luaDescription,
+		params:      []param{script},
+		call:        (*Tools).executeLua, makesRequests: true,
 	},
 	{
 		name: "catalog_skills", title: "List skills",
-		about:  "Lists skills of all servers, or of one, as short cards. Read the URI of one to follow its instructions.",
-		params: []param{serverID, limit(manyCards), offset},
-		output: listSchema("skills", skillSchema), call: catalog(registry.Skill, "skills"),
+		description: "Lists skills of all servers, or of one, as short cards. Read the URI of one to follow its instructions.",
+		params:      []param{serverID, limit(defaultCatalogCards), offset},
+		output:      listSchema("skills", skillSchema), call: catalog(registry.Skill, "skills"),
 	},
 	{
 		name: "search_skills", title: "Search skills",
-		about:  "Finds skills, which are instructions for a kind of work, by what they are for, best first. An empty query lists all.",
-		params: []param{query, serverID, limit(someCards), offset},
-		output: listSchema("skills", skillSchema), call: find(registry.Skill, "skills"),
+		description: "Finds skills, which are instructions for a kind of work, by what they are for, best first. An empty query lists all.",
+		params:      []param{query, serverID, limit(defaultSearchCards), offset},
+		output:      listSchema("skills", skillSchema), call: find(registry.Skill, "skills"),
 	},
 }
