@@ -38,9 +38,9 @@ var version string
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// program is the file of this program: on Linux also when another version has
-// taken its place since.
-func program() (string, error) {
+// executablePath returns the path of this program. On Linux it also works after the file was
+// replaced by another version.
+func executablePath() (string, error) {
 	if _, err := os.Stat("/proc/self/exe"); err == nil {
 		return "/proc/self/exe", nil
 	}
@@ -55,7 +55,7 @@ func run(args []string) int {
 	_, a.InTTY = cli.IsTerminal(os.Stdin)
 	a.Columns, a.OutTTY = cli.IsTerminal(os.Stdout)
 	_, a.ErrTTY = cli.IsTerminal(os.Stderr)
-	p := &serve.Process{App: a, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Show: show, Extend: extend}
+	p := &serve.Process{App: a, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Show: runUI, Extend: addMetaTools}
 	// stdout carries answers or MCP. What anything else writes goes to stderr.
 	os.Stdout = os.Stderr
 
@@ -66,10 +66,10 @@ func run(args []string) int {
 	return a.Report(root.ExecuteContext(ctx))
 }
 
-// extend gives a gateway Goblin's own tools, and the commands that use them.
-func extend(i *stack.Stack) (stack.Extension, error) {
+// addMetaTools adds Goblin's own tools, and their commands, to a gateway.
+func addMetaTools(i *stack.Stack) (stack.Extension, error) {
 	cfg := i.Config()
-	self, err := program()
+	self, err := executablePath()
 	if err != nil {
 		return stack.Extension{}, fmt.Errorf("find this program: %w", err)
 	}
@@ -107,8 +107,8 @@ func extend(i *stack.Stack) (stack.Extension, error) {
 	}, nil
 }
 
-// show is the screen of a daemon: the user interface, acting as a client.
-func show(ctx context.Context, h *serve.Daemon, c *remoteui.Conn, owner bool) error {
+// runUI runs the UI of a daemon, as a client of it.
+func runUI(ctx context.Context, h *serve.Daemon, c *remoteui.Conn, owner bool) error {
 	status, err := h.Status(ctx)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func show(ctx context.Context, h *serve.Daemon, c *remoteui.Conn, owner bool) er
 	return view.Run(ctx, client, c)
 }
 
-const about = `Goblin serves all of your MCP servers as one MCP server to all of your clients.
+const longHelp = `Goblin serves all of your MCP servers as one MCP server to all of your clients.
 
 Without a command, on a terminal, it starts the servers of its config and shows
 them; clients can connect as long as it runs. Without a command and without a
@@ -157,7 +157,7 @@ func newRoot(p *serve.Process) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "goblin",
 		Short: "Many MCP servers as one",
-		Long:  about,
+		Long:  longHelp,
 		Example: `  goblin                         look at your servers, or at the demo
   goblin stdio                   what clients start
   goblin list tools              what the servers offer
@@ -191,21 +191,21 @@ func newRoot(p *serve.Process) *cobra.Command {
 	root.SetVersionTemplate("goblin {{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 	cli.NameFlag(root.Flags(), &a.ConfigFlag, "config", "use this config `FILE`")
-	root.Flags().Var(choice(&p.Theme, theme.Themes()...), "theme", "colours of the screen: "+strings.Join(theme.Themes(), ", "))
+	root.Flags().Var(newOneOf(&p.Theme, theme.Themes()...), "theme", "colours of the screen: "+strings.Join(theme.Themes(), ", "))
 	root.Flags().BoolVar(&p.ASCII, "ascii", false, "draw the screen with ASCII characters only")
 	root.Flags().BoolVar(&tui, "tui", false, "serve MCP on stdin and stdout and show the screen on the terminal")
 	cli.NameFlag(root.Flags(), &tuiTTY, "tui-tty", "the same, on this `TERMINAL` instead of /dev/tty")
 	root.SetHelpCommand(a.Help())
 	root.AddGroup(cli.Groups()...)
 	root.AddCommand(stdioCommand(p), serveCommand(p), daemonCommand(p), demoCommand(p))
-	root.AddCommand((&command.App{App: a, Extend: p.Extend, Choose: chooser(p)}).Commands()...)
-	completions(root)
+	root.AddCommand((&command.App{App: a, Extend: p.Extend, Choose: newChooser(p)}).Commands()...)
+	setCompletions(root)
 	shareFlags(root)
 	return root
 }
 
-// chooser asks the user of the terminal which of several things to take.
-func chooser(p *serve.Process) command.SelectFunc {
+// newChooser returns a function that asks the user at the terminal to choose items.
+func newChooser(p *serve.Process) command.SelectFunc {
 	return func(ctx context.Context, c *command.Selection) (bool, error) {
 		list := &tui.List{Title: c.Title, About: c.About, Switch: c.Switch, On: c.On}
 		for _, it := range c.Items {
@@ -230,24 +230,24 @@ func shareFlags(root *cobra.Command) {
 			flag.Hidden = true
 			c.PersistentFlags().AddFlag(&flag)
 		}
-		takeConfig(c, root.Flags().Lookup("config"))
+		addConfigFlag(c, root.Flags().Lookup("config"))
 	}
 }
 
-// takeConfig adds --config to a command and its own commands, if they read a config.
-func takeConfig(c *cobra.Command, flag *pflag.Flag) {
+// addConfigFlag adds --config to a command and its subcommands that read a config.
+func addConfigFlag(c *cobra.Command, flag *pflag.Flag) {
 	if _, none := c.Annotations[cli.NoConfig]; none {
 		return
 	}
 	own := *flag
 	c.Flags().AddFlag(&own)
 	for _, sub := range c.Commands() {
-		takeConfig(sub, flag)
+		addConfigFlag(sub, flag)
 	}
 }
 
-// completions makes shells complete what fits, and files only where one does.
-func completions(root *cobra.Command) {
+// setCompletions defines the shell completions. Files are only completed where they fit.
+func setCompletions(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if c.ValidArgs == nil && c.ValidArgsFunction == nil && c.Name() != "lua" {
 			c.ValidArgsFunction = cobra.NoFileCompletions
@@ -281,7 +281,7 @@ type oneOf struct {
 	words []string
 }
 
-func choice(value *string, words ...string) *oneOf { return &oneOf{value, words} }
+func newOneOf(value *string, words ...string) *oneOf { return &oneOf{value, words} }
 
 // String implements the flag's value.
 func (o *oneOf) String() string {
