@@ -53,7 +53,7 @@ func (t *Table[R]) SetColumns(columns ...Column[R]) *Table[R] {
 		if c.Name == "" || c.Unsorted {
 			continue
 		}
-		o := Order[R]{Name: c.Name, less: c.Less, down: c.Descending, col: i + 1}
+		o := Order[R]{Name: c.Name, less: c.Less, descending: c.Descending, col: i + 1}
 		if o.less == nil {
 			o.less = func(a, b R) int { return folded(c.Text(a), c.Text(b)) }
 		}
@@ -87,22 +87,22 @@ func lower(c byte) byte {
 
 // mostCells is how wide a text counts at most, and mostMeasured how much of it is looked at.
 const (
-	mostCells    = 400
-	mostMeasured = 4 * mostCells
+	maxCells    = 400
+	maxMeasured = 4 * maxCells
 )
 
-// extent is how many cells the texts of some rows need, by column. It never changes.
-type extent struct {
-	cells [][]uint16 // of each row; nil for columns that need the same in all
-	all   []need     // of all rows
+// columnWidths holds how many cells the texts of some rows need, by column. It is immutable.
+type columnWidths struct {
+	cells [][]uint16    // of each row; nil for columns that need the same in all
+	all   []widthCounts // of all rows
 }
 
-// need is how many rows need so many cells or more; its end is the most that one needs.
-type need []int32
+// widthCounts counts the rows that need at least a number of cells. Its length is the widest text.
+type widthCounts []int32
 
 // measure reads all rows once, so that what a search finds can be laid out at no cost.
-func measure[R any](columns []Column[R], rows []R) extent {
-	e := extent{cells: make([][]uint16, len(columns)), all: make([]need, len(columns))}
+func measure[R any](columns []Column[R], rows []R) columnWidths {
+	e := columnWidths{cells: make([][]uint16, len(columns)), all: make([]widthCounts, len(columns))}
 	for i := range columns {
 		c := &columns[i]
 		if c.NeededWidth > 0 && c.HasValue == nil || c.Fills {
@@ -130,16 +130,16 @@ func (c *Column[R]) cells(r R) int {
 
 // width is that of foreign text, as far as it matters.
 func width(text string) int {
-	text = text[:min(len(text), mostMeasured)]
+	text = text[:min(len(text), maxMeasured)]
 	if w := theme.Width(text); w == len(text) { // and harmless
-		return min(w, mostCells)
+		return min(w, maxCells)
 	}
-	return min(theme.Width(termtext.Line(text)), mostCells)
+	return min(theme.Width(termtext.Line(text)), maxCells)
 }
 
 // needOf counts the cells of rows: of those in found, of all if that is nil.
-func needOf(cells []uint16, found []int32) need {
-	var counts [mostCells + 1]int32
+func needOf(cells []uint16, found []int32) widthCounts {
+	var counts [maxCells + 1]int32
 	if found == nil {
 		for _, w := range cells {
 			counts[w]++
@@ -149,22 +149,22 @@ func needOf(cells []uint16, found []int32) need {
 			counts[cells[row]]++
 		}
 	}
-	most := mostCells
+	most := maxCells
 	for most > 0 && counts[most] == 0 {
 		most--
 	}
 	for w := most - 1; w >= 0; w-- {
 		counts[w] += counts[w+1]
 	}
-	return slices.Clone(need(counts[:most+1]))
+	return slices.Clone(widthCounts(counts[:most+1]))
 }
 
 // needs are those of the rows that were found.
-func (e *extent) needs(found []int32, total int) []need {
+func (e *columnWidths) needs(found []int32, total int) []widthCounts {
 	if len(found) == total || len(found) == 0 {
 		return e.all
 	}
-	out := make([]need, len(e.cells))
+	out := make([]widthCounts, len(e.cells))
 	for i, cells := range e.cells {
 		if cells != nil {
 			out[i] = needOf(cells, found)
@@ -174,10 +174,10 @@ func (e *extent) needs(found []int32, total int) []need {
 }
 
 // most is the most that a row needs.
-func (n need) most() int { return max(len(n)-1, 0) }
+func (n widthCounts) most() int { return max(len(n)-1, 0) }
 
 // at is how many rows lose something if there is one cell less than w.
-func (n need) at(w int) int32 {
+func (n widthCounts) at(w int) int32 {
 	if w >= len(n) {
 		return 0
 	}
@@ -189,7 +189,7 @@ type place struct {
 	col, rank          int
 	x, w               int
 	least, wants, most int
-	need               need
+	need               widthCounts
 }
 
 // plan lays the columns out in w cells: which of them there is room for, by their rank,
@@ -247,7 +247,7 @@ func (t *Table[R]) shared(places []place, stands []bool, w int) []place {
 	room := w + 1 - len(kept)
 	t.share(kept, room)
 	if slices.ContainsFunc(kept, func(p place) bool { return p.w < p.most }) {
-		t.local(kept, room)
+		t.shareForVisible(kept, room)
 	}
 	return kept
 }
@@ -266,10 +266,8 @@ func narrower(places, other []place) bool {
 	return false
 }
 
-// local shares the room anew by what the rows need that are about to be seen, where there
-// is not enough for all rows. Which rows count changes once in a screenful, so that
-// columns stand still for a while.
-func (t *Table[R]) local(places []place, room int) {
+// shareForVisible distributes the room by the rows in view, if there is not enough for all rows.
+func (t *Table[R]) shareForVisible(places []place, room int) {
 	from := t.window.offset - t.window.offset%t.PageSize()
 	near := t.Matches[min(from, len(t.Matches)):min(from+2*t.window.height, len(t.Matches))]
 	if len(near) == 0 {
@@ -343,14 +341,14 @@ func (t *Table[R]) share(places []place, room int) {
 	for i := range places {
 		if rest := &places[i]; t.cols[rest.col].Fills {
 			rest.w += max(room, 0)
-			t.relieve(places, rest)
+			t.giveSurplus(places, rest)
 			return
 		}
 	}
 }
 
-// relieve gives the rest what is no loss for others, unless it has plenty.
-func (t *Table[R]) relieve(places []place, rest *place) {
+// giveSurplus gives rest the cells that other columns do not want, unless rest has plenty.
+func (t *Table[R]) giveSurplus(places []place, rest *place) {
 	for i := range places {
 		if p := &places[i]; p.need == nil && p != rest && p.w > p.wants && rest.w < 2*rest.wants {
 			rest.w, p.w = rest.w+p.w-p.wants, p.wants

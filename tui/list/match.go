@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	stride   = 4096 // rows between two looks at the context
-	verdicts = 1024 // different values of a field that are remembered in one search
+	contextInterval  = 4096 // rows between two looks at the context
+	maxCachedResults = 1024 // different values of a field that are remembered in one search
 )
 
 // Match gives the rows that fit, never nil. A text may have parts, with a NUL between
@@ -22,11 +22,11 @@ func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, e
 	ranked := q.IsRanked()
 	found := make([]int32, 0, n)
 	var far, parts []uint8
-	for from := 0; from < n; from += stride {
+	for from := 0; from < n; from += contextInterval {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		for i := from; i < min(from+stride, n); i++ {
+		for i := from; i < min(from+contextInterval, n); i++ {
 			row := int32(i)
 			spread, ok := m.row(row)
 			if !ok {
@@ -94,36 +94,36 @@ func (q *Query) ExcludingTerm(ctx context.Context, ix *Index, now time.Time) str
 
 // matcher is a query during one search.
 type matcher struct {
-	q     *Query
-	ix    *Index
-	now   time.Time
-	need  uint64 // letters that every match has
-	known []verdict
+	q            *Query
+	ix           *Index
+	now          time.Time
+	requiredMask uint64 // letters that every match has
+	caches       []cachedTest
 }
 
-// verdict remembers what a condition said of a value: fields of a hundred
-// thousand rows have a handful of values, mostly in runs.
-type verdict struct {
+// cachedTest caches the results of a condition: fields of 100,000 rows have few different values,
+// mostly in runs.
+type cachedTest struct {
 	last     string
 	lastFits bool
-	of       map[string]bool
+	results  map[string]bool
 }
 
 func newMatcher(q *Query, ix *Index, now time.Time) *matcher {
-	m := &matcher{q: q, ix: ix, now: now, known: make([]verdict, len(q.conds))}
+	m := &matcher{q: q, ix: ix, now: now, caches: make([]cachedTest, len(q.conds))}
 	for i := range q.words {
 		if !q.words[i].not {
-			m.need |= q.words[i].mask
+			m.requiredMask |= q.words[i].mask
 		}
 	}
 	for i := range q.fuzzies {
 		if !q.fuzzies[i].not {
-			m.need |= q.fuzzies[i].mask
+			m.requiredMask |= q.fuzzies[i].mask
 		}
 	}
 	for i := range q.conds {
 		if c := &q.conds[i]; c.texts != nil {
-			m.known[i] = verdict{lastFits: c.fits(""), of: make(map[string]bool)}
+			m.caches[i] = cachedTest{lastFits: c.fits(""), results: make(map[string]bool)}
 		}
 	}
 	return m
@@ -132,7 +132,7 @@ func newMatcher(q *Query, ix *Index, now time.Time) *matcher {
 // any reports whether some row fits.
 func (m *matcher) any(ctx context.Context) (bool, error) {
 	for row := range m.ix.Len() {
-		if row%stride == 0 {
+		if row%contextInterval == 0 {
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}
@@ -148,7 +148,7 @@ func (m *matcher) any(ctx context.Context) (bool, error) {
 // the ~words in it.
 func (m *matcher) row(row int32) (spread int, ok bool) {
 	mask := m.ix.masks[row]
-	if mask&m.need != m.need {
+	if mask&m.requiredMask != m.requiredMask {
 		return 0, false
 	}
 	for i := range m.q.words {
@@ -208,7 +208,7 @@ func (m *matcher) contains(row int32, w *word) bool {
 
 // fits reports whether a row has a value that a condition names.
 func (m *matcher) fits(row int32, i int) bool {
-	c, v := &m.q.conds[i], &m.known[i]
+	c, v := &m.q.conds[i], &m.caches[i]
 	if c.texts == nil {
 		for _, fit := range c.tests {
 			if fit(int(row), m.now) {
@@ -221,11 +221,11 @@ func (m *matcher) fits(row int32, i int) bool {
 	if value == v.last {
 		return v.lastFits
 	}
-	fits, known := v.of[value]
+	fits, known := v.results[value]
 	if !known {
 		fits = c.fits(value)
-		if len(v.of) < verdicts {
-			v.of[value] = fits
+		if len(v.results) < maxCachedResults {
+			v.results[value] = fits
 		}
 	}
 	v.last, v.lastFits = value, fits

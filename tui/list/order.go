@@ -10,10 +10,10 @@ import (
 
 // Order is one way to sort a table.
 type Order[R any] struct {
-	Name string
-	less func(a, b R) int
-	down bool // less is turned around at first
-	col  int  // the column that it is of, from 1 on; rows with nothing there come last
+	Name       string
+	less       func(a, b R) int
+	descending bool // the first click sorts in descending order
+	col        int  // the column that it is of, from 1 on; rows with nothing there come last
 }
 
 // NewOrder is an order; without a function, rows stand as they come.
@@ -23,7 +23,7 @@ func NewOrder[R any](name string, less func(a, b R) int) Order[R] {
 
 // Descending returns the order with the greatest first.
 func (o Order[R]) Descending() Order[R] {
-	o.down = true
+	o.descending = true
 	return o
 }
 
@@ -42,15 +42,15 @@ func (t *Table[R]) SortNextColumn() tea.Cmd {
 	t.Reversed = false
 	for range t.Orders {
 		t.Order = (t.Order + 1) % len(t.Orders)
-		if t.inSight(&t.Orders[t.Order]) {
+		if t.isVisibleOrder(&t.Orders[t.Order]) {
 			break
 		}
 	}
 	return t.Rerun()
 }
 
-// inSight is false for the order of a column that is not.
-func (t *Table[R]) inSight(o *Order[R]) bool {
+// isVisibleOrder reports whether the column of an order is visible, if it has one.
+func (t *Table[R]) isVisibleOrder(o *Order[R]) bool {
 	return o.col == 0 || len(t.places) == 0 || slices.ContainsFunc(t.places, func(p place) bool { return p.col == o.col-1 })
 }
 
@@ -98,7 +98,7 @@ func (t *Table[R]) OrderText(lk *theme.Theme) string {
 
 // arrow points the way that the order goes.
 func (t *Table[R]) arrow(lk *theme.Theme) string {
-	if t.Orders[t.Order].down != t.Reversed {
+	if t.Orders[t.Order].descending != t.Reversed {
 		return lk.Falling
 	}
 	return lk.Rising

@@ -141,7 +141,7 @@ func (p *parser) value(f *Field, t token) {
 	case YesNo:
 		want, ok := parseYesNo(t.value)
 		if !ok {
-			p.complain("%s takes yes or no, not %s", f.Name, t.value)
+			p.setProblem("%s takes yes or no, not %s", f.Name, t.value)
 			return
 		}
 		p.test(f, t, true, func(row int, _ time.Time) bool { return f.YesNo(row) == want })
@@ -151,7 +151,7 @@ func (p *parser) value(f *Field, t token) {
 		switch {
 		case rest == "" && op != "": // still typing
 		case !ok || op == "=":
-			p.complain("%s takes an age such as <5m or >2h (s, m, h, d), not %s", f.Name, t.value)
+			p.setProblem("%s takes an age such as <5m or >2h (s, m, h, d), not %s", f.Name, t.value)
 		default:
 			p.test(f, t, false, testAge(f, op, age))
 		}
@@ -161,7 +161,7 @@ func (p *parser) value(f *Field, t token) {
 		switch {
 		case rest == "" && op != "":
 		case !ok:
-			p.complain("%s takes a number such as >500 or <=2k, not %s", f.Name, t.value)
+			p.setProblem("%s takes a number such as >500 or <=2k, not %s", f.Name, t.value)
 		default:
 			p.test(f, t, op == "" || op == "=", testNumber(f, op, number))
 		}
@@ -203,7 +203,7 @@ func (p *parser) unknown(name string) {
 	}
 }
 
-func (p *parser) complain(format, field, value string) {
+func (p *parser) setProblem(format, field, value string) {
 	if p.q.problem == "" {
 		p.q.problem = fmt.Sprintf(format, field, short(value))
 	}

@@ -48,7 +48,7 @@ func (s *state[R]) sort(by sorting[R]) {
 			}
 		}
 	}
-	turned := by.reversed != by.down
+	turned := by.reversed != by.descending
 	if by.col > 0 && len(s.rows) > MaxSyncRows {
 		if of := s.ranks.get(by.col, len(some) > len(s.rows)/8, func() []int32 { return s.rank(by.less) }); of != nil {
 			s.found = append(byRank(some, of, turned), none...)

@@ -9,16 +9,16 @@ import (
 // it, or is made of the beginnings of its words, as confjson is of config.json.
 func SpellsName(words, name string) bool {
 	for word := range strings.FieldsSeq(strings.ToLower(words)) {
-		if !strings.Contains(strings.ToLower(name), word) && !begins([]rune(word), []rune(name)) {
+		if !strings.Contains(strings.ToLower(name), word) && !isAbbreviation([]rune(word), []rune(name)) {
 			return false
 		}
 	}
 	return true
 }
 
-// begins reports whether runs of letters, each of which begins a word of a name, are a
+// isAbbreviation reports whether runs of letters, each of which begins a word of a name, are a
 // word in their order.
-func begins(word, name []rune) bool {
+func isAbbreviation(word, name []rune) bool {
 	before := make([]bool, len(name)+1) // whether the letters so far may end before a place
 	for i, letter := range word {
 		now, reached := make([]bool, len(name)+1), i == 0

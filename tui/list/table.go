@@ -54,11 +54,11 @@ type Table[R any] struct {
 
 	RowStyle[R]
 	cols      []Column[R]
-	extent    extent
+	extent    columnWidths
 	ranks     *ranks
-	needs     []need  // of the rows that were found
-	places    []place // of the columns, when they were drawn last
-	hasHeader bool    // … below their names
+	needs     []widthCounts // of the rows that were found
+	places    []place       // of the columns, when they were drawn last
+	hasHeader bool          // … below their names
 
 	window       Window
 	cursorKey    string // key of the row under the cursor
@@ -91,11 +91,11 @@ func New[R any](ctx context.Context, now func() time.Time, key, text func(R) str
 type state[R any] struct {
 	rows          []R
 	index         *Index
-	extent        extent
+	extent        columnWidths
 	ranks         *ranks
 	query         *Query
 	found         []int32
-	needs         []need
+	needs         []widthCounts
 	took          time.Duration
 	excludingTerm string
 	hidden        func(r R, filtered bool) bool
@@ -136,7 +136,7 @@ func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) te
 		t.cancel() // a search in the rows before
 		t.gen++
 		t.busy, t.stale = false, false
-		t.take(s)
+		t.setResult(s)
 		if t.FilterText != typed || t.Order != by || t.Reversed != reversed {
 			return tea.Batch(t.Rerun(), then())
 		}
@@ -177,7 +177,7 @@ func (t *Table[R]) Rerun() tea.Cmd {
 	if len(t.Rows) <= MaxSyncRows {
 		t.cancel = func() {}
 		if s.search(t.ctx, sorting, now) {
-			t.take(s)
+			t.setResult(s)
 		}
 		return nil
 	}
@@ -192,7 +192,7 @@ func (t *Table[R]) Rerun() tea.Cmd {
 			}
 			t.busy = false
 			if ok {
-				t.take(s)
+				t.setResult(s)
 			}
 			if t.stale {
 				return t.Rerun()
@@ -236,8 +236,8 @@ func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Ti
 	return true
 }
 
-// take shows a result; the cursor goes where its row went.
-func (t *Table[R]) take(s state[R]) {
+// setResult shows the result of a search. The cursor follows its row.
+func (t *Table[R]) setResult(s state[R]) {
 	was := int32(-1) // the row under the cursor, if its number still means it
 	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.hasKeyAt(t.window.cursor, t.cursorKey) {
 		was = t.Matches[t.window.cursor]
