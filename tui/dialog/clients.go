@@ -28,8 +28,8 @@ import (
 type clientRow struct {
 	registry.Session
 	requests, failed int // that the journal still has
-	last             time.Time
-	watches          int
+	lastRequest      time.Time
+	subscriptions    int
 	inFlight         int // requests under way
 }
 
@@ -75,9 +75,9 @@ func NewClients(a ClientsOptions) *Clients {
 			return all
 		},
 		list.Order[clientRow]{Name: "connected"})
-	d.arrange()
+	d.setColumns()
 	d.Search = Search{Input: textfield.New(a.Theme), Rows: d.Table}
-	d.refill()
+	d.readSessions()
 	return d
 }
 
@@ -87,11 +87,11 @@ func (d *Clients) Refresh(what registry.Changes) tea.Cmd {
 	if what&registry.Sessions == 0 && (what&(registry.Subscriptions|registry.Traffic) == 0 || d.app.Now().Sub(d.read) < often) {
 		return nil
 	}
-	return d.refill()
+	return d.readSessions()
 }
 
-// refill counts anew: clients first, then screens, each the oldest first.
-func (d *Clients) refill() tea.Cmd {
+// readSessions reads the sessions: clients first, then UIs, each the oldest first.
+func (d *Clients) readSessions() tea.Cmd {
 	a := d.app
 	d.read = a.Now()
 	sessions := a.Reg.Sessions()
@@ -123,14 +123,14 @@ func (d *Clients) refill() tea.Cmd {
 			if a.Failed(&rec) {
 				r.failed++
 			}
-			if rec.Time.After(r.last) {
-				r.last = rec.Time
+			if rec.Time.After(r.lastRequest) {
+				r.lastRequest = rec.Time
 			}
 		})
 	}
 	for _, s := range a.Reg.Subscriptions() {
 		for _, id := range s.Sessions {
-			count(id, func(r *clientRow) { r.watches++ })
+			count(id, func(r *clientRow) { r.subscriptions++ })
 		}
 	}
 	for i := range rows {
@@ -161,8 +161,8 @@ func (d *Clients) silent() (n int) {
 // Size is that of the dialog.
 func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(14, d.Table.Total()+10)) }
 
-// arrange gives the list its columns.
-func (d *Clients) arrange() {
+// setColumns defines the columns of the list.
+func (d *Clients) setColumns() {
 	type column = list.Column[clientRow]
 	count := func(name string, rank, w int, sign string, value func(clientRow) int) column {
 		has := func(r clientRow) bool { return value(r) > 0 || name == "requests" }
@@ -196,8 +196,8 @@ func (d *Clients) arrange() {
 		ago("since", 4, func(r clientRow) time.Time { return r.Since }),
 		count("requests", 1, 8, "", func(r clientRow) int { return r.requests }),
 		count("errors", 2, 6, "!", func(r clientRow) int { return r.failed }),
-		ago("last", 3, func(r clientRow) time.Time { return r.last }),
-		count("watches", 6, 7, "", func(r clientRow) int { return r.watches }))
+		ago("last", 3, func(r clientRow) time.Time { return r.lastRequest }),
+		count("watches", 6, 7, "", func(r clientRow) int { return r.subscriptions }))
 	d.Table.Note = func(r clientRow) string {
 		if quiet := r.SilentFor(); quiet > 0 {
 			return d.app.Theme.Dim.On("silent for " + termtext.Age(quiet))

@@ -25,7 +25,7 @@ type FilterList struct {
 	hasField bool // the list has the field
 	title    string
 	All      []value
-	shown    []int // of all, what the typed text leaves
+	matches  []int // of all, those that match the typed text
 	window   list.Window
 	Input    textfield.Field
 	counted  bool // counted
@@ -85,7 +85,7 @@ func (d *FilterList) Begin() tea.Cmd {
 	take := func(all []value, err error) tea.Cmd {
 		cancel()
 		if err == nil {
-			d.take(all)
+			d.setCounts(all)
 		}
 		return nil
 	}
@@ -98,7 +98,7 @@ func (d *FilterList) Begin() tea.Cmd {
 	}
 }
 
-func (d *FilterList) take(all []value) {
+func (d *FilterList) setCounts(all []value) {
 	d.All, d.counted = all, true
 	d.tickedBefore = make([]bool, len(all))
 	for i, v := range all {
@@ -208,13 +208,13 @@ func (d *FilterList) typed() string {
 // match lists the values that contain the typed words.
 func (d *FilterList) match() {
 	words := strings.Fields(strings.ToLower(d.Input.Value()))
-	d.shown = d.shown[:0]
+	d.matches = d.matches[:0]
 	for i, v := range d.All {
 		if uicontext.ContainsAll(strings.ToLower(v.label()), words) {
-			d.shown = append(d.shown, i)
+			d.matches = append(d.matches, i)
 		}
 	}
-	d.window.Reset(len(d.shown))
+	d.window.Reset(len(d.matches))
 }
 
 func (v value) label() string {
@@ -251,13 +251,13 @@ func (d *FilterList) Lines(w, h int) []string {
 		out = append(out, " This list has no such field.")
 	case !d.counted:
 		out = append(out, " counting"+lk.Ellipsis)
-	case len(d.shown) == 0 && d.Input.Value() != "":
+	case len(d.matches) == 0 && d.Input.Value() != "":
 		out = append(out, " No value contains "+uicontext.SanitizeLine(d.Input.Value())+".")
-	case len(d.shown) == 0:
+	case len(d.matches) == 0:
 		out = append(out, " There are no rows to choose from.")
 	}
 	rows := d.window.Lines(lk, h-1, func(i int) string {
-		v := d.All[d.shown[i]]
+		v := d.All[d.matches[i]]
 		box := "[ ] "
 		if v.ticked {
 			box = "[x] "
@@ -269,8 +269,8 @@ func (d *FilterList) Lines(w, h int) []string {
 }
 
 func (d *FilterList) toggle() tea.Cmd {
-	if i := d.window.Cursor(); i < len(d.shown) {
-		v := &d.All[d.shown[i]]
+	if i := d.window.Cursor(); i < len(d.matches) {
+		v := &d.All[d.matches[i]]
 		v.ticked = !v.ticked
 	}
 	return nil

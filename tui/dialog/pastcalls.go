@@ -27,26 +27,26 @@ import (
 // PastCalls is the list, and below it the call under the cursor.
 type PastCalls struct {
 	uicontext.ListDialog
-	app   *uicontext.Context
-	item  uicontext.Item
-	Table *list.Table[*registry.Invocation]
-	View  *viewer.View
-	look  *theme.Theme
-	shown *registry.Invocation
-	width int
-	gen   int
-	end   context.CancelFunc
+	app       *uicontext.Context
+	item      uicontext.Item
+	Table     *list.Table[*registry.Invocation]
+	View      *viewer.View
+	theme     *theme.Theme
+	callShown *registry.Invocation
+	width     int
+	gen       int
+	end       context.CancelFunc
 }
 
 // NewPastCalls lists the last calls of an item, the newest first.
 func NewPastCalls(a *uicontext.Context, it uicontext.Item) (*PastCalls, tea.Cmd) {
 	calls := a.Calls.History(it)
-	d := &PastCalls{app: a, item: it, View: viewer.NewView(a.Theme), look: a.Theme, end: func() {}}
+	d := &PastCalls{app: a, item: it, View: viewer.NewView(a.Theme), theme: a.Theme, end: func() {}}
 	d.Table = list.New(a.Ctx, a.Now,
 		func(inv *registry.Invocation) string { return inv.Time.String() },
 		func(inv *registry.Invocation) string { return string(inv.Params) },
 		func([]*registry.Invocation) []list.Field { return nil })
-	d.arrange()
+	d.setColumns()
 	fill := d.Table.Refresh(len(calls), func() []*registry.Invocation { return calls }, func() tea.Cmd { return nil })
 	return d, tea.Batch(fill, a.Push(d), d.show())
 }
@@ -55,14 +55,14 @@ func NewPastCalls(a *uicontext.Context, it uicontext.Item) (*PastCalls, tea.Cmd)
 func (d *PastCalls) show() tea.Cmd {
 	inv, ok := d.Table.Selected()
 	w, _ := d.Size(d.app.W-2, d.app.H-2)
-	if w -= 2; !ok || inv == d.shown && w == d.width {
+	if w -= 2; !ok || inv == d.callShown && w == d.width {
 		return nil
 	}
 	d.end()
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.end = cancel
 	d.gen++
-	d.shown, d.width = inv, w
+	d.callShown, d.width = inv, w
 	gen, lk := d.gen, d.app.Theme
 	return func() tea.Msg {
 		doc, err := viewer.Build(ctx, lk, callBlocks(inv), viewer.Options{Width: w, Depth: uicontext.DefaultDepth})
@@ -119,19 +119,19 @@ func (d *PastCalls) Size(w, h int) (int, int) { return min(w, 140), h }
 
 // Lines are the calls, and below them all about the one under the cursor.
 func (d *PastCalls) Lines(w, h int) []string {
-	if d.look != d.app.Theme {
-		d.look = d.app.Theme
-		d.View.SetTheme(d.look)
+	if d.theme != d.app.Theme {
+		d.theme = d.app.Theme
+		d.View.SetTheme(d.theme)
 	}
-	lk := d.look
+	lk := d.theme
 	above := min(max(d.Table.Total()+1, 4), max(h/3, 1))
 	text := d.View.Lines(w, max(h-above-1, 0)) // before it is told where that is
 	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", uicontext.PositionText(d.View), lk.Horizontal, w, lk.Border))
 	return lk.Lines(append(out, text...), w, h)
 }
 
-// arrange gives the list its columns: when, how long ago, how it ended, with what.
-func (d *PastCalls) arrange() {
+// setColumns defines the columns: when, age, outcome and arguments.
+func (d *PastCalls) setColumns() {
 	type column = list.Column[*registry.Invocation]
 	ended := func(inv *registry.Invocation) string {
 		switch {
@@ -152,11 +152,11 @@ func (d *PastCalls) arrange() {
 		column{Name: "result", Text: ended, Show: func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			switch {
 			case inv.Cancelled:
-				return "cancelled", d.look.Dim
+				return "cancelled", d.theme.Dim
 			case inv.Success:
-				return "ok", d.look.Good
+				return "ok", d.theme.Good
 			}
-			return d.look.Failed + " error", d.look.Bad
+			return d.theme.Failed + " error", d.theme.Bad
 		}},
 		list.NumberColumn("took", 1, 9, func(inv *registry.Invocation) float64 { return float64(inv.Duration) }, func(inv *registry.Invocation, _ int) (string, theme.Style) {
 			return uicontext.FormatDuration(inv.Duration), ""

@@ -28,7 +28,7 @@ type ProfileChooser struct {
 // profileRow is a profile ("" for none) with the numbers of entries that its clients see.
 type profileRow struct {
 	profile string
-	sees    [registry.Kinds]int
+	visible [registry.Kinds]int
 }
 
 func (r profileRow) name() string { return cmp.Or(r.profile, "(no profile)") }
@@ -41,7 +41,7 @@ func NewProfileChooser(a *uicontext.Context) tea.Cmd {
 	}
 	d := &ProfileChooser{app: a}
 	d.Table = list.New(a.Ctx, a.Now, profileRow.name, profileRow.name, func([]profileRow) []list.Field { return nil })
-	d.arrange()
+	d.setColumns()
 	fill := d.Table.Refresh(len(rows), func() []profileRow { return rows }, func() tea.Cmd { return nil })
 	for i, r := range rows {
 		if r.profile == a.Profile {
@@ -70,11 +70,11 @@ func (d *ProfileChooser) Lines(w, h int) []string {
 	return lk.Lines(append(out, "", lk.Dim.On(lk.Cut(note, w))), w, h)
 }
 
-// arrange gives the list its columns.
-func (d *ProfileChooser) arrange() {
+// setColumns defines the columns of the list.
+func (d *ProfileChooser) setColumns() {
 	count := func(name string, kind registry.Kind) list.Column[profileRow] {
-		return list.NumberColumn(name, 1, 9, func(r profileRow) float64 { return float64(r.sees[kind]) }, func(r profileRow, _ int) (string, theme.Style) {
-			return uicontext.FormatInt(r.sees[kind]), d.app.Theme.Dim
+		return list.NumberColumn(name, 1, 9, func(r profileRow) float64 { return float64(r.visible[kind]) }, func(r profileRow, _ int) (string, theme.Style) {
+			return uicontext.FormatInt(r.visible[kind]), d.app.Theme.Dim
 		})
 	}
 	d.Table.SetColumns(

@@ -28,17 +28,17 @@ import (
 type Query struct {
 	uicontext.BaseDialog
 	app        *uicontext.Context
-	of         string
+	item       string
 	data       *Document
 	size       int
 	Input      textfield.Field
 	View       *viewer.View
-	look       *theme.Theme
+	theme      *theme.Theme
 	savedPath  *string // the path, for the next time
 	isPrevious bool    // it is that of the last time, which what is typed now replaces
 
 	found    []byte
-	n        int
+	count    int
 	err      error
 	searched string // what is looked for, or was last
 	width    int
@@ -60,7 +60,7 @@ func NewQuery(a *uicontext.Context, of string, kept *string, texts ...[]byte) te
 	if err != nil {
 		return a.Complain("%v", err)
 	}
-	d := &Query{app: a, of: of, data: v, size: len(data), Input: textfield.New(a.Theme), View: viewer.NewView(a.Theme), look: a.Theme, savedPath: kept, isPrevious: *kept != "", searched: "\x00"}
+	d := &Query{app: a, item: of, data: v, size: len(data), Input: textfield.New(a.Theme), View: viewer.NewView(a.Theme), theme: a.Theme, savedPath: kept, isPrevious: *kept != "", searched: "\x00"}
 	d.Input.SetValue(*kept)
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return tea.Batch(a.Push(d), d.search())
@@ -85,7 +85,7 @@ func (d *Query) search() tea.Cmd {
 		return keys.FuncMsg(func() tea.Cmd {
 			d.busy, d.err = false, err
 			if err == nil && failed == nil {
-				d.found, d.n = found, n
+				d.found, d.count = found, n
 				d.View.Show(doc, false)
 			}
 			return d.search()
@@ -94,7 +94,7 @@ func (d *Query) search() tea.Cmd {
 }
 
 // Heading names what is looked through.
-func (d *Query) Heading() string { return "A path in the JSON of " + d.of }
+func (d *Query) Heading() string { return "A path in the JSON of " + d.item }
 
 // Size is that of the dialog.
 func (d *Query) Size(w, h int) (int, int) { return min(w, 140), h }
@@ -107,15 +107,15 @@ func (d *Query) Typing() bool { return true }
 
 // Lines are the path, what became of it, and what was found.
 func (d *Query) Lines(w, h int) []string {
-	if d.look != d.app.Theme {
-		d.look = d.app.Theme
-		d.View.SetTheme(d.look)
+	if d.theme != d.app.Theme {
+		d.theme = d.app.Theme
+		d.View.SetTheme(d.theme)
 	}
-	lk := d.look
+	lk := d.theme
 	d.Input.Width = max(w-5, 1)
-	state := lk.Dim.On("  " + termtext.Count(d.n, "value") + "; such as $.items[*].name, items[0], ..id, items[?(@.size > 3)].name")
-	if d.n > maxFound {
-		state = lk.Warn.On(fmt.Sprintf("  the first %d of %d values", maxFound, d.n))
+	state := lk.Dim.On("  " + termtext.Count(d.count, "value") + "; such as $.items[*].name, items[0], ..id, items[?(@.size > 3)].name")
+	if d.count > maxFound {
+		state = lk.Warn.On(fmt.Sprintf("  the first %d of %d values", maxFound, d.count))
 	}
 	if d.err != nil {
 		state = lk.Bad.On("  ! " + d.err.Error())

@@ -27,20 +27,20 @@ import (
 // Earlier keys were meant for what it covers.
 const KeyGrace = 400 * time.Millisecond
 
-// refusal is an error that a server gets as the answer to its question.
-type refusal struct {
+// questionError is the error that answers a question of a server.
+type questionError struct {
 	code    int
 	message string
 }
 
-func (r *refusal) Error() string { return r.message }
+func (r *questionError) Error() string { return r.message }
 
 // Code is the JSON-RPC code.
-func (r *refusal) ErrorCode() int { return r.code }
+func (r *questionError) ErrorCode() int { return r.code }
 
 // errRejected is the specification's example of a user who says no (MCP
 // 2025-11-25, Sampling, Error Handling).
-var errRejected = &refusal{-1, "User rejected sampling request"}
+var errRejected = &questionError{-1, "User rejected sampling request"}
 
 // JSON-RPC codes.
 const (
@@ -60,9 +60,9 @@ func (o *Question) opener() (dialogOpener, error) {
 	params := map[string]any{"sampling/createMessage": &s, "elicitation/create": &p}[o.Method]
 	switch err := json.Unmarshal(o.Params, params); {
 	case params == nil:
-		return nil, &refusal{codeNoMethod, "Method not found: " + uicontext.CutText(o.Method, 80)}
+		return nil, &questionError{codeNoMethod, "Method not found: " + uicontext.CutText(o.Method, 80)}
 	case err != nil:
-		return nil, &refusal{codeBadParams, "Invalid params: " + err.Error()}
+		return nil, &questionError{codeBadParams, "Invalid params: " + err.Error()}
 	case params == &s:
 		return newSampling, nil
 	case p.Mode == "", p.Mode == "form":
@@ -70,7 +70,7 @@ func (o *Question) opener() (dialogOpener, error) {
 	case p.Mode == "url":
 		return newURLQuestion, nil
 	}
-	return nil, &refusal{codeBadParams, "Invalid params: unknown mode " + uicontext.CutText(p.Mode, 40)}
+	return nil, &questionError{codeBadParams, "Invalid params: unknown mode " + uicontext.CutText(p.Mode, 40)}
 }
 
 // elicitation is the params of elicitation/create.
@@ -92,7 +92,7 @@ func (q *Questions) waiting() []*Question {
 type QuestionPresenter struct {
 	*uicontext.Context
 	Questions *Questions
-	known     []*Question // those that the user knows of
+	announced []*Question // questions that the user was notified of
 	IsIdle    func() bool // nothing is typed, and a dialog is seen
 }
 
@@ -121,8 +121,8 @@ func (a *QuestionPresenter) Sync() tea.Cmd {
 			cmds = append(cmds, k.layOut())
 		}
 	}
-	fresh := slices.ContainsFunc(waiting, func(q *Question) bool { return !slices.Contains(a.known, q) })
-	a.known = waiting
+	fresh := slices.ContainsFunc(waiting, func(q *Question) bool { return !slices.Contains(a.announced, q) })
+	a.announced = waiting
 	if fresh && !a.canOpen() {
 		a.Say("A server asks something: %s answers", a.KeyOf("answer"))
 	} else if fresh {

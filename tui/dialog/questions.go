@@ -44,8 +44,8 @@ func NewQuestions() *Questions {
 
 var (
 	// ErrScreenClosed ends the questions that wait when their screen closes.
-	ErrScreenClosed = errors.New("the screen that should answer was closed")
-	errManyAsked    = errors.New("too many questions wait for an answer already")
+	ErrScreenClosed     = errors.New("the screen that should answer was closed")
+	errTooManyQuestions = errors.New("too many questions wait for an answer already")
 )
 
 // OnChange sets the function that is called when the queue changed.
@@ -65,7 +65,7 @@ func (q *Questions) Ask(ctx context.Context, method string, params json.RawMessa
 		if shut {
 			return nil, ErrScreenClosed
 		}
-		return nil, errManyAsked
+		return nil, errTooManyQuestions
 	}
 	q.List = append(q.List, one)
 	wake := q.onChange

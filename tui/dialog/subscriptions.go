@@ -48,7 +48,7 @@ func NewSubscriptions(a SubscriptionsOptions) *Subscriptions {
 			}
 		},
 		list.Order[registry.SubscriptionState]{Name: "listed"})
-	d.arrange()
+	d.setColumns()
 	d.Search = Search{Input: textfield.New(a.Theme), Rows: d.Table}
 	// A list that is just opened may not be empty for the first moment.
 	rows := a.Reg.Subscriptions()
@@ -136,8 +136,8 @@ func (d *Subscriptions) Lines(w, h int) []string {
 	return lk.Lines(append(out, below...), w, h)
 }
 
-// arrange gives the list its columns.
-func (d *Subscriptions) arrange() {
+// setColumns defines the columns of the list.
+func (d *Subscriptions) setColumns() {
 	type column = list.Column[registry.SubscriptionState]
 	updates := list.NumberColumn("updates", 2, 7, func(s registry.SubscriptionState) float64 { return float64(s.Updates) }, func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 		if s.Updates == 0 {
