@@ -143,8 +143,8 @@ func (c *Calls) forgetCancelled(it Item) {
 // maxLastRequests is the number of items whose last arguments are kept.
 const maxLastRequests = 200
 
-// remember keeps the arguments of a request for the next form.
-func (c *Calls) remember(r Request) {
+// storeLastRequest stores the arguments of a request for the next form.
+func (c *Calls) storeLastRequest(r Request) {
 	c.lastRequests = slices.DeleteFunc(c.lastRequests, func(o Request) bool { return o.Item == r.Item })
 	c.lastRequests = append(c.lastRequests, r)
 	c.lastRequests = c.lastRequests[max(0, len(c.lastRequests)-maxLastRequests):]
@@ -197,7 +197,7 @@ func (c *Calls) Start(r Request) tea.Cmd {
 	c.Running = append(c.Running, run)
 	if !r.Silent {
 		c.Last = &r
-		c.remember(r)
+		c.storeLastRequest(r)
 	}
 	return tea.Batch(func() tea.Msg {
 		defer cancel()
