@@ -15,8 +15,8 @@ import (
 // maxDiffs bounds how many changed tools a server's detail shows in full.
 const maxDiffs = 20
 
-// pinnedWhat says in words why a tool awaits approval.
-func pinnedWhat(p *registry.UnapprovedTool) string {
+// approvalText returns why a tool awaits approval.
+func approvalText(p *registry.UnapprovedTool) string {
 	what := "changed since it was approved"
 	if p.New {
 		what = "new on a server that was known without it"
@@ -27,8 +27,8 @@ func pinnedWhat(p *registry.UnapprovedTool) string {
 	return what
 }
 
-// pinnedBlocks show what awaits approval, and how it differs.
-func (a *Layout) pinnedBlocks(tools []registry.UnapprovedTool) []viewer.Section {
+// approvalBlocks shows which tools await approval, and how they differ.
+func (a *Layout) approvalBlocks(tools []registry.UnapprovedTool) []viewer.Section {
 	if len(tools) == 0 {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (a *Layout) pinnedBlocks(tools []registry.UnapprovedTool) []viewer.Section 
 	for i := range tools[:min(len(tools), maxDiffs)] {
 		p := &tools[i]
 		blocks = append(blocks,
-			viewer.Section{Title: uicontext.SanitizeLine(p.Name), Kind: viewer.Note, Text: "It is " + pinnedWhat(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
+			viewer.Section{Title: uicontext.SanitizeLine(p.Name), Kind: viewer.Note, Text: "It is " + approvalText(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
 			viewer.Section{Kind: viewer.Text, Text: p.Diff()})
 	}
 	if n := len(tools) - maxDiffs; n > 0 {
@@ -45,8 +45,8 @@ func (a *Layout) pinnedBlocks(tools []registry.UnapprovedTool) []viewer.Section 
 	return blocks
 }
 
-// pinnedVersion changes with what awaits approval.
-func pinnedVersion(tools []registry.UnapprovedTool) string {
+// approvalVersion changes with the tools that await approval.
+func approvalVersion(tools []registry.UnapprovedTool) string {
 	if len(tools) == 0 {
 		return ""
 	}
@@ -64,7 +64,7 @@ func (a *Layout) approve(server string, tools []registry.UnapprovedTool) tea.Cmd
 		p := &tools[i]
 		names[i] = p.Name
 		if i < maxDiffs {
-			fmt.Fprintf(&body, "%s: %s\n%s\n", uicontext.SanitizeLine(p.Name), pinnedWhat(p), p.Diff())
+			fmt.Fprintf(&body, "%s: %s\n%s\n", uicontext.SanitizeLine(p.Name), approvalText(p), p.Diff())
 		}
 	}
 	title, what := "Approve "+uicontext.SanitizeLine(names[0])+"?", "it"

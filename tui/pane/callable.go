@@ -25,15 +25,15 @@ import (
 
 // callablePane is the common part of the panes of tools and prompts.
 type callablePane struct {
-	app     *Layout
-	All     *catalog
-	place   keymap.Place
-	index   int // among the panes
-	name    string
-	noun    string
-	follow  registry.Changes
-	untried string // what is said of one that nothing is kept of
-	hint    string // the same in its detail
+	app       *Layout
+	All       *catalog
+	place     keymap.Place
+	index     int // among the panes
+	name      string
+	noun      string
+	follow    registry.Changes
+	emptyHint string // shown for an entry without cached content
+	hint      string // the same in its detail
 
 	about func(e *registry.Entry) (arguments []viewer.Field, more []viewer.Field)
 	body  func(result json.RawMessage) []viewer.Section
@@ -57,9 +57,9 @@ func (p *callablePane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return p.All.Table.Grid(lk, w, h, focused)
 }
 
-// arrange gives the list its columns: what is called, what is its own of the kind, and
-// what describes it.
-func (p *callablePane) arrange(own list.Column[*registry.Entry]) {
+// setColumns defines the columns of the list: the name, the columns of the kind, and the
+// description.
+func (p *callablePane) setColumns(own list.Column[*registry.Entry]) {
 	p.All.Table.SetColumns(
 		list.Column[*registry.Entry]{
 			Name: "name", MinWidth: 16, PreferredWidth: 44, Text: func(e *registry.Entry) string { return e.Listed },
@@ -78,21 +78,21 @@ func (p *callablePane) arrange(own list.Column[*registry.Entry]) {
 // mark is the sign of a row.
 func (p *callablePane) mark(e *registry.Entry) string {
 	switch {
-	case isOwn(e):
+	case isOwnRow(e):
 		if p.All.showsOwnTools {
 			return p.app.Theme.Falling
 		}
 		return p.app.Theme.Folded
 	case p.app.Calls.ForItem(uicontext.EntryItem(e)) != nil:
 		return p.app.Spin.View()
-	case p.pinned(e) != nil:
+	case p.unapproved(e) != nil:
 		return p.app.Theme.Warn.On("!")
 	}
 	return p.All.mark(e)
 }
 
-// pinned is why a tool awaits approval, nil if it does not.
-func (p *callablePane) pinned(e *registry.Entry) *registry.UnapprovedTool {
+// unapproved returns the change of a tool that awaits approval, or nil.
+func (p *callablePane) unapproved(e *registry.Entry) *registry.UnapprovedTool {
 	if e.Kind != registry.Tool {
 		return nil
 	}
@@ -121,35 +121,35 @@ func (p *callablePane) Subject() Subject {
 		return Subject{}
 	}
 	it := p.Item()
-	inv, left := uicontext.CachedInvocation(p.app.Reg, it), leftBlocks(p.app.Calls.Cancelled(it))
+	inv, left := uicontext.CachedInvocation(p.app.Reg, it), cancelledBlocks(p.app.Calls.Cancelled(it))
 	state, _ := p.app.Reg.State(e.Server)
 	seen := dialog.VisibilityFields(p.app.Context, e)
 	var pinned []registry.UnapprovedTool
-	if row := p.pinned(e); row != nil {
+	if row := p.unapproved(e); row != nil {
 		pinned = []registry.UnapprovedTool{*row}
 	}
 	return Subject{
 		Key: p.noun + " " + e.Listed, Title: e.Listed, running: p.app.Calls.ForItem(it),
-		Version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, pinnedVersion(pinned), len(left), seen),
+		Version: fmt.Sprintf("%p %s %s %s %d %v", e, versionOf(inv), state.State, approvalVersion(pinned), len(left), seen),
 		Blocks: func(context.Context) []viewer.Section {
 			arguments, more := p.about(e)
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: append(append(facts(e), seen...), more...)}}
-			blocks = append(blocks, p.app.pinnedBlocks(pinned)...)
+			blocks = append(blocks, p.app.approvalBlocks(pinned)...)
 			if len(arguments) > 0 {
 				blocks = append(blocks, viewer.Section{Title: "Arguments", Kind: viewer.Fields, Fields: arguments})
 			}
 			blocks = append(blocks, left...)
 			if inv != nil {
-				blocks = append(blocks, calledWith(inv)...)
+				blocks = append(blocks, argumentBlocks(inv)...)
 			}
-			blocks = append(blocks, keptBlocks(inv, p.body, p.hint)...)
+			blocks = append(blocks, contentBlocks(inv, p.body, p.hint)...)
 			return append(blocks, rawBlocks(e)...)
 		},
 	}
 }
 
-// leftBlocks tell of a call that was cancelled, and with what.
-func leftBlocks(l *uicontext.CancelledRequest) []viewer.Section {
+// cancelledBlocks describes a cancelled call and its arguments.
+func cancelledBlocks(l *uicontext.CancelledRequest) []viewer.Section {
 	if l == nil {
 		return nil
 	}
@@ -161,8 +161,8 @@ func leftBlocks(l *uicontext.CancelledRequest) []viewer.Section {
 	return append(blocks, viewer.Section{Kind: viewer.JSON, Data: l.Args})
 }
 
-// calledWith shows the arguments of an invocation.
-func calledWith(inv *registry.Invocation) []viewer.Section {
+// argumentBlocks shows the arguments of an invocation.
+func argumentBlocks(inv *registry.Invocation) []viewer.Section {
 	if len(inv.Params) == 0 && len(inv.Meta) == 0 {
 		return nil
 	}
@@ -194,12 +194,12 @@ func (p *callablePane) none() string {
 }
 
 func (p *callablePane) whyNoContent() string {
-	return cmp.Or(p.none(), p.app.whyNoContent(p.Item(), p.untried))
+	return cmp.Or(p.none(), p.app.whyNoContent(p.Item(), p.emptyHint))
 }
 
 func (p *callablePane) whyNotAgain() string {
 	if it := p.Item(); !it.IsEmpty() && uicontext.CachedInvocation(p.app.Reg, it) == nil {
-		return it.Listed + " " + p.untried
+		return it.Listed + " " + p.emptyHint
 	}
 	return p.none()
 }
@@ -224,10 +224,10 @@ type Tools struct {
 func newTools(a *Layout) *Tools {
 	p := &Tools{callablePane: callablePane{
 		app: a, All: newCatalog(a, registry.Tool), place: keymap.InTools, index: PaneTools, name: "Tools", noun: "tool",
-		follow: registry.Tools | registry.Skills | registry.Pins, untried: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.KeyOf("call") + " calls it.",
+		follow: registry.Tools | registry.Skills | registry.Pins, emptyHint: "was not called yet; " + a.KeyOf("call") + " calls it", hint: a.KeyOf("call") + " calls it.",
 		about: aboutTool, body: viewer.FromTool,
 	}}
-	p.arrange(list.Column[*registry.Entry]{
+	p.setColumns(list.Column[*registry.Entry]{
 		Name: "RDIW", Priority: 1, NeededWidth: 4, Unsorted: true,
 		Show: func(e *registry.Entry, _ int) (string, theme.Style) { return p.All.text(e, letters), a.Theme.Warn },
 	})
@@ -311,7 +311,7 @@ func (p *Tools) Handlers() map[string]keys.Handler {
 }
 
 func (p *Tools) whyNotApprove() string {
-	if !slices.ContainsFunc(entries(p.All.Table.Marked()), func(e *registry.Entry) bool { return p.pinned(e) != nil }) {
+	if !slices.ContainsFunc(entries(p.All.Table.Marked()), func(e *registry.Entry) bool { return p.unapproved(e) != nil }) {
 		return "only tools that are new or changed await approval; ! marks them"
 	}
 	return ""
@@ -323,10 +323,10 @@ type Prompts struct{ callablePane }
 func newPrompts(a *Layout) *Prompts {
 	p := &Prompts{callablePane{
 		app: a, All: newCatalog(a, registry.Prompt), place: keymap.InPrompts, index: PanePrompts, name: "Prompts", noun: "prompt",
-		follow: registry.Prompts, untried: "was not fetched yet; " + a.KeyOf("open") + " gets it", hint: a.KeyOf("open") + " gets its messages.",
+		follow: registry.Prompts, emptyHint: "was not fetched yet; " + a.KeyOf("open") + " gets it", hint: a.KeyOf("open") + " gets its messages.",
 		about: aboutPrompt, body: viewer.FromPrompt,
 	}}
-	p.arrange(list.Column[*registry.Entry]{Name: "arguments", Priority: 1, MinWidth: 12, PreferredWidth: 24, Text: signature, Unsorted: true})
+	p.setColumns(list.Column[*registry.Entry]{Name: "arguments", Priority: 1, MinWidth: 12, PreferredWidth: 24, Text: signature, Unsorted: true})
 	return p
 }
 

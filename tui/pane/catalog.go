@@ -31,8 +31,8 @@ type catalog struct {
 
 	state          catalogState         // of what is shown or being read
 	Reading        bool                 // a command reads one
-	fresh          map[string]time.Time // listed names of rows that came a moment ago
-	news           int                  // entries that changed since the pane was open
+	newRows        map[string]time.Time // listed names of rows that were added recently
+	unseen         int                  // entries that changed since the pane was last open
 	Loaded         bool                 // it was read before, so that what comes is news
 	initialRow     string               // what the cursor was put on, the listed name
 	texts          map[*registry.Entry]string
@@ -43,16 +43,16 @@ type catalog struct {
 // catalogState identifies the source of a list: the catalog, and the clients for whom it is
 // shown.
 type catalogState struct {
-	version uint64
-	view    string
-	sees    [registry.Kinds]int
+	version    uint64
+	view       string
+	visibility [registry.Kinds]int
 }
 
-// freshFor is how long new rows have their mark.
-const freshFor = 5 * time.Second
+// newRowTime is how long new rows are marked.
+const newRowTime = 5 * time.Second
 
 func newCatalog(a *Layout, kind registry.Kind) *catalog {
-	c := &catalog{app: a, kind: kind, fresh: map[string]time.Time{}, texts: map[*registry.Entry]string{}}
+	c := &catalog{app: a, kind: kind, newRows: map[string]time.Time{}, texts: map[*registry.Entry]string{}}
 	fields := func(rows []*registry.Entry) []list.Field {
 		all := []list.Field{
 			{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Help: "its server", Text: func(i int) string { return rows[i].Server }},
@@ -68,7 +68,7 @@ func newCatalog(a *Layout, kind registry.Kind) *catalog {
 		func(e *registry.Entry) string { return words(e) },
 		fields, list.Order[*registry.Entry]{Name: "listed name"})
 	c.Table.Hidden = c.hidden
-	c.Table.Head = isOwn
+	c.Table.Head = isOwnRow
 	c.Table.RowStyle = list.RowStyle[*registry.Entry]{
 		Base: func(e *registry.Entry) theme.Style {
 			base, _ := c.stale(e)
@@ -138,7 +138,7 @@ func words(e *registry.Entry) string {
 func (c *catalog) Refresh() tea.Cmd {
 	snap := c.app.Reg.Load()
 	kinds := append([]registry.Kind{c.kind}, c.below...)
-	now, n := catalogState{view: c.app.Profile, sees: c.app.Backend.VisibleCounts(c.app.Profile)}, 0
+	now, n := catalogState{view: c.app.Profile, visibility: c.app.Backend.VisibleCounts(c.app.Profile)}, 0
 	for _, k := range kinds {
 		now.version += snap.Version(k) // none of them ever goes back
 		n += snap.Count(k)
@@ -170,12 +170,12 @@ func (c *catalog) Refresh() tea.Cmd {
 		return rows
 	}, func() tea.Cmd {
 		c.Reading, c.Loaded = false, true
-		c.news += len(came) + len(left)
+		c.unseen += len(came) + len(left)
 		at := c.app.Now()
-		maps.DeleteFunc(c.fresh, func(_ string, since time.Time) bool { return at.Sub(since) > freshFor })
-		if len(came) <= maxFresh {
+		maps.DeleteFunc(c.newRows, func(_ string, since time.Time) bool { return at.Sub(since) > newRowTime })
+		if len(came) <= maxNewRows {
 			for _, key := range came {
-				c.fresh[key] = at
+				c.newRows[key] = at
 			}
 		}
 		clear(c.texts)
@@ -213,7 +213,7 @@ func (c *catalog) selectUsable() {
 	at := -1
 	for i, row := range c.Table.Matches[:min(len(c.Table.Matches), 1000)] {
 		e := c.Table.Rows[row]
-		if isOwn(e) {
+		if isOwnRow(e) {
 			continue
 		}
 		if _, why := c.stale(e); why != "" {
@@ -234,8 +234,8 @@ func (c *catalog) selectUsable() {
 	}
 }
 
-// maxFresh new rows get a mark; more would mark everything.
-const maxFresh = 1000
+// maxNewRows bounds the new rows that are marked. With more, everything would be marked.
+const maxNewRows = 1000
 
 // inList compares two entries by where a list has them: Goblin's own tools come first.
 func inList(a, b *registry.Entry) int {
@@ -284,10 +284,10 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 func (c *catalog) count(open bool) string {
 	s := uicontext.FormatCount(c.Table.Total())
 	if open {
-		c.news = 0
+		c.unseen = 0
 	}
-	if c.news > 0 {
-		s += " " + c.app.Theme.Delta + uicontext.FormatCount(c.news)
+	if c.unseen > 0 {
+		s += " " + c.app.Theme.Delta + uicontext.FormatCount(c.unseen)
 	}
 	return s
 }
@@ -307,12 +307,12 @@ func heading[R any](lk *theme.Theme, name string, t *list.Table[R]) (title, righ
 
 // mark is the sign before a row that came a moment ago.
 func (c *catalog) mark(e *registry.Entry) string {
-	at, ok := c.fresh[e.Listed]
+	at, ok := c.newRows[e.Listed]
 	if !ok {
 		return " "
 	}
-	if c.app.Now().Sub(at) > freshFor {
-		delete(c.fresh, e.Listed)
+	if c.app.Now().Sub(at) > newRowTime {
+		delete(c.newRows, e.Listed)
 		return " "
 	}
 	return c.app.Theme.Changed.On(c.app.Theme.New)
@@ -337,7 +337,7 @@ func (c *catalog) ticked() (all []uicontext.Item) {
 // that is not connected may have been gone already, and how they are drawn. Those of one
 // that waits for its first use are as good as any.
 func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
-	if isOwn(e) {
+	if isOwnRow(e) {
 		return c.app.Theme.Dim, ""
 	}
 	switch by, _ := c.app.Backend.HiddenReason(c.app.Profile, e); by {
@@ -399,8 +399,8 @@ func facts(e *registry.Entry) []viewer.Field {
 	return append(f, viewer.Field{Label: "description", Value: e.Description, Prose: true})
 }
 
-// keptBlocks show what is kept of an item's last invocation.
-func keptBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer.Section, hint string) []viewer.Section {
+// contentBlocks shows the cached content of an item.
+func contentBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer.Section, hint string) []viewer.Section {
 	if inv == nil {
 		return []viewer.Section{{Kind: viewer.Note, Text: hint}}
 	}

@@ -16,19 +16,19 @@ import (
 // detail is the panel that shows what the cursor is on. Its text is made in
 // commands; one that comes too late is dropped.
 type detail struct {
-	app        *Layout
-	View       *viewer.View
-	subject    Subject // what is shown or being made
-	width      int
-	foldLevels int             // levels of JSON that are folded; negative: more are shown
-	toggled    map[uint64]bool // nodes of JSON that are shown the other way; replaced, never changed
-	gen        int
-	busy       bool   // a text is being made
-	dirty      bool   // … which is not the last one
-	news       bool   // … whose changed lines are to be marked
-	AnswerOf   string // key of the subject whose answer is to be gone to, when it is shown
-	cancel     context.CancelFunc
-	markedAt   time.Time // when changed lines were marked
+	app          *Layout
+	View         *viewer.View
+	subject      Subject // what is shown or being made
+	width        int
+	foldLevels   int             // levels of JSON that are folded; negative: more are shown
+	toggledNodes map[uint64]bool // nodes of JSON with the opposite fold state; replaced, never changed
+	gen          int
+	busy         bool   // a text is being made
+	dirty        bool   // … which is not the last one
+	news         bool   // … whose changed lines are to be marked
+	AnswerOf     string // key of the subject whose answer is to be gone to, when it is shown
+	cancel       context.CancelFunc
+	markedAt     time.Time // when changed lines were marked
 }
 
 func newDetail(a *Layout) *detail {
@@ -64,7 +64,7 @@ func (d *detail) setSubject(s Subject, width int) tea.Cmd {
 	news := same && s.content && d.subject.content && s.Version != d.subject.Version
 	same = s.Key == d.subject.Key
 	if !same {
-		d.toggled = nil
+		d.toggledNodes = nil
 	}
 	d.subject, d.width = s, width
 	if same && d.busy { // let it come to its end, however often there is news
@@ -86,7 +86,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	}
 	ctx, cancel := context.WithCancel(d.app.Ctx)
 	d.cancel, d.busy = cancel, true
-	o := viewer.Options{Width: d.width, Depth: uicontext.DefaultDepth, Fold: d.foldLevels, Toggled: d.toggled, Numbers: s.numbers, NoWrap: d.app.NoWrap, Opens: d.app.KeyOf("pager")}
+	o := viewer.Options{Width: d.width, Depth: uicontext.DefaultDepth, Fold: d.foldLevels, Toggled: d.toggledNodes, Numbers: s.numbers, NoWrap: d.app.NoWrap, Opens: d.app.KeyOf("pager")}
 	return func() tea.Msg {
 		defer cancel()
 		doc, err := viewer.Build(ctx, lk, s.Blocks(ctx), o)
@@ -126,7 +126,7 @@ func (d *detail) Fold(by int) tea.Cmd {
 	default:
 		d.app.Say("JSON: %d of %d levels unfolded", shown-fold+1, levels+1)
 	}
-	d.foldLevels, d.toggled = fold, nil
+	d.foldLevels, d.toggledNodes = fold, nil
 	return d.Build(true, false)
 }
 
@@ -140,12 +140,12 @@ func (d *detail) ToggleNode(y int, near bool) tea.Cmd {
 		}
 		return nil
 	}
-	turned := maps.Clone(d.toggled)
+	turned := maps.Clone(d.toggledNodes)
 	if turned == nil {
 		turned = map[uint64]bool{}
 	}
 	turned[node] = !turned[node]
-	d.toggled = turned
+	d.toggledNodes = turned
 	return d.Build(true, false)
 }
 
@@ -202,7 +202,7 @@ func (d *detail) Click(y int) tea.Cmd {
 
 // Fade takes the marks off lines that changed a while ago.
 func (d *detail) Fade(now time.Time) {
-	if !d.markedAt.IsZero() && now.Sub(d.markedAt) > changedFor {
+	if !d.markedAt.IsZero() && now.Sub(d.markedAt) > changeMarkTime {
 		d.View.Unmark()
 		d.markedAt = time.Time{}
 	}
@@ -226,5 +226,5 @@ func (d *detail) Lines(a *Layout, r uicontext.Rect, border int, focused bool) []
 	return a.Theme.Frame(lines, uicontext.SanitizeLine(d.subject.Title), uicontext.PositionText(d.View), r.W, r.H, style)
 }
 
-// changedFor is how long changed lines stay marked.
-const changedFor = 3 * time.Second
+// changeMarkTime is how long changed lines stay marked.
+const changeMarkTime = 3 * time.Second

@@ -31,10 +31,10 @@ func (p *Servers) Diagnose(s registry.ServerState) tea.Cmd {
 
 // diagnose has the daemon find out what keeps a server from working.
 func (p *Servers) diagnose(s registry.ServerState) tea.Cmd {
-	a, f := p.app, p.found[s.Name]
+	a, f := p.app, p.findings[s.Name]
 	if f == nil {
 		f = &finding{}
-		p.found[s.Name] = f
+		p.findings[s.Name] = f
 	}
 	if f.running {
 		return nil

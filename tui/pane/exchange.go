@@ -21,27 +21,27 @@ const sideBySide = 140
 // Exchange shows a request and its response in front of the panes.
 type Exchange struct {
 	uicontext.BaseDialog
-	app   *Layout
-	rec   registry.TrafficRecord // without bodies
-	look  *theme.Theme
-	Views [2]*viewer.View
-	place [2]uicontext.Rect // where the views were drawn
-	on    int               // the view that scrolls
-	width [2]int            // that the texts were made for
-	gen   int
-	ctx   context.Context
-	end   context.CancelFunc
+	app       *Layout
+	rec       registry.TrafficRecord // without bodies
+	theme     *theme.Theme
+	Views     [2]*viewer.View
+	viewRects [2]uicontext.Rect // where the views were drawn
+	focused   int               // the view that scrolls
+	width     [2]int            // that the texts were made for
+	gen       int
+	ctx       context.Context
+	end       context.CancelFunc
 }
 
 // OpenExchange shows a record's request and response.
 func (a *Layout) OpenExchange(rec registry.TrafficRecord) tea.Cmd {
-	d := &Exchange{app: a, rec: rec, look: a.Theme}
+	d := &Exchange{app: a, rec: rec, theme: a.Theme}
 	for i := range d.Views {
 		d.Views[i] = viewer.NewView(a.Theme)
 	}
-	d.on = 1
+	d.focused = 1
 	if isNotification(&rec) {
-		d.on = 0
+		d.focused = 0
 	}
 	d.ctx, d.end = context.WithCancel(a.Ctx)
 	return tea.Batch(a.Push(d), d.build())
@@ -65,15 +65,15 @@ func (d *Exchange) Hints() []keys.Hint {
 	return t.Hints()
 }
 
-// inside is the room between the borders.
-func (d *Exchange) inside() (w, h int) { return max(d.app.W-4, 1), max(d.app.H-4, 1) }
+// innerSize returns the size between the borders.
+func (d *Exchange) innerSize() (w, h int) { return max(d.app.W-4, 1), max(d.app.H-4, 1) }
 
-func (d *Exchange) beside() bool { return d.app.W >= sideBySide && !isNotification(&d.rec) }
+func (d *Exchange) isSideBySide() bool { return d.app.W >= sideBySide && !isNotification(&d.rec) }
 
 // widths are those of the two texts.
 func (d *Exchange) widths() [2]int {
-	w, _ := d.inside()
-	if d.beside() {
+	w, _ := d.innerSize()
+	if d.isSideBySide() {
 		return [2]int{(w - 1) / 2, w - 1 - (w-1)/2}
 	}
 	return [2]int{w, w}
@@ -115,31 +115,31 @@ func (d *Exchange) build() tea.Cmd {
 }
 
 func (d *Exchange) Lines(w, h int) []string {
-	if d.look != d.app.Theme {
-		d.look = d.app.Theme
+	if d.theme != d.app.Theme {
+		d.theme = d.app.Theme
 		for _, v := range d.Views {
-			v.SetTheme(d.look)
+			v.SetTheme(d.theme)
 		}
 	}
 	if isNotification(&d.rec) {
-		d.place = [2]uicontext.Rect{{X: 0, Y: 0, W: w, H: h}, {}}
+		d.viewRects = [2]uicontext.Rect{{X: 0, Y: 0, W: w, H: h}, {}}
 		return d.Views[0].Lines(w, h)
 	}
-	if d.beside() {
+	if d.isSideBySide() {
 		left := (w - 1) / 2
-		d.place = [2]uicontext.Rect{{X: 0, Y: 1, W: left, H: h - 1}, {X: left + 1, Y: 1, W: w - 1 - left, H: h - 1}}
+		d.viewRects = [2]uicontext.Rect{{X: 0, Y: 1, W: left, H: h - 1}, {X: left + 1, Y: 1, W: w - 1 - left, H: h - 1}}
 	} else {
 		// The request has the room that it needs, up to half.
 		most := max((h-2)/2, h-2-max(d.Views[1].Doc().Len(), 1))
 		first := max(min(d.Views[0].Doc().Len(), most), 0)
-		d.place = [2]uicontext.Rect{{X: 0, Y: 1, W: w, H: first}, {X: 0, Y: first + 2, W: w, H: max(h-first-2, 0)}}
+		d.viewRects = [2]uicontext.Rect{{X: 0, Y: 1, W: w, H: first}, {X: 0, Y: first + 2, W: w, H: max(h-first-2, 0)}}
 	}
 	a, b := d.side(0), d.side(1)
-	if !d.beside() {
-		return d.look.Lines(append(a, b...), w, h)
+	if !d.isSideBySide() {
+		return d.theme.Lines(append(a, b...), w, h)
 	}
 	out := make([]string, 0, h)
-	bar := d.look.Border.On(d.look.Vertical)
+	bar := d.theme.Border.On(d.theme.Vertical)
 	for i := range min(len(a), h) {
 		out = append(out, a[i]+bar+b[i])
 	}
@@ -148,10 +148,10 @@ func (d *Exchange) Lines(w, h int) []string {
 
 // side draws one of the two texts under its title.
 func (d *Exchange) side(i int) []string {
-	lk, r := d.look, d.place[i]
+	lk, r := d.theme, d.viewRects[i]
 	title := [2]string{"Request", "Response"}[i]
 	style := lk.Border
-	if i == d.on {
+	if i == d.focused {
 		title, style = "["+title+"]", lk.Accent
 	}
 	body := d.Views[i].Lines(r.W, max(r.H, 0))
@@ -160,10 +160,10 @@ func (d *Exchange) side(i int) []string {
 
 func (d *Exchange) Keys() keys.Table {
 	do := func(run func(*Layout) tea.Cmd) func() tea.Cmd { return func() tea.Cmd { return run(d.app) } }
-	t := keys.Scrolling("scroll", func() keys.Scroller { return d.Views[d.on] })
+	t := keys.Scrolling("scroll", func() keys.Scroller { return d.Views[d.focused] })
 	t[0].Hint, t[1].Hint = "scroll", ""
 	return append(t,
-		keys.Binding{ID: "exchange.other", Hint: "other side", Long: "Scroll the other of request and response", Run: d.other},
+		keys.Binding{ID: "exchange.other", Hint: "other side", Long: "Scroll the other of request and response", Run: d.switchFocus},
 		keys.Binding{ID: "exchange.copy", Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Layout) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
 		keys.Binding{ID: "exchange.command", Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *Layout) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
 		keys.Binding{ID: "exchange.call", Hint: "call", Long: "Open the form of the call, with its arguments", Run: d.recall},
@@ -173,8 +173,8 @@ func (d *Exchange) Keys() keys.Table {
 		})},
 		keys.Binding{ID: "exchange.query", Long: "Filter the JSON by a path", Run: do((*Layout).QueryContent)},
 		keys.Binding{ID: "exchange.wrap", Long: "Wrap long lines, or not", Run: do((*Layout).Rewrap)},
-		keys.Binding{ID: "exchange.right", Long: "Sideways over long lines", Run: func() tea.Cmd { d.Views[d.on].Right(8); return nil }},
-		keys.Binding{ID: "exchange.left", Long: "And back", Run: func() tea.Cmd { d.Views[d.on].Right(-8); return nil }},
+		keys.Binding{ID: "exchange.right", Long: "Sideways over long lines", Run: func() tea.Cmd { d.Views[d.focused].Right(8); return nil }},
+		keys.Binding{ID: "exchange.left", Long: "And back", Run: func() tea.Cmd { d.Views[d.focused].Right(-8); return nil }},
 		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "pager", a.Content()) })},
 		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "editor", a.Content()) })},
 		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Layout) tea.Cmd { return dialog.Save(a.Context, a.Content()) })},
@@ -197,30 +197,30 @@ func (d *Exchange) close() tea.Cmd {
 	return d.app.Drop(d)
 }
 
-func (d *Exchange) other() tea.Cmd {
+func (d *Exchange) switchFocus() tea.Cmd {
 	if !isNotification(&d.rec) {
-		d.on = 1 - d.on
+		d.focused = 1 - d.focused
 	}
 	return nil
 }
 
 func (d *Exchange) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok {
-		d.point(m)
+		d.handleMouse(m)
 	}
 	return nil
 }
 
-// point scrolls the side under the wheel and chooses the one that is clicked.
-func (d *Exchange) point(m tea.MouseMsg) {
-	for i, r := range d.place {
+// handleMouse scrolls the side under the wheel and focuses the side that is clicked.
+func (d *Exchange) handleMouse(m tea.MouseMsg) {
+	for i, r := range d.viewRects {
 		r.Y, r.H = r.Y-1, r.H+1 // with its title
 		if !r.Contains(m.X, m.Y) {
 			continue
 		}
 		uicontext.ScrollWheel(d.Views[i].Scroll, m)
 		if uicontext.LeftPress(m) {
-			d.on = i
+			d.focused = i
 		}
 		return
 	}

@@ -71,7 +71,7 @@ func (p *Logs) setInFlight(found []registry.InFlight) tea.Cmd {
 		}
 		p.inFlight.rows = append(p.inFlight.rows, &trafficRow{
 			TrafficRecord: u.TrafficRecord, key: at.key(), words: u.Method + " " + u.Name + " " + inFlightWords, inFlightID: u.ID, lastRead: p.inFlight.reads,
-			client: p.who(&u.TrafficRecord), name: nameAtServer(&u.TrafficRecord),
+			client: p.clientText(&u.TrafficRecord), name: nameAtServer(&u.TrafficRecord),
 		})
 	}
 	if p.app.Open != PaneLogs || p.Open != TabTraffic || p.Paused {
@@ -189,12 +189,12 @@ func (p *Logs) Cancel() tea.Cmd {
 	r := asked[0]
 	c := &dialog.Confirm{
 		Screen: a.Context, Title: "Cancel " + strings.TrimSpace(uicontext.SanitizeLine(r.Method)+" "+uicontext.SanitizeLine(r.Name)) + "?",
-		Text: []string{uicontext.SanitizeLine(cmp.Or(r.Client, "A client")) + " has waited for it for " + termtext.Age(p.took(r)) + ", and is told."},
+		Text: []string{uicontext.SanitizeLine(cmp.Or(r.Client, "A client")) + " has waited for it for " + termtext.Age(p.elapsed(r)) + ", and is told."},
 		Yes:  "cancel it", Then: cancel,
 	}
 	if n := len(asked); n > 1 {
 		c.Title, c.Yes = fmt.Sprintf("Cancel %d requests?", n), "cancel them"
-		c.Text = []string{fmt.Sprintf("Their clients have waited for up to %s, and are told.", termtext.Age(p.took(r)))}
+		c.Text = []string{fmt.Sprintf("Their clients have waited for up to %s, and are told.", termtext.Age(p.elapsed(r)))}
 	}
 	return a.Push(c)
 }

@@ -19,19 +19,19 @@ import (
 // login is a login under way: it shows the page to log in at, and waits.
 type login struct {
 	uicontext.BaseDialog
-	app    *uicontext.Context
-	server string
-	before *registry.Account // who was logged in
-	ctx    context.Context
-	cancel context.CancelFunc
-	pages  chan string         // the last page to open; capacity 1
-	asked  chan secretQuestion // the question that agree waits for
-	pasted chan string         // capacity 1
-	page   string              // "" as long as it is not known
-	wrong  error               // why no browser was started
-	began  time.Time
-	entry  *dialog.TextPrompt // for what is pasted; nil before it was opened
-	secret *dialog.Confirm    // whether to send the client secret; nil before it was opened
+	app             *uicontext.Context
+	server          string
+	previousUser    *registry.Account // who was logged in
+	ctx             context.Context
+	cancel          context.CancelFunc
+	pages           chan string         // the last page to open; capacity 1
+	pendingQuestion chan secretQuestion // the question that askToSendSecret waits for
+	pasted          chan string         // capacity 1
+	page            string              // "" as long as it is not known
+	browserError    error               // why no browser was started
+	startTime       time.Time
+	entry           *dialog.TextPrompt // for what is pasted; nil before it was opened
+	secret          *dialog.Confirm    // whether to send the client secret; nil before it was opened
 }
 
 // secretQuestion is the question whether an issuer may have the config's client secret.
@@ -43,7 +43,7 @@ type secretQuestion struct {
 // LogIn opens the dialog of a login.
 func (p *Servers) LogIn(s registry.ServerState) tea.Cmd {
 	a := p.app.Context
-	d := &login{app: a, server: s.Name, before: s.Login, began: a.Now(), pages: make(chan string, 1), asked: make(chan secretQuestion), pasted: make(chan string, 1)}
+	d := &login{app: a, server: s.Name, previousUser: s.Login, startTime: a.Now(), pages: make(chan string, 1), pendingQuestion: make(chan secretQuestion), pasted: make(chan string, 1)}
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return a.Push(d)
 }
@@ -101,7 +101,7 @@ func (d *login) welcome(user string) tea.Cmd {
 // Refresh ends the login when somebody has logged in otherwise.
 func (d *login) Refresh(registry.Changes) tea.Cmd {
 	s, _ := d.app.Reg.State(d.server)
-	if d.before != nil || s.Login == nil {
+	if d.previousUser != nil || s.Login == nil {
 		return nil
 	}
 	d.cancel()
@@ -121,7 +121,7 @@ func (d *login) show(page string) {
 func (d *login) askToSendSecret(ctx context.Context, issuer, before string) bool {
 	q := secretQuestion{issuer, before, make(chan bool, 1)}
 	select {
-	case d.asked <- q:
+	case d.pendingQuestion <- q:
 	case <-ctx.Done():
 		return false
 	}
@@ -156,7 +156,7 @@ func (d *login) confirm(q secretQuestion) tea.Cmd {
 // await takes the next question or page. A page opens where the terminal is.
 func (d *login) await() tea.Msg {
 	select {
-	case q := <-d.asked:
+	case q := <-d.pendingQuestion:
 		return keys.FuncMsg(func() tea.Cmd { return d.confirm(q) })
 	case page := <-d.pages:
 		wrong := d.app.Term.Browse(d.ctx, page)
@@ -164,7 +164,7 @@ func (d *login) await() tea.Msg {
 			return nil
 		}
 		return keys.FuncMsg(func() tea.Cmd {
-			d.page, d.wrong = page, wrong
+			d.page, d.browserError = page, wrong
 			if d.secret != nil { // another user may have agreed
 				d.app.Drop(d.secret)
 			}
@@ -197,10 +197,10 @@ func (d *login) text(w, h int) []string {
 	state := "asking where to log in"
 	if d.page != "" {
 		state = "waiting for the browser"
-		if d.wrong == nil {
+		if d.browserError == nil {
 			add("Your browser opens this page. Log in there:", "")
 		} else {
-			add(lk.Warn.On("! "+lk.Cut("No browser is opened: "+uicontext.SanitizeLine(d.wrong.Error()), room-2)), "Open this page yourself:", "")
+			add(lk.Warn.On("! "+lk.Cut("No browser is opened: "+uicontext.SanitizeLine(d.browserError.Error()), room-2)), "Open this page yourself:", "")
 		}
 		parts := strings.Split(ansi.Hardwrap(uicontext.SanitizeLine(d.page), room, true), "\n")
 		if most := max(h-len(out)-3, 1); len(parts) > most {
@@ -210,12 +210,12 @@ func (d *login) text(w, h int) []string {
 			add(lk.Accent.On(part))
 		}
 		add("")
-		if d.wrong != nil && len(out)+5 <= h {
+		if d.browserError != nil && len(out)+5 <= h {
 			add(uicontext.WrapText("If that browser is on another machine, it ends at an address that it cannot show: "+d.app.KeyOf("login.paste")+" takes that.", room, 2)...)
 			add("")
 		}
 	}
-	seconds := int(d.app.Now().Sub(d.began).Seconds())
+	seconds := int(d.app.Now().Sub(d.startTime).Seconds())
 	add(d.app.Spin.View() + " " + state + fmt.Sprintf("  %d:%02d", seconds/60, seconds%60))
 	key := func(does string) string { return lk.Key.On(d.app.KeyOf("login." + does)) }
 	hints := ""

@@ -41,13 +41,13 @@ type Logs struct {
 	Logs    [LogTabs]*records[*logRow] // without that of traffic
 	Traffic *records[*trafficRow]
 
-	Log, traffic reader  // of the journals
-	missed       uint64  // of the log, gone before they were read
-	began        uint64  // number that the log's next record had when the screen began
-	flood        bool    // so much comes that details are not worth making for each
-	last         Subject // of the detail, while there is a flood
-	lastAt       time.Time
-	lastOf       int // tab
+	Log, traffic  reader  // of the journals
+	missedRecords uint64  // of the log, gone before they were read
+	firstNumber   uint64  // number that the log's next record had when the UI started
+	isFlooded     bool    // too many records arrive to build a detail for each
+	last          Subject // of the detail, while there is a flood
+	lastAt        time.Time
+	lastOf        int // tab
 
 	inFlight      inFlight
 	trafficFilter int             // of the traffic: showRequests and so on
@@ -59,10 +59,10 @@ type Logs struct {
 
 // reader is a position in a journal.
 type reader struct {
-	stats registry.JournalStats
-	Read  uint64 // the last number that was read
-	end   uint64 // where reading ended when the view was paused
-	seen  uint64 // the last number when it was looked at
+	stats      registry.JournalStats
+	Read       uint64 // the last number that was read
+	pausedAt   uint64 // where reading ended when the view was paused
+	seenNumber uint64 // the last number when the tab was visible
 }
 
 // reader is that of the open tab's journal.
@@ -81,8 +81,8 @@ func newLogs(a *Layout) *Logs {
 	p.Traffic = p.newTraffic()
 	p.applyTrafficFilter()
 	p.stats()
-	p.began = p.Log.stats.Next
-	p.Log.seen, p.traffic.seen = p.began-1, p.traffic.stats.Next-1
+	p.firstNumber = p.Log.stats.Next
+	p.Log.seenNumber, p.traffic.seenNumber = p.firstNumber-1, p.traffic.stats.Next-1
 	return p
 }
 
@@ -114,7 +114,7 @@ func (p *Logs) CursorMoved()              { p.list().CursorMoved() }
 // counted: they never end.
 func (p *Logs) Tab() (name, count string) {
 	last := p.Log.stats.Next - 1
-	if n := int(last - min(p.Log.seen, last)); n > 0 && p.app.Open != PaneLogs {
+	if n := int(last - min(p.Log.seenNumber, last)); n > 0 && p.app.Open != PaneLogs {
 		count = p.app.Theme.Delta + uicontext.FormatCount(n)
 	}
 	return "Logs", count
@@ -136,20 +136,20 @@ func (p *Logs) Refresh(registry.Changes) tea.Cmd {
 // on to that.
 func (p *Logs) read(on bool) tea.Cmd {
 	if on {
-		p.Log.end, p.traffic.end = p.Log.stats.Next-1, p.traffic.stats.Next-1
+		p.Log.pausedAt, p.traffic.pausedAt = p.Log.stats.Next-1, p.traffic.stats.Next-1
 	}
 	before := p.list().Count() + p.list().Trimmed()
-	p.readLog(p.Log.end)
-	p.Log.seen = p.Log.end
+	p.readLog(p.Log.pausedAt)
+	p.Log.seenNumber = p.Log.pausedAt
 	if p.Open == TabTraffic {
 		p.applyTrafficFilter()
-		p.readTraffic(p.traffic.end)
+		p.readTraffic(p.traffic.pausedAt)
 		if on {
 			p.showInFlight()
 		}
-		p.traffic.seen = p.traffic.end
+		p.traffic.seenNumber = p.traffic.pausedAt
 	}
-	p.flood = p.list().Count()+p.list().Trimmed()-before >= floodSize
+	p.isFlooded = p.list().Count()+p.list().Trimmed()-before >= floodSize
 	p.list().ClearUnread()
 	return p.list().Publish()
 }
@@ -162,16 +162,16 @@ func (p *Logs) Choose(tab int) tea.Cmd {
 	return p.read(!p.Paused)
 }
 
-// waiting is how much came while the view was paused.
-func (p *Logs) waiting() int {
+// pendingCount returns the number of records that arrived while paused.
+func (p *Logs) pendingCount() int {
 	r := p.reader()
-	return int(r.stats.Next - 1 - r.end)
+	return int(r.stats.Next - 1 - r.pausedAt)
 }
 
-// older is how many records that came before are not here any more.
-func (p *Logs) older() int {
+// droppedCount returns the number of earlier records that are gone.
+func (p *Logs) droppedCount() int {
 	if p.Open != TabTraffic {
-		return p.list().Trimmed() + int(p.missed)
+		return p.list().Trimmed() + int(p.missedRecords)
 	}
 	held := 0
 	for _, r := range p.Traffic.Held {
@@ -189,12 +189,12 @@ func (p *Logs) Heading() (title, right string) {
 	var parts []string
 	if p.Paused {
 		text := "paused"
-		if n := p.waiting(); n > 0 {
+		if n := p.pendingCount(); n > 0 {
 			text += ", " + uicontext.FormatCount(n) + " more"
 		}
 		parts = append(parts, text)
 	}
-	if n := p.older(); n > 0 {
+	if n := p.droppedCount(); n > 0 {
 		parts = append(parts, uicontext.FormatCount(n)+" older dropped")
 	}
 	if p.Open != TabTraffic && p.minLevel > slog.LevelDebug {
@@ -226,7 +226,7 @@ func (p *Logs) tabsOf(lk *theme.Theme, detail int) string {
 		count, news := p.TabList(i).Count(), p.TabList(i).Unread()
 		if i == TabTraffic {
 			count = p.app.Reg.Traffic().Len()
-			news = int(p.traffic.stats.Next - 1 - p.traffic.seen)
+			news = int(p.traffic.stats.Next - 1 - p.traffic.seenNumber)
 		}
 		news = min(news, count) // equal records share a row
 		if detail >= 2 {
@@ -315,14 +315,14 @@ func (p *Logs) toggleFollow() tea.Cmd {
 }
 
 func (p *Logs) nextLevel() tea.Cmd {
-	next := (slices.Index(levels[:], p.minLevel) + 1) % len(levels)
-	least := levels[next]
+	next := (slices.Index(minLevels[:], p.minLevel) + 1) % len(minLevels)
+	least := minLevels[next]
 	p.minLevel = least
 	for _, f := range p.Logs {
 		if f != nil {
-			f.keep, f.changed = nil, true
+			f.filter, f.changed = nil, true
 			if next > 0 {
-				f.keep = func(r *logRow) bool { return r.Level >= least }
+				f.filter = func(r *logRow) bool { return r.Level >= least }
 			}
 		}
 	}
@@ -436,7 +436,7 @@ func (p *Logs) ShownContent() uicontext.CachedContent {
 // Shown for a moment, not each of hundreds.
 func (p *Logs) Subject() Subject {
 	now := p.app.Now()
-	if p.flood && p.list().Following() && p.lastOf == p.Open && p.last.Blocks != nil && now.Sub(p.lastAt) < floodPause {
+	if p.isFlooded && p.list().Following() && p.lastOf == p.Open && p.last.Blocks != nil && now.Sub(p.lastAt) < floodPause {
 		return p.last
 	}
 	p.last, p.lastAt, p.lastOf = Subject{}, now, p.Open

@@ -23,34 +23,34 @@ import (
 
 // Bounds of what the Logs pane holds, however much the journals do.
 const (
-	MaxLogs    = 5000
-	MaxTraffic = 5000 // requests
-	mostNotes  = 500
+	MaxLogs          = 5000
+	MaxTraffic       = 5000 // requests
+	maxNotifications = 500
 	// foldsWithin is the number of last rows that are searched for an equal log line.
 	foldsWithin = 256
-	// heavyText is how much text is indexed in a command, not in Update.
-	heavyText = 256 << 10
-	// mostDrawn is how much of a log line a row looks at.
-	mostDrawn = 1024
+	// asyncIndexSize is the text from which indexing runs in a command instead of Update, in bytes.
+	asyncIndexSize = 256 << 10
+	// maxDrawnText is the part of a log line that a row draws, in bytes.
+	maxDrawnText = 1024
 )
 
 // records are the rows of one tab of Logs: the last ones of a journal, of each server no
 // more than its share while there are others'. Its work for new rows depends on how many
 // it holds, never on the journal.
 type records[R any] struct {
-	Table        *list.Table[R]
-	most         int
-	server       func(R) string
-	separate     func(R) bool // rows with a limit of their own; may be nil
-	mostSeparate int
-	keep         func(R) bool // nil: all
-	size         func(R) int  // bytes of text, nil where it is short
+	Table         *list.Table[R]
+	limit         int
+	server        func(R) string
+	separate      func(R) bool // rows with a limit of their own; may be nil
+	separateLimit int
+	filter        func(R) bool // nil: all
+	size          func(R) int  // bytes of text, nil where it is short
 
 	Held    []R // replaced, never changed: commands read it
 	extra   []R // shown with them; replaced, never changed
 	bytes   int
-	trimmed int  // rows that had to make room
-	news    int  // rows that came since the tab was looked at
+	evicted int  // rows that were evicted
+	unread  int  // rows that arrived since the tab was visible
 	changed bool // held is not what the table shows
 	reading bool // a command brings it there
 }
@@ -63,9 +63,9 @@ func (f *records[R]) setHeld(rows []R) {
 			f.bytes += f.size(r)
 		}
 	}
-	f.trim(false, f.most)
+	f.trim(false, f.limit)
 	if f.separate != nil {
-		f.trim(true, f.mostSeparate)
+		f.trim(true, f.separateLimit)
 	}
 }
 
@@ -83,7 +83,7 @@ func (f *records[R]) trim(apart bool, most int) {
 	if n <= most {
 		return
 	}
-	share := shareOf(most, slices.Collect(maps.Values(has)))
+	share := fairShare(most, slices.Collect(maps.Values(has)))
 	kept := make([]R, 0, len(f.Held)) // commands read the other
 	for _, r := range f.Held {
 		server := f.server(r)
@@ -96,11 +96,11 @@ func (f *records[R]) trim(apart bool, most int) {
 			f.bytes -= f.size(r)
 		}
 	}
-	f.Held, f.trimmed = kept, f.trimmed+len(f.Held)-len(kept)
+	f.Held, f.evicted = kept, f.evicted+len(f.Held)-len(kept)
 }
 
-// shareOf is how many places each may have of so many, where some need fewer.
-func shareOf(places int, needs []int) (share int) {
+// fairShare returns the limit for each of several owners so that all fit into a total.
+func fairShare(places int, needs []int) (share int) {
 	slices.Sort(needs)
 	for i, n := range needs {
 		if share = places / (len(needs) - i); n > share {
@@ -118,10 +118,10 @@ func (f *records[R]) Publish() tea.Cmd {
 	}
 	f.changed = false
 	rows := f.Held[:len(f.Held):len(f.Held)]
-	if f.keep != nil {
+	if f.filter != nil {
 		rows = nil
 		for _, r := range f.Held {
-			if f.keep(r) {
+			if f.filter(r) {
 				rows = append(rows, r)
 			}
 		}
@@ -130,7 +130,7 @@ func (f *records[R]) Publish() tea.Cmd {
 		rows = slices.Concat(rows, f.extra)
 	}
 	expected := len(rows)
-	if f.bytes > heavyText {
+	if f.bytes > asyncIndexSize {
 		expected = max(expected, list.MaxSyncRows+1)
 	}
 	f.reading = true
@@ -157,9 +157,9 @@ type tabList interface {
 
 func (f *records[R]) Rows() list.Rows { return tabRows[R]{f.Table} }
 func (f *records[R]) Count() int      { return len(f.Held) }
-func (f *records[R]) ClearUnread()    { f.news = 0 }
-func (f *records[R]) Trimmed() int    { return f.trimmed }
-func (f *records[R]) Unread() int     { return f.news }
+func (f *records[R]) ClearUnread()    { f.unread = 0 }
+func (f *records[R]) Trimmed() int    { return f.evicted }
+func (f *records[R]) Unread() int     { return f.unread }
 func (f *records[R]) Following() bool { return f.Table.Following }
 func (f *records[R]) CursorMoved() {
 	f.Table.Following = f.Table.NewestLast() && f.Table.Cursor() >= f.Table.Len()-1
@@ -234,9 +234,9 @@ type sameLine struct {
 	level                         slog.Level
 }
 
-// fold appends lines to the held ones. It merges a line with a recent equal one and moves
+// foldLines appends lines to the held ones. It merges a line with a recent equal one and moves
 // that to the end, so that a crash loop does not bury other lines.
-func fold(held, came []*logRow) []*logRow {
+func foldLines(held, came []*logRow) []*logRow {
 	all := slices.Concat(held, came)[:len(held)]
 	recent := make(map[sameLine]int, foldsWithin)
 	of := func(r *logRow) sameLine { return sameLine{r.Server, r.Source, r.Session, r.Text, r.Level} }
@@ -266,7 +266,7 @@ func timesNote(lk *theme.Theme, n int, last time.Time) string {
 	if n < 2 {
 		return ""
 	}
-	return lk.Dim.On("× " + uicontext.FormatInt(n) + ", last " + clock(last, 8))
+	return lk.Dim.On("× " + uicontext.FormatInt(n) + ", last " + clockText(last, 8))
 }
 
 func newLogRecords(a *Layout, tab int) *records[*logRow] {
@@ -285,7 +285,7 @@ func newLogRecords(a *Layout, tab int) *records[*logRow] {
 	t.SetColumns(slices.DeleteFunc(logColumns(a), func(c list.Column[*logRow]) bool {
 		return c.Name == "source" && tab != TabStderr || c.Name == "session" && tab != TabGoblin
 	})...)
-	return &records[*logRow]{Table: t, most: MaxLogs, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
+	return &records[*logRow]{Table: t, limit: MaxLogs, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
 }
 
 // logColumns are those of a log: when, how bad, where it comes from, and what.
@@ -294,7 +294,7 @@ func logColumns(a *Layout) []list.Column[*logRow] {
 	return []column{
 		{
 			Name: "time", Priority: 2, NeededWidth: 12, MinWidth: 8, PreferredWidth: 8,
-			Show: func(r *logRow, w int) (string, theme.Style) { return clock(r.Time, w), a.Theme.Dim },
+			Show: func(r *logRow, w int) (string, theme.Style) { return clockText(r.Time, w), a.Theme.Dim },
 		},
 		{
 			Name: "level", NeededWidth: 6, Descending: true, Less: func(x, y *logRow) int { return cmp.Compare(x.Level, y.Level) },
@@ -316,7 +316,7 @@ func logColumns(a *Layout) []list.Column[*logRow] {
 			Name: "message", MinWidth: 12, PreferredWidth: 34, Fills: true, Unsorted: true,
 			Show: func(r *logRow, _ int) (string, theme.Style) {
 				if r.line == "" {
-					r.line = uicontext.SanitizeLine(uicontext.CutText(r.Text, mostDrawn))
+					r.line = uicontext.SanitizeLine(uicontext.CutText(r.Text, maxDrawnText))
 				}
 				return r.line, ""
 			},
@@ -333,8 +333,8 @@ func logFields(rows []*logRow) []list.Field {
 	}
 }
 
-// levels are those that L walks.
-var levels = [...]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
+// minLevels are the levels that the key L cycles through.
+var minLevels = [...]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
 
 func levelName(l slog.Level) string {
 	switch {
@@ -348,8 +348,8 @@ func levelName(l slog.Level) string {
 	return "error"
 }
 
-// clock is a time of day in w cells: with or without milliseconds.
-func clock(t time.Time, w int) string {
+// clockText is a time of day in w cells: with or without milliseconds.
+func clockText(t time.Time, w int) string {
 	switch {
 	case t.IsZero():
 		return theme.Spaces(w)
@@ -363,7 +363,7 @@ func clock(t time.Time, w int) string {
 func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 	rec, times, last := r.LogRecord, r.times, r.last
 	return Subject{
-		Key: "log " + r.key, Version: strconv.Itoa(times), Title: tab + " " + clock(rec.Time, 12),
+		Key: "log " + r.key, Version: strconv.Itoa(times), Title: tab + " " + clockText(rec.Time, 12),
 		Blocks: func(context.Context) []viewer.Section {
 			facts := []viewer.Field{
 				{Label: "time", Value: formatTime(rec.Time)},
@@ -438,30 +438,30 @@ func (p *Logs) readLog(upTo uint64) {
 		recs = recs[:len(recs)-1]
 	}
 	if len(recs) == 0 {
-		p.missed, p.Log.Read = p.missed+upTo-p.Log.Read, upTo
+		p.missedRecords, p.Log.Read = p.missedRecords+upTo-p.Log.Read, upTo
 		return
 	}
 	last := recs[len(recs)-1].Seq
-	p.missed, p.Log.Read = p.missed+last-p.Log.Read-uint64(len(recs)), last
+	p.missedRecords, p.Log.Read = p.missedRecords+last-p.Log.Read-uint64(len(recs)), last
 	rows := make([]logRow, len(recs))
 	var parts [LogTabs][]*logRow
 	for i := range recs {
 		r := &rows[i]
 		r.LogRecord, r.key = recs[i], strconv.FormatUint(recs[i].Seq, 10)
-		tab := tabOf(r.Source)
+		tab := tabOfRecord(r.Source)
 		parts[tab] = append(parts[tab], r)
-		if r.Seq >= p.began {
-			p.Logs[tab].news++
+		if r.Seq >= p.firstNumber {
+			p.Logs[tab].unread++
 		}
 	}
 	for tab, f := range p.Logs {
 		if f != nil && len(parts[tab]) > 0 {
-			f.setHeld(fold(f.Held, parts[tab]))
+			f.setHeld(foldLines(f.Held, parts[tab]))
 		}
 	}
 }
 
-func tabOf(source string) int {
+func tabOfRecord(source string) int {
 	switch source {
 	case registry.SourceEvent:
 		return TabEvents
@@ -474,15 +474,15 @@ func tabOf(source string) int {
 // StderrOf shows what a server printed and said.
 func (a *Layout) StderrOf(server string) tea.Cmd {
 	of := list.Set("", "server", []string{"=" + server})
-	if a.printed(server) {
+	if a.hasOutput(server) {
 		return a.showLogs(TabStderr, of)
 	}
 	// Where it never got that far, Goblin's own log knows why.
 	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has printed and logged nothing; these are its events", uicontext.SanitizeLine(server)))
 }
 
-// printed reports whether there is a line that a server wrote.
-func (a *Layout) printed(server string) bool {
+// hasOutput reports whether a server wrote any line.
+func (a *Layout) hasOutput(server string) bool {
 	for _, r := range a.Reg.Logs().Window(0, -1) {
 		if r.Server == server && (r.Source == registry.SourceStderr || r.Source == registry.SourceMessage) {
 			return true

@@ -41,21 +41,21 @@ func (c *catalog) ownRow(snap *registry.Snapshot, profile string) *registry.Entr
 	}
 }
 
-// isOwn reports whether e is the row of Goblin's own tools: no server has an empty name.
-func isOwn(e *registry.Entry) bool { return e.Server == "" && e.Name == "" }
+// isOwnRow reports whether e is the row of Goblin's own tools: no server has an empty name.
+func isOwnRow(e *registry.Entry) bool { return e.Server == "" && e.Name == "" }
 
 // entries returns the rows that are entries of the catalog.
 func entries(rows []*registry.Entry) []*registry.Entry {
-	if !slices.ContainsFunc(rows, isOwn) {
+	if !slices.ContainsFunc(rows, isOwnRow) {
 		return rows
 	}
-	return slices.DeleteFunc(slices.Clone(rows), isOwn)
+	return slices.DeleteFunc(slices.Clone(rows), isOwnRow)
 }
 
 // selected returns the entry under the cursor, or nil if there is none.
 func (c *catalog) selected() *registry.Entry {
 	e, ok := c.Table.Selected()
-	if !ok || isOwn(e) {
+	if !ok || isOwnRow(e) {
 		return nil
 	}
 	return e
@@ -77,7 +77,7 @@ func (c *catalog) rowCount() string {
 // countVisible counts the entries that the clients of the chosen profile see.
 func (c *catalog) countVisible() (n int) {
 	for _, k := range append([]registry.Kind{c.kind}, c.below...) {
-		n += c.state.sees[k]
+		n += c.state.visibility[k]
 	}
 	return min(n, c.Table.Total())
 }
@@ -88,7 +88,7 @@ func (c *catalog) hidden() func(*registry.Entry, bool) bool {
 	backend, profile := c.app.Backend, c.app.Profile
 	return func(e *registry.Entry, filtered bool) bool {
 		switch {
-		case isOwn(e):
+		case isOwnRow(e):
 			return filtered
 		case hides:
 			if by, _ := backend.HiddenReason(profile, e); by != "" && by != "search" {
@@ -151,7 +151,7 @@ func (c *catalog) ownSubject(head *registry.Entry) Subject {
 func (p *callablePane) ownRowHandlers(open keys.Handler) map[string]keys.Handler {
 	onHead := func() bool {
 		e, ok := p.All.Table.Selected()
-		return ok && isOwn(e)
+		return ok && isOwnRow(e)
 	}
 	or := func(run func() tea.Cmd) keys.Handler {
 		return keys.Handler{

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	spans = 30 // that are kept, so five minutes
-	span  = 10 // seconds
-	chunk = 512
+	numSlots    = 30 // five minutes
+	slotSeconds = 10 // seconds
+	readSize    = 512
 )
 
 // Measure is counted.
@@ -39,22 +39,22 @@ const (
 type History struct {
 	failed  func(*registry.TrafficRecord) bool
 	next    uint64 // record of the journal that is read next
-	all     series
-	servers map[string]*series
+	all     slotRing
+	servers map[string]*slotRing
 }
 
 // NewHistory is an empty one; failed says which records are failures.
 func NewHistory(failed func(*registry.TrafficRecord) bool) *History {
-	return &History{failed: failed, servers: make(map[string]*series)}
+	return &History{failed: failed, servers: make(map[string]*slotRing)}
 }
 
-// series is a ring: the span of a time stands at that time modulo their number.
-type series [spans]counts
+// slotRing is a ring of slots. A slot's index is its number since 1970, modulo numSlots.
+type slotRing [numSlots]slot
 
-type counts struct {
-	at                      int64 // which span, since 1970
-	asked, failed, answered int
-	took                    time.Duration
+type slot struct {
+	number                     int64 // since 1970
+	requests, failed, answered int
+	took                       time.Duration
 }
 
 // Read takes over what the journal got since the last time. The journal is locked for a
@@ -64,39 +64,39 @@ func (p *History) Read(j *registry.TrafficJournal, now time.Time) {
 		return
 	}
 	for {
-		recs := j.Window(p.next, chunk)
+		recs := j.Window(p.next, readSize)
 		for i := range recs {
 			p.next = recs[i].Seq + 1
 			p.add(&recs[i], now)
 		}
-		if len(recs) < chunk {
+		if len(recs) < readSize {
 			break
 		}
 	}
 	for server, s := range p.servers { // a server that is gone is asked no more
-		if s.total(now).asked == 0 {
+		if s.total(now).requests == 0 {
 			delete(p.servers, server)
 		}
 	}
 }
 
 func (p *History) add(rec *registry.TrafficRecord, now time.Time) {
-	at := spanOf(rec.Time.Add(rec.Duration))
-	if rec.Status == registry.StatusNotification || rec.Direction != registry.ToServer || spanOf(now)-at >= spans || at > spanOf(now)+1 {
+	at := slotNumber(rec.Time.Add(rec.Duration))
+	if rec.Status == registry.StatusNotification || rec.Direction != registry.ToServer || slotNumber(now)-at >= numSlots || at > slotNumber(now)+1 {
 		return
 	}
 	s := p.servers[rec.Server]
 	if s == nil {
-		s = new(series)
+		s = new(slotRing)
 		p.servers[rec.Server] = s
 	}
 	failed := p.failed(rec)
-	for _, s := range []*series{s, &p.all} {
-		c := &s[at%spans]
-		if c.at != at {
-			*c = counts{at: at}
+	for _, s := range []*slotRing{s, &p.all} {
+		c := &s[at%numSlots]
+		if c.number != at {
+			*c = slot{number: at}
 		}
-		c.asked++
+		c.requests++
 		switch {
 		case failed:
 			c.failed++
@@ -107,18 +107,18 @@ func (p *History) add(rec *registry.TrafficRecord, now time.Time) {
 	}
 }
 
-func spanOf(t time.Time) int64 { return t.Unix() / span }
+func slotNumber(t time.Time) int64 { return t.Unix() / slotSeconds }
 
 // last are the values of the last n spans, the one of now at the end.
-func (s *series) last(now time.Time, what Measure, n int) []float64 {
+func (s *slotRing) last(now time.Time, what Measure, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
-		at := spanOf(now) - int64(n-1-i)
-		c := &s[at%spans]
+		at := slotNumber(now) - int64(n-1-i)
+		c := &s[at%numSlots]
 		switch {
-		case c.at != at:
+		case c.number != at:
 		case what == Requests:
-			out[i] = float64(c.asked)
+			out[i] = float64(c.requests)
 		case what == Failures:
 			out[i] = float64(c.failed)
 		case c.answered > 0:
@@ -129,11 +129,11 @@ func (s *series) last(now time.Time, what Measure, n int) []float64 {
 }
 
 // total is the sum of all spans that are not over.
-func (s *series) total(now time.Time) counts {
-	var sum counts
+func (s *slotRing) total(now time.Time) slot {
+	var sum slot
 	for i := range s {
-		if c := &s[i]; spanOf(now)-c.at < spans {
-			sum.asked, sum.failed = sum.asked+c.asked, sum.failed+c.failed
+		if c := &s[i]; slotNumber(now)-c.number < numSlots {
+			sum.requests, sum.failed = sum.requests+c.requests, sum.failed+c.failed
 			sum.answered, sum.took = sum.answered+c.answered, sum.took+c.took
 		}
 	}
@@ -147,14 +147,14 @@ func (p *History) Line(lk *theme.Theme, now time.Time, server string, what Measu
 	if s == nil {
 		return ""
 	}
-	return lk.Spark(s.last(now, what, min(w, spans)))
+	return lk.Spark(s.last(now, what, min(w, numSlots)))
 }
 
 // Short are the lines of all servers together, each of w spans, with their names.
 func (p *History) Short(lk *theme.Theme, now time.Time, w int) []string {
 	var out []string
 	for what, name := range []string{"req", "err", "ms"} {
-		if line := lk.Spark(p.all.last(now, Measure(what), min(w, spans))); line != "" {
+		if line := lk.Spark(p.all.last(now, Measure(what), min(w, numSlots))); line != "" {
 			out = append(out, lk.Dim.On(name+" ")+p.Style(lk, Measure(what)).On(line))
 		}
 	}
@@ -174,7 +174,7 @@ func (p *History) Fields(lk *theme.Theme, now time.Time, server string) []viewer
 	}
 	sum := s.total(now)
 	fact := func(label string, what Measure, text string) viewer.Field {
-		line := lk.Spark(s.last(now, what, spans))
+		line := lk.Spark(s.last(now, what, numSlots))
 		if line == "" {
 			return viewer.Field{Label: label} // which is not shown
 		}
@@ -185,7 +185,7 @@ func (p *History) Fields(lk *theme.Theme, now time.Time, server string) []viewer
 		mean = sum.took / time.Duration(sum.answered)
 	}
 	return []viewer.Field{
-		fact("requests", Requests, fmt.Sprintf("%s in %d min", uicontext.FormatCount(sum.asked), spans*span/60)),
+		fact("requests", Requests, fmt.Sprintf("%s in %d min", uicontext.FormatCount(sum.requests), numSlots*slotSeconds/60)),
 		fact("failed", Failures, uicontext.FormatCount(sum.failed)),
 		fact("took", LatencySeries, uicontext.FormatDuration(mean)+" on average"),
 	}

@@ -73,6 +73,6 @@ func (p *Logs) relatedLine(lk *theme.Theme, r *registry.TrafficRecord, w int, it
 	if isNotification(r) {
 		ended = "" // its method says it
 	}
-	return " " + lk.Dim.On(clock(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(uicontext.FitText(lk, text, room)) + " " +
+	return " " + lk.Dim.On(clockText(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(uicontext.FitText(lk, text, room)) + " " +
 		base.On(lk.Right(took, ms)) + " " + cmp.Or(style, base).On(lk.Fit(ended, status))
 }

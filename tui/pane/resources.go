@@ -72,7 +72,7 @@ func newResources(a *Layout) *Resources {
 		x, y := subs[resourceKey{a.Server, a.Name}], subs[resourceKey{b.Server, b.Name}]
 		return x.LastUpdate.Compare(y.LastUpdate)
 	}).Descending())
-	p.arrange()
+	p.setColumns()
 	return p
 }
 
@@ -80,10 +80,10 @@ func (p *Resources) Place() keymap.Place { return keymap.InResources }
 
 func (p *Resources) Tab() (name, count string) {
 	if p.app.Open == PaneResources {
-		p.All.news, p.Templates.news, p.updates = 0, 0, 0
+		p.All.unseen, p.Templates.unseen, p.updates = 0, 0, 0
 	}
 	count = uicontext.FormatCount(p.All.Table.Total())
-	if n := p.All.news + p.Templates.news + p.updates; n > 0 {
+	if n := p.All.unseen + p.Templates.unseen + p.updates; n > 0 {
 		count += " " + p.app.Theme.Delta + uicontext.FormatCount(n)
 	}
 	return "Resources", count
@@ -98,7 +98,7 @@ func (p *Resources) Refresh(what registry.Changes) tea.Cmd {
 	if what&registry.Subscriptions != 0 {
 		cmds = append(cmds, p.readSubscriptions())
 	}
-	cmds = append(cmds, p.All.Refresh(), p.Templates.Refresh(), p.follow())
+	cmds = append(cmds, p.All.Refresh(), p.Templates.Refresh(), p.rereadUpdated())
 	return tea.Batch(cmds...)
 }
 
@@ -165,8 +165,8 @@ func (p *Resources) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return append(lines, p.Templates.Table.SetFocused(second).Grid(lk, w, h-p.ruleLine-1, focused)...)
 }
 
-// arrange gives both sections their columns.
-func (p *Resources) arrange() {
+// setColumns defines the columns of both sections.
+func (p *Resources) setColumns() {
 	size := list.NumberColumn("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, theme.Style) {
 		return uicontext.FormatSize(e.Size), p.app.Theme.Dim
 	})
@@ -271,7 +271,7 @@ func (p *Resources) Subject() Subject {
 	at, _, _ := p.ResolveItem(it)
 	sub, has := p.subs[at]
 	state, _ := p.app.Reg.State(e.Server)
-	who := p.holders(sub)
+	who := p.holdersText(sub)
 	seen := dialog.VisibilityFields(p.app.Context, e)
 	return Subject{
 		Key: e.Kind.String() + " " + e.Listed, Title: e.Listed, running: p.app.Calls.ForItem(it), content: inv != nil, numbers: true,
@@ -300,7 +300,7 @@ func (p *Resources) Subject() Subject {
 				f = append(f, viewer.Field{Label: "stale", Value: e.Server + " is " + string(state.State)})
 			}
 			last.Fields = f
-			return append(append(blocks, keptBlocks(inv, viewer.FromResource, hint)...), rawBlocks(e)...)
+			return append(append(blocks, contentBlocks(inv, viewer.FromResource, hint)...), rawBlocks(e)...)
 		},
 	}
 }

@@ -23,23 +23,23 @@ func (p *Servers) Subject() Subject {
 		}
 		return Subject{Key: "getting started", Title: "Getting started", Blocks: func(context.Context) []viewer.Section { return a.Intro() }}
 	}
-	tail := p.tails[s.Name]
+	tail := p.stderrTails[s.Name]
 	wrote := uint64(0)
 	if len(tail) > 0 {
 		wrote = tail[len(tail)-1].Seq
 	}
-	lk, pinned, found := a.Theme, a.Reg.UnapprovedTools(s.Name), p.found[s.Name].blocks(a.Theme, s)
+	lk, pinned, found := a.Theme, a.Reg.UnapprovedTools(s.Name), p.findings[s.Name].blocks(a.Theme, s)
 	lately := a.Pulse.Fields(lk, a.Now(), s.Name)
 	return Subject{
 		Key: "server " + s.Name, Title: s.Name,
-		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + pinnedVersion(pinned) + p.found[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
+		Version: strconv.FormatInt(a.Now().Unix()/5, 10) + approvalVersion(pinned) + p.findings[s.Name].version() + fmt.Sprintf("%s %d %s %s %s %d %v %v %d %d %d %s %d %d %d %p %v %s %v %v %s", s.State, s.Since.UnixNano(), s.ServerName, s.ServerVersion,
 			s.ProtocolVersion, s.Counts, s.Listed, s.Stale, s.Restarts, s.PID, s.Latency, s.LastError, len(s.Capabilities), len(s.Instructions), wrote, lk, s.Projects, s.Login, s.CanLogIn, s.CachedAt, s.KeepAwakeReason) + fmt.Sprintf(" %d %d", s.Repairs.Changed, s.Repairs.Dropped),
 		Blocks: func(context.Context) []viewer.Section {
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: slices.Concat(serverFacts(lk, s), lately, definitionFacts(a.Backend.Definition(s.Name)))}}
 			blocks = append(blocks, found...)
 			blocks = append(blocks, repairBlocks(s.Repairs)...)
 			blocks = append(blocks, serverHelp(s, p.app.KeyOf)...)
-			blocks = append(blocks, p.app.pinnedBlocks(pinned)...)
+			blocks = append(blocks, p.app.approvalBlocks(pinned)...)
 			if a.Demo {
 				blocks = append(blocks, a.Intro()...)
 			}

@@ -24,15 +24,15 @@ type Servers struct {
 	Table *list.Table[registry.ServerState]
 
 	lastSeenStates map[string]registry.State       // states when the pane was last looked at
-	news           int                             // servers whose state is another one now
+	unseen         int                             // servers with a different state than when the pane was last open
 	down           int                             // servers that should be up
-	tails          map[string][]registry.LogRecord // replaced, never changed
+	stderrTails    map[string][]registry.LogRecord // replaced, never changed
 	next           uint64                          // record of the journal that comes next
-	found          map[string]*finding
+	findings       map[string]*finding
 }
 
 func newServers(a *Layout) *Servers {
-	p := &Servers{app: a, lastSeenStates: map[string]registry.State{}, tails: map[string][]registry.LogRecord{}, found: map[string]*finding{}}
+	p := &Servers{app: a, lastSeenStates: map[string]registry.State{}, stderrTails: map[string][]registry.LogRecord{}, findings: map[string]*finding{}}
 	p.Table = list.New(a.Ctx, a.Now,
 		func(s registry.ServerState) string { return s.Name },
 		func(s registry.ServerState) string {
@@ -40,7 +40,7 @@ func newServers(a *Layout) *Servers {
 		},
 		serverFields,
 		list.Order[registry.ServerState]{Name: "config"})
-	p.arrange()
+	p.setColumns()
 	return p
 }
 
@@ -57,8 +57,8 @@ func serverFields(rows []registry.ServerState) []list.Field {
 	}
 }
 
-// urgency sorts states: what needs somebody comes first.
-func urgency(s registry.State) int {
+// sortPriority sorts states: those that need attention come first.
+func sortPriority(s registry.State) int {
 	return slices.Index([]registry.State{
 		registry.StateFailed, registry.StateNeedsLogin, registry.StateRetrying, registry.StateConnecting,
 		registry.StateReady, registry.StateSleeping, registry.StateStopped, registry.StateDisabled,
@@ -85,8 +85,8 @@ func (p *Servers) Place() keymap.Place { return keymap.InServers }
 
 func (p *Servers) Tab() (name, count string) {
 	count = uicontext.FormatCount(p.Table.Total())
-	if p.news > 0 && p.app.Open != PaneServers {
-		count += " " + p.app.Theme.Delta + uicontext.FormatCount(p.news)
+	if p.unseen > 0 && p.app.Open != PaneServers {
+		count += " " + p.app.Theme.Delta + uicontext.FormatCount(p.unseen)
 	}
 	if p.down > 0 {
 		count += " " + p.app.Theme.Failed + uicontext.FormatCount(p.down)
@@ -122,7 +122,7 @@ func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
 // countNews counts the servers that are not as they were when the pane was last
 // looked at. That a server comes up for the first time is no news.
 func (p *Servers) countNews(states []registry.ServerState) {
-	p.news = 0
+	p.unseen = 0
 	known := make(map[string]registry.State, len(states))
 	for _, s := range states {
 		before, was := p.lastSeenStates[s.Name]
@@ -133,7 +133,7 @@ func (p *Servers) countNews(states []registry.ServerState) {
 			}
 			continue
 		case before != s.State && !isIdleChange(before, s.State):
-			p.news++
+			p.unseen++
 		}
 		known[s.Name] = before
 	}
@@ -160,10 +160,10 @@ func (p *Servers) readTails() {
 		if r.Server == "" || r.Source != registry.SourceStderr && r.Source != registry.SourceMessage {
 			continue
 		}
-		old := p.tails[r.Server]
+		old := p.stderrTails[r.Server]
 		tail := make([]registry.LogRecord, 0, tailLines)
 		tail = append(tail, old[max(0, len(old)-tailLines+1):]...)
-		p.tails[r.Server] = append(tail, r)
+		p.stderrTails[r.Server] = append(tail, r)
 	}
 }
 
@@ -179,15 +179,15 @@ func (p *Servers) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return p.Table.Grid(lk, w, h, focused)
 }
 
-// leastError is the least width of a column of errors. Where there is none,
+// minErrorWidth is the least width of a column of errors. Where there is none,
 // those of servers that are down stand in the place of the others.
-const leastError = 24
+const minErrorWidth = 24
 
 // serverCol is one column of the list.
 type serverCol = list.Column[registry.ServerState]
 
-// arrange gives the list its columns. The most useful ones stand longest.
-func (p *Servers) arrange() {
+// setColumns defines the columns of the list. The most useful ones remain longest.
+func (p *Servers) setColumns() {
 	count := func(title string, rank, w int, kind registry.Kind) serverCol {
 		c := list.NumberColumn(title, rank, w, func(s registry.ServerState) float64 { return float64(s.Counts[kind]) },
 			func(s registry.ServerState, _ int) (string, theme.Style) { return p.count(s, kind) })
@@ -216,7 +216,7 @@ func (p *Servers) arrange() {
 				mark, style := stateMark(p.app.Theme, s.State)
 				return mark + " " + string(s.State), style
 			},
-			Less: func(x, y registry.ServerState) int { return cmp.Compare(urgency(x.State), urgency(y.State)) },
+			Less: func(x, y registry.ServerState) int { return cmp.Compare(sortPriority(x.State), sortPriority(y.State)) },
 		},
 		serverCol{Name: "server", MinWidth: 6, PreferredWidth: 24, Text: func(s registry.ServerState) string { return s.Name }},
 		serverCol{Name: "via", Priority: 7, Text: func(s registry.ServerState) string { return s.Transport }},
@@ -225,7 +225,7 @@ func (p *Servers) arrange() {
 		latency, restarts,
 		p.recentColumn("requests", 10, Requests), p.recentColumn("errors", 12, Failures), p.recentColumn("times", 13, LatencySeries),
 		serverCol{
-			Name: "last error", Priority: 11, MinWidth: leastError, PreferredWidth: leastError, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
+			Name: "last error", Priority: 11, MinWidth: minErrorWidth, PreferredWidth: minErrorWidth, Unsorted: true, Text: func(s registry.ServerState) string { return s.LastError },
 			Show: func(s registry.ServerState, _ int) (string, theme.Style) {
 				if IsDown(s) {
 					return p.problem(s), p.app.Theme.Bad

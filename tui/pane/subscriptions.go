@@ -33,7 +33,7 @@ func (p *Resources) readSubscriptions() tea.Cmd {
 		return subs
 	}
 	if len(p.subs) <= list.MaxSyncRows/3 {
-		return p.take(read(), 0)
+		return p.setSubscriptions(read(), 0)
 	}
 	p.reading = true
 	old := p.subs
@@ -42,7 +42,7 @@ func (p *Resources) readSubscriptions() tea.Cmd {
 		news := updatesSince(old, subs)
 		return keys.FuncMsg(func() tea.Cmd {
 			p.reading = false
-			cmd := p.take(subs, news)
+			cmd := p.setSubscriptions(subs, news)
 			if p.stale {
 				p.stale = false
 				return tea.Batch(cmd, p.readSubscriptions())
@@ -62,7 +62,7 @@ func updatesSince(old, now map[resourceKey]registry.SubscriptionState) (n int) {
 	return n
 }
 
-func (p *Resources) take(subs map[resourceKey]registry.SubscriptionState, news int) tea.Cmd {
+func (p *Resources) setSubscriptions(subs map[resourceKey]registry.SubscriptionState, news int) tea.Cmd {
 	if news == 0 {
 		news = updatesSince(p.subs, subs)
 	}
@@ -70,14 +70,13 @@ func (p *Resources) take(subs map[resourceKey]registry.SubscriptionState, news i
 	p.subs = subs
 	t := p.All.Table
 	if strings.Contains(t.FilterText, "sub:") || strings.Contains(t.FilterText, "updated:") || t.Orders[t.Order].Name == byUpdate {
-		return tea.Batch(t.Refilter(), p.follow())
+		return tea.Batch(t.Refilter(), p.rereadUpdated())
 	}
-	return p.follow()
+	return p.rereadUpdated()
 }
 
-// follow reads the resource that is looked at again when it was updated. Many
-// updates in a row are one read.
-func (p *Resources) follow() tea.Cmd {
+// rereadUpdated reads the selected resource again after updates. Many updates cause one read.
+func (p *Resources) rereadUpdated() tea.Cmd {
 	it := p.Item()
 	if p.app.Open != PaneResources || !p.app.DetailShown() || it.IsEmpty() {
 		return nil
@@ -121,8 +120,8 @@ func (p *Resources) ResolveItem(it uicontext.Item) (at resourceKey, listed strin
 	return resourceKey{t.Server, t.Name}, inv.Expanded, true
 }
 
-// holders says who holds a subscription. Screens are not counted among clients.
-func (p *Resources) holders(sub registry.SubscriptionState) string {
+// holdersText returns who holds a subscription. UIs are not counted among clients.
+func (p *Resources) holdersText(sub registry.SubscriptionState) string {
 	if sub.Holders == 0 {
 		return ""
 	}

@@ -48,8 +48,8 @@ func byStart(a, b *trafficRow) int {
 	return cmp.Or(a.at().Compare(b.at()), cmp.Compare(a.Seq, b.Seq))
 }
 
-// took is how long a request took, or has taken so far.
-func (p *Logs) took(r *trafficRow) time.Duration {
+// elapsed returns the duration of a request, so far if it is in flight.
+func (p *Logs) elapsed(r *trafficRow) time.Duration {
 	if r.inFlightID != "" {
 		return max(p.app.Now().Sub(r.Time), 0)
 	}
@@ -87,8 +87,8 @@ func (a *Layout) Recall(r *registry.TrafficRecord) tea.Cmd {
 	return dialog.CallWith(a.Context, it, args)
 }
 
-// who names the client of a request, or the clients.
-func (p *Logs) who(r *registry.TrafficRecord) string {
+// clientText returns the client of a request, or the clients.
+func (p *Logs) clientText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Receivers > 0:
 		return fmt.Sprintf("all %d", r.Receivers)
@@ -122,7 +122,7 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	t.Overlay = func(r *trafficRow) string { return timesNote(p.app.Theme, r.Count, r.Last) }
 	t.HiddenTexts = func(r *trafficRow) []string { return []string{r.Name} }
 	t.SetColumns(p.trafficColumns()...)
-	return &records[*trafficRow]{Table: t, most: MaxTraffic, mostSeparate: mostNotes, separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
+	return &records[*trafficRow]{Table: t, limit: MaxTraffic, separateLimit: maxNotifications, separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
 }
 
 // trafficColumns are those of Traffic. What was asked stands longest.
@@ -138,16 +138,16 @@ func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	took := list.NumberColumn("took", 5, 8, func(r *trafficRow) float64 { return float64(r.Duration - r.UserWait) }, func(r *trafficRow, _ int) (string, theme.Style) {
 		switch {
 		case r.inFlightID != "":
-			return termtext.Age(p.took(r)), ""
+			return termtext.Age(p.elapsed(r)), ""
 		case isNotification(&r.TrafficRecord):
 			return "", ""
 		}
-		return uicontext.FormatDuration(p.took(r)), ""
+		return uicontext.FormatDuration(p.elapsed(r)), ""
 	})
 	return []column{
 		{
 			Name: "time", Priority: 4, NeededWidth: 12, MinWidth: 8, PreferredWidth: 8,
-			Show: func(r *trafficRow, w int) (string, theme.Style) { return clock(r.Time, w), p.app.Theme.Dim },
+			Show: func(r *trafficRow, w int) (string, theme.Style) { return clockText(r.Time, w), p.app.Theme.Dim },
 		},
 		{Name: "client", Priority: 3, MinWidth: 6, PreferredWidth: 6, Text: func(r *trafficRow) string { return r.client }},
 		{Priority: 6, NeededWidth: 1, Show: func(r *trafficRow, _ int) (string, theme.Style) { return arrow(p.app.Theme, r.Direction), "" }},
@@ -220,7 +220,7 @@ func (p *Logs) readTraffic(upTo uint64) {
 			r.key = at.key() // the cursor follows it
 		}
 		r.words = r.Method + " " + r.Name
-		r.client, r.name = p.who(&r.TrafficRecord), nameAtServer(&r.TrafficRecord)
+		r.client, r.name = p.clientText(&r.TrafficRecord), nameAtServer(&r.TrafficRecord)
 		all[i] = r
 	}
 	held := p.Traffic.Held
@@ -267,23 +267,23 @@ func (p *Logs) applyTrafficFilter() {
 	screens := p.screens // replaced, never changed
 	switch p.trafficFilter {
 	case showRequests:
-		p.Traffic.keep = func(r *trafficRow) bool { return !isNotification(&r.TrafficRecord) }
+		p.Traffic.filter = func(r *trafficRow) bool { return !isNotification(&r.TrafficRecord) }
 	case showClients:
-		p.Traffic.keep = func(r *trafficRow) bool { return !isNotification(&r.TrafficRecord) && !screens[r.Session] }
+		p.Traffic.filter = func(r *trafficRow) bool { return !isNotification(&r.TrafficRecord) && !screens[r.Session] }
 	default:
-		p.Traffic.keep = nil
+		p.Traffic.filter = nil
 	}
 }
 
 // foldedLine counts what is not shown, by where it comes from; "" if all is shown.
 func (p *Logs) foldedLine() string {
-	if p.Traffic.keep == nil {
+	if p.Traffic.filter == nil {
 		return ""
 	}
 	from, own := map[string]int{}, 0
 	for _, r := range p.Traffic.Held {
 		switch {
-		case p.Traffic.keep(r):
+		case p.Traffic.filter(r):
 		case isNotification(&r.TrafficRecord):
 			from[cmp.Or(r.Server, r.Client, registry.Local)] += max(r.Count, 1)
 		default:

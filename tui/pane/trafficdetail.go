@@ -26,7 +26,7 @@ func (p *Logs) trafficSubject() Subject {
 	reg, rec, cancel, lk := p.app.Reg, r.TrafficRecord, p.app.KeyOf("cancel"), p.app.Theme
 	if r.inFlightID != "" {
 		return Subject{
-			Key: "traffic " + r.key, Version: r.inFlightID, Title: rec.Method + " " + clock(rec.Time, 12),
+			Key: "traffic " + r.key, Version: r.inFlightID, Title: rec.Method + " " + clockText(rec.Time, 12),
 			Blocks: func(context.Context) []viewer.Section {
 				facts := append(requestFacts(reg, &rec), viewer.Field{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
 				blocks := append([]viewer.Section{{Kind: viewer.Fields, Fields: facts}}, bodyBlocks("Request", rec.Request, rec.RequestSize)...)
@@ -35,7 +35,7 @@ func (p *Logs) trafficSubject() Subject {
 		}
 	}
 	return Subject{
-		Key: "traffic " + r.key, Version: strconv.Itoa(rec.Count), Title: rec.Method + " " + clock(rec.Time, 12),
+		Key: "traffic " + r.key, Version: strconv.Itoa(rec.Count), Title: rec.Method + " " + clockText(rec.Time, 12),
 		Blocks: func(context.Context) []viewer.Section {
 			if full, ok := reg.Traffic().Record(rec.Seq); ok {
 				rec = full
@@ -63,17 +63,17 @@ func exchangeHead(r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
 	}
 	first := []string{ended}
 	if r.Count > 1 {
-		first = append(first, fmt.Sprintf("× %d, last %s", r.Count, clock(r.Last, 8)))
+		first = append(first, fmt.Sprintf("× %d, last %s", r.Count, clockText(r.Last, 8)))
 	}
 	if !isNotification(r) {
 		first = append(first, durationText(r), uicontext.FormatSize(r.Size))
 	}
-	return []viewer.Section{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.SanitizeLine(r.Name)), "  ") + "\n" + between(r, lk)}}
+	return []viewer.Section{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.SanitizeLine(r.Name)), "  ") + "\n" + exchangeLine(r, lk)}}
 }
 
-// between returns a line with the time, client, server and size of a request.
-func between(r *registry.TrafficRecord, lk *theme.Theme) string {
-	parts := []string{clock(r.Time, 12)}
+// exchangeLine returns a line with the time, client, server and size of a request.
+func exchangeLine(r *registry.TrafficRecord, lk *theme.Theme) string {
+	parts := []string{clockText(r.Time, 12)}
 	ends := []string{cmp.Or(r.Client, r.Session), r.Server}
 	for i, end := range ends {
 		if end == "" {
@@ -97,7 +97,7 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fi
 	}
 	f := []viewer.Field{
 		{Label: "began", Value: formatTime(r.Time)},
-		{Label: "ended", Value: endOf(r)},
+		{Label: "ended", Value: endText(r)},
 		{Label: "client", Value: r.Client},
 		{Label: "session", Value: sessionText(reg, r.Session)},
 		{Label: "direction", Value: direction},
@@ -116,8 +116,8 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fi
 	return f
 }
 
-// endOf is when a request was answered; "" for what has no answer.
-func endOf(r *registry.TrafficRecord) string {
+// endText returns when a request was answered; "" for what has no answer.
+func endText(r *registry.TrafficRecord) string {
 	if isNotification(r) || r.Status == registry.StatusInFlight || r.Time.IsZero() {
 		return ""
 	}
@@ -127,7 +127,7 @@ func endOf(r *registry.TrafficRecord) string {
 // requestSide returns the request of an exchange: two lines of metadata, the params, and
 // then the rest.
 func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
-	blocks := []viewer.Section{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.SanitizeLine(r.Name)) + "\n" + between(r, lk)}}
+	blocks := []viewer.Section{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.SanitizeLine(r.Name)) + "\n" + exchangeLine(r, lk)}}
 	blocks = append(blocks, bodyBlocks("params", r.Request, r.RequestSize)...)
 	blocks = append(blocks, viewer.Section{Title: "details", Kind: viewer.Fields, Fields: []viewer.Field{idField(r), {Label: "transport", Value: transportText(reg, r)}, {Label: "session", Value: r.Session}}})
 	return append(blocks, requestHeaders(r)...)
@@ -163,8 +163,8 @@ func (a *Layout) exchangeText(seq uint64, indent string) (text, lost string, ok 
 	return text, lost, true
 }
 
-// missing says why there is no exchange to take.
-func missing(seq uint64) string {
+// whyNoExchange returns why there is no exchange to copy.
+func whyNoExchange(seq uint64) string {
 	if seq == 0 {
 		return "the request is under way: there is no answer yet"
 	}
@@ -179,7 +179,7 @@ func (a *Layout) copyExchange(seqs ...uint64) tea.Cmd {
 	for _, seq := range seqs {
 		text, lost, ok := a.exchangeText(seq, "")
 		if !ok {
-			return a.Complain("%s", missing(seq))
+			return a.Complain("%s", whyNoExchange(seq))
 		}
 		all.WriteString(text)
 		parts = cmp.Or(lost, parts)
@@ -194,7 +194,7 @@ func (a *Layout) copyExchange(seqs ...uint64) tea.Cmd {
 func (a *Layout) copyCommand(seq uint64) tea.Cmd {
 	rec, ok := a.Reg.Traffic().Record(seq)
 	if !ok {
-		return a.Complain("%s", missing(seq))
+		return a.Complain("%s", whyNoExchange(seq))
 	}
 	config := ""
 	if at := slices.Index(a.Command, "--config"); at >= 0 && at+1 < len(a.Command) {
