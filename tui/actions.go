@@ -25,21 +25,21 @@ func (a *app) showClients() tea.Cmd {
 	}))
 }
 
-// showPast lists the last calls of the item.
-func (a *app) showPast() tea.Cmd {
+// showPastCalls lists the last calls of the item.
+func (a *app) showPastCalls() tea.Cmd {
 	_, cmd := dialog.NewPastCalls(a.Context, a.Panes[a.Open].Item())
 	return cmd
 }
 
-func (a *app) whyNoPast() string {
+func (a *app) whyNoPastCalls() string {
 	if it := a.Panes[a.Open].Item(); it.IsEmpty() || len(a.Calls.History(it)) == 0 {
 		return "this screen has not called it yet"
 	}
 	return ""
 }
 
-// sideways moves the detail panel over lines that are longer than it.
-func (a *app) sideways(cells int) func() tea.Cmd {
+// scrollSideways scrolls the detail panel horizontally.
+func (a *app) scrollSideways(cells int) func() tea.Cmd {
 	return func() tea.Cmd {
 		a.Details[a.Open].View.Right(cells)
 		return nil
@@ -62,8 +62,8 @@ func (a *app) sort(by func(list.Rows) tea.Cmd) tea.Cmd {
 	return cmd
 }
 
-// nextPlace puts the detail panel elsewhere.
-func (a *app) nextPlace() tea.Cmd { return a.Say("Detail panel: %s", a.NextPlace()) }
+// nextDetailPlace moves the detail panel to its next place.
+func (a *app) nextDetailPlace() tea.Cmd { return a.Say("Detail panel: %s", a.NextPlace()) }
 
 // resize gives the list more percent of the room.
 func (a *app) resize(by int) func() tea.Cmd {
@@ -91,8 +91,8 @@ func (a *app) copyContent() tea.Cmd {
 	return a.Copy(string(c.Data), "the content")
 }
 
-// clearKept forgets what is kept of the item.
-func (a *app) clearKept() tea.Cmd {
+// clearCached removes the cached content of the item.
+func (a *app) clearCached() tea.Cmd {
 	it := a.Panes[a.Open].Item()
 	if it.IsEmpty() || !a.Reg.Contents().Clear(it.Kind, it.Server, it.Name) {
 		return a.Complain("nothing is kept of this item")
@@ -103,7 +103,7 @@ func (a *app) clearKept() tea.Cmd {
 // copyName copies what the cursor is on: of a template, its last expansion.
 // What is hidden in it must not get into somebody's shell.
 func (a *app) copyName() tea.Cmd {
-	if all := a.marked(); len(all) > 1 {
+	if all := a.selectedRows(); len(all) > 1 {
 		names := make([]string, len(all))
 		for i, it := range all {
 			names[i] = uicontext.SanitizeLine(it.Listed)
@@ -117,17 +117,16 @@ func (a *app) copyName() tea.Cmd {
 	return a.Copy(uicontext.SanitizeLine(it.Listed), "the name")
 }
 
-// marked are the rows that keys are for: those that were marked, else the one under the
-// cursor.
-func (a *app) marked() []uicontext.Item {
+// selectedRows returns the marked rows, or else the row under the cursor.
+func (a *app) selectedRows() []uicontext.Item {
 	if p, ok := a.Panes[a.Open].(interface{ Marked() []uicontext.Item }); ok {
 		return p.Marked()
 	}
 	return nil
 }
 
-// mark marks the row under the cursor for what is done next, and goes on.
-func (a *app) mark() tea.Cmd {
+// toggleMark marks the row under the cursor for the next action, and moves on.
+func (a *app) toggleMark() tea.Cmd {
 	n := a.Panes[a.Open].Rows().ToggleMark()
 	if n == 0 {
 		return a.Say("Nothing is marked")
@@ -159,7 +158,7 @@ func (a *app) whyNotLogIn() string {
 	if a.Open != pane.PaneServers {
 		return "one logs in at servers; " + a.KeyOf("servers") + " goes there"
 	}
-	s, why := a.serverCalled("")
+	s, why := a.findServer("")
 	if why == "" {
 		why = pane.NoLoginReason(s)
 	}
@@ -168,12 +167,12 @@ func (a *app) whyNotLogIn() string {
 
 // needsLogin reports whether the server under the cursor wants one.
 func (a *app) needsLogin() bool {
-	s, why := a.serverCalled("")
+	s, why := a.findServer("")
 	return why == "" && s.State == registry.StateNeedsLogin
 }
 
 func (a *app) logIn() tea.Cmd {
-	s, _ := a.serverCalled("")
+	s, _ := a.findServer("")
 	return a.Panes[pane.PaneServers].(*pane.Servers).LogIn(s)
 }
 
@@ -221,8 +220,8 @@ func (a *app) nextFocus(step int) tea.Cmd {
 func (a *app) back() tea.Cmd {
 	var cmd tea.Cmd
 	switch typed, _ := a.Panes[a.Open].Rows().FilterQuery(); {
-	case a.DetailShown() && a.cancels() != nil:
-		return a.Calls.Stop(a.cancels())
+	case a.DetailShown() && a.escCancels() != nil:
+		return a.Calls.Stop(a.escCancels())
 	case a.Unzoom():
 	case a.Inside:
 		a.Inside = false
@@ -243,8 +242,8 @@ func (a *app) goBack(cmd *tea.Cmd) (ok bool) {
 	return ok
 }
 
-// cancels is the running call that Esc cancels: the one that is looked at.
-func (a *app) cancels() *uicontext.Running {
+// escCancels returns the running call that Esc cancels: the visible one.
+func (a *app) escCancels() *uicontext.Running {
 	run := a.Calls.ForItem(a.Panes[a.Open].Item())
 	if run == nil || run.Silent {
 		return nil
@@ -283,8 +282,8 @@ func (a *app) quit() tea.Cmd {
 		a.quitting = true
 		return tea.Quit
 	}
-	a.head.refresh(a)
-	clients, screens, running := a.head.clients, max(0, a.head.screens-1), a.Calls.Len()
+	a.header.refresh(a)
+	clients, screens, running := a.header.clients, max(0, a.header.screens-1), a.Calls.Len()
 	if !a.o.Daemon.Owner {
 		clients, screens = 0, 0
 	}
@@ -309,7 +308,7 @@ func (a *app) quit() tea.Cmd {
 	if clients+screens == 1 {
 		text[0] = who[0] + " uses this process."
 	}
-	if slices.ContainsFunc(a.head.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
+	if slices.ContainsFunc(a.header.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
 		text = append(text, "goblin stdio starts the next daemon.")
 	}
 	return a.Push(&dialog.Confirm{Screen: a.Context, Title: "Quit?", Text: text, Yes: "quit", Then: leave})

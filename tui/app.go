@@ -25,16 +25,16 @@ import (
 
 // Times of the screen.
 const (
-	frameTime  = 33 * time.Millisecond  // least time between two rounds of changes
-	beat       = 500 * time.Millisecond // of clocks, rates and fading marks
-	flashLeast = time.Second            // after it, a key takes the line away
+	frameTime    = 33 * time.Millisecond  // least time between two rounds of changes
+	beatInterval = 500 * time.Millisecond // of clocks, rates and fading marks
+	minFlashTime = time.Second            // after it, a key removes the line
 )
 
 // app is the model of one screen.
 type app struct {
 	*pane.Layout
-	o    Options
-	park func(x, y int)
+	o            Options
+	parkedCursor func(x, y int)
 
 	themeName string
 	images    *images.Renderer
@@ -48,16 +48,16 @@ type app struct {
 	history     []string
 	commands    []string // run from the palette, the last one at the end
 
-	questions dialog.QuestionPresenter
-	spinning  bool
-	head      header
+	questions  dialog.QuestionPresenter
+	isSpinning bool
+	header     header
 
-	clientsEnd int // where the number of clients ends in the first line
-	changes    <-chan registry.Changes
-	wake       chan struct{}      // capacity 1: something of this screen's own changed
-	announced  []registry.Session // those whose coming was told
-	quitting   bool
-	beatCount  int
+	clientsEnd    int // where the number of clients ends in the first line
+	changes       <-chan registry.Changes
+	wake          chan struct{}      // capacity 1: something of this screen's own changed
+	knownSessions []registry.Session // sessions whose connection was reported
+	quitting      bool
+	beatCount     int
 }
 
 // laterMsg is a [work.Done] that nobody asked for: a clock brought it.
@@ -69,7 +69,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 			Context: &uicontext.Context{Ctx: ctx, Reg: o.Registry, Backend: b, Term: t, Log: o.Logger, Now: o.Now, After: later},
 			Split:   pane.DefaultSplit(), Demo: o.Daemon.Demo, OwnConfig: o.Daemon.Config != "" && !o.Daemon.Demo, Command: o.Daemon.Command, Pulse: pane.NewHistory(pane.IsFailure),
 		},
-		o: o, park: func(int, int) {}, mouse: true, images: &images.Renderer{},
+		o: o, parkedCursor: func(int, int) {}, mouse: true, images: &images.Renderer{},
 		wake: make(chan struct{}, 1),
 	}
 	a.Shell, a.Wake = a, a.wakeUp
@@ -85,8 +85,8 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.Calls = uicontext.NewCalls(a.Context)
 	a.AddPanes(usage.New(a.Layout))
 	a.changes = a.Reg.Watch(ctx)
-	a.head.pulse(a)
-	a.announced = a.Reg.Sessions()
+	a.header.updateRates(a)
+	a.knownSessions = a.Reg.Sessions()
 	q.OnChange(a.Wake)
 	if q.Len() > 0 { // asked before the screen was there
 		a.Wake()
@@ -106,7 +106,7 @@ func (a *app) SetTheme() {
 	}
 	a.Theme = theme.New(theme.Options{Theme: a.themeName, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
 	fresh := a.Theme.Spinner()
-	if a.spinning { // the one that turns goes on, or its ticks would be another's
+	if a.isSpinning { // the one that turns goes on, or its ticks would be another's
 		a.Spin.Spinner, a.Spin.Style = fresh.Spinner, fresh.Style
 	} else {
 		a.Spin = fresh
@@ -150,12 +150,12 @@ func (a *app) Init() tea.Cmd {
 	for _, p := range a.Panes {
 		cmds = append(cmds, p.Refresh(registry.AllChanges))
 	}
-	a.head.refresh(a)
+	a.header.refresh(a)
 	return tea.Batch(cmds...)
 }
 
-// wait runs then with the next value of a channel.
-func wait[T any](ctx context.Context, ch <-chan T, then func(T) tea.Cmd) tea.Cmd {
+// receive returns a command that runs then with the next value of a channel.
+func receive[T any](ctx context.Context, ch <-chan T, then func(T) tea.Cmd) tea.Cmd {
 	return func() tea.Msg {
 		select {
 		case v, ok := <-ch:
@@ -170,13 +170,13 @@ func wait[T any](ctx context.Context, ch <-chan T, then func(T) tea.Cmd) tea.Cmd
 }
 
 func (a *app) waitChanges() tea.Cmd {
-	return wait(a.Ctx, a.changes, func(what registry.Changes) tea.Cmd {
-		return tea.Batch(a.changed(what), a.After(frameTime, laterMsg(a.waitChanges)))
+	return receive(a.Ctx, a.changes, func(what registry.Changes) tea.Cmd {
+		return tea.Batch(a.refreshPanes(what), a.After(frameTime, laterMsg(a.waitChanges)))
 	})
 }
 
 func (a *app) waitWake() tea.Cmd {
-	return wait(a.Ctx, a.wake, func(struct{}) tea.Cmd {
+	return receive(a.Ctx, a.wake, func(struct{}) tea.Cmd {
 		return tea.Batch(a.questions.Sync(), a.After(frameTime, laterMsg(a.waitWake)))
 	})
 }
@@ -184,7 +184,7 @@ func (a *app) waitWake() tea.Cmd {
 // waitSize asks for a full repaint with each size: the terminal may have shown
 // something else in between.
 func (a *app) waitSize() tea.Cmd {
-	return wait(a.Ctx, a.Term.Resized(), func(struct{}) tea.Cmd {
+	return receive(a.Ctx, a.Term.Resized(), func(struct{}) tea.Cmd {
 		return tea.Batch(a.resized(), tea.ClearScreen, a.waitSize())
 	})
 }
@@ -204,18 +204,18 @@ func (a *app) resized() tea.Cmd {
 }
 
 func (a *app) waitBackground() tea.Cmd {
-	return wait(a.Ctx, a.Term.Backgrounds(), func(struct{}) tea.Cmd {
+	return receive(a.Ctx, a.Term.Backgrounds(), func(struct{}) tea.Cmd {
 		a.SetTheme()
 		return a.waitBackground()
 	})
 }
 
-func (a *app) tick() tea.Cmd { return a.After(beat, laterMsg(a.beat)) }
+func (a *app) tick() tea.Cmd { return a.After(beatInterval, laterMsg(a.refreshClocks)) }
 
-// beat brings clocks, rates and marks up to date.
-func (a *app) beat() tea.Cmd {
-	a.head.refresh(a)
-	a.head.pulse(a)
+// refreshClocks updates clocks, rates and marks.
+func (a *app) refreshClocks() tea.Cmd {
+	a.header.refresh(a)
+	a.header.updateRates(a)
 	if a.Flash.Text != "" && a.Now().After(a.Flash.Until) {
 		a.Flash = uicontext.Flash{}
 	}
@@ -230,16 +230,16 @@ func (a *app) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyMsg:
 		a.Touched = true
-		return tea.Batch(a.press(msg), a.UpdateDetail())
+		return tea.Batch(a.handleKeys(msg), a.UpdateDetail())
 	case tea.MouseMsg:
 		a.Touched = true
-		return tea.Batch(a.point(msg), a.UpdateDetail())
+		return tea.Batch(a.handleMouse(msg), a.UpdateDetail())
 	}
-	return tea.Batch(a.background(msg), a.UpdateDetail())
+	return tea.Batch(a.handleBackground(msg), a.UpdateDetail())
 }
 
-// background handles what is no input.
-func (a *app) background(msg tea.Msg) tea.Cmd {
+// handleBackground handles messages that are not input.
+func (a *app) handleBackground(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case keys.FuncMsg:
 		return msg()
@@ -254,7 +254,7 @@ func (a *app) background(msg tea.Msg) tea.Cmd {
 		return tea.Batch(cmds...)
 	case spinner.TickMsg:
 		var cmd tea.Cmd
-		if a.spinning = a.busy() > 0; a.spinning {
+		if a.isSpinning = a.busy() > 0; a.isSpinning {
 			a.Spin, cmd = a.Spin.Update(msg)
 		}
 		return cmd
@@ -294,18 +294,18 @@ func (a *app) RequestAnswered(r uicontext.Request) {
 }
 
 func (a *app) spinIfBusy() tea.Cmd {
-	if a.spinning || a.busy() == 0 {
+	if a.isSpinning || a.busy() == 0 {
 		return nil
 	}
-	a.spinning = true
+	a.isSpinning = true
 	return a.Spin.Tick
 }
 
 // ReloadLists implements what dialogs know of the screen.
-func (a *app) ReloadLists() tea.Cmd { return a.changed(registry.AllChanges) }
+func (a *app) ReloadLists() tea.Cmd { return a.refreshPanes(registry.AllChanges) }
 
-// changed has the panes read what changed.
-func (a *app) changed(what registry.Changes) tea.Cmd {
+// refreshPanes makes the panes read their changes.
+func (a *app) refreshPanes(what registry.Changes) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, p := range a.Panes {
 		if mine := what & p.Watches(); mine != 0 {
@@ -320,7 +320,7 @@ func (a *app) changed(what registry.Changes) tea.Cmd {
 		}
 	}
 	if what&registry.Sessions != 0 {
-		a.head.refresh(a)
+		a.header.refresh(a)
 		a.announceClients()
 	}
 	return tea.Batch(cmds...)
@@ -328,8 +328,8 @@ func (a *app) changed(what registry.Changes) tea.Cmd {
 
 // announceClients flashes which clients connected and left.
 func (a *app) announceClients() {
-	before, now := a.announced, a.head.sessions
-	a.announced = now
+	before, now := a.knownSessions, a.header.sessions
+	a.knownSessions = now
 	has := func(list []registry.Session, s registry.Session) bool {
 		return slices.ContainsFunc(list, func(o registry.Session) bool { return o.ID == s.ID && o.Client == s.Client })
 	}

@@ -201,8 +201,8 @@ func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.reg.SetState("legacy", registry.ServerState{State: registry.StateConnecting})
-	r.app.Update(laterMsg(r.app.beat))
-	require.True(t, r.app.spinning)
+	r.app.Update(laterMsg(r.app.refreshClocks))
+	require.True(t, r.app.isSpinning)
 	tick := r.app.Spin.Tick()
 	r.app.themeName = "light"
 	r.app.SetTheme()

@@ -101,7 +101,7 @@ func BenchmarkUpdates(b *testing.B) {
 			n++
 			r.reg.ResourceUpdated("server-0", fmt.Sprintf("file:///srv/payments/service-%d/config-main-%05d.json", n%1000*4%97, n%1000*4))
 		}
-		r.app.Update(keys.FuncMsg(func() tea.Cmd { return r.app.changed(registry.Subscriptions | registry.Cached | registry.Logs) }))
+		r.app.Update(keys.FuncMsg(func() tea.Cmd { return r.app.refreshPanes(registry.Subscriptions | registry.Cached | registry.Logs) }))
 		_ = r.app.View()
 	}
 }

@@ -43,24 +43,24 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, l *theme.Theme, check
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return m.ok, err
+	return m.accepted, err
 }
 
 // Model is a list as a Bubble Tea program shows it.
 func Model(l *theme.Theme, checklist *List) tea.Model { return newModel(l, checklist) }
 
 func newModel(l *theme.Theme, checklist *List) *model {
-	m := &model{List: checklist, look: l}
+	m := &model{List: checklist, theme: l}
 	m.window.Reset(len(m.Items))
 	return m
 }
 
 type model struct {
 	*List
-	look          *theme.Theme
+	theme         *theme.Theme
 	width, height int
 	window        list.Window
-	ok            bool
+	accepted      bool
 }
 
 func (m *model) Init() tea.Cmd { return nil }
@@ -106,7 +106,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		case "s":
 			m.On = m.Switch != "" && !m.On
 		case "enter":
-			m.ok = true
+			m.accepted = true
 			return m, tea.Quit
 		case "esc", "q", "ctrl+c":
 			return m, tea.Quit
@@ -137,7 +137,7 @@ func (m *model) View() string {
 	if m.width == 0 {
 		return ""
 	}
-	l := m.look
+	l := m.theme
 	lines := []string{l.Title.On(termtext.Line(m.Title))}
 	if about := m.about(); len(about) > 0 {
 		for _, line := range about {
@@ -198,9 +198,9 @@ func (m *model) row(i int, widths []int) string {
 	it := &m.Items[i]
 	line := box(it.On)
 	for c, cell := range it.Cells {
-		line += "  " + m.look.Fit(termtext.Line(cell), widths[c])
+		line += "  " + m.theme.Fit(termtext.Line(cell), widths[c])
 	}
-	return m.look.Fit(line, m.width-2)
+	return m.theme.Fit(line, m.width-2)
 }
 
 // box is plain, since it is what the user reads first on any terminal.

@@ -65,19 +65,19 @@ func (a *app) allCommands() []command {
 		}
 		all = append(all, command{
 			names: names, long: b.Long, keys: b.Keys, cursorOnly: len(b.Names) == 0,
-			why: func(string) string { return a.whyHere(b) },
+			why: func(string) string { return a.whyNotHere(b) },
 			run: func(string) tea.Cmd { return a.run(b) },
 		})
 	}
 	return append(all, a.moreCommands()...)
 }
 
-// whyHere says why a binding cannot be run where the focus is.
-func (a *app) whyHere(b *keys.Binding) string {
+// whyNotHere returns why a binding cannot be run with this focus, or "".
+func (a *app) whyNotHere(b *keys.Binding) string {
 	if here := a.focus() | a.Panes[a.Open].Place(); b.Where&here == 0 {
 		return "only in " + b.Where.String()
 	}
-	return a.why(b)
+	return a.whyDisabled(b)
 }
 
 // moreCommands are those without a key.
@@ -110,7 +110,7 @@ func (a *app) logCommands() []command {
 				if arg == "" {
 					return ""
 				}
-				_, why := a.serverCalled(arg)
+				_, why := a.findServer(arg)
 				return why
 			},
 			run: func(arg string) tea.Cmd {
@@ -245,14 +245,14 @@ func (a *app) serverCommands() []command {
 		return command{
 			names: []string{name}, arg: "SERVER", argOptional: true, long: long, args: a.serverNames,
 			why: func(arg string) string {
-				s, problem := a.serverCalled(arg)
+				s, problem := a.findServer(arg)
 				if problem == "" {
 					problem = why(s)
 				}
 				return problem
 			},
 			run: func(arg string) tea.Cmd {
-				s, _ := a.serverCalled(arg)
+				s, _ := a.findServer(arg)
 				return do(s)
 			},
 		}
@@ -289,8 +289,8 @@ func whyNoLogout(s registry.ServerState) string {
 	return ""
 }
 
-// serverCalled is the server of that name; "" is that of the selected row.
-func (a *app) serverCalled(name string) (s registry.ServerState, why string) {
+// findServer returns the server with a name, or the selected one for "".
+func (a *app) findServer(name string) (s registry.ServerState, why string) {
 	if name == "" {
 		if a.Open == pane.PaneServers {
 			s, _ = a.Panes[pane.PaneServers].(*pane.Servers).Table.Selected()

@@ -21,7 +21,7 @@ func (a *app) startFilter() tea.Cmd {
 	}
 	a.bar.SetValue(text)
 	a.barSelected = text != "" // what is typed now replaces it
-	a.fitBar()
+	a.resizeBar()
 	return nil
 }
 
@@ -34,9 +34,9 @@ func (a *app) filterKeys() keys.Table {
 			return nil
 		}
 	}
-	walk := func(back bool) func() tea.Cmd { return func() tea.Cmd { return a.earlier(back) } }
+	walk := func(back bool) func() tea.Cmd { return func() tea.Cmd { return a.walkHistory(back) } }
 	return keys.Table{
-		{ID: "filter.keep", Hint: "keep", Long: "Keep the filter and go back to the list", Run: a.keepFilter},
+		{ID: "filter.keep", Hint: "keep", Long: "Keep the filter and go back to the list", Run: a.acceptFilter},
 		{ID: "filter.clear", Hint: "clear", Long: "Clear the filter", Run: a.clearFilter},
 		{ID: "filter.earlier", Hint: "earlier", Long: "The filter before", Run: walk(true)},
 		{ID: "filter.later", Long: "The filter after", Run: walk(false)},
@@ -45,10 +45,10 @@ func (a *app) filterKeys() keys.Table {
 	}
 }
 
-func (a *app) keepFilter() tea.Cmd {
+func (a *app) acceptFilter() tea.Cmd {
 	a.endFilter()
 	if text := strings.TrimSpace(a.bar.Value()); text != "" && !a.searching {
-		a.history = remember(a.history, text)
+		a.history = appendHistory(a.history, text)
 	}
 	return nil
 }
@@ -62,8 +62,8 @@ func (a *app) clearFilter() tea.Cmd {
 	return a.SetFilter("")
 }
 
-// remember puts a line at the end of a history, where it stands once.
-func remember(history []string, line string) []string {
+// appendHistory appends a line to a history and removes its earlier occurrence.
+func appendHistory(history []string, line string) []string {
 	history = append(slices.DeleteFunc(history, func(h string) bool { return h == line }), line)
 	return history[max(0, len(history)-maxHistory):]
 }
@@ -73,7 +73,7 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 	if b := a.filterKeys().WithKeys(a.Actions).Find(msg, 0); b != nil {
 		return b.Run()
 	}
-	a.fitBar()
+	a.resizeBar()
 	if a.barSelected && (msg.Type == tea.KeyRunes || msg.Type == tea.KeySpace || msg.Type == tea.KeyBackspace || msg.Type == tea.KeyDelete) {
 		a.bar.SetValue("")
 		if msg.Type != tea.KeyRunes {
@@ -92,13 +92,13 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 	return a.Panes[a.Open].Rows().Filter(a.bar.Value())
 }
 
-// fitBar leaves room beside the bar for what was found.
-func (a *app) fitBar() { a.bar.Width = max(a.W-40, 16) }
+// resizeBar leaves room beside the bar for the number of matches.
+func (a *app) resizeBar() { a.bar.Width = max(a.W-40, 16) }
 
 func (a *app) endFilter() { a.filtering, a.barSelected = false, false }
 
-// earlier walks the filters that were kept.
-func (a *app) earlier(back bool) tea.Cmd {
+// walkHistory goes through the filters that were used before.
+func (a *app) walkHistory(back bool) tea.Cmd {
 	if a.searching || len(a.history) == 0 {
 		return nil
 	}

@@ -25,7 +25,7 @@ func (a *app) footerLine() string {
 	in := a.focus()
 	for _, id := range a.footer() {
 		b := a.binding(id)
-		if b.Where&in == 0 || len(b.Keys) == 0 || a.why(b) != "" || a.isPointless(id) {
+		if b.Where&in == 0 || len(b.Keys) == 0 || a.whyDisabled(b) != "" || a.isPointless(id) {
 			continue
 		}
 		hints = append(hints, keys.Hint{Key: b.Keys[0], Label: a.label(b)})
@@ -82,7 +82,7 @@ func (a *app) label(b *keys.Binding) string {
 	it := a.Panes[a.Open].Item()
 	server := registry.ServerState{}
 	if a.Open == pane.PaneServers {
-		server, _ = a.serverCalled("")
+		server, _ = a.findServer("")
 	}
 	switch b.ID {
 	case "subscribe":

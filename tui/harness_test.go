@@ -346,7 +346,7 @@ func newTestUIWith(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h 
 		r.app.Open = pane.PaneResources // where most tests begin
 	}
 	r.app.After = func(_ time.Duration, msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }
-	r.app.head.refresh(r.app)
+	r.app.header.refresh(r.app)
 	for _, p := range r.app.Panes {
 		r.run(p.Refresh(registry.AllChanges))
 	}
@@ -422,7 +422,7 @@ func keyOf(word string) tea.KeyMsg {
 // refresh tells the UI what changed in the registry.
 func (r *testUI) refresh(what registry.Changes) *testUI {
 	r.t.Helper()
-	r.send(keys.FuncMsg(func() tea.Cmd { return r.app.changed(what) }), 0)
+	r.send(keys.FuncMsg(func() tea.Cmd { return r.app.refreshPanes(what) }), 0)
 	return r
 }
 
@@ -436,7 +436,7 @@ func (r *testUI) sortBy(column string) *testUI {
 func (r *testUI) tick(d time.Duration) *testUI {
 	r.t.Helper()
 	r.clock.advance(d)
-	r.app.Update(laterMsg(r.app.beat))
+	r.app.Update(laterMsg(r.app.refreshClocks))
 	return r
 }
 

@@ -16,7 +16,7 @@ import (
 // figures change twice a second at most.
 type header struct {
 	servers  int
-	up       int
+	ready    int
 	asleep   int
 	starting int
 	down     int
@@ -28,14 +28,14 @@ type header struct {
 }
 
 func (h *header) refresh(a *app) {
-	h.servers, h.up, h.asleep, h.starting, h.down = 0, 0, 0, 0, 0
+	h.servers, h.ready, h.asleep, h.starting, h.down = 0, 0, 0, 0, 0
 	for _, s := range a.Reg.States() {
 		h.servers++
 		switch {
 		case s.State == registry.StateSleeping:
 			h.asleep++
 		case pane.IsReachable(s.State):
-			h.up++
+			h.ready++
 		case pane.IsDown(s):
 			h.down++
 		case s.State == registry.StateConnecting:
@@ -54,8 +54,8 @@ func (h *header) refresh(a *app) {
 	h.running = a.Calls.Len()
 }
 
-// pulse takes what was asked since the last beat.
-func (h *header) pulse(a *app) {
+// updateRates reads the requests since the last update.
+func (h *header) updateRates(a *app) {
 	now := a.Now()
 	h.rate.read(now, a.Reg.Traffic().Requests())
 	a.Pulse.Read(a.Reg.Traffic(), now)
@@ -104,7 +104,7 @@ func (r *rate) String() string {
 }
 
 // busy is the number of things that make the spinner turn.
-func (a *app) busy() int { return a.head.starting + a.head.running + a.Logins }
+func (a *app) busy() int { return a.header.starting + a.header.running + a.Logins }
 
 // configName is the config's file without its folder.
 func (a *app) configName() string {
@@ -113,7 +113,7 @@ func (a *app) configName() string {
 }
 
 func (a *app) headerLine() string {
-	lk, h := a.Theme, &a.head
+	lk, h := a.Theme, &a.header
 	var b strings.Builder
 	b.WriteString(" " + lk.Accent.On("goblin"))
 	name := a.configName()
@@ -130,8 +130,8 @@ func (a *app) headerLine() string {
 		}
 		b.WriteString("  " + lk.Bad.On(mark))
 	}
-	if h.up > 0 || h.servers == 0 {
-		b.WriteString("  " + lk.Good.On(lk.Up) + fmt.Sprintf(" %d up", h.up))
+	if h.ready > 0 || h.servers == 0 {
+		b.WriteString("  " + lk.Good.On(lk.Up) + fmt.Sprintf(" %d up", h.ready))
 	}
 	if h.asleep > 0 {
 		fmt.Fprintf(&b, "  %s %d asleep", lk.Disabled, h.asleep)
@@ -168,11 +168,11 @@ func (a *app) headerLine() string {
 		right = append(right, lk.Dim.On(uicontext.SanitizeLine(a.o.Daemon.Address)))
 	}
 	end := strings.Join(right, "  ") + " "
-	return lk.Sides(a.withSparks(b.String(), a.W-theme.Width(end)-1), end, a.W)
+	return lk.Sides(a.appendSparklines(b.String(), a.W-theme.Width(end)-1), end, a.W)
 }
 
-// withSparks adds the last minutes to the header, as far as there is room.
-func (a *app) withSparks(line string, room int) string {
+// appendSparklines adds the last minutes to the header, as far as there is room.
+func (a *app) appendSparklines(line string, room int) string {
 	if a.W < 100 {
 		return line
 	}
@@ -280,7 +280,7 @@ func (a *app) barLine() string {
 func (a *app) idleLine() string {
 	lk, o := a.Theme, a.o.Daemon
 	switch {
-	case !o.Owner && o.PID > 0 && a.head.clients == 0 && a.head.screens <= 1:
+	case !o.Owner && o.PID > 0 && a.header.clients == 0 && a.header.screens <= 1:
 		return lk.Fit(lk.Warn.On(" joined the daemon that "+o.runs(a.Now()))+lk.Dim.On("; goblin stop ends it"), a.W)
 	case a.Geometry().Border == 0 && a.Panes[a.Open].Rows().Total() > 0: // a border would say it
 		title, order := a.Panes[a.Open].Heading()

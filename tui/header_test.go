@@ -30,7 +30,7 @@ func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 
 	// Others who use it make it plain that it is there.
 	r.reg.SetSession(registry.Session{ID: "c", Client: "editor", Transport: "socket"})
-	r.app.head.refresh(r.app)
+	r.app.header.refresh(r.app)
 	require.NotContains(t, r.screen(), "joined the daemon")
 	r.keys("0")
 	require.Contains(t, r.screen(), "The daemon runs since 2026-11-20 "+since(r)+" (pid 4711).", "and it is found there")

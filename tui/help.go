@@ -31,9 +31,9 @@ type help struct {
 
 // helpLine is a heading, or a key with what it does.
 type helpLine struct {
-	heading        string
-	key, does, why string
-	low            string // what a search looks in
+	heading          string
+	key, effect, why string
+	searchText       string // lower-case text that a search looks in
 }
 
 func newHelp(a *app) uicontext.Dialog {
@@ -46,7 +46,7 @@ func newHelp(a *app) uicontext.Dialog {
 		}
 		d.all = append(d.all, helpLine{heading: heading})
 		for _, l := range lines {
-			l.low = strings.ToLower(heading + " " + l.key + " " + l.does + " " + l.why + " " + l.low)
+			l.searchText = strings.ToLower(heading + " " + l.key + " " + l.effect + " " + l.why + " " + l.searchText)
 			d.all = append(d.all, l)
 		}
 	}
@@ -54,16 +54,16 @@ func newHelp(a *app) uicontext.Dialog {
 	for i := range a.keys {
 		if b := &a.keys[i]; b.Where&focus != 0 {
 			also := strings.Join(b.Names, " ") + " " + b.ID + " " + b.SearchWords
-			groups[b.Group] = append(groups[b.Group], helpLine{key: helpKeys(b), does: b.Long, why: uicontext.SanitizeLine(a.why(b)), low: also})
+			groups[b.Group] = append(groups[b.Group], helpLine{key: helpKeys(b), effect: b.Long, why: uicontext.SanitizeLine(a.whyDisabled(b)), searchText: also})
 		}
 	}
-	for _, name := range groupsHere(focus) {
+	for _, name := range groupOrder(focus) {
 		add(name, groups[name])
 	}
 	add("Filter ("+a.KeyOf("filter")+")", helpLines(grammar()))
 	var fields []helpLine
 	for _, f := range a.Panes[a.Open].Rows().FilterFields() {
-		fields = append(fields, helpLine{key: f.Name + ":", does: f.Help})
+		fields = append(fields, helpLine{key: f.Name + ":", effect: f.Help})
 	}
 	name, _ := a.Panes[a.Open].Tab()
 	add("Fields of "+name, fields)
@@ -75,8 +75,8 @@ func newHelp(a *app) uicontext.Dialog {
 	return d
 }
 
-// groupsHere are the headings of keys in the order in which they matter in a place.
-func groupsHere(in keymap.Place) []string {
+// groupOrder returns the headings of keys by their relevance in a place.
+func groupOrder(in keymap.Place) []string {
 	if in == keymap.InLogs {
 		return []string{groupLogs, groupFind, groupDo, groupKeep, groupText, groupGo, groupMove, groupScreen}
 	}
@@ -89,7 +89,7 @@ func groupsHere(in keymap.Place) []string {
 func helpLines(t keys.Table) []helpLine {
 	out := make([]helpLine, 0, len(t))
 	for i := range t {
-		out = append(out, helpLine{key: helpKeys(&t[i]), does: t[i].Long, low: t[i].ID})
+		out = append(out, helpLine{key: helpKeys(&t[i]), effect: t[i].Long, searchText: t[i].ID})
 	}
 	return out
 }
@@ -136,11 +136,11 @@ func (d *help) Lines(w, h int) []string {
 	if h <= 1 {
 		return shown
 	}
-	return append(shown, d.last(w))
+	return append(shown, d.lastLine(w))
 }
 
-// last is the line of the search, or of how far down the list is.
-func (d *help) last(w int) string {
+// lastLine returns the line of the search, or of the position in the list.
+func (d *help) lastLine(w int) string {
 	lk := d.app.Theme
 	where := ""
 	if _, to := d.window.Visible(); d.window.Len() > d.window.PageSize() {
@@ -168,7 +168,7 @@ func (d *help) draw(w int) []string {
 			out = append(out, " "+lk.Heading.On(l.heading))
 			continue
 		}
-		line := "  " + lk.Key.On(lk.Fit(l.key, keyColumn)) + " " + l.does
+		line := "  " + lk.Key.On(lk.Fit(l.key, keyColumn)) + " " + l.effect
 		if l.why == "" {
 			out = append(out, line)
 			continue
@@ -186,8 +186,8 @@ func (d *help) draw(w int) []string {
 	return out
 }
 
-// find leaves the lines with all words, and the headings above them.
-func (d *help) find() {
+// search keeps the lines with all words, and the headings above them.
+func (d *help) search() {
 	d.window.Top()
 	words := strings.Fields(strings.ToLower(d.input.Value()))
 	if len(words) == 0 {
@@ -201,7 +201,7 @@ func (d *help) find() {
 			heading = l
 			continue
 		}
-		if uicontext.ContainsAll(l.low, words) {
+		if uicontext.ContainsAll(l.searchText, words) {
 			if heading.heading != "" {
 				d.found = append(d.found, heading)
 				heading = helpLine{}
@@ -229,7 +229,7 @@ func (d *help) back() tea.Cmd {
 		return d.close()
 	}
 	d.input.SetValue("")
-	d.find()
+	d.search()
 	return nil
 }
 
@@ -240,7 +240,7 @@ func (d *help) Update(msg tea.Msg) tea.Cmd {
 		key.Runes = key.Runes[1:] // from habit: all that is typed is searched for
 	}
 	if ok && (key.Type != tea.KeyRunes || len(key.Runes) > 0) && d.input.Update(key) {
-		d.find()
+		d.search()
 	}
 	return nil
 }

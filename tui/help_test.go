@@ -102,7 +102,7 @@ func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 	r := newTestUI(t, 120, 40, "files").keys("?")
 	var all strings.Builder
 	for _, l := range r.app.Dialogs[0].(*help).all {
-		all.WriteString(l.heading + l.key + " " + l.does + "\n")
+		all.WriteString(l.heading + l.key + " " + l.effect + "\n")
 	}
 	for _, e := range []keys.Table{grammar(), mouseKeys()} {
 		for _, x := range e {

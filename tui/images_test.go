@@ -35,7 +35,7 @@ func newPaintedUI(t *testing.T, mode string, env map[string]string, facts images
 	r.app.setImages()
 	r.app.SetTheme()
 	s := &paintedUI{testUI: r, terminal: newModelTerminal(t, 120, 40)}
-	s.out = &output{w: s.terminal, before: func() []byte { return r.app.images.Free() }}
+	s.out = &output{w: s.terminal, beforeLeave: func() []byte { return r.app.images.Free() }}
 	s.paint = newPainter(s.out, r.app.images)
 	_, _ = s.out.Write([]byte(enterScreen))
 	return s

@@ -12,23 +12,23 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// press handles keys. Keys typed fast arrive as one message, and Escape
-// followed at once by another key as Alt with that key; both are taken apart.
-func (a *app) press(msg tea.KeyMsg) tea.Cmd {
+// handleKeys handles keys. Keys typed fast arrive as one message, and Escape followed by another key
+// as Alt with that key. Both are split.
+func (a *app) handleKeys(msg tea.KeyMsg) tea.Cmd {
 	if msg.Alt && (msg.Type == tea.KeyRunes || msg.Type == tea.KeyEsc || msg.Type == tea.KeyEnter || msg.Type == tea.KeySpace) && !msg.Paste {
 		rest := msg
 		rest.Alt = false
-		return tea.Batch(a.press(tea.KeyMsg{Type: tea.KeyEsc}), a.press(rest))
+		return tea.Batch(a.handleKeys(tea.KeyMsg{Type: tea.KeyEsc}), a.handleKeys(rest))
 	}
-	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 && !msg.Paste && !a.typing() {
+	if msg.Type == tea.KeyRunes && len(msg.Runes) > 1 && !msg.Paste && !a.isTyping() {
 		var cmds []tea.Cmd
 		dialogs := len(a.Dialogs)
 		for i, r := range msg.Runes {
-			if n := len(a.Dialogs); n > dialogs && !a.typing() && uicontext.NeedsReading(a.Dialogs[n-1]) {
+			if n := len(a.Dialogs); n > dialogs && !a.isTyping() && uicontext.NeedsReading(a.Dialogs[n-1]) {
 				break // nobody has seen yet what the rest would answer
 			}
-			if a.typing() { // one of the keys opened a text field
-				cmds = append(cmds, a.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
+			if a.isTyping() { // one of the keys opened a text field
+				cmds = append(cmds, a.handleKeys(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
 				break
 			}
 			cmds = append(cmds, a.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}))
@@ -38,8 +38,8 @@ func (a *app) press(msg tea.KeyMsg) tea.Cmd {
 	return a.key(msg)
 }
 
-// typing reports whether runes are text.
-func (a *app) typing() bool {
+// isTyping reports whether characters are text now.
+func (a *app) isTyping() bool {
 	if n := len(a.Dialogs); n > 0 {
 		return a.Dialogs[n-1].Typing()
 	}
@@ -47,7 +47,7 @@ func (a *app) typing() bool {
 }
 
 func (a *app) key(msg tea.KeyMsg) tea.Cmd {
-	if a.Now().Sub(a.Flash.Since) > flashLeast {
+	if a.Now().Sub(a.Flash.Since) > minFlashTime {
 		a.Flash = uicontext.Flash{}
 	}
 	if n := len(a.Dialogs); n > 0 {
@@ -73,7 +73,7 @@ func (a *app) focus() keymap.Place {
 
 // run does what a key or the palette asks for, or says why it cannot.
 func (a *app) run(b *keys.Binding) tea.Cmd {
-	if why := a.why(b); why != "" {
+	if why := a.whyDisabled(b); why != "" {
 		return a.Complain("%s", why)
 	}
 	run := a.Handlers[a.Open][b.ID].Run
@@ -86,8 +86,8 @@ func (a *app) run(b *keys.Binding) tea.Cmd {
 	return a.RunBinding(b.ID, run)
 }
 
-// why says why a binding cannot be run now.
-func (a *app) why(b *keys.Binding) string {
+// whyDisabled returns why a binding cannot be run now, or "".
+func (a *app) whyDisabled(b *keys.Binding) string {
 	why := b.WhyDisabled
 	if why == nil {
 		why = a.Handlers[a.Open][b.ID].WhyDisabled
@@ -113,9 +113,8 @@ func (a *app) scroll(id string) func() tea.Cmd {
 
 const doubleClick = 400 * time.Millisecond
 
-// point handles the mouse: a click selects, a double click opens, the wheel
-// scrolls what is under it.
-func (a *app) point(msg tea.MouseMsg) tea.Cmd {
+// handleMouse handles the mouse. A click selects, a double click opens, and the wheel scrolls.
+func (a *app) handleMouse(msg tea.MouseMsg) tea.Cmd {
 	if n := len(a.Dialogs); n > 0 {
 		return a.SendToDialog(msg)
 	}
@@ -126,17 +125,17 @@ func (a *app) point(msg tea.MouseMsg) tea.Cmd {
 	a.UsedPanes[a.Open] = true
 	switch {
 	case msg.Button == tea.MouseButtonWheelUp:
-		a.wheel(g, msg, -3)
+		a.scrollAt(g, msg, -3)
 	case msg.Button == tea.MouseButtonWheelDown:
-		a.wheel(g, msg, 3)
+		a.scrollAt(g, msg, 3)
 	case msg.Button == tea.MouseButtonLeft && msg.Action == tea.MouseActionPress:
 		return a.clicked(g, msg)
 	}
 	return nil
 }
 
-// wheel scrolls what is under the mouse.
-func (a *app) wheel(g pane.Geometry, msg tea.MouseMsg, by int) {
+// scrollAt scrolls the list or panel under the mouse.
+func (a *app) scrollAt(g pane.Geometry, msg tea.MouseMsg, by int) {
 	switch {
 	case g.Detail.Contains(msg.X, msg.Y):
 		a.Details[a.Open].View.Scroll(by)

@@ -112,10 +112,10 @@ func (a *app) doKeys() keys.Table {
 		{ID: "open", Hint: "open", Long: "Open: show the detail and fetch the content", SearchWords: "read show content", Run: a.FocusDetail},
 		{ID: "call", Hint: "call", Long: "Call, get or expand it; of traffic, the recorded call", Names: []string{"call", "get", "expand"}, SearchWords: "run execute invoke try use tool prompt template"},
 		{ID: "repeat", Long: "Run the last call once more, with the same arguments", Names: []string{"repeat"}, WhyDisabled: keys.DisabledUnless("nothing was called yet", func() bool { return a.Calls.Last != nil }), SearchWords: "again rerun replay", Run: func() tea.Cmd { return dialog.Again(a.Context, *a.Calls.Last) }},
-		{ID: "past", Long: "List of its last calls, with arguments and results", Names: []string{"history", "past"}, WhyDisabled: a.whyNoPast, SearchWords: "history earlier results", Run: a.showPast},
+		{ID: "past", Long: "List of its last calls, with arguments and results", Names: []string{"history", "past"}, WhyDisabled: a.whyNoPastCalls, SearchWords: "history earlier results", Run: a.showPastCalls},
 		{ID: "cancel", Hint: "cancel", Long: "Cancel the running call; in Traffic, anybody's request", Names: []string{"cancel"}, WhyDisabled: a.whyNotCancel, SearchWords: "stop abort kill interrupt", Run: a.cancel},
 		{ID: "answer", Long: "Answer what a server asks; in Servers, else add a server", Names: []string{"answer"}, WhyDisabled: a.whyNotAnswer, SearchWords: "elicitation sampling reply question new", Run: a.answer},
-		{ID: "mark", Long: "Mark the row to subscribe, copy or approve several", Names: []string{"mark"}, SearchWords: "select several tick", Run: a.mark},
+		{ID: "mark", Long: "Mark the row to subscribe, copy or approve several", Names: []string{"mark"}, SearchWords: "select several tick", Run: a.toggleMark},
 		{ID: "subscribe", Hint: "subscribe", Long: "Subscribe to the resource, or end the subscription", Names: []string{"subscribe", "sub"}, SearchWords: "watch follow unsubscribe updates notify"},
 		{ID: "subscribed", Long: "Show only subscribed resources, or all again", Names: []string{"subscribed"}, SearchWords: "watched only"},
 		{ID: "subscriptions", Long: "List of subscriptions: holders, updates, last change", Names: []string{"subscriptions", "subs"}, SearchWords: "watches who holds", Run: a.ShowSubscriptions},
@@ -140,7 +140,7 @@ func (a *app) keepKeys() keys.Table {
 		{ID: "editor", Long: "Open it in $EDITOR, made safe", Names: []string{"editor", "edit"}, SearchWords: "vim view open", Run: func() tea.Cmd { return dialog.OpenIn(a.Context, "editor", a.Content()) }},
 		{ID: "save", Long: "Save the content to a file, raw", Names: []string{"save", "write"}, SearchWords: "write download export file", Run: func() tea.Cmd { return dialog.Save(a.Context, a.Content()) }},
 		{ID: "inspect", Long: "Show the requests about this item; of traffic, the item", Names: []string{"inspect"}, WhyDisabled: a.whyNotInspect, SearchWords: "traffic requests json-rpc debug log", Run: func() tea.Cmd { return a.Inspect(a.Panes[a.Open].Item()) }},
-		{ID: "clear", Long: "Forget the content that is kept of the selected item", Names: []string{"clear"}, SearchWords: "cache", Run: a.clearKept},
+		{ID: "clear", Long: "Forget the content that is kept of the selected item", Names: []string{"clear"}, SearchWords: "cache", Run: a.clearCached},
 	}
 }
 
@@ -165,8 +165,8 @@ func (a *app) textKeys() keys.Table {
 		{ID: "fold-node", Long: "Fold the first node of JSON in sight; a click, any node", Names: []string{"fold-node"}, SearchWords: "collapse", Run: func() tea.Cmd { return a.Details[a.Open].ToggleNode(0, true) }},
 		{ID: "query", Long: "Filter the JSON by a path, such as items[*].name", Names: []string{"path", "query"}, SearchWords: "jq jsonpath select", Run: a.QueryContent},
 		{ID: "wrap", Long: "Wrap long lines in the detail panel, or not", Names: []string{"wrap"}, SearchWords: "long lines break", Run: a.Rewrap},
-		{ID: "sideways", Long: "Sideways over long lines of the detail panel", SearchWords: "scroll horizontally right", Run: a.sideways(8)},
-		{ID: "sideways-back", Long: "And back", SearchWords: "scroll horizontally left", Run: a.sideways(-8)},
+		{ID: "sideways", Long: "Sideways over long lines of the detail panel", SearchWords: "scroll horizontally right", Run: a.scrollSideways(8)},
+		{ID: "sideways-back", Long: "And back", SearchWords: "scroll horizontally left", Run: a.scrollSideways(-8)},
 	}
 }
 
@@ -175,7 +175,7 @@ func (a *app) screenKeys() keys.Table {
 	return keys.Table{
 		{ID: "palette", Hint: "command", Long: "Run any command by its name", SearchWords: "run actions", Run: a.push(newPalette)},
 		{ID: "help", Hint: "help", Long: "Show the keys that work here", Names: []string{"help", "keys"}, SearchWords: "keys shortcuts bindings what can I do", Run: a.push(newHelp)},
-		{ID: "place", Long: "Detail panel: where there is room, beside, below, hidden", Names: []string{"layout"}, SearchWords: "layout split preview side", Run: a.nextPlace},
+		{ID: "place", Long: "Detail panel: where there is room, beside, below, hidden", Names: []string{"layout"}, SearchWords: "layout split preview side", Run: a.nextDetailPlace},
 		{ID: "widen", Hint: "full width", Long: "Zoom the focused part: list at full width, or the detail", Names: []string{"wide", "zoom"}, SearchWords: "full width whole hide panel maximize", Run: a.Zoom},
 		{ID: "larger-detail", Long: "Make the detail panel larger", SearchWords: "resize width split", Run: a.resize(-5)},
 		{ID: "smaller-detail", Long: "Make the detail panel smaller", SearchWords: "resize width split", Run: a.resize(5)},

@@ -163,7 +163,7 @@ func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 			for i := range r.app.keys {
 				b := &r.app.keys[i]
 				r.stage(at.which, at.tab, inside)
-				if b.Where&r.app.focus() == 0 || r.app.why(b) != "" {
+				if b.Where&r.app.focus() == 0 || r.app.whyDisabled(b) != "" {
 					continue
 				}
 				name, _ := r.app.Panes[at.which].Tab()
@@ -191,7 +191,7 @@ func TestReasonsFitTheScreen(t *testing.T) {
 				r.app.Inside = inside
 				for i := range r.app.keys {
 					b := &r.app.keys[i]
-					for _, why := range []string{r.app.why(b), r.app.whyHere(b)} {
+					for _, why := range []string{r.app.whyDisabled(b), r.app.whyNotHere(b)} {
 						if why == "" {
 							continue
 						}

@@ -115,7 +115,7 @@ func TestLettersAreTextWhereOneTypes(t *testing.T) {
 	} {
 		r.app.Dialogs, r.app.filtering = nil, false
 		r.keys(open)
-		require.True(t, r.app.typing(), open)
+		require.True(t, r.app.isTyping(), open)
 		require.Contains(t, keymap.TextKeyReason(action, "x"), "is text in", open)
 		require.Contains(t, keymap.TextKeyReason(action, "backspace"), "changes the text", open)
 		require.Empty(t, keymap.TextKeyReason(action, "f5"), open)

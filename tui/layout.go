@@ -24,7 +24,7 @@ func (a *app) View() string {
 	lines = append(lines, a.body(g)...)
 	lines = append(lines, a.barLine(), a.footerLine())
 	for _, d := range a.Dialogs {
-		lines = a.overlay(lines, d)
+		lines = a.drawDialog(lines, d)
 	}
 	if len(a.Dialogs) == 0 {
 		a.parkCursor(g)
@@ -35,11 +35,11 @@ func (a *app) View() string {
 func (a *app) parkCursor(g pane.Geometry) {
 	switch {
 	case a.filtering:
-		a.park(min(a.W-1, 3+a.bar.Column()), a.H-2)
+		a.parkedCursor(min(a.W-1, 3+a.bar.Column()), a.H-2)
 	case a.Inside:
-		a.park(g.Detail.X+g.Border, g.Detail.Y+g.Border)
+		a.parkedCursor(g.Detail.X+g.Border, g.Detail.Y+g.Border)
 	default:
-		a.park(g.Border, g.List.Y+g.Border+a.Panes[a.Open].Rows().Position())
+		a.parkedCursor(g.Border, g.List.Y+g.Border+a.Panes[a.Open].Rows().Position())
 	}
 }
 
@@ -75,7 +75,7 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 		none = s.IsEmpty()
 	}
 	if none {
-		for i, text := range a.nothing(p, w) {
+		for i, text := range a.emptyText(p, w) {
 			if i+1 < len(lines) {
 				lines[i+1] = a.Theme.Fit("  "+text, w)
 			}
@@ -109,8 +109,8 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 	return box
 }
 
-// nothing says why a list is empty and what helps.
-func (a *app) nothing(p pane.Pane, w int) []string {
+// emptyText explains why a list is empty and what helps.
+func (a *app) emptyText(p pane.Pane, w int) []string {
 	r := p.Rows()
 	if typed, _ := r.FilterQuery(); typed != "" && r.Total() > 0 {
 		if why := a.WhyNothingFound(typed); why != "" {
@@ -125,8 +125,8 @@ func (a *app) nothing(p pane.Pane, w int) []string {
 	return p.Empty()
 }
 
-// overlay draws a dialog in the middle.
-func (a *app) overlay(lines []string, d uicontext.Dialog) []string {
+// drawDialog draws a dialog in the middle.
+func (a *app) drawDialog(lines []string, d uicontext.Dialog) []string {
 	room := a.H - 2 // what a dialog says stands in the lines below
 	w, h := d.Size(a.W-2, room)
 	w, h = max(min(w, a.W), 10), max(min(h, room), 3)

@@ -47,7 +47,7 @@ func TestAStormOfUpdatesLeavesNoMoreThanTheJournals(t *testing.T) {
 				})
 			}
 			if n%2 == 0 {
-				r.run(r.app.Update(keys.FuncMsg(func() tea.Cmd { return r.app.changed(registry.AllChanges) })))
+				r.run(r.app.Update(keys.FuncMsg(func() tea.Cmd { return r.app.refreshPanes(registry.AllChanges) })))
 				_ = r.app.View()
 			}
 			if n%25 == 0 {

@@ -14,23 +14,23 @@ import (
 // for it. A frame says where each of its lines stands, so it may stand anywhere between
 // two.
 type output struct {
-	w    io.Writer
-	mu   sync.Mutex    // of writing
-	on   bool          // the second screen is shown
-	spot atomic.Uint32 // row and column, from 1, 16 bits each
-	// before returns bytes to write before the second screen is left; nil for none.
-	before func() []byte
+	w           io.Writer
+	mu          sync.Mutex    // of writing
+	screenShown bool          // the second screen is shown
+	cursor      atomic.Uint32 // row and column, from 1, 16 bits each
+	// beforeLeave returns bytes to write before the second screen is left; nil for none.
+	beforeLeave func() []byte
 }
 
-// piece is how much is written at once: a terminal at the end of a slow line has to take
-// that within the time for a write.
-const piece = 256 << 10
+// maxWrite is the size of one write, in bytes. A terminal at the end of a slow connection must
+// accept it within the write timeout.
+const maxWrite = 256 << 10
 
 // What enters and leaves the terminal's second screen.
 const enterScreen, leaveScreen = "\x1b[?1049h", "\x1b[?1049l"
 
-// park says where the cursor belongs after the next frame.
-func (o *output) park(x, y int) { o.spot.Store(uint32(y+1)<<16 | uint32(x+1)&0xffff) }
+// setCursor sets the position of the cursor after the next frame.
+func (o *output) setCursor(x, y int) { o.cursor.Store(uint32(y+1)<<16 | uint32(x+1)&0xffff) }
 
 // home begins each frame of Bubble Tea's renderer.
 const home = "\x1b[H"
@@ -42,35 +42,35 @@ func (o *output) Write(frame []byte) (int, error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.pass(frame)
+	return o.writePart(frame)
 }
 
 // paint writes a frame, if the screen is there to be painted.
 func (o *output) paint(frame []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.on {
+	if !o.screenShown {
 		return false
 	}
-	_, err := o.pass(frame)
+	_, err := o.writePart(frame)
 	return err == nil
 }
 
-func (o *output) pass(frame []byte) (int, error) {
-	was := o.on
+func (o *output) writePart(frame []byte) (int, error) {
+	was := o.screenShown
 	if enter, leave := bytes.LastIndex(frame, []byte(enterScreen)), bytes.LastIndex(frame, []byte(leaveScreen)); enter != leave {
-		o.on = enter > leave
+		o.screenShown = enter > leave
 	}
 	var full []byte
-	if was && !o.on && o.before != nil {
-		full = o.before()
+	if was && !o.screenShown && o.beforeLeave != nil {
+		full = o.beforeLeave()
 	}
 	full = append(slices.Grow(full, len(frame)+16), frame...)
-	if spot := o.spot.Load(); spot != 0 && len(frame) > 0 && o.on { // else the cursor is the shell's
-		full = appendSpot(full, spot)
+	if spot := o.cursor.Load(); spot != 0 && len(frame) > 0 && o.screenShown { // else the cursor is the shell's
+		full = appendCursor(full, spot)
 	}
 	for rest := full; len(rest) > 0; {
-		n, err := o.w.Write(rest[:min(len(rest), piece)])
+		n, err := o.w.Write(rest[:min(len(rest), maxWrite)])
 		if err != nil {
 			return 0, err
 		}
@@ -79,7 +79,7 @@ func (o *output) pass(frame []byte) (int, error) {
 	return len(frame), nil
 }
 
-func appendSpot(full []byte, spot uint32) []byte {
+func appendCursor(full []byte, spot uint32) []byte {
 	full = append(full, "\x1b["...)
 	full = strconv.AppendUint(full, uint64(spot>>16), 10)
 	full = append(full, ';')

@@ -21,9 +21,9 @@ type painter struct {
 	images *images.Renderer
 	wake   chan struct{} // of capacity 1
 
-	mu    sync.Mutex
-	view  string
-	whole bool // what stands on the terminal is not known
+	mu      sync.Mutex
+	view    string
+	repaint bool // the content of the terminal is unknown
 }
 
 func newPainter(out *output, images *images.Renderer) *painter {
@@ -34,7 +34,7 @@ func newPainter(out *output, images *images.Renderer) *painter {
 func (p *painter) show(view string, whole bool) {
 	p.mu.Lock()
 	changed := whole || view != p.view
-	p.view, p.whole = view, p.whole || whole
+	p.view, p.repaint = view, p.repaint || whole
 	p.mu.Unlock()
 	if !changed {
 		return
@@ -57,8 +57,8 @@ func (p *painter) run(ctx context.Context) {
 			return
 		}
 		p.mu.Lock()
-		view, whole := p.view, p.whole
-		p.whole = false
+		view, whole := p.view, p.repaint
+		p.repaint = false
 		p.mu.Unlock()
 		lines := strings.Split(view, "\n")
 		if whole || len(lines) != len(shown) {
@@ -70,7 +70,7 @@ func (p *painter) run(ctx context.Context) {
 			shown = nil
 			p.images.Invalidate()
 		}
-		pause.Reset(time.Second / frames)
+		pause.Reset(time.Second / maxFrameRate)
 		select {
 		case <-pause.C:
 		case <-ctx.Done():

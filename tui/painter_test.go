@@ -59,7 +59,7 @@ func TestOnlyLinesThatChangedArePainted(t *testing.T) {
 		p.show("one\nzwei", false)
 		synctest.Wait()
 		require.Empty(t, terminal.take(), "a frame just left")
-		time.Sleep(time.Second / frames)
+		time.Sleep(time.Second / maxFrameRate)
 		synctest.Wait()
 		require.Equal(t, []string{"\x1b[2;1Hzwei"}, terminal.take(), "the last one counts")
 

@@ -448,7 +448,7 @@ func (d *palette) enter() tea.Cmd {
 		return d.setInput(c.command.names[0] + " ")
 	}
 	d.close()
-	d.app.commands = remember(d.app.commands, strings.TrimSpace(c.command.names[0]+" "+c.arg))
+	d.app.commands = appendHistory(d.app.commands, strings.TrimSpace(c.command.names[0]+" "+c.arg))
 	if c.entry != nil {
 		d.app.Opened = true
 		return d.app.GoToListed(c.entry.Kind, c.entry.Listed)

@@ -102,9 +102,9 @@ func (s *Screen) Ask(ctx context.Context, method string, params json.RawMessage)
 	return s.questions.Ask(ctx, method, params, s.o.Now())
 }
 
-// frames is how many of them leave in a second at most. A key is shown at once if the last
+// maxFrameRate is how many of them leave in a second at most. A key is shown at once if the last
 // one left that long ago, else 14.3 ms later at worst.
-const frames = 70
+const maxFrameRate = 70
 
 // Run shows the screen until its user quits (nil), ctx ends, the terminal is
 // gone, or something in it failed.
@@ -114,10 +114,10 @@ func (s *Screen) Run(ctx context.Context, b uicontext.Backend, t uicontext.Termi
 	defer s.questions.Close()
 	out := &output{w: t}
 	a := newApp(ctx, s.o, s.questions, b, t)
-	a.park = out.park
+	a.parkedCursor = out.setCursor
 	paint := newPainter(out, a.images)
-	out.before = func() []byte { return a.images.Free() }
-	g := &guard{app: a, fail: cancel, log: s.o.Logger, paint: paint}
+	out.beforeLeave = func() []byte { return a.images.Free() }
+	g := &panicGuard{app: a, fail: cancel, log: s.o.Logger, paint: paint}
 	p := tea.NewProgram(g,
 		tea.WithContext(ctx), tea.WithInput(t), tea.WithOutput(out), tea.WithFPS(1),
 		tea.WithAltScreen(), tea.WithMouseCellMotion(),
@@ -142,13 +142,13 @@ func (s *Screen) Run(ctx context.Context, b uicontext.Backend, t uicontext.Termi
 	go func() {
 		select {
 		case <-t.Done():
-			cancel(errGone)
+			cancel(errTerminalGone)
 		case <-ended:
 		}
 	}()
 	_, err := p.Run()
 	switch cause := context.Cause(ctx); {
-	case a.quitting, errors.Is(cause, errGone):
+	case a.quitting, errors.Is(cause, errTerminalGone):
 		return nil
 	case cause != nil && !errors.Is(cause, context.Canceled):
 		return cause
@@ -159,30 +159,30 @@ func (s *Screen) Run(ctx context.Context, b uicontext.Backend, t uicontext.Termi
 	}
 }
 
-var errGone = errors.New("the terminal is gone")
+var errTerminalGone = errors.New("the terminal is gone")
 
-// guard keeps panics of the screen inside the screen. Bubble Tea's own
-// protection prints to the process's stdout, which may be a client's.
-type guard struct {
-	app    *app
-	fail   context.CancelCauseFunc
-	log    *slog.Logger
-	paint  *painter
-	whole  bool // the next frame is painted whole
-	failed bool
+// panicGuard keeps panics of the UI inside the UI. Bubble Tea's own protection prints to the
+// process's stdout, which may be a client's.
+type panicGuard struct {
+	app     *app
+	fail    context.CancelCauseFunc
+	log     *slog.Logger
+	paint   *painter
+	repaint bool // the next frame is painted completely
+	failed  bool
 }
 
 // panicMsg reports a panic in a command.
 type panicMsg struct{}
 
-func (g *guard) reportPanic(where string, r any) {
+func (g *panicGuard) reportPanic(where string, r any) {
 	g.log.Error("Screen failed", "where", where, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 	g.fail(fmt.Errorf("the screen failed in %s: %v", where, r))
 }
 
-func (g *guard) Init() tea.Cmd { return g.wrap(g.app.Init()) }
+func (g *panicGuard) Init() tea.Cmd { return g.wrap(g.app.Init()) }
 
-func (g *guard) Update(msg tea.Msg) (m tea.Model, cmd tea.Cmd) {
+func (g *panicGuard) Update(msg tea.Msg) (m tea.Model, cmd tea.Cmd) {
 	m = g
 	if g.failed {
 		return g, tea.Quit
@@ -199,11 +199,11 @@ func (g *guard) Update(msg tea.Msg) (m tea.Model, cmd tea.Cmd) {
 		return g, tea.Quit
 	}
 	_, sized := msg.(tea.WindowSizeMsg)
-	g.whole = g.whole || sized || msg == tea.ClearScreen()
+	g.repaint = g.repaint || sized || msg == tea.ClearScreen()
 	return g, g.wrap(g.app.Update(msg))
 }
 
-func (g *guard) View() (view string) {
+func (g *panicGuard) View() (view string) {
 	if g.failed {
 		return ""
 	}
@@ -214,13 +214,13 @@ func (g *guard) View() (view string) {
 			view = ""
 		}
 	}()
-	g.paint.show(g.app.View(), g.whole)
-	g.whole = false
+	g.paint.show(g.app.View(), g.repaint)
+	g.repaint = false
 	return "" // the painter has it
 }
 
 // wrap guards a command and those that it leads to.
-func (g *guard) wrap(cmd tea.Cmd) tea.Cmd {
+func (g *panicGuard) wrap(cmd tea.Cmd) tea.Cmd {
 	if cmd == nil {
 		return nil
 	}

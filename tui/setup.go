@@ -28,10 +28,10 @@ const exampleConfig = `servers:
 // setup is the page that says how servers are added and clients connected.
 type setup struct {
 	uicontext.BaseDialog
-	app  *app
-	view *viewer.View
-	look *theme.Theme // that the page was made for
-	w    int
+	app   *app
+	view  *viewer.View
+	theme *theme.Theme // theme of the drawn page
+	w     int
 }
 
 func newSetup(a *app) uicontext.Dialog { return &setup{app: a, view: viewer.NewView(a.Theme)} }
@@ -41,11 +41,11 @@ func (d *setup) Where() string            { return uicontext.PositionText(d.view
 func (d *setup) Size(w, h int) (int, int) { return min(w, 92), h }
 
 func (d *setup) Lines(w, h int) []string {
-	if d.look != d.app.Theme || d.w != w {
+	if d.theme != d.app.Theme || d.w != w {
 		old := d.view
-		d.look, d.w, d.view = d.app.Theme, w, viewer.NewView(d.app.Theme)
+		d.theme, d.w, d.view = d.app.Theme, w, viewer.NewView(d.app.Theme)
 		// It is one page of Goblin's own, so it is made here.
-		if doc, err := viewer.Build(d.app.Ctx, d.look, d.app.setupBlocks(), viewer.Options{Width: w, Depth: -1}); err == nil {
+		if doc, err := viewer.Build(d.app.Ctx, d.theme, d.app.setupBlocks(), viewer.Options{Width: w, Depth: -1}); err == nil {
 			d.view.Show(doc, false)
 		}
 		first, _, _ := old.Position()
