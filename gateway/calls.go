@@ -77,7 +77,7 @@ func (g *Gateway) getPrompt(r *request) {
 }
 
 func (g *Gateway) readResource(r *request) {
-	if uri, _ := rawjson.String(rawjson.Get(r.Params(), "uri")); IsResultURI(uri) {
+	if uri := rawjson.GetString(r.Params(), "uri"); IsResultURI(uri) {
 		g.readTruncated(r, uri)
 		return
 	}
@@ -127,7 +127,7 @@ func (g *Gateway) countRead(r *request, t registry.Target) {
 // complete asks the server that owns the reference for values.
 func (g *Gateway) complete(r *request) {
 	ref := rawjson.Get(r.Params(), "ref")
-	kind, _ := rawjson.String(rawjson.Get(ref, "type"))
+	kind := rawjson.GetString(ref, "type")
 	member, resolve := "", (*registry.Snapshot).ResolvePrompt
 	switch kind {
 	case "ref/prompt":
@@ -418,7 +418,7 @@ func (g *Gateway) forwardCall(r *request) (reply jsonrpc.Reply, demand bool, err
 		}
 		return reply, false, err
 	}
-	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); err != nil || kind == "input_required" {
+	if kind := rawjson.GetString(reply.Result, "resultType"); err != nil || kind == "input_required" {
 		if err == nil && !serverreq.InputsOpenWebPages(reply.Result) {
 			err = &upstream.Error{Code: upstream.BadReply, Server: r.server, Reason: serverreq.ReasonNotWebPage}
 		}

@@ -63,7 +63,7 @@ func FilterSkills(method string, reply jsonrpc.Reply, permits func(uri string) b
 	array := rawjson.Get(reply.Result, "resources")
 	kept, all := []byte{'['}, true
 	for child := range rawjson.Elements(array) {
-		uri, _ := rawjson.String(rawjson.Get(child, "uri"))
+		uri := rawjson.GetString(child, "uri")
 		if len(uri) > registry.MaxURI || !permits(uri) || !permits(uri+"/SKILL.md") {
 			all = false
 			continue

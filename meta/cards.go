@@ -93,7 +93,7 @@ type cardList struct {
 // end is the structured answer. pending are the servers that may add to it.
 func (l *cardList) end(pending []string) []byte {
 	o := newObjectWriter()
-	o.value(l.member, rawjson.Array(l.cards))
+	o.value(l.member, rawjson.Array(l.cards...))
 	o.number("total", int64(l.total))
 	if next := l.first + len(l.cards); len(l.cards) > 0 && next < l.total {
 		o.number("nextOffset", int64(next))
@@ -130,7 +130,7 @@ func textResult(failed bool, blocks ...string) []byte {
 		}
 	}
 	o := newObjectWriter()
-	o.value("content", rawjson.Array(content))
+	o.value("content", rawjson.Array(content...))
 	if failed {
 		o.value("isError", []byte("true"))
 	}

@@ -19,7 +19,7 @@ var block = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)\n```$")
 
 // answerExamples answers requests to the example servers.
 func answerExamples(_ context.Context, method string, params []byte) ([]byte, error) {
-	name, _ := rawjson.String(rawjson.Get(params, "name"))
+	name := rawjson.GetString(params, "name")
 	answers := map[string]string{
 		"clock_time_in":     `{"content":[],"structuredContent":{"time":"12:00"}}`,
 		"files_read_file":   `{"content":[{"type":"text","text":"two notes"}]}`,

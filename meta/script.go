@@ -120,7 +120,7 @@ func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptio
 	for _, hit := range hits[:min(len(hits), most)] {
 		cards = append(cards, scriptCard(hit))
 	}
-	return rawjson.Array(cards), nil
+	return rawjson.Array(cards...), nil
 }
 
 // scriptCard is the card of a hit in the words of scripts, with what reaches a

@@ -96,7 +96,7 @@ func (r *Registry) AddTool(ts ...LocalTool) error {
 		if err := rawjson.Valid(l.Definition); err != nil {
 			return fmt.Errorf("local tool: %w", err)
 		}
-		name, _ := rawjson.String(rawjson.Get(l.Definition, "name"))
+		name := rawjson.GetString(l.Definition, "name")
 		switch {
 		case name == "" || !names.IsToolName(name):
 			return fmt.Errorf("local tool %q: not a tool name", name)

@@ -25,7 +25,7 @@ func CheckSkill(entry []byte) error {
 
 // skillLinks are the URIs in a skill's entry but for its own, in the order of the text.
 func skillLinks(entry []byte) (links []definitionLink, err error) {
-	uri, _ := rawjson.String(rawjson.Get(entry, "uri"))
+	uri := rawjson.GetString(entry, "uri")
 	folder, ok := strings.CutSuffix(uri, skillFile)
 	switch {
 	case !ok || folder == "":

@@ -283,7 +283,7 @@ func (b *bridge) answeredLocked(e envelope) {
 func (b *bridge) unwantedLocked(uri string, since int) bool {
 	for _, c := range b.open {
 		if c.method == unsubscribe && c.seq > since {
-			if own, _ := rawjson.String(rawjson.Get(c.params, "uri")); own == uri {
+			if own := rawjson.GetString(c.params, "uri"); own == uri {
 				return true
 			}
 		}

@@ -48,7 +48,7 @@ func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []
 		return nil // whoever needs them tells
 	}
 	store.ForEach(func(server, tool string, definition []byte) {
-		description, _ := rawjson.String(rawjson.Get(definition, "description"))
+		description := rawjson.GetString(definition, "description")
 		add(policy.OverriddenEntry{Server: server, Kind: registry.Tool, Name: tool, Definition: definition}, description)
 	})
 	return check(registry.Tool)

@@ -147,7 +147,7 @@ func (p *serverCheck) hideToolFix(when string) string {
 
 // longDescription says why clients cut the description of a tool; "" if they do not.
 func longDescription(def []byte) string {
-	text, _ := rawjson.String(rawjson.Get(def, "description"))
+	text := rawjson.GetString(def, "description")
 	return definition.LongDescription(text)
 }
 
@@ -179,7 +179,7 @@ func (p *serverCheck) limits(t *session) {
 	}
 	for _, def := range t.tools {
 		if why := longDescription(def); why != "" {
-			tool, _ := rawjson.String(rawjson.Get(def, "name"))
+			tool := rawjson.GetString(def, "name")
 			p.Add(report.Check{Name: name, State: report.Warning, Text: fmt.Sprintf("tool %q: %s", short(tool, 80), why), Fix: "what matters most should stand first; tell the server's authors"})
 			return
 		}

@@ -84,7 +84,7 @@ func (x *Request) send(frame []byte) {
 // as the client's revision needs them.
 func (x *Request) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson.Edit) {
 	if x.modern != nil && x.method == "resources/read" {
-		uri, _ := rawjson.String(rawjson.Get(x.params, "uri"))
+		uri := rawjson.GetString(x.params, "uri")
 		object, edits = toModernNotFound(rawjson.Splice(object, edits...), rawjson.Quote(uri)), nil
 	}
 	if at := x.answerTarget(len(object)); at != nil {

@@ -35,7 +35,7 @@ func ParseLevel(name string) (Level, bool) {
 // MessageLevel reads the level of notifications/message; unknown ones count as
 // the highest, so that nothing is lost.
 func MessageLevel(params []byte) Level {
-	name, _ := rawjson.String(rawjson.Get(params, "level"))
+	name := rawjson.GetString(params, "level")
 	if l, ok := ParseLevel(name); ok {
 		return l
 	}

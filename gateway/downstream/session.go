@@ -522,7 +522,7 @@ func (s *Session) cancelExchange(params []byte) {
 	if x == nil || x.method == "initialize" {
 		return
 	}
-	reason, _ := rawjson.String(rawjson.Get(params, "reason"))
+	reason := rawjson.GetString(params, "reason")
 	x.abandon(reason)
 }
 

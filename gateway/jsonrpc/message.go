@@ -459,7 +459,7 @@ func ParseErrorObject(raw []byte) *Error {
 	if n, ok := rawjson.Int(rawjson.Get(raw, "code")); ok {
 		e.Code = int(n)
 	}
-	e.Message, _ = rawjson.String(rawjson.Get(raw, "message"))
+	e.Message = rawjson.GetString(raw, "message")
 	e.Data = rawjson.Get(raw, "data")
 	return e
 }

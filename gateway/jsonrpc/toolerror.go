@@ -49,7 +49,7 @@ func ReadToolError(result []byte) *Error {
 	}
 	e := &Error{Code: CodeInternal, Data: data}
 	for block := range rawjson.Elements(rawjson.Get(result, "content")) {
-		e.Message, _ = rawjson.String(rawjson.Get(block, "text"))
+		e.Message = rawjson.GetString(block, "text")
 		break
 	}
 	return e

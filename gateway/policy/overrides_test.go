@@ -80,7 +80,7 @@ profiles:
 `), func(string) (string, bool) { return "", false })
 	require.NoError(t, err)
 	thing := func(kind registry.Kind, definition string) policy.OverriddenEntry {
-		name, _ := rawjson.String(rawjson.Get([]byte(definition), "name"))
+		name := rawjson.GetString([]byte(definition), "name")
 		return policy.OverriddenEntry{Server: "hub", Kind: kind, Name: name, Definition: []byte(definition)}
 	}
 	things := []policy.OverriddenEntry{

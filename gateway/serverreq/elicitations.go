@@ -163,7 +163,7 @@ func (a *Router) RecordURLRequired(s *downstream.Session, server, unit string, o
 // NotifyElicitationDone tells the client that was asked that its user is done: on the stream
 // of the call c that needed it, as long as that is open.
 func (a *Router) NotifyElicitationDone(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
-	id, _ := rawjson.String(rawjson.Get(params, "elicitationId"))
+	id := rawjson.GetString(params, "elicitationId")
 	s := a.elicitations.session(elicitationKey{server, conn.Unit(), id})
 	a.o.Journal.RecordNotification(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
 	if s == nil || s.Context().Err() != nil {

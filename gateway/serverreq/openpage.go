@@ -52,6 +52,6 @@ func (a *Router) OpenPage(ctx context.Context, x *downstream.Request, p Page) (a
 	if refusal != nil {
 		return false, opened, refusal
 	}
-	action, _ := rawjson.String(rawjson.Get(reply.Result, "action"))
+	action := rawjson.GetString(reply.Result, "action")
 	return action == "accept", opened, nil
 }

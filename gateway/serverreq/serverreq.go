@@ -268,7 +268,7 @@ func candidateTarget(causes []*inflight.Request) string {
 	x := causes[0].ClientRequest
 	name, ok := rawjson.String(rawjson.Get(x.Params(), "name"))
 	if !ok {
-		name, _ = rawjson.String(rawjson.Get(x.Params(), "uri"))
+		name = rawjson.GetString(x.Params(), "uri")
 	}
 	return name
 }
@@ -471,7 +471,7 @@ func MissingCapability(c Capabilities, capability string, params []byte) []strin
 	if capability == "sampling" && rawjson.Get(params, "tools") != nil && !c.HasCapability("sampling", "tools") {
 		return []string{"sampling", "tools"}
 	}
-	if mode, _ := rawjson.String(rawjson.Get(params, "mode")); capability == "elicitation" {
+	if mode := rawjson.GetString(params, "mode"); capability == "elicitation" {
 		switch url := c.HasCapability("elicitation", "url"); {
 		case mode == "url" && !url:
 			return []string{"elicitation", "url"}

@@ -13,7 +13,7 @@ const ReasonNotWebPage = "url is no web page; servers may ask users to open http
 // may open the address, and other schemes run code (javascript:), show local files (file:)
 // or start programs.
 func OpensWebPage(params []byte) bool {
-	if mode, _ := rawjson.String(rawjson.Get(params, "mode")); mode != "url" {
+	if mode := rawjson.GetString(params, "mode"); mode != "url" {
 		return true
 	}
 	return isWebPage(params)
@@ -42,7 +42,7 @@ func InputsOpenWebPages(result []byte) bool {
 }
 
 func isWebPage(params []byte) bool {
-	address, _ := rawjson.String(rawjson.Get(params, "url"))
+	address := rawjson.GetString(params, "url")
 	u, err := url.Parse(address)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
 }

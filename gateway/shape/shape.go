@@ -143,7 +143,7 @@ func (f *fixer) tool(result []byte) []byte {
 	}
 	list := f.content(&v)
 	if len(out) > 0 && isEmpty(list) {
-		list = array(out...)
+		list = rawjson.Array(out...)
 	}
 	if !isSameSlice(list, v[content]) {
 		c.set(content, list)
@@ -159,19 +159,19 @@ func (f *fixer) content(v *values) []byte {
 		return f.mapEach(list, f.block)
 	case list == nil && v[toolResult] != nil: // as revision 2024-10-07 had it
 		f.repairs |= BadList
-		return array(f.text(v[toolResult]))
+		return rawjson.Array(f.text(v[toolResult]))
 	case list == nil || isNull(list):
 		f.repairs |= BadList
 		if rawjson.IsObject(v[structuredContent]) || f.rules.AnyStructured && v[structuredContent] != nil && !isNull(v[structuredContent]) {
-			return array(f.quote(v[structuredContent]))
+			return rawjson.Array(f.quote(v[structuredContent]))
 		}
 		return []byte("[]")
 	case rawjson.IsObject(list):
 		f.repairs |= BadList
-		return array(f.block(list))
+		return rawjson.Array(f.block(list))
 	}
 	f.repairs |= BadList
-	return array(f.text(list))
+	return rawjson.Array(f.text(list))
 }
 
 // task repairs the result of a tool inside of a task's state.
@@ -187,7 +187,7 @@ func (f *fixer) task(state []byte) []byte {
 		fixed = f.tool(inner)
 	default:
 		f.repairs |= BadResult
-		fixed = append(append([]byte(`{"content":`), array(f.text(inner))...), `,"isError":true}`...)
+		fixed = append(append([]byte(`{"content":`), rawjson.Array(f.text(inner))...), `,"isError":true}`...)
 	}
 	if isSameSlice(fixed, inner) {
 		return state
@@ -226,7 +226,7 @@ func (f *fixer) listing(result []byte, name member, entry func([]byte) []byte) [
 		list = []byte("[]")
 	default:
 		f.repairs |= BadList
-		list = array(entry(list))
+		list = rawjson.Array(entry(list))
 	}
 	if !isSameSlice(list, v[name]) {
 		c.set(name, list)

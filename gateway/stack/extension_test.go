@@ -22,7 +22,7 @@ func passing(i *Stack) registry.LocalTool {
 	return registry.LocalTool{
 		Definition: []byte(`{"name":"pass","inputSchema":{"type":"object"}}`), MakesRequests: true,
 		Call: func(ctx context.Context, args []byte) ([]byte, error) {
-			method, _ := rawjson.String(rawjson.Get(args, "method"))
+			method := rawjson.GetString(args, "method")
 			registry.Progress(ctx, 1, 2, "half way")
 			result, err := i.Ask(ctx, method, rawjson.Get(args, "params"))
 			var answered *jsonrpc.Error
@@ -71,7 +71,7 @@ func TestRequestsOfLocalToolsThatAreRefused(t *testing.T) {
 		got := p.ask("tools/call", `{"name":"pass","arguments":`+c.request+`}`)
 		code, _ := rawjson.Int(rawjson.Get(got.Result, "code"))
 		require.Equal(t, c.code, code, name)
-		message, _ := rawjson.String(rawjson.Get(got.Result, "message"))
+		message := rawjson.GetString(got.Result, "message")
 		require.Contains(t, message, c.message, name)
 	}
 	_, err := i.Ask(context.Background(), "tools/call", []byte(`{"name":"a_t"}`))

@@ -70,7 +70,7 @@ func (t *Tasks) Call(conn upstream.Conn, f *inflight.Request, server, tool strin
 	if err != nil || !f.Call.AcceptTask || reply.Error != nil {
 		return reply, err
 	}
-	if kind, _ := rawjson.String(rawjson.Get(reply.Result, "resultType")); kind != "task" {
+	if kind := rawjson.GetString(reply.Result, "resultType"); kind != "task" {
 		return reply, nil
 	}
 	// The server made a task of the call (SEP-2663).

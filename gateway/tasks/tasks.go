@@ -212,7 +212,7 @@ func (t *Tasks) removeProgress(own *Task) {
 
 // handleProgress passes on the progress of a task of a connection.
 func (t *Tasks) handleProgress(conn upstream.Conn, params []byte) {
-	token, _ := rawjson.String(rawjson.Get(params, "progressToken"))
+	token := rawjson.GetString(params, "progressToken")
 	t.mu.Lock()
 	report := t.progress[taskToken{conn, token}]
 	t.mu.Unlock()
@@ -352,7 +352,7 @@ func (t *Tasks) updateStateLocked(own *Task, state []byte) {
 }
 
 func statusOf(state []byte) string {
-	status, _ := rawjson.String(rawjson.Get(state, "status"))
+	status := rawjson.GetString(state, "status")
 	return status
 }
 

@@ -214,7 +214,7 @@ func (j *Journal) RecordLog(server string, level slog.Level, params []byte) {
 	if !ok {
 		text = string(data)
 	}
-	if logger, _ := rawjson.String(rawjson.Get(params, "logger")); logger != "" {
+	if logger := rawjson.GetString(params, "logger"); logger != "" {
 		text = logger + ": " + text
 	}
 	j.Registry.Logs().Append(registry.LogRecord{

@@ -108,7 +108,7 @@ func TestTheFirstConnectionListsForItsCallsBesideTheSecond(t *testing.T) {
 		r.opt.Digests = func(_ registry.Kind, items [][]byte) map[string]string {
 			digests := make(map[string]string)
 			for _, item := range items {
-				name, _ := rawjson.String(rawjson.Get(item, "name"))
+				name := rawjson.GetString(item, "name")
 				digests[name] = "digest"
 			}
 			return digests

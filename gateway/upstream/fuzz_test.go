@@ -86,7 +86,7 @@ func FuzzMirroredArguments(f *testing.F) {
 			return
 		}
 		s.mirror([][]byte{tool}, false)
-		name, _ := rawjson.String(rawjson.Get(tool, "name"))
+		name := rawjson.GetString(tool, "name")
 		head := http.Header{}
 		s.headerMirrors.Load().Headers(head, name, arguments)
 		for name, values := range head {

@@ -352,7 +352,7 @@ func (l *link) setServerInfo(info *Info, result, server []byte) error {
 	if rawjson.IsObject(server) && len(server) <= maxServerInfo {
 		info.ServerInfo = bytes.Clone(server)
 	}
-	text, _ := rawjson.String(rawjson.Get(result, "instructions"))
+	text := rawjson.GetString(result, "instructions")
 	if len(text) > maxInstructions {
 		text = strings.ToValidUTF8(text[:maxInstructions], "") + "…"
 	}

@@ -112,7 +112,7 @@ func (b *web) serve(w http.ResponseWriter, r *http.Request) {
 		b.mu.Unlock()
 		b.json(w, m.ID, `{"tools":`+list+`}`)
 	case m.Method == "tools/call":
-		name, _ := rawjson.String(rawjson.Get(m.Params, "name"))
+		name := rawjson.GetString(m.Params, "name")
 		b.tool(w, r, name, m.ID)
 	}
 }

@@ -149,7 +149,7 @@ func (l *link) questions(requests []byte) ([]*question, error) {
 	}
 	var all []*question
 	for k, v := range rawjson.Members(requests) {
-		method, _ := rawjson.String(rawjson.Get(v, "method"))
+		method := rawjson.GetString(v, "method")
 		q := &question{key: k, method: method, params: rawjson.Get(v, "params")}
 		switch method {
 		case "sampling/createMessage", "elicitation/create", "roots/list":
@@ -173,7 +173,7 @@ func (l *link) askAll(ctx context.Context, c *Call, needed []*question, opened *
 	defer c.Resume()
 	var all sync.WaitGroup
 	for _, q := range needed {
-		if mode, _ := rawjson.String(rawjson.Get(q.params, "mode")); mode == "url" && q.method == "elicitation/create" {
+		if mode := rawjson.GetString(q.params, "mode"); mode == "url" && q.method == "elicitation/create" {
 			// The id is for the notice that follows. Legacy clients need one, and
 			// modern servers give none.
 			var ok bool
@@ -191,7 +191,7 @@ func (l *link) askAll(ctx context.Context, c *Call, needed []*question, opened *
 	}
 	all.Wait()
 	for _, q := range needed {
-		if action, _ := rawjson.String(rawjson.Get(q.result, "action")); q.elicitationID != "" && action == "accept" {
+		if action := rawjson.GetString(q.result, "action"); q.elicitationID != "" && action == "accept" {
 			*opened = append(*opened, q.elicitationID)
 		}
 	}

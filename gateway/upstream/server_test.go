@@ -197,7 +197,7 @@ func TestLongListsMayTakeLongButNoPageMay(t *testing.T) {
 				b := scripted(t, func(b *web) { b.noGET = true })
 				b.on = map[string]func(http.ResponseWriter, *http.Request, jsonrpc.Message){
 					"tools/list": func(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) {
-						cursor, _ := rawjson.String(rawjson.Get(m.Params, "cursor"))
+						cursor := rawjson.GetString(m.Params, "cursor")
 						page, _ := strconv.Atoi(cursor)
 						next := ""
 						if page < len(tt.pages) {

@@ -124,7 +124,7 @@ func (r *remote) keepNotices() {
 // isNotice reports whether a frame is a notification that does not refer to a request of
 // its session.
 func isNotice(frame []byte) bool {
-	method, _ := rawjson.String(rawjson.Get(frame, "method"))
+	method := rawjson.GetString(frame, "method")
 	switch method {
 	case "", "notifications/initialized", "notifications/cancelled", "notifications/progress":
 		return false

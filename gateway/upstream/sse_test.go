@@ -59,7 +59,7 @@ func oldWeb(t *testing.T, endpoint string) (*httptest.Server, *atomic.Value) {
 		case m.Method == "tools/call":
 			// A request whose id is that of the call: they are different things.
 			events <- fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"sampling/createMessage","params":{"n":1.50}}`, m.ID)
-			name, _ := rawjson.String(rawjson.Get(m.Params, "name"))
+			name := rawjson.GetString(m.Params, "name")
 			if name == "bye" {
 				events <- ""
 				return

@@ -73,7 +73,7 @@ func (ls *listener) abandonWait(uri string, answer chan error) {
 
 // unsubscribe is resources/unsubscribe in the modern era.
 func (l *link) unsubscribe(c *Call) (jsonrpc.Reply, error) {
-	uri, _ := rawjson.String(rawjson.Get(c.Params, "uri"))
+	uri := rawjson.GetString(c.Params, "uri")
 	ls := l.listener.Load()
 	ls.mu.Lock()
 	known := ls.watched[uri] != nil

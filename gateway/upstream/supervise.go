@@ -216,9 +216,9 @@ func (s *Server) publish(l *link) *lists {
 		}
 		st.State, st.LastError, st.Stale = registry.StateReady, "", st.Listed
 		st.Transport, st.Era, st.ProtocolVersion = l.kind, info.Era.String(), info.Protocol
-		st.ServerName, _ = rawjson.String(rawjson.Get(info.ServerInfo, "name"))
-		st.ServerTitle, _ = rawjson.String(rawjson.Get(info.ServerInfo, "title"))
-		st.ServerVersion, _ = rawjson.String(rawjson.Get(info.ServerInfo, "version"))
+		st.ServerName = rawjson.GetString(info.ServerInfo, "name")
+		st.ServerTitle = rawjson.GetString(info.ServerInfo, "title")
+		st.ServerVersion = rawjson.GetString(info.ServerInfo, "version")
 		st.Capabilities, st.Instructions = info.Capabilities, info.Instructions
 		st.PID = l.pid
 	})

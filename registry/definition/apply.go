@@ -76,7 +76,7 @@ func (o *Override) Prompt(item []byte) ([]byte, *AppliedOverride) {
 	list := rawjson.Get(item, "arguments")
 	var known []string
 	for e := range rawjson.Elements(list) {
-		name, _ := rawjson.String(rawjson.Get(e, "name"))
+		name := rawjson.GetString(e, "name")
 		known = append(known, name)
 	}
 	for _, m := range o.Arguments {

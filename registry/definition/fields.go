@@ -45,12 +45,6 @@ func Hints(definition []byte) string {
 	return strings.Join(all, ", ")
 }
 
-// getText returns a string member of an object, or "".
-func getText(object []byte, name string) string {
-	s, _ := rawjson.String(rawjson.Get(object, name))
-	return s
-}
-
 // PromptFields returns the arguments of a prompt.
 func PromptFields(definition []byte) (all []Field) {
 	for arg := range rawjson.Elements(rawjson.Get(definition, "arguments")) {
@@ -58,8 +52,8 @@ func PromptFields(definition []byte) (all []Field) {
 			break
 		}
 		all = append(all, Field{
-			Name: getText(arg, "name"), Type: "string", Required: string(rawjson.Get(arg, "required")) == "true",
-			Description: getText(arg, "description"),
+			Name: rawjson.GetString(arg, "name"), Type: "string", Required: string(rawjson.Get(arg, "required")) == "true",
+			Description: rawjson.GetString(arg, "description"),
 		})
 	}
 	return all
@@ -116,7 +110,7 @@ func (s *schema) properties(path string, object []byte, depth int) {
 		name := string(key.Name())
 		one := s.resolve(value)
 		s.fields = append(s.fields, Field{
-			Name: path + name, Type: s.kind(one, 0), Required: required[name], Notes: notes(one), Description: getText(one, "description"),
+			Name: path + name, Type: s.kind(one, 0), Required: required[name], Notes: notes(one), Description: rawjson.GetString(one, "description"),
 		})
 		s.properties(path+name+".", one, depth+1)
 		s.properties(path+name+"[].", rawjson.Get(one, "items"), depth+1)
@@ -125,7 +119,7 @@ func (s *schema) properties(path string, object []byte, depth int) {
 
 // resolve follows a reference within the schema, one step only: cycles end here.
 func (s *schema) resolve(value []byte) []byte {
-	path, ok := strings.CutPrefix(getText(value, "$ref"), "#/")
+	path, ok := strings.CutPrefix(rawjson.GetString(value, "$ref"), "#/")
 	if !ok {
 		return value
 	}

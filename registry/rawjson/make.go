@@ -24,7 +24,7 @@ func Strings(items []string) []byte {
 }
 
 // Array returns an array of items, each a valid text.
-func Array(items [][]byte) []byte {
+func Array(items ...[]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(items, []byte{','})...), ']')
 }
 

@@ -76,7 +76,7 @@ func repairNamed(s *shape, item []byte, at string) Definition {
 	}
 	var n changeLog
 	if !rawjson.IsString(rawjson.Get(item, "name")) {
-		uri, _ := rawjson.String(rawjson.Get(item, at))
+		uri := rawjson.GetString(item, at)
 		name := LastSegment(uri)
 		item = rawjson.SetMember(item, "name", rawjson.Quote(name))
 		n.add("name", fmt.Sprintf("set to %q", shorten(name)))

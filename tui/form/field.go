@@ -329,7 +329,7 @@ func (f *field) selectedValue() (json.RawMessage, error) {
 	case len(values) == 0 && f.original == nil && !f.Required:
 		return nil, nil
 	}
-	return rawjson.Array(values), f.checkLength(len(values), "value")
+	return rawjson.Array(values...), f.checkLength(len(values), "value")
 }
 
 func (f *field) listValue() (json.RawMessage, error) {
@@ -354,7 +354,7 @@ func (f *field) listValue() (json.RawMessage, error) {
 	if len(values) == 0 && f.original == nil && !f.Required {
 		return nil, nil
 	}
-	return rawjson.Array(values), f.checkLength(len(values), "value")
+	return rawjson.Array(values...), f.checkLength(len(values), "value")
 }
 
 // plainText returns the value as text for previews and completions.
@@ -414,7 +414,7 @@ func (f *field) rawNested(stand func(text string) json.RawMessage) json.RawMessa
 		for _, kid := range f.children {
 			values = append(values, kid.rawValue(stand))
 		}
-		return rawjson.Array(values)
+		return rawjson.Array(values...)
 	case f.kind == Choice && len(f.children) > 0:
 		return f.children[0].rawValue(stand)
 	}

@@ -265,7 +265,7 @@ func (f *field) collect() (json.RawMessage, []problem) {
 		if err := f.checkLength(len(f.children), "item"); err != nil {
 			wrong = append(wrong, bad(err)...)
 		}
-		return rawjson.Array(values), wrong
+		return rawjson.Array(values...), wrong
 	}
 	switch {
 	case len(f.children) > 0:

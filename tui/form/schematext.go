@@ -104,7 +104,7 @@ func (r *resolver) expand(raw json.RawMessage, within []string) json.RawMessage 
 		for item := range rawjson.Elements(raw) {
 			out = append(out, r.expand(item, within))
 		}
-		return rawjson.Array(out)
+		return rawjson.Array(out...)
 	}
 	list, ok := readMembers(raw, maxMembers)
 	if !ok {

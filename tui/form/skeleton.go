@@ -47,7 +47,7 @@ func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 		if !all && (f.MinLen == nil || *f.MinLen == 0) {
 			return json.RawMessage("[]")
 		}
-		return rawjson.Array([][]byte{f.items.skeleton(all, room)})
+		return rawjson.Array(f.items.skeleton(all, room))
 	case Choice:
 		if m := f.Members(); len(m) > 0 {
 			return m[0].skeleton(all, room)

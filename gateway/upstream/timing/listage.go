@@ -35,7 +35,7 @@ type ListAge struct {
 // SetHints takes the hints of a result, a raw object.
 func (l *ListAge) SetHints(result []byte) {
 	ms, said := rawjson.Int(rawjson.Get(result, "ttlMs"))
-	scope, _ := rawjson.String(rawjson.Get(result, "cacheScope"))
+	scope := rawjson.GetString(result, "cacheScope")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hints = Hints{TTL: defaultTTL, Public: scope == "public", IsSet: said && ms >= 0}

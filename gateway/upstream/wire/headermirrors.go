@@ -28,7 +28,7 @@ func MirrorsFromTools(items [][]byte, refused func(name string, err error) (stay
 			kept = append(kept, item)
 			continue
 		}
-		name, _ := rawjson.String(rawjson.Get(item, "name"))
+		name := rawjson.GetString(item, "name")
 		tool := &mcp.Tool{Name: name, RawInputSchema: json.RawMessage(rawjson.Get(item, "inputSchema"))}
 		if err := mcp.ValidateParamHeaderAnnotations(tool); err != nil {
 			if refused(name, err) {
