@@ -55,7 +55,7 @@ func TestNamesBelowAPrefixAreItsServersForGood(t *testing.T) {
 				case as == "learned":
 					r.RecordLink("evil", name)
 				case as == "open":
-					r.AllowsUnlisted("evil", true)
+					r.SetUnlistedAllowed("evil", true)
 				}
 				target, err := c.resolve(r, name)
 				if err == nil {

@@ -373,8 +373,8 @@ func (r *Registry) SetVisible(server string, visible bool) {
 	}
 }
 
-// AllowsUnlisted reports whether mcp://server/<anything> resolves, listed or not.
-func (r *Registry) AllowsUnlisted(server string, open bool) {
+// SetUnlistedAllowed sets whether mcp://server/<anything> resolves, listed or not.
+func (r *Registry) SetUnlistedAllowed(server string, open bool) {
 	r.changeTable(server, func(t *table) { t.open = open })
 }
 

@@ -271,7 +271,7 @@ func TestVersionChangesOnlyWithTheVisibleList(t *testing.T) {
 	r.SetVisible("other", true)
 	changed()
 	require.Equal(t, []string{"other_a", "other_b", "s_a"}, listed(r.Load(), Tool))
-	r.AllowsUnlisted("other", true)
+	r.SetUnlistedAllowed("other", true)
 	same()
 	remove(r, "other")
 	changed()

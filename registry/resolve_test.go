@@ -298,14 +298,14 @@ func TestLearnedLinks(t *testing.T) {
 
 func TestOpenServers(t *testing.T) {
 	r := catalog(t, Options{}, "a resource x:1\nb")
-	r.AllowsUnlisted("a", true)
+	r.SetUnlistedAllowed("a", true)
 	require.Equal(t, "a any:thing unlisted", outcome(r.ResolveResource("mcp://a/any:thing")))
 	require.Equal(t, "a x:1", outcome(r.ResolveResource("mcp://a/x:1")))
 	_, err := r.ResolveResource("any:thing")
 	require.Error(t, err)
 	_, err = r.ResolveResource("mcp://b/any:thing")
 	require.Error(t, err)
-	r.AllowsUnlisted("a", false)
+	r.SetUnlistedAllowed("a", false)
 	_, err = r.ResolveResource("mcp://a/any:thing")
 	require.Error(t, err)
 }

@@ -136,7 +136,7 @@ func bytesOf(texts []string) (out [][]byte) {
 func TestUnlistedURIsOutsideOfAViewAreUnknown(t *testing.T) {
 	t.Parallel()
 	r := catalog(t, Options{}, fleet)
-	r.AllowsUnlisted("s3", true)
+	r.SetUnlistedAllowed("s3", true)
 	r.RecordLink("filesystem", "file:///learnt/secret")
 	c := &chosen{
 		servers: map[string]bool{"s3": true, "filesystem": true, "docs": true},

@@ -130,7 +130,7 @@ func TestServersSayWhoIsLoggedInAndWhoIsNot(t *testing.T) {
 	require.Contains(t, r.line("enter open"), "l log in")
 	r.setState("github", registry.ServerState{
 		State: registry.StateReady, Transport: "http", CanLogIn: true, Listed: true,
-		Login: &registry.Account{User: "ada\x1b[2J@example.com", Renews: true},
+		Login: &registry.Account{User: "ada\x1b[2J@example.com", AutoRenews: true},
 	})
 	r.run(r.app.UpdateDetail())
 	require.Contains(t, r.line("renews itself"), "@example.com, renews itself")

@@ -118,12 +118,12 @@ func exampleReport(now time.Time) report.Report {
 		Since: now.Add(-40 * 24 * time.Hour), Daemon: true, All: figures(1234, 37, 12.5, 480, time.Minute, hour),
 		Latency: []report.Bin{{UpTo: 0.4, Calls: 3}, {UpTo: 1.6, Calls: 100}, {UpTo: 6.4, Calls: 400}, {UpTo: 12.8, Calls: 600}, {UpTo: 51, Calls: 90}, {UpTo: 410, Calls: 30}, {UpTo: 820, Calls: 11}},
 		Servers: []report.Server{
-			{Name: "github", Tools: 3, Idle: 1, Definitions: report.DefinitionSize(52_000), Figures: figures(1200, 37, 14, 500, time.Minute, hour)},
+			{Name: "github", Tools: 3, UnusedTools: 1, Definitions: report.DefinitionSize(52_000), Figures: figures(1200, 37, 14, 500, time.Minute, hour)},
 			{Name: "weather", Tools: 1, Definitions: report.DefinitionSize(900), Figures: figures(34, 0, 2.5, 8, 26*time.Hour, nil)},
 		},
 		Tools: []report.Tool{
 			{Server: "github", Name: "search", Listed: "github_search", Definitions: report.DefinitionSize(41_000), Figures: figures(1180, 37, 14, 500, time.Minute, hour)},
-			{Server: "github", Name: "delete_everything", Listed: "github_delete_everything", Idle: true, Definitions: report.DefinitionSize(9000)},
+			{Server: "github", Name: "delete_everything", Listed: "github_delete_everything", Unused: true, Definitions: report.DefinitionSize(9000)},
 			{Server: "github", Name: "create_issue", Listed: "github_create_issue", Definitions: report.DefinitionSize(2000), Figures: figures(20, 0, 300, 900, 3*time.Hour, nil)},
 			{Server: "weather", Name: "forecast", Listed: "weather_forecast", Definitions: report.DefinitionSize(900), Figures: figures(34, 0, 2.5, 8, 26*time.Hour, nil)},
 			{Server: "gone", Name: "evil\x1b[2J\u202e", Figures: figures(1, 1, 1, 1, 9*24*time.Hour, nil)},
@@ -132,7 +132,7 @@ func exampleReport(now time.Time) report.Report {
 			{Name: "claude-code", Connected: true, Tools: 4, Instructions: 700, Definitions: report.DefinitionSize(52_900), Figures: figures(1100, 30, 12, 450, time.Minute, hour), Limits: report.LimitsFor("claude-code")},
 			{
 				Name: "cursor-vscode", Connected: true, Tools: 91, Instructions: 700, Definitions: report.DefinitionSize(52_900), Figures: figures(134, 7, 13, 700, 2*time.Hour, nil),
-				Limits: cursor, Breaks: cursor.Violations("cursor-vscode", report.ListSizes{Tools: 91}),
+				Limits: cursor, Violations: cursor.Violations("cursor-vscode", report.ListSizes{Tools: 91}),
 			},
 			{Name: "", Figures: figures(5, 0, 1, 2, time.Hour, nil)},
 		},

@@ -61,7 +61,7 @@ func TestUsageTellsWhatOtherListsTake(t *testing.T) {
 	r := newExampleUI(t, 200, 45, plainEnv).keys("6 ] ] F")
 	require.NotContains(t, r.screen(), "others", "nobody has any")
 	r = newExampleUI(t, 200, 45, plainEnv)
-	r.backend.usage.Servers[0].Others = report.NonToolLists{Entries: 2012, Bytes: 310_000, Tokens: 77_500}
+	r.backend.usage.Servers[0].NonToolLists = report.NonToolLists{Entries: 2012, Bytes: 310_000, Tokens: 77_500}
 	r.keys("6 ] ]")
 	require.Regexp(t, `others +2012, \d+\.\d kB in lists: prompts, resources`, r.screen())
 	r.keys("F")
@@ -80,7 +80,7 @@ func TestUsageTellsWhatIsOff(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 160, 45, plainEnv)
 	create := &r.backend.usage.Tools[2]
-	create.Off, create.Definitions = true, report.Definitions{}
+	create.Disabled, create.Definitions = true, report.Definitions{}
 	r.keys("6 /").typeText("off:yes").keys("enter")
 	require.Regexp(t, `> github_create_issue +off +20 `, r.screen())
 	require.Contains(t, r.screen(), "Turned off for all clients: it costs nothing. x turns it on.")

@@ -62,8 +62,8 @@ until the last one ended.`,
 				if known := append(serverNames(cfg), registry.Local); !slices.Contains(known, server) {
 					return cli.Fail(cli.CodeNotFound, "there is no server %q%s", server, cli.Suggest(server, known, ""))
 				}
-				figures.Servers = slices.DeleteFunc(figures.Servers, func(s report.Server) bool { return s.Gone || s.Name != server })
-				figures.Tools = slices.DeleteFunc(figures.Tools, func(t report.Tool) bool { return t.Gone || t.Server != server })
+				figures.Servers = slices.DeleteFunc(figures.Servers, func(s report.Server) bool { return s.Removed || s.Name != server })
+				figures.Tools = slices.DeleteFunc(figures.Tools, func(t report.Tool) bool { return t.Removed || t.Server != server })
 			}
 			return a.printResult(figures, a.usageText(figures, all, server != ""))
 		},
@@ -144,8 +144,8 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 	servers := table{header: append([]string{"SERVER", "TOOLS", "UNUSED", "OTHERS"}, figures...), right: right}
 	for i := range r.Servers {
 		s := &r.Servers[i]
-		row := append([]string{s.Name, termtext.FormatCount(s.Tools), termtext.FormatCount(s.Idle), others(s.Others)}, cells(s.Definitions, &s.Figures)...)
-		if s.Gone {
+		row := append([]string{s.Name, termtext.FormatCount(s.Tools), termtext.FormatCount(s.UnusedTools), others(s.NonToolLists)}, cells(s.Definitions, &s.Figures)...)
+		if s.Removed {
 			row[1], row[2], row[4], row[5] = "", "", "", ""
 		}
 		servers.add(row...)
@@ -155,9 +155,9 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 		t := &r.Tools[i]
 		row := append([]string{cmp.Or(t.Listed, t.Server+"/"+t.Name)}, cells(t.Definitions, &t.Figures)...)
 		switch {
-		case t.Off:
+		case t.Disabled:
 			row[1], row[2] = "off", ""
-		case t.Gone:
+		case t.Removed:
 			row[1], row[2] = "", ""
 		}
 		tools.add(row...)
@@ -168,7 +168,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 	clients := table{header: append([]string{"CLIENT", "TOOLS", "OTHERS"}, figures...), right: right}
 	for i := range r.Clients {
 		c := &r.Clients[i]
-		clients.add(append([]string{cmp.Or(c.Name, "(not introduced)"), termtext.FormatCount(c.Tools), others(c.Others)}, cells(c.Definitions, &c.Figures)...)...)
+		clients.add(append([]string{cmp.Or(c.Name, "(not introduced)"), termtext.FormatCount(c.Tools), others(c.NonToolLists)}, cells(c.Definitions, &c.Figures)...)...)
 	}
 	for i, t := range []*table{&servers, &tools, &clients} {
 		switch {
@@ -183,7 +183,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 		fmt.Fprintf(&out, "\n%d more tools; --all shows them\n", more)
 	}
 	for i := range r.Clients {
-		for _, b := range r.Clients[i].Breaks {
+		for _, b := range r.Clients[i].Violations {
 			if !one {
 				fmt.Fprintf(&out, "\n! %s\n  %s\n", termtext.Line(b.Text), termtext.Line(b.Fix))
 			}

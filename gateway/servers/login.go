@@ -116,7 +116,7 @@ func (o *sink) updateLogin(server string) (lost bool) {
 func (o *sink) readLoginLocked() {
 	o.account = nil
 	if is, ok := o.authorizer.Identity(); ok {
-		o.account = &registry.Account{User: is.User, Until: is.Expires, Renews: is.Renews}
+		o.account = &registry.Account{User: is.User, Until: is.Expires, AutoRenews: is.Renews}
 	}
 }
 

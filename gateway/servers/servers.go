@@ -198,7 +198,7 @@ func (f *Manager) newServer(defined config.Server, replaces bool) *Server {
 	})}
 	out.denied = b.Server.DeniedNames
 	f.o.Metrics.SetConnected(s.Name, false)
-	f.o.Registry.AllowsUnlisted(s.Name, s.OpenResources)
+	f.o.Registry.SetUnlistedAllowed(s.Name, s.OpenResources)
 	if known != nil {
 		out.SetState(s.Name, *known)
 	}

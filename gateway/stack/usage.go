@@ -74,13 +74,13 @@ func (i *Stack) addNonToolLists(r *report.Report) {
 	}
 	for n := range r.Servers {
 		if of := all[r.Servers[n].Name]; of != nil {
-			r.Servers[n].Others = *of
+			r.Servers[n].NonToolLists = *of
 			delete(all, r.Servers[n].Name)
 		}
 	}
 	delete(all, registry.Local) // hardly worth a row
 	for name, of := range all { // it has no tools
-		r.Servers = append(r.Servers, report.Server{Name: name, Others: *of})
+		r.Servers = append(r.Servers, report.Server{Name: name, NonToolLists: *of})
 	}
 }
 
@@ -131,8 +131,8 @@ func (is *listSizes) addTo(r *report.Report, client string) {
 	c.Tools = is.Tools
 	c.Instructions = is.ListSizes.Instructions
 	c.Definitions = report.DefinitionSize(is.bytes)
-	c.Others = is.others
-	c.Breaks = report.LimitsFor(c.Name).Violations(c.Name, is.ListSizes)
+	c.NonToolLists = is.others
+	c.Violations = report.LimitsFor(c.Name).Violations(c.Name, is.ListSizes)
 }
 
 // measureLists returns the sizes of the lists in a view.

@@ -57,7 +57,7 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 	require.True(t, r.Daemon)
 	files := part(t, r.Servers, func(s report.Server) bool { return s.Name == "files" })
 	require.Equal(t, 3, files.Tools)
-	require.Equal(t, 1, files.Idle)
+	require.Equal(t, 1, files.UnusedTools)
 	require.EqualValues(t, 3, files.Calls, "by whatever name; what is unknown is nobody's")
 	require.EqualValues(t, 1, files.Errors)
 	read := part(t, r.Tools, func(x report.Tool) bool { return x.Name == "read" })
@@ -74,9 +74,9 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 	require.Equal(t, files.Definitions, client.Definitions)
 	require.Positive(t, client.Instructions)
 	require.Equal(t, "Claude Code", client.Limits.Client)
-	require.Len(t, client.Breaks, 1)
-	require.Equal(t, "description", client.Breaks[0].Kind)
-	require.Contains(t, client.Breaks[0].Text, "files_read has 2500")
+	require.Len(t, client.Violations, 1)
+	require.Equal(t, "description", client.Violations[0].Kind)
+	require.Contains(t, client.Violations[0].Text, "files_read has 2500")
 	require.Nil(t, part(t, r.Clients, func(c report.Client) bool { return c.Name == "editor" }).Limits)
 }
 
@@ -97,16 +97,16 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	editor.ask("tools/list", "{}")
 	r := usageOf(t, i, 0)
 	docs := part(t, r.Servers, func(s report.Server) bool { return s.Name == "docs" })
-	require.Equal(t, report.NonToolLists{Entries: 4, Bytes: sizes(), Tokens: report.Tokens(sizes())}, docs.Others)
+	require.Equal(t, report.NonToolLists{Entries: 4, Bytes: sizes(), Tokens: report.Tokens(sizes())}, docs.NonToolLists)
 	require.Zero(t, docs.Definitions, "a model is not given them")
-	require.Zero(t, part(t, r.Servers, func(s report.Server) bool { return s.Name == "tools" }).Others)
+	require.Zero(t, part(t, r.Servers, func(s report.Server) bool { return s.Name == "tools" }).NonToolLists)
 	own := 0 // goblin://servers, which only clients see
 	for e := range i.registry.Load().Server(registry.Local, registry.Resource) {
 		own += e.JSONLen()
 	}
 	client := part(t, r.Clients, func(c report.Client) bool { return c.Name == "editor" })
-	require.Equal(t, sizes()+own, client.Others.Bytes)
-	require.Equal(t, 5, client.Others.Entries)
+	require.Equal(t, sizes()+own, client.NonToolLists.Bytes)
+	require.Equal(t, 5, client.NonToolLists.Entries)
 	require.Equal(t, 1, client.Tools)
 
 	// What is off costs nobody anything.
@@ -114,8 +114,8 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	require.NoError(t, i.SetEntriesDisabled("", false, one))
 	r = usageOf(t, i, 0)
 	docs = part(t, r.Servers, func(s report.Server) bool { return s.Name == "docs" })
-	require.Equal(t, 3, docs.Others.Entries)
-	require.Equal(t, sizes()-one.JSONLen(), docs.Others.Bytes)
+	require.Equal(t, 3, docs.NonToolLists.Entries)
+	require.Equal(t, sizes()-one.JSONLen(), docs.NonToolLists.Bytes)
 }
 
 func TestUsageIsKeptWhenADaemonEnds(t *testing.T) {

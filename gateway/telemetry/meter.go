@@ -370,10 +370,10 @@ func (s *usageState) report(now time.Time) report.Report {
 		switch k.class() {
 		case 1:
 			t := report.Tool{
-				Server: k.server, Name: k.name, Listed: c.listed, Off: c.disabled, Idle: c.definition > 0 && c.last < before,
+				Server: k.server, Name: k.name, Listed: c.listed, Disabled: c.disabled, Unused: c.definition > 0 && c.last < before,
 				Definitions: report.DefinitionSize(c.definition), Figures: c.figures(),
 			}
-			if t.Idle {
+			if t.Unused {
 				idle[k.server]++
 			}
 			r.Tools = append(r.Tools, t)
@@ -383,7 +383,7 @@ func (s *usageState) report(now time.Time) report.Report {
 	}
 	for k, c := range s.rows {
 		if k.class() == 0 {
-			r.Servers = append(r.Servers, report.Server{Name: k.server, Tools: c.tools, Idle: idle[k.server], Definitions: report.DefinitionSize(c.definition), Figures: c.figures()})
+			r.Servers = append(r.Servers, report.Server{Name: k.server, Tools: c.tools, UnusedTools: idle[k.server], Definitions: report.DefinitionSize(c.definition), Figures: c.figures()})
 		}
 	}
 	r.Sort()

@@ -56,7 +56,7 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 	require.Len(t, r.Servers, 1)
 	files := r.Servers[0]
 	require.Equal(t, 2, files.Tools)
-	require.Equal(t, 1, files.Idle)
+	require.Equal(t, 1, files.UnusedTools)
 	require.Equal(t, report.Definitions{Bytes: 500, Tokens: 125}, files.Definitions)
 	require.EqualValues(t, 101, files.Calls)
 	require.EqualValues(t, 1, files.Errors)
@@ -67,12 +67,12 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 	read := tool(t, r, "read")
 	require.Equal(t, "files_read", read.Listed)
 	require.Equal(t, 101, read.Definitions.Tokens, "a quarter, rounded up")
-	require.False(t, read.Idle)
+	require.False(t, read.Unused)
 	require.Equal(t, noon, read.LastUsed)
 	require.Len(t, read.Hour, 60)
 	require.Equal(t, report.Minute{Calls: 100, Millis: 50.5}, read.Hour[59])
 	require.Equal(t, report.Minute{Calls: 1, Errors: 1}, read.Hour[49])
-	require.True(t, tool(t, r, "stat").Idle)
+	require.True(t, tool(t, r, "stat").Unused)
 	require.Nil(t, tool(t, r, "stat").Hour)
 
 	require.Len(t, r.Clients, 2)
@@ -91,7 +91,7 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 	m.Add(called("files", "read", "editor", c.now, time.Millisecond))
 	require.Equal(t, report.Minute{Calls: 1, Millis: 1}, m.Report().All.Hour[59], "a minute is no other hour's")
 	c.now = noon.Add(31 * 24 * time.Hour)
-	require.True(t, tool(t, m.Report(), "read").Idle)
+	require.True(t, tool(t, m.Report(), "read").Unused)
 }
 
 func TestWhatIsOffCostsNothing(t *testing.T) {
@@ -110,15 +110,15 @@ func TestWhatIsOffCostsNothing(t *testing.T) {
 		require.Equal(t, 1, r.Servers[0].Tools)
 		require.Equal(t, report.DefinitionSize(100), r.Servers[0].Definitions)
 		write := tool(t, r, "write")
-		require.True(t, write.Off)
-		require.False(t, write.Idle, "it need not be turned off")
+		require.True(t, write.Disabled)
+		require.False(t, write.Unused, "it need not be turned off")
 		require.Zero(t, write.Definitions)
 		require.Equal(t, "files_write", write.Listed)
 		require.EqualValues(t, 1, write.Calls)
-		require.True(t, tool(t, r, "move").Off, "also if it was never called")
+		require.True(t, tool(t, r, "move").Disabled, "also if it was never called")
 	}
 	off.Disabled = false
-	require.False(t, tool(t, m.Report(), "write").Off)
+	require.False(t, tool(t, m.Report(), "write").Disabled)
 }
 
 func TestWhatWasCountedStaysOverRestarts(t *testing.T) {

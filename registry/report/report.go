@@ -92,23 +92,23 @@ const Removed = "removed"
 
 // Server is a server's part.
 type Server struct {
-	Name   string       `json:"name"`
-	Gone   bool         `json:"removed,omitempty"` // the sum of removed and disabled servers
-	Tools  int          `json:"tools"`
-	Idle   int          `json:"unusedTools"`     // of those, not called in [Forgotten], or never
-	Others NonToolLists `json:"others,omitzero"` // known while a daemon runs
+	Name         string       `json:"name"`
+	Removed      bool         `json:"removed,omitempty"` // the sum of removed and disabled servers
+	Tools        int          `json:"tools"`
+	UnusedTools  int          `json:"unusedTools"`     // of those, not called in [UnusedAfter], or never
+	NonToolLists NonToolLists `json:"others,omitzero"` // known while a daemon runs
 	Definitions
 	Figures
 }
 
 // Tool is a tool's part.
 type Tool struct {
-	Server string `json:"serverId"`
-	Name   string `json:"name"` // the server's own
-	Listed string `json:"listed,omitempty"`
-	Gone   bool   `json:"removed,omitempty"` // the sum of tools that are no longer listed
-	Off    bool   `json:"off,omitempty"`     // for all clients, so that it costs nothing
-	Idle   bool   `json:"unused"`            // it is listed, and was not called in [Forgotten], or never
+	Server   string `json:"serverId"`
+	Name     string `json:"name"` // the server's own
+	Listed   string `json:"listed,omitempty"`
+	Removed  bool   `json:"removed,omitempty"` // the sum of tools that are no longer listed
+	Disabled bool   `json:"off,omitempty"`     // for all clients, so that it costs nothing
+	Unused   bool   `json:"unused"`            // it is listed, and was not called in [UnusedAfter], or never
 	Definitions
 	Figures
 }
@@ -118,21 +118,21 @@ type Client struct {
 	Name         string       `json:"name"`
 	Connected    bool         `json:"connected"`
 	Tools        int          `json:"tools"`                       // that it is shown
-	Others       NonToolLists `json:"others,omitzero"`             // likewise
+	NonToolLists NonToolLists `json:"others,omitzero"`             // likewise
 	Instructions int          `json:"instructionsBytes,omitempty"` // what it is told of the servers
 	Definitions
 	Figures
-	Limits *Limits          `json:"limits,omitempty"` // nil: none are known
-	Breaks []LimitViolation `json:"breaks,omitempty"`
+	Limits     *Limits          `json:"limits,omitempty"` // nil: none are known
+	Violations []LimitViolation `json:"breaks,omitempty"`
 }
 
 // Sort orders all rows by cost, then by calls. The sums of removed entries come last.
 func (r *Report) Sort() {
 	slices.SortFunc(r.Servers, func(a, b Server) int {
-		return cmp.Or(compareRemoved(a.Gone, b.Gone), compareCost(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name))
+		return cmp.Or(compareRemoved(a.Removed, b.Removed), compareCost(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name))
 	})
 	slices.SortFunc(r.Tools, func(a, b Tool) int {
-		return cmp.Or(compareRemoved(a.Gone, b.Gone), compareCost(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Server+"\x00"+a.Name, b.Server+"\x00"+b.Name))
+		return cmp.Or(compareRemoved(a.Removed, b.Removed), compareCost(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Server+"\x00"+a.Name, b.Server+"\x00"+b.Name))
 	})
 	slices.SortFunc(r.Clients, func(a, b Client) int {
 		return compareCost(a.Definitions, b.Definitions, a.Figures, b.Figures, a.Name, b.Name)
@@ -177,17 +177,17 @@ func (r *Report) Fold(serves func(server string) bool) {
 		return gone
 	})
 	r.Tools = slices.DeleteFunc(r.Tools, func(t Tool) bool {
-		gone := !serves(t.Server) || t.Listed == "" && !t.Off && listing[t.Server]
+		gone := !serves(t.Server) || t.Listed == "" && !t.Disabled && listing[t.Server]
 		if gone {
 			tools.add(&t.Figures)
 		}
 		return gone
 	})
 	if servers.rows > 0 {
-		r.Servers = append(r.Servers, Server{Name: Removed, Gone: true, Figures: servers.Figures})
+		r.Servers = append(r.Servers, Server{Name: Removed, Removed: true, Figures: servers.Figures})
 	}
 	if tools.rows > 0 {
-		r.Tools = append(r.Tools, Tool{Name: Removed, Listed: Removed, Gone: true, Figures: tools.Figures})
+		r.Tools = append(r.Tools, Tool{Name: Removed, Listed: Removed, Removed: true, Figures: tools.Figures})
 	}
 }
 
@@ -211,7 +211,7 @@ func (s *figureSum) add(f *Figures) {
 func (r *Report) Unused() (tools int, all Definitions) {
 	bytes := 0
 	for i := range r.Tools {
-		if r.Tools[i].Idle {
+		if r.Tools[i].Unused {
 			tools++
 			bytes += r.Tools[i].Definitions.Bytes
 		}

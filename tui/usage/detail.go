@@ -130,7 +130,7 @@ func (r *row) limits() []viewer.Section {
 	add("description", l.Description, fmt.Sprintf("%d characters, the rest is cut", l.Description))
 	add("instructions", l.Instructions, fmt.Sprintf("%d bytes, the rest is cut", l.Instructions))
 	blocks := []viewer.Section{{Title: "Limits of " + l.Client, Kind: viewer.Fields, Fields: f}}
-	for _, b := range r.client.Breaks {
+	for _, b := range r.client.Violations {
 		blocks = append(blocks, viewer.Section{Kind: viewer.Error, Text: b.Text}, viewer.Section{Kind: viewer.Note, Text: "What helps: " + b.Fix})
 	}
 	return append(blocks, viewer.Section{Kind: viewer.Note, Text: "Known from " + l.Source})

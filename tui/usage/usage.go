@@ -95,7 +95,7 @@ func fields(rows []row) []list.Field {
 		text("unused", "yes: not called in 30 days, of servers a tool of theirs", func(r *row) string { return yes(r.idle > 0) }),
 		text("off", "yes: turned off for all clients, so that it costs nothing", func(r *row) string { return yes(r.off) }),
 		text("err", "yes: a call failed", func(r *row) string { return yes(r.Errors > 0) }),
-		text("limit", "yes: a limit of the client is broken", func(r *row) string { return yes(r.client != nil && len(r.client.Breaks) > 0) }),
+		text("limit", "yes: a limit of the client is broken", func(r *row) string { return yes(r.client != nil && len(r.client.Violations) > 0) }),
 	}
 }
 
@@ -106,7 +106,7 @@ func (p *Pane) Place() keymap.Place { return keymap.InUsage }
 func (p *Pane) Tab() (name, count string) {
 	broken := 0
 	for i := range p.report.Clients {
-		if c := &p.report.Clients[i]; c.Connected && len(c.Breaks) > 0 {
+		if c := &p.report.Clients[i]; c.Connected && len(c.Violations) > 0 {
 			broken++
 		}
 	}
@@ -151,22 +151,22 @@ func (p *Pane) take(r report.Report) tea.Cmd {
 	for i := range r.Servers {
 		s := &r.Servers[i]
 		key, server := s.Name, s.Name
-		if s.Gone {
+		if s.Removed {
 			key, server = "\x00"+report.Removed, "" // a server may have this name
 		}
-		rows[servers] = append(rows[servers], row{key: key, name: s.Name, server: server, tools: s.Tools, idle: s.Idle, others: s.Others, Definitions: s.Definitions, Figures: s.Figures, whole: s})
+		rows[servers] = append(rows[servers], row{key: key, name: s.Name, server: server, tools: s.Tools, idle: s.UnusedTools, others: s.NonToolLists, Definitions: s.Definitions, Figures: s.Figures, whole: s})
 	}
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		one := row{key: t.Server + "\x00" + t.Name, name: cmp.Or(t.Listed, t.Server+"/"+t.Name), server: t.Server, original: t.Name, off: t.Off, Definitions: t.Definitions, Figures: t.Figures, whole: t}
-		if t.Idle {
+		one := row{key: t.Server + "\x00" + t.Name, name: cmp.Or(t.Listed, t.Server+"/"+t.Name), server: t.Server, original: t.Name, off: t.Disabled, Definitions: t.Definitions, Figures: t.Figures, whole: t}
+		if t.Unused {
 			one.idle = 1
 		}
 		rows[tools] = append(rows[tools], one)
 	}
 	for i := range r.Clients {
 		c := &r.Clients[i]
-		rows[clients] = append(rows[clients], row{key: c.Name, name: cmp.Or(c.Name, "(not introduced)"), tools: c.Tools, others: c.Others, Definitions: c.Definitions, Figures: c.Figures, client: c, whole: c})
+		rows[clients] = append(rows[clients], row{key: c.Name, name: cmp.Or(c.Name, "(not introduced)"), tools: c.Tools, others: c.NonToolLists, Definitions: c.Definitions, Figures: c.Figures, client: c, whole: c})
 	}
 	var cmds []tea.Cmd
 	for i, t := range p.Tables {
@@ -431,7 +431,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		{
 			Name: strings.ToLower(strings.TrimSuffix(names[table], "s")), MinWidth: 4, PreferredWidth: 22, Text: func(r row) string { return r.name },
 			Show: func(r row, _ int) (string, theme.Style) {
-				if r.client != nil && len(r.client.Breaks) > 0 {
+				if r.client != nil && len(r.client.Violations) > 0 {
 					return lk().Failed + " " + uicontext.SanitizeLine(r.name), lk().Bad
 				}
 				return uicontext.SanitizeLine(r.name), ""
@@ -497,5 +497,5 @@ func millis(ms float64) string {
 
 // exceeds reports whether a client's row exceeds a limit.
 func (r *row) exceeds(limit string) bool {
-	return r.client != nil && slices.ContainsFunc(r.client.Breaks, func(b report.LimitViolation) bool { return b.Kind == limit })
+	return r.client != nil && slices.ContainsFunc(r.client.Violations, func(b report.LimitViolation) bool { return b.Kind == limit })
 }
