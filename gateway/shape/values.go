@@ -166,11 +166,6 @@ func member4(a member, av []byte, b member, bv []byte) []byte {
 	return append(rawjson.AppendMember(out, rawjson.Quote(names[b]), bv), '}')
 }
 
-// array returns a list of blocks.
-func array(blocks ...[]byte) []byte {
-	return append(append([]byte{'['}, bytes.Join(blocks, []byte{','})...), ']')
-}
-
 // isSameSlice reports whether a is the slice b.
 func isSameSlice(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
