@@ -16,7 +16,7 @@ const (
 // whether it lists it, is down or disabled, or has it withheld: nobody else can
 // be reached by it. The longest prefix counts, and no more of a name is looked
 // at. Besides that only the table of listed names is asked, in which no server
-// can have another's name (see [naming.Rule]).
+// can have another's name (see [names.Rule]).
 
 // owner is the server whose prefix the name of a tool or prompt has, nil for
 // none. named says that the prefix is "server/", behind which rest stands.
@@ -89,7 +89,7 @@ func (s *Snapshot) flatOwner(uri string) (t *table) {
 	return t
 }
 
-// located is [naming.Address] with the table of the server, nil for none. A URI with a scheme
+// located is [names.NormalizeAddress] with the table of the server, nil for none. A URI with a scheme
 // that listed ones keep is ours only below a server that there is; then bare says that
 // it may be that server's own as well.
 func (s *Snapshot) located(uri string) (t *table, server, rest string, ours, bare bool) {

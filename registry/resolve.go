@@ -328,7 +328,7 @@ func (s *Snapshot) resolveRawURI(h *resolution, owner *table, hash uint64, key s
 	return h.result()
 }
 
-// unknownResource says why a URI, split by [naming.Split], is in no table.
+// unknownResource says why a URI, split by [names.SplitURI], is in no table.
 func unknownResource(uri, server, rest string, ours bool) *NotFoundError {
 	reason := ReasonNotFound
 	switch {

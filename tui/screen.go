@@ -2,7 +2,7 @@
 //
 // A [Screen] is one Bubble Tea program with its own input, output, size, theme
 // and filters; a process can show several. It reads the registry's snapshots
-// and journals, waits on its change events, and acts through [Backend], which
+// and journals, waits on its change events, and acts through [uicontext.Backend], which
 // is a client session of its own, and [Terminal]. It knows no transport, no
 // protocol revision, no flag and no file; nothing imports it but main.
 //
@@ -17,8 +17,8 @@
 //
 // # Foreign text
 //
-// Everything that comes from a server or client goes through goblin/gateway/
-// display before it is drawn; what is drawn is exactly as many lines of exactly
+// Everything that comes from a server or client goes through registry/termtext
+// before it is drawn; what is drawn is exactly as many lines of exactly
 // as many cells as the terminal has.
 package tui
 

@@ -35,7 +35,7 @@ func (e *OperationError) Error() string { return e.Message }
 
 // Control asks the daemon of a place to do op with args and decodes its answer
 // into out; args and out may be nil. The errors are [ErrNotRunning],
-// [*ControlError] and those of the connection. The end of ctx ends the
+// [*OperationError] and those of the connection. The end of ctx ends the
 // operation in the daemon too.
 func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 	c, err := Dial(ctx, p, KindControl)

@@ -21,7 +21,7 @@
 // not read from either once limits.unsent bytes wait for it, and its session
 // ends at 20 times that, or when a write made no progress for a minute. All
 // clients together are bounded by an account of what they make the process hold
-// ([memory.Account]): large messages, requests and answers for which there is no
+// ([memlimit.Pool]): large messages, requests and answers for which there is no
 // room are refused, and a session that leaves more unread ends. No client can slow
 // another.
 package downstream

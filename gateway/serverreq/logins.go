@@ -3,7 +3,7 @@
 // somebody has logged in. There is one login at a time for each server, whoever waits for
 // it, and none that nobody waits for.
 //
-// It must not know how a login is made (package login), nor what the calls are. Await
+// It must not know how a login is made (package oauth), nor what the calls are. Await
 // waits for people, for as long as a login may take.
 
 package serverreq

@@ -2,7 +2,7 @@
 // or user.
 //
 // It must not know tasks, nor how calls are made; whose call a question belongs to is
-// told by package call. Route and RouteTo wait for people, for an hour at most; the others
+// told by package inflight. Route and RouteTo wait for people, for an hour at most; the others
 // do not wait.
 package serverreq
 

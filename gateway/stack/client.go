@@ -183,7 +183,7 @@ func (c *Client) Approve(server string, tools []registry.UnapprovedTool) error {
 	return err
 }
 
-// Close is that of [client.Client], and waits for the gateway's end of the
+// Close is that of [mcpclient.Client], and waits for the gateway's end of the
 // session, too.
 func (c *Client) Close() error {
 	err := c.Client.Close()

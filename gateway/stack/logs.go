@@ -11,7 +11,7 @@ import (
 // logWait is the maximum time that a query for logs waits.
 const logWait = 20 * time.Second
 
-// Logs implements [control.Gateway].
+// Logs implements [daemon.Gateway].
 func (i *Stack) Logs(ctx context.Context, q daemon.LogQuery) (daemon.LogAnswer, error) {
 	if err := i.checkServer(q.Server); err != nil {
 		return daemon.LogAnswer{}, err

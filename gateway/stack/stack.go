@@ -43,7 +43,7 @@ type Options struct {
 	Config  *config.Config
 	Version string
 	Logger  *slog.Logger
-	Log     string   // the file that Logger writes to, for [control.Status]; "" for none
+	Log     string   // the file that Logger writes to, for [daemon.Status]; "" for none
 	Only    []string // servers to start; nil for all that are enabled
 	// Mask hides secrets, also in what Logger writes; nil for one of the config.
 	Mask     *config.Mask
@@ -130,7 +130,7 @@ type Stack struct {
 
 	serving sync.WaitGroup // sessions on streams; see addSession
 	sockets atomic.Int64   // sessions on the socket
-	screens sync.Map       // *downstream.Session: func() control.Screen
+	screens sync.Map       // *downstream.Session: func() daemon.Screen
 
 	mu      sync.Mutex
 	closing bool // Run waits for serving or has done so
@@ -262,7 +262,7 @@ func CachedLists(folder string, cfg *config.Config, logger *slog.Logger) *state.
 func (i *Stack) SaveLists() { i.gateway.Servers.SaveLists() }
 
 // HandOver has the process that cmd starts end the children that are left when this one has
-// ended; it must call [orphans.Reap] for the folder Runtime.
+// ended; it must call [childproc.Reap] for the folder Runtime.
 func (i *Stack) HandOver(cmd *exec.Cmd) error { return i.children.HandOver(cmd) }
 
 // notify shows what users are to know of the daemon.

@@ -9,8 +9,8 @@
 //
 // It knows neither servers nor kinds: lists are numbered, from 0 to 9, and the head is
 // whatever the caller makes of it. Head and Lists read a file; Keep only notes what is to be
-// written, which [Store.Run] does a while later, so that many changes cost one write.
-// Commands that run for a moment call [Store.Save] instead of Run. All
+// written, which [ListCache.Run] does a while later, so that many changes cost one write.
+// Commands that run for a moment call [ListCache.Save] instead of Run. All
 // methods may be called from any goroutine; nothing fails for want of a file: what is wrong
 // with one is logged, once.
 

@@ -75,7 +75,7 @@ type PinnedTool struct {
 	Definition []byte // raw
 }
 
-// Verdict is the result of [Store.Check] on the tools of a server.
+// Verdict is the result of [PinStore.Check] on the tools of a server.
 type Verdict struct {
 	Changes  []DefinitionChange
 	Approved []bool // for each tool, whether its definition is the approved one
@@ -106,7 +106,7 @@ type PinStore struct {
 }
 
 // OpenPins reads the pins at path; a missing file has none. The file and its folder are private
-// to the user. If the file is damaged, its last good copy counts, and [Store.Damaged] says so.
+// to the user. If the file is damaged, its last good copy counts, and [PinStore.Damaged] says so.
 // The error is that there is no such copy either. Then the store has no pins, and gets none
 // until the user repairs or removes the file.
 func OpenPins(path string) (*PinStore, error) {

@@ -2,7 +2,7 @@
 //
 // Apart from [ReadNamed], it never waits for a pipe and never reads a device. It never reads
 // more than its caller allows. It knows nothing about the content of a file. All functions may be called from
-// any goroutine. Package wholefile writes the files.
+// any goroutine. Package atomicfile writes the files.
 package state
 
 import (

@@ -66,7 +66,7 @@ type ToggleStore struct {
 
 	mu     sync.Mutex
 	read   bool     // content is what a file held
-	hidden []string // see [Store.Hidden]
+	hidden []string // see [ToggleStore.Hidden]
 	content
 }
 
@@ -89,9 +89,9 @@ func TogglesPath(folder, config string) string {
 	return atomicfile.ConfigPath(filepath.Join(folder, "off"), config)
 }
 
-// OpenToggles reads the switches at path; a missing file has none. The error is a *[FileError]: the
+// OpenToggles reads the switches at path; a missing file has none. The error is a *[ToggleFileError]: the
 // file is damaged. Then its last good copy counts. Without one the store hides servers, and
-// [Store.Set] fails until the user repairs or removes the file.
+// [ToggleStore.Set] fails until the user repairs or removes the file.
 func OpenToggles(path string) (*ToggleStore, error) {
 	s := &ToggleStore{path: path}
 	return s, s.Refresh()

@@ -132,7 +132,7 @@ type MeterOptions struct {
 	Now    func() time.Time
 }
 
-// Meter counts. Make it with [Open]; a nil one counts nothing.
+// Meter counts. Make it with [OpenMeter]; a nil one counts nothing.
 type Meter struct {
 	o        MeterOptions
 	openTime time.Time

@@ -294,7 +294,7 @@ func limitKey(method string) string {
 }
 
 // Acquire takes one of the places for requests in flight (limits.in_flight) for
-// who, a client: no client gets all of them (see [places.Places]). It blocks until one
+// who, a client: no client gets all of them (see [limiter.Limiter]). It blocks until one
 // is free, ctx ends (the error is its cause) or the time that a request of the method
 // has is over. release must be called exactly once.
 func (s *Server) Acquire(ctx context.Context, who any, method string) (release func(), err error) {

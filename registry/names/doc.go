@@ -3,14 +3,14 @@
 // It knows the names of the configured servers and nothing of what they list, so that a
 // listed name does not depend on who is up. All functions are pure.
 //
-// Urimatch expands URI templates (RFC 6570) with texts, and recognises their
+// It also expands URI templates (RFC 6570) with texts, and recognises their
 // expansions, one by one or among many templates.
 //
 // Templates and URIs come from foreign servers. A match takes time in
 // proportion to the product of the two lengths, never more: sets of reachable
 // positions instead of backtracking. Both are at most 8 KiB long, with 32
 // variables, and a look-up among many templates takes no more steps than its
-// [Budget] has. Everything is pure and immutable after its making, and safe for
+// [MatchBudget] has. Everything is pure and immutable after its making, and safe for
 // concurrent use. It knows no protocol.
 //
 // Matching is generous where the RFC leaves a client room: values need not be

@@ -53,7 +53,7 @@ func (x *TemplateIndex) Match(uri string, budget *MatchBudget) int {
 	return best
 }
 
-// FlatTemplateIndex is the [Index] of flat spellings.
+// FlatTemplateIndex is the [TemplateIndex] of flat spellings.
 type FlatTemplateIndex struct {
 	flats    []*FlatTemplate // nil for templates without a flat form
 	prefixes prefixes

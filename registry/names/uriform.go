@@ -39,7 +39,7 @@ func NormalizeURI(uri string) string {
 	return string(b)
 }
 
-// IsCleanURI reports whether nothing in uri can be changed by [Norm], without
+// IsCleanURI reports whether nothing in uri can be changed by [NormalizeURI], without
 // false positives; most URIs pass.
 func IsCleanURI(uri string) bool {
 	for i := 0; i < len(uri); i++ {

@@ -7,12 +7,12 @@
 // the last of several. Go's encoding/json, and with it mcp-go and the Go SDK,
 // ignores case, by Unicode's simple folding ("taſk" is "task"), and others take
 // the first of several, or end a name at a NUL. What was checked by one reader must be what the other
-// runs, so such members are refused in requests ([Tree.Check]) and taken out of
-// all else ([Tree.Clean]).
+// runs, so such members are refused in requests ([KeyTree.Check]) and taken out of
+// all else ([KeyTree.Clean]).
 //
 // It owns the tables of these members, per method and direction, and nothing
 // else. Where a URI of the server stands in a result is told by the same walk, so
-// that one reader decides what is a link ([Tree.Read]). Members that decide nothing (arguments of a tool, structured content, what
+// that one reader decides what is a link ([KeyTree.Read]). Members that decide nothing (arguments of a tool, structured content, what
 // a revision adds later) are never looked at. All functions are pure. The texts
 // must be valid JSON; the time grows with their length, and a text without doubt
 // is neither copied nor decoded.
@@ -159,13 +159,13 @@ func (t *KeyTree) Clean(shape *Layout, text []byte) []byte {
 }
 
 // Read tells of the URIs in a text that has no members in doubt. It returns false,
-// maybe after it told of some, when there are such: see [Tree.Clean].
+// maybe after it told of some, when there are such: see [KeyTree.Clean].
 func (t *KeyTree) Read(shape *Layout, text []byte, to Visitor) bool {
 	return t.firstAmbiguous(shape, text, to) == nil
 }
 
 // Split is Check that gives the raw values of the members of an object, too, each at the
-// place that [Tree.Place] tells, if values has it; nil for those that are not there.
+// place that [KeyTree.Place] tells, if values has it; nil for those that are not there.
 func (t *KeyTree) Split(text []byte, values [][]byte) error {
 	if i := AfterSpace(text, 0); i < len(text) && text[i] == '{' {
 		if _, e := t.walkMembers(nil, text, i, nil, values); e != nil {

@@ -194,7 +194,7 @@ var readers = map[string]func(obj []byte, name string) []byte{
 }
 
 // agreed fails if a reader takes another value than Goblin for a member that
-// decides. names are those of a Tree, in the form of what members.Tree.Walk gives.
+// decides. names are those of a KeyTree, in the form of what KeyTree.Walk gives.
 func agreed(t *testing.T, tree *rawjson.KeyTree, text []byte) {
 	t.Helper()
 	tree.Walk(text, func(obj []byte, name string) {

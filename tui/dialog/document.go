@@ -32,7 +32,7 @@ type Document struct {
 	order map[uintptr][]string // by object; nil until something was looked for
 }
 
-// ReadDocument decodes JSON for [Find]; several values in a row are an array of them.
+// ReadDocument decodes JSON for [FindInDocument]; several values in a row are an array of them.
 func ReadDocument(data []byte) (*Document, error) {
 	if len(data) > MaxData {
 		return nil, errors.New("there is too much of it")

@@ -53,7 +53,7 @@ var errCut = fmt.Errorf("the stream ends within a line: %w", io.EOF)
 const maxField = 4 << 10
 
 // Next returns the next event that has data. The errors are those of the
-// reader, [memory.ErrFull] and [*jsonrpc.TooLongError], after which the stream must be
+// reader, [memlimit.ErrFull] and [*jsonrpc.TooLongError], after which the stream must be
 // given up.
 func (e *StreamReader) Next() (StreamEvent, error) {
 	defer e.reserved.Release()
