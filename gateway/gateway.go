@@ -1,19 +1,3 @@
-// Package gateway routes requests of MCP clients to the MCP servers that own their
-// targets.
-//
-// What else there is to a gateway has packages below, which do not know this one: the
-// running servers (fleet), requests under way (call), questions of servers (ask), what
-// clients hear unasked (news), tasks, and the record of traffic (journal).
-//
-// It stands between gateway/downstream (client sessions) and gateway/upstream
-// (connections to servers) and is the handler of both; it knows neither their
-// transports nor any screen, and it never decodes what it only passes on.
-//
-// Requests run in goroutines of the session that sent them and may block.
-// What backends send arrives on their read loops and is only queued. Results
-// and definitions are the server's bytes but for names and URIs (see
-// [inflight.Rewriter]). Notifications of changed lists are coalesced per session, all
-// others of a request stand before its answer on its own stream.
 package gateway
 
 import (

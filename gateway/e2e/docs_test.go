@@ -239,18 +239,6 @@ func TestArchivesHoldWhatTheirDocsLeadTo(t *testing.T) {
 	}
 }
 
-// What the page on messages names are packages, so that it ages with a noise.
-func TestThePageOnMessagesNamesPackages(t *testing.T) {
-	t.Parallel()
-	named := regexp.MustCompile("`((?:gateway|registry|meta)(?:/[a-z]+)*)`").FindAllStringSubmatch(read(t, root+"/gateway/README.md"), -1)
-	require.NotEmpty(t, named)
-	for _, name := range named {
-		files, err := filepath.Glob(filepath.Join(root, name[1], "*.go"))
-		require.NoError(t, err)
-		require.NotEmpty(t, files, "%s is no package", name[1])
-	}
-}
-
 // The README has room for what a newcomer needs.
 func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
