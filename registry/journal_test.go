@@ -257,6 +257,23 @@ func TestAServerDisplacesItsOwnRecordsOnly(t *testing.T) {
 	require.Equal(t, int(s.Next-1-s.Dropped), len(r.Logs().Window(0, -1)))
 }
 
+func TestAppendingToAFullJournalDoesNotAllocate(t *testing.T) {
+	r := New(Options{})
+	rec := TrafficRecord{Session: "1", Method: "tools/call", Name: "x", Request: make([]byte, 1000), Response: make([]byte, 1000)}
+	other := rec
+	other.Session = "2"
+	line := LogRecord{Text: "line"}
+	appendAll := func() {
+		r.Traffic().Append(rec)
+		r.Traffic().Append(other)
+		r.Logs().Append(line)
+	}
+	for range maxTrafficRecords {
+		appendAll()
+	}
+	require.Zero(t, testing.AllocsPerRun(100, appendAll))
+}
+
 func BenchmarkTrafficAppend(b *testing.B) {
 	r := New(Options{})
 	ch := r.Watch(b.Context())

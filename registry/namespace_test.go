@@ -224,6 +224,25 @@ func TestACatalogInAnotherNamespaceIsThatOfARegistryWithIt(t *testing.T) {
 	})
 }
 
+// InNamespace shares definitions with the snapshot and unchanged servers with the one before.
+func TestANamespaceSharesWhatDidNotChange(t *testing.T) {
+	t.Parallel()
+	r := catalog(t, Options{}, "a resource x:2\na resource x:1\na tool t\nb resource x:1\nb template x:{v}\nb tool t\nb prompt p")
+	was := r.Load().InNamespace(true, nil)
+	for _, k := range []Kind{Tool, Prompt} {
+		require.Equal(t, r.Load().visibleRuns(k), was.visibleRuns(k), "%ss contain no URI", k)
+	}
+	whole, moved := r.Load().table("a").runs[Resource], was.table("a").runs[Resource]
+	require.Nil(t, moved.arena)
+	require.Same(t, &whole.byName.slots[0], &moved.byName.slots[0], "tables of entries in the same places")
+	require.Same(t, &whole.entries[0].json[0], &moved.entries[0].json[0])
+	set(r, "a", Resource, "x:1", "x:3")
+	is := r.Load().InNamespace(true, was)
+	require.Same(t, was.table("b"), is.table("b"))
+	require.NotSame(t, was.table("a"), is.table("a"))
+	require.Same(t, was, was.InNamespace(true, nil))
+}
+
 // Who makes two URIs equal in one namespace gets no more listed than by a registry with it.
 func TestURIsWithOneFlatIDAndOneTailAreListedOnce(t *testing.T) {
 	t.Parallel()

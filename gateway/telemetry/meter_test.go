@@ -301,6 +301,13 @@ func TestATimeCountsInTheFirstBinThatDoesNotEndBefore(t *testing.T) {
 	require.Equal(t, report.Bins-1, report.BinOf(24*time.Hour))
 }
 
+func TestCountingAllocatesNothing(t *testing.T) {
+	m := telemetry.OpenMeter(telemetry.MeterOptions{})
+	call := called("files", "read", "editor", noon, time.Millisecond)
+	m.Add(call)
+	require.Zero(t, testing.AllocsPerRun(100, func() { m.Add(call) }))
+}
+
 func TestCallsCountFromEverywhereAtOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "usage.json")

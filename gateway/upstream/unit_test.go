@@ -14,6 +14,20 @@ import (
 	"goblin/registry"
 )
 
+func TestFreePlacesAndOpenConnectionsCostNoAllocation(t *testing.T) {
+	r := isolated(t, "", nil)
+	shared := startFake(t, "", nil).whole()
+	_ = unitConn(r, "a")
+	_ = unitConn(r, "b")
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		release, _ := r.Acquire(context.Background(), "a", "ping")
+		release()
+		_, _ = r.Unit(context.Background(), "a")
+		_, _ = r.Unit(context.Background(), "b")
+		_, _ = shared.Unit(context.Background(), "b")
+	}))
+}
+
 func TestNobodyWaitsForAUnitLongerThanTheTimeout(t *testing.T) {
 	t.Parallel()
 	cfg, _ := fakeConfig(t, "hang-later")

@@ -91,6 +91,25 @@ func TestCrashOfOneOfTwoConnectionsIsNoneOfTheOther(t *testing.T) {
 	b.WaitLive(2)
 }
 
+func TestSecondConnectionEndsWithItsServer(t *testing.T) {
+	t.Parallel()
+	w := e2e.NewWorld(t)
+	b := dualBackend(w, "stdio", "dual", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
+	legacy, modern := w.Pair("socket")
+	legacy.CallText("b_t", e2e.Obj{})
+	modern.CallText("b_t", e2e.Obj{})
+	first := b.Live()
+	require.Len(t, first, 2)
+	w.Succeeds("restart", "b")
+	b.Wait("both processes to exit", func() bool { return first[0].Gone && first[1].Gone })
+	e2e.Eventually(t, "the restarted server", func() bool { return modern.Works(e2e.Obj{"name": "b_t"}) })
+	b.WaitStarts(4) // each client is connected in its own era again
+	b.WaitLive(2)
+	second := b.Live()
+	w.Succeeds("stop")
+	b.Wait("both processes to exit", func() bool { return second[0].Gone && second[1].Gone })
+}
+
 func TestWithoutASecondConnectionTheFirstIsTranslated(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
