@@ -24,7 +24,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// RelayOptions configure Relays.
+// RelayOptions configure ExtensionRelays.
 type RelayOptions struct {
 	Registry *registry.Registry
 	Servers  *servers.Manager
@@ -33,13 +33,13 @@ type RelayOptions struct {
 	Views    *view.Views
 }
 
-// ExtensionRelays is made by [New].
+// ExtensionRelays passes on requests of extensions. Make it with [NewRelays].
 type ExtensionRelays struct {
 	o          RelayOptions
 	complaints extensions.Complaints
 }
 
-// NewRelays makes Relays, of which all methods may be called from any goroutine.
+// NewRelays returns ExtensionRelays. Its methods may be called from any goroutine.
 func NewRelays(o RelayOptions) *ExtensionRelays { return &ExtensionRelays{o: o} }
 
 // Capabilities are Goblin's own with the extensions of those servers that a client sees

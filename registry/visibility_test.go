@@ -46,7 +46,7 @@ func listedIn(t require.TestingT, s *Snapshot, k Kind) (out []string) {
 	}
 }
 
-// spelled are ways to ask for an entry.
+// spelledAs returns ways to ask for an entry.
 func spelledAs(e *Entry) []string {
 	nameList := []string{e.Listed, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Name, names.NamespacedURI(e.Server, e.Name)}
 	if e.Flat != "" {

@@ -60,7 +60,7 @@ type app struct {
 	beatCount     int
 }
 
-// laterMsg is a [keys.FuncMsg] that nobody asked for: a clock brought it.
+// laterMsg is a [keys.FuncMsg] that a timer sends, and no user.
 type laterMsg func() tea.Cmd
 
 func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Backend, t uicontext.Terminal) *app {

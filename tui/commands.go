@@ -51,7 +51,7 @@ func (c *command) whyNot(arg string) string {
 	return c.why(arg)
 }
 
-// commands are everything that the palette can run.
+// allCommands returns every command of the palette.
 func (a *app) allCommands() []command {
 	var all []command
 	for i := range a.keys {

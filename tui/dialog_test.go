@@ -32,7 +32,7 @@ func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
 	}
 }
 
-// closing are the keys that take each dialog off the screen.
+// Each dialog closes by its keys.
 func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]struct {

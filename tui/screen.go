@@ -3,7 +3,7 @@
 // A [Screen] is one Bubble Tea program with its own input, output, size, theme
 // and filters; a process can show several. It reads the registry's snapshots
 // and journals, waits on its change events, and acts through [uicontext.Backend], which
-// is a client session of its own, and [Terminal]. It knows no transport, no
+// is a client session of its own, and [uicontext.Terminal]. It knows no transport, no
 // protocol revision, no flag and no file; nothing imports it but main.
 //
 // # Goroutines

@@ -3,6 +3,6 @@
 //
 // It owns what all commands and modes say alike. It must not know any of them,
 // nor how a gateway is run. An [App] belongs to one goroutine, that of the
-// command which runs. Everything foreign goes through [display] on its way to a
+// command which runs. Everything foreign goes through registry/termtext on its way to a
 // terminal.
 package cli

@@ -152,7 +152,7 @@ type Server struct {
 	Isolation      Isolation
 	ForwardMeta    bool // what clients put into _meta besides the protocol's keys
 	Era            Era
-	Roots          RootsFrom       // empty: see WhoseRoots
+	Roots          RootsFrom       // empty: see RootsSource
 	Tools          Filter          // on original names
 	Prompts        Filter          // on original names
 	Resources      Filter          // on original URIs and templates

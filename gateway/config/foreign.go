@@ -20,7 +20,7 @@ type translation struct {
 	whyAt  *yaml.Node          // where that is in the file
 }
 
-// synonyms of keys, spelled without "-" and "_" and in lower case.
+// foreignKeys maps synonyms to keys. They are spelled without "-" and "_" and in lower case.
 var foreignKeys = map[string]string{
 	"cmd": "command", "program": "command", "executable": "command", "commandline": "command",
 	"arguments": "args", "argv": "args",

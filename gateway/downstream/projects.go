@@ -51,7 +51,7 @@ func (p *Projects) Resolve(ctx context.Context, x *Request) {
 	}
 }
 
-// decide is Decide, unless the roots change meanwhile: what was told of them may be old.
+// decide runs once and reports whether the roots changed meanwhile, so that it must run again.
 func (p *Projects) decide(ctx context.Context, x *Request) (again bool) {
 	s := x.Session()
 	d := &decision{done: make(chan struct{})}

@@ -232,7 +232,7 @@ func (m *manifest) commandLine() commandLine {
 	return run
 }
 
-// keys are those of a server that was unpacked.
+// bundle sets keys to those of a server that was unpacked.
 func (b *builder) bundle(bun *bundle, keys map[string]any) {
 	run := bun.manifest.commandLine()
 	command, _ := b.text(bun, run.Command)

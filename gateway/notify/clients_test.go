@@ -90,7 +90,7 @@ func (c *client) updates() (uris []string) {
 	return uris
 }
 
-// reporter is News of clients of a config, without servers.
+// reporter returns a Notifier for clients of a config, without servers.
 func reporter(t *testing.T, text string) *Notifier {
 	cfg, err := config.Parse("goblin.yaml", []byte(text), func(string) (string, bool) { return "", false })
 	require.NoError(t, err)

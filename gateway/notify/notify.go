@@ -5,7 +5,7 @@
 //
 // It counts the subscribers of each resource, so that a server is asked once and told off
 // once, and restores that on new connections. It must not know how requests are routed:
-// names are found by its [Options]. Watch, Unwatch, Restore and Listen wait for servers;
+// names are found by its [Options]. Subscribe, Unsubscribe, Restore and Listen wait for
 // ResourceUpdated, LogMessage and ListChanged are called on read loops and only queue.
 package notify
 

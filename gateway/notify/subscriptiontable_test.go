@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// hold adds a subscription as [Notifier.subscribe] does.
+// holdOne adds a subscription as [Notifier.subscribe] does.
 func (t *subscriptionTable) subscribeOne(h subscriber, uri, spelling string) error {
 	t.mu.Lock()
 	key := subscriptionKey{server: "s", uri: uri}

@@ -36,7 +36,7 @@ type UserPrompts struct {
 	// there; the login goes by that instead of a redirect (RFC 8628).
 	Device func(url, code string)
 	// ConfirmSecret asks whether the configured client secret may be sent, and waits for the
-	// answer; nil means yes. It returns at the end of ctx. If Agree is nil, there is no
+	// answer; nil means yes. It returns at the end of ctx. If ConfirmSecret is nil, there is no
 	// user to ask, and the secret is not sent.
 	ConfirmSecret func(ctx context.Context, q SecretQuestion) error
 }

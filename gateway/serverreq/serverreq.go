@@ -2,8 +2,8 @@
 // or user.
 //
 // It must not know tasks, nor how calls are made; whose call a question belongs to is
-// told by package inflight. Route and RouteTo wait for people, for an hour at most; the others
-// do not wait.
+// told by package inflight. Route and RouteTo wait for a user, for an hour at most; the
+// others do not wait.
 package serverreq
 
 import (

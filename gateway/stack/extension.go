@@ -12,7 +12,7 @@ import (
 	"goblin/registry"
 )
 
-// ExtendFunc extends an Instance that is about to serve.
+// ExtendFunc extends a Stack that is about to serve.
 type ExtendFunc = func(i *Stack) (Extension, error)
 
 // Extension is returned by an [ExtendFunc] that has something to run besides what it wrote

@@ -3,7 +3,7 @@
 // It wires the parts and owns their lifetimes; it knows nothing of flags and terminals,
 // and of screens only that they act through a [Client], as clients do.
 //
-// [New] takes what only one process may have (lock, socket, address), [Run]
+// [New] takes what only one process may have (lock, socket, address), [Stack.Run]
 // starts everything and returns when all of it is gone, child processes
 // included. The other methods may be called from any goroutine between.
 package stack
@@ -38,7 +38,7 @@ import (
 	"goblin/registry"
 )
 
-// Options say what an Instance serves.
+// Options say what a Stack serves.
 type Options struct {
 	Config  *config.Config
 	Version string
@@ -143,7 +143,7 @@ type Stack struct {
 	touchInterval time.Duration // shorter in tests
 }
 
-// New prepares an Instance. It fails with *[daemon.RunningError] when another
+// New prepares a Stack. It fails with *[daemon.RunningError] when another
 // process serves this config already.
 func New(o Options) (*Stack, error) {
 	if o.Mask == nil {

@@ -77,7 +77,7 @@ type change struct {
 	lists    map[int][][]byte // those that are others than in the file
 }
 
-// ListCache is the catalog of one config. Make one with [New].
+// ListCache is the catalog of one config. Make one with [NewListCache].
 type ListCache struct {
 	folder, config string
 	most           time.Duration // without use, until a file is removed

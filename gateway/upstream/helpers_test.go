@@ -92,7 +92,7 @@ func (c *catalog) logged(text string) bool {
 	return false
 }
 
-// events is a Handler that records; request may be set to answer.
+// handler is a Handler that records; request may be set to answer.
 type handler struct {
 	mu      sync.Mutex
 	notes   []string // method and params
@@ -254,7 +254,7 @@ func (r *rig) up() Conn {
 	return conn
 }
 
-// listed waits until the lists are whole.
+// whole waits until the lists are whole.
 func (r *rig) whole() *rig {
 	r.t.Helper()
 	r.up()

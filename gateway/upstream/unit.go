@@ -48,7 +48,7 @@ func (s *Server) unitCapabilities(unit string) []byte {
 
 // Unit is the connection of an isolation unit. With isolation: session each
 // unit has its own, opened at its first use (the first unit takes the one
-// whose lists are the catalog) and kept until EndUnit: it is opened anew when
+// whose lists are the catalog) and kept until CloseUnit: it is opened anew when
 // it was lost. Otherwise it is [Server.Await]. It blocks while the connection
 // is being opened, until ctx ends or the server's timeout is over, and for 2 s at most when
 // it was lost.

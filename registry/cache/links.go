@@ -28,7 +28,7 @@ type LinkCache struct {
 }
 
 // alias has the URIs of one alias. A server can give all its URIs the same one, so only
-// MaxAlike are stored and the others counted.
+// MaxAliases are stored and the others counted.
 type alias struct {
 	uris     []string
 	unstored int // URIs that are counted but not stored
@@ -104,7 +104,7 @@ func (l *LinkCache) Has(uri string) bool {
 	return ok
 }
 
-// Alias returns the URIs of an alias, at most MaxAlike. It returns nil if only one of
+// Alias returns the URIs of an alias, at most MaxAliases. It returns nil if only one of
 // several is stored, since the alias is ambiguous then.
 func (l *LinkCache) Alias(key string) []string {
 	l.mu.Lock()

@@ -2,7 +2,7 @@ package names
 
 import "math"
 
-// ParseTemplate reads s, a flat spelling. It returns in how many ways the template
+// Parse reads s, a flat spelling. It returns in how many ways the template
 // can have given it, where 2 means several, and for 1 the expansion.
 func (f *FlatTemplate) Parse(s string) (uri string, ways int) {
 	budget := MatchBudget(math.MaxInt)

@@ -121,7 +121,7 @@ func isToolChar(c byte) bool {
 // SuffixReason says why a name needs a tail.
 type SuffixReason string
 
-// The reasons. Own and SameFlat are about what else the server lists, which rules do not
+// The reasons. ReservedForOwn and SameFlatID are about what else the server lists, which rules do not
 // know.
 const (
 	NoSuffix          SuffixReason = ""

@@ -27,7 +27,7 @@ import (
 )
 
 // KeyTree names the members of an object that decide, and what decides inside of
-// their values. A nil Tree names none.
+// their values. A nil KeyTree names none.
 type KeyTree struct {
 	members   []treeMember
 	first     byteSet  // bytes with which a key may begin that is one of them, or folds to one
@@ -59,7 +59,7 @@ type Visitor interface {
 	URI(raw []byte)
 }
 
-// maxMembers is how many members a Tree can have.
+// maxMembers is how many members a KeyTree can have.
 const maxMembers = 64
 
 // newTree returns a KeyTree of names and the trees of their values: a name, or a name and a
@@ -97,7 +97,7 @@ func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// Paths is the Tree of an object in which the values at these paths decide. Of one
+// Paths is the KeyTree of an object in which the values at these paths decide. Of one
 // object no more than 64 members count.
 func Paths(paths ...[]string) *KeyTree {
 	inner := map[string][][]string{}
@@ -175,7 +175,7 @@ func (t *KeyTree) Split(text []byte, values [][]byte) error {
 	return nil
 }
 
-// Place is that of a member's value in what Split fills; -1 for one that the Tree does not
+// Place is that of a member's value in what Split fills; -1 for one that the KeyTree does not
 // name.
 func (t *KeyTree) Place(name string) int {
 	return slices.IndexFunc(t.members, func(m treeMember) bool { return m.name == name })

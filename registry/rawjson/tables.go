@@ -73,15 +73,15 @@ var (
 	otherKey = newTree("_meta", meta)
 )
 
-// ExtensionParams is the Tree of the params of a request or notification of an extension that
+// ExtensionParams is the KeyTree of the params of a request or notification of an extension that
 // Goblin does not know: what says whose it is.
 var ExtensionParams = newTree("uri", "name", "taskId", "_meta", meta)
 
-// NotificationParams is the Tree of the params of a server's notification that Goblin does not
+// NotificationParams is the KeyTree of the params of a server's notification that Goblin does not
 // know.
 var NotificationParams = newTree("uri", uri, "_meta", meta)
 
-// Params is the Tree of the params of a request or notification.
+// Params is the KeyTree of the params of a request or notification.
 func Params(method string) *KeyTree {
 	if t := params[method]; t != nil {
 		return t
@@ -97,7 +97,7 @@ func result(more ...any) *KeyTree {
 		"inputRequests", &KeyTree{anyMember: newTree("method", "params", question)})...)
 }
 
-// parts are written into the Tree by object.
+// parts are written into the KeyTree by object.
 func (t *KeyTree) parts() (parts []any) {
 	for _, m := range t.members {
 		parts = append(parts, m.name)
@@ -134,9 +134,9 @@ var results = map[string]*KeyTree{
 	"roots/list":             newTree("roots", arrayTree(newTree("uri")), "_meta", meta),
 }
 
-// Result is the Tree of the result of a request; nil where Goblin alone reads it.
+// Result is the KeyTree of the result of a request; nil where Goblin alone reads it.
 func Result(method string) *KeyTree { return results[method] }
 
-// ErrorObject is the Tree of an error object.
+// ErrorObject is the KeyTree of an error object.
 var ErrorObject = newTree("code", "message",
 	"data", newTree("uri", uri, "code", "requiredCapabilities", "elicitations", arrayTree(question)))

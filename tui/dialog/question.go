@@ -35,7 +35,7 @@ type questionError struct {
 
 func (r *questionError) Error() string { return r.message }
 
-// Code is the JSON-RPC code.
+// ErrorCode returns the JSON-RPC error code.
 func (r *questionError) ErrorCode() int { return r.code }
 
 // errRejected is the specification's example of a user who says no (MCP

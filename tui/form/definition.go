@@ -35,8 +35,8 @@ type Field struct {
 	Format, Pattern          string // of strings, also those of a List
 	PatternHelp              string // what Pattern wants, in words; "" shows it as it is
 	Min, Max                 *float64
-	MinLen, MaxLen           *int     // characters of a string, items of a Several or List
-	Options                  []Option // of Enum and Several
+	MinLen, MaxLen           *int     // characters of a string, items of a MultiEnum or List
+	Options                  []Option // of Enum and MultiEnum
 	Item                     Kind     // of a List: Text, Number or Integer
 	Default                  json.RawMessage
 	Schema                   json.RawMessage // shown beside JSON

@@ -34,7 +34,7 @@ type field struct {
 	// nothing is lost by showing it.
 	original json.RawMessage
 
-	selected    []bool // of Bool, Enum, Several and Choice, by option
+	selected    []bool // of Bool, Enum, MultiEnum and Choice, by option
 	cursor      int    // the option with the cursor
 	cursorMoved bool   // the cursor was moved or the options filtered
 	filter      textfield.Field

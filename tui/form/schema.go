@@ -274,7 +274,7 @@ func (r *resolver) field(name string, raw json.RawMessage, depth int) Field {
 	return f
 }
 
-// makeArray makes f a Several or a List if its items are simple, and an Array if its items
+// makeArray makes f a MultiEnum or a List if its items are simple, and an Array if its items
 // have fields.
 func (r *resolver) makeArray(f *Field, n node, depth int) {
 	items := r.resolve(nodeOf(n["items"]))

@@ -135,12 +135,12 @@ type Backend interface {
 	// Approve takes tools of a server as they were shown; it fails if one is
 	// another by now.
 	Approve(server string, tools []registry.UnapprovedTool) error
-	// Profiles are those of the config, and Sees is how much of each kind the clients of
+	// Profiles are those of the config, and VisibleCounts is how much of each kind the clients of
 	// one see, "" for those who have none.
 	Profiles() []string
 	VisibleCounts(profile string) [registry.Kinds]int
 	// HiddenReason says by whom and why lists of clients of a profile do not have an entry; by is ""
-	// when they do, "you" when Switch did it, "profile" when that leaves it out, "search" when
+	// when they do, "you" when SetEntriesDisabled did it, "profile" when that leaves it out, "search" when
 	// it is found and called all the same, and "config" when no view need have it.
 	HiddenReason(profile string, e *registry.Entry) (by, why string)
 	// ListedAs returns the name of an entry in lists of clients of a profile; "" when they do
@@ -155,7 +155,7 @@ type Backend interface {
 	// Definition is how a server is started or reached, and what its process takes.
 	Definition(server string) report.Definition
 	// InFlight are the requests of all clients that wait for their answers, the
-	// oldest first, and Withdraw cancels one of them; false: it is over already.
+	// oldest first, and CancelRequest cancels one of them; false: it is over already.
 	InFlight() []registry.InFlight
 	CancelRequest(session, id string) bool
 	// SessionDetails tells of a client's session its profile, its project and what questions it can

@@ -14,7 +14,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// meta calls one of Goblin's own tools and gives the structured answer, which
+// callMeta calls one of Goblin's own tools and returns the structured answer, which
 // the text must repeat.
 func callMeta(c *e2e.Client, name string, args e2e.Obj) json.RawMessage {
 	c.T.Helper()

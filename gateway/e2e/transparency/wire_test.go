@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// line sends a raw line, waits for n answers, then shows by a ping that no
+// exchangeLine sends a raw line, waits for n answers, then shows by a ping that no
 // further one came, and gives the answers. It forgets them, as several may
 // carry no id.
 func exchangeLine(c *e2e.Client, text string, n int) []e2e.Message {

@@ -36,7 +36,7 @@ var rules = []row{
 	{"registry/suggest", "", "a leaf"},
 	{"registry/repair", "registry/rawjson", "knows what SDKs accept, and no server or client"},
 
-	{"gateway", "gateway/childproc gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/serverreq gateway/servers gateway/shape gateway/state gateway/tasks gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "joins clients and servers, and knows no daemon, command or screen"},
+	{"gateway", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/serverreq gateway/servers gateway/shape gateway/state gateway/tasks gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "joins clients and servers, and knows no daemon, command or screen"},
 	{"gateway/tasks", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/serverreq gateway/servers gateway/telemetry gateway/upstream gateway/upstream/wire gateway/view registry registry/rawjson", "follows tasks; how a tool is found is the root's"},
 	{"gateway/serverreq", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/oauth gateway/servers gateway/telemetry gateway/upstream registry registry/rawjson", "asks clients, and knows neither tasks nor news"},
 	{"gateway/view", "gateway/config gateway/downstream gateway/jsonrpc gateway/policy gateway/serverreq gateway/servers gateway/state gateway/upstream registry registry/definition registry/rawjson registry/suggest", "says what a client sees, and not what it does there"},
@@ -94,7 +94,7 @@ var rules = []row{
 	{"tui", "registry registry/keymap registry/suggest registry/termtext tui/dialog tui/images tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the screen defines the interfaces that it calls"},
 	{"tui/uicontext", "registry registry/keymap registry/report registry/termtext tui/keys tui/theme", "knows no pane: what it asks of the screen is an interface"},
 	{"tui/dialog", "registry registry/keymap registry/names registry/rawjson registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "asks by dialogs, and knows no pane"},
-	{"tui/pane", "registry registry/definition registry/keymap registry/rawjson registry/report registry/termtext tui/dialog tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "knows no app"},
+	{"tui/pane", "registry registry/definition registry/keymap registry/rawjson registry/report registry/termtext tui/dialog tui/form tui/keys tui/list tui/theme tui/uicontext tui/viewer", "knows no app"},
 	{"tui/usage", "registry registry/keymap registry/report registry/termtext tui/dialog tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "is a pane like those of tui/pane, which do not know it"},
 	{"tui/viewer", "registry/rawjson registry/termtext tui/images tui/theme", "shows text, wherever it is from"},
 	{"tui/list", "registry/termtext tui/keys tui/theme", "a leaf"},

@@ -1,5 +1,5 @@
-// Pauses says how long to wait before a server is connected to again: growing,
-// jittered delays. It knows nothing of servers; a Pauses belongs to one goroutine.
+// Backoff says how long to wait before a server is connected to again: growing,
+// jittered delays. It knows nothing of servers; a Backoff belongs to one goroutine.
 
 package timing
 

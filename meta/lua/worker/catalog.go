@@ -23,7 +23,7 @@ type catalog struct {
 	run     *run
 	servers []*server
 	byName  map[string]*server
-	byID    map[string][]*server // by wire.Global(name)
+	byID    map[string][]*server // by Global(name)
 	byTable map[*glua.LTable]*server
 	meta    *glua.LTable
 }
