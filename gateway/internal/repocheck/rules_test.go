@@ -291,7 +291,7 @@ func TestContributingNamesFilesThatExist(t *testing.T) {
 
 func load(t *testing.T) []source {
 	t.Helper()
-	all, _, err := packages(root)
+	all, err := packages(root)
 	require.NoError(t, err)
 	return all
 }
