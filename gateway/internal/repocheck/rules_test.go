@@ -21,94 +21,94 @@ const root = "../../.."
 
 type row struct{ name, imports, why string }
 
-// rules has a row for each package: which of ours it may import, and why those and no
-// others. A row that ends in "/..." stands for all packages below that have none.
+// rules has a row for each package: the packages of this module that it may import, and
+// the reason. A row that ends in "/..." stands for all packages below that have none.
 var rules = []row{
-	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/theme", "puts screens, meta tools and modes together; nobody imports it"},
+	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/theme", "wires UI, meta tools and modes; no package imports it"},
 
-	{"registry", "registry/cache registry/definition registry/names registry/rawjson registry/repair registry/suggest", "the catalog knows neither transports nor screens nor anybody who uses it"},
-	{"registry/cache", "", "a leaf: bounded collections, whatever is in them"},
-	{"registry/report", "", "a leaf: what people see of costs, not how they are counted"},
-	{"registry/definition", "registry/rawjson registry/suggest", "changes and compares definitions, whosever they are"},
+	{"registry", "registry/cache registry/definition registry/names registry/rawjson registry/repair registry/suggest", "the catalog knows no transport, UI or gateway"},
+	{"registry/cache", "", "a leaf: bounded collections of any values"},
+	{"registry/report", "", "a leaf: types of reports, not how they are counted"},
+	{"registry/definition", "registry/rawjson registry/suggest", "changes and compares definitions; knows no server"},
 	{"registry/rawjson", "", "knows JSON only"},
-	{"registry/keymap", "", "a leaf: which keys there are, not what they do"},
-	{"registry/names", "", "a leaf: how things are listed, whatever they are"},
+	{"registry/keymap", "", "a leaf: names of keys, not what they do"},
+	{"registry/names", "", "a leaf: maps names without the catalog"},
 	{"registry/suggest", "", "a leaf"},
-	{"registry/repair", "registry/rawjson", "knows what SDKs accept, and no server or client"},
+	{"registry/repair", "registry/rawjson", "knows what SDKs accept; knows no server or client"},
 
-	{"gateway", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/serverreq gateway/servers gateway/shape gateway/state gateway/tasks gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "joins clients and servers, and knows no daemon, command or screen"},
-	{"gateway/tasks", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/serverreq gateway/servers gateway/telemetry gateway/upstream gateway/upstream/wire gateway/view registry registry/rawjson", "follows tasks; how a tool is found is the root's"},
-	{"gateway/serverreq", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/oauth gateway/servers gateway/telemetry gateway/upstream registry registry/rawjson", "asks clients, and knows neither tasks nor news"},
-	{"gateway/view", "gateway/config gateway/downstream gateway/jsonrpc gateway/policy gateway/serverreq gateway/servers gateway/state gateway/upstream registry registry/definition registry/rawjson registry/suggest", "says what a client sees, and not what it does there"},
-	{"gateway/policy", "gateway/config gateway/jsonrpc registry registry/definition registry/names registry/rawjson registry/suggest", "what overrides do to calls; what they make of definitions is the registry's"},
-	{"gateway/shape", "registry/rawjson registry/repair", "the shape of results, whichever server sent them; members that definitions have, too, are repaired as there"},
-	{"gateway/notify", "gateway/config gateway/downstream gateway/inflight gateway/jsonrpc gateway/servers gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "tells clients, and knows neither questions nor tasks"},
-	{"gateway/inflight", "gateway/downstream gateway/jsonrpc gateway/telemetry gateway/upstream gateway/upstream/wire registry registry/names registry/rawjson", "what is under way, wherever it goes"},
-	{"gateway/servers", "gateway/childproc gateway/config gateway/downstream gateway/extensions gateway/jsonrpc gateway/memlimit gateway/oauth gateway/state gateway/telemetry gateway/upstream registry registry/rawjson registry/termtext", "runs servers, and knows no calls"},
-	{"gateway/telemetry", "gateway/atomicfile gateway/config gateway/downstream gateway/jsonrpc gateway/state registry registry/rawjson registry/report", "records what others say happened"},
-	{"gateway/upstream", "gateway/childproc gateway/config gateway/extensions gateway/jsonrpc gateway/memlimit gateway/oauth gateway/policy gateway/upstream/limiter gateway/upstream/stderr gateway/upstream/timing gateway/upstream/wire registry registry/rawjson registry/termtext", "knows servers, and no client"},
-	{"gateway/upstream/timing", "registry/rawjson", "a leaf: how long to wait, for whatever"},
-	{"gateway/upstream/wire", "gateway/jsonrpc gateway/memlimit registry/rawjson", "reads a stream, whatever its events say"},
+	{"gateway", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/mcpclient gateway/memlimit gateway/notify gateway/policy gateway/serverreq gateway/servers gateway/shape gateway/state gateway/tasks gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "routes requests between clients and servers; knows no daemon, command or UI"},
+	{"gateway/tasks", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/serverreq gateway/servers gateway/telemetry gateway/upstream gateway/upstream/wire gateway/view registry registry/rawjson", "follows tasks; the gateway resolves tools"},
+	{"gateway/serverreq", "gateway/config gateway/downstream gateway/extensions gateway/inflight gateway/jsonrpc gateway/oauth gateway/servers gateway/telemetry gateway/upstream registry registry/rawjson", "routes requests of servers; knows neither tasks nor notifications"},
+	{"gateway/view", "gateway/config gateway/downstream gateway/jsonrpc gateway/policy gateway/serverreq gateway/servers gateway/state gateway/upstream registry registry/definition registry/rawjson registry/suggest", "decides what a client sees, not what its requests do"},
+	{"gateway/policy", "gateway/config gateway/jsonrpc registry registry/definition registry/names registry/rawjson registry/suggest", "applies overrides to calls; the registry applies them to definitions"},
+	{"gateway/shape", "registry/rawjson registry/repair", "checks the shape of results of any server; shares repairs with definitions"},
+	{"gateway/notify", "gateway/config gateway/downstream gateway/inflight gateway/jsonrpc gateway/servers gateway/telemetry gateway/upstream gateway/view registry registry/rawjson", "notifies clients; knows neither requests of servers nor tasks"},
+	{"gateway/inflight", "gateway/downstream gateway/jsonrpc gateway/telemetry gateway/upstream gateway/upstream/wire registry registry/names registry/rawjson", "holds requests in flight, whatever their target"},
+	{"gateway/servers", "gateway/childproc gateway/config gateway/downstream gateway/extensions gateway/jsonrpc gateway/memlimit gateway/oauth gateway/state gateway/telemetry gateway/upstream registry registry/rawjson registry/termtext", "starts and stops servers; knows no calls"},
+	{"gateway/telemetry", "gateway/atomicfile gateway/config gateway/downstream gateway/jsonrpc gateway/state registry registry/rawjson registry/report", "records what others report"},
+	{"gateway/upstream", "gateway/childproc gateway/config gateway/extensions gateway/jsonrpc gateway/memlimit gateway/oauth gateway/policy gateway/upstream/limiter gateway/upstream/stderr gateway/upstream/timing gateway/upstream/wire registry registry/rawjson registry/termtext", "knows servers and no client"},
+	{"gateway/upstream/timing", "registry/rawjson", "a leaf: timers and delays"},
+	{"gateway/upstream/wire", "gateway/jsonrpc gateway/memlimit registry/rawjson", "reads streams; does not interpret their events"},
 	{"gateway/childproc", "", "a leaf"},
 	{"gateway/upstream/limiter", "", "a leaf"},
-	{"gateway/upstream/stderr", "gateway/config", "texts of any process, and the config that explains them"},
-	{"gateway/downstream", "gateway/jsonrpc gateway/memlimit registry/rawjson", "knows clients, and no server"},
-	{"gateway/jsonrpc", "gateway/memlimit registry/rawjson", "frames, whatever they say"},
+	{"gateway/upstream/stderr", "gateway/config", "explains stderr of a process by its config"},
+	{"gateway/downstream", "gateway/jsonrpc gateway/memlimit registry/rawjson", "knows clients and no server"},
+	{"gateway/jsonrpc", "gateway/memlimit registry/rawjson", "frames messages; does not interpret methods"},
 	{"gateway/memlimit", "", "a leaf"},
-	{"gateway/config", "gateway/state registry/definition registry/keymap registry/rawjson registry/suggest", "knows what may be written, not what becomes of it"},
-	{"gateway/configedit", "gateway/atomicfile gateway/config gateway/state", "changes the config's text, for whomever"},
-	{"gateway/clientconfig", "gateway/atomicfile gateway/config gateway/configedit gateway/secrets gateway/state", "knows the files of other programs, and no command"},
-	{"gateway/command", "gateway/browser gateway/childproc gateway/cli gateway/clientconfig gateway/config gateway/configedit gateway/daemon gateway/doctor gateway/jsonrpc gateway/mcpclient gateway/mcpregistry gateway/oauth gateway/policy gateway/secrets gateway/servers gateway/stack gateway/state gateway/telemetry gateway/view registry registry/definition registry/rawjson registry/report registry/termtext", "finds things by their names, whatever becomes of them"},
-	{"gateway/doctor", "gateway/childproc gateway/config gateway/daemon gateway/extensions gateway/jsonrpc gateway/oauth gateway/policy gateway/state gateway/upstream gateway/upstream/stderr registry registry/definition registry/rawjson registry/report registry/termtext", "looks at servers as the fleet does, for whomever"},
-	{"gateway/mcpregistry", "gateway/atomicfile gateway/egress gateway/state registry/termtext", "makes definitions of what a registry says, and asks no user"},
-	{"gateway/egress", "", "a leaf: which addresses a request may go to, whatever it asks for"},
-	{"gateway/oauth", "gateway/atomicfile gateway/config gateway/egress gateway/secrets gateway/state registry/termtext", "gets and keeps tokens, and sends nothing else to servers"},
-	{"gateway/state", "gateway/atomicfile registry registry/rawjson", "a leaf: keeps bytes, whatever they list"},
-	{"gateway/extensions", "registry/rawjson", "what both sides declare, whoever asks"},
-	{"gateway/filewatch", "gateway/state", "looks at files, whatever is in them"},
-	{"registry/termtext", "", "a leaf, and the only part of the gateway that screens may import"},
-	{"gateway/logs", "gateway/state registry/termtext", "log lines are shown in terminals; a full log is read to keep its end"},
+	{"gateway/config", "gateway/state registry/definition registry/keymap registry/rawjson registry/suggest", "parses and checks the config; applies none of it"},
+	{"gateway/configedit", "gateway/atomicfile gateway/config gateway/state", "edits the text of the config for any caller"},
+	{"gateway/clientconfig", "gateway/atomicfile gateway/config gateway/configedit gateway/secrets gateway/state", "knows the config files of clients and no command"},
+	{"gateway/command", "gateway/browser gateway/childproc gateway/cli gateway/clientconfig gateway/config gateway/configedit gateway/daemon gateway/doctor gateway/jsonrpc gateway/mcpclient gateway/mcpregistry gateway/oauth gateway/policy gateway/secrets gateway/servers gateway/stack gateway/state gateway/telemetry gateway/view registry registry/definition registry/rawjson registry/report registry/termtext", "implements the commands; no package but main imports it"},
+	{"gateway/doctor", "gateway/childproc gateway/config gateway/daemon gateway/extensions gateway/jsonrpc gateway/oauth gateway/policy gateway/state gateway/upstream gateway/upstream/stderr registry registry/definition registry/rawjson registry/report registry/termtext", "diagnoses servers with the code that connects to them"},
+	{"gateway/mcpregistry", "gateway/atomicfile gateway/egress gateway/state registry/termtext", "turns entries of a registry into definitions; asks no user"},
+	{"gateway/egress", "", "a leaf: which addresses a request may reach"},
+	{"gateway/oauth", "gateway/atomicfile gateway/config gateway/egress gateway/secrets gateway/state registry/termtext", "gets and stores tokens; sends nothing else to servers"},
+	{"gateway/state", "gateway/atomicfile registry registry/rawjson", "reads and writes state files"},
+	{"gateway/extensions", "registry/rawjson", "knows the extensions that both sides declare"},
+	{"gateway/filewatch", "gateway/state", "watches files of any content"},
+	{"registry/termtext", "", "a leaf: gateway and UI print the same safe text"},
+	{"gateway/logs", "gateway/state registry/termtext", "writes log lines for terminals; rotates log files"},
 	{"gateway/browser", "", "a leaf"},
-	{"gateway/remoteui", "gateway/browser", "bytes of a terminal over a connection, whatever is drawn"},
-	{"gateway/daemon", "gateway/downstream gateway/jsonrpc gateway/logs gateway/state registry registry/report registry/termtext", "what can be asked of a gateway, by whomever; not how it is done"},
-	{"gateway/secrets", "gateway/atomicfile gateway/state registry/termtext", "keeps and fetches texts, whoever needs them"},
-	{"gateway/atomicfile", "", "a leaf: knows nothing of what is in a file"},
-	{"gateway/mcpclient", "gateway/jsonrpc registry/rawjson", "a leaf: knows nobody who hangs"},
+	{"gateway/remoteui", "gateway/browser", "relays bytes of a terminal; does not know what the UI draws"},
+	{"gateway/daemon", "gateway/downstream gateway/jsonrpc gateway/logs gateway/state registry registry/report registry/termtext", "defines the operations of a daemon, not how they are done"},
+	{"gateway/secrets", "gateway/atomicfile gateway/state registry/termtext", "stores and fetches secrets for any caller"},
+	{"gateway/atomicfile", "", "a leaf: replaces files of any content"},
+	{"gateway/mcpclient", "gateway/jsonrpc registry/rawjson", "a client of a gateway; knows no daemon"},
 	{"gateway/bridge", "gateway/jsonrpc gateway/mcpclient registry/rawjson", "knows the messages of a session, not where daemons are"},
-	{"gateway/stack", "gateway gateway/childproc gateway/config gateway/configedit gateway/daemon gateway/doctor gateway/downstream gateway/filewatch gateway/jsonrpc gateway/logs gateway/mcpclient gateway/memlimit gateway/oauth gateway/policy gateway/servers gateway/state gateway/telemetry gateway/upstream gateway/view registry registry/definition registry/report registry/termtext", "puts a gateway together"},
-	{"gateway/serve", "gateway/bridge gateway/childproc gateway/cli gateway/config gateway/daemon gateway/logs gateway/remoteui gateway/stack", "the modes that serve run an instance"},
-	{"gateway/cli", "gateway/config gateway/daemon gateway/logs gateway/oauth gateway/secrets gateway/state gateway/telemetry registry/suggest registry/termtext", "what all commands and modes say alike; none of them"},
-	{"gateway/demo", "", "a leaf: servers of their own"},
-	{"gateway/deploy/bundle", "", "a leaf: makes files of a release"},
-	{"gateway/e2e", "", "sees the binary from outside"},
-	{"gateway/e2e/...", "", "see the binary from outside"},
-	{"gateway/internal/testserver", "", "a server of its own"},
-	{"gateway/bench", "registry/rawjson", "runs the binary, and asks it as clients do"},
+	{"gateway/stack", "gateway gateway/childproc gateway/config gateway/configedit gateway/daemon gateway/doctor gateway/downstream gateway/filewatch gateway/jsonrpc gateway/logs gateway/mcpclient gateway/memlimit gateway/oauth gateway/policy gateway/servers gateway/state gateway/telemetry gateway/upstream gateway/view registry registry/definition registry/report registry/termtext", "assembles a gateway"},
+	{"gateway/serve", "gateway/bridge gateway/childproc gateway/cli gateway/config gateway/daemon gateway/logs gateway/remoteui gateway/stack", "the modes that serve run a stack"},
+	{"gateway/cli", "gateway/config gateway/daemon gateway/logs gateway/oauth gateway/secrets gateway/state gateway/telemetry registry/suggest registry/termtext", "shared by all commands and modes; knows none of them"},
+	{"gateway/demo", "", "a leaf: the demo servers"},
+	{"gateway/deploy/bundle", "", "a leaf: writes files of a release"},
+	{"gateway/e2e", "", "tests the binary from outside"},
+	{"gateway/e2e/...", "", "test the binary from outside"},
+	{"gateway/internal/testserver", "", "a leaf: the server of tests and benchmarks"},
+	{"gateway/bench", "registry/rawjson", "runs the binary and sends requests as clients do"},
 
 	{"meta", "meta/embeddings meta/lua meta/search registry registry/rawjson", "defines the interface of the gateway that it calls"},
 	{"meta/search", "registry registry/rawjson registry/suggest", "reads the catalog only"},
-	{"meta/embeddings", "meta/search registry", "joins two ways to search the catalog"},
+	{"meta/embeddings", "meta/search registry", "combines two ways to search the catalog"},
 	{"meta/lua", "meta/lua/worker registry registry/rawjson", "scripts run in processes of their own: the interpreter is not in this one"},
 	{"meta/lua/worker", "registry registry/rawjson registry/suggest", "both processes import it"},
 
-	{"tui", "registry registry/keymap registry/suggest registry/termtext tui/dialog tui/images tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the screen defines the interfaces that it calls"},
-	{"tui/uicontext", "registry registry/keymap registry/report registry/termtext tui/keys tui/theme", "knows no pane: what it asks of the screen is an interface"},
-	{"tui/dialog", "registry registry/keymap registry/names registry/rawjson registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "asks by dialogs, and knows no pane"},
-	{"tui/pane", "registry registry/definition registry/keymap registry/rawjson registry/report registry/termtext tui/dialog tui/form tui/keys tui/list tui/theme tui/uicontext tui/viewer", "knows no app"},
-	{"tui/usage", "registry registry/keymap registry/report registry/termtext tui/dialog tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "is a pane like those of tui/pane, which do not know it"},
-	{"tui/viewer", "registry/rawjson registry/termtext tui/images tui/theme", "shows text, wherever it is from"},
+	{"tui", "registry registry/keymap registry/suggest registry/termtext tui/dialog tui/images tui/keys tui/list tui/pane tui/textfield tui/theme tui/uicontext tui/usage tui/viewer", "the UI defines the interfaces that it calls"},
+	{"tui/uicontext", "registry registry/keymap registry/report registry/termtext tui/keys tui/theme", "knows no pane and calls the UI through an interface"},
+	{"tui/dialog", "registry registry/keymap registry/names registry/rawjson registry/termtext tui/form tui/keys tui/list tui/textfield tui/theme tui/uicontext tui/viewer", "dialogs know no pane"},
+	{"tui/pane", "registry registry/definition registry/keymap registry/rawjson registry/report registry/termtext tui/dialog tui/form tui/keys tui/list tui/theme tui/uicontext tui/viewer", "panes do not know the UI's root"},
+	{"tui/usage", "registry registry/keymap registry/report registry/termtext tui/dialog tui/keys tui/list tui/pane tui/theme tui/uicontext tui/viewer", "a pane of its own; tui/pane does not know it"},
+	{"tui/viewer", "registry/rawjson registry/termtext tui/images tui/theme", "shows text of any source"},
 	{"tui/list", "registry/termtext tui/keys tui/theme", "a leaf"},
-	{"tui/textfield", "registry/termtext tui/theme", "holds text, wherever it is typed"},
-	{"tui/form", "registry/keymap registry/rawjson registry/termtext tui/keys tui/textfield tui/theme", "asks for values, whatever they are for"},
-	{"tui/keys", "registry/keymap", "finds keys, whatever they do"},
-	{"tui/images", "", "a leaf: draws pixels, whoever decoded them"},
-	{"tui/theme", "tui/images", "what a terminal can show, whatever that is"},
+	{"tui/textfield", "registry/termtext tui/theme", "edits text for any dialog"},
+	{"tui/form", "registry/keymap registry/rawjson registry/termtext tui/keys tui/textfield tui/theme", "edits values of any schema"},
+	{"tui/keys", "registry/keymap", "binds keys to handlers"},
+	{"tui/images", "", "a leaf: draws decoded pixels"},
+	{"tui/theme", "tui/images", "knows the terminal's abilities, not what is drawn"},
 
 	{"gateway/internal/repocheck", "", "reads the code as text"},
 }
 
-// sides do not import each other, not even in tests, but for what is said.
-var sides = map[string]string{"registry": "", "gateway": "registry", "meta": "registry", "tui": "registry registry/termtext"}
+// sides are the folders that do not import each other, not even in tests, and their exceptions.
+var sides = map[string]string{"registry": "", "gateway": "registry", "meta": "registry", "tui": "registry"}
 
 func TestImportsAreAllowed(t *testing.T) {
 	seen := map[string]bool{}
@@ -140,7 +140,7 @@ func TestImportsAreAllowed(t *testing.T) {
 	}
 }
 
-// rule is the row for a package.
+// rule returns the row for a package.
 func rule(name string) (found row) {
 	for _, r := range rules {
 		if r.name == name {
@@ -155,7 +155,7 @@ func rule(name string) (found row) {
 
 func under(name, above string) bool { return name == above || strings.HasPrefix(name, above+"/") }
 
-// bounds are the lines that packages may have, but for maxLines.
+// bounds are the limits in lines of packages that do not have maxLines.
 var bounds = map[string]int{"gateway": 3_800, "tui": 3_800, "gateway/command": 7_000}
 
 const (
@@ -213,7 +213,7 @@ func compiles(d *ast.GenDecl) (found bool) {
 	return found
 }
 
-// methods counts those of a type.
+// methods counts the methods of a type.
 func methods(t *testing.T, dir, of string) (n int) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	require.NoError(t, err)
@@ -296,7 +296,7 @@ func load(t *testing.T) []source {
 	return all
 }
 
-// ours are the packages of this module among imports.
+// ours returns the packages of this module among imports.
 func ours(imports []string) (names []string) {
 	for _, path := range imports {
 		if name := within(path); name != "" {
