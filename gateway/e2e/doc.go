@@ -23,10 +23,9 @@
 // one; GOBLIN_E2E_RACE=1 builds with the race detector. GOCOVERDIR is handed on
 // to a binary that was built with -cover.
 //
-// Without a build tag, the tests show what most people use once: calls, resources,
-// daemons, reloads, HTTP, what keeps secrets and servers apart, and the docs. The tag e2e
-// adds the other folders, variants, other transports, rare faults and whatever else costs
-// more than half a second; faults adds what takes as long as the bounds that it shows. The tags
+// Without a build tag, only tests in this folder run: resources, edits of the config and
+// the docs. The tag e2e adds the other folders, variants and rare faults. The tag faults
+// adds tests that take as long as the limits that they show. The tags
 // interop and conformance add comparisons with programs from npm, which they
 // install into the user's cache folder. Of those, interop/testdata/matrix is a
 // module of its own, for programs that use the official Go SDK.
