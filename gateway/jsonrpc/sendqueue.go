@@ -1,0 +1,356 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goblin/gateway/memlimit"
+)
+
+// Sink writes frames to a peer. WriteFrames may block; it is called by one
+// goroutine at a time. Every frame ends with a line break.
+type Sink interface {
+	WriteFrames(frames [][]byte) error
+}
+
+// TrySink is a Sink that can also write without blocking.
+type TrySink interface {
+	Sink
+	// TryWrite writes as much of frame as the peer takes at once and returns
+	// how much that was; zero when it would have to wait.
+	TryWrite(frame []byte) (n int, err error)
+}
+
+// SendQueue is the ordered queue of frames to a peer. Senders never block: frames are queued,
+// and a writer goroutine, [SendQueue.Run], writes them. Frames of Send are never dropped and
+// go before those of SendLow. The frames of a lane keep their order, but a frame with a key
+// replaces an unsent one with the same key. The queues are not bounded: the owner watches
+// [SendQueue.UnsentBytes], [SendQueue.LaneBytes] and [SendQueue.StalledFor], and stops feeding
+// the peer or closes it.
+type SendQueue struct {
+	sink       Sink
+	trySink    TrySink // nil if the sink cannot write without blocking
+	splittable bool    // a write may begin or end within a frame
+
+	mu          sync.Mutex
+	queue       [][]byte
+	buffers     map[*byte]*Buffer    // of unsent frames, by lastByte
+	lanes       []*lane              // with unsent frames, in the order of their turns
+	unsent      atomic.Int64         // bytes queued or being written; changed under mu
+	written     int64                // bytes of the current write that were already subtracted from unsent
+	writing     bool                 // a write is in progress, so no other may begin
+	progressAt  time.Time            // when the current write began or last made progress
+	err         error                // why nothing more is written
+	reservation memlimit.Reservation // of unsent
+	overLimit   bool                 // the reservation was refused
+	closing     bool                 // no more frames are taken; Run ends when the queue is empty
+	wake        chan struct{}        // capacity one
+}
+
+// NewSendQueue returns a SendQueue that writes to sink. The caller must start Run.
+func NewSendQueue(sink Sink) *SendQueue {
+	o := &SendQueue{sink: sink, wake: make(chan struct{}, 1)}
+	o.trySink, _ = sink.(TrySink)
+	return o
+}
+
+// Send queues a frame, which the caller must not change afterwards. A closed SendQueue drops
+// it.
+func (o *SendQueue) Send(frame []byte) { o.send(true, nil, frame) }
+
+// SendBuffered queues a frame without writing it at once, so that one write sends the
+// following frames too.
+func (o *SendQueue) SendBuffered(frame []byte) { o.send(false, nil, frame) }
+
+// SendParts sends a frame given in parts, which the caller must not change afterwards. It
+// retains of, the Buffer of the parts, until they are written; of may be nil.
+func (o *SendQueue) SendParts(parts [][]byte, of *Buffer) { o.send(true, of, parts...) }
+
+// SendPartsBuffered combines SendParts and SendBuffered.
+func (o *SendQueue) SendPartsBuffered(parts [][]byte, of *Buffer) { o.send(false, of, parts...) }
+
+func (o *SendQueue) send(now bool, of *Buffer, parts ...[]byte) {
+	if len(parts) > 1 && !o.splittable {
+		o.send(now, nil, bytes.Join(parts, nil))
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil || o.closing {
+		return
+	}
+	o.flushLanesLocked()
+	n := 0
+	if now && o.trySink != nil && !o.writing && len(o.queue) == 0 {
+		var err error
+		if n, err = o.tryWriteParts(parts); err != nil {
+			o.failLocked(err)
+			return
+		}
+	}
+	before := len(o.queue)
+	for _, p := range parts {
+		skip := min(n, len(p))
+		if n -= skip; skip < len(p) {
+			o.pushLocked(p[skip:])
+		}
+	}
+	if of != nil && len(o.queue) > before {
+		if o.buffers == nil {
+			o.buffers = make(map[*byte]*Buffer)
+		}
+		of.retain()
+		o.buffers[lastByte(parts[len(parts)-1])] = of
+	}
+}
+
+// lastByte returns the address of a frame's last byte. It identifies the frame even after a
+// part of it was written.
+func lastByte(frame []byte) *byte { return &frame[len(frame)-1] }
+
+// releaseLocked releases the buffers of frames that were written.
+func (o *SendQueue) releaseLocked(frames [][]byte) {
+	if len(o.buffers) == 0 {
+		return
+	}
+	for _, f := range frames {
+		if b := o.buffers[lastByte(f)]; b != nil {
+			delete(o.buffers, lastByte(f))
+			b.Release()
+		}
+	}
+}
+
+// tryWriteParts writes as much of the beginning of a frame as possible without blocking.
+func (o *SendQueue) tryWriteParts(parts [][]byte) (int, error) {
+	if len(parts) == 1 {
+		return o.trySink.TryWrite(parts[0])
+	}
+	c := chunkPool.Get().(*chunk)
+	defer chunkPool.Put(c)
+	n := 0
+	for _, p := range parts {
+		n += copy(c[n:], p)
+	}
+	return o.trySink.TryWrite(c[:n])
+}
+
+// queueUnflushed queues a frame that a later flush or write sends.
+func (o *SendQueue) queueUnflushed(frame []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil && !o.closing {
+		o.flushLanesLocked()
+		o.queue = append(o.queue, frame)
+		o.countLocked(int64(len(frame)))
+	}
+}
+
+// flush writes the queued frames in one write if that does not block, and wakes Run otherwise.
+func (o *SendQueue) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case len(o.queue) == 0 || o.err != nil || o.writing:
+		return // whoever writes goes on with what is queued
+	case o.trySink == nil || len(o.lanes) > 0 || o.unsent.Load() > int64(len(chunk{})):
+		o.signal()
+		return
+	case len(o.queue) == 1:
+		o.tryWriteLocked(o.queue[0])
+		return
+	}
+	room := chunkPool.Get().(*chunk)
+	defer chunkPool.Put(room)
+	all := room[:0]
+	for _, f := range o.queue {
+		all = append(all, f...)
+	}
+	o.tryWriteLocked(all)
+}
+
+// tryWriteLocked writes all, the queued frames, as far as possible without blocking, and
+// leaves the rest to Run.
+func (o *SendQueue) tryWriteLocked(all []byte) {
+	n, err := o.trySink.TryWrite(all)
+	if err != nil {
+		o.failLocked(err)
+		return
+	}
+	o.countLocked(-int64(n))
+	done := 0
+	for done < len(o.queue) && n >= len(o.queue[done]) {
+		n -= len(o.queue[done])
+		done++
+	}
+	o.releaseLocked(o.queue[:done])
+	o.queue = o.dropFirstLocked(done)
+	if len(o.queue) > 0 {
+		o.queue[0] = o.queue[0][n:]
+		o.signal()
+	}
+}
+
+func (o *SendQueue) pushLocked(frame []byte) {
+	o.queue = append(o.queue, frame)
+	o.countLocked(int64(len(frame)))
+	o.signal()
+}
+
+func (o *SendQueue) signal() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (o *SendQueue) failLocked(err error) {
+	if o.err == nil {
+		o.err = err
+	}
+	o.queue, o.lanes = nil, nil
+	o.buffers = nil // a write may still be under way
+	o.countLocked(-o.unsent.Load())
+	o.signal()
+}
+
+// SetOwner counts the unsent bytes in p's share; see [SendQueue.OverLimit]. Call it before the
+// first frame.
+func (o *SendQueue) SetOwner(p *memlimit.Owner) { o.reservation.SetOwner(p) }
+
+// OverLimit reports whether the unsent bytes exceed the owner's share. The owner must then
+// close the SendQueue.
+func (o *SendQueue) OverLimit() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.overLimit
+}
+
+func (o *SendQueue) countLocked(n int64) { o.overLimit = !o.reservation.Resize(o.unsent.Add(n)) }
+
+// UnsentBytes returns the number of bytes that are not yet written.
+func (o *SendQueue) UnsentBytes() int64 { return o.unsent.Load() }
+
+// StalledFor returns the time since the current write last made progress, or 0 if there is no
+// current write.
+func (o *SendQueue) StalledFor() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.writing {
+		return 0
+	}
+	return time.Since(o.progressAt)
+}
+
+// addProgress records that the current write has written n more bytes.
+func (o *SendQueue) addProgress(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.progressAt = time.Now()
+	if o.err == nil {
+		o.countLocked(-int64(n))
+		o.written += int64(n)
+	}
+}
+
+// Finish refuses further frames. Run returns after the queued ones are written.
+func (o *SendQueue) Finish() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closing = true
+	o.signal()
+}
+
+// Close drops the unsent frames. Run returns err when the current write has returned; close
+// the peer to unblock it.
+func (o *SendQueue) Close(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failLocked(err)
+}
+
+// maxBatch is how many bytes one WriteFrames call gets at most, besides its
+// last frame, so that Stalled and Unsent follow large queues closely. A frame of
+// up to maxTail, which may be the end of one in parts, goes with the one before.
+const (
+	maxBatch = 256 << 10
+	maxTail  = 1 << 10
+)
+
+// Run writes until Finish, Close or the first error of the sink. It returns that error, or nil
+// after Finish.
+func (o *SendQueue) Run() error {
+	var batch [][]byte
+	for {
+		o.mu.Lock()
+		for len(o.queue) == 0 && len(o.lanes) == 0 && o.err == nil && !o.closing {
+			o.mu.Unlock()
+			<-o.wake
+			// Whoever is about to send comes first, so that one write takes
+			// the frames of all.
+			runtime.Gosched()
+			o.mu.Lock()
+		}
+		if o.err != nil || len(o.queue) == 0 && len(o.lanes) == 0 {
+			err := o.err
+			o.mu.Unlock()
+			return err
+		}
+		o.takeTurnLocked()
+		batch = o.nextBatchLocked(batch[:0])
+		o.writing, o.progressAt = true, time.Now()
+		o.mu.Unlock()
+
+		err := o.sink.WriteFrames(batch)
+
+		o.mu.Lock()
+		o.writing = false
+		if err == nil {
+			o.releaseLocked(batch)
+		}
+		left := -o.written
+		o.written = 0
+		for i, f := range batch {
+			left += int64(len(f))
+			batch[i] = nil
+		}
+		o.countLocked(-left)
+		if o.err != nil {
+			o.countLocked(-o.unsent.Load())
+		}
+		if err != nil {
+			o.failLocked(err)
+		}
+		o.mu.Unlock()
+	}
+}
+
+// nextBatchLocked moves the next frames from the queue into batch.
+func (o *SendQueue) nextBatchLocked(batch [][]byte) [][]byte {
+	size, n := 0, 0
+	for n < len(o.queue) && size < maxBatch {
+		size += len(o.queue[n])
+		n++
+	}
+	if n < len(o.queue) && len(o.queue[n]) <= maxTail {
+		n++
+	}
+	batch = append(batch, o.queue[:n]...)
+	o.queue = o.dropFirstLocked(n)
+	return batch
+}
+
+// dropFirstLocked returns the queue without its first n frames.
+func (o *SendQueue) dropFirstLocked(n int) [][]byte {
+	clear(o.queue[:n]) // or they would stay as long as the queue
+	switch {
+	case n < len(o.queue):
+		return o.queue[n:]
+	case cap(o.queue) > 1024:
+		return nil // the memory of a burst long gone
+	}
+	return o.queue[:0]
+}

@@ -1,0 +1,41 @@
+package jsonrpc
+
+import "slices"
+
+// WriteBatch collects the frames that a read loop sends while it handles one read, so that one
+// write sends them all. The loop must call Flush before it waits for anything. A nil
+// WriteBatch sends each frame at once. It must not be used concurrently.
+type WriteBatch struct {
+	queues []*SendQueue
+	size   int
+}
+
+// maxBuffered is the number of collected bytes at which a WriteBatch flushes by itself.
+const maxBuffered = 4 << 10
+
+// Send queues frame in o, which writes it at the next Flush at the latest.
+func (b *WriteBatch) Send(o *SendQueue, frame []byte) {
+	if b == nil {
+		o.Send(frame)
+		return
+	}
+	o.queueUnflushed(frame)
+	if !slices.Contains(b.queues, o) {
+		b.queues = append(b.queues, o)
+	}
+	if b.size += len(frame); b.size >= maxBuffered {
+		b.Flush()
+	}
+}
+
+// Flush writes the collected frames without blocking.
+func (b *WriteBatch) Flush() {
+	if b == nil {
+		return
+	}
+	for i, o := range b.queues {
+		o.flush()
+		b.queues[i] = nil
+	}
+	b.queues, b.size = b.queues[:0], 0
+}
