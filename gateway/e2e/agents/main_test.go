@@ -1,4 +1,4 @@
-//go:build agents
+//go:build agents && !windows
 
 // Package agents runs programs that people use, unchanged, with Goblin as their only
 // server and a scripted model behind them, and looks at what the model is shown.

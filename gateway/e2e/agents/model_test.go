@@ -1,4 +1,4 @@
-//go:build agents
+//go:build agents && !windows
 
 package agents
 
