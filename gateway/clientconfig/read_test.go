@@ -74,7 +74,7 @@ func TestServersOfEachClientAreReadInItsDialect(t *testing.T) {
 				"old": {"type": "sse", "url": "https://mcp.example.com/sse"},
 				"db":  {"command": "npx", "args": []string{"-y", "@bytebase/dbhub", "--dsn", "postgresql://localhost"}},
 			},
-			left: pairs{"here": "of the project /src/a", "ide": "extension of the editor"},
+			left: pairs{"here": "of the project /src/a", "ide": "editor extension"},
 		},
 		// https://cursor.com/docs/context/mcp
 		"Cursor, with comments, variables and a login": {
@@ -210,7 +210,7 @@ enabled = false
 				"older":  {"command": "p", "args": []string{"b"}, "env": pairs{"X": "1"}},
 				"remote": {"url": "https://e.com", "headers": pairs{"Authorization": "Bearer t"}},
 			},
-			left: pairs{"postgres": "extension of the editor"},
+			left: pairs{"postgres": "editor extension"},
 		},
 		// https://docs.cline.bot/mcp/configuring-mcp-servers
 		"Cline": {
@@ -320,7 +320,7 @@ extensions:
  "odd url": {"url": "ftp://x"}, "odd command": {"command": 7}, "odd type": {"type": "carrier-pigeon", "url": "https://h"}, "fine": {"command": "x"}, "socket": {"url": "unix:///run/x"},
  "line": {"command": "npx -y pkg", "args": ["a"], "sandboxEnabled": true}}}`,
 			want:  entries{"fine": {"command": "x"}, "line": {"command": "npx", "args": []string{"-y", "pkg", "a"}}},
-			notes: pairs{"line": "divided at spaces"},
+			notes: pairs{"line": "split as a shell would"},
 			left: pairs{
 				"nothing": "neither a command nor a URL", "text": "no mapping", "ws": "WebSocket", "bad args": "no list of texts",
 				"odd url": "is not understood", "socket": "a socket of this machine", "odd command": "no text", "odd type": `"carrier-pigeon"`,

@@ -76,7 +76,7 @@ func (r *reading) entries(f *FileServers, list []item, off func(name string) boo
 // read makes keys of Goblin's config of an entry; why says what it is not taken for.
 func (r *reading) read(written entryKeys) (why string) {
 	if written["source"] == "extension" || written["settings"] != nil && !reaches(map[string]any(written)) {
-		return "is of an extension of the editor"
+		return "is part of an editor extension"
 	}
 	if _, isNumber := written["command"].(json.Number); isNumber {
 		return "has a command that is no text"
@@ -134,7 +134,7 @@ var understood = []string{
 func (r *reading) unknown(e entryKeys) {
 	for _, key := range slices.Sorted(maps.Keys(e)) {
 		if !slices.Contains(understood, key) && !config.IsIgnorableKey(key) {
-			r.noteLoss("has %q, which Goblin does not know and leaves out", short(key))
+			r.noteLoss("has %q, which is unknown and ignored", short(key))
 		}
 	}
 }

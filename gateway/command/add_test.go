@@ -28,7 +28,7 @@ func TestAddMakesAConfigWithSecretsPrivate(t *testing.T) {
 	require.Equal(t, cli.CodeUsage, try{env: env}.runIn(t, path, "add", "c", "ftp://h/x").code)
 	before := readFile(t, path)
 	got := try{env: env}.runIn(t, path, "add", "c", "http://")
-	require.Equal(t, outcome{code: cli.CodeUsage, err: "goblin: \"url\" in server \"c\" names no host; nothing was added\n"}, got, "the file has no such line")
+	require.Equal(t, outcome{code: cli.CodeUsage, err: "goblin: \"url\" in server \"c\" has no host; nothing was added\n"}, got, "the file has no such line")
 	require.Equal(t, before, readFile(t, path))
 	require.NoError(t, os.WriteFile(path, []byte("servers: {\"My Server\": {command: x}}\n"), 0o600))
 	got = try{env: env}.runIn(t, path, "remove", "My-Server")

@@ -13,26 +13,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The complaints below continue `"key" in server "x" ` and never hold the
-// value, which may be a secret or come from a variable.
+// A complaint continues `"key" in server "x" `. It never contains the value, which may be
+// secret.
 
 func noNUL(s string) string {
 	if strings.ContainsRune(s, 0) {
-		return "holds a NUL character"
+		return "contains a NUL character"
 	}
 	return ""
 }
 
 func programComplaint(s string) string {
 	if strings.TrimSpace(s) == "" {
-		return "is an empty text; name a program"
+		return "is empty; name a program"
 	}
 	return noNUL(s)
 }
 
 func envNameComplaint(s string) string {
 	if s == "" || strings.ContainsAny(s, "=\x00") {
-		return "is not the name of an environment variable"
+		return "is not a valid environment variable name"
 	}
 	return ""
 }
@@ -53,14 +53,14 @@ func urlComplaint(s string) string {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "must begin with http:// or https://"
 	case u.Hostname() == "":
-		return "names no host"
+		return "has no host"
 	case u.Fragment != "":
 		return `must not have a "#" part`
 	}
 	return portComplaint(u.Port())
 }
 
-// embeddingsComplaint wants the URL of an API, or nothing.
+// embeddingsComplaint accepts the URL of an API, or "".
 func embeddingsComplaint(s string) string {
 	if s == "" {
 		return ""
@@ -71,7 +71,7 @@ func embeddingsComplaint(s string) string {
 	return urlComplaint(s)
 }
 
-// registryComplaint wants a URL that paths can be put behind.
+// registryComplaint accepts a URL to which paths can be appended.
 func registryComplaint(s string) string {
 	if strings.Contains(s, "?") {
 		return `must not have a "?" part`
@@ -84,7 +84,7 @@ func portComplaint(port string) string {
 		return ""
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return "needs a port from 0 to 65535"
+		return "has an invalid port; use 0 to 65535"
 	}
 	return ""
 }
@@ -106,7 +106,7 @@ func hostComplaint(s string) string {
 	return ""
 }
 
-// hostName is the name of a host, without its final dot.
+// hostName reads a host name and removes its final dot.
 func hostName() kind[string] {
 	k := text(hostComplaint)
 	read := k.read
@@ -141,8 +141,8 @@ func listenComplaint(s string) string {
 	return portComplaint(port)
 }
 
-// isLoopback reports whether only this machine can reach a listen address.
-// Any name but localhost may mean anything, so it is not.
+// isLoopback reports whether a listen address is reachable from this machine only. Of all
+// names, only localhost counts, since others may resolve to any address.
 func isLoopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -152,9 +152,8 @@ func isLoopback(listen string) bool {
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// CheckListen says what is wrong with an HTTP listen address and its token, for
-// addresses that come from the command line. An address that other machines can
-// reach needs a token.
+// CheckListen checks an HTTP listen address and its token from the command line. An
+// address that other machines can reach requires a token.
 func CheckListen(listen, token string) error {
 	if c := listenComplaint(listen); c != "" {
 		return errors.New("listen address " + quote(listen) + " " + c)
@@ -167,8 +166,8 @@ func CheckListen(listen, token string) error {
 
 const needsToken = `can be reached from other machines, so gateway.auth_token is required; set it or listen on 127.0.0.1`
 
-// transportHeaders are decided by the transport; files of other clients tend
-// to hold some of them.
+// transportHeaders lists headers that the transport sets itself. Files of other clients
+// often contain some.
 var transportHeaders = []string{
 	"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Last-Event-Id",
 	"Mcp-Protocol-Version", "Mcp-Session-Id", "Transfer-Encoding",
@@ -177,11 +176,11 @@ var transportHeaders = []string{
 func keepHeaderName(r *reader, at keyPath, key *yaml.Node) bool {
 	name := key.Value
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return !isTokenChar(c) }) {
-		r.fail(key, "%s is not the name of an HTTP header", at)
+		r.fail(key, "%s is not a valid HTTP header name", at)
 		return false
 	}
 	if slices.Contains(transportHeaders, textproto.CanonicalMIMEHeaderKey(name)) {
-		r.warn(key, "%s is set by Goblin itself and is ignored", at)
+		r.warn(key, "%s is ignored because Goblin sets it", at)
 		return false
 	}
 	return true
@@ -193,7 +192,7 @@ func isTokenChar(c rune) bool {
 
 func headerValueComplaint(s string) string {
 	if strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
-		return "holds a line break or another control character"
+		return "contains a line break or another control character"
 	}
 	return ""
 }

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// windowsProgram matches a program of Windows at the start of a command line. Such a path
-// may have spaces, and its backslashes escape nothing.
+// windowsProgram matches a Windows program at the start of a command line. Such a path
+// may contain spaces, and its backslashes escape nothing.
 var windowsProgram = pattern(`(?i)^(?:[a-z]:[\\/]|\\\\)[^"]*?\.(?:exe|cmd|bat|com|ps1)(?:\s|$)`)
 
-// windowsPath matches any path that begins as those of Windows do.
+// windowsPath matches the start of an absolute Windows path.
 var windowsPath = pattern(`^(?:[A-Za-z]:[\\/]|\\\\)`)
 
 // assignment matches a variable that a shell would set for one command.
 var assignment = pattern(`^([A-Za-z_][A-Za-z0-9_]*)=`)
 
-// commandLine is a command with its arguments, and variables that stood before it.
+// commandLine is a command with its arguments and the variable assignments before it.
 type commandLine struct {
 	env   [][2]string
-	words []string // the command and its arguments; empty for none
+	words []string // the command and its arguments; may be empty
 }
 
-// parseCommandLine splits a line by the quoting rules of a POSIX shell. It returns a problem
-// in words if that is not possible.
+// parseCommandLine splits a line by the quoting rules of a POSIX shell. problem
+// is the reason if that is impossible, or "".
 func parseCommandLine(line string) (parsed commandLine, problem string) {
 	line = strings.TrimSpace(line)
 	if windowsPath().MatchString(line) {
@@ -46,12 +46,12 @@ func parseCommandLine(line string) (parsed commandLine, problem string) {
 	return parsed, ""
 }
 
-// operators are words that only a shell understands.
+// operators lists words that only a shell understands.
 var operators = []string{"|", "||", "&", "&&", ";", "<", "<<", ">", ">>", "2>", "2>&1", "&>"}
 
 const needsShell = `has a command line that needs a shell; write command: sh and args: ["-c", "…"]`
 
-// splitWords splits a text at spaces outside of quotes. A variable in braces stays whole.
+// splitWords splits a text at unquoted spaces. A variable in braces stays whole.
 func splitWords(line string) (words []string, problem string) {
 	var word strings.Builder
 	inWord, quoted := false, false
@@ -109,10 +109,10 @@ func splitWords(line string) (words []string, problem string) {
 	return words, ""
 }
 
-const openQuote = `has a command line with a quote that does not end`
+const openQuote = `has a command line with an unclosed quote`
 
-// doubleQuoted writes what stands up to the closing quote, and returns the place of that;
-// -1 for none.
+// doubleQuoted writes the text up to the closing quote and returns the index of that
+// quote, or -1.
 func doubleQuoted(text string, word *strings.Builder) int {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -131,15 +131,14 @@ func doubleQuoted(text string, word *strings.Builder) int {
 	return -1
 }
 
-// variableEnd returns the length of the variable in braces that a text begins with; 1 for
-// any other byte.
+// variableEnd returns the length of the braced variable at the start of text, or 1.
 func variableEnd(text string) int {
 	if strings.HasPrefix(text, "${") {
 		if end := ClosingBrace(text); end > 0 {
 			return end + 1
 		}
 	}
-	if strings.HasPrefix(text, "{env:") || strings.HasPrefix(text, "{file:") { // of opencode
+	if strings.HasPrefix(text, "{env:") || strings.HasPrefix(text, "{file:") { // opencode
 		if end := strings.IndexByte(text, '}'); end > 0 {
 			return end + 1
 		}

@@ -1,18 +1,16 @@
 // Package config reads, checks and expands Goblin's configuration file.
 //
-// Everything here is a plain function or a value. Load and Find read the file
-// system once and return, and Parse looks for the programs of servers, to leave
-// out Goblin itself; nothing starts a goroutine, watches a file or writes
-// one. A Config is not changed after Parse has returned it, so any number of
-// goroutines may read it; a caller that changes a server copies it first.
+// All functions return without leaving a goroutine or a watch behind, and none writes a
+// file. Load and Find read the file system. Parse also looks up servers' programs, to
+// skip entries for Goblin itself. A Config is immutable once Parse has returned it, so
+// goroutines may share it. A caller that changes a server copies it first.
 //
-// One table of keys (keys.go) drives the parser, the defaults and the schema,
-// so that they cannot drift apart. Every mistake of a file is reported in one
-// run, with file and line; no text of a mistake holds the value of a variable,
-// a header, an argument or a token. Mask hides them in texts of others.
+// One table of keys (keys.go) drives the parser, the defaults and the schema. Every
+// mistake of a file is reported in one run, with file and line. No mistake contains the
+// value of a variable, a header, an argument or a token. Mask hides such values in other
+// texts.
 //
-// The package knows nothing of MCP, of processes or of sockets: it says what to
-// run and where to listen, and leaves doing so to others.
+// The package does not depend on MCP, processes or sockets.
 package config
 
 import (
@@ -28,34 +26,34 @@ import (
 	"goblin/registry/definition"
 )
 
-// Type is how a server is reached.
+// Type is the transport of a server.
 type Type string
 
-// The transports of backends. An HTTP server whose Server.TypeSet is false may
-// be tried as SSE when it refuses Streamable HTTP.
+// The transports of servers. An HTTP server that refuses Streamable HTTP may be tried as
+// SSE unless Server.TypeSet is true.
 const (
 	Stdio Type = "stdio" // a child process
 	HTTP  Type = "http"  // Streamable HTTP
 	SSE   Type = "sse"   // HTTP with server-sent events, revision 2024-11-05
 )
 
-// Isolation is how many connections to a server there are.
+// Isolation selects which clients share a connection to a server.
 type Isolation string
 
-// Shared is one connection for all clients; PerSession is one per client's
-// connection or session; PerProject is one for the clients of each project.
+// Shared means one connection for all clients. PerSession means one per client connection
+// or session. PerProject means one for all clients of a project.
 const (
 	Shared     Isolation = "shared"
 	PerSession Isolation = "session"
 	PerProject Isolation = "project"
 )
 
-// Era is the family of revisions in which a server is spoken to.
+// Era selects the protocol revisions that are used with a server.
 type Era string
 
-// AutoEra is the older one where the server offers it, and over HTTP each client's own;
-// BothEras is each client's own, over stdio with a process for each. The empty one is
-// AutoEra.
+// AutoEra prefers the older era where a local server supports both; over HTTP it follows
+// the client. BothEras follows the client; over stdio it needs one process per era. An
+// empty Era means AutoEra.
 const (
 	AutoEra   Era = "auto"
 	LegacyEra Era = "legacy" // up to 2025-11-25
@@ -63,148 +61,146 @@ const (
 	BothEras  Era = "both"
 )
 
-// Start is when a server starts.
+// Start selects when a server starts.
 type Start string
 
-// EagerStart is with Goblin. AutoStart and LazyStart are at the first use of a server whose
-// lists are remembered; with LazyStart, it also stops once it has listed if it is not used.
+// EagerStart starts a server together with Goblin. AutoStart and LazyStart start a server
+// with cached lists on first use. With LazyStart, a server that has listed stops again if
+// it is not used.
 const (
 	AutoStart  Start = "auto"
 	EagerStart Start = "eager"
 	LazyStart  Start = "lazy"
 )
 
-// Never is an IdleTimeout of servers that go on however long nobody uses them.
+// Never is the IdleTimeout of servers that never stop when idle.
 const Never time.Duration = -1
 
-// RootsFrom is whose roots a server gets that asks for them.
+// RootsFrom selects the roots that a server gets on request.
 type RootsFrom string
 
-// ConfigRoots are those of gateway.roots, but during a call those of its client;
-// ClientRoots are those of the clients that the connection serves; NoRoots are none.
+// ConfigRoots means gateway.roots, and during a call the roots of the calling client.
+// ClientRoots means the roots of the connection's clients. NoRoots means none.
 const (
 	ConfigRoots RootsFrom = "config"
 	ClientRoots RootsFrom = "client"
 	NoRoots     RootsFrom = "none"
 )
 
-// Pin chooses the treatment of tool definitions that are new or changed.
+// Pin selects the treatment of new or changed tool definitions.
 type Pin string
 
-// PinOff ignores changes, PinReport tells of them, PinStrict withholds them.
+// PinOff ignores changes, PinReport reports them, and PinStrict hides the tools until
+// approval.
 const (
 	PinOff    Pin = "off"
 	PinReport Pin = "report"
 	PinStrict Pin = "strict"
 )
 
-// Config is one configuration, checked and expanded.
+// Config is a configuration, checked and expanded.
 type Config struct {
 	Path     string       // absolute; empty for the demo
-	File     fs.FileInfo  // as it was read; nil for what no file was read for
+	File     fs.FileInfo  // at the time of reading; nil without a file
 	Demo     bool         // the embedded demo, because no file was found
-	EnvFile  string       // absolute; "" for none
-	EnvNames []string     // variables that EnvFile gives a value, sorted
-	Registry string       // URL of the registry of MCP servers; "" for the official one
-	Servers  []Server     // in the order of the file
-	Profiles []Profile    // in the order of the file
-	Clients  []ClientRule // in the order of the file: the first that fits counts
+	EnvFile  string       // absolute, or ""
+	EnvNames []string     // non-empty variables of EnvFile, sorted
+	Registry string       // URL of the MCP registry; "" means the official one
+	Servers  []Server     // in file order
+	Profiles []Profile    // in file order
+	Clients  []ClientRule // in file order; the first match wins
 	Gateway  Gateway
 	Search   Search
 	Lua      Lua
 	Log      Log
 	TUI      TUI
-	Warnings []Problem // by line; nothing that keeps Goblin from starting
-	// Mistakes are the Warnings that goblin validate reports as mistakes. Each keeps only
-	// its server from starting.
+	Warnings []Problem // by line; none prevents Goblin from starting
+	// Mistakes are warnings that goblin validate reports as mistakes. Each disables only
+	// its server.
 	Mistakes []Problem
 
-	variables     map[string]string // those that arguments of profiles' overrides are made of
+	variables     map[string]string // used in arguments of profiles' overrides
 	overrideLines map[OverrideTarget]int
 	profileLines  map[profileKey]int
 }
 
-// Server is one backend.
+// Server is the definition of one server.
 type Server struct {
 	Name string // [A-Za-z0-9][A-Za-z0-9._-]{0,63}, unique, never "goblin"
 	Type Type
 
-	Command    string   // a bare name is looked up in PATH; anything else is absolute
+	Command    string   // a bare name (looked up in PATH) or an absolute path
 	Args       []string // without the command
 	Env        map[string]string
-	Cwd        string // absolute, or empty for Goblin's own
+	Cwd        string // absolute, or "" for Goblin's own
 	InheritEnv InheritEnv
-	// FileEnv are those of the variables that InheritEnv chooses which the config's
-	// env_file has.
+	// FileEnv contains the variables of env_file that InheritEnv selects.
 	FileEnv map[string]string
 
 	URL     string // http or https
 	Headers map[string]string
 	OAuth   OAuth
 
-	Tags           []string // by which profiles choose it
+	Tags           []string // profiles select servers by tag
 	Disabled       bool
-	Timeout        time.Duration // of one request, without waits for a human
-	CallTimeout    time.Duration // the same for tools/call; 0 for none
-	StartupTimeout time.Duration // of connecting and the handshake
-	Start          Start         // "": that of Gateway
-	IdleTimeout    time.Duration // without use, until it stops; 0: that of Gateway
+	Timeout        time.Duration // per request; waiting for the user does not count
+	CallTimeout    time.Duration // per tools/call; 0 means no limit
+	StartupTimeout time.Duration // for connecting and the handshake
+	Start          Start         // "" means Gateway.Start
+	IdleTimeout    time.Duration // idle time before stopping; 0 means Gateway.IdleTimeout
 	Isolation      Isolation
-	ForwardMeta    bool // what clients put into _meta besides the protocol's keys
+	ForwardMeta    bool // pass on clients' own _meta keys
 	Era            Era
 	Roots          RootsFrom       // empty: see RootsSource
 	Tools          Filter          // on original names
 	Prompts        Filter          // on original names
 	Resources      Filter          // on original URIs and templates
 	OpenResources  bool            // forward reads of URIs that the server never listed
-	Overrides      *definition.Set // what clients see instead; nil for nothing
-	MaxResult      int64           // bytes of text of a tool's result; 0 or less: all of it
-	TypeSet        bool            // `type` was written: no fallback to SSE
-	CommandSplit   bool            // `command` was a whole line, and is divided at spaces
+	Overrides      *definition.Set // changes to what clients see, or nil
+	MaxResult      int64           // bytes of text in a tool result; ≤ 0 means no limit
+	TypeSet        bool            // `type` is in the file: no fallback to SSE
+	CommandSplit   bool            // `command` was a whole line and was split at spaces
 
-	JSON           bool // its file is JSON, so fixes are written as JSON
-	FromAddCommand bool // the command add checks it, so fixes are written as flags of add
+	JSON           bool // the file is JSON, so fixes are written as JSON
+	FromAddCommand bool // `goblin add` checks it, so fixes are written as its flags
 
-	// FromEnv are the names of Env, sorted, whose values came out of variables
-	// that not every child gets.
+	// FromEnv lists the names in Env, sorted, whose values come from variables outside of
+	// the base set.
 	FromEnv []string
-	// Variables are those that Args and URL are made of, other than the ones that
-	// every child gets, with their values.
+	// Variables contains the variables in Args and URL, with their values, except the
+	// base set.
 	Variables map[string]string
 
-	// late has the server's texts for Resolve if there are references in them.
+	// late contains the texts that Resolve needs if the server has references.
 	late *lateServer
 
-	// Problem, if not empty, says in one line why the server cannot be started
-	// and where that is in the file, for example an unset variable. The fields
-	// that it concerns are empty.
+	// Problem is the reason, with its place, why the server cannot start, in one line. An
+	// example is an unset variable. The affected fields are empty.
 	Problem string
-	// Problems are the parts of Problem, each with its own fix.
+	// Problems contains the parts of Problem, each with its own fix.
 	Problems []string
 }
 
-// OAuth is how Goblin logs in at a remote server. Nothing of it is needed: a server
-// that wants a login says where.
+// OAuth configures the login at a remote server. All of it is optional.
 type OAuth struct {
-	Off               bool // no login; a 401 is an error like others
+	Off               bool // no login; a 401 is an ordinary error
 	ClientID          string
 	ClientSecret      string   // or a private key in PEM
-	MetadataURL       string   // a client id metadata document
-	Scopes            []string // nil: what the server names
+	MetadataURL       string   // of a client ID metadata document
+	Scopes            []string // nil means the scopes that the server names
 	RedirectPort      int      // 0: any
 	ClientCredentials bool     // grant: client_credentials
 	Issuer            string
-	Account           string // servers with the same one share a login
+	Account           string // servers with the same account share a login
 }
 
-// InheritEnv chooses what a child gets of Goblin's own environment, besides
-// the base set.
+// InheritEnv selects the variables of Goblin's environment that a child gets in addition
+// to the base set.
 type InheritEnv struct {
 	All   bool
 	Names []string
 }
 
-// choose are the variables that are chosen, nil for none.
 func (e InheritEnv) choose(vars map[string]string) map[string]string {
 	var chosen map[string]string
 	for name, value := range vars {
@@ -218,52 +214,52 @@ func (e InheritEnv) choose(vars map[string]string) map[string]string {
 	return chosen
 }
 
-// Gateway configures the side that clients talk to.
+// Gateway configures the side that clients see.
 type Gateway struct {
-	Listen    string // host:port, or empty: no HTTP
+	Listen    string // host:port; "" means no HTTP
 	AuthToken string // visible ASCII; empty only on loopback
-	// NoToken, if it has a text, says why AuthToken is empty although the file has
-	// one: nobody may listen then.
+	// NoToken is the reason why AuthToken has no value although the file sets it.
+	// Goblin does not listen then.
 	NoToken        Problem
-	lateToken      *lateText // of AuthToken, if it holds references
+	lateToken      *lateText // of AuthToken, if it has references
 	AllowedOrigins []string
 	AllowedHosts   []string // without ports and final dots
 	Namespace      Namespace
-	MaxName        int           // bytes of a tool's listed name
+	MaxName        int           // bytes of a listed tool name
 	PageSize       int           // entries
 	StartupWait    time.Duration // 0: never wait
 	HandshakeWait  time.Duration // of initialize and server/discover; 0: never wait
 	ListChanged    ListChanged
 	MetaTools      MetaTools
-	MetaToolsAbove int // entries that a client sees who needs them, if they are chosen by themselves
+	MetaToolsAbove int // entries above which MetaTools.Auto lists Goblin's tools
 	Roots          []Root
 	Pin            Pin
-	Linger         time.Duration // 0: end with the last session
-	Remember       time.Duration // lists of servers, for so long; 0: not at all
-	Start          Start         // of servers
-	IdleTimeout    time.Duration // of servers
+	Linger         time.Duration // 0: exit with the last session
+	Remember       time.Duration // lifetime of cached lists; 0 disables the cache
+	Start          Start         // default for servers
+	IdleTimeout    time.Duration // default for servers
 	Limits         Limits
 }
 
-// ListChanged says which kinds of a backend's list_changed are heeded.
+// ListChanged selects the kinds of list_changed notifications that Goblin honors.
 type ListChanged struct{ Tools, Prompts, Resources bool }
 
-// Root is a root that is offered to backends when no client can be asked.
+// Root is a root that is offered to servers when no client can be asked.
 type Root struct{ URI, Name string }
 
-// Limits bound what one party can cost.
+// Limits limits what one client or server can cost.
 type Limits struct {
 	Frame    int64 // bytes of one JSON-RPC message
-	InFlight int   // requests per backend connection
-	Unsent   int64 // bytes waiting for one client before its requests wait
-	Sessions int   // at a time, over the socket and over HTTP each
+	InFlight int   // requests per server connection
+	Unsent   int64 // unsent bytes per client before its requests wait
+	Sessions int   // concurrent, for the socket and HTTP separately
 	Projects int   // processes of servers with isolation: project
 	Pages    int   // pages of one list
 	Entries  int   // entries of one list
-	Depth    int   // arrays and objects within each other in one message
+	Depth    int   // nesting of arrays and objects in one message
 }
 
-// Lua bounds one run of a Lua program.
+// Lua limits one run of a Lua program.
 type Lua struct {
 	Timeout time.Duration
 	Memory  int64 // bytes
@@ -271,28 +267,28 @@ type Lua struct {
 	Output  int64 // bytes
 }
 
-// Search is how tools are found.
+// Search configures tool search.
 type Search struct {
-	Embeddings string // the URL of an OpenAI-compatible API; empty: by words alone
+	Embeddings string // URL of an OpenAI-compatible API; "" means words only
 	Model      string
-	AuthToken  string // a bearer token for it; may be empty
+	AuthToken  string // bearer token of the API; optional
 }
 
-// Log is where Goblin's own log goes.
+// Log configures Goblin's own log.
 type Log struct {
 	Level slog.Level
-	File  string // absolute; empty: stderr
+	File  string // absolute; "" means stderr
 }
 
-// TUI is how the screen looks.
+// TUI configures the UI.
 type TUI struct {
 	Theme  string              // auto, dark, light or none
 	Images string              // auto, kitty, iterm, sixel, blocks or off
-	Keys   map[string][]string // of actions, as goblin/registry/keymap spells both; none takes the keys away
+	Keys   map[string][]string // keys by action, as in registry/keymap; an empty list removes the keys
 }
 
-// RootsSource is Roots, or what stands for it where nothing was written: a server that
-// clients share keeps what it was told, so none of them may tell it.
+// RootsSource returns Roots or its default. A shared server keeps the roots that it got,
+// so by default no client may set them.
 func (s *Server) RootsSource() RootsFrom {
 	switch {
 	case s.Roots != "":
@@ -303,7 +299,7 @@ func (s *Server) RootsSource() RootsFrom {
 	return ConfigRoots
 }
 
-// Server finds a server by its name.
+// Server returns the server with the given name.
 func (c *Config) Server(name string) (*Server, bool) {
 	i := slices.IndexFunc(c.Servers, func(s Server) bool { return s.Name == name })
 	if i < 0 {
@@ -312,14 +308,14 @@ func (c *Config) Server(name string) (*Server, bool) {
 	return &c.Servers[i], true
 }
 
-// Equal reports whether both would be run in the same way, so that a running
-// connection need not be replaced.
+// Equal reports whether both definitions run the same way, so that a connection need not
+// be replaced.
 func (s *Server) Equal(o *Server) bool {
 	return reflect.DeepEqual(s.normal(), o.normal())
 }
 
-// normal is a copy in which an empty collection is nil and a problem has lost
-// its line, which moves when text above it does.
+// normal returns a copy for Equal. Empty collections become nil, and a problem loses its
+// line, which depends on the text above it.
 func (s *Server) normal() Server {
 	v := *s
 	for _, list := range []*[]string{
@@ -338,17 +334,17 @@ func (s *Server) normal() Server {
 	if v.Problem != "" {
 		v.Problem, v.Problems = "cannot start", nil
 	}
-	v.FromEnv, v.Variables = nil, nil // how a value came about does not matter
-	v.Overrides = nil                 // what clients see is none of the server's business
-	v.Tags = nil                      // they are for profiles
+	v.FromEnv, v.Variables = nil, nil // the origin of a value does not matter
+	v.Overrides = nil                 // only clients see these
+	v.Tags = nil                      // only profiles use these
 	if v.late != nil {
-		v.late = &lateServer{refs: v.late.refs} // a text may look like one that has references
+		v.late = &lateServer{refs: v.late.refs} // without references that are escaped text
 	}
 	return v
 }
 
-// baseEnv lists the variables that every child gets: enough to find programs, a home and a
-// locale, and none of the secrets that a shell tends to hold.
+// baseEnv lists the variables that every child gets: enough for programs, home and
+// locale, without the secrets of a typical shell.
 var baseEnv = baseEnvOf(runtime.GOOS)
 
 func baseEnvOf(system string) []string {
@@ -361,11 +357,10 @@ func baseEnvOf(system string) []string {
 	return []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"}
 }
 
-// Environ is the environment of the server's process as sorted "NAME=value"
-// entries: the base set and the names of InheritEnv as lookup finds them, or the
-// whole of all if everything is inherited, either over FileEnv, and over that the
-// server's own Env.
-// lookup is usually os.LookupEnv and all os.Environ().
+// Environ returns the environment of the server's process as sorted "NAME=value" entries.
+// Later sources win: FileEnv, inherited variables, Env. The inherited ones are the base
+// set and InheritEnv.Names from lookup, or all. The caller usually passes os.LookupEnv
+// and os.Environ().
 func (s *Server) Environ(lookup func(string) (string, bool), all []string) []string {
 	vars := maps.Clone(s.FileEnv)
 	if vars == nil {

@@ -240,7 +240,7 @@ servers:
 	require.Equal(t, "goblin.yaml:5: "+host+"; goblin.yaml:5: "+path+"; goblin.yaml:7: "+secret, cfg.Servers[1].Problem)
 	require.Empty(t, cfg.Servers[1].URL)
 	require.Equal(t, "goblin.yaml:8: "+say("NONE", "command", `server "off"`), cfg.Servers[2].Problem)
-	require.Equal(t, `goblin.yaml:9: "A" in headers of server "broken" holds a line break or another control character; `+
+	require.Equal(t, `goblin.yaml:9: "A" in headers of server "broken" contains a line break or another control character; `+
 		`goblin.yaml:9: "timeout" in server "broken" must be a duration such as "500ms", "30s" or "5m", not "${WAIT}"`, cfg.Servers[3].Problem)
 	require.Equal(t, 30*time.Second, cfg.Servers[3].Timeout)
 
@@ -249,7 +249,7 @@ servers:
 		warned = append(warned, w.String())
 	}
 	require.Len(t, warned, 5, "none for the disabled server")
-	require.Equal(t, "goblin.yaml:7: "+secret+` (until then server "bad" stays off)`, warned[2])
+	require.Equal(t, "goblin.yaml:7: "+secret+` (server "bad" is disabled until then)`, warned[2])
 }
 
 func TestClaudeDesktopFileWorksAsItIs(t *testing.T) {
@@ -293,12 +293,12 @@ func TestClaudeDesktopFileWorksAsItIs(t *testing.T) {
 		require.Equal(t, []string{
 			`:10: "args" in server "remote" is for servers with "command" and is ignored`,
 			`:10: "env" in server "remote" is for servers with "command" and is ignored`,
-			`:11: "Accept" in headers of server "remote" is set by Goblin itself and is ignored`,
+			`:11: "Accept" in headers of server "remote" is ignored because Goblin sets it`,
 			`:12: "alwaysAllow" in server "remote" is a key of another client and is ignored`,
 			`:12: "autoApprove" in server "remote" is a key of another client and is ignored`,
 			`:12: "description" in server "remote" is a key of another client and is ignored`,
 			`:12: "timeout" in server "remote" has no unit and is ignored; write it as "30s"`,
-			`:16: "args[0]" in server "vs" has a "${…}" that is neither ${NAME} nor ${NAME:-default}; write "$${" for a literal "${" (until then server "vs" stays off)`,
+			`:16: "args[0]" in server "vs" has a "${…}" that is neither ${NAME} nor ${NAME:-default}; write "$${" for a literal "${" (server "vs" is disabled until then)`,
 		}, warned)
 	}
 }
@@ -343,8 +343,8 @@ servers:
 	require.Equal(t, []string{
 		"My-Server-2", "My-Server-3", "My-Server", "goblin-2", "server", "a.", long[:64], long[:62] + "-2", "1",
 	}, got)
-	require.Equal(t, `goblin.yaml:3: the name "My Server" has characters that a URI does not allow; the server is called "My-Server-2"`, cfg.Warnings[0].String())
-	require.Equal(t, `goblin.yaml:6: the name "goblin" is taken by Goblin itself; the server is called "goblin-2"`, cfg.Warnings[2].String())
+	require.Equal(t, `goblin.yaml:3: the name "My Server" has characters that a URI does not allow; renamed to "My-Server-2"`, cfg.Warnings[0].String())
+	require.Equal(t, `goblin.yaml:6: the name "goblin" is reserved for Goblin; renamed to "goblin-2"`, cfg.Warnings[2].String())
 	s, ok := cfg.Server("goblin-2")
 	require.True(t, ok)
 	require.Same(t, &cfg.Servers[3], s)
@@ -357,11 +357,11 @@ func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{
 			"flat ids", "gateway:\n  namespace: flat",
-			"goblin.yaml:2: namespace: flat lists resources under ids that are not URIs; clients that check them, such as those with the Python SDK 1.x, refuse the whole list",
+			"goblin.yaml:2: namespace: flat lists resources by ids that are not URIs; clients that validate URIs, such as the Python SDK 1.x, reject the whole list",
 		},
 		{
 			"long names", "servers:\n  " + strings.Repeat("n", 31) + ": {command: x}",
-			`goblin.yaml:2: the name of server "` + strings.Repeat("n", 31) + `" leaves 19 characters for the names of its tools where a client puts "mcp__goblin__" before them and cuts at 64; a shorter name helps`,
+			`goblin.yaml:2: the name of server "` + strings.Repeat("n", 31) + `" leaves 19 characters for tool names in clients that add "mcp__goblin__" and allow 64; shorten it`,
 		},
 		{"names that fit", "servers:\n  " + strings.Repeat("n", 30) + ": {command: x}", ""},
 		{
@@ -389,11 +389,11 @@ goblin.yaml:3: tools of server "a_b" whose listed names begin with "a_b_c_" get 
 		},
 		{
 			"an empty token", "gateway:\n  auth_token: ${NONE:-}",
-			`goblin.yaml:2: "auth_token" in gateway is empty, so anybody on this machine may call`,
+			`goblin.yaml:2: "auth_token" in gateway is empty, so every user of this machine may call Goblin`,
 		},
 		{
 			"hosts of a proxy without a token", "gateway:\n  allowed_hosts: [goblin.example]",
-			`goblin.yaml:2: allowed_hosts without auth_token: whoever reaches the proxy may call every server`,
+			`goblin.yaml:2: allowed_hosts without auth_token: every client that reaches the proxy may call all servers; set auth_token`,
 		},
 		{
 			"hosts of a proxy and an unset token", "gateway:\n  auth_token: ${NONE}\n  allowed_hosts: [goblin.example]",

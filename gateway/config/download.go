@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// downloadTimeout is the default startup_timeout of commands that may download the server
-// before they run it.
+// downloadTimeout is the default startup_timeout of commands that may first download the
+// server.
 const downloadTimeout = 2 * time.Minute
 
-// downloaders lists the programs that fetch a package or an image before they run it. The
-// value names the subcommands that do so; without any, every use counts.
+// downloaders maps programs that may download what they run to the subcommands that do
+// so. Nil means every use.
 var downloaders = map[string][]string{
 	"npx": nil, "pnpx": nil, "bunx": nil, "uvx": nil, "pipx": nil, "dnx": nil, "jbang": nil,
 	"docker": nil, "podman": nil, "nerdctl": nil,
@@ -26,16 +26,16 @@ var downloaders = map[string][]string{
 	"nix":    {"run", "shell", "develop"},
 }
 
-// wrappers lists the programs that run the command in their arguments.
+// wrappers lists programs that run the command in their arguments.
 var wrappers = []string{"cmd", "env", "sudo", "wsl", "corepack", "nice", "nohup", "time", "stdbuf"}
 
-// shells lists the programs that run the line behind their option -c.
+// shells lists programs that run the line after their option -c.
 var shells = []string{"sh", "bash", "zsh", "dash", "ksh", "fish", "powershell", "pwsh"}
 
 // maxWrapped is the maximum number of wrappers and shells around a command.
 const maxWrapped = 4
 
-// downloads reports whether a command may download the server before it runs it.
+// downloads reports whether a command may first download the server.
 func downloads(command string, args []string) bool {
 	words := append([]string{command}, args...)
 	for range maxWrapped {
@@ -56,8 +56,8 @@ func downloads(command string, args []string) bool {
 	return false
 }
 
-// programName returns the name of a program without its folder and the endings of Windows,
-// in lower case.
+// programName returns the name of a program in lower case, without its directory and
+// Windows extension.
 func programName(command string) string {
 	name := strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
 	for _, ending := range []string{".exe", ".cmd", ".bat", ".ps1"} {
@@ -66,7 +66,7 @@ func programName(command string) string {
 	return name
 }
 
-// unwrapped returns the command behind the options and variables of a wrapper.
+// unwrapped returns the command after the options and variables of a wrapper.
 func unwrapped(words []string) []string {
 	for i, word := range words {
 		switch {

@@ -14,17 +14,16 @@ import (
 	"goblin/gateway/state"
 )
 
-// Some clients start programs with hardly any of the user's variables. An env_file
-// has them for everybody who reads the config; what is in the environment wins.
+// Some clients pass on almost none of the user's variables. An env_file supplies them to
+// every reader of the config. The environment takes precedence.
 
 const maxEnvFile = 1 << 20 // bytes
 
 // envFileLine finds the key in a text that cannot be parsed.
 var envFileLine = pattern(`(?m)^\s*"?env_file"?\s*:\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s#'"][^#\n,}]*))`)
 
-// readEnvFile reads the variables of the env_file that a config names, before
-// anything that may need them, and makes them part of r's environment. What is
-// wrong with the key itself is told when it is read as others are.
+// readEnvFile adds the variables of the config's env_file to r's environment, before any
+// key that may need them. Mistakes in the key itself are reported when all keys are read.
 func (r *reader) readEnvFile(root *yaml.Node) {
 	n := envFileNode(root)
 	if n == nil {
@@ -52,7 +51,6 @@ func (r *reader) readEnvFile(root *yaml.Node) {
 
 const envFileKey = "env_file"
 
-// envFileNode is the text of the key, nil for none.
 func envFileNode(root *yaml.Node) *yaml.Node {
 	if root.Kind != yaml.MappingNode {
 		return nil
@@ -65,7 +63,7 @@ func envFileNode(root *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// envFilePath is the file that a value names, with variables of the environment.
+// envFilePath returns the path in value, with variables of the environment expanded.
 func envFilePath(dir, value string, env func(string) (string, bool)) (file string, ok bool) {
 	e := expansion{env: env}
 	file = e.expand(value, 0)
@@ -81,8 +79,8 @@ func envFilePath(dir, value string, env func(string) (string, bool)) (file strin
 	return filepath.Clean(file), true
 }
 
-// withEnvFile is env and what the env_file of a config adds to it, as far as it can
-// be read, also if the text has mistakes.
+// withEnvFile returns env extended by the env_file of a config. It also works for configs
+// with mistakes and ignores an unreadable env_file.
 func withEnvFile(path string, src []byte, env func(string) (string, bool)) func(string) (string, bool) {
 	value := ""
 	if root, _, bad := parseNodes(path, src); bad == nil {
@@ -119,15 +117,15 @@ func lookup(env func(string) (string, bool), vars map[string]string) func(string
 	}
 }
 
-// loadEnvFile reads a file of variables. open says that others can read it, too.
-// The error continues "which".
+// loadEnvFile reads a file of variables. open reports whether other users can read the
+// file. An error continues "which".
 func loadEnvFile(file string) (vars map[string]string, open bool, err error) {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:
 		return nil, false, fmt.Errorf("cannot be read: %w", reason(err))
-	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
-		return nil, false, fmt.Errorf("is not a file")
+	case !info.Mode().IsRegular(): // opening a pipe would block
+		return nil, false, fmt.Errorf("is not a regular file")
 	case info.Size() > maxEnvFile:
 		return nil, false, fmt.Errorf("is larger than %s", showSize(maxEnvFile))
 	}
@@ -139,15 +137,15 @@ func loadEnvFile(file string) (vars map[string]string, open bool, err error) {
 	return vars, runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0, err
 }
 
-// ReadEnvFile reads the variables of a file. The error continues "which".
+// ReadEnvFile returns the variables in a file. An error continues "which".
 func ReadEnvFile(file string) (map[string]string, error) {
 	vars, _, err := loadEnvFile(file)
 	return vars, err
 }
 
-// parseEnvFile reads lines such as NAME=value, "export NAME=value" and comments. A
-// value may stand in quotes: in '…' it is as it is, in "…" \n, \t, \" and \\ are
-// understood. Without quotes it ends before " #". Nothing is expanded.
+// parseEnvFile reads lines like NAME=value or "export NAME=value", and comments. Single
+// quotes keep a value as it is. Double quotes support the escapes \n, \t, \" and \\. An
+// unquoted value ends before " #". Nothing is expanded.
 func parseEnvFile(text string) (map[string]string, error) {
 	vars := make(map[string]string)
 	line := 0
@@ -162,11 +160,11 @@ func parseEnvFile(text string) (map[string]string, error) {
 		}
 		name, value, ok := strings.Cut(s, "=")
 		if name = strings.TrimSpace(name); !ok || !variable().MatchString(name) {
-			return nil, fmt.Errorf("is not understood in line %d: it must be NAME=value", line)
+			return nil, fmt.Errorf("has a mistake in line %d: expected NAME=value", line)
 		}
 		value, ok = envValue(strings.TrimSpace(value))
 		if !ok || noNUL(value) != "" {
-			return nil, fmt.Errorf("is not understood in line %d: the quotes of %s do not end there", line, name)
+			return nil, fmt.Errorf("has a mistake in line %d: the value of %s has an unclosed quote", line, name)
 		}
 		vars[name] = value
 	}
@@ -175,7 +173,7 @@ func parseEnvFile(text string) (map[string]string, error) {
 
 var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`)
 
-// envValue takes the quotes or the comment off a value.
+// envValue removes the quotes or the comment from a value.
 func envValue(s string) (value string, ok bool) {
 	if s == "" {
 		return "", true

@@ -21,11 +21,11 @@ func TestAnEnvFileHasNamesAndValuesInLines(t *testing.T) {
 	}{
 		{"\ufeffA=1\r\n# B=2\n\n  export  C = two words # not this\nD=a#b\nE=\nA=3", map[string]string{"A": "3", "C": "two words", "D": "a#b", "E": ""}, ""},
 		{"A=' a\\n # \\' # comment\nB=\"x\\n\\t\\\"y\\\"\\\\n\"#c\nC=${A}", map[string]string{"A": ` a\n # \`, "B": "x\n\t\"y\"\\n", "C": "${A}"}, ""},
-		{"A=1\nB", nil, "is not understood in line 2: it must be NAME=value"},
-		{"1A=x", nil, "is not understood in line 1: it must be NAME=value"},
-		{"A=\"x\\\"", nil, "is not understood in line 1: the quotes of A do not end there"},
-		{"A='x' y", nil, "is not understood in line 1: the quotes of A do not end there"},
-		{"A=x\x00y", nil, "is not understood in line 1: the quotes of A do not end there"},
+		{"A=1\nB", nil, "has a mistake in line 2: expected NAME=value"},
+		{"1A=x", nil, "has a mistake in line 1: expected NAME=value"},
+		{"A=\"x\\\"", nil, "has a mistake in line 1: the value of A has an unclosed quote"},
+		{"A='x' y", nil, "has a mistake in line 1: the value of A has an unclosed quote"},
+		{"A=x\x00y", nil, "has a mistake in line 1: the value of A has an unclosed quote"},
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(tt.text), 0o600))
 		vars, err := config.ReadEnvFile(file)
@@ -37,7 +37,7 @@ func TestAnEnvFileHasNamesAndValuesInLines(t *testing.T) {
 		require.Equal(t, tt.want, vars, "%q", tt.text)
 	}
 	_, err := config.ReadEnvFile(filepath.Dir(file))
-	require.EqualError(t, err, "is not a file")
+	require.EqualError(t, err, "is not a regular file")
 	require.NoError(t, os.Truncate(file, 1<<20+1))
 	_, err = config.ReadEnvFile(file)
 	require.EqualError(t, err, "is larger than 1MiB")

@@ -6,28 +6,27 @@ import (
 )
 
 const (
-	maxExpanded  = 1 << 20  // bytes of one value with variables in it
-	maxExpansion = 16 << 20 // bytes of all such values
+	maxExpanded  = 1 << 20  // bytes of one value that has variables
+	maxExpansion = 16 << 20 // bytes of all such values together
 	maxNesting   = 8        // of ${A:-${B:-…}}
 )
 
 var variable = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expansion replaces ${NAME} and ${NAME:-default} in one value. A default
-// stands for an unset and for an empty variable and may hold variables itself;
-// $${ is a literal ${; any other $ is itself. What else stands in ${…} is a reference, see
-// references.go.
+// expansion replaces ${NAME} and ${NAME:-default} in one value. The default applies to
+// unset and empty variables and may contain variables. $${ stands for a literal ${, and
+// any other $ for itself. All other ${…} are references, see references.go.
 type expansion struct {
 	env     func(string) (string, bool)
 	project bool                                                               // ${project} stays, see Server.InProject
-	used    bool                                                               // a variable was named
-	other   []string                                                           // those with a value that not every child gets
-	unset   []string                                                           // variables without value or default
-	refers  func(e *expansion, body string, depth int) (value string, ok bool) // a reference; not ok for what is none
-	plain   []string                                                           // kinds of references that are plain text in this file
-	late    []string                                                           // references, as they are told
-	failed  [][2]string                                                        // references without a value, and why
-	wrong   string                                                             // a complaint about the syntax, or about the size
+	used    bool                                                               // a variable occurred
+	other   []string                                                           // set variables outside of the base set
+	unset   []string                                                           // variables without value and default
+	refers  func(e *expansion, body string, depth int) (value string, ok bool) // resolves a reference; not ok if body is none
+	plain   []string                                                           // reference kinds that are plain text here
+	late    []string                                                           // references, as shown to users
+	failed  [][2]string                                                        // unresolved references with reasons
+	wrong   string                                                             // complaint about syntax or size
 }
 
 func (e *expansion) expand(s string, depth int) string {
@@ -59,7 +58,7 @@ func (e *expansion) expand(s string, depth int) string {
 			s = s[1:]
 		}
 		if out.Len() > maxExpanded && e.used {
-			e.wrong = "becomes longer than 1 MiB by its variables"
+			e.wrong = "is longer than 1 MiB with its variables expanded"
 		}
 	}
 	out.WriteString(s)
@@ -92,7 +91,7 @@ func (e *expansion) lookup(body string, depth int) string {
 		}
 		return value
 	case hasFallback && depth >= maxNesting:
-		e.wrong = "nests its defaults too deeply"
+		e.wrong = "has too deeply nested defaults"
 		return ""
 	case hasFallback:
 		return e.expand(fallback, depth+1)
@@ -103,8 +102,8 @@ func (e *expansion) lookup(body string, depth int) string {
 	return ""
 }
 
-// ClosingBrace is the index of the "}" that ends the "${" which s begins with, -1 if
-// there is none.
+// ClosingBrace returns the index of the "}" that closes the "${" at the start of s, or
+// -1.
 func ClosingBrace(s string) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {

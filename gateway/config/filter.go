@@ -5,23 +5,22 @@ import (
 	"unicode/utf8"
 )
 
-// Filter chooses names by globs, in which * is any run of characters, also of
-// "/", ? is one character, [a-z] and [^a-z] are one of a class, and \ makes the
-// next character literal.
+// Filter selects names by globs. * matches any run of characters including "/", and ?
+// matches one character. [a-z] and [^a-z] are classes, and \ makes the next character
+// literal.
 type Filter struct{ Allow, Deny []string }
 
-// Match reports whether an original name or URI is let through: it fits a glob
-// of Allow, or Allow is empty, and it fits none of Deny.
+// Match reports whether an original name or URI passes: it matches Allow, or Allow is
+// empty, and it does not match Deny.
 func (f Filter) Match(original string) bool {
 	fits := func(glob string) bool { return Glob(glob, original) }
 	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, fits)) && !slices.ContainsFunc(f.Deny, fits)
 }
 
-// Glob reports whether a name or URI fits one glob, as in [Filter]. It takes time
-// proportional to the product of both lengths at most: only the last * is ever
-// reconsidered.
+// Glob reports whether s matches one glob, see [Filter]. Its time is at most proportional
+// to the product of both lengths, since only the last * backtracks.
 func Glob(glob, s string) bool {
-	star, mark := "", "" // what follows the last *, and what it has not eaten yet
+	star, mark := "", "" // the glob after the last *, and the rest of s at its match
 	starred := false
 	for {
 		if glob != "" && glob[0] == '*' {
@@ -46,8 +45,8 @@ func Glob(glob, s string) bool {
 	}
 }
 
-// globOne matches one character against the head of glob, which is not a *.
-// rest is the glob after that head; valid is false if the head is cut off.
+// globOne matches one character against the start of glob, which is not a *. rest is the
+// remaining glob. valid is false if a class or escape is incomplete.
 func globOne(glob string, r rune) (rest string, ok, valid bool) {
 	if glob == "" {
 		return "", false, true
@@ -99,7 +98,7 @@ func globChar(glob string) (c rune, rest string, valid bool) {
 	return c, glob[size:], true
 }
 
-// globComplaint says what is wrong with a glob, or "".
+// globComplaint returns a complaint about an invalid glob, or "".
 func globComplaint(glob string) string {
 	if glob == "" {
 		return "is an empty pattern"
@@ -111,7 +110,7 @@ func globComplaint(glob string) string {
 		}
 		rest, _, valid := globOne(glob, 0)
 		if !valid {
-			return `is not a pattern: "[" needs its "]", and "\" a character after it`
+			return `is not a valid pattern: "[" needs a closing "]", and "\" a character after it`
 		}
 		glob = rest
 	}

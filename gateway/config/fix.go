@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Entry returns a key with a text in the syntax of the server's file. In YAML, "{" would end
-// a plain text between braces.
+// Entry returns a key and a text in the syntax of the server's file. YAML texts with "{"
+// are quoted, since it would end a plain text between braces.
 func (s *Server) Entry(name, text string) string {
 	if !s.JSON && !strings.Contains(text, "{") {
 		return s.entry(name, text)
@@ -15,7 +15,7 @@ func (s *Server) Entry(name, text string) string {
 	return s.entry(name, fmt.Sprintf("%q", text))
 }
 
-// Mapping returns a key with a mapping of one or more entries.
+// Mapping returns a key and a mapping of one or more entries.
 func (s *Server) Mapping(name string, entries ...string) string {
 	return s.entry(name, "{"+strings.Join(entries, ", ")+"}")
 }
@@ -27,13 +27,13 @@ func (s *Server) entry(name, value string) string {
 	return name + ": " + value
 }
 
-// IsContainer reports whether the server runs in a container, which gets only the variables
-// that its arguments name.
+// IsContainer reports whether the server runs in a container, which gets only the
+// variables in its arguments.
 func (s *Server) IsContainer() bool {
 	return slices.Contains([]string{"docker", "podman", "nerdctl"}, programName(s.Command)) && slices.Contains(s.Args, "run")
 }
 
-// Authorized reports whether the config has a header Authorization for the server.
+// Authorized reports whether the server has an Authorization header.
 func (s *Server) Authorized() bool {
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {

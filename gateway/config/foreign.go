@@ -8,19 +8,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Other clients write the entry of a server in other words than Goblin does. A translation
-// rewrites the keys of the transport: command, args, env, cwd, url, type, headers and
-// disabled. It leaves all other keys alone.
+// A translation rewrites an entry in another client's format to Goblin's keys. It handles
+// the transport's keys: command, args, env, cwd, url, type, headers and disabled. Other
+// keys stay unchanged.
 type translation struct {
 	n      *yaml.Node                                                 // the entry, a mapping
-	note   func(at *yaml.Node, lost bool, format string, args ...any) // lost: not all of the entry is kept
+	note   func(at *yaml.Node, lost bool, format string, args ...any) // lost: a part of the entry is dropped
 	exists func(command string) bool
-	split  func(at *yaml.Node) // reports that a command line was divided
-	why    string              // why the entry cannot be used; empty if it can
-	whyAt  *yaml.Node          // where that is in the file
+	split  func(at *yaml.Node) // reports a split command line
+	why    string              // reason for an unusable entry, or ""
+	whyAt  *yaml.Node          // position of the cause in the file
 }
 
-// foreignKeys maps synonyms to keys. They are spelled without "-" and "_" and in lower case.
+// foreignKeys maps synonyms, in lower case without "-" and "_", to Goblin's keys.
 var foreignKeys = map[string]string{
 	"cmd": "command", "program": "command", "executable": "command", "commandline": "command",
 	"arguments": "args", "argv": "args",
@@ -32,49 +32,49 @@ var foreignKeys = map[string]string{
 	"enabled":       "disabled", "isactive": "disabled", "isenabled": "disabled", "active": "disabled", "isdisabled": "disabled",
 }
 
-// envelopes are mappings in an entry that hold keys of it.
+// envelopes lists mappings in an entry that may contain its keys.
 var envelopes = []string{"transport", "connection", "server", "config", "stdio", "http", "sse"}
 
-// requestOptions are mappings that hold the headers of an entry.
+// requestOptions lists mappings that may contain an entry's headers.
 var requestOptions = []string{"requestInit", "requestOptions", "eventSourceInit", "fetchOptions"}
 
-// isComment reports a key by which clients' users comment their files.
+// isComment reports whether a key serves as a comment in clients' files.
 func isComment(key string) bool {
 	return key == "" || strings.HasPrefix(key, "//") || strings.HasPrefix(key, "#") || strings.HasPrefix(key, "$") ||
 		slices.Contains([]string{"_comment", "_comments", "_note", "comment"}, key)
 }
 
-// Note is something that a translated entry differs in from the client's.
+// Note describes a difference between a translated entry and the client's.
 type Note struct {
-	Text    string // continues the name of the server
+	Text    string // continues the server's name
 	Partial bool   // the entry does less than in its client
 }
 
-// Translate rewrites an entry of another client with Goblin's keys. exists reports whether
-// a command, with variables as the client writes them, is a file or a program in PATH. why
-// is not empty if the entry cannot be used.
+// Translate rewrites an entry of another client with Goblin's keys. exists reports
+// whether a command, with variables in the client's syntax, is a file or a program in
+// PATH. A non-empty why says that the entry is unusable.
 func Translate(entry map[string]any, exists func(command string) bool) (out map[string]any, notes []Note, why string) {
 	n := new(yaml.Node)
 	if err := n.Encode(entry); err != nil || n.Kind != yaml.MappingNode {
-		return nil, nil, "cannot be understood"
+		return nil, nil, "is malformed"
 	}
 	t := translation{n: n, exists: exists, note: func(_ *yaml.Node, lost bool, format string, args ...any) {
 		notes = append(notes, Note{fmt.Sprintf(format, args...), lost})
 	}}
 	t.split = func(at *yaml.Node) {
-		t.note(at, false, `has its arguments in "command", which is divided at spaces as a shell does`)
+		t.note(at, false, `has arguments in "command", which is split as a shell would`)
 	}
 	t.run()
 	if err := t.n.Decode(&out); err != nil {
-		return nil, nil, "cannot be understood"
+		return nil, nil, "is malformed"
 	}
 	return out, notes, t.why
 }
 
-// translated returns an entry with Goblin's keys. In Goblin's own files, it only divides
+// translated returns an entry with Goblin's keys. In Goblin's own files it only splits
 // command lines.
 func (r *reader) translated(at keyPath, n *yaml.Node) *yaml.Node {
-	if n.Kind != yaml.MappingNode || r.resolve != nil { // it was translated when the file was read
+	if n.Kind != yaml.MappingNode || r.resolve != nil { // translated when the file was read
 		return n
 	}
 	copied := *n
@@ -97,7 +97,6 @@ func (r *reader) translated(at keyPath, n *yaml.Node) *yaml.Node {
 	return &copied
 }
 
-// run translates all keys.
 func (t *translation) run() {
 	t.dropAbsent()
 	t.unwrap()
@@ -116,7 +115,7 @@ func (t *translation) reject(at *yaml.Node, format string, args ...any) {
 	}
 }
 
-// find is the place of a key in the entry; -1 for none.
+// find returns the index of a key in the entry, or -1.
 func (t *translation) find(name string) int { return indexOf(t.n, name) }
 
 func indexOf(n *yaml.Node, name string) int {
@@ -128,7 +127,7 @@ func indexOf(n *yaml.Node, name string) int {
 	return -1
 }
 
-// get returns the key and the value of a name, or nil if there is none.
+// get returns the key and the value of a name, or nil.
 func (t *translation) get(name string) (key, value *yaml.Node) {
 	if i := t.find(name); i >= 0 {
 		return t.n.Content[i], t.n.Content[i+1]
@@ -142,7 +141,7 @@ func (t *translation) remove(name string) {
 	}
 }
 
-// set puts a value under a name, where an old one was or at the end.
+// set replaces the value of a name or appends it.
 func (t *translation) set(at *yaml.Node, name string, value *yaml.Node) {
 	key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name, Line: at.Line}
 	if i := t.find(name); i >= 0 {
@@ -159,12 +158,12 @@ func textNode(at *yaml.Node, s string) *yaml.Node {
 
 func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" }
 
-// isBlank reports a value that clients write for none.
+// isBlank reports whether clients write the value to mean "none".
 func isBlank(n *yaml.Node) bool {
 	return isNull(n) || isText(n) && strings.TrimSpace(n.Value) == ""
 }
 
-// dropAbsent removes nulls, also those in env, headers and args.
+// dropAbsent removes null values, including those in env, headers and args.
 func (t *translation) dropAbsent() {
 	var kept []*yaml.Node
 	for i := 0; i+1 < len(t.n.Content); i += 2 {
@@ -172,8 +171,8 @@ func (t *translation) dropAbsent() {
 		if isNull(value) {
 			continue
 		}
-		if at := indexOf(&yaml.Node{Content: kept}, key.Value); at >= 0 { // as JSON parsers have it
-			t.note(key, false, "has %s twice; the last one counts", quoteKey(key.Value))
+		if at := indexOf(&yaml.Node{Content: kept}, key.Value); at >= 0 { // like JSON parsers: the last one wins
+			t.note(key, false, "has %s twice; the last one is used", quoteKey(key.Value))
 			kept = slices.Delete(kept, at, at+2)
 		}
 		kept = append(kept, key, withoutNulls(value, 0))
@@ -181,7 +180,7 @@ func (t *translation) dropAbsent() {
 	t.n.Content = kept
 }
 
-// withoutNulls is a copy of a value without the nulls in its mappings and lists.
+// withoutNulls returns a copy without the nulls in mappings and lists.
 func withoutNulls(n *yaml.Node, depth int) *yaml.Node {
 	if n.Kind == yaml.ScalarNode || depth > maxDepth {
 		return n
@@ -203,7 +202,7 @@ func withoutNulls(n *yaml.Node, depth int) *yaml.Node {
 	return &copied
 }
 
-// unwrap takes the keys of an entry out of mappings in it. Keys of the entry itself win.
+// unwrap moves keys from inner mappings to the entry. Existing keys of the entry win.
 func (t *translation) unwrap() {
 	for _, name := range envelopes {
 		key, inner := t.get(name)
@@ -232,7 +231,6 @@ func (t *translation) unwrap() {
 	}
 }
 
-// requestHeaders moves headers from request options to the entry.
 func (t *translation) requestHeaders() {
 	for _, name := range requestOptions {
 		key, inner := t.get(name)
@@ -244,7 +242,7 @@ func (t *translation) requestHeaders() {
 			if inner.Content[i].Value == "headers" {
 				t.merge(inner.Content[i], "headers", inner.Content[i+1])
 			} else if !isComment(inner.Content[i].Value) {
-				t.note(key, true, "has %s in %s, which Goblin does not know and leaves out", quoteKey(inner.Content[i].Value), quoteKey(name))
+				t.note(key, true, "has %s in %s, which is unknown and ignored", quoteKey(inner.Content[i].Value), quoteKey(name))
 			}
 		}
 	}
@@ -260,7 +258,7 @@ func hasTransport(n *yaml.Node) bool {
 	return false
 }
 
-// merge adds the pairs of a mapping or a list under a name. Existing pairs win.
+// merge adds the pairs of a mapping or a list to a name. Existing pairs win.
 func (t *translation) merge(at *yaml.Node, name string, value *yaml.Node) {
 	_, there := t.get(name)
 	switch {
@@ -280,7 +278,7 @@ func (t *translation) merge(at *yaml.Node, name string, value *yaml.Node) {
 		all.Content = slices.Concat(there.Content, value.Content)
 		t.set(at, name, &all)
 	default:
-		t.note(at, true, "has %s in two forms, of which one is left out", quoteKey(name))
+		t.note(at, true, "has %s in two forms; one is ignored", quoteKey(name))
 	}
 }
 
@@ -295,10 +293,8 @@ func canonicalKey(name string) string {
 	return name
 }
 
-// transportServerKeys are the keys of a server's transport.
 var transportServerKeys = []string{"command", "args", "env", "cwd", "url", "type", "headers"}
 
-// rename gives keys Goblin's names.
 func (t *translation) rename() {
 	old := &yaml.Node{Content: t.n.Content}
 	t.n.Content = nil
@@ -321,7 +317,6 @@ func (t *translation) rename() {
 	}
 }
 
-// renameOne renames a key, unless the entry has the new name already.
 func (t *translation) renameOne(key, value *yaml.Node, name string, old *yaml.Node) {
 	_, other := t.get(name)
 	if i := indexOf(old, name); i >= 0 && !isBlank(old.Content[i+1]) {
@@ -334,12 +329,12 @@ func (t *translation) renameOne(key, value *yaml.Node, name string, old *yaml.No
 			t.set(key, "type", textNode(key, "sse"))
 		}
 	case !isText(value) || other.Value != value.Value:
-		t.note(key, true, "has %s beside another %s; the first is ignored", quoteKey(key.Value), quoteKey(name))
+		t.note(key, true, "has both %s and %s; the first is ignored", quoteKey(key.Value), quoteKey(name))
 	}
 }
 
-// setDisabled makes `disabled` of the keys by which clients disable servers. One key that
-// disables is enough.
+// setDisabled translates the keys by which clients disable servers. One key that disables
+// is enough.
 func (t *translation) setDisabled(key, value *yaml.Node) {
 	on, ok := boolean(value)
 	if text := strings.ToLower(strings.TrimSpace(value.Value)); !ok && value.Kind == yaml.ScalarNode {
@@ -357,8 +352,7 @@ func (t *translation) setDisabled(key, value *yaml.Node) {
 	}
 }
 
-// pairs makes a mapping of a list of names and values: {name, value}, "NAME=value" or
-// "Name: value".
+// pairs converts a list of {name, value}, "NAME=value" or "Name: value" to a mapping.
 func (t *translation) pairs(name, sign string) {
 	key, list := t.get(name)
 	if list == nil || list.Kind != yaml.SequenceNode {
@@ -368,7 +362,7 @@ func (t *translation) pairs(name, sign string) {
 	for _, item := range list.Content {
 		label, value := onePair(target(item), sign)
 		if label == nil {
-			t.note(item, true, "has an entry in %s that is neither {name, value} nor \"NAME%sVALUE\"; it is left out", quoteKey(name), sign)
+			t.note(item, true, "has an entry in %s that is neither {name, value} nor \"NAME%sVALUE\"; it is ignored", quoteKey(name), sign)
 			continue
 		}
 		if i := indexOf(all, label.Value); i >= 0 {
@@ -380,7 +374,8 @@ func (t *translation) pairs(name, sign string) {
 	t.set(key, name, all)
 }
 
-// onePair is the name and the value of an entry of such a list; nil for one that is neither.
+// onePair returns the name and the value of such a list's entry, or nil if it is
+// malformed.
 func onePair(item *yaml.Node, sign string) (label, value *yaml.Node) {
 	switch {
 	case item.Kind == yaml.MappingNode:
@@ -409,7 +404,7 @@ func mappedPair(item *yaml.Node, sign string) (label, value *yaml.Node) {
 	switch {
 	case label == nil && value == nil && len(item.Content) == 2:
 		return item.Content[0], item.Content[1]
-	case label != nil && value == nil && sign == "=" && variable().MatchString(label.Value): // inherited, as docker does
+	case label != nil && value == nil && sign == "=" && variable().MatchString(label.Value): // inherited, as in Docker
 		return label, textNode(label, "${"+label.Value+"}")
 	}
 	return label, value
@@ -430,7 +425,7 @@ func writtenPair(item *yaml.Node, sign string) (label, value *yaml.Node) {
 	return textNode(item, name), textNode(item, text)
 }
 
-// choose decides between command and url, and makes type fit that.
+// choose decides between command and url and adapts type.
 func (t *translation) choose() {
 	typeKey, word := t.get("type")
 	commandKey, command := t.get("command")
@@ -443,18 +438,18 @@ func (t *translation) choose() {
 		switch {
 		case why != "" && (command == nil || strings.HasPrefix(why, "is ")):
 			t.reject(typeKey, "%s", why)
-			t.remove("url") // which says no more
+			t.remove("url") // its mistakes would only repeat this one
 			return
 		case why != "":
-			t.note(typeKey, false, "%s and ignores, since it has a command", why)
+			t.note(typeKey, false, "%s; it is ignored because the entry has a command", why)
 		}
 	}
 	switch {
 	case command != nil && address != nil && kind == "stdio":
-		t.note(urlKey, false, "has a URL beside its command, which is ignored since its type is stdio")
+		t.note(urlKey, false, "has both a URL and a command; the URL is ignored because its type is stdio")
 		t.remove("url")
 	case command != nil && address != nil:
-		t.note(commandKey, false, "has a command beside its URL, which is ignored")
+		t.note(commandKey, false, "has both a command and a URL; the command is ignored")
 		t.remove("command")
 	}
 	if _, address = t.get("url"); address != nil && kind != "stdio" && kind != "" {
@@ -465,14 +460,14 @@ func (t *translation) choose() {
 	}
 }
 
-// splitCommand makes command and args of a list, a mapping or a whole line under command.
+// splitCommand converts a list, a mapping or a whole line in command to command and args.
 func (t *translation) splitCommand() {
 	key, command := t.get("command")
 	switch {
 	case command == nil:
 	case command.Kind == yaml.SequenceNode:
 		t.prepend(key, command.Content)
-	case command.Kind == yaml.MappingNode: // as Zed wrote it
+	case command.Kind == yaml.MappingNode: // old Zed format
 		t.remove("command")
 		for i := 0; i+1 < len(command.Content); i += 2 {
 			name := canonicalKey(command.Content[i].Value)
@@ -491,7 +486,7 @@ func (t *translation) splitCommand() {
 	}
 }
 
-// splitLine makes command and args of a whole line under command, unless a program has
+// splitLine splits a whole line in command into command and args, unless a program has
 // that name.
 func (t *translation) splitLine() {
 	key, command := t.get("command")
@@ -521,10 +516,10 @@ func (t *translation) splitLine() {
 	}
 }
 
-// maxPath is the longest path of a program with spaces that is looked for, in bytes.
+// maxPath is the length limit for program paths with spaces, in bytes.
 const maxPath = 1024
 
-// parse splits a command line. The longest path that is there, with spaces in it, is the
+// parse splits a command line. The longest existing path that contains spaces becomes the
 // command.
 func (t *translation) parse(line string) (commandLine, string) {
 	line = strings.TrimSpace(line)
@@ -541,7 +536,7 @@ func (t *translation) parse(line string) (commandLine, string) {
 	return parseCommandLine(line)
 }
 
-// prepend makes the first word the command, and puts the others before the arguments.
+// prepend makes the first word the command and inserts the others before args.
 func (t *translation) prepend(key *yaml.Node, words []*yaml.Node) {
 	if len(words) == 0 {
 		t.remove("command")
@@ -558,20 +553,20 @@ func (t *translation) prepend(key *yaml.Node, words []*yaml.Node) {
 	case isText(args):
 		args = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: args.Line, Content: splitArgs(args)}
 	case args.Kind != yaml.SequenceNode:
-		return // what is wrong with them is reported
+		return // reported elsewhere
 	}
 	all := *args
 	all.Content = slices.Concat(rest, args.Content)
 	t.set(at, "args", &all)
 }
 
-// arguments makes a list of arguments that are one text.
+// arguments splits args that are a single text.
 func (t *translation) arguments() {
 	key, args := t.get("args")
 	if args == nil || !isText(args) {
 		return
 	}
-	t.note(key, false, `has one text as "args", which is divided at spaces as a shell does`)
+	t.note(key, false, `has a single text in "args", which is split as a shell would`)
 	t.set(key, "args", &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: args.Line, Content: splitArgs(args)})
 }
 

@@ -44,8 +44,8 @@ func TestACommandLineIsDividedByTheRulesOfAShell(t *testing.T) {
 		`npx x | tee y`:  "needs a shell",
 		`npx $(pwd) x`:   "needs a shell",
 		"npx `pwd` x":    "needs a shell",
-		`npx 'x y`:       "a quote that does not end",
-		`npx "x y`:       "a quote that does not end",
+		`npx 'x y`:       "an unclosed quote",
+		`npx "x y`:       "an unclosed quote",
 	} {
 		_, _, why := config.Translate(entry{"command": line}, func(string) bool { return false })
 		require.Contains(t, why, want, line)

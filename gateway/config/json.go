@@ -12,11 +12,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// jsonLine is the place in an error of hujson.
 var jsonLine = pattern(`(?s)^line (\d+), column (\d+): (.*)$`)
 
-// EndComment returns a copy of a text in JSON whose last comment ends with a line break, as
-// its parser wants it.
+// EndComment returns a copy of a JSON text whose last line ends with a line break if it
+// has a comment. hujson requires that.
 func EndComment(text []byte) []byte {
 	last := text[bytes.LastIndexByte(text, '\n')+1:]
 	text = bytes.Clone(text)
@@ -26,21 +25,21 @@ func EndComment(text []byte) []byte {
 	return text
 }
 
-// parseJSON is a JSON text as YAML nodes. A YAML parser reads most JSON, but
-// neither all escapes nor errors in words that a writer of JSON understands.
+// parseJSON parses a JSON text into YAML nodes. A YAML parser lacks some JSON escapes,
+// and its errors do not suit JSON.
 func parseJSON(name string, src []byte) (*yaml.Node, *Errors) {
-	plain, err := hujson.Standardize(EndComment(src)) // comments, and commas behind the last, become spaces
+	plain, err := hujson.Standardize(EndComment(src)) // comments and trailing commas become spaces
 	if err != nil {
 		line, text := 1+bytes.Count(bytes.TrimSpace(src), []byte("\n")), strings.TrimPrefix(err.Error(), "hujson: ")
 		if m := jsonLine().FindStringSubmatch(text); m != nil {
 			line, _ = strconv.Atoi(m[1])
 			text = m[3]
-			if strings.HasPrefix(text, "invalid literal: ") { // of which the rest may be secret
+			if strings.HasPrefix(text, "invalid literal: ") { // the remaining text may be secret
 				text = "invalid literal in column " + m[2] + "; check its quotes and escapes"
 			}
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			line, text = 1+bytes.Count(bytes.TrimSpace(src), []byte("\n")), "it ends too early"
+			line, text = 1+bytes.Count(bytes.TrimSpace(src), []byte("\n")), "unexpected end of file"
 		}
 		return nil, lineError(name, line, "not valid JSON: %s", text)
 	}
@@ -57,7 +56,7 @@ func parseJSON(name string, src []byte) (*yaml.Node, *Errors) {
 type jsonParser struct {
 	src  []byte
 	dec  *json.Decoder
-	at   int64 // up to where lines are counted
+	at   int64 // lines are counted up to this offset
 	line int
 }
 

@@ -11,7 +11,7 @@ import (
 	"goblin/registry/definition"
 )
 
-// defaults returns the config that an empty file means.
+// defaults returns the config of an empty file.
 func defaults() Config {
 	return Config{
 		Gateway: Gateway{
@@ -41,31 +41,31 @@ func defaultServer() Server {
 	return Server{Timeout: 30 * time.Second, CallTimeout: 10 * time.Minute, StartupTimeout: 20 * time.Second, Isolation: Shared, Era: AutoEra, ForwardMeta: true}
 }
 
-const maxCount = 100_000_000 // the upper end of counts that have no natural one
+const maxCount = 100_000_000 // maximum of counts without a natural limit
 
 func topKeys() []field[Config] {
 	servers := kind[[]Server]{schema: serversSchema, read: readServers}
 	at := func(c *Config) *[]Server { return &c.Servers }
 	return []field[Config]{
-		key("servers", "The MCP servers behind Goblin, by name.", servers, at),
-		key("mcpServers", "Another name of `servers`, as in the files of other clients.", servers, at),
-		key(envFileKey, "A file of variables, NAME=value a line, for those that the environment lacks. A relative path begins at the config's folder.",
+		key("servers", "MCP servers by name.", servers, at),
+		key("mcpServers", "Alias of `servers`, as in other clients' files.", servers, at),
+		key(envFileKey, "A file of variables, one NAME=value per line. The environment takes precedence. A relative path starts at the config's folder.",
 			path(false), func(c *Config) *string { return &c.EnvFile }),
-		key("registry", "The registry of MCP servers that `goblin registry search` and `goblin add --registry` ask. Not given: the official one.",
+		key("registry", "URL of the MCP registry for `goblin registry search` and `goblin add --registry`. Default: the official registry.",
 			text(registryComplaint), func(c *Config) *string { return &c.Registry }),
-		key("profiles", "Parts of the catalog, by name, for clients that are not to see all of it: those that ask for one by `goblin stdio --profile` or the URL /mcp/p/NAME, or get it by `clients`. The profile named default is for all others.",
+		key("profiles", "Parts of the catalog by name. A client gets one by `goblin stdio --profile`, the URL /mcp/p/NAME or `clients`. Other clients get the profile named default, or everything.",
 			profiles(), func(c *Config) *[]Profile { return &c.Profiles }),
-		key("clients", "Which profile clients get that ask for none: globs on the name that a client says in its handshake, each with a profile. The first that fits counts.",
+		key("clients", "Profiles for clients that request none: globs on the client's name in the handshake. The first match wins.",
 			clientRules(), func(c *Config) *[]ClientRule { return &c.Clients }),
-		key("gateway", "What clients meet.", kind[Gateway]{schema: section(gatewayKeys).schema, read: readGateway}, func(c *Config) *Gateway { return &c.Gateway }),
-		key("search", "How tools are found.", section(searchKeys), func(c *Config) *Search { return &c.Search }),
-		key("lua", "Bounds of one run of a Lua program.", section(luaKeys), func(c *Config) *Lua { return &c.Lua }),
+		key("gateway", "The side that clients see.", kind[Gateway]{schema: section(gatewayKeys).schema, read: readGateway}, func(c *Config) *Gateway { return &c.Gateway }),
+		key("search", "Tool search.", section(searchKeys), func(c *Config) *Search { return &c.Search }),
+		key("lua", "Limits of one Lua run.", section(luaKeys), func(c *Config) *Lua { return &c.Lua }),
 		key("log", "Goblin's own log.", section(logKeys), func(c *Config) *Log { return &c.Log }),
-		key("tui", "The screen.", section(tuiKeys), func(c *Config) *TUI { return &c.TUI }),
+		key("tui", "The UI.", section(tuiKeys), func(c *Config) *TUI { return &c.TUI }),
 	}
 }
 
-// sections lists the keys below the top level, for hints about misplaced ones.
+// sections lists the keys of each section, for hints about misplaced keys.
 func sections() map[string][]string {
 	return map[string][]string{
 		"gateway": names(gatewayKeys()), "search": names(searchKeys()), "lua": names(luaKeys()), "log": names(logKeys()), "tui": names(tuiKeys()),
@@ -74,68 +74,68 @@ func sections() map[string][]string {
 
 func serverKeys() []field[Server] {
 	return append([]field[Server]{
-		key("command", "The program of a local server. A bare name is looked up in PATH; a relative path begins at the config's folder.",
+		key("command", "Program of a local server: a name in PATH, or a path. A relative path starts at the config's folder.",
 			withReferences(path(true)), func(s *Server) *string { return &s.Command }),
 		key("args", "Arguments of the command.",
 			withReferences(list(loose(noNUL))), func(s *Server) *[]string { return &s.Args }),
 		key("env", "Environment variables of the command.",
 			withReferences(dict(loose(noNUL), keepEnvName)), func(s *Server) *map[string]string { return &s.Env }),
-		key("cwd", "The command's working directory. A relative path begins at the config's folder. With isolation: project, it is the project's unless given.",
+		key("cwd", "Working directory of the command. A relative path starts at the config's folder. Default: the config's folder, or the project's with isolation: project.",
 			withReferences(path(false)), func(s *Server) *string { return &s.Cwd }),
-		key("inherit_env", "What the command gets of Goblin's environment besides HOME, LANG, LOGNAME, PATH, SHELL, TERM, TMPDIR, USER (on Windows APPDATA, PATH, PATHEXT, SYSTEMROOT, TEMP, USERPROFILE and their like) and `env`: nothing (false), everything (true), or these names.",
+		key("inherit_env", "Further variables of Goblin's environment for the command: none (false), all (true), or a list of names. It always gets `env` and HOME, LANG, LOGNAME, PATH, SHELL, TERM, TMPDIR, USER (on Windows APPDATA, PATH, PATHEXT, SYSTEMROOT, TEMP, USERPROFILE and similar ones).",
 			selected(text(envNameComplaint)), func(s *Server) *selection { return (*selection)(&s.InheritEnv) }),
-		key("url", "The address of a remote server.",
+		key("url", "URL of a remote server.",
 			withReferences(text(urlComplaint)), func(s *Server) *string { return &s.URL }),
-		key("type", "The transport. With `url`: http (Streamable HTTP; falls back to SSE if `type` is not given) or sse.",
+		key("type", "Transport. With `url`: http (Streamable HTTP) or sse. Default: http, falling back to sse.",
 			choice(
 				option[Type]{"http", HTTP, nil},
 				option[Type]{"streamable-http", HTTP, []string{"streamable_http", "streamableHttp", "streamablehttp"}},
 				option[Type]{"sse", SSE, nil},
 				option[Type]{"stdio", Stdio, nil},
 			), func(s *Server) *Type { return &s.Type }),
-		key("headers", "HTTP headers of every request to the remote server.",
+		key("headers", "HTTP headers of each request to the remote server.",
 			withReferences(dict(loose(headerValueComplaint), keepHeaderName)), func(s *Server) *map[string]string { return &s.Headers }),
-		key("oauth", "The login at the remote server by OAuth, see `goblin login`; off: none. Nothing is needed for servers that register their clients.",
+		key("oauth", "OAuth login at the remote server, see `goblin login`. Not needed for servers that register clients. off: no login.",
 			oauth(), func(s *Server) *OAuth { return &s.OAuth }),
-		key("tags", "Words by which profiles choose the server, as in `tag:work`.",
+		key("tags", "Words by which profiles select the server, as in `tag:work`.",
 			tags(), func(s *Server) *[]string { return &s.Tags }),
-		key("disabled", "Do not start the server.",
+		key("disabled", "Disables the server.",
 			flag(), func(s *Server) *bool { return &s.Disabled }),
-		key("timeout", "The longest time of one request other than a call of a tool. Progress extends it; a wait for a human does not count.",
+		key("timeout", "Maximum time per request, except tool calls. Progress extends it. Waiting for the user does not count.",
 			duration(false), func(s *Server) *time.Duration { return &s.Timeout }),
-		key("call_timeout", "The longest time of one call of a tool; 0 for any time. Progress extends it; a wait for a human does not count.",
+		key("call_timeout", "Maximum time per tool call; 0: no limit. Progress extends it. Waiting for the user does not count.",
 			duration(true), func(s *Server) *time.Duration { return &s.CallTimeout }),
-		key("startup_timeout", "The longest time of connecting to the server and of the handshake. The default is 2m for commands that may download the server first: npx, uvx, bunx, pipx, docker, podman and the like.",
+		key("startup_timeout", "Maximum time for connecting and the handshake. Default: 20s, or 2m for commands that may first download the server, such as npx, uvx and docker.",
 			duration(false), func(s *Server) *time.Duration { return &s.StartupTimeout }),
-		key("start", "When the server starts. eager: with Goblin. auto: at its first use if its lists are remembered, else with Goblin. lazy: likewise, and it stops once it has listed unless somebody uses it. Default: that of gateway.",
+		key("start", "When the server starts. eager: together with Goblin. auto: on first use if its lists are cached, otherwise together with Goblin. lazy: like auto, but it stops after listing if it is unused. Default: `gateway.start`.",
 			words(AutoStart, EagerStart, LazyStart), func(s *Server) *Start { return &s.Start }),
-		key("idle_timeout", "How long a local server goes on that nobody uses; off: for ever. Default: that of gateway.",
+		key("idle_timeout", "Idle time after which a local server stops; off: never. Default: `gateway.idle_timeout`.",
 			durationOrOff(), func(s *Server) *time.Duration { return &s.IdleTimeout }),
-		key("isolation", "shared: one connection for all clients. session: one for each; clients of 2026-07-28 over HTTP, which have no sessions, are refused. project: one for the clients of each project, whose folder ${project} stands for in command, args, env, cwd, url and headers.",
+		key("isolation", "shared: one connection for all clients. session: one per client; refuses clients of 2026-07-28 over HTTP, which have no sessions. project: one per project; ${project} in command, args, env, cwd, url and headers is the project's folder.",
 			words(Shared, PerSession, PerProject), func(s *Server) *Isolation { return &s.Isolation }),
-		key("era", "Which revisions the server is spoken to in. legacy: those up to 2025-11-25. modern: from 2026-07-28 on. auto: legacy where the server offers it; over HTTP, each client's own. both: each client's own; over stdio that takes a process for each.",
+		key("era", "Protocol revisions for the server. legacy: up to 2025-11-25. modern: 2026-07-28 and later. both: the client's; over stdio this needs two processes. auto: over stdio legacy if the server supports it, over HTTP the client's.",
 			words(AutoEra, LegacyEra, ModernEra, BothEras), func(s *Server) *Era { return &s.Era }),
-		key("roots", "Whose roots the server gets that asks for them. config: those of `gateway.roots`, but during a call those of its client; the default for servers that clients share. client: those of its clients; the default for the others. none: none.",
+		key("roots", "Roots that the server gets. config: `gateway.roots`, and during a call those of the calling client. client: those of its clients. none: no roots. Default: config for shared servers, otherwise client.",
 			words(ConfigRoots, ClientRoots, NoRoots), func(s *Server) *RootsFrom { return &s.Roots }),
-		key("forward_meta", "Pass on what clients put into `_meta` of their requests besides the protocol's own keys, such as ids of sessions and threads.",
+		key("forward_meta", "Pass on clients' own keys in `_meta`, such as session and thread ids.",
 			flag(), func(s *Server) *bool { return &s.ForwardMeta }),
-		key("tools", "Which tools are offered: globs on the server's own names. `deny` wins.",
+		key("tools", "Visible tools: globs on the server's own names. `deny` wins.",
 			filterOrList(section(filterKeys)), func(s *Server) *Filter { return &s.Tools }),
-		key("prompts", "Which prompts are offered: globs on the server's own names. `deny` wins.",
+		key("prompts", "Visible prompts: globs on the server's own names. `deny` wins.",
 			section(filterKeys), func(s *Server) *Filter { return &s.Prompts }),
-		key("resources", "Which resources and templates are offered: globs on the server's own URIs, however they are spelled. `deny` wins.",
+		key("resources", "Visible resources and templates: globs on the server's own URIs in any spelling. `deny` wins.",
 			section(filterKeys), func(s *Server) *Filter { return &s.Resources }),
 		key("open_resources", "Forward reads of URIs that the server never listed.",
 			flag(), func(s *Server) *bool { return &s.OpenResources }),
-		key("overrides", "What clients see of tools, prompts and resources instead of what the server says of them, and arguments that are filled in and hidden. Pins, filters and switches are about the server's own.",
+		key("overrides", "Changes to what clients see of tools, prompts and resources, and arguments that are filled in and hidden. Pins, filters and toggles use the originals.",
 			optional(section(overrideKeys)), func(s *Server) **definition.Set { return &s.Overrides }),
-		key("max_result", "How much text of a tool's result clients get at a time: of a longer one they get the head and the tail, and the rest is a resource that is read by pages. off, the default: all of it.",
+		key("max_result", "Maximum text of a tool result. Clients get the start and end of a longer text and can read the rest as a resource, page by page. off: no limit (default).",
 			sizeOrOff(1<<10), func(s *Server) *int64 { return &s.MaxResult }),
 	}, legacyServerKeys()...)
 }
 
-// ignoredKeys are keys of other clients that say nothing about how a server is run. Some of
-// them approve calls, which Goblin never imports.
+// ignoredKeys lists keys of other clients that don't affect how a server runs. Some
+// approve calls; Goblin never imports approvals.
 var ignoredKeys = []string{
 	"alwaysAllow", "autoApprove", "description", "name", "id", "title", "icon", "iconUrl", "logoUrl",
 	"category", "provider", "providerUrl", "version", "note", "notes", "comment", "_comment", "$comment",
@@ -143,11 +143,11 @@ var ignoredKeys = []string{
 	"installSource", "registryUrl", "reference", "source", "searchKey", "isTrusted", "bundled", "displayName", "display_name",
 }
 
-// IsIgnorableKey reports a key of another client that says nothing about how a server is run.
+// IsIgnorableKey reports whether another client's key does not affect how a server runs.
 func IsIgnorableKey(key string) bool { return isComment(key) || slices.Contains(ignoredKeys, key) }
 
-// legacyServerKeys are keys that other clients write and that change what a
-// server may do, so that ignoring them would be wrong.
+// legacyServerKeys returns the keys of other clients that change what a server may do,
+// and therefore cannot be ignored.
 func legacyServerKeys() []field[Server] {
 	deny := func(s *Server) *[]string { return &s.Tools.Deny }
 	fields := []field[Server]{
@@ -157,8 +157,7 @@ func legacyServerKeys() []field[Server] {
 		key("includeTools", "", list(text(globComplaint)), func(s *Server) *[]string { return &s.Tools.Allow }),
 		key("enabled_tools", "", list(text(globComplaint)), func(s *Server) *[]string { return &s.Tools.Allow }),
 	}
-	// These change nothing about how a server is run, or nothing that Goblin
-	// could follow; they are named in a warning.
+	// These keys have no effect in Goblin, and a warning names each.
 	for _, name := range slices.Concat(ignoredKeys, []string{"envFile", "auth", "sampling"}) {
 		fields = append(fields, ignored(name))
 	}
@@ -168,7 +167,7 @@ func legacyServerKeys() []field[Server] {
 	return fields
 }
 
-// oauth is a mapping, or off.
+// oauth reads a mapping or off.
 func oauth() kind[OAuth] {
 	some := section(oauthKeys)
 	read := func(r *reader, at keyPath, n *yaml.Node, dst *OAuth) {
@@ -192,27 +191,27 @@ func oauth() kind[OAuth] {
 	}
 }
 
-// checkIssuer finds a client secret that is not bound to an authorization server.
+// checkIssuer reports a client secret that is not bound to an authorization server.
 func (r *reader) checkIssuer(s *Server, keys map[string]*yaml.Node) {
 	o := s.OAuth
 	if s.URL == "" || o.Issuer != "" || s.Authorized() {
 		return
 	}
 	if o.ClientCredentials {
-		r.issue(keys["grant"], "oauth.grant: client_credentials of server %q requires oauth.issuer, since no user can agree where the client secret goes; add the URL of the authorization server as issuer",
+		r.issue(keys["grant"], "oauth.grant: client_credentials of server %q requires oauth.issuer, because no user can confirm where the client secret goes; set issuer to the authorization server's URL",
 			s.Name)
 		r.server.mistakes = append(r.server.mistakes, r.server.issues[len(r.server.issues)-1])
 		return
 	}
 	if o.ClientSecret != "" && !s.Disabled {
-		r.warn(cmp.Or(keys["client_secret"], keys["clientSecret"]), "oauth.client_secret of server %q is bound to no authorization server, so \"goblin login\" asks before it is sent; add the URL of the right one as issuer",
+		r.warn(cmp.Or(keys["client_secret"], keys["clientSecret"]), "oauth.client_secret of server %q is not bound to an authorization server, so \"goblin login\" asks before sending it; set issuer to the authorization server's URL",
 			s.Name)
 	}
 }
 
 func oauthKeys() []field[OAuth] {
-	const issuer = "The only authorization server to log in at, and to send client_secret to. Required for client_credentials; if it is missing otherwise, the first login asks."
-	legacy := func(f field[OAuth]) field[OAuth] { // as Claude Code writes it
+	const issuer = "The only authorization server for logins and client_secret. Required for client_credentials. Otherwise, the first login asks if it is missing."
+	legacy := func(f field[OAuth]) field[OAuth] { // Claude Code's spelling
 		f.legacy = true
 		return f
 	}
@@ -220,38 +219,38 @@ func oauthKeys() []field[OAuth] {
 		legacy(key("clientId", "", text(noNUL), func(o *OAuth) *string { return &o.ClientID })),
 		legacy(key("clientSecret", "", withReferences(text(noNUL)), func(o *OAuth) *string { return &o.ClientSecret })),
 		legacy(key("callbackPort", "", count(0, 65535), func(o *OAuth) *int { return &o.RedirectPort })),
-		key("client_id", "Goblin's id at the authorization server, if that registers no clients itself.",
+		key("client_id", "Goblin's client id, if the authorization server does not register clients itself.",
 			text(noNUL), func(o *OAuth) *string { return &o.ClientID }),
-		key("client_secret", "The secret of that client, or its private key in PEM.",
+		key("client_secret", "Client secret, or a private key in PEM.",
 			withReferences(text(noNUL)), func(o *OAuth) *string { return &o.ClientSecret }),
-		key("client_metadata_url", "Where a client id metadata document of Goblin lies, for authorization servers that take one.",
+		key("client_metadata_url", "URL of a client ID metadata document for Goblin, for authorization servers that support it.",
 			text(urlComplaint), func(o *OAuth) *string { return &o.MetadataURL }),
-		key("scopes", "What to ask for, instead of what the server names.",
+		key("scopes", "Scopes to request instead of the server's.",
 			list(text(noNUL)), func(o *OAuth) *[]string { return &o.Scopes }),
-		key("redirect_port", "The loopback port that the browser comes back to. 0: any.",
+		key("redirect_port", "Loopback port of the redirect. 0: any.",
 			count(0, 65535), func(o *OAuth) *int { return &o.RedirectPort }),
-		key("grant", "authorization_code: a user logs in. client_credentials: the client of `client_id` does, without a user.",
+		key("grant", "authorization_code: a user logs in. client_credentials: Goblin logs in as `client_id`, without a user.",
 			choice(
 				option[bool]{"authorization_code", false, nil},
 				option[bool]{"client_credentials", true, nil},
 			), func(o *OAuth) *bool { return &o.ClientCredentials }),
 		key("issuer", issuer,
 			text(urlComplaint), func(o *OAuth) *string { return &o.Issuer }),
-		key("account", "Servers with the same account and URL share a login, whatever config they are in.",
+		key("account", "Servers with the same account and URL share a login, across configs.",
 			text(noNUL), func(o *OAuth) *string { return &o.Account }),
 	}
 }
 
 func filterKeys() []field[Filter] {
 	return []field[Filter]{
-		key("allow", "Globs; empty: all. * is any run of characters, ? is one, [a-z] is a class, \\ makes the next one literal.",
+		key("allow", "Globs; empty: all. * matches any characters, ? matches one, [a-z] is a class, \\ makes the next character literal.",
 			list(text(globComplaint)), func(f *Filter) *[]string { return &f.Allow }),
-		key("deny", "Globs of what is left out, even if allowed.",
+		key("deny", "Globs of hidden entries. Takes precedence over allow.",
 			list(text(globComplaint)), func(f *Filter) *[]string { return &f.Deny }),
 	}
 }
 
-// filterOrList is a filter that a file of another client may write as a list of what it allows.
+// filterOrList reads a filter, or another client's list of allowed names.
 func filterOrList(k kind[Filter]) kind[Filter] {
 	return kind[Filter]{schema: k.schema, read: func(r *reader, at keyPath, n *yaml.Node, dst *Filter) {
 		if !r.lenient || n.Kind != yaml.SequenceNode {
@@ -266,120 +265,121 @@ func filterOrList(k kind[Filter]) kind[Filter] {
 
 func gatewayKeys() []field[Gateway] {
 	return []field[Gateway]{
-		key("listen", "host:port of the HTTP server: /mcp, /metrics, /healthz, /readyz. Not given: none.",
+		key("listen", "host:port of the HTTP server with /mcp, /metrics, /healthz and /readyz. Default: no HTTP.",
 			text(listenComplaint), func(g *Gateway) *string { return &g.Listen }),
-		key("auth_token", "The bearer token of /mcp and /metrics; required if `listen` is not a loopback address.",
+		key("auth_token", "Bearer token for /mcp and /metrics. Required if `listen` is not a loopback address.",
 			kind[string]{schema: text(tokenComplaint).schema, read: readToken}, func(g *Gateway) *string { return &g.AuthToken }),
-		key("allowed_origins", "Web origins that may call, besides loopback.",
+		key("allowed_origins", "Web origins that may call, in addition to loopback.",
 			list(text(originComplaint)), func(g *Gateway) *[]string { return &g.AllowedOrigins }),
-		key("allowed_hosts", "Names in the Host header that may be called, besides loopback ones: those of a proxy in front. If there are any, others are refused on every address.",
+		key("allowed_hosts", "Host names of a proxy in front, accepted in addition to loopback. If set, all other names are refused on every address.",
 			list(hostName()), func(g *Gateway) *[]string { return &g.AllowedHosts }),
-		key("namespace", "How resources are listed. uri: mcp://server/<original>. flat: ids without special characters.",
+		key("namespace", "Form of listed resources. uri: mcp://server/<original>. flat: ids without special characters.",
 			words(NamespaceURI, NamespaceFlat), func(g *Gateway) *Namespace { return &g.Namespace }),
-		key("max_name", "Characters of a tool's listed name. Clients put mcp__goblin__ or the like in front, and models' interfaces end at 64.",
+		key("max_name", "Maximum length of listed tool names. Clients add a prefix such as mcp__goblin__, and model APIs allow 64 characters.",
 			count(24, 128), func(g *Gateway) *int { return &g.MaxName }),
-		key("page_size", "Entries on a page of a list.",
+		key("page_size", "Entries per page of a list.",
 			count(1, 1_000_000), func(g *Gateway) *int { return &g.PageSize }),
-		key("startup_wait", "How long a list, or an unknown name, waits for servers that never listed yet.",
+		key("startup_wait", "Maximum wait of a list or an unknown name for servers that have not listed yet.",
 			duration(true), func(g *Gateway) *time.Duration { return &g.StartupWait }),
-		key("handshake_wait", "How long initialize and server/discover wait for servers that connect for the first time and have no cached lists, once per daemon. 0: not at all.",
+		key("handshake_wait", "Maximum wait of initialize and server/discover for servers without cached lists that are still connecting, once per daemon. 0: none.",
 			duration(true), func(g *Gateway) *time.Duration { return &g.HandshakeWait }),
-		key("list_changed", "Which kinds of change notices of servers are heeded; the others wait for a reload or reconnect.",
+		key("list_changed", "Kinds of list_changed notifications to honor. Other lists are read again on reload or reconnect.",
 			section(listChangedKeys), func(g *Gateway) *ListChanged { return &g.ListChanged }),
-		key("meta_tools", "Goblin's own tools, by which others are found: auto (all for clients that see more than `meta_tools_above` entries), all (true), none (false), or these names. What a profile says wins.",
+		key("meta_tools", "Goblin's own tools for finding others: auto (all, for clients that see more than `meta_tools_above` entries), true (all), false (none), or a list of names. Profiles take precedence.",
 			metaTools(), func(g *Gateway) *MetaTools { return &g.MetaTools }),
-		key("meta_tools_above", "With `meta_tools: auto`: how many tools, prompts, resources, templates and skills of servers a client may see together without Goblin's own tools.",
+		key("meta_tools_above", "With `meta_tools: auto`: maximum number of servers' entries of all kinds that a client sees without Goblin's own tools.",
 			count(0, maxCount), func(g *Gateway) *int { return &g.MetaToolsAbove }),
-		key("roots", "Folders offered to servers that ask for roots, see `roots` of a server.",
+		key("roots", "Folders for servers that request roots, see a server's `roots`.",
 			list(kind[Root]{schema: rootSchema, read: readRoot}), func(g *Gateway) *[]Root { return &g.Roots }),
-		key("pin", "New or changed tool definitions. off: served as they come. report: served and reported. strict: withheld until approved.",
+		key("pin", "New or changed tool definitions. off: visible. report: visible and reported. strict: hidden until approved.",
 			words(PinOff, PinReport, PinStrict), func(g *Gateway) *Pin { return &g.Pin }),
-		key("linger", "How long a background daemon stays after its last session and screen.",
+		key("linger", "Time until a background daemon exits after its last session and UI.",
 			duration(true), func(g *Gateway) *time.Duration { return &g.Linger }),
-		key("start", "When servers start that do not say so themselves. eager: with Goblin. auto: at their first use if their lists are remembered, else with Goblin. lazy: likewise, and they stop once they have listed unless somebody uses them.",
+		key("start", "Default of servers' `start`. eager: together with Goblin. auto: on first use if their lists are cached, otherwise together with Goblin. lazy: like auto, but they stop after listing if they are unused.",
 			words(AutoStart, EagerStart, LazyStart), func(g *Gateway) *Start { return &g.Start }),
-		key("idle_timeout", "How long local servers go on that nobody uses, if they do not say so themselves; off: for ever.",
+		key("idle_timeout", "Default of servers' `idle_timeout`: idle time after which a local server stops; off: never.",
 			durationOrOff(), func(g *Gateway) *time.Duration { return &g.IdleTimeout }),
-		key("remember", "How long the lists of a server are kept on disk after their last use, so that they are served before it has started: days, or off.",
+		key("remember", "Days to cache servers' lists on disk after their last use, or off. Cached lists are available before the server starts.",
 			days(), func(g *Gateway) *time.Duration { return &g.Remember }),
-		key("limits", "What one party can cost at most.",
+		key("limits", "Resource limits per client and server.",
 			section(limitKeys), func(g *Gateway) *Limits { return &g.Limits }),
 	}
 }
 
 func listChangedKeys() []field[ListChanged] {
 	return []field[ListChanged]{
-		key("tools", "Heed changes of tools.", flag(), func(l *ListChanged) *bool { return &l.Tools }),
-		key("prompts", "Heed changes of prompts.", flag(), func(l *ListChanged) *bool { return &l.Prompts }),
-		key("resources", "Heed changes of resources and templates.", flag(), func(l *ListChanged) *bool { return &l.Resources }),
+		key("tools", "Honor changes of tools.", flag(), func(l *ListChanged) *bool { return &l.Tools }),
+		key("prompts", "Honor changes of prompts.", flag(), func(l *ListChanged) *bool { return &l.Prompts }),
+		key("resources", "Honor changes of resources and templates.", flag(), func(l *ListChanged) *bool { return &l.Resources }),
 	}
 }
 
 func rootKeys() []field[Root] {
 	return []field[Root]{
 		key("uri", "A file:// URI.", text(rootComplaint), func(r *Root) *string { return &r.URI }),
-		key("name", "What people call it.", text(noNUL), func(r *Root) *string { return &r.Name }),
+		key("name", "Display name.", text(noNUL), func(r *Root) *string { return &r.Name }),
 	}
 }
 
 func limitKeys() []field[Limits] {
 	return []field[Limits]{
-		key("frame", "One JSON-RPC message.", size(64<<10), func(l *Limits) *int64 { return &l.Frame }),
-		key("in_flight", "Requests at a time to one server. One client never gets all of them: it leaves one, and of more than 31 a quarter of what others leave free.", count(1, maxCount), func(l *Limits) *int { return &l.InFlight }),
-		key("unsent", "What may wait for one client before its further requests wait.", size(64<<10), func(l *Limits) *int64 { return &l.Unsent }),
-		key("sessions", "Sessions at a time, over the socket and over HTTP each.", count(1, maxCount), func(l *Limits) *int { return &l.Sessions }),
-		key("projects", "Processes of servers with isolation: project at a time.", count(1, maxCount), func(l *Limits) *int { return &l.Projects }),
-		key("pages", "Pages of one list of a server.", count(1, maxCount), func(l *Limits) *int { return &l.Pages }),
-		key("entries", "Entries of one list of a server.", count(1, maxCount), func(l *Limits) *int { return &l.Entries }),
-		key("depth", "Arrays and objects within each other in one message. Many parsers stop at 1000.", count(32, 10_000), func(l *Limits) *int { return &l.Depth }),
+		key("frame", "Maximum size of one JSON-RPC message.", size(64<<10), func(l *Limits) *int64 { return &l.Frame }),
+		key("in_flight", "Maximum concurrent requests per server. One client never gets all: it leaves one free, and above 31 a quarter of the free ones.", count(1, maxCount), func(l *Limits) *int { return &l.InFlight }),
+		key("unsent", "Maximum unsent data per client before its further requests wait.", size(64<<10), func(l *Limits) *int64 { return &l.Unsent }),
+		key("sessions", "Maximum concurrent sessions, for the socket and HTTP separately.", count(1, maxCount), func(l *Limits) *int { return &l.Sessions }),
+		key("projects", "Maximum concurrent processes of servers with isolation: project.", count(1, maxCount), func(l *Limits) *int { return &l.Projects }),
+		key("pages", "Maximum pages of a server's list.", count(1, maxCount), func(l *Limits) *int { return &l.Pages }),
+		key("entries", "Maximum entries of a server's list.", count(1, maxCount), func(l *Limits) *int { return &l.Entries }),
+		key("depth", "Maximum nesting of arrays and objects in one message. Many parsers stop at 1000.", count(32, 10_000), func(l *Limits) *int { return &l.Depth }),
 	}
 }
 
 func searchKeys() []field[Search] {
 	return []field[Search]{
-		key("embeddings", "The URL of an OpenAI-compatible API for embeddings, such as Ollama's http://127.0.0.1:11434/v1, by which searches find tools that mean the same in other words. It gets the names and descriptions of all tools, and the queries. Not given: none.",
+		key("embeddings", "URL of an OpenAI-compatible embeddings API for search by meaning, such as Ollama's http://127.0.0.1:11434/v1. It gets the names and descriptions of all tools, and all queries. Default: none.",
 			text(embeddingsComplaint), func(s *Search) *string { return &s.Embeddings }),
-		key("model", "The model that it is asked for.", text(noNUL), func(s *Search) *string { return &s.Model }),
-		key("auth_token", "The bearer token that it wants.", text(tokenComplaint), func(s *Search) *string { return &s.AuthToken }),
+		key("model", "Model for the embeddings.", text(noNUL), func(s *Search) *string { return &s.Model }),
+		key("auth_token", "Bearer token for the embeddings API.", text(tokenComplaint), func(s *Search) *string { return &s.AuthToken }),
 	}
 }
 
 func luaKeys() []field[Lua] {
 	return []field[Lua]{
-		key("timeout", "The longest run.", duration(false), func(l *Lua) *time.Duration { return &l.Timeout }),
-		key("memory", "The most memory.", size(1<<20), func(l *Lua) *int64 { return &l.Memory }),
-		key("calls", "The most calls of tools, prompts, resources and searches.", count(0, maxCount), func(l *Lua) *int { return &l.Calls }),
-		key("output", "The longest output.", size(1<<10), func(l *Lua) *int64 { return &l.Output }),
+		key("timeout", "Maximum duration.", duration(false), func(l *Lua) *time.Duration { return &l.Timeout }),
+		key("memory", "Maximum memory.", size(1<<20), func(l *Lua) *int64 { return &l.Memory }),
+		key("calls", "Maximum calls of tools, prompts, resources and searches.", count(0, maxCount), func(l *Lua) *int { return &l.Calls }),
+		key("output", "Maximum output.", size(1<<10), func(l *Lua) *int64 { return &l.Output }),
 	}
 }
 
 func logKeys() []field[Log] {
 	return []field[Log]{
-		key("level", "The least important lines that are kept.",
+		key("level", "Minimum level of recorded lines.",
 			choice(
 				option[slog.Level]{"debug", slog.LevelDebug, nil},
 				option[slog.Level]{"info", slog.LevelInfo, nil},
 				option[slog.Level]{"warn", slog.LevelWarn, []string{"warning"}},
 				option[slog.Level]{"error", slog.LevelError, nil},
 			), func(l *Log) *slog.Level { return &l.Level }),
-		key("file", "Where the log goes; empty: stderr. A relative path begins at the config's folder.",
+		key("file", "Log file; empty: stderr. A relative path starts at the config's folder.",
 			path(false), func(l *Log) *string { return &l.File }),
 	}
 }
 
 func tuiKeys() []field[TUI] {
 	return []field[TUI]{
-		key("theme", "Colours of the screen.",
+		key("theme", "Colors of the UI.",
 			words("auto", "dark", "light", "none"), func(t *TUI) *string { return &t.Theme }),
-		key("images", "How images are drawn: by what the terminal says that it has, by one protocol whatever it says, as half blocks, or not.",
+		key("images", "Drawing of images: by what the terminal reports (auto), by one protocol, as half blocks, or off.",
 			words("auto", "kitty", "iterm", "sixel", "blocks", "off"), func(t *TUI) *string { return &t.Images }),
-		key("keys", "Other keys for what the screen does, by action: one key or a list; an empty list takes them away. A key is a character, a name such as f5, pgdn or space, or ctrl+ with a letter.",
+		key("keys", "Keys by action: one key or a list; an empty list removes the keys. A key is a character, a name such as f5, pgdn or space, or ctrl+ with a letter.",
 			actionKeys(), func(t *TUI) *map[string][]string { return &t.Keys }),
 	}
 }
 
-// DifferingSettings names the settings in which two configs differ, but for servers, profiles and
-// those that count at once: "gateway.listen", "lua.timeout".
+// DifferingSettings lists the settings that differ between two configs, such as
+// "gateway.listen" and "lua.timeout". It omits servers, profiles and settings that apply
+// immediately.
 func (c *Config) DifferingSettings(o *Config) []string {
 	found := differingKeys("gateway.", gatewayKeys(), &c.Gateway, &o.Gateway)
 	found = append(found, differingKeys("search.", searchKeys(), &c.Search, &o.Search)...)
@@ -388,7 +388,7 @@ func (c *Config) DifferingSettings(o *Config) []string {
 	return append(found, differingKeys("tui.", tuiKeys(), &c.TUI, &o.TUI)...)
 }
 
-// liveSettings are settings that count as soon as they are edited.
+// liveSettings lists settings that apply as soon as they are edited.
 var liveSettings = []string{"gateway.roots", "gateway.meta_tools", "gateway.meta_tools_above"}
 
 func differingKeys[T any](section string, table []field[T], a, b *T) (found []string) {

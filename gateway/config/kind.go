@@ -13,25 +13,24 @@ import (
 	"goblin/registry/suggest"
 )
 
-// object is a JSON object, here of a schema.
+// object is a JSON object in a schema.
 type object = map[string]any
 
-// kind is one shape of values: how it is read and how a schema describes it.
-// read leaves dst alone if the value is wrong and has been reported. schema is
-// given the default.
+// kind is a type of values, with its reader and its schema. read reports a wrong value
+// and leaves dst unchanged. schema gets the default.
 type kind[V any] struct {
 	schema func(def V) object
 	read   func(r *reader, at keyPath, n *yaml.Node, dst *V)
 }
 
-// reference lets the schema accept a variable in the place of any text.
+// reference matches a variable, which the schema accepts instead of any text.
 const reference = `\$\{`
 
-// text is a string for which complain has no complaint. A complaint continues
-// "<place> " and does not hold the value.
+// text reads a string that complain accepts. A complaint continues "<place> " and does
+// not contain the value.
 func text(complain func(string) string) kind[string] { return textual(complain, false) }
 
-// loose is text that may also be written as a number or a boolean.
+// loose reads a text that may also be written as a number or a boolean.
 func loose(complain func(string) string) kind[string] { return textual(complain, true) }
 
 func textual(complain func(string) string, loose bool) kind[string] {
@@ -60,8 +59,8 @@ func textual(complain func(string) string, loose bool) kind[string] {
 	}
 }
 
-// path is a file name. "~/" is the home folder; a relative one begins at the
-// folder of the config. With program, a bare name is left to the search path.
+// path reads a file name. "~/" stands for the home directory. A relative path starts at
+// the config's directory. With program, a bare name is left to the search path.
 func path(program bool) kind[string] {
 	complain := noNUL
 	if program {
@@ -94,7 +93,6 @@ func path(program bool) kind[string] {
 	return k
 }
 
-// flag is true or false.
 func flag() kind[bool] {
 	return kind[bool]{
 		schema: func(def bool) object { return object{"type": "boolean", "default": def} },
@@ -116,7 +114,7 @@ func boolean(n *yaml.Node) (value, ok bool) {
 	return b, err == nil
 }
 
-// count is a whole number of at least low.
+// count reads an integer from low to high.
 func count(low, high int) kind[int] {
 	return kind[int]{
 		schema: func(def int) object {
@@ -149,7 +147,7 @@ func describeNumber(n *yaml.Node) string {
 		return "a fraction"
 	}
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int" {
-		return "one of that size"
+		return "one this large"
 	}
 	return describe(n)
 }
@@ -158,15 +156,15 @@ const durationPattern = `^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`
 
 var durationSyntax = pattern(durationPattern)
 
-// duration is a time with units, more than nothing unless zero is allowed.
+// duration reads a duration with units. It must be positive unless zero is true.
 func duration(zero bool) kind[time.Duration] { return durationOr(zero, "") }
 
-// durationOr is duration; or names, in complaints, what else its key takes.
+// durationOr is like duration. or lists the alternatives, for complaints.
 func durationOr(zero bool, or string) kind[time.Duration] {
 	return kind[time.Duration]{
 		schema: func(def time.Duration) object {
 			s := object{"type": "string", "pattern": durationPattern + "|" + reference, "examples": []string{"500ms", "30s", "5m"}}
-			if zero { // needs no unit
+			if zero { // 0 needs no unit
 				s["type"], s["minimum"], s["maximum"] = []string{"string", "integer"}, 0, 0
 			}
 			if def > 0 {
@@ -180,7 +178,7 @@ func durationOr(zero bool, or string) kind[time.Duration] {
 				return
 			}
 			if r.lenient && n.Kind == yaml.ScalarNode && isPlain(n.ShortTag()) {
-				// Some clients mean seconds and some milliseconds.
+				// The unit is unknown: some clients use seconds, some milliseconds.
 				r.warn(n, `%s has no unit and is ignored; write it as "30s"`, at)
 				return
 			}
@@ -207,7 +205,7 @@ func durationOr(zero bool, or string) kind[time.Duration] {
 	}
 }
 
-// durationOrOff is a time of more than nothing, or off.
+// durationOrOff reads a positive duration or off.
 func durationOrOff() kind[time.Duration] {
 	some := durationOr(false, ", or off")
 	return kind[time.Duration]{
@@ -226,7 +224,7 @@ func durationOrOff() kind[time.Duration] {
 	}
 }
 
-// isNumber reports whether a scalar was written as a number, which lacks a unit.
+// isNumber reports whether a scalar is a number without a unit.
 func isNumber(n *yaml.Node) bool {
 	tag := n.ShortTag()
 	return n.Kind == yaml.ScalarNode && (tag == "!!int" || tag == "!!float")
@@ -239,7 +237,7 @@ const (
 
 var daysSyntax = pattern(daysPattern)
 
-// days is a time in whole days, or off.
+// days reads a number of whole days, or off.
 func days() kind[time.Duration] {
 	return kind[time.Duration]{
 		schema: func(def time.Duration) object {
@@ -258,14 +256,14 @@ func days() kind[time.Duration] {
 			case s == "off":
 				*dst = 0
 			default:
-				count, _ := strconv.Atoi(strings.TrimSuffix(s, "d")) // the syntax is one of numbers
+				count, _ := strconv.Atoi(strings.TrimSuffix(s, "d")) // cannot fail: daysSyntax matched
 				*dst = time.Duration(count) * day
 			}
 		},
 	}
 }
 
-// ShortDuration is Duration.String without its empty units: 1m, not 1m0s.
+// ShortDuration formats d without zero units: 1m, not 1m0s.
 func ShortDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -284,10 +282,11 @@ var (
 	sizeUnits  = map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 )
 
-// maxSize is far beyond what memory holds and far below an overflow.
+// maxSize is the maximum size in bytes. It is far above real memory and far below an
+// overflow.
 const maxSize = 1 << 40
 
-// size is a number of bytes, plain or with a unit.
+// size reads a number of bytes, with or without a unit.
 func size(low int64) kind[int64] {
 	return kind[int64]{
 		schema: func(def int64) object {
@@ -321,7 +320,7 @@ func size(low int64) kind[int64] {
 	}
 }
 
-// sizeOrOff is a number of bytes, or off, which is less than nothing.
+// sizeOrOff reads a number of bytes, or off as -1.
 func sizeOrOff(low int64) kind[int64] {
 	some := size(low)
 	return kind[int64]{
@@ -360,15 +359,14 @@ func showSize(v int64) string {
 	return strconv.FormatInt(v, 10) + "B"
 }
 
-// option is one of the words that a choice accepts; aliases are accepted and
-// not advertised.
+// option is a word of a choice. Aliases are accepted but not advertised.
 type option[V any] struct {
 	word    string
 	value   V
 	aliases []string
 }
 
-// choice is one word of a few.
+// choice reads one of a few words.
 func choice[V comparable](options ...option[V]) kind[V] {
 	words := make([]string, len(options))
 	accepted := make(map[string]V)
@@ -414,7 +412,7 @@ func choice[V comparable](options ...option[V]) kind[V] {
 	}
 }
 
-// words is a choice among words that are the values themselves.
+// words reads one of a few words, which are the values themselves.
 func words[V ~string](values ...V) kind[V] {
 	options := make([]option[V], len(values))
 	for i, v := range values {
@@ -423,7 +421,7 @@ func words[V ~string](values ...V) kind[V] {
 	return choice(options...)
 }
 
-// list is a sequence; an empty one is nil.
+// list reads a sequence. An empty one becomes nil.
 func list[V any](item kind[V]) kind[[]V] {
 	return kind[[]V]{
 		schema: func([]V) object {
@@ -450,8 +448,8 @@ func list[V any](item kind[V]) kind[[]V] {
 	}
 }
 
-// dict is a mapping of names that the user chooses; an empty one is nil. keep
-// may report a name and say that it is to be left out.
+// dict reads a mapping whose names the user chooses. An empty one becomes nil. keep may
+// report a name and reject it.
 func dict[V any](value kind[V], keep func(r *reader, at keyPath, key *yaml.Node) bool) kind[map[string]V] {
 	return kind[map[string]V]{
 		schema: func(map[string]V) object {
@@ -476,7 +474,7 @@ func dict[V any](value kind[V], keep func(r *reader, at keyPath, key *yaml.Node)
 	}
 }
 
-// section is a mapping with the keys of a table.
+// section reads a mapping with the keys of a table.
 func section[T any](table func() []field[T]) kind[T] {
 	return kind[T]{
 		schema: func(def T) object { return tableSchema(table(), &def) },
@@ -496,13 +494,12 @@ func tableSchema[T any](table []field[T], def *T) object {
 	return object{"type": []string{"object", "null"}, "additionalProperties": false, "properties": keys}
 }
 
-// selection is everything, nothing, or some names.
+// selection is everything, nothing or some names.
 type selection struct {
 	All   bool
 	Names []string
 }
 
-// word is one of many words.
 func word(words []string) kind[string] {
 	return kind[string]{
 		schema: func(string) object {
@@ -512,7 +509,7 @@ func word(words []string) kind[string] {
 			if slices.Contains(words, s) {
 				return ""
 			}
-			return "must be the name of one, not " + quote(s) + didYouMean(s, "known are", words)
+			return "must be a known name, not " + quote(s) + didYouMean(s, "known:", words)
 		}).read,
 	}
 }

@@ -12,14 +12,13 @@ import (
 //go:embed demo.yaml
 var demo []byte
 
-// demoProgram is the variable in demo.yaml that stands for this executable.
+// demoProgram is the variable for this executable in demo.yaml.
 const demoProgram = "GOBLIN_EXECUTABLE"
 
-// Find says which file is meant: the one of the --config flag, else of
-// $GOBLIN_CONFIG, else goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config if
-// there is one, else "" for the demo. The working directory is never searched:
-// a cloned repository must not be able to run commands. A file that was named
-// and cannot be read is an error, an *Errors.
+// Find returns the path of the config: the flag, then $GOBLIN_CONFIG, then an existing
+// [DefaultPath], then "" for the demo. It never searches the working directory: a cloned
+// repository must not be able to run commands. If a named file cannot be read, it returns
+// an *Errors.
 func Find(flag string, getenv func(string) string) (string, error) {
 	for _, named := range []struct{ path, by string }{{flag, "--config"}, {getenv("GOBLIN_CONFIG"), "$GOBLIN_CONFIG"}} {
 		if named.path == "" {
@@ -31,28 +30,28 @@ func Find(flag string, getenv func(string) string) (string, error) {
 		return named.path, nil
 	}
 	path := DefaultPath(getenv)
-	// Lstat, so that a link that leads nowhere is told and not taken for none.
+	// Unlike Stat, Lstat finds a broken link, which must not count as a missing file.
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	return path, nil
 }
 
-// DefaultPath is the config of users who name none; "" without a home.
+// DefaultPath returns the path of the default config, or "" without a home directory.
 func DefaultPath(getenv func(string) string) string {
 	dir := getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) { // the XDG rules say to ignore it then
+	if !filepath.IsAbs(dir) { // the XDG specification says to ignore it then
 		home := homeOf(func(name string) (string, bool) { return getenv(name), true })
 		if home == "" {
-			return "" // the working directory holds no config
+			return "" // never the working directory
 		}
 		dir = filepath.Join(home, ".config")
 	}
 	return filepath.Join(dir, "goblin", "config.yaml")
 }
 
-// homeOf returns the user's folder, or "" if it is unknown. On Windows, programs that no
-// shell started have USERPROFILE only.
+// homeOf returns the user's home directory, or "" if it is unknown. On Windows, programs
+// that no shell started have only USERPROFILE.
 func homeOf(env func(string) (string, bool)) string {
 	names := []string{"HOME"}
 	if runtime.GOOS == "windows" {
@@ -66,24 +65,24 @@ func homeOf(env func(string) (string, bool)) string {
 	return ""
 }
 
-// StateFolder is where Goblin keeps what it remembers: goblin in $XDG_STATE_HOME, else in
-// ~/.local/state; "" without a home.
+// StateFolder returns Goblin's state directory: goblin in $XDG_STATE_HOME or
+// ~/.local/state. It returns "" without a home directory.
 func StateFolder(getenv func(string) string) string {
 	dir := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
 		home := getenv("HOME")
 		if !filepath.IsAbs(home) {
-			home, _ = os.UserHomeDir() // what is missing is told by who needs it
+			home, _ = os.UserHomeDir() // the caller reports a missing home
 		}
 		if !filepath.IsAbs(home) {
-			return "" // the working directory is nobody's home
+			return "" // never the working directory
 		}
 		dir = filepath.Join(home, ".local", "state")
 	}
 	return filepath.Join(dir, "goblin")
 }
 
-// reason is an error without the path that the message names already.
+// reason returns an error without its path, which the message already names.
 func reason(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -92,8 +91,8 @@ func reason(err error) error {
 	return err
 }
 
-// Load reads a configuration file, or the embedded demo if path is empty, with
-// the process's own environment. The error is an *Errors.
+// Load reads a configuration file with the environment of this process, or the embedded
+// demo if path is empty. The error is an *Errors.
 func Load(path string) (*Config, error) {
 	if path == "" {
 		return loadDemo()

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// minSecret is the length of the shortest masked secret, in bytes. Shorter values ("1", "true",
-// "debug") are no secrets, and masking them would make texts unreadable.
+// minSecret is the length of the shortest masked secret, in bytes. Masking shorter values
+// ("1", "true", "debug") would make texts unreadable.
 const minSecret = 6
 
 // masked replaces each secret.
@@ -17,35 +17,37 @@ const masked = "[hidden]"
 
 // Mask replaces the secrets of configs in texts. A secret is:
 //
-//   - a header, also without its scheme, and a token of the config itself;
-//   - the user, the password and the query of a URL, and a part of its path that was a variable
-//     or looks random;
-//   - a value of env that was a variable, except one that every child gets (HOME, USER, …);
-//   - a value of env whose name looks secret (KEY, TOKEN, PASS, AUTH, …), except a path, a host,
-//     a number or a boolean, unless the name has PASS or SECRET;
-//   - an argument of a command, also in overrides, that was a variable or has the form of a
-//     token (sk-…, ghp_…), and the value of a flag, variable or header that looks secret.
+//   - a header, with and without its scheme, and a token of the config itself;
+//   - the user, password and query of a URL, and a part of its path that came from a
+//     variable or looks random;
+//   - a value of env that came from a variable outside of the base set (HOME, USER, …);
+//   - a value of env with a secret-looking name (KEY, TOKEN, PASS, AUTH, …). Paths, hosts,
+//     numbers and booleans don't count unless the name has PASS or SECRET;
+//   - an argument, also in overrides, that came from a variable or has the form of a token
+//     (sk-…, ghp_…);
+//   - the value of a flag, variable or header in an argument if it looks secret.
 //
-// All other values of env are ordinary: URIs and texts contain such folders and names.
+// Other values of env are never masked: such directories and names are part of ordinary
+// texts.
 //
-// Mask finds a secret as it is and in the forms in which Go, URLs and JSON quote it, also in
-// JSON within a JSON text. It ignores secrets shorter than six bytes. A Mask never forgets a
-// secret: texts that were made before a change of the config may still arrive.
+// Mask finds a secret verbatim and as quoted by Go, URLs and JSON, including JSON within
+// a JSON text. It ignores secrets shorter than six bytes. A Mask never forgets a secret,
+// since texts from before a config change may still arrive.
 //
-// The nil Mask hides nothing. All methods may be called concurrently.
+// The nil Mask hides nothing. All methods are safe for concurrent use.
 type Mask struct {
 	mu      sync.Mutex // held while the next matcher is built
 	matcher atomic.Pointer[matcher]
 }
 
-// NewMask makes the mask of a config.
+// NewMask returns the mask of a config.
 func NewMask(cfg *Config) *Mask {
 	m := new(Mask)
 	m.Add(cfg)
 	return m
 }
 
-// Add also hides the secrets of another config.
+// Add adds the secrets of another config.
 func (m *Mask) Add(cfg *Config) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +67,7 @@ func (m *Mask) Add(cfg *Config) {
 	}
 }
 
-// AddSecrets hides texts, too, that are known to be secrets.
+// AddSecrets adds texts that are known to be secret.
 func (m *Mask) AddSecrets(texts ...string) {
 	if m == nil || len(texts) == 0 {
 		return
@@ -77,8 +79,8 @@ func (m *Mask) AddSecrets(texts ...string) {
 	m.Add(&Config{Servers: []Server{s}})
 }
 
-// AddServerSecrets hides the secrets of a server whose references were resolved, or were until one
-// failed.
+// AddServerSecrets adds the secrets that resolving a server's references found, even if
+// it failed later.
 func (m *Mask) AddServerSecrets(s Resolved) {
 	m.AddSecrets(s.Secrets...)
 	if m != nil && s.Server != nil && len(s.Secrets) > 0 {
@@ -94,7 +96,7 @@ func (m *Mask) current() *matcher {
 	return m.matcher.Load()
 }
 
-// String returns s with the secrets hidden. It returns s itself if it contains none.
+// String returns s with the secrets hidden. Without secrets it returns s itself.
 func (m *Mask) String(s string) string {
 	secrets := m.current()
 	if secrets == nil {
@@ -106,15 +108,15 @@ func (m *Mask) String(s string) string {
 	return string(m.Head([]byte(s), len(s)))
 }
 
-// Head returns the first n bytes of text with the secrets hidden, also a secret that only
-// begins there. It does not copy a text without secrets.
+// Head returns the first n bytes of text with the secrets hidden, including a secret that
+// the cut divides. It does not copy a text without secrets.
 func (m *Mask) Head(text []byte, n int) []byte {
 	head := text[:min(len(text), n)]
 	secrets := m.current()
 	if secrets == nil {
 		return head
 	}
-	// A secret that crosses the cut is found with the bytes behind the cut.
+	// The bytes after the cut are needed to recognize a divided secret.
 	searched := text[:min(len(text), n+secrets.longest)]
 	start, end := find(secrets, searched, 0)
 	if start < 0 || start >= len(head) {
@@ -130,8 +132,8 @@ func (m *Mask) Head(text []byte, n int) []byte {
 	return append(out, head[from:]...)
 }
 
-// Writer hides the secrets in each text that is written to w. A secret that is
-// split over two writes is not found; loggers write whole lines.
+// Writer returns a writer that hides the secrets in each text written to w. It misses a
+// secret that is split over two writes; loggers write whole lines.
 func (m *Mask) Writer(w io.Writer) io.Writer {
 	if m == nil {
 		return w

@@ -279,7 +279,7 @@ func TestErrorsOfDamagedJSONShowNoValue(t *testing.T) {
 		`"S3CRET\q"`:   "2: not valid JSON: invalid literal in column 7",
 		"\"S3\nCRET\"": "2: not valid JSON: invalid literal in column 7",
 		`"S3CRET" x`:   "2: not valid JSON: invalid character 'x'",
-		`"S3CRET`:      "2: not valid JSON: it ends too early",
+		`"S3CRET`:      "2: not valid JSON: unexpected end of file",
 	} {
 		_, err := config.Parse("c.json", []byte("{\"servers\": {\"a\": {\"command\": \"x\", \"env\":\n {\"K\":"+value), nil)
 		require.ErrorContains(t, err, place, value)

@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// escaping is one of the ways in which encoders escape a JSON string (RFC 8259, section 7).
+// escaping is a way to escape a JSON string (RFC 8259, section 7).
 type escaping struct {
-	ascii  bool   // \uXXXX for all that is not ASCII
-	upper  bool   // hexadecimal digits as A to F
+	ascii  bool   // \uXXXX for non-ASCII characters
+	upper  bool   // hexadecimal digits A to F
 	slash  bool   // \/
 	hidden string // ASCII characters as \uXXXX
 }
 
-// maxEscaped is the length of the longest secret that is escaped in all ways, in bytes. A longer
-// one is a file, for which the first ways are enough.
+// maxEscaped is the length of the longest secret that is escaped in all ways, in bytes. A
+// longer secret is a file, and the first ways suffice.
 const maxEscaped = 4 << 10
 
-// escapings returns the ways of common encoders.
+// escapings returns the escapings of common encoders.
 var escapings = sync.OnceValue(func() (all []escaping) {
-	for _, hidden := range []string{"", "<>&", "<>&='", "<>&'\"+`"} { // Go, Ruby and PHP; Gson; .NET
+	for _, hidden := range []string{"", "<>&", "<>&='", "<>&'\"+`"} { // Go/Ruby/PHP, Gson, .NET
 		for _, ascii := range []bool{false, true} {
 			for _, upper := range []bool{false, true} {
 				for _, slash := range []bool{false, true} {
@@ -34,7 +34,7 @@ var escapings = sync.OnceValue(func() (all []escaping) {
 	return all
 })
 
-// addForms adds a secret in all forms that a text may contain.
+// addForms adds all forms of a secret that a text may contain.
 func addForms(forms map[string]bool, secret string) {
 	forms[secret] = true
 	quoted := strconv.Quote(secret)
@@ -52,8 +52,8 @@ func addForms(forms map[string]bool, secret string) {
 	if len(secret) > maxEscaped {
 		ways = ways[:4]
 	}
-	// Only ways that differ for this secret count. Many tools return JSON within a text, which is
-	// escaped again, perhaps by another encoder.
+	// Only escapings that differ for this secret count. Many tools return JSON within a
+	// text, which another encoder may escape again.
 	differ := make(map[string]escaping)
 	for _, e := range ways {
 		differ[e.escape(secret)] = e

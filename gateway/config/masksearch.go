@@ -8,17 +8,16 @@ import (
 // maxWindow is the maximum width of a matcher's window, in bytes. Distances fit into a byte.
 const maxWindow = 128
 
-// matcher finds any of many patterns in a text by the algorithm of Wu and Manber ("A Fast
-// Algorithm for Multi-Pattern Searching", University of Arizona, TR 94-17, 1994). It is
-// immutable.
+// matcher finds any of many patterns in a text. It is immutable. The algorithm is that of
+// Wu and Manber, "A Fast Algorithm for Multi-Pattern Searching" (TR 94-17, 1994).
 //
 // A window as wide as the shortest pattern moves over the text. The last two bytes in the
-// window select a distance by which it can move without missing a pattern. At distance 0 the
-// patterns that have these two bytes there are compared.
+// window select a distance by which it can move without missing a pattern. At distance 0
+// the matcher compares the patterns with these two bytes at this place.
 //
 // All logs and recorded messages pass a matcher, and nearly all contain no pattern.
-// strings.Replacer copies each text, takes 2 to 10 times as long for texts without a pattern,
-// and leaves the rest of a pattern that overlaps another one.
+// strings.Replacer copies each text and takes 2 to 10 times as long for texts without a
+// pattern. It also leaves the rest of a pattern that overlaps another one.
 type matcher struct {
 	patterns   map[string]bool
 	width      int                 // of the window, in bytes
@@ -34,7 +33,7 @@ func newMatcher(patterns map[string]bool) *matcher {
 		m.width, m.longest = min(m.width, len(p)), max(m.longest, len(p))
 	}
 	for i := range m.distance {
-		m.distance[i] = uint8(m.width - 1) // two bytes that are in no pattern
+		m.distance[i] = uint8(m.width - 1) // for two bytes that are in no pattern
 	}
 	for p := range patterns {
 		for i := 1; i < m.width; i++ {
@@ -52,11 +51,11 @@ func newMatcher(patterns map[string]bool) *matcher {
 	return m
 }
 
-// twoBytes returns two bytes as an index of distance and candidates.
+// twoBytes packs two bytes into an index of distance and candidates.
 func twoBytes(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
 
-// find returns the first place of a pattern in text[from:]. Patterns that overlap are one
-// place. start is -1 if there is none.
+// find returns the position of the first pattern in text[from:], or -1 as start.
+// Overlapping patterns count as one.
 func find[T ~string | ~[]byte](m *matcher, text T, from int) (start, end int) {
 	start = -1
 	for i := from + m.width - 1; i < len(text) && (start < 0 || i-m.width+1 < end); {
@@ -77,7 +76,7 @@ func find[T ~string | ~[]byte](m *matcher, text T, from int) (start, end int) {
 	return start, end
 }
 
-// matchAt returns the length of the first candidate that text begins with, or 0.
+// matchAt returns the length of the first candidate at the start of text, or 0.
 func matchAt[T ~string | ~[]byte](candidates []string, text T) int {
 	for _, c := range candidates {
 		if len(text) >= len(c) && string(text[:len(c)]) == c {

@@ -11,12 +11,12 @@ import (
 
 var (
 	secretKey    = pattern(`(?i)key|token|secret|pass|pwd|auth|credential|cookie|bearer|private|signature|_pat$|^pat$|dsn`)
-	alwaysSecret = pattern(`(?i)pass|pwd|secret`) // also a number or a host
+	alwaysSecret = pattern(`(?i)pass|pwd|secret`) // even for numbers and hosts
 	plainPath    = pattern(`^(?:~?/|\.\.?/|[A-Za-z]:\\)[^\s[:cntrl:]+=?&@]*$`)
 	plainHost    = pattern(`^(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}|localhost)(?::\d{1,5})?$`)
 )
 
-// configSecrets returns the secrets in a config, some of them twice.
+// configSecrets returns the secrets in a config, with duplicates.
 func configSecrets(cfg *Config) (all []string) {
 	if cfg.Gateway.lateToken == nil {
 		all = append(all, cfg.Gateway.AuthToken)
@@ -27,7 +27,7 @@ func configSecrets(cfg *Config) (all []string) {
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
 		for _, v := range serverSecrets(s) {
-			if !s.IsReference(v) && !bareVariable().MatchString(v) { // its name may be shown
+			if !s.IsReference(v) && !bareVariable().MatchString(v) { // variable names are not secret
 				all = append(all, v)
 			}
 		}
@@ -36,8 +36,8 @@ func configSecrets(cfg *Config) (all []string) {
 	return all
 }
 
-// variableSecrets returns the values of variables that are secret by their names, or not
-// ordinary.
+// variableSecrets returns the values of variables that have a secret-looking name or are
+// not ordinary.
 func variableSecrets(variables map[string]string) (all []string) {
 	for name, v := range variables {
 		if LooksSecret(name, v) || !ordinary(v) {
@@ -47,9 +47,9 @@ func variableSecrets(variables map[string]string) (all []string) {
 	return all
 }
 
-// envSecrets returns the secrets in a secret variable. Servers may print the parts of a URL
-// apart. A password that equals the user's name is no secret: it would hide that name
-// everywhere.
+// envSecrets returns the secrets in a secret variable. Servers may print the parts of a
+// URL separately. A password equal to the user name is not masked, since that would hide
+// the name everywhere.
 func envSecrets(v string) []string {
 	whole, user, password := userOf(v)
 	if password == "" || password == user {
@@ -58,7 +58,7 @@ func envSecrets(v string) []string {
 	return []string{v, whole, password}
 }
 
-// serverSecrets returns the secrets in the definition of a server, except its variables.
+// serverSecrets returns the secrets in a server's definition, except its variables.
 func serverSecrets(s *Server) (all []string) {
 	for name, v := range s.Env {
 		if slices.Contains(s.FromEnv, name) || LooksSecret(name, v) {
@@ -77,8 +77,8 @@ func serverSecrets(s *Server) (all []string) {
 	return append(all, SecretsOfArgs(s.Args)...)
 }
 
-// LooksSecret reports whether a variable, or a header, holds a secret by its name and its
-// value, as [Mask] judges it.
+// LooksSecret reports whether the name and value of a variable or header look secret, by
+// the rules of [Mask].
 func LooksSecret(key, value string) bool {
 	whole, _, _ := userOf(value)
 	switch {
@@ -92,7 +92,7 @@ func LooksSecret(key, value string) bool {
 	return !ordinary(value)
 }
 
-// ordinary reports whether a value is a path, a number, a boolean, an address or a host.
+// ordinary reports whether a value is a path, number, boolean, address or host.
 func ordinary(value string) bool {
 	if _, err := strconv.ParseFloat(value, 64); err == nil {
 		return true
@@ -107,11 +107,11 @@ func ordinary(value string) bool {
 	return err == nil || plainHost().MatchString(value) || plainPath().MatchString(value)
 }
 
-// userOfURL matches the user, with the password, of a URL that Go does not parse.
+// userOfURL matches the user and password of a URL that Go cannot parse.
 var userOfURL = pattern(`^[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*|[^/?#:@]*:[^@]*)@`)
 
-// A part of a path or a query looks random if it has minRandom bytes and minDigits digits or
-// more.
+// A part of a path or query looks random if it has at least minRandom bytes and minDigits
+// digits.
 const (
 	minRandom = 20
 	minDigits = 4
@@ -130,16 +130,16 @@ func urlSecrets(text string) []string {
 	return append(secrets, userSecrets(text)...)
 }
 
-// userSecrets returns the user with the password of a URL, and the password, or the user if
-// there is none. The texts are empty if the URL has neither.
+// userSecrets returns the user with the password of a URL, and the password, or the
+// user without one. Both are empty if the URL has no user.
 func userSecrets(text string) []string {
 	whole, user, password := userOf(text)
 	return []string{whole, cmp.Or(password, user)}
 }
 
-// userOf returns the user and the password of a URL, and both as written. They are empty if
-// text is no URL. Some programs accept URLs that Go does not, for example with "^", "%" or "#"
-// in a password.
+// userOf returns the user and the password of a URL, and both as written in whole. It
+// returns empty texts for other input. Some programs accept URLs that Go rejects, for
+// example with "^", "%" or "#" in a password.
 func userOf(text string) (whole, user, password string) {
 	u, err := url.Parse(text)
 	switch {
@@ -190,18 +190,17 @@ func looksRandom(part string) bool {
 }
 
 var (
-	// secretFlag is stricter than secretKey: flags are named after all that a
-	// program does (--author, --primary-key).
+	// secretFlag is stricter than secretKey, because flags have arbitrary names
+	// (--author, --primary-key).
 	secretFlag = pattern(`(?i)(?:^|api|access|private|secret|auth|client|signing|encryption|service|account|license)[-_]?key$|token|secret|passw|passphrase|(?:^|[-_])(?:pass|pwd|pat|auth)$|authorization|credential|cookie|bearer|dsn$|connection[-_]?string`)
-	// token matches keys and tokens by the shapes that services give them, wherever they
-	// stand.
+	// token matches the formats of services' keys and tokens, in any position.
 	token = pattern(`^(?:sk|pk|rk)[-_](?:[a-zA-Z0-9]+[-_])*[A-Za-z0-9_-]{16,}$|^gh[pousr]_[A-Za-z0-9]{16,}$|^github_pat_\w{16,}$|^glpat-[\w-]{16,}$|^xox[abeprs]-[\w-]{10,}$|^AKIA[A-Z0-9]{12,}$|^AIza[\w-]{20,}$|^eyJ[\w-]+\.[\w-]+\.[\w-]*$|^hf_\w{16,}$|^npm_\w{16,}$`)
-	// assigned is a flag, a variable or a header with its value.
+	// assigned matches a flag, variable or header with its value.
 	assigned = pattern(`^-{0,2}([A-Za-z][A-Za-z0-9_.-]*)(=|:\s*)(.+)$`)
 )
 
-// SecretsOfArgs are the values in arguments of a program, or parts of those, that look
-// secret, as [Mask] judges it.
+// SecretsOfArgs returns the arguments of a program, or parts of them, that look secret by
+// the rules of [Mask].
 func SecretsOfArgs(args []string) (secrets []string) {
 	add := func(name, value string) {
 		key := "token"
@@ -212,7 +211,7 @@ func SecretsOfArgs(args []string) (secrets []string) {
 			return
 		}
 		secrets = append(secrets, value)
-		if scheme, token, ok := strings.Cut(value, " "); ok && !strings.Contains(scheme, "=") { // of a header
+		if scheme, token, ok := strings.Cut(value, " "); ok && !strings.Contains(scheme, "=") { // a header
 			secrets = append(secrets, strings.TrimSpace(token))
 		}
 	}
@@ -243,5 +242,5 @@ func SecretsOfArgs(args []string) (secrets []string) {
 			secrets = append(secrets, pathSecrets(text)...)
 		}
 	}
-	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" }) // which is in every text
+	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" }) // "" would match every text
 }

@@ -60,7 +60,7 @@ var mistakes = []mistake{
 	},
 	{
 		"token with a reference where it is needed at once", "servers: {a: {command: npx}}\nsearch: {auth_token: \"${keyring:openai}\"}",
-		`goblin.yaml:2: "auth_token" in search must be known before servers start, and cannot hold ${keyring:openai}; references may stand in command, args, env, cwd, url, headers, oauth.client_secret and gateway.auth_token`, false,
+		`goblin.yaml:2: "auth_token" in search is needed before servers start and cannot contain ${keyring:openai}; references are allowed in command, args, env, cwd, url, headers, oauth.client_secret and gateway.auth_token`, false,
 	},
 	{
 		"unknown key in another spelling", "servers:\n  files:\n    command: npx\n    startupTimeout: 3s",
@@ -108,7 +108,7 @@ var mistakes = []mistake{
 	},
 	{
 		"both names of the servers", "mcpServers: {}\nservers: {}",
-		`goblin.yaml:2: the file has both "mcpServers" and "servers"; keep one of them`, true,
+		`goblin.yaml:2: "mcpServers" and "servers" are mutually exclusive; keep one of them`, true,
 	},
 	{
 		"a key that is no text", "log:\n  ? [a]\n  : b",
@@ -203,7 +203,7 @@ var mistakes = []mistake{
 	},
 	{
 		"a tool that Goblin does not have", "gateway: {meta_tools: [catalog_tools, serch_tools]}",
-		`goblin.yaml:1: "meta_tools[1]" in gateway must be the name of one, not "serch_tools"; did you mean "search_tools"?`, true,
+		`goblin.yaml:1: "meta_tools[1]" in gateway must be a known name, not "serch_tools"; did you mean "search_tools"?`, true,
 	},
 	{
 		"a duration of nothing", "lua: {timeout: 0s}",
@@ -227,11 +227,11 @@ var mistakes = []mistake{
 	},
 	{
 		"a size too small", "gateway: {limits: {frame: 1}}",
-		`goblin.yaml:1: "frame" in limits of gateway must be from 64KiB to 1024GiB`, true,
+		`goblin.yaml:1: "frame" in gateway.limits must be from 64KiB to 1024GiB`, true,
 	},
 	{
 		"a size too large", "gateway: {limits: {frame: 9999999999GiB}}",
-		`goblin.yaml:1: "frame" in limits of gateway must be a size such as "64KiB" or "128MiB", not "9999999999GiB"`, false,
+		`goblin.yaml:1: "frame" in gateway.limits must be a size such as "64KiB" or "128MiB", not "9999999999GiB"`, false,
 	},
 	{
 		"a word that is none of few", "gateway: {pin: repot}",
@@ -243,61 +243,61 @@ var mistakes = []mistake{
 	},
 	{
 		"an action that there is not", "tui:\n  keys: {reloda: R}",
-		`goblin.yaml:2: unknown action "reloda" in keys of tui; did you mean "reload"?`, true,
+		`goblin.yaml:2: unknown action "reloda" in tui.keys; did you mean "reload"?`, true,
 	},
 	{
 		"a key that there is not", "tui:\n  keys:\n    reload: [R, alt+x]",
-		`goblin.yaml:3: "reload" in keys of tui: "alt+x" is with Alt, which terminals send as Esc and the key`, false,
+		`goblin.yaml:3: "reload" in tui.keys: "alt+x" is with Alt, which terminals send as Esc and the key`, false,
 	},
 	{
 		"a key that means something else", "tui: {keys: {sort: C-c}}",
-		`goblin.yaml:1: "sort" in keys of tui: "C-c" always quits`, false,
+		`goblin.yaml:1: "sort" in tui.keys: "C-c" always quits`, false,
 	},
 	{
 		"a key that another action has", "tui:\n  keys:\n    sort:\n      - f5\n      - s",
-		`goblin.yaml:5: "sort" in keys of tui has the key "s", which is that of "subscribe" in Resources; give one of them another`, false,
+		`goblin.yaml:5: "sort" in tui.keys has the key "s", which "subscribe" already uses in Resources; choose another`, false,
 	},
 	{
 		"two actions on one new key", "tui: {keys: {fold: f5, sort: f5}}",
-		`goblin.yaml:1: "fold" in keys of tui has the key "f5", which is that of "sort" in Servers, Tools, Prompts, Resources, Logs and Usage; give one of them another`, false,
+		`goblin.yaml:1: "fold" in tui.keys has the key "f5", which "sort" already uses in Servers, Tools, Prompts, Resources, Logs and Usage; choose another`, false,
 	},
 	{
 		"an action of forms that there is not", "tui:\n  keys: {form.submti: f5}",
-		`goblin.yaml:2: unknown action "form.submti" in keys of tui; did you mean "form.submit"?`, false,
+		`goblin.yaml:2: unknown action "form.submti" in tui.keys; did you mean "form.submit"?`, false,
 	},
 	{
 		"a key that another action of forms has", "tui:\n  keys:\n    form.submit: C-e",
-		`goblin.yaml:3: "form.submit" in keys of tui has the key "C-e", which is that of "form.raw" in forms; give one of them another`, false,
+		`goblin.yaml:3: "form.submit" in tui.keys has the key "C-e", which "form.raw" already uses in forms; choose another`, false,
 	},
 	{
 		"a key that some of the dialogs that scroll have", "tui:\n  keys: {scroll.up: y}",
-		`goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "subscriptions.copy" in the subscriptions; give one of them another
-goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "exchange.copy" in an exchange; give one of them another
-goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "setup.entry" in the setup; give one of them another`, false,
+		`goblin.yaml:2: "scroll.up" in tui.keys has the key "y", which "subscriptions.copy" already uses in the subscriptions; choose another
+goblin.yaml:2: "scroll.up" in tui.keys has the key "y", which "exchange.copy" already uses in an exchange; choose another
+goblin.yaml:2: "scroll.up" in tui.keys has the key "y", which "setup.entry" already uses in the setup; choose another`, false,
 	},
 	{
 		"a letter where one types", "tui:\n  keys:\n    form.cancel: [f9, x]",
-		`goblin.yaml:3: "form.cancel" in keys of tui: "x" is text in forms, where one types; write ctrl+ with a letter, or a name such as f5`, false,
+		`goblin.yaml:3: "form.cancel" in tui.keys: "x" is text in forms, where one types; write ctrl+ with a letter, or a name such as f5`, false,
 	},
 	{
 		"a space where one types", "tui: {keys: {filter.keep: space}}",
-		`goblin.yaml:1: "filter.keep" in keys of tui: "space" is text in the line of the filter, where one types; write ctrl+ with a letter, or a name such as f5`, false,
+		`goblin.yaml:1: "filter.keep" in tui.keys: "space" is text in the line of the filter, where one types; write ctrl+ with a letter, or a name such as f5`, false,
 	},
 	{
 		"a key that moves in the text", "tui: {keys: {palette.run: right}}",
-		`goblin.yaml:1: "palette.run" in keys of tui: "right" changes the text in the palette, or moves in it; write ctrl+ with a letter, or a name such as f5`, false,
+		`goblin.yaml:1: "palette.run" in tui.keys: "right" changes the text in the palette, or moves in it; write ctrl+ with a letter, or a name such as f5`, false,
 	},
 	{
 		"no key", "tui: {keys: {sort: ~}}",
-		`goblin.yaml:1: "sort" in keys of tui has no key; [] takes its keys away, and the key ~ is written "~"`, true,
+		`goblin.yaml:1: "sort" in tui.keys is empty; write [] for no keys, or "~" for the key ~`, true,
 	},
 	{
 		"a mapping for a key", "tui: {keys: {sort: [{}]}}",
-		`goblin.yaml:1: "sort" in keys of tui must be a key or a list of keys, not a mapping`, true,
+		`goblin.yaml:1: "sort" in tui.keys must be a key or a list of keys, not a mapping`, true,
 	},
 	{
 		"too many keys", "tui: {keys: {sort: [1, 2, 3, 4, 5, 6, 7, 8, 9]}}",
-		`goblin.yaml:1: "sort" in keys of tui has 9 keys, and may have 8`, true,
+		`goblin.yaml:1: "sort" in tui.keys has 9 keys; the maximum is 8`, true,
 	},
 	{
 		"a boolean for a word", "gateway: {pin: false}",
@@ -318,7 +318,7 @@ goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "set
 	},
 	{
 		"an empty command", "servers: {a: {command: ' '}}",
-		`goblin.yaml:1: "command" in server "a" is an empty text; name a program`, false,
+		`goblin.yaml:1: "command" in server "a" is empty; name a program`, false,
 	},
 	{
 		"type against url", "servers: {a: {url: http://h, type: stdio}}",
@@ -326,11 +326,11 @@ goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "set
 	},
 	{
 		"era against type", "servers: {a: {url: http://h, type: sse, era: modern}}",
-		`goblin.yaml:1: "era" in server "a" is modern, but "type" is sse, which older revisions have alone; use http or no type`, false,
+		`goblin.yaml:1: "era" in server "a" is modern, but "type" is sse, which only older revisions have; use http or remove type`, false,
 	},
 	{
 		"type against command", "servers: {a: {command: x, type: streamable-http}}",
-		`goblin.yaml:1: "type" in server "a" is http, but it has "command"; use stdio or no type`, true,
+		`goblin.yaml:1: "type" in server "a" is http, but it has "command"; use stdio or remove type`, true,
 	},
 	{
 		"keys of a command with a url", "servers:\n  a:\n    url: http://h\n    args: []",
@@ -345,22 +345,22 @@ goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "set
 		`goblin.yaml:1: "url" in server "a" must begin with http:// or https://`, false,
 	},
 	{"no url", "servers: {a: {url: 'http://u:s3cr3t@h:p'}}", `goblin.yaml:1: "url" in server "a" is not a URL`, false},
-	{"a url without host", "servers: {a: {url: 'http:///mcp'}}", `goblin.yaml:1: "url" in server "a" names no host`, false},
+	{"a url without host", "servers: {a: {url: 'http:///mcp'}}", `goblin.yaml:1: "url" in server "a" has no host`, false},
 	{
 		"a url with a fragment", "servers: {a: {url: 'http://h/#s3cr3t'}}",
 		`goblin.yaml:1: "url" in server "a" must not have a "#" part`, false,
 	},
 	{
 		"a url with a port beyond all", "servers: {a: {url: 'http://h:70000'}}",
-		`goblin.yaml:1: "url" in server "a" needs a port from 0 to 65535`, false,
+		`goblin.yaml:1: "url" in server "a" has an invalid port; use 0 to 65535`, false,
 	},
 	{
 		"a header name that is none", "servers:\n  a:\n    url: http://h\n    headers: {'a b': c}",
-		`goblin.yaml:4: "a…" in headers of server "a" is not the name of an HTTP header`, false,
+		`goblin.yaml:4: "a…" in headers of server "a" is not a valid HTTP header name`, false,
 	},
 	{
 		"a header value with a line break", "servers:\n  a:\n    url: http://h\n    headers: {A: \"s3cr3t\\nB: c\"}",
-		`goblin.yaml:4: "A" in headers of server "a" holds a line break or another control character`, false,
+		`goblin.yaml:4: "A" in headers of server "a" contains a line break or another control character`, false,
 	},
 	{
 		"one header twice", "servers:\n  a:\n    url: http://h\n    headers: {x-key: a, X-Key: b}",
@@ -368,15 +368,15 @@ goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "set
 	},
 	{
 		"a variable name that is none", "servers: {a: {command: x, env: {A=B: c}}}",
-		`goblin.yaml:1: "A…" in env of server "a" is not the name of an environment variable`, false,
+		`goblin.yaml:1: "A…" in env of server "a" is not a valid environment variable name`, false,
 	},
 	{
 		"a NUL", "servers: {a: {command: x, args: [\"a\\0\"]}}",
-		`goblin.yaml:1: "args[0]" in server "a" holds a NUL character`, false,
+		`goblin.yaml:1: "args[0]" in server "a" contains a NUL character`, false,
 	},
 	{
 		"a glob without end", "servers: {a: {command: x, tools: {deny: ['a[b']}}}",
-		`goblin.yaml:1: "deny[0]" in tools of server "a" is not a pattern: "[" needs its "]", and "\" a character after it`, false,
+		`goblin.yaml:1: "deny[0]" in tools of server "a" is not a valid pattern: "[" needs a closing "]", and "\" a character after it`, false,
 	},
 	{
 		"an empty glob", "servers: {a: {command: x, tools: {deny: ['']}}}",
@@ -393,7 +393,7 @@ goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "set
 	},
 	{
 		"a port that is none", "gateway: {listen: 'localhost:http'}",
-		`goblin.yaml:1: "listen" in gateway needs a port from 0 to 65535`, false,
+		`goblin.yaml:1: "listen" in gateway has an invalid port; use 0 to 65535`, false,
 	},
 	{
 		"all addresses without a token", "gateway:\n  listen: :7331",
@@ -421,11 +421,11 @@ goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "set
 	},
 	{
 		"a root that is text", "gateway: {roots: [/srv]}",
-		`goblin.yaml:1: "roots[0]" in gateway must be a mapping with "uri" and perhaps "name", not text`, true,
+		`goblin.yaml:1: "roots[0]" in gateway must be a mapping with "uri" and optionally "name", not text`, true,
 	},
 	{
 		"a root that is no file", "gateway: {roots: [{uri: /srv}]}",
-		`goblin.yaml:1: "uri" in roots[0] of gateway must be a URI such as "file:///home/me/project"`, false,
+		`goblin.yaml:1: "uri" in gateway.roots[0] must be a URI such as "file:///home/me/project"`, false,
 	},
 
 	{
@@ -442,12 +442,12 @@ goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "set
 	},
 	{
 		"endless defaults", "servers: {a: {command: '" + strings.Repeat("${A:-", 20) + strings.Repeat("}", 20) + "'}}",
-		`goblin.yaml:1: "command" in server "a" nests its defaults too deeply`, false,
+		`goblin.yaml:1: "command" in server "a" has too deeply nested defaults`, false,
 	},
 
 	{
 		"wrong indentation", "servers:\n  a:\n    command: x\n   args: []\n",
-		`goblin.yaml:4: not valid YAML: did not find expected key (is the indentation right?)`, false,
+		`goblin.yaml:4: not valid YAML: did not find expected key; check the indentation`, false,
 	},
 	{
 		"a tab", "servers:\n\ta: {}",
@@ -459,7 +459,7 @@ goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "set
 	},
 	{
 		"a variable without quotes in a list", "servers: {a: {command: x, args: [${TOKEN}]}}",
-		`goblin.yaml:1: not valid YAML: did not find expected ',' or ']' (inside [ ] and { }, a text with "${" needs quotes)`, false,
+		`goblin.yaml:1: not valid YAML: did not find expected ',' or ']'; inside [ ] and { }, quote a text with "${"`, false,
 	},
 	{
 		"a broken first line", "servers: a: b",
@@ -467,7 +467,7 @@ goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "set
 	},
 	{
 		"an unknown alias", "log: {}\nservers: *nobody",
-		`goblin.yaml:2: not valid YAML: an alias of an anchor that is not there; a text that begins with "*" needs quotes`, false,
+		`goblin.yaml:2: not valid YAML: unknown anchor; quote a text that begins with "*"`, false,
 	},
 	{"not text at all", "servers: \xff\xfe", `goblin.yaml:1: not valid YAML: invalid leading UTF-8 octet`, false},
 	{
@@ -476,7 +476,7 @@ goblin.yaml:2: "scroll.up" in keys of tui has the key "y", which is that of "set
 	},
 	{
 		"an alias within itself", "servers: &a\n  b: *a",
-		`goblin.yaml:2: the alias *a is part of what it stands for`, false,
+		`goblin.yaml:2: the alias *a contains itself`, false,
 	},
 	{
 		"a merge of text", "servers:\n  a:\n    <<: x\n    command: y",
@@ -517,7 +517,7 @@ func TestMistakesOfAJSONFile(t *testing.T) {
 			`c.json:3: not valid JSON: invalid character 'x' after object value (expecting ',' or '}')`, false,
 		},
 		{"a bracket too many", "{\"mcpServers\": ]\n}", `c.json:1: not valid JSON: invalid character ']' at start of value`, false},
-		{"cut off", "{\"mcpServers\": {\n\"a\":\n", `c.json:2: not valid JSON: it ends too early`, false},
+		{"cut off", "{\"mcpServers\": {\n\"a\":\n", `c.json:2: not valid JSON: unexpected end of file`, false},
 		{"something after it", "{}\n{}", `c.json:2: not valid JSON: invalid character '{' after top-level value`, false},
 		{"a list", "[]", `c.json:1: the file must be a mapping, not a list`, false},
 		{
@@ -588,11 +588,11 @@ func TestExcessIsRefused(t *testing.T) {
 		want string
 	}{
 		"a large file":   {strings.Repeat("#", 4<<20+1), env, "goblin.yaml: is larger than 4MiB"},
-		"an alias bomb":  {bomb, env, "goblin.yaml:7: the aliases of the file make too much of it; write less with them"},
-		"copied text":    {long, env, "goblin.yaml:22: the aliases of the file make too much of it; write less with them"},
+		"an alias bomb":  {bomb, env, "goblin.yaml:7: the file's aliases expand to too much text; use fewer"},
+		"copied text":    {long, env, "goblin.yaml:22: the file's aliases expand to too much text; use fewer"},
 		"deep YAML":      {"servers: " + strings.Repeat("[", 100_000), env, "goblin.yaml:1: not valid YAML: exceeded max depth of 10000"},
-		"a long value":   {"log: {file: '" + strings.Repeat("${V}", 20) + "'}", huge, `goblin.yaml:1: "file" in log becomes longer than 1 MiB by its variables`},
-		"many variables": {"gateway: {allowed_origins: [" + strings.Repeat("'x${V}',", 200) + "]}", huge, "makes the variables of the file longer than 16 MiB"},
+		"a long value":   {"log: {file: '" + strings.Repeat("${V}", 20) + "'}", huge, `goblin.yaml:1: "file" in log is longer than 1 MiB with its variables expanded`},
+		"many variables": {"gateway: {allowed_origins: [" + strings.Repeat("'x${V}',", 200) + "]}", huge, "brings the file's expanded variables above 16 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

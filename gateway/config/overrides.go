@@ -14,18 +14,18 @@ import (
 	"goblin/registry/suggest"
 )
 
-// OverrideTarget is the place of an override.
+// OverrideTarget identifies the entry that an override changes.
 type OverrideTarget struct {
-	Profile string // "" for a server's own
+	Profile string // "" for the server's own overrides
 	Server  string
 	Kind    string // "tools", "prompts" or "resources"
-	Name    string // the server's own
+	Name    string // the server's own name
 }
 
-// OverrideLine is the line of an override in the file, 0 if there is none.
+// OverrideLine returns the line of an override in the file, or 0 if there is none.
 func (c *Config) OverrideLine(at OverrideTarget) int { return c.overrideLines[at] }
 
-// Overrides are those of servers, by their names.
+// Overrides returns the overrides of servers by server name.
 func (c *Config) Overrides() map[string]*definition.Set {
 	var all map[string]*definition.Set
 	for i := range c.Servers {
@@ -51,71 +51,71 @@ var (
 
 func overrideNameComplaint(s string) string {
 	if !overrideNameSyntax().MatchString(s) {
-		return "is not a name for a tool: 1 to 128 letters, digits, _ and -"
+		return "is not a valid tool name; use 1 to 128 letters, digits, _ and -"
 	}
 	return ""
 }
 
 func overridePromptComplaint(s string) string {
 	if !overridePromptSyntax().MatchString(s) {
-		return "is not a name for a prompt: 1 to 128 letters, digits, . _ and -"
+		return "is not a valid prompt name; use 1 to 128 letters, digits, . _ and -"
 	}
 	return ""
 }
 
 func emptyComplaint(s string) string {
 	if s == "" {
-		return "is an empty text"
+		return "is empty"
 	}
 	return noNUL(s)
 }
 
-// overrideKeys are those of a server's overrides.
+// overrideKeys returns the keys of a server's overrides.
 func overrideKeys() []field[definition.Set] {
 	return []field[definition.Set]{
-		key("tools", "By the server's own names of tools.",
+		key("tools", "By the server's own tool names.",
 			byOwnName("tools", toolOverrideKeys), func(s *definition.Set) *map[string]*definition.Override { return &s.Tools }),
-		key("prompts", "By the server's own names of prompts.",
+		key("prompts", "By the server's own prompt names.",
 			byOwnName("prompts", promptOverrideKeys), func(s *definition.Set) *map[string]*definition.Override { return &s.Prompts }),
-		key("resources", "By the server's own URIs of resources, and URI templates.",
+		key("resources", "By the server's own resource URIs and URI templates.",
 			byOwnName("resources", resourceOverrideKeys), func(s *definition.Set) *map[string]*definition.Override { return &s.Resources }),
 	}
 }
 
 func toolOverrideKeys() []field[definition.Override] {
 	return append(textOverrideKeys(
-		key("name", "What clients call it, instead of the server's own name; the prefix stands before it.",
+		key("name", "Name for clients, after the server's prefix.",
 			text(overrideNameComplaint), func(o *definition.Override) *string { return &o.Name })),
-		key("annotations", "Hints, which are merged with the server's.",
+		key("annotations", "Hints, merged with the server's.",
 			annotations(), func(o *definition.Override) *[]definition.Member { return &o.Annotations }),
-		key("arguments", "Arguments that each call gets, with their values. Clients do not see them, and may not give them.",
+		key("arguments", "Arguments that are added to each call. Clients don't see them and can't set them.",
 			values(), func(o *definition.Override) *[]definition.Member { return &o.Arguments }))
 }
 
 func promptOverrideKeys() []field[definition.Override] {
 	return append(textOverrideKeys(
-		key("name", "What clients call it, instead of the server's own name; the prefix stands before it.",
+		key("name", "Name for clients, after the server's prefix.",
 			text(overridePromptComplaint), func(o *definition.Override) *string { return &o.Name })),
-		key("arguments", "Arguments that the prompt always gets, with their values. Clients do not see them, and may not give them.",
+		key("arguments", "Arguments that are always added. Clients don't see them and can't set them.",
 			values(), func(o *definition.Override) *[]definition.Member { return &o.Arguments }))
 }
 
 func resourceOverrideKeys() []field[definition.Override] {
-	return textOverrideKeys(key("name", "What it is called; its URI stays.",
+	return textOverrideKeys(key("name", "Display name; the URI stays.",
 		text(emptyComplaint), func(o *definition.Override) *string { return &o.Label }))
 }
 
 func textOverrideKeys(name field[definition.Override]) []field[definition.Override] {
 	return []field[definition.Override]{
 		name,
-		key("title", "The title, instead of the server's.",
+		key("title", "Title instead of the server's.",
 			optional(text(noNUL)), func(o *definition.Override) **string { return &o.Title }),
-		key("description", "The description, instead of the server's.",
+		key("description", "Description instead of the server's.",
 			optional(text(noNUL)), func(o *definition.Override) **string { return &o.Description }),
 	}
 }
 
-// optional is a value that may be there or not.
+// optional reads a value that stays nil if it is missing.
 func optional[V any](k kind[V]) kind[*V] {
 	return kind[*V]{
 		schema: func(*V) object {
@@ -133,10 +133,10 @@ func optional[V any](k kind[V]) kind[*V] {
 	}
 }
 
-// onlyTexts is the kind of things whose overrides give nothing but texts.
+// onlyTexts is the kind whose overrides change only texts.
 const onlyTexts = "resources"
 
-// unreadyOverride is an override that cannot be as it says, and why.
+// unreadyOverride is an override that needs an unset variable.
 type unreadyOverride struct {
 	OverrideTarget
 	why string
@@ -146,8 +146,8 @@ func (r *reader) isUnready(of OverrideTarget) bool {
 	return slices.ContainsFunc(r.unreadyOverrides, func(u unreadyOverride) bool { return u.OverrideTarget == of })
 }
 
-// dropUnready leaves out of a profile what its overrides want otherwise than can be now: a
-// call without an argument that they decide would do something else.
+// dropUnready hides entries whose overrides are not ready. A call without an argument
+// that the override fixes would do something else.
 func (r *reader) dropUnready(p *Profile) {
 	filters := map[string]*Filter{"tools": &p.Tools, "prompts": &p.Prompts}
 	for _, u := range r.unreadyOverrides {
@@ -164,10 +164,10 @@ func (r *reader) dropUnready(p *Profile) {
 	r.unreadyOverrides = nil
 }
 
-// literalGlob makes a glob of a name that fits it alone.
+// literalGlob escapes a name to a glob that matches it alone.
 var literalGlob = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`)
 
-// byOwnName is a mapping of a server's own names to overrides.
+// byOwnName reads a mapping of a server's own names to overrides.
 func byOwnName(of string, table func() []field[definition.Override]) kind[map[string]*definition.Override] {
 	return kind[map[string]*definition.Override]{
 		schema: func(map[string]*definition.Override) object {
@@ -184,7 +184,7 @@ func byOwnName(of string, table func() []field[definition.Override]) kind[map[st
 				readTable(r, at.key(p.key.Value), table(), p.val, o)
 				r.override = nil
 				if of == onlyTexts && r.isUnready(place) {
-					continue // there is nothing in it that would be missed
+					continue // leaving out a text is harmless
 				}
 				if *dst == nil {
 					*dst = make(map[string]*definition.Override)
@@ -199,7 +199,7 @@ func byOwnName(of string, table func() []field[definition.Override]) kind[map[st
 	}
 }
 
-// overridesOfServers is a mapping of servers to overrides.
+// overridesOfServers reads a mapping of servers to overrides.
 func overridesOfServers() kind[map[string]*definition.Set] {
 	set := section(overrideKeys)
 	return kind[map[string]*definition.Set]{
@@ -221,7 +221,7 @@ func overridesOfServers() kind[map[string]*definition.Set] {
 	}
 }
 
-// overriddenBy is a server's name among the overrides of a profile.
+// overriddenBy is a server's name in the overrides of a profile.
 type overriddenBy struct {
 	profile string
 	key     *yaml.Node
@@ -229,7 +229,7 @@ type overriddenBy struct {
 
 var hints = []string{"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 
-// annotations are the hints of a tool.
+// annotations reads the hints of a tool.
 func annotations() kind[[]definition.Member] {
 	title := text(noNUL)
 	return kind[[]definition.Member]{
@@ -261,7 +261,7 @@ func annotations() kind[[]definition.Member] {
 	}
 }
 
-// values are arguments with any values, in the order of their names.
+// values reads arguments of any type, sorted by name.
 func values() kind[[]definition.Member] {
 	return kind[[]definition.Member]{
 		schema: func([]definition.Member) object { return object{"type": []string{"object", "null"}} },
@@ -280,7 +280,7 @@ func values() kind[[]definition.Member] {
 	}
 }
 
-// raw is a value as JSON. Texts are expanded.
+// raw returns a value as JSON with expanded texts.
 func (r *reader) raw(at keyPath, n *yaml.Node) (raw []byte, ok bool) {
 	n = target(n)
 	switch n.Kind {
@@ -325,7 +325,7 @@ func (r *reader) raw(at keyPath, n *yaml.Node) (raw []byte, ok bool) {
 		if n.Decode(&f) == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
 			return strconv.AppendFloat(nil, f, 'g', -1, 64), true
 		}
-		r.fail(n, "%s is a number that JSON does not have", at)
+		r.fail(n, "%s is a number that JSON cannot represent", at)
 		return nil, false
 	}
 	s, ok := r.text(at, n, false)
@@ -339,7 +339,7 @@ func (r *reader) raw(at keyPath, n *yaml.Node) (raw []byte, ok bool) {
 	return rawjson.Quote(s), ok
 }
 
-// checkOverrides finds overrides that are for nothing, or make two things equal.
+// checkOverrides reports overrides that have no effect or that give two entries one name.
 func (r *reader) checkOverrides(cfg *Config) {
 	for _, name := range r.overridden {
 		if cfg.variables == nil {
@@ -364,9 +364,9 @@ func (r *reader) checkOverrides(cfg *Config) {
 			if guess := nearest(by.key.Value, names); guess != "" {
 				tail = suggest.DidYouMean(guess)
 			}
-			r.warn(by.key, `"overrides" in profile %s: there is no server %s%s`, quote(by.profile), quote(by.key.Value), tail)
+			r.warn(by.key, `"overrides" in profile %s: unknown server %s%s`, quote(by.profile), quote(by.key.Value), tail)
 		} else if p, ok := cfg.Profile(by.profile); ok && !p.Has(&cfg.Servers[i]) {
-			r.warn(by.key, `"overrides" in profile %s: the profile does not have server %s`, quote(by.profile), quote(by.key.Value))
+			r.warn(by.key, `"overrides" in profile %s: the profile does not include server %s`, quote(by.profile), quote(by.key.Value))
 		}
 	}
 	for _, p := range cfg.Profiles {
@@ -378,7 +378,7 @@ func (r *reader) checkOverrides(cfg *Config) {
 	}
 }
 
-// checkEqual finds things that overrides give one name, unless those of below do.
+// checkEqual reports entries to which overrides give one name, unless below already does.
 func (r *reader) checkEqual(at OverrideTarget, set, below *definition.Set) {
 	if set == nil {
 		return
@@ -398,7 +398,7 @@ func (r *reader) checkEqual(at OverrideTarget, set, below *definition.Set) {
 			return name
 		}
 		first := make(map[string]string)
-		for _, own := range []bool{true, false} { // who keeps its own name has it
+		for _, own := range []bool{true, false} { // an unrenamed entry keeps its name
 			for _, name := range slices.Sorted(maps.Keys(kind.all)) {
 				is := given(name, kind.all)
 				if (is == name) != own {
@@ -410,17 +410,17 @@ func (r *reader) checkEqual(at OverrideTarget, set, below *definition.Set) {
 					continue
 				}
 				if at.Profile != "" && given(name, kind.known) == is && given(other, kind.known) == is {
-					continue // it is told of the server
+					continue // reported for the server
 				}
 				at.Name = name
 				n := r.overrides[at]
-				if n == nil { // the server's own
+				if n == nil { // the other one has the override
 					n = r.overrides[OverrideTarget{Profile: at.Profile, Server: at.Server, Kind: at.Kind, Name: other}]
 				}
 				if n == nil {
 					n = r.overrides[OverrideTarget{Server: at.Server, Kind: at.Kind, Name: name}]
 				}
-				r.warn(n, "the overrides of server %s call both its %ss %s and %s %s, so %s keeps its own name",
+				r.warn(n, "the overrides of server %s give the %ss %s and %s the same name %s, so %s keeps its own",
 					quote(at.Server), kind.one, quote(other), quote(name), quote(is), quote(name))
 			}
 		}

@@ -6,49 +6,50 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// CallTool is that of Goblin's own tools which calls others. Who lists all of them has
-// no use for it, so it has to be named, or comes with [ExposeSearch].
+// CallTool is the name of Goblin's own tool that calls others. Clients that list all
+// tools don't need it. It must therefore be named, or comes with [ExposeSearch].
 const CallTool = "call_tool"
 
-// searchTools are Goblin's own tools without which nothing can be found and called.
+// searchTools lists the own tools that are required for finding and calling tools.
 var searchTools = []string{"search_tools", "describe_tool", CallTool}
 
-// toolNames are the names of Goblin's own tools.
+// toolNames lists Goblin's own tools.
 var toolNames = []string{
 	"catalog_servers", "catalog_tools", "describe_tool", "search_tools",
 	"catalog_prompts", "describe_prompt", "search_prompts",
 	"catalog_resources", "describe_resource", "search_resources",
 	"catalog_resource_templates", "execute_lua", CallTool,
-	"catalog_skills", "search_skills", // while there are some
+	"catalog_skills", "search_skills", // only while servers have skills
 }
 
-// OwnTools are the names of all of Goblin's own tools, chosen or not.
+// OwnTools returns the names of all of Goblin's own tools, enabled or not.
 func OwnTools() []string { return slices.Clone(toolNames) }
 
-// MetaTools chooses Goblin's own tools.
+// MetaTools selects Goblin's own tools.
 type MetaTools struct {
-	Unset bool // as somebody else chooses
-	Auto  bool // all, for those who see many entries
+	Unset bool // another setting decides
+	Auto  bool // all, for clients that see many entries
 	All   bool
 	Names []string
 }
 
-// Has reports whether Goblin's own tool of that name is offered, if it is not for those
-// alone who see many entries.
+// Has reports whether Goblin's own tool with this name is offered. Auto counts as all.
 func (m MetaTools) Has(name string) bool {
 	return (m.All || m.Auto) && name != CallTool || slices.Contains(m.Names, name)
 }
 
-// Expose says which tools of servers a profile lists.
+// Expose selects the server tools that a profile lists.
 type Expose string
 
-// ExposeSearch lists none: they are found by Goblin's own, and called all the same.
+// ExposeSearch lists no server tools. Clients find them with Goblin's own tools and can
+// still call them.
 const (
 	ExposeAll    Expose = "all"
 	ExposeSearch Expose = "search"
 )
 
-// ProfileMetaTools are those of a profile, or of clients that have none.
+// ProfileMetaTools returns the selection of own tools for a profile, or for clients
+// without one.
 func (c *Config) ProfileMetaTools(p *Profile) MetaTools {
 	m := p.MetaTools
 	if m.Unset {
@@ -60,7 +61,7 @@ func (c *Config) ProfileMetaTools(p *Profile) MetaTools {
 	return MetaTools{All: m.All || m.Auto, Names: slices.Concat(m.Names, searchTools)}
 }
 
-// metaTools is everything, nothing, some names, or everything for clients that need it.
+// metaTools reads auto, true, false or a list of names.
 func metaTools() kind[MetaTools] {
 	const auto = "auto"
 	some := selected(word(toolNames))

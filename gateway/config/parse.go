@@ -18,17 +18,16 @@ const (
 	maxFile    = 4 << 20  // bytes
 	maxAliased = 100_000  // nodes that aliases add to a file
 	maxCopied  = 16 << 20 // bytes that aliases add to a file
-	maxDepth   = 1000     // of JSON; YAML has the parser's own limit
+	maxDepth   = 1000     // for JSON; the YAML parser has its own limit
 	bom        = "\ufeff"
 )
 
-// Parse reads the text of a configuration. name is what messages call it; its
-// folder is what relative paths mean. env looks up variables. The error is an
-// *Errors with every mistake of the text.
+// Parse parses a configuration. name appears in messages, and its directory is the base
+// of relative paths. env looks up variables. The error is an *Errors with every mistake.
 //
-// A text is read as a file of another MCP client if name ends in .json or .jsonc,
-// or if it is a JSON object with mcpServers. Unknown keys are then no mistakes, and
-// an entry that cannot start is disabled alone.
+// A JSON object with mcpServers counts as another MCP client's file. So does any file
+// named .json or .jsonc. Unknown keys are then no mistakes. An unusable
+// entry is disabled without affecting the others.
 func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, error) {
 	if len(src) > maxFile {
 		return nil, fileError(name, "is larger than %s", showSize(maxFile))
@@ -56,14 +55,14 @@ func Parse(name string, src []byte, env func(string) (string, bool)) (*Config, e
 	return &cfg, nil
 }
 
-// checkTop finds what no single key shows.
+// checkTop reports mistakes that involve several keys.
 func (r *reader) checkTop(seen map[string]*yaml.Node, cfg *Config) {
 	a, b := seen["servers"], seen["mcpServers"]
 	if a != nil && b != nil {
 		if a.Line > b.Line {
 			a, b = b, a
 		}
-		r.fail(b, "the file has both %q and %q; keep one of them", a.Value, b.Value)
+		r.fail(b, "%q and %q are mutually exclusive; keep one of them", a.Value, b.Value)
 	}
 	if len(cfg.Servers) == 0 && len(r.errs) == 0 {
 		r.warns = append(r.warns, Problem{File: r.file, Text: "no servers are configured; add one under \"servers\""})
@@ -77,7 +76,7 @@ func (r *reader) checkTop(seen map[string]*yaml.Node, cfg *Config) {
 	r.checkOverrides(cfg)
 }
 
-// readGateway reads the gateway's keys and finds what no single one shows.
+// readGateway reads the gateway's keys and reports mistakes that involve several of them.
 func readGateway(r *reader, at keyPath, n *yaml.Node, g *Gateway) {
 	seen := readTable(r, at, gatewayKeys(), n, g)
 	g.lateToken = r.lateToken
@@ -91,21 +90,20 @@ func readGateway(r *reader, at keyPath, n *yaml.Node, g *Gateway) {
 	if g.AuthToken == "" && !r.badToken && g.Listen != "" && !isLoopback(g.Listen) {
 		r.fail(seen["listen"], "%s %s", at.key("listen"), needsToken)
 	} else if g.AuthToken == "" && token != nil {
-		r.warn(token, "%s is empty, so anybody on this machine may call", at.key("auth_token"))
+		r.warn(token, "%s is empty, so every user of this machine may call Goblin", at.key("auth_token"))
 	}
 	if len(g.AllowedHosts) > 0 && g.AuthToken == "" && g.NoToken.Text == "" && !r.badToken {
-		r.warn(seen["allowed_hosts"], "allowed_hosts without auth_token: whoever reaches the proxy may call every server")
+		r.warn(seen["allowed_hosts"], "allowed_hosts without auth_token: every client that reaches the proxy may call all servers; set auth_token")
 	}
 	if g.Namespace == NamespaceFlat {
 		r.warn(seen["namespace"], "namespace: %s", flatIsNoURI)
 	}
 }
 
-const flatIsNoURI = "flat lists resources under ids that are not URIs; clients that check them, such as those with the Python SDK 1.x, refuse the whole list"
+const flatIsNoURI = "flat lists resources by ids that are not URIs; clients that validate URIs, such as the Python SDK 1.x, reject the whole list"
 
-// readToken reads auth_token and remembers whether there was one to use, so
-// that a mistake in it is not also reported as a missing token. A variable that is
-// not set is a mistake only if Goblin listens.
+// readToken reads auth_token. It also records a mistake in it, so that the token is not
+// reported as missing too. An unset variable is a mistake only if Goblin listens.
 func readToken(r *reader, at keyPath, n *yaml.Node, dst *string) {
 	before := len(r.errs)
 	r.inToken = true
@@ -121,16 +119,15 @@ func readToken(r *reader, at keyPath, n *yaml.Node, dst *string) {
 	r.badToken = len(r.errs) > before || r.noToken.Text != ""
 }
 
-// readRoot reads one root.
 func readRoot(r *reader, at keyPath, n *yaml.Node, dst *Root) {
 	if isNull(n) || n.Kind == yaml.MappingNode && readTable(r, at, rootKeys(), n, dst)["uri"] == nil {
 		r.fail(n, `%s needs "uri"`, at)
 	} else if n.Kind != yaml.MappingNode {
-		r.fail(n, "%s must be a mapping with \"uri\" and perhaps \"name\", not %s", at, describe(n))
+		r.fail(n, "%s must be a mapping with \"uri\" and optionally \"name\", not %s", at, describe(n))
 	}
 }
 
-// parseNodes is the text as a tree, with aliases in it that are safe to follow.
+// parseNodes parses the text into a tree whose aliases are safe to follow.
 func parseNodes(name string, src []byte) (root *yaml.Node, lenient bool, bad *Errors) {
 	empty := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: 1}
 	isFile := IsJSON(name)
@@ -161,7 +158,8 @@ func parseNodes(name string, src []byte) (root *yaml.Node, lenient bool, bad *Er
 	return root, false, nil
 }
 
-// IsJSON reports whether a file is named as one of JSON, which may have comments.
+// IsJSON reports whether a file's extension is one of JSON. Such a file may contain
+// comments.
 func IsJSON(name string) bool {
 	ext := filepath.Ext(name)
 	return strings.EqualFold(ext, ".json") || strings.EqualFold(ext, ".jsonc")
@@ -205,11 +203,11 @@ func parseYAML(name string, src []byte) (*yaml.Node, *Errors) {
 	return root, nil
 }
 
-// decode reads one document. The library panics on some rare broken input.
+// decode reads one document. It recovers from panics of the library on rare broken input.
 func decode(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("yaml: the text cannot be understood")
+			err = fmt.Errorf("yaml: malformed text")
 		}
 	}()
 	doc = new(yaml.Node)
@@ -222,7 +220,7 @@ var (
 	yamlLine      = pattern(`^line (\d+): `)
 )
 
-// syntaxError returns the library's error in words that help, with the line of the mistake.
+// syntaxError returns the library's error in clearer words, with the line of the mistake.
 func syntaxError(name string, src []byte, err error) *Errors {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
@@ -233,24 +231,24 @@ func syntaxError(name string, src []byte, err error) *Errors {
 	if line == 0 || strings.HasPrefix(text, "did not find expected") {
 		line = failingLine(src)
 	}
-	if unknownAnchor().MatchString(text) { // it may be a secret
-		text = `an alias of an anchor that is not there; a text that begins with "*" needs quotes`
+	if unknownAnchor().MatchString(text) { // the name may be a secret
+		text = `unknown anchor; quote a text that begins with "*"`
 	}
 	if strings.Contains(text, "cannot start any token") && strings.HasPrefix(strings.TrimLeft(lineOf(src, line), " "), "\t") {
 		text = "a tab in the indentation; use spaces"
 	}
 	if strings.HasPrefix(text, "did not find expected key") {
-		text += " (is the indentation right?)"
+		text += "; check the indentation"
 	}
 	if strings.HasPrefix(text, "did not find expected ','") && strings.Contains(lineOf(src, line), "${") {
-		text += ` (inside [ ] and { }, a text with "${" needs quotes)`
+		text += `; inside [ ] and { }, quote a text with "${"`
 	}
 	return lineError(name, line, "not valid YAML: %s", text)
 }
 
-// failingLine returns the line up to which the parser reads before it fails. Errors of the
-// parser name the first line of the enclosing block, or none. The parser gets one byte at a
-// time, so what it has read ends where it fails.
+// failingLine returns the line at which the parser fails. The parser's errors name the
+// first line of the enclosing block, or no line. It gets one byte at a time, so it fails
+// at the last byte it read.
 func failingLine(src []byte) int {
 	feed := byteReader{bytes.NewReader(src)}
 	dec := yaml.NewDecoder(feed)
@@ -276,10 +274,10 @@ func lineOf(src []byte, line int) string {
 	return string(first)
 }
 
-// aliases follows those of a tree.
+// aliases checks the aliases of a tree.
 type aliases struct {
-	open         map[*yaml.Node]bool // around the node at hand
-	nodes, bytes int                 // that they add
+	open         map[*yaml.Node]bool // ancestors of the current node
+	nodes, bytes int                 // added by aliases
 }
 
 func checkAliases(name string, root *yaml.Node) *Errors {
@@ -287,17 +285,17 @@ func checkAliases(name string, root *yaml.Node) *Errors {
 	return a.follow(name, root, nil)
 }
 
-// follow walks what a node stands for; alias is the outermost that it is reached by, if any.
+// follow walks a node and its aliases. alias is the outermost alias on the path, or nil.
 func (a *aliases) follow(name string, n, alias *yaml.Node) *Errors {
 	if n.Kind == yaml.AliasNode {
 		if a.open[n.Alias] {
-			return lineError(name, n.Line, "the alias *%s is part of what it stands for", n.Value)
+			return lineError(name, n.Line, "the alias *%s contains itself", n.Value)
 		}
 		return a.follow(name, n.Alias, cmp.Or(alias, n))
 	}
 	if alias != nil {
 		if a.nodes, a.bytes = a.nodes+1, a.bytes+len(n.Value); a.nodes > maxAliased || a.bytes > maxCopied {
-			return lineError(name, alias.Line, "the aliases of the file make too much of it; write less with them")
+			return lineError(name, alias.Line, "the file's aliases expand to too much text; use fewer")
 		}
 	}
 	a.open[n] = true

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// pattern compiles an expression when it is first used: each process of Goblin has
-// this package, and most read no config.
+// pattern compiles an expression on first use, since most processes of Goblin read no
+// config.
 func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

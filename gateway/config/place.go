@@ -13,21 +13,19 @@ import (
 	"goblin/gateway/state"
 )
 
-// variableNames finds the variables of a text: the name after each "${", those in
-// defaults included. A "$${" is a literal.
+// variableNames matches the name after each "${", including names in defaults. A "$${" is
+// a literal.
 var variableNames = pattern(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
-// FileID is the identity of a configuration file as a hexadecimal SHA-256: its
-// path (see [Canonical]) and the variables of the environment, or of its env_file,
-// that it names, as far as they are set. "" stands for the demo, which depends on
-// neither. The variables that are set come with a hash of their values, which
-// another file's do not share.
+// FileID returns the identity of a configuration file as a hexadecimal SHA-256. It covers
+// the path (see [Canonical]) and the values of set variables that the file names, from
+// the environment or env_file. The demo, path "", depends on neither. variables maps each
+// set variable to a hash of its value that is specific to this file.
 //
-// Everybody who starts or looks for the daemon of a file must come to the same
-// answer, whatever happened to the text since: only the names of variables are
-// looked for in it, so settings and even mistakes do not count. Values enter
-// the hash, which tells nothing about them but equality. env is usually
-// os.LookupEnv. The error is an *Errors: the file cannot be read.
+// All processes that start or look for the daemon of a file must get the same result.
+// Therefore only variable names in the text count; edits of settings and mistakes don't.
+// The hashes reveal nothing about values except equality. env is usually os.LookupEnv.
+// The error is an *Errors: the file cannot be read.
 func FileID(path string, env func(string) (string, bool)) (hash string, variables map[string]string, err error) {
 	if path == "" {
 		return digest([]byte("demo")), nil, nil
@@ -51,8 +49,8 @@ func FileID(path string, env func(string) (string, bool)) (hash string, variable
 	slices.Sort(names)
 	key := fmt.Appendf(nil, "file %q", full)
 	for _, name := range slices.Compact(names) {
-		// One that is not set counts for nothing, so that to name it does not
-		// part the file from its daemon.
+		// Unset variables don't count. Mentioning one must not separate the file from its
+		// daemon.
 		if value, ok := env(name); ok {
 			key = fmt.Appendf(key, " %s=%q", name, value)
 			variables[name] = digest(fmt.Appendf(nil, "file %q %s=%q", full, name, value))
@@ -61,9 +59,9 @@ func FileID(path string, env func(string) (string, bool)) (hash string, variable
 	return digest(key), variables, nil
 }
 
-// Canonical is the absolute path of a file, with the symbolic links of its folder
-// resolved. One in the place of the file itself is not: deployments and dotfile
-// managers point it elsewhere to change what stands there.
+// Canonical returns the absolute path of a file with the symbolic links of its directory
+// resolved. A link at the file itself stays: deployments and dotfile managers change its
+// target to switch versions.
 func Canonical(path string) (string, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -81,12 +79,13 @@ func digest(key []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// read reads a file, or one byte more than a configuration may have.
+// read reads a file, at most one byte more than a configuration may have.
 func read(path string) ([]byte, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
-		// To open one would wait for a writer, and who follows the file reads it again and again.
-		return nil, nil, fileError(path, "is a pipe or a socket; the config has to be a file")
+		// Opening a pipe blocks until a writer opens it, and a file watcher reads the
+		// file repeatedly.
+		return nil, nil, fileError(path, "is a pipe or a socket; the config must be a regular file")
 	}
 	switch {
 	case err != nil:
@@ -96,11 +95,11 @@ func read(path string) ([]byte, fs.FileInfo, error) {
 	case isNullDevice(info):
 		return nil, info, nil
 	}
-	f, info, err := state.Open(path) // info first, so that what is written meanwhile differs
+	f, info, err := state.Open(path) // info first, so that later writes are noticed
 	if err != nil {
 		return nil, nil, fileError(path, "cannot be read: %v", reason(err))
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // read only
 	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, nil, fileError(path, "cannot be read: %v", reason(err))
@@ -108,7 +107,7 @@ func read(path string) ([]byte, fs.FileInfo, error) {
 	return src, info, nil
 }
 
-// isNullDevice reports whether a file is the null device, which is an empty config.
+// isNullDevice reports whether a file is the null device. It counts as an empty config.
 func isNullDevice(info fs.FileInfo) bool {
 	null, err := os.Stat(os.DevNull)
 	return err == nil && os.SameFile(info, null)

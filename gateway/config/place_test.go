@@ -85,7 +85,7 @@ func TestPlaceOfAFileThatCannotBeReadIsAMistake(t *testing.T) {
 		t.Skip("no pipes with a name here")
 	}
 	_, _, err = config.FileID(pipe, os.LookupEnv)
-	require.EqualError(t, err, pipe+": is a pipe or a socket; the config has to be a file", "nobody waits for who writes into it")
+	require.EqualError(t, err, pipe+": is a pipe or a socket; the config must be a regular file", "nobody waits for who writes into it")
 	_, err = config.Load(pipe)
 	require.ErrorContains(t, err, "is a pipe or a socket")
 }

@@ -10,14 +10,14 @@ import (
 	"unicode"
 )
 
-// Problem is one mistake or warning. Text is one line, without secrets.
+// Problem is a mistake or a warning. Text is one line without secrets.
 type Problem struct {
-	File string // as it was named to Load or Parse
-	Line int    // from 1; 0: the file as a whole
+	File string // as passed to Load or Parse
+	Line int    // from 1; 0 means the whole file
 	Text string
 }
 
-// String is "file:line: text".
+// String returns "file:line: text".
 func (p Problem) String() string {
 	if p.Line == 0 {
 		return p.File + ": " + p.Text
@@ -25,14 +25,14 @@ func (p Problem) String() string {
 	return p.File + ":" + strconv.Itoa(p.Line) + ": " + p.Text
 }
 
-// Errors are all mistakes of one file, by line.
+// Errors contains all mistakes of a file, sorted by line.
 type Errors struct {
 	Problems []Problem // never empty
-	Warnings []Problem // what Config.Warnings would have held
+	Warnings []Problem // see Config.Warnings
 	EnvFile  string    // as in Config
 }
 
-// Error has one mistake per line.
+// Error returns one mistake per line.
 func (e *Errors) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -41,8 +41,8 @@ func (e *Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Texts are the mistakes of an error of [Parse] without their places, for a text that no
-// file has.
+// Texts returns the mistakes in an error of [Parse] without their positions, for a text
+// that is not in a file.
 func Texts(err error) string {
 	mistakes, ok := errors.AsType[*Errors](err)
 	if !ok {
@@ -63,7 +63,7 @@ func lineError(name string, line int, format string, args ...any) *Errors {
 	return &Errors{Problems: []Problem{{File: name, Line: line, Text: fmt.Sprintf(format, args...)}}}
 }
 
-// sortProblems sorts by line and drops repetitions, which aliases cause.
+// sortProblems sorts by line and removes duplicates, which aliases cause.
 func sortProblems(ps []Problem) []Problem {
 	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	seen := make(map[Problem]bool, len(ps))
@@ -74,7 +74,7 @@ func sortProblems(ps []Problem) []Problem {
 	})
 }
 
-// quote makes foreign text safe and short enough for one line on a terminal.
+// quote makes untrusted text safe and short enough for one line on a terminal.
 func quote(s string) string {
 	const limit = 60
 	if r := []rune(s[:min(len(s), 4*limit)]); len(r) > limit {
@@ -83,8 +83,8 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// quoteKey is quote for a key, of which it leaves out what may be a value: a
-// comma or "=" in the place of a colon makes a secret part of one.
+// quoteKey quotes a key without the part that may be a value. A comma or "=" instead of a
+// colon makes a secret part of the key.
 func quoteKey(s string) string {
 	shown, _, _ := strings.Cut(s, "=")
 	if i := strings.IndexFunc(shown, func(c rune) bool { return c == ':' || c == '"' || unicode.IsSpace(c) }); i >= 0 {
@@ -99,36 +99,61 @@ func quoteKey(s string) string {
 	return quote(shown)
 }
 
-// keyPath names a value for a message: "args" in server "files".
+// keyPath names a value in messages: "args" in server "files".
 type keyPath struct {
-	name  string // the key, perhaps with an index
-	owner string // the mapping it is in; empty at the top level
-	self  string // instead of both, for things that have a name of their own
+	name  string // the key, with an index for list items
+	outer string // the keys around it, joined by dots
+	owner string // the thing that has all of them, such as a server; "" for the file
+	self  string // replaces the others for things with their own name
 }
 
 func (p keyPath) String() string {
-	switch {
-	case p.self != "":
+	if p.self != "" {
 		return p.self
-	case p.owner == "":
+	}
+	where := p.outer
+	switch {
+	case where == "":
+		where = p.owner
+	case p.owner != "":
+		where += " of " + p.owner
+	}
+	if where == "" {
 		return quoteKey(p.name)
 	}
-	return quoteKey(p.name) + " in " + p.owner
+	return quoteKey(p.name) + " in " + where
 }
 
-// inner is how keys within this value name their owner.
+// path returns the keys down to this value, joined by dots.
+func (p keyPath) path() string {
+	if p.outer == "" {
+		return p.name
+	}
+	return p.outer + "." + p.name
+}
+
+// inner returns the owner in the names of inner keys.
 func (p keyPath) inner() string {
 	switch {
 	case p.self != "":
 		return p.self
 	case p.owner == "":
-		return p.name
+		return p.path()
 	}
-	return p.name + " of " + p.owner
+	return p.path() + " of " + p.owner
 }
 
-func (p keyPath) key(name string) keyPath { return keyPath{name: name, owner: p.inner()} }
+func (p keyPath) key(name string) keyPath {
+	switch {
+	case p.self != "":
+		return keyPath{name: name, owner: p.self}
+	case p == (keyPath{}):
+		return keyPath{name: name}
+	}
+	return keyPath{name: name, outer: p.path(), owner: p.owner}
+}
 
 func (p keyPath) item(i int) keyPath {
-	return keyPath{name: p.name + "[" + strconv.Itoa(i) + "]", owner: p.owner}
+	p.name += "[" + strconv.Itoa(i) + "]"
+	return p
 }

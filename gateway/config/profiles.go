@@ -12,41 +12,39 @@ import (
 	"goblin/registry/suggest"
 )
 
-// Profile is a part of the catalog. It only takes away: what a server's own filters
-// leave out is in no profile.
+// Profile is a part of the catalog. It can only hide entries: what a server's own filters
+// hide is in no profile.
 type Profile struct {
 	Name      string
-	Servers   []string  // globs on names, or tagPrefix and a glob on tags; none: all servers
-	Tools     Filter    // on original names, or server/original
-	Prompts   Filter    // likewise
+	Servers   []string  // globs on names, or tagPrefix and a glob on tags; empty means all
+	Tools     Filter    // on original names or server/original
+	Prompts   Filter    // on original names or server/original
 	Resources Filter    // on original URIs and templates
-	MetaTools MetaTools // not said: those of the gateway
+	MetaTools MetaTools // Unset means Gateway.MetaTools
 	Expose    Expose
-	Namespace Namespace                  // not said: that of the gateway
-	MaxResult int64                      // wins over those of servers; 0: theirs, less: off
-	Overrides map[string]*definition.Set // by server, over what those have for all
-	Pending   map[OverrideTarget]string  // what it lacks until its overrides can be as they say, and why they cannot
+	Namespace Namespace                  // "" means Gateway.Namespace
+	MaxResult int64                      // 0 means the server's limit, < 0 no limit
+	Overrides map[string]*definition.Set // by server, on top of the server's own
+	Pending   map[OverrideTarget]string  // entries hidden by unset variables, with reasons
 }
 
-// Namespace is how resources are listed.
+// Namespace selects the form of listed resource URIs.
 type Namespace string
 
-// The namespaces.
 const (
 	NamespaceURI  Namespace = "uri"  // mcp://server/<original>
 	NamespaceFlat Namespace = "flat" // ids without special characters
 )
 
-// ClientRule gives clients whose name fits a glob a profile.
+// ClientRule assigns a profile to clients whose name matches a glob.
 type ClientRule struct{ Glob, Profile string }
 
-// DefaultProfile is for clients that get no other.
+// DefaultProfile is the profile of clients that get no other.
 const DefaultProfile = "default"
 
-// tagPrefix begins what chooses servers by their tags.
 const tagPrefix = "tag:"
 
-// Profile finds a profile by its name.
+// Profile returns the profile with the given name.
 func (c *Config) Profile(name string) (*Profile, bool) {
 	i := slices.IndexFunc(c.Profiles, func(p Profile) bool { return p.Name == name })
 	if i < 0 {
@@ -55,15 +53,14 @@ func (c *Config) Profile(name string) (*Profile, bool) {
 	return &c.Profiles[i], true
 }
 
-// profileKey is the place of a key of a profile.
 type profileKey struct{ profile, key string }
 
-// ProfileLine is the line of a profile's key in the file, 0 if it is not there.
+// ProfileLine returns the line of a profile's key in the file, or 0 if it is missing.
 func (c *Config) ProfileLine(profile, key string) int {
 	return c.profileLines[profileKey{profile, key}]
 }
 
-// ProfilesEqual reports whether clients see the same parts of servers by both configs.
+// ProfilesEqual reports whether clients see the same parts of servers with both configs.
 func (c *Config) ProfilesEqual(o *Config) bool {
 	tags := func(c *Config) (all [][]string) {
 		for _, s := range c.Servers {
@@ -76,8 +73,7 @@ func (c *Config) ProfilesEqual(o *Config) bool {
 		reflect.DeepEqual(c.Overrides(), o.Overrides()) && reflect.DeepEqual(tags(c), tags(o)) && reflect.DeepEqual(own(c), own(o))
 }
 
-// SuggestProfile tells the user which profile may be meant, or which ones there are, when
-// there is none of this name.
+// SuggestProfile returns the hint for an unknown profile: a similar name or all names.
 func (c *Config) SuggestProfile(name string) string {
 	names := make([]string, len(c.Profiles))
 	for i, p := range c.Profiles {
@@ -86,10 +82,10 @@ func (c *Config) SuggestProfile(name string) string {
 	if len(names) == 0 {
 		return `; the config has no "profiles"`
 	}
-	return didYouMean(name, "known are", names)
+	return didYouMean(name, "known:", names)
 }
 
-// same reports whether both say the same, however they are written.
+// same reports whether both are equal, treating empty and nil as equal.
 func (p *Profile) same(o *Profile) bool {
 	empty := func(p Profile) Profile {
 		if len(p.Servers) == 0 {
@@ -108,7 +104,7 @@ func (p *Profile) same(o *Profile) bool {
 	return reflect.DeepEqual(empty(*p), empty(*o))
 }
 
-// Has reports whether a profile has a server.
+// Has reports whether the profile includes a server.
 func (p *Profile) Has(s *Server) bool {
 	return len(p.Servers) == 0 || slices.ContainsFunc(p.Servers, func(glob string) bool { return matchesServer(glob, s) })
 }
@@ -120,8 +116,7 @@ func matchesServer(glob string, s *Server) bool {
 	return Glob(glob, s.Name)
 }
 
-// MatchOriginal is Match for what a server calls original, which globs may also name as
-// server/original.
+// MatchOriginal is like Match, but globs may also match server/original.
 func (f Filter) MatchOriginal(server, original string) bool {
 	if len(f.Allow)+len(f.Deny) == 0 {
 		return true
@@ -131,38 +126,38 @@ func (f Filter) MatchOriginal(server, original string) bool {
 	return (len(f.Allow) == 0 || slices.ContainsFunc(f.Allow, fits)) && !slices.ContainsFunc(f.Deny, fits)
 }
 
-// IsEmpty reports whether it lets everything through.
+// IsEmpty reports whether the filter matches everything.
 func (f Filter) IsEmpty() bool { return len(f.Allow)+len(f.Deny) == 0 }
 
 func profileKeys() []field[Profile] {
 	return []field[Profile]{
-		key("servers", "Globs on the names of servers, and tag:GLOB on their tags; empty: all servers.",
+		key("servers", "Globs on server names, and tag:GLOB on tags; empty: all servers.",
 			list(text(chooserComplaint)), func(p *Profile) *[]string { return &p.Servers }),
-		key("tools", "Which of their tools: globs on the server's own names, or on server/name. `deny` wins.",
+		key("tools", "Visible tools: globs on the server's own names or on server/name. `deny` wins.",
 			section(filterKeys), func(p *Profile) *Filter { return &p.Tools }),
-		key("prompts", "Which of their prompts: globs on the server's own names, or on server/name. `deny` wins.",
+		key("prompts", "Visible prompts: globs on the server's own names or on server/name. `deny` wins.",
 			section(filterKeys), func(p *Profile) *Filter { return &p.Prompts }),
-		key("resources", "Which of their resources, templates and skills: globs on the server's own URIs, however they are spelled. `deny` wins.",
+		key("resources", "Visible resources, templates and skills: globs on the server's own URIs in any spelling. `deny` wins.",
 			section(filterKeys), func(p *Profile) *Filter { return &p.Resources }),
-		key("meta_tools", "Which of Goblin's own tools, as in `gateway.meta_tools`, over which it wins.",
+		key("meta_tools", "Goblin's own tools, overriding `gateway.meta_tools`.",
 			metaTools(), func(p *Profile) *MetaTools { return &p.MetaTools }),
-		key("expose", "Which tools are listed. all: those of the profile. search: Goblin's own, by which the others are found and called; these can be called by their names, too.",
+		key("expose", "Listed tools. all: the profile's. search: Goblin's own, which find and call the others; these can also be called by name.",
 			words(ExposeAll, ExposeSearch), func(p *Profile) *Expose { return &p.Expose }),
-		key("namespace", "How resources are listed, as in `gateway.namespace`, over which it wins.",
+		key("namespace", "Form of listed resources, overriding `gateway.namespace`.",
 			words(NamespaceURI, NamespaceFlat), func(p *Profile) *Namespace { return &p.Namespace }),
-		key("max_result", "How much text of a tool's result clients get at a time, as in `max_result` of servers, over which it wins; off: all of it.",
+		key("max_result", "Maximum text of a tool result, overriding servers' `max_result`; off: no limit.",
 			sizeOrOff(1<<10), func(p *Profile) *int64 { return &p.MaxResult }),
-		key("overrides", "What its clients see of tools, prompts and resources, by server, as in `overrides` of servers, over which it comes.",
+		key("overrides", "Overrides by server, on top of the servers' own `overrides`.",
 			overridesOfServers(), func(p *Profile) *map[string]*definition.Set { return &p.Overrides }),
 	}
 }
 
-// DefaultView returns the profile of clients that are given none: all servers.
+// DefaultView returns the view of clients without a profile: all servers.
 func DefaultView() Profile { return Profile{MetaTools: MetaTools{Unset: true}, Expose: ExposeAll} }
 
 var profileName = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// profiles is a mapping of names to profiles, in the order of the file.
+// profiles reads a mapping of names to profiles, in file order.
 func profiles() kind[[]Profile] {
 	return kind[[]Profile]{
 		schema: func([]Profile) object {
@@ -175,7 +170,7 @@ func profiles() kind[[]Profile] {
 		read: func(r *reader, at keyPath, n *yaml.Node, dst *[]Profile) {
 			for _, p := range r.pairs(at, n) {
 				if !profileName().MatchString(p.key.Value) {
-					r.fail(p.key, "%s is not a name for a profile: letters, digits, and after the first also . _ - ; at most 64", quote(p.key.Value))
+					r.fail(p.key, "%s is not a valid profile name; use up to 64 letters, digits, and . _ - (not first)", quote(p.key.Value))
 					continue
 				}
 				profile := DefaultView()
@@ -191,7 +186,7 @@ func profiles() kind[[]Profile] {
 	}
 }
 
-// clientRules is a mapping of globs to names of profiles, in the order of the file.
+// clientRules reads a mapping of globs to profile names, in file order.
 func clientRules() kind[[]ClientRule] {
 	name := text(noNUL)
 	return kind[[]ClientRule]{
@@ -213,13 +208,14 @@ func clientRules() kind[[]ClientRule] {
 	}
 }
 
-// tags are words. Other clients write what they like under that key.
+// tags reads a list of words. Other clients use this key freely, so mistakes in their
+// files are warnings.
 func tags() kind[[]string] {
 	k := list(text(tagComplaint))
 	read := k.read
 	k.read = func(r *reader, at keyPath, n *yaml.Node, dst *[]string) {
 		if r.lenient && n.Kind != yaml.SequenceNode {
-			r.warn(n, "%s is no list and is ignored", at)
+			r.warn(n, "%s is not a list and is ignored", at)
 			return
 		}
 		read(r, at, n, dst)
@@ -238,10 +234,10 @@ func chooserComplaint(s string) string {
 	return globComplaint(strings.TrimPrefix(s, tagPrefix))
 }
 
-// checkProfiles finds what profiles and clients name in vain.
+// checkProfiles reports profiles and rules that have no effect.
 func (r *reader) checkProfiles(cfg *Config) {
 	if len(r.profiles) != len(cfg.Profiles) || len(r.rules) != len(cfg.Clients) {
-		return // mistakes in them are told already
+		return // their mistakes are already reported
 	}
 	for i := range cfg.Profiles {
 		p, seen := &cfg.Profiles[i], r.profiles[i]
@@ -254,7 +250,7 @@ func (r *reader) checkProfiles(cfg *Config) {
 		at := keyPath{self: "profile " + quote(p.Name)}
 		for _, glob := range p.Servers {
 			if !slices.ContainsFunc(cfg.Servers, func(s Server) bool { return matchesServer(glob, &s) }) {
-				r.warn(seen["servers"], "%s: %s fits no server%s", at.key("servers"), quote(glob), r.serverMeant(glob, cfg))
+				r.warn(seen["servers"], "%s: %s matches no server%s", at.key("servers"), quote(glob), r.serverMeant(glob, cfg))
 			}
 		}
 		if p.Namespace == NamespaceFlat {
@@ -264,34 +260,33 @@ func (r *reader) checkProfiles(cfg *Config) {
 		nothing.Name = p.Name
 		switch servers := seen["servers"]; {
 		case p.same(&nothing):
-			r.warn(seen[""], "profile %s names nothing, so its clients see everything", quote(p.Name))
+			r.warn(seen[""], "profile %s is empty, so its clients see everything", quote(p.Name))
 		case servers != nil && len(p.Servers) == 0:
-			r.warn(servers, "%s is empty, so the profile has all servers", at.key("servers"))
+			r.warn(servers, "%s is empty, so the profile includes all servers", at.key("servers"))
 		}
 		if len(cfg.Servers) > 0 && !slices.ContainsFunc(cfg.Servers, func(s Server) bool { return p.Has(&s) }) {
-			r.warn(cmp.Or(seen["servers"], seen[""]), "profile %s has no server, so its clients see nothing", quote(p.Name))
+			r.warn(cmp.Or(seen["servers"], seen[""]), "profile %s includes no server, so its clients see nothing", quote(p.Name))
 		}
 	}
 	r.checkRules(cfg)
 }
 
-// checkRules reports rules for clients whose profile does not exist, and rules that never
-// apply.
+// checkRules reports rules with an unknown profile and rules that never apply.
 func (r *reader) checkRules(cfg *Config) {
 	for i, rule := range cfg.Clients {
 		if _, ok := cfg.Profile(rule.Profile); !ok && rule.Profile != "" {
-			r.fail(r.rules[i], "clients: %s has the profile %s, which there is not%s", quote(rule.Glob), quote(rule.Profile), cfg.SuggestProfile(rule.Profile))
+			r.fail(r.rules[i], "clients: %s: unknown profile %s%s", quote(rule.Glob), quote(rule.Profile), cfg.SuggestProfile(rule.Profile))
 		}
 		for j, first := range cfg.Clients[:i] {
 			if Glob(first.Glob, rule.Glob) {
-				r.warn(r.rules[i], "clients: %s never counts, since %s on line %d comes first and fits the same names", quote(rule.Glob), quote(first.Glob), r.rules[j].Line)
+				r.warn(r.rules[i], "clients: %s never applies, because %s on line %d matches the same names first", quote(rule.Glob), quote(first.Glob), r.rules[j].Line)
 				break
 			}
 		}
 	}
 }
 
-// serverMeant is the server or tag whose name is like a glob that fits none.
+// serverMeant returns a hint at the server or tag most similar to a glob without matches.
 func (r *reader) serverMeant(glob string, cfg *Config) string {
 	wanted, byTag := strings.CutPrefix(glob, tagPrefix)
 	var known []string

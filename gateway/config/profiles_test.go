@@ -80,25 +80,25 @@ func TestProfilesThatMeanNothingAreToldWithTheirLine(t *testing.T) {
 	t.Parallel()
 	const servers = "servers:\n  git: {command: c, tags: [work]}\n"
 	for _, c := range []struct{ name, src, mistake, warning string }{
-		{name: "name", src: "profiles: {\"a b\": {}}", mistake: `3: "a b" is not a name for a profile: letters, digits, and after the first also . _ - ; at most 64`},
+		{name: "name", src: "profiles: {\"a b\": {}}", mistake: `3: "a b" is not a valid profile name; use up to 64 letters, digits, and . _ - (not first)`},
 		{name: "key", src: "profiles:\n  p: {server: [git]}", mistake: `4: unknown key "server" in profile "p"; did you mean "servers"?`},
-		{name: "glob", src: "profiles:\n  p: {tools: {deny: [\"[a\"]}}", mistake: `4: "deny[0]" in tools of profile "p" is not a pattern`},
+		{name: "glob", src: "profiles:\n  p: {tools: {deny: [\"[a\"]}}", mistake: `4: "deny[0]" in tools of profile "p" is not a valid`},
 		{name: "tag", src: "profiles:\n  p: {servers: [\"tag:\"]}", mistake: `4: "servers[0]" in profile "p" is an empty pattern`},
-		{name: "own tool", src: "profiles:\n  p: {meta_tools: [serch_tools]}", mistake: `4: "meta_tools[0]" in profile "p" must be the name of one, not "serch_tools"; did you mean "search_tools"?`},
+		{name: "own tool", src: "profiles:\n  p: {meta_tools: [serch_tools]}", mistake: `4: "meta_tools[0]" in profile "p" must be a known name, not "serch_tools"; did you mean "search_tools"?`},
 		{name: "own tools", src: "profiles:\n  p: {meta_tools: often}", mistake: `4: "meta_tools" in profile "p" must be auto, true, false or a list of names, not text`},
 		{name: "exposure", src: "profiles:\n  p:\n    expose: some", mistake: `5: "expose" in profile "p" must be all or search, not "some"`},
 		{name: "namespace", src: "profiles:\n  p: {namespace: url}", mistake: `4: "namespace" in profile "p" must be uri or flat, not "url"`},
-		{name: "namespace of ids", src: "profiles:\n  p:\n    namespace: flat", warning: `5: "namespace" in profile "p": flat lists resources under ids that are not URIs; clients that check them, such as those with the Python SDK 1.x, refuse the whole list`},
+		{name: "namespace of ids", src: "profiles:\n  p:\n    namespace: flat", warning: `5: "namespace" in profile "p": flat lists resources by ids that are not URIs; clients that validate URIs, such as the Python SDK 1.x, reject the whole list`},
 		{name: "namespace of URIs", src: "profiles:\n  p: {namespace: uri}"},
-		{name: "rule for nothing", src: "profiles:\n  coding: {}\nclients:\n  a: codign", mistake: `6: clients: "a" has the profile "codign", which there is not; did you mean "coding"?`},
-		{name: "rule without profiles", src: "clients: {a: coding}", mistake: `3: clients: "a" has the profile "coding", which there is not; the config has no "profiles"`},
-		{name: "server that there is not", src: "profiles:\n  p: {servers: [gti, \"*\"]}", warning: `4: "servers" in profile "p": "gti" fits no server; did you mean "git"?`},
-		{name: "tag that there is not", src: "profiles:\n  p: {servers: [\"tag:wrok\", git]}", warning: `4: "servers" in profile "p": "tag:wrok" fits no server; did you mean "work"?`},
-		{name: "rule behind a wider one", src: "profiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  \"c*\": p\n  codex: q", warning: `6: clients: "codex" never counts, since "c*" on line 5 comes first and fits the same names`},
-		{name: "a profile of empty lists", src: "profiles:\n  p:\n    servers: []\n    tools: {allow: []}", warning: `4: profile "p" names nothing, so its clients see everything`},
-		{name: "no servers", src: "profiles:\n  p:\n    tools: {allow: [x]}\n    servers: []", warning: `6: "servers" in profile "p" is empty, so the profile has all servers`},
-		{name: "a profile that names nothing", src: "profiles:\n  p: {servers: [git]}\n  q:", warning: `5: profile "q" names nothing, so its clients see everything`},
-		{name: "a rule that is no glob", src: "profiles: {p: {servers: [git]}}\nclients:\n  \"[a\": p", mistake: `5: "[a" in clients is not a pattern`},
+		{name: "rule for nothing", src: "profiles:\n  coding: {}\nclients:\n  a: codign", mistake: `6: clients: "a": unknown profile "codign"; did you mean "coding"?`},
+		{name: "rule without profiles", src: "clients: {a: coding}", mistake: `3: clients: "a": unknown profile "coding"; the config has no "profiles"`},
+		{name: "server that there is not", src: "profiles:\n  p: {servers: [gti, \"*\"]}", warning: `4: "servers" in profile "p": "gti" matches no server; did you mean "git"?`},
+		{name: "tag that there is not", src: "profiles:\n  p: {servers: [\"tag:wrok\", git]}", warning: `4: "servers" in profile "p": "tag:wrok" matches no server; did you mean "work"?`},
+		{name: "rule behind a wider one", src: "profiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  \"c*\": p\n  codex: q", warning: `6: clients: "codex" never applies, because "c*" on line 5 matches the same names first`},
+		{name: "a profile of empty lists", src: "profiles:\n  p:\n    servers: []\n    tools: {allow: []}", warning: `4: profile "p" is empty, so its clients see everything`},
+		{name: "no servers", src: "profiles:\n  p:\n    tools: {allow: [x]}\n    servers: []", warning: `6: "servers" in profile "p" is empty, so the profile includes all servers`},
+		{name: "a profile that names nothing", src: "profiles:\n  p: {servers: [git]}\n  q:", warning: `5: profile "q" is empty, so its clients see everything`},
+		{name: "a rule that is no glob", src: "profiles: {p: {servers: [git]}}\nclients:\n  \"[a\": p", mistake: `5: "[a" in clients is not a valid`},
 		{name: "a rule without a name", src: "profiles: {p: {servers: [git]}}\nclients:\n  \"\": p", mistake: `5: "" in clients is an empty pattern`},
 		{name: "a rule for the others", src: "profiles: {p: {servers: [git]}, q: {servers: [git]}}\nclients:\n  \"c*\": p\n  \"*\": q"},
 	} {
@@ -154,13 +154,13 @@ profiles:
 	}
 	const until = ` (until then clients of profile "p" do not see `
 	require.Equal(t, []string{
-		`goblin.yaml:10: ${REPO} is not set, but "repo" in arguments of push* of tools of git of overrides of profile "p" needs it; set it or write ${REPO:-default}` + until + `tool "push*" of server "git")`,
-		`goblin.yaml:11: ${NOBODY} is not set, but "title" in pull of tools of git of overrides of profile "p" needs it; set it or write ${NOBODY:-default}` + until + `tool "pull" of server "git")`,
-		`goblin.yaml:12: "name" in log of tools of git of overrides of profile "p" is not a name for a tool: 1 to 128 letters, digits, _ and -` + until + `tool "log" of server "git")`,
-		`goblin.yaml:14: ${GONE} is not set, but "title" in gone of tools of git of overrides of profile "p" needs it; set it or write ${GONE:-default}` + until + `tool "gone" of server "git")`,
-		`goblin.yaml:15: ${ODD} is not set, but "title" in a\b of tools of git of overrides of profile "p" needs it; set it or write ${ODD:-default}` + until + `tool "a\\b" of server "git")`,
-		`goblin.yaml:17: ${WHO} is not set, but "who[0]" in arguments of ask of prompts of git of overrides of profile "p" needs it; set it or write ${WHO:-default}` + until + `prompt "ask" of server "git")`,
-		`goblin.yaml:19: ${TITLE} is not set, but "title" in x:1 of resources of git of overrides of profile "p" needs it; set it or write ${TITLE:-default} (until then clients of profile "p" see resource "x:1" of server "git" as it is)`,
+		`goblin.yaml:10: ${REPO} is not set, but "repo" in overrides.git.tools.push*.arguments of profile "p" needs it; set it or write ${REPO:-default}` + until + `tool "push*" of server "git")`,
+		`goblin.yaml:11: ${NOBODY} is not set, but "title" in overrides.git.tools.pull of profile "p" needs it; set it or write ${NOBODY:-default}` + until + `tool "pull" of server "git")`,
+		`goblin.yaml:12: "name" in overrides.git.tools.log of profile "p" is not a valid tool name; use 1 to 128 letters, digits, _ and -` + until + `tool "log" of server "git")`,
+		`goblin.yaml:14: ${GONE} is not set, but "title" in overrides.git.tools.gone of profile "p" needs it; set it or write ${GONE:-default}` + until + `tool "gone" of server "git")`,
+		`goblin.yaml:15: ${ODD} is not set, but "title" in overrides.git.tools.a\b of profile "p" needs it; set it or write ${ODD:-default}` + until + `tool "a\\b" of server "git")`,
+		`goblin.yaml:17: ${WHO} is not set, but "who[0]" in overrides.git.prompts.ask.arguments of profile "p" needs it; set it or write ${WHO:-default}` + until + `prompt "ask" of server "git")`,
+		`goblin.yaml:19: ${TITLE} is not set, but "title" in overrides.git.resources.x:1 of profile "p" needs it; set it or write ${TITLE:-default} (until then clients of profile "p" see resource "x:1" of server "git" without the override)`,
 	}, told)
 	for _, s := range cfg.Servers {
 		require.Empty(t, s.Problem, s.Name)

@@ -10,14 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// projectVariable stands for itself in the definition of a server with a process for each
-// project, until the project is known.
+// projectVariable stays in the definition of a server per project until the project is
+// known.
 const projectVariable = "${project}"
 
-// perProject reports whether a server says that there is a process of it for each
-// project, before its keys are read.
+// perProject reports whether a server has isolation: project, before its keys are read.
 func (r *reader) perProject(n *yaml.Node) bool {
-	silent := reader{file: r.file} // what is wrong is told when the keys are read
+	silent := reader{file: r.file} // mistakes are reported when the keys are read
 	for _, p := range silent.pairs(keyPath{}, n) {
 		if p.key.Value == "isolation" {
 			return p.val.Kind == yaml.ScalarNode && p.val.Value == string(PerProject)
@@ -26,8 +25,8 @@ func (r *reader) perProject(n *yaml.Node) bool {
 	return false
 }
 
-// InProject is the definition of a server in a project, whose folder takes the place of
-// ${project}.
+// InProject returns the server's definition with ${project} replaced by the project's
+// folder.
 func (s *Server) InProject(folder string) *Server {
 	v := *s
 	in := func(text string) string { return strings.ReplaceAll(text, projectVariable, folder) }
@@ -46,14 +45,14 @@ func (s *Server) InProject(folder string) *Server {
 	return &v
 }
 
-// projectPackages are packages that work in one project, one a line; those with a
-// mark do so unless an argument names the folder.
+// projectPackages lists packages that work in one project, one per line. Marked ones do
+// so unless an argument names a folder.
 //
 //go:embed projects.txt
 var projectPackages string
 
-// warnProjects warns of servers that work in one project and that all clients would share,
-// and of commands that take code from the folder of a project.
+// warnProjects reports shared servers that work in one project, and commands that run
+// code from a project's folder.
 func (r *reader) warnProjects(servers []Server) {
 	for i := range servers {
 		s := &servers[i]
@@ -61,18 +60,18 @@ func (r *reader) warnProjects(servers []Server) {
 			continue
 		}
 		if instead := runsProjectCode(s); s.Isolation == PerProject && instead != "" {
-			r.warn(r.servers[i].key, "server %q: %s runs code from the folder of a project, so a hostile repository can take its place; %s, or give the path of an installed program", s.Name, baseName(s.Command), instead)
+			r.warn(r.servers[i].key, "server %q: %s runs code from the project's folder, so a malicious repository can replace it; %s, or set the path of an installed program", s.Name, baseName(s.Command), instead)
 		}
 		if s.Isolation != Shared {
 			continue
 		}
 		if name := projectPackage(s); name != "" {
-			r.warn(r.servers[i].key, "server %q: %s works in one project, and all clients would share it; isolation: project runs one for each, with ${project} for its folder", s.Name, name)
+			r.warn(r.servers[i].key, "server %q: %s works in one project, but all clients share it; set isolation: project to run one per project, and use ${project} for its folder", s.Name, name)
 		}
 	}
 }
 
-// warnOpenProjects finds servers that clients over HTTP cannot use: without a token they
+// warnOpenProjects reports servers that HTTP clients cannot use: without a token they
 // have no project.
 func (r *reader) warnOpenProjects(cfg *Config) {
 	g := &cfg.Gateway
@@ -86,7 +85,7 @@ func (r *reader) warnOpenProjects(cfg *Config) {
 	}
 }
 
-// projectPackage is the package of a server, if it is one of those.
+// projectPackage returns the server's package if projectPackages contains it, or "".
 func projectPackage(s *Server) string {
 	for i, word := range append([]string{baseName(s.Command)}, s.Args...) {
 		for line := range strings.Lines(projectPackages) {
@@ -105,8 +104,8 @@ func projectPackage(s *Server) string {
 	return ""
 }
 
-// runsProjectCode reports that a command prefers code in its working directory to the
-// program that it is meant to run, by the change of args that prevents it; "" if not.
+// runsProjectCode reports whether a command prefers code in its working directory to its
+// program. It returns the change of args that prevents this, or "".
 func runsProjectCode(s *Server) (instead string) {
 	if !strings.Contains(s.Cwd, projectVariable) {
 		return ""
@@ -120,19 +119,19 @@ func runsProjectCode(s *Server) (instead string) {
 	name, _, _ := strings.Cut(strings.ToLower(baseName(s.Command)), ".") // python3.12, npx.cmd
 	switch {
 	case (name == "npx" || name == "npm") && !has("--prefix"):
-		return "add --prefix and an empty folder to args" // node_modules/.bin and .npmrc
+		return "add --prefix with an empty folder to args" // because of node_modules/.bin and .npmrc
 	case strings.HasPrefix(name, "python") && has("-m") && !has("-P", "-I"):
-		return "add -P to args" // or the folder is the first place of modules
+		return "add -P to args" // the folder comes first in the module path
 	case name == "bunx" || name == "bun" && has("x"):
-		return "use npx with --prefix and an empty folder" // node_modules/.bin
+		return "use npx with --prefix and an empty folder" // because of node_modules/.bin
 	}
 	return ""
 }
 
 func baseName(command string) string { return command[strings.LastIndexAny(command, `/\`)+1:] }
 
-// isPackage reports whether a word of a command line names a package, perhaps with a
-// version, or the address of its repository.
+// isPackage reports whether a word of a command line is a package, optionally with a
+// version, or its repository's URL.
 func isPackage(word, name string) bool {
 	word = strings.TrimSuffix(strings.TrimSuffix(word, ".exe"), ".git")
 	if rest, ok := strings.CutPrefix(word, name); ok && (rest == "" || rest[0] == '@' || strings.HasPrefix(rest, "==")) {

@@ -90,7 +90,7 @@ func TestCommandsThatRunCodeOfAProjectAreNamed(t *testing.T) {
 	} {
 		cfg := parse(t, "goblin.yaml", "servers: {s: "+server+"}")
 		found := slices.ContainsFunc(cfg.Warnings, func(p config.Problem) bool {
-			return strings.Contains(p.Text, "runs code from the folder of a project")
+			return strings.Contains(p.Text, "runs code from the project's folder")
 		})
 		require.Equal(t, warned, found, server)
 	}

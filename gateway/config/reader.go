@@ -11,57 +11,57 @@ import (
 	"goblin/registry/suggest"
 )
 
-// maxProblems bounds what one broken file can print.
+// maxProblems is the maximum number of problems per file and kind.
 const maxProblems = 200
 
-// reader turns nodes into values and collects what is wrong with them.
+// reader converts nodes to values and collects problems.
 type reader struct {
 	file    string
-	dir     string // what relative paths in the file mean
+	dir     string // base of relative paths
 	env     func(string) (string, bool)
-	lenient bool // a JSON file as other clients write it
+	lenient bool // another client's JSON file
 
 	errs      []Problem
 	warns     []Problem
 	mistakes  []Problem    // warnings that are mistakes of one server
-	server    *serverState // while one is read
+	server    *serverState // the server being read, or nil
 	servers   []serverState
 	profiles  []map[string]*yaml.Node // the keys of each profile
 	rules     []*yaml.Node            // the globs of clients
-	inToken   bool                    // while gateway.auth_token is read
-	badToken  bool                    // it was given and is wrong
-	noToken   Problem                 // it needs a variable that is not set
-	lateToken *lateText               // it holds references
-	fileVars  map[string]string       // of env_file
-	fileNames []string                // of those of them that have a value, sorted
+	inToken   bool                    // gateway.auth_token is being read
+	badToken  bool                    // auth_token is set and wrong
+	noToken   Problem                 // auth_token needs an unset variable
+	lateToken *lateText               // auth_token has references
+	fileVars  map[string]string       // from env_file
+	fileNames []string                // non-empty ones of fileVars, sorted
 
-	overriding       OverrideTarget                // whose overrides are read
-	override         *OverrideTarget               // while one of a profile is read
-	unreadyOverrides []unreadyOverride             // of those, what cannot be as they say: variables are not set
+	overriding       OverrideTarget                // owner of the overrides being read
+	override         *OverrideTarget               // the override of a profile being read, or nil
+	unreadyOverrides []unreadyOverride             // of profiles, because of unset variables
 	overrides        map[OverrideTarget]*yaml.Node // their names in the file
-	overriddenBy     []overriddenBy                // servers, by profiles
-	overridden       []string                      // variables in the values of those of profiles
+	overriddenBy     []overriddenBy                // servers in profiles' overrides
+	overridden       []string                      // variables in values of profiles' overrides
 
-	expanded int      // bytes that expansion made
-	named    []string // variables in the text that was read last and not every child gets
+	expanded int      // bytes produced by expansion
+	named    []string // variables outside of the base set in the last text
 
-	secret  bool                            // while a text is read that may hold references
-	late    bool                            // the text that was read last holds references
-	resolve func(secretRef) (string, error) // gives their values; nil while the file is read
-	asked   map[string]*string              // the variables that were looked up for a server, nil for unset ones
+	secret  bool                            // references are allowed in the current text
+	late    bool                            // the last text has references
+	resolve func(secretRef) (string, error) // resolves references; nil while the file is read
+	asked   map[string]*string              // variables looked up for a server; nil if unset
 }
 
 // serverState collects facts about a server while its keys are read.
 type serverState struct {
 	key        *yaml.Node            // the name in the file
 	seen       map[string]*yaml.Node // its keys
-	issues     []Problem             // why it cannot start
-	perProject bool                  // ${project} is known when a client is there
-	divided    bool                  // its command was a whole line
-	typo       bool                  // an unknown key was most likely meant to be command or url
-	other      map[keyPath][]string  // the variables that stood there and not every child gets
+	issues     []Problem             // reasons why it cannot start
+	perProject bool                  // ${project} stays until a client connects
+	divided    bool                  // command was a whole line
+	typo       bool                  // an unknown key probably means command or url
+	other      map[keyPath][]string  // variables outside of the base set, by position
 	late       []string              // references in its texts
-	overridden []string              // variables in the values of overrides
+	overridden []string              // variables in values of overrides
 	oauth      map[string]*yaml.Node // the keys of its oauth
 	mistakes   []Problem             // issues that are mistakes in the file
 }
@@ -70,8 +70,8 @@ func (r *reader) problem(n *yaml.Node, format string, args ...any) Problem {
 	return Problem{File: r.file, Line: n.Line, Text: fmt.Sprintf(format, args...)}
 }
 
-// fail reports a mistake. In a file of another client, one in the entry of a server only
-// keeps that server from starting.
+// fail reports a mistake. In another client's file, a mistake in a server's entry only
+// disables that server.
 func (r *reader) fail(n *yaml.Node, format string, args ...any) {
 	switch {
 	case r.lenient && r.server != nil:
@@ -89,8 +89,8 @@ func (r *reader) warn(n *yaml.Node, format string, args ...any) {
 	}
 }
 
-// reject reports a value that is wrong. What the file says is a mistake; what
-// a variable says only keeps its server from starting.
+// reject reports a wrong value. A literal one is a mistake. One from a variable only
+// disables its server.
 func (r *reader) reject(at keyPath, n *yaml.Node, complaint string) {
 	if r.server != nil && strings.Contains(n.Value, "${") {
 		r.issue(n, "%s %s", at, complaint)
@@ -103,14 +103,14 @@ func (r *reader) reject(at keyPath, n *yaml.Node, complaint string) {
 	r.fail(n, "%s %s", at, complaint)
 }
 
-// postpone notes why an override of a profile cannot be as it says. All else of the config
-// is as good as it was.
+// postpone records why an override of a profile is not ready. The rest of the config
+// stays valid.
 func (r *reader) postpone(n *yaml.Node, format string, args ...any) {
 	of := *r.override
 	kind := strings.TrimSuffix(of.Kind, "s")
 	until := fmt.Sprintf("clients of profile %s do not see %s %s of server %s", quote(of.Profile), kind, quote(of.Name), quote(of.Server))
 	if of.Kind == onlyTexts {
-		until = fmt.Sprintf("clients of profile %s see %s %s of server %s as it is", quote(of.Profile), kind, quote(of.Name), quote(of.Server))
+		until = fmt.Sprintf("clients of profile %s see %s %s of server %s without the override", quote(of.Profile), kind, quote(of.Name), quote(of.Server))
 	}
 	why := fmt.Sprintf(format, args...)
 	r.warn(n, "%s (until then %s)", why, until)
@@ -119,19 +119,19 @@ func (r *reader) postpone(n *yaml.Node, format string, args ...any) {
 	}
 }
 
-// issue notes why the server that is being read cannot start.
+// issue records why the current server cannot start.
 func (r *reader) issue(n *yaml.Node, format string, args ...any) {
 	if len(r.server.issues) < maxProblems {
 		r.server.issues = append(r.server.issues, r.problem(n, format, args...))
 	}
 }
 
-// pair is an entry of a mapping; neither node is an alias.
+// pair is an entry of a mapping. Neither node is an alias.
 type pair struct{ key, val *yaml.Node }
 
-// pairs are the entries of a mapping in order, "<<" merged in as YAML 1.1 says:
-// own keys win, then earlier merges. No key comes twice. An empty value is an
-// empty mapping, which is what is left when all entries are commented out.
+// pairs returns the entries of a mapping in order, without duplicates. It merges "<<" as
+// in YAML 1.1: own keys win, then earlier merges. An empty value counts as an empty
+// mapping, which remains when all entries are commented out.
 func (r *reader) pairs(at keyPath, n *yaml.Node) []pair {
 	if isNull(n) {
 		return nil
@@ -157,7 +157,7 @@ func (r *reader) pairs(at keyPath, n *yaml.Node) []pair {
 			r.fail(n.Content[i], "a key of %s must be text, not %s", at.whole(), describe(k))
 			continue
 		}
-		if line, ok := lines[k.Value]; ok && r.lenient { // as JSON parsers have it
+		if line, ok := lines[k.Value]; ok && r.lenient { // like JSON parsers: the last one wins
 			r.warn(n.Content[i], "duplicate key %s%s replaces the one on line %d", quoteKey(k.Value), at.in(), line)
 			own = slices.DeleteFunc(own, func(p pair) bool { return p.key.Value == k.Value })
 		} else if ok {
@@ -192,16 +192,16 @@ func (p keyPath) in() string {
 	return " in " + p.inner()
 }
 
-// field is one key of a mapping that becomes a T.
+// field is a key of a mapping that is read into a T.
 type field[T any] struct {
 	name   string
 	schema func(def *T) object
 	read   func(r *reader, at keyPath, n *yaml.Node, dst *T)
 	same   func(a, b *T) bool
-	legacy bool // a key of other clients: read in their files only, not in the schema
+	legacy bool // other clients' key: only in their files, not in the schema
 }
 
-// key makes a field from how its values look and where they go.
+// key returns a field that stores a value of kind k in the place returned by at.
 func key[T, V any](name, doc string, k kind[V], at func(*T) *V) field[T] {
 	return field[T]{
 		name: name,
@@ -215,8 +215,7 @@ func key[T, V any](name, doc string, k kind[V], at func(*T) *V) field[T] {
 	}
 }
 
-// readTable fills dst from a mapping and returns the nodes of the keys that
-// were there.
+// readTable fills dst from a mapping and returns the nodes of the present keys.
 func readTable[T any](r *reader, at keyPath, table []field[T], n *yaml.Node, dst *T) map[string]*yaml.Node {
 	seen := make(map[string]*yaml.Node)
 	for _, p := range r.pairs(at, n) {
@@ -238,7 +237,7 @@ func (r *reader) unknown(at keyPath, key *yaml.Node, known []string) {
 		return // other clients keep their own settings there
 	}
 	if len(r.errs) > maxProblems {
-		return // a suggestion takes time
+		return // suggestions take time
 	}
 	if r.lenient && r.server != nil && (at.self != "" || at.name == "oauth") {
 		r.unknownForeign(at, key, known)
@@ -250,7 +249,7 @@ func (r *reader) unknown(at keyPath, key *yaml.Node, known []string) {
 	tail := didYouMean(key.Value, "known here:", known)
 	if at == (keyPath{}) {
 		for name, keys := range sections() {
-			if slices.Contains(keys, key.Value) { // no other has it
+			if slices.Contains(keys, key.Value) { // the key is unique to this section
 				tail = "; it belongs in " + quote(name)
 			}
 		}
@@ -281,9 +280,8 @@ func names[T any](table []field[T]) []string {
 	return list
 }
 
-// text reads a scalar and expands it. With loose, numbers and booleans are
-// taken as they are written. ok is false if there is no value to use; the
-// reason has been reported then.
+// text reads a scalar and expands it. With loose, numbers and booleans count as text. If
+// ok is false, the reason has been reported.
 func (r *reader) text(at keyPath, n *yaml.Node, loose bool) (s string, ok bool) {
 	switch tag := n.ShortTag(); {
 	case isNull(n):
@@ -304,7 +302,7 @@ func (r *reader) text(at keyPath, n *yaml.Node, loose bool) (s string, ok bool) 
 	r.noteReferences(at, n, &e)
 	if e.used {
 		if r.expanded += len(s); r.expanded > maxExpansion && e.wrong == "" {
-			e.wrong = "makes the variables of the file longer than 16 MiB"
+			e.wrong = "brings the file's expanded variables above 16 MiB"
 		}
 	}
 	r.noteVariables(at, n, &e)
@@ -317,7 +315,7 @@ func (r *reader) text(at keyPath, n *yaml.Node, loose bool) (s string, ok bool) 
 	return s, e.wrong == "" && len(e.unset)+len(e.failed) == 0
 }
 
-// noteVariables keeps where variables stand, and reports those that are not set.
+// noteVariables records the variables of a text and reports unset ones.
 func (r *reader) noteVariables(at keyPath, n *yaml.Node, e *expansion) {
 	r.named = e.other
 	if len(e.other) > 0 && r.server != nil {
@@ -329,7 +327,7 @@ func (r *reader) noteVariables(at keyPath, n *yaml.Node, e *expansion) {
 	for _, name := range e.unset {
 		format := "${%s} is not set, but %s needs it; set it or write ${%s:-default}"
 		if name == "project" && r.server != nil {
-			format += "; the folder of a client's project is for servers with isolation: project"
+			format += "; ${project} requires isolation: project"
 		}
 		switch {
 		case r.server != nil:
@@ -344,7 +342,6 @@ func (r *reader) noteVariables(at keyPath, n *yaml.Node, e *expansion) {
 	}
 }
 
-// target follows an alias.
 func target(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode && n.Alias != nil {
 		n = n.Alias
@@ -358,7 +355,7 @@ func isPlain(tag string) bool {
 	return tag == "!!int" || tag == "!!float" || tag == "!!bool" || tag == "!!timestamp"
 }
 
-// describe says what a node is, never what it holds.
+// describe returns the type of a node, never its value.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -12,13 +12,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// References stand for values that are not known while a file is read: ${keyring:NAME},
-// ${file:PATH} and ${cmd:PROGRAM ARGS…}. They stay in a Config as they are written, and
-// [Server.Resolve] and [Gateway.Resolve] put the values in their place.
+// References are ${keyring:NAME}, ${file:PATH} and ${cmd:PROGRAM ARGS…}. Their values are
+// unknown while a file is read, so a Config contains them as written. [Server.Resolve]
+// and [Gateway.Resolve] replace them with their values.
 
-// Resolver gives the value of a reference. words are what stands behind its kind: a name,
-// the absolute path of a file, or a program with its arguments, which is to be run in dir.
-// The error continues the reference: "is not set; run: goblin secret set NAME".
+// Resolver returns the value of a reference. words depends on the kind: a name, the
+// absolute path of a file, or a program to run in dir with its arguments. The error
+// continues the reference: "is not set; run: goblin secret set NAME".
 type Resolver func(ctx context.Context, kind string, words []string, dir string) (value string, err error)
 
 const (
@@ -26,7 +26,7 @@ const (
 	fileKind    = "file"
 	commandKind = "cmd"
 
-	maxWords = 64 // of a command
+	maxWords = 64 // per command
 )
 
 var (
@@ -39,13 +39,14 @@ func IsReferenceKind(kind string) bool {
 	return kind == keyringKind || kind == fileKind || kind == commandKind
 }
 
-// secretRef is a reference that is understood.
+// secretRef is a parsed reference.
 type secretRef struct {
 	kind  string
 	words []string
 }
 
-// String is the reference as it is told: the arguments of a command may be secrets.
+// String returns the reference for messages, without a command's arguments, which may be
+// secrets.
 func (f secretRef) String() string {
 	shown := f.words[0]
 	if len(f.words) > 1 {
@@ -58,8 +59,8 @@ func (f secretRef) String() string {
 	return "${" + f.kind + ":" + shown[1:len(shown)-1] + "}"
 }
 
-// resolveReference resolves the body of a "${…}" if that is a reference: to its value, or to itself
-// as long as nobody can know that.
+// resolveReference resolves the body of a "${…}" if it is a reference. It returns the
+// value, or the reference as written if values are not available yet.
 func (r *reader) resolveReference(e *expansion, body string, depth int) (value string, ok bool) {
 	kind, rest, found := strings.Cut(body, ":")
 	if !found || strings.HasPrefix(rest, "-") { // a variable with a default
@@ -72,15 +73,15 @@ func (r *reader) resolveReference(e *expansion, body string, depth int) (value s
 	case r.lenient && r.server != nil && plainInClient(r.file, kind):
 		e.plain = append(e.plain, kind)
 		return "${" + body + "}", true
-	case depth > 0: // nor would a command's arguments be the place for a secret
-		e.wrong = "has ${" + kind + ":…} within another ${…}; write it without that"
+	case depth > 0: // a command's arguments are visible to other users
+		e.wrong = "has ${" + kind + ":…} inside another ${…}; remove the outer one"
 		return "", true
 	}
 	switch kind {
 	case keyringKind:
 		f = secretRef{kind, []string{rest}}
 		if !secretName().MatchString(rest) {
-			e.wrong = `has a "${keyring:…}" that names no secret: a name has up to 128 letters, digits, "_", "-", ".", "/" and "@"`
+			e.wrong = `has a "${keyring:…}" with an invalid name; use up to 128 letters, digits, "_", "-", ".", "/" and "@"`
 		}
 	case fileKind:
 		f = r.fileReference(e, rest, depth)
@@ -108,7 +109,7 @@ func (r *reader) fileReference(e *expansion, rest string, depth int) secretRef {
 	switch {
 	case e.wrong != "" || len(e.unset) > 0:
 	case strings.TrimSpace(at) == "":
-		e.wrong = `has a "${file:…}" that names no file`
+		e.wrong = `has a "${file:…}" without a path`
 	case noNUL(at) != "":
 		e.wrong = `has a "${file:…}" with a NUL character`
 	case strings.HasPrefix(at, "~/") && home == "":
@@ -121,15 +122,15 @@ func (r *reader) fileReference(e *expansion, rest string, depth int) secretRef {
 	return secretRef{fileKind, []string{at}}
 }
 
-// commandReference has the words of a command: each is expanded for itself, so that no
-// variable makes two of one.
+// commandReference parses a command. Each word is expanded separately, so a variable
+// never becomes two words.
 func commandReference(e *expansion, rest string, depth int) secretRef {
 	words, ok := split(rest)
 	switch {
 	case !ok:
-		e.wrong = `has a "${cmd:…}" with a quote that does not end`
+		e.wrong = `has a "${cmd:…}" with an unclosed quote`
 	case len(words) == 0:
-		e.wrong = `has a "${cmd:…}" that names no program`
+		e.wrong = `has a "${cmd:…}" without a program`
 	case len(words) > maxWords:
 		e.wrong = fmt.Sprintf(`has a "${cmd:…}" with more than %d words`, maxWords)
 	}
@@ -140,15 +141,15 @@ func commandReference(e *expansion, rest string, depth int) secretRef {
 	}
 	if len(words) == 0 || words[0] == "" && len(e.unset) == 0 && e.wrong == "" {
 		if e.wrong == "" {
-			e.wrong = `has a "${cmd:…}" that names no program`
+			e.wrong = `has a "${cmd:…}" without a program`
 		}
 		words = []string{""}
 	}
 	return secretRef{commandKind, words}
 }
 
-// split parts a command at spaces. Quotes, '…' and "…", keep them; nothing else means
-// anything, so that paths with backslashes are what they are.
+// split splits a command at spaces outside of '…' and "…". Other characters are literal,
+// so paths with backslashes work.
 func split(s string) (words []string, ok bool) {
 	var word strings.Builder
 	open, inWord := rune(0), false
@@ -177,7 +178,7 @@ func split(s string) (words []string, ok bool) {
 	return words, open == 0
 }
 
-// withReferences makes a kind expand references in its texts.
+// withReferences allows references in the texts of a kind.
 func withReferences[V any](k kind[V]) kind[V] {
 	return kind[V]{schema: k.schema, read: func(r *reader, at keyPath, n *yaml.Node, dst *V) {
 		before := r.secret
@@ -187,19 +188,19 @@ func withReferences[V any](k kind[V]) kind[V] {
 	}}
 }
 
-// noteReferences keeps that a text holds references, and reports those without a value,
-// or in the wrong place.
+// noteReferences records the references in a text and reports those without a value or in
+// the wrong place.
 func (r *reader) noteReferences(at keyPath, n *yaml.Node, e *expansion) {
 	for _, kind := range e.plain {
-		r.warn(n, "%s has ${%s:…}, which is plain text in the file of a client; goblin init takes its servers over", at, kind)
+		r.warn(n, "%s has ${%s:…}, which is plain text in a client's file; run goblin init to import its servers", at, kind)
 	}
 	r.late = len(e.late) > 0 && r.resolve == nil
 	switch {
 	case len(e.late) > 0 && !r.secret:
-		e.wrong = "must be known before servers start, and cannot hold " + e.late[0] +
-			"; references may stand in command, args, env, cwd, url, headers, oauth.client_secret and gateway.auth_token"
+		e.wrong = "is needed before servers start and cannot contain " + e.late[0] +
+			"; references are allowed in command, args, env, cwd, url, headers, oauth.client_secret and gateway.auth_token"
 	case len(e.failed) > 0 && r.server != nil:
-		for _, f := range e.failed { // the fix comes last, to be copied
+		for _, f := range e.failed { // the fix comes last, ready to copy
 			r.issue(n, "%s (%s) %s", f[0], at, f[1])
 		}
 	case len(e.failed) > 0:
@@ -215,11 +216,11 @@ func (r *reader) noteReferences(at keyPath, n *yaml.Node, e *expansion) {
 	}
 	e.other = append(e.other, e.late...)
 	if r.resolve == nil {
-		e.other = nil // it is no value yet
+		e.other = nil // not a value yet
 	}
 }
 
-// ask looks up a variable, and remembers the answer for Resolve.
+// ask looks up a variable and records the answer for Resolve.
 func (r *reader) ask(name string) (string, bool) {
 	value, ok := r.env(name)
 	if r.asked != nil {
@@ -231,7 +232,7 @@ func (r *reader) ask(name string) (string, bool) {
 	return value, ok
 }
 
-// origin keeps the surroundings in which a text was read.
+// origin records the context of a text for reading it again.
 type origin struct {
 	file, dir string
 	lenient   bool
@@ -240,7 +241,7 @@ type origin struct {
 
 func (r *reader) origin() origin { return origin{r.file, r.dir, r.lenient, r.asked} }
 
-// reader reads the text again, with values for references. found gets those.
+// reader returns a reader that resolves references and appends their values to found.
 func (o *origin) reader(ctx context.Context, resolve Resolver, found *[]string) *reader {
 	r := &reader{file: o.file, dir: o.dir, lenient: o.lenient, env: func(name string) (string, bool) {
 		value := o.asked[name]
@@ -251,7 +252,7 @@ func (o *origin) reader(ctx context.Context, resolve Resolver, found *[]string) 
 	}}
 	r.resolve = func(f secretRef) (string, error) {
 		if resolve == nil {
-			return "", errors.New("cannot be had here")
+			return "", errors.New("is not available here")
 		}
 		value, err := resolve(ctx, f.kind, f.words, o.dir)
 		if err == nil {
@@ -262,14 +263,14 @@ func (o *origin) reader(ctx context.Context, resolve Resolver, found *[]string) 
 	return r
 }
 
-// lateServer is a server whose texts hold references.
+// lateServer is a server whose texts have references.
 type lateServer struct {
 	origin
-	refs []string // as they are told, sorted
+	refs []string // as shown to users, sorted
 	pair pair
 }
 
-// References are those in the server's texts, as they may be told.
+// References returns the references in the server's texts, as shown to users.
 func (s *Server) References() []string {
 	if s.late == nil {
 		return nil
@@ -279,7 +280,7 @@ func (s *Server) References() []string {
 
 var keyringName = pattern(`\$\{keyring:([^{}]+)\}`)
 
-// KeyringNames returns the lines of the secrets of the keyring that the server's texts name.
+// KeyringNames returns the keyring secrets in the server's texts with their lines.
 func (s *Server) KeyringNames() map[string]int {
 	if s.late == nil {
 		return nil
@@ -301,7 +302,7 @@ func (s *Server) KeyringNames() map[string]int {
 	return lines
 }
 
-// IsReference reports whether a text of the server holds references that are not resolved.
+// IsReference reports whether a text of the server has unresolved references.
 func (s *Server) IsReference(text string) bool {
 	return s.late != nil && referenceStart().MatchString(text)
 }
@@ -312,8 +313,8 @@ type Resolved struct {
 	Secrets []string // the values
 }
 
-// UnresolvedError says why a reference has no value. Its text names the reference, its
-// place in the file, and what helps.
+// UnresolvedError reports references without a usable value. Its text names the
+// reference, its place in the file, and the fix.
 type UnresolvedError struct {
 	Text     string
 	Texts    []string // the parts of Text, each with its own fix
@@ -322,16 +323,16 @@ type UnresolvedError struct {
 
 func (e *UnresolvedError) Error() string { return e.Text }
 
-// IsUnresolved reports whether an error is for want of a reference's value. To try again
-// without being asked might ask the user for a password, again and again.
+// IsUnresolved reports whether an error is an [UnresolvedError]. An automatic retry could
+// ask the user for a password repeatedly.
 func IsUnresolved(err error) bool {
 	var why *UnresolvedError
 	return errors.As(err, &why)
 }
 
-// Resolve is the server with the values of its references; itself if it has none. It may
-// have been changed since it was read, but for the texts that hold references. The error
-// is an *UnresolvedError, for each of them that has no value, or a wrong one.
+// Resolve returns the server with the values of its references, or the server itself if
+// it has none. Fields without references may differ from the file. The error is an
+// *UnresolvedError that covers all missing or wrong values.
 func (s *Server) Resolve(ctx context.Context, resolve Resolver) (Resolved, error) {
 	if s.late == nil {
 		return Resolved{Server: s}, nil
@@ -340,7 +341,7 @@ func (s *Server) Resolve(ctx context.Context, resolve Resolver) (Resolved, error
 	r := s.late.reader(ctx, resolve, &found.Secrets)
 	var state serverState
 	now := r.readServer(s.late.pair, s.Name, &state)
-	state.issues = append(state.issues, r.errs...) // what values made of texts
+	state.issues = append(state.issues, r.errs...) // mistakes in texts with values filled in
 	if len(state.issues) > 0 {
 		var why []string
 		for _, p := range sortProblems(state.issues) {
@@ -364,15 +365,15 @@ func (s *Server) Resolve(ctx context.Context, resolve Resolver) (Resolved, error
 	return found, nil
 }
 
-// lateText is a text of gateway that holds references.
+// lateText is a gateway text with references.
 type lateText struct {
 	origin
 	at   keyPath
 	node *yaml.Node
 }
 
-// Resolve is the gateway with the values of its references; where one has none, NoToken
-// says so.
+// Resolve returns the gateway with the values of its references. If one has no value,
+// NoToken has the reason.
 func (g Gateway) Resolve(ctx context.Context, resolve Resolver) (now Gateway, secrets []string) {
 	if g.lateToken == nil {
 		return g, nil
@@ -385,7 +386,7 @@ func (g Gateway) Resolve(ctx context.Context, resolve Resolver) (now Gateway, se
 	switch {
 	case len(r.errs) > 0:
 		g.NoToken = r.errs[0]
-	case token == "" && g.NoToken.Text == "": // never open for want of a text
+	case token == "" && g.NoToken.Text == "": // an empty token would leave the gateway open
 		g.NoToken = r.problem(node, "auth_token has no value")
 	}
 	if g.NoToken.Text != "" {

@@ -103,9 +103,9 @@ func TestAReferenceWithoutAValueNamesItselfAndTheFix(t *testing.T) {
 		{`{command: c, env: {A: "${keyring:k}"}}`, nil, `${keyring:k} ("A" in env of server "s") is not set; set it`},
 		{`{command: c, args: ["${cmd:op read op://secret}"]}`, nil, `${cmd:op …} ("args[0]" in server "s") is not set; set it`},
 		{`{command: c, args: ["${cmd:pass secret}"]}`, nil, `${cmd:pass …} ("args[0]" in server "s") is not set; set it`},
-		{`{command: c, args: ["${WHO}` + strings.Repeat("${keyring:k}", 17) + `"]}`, map[string]string{"keyring:k": strings.Repeat("v", 64<<10)}, `"args[0]" in server "s" becomes longer than 1 MiB by its variables`},
+		{`{command: c, args: ["${WHO}` + strings.Repeat("${keyring:k}", 17) + `"]}`, map[string]string{"keyring:k": strings.Repeat("v", 64<<10)}, `"args[0]" in server "s" is longer than 1 MiB with its variables expanded`},
 		{`{url: "${file:u}"}`, map[string]string{"file:/etc/goblin/u": "nonsense"}, `"url" in server "s" must begin with http:// or https://`},
-		{`{url: "http://h", headers: {A: "${keyring:k}"}}`, map[string]string{"keyring:k": "a\nb"}, `"A" in headers of server "s" holds a line break`},
+		{`{url: "http://h", headers: {A: "${keyring:k}"}}`, map[string]string{"keyring:k": "a\nb"}, `"A" in headers of server "s" contains a line break`},
 		{`{command: c, env: {A: "${keyring:k}", B: "${keyring:l}"}}`, map[string]string{"keyring:k": "the value"}, `${keyring:l} ("B" in env of server "s") is not set`},
 	} {
 		cfg := parsed(t, "servers:\n  s: "+tt.server)
@@ -123,16 +123,16 @@ func TestAReferenceWithoutAValueNamesItselfAndTheFix(t *testing.T) {
 func TestMistakesInReferencesAreToldWithTheirPlace(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{
-		"${keyring:}":     `names no secret`,
-		"${keyring:a b}":  `names no secret`,
-		"${keyring:a:-b}": `names no secret`,
-		"${file:}":        `names no file`,
-		"${cmd:}":         `names no program`,
-		"${cmd:''}":       `names no program`,
-		"${cmd:a 'b}":     `a quote that does not end`,
+		"${keyring:}":     `with an invalid name`,
+		"${keyring:a b}":  `with an invalid name`,
+		"${keyring:a:-b}": `with an invalid name`,
+		"${file:}":        `without a path`,
+		"${cmd:}":         `without a program`,
+		"${cmd:''}":       `without a program`,
+		"${cmd:a 'b}":     `an unclosed quote`,
 		"${cmd:" + strings.Repeat("a ", 65) + "}": `more than 64 words`,
-		"${A:-${keyring:k}}":                      `within another`,
-		"${cmd:a ${keyring:k}}":                   `within another`,
+		"${A:-${keyring:k}}":                      `inside another`,
+		"${cmd:a ${keyring:k}}":                   `inside another`,
 		"${vault:k}":                              `neither ${NAME} nor`,
 	} {
 		_, err := config.Parse("c.yaml", fmt.Appendf(nil, "servers:\n  s:\n    command: c\n    args:\n      - %q\n", value), env)
@@ -147,7 +147,7 @@ func TestMistakesInReferencesAreToldWithTheirPlace(t *testing.T) {
 		"log: {file: '${file:x}'}",
 	} {
 		_, err := config.Parse("c.yaml", []byte(text), env)
-		require.ErrorContains(t, err, "must be known before servers start", text)
+		require.ErrorContains(t, err, "is needed before servers start", text)
 	}
 	cfg, err := config.Parse("c.yaml", []byte("servers: {s: {command: c, args: ['${file:${NOT_THERE}/x}']}}"), env)
 	require.NoError(t, err)

@@ -4,9 +4,9 @@ import "encoding/json"
 
 //go:generate go test -run ^TestSchemaFileIsCurrent$ . -update
 
-// Schema is a JSON Schema (draft 2020-12) of the file, for editors. It is made
-// from the table that the parser reads, and knows everything but what takes
-// looking at the value itself, such as whether a URL is one.
+// Schema returns a JSON Schema (draft 2020-12) of the file for editors. It is generated
+// from the parser's table. Checks that need more than a pattern, such as for URLs, are
+// missing.
 func Schema() []byte {
 	def := defaults()
 	s := tableSchema(topKeys(), &def)
@@ -23,7 +23,7 @@ func Schema() []byte {
 	s["$defs"] = object{"server": entry}
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		panic("config: schema: " + err.Error()) // only maps, strings and numbers are in it
+		panic("config: schema: " + err.Error()) // impossible: only maps, strings and numbers
 	}
 	return append(text, '\n')
 }
@@ -32,7 +32,7 @@ func serversSchema([]Server) object {
 	return object{"type": []string{"object", "null"}, "additionalProperties": object{"$ref": "#/$defs/server"}}
 }
 
-// excludeKeys forbids what only the other sort of server has.
+// excludeKeys forbids the keys of the other type of server.
 func excludeKeys(sort string) object {
 	keys := object{sort: false}
 	for _, k := range transportKeys[sort] {

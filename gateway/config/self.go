@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// isSelf reports whether a server is Goblin in a mode that serves its config.
-// Files of other clients often hold such an entry, and to start it would start
-// another Goblin with the same entry, and so on without end.
+// isSelf reports whether a server is Goblin in a mode that serves its config. Other
+// clients' files often have such an entry. Starting it would start further Goblins
+// without end.
 func isSelf(s *Server) bool { return s.Type == Stdio && IsSelf(s.Command, s.Args) }
 
-// IsSelf reports whether a command line is Goblin in a mode that serves its config.
+// IsSelf reports whether a command line runs Goblin in a mode that serves its config.
 func IsSelf(command string, args []string) bool {
 	return command != "" && servesConfig(args) && isOwnProgram(command)
 }
 
-// servesConfig reports whether Goblin with these arguments serves its config:
-// without a command, or with one that does.
+// servesConfig reports whether Goblin with these arguments serves its config: without a
+// command, or with one that does.
 func servesConfig(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		switch {
@@ -44,7 +44,7 @@ func isOwnProgram(command string) bool {
 	if err != nil {
 		return false
 	}
-	// Stat follows links, to whatever name they give the program.
+	// Stat follows links with any name.
 	mine, err := os.Stat(own)
 	if err != nil {
 		return false
@@ -53,8 +53,8 @@ func isOwnProgram(command string) bool {
 	return err == nil && os.SameFile(mine, theirs)
 }
 
-// programIsThere reports whether a command as the file has it, with variables, is a file or
-// a program in PATH.
+// programIsThere reports whether a command with unexpanded variables is a file or a
+// program in PATH.
 func (r *reader) programIsThere(written string) bool {
 	e := expansion{env: r.ask, refers: func(*expansion, string, int) (string, bool) { return "", false }}
 	command := e.expand(written, 0)
@@ -67,8 +67,8 @@ func (r *reader) programIsThere(written string) bool {
 	return ProgramExists(command, r.dir)
 }
 
-// ProgramExists reports whether a command is a file, which may begin at dir, or a program in
-// PATH.
+// ProgramExists reports whether a command is a program in PATH or a file, relative to
+// dir.
 func ProgramExists(command, dir string) bool {
 	if strings.ContainsRune(command, '/') || strings.ContainsRune(command, filepath.Separator) {
 		if !filepath.IsAbs(command) {

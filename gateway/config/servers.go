@@ -17,13 +17,12 @@ var (
 	notInPrefix = pattern(`[^A-Za-z0-9_-]`)
 )
 
-// reservedName is the name under which Goblin lists what is its own.
+// reservedName is the name of Goblin's own entries in lists.
 const reservedName = "goblin"
 
-// ValidName reports whether a server may have a name as it is.
+// ValidName reports whether a server may have this name unchanged.
 func ValidName(s string) bool { return serverName().MatchString(s) && s != reservedName }
 
-// readServers reads the mapping of servers.
 func readServers(r *reader, at keyPath, n *yaml.Node, dst *[]Server) {
 	pairs := r.pairs(at, r.byName(n))
 	if r.lenient {
@@ -37,7 +36,7 @@ func readServers(r *reader, at keyPath, n *yaml.Node, dst *[]Server) {
 	*dst = list
 }
 
-// byName makes a mapping of a list of servers that name themselves, as some clients have it.
+// byName converts a list of servers with names, as in some clients' files, to a mapping.
 func (r *reader) byName(n *yaml.Node) *yaml.Node {
 	if !r.lenient || n.Kind != yaml.SequenceNode {
 		return n
@@ -53,7 +52,7 @@ func (r *reader) byName(n *yaml.Node) *yaml.Node {
 	return all
 }
 
-// isAbsent reports an entry that is null or a comment.
+// isAbsent reports whether an entry is null or a comment.
 func (r *reader) isAbsent(at keyPath, p pair) bool {
 	switch {
 	case isNull(p.val):
@@ -66,8 +65,7 @@ func (r *reader) isAbsent(at keyPath, p pair) bool {
 	return true
 }
 
-// serverNames turns the names in the file into ones that fit a URI. A name that
-// fits is kept whatever the others are.
+// serverNames converts names to ones that fit a URI. A valid name always stays.
 func serverNames(pairs []pair) []string {
 	taken := make(map[string]bool)
 	for _, p := range pairs {
@@ -76,7 +74,7 @@ func serverNames(pairs []pair) []string {
 		}
 	}
 	list := make([]string, len(pairs))
-	next := make(map[string]int) // where counting goes on, by base
+	next := make(map[string]int) // last suffix by base
 	for i, p := range pairs {
 		if list[i] = p.key.Value; ValidName(list[i]) {
 			continue
@@ -87,7 +85,7 @@ func serverNames(pairs []pair) []string {
 	return list
 }
 
-// MakeName makes a name that a server may have of any text, other than those that are taken.
+// MakeName converts a text to a valid server name that is not taken.
 func MakeName(text string, taken func(name string) bool) string {
 	return fitName(text, taken, make(map[string]int))
 }
@@ -127,7 +125,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		r.checkTransport(at, p.key, state.seen, &s)
 	}
 	if s.Type == "" {
-		s.Type = Stdio // of a server that cannot start
+		s.Type = Stdio // the server cannot start
 	}
 	r.checkHeaders(at, &s, state.seen["headers"])
 	r.checkIssuer(&s, state.oauth)
@@ -155,7 +153,7 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 		if !s.Disabled {
 			r.warn(at, "server %s %s", quote(p.key.Value), text)
 		}
-		s.Disabled = true // nobody misses it; Problem keeps it off whoever enables it
+		s.Disabled = true // Problem prevents starting even if it is enabled later
 	}
 	if state.seen["startup_timeout"] == nil && downloads(s.Command, s.Args) {
 		s.StartupTimeout = downloadTimeout
@@ -168,7 +166,8 @@ func (r *reader) readServer(p pair, name string, state *serverState) Server {
 	return s
 }
 
-// reportIssues returns why a server cannot start, and warns of it unless the server is disabled.
+// reportIssues returns why a server cannot start. It adds warnings unless the server is
+// disabled.
 func (r *reader) reportIssues(state *serverState, s *Server) (why []string) {
 	for _, issue := range sortProblems(state.issues) {
 		why = append(why, issue.String())
@@ -176,7 +175,7 @@ func (r *reader) reportIssues(state *serverState, s *Server) (why []string) {
 			continue
 		}
 		wrong := !r.lenient && slices.Contains(state.mistakes, issue)
-		issue.Text += fmt.Sprintf(" (until then server %q stays off)", s.Name)
+		issue.Text += fmt.Sprintf(" (server %q is disabled until then)", s.Name)
 		r.warns = append(r.warns, issue)
 		if wrong {
 			r.mistakes = append(r.mistakes, issue)
@@ -185,18 +184,17 @@ func (r *reader) reportIssues(state *serverState, s *Server) (why []string) {
 	return why
 }
 
-// warnRenamed reports why the server of a key has another name.
 func (r *reader) warnRenamed(key *yaml.Node, name string) {
 	why := "has characters that a URI does not allow"
 	if key.Value == reservedName {
-		why = "is taken by Goblin itself"
+		why = "is reserved for Goblin"
 	} else if len(key.Value) > 64 {
 		why = "is longer than 64 characters or has some that a URI does not allow"
 	}
-	r.warn(key, "the name %s %s; the server is called %q", quote(key.Value), why, name)
+	r.warn(key, "the name %s %s; renamed to %q", quote(key.Value), why, name)
 }
 
-// keepVariables notes the variables in arguments and URL.
+// keepVariables records the variables in arguments, URL and overrides.
 func (r *reader) keepVariables(at keyPath, s *Server) {
 	keep := func(at keyPath) {
 		for _, name := range r.server.other[at] {
@@ -216,13 +214,13 @@ func (r *reader) keepVariables(at keyPath, s *Server) {
 	}
 }
 
-// transportKeys are the keys that only one sort of server has.
+// transportKeys lists the keys that are valid for one type of server only.
 var transportKeys = map[string][]string{
 	"command": {"args", "env", "cwd", "inherit_env"},
 	"url":     {"headers", "oauth"},
 }
 
-// checkTransport decides the type of a server and finds what contradicts it.
+// checkTransport determines the type of a server and reports contradictions.
 func (r *reader) checkTransport(at keyPath, name *yaml.Node, seen map[string]*yaml.Node, s *Server) {
 	command := seen["command"]
 	remote := seen["url"]
@@ -231,10 +229,10 @@ func (r *reader) checkTransport(at keyPath, name *yaml.Node, seen map[string]*ya
 		r.fail(seen["type"], `"type" in %s is stdio, but it has "url"; use http or sse`, at)
 	}
 	if s.Type == SSE && s.Era == ModernEra {
-		r.fail(seen["era"], `"era" in %s is modern, but "type" is sse, which older revisions have alone; use http or no type`, at)
+		r.fail(seen["era"], `"era" in %s is modern, but "type" is sse, which only older revisions have; use http or remove type`, at)
 	}
 	if (s.Type == HTTP || s.Type == SSE) && command != nil && remote == nil {
-		r.fail(seen["type"], `"type" in %s is %s, but it has "command"; use stdio or no type`, at, s.Type)
+		r.fail(seen["type"], `"type" in %s is %s, but it has "command"; use stdio or remove type`, at, s.Type)
 	}
 	switch {
 	case command != nil && remote != nil:
@@ -256,13 +254,13 @@ func (r *reader) checkTransport(at keyPath, name *yaml.Node, seen map[string]*ya
 			s.Cwd = ""
 			s.InheritEnv = InheritEnv{}
 		})
-	case !r.server.typo: // else one of them was told already
+	case !r.server.typo: // otherwise already reported
 		r.fail(name, `%s needs "command" (a local program) or "url" (a remote server)`, at)
 	}
 }
 
-// misfits reports keys that mean nothing for this sort of server. Other clients
-// write such keys, so in their files they are dropped with a warning.
+// misfits reports keys that don't apply to this type of server. In other clients' files
+// it drops them with a warning.
 func (r *reader) misfits(at keyPath, seen map[string]*yaml.Node, theirs, ours string, drop func()) {
 	for _, k := range transportKeys[theirs] {
 		n := seen[k]
@@ -277,7 +275,6 @@ func (r *reader) misfits(at keyPath, seen map[string]*yaml.Node, theirs, ours st
 	}
 }
 
-// checkHeaders finds names that differ only in case.
 func (r *reader) checkHeaders(at keyPath, s *Server, key *yaml.Node) {
 	first := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
@@ -289,32 +286,32 @@ func (r *reader) checkHeaders(at keyPath, s *Server, key *yaml.Node) {
 	}
 }
 
-// ignored is a key of other clients that Goblin has no use for.
+// ignored is a key of other clients that has no effect in Goblin.
 func ignored(name string) field[Server] {
 	return field[Server]{name: name, legacy: true, read: func(r *reader, at keyPath, n *yaml.Node, _ *Server) {
 		r.warn(n, "%s is a key of another client and is ignored", at)
 	}}
 }
 
-// usualPrefix is the prefix of tools' names in common clients, and usualLimit the length
-// that they or their models allow in all.
+// usualPrefix is the prefix of tool names in common clients. usualLimit is the maximum
+// length of the whole name in clients and model APIs.
 const (
 	usualPrefix = "mcp__goblin__"
 	usualLimit  = 64
 	usualTool   = 20 // the length of a tool name that should still fit
 )
 
-// warnNames finds server names that make tool names long or ambiguous.
+// warnNames reports server names that make tool names long or ambiguous.
 func (r *reader) warnNames(servers []Server) {
 	prefixes := make([]string, len(servers))
 	for i, s := range servers {
 		prefixes[i] = notInPrefix().ReplaceAllString(s.Name, "_") + "_"
 		if left := usualLimit - len(usualPrefix) - len(prefixes[i]); left < usualTool {
-			r.warn(r.servers[i].key, "the name of server %q leaves %d characters for the names of its tools where a client puts %q before them and cuts at %d; a shorter name helps",
+			r.warn(r.servers[i].key, "the name of server %q leaves %d characters for tool names in clients that add %q and allow %d; shorten it",
 				s.Name, max(left, 0), usualPrefix, usualLimit)
 		}
 	}
-	// Sorted, a prefix stands right before what it starts.
+	// In sorted order, a prefix directly precedes the prefixes it starts.
 	order := make([]int, len(servers))
 	for i := range order {
 		order[i] = i
@@ -334,8 +331,8 @@ func (r *reader) warnNames(servers []Server) {
 	}
 }
 
-// transportOf returns Goblin's word for a transport of another client: stdio, http, sse or ""
-// for one that does not say. why is not empty for one that Goblin does not have.
+// transportOf translates another client's transport to stdio, http or sse, or "" if the
+// word leaves it open. A non-empty why says that Goblin lacks the transport.
 func transportOf(word string) (kind, why string) {
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(word)) {
 	case "stdio", "local", "command", "studio", "process":
@@ -349,9 +346,9 @@ func transportOf(word string) (kind, why string) {
 	case "builtin", "platform", "frontend", "inlinepython", "sdk", "inmemory":
 		return "", "is built into the client"
 	case "ws", "websocket", "websockets":
-		return "", "speaks over WebSocket, which Goblin does not"
+		return "", "uses WebSocket, which Goblin does not support"
 	case "sseide", "wside":
-		return "", "is of an extension of the editor"
+		return "", "is part of an editor extension"
 	}
-	return "", fmt.Sprintf("has the transport %s, which Goblin does not know", quote(word))
+	return "", fmt.Sprintf("has the unknown transport %s", quote(word))
 }

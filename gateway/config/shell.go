@@ -11,23 +11,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Unexpanded is a text of a server that a shell would expand. No shell reads it.
+// Unexpanded is a text of a server that a shell would expand. Goblin uses no shell.
 type Unexpanded struct {
 	Key  string // command, cwd, args, env or headers
-	Text string // what is not expanded, and where
+	Text string // the unexpanded part and its place
 	Fix  string
 }
 
 var (
 	tilde  = pattern(`(?:^|[=,:;])(~)(?:$|[/\\][^\s,:;]*)`)
 	dollar = pattern(`(?:^|[\s=,:;])\$([A-Z_][A-Z0-9_]*)((?:[/\\][^\s,:;]*)?)(?:$|[\s,:;])`)
-	// bareVariable matches a text that a user meant as a variable.
+	// bareVariable matches a text meant as a variable.
 	bareVariable = pattern(`^(?:\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)$`)
 	percent      = pattern(`(?:^|[\s=,:;])%([A-Za-z_][A-Za-z0-9_]{2,})%((?:[/\\][^\s,:;]*)?)`)
 )
 
-// unexpanded finds what a shell would expand in a text, and what to write instead.
-// user@host:~/x is a path of another machine, and ${file:~/x} is expanded.
+// unexpanded returns the part of a text that a shell would expand, and its replacement.
+// It skips user@host:~/x, a path on another machine, and ${file:~/x}, which Goblin
+// expands.
 func unexpanded(text string) (what, instead string) {
 	if m := tilde().FindStringSubmatchIndex(text); m != nil && !strings.Contains(text[:m[2]], "@") && !isReferring(text[:m[2]]) {
 		home := "HOME"
@@ -48,12 +49,12 @@ func unexpanded(text string) (what, instead string) {
 	return "", ""
 }
 
-// isReferring reports whether a text ends within "${…}".
+// isReferring reports whether a text ends inside "${…}".
 func isReferring(text string) bool {
 	return strings.LastIndex(text, "${") > strings.LastIndex(text, "}")
 }
 
-// expanders lists the programs other than shells that have a shell expand their arguments.
+// expanders lists non-shell programs that pass their arguments to a shell.
 var expanders = []string{"cmd", "ssh", "wsl", "nix-shell"}
 
 // isShell reports whether a command expands its arguments.
@@ -66,11 +67,11 @@ func isShell(command string) bool {
 func (s *Server) Unexpanded() (found []Unexpanded) {
 	add := func(key, place, text string) {
 		if what, instead := unexpanded(text); what != "" {
-			found = append(found, Unexpanded{key, fmt.Sprintf("%q is not expanded there: %s", what, place), notExpanded(instead)})
+			found = append(found, Unexpanded{key, fmt.Sprintf("%q is not expanded: %s", what, place), notExpanded(instead)})
 		}
 	}
 	for key, path := range map[string]string{"command": s.Command, "cwd": s.Cwd} {
-		for _, mark := range []string{"/$", "/%"} { // behind the folder of the config
+		for _, mark := range []string{"/$", "/%"} { // follows the config's directory
 			if i := strings.Index(path, mark); i >= 0 {
 				add(key, key, path[i+1:])
 			}
@@ -92,14 +93,14 @@ func (s *Server) Unexpanded() (found []Unexpanded) {
 
 func notExpanded(instead string) string { return fmt.Sprintf("write %q", instead) }
 
-// warnUnexpanded warns of texts of a server that a shell would expand.
+// warnUnexpanded reports texts of a server that a shell would expand.
 func (r *reader) warnUnexpanded(at keyPath, n *yaml.Node, command string) {
 	check := func(at keyPath, n *yaml.Node, expanded string) {
 		if n = target(n); n.Kind != yaml.ScalarNode {
 			return
 		}
 		if what, instead := unexpanded(n.Value); what != "" && what != expanded {
-			r.warn(n, "%s: %q is not expanded there; %s", at, what, notExpanded(instead))
+			r.warn(n, "%s: %q is not expanded; %s", at, what, notExpanded(instead))
 		}
 	}
 	if n.Kind != yaml.MappingNode {

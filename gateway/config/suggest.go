@@ -7,7 +7,7 @@ import (
 	"goblin/registry/suggest"
 )
 
-// synonyms are keys that people know from elsewhere.
+// synonyms maps keys known from other programs to Goblin's.
 var synonyms = map[string]string{
 	"cmd": "command", "exec": "command", "program": "command",
 	"arguments": "args", "environment": "env", "workdir": "cwd", "working_dir": "cwd",
@@ -16,8 +16,8 @@ var synonyms = map[string]string{
 	"include": "allow", "exclude": "deny", "mcp_servers": "servers",
 }
 
-// nearest is the candidate that word was most likely meant to be, or "". Case,
-// "-" and "_" count nothing.
+// nearest returns the candidate most similar to word, or "". Case, "-" and "_" don't
+// count.
 func nearest(word string, candidates []string) string {
 	if len(word) > 64 {
 		return ""
@@ -33,8 +33,8 @@ func nearest(word string, candidates []string) string {
 	return append(f.Best(), "")[0]
 }
 
-// didYouMean is the tail of a message about an unknown word: the nearest one,
-// else all of them.
+// didYouMean returns the hint for an unknown word: the nearest candidate, or all of them
+// after label.
 func didYouMean(word, label string, candidates []string) string {
 	if s := nearest(word, candidates); s != "" {
 		return suggest.DidYouMean(s)

@@ -8,10 +8,10 @@ import (
 	"goblin/registry/keymap"
 )
 
-// maxActionKeys is how many keys one action may have.
+// maxActionKeys is the maximum number of keys per action.
 const maxActionKeys = 8
 
-// actionKeys is a mapping of the screen's actions to their keys.
+// actionKeys reads a mapping of UI actions to keys.
 func actionKeys() kind[map[string][]string] {
 	return kind[map[string][]string]{
 		schema: func(map[string][]string) object {
@@ -27,12 +27,12 @@ func actionKeys() kind[map[string][]string] {
 
 func readActionKeys(r *reader, at keyPath, n *yaml.Node, dst *map[string][]string) {
 	changed := make(map[string][]string)
-	lines := make(map[[2]string]*yaml.Node) // of action and key
+	lines := make(map[[2]string]*yaml.Node) // by action and key
 	for _, p := range r.pairs(at, n) {
 		id := p.key.Value
 		if !slices.Contains(keymap.IDs(), id) {
 			if len(r.errs) <= maxProblems {
-				r.fail(p.key, "unknown action %s%s%s", quoteKey(id), at.in(), didYouMean(id, "known are", keymap.SuggestIDs(id)))
+				r.fail(p.key, "unknown action %s%s%s", quoteKey(id), at.in(), didYouMean(id, "known:", keymap.SuggestIDs(id)))
 			}
 			continue
 		}
@@ -41,7 +41,7 @@ func readActionKeys(r *reader, at keyPath, n *yaml.Node, dst *map[string][]strin
 			written = p.val.Content
 		}
 		if len(written) > maxActionKeys {
-			r.fail(p.val, "%s has %d keys, and may have %d", at.key(id), len(written), maxActionKeys)
+			r.fail(p.val, "%s has %d keys; the maximum is %d", at.key(id), len(written), maxActionKeys)
 			continue
 		}
 		all := []string{}
@@ -51,12 +51,12 @@ func readActionKeys(r *reader, at keyPath, n *yaml.Node, dst *map[string][]strin
 				all, lines[[2]string{id, key}] = append(all, key), w
 			}
 		}
-		if len(all) > 0 || len(written) == 0 { // else they are all wrong, and said so
+		if len(all) > 0 || len(written) == 0 { // otherwise all are wrong and reported
 			changed[id] = all
 		}
 	}
 	for _, c := range keymap.Conflicts(changed) {
-		r.fail(lines[[2]string{c.Action, c.Key}], "%s has the key %s, which is that of %s in %s; give one of them another",
+		r.fail(lines[[2]string{c.Action, c.Key}], "%s has the key %s, which %s already uses in %s; choose another",
 			at.key(c.Action), quote(keymap.FormatKey(c.Key)), quote(c.Other), c.Where)
 	}
 	if len(changed) > 0 {
@@ -64,14 +64,14 @@ func readActionKeys(r *reader, at keyPath, n *yaml.Node, dst *map[string][]strin
 	}
 }
 
-// keyName is one key of an action. No variable is looked for in it.
+// keyName reads one key of an action, without expanding variables.
 func (r *reader) keyName(at keyPath, action string, n *yaml.Node) (key string, ok bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode:
 		r.fail(n, "%s must be a key or a list of keys, not %s", at, describe(n))
 		return "", false
 	case isNull(n):
-		r.fail(n, `%s has no key; [] takes its keys away, and the key ~ is written "~"`, at)
+		r.fail(n, `%s is empty; write [] for no keys, or "~" for the key ~`, at)
 		return "", false
 	}
 	key, why := keymap.ParseKey(n.Value)

@@ -51,7 +51,7 @@ func (s *Store) Resolve(ctx context.Context, kind string, words []string, dir st
 	case value == "":
 		return "", errors.New("is empty")
 	case strings.ContainsRune(value, 0):
-		return "", errors.New("holds a NUL character")
+		return "", errors.New("contains a NUL character")
 	}
 	return value, nil
 }

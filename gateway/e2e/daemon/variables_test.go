@@ -139,7 +139,7 @@ func TestVariablesOfAnEnvFile(t *testing.T) {
 	write("E2E_KEY=x\nno s3cr3t here\n", 0o600)
 	out := w.Run("validate")
 	require.Equal(t, e2e.ExitConfig, out.Code)
-	require.Contains(t, out.Stderr, `which is not understood in line 2: it must be NAME=value`)
+	require.Contains(t, out.Stderr, `which has a mistake in line 2: expected NAME=value`)
 	require.NotContains(t, out.Stderr, "s3cr3t")
 	write(good, 0o600)
 

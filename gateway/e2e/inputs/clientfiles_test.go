@@ -203,7 +203,7 @@ func TestAConfigMayEndInAComment(t *testing.T) {
 	put(t, w, "client.json", "{\"mcpServers\": {\n\"a\": ")
 	out := w.Run("validate")
 	require.Equal(t, 3, out.Code)
-	require.Contains(t, out.Stderr, "client.json:2: not valid JSON: it ends too early")
+	require.Contains(t, out.Stderr, "client.json:2: not valid JSON: unexpected end of file")
 }
 
 func TestInitLosesNothingInSilence(t *testing.T) {

@@ -91,9 +91,9 @@ var oddEntries = map[string]struct {
 	"a command that needs a shell":  {`"odd": {"command": "cd /x && npx y"}`, "cannot start", "needs a shell", `write command: sh and args: ["-c", "…"]`},
 	"a command as a list":           {`"odd": {"command": ["npx", "-y", "x"]}`, "enabled", "", ""},
 	"a command that is a number":    {`"odd": {"command": 7}`, "cannot start", "must be text", `"command" in server "odd" must be text, not a number`},
-	"a duplicate key":               {`"odd": {"command": "x", "command": "y"}`, "enabled", `server "odd" has "command" twice; the last one counts`, ""},
+	"a duplicate key":               {`"odd": {"command": "x", "command": "y"}`, "enabled", `server "odd" has "command" twice; the last one is used`, ""},
 	"a filter that is not clear":    {`"odd": {"command": "x", "tools": {"alow": ["y"]}}`, "cannot start", `did you mean "allow"?`, `unknown key "alow" in tools`},
-	"WebSocket":                     {`"odd": {"type": "ws", "url": "ws://h"}`, "cannot start", "speaks over WebSocket", "speaks over WebSocket"},
+	"WebSocket":                     {`"odd": {"type": "ws", "url": "ws://h"}`, "cannot start", "uses WebSocket", "uses WebSocket"},
 	"a text for an entry":           {`"odd": "npx x"`, "cannot start", "must be a mapping", `server "odd" must be a mapping, not text`},
 	"neither command nor URL":       {`"odd": {"args": ["x"]}`, "cannot start", `needs "command"`, `needs "command"`},
 	"a timeout without a unit":      {`"odd": {"command": "x", "timeout": 60, "startup_timeout": "soon"}`, "enabled", `"startup_timeout" in server "odd" is not a duration and is ignored`, ""},
@@ -143,7 +143,7 @@ func TestOddEntriesCostNoOtherServer(t *testing.T) {
 	require.Contains(t, w.Succeeds("list", "tools", "--server", "good"), "good_stat")
 	out := w.Run("list", "servers")
 	require.Regexp(t, `(?m)^good +ready`, out.Stdout)
-	require.Contains(t, out.Stdout, "speaks over WebSocket")
+	require.Contains(t, out.Stdout, "uses WebSocket")
 }
 
 // Every spelling of one command line starts the server.
@@ -312,7 +312,7 @@ func TestAServerThatIsNotImportedAsAWholeStaysInItsClient(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ entry, told string }{
 		"a helper for headers":       {`{"url": "https://h/", "headersHelper": "get-token"}`, "headersHelper"},
-		"a key of the client":        {`{"command": "x", "watchPaths": ["a"]}`, `"watchPaths", which Goblin does not know`},
+		"a key of the client":        {`{"command": "x", "watchPaths": ["a"]}`, `"watchPaths", which is unknown and ignored`},
 		"a sandbox":                  {`{"command": "x", "sandboxEnabled": true}`, "runs in a sandbox"},
 		"a header in an odd form":    {`{"url": "https://h/", "headers": [{"name": "A", "value": "b"}, "odd"]}`, `an entry in "headers"`},
 		"a header that is a list":    {`{"url": "https://h/", "headers": {"A": ["b"]}}`, `"A" in "headers"`},

@@ -481,10 +481,10 @@ func TestWhatAShellWouldExpandIsReportedWithWhatToWrite(t *testing.T) {
 			e2e.WriteProgram(t, filepath.Join(p.Dir, "show"), "#!/bin/sh\necho \"got $* $ROOT\" >&2\nexec "+e2e.TestServer+" "+p.script()+"\n")
 			warning := p.Run("validate")
 			require.Zero(t, warning.Code)
-			require.Regexp(t, `goblin\.yaml:4: warning: .*`+regexp.QuoteMeta(fmt.Sprintf(`%q is not expanded there; write "%s"`, tt.what, tt.fix)), warning.Stderr)
+			require.Regexp(t, `goblin\.yaml:4: warning: .*`+regexp.QuoteMeta(fmt.Sprintf(`%q is not expanded; write "%s"`, tt.what, tt.fix)), warning.Stderr)
 			var found bool
 			for _, c := range p.doctor().Checks {
-				if strings.Contains(c.Text, fmt.Sprintf("%q is not expanded there", tt.what)) {
+				if strings.Contains(c.Text, fmt.Sprintf("%q is not expanded", tt.what)) {
 					require.Equal(t, "warning", c.State)
 					require.Equal(t, `write "`+tt.fix+`"`, c.Fix)
 					found = true

@@ -126,7 +126,7 @@ func TestWhatClientsOfAProfileLackHasTheNameThatTheySeeAndTheReason(t *testing.T
 		list := w.Succeeds("tools", "list", "--profile", "lean")
 		require.Regexp(t, `(?m)^clock_now +clock +disabled .*turned off in profile "lean"$`, list)
 		require.NotContains(t, list, "clock_time_in", "its clients never saw that name")
-		require.Regexp(t, `(?m)^clock_moon +clock +hidden by profile +\$\{NO_SUCH_MOON\} is not set, but "description" in moon of tools of clock of overrides of profile "lean" needs it; set it or write \$\{NO_SUCH_MOON:-default\}$`, list)
+		require.Regexp(t, `(?m)^clock_moon +clock +hidden by profile +\$\{NO_SUCH_MOON\} is not set, but "description" in overrides.clock.tools.moon of profile "lean" needs it; set it or write \$\{NO_SUCH_MOON:-default\}$`, list)
 		require.Regexp(t, `(?m)^clock_sun +clock +hidden by profile +left out by "tools" of profile "lean"$`, list, "also if the variable were set")
 		require.Equal(t, "On for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "on", "clock_now", "--profile", "lean"))
 	}

@@ -283,7 +283,7 @@ func TestAnUnsetVariableInAProfileConcernsWhatItOverrides(t *testing.T) {
 	}}}}}
 	out := w.Run("validate")
 	require.Zero(t, out.Code, out.Stderr)
-	require.Regexp(t, `goblin\.yaml:\d+: warning: \$\{WORK_REPO\} is not set, but "repo" in arguments of push of tools of hub of overrides of profile "work" needs it; set it or write \$\{WORK_REPO:-default\} \(until then clients of profile "work" do not see tool "push" of server "hub"\)`, out.Stderr)
+	require.Regexp(t, `goblin\.yaml:\d+: warning: \$\{WORK_REPO\} is not set, but "repo" in overrides.hub.tools.push.arguments of profile "work" needs it; set it or write \$\{WORK_REPO:-default\} \(until then clients of profile "work" do not see tool "push" of server "hub"\)`, out.Stderr)
 	plain, work := ways()["flag"](w, ""), ways()["flag"](w, "work")
 	plain.WaitListed("tools", "hub_push", true)
 	require.Equal(t, []string{"hub_pull"}, work.Names("tools"))
@@ -301,7 +301,7 @@ func TestOverridesThatMakeToolsEqualLoseNone(t *testing.T) {
 	}}})
 	out := w.Run("validate")
 	require.Zero(t, out.Code)
-	require.Contains(t, out.Stdout+out.Stderr, `the overrides of server "hub" call both its tools "close_issue" and "create_issue" "same", so "create_issue" keeps its own name`)
+	require.Contains(t, out.Stdout+out.Stderr, `the overrides of server "hub" give the tools "close_issue" and "create_issue" the same name "same", so "create_issue" keeps its own`)
 	require.Regexp(t, `goblin\.\w+:\d+: .*the overrides of server`, out.Stdout+out.Stderr)
 	c := w.Join()
 	c.WaitListed("tools", "hub_same", true)

@@ -313,7 +313,7 @@ func TestHostsOfAProxyAreAllowed(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
 	w.Gateway["allowed_hosts"] = []string{"goblin.example.com", "Upstream."}
-	require.Contains(t, w.Run("validate").Stderr, "warning: allowed_hosts without auth_token: whoever reaches the proxy may call every server")
+	require.Contains(t, w.Run("validate").Stderr, "warning: allowed_hosts without auth_token: every client that reaches the proxy may call all servers; set auth_token")
 	s := w.Serve()
 	for host, want := range map[string]int{
 		"goblin.example.com": 200, "GOBLIN.example.com:8443": 200, "goblin.example.com.": 200, "upstream": 200, "localhost": 200, "127.0.0.1:1": 200,
