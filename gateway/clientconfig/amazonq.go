@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// amazonQPlaces are the files of Amazon Q Developer. Its editors write default.json, and its
-// command line has a file for each agent. Both read mcp.json as long as useLegacyMcpJson is
-// true, which it is unless a file says otherwise.
+// amazonQPlaces returns the files of Amazon Q Developer. Its editors write default.json,
+// and its command line has one file per agent. Both read mcp.json unless useLegacyMcpJson
+// is false.
 func amazonQPlaces(m *Machine) []place {
 	legacy := at(amazonQ, home(".aws/amazonq/mcp.json"))(m)
 	editors := at(amazonQ, home(".aws/amazonq/default.json"), home(".aws/amazonq/agents/default.json"))(m)
@@ -39,12 +39,12 @@ func amazonQPlaces(m *Machine) []place {
 		agents[i].only = false
 	}
 	for i := range legacy {
-		legacy[i].unread, legacy[i].only = "Amazon Q does not read, since useLegacyMcpJson is false", true
+		legacy[i].unread, legacy[i].only = "Amazon Q ignores because useLegacyMcpJson is false", true
 	}
 	return slices.Concat(editors, agents, legacy)
 }
 
-// usesLegacy is useLegacyMcpJson of a file; ok is false where it does not say.
+// usesLegacy returns useLegacyMcpJson of a file. ok is false if the file does not set it.
 func usesLegacy(p place) (on, ok bool) {
 	text, err := readFile(p.path)
 	if err != nil {
@@ -58,8 +58,7 @@ func usesLegacy(p place) (on, ok bool) {
 	return on, ok
 }
 
-// amazonQTools is a note for a file of an agent that offers chosen tools only; empty if
-// Goblin's are among them.
+// amazonQTools returns a note if the agent in a file excludes Goblin's tools, or "".
 func amazonQTools(held map[string]any) string {
 	list, ok := held["tools"].([]any)
 	named := func(v any) bool {
@@ -69,5 +68,5 @@ func amazonQTools(held map[string]any) string {
 	if !ok || slices.ContainsFunc(list, named) {
 		return ""
 	}
-	return `the agent offers only what "tools" in that file names; add "@` + EntryName + `" to it`
+	return `the agent offers only the tools in "tools" of that file; add "@` + EntryName + `"`
 }

@@ -15,11 +15,11 @@ import (
 	"goblin/gateway/state"
 )
 
-// attempts bounds how often a change is planned again after another process changed the file.
+// attempts is the maximum number of plans for a file that other processes change.
 const attempts = 10
 
-// Plan plans a change, and applies it unless it is a dry run. If another process changes the
-// file or its record meanwhile, the change is planned again.
+// Plan plans a change and applies it unless dryRun is true. It plans again if another
+// process changes the file or its record.
 func Plan(plan func() (*Change, error), dryRun bool, now func() time.Time) (ch *Change, err error) {
 	for range attempts {
 		ch, err = plan()
@@ -34,9 +34,9 @@ func Plan(plan func() (*Change, error), dryRun bool, now func() time.Time) (ch *
 	return ch, err
 }
 
-// Apply writes a change. Beside the file, there is a copy of it without Goblin as long as
-// Goblin is in it. The record and the file are written under one lock. The error is a
-// [configedit.ErrChanged] if the file or its record has changed since the change was planned.
+// Apply writes a change. While Goblin is in the file, a copy without it exists next to
+// the file. One lock covers the record and the file. The error is a
+// [configedit.ErrChanged] if the file or its record changed after planning.
 func (ch *Change) Apply(now time.Time) error {
 	if ch.IsEmpty() {
 		return nil
@@ -54,7 +54,7 @@ func (ch *Change) Apply(now time.Time) error {
 	}
 	dropCopy, err := ch.copy(now)
 	if err != nil {
-		return fmt.Errorf("keep a copy of %s: %w", ch.File, err)
+		return fmt.Errorf("back up %s: %w", ch.File, err)
 	}
 	forget, err := ch.writeRecord()
 	if err == nil {
@@ -67,7 +67,7 @@ func (ch *Change) Apply(now time.Time) error {
 	return nil
 }
 
-// lock keeps other processes from changing files of clients and their records. One lock
+// lock excludes other processes from changing client files and their records. One lock
 // serves all clients, since several may share a file.
 func (ch *Change) lock() (unlock func(), err error) {
 	if ch.state == "" {
@@ -75,7 +75,7 @@ func (ch *Change) lock() (unlock func(), err error) {
 	}
 	records := filepath.Join(ch.state, "clients")
 	if err := os.MkdirAll(records, 0o700); err != nil {
-		return nil, fmt.Errorf("remember how to undo it: %w", err)
+		return nil, fmt.Errorf("save undo information: %w", err)
 	}
 	unlock, err = atomicfile.Lock(records)
 	if err != nil {
@@ -84,8 +84,7 @@ func (ch *Change) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// unchanged returns an error if the file or its record has changed since the change was
-// planned.
+// unchanged returns an error if the file or its record changed after planning.
 func (ch *Change) unchanged() error {
 	now, err := state.Read(ch.file.RealPath(), maxFile)
 	switch {
@@ -101,7 +100,6 @@ func (ch *Change) unchanged() error {
 	return nil
 }
 
-// applyUndo writes the file without Goblin.
 func (ch *Change) applyUndo() error {
 	if ch.Deletes {
 		if err := os.Remove(ch.file.RealPath()); err != nil {
@@ -112,7 +110,7 @@ func (ch *Change) applyUndo() error {
 	}
 	ch.keptCopy()
 	if text, err := readRaw(ch.Backup); err == nil && !bytes.Equal(text, ch.After) {
-		return ch.recordCopy() // the file has other bytes than before
+		return ch.recordCopy() // the user edited the file in between
 	}
 	ch.Backup, ch.Secrets = "", 0
 	ch.tidyCopies(ch.After)

@@ -8,35 +8,35 @@ import (
 	"time"
 )
 
-// Machine is where the files of clients are looked for.
+// Machine is the environment in which client files are located.
 type Machine struct {
-	OS     string // as runtime.GOOS has it
+	OS     string // as in runtime.GOOS
 	Getenv func(string) string
-	// Dir is a folder in which files of projects are looked for, too; "" for none.
+	// Dir is an additional project folder to search, or "".
 	Dir string
 }
 
-// CurrentMachine is the machine that this process runs on.
+// CurrentMachine returns the Machine of this process.
 func CurrentMachine(getenv func(string) string, dir string) Machine {
 	return Machine{OS: runtime.GOOS, Getenv: getenv, Dir: dir}
 }
 
-// Client is a program that can use MCP servers.
+// Client is a program that uses MCP servers.
 type Client struct {
-	Name  string // as users type it
-	Title string // as people call it
-	// places are its files for all projects; the first one is made where there is none.
+	Name  string // as typed by users
+	Title string // for display
+	// places returns its user-level files. The first one is created if none exists.
 	places  func(m *Machine) []place
-	project []place // relative to the folder of a project
+	project []place // relative to a project's folder
 }
 
-// place is a file in the dialect that it is written in.
+// place is a file and its dialect.
 type place struct {
 	path    string
 	dialect *dialect
-	// unread is the reason why the client does not read the file, or empty.
+	// unread says why the client does not read the file, or is "".
 	unread string
-	// only reports a file to read, and not to put Goblin into.
+	// only is true for files that Goblin reads but never edits.
 	only bool
 }
 
@@ -48,23 +48,23 @@ const (
 	inYAML
 )
 
-// dialect is the syntax in which a client writes servers. A client may have several forms for that:
-// each is a dialect.
+// dialect is a syntax for servers in a client's file. A client may have several.
 type dialect struct {
 	format  format
-	section []string   // the path of keys to the servers
-	also    []*dialect // other forms that the same file may have, the newest first
-	old     bool       // only older versions of the client write such files
-	list    bool       // they are a list, and name themselves
+	section []string   // path of keys to the servers
+	also    []*dialect // alternatives in the same file, newest first
+	old     bool       // only older client versions write it
+	list    bool       // servers are a list of named entries
 	expands variables
-	unit    time.Duration // of a number under "timeout"
-	// projects, under which key servers of single projects are, by folder; "" for none.
+	unit    time.Duration // of numbers in "timeout"
+	// projects is the key of the servers of single projects, by folder, or "".
 	projects string
-	// entry are the keys of a local server beside command and args, or all of them.
+	// entry returns the keys of a local server: all of them, or those besides command and
+	// args.
 	entry func(command string, args []string) map[string]any
 }
 
-// variables are the forms of variables that a client expands.
+// variables is a set of variable forms that a client expands.
 type variables uint
 
 const (
@@ -78,7 +78,7 @@ const (
 	dollar                          // $X
 	doubled                         // ${{ secrets.X }}
 
-	editor = prefix | places | workspace // what editors made of VS Code's parts share
+	editor = prefix | places | workspace // shared by editors based on VS Code
 )
 
 func desktop(expands variables, unit time.Duration) *dialect {
@@ -121,7 +121,7 @@ var (
 	continueYAML = &dialect{format: inYAML, section: []string{"mcpServers"}, list: true, expands: doubled, unit: time.Millisecond}
 )
 
-// All are the clients that are known, in the order in which they are shown.
+// All lists the known clients in display order.
 var All = []*Client{
 	{
 		Name: "claude-desktop", Title: "Claude Desktop",
@@ -229,7 +229,7 @@ var All = []*Client{
 	},
 }
 
-// Names are those of all clients.
+// Names returns the names of all clients.
 func Names() []string {
 	names := make([]string, len(All))
 	for i, c := range All {
@@ -238,7 +238,7 @@ func Names() []string {
 	return names
 }
 
-// Find is the client of a name; nil for none.
+// Find returns the client with a name, or nil.
 func Find(name string) *Client {
 	for _, c := range All {
 		if c.Name == name {
@@ -248,7 +248,7 @@ func Find(name string) *Client {
 	return nil
 }
 
-// at makes places of files of one dialect; those that cannot be on a machine are "".
+// at returns the places of files in one dialect. It omits files without an absolute path.
 func at(d *dialect, paths ...func(m *Machine) string) func(m *Machine) []place {
 	return func(m *Machine) (list []place) {
 		for _, path := range paths {
@@ -269,7 +269,7 @@ func (m *Machine) home() string {
 	return m.Getenv("HOME")
 }
 
-// homeReference returns the variable of the user's own folder. Windows sets no HOME.
+// homeReference returns the variable of the home directory. Windows sets no HOME.
 func (m *Machine) homeReference() string {
 	if m.OS == "windows" {
 		return "${USERPROFILE}"
@@ -277,7 +277,7 @@ func (m *Machine) homeReference() string {
 	return "${HOME}"
 }
 
-// isAbs reports whether a path is absolute on the machine's own system.
+// isAbs reports whether a path is absolute on the machine's system.
 func (m *Machine) isAbs(path string) bool {
 	if m.OS == "windows" {
 		return len(path) > 2 && path[1] == ':' && strings.ContainsRune(`\/`, rune(path[2])) || strings.HasPrefix(path, `\\`)
@@ -285,7 +285,7 @@ func (m *Machine) isAbs(path string) bool {
 	return filepath.IsAbs(path)
 }
 
-// join is filepath.Join for the machine's own system.
+// join is filepath.Join for the machine's system.
 func (m *Machine) join(dir, file string) string {
 	switch {
 	case dir == "":
@@ -296,12 +296,13 @@ func (m *Machine) join(dir, file string) string {
 	return filepath.Join(dir, file)
 }
 
-// home is a file in the user's own folder.
+// home locates a file in the home directory.
 func home(file string) func(m *Machine) string {
 	return func(m *Machine) string { return m.join(m.home(), file) }
 }
 
-// envOr is a file in the folder that a variable names, or another one of the user's.
+// envOr locates a file in the directory named by a variable, or another file in the home
+// directory.
 func envOr(variable, there, other string) func(m *Machine) string {
 	return func(m *Machine) string {
 		if dir := m.Getenv(variable); dir != "" && (variable != "XDG_CONFIG_HOME" || m.isAbs(dir)) {
@@ -311,12 +312,13 @@ func envOr(variable, there, other string) func(m *Machine) string {
 	}
 }
 
-// xdg is a file in the folder of configs that programs from Linux use everywhere.
+// xdg locates a file in the XDG config directory, which programs from Linux use on all
+// systems.
 func xdg(file string) func(m *Machine) string {
 	return envOr("XDG_CONFIG_HOME", file, ".config/"+file)
 }
 
-// app is a file where programs with a window keep theirs.
+// app locates a file in the config directory of desktop applications.
 func app(file string) func(m *Machine) string {
 	return func(m *Machine) string {
 		switch m.OS {
@@ -329,7 +331,7 @@ func app(file string) func(m *Machine) string {
 	}
 }
 
-// named is a file that is called otherwise on Windows.
+// named locates a file that has another name on Windows.
 func named(file, windows string) func(m *Machine) string {
 	return func(m *Machine) string {
 		if m.OS == "windows" {

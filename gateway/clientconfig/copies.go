@@ -16,7 +16,7 @@ import (
 	"goblin/gateway/state"
 )
 
-// Backup writes a copy of a file beside it, named by the time.
+// Backup copies a file's text to a new file next to it, named by the time.
 func Backup(path string, text []byte, mode fs.FileMode, now time.Time) (string, error) {
 	for i := 1; ; i++ {
 		name := path + ".goblin-" + now.Format("20060102-150405")
@@ -35,16 +35,17 @@ func Backup(path string, text []byte, mode fs.FileMode, now time.Time) (string, 
 	}
 }
 
-// copyName matches what the names of copies end in.
+// copyName matches the suffix of copies.
 var copyName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\.goblin-[0-9]{8}-[0-9]{6}(?:-[0-9]{1,3})?$`)
 })
 
-// copies are the paths of all copies of a file, also those of earlier versions of Goblin.
+// copies returns the paths of all copies of a file, including those of older versions of
+// Goblin.
 func copies(path string) (list []string) {
 	files, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
-		return nil // then none can be removed either
+		return nil // unreadable: no copy can be removed either
 	}
 	for _, file := range files {
 		if tail, ok := strings.CutPrefix(file.Name(), filepath.Base(path)); ok && file.Type().IsRegular() && copyName().MatchString(tail) {
@@ -54,7 +55,7 @@ func copies(path string) (list []string) {
 	return list
 }
 
-// RemoveCopies removes the copies of a file except one. A copy that cannot be removed stays.
+// RemoveCopies removes the copies of a file except one. It ignores errors.
 func RemoveCopies(path, but string) {
 	for _, name := range copies(path) {
 		if name != but {
@@ -63,25 +64,25 @@ func RemoveCopies(path, but string) {
 	}
 }
 
-// readRaw reads a copy as it is.
+// readRaw reads a copy without decoding it.
 func readRaw(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return nil, errors.New("it is not a copy")
+		return nil, errors.New("not a backup")
 	}
 	return state.Read(path, maxFile)
 }
 
-// isCopy reports whether a path that was remembered is one of a copy of a file.
+// isCopy reports whether a recorded path is a copy of the file.
 func isCopy(path, of string) bool {
 	tail, ok := strings.CutPrefix(path, of)
 	return ok && copyName().MatchString(tail)
 }
 
-// copy makes the copy of the file without Goblin, unless the one of before has those bytes.
+// copy creates the copy of the file without Goblin, unless the previous copy is equal.
 // drop removes it again.
 func (ch *Change) copy(now time.Time) (drop func() error, err error) {
 	nothing := func() error { return nil }
@@ -104,7 +105,7 @@ func (ch *Change) copy(now time.Time) (drop func() error, err error) {
 	}, nil
 }
 
-// keptCopy finds the copy that the last change left.
+// keptCopy finds the copy of the previous change.
 func (ch *Change) keptCopy() {
 	if ch.old == nil || !isCopy(ch.old.Backup, ch.file.RealPath()) {
 		return
@@ -114,7 +115,7 @@ func (ch *Change) keptCopy() {
 	}
 }
 
-// secretsIn counts the values in a copy that look secret.
+// secretsIn returns the number of secret-looking values in a copy.
 func (ch *Change) secretsIn(path string) (n int) {
 	f := read(&ch.machine, ch.client, place{path: path, dialect: ch.place.dialect})
 	for i := range f.Servers {
@@ -124,8 +125,8 @@ func (ch *Change) secretsIn(path string) (n int) {
 	return n
 }
 
-// tidyCopies removes the copy of the previous change, and copies that differ from a text
-// by Goblin's entry at most.
+// tidyCopies removes the copy of the previous change and all copies that differ from text
+// at most in Goblin's entry.
 func (ch *Change) tidyCopies(text []byte) {
 	for _, path := range copies(ch.file.RealPath()) {
 		if path == ch.Backup {
@@ -133,12 +134,12 @@ func (ch *Change) tidyCopies(text []byte) {
 		}
 		mine := ch.old != nil && ch.old.Backup == path && ch.undo != nil
 		if old, err := readRaw(path); err == nil && (mine || ch.place.dialect.sameBut(old, text)) {
-			_ = os.Remove(path) // it stays beside the file, where the user finds it
+			_ = os.Remove(path) // a remaining copy is visible to the user
 		}
 	}
 }
 
-// sameBut reports whether two texts differ by Goblin's entry at most.
+// sameBut reports whether two texts differ at most in Goblin's entry.
 func (d *dialect) sameBut(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -15,14 +15,15 @@ import (
 	"goblin/gateway/config"
 )
 
-// hiddenValue replaces a value or a comment that a difference does not show.
+// hiddenValue replaces hidden values and comments.
 const hiddenValue = "…"
 
-// maxLine is the longest line that a difference shows as it is, in bytes.
+// maxLine is the maximum length of lines in a diff, in bytes. Files with longer lines are
+// broken up.
 const maxLine = 1000
 
-// Diff returns the lines that change, in the form of diff -u. Values and comments are hidden,
-// since they may be secret. Only the values that Goblin writes are shown.
+// Diff returns the changed lines in the format of diff -u. Values and comments are
+// hidden, since they may be secret. Only the values that Goblin writes are visible.
 func (ch *Change) Diff() string {
 	own := scalars(generic(ch.own))
 	before, err := ch.place.dialect.masked(ch.Before, own)
@@ -33,11 +34,11 @@ func (ch *Change) Diff() string {
 	if err != nil {
 		return ""
 	}
-	if hasLongLine(before) || hasLongLine(after) { // such as in JSON without line breaks
+	if hasLongLine(before) || hasLongLine(after) { // such as JSON without line breaks
 		before, after = broken(before), broken(after)
 	}
 	text, err := udiff.ToUnified(ch.File, ch.File, before, udiff.Lines(before, after), 0)
-	if err != nil { // of edits that do not fit, which they do
+	if err != nil { // impossible: the edits match the text
 		return ""
 	}
 	return text
@@ -52,13 +53,13 @@ func hasLongLine(text string) bool {
 	return false
 }
 
-// broken returns a text with line breaks behind commas and opening brackets.
+// broken inserts line breaks after commas and opening brackets.
 func broken(text string) string {
 	text = strings.NewReplacer(",", ",\n", "{", "{\n", "[", "[\n").Replace(text)
 	return strings.ReplaceAll(text, "\n\n", "\n")
 }
 
-// scalars returns the values within a value, as texts.
+// scalars returns the scalars in a value as texts.
 func scalars(v any) (list []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -77,15 +78,15 @@ func scalars(v any) (list []string) {
 	return list
 }
 
-// masked returns a text of a file with hidden values and comments. own are the values of
-// Goblin's entry that are shown in it.
+// masked returns a file's text with hidden values and comments. own lists the values of
+// Goblin's entry, which stay visible there.
 func (d *dialect) masked(text []byte, own []string) (string, error) {
 	text, err := utf8Of(text)
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return "", err
 	}
 	if isTooDeep(text) {
-		return "", fmt.Errorf("it is nested too deeply")
+		return "", fmt.Errorf("nested too deeply")
 	}
 	switch d.format {
 	case inTOML:
@@ -101,17 +102,16 @@ func (d *dialect) masked(text []byte, own []string) (string, error) {
 	}
 	v, err := hujson.Parse(config.EndComment(text))
 	if err != nil {
-		return "", fmt.Errorf("it is not valid JSON")
+		return "", fmt.Errorf("not valid JSON")
 	}
 	maskJSON(&v, own, false)
 	return string(v.Pack()), nil
 }
 
-// secretName reports whether a key looks like a secret that was written in the wrong place.
+// secretName reports whether a key looks like a misplaced secret.
 func secretName(key string) bool { return config.LooksRandom(key) || strings.ContainsAny(key, "\n=") }
 
-// maskJSON hides the values and the comments of a value. within reports that it is a part of
-// Goblin's entry.
+// maskJSON hides values and comments. within is true inside Goblin's entry.
 func maskJSON(v *hujson.Value, own []string, within bool) {
 	maskComments(&v.BeforeExtra)
 	maskComments(&v.AfterExtra)
@@ -152,18 +152,18 @@ func maskComments(extra *hujson.Extra) {
 	})
 }
 
-// maskedYAML hides the values and the comments of a document, and lays it out again.
+// maskedYAML hides values and comments and formats the document again.
 func maskedYAML(text []byte, own []string) (string, error) {
 	var doc yaml.Node
 	if yaml.Unmarshal(text, &doc) != nil {
-		return "", fmt.Errorf("it is not valid YAML")
+		return "", fmt.Errorf("not valid YAML")
 	}
 	maskYAML(&doc, own, false)
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
 	if enc.Encode(&doc) != nil {
-		return "", fmt.Errorf("it cannot be shown")
+		return "", fmt.Errorf("cannot be formatted")
 	}
 	return out.String(), nil
 }
@@ -210,22 +210,22 @@ func maskYAML(n *yaml.Node, own []string, within bool) {
 	}
 }
 
-// tomlMask hides the values and the comments of a valid document in TOML.
+// tomlMask hides the values and comments of a valid TOML document.
 type tomlMask struct {
-	rest   string // not read yet
+	rest   string // unread
 	out    strings.Builder
-	own    []string // values of Goblin's entry, as it writes them
-	within bool     // Goblin's table
+	own    []string // values of Goblin's entry, as written
+	within bool     // inside Goblin's table
 }
 
-// skip removes n bytes from the text, and shows them instead.
+// skip consumes n bytes and writes shown instead.
 func (m *tomlMask) skip(n int, shown string) {
 	m.out.WriteString(shown)
 	m.rest = m.rest[n:]
 }
 
-// gap copies white space, line breaks and signs up to the next key, value or bracket, and
-// hides comments.
+// gap copies white space and signs up to the next key, value or bracket. It hides
+// comments.
 func (m *tomlMask) gap(signs string) {
 	for m.rest != "" {
 		switch c := m.rest[0]; {
@@ -256,14 +256,13 @@ var tomlEntryName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\.\s*["']?` + EntryName + `["']?\s*$`)
 })
 
-// pair copies a key, and hides its value.
 func (m *tomlMask) pair() {
 	m.key("=")
 	m.gap("= \t")
 	m.value()
 }
 
-// key copies a key or the header of a table up to a sign.
+// key copies a key or a table header up to a sign.
 func (m *tomlMask) key(sign string) string {
 	end := 0
 	for end < len(m.rest) && m.rest[end] != sign[0] {
@@ -280,7 +279,7 @@ func (m *tomlMask) key(sign string) string {
 	return key
 }
 
-// value hides the values in a value.
+// value hides the scalars of a value.
 func (m *tomlMask) value() {
 	if m.rest == "" {
 		return
@@ -302,7 +301,7 @@ func (m *tomlMask) value() {
 		return
 	}
 	end := tomlString(m.rest)
-	if end == 0 { // a number, a date or a boolean
+	if end == 0 { // a number, date or boolean
 		end = max(before(m.rest, ",]}#\r\n"), 1)
 		end -= len(m.rest[:end]) - len(strings.TrimRight(m.rest[:end], " \t"))
 	}
@@ -313,7 +312,7 @@ func (m *tomlMask) value() {
 	m.skip(end, shown)
 }
 
-// before returns the length of a text before the first of some signs.
+// before returns the length of text before the first of the signs.
 func before(text, signs string) int {
 	if at := strings.IndexAny(text, signs); at >= 0 {
 		return at
@@ -321,7 +320,7 @@ func before(text, signs string) int {
 	return len(text)
 }
 
-// tomlString returns the length of the string at the beginning of a text, or 0.
+// tomlString returns the length of the string at the start of text, or 0.
 func tomlString(text string) int {
 	for _, mark := range []string{`"""`, `'''`, `"`, `'`} {
 		if !strings.HasPrefix(text, mark) {
@@ -335,7 +334,7 @@ func tomlString(text string) int {
 			at++
 		}
 		at += len(mark)
-		for len(mark) == 3 && at < len(text) && text[at] == mark[0] { // up to two quotes before the end
+		for len(mark) == 3 && at < len(text) && text[at] == mark[0] { // up to two quotes precede the closing mark
 			at++
 		}
 		return min(at, len(text))

@@ -1,7 +1,7 @@
 // Package clientconfig edits the config files of MCP clients and restores them byte for
 // byte.
 //
-// It starts nothing, asks nobody and prints nothing: what users should hear is in what it
-// returns, and never holds a value that could be secret. Which servers are taken is up to
-// others.
+// It starts no programs and has no user interaction. Notes and errors for users are in
+// its results and never contain a possible secret. The caller chooses the servers to
+// import.
 package clientconfig

@@ -36,7 +36,7 @@ func (d *dialect) put(f *configedit.File, name string, entry map[string]any) err
 	return f.At(d.section...).Add(configedit.Server{Name: name, Keys: entry})
 }
 
-// drop takes an entry out of a file.
+// drop removes an entry from a file.
 func (d *dialect) drop(f *configedit.File, name string) error {
 	without := func(held map[string]any) { d.delete(held, name) }
 	switch {
@@ -48,8 +48,8 @@ func (d *dialect) drop(f *configedit.File, name string) error {
 	return f.At(d.section...).Remove(name)
 }
 
-// checked edits a text only if decoding the result gives what meaning makes of the decoded
-// text.
+// checked applies a text change. It fails unless the decoded result equals the decoded
+// original after meaning.
 func (d *dialect) checked(f *configedit.File, change func([]byte) ([]byte, error), meaning func(map[string]any)) error {
 	return f.Edit(func(text []byte) ([]byte, error) {
 		wanted, err := decoded(d, text)
@@ -60,20 +60,20 @@ func (d *dialect) checked(f *configedit.File, change func([]byte) ([]byte, error
 		meaning(wanted)
 		changed, err := change(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s stays as it is: %w", f.Path(), err)
+			return nil, fmt.Errorf("%s is unchanged: %w", f.Path(), err)
 		}
 		got, err := decoded(d, changed)
-		if err == nil && fresh { // which may have got what every file has to have
+		if err == nil && fresh { // a new file may have required extra keys
 			got = map[string]any{d.section[0]: got[d.section[0]]}
 		}
 		if err != nil || !reflect.DeepEqual(generic(d.tidy(got)), generic(d.tidy(wanted))) {
-			return nil, fmt.Errorf("%s is written in a way in which this cannot be changed safely; change it by hand (goblin install --print)", f.Path())
+			return nil, fmt.Errorf("%s cannot be edited safely; change it by hand (goblin install --print)", f.Path())
 		}
 		return changed, nil
 	})
 }
 
-// generic is a value as decoders give it.
+// generic returns a value in the types that decoders produce.
 func generic(v any) any {
 	text, err := yaml.Marshal(v)
 	var out any
@@ -93,7 +93,7 @@ func appendTOML(entry string) func([]byte) ([]byte, error) {
 	}
 }
 
-// ended is a text that ends in a line break, or is empty.
+// ended returns a text with a final line break, or an empty text.
 func ended(text []byte) []byte {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		return append(text, '\n')
@@ -101,7 +101,7 @@ func ended(text []byte) []byte {
 	return text
 }
 
-// tomlEntry is an entry as a table.
+// tomlEntry formats an entry as a TOML table.
 func tomlEntry(section, name string, entry map[string]any) string {
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]+$`).MatchString(name) {
 		name = quoted(name)
@@ -114,7 +114,7 @@ func tomlEntry(section, name string, entry map[string]any) string {
 	return out.String()
 }
 
-// inOrder are the keys of an entry, some first and then the others.
+// inOrder returns the keys of an entry: first the given ones, then the others sorted.
 func inOrder(entry map[string]any, first ...string) []string {
 	keys := slices.DeleteFunc(slices.Clone(first), func(key string) bool { _, ok := entry[key]; return !ok })
 	for _, key := range slices.Sorted(maps.Keys(entry)) {
@@ -125,7 +125,7 @@ func inOrder(entry map[string]any, first ...string) []string {
 	return keys
 }
 
-// quoted is a value of TOML, whose texts are escaped as those of JSON are.
+// quoted formats a TOML value. TOML texts are escaped like JSON texts.
 func quoted(v any) string {
 	if table, ok := v.(map[string]any); ok {
 		var parts []string
@@ -137,15 +137,15 @@ func quoted(v any) string {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // texts, numbers and lists of them
+	_ = enc.Encode(v) // cannot fail: texts, numbers and lists
 	return strings.ReplaceAll(strings.TrimSpace(out.String()), `","`, `", "`)
 }
 
-// withoutTable is a text of TOML without a table and those in it. What cannot be taken out
-// in that way is found by comparing.
+// withoutTable removes a table and its subtables from a TOML text. The caller detects
+// unusual forms by comparing the result.
 func withoutTable(text []byte, section, name string) []byte {
 	header := regexp.MustCompile(`^\s*\[\s*["']?` + regexp.QuoteMeta(section) + `["']?\s*\.\s*["']?` + regexp.QuoteMeta(name) + `["']?\s*[\].]`)
-	var out, pending []byte // pending are comments and empty lines, which may be about the next table
+	var out, pending []byte // comments and empty lines that may belong to the next table
 	inside := false
 	for line := range bytes.Lines(text) {
 		trimmed := bytes.TrimSpace(line)
@@ -154,7 +154,7 @@ func withoutTable(text []byte, section, name string) []byte {
 			was := inside
 			inside = header.Match(line)
 			if inside && !was && bytes.HasSuffix(out, []byte("\n\n")) {
-				out = out[:len(out)-1] // the empty line before it
+				out = out[:len(out)-1] // the empty line before the table
 			}
 			if !inside {
 				out = append(out, pending...)
@@ -172,10 +172,10 @@ func withoutTable(text []byte, section, name string) []byte {
 	return append(out, pending...)
 }
 
-// continueStart begins a new config of Continue.
+// continueStart is the start of a new Continue config.
 const continueStart = "name: Local Config\nversion: 1.0.0\nschema: v1\n"
 
-// appendListItem is a text of YAML with one more entry in its list of servers.
+// appendListItem appends an entry to the list of servers in a YAML text.
 func appendListItem(text []byte, section string, entry map[string]any) ([]byte, error) {
 	list, err := sequence(text, section)
 	if err != nil {
@@ -190,11 +190,11 @@ func appendListItem(text []byte, section string, entry map[string]any) ([]byte, 
 	case list.Tag == "!!null", list.Kind == yaml.SequenceNode && len(list.Content) == 0:
 		head := regexp.MustCompile(`(?m)^` + section + `:([ \t]*\[[ \t]*\])?([ \t]*(?:#.*)?\n)`).FindSubmatchIndex(text)
 		if head == nil {
-			return nil, fmt.Errorf("%q is not written as a list of lines; change it by hand (goblin install --print)", section)
+			return nil, fmt.Errorf("%q is not a block list; change it by hand (goblin install --print)", section)
 		}
 		return slices.Concat(text[:head[0]], []byte(section+":"), text[head[4]:head[1]], []byte(itemText(entry, "  ")), text[head[1]:]), nil
 	case list.Kind != yaml.SequenceNode || list.Style&yaml.FlowStyle != 0:
-		return nil, fmt.Errorf("%q is not written as a list of lines; change it by hand (goblin install --print)", section)
+		return nil, fmt.Errorf("%q is not a block list; change it by hand (goblin install --print)", section)
 	}
 	at := itemEnd(text, list.Content[len(list.Content)-1].Line, list.Column)
 	indent := strings.Repeat(" ", list.Column-1)
@@ -218,7 +218,7 @@ func removeListItem(text []byte, section, name string) ([]byte, error) {
 	return text, nil
 }
 
-// sequence is the list of servers; nil for none.
+// sequence returns the list of servers, or nil.
 func sequence(text []byte, section string) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -236,7 +236,7 @@ func sequence(text []byte, section string) (*yaml.Node, error) {
 	return nil, nil
 }
 
-// lineOffset is where a line begins.
+// lineOffset returns the offset of a line.
 func lineOffset(text []byte, line int) (at int) {
 	for ; line > 1; line-- {
 		at += bytes.IndexByte(text[at:], '\n') + 1
@@ -244,7 +244,8 @@ func lineOffset(text []byte, line int) (at int) {
 	return at
 }
 
-// itemEnd is where the item ends that begins in a line, with its dash in a column.
+// itemEnd returns the end offset of the item that starts at a line, with its dash in a
+// column.
 func itemEnd(text []byte, line, column int) int {
 	at := lineOffset(text, line)
 	end := at + bytes.IndexByte(text[at:], '\n') + 1
@@ -264,12 +265,12 @@ func itemEnd(text []byte, line, column int) int {
 	return end
 }
 
-// itemText is an entry as an item of a list of lines.
+// itemText formats an entry as an item of a block list.
 func itemText(entry map[string]any, indent string) string {
 	var out strings.Builder
 	lead := indent + "- "
 	for _, key := range inOrder(entry, "name", "command", "args") {
-		text, _ := json.Marshal(entry[key]) // which YAML reads
+		text, _ := json.Marshal(entry[key]) // YAML can read it
 		if s, ok := entry[key].(string); ok && regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9/._-]*$`).MatchString(s) && s != "true" && s != "null" {
 			text = []byte(s)
 		}

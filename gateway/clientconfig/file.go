@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	maxFile  = 16 << 20 // bytes: some clients keep their histories beside servers
+	maxFile  = 16 << 20 // bytes; some clients store history in the same file
 	maxDepth = 100
 )
 
-// readFile reads a file of a client as UTF-8 without a byte order mark.
+// readFile reads a client's file as UTF-8 without a byte order mark.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, atomicfile.StripPath(err)
-	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
-		return nil, errors.New("it is not a file")
+	case !info.Mode().IsRegular(): // opening a pipe would block
+		return nil, errors.New("not a regular file")
 	case info.Size() > maxFile:
-		return nil, fmt.Errorf("it is larger than %d MiB", maxFile>>20)
+		return nil, fmt.Errorf("larger than %d MiB", maxFile>>20)
 	case isForeign(info):
 		return nil, errors.New("it belongs to another user")
 	}
@@ -46,12 +46,13 @@ func readFile(path string) ([]byte, error) {
 	return utf8Of(text)
 }
 
-// utf8Of is a text without its byte order mark; Windows' editors write UTF-16.
+// utf8Of converts a text to UTF-8 without a byte order mark. Windows editors may write
+// UTF-16.
 func utf8Of(text []byte) ([]byte, error) {
 	for order, mark := range map[binary.ByteOrder]string{binary.LittleEndian: "\xff\xfe", binary.BigEndian: "\xfe\xff"} {
 		if rest, ok := bytes.CutPrefix(text, []byte(mark)); ok {
 			if len(rest)%2 != 0 {
-				return nil, errors.New("it ends within a character of UTF-16")
+				return nil, errors.New("incomplete UTF-16 character at the end")
 			}
 			units := make([]uint16, len(rest)/2)
 			for i := range units {
@@ -62,7 +63,7 @@ func utf8Of(text []byte) ([]byte, error) {
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-		return nil, errors.New("it is no text in UTF-8")
+		return nil, errors.New("not valid UTF-8")
 	}
 	return text, nil
 }
@@ -74,7 +75,8 @@ func (e *BrokenError) Error() string { return e.err.Error() }
 
 func (e *BrokenError) Unwrap() error { return e.err }
 
-// decodeNamed is decode for a file that may be a part of JSON, without what is around it.
+// decodeNamed is decode for files that may be a fragment of JSON without its outer
+// braces.
 func decodeNamed(f format, text []byte) (map[string]any, error) {
 	held, err := decode(f, text)
 	if err == nil || f != inJSON {
@@ -93,38 +95,38 @@ func decodeNamed(f format, text []byte) (map[string]any, error) {
 	return nil, err
 }
 
-// decode parses a text. The error has no part of the text, which may be secret.
+// decode parses a text. Its errors contain nothing from the text, which may be secret.
 func decode(f format, text []byte) (held map[string]any, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return map[string]any{}, nil
 	}
 	if isTooDeep(text) {
-		return nil, errors.New("it is nested too deeply")
+		return nil, errors.New("nested too deeply")
 	}
 	switch f {
 	case inTOML:
 		var wrong *toml.DecodeError
 		if err = toml.Unmarshal(text, &held); errors.As(err, &wrong) {
 			line, _ := wrong.Position()
-			err = fmt.Errorf("it is not valid TOML (line %d)", line)
+			err = fmt.Errorf("not valid TOML (line %d)", line)
 		}
 	case inYAML:
 		if err = yaml.Unmarshal(text, &held); err != nil {
-			err = fmt.Errorf("it is not valid YAML%s", yamlLine(err))
+			err = fmt.Errorf("not valid YAML%s", yamlLine(err))
 		}
 	default:
 		held, err = decodeJSON(text)
 	}
 	if err == nil && held == nil {
 		if f == inJSON {
-			return nil, errors.New("it has no mapping at its top")
+			return nil, errors.New("the top level is not a mapping")
 		}
 		held = map[string]any{} // comments only
 	}
 	return held, err
 }
 
-// isTooDeep reports nesting that is too deep for recursive parsers.
+// isTooDeep reports whether the nesting is too deep for recursive parsers.
 func isTooDeep(text []byte) bool {
 	depth := 0
 	for _, c := range text {
@@ -140,7 +142,7 @@ func isTooDeep(text []byte) bool {
 	return false
 }
 
-// yamlLine is the line in an error of the YAML parser.
+// yamlLine returns the position in an error of the YAML parser, or "".
 func yamlLine(err error) string {
 	_, rest, ok := strings.Cut(err.Error(), "line ")
 	if end := strings.IndexByte(rest, ':'); ok && end > 0 {
@@ -150,7 +152,7 @@ func yamlLine(err error) string {
 }
 
 func decodeJSON(text []byte) (held map[string]any, err error) {
-	v, err := hujson.Parse(config.EndComment(text)) // whose comments are blanked below
+	v, err := hujson.Parse(config.EndComment(text)) // comments are blanked below
 	if err != nil {
 		place := ""
 		if _, rest, ok := strings.Cut(err.Error(), "line "); ok {
@@ -158,10 +160,10 @@ func decodeJSON(text []byte) (held map[string]any, err error) {
 				place = " (line " + rest[:end] + ")"
 			}
 		}
-		return nil, fmt.Errorf("it is not valid JSON%s", place)
+		return nil, fmt.Errorf("not valid JSON%s", place)
 	}
 	if _, ok := v.Value.(*hujson.Object); !ok {
-		return nil, errors.New("it has no mapping at its top")
+		return nil, errors.New("the top level is not a mapping")
 	}
 	if err := rejectDuplicates(text, &v, 0); err != nil {
 		return nil, err
@@ -170,15 +172,16 @@ func decodeJSON(text []byte) (held map[string]any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(v.Pack()))
 	dec.UseNumber()
 	if dec.Decode(&held) != nil {
-		return nil, errors.New("it is not valid JSON")
+		return nil, errors.New("not valid JSON")
 	}
 	return held, nil
 }
 
-// rejectDuplicates finds two entries of one name: clients differ in which of them counts.
+// rejectDuplicates returns an error for duplicate keys, since clients differ in which one
+// they use.
 func rejectDuplicates(text []byte, v *hujson.Value, depth int) error {
 	if depth > maxDepth {
-		return errors.New("it is nested too deeply")
+		return errors.New("nested too deeply")
 	}
 	switch v := v.Value.(type) {
 	case *hujson.Object:
@@ -191,7 +194,7 @@ func rejectDuplicates(text []byte, v *hujson.Value, depth int) error {
 				if secretName(shown) {
 					shown = hiddenValue
 				}
-				return fmt.Errorf("it has two entries named %q (line %d)", short(shown), 1+bytes.Count(text[:m.Name.StartOffset], []byte("\n")))
+				return fmt.Errorf("duplicate entry %q (line %d)", short(shown), 1+bytes.Count(text[:m.Name.StartOffset], []byte("\n")))
 			}
 			seen[name.String()] = true
 			if err := rejectDuplicates(text, &m.Value, depth+1); err != nil {
@@ -208,7 +211,7 @@ func rejectDuplicates(text []byte, v *hujson.Value, depth int) error {
 	return nil
 }
 
-// short is a name that people are told, whatever is in it.
+// short shortens a name for messages.
 func short(name string) string {
 	if len(name) > 80 {
 		name = strings.ToValidUTF8(name[:80], "") + "…"

@@ -15,14 +15,14 @@ import (
 	"goblin/gateway/configedit"
 )
 
-// Change plans the new content of a client's file.
+// Change is a planned change of a client's file.
 type Change struct {
 	File          string
 	Before, After []byte
-	Deletes       bool     // the file was made for the entry, and goes with it
-	Removed       []string // other servers that are taken out
-	Backup        string   // the copy of the file without Goblin, if there is one once it is made
-	Secrets       int      // in that copy, in plain text
+	Deletes       bool     // the file exists only for Goblin's entry
+	Removed       []string // other servers that are removed
+	Backup        string   // the copy without Goblin, once it exists
+	Secrets       int      // plain-text secrets in that copy
 	Note          string
 
 	file    *configedit.File
@@ -32,21 +32,21 @@ type Change struct {
 	state   string
 	own     map[string]any // Goblin's entry
 	first   []byte         // the text without Goblin
-	old     *record        // of the change before, or nil
-	undo    *record        // nil for one that is undone
+	old     *record        // of the previous change, or nil
+	undo    *record        // nil for an uninstall
 }
 
-// IsEmpty reports that there is nothing to change.
+// IsEmpty reports whether nothing changes.
 func (ch *Change) IsEmpty() bool { return bytes.Equal(ch.Before, ch.After) && !ch.Deletes }
 
 // RemovesGoblin reports whether the change removes Goblin.
 func (ch *Change) RemovesGoblin() bool { return ch.undo == nil }
 
-// ErrNone says that a client has no entry of Goblin.
-var ErrNone = errors.New("has no entry of Goblin")
+// ErrNone reports that a client's file has no entry for Goblin.
+var ErrNone = errors.New("has no Goblin entry")
 
-// Install puts Goblin's entry, this command line, into the file of a client, and takes out
-// the servers named in took. state is Goblin's folder for what it remembers.
+// Install plans to add Goblin's entry with this command line to the client's file and to
+// remove the servers in took. state is Goblin's state directory.
 func (c *Client) Install(m Machine, state, command string, args, took []string) (*Change, error) {
 	p, err := c.target(&m, false)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 	if err != nil {
 		return nil, err
 	}
-	list, _, _ := p.dialect.entries(held) // they could be read just now
+	list, _, _ := p.dialect.entries(held) // the error was checked above
 	out := slices.Clone(old.Taken)
 	for _, name := range took {
 		ch.Removed = append(ch.Removed, name)
@@ -94,7 +94,7 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 	ch.own = form.keys(command, args)
 	switch {
 	case p.dialect == gemini && disabledNames(held)(EntryName):
-		ch.Note = "Gemini CLI leaves it out as long as \"mcp\" in that file excludes it, or allows others only"
+		ch.Note = "Gemini CLI ignores it while \"mcp\" in that file excludes it or allows only others"
 	case p.dialect == amazonQ:
 		ch.Note = amazonQTools(held)
 	}
@@ -104,13 +104,13 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 	return ch, nil
 }
 
-// change begins a change of a file.
+// change starts a change of a file.
 func (c *Client) change(m Machine, p place, f *configedit.File, state string) *Change {
 	return &Change{File: p.path, Before: f.Text(), file: f, place: p, machine: m, client: c, state: state, old: readRecord(state, f.RealPath(), f.Text())}
 }
 
-// first is the text before Goblin's first change, as far as that can be known, and what is
-// remembered of that.
+// first returns the text before Goblin's first change, if it is known, and the related
+// parts of the record.
 func (p place) first(rec *record, f *configedit.File, held map[string]any) ([]byte, record, error) {
 	old := record{Existed: !f.IsNew()}
 	if rec != nil {
@@ -132,23 +132,23 @@ func (p place) first(rec *record, f *configedit.File, held map[string]any) ([]by
 	return bare.Text(), old, nil
 }
 
-// replaceSameName takes Goblin's entry out of a file if it is not as wanted, and gives the one to be
-// put in: with what the user added to the old one, or nil if it is as wanted.
+// replaceSameName removes an outdated entry of Goblin. It returns the entry to add,
+// including the user's additions, or nil if the existing one is up to date.
 func (d *dialect) replaceSameName(f *configedit.File, held, wanted map[string]any) (map[string]any, error) {
 	entry, there := d.goblin(held)
 	switch {
 	case !there:
 		return wanted, nil
 	case !isOwnEntry(entry):
-		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write; rename it there, or take it out", f.Path(), EntryName)
+		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write; rename or remove it", f.Path(), EntryName)
 	}
-	if command, _, _ := entry.commandLine(); command == "" { // it reaches Goblin over HTTP
+	if command, _, _ := entry.commandLine(); command == "" { // it uses HTTP
 		return wanted, d.drop(f, EntryName)
 	}
 	all := maps.Clone(map[string]any(entry))
 	same := true
 	for key, on := range map[string]any{"disabled": false, "enabled": true, "isActive": true} {
-		if v, ok := all[key]; ok && v != on { // it was turned off
+		if v, ok := all[key]; ok && v != on { // it was disabled
 			all[key], same = on, false
 		}
 	}
@@ -164,8 +164,9 @@ func (d *dialect) replaceSameName(f *configedit.File, held, wanted map[string]an
 	return all, d.drop(f, EntryName)
 }
 
-// Uninstall takes Goblin's entry out of the file of a client: the bytes of before are back
-// if nobody has changed the file since. The error for none is ErrNone.
+// Uninstall plans to remove Goblin's entry from the client's file. This restores the
+// original bytes unless the file was edited later. It returns ErrNone if there is no
+// entry.
 func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
 	p, err := c.target(&m, true)
 	if err != nil {
@@ -182,7 +183,7 @@ func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
 	case f.IsNew(), !there && (rec == nil || len(rec.Taken) == 0):
 		return nil, fmt.Errorf("%s %w", p.path, ErrNone)
 	case there && !isOwnEntry(entry):
-		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write, so it stays; take it out there if it is not wanted", p.path, EntryName)
+		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write; remove it by hand if you don't want it", p.path, EntryName)
 	}
 	if ch.Deletes, ch.Note, err = p.dialect.restore(f, held, rec); err != nil {
 		return nil, err
@@ -191,9 +192,9 @@ func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
 	return ch, nil
 }
 
-// restore takes Goblin's entry out of a file and puts back the servers that were taken out
-// for it: to the byte if nobody has changed them since, else by what they say. deletes tells
-// that the file was made for Goblin; note is what could not be put back.
+// restore removes Goblin's entry and adds the removed servers again. It restores unedited
+// parts byte for byte. deletes reports that the file was created for Goblin. note names
+// servers that could not be restored.
 func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) (deletes bool, note string, err error) {
 	before := f.Text()
 	if rec != nil {
@@ -225,7 +226,7 @@ func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) 
 				}
 			}
 			if err := to.put(f, t.Name, t.Entry); err != nil {
-				note = "the servers that were taken out with it are in " + rec.Backup
+				note = "the servers that --replace removed are in " + rec.Backup
 			}
 		}
 	}
@@ -235,8 +236,8 @@ func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) 
 	return false, note, err
 }
 
-// target is the file that has Goblin's entry, else the first one that is there, else the
-// one to be made. With unread, it may be one that the client no longer reads.
+// target returns the file with Goblin's entry, or the first existing file, or the file to
+// create. unread includes files that the client no longer reads.
 func (c *Client) target(m *Machine, unread bool) (place, error) {
 	var there []place
 	var first place
@@ -267,21 +268,21 @@ func (c *Client) target(m *Machine, unread bool) (place, error) {
 	case len(there) > 0:
 		return there[0], nil
 	case first.path == "":
-		return first, fmt.Errorf("it is not known where %s has its files: set HOME", c.Title)
+		return first, fmt.Errorf("cannot find the files of %s; set HOME", c.Title)
 	}
 	return first, nil
 }
 
-// ConfigFile is the file that Goblin's entry would be put into; "" if it is not known.
+// ConfigFile returns the path of the file for Goblin's entry, or "" if it is unknown.
 func (c *Client) ConfigFile(m Machine) string {
 	p, _ := c.target(&m, false)
 	return p.path
 }
 
-// edit opens a file to change it.
+// edit opens a file for editing.
 func edit(p place) (*configedit.File, map[string]any, error) {
 	if info, err := os.Stat(p.path); err == nil && !isOwned(info) {
-		return nil, nil, fmt.Errorf("%s belongs to another user; it stays as it is", p.path)
+		return nil, nil, fmt.Errorf("%s belongs to another user and is unchanged", p.path)
 	}
 	f, err := configedit.OpenForeign(p.path, p.dialect.format == inJSON, p.dialect.section...)
 	if err != nil {
@@ -289,11 +290,11 @@ func edit(p place) (*configedit.File, map[string]any, error) {
 	}
 	text := f.Text()
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		return nil, nil, fmt.Errorf("%s is in UTF-16, which Goblin does not write; save it as UTF-8", p.path)
+		return nil, nil, fmt.Errorf("%s is UTF-16, which Goblin cannot write; save it as UTF-8", p.path)
 	}
 	held, err := decoded(p.dialect, text)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s stays as it is: %w", p.path, err)
+		return nil, nil, fmt.Errorf("%s is unchanged: %w", p.path, err)
 	}
 	return f, held, nil
 }
@@ -306,7 +307,7 @@ func decoded(d *dialect, text []byte) (map[string]any, error) {
 	return decode(d.format, text)
 }
 
-// goblin is the entry of Goblin's name.
+// goblin returns the entry named goblin.
 func (d *dialect) goblin(held map[string]any) (entryKeys, bool) {
 	list, _, err := d.at(held)
 	if err != nil {
@@ -321,7 +322,7 @@ func (d *dialect) goblin(held map[string]any) (entryKeys, bool) {
 	return nil, false
 }
 
-// delete takes an entry out of what a file holds.
+// delete removes an entry from a decoded file.
 func (d *dialect) delete(held map[string]any, name string) {
 	outer, key := d.outer(held)
 	switch all := outer[key].(type) {
@@ -335,7 +336,7 @@ func (d *dialect) delete(held map[string]any, name string) {
 	}
 }
 
-// outer returns the mapping around the servers, or nil, and their key in it.
+// outer returns the mapping that contains the servers, or nil, and their key in it.
 func (d *dialect) outer(held map[string]any) (outer map[string]any, key string) {
 	last := len(d.section) - 1
 	for _, key := range d.section[:last] {
@@ -362,13 +363,13 @@ func (d *dialect) tidy(held map[string]any) map[string]any {
 	return held
 }
 
-// isOwnEntry reports whether an entry of Goblin's name starts Goblin, or reaches it.
+// isOwnEntry reports whether an entry named goblin starts Goblin or connects to it.
 func isOwnEntry(entry entryKeys) bool {
 	command, args, problem := entry.commandLine()
 	return problem == "" && (config.IsSelf(command, args) || command == "" && ownURL(entry.address()))
 }
 
-// keys are those of Goblin's entry.
+// keys returns the keys of Goblin's entry.
 func (d *dialect) keys(command string, args []string) map[string]any {
 	all := map[string]any{"command": command, "args": args}
 	if d.list {
@@ -386,15 +387,15 @@ func (d *dialect) keys(command string, args []string) map[string]any {
 	return all
 }
 
-// Entry is the command line of Goblin in a file of a client.
+// Entry is Goblin's command line in a client's file.
 type Entry struct {
 	File    string
 	Command string
 	Args    []string
-	Err     error // why it could not be looked at
+	Err     error // reading the file failed
 }
 
-// Installed is Goblin's entry in the files of a client; ok is false for none.
+// Installed returns Goblin's entry in the client's files. ok is false if there is none.
 func (c *Client) Installed(m Machine) (e Entry, ok bool) {
 	for _, p := range c.places(&m) {
 		text, err := readFile(p.path)
@@ -417,8 +418,8 @@ func (c *Client) Installed(m Machine) (e Entry, ok bool) {
 	return e, false
 }
 
-// MissingGoblin returns the clients on a machine whose config files lack Goblin, and those
-// whose files have it. A client is on a machine if a config file or its folder exists.
+// MissingGoblin returns the clients on the machine without and with Goblin in their
+// config. A client counts as present if a config file or its folder exists.
 func MissingGoblin(m Machine) (without, with []string) {
 	for _, c := range All {
 		if _, ok := c.Installed(m); ok {
@@ -430,7 +431,7 @@ func MissingGoblin(m Machine) (without, with []string) {
 	return without, with
 }
 
-// present reports whether a client has a config file or a folder for one.
+// present reports whether a config file of the client or its folder exists.
 func (c *Client) present(m *Machine) bool {
 	home := m.home()
 	return slices.ContainsFunc(c.places(m), func(p place) bool {
@@ -443,7 +444,8 @@ func (c *Client) present(m *Machine) bool {
 	})
 }
 
-// Snippet is Goblin's entry as a file of its own, and where it belongs.
+// Snippet returns Goblin's entry as a separate text, and the path of the file it belongs
+// in.
 func (c *Client) Snippet(m Machine, command string, args []string) (file string, text []byte, err error) {
 	p, err := c.target(&m, false)
 	if err != nil {
@@ -468,10 +470,9 @@ func (c *Client) Snippet(m Machine, command string, args []string) (file string,
 	return p.path, f.Text(), nil
 }
 
-// ServedNames are the names in the file of a client of those servers that are among entries, which
-// are those of Goblin's config.
-// A server is left out if Goblin did not import all of it. So is one that shares its name
-// with an entry that Goblin does not serve.
+// ServedNames returns the names of the client's servers that Goblin's config, entries,
+// also contains. It omits partly imported servers and names that also belong to a server
+// that Goblin does not run.
 func (c *Client) ServedNames(m Machine, entries []map[string]any) (names []string) {
 	f, served := c.compare(m, entries)
 	for i := range f.Servers {
@@ -487,8 +488,8 @@ func (c *Client) ServedNames(m Machine, entries []map[string]any) (names []strin
 	return names
 }
 
-// PartlyServed are the names of those servers that Goblin serves without all that the client's
-// entry says.
+// PartlyServed returns the names of servers that Goblin runs with only part of the
+// client's settings.
 func (c *Client) PartlyServed(m Machine, entries []map[string]any) (names []string) {
 	f, served := c.compare(m, entries)
 	for i := range f.Servers {
@@ -499,7 +500,7 @@ func (c *Client) PartlyServed(m Machine, entries []map[string]any) (names []stri
 	return names
 }
 
-// compare reads the file of a client; served reports whether a server is among entries.
+// compare reads the client's file. served reports whether entries contains a server.
 func (c *Client) compare(m Machine, entries []map[string]any) (f FileServers, served func(s *Server) bool) {
 	served = func(s *Server) bool {
 		return slices.ContainsFunc(entries, func(entry map[string]any) bool { return Equal(entry, s.Keys) })
@@ -508,5 +509,5 @@ func (c *Client) compare(m Machine, entries []map[string]any) (f FileServers, se
 	if err != nil {
 		return f, served
 	}
-	return read(&m, c, p), served // Install reports what is wrong with it
+	return read(&m, c, p), served // Install reports its errors
 }

@@ -249,7 +249,7 @@ func TestAnotherGoblinIsReplacedAndForeignEntriesStay(t *testing.T) {
 	_, err = clientconfig.Find("kiro").Install(m, state, goblin, []string{"stdio"}, nil)
 	require.ErrorContains(t, err, `an entry "goblin" that Goblin did not write`)
 	_, err = clientconfig.Find("kiro").Uninstall(m, state)
-	require.ErrorContains(t, err, `an entry "goblin" that Goblin did not write, so it stays`)
+	require.ErrorContains(t, err, `an entry "goblin" that Goblin did not write; remove it by`)
 }
 
 func TestServersThatGoblinServesAreTakenOutAndComeBack(t *testing.T) {
@@ -366,7 +366,7 @@ func TestAnEntryThatIsTurnedOffIsTurnedOn(t *testing.T) {
 	m, _ := home(t, map[string]string{".gemini/settings.json": `{"mcp": {"excluded": ["goblin"]}}`, ".kiro/settings/mcp.json": `{"mcpServers": {"goblin": {"url": "http://127.0.0.1:7331/mcp"}}}`})
 	ch, err := clientconfig.Find("gemini").Install(m, "", goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
-	require.Contains(t, ch.Note, "Gemini CLI leaves it out")
+	require.Contains(t, ch.Note, "Gemini CLI ignores it while")
 	ch, err = clientconfig.Find("kiro").Install(m, "", goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
 	require.NotContains(t, string(ch.After), "7331", "the one over HTTP is Goblin, too")
@@ -377,7 +377,7 @@ func TestWhatCannotBeUndoneIsNotDone(t *testing.T) {
 	m, dir := home(t, map[string]string{".cursor/mcp.json": "{}", "state": "no folder"})
 	ch, err := clientconfig.Find("cursor").Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
-	require.ErrorContains(t, ch.Apply(noon), "remember how to undo it")
+	require.ErrorContains(t, ch.Apply(noon), "save undo information")
 	require.Equal(t, "{}", read(t, ch.File))
 	require.Empty(t, ch.Backup)
 }
@@ -386,7 +386,7 @@ func TestFilesThatCannotBeChangedSafelyStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ client, file, text, want string }{
 		"broken":                 {"cursor", ".cursor/mcp.json", `{"mcpServers": `, "not valid JSON"},
-		"two of one name":        {"cursor", ".cursor/mcp.json", `{"mcpServers": {}, "mcpServers": {}}`, "two entries named"},
+		"two of one name":        {"cursor", ".cursor/mcp.json", `{"mcpServers": {}, "mcpServers": {}}`, "duplicate entry"},
 		"UTF-16":                 {"cursor", ".cursor/mcp.json", utf16le(`{}`), "UTF-16"},
 		"servers are a list":     {"cursor", ".cursor/mcp.json", `{"mcpServers": []}`, `"mcpServers" is not a mapping`},
 		"a list in braces":       {"continue", ".continue/config.yaml", "mcpServers: [{name: a, command: x}]\n", "change it by hand"},

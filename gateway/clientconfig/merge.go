@@ -10,10 +10,9 @@ import (
 	"goblin/gateway/config"
 )
 
-// Merge makes one set of the servers of all files: those that are the same become one, and
-// those that share a name without being the same get the name of their client behind it.
-// has gives the entry of a name that Goblin's config has already; nil for none. What is
-// there already is present.
+// Merge combines the servers of all files. Equal servers become one. Different servers
+// with the same name get the client's name as a suffix. has returns the entry with a name
+// in Goblin's config, or nil. present lists the servers that the config already contains.
 func Merge(found []FileServers, has func(name string) map[string]any) (servers, present []Server) {
 	taken := func(name string) bool {
 		return has(name) != nil || slices.ContainsFunc(servers, func(s Server) bool { return s.Name == name })
@@ -40,7 +39,7 @@ func Merge(found []FileServers, has func(name string) map[string]any) (servers, 
 					continue
 				}
 				s.Name = config.MakeName(was+"-"+label, taken)
-				s.Notes = append(slices.Clone(s.Notes), "is called \""+s.Name+"\", since another server is called \""+was+"\"")
+				s.Notes = append(slices.Clone(s.Notes), "was renamed to \""+s.Name+"\" because another server is named \""+was+"\"")
 			}
 			servers = append(servers, s)
 		}
@@ -48,13 +47,14 @@ func Merge(found []FileServers, has func(name string) map[string]any) (servers, 
 	return servers, present
 }
 
-// isSameServer reports whether two entries are one server. A client that calls it twice means two.
+// isSameServer reports whether two entries are one server. Two names in the same client
+// mean two servers.
 func isSameServer(a, b *Server) bool {
 	elsewhere := len(b.Clients) > 0 && !slices.Contains(a.Clients, b.Clients[0])
 	return (a.OriginalName == b.OriginalName || elsewhere) && Equal(a.Keys, b.Keys)
 }
 
-// join notes that a server was found once more. It is on if it is anywhere.
+// join adds the origin of a duplicate. The server is enabled if any of them is.
 func join(s *Server, other Server) {
 	for _, from := range other.Clients {
 		if !slices.Contains(s.Clients, from) {
@@ -74,7 +74,7 @@ func join(s *Server, other Server) {
 	}
 }
 
-// policyKeys are keys that say how patiently a server is used, and not which it is.
+// policyKeys lists keys that don't identify a server.
 var policyKeys = []string{"disabled", "timeout", "call_timeout", "startup_timeout"}
 
 // Equal reports whether two entries run the same server in the same way.
@@ -90,13 +90,13 @@ func comparableEntry(entry map[string]any) (out map[string]any) {
 	for _, key := range policyKeys {
 		delete(out, key)
 	}
-	if out["type"] == "http" || out["type"] == "stdio" { // which need not be said
+	if out["type"] == "http" || out["type"] == "stdio" { // the default
 		delete(out, "type")
 	}
 	return out
 }
 
-// Titles are the clients in which a server was found.
+// Titles returns the display names of the clients that have the server.
 func (s *Server) Titles() string {
 	var titles []string
 	for _, name := range s.Clients {
@@ -107,14 +107,14 @@ func (s *Server) Titles() string {
 	return strings.Join(titles, ", ")
 }
 
-// Comment says where a server was found.
+// Comment returns a comment about the server's origin, or "".
 func (s *Server) Comment() string {
 	comment := "from " + s.Titles()
 	if len(s.Clients) == 0 {
 		return ""
 	}
 	if s.OriginalName != s.Name {
-		comment += fmt.Sprintf(", where it is called %q", short(s.OriginalName))
+		comment += fmt.Sprintf(", named %q there", short(s.OriginalName))
 	}
 	return comment
 }

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// isForeign reports whether a file belongs to another user than this one and root.
+// isForeign reports whether a file belongs to neither this user nor root.
 func isForeign(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
 }
 
-// isOwned reports whether a file is this user's own.
+// isOwned reports whether a file belongs to this user.
 func isOwned(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(stat.Uid) == os.Geteuid()

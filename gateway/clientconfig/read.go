@@ -14,35 +14,35 @@ import (
 	"goblin/gateway/config"
 )
 
-// Server is an entry of a client, as one of Goblin's config.
+// Server is a client's entry in the form of Goblin's config.
 type Server struct {
-	Name         string // that a config takes
-	OriginalName string // as the client calls it
+	Name         string // valid in Goblin's config
+	OriginalName string // in the client's file
 	Keys         map[string]any
-	// Notes tell where the result differs from the client's entry.
+	// Notes lists differences from the client's entry.
 	Notes []string
-	// Partial reports that Goblin leaves out some of what the client's entry says.
+	// Partial reports whether a part of the client's entry is dropped.
 	Partial bool
-	// Needs are variables that somebody has to set, and what for.
+	// Needs maps variables that the user must set to their purpose.
 	Needs map[string]string
-	// Clients is where it was found: by client, and by file.
+	// Clients and Files list the places where it was found.
 	Clients, Files []string
 }
 
-// Skipped is an entry that is not for Goblin, and why.
+// Skipped is an entry that Goblin does not import, with the reason.
 type Skipped struct{ Name, Reason string }
 
-// FileServers lists the servers of one file of a client.
+// FileServers lists the servers of one client file.
 type FileServers struct {
-	Client  *Client // nil for a file of which it is not known
+	Client  *Client // nil if unknown
 	File    string
 	Servers []Server
 	Skipped []Skipped
-	None    bool  // the file has no section of servers
-	Err     error // why the file could not be read; a *BrokenError for what is in it
+	None    bool  // the file has no section for servers
+	Err     error // a *BrokenError if the content is invalid
 }
 
-// Title names the file's program for people.
+// Title returns the display name of the file's client.
 func (f *FileServers) Title() string {
 	if f.Client == nil {
 		return filepath.Base(f.File)
@@ -50,7 +50,7 @@ func (f *FileServers) Title() string {
 	return f.Client.Title
 }
 
-// Read reads the files of a client that are there.
+// Read reads the existing files of a client.
 func (c *Client) Read(m Machine) []FileServers {
 	var list []FileServers
 	seen := map[string]bool{}
@@ -75,9 +75,9 @@ func (c *Client) Read(m Machine) []FileServers {
 		}
 		f := read(&m, c, place{path: path, dialect: p.dialect})
 		for _, s := range f.Servers {
-			f.Skipped = append(f.Skipped, Skipped{s.OriginalName, "is of this project only; --from " + p.path + " takes it"})
+			f.Skipped = append(f.Skipped, Skipped{s.OriginalName, "belongs to this project only; import it with --from " + p.path})
 		}
-		f.Servers, f.Err = nil, nil // nobody asked for them
+		f.Servers, f.Err = nil, nil // project files are only listed
 		if len(f.Skipped) > 0 {
 			list = append(list, f)
 		}
@@ -85,17 +85,18 @@ func (c *Client) Read(m Machine) []FileServers {
 	return list
 }
 
-// ReadFile reads a file that the user names, whoever's it is. It may also hold the entries of
-// servers alone, with or without braces around them, as documentation prints them.
+// ReadFile reads a file that the user names, of any client. It also accepts bare entries
+// of servers, with or without outer braces, as in documentation.
 func ReadFile(m Machine, path string) FileServers {
 	c, d := guess(&m, path)
-	if c != nil { // whose files have sections
+	if c != nil { // known clients' files have sections
 		return read(&m, c, place{path: path, dialect: d})
 	}
 	return readNamed(&m, place{path: path, dialect: d})
 }
 
-// guess finds whose dialect a file is in, by its place, else by what is in it.
+// guess returns the client and dialect of a file by its path, or the dialect by its
+// content.
 func guess(m *Machine, path string) (*Client, *dialect) {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -132,7 +133,7 @@ func guess(m *Machine, path string) (*Client, *dialect) {
 	return nil, byContent(kind, held)
 }
 
-// byContent returns the dialect whose sections a file has.
+// byContent returns the dialect that matches the sections of a file.
 func byContent(kind format, held map[string]any) *dialect {
 	inner, _ := held["mcp"].(map[string]any)
 	servers, _ := inner["servers"].(map[string]any)
@@ -146,7 +147,7 @@ func byContent(kind format, held map[string]any) *dialect {
 		if _, ok := held["mcpServers"].([]any); ok && kind == inYAML {
 			return continueYAML
 		}
-		if held["servers"] != nil { // nothing says which of them counts
+		if held["servers"] != nil { // it is unclear which one applies
 			d.also = []*dialect{vscode}
 		}
 	case held["mcp_servers"] != nil:
@@ -168,7 +169,7 @@ func byContent(kind format, held map[string]any) *dialect {
 	return &d
 }
 
-// ofOpencode reports entries as opencode writes them, and not VS Code.
+// ofOpencode reports whether entries have opencode's form instead of VS Code's.
 func ofOpencode(held, servers map[string]any) bool {
 	schema, _ := held["$schema"].(string)
 	for _, v := range servers {
@@ -181,7 +182,7 @@ func ofOpencode(held, servers map[string]any) bool {
 	return strings.Contains(schema, "opencode")
 }
 
-// sectionWithin returns the path to a section of servers deeper in a file, or nil.
+// sectionWithin returns the path to a nested section of servers, or nil.
 func sectionWithin(held map[string]any, depth int) []string {
 	for _, key := range slices.Sorted(maps.Keys(held)) {
 		switch inner := held[key].(type) {
@@ -203,7 +204,7 @@ func sectionWithin(held map[string]any, depth int) []string {
 	return nil
 }
 
-// distinct are the last two parts of a path, if those are like no other's.
+// distinct returns the last two parts of a path, or "" if they are not unique.
 func distinct(path string) string {
 	parts := strings.Split(path, "/")
 	tail := "/" + strings.Join(parts[max(len(parts)-2, 0):], "/")
@@ -213,13 +214,13 @@ func distinct(path string) string {
 	return tail
 }
 
-// reading is a file that is being read, and the server in it.
+// reading is the state of reading one file.
 type reading struct {
 	machine *Machine
 	client  *Client
 	dialect *dialect
-	dir     string            // of the file
-	inputs  map[string]string // the defaults of what VS Code asks for
+	dir     string            // the file's directory
+	inputs  map[string]string // default values of VS Code's inputs
 
 	server     *Server
 	perProject bool
@@ -227,12 +228,11 @@ type reading struct {
 
 func read(m *Machine, c *Client, p place) FileServers { return readBy(m, c, p, decode, nil) }
 
-// readNamed is read for a file that the user names.
 func readNamed(m *Machine, p place) FileServers {
 	return readBy(m, nil, p, decodeNamed, func(held map[string]any) []item { return entriesAlone(held, p) })
 }
 
-// readBy reads a file; without finds entries where there is no section of servers.
+// readBy reads a file. without finds entries in a file without a section for servers.
 func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[string]any, error), without func(map[string]any) []item) FileServers {
 	f := FileServers{Client: c, File: p.path}
 	text, err := readFile(p.path)
@@ -246,7 +246,7 @@ func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[str
 		if !errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%s cannot be read: %w", p.path, err)
 		} else if _, link := os.Lstat(p.path); link == nil {
-			err = fmt.Errorf("%s is a link that leads nowhere", p.path)
+			err = fmt.Errorf("%s is a broken link", p.path)
 		}
 		f.Err = err
 		return f
@@ -275,27 +275,28 @@ func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[str
 			project, _ := of[folder].(map[string]any)
 			servers, _ := project["mcpServers"].(map[string]any)
 			for _, name := range slices.Sorted(maps.Keys(servers)) {
-				f.Skipped = append(f.Skipped, Skipped{name, "is of the project " + short(folder) + " only"})
+				f.Skipped = append(f.Skipped, Skipped{name, "belongs to the project " + short(folder) + " only"})
 			}
 		}
 	}
 	return f
 }
 
-// item is an entry by its name.
+// item is a named entry.
 type item struct {
 	name    string
 	value   any
-	dialect *dialect // of the section that it is in
+	dialect *dialect // of its section
 }
 
 const maxServers = 1000
 
-// forms are a dialect and the others that its files may have, the newest first.
+// forms returns a dialect and its alternatives, newest first.
 func (d *dialect) forms() []*dialect { return append(slices.Clone(d.also), d) }
 
-// formOf returns the form that a file has. The one with Goblin's entry comes first, then the
-// newest with entries, then one with an empty section. The default is the dialect itself.
+// formOf returns the form that a file uses. It prefers the one with Goblin's entry, then
+// the newest with entries, then one with an empty section. The default is the dialect
+// itself.
 func (d *dialect) formOf(held map[string]any) *dialect {
 	var filled, there *dialect
 	for _, form := range d.forms() {
@@ -314,8 +315,8 @@ func (d *dialect) formOf(held map[string]any) *dialect {
 	return cmp.Or(filled, there, d)
 }
 
-// entries returns the servers of all forms that a file has. none reports a file without any
-// section for them.
+// entries returns the servers in all forms. none reports that the file has no section for
+// them.
 func (d *dialect) entries(held map[string]any) (list []item, none bool, err error) {
 	none = true
 	for _, form := range d.forms() {
@@ -327,20 +328,20 @@ func (d *dialect) entries(held map[string]any) (list []item, none bool, err erro
 		list = append(list, part...)
 	}
 	if len(list) > maxServers {
-		return nil, false, fmt.Errorf("it has more than %d servers", maxServers)
+		return nil, false, fmt.Errorf("more than %d servers", maxServers)
 	}
 	return list, none, nil
 }
 
-// at are the entries of servers in one form; none reports that the file has no such section.
+// at returns the servers in one form. none reports that the section is missing.
 func (d *dialect) at(held map[string]any) (list []item, none bool, err error) {
 	var at any = held
 	for i, key := range d.section {
 		inner, ok := at.(map[string]any)
 		switch {
 		case !ok:
-			return nil, false, fmt.Errorf("%q is no mapping", d.section[0])
-		case i > 0 && isEntry(inner[key]): // a server with the name of the section
+			return nil, false, fmt.Errorf("%q is not a mapping", d.section[0])
+		case i > 0 && isEntry(inner[key]): // a server named like the section
 			return nil, true, nil
 		}
 		if at = inner[key]; at == nil {
@@ -355,7 +356,7 @@ func (d *dialect) at(held map[string]any) (list []item, none bool, err error) {
 				list = append(list, item{name, at[name], d})
 			}
 		}
-		if len(list) == 0 && len(at) > 0 { // it holds sections of other forms
+		if len(list) == 0 && len(at) > 0 { // only sections of other forms
 			return nil, slices.ContainsFunc(slices.Collect(maps.Keys(at)), func(name string) bool { return d.isSection(name, at[name]) }), nil
 		}
 	case []any:
@@ -364,7 +365,7 @@ func (d *dialect) at(held map[string]any) (list []item, none bool, err error) {
 			keys, _ := v.(map[string]any)
 			name, _ := keys["name"].(string)
 			if seen[name] {
-				return nil, false, fmt.Errorf("it has two entries named %q", short(name))
+				return nil, false, fmt.Errorf("duplicate entry %q", short(name))
 			}
 			seen[name] = true
 			list = append(list, item{name, v, d})
@@ -375,7 +376,7 @@ func (d *dialect) at(held map[string]any) (list []item, none bool, err error) {
 	return list, false, nil
 }
 
-// isSection reports whether a key among the servers of this form is the section of another.
+// isSection reports whether a key among the servers is the section of another form.
 func (d *dialect) isSection(name string, value any) bool {
 	_, isMap := value.(map[string]any)
 	return isMap && !isEntry(value) && slices.ContainsFunc(d.also, func(form *dialect) bool {
@@ -383,8 +384,8 @@ func (d *dialect) isSection(name string, value any) bool {
 	})
 }
 
-// isEntry reports whether a value says itself how to reach a server. Servers that are called
-// command, type or url are mappings.
+// isEntry reports whether a value is a server's entry. A mapping under these keys is a
+// server named command, type or url.
 func isEntry(value any) bool {
 	entry, _ := value.(map[string]any)
 	for _, key := range []string{"command", "type", "url"} {
@@ -397,7 +398,8 @@ func isEntry(value any) bool {
 	return false
 }
 
-// entriesAlone are the entries of a file that has nothing else, or one entry alone.
+// entriesAlone returns the entries of a file without other content. The file may be a
+// single entry.
 func entriesAlone(held map[string]any, p place) []item {
 	if reaches(held) {
 		name := strings.TrimSuffix(filepath.Base(p.path), filepath.Ext(p.path))
@@ -415,7 +417,7 @@ func entriesAlone(held map[string]any, p place) []item {
 	return list
 }
 
-// reaches reports whether a value is an entry with a command or a URL, in any spelling.
+// reaches reports whether a value has a command or a URL in any spelling.
 func reaches(value any) bool {
 	entry, ok := value.(map[string]any)
 	if !ok {
@@ -432,7 +434,7 @@ func reaches(value any) bool {
 	return false
 }
 
-// defaults returns the values that VS Code proposes for inputs.
+// defaults returns the default values of VS Code's inputs.
 func defaults(held map[string]any) map[string]string {
 	of := map[string]string{}
 	sets := []any{held["inputs"]}
@@ -452,7 +454,7 @@ func defaults(held map[string]any) map[string]string {
 	return of
 }
 
-// disabledNames tells which servers Gemini CLI leaves out.
+// disabledNames returns a function that reports whether Gemini CLI excludes a server.
 func disabledNames(held map[string]any) func(name string) bool {
 	inner, _ := held["mcp"].(map[string]any)
 	excluded := append(texts(inner["excluded"]), texts(held["excludeMCPServers"])...)
@@ -462,7 +464,7 @@ func disabledNames(held map[string]any) func(name string) bool {
 	}
 }
 
-// texts are the texts in a list.
+// texts returns the texts in a list.
 func texts(v any) []string {
 	list, _ := v.([]any)
 	var out []string
@@ -480,7 +482,7 @@ func (r *reading) note(format string, args ...any) {
 	}
 }
 
-// noteLoss notes something that Goblin leaves out of an entry.
+// noteLoss records that a part of an entry is dropped.
 func (r *reading) noteLoss(format string, args ...any) {
 	r.note(format, args...)
 	r.server.Partial = true

@@ -74,7 +74,7 @@ func TestServersOfEachClientAreReadInItsDialect(t *testing.T) {
 				"old": {"type": "sse", "url": "https://mcp.example.com/sse"},
 				"db":  {"command": "npx", "args": []string{"-y", "@bytebase/dbhub", "--dsn", "postgresql://localhost"}},
 			},
-			left: pairs{"here": "of the project /src/a", "ide": "editor extension"},
+			left: pairs{"here": "to the project /src/a", "ide": "editor extension"},
 		},
 		// https://cursor.com/docs/context/mcp
 		"Cursor, with comments, variables and a login": {
@@ -247,7 +247,7 @@ mcpServers:
 				"My-SQLite": {"command": "npx", "args": []string{"-y", "mcp-sqlite", "/path/db"}, "env": pairs{"KEY": "${MY_KEY}"}, "startup_timeout": "10s"},
 				"hosted":    {"type": "http", "url": "https://e.com/mcp", "headers": pairs{"Authorization": "Bearer ${T}"}},
 			},
-			notes: pairs{"My-SQLite": `is called "My-SQLite"`},
+			notes: pairs{"My-SQLite": `renamed to "My-SQLite"`},
 		},
 		// https://block.github.io/goose/docs/guides/config-files
 		"goose": {
@@ -322,8 +322,8 @@ extensions:
 			want:  entries{"fine": {"command": "x"}, "line": {"command": "npx", "args": []string{"-y", "pkg", "a"}}},
 			notes: pairs{"line": "split as a shell would"},
 			left: pairs{
-				"nothing": "neither a command nor a URL", "text": "no mapping", "ws": "WebSocket", "bad args": "no list of texts",
-				"odd url": "is not understood", "socket": "a socket of this machine", "odd command": "no text", "odd type": `"carrier-pigeon"`,
+				"nothing": "neither a command nor a URL", "text": "not a mapping", "ws": "WebSocket", "bad args": "not a list of texts",
+				"odd url": "is invalid", "socket": "a local socket", "odd command": "not text", "odd type": `"carrier-pigeon"`,
 			},
 		},
 	} {
@@ -395,7 +395,7 @@ func TestServersOfAProjectAreNamedAndLeftOut(t *testing.T) {
 	found := clientconfig.Find("cursor").Read(m)
 	require.Len(t, found, 1)
 	require.Empty(t, found[0].Servers)
-	require.Equal(t, []clientconfig.Skipped{{Name: "a", Reason: "is of this project only; --from .cursor/mcp.json takes it"}}, found[0].Skipped)
+	require.Equal(t, []clientconfig.Skipped{{Name: "a", Reason: "belongs to this project only; import it with --from .cursor/mcp.json"}}, found[0].Skipped)
 	require.Empty(t, clientconfig.Find("opencode").Read(m), "nobody asked for it, so its mistakes are not told")
 }
 
@@ -407,8 +407,8 @@ func TestVariablesOfAFileAreTakenWithTheServer(t *testing.T) {
 	})
 	f := clientconfig.Find("cursor").Read(m)[0]
 	require.Equal(t, pairs{"A": "1", "B": "2", "C": "$${raw}"}, f.Servers[0].Keys["env"])
-	require.Contains(t, f.Servers[1].Notes[0], "lies in a project")
-	require.Contains(t, f.Servers[2].Notes[0], "its variables are not taken")
+	require.Contains(t, f.Servers[1].Notes[0], "envFile in a project;")
+	require.Contains(t, f.Servers[2].Notes[0], "its variables are not imported")
 }
 
 func TestPlacesOfFilesOnEachSystem(t *testing.T) {
@@ -475,19 +475,19 @@ func utf16le(text string) string {
 func TestFilesThatCannotBeReadSayWhyAndShowNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ client, file, text, want string }{
-		"broken JSON":          {"cursor", ".cursor/mcp.json", "{\n\"sk-secret-123\" oops", "it is not valid JSON (line 2)"},
-		"broken TOML":          {"codex", ".codex/config.toml", "a = 1\nb = sk-secret-123", "it is not valid TOML (line 2)"},
-		"broken YAML":          {"goose", ".config/goose/config.yaml", "a: 1\n b: [sk-secret-123", "it is not valid YAML (line"},
-		"YAML that is a text":  {"goose", ".config/goose/config.yaml", "sk-secret-123", "it is not valid YAML (line 1)"},
-		"a list":               {"cursor", ".cursor/mcp.json", "[]", "no mapping at its top"},
+		"broken JSON":          {"cursor", ".cursor/mcp.json", "{\n\"sk-secret-123\" oops", "not valid JSON (line 2)"},
+		"broken TOML":          {"codex", ".codex/config.toml", "a = 1\nb = sk-secret-123", "not valid TOML (line 2)"},
+		"broken YAML":          {"goose", ".config/goose/config.yaml", "a: 1\n b: [sk-secret-123", "not valid YAML (line"},
+		"YAML that is a text":  {"goose", ".config/goose/config.yaml", "sk-secret-123", "not valid YAML (line 1)"},
+		"a list":               {"cursor", ".cursor/mcp.json", "[]", "top level is not a mapping"},
 		"a section of text":    {"cursor", ".cursor/mcp.json", `{"mcpServers": "sk-secret-123"}`, "neither a mapping nor a list"},
-		"two of one name":      {"cursor", ".cursor/mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"},\n \"a\": {\"command\": \"sk-secret-123\"}}}", `two entries named "a" (line 2)`},
-		"two secrets as names": {"cursor", ".cursor/mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": {\"sk-secret-123456789012345678\": \"\",\n \"sk-secret-123456789012345678\": \"\"}}}}", `two entries named "…" (line 2)`},
-		"two in a list":        {"continue", ".continue/config.yaml", "mcpServers: [{name: a, command: x}, {name: a, command: y}]", `two entries named "a"`},
+		"two of one name":      {"cursor", ".cursor/mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"},\n \"a\": {\"command\": \"sk-secret-123\"}}}", `duplicate entry "a" (line 2)`},
+		"two secrets as names": {"cursor", ".cursor/mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": {\"sk-secret-123456789012345678\": \"\",\n \"sk-secret-123456789012345678\": \"\"}}}}", `duplicate entry "…" (line 2)`},
+		"two in a list":        {"continue", ".continue/config.yaml", "mcpServers: [{name: a, command: x}, {name: a, command: y}]", `duplicate entry "a"`},
 		"too deep":             {"cursor", ".cursor/mcp.json", `{"a": ` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}", "nested too deeply"},
 		"much too deep":        {"goose", ".config/goose/config.yaml", "a: " + strings.Repeat("[", 20000), "nested too deeply"},
-		"no text":              {"cursor", ".cursor/mcp.json", "{\x00}", "no text in UTF-8"},
-		"half a character":     {"cursor", ".cursor/mcp.json", "\xff\xfe{", "ends within a character"},
+		"not text":             {"cursor", ".cursor/mcp.json", "{\x00}", "not valid UTF-8"},
+		"half a character":     {"cursor", ".cursor/mcp.json", "\xff\xfe{", "incomplete UTF-16 character"},
 		"many more than sane":  {"cursor", ".cursor/mcp.json", `{"mcpServers": {` + strings.TrimSuffix(many(1001), ",") + `}}`, "more than 1000 servers"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -506,9 +506,9 @@ func TestFilesThatCannotBeReadSayWhyAndShowNothing(t *testing.T) {
 	m, dir = home(t, map[string]string{".cursor/mcp.json": utf16le(`{"mcpServers": {"ü": {"command": "x"}}}`), ".kiro/settings/x": ""})
 	require.Equal(t, "ü", clientconfig.Find("cursor").Read(m)[0].Servers[0].OriginalName, "UTF-16 can be read")
 	require.NoError(t, os.Symlink(filepath.Join(dir, "none"), filepath.Join(dir, ".kiro/settings/mcp.json")))
-	require.ErrorContains(t, clientconfig.Find("kiro").Read(m)[0].Err, "a link that leads nowhere")
+	require.ErrorContains(t, clientconfig.Find("kiro").Read(m)[0].Err, "a broken link")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".lmstudio/mcp.json"), 0o700))
-	require.ErrorContains(t, clientconfig.Find("lm-studio").Read(m)[0].Err, "it is not a file")
+	require.ErrorContains(t, clientconfig.Find("lm-studio").Read(m)[0].Err, "not a regular file")
 }
 
 func many(n int) string {
@@ -541,8 +541,8 @@ func TestEqualServersAreOneAndOthersOfTheNameGetTheClientsName(t *testing.T) {
 	require.Equal(t, []string{"cursor", "kiro"}, byName["files"].Clients)
 	require.NotContains(t, byName["files"].Keys, "disabled", "it is on in one of them")
 	require.Equal(t, "from Cursor, Kiro", byName["files"].Comment())
-	require.Equal(t, `from Kiro, where it is called "db"`, byName["db-kiro"].Comment())
-	require.Contains(t, byName["db-kiro"].Notes[0], `another server is called "db"`)
+	require.Equal(t, `from Kiro, named "db" there`, byName["db-kiro"].Comment())
+	require.Contains(t, byName["db-kiro"].Notes[0], `another server is named "db"`)
 	require.Len(t, present, 1)
 	require.Equal(t, "there", present[0].Name)
 }

@@ -17,24 +17,24 @@ import (
 	"goblin/gateway/state"
 )
 
-// maxRecord is the largest record, in bytes: two texts of a client's file in base64.
+// maxRecord is the maximum size of a record, in bytes: two client files in base64.
 const maxRecord = 4 * maxFile
 
-// record undoes a change: it has the bytes before, and those that took their place.
+// record undoes a change. It contains the old and the new bytes of the changed range.
 type record struct {
 	Path    string `json:"path"`
 	Existed bool   `json:"existed"`
-	Sum     string `json:"sum"` // of the file after the change
+	Sum     string `json:"sum"` // hash of the file after the change
 	At      int    `json:"at"`
 	Old     []byte `json:"old"`
 	New     []byte `json:"new"`
 	Backup  string `json:"backup"`
-	// Was is the sum of the file before the change.
+	// Was is the hash of the file before the change.
 	Was string `json:"was,omitempty"`
-	// Prior is the previous record. It counts while the file has the sum Was: a process may stop
-	// between the writes of the record and the file.
+	// Prior is the previous record. It applies if the file still has the hash Was, since
+	// a process may stop between the writes of the record and the file.
 	Prior *record `json:"prior,omitempty"`
-	// Taken are the servers that were taken out, as the client has them.
+	// Taken lists the removed servers in the client's format.
 	Taken []takenEntry `json:"taken,omitempty"`
 }
 
@@ -44,17 +44,17 @@ type takenEntry struct {
 	Section []string       `json:"section,omitempty"`
 }
 
-// isOf reports whether an entry was in the section of a form. Older records do not say.
+// isOf reports whether the entry belonged to a form's section. Older records don't say.
 func (t takenEntry) isOf(d *dialect) bool {
 	return len(t.Section) == 0 || slices.Equal(t.Section, d.section)
 }
 
-// replaces reports whether another entry was in the same place.
+// replaces reports whether both entries have the same place.
 func (t takenEntry) replaces(o takenEntry) bool {
 	return t.Name == o.Name && (len(o.Section) == 0 || slices.Equal(t.Section, o.Section))
 }
 
-// isOf reports whether before and after differ only by what was put in.
+// isOf reports whether before and after differ only by the inserted entry.
 func (r *record) isOf(d *dialect, before, after []byte) bool {
 	was, errWas := decoded(d, before)
 	is, errIs := decoded(d, after)
@@ -70,8 +70,8 @@ func (r *record) isOf(d *dialect, before, after []byte) bool {
 	return reflect.DeepEqual(form.tidy(was), form.tidy(is))
 }
 
-// writeRecord keeps what undoes a change that is about to be made; undo restores what was
-// remembered before.
+// writeRecord saves the undo information of the change. undo restores the previous
+// record.
 func (ch *Change) writeRecord() (undo func() error, err error) {
 	undo = func() error { return nil }
 	path := recordPath(ch.state, ch.file.RealPath())
@@ -85,7 +85,7 @@ func (ch *Change) writeRecord() (undo func() error, err error) {
 		err = atomicfile.Write(path, text)
 	}
 	if err != nil {
-		return undo, fmt.Errorf("remember how to undo it: %w", err)
+		return undo, fmt.Errorf("save undo information: %w", err)
 	}
 	if missing != nil {
 		return ch.removeRecord, nil
@@ -93,8 +93,8 @@ func (ch *Change) writeRecord() (undo func() error, err error) {
 	return func() error { return atomicfile.Write(path, old) }, nil
 }
 
-// recordCopy keeps no more of a change that is undone than where its copy is, and the
-// servers that could not be put back.
+// recordCopy reduces the record of an undone change to the path of the copy and the
+// servers that were not restored.
 func (ch *Change) recordCopy() error {
 	path := recordPath(ch.state, ch.file.RealPath())
 	if path == "" {
@@ -111,7 +111,7 @@ func (ch *Change) recordCopy() error {
 	return atomicfile.Write(path, text)
 }
 
-// removeRecord leaves nothing of a change that is undone.
+// removeRecord deletes the record.
 func (ch *Change) removeRecord() error {
 	path := recordPath(ch.state, ch.file.RealPath())
 	if path == "" {
@@ -130,8 +130,7 @@ func recordPath(folder, real string) string {
 	return filepath.Join(folder, "clients", digest([]byte(real))[:32]+".json")
 }
 
-// readRecord reads the record that undoes the last change of a file, which has this text. It
-// returns nil if there is none that can be read.
+// readRecord returns the record of the last change of a file with this text, or nil.
 func readRecord(folder, real string, text []byte) *record {
 	path := recordPath(folder, real)
 	if path == "" {
@@ -142,13 +141,13 @@ func readRecord(folder, real string, text []byte) *record {
 	if err != nil || json.Unmarshal(written, &r) != nil || r.Path != real {
 		return nil
 	}
-	if r.Was != "" && r.Was == digest(text) { // the file never got the change, or lost it
+	if r.Was != "" && r.Was == digest(text) { // the change was never written, or was reverted
 		return r.Prior
 	}
 	return &r
 }
 
-// onlyOwnEntry returns a copy of a record without its previous record, or nil.
+// onlyOwnEntry returns a copy of a record without Was and Prior, or nil.
 func (r *record) onlyOwnEntry() *record {
 	if r == nil {
 		return nil
@@ -163,7 +162,7 @@ func digest(text []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// difference makes the record that undoes a change, in one piece.
+// difference returns the record that undoes a change of one range.
 func difference(before, after []byte) *record {
 	at := 0
 	for at < len(before) && at < len(after) && before[at] == after[at] {
@@ -179,7 +178,7 @@ func difference(before, after []byte) *record {
 	}
 }
 
-// undo is the text of before the change, if text is the one after it.
+// undo returns the text before the change if text is the result of the change.
 func (r *record) undo(text []byte) (before []byte, ok bool) {
 	if r.Sum != digest(text) || r.At < 0 || r.At > len(text) {
 		return nil, false

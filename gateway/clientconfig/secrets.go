@@ -13,12 +13,12 @@ import (
 	"goblin/gateway/secrets"
 )
 
-// Secret is a value that should not stand in a file, and what to keep it as.
+// Secret is a value to move out of a file, and its name in the keyring.
 type Secret struct{ Name, Value string }
 
-// SplitSecrets gives the entry of a server with references in the place of the values that
-// look secret, and those values. What is a reference already stays. name says what to call a
-// secret, for what it is called by itself.
+// SplitSecrets returns the server's entry with references instead of secret-looking
+// values, and these values. Existing references stay. name returns the final name for a
+// wanted name.
 func (s *Server) SplitSecrets(name func(wanted, value string) string) (map[string]any, []Secret) {
 	x := &split{server: s.Name, name: name}
 	out := maps.Clone(s.Keys)
@@ -51,7 +51,7 @@ type split struct {
 	found  []Secret
 }
 
-// refer is a reference to a value that is a secret from now on.
+// refer records a secret and returns a reference to it.
 func (x *split) refer(what, value string) string {
 	value = strings.ReplaceAll(value, "$${", "${")
 	wanted := x.server + "." + what
@@ -66,7 +66,7 @@ func (x *split) refer(what, value string) string {
 	return "${keyring:" + called + "}"
 }
 
-// named are values by their names, those that look secret replaced.
+// named returns values with the secret-looking ones replaced.
 func (x *split) named(values map[string]string, replace func(key, value string) string) map[string]string {
 	out := maps.Clone(values)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -77,7 +77,7 @@ func (x *split) named(values map[string]string, replace func(key, value string) 
 	return out
 }
 
-// header is a header of HTTP that keeps its scheme, as in "Bearer TOKEN".
+// header replaces a header's value but keeps its scheme, as in "Bearer TOKEN".
 func (x *split) header(key, value string) string {
 	if scheme, token, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {
 		return scheme + " " + x.refer(key, strings.TrimSpace(token))
@@ -85,13 +85,13 @@ func (x *split) header(key, value string) string {
 	return x.refer(key, value)
 }
 
-// within are arguments whose secret parts are replaced.
+// within replaces the secret parts of arguments.
 func (x *split) within(args []string) []string {
 	args = slices.Clone(args)
 	all := config.SecretsOfArgs(args)
 	for _, secret := range all {
 		if _, token, ok := strings.Cut(secret, " "); ok && slices.Contains(all, token) {
-			continue // "Bearer TOKEN", of which the second is the secret
+			continue // "Bearer TOKEN": only TOKEN is secret
 		}
 		for i, arg := range args {
 			at, raw := written(arg, secret)
@@ -107,11 +107,13 @@ func (x *split) within(args []string) []string {
 	return args
 }
 
-// minDistinct is how long a text is, in bytes, that is no part of something else by chance.
+// minDistinct is the length from which a text does not occur in another one by chance, in
+// bytes.
 const minDistinct = 6
 
-// written is how a secret stands in an argument, and where: also as URLs have it. raw is ""
-// if it does not, or if it is so short that it may be part of something else.
+// written returns the position and form of a secret in an argument, including URL
+// encodings. raw is "" if it does not occur, or if it is so short that the match may be
+// chance.
 func written(arg, secret string) (at int, raw string) {
 	if at = strings.Index(arg, secret); at >= 0 && len(secret) >= minDistinct {
 		return at, secret
@@ -129,8 +131,8 @@ func written(arg, secret string) (at int, raw string) {
 	return -1, ""
 }
 
-// WithSecrets is an entry of Goblin's config with secrets in the place of references to
-// those that are kept, which get gives.
+// WithSecrets returns an entry of Goblin's config with keyring references replaced by the
+// values from get.
 func WithSecrets(entry map[string]any, get func(name string) (string, error)) map[string]any {
 	var replace func(v any) any
 	replace = func(v any) any {
@@ -164,13 +166,13 @@ func WithSecrets(entry map[string]any, get func(name string) (string, error)) ma
 
 var keyringReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{keyring:([^{}]+)\}`) })
 
-// labelled matches what may stand before a value: a flag, a variable, a header or a part
-// of a query.
+// labelled matches the label before a value: a flag, a variable, a header or a query
+// parameter.
 var labelled = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)(?:=|:\s+(?:[A-Za-z]+ )?)$`)
 })
 
-// argName names the secret that begins at a place in an argument.
+// argName returns a name for the secret at an offset in an argument.
 func argName(args []string, i, at int) string {
 	if label := labelled().FindStringSubmatch(args[i][:at]); label != nil {
 		return label[1]
@@ -183,17 +185,17 @@ func argName(args []string, i, at int) string {
 	return fmt.Sprintf("arg%d", i+1)
 }
 
-// refers reports whether a text has a variable or another reference in it.
+// refers reports whether a text contains a variable or a reference.
 func refers(text string) bool {
 	return strings.Contains(strings.ReplaceAll(text, "$${", ""), "${")
 }
 
-// subject matches an argument that names a package, a file, an address or a command. Values
-// in base64 may end with "=".
+// subject matches arguments that name a package, a file, an address or a command. It
+// excludes "=", which ends base64 values.
 var subject = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\s[:cntrl:]=-][^\s[:cntrl:]=]*$`) })
 
-// Summary describes a server in a few words and without what could be secret: its program
-// and that one's first argument, or its address without the path.
+// Summary describes a server in a few words without secrets: its program and first
+// argument, or its URL without the path.
 func (s *Server) Summary() string {
 	if address, ok := s.Keys["url"].(string); ok {
 		scheme, rest, _ := strings.Cut(address, "://")

@@ -22,13 +22,12 @@ import (
 	"goblin/gateway/config"
 )
 
-// EntryName is Goblin's key in the files of clients.
+// EntryName is the name of Goblin's entry in clients' files.
 const EntryName = "goblin"
 
-// entryKeys are those of an entry.
+// entryKeys is an entry by key.
 type entryKeys map[string]any
 
-// entries reads all entries of a file.
 func (r *reading) entries(f *FileServers, list []item, off func(name string) bool) {
 	taken := map[string]bool{}
 	for _, it := range list {
@@ -39,7 +38,7 @@ func (r *reading) entries(f *FileServers, list []item, off func(name string) boo
 	for _, it := range list {
 		e, ok := it.value.(map[string]any)
 		if !ok {
-			why := "is no mapping"
+			why := "is not a mapping"
 			if it.value == nil {
 				why = "is null"
 			}
@@ -67,19 +66,20 @@ func (r *reading) entries(f *FileServers, list []item, off func(name string) boo
 		if !config.ValidName(s.Name) {
 			s.Name = config.MakeName(it.name, func(name string) bool { return taken[name] })
 			taken[s.Name] = true
-			r.note("is called %q, since names have letters, digits, \".\", \"_\" and \"-\" only", s.Name)
+			r.note("was renamed to %q; names allow only letters, digits, \".\", \"_\" and \"-\"", s.Name)
 		}
 		f.Servers = append(f.Servers, s)
 	}
 }
 
-// read makes keys of Goblin's config of an entry; why says what it is not taken for.
+// read converts an entry to keys of Goblin's config. A non-empty why is the reason to
+// skip it.
 func (r *reading) read(written entryKeys) (why string) {
 	if written["source"] == "extension" || written["settings"] != nil && !reaches(map[string]any(written)) {
 		return "is part of an editor extension"
 	}
 	if _, isNumber := written["command"].(json.Number); isNumber {
-		return "has a command that is no text"
+		return "has a command that is not text"
 	}
 	translated, notes, why := config.Translate(written, r.programIsThere)
 	if why != "" {
@@ -99,7 +99,7 @@ func (r *reading) read(written entryKeys) (why string) {
 	case command != "" && config.IsSelf(command, args), r.server.OriginalName == EntryName && ownURL(address):
 		return "is Goblin itself"
 	case strings.HasPrefix(address, "unix:"), strings.HasPrefix(address, "pipe:"):
-		return "speaks over a socket of this machine, which Goblin does not"
+		return "uses a local socket, which Goblin does not support"
 	case command == "" && address == "":
 		return "has neither a command nor a URL"
 	case command != "" && (address == "" || kind == "stdio"):
@@ -115,12 +115,12 @@ func (r *reading) read(written entryKeys) (why string) {
 	r.times(e)
 	if r.perProject {
 		r.server.Keys["isolation"] = "project"
-		r.note("works in the folder of a project, so there is one process for each (isolation: project)")
+		r.note("works in a project's folder, so Goblin runs one process per project (isolation: project)")
 	}
 	return ""
 }
 
-// understood are the keys of a translated entry that are imported or have no effect.
+// understood lists the keys of a translated entry that are imported or have no effect.
 var understood = []string{
 	"command", "args", "env", "cwd", "url", "type", "headers", "disabled", "timeout", "settings", "tags",
 	"env_keys", "env_vars", "envFile", "sandbox", "sandboxEnabled", "oauth", "auth", "scopes", "authProviderType", "headersHelper",
@@ -130,7 +130,7 @@ var understood = []string{
 	"always_allow", "auto_approve", "default_tools_approval_mode", "required", "schema", "faviconUrl",
 }
 
-// unknown notes the keys that Goblin has nothing for.
+// unknown notes the keys that Goblin does not support.
 func (r *reading) unknown(e entryKeys) {
 	for _, key := range slices.Sorted(maps.Keys(e)) {
 		if !slices.Contains(understood, key) && !config.IsIgnorableKey(key) {
@@ -139,7 +139,7 @@ func (r *reading) unknown(e entryKeys) {
 	}
 }
 
-// programIsThere reports whether a command of an entry is a file or a program in PATH.
+// programIsThere reports whether an entry's command is a file or a program in PATH.
 func (r *reading) programIsThere(command string) bool {
 	command = os.Expand(r.text(command), func(name string) string {
 		name, fallback, _ := strings.Cut(name, ":-")
@@ -151,7 +151,7 @@ func (r *reading) programIsThere(command string) bool {
 	return config.ProgramExists(command, r.dir)
 }
 
-// commandLine is the program of an entry and its arguments.
+// commandLine returns the command and arguments of an entry.
 func (e entryKeys) commandLine() (command string, args []string, problem string) {
 	list := func(v any) []string {
 		all, ok := v.([]any)
@@ -162,7 +162,7 @@ func (e entryKeys) commandLine() (command string, args []string, problem string)
 			out = append(out, s)
 		}
 		if v != nil && !ok {
-			problem = "has arguments that are no list of texts"
+			problem = "has arguments that are not a list of texts"
 		}
 		return out
 	}
@@ -174,7 +174,7 @@ func (e entryKeys) commandLine() (command string, args []string, problem string)
 		if words := list(v); len(words) > 0 {
 			command, args = words[0], append(words[1:], args...)
 		}
-	case map[string]any: // of Zed, formerly
+	case map[string]any: // old Zed format
 		inner := entryKeys(v)
 		command, args = inner.first("path", "command"), list(v["args"])
 		if env, ok := v["env"]; ok && e["env"] == nil {
@@ -183,7 +183,7 @@ func (e entryKeys) commandLine() (command string, args []string, problem string)
 	case nil:
 		command = e.first("cmd")
 	default:
-		problem = "has a command that is no text"
+		problem = "has a command that is not text"
 	}
 	return command, args, problem
 }
@@ -192,7 +192,7 @@ func (r *reading) local(e entryKeys, command string, args []string) {
 	s := r.server
 	cwd := e.first("cwd")
 	if e["sandbox"] != nil || e["sandboxEnabled"] == true {
-		r.noteLoss("runs in a sandbox in the client; Goblin has none")
+		r.noteLoss("runs in a sandbox in the client, but not in Goblin")
 	}
 	s.Keys["command"] = r.text(command)
 	if len(args) > 0 {
@@ -201,7 +201,7 @@ func (r *reading) local(e entryKeys, command string, args []string) {
 	env := map[string]string{}
 	r.envFile(e.first("envFile"), env)
 	maps.Copy(env, r.pairs(e, "env"))
-	for _, name := range texts(e["env_keys"]) { // which goose keeps elsewhere
+	for _, name := range texts(e["env_keys"]) { // goose stores them elsewhere
 		if value, ok := r.environment(name); ok {
 			env[name] = value
 			r.needs(name, "a secret of the client")
@@ -219,23 +219,23 @@ func (r *reading) local(e entryKeys, command string, args []string) {
 	}
 	begins := relative(command) && strings.ContainsAny(command, `/\`) || cwd == "" && slices.ContainsFunc(args, isDotPath)
 	if begins && !r.perProject || relative(cwd) {
-		r.noteLoss("has a relative path, which begins at the folder of Goblin's config now; make it absolute")
+		r.noteLoss("has a relative path, which now starts at the folder of Goblin's config; make it absolute")
 	}
 }
 
-// relative reports a path that begins at some folder.
+// relative reports whether a path is relative.
 func relative(path string) bool {
 	return path != "" && !strings.ContainsAny(path[:1], `/\~$`) && (len(path) < 2 || path[1] != ':')
 }
 
-// isDotPath reports a path that says itself that it begins at some folder.
+// isDotPath reports whether a path starts with "." or "..".
 func isDotPath(path string) bool {
 	first, _, _ := strings.Cut(strings.ReplaceAll(path, `\`, "/"), "/")
 	return first == "." || first == ".."
 }
 
-// FindRelativePath is the first path of an entry of a config that begins at the folder in which its
-// server runs, or that folder itself, if it begins at that of the config; "" for none.
+// FindRelativePath returns the first path in a config's entry that is relative to the
+// server's working directory, or a relative cwd. It returns "" if cwd is absolute.
 func FindRelativePath(entry map[string]any) string {
 	command, _ := entry["command"].(string)
 	args, _ := entry["args"].([]string)
@@ -254,7 +254,7 @@ func FindRelativePath(entry map[string]any) string {
 	return ""
 }
 
-// inherited are the variables that Codex hands down.
+// inherited returns the variables that Codex passes on.
 func inherited(v any) (names []string) {
 	list, _ := v.([]any)
 	for _, v := range list {
@@ -270,7 +270,7 @@ func inherited(v any) (names []string) {
 	return names
 }
 
-// envFile adds the variables of a file that the client would read when it starts the server.
+// envFile adds the variables of a file that the client reads when it starts the server.
 func (r *reading) envFile(file string, env map[string]string) {
 	if file == "" {
 		return
@@ -281,18 +281,18 @@ func (r *reading) envFile(file string, env map[string]string) {
 		path = filepath.Join(home, rest)
 	}
 	if strings.Contains(path, "${") || !filepath.IsAbs(path) {
-		r.noteLoss("has an envFile that lies in a project; its variables are not taken")
+		r.noteLoss("has an envFile in a project; its variables are not imported")
 		return
 	}
 	vars, err := config.ReadEnvFile(path)
 	if err != nil {
-		r.noteLoss("has an envFile, %s, which %v; its variables are not taken", short(path), err)
+		r.noteLoss("has an envFile, %s, which %v; its variables are not imported", short(path), err)
 		return
 	}
 	for name, value := range vars {
 		env[name] = escaped(value)
 	}
-	r.note("has the variables of %s in env", short(path))
+	r.note("has the variables of %s copied to env", short(path))
 }
 
 func (r *reading) remote(e, written entryKeys, address, kind string) {
@@ -334,7 +334,7 @@ func (r *reading) remote(e, written entryKeys, address, kind string) {
 		}
 	}
 	if e["authProviderType"] != nil {
-		r.noteLoss("logs in by a provider of the client; goblin login may do it")
+		r.noteLoss("logs in with the client's auth provider; try goblin login")
 	}
 	if helper := e.first("headersHelper"); helper != "" {
 		r.noteLoss("has a headersHelper, which Goblin does not run")
@@ -342,7 +342,7 @@ func (r *reading) remote(e, written entryKeys, address, kind string) {
 	r.oauth(e)
 }
 
-// inserted returns a text with a value instead of a variable. Escaped variables stay.
+// inserted replaces a variable in a text by a value. Escaped variables stay.
 func inserted(text, name, value string) string {
 	parts := strings.Split(text, "$${")
 	for i := range parts {
@@ -351,8 +351,8 @@ func inserted(text, name, value string) string {
 	return strings.Join(parts, "$${")
 }
 
-// expanding has variables of goose expanded, which does so in headers alone, until the end of
-// a remote entry.
+// expanding enables variables in a remote entry of goose, which expands them in headers
+// only, until end is called.
 func (r *reading) expanding(e entryKeys) (end func()) {
 	inner := *r.dialect
 	inner.expands = braces | dollar
@@ -363,7 +363,7 @@ func (r *reading) expanding(e entryKeys) (end func()) {
 	return func() { r.dialect = goose }
 }
 
-// oauth is the client that a server knows the user's programs by.
+// oauth imports the OAuth client.
 func (r *reading) oauth(e entryKeys) {
 	if e["oauth"] == false {
 		r.server.Keys["oauth"] = "off"
@@ -394,7 +394,7 @@ func (r *reading) oauth(e entryKeys) {
 	}
 }
 
-// all returns several texts as Goblin's config writes them.
+// all converts several texts, see [reading.text].
 func (r *reading) all(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, text := range texts {
@@ -405,12 +405,12 @@ func (r *reading) all(texts []string) []string {
 
 var globs = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// tools are the lists of what a client wants, and does not want, of a server.
+// tools imports the lists of allowed and denied tools.
 func (r *reading) tools(e entryKeys) {
 	plain := func(names []string) []string {
 		out := make([]string, len(names))
 		for i, name := range names {
-			name, _, _ = strings.Cut(name, "(") // Gemini CLI may name arguments
+			name, _, _ = strings.Cut(name, "(") // Gemini CLI allows arguments here
 			out[i] = escaped(globs.Replace(name))
 		}
 		return out
@@ -432,15 +432,15 @@ func (r *reading) tools(e entryKeys) {
 			filter["deny"] = plain(names)
 		}
 	}
-	if _, isList := e["tools"].([]any); !isList && e["tools"] != nil && r.dialect != codex { // where it approves calls
-		r.noteLoss("has \"tools\" that are no list; they are left out")
+	if _, isList := e["tools"].([]any); !isList && e["tools"] != nil && r.dialect != codex { // Codex approves calls there
+		r.noteLoss("has \"tools\" that are not a list; they are ignored")
 	}
 	if len(filter) > 0 {
 		r.server.Keys["tools"] = filter
 	}
 }
 
-// times are how long the client waits.
+// times imports timeouts.
 func (r *reading) times(e entryKeys) {
 	set := func(key string, unit time.Duration, to ...string) {
 		n, ok := number(e[key])
@@ -458,24 +458,24 @@ func (r *reading) times(e entryKeys) {
 	set("tool_timeout_sec", time.Second, "call_timeout")
 }
 
-// pairs are texts by name.
+// pairs returns a mapping of texts.
 func (r *reading) pairs(e entryKeys, key string) map[string]string {
 	held, ok := e[key].(map[string]any)
 	if !ok && e[key] != nil {
-		r.noteLoss("has %q that is neither a mapping nor a list; it is left out", key)
+		r.noteLoss("has %q that is neither a mapping nor a list; it is ignored", key)
 	}
 	out := make(map[string]string, len(held))
 	for _, name := range slices.Sorted(maps.Keys(held)) {
 		if s, ok := scalar(held[name]); ok {
 			out[name] = r.text(s)
 		} else {
-			r.noteLoss("has %q in %q that is no text; it is left out", short(name), key)
+			r.noteLoss("has %q in %q that is not text; it is ignored", short(name), key)
 		}
 	}
 	return out
 }
 
-// first is the first text under some keys.
+// first returns the first non-empty text under the names.
 func (e entryKeys) first(names ...string) string {
 	for _, name := range names {
 		if s, ok := e[name].(string); ok && s != "" {
@@ -485,7 +485,7 @@ func (e entryKeys) first(names ...string) string {
 	return ""
 }
 
-// scalar is a text, or what is written like one without quotes.
+// scalar returns a scalar as text.
 func scalar(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -504,10 +504,10 @@ func number(v any) (float64, bool) {
 	return n, ok && err == nil
 }
 
-// address is the URL of an entry; "" for none.
+// address returns the URL of an entry, or "".
 func (e entryKeys) address() string { return e.first("url", "serverUrl", "httpUrl", "uri") }
 
-// ownURL reports an address at which Goblin serves on this machine.
+// ownURL reports whether Goblin may serve at a URL on this machine.
 func ownURL(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -517,19 +517,18 @@ func ownURL(address string) bool {
 	return (u.Hostname() == "localhost" || ip.IsLoopback()) && strings.HasPrefix(path.Clean(u.Path), "/mcp")
 }
 
-// mistake checks an entry as Goblin's config would, and returns the first problem in
-// words.
+// mistake checks an entry as Goblin's config would and returns the first problem, or "".
 func mistake(entry map[string]any) string {
 	text, err := yaml.Marshal(map[string]any{"servers": map[string]any{"entry": entry}})
 	if err != nil {
-		return "cannot be written down"
+		return "cannot be encoded"
 	}
 	home, err := filepath.Abs("/")
 	if err != nil {
 		return err.Error()
 	}
 	set := func(name string) (string, bool) {
-		if name == "HOME" { // "~" is this
+		if name == "HOME" { // for "~"
 			return home, true
 		}
 		return "x", true
@@ -537,7 +536,7 @@ func mistake(entry map[string]any) string {
 	_, err = config.Parse("entry.yaml", text, set)
 	var wrong *config.Errors
 	if errors.As(err, &wrong) && len(wrong.Problems) > 0 {
-		return "is not understood: " + strings.NewReplacer(` in server "entry"`, "", ` of server "entry"`, "").Replace(wrong.Problems[0].Text)
+		return "is invalid: " + strings.NewReplacer(` in server "entry"`, "", ` of server "entry"`, "").Replace(wrong.Problems[0].Text)
 	}
 	return ""
 }

@@ -21,11 +21,11 @@ var (
 	inCurly    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\{(env|file):([^{}]+)\}`) })
 )
 
-// maxReference is the longest reference in a text of a client, in bytes.
+// maxReference is the maximum length of a reference in a client's text, in bytes.
 const maxReference = 4096
 
-// text returns a client's text as Goblin's config writes it. Variables of the client become
-// ${X}. Any other text that Goblin would replace is escaped.
+// text converts a client's text to Goblin's syntax. The client's variables become ${X}.
+// Other text that Goblin would expand is escaped.
 func (r *reading) text(s string) string {
 	if !strings.ContainsAny(s, "${") {
 		return s
@@ -40,7 +40,7 @@ func (r *reading) text(s string) string {
 		s = s[at:]
 		value, used := r.variable(s)
 		if strings.HasPrefix(value, "${") && strings.HasSuffix(out.String(), "$") {
-			r.noteLoss("has a variable after a $, which Goblin cannot write; it is taken as it is")
+			r.noteLoss("has a variable after a $, which Goblin cannot express; it is copied unchanged")
 			value = escaped(s[:used])
 			if s[0] == '{' { // the $ before it is already written
 				value = "$" + value
@@ -53,11 +53,10 @@ func (r *reading) text(s string) string {
 	return out.String()
 }
 
-// escaped returns a text as Goblin's config writes it, so that nothing in it is replaced.
+// escaped returns a text in which Goblin expands nothing.
 func escaped(s string) string { return strings.ReplaceAll(s, "${", "$${") }
 
-// variable resolves the variable at the beginning of a text, and returns its length in the
-// text.
+// variable resolves the variable at the start of a text and returns its length there.
 func (r *reading) variable(s string) (value string, used int) {
 	d := r.dialect
 	if m := doubling().FindStringSubmatch(s); m != nil && d.expands&doubled != 0 {
@@ -71,7 +70,7 @@ func (r *reading) variable(s string) (value string, used int) {
 				return value, len(m[0])
 			}
 		}
-		if inCurly().MatchString(s[1:]) { // only the part behind the $ is a variable
+		if inCurly().MatchString(s[1:]) { // the variable starts after the $
 			return s[:1], 1
 		}
 	}
@@ -93,11 +92,11 @@ func (r *reading) variable(s string) (value string, used int) {
 	return s[:1], 1
 }
 
-// environment returns a reference to an environment variable. ok is false if Goblin has no
-// reference with the name.
+// environment returns a reference to an environment variable. ok is false if Goblin
+// cannot reference the name.
 func (r *reading) environment(name string) (value string, ok bool) {
-	if !variable().MatchString(name) || name == "project" { // which Goblin replaces by a folder
-		r.noteLoss("names a variable that Goblin cannot refer to; it is left out")
+	if !variable().MatchString(name) || name == "project" { // ${project} is a folder
+		r.noteLoss("has a variable that Goblin cannot reference; it is ignored")
 		return "", false
 	}
 	return "${" + name + "}", true
@@ -138,8 +137,7 @@ func (r *reading) named(body string) (value string, ok bool) {
 	return "", false
 }
 
-// place returns the value of a variable that names a place of this system, or "" if it is
-// none.
+// place returns the value of a variable for a place on this system, or "".
 func (m *Machine) place(name string) string {
 	switch {
 	case name == "userHome":
@@ -152,7 +150,7 @@ func (m *Machine) place(name string) string {
 	return "/"
 }
 
-// plain reports a text that looks like a variable and is taken as it is.
+// plain notes a text that looks like a variable and is copied unchanged.
 func (r *reading) plain(kind, body string) {
 	shown := kind + ":…" // the rest may be secret
 	if word().MatchString(body) {
@@ -162,25 +160,25 @@ func (r *reading) plain(kind, body string) {
 	}
 	switch own := config.IsReferenceKind(kind) && kind != body; {
 	case own && r.client != nil:
-		r.note("has ${%s}, which is plain text in %s; it is taken as it is", shown, r.client.Title)
+		r.note("has ${%s}, which is plain text in %s; it is copied unchanged", shown, r.client.Title)
 	case own || r.dialect.expands&prefix != 0:
-		r.noteLoss("has ${%s}, for which Goblin has nothing; it is taken as it is", shown)
+		r.noteLoss("has ${%s}, which Goblin does not support; it is copied unchanged", shown)
 	}
 }
 
-// withDefault returns a reference to an environment variable with a default. ok is false if
-// the default cannot be written within a reference.
+// withDefault returns a reference to an environment variable with a default. ok is false
+// if the default cannot be part of a reference.
 func (r *reading) withDefault(name, fallback string) (value string, ok bool) {
 	value = "${" + name + ":-" + fallback + "}"
 	if config.ClosingBrace(value) != len(value)-1 {
-		r.noteLoss("has a default for a variable that Goblin cannot write; it is left out")
+		r.noteLoss("has a variable with a default that Goblin cannot express; it is ignored")
 		return "", false
 	}
 	return value, true
 }
 
-// file returns a reference to a file that the client reads. ok is false if its path cannot
-// be written within a reference.
+// file returns a reference to a file. ok is false if its path cannot be part of a
+// reference.
 func (r *reading) file(name string) (value string, ok bool) {
 	dir := strings.ReplaceAll(r.dir, `\`, "/")
 	at := path.Join(dir, name)
@@ -192,13 +190,13 @@ func (r *reading) file(name string) (value string, ok bool) {
 		checked, at = name, name
 	}
 	if strings.ContainsAny(checked, "{}") {
-		r.noteLoss("reads a file whose path has braces; it is left out")
+		r.noteLoss("reads a file whose path has braces; it is ignored")
 		return "", false
 	}
 	return "${file:" + at + "}", true
 }
 
-// input is the variable for what VS Code asks its user for.
+// input returns the variable that replaces an input of VS Code.
 func (r *reading) input(id string) string {
 	name := strings.Map(func(c rune) rune {
 		switch {
@@ -221,7 +219,7 @@ func (r *reading) input(id string) string {
 	return "${" + name + "}"
 }
 
-// writable returns an error if a client would replace a part of the words of Goblin's entry.
+// writable returns an error if the client would expand a part of Goblin's command line.
 func (c *Client) writable(d *dialect, words ...string) error {
 	for _, word := range words {
 		at := -1
@@ -236,7 +234,7 @@ func (c *Client) writable(d *dialect, words ...string) error {
 			at = strings.Index(word, "${")
 		}
 		if at >= 0 {
-			return fmt.Errorf("%s would replace a part of %q by a variable, from %q on; move Goblin or its config to a path without that", c.Title, word, short(word[at:]))
+			return fmt.Errorf("%s would expand a variable in %q, from %q on; move Goblin or its config to another path", c.Title, word, short(word[at:]))
 		}
 	}
 	return nil

@@ -46,9 +46,9 @@ func TestInitTakesServersOverAndLosesNothing(t *testing.T) {
 
 	got := try{env: env}.runIn(t, path, "init", "--dry-run")
 	require.Equal(t, cli.CodeFailure, got.code, "a file is broken")
-	require.Contains(t, got.err, filepath.Join(dir, ".lmstudio/mcp.json")+" cannot be read: it is not valid JSON (line 1)")
+	require.Contains(t, got.err, filepath.Join(dir, ".lmstudio/mcp.json")+" cannot be read: not valid JSON (line 1)")
 	for _, want := range []string{
-		"Cursor", "files    npx files  cursor, kiro", `is called "db-kiro", since another server is called "db"`, "kiro, disabled",
+		"Cursor", "files    npx files  cursor, kiro", `was renamed to "db-kiro" because another server is named "db"`, "kiro, disabled",
 		"goblin, of Cursor, is Goblin itself", "not valid JSON (line 1)", "would get 2 servers. Nothing was written.",
 	} {
 		require.Contains(t, got.out, want)
@@ -156,7 +156,7 @@ func TestInitSaysWhatItCannotRead(t *testing.T) {
 		from, want string
 		code       int
 	}{
-		"a broken file":      {"cursor", ".cursor/mcp.json cannot be read: it is not valid JSON (line 1)", cli.CodeFailure},
+		"a broken file":      {"cursor", ".cursor/mcp.json cannot be read: not valid JSON (line 1)", cli.CodeFailure},
 		"a file not there":   {filepath.Join(dir, "none.json"), "there is no file ", cli.CodeNotFound},
 		"a client not there": {"kiro", "Kiro has no config file here; it would be " + filepath.Join(dir, ".kiro/settings/mcp.json"), cli.CodeNotFound},
 		"no client":          {"curser", `there is no client "curser"; did you mean "cursor"?`, cli.CodeUsage},

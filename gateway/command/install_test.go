@@ -37,7 +37,7 @@ func TestInstallTellsOfEachClientAndOneThatFailsStopsNoOther(t *testing.T) {
 	path := configAt(t, dir, threeServers)
 	got := try{env: env}.runIn(t, path, "install", "cursor", "kiro")
 	require.Equal(t, cli.CodeFailure, got.code)
-	require.Contains(t, got.err, "Cursor: "+filepath.Join(dir, ".cursor/mcp.json")+" stays as it is: it is not valid JSON (line 1)")
+	require.Contains(t, got.err, "Cursor: "+filepath.Join(dir, ".cursor/mcp.json")+" is unchanged: not valid JSON (line 1)")
 	require.Contains(t, got.out, "Kiro: "+filepath.Join(dir, ".kiro/settings/mcp.json")+" is written")
 	written := readFile(t, filepath.Join(dir, ".kiro/settings/mcp.json"))
 	require.Contains(t, written, `"args": ["stdio", "--config", "`+path+`"]`)
@@ -53,7 +53,7 @@ func TestInstallTellsOfEachClientAndOneThatFailsStopsNoOther(t *testing.T) {
 	require.Equal(t, kiroFile, readFile(t, filepath.Join(dir, ".kiro/settings/mcp.json")))
 	got = try{env: env}.runIn(t, path, "uninstall", "kiro")
 	require.Equal(t, cli.CodeNotFound, got.code)
-	require.Contains(t, got.err, "has no entry of Goblin")
+	require.Contains(t, got.err, "has no Goblin entry")
 
 	got = try{env: env}.runIn(t, path, "install", "--print", "zed")
 	require.Zero(t, got.code, got.err)

@@ -288,7 +288,7 @@ func (f *File) Add(s Server) error {
 				path = f.newSection()
 			}
 			if servers = madeSection(held, path); servers == nil {
-				return fmt.Errorf("%s stays as it is: %q is not a mapping", f.path, strings.Join(path, "."))
+				return fmt.Errorf("%s is unchanged: %q is not a mapping", f.path, strings.Join(path, "."))
 			}
 		}
 		entry, err := f.plain(s.Keys)
@@ -348,7 +348,7 @@ func (f *File) change(meaning func(map[string]any) error, text func() ([]byte, e
 	}
 	changed, err := text()
 	if err != nil {
-		return fmt.Errorf("%s stays as it is: %w", f.path, err)
+		return fmt.Errorf("%s is unchanged: %w", f.path, err)
 	}
 	got, err := f.read(changed)
 	if err != nil || !reflect.DeepEqual(f.tidy(got), f.tidy(wanted)) {
@@ -356,7 +356,7 @@ func (f *File) change(meaning func(map[string]any) error, text func() ([]byte, e
 		if f.foreign == nil {
 			hand = " (goblin edit)"
 		}
-		return fmt.Errorf("%s is written in a way in which this cannot be changed safely; change it by hand%s", f.path, hand)
+		return fmt.Errorf("%s cannot be edited safely; change it by hand%s", f.path, hand)
 	}
 	f.text = changed
 	return nil

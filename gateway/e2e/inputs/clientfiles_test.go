@@ -137,10 +137,10 @@ func TestFilesOfAmazonQAreReadAndWrittenWhereItLooks(t *testing.T) {
 				require.Equal(t, len(test.has), strings.Count(text, "command:"), text)
 			}
 			if test.left != "" {
-				require.Contains(t, out, test.left+", of Amazon Q Developer, is in a file that Amazon Q does not read, since useLegacyMcpJson is false")
+				require.Contains(t, out, test.left+", of Amazon Q Developer, is in a file that Amazon Q ignores because useLegacyMcpJson is false")
 			}
 			out = w.Succeeds("install", "amazon-q")
-			require.Equal(t, test.tools, strings.Contains(out, `the agent offers only what "tools" in that file names; add "@goblin" to it`))
+			require.Equal(t, test.tools, strings.Contains(out, `the agent offers only the tools in "tools" of that file; add "@goblin"`))
 			for _, file := range []string{ide, agents, cli, legacy} {
 				text, err := os.ReadFile(filepath.Join(w.Dir, folder, file))
 				require.Equal(t, file == test.into, err == nil && strings.Contains(string(text), `"goblin"`), file)
@@ -190,7 +190,7 @@ func TestAFileWhoseSectionIsNoMappingStaysAndIsNamed(t *testing.T) {
 		file := put(t, w, "home/.cursor/mcp.json", text)
 		out := w.Run("install", "cursor")
 		require.Equal(t, 1, out.Code)
-		require.Contains(t, out.Stderr, `mcp.json stays as it is: "mcpServers" is not a mapping`)
+		require.Contains(t, out.Stderr, `mcp.json is unchanged: "mcpServers" is not a mapping`)
 		require.Equal(t, text, contents(t, file))
 	}
 }
@@ -210,8 +210,8 @@ func TestInitLosesNothingInSilence(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, told string }{
 		"two sections":             {`{"mcpServers": {"a": {"command": "x"}}, "servers": {"b": {"command": "y"}}}`, "2 servers"},
-		"tools that are no list":   {`{"mcpServers": {"a": {"command": "x", "tools": 5}}}`, `has "tools" that are no list; they are left out`},
-		"a URL that is no address": {`{"mcpServers": {"a": {"url": "not a url"}}}`, `is not understood: "url" must begin with http:// or https://`},
+		"tools that are no list":   {`{"mcpServers": {"a": {"command": "x", "tools": 5}}}`, `has "tools" that are not a list; they are ignored`},
+		"a URL that is no address": {`{"mcpServers": {"a": {"url": "not a url"}}}`, `is invalid: "url" must begin with http:// or https://`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

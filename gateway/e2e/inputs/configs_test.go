@@ -264,11 +264,11 @@ func TestInitReadsAnyFileWithServers(t *testing.T) {
 		"no section":                 {"x.json", `{"name": "pkg", "version": "1"}`, e2e.ExitNotFound, "x.json has no servers"},
 		"nothing":                    {"x.json", "", e2e.ExitNotFound, "x.json has no servers"},
 		"YAML without a section":     {"x.yaml", "a: 1\n", e2e.ExitNotFound, "x.yaml has no servers"},
-		"broken":                     {"x.json", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\" \"args\": []}\n  }\n}", e2e.ExitConfig, "x.json cannot be read: it is not valid JSON (line 3)"},
+		"broken":                     {"x.json", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\" \"args\": []}\n  }\n}", e2e.ExitConfig, "x.json cannot be read: not valid JSON (line 3)"},
 		"broken, without braces":     {"x.json", "\"a\": {\n  \"command\" \"x\"}", e2e.ExitConfig, "(line 2)"},
-		"cut off":                    {"x.json", "{\"mcpServers\": {\n\"a\": {\n", e2e.ExitConfig, "x.json cannot be read: it is not valid JSON (line"},
-		"broken YAML":                {"x.yaml", "a: 1\nb: [\n", e2e.ExitConfig, "x.yaml cannot be read: it is not valid YAML (line"},
-		"broken TOML":                {"x.toml", "a = 1\nb = \n", e2e.ExitConfig, "x.toml cannot be read: it is not valid TOML (line 2)"},
+		"cut off":                    {"x.json", "{\"mcpServers\": {\n\"a\": {\n", e2e.ExitConfig, "x.json cannot be read: not valid JSON (line"},
+		"broken YAML":                {"x.yaml", "a: 1\nb: [\n", e2e.ExitConfig, "x.yaml cannot be read: not valid YAML (line"},
+		"broken TOML":                {"x.toml", "a = 1\nb = \n", e2e.ExitConfig, "x.toml cannot be read: not valid TOML (line 2)"},
 		"no such file":               {"", "", e2e.ExitNotFound, "there is no file"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -301,7 +301,7 @@ func TestABrokenFileOfOneClientStopsNoOther(t *testing.T) {
 	for _, args := range [][]string{{"init"}, {"init", "--from", "cursor", "--from", "kiro"}, {"init", "--json"}} {
 		out := w.Run(args...)
 		require.Equal(t, e2e.ExitFailure, out.Code)
-		require.Contains(t, out.Stderr, broken+" cannot be read: it is not valid JSON (line 3)")
+		require.Contains(t, out.Stderr, broken+" cannot be read: not valid JSON (line 3)")
 		require.Contains(t, contents(t, w.Config), "  files:\n    command: npx\n")
 		require.NoError(t, os.Remove(w.Config))
 	}

@@ -157,7 +157,7 @@ func TestInstallWritesNoPathThatTheClientWouldReplace(t *testing.T) {
 				return
 			}
 			require.Equal(t, 1, out.Code)
-			require.Contains(t, out.Stderr, "would replace a part of")
+			require.Contains(t, out.Stderr, "would expand a variable in")
 			require.Equal(t, test.text, string(now))
 		})
 	}
