@@ -1,7 +1,7 @@
 // Package atomicfile replaces private files atomically and locks them against other
 // processes.
 //
-// It knows nothing of what is in them.
+// It does not interpret their content.
 package atomicfile
 
 import (
@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 )
 
-// Write makes text the file at path, as [WriteFunc] does.
+// Write atomically replaces path with text, mode 0600. See [WriteFunc].
 func Write(path string, text []byte) error {
 	return WriteFunc(path, func(w io.Writer) error {
 		_, err := w.Write(text)
@@ -22,16 +22,15 @@ func Write(path string, text []byte) error {
 	})
 }
 
-// WriteFunc makes the file at path what write writes, by another one in its place, with mode
-// 0600. If that fails, what was there stays; a process that is killed meanwhile leaves a file
-// beside it whose name ends with [TempSuffix]. The folder has to be there.
+// WriteFunc atomically replaces path with the output of write, mode 0600. The directory
+// must exist. A killed process may leave a temporary file ending in [TempSuffix].
 func WriteFunc(path string, write func(io.Writer) error) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+TempSuffix) // 0600
 	if err != nil {
 		return err
 	}
 	if err = write(temp); err == nil {
-		err = temp.Sync() // or a machine that fails now may have an empty one in the place
+		err = temp.Sync() // otherwise a power failure may leave an empty file
 	}
 	err = errors.Join(err, temp.Close())
 	if err == nil {
@@ -39,14 +38,14 @@ func WriteFunc(path string, write func(io.Writer) error) error {
 	}
 	if err != nil {
 		if of, ok := errors.AsType[*fs.PathError](err); ok {
-			of.Path = path // which users know
+			of.Path = path // the path that users know
 		}
 		return errors.Join(err, os.Remove(temp.Name()))
 	}
 	return nil
 }
 
-// StripPath takes the path out of an error of the file system.
+// StripPath removes the path from a file system error.
 func StripPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
@@ -54,12 +53,12 @@ func StripPath(err error) error {
 	return err
 }
 
-// ConfigPath is the path in a folder for what is kept of a config. config is the one path by which
-// its file is known.
+// ConfigPath returns the path in folder for the data of a config. config must be its
+// canonical path.
 func ConfigPath(folder, config string) string {
 	sum := sha256.Sum256([]byte(config))
 	return filepath.Join(folder, hex.EncodeToString(sum[:8])+".json")
 }
 
-// TempSuffix is the end of the names of files that are being written.
+// TempSuffix is the suffix of temporary files.
 const TempSuffix = ".part"

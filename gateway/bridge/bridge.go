@@ -1,15 +1,13 @@
 // Package bridge carries one stdio client's messages to the daemon and reconnects after
 // crashes.
 //
-// It owns the client's end of that connection, the queues in both directions
-// and what the next daemon has to be told of the session. It must not know how a
-// daemon is found or started, nor what requests mean, but for the few methods
-// whose effect a client takes for granted for the life of its session
-// (initialize, the log level, subscriptions): it repeats them to the next daemon.
+// It repeats the client's initialize, log level and subscriptions to the next daemon. It
+// does not depend on how a daemon is found or started, or on the meaning of other
+// requests.
 //
-// [Run] blocks until the session is over and waits for the goroutines that it
-// started; the exceptions are written at [Options]. Nothing is dropped but the
-// answers to repeated requests and a client's answers to a daemon that has died.
+// [Run] blocks until the session ends and waits for its goroutines, except those
+// described at [Options]. It drops only responses to repeated requests and a client's
+// responses to a dead daemon.
 package bridge
 
 import (
@@ -30,100 +28,96 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Options are the two ends of a bridge, and its bounds.
+// Options are the two ends of a bridge and its limits.
 type Options struct {
-	// Connect reaches the daemon, or starts it and reaches it. It is called
-	// again when the daemon has died.
+	// Connect connects to the daemon and starts it if necessary. The bridge calls it
+	// again after the daemon died.
 	Connect func(ctx context.Context) (net.Conn, error)
-	// Alive tells whether the daemon that was reached last lives, if it is not nil: one that
-	// hangs while requests wait is left ([mcpclient.WatchLiveness]).
+	// Alive, if not nil, reports whether the last daemon is alive. The bridge disconnects
+	// from a daemon that hangs while requests wait ([mcpclient.WatchLiveness]).
 	Alive func(ctx context.Context) error
-	// In and Out are the client. A blocked read or write of them can be ended
-	// only if they take deadlines, as pipes in non-blocking mode and sockets
-	// do; on others it stays behind in its goroutine when Run returns.
-	// Writes are also faster to those that do.
+	// In and Out connect the client. Blocked reads and writes can be cancelled only if
+	// they support deadlines, as sockets and non-blocking pipes do. Otherwise their
+	// goroutines outlive Run. Writes with deadlines are also faster.
 	In     io.Reader
 	Out    io.Writer
-	Frame  int64        // most bytes of a message from the client; 0: 128 MiB
-	Logger *slog.Logger // nil: nothing is logged
+	Frame  int64        // max. bytes of a client's message; 0: 128 MiB
+	Logger *slog.Logger // nil disables logging
 
-	limits *limits // nil: defaultLimits
+	limits *limits // nil means defaultLimits
 }
 
-// limits are the times of a bridge.
+// limits are the time limits of a bridge.
 type limits struct {
 	start    time.Duration // to find or start the first daemon
-	drain    time.Duration // for answers, after the client has hung up
-	flush    time.Duration // for the client to take the last of them
-	end      time.Duration // for everything after the client has hung up
-	takeover time.Duration // to find the next daemon, before requests are refused
+	drain    time.Duration // for responses, after the client hung up
+	flush    time.Duration // for the client to read them
+	end      time.Duration // for everything after the client hung up
+	takeover time.Duration // to find the next daemon before refusing requests
 }
 
 var defaultLimits = limits{start: 20 * time.Second, drain: 5 * time.Second, flush: 3 * time.Second, end: 9 * time.Second, takeover: 10 * time.Second}
 
 const (
-	settled      = 5 * time.Second // a daemon that lived this long is no part of a crash loop
+	settled      = 5 * time.Second // lifetime above which a daemon is not in a crash loop
 	maxDelay     = 2 * time.Second // between attempts to find a daemon
-	maxUnsent    = 8 << 20         // bytes waiting in one direction, before its reader stops
-	maxChatter   = 256 << 10       // of that, before notifications wait: in the daemon, answers overtake them
-	maxQuestions = 4096            // open questions of a daemon that are remembered
+	maxUnsent    = 8 << 20         // bytes waiting in one direction before reading stops
+	maxChatter   = 256 << 10       // the same for notifications, so that responses can overtake them in the daemon
+	maxQuestions = 4096            // tracked requests of a daemon
 	defaultFrame = 128 << 20
 )
 
-// bridge carries one client's session from daemon to daemon. The client's reader,
-// the reader of the current link and the loop in serve share the fields under
-// mu; frames are sent outside it where one goroutine alone decides the order.
+// bridge carries one client's session from daemon to daemon. mu protects fields shared by
+// the client's reader, the current link's reader and serve. A frame is sent without mu
+// where one goroutine decides the order.
 type bridge struct {
 	o   Options
 	lim limits
 	log *slog.Logger
 	out *jsonrpc.SendQueue // to the client
-	ns  string             // begins the ids that the bridge makes; no client's do
+	ns  string             // unique prefix of the bridge's own ids
 
-	hard context.Context // ends when nothing more is waited for
-	soft chan struct{}   // closed when the client will send nothing more
-	wake chan struct{}   // capacity one: a frame came while no daemon was there
+	hard context.Context // ends when nothing is left to wait for
+	soft chan struct{}   // closed when the client sends nothing more
+	wake chan struct{}   // capacity 1: a frame arrived without a daemon
 
 	mu        sync.Mutex
-	closed    bool  // frames of the client are passed on no more
-	link      *link // nil while there is no daemon that can take frames
+	closed    bool  // no more client frames are passed on
+	link      *link // nil without a ready daemon
 	gen       int   // of the newest link
 	waiting   []queuedFrame
 	size      int64 // bytes in waiting
 	open      map[string]call
-	seq       int // of calls and subscriptions: repeats go in the old order
+	seq       int // of calls and subscriptions, for repeating them in order
 	questions map[string]struct{}
 	session   session
 
-	delay time.Duration // before the next attempt; belongs to serve
+	delay time.Duration // before the next attempt; used by serve only
 }
 
-// queuedFrame is a frame of the client that waits for a daemon.
+// queuedFrame is a client's frame that waits for a daemon.
 type queuedFrame struct {
 	envelope
 	frame []byte
 }
 
-// call is a client's request that a daemon has got. It counts, since clients
-// in error use an id twice.
+// call is a client's request in a daemon. n counts its uses, since faulty clients reuse
+// ids.
 type call struct {
 	n      int
 	seq    int
 	method string
-	params []byte // only of requests that change what the bridge remembers
-	frame  []byte // only of initialize, which is sent again
+	params []byte // only for requests that change the session
+	frame  []byte // only for initialize, which is sent again
 }
 
-// Run carries the messages of one client to the daemon and back, until the
-// client hangs up (its answers are then waited for, 5 s at most) or ctx ends,
-// which is the same. It returns nil then, and an error when the first daemon
-// cannot be reached or the client takes no more output; requests that came
-// are answered before. It returns within 10 s of either end, even if the
-// client reads nothing.
+// Run relays messages between a client and the daemon until the client hangs up or ctx
+// ends. It then waits up to 5 s for responses and returns nil. It returns an error if the
+// first daemon cannot be reached or the client accepts no output. Before that, it answers
+// all requests. Run returns within 10 s after the end, even if the client does not read.
 //
-// Bytes are passed on as they are. When the daemon dies, requests it has not
-// answeredLocked get errors, the session is repeated to the next daemon, and what the
-// client sends meanwhile waits for that in order.
+// Messages are passed on unchanged. If the daemon dies, its open requests get errors. The
+// bridge repeats the session to the next daemon, and new messages wait for that in order.
 func Run(ctx context.Context, o Options) error {
 	if o.Frame <= 0 {
 		o.Frame = defaultFrame
@@ -186,13 +180,13 @@ func (b *bridge) run(ctx context.Context) error {
 	return err
 }
 
-// interrupt ends the reading from the client, where that is possible.
+// interrupt cancels reading from the client, if possible.
 func (b *bridge) interrupt() bool {
 	d, ok := b.o.In.(interface{ SetReadDeadline(time.Time) error })
 	return ok && d.SetReadDeadline(time.Now()) == nil
 }
 
-// within reports whether done comes first.
+// within reports whether done closes before limit and end.
 func within(done <-chan struct{}, limit time.Duration, end <-chan struct{}) bool {
 	select {
 	case <-done:
@@ -208,10 +202,10 @@ func within(done <-chan struct{}, limit time.Duration, end <-chan struct{}) bool
 	}
 }
 
-// pause waits, and reports false when the context ended first.
+// pause waits for d and reports false if the context ended first.
 func pause(ctx context.Context, d time.Duration) bool { return !within(ctx.Done(), d, nil) }
 
-// watch turns the client's end, or that of ctx, into the end of the bridge.
+// watch stops the bridge after the client hung up or ctx ended.
 func (b *bridge) watch(ctx context.Context, read <-chan struct{}, cancel context.CancelCauseFunc) {
 	select {
 	case <-read:
@@ -225,7 +219,7 @@ func (b *bridge) watch(ctx context.Context, read <-chan struct{}, cancel context
 	b.mu.Unlock()
 	close(b.soft)
 	if idle {
-		cancel(nil) // nothing to wait for: do not start a daemon for nobody
+		cancel(nil) // nothing to wait for: start no daemon
 		return
 	}
 	if pause(b.hard, b.lim.end) {
@@ -233,7 +227,7 @@ func (b *bridge) watch(ctx context.Context, read <-chan struct{}, cancel context
 	}
 }
 
-// readClient passes the client's frames on until it hangs up.
+// readClient passes on the client's frames until it hangs up.
 func (b *bridge) readClient() {
 	r := jsonrpc.NewReader(b.o.In, b.o.Frame)
 	var burst jsonrpc.WriteBatch
@@ -246,7 +240,7 @@ func (b *bridge) readClient() {
 		if err != nil {
 			var long *jsonrpc.TooLongError
 			if !errors.As(err, &long) {
-				if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) && b.hard.Err() == nil { // interrupt has set one
+				if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) && b.hard.Err() == nil { // the deadline is set by interrupt
 					b.log.Info("the client's input ended", "err", err)
 				}
 				return
@@ -267,8 +261,8 @@ func (b *bridge) readClient() {
 	}
 }
 
-// full reports whether the daemon, or the one that is awaited, owes so much
-// reading that the client has to wait.
+// full reports whether the daemon, or the queue for the next one, has too much unread
+// data.
 func (b *bridge) full(l *link) bool {
 	if l != nil {
 		return l.out.UnsentBytes() > maxUnsent
@@ -278,7 +272,7 @@ func (b *bridge) full(l *link) bool {
 	return b.link == nil && b.size > maxUnsent
 }
 
-// fromClient passes a frame to the daemon, which it returns, or keeps it.
+// fromClient sends a frame to the daemon and returns its link, or queues the frame.
 func (b *bridge) fromClient(frame []byte, burst *jsonrpc.WriteBatch) *link {
 	e := scan(frame)
 	b.mu.Lock()
@@ -294,7 +288,7 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.WriteBatch) *link {
 		return nil
 	}
 	if e.answer {
-		// Only the daemon that asked gets it, if it lives.
+		// A response goes only to the daemon that asked.
 		frame = b.toDaemonLocked(l, e, frame)
 		b.mu.Unlock()
 		if frame != nil {
@@ -321,13 +315,13 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.WriteBatch) *link {
 	}
 	b.noteAllLocked(e, frame)
 	b.mu.Unlock()
-	// If the daemon died since, the frame is lost and its request, noted above,
-	// is answered with the others.
+	// If the daemon has died, the frame is lost, and its request is answered together
+	// with the other open ones.
 	burst.Send(l.out, frame)
 	return l
 }
 
-// tooLong answers in the place of a message that is not passed on.
+// tooLong answers a message that exceeds the limit.
 func (b *bridge) tooLong(long *jsonrpc.TooLongError) {
 	why := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", long.Error())
 	b.log.Warn("the client's message was dropped", "err", long)

@@ -7,19 +7,20 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// envelope is the part of a frame that the bridge reads. Slices alias the frame.
+// envelope contains the parts of a frame that the bridge uses. Its slices alias the
+// frame.
 type envelope struct {
-	id     []byte // raw; nil when absent or null
-	method string // "" in an answer, and in what is no message
+	id     []byte // raw; nil if absent or null
+	method string // "" for responses and malformed frames
 	answer bool   // has a result or an error
 	failed bool   // has an error
 }
 
 func (e *envelope) request() bool { return e.method != "" && e.id != nil }
 
-// scan reads a frame's top-level id and method, and stops as soon as it has
-// them: large params behind them are not looked at. It checks nothing, since the
-// daemon does; of a malformed frame it returns what it met.
+// scan reads a frame's top-level id and method and stops there, before any large params.
+// It does not validate, since the daemon does. For a malformed frame it returns what it
+// found.
 func scan(frame []byte) (e envelope) {
 	for key, value := range rawjson.Members(frame) {
 		switch {
@@ -39,11 +40,12 @@ func scan(frame []byte) (e envelope) {
 	return e
 }
 
-// maxBatch is the largest number of messages in a batch that a daemon serves.
+// maxBatch is the maximum number of messages in a batch that the daemon accepts.
 const maxBatch = 1000
 
-// messages returns the messages of a frame: itself, whose envelope is e, or those of a
-// batch (revision 2025-03-26). There are none in a batch that the daemon refuses as a whole.
+// messages returns the messages of a frame: the frame itself with envelope e, or the
+// items of a batch (revision 2025-03-26). It returns none for a batch that the daemon
+// refuses.
 func messages(e envelope, frame []byte) iter.Seq2[envelope, []byte] {
 	return func(yield func(envelope, []byte) bool) {
 		if !rawjson.IsArray(frame) {
@@ -59,7 +61,7 @@ func messages(e envelope, frame []byte) iter.Seq2[envelope, []byte] {
 	}
 }
 
-// batch returns the messages of an array; nil for one that the daemon refuses as a whole.
+// batch returns the messages of an array, or nil if the daemon refuses it.
 func batch(frame []byte) (all [][]byte) {
 	if rawjson.Valid(bytes.TrimSpace(frame)) != nil {
 		return nil
@@ -72,7 +74,7 @@ func batch(frame []byte) (all [][]byte) {
 	return all
 }
 
-// Methods that the bridge knows.
+// The methods that the bridge handles.
 const (
 	initialize  = "initialize"
 	initialized = "notifications/initialized"
@@ -85,8 +87,7 @@ const (
 	promptChgd  = "notifications/prompts/list_changed"
 )
 
-// repeatable holds the requests that change nothing, or twice the same, so
-// that a client may send them again without thought.
+// repeatable lists requests that a client may safely repeat.
 var repeatable = map[string]bool{
 	initialize: true, setLevel: true, subscribe: true, unsubscribe: true, "ping": true,
 	"tools/list": true, "prompts/list": true, "prompts/get": true, "completion/complete": true,

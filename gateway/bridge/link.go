@@ -20,15 +20,15 @@ type link struct {
 	gen     int
 	conn    net.Conn
 	out     *jsonrpc.SendQueue
-	replays map[string]replay // requests of the bridge's own, by raw id
-	ready   chan error        // capacity one: how the repeated initialize went
-	done    chan struct{}     // closed when both directions have ended
+	replays map[string]replay // the bridge's own requests by raw id
+	ready   chan error        // capacity 1: result of the repeated initialize
+	done    chan struct{}     // closed after both directions finished
 	since   time.Time
 	ctx     context.Context // ends with the bridge or abort
 	cancel  context.CancelFunc
 }
 
-// connected starts to read from and write to a daemon.
+// connected starts reading from and writing to a daemon.
 func (b *bridge) connected(conn net.Conn) *link {
 	b.mu.Lock()
 	b.gen++
@@ -46,7 +46,7 @@ func (b *bridge) connected(conn net.Conn) *link {
 			}
 			return
 		}
-		// The daemon is gone, but what it said last may still be unread.
+		// The daemon died, but its last data may be unread.
 		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
 	})
 	wg.Go(func() {
@@ -73,14 +73,14 @@ func (b *bridge) connected(conn net.Conn) *link {
 	return l
 }
 
-// busy reports whether the client waits for an answer of a daemon.
+// busy reports whether the client waits for a response.
 func (b *bridge) busy() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.open) > 0
 }
 
-// abort ends the link now.
+// abort closes the link immediately.
 func (l *link) abort() {
 	l.cancel()
 	l.out.Close(jsonrpc.ErrClosed)
@@ -88,9 +88,9 @@ func (l *link) abort() {
 	<-l.done
 }
 
-// readDaemon passes the daemon's frames on until the connection ends.
+// readDaemon passes on the daemon's frames until the connection ends.
 func (b *bridge) readDaemon(l *link) {
-	// The daemon has its own limit; names put into a message may lengthen it.
+	// The daemon has its own limit, and renaming may lengthen a message.
 	r := jsonrpc.NewReader(l.conn, 4*b.o.Frame)
 	var burst jsonrpc.WriteBatch
 	defer burst.Flush()
@@ -109,7 +109,7 @@ func (b *bridge) readDaemon(l *link) {
 		}
 		if r.Truncated() {
 			b.log.Warn("the daemon's last message is cut", "bytes", len(frame))
-			return // its request gets an error with the others
+			return // its request fails with the other open ones
 		}
 		e := scan(frame)
 		most := int64(maxUnsent)
@@ -121,7 +121,7 @@ func (b *bridge) readDaemon(l *link) {
 		}
 		for b.out.UnsentBytes() > most {
 			burst.Flush()
-			// The connection fills up, so that the daemon sees a slow client.
+			// The connection's buffer fills, which slows down the daemon.
 			if !pause(l.ctx, 2*time.Millisecond) {
 				return
 			}
@@ -129,12 +129,12 @@ func (b *bridge) readDaemon(l *link) {
 	}
 }
 
-// fromDaemon returns the frame for the client; nil for none.
+// fromDaemon returns the frame for the client, or nil.
 func (b *bridge) fromDaemon(l *link, e envelope, frame []byte) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case rawjson.IsArray(frame): // answers to a batch
+	case rawjson.IsArray(frame): // responses to a batch
 		for e := range messages(e, frame) {
 			if e.answer {
 				b.answeredLocked(e)
@@ -156,7 +156,7 @@ func (b *bridge) fromDaemon(l *link, e envelope, frame []byte) []byte {
 	return frame
 }
 
-// own reports whether the raw id is one of a repeated request.
+// own reports whether the raw id belongs to a repeated request.
 func (b *bridge) own(id []byte) bool { return b.begins(id, ":r") }
 
 func (b *bridge) begins(id []byte, mark string) bool {
@@ -164,16 +164,15 @@ func (b *bridge) begins(id []byte, mark string) bool {
 	return len(id) > n+len(mark) && id[0] == '"' && string(id[1:n]) == b.ns && string(id[n:n+len(mark)]) == mark
 }
 
-// Daemons number their questions each from the beginning, and a client may
-// still be busy with one of a daemon that has died. Only the first daemon's
-// questions therefore keep their ids; a later one's become the text
-// <namespace>:q<generation>:<raw id>, which tells whom an answer is for.
+// Each daemon numbers its requests from the start, and the client may still handle one of
+// a dead daemon. Only requests of the first daemon therefore keep their ids. Later ones
+// get the text <namespace>:q<generation>:<raw id>, which identifies the daemon.
 
 func (b *bridge) alias(gen int, id []byte) []byte {
 	return rawjson.Quote(b.ns + ":q" + strconv.Itoa(gen) + ":" + string(id))
 }
 
-// toClientLocked lets a daemon's question through and remembers it.
+// toClientLocked passes on a daemon's request and records it.
 func (b *bridge) toClientLocked(l *link, e envelope, frame []byte) []byte {
 	id := e.id
 	if l.gen > 0 {
@@ -186,7 +185,7 @@ func (b *bridge) toClientLocked(l *link, e envelope, frame []byte) []byte {
 	return frame
 }
 
-// cancelClientLocked lets a daemon take its question back.
+// cancelClientLocked passes on a daemon's cancellation.
 func (b *bridge) cancelClientLocked(l *link, frame []byte) []byte {
 	id := rawjson.Path(frame, "params", "requestId")
 	if id == nil {
@@ -200,8 +199,8 @@ func (b *bridge) cancelClientLocked(l *link, frame []byte) []byte {
 	return frame
 }
 
-// toDaemonLocked returns a client's answer in the form that the daemon which asked
-// expects; nil when that daemon is gone.
+// toDaemonLocked returns a client's response with the id that the daemon used, or nil if
+// that daemon is dead.
 func (b *bridge) toDaemonLocked(l *link, e envelope, frame []byte) []byte {
 	delete(b.questions, string(e.id))
 	if l == nil {
@@ -221,8 +220,8 @@ func (b *bridge) toDaemonLocked(l *link, e envelope, frame []byte) []byte {
 	return rawjson.Splice(frame, rawjson.ReplaceEdit(frame, e.id, []byte(id)))
 }
 
-// batchToDaemonLocked is toDaemonLocked for the answers in a batch, whose other messages stay;
-// nil if nothing is left.
+// batchToDaemonLocked applies toDaemonLocked to the responses in a batch. It returns nil
+// if no message remains.
 func (b *bridge) batchToDaemonLocked(l *link, frame []byte) []byte {
 	var left [][]byte
 	answers := false
@@ -244,7 +243,7 @@ func (b *bridge) batchToDaemonLocked(l *link, frame []byte) []byte {
 	return append(append([]byte("["), bytes.Join(left, []byte(","))...), ']')
 }
 
-// lostAnswer answers in the place of a daemon's message that was too long.
+// lostAnswer answers for a daemon's message that exceeds the limit.
 func (b *bridge) lostAnswer(long *jsonrpc.TooLongError) {
 	b.log.Warn("the daemon's message was dropped", "err", long)
 	id := long.ID()

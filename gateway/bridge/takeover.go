@@ -22,23 +22,23 @@ type session struct {
 	subs        map[string]*subscription
 }
 
-// subscription is one of the client's, by the URI it used.
+// subscription is a client's subscription, by the URI it used.
 type subscription struct {
 	params []byte
 	seq    int
-	failed bool // the current daemon refused it; its server may come yet
+	failed bool // refused by the current daemon; its server may start later
 }
 
-// replay is a request that the bridge made in the client's name.
+// replay is a request that the bridge sends for the client.
 type replay struct {
 	method string
 	uri    string
 }
 
-// errEnded says that an attempt stopped because the bridge ends.
+// errEnded stops an attempt because the bridge ends.
 var errEnded = errors.New("the client has gone")
 
-// serve goes from daemon to daemon until the bridge ends.
+// serve connects to one daemon after the other until the bridge ends.
 func (b *bridge) serve() error {
 	l, err := b.attempt(b.lim.start)
 	if err != nil {
@@ -58,8 +58,8 @@ func (b *bridge) serve() error {
 	}
 }
 
-// result turns the end of the bridge into the result of Run: the reason why the client
-// cannot be served, but nothing when it left by itself.
+// result returns the result of Run: the reason why the client cannot be served, or nil if
+// it disconnected.
 func (b *bridge) result(err error) error {
 	if b.hard.Err() == nil {
 		return err
@@ -70,7 +70,7 @@ func (b *bridge) result(err error) error {
 	return nil
 }
 
-// next tries to find the next daemon for some time, ever more slowly.
+// next looks for the next daemon with increasing delays, at most lim.takeover.
 func (b *bridge) next() (*link, error) {
 	until := time.Now().Add(b.lim.takeover)
 	for {
@@ -91,7 +91,7 @@ func (b *bridge) next() (*link, error) {
 
 func (b *bridge) increaseDelay() { b.delay = min(max(2*b.delay, 50*time.Millisecond), maxDelay) }
 
-// attempt connects to a daemon and repeats the session to it.
+// attempt connects to a daemon and restores the session there.
 func (b *bridge) attempt(limit time.Duration) (*link, error) {
 	ctx, cancel := context.WithTimeout(b.hard, limit)
 	defer cancel()
@@ -127,7 +127,7 @@ func (b *bridge) reinitialize(ctx context.Context, l *link) error {
 	}
 }
 
-// repeatLocked sends a request in the client's name.
+// repeatLocked sends a request for the client.
 func (b *bridge) repeatLocked(l *link, r replay, params []byte) {
 	b.seq++
 	id := rawjson.Quote(b.ns + ":r" + strconv.Itoa(b.seq))
@@ -135,7 +135,7 @@ func (b *bridge) repeatLocked(l *link, r replay, params []byte) {
 	l.out.Send(jsonrpc.RequestFrame(id, r.method, params))
 }
 
-// replayedLocked takes the answer to such a request.
+// replayedLocked handles the response to a repeated request.
 func (b *bridge) replayedLocked(l *link, e envelope, frame []byte) {
 	r, ok := l.replays[string(e.id)]
 	if !ok {
@@ -158,8 +158,8 @@ func (b *bridge) replayedLocked(l *link, e envelope, frame []byte) {
 	}
 }
 
-// retryLocked asks again for subscriptions that the daemon refused: its resources
-// have changed, so the server in question may have come up.
+// retryLocked repeats refused subscriptions after a change of resources, since the
+// missing server may be up.
 func (b *bridge) retryLocked(l *link) {
 	for _, uri := range b.subscriptionsLocked() {
 		if s := b.session.subs[uri]; s.failed {
@@ -169,15 +169,15 @@ func (b *bridge) retryLocked(l *link) {
 	}
 }
 
-// subscriptionsLocked lists the URIs in the order in which they were subscribed.
+// subscriptionsLocked returns the URIs in order of subscription.
 func (b *bridge) subscriptionsLocked() []string {
 	return slices.SortedFunc(maps.Keys(b.session.subs), func(x, y string) int {
 		return cmp.Compare(b.session.subs[x].seq, b.session.subs[y].seq)
 	})
 }
 
-// adopt makes l the daemon: the rest of the session is repeated, then what the
-// client sent meanwhile goes out, then new frames go straight to it.
+// adopt makes l the current daemon. It sends the rest of the session, then the queued
+// frames.
 func (b *bridge) adopt(l *link) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -200,15 +200,15 @@ func (b *bridge) adopt(l *link) {
 	b.waiting, b.size = nil, 0
 	b.link = l
 	if again {
-		// The next daemon's servers may have other things to offer.
+		// The next daemon may list other entries.
 		for _, method := range []string{toolChanged, promptChgd, resChanged} {
 			b.out.SendLow("", method, jsonrpc.NotificationFrame(method, nil))
 		}
 	}
 }
 
-// noteAllLocked is noteLocked for all messages of a frame. The daemon refuses an initialize
-// inside of a batch.
+// noteAllLocked is noteLocked for all messages of a frame, except an initialize in a
+// batch, which the daemon refuses.
 func (b *bridge) noteAllLocked(e envelope, frame []byte) {
 	alone := !rawjson.IsArray(frame)
 	for e, m := range messages(e, frame) {
@@ -218,12 +218,12 @@ func (b *bridge) noteAllLocked(e envelope, frame []byte) {
 	}
 }
 
-// noteLocked remembers what a frame of the client means for a takeover.
+// noteLocked records a client's frame for a takeover.
 func (b *bridge) noteLocked(e envelope, frame []byte) {
 	switch e.method {
 	case initialized:
 		b.session.initialized = frame
-	case cancelled: // such a request gets no answer
+	case cancelled: // a cancelled request gets no response
 		if id := rawjson.Path(frame, "params", "requestId"); id != nil {
 			b.forgetLocked(id)
 		}
@@ -241,7 +241,7 @@ func (b *bridge) noteLocked(e envelope, frame []byte) {
 		c.params = rawjson.Get(frame, "params")
 	case unsubscribe:
 		c.params = rawjson.Get(frame, "params")
-		// The client wants it gone, however the answer goes.
+		// The subscription ends regardless of the response.
 		if uri, ok := rawjson.String(rawjson.Get(c.params, "uri")); ok {
 			delete(b.session.subs, uri)
 		}
@@ -249,7 +249,7 @@ func (b *bridge) noteLocked(e envelope, frame []byte) {
 	b.open[string(e.id)] = c
 }
 
-// forgetLocked ends an open call.
+// forgetLocked removes an open call.
 func (b *bridge) forgetLocked(id []byte) (call, bool) {
 	c, ok := b.open[string(id)]
 	if c.n > 1 {
@@ -261,7 +261,7 @@ func (b *bridge) forgetLocked(id []byte) (call, bool) {
 	return c, ok
 }
 
-// answeredLocked takes note of an answer to the client.
+// answeredLocked records a response to the client.
 func (b *bridge) answeredLocked(e envelope) {
 	c, ok := b.forgetLocked(e.id)
 	if !ok || e.failed || c.params == nil {
@@ -291,7 +291,7 @@ func (b *bridge) unwantedLocked(uri string, since int) bool {
 	return false
 }
 
-// awaitEnd waits while l is the daemon, and reports whether the bridge ends.
+// awaitEnd waits until l or the bridge ends, and reports the latter.
 func (b *bridge) awaitEnd(l *link) bool {
 	select {
 	case <-l.done:
@@ -308,7 +308,7 @@ func (b *bridge) awaitEnd(l *link) bool {
 	case <-b.soft:
 	case <-b.hard.Done():
 	}
-	l.out.Finish() // the daemon sees the end of the session after the last frame
+	l.out.Finish() // the daemon sees the end after the last frame
 	within(l.done, b.lim.drain, b.hard.Done())
 	l.abort()
 	b.failOpenCalls()
@@ -316,8 +316,8 @@ func (b *bridge) awaitEnd(l *link) bool {
 	return true
 }
 
-// failOpenCalls answers everything that the last daemon still owed. It reports whether
-// the client has gone, so that no other daemon is wanted.
+// failOpenCalls answers all open calls of the last daemon with errors. It reports whether
+// the client has disconnected, so that no other daemon is needed.
 func (b *bridge) failOpenCalls() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -331,9 +331,9 @@ func (b *bridge) failOpenCalls() bool {
 	for _, id := range ids {
 		c := b.open[id]
 		if c.frame != nil && !b.closed {
-			// The client is nobody yet; it need not know.
+			// The client is not initialized yet and needs no error.
 			again := []queuedFrame{{scan(c.frame), c.frame}}
-			if early := b.session.initialized; early != nil && b.session.initialize == nil { // it came ahead of the answer
+			if early := b.session.initialized; early != nil && b.session.initialize == nil { // sent before the response to initialize
 				again = append(again, queuedFrame{scan(early), early})
 			}
 			for _, p := range again {
@@ -366,8 +366,8 @@ func unansweredError(method string, closing bool) *jsonrpc.Error {
 	return connectionError(fmt.Sprintf("%s before %s was answered; %s", what, method, advice))
 }
 
-// failureLocked answers a request that failed here. A client that made no handshake is
-// one of a revision without.
+// failureLocked formats the error of a request that failed here. A client without
+// initialize has a stateless revision.
 func (b *bridge) failureLocked(id []byte, method string, e *jsonrpc.Error) []byte {
 	return jsonrpc.ToolErrorFrame(id, method, b.session.initialize == nil, e)
 }
@@ -376,7 +376,7 @@ func connectionError(message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: message, Data: []byte(`{"code":"CONNECTION_ERROR","server":"goblin"}`)}
 }
 
-// refuse answers what waits for a daemon in vain.
+// refuse answers the queued requests with errors.
 func (b *bridge) refuse(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -391,13 +391,13 @@ func (b *bridge) refuse(err error) {
 			}
 		}
 	}
-	if !errors.Is(err, errEnded) && b.hard.Err() == nil { // else the client has gone
+	if !errors.Is(err, errEnded) && b.hard.Err() == nil { // otherwise the client disconnected
 		b.log.Error("no daemon can be reached", "err", err, "refused", len(b.waiting))
 	}
 	b.waiting, b.size = nil, 0
 }
 
-// idle waits, without a daemon, for the client's next frame; false when the
+// idle waits without a daemon for the client's next frame. It returns false when the
 // bridge ends.
 func (b *bridge) idle() bool {
 	for {

@@ -34,7 +34,7 @@ type Client struct {
 type place struct {
 	path    string
 	dialect *dialect
-	// unread says why the client does not read the file, or is "".
+	// unread is the reason why the client does not read the file, or "".
 	unread string
 	// only is true for files that Goblin reads but never edits.
 	only bool
@@ -59,8 +59,7 @@ type dialect struct {
 	unit    time.Duration // of numbers in "timeout"
 	// projects is the key of the servers of single projects, by folder, or "".
 	projects string
-	// entry returns the keys of a local server: all of them, or those besides command and
-	// args.
+	// entry returns the keys of a local server, with or without command and args.
 	entry func(command string, args []string) map[string]any
 }
 

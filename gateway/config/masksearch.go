@@ -8,8 +8,8 @@ import (
 // maxWindow is the maximum width of a matcher's window, in bytes. Distances fit into a byte.
 const maxWindow = 128
 
-// matcher finds any of many patterns in a text. It is immutable. The algorithm is that of
-// Wu and Manber, "A Fast Algorithm for Multi-Pattern Searching" (TR 94-17, 1994).
+// matcher finds any of many patterns in a text. It is immutable. The algorithm is by Wu
+// and Manber, "A Fast Algorithm for Multi-Pattern Searching" (TR 94-17, 1994).
 //
 // A window as wide as the shortest pattern moves over the text. The last two bytes in the
 // window select a distance by which it can move without missing a pattern. At distance 0

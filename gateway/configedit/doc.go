@@ -1,7 +1,5 @@
 // Package configedit edits the text of the configuration file and keeps every other byte.
 //
-// What a change has made is read again, and compared with what it should have made, before
-// anybody gets it.
-//
-// It must not know what servers are for, nor start any.
+// Each edit is checked: the new text must parse to the intended result. A File belongs to
+// one goroutine. The package does not start servers or interpret their keys.
 package configedit

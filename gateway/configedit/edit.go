@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// order is how the keys of a server are written that matter most; others follow by name.
+// order lists the keys of a server that come first. Others follow by name.
 var order = []string{"command", "args", "env", "cwd", "url", "type", "headers"}
 
 func sorted(keys map[string]any) []string {
@@ -33,10 +33,10 @@ func sorted(keys map[string]any) []string {
 	return names
 }
 
-// unquote is the text of a key.
+// unquote returns the text of a key.
 func unquote(raw []byte) string {
 	var s string
-	if json.Unmarshal(raw, &s) == nil { // which has pairs of surrogates, and YAML has none
+	if json.Unmarshal(raw, &s) == nil { // JSON has surrogate pairs, YAML does not
 		return s
 	}
 	if yaml.Unmarshal(raw, &s) != nil {
@@ -50,7 +50,7 @@ const newConfigText = `# Goblin's servers. "goblin validate" checks this file, "
 servers:
 `
 
-// root is the document's mapping; nil for an empty one.
+// root returns the document's mapping, or nil for an empty document.
 func (f *File) root() (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(f.text, &doc); err != nil {
@@ -62,7 +62,7 @@ func (f *File) root() (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// offset is where a node stands in the text.
+// offset returns the byte offset of a node.
 func (f *File) offset(n *yaml.Node) int {
 	at := 0
 	for line := 1; line < n.Line; line++ {
@@ -78,7 +78,7 @@ func (f *File) offset(n *yaml.Node) int {
 	return at
 }
 
-// find is the key and the value of an entry; nil for none.
+// find returns the key and the value of an entry, or nil.
 func find(n *yaml.Node, key string) (k, v *yaml.Node) {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil, nil
@@ -91,7 +91,7 @@ func find(n *yaml.Node, key string) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// servers is the section of servers.
+// servers returns the section with the servers.
 func (f *File) servers(root *yaml.Node) (k, v *yaml.Node) {
 	for _, path := range f.sections() {
 		k, v = nil, root
@@ -105,7 +105,7 @@ func (f *File) servers(root *yaml.Node) (k, v *yaml.Node) {
 	return k, v
 }
 
-// isFlowStyle reports whether a mapping is written in braces, as JSON is.
+// isFlowStyle reports whether a mapping is in braces, like JSON.
 func isFlowStyle(n *yaml.Node) bool {
 	return n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0
 }
@@ -123,7 +123,7 @@ func (f *File) add(s Server) ([]byte, error) {
 	case k == nil && f.IsNew() && f.foreign == nil:
 		return append([]byte(newConfigText), block(s, "  ", "  ")...), nil
 	case k == nil && len(f.newSection()) > 1:
-		return nil, errFlow // only files of JSON have such sections
+		return nil, errFlow // only JSON files have such sections
 	case k == nil:
 		return append(endLine(f.text), f.newSection()[0]+":\n"+block(s, "  ", "  ")...), nil
 	case isFlowStyle(v):
@@ -133,7 +133,7 @@ func (f *File) add(s Server) ([]byte, error) {
 		indent := strings.Repeat(" ", last.Column-1)
 		at := f.entryEnd(last)
 		return insert(endLine(f.text), at, block(s, indent, f.step(v))), nil
-	default: // "servers:" with nothing, null, or comments only
+	default: // "servers:" without a value, or with comments only
 		if v.Tag == "!!null" && v.Value != "" {
 			from := f.offset(v)
 			f = &File{text: replace(f.text, span{from, from + len(v.Value)}, "")}
@@ -148,7 +148,7 @@ func (f *File) add(s Server) ([]byte, error) {
 	}
 }
 
-// step is by how much the file indents.
+// step returns the file's indentation step.
 func (f *File) step(servers *yaml.Node) string {
 	for i := 0; i+1 < len(servers.Content); i += 2 {
 		if v := servers.Content[i+1]; v.Kind == yaml.MappingNode && v.Style&yaml.FlowStyle == 0 && v.Column > servers.Content[i].Column {
@@ -158,7 +158,7 @@ func (f *File) step(servers *yaml.Node) string {
 	return "  "
 }
 
-// endLine is a text that ends in a line break, or is empty.
+// endLine returns a copy with a final line break, or an empty text.
 func endLine(text []byte) []byte {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		return append(bytes.Clone(text), '\n')
@@ -170,8 +170,8 @@ func insert(text []byte, at int, what string) []byte {
 	return slices.Concat(text[:at], []byte(what), text[at:])
 }
 
-// entryEnd is where the lines of an entry end that is no part of braces: before the next
-// line that is not indented deeper, and before the blank lines and comments that lead to it.
+// entryEnd returns the end of a block entry. It is before the next line that is not
+// indented deeper, and before the blank lines and comments that precede that line.
 func (f *File) entryEnd(key *yaml.Node) int {
 	text := endLine(f.text)
 	at := f.offset(key)
@@ -193,12 +193,12 @@ func (f *File) entryEnd(key *yaml.Node) int {
 	return end
 }
 
-// block is a server as lines.
+// block formats a server as lines.
 func block(s Server, indent, step string) string {
 	entry := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range sorted(s.Keys) {
 		var v yaml.Node
-		_ = v.Encode(s.Keys[name]) // texts and lists of them
+		_ = v.Encode(s.Keys[name]) // cannot fail: texts and lists
 		if v.Kind == yaml.SequenceNode {
 			v.Style = yaml.FlowStyle
 		}
@@ -210,7 +210,7 @@ func block(s Server, indent, step string) string {
 	var out strings.Builder
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(len(step))
-	_ = enc.Encode(whole) // a Builder takes everything
+	_ = enc.Encode(whole) // a Builder never fails
 	_ = enc.Close()
 	var lines strings.Builder
 	if s.Comment != "" {
@@ -313,7 +313,7 @@ func replace(text []byte, at span, by string) []byte {
 	return slices.Concat(text[:at.from], []byte(by), text[at.to:])
 }
 
-// switchInBraces turns a server off or on whose keys stand in braces.
+// switchInBraces enables or disables a server whose keys are in braces.
 func (f *File) switchInBraces(b *braces, disabled, quoted bool) []byte {
 	for key, on := range map[string]bool{"disabled": true, "enabled": false, "isActive": false} {
 		at := b.find(key)
@@ -343,7 +343,7 @@ func (f *File) switchInBraces(b *braces, disabled, quoted bool) []byte {
 	return insert(f.text, first, entry+between)
 }
 
-// jsonServers are the entries of servers in a JSON file.
+// jsonServers returns the servers of a JSON file.
 func (f *File) jsonServers() (*braces, error) {
 	for _, path := range f.sections() {
 		all, missing, err := f.within(path)
@@ -357,8 +357,7 @@ func (f *File) jsonServers() (*braces, error) {
 	return nil, errFlow
 }
 
-// within reads the innermost mapping that there is on a path of keys, and returns the keys
-// that it lacks.
+// within returns the innermost existing mapping on a path of keys, and the missing keys.
 func (f *File) within(path []string) (b *braces, missing []string, err error) {
 	if b, err = f.top(); err != nil {
 		return nil, nil, err
@@ -375,7 +374,7 @@ func (f *File) within(path []string) (b *braces, missing []string, err error) {
 	return b, nil, nil
 }
 
-// null returns the place of the null that a path of keys leads to or ends at.
+// null returns the position of the first null on a path of keys.
 func (f *File) null(path []string) (at span, ok bool) {
 	b, err := f.top()
 	for _, name := range path {
@@ -414,7 +413,7 @@ func (f *File) addJSON(s Server) ([]byte, error) {
 	}
 	var outer *braces
 	var missing []string
-	for _, path := range slices.Backward(f.sections()) { // the one for a new file is looked for last
+	for _, path := range slices.Backward(f.sections()) { // the one for a new file comes last
 		all, lacks, err := f.within(path)
 		if err != nil {
 			return nil, err
@@ -429,7 +428,7 @@ func (f *File) addJSON(s Server) ([]byte, error) {
 	return f.into(outer, func(indent, step string) string { return nested(missing, s, indent, step) }), nil
 }
 
-// nested is a server as an entry of JSON within mappings of a path of keys.
+// nested formats a server as a JSON entry inside the mappings of a path.
 func nested(path []string, s Server, indent, step string) string {
 	if len(path) == 0 {
 		return object(s, indent, step)
@@ -439,13 +438,13 @@ func nested(path []string, s Server, indent, step string) string {
 	return string(key) + ": {\n" + inner + nested(path[1:], s, inner, step) + "\n" + indent + "}"
 }
 
-// into adds an entry behind the others, indented as they are. write makes it, for the
+// into appends an entry with the indentation of the others. write formats it for an
 // indentation of its first line and a step.
 func (f *File) into(b *braces, write func(indent, step string) string) []byte {
 	outer := indentOf(f.text, b.open)
 	if len(b.items) == 0 {
 		if bytes.IndexByte(f.text[b.open:b.close], '\n') < 0 { // {}
-			inside := bytes.TrimRight(f.text[b.open+1:b.close], " \t") // nothing, or a comment
+			inside := bytes.TrimRight(f.text[b.open+1:b.close], " \t") // a comment, or nothing
 			return slices.Concat(f.text[:b.open+1], inside, []byte("\n"+outer+"  "+write(outer+"  ", "  ")+"\n"+outer), f.text[b.close:])
 		}
 		at := lineStart(f.text, b.close)
@@ -453,7 +452,7 @@ func (f *File) into(b *braces, write func(indent, step string) string) []byte {
 	}
 	last := b.items[len(b.items)-1]
 	indent := indentOf(f.text, last.at.from)
-	if lineStart(f.text, last.at.from) == last.at.from { // behind another on its line
+	if lineStart(f.text, last.at.from) == last.at.from { // follows another entry on the same line
 		entry := write("", "")
 		entry = strings.ReplaceAll(entry, "\n", " ")
 		if last.separating >= 0 {
@@ -469,19 +468,19 @@ func (f *File) into(b *braces, write func(indent, step string) string) []byte {
 	} else {
 		entry += ","
 	}
-	if end := bytes.IndexByte(text[at:], '\n'); end >= 0 && at+end < b.close { // what follows in the line is about the last one
+	if end := bytes.IndexByte(text[at:], '\n'); end >= 0 && at+end < b.close { // the rest of the line belongs to the last entry
 		at += end
 	}
 	return insert(text, at, entry)
 }
 
-// indentOf is the space that the line of a place begins with.
+// indentOf returns the indentation of the line at an offset.
 func indentOf(text []byte, at int) string {
 	line := text[bytes.LastIndexByte(text[:at], '\n')+1 : at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// object is a server as an entry of JSON.
+// object formats a server as a JSON entry.
 func object(s Server, indent, step string) string {
 	var out strings.Builder
 	name, _ := json.Marshal(s.Name)
@@ -497,7 +496,7 @@ func object(s Server, indent, step string) string {
 		if !list {
 			enc.SetIndent(indent+step, step)
 		}
-		_ = enc.Encode(s.Keys[key]) // texts and lists of them
+		_ = enc.Encode(s.Keys[key]) // cannot fail: texts and lists
 		value := strings.TrimRight(text.String(), "\n")
 		if list {
 			value = strings.ReplaceAll(value, `","`, `", "`)
@@ -511,7 +510,7 @@ func object(s Server, indent, step string) string {
 	return out.String()
 }
 
-// addInBraces adds to servers that stand in braces in a YAML file.
+// addInBraces adds a server to a flow mapping in a YAML file.
 func (f *File) addInBraces(s Server, v *yaml.Node) ([]byte, error) {
 	b, err := mapping(f.text, f.offset(v))
 	if err != nil {

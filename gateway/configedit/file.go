@@ -22,50 +22,49 @@ import (
 	"goblin/gateway/state"
 )
 
-const maxFile = 4 << 20 // bytes, as the config's reader has it
+const maxFile = 4 << 20 // bytes, the limit of the config package
 
 const bom = "\ufeff"
 
-// File is a config that is being changed.
+// File is a config being edited.
 type File struct {
-	path  string      // as the user calls it
-	real  string      // where it leads
-	mode  fs.FileMode // of what was found; 0 for nothing
+	path  string      // as passed by the user
+	real  string      // after following links
+	mode  fs.FileMode // of the existing file, or 0
 	found []byte
-	text  []byte // without a byte order mark, and with \n at the ends of lines
+	text  []byte // without byte order mark, with \n line ends
 	bom   bool
 	crlf  bool
 	json  bool
-	// foreign is the path of keys to the servers in a client's file. It is nil in Goblin's
-	// own config.
+	// foreign is the path of keys to the servers in a client's file, or nil for Goblin's
+	// config.
 	foreign []string
 }
 
-// Server is an entry to be added. Keys are those of the config (command, args, env, url,
-// headers and so on), with texts, booleans, numbers, []string and map[string]string.
+// Server is an entry to add. Keys has config keys (command, args, env, url,
+// headers, …). Values are texts, booleans, numbers, []string and map[string]string.
 type Server struct {
 	Name    string
-	Comment string // a line above the entry, in YAML; "" for none
+	Comment string // a line above the entry in YAML, or ""
 	Keys    map[string]any
 }
 
-// Open reads a config to change it. One that is not there is empty; its folder is made
-// when it is saved. A config with mistakes is an error, a [config.Errors]: they come first.
+// Open reads a config for editing. A missing file counts as empty, and Save creates its
+// directory. For a config with mistakes, Open returns a [config.Errors].
 func Open(path string) (*File, error) { return open(path, true) }
 
-// OpenBroken is Open for a config that may have mistakes, since all of it is to be written
-// anew.
+// OpenBroken is like Open but accepts mistakes, for a config that will be replaced
+// completely.
 func OpenBroken(path string) (*File, error) { return open(path, false) }
 
-// OpenForeign reads the file of another program, in JSON or YAML, that has servers under a
-// path of keys: entries are added and removed there as in Goblin's config, and what they
-// mean is not checked.
+// OpenForeign reads another program's JSON or YAML file, which has servers at a path of
+// keys. Entries are added and removed as in Goblin's config, but their meaning is not
+// checked.
 func OpenForeign(path string, inJSON bool, section ...string) (*File, error) {
 	return load(&File{path: path, json: inJSON, foreign: section}, false)
 }
 
-// At makes another path of keys the one to the servers in a file of OpenForeign, and
-// returns the file.
+// At sets the path of keys to the servers in a file of OpenForeign, and returns the file.
 func (f *File) At(section ...string) *File {
 	f.foreign = section
 	return f
@@ -80,7 +79,7 @@ func load(f *File, right bool) (*File, error) {
 	f.real = path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		f.real = real
-	} else if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 { // else it came just now
+	} else if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 { // otherwise the file was created just now
 		return nil, fmt.Errorf("%s is a link that leads nowhere", path)
 	}
 	info, err := os.Stat(f.real)
@@ -114,7 +113,7 @@ func load(f *File, right bool) (*File, error) {
 	return f, nil
 }
 
-// bound is how large the file may be. Some clients keep their histories beside servers.
+// bound returns the maximum size in bytes. Some clients store history in the same file.
 func (f *File) bound() int64 {
 	if f.foreign != nil {
 		return 4 * maxFile
@@ -122,8 +121,8 @@ func (f *File) bound() int64 {
 	return maxFile
 }
 
-// Edit changes the text by a function, which gets it without a byte order mark, and with \n
-// at the ends of lines.
+// Edit changes the text with a function. The function gets it without a byte order mark
+// and with \n line ends.
 func (f *File) Edit(change func(text []byte) ([]byte, error)) error {
 	text, err := change(bytes.Clone(f.text))
 	if err == nil {
@@ -132,25 +131,25 @@ func (f *File) Edit(change func(text []byte) ([]byte, error)) error {
 	return err
 }
 
-// RealPath is the path that links lead to.
+// RealPath returns the path after following links.
 func (f *File) RealPath() string { return f.real }
 
-// IsJSON reports whether the config is written in JSON.
+// IsJSON reports whether the config is JSON.
 func (f *File) IsJSON() bool { return f.json }
 
-// SetText puts another text in the place of all.
+// SetText replaces the whole text.
 func (f *File) SetText(text []byte) { f.text, f.bom, f.crlf = bytes.Clone(text), false, false }
 
 // Template returns the text of a new config.
 func Template() []byte { return []byte(newConfigText) }
 
-// Path is the file as it was named to Open.
+// Path returns the path that was passed to Open.
 func (f *File) Path() string { return f.path }
 
-// IsNew reports whether there was no file.
+// IsNew reports whether the file did not exist.
 func (f *File) IsNew() bool { return f.mode == 0 }
 
-// Text is the whole file as it is by now.
+// Text returns the current text of the whole file.
 func (f *File) Text() []byte {
 	text := f.text
 	if f.crlf {
@@ -162,9 +161,8 @@ func (f *File) Text() []byte {
 	return bytes.Clone(text)
 }
 
-// Save puts the text in the place of the file, with its mode, also behind a link. It
-// refuses when the file has changed since Open, cannot be written by its mode, or would
-// have mistakes.
+// Save writes the file atomically. It keeps the mode and follows links. It fails if the
+// file changed since Open, is read-only or would have mistakes.
 func (f *File) Save() error {
 	text := f.Text()
 	if bytes.Equal(text, f.found) && !f.IsNew() {
@@ -205,8 +203,8 @@ func (f *File) Save() error {
 	return nil
 }
 
-// write puts a text in the place of the file, with its owner, group and mode. Where this user
-// cannot keep owner and group, it writes into the file: users may share it.
+// write replaces the file and keeps its owner, group and mode. If this user cannot keep
+// owner and group, it overwrites the file in place, since users may share it.
 func (f *File) write(text []byte) error {
 	if f.IsNew() {
 		return atomicfile.Write(f.real, text)
@@ -235,10 +233,10 @@ func (f *File) write(text []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// errOwner says that another file cannot have the owner and group of the one that is there.
+// errOwner reports that a new file cannot get the owner and group of the old one.
 var errOwner = errors.New("its owner and group cannot be kept")
 
-// Servers are the names of the entries, as they stand in the file.
+// Servers returns the names of the entries, sorted.
 func (f *File) Servers() ([]string, error) {
 	held, err := f.read(f.text)
 	if err != nil {
@@ -248,10 +246,10 @@ func (f *File) Servers() ([]string, error) {
 	return slices.Sorted(maps.Keys(servers)), nil
 }
 
-// ErrNone says that there is no server of the name.
+// ErrNone reports an unknown server.
 var ErrNone = errors.New("there is no such server")
 
-// Keys are those of a server as the file has them; nil for none.
+// Keys returns the keys of a server in the file, or nil.
 func (f *File) Keys(server string) map[string]any {
 	held, err := f.read(f.text)
 	if err != nil {
@@ -262,21 +260,20 @@ func (f *File) Keys(server string) map[string]any {
 	return keys
 }
 
-// SetPrivate makes the file one that its owner alone can read, when it is saved.
+// SetPrivate removes all permissions of group and others on the next Save.
 func (f *File) SetPrivate() {
 	if !f.IsNew() {
 		f.mode &= 0o700
 	}
 }
 
-// ErrTaken says that there is a server of the name.
+// ErrTaken reports that the server already exists.
 var ErrTaken = errors.New("already")
 
-// ErrChanged says that the file is not as it was when it was read.
+// ErrChanged reports that the file changed since it was read.
 var ErrChanged = errors.New("was changed by somebody else meanwhile; nothing was written: try again")
 
-// Add adds a server behind those that are there. That there is one of the name is an
-// error.
+// Add appends a server. It returns ErrTaken if the name exists.
 func (f *File) Add(s Server) error {
 	return f.change(func(held map[string]any) error {
 		path, servers := f.section(held)
@@ -297,8 +294,8 @@ func (f *File) Add(s Server) error {
 	}, func() ([]byte, error) { return f.add(s) })
 }
 
-// Remove takes a server out; comments outside of its entry stay. The error for one that
-// is not there is ErrNone.
+// Remove removes a server and keeps comments outside of its entry. It returns ErrNone if
+// the server is unknown.
 func (f *File) Remove(server string) error {
 	return f.change(func(held map[string]any) error {
 		_, servers := f.section(held)
@@ -310,7 +307,7 @@ func (f *File) Remove(server string) error {
 	}, func() ([]byte, error) { return f.remove(server) })
 }
 
-// SetDisabled turns a server off or on. The error for one that is not there is ErrNone.
+// SetDisabled disables or enables a server. It returns ErrNone if the server is unknown.
 func (f *File) SetDisabled(server string, disabled bool) error {
 	return f.change(func(held map[string]any) error {
 		_, servers := f.section(held)
@@ -332,9 +329,8 @@ func (f *File) SetDisabled(server string, disabled bool) error {
 	}, func() ([]byte, error) { return f.setDisabled(server, disabled) })
 }
 
-// change makes a change to what the file holds and the same one to its text, and takes the
-// second only if it comes to the first: that it cannot be made in this text is an error, and
-// leaves all as it was.
+// change applies an edit to the decoded file and to its text. If the results differ, it
+// returns an error and changes nothing.
 func (f *File) change(meaning func(map[string]any) error, text func() ([]byte, error)) error {
 	wanted, err := f.read(f.text)
 	if err != nil {
@@ -362,7 +358,6 @@ func (f *File) change(meaning func(map[string]any) error, text func() ([]byte, e
 	return nil
 }
 
-// read parses a text.
 func (f *File) read(text []byte) (held map[string]any, err error) {
 	if f.json {
 		if len(bytes.TrimSpace(text)) == 0 {
@@ -376,7 +371,7 @@ func (f *File) read(text []byte) (held map[string]any, err error) {
 	return held, yaml.Unmarshal(text, &held)
 }
 
-// sections are the paths of keys that may lead to the mapping of servers.
+// sections returns the possible paths of keys to the servers.
 func (f *File) sections() [][]string {
 	if f.foreign != nil {
 		return [][]string{f.foreign}
@@ -384,7 +379,7 @@ func (f *File) sections() [][]string {
 	return [][]string{{"servers"}, {"mcpServers"}}
 }
 
-// newSection is the path to the servers for a file that has none.
+// newSection returns the path to the servers for a file without any.
 func (f *File) newSection() []string {
 	if f.foreign == nil && f.json {
 		return []string{"mcpServers"}
@@ -392,7 +387,7 @@ func (f *File) newSection() []string {
 	return f.sections()[0]
 }
 
-// section returns the mapping of servers and its path, or nil if there is none.
+// section returns the path and the mapping of servers, or nil.
 func (f *File) section(held map[string]any) (path []string, servers map[string]any) {
 	for _, path := range f.sections() {
 		outer := held
@@ -407,8 +402,8 @@ func (f *File) section(held map[string]any) (path []string, servers map[string]a
 	return nil, nil
 }
 
-// madeSection makes the mappings of a path and returns the innermost; nil if there is something
-// else on it.
+// madeSection creates the mappings of a path and returns the innermost, or nil if another
+// value is in the way.
 func madeSection(held map[string]any, path []string) map[string]any {
 	for _, key := range path {
 		if held[key] == nil {
@@ -423,7 +418,7 @@ func madeSection(held map[string]any, path []string) map[string]any {
 	return held
 }
 
-// plain is a value as the file's reader has it.
+// plain converts a value to the types of the file's decoder.
 func (f *File) plain(v map[string]any) (out map[string]any, err error) {
 	marshal, unmarshal := yaml.Marshal, yaml.Unmarshal
 	if f.json {
@@ -436,14 +431,14 @@ func (f *File) plain(v map[string]any) (out map[string]any, err error) {
 	return out, err
 }
 
-// tidy says all in one way that may be said in several.
+// tidy normalizes equivalent spellings for comparisons.
 func (f *File) tidy(held map[string]any) map[string]any {
 	path, servers := f.section(held)
 	if path == nil {
 		return held
 	}
 	if f.foreign != nil {
-		if len(servers) == 0 && len(path) == 1 { // an empty section may be written as nothing
+		if len(servers) == 0 && len(path) == 1 { // an empty section may be omitted
 			held = maps.Clone(held)
 			delete(held, path[0])
 		}
@@ -454,7 +449,7 @@ func (f *File) tidy(held map[string]any) map[string]any {
 	for server, entry := range servers {
 		if keys, ok := entry.(map[string]any); ok {
 			keys = maps.Clone(keys)
-			for _, on := range []string{"enabled", "isActive"} { // other clients' words for it
+			for _, on := range []string{"enabled", "isActive"} { // other clients' spellings
 				if keys[on] == false {
 					keys["disabled"] = true
 				}

@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// span is a part of a text.
+// span is a range of a text.
 type span struct{ from, to int }
 
-// item is an entry of a mapping in braces.
+// item is an entry of a flow mapping.
 type item struct {
 	key        string
-	at, value  span // of the key, and of the value
-	separating int  // the place of the comma behind it; -1 for none
+	at, value  span // of the key and the value
+	separating int  // offset of the comma after it, or -1
 }
 
-// braces is a mapping in braces, of JSON with comments or of YAML.
+// braces is a mapping in braces, in JSON with comments or YAML.
 type braces struct {
 	items       []item
-	open, close int // where they are
+	open, close int // offsets of the braces
 }
 
 var errFlow = errors.New("the braces of the file are not understood")
 
-// flow reads text by tokens; it need not understand plain texts of YAML, only where they end.
+// flow is a tokenizer. It only finds where plain YAML texts end.
 type flow struct {
 	text []byte
 	at   int
 }
 
-// blanks goes on to what is neither space nor comment.
+// blanks skips white space and comments.
 func (f *flow) blanks() {
 	for f.at < len(f.text) {
 		rest := f.text[f.at:]
@@ -56,7 +56,7 @@ func (f *flow) blanks() {
 	}
 }
 
-// value goes behind a value or a key, and is where it stands.
+// value skips a value or key and returns its range.
 func (f *flow) value() (span, error) {
 	from := f.at
 	if f.at >= len(f.text) {
@@ -97,7 +97,7 @@ func (f *flow) value() (span, error) {
 		}
 		return span{from, f.at}, nil
 	case ',', '}', ']', ':':
-		return span{from, from}, nil // nothing
+		return span{from, from}, nil // no value
 	default:
 		f.plain()
 		to := f.at
@@ -124,7 +124,7 @@ func (f *flow) quoted() error {
 	return errFlow
 }
 
-// plain goes behind a text without quotes.
+// plain skips a text without quotes.
 func (f *flow) plain() {
 	for f.at++; f.at < len(f.text); f.at++ {
 		c := f.text[f.at]
@@ -140,7 +140,7 @@ func (f *flow) plain() {
 	}
 }
 
-// mapping reads the braces that open at a place.
+// mapping parses the flow mapping that opens at an offset.
 func mapping(text []byte, open int) (*braces, error) {
 	if open >= len(text) || text[open] != '{' {
 		return nil, errFlow
@@ -189,14 +189,14 @@ func (b *braces) find(key string) (at int) {
 	return -1
 }
 
-// without is the text without an entry: with its line if it has lines of its own.
+// without returns the text without an entry, including its line if it has its own.
 func (b *braces) without(text []byte, at int) []byte {
 	it := b.items[at]
 	from, to := it.at.from, it.value.to
 	switch {
 	case it.separating >= 0:
 		to = it.separating + 1
-	case at > 0: // the last one: the comma before it has nothing to part any more
+	case at > 0: // the last one: the comma before it becomes redundant
 		from = b.items[at-1].separating
 		if len(bytes.Trim(text[from+1:it.at.from], " ")) == 0 { // on the same line
 			return append(bytes.Clone(text[:from]), text[to:]...)
@@ -212,8 +212,7 @@ func (b *braces) without(text []byte, at int) []byte {
 	return append(bytes.Clone(text[:from]), text[to:]...)
 }
 
-// lineStart is where the line of a place begins, if nothing but space stands before it in
-// that; else the place.
+// lineStart returns the start of the line if only white space precedes at, otherwise at.
 func lineStart(text []byte, at int) int {
 	start := bytes.LastIndexByte(text[:at], '\n') + 1
 	if len(bytes.TrimSpace(text[start:at])) > 0 {
@@ -222,8 +221,8 @@ func lineStart(text []byte, at int) int {
 	return start
 }
 
-// lineEnd is where the next line begins, if nothing but space follows in this one; else
-// the place.
+// lineEnd returns the start of the next line if only white space follows at, otherwise
+// at.
 func lineEnd(text []byte, at int) int {
 	end := bytes.IndexByte(text[at:], '\n')
 	if end < 0 {

@@ -2,6 +2,6 @@
 
 package configedit
 
-// lock does nothing where folders cannot be locked: that a file has changed is seen then
-// unless it changes in that very moment.
+// lock does nothing where directories cannot be locked. Save still detects changes,
+// except in the moment of writing.
 func lock(string) (release func(), err error) { return func() {}, nil }

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long another process may take to write.
+// patience is the maximum wait for another process that writes.
 const patience = 5 * time.Second
 
-// lock keeps other processes from writing files of a folder by this package.
+// lock keeps other processes of this package from writing files in a directory.
 func lock(folder string) (release func(), err error) {
 	f, err := os.Open(folder)
 	if err != nil {
@@ -22,7 +22,7 @@ func lock(folder string) (release func(), err error) {
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
-		case err == nil, errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP): // some network drives have none
+		case err == nil, errors.Is(err, unix.ENOLCK), errors.Is(err, unix.ENOTSUP): // some network drives have no locks
 			return func() { _ = f.Close() }, nil
 		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
 			_ = f.Close()

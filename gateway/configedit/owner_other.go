@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// keepOwner does nothing where files have no group.
+// keepOwner does nothing, since files have no group here.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }

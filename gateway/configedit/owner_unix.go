@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a new file the owner and group of another one. The error is errOwner if
-// this user cannot.
+// keepOwner sets the owner and group of a new file to those of was. It returns errOwner
+// if this user may not.
 func keepOwner(file *os.File, was fs.FileInfo) error {
 	now, err := file.Stat()
 	if err != nil {

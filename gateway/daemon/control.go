@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	maxOrder  = 1 << 20  // bytes of a control request
-	maxReport = 64 << 20 // bytes of its answer
+	maxOrder  = 1 << 20  // bytes of a request
+	maxReport = 64 << 20 // bytes of an answer
 )
 
-// controlRequest is the one request of a control connection, report its answer.
+// controlRequest is the only request of a control connection. controlAnswer is its
+// answer.
 type controlRequest struct {
 	Op   string          `json:"op"`
 	Args json.RawMessage `json:"args,omitempty"`
@@ -28,15 +29,14 @@ type controlAnswer struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// OperationError is the daemon's error for an operation that failed there.
+// OperationError is the error of an operation that failed in the daemon.
 type OperationError struct{ Op, Message string }
 
 func (e *OperationError) Error() string { return e.Message }
 
-// Control asks the daemon of a place to do op with args and decodes its answer
-// into out; args and out may be nil. The errors are [ErrNotRunning],
-// [*OperationError] and those of the connection. The end of ctx ends the
-// operation in the daemon too.
+// Control sends op with args to the daemon at p and decodes its answer into out. args and
+// out may be nil. It returns [ErrNotRunning], an [*OperationError] or a connection error.
+// When ctx ends, the operation is cancelled in the daemon too.
 func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 	c, err := Dial(ctx, p, KindControl)
 	if err != nil {
@@ -78,14 +78,14 @@ func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 	return nil
 }
 
-// control serves one control connection.
+// control serves a control connection.
 func control(ctx context.Context, c net.Conn, r io.Reader, do func(context.Context, string, json.RawMessage) (any, error)) error {
 	if err := c.SetReadDeadline(time.Now().Add(helloLimit)); err != nil {
 		return err
 	}
 	line, err := jsonrpc.NewReader(r, maxOrder).Read()
 	if errors.Is(err, io.EOF) {
-		return nil // only looked whether somebody is there
+		return nil // the caller only checked for a daemon
 	}
 	if err != nil {
 		return fmt.Errorf("read a control request: %w", err)
@@ -100,13 +100,13 @@ func control(ctx context.Context, c net.Conn, r io.Reader, do func(context.Conte
 	if err := c.SetWriteDeadline(time.Now().Add(helloLimit)); err != nil {
 		return err
 	}
-	if err := writeLine(c, out); err != nil && !isHangup(err) { // a command may have been interrupted
+	if err := writeLine(c, out); err != nil && !isHangup(err) { // the command may have been interrupted
 		return fmt.Errorf("answer a control request: %w", err)
 	}
 	return nil
 }
 
-// perform runs the operation; it is cancelled when the asker hangs up.
+// perform runs the operation and cancels it when the caller disconnects.
 func perform(ctx context.Context, c net.Conn, o controlRequest, do func(context.Context, string, json.RawMessage) (any, error)) controlAnswer {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,7 +116,7 @@ func perform(ctx context.Context, c net.Conn, o controlRequest, do func(context.
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		_, _ = c.Read(make([]byte, 1)) // ends with the connection, or by the deadline below
+		_, _ = c.Read(make([]byte, 1)) // ends with the connection or the deadline below
 		cancel()
 	}()
 	res, err := do(ctx, o.Op, o.Args)

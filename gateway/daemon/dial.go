@@ -12,19 +12,18 @@ import (
 	"time"
 )
 
-// ErrNotRunning says that no daemon serves a place: none was started, it died, or
-// it is ending. Starting one is the answer to all of them.
+// ErrNotRunning reports that no daemon serves an endpoint: it was never started, died or
+// is stopping. The caller can start one.
 var ErrNotRunning = errors.New("no daemon is running for this config")
 
-// wsaRefused is ECONNREFUSED as Windows' sockets report it.
+// wsaRefused is ECONNREFUSED on Windows.
 const wsaRefused = syscall.Errno(10061)
 
-// Dial connects to the daemon of a place, for a connection of that kind; rather to one
-// of the same config that has the same variables and more. It
-// fails with [ErrNotRunning] when there is none, with another error when there is
-// something that cannot be used: another user's socket, or a daemon that does
-// not answer within 5 s. Of the connection returned nothing has been read.
-// It is a *net.UnixConn. For a UI, a daemon of another build is a [*BuildError].
+// Dial opens a connection of a kind to the daemon at p. It prefers a daemon of the same
+// config that has all of p's variables and more. It returns [ErrNotRunning] if there is
+// none. It returns another error for another user's socket or a daemon that does not
+// answer within 5 s. For a UI, a daemon of another build is a [*BuildError]. The
+// connection is a *net.UnixConn with nothing read after the handshake.
 func Dial(ctx context.Context, p Endpoint, kind string) (net.Conn, error) {
 	c, err := dialAny(ctx, p, kind)
 	if err != nil {
@@ -36,15 +35,15 @@ func Dial(ctx context.Context, p Endpoint, kind string) (net.Conn, error) {
 // Conn is a connection to a daemon.
 type Conn struct {
 	*net.UnixConn
-	// Endpoint is that of the daemon, which may have more variables than the one dialed.
+	// Endpoint is the daemon's, which may have more variables than the dialed one.
 	Endpoint Endpoint
-	// OtherBuild is set if the daemon runs another build than this process.
+	// OtherBuild is not nil if the daemon is another build than this process.
 	OtherBuild *BuildError
 
 	pid int
 }
 
-// dialAny tries the daemons with more variables first.
+// dialAny tries daemons with more variables first.
 func dialAny(ctx context.Context, p Endpoint, kind string) (*Conn, error) {
 	for _, q := range supersets(p) {
 		if c, err := dial(ctx, q, kind); !errors.Is(err, ErrNotRunning) {
@@ -80,7 +79,7 @@ func dial(ctx context.Context, p Endpoint, kind string) (*Conn, error) {
 	return conn, nil
 }
 
-// CheckAlive reports why the daemon at a place, which was there, does not answer; nil if it does.
+// CheckAlive returns nil if the daemon at p answers, otherwise the reason.
 func CheckAlive(ctx context.Context, p Endpoint) error {
 	c, err := dial(ctx, p, KindControl)
 	var refused *RefusedError
@@ -93,15 +92,15 @@ func CheckAlive(ctx context.Context, p Endpoint) error {
 	return err
 }
 
-// connect connects to the socket. A full queue of a living daemon is waited for;
-// nothing else makes connecting to a socket file wait.
+// connect connects to the socket. It waits only while the queue of a running daemon is
+// full.
 func connect(ctx context.Context, p Endpoint) (*net.UnixConn, error) {
 	limit, cancel := context.WithTimeout(ctx, helloLimit)
 	defer cancel()
 	for {
 		var (
 			d    net.Dialer
-			late net.Error // the dialer's own clock may be ahead of the limit's
+			late net.Error // the dialer's clock may be ahead of the limit's
 		)
 		c, err := d.DialContext(limit, "unix", p.Socket)
 		switch {
@@ -119,7 +118,7 @@ func connect(ctx context.Context, p Endpoint) (*net.UnixConn, error) {
 	}
 }
 
-// errHangs returns the error for a daemon that takes longer than helloLimit.
+// errHangs returns the error for a daemon that exceeds helloLimit.
 func errHangs(p Endpoint) error {
 	return fmt.Errorf("the daemon for this config (pid %d) does not answer; if it hangs, kill it", lockHolder(p))
 }
@@ -143,7 +142,7 @@ func handshake(ctx context.Context, c *net.UnixConn, kind string, p Endpoint) (w
 	case err == nil:
 		return w, &RefusedError{PID: w.PID, Reason: w.Error}
 	case isHangup(err):
-		// It ended, or died, between taking the connection and answering.
+		// The daemon stopped between accepting and answering.
 		return w, fmt.Errorf("%w: the last one hung up", ErrNotRunning)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return w, errHangs(p)
@@ -157,7 +156,7 @@ func isHangup(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// RefusedError is a living daemon's refusal of a connection.
+// RefusedError is a running daemon's refusal of a connection.
 type RefusedError struct {
 	PID    int
 	Reason string
@@ -167,12 +166,12 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the daemon (pid %d) refused the connection: %s", e.PID, e.Reason)
 }
 
-// BuildError reports that the daemon and this process are different builds of one
-// development version. The messages between a daemon and a UI may differ from build to build,
-// so [Dial] fails with it for [KindScreen]. MCP and control connections work across builds.
+// BuildError reports that the daemon and this process are different builds of a
+// development version. UI messages may differ between builds, so [Dial] returns it for
+// [KindScreen]. MCP and control connections work across builds.
 type BuildError struct {
 	PID    int
-	Daemon string // "" if the daemon reports none
+	Daemon string // "" if unknown
 	Own    string
 }
 
@@ -182,7 +181,7 @@ func (e *BuildError) Error() string {
 
 func buildName(build string) string { return cmp.Or(build, "unknown") }
 
-// pause waits, and reports false when the context ended first.
+// pause waits for d and reports false if the context ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -12,33 +12,31 @@ import (
 	"goblin/registry/termtext"
 )
 
-// maxSocketPath is how long a socket's path may be, in bytes: the kernel's
-// field has 104 (macOS) or 108 (Linux), with a NUL.
+// maxSocketPath is the maximum length of a socket's path in bytes. The kernel's field has
+// 104 (macOS) or 108 (Linux) with a NUL.
 const maxSocketPath = 99
 
-// Endpoint is where a daemon of one config and one version of Goblin is found.
+// Endpoint is the place of a daemon of one config and one version of Goblin.
 type Endpoint struct {
-	Dir     string // 0700, ours
-	Socket  string // listened on, 0600
-	Lock    string // locked by the daemon for its whole life; never removed
+	Dir     string // owned by this user, mode 0700
+	Socket  string // listening socket, mode 0600
+	Lock    string // locked while the daemon runs; never removed
 	Log     string // standard error of a detached daemon
-	Version string // told in the handshake; a daemon refuses other versions
-	// Build identifies this build of a development version, for the handshake; "" for a
-	// release, which its version identifies. See [BuildError].
+	Version string // daemons refuse other versions
+	// Build identifies a development build in the handshake. It is "" for a release. See
+	// [BuildError].
 	Build  string
-	Config string // the file that is served, for [FindRunning]; "" for the demo
-	// Variables are those that the file names and that are set here, with a hash of
-	// their values.
+	Config string // path of the config, for [FindRunning]; "" is the demo
+	// Variables maps set variables of the config to hashes of their values.
 	Variables map[string]string
-	// Profile is the one that is asked of the daemon for an MCP connection; "" for none.
+	// Profile is the profile of an MCP connection, or "".
 	Profile string
 }
 
-// Find finds the place of the daemon for a config, whose hash is given, and
-// a version, and makes its folder: goblin in $XDG_RUNTIME_DIR or else in
-// /run/user/<uid>, or /tmp/goblin-<uid> where there is no usable runtime
-// folder. A folder that is a symbolic link, belongs to somebody else or is open
-// to others is refused, since they could listen there in our stead.
+// Find returns the endpoint for a config's hash and a version, and creates its directory.
+// That is goblin in $XDG_RUNTIME_DIR or /run/user/<uid>, otherwise /tmp/goblin-<uid>. It
+// refuses a directory that is a symbolic link, belongs to another user or is open to
+// others, since another user could listen there.
 func Find(hash, version string, getenv func(string) string) (Endpoint, error) {
 	sum := sha256.Sum256([]byte(hash + "\x00" + version))
 	name := hex.EncodeToString(sum[:8])
@@ -63,22 +61,20 @@ func Find(hash, version string, getenv func(string) string) (Endpoint, error) {
 	return Endpoint{}, tooLong
 }
 
-// The folders that hold those of users, on systems with user ids. They are
-// variables so that tests can have their own.
+// The parents of users' directories on systems with user ids. Tests replace them.
 var (
 	runtimeBase   = "/run/user"
 	temporaryBase = "/tmp"
 )
 
-// folders lists where a daemon may live, the best first. All processes of a user
-// must come to the same answer, also those that an editor starts with hardly
-// any environment. So $TMPDIR counts nothing where there is a choice: on macOS
-// a terminal has it and other programs may not.
+// folders returns the candidate directories, best first. All processes of a user must get
+// the same result, even with almost no environment. $TMPDIR therefore counts only without
+// an alternative: on macOS, a terminal has it and other programs may not.
 func folders(getenv func(string) string) []string {
 	uid := os.Getuid()
 	var dirs []string
-	// After su or in a container the variable often names another user's
-	// folder, or none.
+	// After su or in a container, the variable may name another user's or a missing
+	// directory.
 	run := getenv("XDG_RUNTIME_DIR")
 	if usable(run) {
 		dirs = append(dirs, filepath.Join(run, "goblin"))
@@ -97,7 +93,7 @@ func folders(getenv func(string) string) []string {
 	return append(dirs, filepath.Join(temporaryBase, "goblin-"+id))
 }
 
-// usable reports whether a runtime folder is there and ours.
+// usable reports whether a runtime directory exists and belongs to this user.
 func usable(dir string) bool {
 	if !filepath.IsAbs(dir) {
 		return false
@@ -106,7 +102,7 @@ func usable(dir string) bool {
 	return err == nil && fi.IsDir() && ownedByUser(fi)
 }
 
-// ensurePrivate makes dir, if need be, and checks that nobody else can act in it.
+// ensurePrivate creates dir if necessary and checks that no other user has access.
 func ensurePrivate(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("make the daemon's folder: %w", err)
@@ -128,13 +124,12 @@ func ensurePrivate(dir string) error {
 	return nil
 }
 
-// ownedByUser reports whether this user owns a file. Systems without user ids say
-// yes: there the folder for temporary files is the user's own.
+// ownedByUser reports whether a file belongs to this user. It returns true on systems
+// without user ids, where the temporary directory is private.
 func ownedByUser(fi os.FileInfo) bool {
 	uid, ok := ownerOf(fi)
 	return !ok || uid == os.Getuid()
 }
 
-// ownerOf is a variable so that tests can act as if a file were another
-// user's.
+// ownerOf is a variable for tests.
 var ownerOf = fileOwner

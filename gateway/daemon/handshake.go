@@ -11,25 +11,24 @@ import (
 	"time"
 )
 
-// Kinds of connections.
+// The kinds of connections.
 const (
 	KindMCP     = "mcp"     // MCP messages, one per line
-	KindScreen  = "screen"  // a screen's relay
-	KindControl = "control" // one question about the daemon, see Control
+	KindScreen  = "screen"  // the relay of a UI
+	KindControl = "control" // one control request, see Control
 )
 
 const (
-	protocol    = 1                      // version of the first line and of the control channel
+	protocol    = 1                      // version of handshake and control channel
 	maxHello    = 16 << 10               // bytes of a first line
-	maxCwd      = 2 << 10                // bytes of the folder in it, which JSON may write six times as long
-	endingLimit = 500 * time.Millisecond // for a first line, once the daemon is ending
+	maxCwd      = 2 << 10                // bytes of its directory; JSON escapes take up to six times as much
+	endingLimit = 500 * time.Millisecond // for the first line while the daemon stops
 )
 
-// helloLimit is for a first line to come, and to be answered. It is a variable so
-// that tests need not wait that long for a daemon that does not answer.
+// helloLimit limits the wait for a first line, and for its answer. Tests replace it.
 var helloLimit = 5 * time.Second
 
-// hello is a connection's first line.
+// hello is the first line of a connection.
 type hello struct {
 	Goblin  int    `json:"goblin"`
 	Kind    string `json:"kind"`
@@ -39,13 +38,13 @@ type hello struct {
 	Client
 }
 
-// Client describes the process at the other end, in its own words.
+// Client describes the process at the other end, as it reported itself.
 type Client struct {
-	Cwd     string `json:"cwd,omitempty"`     // its folder; "" if it does not tell
-	Profile string `json:"profile,omitempty"` // that it wants to be served by
+	Cwd     string `json:"cwd,omitempty"`     // working directory, or ""
+	Profile string `json:"profile,omitempty"` // requested profile
 }
 
-// welcome answers it.
+// welcome is the answer to hello.
 type welcome struct {
 	Goblin int    `json:"goblin"`
 	OK     bool   `json:"ok,omitempty"`
@@ -55,7 +54,7 @@ type welcome struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// readHello reads the first line; rest is what was read beyond it.
+// readHello reads the first line. rest contains further bytes that were read.
 func readHello(c net.Conn) (h hello, rest []byte, err error) {
 	buf := make([]byte, 0, maxHello)
 	for {
@@ -83,8 +82,8 @@ func parseHello(line []byte, h *hello) error {
 	return nil
 }
 
-// sendHello sends the first line and reads its answer, no byte beyond it: what
-// follows belongs to the user of the connection.
+// sendHello sends the first line and reads its answer, but no byte beyond it, which
+// belongs to the caller.
 func sendHello(c net.Conn, kind string, p Endpoint, deadline time.Time) (welcome, error) {
 	if err := c.SetDeadline(deadline); err != nil {
 		return welcome{}, err
@@ -109,7 +108,7 @@ func sendHello(c net.Conn, kind string, p Endpoint, deadline time.Time) (welcome
 	return w, c.SetDeadline(time.Time{})
 }
 
-// cwd is the folder of this process; "" for one that nobody knows or that is too long.
+// cwd returns the working directory, or "" if it is unknown or too long.
 func cwd() string {
 	folder, err := os.Getwd()
 	if err != nil || len(folder) > maxCwd {

@@ -19,9 +19,9 @@ import (
 	"goblin/gateway/state"
 )
 
-// RunningError says that another daemon serves the place.
+// RunningError reports that another daemon serves the endpoint.
 type RunningError struct {
-	PID int // 0 when unknown
+	PID int // 0 if unknown
 }
 
 func (e *RunningError) Error() string {
@@ -31,51 +31,50 @@ func (e *RunningError) Error() string {
 	return fmt.Sprintf("a daemon for this config is already running (pid %d)", e.PID)
 }
 
-// Handlers serve connections. MCP and Screen own their connection until they
-// return (it is closed afterwards); r gives what was read ahead and then c.
-// They should return soon after ctx ends: 5 s later the connection is closed
-// under them. Each call has a goroutine of its own.
+// Handlers serve connections, each call in its own goroutine. MCP and Screen own their
+// connection until they return, and then it is closed. r returns data that was already
+// read, then data from c. Handlers should return soon after ctx ends. The connection is
+// closed 5 s later in any case.
 type Handlers struct {
 	MCP    func(ctx context.Context, c net.Conn, r io.Reader, from Client)
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
-	// Control performs one operation; its result is sent as JSON. ctx ends
-	// when the asker hangs up or the daemon ends; an operation that ends the
-	// daemon may still return and is answered.
+	// Control performs an operation, whose result is sent as JSON. ctx ends when the
+	// caller disconnects or the daemon stops. An operation that stops the daemon is still
+	// answered.
 	Control func(ctx context.Context, op string, args json.RawMessage) (any, error)
-	Logger  *slog.Logger // nil: nothing is logged
+	Logger  *slog.Logger // nil disables logging
 }
 
-// Listener is the daemon's end: locks and sockets.
+// Listener is the daemon's side: locks and sockets.
 type Listener struct {
 	endpoint Endpoint
-	moveMu   sync.Mutex // held while it moves
+	moveMu   sync.Mutex // serializes moves
 
 	mu      sync.Mutex
-	sockets []*boundSocket     // the one of place first
-	accept  func(*boundSocket) // begins to take connections; nil before Serve
+	sockets []*boundSocket     // the endpoint's own first
+	accept  func(*boundSocket) // accepts connections; nil before Serve
 	linger  time.Duration
 	lingers bool
-	busy    func() bool // what else holds a lingering daemon; nil for nothing
-	timer   *time.Timer // runs while no connection holds a lingering daemon
-	holding int         // connections that do
+	busy    func() bool // another reason to stay; nil means none
+	timer   *time.Timer // runs while a lingering daemon has no connection
+	holding int         // connections that keep the daemon running
 	ending  bool
 	done    chan struct{}     // closed when ending
-	conns   map[net.Conn]bool // open connections; true once introduced
+	conns   map[net.Conn]bool // open connections; true after the handshake
 	wg      sync.WaitGroup
 	log     *slog.Logger
 
-	hello    time.Duration // helloLimit
-	handlers time.Duration // how long they may go on after the end of their context
+	hello    time.Duration // see helloLimit
+	handlers time.Duration // time to return after their context ends
 }
 
-// lockLimit is how long Listen waits for a daemon that holds the lock but
-// takes no connections any more: it is stopping its servers.
+// lockLimit is the maximum wait of Listen for a daemon that holds the lock while stopping
+// its servers.
 const lockLimit = 15 * time.Second
 
-// Listen makes this process the daemon of a place: it takes the lock, removes the socket
-// that a killed daemon left, and listens. Another living daemon, also one of the same config
-// with the same variables and more, is a [*RunningError]. Connections wait until Serve
-// runs.
+// Listen makes this process the daemon of an endpoint. It takes the lock, removes the
+// socket of a killed daemon and listens. A running daemon is a [*RunningError], even one
+// that has more variables. Connections wait until Serve runs.
 func Listen(p Endpoint) (*Listener, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
 	defer cancel()
@@ -98,8 +97,8 @@ func Listen(p Endpoint) (*Listener, error) {
 	}, nil
 }
 
-// acquireLock takes the lock. Its holder either answers, and is the daemon; or is on
-// its way up or down, and decides within moments.
+// acquireLock takes the lock. Its holder is a running daemon, or decides soon because it
+// is starting or stopping.
 func acquireLock(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 	lock := p.lock()
 	for {
@@ -107,7 +106,7 @@ func acquireLock(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 		if err != nil {
 			return nil, fmt.Errorf("lock %s: %w", p.Lock, err)
 		}
-		// It may be ours because somebody has removed that of a daemon that lives.
+		// The lock file of a running daemon may have been removed and created again.
 		other, err := runningDaemon(ctx, p)
 		switch {
 		case other != nil:
@@ -120,8 +119,7 @@ func acquireLock(ctx context.Context, p Endpoint) (*flock.Flock, error) {
 	}
 }
 
-// runningDaemon asks the socket of a place for its daemon; nil, and why, when nothing
-// answers.
+// runningDaemon returns the daemon that answers at an endpoint, or nil and the reason.
 func runningDaemon(ctx context.Context, p Endpoint) (*RunningError, error) {
 	c, err := dial(ctx, p, KindControl)
 	var refused *RefusedError
@@ -136,7 +134,7 @@ func runningDaemon(ctx context.Context, p Endpoint) (*RunningError, error) {
 	}
 }
 
-// lockHolder is the pid that the holder wrote into the lock file.
+// lockHolder returns the pid in the lock file, or 0.
 func lockHolder(p Endpoint) int {
 	text, err := state.Read(p.Lock, maxNote)
 	if err != nil {
@@ -150,9 +148,8 @@ func lockHolder(p Endpoint) int {
 	return pid
 }
 
-// Close removes the sockets, if Serve has not, and gives up the locks, so that
-// the next daemon can start. Call it when Serve has returned and everything
-// that two daemons must not own at once has been stopped.
+// Close removes the sockets and releases the locks, so that the next daemon can start.
+// Call it after Serve has returned and all exclusive resources are stopped.
 func (l *Listener) Close() error {
 	l.end()
 	l.wg.Wait()
@@ -165,29 +162,27 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// firstLinger is how long a lingering daemon waits at least for its first
-// connection: the process that started it must find it.
+// firstLinger is the minimum wait for a first connection. The process that started the
+// daemon needs time to connect.
 const firstLinger = time.Second
 
-// SetLinger makes the daemon end by itself: d after its last mcp or screen
-// connection ended, or (but not within a second) after Serve began and none
-// came. Call it before Serve.
-// While busy (nil for never) reports true when the time is over, as for
-// clients that came by another way, the daemon lingers on.
+// SetLinger makes Serve return d after the last mcp or screen connection closed. Without
+// any connection, it returns at the earliest one second after it began. If busy, which
+// may be nil, reports true at that time, the daemon waits again. Call SetLinger before
+// Serve.
 func (l *Listener) SetLinger(d time.Duration, busy func() bool) {
 	l.linger, l.lingers, l.busy = max(d, 0), true, busy
 }
 
-// Done is closed when the daemon takes no more connections.
+// Done is closed when the daemon accepts no more connections.
 func (l *Listener) Done() <-chan struct{} { return l.done }
 
-// restoreEvery is how often a daemon looks whether its sockets are there.
+// restoreEvery is the interval of checks for removed sockets.
 const restoreEvery = 5 * time.Second
 
-// TouchFiles makes the files of the daemon look used: programs that clear folders of what is
-// old would else remove them while it runs, and another daemon start beside it. A socket that
-// was removed is made anew, which Serve does by itself within seconds.
-// Call it every few hours.
+// TouchFiles updates the times of the daemon's files. Otherwise cleanup programs may
+// remove them, and another daemon could start. It also restores a removed socket, which
+// Serve does within seconds anyway. Call it every few hours.
 func (l *Listener) TouchFiles() {
 	l.restore()
 	l.mu.Lock()
@@ -196,14 +191,13 @@ func (l *Listener) TouchFiles() {
 	now := time.Now()
 	for _, s := range sockets {
 		for _, path := range []string{s.endpoint.Lock, s.endpoint.Socket, s.endpoint.Log} {
-			_ = os.Chtimes(path, now, now) // there may be no log
+			_ = os.Chtimes(path, now, now) // the log may not exist
 		}
 	}
 }
 
-// Serve takes connections until ctx ends or the daemon has lingered for its
-// time, both of which return nil, and waits for the handlers. The lock is
-// held until Close.
+// Serve accepts connections until ctx ends or the linger time is over, and then waits for
+// the handlers. It returns nil in both cases. The lock is held until Close.
 func (l *Listener) Serve(ctx context.Context, h Handlers) error {
 	if h.Logger != nil {
 		l.log = h.Logger
@@ -222,8 +216,7 @@ func (l *Listener) Serve(ctx context.Context, h Handlers) error {
 	return err
 }
 
-// acceptAll takes connections at all sockets until the first of them fails, or the daemon
-// ends.
+// acceptAll accepts connections at all sockets until one fails or the daemon stops.
 func (l *Listener) acceptAll(ctx context.Context, h Handlers) error {
 	failed := make(chan error, 1)
 	begin := func(s *boundSocket) {
@@ -231,7 +224,7 @@ func (l *Listener) acceptAll(ctx context.Context, h Handlers) error {
 			if err := l.acceptAt(ctx, s, h); err != nil {
 				select {
 				case failed <- err:
-				default: // one is enough
+				default: // the first error is enough
 				}
 			}
 		})
@@ -269,13 +262,13 @@ func (l *Listener) acceptAt(ctx context.Context, s *boundSocket, h Handlers) err
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("take connections: %w", err)
 		}
-		// Out of descriptors, mostly; that passes.
+		// Usually out of file descriptors, which is temporary.
 		l.log.Warn("cannot take a connection", "err", err)
 		pause(ctx, 50*time.Millisecond)
 	}
 }
 
-// admit serves c in a goroutine, unless the daemon has just begun to end.
+// admit serves c in a goroutine. While the daemon stops, it shortens the handshake.
 func (l *Listener) admit(ctx context.Context, c *net.UnixConn, h Handlers) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -352,8 +345,7 @@ func (l *Listener) handle(ctx context.Context, c *net.UnixConn, rest []byte, fir
 	}
 }
 
-// prefixedConn is a connection of which some bytes have been read already. It still
-// takes deadlines.
+// prefixedConn is a connection with data that was already read. It supports deadlines.
 type prefixedConn struct {
 	*net.UnixConn
 	rest []byte
@@ -368,14 +360,14 @@ func (a *prefixedConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// refusal says why this daemon does not serve a connection; "" when it does.
+// refusal returns why this daemon does not serve a connection, or "".
 func (l *Listener) refusal(f hello, h Handlers) string {
 	switch {
 	case f.Kind != KindMCP && f.Kind != KindScreen && f.Kind != KindControl:
 		return fmt.Sprintf("connections of kind %q are not known here; kinds are mcp, screen and control", f.Kind)
 	case f.Version != l.endpoint.Version:
 		return fmt.Sprintf("this daemon is of version %q and you are of %q; the versions must be the same", l.endpoint.Version, f.Version)
-	case f.Kind == KindScreen && f.Build != l.endpoint.Build: // a UI that knows builds checks it, too
+	case f.Kind == KindScreen && f.Build != l.endpoint.Build: // newer UIs check this too
 		return fmt.Sprintf("this daemon runs another build (%s) than yours (%s); run \"goblin stop\" and start again", buildName(l.endpoint.Build), buildName(f.Build))
 	case f.Kind == KindMCP && h.MCP == nil, f.Kind == KindScreen && h.Screen == nil, f.Kind == KindControl && h.Control == nil:
 		return fmt.Sprintf("no %s in this daemon yet", f.Kind)
@@ -383,8 +375,8 @@ func (l *Listener) refusal(f hello, h Handlers) string {
 	return ""
 }
 
-// enter counts a connection in; false when the daemon is ending, so that
-// nobody relies on it.
+// enter registers a connection. It returns false if the daemon is stopping, so that no
+// client relies on it.
 func (l *Listener) enter(c net.Conn, kind string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -444,9 +436,8 @@ func (l *Listener) end() {
 	l.endLocked()
 }
 
-// endLocked stops taking connections. Those that have not introduced
-// themselves yet are refused when they do; those in the system's queue see
-// the connection closed; both lead to the next daemon.
+// endLocked stops accepting connections. Connections before the handshake are refused,
+// and those in the system's queue are closed. Both cases lead callers to the next daemon.
 func (l *Listener) endLocked() {
 	if l.ending {
 		return
@@ -456,7 +447,7 @@ func (l *Listener) endLocked() {
 		l.timer.Stop()
 	}
 	for _, s := range l.sockets {
-		_ = s.close() // we still hold the lock
+		_ = s.close() // the lock is still held
 	}
 	for c, introduced := range l.conns {
 		if !introduced {

@@ -8,12 +8,11 @@ import (
 	"goblin/gateway/logs"
 )
 
-// maxLog is how many bytes a log holds before it is moved to <log>.1.
+// maxLog is the size in bytes at which a log is moved to <log>.1.
 const maxLog = 4 << 20
 
-// OpenLog opens the log of a place. Give it to the logger of a detached daemon,
-// whose standard error leads there, too: what is written through it keeps p.Log at
-// 4 MiB, with as much again in <log>.1.
+// OpenLog opens the log of an endpoint for a detached daemon's logger and standard error.
+// It limits p.Log to 4 MiB, with the same again in <log>.1.
 func OpenLog(p Endpoint) (*logs.File, error) {
 	f, err := logs.Open(p.Log, maxLog)
 	if err != nil {
@@ -22,7 +21,7 @@ func OpenLog(p Endpoint) (*logs.File, error) {
 	return f, nil
 }
 
-// openLog is OpenLog, and tells where the log ends.
+// openLog is like OpenLog and also returns the log's size.
 func openLog(p Endpoint) (f *logs.File, end int64, err error) {
 	if f, err = OpenLog(p); err != nil {
 		return nil, 0, err

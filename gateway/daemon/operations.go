@@ -1,13 +1,9 @@
-// Control is what a running gateway can be asked to tell and to do
-// besides MCP: its state, its catalog, searches, scripts, approvals, its end.
+// This file defines the non-MCP operations on a running gateway: status, catalog,
+// search, scripts, approvals and stopping. The control channel transports them between
+// [Remote] and [NewHandlers]. Their types are also the JSON of the commands' --json.
 //
-// It owns the operations ([Gateway]), their one set of types, and both ends of
-// the control channel of a daemon ([Remote], [NewHandlers]). It must not know how an
-// operation is carried out, nor who asks for it.
-//
-// The types are the JSON of the channel and of the commands' --json. All
-// methods may be called from any goroutine and block until they are done or
-// their context ends.
+// All methods are safe for concurrent use and block until they finish or their context
+// ends.
 
 package daemon
 
@@ -23,44 +19,42 @@ import (
 	"goblin/registry/report"
 )
 
-// Gateway is a running gateway.
+// Gateway is a running gateway. List, Search, Script, Unapproved, HiddenEntries and Usage
+// wait for servers that have not listed yet, at most startup_wait.
 type Gateway interface {
 	Status(ctx context.Context) (Status, error)
-	// Servers are the servers that clients of a profile see, "" for those who have none,
-	// with how much they see of each, listed or found.
+	// Servers returns the servers that clients of a profile see, with the numbers of
+	// visible entries. "" means clients without a profile.
 	Servers(ctx context.Context, profile string) ([]Server, error)
-	// List lists entries in the order that clients see, once the servers have
-	// listed or startup_wait is over.
+	// List returns entries in the order of clients' lists.
 	List(ctx context.Context, q ListQuery) ([]Entry, error)
-	// Search finds entries, the best first. It waits likewise.
+	// Search returns entries, best first.
 	Search(ctx context.Context, q SearchQuery) (SearchAnswer, error)
-	// Script runs a program over all servers, where nobody can be asked. It waits
-	// likewise.
+	// Script runs a program over all servers. It cannot ask the user.
 	Script(ctx context.Context, q ScriptQuery) (ScriptAnswer, error)
-	// Unapproved lists the tools of a server (of all for "") that await approval. It
-	// waits likewise.
+	// Unapproved returns the tools of a server that await approval; "" means all servers.
 	Unapproved(ctx context.Context, server string) ([]registry.UnapprovedTool, error)
-	// Approve takes tools as they are now for good, and returns their names.
+	// Approve permanently approves tools in their current form and returns their names.
 	Approve(ctx context.Context, a Approval) ([]string, error)
-	// HiddenEntries lists what clients do not see, and why. It waits likewise.
+	// HiddenEntries returns the entries that clients don't see, with reasons.
 	HiddenEntries(ctx context.Context, q HiddenQuery) ([]HiddenEntry, error)
-	// Logs returns log records, the oldest first. With Wait it blocks until there are some.
+	// Logs returns log records, oldest first. With Wait it blocks until there is a
+	// record.
 	Logs(ctx context.Context, q LogQuery) (LogAnswer, error)
-	// Usage tells the costs of servers, tools and clients. It waits likewise.
+	// Usage returns the costs of servers, tools and clients.
 	Usage(ctx context.Context) (report.Report, error)
-	// ReloadAll makes the gateway serve what its config's file says by now; one with
-	// mistakes changes nothing.
+	// ReloadAll applies the current config file. A config with mistakes changes nothing.
 	ReloadAll(ctx context.Context) error
-	// Restart closes a server's connections and opens them anew.
+	// Restart closes and reopens a server's connections.
 	Restart(ctx context.Context, server string) error
-	// Diagnose finds out what keeps a server from working, by a process or connection of
-	// its own, in the environment of the gateway.
+	// Diagnose finds why a server does not work. It uses a separate process or connection
+	// in the gateway's environment.
 	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
-	// Stop makes the gateway end, and does not wait for that.
+	// Stop stops the gateway without waiting.
 	Stop(ctx context.Context) error
 }
 
-// Status is shown by "goblin status".
+// Status is the output of "goblin status".
 type Status struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"`
@@ -68,20 +62,20 @@ type Status struct {
 	Config  string    `json:"config"`          // path, or "demo"
 	Demo    bool      `json:"demo,omitempty"`
 	Started time.Time `json:"started"`
-	// Terminal is the one that it was started from, if any.
+	// Terminal is the terminal that it was started from, or "".
 	Terminal     string `json:"terminal,omitempty"`
 	TerminalGone bool   `json:"terminalGone,omitempty"`
 
 	Address  string    `json:"address,omitempty"`  // URL of the HTTP endpoint
-	Log      string    `json:"log,omitempty"`      // file that the log goes to; none: its stderr
-	Notice   string    `json:"notice,omitempty"`   // such as why the edited config was not taken
-	Warnings []string  `json:"warnings,omitempty"` // of the config, as it turned out
-	Linger   string    `json:"linger,omitempty"`   // how long it goes on without clients, such as "1m"; none: it does not end by itself
+	Log      string    `json:"log,omitempty"`      // path of the log; "" means stderr
+	Notice   string    `json:"notice,omitempty"`   // such as a rejected config edit
+	Warnings []string  `json:"warnings,omitempty"` // about the running config
+	Linger   string    `json:"linger,omitempty"`   // idle time before exiting, such as "1m"; "" means it keeps running
 	Sessions []Session `json:"sessions"`
 	Servers  []Server  `json:"servers"`
 }
 
-// Clients counts the sessions of clients, without screens and silent clients.
+// Clients returns the number of client sessions, without UIs and silent clients.
 func (s Status) Clients() (n int) {
 	for i := range s.Sessions {
 		if c := &s.Sessions[i]; !c.IsScreen() && c.SilentSince.IsZero() {
@@ -91,7 +85,7 @@ func (s Status) Clients() (n int) {
 	return n
 }
 
-// Session is a connected client, or what a screen acts through.
+// Session is a connected client or UI.
 type Session struct {
 	ID        string    `json:"id"`
 	Transport string    `json:"transport"`
@@ -99,68 +93,66 @@ type Session struct {
 	Version   string    `json:"clientVersion,omitempty"`
 	Protocol  string    `json:"protocolVersion,omitempty"`
 	Since     time.Time `json:"since"`
-	// SilentSince marks a client that likely left without closing its session.
+	// SilentSince is set for a client that probably left without closing its session.
 	SilentSince time.Time `json:"silentSince,omitzero"`
 	Screen
 }
 
-// IsScreen reports whether a screen acts through the session.
+// IsScreen reports whether the session belongs to a UI.
 func (s *Session) IsScreen() bool { return s.Transport == downstream.ScreenTransport }
 
 // IsBridged reports whether the client would start the next daemon.
 func (s *Session) IsBridged() bool { return s.Transport == downstream.SocketTransport }
 
-// Screen is where a screen is shown; zero in the session of a client.
+// Screen describes a UI's terminal. It is zero for clients.
 type Screen struct {
-	Terminal string `json:"terminal,omitempty"` // what it calls itself: foreign text
+	Terminal string `json:"terminal,omitempty"` // its own name, untrusted
 	Width    int    `json:"width,omitempty"`    // in cells
 	Height   int    `json:"height,omitempty"`
-	Owner    bool   `json:"owner,omitempty"` // the daemon ends with it
+	Owner    bool   `json:"owner,omitempty"` // the daemon stops with it
 }
 
-// Server is a configured server and what it offers.
+// Server is a configured server with the numbers of its entries.
 type Server struct {
 	Name      string `json:"name"`
 	State     string `json:"state"`
 	Transport string `json:"transport"`
 	Protocol  string `json:"protocolVersion,omitempty"`
 	Error     string `json:"error,omitempty"`
-	Listed    bool   `json:"listed"` // its lists were fetched at least once, so the counts are known
+	Listed    bool   `json:"listed"` // it has listed at least once, so the numbers are known
 	Tools     int    `json:"tools"`
 	Prompts   int    `json:"prompts"`
 	Resources int    `json:"resources"`
 	Templates int    `json:"templates"`
-	Awaiting  int    `json:"awaitingApproval,omitempty"` // tools that are new or changed
-	Withheld  int    `json:"withheld,omitempty"`         // those of them that clients do not get
-	Held      string `json:"keptRunningBy,omitempty"`    // what keeps it from sleeping although nobody calls it
-	// Definitions lists the changed and dropped definitions of the server;
-	// or nil if there are none.
+	Awaiting  int    `json:"awaitingApproval,omitempty"` // new or changed tools
+	Withheld  int    `json:"withheld,omitempty"`         // unapproved tools, hidden from clients
+	Held      string `json:"keptRunningBy,omitempty"`    // reason why it is not idle
+	// Definitions lists the changed and dropped definitions, or is nil.
 	Definitions *Definitions      `json:"definitions,omitempty"`
 	Restarts    int               `json:"restarts"`
 	PID         int               `json:"pid,omitempty"`
 	LatencyMS   float64           `json:"latencyMs,omitempty"`
-	Login       *registry.Account `json:"login,omitempty"` // nil: nobody is logged in
-	// Remembered is when the server listed what is counted, before this daemon started; zero
-	// once it has listed for this one.
+	Login       *registry.Account `json:"login,omitempty"` // nil: not logged in
+	// Remembered is the time of the cached lists, or zero after a list by this daemon.
 	Remembered time.Time `json:"remembered,omitzero"`
 }
 
-// Definitions lists definitions of a server that were changed to satisfy clients, or dropped.
+// Definitions lists a server's definitions that were repaired for clients or dropped.
 type Definitions struct {
 	Changed int          `json:"changed"`
 	Dropped int          `json:"dropped"`
-	First   []Definition `json:"first"` // at most 20 of both
+	First   []Definition `json:"first"` // at most 20
 }
 
-// Definition is one of them. Its name and text are untrusted.
+// Definition is a changed or dropped definition. Name and Text are untrusted.
 type Definition struct {
 	Kind    string `json:"kind"` // tool, prompt, resource or template
 	Name    string `json:"name,omitempty"`
 	Dropped bool   `json:"dropped,omitempty"`
-	Text    string `json:"text"` // what was changed, or why it was dropped
+	Text    string `json:"text"` // the change, or the reason for dropping
 }
 
-// NewDefinitions describes the repairs of a server's lists. It returns nil without repairs.
+// NewDefinitions describes the repairs of a server's lists, or returns nil.
 func NewDefinitions(r registry.Repairs) *Definitions {
 	if r.Changed+r.Dropped == 0 {
 		return nil
@@ -172,21 +164,21 @@ func NewDefinitions(r registry.Repairs) *Definitions {
 	return d
 }
 
-// ListQuery chooses what to list.
+// ListQuery selects entries to list.
 type ListQuery struct {
 	Kind    string `json:"kind"`              // tools, prompts, resources or templates
-	Server  string `json:"server,omitempty"`  // only this server's
-	MIME    string `json:"mime,omitempty"`    // only this MIME type; * stands for any text
-	Profile string `json:"profile,omitempty"` // what its clients see; "" for everything
-	// WithHidden is for what they do not see, too, by the names that it would have.
+	Server  string `json:"server,omitempty"`  // only this server
+	MIME    string `json:"mime,omitempty"`    // only this MIME type; * matches any text
+	Profile string `json:"profile,omitempty"` // view of this profile; "" means everything
+	// WithHidden includes hidden entries under their would-be names.
 	WithHidden bool   `json:"every,omitempty"`
-	Name       string `json:"name,omitempty"` // only entries that [MatchName] accepts this name for
+	Name       string `json:"name,omitempty"` // only entries matching this name, see [MatchName]
 }
 
-// Entry is an entry of the catalog with what clients are not told of it.
+// Entry is a catalog entry with details that clients don't get.
 type Entry struct {
-	Name         string          `json:"name,omitempty"` // the listed name of a tool or prompt, what others are called
-	URI          string          `json:"uri,omitempty"`  // the listed one
+	Name         string          `json:"name,omitempty"` // listed name of a tool or prompt; title of others
+	URI          string          `json:"uri,omitempty"`  // as listed
 	URITemplate  string          `json:"uriTemplate,omitempty"`
 	Server       string          `json:"serverId"`
 	OriginalName string          `json:"originalName,omitempty"` // the server's own
@@ -196,29 +188,28 @@ type Entry struct {
 	Description  string          `json:"description,omitempty"`
 	MIMEType     string          `json:"mimeType,omitempty"`
 	Size         *int64          `json:"size,omitempty"`
-	Definition   json.RawMessage `json:"definition"`           // as clients get it
-	Overridden   json.RawMessage `json:"overridden,omitempty"` // as its server gave it; nil: likewise, but for names
-	Changes      []string        `json:"changes,omitempty"`    // how it was changed to satisfy clients
-	Remembered   time.Time       `json:"remembered,omitzero"`  // as that of its [Server]
+	Definition   json.RawMessage `json:"definition"`           // as listed for clients
+	Overridden   json.RawMessage `json:"overridden,omitempty"` // as sent by the server, without renames; nil if not overridden
+	Changes      []string        `json:"changes,omitempty"`    // repairs for clients
+	Remembered   time.Time       `json:"remembered,omitzero"`  // see [Server]
 	// State and Reason are set by commands, from [HiddenEntry].
 	State  State  `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// State describes whether clients see an entry.
+// State is the visibility of an entry for clients.
 type State string
 
-// The states of an entry.
 const (
 	StateListed     State = "listed"
 	StateFiltered   State = "filtered"   // by the config
-	StateUnapproved State = "unapproved" // changed since it was approved
+	StateUnapproved State = "unapproved" // changed since its approval
 	StateDisabled   State = "disabled"   // by the user
 	StateHidden     State = "hidden by profile"
-	StateSearch     State = "found by search" // not listed, but found and called
+	StateSearch     State = "found by search" // not listed, but found and callable
 )
 
-// NewEntry describes an entry of the registry.
+// NewEntry converts an entry of the registry.
 func NewEntry(e *registry.Entry) Entry {
 	out := Entry{
 		Name: e.Label, Server: e.Server, FlatID: e.Flat, Title: e.Title,
@@ -241,9 +232,9 @@ func NewEntry(e *registry.Entry) Entry {
 	return out
 }
 
-// MatchName reports how surely a name means an entry: 2 for its listed name, SERVER/NAME and
-// the other unique names, 1 for the server's own name, 0 otherwise. Other is the flat id of
-// a resource, or a prompt's SERVER_NAME.
+// MatchName rates how well a name matches an entry. 2 means the listed name, SERVER/NAME
+// or other. 1 means the server's own name. 0 means no match. other is the flat id of a
+// resource, or SERVER_NAME of a prompt.
 func MatchName(name, server, original, listed, other string) int {
 	switch name {
 	case listed, other, server + "/" + original:
@@ -254,7 +245,7 @@ func MatchName(name, server, original, listed, other string) int {
 	return 0
 }
 
-// MatchName is [MatchName] for the entry.
+// MatchName rates a name, see the function [MatchName].
 func (e *Entry) MatchName(name string) int {
 	other := e.FlatID
 	if other == "" {
@@ -263,30 +254,30 @@ func (e *Entry) MatchName(name string) int {
 	return MatchName(name, e.Server, e.OriginalLabel(), e.ListedName(), other)
 }
 
-// ListedName is the name, URI or template by which clients ask for the entry.
+// ListedName returns the name, URI or template in clients' requests.
 func (e *Entry) ListedName() string { return cmp.Or(e.URI, e.URITemplate, e.Name) }
 
-// OriginalLabel is the server's own name, URI or template.
+// OriginalLabel returns the server's own name, URI or template.
 func (e *Entry) OriginalLabel() string { return cmp.Or(e.OriginalName, e.OriginalURI) }
 
-// SearchQuery asks for entries.
+// SearchQuery is a search for entries.
 type SearchQuery struct {
 	Text    string `json:"text"`
-	Kind    string `json:"kind,omitempty"`   // tools, prompts, resources or templates; "" for all
-	Server  string `json:"server,omitempty"` // only this server's
-	MIME    string `json:"mime,omitempty"`   // only this MIME type; * stands for any text
+	Kind    string `json:"kind,omitempty"`   // tools, prompts, resources or templates; "" means all
+	Server  string `json:"server,omitempty"` // only this server
+	MIME    string `json:"mime,omitempty"`   // only this MIME type; * matches any text
 	Limit   int    `json:"limit"`
-	Profile string `json:"profile,omitempty"` // what its clients see; "" for everything
+	Profile string `json:"profile,omitempty"` // view of this profile; "" means everything
 }
 
-// SearchAnswer has the best hits of a search and the number of all.
+// SearchAnswer contains the best hits and the number of all.
 type SearchAnswer struct {
 	Hits  []Hit `json:"hits"`
 	Total int   `json:"total"`
-	Weak  bool  `json:"weak,omitempty"` // not even the best hit fits well
+	Weak  bool  `json:"weak,omitempty"` // even the best hit matches poorly
 }
 
-// Hit is an entry that was found.
+// Hit is a found entry.
 type Hit struct {
 	Kind  string  `json:"kind"` // tool, prompt, resource or template
 	Score float64 `json:"score"`
@@ -296,51 +287,52 @@ type Hit struct {
 // ScriptQuery is a script to run.
 type ScriptQuery struct {
 	Source  string `json:"source"`
-	Profile string `json:"profile,omitempty"` // what its clients see; "" for everything
+	Profile string `json:"profile,omitempty"` // view of this profile; "" means everything
 }
 
-// ScriptAnswer is the outcome of a script.
+// ScriptAnswer is the result of a script.
 type ScriptAnswer struct {
-	Value   json.RawMessage `json:"value,omitempty"` // what it returned, absent for nothing
+	Value   json.RawMessage `json:"value,omitempty"` // return value, if any
 	Printed string          `json:"printed,omitempty"`
-	Hint    string          `json:"hint,omitempty"`    // what to do when there is neither
-	Error   string          `json:"error,omitempty"`   // why it failed, with the line
-	Timeout bool            `json:"timeout,omitempty"` // it failed for taking too long
+	Hint    string          `json:"hint,omitempty"`    // hint if there is no output
+	Error   string          `json:"error,omitempty"`   // cause of the failure, with the line
+	Timeout bool            `json:"timeout,omitempty"` // the failure is a timeout
 }
 
-// Approval chooses tools of a server to be approved.
+// Approval selects tools to approve.
 type Approval struct {
 	Server string   `json:"server"`
-	Tools  []string `json:"tools,omitempty"` // their own names; none: all that await it
-	// Seen are the hashes of definitions, by name: others are not approved, and
-	// if one is another by now, nothing is. nil: whatever there is.
+	Tools  []string `json:"tools,omitempty"` // the server's own names; none means all unapproved
+	// Seen contains the hashes of the reviewed definitions by name. Only these tools are
+	// approved, and none if a definition has changed since. nil approves without this
+	// check.
 	Seen map[string]string `json:"seen"`
 }
 
-// HiddenQuery chooses what to list.
+// HiddenQuery selects entries to list.
 type HiddenQuery struct {
 	Kind    string `json:"kind"`              // tools, prompts, resources or templates
-	Profile string `json:"profile,omitempty"` // whose clients; "" for those who have none, or the default one
-	All     bool   `json:"all,omitempty"`     // also entries that clients see
-	Name    string `json:"name,omitempty"`    // only entries that [MatchName] accepts this name for
+	Profile string `json:"profile,omitempty"` // view of this profile; "" means the default
+	All     bool   `json:"all,omitempty"`     // include visible entries
+	Name    string `json:"name,omitempty"`    // only entries matching this name, see [MatchName]
 }
 
-// HiddenEntry is an entry that clients do not see; with [HiddenQuery.All] also one that they see.
+// HiddenEntry is a hidden entry, or any entry with [HiddenQuery.All].
 type HiddenEntry struct {
-	Name     string    `json:"name,omitempty"` // by which clients would see it; none: its server does not list it, or not for Goblin
+	Name     string    `json:"name,omitempty"` // name for clients; "" if the server does not list it
 	Server   string    `json:"serverId"`
 	Original string    `json:"originalName"` // the server's own name or URI
 	State    State     `json:"state"`
 	Reason   string    `json:"reason,omitempty"`
 	By       string    `json:"by,omitempty"`   // config, pin, you, profile or search
-	Why      string    `json:"why,omitempty"`  // the same as Reason
-	Since    time.Time `json:"since,omitzero"` // when you turned it off
+	Why      string    `json:"why,omitempty"`  // same as Reason
+	Since    time.Time `json:"since,omitzero"` // when the user disabled it
 }
 
-// Label returns the listed name, or SERVER/NAME for an entry that has none.
+// Label returns the listed name, or SERVER/NAME for an unlisted entry.
 func (o *HiddenEntry) Label() string { return cmp.Or(o.Name, o.Server+"/"+o.Original) }
 
-// operation carries out one operation of the channel at a gateway.
+// operation runs one operation on a gateway.
 type operation = func(ctx context.Context, g Gateway, args json.RawMessage) (any, error)
 
 var operations = map[string]operation{
@@ -367,7 +359,7 @@ func with[A, R any](method func(Gateway, context.Context, A) (R, error)) operati
 	}
 }
 
-// NewHandlers makes the operations of [Handlers] of a gateway.
+// NewHandlers returns [Handlers.Control] for a gateway.
 func NewHandlers(g Gateway) func(ctx context.Context, op string, args json.RawMessage) (any, error) {
 	return func(ctx context.Context, op string, args json.RawMessage) (any, error) {
 		do, ok := operations[op]
@@ -378,8 +370,7 @@ func NewHandlers(g Gateway) func(ctx context.Context, op string, args json.RawMe
 	}
 }
 
-// Remote is the gateway of the daemon at a place. The errors are those of
-// [Control].
+// Remote is the gateway of the daemon at an endpoint. See [Control] for the errors.
 type Remote struct{ Place Endpoint }
 
 func ask[R any](ctx context.Context, r Remote, op string, args any) (result R, err error) {

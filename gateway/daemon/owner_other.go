@@ -4,5 +4,5 @@ package daemon
 
 import "os"
 
-// fileOwner knows no owner: access lists, not user ids, protect files here.
+// fileOwner returns ok false: access lists protect files here, not user ids.
 func fileOwner(os.FileInfo) (uid int, ok bool) { return 0, false }

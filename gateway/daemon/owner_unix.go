@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// fileOwner is the user id that owns a file.
+// fileOwner returns the user id of a file's owner.
 func fileOwner(fi os.FileInfo) (uid int, ok bool) {
 	if st, is := fi.Sys().(*syscall.Stat_t); is {
 		return int(st.Uid), true

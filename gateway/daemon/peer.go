@@ -6,17 +6,17 @@ import (
 	"os"
 )
 
-// peer is the process at the other end of a connection, as the kernel says.
+// peer is the process at the other end of a connection, as reported by the kernel.
 type peer struct {
 	uid, pid int
-	known    bool // false where the system cannot tell
+	known    bool // false if the system does not report it
 }
 
-// peerOfConn is a variable so that tests can act as another user.
+// peerOfConn is a variable for tests.
 var peerOfConn = peerOf
 
-// checkPeer refuses a connection from or to another user. The folder keeps
-// them out already; this holds even where somebody opened it.
+// checkPeer refuses a connection to another user. This protects even if the directory's
+// permissions were loosened.
 func checkPeer(c *net.UnixConn) (peer, error) {
 	p, err := peerOfConn(c)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerOf asks the kernel who was at the other end of a connection when it
-// was made (LOCAL_PEERCRED, LOCAL_PEERPID).
+// peerOf returns the process that made the connection (LOCAL_PEERCRED, LOCAL_PEERPID).
 func peerOf(c *net.UnixConn) (peer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

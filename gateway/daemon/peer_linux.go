@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerOf asks the kernel who was at the other end of a connection when it
-// was made (SO_PEERCRED).
+// peerOf returns the process that made the connection (SO_PEERCRED).
 func peerOf(c *net.UnixConn) (peer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

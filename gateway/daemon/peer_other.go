@@ -4,5 +4,6 @@ package daemon
 
 import "net"
 
-// peerOf cannot tell here; the folder's protection alone keeps others out.
+// peerOf returns an unknown peer. Only the directory's permissions protect the socket
+// here.
 func peerOf(*net.UnixConn) (peer, error) { return peer{}, nil }

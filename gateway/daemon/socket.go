@@ -18,25 +18,25 @@ import (
 	"goblin/gateway/state"
 )
 
-// boundSocket is the locked endpoint of a daemon and its listening socket.
+// boundSocket is the locked endpoint of a daemon with its listening socket.
 type boundSocket struct {
 	endpoint Endpoint
 	lock     *flock.Flock
 	ln       *net.UnixListener
-	files    map[string]os.FileInfo // the lock and the socket, as the daemon made them
+	files    map[string]os.FileInfo // the lock and the socket as created
 	released atomic.Bool            // no longer served
 }
 
-// lock is the lock of a place, not taken yet.
+// lock returns the endpoint's lock, unlocked.
 func (p Endpoint) lock() *flock.Flock {
 	return flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 }
 
-// bind listens at an endpoint whose lock is held; on an error it gives that up.
+// bind listens at an endpoint whose lock is held. On an error it releases the lock.
 func bind(p Endpoint, lock *flock.Flock) (*boundSocket, error) {
-	// Nothing depends on it, and some systems forbid writing to a locked file,
-	// so a failure is none.
-	variables, _ := json.Marshal(p.Variables) // only texts
+	// The content is optional, and some systems forbid writing to a locked file.
+	// Therefore it ignores errors.
+	variables, _ := json.Marshal(p.Variables) // cannot fail: texts only
 	_ = os.WriteFile(p.Lock, fmt.Appendf(nil, "%d\n%q %q\n%s\n", os.Getpid(), p.Version, p.Config, variables), 0o600)
 	if err := os.Remove(p.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("remove the socket of a daemon that died: %w", err), lock.Unlock())
@@ -48,14 +48,14 @@ func bind(p Endpoint, lock *flock.Flock) (*boundSocket, error) {
 	return s, nil
 }
 
-// listen makes the socket.
+// listen creates the socket.
 func (s *boundSocket) listen() error {
 	p := s.endpoint
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})
 	if err != nil {
 		return fmt.Errorf("listen on the daemon's socket: %w", err)
 	}
-	ln.SetUnlinkOnClose(false) // by its path, which may be another daemon's by then
+	ln.SetUnlinkOnClose(false) // the path may belong to another daemon by then
 	if err := os.Chmod(p.Socket, 0o600); err != nil {
 		return errors.Join(fmt.Errorf("protect the daemon's socket: %w", err), ln.Close(), os.Remove(p.Socket))
 	}
@@ -68,13 +68,13 @@ func (s *boundSocket) listen() error {
 	return nil
 }
 
-// owns reports whether the file at a path is the one that the daemon made there.
+// owns reports whether the file at path is still the one that the daemon created.
 func (s *boundSocket) owns(path string) bool {
 	now, err := os.Lstat(path)
 	return err == nil && s.files[path] != nil && os.SameFile(s.files[path], now)
 }
 
-// close takes no more connections, and removes the socket.
+// close stops accepting connections and removes the socket.
 func (s *boundSocket) close() error {
 	if s.owns(s.endpoint.Socket) {
 		_ = os.Remove(s.endpoint.Socket)
@@ -82,14 +82,14 @@ func (s *boundSocket) close() error {
 	return s.ln.Close()
 }
 
-// release removes the socket and unlocks the endpoint.
+// release closes the socket and unlocks the endpoint.
 func (s *boundSocket) release() error {
 	s.released.Store(true)
 	return errors.Join(s.close(), s.lock.Unlock())
 }
 
-// restore makes sockets anew that somebody has removed, or nobody would find the daemon, and
-// none could start beside it, as it has the lock.
+// restore creates removed sockets again. Without its socket, clients cannot find the
+// daemon, and its lock prevents another one.
 func (l *Listener) restore() {
 	l.moveMu.Lock()
 	defer l.moveMu.Unlock()
@@ -114,13 +114,12 @@ func (l *Listener) restore() {
 	}
 }
 
-// moveLimit is how long a daemon that may be at another place already has to answer.
+// moveLimit is the maximum wait for a daemon that may be at the new endpoint.
 const moveLimit = time.Second
 
-// AddEndpoint makes the daemon be found at another place, too, instead of the one that it
-// has moved to before: the config names other variables by now. The first place
-// stays, for those that know no other. It hardly waits: if another daemon is
-// there already, that is a [*RunningError], and this one stays where it is.
+// AddEndpoint adds an endpoint, because the config names other variables now. It replaces
+// a previously added one; the original endpoint stays. A daemon that is already there is
+// a [*RunningError], and nothing changes. AddEndpoint blocks for about a second at most.
 func (l *Listener) AddEndpoint(p Endpoint) error {
 	l.moveMu.Lock()
 	defer l.moveMu.Unlock()
@@ -143,7 +142,7 @@ func (l *Listener) AddEndpoint(p Endpoint) error {
 		ctx, cancel := context.WithTimeout(context.Background(), moveLimit)
 		other, _ := runningDaemon(ctx, p)
 		cancel()
-		if other != nil { // whose lock somebody has removed
+		if other != nil { // its lock file was removed
 			return errors.Join(other, lock.Close())
 		}
 		s, err := bind(p, lock)
@@ -174,15 +173,15 @@ func (l *Listener) AddEndpoint(p Endpoint) error {
 	return err
 }
 
-// maxNote bounds what is read of a lock file.
+// maxNote is the maximum number of bytes read from a lock file.
 const maxNote = 64 << 10
 
-// FindRunning are the places in a folder, that of [Find], which daemons of a version ("" for any)
-// took for a config file, whatever variables it named then: for who cannot read
-// it any more. There need not be a daemon at any of them by now. On systems that
-// forbid writing to a locked file there are none.
+// FindRunning returns the endpoints in dir (see [Find]) that daemons used for a config,
+// with any variables. version "" means any version. Callers use it if the config cannot
+// be read. The daemons may no longer run. The result is empty on systems that forbid
+// writing to a locked file.
 func FindRunning(dir, config, version string) []Endpoint {
-	locks, _ := filepath.Glob(filepath.Join(dir, "*.lock")) // the pattern is right
+	locks, _ := filepath.Glob(filepath.Join(dir, "*.lock")) // cannot fail: the pattern is valid
 	var places []Endpoint
 	for _, lock := range locks {
 		text, err := state.Read(lock, maxNote)
@@ -195,7 +194,7 @@ func FindRunning(dir, config, version string) []Endpoint {
 			continue
 		}
 		if lines := strings.SplitN(string(text), "\n", 3); len(lines) == 3 {
-			_ = json.Unmarshal([]byte(lines[2]), &p.Variables) // none is one that knows of no variables
+			_ = json.Unmarshal([]byte(lines[2]), &p.Variables) // older daemons wrote none
 		}
 		name := strings.TrimSuffix(lock, ".lock")
 		p.Socket, p.Log = name+".sock", name+".log"

@@ -11,18 +11,17 @@ import (
 	"goblin/gateway/state"
 )
 
-// startLimit is how long a daemon may take until it answers.
+// startLimit is the maximum time until a new daemon answers.
 const startLimit = 20 * time.Second
 
-// Start starts a detached daemon: exe with args and the environment env (nil:
-// ours), in its own session, standard error going to p.Log. It returns as
-// soon as that daemon answers, or another one does that was started at the same
-// moment and this one has ended, and quotes the log when none answers within
-// 20 s or the process fails. exe must come to call [Listen] on the same place;
-// it should exit with 0 on a [*RunningError].
+// Start starts a detached daemon in its own session: exe with args and env (nil means
+// this process's). Its standard error goes to p.Log. Start returns when that daemon or
+// another one started at the same time answers. If none answers within 20 s or the
+// process fails, the error quotes the log. exe must call [Listen] for the same endpoint
+// and exit with 0 on a [*RunningError].
 //
-// The daemon outlives the caller. As long as the caller lives, one goroutine
-// waits for the daemon, so that it leaves no zombie.
+// The daemon outlives the caller. A goroutine waits for the process while the caller
+// lives, so that it leaves no zombie.
 func Start(ctx context.Context, p Endpoint, exe string, args []string, env []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it does not answer within %s", startLimit))
 	defer cancel()
@@ -40,9 +39,8 @@ func Start(ctx context.Context, p Endpoint, exe string, args []string, env []str
 	}
 }
 
-// startOnce starts one process and waits for a daemon. again means that the
-// process ended well without one to be found: it met a daemon that has ended
-// since.
+// startOnce starts a process and waits for a daemon. again reports that the process
+// succeeded without a daemon: it found one that has stopped since.
 func startOnce(ctx context.Context, p Endpoint, exe string, args, env []string) (again bool, err error) {
 	log, from, err := openLog(p)
 	if err != nil {
@@ -70,7 +68,7 @@ func startOnce(ctx context.Context, p Endpoint, exe string, args, env []string) 
 			return exitResult(ctx, p, status, from)
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				_ = cmd.Process.Kill() // nobody can have joined what does not answer
+				_ = cmd.Process.Kill() // no client can use a daemon that does not answer
 			}
 			if answered == nil {
 				return false, nil
@@ -84,9 +82,9 @@ func startOnce(ctx context.Context, p Endpoint, exe string, args, env []string) 
 	}
 }
 
-// exitResult finds out what the end of the process means.
+// exitResult interprets the exit of the process.
 func exitResult(ctx context.Context, p Endpoint, status error, from int64) (again bool, err error) {
-	c, err := Dial(ctx, p, KindControl) // it may have met one with more variables
+	c, err := Dial(ctx, p, KindControl) // it may have found a daemon with more variables
 	switch {
 	case err == nil:
 		return false, c.Close()
@@ -99,7 +97,7 @@ func exitResult(ctx context.Context, p Endpoint, status error, from int64) (agai
 	}
 }
 
-// answers asks for the process that is daemon of p.
+// answers returns the pid of the daemon at p.
 func answers(ctx context.Context, p Endpoint) (pid int, err error) {
 	c, err := dial(ctx, p, KindControl)
 	if err != nil {
@@ -108,7 +106,7 @@ func answers(ctx context.Context, p Endpoint) (pid int, err error) {
 	return c.pid, c.Close()
 }
 
-// DialOrStart connects as [Dial] does. It calls [Start] first if no daemon is running.
+// DialOrStart is like [Dial], but starts the daemon with [Start] if necessary.
 func DialOrStart(ctx context.Context, p Endpoint, kind, exe string, args, env []string) (*Conn, error) {
 	for attempt := 0; ; attempt++ {
 		c, err := dialAny(ctx, p, kind)
@@ -121,7 +119,7 @@ func DialOrStart(ctx context.Context, p Endpoint, kind, exe string, args, env []
 	}
 }
 
-// tail quotes the last lines of what was logged beyond from.
+// tail returns the last log lines after the offset from, for an error.
 func tail(path string, from int64) string {
 	const most = 2048
 	f, _, err := state.Open(path)

@@ -10,11 +10,11 @@ const (
 	newProcessGroup = 0x00000200
 )
 
-// detached gives a process no console and a group of its own. It remains in
-// its starter's job object, so a starter that ends its job ends the daemon too.
+// detached gives a process no console and its own group. It stays in the job object of
+// its parent, so a parent that closes its job also stops the daemon.
 func detached() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: detachedProcess | newProcessGroup}
 }
 
-// root leaves the process in its starter's folder; there is no one root.
+// root keeps the working directory, since there is no single root.
 const root = ""

@@ -4,9 +4,9 @@ package daemon
 
 import "syscall"
 
-// detached puts a process into a session of its own, so that neither the
-// terminal's signals nor its end reach it.
+// detached puts a process into its own session, which protects it from the terminal's
+// signals and hangup.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// root is a folder that never goes away and can be unmounted by nobody.
+// root is a directory that always exists and blocks no unmount.
 const root = "/"

@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// Clients of one config have different environments: some editors hand down hardly
-// any. One that lacks variables which a running daemon has, and has no other values,
-// is served by that daemon, so that it gets all servers and none is started twice.
+// Clients of one config have different environments, since some editors pass on almost
+// none. A running daemon with more variables and no different values also serves such a
+// client. The client then gets all servers, and none starts twice.
 
-// supersets returns the endpoints of daemons, running or not, that have all variables of p with
-// the same values, and more; those that have the most first. They have the profile and
-// build of p.
+// supersets returns endpoints of daemons, running or not, with all variables of p and
+// more, most variables first. Profile and Build are copied from p.
 func supersets(p Endpoint) []Endpoint {
 	if p.Config == "" {
-		return nil // the demo names none
+		return nil // the demo has no variables
 	}
 	found := FindRunning(p.Dir, p.Config, p.Version)
 	found = slices.DeleteFunc(found, func(q Endpoint) bool {

@@ -1,7 +1,6 @@
 // Package filewatch reports when a file may have changed.
 //
-// It owns the notices of the system and what they miss; it never reads the file, and knows
-// nothing of what is in it.
+// It uses system notifications and polling. It never reads the file's content.
 package filewatch
 
 import (
@@ -19,26 +18,24 @@ import (
 )
 
 const (
-	// settleTime is how long a file must stay unchanged before it counts as changed: programs write in steps.
+	// settleTime is the time without events before a change is reported, since programs
+	// write in steps.
 	settleTime = 100 * time.Millisecond
-	// maxSettleTime bounds that for a file that keeps changing.
+	// maxSettleTime is the maximum delay for a file that keeps changing.
 	maxSettleTime = 2 * time.Second
-	// pollInterval is how often the file is looked at without a notice. Some file
-	// systems give none, and none come of a folder that was not there.
+	// pollInterval is the polling interval. Some file systems send no notifications, and
+	// neither do missing directories.
 	pollInterval = 2 * time.Second
-	// maxLinks is how many symbolic links a path may lead through.
+	// maxLinks is the maximum number of symbolic links in a path.
 	maxLinks = 40
 )
 
-// File calls changed when another content may stand at path than when it was
-// read, or may be read again: the file was written, truncated, replaced, removed
-// or made, its mode or whether it can be read has changed, or a symbolic link on
-// the way to it leads elsewhere. read is the file as it was read; nil counts
-// from the call of File on. It blocks until ctx ends, and changed, which is
-// never called twice at once, has returned.
+// File calls changed when the file at path may differ from read, or can be read again.
+// Causes are writes, replacement, removal, creation, changed permissions and changed
+// symbolic links. If read is nil, changes count from the start of the call. File blocks
+// until ctx ends and changed has returned. Calls of changed never overlap.
 //
-// The folders are watched, not the file, which editors and deployments replace
-// by another one.
+// File watches directories, since editors and deployments replace the file.
 func File(ctx context.Context, path string, read fs.FileInfo, changed func()) {
 	w := &watcher{path: path}
 	defer w.close()
@@ -51,7 +48,7 @@ func File(ctx context.Context, path string, read fs.FileInfo, changed func()) {
 	defer ticker.Stop()
 	timer := time.NewTimer(0)
 	<-timer.C
-	var first time.Time // of the notices that changed was not called for; zero for none
+	var first time.Time // first unreported event, or zero
 	for {
 		select {
 		case <-ctx.Done():
@@ -80,16 +77,16 @@ func File(ctx context.Context, path string, read fs.FileInfo, changed func()) {
 	}
 }
 
-// Latest is [File] for a path, and then for the one that came last from paths; there is
-// none while that is "". changed is called for each that comes, too: another content may
-// stand there by now than was read.
+// Latest is like [File] for path, and then for the latest path from paths. It watches
+// nothing while the path is "". It also calls changed for each new path, since the file
+// may have changed since it was read.
 func Latest(ctx context.Context, path string, paths <-chan string, changed func()) {
 	for came := false; ; came = true {
 		one, stop := context.WithCancel(ctx)
 		var watch sync.WaitGroup
 		if path != "" {
 			watch.Go(func() {
-				read, _ := os.Stat(path) // nil where there is none yet
+				read, _ := os.Stat(path) // nil if missing
 				if came {
 					changed()
 				}
@@ -112,9 +109,9 @@ func Latest(ctx context.Context, path string, paths <-chan string, changed func(
 	}
 }
 
-// state identifies a version of a file without reading it.
+// state identifies a version of a file without its content.
 type state struct {
-	info     fs.FileInfo // nil when there is none
+	info     fs.FileInfo // nil if missing
 	readable bool
 }
 
@@ -128,7 +125,7 @@ func (s state) same(o state) bool {
 
 type watcher struct {
 	path    string
-	notify  *fsnotify.Watcher // nil where the system has none to give
+	notify  *fsnotify.Watcher // nil if the system refused one
 	folders []string          // watched, sorted
 }
 
@@ -138,20 +135,20 @@ func (w *watcher) state() state {
 		if info, err = os.Lstat(w.path); err != nil {
 			return state{}
 		}
-		return state{info, false} // a link that leads nowhere is not a missing file
+		return state{info, false} // a broken link is not a missing file
 	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for a writer
+	if !info.Mode().IsRegular() { // opening a pipe would block
 		return state{info, true}
 	}
 	f, _, err := statefile.Open(w.path)
 	if err != nil {
 		return state{info, false}
 	}
-	_ = f.Close() // nothing was read
+	_ = f.Close() // read only
 	return state{info, true}
 }
 
-// events are the notices; nil blocks for ever.
+// events returns the notifications, or nil, which blocks forever.
 func (w *watcher) events() <-chan fsnotify.Event {
 	if w.notify == nil {
 		return nil
@@ -166,7 +163,7 @@ func (w *watcher) errors() <-chan error {
 	return w.notify.Errors
 }
 
-// updateFolders watches the folders of the file, and of each link on the way to it, as they are now.
+// updateFolders watches the current directories of the file and of the links to it.
 func (w *watcher) updateFolders() {
 	if w.notify == nil {
 		notify, err := fsnotify.NewWatcher()
@@ -181,25 +178,25 @@ func (w *watcher) updateFolders() {
 	}
 	for _, folder := range w.folders {
 		if !slices.Contains(folders, folder) {
-			_ = w.notify.Remove(folder) // it may be gone
+			_ = w.notify.Remove(folder) // it may not exist
 		}
 	}
 	w.folders = w.folders[:0]
 	for _, folder := range folders {
-		if w.notify.Add(folder) == nil { // the next look tries again
+		if w.notify.Add(folder) == nil { // the next poll tries again
 			w.folders = append(w.folders, folder)
 		}
 	}
 }
 
-// watchedFolders are the folders that are watched still: one that was removed is not.
+// watchedFolders returns the directories that are still watched. A removed one is not.
 func watchedFolders(notify *fsnotify.Watcher) []string {
 	list := notify.WatchList()
 	slices.Sort(list)
 	return list
 }
 
-// foldersOf are the folders in which a change can lead path to another file.
+// foldersOf returns the directories whose changes can affect path.
 func foldersOf(path string) []string {
 	var folders []string
 	for range maxLinks {

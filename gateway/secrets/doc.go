@@ -1,6 +1,6 @@
 // Package secrets stores secrets in the system keyring or a private file and resolves
 // references.
 //
-// It knows neither configs nor servers, caches nothing and prints nothing. No error of it
-// holds a value.
+// It caches nothing, and its errors never contain a value. It does not depend on configs
+// or servers.
 package secrets

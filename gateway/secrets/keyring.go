@@ -9,14 +9,15 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// keyringTimeout bounds a keyring request. A keyring that waits for a password must not block calls.
+// keyringTimeout limits a keyring request. A keyring that waits for a password must not
+// block calls.
 const keyringTimeout = 3 * time.Second
 
-// Keyring is the part of the system's keyring that has a name, its service.
+// Keyring is a service in the system's keyring.
 type Keyring string
 
-// IsAvailable reports whether a keyring can be expected: asking D-Bus where there is no session
-// starts one.
+// IsAvailable reports whether a keyring is likely. It avoids D-Bus without a session,
+// which would start one.
 func (Keyring) IsAvailable() bool {
 	switch {
 	case os.Getenv("GOBLIN_NO_KEYRING") != "":
@@ -27,7 +28,7 @@ func (Keyring) IsAvailable() bool {
 	return os.Getenv("DBUS_SESSION_BUS_ADDRESS") != ""
 }
 
-// Get is the value of a name; the error for one that it does not have is [ErrNotFound].
+// Get returns a value, or [ErrNotFound].
 func (k Keyring) Get(name string) (string, error) {
 	value, err := withTimeout(func() (string, error) { return keyring.Get(string(k), name) })
 	if errors.Is(err, keyring.ErrNotFound) {
@@ -36,13 +37,13 @@ func (k Keyring) Get(name string) (string, error) {
 	return value, err
 }
 
-// Set keeps a value under a name.
+// Set stores a value.
 func (k Keyring) Set(name, value string) error {
 	_, err := withTimeout(func() (string, error) { return "", keyring.Set(string(k), name, value) })
 	return err
 }
 
-// Delete forgets a name; [ErrNotFound] says that there was none.
+// Delete removes a value. It returns [ErrNotFound] if there is none.
 func (k Keyring) Delete(name string) error {
 	_, err := withTimeout(func() (string, error) { return "", keyring.Delete(string(k), name) })
 	if errors.Is(err, keyring.ErrNotFound) {
@@ -51,14 +52,14 @@ func (k Keyring) Delete(name string) error {
 	return err
 }
 
-// withTimeout runs ask in a goroutine and bounds its duration by keyringTimeout.
+// withTimeout runs ask in a goroutine and waits at most keyringTimeout.
 func withTimeout(ask func() (string, error)) (string, error) {
 	type reply struct {
 		text string
 		err  error
 	}
 	done := make(chan reply, 1)
-	go func() { // ends when the keyring does
+	go func() { // may outlive the call
 		text, err := ask()
 		done <- reply{text, err}
 	}()

@@ -17,23 +17,22 @@ import (
 )
 
 const (
-	// commandTimeout bounds a command, which may ask the user.
+	// commandTimeout limits a command, which may ask the user.
 	commandTimeout = 30 * time.Second
-	// commandWaitDelay bounds the wait for processes that an ended command left running.
+	// commandWaitDelay limits the wait for child processes of an exited command.
 	commandWaitDelay = 500 * time.Millisecond
 	maxStderr        = 4 << 10 // bytes of its stderr
 )
 
-// The kinds of references.
 const (
 	KindKeyring = "keyring"
 	KindFile    = "file"
 	KindCommand = "cmd"
 )
 
-// Resolve is the value that a reference stands for: words are the name of a secret, the
-// absolute path of a file, or a program with its arguments, which is run in dir, without a
-// shell. The error says what is wrong and, behind "; ", what helps.
+// Resolve returns the value of a reference. words is the name of a secret, the absolute
+// path of a file, or a program with arguments. A program runs in dir without a shell. The
+// error states the problem and, after "; ", the fix.
 func (s *Store) Resolve(ctx context.Context, kind string, words []string, dir string) (value string, err error) {
 	switch kind {
 	case KindKeyring:
@@ -68,14 +67,14 @@ func (s *Store) getChecked(name string) (string, error) {
 	return value, nil
 }
 
-// readFile reads a value from a file, without the line break at its end.
+// readFile reads a value from a file without its final line break.
 func readFile(path string) (string, error) {
 	const fix = "; correct the path or the file's rights"
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("cannot be read: %w%s", atomicfile.StripPath(err), fix)
-	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
+	case !info.Mode().IsRegular(): // opening a pipe would block
 		return "", errors.New("is not a file" + fix)
 	}
 	f, _, err := state.Open(path)
@@ -93,12 +92,12 @@ func readFile(path string) (string, error) {
 	return TrimLineBreak(text), nil
 }
 
-// TrimLineBreak is a text without one line break at its end.
+// TrimLineBreak returns a text without its final line break.
 func TrimLineBreak(text []byte) string {
 	return string(bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")))
 }
 
-// output runs a program and returns the value that it prints.
+// output runs a program and returns its output.
 func output(ctx context.Context, words []string, dir string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, commandTimeout, fmt.Errorf("does not end within %v; run it in a terminal to see what it waits for", commandTimeout))
 	defer cancel()
@@ -126,10 +125,9 @@ func output(ctx context.Context, words []string, dir string) (string, error) {
 	return TrimLineBreak(out.buffer.Bytes()), nil
 }
 
-// boundedBuffer keeps the beginning of what is written to it, and calls full when that is not
-// all.
+// boundedBuffer stores the first bytes written to it and calls full on overflow.
 type boundedBuffer struct {
-	buffer bytes.Buffer // not embedded: its ReadFrom knows no bounds
+	buffer bytes.Buffer // not embedded: its ReadFrom has no limit
 	left   int
 	over   bool
 	full   func()

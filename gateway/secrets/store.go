@@ -18,28 +18,29 @@ import (
 )
 
 const (
-	// MaxValue is how many bytes a secret may have, wherever it is.
+	// MaxValue is the maximum size of a secret in bytes.
 	MaxValue = 64 << 10
 
-	service     = Keyring("goblin secrets") // "goblin" has logins
+	service     = Keyring("goblin secrets") // "goblin" is the service of logins
 	keyringNote = "the system's keyring"
 
 	maxFile = 4 << 20
 )
 
-// ErrNotFound is the error of a name without a secret.
+// ErrNotFound reports a name without a secret.
 var ErrNotFound = errors.New("there is no secret of that name")
 
 var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@-]{0,127}$`) })
 
-// ValidName reports whether a secret may have a name.
+// ValidName reports whether a name is valid for a secret.
 func ValidName(s string) bool { return name().MatchString(s) }
 
-// Store keeps secrets in the system's keyring, else in a file of mode 0600, which also has
-// the names of those in the keyring. Several processes may use it.
+// Store keeps secrets in the system's keyring, otherwise in a file with mode 0600. The
+// file also lists the names in the keyring. Several processes may share a Store.
 type Store struct{ path string }
 
-// Open is the Store of a state folder; it touches nothing yet. With "", there is no file.
+// Open returns the Store of a state directory, or one without a file for "". It accesses
+// nothing yet.
 func Open(stateDir string) *Store {
 	s := &Store{}
 	if stateDir != "" {
@@ -48,14 +49,13 @@ func Open(stateDir string) *Store {
 	return s
 }
 
-// record is where a secret is: in the keyring, or here.
+// record is the place of a secret: the keyring, or this file.
 type record struct {
 	Keyring bool   `json:"keyring,omitempty"`
 	Value   string `json:"value,omitempty"`
 }
 
-// Set keeps a secret and tells where: in the system's keyring or, with why not there, in
-// the file.
+// Set stores a secret and returns its place: the keyring, or the file with the reason.
 func (s *Store) Set(name, value string) (place string, err error) {
 	if err := check(name, value); err != nil {
 		return "", err
@@ -78,7 +78,7 @@ func (s *Store) Set(name, value string) (place string, err error) {
 			return nil
 		}
 		if all[name].Keyring && service.IsAvailable() {
-			_ = service.Delete(name) // an older value; it may not be reached
+			_ = service.Delete(name) // best effort: remove the older value
 		}
 		all[name] = record{Value: value}
 		return nil
@@ -103,8 +103,8 @@ func check(name, value string) error {
 	return nil
 }
 
-// Get is a secret; [ErrNotFound] says that there is none of that name. One that was put
-// into the keyring by other means, under the service "goblin secrets", is found, too.
+// Get returns a secret, or [ErrNotFound]. It also finds secrets that other programs
+// stored under the service "goblin secrets".
 func (s *Store) Get(name string) (string, error) {
 	if !ValidName(name) {
 		return "", ErrNotFound
@@ -130,16 +130,16 @@ func (s *Store) Get(name string) (string, error) {
 	case known:
 		return "", fmt.Errorf("the system's keyring does not give it: %s", truncate(err.Error()))
 	}
-	return "", ErrNotFound // as far as can be known
+	return "", ErrNotFound // maybe it is in an unknown keyring
 }
 
-// List are the names that were set, sorted.
+// List returns the names of stored secrets, sorted.
 func (s *Store) List() ([]string, error) {
 	all, err := s.load()
 	return slices.Sorted(maps.Keys(all)), err
 }
 
-// Location tells where a secret that was set is.
+// Location returns the place of a stored secret.
 func (s *Store) Location(name string) string {
 	if all, err := s.load(); err == nil && all[name].Keyring {
 		return keyringNote
@@ -147,7 +147,7 @@ func (s *Store) Location(name string) string {
 	return s.path
 }
 
-// Remove forgets a secret; [ErrNotFound] says that there was none.
+// Remove deletes a secret. It returns [ErrNotFound] if there is none.
 func (s *Store) Remove(name string) error {
 	return s.edit(func(all map[string]record) error {
 		here, known := all[name]
@@ -188,7 +188,7 @@ func (s *Store) load() (map[string]record, error) {
 	return all, nil
 }
 
-// edit changes the file, with the lock that all processes have for that.
+// edit changes the file under a lock that all processes share.
 func (s *Store) edit(change func(all map[string]record) error) error {
 	if s.path == "" {
 		return errors.New("there is no folder for secrets: set HOME or XDG_STATE_HOME")
@@ -215,7 +215,7 @@ func (s *Store) edit(change func(all map[string]record) error) error {
 	return atomicfile.Write(s.path, append(text, '\n'))
 }
 
-// truncate bounds a foreign text.
+// truncate shortens an untrusted text and removes control characters.
 func truncate(text string) string {
 	const limit = 200
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(c rune) bool { return c <= ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 }), " ")

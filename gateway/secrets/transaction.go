@@ -8,8 +8,8 @@ import (
 // maxSuffix is the last number that [Transaction.FreeName] tries.
 const maxSuffix = 99
 
-// Transaction sets secrets and can restore their values from before. It is for changes of a
-// config that may fail after its secrets were set. It belongs to one goroutine.
+// Transaction sets secrets and can restore their previous values, for config changes that
+// may fail afterwards. It belongs to one goroutine.
 type Transaction struct {
 	store *Store
 	undo  []func() error
@@ -18,8 +18,8 @@ type Transaction struct {
 // Begin returns an empty Transaction.
 func (s *Store) Begin() *Transaction { return &Transaction{store: s} }
 
-// FreeName returns wanted, or wanted with a number if that is the name of another secret. The
-// nil Transaction returns wanted.
+// FreeName returns wanted, with a number if another secret has that name. A nil
+// Transaction returns wanted.
 func (t *Transaction) FreeName(wanted, value string) string {
 	name := wanted
 	for n := 2; t != nil && n <= maxSuffix; n++ {
@@ -31,7 +31,7 @@ func (t *Transaction) FreeName(wanted, value string) string {
 	return name
 }
 
-// Set stores a secret and returns its place, as [Store.Set] does.
+// Set stores a secret and returns its place, like [Store.Set].
 func (t *Transaction) Set(name, value string) (place string, err error) {
 	before, getErr := t.store.Get(name)
 	if getErr == nil && before == value {
@@ -51,7 +51,7 @@ func (t *Transaction) Set(name, value string) (place string, err error) {
 	return place, nil
 }
 
-// Rollback restores all secrets, the last one first.
+// Rollback restores all secrets in reverse order.
 func (t *Transaction) Rollback() error {
 	var all []error
 	for i := len(t.undo) - 1; i >= 0; i-- {

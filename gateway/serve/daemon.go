@@ -18,17 +18,17 @@ import (
 	"goblin/gateway/stack"
 )
 
-// Screens run in the daemon, one [ShowFunc] each, and are seen through a relay:
-// in another process, or in this one, joined by a pipe.
+// UIs run in the daemon, one [ShowFunc] each. Their terminals connect through a relay, in
+// another process or over a pipe in this one.
 
-// MaxScreens is how many screens may look into one daemon over its socket.
+// MaxScreens is the maximum number of UIs that connect to a daemon over its socket.
 const MaxScreens = 32
 
-// ErrStopped is why a screen ends that its user did not leave.
+// ErrStopped reports that a UI closed because the daemon stopped.
 var ErrStopped = errors.New("the daemon was stopped")
 
 const (
-	// attempts bound how often a daemon is looked for that ends while it is asked.
+	// attempts is the maximum number of tries while a daemon stops.
 	attempts     = 50
 	attemptPause = 100 * time.Millisecond
 )
@@ -36,24 +36,25 @@ const (
 // Daemon is a gateway with the socket of its config.
 type Daemon struct {
 	*stack.Stack
-	// Theme is that of the config, for screens that ask for none.
+	// Theme is the config's theme, for UIs that request none.
 	Theme string
-	// Images is how the config has images drawn.
+	// Images is the config's setting for images.
 	Images string
-	// Keys are those of the config, by the actions of the screen.
+	// Keys are the config's keys by UI action.
 	Keys map[string][]string
-	// Command is shown to users as the one for clients to start.
+	// Command is the command for clients that is shown to users.
 	Command []string
 
 	show    ShowFunc
-	screens atomic.Int32 // over the socket
+	screens atomic.Int32 // connected over the socket
 }
 
-// daemon makes this process the daemon of the setup's config; change adapts how.
+// daemon makes this process the daemon of the setup's config. change may adapt the
+// options.
 func (p *Process) daemon(s *setup, change func(*stack.Options)) (*Daemon, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		exe = "" // then it is shown by its name
+		exe = "" // shown by name then
 	}
 	h := &Daemon{Theme: s.cfg.TUI.Theme, Images: s.cfg.TUI.Images, Keys: s.cfg.TUI.Keys, Command: p.App.ClientCommand(s.cfg, exe), show: p.Show}
 	o := stack.Options{
@@ -71,7 +72,8 @@ func (p *Process) daemon(s *setup, change func(*stack.Options)) (*Daemon, error)
 	return h, nil
 }
 
-// startedFrom is the terminal at a file, or else at a stream of this process; nil for none.
+// startedFrom returns a function for the terminal at tty or at a stream of this process,
+// or nil.
 func (p *Process) startedFrom(tty *os.File) func() (name string, gone bool) {
 	for _, f := range []*os.File{tty, p.In, p.Out, p.Err} {
 		if f == nil {
@@ -88,7 +90,7 @@ func (p *Process) startedFrom(tty *os.File) func() (name string, gone bool) {
 	return nil
 }
 
-// showRemote shows a screen that came over the socket, if there is room.
+// showRemote shows a UI that connected over the socket, up to MaxScreens.
 func (h *Daemon) showRemote(ctx context.Context, c net.Conn, r io.Reader) {
 	defer h.screens.Add(-1)
 	full := h.screens.Add(1) > MaxScreens
@@ -100,8 +102,8 @@ func (h *Daemon) showRemote(ctx context.Context, c net.Conn, r io.Reader) {
 	})
 }
 
-// screen shows one screen over a connection to a relay until its user quits
-// (nil), the relay is gone (nil), ctx ends ([ErrStopped]) or it fails.
+// screen shows one UI over a relay. It returns nil when the user quits or the relay
+// disconnects, [ErrStopped] when ctx ends, or an error.
 func (h *Daemon) screen(ctx context.Context, c net.Conn, r io.Reader, show func(context.Context, *remoteui.Conn) error) (err error) {
 	log := h.Logger()
 	conn, err := remoteui.Accept(c, r)
@@ -109,7 +111,7 @@ func (h *Daemon) screen(ctx context.Context, c net.Conn, r io.Reader, show func(
 		log.Warn("Screen refused", "err", err)
 		return err
 	}
-	// The end of the daemon does not wait for a terminal that takes no output.
+	// Stopping the daemon does not wait for a terminal that accepts no output.
 	told := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(told)
@@ -129,12 +131,12 @@ func (h *Daemon) screen(ctx context.Context, c net.Conn, r io.Reader, show func(
 		if err != nil {
 			reason = err.Error()
 		}
-		_ = conn.Exit(reason) // a relay that is gone need not know
+		_ = conn.Exit(reason) // the relay may have disconnected
 	}()
 	return stopReason(ctx, show(ctx, conn))
 }
 
-// stopReason replaces what the end of a daemon does to a screen by its reason.
+// stopReason replaces errors that the daemon's stop caused.
 func stopReason(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ErrStopped
@@ -142,8 +144,8 @@ func stopReason(ctx context.Context, err error) error {
 	return err
 }
 
-// showLocal shows the daemon's own screen until its user quits (nil), ctx ends
-// ([ErrStopped]) or it fails.
+// showLocal shows the daemon's own UI. It returns nil when the user quits, [ErrStopped]
+// when ctx ends, or an error.
 func (h *Daemon) showLocal(ctx context.Context, t remoteui.Terminal) error {
 	near, far := net.Pipe()
 	shown := make(chan error, 1)
@@ -154,7 +156,7 @@ func (h *Daemon) showLocal(ctx context.Context, t remoteui.Terminal) error {
 	}()
 	_, err := remoteui.Relay(ctx, near, t)
 	failed := <-shown
-	// The end that failed first knows why: the other one saw a closed pipe.
+	// The side that failed first has the cause. The other saw a closed pipe.
 	if failed != nil && (err == nil || errors.Is(err, remoteui.ErrConnectionLost)) {
 		err = failed
 	}
@@ -176,7 +178,7 @@ func (p *Process) becomeOrDial(ctx context.Context, s *setup) (h *Daemon, c net.
 			}
 			return nil, c, err
 		}
-		// It is ending; its servers may take a while.
+		// The daemon is stopping, and its servers may take a while.
 		select {
 		case <-time.After(attemptPause):
 		case <-ctx.Done():

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// stayRunning makes the process ignore what stops it for a terminal's sake.
+// stayRunning ignores the signals that stop a process for terminal access.
 func stayRunning() { signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN, syscall.SIGTSTP) }

@@ -20,15 +20,15 @@ import (
 	"goblin/gateway/stack"
 )
 
-// DefaultListen is where Serve listens if nothing else is said.
+// DefaultListen is the default address of Serve.
 const DefaultListen = "127.0.0.1:7331"
 
-// supersetAttempts are how often a client that lacks variables looks for the next daemon
-// of those that have them, before it starts one itself.
+// supersetAttempts limits the tries to find the next daemon with more variables. After
+// that, a client with fewer variables starts its own.
 const supersetAttempts = 20
 
-// Stdio serves one client, through the daemon unless standalone, with what a profile of the
-// config shows; "" for the one that the client gets by its name.
+// Stdio serves one client, through the daemon unless standalone. profile selects its
+// view; "" selects it by the client's name.
 func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) error {
 	kind := logToStderr
 	if standalone {
@@ -59,7 +59,7 @@ func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) er
 	return runWith(ctx, i, func(ctx context.Context) error { return i.ServeStdio(ctx, profile, in, out) })
 }
 
-// bridge connects a client to the daemon, which it starts if need be.
+// bridge connects a client to the daemon and starts one if necessary.
 func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Reader, out io.Writer) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -79,15 +79,14 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 	err = bridge.Run(ctx, bridge.Options{
 		Alive: func(ctx context.Context) error { return daemon.CheckAlive(ctx, *last.Load()) },
 		Connect: func(ctx context.Context) (net.Conn, error) {
-			// The file may name other variables by now, and the next daemon will
-			// be found where it says. One that is gone leads to no daemon, which
-			// starting one tells best.
+			// The file may name other variables now, which changes the next daemon's
+			// place. If the file is missing, starting a daemon gives the best error.
 			place, err := p.App.FindDaemon(s.cfg.Path)
 			if err != nil {
 				place = s.endpoint
 			}
 			place.Profile = profile
-			if superset != nil { // somebody who has them starts the next one
+			if superset != nil { // a client with these variables starts the next one
 				if c := dialSoon(ctx, *superset, daemon.KindMCP, supersetAttempts); c != nil {
 					last.Store(superset)
 					return c, nil
@@ -98,7 +97,7 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 			if err != nil {
 				return nil, err
 			}
-			// A later daemon may be of a newer build, which replaced this one on disk.
+			// A later daemon may be a newer build, which replaced this one on disk.
 			if c.OtherBuild != nil && last.Load() == nil {
 				p.App.Warn("%v; it serves this client until you run \"%s\"", c.OtherBuild, p.App.CommandLine("stop"))
 			}
@@ -116,13 +115,13 @@ func (p *Process) bridge(ctx context.Context, s *setup, profile string, in io.Re
 	return nil
 }
 
-// runWith runs a gateway for as long as its use goes on.
+// runWith runs a gateway while use runs.
 func runWith(ctx context.Context, i *stack.Stack, use func(ctx context.Context) error) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	using, leave := context.WithCancel(ctx)
 	defer leave()
-	defer context.AfterFunc(i.Stopping(), leave)() // somebody stopped the daemon
+	defer context.AfterFunc(i.Stopping(), leave)() // the daemon was stopped
 	ended := make(chan error, 1)
 	go func() { ended <- i.Run(running) }()
 	err := use(using)
@@ -130,7 +129,7 @@ func runWith(ctx context.Context, i *stack.Stack, use func(ctx context.Context) 
 	return errors.Join(err, <-ended)
 }
 
-// hasProfile is the error of a config that lacks a profile; "" none lacks.
+// hasProfile returns an error if the config lacks the profile. "" is valid.
 func hasProfile(cfg *config.Config, profile string) error {
 	if _, ok := cfg.Profile(profile); !ok && profile != "" {
 		return cli.Fail(cli.CodeConfig, "no profile %q%s", profile, cfg.SuggestProfile(profile))
@@ -138,9 +137,8 @@ func hasProfile(cfg *config.Config, profile string) error {
 	return nil
 }
 
-// Serve is the daemon in the foreground, without a screen. listen is where it
-// serves HTTP; "" for what the config says. Clients there whose URL names no profile are
-// shown that one, if it is not "".
+// Serve runs the daemon in the foreground without a UI. listen is the HTTP address; ""
+// means the config's. profile applies to HTTP clients without a profile in their URL.
 func (p *Process) Serve(ctx context.Context, listen, profile string) error {
 	s, err := p.prepare(p.App.Load, logToStderr)
 	if err != nil {
@@ -182,8 +180,8 @@ func (p *Process) Serve(ctx context.Context, listen, profile string) error {
 	return h.Run(ctx)
 }
 
-// Background is the daemon that no terminal is attached to: of the demo, or of
-// the config. Another one that is there already is no failure.
+// Background runs the daemon without a terminal, for the config or the demo. A running
+// daemon is not an error.
 func (p *Process) Background(ctx context.Context, demo bool) error {
 	load := p.App.Load
 	if demo {
@@ -195,10 +193,10 @@ func (p *Process) Background(ctx context.Context, demo bool) error {
 	}
 	defer s.close()
 	h, err := p.daemon(s, func(o *stack.Options) {
-		o.Linger = max(s.cfg.Gateway.Linger, time.Nanosecond) // 0 would be for ever
+		o.Linger = max(s.cfg.Gateway.Linger, time.Nanosecond) // 0 would mean forever
 	})
 	if _, ok := errors.AsType[*daemon.RunningError](err); ok {
-		return nil // several clients started at once
+		return nil // several clients started one at once
 	}
 	if err != nil {
 		return err

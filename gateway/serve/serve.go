@@ -15,37 +15,37 @@ import (
 	"goblin/gateway/stack"
 )
 
-// ShowFunc shows one screen of a daemon on a connection to the terminal until
-// its user quits (nil), the terminal is gone (nil), ctx ends or it fails. owner
-// says that the daemon ends with this screen. It may panic: that screen ends.
+// ShowFunc shows a UI of a daemon until the user quits (nil), the terminal disconnects
+// (nil), ctx ends or it fails. owner reports whether the daemon stops together with this
+// UI. A panic closes only this UI.
 type ShowFunc func(ctx context.Context, h *Daemon, c *remoteui.Conn, owner bool) error
 
-// Process holds the state that the modes of one process share. Set the fields before the
+// Process is the state that the modes of one process share. Set its fields before the
 // first call.
 type Process struct {
 	App      *cli.App
-	Extend   stack.ExtendFunc // adds to each gateway; may be nil
-	In, Out  *os.File         // what MCP or a screen uses
-	Err      *os.File         // what of that must not be made non-blocking
+	Extend   stack.ExtendFunc // extends each gateway; may be nil
+	In, Out  *os.File         // for MCP or a UI
+	Err      *os.File         // its file stays blocking
 	Show     ShowFunc
-	Theme    string // that the user asked for; "" for the config's
+	Theme    string // from the user; "" means the config's
 	ASCII    bool   // draw with ASCII only
 	mu       sync.Mutex
-	restores []func() // undo what was done to streams and terminals
-	reload   func()   // what SIGHUP does instead of ending the process; nil: that
+	restores []func() // restore streams and terminals
+	reload   func()   // replaces the effect of SIGHUP, unless nil
 }
 
-// Signals gives the context that ends with the first signal to end; if that is
-// SIGTERM, with [stack.ErrDrain] as its cause. The second signal ends the process
-// at once; the kernel or their closed input ends its children. A SIGHUP that no lost
-// terminal sent makes a daemon read its config again instead; under nohup each does, and
-// ends no process. release gives back signals, streams and terminals.
+// Signals returns a context that ends with the first termination signal. For SIGTERM the
+// cause is [stack.ErrDrain]. The second signal exits at once, and the kernel or closed
+// input stops the children. SIGHUP reloads a daemon's config, unless a lost terminal
+// caused it. Under nohup, SIGHUP never stops the process. release restores signals,
+// streams and terminals.
 func (p *Process) Signals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	// A reader that left shows as an error of the write.
+	// Without this, a closed pipe would kill the process. Now the write fails.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	caught := make(chan os.Signal, 2)
-	stays := signal.Ignored(syscall.SIGHUP) // as nohup sets it
+	stays := signal.Ignored(syscall.SIGHUP) // set by nohup
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	attached := onTerminal()
@@ -68,7 +68,7 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 					childproc.KillAll()
 					os.Exit(cli.CodeFailure)
 				}
-				if sig == syscall.SIGTERM { // another process may take over
+				if sig == syscall.SIGTERM { // another process may replace this one
 					cancel(stack.ErrDrain)
 				}
 				cancel(nil)
@@ -86,8 +86,8 @@ func (p *Process) Signals() (ctx context.Context, release func()) {
 	}
 }
 
-// onTerminal reports whether there is a terminal that the process belongs to:
-// none any more when that hung up.
+// onTerminal reports whether the process has a controlling terminal. After a hangup it
+// has none.
 func onTerminal() bool {
 	tty, err := os.OpenFile(Controlling, os.O_RDWR, 0)
 	if err != nil {
@@ -97,7 +97,7 @@ func onTerminal() bool {
 	return true
 }
 
-// onHangup makes reload the meaning of SIGHUP.
+// onHangup sets the function that SIGHUP calls.
 func (p *Process) onHangup(reload func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,14 +110,14 @@ func (p *Process) reloader() func() {
 	return p.reload
 }
 
-// undo adds what restore has to do.
+// undo adds functions for restore.
 func (p *Process) undo(undo ...func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.restores = append(p.restores, undo...)
 }
 
-// restore undoes what was done to streams and terminals.
+// restore resets streams and terminals.
 func (p *Process) restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +131,7 @@ func (p *Process) restoreLocked() {
 	p.restores = nil
 }
 
-// Streams are stdin and stdout for MCP, in non-blocking mode where that works.
+// Streams returns stdin and stdout for MCP, non-blocking if possible.
 func (p *Process) Streams() (io.Reader, io.Writer) {
 	in, undoIn := cli.SetNonblock(p.In, p.Err)
 	out, undoOut := cli.SetNonblock(p.Out, p.Err)
@@ -139,13 +139,12 @@ func (p *Process) Streams() (io.Reader, io.Writer) {
 	return in, out
 }
 
-// handover is how long the end of a process waits for its terminal.
+// handover is the maximum wait for the terminal on exit.
 const handover = time.Second
 
-// holdTerminal makes whoever ends the process at once end shown first, in which t is
-// used, and wait a moment until t is given back; then it sets t as it was found.
-// release tells that it is given back. Meanwhile SIGQUIT, which otherwise ends
-// a Go program with a dump on the spot, does so, too.
+// holdTerminal ensures that an immediate exit restores t. Such an exit cancels shown,
+// waits up to handover for release, and then resets t itself. Until release, SIGQUIT does
+// this as well instead of dumping at once.
 func (p *Process) holdTerminal(ctx context.Context, t remoteui.Terminal) (shown context.Context, release func()) {
 	shown, end := context.WithCancel(ctx)
 	given := make(chan struct{})
@@ -173,14 +172,14 @@ func (p *Process) holdTerminal(ctx context.Context, t remoteui.Terminal) (shown 
 	return shown, func() {
 		close(given)
 		signal.Stop(quit)
-		p.mu.Lock()   // whoever ends the process does not let go of it
+		p.mu.Lock()   // an exit in progress keeps the lock
 		p.mu.Unlock() //nolint:staticcheck // nothing is to be done in between
 		watching.Wait()
 		end()
 	}
 }
 
-// dump ends the process the way SIGQUIT does by default. It does not return.
+// dump exits like the default SIGQUIT, with a dump. It does not return.
 func (p *Process) dump() {
 	p.mu.Lock()
 	p.restoreLocked()

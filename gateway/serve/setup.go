@@ -10,27 +10,27 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// setup is made first by each mode that serves.
+// setup is the state that each serving mode prepares first.
 type setup struct {
 	cfg      *config.Config
-	endpoint daemon.Endpoint // of the daemon; may be missing for one that is alone
-	pins     string          // file of the approved tools
-	noPins   error           // why there is none although the config wants one
+	endpoint daemon.Endpoint // of the daemon; may be zero for a standalone gateway
+	pins     string          // path of the approved tools
+	noPins   error           // why pins is "" although the config requires it
 	logger   *slog.Logger
-	log      string   // its file; "" for stderr
-	tty      *os.File // the terminal of its screen; nil for one of the streams, if any is one
+	log      string   // path of the log; "" means stderr
+	tty      *os.File // the UI's terminal, or nil for the streams
 	closes   []io.Closer
 }
 
-// kinds of setup, by where the log goes that has no file in the config.
+// The kinds of setup select the log's place if the config sets none.
 const (
-	noSocket = iota // to stderr, and there is no socket
+	noSocket = iota // stderr, without a socket
 	logToStderr
-	logToFile // the file beside the socket
+	logToFile // the file next to the socket
 )
 
-// prepare loads the config, finds the place of its daemon and opens the log.
-// close must be called at the end.
+// prepare loads the config, locates its daemon and opens the log. The caller must call
+// close.
 func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup, error) {
 	cfg, err := load()
 	if err != nil {
@@ -39,7 +39,7 @@ func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup
 	s := &setup{cfg: cfg, log: cfg.Log.File}
 	s.pins, s.noPins = p.App.PinsPath(cfg)
 	if s.noPins != nil && cfg.Gateway.Pin == config.PinStrict {
-		return nil, s.noPins // here, where a client sees why
+		return nil, s.noPins // the client sees this error
 	}
 	if s.endpoint, err = p.App.FindDaemon(cfg.Path); err != nil && kind != noSocket {
 		return nil, err
@@ -62,9 +62,8 @@ func (p *Process) prepare(load func() (*config.Config, error), kind int) (*setup
 	return s, nil
 }
 
-// close closes the log.
 func (s *setup) close() {
 	for _, c := range s.closes {
-		_ = c.Close() // there is no other place to tell it
+		_ = c.Close() // there is no place to report it
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"goblin/gateway/remoteui"
 )
 
-// Controlling is the terminal that a process belongs to.
+// Controlling is the path of the process's controlling terminal.
 const Controlling = "/dev/tty"
 
-// Beside is MCP on stdin and stdout with the screen on the terminal at path.
-// The client is served whatever becomes of the screen: the process does not
-// stop for the terminal's sake, and waits in the background until it is in
-// front. The screen stays after the client has left, until its user quits.
+// Beside serves MCP on stdin and stdout and shows the UI on the terminal at path. The UI
+// cannot disturb the client: the process never stops for terminal access, and the UI
+// waits until it is in the foreground. The UI stays open after the client disconnects,
+// until the user quits.
 func (p *Process) Beside(ctx context.Context, path string) error {
 	stayRunning()
 	tty, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -59,7 +59,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	defer end()
 	var bridged error
 	var bridging sync.WaitGroup
-	left := make(chan struct{}) // closed when the client has
+	left := make(chan struct{}) // closed when the client disconnects
 	bridging.Go(func() {
 		defer close(left)
 		bridged = p.bridge(using, s, "", in, out)
@@ -79,8 +79,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	return bridged
 }
 
-// follow shows the screen of the daemon that a bridge uses, and of the next one
-// when that ends.
+// follow shows the UI of the bridge's daemon, and of the next daemon when that one stops.
 func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t remoteui.Terminal) error {
 	for {
 		err := p.relay(ctx, c, t)
@@ -93,8 +92,8 @@ func (p *Process) follow(ctx context.Context, s *setup, c net.Conn, t remoteui.T
 	}
 }
 
-// dialSoon connects to the daemon that another bridge has found or started after the
-// last one; nil if there is none for long.
+// dialSoon connects to the daemon that another bridge finds or starts. It returns nil
+// after the given number of attempts.
 func dialSoon(ctx context.Context, place daemon.Endpoint, kind string, attempts int) net.Conn {
 	for range attempts {
 		c, err := daemon.Dial(ctx, place, kind)

@@ -14,9 +14,9 @@ import (
 	"goblin/gateway/remoteui"
 )
 
-const slowStop = 500 * time.Millisecond // what is longer is told
+const slowStop = 500 * time.Millisecond // report a longer stop
 
-// Screen is Goblin on a terminal: the daemon of its config, or a look at it.
+// Screen shows the UI on the terminal, as the daemon or connected to the running one.
 func (p *Process) Screen(ctx context.Context) error {
 	s, err := p.prepare(p.App.Load, logToFile)
 	if err != nil {
@@ -34,7 +34,7 @@ func (p *Process) Screen(ctx context.Context) error {
 	return p.watch(ctx, h, t, nil)
 }
 
-// terminal is the terminal at two files as a screen needs it.
+// terminal returns the UI's terminal with its settings.
 func (p *Process) terminal(in, out *os.File, s *setup) remoteui.Terminal {
 	return remoteui.Terminal{
 		In: in, Out: out, Theme: cmp.Or(p.Theme, s.cfg.TUI.Theme), ASCII: p.ASCII,
@@ -42,13 +42,12 @@ func (p *Process) terminal(in, out *os.File, s *setup) remoteui.Terminal {
 			if value := p.App.Getenv(name); value != "" || name != "TERM" {
 				return value
 			}
-			return "dumb" // nothing is known of it
+			return "dumb" // unknown terminal
 		},
 	}
 }
 
-// relay shows the screen at the other end of c until its user quits (nil) or
-// it ends otherwise.
+// relay shows the UI at the other end of c. It returns nil when the user quits.
 func (p *Process) relay(ctx context.Context, c net.Conn, t remoteui.Terminal) error {
 	shown, release := p.holdTerminal(ctx, t)
 	defer release()
@@ -65,8 +64,8 @@ func (p *Process) relay(ctx context.Context, c net.Conn, t remoteui.Terminal) er
 	}
 }
 
-// reportStop says why a screen ended that its user did not leave. A signal's sender
-// knows, and a daemon that somebody stopped is no failure.
+// reportStop reports why a UI closed without the user. A stopped daemon or a signal is not an
+// error.
 func (p *Process) reportStop(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -79,10 +78,10 @@ func (p *Process) reportStop(ctx context.Context, err error) error {
 	}
 }
 
-// watch is a daemon with its own screen on t, and ends with it. beside, if not
-// nil, serves a client meanwhile; if the screen fails, the daemon goes on until
-// it ends, and without it until ctx does. Without its terminal nobody would know of a
-// daemon that serves nobody, so that one ends.
+// watch runs a daemon with its own UI on t and stops both together. beside, if not nil,
+// serves a client meanwhile. If the UI fails, the daemon runs until beside returns or,
+// without it, until ctx ends. After a lost terminal, a daemon without clients stops,
+// since no user would notice it.
 func (p *Process) watch(ctx context.Context, h *Daemon, t remoteui.Terminal, beside func(ctx context.Context) error) error {
 	p.onHangup(h.ReloadNow)
 	var shown error
@@ -90,7 +89,7 @@ func (p *Process) watch(ctx context.Context, h *Daemon, t remoteui.Terminal, bes
 	err := runWith(ctx, h.Stack, func(ctx context.Context) error {
 		ctx, end := context.WithCancel(ctx)
 		defer end()
-		alone := make(chan struct{}) // closed when beside has ended
+		alone := make(chan struct{}) // closed when beside returns
 		var served error
 		var serving sync.WaitGroup
 		if beside != nil {
@@ -102,7 +101,7 @@ func (p *Process) watch(ctx context.Context, h *Daemon, t remoteui.Terminal, bes
 		showing, release := p.holdTerminal(ctx, t)
 		shown = h.showLocal(showing, t)
 		release()
-		status, _ := h.Status(ctx) // which it knows itself
+		status, _ := h.Status(ctx) // answered locally
 		lost := beside == nil && status.Clients() == 0 && errors.Is(shown, remoteui.ErrTerminalLost)
 		if shown != nil && !lost && !errors.Is(shown, ErrStopped) {
 			p.App.Warn("%v; goblin still serves %s; Ctrl-C ends it", shown, clients(status.Clients()))
