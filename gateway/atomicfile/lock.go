@@ -24,7 +24,7 @@ func Lock(path string) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
 	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); ctx.Err() != nil {
-		return nil, errors.Join(fmt.Errorf("another process holds %s; end it, and try again", lock.Path()), lock.Close())
+		return nil, errors.Join(fmt.Errorf("another process holds the lock %s; stop it and try again", lock.Path()), lock.Close())
 	} else if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", lock.Path(), err), lock.Close())
 	}

@@ -167,7 +167,7 @@ func (b *bridge) run(ctx context.Context) error {
 
 	b.out.Finish()
 	if !within(written, b.lim.flush, hard.Done()) {
-		b.out.Close(errors.New("the client reads nothing"))
+		b.out.Close(errors.New("the client does not read"))
 		if d, ok := b.o.Out.(interface{ SetWriteDeadline(time.Time) error }); ok && d.SetWriteDeadline(time.Now()) == nil {
 			<-written
 		}
@@ -241,7 +241,7 @@ func (b *bridge) readClient() {
 			var long *jsonrpc.TooLongError
 			if !errors.As(err, &long) {
 				if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) && b.hard.Err() == nil { // the deadline is set by interrupt
-					b.log.Info("the client's input ended", "err", err)
+					b.log.Info("client input failed", "err", err)
 				}
 				return
 			}
@@ -281,7 +281,7 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.WriteBatch) *link {
 		defer b.mu.Unlock()
 		for e := range messages(e, frame) {
 			if e.request() {
-				why := connectionError(fmt.Sprintf("the connection to Goblin is ending, so %s was not carried out; it is safe to send it again", e.method))
+				why := connectionError(fmt.Sprintf("the connection to Goblin is closing; %s did not run, so it is safe to retry", e.method))
 				b.out.Send(b.failureLocked(e.id, e.method, why))
 			}
 		}
@@ -324,7 +324,7 @@ func (b *bridge) fromClient(frame []byte, burst *jsonrpc.WriteBatch) *link {
 // tooLong answers a message that exceeds the limit.
 func (b *bridge) tooLong(long *jsonrpc.TooLongError) {
 	why := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", long.Error())
-	b.log.Warn("the client's message was dropped", "err", long)
+	b.log.Warn("dropped a message of the client", "err", long)
 	if long.IsResponse() && long.ID() != nil {
 		b.fromClient(bytes.TrimSpace(why.Frame(long.ID())), nil)
 		return

@@ -44,7 +44,7 @@ func TestBridgeThatIsEndingAnswersWhatComesLate(t *testing.T) {
 	_, err := h.r.ReadByte()
 	require.ErrorIs(t, err, io.EOF, "the daemon is told of the end")
 	r.send(request("2", "tools/list", `{}`), initNote)
-	r.expect(`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the connection to Goblin is ending, so tools/list was not carried out; it is safe to send it again","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
+	r.expect(`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the connection to Goblin is closing; tools/list did not run, so it is safe to retry","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
 	h.send(result("1", "{}"))
 	r.expect(result("1", "{}"))
 	require.NoError(t, h.c.Close())

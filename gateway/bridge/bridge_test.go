@@ -143,12 +143,12 @@ func TestBridgeFailsWhatWasInFlight(t *testing.T) {
 		return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[{"type":"text","text":"the Goblin daemon stopped before ` + text + `"}],"isError":true,` +
 			`"_meta":{"goblin/error":{"code":"CONNECTION_ERROR","server":"goblin"}}}}`
 	}
-	const unsafe = "; it may have been carried out: look before you send it again"
+	const unsafe = "; it may have run, so check before retrying"
 	r.expect(
 		told("1", "tools/call was answered"+unsafe),
-		failure(`"two"`, "resources/read was answered; it is safe to send it again"),
+		failure(`"two"`, "resources/read was answered; it is safe to retry"),
 		failure("3", "odd/method was answered"+unsafe),
-		failure("5", "tools/list was answered; it is safe to send it again"), // the second of them
+		failure("5", "tools/list was answered; it is safe to retry"), // the second of them
 	)
 	h = r.reopen()
 	r.send(request("6", "tools/call", `{}`))
@@ -171,7 +171,7 @@ func TestBridgePassesNoHalfMessageOfADaemonThatDied(t *testing.T) {
 			_, err := io.WriteString(h.c, half)
 			require.NoError(t, err)
 			require.NoError(t, h.c.Close())
-			r.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the Goblin daemon stopped before resources/read was answered; it is safe to send it again","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
+			r.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the Goblin daemon stopped before resources/read was answered; it is safe to retry","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
 			h = r.reopen()
 			r.send(request("2", "ping", "{}"))
 			h.expect(request("2", "ping", "{}"))
@@ -193,7 +193,7 @@ func TestBridgeNeedsNoSessionForStatelessClients(t *testing.T) {
 	r.expect(result("1", "{}"))
 	require.NoError(t, h.c.Close())
 	// A listen ends with its daemon; the client can open another at once.
-	require.Contains(t, r.read(), `"id":2,"error":{"code":-32603,"message":"the Goblin daemon stopped before subscriptions/listen was answered; it is safe to send it again"`)
+	require.Contains(t, r.read(), `"id":2,"error":{"code":-32603,"message":"the Goblin daemon stopped before subscriptions/listen was answered; it is safe to retry"`)
 	h = r.daemon()
 	listen = request("3", "subscriptions/listen", `{"notifications":{},`+meta+`}`)
 	r.send(listen)
@@ -292,7 +292,7 @@ func TestBridgeWithoutADaemonRefusesAndTriesAgain(t *testing.T) {
 		require.NoError(t, h.c.Close())
 		require.Contains(t, r.read(), "notifications/cancelled") // the loss was noticed
 		r.send(request("1", "tools/call", `{}`))
-		r.expect(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"no Goblin daemon can be reached, so tools/call was not carried out; it is safe to send it again: start the daemon: exec \"goblin\""}],"isError":true,` +
+		r.expect(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"cannot reach a Goblin daemon: start the daemon: exec \"goblin\"; tools/call did not run, so it is safe to retry"}],"isError":true,` +
 			`"_meta":{"goblin/error":{"code":"CONNECTION_ERROR","server":"goblin"}}}}`)
 		r.down.Store(false)
 		r.send(request("2", "tools/call", `{}`))
@@ -391,7 +391,7 @@ func TestBridgeAnswersForFramesOverTheLimit(t *testing.T) {
 	r.send(request("2", "ping", `{}`))
 	h.expect(request("2", "ping", `{}`))
 	h.send(result("2", long))
-	require.Contains(t, r.read(), `"id":2,"error":{"code":-32603,"message":"the answer was dropped: a message is larger`)
+	require.Contains(t, r.read(), `"id":2,"error":{"code":-32603,"message":"the response was dropped: a message is larger`)
 
 	r.send(request("3", "ping", `{}`))
 	h.expect(request("3", "ping", `{}`))
@@ -444,7 +444,7 @@ func TestADaemonThatHangsWhileARequestWaitsIsLeft(t *testing.T) {
 		r := newStillRig(t, func(o *bridge.Options) {
 			o.Alive = func(context.Context) error {
 				if hangs.Load() {
-					return errors.New("it does not answer")
+					return errors.New("no answer")
 				}
 				return nil
 			}
@@ -464,7 +464,7 @@ func TestADaemonThatHangsWhileARequestWaitsIsLeft(t *testing.T) {
 		r.send(call)
 		h.expect(call)
 		began := time.Now()
-		require.Contains(t, r.read(), "it may have been carried out: look before you send it again")
+		require.Contains(t, r.read(), "it may have run, so check before retrying")
 		require.InDelta(t, 30, time.Since(began).Seconds(), 10)
 		hangs.Store(false)
 		h = r.reopen()
@@ -520,7 +520,7 @@ func TestBridgeRemembersTheEndOfTheHandshakeThatNoDaemonHeardOf(t *testing.T) {
 		require.NoError(t, h.c.Close())
 		synctest.Wait()
 		r.send(initNote, request("1", "ping", `{}`))
-		require.Contains(t, r.read(), "no Goblin daemon can be reached, so ping was not carried out")
+		require.Contains(t, r.read(), "ping did not run, so it is safe to retry")
 		r.down.Store(false)
 		r.send(request("2", "ping", `{}`))
 		h = r.daemon()

@@ -58,7 +58,7 @@ func (b *bridge) connected(conn net.Conn) *link {
 	if b.o.Alive != nil {
 		looks.Go(func() {
 			if err := mcpclient.WatchLiveness(l.ctx, b.busy, b.o.Alive); err != nil {
-				b.log.Warn("the daemon hangs; it is left", "err", err)
+				b.log.Warn("daemon hangs; disconnecting", "err", err)
 				conn.Close()
 			}
 		})
@@ -108,7 +108,7 @@ func (b *bridge) readDaemon(l *link) {
 			continue
 		}
 		if r.Truncated() {
-			b.log.Warn("the daemon's last message is cut", "bytes", len(frame))
+			b.log.Warn("last message of the daemon is incomplete", "bytes", len(frame))
 			return // its request fails with the other open ones
 		}
 		e := scan(frame)
@@ -245,12 +245,12 @@ func (b *bridge) batchToDaemonLocked(l *link, frame []byte) []byte {
 
 // lostAnswer answers for a daemon's message that exceeds the limit.
 func (b *bridge) lostAnswer(long *jsonrpc.TooLongError) {
-	b.log.Warn("the daemon's message was dropped", "err", long)
+	b.log.Warn("dropped a message of the daemon", "err", long)
 	id := long.ID()
 	if !long.IsResponse() || id == nil || b.own(id) {
 		return
 	}
-	e := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the answer was dropped: " + long.Error(), Data: []byte(`{"code":"BAD_REPLY","server":"goblin"}`)}
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the response was dropped: " + long.Error(), Data: []byte(`{"code":"BAD_REPLY","server":"goblin"}`)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, _ := b.forgetLocked(id)

@@ -36,7 +36,7 @@ type replay struct {
 }
 
 // errEnded stops an attempt because the bridge ends.
-var errEnded = errors.New("the client has gone")
+var errEnded = errors.New("the client disconnected")
 
 // serve connects to one daemon after the other until the bridge ends.
 func (b *bridge) serve() error {
@@ -102,7 +102,7 @@ func (b *bridge) attempt(limit time.Duration) (*link, error) {
 	l := b.connected(conn)
 	if err := b.reinitialize(ctx, l); err != nil {
 		l.abort()
-		return nil, fmt.Errorf("repeat the session to the next daemon: %w", err)
+		return nil, fmt.Errorf("restore the session in the new daemon: %w", err)
 	}
 	b.adopt(l)
 	return l, nil
@@ -121,7 +121,7 @@ func (b *bridge) reinitialize(ctx context.Context, l *link) error {
 	case err := <-l.ready:
 		return err
 	case <-l.done:
-		return errors.New("it ended at once")
+		return errors.New("it exited immediately")
 	case <-ctx.Done():
 		return errors.New("it does not answer initialize")
 	}
@@ -154,7 +154,7 @@ func (b *bridge) replayedLocked(l *link, e envelope, frame []byte) {
 		s.failed = err != nil
 	}
 	if err != nil {
-		b.log.Warn("the next daemon refused a repeated request", "method", r.method, "uri", r.uri, "err", err)
+		b.log.Warn("new daemon refused a repeated request", "method", r.method, "uri", r.uri, "err", err)
 	}
 }
 
@@ -326,7 +326,7 @@ func (b *bridge) failOpenCalls() bool {
 		return cmp.Compare(b.open[x].seq, b.open[y].seq)
 	})
 	if !b.closed {
-		b.log.Warn("the daemon stopped; looking for the next one", "unanswered", len(ids))
+		b.log.Warn("daemon stopped; reconnecting", "unanswered", len(ids))
 	}
 	for _, id := range ids {
 		c := b.open[id]
@@ -359,9 +359,9 @@ func unansweredError(method string, closing bool) *jsonrpc.Error {
 	if closing {
 		what = "the connection to Goblin ended"
 	}
-	advice := "it may have been carried out: look before you send it again"
+	advice := "it may have run, so check before retrying"
 	if repeatable[method] {
-		advice = "it is safe to send it again"
+		advice = "it is safe to retry"
 	}
 	return connectionError(fmt.Sprintf("%s before %s was answered; %s", what, method, advice))
 }
@@ -383,7 +383,7 @@ func (b *bridge) refuse(err error) {
 	for _, h := range b.waiting {
 		for m, frame := range messages(h.envelope, h.frame) {
 			if m.request() {
-				e := connectionError(fmt.Sprintf("no Goblin daemon can be reached, so %s was not carried out; it is safe to send it again: %v", m.method, err))
+				e := connectionError(fmt.Sprintf("cannot reach a Goblin daemon: %v; %s did not run, so it is safe to retry", err, m.method))
 				b.out.Send(b.failureLocked(m.id, m.method, e))
 			}
 			if m.method == initialized {
@@ -392,7 +392,7 @@ func (b *bridge) refuse(err error) {
 		}
 	}
 	if !errors.Is(err, errEnded) && b.hard.Err() == nil { // otherwise the client disconnected
-		b.log.Error("no daemon can be reached", "err", err, "refused", len(b.waiting))
+		b.log.Error("cannot reach a daemon", "err", err, "refused", len(b.waiting))
 	}
 	b.waiting, b.size = nil, 0
 }

@@ -250,7 +250,7 @@ func (f *File) remove(server string) ([]byte, error) {
 	}
 	k, _ := find(v, server)
 	if k == nil {
-		return nil, fmt.Errorf("server %q is merged in by \"<<\"; take it out by hand", server)
+		return nil, fmt.Errorf("server %q is merged in by \"<<\"; remove it by hand", server)
 	}
 	text := endLine(f.text)
 	from := f.offset(k) - (k.Column - 1)

@@ -80,7 +80,7 @@ func load(f *File, right bool) (*File, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		f.real = real
 	} else if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 { // otherwise the file was created just now
-		return nil, fmt.Errorf("%s is a link that leads nowhere", path)
+		return nil, fmt.Errorf("%s is a broken link", path)
 	}
 	info, err := os.Stat(f.real)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func load(f *File, right bool) (*File, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	case info.Size() > f.bound():
 		return nil, fmt.Errorf("%s is larger than %d MiB", path, f.bound()>>20)
 	}
@@ -191,7 +191,7 @@ func (f *File) Save() error {
 		return fmt.Errorf("%s %w", f.path, ErrChanged)
 	}
 	if !f.IsNew() && f.mode&0o200 == 0 {
-		return fmt.Errorf("%s is read-only (mode %04o); chmod u+w it, or change it where it comes from", f.path, f.mode)
+		return fmt.Errorf("%s is read-only (mode %04o); run chmod u+w on it or change its source", f.path, f.mode)
 	}
 	if err := f.write(text); err != nil {
 		return fmt.Errorf("write %s: %w", f.path, err)
@@ -247,7 +247,7 @@ func (f *File) Servers() ([]string, error) {
 }
 
 // ErrNone reports an unknown server.
-var ErrNone = errors.New("there is no such server")
+var ErrNone = errors.New("no such server")
 
 // Keys returns the keys of a server in the file, or nil.
 func (f *File) Keys(server string) map[string]any {
@@ -268,17 +268,17 @@ func (f *File) SetPrivate() {
 }
 
 // ErrTaken reports that the server already exists.
-var ErrTaken = errors.New("already")
+var ErrTaken = errors.New("already exists")
 
 // ErrChanged reports that the file changed since it was read.
-var ErrChanged = errors.New("was changed by somebody else meanwhile; nothing was written: try again")
+var ErrChanged = errors.New("was changed by another program; nothing was written; try again")
 
 // Add appends a server. It returns ErrTaken if the name exists.
 func (f *File) Add(s Server) error {
 	return f.change(func(held map[string]any) error {
 		path, servers := f.section(held)
 		if _, ok := servers[s.Name]; ok {
-			return fmt.Errorf("there is a server %q %w", s.Name, ErrTaken)
+			return fmt.Errorf("server %q %w", s.Name, ErrTaken)
 		}
 		if servers == nil {
 			if path == nil {

@@ -22,7 +22,7 @@ type braces struct {
 	open, close int // offsets of the braces
 }
 
-var errFlow = errors.New("the braces of the file are not understood")
+var errFlow = errors.New("malformed braces")
 
 // flow is a tokenizer. It only finds where plain YAML texts end.
 type flow struct {

@@ -29,7 +29,7 @@ func lock(folder string) (release func(), err error) {
 			return nil, err
 		case time.Since(began) > patience:
 			_ = f.Close()
-			return nil, errors.New("another process is writing there, and does not end")
+			return nil, errors.New("another process is still writing there; try again later")
 		}
 	}
 }

@@ -64,7 +64,7 @@ func TestUIOfABuildWithoutID(t *testing.T) {
 	require.NoError(t, err)
 	answer, err := bufio.NewReader(conn).ReadString('\n')
 	require.NoError(t, err)
-	require.Contains(t, answer, `another build (a) than yours (unknown); run \"goblin stop\" and start again`)
+	require.Contains(t, answer, `another build (a) than the caller (unknown); run \"goblin stop\" and start again`)
 }
 
 // TestDaemonWithoutID: the UI refuses a daemon that reports no build, as older ones do.
@@ -85,7 +85,7 @@ func TestDaemonWithoutID(t *testing.T) {
 	}()
 	p.Build = "b"
 	_, err = daemon.Dial(context30s(t), p, daemon.KindScreen)
-	require.EqualError(t, err, "the daemon (pid 7) runs another build (unknown) than this one (b)")
+	require.EqualError(t, err, "the daemon (pid 7) is another build (unknown) than this process (b)")
 	require.NoError(t, <-answered)
 	require.NoError(t, l.Close())
 }

@@ -59,20 +59,20 @@ func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		} else if errors.Is(err, io.EOF) {
-			err = errors.New("it ended before it answered")
+			err = errors.New("it exited before answering")
 		}
 		return fmt.Errorf("ask the daemon to %s: %w", op, err)
 	}
 	var r controlAnswer
 	if err := json.Unmarshal(line, &r); err != nil {
-		return fmt.Errorf("ask the daemon to %s: its answer is not understood: %w", op, err)
+		return fmt.Errorf("ask the daemon to %s: malformed answer: %w", op, err)
 	}
 	if r.Error != "" {
 		return &OperationError{op, r.Error}
 	}
 	if out != nil && r.Result != nil {
 		if err := json.Unmarshal(r.Result, out); err != nil {
-			return fmt.Errorf("ask the daemon to %s: its answer is not understood: %w", op, err)
+			return fmt.Errorf("ask the daemon to %s: malformed answer: %w", op, err)
 		}
 	}
 	return nil

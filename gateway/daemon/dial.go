@@ -138,16 +138,16 @@ func handshake(ctx context.Context, c *net.UnixConn, kind string, p Endpoint) (w
 	case err == nil && w.OK:
 		return w, nil
 	case err == nil && w.Ending:
-		return w, fmt.Errorf("%w: the last one (pid %d) is ending", ErrNotRunning, w.PID)
+		return w, fmt.Errorf("%w: the previous one (pid %d) is stopping", ErrNotRunning, w.PID)
 	case err == nil:
 		return w, &RefusedError{PID: w.PID, Reason: w.Error}
 	case isHangup(err):
 		// The daemon stopped between accepting and answering.
-		return w, fmt.Errorf("%w: the last one hung up", ErrNotRunning)
+		return w, fmt.Errorf("%w: the previous one disconnected", ErrNotRunning)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return w, errHangs(p)
 	default:
-		return w, fmt.Errorf("greet the daemon: %w", err)
+		return w, fmt.Errorf("connect to the daemon: %w", err)
 	}
 }
 
@@ -176,7 +176,7 @@ type BuildError struct {
 }
 
 func (e *BuildError) Error() string {
-	return fmt.Sprintf("the daemon (pid %d) runs another build (%s) than this one (%s)", e.PID, buildName(e.Daemon), buildName(e.Own))
+	return fmt.Sprintf("the daemon (pid %d) is another build (%s) than this process (%s)", e.PID, buildName(e.Daemon), buildName(e.Own))
 }
 
 func buildName(build string) string { return cmp.Or(build, "unknown") }

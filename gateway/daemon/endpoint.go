@@ -105,7 +105,7 @@ func usable(dir string) bool {
 // ensurePrivate creates dir if necessary and checks that no other user has access.
 func ensurePrivate(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("make the daemon's folder: %w", err)
+		return fmt.Errorf("create the daemon's folder: %w", err)
 	}
 	fi, err := os.Lstat(dir)
 	if err != nil {

@@ -103,7 +103,7 @@ func sendHello(c net.Conn, kind string, p Endpoint, deadline time.Time) (welcome
 	}
 	var w welcome
 	if err := json.Unmarshal(line, &w); err != nil || w.Goblin != protocol {
-		return welcome{}, errors.New("not a Goblin daemon: its first line is not understood")
+		return welcome{}, errors.New("not a Goblin daemon: malformed first line")
 	}
 	return w, c.SetDeadline(time.Time{})
 }

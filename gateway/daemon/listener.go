@@ -260,10 +260,10 @@ func (l *Listener) acceptAt(ctx context.Context, s *boundSocket, h Handlers) err
 			return nil
 		}
 		if errors.Is(err, net.ErrClosed) {
-			return fmt.Errorf("take connections: %w", err)
+			return fmt.Errorf("accept connections: %w", err)
 		}
 		// Usually out of file descriptors, which is temporary.
-		l.log.Warn("cannot take a connection", "err", err)
+		l.log.Warn("cannot accept a connection", "err", err)
 		pause(ctx, 50*time.Millisecond)
 	}
 }
@@ -305,7 +305,7 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 	var reason string
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		reason = "the first line did not come in time"
+		reason = "timeout before the first line"
 	case err != nil:
 		reason = err.Error()
 	default:
@@ -317,7 +317,7 @@ func (l *Listener) serve(ctx context.Context, c *net.UnixConn, h Handlers) {
 		return
 	}
 	if !l.enter(c, first.Kind) {
-		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Ending: true, Error: "this daemon is ending; start the next one"})
+		_ = writeLine(c, welcome{Goblin: protocol, PID: os.Getpid(), Ending: true, Error: "this daemon is stopping; start a new one"})
 		return
 	}
 	defer l.leave(first.Kind)
@@ -364,13 +364,13 @@ func (a *prefixedConn) Read(p []byte) (int, error) {
 func (l *Listener) refusal(f hello, h Handlers) string {
 	switch {
 	case f.Kind != KindMCP && f.Kind != KindScreen && f.Kind != KindControl:
-		return fmt.Sprintf("connections of kind %q are not known here; kinds are mcp, screen and control", f.Kind)
+		return fmt.Sprintf("unknown kind of connection %q; use mcp, screen or control", f.Kind)
 	case f.Version != l.endpoint.Version:
-		return fmt.Sprintf("this daemon is of version %q and you are of %q; the versions must be the same", l.endpoint.Version, f.Version)
+		return fmt.Sprintf("the daemon has version %q, the caller %q; use the same version", l.endpoint.Version, f.Version)
 	case f.Kind == KindScreen && f.Build != l.endpoint.Build: // newer UIs check this too
-		return fmt.Sprintf("this daemon runs another build (%s) than yours (%s); run \"goblin stop\" and start again", buildName(l.endpoint.Build), buildName(f.Build))
+		return fmt.Sprintf("the daemon is another build (%s) than the caller (%s); run \"goblin stop\" and start again", buildName(l.endpoint.Build), buildName(f.Build))
 	case f.Kind == KindMCP && h.MCP == nil, f.Kind == KindScreen && h.Screen == nil, f.Kind == KindControl && h.Control == nil:
-		return fmt.Sprintf("no %s in this daemon yet", f.Kind)
+		return fmt.Sprintf("this daemon does not support %s connections", f.Kind)
 	}
 	return ""
 }

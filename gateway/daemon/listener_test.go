@@ -79,9 +79,9 @@ func TestHandshakeRefusals(t *testing.T) {
 		"garbage":          {"GET / HTTP/1.1\r\n", "first line must be"},
 		"MCP at once":      {`{"jsonrpc":"2.0","id":1,"method":"initialize"}` + "\n", "first line must be"},
 		"another protocol": {`{"goblin":9,"kind":"mcp","version":"v1"}` + "\n", "not 9"},
-		"unknown kind":     {`{"goblin":1,"kind":"disco","version":"v1"}` + "\n", `kind "disco" are not known`},
-		"another version":  {`{"goblin":1,"kind":"mcp","version":"v2"}` + "\n", `of version "v1" and you are of "v2"`},
-		"no screen":        {`{"goblin":1,"kind":"screen","version":"v1"}` + "\n", "no screen in this daemon yet"},
+		"unknown kind":     {`{"goblin":1,"kind":"disco","version":"v1"}` + "\n", `unknown kind of connection "disco"`},
+		"another version":  {`{"goblin":1,"kind":"mcp","version":"v2"}` + "\n", `version "v1", the caller "v2"`},
+		"no screen":        {`{"goblin":1,"kind":"screen","version":"v1"}` + "\n", "does not support screen connections"},
 		"endless":          {strings.Repeat("x", 20_000), "longer than 16384 bytes"},
 	}
 	for name, tt := range tests {
@@ -134,7 +134,7 @@ func TestSilentConnectionIsCutAndDelaysNobody(t *testing.T) {
 	cut := raw(t, p)
 	text, err := io.ReadAll(cut) // the daemon closes it long before our own deadline
 	require.NoError(t, err)
-	require.Contains(t, string(text), "did not come in time")
+	require.Contains(t, string(text), "timeout before the first line")
 	require.Eventually(t, func() bool { return l.Connections() == 1 }, 30*time.Second, time.Millisecond, "the other has its time")
 }
 
@@ -154,7 +154,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 		require.NoError(t, err)
 		defer ln.Close()
 		_, err = daemon.Dial(context30s(t), p, daemon.KindMCP)
-		require.ErrorContains(t, err, "belongs to user")
+		require.ErrorContains(t, err, "is another user")
 		require.NotErrorIs(t, err, daemon.ErrNotRunning)
 	})
 	t.Run("by the client, for its socket", func(t *testing.T) {

@@ -20,10 +20,10 @@ var peerOfConn = peerOf
 func checkPeer(c *net.UnixConn) (peer, error) {
 	p, err := peerOfConn(c)
 	if err != nil {
-		return p, fmt.Errorf("ask who is at the other end of the socket: %w", err)
+		return p, fmt.Errorf("identify the peer of the socket: %w", err)
 	}
 	if p.known && p.uid != os.Getuid() {
-		return p, fmt.Errorf("the other end of the socket belongs to user %d, not to us", p.uid)
+		return p, fmt.Errorf("the peer of the socket is another user (uid %d)", p.uid)
 	}
 	return p, nil
 }

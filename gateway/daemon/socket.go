@@ -39,7 +39,7 @@ func bind(p Endpoint, lock *flock.Flock) (*boundSocket, error) {
 	variables, _ := json.Marshal(p.Variables) // cannot fail: texts only
 	_ = os.WriteFile(p.Lock, fmt.Appendf(nil, "%d\n%q %q\n%s\n", os.Getpid(), p.Version, p.Config, variables), 0o600)
 	if err := os.Remove(p.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, errors.Join(fmt.Errorf("remove the socket of a daemon that died: %w", err), lock.Unlock())
+		return nil, errors.Join(fmt.Errorf("remove the socket of a dead daemon: %w", err), lock.Unlock())
 	}
 	s := &boundSocket{endpoint: p, lock: lock}
 	if err := s.listen(); err != nil {
@@ -102,10 +102,10 @@ func (l *Listener) restore() {
 		}
 		next := &boundSocket{endpoint: s.endpoint, lock: s.lock}
 		if err := next.listen(); err != nil {
-			l.log.Debug("the daemon's socket is gone", "err", err)
+			l.log.Debug("cannot restore the daemon's socket", "err", err)
 			continue
 		}
-		l.log.Warn("the daemon's socket was removed, and made anew", "socket", s.endpoint.Socket)
+		l.log.Warn("restored the daemon's removed socket", "socket", s.endpoint.Socket)
 		l.sockets = slices.Clone(l.sockets)
 		l.sockets[i] = next
 		l.accept(next)

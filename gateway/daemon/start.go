@@ -23,7 +23,7 @@ const startLimit = 20 * time.Second
 // The daemon outlives the caller. A goroutine waits for the process while the caller
 // lives, so that it leaves no zombie.
 func Start(ctx context.Context, p Endpoint, exe string, args []string, env []string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it does not answer within %s", startLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("no answer within %s", startLimit))
 	defer cancel()
 	if _, err := answers(ctx, p); !errors.Is(err, ErrNotRunning) {
 		return err
@@ -91,9 +91,9 @@ func exitResult(ctx context.Context, p Endpoint, status error, from int64) (agai
 	case !errors.Is(err, ErrNotRunning):
 		return false, err
 	case status == nil:
-		return true, fmt.Errorf("start the daemon: it ended at once%s", tail(p.Log, from))
+		return true, fmt.Errorf("start the daemon: it exited immediately%s", tail(p.Log, from))
 	default:
-		return false, fmt.Errorf("start the daemon: it ended with %w%s", status, tail(p.Log, from))
+		return false, fmt.Errorf("start the daemon: %w%s", status, tail(p.Log, from))
 	}
 }
 
@@ -141,5 +141,5 @@ func tail(path string, from int64) string {
 		return ""
 	}
 	lines := strings.Split(quoted, "\n")
-	return "; its log ends with: " + strings.Join(lines[max(0, len(lines)-5):], " | ")
+	return "; end of its log: " + strings.Join(lines[max(0, len(lines)-5):], " | ")
 }

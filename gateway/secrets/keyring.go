@@ -67,6 +67,6 @@ func withTimeout(ask func() (string, error)) (string, error) {
 	case r := <-done:
 		return r.text, r.err
 	case <-time.After(keyringTimeout):
-		return "", errors.New("it does not answer")
+		return "", errors.New("no answer")
 	}
 }

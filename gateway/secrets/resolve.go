@@ -42,7 +42,7 @@ func (s *Store) Resolve(ctx context.Context, kind string, words []string, dir st
 	case KindCommand:
 		value, err = output(ctx, words, dir)
 	default:
-		err = fmt.Errorf("is of no kind that Goblin knows")
+		err = fmt.Errorf("has an unknown kind")
 	}
 	switch {
 	case err != nil:
@@ -62,14 +62,14 @@ func (s *Store) getChecked(name string) (string, error) {
 	case errors.Is(err, ErrNotFound):
 		return "", fmt.Errorf("is not set; run: %s", set)
 	case err != nil:
-		return "", fmt.Errorf("cannot be had: %w; unlock the keyring, or run: %s", err, set)
+		return "", fmt.Errorf("is not available: %w; unlock the keyring or run: %s", err, set)
 	}
 	return value, nil
 }
 
 // readFile reads a value from a file without its final line break.
 func readFile(path string) (string, error) {
-	const fix = "; correct the path or the file's rights"
+	const fix = "; check the path and the file's permissions"
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -87,7 +87,7 @@ func readFile(path string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("cannot be read: %w%s", atomicfile.StripPath(err), fix)
 	case len(text) > MaxValue:
-		return "", fmt.Errorf("is longer than %d KiB; a secret is not", MaxValue>>10)
+		return "", fmt.Errorf("is longer than %d KiB, the maximum for a secret", MaxValue>>10)
 	}
 	return TrimLineBreak(text), nil
 }
@@ -99,7 +99,7 @@ func TrimLineBreak(text []byte) string {
 
 // output runs a program and returns its output.
 func output(ctx context.Context, words []string, dir string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, commandTimeout, fmt.Errorf("does not end within %v; run it in a terminal to see what it waits for", commandTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, commandTimeout, fmt.Errorf("does not finish within %v; run it in a terminal to see what it waits for", commandTimeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.WaitDelay = dir, commandWaitDelay
@@ -108,17 +108,17 @@ func output(ctx context.Context, words []string, dir string) (string, error) {
 	err := cmd.Run()
 	switch {
 	case out.over:
-		return "", fmt.Errorf("prints more than %d KiB; a secret is shorter", MaxValue>>10)
+		return "", fmt.Errorf("prints more than %d KiB, the maximum for a secret", MaxValue>>10)
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		return "", errors.New("does not end before startup_timeout does; run it in a terminal to see what it waits for")
+		return "", errors.New("does not finish within startup_timeout; run it in a terminal to see what it waits for")
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case errors.Is(err, exec.ErrNotFound):
-		return "", errors.New("cannot be run: it is not found in PATH; install it, or give its full path")
+		return "", errors.New("is not found in PATH; install it or set its full path")
 	case err != nil:
 		why := truncate(said.buffer.String())
 		if value := strings.TrimSpace(out.buffer.String()); value != "" && strings.Contains(said.buffer.String(), value) || why == "" {
-			why = "it says nothing of why"
+			why = "no error message"
 		}
 		return "", fmt.Errorf("fails (%w): %s; run it in a terminal to see why", atomicfile.StripPath(err), why)
 	}

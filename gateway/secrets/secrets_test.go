@@ -94,7 +94,7 @@ func TestASecretMovesFromTheFileToTheKeyring(t *testing.T) {
 
 	t.Setenv("GOBLIN_NO_KEYRING", "1")
 	_, err = secrets.Open(state).Get("a")
-	require.ErrorContains(t, err, "the system's keyring has it, and there is none here")
+	require.ErrorContains(t, err, "it is in the system's keyring, which is not available here")
 	require.Error(t, secrets.Open(state).Remove("a"))
 	_, err = secrets.Open(state).Set("a", "in the file again")
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ const (
 )
 
 // ErrNotFound reports a name without a secret.
-var ErrNotFound = errors.New("there is no secret of that name")
+var ErrNotFound = errors.New("no secret with this name")
 
 var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@-]{0,127}$`) })
 
@@ -60,12 +60,12 @@ func (s *Store) Set(name, value string) (place string, err error) {
 	if err := check(name, value); err != nil {
 		return "", err
 	}
-	why := "there is no keyring"
+	why := "no keyring available"
 	if service.IsAvailable() {
 		if err = service.Set(name, value); err == nil {
 			why = ""
 		} else {
-			why = "the keyring does not take it: " + truncate(err.Error())
+			why = "the keyring refused it: " + truncate(err.Error())
 		}
 	}
 	place = keyringNote
@@ -92,7 +92,7 @@ func (s *Store) Set(name, value string) (place string, err error) {
 func check(name, value string) error {
 	switch {
 	case !ValidName(name):
-		return errors.New(`a secret's name has up to 128 letters, digits, "_", "-", ".", "/" and "@", and begins with a letter, a digit or "_"`)
+		return errors.New(`invalid name of a secret; use up to 128 letters, digits, "_", "-", ".", "/" and "@", starting with a letter, a digit or "_"`)
 	case value == "":
 		return errors.New("the secret is empty")
 	case len(value) > MaxValue:
@@ -119,7 +119,7 @@ func (s *Store) Get(name string) (string, error) {
 	}
 	if !service.IsAvailable() {
 		if known {
-			return "", errors.New("the system's keyring has it, and there is none here")
+			return "", errors.New("it is in the system's keyring, which is not available here")
 		}
 		return "", ErrNotFound
 	}
@@ -128,7 +128,7 @@ func (s *Store) Get(name string) (string, error) {
 	case err == nil || errors.Is(err, ErrNotFound):
 		return value, err
 	case known:
-		return "", fmt.Errorf("the system's keyring does not give it: %s", truncate(err.Error()))
+		return "", fmt.Errorf("the system's keyring did not return it: %s", truncate(err.Error()))
 	}
 	return "", ErrNotFound // maybe it is in an unknown keyring
 }
@@ -157,10 +157,10 @@ func (s *Store) Remove(name string) error {
 			case err == nil:
 				known = true
 			case here.Keyring && !errors.Is(err, ErrNotFound):
-				return fmt.Errorf("the system's keyring does not forget it: %s", truncate(err.Error()))
+				return fmt.Errorf("the system's keyring did not delete it: %s", truncate(err.Error()))
 			}
 		} else if here.Keyring {
-			return errors.New("the system's keyring has it, and there is none here")
+			return errors.New("it is in the system's keyring, which is not available here")
 		}
 		if !known {
 			return ErrNotFound
@@ -180,10 +180,10 @@ func (s *Store) load() (map[string]record, error) {
 		return all, nil
 	}
 	if err == nil && (json.Unmarshal(text, &all) != nil || all == nil) {
-		err = errors.New("it is not what Goblin wrote")
+		err = errors.New("invalid content")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w; move it away, and set the secrets again", s.path, err)
+		return nil, fmt.Errorf("%s cannot be read: %w; move it away and set the secrets again", s.path, err)
 	}
 	return all, nil
 }
@@ -191,7 +191,7 @@ func (s *Store) load() (map[string]record, error) {
 // edit changes the file under a lock that all processes share.
 func (s *Store) edit(change func(all map[string]record) error) error {
 	if s.path == "" {
-		return errors.New("there is no folder for secrets: set HOME or XDG_STATE_HOME")
+		return errors.New("no folder for secrets; set HOME or XDG_STATE_HOME")
 	}
 	unlock, err := atomicfile.Lock(s.path)
 	if err != nil {

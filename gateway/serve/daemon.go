@@ -96,7 +96,7 @@ func (h *Daemon) showRemote(ctx context.Context, c net.Conn, r io.Reader) {
 	full := h.screens.Add(1) > MaxScreens
 	_ = h.screen(ctx, c, r, func(ctx context.Context, conn *remoteui.Conn) error {
 		if full {
-			return fmt.Errorf("too many screens look into this daemon already (%d)", MaxScreens)
+			return fmt.Errorf("this daemon already shows the maximum of %d UIs", MaxScreens)
 		}
 		return h.show(ctx, h, conn, false)
 	})
@@ -108,7 +108,7 @@ func (h *Daemon) screen(ctx context.Context, c net.Conn, r io.Reader, show func(
 	log := h.Logger()
 	conn, err := remoteui.Accept(c, r)
 	if err != nil {
-		log.Warn("Screen refused", "err", err)
+		log.Warn("UI refused", "err", err)
 		return err
 	}
 	// Stopping the daemon does not wait for a terminal that accepts no output.
@@ -124,8 +124,8 @@ func (h *Daemon) screen(ctx context.Context, c net.Conn, r io.Reader, show func(
 	}()
 	defer func() {
 		if p := recover(); p != nil {
-			log.Error("Screen failed", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = fmt.Errorf("the screen failed: %v", p)
+			log.Error("UI failed", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("the UI failed: %v", p)
 		}
 		reason := ""
 		if err != nil {

@@ -2,7 +2,7 @@
 //
 // It owns the process: signals, stdin, stdout and the terminal of the UI. One [Process]
 // belongs to one call of main. Its modes block until they finish and wait for everything
-// they started. A second signal, or SIGQUIT, ends the process at once, after at most a
+// they started. A second signal, or SIGQUIT, kills the process at once, after at most a
 // second for restoring the terminal. [MaxScreens] limits the UIs per daemon.
 //
 // It must not depend on flags or on the UI: main parses flags and passes the UI as a

@@ -43,7 +43,7 @@ func (p *Process) Stdio(ctx context.Context, standalone bool, profile string) er
 		return err
 	}
 	if p.App.InTTY {
-		p.App.Warn("this speaks MCP on stdin and stdout, for a client to start; Ctrl-D ends it")
+		p.App.Warn("serving MCP on stdin and stdout, which is meant for clients; press Ctrl-D to stop")
 	}
 	in, out := p.Streams()
 	if !standalone {
@@ -132,7 +132,7 @@ func runWith(ctx context.Context, i *stack.Stack, use func(ctx context.Context) 
 // hasProfile returns an error if the config lacks the profile. "" is valid.
 func hasProfile(cfg *config.Config, profile string) error {
 	if _, ok := cfg.Profile(profile); !ok && profile != "" {
-		return cli.Fail(cli.CodeConfig, "no profile %q%s", profile, cfg.SuggestProfile(profile))
+		return cli.Fail(cli.CodeConfig, "unknown profile %q%s", profile, cfg.SuggestProfile(profile))
 	}
 	return nil
 }
@@ -169,14 +169,14 @@ func (p *Process) Serve(ctx context.Context, listen, profile string) error {
 	var other *daemon.RunningError
 	switch {
 	case errors.As(err, &other):
-		return fmt.Errorf("a daemon of this config runs already (pid %d); \"%s\" ends it", other.PID, p.App.CommandLine("stop"))
+		return fmt.Errorf("a daemon for this config is already running (pid %d); stop it with \"%s\"", other.PID, p.App.CommandLine("stop"))
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%w; choose another one with --listen", err)
+		return fmt.Errorf("%w; choose another address with --listen", err)
 	case err != nil:
 		return err
 	}
 	p.onHangup(h.ReloadNow)
-	p.App.Warn("serving %s (pid %d); Ctrl-C ends it", h.Address(), os.Getpid())
+	p.App.Warn("serving %s (pid %d); press Ctrl-C to stop", h.Address(), os.Getpid())
 	return h.Run(ctx)
 }
 

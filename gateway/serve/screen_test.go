@@ -133,7 +133,7 @@ func TestScreensOfADaemonAreBounded(t *testing.T) {
 	reason := make([]byte, binary.BigEndian.Uint32(head[1:]))
 	_, err = io.ReadFull(one, reason)
 	require.NoError(t, err)
-	require.Equal(t, "x too many screens look into this daemon already (32)", string(head[:1])+" "+string(reason))
+	require.Equal(t, "x this daemon already shows the maximum of 32 UIs", string(head[:1])+" "+string(reason))
 
 	first.Close() // makes room
 	for room := false; !room; {
@@ -193,6 +193,6 @@ func TestAScreenThatPanicsCostsNobodyElse(t *testing.T) {
 	for range 2 {
 		text, err := io.ReadAll(relay(t, place))
 		require.NoError(t, err)
-		require.Contains(t, string(text), "the screen failed: oops")
+		require.Contains(t, string(text), "the UI failed: oops")
 	}
 }

@@ -24,14 +24,14 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	stayRunning()
 	tty, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return cli.Fail(cli.CodeUsage, "there is no terminal for the screen: %w; name one with --tui-tty, or leave out --tui", err)
+		return cli.Fail(cli.CodeUsage, "no terminal for the UI: %w; set one with --tui-tty or omit --tui", err)
 	}
 	defer tty.Close()
 	if _, ok := cli.IsTerminal(tty); !ok {
-		return cli.Fail(cli.CodeUsage, "%s is not a terminal; name one with --tui-tty", path)
+		return cli.Fail(cli.CodeUsage, "%s is not a terminal; set one with --tui-tty", path)
 	}
 	if p.App.InTTY && path == Controlling {
-		return cli.Fail(cli.CodeUsage, "--tui is for MCP on stdin, which is a terminal here; leave it out, or name another terminal with --tui-tty")
+		return cli.Fail(cli.CodeUsage, "--tui requires MCP on stdin, but stdin is a terminal; omit it or set another terminal with --tui-tty")
 	}
 	s, err := p.prepare(p.App.Load, logToFile)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 	var behind sync.Once
 	t.Steady, t.OnBackground = true, func() {
 		behind.Do(func() {
-			p.App.Warn("the screen waits until goblin is in front of its terminal; the client is served meanwhile")
+			p.App.Warn("the UI waits until goblin is in the foreground; the client is served meanwhile")
 		})
 	}
 	in, out := p.Streams()
@@ -68,7 +68,7 @@ func (p *Process) Beside(ctx context.Context, path string) error {
 		shown = p.follow(ctx, s, c, t)
 	}
 	if shown != nil && ctx.Err() == nil {
-		p.App.Warn("%v; the client is served on", shown)
+		p.App.Warn("%v; still serving the client", shown)
 		select {
 		case <-left:
 		case <-ctx.Done():

@@ -58,7 +58,7 @@ func (p *Process) relay(ctx context.Context, c net.Conn, t remoteui.Terminal) er
 	case err == nil && reason != "":
 		return errors.New(reason)
 	case errors.Is(err, remoteui.ErrConnectionLost):
-		return cli.Fail(cli.CodeConnect, "the daemon is gone, and the screen with it; run goblin again to start the next one")
+		return cli.Fail(cli.CodeConnect, "the daemon exited, which closed the UI; run goblin again")
 	default:
 		return err
 	}
@@ -104,7 +104,7 @@ func (p *Process) watch(ctx context.Context, h *Daemon, t remoteui.Terminal, bes
 		status, _ := h.Status(ctx) // answered locally
 		lost := beside == nil && status.Clients() == 0 && errors.Is(shown, remoteui.ErrTerminalLost)
 		if shown != nil && !lost && !errors.Is(shown, ErrStopped) {
-			p.App.Warn("%v; goblin still serves %s; Ctrl-C ends it", shown, clients(status.Clients()))
+			p.App.Warn("%v; still serving %s; press Ctrl-C to stop", shown, clients(status.Clients()))
 			select {
 			case <-alone:
 			case <-ctx.Done():

@@ -40,7 +40,7 @@ func TestP17_BridgeSurvivesTheDeathOfItsDaemon(t *testing.T) {
 	require.NoError(t, e2e.Kill(w.DaemonPID()))
 	e := e2e.ParseFailure(t, one.End(flight))
 	require.JSONEq(t, `{"code":"CONNECTION_ERROR","server":"goblin"}`, string(e.Data))
-	require.Contains(t, e.Message, "it may have been carried out")
+	require.Contains(t, e.Message, "it may have run")
 
 	// The same sessions go on at the next daemon, which was told of them.
 	for _, c := range []*e2e.Client{one, two} {

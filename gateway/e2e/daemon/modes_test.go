@@ -97,7 +97,7 @@ func TestServeTellsItsAddressAndEndsWell(t *testing.T) {
 
 	_, said, code := shell(t, place(t), "serve", "--config", file, "--listen", strings.TrimPrefix(url[1], "http://"))
 	require.Equal(t, e2e.ExitFailure, code)
-	require.Contains(t, said, "choose another one with --listen")
+	require.Contains(t, said, "choose another address with --listen")
 
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	rest, err := io.ReadAll(out)

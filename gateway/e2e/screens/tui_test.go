@@ -30,7 +30,7 @@ func TestTUIInTheBackgroundServesAndWaitsForItsTerminal(t *testing.T) {
 		require.NoError(t, err)
 		return string(errs)
 	}
-	const waits = "goblin: the screen waits until goblin is in front of its terminal; the client is served meanwhile\n"
+	const waits = "goblin: the UI waits until goblin is in the foreground; the client is served meanwhile\n"
 	e2e.Eventually(t, "a warning", func() bool { return warning() == waits })
 	p.Line("echo us''able") // the shell keeps its terminal
 	p.Shows("\nusable")

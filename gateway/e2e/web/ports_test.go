@@ -32,7 +32,7 @@ func TestH21_PortInUse(t *testing.T) {
 	out = w.Run("serve", "--listen", addr)
 	require.Equal(t, e2e.ExitFailure, out.Code, out.Stderr)
 	require.Contains(t, out.Stderr, "listen on "+addr+" (--listen): ")
-	require.Contains(t, out.Stderr, "; choose another one with --listen\n")
+	require.Contains(t, out.Stderr, "; choose another address with --listen\n")
 	w.Gateway["listen"] = addr
 	// Any other daemon goes on without it.
 	c := w.Bridged()
