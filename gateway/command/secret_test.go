@@ -25,7 +25,7 @@ func TestSecretsAreSetListedGottenAndForgotten(t *testing.T) {
 
 	got = run("the value\r\n", "set", "work/key")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.err, `"work/key" is kept in `+state+`/goblin/secrets.json, which only you can read (there is no keyring)`)
+	require.Contains(t, got.err, `"work/key" is kept in `+state+`/goblin/secrets.json, which only you can read (no keyring available)`)
 	require.Regexp(t, `servers that run get it by: goblin restart a --config .+ \(likewise c\)`, got.err)
 	require.NotContains(t, got.out+got.err, "the value")
 	info, err := os.Stat(state + "/goblin/secrets.json")

@@ -96,7 +96,7 @@ gateway: {linger: 1m}
 				require.NoError(t, err)
 				require.Equal(t, os.FileMode(0o640), info.Mode())
 			}
-			require.ErrorContains(t, f.Add(program), `there is a server "new" already`)
+			require.ErrorContains(t, f.Add(program), `server "new" already exists`)
 		})
 	}
 }

@@ -33,8 +33,8 @@ func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
 		place   string
 	}{
 		"keyring": {keyring.MockInit, "the system's keyring"},
-		"locked":  {func() { keyring.MockInitWithError(errors.New("locked\x1b[2J")) }, "secrets.json, which only you can read (the keyring does not take it: locked [2J)"},
-		"none":    {nil, "secrets.json, which only you can read (there is no keyring)"},
+		"locked":  {func() { keyring.MockInitWithError(errors.New("locked\x1b[2J")) }, "secrets.json, which only you can read (the keyring refused it: locked [2J)"},
+		"none":    {nil, "secrets.json, which only you can read (no keyring available)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.keyring == nil {
@@ -113,9 +113,9 @@ func TestAKeyringThatDoesNotForgetKeepsItsSecretListed(t *testing.T) {
 	require.NoError(t, err)
 	keyring.MockInitWithError(errors.New("locked \x1b\u009b[2J" + strings.Repeat("x", 300)))
 	cut := "locked [2J" + strings.Repeat("x", 190) + "…"
-	require.EqualError(t, s.Remove("a"), "the system's keyring does not forget it: "+cut)
+	require.EqualError(t, s.Remove("a"), "the system's keyring did not delete it: "+cut)
 	_, err = s.Get("a")
-	require.EqualError(t, err, "the system's keyring does not give it: "+cut)
+	require.EqualError(t, err, "the system's keyring did not return it: "+cut)
 	names, err := s.List()
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, names)
@@ -248,7 +248,7 @@ func TestReferencesGiveValues(t *testing.T) {
 		{"cmd", []string{"cat", "a"}, "of a", ""},
 		{"cmd", []string{"no-such-program"}, "", "not found in PATH; install it"},
 		{"cmd", []string{write("say", "#!/bin/sh\necho the value\necho \"signed out\x1b[2J\" >&2\nexit 3\n", 0o700)}, "", "fails (exit status 3): signed out [2J; run it"},
-		{"cmd", []string{write("leak", "#!/bin/sh\necho the value\necho not: the value >&2\nexit 3\n", 0o700)}, "", "it says nothing of why"},
+		{"cmd", []string{write("leak", "#!/bin/sh\necho the value\necho not: the value >&2\nexit 3\n", 0o700)}, "", "no error message"},
 		{"cmd", []string{write("mute", "#!/bin/sh\necho signed out >&2\nexit 3\n", 0o700)}, "", "fails (exit status 3): signed out; run it"},
 		{"cmd", []string{"true"}, "", "is empty"},
 		{"cmd", []string{"yes"}, "", "prints more than 64 KiB"},

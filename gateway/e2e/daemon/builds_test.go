@@ -58,7 +58,7 @@ func TestTheProgramIsRebuiltWhileADaemonRuns(t *testing.T) {
 
 	require.NoError(t, e2e.BuildAs(program, "second"))
 	ui.Line("%s", program)
-	ui.Shows(`first) than this one (`, `second); stop it with "goblin stop" and start again`)
+	ui.Shows(`first) than this process (`, `second); stop it with "goblin stop" and start again`)
 	after := client() // is served
 	require.True(t, after.Prog.Stderr.Holds(e2e.Patience, func() bool {
 		return bytes.Contains(after.Prog.Stderr.Text.Bytes(), []byte(`it serves this client until you run "goblin stop"`))
@@ -66,7 +66,7 @@ func TestTheProgramIsRebuiltWhileADaemonRuns(t *testing.T) {
 	beside := w.PipeTo(program, "--tui", "--tui-tty", ui.Ask("pane_tty"))
 	beside.Init() // without the UI
 	require.True(t, beside.Prog.Stderr.Holds(e2e.Patience, func() bool {
-		return bytes.Contains(beside.Prog.Stderr.Text.Bytes(), []byte("and start again; the client is served on"))
+		return bytes.Contains(beside.Prog.Stderr.Text.Bytes(), []byte("and start again; still serving the client"))
 	}))
 	beside.Close()
 	require.Zero(t, beside.Prog.Ends(e2e.Patience))
@@ -75,7 +75,7 @@ func TestTheProgramIsRebuiltWhileADaemonRuns(t *testing.T) {
 	require.Contains(t, text, "this command is of build ")
 	_, _ = run("logs")
 	doctor, _ := run("doctor")
-	require.Contains(t, doctor, "runs another build")
+	require.Contains(t, doctor, "another build")
 
 	_, _ = run("stop")
 	for _, c := range []*e2e.Client{before, after} { // their bridges are of both builds

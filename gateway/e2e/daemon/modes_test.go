@@ -87,7 +87,7 @@ func TestServeTellsItsAddressAndEndsWell(t *testing.T) {
 	cmd, _, out, errs := start(t, place(t), "serve", "--listen", "127.0.0.1:0", "--config", file)
 	line, err := errs.ReadString('\n')
 	require.NoError(t, err)
-	url := regexp.MustCompile(`^goblin: serving (http://127\.0\.0\.1:\d+)/mcp \(pid \d+\); Ctrl-C ends it\n$`).FindStringSubmatch(line)
+	url := regexp.MustCompile(`^goblin: serving (http://127\.0\.0\.1:\d+)/mcp \(pid \d+\); press Ctrl-C to stop\n$`).FindStringSubmatch(line)
 	require.NotNil(t, url, line)
 	resp, err := http.Get(url[1] + "/healthz")
 	require.NoError(t, err)

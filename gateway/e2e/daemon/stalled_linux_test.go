@@ -109,7 +109,7 @@ func TestADaemonOutlivesItsTerminal(t *testing.T) {
 	require.NoError(t, person.Close())
 	require.True(t, p.Stderr.Holds(e2e.Patience, func() bool {
 		return strings.Contains(p.Stderr.Text.String(), "the terminal is gone") &&
-			strings.Contains(p.Stderr.Text.String(), "; goblin still serves 1 client; Ctrl-C ends it\n")
+			strings.Contains(p.Stderr.Text.String(), "; still serving 1 client; press Ctrl-C to stop\n")
 	}))
 	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))
 	require.Equal(t, []int{daemon, 0}, []int{w.Status().PID, w.Status().Count("screen")})

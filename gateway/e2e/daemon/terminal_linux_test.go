@@ -82,7 +82,7 @@ func TestTUIWantsAClientOnItsPipes(t *testing.T) {
 	w := e2e.NewWorld(t)
 	p := w.Pane(200, 24)
 	p.Line(`"$G" --tui | cat`)
-	p.Shows("goblin: --tui is for MCP on stdin, which is a terminal here")
+	p.Shows("goblin: --tui requires MCP on stdin, but stdin is a terminal")
 }
 
 func TestTUIWithoutATerminalIsToldWhatToDo(t *testing.T) {
@@ -91,5 +91,5 @@ func TestTUIWithoutATerminalIsToldWhatToDo(t *testing.T) {
 	require.Contains(t, errs, "/dev/null is not a terminal")
 	_, errs, code = shell(t, place(t), "--tui-tty", "/nonexistent/tty")
 	require.Equal(t, e2e.ExitUsage, code)
-	require.Contains(t, errs, "there is no terminal for the screen")
+	require.Contains(t, errs, "no terminal for the UI")
 }

@@ -84,7 +84,7 @@ var (
 	// filled matches a command with a verb of fmt.
 	filled = regexp.MustCompile(`(?:^|[^\w./-])` + programs + `(?: [\w.=-]+)* ['"]?%[-+# 0-9.\[\]]*[a-zA-Z]`)
 	// numbered matches the sentences that begin as a command does, and go on with a count.
-	numbered = regexp.MustCompile(`goblin validate reports all |goblin needs |goblin still serves |^goblin %s \(`)
+	numbered = regexp.MustCompile(`goblin validate reports all |goblin needs |^goblin %s \(`)
 )
 
 // constants are the parts of help texts, which are built from constant words.
