@@ -227,7 +227,6 @@ func (b *bridge) watch(ctx context.Context, read <-chan struct{}, cancel context
 	}
 }
 
-// readClient passes on the client's frames until it hangs up.
 func (b *bridge) readClient() {
 	r := jsonrpc.NewReader(b.o.In, b.o.Frame)
 	var burst jsonrpc.WriteBatch

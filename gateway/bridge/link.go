@@ -15,7 +15,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// link is the connection to one daemon.
 type link struct {
 	gen     int
 	conn    net.Conn

@@ -22,7 +22,6 @@ type session struct {
 	subs        map[string]*subscription
 }
 
-// subscription is a client's subscription, by the URI it used.
 type subscription struct {
 	params []byte
 	seq    int
@@ -218,7 +217,6 @@ func (b *bridge) noteAllLocked(e envelope, frame []byte) {
 	}
 }
 
-// noteLocked records a client's frame for a takeover.
 func (b *bridge) noteLocked(e envelope, frame []byte) {
 	switch e.method {
 	case initialized:
@@ -249,7 +247,6 @@ func (b *bridge) noteLocked(e envelope, frame []byte) {
 	b.open[string(e.id)] = c
 }
 
-// forgetLocked removes an open call.
 func (b *bridge) forgetLocked(id []byte) (call, bool) {
 	c, ok := b.open[string(id)]
 	if c.n > 1 {
@@ -261,7 +258,6 @@ func (b *bridge) forgetLocked(id []byte) (call, bool) {
 	return c, ok
 }
 
-// answeredLocked records a response to the client.
 func (b *bridge) answeredLocked(e envelope) {
 	c, ok := b.forgetLocked(e.id)
 	if !ok || e.failed || c.params == nil {

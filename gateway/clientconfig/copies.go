@@ -35,7 +35,6 @@ func Backup(path string, text []byte, mode fs.FileMode, now time.Time) (string, 
 	}
 }
 
-// copyName matches the suffix of copies.
 var copyName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\.goblin-[0-9]{8}-[0-9]{6}(?:-[0-9]{1,3})?$`)
 })

@@ -15,7 +15,6 @@ import (
 	"goblin/gateway/config"
 )
 
-// hiddenValue replaces hidden values and comments.
 const hiddenValue = "…"
 
 // maxLine is the maximum length of lines in a diff, in bytes. Files with longer lines are
@@ -152,7 +151,6 @@ func maskComments(extra *hujson.Extra) {
 	})
 }
 
-// maskedYAML hides values and comments and formats the document again.
 func maskedYAML(text []byte, own []string) (string, error) {
 	var doc yaml.Node
 	if yaml.Unmarshal(text, &doc) != nil {

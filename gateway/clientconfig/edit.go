@@ -15,7 +15,6 @@ import (
 	"goblin/gateway/configedit"
 )
 
-// put adds an entry to a file.
 func (d *dialect) put(f *configedit.File, name string, entry map[string]any) error {
 	switch {
 	case d.format == inTOML:
@@ -36,7 +35,6 @@ func (d *dialect) put(f *configedit.File, name string, entry map[string]any) err
 	return f.At(d.section...).Add(configedit.Server{Name: name, Keys: entry})
 }
 
-// drop removes an entry from a file.
 func (d *dialect) drop(f *configedit.File, name string) error {
 	without := func(held map[string]any) { d.delete(held, name) }
 	switch {
@@ -172,7 +170,6 @@ func withoutTable(text []byte, section, name string) []byte {
 	return append(out, pending...)
 }
 
-// continueStart is the start of a new Continue config.
 const continueStart = "name: Local Config\nversion: 1.0.0\nschema: v1\n"
 
 // appendListItem appends an entry to the list of servers in a YAML text.
@@ -218,7 +215,6 @@ func removeListItem(text []byte, section, name string) ([]byte, error) {
 	return text, nil
 }
 
-// sequence returns the list of servers, or nil.
 func sequence(text []byte, section string) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -236,7 +232,6 @@ func sequence(text []byte, section string) (*yaml.Node, error) {
 	return nil, nil
 }
 
-// lineOffset returns the offset of a line.
 func lineOffset(text []byte, line int) (at int) {
 	for ; line > 1; line-- {
 		at += bytes.IndexByte(text[at:], '\n') + 1

@@ -279,7 +279,6 @@ func (c *Client) ConfigFile(m Machine) string {
 	return p.path
 }
 
-// edit opens a file for editing.
 func edit(p place) (*configedit.File, map[string]any, error) {
 	if info, err := os.Stat(p.path); err == nil && !isOwned(info) {
 		return nil, nil, fmt.Errorf("%s belongs to another user and is unchanged", p.path)
@@ -307,7 +306,6 @@ func decoded(d *dialect, text []byte) (map[string]any, error) {
 	return decode(d.format, text)
 }
 
-// goblin returns the entry named goblin.
 func (d *dialect) goblin(held map[string]any) (entryKeys, bool) {
 	list, _, err := d.at(held)
 	if err != nil {
@@ -322,7 +320,6 @@ func (d *dialect) goblin(held map[string]any) (entryKeys, bool) {
 	return nil, false
 }
 
-// delete removes an entry from a decoded file.
 func (d *dialect) delete(held map[string]any, name string) {
 	outer, key := d.outer(held)
 	switch all := outer[key].(type) {
@@ -369,7 +366,6 @@ func isOwnEntry(entry entryKeys) bool {
 	return problem == "" && (config.IsSelf(command, args) || command == "" && ownURL(entry.address()))
 }
 
-// keys returns the keys of Goblin's entry.
 func (d *dialect) keys(command string, args []string) map[string]any {
 	all := map[string]any{"command": command, "args": args}
 	if d.list {

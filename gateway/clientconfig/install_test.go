@@ -180,7 +180,7 @@ func TestAFileThatWasMadeForGoblinStaysIfTheUserAddedToIt(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, undone.Deletes)
 	require.NoError(t, os.WriteFile(ch.File, []byte(theirs), 0o600))
-	require.ErrorContains(t, undone.Apply(noon), "changed by somebody else", "since it was looked at")
+	require.ErrorContains(t, undone.Apply(noon), "changed by another program", "since it was looked at")
 	require.Equal(t, theirs, read(t, ch.File))
 
 	again, err := c.Install(m, state, "/new/goblin", []string{"stdio"}, nil)
@@ -419,7 +419,7 @@ func TestAFileThatChangesMeanwhileStays(t *testing.T) {
 	ch, err := c.Install(m, filepath.Join(dir, "state"), goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, []byte(`{"theirs": 1}`), 0o600))
-	require.ErrorContains(t, ch.Apply(noon), "changed by somebody else")
+	require.ErrorContains(t, ch.Apply(noon), "changed by another program")
 	require.Equal(t, `{"theirs": 1}`, read(t, path))
 	remembered, err := os.ReadDir(filepath.Join(dir, "state/clients"))
 	require.NoError(t, err)

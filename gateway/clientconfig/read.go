@@ -282,7 +282,6 @@ func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[str
 	return f
 }
 
-// item is a named entry.
 type item struct {
 	name    string
 	value   any
@@ -464,7 +463,6 @@ func disabledNames(held map[string]any) func(name string) bool {
 	}
 }
 
-// texts returns the texts in a list.
 func texts(v any) []string {
 	list, _ := v.([]any)
 	var out []string

@@ -111,7 +111,6 @@ func (ch *Change) recordCopy() error {
 	return atomicfile.Write(path, text)
 }
 
-// removeRecord deletes the record.
 func (ch *Change) removeRecord() error {
 	path := recordPath(ch.state, ch.file.RealPath())
 	if path == "" {

@@ -44,7 +44,6 @@ func (s *Server) SplitSecrets(name func(wanted, value string) string) (map[strin
 	return out, x.found
 }
 
-// split collects the secrets of a server.
 type split struct {
 	server string
 	name   func(wanted, value string) string
@@ -85,7 +84,6 @@ func (x *split) header(key, value string) string {
 	return x.refer(key, value)
 }
 
-// within replaces the secret parts of arguments.
 func (x *split) within(args []string) []string {
 	args = slices.Clone(args)
 	all := config.SecretsOfArgs(args)

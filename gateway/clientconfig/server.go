@@ -25,7 +25,6 @@ import (
 // EntryName is the name of Goblin's entry in clients' files.
 const EntryName = "goblin"
 
-// entryKeys is an entry by key.
 type entryKeys map[string]any
 
 func (r *reading) entries(f *FileServers, list []item, off func(name string) bool) {
@@ -223,7 +222,6 @@ func (r *reading) local(e entryKeys, command string, args []string) {
 	}
 }
 
-// relative reports whether a path is relative.
 func relative(path string) bool {
 	return path != "" && !strings.ContainsAny(path[:1], `/\~$`) && (len(path) < 2 || path[1] != ':')
 }
@@ -363,7 +361,6 @@ func (r *reading) expanding(e entryKeys) (end func()) {
 	return func() { r.dialect = goose }
 }
 
-// oauth imports the OAuth client.
 func (r *reading) oauth(e entryKeys) {
 	if e["oauth"] == false {
 		r.server.Keys["oauth"] = "off"
@@ -440,7 +437,6 @@ func (r *reading) tools(e entryKeys) {
 	}
 }
 
-// times imports timeouts.
 func (r *reading) times(e entryKeys) {
 	set := func(key string, unit time.Duration, to ...string) {
 		n, ok := number(e[key])
@@ -504,7 +500,6 @@ func number(v any) (float64, bool) {
 	return n, ok && err == nil
 }
 
-// address returns the URL of an entry, or "".
 func (e entryKeys) address() string { return e.first("url", "serverUrl", "httpUrl", "uri") }
 
 // ownURL reports whether Goblin may serve at a URL on this machine.

@@ -102,7 +102,6 @@ func (r *reading) environment(name string) (value string, ok bool) {
 	return "${" + name + "}", true
 }
 
-// inCurly resolves {kind:name}.
 func (r *reading) inCurly(kind, name string) (value string, ok bool) {
 	if kind == "file" {
 		return r.file(name)
@@ -110,7 +109,6 @@ func (r *reading) inCurly(kind, name string) (value string, ok bool) {
 	return r.environment(name)
 }
 
-// named resolves ${body}.
 func (r *reading) named(body string) (value string, ok bool) {
 	expands := r.dialect.expands
 	if name, fallback, has := strings.Cut(body, ":-"); expands&braces != 0 && variable().MatchString(name) {

@@ -116,7 +116,7 @@ func TestAChangeThatFailsLeavesSecretsAsTheyWere(t *testing.T) {
 	require.Contains(t, got.err, "read-only")
 	require.NoError(t, os.Chmod(path, 0o600))
 	got = try{env: env}.runIn(t, path, "add", "--registry", "weather", "--registry-url", shelf(t, weatherEntry), "--use", "npm", "--set", "API_KEY=theirs", "--yes", "--no-check")
-	require.Contains(t, got.err, `server "weather" already exists`)
+	require.Contains(t, got.err, `there is a server "weather" already`)
 	list := try{env: env}.run(t, "secret", "list").out
 	require.Equal(t, 2, strings.Count(list, "\n"), list)
 	require.Equal(t, "s3cret\n", try{env: env}.run(t, "secret", "get", "db.DB_PASSWORD").out)

@@ -106,7 +106,6 @@ func hostComplaint(s string) string {
 	return ""
 }
 
-// hostName reads a host name and removes its final dot.
 func hostName() kind[string] {
 	k := text(hostComplaint)
 	read := k.read

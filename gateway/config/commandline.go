@@ -15,7 +15,6 @@ var windowsPath = pattern(`^(?:[A-Za-z]:[\\/]|\\\\)`)
 // assignment matches a variable that a shell would set for one command.
 var assignment = pattern(`^([A-Za-z_][A-Za-z0-9_]*)=`)
 
-// commandLine is a command with its arguments and the variable assignments before it.
 type commandLine struct {
 	env   [][2]string
 	words []string // the command and its arguments; may be empty

@@ -35,7 +35,6 @@ var shells = []string{"sh", "bash", "zsh", "dash", "ksh", "fish", "powershell", 
 // maxWrapped is the maximum number of wrappers and shells around a command.
 const maxWrapped = 4
 
-// downloads reports whether a command may first download the server.
 func downloads(command string, args []string) bool {
 	words := append([]string{command}, args...)
 	for range maxWrapped {

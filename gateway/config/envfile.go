@@ -173,7 +173,6 @@ func parseEnvFile(text string) (map[string]string, error) {
 
 var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`)
 
-// envValue removes the quotes or the comment from a value.
 func envValue(s string) (value string, ok bool) {
 	if s == "" {
 		return "", true

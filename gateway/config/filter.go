@@ -98,7 +98,6 @@ func globChar(glob string) (c rune, rest string, valid bool) {
 	return c, glob[size:], true
 }
 
-// globComplaint returns a complaint about an invalid glob, or "".
 func globComplaint(glob string) string {
 	if glob == "" {
 		return "is an empty pattern"

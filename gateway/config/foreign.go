@@ -35,7 +35,6 @@ var foreignKeys = map[string]string{
 // envelopes lists mappings in an entry that may contain its keys.
 var envelopes = []string{"transport", "connection", "server", "config", "stdio", "http", "sse"}
 
-// requestOptions lists mappings that may contain an entry's headers.
 var requestOptions = []string{"requestInit", "requestOptions", "eventSourceInit", "fetchOptions"}
 
 // isComment reports whether a key serves as a comment in clients' files.
@@ -115,7 +114,6 @@ func (t *translation) reject(at *yaml.Node, format string, args ...any) {
 	}
 }
 
-// find returns the index of a key in the entry, or -1.
 func (t *translation) find(name string) int { return indexOf(t.n, name) }
 
 func indexOf(n *yaml.Node, name string) int {
@@ -127,7 +125,6 @@ func indexOf(n *yaml.Node, name string) int {
 	return -1
 }
 
-// get returns the key and the value of a name, or nil.
 func (t *translation) get(name string) (key, value *yaml.Node) {
 	if i := t.find(name); i >= 0 {
 		return t.n.Content[i], t.n.Content[i+1]
@@ -248,7 +245,6 @@ func (t *translation) requestHeaders() {
 	}
 }
 
-// hasTransport reports whether a mapping has a command or a URL.
 func hasTransport(n *yaml.Node) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if name := canonicalKey(n.Content[i].Value); name == "command" || name == "url" {
@@ -536,7 +532,6 @@ func (t *translation) parse(line string) (commandLine, string) {
 	return parseCommandLine(line)
 }
 
-// prepend makes the first word the command and inserts the others before args.
 func (t *translation) prepend(key *yaml.Node, words []*yaml.Node) {
 	if len(words) == 0 {
 		t.remove("command")
@@ -560,7 +555,6 @@ func (t *translation) prepend(key *yaml.Node, words []*yaml.Node) {
 	t.set(at, "args", &all)
 }
 
-// arguments splits args that are a single text.
 func (t *translation) arguments() {
 	key, args := t.get("args")
 	if args == nil || !isText(args) {

@@ -11,7 +11,6 @@ import (
 	"goblin/registry/definition"
 )
 
-// defaults returns the config of an empty file.
 func defaults() Config {
 	return Config{
 		Gateway: Gateway{
@@ -167,7 +166,6 @@ func legacyServerKeys() []field[Server] {
 	return fields
 }
 
-// oauth reads a mapping or off.
 func oauth() kind[OAuth] {
 	some := section(oauthKeys)
 	read := func(r *reader, at keyPath, n *yaml.Node, dst *OAuth) {

@@ -114,7 +114,6 @@ func boolean(n *yaml.Node) (value, ok bool) {
 	return b, err == nil
 }
 
-// count reads an integer from low to high.
 func count(low, high int) kind[int] {
 	return kind[int]{
 		schema: func(def int) object {
@@ -205,7 +204,6 @@ func durationOr(zero bool, or string) kind[time.Duration] {
 	}
 }
 
-// durationOrOff reads a positive duration or off.
 func durationOrOff() kind[time.Duration] {
 	some := durationOr(false, ", or off")
 	return kind[time.Duration]{
@@ -237,7 +235,6 @@ const (
 
 var daysSyntax = pattern(daysPattern)
 
-// days reads a number of whole days, or off.
 func days() kind[time.Duration] {
 	return kind[time.Duration]{
 		schema: func(def time.Duration) object {
@@ -286,7 +283,6 @@ var (
 // overflow.
 const maxSize = 1 << 40
 
-// size reads a number of bytes, with or without a unit.
 func size(low int64) kind[int64] {
 	return kind[int64]{
 		schema: func(def int64) object {
@@ -366,7 +362,6 @@ type option[V any] struct {
 	aliases []string
 }
 
-// choice reads one of a few words.
 func choice[V comparable](options ...option[V]) kind[V] {
 	words := make([]string, len(options))
 	accepted := make(map[string]V)
@@ -421,7 +416,6 @@ func words[V ~string](values ...V) kind[V] {
 	return choice(options...)
 }
 
-// list reads a sequence. An empty one becomes nil.
 func list[V any](item kind[V]) kind[[]V] {
 	return kind[[]V]{
 		schema: func([]V) object {
@@ -494,7 +488,6 @@ func tableSchema[T any](table []field[T], def *T) object {
 	return object{"type": []string{"object", "null"}, "additionalProperties": false, "properties": keys}
 }
 
-// selection is everything, nothing or some names.
 type selection struct {
 	All   bool
 	Names []string

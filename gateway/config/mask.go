@@ -12,7 +12,6 @@ import (
 // ("1", "true", "debug") would make texts unreadable.
 const minSecret = 6
 
-// masked replaces each secret.
 const masked = "[hidden]"
 
 // Mask replaces the secrets of configs in texts. A secret is:
@@ -88,7 +87,6 @@ func (m *Mask) AddServerSecrets(s Resolved) {
 	}
 }
 
-// current returns the matcher of all secrets, or nil if there are none.
 func (m *Mask) current() *matcher {
 	if m == nil {
 		return nil

@@ -20,7 +20,6 @@ type escaping struct {
 // longer secret is a file, and the first ways suffice.
 const maxEscaped = 4 << 10
 
-// escapings returns the escapings of common encoders.
 var escapings = sync.OnceValue(func() (all []escaping) {
 	for _, hidden := range []string{"", "<>&", "<>&='", "<>&'\"+`"} { // Go/Ruby/PHP, Gson, .NET
 		for _, ascii := range []bool{false, true} {

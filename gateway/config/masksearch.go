@@ -51,7 +51,6 @@ func newMatcher(patterns map[string]bool) *matcher {
 	return m
 }
 
-// twoBytes packs two bytes into an index of distance and candidates.
 func twoBytes(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
 
 // find returns the position of the first pattern in text[from:], or -1 as start.

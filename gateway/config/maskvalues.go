@@ -157,7 +157,6 @@ func userOf(text string) (whole, user, password string) {
 	return m[1], user, password
 }
 
-// pathSecrets returns the parts of a URL's path that look random.
 func pathSecrets(text string) (secrets []string) {
 	u, err := url.Parse(text)
 	if err != nil || text == "" {

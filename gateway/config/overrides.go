@@ -70,7 +70,6 @@ func emptyComplaint(s string) string {
 	return noNUL(s)
 }
 
-// overrideKeys returns the keys of a server's overrides.
 func overrideKeys() []field[definition.Set] {
 	return []field[definition.Set]{
 		key("tools", "By the server's own tool names.",
@@ -229,7 +228,6 @@ type overriddenBy struct {
 
 var hints = []string{"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 
-// annotations reads the hints of a tool.
 func annotations() kind[[]definition.Member] {
 	title := text(noNUL)
 	return kind[[]definition.Member]{

@@ -13,7 +13,6 @@ const CallTool = "call_tool"
 // searchTools lists the own tools that are required for finding and calling tools.
 var searchTools = []string{"search_tools", "describe_tool", CallTool}
 
-// toolNames lists Goblin's own tools.
 var toolNames = []string{
 	"catalog_servers", "catalog_tools", "describe_tool", "search_tools",
 	"catalog_prompts", "describe_prompt", "search_prompts",
@@ -61,7 +60,6 @@ func (c *Config) ProfileMetaTools(p *Profile) MetaTools {
 	return MetaTools{All: m.All || m.Auto, Names: slices.Concat(m.Names, searchTools)}
 }
 
-// metaTools reads auto, true, false or a list of names.
 func metaTools() kind[MetaTools] {
 	const auto = "auto"
 	some := selected(word(toolNames))

@@ -261,7 +261,6 @@ func failingLine(src []byte) int {
 	return 1 + bytes.Count(read, []byte("\n"))
 }
 
-// byteReader returns at most one byte at a time.
 type byteReader struct{ *bytes.Reader }
 
 func (b byteReader) Read(p []byte) (int, error) { return b.Reader.Read(p[:min(1, len(p))]) }
@@ -274,7 +273,6 @@ func lineOf(src []byte, line int) string {
 	return string(first)
 }
 
-// aliases checks the aliases of a tree.
 type aliases struct {
 	open         map[*yaml.Node]bool // ancestors of the current node
 	nodes, bytes int                 // added by aliases

@@ -234,7 +234,6 @@ func chooserComplaint(s string) string {
 	return globComplaint(strings.TrimPrefix(s, tagPrefix))
 }
 
-// checkProfiles reports profiles and rules that have no effect.
 func (r *reader) checkProfiles(cfg *Config) {
 	if len(r.profiles) != len(cfg.Profiles) || len(r.rules) != len(cfg.Clients) {
 		return // their mistakes are already reported
@@ -271,7 +270,6 @@ func (r *reader) checkProfiles(cfg *Config) {
 	r.checkRules(cfg)
 }
 
-// checkRules reports rules with an unknown profile and rules that never apply.
 func (r *reader) checkRules(cfg *Config) {
 	for i, rule := range cfg.Clients {
 		if _, ok := cfg.Profile(rule.Profile); !ok && rule.Profile != "" {

@@ -14,7 +14,6 @@ import (
 // maxProblems is the maximum number of problems per file and kind.
 const maxProblems = 200
 
-// reader converts nodes to values and collects problems.
 type reader struct {
 	file    string
 	dir     string // base of relative paths
@@ -192,7 +191,6 @@ func (p keyPath) in() string {
 	return " in " + p.inner()
 }
 
-// field is a key of a mapping that is read into a T.
 type field[T any] struct {
 	name   string
 	schema func(def *T) object

@@ -39,7 +39,6 @@ func IsReferenceKind(kind string) bool {
 	return kind == keyringKind || kind == fileKind || kind == commandKind
 }
 
-// secretRef is a parsed reference.
 type secretRef struct {
 	kind  string
 	words []string

@@ -214,7 +214,6 @@ func (r *reader) keepVariables(at keyPath, s *Server) {
 	}
 }
 
-// transportKeys lists the keys that are valid for one type of server only.
 var transportKeys = map[string][]string{
 	"command": {"args", "env", "cwd", "inherit_env"},
 	"url":     {"headers", "oauth"},

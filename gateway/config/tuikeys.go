@@ -8,10 +8,8 @@ import (
 	"goblin/registry/keymap"
 )
 
-// maxActionKeys is the maximum number of keys per action.
 const maxActionKeys = 8
 
-// actionKeys reads a mapping of UI actions to keys.
 func actionKeys() kind[map[string][]string] {
 	return kind[map[string][]string]{
 		schema: func(map[string][]string) object {

@@ -33,7 +33,6 @@ func sorted(keys map[string]any) []string {
 	return names
 }
 
-// unquote returns the text of a key.
 func unquote(raw []byte) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil { // JSON has surrogate pairs, YAML does not
@@ -45,7 +44,6 @@ func unquote(raw []byte) string {
 	return s
 }
 
-// newConfigText is the text of a new config.
 const newConfigText = `# Goblin's servers. "goblin validate" checks this file, "goblin edit" opens it.
 servers:
 `
@@ -62,7 +60,6 @@ func (f *File) root() (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// offset returns the byte offset of a node.
 func (f *File) offset(n *yaml.Node) int {
 	at := 0
 	for line := 1; line < n.Line; line++ {
@@ -91,7 +88,6 @@ func find(n *yaml.Node, key string) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// servers returns the section with the servers.
 func (f *File) servers(root *yaml.Node) (k, v *yaml.Node) {
 	for _, path := range f.sections() {
 		k, v = nil, root
@@ -148,7 +144,6 @@ func (f *File) add(s Server) ([]byte, error) {
 	}
 }
 
-// step returns the file's indentation step.
 func (f *File) step(servers *yaml.Node) string {
 	for i := 0; i+1 < len(servers.Content); i += 2 {
 		if v := servers.Content[i+1]; v.Kind == yaml.MappingNode && v.Style&yaml.FlowStyle == 0 && v.Column > servers.Content[i].Column {
@@ -193,7 +188,6 @@ func (f *File) entryEnd(key *yaml.Node) int {
 	return end
 }
 
-// block formats a server as lines.
 func block(s Server, indent, step string) string {
 	entry := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range sorted(s.Keys) {
@@ -343,7 +337,6 @@ func (f *File) switchInBraces(b *braces, disabled, quoted bool) []byte {
 	return insert(f.text, first, entry+between)
 }
 
-// jsonServers returns the servers of a JSON file.
 func (f *File) jsonServers() (*braces, error) {
 	for _, path := range f.sections() {
 		all, missing, err := f.within(path)
@@ -480,7 +473,6 @@ func indentOf(text []byte, at int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// object formats a server as a JSON entry.
 func object(s Server, indent, step string) string {
 	var out strings.Builder
 	name, _ := json.Marshal(s.Name)
@@ -510,7 +502,6 @@ func object(s Server, indent, step string) string {
 	return out.String()
 }
 
-// addInBraces adds a server to a flow mapping in a YAML file.
 func (f *File) addInBraces(s Server, v *yaml.Node) ([]byte, error) {
 	b, err := mapping(f.text, f.offset(v))
 	if err != nil {

@@ -244,7 +244,7 @@ func TestAConfigThatCannotBeChangedSafelyIsLeftAlone(t *testing.T) {
 	f = opened(t, dir, "changed.yaml", "servers:\n  a: {command: x}\n")
 	require.NoError(t, f.Remove("a"))
 	require.NoError(t, os.WriteFile(f.Path(), []byte("servers:\n  b: {command: x}\n"), 0o600))
-	require.ErrorContains(t, f.Save(), "changed by somebody else")
+	require.ErrorContains(t, f.Save(), "changed by another program")
 	kept, err := os.ReadFile(f.Path())
 	require.NoError(t, err)
 	require.Equal(t, "servers:\n  b: {command: x}\n", string(kept))

@@ -371,7 +371,6 @@ func (f *File) read(text []byte) (held map[string]any, err error) {
 	return held, yaml.Unmarshal(text, &held)
 }
 
-// sections returns the possible paths of keys to the servers.
 func (f *File) sections() [][]string {
 	if f.foreign != nil {
 		return [][]string{f.foreign}

@@ -6,10 +6,8 @@ import (
 	"strings"
 )
 
-// span is a range of a text.
 type span struct{ from, to int }
 
-// item is an entry of a flow mapping.
 type item struct {
 	key        string
 	at, value  span // of the key and the value
@@ -30,7 +28,6 @@ type flow struct {
 	at   int
 }
 
-// blanks skips white space and comments.
 func (f *flow) blanks() {
 	for f.at < len(f.text) {
 		rest := f.text[f.at:]

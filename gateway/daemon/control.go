@@ -78,7 +78,6 @@ func Control(ctx context.Context, p Endpoint, op string, args, out any) error {
 	return nil
 }
 
-// control serves a control connection.
 func control(ctx context.Context, c net.Conn, r io.Reader, do func(context.Context, string, json.RawMessage) (any, error)) error {
 	if err := c.SetReadDeadline(time.Now().Add(helloLimit)); err != nil {
 		return err

@@ -28,7 +28,6 @@ const (
 // helloLimit limits the wait for a first line, and for its answer. Tests replace it.
 var helloLimit = 5 * time.Second
 
-// hello is the first line of a connection.
 type hello struct {
 	Goblin  int    `json:"goblin"`
 	Kind    string `json:"kind"`
@@ -44,7 +43,6 @@ type Client struct {
 	Profile string `json:"profile,omitempty"` // requested profile
 }
 
-// welcome is the answer to hello.
 type welcome struct {
 	Goblin int    `json:"goblin"`
 	OK     bool   `json:"ok,omitempty"`

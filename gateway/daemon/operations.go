@@ -348,7 +348,6 @@ var operations = map[string]operation{
 	"restart": with(func(g Gateway, ctx context.Context, server string) (any, error) { return nil, g.Restart(ctx, server) }),
 }
 
-// with decodes the arguments of a method.
 func with[A, R any](method func(Gateway, context.Context, A) (R, error)) operation {
 	return func(ctx context.Context, g Gateway, raw json.RawMessage) (any, error) {
 		var args A

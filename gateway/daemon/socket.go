@@ -48,7 +48,6 @@ func bind(p Endpoint, lock *flock.Flock) (*boundSocket, error) {
 	return s, nil
 }
 
-// listen creates the socket.
 func (s *boundSocket) listen() error {
 	p := s.endpoint
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})

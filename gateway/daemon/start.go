@@ -82,7 +82,6 @@ func startOnce(ctx context.Context, p Endpoint, exe string, args, env []string) 
 	}
 }
 
-// exitResult interprets the exit of the process.
 func exitResult(ctx context.Context, p Endpoint, status error, from int64) (again bool, err error) {
 	c, err := Dial(ctx, p, KindControl) // it may have found a daemon with more variables
 	switch {

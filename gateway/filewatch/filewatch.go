@@ -109,7 +109,6 @@ func Latest(ctx context.Context, path string, paths <-chan string, changed func(
 	}
 }
 
-// state identifies a version of a file without its content.
 type state struct {
 	info     fs.FileInfo // nil if missing
 	readable bool

@@ -97,7 +97,6 @@ func TrimLineBreak(text []byte) string {
 	return string(bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")))
 }
 
-// output runs a program and returns its output.
 func output(ctx context.Context, words []string, dir string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, commandTimeout, fmt.Errorf("does not finish within %v; run it in a terminal to see what it waits for", commandTimeout))
 	defer cancel()

@@ -185,7 +185,7 @@ func TestAFileThatGoblinDidNotWriteIsLeftAlone(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		s := secrets.Open(state)
 		_, err := s.Set("a", "b")
-		require.ErrorContains(t, err, file+" cannot be read: it is ")
+		require.ErrorContains(t, err, file+" cannot be read: ")
 		require.ErrorContains(t, err, "move it away")
 		_, err = s.Get("a")
 		require.Error(t, err)
@@ -237,7 +237,7 @@ func TestReferencesGiveValues(t *testing.T) {
 		{"keyring", []string{"l"}, "", "is not set; run: goblin secret set l"},
 		{"file", []string{write("a", "of a\r\n", 0o600)}, "of a", ""},
 		{"file", []string{write("lines", "one\ntwo\n\n", 0o600)}, "one\ntwo\n", ""},
-		{"file", []string{filepath.Join(dir, "none")}, "", "cannot be read: no such file or directory; correct"},
+		{"file", []string{filepath.Join(dir, "none")}, "", "cannot be read: no such file or directory; check"},
 		{"file", []string{dir}, "", "is not a file"},
 		{"file", []string{"/dev/zero"}, "", "is not a file"},
 		{"file", []string{write("empty", "\n", 0o600)}, "", "is empty"},

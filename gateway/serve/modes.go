@@ -129,7 +129,6 @@ func runWith(ctx context.Context, i *stack.Stack, use func(ctx context.Context) 
 	return errors.Join(err, <-ended)
 }
 
-// hasProfile returns an error if the config lacks the profile. "" is valid.
 func hasProfile(cfg *config.Config, profile string) error {
 	if _, ok := cfg.Profile(profile); !ok && profile != "" {
 		return cli.Fail(cli.CodeConfig, "unknown profile %q%s", profile, cfg.SuggestProfile(profile))

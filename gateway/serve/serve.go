@@ -97,7 +97,6 @@ func onTerminal() bool {
 	return true
 }
 
-// onHangup sets the function that SIGHUP calls.
 func (p *Process) onHangup(reload func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -34,7 +34,6 @@ func (p *Process) Screen(ctx context.Context) error {
 	return p.watch(ctx, h, t, nil)
 }
 
-// terminal returns the UI's terminal with its settings.
 func (p *Process) terminal(in, out *os.File, s *setup) remoteui.Terminal {
 	return remoteui.Terminal{
 		In: in, Out: out, Theme: cmp.Or(p.Theme, s.cfg.TUI.Theme), ASCII: p.ASCII,

@@ -486,7 +486,7 @@ func TestScreensComeOverTheSocket(t *testing.T) {
 			go func() { ended <- i.Run(ctx) }()
 			c, err := daemon.Dial(within(t), place, daemon.KindScreen)
 			if screen == nil {
-				require.ErrorContains(t, err, "no screen in this daemon")
+				require.ErrorContains(t, err, "does not support screen connections")
 			} else {
 				require.NoError(t, err)
 				_, err = c.Write([]byte("hi"))
