@@ -23,13 +23,13 @@ func amazonQPlaces(m *Machine) []place {
 			}
 		}
 	}
-	said, on := false, false
+	isSet, on := false, false
 	for _, p := range slices.Concat(editors, agents) {
 		if flag, ok := usesLegacy(p); ok {
-			said, on = true, on || flag
+			isSet, on = true, on || flag
 		}
 	}
-	if !said || on {
+	if !isSet || on {
 		if !slices.ContainsFunc(editors, func(p place) bool { _, err := os.Lstat(p.path); return err == nil }) {
 			return slices.Concat(legacy, editors, agents)
 		}
@@ -50,17 +50,17 @@ func usesLegacy(p place) (on, ok bool) {
 	if err != nil {
 		return false, false
 	}
-	held, err := decode(inJSON, text)
+	doc, err := decode(inJSON, text)
 	if err != nil {
 		return false, false
 	}
-	on, ok = held["useLegacyMcpJson"].(bool)
+	on, ok = doc["useLegacyMcpJson"].(bool)
 	return on, ok
 }
 
 // amazonQTools returns a note if the agent in a file excludes Goblin's tools, or "".
-func amazonQTools(held map[string]any) string {
-	list, ok := held["tools"].([]any)
+func amazonQTools(doc map[string]any) string {
+	list, ok := doc["tools"].([]any)
 	named := func(v any) bool {
 		name, _ := v.(string)
 		return name == "*" || strings.HasPrefix(name, "@"+EntryName)

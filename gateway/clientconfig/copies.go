@@ -143,19 +143,19 @@ func (d *dialect) sameBut(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	var held [2]map[string]any
+	var doc [2]map[string]any
 	for i, text := range [][]byte{a, b} {
 		var err error
-		if held[i], err = decoded(d, text); err != nil {
+		if doc[i], err = decoded(d, text); err != nil {
 			return false
 		}
-		form := d.formOf(held[i])
-		if entry, there := form.goblin(held[i]); there && isOwnEntry(entry) {
-			form.delete(held[i], EntryName)
+		form := d.formOf(doc[i])
+		if entry, there := form.goblin(doc[i]); there && isOwnEntry(entry) {
+			form.delete(doc[i], EntryName)
 		}
 		for _, form := range d.forms() {
-			form.tidy(held[i])
+			form.tidy(doc[i])
 		}
 	}
-	return reflect.DeepEqual(held[0], held[1])
+	return reflect.DeepEqual(doc[0], doc[1])
 }

@@ -18,25 +18,25 @@ import (
 func (d *dialect) put(f *configedit.File, name string, entry map[string]any) error {
 	switch {
 	case d.format == inTOML:
-		return d.checked(f, appendTOML(tomlEntry(d.section[0], name, entry)), func(held map[string]any) {
-			all, ok := held[d.section[0]].(map[string]any)
+		return d.checked(f, appendTOML(tomlEntry(d.section[0], name, entry)), func(doc map[string]any) {
+			all, ok := doc[d.section[0]].(map[string]any)
 			if !ok {
 				all = map[string]any{}
-				held[d.section[0]] = all
+				doc[d.section[0]] = all
 			}
 			all[name] = entry
 		})
 	case d.list:
-		return d.checked(f, func(text []byte) ([]byte, error) { return appendListItem(text, d.section[0], entry) }, func(held map[string]any) {
-			all, _ := held[d.section[0]].([]any)
-			held[d.section[0]] = append(all, entry)
+		return d.checked(f, func(text []byte) ([]byte, error) { return appendListItem(text, d.section[0], entry) }, func(doc map[string]any) {
+			all, _ := doc[d.section[0]].([]any)
+			doc[d.section[0]] = append(all, entry)
 		})
 	}
 	return f.At(d.section...).Add(configedit.Server{Name: name, Keys: entry})
 }
 
 func (d *dialect) drop(f *configedit.File, name string) error {
-	without := func(held map[string]any) { d.delete(held, name) }
+	without := func(doc map[string]any) { d.delete(doc, name) }
 	switch {
 	case d.format == inTOML:
 		return d.checked(f, func(text []byte) ([]byte, error) { return withoutTable(text, d.section[0], name), nil }, without)

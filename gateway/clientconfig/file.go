@@ -78,9 +78,9 @@ func (e *BrokenError) Unwrap() error { return e.err }
 // decodeNamed is decode for files that may be a fragment of JSON without its outer
 // braces.
 func decodeNamed(f format, text []byte) (map[string]any, error) {
-	held, err := decode(f, text)
+	doc, err := decode(f, text)
 	if err == nil || f != inJSON {
-		return held, err
+		return doc, err
 	}
 	if start := bytes.TrimSpace(text); start[0] == '[' { // a list of entries
 		if whole, wrong := decode(f, slices.Concat([]byte(`{"mcpServers": `), text, []byte("\n}"))); wrong == nil {
@@ -96,7 +96,7 @@ func decodeNamed(f format, text []byte) (map[string]any, error) {
 }
 
 // decode parses a text. Its errors contain nothing from the text, which may be secret.
-func decode(f format, text []byte) (held map[string]any, err error) {
+func decode(f format, text []byte) (doc map[string]any, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return map[string]any{}, nil
 	}
@@ -106,24 +106,24 @@ func decode(f format, text []byte) (held map[string]any, err error) {
 	switch f {
 	case inTOML:
 		var wrong *toml.DecodeError
-		if err = toml.Unmarshal(text, &held); errors.As(err, &wrong) {
+		if err = toml.Unmarshal(text, &doc); errors.As(err, &wrong) {
 			line, _ := wrong.Position()
 			err = fmt.Errorf("not valid TOML (line %d)", line)
 		}
 	case inYAML:
-		if err = yaml.Unmarshal(text, &held); err != nil {
+		if err = yaml.Unmarshal(text, &doc); err != nil {
 			err = fmt.Errorf("not valid YAML%s", yamlLine(err))
 		}
 	default:
-		held, err = decodeJSON(text)
+		doc, err = decodeJSON(text)
 	}
-	if err == nil && held == nil {
+	if err == nil && doc == nil {
 		if f == inJSON {
 			return nil, errors.New("the top level is not a mapping")
 		}
-		held = map[string]any{} // comments only
+		doc = map[string]any{} // comments only
 	}
-	return held, err
+	return doc, err
 }
 
 // isTooDeep reports whether the nesting is too deep for recursive parsers.
@@ -151,7 +151,7 @@ func yamlLine(err error) string {
 	return ""
 }
 
-func decodeJSON(text []byte) (held map[string]any, err error) {
+func decodeJSON(text []byte) (doc map[string]any, err error) {
 	v, err := hujson.Parse(config.EndComment(text)) // comments are blanked below
 	if err != nil {
 		place := ""
@@ -171,10 +171,10 @@ func decodeJSON(text []byte) (held map[string]any, err error) {
 	v.Standardize()
 	dec := json.NewDecoder(bytes.NewReader(v.Pack()))
 	dec.UseNumber()
-	if dec.Decode(&held) != nil {
+	if dec.Decode(&doc) != nil {
 		return nil, errors.New("not valid JSON")
 	}
-	return held, nil
+	return doc, nil
 }
 
 // rejectDuplicates returns an error for duplicate keys, since clients differ in which one

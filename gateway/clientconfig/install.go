@@ -46,32 +46,32 @@ func (ch *Change) RemovesGoblin() bool { return ch.undo == nil }
 var ErrNone = errors.New("has no Goblin entry")
 
 // Install plans to add Goblin's entry with this command line to the client's file and to
-// remove the servers in took. state is Goblin's state directory.
-func (c *Client) Install(m Machine, state, command string, args, took []string) (*Change, error) {
+// remove the servers in replaced. state is Goblin's state directory.
+func (c *Client) Install(m Machine, state, command string, args, replaced []string) (*Change, error) {
 	p, err := c.target(&m, false)
 	if err != nil {
 		return nil, err
 	}
-	f, held, err := edit(p)
+	f, doc, err := edit(p)
 	if err != nil {
 		return nil, err
 	}
 	ch := c.change(m, p, f, state)
 	var old record
-	if ch.first, old, err = p.first(ch.old, f, held); err != nil {
+	if ch.first, old, err = p.first(ch.old, f, doc); err != nil {
 		return nil, err
 	}
-	form := p.dialect.formOf(held)
+	form := p.dialect.formOf(doc)
 	if err := c.writable(form, append([]string{command}, args...)...); err != nil {
 		return nil, err
 	}
-	wanted, err := form.replaceSameName(f, held, form.keys(command, args))
+	wanted, err := form.replaceSameName(f, doc, form.keys(command, args))
 	if err != nil {
 		return nil, err
 	}
-	list, _, _ := p.dialect.entries(held) // the error was checked above
+	list, _, _ := p.dialect.entries(doc) // the error was checked above
 	out := slices.Clone(old.Taken)
-	for _, name := range took {
+	for _, name := range replaced {
 		ch.Removed = append(ch.Removed, name)
 		for _, it := range list {
 			entry, ok := it.value.(map[string]any)
@@ -93,10 +93,10 @@ func (c *Client) Install(m Machine, state, command string, args, took []string) 
 	ch.After = f.Text()
 	ch.own = form.keys(command, args)
 	switch {
-	case p.dialect == gemini && disabledNames(held)(EntryName):
+	case p.dialect == gemini && disabledNames(doc)(EntryName):
 		ch.Note = "Gemini CLI ignores it while \"mcp\" in that file excludes it or allows only others"
 	case p.dialect == amazonQ:
-		ch.Note = amazonQTools(held)
+		ch.Note = amazonQTools(doc)
 	}
 	ch.undo = difference(ch.first, ch.After)
 	ch.undo.Was, ch.undo.Prior = digest(ch.Before), ch.old.onlyOwnEntry()
@@ -111,7 +111,7 @@ func (c *Client) change(m Machine, p place, f *configedit.File, state string) *C
 
 // first returns the text before Goblin's first change, if it is known, and the related
 // parts of the record.
-func (p place) first(rec *record, f *configedit.File, held map[string]any) ([]byte, record, error) {
+func (p place) first(rec *record, f *configedit.File, doc map[string]any) ([]byte, record, error) {
 	old := record{Existed: !f.IsNew()}
 	if rec != nil {
 		old.Taken = rec.Taken
@@ -119,14 +119,14 @@ func (p place) first(rec *record, f *configedit.File, held map[string]any) ([]by
 			old.Existed = rec.Existed
 		}
 	}
-	if entry, there := p.dialect.formOf(held).goblin(held); rec == nil || !there || !isOwnEntry(entry) {
+	if entry, there := p.dialect.formOf(doc).goblin(doc); rec == nil || !there || !isOwnEntry(entry) {
 		return f.Text(), old, nil
 	}
-	bare, held, err := edit(p)
+	bare, doc, err := edit(p)
 	if err != nil {
 		return nil, old, err
 	}
-	if _, _, err := p.dialect.restore(bare, held, rec); err != nil {
+	if _, _, err := p.dialect.restore(bare, doc, rec); err != nil {
 		return nil, old, err
 	}
 	return bare.Text(), old, nil
@@ -134,8 +134,8 @@ func (p place) first(rec *record, f *configedit.File, held map[string]any) ([]by
 
 // replaceSameName removes an outdated entry of Goblin. It returns the entry to add,
 // including the user's additions, or nil if the existing one is up to date.
-func (d *dialect) replaceSameName(f *configedit.File, held, wanted map[string]any) (map[string]any, error) {
-	entry, there := d.goblin(held)
+func (d *dialect) replaceSameName(f *configedit.File, doc, wanted map[string]any) (map[string]any, error) {
+	entry, there := d.goblin(doc)
 	switch {
 	case !there:
 		return wanted, nil
@@ -172,20 +172,20 @@ func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, held, err := edit(p)
+	f, doc, err := edit(p)
 	if err != nil {
 		return nil, err
 	}
 	ch := c.change(m, p, f, state)
 	rec := ch.old
-	entry, there := p.dialect.formOf(held).goblin(held)
+	entry, there := p.dialect.formOf(doc).goblin(doc)
 	switch {
 	case f.IsNew(), !there && (rec == nil || len(rec.Taken) == 0):
 		return nil, fmt.Errorf("%s %w", p.path, ErrNone)
 	case there && !isOwnEntry(entry):
 		return nil, fmt.Errorf("%s has an entry %q that Goblin did not write; remove it by hand if you don't want it", p.path, EntryName)
 	}
-	if ch.Deletes, ch.Note, err = p.dialect.restore(f, held, rec); err != nil {
+	if ch.Deletes, ch.Note, err = p.dialect.restore(f, doc, rec); err != nil {
 		return nil, err
 	}
 	ch.After = f.Text()
@@ -195,7 +195,7 @@ func (c *Client) Uninstall(m Machine, state string) (*Change, error) {
 // restore removes Goblin's entry and adds the removed servers again. It restores unedited
 // parts byte for byte. deletes reports that the file was created for Goblin. note names
 // servers that could not be restored.
-func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) (deletes bool, note string, err error) {
+func (d *dialect) restore(f *configedit.File, doc map[string]any, rec *record) (deletes bool, note string, err error) {
 	before := f.Text()
 	if rec != nil {
 		if was, ok := rec.undo(before); ok {
@@ -209,11 +209,11 @@ func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) 
 			return false, "", nil
 		}
 	}
-	list, _, err := d.entries(held)
+	list, _, err := d.entries(doc)
 	if err != nil {
 		return false, "", err
 	}
-	form := d.formOf(held)
+	form := d.formOf(doc)
 	if rec != nil {
 		for _, t := range rec.Taken {
 			if slices.ContainsFunc(list, func(it item) bool { return it.name == t.Name && t.isOf(it.dialect) }) {
@@ -230,7 +230,7 @@ func (d *dialect) restore(f *configedit.File, held map[string]any, rec *record) 
 			}
 		}
 	}
-	if _, there := form.goblin(held); there {
+	if _, there := form.goblin(doc); there {
 		err = form.drop(f, EntryName)
 	}
 	return false, note, err
@@ -255,8 +255,8 @@ func (c *Client) target(m *Machine, unread bool) (place, error) {
 			}
 			continue
 		}
-		if held, err := decode(p.dialect.format, text); err == nil && (unread || p.unread == "") {
-			if _, ok := p.dialect.formOf(held).goblin(held); ok {
+		if doc, err := decode(p.dialect.format, text); err == nil && (unread || p.unread == "") {
+			if _, ok := p.dialect.formOf(doc).goblin(doc); ok {
 				return p, nil
 			}
 		}
@@ -291,11 +291,11 @@ func edit(p place) (*configedit.File, map[string]any, error) {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return nil, nil, fmt.Errorf("%s is UTF-16, which Goblin cannot write; save it as UTF-8", p.path)
 	}
-	held, err := decoded(p.dialect, text)
+	doc, err := decoded(p.dialect, text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s is unchanged: %w", p.path, err)
 	}
-	return f, held, nil
+	return f, doc, nil
 }
 
 func decoded(d *dialect, text []byte) (map[string]any, error) {
@@ -306,8 +306,8 @@ func decoded(d *dialect, text []byte) (map[string]any, error) {
 	return decode(d.format, text)
 }
 
-func (d *dialect) goblin(held map[string]any) (entryKeys, bool) {
-	list, _, err := d.at(held)
+func (d *dialect) goblin(doc map[string]any) (entryKeys, bool) {
+	list, _, err := d.at(doc)
 	if err != nil {
 		return nil, false
 	}
@@ -320,8 +320,8 @@ func (d *dialect) goblin(held map[string]any) (entryKeys, bool) {
 	return nil, false
 }
 
-func (d *dialect) delete(held map[string]any, name string) {
-	outer, key := d.outer(held)
+func (d *dialect) delete(doc map[string]any, name string) {
+	outer, key := d.outer(doc)
 	switch all := outer[key].(type) {
 	case map[string]any:
 		delete(all, name)
@@ -334,17 +334,17 @@ func (d *dialect) delete(held map[string]any, name string) {
 }
 
 // outer returns the mapping that contains the servers, or nil, and their key in it.
-func (d *dialect) outer(held map[string]any) (outer map[string]any, key string) {
+func (d *dialect) outer(doc map[string]any) (outer map[string]any, key string) {
 	last := len(d.section) - 1
 	for _, key := range d.section[:last] {
-		held, _ = held[key].(map[string]any)
+		doc, _ = doc[key].(map[string]any)
 	}
-	return held, d.section[last]
+	return doc, d.section[last]
 }
 
 // tidy removes an empty section.
-func (d *dialect) tidy(held map[string]any) map[string]any {
-	outer, key := d.outer(held)
+func (d *dialect) tidy(doc map[string]any) map[string]any {
+	outer, key := d.outer(doc)
 	switch all := outer[key].(type) {
 	case map[string]any:
 		if len(all) == 0 {
@@ -357,7 +357,7 @@ func (d *dialect) tidy(held map[string]any) map[string]any {
 	case nil:
 		delete(outer, key)
 	}
-	return held
+	return doc
 }
 
 // isOwnEntry reports whether an entry named goblin starts Goblin or connects to it.
@@ -398,14 +398,14 @@ func (c *Client) Installed(m Machine) (e Entry, ok bool) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		var held map[string]any
+		var doc map[string]any
 		if err == nil {
-			held, err = decode(p.dialect.format, text)
+			doc, err = decode(p.dialect.format, text)
 		}
 		if err != nil {
 			return Entry{File: p.path, Err: err}, true
 		}
-		if entry, there := p.dialect.formOf(held).goblin(held); there && isOwnEntry(entry) && p.unread == "" {
+		if entry, there := p.dialect.formOf(doc).goblin(doc); there && isOwnEntry(entry) && p.unread == "" {
 			e.File = p.path
 			e.Command, e.Args, _ = entry.commandLine()
 			return e, true
@@ -449,8 +449,8 @@ func (c *Client) Snippet(m Machine, command string, args []string) (file string,
 	}
 	form := p.dialect
 	if text, err := readFile(p.path); err == nil {
-		if held, err := decode(form.format, text); err == nil {
-			form = form.formOf(held)
+		if doc, err := decode(form.format, text); err == nil {
+			form = form.formOf(doc)
 		}
 	}
 	if err := c.writable(form, append([]string{command}, args...)...); err != nil {

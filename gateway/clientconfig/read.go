@@ -126,40 +126,40 @@ func guess(m *Machine, path string) (*Client, *dialect) {
 	case ".yaml", ".yml":
 		kind = inYAML
 	}
-	var held map[string]any
+	var doc map[string]any
 	if text, err := readFile(path); err == nil {
-		held, _ = decodeNamed(kind, text)
+		doc, _ = decodeNamed(kind, text)
 	}
-	return nil, byContent(kind, held)
+	return nil, byContent(kind, doc)
 }
 
 // byContent returns the dialect that matches the sections of a file.
-func byContent(kind format, held map[string]any) *dialect {
-	inner, _ := held["mcp"].(map[string]any)
+func byContent(kind format, doc map[string]any) *dialect {
+	inner, _ := doc["mcp"].(map[string]any)
 	servers, _ := inner["servers"].(map[string]any)
 	d := *unknown
 	switch {
-	case held["extensions"] != nil && kind == inYAML:
+	case doc["extensions"] != nil && kind == inYAML:
 		return goose
-	case held["context_servers"] != nil:
+	case doc["context_servers"] != nil:
 		d = *zed
-	case held["mcpServers"] != nil:
-		if _, ok := held["mcpServers"].([]any); ok && kind == inYAML {
+	case doc["mcpServers"] != nil:
+		if _, ok := doc["mcpServers"].([]any); ok && kind == inYAML {
 			return continueYAML
 		}
-		if held["servers"] != nil { // it is unclear which one applies
+		if doc["servers"] != nil { // it is unclear which one applies
 			d.also = []*dialect{vscode}
 		}
-	case held["mcp_servers"] != nil:
+	case doc["mcp_servers"] != nil:
 		d.section = codex.section
-	case held["servers"] != nil:
+	case doc["servers"] != nil:
 		d = *vscode
-	case servers != nil && !isEntry(servers) && !ofOpencode(held, servers):
+	case servers != nil && !isEntry(servers) && !ofOpencode(doc, servers):
 		d = *vscodeSettings
-	case held["mcp"] != nil:
+	case doc["mcp"] != nil:
 		d = *opencode
 	default:
-		if path := sectionWithin(held, 3); path != nil {
+		if path := sectionWithin(doc, 3); path != nil {
 			d.section = path
 		}
 	}
@@ -170,8 +170,8 @@ func byContent(kind format, held map[string]any) *dialect {
 }
 
 // ofOpencode reports whether entries have opencode's form instead of VS Code's.
-func ofOpencode(held, servers map[string]any) bool {
-	schema, _ := held["$schema"].(string)
+func ofOpencode(doc, servers map[string]any) bool {
+	schema, _ := doc["$schema"].(string)
 	for _, v := range servers {
 		entry, _ := v.(map[string]any)
 		_, list := entry["command"].([]any)
@@ -183,9 +183,9 @@ func ofOpencode(held, servers map[string]any) bool {
 }
 
 // sectionWithin returns the path to a nested section of servers, or nil.
-func sectionWithin(held map[string]any, depth int) []string {
-	for _, key := range slices.Sorted(maps.Keys(held)) {
-		switch inner := held[key].(type) {
+func sectionWithin(doc map[string]any, depth int) []string {
+	for _, key := range slices.Sorted(maps.Keys(doc)) {
+		switch inner := doc[key].(type) {
 		case []any:
 			if strings.HasSuffix(key, "mcpServers") {
 				return []string{key}
@@ -229,16 +229,16 @@ type reading struct {
 func read(m *Machine, c *Client, p place) FileServers { return readBy(m, c, p, decode, nil) }
 
 func readNamed(m *Machine, p place) FileServers {
-	return readBy(m, nil, p, decodeNamed, func(held map[string]any) []item { return entriesAlone(held, p) })
+	return readBy(m, nil, p, decodeNamed, func(doc map[string]any) []item { return entriesAlone(doc, p) })
 }
 
 // readBy reads a file. without finds entries in a file without a section for servers.
 func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[string]any, error), without func(map[string]any) []item) FileServers {
 	f := FileServers{Client: c, File: p.path}
 	text, err := readFile(p.path)
-	var held map[string]any
+	var doc map[string]any
 	if err == nil {
-		if held, err = decode(p.dialect.format, text); err != nil {
+		if doc, err = decode(p.dialect.format, text); err != nil {
 			err = &BrokenError{err}
 		}
 	}
@@ -251,18 +251,18 @@ func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[str
 		f.Err = err
 		return f
 	}
-	r := &reading{machine: m, client: c, dir: filepath.Dir(p.path), inputs: defaults(held)}
-	entries, none, err := p.dialect.entries(held)
+	r := &reading{machine: m, client: c, dir: filepath.Dir(p.path), inputs: defaults(doc)}
+	entries, none, err := p.dialect.entries(doc)
 	if err != nil {
 		f.Err = fmt.Errorf("%s cannot be read: %w", p.path, &BrokenError{err})
 		return f
 	}
 	if none && without != nil {
-		entries = without(held)
+		entries = without(doc)
 		none = len(entries) == 0
 	}
 	f.None = none
-	r.entries(&f, entries, disabledNames(held))
+	r.entries(&f, entries, disabledNames(doc))
 	if p.unread != "" {
 		for _, s := range f.Servers {
 			f.Skipped = append(f.Skipped, Skipped{s.OriginalName, "is in a file that " + p.unread})
@@ -270,7 +270,7 @@ func readBy(m *Machine, c *Client, p place, decode func(format, []byte) (map[str
 		f.Servers = nil
 	}
 	if p.dialect.projects != "" {
-		of, _ := held[p.dialect.projects].(map[string]any)
+		of, _ := doc[p.dialect.projects].(map[string]any)
 		for _, folder := range slices.Sorted(maps.Keys(of)) {
 			project, _ := of[folder].(map[string]any)
 			servers, _ := project["mcpServers"].(map[string]any)
@@ -296,10 +296,10 @@ func (d *dialect) forms() []*dialect { return append(slices.Clone(d.also), d) }
 // formOf returns the form that a file uses. It prefers the one with Goblin's entry, then
 // the newest with entries, then one with an empty section. The default is the dialect
 // itself.
-func (d *dialect) formOf(held map[string]any) *dialect {
+func (d *dialect) formOf(doc map[string]any) *dialect {
 	var filled, there *dialect
 	for _, form := range d.forms() {
-		list, none, err := form.at(held)
+		list, none, err := form.at(doc)
 		if err != nil || none {
 			continue
 		}
@@ -316,10 +316,10 @@ func (d *dialect) formOf(held map[string]any) *dialect {
 
 // entries returns the servers in all forms. none reports that the file has no section for
 // them.
-func (d *dialect) entries(held map[string]any) (list []item, none bool, err error) {
+func (d *dialect) entries(doc map[string]any) (list []item, none bool, err error) {
 	none = true
 	for _, form := range d.forms() {
-		part, missing, err := form.at(held)
+		part, missing, err := form.at(doc)
 		if err != nil {
 			return nil, false, err
 		}
@@ -333,8 +333,8 @@ func (d *dialect) entries(held map[string]any) (list []item, none bool, err erro
 }
 
 // at returns the servers in one form. none reports that the section is missing.
-func (d *dialect) at(held map[string]any) (list []item, none bool, err error) {
-	var at any = held
+func (d *dialect) at(doc map[string]any) (list []item, none bool, err error) {
+	var at any = doc
 	for i, key := range d.section {
 		inner, ok := at.(map[string]any)
 		switch {
@@ -399,15 +399,15 @@ func isEntry(value any) bool {
 
 // entriesAlone returns the entries of a file without other content. The file may be a
 // single entry.
-func entriesAlone(held map[string]any, p place) []item {
-	if reaches(held) {
+func entriesAlone(doc map[string]any, p place) []item {
+	if reaches(doc) {
 		name := strings.TrimSuffix(filepath.Base(p.path), filepath.Ext(p.path))
-		return []item{{name, held, p.dialect}}
+		return []item{{name, doc, p.dialect}}
 	}
 	var list []item
-	for _, name := range slices.Sorted(maps.Keys(held)) {
-		if reaches(held[name]) {
-			list = append(list, item{name, held[name], p.dialect})
+	for _, name := range slices.Sorted(maps.Keys(doc)) {
+		if reaches(doc[name]) {
+			list = append(list, item{name, doc[name], p.dialect})
 		}
 	}
 	if len(list) > maxServers {
@@ -434,10 +434,10 @@ func reaches(value any) bool {
 }
 
 // defaults returns the default values of VS Code's inputs.
-func defaults(held map[string]any) map[string]string {
+func defaults(doc map[string]any) map[string]string {
 	of := map[string]string{}
-	sets := []any{held["inputs"]}
-	if inner, ok := held["mcp"].(map[string]any); ok {
+	sets := []any{doc["inputs"]}
+	if inner, ok := doc["mcp"].(map[string]any); ok {
 		sets = append(sets, inner["inputs"])
 	}
 	for _, set := range sets {
@@ -454,10 +454,10 @@ func defaults(held map[string]any) map[string]string {
 }
 
 // disabledNames returns a function that reports whether Gemini CLI excludes a server.
-func disabledNames(held map[string]any) func(name string) bool {
-	inner, _ := held["mcp"].(map[string]any)
-	excluded := append(texts(inner["excluded"]), texts(held["excludeMCPServers"])...)
-	allowed, restricts := cmp.Or(inner["allowed"], held["allowMCPServers"]).([]any)
+func disabledNames(doc map[string]any) func(name string) bool {
+	inner, _ := doc["mcp"].(map[string]any)
+	excluded := append(texts(inner["excluded"]), texts(doc["excludeMCPServers"])...)
+	allowed, restricts := cmp.Or(inner["allowed"], doc["allowMCPServers"]).([]any)
 	return func(name string) bool {
 		return slices.Contains(excluded, name) || restricts && !slices.Contains(texts(allowed), name)
 	}

@@ -368,8 +368,8 @@ func (r *reading) oauth(e entryKeys) {
 	}
 	out := map[string]any{}
 	for _, key := range []string{"oauth", "auth"} {
-		held, _ := e[key].(map[string]any)
-		from := entryKeys(held)
+		doc, _ := e[key].(map[string]any)
+		from := entryKeys(doc)
 		if id := from.first("clientId", "client_id", "CLIENT_ID"); id != "" {
 			out["client_id"] = r.text(id)
 		}
@@ -456,13 +456,13 @@ func (r *reading) times(e entryKeys) {
 
 // pairs returns a mapping of texts.
 func (r *reading) pairs(e entryKeys, key string) map[string]string {
-	held, ok := e[key].(map[string]any)
+	doc, ok := e[key].(map[string]any)
 	if !ok && e[key] != nil {
 		r.noteLoss("has %q that is neither a mapping nor a list; it is ignored", key)
 	}
-	out := make(map[string]string, len(held))
-	for _, name := range slices.Sorted(maps.Keys(held)) {
-		if s, ok := scalar(held[name]); ok {
+	out := make(map[string]string, len(doc))
+	for _, name := range slices.Sorted(maps.Keys(doc)) {
+		if s, ok := scalar(doc[name]); ok {
 			out[name] = r.text(s)
 		} else {
 			r.noteLoss("has %q in %q that is not text; it is ignored", short(name), key)

@@ -238,11 +238,11 @@ var errOwner = errors.New("its owner and group cannot be kept")
 
 // Servers returns the names of the entries, sorted.
 func (f *File) Servers() ([]string, error) {
-	held, err := f.read(f.text)
+	doc, err := f.read(f.text)
 	if err != nil {
 		return nil, err
 	}
-	_, servers := f.section(held)
+	_, servers := f.section(doc)
 	return slices.Sorted(maps.Keys(servers)), nil
 }
 
@@ -251,11 +251,11 @@ var ErrNone = errors.New("no such server")
 
 // Keys returns the keys of a server in the file, or nil.
 func (f *File) Keys(server string) map[string]any {
-	held, err := f.read(f.text)
+	doc, err := f.read(f.text)
 	if err != nil {
 		return nil
 	}
-	_, servers := f.section(held)
+	_, servers := f.section(doc)
 	keys, _ := servers[server].(map[string]any)
 	return keys
 }
@@ -275,8 +275,8 @@ var ErrChanged = errors.New("was changed by another program; nothing was written
 
 // Add appends a server. It returns ErrTaken if the name exists.
 func (f *File) Add(s Server) error {
-	return f.change(func(held map[string]any) error {
-		path, servers := f.section(held)
+	return f.change(func(doc map[string]any) error {
+		path, servers := f.section(doc)
 		if _, ok := servers[s.Name]; ok {
 			return fmt.Errorf("server %q %w", s.Name, ErrTaken)
 		}
@@ -284,7 +284,7 @@ func (f *File) Add(s Server) error {
 			if path == nil {
 				path = f.newSection()
 			}
-			if servers = madeSection(held, path); servers == nil {
+			if servers = madeSection(doc, path); servers == nil {
 				return fmt.Errorf("%s is unchanged: %q is not a mapping", f.path, strings.Join(path, "."))
 			}
 		}
@@ -297,8 +297,8 @@ func (f *File) Add(s Server) error {
 // Remove removes a server and keeps comments outside of its entry. It returns ErrNone if
 // the server is unknown.
 func (f *File) Remove(server string) error {
-	return f.change(func(held map[string]any) error {
-		_, servers := f.section(held)
+	return f.change(func(doc map[string]any) error {
+		_, servers := f.section(doc)
 		if _, ok := servers[server]; !ok {
 			return ErrNone
 		}
@@ -309,8 +309,8 @@ func (f *File) Remove(server string) error {
 
 // SetDisabled disables or enables a server. It returns ErrNone if the server is unknown.
 func (f *File) SetDisabled(server string, disabled bool) error {
-	return f.change(func(held map[string]any) error {
-		_, servers := f.section(held)
+	return f.change(func(doc map[string]any) error {
+		_, servers := f.section(doc)
 		entry, ok := servers[server]
 		keys, isMap := entry.(map[string]any)
 		switch {
@@ -358,7 +358,7 @@ func (f *File) change(meaning func(map[string]any) error, text func() ([]byte, e
 	return nil
 }
 
-func (f *File) read(text []byte) (held map[string]any, err error) {
+func (f *File) read(text []byte) (doc map[string]any, err error) {
 	if f.json {
 		if len(bytes.TrimSpace(text)) == 0 {
 			return nil, nil
@@ -366,9 +366,9 @@ func (f *File) read(text []byte) (held map[string]any, err error) {
 		if text, err = hujson.Standardize(config.EndComment(text)); err != nil {
 			return nil, err
 		}
-		return held, json.Unmarshal(text, &held)
+		return doc, json.Unmarshal(text, &doc)
 	}
-	return held, yaml.Unmarshal(text, &held)
+	return doc, yaml.Unmarshal(text, &doc)
 }
 
 func (f *File) sections() [][]string {
@@ -387,9 +387,9 @@ func (f *File) newSection() []string {
 }
 
 // section returns the path and the mapping of servers, or nil.
-func (f *File) section(held map[string]any) (path []string, servers map[string]any) {
+func (f *File) section(doc map[string]any) (path []string, servers map[string]any) {
 	for _, path := range f.sections() {
-		outer := held
+		outer := doc
 		for _, key := range path[:len(path)-1] {
 			outer, _ = outer[key].(map[string]any)
 		}
@@ -403,18 +403,18 @@ func (f *File) section(held map[string]any) (path []string, servers map[string]a
 
 // madeSection creates the mappings of a path and returns the innermost, or nil if another
 // value is in the way.
-func madeSection(held map[string]any, path []string) map[string]any {
+func madeSection(doc map[string]any, path []string) map[string]any {
 	for _, key := range path {
-		if held[key] == nil {
-			held[key] = make(map[string]any)
+		if doc[key] == nil {
+			doc[key] = make(map[string]any)
 		}
-		inner, ok := held[key].(map[string]any)
+		inner, ok := doc[key].(map[string]any)
 		if !ok {
 			return nil
 		}
-		held = inner
+		doc = inner
 	}
-	return held
+	return doc
 }
 
 // plain converts a value to the types of the file's decoder.
@@ -431,19 +431,19 @@ func (f *File) plain(v map[string]any) (out map[string]any, err error) {
 }
 
 // tidy normalizes equivalent spellings for comparisons.
-func (f *File) tidy(held map[string]any) map[string]any {
-	path, servers := f.section(held)
+func (f *File) tidy(doc map[string]any) map[string]any {
+	path, servers := f.section(doc)
 	if path == nil {
-		return held
+		return doc
 	}
 	if f.foreign != nil {
 		if len(servers) == 0 && len(path) == 1 { // an empty section may be omitted
-			held = maps.Clone(held)
-			delete(held, path[0])
+			doc = maps.Clone(doc)
+			delete(doc, path[0])
 		}
-		return held
+		return doc
 	}
-	held = maps.Clone(held)
+	doc = maps.Clone(doc)
 	all := make(map[string]any, len(servers))
 	for server, entry := range servers {
 		if keys, ok := entry.(map[string]any); ok {
@@ -461,6 +461,6 @@ func (f *File) tidy(held map[string]any) map[string]any {
 		}
 		all[server] = entry
 	}
-	held[path[0]] = all
-	return held
+	doc[path[0]] = all
+	return doc
 }

@@ -102,8 +102,8 @@ func output(ctx context.Context, words []string, dir string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.WaitDelay = dir, commandWaitDelay
-	out, said := &boundedBuffer{left: MaxValue, full: cancel}, &boundedBuffer{left: maxStderr}
-	cmd.Stdout, cmd.Stderr = out, said
+	out, stderr := &boundedBuffer{left: MaxValue, full: cancel}, &boundedBuffer{left: maxStderr}
+	cmd.Stdout, cmd.Stderr = out, stderr
 	err := cmd.Run()
 	switch {
 	case out.over:
@@ -115,8 +115,8 @@ func output(ctx context.Context, words []string, dir string) (string, error) {
 	case errors.Is(err, exec.ErrNotFound):
 		return "", errors.New("is not found in PATH; install it or set its full path")
 	case err != nil:
-		why := truncate(said.buffer.String())
-		if value := strings.TrimSpace(out.buffer.String()); value != "" && strings.Contains(said.buffer.String(), value) || why == "" {
+		why := truncate(stderr.buffer.String())
+		if value := strings.TrimSpace(out.buffer.String()); value != "" && strings.Contains(stderr.buffer.String(), value) || why == "" {
 			why = "no error message"
 		}
 		return "", fmt.Errorf("fails (%w): %s; run it in a terminal to see why", atomicfile.StripPath(err), why)

@@ -112,14 +112,14 @@ func (h *Daemon) screen(ctx context.Context, c net.Conn, r io.Reader, show func(
 		return err
 	}
 	// Stopping the daemon does not wait for a terminal that accepts no output.
-	told := make(chan struct{})
+	notified := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
-		defer close(told)
+		defer close(notified)
 		_ = conn.Exit(ErrStopped.Error())
 	})
 	defer func() {
 		if !unhook() {
-			<-told
+			<-notified
 		}
 	}()
 	defer func() {
