@@ -131,7 +131,7 @@ func runWith(ctx context.Context, i *stack.Stack, use func(ctx context.Context) 
 
 func hasProfile(cfg *config.Config, profile string) error {
 	if _, ok := cfg.Profile(profile); !ok && profile != "" {
-		return cli.Fail(cli.CodeConfig, "unknown profile %q%s", profile, cfg.SuggestProfile(profile))
+		return cli.Fail(cli.CodeConfig, "no profile %q%s", profile, cfg.SuggestProfile(profile))
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func TestAServerThatCannotBeStartedIsNotAddedUnlessOneSaysSo(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "servers:\n  none:\n    command: no-such-program\n    args: [-x]\n")
 	again := w.Run("add", "none", "--", "x")
-	require.Contains(t, again.Stderr, `there is a server "none" already`)
+	require.Contains(t, again.Stderr, `server "none" already exists`)
 	for _, args := range [][]string{
 		{"add"},
 		{"add", "x"},

@@ -59,7 +59,7 @@ func TestClientsThatLackVariablesJoinTheDaemonThatHasThem(t *testing.T) {
 	w.Env = []string{"E2E_HTTP=two"}
 	out = w.Run("serve")
 	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Contains(t, out.Stderr, fmt.Sprintf("runs already (pid %d)", daemon))
+	require.Contains(t, out.Stderr, fmt.Sprintf("already running (pid %d)", daemon))
 	require.Equal(t, 1, b.Starts())
 
 	other := as("E2E_TOKEN=other")

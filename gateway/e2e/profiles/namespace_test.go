@@ -367,7 +367,7 @@ func TestCommandsAndBadConfigsOfANamespace(t *testing.T) {
 	w.Profiles = e2e.Obj{"ids": e2e.Obj{"namespace": "flat"}}
 	out := w.Run("validate")
 	require.Zero(t, out.Code)
-	require.Regexp(t, `goblin\.\w+:\d+: warning: "namespace" in profile "ids": flat lists resources under ids that are not URIs; clients that check them`, out.Stdout+out.Stderr)
+	require.Regexp(t, `goblin\.\w+:\d+: warning: "namespace" in profile "ids": flat lists resources by ids that are not URIs; clients that validate URIs`, out.Stdout+out.Stderr)
 	w = e2e.WithMeta(t)
 	w.Profiles = e2e.Obj{"ids": e2e.Obj{"namespace": "flt"}}
 	out = w.Run("validate")
