@@ -129,7 +129,7 @@ func (x *nameIndex) notFound(name string) error {
 	for _, matches := range nameMatchers {
 		for _, e := range x.outside {
 			if matches(e, name) {
-				return cli.Fail(cli.CodeNotFound, "%s; the profile does not include server %q", text, e.server)
+				return cli.Fail(cli.CodeNotFound, "%s; the profile does not have server %q", text, e.server)
 			}
 		}
 	}

@@ -105,10 +105,10 @@ func TestToolsOffNamesTheProfileThatLacksThem(t *testing.T) {
 	w.Backend("y", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("two")}})
 	w.Profiles = e2e.Obj{"p": e2e.Obj{"servers": []string{"y"}}}
 	for args, want := range map[string]string{
-		"tools off x_* --profile p":   `profile "p": no tool is called "x_*"; the profile does not include server "x"`,
-		"tools on x_one --profile p":  `profile "p": no tool is called "x_one"; the profile does not include server "x"`,
-		"tools off one --profile p":   `profile "p": no tool is called "one"; the profile does not include server "x"`,
-		"prompts off * --profile p":   `profile "p": no prompt is called "*"; the profile does not include server "x"`,
+		"tools off x_* --profile p":   `profile "p": no tool is called "x_*"; the profile does not have server "x"`,
+		"tools on x_one --profile p":  `profile "p": no tool is called "x_one"; the profile does not have server "x"`,
+		"tools off one --profile p":   `profile "p": no tool is called "one"; the profile does not have server "x"`,
+		"prompts off * --profile p":   `profile "p": no prompt is called "*"; the profile does not have server "x"`,
 		"tools off y_tow --profile p": `profile "p": no tool is called "y_tow"; did you mean "y_two"?`,
 		"tools off zzz_*":             `no tool is called "zzz_*"`,
 	} {

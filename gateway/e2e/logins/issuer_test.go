@@ -270,7 +270,7 @@ func TestValidateWarnsOfAnUnboundSecret(t *testing.T) {
 	r, w, b := confidential(t)
 	out := w.Run("validate")
 	require.Zero(t, out.Code, out.Stderr)
-	require.Regexp(t, `goblin\.yaml:\d+: warning: oauth\.client_secret of server "shop" is bound to no authorization server`, out.Stderr)
+	require.Regexp(t, `goblin\.yaml:\d+: warning: oauth\.client_secret of server "shop" is not bound to an authorization server`, out.Stderr)
 	oauth(w, b, e2e.Obj{"issuer": r.server.URL})
 	require.Empty(t, w.Run("validate").Stderr)
 }

@@ -312,7 +312,7 @@ func TestAKeyringThatFailsIsToldOnce(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
 	w.Env = append(w.Env, "GOBLIN_NO_KEYRING=", "DBUS_SESSION_BUS_ADDRESS=unix:path="+w.Dir+"/none")
-	require.Contains(t, r.succeeds(w, r.visit), "the keyring refused it")
+	require.Contains(t, r.succeeds(w, r.visit), "the keyring does not take it")
 	require.NotContains(t, r.succeeds(w, r.visit), "keyring")
 	c := w.Standalone()
 	c.WaitListed("tools", "shop_buy", true)
