@@ -1,0 +1,190 @@
+//go:build e2e
+
+package screens
+
+import (
+	"flag"
+	"fmt"
+	"html"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"goblin/gateway/e2e"
+)
+
+var update = flag.Bool("update", false, "draw the pictures of the README again")
+
+// The README shows the demo as the binary draws it, on a dark and on a light terminal.
+// Times and counts differ in each run, so only the words of the picture are compared.
+func TestPictureOfTheReadmeIsCurrent(t *testing.T) {
+	t.Parallel()
+	for _, theme := range []struct{ name, background string }{{"dark", "15;0"}, {"light", "0;15"}} {
+		t.Run(theme.name, func(t *testing.T) {
+			t.Parallel()
+			w := e2e.DemoWorld(t)
+			w.Env = append(w.Env, "COLORFGBG="+theme.background)
+			p := demo(w, 112, 24)
+			p.Types("4js")
+			p.Keys("Enter")
+			var screen string
+			p.Until("the clock, just read", func(string) bool {
+				screen = p.Tmux("capture-pane", "-e", "-p")
+				text := sgr.ReplaceAllString(screen, "")
+				return regexp.MustCompile(`\b\d+ updates`).MatchString(text) && !strings.Contains(text, "stale") && !strings.Contains(text, "ubscribed to")
+			})
+			drawn := drawSVG(screen, theme.name == "light")
+			path := "../../../tui/picture-" + theme.name + ".svg"
+			if *update {
+				require.NoError(t, os.WriteFile(path, []byte(drawn), 0o644))
+				return
+			}
+			committed, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, words(string(committed)), words(drawn), "run task picture")
+		})
+	}
+}
+
+// words returns the words of a picture that are the same in each run, sorted.
+func words(svg string) []string {
+	text := regexp.MustCompile(`<style>.*?</style>|<[^>]*>`).ReplaceAllString(svg, " ")
+	found := regexp.MustCompile(`[A-Za-z:/_.-]{4,}`).FindAllString(text, -1)
+	dates := regexp.MustCompile(`day$|^(January|February|March|April|June|July|August|September|October|November|December)$`)
+	found = slices.DeleteFunc(found, dates.MatchString)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// style is how a terminal draws a cell. Colors are CSS; "" is the terminal's default.
+type style struct {
+	foreground, background string
+	bold, underlined       bool
+}
+
+// sgr is an escape sequence that sets a style.
+var sgr = regexp.MustCompile(`\x1b\[([\d;]*)m`)
+
+// phrase is text between two or more spaces, which XML would collapse.
+var phrase = regexp.MustCompile(`\S+(?: \S+)*`)
+
+// Sizes in pixels of a cell and of the margin.
+const (
+	cellWidth, cellHeight, margin = 8.4, 16.5, 12.0
+)
+
+// drawSVG draws lines with the escape sequences of SGR as a picture. Each run of equal
+// style is fitted to its cells, so that it looks the same with any monospaced font.
+func drawSVG(screen string, light bool) string {
+	foreground, background := "#d4d4d4", "#1e1e1e"
+	if light {
+		foreground, background = "#24292f", "#ffffff"
+	}
+	var boxes, texts strings.Builder
+	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
+	columns := 0
+	var now style
+	for row, line := range lines {
+		column := 0
+		y := margin + float64(row)*cellHeight
+		for line != "" {
+			if sequence := sgr.FindStringSubmatch(line); sequence != nil && strings.HasPrefix(line, sequence[0]) {
+				now = now.apply(sequence[1])
+				line = line[len(sequence[0]):]
+				continue
+			}
+			run := line
+			if next := strings.IndexByte(line, '\x1b'); next > 0 {
+				run = line[:next]
+			}
+			line = line[len(run):]
+			width := utf8.RuneCountInString(run) // no wide characters in the demo
+			x := margin + float64(column)*cellWidth
+			column += width
+			if now.background != "" {
+				fmt.Fprintf(&boxes, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", x, y, float64(width)*cellWidth, cellHeight, now.background)
+			}
+			for _, at := range phrase.FindAllStringIndex(run, -1) {
+				before, text := utf8.RuneCountInString(run[:at[0]]), run[at[0]:at[1]]
+				fmt.Fprintf(&texts, `<text x="%.1f" y="%.1f" textLength="%.1f" lengthAdjust="spacingAndGlyphs"%s>%s</text>`+"\n",
+					x+float64(before)*cellWidth, y+cellHeight*0.75, float64(utf8.RuneCountInString(text))*cellWidth, now.attributes(), html.EscapeString(text))
+			}
+		}
+		columns = max(columns, column)
+	}
+	width, height := float64(columns)*cellWidth+2*margin, float64(len(lines))*cellHeight+2*margin
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" role="img" aria-label="Goblin in a terminal">
+<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:%s}</style>
+<rect width="100%%" height="100%%" rx="8" fill="%s"/>
+%s%s</svg>
+`, width, height, foreground, background, boxes.String(), texts.String())
+}
+
+// attributes returns the style as attributes of a text.
+func (s style) attributes() string {
+	var all string
+	if s.foreground != "" {
+		all += ` style="fill:` + s.foreground + `"`
+	}
+	if s.bold {
+		all += ` font-weight="bold"`
+	}
+	if s.underlined {
+		all += ` text-decoration="underline"`
+	}
+	return all
+}
+
+// apply returns the style after the parameters of an SGR sequence (ECMA-48 8.3.117), for
+// the parameters that themes use with 256 colors.
+func (s style) apply(parameters string) style {
+	numbers := strings.Split(parameters, ";")
+	for i := 0; i < len(numbers); i++ {
+		n, _ := strconv.Atoi(numbers[i])
+		color := ""
+		if (n == 38 || n == 48) && i+2 < len(numbers) {
+			color = xterm(numbers[i+2])
+			i += 2
+		}
+		switch n {
+		case 0:
+			s = style{}
+		case 1:
+			s.bold = true
+		case 22:
+			s.bold = false
+		case 4:
+			s.underlined = true
+		case 24:
+			s.underlined = false
+		case 38, 39:
+			s.foreground = color
+		case 48, 49:
+			s.background = color
+		}
+	}
+	return s
+}
+
+// xterm returns a color of xterm's cube of 216 or its 24 shades of grey.
+func xterm(index string) string {
+	n, _ := strconv.Atoi(index)
+	if n >= 232 {
+		shade := 8 + 10*(n-232)
+		return fmt.Sprintf("#%02x%02x%02x", shade, shade, shade)
+	}
+	level := func(n int) int {
+		if n == 0 {
+			return 0
+		}
+		return 55 + 40*n
+	}
+	n -= 16
+	return fmt.Sprintf("#%02x%02x%02x", level(n/36), level(n/6%6), level(n%6))
+}
