@@ -16,7 +16,7 @@ func TestKeysOfTheReadmeWorkAsTyped(t *testing.T) {
 	p := w.Pane(112, 60)
 	p.Goblin("")
 	p.Shows("3 up", "Resources 2012")
-	rows := regexp.MustCompile("(?m)^\\| ((?:`[^`]+` ?)+) \\| ").FindAllStringSubmatch(section(t, "Two commands"), -1)
+	rows := regexp.MustCompile("(?m)^\\| ((?:`[^`]+` ?)+) \\| ").FindAllStringSubmatch(section(t, "Two commands for a clone"), -1)
 	require.Len(t, rows, len(effects))
 	for _, row := range rows {
 		typed := strings.ReplaceAll(row[1], "`", "")

@@ -242,5 +242,5 @@ func TestArchivesHoldWhatTheirDocsLeadTo(t *testing.T) {
 // The README has room for what a newcomer needs.
 func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
-	require.LessOrEqual(t, strings.Count(read(t, root+"/README.md"), "\n"), 250)
+	require.LessOrEqual(t, strings.Count(read(t, root+"/README.md"), "\n"), 150)
 }

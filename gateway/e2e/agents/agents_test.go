@@ -22,9 +22,9 @@ import (
 // picture is a PNG of one pixel.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// The README names the agents, and the versions that are run here.
-func TestTheReadmeTellsWhatIsRun(t *testing.T) {
-	text, err := os.ReadFile("../../../README.md")
+// CLIENTS.md names the agents with the versions that are run here.
+func TestDocumentedAgentsAreCurrent(t *testing.T) {
+	text, err := os.ReadFile("../../CLIENTS.md")
 	require.NoError(t, err)
 	for _, p := range programs {
 		require.Regexp(t, `(?m)^\| .*\b`+regexp.QuoteMeta(p.name+" "+p.packages[p.of])+`\b.* \| yes \|`, string(text))
