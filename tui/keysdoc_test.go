@@ -31,7 +31,7 @@ func (a *app) keysDoc() string {
 	b.WriteString("# Keys\n\nThis file is made from the table that the screen itself uses: `go generate ./tui`.\n" +
 		"In the screen, `?` shows the keys that work where you are, and why one does not.\n" +
 		"C- is Ctrl, S- is Shift. Names are for the command palette (`:`). By its action, a key is\n" +
-		"changed in the config, see [`tui.keys`](../gateway/config/README.md#keys-of-the-screen).\n")
+		"changed in the config, see [`tui.keys`](../gateway/config/README.md#keys-of-the-ui).\n")
 	section := func(title, columns string, rows int) {
 		fmt.Fprintf(&b, "\n%s\n\n| %s |\n|%s\n", title, columns, strings.Repeat(" --- |", rows))
 	}
