@@ -1,9 +1,7 @@
-// Package extensions merges and filters the protocol extensions that clients and servers
-// declare.
+// Package extensions merges and filters the protocol extensions of clients and servers.
 //
-// It owns no state but which complaints were logged last: all functions are pure and
-// take raw JSON that is valid. It knows neither connections nor names; whose a name is,
-// the caller finds out.
+// All functions are pure, except [Complaints], and take raw valid JSON. The package must
+// not know connections or the names of entries.
 package extensions
 
 import (
@@ -17,22 +15,22 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// The extensions that Goblin takes part in. Tasks it serves itself, see gateway/tasks.
+// Extensions that Goblin supports itself. Package tasks implements Tasks.
 const (
 	UI     = "io.modelcontextprotocol/ui"
 	Skills = "io.modelcontextprotocol/skills"
 	Tasks  = "io.modelcontextprotocol/tasks"
 )
 
-// Default is declared to servers over connections that clients share: else servers
-// hide their apps from the lists.
+// Default is declared to servers on shared connections. Without it, servers don't list
+// their apps.
 const Default = `{"` + UI + `":{"mimeTypes":["text/html;profile=mcp-app"]}}`
 
 const ofClients = `{"elicitation":{"form":{},"url":{}},"extensions":` + Default +
 	`,"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`
 
-// ForClients is declared to servers as the abilities of clients, with or without roots.
-// Each client's own capabilities decide when one is really asked.
+// ForClients returns the client capabilities that servers get, with or without roots. A
+// request is still sent only to clients that support it.
 func ForClients(roots bool) []byte {
 	if roots {
 		return []byte(ofClients)
@@ -40,26 +38,25 @@ func ForClients(roots bool) []byte {
 	return rawjson.RemoveMember([]byte(ofClients), "roots")
 }
 
-// Bounds of what a server may declare, and of what clients get of all servers.
+// Limits on the declaration of a server (the first three), and of all servers together.
 const (
 	maxName     = 200 // bytes
 	maxSettings = 16 << 10
 	maxOfServer = 64
 	maxOfAll    = 256
 	maxBytes    = 256 << 10
-	// maxJoined is how deep in the settings members are joined: each level costs another
-	// look at all below.
+	// maxJoined is the depth to which settings are merged. Each level costs a scan of all
+	// values below.
 	maxJoined = 4
 )
 
-// isOwn reports whether Goblin itself decides about an extension, so that servers cannot declare it to
-// clients.
+// isOwn reports whether Goblin declares an extension itself. Servers cannot declare it.
 func isOwn(name string) bool {
 	return name == Tasks || name == "goblin" || strings.HasPrefix(name, "goblin/")
 }
 
-// LimitExtensions returns a server's capabilities without the extensions that exceed the limits; complaint
-// names them, "" for none. Tasks stays for clients that follow tasks.
+// LimitExtensions returns a server's capabilities without the extensions that exceed the
+// limits. complaint names them, or is "". Tasks is kept for clients that support tasks.
 func LimitExtensions(capabilities []byte) (kept []byte, complaint string) {
 	declared := rawjson.Get(capabilities, "extensions")
 	if declared == nil {
@@ -94,7 +91,6 @@ func LimitExtensions(capabilities []byte) (kept []byte, complaint string) {
 	return rawjson.SetMember(rawjson.RemoveMember(capabilities, "extensions"), "extensions", append(some, '}')), complaint
 }
 
-// Declared holds the extensions that one server declares.
 type Declared struct {
 	Server       string
 	Capabilities []byte
@@ -104,20 +100,19 @@ type Declared struct {
 type offer struct {
 	server, name string
 	settings     []byte
-	level        int // how much of the room the server needs for what it declares up to here
+	level        int // share of the limits that the server uses up to here
 	refused      bool
 }
 
-// Union joins the declarations of all servers, in the order of the config, into a raw
-// object, with complaints about what is left out: what servers have no right to declare,
-// what finds no room, and members on which servers differ.
+// Union merges the extensions of all servers, in config order, into a raw object. It also
+// returns complaints about dropped extensions and members.
 //
-// A server's extensions find room if it declares no more than its equal part of that; what
-// others do not need is shared alike, so that nobody takes the place of another. Of an
-// extension that several declare, lists are joined, and so are objects, by their members:
-// clients hear what any of the servers can do. Other members that differ are left out: no
-// client can go by them. Beside a list or an object they do not count, and of these two the
-// first does: no server takes another's list away.
+// A server within its equal share of the limits keeps all its extensions. The unused part
+// is divided equally, so that no server displaces another. Lists are concatenated, and
+// objects merged by member, so that clients see the abilities of any server. Other
+// members that differ are dropped, since no client could rely on them. If the types
+// differ, the first list or object determines the type, so no server can remove another's
+// list.
 func Union(all []Declared) (union []byte, complaints []string) {
 	var offers []*offer
 	for _, d := range all {
@@ -131,7 +126,7 @@ func Union(all []Declared) (union []byte, complaints []string) {
 				continue
 			}
 			if !rawjson.IsObject(settings) {
-				continue // of a catalog that is no longer what Goblin wrote
+				continue // from a cached list that was edited
 			}
 			n++
 			size += len(k) + len(settings)
@@ -159,8 +154,8 @@ func Union(all []Declared) (union []byte, complaints []string) {
 	return append(union, '}'), complaints
 }
 
-// admit refuses the offers for which there is no room. Those of low levels come first: of
-// n servers, one that needs no more than the n-th part has all others' behind its own.
+// admit refuses the offers over the limits. Offers with a low level have priority, so an
+// equal share is never refused.
 func admit(offers []*offer) {
 	inLine := slices.SortedStableFunc(slices.Values(offers), func(a, b *offer) int { return cmp.Compare(a.level, b.level) })
 	size := 0
@@ -174,13 +169,11 @@ func admit(offers []*offer) {
 	}
 }
 
-// serverValue is a value as one server declares it.
 type serverValue struct {
 	server string
 	value  []byte
 }
 
-// merger merges the declarations of one extension by several servers.
 type merger struct {
 	extension  string
 	complaints []string
@@ -191,15 +184,15 @@ func (j *merger) complain(member, format string, args ...any) {
 	j.complaints = append(j.complaints, what+fmt.Sprintf(format, args...))
 }
 
-// merge merges the values of a member at a depth, which is 0 for the settings. It returns nil if they
-// differ.
+// merge merges the values of a member. The depth of the settings is 0. It returns nil if
+// the values differ.
 func (j *merger) merge(member string, depth int, all []serverValue) []byte {
 	if len(all) == 1 {
 		return all[0].value
 	}
-	var kind func([]byte) bool // nil when there is nothing to join
+	var kind func([]byte) bool // list or object; nil if not mergeable
 	different := map[string]bool{}
-	var other string // server that differs from the first
+	var other string // first server with a different value
 	for _, s := range all {
 		if different[string(rawjson.AppendCanonical(nil, s.value))] = true; len(different) == 2 && other == "" {
 			other = s.server
@@ -216,7 +209,8 @@ func (j *merger) merge(member string, depth int, all []serverValue) []byte {
 	case len(different) == 1:
 		return all[0].value
 	case j.extension == Skills && member == "directoryRead":
-		// Clients without it are not asked: each URI is one server's.
+		// Only clients with the extension send requests for it, each about one server's
+		// URI.
 		if different["true"] {
 			return []byte("true")
 		}
@@ -242,7 +236,7 @@ func (j *merger) merge(member string, depth int, all []serverValue) []byte {
 	return j.mergeObjects(member, depth, same)
 }
 
-// mergeLists returns the elements of all lists, each once.
+// mergeLists concatenates lists without duplicates.
 func mergeLists(all []serverValue) []byte {
 	joined := []byte{'['}
 	there := map[string]bool{}
@@ -262,7 +256,6 @@ func mergeLists(all []serverValue) []byte {
 	return append(joined, ']')
 }
 
-// mergeObjects merges the members of all objects.
 func (j *merger) mergeObjects(member string, depth int, all []serverValue) []byte {
 	type entry struct {
 		key    rawjson.Key
@@ -277,7 +270,7 @@ func (j *merger) mergeObjects(member string, depth int, all []serverValue) []byt
 				e = &entry{key: k}
 				found[name] = e
 			}
-			if n := len(e.values); n == 0 || e.values[n-1].server != s.server { // else it is there twice
+			if n := len(e.values); n == 0 || e.values[n-1].server != s.server { // skip duplicate keys
 				e.values = append(e.values, serverValue{s.server, v})
 			}
 		}
@@ -300,8 +293,8 @@ func Has(capabilities []byte, name string) bool {
 	return rawjson.IsObject(rawjson.Path(capabilities, "extensions", name))
 }
 
-// ServerCapabilities returns the part of a client's capabilities that servers get, a raw object; nil for
-// nothing. Tasks is left out: package tasks adds it.
+// ServerCapabilities returns the extensions of a client that servers get as a raw object,
+// or nil. Package tasks adds Tasks.
 func ServerCapabilities(capabilities []byte) []byte {
 	declared := rawjson.Get(capabilities, "extensions")
 	if !rawjson.IsObject(declared) {
@@ -314,8 +307,9 @@ func ServerCapabilities(capabilities []byte) []byte {
 	return nil
 }
 
-// ExtraCapabilities returns the declaration of a connection that is a client's own, nil when that is
-// no more than shared ones declare. UI is always in it, since the lists are those of all.
+// ExtraCapabilities returns the extensions to declare on a client's own connection, or
+// nil if they equal those on shared ones. UI is always included, because lists are the
+// same for all clients.
 func ExtraCapabilities(capabilities []byte) []byte {
 	declared := ServerCapabilities(capabilities)
 	for k := range rawjson.Members(declared) {
@@ -330,8 +324,8 @@ func ExtraCapabilities(capabilities []byte) []byte {
 	return nil
 }
 
-// Shared reports whether a client and a server declare an extension in common that is
-// not Goblin's own.
+// Shared reports whether a client and a server share an extension that Goblin does not
+// declare itself.
 func Shared(client, server []byte) bool {
 	for k := range rawjson.Members(ServerCapabilities(client)) {
 		if name, _ := rawjson.String(k); !isOwn(name) && rawjson.Path(server, "extensions", name) != nil {
@@ -341,17 +335,16 @@ func Shared(client, server []byte) bool {
 	return false
 }
 
-// members are those of params by which an extension's request says what it is about, in
-// the order in which they count.
+// members lists the params that identify the owner of an extension's request, by
+// precedence.
 var members = [...]string{"uri", "name", "taskId"}
 
-// maxValue is how long such a member may be, in bytes.
+// maxValue is the maximum length of such a param, in bytes.
 const maxValue = 64 << 10
 
-// Route finds the server that owns what a request is about: that of the first member
-// that has an owner, "" for none. edits put the server's own spelling into params,
-// wherever a member is that server's. owner says whose a member is and how the server
-// spells it; its error ends the search.
+// Route returns the owner of an extension's request: the server of the first member with
+// an owner, or "". edits replace the values of that server in params by their original
+// names. owner returns a value's server and original name; its error ends the search.
 func Route(params []byte, owner func(member, value string) (server, own string, err error)) (server string, edits []rawjson.Edit, err error) {
 	for _, member := range members {
 		raw := rawjson.Get(params, member)
@@ -373,13 +366,14 @@ func Route(params []byte, owner func(member, value string) (server, own string, 
 	return server, edits, nil
 }
 
-// Complaints remembers which complaints of [Union] were logged last.
+// Complaints remembers the complaints of [Union] that were last logged. It is safe for
+// concurrent use.
 type Complaints struct {
 	mu   sync.Mutex
 	last []string
 }
 
-// New returns those that were not among the last ones.
+// New returns the complaints that were not among the last ones.
 func (c *Complaints) New(all []string) (fresh []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,18 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// Buffer is the reusable memory of a large frame that a [Reader] has read. It returns to a
-// pool after every holder called Release. A holder that keeps part of the frame does not call
-// Release: the garbage collector then frees the memory.
+// Buffer is the pooled memory of a large frame that a [Reader] has read. It returns to
+// the pool after every holder called Release. A holder that keeps part of the frame must
+// not call Release; the garbage collector then frees the memory.
 type Buffer struct {
 	mem  []byte
 	refs atomic.Int32
 }
 
-// bufferPool holds *Buffer values without holders.
 var bufferPool sync.Pool
 
-// newBuffer returns a Buffer of at least n bytes, which the caller holds.
+// newBuffer returns a Buffer of at least n bytes, held by the caller.
 func newBuffer(n int) *Buffer {
 	b, _ := bufferPool.Get().(*Buffer)
 	if b == nil || cap(b.mem) < n {

@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// lane is a low-priority queue of one source, before that of the SendQueue. Each write moves
-// at most maxTurn bytes of the next lane to the queue, so that neither answers nor other lanes
-// wait long. While all lanes hold at most maxTurn bytes, all frames keep the order in which
-// they came.
+// lane is a low-priority queue of one source, written after the SendQueue's own queue.
+// Lanes take turns of maxTurn bytes, so neither answers nor other lanes wait long. While
+// all lanes hold at most maxTurn bytes, frames keep their order of arrival.
 type lane struct {
 	name  string
 	queue [][]byte
@@ -18,11 +17,11 @@ type lane struct {
 	bytes int64
 }
 
-// maxTurn is the number of bytes, plus one frame, that a lane writes before the next lane.
+// maxTurn is the number of bytes, plus one frame, that a lane writes per turn.
 const maxTurn = 32 << 10
 
-// QueuePosition is the position of a frame in a lane. The zero QueuePosition is that of a
-// frame that was already written or dropped.
+// QueuePosition is the position of a frame in a lane. The zero QueuePosition means that
+// the frame was written or dropped.
 type QueuePosition struct {
 	lane *lane
 	n    uint64
@@ -39,9 +38,9 @@ func (m QueuePosition) Lane() string {
 // IsBlocked reports whether the frame was still unsent when SendLow returned.
 func (m QueuePosition) IsBlocked() bool { return m.lane != nil }
 
-// SendLow queues a frame in the named lane: after all frames of Send and the earlier frames of
-// the lane. A frame with a key replaces an unsent one of the same key. Pass the position to
-// [SendQueue.SendAfter] for a frame that must follow this one.
+// SendLow queues a frame in the named lane: after all frames of Send and the earlier
+// frames of the lane. A frame with a key replaces an unsent one of the same key. To send
+// a frame after this one, pass the position to [SendQueue.SendAfter].
 func (o *SendQueue) SendLow(name, key string, frame []byte) QueuePosition {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,7 +82,6 @@ func (o *SendQueue) SendLow(name, key string, frame []byte) QueuePosition {
 	return QueuePosition{l, n}
 }
 
-// pushLaneLocked queues a frame in a lane.
 func (o *SendQueue) pushLaneLocked(l *lane, frame []byte) {
 	l.queue = append(l.queue, frame)
 	l.bytes += int64(len(frame))
@@ -127,7 +125,6 @@ func (o *SendQueue) flushLanesLocked() {
 	}
 }
 
-// takeTurnLocked moves at most maxTurn bytes, plus one frame, of the next lane to the queue.
 func (o *SendQueue) takeTurnLocked() {
 	if len(o.lanes) == 0 {
 		return
@@ -144,13 +141,12 @@ func (o *SendQueue) takeTurnLocked() {
 	}
 }
 
-// moveLocked moves the first n frames of a lane to the end of the queue.
 func (o *SendQueue) moveLocked(l *lane, n int) {
 	for _, f := range l.queue[:n] {
 		o.queue = append(o.queue, f)
 		l.bytes -= int64(len(f))
 	}
-	clear(l.queue[:n]) // or they would stay as long as the lane
+	clear(l.queue[:n]) // so that the lane does not retain them
 	l.queue, l.first = l.queue[n:], l.first+uint64(n)
 	maps.DeleteFunc(l.keys, func(_ string, at uint64) bool { return at < l.first })
 	if len(l.queue) == 0 {

@@ -1,14 +1,13 @@
 // Package jsonrpc reads, checks, builds and queues JSON-RPC 2.0 messages as raw bytes.
 //
+// A message is scanned once for its envelope. Ids, params, results and errors stay raw
+// bytes. The package must not know MCP methods, servers or clients.
+//
+// [Parse] and the functions that build frames are pure. A [Reader] belongs to one
+// goroutine. [SendQueue] and [Pending] are safe for concurrent use and never block their
+// callers.
+//
 // See https://www.jsonrpc.org/specification.
-//
-// A message is scanned once for its envelope; ids, params, results and errors
-// stay the bytes that arrived. It owns framing, ids, error codes and ordering;
-// it must not know MCP methods, servers or clients.
-//
-// [Parse] and the functions that make frames are pure. A [Reader] belongs to one
-// goroutine. [SendQueue] and [Pending] are safe for concurrent use and never
-// block their callers.
 package jsonrpc
 
 import (
@@ -22,27 +21,24 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Message is one JSON-RPC message. Its slices alias the frame it was parsed
-// from.
+// Message is one JSON-RPC message. Its slices alias the frame it was parsed from.
 type Message struct {
 	ID     []byte // raw number or string; nil when absent (or null in a response)
 	Method string // "" in a response
 	Params []byte // raw object or array; nil when absent
 	Result []byte // raw value; nil when absent
 	Error  []byte // raw value; nil when absent
-	// Shape reads the slices above without going through large values; nil
-	// when there are none.
+	// Shape lets readers of the slices above skip large values; it may be nil.
 	Shape *rawjson.Layout
-	// Buffer is the memory of the slices above, which the message holds; nil
-	// where that is of no use for others.
+	// Buffer is the memory of the slices above, held by the message; nil if it is not
+	// reusable.
 	Buffer *Buffer
 
 	hasLineBreaks bool // between tokens
 	hasMethod     bool // even an invalid one
 }
 
-// OneLine makes sure that no line breaks stand between the tokens of the
-// message: they would end it where it goes on over a stream of lines.
+// OneLine removes line breaks between the tokens of m, so that they cannot end its frame.
 func (m *Message) OneLine() {
 	if m.hasLineBreaks {
 		rawjson.OneLine(m.Params)
@@ -51,13 +47,13 @@ func (m *Message) OneLine() {
 	}
 }
 
-// OneLine makes sure that a frame has no line break but its last byte.
+// OneLine removes all line breaks from a frame except its last byte.
 func OneLine(frame []byte) []byte {
 	rawjson.OneLine(frame[:len(frame)-1])
 	return frame
 }
 
-// IsRequest reports whether m is a request that wants an answer.
+// IsRequest reports whether m is a request, which needs an answer.
 func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
 
 // IsNotification reports whether m is a request without an id.
@@ -66,19 +62,18 @@ func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
 // IsResponse reports whether m is an answer.
 func (m *Message) IsResponse() bool { return m.Method == "" }
 
-// ParseError says why a frame is no message, with the JSON-RPC error to
-// answer and the id when it could be read.
+// ParseError is the reason why a frame is not a message.
 type ParseError struct {
 	ID          []byte // nil when unknown
 	Code        int    // CodeParse, CodeInvalidRequest or CodeInvalidParams
-	WantsAnswer bool   // it has a method, so it is no answer; unknown with CodeParse
+	WantsAnswer bool   // false for answers and CodeParse
 	Cause       error
 }
 
 func (e *ParseError) Error() string { return e.Cause.Error() }
 func (e *ParseError) Unwrap() error { return e.Cause }
 
-// Reply is the error object to answer with.
+// Reply returns the error object to answer with.
 func (e *ParseError) Reply() *Error {
 	what := "Parse error"
 	switch e.Code {
@@ -94,15 +89,15 @@ func invalidRequest(m *Message, format string, args ...any) error {
 	return &ParseError{ID: m.ID, Code: CodeInvalidRequest, WantsAnswer: m.hasMethod, Cause: fmt.Errorf(format, args...)}
 }
 
-// ErrBatch is the cause of the error for a frame that is an array of correct grammar.
+// ErrBatch is the cause of the error for a well-formed batch.
 var ErrBatch = errors.New("batches are not supported; send one message at a time")
 
-// Parse checks the whole frame's grammar and returns its envelope. Every error
-// is a [*ParseError]. Batches are refused by ErrBatch: only revision 2025-03-26 has them.
+// Parse checks the grammar of a frame and returns its envelope. Every error is a
+// [*ParseError]. Batches fail with ErrBatch, since only revision 2025-03-26 has them.
 func Parse(frame []byte) (Message, error) { return ParseWithin(frame, 0) }
 
-// ParseWithin is Parse of a frame whose arrays and objects may nest depth deep;
-// 0 stands for [rawjson.MaxDepth].
+// ParseWithin is Parse with a limit on nested arrays and objects; 0 means
+// [rawjson.MaxDepth].
 func ParseWithin(frame []byte, depth int) (Message, error) {
 	c := rawjson.Checker{Depth: depth}
 	if len(frame) > minShapeSize {
@@ -111,11 +106,11 @@ func ParseWithin(frame []byte, depth int) (Message, error) {
 	return parse(&c, frame, frame)
 }
 
-// minShapeSize is the frame size in bytes from which on recording the ends of large values
-// pays.
+// minShapeSize is the frame size in bytes above which recording the ends of values pays
+// off.
 const minShapeSize = 4 << 10
 
-// parse is Parse of a frame that was checked in part, as a part of src.
+// parse returns the envelope of frame, a part of src, which c has checked in part.
 func parse(c *rawjson.Checker, src, frame []byte) (m Message, err error) {
 	if err := c.End(src); err != nil {
 		return m, syntaxError(frame, err)
@@ -157,14 +152,13 @@ const (
 	memberError
 )
 
-// envelope holds the members that Message does not keep, and which members were seen.
+// envelope holds the members that Message lacks, and flags of the members found.
 type envelope struct {
 	method, version []byte
 	duplicate       rawjson.Key
 	seen            int
 }
 
-// addMember records one member of the message.
 func (m *Message) addMember(e *envelope, k rawjson.Key, v []byte) {
 	bit := 0
 	switch string(k.Name()) {
@@ -187,7 +181,7 @@ func (m *Message) addMember(e *envelope, k rawjson.Key, v []byte) {
 	e.seen |= bit
 }
 
-// readMembers reads the members of a message whose JSON was checked.
+// readMembers reads the members of a message with valid JSON.
 func (m *Message) readMembers(c *rawjson.Checker, src, frame []byte) error {
 	var e envelope
 	if n := c.MemberCount(); n > 0 {
@@ -219,19 +213,19 @@ func (m *Message) readMembers(c *rawjson.Checker, src, frame []byte) error {
 	return nil
 }
 
-// methodNames caches decoded method names, since they repeat in every message.
+// methodNames caches decoded method names, which repeat in most messages.
 var methodNames struct {
 	sync.RWMutex
 	names map[string]string
 }
 
-// maxMethods and maxMethod bound methods, which peers fill.
+// Limits of methodNames, because peers choose the names.
 const (
 	maxMethods   = 256
 	maxMethodLen = 64
 )
 
-// methodName decodes a method's name; "" when it is no string.
+// methodName decodes a method name, or returns "" if it is not a string.
 func methodName(raw []byte) string {
 	methodNames.RLock()
 	name, known := methodNames.names[string(raw)]
@@ -275,7 +269,7 @@ func (m *Message) check() error {
 			m.Params = nil
 		}
 		if rawjson.IsArray(m.Params) && m.ID != nil {
-			// Good JSON-RPC, but no method of MCP takes it.
+			// This is valid JSON-RPC, but no MCP method accepts it.
 			return &ParseError{ID: m.ID, Code: CodeInvalidParams, WantsAnswer: true, Cause: errors.New(`member "params" must be an object`)}
 		}
 		if m.Params != nil && !rawjson.IsObject(m.Params) {
@@ -283,7 +277,7 @@ func (m *Message) check() error {
 		}
 		return nil
 	}
-	if m.Result != nil && m.Error != nil { // many libraries always send both members
+	if m.Result != nil && m.Error != nil { // many libraries always send both
 		if isEmptyError(m.Error) {
 			m.Error = nil
 		} else {
@@ -296,12 +290,12 @@ func (m *Message) check() error {
 	return nil
 }
 
-// isEmptyError reports whether the error member beside a result means "no error".
+// isEmptyError reports whether an error member beside a result means "no error".
 func isEmptyError(v []byte) bool {
 	return string(v) == "null" || string(v) == "false" || string(v) == `""` || string(v) == "{}"
 }
 
-// findID returns the top-level id of a frame that does not parse, or nil. With it the sender
+// findID returns the top-level id of a frame that does not parse, or nil. The sender then
 // gets an answer at once instead of a timeout. An id after the syntax error is not found.
 func findID(frame []byte) []byte {
 	for k, v := range rawjson.Members(frame) {
@@ -318,8 +312,7 @@ func findID(frame []byte) []byte {
 	return nil
 }
 
-// IDString is the id in a form fit for a map key: equal for equal ids,
-// different for "1" and 1.
+// IDString returns id as a map key, equal for equal ids and different for "1" and 1.
 func IDString(id []byte) string {
 	if len(id) > 0 && id[0] == '"' && bytes.IndexByte(id, '\\') >= 0 {
 		if s, ok := rawjson.String(id); ok {
@@ -329,8 +322,8 @@ func IDString(id []byte) string {
 	return string(id)
 }
 
-// RequestFrame is the frame of a request, or of a notification when id is nil. Edits are
-// made to params; nil params are left out.
+// RequestFrame returns the frame of a request, or of a notification if id is nil. The
+// edits apply to params. Nil params are omitted.
 func RequestFrame(id []byte, method string, params []byte, edits ...rawjson.Edit) []byte {
 	n := len(id) + len(method) + len(params) + 64
 	for _, e := range edits {
@@ -350,18 +343,18 @@ func RequestFrame(id []byte, method string, params []byte, edits ...rawjson.Edit
 	return append(dst, "}\n"...)
 }
 
-// NotificationFrame is the frame of a notification.
+// NotificationFrame returns the frame of a notification.
 func NotificationFrame(method string, params []byte, edits ...rawjson.Edit) []byte {
 	return RequestFrame(nil, method, params, edits...)
 }
 
-// ResultFrame is the frame of a successful answer, with the edits made to result.
+// ResultFrame returns the frame of a successful answer. The edits apply to result.
 func ResultFrame(id, result []byte, edits ...rawjson.Edit) []byte {
 	n := len(id) + len(result) + 48
 	for _, e := range edits {
 		n += len(e.Text)
 	}
-	if n >= LargeSize { // its memory need not be zeroed first
+	if n >= LargeSize { // Join allocates memory without zeroing it.
 		return bytes.Join(ResultParts(id, rawjson.SpliceParts(result, edits...)), nil)
 	}
 	dst := head(make([]byte, 0, n), id)
@@ -370,18 +363,18 @@ func ResultFrame(id, result []byte, edits ...rawjson.Edit) []byte {
 	return append(dst, "}\n"...)
 }
 
-// LargeSize is the size, in bytes, from which on copying a result costs more than
-// handling it in parts.
+// LargeSize is the size in bytes above which handling a result in parts is cheaper than
+// copying it.
 const LargeSize = 4 << 10
 
-// ResultParts is the frame of a successful answer, in parts as its result is.
+// ResultParts returns the frame of a successful answer, in parts.
 func ResultParts(id []byte, result [][]byte) [][]byte {
 	parts := append(make([][]byte, 0, len(result)+2), append(head(nil, id), `,"result":`...))
 	return append(append(parts, result...), []byte("}\n"))
 }
 
-// ErrorFrame is the frame of an error answer whose error object is raw. A nil id
-// becomes null, as JSON-RPC asks where the request's id could not be read.
+// ErrorFrame returns the frame of an error answer with a raw error object. A nil id
+// becomes null, as JSON-RPC requires for an unreadable id.
 func ErrorFrame(id, object []byte, edits ...rawjson.Edit) []byte {
 	dst := head(make([]byte, 0, len(id)+len(object)+64), id)
 	dst = append(dst, `,"error":`...)
@@ -397,13 +390,13 @@ func head(dst, id []byte) []byte {
 	return append(dst, id...)
 }
 
-// Reply is the answer to a call: exactly one of the two is set.
+// Reply is the answer to a call. Exactly one of Result and Error is set.
 type Reply struct {
 	Result []byte
 	Error  []byte // raw error object
-	// Shape reads what arrived without going through large values; may be nil.
+	// Shape lets readers of the answer skip large values; it may be nil.
 	Shape *rawjson.Layout
-	// Buffer is the memory of the answer, which the reply holds; may be nil.
+	// Buffer is the memory of the answer, held by the reply; it may be nil.
 	Buffer *Buffer
 }
 
@@ -416,28 +409,27 @@ const (
 	CodeInternal       = -32603
 )
 
-// Error is a JSON-RPC error object of our own making. Errors that a peer made
-// stay raw and do not pass through it.
+// Error is a JSON-RPC error object that Goblin created. Errors of peers stay raw.
 type Error struct {
 	Code    int
 	Message string
-	Data    []byte // raw JSON, nil for none
+	Data    []byte // raw JSON, or nil
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// ErrorCode is Code, for callers that know an error by its methods.
+// ErrorCode returns Code, for callers that only use an interface.
 func (e *Error) ErrorCode() int { return e.Code }
 
-// ErrorData is Data, likewise.
+// ErrorData returns Data, for callers that only use an interface.
 func (e *Error) ErrorData() json.RawMessage { return e.Data }
 
-// Errorf makes an error without data.
+// Errorf returns an error without data.
 func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Object is the error as raw JSON.
+// Object returns the error as raw JSON.
 func (e *Error) Object() []byte {
 	dst := append(make([]byte, 0, len(e.Message)+len(e.Data)+48), `{"code":`...)
 	dst = strconv.AppendInt(dst, int64(e.Code), 10)
@@ -450,10 +442,10 @@ func (e *Error) Object() []byte {
 	return append(dst, '}')
 }
 
-// Frame is the answer to id that carries the error.
+// Frame returns an answer to id that carries the error.
 func (e *Error) Frame(id []byte) []byte { return ErrorFrame(id, e.Object()) }
 
-// ParseErrorObject decodes a raw error object as far as it is well formed.
+// ParseErrorObject decodes a raw error object. Invalid members get defaults.
 func ParseErrorObject(raw []byte) *Error {
 	e := &Error{Code: CodeInternal}
 	if n, ok := rawjson.Int(rawjson.Get(raw, "code")); ok {
@@ -464,11 +456,11 @@ func ParseErrorObject(raw []byte) *Error {
 	return e
 }
 
-// ErrClosed answers calls and frames on a connection that has ended.
+// ErrClosed answers calls and frames on a closed connection.
 var ErrClosed = errors.New("connection closed")
 
-// CancelParams are the params of notifications/cancelled: the raw id of the request
-// and why, "" for no reason.
+// CancelParams returns the params of notifications/cancelled for a raw id. The reason may
+// be "".
 func CancelParams(id []byte, reason string) []byte {
 	params := append([]byte(`{"requestId":`), id...)
 	if reason != "" {
@@ -478,7 +470,7 @@ func CancelParams(id []byte, reason string) []byte {
 	return append(params, '}')
 }
 
-// CancelFrame is the frame of notifications/cancelled.
+// CancelFrame returns the frame of notifications/cancelled.
 func CancelFrame(id []byte, reason string) []byte {
 	return NotificationFrame("notifications/cancelled", CancelParams(id, reason))
 }

@@ -12,12 +12,12 @@ import (
 // maxPrefix is the number of bytes kept of a discarded frame.
 const maxPrefix = 4096
 
-// partialFrame is the part read so far of a frame that is longer than a chunk. It belongs to
+// partialFrame holds the bytes read so far of a frame longer than a chunk. It belongs to
 // the reading goroutine, except its timer.
 type partialFrame struct {
-	expectedSize int // from the recent frames, in bytes
+	expectedSize int // estimate from recent frames, in bytes
 
-	line   []byte // the beginning of the frame, or all of it if it stays small
+	line   []byte // the frame's beginning, or all of it
 	buffer *Buffer
 	chunks []*chunk // the rest of the frame
 
@@ -28,21 +28,20 @@ type partialFrame struct {
 	pool        *memlimit.Pool
 }
 
-// A frame is expected to be as long as those before it and slack bytes. Up to
-// maxLine its memory grows as it comes. Larger ones are kept as they were read
-// until they are whole: what peers send who stop in the middle must take no more
-// memory than that.
+// Memory for a frame of up to maxLine bytes grows from expectedSize as the frame arrives.
+// Larger frames stay in chunks until complete, so a peer that stops halfway costs no more
+// memory than it sent. slack is added to the expected size, in bytes.
 const (
 	slack   = 4 << 10
 	maxLine = 1<<20 + 64<<10
 )
 
-// stallTimeout is how long a peer may be silent within a frame while memory is short.
+// stallTimeout is the longest silence within a frame while memory is short.
 const stallTimeout = time.Minute
 
-// SetOwner counts unfinished frames in p's share and discards a frame that exceeds it. stalled
-// is called if a peer is silent within a frame for a minute while memory is short. Call
-// SetOwner before the first Read.
+// SetOwner counts unfinished frames in p's share. A frame that exceeds it is discarded.
+// stalled is called if a peer pauses within a frame for a minute while memory is short.
+// Call SetOwner before the first Read.
 func (r *Reader) SetOwner(p *memlimit.Owner, stalled func()) {
 	r.part.reservation.SetOwner(p)
 	r.part.pool, r.part.onStalled = p.Pool(), stalled
@@ -65,8 +64,8 @@ func (u *partialFrame) size() int64 {
 	return int64(cap(u.line)) + int64(len(u.chunks))*int64(len(chunk{}))
 }
 
-// add stores a full chunk and returns an empty one. line is the contiguous beginning of the
-// frame so far. room is false if the memory limit refuses the frame.
+// add stores a full chunk and returns an empty one. line is the contiguous beginning of
+// the frame. room is false if the memory limit refuses the frame.
 func (u *partialFrame) add(c *chunk) (next *chunk, line []byte, room bool) {
 	next = c
 	if len(u.chunks) > 0 || !u.append(c[:]) {
@@ -107,7 +106,7 @@ func (u *partialFrame) append(more []byte) bool {
 	return true
 }
 
-// finish returns the whole frame, including last, and its memory, nil if that is not reusable.
+// finish returns the whole frame, which ends with last, and its memory or nil.
 func (u *partialFrame) finish(last []byte) ([]byte, *Buffer) {
 	if len(u.chunks) == 0 && u.append(last) {
 		return u.takeLine()
@@ -121,12 +120,12 @@ func (u *partialFrame) finish(last []byte) ([]byte, *Buffer) {
 	return bytes.Join(append(parts, last), nil), nil
 }
 
-// takeLine returns line with its memory, and forgets both.
+// takeLine returns line and its memory, and clears both.
 func (u *partialFrame) takeLine() ([]byte, *Buffer) {
 	line, buffer := u.line, u.buffer
 	u.line, u.buffer = nil, nil
 	u.expectedSize = min(max(len(line)+slack, u.expectedSize-u.expectedSize/8), maxLine)
-	if cap(line) > 2*len(line) { // who keeps it must not keep all that room
+	if cap(line) > 2*len(line) { // do not retain the unused half
 		line = bytes.Clone(line)
 		buffer.Release()
 		buffer = nil

@@ -7,7 +7,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Call is one open call of a [Pending].
+// Call is an open call in a [Pending].
 type Call[T any] struct {
 	ID    int64
 	Info  T
@@ -20,14 +20,14 @@ type outcome struct {
 	err   error
 }
 
-// Done delivers the outcome once; receive from it, then call Take.
+// Done returns a channel that delivers the outcome once. Call Take on the received value.
 func (c *Call[T]) Done() <-chan outcome { return c.reply }
 
-// Take unpacks what Done delivered.
+// Take returns the reply and error of the outcome.
 func (o outcome) Take() (Reply, error) { return o.reply, o.err }
 
-// Release returns a call to the pool of unused ones. Its outcome must have been received, or
-// Remove must have returned it.
+// Release returns a call to the pool. Receive its outcome first, or remove it with
+// Remove.
 func (p *Pending[T]) Release(c *Call[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,15 +42,14 @@ func (p *Pending[T]) releaseLocked(c *Call[T]) {
 	}
 }
 
-// maxFree bounds the calls kept for reuse.
+// maxFree is the number of unused calls kept for reuse.
 const maxFree = 64
 
-// Pending is the table of calls that wait for an answer. The zero value is
-// ready to use. Answers nobody waits for (late, doubled, alien) are reported
-// as such and change nothing.
+// Pending is the table of calls that wait for an answer. The zero value is ready to use.
+// Late, duplicate and unknown answers are reported and otherwise ignored.
 type Pending[T any] struct {
-	// OnDone receives the outcome of the calls of AddAsync, in the goroutine that finishes
-	// them and without a lock. Set it before the first call.
+	// OnDone receives the outcome of calls added by AddAsync. It runs in the goroutine
+	// that finishes the call, without a lock. Set it before the first call.
 	OnDone func(info T, id int64, reply Reply, err error)
 
 	mu    sync.Mutex
@@ -61,14 +60,14 @@ type Pending[T any] struct {
 	open  atomic.Int64 // len(calls)
 }
 
-// Add opens a call under a new id. It fails after Close, with Close's error.
+// Add opens a call with a new id. After Close it returns Close's error.
 func (p *Pending[T]) Add(info T) (*Call[T], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.addLocked(info)
 }
 
-// AddAsync adds a call whose outcome goes to OnDone, once.
+// AddAsync opens a call whose outcome is passed to OnDone once.
 func (p *Pending[T]) AddAsync(info T) (id int64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +79,7 @@ func (p *Pending[T]) AddAsync(info T) (id int64, err error) {
 	return c.ID, nil
 }
 
-// RemoveAsync removes a call of AddAsync without calling OnDone. ok is false if the call has
+// RemoveAsync removes a call of AddAsync without calling OnDone. ok is false if it has
 // finished.
 func (p *Pending[T]) RemoveAsync(id int64) (info T, ok bool) {
 	p.mu.Lock()
@@ -117,7 +116,7 @@ func (p *Pending[T]) addLocked(info T) (*Call[T], error) {
 	return c, nil
 }
 
-// Resolve ends the call of that raw id. It reports false when there is none.
+// Resolve finishes the call with a raw id. It reports whether there was one.
 func (p *Pending[T]) Resolve(id []byte, r Reply, err error) bool {
 	n, ok := rawjson.Int(id)
 	if !ok {
@@ -126,8 +125,7 @@ func (p *Pending[T]) Resolve(id []byte, r Reply, err error) bool {
 	return p.finish(n, outcome{r, err})
 }
 
-// Fail ends the call of that id with an error. It reports false when there is
-// none.
+// Fail finishes a call with an error. It reports whether there was one.
 func (p *Pending[T]) Fail(id int64, err error) bool { return p.finish(id, outcome{err: err}) }
 
 func (p *Pending[T]) finish(id int64, o outcome) bool {
@@ -151,8 +149,8 @@ func (p *Pending[T]) finish(id int64, o outcome) bool {
 	return true
 }
 
-// Remove forgets a call, so that a late answer to it is alien. It returns nil
-// when the call has ended already.
+// Remove removes a call, or returns nil if it has finished. A later answer counts as
+// unknown.
 func (p *Pending[T]) Remove(id int64) *Call[T] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +160,7 @@ func (p *Pending[T]) Remove(id int64) *Call[T] {
 	return c
 }
 
-// Lookup finds an open call.
+// Lookup returns the value of an open call.
 func (p *Pending[T]) Lookup(id int64) (info T, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,7 +170,7 @@ func (p *Pending[T]) Lookup(id int64) (info T, ok bool) {
 	return info, false
 }
 
-// All returns a copy of the values of the open calls, by their ids.
+// All returns a copy of the values of all open calls, by id.
 func (p *Pending[T]) All() map[int64]T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,11 +181,11 @@ func (p *Pending[T]) All() map[int64]T {
 	return all
 }
 
-// Len is the number of open calls.
+// Len returns the number of open calls.
 func (p *Pending[T]) Len() int { return int(p.open.Load()) }
 
-// Close ends every open call with err and refuses new ones. Only the first
-// Close counts.
+// Close finishes every open call with err and refuses new ones. Further calls of Close do
+// nothing.
 func (p *Pending[T]) Close(err error) {
 	p.mu.Lock()
 	if p.err != nil {

@@ -11,12 +11,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// TooLongError is the error for a frame over the limit, or for which there was no room:
-// see [Reader.SetOwner]. It is thrown away, and reading can go on.
+// TooLongError reports a discarded frame: it was over the size limit, or memory was short
+// (see [Reader.SetOwner]). Reading can continue.
 type TooLongError struct {
-	Prefix []byte // its first bytes, enough to find the id
+	Prefix []byte // the first bytes, to find the id
 	Limit  int64
-	Cause  error // why there was no room; nil for a frame over the limit
+	Cause  error // nil for a frame over the limit
 }
 
 func (e *TooLongError) Error() string {
@@ -26,14 +26,13 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("a message is larger than the limit of %d bytes (limits.frame)", e.Limit)
 }
 
-// ID is the top-level id where it stands in the first bytes; else nil.
+// ID returns the top-level id if it is in the prefix, or nil.
 func (e *TooLongError) ID() []byte { return findID(e.Prefix) }
 
 // Unwrap returns the cause.
 func (e *TooLongError) Unwrap() error { return e.Cause }
 
-// IsResponse reports whether the lost frame answered a call, as far as its
-// first bytes show.
+// IsResponse reports whether the lost frame answered a call, judging by its prefix.
 func (e *TooLongError) IsResponse() bool {
 	for k := range rawjson.Members(e.Prefix) {
 		switch {
@@ -46,14 +45,14 @@ func (e *TooLongError) IsResponse() bool {
 	return true
 }
 
-// Reader reads frames that end at a line break.
+// Reader reads frames that end with a line break.
 type Reader struct {
 	src       io.Reader
 	limit     int64
 	buf       *chunk
-	from, to  int   // what was read ahead
-	nextEnd   int   // end of the first line in buf, if Ready found it, else 0
-	err       error // of src, returned after the bytes before it
+	from, to  int   // unread bytes in buf
+	nextEnd   int   // end of the first line in buf if Ready found it, or 0
+	err       error // of src, returned after buf
 	part      partialFrame
 	skipping  bool // the next bytes belong to a discarded frame
 	truncated bool // see Truncated
@@ -61,36 +60,33 @@ type Reader struct {
 
 	checkEarly bool            // see CheckWhileReading
 	depth      int             // see CheckWhileReading
-	check      rawjson.Checker // of what is in part
+	check      rawjson.Checker // state of the check of part
 	large      []byte          // the last frame, if it came from part
-	buffer     *Buffer         // the memory of large; nil if it is not reusable
+	buffer     *Buffer         // of large; nil if not reusable
 }
 
-// chunk is the memory of one read, as large as a pipe's buffer.
+// chunk is the memory of one read. It has the size of a pipe's buffer.
 type chunk [64 << 10]byte
 
-// chunkPool has unused chunks.
 var chunkPool = sync.Pool{New: func() any { return new(chunk) }}
 
-// NewReader returns a Reader whose frames have at most limit bytes.
+// NewReader returns a Reader for frames of at most limit bytes.
 func NewReader(r io.Reader, limit int64) *Reader {
 	return &Reader{src: r, limit: limit, buf: new(chunk)}
 }
 
-// CheckWhileReading makes r check frames that are larger than what is read at once while
-// they arrive, for callers of [Reader.Parse], which then refuses what nests
-// beyond depth. It returns r.
+// CheckWhileReading makes r check frames larger than a chunk while they arrive, for
+// callers of [Reader.Parse]. Parse then refuses values nested deeper than depth. It
+// returns r.
 func (r *Reader) CheckWhileReading(depth int) *Reader {
 	r.checkEarly, r.depth = true, depth
 	return r
 }
 
-// Truncated reports whether the text has ended within the frame that Read returned last:
-// the peer was cut off while it wrote.
+// Truncated reports whether the input ended within the last returned frame.
 func (r *Reader) Truncated() bool { return r.truncated }
 
-// Ready reports whether a whole line that is not blank was read ahead: Read need
-// not wait for the peer.
+// Ready reports whether Read would return a frame without waiting for the peer.
 func (r *Reader) Ready() bool {
 	for !r.skipping {
 		n := bytes.IndexByte(r.buf[r.from:r.to], '\n')
@@ -107,10 +103,10 @@ func (r *Reader) Ready() bool {
 	return false
 }
 
-// Read returns the next frame that is not blank, without its line break, in
-// memory of its own. The errors are [*TooLongError], after which reading can go
-// on, and those of the underlying reader; a last frame without a line break
-// is returned before io.EOF. A byte order mark before the first frame is skipped.
+// Read returns the next non-blank frame without its line break, in its own memory. It
+// skips a byte order mark before the first frame. Errors are [*TooLongError], after which
+// reading can continue, and errors of the underlying reader. A last frame without a line
+// break precedes io.EOF.
 func (r *Reader) Read() ([]byte, error) {
 	if !r.started {
 		r.started = true
@@ -129,17 +125,16 @@ func (r *Reader) Read() ([]byte, error) {
 	}
 }
 
-// byteOrderMark is UTF-8's, which some peers write before their first message.
+// byteOrderMark is the UTF-8 mark that some peers write before their first message.
 const byteOrderMark = "\uFEFF"
 
-// TrimBOM returns text without a byte order mark at its beginning.
+// TrimBOM returns text without a leading byte order mark.
 func TrimBOM(text []byte) []byte { return bytes.TrimPrefix(text, []byte(byteOrderMark)) }
 
-// skipBOM skips a byte order mark at the beginning of the stream.
 func (r *Reader) skipBOM() {
 	for r.to < len(byteOrderMark) && string(r.buf[:r.to]) == byteOrderMark[:r.to] {
 		if _, err := r.fill(); err != nil {
-			r.err = err // of the read that follows
+			r.err = err // for the next read
 			return
 		}
 	}
@@ -148,8 +143,7 @@ func (r *Reader) skipBOM() {
 	}
 }
 
-// Parse is [ParseWithin] for the frame that Read returned last. It is called once
-// at most.
+// Parse parses the frame that Read returned last. Call it at most once per frame.
 func (r *Reader) Parse(frame []byte) (Message, error) {
 	if r.large == nil || !r.checkEarly {
 		return ParseWithin(frame, r.depth)
@@ -161,13 +155,13 @@ func (r *Reader) Parse(frame []byte) (Message, error) {
 	return m, err
 }
 
-// line reads to the next line break, or to an error of the underlying reader.
+// line reads up to the next line break or an error of src.
 func (r *Reader) line() ([]byte, error) {
 	if end := r.nextEnd; end > 0 {
 		r.nextEnd = 0
 		return r.takeLine(0, end)
 	}
-	before := 0 // bytes of the line in part
+	before := 0 // bytes of the line that are in part
 	defer func() {
 		if before > 0 {
 			r.part.clear()
@@ -203,8 +197,8 @@ func (r *Reader) line() ([]byte, error) {
 	}
 }
 
-// storeChunk moves the full buf to part and checks the part of the frame that is contiguous
-// there. It reports whether the memory limit allows the frame.
+// storeChunk moves the full buf to part and checks the contiguous beginning of the frame.
+// It reports whether the memory limit allows the frame.
 func (r *Reader) storeChunk(first bool) bool {
 	next, line, room := r.part.add(r.buf)
 	r.buf, r.to = next, 0
@@ -218,8 +212,8 @@ func (r *Reader) storeChunk(first bool) bool {
 	return room
 }
 
-// takeLine returns the line that ends at buf[end], in its own memory. before is the number of
-// its bytes in part.
+// takeLine returns the line that ends at buf[end], in its own memory. before is the
+// number of its bytes in part.
 func (r *Reader) takeLine(before, end int) ([]byte, error) {
 	last := r.buf[r.from:end]
 	r.from = end
@@ -236,11 +230,11 @@ func (r *Reader) takeLine(before, end int) ([]byte, error) {
 	return r.large, nil
 }
 
-// maxEmptyReads is the number of consecutive empty reads after which fill returns
+// maxEmptyReads is the number of consecutive empty reads before fill returns
 // io.ErrNoProgress.
 const maxEmptyReads = 100
 
-// fill reads once into buf, after the bytes that were read ahead.
+// fill appends one read to buf.
 func (r *Reader) fill() (n int, err error) {
 	if r.from > 0 {
 		r.to = copy(r.buf[:], r.buf[r.from:r.to])
@@ -276,7 +270,7 @@ func (r *Reader) discardError(room bool) error {
 	return e
 }
 
-// skip reads to the end of a discarded frame.
+// skip discards bytes up to the end of a discarded frame.
 func (r *Reader) skip() error {
 	for {
 		if n := bytes.IndexByte(r.buf[r.from:r.to], '\n'); n >= 0 {

@@ -10,8 +10,8 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// Sink writes frames to a peer. WriteFrames may block; it is called by one
-// goroutine at a time. Every frame ends with a line break.
+// Sink writes frames to a peer. WriteFrames may block and is never called concurrently.
+// Every frame ends with a line break.
 type Sink interface {
 	WriteFrames(frames [][]byte) error
 }
@@ -19,34 +19,36 @@ type Sink interface {
 // TrySink is a Sink that can also write without blocking.
 type TrySink interface {
 	Sink
-	// TryWrite writes as much of frame as the peer takes at once and returns
-	// how much that was; zero when it would have to wait.
+	// TryWrite writes as much of frame as possible without blocking. It returns the
+	// number of bytes written, 0 if it would block.
 	TryWrite(frame []byte) (n int, err error)
 }
 
-// SendQueue is the ordered queue of frames to a peer. Senders never block: frames are queued,
-// and a writer goroutine, [SendQueue.Run], writes them. Frames of Send are never dropped and
-// go before those of SendLow. The frames of a lane keep their order, but a frame with a key
-// replaces an unsent one with the same key. The queues are not bounded: the owner watches
-// [SendQueue.UnsentBytes], [SendQueue.LaneBytes] and [SendQueue.StalledFor], and stops feeding
-// the peer or closes it.
+// SendQueue is the ordered queue of frames to a peer. Senders never block; a writer
+// goroutine, [SendQueue.Run], writes the frames. Frames of Send are never dropped and
+// precede those of SendLow. A lane keeps the order of its frames, but a frame with a key
+// replaces an unsent one with that key.
+//
+// The queue has no limit. The owner must watch [SendQueue.UnsentBytes],
+// [SendQueue.LaneBytes] and [SendQueue.StalledFor], and then stop sending or close the
+// peer.
 type SendQueue struct {
 	sink       Sink
-	trySink    TrySink // nil if the sink cannot write without blocking
+	trySink    TrySink // nil if sink always blocks
 	splittable bool    // a write may begin or end within a frame
 
 	mu          sync.Mutex
 	queue       [][]byte
 	buffers     map[*byte]*Buffer    // of unsent frames, by lastByte
-	lanes       []*lane              // with unsent frames, in the order of their turns
+	lanes       []*lane              // lanes with unsent frames, next turn first
 	unsent      atomic.Int64         // bytes queued or being written; changed under mu
-	written     int64                // bytes of the current write that were already subtracted from unsent
-	writing     bool                 // a write is in progress, so no other may begin
-	progressAt  time.Time            // when the current write began or last made progress
-	err         error                // why nothing more is written
+	written     int64                // bytes of the current write already subtracted from unsent
+	writing     bool                 // only one write at a time
+	progressAt  time.Time            // start or last progress of the current write
+	err         error                // why writing stopped
 	reservation memlimit.Reservation // of unsent
 	overLimit   bool                 // the reservation was refused
-	closing     bool                 // no more frames are taken; Run ends when the queue is empty
+	closing     bool                 // Finish was called
 	wake        chan struct{}        // capacity one
 }
 
@@ -57,15 +59,14 @@ func NewSendQueue(sink Sink) *SendQueue {
 	return o
 }
 
-// Send queues a frame, which the caller must not change afterwards. A closed SendQueue drops
-// it.
+// Send queues a frame, which the caller must not modify afterwards. A closed SendQueue
+// drops it.
 func (o *SendQueue) Send(frame []byte) { o.send(true, nil, frame) }
 
-// SendBuffered queues a frame without writing it at once, so that one write sends the
-// following frames too.
+// SendBuffered queues a frame to be written together with the following ones.
 func (o *SendQueue) SendBuffered(frame []byte) { o.send(false, nil, frame) }
 
-// SendParts sends a frame given in parts, which the caller must not change afterwards. It
+// SendParts sends a frame in parts, which the caller must not modify afterwards. It
 // retains of, the Buffer of the parts, until they are written; of may be nil.
 func (o *SendQueue) SendParts(parts [][]byte, of *Buffer) { o.send(true, of, parts...) }
 
@@ -107,11 +108,11 @@ func (o *SendQueue) send(now bool, of *Buffer, parts ...[]byte) {
 	}
 }
 
-// lastByte returns the address of a frame's last byte. It identifies the frame even after a
-// part of it was written.
+// lastByte returns the address of a frame's last byte, which identifies the frame even
+// after a partial write.
 func lastByte(frame []byte) *byte { return &frame[len(frame)-1] }
 
-// releaseLocked releases the buffers of frames that were written.
+// releaseLocked releases the buffers of written frames.
 func (o *SendQueue) releaseLocked(frames [][]byte) {
 	if len(o.buffers) == 0 {
 		return
@@ -124,7 +125,7 @@ func (o *SendQueue) releaseLocked(frames [][]byte) {
 	}
 }
 
-// tryWriteParts writes as much of the beginning of a frame as possible without blocking.
+// tryWriteParts writes as much of a frame as possible without blocking.
 func (o *SendQueue) tryWriteParts(parts [][]byte) (int, error) {
 	if len(parts) == 1 {
 		return o.trySink.TryWrite(parts[0])
@@ -138,7 +139,7 @@ func (o *SendQueue) tryWriteParts(parts [][]byte) (int, error) {
 	return o.trySink.TryWrite(c[:n])
 }
 
-// queueUnflushed queues a frame that a later flush or write sends.
+// queueUnflushed queues a frame without waking the writer.
 func (o *SendQueue) queueUnflushed(frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -149,13 +150,13 @@ func (o *SendQueue) queueUnflushed(frame []byte) {
 	}
 }
 
-// flush writes the queued frames in one write if that does not block, and wakes Run otherwise.
+// flush writes the queued frames in one write if possible without blocking, or wakes Run.
 func (o *SendQueue) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case len(o.queue) == 0 || o.err != nil || o.writing:
-		return // whoever writes goes on with what is queued
+		return // the current writer also writes the queue
 	case o.trySink == nil || len(o.lanes) > 0 || o.unsent.Load() > int64(len(chunk{})):
 		o.signal()
 		return
@@ -172,8 +173,8 @@ func (o *SendQueue) flush() {
 	o.tryWriteLocked(all)
 }
 
-// tryWriteLocked writes all, the queued frames, as far as possible without blocking, and
-// leaves the rest to Run.
+// tryWriteLocked writes all, the joined queue, as far as possible without blocking. Run
+// writes the remainder.
 func (o *SendQueue) tryWriteLocked(all []byte) {
 	n, err := o.trySink.TryWrite(all)
 	if err != nil {
@@ -212,17 +213,17 @@ func (o *SendQueue) failLocked(err error) {
 		o.err = err
 	}
 	o.queue, o.lanes = nil, nil
-	o.buffers = nil // a write may still be under way
+	o.buffers = nil // a write may still use them
 	o.countLocked(-o.unsent.Load())
 	o.signal()
 }
 
-// SetOwner counts the unsent bytes in p's share; see [SendQueue.OverLimit]. Call it before the
-// first frame.
+// SetOwner counts unsent bytes in p's share; see [SendQueue.OverLimit]. Call it before
+// the first Send.
 func (o *SendQueue) SetOwner(p *memlimit.Owner) { o.reservation.SetOwner(p) }
 
-// OverLimit reports whether the unsent bytes exceed the owner's share. The owner must then
-// close the SendQueue.
+// OverLimit reports whether the unsent bytes exceed the owner's share. The owner must
+// then close the SendQueue.
 func (o *SendQueue) OverLimit() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -234,8 +235,8 @@ func (o *SendQueue) countLocked(n int64) { o.overLimit = !o.reservation.Resize(o
 // UnsentBytes returns the number of bytes that are not yet written.
 func (o *SendQueue) UnsentBytes() int64 { return o.unsent.Load() }
 
-// StalledFor returns the time since the current write last made progress, or 0 if there is no
-// current write.
+// StalledFor returns the time since the current write last made progress, or 0 without a
+// write.
 func (o *SendQueue) StalledFor() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -264,24 +265,24 @@ func (o *SendQueue) Finish() {
 	o.signal()
 }
 
-// Close drops the unsent frames. Run returns err when the current write has returned; close
-// the peer to unblock it.
+// Close drops the unsent frames. Run returns err after the current write; close the peer
+// to unblock it.
 func (o *SendQueue) Close(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failLocked(err)
 }
 
-// maxBatch is how many bytes one WriteFrames call gets at most, besides its
-// last frame, so that Stalled and Unsent follow large queues closely. A frame of
-// up to maxTail, which may be the end of one in parts, goes with the one before.
+// maxBatch is the size in bytes, plus one frame, of a call of WriteFrames. It is small so
+// that StalledFor and UnsentBytes follow large queues closely. A further frame of up to
+// maxTail bytes, such as the end of a split frame, is included.
 const (
 	maxBatch = 256 << 10
 	maxTail  = 1 << 10
 )
 
-// Run writes until Finish, Close or the first error of the sink. It returns that error, or nil
-// after Finish.
+// Run writes until Finish, Close or the first error of the sink. It returns that error,
+// or nil after Finish.
 func (o *SendQueue) Run() error {
 	var batch [][]byte
 	for {
@@ -289,8 +290,7 @@ func (o *SendQueue) Run() error {
 		for len(o.queue) == 0 && len(o.lanes) == 0 && o.err == nil && !o.closing {
 			o.mu.Unlock()
 			<-o.wake
-			// Whoever is about to send comes first, so that one write takes
-			// the frames of all.
+			// Let other senders queue their frames first, so that one write takes all.
 			runtime.Gosched()
 			o.mu.Lock()
 		}
@@ -328,7 +328,6 @@ func (o *SendQueue) Run() error {
 	}
 }
 
-// nextBatchLocked moves the next frames from the queue into batch.
 func (o *SendQueue) nextBatchLocked(batch [][]byte) [][]byte {
 	size, n := 0, 0
 	for n < len(o.queue) && size < maxBatch {
@@ -343,14 +342,13 @@ func (o *SendQueue) nextBatchLocked(batch [][]byte) [][]byte {
 	return batch
 }
 
-// dropFirstLocked returns the queue without its first n frames.
 func (o *SendQueue) dropFirstLocked(n int) [][]byte {
-	clear(o.queue[:n]) // or they would stay as long as the queue
+	clear(o.queue[:n]) // so that the queue does not retain them
 	switch {
 	case n < len(o.queue):
 		return o.queue[n:]
 	case cap(o.queue) > 1024:
-		return nil // the memory of a burst long gone
+		return nil // free the memory of a burst
 	}
 	return o.queue[:0]
 }

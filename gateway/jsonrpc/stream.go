@@ -6,20 +6,18 @@ import (
 	"time"
 )
 
-// Stream is the [Sink] of a byte stream: frames one after another. Where the
-// system lets it ask (a pipe or socket in non-blocking mode), a frame is
-// written by its sender at once, which saves two switches between goroutines
-// per message.
+// Stream is the [Sink] of a byte stream. On a non-blocking pipe or socket the sender
+// writes its frame directly, which saves two goroutine switches per message.
 type Stream struct {
 	w       io.Writer
-	raw     syscall.RawConn // nil when w cannot be written without blocking
+	raw     syscall.RawConn // nil if writes to w can block
 	queue   *SendQueue
 	scratch []byte
 	attempt *attempt // of TryWrite
 }
 
-// attempt is one non-blocking write. It is kept, and its function made once,
-// because a closure for each message would cost as much as the write's frame.
+// attempt is one non-blocking write. It is reused because allocating a closure per
+// message would cost as much as the write's stack frame.
 type attempt struct {
 	write func(fd uintptr) bool
 	frame []byte
@@ -36,8 +34,8 @@ func newAttempt() *attempt {
 	return a
 }
 
-// NewStream returns a SendQueue that writes to w. Only one goroutine writes to w at a time,
-// and w is never closed.
+// NewStream returns a SendQueue that writes to w from one goroutine at a time. It never
+// closes w.
 func NewStream(w io.Writer) *SendQueue {
 	s := &Stream{w: w}
 	if nonBlocking(w) {
@@ -55,8 +53,8 @@ func NewStream(w io.Writer) *SendQueue {
 	return s.queue
 }
 
-// nonBlocking reports whether w is in the runtime's poller, which is so just
-// when it takes deadlines.
+// nonBlocking reports whether w is in the runtime's poller: only then it accepts
+// deadlines.
 func nonBlocking(w io.Writer) bool {
 	d, ok := w.(interface{ SetWriteDeadline(time.Time) error })
 	return ok && d.SetWriteDeadline(time.Time{}) == nil
@@ -74,8 +72,8 @@ func (s *Stream) TryWrite(frame []byte) (n int, err error) {
 	return max(a.n, 0), err
 }
 
-// WriteFrames implements [Sink]. Small frames go out in one write; large ones
-// in pieces, so that a slow reader of a large frame counts as progress.
+// WriteFrames implements [Sink]. It joins small frames into one write. Large ones are
+// split, so that a slow peer shows progress.
 func (s *Stream) WriteFrames(frames [][]byte) error {
 	if len(frames) == 1 {
 		return s.write(frames[0])
@@ -86,8 +84,8 @@ func (s *Stream) WriteFrames(frames [][]byte) error {
 			out = append(out, f...)
 			continue
 		}
-		// Not copied, but for its beginning and its end, which go with what is
-		// before and behind.
+		// Write a large frame without copying it, except its two ends. They are written
+		// together with the neighbouring frames.
 		if len(out) > 0 {
 			n := min(len(f), mergeSize)
 			out, f = append(out, f[:n]...), f[n:]
@@ -105,8 +103,8 @@ func (s *Stream) WriteFrames(frames [][]byte) error {
 	return s.write(out)
 }
 
-// mergeSize is the number of bytes at either end of a large frame that are written together
-// with other frames.
+// mergeSize is the number of bytes at each end of a large frame that are joined with
+// other frames.
 const mergeSize = 8 << 10
 
 func (s *Stream) write(out []byte) error {

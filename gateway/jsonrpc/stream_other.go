@@ -2,5 +2,5 @@
 
 package jsonrpc
 
-// writeOnce leaves everything to the writer goroutine.
+// writeOnce writes nothing, so the writer goroutine writes everything.
 func writeOnce(uintptr, []byte) (int, error) { return 0, nil }

@@ -1,32 +1,26 @@
-// Toolerror writes and reads the results by which models learn that a call of a
-// tool failed on its way: its server is down, too slow, or answers nonsense.
-//
-// Agents take an error in answer to tools/call for a broken connection: they end the
-// process behind it and send the call again. A result with isError they show to their
-// model, which knows what to do. It owns the form of such a result, and must not know
-// why a call failed, nor who asks.
-
 package jsonrpc
 
 import (
 	"goblin/registry/rawjson"
 )
 
-// MethodToolsCall is that of the requests which are answered so. All others get errors.
+// MethodToolsCall is the method whose failures are answered by [ToolErrorResult].
 const MethodToolsCall = "tools/call"
 
-// errorMetaKey is the member of `_meta` that holds the code and the server.
+// errorMetaKey is the member of `_meta` with the error code and the server.
 const errorMetaKey = "goblin/error"
 
-// ToolErrorResult is the result that says what e does, which has an object as its data.
+// ToolErrorResult returns e as a result of tools/call. e.Data must be an object. Agents
+// treat a JSON-RPC error as a broken connection: they stop the server and repeat the
+// call. A result with isError reaches their model.
 func ToolErrorResult(e *Error) []byte {
 	result := rawjson.AppendString([]byte(`{"content":[{"type":"text","text":`), e.Message)
 	result = append(result, `}],"isError":true,"_meta":{"`+errorMetaKey+`":`...)
 	return append(append(result, e.Data...), `}}`...)
 }
 
-// ToolErrorFrame is the answer to a request of any method that failed with e. stateless says
-// that its client knows results by their type (2026-07-28).
+// ToolErrorFrame returns the answer to a request that failed with e: a result for
+// tools/call, otherwise an error. stateless adds the resultType of 2026-07-28.
 func ToolErrorFrame(id []byte, method string, stateless bool, e *Error) []byte {
 	if method != MethodToolsCall {
 		return e.Frame(id)
@@ -38,7 +32,8 @@ func ToolErrorFrame(id []byte, method string, stateless bool, e *Error) []byte {
 	return ResultFrame(id, result)
 }
 
-// ReadToolError is the error that a result of tools/call was made from; nil for others.
+// ReadToolError returns the error that [ToolErrorResult] encoded, or nil for other
+// results.
 func ReadToolError(result []byte) *Error {
 	if string(rawjson.Get(result, "isError")) != "true" {
 		return nil

@@ -13,9 +13,8 @@ import (
 	"goblin/gateway/state"
 )
 
-// File is a log of bounded size: when it holds so many bytes they move to
-// <path>.1, in the place of those before. It is safe for concurrent use, also by
-// other processes that append to the file.
+// File is a log with a size limit. A full log moves to <path>.1, replacing the previous
+// one. It is safe for concurrent use, also by other processes that append to the file.
 type File struct {
 	mu   sync.Mutex
 	path string
@@ -23,9 +22,8 @@ type File struct {
 	file *os.File
 }
 
-// Open opens a log for appending, with mode 0600 if it is new, and rotates it
-// first if it is full. What is no regular file, such as a pipe or a terminal, is
-// written as it is.
+// Open opens a log for appending and rotates it first if it is full. A new file has mode
+// 0600. Pipes, terminals and other special files are not rotated.
 func Open(path string, most int64) (*File, error) {
 	rotate(path, most)
 	f, err := open(path)
@@ -46,10 +44,10 @@ func (f *File) Write(text []byte) (int, error) {
 	return f.file.Write(text)
 }
 
-// File is the open file, for processes whose standard error leads there.
+// File returns the open file, for the standard error of child processes.
 func (f *File) File() *os.File { return f.file }
 
-// Close closes the log; later writes fail.
+// Close closes the log. Later writes return fs.ErrClosed.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,20 +59,20 @@ func (f *File) Close() error {
 	return file.Close()
 }
 
-// rotate keeps the end of a full log in path.1 and empties it. The file stays the
-// same, because the standard error of running processes leads to it. If its end
-// cannot be kept, as on a full disk, it is lost: the bound holds all the same.
+// rotate copies the end of a full log to path.1 and truncates it. The file stays the same
+// because it is the standard error of running processes. If the copy fails, as on a full
+// disk, it is lost: the limit has priority.
 func rotate(path string, most int64) {
 	fi, err := os.Stat(path)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() < most {
 		return
 	}
-	_ = keep(path, most)     // it is lost then
-	_ = os.Truncate(path, 0) // or nothing could be written either
+	_ = keep(path, most)     // see above
+	_ = os.Truncate(path, 0) // an error leaves the log too large, but usable
 }
 
-// keep copies the end of a log to path.1, by way of a new file: whatever stood
-// there under that name is replaced, not followed.
+// keep copies the end of a log to path.1. It writes a new file and renames it, so a link
+// at path.1 is replaced, not followed.
 func keep(path string, most int64) (err error) {
 	from, _, err := state.Open(path)
 	if err != nil {
@@ -90,8 +88,7 @@ func keep(path string, most int64) (err error) {
 			err = errors.Join(err, os.Remove(to.Name()))
 		}
 	}()
-	// The end is worth most, and a log may have grown far beyond its bound
-	// while nobody rotated it.
+	// Copy the end: the log may be far over its limit.
 	_, err = from.Seek(-most, io.SeekEnd)
 	if err == nil {
 		_, err = io.Copy(to, io.LimitReader(from, most))

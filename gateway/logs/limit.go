@@ -1,13 +1,11 @@
 // Package logs limits the size and the rate of Goblin's log.
 //
-// A [Limiter] is the handler in front of a log's sinks. Each source (the attribute
-// server, else session or endpoint) may log 100 lines at once and 10 a second after
-// that; all sessions together 500 and 50. Lines without a source have the same limit
-// for each message, so no source can displace Goblin's own. Every ten seconds, one line
-// per source reports how many were dropped. Attributes are cut at 2 KiB, those of
+// A [Limiter] is the handler in front of a log's sinks. Each source may log 100 lines at
+// once and 10 a second after that; all sessions together 500 and 50. The source is the
+// attribute server, otherwise session or endpoint. Lines without a source are limited per
+// message, so no source can displace Goblin's own lines. Every ten seconds, one line per
+// source reports the number of dropped lines. Attributes are cut at 2 KiB, those of
 // errors at 16 KiB.
-//
-// A [File] bounds the file that a log is written to.
 //
 // All methods are safe for concurrent use. They block only while a sink writes.
 package logs
@@ -45,7 +43,7 @@ type Limiter struct {
 	*limits
 }
 
-// source is the attribute that a line is counted by.
+// source is the attribute by which a line is counted.
 type source struct{ key, name string }
 
 // limits is the state that all handlers derived from one Limiter share.
@@ -54,7 +52,7 @@ type limits struct {
 	redact func(string) string
 
 	mu       sync.Mutex
-	sources  map[source]*budget // the sources that logged lately
+	sources  map[source]*budget // sources that logged recently
 	sessions *budget            // of all sessions together
 	timer    *time.Timer        // runs while sources has entries or lines were dropped
 	closed   bool
@@ -71,8 +69,8 @@ func newBudget(perSecond rate.Limit, burst int) *budget {
 	return &budget{Limiter: rate.NewLimiter(perSecond, burst)}
 }
 
-// NewLimiter returns the handler in front of next. redact hides secrets in texts before
-// they are cut; nil if there are none.
+// NewLimiter returns a handler in front of next. redact masks secrets in texts before
+// they are cut; it may be nil.
 func NewLimiter(next slog.Handler, redact func(string) string) *Limiter {
 	if redact == nil {
 		redact = func(s string) string { return s }
@@ -106,8 +104,8 @@ func (l *Limiter) WithGroup(name string) slog.Handler {
 	return &to
 }
 
-// prefer returns the source that an attribute names if it takes precedence over s. A line about a session
-// and a server counts for the server.
+// prefer returns the source of attribute a if it takes precedence over s. A line about a
+// session and a server counts for the server.
 func (s source) prefer(a slog.Attr) source {
 	if s.key == "server" || a.Key != "server" && a.Key != "session" && a.Key != "endpoint" {
 		return s
@@ -144,8 +142,8 @@ func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
 	return l.next.Handle(ctx, out)
 }
 
-// truncated returns an attribute whose text is cut to most bytes. Characters other than ASCII are escaped;
-// the sinks quote the rest.
+// truncated returns an attribute with its text cut to most bytes. Non-ASCII characters
+// are escaped; the sinks quote the others.
 func (l *limits) truncated(a slog.Attr, most int) slog.Attr {
 	v := a.Value.Resolve()
 	var text string
@@ -165,7 +163,7 @@ func (l *limits) truncated(a slog.Attr, most int) slog.Attr {
 		return a
 	}
 	if len(text) > most {
-		text = l.redact(text) // half a secret would not be found
+		text = l.redact(text) // before cutting: half a secret would stay visible
 		text = cut(text, most)
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
@@ -198,7 +196,7 @@ func (l *limits) allow(from source, level slog.Level) bool {
 		return false
 	}
 	if from.key == "session" && !l.sessions.AllowN(now, 1) {
-		l.sessions.drop(level) // and b is not stored: a flood of new sessions takes no memory
+		l.sessions.drop(level) // b is not stored, so a flood of sessions takes no memory
 		return false
 	}
 	l.sources[from] = b
@@ -213,8 +211,8 @@ func (b *budget) drop(level slog.Level) {
 	b.dropped++
 }
 
-// report logs how many lines of each source were dropped, and forgets the sources
-// whose budget is full again.
+// report logs the number of dropped lines per source, and removes sources whose budget is
+// full again.
 func (l *limits) report() {
 	var reports []slog.Record
 	collect := func(from source, b *budget) {

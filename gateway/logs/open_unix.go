@@ -20,7 +20,7 @@ func open(path string) (*os.File, error) {
 	case err != nil:
 		return nil, err
 	}
-	// Programs inherit it as their standard error and expect that writing waits.
+	// Child processes inherit it as standard error and expect blocking writes.
 	if err := unix.SetNonblock(int(f.Fd()), false); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// minAllocated is the number of allocated bytes that makes a collection worth its cost.
-// A process that allocates less than a tenth of it in one interval is idle.
+// minAllocated is the number of allocated bytes that justifies a collection. A process
+// that allocates less than a tenth of it per interval is idle.
 const minAllocated = 4 << 20
 
-// FreeOSMemory returns idle heap to the operating system whenever the process was idle for
-// an interval. Go itself keeps buffers and garbage of a busy moment for minutes, and a
-// part of them permanently. FreeOSMemory returns when ctx ends.
+// FreeOSMemory returns unused heap to the operating system after each interval in which
+// the process was idle. Go itself keeps buffers and garbage of a busy moment for minutes,
+// and part of them permanently. FreeOSMemory returns when ctx ends.
 func FreeOSMemory(ctx context.Context, interval time.Duration) {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	allocated := func() uint64 {

@@ -18,13 +18,13 @@ func (r *GrowingReservation) Grow(n int) error {
 	return nil
 }
 
-// Release gives all bytes back.
+// Release returns all bytes to the pool.
 func (r *GrowingReservation) Release() {
 	r.size = 0
 	r.Resize(0)
 }
 
-// Reader returns a reader that reserves the bytes that it reads from from.
+// Reader returns a reader that reserves each byte it reads from from.
 func (r *GrowingReservation) Reader(from io.Reader) io.Reader { return reservedReader{from, r} }
 
 type reservedReader struct {

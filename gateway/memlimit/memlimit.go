@@ -1,20 +1,18 @@
-// Package memlimit bounds the memory that clients and servers make the process hold.
+// Package memlimit limits the memory that clients and servers make the process hold.
 //
 // Each client or server is an [Owner]. Its large messages, queues and bodies are
 // [Reservation]s in one [Pool]. A reservation that does not fit is refused, and the
-// caller reports that to the client. Bytes that are held already are never taken away.
+// caller reports that. Reserved bytes are never taken away.
 //
 // # Policy
 //
-// An owner may reserve n more bytes if it then holds at most a third of what is still
-// free. So a single owner gets a quarter of the pool, and k owners that take all they
-// can get 1/(k+3) of it each. The rule has two purposes. A new owner always finds room,
-// however many others are greedy. A single owner can use a large part of an idle pool.
-// Fixed shares have one of the two only: four owners use up quarters, and small
-// shares refuse a large message although the pool is empty.
+// An owner may reserve n more bytes if it then holds at most a third of the free bytes. A
+// single owner gets up to a quarter of the pool, and each of k greedy owners 1/(k+3). So
+// a new owner always finds space, and a single one can use much of an idle pool. Fixed
+// shares provide only one of the two.
 //
-// Objects of up to [FreeSize] bytes are not counted. Neither is garbage, which at worst
-// doubles the memory of the process, unless GOMEMLIMIT is set.
+// Objects of up to [FreeSize] bytes are not counted. Neither is garbage, which at most
+// doubles the memory of the process unless GOMEMLIMIT is set.
 //
 // All methods are safe for concurrent use, also with locks held, and never block.
 package memlimit
@@ -33,7 +31,7 @@ const FreeSize = 64 << 10
 // ErrFull is the reason for a refused reservation.
 var ErrFull = errors.New("too many bytes are held for all clients and servers together")
 
-// Pool is the memory that all owners share. A nil Pool has no limit.
+// Pool is the memory shared by all owners. A nil Pool has no limit.
 type Pool struct {
 	limit int64
 
@@ -47,13 +45,13 @@ func New(limit int64) *Pool { return &Pool{limit: limit} }
 const (
 	minLimit  = 16 << 20
 	baseLimit = 1 << 30
-	// frames is the number of largest messages that fit at least.
+	// frames is the minimum number of largest messages that fit.
 	frames = 8
 )
 
-// Limit returns the default limit in bytes for messages of up to frame bytes. It is
-// 1 GiB or the size of eight such messages, whichever is larger. GOMEMLIMIT lowers it
-// to half of its value, but not below 16 MiB.
+// Limit returns the default limit in bytes for messages of up to frame bytes: 1 GiB or
+// eight such messages, whichever is larger. GOMEMLIMIT lowers it to half of its value,
+// but not below 16 MiB.
 func Limit(frame int64) int64 {
 	limit := max(baseLimit, frames*frame)
 	if most := debug.SetMemoryLimit(-1); most < math.MaxInt64 {
@@ -62,8 +60,8 @@ func Limit(frame int64) int64 {
 	return limit
 }
 
-// IsShort reports whether more than half of the pool is taken. Connections that make no
-// progress should be closed then.
+// IsShort reports whether more than half of the pool is reserved. Callers should then
+// close connections that make no progress.
 func (p *Pool) IsShort() bool {
 	if p == nil {
 		return false
@@ -73,7 +71,7 @@ func (p *Pool) IsShort() bool {
 	return p.held > p.limit/2
 }
 
-// Owner is a client, a server, or a request that is counted by itself. A nil Owner has
+// Owner is a client, a server, or a request that is counted separately. A nil Owner has
 // no limit.
 type Owner struct {
 	pool *Pool
@@ -115,8 +113,7 @@ func (o *Owner) canReserveLocked(n int64) bool {
 	return o.held+n <= free/3
 }
 
-// Release returns all bytes of the owner to the pool. Its reservations count nothing from
-// then on.
+// Release returns all bytes of the owner to the pool. Its reservations no longer count.
 func (o *Owner) Release() {
 	if o == nil {
 		return
@@ -137,11 +134,11 @@ type Reservation struct {
 // SetOwner sets the owner of a reservation that holds nothing yet.
 func (r *Reservation) SetOwner(o *Owner) { r.owner = o }
 
-// IsCounted reports whether the reservation takes a part of the pool.
+// IsCounted reports whether the reservation takes part of the pool.
 func (r *Reservation) IsCounted() bool { return r.held.Load() > 0 }
 
-// Resize sets the size to n bytes. It reports false and changes nothing if that does not
-// fit.
+// Resize sets the size to n bytes. If that does not fit, it changes nothing and returns
+// false.
 func (r *Reservation) Resize(n int64) bool {
 	if n <= FreeSize {
 		n = 0

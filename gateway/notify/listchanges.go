@@ -9,20 +9,20 @@ import (
 	"goblin/registry"
 )
 
-// Clients are notified of changed lists after changeDelay without another change, at the
-// latest changeLimit after the first, and at least changeInterval after the previous
-// notification. So a burst becomes one notification: some clients fetch all pages for each.
+// Clients are notified after changeDelay without another change, at most changeLimit
+// after the first one, and at most once per changeInterval. A burst so becomes one
+// notification, since some clients fetch all pages for each.
 const (
 	changeDelay    = 50 * time.Millisecond
 	changeLimit    = 300 * time.Millisecond
 	changeInterval = time.Second
 )
 
-// listKinds are the kinds of changes that clients are notified of. The first skill that a
-// client sees adds tools of Goblin.
+// listKinds are the changes that clients are notified of. Skills are included because the
+// first visible skill adds tools of Goblin.
 const listKinds = registry.Tools | registry.Prompts | registry.Resources | registry.Templates | registry.Skills
 
-// listNotifications are the list_changed notifications and their kinds.
+// listNotifications lists the list_changed notifications and their kinds.
 var listNotifications = []struct {
 	method string
 	kinds  []registry.Kind
@@ -37,7 +37,7 @@ func (n *Notifier) Run(ctx context.Context) {
 	changes := n.o.Registry.Watch(ctx, listKinds, registry.Servers)
 	n.o.Servers.AwaitCachedLists(ctx)
 	n.setInitial(n.versions())
-	var last time.Time // when somebody was told
+	var last time.Time // time of the last notification
 	for {
 		select {
 		case change, open := <-changes:
@@ -52,8 +52,8 @@ func (n *Notifier) Run(ctx context.Context) {
 				n.notifyServers()
 			}
 		}
-		// While servers start, lists wait for them: one notice when they are
-		// whole serves clients better than one per server.
+		// While servers start, lists wait for them. One notification for the complete
+		// lists is better for clients than one per server.
 		n.o.Servers.AwaitLists(ctx)
 		if !n.awaitQuiet(ctx, changes, last.Add(changeInterval)) {
 			return
@@ -64,7 +64,7 @@ func (n *Notifier) Run(ctx context.Context) {
 	}
 }
 
-// awaitQuiet waits until changes pause, but not before earliest. It returns false when ctx has
+// awaitQuiet waits until changes pause, but not before earliest. It returns false if ctx
 // ended.
 func (n *Notifier) awaitQuiet(ctx context.Context, changes <-chan registry.Changes, earliest time.Time) bool {
 	left := time.Until(earliest)
@@ -90,11 +90,10 @@ func (n *Notifier) awaitQuiet(ctx context.Context, changes <-chan registry.Chang
 	}
 }
 
-// notifyLists notifies the clients whose lists have changed, and reports whether there were
-// any.
+// notifyLists notifies clients with changed lists and reports whether there were any.
 func (n *Notifier) notifyLists() (told bool) {
 	open := n.listens.open()
-	defer n.setInitial(n.versions()) // what is told of now is no news to sessions that come later
+	defer n.setInitial(n.versions()) // sessions that open later have these lists
 	for i, l := range listNotifications {
 		var to []telemetry.Receiver
 		for _, s := range n.o.Clients.All() {
@@ -115,9 +114,9 @@ func (n *Notifier) notifyLists() (told bool) {
 	return told
 }
 
-// refetchCounts counts, per server and kind, the lists that servers announced as changed and
-// that were fetched again. Sessions are notified only if the merged list differs. Stateless
-// clients cache answers, so a listen is notified of each announcement too.
+// refetchCounts counts, per server and kind, the lists that were fetched again after an
+// announcement. Sessions are notified only if the merged list differs. A listen is
+// notified of each announcement, because stateless clients cache answers.
 type refetchCounts struct {
 	wake chan struct{} // capacity one
 
@@ -125,7 +124,7 @@ type refetchCounts struct {
 	byServer map[string]*[registry.Kinds]uint64
 }
 
-// add counts a fetched list. Connections of servers call it.
+// add counts a fetched list. Read loops of servers call it.
 func (s *refetchCounts) add(server string, k registry.Kind) {
 	s.mu.Lock()
 	if s.byServer == nil {
@@ -139,7 +138,6 @@ func (s *refetchCounts) add(server string, k registry.Kind) {
 	s.signal()
 }
 
-// signal wakes Run.
 func (s *refetchCounts) signal() {
 	select {
 	case s.wake <- struct{}{}:
@@ -147,8 +145,9 @@ func (s *refetchCounts) signal() {
 	}
 }
 
-// counts returns the sums of the servers in lists that are complete there. What a server
-// announced may be of a hidden part; other changes have another version.
+// counts returns the sums over servers whose lists are completely visible. If a list is
+// partly hidden, the announcement may concern the hidden part; visible changes have
+// another version anyway.
 func (s *refetchCounts) counts(seen *registry.Snapshot) (all [registry.Kinds]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,8 +163,7 @@ func (s *refetchCounts) counts(seen *registry.Snapshot) (all [registry.Kinds]uin
 	return all
 }
 
-// listsChanged reports whether lists are among the changes. It notifies watchers of the
-// servers' states itself.
+// listsChanged reports whether lists changed. It also notifies watchers of server states.
 func (n *Notifier) listsChanged(changes registry.Changes) bool {
 	if changes&registry.Servers != 0 {
 		n.notifyServers()

@@ -14,15 +14,15 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// subscriptionIDKey is where every message of a listen carries its id.
+// subscriptionIDKey is the _meta key with the listen's id in each of its messages.
 const subscriptionIDKey = downstream.MetaPrefix + "subscriptionId"
 
-// maxListens bounds the listens of one session on a byte stream. Over HTTP
-// connections are bounded.
+// maxListens is the maximum number of listens per session on a byte stream. Over HTTP,
+// connections are limited instead.
 const maxListens = 256
 
-// listen is one subscriptions/listen of a stateless client (2026-07-28): a
-// stream of the notices that it asked for, until the client ends it.
+// listen is a subscriptions/listen of a stateless client (2026-07-28): a stream of the
+// requested notifications until the client closes it.
 type listen struct {
 	n      *Notifier
 	x      *downstream.Request
@@ -30,14 +30,14 @@ type listen struct {
 	uris   []string
 
 	mu           sync.Mutex
-	seen         [registry.Kinds]view.Version // versions of the lists that it knows
+	seen         [registry.Kinds]view.Version // list versions that the client was notified of
 	refetched    [registry.Kinds]uint64       // see Notifier.refetched
 	acknowledged bool
-	queued       []notification // notifications before the acknowledgement, which must be first
+	queued       []notification // until the acknowledgement, which comes first
 	queuedBytes  int64          // of queued
 }
 
-// unsentBytes returns the unsent bytes of the client, with the queued ones.
+// unsentBytes returns the unsent bytes of the client, including queued notifications.
 func (l *listen) unsentBytes() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,13 +49,13 @@ type notification struct {
 	params      []byte
 }
 
-// listenTable has the open listens.
+// listenTable is the set of open listens.
 type listenTable struct {
 	mu  sync.Mutex
 	all map[*listen]struct{}
 }
 
-// add reports false when the session has too many.
+// add returns false if the session has too many listens.
 func (t *listenTable) add(l *listen) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,12 +89,11 @@ func (t *listenTable) open() []*listen {
 	return slices.Collect(maps.Keys(t.all))
 }
 
-// filterMembers are the members of a listen's filter, by index of listNotifications.
+// filterMembers lists the members of a listen's filter, by index of listNotifications.
 var filterMembers = []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"}
 
-// Listen serves a subscriptions/listen until the client ends the request, or the
-// session ends, and returns its result. acknowledged is called when the client knows
-// what the listen delivers.
+// Listen serves a subscriptions/listen until the request or session closes, and returns
+// its result. It calls acknowledged after sending the acknowledgement.
 func (n *Notifier) Listen(x *downstream.Request, acknowledged func()) ([]byte, error) {
 	l, err := n.newListen(x)
 	if err != nil {
@@ -125,7 +124,7 @@ func (n *Notifier) Listen(x *downstream.Request, acknowledged func()) ([]byte, e
 
 // begin registers the listen for changes from now on.
 func (l *listen) begin() bool {
-	l.mu.Lock() // before it is told of anything, it must know where it begins
+	l.mu.Lock() // no notification before seen is set
 	defer l.mu.Unlock()
 	if !l.n.listens.add(l) {
 		return false
@@ -136,7 +135,7 @@ func (l *listen) begin() bool {
 	return true
 }
 
-// newListen reads what a listen asks for.
+// newListen parses the filter of a listen.
 func (n *Notifier) newListen(x *downstream.Request) (*listen, error) {
 	filter := rawjson.Get(x.Params(), "notifications")
 	if !rawjson.IsObject(filter) {
@@ -177,8 +176,7 @@ func (n *Notifier) newListen(x *downstream.Request) (*listen, error) {
 	return l, nil
 }
 
-// subscribeAll subscribes to the URIs of a listen and returns those that are known and
-// accepted by their servers.
+// subscribeAll subscribes to the URIs of a listen and returns the accepted ones.
 func (n *Notifier) subscribeAll(ctx context.Context, me subscriber, uris []string) (honoured []string) {
 	agreed := make([]bool, len(uris))
 	inflight.ForEachLimit(8, uris, func(i int, uri string) {
@@ -199,7 +197,8 @@ func (n *Notifier) subscribeAll(ctx context.Context, me subscriber, uris []strin
 	return honoured
 }
 
-// acknowledge tells what the listen will deliver, and then what came so far.
+// acknowledge sends the acknowledgement with the accepted filter, then the queued
+// notifications.
 func (n *Notifier) acknowledge(l *listen, honoured []string, acknowledged func()) {
 	filter := []byte("{}")
 	for i, name := range filterMembers {
@@ -224,12 +223,12 @@ func (n *Notifier) acknowledge(l *listen, honoured []string, acknowledged func()
 	acknowledged()
 }
 
-// meta returns the _meta of every message of the listen.
+// meta returns the _meta of each message of the listen.
 func (l *listen) meta() []byte {
 	return rawjson.SetMember(empty, subscriptionIDKey, l.x.ID())
 }
 
-// update records the versions and announcements of lists, and reports whether one of them is
+// update records the current list versions and announcements, and reports whether any is
 // new.
 func (l *listen) update(kinds []registry.Kind) (news bool) {
 	now := l.n.o.Visibility.ListsFor(l.x)
@@ -244,12 +243,11 @@ func (l *listen) update(kinds []registry.Kind) (news bool) {
 	return news
 }
 
-// listChanged sends a list_changed notification.
 func (l *listen) listChanged(method string) {
 	l.deliver(notification{method, method, rawjson.SetMember(empty, "_meta", l.meta())})
 }
 
-// resourceUpdated sends a resource update, in the spelling that the client used.
+// resourceUpdated sends a resource update with the URI as the client spelled it.
 func (l *listen) resourceUpdated(uri string, params []byte) {
 	meta := rawjson.Get(params, "_meta")
 	if !rawjson.IsObject(meta) {
@@ -260,7 +258,7 @@ func (l *listen) resourceUpdated(uri string, params []byte) {
 	l.deliver(notification{"updated:" + uri, "notifications/resources/updated", params})
 }
 
-// deliver sends a notification, or queues it until the acknowledgement was sent.
+// deliver sends a notification, or queues it until the acknowledgement is sent.
 func (l *listen) deliver(n notification) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,22 +18,22 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// levelTable has the log level that each connection was sent.
+// levelTable holds the log level last sent to each connection.
 type levelTable struct {
 	mu      sync.Mutex
 	byConn  map[upstream.Conn]*connLevel
-	changes atomic.Uint64 // how often a session set its level
+	changes atomic.Uint64 // number of levels set by sessions
 }
 
 // connLevel is the log level of one connection.
 type connLevel struct {
 	server    string
 	conn      upstream.Conn
-	mu        sync.Mutex // held while the level is sent
-	isSet     bool       // guarded by mu, as are the next two
+	mu        sync.Mutex // held while a level is sent
+	isSet     bool       // guarded by mu, like sent and changes
 	sent      downstream.Level
-	changes   uint64      // levelTable.changes when it was sent; 0: not sent, or refused
-	waiting   atomic.Bool // a goroutine waits for mu, and will send the newest level
+	changes   uint64      // levelTable.changes when sent; 0: not accepted
+	waiting   atomic.Bool // a goroutine waits for mu to send the newest level
 	stateless statelessLevel
 }
 
@@ -52,7 +52,7 @@ func (t *levelTable) closed(conn upstream.Conn) {
 	delete(t.byConn, conn)
 }
 
-// get is that of an open connection; nil for others.
+// get returns the entry of an open connection, or nil.
 func (t *levelTable) get(conn upstream.Conn) *connLevel {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,8 +65,8 @@ func (t *levelTable) all() []*connLevel {
 	return slices.Collect(maps.Values(t.byConn))
 }
 
-// statelessLevel is the level that stateless requests asked for recently. Their servers know
-// levels of connections only, so it lasts a little longer than the requests.
+// statelessLevel is the lowest level that recent stateless requests asked for. Legacy
+// servers only have one level per connection, so it outlasts the requests a little.
 type statelessLevel struct {
 	mu    sync.Mutex
 	level downstream.Level
@@ -74,11 +74,11 @@ type statelessLevel struct {
 	timer *time.Timer
 }
 
-// statelessLevelTTL is how long a level lasts after the last request that wants it.
+// statelessLevelTTL is the lifetime of a level after the last request that wants it.
 const statelessLevelTTL = 30 * time.Second
 
-// raise records a request's level and reports whether the server must be sent it. over is
-// called when the level has expired.
+// raise records a request's level and reports whether it must be sent to the server. over
+// is called when the level expires.
 func (b *statelessLevel) raise(level downstream.Level, over func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,8 +111,8 @@ func (b *statelessLevel) stop() {
 	}
 }
 
-// RaiseLogLevel sets a server's log level as a stateless request wants it, before that request
-// is sent.
+// RaiseLogLevel sets a server's log level for a stateless request. Call it before sending
+// the request.
 func (n *Notifier) RaiseLogLevel(ctx context.Context, x *downstream.Request, conn upstream.Conn) {
 	level, ok := downstream.ParseLevel(x.Modern().LogLevel)
 	l := n.levels.get(conn)
@@ -129,7 +129,7 @@ func (n *Notifier) RaiseLogLevel(ctx context.Context, x *downstream.Request, con
 	}
 }
 
-// minLevel returns the lowest level that sessions want. set is false if no session set one.
+// minLevel returns the lowest level of all sessions. set is false if no session set one.
 func (n *Notifier) minLevel() (least downstream.Level, set bool) {
 	least = downstream.LevelUnset
 	for _, s := range n.o.Clients.All() {
@@ -147,22 +147,22 @@ func (n *Notifier) minLevel() (least downstream.Level, set bool) {
 }
 
 const (
-	// levelTimeout bounds how long one backend may take to change its level.
+	// levelTimeout limits each logging/setLevel request.
 	levelTimeout = 5 * time.Second
-	// levelWait bounds how long a client waits for the backends to know
-	// its level: what it calls next is then logged accordingly.
+	// levelWait limits a client's wait for its new level. Within it, the client's next
+	// call is logged at that level.
 	levelWait = time.Second
 )
 
-// SetLevel sets the level of a session and sends it as LevelsChanged does.
+// SetLevel sets the level of a session and sends it to servers; see LevelsChanged.
 func (n *Notifier) SetLevel(s *downstream.Session, level downstream.Level) {
-	n.levels.changes.Add(1) // first: who tells the level meanwhile has told it for this wish, too
+	n.levels.changes.Add(1) // before the level, see sendLevel
 	s.SetLevel(level)
 	n.LevelsChanged()
 }
 
-// LevelsChanged sends every server its level, concurrently. It returns when all have answered
-// or after levelWait.
+// LevelsChanged concurrently sends each server its level. It returns when all have
+// answered, at most after levelWait.
 func (n *Notifier) LevelsChanged() {
 	all := make(chan struct{})
 	n.work.Go(func() {
@@ -179,8 +179,8 @@ func (n *Notifier) LevelsChanged() {
 	}
 }
 
-// levelFor chooses a connection's log level: its session's, or the least of all sessions'
-// when they share it.
+// levelFor returns the log level for a connection: that of its session, or the lowest of
+// all sessions that share it.
 func (n *Notifier) levelFor(conn upstream.Conn) (level downstream.Level, set bool) {
 	if conn.Unit() == "" || upstream.IsProjectUnit(conn.Unit()) {
 		return n.minLevel()
@@ -191,12 +191,12 @@ func (n *Notifier) levelFor(conn upstream.Conn) (level downstream.Level, set boo
 	return downstream.LevelUnset, false
 }
 
-// sendLevel sends a server its level, determined when it is the server's turn, so the last one
-// sent is the newest. A level that the server has is sent again only if a session set its own.
-// If no session wants one any longer, a server that has one is sent the default.
+// sendLevel sends a server its level, computed under the lock so that the last one sent
+// is the newest. It repeats an unchanged level only if a session set its own. If no
+// session wants a level any longer, it sends the default.
 func (n *Notifier) sendLevel(ctx context.Context, l *connLevel) {
 	if info := l.conn.Info(); !info.Has("logging") || info.Era == upstream.Modern {
-		return // a modern one is told with each request
+		return // modern servers get it with each request
 	}
 	if l.waiting.Swap(true) {
 		return
@@ -205,10 +205,10 @@ func (n *Notifier) sendLevel(ctx context.Context, l *connLevel) {
 	defer l.mu.Unlock()
 	l.waiting.Store(false)
 	level, set := n.levelFor(l.conn)
-	wishes := n.levels.changes.Load() + 1 // afterwards: those that the level is of are among them
+	wishes := n.levels.changes.Load() + 1 // read after the level, which may include more changes
 	if lent, ok := l.stateless.current(); ok {
 		if !set && level == downstream.LevelUnset {
-			level = downstream.LevelInfo // of the sessions that set none
+			level = downstream.LevelInfo // for sessions without a level
 		}
 		level, set = min(level, lent), true
 	}
@@ -237,10 +237,9 @@ func (n *Notifier) sendLevel(ctx context.Context, l *connLevel) {
 	l.sent, l.changes = level, wishes
 }
 
-// LogMessage delivers a log line: to the request that caused it, else to every
-// session that the connection serves, each by its own level. A modern backend
-// logs only for requests that ask for it, and a line of which it is not certain
-// whose it is goes to the journal alone.
+// LogMessage delivers a log line to the request that caused it, otherwise to all sessions
+// on the connection, each by its own level. Modern servers log only for requests that ask
+// for it. Their lines of uncertain origin are only recorded.
 func (n *Notifier) LogMessage(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	level := downstream.MessageLevel(params)
 	n.o.Journal.RecordLog(server, level.Slog(), params)
@@ -261,15 +260,15 @@ func (n *Notifier) LogMessage(server string, conn upstream.Conn, c *upstream.Cal
 	}
 }
 
-// sendMessage delivers a log message on the stream of the newest of one client's requests that
-// wants it.
+// sendMessage delivers a log line on the stream of the client's newest request that wants
+// it.
 func (n *Notifier) sendMessage(server string, causes []*inflight.Request, level downstream.Level, params []byte) {
 	for _, x := range slices.Backward(causes) {
 		at := x.ClientRequest
 		if level < at.Level() {
 			continue
 		}
-		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // one that is answered meanwhile is none
+		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // false if the request was answered meanwhile
 			inflight.DelayAfterAnswers(causes, mark)
 			n.o.Journal.RecordNotification(registry.ToClient, at.Session(), server, "notifications/message", "", params)
 			return
@@ -277,8 +276,8 @@ func (n *Notifier) sendMessage(server string, causes []*inflight.Request, level 
 	}
 }
 
-// NotifyMissed notifies a client of the notifications that it missed because it did not read.
-// It implements [downstream.Options].OnMissed.
+// NotifyMissed tells a client how many notifications it missed because it reads too
+// slowly. It implements [downstream.Options].OnMissed.
 func (n *Notifier) NotifyMissed(s *downstream.Session, server string, count uint64) {
 	n.o.Logger.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", s.Name(), "of", server, "count", count)
 	if !s.Ready() || downstream.LevelWarning < s.Level() {

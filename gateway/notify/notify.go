@@ -1,12 +1,12 @@
 // Package notify delivers list changes, resource updates and log messages to clients.
 //
-// A session is told on its own stream, a stateless client on that of its
-// subscriptions/listen.
+// Sessions get them on their own stream, stateless clients on the stream of their
+// subscriptions/listen. Subscriptions are counted per resource, so that a server gets one
+// subscribe and one unsubscribe request, and are restored on new connections. The package
+// must not know how requests are routed.
 //
-// It counts the subscribers of each resource, so that a server is asked once and told off
-// once, and restores that on new connections. It must not know how requests are routed:
-// names are found by its [Options]. Subscribe, Unsubscribe, Restore and Listen wait for
-// ResourceUpdated, LogMessage and ListChanged are called on read loops and only queue.
+// Subscribe, Unsubscribe, Restore and Listen wait for servers. ResourceUpdated,
+// LogMessage and ListChanged are called on read loops and never block.
 package notify
 
 import (
@@ -25,7 +25,7 @@ import (
 	"goblin/registry"
 )
 
-// Options configure a Notifier. Mask may be nil.
+// Options configures a Notifier. Mask may be nil.
 type Options struct {
 	Registry   *registry.Registry
 	Metrics    *telemetry.Metrics
@@ -38,27 +38,26 @@ type Options struct {
 	Visibility *view.Views
 }
 
-// Notifier has the subscribers, the listens, and the levels of log lines.
+// Notifier manages subscriptions, listens and log levels.
 type Notifier struct {
 	o             Options
 	subscriptions subscriptionTable
 	listens       listenTable
 	refetched     refetchCounts
 	levels        levelTable
-	work          sync.WaitGroup // goroutines that outlive what caused them
+	work          sync.WaitGroup // goroutines that outlive their caller
 
 	mu sync.Mutex
-	// seen is, per kind, the version of the list that a session knows or was
-	// notified of, zero for none.
+	// seen is, per kind, the list version that a session has or was notified of.
 	seen map[*downstream.Session]*[registry.Kinds]view.Version
-	// initial has the list versions of each view that sessions find when they open.
+	// initial is the list versions of each view that new sessions start with.
 	initial map[string][registry.Kinds]view.Version
 
 	serverWatch       serverWatch
 	visibilityChanged atomic.Bool // since the last check of servers
 }
 
-// New returns a Notifier. Run must be called for changed lists.
+// New returns a Notifier. Start Run to notify clients of changed lists.
 func New(o Options) *Notifier {
 	n := &Notifier{o: o, seen: make(map[*downstream.Session]*[registry.Kinds]view.Version)}
 	n.subscriptions.init()
@@ -67,22 +66,22 @@ func New(o Options) *Notifier {
 	return n
 }
 
-// Wait waits for what goes on after Run has returned.
+// Wait waits for background work after Run has returned.
 func (n *Notifier) Wait() { n.work.Wait() }
 
 var empty = []byte("{}")
 
-// SessionOpened begins to tell a session of changed lists.
+// SessionOpened starts list notifications for a session.
 func (n *Notifier) SessionOpened(s *downstream.Session) {
 	n.mu.Lock()
 	n.seen[s] = new([registry.Kinds]view.Version)
 	n.mu.Unlock()
-	if _, set := n.minLevel(); set { // it has not said what it wants: others do not decide that
+	if _, set := n.minLevel(); set { // the new session must not count as info
 		n.work.Go(n.LevelsChanged)
 	}
 }
 
-// SessionClosed gives back what an ended session watched; it waits for servers.
+// SessionClosed removes the subscriptions of a closed session. It waits for servers.
 func (n *Notifier) SessionClosed(s *downstream.Session) {
 	n.mu.Lock()
 	delete(n.seen, s)
@@ -90,9 +89,9 @@ func (n *Notifier) SessionClosed(s *downstream.Session) {
 	n.unsubscribeAll(subscriber{session: s})
 }
 
-// RecordListed records the versions of the lists that a session found when it got the first one:
-// it is told of every change after that, even if it happened to look before it was told, and
-// not of what was there already, whatever it has fetched of that.
+// RecordListed records the list versions at a session's first list request. The session
+// is notified of every later change, even one that it has already fetched, but not of
+// earlier ones.
 func (n *Notifier) RecordListed(s *downstream.Session, now *registry.Snapshot) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -107,7 +106,7 @@ func (n *Notifier) RecordListed(s *downstream.Session, now *registry.Snapshot) {
 	}
 }
 
-// versions are those of the lists in each view, by its name.
+// versions returns the list versions of each view, by name.
 func (n *Notifier) versions() map[string][registry.Kinds]view.Version {
 	all := make(map[string][registry.Kinds]view.Version)
 	for seen := range n.o.Visibility.All() {
@@ -116,7 +115,6 @@ func (n *Notifier) versions() map[string][registry.Kinds]view.Version {
 	return all
 }
 
-// setInitial sets the list versions that sessions find when they open.
 func (n *Notifier) setInitial(base map[string][registry.Kinds]view.Version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -130,8 +128,8 @@ func versionsOf(seen *registry.Snapshot) (all [registry.Kinds]view.Version) {
 	return all
 }
 
-// update records that a session was notified of the versions of lists, and reports whether one
-// of them was new.
+// update records that a session was notified of the current list versions, and reports
+// whether any is new.
 func (n *Notifier) update(s *downstream.Session, kinds []registry.Kind, now *registry.Snapshot) (news bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -150,47 +148,46 @@ func (n *Notifier) update(s *downstream.Session, kinds []registry.Kind, now *reg
 	return news
 }
 
-// ListChanged records that a list was announced as changed and fetched again.
+// ListChanged records that an announced list was fetched again.
 func (n *Notifier) ListChanged(server string, k registry.Kind) { n.refetched.add(server, k) }
 
-// VisibilityChanged is called when clients may see other parts of the catalog than before.
+// VisibilityChanged must be called when clients may see other parts of the catalog.
 func (n *Notifier) VisibilityChanged() {
 	n.visibilityChanged.Store(true)
 	n.refetched.signal()
 }
 
-// ConnectionChanged moves the subscriptions at a server to the connections that serve their
-// sessions now.
+// ConnectionChanged moves subscriptions to the connections that now serve their sessions.
 func (n *Notifier) ConnectionChanged(server string, unitOf func(*downstream.Session) string) {
 	b := n.o.Servers.Get(server)
 	n.subscriptions.move(server, func(key subscriptionKey, s subscriber) subscriptionKey {
 		key.unit = unitOf(s.session)
 		return key
 	})
-	for _, l := range n.o.Requests.Connections() { // one that is there already tells of no beginning
+	for _, l := range n.o.Requests.Connections() { // an open connection causes no Restore
 		if b != nil && l.Server == b.Server {
 			n.work.Go(func() { n.restore(context.Background(), server, l.Conn) })
 		}
 	}
 }
 
-// Subscriptions is how many subscriptions of sessions and listens there are at a server.
+// Subscriptions returns the number of subscriptions at a server, including listens.
 func (n *Notifier) Subscriptions(server string) int { return n.subscriptions.countAt(server) }
 
-// ServersRemoved forgets the figures of servers that are gone.
+// ServersRemoved deletes the metrics of removed servers.
 func (n *Notifier) ServersRemoved(servers []string) {
-	n.subscriptions.showMu.Lock() // or a session that ends now shows a row of theirs
+	n.subscriptions.showMu.Lock() // a closing session must not set them again
 	defer n.subscriptions.showMu.Unlock()
 	for _, name := range servers {
 		n.o.Metrics.DeleteGauges(name)
 	}
 }
 
-// Connected notes a connection, before its first use.
+// Connected registers a connection. Call it before the first request.
 func (n *Notifier) Connected(s *upstream.Server, conn upstream.Conn) { n.levels.opened(s.Name(), conn) }
 
-// Restore sends a new connection the log level and subscriptions of the previous one. ctx ends
-// with the connection.
+// Restore sends a new connection the log level and subscriptions of the previous one. ctx
+// ends with the connection.
 func (n *Notifier) Restore(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	if l := n.levels.get(conn); l != nil {
 		n.sendLevel(ctx, l)
@@ -199,7 +196,7 @@ func (n *Notifier) Restore(ctx context.Context, s *upstream.Server, conn upstrea
 	n.restore(ctx, s.Name(), conn)
 }
 
-// Disconnected removes a connection and the subscriptions that it had.
+// Disconnected removes a connection and its subscriptions.
 func (n *Notifier) Disconnected(conn upstream.Conn) {
 	n.levels.closed(conn)
 	n.subscriptions.dropConn(conn)

@@ -8,17 +8,17 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// serversKey is the row of the subscribers to the state of the servers.
+// serversKey is the key of subscriptions to the server states.
 var serversKey = subscriptionKey{server: registry.Local, uri: "goblin://servers"}
 
-// serverWatch tracks the server states that each subscriber was sent last. They have only the
-// servers that it sees.
+// serverWatch holds the states last sent to each subscriber, of the servers visible to
+// it.
 type serverWatch struct {
 	mu   sync.Mutex
 	sent map[subscriber][]registry.ServerState
 }
 
-// addServerWatch records the states that a new subscriber knows.
+// addServerWatch records the current states for a new subscriber.
 func (n *Notifier) addServerWatch(h subscriber) {
 	n.serverWatch.mu.Lock()
 	defer n.serverWatch.mu.Unlock()
@@ -30,7 +30,8 @@ func (n *Notifier) addServerWatch(h subscriber) {
 	}
 }
 
-// serverStates are the states of servers without what changes by every request and list.
+// serverStates returns the states of servers without the values that change with each
+// request and list.
 func (n *Notifier) serverStates(seen *registry.Snapshot) []registry.ServerState {
 	states := n.o.Registry.StatesIn(seen)
 	for i := range states {
@@ -39,7 +40,7 @@ func (n *Notifier) serverStates(seen *registry.Snapshot) []registry.ServerState 
 	return states
 }
 
-// notifyServers notifies the subscribers that see other server states than before.
+// notifyServers notifies the subscribers whose visible server states changed.
 func (n *Notifier) notifyServers() {
 	n.serverWatch.mu.Lock()
 	defer n.serverWatch.mu.Unlock()

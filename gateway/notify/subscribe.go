@@ -17,19 +17,19 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// RefusedError is a backend's own error.
+// RefusedError is an error that a server returned.
 type RefusedError struct{ Object []byte }
 
 func (e *RefusedError) Error() string { return jsonrpc.ParseErrorObject(e.Object).Message }
 
-// Subscribe makes a session watch a resource, in the spelling that it used, and returns
-// when the server has agreed.
+// Subscribe subscribes a session to a resource, spelled as in its request. It returns
+// when the server has accepted.
 func (n *Notifier) Subscribe(ctx context.Context, s *downstream.Session, t registry.Target, spelling string) error {
 	return n.subscribe(ctx, subscriber{session: s}, t, spelling)
 }
 
-// Unsubscribe is idempotent: what is not watched, or not known any more, is not an error.
-// It returns the server whose resource it was.
+// Unsubscribe removes a subscription and returns its server. It is idempotent: an unknown
+// URI is not an error.
 func (n *Notifier) Unsubscribe(ctx context.Context, s *downstream.Session, uri string) (server string) {
 	me := subscriber{session: s}
 	keys := n.subscriptions.bySpelling(me, uri)
@@ -48,13 +48,13 @@ func (n *Notifier) Unsubscribe(ctx context.Context, s *downstream.Session, uri s
 	return server
 }
 
-// isAllowed reports whether the current config allows the resource of a row.
+// isAllowed reports whether the current config allows a resource.
 func (n *Notifier) isAllowed(key subscriptionKey) bool {
 	b := n.o.Servers.Get(key.server)
 	return b == nil || b.Permits(registry.Resource, key.uri)
 }
 
-// subscribe adds h to a resource, in the spelling that it used, and returns when the server
+// subscribe adds h to a resource, spelled as in its request. It returns when the server
 // has accepted.
 func (n *Notifier) subscribe(ctx context.Context, h subscriber, t registry.Target, spelling string) error {
 	key := subscriptionKey{server: t.Server, uri: t.Name}
@@ -68,8 +68,8 @@ func (n *Notifier) subscribe(ctx context.Context, h subscriber, t registry.Targe
 			return &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "it was removed"}
 		}
 		key.unit = b.IsolationUnit(h.session)
-		// A process knows best what its own clients do. Over HTTP one connection
-		// hears it all.
+		// Over stdio, a modern process knows best what its own clients change. Over HTTP,
+		// any connection receives all updates.
 		own := h.listen != nil && b.Config().Type == config.Stdio
 		var err error
 		if conn, err = n.o.Servers.Conn(ctx, b, h.session, own); err != nil {
@@ -82,8 +82,7 @@ func (n *Notifier) subscribe(ctx context.Context, h subscriber, t registry.Targe
 		return err
 	}
 	defer n.subscriptions.unlock(key, row)
-	// An update can follow the backend's answer so closely that it must find
-	// the subscriber here already.
+	// Add the subscriber first: an update can directly follow the server's answer.
 	added, err := n.subscriptions.add(key, row, h, spelling)
 	if err != nil {
 		return err
@@ -95,25 +94,26 @@ func (n *Notifier) subscribe(ctx context.Context, h subscriber, t registry.Targe
 		if err := n.ensureSubscribed(ctx, conn, key, row); err != nil {
 			if added {
 				n.subscriptions.remove(key, h, spelling)
-				n.showSubscription(key, registry.SubscriptionOn, nil) // of others, if any
+				n.showSubscription(key, registry.SubscriptionOn, nil) // for the remaining subscribers, if any
 			}
 			return err
 		}
 	}
-	if n.subscriptions.countSubscribers(key) == 0 { // unsubscribed meanwhile, by another spelling
+	if n.subscriptions.countSubscribers(key) == 0 { // unsubscribed meanwhile
 		n.setSubscribedConn(row, nil)
 		n.sendUnsubscribe(ctx, key)
 	} else if conn := n.findConn(key); conn != nil && conn != n.subscribedConn(row) {
-		// Replaced since it agreed, and before this row counted.
+		// The connection was replaced after it accepted.
 		n.resubscribe(ctx, key, row, conn)
 	}
 	n.showSubscription(key, registry.SubscriptionOn, nil)
 	return nil
 }
 
-// ensureSubscribed subscribes at the server, unless the row is subscribed on conn.
+// ensureSubscribed subscribes at the server, unless the row is already subscribed on
+// conn.
 func (n *Notifier) ensureSubscribed(ctx context.Context, conn upstream.Conn, key subscriptionKey, row *subscription) error {
-	if !n.isAllowed(key) { // by a config that is newer than the request
+	if !n.isAllowed(key) { // the config may be newer than the request
 		return &registry.NotFoundError{Kind: registry.Resource, Name: key.uri, Reason: registry.ReasonNotFound}
 	}
 	if !conn.Info().Has("resources", "subscribe") {
@@ -151,7 +151,8 @@ func subscriptionCall(ctx context.Context, method, uri string) *upstream.Call {
 	return &upstream.Call{Context: ctx, Method: method, Params: rawjson.Object("uri", uri)}
 }
 
-// unsubscribe removes a subscriber from a row, and the last one at the server.
+// unsubscribe removes a subscriber. If it was the last one, it unsubscribes at the
+// server.
 func (n *Notifier) unsubscribe(ctx context.Context, key subscriptionKey, h subscriber, spelling string) {
 	last := n.subscriptions.remove(key, h, spelling)
 	n.showSubscription(key, registry.SubscriptionOn, nil)
@@ -167,7 +168,7 @@ func (n *Notifier) unsubscribeUnused(ctx context.Context, key subscriptionKey) {
 		return
 	}
 	defer n.subscriptions.unlock(key, row)
-	if n.subscriptions.countSubscribers(key) == 0 { // nobody came meanwhile
+	if n.subscriptions.countSubscribers(key) == 0 { // no new subscriber meanwhile
 		n.sendUnsubscribe(ctx, key)
 	}
 }
@@ -186,7 +187,7 @@ func (n *Notifier) findConn(key subscriptionKey) upstream.Conn {
 	return nil
 }
 
-// sendUnsubscribe unsubscribes at the server, if it is connected.
+// sendUnsubscribe unsubscribes at the server if it is connected.
 func (n *Notifier) sendUnsubscribe(ctx context.Context, key subscriptionKey) {
 	conn := n.findConn(key)
 	if conn == nil {
@@ -200,8 +201,7 @@ func (n *Notifier) sendUnsubscribe(ctx context.Context, key subscriptionKey) {
 	}
 }
 
-// releaseTimeout bounds how long a session that ended waits for backends to
-// agree.
+// releaseTimeout limits the unsubscribe requests of a closed session.
 const releaseTimeout = 10 * time.Second
 
 // unsubscribeAll removes all subscriptions of a closed session or listen.
@@ -209,7 +209,7 @@ func (n *Notifier) unsubscribeAll(h subscriber) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	rows := n.subscriptions.all(h)
-	// First what is ours to end, then what needs a backend that may be slow.
+	// Update the table before waiting for servers, which may be slow.
 	rows = slices.DeleteFunc(rows, func(key subscriptionKey) bool {
 		last := n.subscriptions.remove(key, h, "")
 		n.showSubscription(key, registry.SubscriptionOn, nil)
@@ -218,14 +218,14 @@ func (n *Notifier) unsubscribeAll(h subscriber) {
 	inflight.ForEachLimit(8, rows, func(_ int, key subscriptionKey) { n.unsubscribeUnused(ctx, key) })
 }
 
-// Rows that a new connection refused are asked for again, ever more slowly.
+// Subscriptions that a new connection refused are retried with increasing pauses.
 const (
 	restoreTries    = 8
 	restorePause    = time.Second
 	restoreMaxPause = 30 * time.Second
 )
 
-// reopenUnits opens the other connections of a server that have subscriptions to restore.
+// reopenUnits opens the server's other connections that have subscriptions to restore.
 func (n *Notifier) reopenUnits(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	if conn.Info().SecondEra {
 		return
@@ -243,7 +243,7 @@ func (n *Notifier) reopenUnits(ctx context.Context, s *upstream.Server, conn ups
 	for p := range places {
 		n.work.Go(func() {
 			if p.second {
-				if s.Modern(ctx, p.unit) == nil && ctx.Err() == nil { // there may be none any more
+				if s.Modern(ctx, p.unit) == nil && ctx.Err() == nil { // nil if there is no modern process
 					n.subscriptions.move(s.Name(), func(key subscriptionKey, _ subscriber) subscriptionKey {
 						key.secondEra = key.secondEra && key.unit != p.unit
 						return key
@@ -254,14 +254,14 @@ func (n *Notifier) reopenUnits(ctx context.Context, s *upstream.Server, conn ups
 				n.o.Logger.Debug("Connection of a client not opened again", "server", s.Name(), "err", err)
 			}
 			if p.unit != "" && !n.o.Clients.HasUnit(p.unit) {
-				s.CloseUnit(p.unit) // its session ended meanwhile
+				s.CloseUnit(p.unit) // its session closed meanwhile
 			}
 		})
 	}
 }
 
-// restore subscribes a new connection to the resources of the previous one. ctx ends with the
-// connection.
+// restore subscribes a new connection to the resources of the previous one. ctx ends with
+// the connection.
 func (n *Notifier) restore(ctx context.Context, server string, conn upstream.Conn) {
 	pause := restorePause
 	for range restoreTries {
@@ -307,7 +307,7 @@ func (n *Notifier) restoreOne(ctx context.Context, key subscriptionKey, conn ups
 
 var errDenied = errors.New("the config denies it now")
 
-// resubscribe subscribes a new connection as the previous one was.
+// resubscribe repeats a subscription on a new connection.
 func (n *Notifier) resubscribe(ctx context.Context, key subscriptionKey, row *subscription, conn upstream.Conn) {
 	if !n.isAllowed(key) {
 		return
@@ -323,18 +323,18 @@ func (n *Notifier) resubscribe(ctx context.Context, key subscriptionKey, row *su
 	}
 	n.setSubscribedConn(row, conn)
 	n.showSubscription(key, registry.SubscriptionOn, nil)
-	// What changed while the connection was down was not announced.
+	// Updates during the interruption were lost.
 	n.o.Registry.ResourceUpdated(key.server, key.uri)
 	n.notifyRow(key, rawjson.Object("uri", key.uri))
 }
 
-// ResourceUpdated delivers a backend's notice to the subscribers to the URI or
-// to one above it (spec: an update may name a sub-resource).
+// ResourceUpdated delivers a server's update to the subscribers of its URI and of parent
+// URIs. The spec allows updates to name a sub-resource.
 func (n *Notifier) ResourceUpdated(s *upstream.Server, conn upstream.Conn, params []byte) {
 	server := s.Name()
 	b := n.o.Servers.Get(server)
 	if b == nil || b.Server != s {
-		return // its successor watches
+		return // replaced; its successor has the subscriptions
 	}
 	uri, ok := rawjson.String(rawjson.Get(params, "uri"))
 	if !ok || len(uri) > registry.MaxURI {
@@ -360,11 +360,11 @@ func (n *Notifier) notifyRow(key subscriptionKey, params []byte) {
 	n.notifySubscribers(key, key.uri, params, make(map[subscriber]bool))
 }
 
-// maxUpdates is how many bytes may wait for a subscriber before it is told of the
-// resource that it watches instead of each below that.
+// maxUpdates is the number of unsent bytes above which a subscriber gets one update for
+// its own resource instead of one for each sub-resource.
 const maxUpdates = 1 << 20
 
-// catalogOf returns the catalog of a subscriber's client.
+// catalogOf returns the catalog that a subscriber's client sees.
 func (n *Notifier) catalogOf(h subscriber) *registry.Snapshot {
 	if h.listen != nil {
 		return n.o.Visibility.For(h.listen.x)
@@ -372,7 +372,6 @@ func (n *Notifier) catalogOf(h subscriber) *registry.Snapshot {
 	return n.o.Visibility.ForSession(h.session)
 }
 
-// unsentBytes returns the unsent bytes of a subscriber.
 func (h subscriber) unsentBytes() int64 {
 	if h.listen != nil {
 		return h.listen.unsentBytes()
@@ -381,8 +380,8 @@ func (h subscriber) unsentBytes() int64 {
 }
 
 // notifySubscribers notifies the subscribers of a row that uri, at or below the row's,
-// changed. It skips those in notified and adds the others. Each gets the spelling that it
-// subscribed with.
+// changed. It skips those in notified and adds the others. Each gets the URI as it
+// spelled it.
 func (n *Notifier) notifySubscribers(key subscriptionKey, uri string, params []byte, notified map[subscriber]bool) {
 	server, watched := key.server, key.uri
 	type notice struct {
@@ -415,7 +414,7 @@ func (n *Notifier) notifySubscribers(key subscriptionKey, uri string, params []b
 	for i, to := range told {
 		params := params
 		if to.unsentBytes() > maxUpdates {
-			// There is no end of what may be below it, or of what the server adds.
+			// The number of sub-resources and the size of params are unlimited.
 			to.uri = to.watched
 			params = rawjson.Object("uri", to.uri)
 		}
@@ -432,7 +431,7 @@ func (n *Notifier) notifySubscribers(key subscriptionKey, uri string, params []b
 	}
 }
 
-// spelling returns uri in the spelling that a subscriber used for watched.
+// spelling returns uri in the form in which the subscriber spelled watched.
 func (n *Notifier) spelling(seen *registry.Snapshot, server, spelling, watched, uri string) string {
 	if uri == watched {
 		return spelling
@@ -444,12 +443,12 @@ func (n *Notifier) spelling(seen *registry.Snapshot, server, spelling, watched, 
 	return seen.ListedURI(server, uri)
 }
 
-// showSubscription writes a row's state where screens and metrics see it.
+// showSubscription publishes a row's state to the UI and to metrics.
 func (n *Notifier) showSubscription(key subscriptionKey, status string, err error) {
-	n.subscriptions.showMu.Lock() // the last word is the newest
+	n.subscriptions.showMu.Lock() // so that the newest state is published last
 	defer n.subscriptions.showMu.Unlock()
 	if key.server != registry.Local && n.o.Servers.Get(key.server) == nil {
-		return // it was removed; its sessions keep what they hold, in case that it comes back
+		return // removed; sessions keep subscriptions for its return
 	}
 	n.o.Metrics.SetSubscriptions(key.server, n.subscriptions.countAt(key.server))
 	subscribers, sessions := n.subscriptions.sessionIDs(key)
@@ -467,8 +466,8 @@ func (n *Notifier) showSubscription(key subscriptionKey, status string, err erro
 	n.o.Registry.SetSubscription(state)
 }
 
-// restoreParallelism returns how many subscriptions are restored concurrently. A modern server
-// is asked for all that arrive together at once.
+// restoreParallelism returns the number of concurrently restored subscriptions. A modern
+// server gets one request for all that are sent together.
 func restoreParallelism(conn upstream.Conn) int {
 	if conn.Info().Era == upstream.Modern {
 		return 256

@@ -11,35 +11,33 @@ import (
 	"goblin/gateway/upstream"
 )
 
-// subscriptionKey identifies the subscription of one connection to a resource. The unit is ""
-// for the connection that all sessions share.
+// subscriptionKey identifies the subscription of a connection to a resource. unit is ""
+// for the shared connection.
 type subscriptionKey struct {
 	server, unit, uri string
-	// secondEra is set for the process that serves stateless clients only
-	// (upstream.Info.SecondEra).
+	// secondEra selects the process for stateless clients only (upstream.Info.SecondEra).
 	secondEra bool
 }
 
-// matches reports whether conn is the connection of the subscription.
 func (k subscriptionKey) matches(conn upstream.Conn) bool {
 	return conn.Unit() == k.unit && conn.Info().SecondEra == k.secondEra
 }
 
-// subscriber is a session, or one subscriptions/listen of a stateless client.
+// subscriber is a session or one subscriptions/listen of a stateless client.
 type subscriber struct {
 	session *downstream.Session
 	listen  *listen // nil for the session itself
 }
 
-// subscription has the subscribers of a resource. Requests to the server are serialized per
-// key by busy. subscriptionTable.mu guards the fields below busy, and is never held during a
-// request.
+// subscription holds the subscribers of a resource. The token busy serializes requests to
+// the server per key. subscriptionTable.mu guards the fields below busy and is never held
+// during a request.
 type subscription struct {
-	busy    chan struct{} // capacity one: holds a token during a request to the server
-	waiters int           // number of goroutines that hold or wait for busy: the row must stay
+	busy    chan struct{} // capacity one; full during a request to the server
+	waiters int           // goroutines that hold or wait for busy; they keep the row
 
-	conn        upstream.Conn           // on which the server accepted; nil for none
-	subscribers map[subscriber][]string // the spellings that each used
+	conn        upstream.Conn           // on which the server accepted, or nil
+	subscribers map[subscriber][]string // with the spellings that each used
 }
 
 type subscriptionTable struct {
@@ -47,40 +45,39 @@ type subscriptionTable struct {
 	rows         map[subscriptionKey]*subscription
 	byResource   map[resource][]subscriptionKey              // the rows of a resource
 	serverCounts map[string]int                              // subscribers at each server
-	bySubscriber map[subscriber]map[string][]subscriptionKey // by subscriber and the spelling that it used
-	bytes        int                                         // of all subscriptions; see subscriptionSize
+	bySubscriber map[subscriber]map[string][]subscriptionKey // by subscriber and spelling
+	bytes        int                                         // of all subscriptions, see subscriptionSize
 	clientBytes  map[any]int                                 // by subscriber.client
 
-	showMu sync.Mutex // held while a row is read and shown
+	showMu sync.Mutex // held while a row is read and published
 }
 
-// resource is a resource, whatever the connection that watches it.
+// resource is a resource of a server, regardless of the connection.
 type resource struct{ server, uri string }
 
 func (k subscriptionKey) resource() resource { return resource{k.server, k.uri} }
 
-// maxShown bounds how many of its subscribers are shown of a row.
+// maxShown is the number of session ids shown per resource.
 const maxShown = 20
 
-// Bounds of subscriptions. Clients choose their URIs, and several tables hold each.
+// Limits of subscriptions. Clients choose the URIs, and several tables hold each.
 const (
-	// maxSubscriptions bounds how many resources one session, or one listen, may
-	// watch.
+	// maxSubscriptions is the maximum number of resources per session or listen.
 	maxSubscriptions = 10000
-	// maxClientBytes bounds what a client's subscriptions weigh, all of them over
-	// all its listens, and maxAllBytes those of all clients.
+	// maxClientBytes limits the subscriptions of a client, maxAllBytes those of all
+	// clients.
 	maxClientBytes = 8 << 20
 	maxAllBytes    = 64 << 20
 )
 
-// subscriptionSize returns the bytes that a subscription counts for: both spellings of its URI
-// and an allowance for the tables.
+// subscriptionSize returns the counted bytes of a subscription: both spellings of its URI
+// plus an allowance for the tables.
 func subscriptionSize(key subscriptionKey, spelling string) int {
 	return len(key.uri) + len(spelling) + 256
 }
 
-// client returns the key by which a subscriber's bytes are counted: the session, or the listen
-// of a stateless client over HTTP.
+// client returns the key for counting a subscriber's bytes: the session, or the listen of
+// a stateless client over HTTP.
 func (h subscriber) client() any {
 	if h.session.Stateless() {
 		return h.listen
@@ -105,7 +102,7 @@ func (t *subscriptionTable) init() {
 	t.clientBytes = make(map[any]int)
 }
 
-// rowLocked finds or makes a row.
+// rowLocked returns the row of a key, which it creates if necessary.
 func (t *subscriptionTable) rowLocked(key subscriptionKey) *subscription {
 	row := t.rows[key]
 	if row == nil {
@@ -116,7 +113,6 @@ func (t *subscriptionTable) rowLocked(key subscriptionKey) *subscription {
 	return row
 }
 
-// removeKey removes a key from one of the lists of an index.
 func removeKey[K comparable](index map[K][]subscriptionKey, at K, key subscriptionKey) {
 	left := slices.DeleteFunc(index[at], func(k subscriptionKey) bool { return k == key })
 	if len(left) == 0 {
@@ -126,7 +122,7 @@ func removeKey[K comparable](index map[K][]subscriptionKey, at K, key subscripti
 	}
 }
 
-// subscribeLocked adds s to a row, in a spelling that it has not used yet.
+// subscribeLocked adds s to a row, in a new spelling.
 func (t *subscriptionTable) subscribeLocked(key subscriptionKey, row *subscription, s subscriber, spelling string) {
 	if t.bySubscriber[s] == nil {
 		t.bySubscriber[s] = make(map[string][]subscriptionKey)
@@ -139,7 +135,7 @@ func (t *subscriptionTable) subscribeLocked(key subscriptionKey, row *subscripti
 	t.countLocked(s, subscriptionSize(key, spelling))
 }
 
-// countLocked adds bytes to what a subscriber's client and all clients hold.
+// countLocked adds n to the bytes of the subscriber's client and of all clients.
 func (t *subscriptionTable) countLocked(s subscriber, n int) {
 	t.bytes += n
 	client := s.client()
@@ -162,8 +158,8 @@ func (t *subscriptionTable) unsubscribeLocked(key subscriptionKey, row *subscrip
 	}
 }
 
-// add adds a session to a row, in the spelling that it used, and reports
-// whether that is new; with an error where the session may not hold more.
+// add adds a subscriber's spelling to a row. added is false if it was there. It fails if
+// a limit is exceeded.
 func (t *subscriptionTable) add(key subscriptionKey, row *subscription, s subscriber, spelling string) (added bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,8 +173,8 @@ func (t *subscriptionTable) add(key subscriptionKey, row *subscription, s subscr
 	return true, nil
 }
 
-// remove removes a subscriber's spelling from a row; all of them for "" or one that was not
-// used. It reports whether to unsubscribe at the backend.
+// remove removes a subscriber's spelling from a row. An unused spelling or "" removes
+// all. It reports whether the caller must unsubscribe at the server.
 func (t *subscriptionTable) remove(key subscriptionKey, s subscriber, spelling string) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -202,14 +198,12 @@ func (t *subscriptionTable) remove(key subscriptionKey, s subscriber, spelling s
 	return last
 }
 
-// bySpelling returns the rows of a subscriber in a spelling.
 func (t *subscriptionTable) bySpelling(s subscriber, spelling string) []subscriptionKey {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.bySubscriber[s][spelling])
 }
 
-// all returns the rows of a subscriber.
 func (t *subscriptionTable) all(s subscriber) []subscriptionKey {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -222,7 +216,7 @@ func (t *subscriptionTable) all(s subscriber) []subscriptionKey {
 	return slices.Collect(maps.Keys(rows))
 }
 
-// checkLimits returns why a subscriber may not have one more row; nil if it may, or has it.
+// checkLimits returns an error if a subscriber may not add one more row.
 func (t *subscriptionTable) checkLimits(key subscriptionKey, s subscriber, spelling string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -245,7 +239,6 @@ func (t *subscriptionTable) checkLimitsLocked(key subscriptionKey, s subscriber,
 	return nil
 }
 
-// countSubscribers counts the subscribers over one connection.
 func (t *subscriptionTable) countSubscribers(key subscriptionKey) (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,7 +248,6 @@ func (t *subscriptionTable) countSubscribers(key subscriptionKey) (n int) {
 	return n
 }
 
-// subscribers returns the subscribers over one connection.
 func (t *subscriptionTable) subscribers(key subscriptionKey) []subscriber {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -265,8 +257,8 @@ func (t *subscriptionTable) subscribers(key subscriptionKey) []subscriber {
 	return nil
 }
 
-// sessionIDs counts the sessions that watch a resource, over all connections, and
-// names the first of them in the order of their ids.
+// sessionIDs counts a resource's subscriptions over all connections and returns the first
+// sorted session ids.
 func (t *subscriptionTable) sessionIDs(key subscriptionKey) (n int, ids []string) {
 	t.mu.Lock()
 	for _, k := range t.byResource[key.resource()] {
@@ -277,11 +269,11 @@ func (t *subscriptionTable) sessionIDs(key subscriptionKey) (n int, ids []string
 	t.mu.Unlock()
 	n = len(ids)
 	slices.Sort(ids)
-	ids = slices.Compact(ids) // a session may hold it by several listens
+	ids = slices.Compact(ids) // a session may have several listens
 	return n, ids[:min(len(ids), maxShown)]
 }
 
-// lock locks a key for requests to its server; unlock releases it.
+// lock locks a key for requests to its server; call unlock afterwards.
 func (t *subscriptionTable) lock(ctx context.Context, key subscriptionKey) (*subscription, error) {
 	t.mu.Lock()
 	row := t.rowLocked(key)
@@ -307,7 +299,7 @@ func (t *subscriptionTable) unlock(key subscriptionKey, row *subscription) {
 	t.sweepLocked(key, row)
 }
 
-// sweepLocked drops a row without holders and waiting requests.
+// sweepLocked removes an unused row.
 func (t *subscriptionTable) sweepLocked(key subscriptionKey, row *subscription) {
 	if row.waiters == 0 && len(row.subscribers) == 0 && t.rows[key] == row {
 		delete(t.rows, key)
@@ -315,9 +307,9 @@ func (t *subscriptionTable) sweepLocked(key subscriptionKey, row *subscription) 
 	}
 }
 
-// move takes the rows of a server to the connections that serve their sessions now.
-// None of them has agreed to anything yet. Clients that cannot have one of their own
-// lose theirs.
+// move moves a server's rows to the connections that now serve their sessions. The moved
+// subscriptions are not yet accepted there. Stateless clients that would need their own
+// connection lose their subscriptions.
 func (t *subscriptionTable) move(server string, placeOf func(subscriptionKey, subscriber) subscriptionKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -332,7 +324,7 @@ func (t *subscriptionTable) move(server string, placeOf func(subscriptionKey, su
 			}
 			t.unsubscribeLocked(key, row, s)
 			if to.unit != key.unit && to.unit == s.session.Unit() && s.session.Stateless() {
-				continue // there is no process that it could have alone
+				continue // a stateless client has no connection of its own
 			}
 			for other := t.rowLocked(to); len(spellings) > 0; spellings = spellings[1:] {
 				if !slices.Contains(other.subscribers[s], spellings[0]) {
@@ -344,7 +336,7 @@ func (t *subscriptionTable) move(server string, placeOf func(subscriptionKey, su
 	}
 }
 
-// keys are the rows that match, for work outside the lock.
+// keys returns the matching keys, for work outside the lock.
 func (t *subscriptionTable) keys(match func(subscriptionKey, *subscription) bool) []subscriptionKey {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -357,14 +349,13 @@ func (t *subscriptionTable) keys(match func(subscriptionKey, *subscription) bool
 	return found
 }
 
-// countAt counts the subscriptions at a server.
 func (t *subscriptionTable) countAt(server string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.serverCounts[server]
 }
 
-// dropConn clears the connection of the rows that conn had.
+// dropConn clears a closed connection from all rows.
 func (t *subscriptionTable) dropConn(conn upstream.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

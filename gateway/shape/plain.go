@@ -6,12 +6,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// plainText begins most text blocks. Those without further members need no other look.
+// plainText is the start of most text blocks. Blocks without further members need no
+// check.
 var plainText = []byte(`{"type":"text","text":"`)
 
-// isPlain reports whether a tool result is of the most frequent shape: a list of plain text
-// blocks, and other members of the right type. It reads each byte at most once. A false
-// answer decides nothing.
+// isPlain reports whether a tool result has the most frequent shape: a list of plain text
+// blocks, and other members of the right type. It reads each byte at most once. If it
+// returns false, the result may still be healthy.
 func (f *fixer) isPlain(result []byte) bool {
 	listed := false
 	i := rawjson.AfterSpace(result, 0)
@@ -51,8 +52,8 @@ func (f *fixer) isPlain(result []byte) bool {
 	return listed
 }
 
-// afterPlain returns the place after the list of plain text blocks that begins at i; -1 if
-// it holds anything else.
+// afterPlain returns the offset after a list of plain text blocks at i, or -1 for other
+// values.
 func afterPlain(b []byte, i int) int {
 	if b[i] != '[' {
 		return -1

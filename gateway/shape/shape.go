@@ -1,9 +1,9 @@
 // Package shape repairs results of servers that client SDKs would reject.
 //
-// Clients of every revision throw a whole result away if one member has the wrong type.
-// [Repair] looks at the shape of a result once. A healthy result is returned as the same
-// slice, and no text, blob or structured content is read. Unknown block types and unknown
-// members pass unchanged. All functions are pure; the texts must be valid JSON.
+// Clients discard a whole result if one member has the wrong type. [Repair] scans a
+// result once and returns a healthy one as the same slice. It does not read text, blobs
+// or structured content. Unknown block types and members stay unchanged. All functions
+// are pure; their input must be valid JSON.
 package shape
 
 import (
@@ -15,27 +15,27 @@ import (
 	"goblin/registry/repair"
 )
 
-// Rules are the expectations of a client about one result.
+// Rules are a client's requirements for one result.
 type Rules struct {
-	// Method is the method of the request. Results of unknown methods pass unchanged.
+	// Method is the method of the request. Results of unknown methods stay unchanged.
 	Method string
-	// URI is the resource that was read. It replaces a missing URI of contents.
+	// URI is the resource that was read. It replaces missing URIs of contents.
 	URI string
-	// AnyStructured is set if the client accepts structured content of every type.
+	// AnyStructured allows structured content of every type.
 	AnyStructured bool
 }
 
-// Kind is one kind of repair.
+// Kind is a set of repairs.
 type Kind uint16
 
-// The kinds of repair.
+// Kinds of repair.
 const (
-	BadList     Kind = 1 << iota // content, contents, messages or values were no list
-	BadBlock                     // a content block has the wrong shape
-	BadEntry                     // an entry of contents, messages or values has the wrong shape
-	BadMember                    // an optional member has the wrong type
-	BadFlag                      // isError or hasMore is a text
-	BadResult                    // the result of a task is no object
+	BadList     Kind = 1 << iota // content, contents, messages or values is not a list
+	BadBlock                     // invalid content block
+	BadEntry                     // invalid entry of contents, messages or values
+	BadMember                    // optional member of the wrong type
+	BadFlag                      // isError or hasMore is a string
+	BadResult                    // the result of a task is not an object
 	UnknownRole                  // a message has an unknown role
 )
 
@@ -60,12 +60,12 @@ func (k Kind) Texts() []string {
 	return texts
 }
 
-// maxQuote is the longest JSON that becomes the text of a block, in bytes.
+// maxQuote is the maximum size of JSON that becomes the text of a block, in bytes.
 const maxQuote = 1 << 20
 
-// Repair returns the result in a shape that clients accept, and what was repaired. A
-// healthy result is returned as the same slice. Demands for input and created tasks are
-// never changed. shape reads the result; it may be nil.
+// Repair returns the result in a valid shape, and the repairs. A healthy result is
+// returned as the same slice. Results that require input or create a task are never
+// changed. shape speeds up reading; it may be nil.
 func Repair(r Rules, shape *rawjson.Layout, result []byte) ([]byte, Kind) {
 	f := fixer{shape: shape, rules: r}
 	switch r.Method {
@@ -83,14 +83,13 @@ func Repair(r Rules, shape *rawjson.Layout, result []byte) ([]byte, Kind) {
 	return result, f.repairs
 }
 
-// fixer repairs one result.
 type fixer struct {
 	shape   *rawjson.Layout
 	rules   Rules
 	repairs Kind
 }
 
-// complete reports whether a result is final: no demand for input and no task.
+// complete reports whether a result is final: it does not require input or create a task.
 func (f *fixer) complete(v *values) bool {
 	if f.rules.Method == "tools/call" && rawjson.IsObject(v[task]) {
 		return false
@@ -99,7 +98,6 @@ func (f *fixer) complete(v *values) bool {
 	return kind == nil || !kind.Is("input_required") && !kind.Is("task")
 }
 
-// dropBadType drops a resultType that is not a string.
 func (f *fixer) dropBadType(v *values, c *changes) {
 	if hasWrongType(v[resultType], rawjson.IsString) {
 		f.repairs |= BadMember
@@ -107,7 +105,6 @@ func (f *fixer) dropBadType(v *values, c *changes) {
 	}
 }
 
-// tool repairs the result of a tool.
 func (f *fixer) tool(result []byte) []byte {
 	if f.isPlain(result) {
 		return result
@@ -119,7 +116,7 @@ func (f *fixer) tool(result []byte) []byte {
 	}
 	var c changes
 	f.dropBadType(&v, &c)
-	var out [][]byte // JSON of members that are left out
+	var out [][]byte // dropped values, as text blocks
 	drop := func(m member) {
 		f.repairs |= BadMember
 		c.drop(m)
@@ -151,13 +148,13 @@ func (f *fixer) tool(result []byte) []byte {
 	return c.apply(f.shape, result)
 }
 
-// content returns the list of blocks of a tool result.
+// content returns the content blocks of a tool result.
 func (f *fixer) content(v *values) []byte {
 	list := v[content]
 	switch {
 	case rawjson.IsArray(list):
 		return f.mapEach(list, f.block)
-	case list == nil && v[toolResult] != nil: // as revision 2024-10-07 had it
+	case list == nil && v[toolResult] != nil: // revision 2024-10-07
 		f.repairs |= BadList
 		return rawjson.Array(f.text(v[toolResult]))
 	case list == nil || isNull(list):
@@ -174,7 +171,7 @@ func (f *fixer) content(v *values) []byte {
 	return rawjson.Array(f.text(list))
 }
 
-// task repairs the result of a tool inside of a task's state.
+// task repairs the tool result in a task's state.
 func (f *fixer) task(state []byte) []byte {
 	var v values
 	f.scan(state, &v)
@@ -197,17 +194,15 @@ func (f *fixer) task(state []byte) []byte {
 	return c.apply(f.shape, state)
 }
 
-// read repairs the result of resources/read.
 func (f *fixer) read(result []byte) []byte {
 	return f.listing(result, contents, f.contentsEntry)
 }
 
-// prompt repairs the result of prompts/get.
 func (f *fixer) prompt(result []byte) []byte {
 	return f.listing(result, messages, f.message)
 }
 
-// listing repairs a result that has a list of entries.
+// listing repairs a result with a list of entries.
 func (f *fixer) listing(result []byte, name member, entry func([]byte) []byte) []byte {
 	var v values
 	f.scan(result, &v)
@@ -234,7 +229,6 @@ func (f *fixer) listing(result []byte, name member, entry func([]byte) []byte) [
 	return c.apply(f.shape, result)
 }
 
-// contentsEntry repairs one entry of contents.
 func (f *fixer) contentsEntry(entry []byte) []byte {
 	if !rawjson.IsObject(entry) {
 		f.repairs |= BadEntry
@@ -261,7 +255,7 @@ func (f *fixer) contentsEntry(entry []byte) []byte {
 		f.repairs |= BadEntry
 		c.set(text, f.plain(v[text]))
 		c.drop(blob)
-	case known && (v[blob] == nil || isNull(v[blob])): // encoders leave an empty text out
+	case known && (v[blob] == nil || isNull(v[blob])): // encoders omit an empty text
 		f.repairs |= BadEntry
 		c.set(text, []byte(`""`))
 		c.drop(blob)
@@ -273,8 +267,8 @@ func (f *fixer) contentsEntry(entry []byte) []byte {
 	return c.apply(f.shape, entry)
 }
 
-// message repairs one message of a prompt. A message whose content is a list becomes one
-// message for each block.
+// message repairs a prompt message. A message with a list as content becomes one message
+// per block.
 func (f *fixer) message(m []byte) []byte {
 	if !rawjson.IsObject(m) {
 		f.repairs |= BadEntry
@@ -317,7 +311,6 @@ func (f *fixer) message(m []byte) []byte {
 // maxValues is the maximum number of values of a completion.
 const maxValues = 100
 
-// completion repairs the result of completion/complete.
 func (f *fixer) completion(result []byte) []byte {
 	var v, inner values
 	f.scan(result, &v)
@@ -381,7 +374,6 @@ func (f *fixer) completion(result []byte) []byte {
 	return outer.apply(f.shape, result)
 }
 
-// block repairs one content block.
 func (f *fixer) block(b []byte) []byte {
 	if !rawjson.IsObject(b) {
 		f.repairs |= BadBlock
@@ -424,7 +416,8 @@ func (f *fixer) block(b []byte) []byte {
 	return c.apply(f.shape, b)
 }
 
-// embedded repairs the resource inside of a block. It returns nil if too much is missing.
+// embedded repairs the resource in a block, or returns nil if essential members are
+// missing.
 func (f *fixer) embedded(r []byte) []byte {
 	if !rawjson.IsObject(r) {
 		return nil
@@ -445,13 +438,13 @@ func (f *fixer) embedded(r []byte) []byte {
 	return c.apply(f.shape, r)
 }
 
-// optional repairs the optional members of most objects, and the others that are named.
+// optional repairs the common optional members and the given others.
 func (f *fixer) optional(v *values, c *changes, others ...member) {
 	f.repair(v, c, meta, mimeType, annotations)
 	f.repair(v, c, others...)
 }
 
-// repair repairs members as those of definitions, or drops them.
+// repair repairs optional members by the rules for definitions, or drops them.
 func (f *fixer) repair(v *values, c *changes, all ...member) {
 	for _, m := range all {
 		if v[m] == nil {
@@ -468,11 +461,11 @@ func (f *fixer) repair(v *values, c *changes, all ...member) {
 	}
 }
 
-// mapEach returns the list with each element replaced by the result of fix. Elements with an empty result
-// are left out.
+// mapEach replaces each element of a list by the result of fix, and removes those with an
+// empty result.
 func (f *fixer) mapEach(list []byte, fix func([]byte) []byte) []byte {
 	var out []byte
-	before := 0 // bytes of the list that need no change
+	before := 0 // unchanged bytes at the start of the list
 	for e := range f.shape.Elements(list) {
 		fixed := fix(e)
 		at := rawjson.Offset(list, e)
@@ -496,7 +489,7 @@ func (f *fixer) mapEach(list []byte, fix func([]byte) []byte) []byte {
 	return append(out, ']')
 }
 
-// text returns a text block with the text that v is, or with its JSON.
+// text returns a text block with the string v, or with the JSON of other values.
 func (f *fixer) text(v []byte) []byte {
 	return append(append([]byte(`{"type":"text","text":`), f.plain(v)...), '}')
 }
@@ -506,7 +499,7 @@ func (f *fixer) quote(v []byte) []byte {
 	return append(rawjson.AppendString([]byte(`{"type":"text","text":`), clip(v)), '}')
 }
 
-// plain returns v if it is a text, otherwise its JSON as a text.
+// plain returns v if it is a string, otherwise its JSON as a string.
 func (f *fixer) plain(v []byte) []byte {
 	if rawjson.IsString(v) {
 		return v

@@ -6,7 +6,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// member is one of the members that decide about the shape of a result.
+// member is a member that affects the shape of a result.
 type member uint8
 
 const (
@@ -39,10 +39,9 @@ const (
 	total
 	uri
 	completionValues
-	members // how many there are
+	members // number of members
 )
 
-// names are the names of the members in a text.
 var names = [members]string{
 	annotations: "annotations", blob: "blob", blockType: "type", completion: "completion",
 	content: "content", contents: "contents", data: "data", description: "description", hasMore: "hasMore", icons: "icons",
@@ -52,7 +51,8 @@ var names = [members]string{
 	title: "title", toolResult: "toolResult", total: "total", uri: "uri", completionValues: "values",
 }
 
-// memberOf returns the member of a name. A switch is several times as fast as a map here.
+// memberOf returns the member with a name. A switch is several times as fast as a map
+// here.
 //
 //nolint:gocyclo // one table
 func memberOf(k rawjson.Key) member {
@@ -117,11 +117,11 @@ func memberOf(k rawjson.Key) member {
 	return other
 }
 
-// values are the raw values of an object's members; nil for missing ones.
+// values holds the raw values of an object's members, nil for missing ones.
 type values [members][]byte
 
-// scan reads the members of an object. Of several with one name the last counts, as for
-// JSON decoders. known says that the object has no other members.
+// scan reads the members of an object. Of duplicates the last counts, as in JSON
+// decoders. known is true if there are no other members.
 func (f *fixer) scan(object []byte, v *values) (known bool) {
 	for k, value := range f.shape.Members(object) {
 		v[memberOf(k)] = value
@@ -129,7 +129,7 @@ func (f *fixer) scan(object []byte, v *values) (known bool) {
 	return v[other] == nil
 }
 
-// changes are the new values of an object's members. A member with a nil value is dropped.
+// changes holds new values of members. A nil value drops the member.
 type changes map[member][]byte
 
 func (c *changes) set(m member, value []byte) {
@@ -141,7 +141,7 @@ func (c *changes) set(m member, value []byte) {
 
 func (c *changes) drop(m member) { c.set(m, nil) }
 
-// apply returns the object with the changes made, or the same slice if there are none.
+// apply returns the changed object, or the same slice without changes.
 func (c *changes) apply(shape *rawjson.Layout, object []byte) []byte {
 	if len(*c) == 0 {
 		return object
@@ -166,12 +166,10 @@ func member4(a member, av []byte, b member, bv []byte) []byte {
 	return append(rawjson.AppendMember(out, rawjson.Quote(names[b]), bv), '}')
 }
 
-// isSameSlice reports whether a is the slice b.
 func isSameSlice(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// hasWrongType reports whether a value is present and not of a type.
 func hasWrongType(v []byte, is func([]byte) bool) bool { return v != nil && !is(v) }
 
 func isNull(v []byte) bool { return string(v) == "null" }
@@ -187,7 +185,7 @@ func isEmpty(list []byte) bool {
 	return true
 }
 
-// boolOf returns the boolean that a text spells, or nil if it spells none.
+// boolOf returns the boolean in a string, or nil.
 func boolOf(v []byte) []byte {
 	s, _ := rawjson.String(v)
 	for _, b := range []string{"true", "false"} {

@@ -17,18 +17,18 @@ import (
 
 var errStopped = errors.New("the gateway has stopped")
 
-// Client is a client session inside this process, through which a screen
-// acts: for the gateway one like any other.
+// Client is a client session in this process, used by a UI. The gateway treats it like
+// any other session.
 type Client struct {
 	*mcpclient.Client
 	stackActions
 	serverActions
 	stack   *Stack
 	session *downstream.Session
-	over    chan struct{} // closed when the session has ended
+	over    chan struct{} // closed with the session
 }
 
-// stackActions are the methods that a Client takes from its [Stack] unchanged.
+// stackActions are the methods of [Stack] that a Client has unchanged.
 type stackActions interface {
 	AddServer(name string, keys map[string]any) error
 	RemoveServer(server string) error
@@ -40,17 +40,16 @@ type stackActions interface {
 	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
 }
 
-// serverActions are the methods that a Client takes from [servers.Manager] unchanged.
+// serverActions are the methods of [servers.Manager] that a Client has unchanged.
 type serverActions interface {
 	Wake(server string) error
 	Restart(server string) error
 	Logout(ctx context.Context, server string) error
 }
 
-// OpenClient opens a session inside this process, with the handshake done. It
-// goes on until Close, the end of ctx or the end of Run. name is what the
-// session calls itself. Questions of servers go to ask; a nil ask declares that
-// there is nobody to ask.
+// OpenClient opens a session in this process, including the handshake. It stays open
+// until Close, the end of ctx or the end of Run. name is the client's name. ask answers
+// requests from servers; if it is nil, the client declares no such capability.
 func (i *Stack) OpenClient(ctx context.Context, name string, ask mcpclient.AskFunc) (*Client, error) {
 	if !i.addSession() {
 		return nil, errStopped
@@ -76,7 +75,7 @@ func (i *Stack) OpenClient(ctx context.Context, name string, ask mcpclient.AskFu
 	})
 	if err == nil {
 		select {
-		case <-c.session.Initialized(): // from now on questions can come
+		case <-c.session.Initialized(): // from now on requests can arrive
 			return c, nil
 		case <-c.over:
 			err = mcpclient.ErrClosed
@@ -97,30 +96,30 @@ func (o opener) SessionOpened(s *downstream.Session) {
 	o.opened(s)
 }
 
-// SetScreen makes [Stack.Status] tell where the screen is that acts through c. at
-// may be called from any goroutine.
+// SetScreen adds the location of the client's UI to [Stack.Status]. at may be called from
+// any goroutine.
 func (c *Client) SetScreen(at func() daemon.Screen) {
 	c.stack.screens.Store(c.session, at)
 	select {
-	case <-c.over: // nobody else would take it out again
+	case <-c.over: // the session's own cleanup may be over
 		c.stack.screens.Delete(c.session)
 	default:
 	}
 }
 
-// Session is the session's id, as in the registry's tables.
+// Session returns the session id, as in the registry's tables.
 func (c *Client) Session() string { return c.session.ID() }
 
-// InFlight are the requests of all clients that wait for their answers.
+// InFlight returns the requests in flight of all clients.
 func (c *Client) InFlight() []registry.InFlight { return c.stack.gateway.Pending.All() }
 
-// CancelRequest cancels one of those.
+// CancelRequest cancels a request in flight.
 func (c *Client) CancelRequest(session, id string) bool {
 	return c.stack.gateway.Pending.Cancel(session, id)
 }
 
-// SessionDetails tells of a session its profile, its project and what questions of servers its client
-// can answer, in a few words each.
+// SessionDetails returns the profile and project of a session and its client
+// capabilities, as short texts.
 func (c *Client) SessionDetails(session string) (facts []string) {
 	for _, s := range c.stack.gateway.Sessions() {
 		if s.ID() != session || s.IsScreen() {
@@ -143,22 +142,23 @@ func (c *Client) SessionDetails(session string) (facts []string) {
 		}
 		if len(can) > 0 {
 			facts = append(facts, "answers "+strings.Join(can, ", "))
-		} else if !s.Stateless() { // each request of those says it anew
+		} else if !s.Stateless() { // stateless clients declare them per request
 			facts = append(facts, "answers no questions")
 		}
 	}
 	return facts
 }
 
-// Disconnect ends the session of a client.
+// Disconnect closes a client's session.
 func (c *Client) Disconnect(session string) bool {
 	return c.stack.gateway.Pending.Disconnect(session)
 }
 
-// Login logs the user in at a server by a browser and returns the user's name, or "" if it
-// is unknown. show gets the page to open; pasted has URLs that a browser elsewhere ended
-// at. agree reports whether the issuer may have the client secret; before is the issuer of
-// the last login if that is another one, or "". It must return at the end of its context.
+// Login logs the user in at a server with a browser and returns the user's name, or "" if
+// it is unknown. show receives the page to open. pasted receives the final URL of a
+// browser on another machine. agree reports whether the issuer may have the client
+// secret. before is the previous login's issuer if that differs, otherwise "". agree must
+// return when its context ends.
 func (c *Client) Login(ctx context.Context, server string, show func(page string), agree func(ctx context.Context, issuer, before string) bool, pasted <-chan string) (user string, err error) {
 	return c.stack.gateway.Servers.Login(ctx, server, oauth.UserPrompts{
 		Show: show, ReadPasted: pasted,
@@ -171,8 +171,7 @@ func (c *Client) Login(ctx context.Context, server string, show func(page string
 	})
 }
 
-// Approve takes tools of a server for good as they were shown, see
-// [Stack.Approve].
+// Approve permanently approves tools as they were shown; see [Stack.Approve].
 func (c *Client) Approve(server string, tools []registry.UnapprovedTool) error {
 	what := daemon.Approval{Server: server, Seen: make(map[string]string, len(tools))}
 	for i := range tools {
@@ -183,8 +182,7 @@ func (c *Client) Approve(server string, tools []registry.UnapprovedTool) error {
 	return err
 }
 
-// Close is that of [mcpclient.Client], and waits for the gateway's end of the
-// session, too.
+// Close closes the client and waits until the gateway has closed the session.
 func (c *Client) Close() error {
 	err := c.Client.Close()
 	<-c.over

@@ -23,7 +23,7 @@ import (
 
 var _ daemon.Gateway = (*Stack)(nil)
 
-// Status reports on this instance. It does not fail.
+// Status returns the state of this daemon. The error is always nil.
 func (i *Stack) Status(context.Context) (daemon.Status, error) {
 	s := daemon.Status{
 		PID: os.Getpid(), Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
@@ -61,7 +61,7 @@ func (i *Stack) Status(context.Context) (daemon.Status, error) {
 	return s, nil
 }
 
-// Servers are those that clients of a profile see.
+// Servers returns the servers that are visible in a profile.
 func (i *Stack) Servers(_ context.Context, profile string) ([]daemon.Server, error) {
 	seen, ok := i.gateway.Views.ForProfile(profile)
 	if !ok {
@@ -99,7 +99,7 @@ var kinds = map[string]registry.Kind{
 	"resources": registry.Resource, "templates": registry.Template,
 }
 
-// List lists entries in the order that clients see, once the servers have
+// List returns entries in the order of clients' lists. It waits until the servers have
 // listed or startup_wait is over.
 func (i *Stack) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, error) {
 	kind, ok := kinds[q.Kind]
@@ -141,19 +141,19 @@ func (i *Stack) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, e
 	return entries, nil
 }
 
-// allNamedAs returns all entries, named as in a view.
+// allNamedAs returns all entries, with the names of a view.
 func (i *Stack) allNamedAs(seen *registry.Snapshot) *registry.Snapshot {
 	return i.registry.Load().InNamespace(seen.UsesFlatIDs(), nil).Narrow(allEntries{seen.Visibility()}, nil)
 }
 
-// allEntries is a choice with everything that it leaves out.
+// allEntries makes all entries of a view visible.
 type allEntries struct{ registry.Visibility }
 
 func (allEntries) Server(string) bool                     { return true }
 func (allEntries) All(string, registry.Kind) bool         { return true }
 func (allEntries) Has(string, registry.Kind, string) bool { return true }
 
-// checkServer returns an error for a server that is not in the config; "" is any server.
+// checkServer returns an error for a server that is not in the config. "" is valid.
 func (i *Stack) checkServer(server string) error {
 	if server != "" && server != registry.Local && !slices.Contains(i.gateway.Servers.Names(), server) {
 		return &servers.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
@@ -161,20 +161,19 @@ func (i *Stack) checkServer(server string) error {
 	return nil
 }
 
-// Restart closes a server's connections and opens them anew. The error says
-// why there is nothing to restart.
+// Restart closes a server's connections and reconnects. It fails if there is nothing to
+// restart.
 func (i *Stack) Restart(_ context.Context, server string) error {
 	return i.gateway.Servers.Restart(server)
 }
 
-// SetEnabled turns a server on or off, for as long as this instance runs. The
-// error says why it cannot be turned on.
+// SetEnabled enables or disables a server until this process exits. It fails if the
+// server cannot be enabled.
 func (i *Stack) SetEnabled(server string, on bool) error {
 	return i.gateway.Servers.SetEnabled(server, on)
 }
 
-// Approve takes tools of a server as they are now for good, and returns their
-// names.
+// Approve permanently approves the current definitions of tools and returns their names.
 func (i *Stack) Approve(_ context.Context, what daemon.Approval) ([]string, error) {
 	if err := i.approvalDisabled(); err != nil {
 		return nil, err
@@ -182,8 +181,8 @@ func (i *Stack) Approve(_ context.Context, what daemon.Approval) ([]string, erro
 	return i.gateway.Servers.Approve(what.Server, what.Seen, what.Tools...)
 }
 
-// Unapproved lists the tools that await approval, of all servers for "", once the
-// servers have listed or startup_wait is over. The error says why tools are not
+// Unapproved returns the unapproved tools of a server, or of all servers for "". It waits
+// until the servers have listed or startup_wait is over. It fails if tools are not
 // pinned.
 func (i *Stack) Unapproved(ctx context.Context, server string) ([]registry.UnapprovedTool, error) {
 	if err := i.approvalDisabled(); err != nil {
@@ -193,7 +192,7 @@ func (i *Stack) Unapproved(ctx context.Context, server string) ([]registry.Unapp
 	return append([]registry.UnapprovedTool{}, i.registry.UnapprovedTools(server)...), nil
 }
 
-// approvalDisabled returns why no tool can be approved; nil if tools can.
+// approvalDisabled returns the reason why tools cannot be approved, or nil.
 func (i *Stack) approvalDisabled() error {
 	if i.pinsError != nil {
 		return i.pinsError
@@ -201,8 +200,7 @@ func (i *Stack) approvalDisabled() error {
 	return i.pinStore.Refresh()
 }
 
-// Diagnose finds out what keeps a server from working, by a process or connection of its
-// own.
+// Diagnose checks a server with a separate process or connection.
 func (i *Stack) Diagnose(ctx context.Context, server string) (report.Diagnosis, error) {
 	cfg := i.config()
 	s, ok := cfg.Server(server)
@@ -219,8 +217,8 @@ func (i *Stack) diagnose(ctx context.Context, cfg *config.Config, s *config.Serv
 	}, s)
 }
 
-// Definition is how a server is started or reached, without secrets, and what its
-// process takes.
+// Definition returns the command or URL of a server, without secrets, and the resources
+// used by its processes.
 func (i *Stack) Definition(server string) report.Definition {
 	s, ok := i.config().Server(server)
 	if !ok {
@@ -236,7 +234,7 @@ func (i *Stack) Definition(server string) report.Definition {
 		switch {
 		case s.Cwd != "":
 		case i.o.Config.Demo:
-			d.Folder, _ = os.Getwd() // if it is gone, so is what there is to say
+			d.Folder, _ = os.Getwd() // informational only
 		default:
 			d.Folder = filepath.Dir(i.o.Config.Path)
 		}
@@ -258,8 +256,8 @@ func (i *Stack) Definition(server string) report.Definition {
 	return d
 }
 
-// filteredEntries lists a few of the things that a server's filters leave out, and counts the
-// others.
+// filteredEntries returns some of the entries that a server's filters hide, and counts
+// the others.
 func filteredEntries(b *servers.Server) (few []string, more int) {
 	const most = 20
 	for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {

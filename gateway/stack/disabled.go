@@ -16,13 +16,13 @@ import (
 	"goblin/registry"
 )
 
-// readToggles takes over what other processes turned off and on: the file was written.
+// readToggles applies the disabled entries after the file was written.
 func (i *Stack) readToggles() {
 	i.reportToggles(i.toggles.Refresh())
 	i.gateway.SetDisabled(i.toggles.Disabled(), i.toggles.Hidden()...)
 }
 
-// reportToggles reports what is wrong with the file of what is off, and keeps a copy of a good one.
+// reportToggles reports errors in the file of disabled entries, and backs up a valid one.
 func (i *Stack) reportToggles(err error) {
 	i.report(&i.togglesError, err, "tools off")
 	text := strings.Join(i.toggles.Skipped(), "; ")
@@ -37,7 +37,7 @@ func (i *Stack) reportToggles(err error) {
 	}
 }
 
-// report logs an error about a state file and shows it to users until it is nil again.
+// report logs an error in a state file and shows it to users until it is fixed.
 func (i *Stack) report(last *atomic.Pointer[error], err error, file string) {
 	was := last.Load()
 	switch {
@@ -52,14 +52,13 @@ func (i *Stack) report(last *atomic.Pointer[error], err error, file string) {
 	i.notify()
 }
 
-// pinsChanged takes over what other processes approved: the file was written.
+// pinsChanged applies approvals after the file was written.
 func (i *Stack) pinsChanged() {
 	i.gateway.Servers.PinsChanged()
 	i.reportPins(i.pinStore)
 }
 
-// reportPins reports what is wrong with the file of pinned tools, and keeps a copy of a good
-// one.
+// reportPins reports errors in the file of pinned tools, and backs up a valid one.
 func (i *Stack) reportPins(store *state.PinStore) {
 	err := store.Damaged()
 	i.report(&i.pinsReadError, err, "pins")
@@ -71,8 +70,9 @@ func (i *Stack) reportPins(store *state.PinStore) {
 	}
 }
 
-// SetEntriesDisabled turns entries of the catalog on or off, for the clients of a profile or, if that
-// is "", for all. It stays so over restarts.
+// SetEntriesDisabled permanently disables or enables entries for a profile's clients, or
+// for all clients if profile is "". It fails if an enabled entry stays hidden for another
+// reason.
 func (i *Stack) SetEntriesDisabled(profile string, on bool, entries ...*registry.Entry) error {
 	if profile != "" && !i.gateway.Views.Has(profile) {
 		return i.unknownProfileError(profile)
@@ -93,12 +93,11 @@ func (i *Stack) SetEntriesDisabled(profile string, on bool, entries ...*registry
 	return nil
 }
 
-// unknownProfileError returns the error of a profile that the config lacks.
 func (i *Stack) unknownProfileError(name string) error {
 	return fmt.Errorf("no profile %q%s", name, i.config().SuggestProfile(name))
 }
 
-// Profiles are those of the config.
+// Profiles returns the names of the config's profiles.
 func (c *Client) Profiles() (names []string) {
 	for _, p := range c.stack.config().Profiles {
 		names = append(names, p.Name)
@@ -106,7 +105,8 @@ func (c *Client) Profiles() (names []string) {
 	return names
 }
 
-// VisibleCounts is how much of each kind clients of a profile see, "" for those who have none.
+// VisibleCounts returns the number of listed entries per kind for a profile; "" means
+// clients without one.
 func (c *Client) VisibleCounts(profile string) (counts [registry.Kinds]int) {
 	if seen, ok := c.stack.gateway.Views.ForProfile(profile); ok {
 		for k := range registry.Kind(registry.Kinds) {
@@ -116,7 +116,8 @@ func (c *Client) VisibleCounts(profile string) (counts [registry.Kinds]int) {
 	return counts
 }
 
-// HiddenReason says by whom and why clients of a profile do not see an entry; by is "" when they do.
+// HiddenReason returns the origin and the reason for hiding an entry in a profile. by is
+// "" if it is listed.
 func (c *Client) HiddenReason(profile string, e *registry.Entry) (by, why string) {
 	if off := c.stack.gateway.Views.HiddenBy(profile, e); off != nil {
 		return string(off.By), c.stack.hiddenReason(profile, off)
@@ -124,8 +125,7 @@ func (c *Client) HiddenReason(profile string, e *registry.Entry) (by, why string
 	return "", ""
 }
 
-// ListedAs returns the name of an entry in lists of clients of a profile; "" when they do not
-// have it.
+// ListedAs returns the name of an entry in a profile's lists, or "".
 func (c *Client) ListedAs(profile string, e *registry.Entry) string {
 	if seen, ok := c.stack.gateway.Views.ForProfile(profile); ok {
 		if own := seen.Lists.ShownEntry(e); own != nil {
@@ -135,8 +135,8 @@ func (c *Client) ListedAs(profile string, e *registry.Entry) string {
 	return ""
 }
 
-// HiddenEntries lists what clients of a profile do not see of a kind, once the servers have listed or
-// startup_wait is over. The error says that there is no such kind or profile.
+// HiddenEntries returns the hidden entries of a kind in a profile. It waits until the
+// servers have listed or startup_wait is over. It fails for an unknown kind or profile.
 func (i *Stack) HiddenEntries(ctx context.Context, q daemon.HiddenQuery) ([]daemon.HiddenEntry, error) {
 	kind, ok := kinds[q.Kind]
 	if !ok {
@@ -145,9 +145,9 @@ func (i *Stack) HiddenEntries(ctx context.Context, q daemon.HiddenQuery) ([]daem
 	if q.Profile != "" && !i.gateway.Views.Has(q.Profile) {
 		return nil, i.unknownProfileError(q.Profile)
 	}
-	i.readToggles() // the file may have been written just now, by whoever asks
+	i.readToggles() // the caller may just have written the file
 	i.gateway.Servers.AwaitLists(ctx)
-	named := i.registry.Load() // as the clients of the profile would see it
+	named := i.registry.Load() // with the names of the profile
 	if seen, ok := i.gateway.Views.ForProfile(q.Profile); ok && q.Profile != "" {
 		named = i.allNamedAs(seen.Visible)
 	}
@@ -175,20 +175,20 @@ func (i *Stack) HiddenEntries(ctx context.Context, q daemon.HiddenQuery) ([]daem
 	return all, nil
 }
 
-// states are the states of entries, by what hides them.
+// states maps reasons to the states of entries.
 var states = map[view.Reason]daemon.State{
 	view.ByConfig: daemon.StateFiltered, view.ByPin: daemon.StateUnapproved, view.ByUser: daemon.StateDisabled,
 	view.ByProfile: daemon.StateHidden, view.BySearch: daemon.StateSearch,
 }
 
-// describeHidden describes a hidden entry for clients of a profile, without its name.
+// describeHidden describes a hidden entry, without its name.
 func (i *Stack) describeHidden(profile string, o *view.HiddenEntry) daemon.HiddenEntry {
 	why := i.hiddenReason(profile, o)
 	return daemon.HiddenEntry{Server: o.Server, Original: o.Name, State: states[o.By], Reason: why, By: string(o.By), Why: why, Since: o.Since}
 }
 
-// appendVisible adds the entries that clients of a profile see or find by searches, and sorts all: Goblin's
-// own first, then by name.
+// appendVisible adds the entries that are listed or searchable in a profile. It sorts
+// all: Goblin's own first, then by name.
 func (i *Stack) appendVisible(profile string, kind registry.Kind, all []daemon.HiddenEntry, nameOf func(*registry.Entry) string) []daemon.HiddenEntry {
 	for e := range i.gateway.Views.Full().All(kind) {
 		off := i.gateway.Views.HiddenBy(profile, e)
@@ -213,8 +213,8 @@ func (i *Stack) appendVisible(profile string, kind registry.Kind, all []daemon.H
 	return all
 }
 
-// hiddenReason returns why an entry is hidden from clients of a profile: views know the filters, the config
-// knows who set them.
+// hiddenReason returns the reason for hiding an entry. It adds causes that only the
+// config knows, such as an unset variable.
 func (i *Stack) hiddenReason(profile string, off *view.HiddenEntry) string {
 	p, ok := i.config().Profile(cmp.Or(profile, config.DefaultProfile))
 	if off.By != view.ByProfile || !ok || !i.profileHasServer(p.Name, off.Server) {
@@ -224,7 +224,6 @@ func (i *Stack) hiddenReason(profile string, off *view.HiddenEntry) string {
 	return cmp.Or(p.Pending[at], off.Why)
 }
 
-// profileHasServer reports whether a profile has a server.
 func (i *Stack) profileHasServer(profile, server string) bool {
 	cfg := i.config()
 	p, ok := cfg.Profile(profile)
@@ -232,7 +231,7 @@ func (i *Stack) profileHasServer(profile, server string) bool {
 	return ok && known && p.Has(s)
 }
 
-// config returns the config in force.
+// config returns the config in use.
 func (i *Stack) config() *config.Config {
 	i.reloadMu.Lock()
 	defer i.reloadMu.Unlock()

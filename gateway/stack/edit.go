@@ -11,8 +11,7 @@ import (
 	"goblin/registry/report"
 )
 
-// AddServer puts a server into the config's file and serves it; keys are those of its
-// entry.
+// AddServer adds a server with the given keys to the config file and starts serving it.
 func (i *Stack) AddServer(name string, keys map[string]any) error {
 	return i.edit(addServerEdit(name, keys))
 }
@@ -26,9 +25,9 @@ func addServerEdit(name string, keys map[string]any) func(*configedit.File) erro
 	}
 }
 
-// TryServer starts a server once, as if AddServer had put it into the config, and says what
-// keeps it from working. That it wants a login, or offers what some clients refuse, does
-// not. It fails as AddServer would, and blocks as [Stack.Diagnose] does.
+// TryServer starts a server once, as AddServer would configure it. It returns the first
+// problem, or "". A required login and definitions that some clients refuse are not
+// problems. It returns the errors of AddServer and blocks like [Stack.Diagnose].
 func (i *Stack) TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error) {
 	f, err := i.editedFile(addServerEdit(name, keys))
 	if err != nil {
@@ -39,7 +38,7 @@ func (i *Stack) TryServer(ctx context.Context, name string, keys map[string]any)
 		return "", err
 	}
 	i.o.Mask.Add(cfg)
-	s, _ := cfg.Server(name) // it was put there
+	s, _ := cfg.Server(name) // the edit added it
 	for _, c := range i.diagnose(ctx, cfg, s).Checks {
 		if c.State == report.Broken && c.Name != "login" && c.Name != "schemas" && c.Name != "limits" {
 			return c.Text + "; " + c.Fix, nil
@@ -48,20 +47,20 @@ func (i *Stack) TryServer(ctx context.Context, name string, keys map[string]any)
 	return "", nil
 }
 
-// RemoveServer takes a server out of the config's file.
+// RemoveServer removes a server from the config file.
 func (i *Stack) RemoveServer(server string) error {
 	return i.edit(func(f *configedit.File) error { return f.Remove(server) })
 }
 
-// SetDisabled turns a server off or on in the config's file, and here.
+// SetDisabled disables or enables a server in the config file and in this daemon.
 func (i *Stack) SetDisabled(server string, disabled bool) error {
 	if err := i.edit(func(f *configedit.File) error { return f.SetDisabled(server, disabled) }); err != nil {
 		return err
 	}
-	return i.SetEnabled(server, !disabled) // the file may have said so before
+	return i.SetEnabled(server, !disabled) // also if the file did not change
 }
 
-// edit changes the config's file, and follows it.
+// edit changes the config file and applies it.
 func (i *Stack) edit(change func(f *configedit.File) error) error {
 	f, err := i.editedFile(change)
 	if err == nil {
@@ -74,7 +73,7 @@ func (i *Stack) edit(change func(f *configedit.File) error) error {
 	return nil
 }
 
-// editedFile returns the config's file with a change that is not saved.
+// editedFile returns the config file with an unsaved change.
 func (i *Stack) editedFile(change func(f *configedit.File) error) (*configedit.File, error) {
 	if i.o.Config.Demo || i.o.Only != nil {
 		return nil, errors.New("there is no config to change")

@@ -12,39 +12,38 @@ import (
 	"goblin/registry"
 )
 
-// ExtendFunc extends a Stack that is about to serve.
+// ExtendFunc extends a Stack before it serves.
 type ExtendFunc = func(i *Stack) (Extension, error)
 
-// Extension is returned by an [ExtendFunc] that has something to run besides what it wrote
-// into the registry. Its fields may be nil.
+// Extension holds the functions of an [ExtendFunc]. Each may be nil.
 type Extension struct {
-	// Run goes on as long as the servers do; it must return soon after ctx ends.
+	// Run runs while servers run. It must return soon after ctx ends.
 	Run func(ctx context.Context)
-	// Search finds entries, the best first.
+	// Search returns entries, the best first.
 	Search func(ctx context.Context, q daemon.SearchQuery) (SearchResult, error)
-	// Script runs a program whose requests are made by ask. An error is one of
-	// the gateway; what is wrong with the program is in the answer.
+	// Script runs a program that sends its requests with ask. Errors of the program are
+	// in the answer, errors of the gateway in err.
 	Script func(ctx context.Context, source string, ask AskServers) (daemon.ScriptAnswer, error)
 }
 
-// EmbeddingsFailed counts a request for embeddings that had no answer.
+// EmbeddingsFailed counts a failed request for embeddings.
 func (i *Stack) EmbeddingsFailed(err error) {
 	i.metrics.AddEmbeddingsFailure()
 	i.o.Logger.Debug("No embeddings, so tools are found by words", "err", err)
 }
 
-// AskServers makes one MCP request, by the names that clients see. An error
-// that was answered is an *[jsonrpc.Error].
+// AskServers sends an MCP request with names as clients see them. An error answer is an
+// *[jsonrpc.Error].
 type AskServers = func(ctx context.Context, method string, params []byte) (result []byte, err error)
 
 // SearchResult is the answer to a search.
 type SearchResult struct {
 	Hits  []Hit
-	Total int  // without the limit
-	Weak  bool // not even the best hit fits well
+	Total int  // number without the limit
+	Weak  bool // even the best hit matches badly
 }
 
-// Hit is an entry that was found.
+// Hit is an entry with its score.
 type Hit struct {
 	Entry *registry.Entry
 	Score float64
@@ -52,7 +51,8 @@ type Hit struct {
 
 var errNotExtended = errors.New("this gateway has no search and no scripts")
 
-// Search finds entries, once the servers have listed or startup_wait is over.
+// Search searches entries. It waits until the servers have listed or startup_wait is
+// over.
 func (i *Stack) Search(ctx context.Context, q daemon.SearchQuery) (daemon.SearchAnswer, error) {
 	if i.extension.Search == nil {
 		return daemon.SearchAnswer{}, errNotExtended
@@ -76,8 +76,8 @@ func (i *Stack) Search(ctx context.Context, q daemon.SearchQuery) (daemon.Search
 	return a, nil
 }
 
-// Script runs a program in the name of a session of its own, which nobody can
-// be asked in, once the servers have listed or startup_wait is over.
+// Script runs a program in a separate session without elicitation or sampling. It waits
+// until the servers have listed or startup_wait is over.
 func (i *Stack) Script(ctx context.Context, q daemon.ScriptQuery) (answer daemon.ScriptAnswer, err error) {
 	if i.extension.Script == nil {
 		return answer, errNotExtended
@@ -96,8 +96,8 @@ func (i *Stack) Script(ctx context.Context, q daemon.ScriptQuery) (answer daemon
 	})
 }
 
-// scriptRevision is that of scripts in a profile: one without tasks, so that the gateway
-// waits for tools that run as tasks only.
+// scriptRevision is the revision of scripts with a profile. It has no tasks, so the
+// gateway waits for tools that run as tasks only.
 const scriptRevision = "2025-06-18"
 
 func (i *Stack) scriptClient(ctx context.Context, profile string) (*mcpclient.Client, error) {
@@ -114,7 +114,7 @@ func (i *Stack) scriptClient(ctx context.Context, profile string) (*mcpclient.Cl
 	return c.Client, nil
 }
 
-// profileViewer is a request without a client, which sees what those of a profile see.
+// profileViewer is a request without a client that sees the entries of a profile.
 type profileViewer func() *registry.Snapshot
 
 func (o profileViewer) Catalog() *registry.Snapshot     { return o() }
@@ -122,8 +122,8 @@ func (o profileViewer) Progress(_, _ float64, _ string) {}
 func (o profileViewer) UserWait() time.Duration         { return 0 }
 func (o profileViewer) Client() any                     { return nil }
 
-// withProfile makes requests with ctx see what clients of a profile see. An empty profile sees every listed
-// entry.
+// withProfile returns a context whose requests see the entries of a profile, or every
+// listed entry if profile is "".
 func (i *Stack) withProfile(ctx context.Context, profile string) (context.Context, error) {
 	if _, ok := i.gateway.Views.ForProfile(profile); profile != "" && !ok {
 		return ctx, i.unknownProfileError(profile)
@@ -132,33 +132,31 @@ func (i *Stack) withProfile(ctx context.Context, profile string) (context.Contex
 		if profile == "" {
 			return i.gateway.Views.Full()
 		}
-		seen, _ := i.gateway.Views.ForProfile(profile) // nothing once the profile is removed from the config
+		seen, _ := i.gateway.Views.ForProfile(profile) // empty after the profile was removed
 		return seen.Visible
 	})), nil
 }
 
-// Config returns the config in force. It must not be changed.
+// Config returns the config in use. It must not be modified.
 func (i *Stack) Config() *config.Config { return i.o.Config }
 
-// AwaitLists waits for servers that never listed yet, of those that the client sees whose
-// request ctx belongs to, until startup_wait is over; Starting names those that have not
-// then.
+// AwaitLists waits until the servers visible to the request of ctx have listed or
+// startup_wait is over.
 func (i *Stack) AwaitLists(ctx context.Context) {
 	i.gateway.Servers.AwaitVisibleLists(ctx, i.registry.ViewFor(ctx))
 }
 
-// Starting names the servers that have neither listed nor failed to.
+// Starting returns the servers that have neither listed nor failed.
 func (i *Stack) Starting() []string { return i.gateway.Servers.Starting() }
 
-// Permits reports whether the config lets clients have what a name stands for.
+// Permits reports whether the config allows clients to use a target.
 func (i *Stack) Permits(t registry.Target) bool {
 	b := i.gateway.Servers.Get(t.Server)
 	return t.Local != nil || b == nil || b.PermitsTarget(t)
 }
 
-// Ask makes a request in the name of the client whose call of a local tool ctx
-// belongs to, see [gateway.Gateway.Ask]. An error that was answered is an
-// *[jsonrpc.Error].
+// Ask sends a request for the client whose call of a local tool ctx belongs to; see
+// [gateway.Gateway.Ask]. An error answer is an *[jsonrpc.Error].
 func (i *Stack) Ask(ctx context.Context, method string, params []byte) ([]byte, error) {
 	return i.gateway.Ask(ctx, method, params)
 }

@@ -13,7 +13,7 @@ import (
 	"goblin/registry"
 )
 
-// listenHTTP takes gateway.listen, if HTTP is wanted and an address is set.
+// listenHTTP listens on gateway.listen if HTTP is enabled and an address is set.
 func (i *Stack) listenHTTP() error {
 	g, by := i.o.Config.Gateway, "gateway.listen"
 	if i.o.Listen != "" {
@@ -24,7 +24,7 @@ func (i *Stack) listenHTTP() error {
 	}
 	g, hidden := g.Resolve(context.Background(), i.o.Resolve)
 	i.o.Mask.AddSecrets(hidden...)
-	if g.NoToken.Text != "" { // whoever comes would need none
+	if g.NoToken.Text != "" { // no HTTP without the configured token
 		err := fmt.Errorf("no HTTP at %s: %s", g.Listen, g.NoToken)
 		if i.o.HTTPRequired {
 			return err
@@ -38,7 +38,7 @@ func (i *Stack) listenHTTP() error {
 	if err != nil {
 		cause := err
 		if op := (*net.OpError)(nil); errors.As(err, &op) {
-			cause = op.Err // it repeats the address
+			cause = op.Err // without the repeated address
 		}
 		at := g.Listen
 		if by != "" {
@@ -73,7 +73,7 @@ func (i *Stack) listenHTTP() error {
 	return nil
 }
 
-// network is that of the address: an IPv4 address must not open IPv6 too.
+// network returns the network of an address. An IPv4 address must not open IPv6 too.
 func network(address string) string {
 	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Is4() {
 		return "tcp4"
@@ -81,8 +81,7 @@ func network(address string) string {
 	return "tcp"
 }
 
-// metricsHandler serves the series, with the catalog counted when it is asked
-// for.
+// metricsHandler serves the metrics. It counts the catalog at each request.
 func (i *Stack) metricsHandler() http.Handler {
 	series := i.metrics.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,13 +94,13 @@ func (i *Stack) metricsHandler() http.Handler {
 	})
 }
 
-// healthz says that the process serves.
+// healthz reports that the process serves.
 func (i *Stack) healthz(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"status": "ok"})
 }
 
-// readyz says whether every server has listed or failed to, so that lists are
-// as whole as they get, and nothing else: it needs no token.
+// readyz reports whether every server has listed or failed, so that lists are complete.
+// It needs no token and so reveals nothing else.
 func (i *Stack) readyz(w http.ResponseWriter, _ *http.Request) {
 	if len(i.gateway.Servers.Starting()) > 0 {
 		answer(w, http.StatusServiceUnavailable, map[string]any{"status": "not ready"})
@@ -113,11 +112,11 @@ func (i *Stack) readyz(w http.ResponseWriter, _ *http.Request) {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// The status line is out; a client that left needs no body.
+	// The status is sent; a client that left needs no body.
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// Address is the URL of the HTTP endpoint, "" when there is none.
+// Address returns the URL of the HTTP endpoint, or "".
 func (i *Stack) Address() string {
 	if i.address == nil {
 		return ""

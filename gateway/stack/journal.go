@@ -11,10 +11,9 @@ import (
 	"goblin/registry"
 )
 
-// journal is a handler that also writes what Goblin logs into the registry's
-// journal, where screens find it: everything from info on, whatever the log's
-// own level is, and less where that has it. Attributes server and session
-// become those of the record.
+// journal is a handler that also writes log lines into the registry's journal for the UI.
+// The journal gets info and above, or more if the log has a lower level. The attributes
+// server and session become fields of the record.
 type journal struct {
 	next   slog.Handler
 	logs   *registry.LogJournal
@@ -22,7 +21,7 @@ type journal struct {
 
 	server, session string
 	attrs           string // rendered, each after a space
-	group           string // of the attributes to come, with a dot at its end
+	group           string // prefix of further attributes, ending with a dot
 }
 
 // Enabled implements [slog.Handler].

@@ -11,11 +11,10 @@ import (
 // ErrDrain as the cause of the context of [Stack.Run] lets calls over HTTP finish.
 var ErrDrain = downstream.ErrDrain
 
-// touchInterval is how often a daemon touches its files. Folders for temporary files are cleared of files
-// that are some days old.
+// touchInterval is the interval at which a daemon touches its files. Systems delete
+// temporary files after some days.
 const touchInterval = time.Hour
 
-// touchFiles keeps the files of a daemon until ctx ends.
 func (i *Stack) touchFiles(ctx context.Context) {
 	tick := time.NewTicker(i.touchInterval)
 	defer tick.Stop()
@@ -32,21 +31,20 @@ func (i *Stack) touchFiles(ctx context.Context) {
 	}
 }
 
-// logStart logs what begins here, and what users of the
-// config are warned of.
+// logStart logs the start of a daemon and the warnings about the config.
 func (i *Stack) logStart() {
 	if i.listener != nil {
 		i.o.Logger.Info("Daemon started", "version", i.o.Version, "pid", os.Getpid(), "config", i.ConfigName())
 	}
 	if i.o.Only != nil {
-		return // they may be about others
+		return // warnings may be about other servers
 	}
 	for _, w := range i.o.Config.Warnings {
 		i.o.Logger.Warn("Config", "warning", w.String())
 	}
 }
 
-// endReason says what ended a daemon whose Run was given ctx.
+// endReason returns the reason why a daemon stopped whose Run got ctx.
 func (i *Stack) endReason(ctx context.Context) string {
 	switch {
 	case i.stopped.Err() != nil:
@@ -60,7 +58,7 @@ func (i *Stack) endReason(ctx context.Context) string {
 	}
 }
 
-// logEnd is the last line of a daemon.
+// logEnd writes a daemon's last log line.
 func (i *Stack) logEnd(why string, err error) {
 	switch {
 	case i.listener == nil:

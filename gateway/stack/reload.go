@@ -11,31 +11,31 @@ import (
 	"goblin/registry"
 )
 
-// updateEndpoint moves the daemon's endpoint to the place that the config's file names now, even if the file
-// has mistakes.
+// updateEndpoint adds the endpoint for the edited config, even if the config has
+// mistakes.
 func (i *Stack) updateEndpoint() {
 	if i.listener == nil || i.o.FindEndpoint == nil {
 		return
 	}
 	place, err := i.o.FindEndpoint()
 	if err != nil {
-		return // it is not there; reading it tells so
+		return // reading the config reports the error
 	}
 	if err := i.listener.AddEndpoint(place); err != nil {
 		i.o.Logger.Warn("New clients of the edited config are served by another daemon", "err", err)
 	}
 }
 
-// watchEnvFile watches an env_file instead of the previous one.
+// watchEnvFile replaces the watched env_file.
 func (i *Stack) watchEnvFile(envFile string) {
 	select {
-	case <-i.envFiles: // nobody has taken it, and it is not named any more
+	case <-i.envFiles: // drop an unread older value
 	default:
 	}
 	i.envFiles <- envFile
 }
 
-// configMistakes returns the mistakes of a refused config, each with its place.
+// configMistakes returns the mistakes of an invalid config with their places.
 func (i *Stack) configMistakes(err error) []registry.Mistake {
 	bad, ok := errors.AsType[*config.Errors](err)
 	if !ok {
@@ -48,44 +48,43 @@ func (i *Stack) configMistakes(err error) []registry.Mistake {
 	return all
 }
 
-// Reload reads the config's file again and serves the servers that it names
-// now. One with mistakes changes nothing: they are logged, and stand in the
-// registry's notice until the file is good again. Servers, profiles,
-// clients and the liveSettings of package config count at once. Other settings count from
-// the next start, which is logged and shown. The demo, and an
-// instance of some servers only, stay as they are.
+// Reload reads the config file again and applies it. A file with mistakes changes
+// nothing: they are logged and shown until the file is valid. Servers, profiles, clients
+// and the liveSettings of package config apply at once. For other settings, a warning
+// says that they apply at the next start. The demo and a daemon of selected servers have
+// no file to reload.
 func (i *Stack) Reload() { i.reload(false) }
 
-// ReloadNow is Reload for somebody who asks for it, as by SIGHUP, and is also told
-// that nothing is new.
+// ReloadNow is Reload on request, as by SIGHUP. It also logs that nothing changed.
 func (i *Stack) ReloadNow() {
 	if !i.reload(false) {
 		i.o.Logger.Info("Config read again: nothing is new")
 	}
 }
 
-// ReloadAll implements [daemon.Gateway]: it is a Reload by which also all servers may go.
+// ReloadAll implements [daemon.Gateway]. It is a Reload that also accepts a file without
+// servers.
 func (i *Stack) ReloadAll(context.Context) error {
 	i.reload(true)
 	return nil
 }
 
-// reload reports whether it told anything. meant says that no servers may be left.
+// reload reports whether it logged anything. meant accepts a file without servers.
 func (i *Stack) reload(meant bool) bool {
 	if i.o.Config.Demo || i.o.Only != nil {
-		return true // there is no file to tell of
+		return true // no file to report on
 	}
 	i.reloadMu.Lock()
 	defer i.reloadMu.Unlock()
 	i.updateEndpoint()
 	cfg, err := config.Load(i.o.Config.Path)
 	if bad, ok := errors.AsType[*config.Errors](err); ok {
-		i.watchEnvFile(bad.EnvFile) // it may be what is missing
+		i.watchEnvFile(bad.EnvFile) // it may be the missing file
 	} else if err == nil {
 		i.watchEnvFile(cfg.EnvFile)
 	}
 	if err == nil && !meant && len(cfg.Servers) == 0 && len(i.servedConfig.Servers) > 0 {
-		// More often a file that is being written than a wish.
+		// Such a file is usually half-written.
 		err = errors.New(i.o.Config.Path + ": no servers are configured; to stop, end the daemon")
 	}
 	if err != nil {

@@ -11,14 +11,15 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// refuseTimeout bounds the wait for the first request of a client without room, which gets an error as its
-// response.
+// refuseTimeout limits the wait for the first request of a refused client, to which the
+// error is sent.
 const refuseTimeout = 5 * time.Second
 
 // maxRefuseFrame is the maximum size of that request, in bytes.
 const maxRefuseFrame = 256 << 10
 
-// serveSocket serves a client of the daemon's socket, if there is room.
+// serveSocket serves a client of the daemon's socket, or refuses it if there are too
+// many.
 func (i *Stack) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from daemon.Client) {
 	limit := i.o.Config.Gateway.Limits.Sessions
 	if i.sockets.Add(1) > int64(limit) {
@@ -36,12 +37,11 @@ func (i *Stack) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from d
 	}
 }
 
-// refuse answers a client's first request; the end of the connection answers
-// the rest.
+// refuse answers a client's first request with an error and returns.
 func (i *Stack) refuse(ctx context.Context, c net.Conn, r io.Reader) {
 	limits := i.o.Config.Gateway.Limits
-	limits.Frame = min(limits.Frame, maxRefuseFrame) // there may be many of them
-	_ = c.SetDeadline(time.Now().Add(refuseTimeout)) // a connection that takes none has ended
+	limits.Frame = min(limits.Frame, maxRefuseFrame) // many clients may be refused at once
+	_ = c.SetDeadline(time.Now().Add(refuseTimeout)) // fails only on a closed connection
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })()
 	frames := jsonrpc.NewReader(r, limits.Frame)
 	for {
@@ -55,7 +55,7 @@ func (i *Stack) refuse(ctx context.Context, c net.Conn, r io.Reader) {
 		}
 		e := jsonrpc.Errorf(jsonrpc.CodeInternal, "No room for another session beside %d others (limits.sessions)", limits.Sessions)
 		e.Data = []byte(`{"code":"CONNECTION_ERROR","server":"goblin"}`)
-		_, _ = c.Write(jsonrpc.ToolErrorFrame(m.ID, m.Method, true, e)) // a client that left need not know
+		_, _ = c.Write(jsonrpc.ToolErrorFrame(m.ID, m.Method, true, e)) // the client may have left
 		return
 	}
 }

@@ -1,11 +1,12 @@
-// Package stack assembles one running gateway: registry, servers, socket, HTTP and reload.
+// Package stack assembles one running gateway: registry, servers, socket, HTTP and
+// reload.
 //
-// It wires the parts and owns their lifetimes; it knows nothing of flags and terminals,
-// and of screens only that they act through a [Client], as clients do.
+// It owns the lifetimes of its parts. It must not know flags or terminals; UIs act
+// through a [Client], like other clients.
 //
-// [New] takes what only one process may have (lock, socket, address), [Stack.Run]
-// starts everything and returns when all of it is gone, child processes
-// included. The other methods may be called from any goroutine between.
+// [New] acquires resources that only one process may have: lock, socket and address.
+// [Stack.Run] starts everything and returns after everything has stopped, including child
+// processes. In between, all other methods are safe for concurrent use.
 package stack
 
 import (
@@ -38,65 +39,63 @@ import (
 	"goblin/registry"
 )
 
-// Options say what a Stack serves.
+// Options configures a Stack.
 type Options struct {
 	Config  *config.Config
 	Version string
 	Logger  *slog.Logger
-	Log     string   // the file that Logger writes to, for [daemon.Status]; "" for none
-	Only    []string // servers to start; nil for all that are enabled
-	// Mask hides secrets, also in what Logger writes; nil for one of the config.
+	Log     string   // file of Logger for [daemon.Status], or ""
+	Only    []string // servers to start; nil: all enabled ones
+	// Mask hides secrets, also in Logger's output; nil: the config's mask.
 	Mask     *config.Mask
-	Endpoint *daemon.Endpoint // where the daemon's socket is; nil for none
-	// FindEndpoint returns the daemon's endpoint after an edit of the config. If it is nil, the endpoint never
-	// changes.
+	Endpoint *daemon.Endpoint // of the daemon's socket; nil: no socket
+	// FindEndpoint returns the daemon's endpoint after an edit of the config; nil: it
+	// never changes.
 	FindEndpoint func() (daemon.Endpoint, error)
-	HTTP         bool // serve Listen, if that or gateway.listen is set
-	// Listen replaces gateway.listen, if it is set. ListenSource names it in errors,
-	// such as the flag that it is the value of; "" for nothing to name.
+	HTTP         bool // serve HTTP if an address is set
+	// Listen replaces gateway.listen if set. ListenSource names its origin in errors,
+	// such as a flag; it may be "".
 	Listen, ListenSource string
-	// Profile is shown to clients over HTTP whose URL names none; "" for what the config
-	// says.
+	// Profile is for HTTP clients whose URL has none; "": the config decides.
 	Profile string
-	// HTTPRequired makes an address that is taken an error of New, and an
-	// endpoint that fails later the end of Run; otherwise either is logged and
-	// the rest goes on.
+	// HTTPRequired makes New fail if the address is taken, and Run return if the endpoint
+	// fails. Otherwise, both are only logged.
 	HTTPRequired bool
-	// Pins is the file in which approved tools are remembered; "" for none.
+	// Pins is the file of approved tools; "": none.
 	Pins string
-	// NoPinsReason is why there is none although the config wants one: an error of New
-	// where tools are to be withheld; otherwise it is told and the rest goes on.
+	// NoPinsReason is the reason why Pins is missing although the config needs it. With
+	// strict pinning New returns it, otherwise it is logged.
 	NoPinsReason error
-	// Toggles is the file of what the user turned off; "" keeps that in this process alone.
+	// Toggles is the file of disabled entries; "": they are not saved.
 	Toggles string
-	// Usage is the file of what calls came to; "" counts in this process alone.
+	// Usage is the file of the usage counters; "": they are not saved.
 	Usage string
-	// Logins is the folder of logins at remote servers; "" knows none.
+	// Logins is the folder of logins at remote servers; "": none.
 	Logins string
-	// Resolve gives the values of references of the config; nil has none.
+	// Resolve resolves references in the config; nil: none.
 	Resolve config.Resolver
-	// Catalog is the folder in which lists of servers are remembered; "" for none.
+	// Catalog is the folder of cached lists; "": none.
 	Catalog string
-	// CacheListsOnExit has lists neither read from Catalog nor written while it runs, but by
-	// [Stack.SaveLists].
+	// CacheListsOnExit disables Catalog, except for writing it in [Stack.SaveLists].
 	CacheListsOnExit bool
-	// Runtime is the folder in which child processes are recorded, so that the
-	// next start ends those that are left if this process is killed; "" for none.
+	// Runtime is the folder in which child processes are recorded; "": none. If this
+	// process is killed, the next start stops the remaining children.
 	Runtime string
-	// HandOverChildren makes child processes outlive this one, which [Stack.HandOver] needs.
+	// HandOverChildren lets child processes outlive this one, as [Stack.HandOver]
+	// requires.
 	HandOverChildren bool
-	// Folder is where what the instance is for is done, "" for nowhere: the servers of
-	// projects run in its project from the beginning.
+	// Folder is the working folder of a command. Servers of projects then run in its
+	// project from the start. "": none.
 	Folder string
-	// Terminal is the one that the process was started from, and whether that is gone by
-	// now; nil and "": none.
+	// Terminal returns the terminal that started the process, or "", and whether it was
+	// closed. It may be nil.
 	Terminal func() (name string, gone bool)
-	// Screen serves a screen that connects over the socket; nil refuses it.
+	// Screen serves a UI that connects over the socket; nil: refuse it.
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
-	// Linger is how long a daemon without sessions and screens goes on; 0 stands for ever.
+	// Linger is the lifetime of a daemon without sessions and UIs; 0 means unlimited.
 	Linger time.Duration
-	// Extend adds what the gateway itself does not know, such as tools of
-	// Goblin's own; New calls it once, before the first client is served. May be nil.
+	// Extend adds features such as Goblin's own tools. New calls it once before the first
+	// client is served. It may be nil.
 	Extend ExtendFunc
 }
 
@@ -110,41 +109,41 @@ type Stack struct {
 	memory        *memlimit.Pool
 	parkedCalls   *downstream.ParkedCalls
 	children      *childproc.Registry // nil without Runtime
-	listener      *daemon.Listener    // nil without Place
+	listener      *daemon.Listener    // nil without Endpoint
 	http          *downstream.HTTP    // nil without an address
 	address       net.Listener        // of http
 	started       time.Time
 	extension     Extension
 	toggles       *state.ToggleStore
 	meter         *telemetry.Meter
-	pinStore      *state.PinStore        // nil: tools are not
-	pinsError     error                  // why tools are not; nil: they are
-	httpError     error                  // why there is no HTTP although it is wanted
-	togglesError  atomic.Pointer[error]  // why what is off could not be read
-	pinsReadError atomic.Pointer[error]  // why the pinned tools could not be read
-	skipped       atomic.Pointer[string] // entries of what is off that were skipped, as logged last
-	editWarning   atomic.Pointer[string] // what an edit of the config could not do
+	pinStore      *state.PinStore        // nil if tools are not pinned
+	pinsError     error                  // why tools are not pinned, or nil
+	httpError     error                  // why the required HTTP endpoint is missing
+	togglesError  atomic.Pointer[error]  // reading the disabled entries
+	pinsReadError atomic.Pointer[error]  // reading the pinned tools
+	skipped       atomic.Pointer[string] // last logged invalid entries
+	editWarning   atomic.Pointer[string] // what an edit of the config could not change
 	notifyMu      sync.Mutex
 	stop          context.CancelFunc
-	stopped       context.Context // ends when Run is to return
+	stopped       context.Context // ends when Run must return
 
 	serving sync.WaitGroup // sessions on streams; see addSession
-	sockets atomic.Int64   // sessions on the socket
+	sockets atomic.Int64   // number of sessions on the socket
 	screens sync.Map       // *downstream.Session: func() daemon.Screen
 
 	mu      sync.Mutex
-	closing bool // Run waits for serving or has done so
+	closing bool // addSession must fail
 
 	reloadMu      sync.Mutex
-	servedConfig  *config.Config // whose servers are served; guarded by reloadMu
-	configInvalid bool           // the file could not be taken; guarded by reloadMu
-	envFiles      chan string    // the env_file that the file names by now; sent to under reloadMu
+	servedConfig  *config.Config // config in use; guarded by reloadMu
+	configInvalid bool           // guarded by reloadMu
+	envFiles      chan string    // current env_file; sent to under reloadMu
 
 	touchInterval time.Duration // shorter in tests
 }
 
-// New prepares a Stack. It fails with *[daemon.RunningError] when another
-// process serves this config already.
+// New prepares a Stack. It fails with *[daemon.RunningError] if another process serves
+// this config.
 func New(o Options) (*Stack, error) {
 	if o.Mask == nil {
 		o.Mask = config.NewMask(o.Config)
@@ -212,8 +211,8 @@ func New(o Options) (*Stack, error) {
 	return i, nil
 }
 
-// pins opens what is remembered of tools, if that is wanted. Without it nothing
-// can be withheld for certain, but all the rest be done.
+// pins opens the store of approved tools if the config wants it. Without a store, New
+// fails only with strict pinning.
 func (i *Stack) pins() (*state.PinStore, error) {
 	wanted := i.o.Config.Gateway.Pin
 	switch {
@@ -230,7 +229,7 @@ func (i *Stack) pins() (*state.PinStore, error) {
 		store, err = state.OpenPins(i.o.Pins)
 	}
 	if store != nil && wanted == config.PinStrict {
-		err = store.Writable() // without pins, no tool is approved
+		err = store.Writable() // strict pinning must save approvals
 	}
 	switch {
 	case err == nil:
@@ -241,15 +240,15 @@ func (i *Stack) pins() (*state.PinStore, error) {
 	}
 	i.o.Logger.Error("Changed tools go unnoticed", "err", err)
 	until := ""
-	if store != nil { // it has no pins, and is not used until the next start
+	if store != nil { // unreadable, and unused until the next start
 		until = " until a repair and a restart"
 	}
 	i.pinsError = fmt.Errorf("changed tools go unnoticed%s: %w", until, err)
 	return nil, nil
 }
 
-// CachedLists returns the store of the lists of a config's servers in a folder, or nil if
-// there is none.
+// CachedLists returns the store of a config's cached lists in a folder, or nil if they
+// are disabled.
 func CachedLists(folder string, cfg *config.Config, logger *slog.Logger) *state.ListCache {
 	path, err := config.Canonical(cfg.Path)
 	if folder == "" || cfg.Demo || cfg.Gateway.Remember == 0 || err != nil {
@@ -258,14 +257,15 @@ func CachedLists(folder string, cfg *config.Config, logger *slog.Logger) *state.
 	return state.NewListCache(folder, path, cfg.Gateway.Remember, logger)
 }
 
-// SaveLists writes what the servers listed, for the next daemon. It needs Options.CacheListsOnExit.
+// SaveLists writes the servers' lists for the next daemon. It requires
+// Options.CacheListsOnExit.
 func (i *Stack) SaveLists() { i.gateway.Servers.SaveLists() }
 
-// HandOver has the process that cmd starts end the children that are left when this one has
-// ended; it must call [childproc.Reap] for the folder Runtime.
+// HandOver makes the process of cmd stop the children that outlive this one. It must call
+// [childproc.Reap] for the folder Runtime.
 func (i *Stack) HandOver(cmd *exec.Cmd) error { return i.children.HandOver(cmd) }
 
-// notify shows what users are to know of the daemon.
+// notify shows the current warnings about the daemon to users.
 func (i *Stack) notify() {
 	i.notifyMu.Lock()
 	defer i.notifyMu.Unlock()
@@ -287,22 +287,20 @@ func (i *Stack) notify() {
 	i.registry.SetNotice(strings.Join(all, "; "))
 }
 
-// Run serves until ctx ends, somebody asks it to stop, or a detached daemon has
-// lingered for its time.
+// Run serves until ctx ends, Stop is called, or a detached daemon has lingered.
 func (i *Stack) Run(outer context.Context) error {
 	i.logStart()
 	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
 	defer context.AfterFunc(i.stopped, cancel)()
 
-	// Sessions end before the servers do, so that what they hold can still be
-	// given back.
+	// Close sessions before stopping servers, so that subscriptions can be removed.
 	servers, stopServers := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServers()
 	var backends sync.WaitGroup
 	backends.Go(func() {
 		defer i.children.Close()
-		i.children.Sweep(servers) // they may hold what the servers need
+		i.children.Sweep(servers) // leftover processes may block the servers
 		i.gateway.Run(servers)
 	})
 	backends.Go(func() { i.meter.Run(servers) })
@@ -367,13 +365,13 @@ func (i *Stack) Run(outer context.Context) error {
 	for err := range errs {
 		all = errors.Join(all, err)
 	}
-	_ = i.limiter.Close() // says what was left out
+	_ = i.limiter.Close() // reports dropped lines
 	i.logEnd(why, all)
 	return all
 }
 
-// addSession makes Run wait for one more session, until serving.Done. It reports false if Run no longer
-// waits.
+// addSession makes Run wait for another session until serving.Done. It returns false if
+// Run no longer waits.
 func (i *Stack) addSession() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -396,22 +394,23 @@ func (i *Stack) sessionOptions() downstream.Options {
 	}
 }
 
-// localOptions are those of clients that are in the folder of this process.
+// localOptions returns session options for clients in the working directory of this
+// process.
 func (i *Stack) localOptions() downstream.Options {
 	o := i.sessionOptions()
-	o.Location.Folder, _ = os.Getwd() // where there is none, nobody needs it
+	o.Location.Folder, _ = os.Getwd() // optional
 	return o
 }
 
-// ServeStdio serves one client on a pair of streams until its input ends, with what a
-// profile shows, if it names one.
+// ServeStdio serves one client on a pair of streams until its input ends. profile may be
+// "".
 func (i *Stack) ServeStdio(ctx context.Context, profile string, in io.Reader, out io.Writer) error {
 	o := i.localOptions()
 	o.Profile = profile
 	return i.serve(ctx, o, "stdio", in, out)
 }
 
-// serve serves one client on streams, of which the closers are closed at the end.
+// serve serves one client on streams and closes the closers at the end.
 func (i *Stack) serve(ctx context.Context, o downstream.Options, transport string, in io.Reader, out io.Writer, closers ...io.Closer) error {
 	i.serving.Add(1)
 	defer i.serving.Done()
@@ -422,11 +421,11 @@ func (i *Stack) serve(ctx context.Context, o downstream.Options, transport strin
 	return downstream.ServeStream(ctx, o, transport, in, out)
 }
 
-// AllEntries stands for a profile that shows everything.
+// AllEntries requests all entries instead of a profile.
 const AllEntries = view.FullProfile
 
-// Connect opens a client connection inside this process, which sees what a profile shows,
-// or [AllEntries]: MCP, a message a line.
+// Connect opens a client connection in this process, with one MCP message per line.
+// profile may be [AllEntries].
 func (i *Stack) Connect(ctx context.Context, profile string) net.Conn {
 	near, far := net.Pipe()
 	i.serving.Add(1)
@@ -441,18 +440,16 @@ func (i *Stack) Connect(ctx context.Context, profile string) net.Conn {
 	return near
 }
 
-// Stopping ends when Run is about to return, whatever caused it.
+// Stopping returns a context that ends when Run is about to return for any reason.
 func (i *Stack) Stopping() context.Context { return i.stopped }
 
-// Registry is the catalog, with the journals and tables of what goes on.
+// Registry returns the catalog with its journals and tables.
 func (i *Stack) Registry() *registry.Registry { return i.registry }
 
-// Logger is the one of the options, and writes into the registry's journal,
-// too.
+// Logger returns a logger that also writes into the registry's journal.
 func (i *Stack) Logger() *slog.Logger { return i.o.Logger }
 
-// ConfigName is the config as a user knows it: the absolute path of its file,
-// or "demo".
+// ConfigName returns the absolute path of the config, or "demo".
 func (i *Stack) ConfigName() string {
 	if i.o.Config.Demo {
 		return "demo"

@@ -11,8 +11,8 @@ import (
 	"goblin/registry/report"
 )
 
-// listedTools returns the tools of all servers. Tools that are disabled for all clients cost nothing.
-// Goblin's own tools count only where lists have them.
+// listedTools returns the tools of all servers. Tools that are disabled for all clients
+// cost nothing. Goblin's own tools count only if some list has them.
 func (i *Stack) listedTools() []telemetry.ListedTool {
 	seen := i.gateway.Views.Full()
 	all := make([]telemetry.ListedTool, 0, seen.Count(registry.Tool))
@@ -37,28 +37,26 @@ func (i *Stack) isServing(server string) bool {
 	return server == registry.Local || ok && state.State != registry.StateDisabled
 }
 
-// Usage is what servers, tools and clients cost, once the servers have listed or
-// startup_wait is over.
+// Usage returns the costs of servers, tools and clients. It waits until the servers have
+// listed or startup_wait is over.
 func (i *Stack) Usage(ctx context.Context) (report.Report, error) {
 	i.gateway.Servers.AwaitLists(ctx)
 	return i.usage(), nil
 }
 
-// Usage returns the costs of servers, tools and clients up to now.
+// Usage returns the current costs of servers, tools and clients.
 func (c *Client) Usage() report.Report { return c.stack.usage() }
 
-// listSizes holds the sizes of a client's lists.
 type listSizes struct {
 	report.ListSizes
 	bytes  int
 	others report.NonToolLists
 }
 
-// nonToolKinds are the kinds of entries other than tools.
 var nonToolKinds = []registry.Kind{registry.Prompt, registry.Resource, registry.Template, registry.Skill}
 
-// addNonToolLists adds the sizes of the servers' other lists, without entries that are disabled for all
-// clients.
+// addNonToolLists adds the sizes of the servers' other lists, without entries that are
+// disabled for all clients.
 func (i *Stack) addNonToolLists(r *report.Report) {
 	all := make(map[string]*report.NonToolLists)
 	for _, kind := range nonToolKinds {
@@ -78,8 +76,8 @@ func (i *Stack) addNonToolLists(r *report.Report) {
 			delete(all, r.Servers[n].Name)
 		}
 	}
-	delete(all, registry.Local) // hardly worth a row
-	for name, of := range all { // it has no tools
+	delete(all, registry.Local) // not worth a row
+	for name, of := range all { // servers without tools
 		r.Servers = append(r.Servers, report.Server{Name: name, NonToolLists: *of})
 	}
 }
@@ -116,7 +114,7 @@ func (i *Stack) usage() report.Report {
 	return r
 }
 
-// addTo says that a client is shown it.
+// addTo adds the sizes to a client's row.
 func (is *listSizes) addTo(r *report.Report, client string) {
 	at := slices.IndexFunc(r.Clients, func(c report.Client) bool { return c.Name == client })
 	if at < 0 {
@@ -125,7 +123,7 @@ func (is *listSizes) addTo(r *report.Report, client string) {
 	}
 	c := &r.Clients[at]
 	if c.Connected && c.Definitions.Bytes >= is.bytes {
-		return // of several, the one that is shown most
+		return // several sessions: keep the largest
 	}
 	c.Connected = true
 	c.Tools = is.Tools
@@ -143,7 +141,7 @@ func measureLists(view *registry.Snapshot) (is listSizes) {
 		if len(e.Listed) > len(is.LongName) {
 			is.LongName = e.Listed
 		}
-		if len(e.Description) > is.Description { // no shorter in characters than most of them
+		if len(e.Description) > is.Description { // bytes are at least characters
 			if n := definition.CountCharacters(e.Description); n > is.Description {
 				is.Description, is.LongestDescribed = n, e.Listed
 			}

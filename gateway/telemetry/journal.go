@@ -1,10 +1,9 @@
 // Package telemetry records requests, notifications and usage for the UI and for metrics.
 //
-// Secrets are masked here.
-//
-// A [Journal] keeps nothing itself: records go to the registry, figures to [Metrics] and
-// [Meter], which owns the usage file. No method waits, so read loops may call them. The
-// package must not know why messages were sent or where they go.
+// Secrets are masked here. A [Journal] keeps no state: records go to the registry,
+// numbers to [Metrics] and to the [Meter], which owns the usage file. No method blocks,
+// so read loops may call them. The package must not know why messages were sent or where
+// they go.
 package telemetry
 
 import (
@@ -20,46 +19,46 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxBody is the number of bytes of a body that a record keeps.
+// maxBody is the maximum size of a recorded body, in bytes.
 const maxBody = 64 << 10
 
-// Journal writes into a registry's rings and into metrics. The zero Mask hides
+// Journal writes into a registry's rings and into metrics. A nil or zero Mask hides
 // nothing.
 type Journal struct {
 	Registry *registry.Registry
 	Metrics  *Metrics
 	Mask     *config.Mask
-	Meter    *Meter // nil counts nothing
+	Meter    *Meter // nil: usage is not counted
 }
 
 // Answer is the reply to a client's request.
 type Answer struct {
-	Body      []byte          // the result or error as the server sent it
-	Shape     *rawjson.Layout // reads the body; may be nil
-	Edits     []rawjson.Edit  // what makes it the client's
+	Body      []byte          // result or error as the server sent it
+	Shape     *rawjson.Layout // of the body; may be nil
+	Edits     []rawjson.Edit  // changes of the body for the client
 	Parts     [][]byte        // the body, if it is a result in parts
-	Code      int             // 0 for a result, else the error's code
-	Failed    bool            // a result says that the server did not answer
-	UserAsked bool            // the user was asked meanwhile
-	UserWait  time.Duration   // for the user
-	Tool      string          // that was called, by its server's name; "" for none
+	Code      int             // error code, 0 for a result
+	Failed    bool            // the result reports that the server did not answer
+	UserAsked bool            // during the request
+	UserWait  time.Duration   // time spent waiting for the user
+	Tool      string          // original name of the called tool, or ""
 	Call      Call            // to the server
 }
 
-// Call is a request to a server: its id there, 0 for none, and what HTTP answered, nil for
+// Call is a request to a server: its id there, or 0, and the HTTP response, or nil on
 // other transports.
 type Call interface {
 	WireID() (id int64, answer *http.Response)
 }
 
-// headBuffers has buffers for the beginnings of answers in parts.
+// headBuffers holds buffers for the start of answers in parts.
 var headBuffers = sync.Pool{New: func() any {
 	b := make([]byte, 2*maxBody)
 	return &b
 }}
 
-// requestStatus returns the status and the error code of a request. Without a client that gets
-// the answer, nothing failed.
+// requestStatus returns the status and error code of a request. A request whose client
+// left did not fail.
 func requestStatus(ok, cancelled, left bool, code int) (status string, _ int) {
 	switch {
 	case left:
@@ -70,9 +69,8 @@ func requestStatus(ok, cancelled, left bool, code int) (status string, _ int) {
 	return StatusLabel(ok), code
 }
 
-// RecordRequest counts and records a request that was answered or cancelled, and returns its
-// duration. label is the method in metrics, server its server, and name the client's name for
-// its target.
+// RecordRequest counts and records an answered or cancelled request, and returns its
+// duration. label is the method in metrics, and name the client's name for the target.
 func (j *Journal) RecordRequest(x *downstream.Request, label, server, name string, a Answer) (took time.Duration) {
 	start, client := x.Started(), x.ClientName()
 	took = time.Since(start)
@@ -98,7 +96,7 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 			size += len(p)
 		}
 	}
-	if len(body) <= maxBody { // both sides as the client sees them
+	if len(body) <= maxBody { // as the client sees it
 		if len(a.Edits) > 0 {
 			body = rawjson.Splice(body, a.Edits...)
 		}
@@ -139,8 +137,8 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 	return took
 }
 
-// RecordServerRequest records a server's request and its answer. s is the session that was
-// asked, nil for none.
+// RecordServerRequest records a request from a server and its answer. s is the session
+// that received it, or nil.
 func (j *Journal) RecordServerRequest(s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time) {
 	rec := registry.TrafficRecord{
 		Time: start, Direction: registry.ToClient, Server: server, Method: method,
@@ -161,8 +159,8 @@ func (j *Journal) RecordServerRequest(s *downstream.Session, server, method stri
 	j.Registry.Traffic().Append(rec)
 }
 
-// RecordNotification records a notification to or from a session. Without a session, it is a
-// server's that went to no client.
+// RecordNotification records a notification to or from a session. s is nil if a server's
+// notification reached no client.
 func (j *Journal) RecordNotification(way registry.Direction, s *downstream.Session, server, method, name string, params []byte) {
 	rec := j.notification(way, server, method, params)
 	rec.Name = j.Mask.String(name)
@@ -179,18 +177,17 @@ func (j *Journal) notification(way registry.Direction, server, method string, pa
 	}
 }
 
-// maxRecipientRecords is the number of sessions up to which each has its own record of a
-// notification. More share one record.
+// maxRecipientRecords is the maximum number of sessions with separate records of one
+// notification. More sessions share a record.
 const maxRecipientRecords = 20
 
-// Receiver is a session that got a notification, and what that was about in the
-// session's own words.
+// Receiver is a session that got a notification, with the session's name for its subject.
 type Receiver struct {
 	Session *downstream.Session
 	Name    string
 }
 
-// RecordBroadcast records a notification to any number of sessions.
+// RecordBroadcast records one notification to several sessions.
 func (j *Journal) RecordBroadcast(server, method, name string, params []byte, to []Receiver) {
 	if len(to) == 0 {
 		return
@@ -207,7 +204,7 @@ func (j *Journal) RecordBroadcast(server, method, name string, params []byte, to
 	}
 }
 
-// RecordLog records a log message of a server, from the params of notifications/message.
+// RecordLog records a server's log message from the params of notifications/message.
 func (j *Journal) RecordLog(server string, level slog.Level, params []byte) {
 	data := rawjson.Get(params, "data")
 	text, ok := rawjson.String(data)

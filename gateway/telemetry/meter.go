@@ -1,14 +1,3 @@
-// Meter counts what calls of tools come to: for each server, tool and client, over
-// restarts.
-//
-// It owns the counters of this process and a state file per config, which it adds them to
-// once a minute at most. It must not know what a call was about, who is connected, nor the
-// catalog: it is told what is listed when it writes or reports.
-//
-// [Meter.Add] stands on the way of calls: it waits for nothing but other counting, and
-// allocates for what it sees for the first time only. All methods may be called from any
-// goroutine. Several processes may use one file: each adds to what the others wrote.
-
 package telemetry
 
 import (
@@ -25,38 +14,38 @@ import (
 )
 
 const (
-	// maxTools and maxClients bound what is counted for itself; servers are those of the
-	// config. What is beyond counts for its server and in all.
+	// Limits on separately counted tools, servers and clients. Calls beyond them count
+	// only in the sums. maxLabels limits a cache.
 	maxTools   = 4096
 	maxServers = 1024
 	maxClients = 256
 	maxLabels  = 4096
-	// maxName bounds a name, in bytes.
+	// maxName is the maximum length of a name, in bytes.
 	maxName = 512
 	// saveInterval is the minimum time between two writes of the file.
 	saveInterval = time.Minute
 )
 
-// MeteredCall is one that was answered.
+// MeteredCall is an answered call of a tool.
 type MeteredCall struct {
 	Server, Tool, Client string
 	At                   time.Time
 	Duration             time.Duration
 	Bytes                int // of the answer
 	Failed               bool
-	NoDuration           bool          // Duration does not measure the server: the user was asked, or there was no answer
-	UserWait             time.Duration // for the user
+	NoDuration           bool          // the server did not determine Duration
+	UserWait             time.Duration // time spent waiting for the user
 }
 
-// ListedTool is a tool as clients are shown it.
+// ListedTool is a tool as clients see it.
 type ListedTool struct {
 	Server, Tool, Name string
 	Bytes              int  // of the definition
-	Disabled           bool // no client is shown it
-	Unlisted           bool // the lists of no client have it, so it gets no row
+	Disabled           bool // hidden from all clients
+	Unlisted           bool // in no client's lists, so it gets no row
 }
 
-// rowKey identifies the counters of a server, its tool, or a client.
+// rowKey identifies the counters of a server, a tool or a client.
 type rowKey struct {
 	client       bool
 	server, name string
@@ -65,13 +54,12 @@ type rowKey struct {
 // callLabels are the server, tool and client that a call counts for.
 type callLabels struct{ server, tool, client string }
 
-// counters are the counts of a rowKey.
 type counters struct {
-	counts             // since the file was written
+	counts             // since the last write of the file
 	minutes [60]minute // by the minute of the hour
 }
 
-// minute has the counts of one minute.
+// minute holds the counts of one minute.
 type minute struct {
 	at            int64 // minutes since 1970
 	calls, errors uint32
@@ -79,12 +67,12 @@ type minute struct {
 	timedCalls    uint32
 }
 
-// counts are kept in the file, too.
+// counts are the counts that are also in the file.
 type counts struct {
 	calls, errors, bytes uint64
-	last                 int64 // seconds since 1970, 0 for never
+	last                 int64 // seconds since 1970, or 0
 	durations            [report.Bins]uint64
-	waits, waitMillis    uint64 // calls that waited for the user, and their waits in milliseconds
+	waits, waitMillis    uint64 // calls that waited for the user, and the sum of their waits
 }
 
 func (c *counts) add(o *counts) {
@@ -99,7 +87,7 @@ func (c *counts) add(o *counts) {
 	}
 }
 
-// addCall counts a call of that time, in seconds since 1970, in a bin for how long it took.
+// addCall counts a call at a time in seconds since 1970. bin is for its duration.
 func (r *counters) addCall(c *MeteredCall, at int64, bin int) {
 	m := &r.minutes[at/60%60]
 	if m.at != at/60 {
@@ -124,15 +112,18 @@ func (r *counters) addCall(c *MeteredCall, at int64, bin int) {
 	}
 }
 
-// MeterOptions configure a Meter.
+// MeterOptions configures a Meter.
 type MeterOptions struct {
-	Path   string              // of the file; "" keeps nothing
-	Logger *slog.Logger        // is told when it cannot be kept
-	Listed func() []ListedTool // what clients can be shown
+	Path   string              // "": nothing is saved
+	Logger *slog.Logger        // for failures to save; may be nil
+	Listed func() []ListedTool // tools that clients can see
 	Now    func() time.Time
 }
 
-// Meter counts. Make it with [OpenMeter]; a nil one counts nothing.
+// Meter counts the calls per server, tool and client, over restarts. Once a minute it
+// adds its counts to a state file, which other processes may use too. Create it with
+// [OpenMeter]. A nil Meter counts nothing. [Meter.Add] never waits for I/O and allocates
+// only for new names. All methods are safe for concurrent use.
 type Meter struct {
 	o        MeterOptions
 	openTime time.Time
@@ -140,20 +131,20 @@ type Meter struct {
 	mu               sync.Mutex
 	all              counters
 	rows             map[rowKey]*counters
-	labels           map[callLabels]*labelCounters // of the calls seen, so that each is looked up once
-	lastLabels       *labelCounters                // most calls are like the previous one
-	rowCounts        [3]int                        // of servers, tools and clients
-	saved            *usageState                   // what the file has; replaced, never changed
-	writeErrorLogged bool                          // that the file cannot be written
+	labels           map[callLabels]*labelCounters // cache, to look up each label once
+	lastLabels       *labelCounters                // most calls equal the previous one
+	rowCounts        [3]int                        // number of servers, tools and clients
+	saved            *usageState                   // content of the file; immutable
+	writeErrorLogged bool                          // log a write error only once
 
 	saving      sync.Mutex
-	replaced    bool // a file was set aside
-	disabled    bool // and another one again: who writes it goes on, and this process keeps nothing
-	listWritten bool // what is listed was written
+	replaced    bool // a bad file was moved aside
+	disabled    bool // another bad file appeared: nothing is saved
+	listWritten bool // the file has the listed tools
 }
 
-// OpenMeter reads the file. One that is damaged, or from another version, is told of and set
-// aside.
+// OpenMeter reads the file. It logs and moves aside a file that is damaged or from
+// another version.
 func OpenMeter(o MeterOptions) *Meter {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -171,7 +162,6 @@ func OpenMeter(o MeterOptions) *Meter {
 	return m
 }
 
-// Add counts a call.
 func (m *Meter) Add(c MeteredCall) {
 	if m == nil {
 		return
@@ -187,8 +177,8 @@ func (m *Meter) Add(c MeteredCall) {
 	}
 }
 
-// labelCounters are the counters of callLabels, which are never replaced; nil above the
-// limits.
+// labelCounters holds the counters for callLabels, nil above the limits. They are never
+// replaced.
 type labelCounters struct {
 	labels callLabels
 	rows   [3]*counters
@@ -215,7 +205,7 @@ func (m *Meter) counters(w callLabels) [3]*counters {
 	return k.rows
 }
 
-// row returns counters, which it creates if necessary; nil above the limits.
+// row returns the counters of k, which it creates if necessary; nil above the limits.
 func (m *Meter) row(k rowKey) *counters {
 	if len(k.name) > maxName {
 		k.name = k.name[:maxName]
@@ -235,7 +225,7 @@ func (m *Meter) row(k rowKey) *counters {
 
 var latencyBounds = [3]int{maxServers, maxTools, maxClients}
 
-// class is 0 for servers, 1 for tools and 2 for clients.
+// class returns 0 for a server, 1 for a tool and 2 for a client.
 func (k rowKey) class() int {
 	switch {
 	case k.client:
@@ -246,7 +236,7 @@ func (k rowKey) class() int {
 	return 0
 }
 
-// Run adds to the file, until ctx ends and then once more.
+// Run saves the counts periodically, and once more when ctx ends.
 func (m *Meter) Run(ctx context.Context) {
 	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
@@ -261,7 +251,7 @@ func (m *Meter) Run(ctx context.Context) {
 	}
 }
 
-// total returns the counts of all processes until now.
+// total returns the current counts of all processes, and the minutes of this one.
 func (m *Meter) total() (*usageState, map[rowKey]*[60]minute) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -280,8 +270,8 @@ func (m *Meter) total() (*usageState, map[rowKey]*[60]minute) {
 	return s, hours
 }
 
-// Report is the bill, with what is listed now. Clients are those that called something, and
-// what they are shown is up to the caller.
+// Report returns the usage report with the currently listed tools. It only has clients
+// with calls; the caller adds what clients see.
 func (m *Meter) Report() report.Report {
 	if m == nil {
 		m = OpenMeter(MeterOptions{})
@@ -308,7 +298,7 @@ func (m *Meter) Report() report.Report {
 	return r
 }
 
-// ForEach calls yield with what was counted of each tool and client that called or was called.
+// ForEach calls yield with the counts of each tool and client that has calls.
 func (m *Meter) ForEach(yield func(server, tool, client string, calls, errors, bytes uint64)) {
 	s, _ := m.total()
 	for k, r := range s.rows {
@@ -322,7 +312,7 @@ func (m *Meter) ForEach(yield func(server, tool, client string, calls, errors, b
 	}
 }
 
-// lastHour returns the minutes up to now; nil without calls.
+// lastHour returns the minutes up to now, or nil without calls.
 func lastHour(minutes *[60]minute, now time.Time) []report.Minute {
 	if minutes == nil {
 		return nil
@@ -358,7 +348,7 @@ func (c *counts) figures() report.Figures {
 	return f
 }
 
-// report is the bill without the last hour.
+// report returns the usage report without the last hour.
 func (s *usageState) report(now time.Time) report.Report {
 	r := report.Report{
 		Since: time.Unix(s.start, 0).UTC(), All: s.all.figures(), Latency: report.Distribution(&s.all.durations),
@@ -390,7 +380,7 @@ func (s *usageState) report(now time.Time) report.Report {
 	return r
 }
 
-// list notes what is listed now, of the servers that list something.
+// list sets the listed tools of all servers that list at least one.
 func (s *usageState) list(all []ListedTool) {
 	listing := make(map[string]bool)
 	for _, l := range all {
@@ -412,7 +402,7 @@ func (s *usageState) list(all []ListedTool) {
 		tool := s.row(rowKey{server: l.Server, name: l.Tool})
 		tool.listed, tool.disabled = l.Name, l.Disabled
 		if l.Disabled {
-			continue // it costs nothing
+			continue // costs no tokens
 		}
 		server.tools++
 		server.definition += l.Bytes
@@ -420,8 +410,8 @@ func (s *usageState) list(all []ListedTool) {
 	}
 }
 
-// trim takes out what is too much, or about what is not there any more: of tools, those
-// that were never called first, the smallest of them before.
+// trim removes rows of missing entries that were long unused, and rows over the limits:
+// the longest unused first, of these the smallest.
 func (s *usageState) trim(now time.Time) {
 	const kept = 180 * 24 * time.Hour
 	var classes [3][]rowKey

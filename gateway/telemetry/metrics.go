@@ -1,11 +1,3 @@
-// Metrics owns the Prometheus series that Goblin exposes. It is told
-// what happened and knows nothing of how: no protocol, no sessions. All
-// methods are safe for concurrent use and never block.
-//
-// The values of every label are bounded: methods are those that Goblin
-// serves, servers those of the config, MIME types the first 64 seen and
-// "other" after that.
-
 package telemetry
 
 import (
@@ -21,10 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// maxMIMETypes bounds the values of the label mime_type.
+// maxMIMETypes is the maximum number of values of the label mime_type.
 const maxMIMETypes = 64
 
-// Metrics are one gateway's series, in a Prometheus registry of their own.
+// Metrics holds the Prometheus series of one gateway in a separate registry. All methods
+// are safe for concurrent use and never block. All label values are limited: methods to
+// those that Goblin serves, servers to the config, MIME types to the first 64 and
+// "other".
 type Metrics struct {
 	registry      *prometheus.Registry
 	requests      *prometheus.CounterVec
@@ -38,10 +33,10 @@ type Metrics struct {
 	entries       *prometheus.GaugeVec
 	embeddings    prometheus.Counter
 
-	// series caches the series of requests: finding one by its labels takes longer than
+	// series caches the series of requests, because a lookup by labels is slower than
 	// counting.
 	series     atomic.Pointer[map[seriesKey]*series]
-	lastSeries atomic.Pointer[series] // most requests are like the previous one
+	lastSeries atomic.Pointer[series] // most requests equal the previous one
 
 	mu    sync.Mutex
 	mimes map[string]string
@@ -59,7 +54,7 @@ type series struct {
 	duration prometheus.Observer
 }
 
-// NewMetrics makes the series, with those of the Go runtime and the process.
+// NewMetrics creates the series, including those of the Go runtime and the process.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -101,13 +96,12 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// SetUsage has a scrape read what was counted elsewhere, over restarts: calls of tools, and of
-// clients (tool is then ""). Call it once.
+// SetUsage sets the source of the usage counters, which outlive restarts. tool is "" for
+// the calls of a client. Call it once.
 func (m *Metrics) SetUsage(read func(yield func(server, tool, client string, calls, errors, bytes uint64))) {
 	m.registry.MustRegister(usageCollector(read))
 }
 
-// usageCollector collects the usage counters, which outlive restarts.
 type usageCollector func(yield func(server, tool, client string, calls, errors, bytes uint64))
 
 var (
@@ -125,7 +119,7 @@ func (t usageCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (t usageCollector) Collect(ch chan<- prometheus.Metric) {
-	seen := make(map[[3]string]bool) // what is no UTF-8 may be equal once it is made so
+	seen := make(map[[3]string]bool) // names can become equal when made valid UTF-8
 	count := func(d *prometheus.Desc, n uint64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
 	}
@@ -147,12 +141,12 @@ func (t usageCollector) Collect(ch chan<- prometheus.Metric) {
 	})
 }
 
-// Handler serves the series in Prometheus' text format.
+// Handler serves the series in the text format of Prometheus.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// StatusLabel is the outcome of a request: "success" or "failure".
+// StatusLabel returns the outcome of a request: "success" or "failure".
 func StatusLabel(ok bool) string {
 	if ok {
 		return "success"
@@ -160,18 +154,18 @@ func StatusLabel(ok bool) string {
 	return "failure"
 }
 
-// AddEmbeddingsFailure counts a request for embeddings without an answer.
+// AddEmbeddingsFailure counts a failed request for embeddings.
 func (m *Metrics) AddEmbeddingsFailure() { m.embeddings.Inc() }
 
-// AddRequest counts an answered request. server is "" for a request without one.
+// AddRequest counts an answered request. server may be "".
 func (m *Metrics) AddRequest(method, server string, ok bool, took time.Duration) {
 	s := m.findSeries(seriesKey{method, server, ok})
 	s.requests.Inc()
 	s.duration.Observe(took.Seconds())
 }
 
-// AddUnanswered counts a request that was cancelled or whose client left. It observes no
-// duration, which would not measure the server.
+// AddUnanswered counts a request that was cancelled or whose client left. Its duration
+// would not measure the server.
 func (m *Metrics) AddUnanswered(method, server string, ok bool) {
 	m.findSeries(seriesKey{method, server, ok}).requests.Inc()
 }
@@ -199,8 +193,7 @@ func (m *Metrics) findSeries(o seriesKey) *series {
 	return all[o]
 }
 
-// AddRead counts a resource read from server; mime is the type of the first content, "" for a
-// failure or none.
+// AddRead counts a resource read. mime is the type of the first content, or "".
 func (m *Metrics) AddRead(server, mime string, ok bool) {
 	m.reads.WithLabelValues(server, m.mime(mime), StatusLabel(ok)).Inc()
 }
@@ -237,7 +230,7 @@ func (m *Metrics) SetConnected(server string, up bool) {
 	m.up.WithLabelValues(server).Set(gaugeValue(up))
 }
 
-// SetSleeping records whether server is stopped until it is used.
+// SetSleeping records whether server is idle.
 func (m *Metrics) SetSleeping(server string, sleeps bool) {
 	m.sleeping.WithLabelValues(server).Set(gaugeValue(sleeps))
 }
@@ -249,10 +242,10 @@ func gaugeValue(is bool) float64 {
 	return 0
 }
 
-// AddRestart counts a new connection to server after its first.
+// AddRestart counts a reconnection to server.
 func (m *Metrics) AddRestart(server string) { m.restarts.WithLabelValues(server).Inc() }
 
-// SetEntries sets the number of entries of a kind that clients see of server.
+// SetEntries sets the number of visible entries of a kind and server.
 func (m *Metrics) SetEntries(kind, server string, n int) {
 	m.entries.WithLabelValues(kind, server).Set(float64(n))
 }

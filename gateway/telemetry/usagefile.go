@@ -20,27 +20,27 @@ import (
 
 const (
 	version = 1
-	// maxFile bounds the file, in bytes.
+	// maxFile is the maximum size of the file, in bytes.
 	maxFile = 8 << 20
-	// maxNames bounds numbers in it: what others read as JSON is exact up to there.
+	// maxNames is the largest valid number: larger ones are not exact in other JSON
+	// parsers.
 	maxNames = 1 << 53
 )
 
-// UsagePath is where the counters of a config are kept, in the folder for what is remembered.
-// config is the one path by which its file is known.
+// UsagePath returns the path of the usage file of a config in the state folder. config is
+// the canonical path of the config.
 func UsagePath(folder, config string) string {
 	return atomicfile.ConfigPath(filepath.Join(folder, "usage"), config)
 }
 
-// usageState is the content of the file.
 type usageState struct {
 	start int64
 	all   counts
 	rows  map[rowKey]*usageRow
 }
 
-// usageRow has the counters of a row and what is listed: tools of a server, disabled for a
-// tool.
+// usageRow holds the counters of a row and its listed state. tools is for servers; listed
+// and disabled are for tools.
 type usageRow struct {
 	counts
 	definition, tools int
@@ -69,7 +69,6 @@ func (s *usageState) clone() *usageState {
 	return c
 }
 
-// usageLine is a row of the file.
 type usageLine struct {
 	Server     string         `json:"server,omitempty"`
 	Tool       string         `json:"tool,omitempty"`
@@ -94,13 +93,13 @@ type file struct {
 	Rows    []usageLine     `json:"rows"`
 }
 
-// CheckUsage says what is wrong with a file, and on which line, 0 for anywhere. The next daemon
-// that finds it so counts anew.
+// CheckUsage returns the error in a usage file and its line, or 0 without a line. The
+// next daemon resets the counters of such a file.
 func CheckUsage(path string) (line int, err error) {
 	if _, err = load(path); err == nil {
 		return 0, nil
 	}
-	text, _ := statefile.Read(path, maxFile) // without it there is no line
+	text, _ := statefile.Read(path, maxFile) // only for the line number
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
@@ -193,7 +192,7 @@ func (c *counts) toLine() usageLine {
 	return l
 }
 
-// text is the file, a row a line.
+// text returns the content of the file, with one row per line.
 func (s *usageState) text() ([]byte, error) {
 	var out bytes.Buffer
 	all, err := json.Marshal(s.all.toLine())
@@ -233,7 +232,7 @@ func (s *usageState) text() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// read reads the file; nil for none. What cannot be read is set aside, and told of once.
+// read reads the file, or returns nil. It logs a bad file once and moves it aside.
 func (m *Meter) read() *usageState {
 	if m.o.Path == "" {
 		return nil
@@ -242,7 +241,7 @@ func (m *Meter) read() *usageState {
 	if err == nil {
 		return s
 	}
-	if m.replaced { // somebody else writes it so
+	if m.replaced { // another process writes such files
 		m.disabled = true
 		return nil
 	}
@@ -276,7 +275,7 @@ func (m *Meter) warn(err error) {
 	}
 }
 
-// Save adds what was counted to the file, if there is anything. That it cannot is told once.
+// Save adds new counts to the file. It logs the first of consecutive failures.
 func (m *Meter) Save() {
 	if m == nil || m.o.Path == "" {
 		return
@@ -317,8 +316,7 @@ func (m *Meter) takeCounts() (news bool, taken *usageState) {
 	return taken.all.calls > 0, taken
 }
 
-// restoreCounts replaces the saved counts by those of the file, and keeps the counts that it
-// does not have.
+// restoreCounts sets the saved counts, and adds taken back if it was not saved.
 func (m *Meter) restoreCounts(taken, saved *usageState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -332,7 +330,7 @@ func (m *Meter) restoreCounts(taken, saved *usageState) {
 	}
 }
 
-// merge adds to what the file has by now.
+// merge adds the taken counts to the current file.
 func (m *Meter) merge(taken *usageState, listed []ListedTool) (*usageState, error) {
 	unlock, err := atomicfile.Lock(m.o.Path)
 	if err != nil {
@@ -361,7 +359,7 @@ func (m *Meter) merge(taken *usageState, listed []ListedTool) (*usageState, erro
 	return s, atomicfile.Write(m.o.Path, text)
 }
 
-// ReadUsage is the bill as a file has it, when no daemon runs; the error says why there is none.
+// ReadUsage returns the usage report of a file. Use it only without a running daemon.
 func ReadUsage(path string, now time.Time) (report.Report, error) {
 	s, err := load(path)
 	if err != nil {

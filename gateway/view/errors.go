@@ -1,6 +1,3 @@
-// This file has the codes, texts and data of the errors that clients get. They depend on the
-// kind of the error only, not on the request or its client.
-
 package view
 
 import (
@@ -16,7 +13,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// PendingError is an unknown name while some servers have not listed yet.
+// PendingError is the error for an unknown name while some servers have not listed yet.
 type PendingError struct {
 	Err     error
 	Servers []string
@@ -26,8 +23,9 @@ func (e *PendingError) Error() string { return e.Err.Error() }
 
 func (e *PendingError) Unwrap() error { return e.Err }
 
-// PendingServers are those of the servers that have not listed yet which may still list what was
-// not found: none if its name is below the prefix of another server.
+// PendingServers returns the servers that may still list the missing name of err, out of
+// those that have not listed. It returns none if the name has the prefix of another
+// server.
 func PendingServers(err error, starting []string) []string {
 	var unknown *registry.NotFoundError
 	if errors.As(err, &unknown) && (unknown.Kind == registry.Tool || unknown.Kind == registry.Prompt) &&
@@ -37,7 +35,7 @@ func PendingServers(err error, starting []string) []string {
 	return starting
 }
 
-// ToJSONRPC is the JSON-RPC error that clients get for err.
+// ToJSONRPC returns the JSON-RPC error that clients get for err. It depends only on err.
 func ToJSONRPC(err error) *jsonrpc.Error {
 	var (
 		own       *jsonrpc.Error

@@ -13,10 +13,12 @@ import (
 	"goblin/registry"
 )
 
-// Resolver is one of the methods of a catalog that find the target of a name.
+// Resolver is a method of a catalog that returns the target of a name.
 type Resolver = func(*registry.Snapshot, string) (registry.Target, error)
 
-// Find resolves a name for the client of a request.
+// Find resolves a name for the client of a request. While servers have not listed yet, it
+// waits for them if the name is unknown or not a listed name. It returns a [PendingError]
+// if some have still not listed.
 func (v *Views) Find(ctx context.Context, x *downstream.Request, resolve Resolver, name string) (registry.Target, error) {
 	return v.find(ctx, x.Session(), func() *registry.Snapshot { return v.For(x) }, resolve, name)
 }
@@ -26,16 +28,15 @@ func (v *Views) FindFor(ctx context.Context, s *downstream.Session, resolve Reso
 	return v.find(ctx, s, func() *registry.Snapshot { return v.ForSession(s) }, resolve, name)
 }
 
-// find resolves a name. While servers have not listed yet, it waits for them
-// when the name is unknown so far, or is not a listed one: whose it is, or
-// whether it is several servers', shows only when all have listed.
+// find resolves a name. It waits for starting servers unless the name is a listed one,
+// since the owner of any other name is only certain after all have listed.
 func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *registry.Snapshot, resolve Resolver, name string) (registry.Target, error) {
 	t, err := resolve(seen(), name)
 	if err != nil || name != t.Listed {
 		if len(PendingServers(err, seen().KnownServers(v.servers.Starting()))) > 0 {
 			v.servers.AwaitVisibleLists(ctx, seen())
 		}
-		// Also when nobody starts any more: they may have listed just now.
+		// Resolve again even if no server is starting now: one may just have listed.
 		now := seen()
 		t, err = resolve(now, name)
 		var unknown *registry.NotFoundError
@@ -52,8 +53,8 @@ func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *re
 	return t, err
 }
 
-// checkPermitted returns an error if the current config denies a target. A target may be older
-// than the config, or not be listed.
+// checkPermitted returns an error if the current config denies a target. The target may
+// be older than the config, or not listed.
 func (v *Views) checkPermitted(t registry.Target, name string) error {
 	b := v.servers.Get(t.Server)
 	if t.Local != nil || b == nil || b.PermitsTarget(t) {
@@ -62,8 +63,8 @@ func (v *Views) checkPermitted(t registry.Target, name string) error {
 	return ForbiddenError(t, name)
 }
 
-// ForbiddenError is the error for a target that the config denies: the same as for
-// one that is not there.
+// ForbiddenError returns the error for a target that the config denies. It equals the
+// error for an unknown one.
 func ForbiddenError(t registry.Target, name string) error {
 	e := &registry.NotFoundError{Kind: registry.Resource, Name: name, Reason: registry.ReasonNotFound}
 	if t.Entry != nil {
@@ -72,8 +73,8 @@ func ForbiddenError(t registry.Target, name string) error {
 	return e
 }
 
-// explainMissing adds to err why the tool or prompt may be missing. If its server needs a
-// login, or has no process for an anonymous client, it returns the server's error.
+// explainMissing adds a reason to err for a tool or prompt. If the server needs a login,
+// or has no process for an anonymous client, it returns the server's error.
 func (v *Views) explainMissing(client *downstream.Session, seen *registry.Snapshot, err *registry.NotFoundError) error {
 	if b := v.servers.Get(err.Owner); b != nil && !b.Listed() {
 		if _, down := b.Conn(); serverreq.IsLoginRequired(down) {
@@ -94,8 +95,8 @@ func (v *Views) explainMissing(client *downstream.Session, seen *registry.Snapsh
 	return &told
 }
 
-// unlistedOwner returns the server whose names begin like an unknown one, if the client
-// sees it and it has not listed; else nil.
+// unlistedOwner returns the server that owns the prefix of an unknown name, if it is
+// visible to the client and has not listed. Otherwise it returns nil.
 func (v *Views) unlistedOwner(seen *registry.Snapshot, err *registry.NotFoundError) *registry.ServerState {
 	states := v.registry.StatesIn(seen)
 	i := slices.IndexFunc(states, func(s registry.ServerState) bool { return s.Name == err.Owner && !s.Listed })
@@ -105,8 +106,8 @@ func (v *Views) unlistedOwner(seen *registry.Snapshot, err *registry.NotFoundErr
 	return &states[i]
 }
 
-// missingReason returns why a tool or prompt may be missing, or "" if that is unknown. owner
-// is its server if that has not listed.
+// missingReason returns a reason why a tool or prompt may be missing, or "". owner is its
+// server if that has not listed.
 func missingReason(seen *registry.Snapshot, err *registry.NotFoundError, owner *registry.ServerState) string {
 	c, chosen := seen.Visibility().(*profileFilter)
 	if chosen && c.hidesServer(err.Owner) {
@@ -135,7 +136,7 @@ func missingReason(seen *registry.Snapshot, err *registry.NotFoundError, owner *
 		is = ""
 	}
 	state := string(owner.State)
-	if owner.State == registry.StateStopped && owner.LastError != "" { // it waits for a project
+	if owner.State == registry.StateStopped && owner.LastError != "" { // waits for a project
 		state += ": " + owner.LastError
 	}
 	return fmt.Sprintf("server %q %s%s, so its %ss are unknown", owner.Name, is, state, err.Kind)

@@ -10,34 +10,35 @@ import (
 	"goblin/registry"
 )
 
-// HiddenEntry is an entry that clients do not see.
+// HiddenEntry is an entry that is hidden from clients.
 type HiddenEntry struct {
 	Kind   registry.Kind
 	Server string
-	Name   string          // the server's own
-	Entry  *registry.Entry // nil: it is not in the catalog
+	Name   string          // original name
+	Entry  *registry.Entry // nil if it is not in the catalog
 	By     Reason
 	Why    string
-	Since  time.Time // when the user turned it off
+	Since  time.Time // when the user disabled it
 }
 
-// Reason is who hides an entry from clients.
+// Reason is the origin of a hidden entry.
 type Reason string
 
-// In the order in which they count: what the config leaves out nobody can turn on.
+// By precedence: the user cannot enable entries that the config filters.
 const (
 	ByConfig  Reason = "config"
 	ByPin     Reason = "pin"
 	ByUser    Reason = "you"
 	ByProfile Reason = "profile"
-	BySearch  Reason = "search" // it is not listed, but found and called
+	BySearch  Reason = "search" // not listed, but found and callable
 )
 
-// ProfileView are the part of the catalog that clients see, and the part of that which lists contain.
+// ProfileView is the part of the catalog that clients see, and the part that lists
+// contain.
 type ProfileView struct{ Visible, Lists *registry.Snapshot }
 
-// ForProfile returns what clients of a profile see; "" is for clients without one, or with the
-// default one. ok is false when there is no such profile, whose clients see nothing.
+// ForProfile returns the view of clients of a profile. "" means clients without one, or
+// with the default one. ok is false for an unknown profile, whose clients see nothing.
 func (v *Views) ForProfile(profile string) (seen ProfileView, ok bool) {
 	set := v.set.Load()
 	one := set.forProfile(profile)
@@ -49,7 +50,6 @@ func (v *Views) ForProfile(profile string) (seen ProfileView, ok bool) {
 	return ProfileView{m.visible, m.lists}, ok
 }
 
-// forProfile returns the view of a profile, or nil.
 func (t *viewSet) forProfile(profile string) *view {
 	if profile == "" {
 		return t.defaultView
@@ -57,11 +57,10 @@ func (t *viewSet) forProfile(profile string) *view {
 	return t.profiles[profile]
 }
 
-// reasonUnknownState is the reason for hiding all entries of a server.
 const reasonUnknownState = "the file of what is off is damaged; see: goblin doctor"
 
-// HiddenBy says why lists of clients of a profile, as of [Views.ForProfile], do not have something of
-// the catalog; nil: they do.
+// HiddenBy returns the reason why lists for a profile, as in [Views.ForProfile], lack an
+// entry of the catalog. It returns nil if they have it.
 func (v *Views) HiddenBy(profile string, e *registry.Entry) *HiddenEntry {
 	one := v.set.Load().forProfile(profile)
 	if one == nil {
@@ -91,13 +90,13 @@ func (v *Views) HiddenBy(profile string, e *registry.Entry) *HiddenEntry {
 	return off
 }
 
-// IsDisabled reports whether the user turned an entry off for all clients.
+// IsDisabled reports whether the user disabled an entry for all clients.
 func (v *Views) IsDisabled(e *registry.Entry) bool {
 	return v.set.Load().disabled.has(e.Server, e.Kind, e.Name)
 }
 
-// IsListed returns a function that reports whether the lists of any profile, or of clients
-// without one, have an entry.
+// IsListed returns a function that reports whether any profile's lists, or those of
+// clients without one, have an entry.
 func (v *Views) IsListed() func(e *registry.Entry) bool {
 	set := v.set.Load()
 	lists := []*registry.Snapshot{set.defaultView.snapshot(v.registry).lists}
@@ -120,10 +119,10 @@ func configKey(k registry.Kind) string {
 	return "resources"
 }
 
-// Hidden is all of one kind that clients of a profile, as of [Views.ForProfile], do not see: what
-// servers' filters leave out first, then what awaits approval, then the rest in the order of
-// the catalog, and last what is off without being in it. Of Goblin's own tools it tells
-// those that others see.
+// Hidden returns the entries of one kind that clients of a profile, as in
+// [Views.ForProfile], don't see. Entries filtered by servers come first, then unapproved
+// tools, then others in catalog order, last disabled entries that are not in the catalog.
+// Goblin's own tools are included only if other clients see them.
 func (v *Views) Hidden(profile string, kind registry.Kind) (all []HiddenEntry) {
 	set := v.set.Load()
 	for _, s := range v.servers.All() {

@@ -8,16 +8,17 @@ import (
 	"goblin/registry/definition"
 )
 
-// listFilter selects the tools that lists contain: Goblin's own, those of servers, or both. It
+// listFilter selects the tools in lists: Goblin's own, those of servers, or both. It
 // implements [registry.Visibility].
 type listFilter struct {
 	name         string // see [Key]
 	own, servers bool
-	withoutMeta  *listFilter // filter where at most metaAbove tools are listed; nil: the same
+	withoutMeta  *listFilter // for at most metaAbove tools; nil: the same filter
 	metaAbove    int
 }
 
-// newListFilter lists Goblin's own tools only above that number of tools.
+// newListFilter returns a filter that lists Goblin's own tools only if more than above
+// tools are listed.
 func newListFilter(name string, above int) *listFilter {
 	return &listFilter{name: name, own: true, servers: true, withoutMeta: &listFilter{name: name, servers: true}, metaAbove: above}
 }
@@ -52,8 +53,8 @@ func totalCount(listed [registry.Kinds]int) (n int) {
 	return n
 }
 
-// WithLists implements [registry.Visibility]: clients that see little need none of Goblin's own
-// tools.
+// WithLists implements [registry.Visibility]. Clients that see few entries need none of
+// Goblin's own tools.
 func (c *profileFilter) WithLists(listed [registry.Kinds]int) registry.Visibility {
 	switch {
 	case c.withoutMeta != nil && totalCount(listed) <= c.metaAbove:
@@ -64,7 +65,7 @@ func (c *profileFilter) WithLists(listed [registry.Kinds]int) registry.Visibilit
 	return c
 }
 
-// setMetaTools decides which of Goblin's tools are visible and listed.
+// setMetaTools sets the visible and listed tools of Goblin.
 func (c *profileFilter) setMetaTools(m config.MetaTools, above int) {
 	c.metaTools = m
 	c.metaAbove = above
@@ -85,7 +86,7 @@ func (c *profileFilter) setMetaTools(m config.MetaTools, above int) {
 	}
 }
 
-// whyMissing returns who hides one of Goblin's tools, and why.
+// whyMissing returns the reason why one of Goblin's own tools is missing.
 func (c *profileFilter) whyMissing(name string) (Reason, string) {
 	whose, by := "gateway", ByConfig
 	if !c.profile.MetaTools.Unset {

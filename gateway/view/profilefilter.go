@@ -13,7 +13,7 @@ import (
 	"goblin/registry/definition"
 )
 
-// profileFilter is a profile without the disabled entries. It implements
+// profileFilter selects the entries of a profile that are not disabled. It implements
 // [registry.Visibility].
 type profileFilter struct {
 	profile   config.Profile
@@ -22,16 +22,16 @@ type profileFilter struct {
 	disabled  disabledSet
 	metaTools config.MetaTools // visible tools of Goblin
 	name      string           // see [Key]
-	lists     *listFilter      // filter of the lists; nil: all
-	// Filters for clients with shorter lists, nil for the same one: withoutMeta for at most
-	// metaAbove entries, and withoutSkills for no skills. Few servers have skills, and every
-	// model would read about them.
+	lists     *listFilter      // nil: lists contain everything visible
+	// Filters for clients with shorter lists, nil for the same one: withoutMeta for at
+	// most metaAbove entries, withoutSkills for no skills. Few servers have skills, but
+	// every model would read the tools for them.
 	withoutMeta, withoutSkills *profileFilter
 	metaAbove                  int
-	skippedTools               []string // Goblin's tools that withoutMeta or withoutSkills leaves out
+	skippedTools               []string // Goblin's tools hidden by withoutMeta or withoutSkills
 }
 
-// skillTools are Goblin's tools about skills.
+// skillTools lists Goblin's tools for skills.
 var skillTools = []string{"catalog_skills", "search_skills"}
 
 func newProfileFilter(cfg *config.Config, p config.Profile, switched []state.ToggleEntry, hidden ...string) *profileFilter {
@@ -41,7 +41,7 @@ func newProfileFilter(cfg *config.Config, p config.Profile, switched []state.Tog
 			c.servers[s.Name] = true
 		}
 	}
-	if p.Name != config.DefaultProfile { // it goes on where there was none
+	if p.Name != config.DefaultProfile { // the default profile continues versions without profiles
 		c.name = p.Name
 	}
 	c.setMetaTools(cfg.ProfileMetaTools(&p), cfg.Gateway.MetaToolsAbove)
@@ -51,8 +51,8 @@ func newProfileFilter(cfg *config.Config, p config.Profile, switched []state.Tog
 // fullName is the name of the filter for [FullProfile].
 const fullName = "+"
 
-// newFullFilter returns the filter for [FullProfile]. Its clients get Goblin's tools even if
-// lists do not have them.
+// newFullFilter returns the filter for [FullProfile]. Its clients can use Goblin's tools
+// even if lists lack them.
 func newFullFilter(cfg *config.Config) *profileFilter {
 	c := newProfileFilter(cfg, config.DefaultView(), nil)
 	c.name = fullName
@@ -64,7 +64,6 @@ func newFullFilter(cfg *config.Config) *profileFilter {
 	return c
 }
 
-// equal reports whether both filters are the same.
 func (c *profileFilter) equal(o *profileFilter) bool {
 	return maps.Equal(c.servers, o.servers) && reflect.DeepEqual(c.profile, o.profile) && maps.Equal(c.disabled.entries, o.disabled.entries) &&
 		maps.Equal(c.disabled.hidden, o.disabled.hidden) && reflect.DeepEqual(c.metaTools, o.metaTools) && c.metaAbove == o.metaAbove && reflect.DeepEqual(c.lists, o.lists)
@@ -110,11 +109,12 @@ func (c *profileFilter) profileHas(server string, k registry.Kind, name string) 
 	return c.uris.Match(name)
 }
 
-// disabledSet has the entries that the user disabled, in one profile or for all clients.
+// disabledSet holds the entries that the user disabled, for one profile or for all
+// clients.
 type disabledSet struct {
-	entries map[entryKey]bool // true: for this profile only
+	entries map[entryKey]bool // true: only in this profile
 	uris    map[serverKind]*policy.URIFilter
-	hidden  map[string]bool // servers whose disabled entries are unknown, see [state.ToggleStore.Hidden]
+	hidden  map[string]bool // servers with unknown disabled entries, see [state.ToggleStore.Hidden]
 }
 
 type serverKind struct {
@@ -158,8 +158,8 @@ func newDisabledSet(profile string, switched []state.ToggleEntry, hidden []strin
 	return o
 }
 
-// escapeGlob turns a URI into a glob that matches only it. Nothing is dropped when the glob is
-// parsed as a URI, so a query or fragment stays significant.
+// escapeGlob converts a URI to a glob that matches only it. Queries and fragments stay
+// significant when the glob is parsed as a URI.
 var escapeGlob = strings.NewReplacer("*", "[*]", "?", "[?-?]", "[", "[[]", `\`, `\\`, "#", "[#]", ";", "[;]")
 
 func entryKeyOf(s *state.ToggleEntry) (entryKey, bool) {
@@ -187,15 +187,13 @@ func (o disabledSet) has(server string, k registry.Kind, name string) bool {
 	return k == registry.Resource && !uris.Match(name) && validURIs.Match(name)
 }
 
-// hidesServer reports whether all entries of a server are hidden.
 func (o disabledSet) hidesServer(server string) bool {
 	return len(o.hidden) > 0 && (o.hidden[server] || o.hidden[state.AllServers])
 }
 
-// hidesServer reports whether all entries of a server of the profile are hidden.
 func (c *profileFilter) hidesServer(server string) bool {
 	return c.disabled.hidesServer(server) && (c.disabled.hidden[state.AllServers] || c.Server(server))
 }
 
-// validURIs matches every URI that all parsers read the same way.
+// validURIs matches each URI that all parsers read in the same way.
 var validURIs = policy.NewURIFilter(config.Filter{Deny: []string{""}})

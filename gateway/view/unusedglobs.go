@@ -10,10 +10,10 @@ import (
 	"goblin/registry/suggest"
 )
 
-// ListedNames are the names of what servers list, as they give them, by server.
+// ListedNames holds the original names of listed entries, by server and kind.
 type ListedNames map[string]map[registry.Kind][]string
 
-// Add notes a name.
+// Add adds a name.
 func (l ListedNames) Add(server string, k registry.Kind, name string) {
 	if l[server] == nil {
 		l[server] = make(map[registry.Kind][]string)
@@ -21,7 +21,7 @@ func (l ListedNames) Add(server string, k registry.Kind, name string) {
 	l[server][k] = append(l[server][k], name)
 }
 
-// NamesIn are the names in a catalog.
+// NamesIn returns the names of the tools and prompts in a catalog.
 func NamesIn(s *registry.Snapshot) ListedNames {
 	l := make(ListedNames)
 	for _, k := range []registry.Kind{registry.Tool, registry.Prompt} {
@@ -32,11 +32,11 @@ func NamesIn(s *registry.Snapshot) ListedNames {
 	return l
 }
 
-// UnusedGlobs says which globs of profiles fit no tool or prompt of the profile's servers; only of
-// some kinds, if those are given. A profile is left out while one of its servers lists
-// nothing, since that may have anything. So are globs of resources, as there are more of
-// these than servers list, and what is denied by more than a name, since that is also
-// written for what may come.
+// UnusedGlobs reports the globs of profiles that match no tool or prompt of the profile's
+// servers, only of the given kinds if there are any. It skips profiles of which one
+// server lists nothing, because that server may offer anything. It skips globs of
+// resources, because servers do not list all resources, and deny patterns with wildcards,
+// because these may be for future entries.
 func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind) (problems []config.Problem) {
 	for i := range cfg.Profiles {
 		p := &cfg.Profiles[i]
@@ -70,8 +70,8 @@ func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind)
 	return problems
 }
 
-// filteringServer returns the server of a profile whose config filters out what a glob names,
-// or "". A name without a server counts only if it is denied, not if it is merely not allowed.
+// filteringServer returns the server of a profile whose config filters out the name of a
+// glob, or "". For a name without a server only deny patterns count.
 func filteringServer(cfg *config.Config, p *config.Profile, k registry.Kind, glob string) string {
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
@@ -90,7 +90,7 @@ func filteringServer(cfg *config.Config, p *config.Profile, k registry.Kind, glo
 	return ""
 }
 
-// globChars are the characters of globs that match more than one name.
+// globChars are the wildcard characters of globs.
 const globChars = `*?[\`
 
 type listedName struct{ server, name string }
@@ -113,7 +113,6 @@ func (l ListedNames) inProfile(cfg *config.Config, p *config.Profile, k registry
 	return names, known
 }
 
-// suggestNames returns a suggestion of the names that a glob may mean.
 func suggestNames(glob string, names []listedName) string {
 	f := suggest.New(glob)
 	for _, n := range names {

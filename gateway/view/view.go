@@ -1,20 +1,20 @@
 // Package view decides which entries of the catalog each client sees.
 //
-// Four checks decide in this order: the filters of the config, when lists are fetched
-// (upstream.Server.Permits); approval of changed tools (servers, pinned.go); then, here,
-// the user's disabled entries and the profile (profileFilter.Has). Each request is checked again
-// by permitted in find.go and by acquireConn in package gateway. hidden.go explains the result.
+// Four checks decide, in this order: the filters of the config, when lists are fetched
+// (upstream.Server.Permits); approval of changed tools (servers, pinned.go); the user's
+// disabled entries; the profile (profileFilter.Has). The last two are in this package.
+// Each request is checked again by checkPermitted in find.go and by acquireConn in
+// package gateway. hidden.go explains the result.
 //
-// A view is a catalog narrowed to a profile of the config and to what the user has not
-// turned off: what is not in it is unknown, by every name and to everything that asks
-// about it. What lists have may be less: tools that are to be found by searches. Whether
-// Goblin's own tools are needed is decided with each view. Views are immutable, made when
-// somebody looks after a change, and shared by all clients of the profile; looking at one
-// that is made costs a load of a pointer. It knows who asks by sessions and exchanges; it
-// must not know what is asked, nor send anything.
+// A view is the catalog without hidden entries. An entry outside of it is unknown to the
+// client by every name and in every request. Lists may contain less: a profile can make
+// tools searchable only. Views are immutable and shared by all clients of a profile. They
+// are built at the first use after a change; later uses cost one pointer load. The
+// package must not know about requests beyond their session and client, and sends
+// nothing.
 //
-// A profile is no lock: a client that may use Goblin may ask for another one. What nobody
-// is to have is left out by the filters of servers.
+// A profile is not a security boundary, since a client may ask for another one. The
+// filters of servers are.
 package view
 
 import (
@@ -32,36 +32,36 @@ import (
 	"goblin/registry/definition"
 )
 
-// FullProfile is requested instead of a profile by clients that see everything, whatever
-// profiles the config has for others.
+// FullProfile is requested instead of a profile by clients that see everything,
+// regardless of profiles.
 const FullProfile = "*"
 
-// Views has the views of one registry. Make it with [New].
+// Views holds the views of one registry. Create it with [New].
 type Views struct {
 	registry *registry.Registry
 	servers  *servers.Manager
 	set      atomic.Pointer[viewSet]
 
-	namespaces map[config.Namespace]*namespace // those that profiles can name
+	namespaces map[config.Namespace]*namespace // namespaces that profiles can choose
 
-	writeMu       sync.Mutex // guards the next three
+	writeMu       sync.Mutex // guards the fields below
 	config        *config.Config
 	disabled      []state.ToggleEntry
 	hiddenServers []string
 }
 
-// viewSet has the views of one config. It is immutable.
+// viewSet is the immutable set of the views of one config.
 type viewSet struct {
 	profiles    map[string]*view
 	clients     []config.ClientRule
-	defaultView *view       // of clients that get no profile
-	full        *view       // of those who see everything
-	missing     *view       // of clients whose profile no longer exists: nothing
+	defaultView *view       // for clients without a profile
+	full        *view       // for FullProfile
+	missing     *view       // for clients of a deleted profile: empty
 	disabled    disabledSet // entries disabled for all clients
 	off         []state.ToggleEntry
 }
 
-// New makes the views of a config. Servers may be nil until the first Find.
+// New returns the views of a config. servers may be nil until the first Find.
 func New(r *registry.Registry, servers *servers.Manager, cfg *config.Config) *Views {
 	v := &Views{registry: r, servers: servers, namespaces: map[config.Namespace]*namespace{
 		config.NamespaceURI: {}, config.NamespaceFlat: {flat: true},
@@ -71,8 +71,8 @@ func New(r *registry.Registry, servers *servers.Manager, cfg *config.Config) *Vi
 	return v
 }
 
-// Apply makes the views those of an edited config. What clients have listed of a profile
-// that is the same by now stays what they have.
+// Apply replaces the views by those of an edited config. Views of unchanged profiles keep
+// their list versions.
 func (v *Views) Apply(cfg *config.Config) {
 	v.writeMu.Lock()
 	defer v.writeMu.Unlock()
@@ -80,8 +80,8 @@ func (v *Views) Apply(cfg *config.Config) {
 	v.makeLocked()
 }
 
-// SetDisabled makes the views lack what is off, and nothing else that was. They lack everything
-// of hidden servers, see [state.ToggleStore.Hidden].
+// SetDisabled hides the given entries, and no longer those of the previous call. It hides
+// all entries of the hidden servers; see [state.ToggleStore.Hidden].
 func (v *Views) SetDisabled(off []state.ToggleEntry, hidden ...string) {
 	v.writeMu.Lock()
 	defer v.writeMu.Unlock()
@@ -114,23 +114,23 @@ func (v *Views) makeLocked() {
 	v.registry.NotifyDisabled()
 }
 
-// Config returns the config from which the views were made.
+// Config returns the config of the current views.
 func (v *Views) Config() *config.Config {
 	v.writeMu.Lock()
 	defer v.writeMu.Unlock()
 	return v.config
 }
 
-// Has reports whether there is such a profile.
+// Has reports whether a profile exists.
 func (v *Views) Has(profile string) bool { return v.set.Load().profiles[profile] != nil }
 
-// For returns the part of the catalog that the client of a request sees.
+// For returns the part of the catalog that a request's client sees.
 func (v *Views) For(x *downstream.Request) *registry.Snapshot {
 	return v.view(x).snapshot(v.registry).visible
 }
 
-// ListsFor returns the part of that which lists contain: tools that are to be found by searches
-// are left out.
+// ListsFor returns the part of the catalog that lists for a request's client contain.
+// Tools that are searchable only are missing.
 func (v *Views) ListsFor(x *downstream.Request) *registry.Snapshot {
 	return v.view(x).snapshot(v.registry).lists
 }
@@ -138,14 +138,14 @@ func (v *Views) ListsFor(x *downstream.Request) *registry.Snapshot {
 func (v *Views) view(x *downstream.Request) *view {
 	x = x.Outer()
 	set := v.set.Load()
-	if len(set.clients) == 0 { // then who it is need not be read
+	if len(set.clients) == 0 { // the client's name does not matter
 		return set.forClient(x.Session(), "")
 	}
 	return set.forClient(x.Session(), x.ClientName())
 }
 
-// ForSession is [Views.For] for the client of a session, or for the clients that share it;
-// everything for nil.
+// ForSession returns the part of the catalog that a session's client sees, or all clients
+// that share the session. For nil it returns everything.
 func (v *Views) ForSession(s *downstream.Session) *registry.Snapshot {
 	if s == nil {
 		return v.registry.Load()
@@ -153,32 +153,32 @@ func (v *Views) ForSession(s *downstream.Session) *registry.Snapshot {
 	return v.set.Load().forClient(s, s.Name()).snapshot(v.registry).visible
 }
 
-// ListsForSession is [Views.ListsFor] for them.
+// ListsForSession is [Views.ListsFor] for a session.
 func (v *Views) ListsForSession(s *downstream.Session) *registry.Snapshot {
 	return v.ListsForClient(s, s.Name())
 }
 
-// ListsForClient is [Views.ListsFor] for one of the clients that share a session, by its name.
+// ListsForClient is [Views.ListsFor] for one named client of a shared session.
 func (v *Views) ListsForClient(s *downstream.Session, name string) *registry.Snapshot {
 	return v.set.Load().forClient(s, name).snapshot(v.registry).lists
 }
 
-// Full returns the lists without any filter of profiles.
+// Full returns the lists without filters of profiles.
 func (v *Views) Full() *registry.Snapshot { return v.set.Load().full.snapshot(v.registry).lists }
 
-// Version is that of a list in what clients see. Those of two profiles have nothing to do
-// with each other.
+// Version is the version of a list in one view. Versions of different views are
+// unrelated.
 type Version struct {
 	view string
 	n    uint64
 }
 
-// ListVersion is the version of a list.
+// ListVersion returns the version of a list.
 func ListVersion(seen *registry.Snapshot, k registry.Kind) Version {
 	return Version{Key(seen), seen.Version(k)}
 }
 
-// Key tells what profiles show apart: of one, versions of lists go on.
+// Key returns the name of the view of a catalog. List versions continue within one name.
 func Key(seen *registry.Snapshot) string {
 	switch c := seen.Visibility().(type) {
 	case *profileFilter:
@@ -186,10 +186,10 @@ func Key(seen *registry.Snapshot) string {
 	case *listFilter:
 		return c.name
 	}
-	return FullProfile // nothing
+	return FullProfile // emptyFilter
 }
 
-// All yields the lists that clients can see: of everything, and of each profile.
+// All yields the lists of each view: the full one, the default one and each profile.
 func (v *Views) All() iter.Seq[*registry.Snapshot] {
 	return func(yield func(*registry.Snapshot) bool) {
 		set := v.set.Load()
@@ -204,9 +204,9 @@ func (v *Views) All() iter.Seq[*registry.Snapshot] {
 	}
 }
 
-// MaxResult is how much text of a tool's result the client of a request gets at a time, in
-// bytes, if its server's config says so much; 0 for all of it. A profile wins over servers,
-// and screens and commands get all.
+// MaxResult returns the maximum text of a tool result for a request's client, in bytes; 0
+// means no limit. server is the limit of the server's config. A profile's limit replaces
+// it. The UI and commands have no limit.
 func (v *Views) MaxResult(x *downstream.Request, server int64) int64 {
 	set, s, name := v.set.Load(), x.Session(), ""
 	if s.IsScreen() || s.Profile() == FullProfile {
@@ -218,10 +218,9 @@ func (v *Views) MaxResult(x *downstream.Request, server int64) int64 {
 	if c, ok := set.forClient(s, name).filter.(*profileFilter); ok && c.profile.MaxResult != 0 {
 		server = c.profile.MaxResult
 	}
-	return max(0, server) // off is less
+	return max(0, server) // negative values disable the limit
 }
 
-// forClient returns the view of a client.
 func (t *viewSet) forClient(s *downstream.Session, client string) *view {
 	switch asked := s.Profile(); {
 	case asked == FullProfile, s.IsScreen():
@@ -237,8 +236,8 @@ func (t *viewSet) forClient(s *downstream.Session, client string) *view {
 	return t.defaultView
 }
 
-// Profile names the profile of a session's client, "" for none: it may not be there any
-// more.
+// Profile returns the profile of a session's client, or "". A requested profile may no
+// longer exist.
 func (v *Views) Profile(s *downstream.Session) string {
 	set := v.set.Load()
 	switch asked := s.Profile(); {
@@ -250,17 +249,17 @@ func (v *Views) Profile(s *downstream.Session) string {
 	return set.forClient(s, s.Name()).filter.(*profileFilter).profile.Name
 }
 
-// view is a profile with the catalog as it shows it.
+// view is the catalog as one profile shows it.
 type view struct {
 	filter     registry.Visibility
-	listFilter registry.Visibility // filter of the lists; nil: all
-	namespace  *namespace          // of the profile; nil: the gateway's
+	listFilter registry.Visibility // nil: lists contain everything visible
+	namespace  *namespace          // nil: that of the gateway
 
 	mu     sync.Mutex
 	latest atomic.Pointer[snapshot]
 }
 
-// snapshot is a view of one catalog, which is nil if another filter made it.
+// snapshot is a view of one catalog. catalog is nil if another filter made it.
 type snapshot struct{ catalog, visible, lists *registry.Snapshot }
 
 // newView returns a view whose list versions continue those of the registry.
@@ -276,7 +275,7 @@ func (v *Views) newView(c registry.Visibility) *view {
 	return one
 }
 
-// replace returns the view for a filter, which continues the list versions of was.
+// replace returns the view for a filter. Its list versions continue those of was.
 func (v *Views) replace(was *view, c *profileFilter) *view {
 	if before, ok := was.filter.(*profileFilter); ok && before.equal(c) {
 		return was
@@ -286,7 +285,7 @@ func (v *Views) replace(was *view, c *profileFilter) *view {
 	return next
 }
 
-// snapshot returns the current catalog as the view shows it.
+// snapshot returns the view of the current catalog.
 func (v *view) snapshot(r *registry.Registry) *snapshot {
 	now := r.Load()
 	if m := v.latest.Load(); m.catalog == now {
@@ -312,12 +311,12 @@ func (v *view) snapshot(r *registry.Registry) *snapshot {
 	return m
 }
 
-// namespace caches the catalog in one namespace, which all profiles that name it share.
+// namespace caches the catalog in one namespace, for all profiles that choose it.
 type namespace struct {
 	flat bool
 
 	mu               sync.Mutex
-	catalog, renamed *registry.Snapshot // the latest catalog, and the same in this namespace
+	catalog, renamed *registry.Snapshot // latest catalog, and its form in this namespace
 }
 
 func (n *namespace) load(now *registry.Snapshot) *registry.Snapshot {
