@@ -1,9 +1,3 @@
-// Arguments looks into the arguments of calls of tools, which else pass as they
-// are: at those that HTTP headers repeat, at those of a call that names another tool, and
-// whether these fit that tool.
-//
-// It owns what is wrong with them; it must not know whose a tool is, nor send anything.
-
 package gateway
 
 import (
@@ -16,13 +10,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// HeaderMark marks the arguments in a tool's schema that HTTP clients repeat in headers
+// HeaderMark marks arguments in a tool's schema that HTTP clients repeat in headers
 // (2026-07-28, SEP-2243).
 const HeaderMark = "x-mcp-header"
 
-// CheckHeaders compares the arguments of a call, to a tool whose definition has HeaderMark,
-// with the headers that repeat them, be they those that the server gets, or the client's, if
-// it knew what it calls. Readers must not differ in what these arguments are.
+// CheckHeaders compares the arguments of a call with the headers that repeat them. Goblin
+// and the server must not read them differently. definition is of a tool with HeaderMark.
+// known is false if the client does not know that it calls this tool.
 func CheckHeaders(x *downstream.Request, definition []byte, known bool) error {
 	tool := &mcp.Tool{RawInputSchema: rawjson.Get(definition, "inputSchema")}
 	var paths [][]string
@@ -46,8 +40,8 @@ func CheckHeaders(x *downstream.Request, definition []byte, known bool) error {
 	return nil
 }
 
-// NestedParams are the params of the call that a call stands for: its arguments are the name of
-// a tool and the arguments of that. All else is the same.
+// NestedParams returns the params of the call that the arguments of call_tool describe.
+// Other members stay unchanged.
 func NestedParams(params []byte) ([]byte, error) {
 	var name, inner []byte
 	for k, v := range rawjson.Members(rawjson.Get(params, "arguments")) {
@@ -80,14 +74,14 @@ func NestedParams(params []byte) ([]byte, error) {
 	return rawjson.SetMember(rawjson.SetMember(params, "name", name), "arguments", inner), nil
 }
 
-// ArgumentError is the error for arguments that are.
+// ArgumentError returns an error for invalid arguments.
 func ArgumentError(format string, args ...any) error {
 	e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, format, args...)
 	e.Data = rawjson.Object("code", "INVALID_ARGUMENTS")
 	return e
 }
 
-// FormatError is an error as Goblin's own tools tell it: its code comes first.
+// FormatError returns an error in the form of Goblin's own tools: the code comes first.
 func FormatError(e *jsonrpc.Error) *jsonrpc.Error {
 	told := *e
 	if code, ok := rawjson.String(rawjson.Get(e.Data, "code")); ok {
@@ -96,7 +90,7 @@ func FormatError(e *jsonrpc.Error) *jsonrpc.Error {
 	return &told
 }
 
-// excerpt is the beginning of a value.
+// excerpt returns at most 64 characters of a value.
 func excerpt(v string) string {
 	const most = 64
 	n := 0

@@ -8,23 +8,21 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Start is the fast path of requests and acquireConn in calls.go the other one. A check of every
-// request belongs into both.
+// Start is the fast path of requests, acquireConn in calls.go the slow one. Add a check
+// of every request to both.
 //
-// Most requests need no goroutine: their name stands in the table, their server
-// is a connected process with a place free, and what it answers is passed on.
-// They are sent where the client's messages are read, and answered where the
-// server's are, which saves the start of a goroutine, two switches and a context
-// for each. All that may have to wait goes to Handle instead.
+// Most requests need no goroutine: they name a listed entry of a connected process with a
+// free slot. They are sent on the client's read loop and answered on the server's. This
+// saves a goroutine, two switches and a context. Requests that may have to wait go to
+// Handle.
 
-// asyncMethod describes a method whose requests may run without a goroutine. Their targets are
-// listed ones only.
+// asyncMethod is a method whose requests for listed targets may run without a goroutine.
 type asyncMethod struct {
 	member string
 	kind   registry.Kind
 	params *rawjson.KeyTree
 
-	name, meta, task int // places of the members, -1 for none
+	name, meta, task int // indexes of the members, or -1
 }
 
 var asyncMethods = map[string]*asyncMethod{
@@ -38,15 +36,14 @@ func newAsyncMethod(method, member string, kind registry.Kind) *asyncMethod {
 	return &asyncMethod{member, kind, t, t.Place(member), t.Place("_meta"), t.Place("task")}
 }
 
-// readParams returns the members of the params that decide about a request.
+// readParams returns the members that matter for the fast path.
 func (p *asyncMethod) readParams(params []byte) (name, meta []byte, ok bool) {
 	var values [8][]byte
 	err := p.params.Split(params, values[:])
 	return values[p.name], values[p.meta], err == nil && (p.task < 0 || values[p.task] == nil)
 }
 
-// maxInline is how large an answer may be, in bytes, that is passed on by the
-// read loop itself: larger ones would keep what follows waiting.
+// maxInline is the maximum size of an answer that the read loop relays itself, in bytes.
 const maxInline = 32 << 10
 
 // Start implements [downstream.Starter].
@@ -64,15 +61,15 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	seen := g.Views.For(x)
 	t, listed := seen.LookupListed(p.kind, name)
 	if !listed || t.Entry.TaskOnly {
-		return false // lists may have to be waited for, or it is Goblin's own, or has to pass the filters first
+		return false // lists may have to be awaited, or filters apply
 	}
 	b := g.Servers.Get(t.Server)
 	if b == nil || !b.Shared() || meta != nil && !b.Config().ForwardMeta || g.Servers.Epoch() != epoch || epoch%2 != 0 {
-		return false // or the target may be one that the config denies by now
+		return false // the config may deny the target now
 	}
 	conn, err := b.Ready()
 	if err != nil || g.Servers.VerifiesLists() && g.Views.For(x) != seen {
-		return false // the target may be older than the list by which the server is ready
+		return false // the target may be older than the server's list
 	}
 	s := &asyncRequest{
 		request: request{Request: x, gateway: g, server: t.Server, name: name, target: t},
@@ -98,7 +95,7 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	return true
 }
 
-// asyncRequest is a request that waits for its answer without a goroutine.
+// asyncRequest is a request without a goroutine.
 type asyncRequest struct {
 	request
 	method *asyncMethod
@@ -119,7 +116,6 @@ func (s *asyncRequest) CallEnded(reply jsonrpc.Reply, err error, burst *jsonrpc.
 	s.complete(reply, nil)
 }
 
-// complete answers the request.
 func (s *asyncRequest) complete(reply jsonrpc.Reply, err error) {
 	defer s.Recover()
 	g, r := s.gateway, &s.request
@@ -127,7 +123,7 @@ func (s *asyncRequest) complete(reply jsonrpc.Reply, err error) {
 		r.fail(err)
 	} else {
 		if reply.Error == nil {
-			r.buffer = reply.Buffer // nobody else keeps anything of it
+			r.buffer = reply.Buffer // no other reference exists
 		}
 		g.relayReply(r, s.target.Server, s.target.Name, reply)
 	}

@@ -94,8 +94,8 @@ func (g *Gateway) readResource(r *request) {
 	}
 }
 
-// MayReturn implements [downstream.Parker]: a name that leads nowhere by now is refused
-// to a client that comes back, as it is to one that begins.
+// MayReturn implements [downstream.Parker]. A client that returns with a name that is now
+// unknown is refused, like with a new request.
 func (r *request) MayReturn() bool {
 	resolve := (*registry.Snapshot).ResolveTool
 	switch r.Method() {
@@ -111,7 +111,7 @@ func (r *request) MayReturn() bool {
 	return err == nil || r.locating.Load()
 }
 
-// countRead counts a read that a server has answered, or failed to.
+// countRead counts a read that reached a server.
 func (g *Gateway) countRead(r *request, t registry.Target) {
 	mime := ""
 	for first := range r.rewriter.Shape.Elements(r.rewriter.Shape.Get(r.answer, "contents")) {
@@ -124,7 +124,7 @@ func (g *Gateway) countRead(r *request, t registry.Target) {
 	}
 }
 
-// complete asks the server that owns the reference for values.
+// complete forwards a completion to the owner of the reference.
 func (g *Gateway) complete(r *request) {
 	ref := rawjson.Get(r.Params(), "ref")
 	kind := rawjson.GetString(ref, "type")
@@ -165,7 +165,7 @@ func (g *Gateway) complete(r *request) {
 	g.forward(r, t, edits)
 }
 
-// route calls resolveParam, and answers the request if that fails.
+// route calls resolveParam and answers the request on failure.
 func (g *Gateway) route(r *request, member string, resolve view.Resolver) (t registry.Target, edits []rawjson.Edit, ok bool) {
 	t, edits, err := r.resolveParam(member, resolve)
 	if err != nil {
@@ -174,8 +174,8 @@ func (g *Gateway) route(r *request, member string, resolve view.Resolver) (t reg
 	return t, edits, err == nil
 }
 
-// resolveParam resolves the name in params.member and makes the edit that turns it into the
-// server's own.
+// resolveParam resolves the name in params.member. edits replace it by the server's own
+// name.
 func (r *request) resolveParam(member string, resolve view.Resolver) (t registry.Target, edits []rawjson.Edit, err error) {
 	name, raw, err := stringMember(r.Params(), member)
 	if err != nil {
@@ -193,8 +193,8 @@ func (r *request) resolveParam(member string, resolve view.Resolver) (t registry
 	return t, edits, err
 }
 
-// resolveAgain calls resolveParam for a request whose server may have listed since. It updates target and
-// sent.
+// resolveAgain repeats resolveParam after the server may have listed again. It updates
+// target and serverEdits.
 func (r *request) resolveAgain() (registry.Target, error) {
 	t, edits, err := r.resolveParam(r.member, r.resolve)
 	if err != nil {
@@ -207,7 +207,7 @@ func (r *request) resolveAgain() (registry.Target, error) {
 	return t, nil
 }
 
-// targetEdits returns the edits of params that make a request for a target its server's.
+// targetEdits returns the edits of params for the server of a target.
 func (r *request) targetEdits(t registry.Target, raw []byte) (edits []rawjson.Edit, err error) {
 	if t.Name != r.name || hasEscapes(raw) {
 		edits = r.edit(raw, t.Name)
@@ -218,8 +218,7 @@ func (r *request) targetEdits(t registry.Target, raw []byte) (edits []rawjson.Ed
 	return edits, nil
 }
 
-// filterMeta removes from `_meta` what is not the protocol's, for a server without
-// forward_meta.
+// filterMeta removes non-protocol members from `_meta` for servers without forward_meta.
 func (r *request) filterMeta(server string) bool {
 	b := r.gateway.Servers.Get(server)
 	if b == nil || b.Config().ForwardMeta {
@@ -229,15 +228,14 @@ func (r *request) filterMeta(server string) bool {
 	return true
 }
 
-// forward sends a request to the server that owns its target and answers with
-// what comes back. It reports whether that is the end of the matter: not a demand
-// for input, nor lost because the client stayed away.
+// forward sends a request to the owner of its target and relays the answer. It returns
+// false if the server requires input or the client is away.
 func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) bool {
 	r.server, r.target, r.serverEdits = t.Server, t, edits
 	reply, demand, err := g.forwardCall(r)
 	left := err == nil && reply.Error != nil && jsonrpc.ParseErrorObject(reply.Error).Code == downstream.CodeUnsupportedVersion
 	if left || g.awaitReconnect(r, err) {
-		reply, demand, err = g.forwardCall(r) // over another connection: that one has ended
+		reply, demand, err = g.forwardCall(r) // over a new connection
 	}
 	for range maxLogins {
 		if err == nil || !serverreq.IsLoginRequired(err) {
@@ -258,19 +256,20 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 		return false
 	}
 	if reply.Error == nil && !r.taskOnly && !r.modern() && r.outer == nil {
-		r.buffer = reply.Buffer // nobody else keeps anything of it
+		r.buffer = reply.Buffer // no other reference exists
 	}
 	return g.relayReply(r, r.server, r.target.Name, reply)
 }
 
-// Waiting for the connection after one whose session the server has forgotten.
+// Limits of awaitReconnect.
 const (
 	reconnectTimeout      = 5 * time.Second
 	reconnectPollInterval = 20 * time.Millisecond
 )
 
-// awaitReconnect waits for another connection to the server of a request that it did
-// not carry out, as err says; false when there is none soon.
+// awaitReconnect waits for a new connection if err says that the server lost its session
+// and did not handle the request. It returns false if there is none within
+// reconnectTimeout.
 func (g *Gateway) awaitReconnect(r *request, err error) bool {
 	if err == nil || !errors.Is(err, upstream.ErrSessionLost) || rawjson.Get(r.SentParams(), "requestState") != nil {
 		return false
@@ -295,8 +294,8 @@ func (g *Gateway) awaitReconnect(r *request, err error) bool {
 	}
 }
 
-// relayReply answers with what came back from a server for what it calls name; false
-// for a demand for input.
+// relayReply answers with a server's reply. name is the server's own name of the target.
+// It returns false if the server requires input.
 func (g *Gateway) relayReply(r *request, server, name string, reply jsonrpc.Reply) bool {
 	w := &r.rewriter
 	w.Registry, w.Namer, w.Server, w.Shape = g.reg, r, server, reply.Shape
@@ -353,8 +352,8 @@ func (g *Gateway) relayReply(r *request, server, name string, reply jsonrpc.Repl
 	return true
 }
 
-// opensWebPages reports whether a reply asks users to open web pages only, if it asks at
-// all: by its error, or as the state of a task.
+// opensWebPages reports whether all URLs that a reply asks the user to open are web
+// pages.
 func opensWebPages(method string, reply jsonrpc.Reply) bool {
 	if reply.Error != nil {
 		own := jsonrpc.ParseErrorObject(reply.Error)
@@ -363,9 +362,9 @@ func opensWebPages(method string, reply jsonrpc.Reply) bool {
 	return !strings.HasPrefix(method, "tasks/") || serverreq.InputsOpenWebPages(reply.Result)
 }
 
-// relayURLRequired turns the error by which a server demands that URLs are opened
-// first into a demand for input, as stateless clients know it. The client's
-// next attempt is a call like the first. It is false when that cannot be.
+// relayURLRequired converts a server's error that requires opening URLs into
+// input_required for a stateless client. The client's next attempt is a new call. It
+// returns false if that is impossible.
 func (g *Gateway) relayURLRequired(r *request, data []byte) bool {
 	if path := serverreq.MissingCapability(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
 		r.fail(inflight.MissingCapability(r.server, []string{"elicitation", "url"}))
@@ -385,13 +384,11 @@ func (g *Gateway) relayURLRequired(r *request, data []byte) bool {
 	return true
 }
 
-// hasServerState reports whether a request brings the state of a server.
 func hasServerState(s downstream.State) bool { return s.Raw != nil && string(s.Raw) != "null" }
 
-// forwardCall passes a request on and waits for the answer. Between two of the stateless
-// era, what the server asks goes to the client as it is, which is a demand, and so
-// does what the client brings back. Everything else that servers ask reaches the
-// client by [downstream.Request.Ask].
+// forwardCall forwards a request and waits for the answer. Between stateless peers, the
+// server's input requests and the client's answers pass through unchanged. In all other
+// cases, requests from servers use [downstream.Request.Ask].
 func (g *Gateway) forwardCall(r *request) (reply jsonrpc.Reply, demand bool, err error) {
 	state, err := r.State()
 	if err != nil {
@@ -427,7 +424,7 @@ func (g *Gateway) forwardCall(r *request) (reply jsonrpc.Reply, demand bool, err
 	if state.IsOwn || hasServerState(state) || !g.ask.UserCanAnswer(reply.Error) {
 		return reply, false, nil
 	}
-	// Once more, as one whose questions are put to a client that can answer them.
+	// Try again and send the server's requests to a UI.
 	if conn, release, err = g.acquireConn(r); err != nil {
 		return reply, false, err
 	}
@@ -443,7 +440,7 @@ func (g *Gateway) forwardCall(r *request) (reply jsonrpc.Reply, demand bool, err
 	return reply, false, err
 }
 
-// newCall is a call of a request, the first of which is part of it.
+// newCall returns r.call for the first call, and a new one after that.
 func (r *request) newCall() *inflight.Request {
 	if r.call.ClientRequest == nil {
 		return &r.call
@@ -451,16 +448,15 @@ func (r *request) newCall() *inflight.Request {
 	return new(inflight.Request)
 }
 
-// acquireConn returns the connection for a request and a place in the limit of its server,
-// which release returns. A check of every request belongs here and into Start in
-// asyncrequest.go.
+// acquireConn returns the connection for a request and takes a slot of its server's
+// limit; call release. Add a check of every request here and to Start in asyncrequest.go.
 func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), err error) {
 	b := g.Servers.Get(r.server)
 	if b == nil {
 		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: r.server, Reason: "it was removed"}
 	}
 	conn, err = g.Servers.Conn(r.Context(), b, r.Session(), r.modern())
-	if r.target.Name != "" && !b.PermitsTarget(r.target) { // by a config or a list that is newer than the target
+	if r.target.Name != "" && !b.PermitsTarget(r.target) { // the config or list may be newer than the target
 		return nil, nil, view.ForbiddenError(r.target, r.name)
 	}
 	if err != nil {
@@ -485,7 +481,7 @@ func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), e
 	return conn, release, nil
 }
 
-// needsApproval reports whether a request is about a tool or a skill, which the user approves.
+// needsApproval reports whether a request concerns a tool or skill, which need approval.
 func (r *request) needsApproval() (kind registry.Kind, is bool) {
 	switch t := r.target.Entry; {
 	case t != nil && t.Kind == registry.Tool:
@@ -496,8 +492,7 @@ func (r *request) needsApproval() (kind registry.Kind, is bool) {
 	return 0, false
 }
 
-// beginCall makes a request's call over a connection. What it needs besides is set by
-// the caller.
+// beginCall starts the call of a request on a connection.
 func (g *Gateway) beginCall(r *request, u *inflight.Request, conn upstream.Conn, release func(), edits []rawjson.Edit) {
 	r.era = conn.Info().Era
 	u.Begin(r.Request, r.outerCall(), release, edits)
@@ -506,7 +501,7 @@ func (g *Gateway) beginCall(r *request, u *inflight.Request, conn upstream.Conn,
 	g.addModernMeta(r, conn, &u.Call)
 }
 
-// outerCall is the call of a local tool that made the request, nil for none.
+// outerCall returns the call of the local tool that made the request, or nil.
 func (r *request) outerCall() *inflight.Request {
 	if r.outer == nil {
 		return nil
@@ -514,7 +509,7 @@ func (r *request) outerCall() *inflight.Request {
 	return &r.outer.request.call
 }
 
-// call makes a call and waits for the answer.
+// call sends a call and waits for the answer.
 func (g *Gateway) call(r *request, u *inflight.Request, conn upstream.Conn) (jsonrpc.Reply, error) {
 	if !r.taskOnly && !u.Call.AcceptTask {
 		return g.calls.Do(conn, u, nil)

@@ -16,45 +16,42 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// request is one request of a client on its way through the gateway, with
-// what metrics and journals will say of it.
+// request is a client's request with its data for metrics and the journal.
 type request struct {
 	*downstream.Request
 	gateway     *Gateway
-	server      string          // who was asked, "" for nobody
-	name        string          // tool, prompt or URI as the client sent it
-	target      registry.Target // of a request that is passed on; zero for tasks
+	server      string          // server that was asked, or ""
+	name        string          // tool, prompt or URI as sent by the client
+	target      registry.Target // of a forwarded request; zero for tasks
 	serverEdits []rawjson.Edit  // of params, for the server
-	member      string          // of params: what resolveParam resolved
-	resolve     view.Resolver   // likewise
-	answer      []byte          // the result or error as the server sent it, for the journal
-	edits       []rawjson.Edit  // what makes it the client's
+	member      string          // member of params that resolveParam resolved
+	resolve     view.Resolver   // and how
+	answer      []byte          // result or error from the server, for the journal
+	edits       []rawjson.Edit  // changes of answer for the client
 	parts       [][]byte        // the answer, if it is a result in parts
-	buffer      *jsonrpc.Buffer // of the answer, held until it is in the journal; may be nil
-	code        int             // 0 for a result, else the error's code
-	failed      bool            // the result says that its server did not answer
-	// outer is the call that the request was made for, nil for a client's own.
+	buffer      *jsonrpc.Buffer // held until the answer is recorded; may be nil
+	code        int             // error code, 0 for a result
+	failed      bool            // the result reports that the server did not answer
+	// outer is the call that made the request; nil for a client's own.
 	outer        *localCall
-	era          upstream.Era // of the connection over which it was passed on
+	era          upstream.Era // of the connection
 	badArguments bool         // of a nested call
-	taskOnly     bool         // its tool runs as a task only, which the client does not know
-	recorded     bool         // in the journal already
-	locating     atomic.Bool  // its name may become known by a login
+	taskOnly     bool         // the tool needs a task, but the client has none
+	recorded     bool         // already in the journal
+	locating     atomic.Bool  // a login may make its name known
 
-	// part of the request, so that both are one allocation
+	// embedded to save allocations
 	call     inflight.Request
 	rewriter inflight.Rewriter
 	room     [1]rawjson.Edit
 }
 
-// edit is the change of params that gives the server its own name for what
-// the client asked for.
+// edit returns the edit that replaces a name by the server's own.
 func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 	r.room[0] = rawjson.ReplaceEdit(r.Params(), raw, rawjson.Quote(name))
 	return r.room[:]
 }
 
-// view returns the catalog of the request's client.
 func (r *request) view() *registry.Snapshot { return r.gateway.Views.For(r.Request) }
 
 // ListedURI implements [inflight.Namer].
@@ -65,14 +62,13 @@ func (r *request) reply(result []byte, edits ...rawjson.Edit) {
 	r.edits = r.Reply(result, edits...)
 }
 
-// replyRaw is reply for a server's result, which has no line breaks.
+// replyRaw is reply for a server's result without line breaks.
 func (r *request) replyRaw(result []byte, edits ...rawjson.Edit) {
 	r.answer = result
 	r.edits = r.ReplyRaw(result, r.buffer, r.rewriter.Shape, edits...)
 }
 
-// answerParts answers with a result of ours in parts, which nobody writes to any
-// more.
+// answerParts answers with an immutable result in parts.
 func (r *request) answerParts(parts [][]byte) {
 	r.parts = parts
 	r.ReplyParts(parts, nil)
@@ -83,7 +79,7 @@ func (r *request) replyError(object []byte, edits ...rawjson.Edit) {
 	r.code = jsonrpc.ParseErrorObject(r.answer).Code
 }
 
-// fail answers with what is documented for err's kind.
+// fail answers with the documented error for err.
 func (r *request) fail(err error) {
 	if ended := context.Cause(r.Session().Context()); ended != nil {
 		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
@@ -97,8 +93,8 @@ func (r *request) fail(err error) {
 	}
 }
 
-// withServerError returns e with the code and the data of the server's malformed error, if err
-// is one.
+// withServerError adds the code and data of the server's malformed error to e, if err is
+// one.
 func withServerError(err error, e *jsonrpc.Error) *jsonrpc.Error {
 	var failed *upstream.Error
 	if !errors.As(err, &failed) || failed.Fault == nil {
@@ -113,9 +109,9 @@ func withServerError(err error, e *jsonrpc.Error) *jsonrpc.Error {
 	return e
 }
 
-// asToolResult reports whether err is answered by a result, which models see. A request for a
-// task gets an error, since its result would have to hold the task. A script gets one, too,
-// and catches it.
+// asToolResult reports whether err is answered by a result, which models see. Requests
+// for a task and scripts get an error: the former need a task as result, the latter catch
+// errors.
 func (r *request) asToolResult(err error) bool {
 	var failed *upstream.Error
 	return r.Method() == jsonrpc.MethodToolsCall && r.outer == nil && (r.badArguments || errors.As(err, &failed)) && rawjson.Get(r.Params(), "task") == nil
@@ -140,7 +136,7 @@ var commonMethods = map[string]method{
 	"tasks/cancel":             (*Gateway).serveTask,
 }
 
-// legacyMethods has those of sessions only.
+// legacyMethods has the methods of sessions only.
 var legacyMethods = map[string]method{
 	"initialize":            (*Gateway).initialize,
 	"ping":                  func(_ *Gateway, r *request) { r.reply(emptyResult) },
@@ -151,13 +147,13 @@ var legacyMethods = map[string]method{
 	"tasks/list":            (*Gateway).listTasks,
 }
 
-// OrderKey keeps requests of a client apart that undo each other: subscriptions
-// of one URI, and log levels. All others run side by side.
+// OrderKey returns a key for requests that must not overtake each other: subscriptions of
+// one URI, and log levels.
 func OrderKey(method string, params []byte) string {
 	switch method {
 	case "resources/subscribe", "resources/unsubscribe":
 		uri := rawjson.Get(params, "uri")
-		if len(uri) > 6*registry.MaxURI+2 { // however it is escaped: it is refused
+		if len(uri) > 6*registry.MaxURI+2 { // too long even if escaped: it will be refused
 			return ""
 		}
 		return "uri " + string(uri)
@@ -185,7 +181,7 @@ func (g *Gateway) Handle(x *downstream.Request) {
 	refuse := func(err error) { serve = func(_ *Gateway, r *request) { r.fail(err) } }
 	if serve == nil {
 		serve, label = extension, "other"
-		if legacyMethods[x.Method()] != nil || modernMethods[x.Method()] != nil { // of other revisions, and of no extension
+		if legacyMethods[x.Method()] != nil || modernMethods[x.Method()] != nil { // of other revisions
 			refuse(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method()))
 		}
 	}
@@ -199,7 +195,7 @@ func (g *Gateway) Handle(x *downstream.Request) {
 	}
 	if g.Servers.HasPerProject() && x.Method() != "initialize" && x.Method() != "ping" {
 		if p := asyncMethods[x.Method()]; p != nil {
-			r.name, _, _ = stringMember(x.Params(), p.member) // the client may be asked, and its return is for that
+			r.name, _, _ = stringMember(x.Params(), p.member) // input requests are matched by name
 		}
 		g.projects.Resolve(r.Context(), x)
 		g.Servers.AwaitProject(r.Context(), x.Session())
@@ -210,7 +206,7 @@ func (g *Gateway) Handle(x *downstream.Request) {
 	}
 }
 
-// extension passes on a request that Goblin does not know to the server it is for.
+// extension forwards a request with an unknown method to its owner.
 func extension(g *Gateway, r *request) {
 	server, name, edits, err := g.relays.Route(r.Request)
 	if err != nil {
@@ -240,10 +236,10 @@ func (g *Gateway) HandleNotification(s *downstream.Session, method string, param
 	}
 }
 
-// hasEscapes reports whether a name has escapes, which parsers may resolve differently.
+// hasEscapes reports whether a name has escapes, which parsers may decode differently.
 func hasEscapes(raw []byte) bool { return bytes.IndexByte(raw, '\\') >= 0 }
 
-// stringMember reads the parameter that a request is routed by.
+// stringMember returns the param that determines the target of a request.
 func stringMember(params []byte, name string) (value string, raw []byte, err error) {
 	raw = rawjson.Get(params, name)
 	value, ok := rawjson.String(raw)
@@ -260,11 +256,10 @@ func stringMember(params []byte, name string) (value string, raw []byte, err err
 	return value, raw, nil
 }
 
-// isConnectionError reports error codes that concern only one connection: headers that do not
-// match, and an unsupported revision (2026-07-28).
+// isConnectionError reports whether an error code concerns the connection only:
+// mismatched headers or an unsupported revision (2026-07-28).
 func isConnectionError(code int) bool { return code == -32020 || code == -32022 }
 
-// joinOrNone joins names for a message.
 func joinOrNone(names []string) string {
 	if len(names) == 0 {
 		return "none"

@@ -1,12 +1,3 @@
-// Relays passes on what belongs to extensions that Goblin does not know: it says
-// which server a client's request or notification is for, and declares to clients what
-// servers declare.
-//
-// A method that is nobody's goes to the server that owns what its params name, if the
-// client and that server declare an extension in common. Requests are sent by the
-// caller; notifications are queued here, and nothing waits for a server. It knows
-// neither methods nor what they mean.
-
 package gateway
 
 import (
@@ -24,7 +15,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// RelayOptions configure ExtensionRelays.
+// RelayOptions configures ExtensionRelays.
 type RelayOptions struct {
 	Registry *registry.Registry
 	Servers  *servers.Manager
@@ -33,17 +24,19 @@ type RelayOptions struct {
 	Views    *view.Views
 }
 
-// ExtensionRelays passes on requests of extensions. Make it with [NewRelays].
+// ExtensionRelays routes requests and notifications of extensions that Goblin does not
+// know, and declares the servers' extensions to clients. It never waits for a server.
+// Create it with [NewRelays].
 type ExtensionRelays struct {
 	o          RelayOptions
 	complaints extensions.Complaints
 }
 
-// NewRelays returns ExtensionRelays. Its methods may be called from any goroutine.
+// NewRelays returns ExtensionRelays. Its methods are safe for concurrent use.
 func NewRelays(o RelayOptions) *ExtensionRelays { return &ExtensionRelays{o: o} }
 
-// Capabilities are Goblin's own with the extensions of those servers that a client sees
-// which are enabled, as last heard.
+// Capabilities adds the extensions of a client's visible and enabled servers to Goblin's
+// own capabilities.
 func (r *ExtensionRelays) Capabilities(seen *registry.Snapshot, own []byte) []byte {
 	union, _ := r.union(seen)
 	for k, settings := range rawjson.Members(rawjson.Get(own, "extensions")) {
@@ -66,7 +59,7 @@ func (r *ExtensionRelays) union(of *registry.Snapshot) (union []byte, complaints
 	return extensions.Union(all)
 }
 
-// Compare logs what is left out of the extensions of servers, once.
+// Compare logs each extension that is not declared to clients, once.
 func (r *ExtensionRelays) Compare() {
 	_, complaints := r.union(r.o.Registry.Load())
 	for _, c := range r.complaints.New(complaints) {
@@ -74,8 +67,8 @@ func (r *ExtensionRelays) Compare() {
 	}
 }
 
-// Route says which server a request is for, with the edits that put the server's own
-// spelling into its params, and the name that decided. The error is for the client.
+// Route returns the server that owns a request, edits with the server's own spelling, and
+// the name that determined the owner. The error is for the client.
 func (r *ExtensionRelays) Route(x *downstream.Request) (server, name string, edits []rawjson.Edit, err error) {
 	unknown := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method())
 	declared := x.Client().Capabilities
@@ -104,15 +97,14 @@ func (r *ExtensionRelays) Route(x *downstream.Request) (server, name string, edi
 	return server, name, edits, nil
 }
 
-// Notice passes on a notification of a client, and returns the server that gets it, ""
-// for none.
+// Notice forwards a client's notification and returns its server, or "".
 func (r *ExtensionRelays) Notice(s *downstream.Session, method string, params []byte) (server string) {
 	declared := s.Client().Capabilities
 	if extensions.ServerCapabilities(declared) == nil {
 		return ""
 	}
 	ctx, cancel := context.WithCancel(s.Context())
-	cancel() // nothing is waited for
+	cancel() // do not wait for anything
 	params = rawjson.ExtensionParams.Clean(nil, params)
 	server, edits, err := extensions.Route(params, func(member, value string) (string, string, error) {
 		find := func(resolve view.Resolver) (registry.Target, error) {
@@ -140,8 +132,8 @@ func (r *ExtensionRelays) shared(declared []byte, server string) bool {
 	return ok && extensions.Shared(declared, state.Capabilities)
 }
 
-// owner is whose a URI, name or task of a client is and how its server spells it;
-// nobody's, if it is unknown. An ambiguous one is an error.
+// owner returns the server and original name of a URI, name or task, or "". It fails for
+// an ambiguous one.
 func (r *ExtensionRelays) owner(find func(view.Resolver) (registry.Target, error), s *downstream.Session, seen *registry.Snapshot, modern bool, member, value string) (server, own string, err error) {
 	resolvers := []view.Resolver{(*registry.Snapshot).ResolveTool, (*registry.Snapshot).ResolvePrompt}
 	switch member {
@@ -160,7 +152,7 @@ func (r *ExtensionRelays) owner(find func(view.Resolver) (registry.Target, error
 		case errors.As(err, &several):
 			return "", "", err
 		case err != nil || t.Local != nil:
-		case server != "" && server != t.Server: // a tool of one, a prompt of another
+		case server != "" && server != t.Server: // tool of one server, prompt of another
 			return "", "", &registry.AmbiguousError{Kind: registry.Tool, Name: value, Candidates: []string{server + "/" + own, t.Listed}}
 		case server == "":
 			server, own = t.Server, t.Name

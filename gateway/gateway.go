@@ -20,24 +20,23 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Options configure a Gateway.
+// Options configures a Gateway.
 type Options struct {
 	servers.Options
-	Meter *telemetry.Meter // counts calls of tools; nil counts none
+	Meter *telemetry.Meter // counts calls of tools; may be nil
 }
 
 // Gateway serves the registry's catalog to any number of sessions.
 type Gateway struct {
-	o       Options
-	reg     *registry.Registry
-	log     *slog.Logger
-	metrics *telemetry.Metrics
-	journal *telemetry.Journal
-	mask    *config.Mask
-	// serverInfo is Goblin's name and version as a raw object.
+	o          Options
+	reg        *registry.Registry
+	log        *slog.Logger
+	metrics    *telemetry.Metrics
+	journal    *telemetry.Journal
+	mask       *config.Mask
 	serverInfo []byte
 
-	// Servers are those of the config.
+	// Servers manages the configured servers.
 	Servers *servers.Manager
 
 	Views    *view.Views
@@ -53,10 +52,10 @@ type Gateway struct {
 
 	projects downstream.Projects
 
-	work sync.WaitGroup // goroutines that outlive the request that caused them
+	work sync.WaitGroup // goroutines that outlive their request
 }
 
-// New prepares a Gateway. Sessions may be opened at once; servers start with
+// New prepares a Gateway. Sessions may open immediately; servers start with
 // [Gateway.Run].
 func New(o Options) *Gateway {
 	g := &Gateway{
@@ -90,12 +89,12 @@ func New(o Options) *Gateway {
 	return g
 }
 
-// ServerInfo is Goblin's name and version as clients get them, a raw object.
+// ServerInfo returns Goblin's name and version for clients, as a raw object.
 func ServerInfo(version string) []byte {
 	return rawjson.Object("name", "goblin", "title", "Goblin", "version", version)
 }
 
-// RegistryOptions are the options of the registry that serves cfg.
+// RegistryOptions returns the registry options for cfg.
 func RegistryOptions(cfg *config.Config) registry.Options {
 	names := make([]string, len(cfg.Servers))
 	for i, s := range cfg.Servers {
@@ -113,8 +112,8 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 	}
 }
 
-// Run starts the servers and serves until ctx ends; it returns when every
-// connection is closed and every child process gone.
+// Run starts the servers and serves until ctx ends. It returns after every connection is
+// closed and every child process has exited.
 func (g *Gateway) Run(ctx context.Context) {
 	g.Servers.Run(ctx, func() { g.Notifier.Run(ctx) })
 	g.logins.Close()
@@ -124,10 +123,8 @@ func (g *Gateway) Run(ctx context.Context) {
 	g.work.Wait()
 }
 
-// Apply makes the servers those of an edited config, and the roots those that it
-// offers; see [servers.Manager.Apply]. What sessions subscribed to at a server that is gone
-// counts again if a later config has it back; at one that changed it is kept, but for
-// what the config denies now: that rests until a later config allows it.
+// Apply applies an edited config; see [servers.Manager.Apply]. Subscriptions at removed
+// servers, and denied ones, are kept until a later config allows them again.
 func (g *Gateway) Apply(cfg *config.Config) servers.Change {
 	g.ask.SetRoots(cfg.Gateway.Roots)
 	did := g.Servers.Apply(cfg)
@@ -142,14 +139,14 @@ func (g *Gateway) Apply(cfg *config.Config) servers.Change {
 	return did
 }
 
-// SetDisabled makes clients not see what is off and hidden servers, and everything else that
-// they may see.
+// SetDisabled hides the given entries and all entries of hidden servers, and no longer
+// those of the previous call.
 func (g *Gateway) SetDisabled(off []state.ToggleEntry, hidden ...string) {
 	g.Views.SetDisabled(off, hidden...)
 	g.Notifier.VisibilityChanged()
 }
 
-// Sessions are the open client sessions, the oldest first.
+// Sessions returns the open client sessions, oldest first.
 func (g *Gateway) Sessions() []*downstream.Session { return g.clients.All() }
 
 // SessionOpened implements [downstream.Handler].
@@ -161,7 +158,8 @@ func (g *Gateway) SessionOpened(s *downstream.Session) {
 	g.log.Debug("Session opened", "session", s.ID(), "transport", s.Transport())
 }
 
-// SessionClosed implements [downstream.Handler]: what the session held is given back.
+// SessionClosed implements [downstream.Handler]. It releases the resources of the
+// session.
 func (g *Gateway) SessionClosed(s *downstream.Session) {
 	g.clients.Close(s)
 	g.reg.DropSession(s.ID())

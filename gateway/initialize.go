@@ -13,18 +13,18 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// capabilities are constant, but for extensions: servers come and go, a handshake
-// happens once.
+// capabilities are constant, except extensions: servers change, but a handshake happens
+// once.
 var capabilities = []byte(`{"completions":{},"logging":{},"prompts":{"listChanged":true},` +
 	`"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}`)
 
-// taskCapabilities are those of clients whose revision has tasks.
+// Capabilities for revisions with tasks.
 var (
 	taskCapabilities   = rawjson.SetMember(capabilities, "tasks", []byte(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`))
 	modernCapabilities = tasks.WithExtension(capabilities)
 )
 
-// initialize answers once servers have connected, within the bounds of [request.awaitServers].
+// initialize answers after [request.awaitServers].
 func (g *Gateway) initialize(r *request) {
 	asked, _, err := stringMember(r.Params(), "protocolVersion")
 	if err != nil {
@@ -52,12 +52,11 @@ func (g *Gateway) initialize(r *request) {
 		rawjson.Quote(protocol), g.relays.Capabilities(r.view(), own), g.serverInfo, rawjson.Quote(r.instructions())))
 }
 
-// instructions returns the text for models about the servers as they stand.
 func (r *request) instructions() string {
 	return Instructions(r.gateway, r.gateway.Views.ListsFor(r.Request))
 }
 
-// Instructions returns the text for models that belongs to these lists.
+// Instructions returns the text for models about the current servers.
 func Instructions(g *Gateway, lists *registry.Snapshot) string {
 	var servers []DescribedServer
 	for _, b := range g.Servers.All() {
@@ -68,7 +67,7 @@ func Instructions(g *Gateway, lists *registry.Snapshot) string {
 	return InstructionsText(servers, func(tool string) bool { return lists.ByServerName(registry.Local, registry.Tool, tool) != nil })
 }
 
-// unavailableReason returns why a server cannot be used now; "" if it can, or may soon.
+// unavailableReason returns the reason why a server cannot be used, or "".
 func unavailableReason(cfg config.Server, state registry.ServerState) string {
 	switch {
 	case state.State == registry.StateDisabled, state.State == registry.StateStopped && cfg.Disabled:

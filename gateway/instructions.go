@@ -1,10 +1,3 @@
-// Instructions writes what clients tell models of Goblin: what it is, how
-// namesOf are made, which servers are off and why, and what the others say of
-// themselves.
-//
-// It owns the bound on that text and its fair division; it knows servers by nothing
-// but the strings that it gets. It is a plain function without state.
-
 package gateway
 
 import (
@@ -16,35 +9,33 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds in characters. Claude Code cuts instructions at 2,048; a character is what
-// JavaScript counts as one there.
+// Limits in characters as JavaScript counts them. Claude Code cuts instructions at 2,048.
 const (
 	maxText         = 2047
-	maxNames        = 500 // of the list of servers
-	maxUnavailable  = 600 // of those that are off and why
-	minInstructions = 24  // of a server's own; less says nothing
+	maxNames        = 500 // for the list of servers
+	maxUnavailable  = 600 // for unavailable servers with their reasons
+	minInstructions = 24  // minimum useful length of a server's own
 	maxRead         = 4 << 10
 )
 
-// DescribedServer is one of those behind Goblin.
+// DescribedServer is a server in the instructions.
 type DescribedServer struct {
 	Name           string
-	DisabledReason string // why it is off; "" if it is not
-	Instructions   string // its own instructions
+	DisabledReason string // why it is unavailable, or ""
+	Instructions   string
 }
 
 const namesOf = "Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
 	"Read goblin://servers for the state of each server."
 
-// toolPurposes describes Goblin's own tools, in the order in which they are used.
+// toolPurposes describes Goblin's own tools in the order of use.
 var toolPurposes = []struct{ tool, text string }{
 	{"describe_tool", "look at it with describe_tool"},
 	{"call_tool", "call what is not listed with call_tool or by its name"},
 	{"execute_lua", "make several calls at once with execute_lua"},
 }
 
-// toolsText tells how to find what there is, with those of Goblin's own tools that a client has;
-// nothing if it can find nothing.
+// toolsText explains searching with the given tools, or returns "" without a search tool.
 func toolsText(has func(tool string) bool) string {
 	var searches, steps []string
 	for _, name := range []string{"search_tools", "search_resources"} {
@@ -71,8 +62,8 @@ func toolsText(has func(tool string) bool) string {
 	return text + "."
 }
 
-// InstructionsText are the instructions for these servers, in their order. has says which of Goblin's
-// own tools are listed. Servers for which there is no room are counted.
+// InstructionsText returns the instructions for the servers, in order. has reports
+// whether one of Goblin's own tools is listed. Servers over the limit are counted.
 func InstructionsText(servers []DescribedServer, has func(tool string) bool) string {
 	text := "Goblin serves several MCP servers as one: " + joinNames(servers) + ". " + namesOf + toolsText(has)
 	var off, on []part
@@ -90,7 +81,7 @@ func InstructionsText(servers []DescribedServer, has func(tool string) bool) str
 	return text + cutToFit(on, maxText-length(text))
 }
 
-// joinNames names servers as far as there is room.
+// joinNames joins the names of servers within maxNames.
 func joinNames(servers []DescribedServer) string {
 	var out strings.Builder
 	for i, s := range servers {
@@ -109,11 +100,10 @@ func joinNames(servers []DescribedServer) string {
 	return out.String()
 }
 
-// part is the text about one server.
+// part is the text about a server.
 type part struct{ head, text string }
 
-// cutToFit cuts parts so that they fit into room together. None is shorter than another that
-// was cut.
+// cutToFit cuts parts so that they fit into room together. Longer parts are cut first.
 func cutToFit(parts []part, room int) string {
 	const note = "\n(and %d more: goblin://servers)"
 	kept, each := parts, fairLength(parts, room)
@@ -133,7 +123,7 @@ func cutToFit(parts []part, room int) string {
 	return out.String()
 }
 
-// fairLength returns the maximum length with which all parts fit, the shorter ones whole.
+// fairLength returns the largest common maximum with which all parts fit.
 func fairLength(parts []part, room int) int {
 	for _, p := range parts {
 		room -= length(p.head)
@@ -163,7 +153,6 @@ func length(s string) int {
 	return n
 }
 
-// cut is the beginning of a text, with a mark if it goes on.
 func cut(s string, room int) string {
 	if length(s) <= room {
 		return s
@@ -177,8 +166,7 @@ func cut(s string, room int) string {
 	return s
 }
 
-// oneLine is the beginning of a text, in one line and without characters that cannot
-// be seen.
+// oneLine returns the start of a text, in one line without invisible characters.
 func oneLine(s string) string {
 	s = s[:min(len(s), maxRead)]
 	var out strings.Builder

@@ -10,12 +10,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// listTTL is how long a stateless client may keep a list: its changes are announced.
+// listTTL is the cache lifetime for stateless clients. Changes are announced.
 const listTTL = time.Minute
 
-// lister serves one kind of list from the registry's prepared pages: no
-// backend is asked, and the work does not grow with the catalog. What before says comes
-// first, and gives further members of the result, with a comma before each.
+// lister serves a list from the registry's prepared pages, without asking servers and in
+// constant time. The before functions run first. Each returns further members of the
+// result, with a leading comma.
 func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *request, first bool) ([]byte, error)) method {
 	open := []byte(`{"` + member + `":[`)
 	return func(g *Gateway, r *request) {
@@ -46,28 +46,28 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 			r.fail(err)
 			return
 		}
-		if cursor == "" && !r.modern() { // stateless clients are told by their listens
+		if cursor == "" && !r.modern() { // stateless clients use listens instead
 			g.Notifier.RecordListed(r.Session(), snapshot)
 		}
-		// What is around the entries; they themselves are not copied.
+		// Build the text around the entries, which are not copied.
 		around := append(open[:len(open):len(open)], ']')
 		if page.Next != "" {
 			around = append(around, `,"nextCursor":`...)
 			around = rawjson.AppendString(around, page.Next)
 		}
-		if len(before) == 0 && r.modern() && len(snapshot.KnownServers(g.Servers.Starting())) == 0 { // else it is about to grow
+		if len(before) == 0 && r.modern() && len(snapshot.KnownServers(g.Servers.Starting())) == 0 { // the list is complete
 			around = append(around, `,"ttlMs":`...)
 			around = strconv.AppendInt(around, listTTL.Milliseconds(), 10)
 		}
 		around = append(append(around, more...), '}')
 		behind := len(around) - len(open)
-		around = rawjson.Splice(around, r.Envelope(around, nil, nil)...) // what it adds comes first
+		around = rawjson.Splice(around, r.Envelope(around, nil, nil)...) // its additions come first
 		at := len(around) - behind
 		r.answerParts(slices.Concat([][]byte{around[:at]}, page.Chunks, [][]byte{around[at:]}))
 	}
 }
 
-// parseCursor reads params.cursor; "" and null mean the first page.
+// parseCursor returns params.cursor. "" and null mean the first page.
 func parseCursor(params []byte) (string, error) {
 	raw := rawjson.Get(params, "cursor")
 	if raw == nil || string(raw) == "null" {

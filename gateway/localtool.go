@@ -10,7 +10,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// callLocal runs a tool of Goblin's own.
 func (g *Gateway) callLocal(r *request, t registry.Target) {
 	r.server, r.target = t.Server, t
 	args := rawjson.Get(r.Params(), "arguments")
@@ -52,7 +51,6 @@ func (g *Gateway) callLocal(r *request, t registry.Target) {
 	r.reply(result)
 }
 
-// readLocal reads a resource of Goblin's own.
 func (g *Gateway) readLocal(r *request, t registry.Target) {
 	r.server = t.Server
 	resource := t.Local.Resource

@@ -6,17 +6,18 @@ import (
 	"goblin/registry"
 )
 
-// maxLogins is how often a request is made again after a login: a server may want one,
-// and then one with more rights.
+// maxLogins is the number of retries of a request after a login. A server may first
+// require a login and then more scopes.
 const maxLogins = 2
 
-// find resolves a name. The client may be asked to log in at the server that has it.
+// find resolves a name. If its server needs a login, the client may be sent the login
+// page.
 func (r *request) find(resolve view.Resolver, name string) (registry.Target, error) {
 	t, err := r.gateway.Views.Find(r.Context(), r.Request, resolve, name)
 	if err == nil {
 		return t, nil
 	}
-	r.locating.Store(true) // its client may come back before the name is known
+	r.locating.Store(true) // the client may return before the name is known
 	defer r.locating.Store(false)
 	if err = r.awaitLogin(err); err != nil {
 		return t, err
@@ -30,7 +31,7 @@ func (r *request) awaitLogin(err error) error {
 	if !serverreq.IsLoginRequired(err) {
 		return err
 	}
-	if outer := r.outerCall(); outer != nil && serverreq.SupportsURLElicitation(r.Request) { // its time rests
+	if outer := r.outerCall(); outer != nil && serverreq.SupportsURLElicitation(r.Request) { // stop its timeout
 		outer.Pause()
 		defer outer.Resume()
 	}

@@ -12,18 +12,17 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// modernMethods has the methods of stateless requests (2026-07-28), besides the common
-// ones.
+// modernMethods has the methods of stateless requests (2026-07-28) in addition to the
+// common ones.
 var modernMethods = map[string]method{
 	"server/discover":      (*Gateway).discover,
 	"subscriptions/listen": (*Gateway).listen,
 	"tasks/update":         (*Gateway).serveTask,
 }
 
-// modern reports whether the request is a stateless one.
 func (r *request) modern() bool { return r.Modern() != nil }
 
-// discover answers as [Gateway.initialize] does.
+// discover answers like [Gateway.initialize].
 func (g *Gateway) discover(r *request) {
 	r.awaitServers()
 	r.reply(fmt.Appendf(nil, `{"supportedVersions":%s,"capabilities":%s,"instructions":%s}`,
@@ -31,23 +30,21 @@ func (g *Gateway) discover(r *request) {
 		g.relays.Capabilities(r.view(), modernCapabilities), rawjson.Quote(r.instructions())))
 }
 
-// recordModernClient records the client that sends stateless requests on a session, for
-// screens.
+// recordModernClient records a session's stateless client for the UI.
 func (g *Gateway) recordModernClient(r *request) {
 	if r.Session().RecordStateless(r.Modern()) {
 		g.showSession(r.Session())
 	}
 }
 
-// addModernMeta gives a call to a modern backend what its client can be asked
-// and wants logged. A legacy client said both for its session, a modern one
-// with the request.
+// addModernMeta adds the client's capabilities and log level to a call of a modern
+// server. They come from a legacy client's session or a modern client's request.
 func (g *Gateway) addModernMeta(r *request, conn upstream.Conn, c *upstream.Call) {
 	info := conn.Info()
 	if info.Era != upstream.Modern {
 		return
 	}
-	if r.modern() && r.outer == nil { // its server may know what it itself can and wants
+	if r.modern() && r.outer == nil { // pass the client's own values through
 		c.Capabilities, c.LogLevel = g.Servers.ClientCapabilities(r.server, r.Client().Capabilities), r.Modern().LogLevel
 		c.AcceptTask = tasks.AcceptTask(r.Request)
 		return
@@ -65,8 +62,8 @@ func (g *Gateway) addModernMeta(r *request, conn upstream.Conn, c *upstream.Call
 	}
 }
 
-// toLegacyError turns an error of a modern backend into what a legacy client
-// understands; those of legacy backends and for modern clients stay as they are.
+// toLegacyError converts a modern server's error for a legacy client. Other errors stay
+// unchanged.
 func (g *Gateway) toLegacyError(r *request, server, name string, object []byte) []byte {
 	if r.modern() || r.era == upstream.Legacy {
 		return object
@@ -84,7 +81,7 @@ func (g *Gateway) toLegacyError(r *request, server, name string, object []byte) 
 		e.Message = fmt.Sprintf("server %q needs capabilities that the client did not declare:%s (%s)", server, needs, e.Message)
 		return e.Object()
 	case jsonrpc.CodeInvalidParams:
-		// The revision has no code of its own for a resource that is not there.
+		// The revision has no separate code for a missing resource.
 		uri, ok := rawjson.String(rawjson.Get(e.Data, "uri"))
 		if r.Method() == "resources/read" && ok && uri == name {
 			code := rawjson.ReplaceEdit(object, rawjson.Get(object, "code"), strconv.AppendInt(nil, downstream.CodeResourceNotFound, 10))

@@ -13,7 +13,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// nestedMethods are the requests that a local tool may make itself.
+// nestedMethods has the requests that a local tool may make.
 var nestedMethods = map[string]method{
 	"tools/call":          (*Gateway).callTool,
 	"prompts/get":         (*Gateway).getPrompt,
@@ -21,9 +21,9 @@ var nestedMethods = map[string]method{
 	"completion/complete": (*Gateway).complete,
 }
 
-// localCall is a client's call of a local tool, as seen by the requests that the tool makes.
-// They use its client, its session's connections and its stream. It is the [registry.Request]
-// of the tool.
+// localCall is a client's call of a local tool, used by the requests that the tool makes.
+// They share its client, connections and stream. It is the [registry.Request] of the
+// tool.
 type localCall struct {
 	gateway *Gateway
 	request *request
@@ -31,7 +31,7 @@ type localCall struct {
 
 type localCallKey struct{}
 
-// Progress implements [registry.Request], by the client's own token.
+// Progress implements [registry.Request] with the client's token.
 func (o *localCall) Progress(done, total float64, message string) {
 	r := o.request
 	token := r.ProgressToken(rawjson.Path(r.Params(), "_meta", "progressToken"))
@@ -63,11 +63,10 @@ func (o *localCall) Client() any { return o.request.Owner() }
 // Catalog implements [registry.Request].
 func (o *localCall) Catalog() *registry.Snapshot { return o.request.view() }
 
-// Ask makes a request in the name of the client whose call of a local tool ctx
-// belongs to (see [registry.LocalTool].Asks): tools/call, prompts/get,
-// resources/read or completion/complete, with params, an object, as a client
-// sends them. It goes the way of every request: servers' questions reach the
-// client, and metrics and journals tell of it. An error that was answered is a
+// Ask sends a request for the client whose call of a local tool ctx belongs to (see
+// [registry.LocalTool].MakesRequests). The methods are tools/call, prompts/get,
+// resources/read and completion/complete. It is handled like a client's request,
+// including requests from servers, metrics and journals. An error answer is an
 // *[jsonrpc.Error].
 func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result []byte, err error) {
 	o, ok := ctx.Value(localCallKey{}).(*localCall)
@@ -78,7 +77,7 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 	if !ok {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", method)
 	}
-	within := rawjson.Checker{Depth: g.o.Config.Gateway.Limits.Depth - 1} // the request is an object around them
+	within := rawjson.Checker{Depth: g.o.Config.Gateway.Limits.Depth - 1} // the request adds one level
 	if err := within.End(params); err != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: they must be an object: %v", err)
 	}
@@ -102,8 +101,8 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 	return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered")
 }
 
-// serveNested answers a nested request, whose goroutine is the tool's: what
-// panics here must not end the process there.
+// serveNested answers a nested request. It recovers panics, since it runs on the tool's
+// goroutine.
 func (g *Gateway) serveNested(serve method, r *request) {
 	defer g.record(r, r.Method())
 	defer func() {

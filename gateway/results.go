@@ -7,13 +7,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// truncateResult returns a result with the edits made and the middle of its text left out, if the
-// config bounds it for its server and client; else nil. What scripts call they get whole.
+// truncateResult returns a result with the edits and a shortened text, or nil if no limit
+// of the config applies. Scripts get complete results.
 func (g *Gateway) truncateResult(r *request, server string, result []byte, edits []rawjson.Edit) []byte {
 	if r.outer != nil || !CanTruncate(r.Method(), result) {
 		return nil
 	}
-	limit := int64(0) // of Goblin's own tools, where a profile does not say more
+	limit := int64(0) // default for Goblin's own tools
 	if b := g.Servers.Get(server); b != nil {
 		limit = b.Config().MaxResult
 	}
@@ -27,15 +27,15 @@ func (g *Gateway) truncateResult(r *request, server string, result []byte, edits
 	return g.results.Truncate(r.Method(), result, edits, bound)
 }
 
-// repair returns the result of a reply in the shape that clients accept. name is what the
-// server calls the target.
+// repair returns the result in a shape that clients accept. name is the server's own name
+// of the target.
 func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 	w := &r.rewriter
 	result, kinds := shape.Repair(shape.Rules{Method: r.Method(), URI: name, AnyStructured: r.modern()}, w.Shape, reply.Result)
 	if kinds == 0 {
 		return result
 	}
-	w.Shape = nil // it describes the bytes that the server sent
+	w.Shape = nil // it describes the original bytes
 	if b := r.gateway.Servers.Get(server); b != nil {
 		for _, text := range kinds.Texts() {
 			b.LogRepaired(r.Method(), text)
@@ -44,8 +44,8 @@ func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 	return result
 }
 
-// resultOwner names the owner of what is left out of a result: a session, or all stateless
-// clients of one URL, so that no profile shows what another one got.
+// resultOwner returns the owner of a stored text: the session, or the profile and project
+// that stateless clients share.
 func resultOwner(r *request) string {
 	s := r.Session()
 	if s.Stateless() {
@@ -54,7 +54,6 @@ func resultOwner(r *request) string {
 	return s.ID()
 }
 
-// readTruncated answers a read of what was left out of a result.
 func (g *Gateway) readTruncated(r *request, uri string) {
 	r.name, r.server = uri, registry.Local
 	if result, err := g.results.Read(resultOwner(r), uri); err != nil {

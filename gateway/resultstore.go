@@ -1,13 +1,3 @@
-// Results makes long results of tools short: the head and the tail of the text go
-// to the client, and what is between them is kept for a while as a resource that is read
-// page by page.
-//
-// It owns what is left out, what is said of that, and the URIs by which it is read. What
-// is kept is bounded in number, bytes and time, and belongs to an owner: a session, with
-// which it ends, or clients without one that share a name. Such clients have it if they
-// know the URI, which cannot be guessed. It must not know what bounds results. Nothing here
-// blocks; all methods may be called from any goroutine.
-
 package gateway
 
 import (
@@ -24,32 +14,34 @@ import (
 	"goblin/registry"
 )
 
-// resultURIPrefix begins the URIs of stored texts.
+// resultURIPrefix is the prefix of the URIs of stored texts.
 const resultURIPrefix = "goblin://results/"
 
-// IsResultURI reports whether a URI is one of what was left out, now or ever.
+// IsResultURI reports whether a URI has the form of a stored text.
 func IsResultURI(uri string) bool { return strings.HasPrefix(uri, resultURIPrefix) }
 
-// Bounds of what is kept; the oldest makes room.
+// Limits of stored texts. The oldest is evicted first.
 const (
-	ResultLifetime  = time.Hour // since it was last read
-	maxResultBytes  = 16 << 20  // bytes of one result
-	maxOwnerBytes   = 32 << 20  // bytes of one owner
+	ResultLifetime  = time.Hour // after the last read
+	maxResultBytes  = 16 << 20  // per result
+	maxOwnerBytes   = 32 << 20  // per owner
 	maxTotalBytes   = 128 << 20
-	maxOwnerResults = 256 // results of one owner
+	maxOwnerResults = 256 // per owner
 	maxTotalResults = 1024
 )
 
-// ResultStore stores the parts that were cut from results. Create it with [NewResultStore].
+// ResultStore stores the parts cut from long results, as resources that clients read page
+// by page. An owner is a session, or the stateless clients of a profile; their texts are
+// protected by unguessable URIs. Create it with [NewResultStore]. All methods are safe
+// for concurrent use and never block.
 type ResultStore struct {
 	memory *memlimit.Owner
 
 	mu    sync.Mutex
-	all   []*storedText // the oldest first
+	all   []*storedText // oldest first
 	bytes int
 }
 
-// storedText is the part that was cut from one result.
 type storedText struct {
 	id          string
 	owner       string // "": every client that knows the id
@@ -62,13 +54,13 @@ type storedText struct {
 // NewResultStore returns a store whose bytes count in a pool, which may be nil.
 func NewResultStore(a *memlimit.Pool) *ResultStore { return &ResultStore{memory: a.NewOwner()} }
 
-// add stores a text for an owner, or as much of it as fits. It returns nil if nothing fits.
+// add stores as much of a text as fits. It returns nil if nothing fits.
 func (s *ResultStore) add(owner, text string, page int) *storedText {
 	if len(text) > maxResultBytes {
 		text = text[:charBoundary(text, maxResultBytes)]
 	}
 	var id [16]byte
-	_, _ = rand.Read(id[:]) // it never fails
+	_, _ = rand.Read(id[:]) // never fails
 	k := &storedText{id: hex.EncodeToString(id[:]), owner: owner, text: text, page: page}
 	k.reservation.SetOwner(s.memory)
 	s.mu.Lock()
@@ -92,7 +84,6 @@ func (s *ResultStore) add(owner, text string, page int) *storedText {
 	return k
 }
 
-// ownerBytesLocked returns the number of bytes stored for an owner.
 func (s *ResultStore) ownerBytesLocked(owner string) (count, bytes int) {
 	for _, k := range s.all {
 		if k.owner == owner {
@@ -103,8 +94,7 @@ func (s *ResultStore) ownerBytesLocked(owner string) (count, bytes int) {
 	return count, bytes
 }
 
-// evictLocked removes the oldest text that matches, and returns its bytes, or 0 if none
-// matches.
+// evictLocked removes the oldest text that matches and returns its bytes, or 0.
 func (s *ResultStore) evictLocked(fits func(*storedText) bool) int {
 	at := slices.IndexFunc(s.all, fits)
 	if at < 0 {
@@ -126,17 +116,17 @@ func (s *ResultStore) drop(fits func(*storedText) bool) {
 	}
 }
 
-// Drop forgets what an owner has.
+// Drop removes the texts of an owner.
 func (s *ResultStore) Drop(owner string) {
 	s.drop(func(k *storedText) bool { return k.owner == owner })
 }
 
-// find returns what a URI stands for to an owner, and which page of it.
+// find returns the text and page of a URI.
 func (s *ResultStore) find(owner, uri string) (*storedText, int, error) {
 	id, number, paged := strings.Cut(strings.TrimPrefix(uri, resultURIPrefix), "/")
 	page := 1
 	if paged {
-		page, _ = strconv.Atoi(number) // 0 is no page
+		page, _ = strconv.Atoi(number) // 0 is invalid
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +147,8 @@ func missing(uri, reason string) error {
 	return &registry.NotFoundError{Kind: registry.Resource, Name: uri, Reason: reason}
 }
 
-// step is how far the pages begin apart, so that none is longer than one may be.
+// step is the distance between the starts of pages, short enough for pages cut at
+// characters.
 func (k *storedText) step() int { return k.page - utf8.UTFMax }
 
 func (k *storedText) pages() int { return max(1, (len(k.text)+k.step()-1)/k.step()) }
@@ -173,8 +164,8 @@ func (k *storedText) slice(page int) string {
 	return k.text[charBoundary(k.text, (page-1)*k.step()):charBoundary(k.text, page*k.step())]
 }
 
-// charBoundary is the place in a text at or shortly before at where a character begins, or the
-// text's end.
+// charBoundary returns the offset of the character at or before at, or the end of the
+// text.
 func charBoundary(text string, at int) int {
 	if at >= len(text) {
 		return len(text)
@@ -187,5 +178,5 @@ func charBoundary(text string, at int) int {
 			return at - back
 		}
 	}
-	return at // it is no text
+	return at // not UTF-8
 }

@@ -14,21 +14,21 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxSchemaSteps bounds the checks of arguments: schemas are untrusted and may be recursive.
+// maxSchemaSteps limits the checks of arguments, since schemas are untrusted and may be
+// recursive.
 const maxSchemaSteps = 10_000
 
-// maxMistakes is the number of mistakes in one error.
 const maxMistakes = 5
 
-// ValidateNested says what is wrong with a call that another one stands for: that it stands for one,
-// too, or its arguments, and where, by the schema of its tool. What it does not know about
-// schemas it leaves to the server, which has the last word.
+// ValidateNested returns an error if call_tool calls itself, or if the arguments violate
+// the tool's schema. It ignores unsupported schema keywords, because the server checks
+// its arguments anyway.
 func ValidateNested(t registry.Target, arguments []byte) error {
 	if t.Local != nil && t.Local.Tool.ForwardsCall {
 		return ArgumentError("%s cannot call itself", t.Listed)
 	}
 	tool := t.Entry
-	if tool == nil || t.Local != nil { // Goblin's own tools look at theirs themselves
+	if tool == nil || t.Local != nil { // Goblin's own tools check their arguments
 		return nil
 	}
 	c := checker{stepsLeft: maxSchemaSteps}
@@ -49,10 +49,10 @@ func decodeJSON(raw []byte, into *any) error {
 	return d.Decode(into)
 }
 
-// checker looks at a value by a schema.
+// checker checks a value against a schema.
 type checker struct {
 	root      any
-	stepsLeft int // steps
+	stepsLeft int
 	mistakes  []string
 }
 
@@ -71,7 +71,7 @@ func (c *checker) check(path string, schema, value any) {
 	if ref, ok := s["$ref"].(string); ok {
 		c.check(path, c.at(ref), value)
 	}
-	if value == nil && s["nullable"] == true { // as OpenAPI has it
+	if value == nil && s["nullable"] == true { // OpenAPI
 		return
 	}
 	if !fitsType(s["type"], value) {
@@ -104,7 +104,6 @@ func (c *checker) check(path string, schema, value any) {
 	}
 }
 
-// forms checks that a value has one of the forms that a schema lists.
 func (c *checker) forms(path string, s map[string]any, value any) {
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if some, ok := s[key].([]any); ok && len(some) > 0 && !c.matchesAny(path, some, value) {
@@ -113,7 +112,6 @@ func (c *checker) forms(path string, s map[string]any, value any) {
 	}
 }
 
-// matchesAny reports whether a value matches one of some schemas.
 func (c *checker) matchesAny(path string, some []any, value any) bool {
 	return slices.ContainsFunc(some, func(one any) bool {
 		inner := checker{root: c.root, stepsLeft: c.stepsLeft}
@@ -123,7 +121,6 @@ func (c *checker) matchesAny(path string, some []any, value any) bool {
 	})
 }
 
-// checkObject checks the members of an object.
 func (c *checker) checkObject(path string, s, value map[string]any) {
 	known, _ := s["properties"].(map[string]any)
 	if required, ok := s["required"].([]any); ok {
@@ -149,12 +146,12 @@ func (c *checker) checkObject(path string, s, value map[string]any) {
 	}
 }
 
-// pointer is a name as a part of a path (RFC 6901).
+// pointer returns a name as a part of a JSON pointer (RFC 6901).
 func pointer(name string) string {
 	return excerpt(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
 }
 
-// at is the schema that a reference within the root leads to, nil for others.
+// at returns the schema of a reference within the root, or nil.
 func (c *checker) at(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	at := c.root
@@ -171,7 +168,7 @@ func (c *checker) at(ref string) any {
 	return at
 }
 
-// fitsType reports whether a value is of a type, or of one of several.
+// fitsType reports whether a value has the type, or one of the types.
 func fitsType(of, value any) bool {
 	switch of := of.(type) {
 	case string:
@@ -208,7 +205,7 @@ func hasType(name string, value any) bool {
 	return true
 }
 
-// isInteger reports whether a number has no fraction: 1.0 and 1e3 have none.
+// isInteger reports whether a number has no fraction, such as 1.0 and 1e3.
 func isInteger(n json.Number) bool {
 	if _, err := strconv.ParseInt(string(n), 10, 64); err == nil || len(n) > 32 {
 		return true
@@ -217,19 +214,18 @@ func isInteger(n json.Number) bool {
 	return err != nil || f == float64(int64(f)) || f > 1<<53 || f < -1<<53
 }
 
-// equal reports whether two values are the same; 1 and 1.0 are.
+// equal reports whether two values are equal. 1 equals 1.0.
 func equal(a, b any) bool {
 	x, ok := a.(json.Number)
 	y, also := b.(json.Number)
 	if !ok || !also {
 		return reflect.DeepEqual(a, b)
 	}
-	f, _ := strconv.ParseFloat(string(x), 64) // an error leaves what is nearest
+	f, _ := strconv.ParseFloat(string(x), 64) // on error it is the nearest value
 	g, _ := strconv.ParseFloat(string(y), 64)
 	return x == y || f == g
 }
 
-// typeNames are the names of types, for people.
 func typeNames(of any) string {
 	several, ok := of.([]any)
 	if !ok {
@@ -243,7 +239,7 @@ func typeNames(of any) string {
 }
 
 func formatValue(value any) string {
-	raw, _ := json.Marshal(value) // it was read from such
+	raw, _ := json.Marshal(value) // decoded from JSON
 	return excerpt(string(raw))
 }
 
@@ -255,7 +251,6 @@ func formatValues(values []any) string {
 	return joinFirst(texts)
 }
 
-// joinFirst joins the first words of a list.
 func joinFirst(words []string) string {
 	const most = 20
 	if len(words) > most {

@@ -14,7 +14,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// serverHandler is the gateway as servers see it: an [upstream.Handler].
+// serverHandler adapts Gateway to [upstream.Handler].
 type serverHandler struct{ *Gateway }
 
 // ConnOpened implements [upstream.Handler].
@@ -23,8 +23,8 @@ func (g serverHandler) ConnOpened(s *upstream.Server, conn upstream.Conn) {
 	g.Notifier.Connected(s, conn)
 }
 
-// ConnReady implements [upstream.Handler]: a new connection is told what the one
-// before it knew.
+// ConnReady implements [upstream.Handler]. It restores the state of the previous
+// connection.
 func (g serverHandler) ConnReady(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	g.relays.Compare()
 	g.Notifier.Restore(ctx, s, conn)
@@ -52,14 +52,13 @@ func (g serverHandler) HandleNotification(s *upstream.Server, conn upstream.Conn
 	case "notifications/elicitation/complete":
 		g.ask.NotifyElicitationDone(s.Name(), conn, c, params)
 	case "notifications/tasks":
-		// Nobody was acknowledged to hear of tasks by listens: clients ask.
+		// Listens do not offer tasks; clients poll them.
 	case "notifications/progress":
-		// Of a call that is over: its token, ours, means something else to
-		// every client.
+		// The call has finished, so its token is Goblin's own and invalid for clients.
 	default:
-		// A vendor's own: it goes where its cause is certain.
+		// Unknown methods are delivered only if their cause is certain.
 		if causes, certain := g.calls.Candidates(conn, c); certain {
-			for _, x := range slices.Backward(causes) { // one that is answered meanwhile is none
+			for _, x := range slices.Backward(causes) { // false if it was answered meanwhile
 				at := x.ClientRequest
 				params := inflight.RewriteNotification(g.reg, g.Views.For(at), s.Name(), params)
 				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
@@ -82,8 +81,8 @@ func (g serverHandler) HandleNotification(s *upstream.Server, conn upstream.Conn
 	}
 }
 
-// HandleRequest implements [upstream.Handler]: a question of a task goes to the task's client,
-// all others where their cause is.
+// HandleRequest implements [upstream.Handler]. A task's request goes to its client,
+// others to the client that caused them.
 func (g serverHandler) HandleRequest(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	start := time.Now()
 	session, result, err := g.question(ctx, s, conn, c, method, params)

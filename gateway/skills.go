@@ -8,8 +8,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// refreshSkills has servers fetch skills again that may be old, since they have no notice
-// for a changed list, and says how long the merged one may be kept.
+// refreshSkills refetches skills of servers that may be outdated, since there is no
+// list_changed for skills. It returns cache hints for the merged list.
 func refreshSkills(g *Gateway, r *request, first bool) (hints []byte, err error) {
 	ctx, cancel := r.listContext()
 	defer cancel()
@@ -20,13 +20,13 @@ func refreshSkills(g *Gateway, r *request, first bool) (hints []byte, err error)
 	return hints, nil
 }
 
-// forwardSkill passes on a request about a skill or a folder.
+// forwardSkill forwards a request about a skill or a folder.
 func forwardSkill(g *Gateway, r *request) {
 	t, edits, ok := g.route(r, "uri", (*registry.Snapshot).ResolveSkill)
 	if !ok {
 		return
 	}
-	// Who may not have a skill is not told what is in its folder either.
+	// A hidden skill also hides its folder.
 	b, file := g.Servers.Get(t.Server), t.Name+"/SKILL.md"
 	if b != nil && !b.Permits(registry.Skill, file) || !r.view().IsVisible(t.Server, registry.Skill, file) {
 		r.fail(view.ForbiddenError(t, r.name))
@@ -43,7 +43,7 @@ func skillError(method string, e *jsonrpc.Error) *jsonrpc.Error {
 	return e
 }
 
-// The methods that name a skill or a folder.
+// Methods that name a skill or a folder.
 const (
 	MethodSkillsGet       = "skills/get"
 	MethodSkillsDirectory = "resources/directory/read"
@@ -54,8 +54,8 @@ func IsSkillsMethod(method string) bool {
 	return method == MethodSkillsGet || method == MethodSkillsDirectory
 }
 
-// FilterSkills filters and renames a server's reply to such a request for clients. permits says
-// of a URI of the server's whether they may have it.
+// FilterSkills checks and filters a server's reply to a skills method. permits reports
+// whether clients may see a server's URI.
 func FilterSkills(method string, reply jsonrpc.Reply, permits func(uri string) bool) (jsonrpc.Reply, error) {
 	if method == MethodSkillsGet {
 		return reply, registry.CheckSkill(rawjson.Get(reply.Result, "skill"))
@@ -75,7 +75,7 @@ func FilterSkills(method string, reply jsonrpc.Reply, permits func(uri string) b
 	}
 	if !all {
 		reply.Result = rawjson.Splice(reply.Result, rawjson.ReplaceEdit(reply.Result, array, append(kept, ']')))
-		reply.Shape = nil // what it tells of has moved
+		reply.Shape = nil // its offsets are invalid now
 	}
 	return reply, nil
 }

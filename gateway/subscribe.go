@@ -12,7 +12,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// subscribe acknowledges once the server did.
+// subscribe answers after the server has answered.
 func (g *Gateway) subscribe(r *request) {
 	uri, _, err := stringMember(r.Params(), "uri")
 	if err != nil {
@@ -53,10 +53,10 @@ func (g *Gateway) unsubscribe(r *request) {
 	r.reply(emptyResult)
 }
 
-// listen is recorded when it is acknowledged: it may last for days.
+// listen is recorded at its acknowledgement, because it may last for days.
 func (g *Gateway) listen(r *request) {
 	filter := rawjson.Get(r.Params(), "notifications")
-	if rawjson.IsObject(filter) && rawjson.Get(filter, "taskIds") != nil { // none is acknowledged: clients ask by tasks/get
+	if rawjson.IsObject(filter) && rawjson.Get(filter, "taskIds") != nil { // never acknowledged; clients use tasks/get
 		if err := tasks.CheckTasksAllowed(r.Request); err != nil {
 			r.fail(err)
 			return
@@ -77,7 +77,7 @@ func unknownLevel(name string) error {
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown level %q; known are %s", name, joinOrNone(downstream.Levels))
 }
 
-// setLevel keeps a session's level; servers get the least of all sessions'.
+// setLevel sets a session's level. Servers get the lowest level of all sessions.
 func (g *Gateway) setLevel(r *request) {
 	name, _, err := stringMember(r.Params(), "level")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// createTask passes on a call that is to be answered by a task (2025-11-25).
+// createTask forwards a call that a task answers (2025-11-25).
 func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit) {
 	r.server, r.target, r.serverEdits = t.Server, t, edits
 	attempt := func() error {
@@ -31,7 +31,7 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	}
 }
 
-// serveTask passes a request about one task on to its server.
+// serveTask forwards a request about a task.
 func (g *Gateway) serveTask(r *request) {
 	if err := tasks.CheckTasksAllowed(r.Request); err != nil {
 		r.fail(err)
@@ -67,7 +67,7 @@ func (g *Gateway) serveTask(r *request) {
 	g.relayReply(r, own.Server, own.ServerTaskID, reply)
 }
 
-// taskSlot is slot for the connection that a task belongs to.
+// taskSlot is acquireConn for the connection of a task.
 func (g *Gateway) taskSlot(r *request, own *tasks.Task) (upstream.Conn, func(), error) {
 	b := g.Servers.Get(own.Server)
 	if !own.BoundToConn() || b == nil {

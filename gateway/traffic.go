@@ -9,7 +9,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// record counts a request and writes it to the journal of traffic.
+// record counts and records a request.
 func (g *Gateway) record(r *request, label string) {
 	tool := ""
 	if label == "tools/call" {
@@ -22,21 +22,21 @@ func (g *Gateway) record(r *request, label string) {
 	r.answer, r.buffer = nil, nil
 }
 
-// OnParked implements [downstream.Parker]: each answer is counted and recorded.
+// OnParked implements [downstream.Parker]. It records each intermediate answer.
 func (r *request) OnParked(result []byte, edits []rawjson.Edit) {
 	r.gateway.journal.RecordRequest(r.Request, r.Method(), r.server, r.name, telemetry.Answer{
 		Body: result, Edits: edits, UserAsked: r.call.ResetPrompted(), Call: &r.call,
 	})
 }
 
-// showSession writes a session to where screens see it.
+// showSession publishes a session to the UI.
 func (g *Gateway) showSession(s *downstream.Session) {
 	protocol, info := s.Peer()
 	name := info.Name
 	if s.Stateless() {
 		name = "stateless clients"
 	}
-	var quiet func() time.Duration // nil for transports whose sessions end with their connection
+	var quiet func() time.Duration // nil if closing the connection closes the session
 	if s.Transport() == "http" {
 		quiet = s.IdleTime
 	}

@@ -9,18 +9,18 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// MinLimit is the least that a result may be bounded to, in bytes.
+// MinLimit is the smallest allowed limit of a result, in bytes.
 const MinLimit = 1 << 10
 
-// maxRequestedLimit is how far a tool may raise its own bound, in characters, as in Claude Code,
-// which made the member up.
+// maxRequestedLimit is the maximum of limitMetaKey, in characters. Claude Code defines
+// that member.
 const (
 	maxRequestedLimit = 500_000
 	limitMetaKey      = "anthropic/maxResultSizeChars"
 )
 
-// RequestedLimit is how many characters of its text a tool says that a client should get; 0 if its
-// definition, which may be nil, does not say. Whoever bounds results does not go below that.
+// RequestedLimit returns the number of characters that a tool's definition requests for
+// clients, or 0. definition may be nil. A limit must not be lower.
 func RequestedLimit(definition []byte) int {
 	n, ok := rawjson.Int(rawjson.Path(definition, "_meta", limitMetaKey))
 	if !ok || n <= 0 {
@@ -29,35 +29,34 @@ func RequestedLimit(definition []byte) int {
 	return int(min(n, maxRequestedLimit))
 }
 
-// ResultLimit says how much of a result a client gets.
+// ResultLimit is the limit for a client's result.
 type ResultLimit struct {
-	Limit       int    // bytes of text, MinLimit at least
+	Limit       int    // bytes of text, at least MinLimit
 	RequestedBy int    // see [RequestedLimit]
-	Owner       string // may read the rest; "": every client that knows its URI
-	Tool        string // whose result it is; "" where that is not known
-	Links       bool   // the client knows resource links
+	Owner       string // may read the stored part; "": every client that knows its URI
+	Tool        string // may be ""
+	Links       bool   // the client supports resource links
 }
 
-// block is one of a result's content blocks.
+// block is a content block of a result.
 type block struct {
 	raw    []byte
-	text   string // of one that is text
+	text   string // of a text block
 	isText bool
 }
 
-// CanTruncate reports whether a result of a method may be one to cut.
+// CanTruncate reports whether a result of a method may need truncation.
 func CanTruncate(method string, result []byte) bool {
 	return len(result) > MinLimit && (method == "tools/call" || method == "tasks/result" || method == taskResultMethod)
 }
 
-// taskResultMethod is the method whose results have that of a tool inside, if its task is over
+// taskResultMethod is the method whose results contain the result of a finished task
 // (2026-07-28).
 const taskResultMethod = "tasks/get"
 
-// Truncate returns the result of a method, with the edits made, and that of the tool in it as its
-// head and tail, and keeps what is between them. It returns nil for one that is short
-// enough: what counts is the text of the blocks of type text, together. Whatever else is in
-// it stays whole. The result may be overwritten afterwards.
+// Truncate returns the result with the edits and a shortened text, and stores the middle
+// part. It returns nil if all text blocks together are within the limit. Other blocks
+// stay complete. The caller may reuse result afterwards.
 func (s *ResultStore) Truncate(method string, result []byte, edits []rawjson.Edit, b ResultLimit) []byte {
 	if method != taskResultMethod {
 		return s.cut(result, edits, b)
@@ -90,8 +89,8 @@ func (s *ResultStore) cut(result []byte, edits []rawjson.Edit, b ResultLimit) []
 	return rawjson.Splice(result, rawjson.ReplaceEdit(result, content, short))
 }
 
-// textSize is how many bytes of text there are, 0 if the tool has raised the bound to as
-// much.
+// textSize returns the size of the text in bytes, or 0 if the tool requested that many
+// characters.
 func textSize(content []byte, b ResultLimit) (size int) {
 	if len(content) <= b.Limit {
 		return 0
@@ -115,8 +114,8 @@ func blockText(e []byte) (string, bool) {
 	return rawjson.String(rawjson.Get(e, "text"))
 }
 
-// truncateBlocks returns the truncated content of the blocks and stores the rest. It returns
-// nil if the excess is a part of one character.
+// truncateBlocks returns the shortened blocks and stores the middle part. It returns nil
+// if the excess is part of one character.
 func (s *ResultStore) truncateBlocks(blocks []block, b ResultLimit) []byte {
 	size := 0
 	for _, one := range blocks {
@@ -126,7 +125,7 @@ func (s *ResultStore) truncateBlocks(blocks []block, b ResultLimit) []byte {
 	var (
 		out         [][]byte
 		rest        strings.Builder
-		place, from = -1, 0 // of the note; of the block in the whole text
+		place, from = -1, 0 // index of the note; offset of the block in the text
 	)
 	for _, one := range blocks {
 		head := charBoundary(one.text, limit/2-from)
@@ -161,13 +160,12 @@ func (s *ResultStore) truncateBlocks(blocks []block, b ResultLimit) []byte {
 	return append(append([]byte{'['}, bytes.Join(out, []byte{','})...), ']')
 }
 
-// with is the block with another text.
 func (b *block) with(text string) []byte {
 	return rawjson.SetMember(b.raw, "text", rawjson.Quote(text))
 }
 
-// note stands in the place of so many bytes that are left out of a text. A nil k means
-// that there was no room to keep them.
+// note returns the text that replaces out bytes. A nil k means that they could not be
+// stored.
 func (k *storedText) note(size, out int) string {
 	text := fmt.Sprintf("[Goblin left out %d of %d bytes here, because the result is longer than max_result. ", out, size)
 	if k == nil {
@@ -187,7 +185,7 @@ func (k *storedText) note(size, out int) string {
 	return text + ".]"
 }
 
-// link is a resource link to what is kept.
+// link returns a resource link to the stored text.
 func (k *storedText) link(tool string) []byte {
 	name := "The rest of the result"
 	if tool != "" {
@@ -198,11 +196,11 @@ func (k *storedText) link(tool string) []byte {
 	return rawjson.SetMember(link, "size", fmt.Appendf(nil, "%d", len(k.text)))
 }
 
-// nextPageKey is the member of a page that holds the URI of the next one.
+// nextPageKey is the _meta key with the URI of the next page.
 const nextPageKey = "goblin/next"
 
-// Read returns the result of a resources/read of what was left out: a page of the text, and
-// where the next one is. The error is a *[registry.NotFoundError].
+// Read returns the result of resources/read for a page of a stored text. The error is a
+// *[registry.NotFoundError].
 func (s *ResultStore) Read(owner, uri string) ([]byte, error) {
 	k, page, err := s.find(owner, uri)
 	if err != nil {

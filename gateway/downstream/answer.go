@@ -8,8 +8,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// answerTarget returns the request that an answer of size bytes goes to. It waits for a
-// stateless client that was asked something, and returns nil if the answer is refused or late.
+// answerTarget returns the request that an answer of size bytes goes to. If a stateless
+// client was sent a request, it waits for the client to return. It returns nil if the
+// answer is too late or refused.
 func (x *Request) answerTarget(size int) *Request {
 	if x.modern != nil {
 		x.mu.Lock()
@@ -25,9 +26,9 @@ func (x *Request) answerTarget(size int) *Request {
 	return x
 }
 
-// Reply answers with a raw result, with the edits made to it, and returns the edits
-// that the client's revision needs, those included. The first answer counts; later
-// ones, and those to a cancelled request, are ignored.
+// Reply answers with a raw result and edits of it. It returns all edits, including those
+// for the client's revision. Only the first answer counts. Answers to a cancelled request
+// are ignored.
 func (x *Request) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
 	edits = x.Envelope(result, edits, nil)
 	if at := x.answerTarget(len(result)); at != nil {
@@ -36,10 +37,9 @@ func (x *Request) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
 	return edits
 }
 
-// ReplyRaw is Reply for a result which has no line breaks between its tokens and
-// which nobody writes to any more: if it is large, it is not copied, and its
-// buffer, which may be nil, is held until it has gone out. shape reads it, if it is
-// not nil.
+// ReplyRaw is Reply for a result without line breaks between its tokens that is never
+// modified again. A large result is not copied; of, which may be nil, is then held until
+// it is written. shape speeds up reading and may be nil.
 func (x *Request) ReplyRaw(result []byte, of *jsonrpc.Buffer, shape *rawjson.Layout, edits ...rawjson.Edit) []rawjson.Edit {
 	edits = x.Envelope(result, edits, shape)
 	switch at := x.answerTarget(len(result)); {
@@ -52,7 +52,7 @@ func (x *Request) ReplyRaw(result []byte, of *jsonrpc.Buffer, shape *rawjson.Lay
 	return edits
 }
 
-// ReplyParts is Pass for a result in parts that needs no edits.
+// ReplyParts is ReplyRaw for a result in parts that needs no edits.
 func (x *Request) ReplyParts(result [][]byte, of *jsonrpc.Buffer) {
 	if x = x.answerTarget(totalLength(result)); x == nil {
 		return
@@ -75,13 +75,13 @@ func totalLength(parts [][]byte) (n int) {
 	return n
 }
 
-// send answers with a frame that has no line break but its last byte.
+// send answers with a frame without line breaks, except its last byte.
 func (x *Request) send(frame []byte) {
 	x.end(ErrAnswered, func() { x.out.answer(frame, 0, x.writeBatch, x.predecessors) })
 }
 
-// Error answers with a raw error object, with the edits made to it, and returns both
-// as the client's revision needs them.
+// Error answers with a raw error object and edits of it. It returns both as the client's
+// revision needs them.
 func (x *Request) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson.Edit) {
 	if x.modern != nil && x.method == "resources/read" {
 		uri := rawjson.GetString(x.params, "uri")
@@ -89,7 +89,7 @@ func (x *Request) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson
 	}
 	if at := x.answerTarget(len(object)); at != nil {
 		code := jsonrpc.CodeInternal
-		if at.modern != nil { // of others it makes no difference
+		if at.modern != nil { // unused otherwise
 			code = jsonrpc.ParseErrorObject(object).Code
 		}
 		at.answer(jsonrpc.ErrorFrame(at.id, object, edits...), code)
@@ -97,8 +97,7 @@ func (x *Request) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson
 	return object, edits
 }
 
-// Fail answers with an error of ours, and returns it as the client's revision needs
-// it.
+// Fail answers with an error of Goblin and returns it as the client's revision needs it.
 func (x *Request) Fail(err *jsonrpc.Error) *jsonrpc.Error {
 	if x.modern != nil && err.Code == CodeResourceNotFound {
 		e := *err
@@ -117,18 +116,17 @@ func (x *Request) answer(frame []byte, code int) {
 	x.end(ErrAnswered, func() { x.out.answer(jsonrpc.OneLine(frame), code, x.writeBatch, x.predecessors) })
 }
 
-// abandon ends the request without an answer.
+// abandon finishes the request without an answer.
 func (x *Request) abandon(reason string) {
 	x.end(&cancelled{reason: reason}, x.out.abandon)
 }
 
-// cancelByDisconnect cancels the request because its client disconnected.
 func (x *Request) cancelByDisconnect(reason string) {
 	x.end(&cancelled{reason: reason, disconnected: true}, x.out.abandon)
 }
 
-// Cancel ends a request of the session as its client could, but with an answer: a
-// frame. It is false for one that was answered meanwhile.
+// Cancel cancels a request for the user and sends frame as its answer. It returns false
+// if the request was already answered.
 func (x *Request) Cancel(reason string, frame []byte, code int) bool {
 	if x.answered() {
 		return false
@@ -137,8 +135,8 @@ func (x *Request) Cancel(reason string, frame []byte, code int) bool {
 	return true
 }
 
-// cancelled is [ErrCancelled] with the client's reason, which goes with the
-// cause of the context to whoever passes the cancellation on.
+// cancelled is [ErrCancelled] with the client's reason. It is the cause of the context,
+// so callers can pass the reason on.
 type cancelled struct {
 	reason       string
 	disconnected bool // the client closed its connection
@@ -148,7 +146,7 @@ func (c *cancelled) Error() string        { return ErrCancelled.Error() }
 func (c *cancelled) Unwrap() error        { return ErrCancelled }
 func (c *cancelled) CancelReason() string { return c.reason }
 
-// end makes last the last thing that happens on the exchange's stream.
+// end finishes the request. last is the last operation on its stream.
 func (x *Request) end(cause error, last func()) {
 	x.mu.Lock()
 	if x.done.Load() {
@@ -157,7 +155,7 @@ func (x *Request) end(cause error, last func()) {
 	}
 	x.cause = cause
 	x.done.Store(true)
-	// First, since the client may reuse the id as soon as it has the answer.
+	// First, because the client may reuse the id as soon as it has the answer.
 	x.session.removeRequest(x)
 	last()
 	p, posted := x.out.(*postStream)

@@ -10,25 +10,25 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Revision 2025-03-26, and no other, has batches: arrays of messages. The answers to the
-// requests of a batch go out as one array, in the order in which they come.
+// Only revision 2025-03-26 has batches: arrays of messages. The answers to a batch are
+// sent as one array, in order of completion.
 
 const (
 	batchRevision = "2025-03-26"
-	// maxBatch is the largest number of messages in a batch.
+	// maxBatch is the maximum number of messages in a batch.
 	maxBatch = 1000
 )
 
-// isBatch reports whether a frame, for which Parse returned err, is a batch.
+// isBatch reports whether err of Parse means that the frame is a batch.
 func isBatch(err error) bool { return errors.Is(err, jsonrpc.ErrBatch) }
 
-// batch is the stream of the requests of one batch: it collects their answers.
+// batch is the stream of the requests of a batch. It collects their answers.
 type batch struct {
-	stream // of the batch; it gets everything else at once
+	stream // of the batch, for all other frames
 	limit  int64
 
 	mu           sync.Mutex
-	pending      int // requests without an answer, and one more while the batch is read
+	pending      int // unanswered requests, plus one while reading the batch
 	answers      [][]byte
 	size         int64 // bytes of answers
 	reservation  memlimit.Reservation
@@ -41,15 +41,15 @@ func (b *batch) answer(frame []byte, _ int, _ *jsonrpc.WriteBatch, after []jsonr
 
 func (b *batch) abandon() { b.addAnswer(nil, nil) }
 
-// addPending counts a request that will be answered or abandoned.
 func (b *batch) addPending() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pending++
 }
 
-// addAnswer adds an answer, unless it is nil, and sends the array after the last one. It sends
-// parts of the array early if the answers exceed the client's limit of unread bytes.
+// addAnswer adds an answer, or nil for an abandoned request, and sends the array after
+// the last one. If the answers exceed the client's limits, it sends those collected so
+// far.
 func (b *batch) addAnswer(frame []byte, after []jsonrpc.QueuePosition) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,14 +76,13 @@ func (b *batch) addAnswer(frame []byte, after []jsonrpc.QueuePosition) {
 	}
 }
 
-// joinAnswers returns the frame of several answers.
 func joinAnswers(answers [][]byte) []byte {
 	return append(append([]byte("["), bytes.Join(answers, []byte(","))...), "]\n"...)
 }
 
-// serveBatch serves the messages of a batch whose answers go to out. It calls hold for each
-// request, and the returned release after the request; hold may be nil. It reports whether
-// there is anything to answer.
+// serveBatch serves the messages of a batch and sends the answers to out. It calls hold
+// before each request, and the returned release after it; hold may be nil. It reports
+// whether there will be an answer.
 func (s *Session) serveBatch(frame []byte, out stream, of *memoryShare, hold func() (release func())) (answers bool) {
 	b := &batch{stream: out, limit: s.opt.Limits.Unsent, pending: 1}
 	b.reservation.SetOwner(of.Owner)
@@ -127,9 +126,9 @@ func (s *Session) serveBatch(frame []byte, out stream, of *memoryShare, hold fun
 	return answers
 }
 
-// rejectBatch returns the answers to a refused batch: one for each of its requests and broken
-// messages, or one for the batch. It returns nil if the batch is allowed. protocol is the
-// revision of the client, or "" before the handshake.
+// rejectBatch returns the answers to a refused batch: one for each request and malformed
+// message, or one for the batch. It returns nil if the batch is allowed. protocol is the
+// client's revision, or "" before the handshake.
 func rejectBatch(frame []byte, protocol string, depth int) (answers [][]byte) {
 	n := 0
 	for range rawjson.Elements(frame) {

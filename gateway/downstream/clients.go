@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Owner tells clients apart where one is to leave room for the others: equal values are
-// one client's. A session is one client. Of stateless ones over HTTP it is a [AnonymousClient].
+// Owner returns a comparable key of the client, for fair sharing of limits. It is the
+// session, or an [AnonymousClient] for stateless HTTP.
 func (x *Request) Owner() any {
 	if !x.session.stateless {
 		return x.session
@@ -17,7 +17,7 @@ func (x *Request) Owner() any {
 	return AnonymousClient{hostname(x.Modern().Remote), x.ClientName()}
 }
 
-// Group returns the address that the client of an HTTP session is at: it may have many
+// Group returns the address of the client of an HTTP session, which may have many
 // sessions. It returns nil for other transports.
 func (s *Session) Group() any {
 	if s.address == "" {
@@ -26,7 +26,7 @@ func (s *Session) Group() any {
 	return s.address
 }
 
-// hostname returns the host of a TCP address, or "" for other addresses.
+// hostname returns the host of a TCP address, or "".
 func hostname(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -35,17 +35,16 @@ func hostname(address string) string {
 	return host
 }
 
-// AnonymousClient is a stateless client over HTTP, as far as it can be known. Its connection
-// tells nothing: a client needs one for each of its calls. Its name may be made up, so
-// nothing but fairness may hang on it.
+// AnonymousClient is the best known identity of a stateless client over HTTP. A
+// connection does not identify it, since it uses one per concurrent call. The name may be
+// forged, so use it for fairness only.
 type AnonymousClient struct{ Address, Name string }
 
-// Group is of whom there may be many by made-up names: together, they are to leave some
-// room, too.
+// Group returns the address. It groups clients that may only differ by forged names.
 func (s AnonymousClient) Group() any { return s.Address }
 
-// IsLocal reports whether the client is on this machine, as far as that can be known: over
-// HTTP, one whose request came from a loopback address, and through no proxy that says so.
+// IsLocal reports whether the client is on this machine. Over HTTP, the request must come
+// from a loopback address without headers of a proxy.
 func (x *Request) IsLocal() bool {
 	out := x.Outer().current().out
 	if b, ok := out.(*batch); ok {
@@ -55,7 +54,7 @@ func (x *Request) IsLocal() bool {
 	return !overHTTP || isLocalRequest(p.httpRequest)
 }
 
-// proxyHeaders are the headers in which proxies name the client.
+// proxyHeaders lists the headers in which proxies name the client.
 var proxyHeaders = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip"}
 
 func isLocalRequest(r *http.Request) bool {
@@ -64,14 +63,14 @@ func isLocalRequest(r *http.Request) bool {
 		!slices.ContainsFunc(proxyHeaders, func(name string) bool { return r.Header[name] != nil })
 }
 
-// Bounds of what is kept of stateless clients over HTTP, which have no session of their own.
+// Limits of the table of stateless clients over HTTP.
 const (
 	maxStatelessClients = 64
 	statelessClientTTL  = time.Hour
 )
 
-// recordStatelessLocked records a stateless client that lists tools. Above maxStatelessClients
-// it replaces the least recent one.
+// recordStatelessLocked records a stateless client that lists tools. It replaces the
+// least recent one above maxStatelessClients.
 func (s *Session) recordStatelessLocked(name string, now time.Time) {
 	if _, known := s.statelessClients[name]; !known && len(s.statelessClients) >= maxStatelessClients {
 		oldest, since := "", now
@@ -88,8 +87,8 @@ func (s *Session) recordStatelessLocked(name string, now time.Time) {
 	s.statelessClients[name] = now
 }
 
-// StatelessClients returns the names of the stateless clients over HTTP that share the session and
-// asked for tools within the last hour; at most 64, in no order.
+// StatelessClients returns the names of stateless HTTP clients of this session that
+// listed tools in the last hour. There are at most 64, in random order.
 func (s *Session) StatelessClients() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

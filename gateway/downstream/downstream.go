@@ -1,29 +1,25 @@
 // Package downstream serves MCP clients over stdio, sockets and Streamable HTTP.
 //
-// It owns framing, ids, ordering, cancellation, flow control, session
-// lifecycle and, over HTTP, who may speak at all. It knows the few methods
-// that are about the connection itself (initialize,
-// notifications/initialized, notifications/cancelled), and what a request of
-// 2026-07-28 says of itself in _meta ([Modern]), since such a request needs no
-// session: over HTTP all of them share one. To handlers both eras of clients are the
-// same: what belongs to one hop is taken off requests and put on answers here, and a
-// stateless client that is asked something has its request parked until it comes back
-// ([Request.Ask]). It must not know what other
-// methods mean, nor servers or the catalog: that is the [Handler]'s.
+// It handles framing, ids, ordering, cancellation, flow control, session lifecycle and
+// HTTP access control. It interprets only initialize, notifications/initialized,
+// notifications/cancelled, and the _meta of requests of 2026-07-28 ([Modern]). Those need
+// no session; over HTTP they all share one. Handlers see both eras alike: this package
+// removes hop-local members from requests and adds them to answers. If a stateless client
+// must answer a request, its own request is parked until it returns ([Request.Ask]). The
+// package must not know other methods, servers or the catalog; the [Handler] does.
 //
-// Everything exported is safe for concurrent use. Sending never blocks. What
-// the client is owed is never dropped: answers, and requests to it. Of
-// notifications, those given a key may be replaced by a newer one of that key
-// while they wait; those without one are left out, and counted, while more than
-// a quarter of limits.unsent waits. Over HTTP session-wide ones are dropped
-// while the client holds no stream open for them. Requests to a client
-// wait until it has read all but limits.unsent. A client that does not read is
-// not read from either once limits.unsent bytes wait for it, and its session
-// ends at 20 times that, or when a write made no progress for a minute. All
-// clients together are bounded by an account of what they make the process hold
-// ([memlimit.Pool]): large messages, requests and answers for which there is no
-// room are refused, and a session that leaves more unread ends. No client can slow
-// another.
+// All exported methods are safe for concurrent use. Sending never blocks.
+//
+// Answers and requests to clients are never dropped. A notification with a key may be
+// replaced by a newer one with that key. Notifications without a key are dropped and
+// counted while more than a quarter of limits.unsent is unsent. Over HTTP, session-wide
+// notifications without a key are dropped while the client has no stream open.
+//
+// Above limits.unsent unsent bytes, requests to the client wait and its messages are not
+// read. At 20 times that, or after a minute without progress of a write, the session is
+// closed. A [memlimit.Pool] limits the memory of all clients. Over that limit, large
+// messages, requests and answers are refused, and sessions with unread bytes are closed.
+// No client can slow down another.
 package downstream
 
 import (
@@ -39,77 +35,69 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// Handler decides what the messages of clients mean.
+// Handler handles the messages of clients.
 type Handler interface {
-	// SessionOpened announces a session, before its first message.
+	// SessionOpened is called before the first message of a session.
 	SessionOpened(s *Session)
-	// Handle answers a request, exactly once, before it returns. It has a
-	// goroutine of its own and must return soon after x.Context() ends. A
-	// missing answer and a panic are answered with -32603.
+	// Handle must answer a request exactly once before it returns. It runs in a separate
+	// goroutine and must return soon after x.Context() ends. A missing answer and a panic
+	// are answered with -32603.
 	Handle(x *Request)
-	// HandleNotification takes a notification, in the order of arrival, and must not
-	// block. notifications/cancelled and notifications/initialized do not
-	// come here. params is nil or a raw object and may be kept.
+	// HandleNotification is called in order of arrival and must not block. It gets
+	// neither notifications/cancelled nor notifications/initialized. params is nil or a
+	// raw object and may be kept.
 	HandleNotification(s *Session, method string, params []byte)
-	// SessionClosed announces that the session has ended and all its exchanges with
-	// it. It is the last that is heard of the session.
+	// SessionClosed is called last, after the session and all its requests have finished.
 	SessionClosed(s *Session)
 }
 
-// Starter is a [Handler] that can do without a goroutine for some requests.
+// Starter is a [Handler] that handles some requests without a goroutine.
 type Starter interface {
-	// Start takes a request that it can answer without waiting: at once, or
-	// later when something arrives elsewhere. Then it returns true, answers
-	// exactly once, soon after what [Request.OnEnd] tells at the latest, and
-	// calls [Request.Finish] when it is done. It returns false, having done
-	// nothing, for all others: they go to Handle. It runs where messages are
-	// read and must not block. Requests that [Options].Order keeps apart do not
-	// come here. What it sends to servers goes into the burst, which may be nil.
+	// Start may take a request that it can answer without waiting: immediately, or later
+	// when another message arrives. It then returns true, answers exactly once, at the
+	// latest soon after [Waiter].RequestEnded, and finally calls [Request.Finish].
+	// Otherwise it returns false without side effects, and Handle gets the request. It
+	// runs on the read loop and must not block. Requests with a key of [Options].Order
+	// are not offered. Requests to servers should be sent with burst, which may be nil.
 	Start(x *Request, burst *jsonrpc.WriteBatch) bool
 }
 
-// Limits bounds what one client may cost. Zero fields get the defaults.
+// Limits are the limits per client. Zero fields get the defaults.
 type Limits struct {
-	Frame    int64 // bytes of one message from a client; 128 MiB
-	Unsent   int64 // bytes waiting for a client above which it is not read from; 16 MiB
-	Sessions int   // HTTP sessions at a time; 2048
-	InFlight int   // requests of one session at a time; 16384
-	Depth    int   // arrays and objects within each other in one message; 512
+	Frame    int64 // bytes per message from a client; 128 MiB
+	Unsent   int64 // unsent bytes above which reading pauses; 16 MiB
+	Sessions int   // concurrent HTTP sessions; 2048
+	InFlight int   // concurrent requests per session; 16384
+	Depth    int   // nesting of arrays and objects per message; 512
 }
 
-// Options configure every kind of session.
+// Options configures all kinds of sessions.
 type Options struct {
 	Handler Handler
 	Logger  *slog.Logger // nil discards
 	Limits  Limits
-	// Memory bounds what all sessions, and whoever else shares it, make the process
-	// hold; nil bounds nothing.
+	// Memory limits the memory of all sessions and other owners; nil: no limit.
 	Memory *memlimit.Pool
-	// Parked has the calls that wait for stateless clients; nil for one of this
-	// session, or endpoint, alone.
+	// Parked holds the calls that wait for stateless clients; nil: a new one.
 	Parked *ParkedCalls
-	// ServerInfo is put into results of stateless requests to name this server, a raw
-	// object; nil adds nothing to results.
+	// ServerInfo is a raw object that names this server in results of stateless requests;
+	// nil: results stay unchanged.
 	ServerInfo []byte
-	// Drain is how long requests in flight may take to be answered, and the
-	// answers to be read, after the client's end of input or at shutdown;
-	// 5 s by default.
+	// Drain is the maximum time to answer requests in flight and to deliver the answers,
+	// after the end of input or at shutdown. The default is 5 s.
 	Drain time.Duration
-	// Order gives requests that must be handled one after another, as they
-	// came, the same key; "" for the others. nil orders none. It must not
-	// block.
+	// Order returns a key for requests that must be handled sequentially in order of
+	// arrival, or "". It must not block. It may be nil.
 	Order func(method string, params []byte) (key string)
-	// OnMissed is told how many notifications without a key were left out, once
-	// the client has read enough to get them again; nil for nobody. It must not
-	// block, and may use the session.
+	// OnMissed receives the number of dropped notifications once the client has read
+	// enough to get them again. It must not block, and may use the session. It may be
+	// nil.
 	OnMissed func(s *Session, server string, n uint64)
-	// Location is where the clients of these options are.
+	// Location is the location of the clients.
 	Location Location
-	// Profile is the view of the catalog that the clients of these options ask for; ""
-	// for none.
+	// Profile is the profile that the clients request, or "".
 	Profile string
-	// Closers are closed by [ServeStream] as the last thing it does to its
-	// streams, so that a read or write that is still blocked ends.
+	// Closers are closed by [ServeStream] at the end, to unblock reads and writes.
 	Closers []io.Closer
 }
 
@@ -130,42 +118,43 @@ func (o Options) withDefaults() *Options {
 }
 
 const (
-	// overflowFactor times limits.unsent is where a session is given up.
+	// overflowFactor times limits.unsent is the number of unsent bytes that closes a
+	// session.
 	overflowFactor = 20
-	// stallTimeout is how long a write may make no progress.
+	// stallTimeout is the maximum time without progress of a write.
 	stallTimeout = 60 * time.Second
-	// mergeThreshold is the backlog, in bytes, above which notifications of an
-	// exchange that have a key replace each other.
+	// mergeThreshold is the number of unsent bytes above which a request's notifications
+	// with the same key replace each other.
 	mergeThreshold = 1 << 20
-	// flushGrace is how long blocked reads, writes and connections get to
-	// notice that a session has ended.
+	// flushGrace is the time for blocked reads and writes to return after the session
+	// closed.
 	flushGrace = time.Second
-	// pollInterval is how often a paused reader looks for room.
+	// pollInterval is the interval at which a paused reader checks for unsent bytes.
 	pollInterval = 5 * time.Millisecond
 )
 
-// Causes with which the context of a session or an exchange ends.
+// Causes of the contexts of sessions and requests.
 var (
-	// ErrCancelled: the client sent notifications/cancelled for the request.
+	// ErrCancelled means that the client sent notifications/cancelled.
 	ErrCancelled = fmt.Errorf("cancelled by the client: %w", context.Canceled)
-	// ErrAnswered: the exchange has its answer.
+	// ErrAnswered means that the request has its answer.
 	ErrAnswered = fmt.Errorf("request answered: %w", context.Canceled)
-	// ErrSessionEnded: the client ended the session, by DELETE or end of input.
+	// ErrSessionEnded means that the client closed the session, by DELETE or end of
+	// input.
 	ErrSessionEnded = errors.New("session ended by the client")
-	// ErrShutdown: the server stops.
+	// ErrShutdown means that Goblin stops.
 	ErrShutdown = errors.New("server is shutting down")
-	// ErrIdle: the HTTP session was not used for too long.
+	// ErrIdle means that an HTTP session was unused for too long.
 	ErrIdle = errors.New("session was idle for too long")
-	// ErrOverflow: more than 20 times limits.unsent waited for the client.
+	// ErrOverflow means that more than 20 times limits.unsent bytes were unread.
 	ErrOverflow = errors.New("client left too many bytes unread")
-	// ErrNoMemory: there was no room beside others' for what the client left unread.
+	// ErrNoMemory means that the client's unread bytes exceeded the common memory limit.
 	ErrNoMemory = fmt.Errorf("client left too many bytes unread: %w", memlimit.ErrFull)
-	// ErrSilent: the client stopped in the middle of a large message for a minute,
-	// when others were short of room.
+	// ErrSilent means that the client paused within a large message for a minute while
+	// memory was short.
 	ErrSilent = errors.New("client stopped in the middle of a message")
-	// ErrStalled: the client read nothing for a minute.
+	// ErrStalled means that the client read nothing for a minute.
 	ErrStalled = errors.New("client stopped reading")
-	// ErrNoStream: the client holds no stream open that a request could be
-	// sent on (HTTP only).
+	// ErrNoStream means that an HTTP client has no open stream for a request.
 	ErrNoStream = errors.New("client has no open stream to send a request on")
 )

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// ErrDrain is the cause of a context by which [HTTP.Serve] ends for another process
-// to take over, unnoticed by clients. No connection that was taken is lost, requests on
-// it are served, and those under way have a while to be answered.
+// ErrDrain as the cause of a context makes [HTTP.Serve] hand over to another process
+// without failures for clients. It serves all accepted connections and gives requests in
+// flight time to finish.
 var ErrDrain = errors.New("asked to end when what is under way is done")
 
 const (
 	drainTimeout        = 25 * time.Second // for requests in flight
 	firstRequestTimeout = time.Second      // for the first request on a new connection
 	// acceptQuiet is the time without a new connection after which a draining listener
-	// closes. acceptTimeout bounds the wait: the system then resets the connections that
-	// were not accepted.
+	// closes. It closes after acceptTimeout in any case; the system then resets the
+	// remaining connections.
 	acceptQuiet   = 200 * time.Microsecond
 	acceptTimeout = 500 * time.Millisecond
 )
 
-// addStream counts a request that lasts until the server stops, so that wait ignores it. The
-// returned function removes it.
+// addStream excludes a request that lasts until shutdown from wait. Call the returned
+// function when it ends.
 func (l *limitListener) addStream() (ended func()) {
 	by := func(n int) {
 		l.mu.Lock()
@@ -37,8 +37,8 @@ func (l *limitListener) addStream() (ended func()) {
 	return func() { by(-1) }
 }
 
-// wait blocks until no request is in flight, or for at most limit. With fresh it also waits
-// for the first request of new connections.
+// wait blocks until no request is in flight, at most for limit. If fresh is true, it also
+// waits for the first request of new connections.
 func (l *limitListener) wait(limit time.Duration, fresh bool) {
 	over := time.After(limit)
 	for {
@@ -63,7 +63,6 @@ func (l *limitListener) wait(limit time.Duration, fresh bool) {
 	}
 }
 
-// notifyLocked wakes wait.
 func (l *limitListener) notifyLocked() {
 	if l.wake != nil {
 		close(l.wake)
@@ -71,19 +70,19 @@ func (l *limitListener) notifyLocked() {
 	}
 }
 
-// drain stops accepting and waits for the requests in flight if the cause of ctx is ErrDrain.
+// drain stops accepting and waits for requests in flight if the cause of ctx is ErrDrain.
 func (h *HTTP) drain(ctx context.Context, srv *http.Server) {
 	if !errors.Is(context.Cause(ctx), ErrDrain) {
 		return
 	}
 	h.listener.stopAccepting()
-	srv.SetKeepAlivesEnabled(false) // tells clients to go elsewhere
+	srv.SetKeepAlivesEnabled(false) // clients then use new connections
 	h.listener.wait(firstRequestTimeout, true)
 	h.listener.wait(drainTimeout, false)
 }
 
-// stopAccepting closes the listener after all waiting connections were accepted. The system
-// would reset waiting connections, with requests that must not be repeated.
+// stopAccepting accepts all waiting connections, then closes the listener. Otherwise the
+// system would reset them, although their requests may not be repeatable.
 func (l *limitListener) stopAccepting() {
 	if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok && d.SetDeadline(time.Now().Add(acceptQuiet)) == nil {
 		l.acceptDeadline.Store(time.Now().Add(acceptTimeout).UnixNano())
@@ -95,7 +94,7 @@ func (l *limitListener) stopAccepting() {
 	_ = l.Close()
 }
 
-// checkDraining returns the error that Accept must return, or nil to accept again. It closes a
+// checkDraining returns the error for Accept, or nil to accept again. It closes a
 // draining listener once no connection waits.
 func (l *limitListener) checkDraining(err error) error {
 	until := l.acceptDeadline.Load()
@@ -103,7 +102,7 @@ func (l *limitListener) checkDraining(err error) error {
 	switch {
 	case until == 0, err != nil && !late:
 		return err
-	case time.Now().UnixNano() > until, late && !hasPendingConn(l.Listener): // a connection may have come while this woke up
+	case time.Now().UnixNano() > until, late && !hasPendingConn(l.Listener): // one may have arrived meanwhile
 		return errors.Join(net.ErrClosed, l.Close())
 	}
 	return l.Listener.(interface{ SetDeadline(time.Time) error }).SetDeadline(time.Now().Add(acceptQuiet))

@@ -10,14 +10,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// The envelope is what requests and answers of 2026-07-28 carry because there is
-// no session that could know it. It is taken off and put on here: handlers see the
-// same request, and give the same answer, in both eras.
+// The envelope is the data that requests and answers of 2026-07-28 carry instead of a
+// session. It is removed and added here, so that handlers work for both eras.
 
 // CodeResourceNotFound is MCP's "resource not found" up to 2025-11-25.
 const CodeResourceNotFound = -32002
 
-// cacheableMethods are the methods whose results must carry cache hints (2026-07-28,
+// cacheableMethods lists the methods whose results need cache hints (2026-07-28,
 // SEP-2549).
 var cacheableMethods = map[string]bool{
 	"server/discover": true, "tools/list": true, "prompts/list": true,
@@ -25,9 +24,8 @@ var cacheableMethods = map[string]bool{
 	"skills/list": true, "skills/get": true, // SEP-2640
 }
 
-// stripEnvelope takes the protocol's own members out of params: those of _meta, and
-// the answers to what was asked before, unless those are what the request is
-// for. All others stay as they are.
+// stripEnvelope removes the protocol's members from the _meta of params. Unless answers
+// is set, it also removes the answers to requests of the previous round.
 func stripEnvelope(params []byte, answers bool) []byte {
 	if params == nil {
 		return nil
@@ -47,12 +45,11 @@ func stripEnvelope(params []byte, answers bool) []byte {
 	})
 }
 
-// serverInfoKey is where results of stateless requests say who answers.
+// serverInfoKey is the _meta key of results that names the server.
 const serverInfoKey = MetaPrefix + "serverInfo"
 
-// Envelope adds to the edits of a result what the answer to a stateless request
-// must have besides: its type, who answers, and how long it may be kept. shape reads
-// the result; it may be nil.
+// Envelope adds the members that the answer to a stateless request needs to the edits:
+// type, server info and cache hints. shape speeds up reading; it may be nil.
 func (x *Request) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.Layout) []rawjson.Edit {
 	if x.modern == nil || x.outer != nil || x.session.opt.ServerInfo == nil {
 		return edits
@@ -60,7 +57,7 @@ func (x *Request) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.L
 	return addEnvelope(x.method, x.session.opt.ServerInfo, result, edits, shape)
 }
 
-// addEnvelope is Envelope for a method and who answers.
+// addEnvelope is Envelope for a given method and server info.
 func addEnvelope(method string, server, result []byte, edits []rawjson.Edit, shape *rawjson.Layout) []rawjson.Edit {
 	var kind, meta, ttl, scope, info []byte
 	empty := true
@@ -124,8 +121,8 @@ func addEnvelope(method string, server, result []byte, edits []rawjson.Edit, sha
 	return edits
 }
 
-// toModernNotFound turns the error of a read into one that stateless clients know. uri is
-// what the client asked for.
+// toModernNotFound converts a resource-not-found error to that of stateless revisions.
+// uri is the requested URI.
 func toModernNotFound(raw, uri []byte) []byte {
 	if code, _ := rawjson.Int(rawjson.Get(raw, "code")); code != CodeResourceNotFound {
 		return raw

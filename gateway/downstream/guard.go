@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// guard decides whether a request may be looked at at all: the Host it is for
-// (against DNS rebinding), the web page that made it (Origin), and the token.
+// guard checks the Host (against DNS rebinding), the Origin and the token of each HTTP
+// request.
 type guard struct {
 	h        *HTTP
-	loopback bool // listened on: serve hosts that are allowed only
+	loopback bool // listening on loopback: check the host
 }
 
-// admit answers requests that go no further itself.
+// admit reports whether a request may proceed. Otherwise it has answered it.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) bool {
 	if !g.allowsHost(hostOf(r.Host)) {
 		http.Error(w, "Forbidden: this server answers on loopback hosts only, and on those in gateway.allowed_hosts", http.StatusForbidden)
@@ -53,13 +53,13 @@ func (g *guard) authorized(r *http.Request) bool {
 	if !strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
-	// Hashes are of one length, so that the time tells nothing of it.
+	// Hashes have equal length, so the timing reveals nothing.
 	sum := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(sum[:], g.h.token[:]) == 1
 }
 
-// allowsHost reports whether requests for a host are served: on loopback, and where
-// hosts are named, these and loopback ones only.
+// allowsHost reports whether requests for a host are served. On loopback, or if allowed
+// hosts are configured, only those and loopback names are.
 func (g *guard) allowsHost(host string) bool {
 	if !g.loopback && len(g.h.o.AllowedHosts) == 0 || isLoopback(host) {
 		return true
@@ -79,8 +79,8 @@ func (g *guard) allowsOrigin(origin string) bool {
 	return isLoopback(hostOf(u.Host))
 }
 
-// cors lets pages of an allowed origin read the answers; it reports whether
-// the request was a preflight and is answered.
+// cors adds the headers for pages of an allowed origin. It reports whether the request
+// was a preflight, which it answers.
 func (g *guard) cors(w http.ResponseWriter, r *http.Request, origin string) (done bool) {
 	head := w.Header()
 	head.Add("Vary", "Origin")
@@ -96,8 +96,8 @@ func (g *guard) cors(w http.ResponseWriter, r *http.Request, origin string) (don
 	return true
 }
 
-// paramHeaders are the headers that a preflight asks for and that repeat
-// parameters of a tool: their names are the tool's.
+// paramHeaders returns the requested headers of a preflight that repeat parameters of a
+// tool, since their names depend on the tool.
 func paramHeaders(r *http.Request) (list string) {
 	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		name = strings.TrimSpace(name)
@@ -108,14 +108,13 @@ func paramHeaders(r *http.Request) (list string) {
 	return list
 }
 
-// listensOnLoopback reports whether an address to listen on is reachable from
-// this machine only. The empty address counts: the caller did not say.
+// listensOnLoopback reports whether an address is reachable from this machine only. An
+// unspecified address counts as loopback.
 func listensOnLoopback(listen string) bool {
 	return listen == "" || isLoopback(hostOf(listen))
 }
 
-// hostOf strips the port and the brackets of an IPv6 address; "" when
-// hostport is no such thing.
+// hostOf returns the host without port and brackets, or "" if hostport is invalid.
 func hostOf(hostport string) string {
 	if host, port, err := net.SplitHostPort(hostport); err == nil {
 		if strings.Trim(port, "0123456789") != "" {

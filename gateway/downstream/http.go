@@ -24,49 +24,47 @@ const (
 	headerProtocol = "Mcp-Protocol-Version"
 )
 
-// LatestLegacy is the newest revision with an initialize handshake: what a client gets
-// that asks for one that is not served.
+// LatestLegacy is the newest revision with a handshake. Clients that request an unknown
+// revision get it.
 const LatestLegacy = "2025-11-25"
 
-// DefaultProtocols are the revisions that the HTTP endpoint lets clients name
-// in MCP-Protocol-Version: those with sessions.
+// DefaultProtocols lists the revisions with sessions, which MCP-Protocol-Version may
+// name.
 var DefaultProtocols = []string{"2024-11-05", "2025-03-26", "2025-06-18", LatestLegacy}
 
 // HTTPOptions configures an [HTTP]. Only Handler is required.
 type HTTPOptions struct {
 	Options
-	// AuthToken is the bearer token that every request must carry, but those
-	// to Open; "" for none.
+	// AuthToken is the required bearer token, except for PublicHandlers; "": none.
 	AuthToken string
-	// AllowedOrigins are accepted besides loopback ones, compared exactly.
+	// AllowedOrigins are accepted in addition to loopback origins. They are compared
+	// exactly.
 	AllowedOrigins []string
-	// AllowedHosts are the names, without ports, that requests may be for besides
-	// loopback ones, as a proxy passes them on. If there are any, others are refused.
+	// AllowedHosts lists host names without ports that are accepted in addition to
+	// loopback ones, for proxies. If it is set, other hosts are refused.
 	AllowedHosts []string
-	// Listen is the address listened on. On loopback ("" too), only requests
-	// for loopback hosts and AllowedHosts are served. Serve puts its listener's address here
-	// when it is empty.
+	// Listen is the listening address. On loopback or "", only loopback hosts and
+	// AllowedHosts are served. If it is empty, Serve uses its listener's address.
 	Listen string
-	// MaxConnections is how many clients may be connected at a time; for further
-	// ones those make room that have no request under way, the longest quiet
-	// first. Twice limits.sessions plus 1024 by default.
+	// MaxConnections is the maximum number of connections. A new connection above it
+	// closes the longest idle one without a request in flight. The default is twice
+	// limits.sessions plus 1024.
 	MaxConnections int
-	// HasProfile reports whether /mcp/p/NAME is served; nil serves none.
+	// HasProfile reports whether /mcp/p/NAME is served; nil: no profile is.
 	HasProfile func(name string) bool
-	// ResolveProject is the folder of the project that a URL names, or says why that cannot be
-	// one; nil takes any.
+	// ResolveProject returns the folder of a project in a URL, or an error; nil: any path
+	// is valid.
 	ResolveProject func(path string) (folder string, err error)
-	// AuthHandlers are further paths that need the token (/metrics).
+	// AuthHandlers are further paths that require the token, such as /metrics.
 	AuthHandlers map[string]http.Handler
-	// PublicHandlers are further paths that need no token (/healthz).
+	// PublicHandlers are further paths without a token, such as /healthz.
 	PublicHandlers map[string]http.Handler
 }
 
-// HTTP is the Streamable HTTP endpoint /mcp, and whatever else is served
-// beside it. A session begins with a successful initialize and ends with
-// DELETE, idleness, eviction by new ones when limits.sessions is reached, or
-// [HTTP.Close]. All requests without a session (2026-07-28) for one URL share one,
-// which clients never see and which takes no other's place.
+// HTTP is the Streamable HTTP endpoint /mcp with further paths. A session starts with a
+// successful initialize. It closes by DELETE, after idleness, by eviction at
+// limits.sessions, or by [HTTP.Close]. All requests without a session (2026-07-28) for
+// one URL share an internal session, which does not count for limits.sessions.
 type HTTP struct {
 	o                 HTTPOptions
 	opt               *Options
@@ -78,12 +76,11 @@ type HTTP struct {
 	sessionWaits      sync.WaitGroup // one goroutine per session
 	closingMu         sync.Mutex     // orders sessionWaits.Add before sessionWaits.Wait
 	statelessMu       sync.Mutex
-	statelessSessions map[urlChoices]*httpSession // of all stateless requests, by the choices in their URL
+	statelessSessions map[urlChoices]*httpSession // by choices in the URL
 	listener          *limitListener
 }
 
-// NewHTTP returns an endpoint without a listener. It must be closed, by Serve
-// or by [HTTP.Close].
+// NewHTTP returns an endpoint without a listener. Close it with Serve or [HTTP.Close].
 func NewHTTP(o HTTPOptions) *HTTP {
 	h := &HTTP{o: o, opt: o.withDefaults(), token: sha256.Sum256([]byte(o.AuthToken))}
 	h.o.MaxConnections = cmp.Or(h.o.MaxConnections, 2*h.opt.Limits.Sessions+1024)
@@ -94,11 +91,11 @@ func NewHTTP(o HTTPOptions) *HTTP {
 	return h
 }
 
-// Sessions is the number of sessions that have not ended.
+// Sessions returns the number of open sessions.
 func (h *HTTP) Sessions() int { return h.sessions.len() }
 
-// Handler serves requests for the address in HTTPOptions.Listen. For a server
-// of one's own; [HTTP.Serve] has the timeouts that a public one needs.
+// Handler returns a handler for the address HTTPOptions.Listen, for use in another
+// server. A public server needs the timeouts of [HTTP.Serve].
 func (h *HTTP) Handler() http.Handler { return h.handler(h.o.Listen) }
 
 func (h *HTTP) handler(listen string) http.Handler {
@@ -115,8 +112,8 @@ func (h *HTTP) handler(listen string) http.Handler {
 	})
 }
 
-// extendWriteDeadline gives what is written next the time that a write may stall.
-// Whoever waits before writing calls it again.
+// extendWriteDeadline restarts the timeout of a stalled write. Call it again after
+// waiting.
 func extendWriteDeadline(rc *http.ResponseController) {
 	rc.SetWriteDeadline(time.Now().Add(stallTimeout)) //nolint:errcheck // not every writer can
 }
@@ -158,10 +155,9 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 	}
 }
 
-// urlChoices are the project and profile that a client selects in its URL.
 type urlChoices struct{ project, profile string }
 
-// profilePath is the path before the name of a profile.
+// profilePath is the path prefix of profiles.
 const profilePath = "/mcp/p/"
 
 func (h *HTTP) parseChoices(r *http.Request) urlChoices {
@@ -172,19 +168,16 @@ func (h *HTTP) parseChoices(r *http.Request) urlChoices {
 	return urlChoices{queryProject(r), profile}
 }
 
-// endpoint returns the path of a request without slashes at its end, which some clients
-// add to the URL that they are configured with.
+// endpoint returns the path without trailing slashes, which some clients add.
 func endpoint(r *http.Request) string { return strings.TrimRight(r.URL.Path, "/") }
 
-// queryProject returns the project in the query of a request, or "".
 func queryProject(r *http.Request) string {
-	if r.URL.RawQuery == "" { // an empty one is taken apart at some cost, too
+	if r.URL.RawQuery == "" { // parsing an empty query is not free
 		return ""
 	}
 	return r.URL.Query().Get("project")
 }
 
-// isMCP reports whether a request is for an MCP endpoint.
 func (h *HTTP) isMCP(r *http.Request) bool {
 	path := endpoint(r)
 	if name, ok := strings.CutPrefix(path, profilePath); ok {
@@ -193,7 +186,7 @@ func (h *HTTP) isMCP(r *http.Request) bool {
 	return path == "/mcp"
 }
 
-// writeRPCError answers with an HTTP error whose body is a JSON-RPC error.
+// writeRPCError writes an HTTP error with a JSON-RPC error as its body.
 func writeRPCError(w http.ResponseWriter, status int, id []byte, format string, args ...any) {
 	writeError(w, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...).Frame(id))
 }
@@ -209,8 +202,8 @@ func headersNameLegacy(head http.Header) bool {
 	return !slices.ContainsFunc(head.Values(headerProtocol), func(v string) bool { return !slices.Contains(DefaultProtocols, v) })
 }
 
-// checkProtocol refuses revisions that this endpoint does not speak. Absent
-// is fine: the revision is that of the handshake.
+// checkProtocol refuses unknown revisions. A missing header means the revision of the
+// handshake.
 func checkProtocol(w http.ResponseWriter, r *http.Request) bool {
 	if headersNameLegacy(r.Header) {
 		return true
@@ -220,8 +213,8 @@ func checkProtocol(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// session finds the session that the request names, for which release must
-// be called; nil when it was refused.
+// session returns the session of a request, for which the caller must call release. It
+// returns nil after refusing the request.
 func (h *HTTP) session(w http.ResponseWriter, r *http.Request) *httpSession {
 	id := r.Header.Get(headerSession)
 	if id == "" {
@@ -229,7 +222,7 @@ func (h *HTTP) session(w http.ResponseWriter, r *http.Request) *httpSession {
 		return nil
 	}
 	b := h.sessions.acquire(id)
-	if b != nil && b.session.Profile() != h.parseChoices(r).profile { // it is not there by this address
+	if b != nil && b.session.Profile() != h.parseChoices(r).profile { // unknown under this URL
 		h.sessions.release(b)
 		b = nil
 	}
@@ -251,7 +244,7 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// openSession begins a session of a client at an address; nil when there is no room or the server stops.
+// openSession opens a session. It returns nil at the limit or during shutdown.
 func (h *HTTP) openSession(stateless bool, a urlChoices, address string) *httpSession {
 	h.closingMu.Lock()
 	defer h.closingMu.Unlock()
@@ -282,16 +275,16 @@ func (h *HTTP) openSession(stateless bool, a urlChoices, address string) *httpSe
 }
 
 const (
-	// idleTimeout is how long a session may be that no request uses, while it has no
-	// stream open and no request in flight.
+	// idleTimeout is the maximum idle time of a session without streams and requests in
+	// flight.
 	idleTimeout = 30 * time.Minute
-	// handshakeTimeout is how long a client may take from the answer to initialize
-	// to what it sends next.
+	// handshakeTimeout is the maximum time from the answer to initialize to the next
+	// message.
 	handshakeTimeout = time.Minute
 )
 
-// idle is how long a session may be unused now. A client that hung up during
-// initialize does not know of its session, so that nobody will ever end it.
+// idle returns the current idle timeout. It is short after initialize, because a client
+// that hung up does not know its session.
 func (b *httpSession) idle() time.Duration {
 	if b.session.stateless || b.session.Ready() {
 		return idleTimeout
@@ -319,9 +312,8 @@ func (h *HTTP) awaitEnd(b *httpSession) {
 	h.sessions.markEnded(b)
 }
 
-// Close ends all sessions, giving requests in flight the time of
-// Options.Drain to be answered, and waits for them. Nothing is served
-// afterwards.
+// Close closes all sessions and waits for them. Requests in flight may finish within
+// Options.Drain. Nothing is served afterwards.
 func (h *HTTP) Close() {
 	h.draining.Store(true)
 	limit := time.After(h.opt.Drain)
@@ -346,11 +338,10 @@ wait:
 	h.sessionWaits.Wait()
 }
 
-// Timeouts of the server, against clients that hold connections and send
-// nothing.
+// Timeouts against clients that hold connections without sending.
 const (
 	headerTimeout = 10 * time.Second
-	bodyTimeout   = 20 * time.Second // for a body to go on; and in all, plus a second for each bodyRate bytes
+	bodyTimeout   = 20 * time.Second // between reads; in all, plus 1 s per bodyRate bytes
 	bodyRate      = 16 << 10
 	keepAliveIdle = 2 * time.Minute
 	maxHeaders    = 64 << 10
@@ -358,8 +349,8 @@ const (
 )
 
 // Serve serves on l until ctx ends, then finishes as [HTTP.Close] does, and returns nil.
-// With [ErrDrain] as the cause it ends gently. It closes l. An address beyond loopback
-// needs a token.
+// With [ErrDrain] as the cause it drains first. It closes l. It returns an error for a
+// non-loopback address without a token.
 func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	listen := h.o.Listen
 	if listen == "" && l.Addr().Network() != "unix" {
@@ -376,7 +367,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       keepAliveIdle,
 		MaxHeaderBytes:    maxHeaders,
-		// "OPTIONS *" is checked as all others are.
+		// Check "OPTIONS *" like other requests.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.With("endpoint", "http").Handler(), slog.LevelDebug),
 	}

@@ -13,41 +13,41 @@ import (
 )
 
 const (
-	// maxGetStreams is how many session-wide streams a session may hold; one more
-	// ends the oldest.
+	// maxGetStreams is the number of session-wide streams per session. A further one
+	// closes the oldest.
 	maxGetStreams = 4
-	// maxBuffered is how many bytes of merged notifications wait for a session-wide
-	// stream, besides the last one.
+	// maxBuffered is the number of bytes, plus one notification, buffered for a
+	// session-wide stream.
 	maxBuffered = 1 << 20
-	// streamWait is how long a request to the client waits for a
-	// session-wide stream: clients open theirs just after the handshake.
+	// streamWait is the maximum wait of a request for a session-wide stream. Clients open
+	// it just after the handshake.
 	streamWait = 5 * time.Second
-	// sumThreshold is the backlog of one stream, in bytes, above which those of the
-	// session are added up.
+	// sumThreshold is the number of unsent bytes of a stream above which the session's
+	// sum is checked.
 	sumThreshold = 64 << 10
 )
 
-// httpSession holds the GET streams of an HTTP session. A message goes to the newest stream
-// only. Without a stream, notifications with a key are buffered up to a limit, and others are
-// dropped.
+// httpSession holds the GET streams of an HTTP session. A message goes to the newest
+// stream only. Without a stream, notifications with a key are buffered up to a limit, and
+// others are dropped.
 type httpSession struct {
 	session *Session
-	key     string       // session id in HTTP headers; known to its client only
+	key     string       // secret session id in HTTP headers
 	writing atomic.Int64 // bytes of JSON answers being written
-	share   *memoryShare // of the session, or of one stateless client
+	share   *memoryShare // of the session, or of one stateless request
 
 	mu       sync.Mutex
 	gets     []*eventStream            // newest last
 	streams  map[*eventStream]struct{} // all streams, including those of POSTs
-	buffered *eventStream              // notifications with a key until a GET stream opens; nil for none
+	buffered *eventStream              // notifications with a key for the next GET stream; may be nil
 	opened   chan struct{}             // closed when a GET stream opens; nil without a waiter
 
-	// closeRequest ends the request of a stateless client. It is nil for a session.
+	// closeRequest cancels a stateless request; nil for a session.
 	closeRequest func()
 
-	refs     int       // requests and streams; guarded by sessionTable.mu
-	lastUsed time.Time // when refs last fell; guarded by sessionTable.mu
-	ended    bool      // the session has ended; guarded by sessionTable.mu
+	refs     int       // uses; guarded by sessionTable.mu
+	lastUsed time.Time // last release; guarded by sessionTable.mu
+	ended    bool      // guarded by sessionTable.mu
 }
 
 func newHTTPSession(s *Session) *httpSession {
@@ -88,7 +88,7 @@ func (b *httpSession) sendLow(server, key string, frame []byte) (m jsonrpc.Queue
 	f.queue.SendLow(server, key, frame)
 	b.mu.Unlock()
 	b.checkLimit(f)
-	return m // answers have streams of their own
+	return m // answers have separate streams
 }
 
 func (b *httpSession) laneBytes(server string) int64 {
@@ -100,7 +100,6 @@ func (b *httpSession) laneBytes(server string) int64 {
 	return 0
 }
 
-// bufferLocked buffers a notification with a key until a stream opens.
 func (b *httpSession) bufferLocked(key string, frame []byte) {
 	if b.buffered == nil {
 		b.buffered = newEventStream(b.share)
@@ -147,8 +146,8 @@ func (b *httpSession) unsentBytes() int64 {
 	return n
 }
 
-// checkLimit closes the session, or the stateless request, if too much is unsent after f got
-// more.
+// checkLimit closes the session, or the stateless request, if too much is unsent after
+// sending on f.
 func (b *httpSession) checkLimit(f *eventStream) {
 	n := f.queue.UnsentBytes()
 	if n <= sumThreshold {
@@ -169,7 +168,7 @@ func (b *httpSession) checkLimit(f *eventStream) {
 	}
 }
 
-// closeStreams closes all event streams, and the request of a stateless client.
+// closeStreams closes all event streams and the stateless request.
 func (b *httpSession) closeStreams(cause error) {
 	b.mu.Lock()
 	feeds := slices.Collect(maps.Keys(b.streams))
@@ -182,14 +181,13 @@ func (b *httpSession) closeStreams(cause error) {
 	}
 }
 
-// addPost registers the event stream of a POST.
 func (b *httpSession) addPost(f *eventStream) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.streams[f] = struct{}{}
 }
 
-// addGet opens a session-wide stream, which begins with the buffered notifications.
+// addGet opens a session-wide stream, starting with the buffered notifications.
 func (b *httpSession) addGet() *eventStream {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -221,7 +219,6 @@ func (b *httpSession) remove(f *eventStream) {
 	}
 }
 
-// get serves a session-wide stream.
 func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
 	if _, events := accepts(r.Header); !events {
 		writeRPCError(w, http.StatusNotAcceptable, nil, "GET needs Accept: text/event-stream")

@@ -17,29 +17,29 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// postStream is the stream of one POSTed request. It answers with JSON, or with an event
-// stream as soon as a frame precedes the answer.
+// postStream is the stream of a POSTed request. It answers with JSON, or with an event
+// stream if a frame precedes the answer.
 type postStream struct {
 	session       *httpSession
-	httpRequest   *http.Request // its body was read
-	id            []byte        // of the request; valid while its handler runs
-	acceptsJSON   bool          // the client takes JSON
-	acceptsEvents bool          // the client takes an event stream
-	isInitialize  bool          // nothing may precede the answer
-	modern        bool          // stateless: errors have an own HTTP status
+	httpRequest   *http.Request // with its body already read
+	id            []byte        // valid while the handler runs
+	acceptsJSON   bool
+	acceptsEvents bool
+	isInitialize  bool // no frame may precede the answer
+	modern        bool // stateless: some errors have an HTTP status
 
 	mu             sync.Mutex
 	events         *eventStream
-	result         []byte // the answer, when it goes out as JSON
+	result         []byte // answer to send as JSON
 	status         int    // of result
 	isError        bool   // the answer is an error
 	done           bool   // answered, abandoned, or the client left
-	leftUnanswered bool   // the client had left before the answer
+	leftUnanswered bool   // the client left before the answer
 	wake           chan struct{}
 	signaled       bool
 }
 
-// signalLocked wakes the request's goroutine, which then writes.
+// signalLocked wakes the request's goroutine to write.
 func (p *postStream) signalLocked() {
 	if !p.signaled {
 		p.signaled = true
@@ -47,7 +47,7 @@ func (p *postStream) signalLocked() {
 	}
 }
 
-// upgradeLocked makes the answer an event stream.
+// upgradeLocked turns the answer into an event stream.
 func (p *postStream) upgradeLocked() *eventStream {
 	if p.events == nil {
 		p.events = newEventStream(p.session.share)
@@ -57,8 +57,8 @@ func (p *postStream) upgradeLocked() *eventStream {
 	return p.events
 }
 
-// HTTP is the request that the exchange came by, with the status and the type of the answer
-// if that has an error with a code, 0 for none; nil over byte streams.
+// HTTP returns the HTTP request of x, and the status and content type of an answer with
+// an error code, or 0. r is nil on byte streams.
 func (x *Request) HTTP(code int) (r *http.Request, status int, kind string) {
 	out := x.current().out
 	if b, is := out.(*batch); is {
@@ -80,8 +80,8 @@ func (x *Request) HTTP(code int) (r *http.Request, status int, kind string) {
 	return p.httpRequest, status, kind
 }
 
-// withEvents calls give with the event stream, which it opens if necessary. It returns false
-// if the client accepts no event stream: use the session-wide stream then. If the client has
+// withEvents calls give with the event stream, which it opens if necessary. It returns
+// false if the client accepts none: use the session-wide stream then. If the client has
 // left, give is not called.
 func (p *postStream) withEvents(give func(*eventStream)) bool {
 	p.mu.Lock()
@@ -106,7 +106,7 @@ func (p *postStream) send(frame []byte) {
 	}
 }
 
-// sendLow keeps what all servers say in one order: there is one answer only.
+// sendLow uses one lane for all servers, because there is only one answer to wait for.
 func (p *postStream) sendLow(server, key string, frame []byte) (m jsonrpc.QueuePosition) {
 	if !p.withEvents(func(f *eventStream) { m = f.queue.SendLow("", key, frame) }) {
 		p.session.sendLow(server, key, frame)
@@ -114,7 +114,6 @@ func (p *postStream) sendLow(server, key string, frame []byte) (m jsonrpc.QueueP
 	return m
 }
 
-// its body was read
 func (p *postStream) request(_ context.Context, frame []byte) error {
 	sent := false
 	if !p.withEvents(func(f *eventStream) { f.queue.Send(frame); sent = true }) {
@@ -135,7 +134,7 @@ func (p *postStream) unsentBytes() int64 {
 	return p.events.queue.UnsentBytes()
 }
 
-// laneBytes is 0: a stream of one request is bounded as a whole.
+// laneBytes returns 0, because the stream of a request has one common limit.
 func (p *postStream) laneBytes(string) int64 { return 0 }
 
 func (p *postStream) answer(frame []byte, code int, _ *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
@@ -181,21 +180,20 @@ func (p *postStream) abandon() {
 	p.signalLocked()
 }
 
-// clientLeft reports whether the client had left before the answer.
 func (p *postStream) clientLeft() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.leftUnanswered
 }
 
-// markLeft refuses further frames because the client left, unless some must still be written.
+// markLeft refuses further frames after the client left.
 func (p *postStream) markLeft() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done = true
 }
 
-// acceptable refuses what is not sent, or may not be answered, as JSON.
+// acceptable refuses a request with unsupported content types.
 func (p *postStream) acceptable(w http.ResponseWriter, r *http.Request) bool {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		writeRPCError(w, http.StatusUnsupportedMediaType, nil, "Content-Type must be application/json")
@@ -212,7 +210,7 @@ func (p *postStream) acceptable(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// post takes one message.
+// post handles a POSTed message.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
 	p := &postStream{httpRequest: r, wake: make(chan struct{})}
 	if !p.acceptable(w, r) {
@@ -250,7 +248,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		return
 	}
 	p.id = m.ID
-	// A body may be spread over lines; what is passed on must not be.
+	// A body may span lines, but a forwarded message must not.
 	rawjson.OneLine(frame)
 	switch {
 	case modern:
@@ -264,8 +262,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	}
 }
 
-// awaitRoomFor waits until the client has read enough to be asked for more, for
-// as long as a write may stall.
+// awaitRoomFor waits until few bytes are unsent, at most stallTimeout.
 func (s *Session) awaitRoomFor(ctx context.Context) bool {
 	if s.hasRoom() {
 		return true
@@ -295,7 +292,6 @@ func (h *HTTP) writeMalformed(w http.ResponseWriter, p *postStream, err error) {
 	writeError(w, http.StatusBadRequest, answer)
 }
 
-// batch handles a batch of messages.
 func (h *HTTP) batch(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, frame []byte) {
 	protocol := ""
 	if p.session != nil {
@@ -337,8 +333,8 @@ func (h *HTTP) message(w http.ResponseWriter, r *http.Request, rc *http.Response
 	}
 }
 
-// start begins the exchange. The session is in use until it has ended, which
-// may be long after the client hung up.
+// start starts a request. It uses the session until the handler returns, which may be
+// long after the client hung up.
 func (h *HTTP) start(w http.ResponseWriter, p *postStream, m *jsonrpc.Message) bool {
 	h.sessions.retain(p.session)
 	x, fault := p.session.session.begin(m, nil, p, p.session.share, func() { h.sessions.release(p.session) })
@@ -356,8 +352,8 @@ func (h *HTTP) start(w http.ResponseWriter, p *postStream, m *jsonrpc.Message) b
 	return true
 }
 
-// initialize begins a session. The client learns its id only when the
-// handler agreed; else it ends at once.
+// initialize opens a session. The client gets its id only if the handler accepted;
+// otherwise the session is closed.
 func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
 	if p.session = h.openSession(false, h.parseChoices(r), hostname(r.RemoteAddr)); p.session == nil {
 		writeUnavailable(w, m.ID, "No room for another session (limits.sessions)")
@@ -387,7 +383,7 @@ func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.Respo
 	}
 }
 
-// serve writes what the exchange makes of the answer.
+// serve writes the answer.
 func (p *postStream) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
 	s := p.session.session
 	select {
@@ -412,13 +408,12 @@ func (p *postStream) serve(w http.ResponseWriter, r *http.Request, rc *http.Resp
 	case s.ctx.Err() != nil:
 		writeRPCError(w, http.StatusNotFound, p.id, "The session has ended; begin a new one with initialize")
 	default:
-		// Cancelled: there is no answer.
+		// A cancelled request has no answer.
 		w.WriteHeader(http.StatusAccepted)
 	}
 }
 
-// markLeftUnlessSignaled settles what is written: after it, feed and result stay
-// as they are.
+// markLeftUnlessSignaled freezes events and result before they are written.
 func (p *postStream) markLeftUnlessSignaled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -447,11 +442,11 @@ func (p *postStream) writeJSON(w http.ResponseWriter, rc *http.ResponseControlle
 	p.session.writing.Add(-left)
 }
 
-// maxPart is the size of the parts in which a large body is collected.
+// maxPart is the maximum size of the parts of a large body, in bytes.
 const maxPart = 1 << 20
 
-// body reads the message, within limits.frame and the time that its size allows,
-// and as far as there is room for it; false when it was refused.
+// body reads the message within limits.frame, the time allowed for its size, and the
+// memory limit. It returns false after refusing the message.
 func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, session *httpSession) (frame []byte, ok bool) {
 	limit := h.opt.Limits.Frame
 	var room memlimit.Reservation
@@ -468,7 +463,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	start := time.Now()
 	rc.SetReadDeadline(start.Add(bodyTimeout)) //nolint:errcheck // not every reader can
 	body := http.MaxBytesReader(w, r.Body, limit)
-	// In parts: growing one piece of memory would take several times its size.
+	// Growing a single buffer would need several times the memory.
 	var parts [][]byte
 	part := make([]byte, 0, min(max(r.ContentLength+1, 512), maxPart))
 	size, renewed := 0, 0
@@ -483,7 +478,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		n, err := body.Read(part[len(part):cap(part)])
 		part, size = part[:len(part)+n], size+n
 		if err != nil {
-			extendWriteDeadline(rc) // the body may have taken long
+			extendWriteDeadline(rc) // reading may have taken long
 		}
 		switch {
 		case err == nil:
@@ -517,15 +512,14 @@ func writeTooLarge(w http.ResponseWriter, limit int64) {
 
 const errTooMuch = "Too many large messages at once"
 
-// rejectNoMemory refuses a message for which there is no room.
+// rejectNoMemory refuses a message that exceeds the memory limit.
 func (h *HTTP) rejectNoMemory(w http.ResponseWriter, size int) {
 	h.opt.Logger.Warn("a message was refused: too much is held for all clients and servers together", "bytes", size)
 	w.Header().Set("Connection", "close")
 	writeUnavailable(w, nil, errTooMuch)
 }
 
-// accepts tells which kinds of answer a client takes; an absent header, as a
-// wildcard, allows both.
+// accepts returns the content types that a client accepts. A missing header allows both.
 func accepts(head http.Header) (json, events bool) {
 	values := head.Values("Accept")
 	if len(values) == 0 {

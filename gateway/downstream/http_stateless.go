@@ -10,12 +10,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// stateless handles a message of a revision without sessions. Whoever closes
-// the answer's stream cancels the request.
+// stateless handles a message of a revision without sessions. Closing the connection
+// cancels the request.
 func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
 	switch {
 	case m.IsNotification():
-		// None of them says anything without a session.
+		// Notifications have no effect without a session.
 		w.WriteHeader(http.StatusAccepted)
 		return
 	case m.IsResponse():
@@ -34,7 +34,8 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	modern.Remote = r.RemoteAddr
 	asked := h.parseChoices(r)
 	if asked.project != "" && h.o.ResolveProject != nil {
-		// Before it takes a place, and by one spelling: else made-up ones take all.
+		// Resolve the path before it takes a place, so that spellings of one project
+		// share a session.
 		folder, err := h.o.ResolveProject(asked.project)
 		if err != nil {
 			writeRPCError(w, http.StatusBadRequest, m.ID, "Invalid request: the URL names no project: %v", err)
@@ -48,8 +49,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		return
 	}
 	defer h.sessions.release(root)
-	// What waits is counted for each request alone: a client that does not
-	// read is no reason to end the others.
+	// Count unsent bytes per request, so that one slow client does not affect others.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	p.session, p.modern = &httpSession{session: root.session, share: newMemoryShare(h.opt.Memory), streams: make(map[*eventStream]struct{}), closeRequest: cancel}, true
@@ -68,11 +68,11 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	x.serve(nil)
 	p.serve(w, r, rc)
 	unhook()
-	x.cancelByDisconnect("the client stopped reading") // without effect when it was answered
+	x.cancelByDisconnect("the client stopped reading") // no effect if it was answered
 }
 
-// envelope reads and checks what a stateless request says of itself, in the
-// order that tells the client most.
+// envelope parses and checks a stateless request. The order of checks gives the most
+// helpful error.
 func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 	modern, fault := readModern(rawjson.Get(m.Params, "_meta"))
 	if fault != nil {
@@ -88,12 +88,13 @@ func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 	return modern, nil
 }
 
-// maxProjects is how many projects stateless requests may name at a time; one with two
-// profiles counts twice. What names none needs no bound: profiles are the config's.
+// maxProjects is the maximum number of projects in use by stateless requests, counted per
+// profile. Sessions without a project need no limit, because profiles come from the
+// config.
 const maxProjects = 256
 
-// statelessSession is the session of all stateless requests whose URL names that project and
-// profile, or none, for which release must be called; nil, and why, when there is none.
+// statelessSession returns the shared session for the project and profile of a URL. The
+// caller must call release. It returns nil and the reason on failure.
 func (h *HTTP) statelessSession(a urlChoices) (b *httpSession, why string) {
 	h.statelessMu.Lock()
 	defer h.statelessMu.Unlock()
@@ -114,8 +115,8 @@ func (h *HTTP) statelessSession(a urlChoices) (b *httpSession, why string) {
 	return b, ""
 }
 
-// evictProjectLocked makes room for another project: that which was idle for longest goes. It
-// reports false when all are busy.
+// evictProjectLocked evicts the longest idle project if necessary. It returns false if
+// all are in use.
 func (h *HTTP) evictProjectLocked() bool {
 	var named []*httpSession
 	for a, b := range h.statelessSessions {

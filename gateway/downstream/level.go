@@ -7,33 +7,32 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Level orders the levels of RFC 5424 as MCP names them.
+// Level is a log level of RFC 5424, ordered by severity.
 type Level int
 
 const (
-	// LevelUnset sorts below all, so a session that set none gets whatever servers
-	// send.
+	// LevelUnset is below all levels: sessions without a level get all messages.
 	LevelUnset Level = -1
-	// LevelInfo is the place of "info" in [Levels].
+	// LevelInfo is the index of "info" in [Levels].
 	LevelInfo Level = 1
-	// LevelWarning is the place of "warning" in [Levels].
+	// LevelWarning is the index of "warning" in [Levels].
 	LevelWarning Level = 3
 )
 
-// Levels are the names of all levels.
+// Levels lists the names of the levels.
 var Levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// levelNone is above all levels, also above unknown ones.
+// levelNone is above all levels, including unknown ones.
 var levelNone = Level(len(Levels) + 1)
 
-// ParseLevel reads the name of a level.
+// ParseLevel parses the name of a level.
 func ParseLevel(name string) (Level, bool) {
 	i := slices.Index(Levels, name)
 	return Level(i), i >= 0
 }
 
-// MessageLevel reads the level of notifications/message; unknown ones count as
-// the highest, so that nothing is lost.
+// MessageLevel returns the level in the params of notifications/message. Unknown levels
+// count as the highest, so that no message is lost.
 func MessageLevel(params []byte) Level {
 	name := rawjson.GetString(params, "level")
 	if l, ok := ParseLevel(name); ok {
@@ -42,7 +41,7 @@ func MessageLevel(params []byte) Level {
 	return Level(len(Levels))
 }
 
-// Slog is the level in Goblin's own log.
+// Slog returns the level for Goblin's own log.
 func (l Level) Slog() slog.Level {
 	switch {
 	case l <= 0:
@@ -56,14 +55,14 @@ func (l Level) Slog() slog.Level {
 	}
 }
 
-// SetLevel keeps the level that a session asked for.
+// SetLevel sets the level that a session requested.
 func (s *Session) SetLevel(l Level) { s.level.Store(int32(l - LevelUnset)) }
 
-// Level is the level that the session asked for; LevelUnset before that.
+// Level returns the level that the session requested, or LevelUnset.
 func (s *Session) Level() Level { return Level(s.level.Load()) + LevelUnset }
 
-// Level is the level that holds for one request: of a stateless client its
-// own, and without one nothing at all.
+// Level returns the level for one request. A stateless request without a level gets no
+// messages.
 func (x *Request) Level() Level {
 	m := x.Modern()
 	if m == nil {

@@ -9,23 +9,23 @@ import (
 	"sync/atomic"
 )
 
-// limitListener is a listener that limits its open connections. A new connection above the
-// limit closes the one that has been idle longest. Connections with a request in flight stay
-// open, and new ones wait.
+// limitListener is a listener that limits its open connections. A new connection above
+// the limit closes the one that has been idle longest. Connections with a request in
+// flight stay open, and new ones wait.
 type limitListener struct {
 	net.Listener               // set before the first use
 	slots        chan struct{} // one element per open connection
 	closed       chan struct{}
 	once         sync.Once
-	// acceptDeadline is when a draining listener stops accepting, in Unix nanoseconds; 0
-	// if it does not drain.
+	// acceptDeadline is the time at which a draining listener stops accepting, in Unix
+	// nanoseconds, or 0.
 	acceptDeadline atomic.Int64
 
 	mu            sync.Mutex
-	idle          list.List // of *limitConn, the longest idle first
-	closeNextIdle bool      // the next connection that becomes idle is closed
+	idle          list.List // of *limitConn, longest idle first
+	closeNextIdle bool      // close the next idle connection
 	stateCounts   [http.StateClosed + 1]int
-	streams       int           // requests in flight that last until the server stops
+	streams       int           // requests that last until shutdown
 	wake          chan struct{} // closed at the next change of stateCounts or streams; nil without a waiter
 }
 
@@ -89,22 +89,23 @@ func (l *limitListener) setState(conn net.Conn, state http.ConnState) {
 	}
 	l.mu.Unlock()
 	if out != nil {
-		_ = out.Close() // its server sees the end
+		_ = out.Close() // its server notices
 	}
 }
 
-// evict closes the connection that has been idle longest, or the next one that becomes idle.
+// evict closes the connection that has been idle longest, or the next one that becomes
+// idle.
 func (l *limitListener) evict() {
 	l.mu.Lock()
 	out := l.popIdleLocked()
 	l.closeNextIdle = out == nil
 	l.mu.Unlock()
 	if out != nil {
-		_ = out.Close() // its server sees the end
+		_ = out.Close() // its server notices
 	}
 }
 
-// popIdleLocked removes and returns the connection that has been idle longest, or nil.
+// popIdleLocked removes and returns the longest idle connection, or nil.
 func (l *limitListener) popIdleLocked() *limitConn {
 	at := l.idle.Front()
 	if at == nil {
@@ -126,7 +127,7 @@ type limitConn struct {
 }
 
 func newLimitConn(c net.Conn, of *limitListener) *limitConn {
-	return &limitConn{Conn: c, listener: of, state: http.StateClosed} // until its server calls setState
+	return &limitConn{Conn: c, listener: of, state: http.StateClosed} // until the first setState
 }
 
 // Close implements [net.Conn].

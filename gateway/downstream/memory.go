@@ -5,7 +5,8 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// memoryShare is a client's part of the memory limit, and the part that its requests in flight use.
+// memoryShare is a client's share of the memory limit, with the part used by its
+// requests.
 type memoryShare struct {
 	*memlimit.Owner
 	bytes       int64                // of requests; guarded by the session's mu
@@ -18,8 +19,8 @@ func newMemoryShare(a *memlimit.Pool) *memoryShare {
 	return h
 }
 
-// addLocked counts a request until removeLocked; it reports false when there is no
-// room for it.
+// addLocked counts a request until removeLocked. It returns false if the memory limit
+// refuses it.
 func (h *memoryShare) addLocked(x *Request) bool {
 	n := int64(len(x.params) + len(x.id))
 	if !h.reservation.Resize(h.bytes + n) {
@@ -34,13 +35,13 @@ func (h *memoryShare) removeLocked(x *Request) {
 	h.reservation.Resize(h.bytes)
 }
 
-// noMemoryError returns the error for something that the memory limit refuses.
+// noMemoryError returns the error for a message that the memory limit refuses.
 func noMemoryError(what string) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.CodeInternal, "The %s was given up: %v; send it again later", what, memlimit.ErrFull)
 }
 
-// checkMemory reports whether memory allows an answer of size bytes. If not, it answers with
-// an error.
+// checkMemory reports whether the memory limit allows an answer of size bytes. If not, it
+// answers with an error.
 func (x *Request) checkMemory(size int) bool {
 	if x.share == nil || x.share.CanReserve(size) {
 		return true

@@ -10,14 +10,14 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// ModernProtocols are the revisions served without handshake and session: a
-// request names its revision in _meta (2026-07-28, basic/index#statelessness).
+// ModernProtocols lists the revisions without handshake and session. Each request names
+// its revision in _meta (2026-07-28, basic/index#statelessness).
 var ModernProtocols = []string{"2026-07-28"}
 
-// MetaPrefix begins the members of _meta that the protocol keeps for itself.
+// MetaPrefix is the prefix of the protocol's members in _meta.
 const MetaPrefix = "io.modelcontextprotocol/"
 
-// The members of a request's _meta that the protocol reads.
+// Members of a request's _meta that the protocol defines.
 const (
 	metaProtocol     = MetaPrefix + "protocolVersion"
 	metaCapabilities = MetaPrefix + "clientCapabilities"
@@ -25,33 +25,32 @@ const (
 	metaLogLevel     = MetaPrefix + "logLevel"
 )
 
-// Codes of the errors that 2026-07-28 reserves for the protocol itself.
+// Error codes that 2026-07-28 reserves for the protocol.
 const (
 	CodeHeaderMismatch     = -32020
 	CodeMissingCapability  = -32021
 	CodeUnsupportedVersion = -32022
 )
 
-// Modern is the envelope of a stateless request: the _meta in which it describes itself.
+// Modern is the envelope of a stateless request from its _meta.
 type Modern struct {
 	Version      string
 	Capabilities []byte // raw object
-	LogLevel     string // "" when the client wants no log messages
-	// Header holds the headers of an HTTP request; nil on other transports.
+	LogLevel     string // "" if the client wants no log messages
+	// Header is the header of an HTTP request; nil on other transports.
 	Header http.Header
-	// Remote is the address and port of an HTTP request, "" on other transports.
+	// Remote is the client's address and port over HTTP, otherwise "".
 	Remote string
-	client []byte // raw, nil when absent
+	client []byte // raw, may be nil
 }
 
-// Client returns the client's description of itself; the capabilities are the request's.
+// Client returns the client's description with the capabilities of this request.
 func (m *Modern) Client() ClientInfo {
 	c := clientInfo(m.client)
 	c.Capabilities = m.Capabilities
 	return c
 }
 
-// name is that of Client.
 func (m *Modern) name() string {
 	if !rawjson.IsObject(m.client) {
 		return ""
@@ -59,9 +58,8 @@ func (m *Modern) name() string {
 	return shortString(rawjson.Get(m.client, "name"))
 }
 
-// isModernRequest reports whether a request is meant to be stateless: by what its
-// _meta holds, or, where there is no session that it could belong to, by a
-// method that only stateless revisions have.
+// isModernRequest reports whether a request is stateless. It is if its _meta says so, or,
+// without a session, if only stateless revisions have its method.
 func isModernRequest(m *jsonrpc.Message, session bool) bool {
 	for k := range rawjson.Members(rawjson.Get(m.Params, "_meta")) {
 		if k.Is(metaProtocol) || k.Is(metaCapabilities) {
@@ -71,8 +69,8 @@ func isModernRequest(m *jsonrpc.Message, session bool) bool {
 	return !session && (m.Method == "server/discover" || m.Method == "subscriptions/listen")
 }
 
-// statelessRequest reads and checks what a stateless request says of itself;
-// nil for one of a session.
+// statelessRequest parses and checks the envelope of a stateless request. It returns nil
+// for a request of a session.
 func (s *Session) statelessRequest(m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 	if !isModernRequest(m, s.Protocol() != "") {
 		return nil, nil
@@ -87,7 +85,7 @@ func (s *Session) statelessRequest(m *jsonrpc.Message) (*Modern, *jsonrpc.Error)
 	return out, nil
 }
 
-// readModern reads the members of _meta; it does not check the revision.
+// readModern parses the members of _meta. It does not check the revision.
 func readModern(meta []byte) (*Modern, *jsonrpc.Error) {
 	out := &Modern{}
 	var version, level []byte
@@ -122,8 +120,8 @@ func hasNoMember(member, kind string) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "_meta" needs %q to be %s`, member, kind)
 }
 
-// unsupportedVersionError returns the error for a revision that needs a handshake or is
-// unknown, or nil.
+// unsupportedVersionError returns an error for an unknown revision or one with a
+// handshake, or nil.
 func unsupportedVersionError(version string) *jsonrpc.Error {
 	if slices.Contains(ModernProtocols, version) {
 		return nil
@@ -143,12 +141,11 @@ const (
 	headerName   = "Mcp-Name"
 )
 
-// headersNameModern reports whether the headers name a revision without sessions.
 func headersNameModern(head http.Header) bool {
 	return slices.ContainsFunc(head.Values(headerProtocol), func(v string) bool { return slices.Contains(ModernProtocols, v) })
 }
 
-// checkHeaders compares what headers repeat of a request with the request.
+// checkHeaders checks that the headers match the request.
 func checkHeaders(head http.Header, m *jsonrpc.Message, version string) *jsonrpc.Error {
 	if fault := checkHeader(head, headerProtocol, version); fault != nil {
 		return fault
@@ -169,12 +166,12 @@ func checkHeaders(head http.Header, m *jsonrpc.Message, version string) *jsonrpc
 	}
 	name, ok := rawjson.String(rawjson.Get(m.Params, member))
 	if !ok {
-		return nil // the handler says what is wrong with it
+		return nil // the handler reports the error
 	}
 	return checkHeader(head, headerName, name)
 }
 
-// checkHeader checks that a header is there once and has the value of the body.
+// checkHeader checks that a header occurs once and equals the value in the body.
 func checkHeader(head http.Header, name, want string) *jsonrpc.Error {
 	values := head.Values(name)
 	if len(values) != 1 {
@@ -190,7 +187,7 @@ func checkHeader(head http.Header, name, want string) *jsonrpc.Error {
 	return nil
 }
 
-// statusOf is the HTTP status that an error of a stateless request has.
+// statusOf returns the HTTP status for an error code of a stateless request.
 func statusOf(code int) int {
 	switch code {
 	case jsonrpc.CodeMethodNotFound:

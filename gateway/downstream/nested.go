@@ -7,8 +7,8 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// Nested is a request that a handler makes of its own while it works on one of
-// a client's, in the name of that client. Its answer is kept for the handler.
+// Nested is a request that a handler makes for a client while it handles another request
+// of that client. Its answer goes to the handler.
 type Nested struct {
 	Request
 	out nestedStream
@@ -16,8 +16,8 @@ type Nested struct {
 
 var nestedID = []byte("0")
 
-// Nested makes such a request inside x; what is sent and asked through the nested
-// one goes to the stream of x. ctx ends the nested one. params must be an object.
+// Nested returns a nested request of x. Its notifications and requests to the client use
+// the stream of x. It ends with ctx. params must be an object.
 func (x *Request) Nested(ctx context.Context, method string, params []byte) *Nested {
 	n := &Nested{out: nestedStream{outer: x}}
 	in := &n.Request
@@ -30,17 +30,16 @@ func (x *Request) Nested(ctx context.Context, method string, params []byte) *Nes
 	in.outer = x.Outer()
 	if m := x.Modern(); m != nil {
 		own := *m
-		own.Header = nil // it repeats what the outer request says
+		own.Header = nil // it describes the outer request
 		in.modern = &own
 	}
 	in.ctx, in.cancel = context.WithCancelCause(ctx)
 	return n
 }
 
-// Answer returns the reply once the handler has returned; zero if it gave none.
+// Answer returns the reply after the handler has returned. It is zero without an answer.
 func (n *Nested) Answer() jsonrpc.Reply { return n.out.reply }
 
-// nestedStream is the stream of a nested exchange.
 type nestedStream struct {
 	outer *Request
 	reply jsonrpc.Reply
@@ -63,7 +62,7 @@ func (s *nestedStream) send(frame []byte) {
 	}
 }
 
-// sendLow is the outer exchange's, without keys: nothing of a nested one is replaced.
+// sendLow ignores keys, so notifications of a nested request are never replaced.
 func (s *nestedStream) sendLow(server, _ string, frame []byte) (m jsonrpc.QueuePosition) {
 	x := s.outer.current()
 	x.mu.Lock()

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Notifications without a key, such as log messages, are dropped for a client that does not
-// read as fast as they come. Otherwise a talkative server would cost it its session.
+// Notifications without a key, such as log messages, are dropped while a client reads too
+// slowly. Otherwise a server with many messages would close the client's session.
 const (
-	// notifyLimitDivisor is the part of limits.unsent above which all are dropped.
-	// serverLimitDivisor is the part for one server's notifications, above which those of
-	// that server are. Below a resumeDivisor of both limits they are sent again.
+	// limits.unsent/notifyLimitDivisor is the number of unsent bytes above which all
+	// notifications are dropped. limits.unsent/serverLimitDivisor is the limit for those
+	// of one server. Sending resumes below 1/resumeDivisor of both limits.
 	notifyLimitDivisor = 4
 	serverLimitDivisor = 16
 	resumeDivisor      = 4
-	// missedReportInterval is the minimum time between two reports of one server.
+	// missedReportInterval is the minimum time between two reports for one server.
 	missedReportInterval = time.Second
 )
 
@@ -24,19 +24,18 @@ type dropCounters struct {
 	byServer map[string]*dropCounter
 }
 
-// dropCounter counts a session's dropped notifications of one server.
 type dropCounter struct {
 	dropping   bool
 	dropped    uint64 // since the last report
 	reportedAt time.Time
 }
 
-// dropNotification reports whether to drop a notification without a key because the client has
-// too much unread. server is "" for Goblin's own notifications.
+// dropNotification reports whether to drop a notification without a key because too much
+// is unsent. server is "" for Goblin's own.
 func (s *Session) dropNotification(server string, out sender) bool {
 	most := s.opt.Limits.Unsent / notifyLimitDivisor
 	unsent := out.unsentBytes()
-	if s.stateless { // each request is a client of its own
+	if s.stateless { // each request is counted separately
 		return unsent > most
 	}
 	own, mostOwn := int64(0), s.opt.Limits.Unsent/serverLimitDivisor
@@ -52,8 +51,8 @@ func (s *Session) dropNotification(server string, out sender) bool {
 	return drop
 }
 
-// decide reports whether to drop a notification. over means that too much is unread, under
-// that little is. missed is the number of earlier drops to report now, or 0.
+// decide reports whether to drop a notification. over means that too much is unsent,
+// under that little is. missed is the number of earlier drops to report now.
 func (t *dropCounters) decide(server string, over, under bool) (drop bool, missed uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

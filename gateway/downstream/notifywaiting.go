@@ -9,20 +9,21 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// A client is notified of a wait after firstNoticeDelay, and then every noticeInterval.
+// A client is notified of a wait after firstNoticeDelay and then at each noticeInterval.
 const (
 	firstNoticeDelay = 250 * time.Millisecond
 	noticeInterval   = 2 * time.Second
 )
 
-// MaxToken is the longest progress token, in bytes, for which there is progress: each
-// notification repeats it, those of servers on a read loop that other clients share.
+// MaxToken is the maximum size of a progress token that gets notifications, in bytes.
+// Each notification repeats it, on read loops that other clients share.
 const MaxToken = 1 << 10
 
 type requestKey struct{}
 
-// NotifyWaiting tells the client of the request whose context ctx is, or is from, what it waits
-// for, as progress, if it wants any: clients wait longer then. stop must be called.
+// NotifyWaiting sends text as progress to the client of the request that ctx belongs to,
+// while it waits. Clients that want progress then extend their timeouts. The caller must
+// call stop.
 func NotifyWaiting(ctx context.Context, text string) (stop func()) {
 	x, ok := ctx.Value(requestKey{}).(*Request)
 	if !ok {
@@ -45,7 +46,7 @@ func NotifyWaiting(ctx context.Context, text string) (stop func()) {
 		defer mu.Unlock()
 		if token := x.ProgressToken(first); !over && token != nil {
 			words++
-			// It has to rise, and the server's own may begin with zero.
+			// Progress must increase, and the server's own may start at zero.
 			params := append([]byte(`{"progressToken":`), token...)
 			params = append(params, `,"progress":`...)
 			params = strconv.AppendFloat(params, -0.001/float64(words), 'f', -1, 64)

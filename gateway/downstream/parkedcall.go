@@ -14,19 +14,19 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// parkableMethods are the methods that may be answered by input_required (2026-07-28,
+// parkableMethods lists the methods that may be answered by input_required (2026-07-28,
 // SEP-2322).
 var parkableMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
 const (
-	// gatherDelay is how long questions of one call are gathered, so that
-	// those asked side by side reach the client together.
+	// gatherDelay is the time for collecting concurrent queries of a call into one
+	// answer.
 	gatherDelay = 10 * time.Millisecond
-	// parkTimeout is how long a call waits for its client to come back.
+	// parkTimeout is the maximum time that a call waits for its client to return.
 	parkTimeout = 15 * time.Minute
-	// maxParked bounds the calls that wait for their clients; beyond it the oldest
-	// of whoever has most makes room. maxParkedSession is for one session on a byte
-	// stream.
+	// maxParked is the maximum number of parked calls. Above it, the oldest call of the
+	// client with most calls is evicted. maxParkedSession is the maximum per session on a
+	// byte stream.
 	maxParked        = 1024
 	maxParkedSession = 256
 )
@@ -35,53 +35,51 @@ var (
 	errParked      = errors.New("answered by a demand for input")
 	errParkEvicted = errors.New("the client did not come back before there was no room for its call any more")
 	errParkExpired = errors.New("the client did not come back with what was asked for")
-	// ErrNoRoom means that too many calls of the session wait for their client, or too
-	// large ones.
+	// ErrNoRoom means that a session has too many or too large parked calls.
 	ErrNoRoom = errors.New("too many calls wait for their client")
 )
 
-// parkedCall is a stateless request whose handler asks the client. The client gets the
-// questions as its answer, and the handler waits until it comes back with the answers. If it
-// stays away, the context of the request ends.
+// parkedCall is a stateless request whose handler sends requests to the client. The
+// client gets them as its answer, and the handler waits until the client repeats its
+// request with the results. If the client does not return, the context of the request
+// ends.
 type parkedCall struct {
 	calls   *ParkedCalls
-	request *Request // the handler's
+	request *Request // the request of the handler
 
-	// current is the latest request of the client for the call; changed under mu.
+	// current is the client's latest request for the call; changed under mu.
 	current atomic.Pointer[Request]
 
 	mu          sync.Mutex
 	clientWaits bool          // current is not answered yet
-	resumed     chan struct{} // closed when the client is back
-	concluded   bool          // the handler has its answer: nothing more is asked
-	expired     bool          // the client can no longer come back
-	scheduled   bool          // park is about to be called
+	resumed     chan struct{} // closed when the client returns
+	concluded   bool          // the handler has its answer: no more queries
+	expired     bool          // the client can no longer return
+	scheduled   bool          // park will be called soon
 	openQueries []*query
 	queryCount  int       // including answered ones
-	token       []byte    // the progress token of current, nil for none
-	ticket      ticket    // the client must bring it
+	token       []byte    // progress token of current, may be nil
+	ticket      ticket    // required from the client
 	owner       parkOwner // guarded by calls.mu
-	number      uint64    // counts up; guarded by calls.mu
+	number      uint64    // sequence number; guarded by calls.mu
 	bytes       int64     // memory while the client is away; guarded by calls.mu
 	reservation memlimit.Reservation
 	timer       *time.Timer
 }
 
-// query is a question to a client.
+// query is a request to a client.
 type query struct {
 	key   string
-	input []byte           // as the client sees it
+	input []byte           // in the form for the client
 	done  chan queryResult // capacity one
 }
 
-// queryResult is the answer to a query, or an error.
 type queryResult struct {
 	answer []byte
 	err    error
 }
 
-// current returns the latest request of the client for the call of x: x itself, or the one
-// that replaced it.
+// current returns the client's latest request for the call of x, or x itself.
 func (x *Request) current() *Request {
 	if p := x.parked.Load(); p != nil {
 		return p.current.Load()
@@ -89,11 +87,11 @@ func (x *Request) current() *Request {
 	return x
 }
 
-// CanAsk reports whether the client can be asked by Request: in a session always, of
-// stateless requests those that may be answered by a demand for input.
+// CanAsk reports whether Ask can reach the client: always in a session, otherwise only if
+// the answer may be input_required.
 func (x *Request) CanAsk() bool { return x.modern == nil || x.Outer().CanPark() }
 
-// IsAway reports whether the client has not come back for the answer.
+// IsAway reports whether the client has not yet returned for the answer.
 func (x *Request) IsAway() bool {
 	p := x.parked.Load()
 	if p == nil {
@@ -104,22 +102,21 @@ func (x *Request) IsAway() bool {
 	return !p.clientWaits
 }
 
-// Parker is called by the handler of a request that is parked.
+// Parker is notified by a parked request of its handler.
 type Parker interface {
-	// OnParked is called before each answer that is a demand for input, with that
-	// answer. It must not block.
+	// OnParked is called before each answer that requires input, with that answer. It
+	// must not block.
 	OnParked(result []byte, edits []rawjson.Edit)
-	// MayReturn reports whether the client may come back now. If not, its request is
-	// handled as a new one, which has to be refused, and the first stays parked.
+	// MayReturn reports whether the client may return now. If not, its request is handled
+	// as a new one, which must be refused, and the first stays parked.
 	MayReturn() bool
 }
 
-// ParkWith makes p the Parker of a request. The handler may call it before it asks
-// anything.
+// ParkWith sets the Parker of a request. The handler may call it before the first Ask.
 func (x *Request) ParkWith(p Parker) { x.parker = p }
 
-// ProgressToken is the progress token of the request that waits now, nil for none; first is
-// that of x itself.
+// ProgressToken returns the progress token of the client's latest request, or nil. first
+// is the token of x.
 func (x *Request) ProgressToken(first []byte) []byte {
 	p := x.parked.Load()
 	if p == nil {
@@ -132,7 +129,7 @@ func (x *Request) ProgressToken(first []byte) []byte {
 
 func progressToken(params []byte) []byte { return rawjson.Path(params, "_meta", "progressToken") }
 
-// askStateless asks a stateless client: see [Request.Ask].
+// askStateless is [Request.Ask] for a stateless client.
 func (x *Request) askStateless(ctx, scope context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 	p, err := x.parkedCall()
 	if err != nil {
@@ -156,7 +153,7 @@ func (x *Request) askStateless(ctx, scope context.Context, method string, params
 
 // parkedCall returns the parked call of the request, which it creates if necessary.
 func (x *Request) parkedCall() (*parkedCall, error) {
-	x.Context() // made before the first answer, which must not end it
+	x.Context() // create it now, so the first answer does not end it
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if p := x.parked.Load(); p != nil {
@@ -186,7 +183,7 @@ func (p *parkedCall) ask(method string, params []byte) (*query, error) {
 	return q, nil
 }
 
-// scheduleLocked parks the call soon, if there are open queries.
+// scheduleLocked parks the call soon if there are open queries.
 func (p *parkedCall) scheduleLocked() {
 	if p.clientWaits && !p.scheduled && len(p.openQueries) > 0 {
 		p.scheduled = true
@@ -194,14 +191,12 @@ func (p *parkedCall) scheduleLocked() {
 	}
 }
 
-// cancelQuery removes a query.
 func (p *parkedCall) cancelQuery(q *query) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.openQueries = slices.DeleteFunc(p.openQueries, func(other *query) bool { return other == q })
 }
 
-// failQueriesLocked fails all open queries.
 func (p *parkedCall) failQueriesLocked(why error) {
 	for _, q := range p.openQueries {
 		q.done <- queryResult{err: why}
@@ -246,7 +241,7 @@ func (p *parkedCall) park() {
 	at.removeInFlight()
 }
 
-// encodeInput returns a query as the client sees it.
+// encodeInput returns a query in the form for the client.
 func encodeInput(method string, params []byte) []byte {
 	return rawjson.SetMember(rawjson.Object("method", method), "params", params)
 }
@@ -260,8 +255,8 @@ func encodeInputRequired(inputs []byte, state string) []byte {
 // maxInputs is the maximum number of inputs of [Request.InputRequired].
 const maxInputs = 64
 
-// InputRequired is the result that asks a stateless client for all of inputs, the params
-// of requests of that method, and to send its request again as a new one then.
+// InputRequired returns a result that asks a stateless client for all inputs, which are
+// params of the given method. The client then sends its request again as a new one.
 func (x *Request) InputRequired(method string, inputs [][]byte) []byte {
 	all := []byte("{}")
 	for i, params := range inputs[:min(len(inputs), maxInputs)] {
@@ -270,8 +265,8 @@ func (x *Request) InputRequired(method string, inputs [][]byte) []byte {
 	return encodeInputRequired(all, x.session.opt.Parked.encodeState(ticket{}, x))
 }
 
-// inputParams leaves out of a question what only sessions know: ids of
-// elicitations, tasks, and progress that nobody could report.
+// inputParams removes members of a query that only work in sessions: ids of elicitations,
+// tasks and progress tokens.
 func inputParams(params []byte) []byte {
 	return rawjson.Filter(params, func(k rawjson.Key, v []byte) ([]byte, bool) {
 		switch {
@@ -285,7 +280,7 @@ func inputParams(params []byte) []byte {
 	})
 }
 
-// expire ends the call if its client is away.
+// expire cancels the call if its client is away.
 func (p *parkedCall) expire(why error) {
 	p.mu.Lock()
 	late := !p.clientWaits
@@ -300,8 +295,8 @@ func (p *parkedCall) expire(why error) {
 	}
 }
 
-// conclude fails the open queries and returns the request that an answer of size bytes goes
-// to. It waits for the client, and returns nil if the client stays away.
+// conclude fails the open queries and returns the request that an answer of size bytes
+// goes to. It waits for the client, and returns nil if the client does not return.
 func (p *parkedCall) conclude(size int) *Request {
 	p.mu.Lock()
 	p.concluded = true
@@ -334,15 +329,15 @@ func (p *parkedCall) finish() *Request {
 	return p.current.Load()
 }
 
-// requestState is the state in a stateless request.
+// requestState is the requestState of a stateless request.
 type requestState struct {
 	isOwn bool
-	raw   []byte // a server's
-	err   error  // why an own state is invalid
+	raw   []byte // of a server
+	err   error  // why Goblin's own state is invalid
 }
 
-// resume makes x the current request of the parked call that its state names. It returns false
-// if x must be handled as a new request.
+// resume makes x the current request of the parked call in its state. It returns false if
+// x must be handled as a new request.
 func (x *Request) resume() bool {
 	if !parkableMethods[x.method] {
 		return false
@@ -354,7 +349,7 @@ func (x *Request) resume() bool {
 	}
 	x.state = &requestState{isOwn: true}
 	if rawjson.Params(x.method).Check(x.params) != nil {
-		return false // the handler says what is wrong with them
+		return false // the handler reports the error
 	}
 	p, ticket, err := x.session.opt.Parked.find(x, state)
 	x.state.err = err
@@ -372,8 +367,8 @@ func (x *Request) resume() bool {
 	return true
 }
 
-// resume makes x the current request, with its answers to the queries. It returns false if the
-// ticket is not the latest.
+// resume makes x the current request and passes on its answers. It returns false if the
+// ticket is outdated.
 func (p *parkedCall) resume(x *Request, t ticket) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -392,26 +387,26 @@ func (p *parkedCall) resume(x *Request, t ticket) bool {
 	p.openQueries = slices.DeleteFunc(p.openQueries, func(q *query) bool {
 		a := rawjson.Get(answers, q.key)
 		if !rawjson.IsObject(a) {
-			return false // asked again
+			return false // ask again
 		}
 		q.done <- queryResult{answer: a}
 		return true
 	})
 	p.scheduleLocked()
-	if over { // withdrawn already
+	if over { // already cancelled
 		p.request.cancel(cause)
 	}
 	return true
 }
 
-// State came back from a stateless client for the server whose question it answers.
+// State is the state that a stateless client returned for a server's query.
 type State struct {
-	Answers []byte // to the questions, raw; nil for none
-	Raw     []byte // the server's own state, raw; nil for none
-	IsOwn   bool   // the state was one of ours, and there is nothing for the server
+	Answers []byte // raw answers, or nil
+	Raw     []byte // the server's raw state, or nil
+	IsOwn   bool   // the state was Goblin's, not a server's
 }
 
-// State is an error when the state was one of ours, but is not good any more.
+// State returns the state in the request, or an error for an invalid state of Goblin.
 func (x *Request) State() (State, error) {
 	switch {
 	case x.modern == nil || x.outer != nil || !parkableMethods[x.method]:
@@ -426,6 +421,5 @@ func (x *Request) State() (State, error) {
 	return s, nil
 }
 
-// CanPark reports whether the request is a stateless one that may be answered by a
-// demand for input.
+// CanPark reports whether the request is stateless and may be answered by input_required.
 func (x *Request) CanPark() bool { return x.modern != nil && parkableMethods[x.method] }

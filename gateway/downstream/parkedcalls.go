@@ -19,13 +19,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// ParkedCalls holds the calls that wait for input from stateless clients. A client comes back
-// with a requestState: a ticket and its expiry. An HMAC covers both, the owner and the
-// request, with a key that lives as long as the process. So a client cannot forge a state, use
+// ParkedCalls holds the calls that wait for input from stateless clients. A client
+// returns with a requestState: a ticket and its expiry. An HMAC covers both, the owner
+// and the request, with a key of this process. So a client cannot forge a state, use
 // another client's, or use its own for another request.
 type ParkedCalls struct {
 	key    [32]byte
-	prefix string // of each requestState from here; others are servers'
+	prefix string // prefix of each requestState of this process
 	limit  time.Duration
 
 	pool *memlimit.Pool
@@ -35,9 +35,9 @@ type ParkedCalls struct {
 	all        map[[16]byte]*parkedCall
 }
 
-// NewParkedCalls returns an empty ParkedCalls for the sessions whose [Options] have it. limit
-// is how long a client may stay away; 0 means 15 min. The memory of the calls counts in pool,
-// which may be nil.
+// NewParkedCalls returns an empty ParkedCalls, to be shared in [Options]. limit is the
+// maximum absence of a client; 0 means 15 min. pool counts the memory of the calls and
+// may be nil.
 func NewParkedCalls(limit time.Duration, pool *memlimit.Pool) *ParkedCalls {
 	if limit <= 0 {
 		limit = parkTimeout
@@ -47,19 +47,17 @@ func NewParkedCalls(limit time.Duration, pool *memlimit.Pool) *ParkedCalls {
 	return t
 }
 
-// ticket identifies a parked call and how often its client was asked. The zero ticket belongs
-// to no call: its request is handled as a new one.
+// ticket identifies a parked call and its number of rounds. The zero ticket has no call:
+// its request is handled as a new one.
 type ticket struct {
 	id    [16]byte
 	round uint64
 }
 
-// parkOwner identifies the owner of a parked call.
-//
-// Clients on byte streams are told apart by their sessions. Those of stateless HTTP
-// have nothing but an address, which all on one machine share, and a connection,
-// of which a client may have many. So room is made by the address with most calls,
-// and there by the connection with most.
+// parkOwner identifies the owner of a parked call: the session on a byte stream. Clients
+// of stateless HTTP only have an address, which all clients on a machine share, and one
+// of several connections. So eviction first picks the address with most calls, and then
+// its connection with most.
 type parkOwner struct {
 	session *Session // nil for stateless HTTP
 	address string
@@ -75,13 +73,13 @@ func parkOwnerOf(x *Request) (p parkOwner) {
 	return p
 }
 
-// Room is made by client first, then by connection.
+// Eviction groups by client first, then by connection.
 func (p parkOwner) client() parkOwner     { return parkOwner{session: p.session, address: p.address} }
 func (p parkOwner) connection() parkOwner { return p }
 
-// add records a call and returns the requestState for its client. ok is false if the session
-// has too many calls or memory is short. evicted is a call that was removed for it, or nil.
-// The caller holds c.mu.
+// add records a call and returns the requestState for its client. ok is false if the
+// session has too many calls or memory is short. evicted is a call that was removed, or
+// nil. The caller holds c.mu.
 func (t *ParkedCalls) add(c *parkedCall, x *Request) (state string, evicted *parkedCall, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,8 +113,8 @@ func (t *ParkedCalls) add(c *parkedCall, x *Request) (state string, evicted *par
 	return t.encodeState(c.ticket, x), evicted, true
 }
 
-// evictCandidateLocked returns the oldest call of the owner with the most calls, including
-// next. It must not be called without calls.
+// evictCandidateLocked returns the oldest call of the owner with most calls, counting
+// next. There must be a call.
 func (t *ParkedCalls) evictCandidateLocked(next parkOwner) *parkedCall {
 	all := slices.Collect(maps.Values(t.all))
 	for _, who := range []func(parkOwner) parkOwner{parkOwner.client, parkOwner.connection} {
@@ -139,7 +137,6 @@ func (t *ParkedCalls) removeLocked(c *parkedCall) {
 	c.reservation.Resize(0)
 }
 
-// remove removes a call, if it is there.
 func (t *ParkedCalls) remove(c *parkedCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,8 +145,8 @@ func (t *ParkedCalls) remove(c *parkedCall) {
 	}
 }
 
-// growLocked counts n more bytes for a call whose client is away. It returns false if the
-// memory limit refuses them.
+// growLocked adds n bytes to a call whose client is away. It returns false if the memory
+// limit refuses them.
 func (t *ParkedCalls) growLocked(c *parkedCall, n int) bool {
 	if !c.reservation.Resize(c.bytes + int64(n)) {
 		return false
@@ -158,7 +155,7 @@ func (t *ParkedCalls) growLocked(c *parkedCall, n int) bool {
 	return true
 }
 
-// grow calls growLocked, unless the call was removed.
+// grow calls growLocked unless the call was removed.
 func (t *ParkedCalls) grow(c *parkedCall, n int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,12 +183,12 @@ func (t *ParkedCalls) mac(raw []byte, x *Request) []byte {
 	return mac.Sum(nil)
 }
 
-// maxCanonical is the size in bytes up to which digests ignore the order of members. Canonical
-// order needs a multiple of the value's memory.
+// maxCanonical is the maximum size of a value in bytes for which digests ignore the order
+// of members. Canonical order takes a multiple of the value's memory.
 const maxCanonical = 256 << 10
 
-// requestDigest returns a digest that is equal for equal requests. It ignores the encoding,
-// answers and metadata.
+// requestDigest returns a digest of a request without its answers and metadata. It
+// ignores the JSON encoding.
 func requestDigest(x *Request) [sha256.Size]byte {
 	hash := sha256.New()
 	hash.Write([]byte(x.method))
@@ -211,14 +208,14 @@ func requestDigest(x *Request) [sha256.Size]byte {
 }
 
 // isOwnState reports whether a requestState has the prefix of this process. Other states
-// belong to servers, which may be another Goblin.
+// belong to servers, possibly another Goblin.
 func (t *ParkedCalls) isOwnState(state []byte) bool {
 	text, _ := rawjson.String(state)
 	return strings.HasPrefix(text, t.prefix)
 }
 
-// find returns the call that the state of x names, with its ticket. The call is nil for a
-// request to handle as a new one.
+// find returns the call and ticket in the state of x. The call is nil if x must be
+// handled as a new request.
 func (t *ParkedCalls) find(x *Request, state []byte) (*parkedCall, ticket, error) {
 	text, _ := rawjson.String(state)
 	raw, err := stateEncoding.DecodeString(strings.TrimPrefix(text, t.prefix))
@@ -242,8 +239,8 @@ func (t *ParkedCalls) find(x *Request, state []byte) (*parkedCall, ticket, error
 	return c, k, nil
 }
 
-// ErrForeignState refuses a requestState that neither we gave nor the server of the
-// request.
+// ErrForeignState is the error for a requestState that neither Goblin nor the request's
+// server issued.
 var ErrForeignState = stateError("was not given for this request")
 
 func stateError(why string) error {

@@ -4,5 +4,5 @@ package downstream
 
 import "net"
 
-// hasPendingConn reports whether somebody waits to be accepted now: not known.
+// hasPendingConn returns false because this system cannot tell.
 func hasPendingConn(net.Listener) bool { return false }

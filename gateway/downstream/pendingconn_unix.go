@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasPendingConn reports whether somebody waits to be accepted now.
+// hasPendingConn reports whether a connection waits to be accepted.
 func hasPendingConn(l net.Listener) (found bool) {
 	c, ok := l.(syscall.Conn)
 	if !ok {
@@ -19,7 +19,7 @@ func hasPendingConn(l net.Listener) (found bool) {
 	if err != nil {
 		return false
 	}
-	_ = raw.Control(func(fd uintptr) { // of a closed one nobody is
+	_ = raw.Control(func(fd uintptr) { // fails on a closed listener, without connections
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 		found = err == nil && n > 0
 	})

@@ -1,10 +1,3 @@
-// Projects finds out in which project a client is, for servers that have a
-// process for each: by the URL that it uses, else by its first root, else by the folder
-// of the process that it speaks through, if that lies in a repository.
-//
-// It must not know servers, nor what runs for a project. Decide waits for the client's
-// answer, 5 s at most unless the client is stateless; the others do not wait.
-
 package downstream
 
 import (
@@ -24,34 +17,38 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Projects knows the projects of sessions.
+// Projects determines the project of each session, for servers with a process per
+// project. It uses the URL, otherwise the client's first root, otherwise the repository
+// around the folder of the client's process.
 type Projects struct {
-	// OnJoin is called when a session has come into a project, or into none ("").
+	// OnJoin is called when a session joined a project, or none ("").
 	OnJoin func(s *Session, folder string)
 
-	onJoinMu  sync.Mutex // held while OnJoin runs, before mu
+	onJoinMu  sync.Mutex // held during OnJoin; lock it before mu
 	mu        sync.Mutex
 	decisions map[*Session]*decision
 }
 
-// decision is the project of a session, once done is closed.
+// decision is the project of a session. It is final when done is closed.
 type decision struct {
-	done   chan struct{} // closed when it is
-	reason string        // why it has no project
-	stale  atomic.Bool   // the roots changed after it began
+	done   chan struct{}
+	reason string      // why there is no project
+	stale  atomic.Bool // the roots changed meanwhile
 }
 
-// rootsTimeout bounds how long a client may take to list its roots.
+// rootsTimeout limits a client's roots/list request.
 const rootsTimeout = 5 * time.Second
 
-// Resolve finds out in which project the session of a request is, unless that is known.
+// Resolve determines the project of a request's session unless it is known. It waits for
+// the client: at most rootsTimeout in a session, otherwise until a stateless client
+// returns.
 func (p *Projects) Resolve(ctx context.Context, x *Request) {
 	for p.decide(ctx, x) && ctx.Err() == nil {
 		continue
 	}
 }
 
-// decide runs once and reports whether the roots changed meanwhile, so that it must run again.
+// decide runs once and reports whether it must run again because the roots changed.
 func (p *Projects) decide(ctx context.Context, x *Request) (again bool) {
 	s := x.Session()
 	d := &decision{done: make(chan struct{})}
@@ -90,8 +87,8 @@ func (p *Projects) decide(ctx context.Context, x *Request) (again bool) {
 	return false
 }
 
-// startDecision notes that a session is asked, and returns the decision that there is or that
-// is under way. Each call of a stateless client asks for itself: one may never come back.
+// startDecision returns an existing decision, or registers d. Calls of stateless clients
+// don't share a decision, since the client of one may never return.
 func (p *Projects) startDecision(s *Session, d *decision, one bool) (other *decision) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,8 +104,8 @@ func (p *Projects) startDecision(s *Session, d *decision, one bool) (other *deci
 	return nil
 }
 
-// Forget makes the next request of a session decide anew: its roots have changed, or it
-// has ended.
+// Forget makes the next request of a session decide again. Call it after a change of
+// roots and after closing the session.
 func (p *Projects) Forget(s *Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +115,7 @@ func (p *Projects) Forget(s *Session) {
 	delete(p.decisions, s)
 }
 
-// NoProjectReason says why a session has no project.
+// NoProjectReason returns the reason why a session has no project.
 func (p *Projects) NoProjectReason(s *Session) string {
 	p.mu.Lock()
 	d := p.decisions[s]
@@ -147,11 +144,11 @@ func noRoots(s *Session) string {
 	return "it tells no roots, and is in no folder"
 }
 
-// findProject is the folder of the project that a request's client is in. It is not final
-// where the client could not be asked yet.
+// findProject returns the project folder of a request's client. final is false if the
+// client could not be asked yet.
 func findProject(ctx context.Context, x *Request) (folder string, final bool, err error) {
 	s := x.Session()
-	if s.Anonymous() { // its roots are not even asked for: they may be of any user
+	if s.Anonymous() { // any local user could claim any root
 		return "", true, errors.New(noRoots(s))
 	}
 	at := s.Location()
@@ -175,9 +172,9 @@ func findProject(ctx context.Context, x *Request) (folder string, final bool, er
 	return folder, final, err
 }
 
-// firstRoot asks a client for its roots.
+// firstRoot returns the client's first root.
 func firstRoot(ctx context.Context, x *Request) (uri string, ok bool) {
-	if x.Modern() == nil { // a stateless one comes back when it likes to
+	if x.Modern() == nil { // no time limit for a stateless client
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, rootsTimeout)
 		defer cancel()
@@ -192,7 +189,7 @@ func firstRoot(ctx context.Context, x *Request) (uri string, ok bool) {
 	return "", false
 }
 
-// ProjectOf is the folder of the project that a process in that folder is in, "" for none.
+// ProjectOf returns the project folder of a process in a folder, or "".
 func ProjectOf(folder string) string {
 	if !inRepository(folder) {
 		return ""
@@ -204,10 +201,10 @@ func ProjectOf(folder string) string {
 	return own
 }
 
-// maxPath is how long a folder's path may be, in bytes.
+// maxPath is the maximum length of a folder's path, in bytes.
 const maxPath = 4096
 
-// folderFromURI is the folder of a root.
+// folderFromURI returns the folder of a root.
 func folderFromURI(uri string) (string, error) {
 	if len(uri) > 3*maxPath {
 		return "", fmt.Errorf("its first root is longer than %d bytes", maxPath)
@@ -223,7 +220,8 @@ func folderFromURI(uri string) (string, error) {
 	return ProjectFolder(filepath.FromSlash(path))
 }
 
-// ProjectFolder is the one path of a project's folder, or says why it cannot be one.
+// ProjectFolder returns the canonical path of a project's folder, or an error if it is
+// invalid.
 func ProjectFolder(path string) (string, error) {
 	switch {
 	case len(path) > maxPath:
@@ -246,7 +244,7 @@ func ProjectFolder(path string) (string, error) {
 	return real, nil
 }
 
-// QuotePath is a path as part of a message.
+// QuotePath returns a quoted, shortened path for a message.
 func QuotePath(path string) string {
 	if len(path) > 200 {
 		path = path[:200] + "…"
@@ -254,10 +252,10 @@ func QuotePath(path string) string {
 	return fmt.Sprintf("%q", path)
 }
 
-// repositoryEntries are the entries by which the folder of one is known.
+// repositoryEntries lists the entries that mark the root of a repository.
 var repositoryEntries = []string{".git", ".hg", ".jj", ".svn"}
 
-// inRepository reports whether a folder or one above it is that of a repository.
+// inRepository reports whether a folder is in a repository.
 func inRepository(folder string) bool {
 	if !filepath.IsAbs(folder) {
 		return false

@@ -15,64 +15,63 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// errUseSessionStream means that the frame must go to the session-wide stream instead.
+// errUseSessionStream means that the frame must be sent on the session-wide stream.
 var errUseSessionStream = errors.New("no stream of its own")
 
-// stream is a sender that ends with the answer to one request. None of its methods blocks;
-// request may fail with errUseSessionStream.
+// stream is a sender for one request, up to its answer. No method blocks. request may
+// return errUseSessionStream.
 type stream interface {
 	sender
-	// answer sends the last frame. code is that of the error in it, 0 for a
-	// result. burst may be nil.
-	// It goes behind what the marks stand for.
+	// answer sends the last frame, after the frames at the positions. code is its error
+	// code, or 0. burst may be nil.
 	answer(frame []byte, code int, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition)
-	// abandon ends the stream without an answer.
+	// abandon closes the stream without an answer.
 	abandon()
 }
 
-// Request is one request of a client, until it is answered. What is sent
-// through it goes to that request's stream, before the answer.
+// Request is a client's request until its answer. Frames sent through it use the
+// request's stream and precede the answer.
 type Request struct {
 	session       *Session
 	id            []byte
-	key           string // of Session.inFlight
+	key           string // in Session.inFlight
 	method        string
 	params        []byte
-	handlerParams []byte   // what Params returns, if that is not params; set before Handle
+	handlerParams []byte   // result of Params, if it is not params; set before Handle
 	modern        *Modern  // nil up to 2025-11-25
-	outer         *Request // of a nested request, else nil
+	outer         *Request // for a nested request, otherwise nil
 	startTime     time.Time
 	seq           uint64
-	share         *memoryShare // its memory is counted there; nil for nested requests
+	share         *memoryShare // counts its memory; nil for nested requests
 	out           stream
-	onHandled     func() // called when Handle has returned; may be nil
+	onHandled     func() // called after Handle; may be nil
 	turn          *turn  // nil without an order
 
 	writeBatch *jsonrpc.WriteBatch // see SetBatch
-	finished   atomic.Bool         // Finish was called, or run has returned
-	uncounted  atomic.Bool         // it was removed from the requests in flight
+	finished   atomic.Bool         // Finish was called
+	uncounted  atomic.Bool         // no longer in flight
 
-	// Of stateless requests only.
-	parked atomic.Pointer[parkedCall] // nil before the first question
+	// Only for stateless requests.
+	parked atomic.Pointer[parkedCall] // nil before the first query
 	parker Parker                     // may be nil
 	state  *requestState              // nil before run
 
 	mu           sync.Mutex
-	done         atomic.Bool // changed under mu; answered or cancelled: nothing more is sent
-	cause        error       // why ctx ends
-	clientLeft   bool        // the client left before the answer
+	done         atomic.Bool // answered or cancelled; changed under mu
+	cause        error       // cause of ctx
+	clientLeft   bool        // before the answer
 	ctx          context.Context
 	cancel       context.CancelCauseFunc
 	waiter       Waiter                  // see OnEnd
 	predecessors []jsonrpc.QueuePosition // frames that the answer must follow
-	concluded    bool                    // the answer is known: the client is asked nothing more
+	concluded    bool                    // the answer is known: no more queries
 }
 
-// turn is the position of a request among those with the same order key.
+// turn is the position of a request among requests with the same order key.
 type turn struct {
 	key      string
-	previous <-chan struct{} // closed when the previous request was handled; may be nil
-	done     chan struct{}   // closed when this request was handled
+	previous <-chan struct{} // closed after the previous request; may be nil
+	done     chan struct{}   // closed after this request
 }
 
 // addTurnLocked returns the turn of a new request, or nil if its order does not matter.
@@ -92,7 +91,6 @@ func (s *Session) addTurnLocked(m *jsonrpc.Message) *turn {
 	return t
 }
 
-// awaitTurn waits until the previous request of the same order was handled.
 func (x *Request) awaitTurn() {
 	if x.turn == nil || x.turn.previous == nil {
 		return
@@ -103,8 +101,8 @@ func (x *Request) awaitTurn() {
 	}
 }
 
-// endTurnLocked lets the next request of the same order run. The caller holds the session's
-// mu.
+// endTurnLocked lets the next request of the same order run. The caller holds the
+// session's mu.
 func (x *Request) endTurnLocked() {
 	if x.turn == nil {
 		return
@@ -115,15 +113,14 @@ func (x *Request) endTurnLocked() {
 	close(x.turn.done)
 }
 
-// begin registers a request; modern is what a stateless one says of itself,
-// else nil. The error is the answer to a request that may not begin.
-// Afterwards x.serve or x.run must be called, once.
+// begin registers a request; call x.serve or x.run once afterwards. modern is the
+// envelope of a stateless request, or nil. The error is the answer to a refused request.
 func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *memoryShare, after func()) (*Request, *jsonrpc.Error) {
 	key := jsonrpc.IDString(m.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stateless {
-		// Clients that know nothing of each other may choose the same id.
+		// Independent clients may use the same id.
 		key = "#" + strconv.FormatUint(s.seq+1, 10)
 	}
 	if s.closing.Load() {
@@ -141,7 +138,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *memo
 		return nil, noMemoryError("request")
 	}
 	if s.handshake.Load() != nil && modern == nil && m.Method != "initialize" && m.Method != "ping" {
-		s.markReadyLocked() // a ping may come before the answer to initialize
+		s.markReadyLocked() // a ping may precede the answer to initialize
 		s.hasRequests.Store(true)
 	}
 	if s.stateless && m.Method == "tools/list" {
@@ -161,20 +158,20 @@ func truncate(s string) string {
 	return s
 }
 
-// serve handles the request, without an own goroutine if a Starter takes it.
+// serve handles the request, without a goroutine if a Starter takes it.
 func (x *Request) serve(burst *jsonrpc.WriteBatch) {
 	if x.turn != nil || !x.tryStart(burst) {
 		go x.run()
 	}
 }
 
-// tryStart offers the request to the [Starter] and reports whether it took it.
+// tryStart offers the request to the [Starter] and reports whether it was taken.
 func (x *Request) tryStart(burst *jsonrpc.WriteBatch) (taken bool) {
 	starter := x.session.starter
 	if starter == nil {
 		return false
 	}
-	taken = true // unless Start returns and says otherwise
+	taken = true // also after a panic
 	defer x.Recover()
 	return starter.Start(x, burst)
 }
@@ -184,7 +181,7 @@ func (x *Request) run() {
 	if x.modern != nil {
 		x.handlerParams = stripEnvelope(x.params, x.method == "tasks/update")
 		if x.resume() {
-			return // the call that it has come back for finishes it
+			return // the parked call finishes it
 		}
 	}
 	defer x.Finish()
@@ -193,8 +190,8 @@ func (x *Request) run() {
 	x.session.opt.Handler.Handle(x)
 }
 
-// Finish says that nothing more is done for a request that a [Starter] has
-// taken. One that has no answer yet is answered with -32603.
+// Finish completes the handling of a request that a [Starter] has taken. A request
+// without an answer is answered with -32603.
 func (x *Request) Finish() {
 	if x.finished.Swap(true) {
 		return
@@ -214,7 +211,8 @@ func (x *Request) Finish() {
 	at.removeInFlight()
 }
 
-// removeInFlight removes the request from those in flight, once.
+// removeInFlight stops counting the request as in flight. It has no effect on further
+// calls.
 func (x *Request) removeInFlight() {
 	if x.uncounted.Swap(true) {
 		return
@@ -231,8 +229,8 @@ func (x *Request) removeInFlight() {
 	s.mu.Unlock()
 }
 
-// Recover is deferred by whatever works on a request that a [Starter] has
-// taken: a panic is logged, and is the end of the request, as it is in Handle.
+// Recover logs a panic and finishes the request. Defer it in all code that handles a
+// request that a [Starter] has taken.
 func (x *Request) Recover() {
 	if r := recover(); r != nil {
 		s := x.session
@@ -241,19 +239,18 @@ func (x *Request) Recover() {
 	}
 }
 
-// SetBatch has the answer, which the caller is about to give, sent with a burst.
+// SetBatch makes the answer, which the caller is about to send, part of a burst.
 func (x *Request) SetBatch(burst *jsonrpc.WriteBatch) { x.writeBatch = burst }
 
-// Waiter waits for something without a goroutine.
+// Waiter waits without a goroutine.
 type Waiter interface {
-	// RequestEnded says that the context of the request has ended before its
-	// answer, with the cause. It may be called more than once, in any goroutine,
-	// and must not block.
+	// RequestEnded reports that the request's context ended before its answer, with the
+	// cause. It may be called several times, in any goroutine, and must not block.
 	RequestEnded(cause error)
 }
 
-// OnEnd has w told when the client does not wait for the answer any more: at once if that is
-// so already. It is for handlers that do not look at Context, and called once.
+// OnEnd calls w.RequestEnded when the client no longer waits for the answer, at once if
+// that is so already. It is for handlers that don't use Context. Call it once.
 func (x *Request) OnEnd(w Waiter) {
 	x.mu.Lock()
 	x.waiter = w
@@ -267,10 +264,10 @@ func (x *Request) OnEnd(w Waiter) {
 	}
 }
 
-// Session is the client that asks.
+// Session returns the session of the request.
 func (x *Request) Session() *Session { return x.session }
 
-// Outer is the client's own request: x, or the one that a nested x belongs to.
+// Outer returns the client's own request: x, or the one around a nested x.
 func (x *Request) Outer() *Request {
 	if x.outer != nil {
 		return x.outer
@@ -278,21 +275,19 @@ func (x *Request) Outer() *Request {
 	return x
 }
 
-// A stateless client that is asked something comes back with another request, which
-// then stands for the first: ID, Sent, Began, Modern, Client, Can, Cancelled and
-// Reason are those of the last that came.
+// A stateless client repeats its request after a query. ID, SentParams, Started, Modern,
+// Client, HasCapability, Cancelled and CancelReason then refer to the latest request.
 
-// ID is the request's id as it stood in the frame.
+// ID returns the raw id.
 func (x *Request) ID() []byte { return x.current().id }
 
-// Key tells the request from the others of its session.
+// Key returns a unique key of the request in its session.
 func (x *Request) Key() string { return x.key }
 
-// Method is the request's method.
+// Method returns the method.
 func (x *Request) Method() string { return x.method }
 
-// Params is the request's raw params object, nil when absent, without what only a
-// stateless request says.
+// Params returns the raw params object without the envelope, or nil.
 func (x *Request) Params() []byte {
 	if x.handlerParams != nil {
 		return x.handlerParams
@@ -300,17 +295,16 @@ func (x *Request) Params() []byte {
 	return x.params
 }
 
-// OmitParam leaves a member out of Params. The handler may call it before it shares x.
+// OmitParam removes a member from Params. Call it before sharing x.
 func (x *Request) OmitParam(member string) {
 	x.handlerParams = rawjson.RemoveMember(x.Params(), member)
 }
 
-// SetParams gives the request other Params: those of the one that it stands for. The handler
-// may call it before it shares x.
+// SetParams replaces Params. Call it before sharing x.
 func (x *Request) SetParams(params []byte) { x.handlerParams = params }
 
-// OmitForeignMeta leaves what is not the protocol's out of the `_meta` of Params. The handler
-// may call it before it shares x.
+// OmitForeignMeta removes members that the protocol does not define from the `_meta` of
+// Params. Call it before sharing x.
 func (x *Request) OmitForeignMeta() {
 	meta := rawjson.Get(x.Params(), "_meta")
 	if meta == nil {
@@ -326,17 +320,16 @@ func (x *Request) OmitForeignMeta() {
 // protocolMeta lists the members of `_meta` without MetaPrefix that the protocol defines.
 var protocolMeta = []string{"progressToken", "traceparent", "tracestate", "baggage"}
 
-// SentParams is the params as the client sent them.
+// SentParams returns the params as the client sent them.
 func (x *Request) SentParams() []byte { return x.current().params }
 
-// Started is when the request arrived.
+// Started returns the time of arrival.
 func (x *Request) Started() time.Time { return x.current().startTime }
 
-// Modern returns the envelope of a stateless request (2026-07-28); nil for requests of the
-// revisions with a handshake.
+// Modern returns the envelope of a stateless request (2026-07-28), or nil.
 func (x *Request) Modern() *Modern { return x.current().modern }
 
-// Client returns the client's description of itself: of the request, or of initialize.
+// Client returns the client's description of itself, from the request or from initialize.
 func (x *Request) Client() ClientInfo {
 	if m := x.Modern(); m != nil {
 		return m.Client()
@@ -344,7 +337,6 @@ func (x *Request) Client() ClientInfo {
 	return x.session.Client()
 }
 
-// ClientName returns the name in Client.
 func (x *Request) ClientName() string {
 	if m := x.Modern(); m != nil {
 		return m.name()
@@ -355,7 +347,7 @@ func (x *Request) ClientName() string {
 	return ""
 }
 
-// HasCapability is [Session.HasCapability] for the capabilities that hold for this request.
+// HasCapability is [Session.HasCapability] with the capabilities for this request.
 func (x *Request) HasCapability(path ...string) bool {
 	if m := x.Modern(); m != nil {
 		return hasCapability(m.Capabilities, path)
@@ -363,14 +355,13 @@ func (x *Request) HasCapability(path ...string) bool {
 	return x.session.HasCapability(path...)
 }
 
-// Context ends when the client cancels the request (cause [ErrCancelled]),
-// when the session ends (its cause), and after the answer ([ErrAnswered]).
-// Over HTTP a client that hangs up does not end it, unless the request is
-// stateless, where that is how it is cancelled.
+// Context ends when the client cancels the request (cause [ErrCancelled]), when the
+// session closes (its cause), and after the answer ([ErrAnswered]). A disconnect over
+// HTTP cancels only stateless requests.
 func (x *Request) Context() context.Context {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	// Made on demand: many requests are answered without one.
+	// Created on demand, since many requests need none.
 	if x.ctx == nil {
 		x.ctx, x.cancel = context.WithCancelCause(context.WithValue(x.session.ctx, requestKey{}, x))
 		if x.done.Load() {
@@ -380,8 +371,7 @@ func (x *Request) Context() context.Context {
 	return x.ctx
 }
 
-// Cancelled reports whether the client cancelled the request before it was
-// answered.
+// Cancelled reports whether the client cancelled the request before its answer.
 func (x *Request) Cancelled() bool {
 	if x = x.current(); !x.answered() {
 		return false
@@ -390,8 +380,8 @@ func (x *Request) Cancelled() bool {
 	return is
 }
 
-// ClientLeft reports whether the client left before the answer. It leaves by closing its session
-// or the connection of the request.
+// ClientLeft reports whether the client closed its session or connection before the
+// answer.
 func (x *Request) ClientLeft() bool {
 	x = x.current()
 	x.mu.Lock()
@@ -402,13 +392,12 @@ func (x *Request) ClientLeft() bool {
 	return x.clientLeft
 }
 
-// CancelReason returns the client's words in notifications/cancelled, "" for none.
+// CancelReason returns the reason in notifications/cancelled, or "".
 func (x *Request) CancelReason() string {
 	reason, _ := x.current().cancellation()
 	return reason
 }
 
-// cancellation reports whether the request was cancelled, with the client's reason.
 func (x *Request) cancellation() (reason string, is bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -419,20 +408,19 @@ func (x *Request) cancellation() (reason string, is bool) {
 	return reason, is
 }
 
-// Notify sends a notification on this request's stream; nothing, and false,
-// once the request was answered or cancelled. While more than 1 MiB waits for
-// the client, a notification with a key may be replaced by a newer one of that
-// key; one without is left out while more than a quarter of limits.unsent does.
-// Over HTTP, when the client takes no event stream as an answer, it goes to the
-// session-wide stream.
+// Notify sends a notification on this request's stream. After the answer or a
+// cancellation it sends nothing and returns false. Above 1 MiB of unsent bytes, a
+// notification with a key may be replaced by a newer one with that key. Without a key it
+// is dropped while more than a quarter of limits.unsent is unsent. If an HTTP client
+// accepts no event stream, the session-wide stream is used.
 func (x *Request) Notify(key, method string, params []byte, edits ...rawjson.Edit) bool {
 	_, sent := x.Relay("", key, method, params, edits...)
 	return sent
 }
 
-// Relay is Notify for what a server says: it also is left out while a sixteenth of
-// limits.unsent of that server's notifications wait. The answer goes behind it, and
-// so do those of other requests that are given its Mark; see [Request.AnswerAfter].
+// Relay is Notify for a server's notification. It also drops notifications while 1/16 of
+// limits.unsent of that server's are unsent. The answer follows the notification; for
+// other requests, pass m to [Request.AnswerAfter].
 func (x *Request) Relay(server, key, method string, params []byte, edits ...rawjson.Edit) (m jsonrpc.QueuePosition, sent bool) {
 	frame := jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...))
 	x = x.current()
@@ -447,7 +435,7 @@ func (x *Request) Relay(server, key, method string, params []byte, edits ...rawj
 	default:
 		m = x.notifyLocked(server, "", frame)
 	}
-	if _, one := x.session.sender.(*byteStream); !one { // the answers to others have streams of their own
+	if _, one := x.session.sender.(*byteStream); !one { // other requests have separate streams
 		m = jsonrpc.QueuePosition{}
 	}
 	return m, true
@@ -474,8 +462,8 @@ func (x *Request) addPredecessorLocked(m jsonrpc.QueuePosition) {
 	x.predecessors = append(x.predecessors, m)
 }
 
-// AnswerAfter puts the answer behind a notification that another request of the session
-// has sent, but that may be this one's.
+// AnswerAfter makes the answer follow a notification of another request of the session.
+// Use it if the notification may concern this request.
 func (x *Request) AnswerAfter(m jsonrpc.QueuePosition) {
 	if n, ok := x.out.(*nestedStream); ok {
 		n.outer.AnswerAfter(m)
@@ -487,11 +475,10 @@ func (x *Request) AnswerAfter(m jsonrpc.QueuePosition) {
 	x.addPredecessorLocked(m)
 }
 
-// UnsentBytes is how many bytes wait to go where this request's answer goes.
+// UnsentBytes returns the number of unsent bytes on the request's stream.
 func (x *Request) UnsentBytes() int64 { return x.current().out.unsentBytes() }
 
-// NotifyLatest is Notify for state: it replaces an earlier notification of the same
-// key that still waits.
+// NotifyLatest is Notify for state: it replaces an unsent notification with the same key.
 func (x *Request) NotifyLatest(key, method string, params []byte, edits ...rawjson.Edit) {
 	frame := jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...))
 	x = x.current()
@@ -502,14 +489,13 @@ func (x *Request) NotifyLatest(key, method string, params []byte, edits ...rawjs
 	}
 }
 
-// Ask asks the client on this request's stream and waits for the answer,
-// for ctx, or for the end of the exchange; in the latter cases the client is
-// sent notifications/cancelled and the cause returned.
+// Ask sends a request to the client on this request's stream. It waits for the answer,
+// for ctx, or for the end of x. In the latter cases it sends notifications/cancelled and
+// returns the cause.
 //
-// A stateless client is asked by the answer to its request, and comes back with
-// another one, which then waits in the place of the first; see [Request.CanAsk]. The
-// result is its answer, and there is never an error object. [ErrNoRoom] says that
-// too many calls wait for the client.
+// A stateless client gets the request as the answer to its own and returns with another
+// request, which replaces the first; see [Request.CanAsk]. Its reply never has an error
+// object. [ErrNoRoom] means that too many calls wait for the client.
 func (x *Request) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 	scope := x.Context()
 	if scope.Err() != nil {
@@ -521,7 +507,7 @@ func (x *Request) Ask(ctx context.Context, method string, params []byte) (jsonrp
 	return x.session.call(ctx, scope, x.ask, x.sendFrame, method, params)
 }
 
-// ask sends a request unless the exchange is over.
+// ask sends a request unless x is answered or cancelled.
 func (x *Request) ask(ctx context.Context, frame []byte) error {
 	x.mu.Lock()
 	err := x.cause

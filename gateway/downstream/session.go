@@ -24,20 +24,19 @@ import (
 // sender sends frames to a client. Only request may block.
 type sender interface {
 	send(frame []byte)
-	// sendLow sends a notification of a server, "" for Goblin's own, after the frames of
-	// send. With a key it replaces an unsent one with that key.
+	// sendLow sends a server's notification, or one of Goblin ("") after the frames of
+	// send. It replaces an unsent one with the same key.
 	sendLow(server, key string, frame []byte) jsonrpc.QueuePosition
-	// request sends a frame that wants an answer. It fails when the client
-	// cannot be reached.
+	// request sends a frame that needs an answer. It fails if the client is not
+	// reachable.
 	request(ctx context.Context, frame []byte) error
-	// unsentBytes returns the number of unsent bytes.
 	unsentBytes() int64
-	// laneBytes returns how many of the unsent bytes are a server's notifications.
+	// laneBytes returns the unsent bytes of a server's notifications.
 	laneBytes(server string) int64
 }
 
-// Session is one client. It begins with a connection, or over HTTP with an
-// initialize, and ends with [Handler].Closed.
+// Session is a client's connection. Over HTTP it starts with initialize. It ends with
+// [Handler].SessionClosed.
 type Session struct {
 	id             string
 	transport      string
@@ -45,46 +44,46 @@ type Session struct {
 	ctx            context.Context
 	cancel         context.CancelCauseFunc
 	sender         sender               // session-wide stream
-	idleTime       func() time.Duration // of an HTTP session, see IdleTime; else nil
+	idleTime       func() time.Duration // for HTTP, see IdleTime; otherwise nil
 	share          *memoryShare
 	calls          jsonrpc.Pending[struct{}]
-	idle           chan struct{}  // closed when no request runs and none may begin
-	parkedHandlers sync.WaitGroup // handlers of requests that are, or were, parked
+	idle           chan struct{}  // closed when no request runs and none may start
+	parkedHandlers sync.WaitGroup // handlers of requests that are or were parked
 	parkedCount    atomic.Int64   // number of parkedHandlers
 	notifyMu       sync.Mutex     // held while a notification is handled
 	ready          chan struct{}
 	stopping       chan struct{}             // closed with closing
-	stateless      bool                      // what all stateless HTTP requests belong to
+	stateless      bool                      // the session of all stateless HTTP requests
 	anonymous      bool                      // see Anonymous
 	hasRequests    atomic.Bool               // other than initialize and ping
-	address        string                    // of the client of an HTTP session, else ""
-	starter        Starter                   // the handler, if it is one; else nil
+	address        string                    // client's address over HTTP, otherwise ""
+	starter        Starter                   // the handler, if it is a Starter
 	handshake      atomic.Pointer[handshake] // nil before SetInitialized
 	drops          dropCounters
 	level          atomic.Int32           // above LevelUnset
 	project        atomic.Pointer[string] // see SetProject
 	startTime      time.Time
-	askSlot        chan struct{} // capacity one: held while a question waits for unsent bytes
-	initializeDone chan struct{} // of a stream: closed when initialize was answered; belongs to read
+	askSlot        chan struct{} // capacity one: held while a request waits for unsent bytes
+	initializeDone chan struct{} // closed after the answer to initialize; used by read only
 
 	mu               sync.Mutex
-	closing          atomic.Bool // no exchange may begin; changed under mu
+	closing          atomic.Bool // no request may start; changed under mu
 	inFlight         map[string]*Request
-	turns            map[string]chan struct{} // of the last request of each order
-	runningHandlers  int                      // also of cancelled requests
+	turns            map[string]chan struct{} // channel of the last request of each order
+	runningHandlers  int                      // including those of cancelled requests
 	seq              uint64
-	firstModern      *handshake           // from the first stateless request
+	firstModern      *handshake           // of the first stateless request
 	statelessClients map[string]time.Time // last tools/list of each, by name
 }
 
-// ScreenTransport is the transport of the sessions by which screens act, and
-// SocketTransport that of clients that are bridged to the daemon.
+// ScreenTransport is the transport of UI sessions, SocketTransport that of clients
+// bridged to the daemon.
 const (
 	ScreenTransport = "screen"
 	SocketTransport = "socket"
 )
 
-// handshake is the client's description of itself and the agreed revision.
+// handshake is the client's description of itself and the negotiated revision.
 type handshake struct {
 	protocol string
 	client   ClientInfo
@@ -94,7 +93,7 @@ type handshake struct {
 // ClientInfo is a client's description of itself in initialize.
 type ClientInfo struct {
 	Name, Version, Title string
-	Capabilities         []byte // the capabilities object; nil when absent or over 64 KiB
+	Capabilities         []byte // raw object; nil if missing or over 64 KiB
 }
 
 const (
@@ -115,14 +114,14 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 		askSlot:   make(chan struct{}, 1),
 		idle:      make(chan struct{}),
 	}
-	// The session outlives ctx by the time that draining takes.
+	// The session outlives ctx to drain.
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.starter, _ = opt.Handler.(Starter)
 	context.AfterFunc(s.ctx, s.notifyWaiters)
 	return s
 }
 
-// notifyWaiters notifies the waiters of requests in flight that the session has ended.
+// notifyWaiters notifies the waiters of requests in flight after the session closed.
 // [Request.OnEnd] does so for later ones.
 func (s *Session) notifyWaiters() {
 	s.mu.Lock()
@@ -138,25 +137,25 @@ func (s *Session) notifyWaiters() {
 	}
 }
 
-// randomID is 128 bits in visible ASCII.
+// randomID returns 128 random bits in hexadecimal.
 func randomID() string {
 	var id [16]byte
 	rand.Read(id[:]) //nolint:errcheck // never fails
 	return hex.EncodeToString(id[:])
 }
 
-// ID tells sessions apart in logs and on screens. It opens nothing: what an HTTP
-// client names its session by is another.
+// ID returns the id of the session in logs and the UI. It is not secret: HTTP clients use
+// another id.
 func (s *Session) ID() string { return s.id }
 
-// Transport is "stdio", "socket", "http" or, inside this process, "screen".
+// Transport returns "stdio", "socket", "http", or "screen" for a UI.
 func (s *Session) Transport() string { return s.transport }
 
-// Started is when the session began.
+// Started returns the time at which the session opened.
 func (s *Session) Started() time.Time { return s.startTime }
 
-// IdleTime returns the time since an HTTP session last had a stream or a request. It is 0 for
-// other transports: their clients leave by closing the connection.
+// IdleTime returns the time since an HTTP session last had a stream or request. It is 0
+// for other transports, whose clients close the connection.
 func (s *Session) IdleTime() time.Duration {
 	if s.idleTime == nil {
 		return 0
@@ -164,44 +163,44 @@ func (s *Session) IdleTime() time.Duration {
 	return s.idleTime()
 }
 
-// IsScreen reports whether the session is one by which a screen acts.
+// IsScreen reports whether the session belongs to a UI.
 func (s *Session) IsScreen() bool { return s.transport == ScreenTransport }
 
-// Context ends when the session ends; its cause says why.
+// Context ends when the session closes, with the reason as its cause.
 func (s *Session) Context() context.Context { return s.ctx }
 
-// Stopping is closed when the session takes no more requests and waits only
-// for those under way: what goes on for ever has to end then.
+// Stopping is closed when the session takes no more requests and waits for those in
+// flight. Requests of unlimited duration must end then.
 func (s *Session) Stopping() <-chan struct{} { return s.stopping }
 
-// Stateless reports whether the session is the one that stands for all
-// clients that send stateless requests over HTTP.
+// Stateless reports whether the session is shared by clients with stateless HTTP
+// requests.
 func (s *Session) Stateless() bool { return s.stateless }
 
-// Anonymous reports whether the client came over HTTP without a token, so that any user
-// of this machine may be it. Its own statements select no folder, process or environment.
+// Anonymous reports whether the client uses HTTP without a token and so may be any local
+// user. Its statements must not select a folder, process or environment.
 func (s *Session) Anonymous() bool { return s.anonymous }
 
-// Unit is the isolation unit: sessions of equal units share backends that are
-// isolated per session.
+// Unit returns the isolation unit. Sessions with the same unit share servers with
+// `isolation: session`.
 func (s *Session) Unit() string { return s.id }
 
-// Location is where a client is.
+// Location is a client's folder.
 type Location struct {
-	Folder    string // of the process that it speaks through, or of its choice; "" when nobody knows
-	IsProject bool   // it named the folder as that of its project
+	Folder    string // of the client's process, or chosen by it; may be ""
+	IsProject bool   // the client chose it as its project
 }
 
-// Location is where the client is.
+// Location returns the client's location.
 func (s *Session) Location() Location { return s.opt.Location }
 
-// Profile is the view of the catalog that the client asked for, "" for none.
+// Profile returns the profile that the client requested, or "".
 func (s *Session) Profile() string { return s.opt.Profile }
 
-// SetProject notes the folder of the project that the client is in, "" for none.
+// SetProject sets the client's project folder, or "".
 func (s *Session) SetProject(folder string) { s.project.Store(&folder) }
 
-// Project returns the folder that SetProject noted.
+// Project returns the folder of SetProject.
 func (s *Session) Project() string {
 	if p := s.project.Load(); p != nil {
 		return *p
@@ -209,13 +208,13 @@ func (s *Session) Project() string {
 	return ""
 }
 
-// UsesUnit reports whether the session uses the connections of an isolation unit that
-// is not everybody's.
+// UsesUnit reports whether the session uses the connections of a unit. The shared unit ""
+// does not count.
 func (s *Session) UsesUnit(unit string) bool {
 	return unit != "" && (unit == s.id || unit == s.Project())
 }
 
-// Protocol is the negotiated revision, "" before SetInitialized.
+// Protocol returns the negotiated revision, or "" before SetInitialized.
 func (s *Session) Protocol() string {
 	if h := s.handshake.Load(); h != nil {
 		return h.protocol
@@ -223,7 +222,7 @@ func (s *Session) Protocol() string {
 	return ""
 }
 
-// Client returns the client's description of itself; zero before SetInitialized.
+// Client returns the client's description of itself, zero before SetInitialized.
 func (s *Session) Client() ClientInfo {
 	if h := s.handshake.Load(); h != nil {
 		return h.client
@@ -231,9 +230,8 @@ func (s *Session) Client() ClientInfo {
 	return ClientInfo{}
 }
 
-// HasCapability reports whether the client declared a capability, for example
-// Can("elicitation") or Can("roots", "listChanged"): its value is there and
-// neither false nor null.
+// HasCapability reports whether the client declared a capability, such as
+// HasCapability("roots", "listChanged"), with a value other than false and null.
 func (s *Session) HasCapability(path ...string) bool {
 	return hasCapability(s.Client().Capabilities, path)
 }
@@ -243,21 +241,20 @@ func hasCapability(capabilities []byte, path []string) bool {
 	return v != nil && string(v) != "false" && string(v) != "null"
 }
 
-// RecordStateless notes a stateless request of the session, for screens that show
-// who is there. It reports whether it was the first.
+// RecordStateless records a stateless request for the UI. It reports whether it was the
+// first of the session.
 func (s *Session) RecordStateless(m *Modern) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first = s.firstModern == nil
-	if first { // of the request itself nothing is kept
+	if first { // don't retain the request
 		s.firstModern = &handshake{strings.Clone(m.Version), clientInfo(m.client), time.Now()}
 	}
 	return first
 }
 
-// Peer is who is there, and the revision that is spoken: as agreed in the
-// handshake, else as in the first stateless request. Stateless clients over
-// HTTP have no name in common.
+// Peer returns the revision and client of the handshake, otherwise of the first stateless
+// request. Stateless HTTP clients share a session, so it returns no client for them.
 func (s *Session) Peer() (protocol string, c ClientInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,14 +267,14 @@ func (s *Session) Peer() (protocol string, c ClientInfo) {
 	return s.firstModern.protocol, s.firstModern.client
 }
 
-// Name returns the client's name for itself; see [Session.Peer].
+// Name returns the client's name; see [Session.Peer].
 func (s *Session) Name() string {
 	_, c := s.Peer()
 	return c.Name
 }
 
-// HandshakeTime returns the time of the handshake or of the first stateless request. It is not
-// known for clients that share a session.
+// HandshakeTime returns the time of the handshake or first stateless request. It is
+// unknown for clients that share a session.
 func (s *Session) HandshakeTime() (at time.Time, known bool) {
 	if s.stateless {
 		return time.Time{}, false
@@ -290,8 +287,8 @@ func (s *Session) HandshakeTime() (at time.Time, known bool) {
 	return time.Time{}, false
 }
 
-// SetInitialized records the handshake: the revision that was agreed on and
-// the params of the client's initialize. Call it before answering.
+// SetInitialized records the negotiated revision and the params of initialize. Call it
+// before answering.
 func (s *Session) SetInitialized(protocol string, params []byte) {
 	c := clientInfo(rawjson.Get(params, "clientInfo"))
 	if raw := rawjson.Get(params, "capabilities"); rawjson.IsObject(raw) && len(raw) <= maxCapabilities {
@@ -300,7 +297,7 @@ func (s *Session) SetInitialized(protocol string, params []byte) {
 	s.handshake.Store(&handshake{protocol, c, time.Now()})
 }
 
-// clientInfo decodes a clientInfo object; zero when it is none.
+// clientInfo decodes a clientInfo object, or returns zero.
 func clientInfo(raw []byte) (c ClientInfo) {
 	if rawjson.IsObject(raw) {
 		c.Name = shortString(rawjson.Get(raw, "name"))
@@ -310,7 +307,7 @@ func clientInfo(raw []byte) (c ClientInfo) {
 	return c
 }
 
-// shortString decodes a string that will be shown and logged.
+// shortString decodes and shortens a string for display and logs.
 func shortString(v []byte) string {
 	t, _ := rawjson.String(v)
 	t = strings.Clone(t[:min(len(t), maxClientName*utf8.UTFMax)])
@@ -320,9 +317,8 @@ func shortString(v []byte) string {
 	return t
 }
 
-// Ready reports whether the handshake is complete: notifications/initialized
-// arrived, or a request other than ping after the answer to initialize, for
-// clients that forget it.
+// Ready reports whether the handshake is complete: notifications/initialized arrived, or
+// a request other than ping, since some clients omit the notification.
 func (s *Session) Ready() bool {
 	select {
 	case <-s.ready:
@@ -332,7 +328,7 @@ func (s *Session) Ready() bool {
 	}
 }
 
-// Initialized is closed once the session is Ready.
+// Initialized returns a channel that is closed once the session is Ready.
 func (s *Session) Initialized() <-chan struct{} { return s.ready }
 
 func (s *Session) markReadyLocked() {
@@ -341,32 +337,32 @@ func (s *Session) markReadyLocked() {
 	}
 }
 
-// UnsentBytes is how many bytes wait for the client.
+// UnsentBytes returns the number of unsent bytes.
 func (s *Session) UnsentBytes() int64 { return s.sender.unsentBytes() }
 
-// Notify sends a notification on the session-wide stream, behind all answers. It
-// is left out while more than a quarter of limits.unsent waits for the client (see
-// [Options].OnMissed), and over HTTP dropped when the client has no such stream open.
+// Notify sends a notification on the session-wide stream, after all answers. It is
+// dropped while more than a quarter of limits.unsent is unsent (see [Options].OnMissed),
+// and over HTTP without such a stream.
 func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
 	s.Relay("", method, params, edits...)
 }
 
-// Relay is Notify for what a server says: it also is left out while a sixteenth of
-// limits.unsent of that server's notifications wait.
+// Relay is Notify for a server's notification. It also drops notifications while 1/16 of
+// limits.unsent of that server's are unsent.
 func (s *Session) Relay(server, method string, params []byte, edits ...rawjson.Edit) {
 	if !s.dropNotification(server, s.sender) {
 		s.sender.sendLow(server, "", jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...)))
 	}
 }
 
-// NotifyLatest is Notify for state: it replaces an earlier notification of the same
-// key that still waits. Over HTTP it waits for a session-wide stream.
+// NotifyLatest is Notify for state: it replaces an unsent notification with the same key.
+// Over HTTP it waits for a session-wide stream.
 func (s *Session) NotifyLatest(key, method string, params []byte, edits ...rawjson.Edit) {
 	s.sender.sendLow("", "s"+key, jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...)))
 }
 
-// Reachable reports whether a request outside of any exchange could be sent
-// now: over HTTP that takes a session-wide stream.
+// Reachable reports whether Ask can reach the client now. Over HTTP this requires a
+// session-wide stream.
 func (s *Session) Reachable() bool {
 	b, ok := s.sender.(*httpSession)
 	if !ok {
@@ -377,16 +373,15 @@ func (s *Session) Reachable() bool {
 	return b.newestLocked() != nil
 }
 
-// Ask asks the client, outside of any exchange. When ctx ends first, the
-// client is sent notifications/cancelled and the cause returned. Over HTTP it
-// fails with [ErrNoStream] when the client opens no session-wide stream
-// within some seconds.
+// Ask sends a request to the client on the session-wide stream. If ctx ends first, it
+// sends notifications/cancelled and returns the cause. Over HTTP it returns [ErrNoStream]
+// if the client opens no stream within 5 s.
 func (s *Session) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 	return s.call(ctx, s.ctx, s.sender.request, s.sender.send, method, params)
 }
 
-// call sends a request with ask and waits for its answer, ctx or scope. tell
-// takes the notice that nobody waits any longer.
+// call sends a request with ask and waits for its answer, ctx or scope. It sends a
+// cancellation with tell.
 func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []byte) error, tell func([]byte),
 	method string, params []byte,
 ) (jsonrpc.Reply, error) {
@@ -418,16 +413,15 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 		err = context.Cause(scope)
 	}
 	if s.calls.Remove(call.ID) == nil {
-		// The answer won the race.
+		// The answer arrived first.
 		return (<-call.Done()).Take()
 	}
 	tell(jsonrpc.CancelFrame(id, err.Error()))
 	return jsonrpc.Reply{}, err
 }
 
-// awaitAskSlot waits until the client has read enough to be asked something, or
-// returns the cause with which one of the contexts ended. Those who wait send
-// one after another: sent must be called then.
+// awaitAskSlot waits until few bytes are unsent, or returns the cause of an ended
+// context. Waiting callers send one at a time: call sent afterwards.
 func (s *Session) awaitAskSlot(ctx, scope context.Context) (sent func(), err error) {
 	if s.hasRoom() {
 		return func() {}, nil
@@ -447,8 +441,8 @@ func (s *Session) awaitAskSlot(ctx, scope context.Context) (sent func(), err err
 	return func() { <-s.askSlot }, nil
 }
 
-// Close ends the session; only the first reason counts. It does not wait:
-// [Handler].Closed tells when all is over.
+// Close closes the session without waiting. Only the first reason counts.
+// [Handler].SessionClosed reports the end.
 func (s *Session) Close(reason error) {
 	if reason == nil {
 		reason = ErrSessionEnded
@@ -456,8 +450,7 @@ func (s *Session) Close(reason error) {
 	s.cancel(reason)
 }
 
-// stop lets no exchange begin any more and fails what waits for the client,
-// which will not be heard again.
+// stop refuses new requests and fails requests to the client.
 func (s *Session) stop(reason error) {
 	s.mu.Lock()
 	if !s.closing.Swap(true) {
@@ -468,14 +461,14 @@ func (s *Session) stop(reason error) {
 	s.calls.Close(reason)
 }
 
-// closeIdleLocked closes idle if no request runs and none may begin.
+// closeIdleLocked closes idle if no request runs and none may start.
 func (s *Session) closeIdleLocked() {
 	if s.closing.Load() && s.runningHandlers == 0 {
 		close(s.idle)
 	}
 }
 
-// finish ends the session and waits for its exchanges.
+// finish closes the session and waits for its requests.
 func (s *Session) finish(reason error) {
 	s.stop(reason)
 	s.cancel(reason)
@@ -484,7 +477,7 @@ func (s *Session) finish(reason error) {
 	s.logPanic("closed", func() { s.opt.Handler.SessionClosed(s) })
 }
 
-// handleNotification handles a notification, one at a time.
+// handleNotification handles notifications one at a time.
 func (s *Session) handleNotification(method string, params []byte) {
 	s.notifyMu.Lock()
 	defer s.notifyMu.Unlock()
@@ -502,8 +495,7 @@ func (s *Session) handleNotification(method string, params []byte) {
 	}
 }
 
-// InFlight are the requests of the session that were not answered yet, in the order
-// in which they came.
+// InFlight returns the session's unanswered requests in order of arrival.
 func (s *Session) InFlight() []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -518,7 +510,7 @@ func (s *Session) cancelExchange(params []byte) {
 	s.mu.Lock()
 	x := s.inFlight[jsonrpc.IDString(id)]
 	s.mu.Unlock()
-	// The specification forbids clients to cancel initialize.
+	// The specification forbids cancelling initialize.
 	if x == nil || x.method == "initialize" {
 		return
 	}
@@ -526,12 +518,14 @@ func (s *Session) cancelExchange(params []byte) {
 	x.abandon(reason)
 }
 
-// handleResponse passes a client's answer to the waiting request, and ignores unknown ones.
+// handleResponse passes a client's answer to the waiting request. Unknown ones are
+// ignored.
 func (s *Session) handleResponse(m *jsonrpc.Message) {
 	s.calls.Resolve(m.ID, jsonrpc.Reply{Result: m.Result, Error: m.Error}, nil)
 }
 
-// malformedReply returns the answer to a malformed frame, or nil for a malformed answer.
+// malformedReply returns the answer to a malformed frame, or nil if the frame was an
+// answer.
 func (s *Session) malformedReply(err error) []byte {
 	var bad *jsonrpc.ParseError
 	if !errors.As(err, &bad) {
@@ -544,7 +538,7 @@ func (s *Session) malformedReply(err error) []byte {
 	return bad.Reply().Frame(bad.ID)
 }
 
-// logPanic recovers and logs a panic of the handler.
+// logPanic logs a panic of the handler.
 func (s *Session) logPanic(what string, call func()) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// sessionTable is the table of HTTP sessions. It counts their uses, so that neither idleness
-// nor eviction ends a session in use.
+// sessionTable is the table of HTTP sessions. It counts uses, so that sessions in use are
+// neither idle nor evicted.
 type sessionTable struct {
 	limit int
 
@@ -29,9 +29,9 @@ func (t *sessionTable) list() []*httpSession {
 	return slices.Collect(maps.Values(t.byKey))
 }
 
-// add puts b in the table, in use. It returns the unused session that is evicted if the
-// table is full; ok is false when all are in use. The session of stateless requests has a
-// place of its own, because it may hold calls of many clients.
+// add adds b, in use. In a full table it evicts and returns an unused session; ok is
+// false if all are in use. Sessions of stateless requests don't count, because each may
+// hold calls of many clients.
 func (t *sessionTable) add(b *httpSession) (evicted *httpSession, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,21 +54,21 @@ func (t *sessionTable) add(b *httpSession) (evicted *httpSession, ok bool) {
 	return evicted, true
 }
 
-// newSessionDivisor is the part of all places that sessions without a handshake may keep, and
-// those without a request, so that clients which connect at the same time do not evict
-// each other.
+// newSessionDivisor limits sessions without a handshake, and those without a request, to
+// this part of the table before they are evicted first. So clients that connect
+// simultaneously don't evict each other.
 const newSessionDivisor = 64
 
-// evictCandidate returns the session to evict from a full table, nil when all are in use.
-// Without a token, a stranger may open sessions faster than clients use theirs:
+// evictCandidate returns the session to evict from a full table, or nil if all are in
+// use. Without a token, a stranger may open sessions faster than clients use theirs. The
+// order is:
 //
-//  1. Sessions that never completed the handshake go first.
-//  2. Sessions that never made a request follow. A ping is no request.
-//  3. Sessions of the younger half follow. A client that came before a flood of sessions
-//     keeps its place, whatever these request.
-//  4. The older half is last.
+//  1. Sessions without a completed handshake.
+//  2. Sessions that never made a request other than ping.
+//  3. The younger half. A client from before a flood of sessions keeps its place.
+//  4. The older half.
 //
-// Within each group, the session unused for longest goes.
+// Within each group, the longest unused session is evicted.
 func evictCandidate(all []*httpSession) *httpSession {
 	var silent, newcomers []*httpSession
 	for _, b := range all {
@@ -90,7 +90,7 @@ func evictCandidate(all []*httpSession) *httpSession {
 	return cmp.Or(longestUnused(all[half:]), longestUnused(all[:half]))
 }
 
-// longestUnused returns the session unused for longest, nil when all are in use.
+// longestUnused returns the longest unused session, or nil if all are in use.
 func longestUnused(of []*httpSession) (found *httpSession) {
 	for _, b := range of {
 		if b.refs == 0 && (found == nil || b.lastUsed.Before(found.lastUsed)) {
@@ -100,8 +100,8 @@ func longestUnused(of []*httpSession) (found *httpSession) {
 	return found
 }
 
-// evict takes out the one of some sessions that is unused for longest and returns it; nil
-// when all are in use. A call that waits for its client is a use.
+// evict removes and returns the longest unused of some sessions, or nil if all are in
+// use. Sessions with parked calls are in use.
 func (t *sessionTable) evict(of []*httpSession) (evicted *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +112,7 @@ func (t *sessionTable) evict(of []*httpSession) (evicted *httpSession) {
 	return evicted
 }
 
-// acquire finds a session and keeps it in use until release; nil when it has ended.
+// acquire returns a session, in use until release, or nil if it was closed.
 func (t *sessionTable) acquire(key string) *httpSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,7 +124,7 @@ func (t *sessionTable) acquire(key string) *httpSession {
 	return b
 }
 
-// retain adds a use of a session that is in use.
+// retain adds a use to a session in use.
 func (t *sessionTable) retain(b *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,8 +149,7 @@ func (t *sessionTable) idleTime(b *httpSession) time.Duration {
 	return time.Since(b.lastUsed)
 }
 
-// markEnded records that a session has ended. What its client still reads counts until the
-// session is unused.
+// markEnded records that a session was closed. Its unread bytes count until it is unused.
 func (t *sessionTable) markEnded(b *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,8 +169,8 @@ func (t *sessionTable) remove(b *httpSession) {
 	delete(t.byKey, b.key)
 }
 
-// expire takes a session out that was unused for the time idle; otherwise it
-// says when to ask again.
+// expire removes a session that was unused for the time idle. Otherwise it returns the
+// time until the next check.
 func (t *sessionTable) expire(b *httpSession, idle time.Duration) (left time.Duration, ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

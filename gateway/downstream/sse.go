@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// keepAlive is how often a quiet event stream shows that it lives, below
-	// the usual timeouts of proxies.
+	// keepAlive is the interval of keep-alive comments on a quiet stream, below the usual
+	// timeouts of proxies.
 	keepAlive = 20 * time.Second
-	// pieceSize is the number of bytes of one write. Each has its own deadline, so a slow
-	// reader of a large frame is not mistaken for a stalled one.
+	// pieceSize is the number of bytes per write. Each has a separate deadline, so a slow
+	// reader of a large frame does not count as stalled.
 	pieceSize = 256 << 10
 )
 
@@ -27,8 +27,7 @@ var (
 	errClientLeft    = errors.New("client hung up")
 )
 
-// eventStream is an answer in the form of an event stream. Frames may be sent before serve is
-// called.
+// eventStream is an answer as an event stream. Frames may be sent before serve.
 type eventStream struct {
 	queue *jsonrpc.SendQueue
 	w     http.ResponseWriter
@@ -38,7 +37,7 @@ type eventStream struct {
 	aborted atomic.Bool // cut off
 
 	mu     sync.Mutex
-	timer  *time.Timer // of keep-alives
+	timer  *time.Timer // for keep-alives
 	served bool
 }
 
@@ -49,8 +48,8 @@ func newEventStream(of *memoryShare) *eventStream {
 	return f
 }
 
-// serve writes the stream until it is finished, the client hangs up or stops
-// reading, or the session ends.
+// serve writes the stream until it is finished, the client leaves or stalls, or the
+// session closes.
 func (f *eventStream) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, s *Session) {
 	f.mu.Lock()
 	f.w, f.rc = w, rc
@@ -79,8 +78,8 @@ func (f *eventStream) serve(w http.ResponseWriter, r *http.Request, rc *http.Res
 	}
 }
 
-// close stops the stream with its session. It still writes the unsent frames, within the write
-// deadline, unless there are too many.
+// close stops the stream with its session. It still writes the unsent frames, within the
+// write deadline, unless there are too many.
 func (f *eventStream) close(cause error) {
 	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrNoMemory) {
 		f.abort(cause)
@@ -89,13 +88,13 @@ func (f *eventStream) close(cause error) {
 	}
 }
 
-// abort ends the stream at once.
+// abort closes the stream immediately.
 func (f *eventStream) abort(cause error) {
 	f.aborted.Store(true)
 	f.queue.Close(cause)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.rc != nil && !f.served { // afterwards the connection may serve another request
+	if f.rc != nil && !f.served { // a served connection may have another request
 		stopWriting(f.rc)
 	}
 }
@@ -136,21 +135,21 @@ func (f *eventStream) WriteFrames(frames [][]byte) error {
 	}
 	err := f.write(f.buf)
 	if cap(f.buf) > 64<<10 {
-		f.buf = nil // a burst is no reason to keep the memory
+		f.buf = nil // free the memory of a burst
 	}
 	return errors.Join(err, f.rc.Flush())
 }
 
 func (f *eventStream) write(p []byte) error { return writePieces(f.w, f.rc, p, f.aborted.Load, nil) }
 
-// writePieces writes p, renewing the deadline for each piece, and tells wrote
-// how much is done. Whoever ends it early makes aborted true before the deadline is
-// moved, which may just be renewed. Both functions may be nil.
+// writePieces writes p with a new deadline for each piece and calls wrote with the number
+// of bytes. To abort, first make cut return true and then call stopWriting, since the
+// deadline may just be extended. cut and wrote may be nil.
 func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, cut func() bool, wrote func(n int)) error {
 	for len(p) > 0 {
 		extendWriteDeadline(rc)
 		if cut != nil && cut() {
-			stopWriting(rc) // for what was written, but not sent yet
+			stopWriting(rc) // for data written but not sent
 			return memlimit.ErrFull
 		}
 		n, err := w.Write(p[:min(len(p), pieceSize)])
@@ -165,7 +164,7 @@ func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, c
 	return nil
 }
 
-// stopWriting ends a blocked write.
+// stopWriting unblocks a write.
 func stopWriting(rc *http.ResponseController) {
 	rc.SetWriteDeadline(time.Unix(1, 0)) //nolint:errcheck // not every writer can
 }

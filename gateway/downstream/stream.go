@@ -13,8 +13,7 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// byteStream is the sender of a byte stream: one queue for all frames. Frames arrive in the
-// order in which they were sent.
+// byteStream is the sender of a byte stream: one queue for all frames.
 type byteStream struct {
 	session *Session
 	queue   *jsonrpc.SendQueue
@@ -53,12 +52,11 @@ func (w *byteStream) answer(frame []byte, _ int, burst *jsonrpc.WriteBatch, afte
 	w.checkLimit()
 }
 
-// answerParts is answer for a frame in parts.
 func (w *byteStream) answerParts(frame [][]byte, of *jsonrpc.Buffer, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
 	switch {
 	case len(after) > 0 && w.queue.SendAfter(after, frame...):
 	case burst != nil:
-		burst.Flush() // it is no more than that which it waits for
+		burst.Flush() // at most the answers that it must follow
 		w.queue.SendParts(frame, of)
 	case w.session.busy():
 		w.queue.SendPartsBuffered(frame, of)
@@ -72,8 +70,8 @@ func (w *byteStream) abandon()                      {}
 func (w *byteStream) unsentBytes() int64            { return w.queue.UnsentBytes() }
 func (w *byteStream) laneBytes(server string) int64 { return w.queue.LaneBytes(server) }
 
-// checkLimit closes the session if too much is unsent, and starts to watch for progress if
-// anything is.
+// checkLimit closes the session if too much is unsent. If anything is, it starts to watch
+// for progress.
 func (w *byteStream) checkLimit() {
 	n := w.queue.UnsentBytes()
 	switch {
@@ -121,16 +119,14 @@ func (w *byteStream) stopWatching() {
 	}
 }
 
-// ServeStream runs one session over a byte stream, one message per line, and
-// returns when it is over: r ended, ctx ended, or the session was closed.
-// After the first two, requests in flight are answered and the answers
-// delivered as long as Options.Drain allows, and the result is nil; otherwise
-// it says why the session ended.
+// ServeStream runs one session over a byte stream with one message per line. It returns
+// at the end of r or ctx, or when the session closes. In the first two cases it answers
+// requests in flight within Options.Drain and returns nil. Otherwise it returns the
+// reason for closing.
 //
-// r and w are not closed; Options.Closers are. Read and write deadlines are
-// set on r and w, where they have them, to end a blocked call. One that
-// cannot be ended is left behind after a second: it ends with its stream and
-// touches nothing any more.
+// It closes Options.Closers, but not r and w. To unblock calls it sets read and write
+// deadlines on r and w if possible. A call that stays blocked for a second is left
+// behind: it ends with its stream and has no further effect.
 func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, w io.Writer) error {
 	s := newSession(ctx, o.withDefaults(), transport)
 	out := &byteStream{session: s, queue: jsonrpc.NewStream(w)}
@@ -202,8 +198,8 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 
 var errDrained = errors.New("time to finish is over")
 
-// drain waits until the requests in flight are answered and the answers are
-// written, or the time for that is over, or the session is closed.
+// drain waits until requests in flight are answered and the answers written, within
+// Options.Drain and unless the session closes.
 func (s *Session) drain(out *byteStream, written <-chan struct{}) {
 	limit := time.AfterFunc(s.opt.Drain, func() { s.Close(errDrained) })
 	defer limit.Stop()
@@ -221,7 +217,7 @@ func (s *Session) drain(out *byteStream, written <-chan struct{}) {
 	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrNoMemory) || errors.Is(cause, ErrStalled) || errors.Is(cause, ErrSilent) || errors.Is(cause, errDrained) {
 		return
 	}
-	// Closed by the handler: a client that reads still gets what is queued.
+	// The handler closed the session: still deliver queued frames.
 	select {
 	case <-written:
 	case <-time.After(flushGrace):
@@ -240,7 +236,7 @@ func interruptWrite(w io.Writer) {
 	}
 }
 
-// read handles messages until in or the session ends; nil at the end of in.
+// read handles messages until in or the session ends. It returns nil at the end of in.
 func (s *Session) read(in *jsonrpc.Reader, out *byteStream) error {
 	parse := in.Parse
 	burst := new(jsonrpc.WriteBatch)
@@ -277,19 +273,18 @@ func (s *Session) read(in *jsonrpc.Reader, out *byteStream) error {
 
 func (s *Session) stopped() bool { return s.closing.Load() || s.ctx.Err() != nil }
 
-// busy reports whether further requests are under way besides one that is
-// being answered.
+// busy reports whether further requests are in flight.
 func (s *Session) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.inFlight) > 0
 }
 
-// hasRoom reports whether the client has read enough to handle another request.
+// hasRoom reports whether few enough bytes are unsent to handle another request.
 func (s *Session) hasRoom() bool { return s.sender.unsentBytes() <= s.opt.Limits.Unsent }
 
-// awaitRoom waits until the client has read enough to handle another request. It returns false
-// if done was closed first.
+// awaitRoom waits for hasRoom. It returns false if done was closed or the session
+// stopped.
 func (s *Session) awaitRoom(done <-chan struct{}) bool {
 	if s.hasRoom() {
 		return true
@@ -339,7 +334,7 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 		case fault != nil:
 			out.send(fault.Frame(m.ID))
 		case m.Method == "initialize" && modern == nil:
-			// Its answer comes before those of all others but ping, which is read meanwhile.
+			// Its answer precedes all others except ping, which is read meanwhile.
 			burst.Flush()
 			answered := make(chan struct{})
 			s.initializeDone = answered
@@ -357,7 +352,6 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 	}
 }
 
-// awaitInitialize waits until initialize was answered or the session stops.
 func (s *Session) awaitInitialize() {
 	select {
 	case <-s.initializeDone:
@@ -367,7 +361,7 @@ func (s *Session) awaitInitialize() {
 	}
 }
 
-// answerTooLong answers a message that was thrown away.
+// answerTooLong answers a discarded message.
 func (s *Session) answerTooLong(e *jsonrpc.TooLongError, out *byteStream) {
 	s.opt.Logger.Warn("message from client was thrown away", "session", s.id, "error", e)
 	if e.IsResponse() && s.calls.Resolve(e.ID(), jsonrpc.Reply{}, e) {

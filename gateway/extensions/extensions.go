@@ -344,7 +344,8 @@ const maxValue = 64 << 10
 
 // Route returns the owner of an extension's request: the server of the first member with
 // an owner, or "". edits replace the values of that server in params by their original
-// names. owner returns a value's server and original name; its error ends the search.
+// names. owner returns a value's server and original name. An error of owner stops the
+// search.
 func Route(params []byte, owner func(member, value string) (server, own string, err error)) (server string, edits []rawjson.Edit, err error) {
 	for _, member := range members {
 		raw := rawjson.Get(params, member)

@@ -17,9 +17,8 @@ import (
 const maxMIMETypes = 64
 
 // Metrics holds the Prometheus series of one gateway in a separate registry. All methods
-// are safe for concurrent use and never block. All label values are limited: methods to
-// those that Goblin serves, servers to the config, MIME types to the first 64 and
-// "other".
+// are safe for concurrent use and never block. Label values are limited: methods that
+// Goblin serves, servers of the config, the first 64 MIME types and "other".
 type Metrics struct {
 	registry      *prometheus.Registry
 	requests      *prometheus.CounterVec

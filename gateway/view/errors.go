@@ -23,9 +23,8 @@ func (e *PendingError) Error() string { return e.Err.Error() }
 
 func (e *PendingError) Unwrap() error { return e.Err }
 
-// PendingServers returns the servers that may still list the missing name of err, out of
-// those that have not listed. It returns none if the name has the prefix of another
-// server.
+// PendingServers returns the servers of starting that may still list the missing name of
+// err. It returns none if the name has the prefix of a server that has listed.
 func PendingServers(err error, starting []string) []string {
 	var unknown *registry.NotFoundError
 	if errors.As(err, &unknown) && (unknown.Kind == registry.Tool || unknown.Kind == registry.Prompt) &&

@@ -28,8 +28,8 @@ func (v *Views) FindFor(ctx context.Context, s *downstream.Session, resolve Reso
 	return v.find(ctx, s, func() *registry.Snapshot { return v.ForSession(s) }, resolve, name)
 }
 
-// find resolves a name. It waits for starting servers unless the name is a listed one,
-// since the owner of any other name is only certain after all have listed.
+// find resolves a name. Unless it is a listed name, it waits for starting servers, since
+// only their lists make its owner certain.
 func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *registry.Snapshot, resolve Resolver, name string) (registry.Target, error) {
 	t, err := resolve(seen(), name)
 	if err != nil || name != t.Listed {

@@ -33,10 +33,10 @@ func NamesIn(s *registry.Snapshot) ListedNames {
 }
 
 // UnusedGlobs reports the globs of profiles that match no tool or prompt of the profile's
-// servers, only of the given kinds if there are any. It skips profiles of which one
-// server lists nothing, because that server may offer anything. It skips globs of
-// resources, because servers do not list all resources, and deny patterns with wildcards,
-// because these may be for future entries.
+// servers. Any kinds restrict it to these kinds. It skips profiles of which one server
+// lists nothing, because that server may offer anything. It skips globs of resources,
+// because servers do not list all resources, and deny patterns with wildcards, because
+// these may be for future entries.
 func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind) (problems []config.Problem) {
 	for i := range cfg.Profiles {
 		p := &cfg.Profiles[i]

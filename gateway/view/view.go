@@ -1,17 +1,19 @@
 // Package view decides which entries of the catalog each client sees.
 //
-// Four checks decide, in this order: the filters of the config, when lists are fetched
-// (upstream.Server.Permits); approval of changed tools (servers, pinned.go); the user's
-// disabled entries; the profile (profileFilter.Has). The last two are in this package.
+// Four checks decide, in this order:
+//  1. the filters of the config, when lists are fetched (upstream.Server.Permits)
+//  2. the approval of changed tools (servers, pinned.go)
+//  3. the user's disabled entries (here)
+//  4. the profile (profileFilter.Has)
+//
 // Each request is checked again by checkPermitted in find.go and by acquireConn in
 // package gateway. hidden.go explains the result.
 //
-// A view is the catalog without hidden entries. An entry outside of it is unknown to the
-// client by every name and in every request. Lists may contain less: a profile can make
-// tools searchable only. Views are immutable and shared by all clients of a profile. They
-// are built at the first use after a change; later uses cost one pointer load. The
-// package must not know about requests beyond their session and client, and sends
-// nothing.
+// A view is the catalog without hidden entries, which are unknown to the client in every
+// request. Lists may contain less: a profile can make tools searchable only. Views are
+// immutable and shared by all clients of a profile. They are built at the first use after
+// a change; later uses cost one pointer load. The package must not know about requests
+// beyond their session and client, and sends nothing.
 //
 // A profile is not a security boundary, since a client may ask for another one. The
 // filters of servers are.
