@@ -24,7 +24,7 @@ func CheckHeaders(x *downstream.Request, definition []byte, known bool) error {
 		paths = append(paths, b.Path)
 	}
 	if err := rawjson.Paths(paths...).Check(rawjson.Get(x.Params(), "arguments")); err != nil {
-		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: of the arguments, %v", err)
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: arguments: %v", err)
 	}
 	m := x.Modern()
 	if m == nil || m.Header == nil || !known {
@@ -53,11 +53,11 @@ func NestedParams(params []byte) ([]byte, error) {
 			is = &inner
 		default:
 			given, _ := rawjson.String(k)
-			return nil, ArgumentError("unknown argument %q; known are name, arguments", excerpt(given))
+			return nil, ArgumentError("unknown argument %q; use name and arguments", excerpt(given))
 		}
 		if *is != nil {
 			given, _ := rawjson.String(k)
-			return nil, ArgumentError("argument %q stands more than once", given)
+			return nil, ArgumentError("duplicate argument %q", given)
 		}
 		*is = v
 	}

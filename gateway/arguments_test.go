@@ -32,10 +32,10 @@ func TestArgumentsThatDoNotFitASchemaAreToldWithTheirPath(t *testing.T) {
 		`{"n":"1"}`:                       `/n must be integer, not "1"`,
 		`{"n":1.5}`:                       "/n must be integer, not 1.5",
 		`{"n":1,"sizes":["s","m"]}`:       `/sizes/1 must be one of "s", "l", not "m"`,
-		`{"n":1,"any":{}}`:                "/any fits none of the forms that it may have",
+		`{"n":1,"any":{}}`:                "/any matches none of the allowed forms",
 		`{"n":1,"a/b":2}`:                 "/a~1b must be 1, not 2",
 		`{"n":1,"open":false}`:            "/open must be string or null, not false",
-		`{"n":1,"m":1}`:                   "/m is unknown; known are a/b, any, far, loop, n, no, open, pair, sizes",
+		`{"n":1,"m":1}`:                   "/m is unknown; allowed: a/b, any, far, loop, n, no, open, pair, sizes",
 		`{"n":true,"sizes":"s"}`:          `/n must be integer, not true; /sizes must be array, not "s"`,
 	} {
 		err := gateway.ValidateNested(tool, []byte(args))
@@ -43,7 +43,7 @@ func TestArgumentsThatDoNotFitASchemaAreToldWithTheirPath(t *testing.T) {
 			require.NoError(t, err, args)
 			continue
 		}
-		require.ErrorContains(t, err, want+"; describe_tool tells what a_b takes", args)
+		require.ErrorContains(t, err, want+"; see describe_tool for the arguments of a_b", args)
 	}
 }
 
@@ -54,9 +54,9 @@ func TestACallOfACallIsThatOfTheToolWhichItNames(t *testing.T) {
 		`{"name":"call_tool","arguments":{"name":"a"},"task":{}}`:                                       `{"name":"a","arguments":{},"task":{}}`,
 		`{"name":"call_tool","arguments":{"name":"a","arguments":null}}`:                                `{"name":"a","arguments":{}}`,
 		`{"name":"call_tool"}`: `argument "name" is missing`,
-		`{"name":"call_tool","arguments":{"name":"a","name":"b"}}`:                      `argument "name" stands more than once`,
+		`{"name":"call_tool","arguments":{"name":"a","name":"b"}}`:                      `duplicate argument "name"`,
 		`{"name":"call_tool","arguments":{"name":"a","arguments":[]}}`:                  `argument "arguments" must be an object, not []`,
-		`{"name":"call_tool","arguments":{"name":"a","args":{}}}`:                       `unknown argument "args"; known are name, arguments`,
+		`{"name":"call_tool","arguments":{"name":"a","args":{}}}`:                       `unknown argument "args"; use name and arguments`,
 		`{"name":"call_tool","arguments":{"name":["` + strings.Repeat("x", 99) + `"]}}`: `argument "name" must be a string, not ["` + strings.Repeat("x", 62) + "…",
 	} {
 		got, err := gateway.NestedParams([]byte(params))

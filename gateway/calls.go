@@ -120,7 +120,7 @@ func (g *Gateway) countRead(r *request, t registry.Target) {
 	}
 	g.metrics.AddRead(t.Server, mime, r.code == 0)
 	if r.code != 0 {
-		g.log.Warn("Resource read failed", "server", t.Server, "uri", t.Name, "err", jsonrpc.ParseErrorObject(r.answer).Message)
+		g.log.Warn("resource read failed", "server", t.Server, "uri", t.Name, "err", jsonrpc.ParseErrorObject(r.answer).Message)
 	}
 }
 
@@ -309,7 +309,7 @@ func (g *Gateway) relayReply(r *request, server, name string, reply jsonrpc.Repl
 	if e := reply.Error; e != nil {
 		own := jsonrpc.ParseErrorObject(e)
 		if isConnectionError(own.Code) {
-			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it refused the message itself: " + own.Message})
+			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "it rejected the message: " + own.Message})
 			return true
 		}
 		if own.Code == serverreq.CodeURLElicitation && r.modern() && r.outer == nil {
@@ -333,7 +333,7 @@ func (g *Gateway) relayReply(r *request, server, name string, reply jsonrpc.Repl
 		if reply, err = FilterSkills(r.Method(), reply, func(uri string) bool {
 			return b.Permits(registry.Resource, uri) && r.view().IsVisible(server, registry.Resource, uri)
 		}); err != nil {
-			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "of the skill, " + err.Error()})
+			r.fail(&upstream.Error{Code: upstream.BadReply, Server: server, Reason: "invalid skill: " + err.Error()})
 			return true
 		}
 		w.Shape, w.Skills = reply.Shape, true
@@ -377,7 +377,7 @@ func (g *Gateway) relayURLRequired(r *request, data []byte) bool {
 		}
 	}
 	if len(inputs) == 0 {
-		r.fail(&upstream.Error{Code: upstream.BadReply, Server: r.server, Reason: "it demands that a URL is opened, but names none"})
+		r.fail(&upstream.Error{Code: upstream.BadReply, Server: r.server, Reason: "it requires opening a URL, but names none"})
 		return false
 	}
 	r.reply(r.InputRequired("elicitation/create", inputs))
@@ -463,7 +463,7 @@ func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), e
 		return nil, nil, err
 	}
 	if r.Method() == "completion/complete" && !conn.Info().Has("completions") {
-		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no completions", r.server)
+		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' does not support completions", r.server)
 	}
 	if r.modern() && r.Modern().LogLevel != "" && conn.Info().Era == upstream.Legacy {
 		g.Notifier.RaiseLogLevel(r.Context(), r.Request, conn)

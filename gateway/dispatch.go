@@ -82,7 +82,7 @@ func (r *request) replyError(object []byte, edits ...rawjson.Edit) {
 // fail answers with the documented error for err.
 func (r *request) fail(err error) {
 	if ended := context.Cause(r.Session().Context()); ended != nil {
-		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session ends: " + ended.Error(), Err: ended}
+		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session is closing: " + ended.Error(), Err: ended}
 	}
 	if failed := skillError(r.Method(), view.ToJSONRPC(err)); r.asToolResult(err) {
 		r.failed = !r.badArguments
@@ -231,7 +231,7 @@ func (g *Gateway) HandleNotification(s *downstream.Session, method string, param
 		server := g.relays.Notice(s, method, params)
 		g.journal.RecordNotification(registry.ToServer, s, server, method, "", params)
 		if server == "" {
-			g.log.Debug("Notification ignored", "method", method, "session", s.ID())
+			g.log.Debug("notification ignored", "method", method, "session", s.ID())
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (r *ExtensionRelays) union(of *registry.Snapshot) (union []byte, complaints
 func (r *ExtensionRelays) Compare() {
 	_, complaints := r.union(r.o.Registry.Load())
 	for _, c := range r.complaints.New(complaints) {
-		r.o.Logger.Warn("Not declared to clients", "what", c)
+		r.o.Logger.Warn("extension not declared to clients", "what", c)
 	}
 }
 
@@ -121,7 +121,7 @@ func (r *ExtensionRelays) Notice(s *downstream.Session, method string, params []
 		err = conn.Notify(method, rawjson.Splice(params, edits...))
 	}
 	if err != nil {
-		r.o.Logger.Debug("Notification not passed on", "server", server, "method", method, "err", err)
+		r.o.Logger.Debug("notification not forwarded", "server", server, "method", method, "err", err)
 		return ""
 	}
 	return server

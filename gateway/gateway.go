@@ -155,7 +155,7 @@ func (g *Gateway) SessionOpened(s *downstream.Session) {
 	g.Notifier.SessionOpened(s)
 	g.showSession(s)
 	g.metrics.AddSessions(s.Transport(), 1)
-	g.log.Debug("Session opened", "session", s.ID(), "transport", s.Transport())
+	g.log.Debug("session opened", "session", s.ID(), "transport", s.Transport())
 }
 
 // SessionClosed implements [downstream.Handler]. It releases the resources of the
@@ -164,7 +164,7 @@ func (g *Gateway) SessionClosed(s *downstream.Session) {
 	g.clients.Close(s)
 	g.reg.DropSession(s.ID())
 	g.metrics.AddSessions(s.Transport(), -1)
-	g.log.Debug("Session closed", "session", s.ID(), "client", s.Name())
+	g.log.Debug("session closed", "session", s.ID(), "client", s.Name())
 	g.tasks.Release(s)
 	g.results.Drop(s.ID())
 	g.ask.SessionClosed(s)

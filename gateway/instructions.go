@@ -30,8 +30,8 @@ const namesOf = "Tools are named server_tool, prompts server/prompt, and resourc
 
 // toolPurposes describes Goblin's own tools in the order of use.
 var toolPurposes = []struct{ tool, text string }{
-	{"describe_tool", "look at it with describe_tool"},
-	{"call_tool", "call what is not listed with call_tool or by its name"},
+	{"describe_tool", "read its description with describe_tool"},
+	{"call_tool", "call unlisted tools with call_tool or by name"},
 	{"execute_lua", "make several calls at once with execute_lua"},
 }
 
@@ -51,7 +51,7 @@ func toolsText(has func(tool string) bool) string {
 			steps = append(steps, use.text)
 		}
 	}
-	text := " Find what there is with " + strings.Join(searches, " and ") + " by keywords (verb, thing, service, synonyms)"
+	text := " Find tools and resources with " + strings.Join(searches, " and ") + " by keywords (verb, thing, service, synonyms)"
 	for i, step := range steps {
 		text += ", "
 		if i == len(steps)-1 {
@@ -76,7 +76,7 @@ func InstructionsText(servers []DescribedServer, has func(tool string) bool) str
 		}
 	}
 	if len(off) > 0 {
-		text += "\n\nThese are off, and nothing of theirs can be called:" + cutToFit(off, maxUnavailable)
+		text += "\n\nThese servers are unavailable, so their tools cannot be called:" + cutToFit(off, maxUnavailable)
 	}
 	return text + cutToFit(on, maxText-length(text))
 }

@@ -76,7 +76,7 @@ func TestInstructionsNameWhatIsOff(t *testing.T) {
 		{Name: "b", DisabledReason: "disabled"},
 		{Name: "c", Instructions: "shown"},
 	}, func(string) bool { return false })
-	require.Contains(t, text, "can be called:\n- a: ${TOKEN} is [31m not set\n- b: disabled\n\nserver c: shown")
+	require.Contains(t, text, "cannot be called:\n- a: ${TOKEN} is [31m not set\n- b: disabled\n\nserver c: shown")
 	require.NotContains(t, text, "not shown")
 	require.NotContains(t, text, "search_tools")
 }

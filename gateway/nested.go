@@ -71,7 +71,7 @@ func (o *localCall) Catalog() *registry.Snapshot { return o.request.view() }
 func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result []byte, err error) {
 	o, ok := ctx.Value(localCallKey{}).(*localCall)
 	if !ok {
-		return nil, errors.New("no client made the call that this request belongs to")
+		return nil, errors.New("this request does not belong to a client's call")
 	}
 	serve, ok := nestedMethods[method]
 	if !ok {
@@ -79,10 +79,10 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 	}
 	within := rawjson.Checker{Depth: g.o.Config.Gateway.Limits.Depth - 1} // the request adds one level
 	if err := within.End(params); err != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: they must be an object: %v", err)
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: must be an object: %v", err)
 	}
 	if !rawjson.IsObject(params) {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: they must be an object")
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: must be an object")
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -90,10 +90,10 @@ func TestLongResultsAreCutAndTheRestIsRead(t *testing.T) {
 		before, after := readResult(t, []byte(c.result)).Content, readResult(t, got).Content
 		require.Equal(t, "resource_link", after[len(after)-1].Type, name)
 		uri := after[len(after)-1].URI
-		require.Equal(t, 1, strings.Count(string(got), "[Goblin left out "), name)
+		require.Equal(t, 1, strings.Count(string(got), "[Goblin removed "), name)
 		kept, note := 0, 0
 		for i, block := range after {
-			if strings.HasPrefix(block.Text, "[Goblin left out ") {
+			if strings.HasPrefix(block.Text, "[Goblin removed ") {
 				require.Contains(t, block.Text, uri, name)
 				note = i
 				continue
@@ -210,7 +210,7 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 		require.False(t, reads("me", first), "the oldest of the session makes room")
 		require.True(t, reads("them", other))
 		second, note := cut("me", 20<<20)
-		require.Contains(t, note, "; the last 4193280 of them are too many to keep")
+		require.Contains(t, note, "; the last 4193280 bytes could not be stored")
 		_, _ = cut("me", 20<<20)
 		require.True(t, reads("me", second))
 		_, _ = cut("me", 20<<20)
@@ -244,7 +244,7 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 
 	full := gateway.NewResultStore(memlimit.New(1 << 20))
 	got := string(full.Truncate("tools/call", texts(strings.Repeat("x", 2<<20)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Links: true}))
-	require.Contains(t, got, "There was no room to keep them: ask the tool for less.")
+	require.Contains(t, got, "They could not be stored; ask the tool for less.")
 	require.NotContains(t, got, "resource_link")
 }
 

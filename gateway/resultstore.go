@@ -140,7 +140,7 @@ func (s *ResultStore) find(owner, uri string) (*storedText, int, error) {
 		k.timer.Reset(ResultLifetime)
 		return k, page, nil
 	}
-	return nil, 0, missing(uri, "No such result: what was left out of one is kept for an hour and for the session that got it; call the tool again")
+	return nil, 0, missing(uri, "No such result: it is kept for one hour in the session that got it; call the tool again")
 }
 
 func missing(uri, reason string) error {

@@ -40,7 +40,7 @@ func ValidateNested(t registry.Target, arguments []byte) error {
 	if c.stepsLeft <= 0 || len(c.mistakes) == 0 {
 		return nil
 	}
-	return ArgumentError("%s; describe_tool tells what %s takes", strings.Join(c.mistakes[:min(len(c.mistakes), maxMistakes)], "; "), tool.Listed)
+	return ArgumentError("%s; see describe_tool for the arguments of %s", strings.Join(c.mistakes[:min(len(c.mistakes), maxMistakes)], "; "), tool.Listed)
 }
 
 func decodeJSON(raw []byte, into *any) error {
@@ -107,7 +107,7 @@ func (c *checker) check(path string, schema, value any) {
 func (c *checker) forms(path string, s map[string]any, value any) {
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if some, ok := s[key].([]any); ok && len(some) > 0 && !c.matchesAny(path, some, value) {
-			c.addMistake(path, "fits none of the forms that it may have")
+			c.addMistake(path, "matches none of the allowed forms")
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (c *checker) checkObject(path string, s, value map[string]any) {
 			c.check(at, schema, value[name])
 		} else if !patterns {
 			if s["additionalProperties"] == false {
-				c.addMistake(at, "is unknown; known are %s", joinFirst(slices.Sorted(maps.Keys(known))))
+				c.addMistake(at, "is unknown; allowed: %s", joinFirst(slices.Sorted(maps.Keys(known))))
 			}
 			c.check(at, s["additionalProperties"], value[name])
 		}

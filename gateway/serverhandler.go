@@ -77,7 +77,7 @@ func (g serverHandler) HandleNotification(s *upstream.Server, conn upstream.Conn
 			session.Relay(s.Name(), method, params)
 			return
 		}
-		g.log.Debug("Notification of unknown cause dropped", "server", s.Name(), "method", method)
+		g.log.Debug("notification dropped: unknown cause", "server", s.Name(), "method", method)
 	}
 }
 

@@ -74,7 +74,7 @@ func (g *Gateway) listen(r *request) {
 }
 
 func unknownLevel(name string) error {
-	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown level %q; known are %s", name, joinOrNone(downstream.Levels))
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown level %q; use one of %s", name, joinOrNone(downstream.Levels))
 }
 
 // setLevel sets a session's level. Servers get the lowest level of all sessions.

@@ -167,9 +167,9 @@ func (b *block) with(text string) []byte {
 // note returns the text that replaces out bytes. A nil k means that they could not be
 // stored.
 func (k *storedText) note(size, out int) string {
-	text := fmt.Sprintf("[Goblin left out %d of %d bytes here, because the result is longer than max_result. ", out, size)
+	text := fmt.Sprintf("[Goblin removed %d of %d bytes here because the result exceeds max_result. ", out, size)
 	if k == nil {
-		return text + "There was no room to keep them: ask the tool for less.]"
+		return text + "They could not be stored; ask the tool for less.]"
 	}
 	text += fmt.Sprintf("To read them, read the resource %s", k.uri(1))
 	switch pages := k.pages(); {
@@ -180,7 +180,7 @@ func (k *storedText) note(size, out int) string {
 	}
 	text += ", within an hour"
 	if lost := out - len(k.text); lost > 0 {
-		text += fmt.Sprintf("; the last %d of them are too many to keep: ask the tool for less", lost)
+		text += fmt.Sprintf("; the last %d bytes could not be stored; ask the tool for less", lost)
 	}
 	return text + ".]"
 }
@@ -192,7 +192,7 @@ func (k *storedText) link(tool string) []byte {
 		name += " of " + tool
 	}
 	link := rawjson.Object("type", "resource_link", "uri", k.uri(1), "name", name,
-		"description", fmt.Sprintf("What was left out of the text above, in pages: %d", k.pages()), "mimeType", "text/plain")
+		"description", fmt.Sprintf("The text that Goblin removed above, in %d pages", k.pages()), "mimeType", "text/plain")
 	return rawjson.SetMember(link, "size", fmt.Appendf(nil, "%d", len(k.text)))
 }
 
@@ -212,7 +212,7 @@ func (s *ResultStore) Read(owner, uri string) ([]byte, error) {
 		return append(out, "]}"...), nil
 	}
 	next := k.uri(page + 1)
-	out = append(append(out, ','), entry(fmt.Sprintf("[Goblin: this is page %d of %d; the next one is %s]", page, k.pages(), next))...)
+	out = append(append(out, ','), entry(fmt.Sprintf("[Goblin: page %d of %d; next page: %s]", page, k.pages(), next))...)
 	out = append(out, `],"_meta":`...)
 	return append(append(out, rawjson.Object(nextPageKey, next)...), '}'), nil
 }

@@ -381,7 +381,7 @@ func TestBridgeAnswersForFramesOverTheLimit(t *testing.T) {
 	h := r.open()
 	long := `"` + strings.Repeat("x", 100000) + `"`
 	r.send(request("1", "tools/call", long))
-	require.Contains(t, r.read(), `"id":1,"error":{"code":-32600,"message":"a message is larger than the limit of 1000 bytes`)
+	require.Contains(t, r.read(), `"id":1,"error":{"code":-32600,"message":"message exceeds the limit of 1000 bytes`)
 
 	h.send(request("7", "roots/list", `{}`))
 	r.expect(request("7", "roots/list", `{}`))
@@ -391,7 +391,7 @@ func TestBridgeAnswersForFramesOverTheLimit(t *testing.T) {
 	r.send(request("2", "ping", `{}`))
 	h.expect(request("2", "ping", `{}`))
 	h.send(result("2", long))
-	require.Contains(t, r.read(), `"id":2,"error":{"code":-32603,"message":"the response was dropped: a message is larger`)
+	require.Contains(t, r.read(), `"id":2,"error":{"code":-32603,"message":"the response was dropped: message exceeds`)
 
 	r.send(request("3", "ping", `{}`))
 	h.expect(request("3", "ping", `{}`))

@@ -81,7 +81,7 @@ func TestAFileOfUsageThatCannotBeReadIsTold(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(`{"version": 9}`), 0o600))
 	})("usage")
 	require.Equal(t, cli.CodeFailure, got.code)
-	require.Regexp(t, `usage/\w+\.json: it has version 9, not 1: another Goblin wrote it; the next daemon sets the file aside\n$`, got.err)
+	require.Regexp(t, `usage/\w+\.json: version 9 instead of 1: written by another version of Goblin; the next daemon sets the file aside\n$`, got.err)
 }
 
 // ofUsage runs commands for a config of which something was counted; count is given the

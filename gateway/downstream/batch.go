@@ -103,7 +103,7 @@ func (s *Session) serveBatch(frame []byte, out stream, of *memoryShare, hold fun
 		case m.IsResponse():
 			s.handleResponse(&m)
 		case m.Method == "initialize", isModernRequest(&m, true):
-			refuse(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: %s is not served inside of a batch; send it alone", truncate(m.Method)).Frame(m.ID))
+			refuse(jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: %s is not allowed in a batch; send it alone", truncate(m.Method)).Frame(m.ID))
 		default:
 			answers = true
 			b.addPending()
@@ -141,11 +141,11 @@ func rejectBatch(frame []byte, protocol string, depth int) (answers [][]byte) {
 	case n == 0:
 		return whole("the batch is empty")
 	case n > maxBatch:
-		return whole("a batch has %d messages, at most %d are allowed; send smaller ones", n, maxBatch)
+		return whole("the batch has %d messages, at most %d are allowed; send smaller batches", n, maxBatch)
 	case protocol == batchRevision:
 		return nil
 	}
-	why := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: only revision %s has batches; send one message at a time", batchRevision)
+	why := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: only revision %s allows batches; send one message at a time", batchRevision)
 	for message := range rawjson.Elements(frame) {
 		m, err := jsonrpc.ParseWithin(message, depth)
 		var bad *jsonrpc.ParseError

@@ -143,7 +143,7 @@ var (
 	// input.
 	ErrSessionEnded = errors.New("session ended by the client")
 	// ErrShutdown means that Goblin stops.
-	ErrShutdown = errors.New("server is shutting down")
+	ErrShutdown = errors.New("Goblin is shutting down")
 	// ErrIdle means that an HTTP session was unused for too long.
 	ErrIdle = errors.New("session was idle for too long")
 	// ErrOverflow means that more than 20 times limits.unsent bytes were unread.

@@ -12,7 +12,7 @@ import (
 // ErrDrain as the cause of a context makes [HTTP.Serve] hand over to another process
 // without failures for clients. It serves all accepted connections and gives requests in
 // flight time to finish.
-var ErrDrain = errors.New("asked to end when what is under way is done")
+var ErrDrain = errors.New("stopping after requests in flight")
 
 const (
 	drainTimeout        = 25 * time.Second // for requests in flight

@@ -21,12 +21,12 @@ type guard struct {
 // admit reports whether a request may proceed. Otherwise it has answered it.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) bool {
 	if !g.allowsHost(hostOf(r.Host)) {
-		http.Error(w, "Forbidden: this server answers on loopback hosts only, and on those in gateway.allowed_hosts", http.StatusForbidden)
+		http.Error(w, "Forbidden: host not allowed; use a loopback host or add it to gateway.allowed_hosts", http.StatusForbidden)
 		return false
 	}
 	if origins := r.Header.Values("Origin"); len(origins) > 0 {
 		if len(origins) > 1 || !g.allowsOrigin(origins[0]) {
-			http.Error(w, "Forbidden: origin not allowed; see gateway.allowed_origins", http.StatusForbidden)
+			http.Error(w, "Forbidden: origin not allowed; add it to gateway.allowed_origins", http.StatusForbidden)
 			return false
 		}
 		if g.cors(w, r, origins[0]) {

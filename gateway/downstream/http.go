@@ -127,14 +127,14 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 			}
 		}
 		if strings.HasPrefix(r.URL.Path, profilePath) {
-			http.Error(w, "Not found: there is no such profile", http.StatusNotFound)
+			http.Error(w, "Not found: unknown profile", http.StatusNotFound)
 			return
 		}
-		http.Error(w, "Not found. MCP is served at /mcp, and at /mcp/p/ before the name of a profile.", http.StatusNotFound)
+		http.Error(w, "Not found: MCP is served at /mcp and /mcp/p/PROFILE", http.StatusNotFound)
 		return
 	}
 	if queryProject(r) != "" && h.o.AuthToken == "" {
-		writeRPCError(w, http.StatusForbidden, nil, "A project in the URL needs gateway.auth_token: any user of this machine could widen the folder of a server else")
+		writeRPCError(w, http.StatusForbidden, nil, "A project in the URL needs gateway.auth_token; otherwise any local user could point a server at another folder")
 		return
 	}
 	if r.Method != http.MethodPost && headersNameModern(r.Header) {
@@ -218,7 +218,7 @@ func checkProtocol(w http.ResponseWriter, r *http.Request) bool {
 func (h *HTTP) session(w http.ResponseWriter, r *http.Request) *httpSession {
 	id := r.Header.Get(headerSession)
 	if id == "" {
-		writeRPCError(w, http.StatusBadRequest, nil, "Header Mcp-Session-Id is missing; begin with initialize")
+		writeRPCError(w, http.StatusBadRequest, nil, "Header Mcp-Session-Id is missing; send initialize first")
 		return nil
 	}
 	b := h.sessions.acquire(id)
@@ -227,7 +227,7 @@ func (h *HTTP) session(w http.ResponseWriter, r *http.Request) *httpSession {
 		b = nil
 	}
 	if b == nil {
-		writeRPCError(w, http.StatusNotFound, nil, "Session not found; begin a new one with initialize")
+		writeRPCError(w, http.StatusNotFound, nil, "Session not found; start a new one with initialize")
 	}
 	return b
 }
@@ -266,7 +266,7 @@ func (h *HTTP) openSession(stateless bool, a urlChoices, address string) *httpSe
 		return nil
 	}
 	if evicted != nil {
-		h.opt.Logger.Info("ended an unused session to make room", "session", evicted.session.id, "limit", h.sessions.limit)
+		h.opt.Logger.Info("unused session evicted", "session", evicted.session.id, "limit", h.sessions.limit)
 		evicted.session.Close(ErrIdle)
 	}
 	h.sessionWaits.Go(func() { h.awaitEnd(b) })
@@ -358,7 +358,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	}
 	if !listensOnLoopback(listen) && h.o.AuthToken == "" {
 		l.Close() //nolint:errcheck // the error below says more
-		return fmt.Errorf("listen on %s: an address beyond loopback needs gateway.auth_token", listen)
+		return fmt.Errorf("listen on %s: a non-loopback address needs gateway.auth_token", listen)
 	}
 	h.listener.Listener = l
 	srv := &http.Server{

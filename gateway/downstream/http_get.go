@@ -163,7 +163,7 @@ func (b *httpSession) checkLimit(f *eventStream) {
 	case over:
 		b.closeStreams(ErrOverflow)
 	default:
-		b.session.opt.Logger.Warn("an answer was cut off: too much is held for all clients and servers together", "session", b.session.id, "bytes", n)
+		b.session.opt.Logger.Warn("answer cut off: memory limit for all clients and servers reached", "session", b.session.id, "bytes", n)
 		b.closeStreams(ErrNoMemory)
 	}
 }
@@ -233,7 +233,7 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, rc *http.ResponseCont
 	}
 	defer h.sessions.release(b)
 	if h.draining.Load() {
-		writeUnavailable(w, nil, "The server is shutting down")
+		writeUnavailable(w, nil, "Goblin is shutting down")
 		return
 	}
 	defer h.listener.addStream()()

@@ -225,7 +225,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 		room := p.session.session.awaitRoomFor(r.Context())
 		extendWriteDeadline(rc)
 		if !room {
-			writeUnavailable(w, nil, "Too many bytes wait to be read by this session")
+			writeUnavailable(w, nil, "Too many unread bytes in this session; read them first")
 			return
 		}
 	}
@@ -258,7 +258,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	case m.IsRequest() && m.Method == "initialize":
 		h.initialize(w, r, rc, p, &m)
 	default:
-		writeRPCError(w, http.StatusBadRequest, m.ID, "Header Mcp-Session-Id is missing; begin with initialize")
+		writeRPCError(w, http.StatusBadRequest, m.ID, "Header Mcp-Session-Id is missing; send initialize first")
 	}
 }
 
@@ -356,7 +356,7 @@ func (h *HTTP) start(w http.ResponseWriter, p *postStream, m *jsonrpc.Message) b
 // otherwise the session is closed.
 func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
 	if p.session = h.openSession(false, h.parseChoices(r), hostname(r.RemoteAddr)); p.session == nil {
-		writeUnavailable(w, m.ID, "No room for another session (limits.sessions)")
+		writeUnavailable(w, m.ID, "Too many sessions (limits.sessions)")
 		return
 	}
 	defer func() { h.sessions.release(p.session) }()
@@ -404,9 +404,9 @@ func (p *postStream) serve(w http.ResponseWriter, r *http.Request, rc *http.Resp
 		p.writeJSON(w, rc)
 	case r.Context().Err() != nil:
 	case s.ctx.Err() != nil && p.modern:
-		writeUnavailable(w, p.id, "The server is shutting down")
+		writeUnavailable(w, p.id, "Goblin is shutting down")
 	case s.ctx.Err() != nil:
-		writeRPCError(w, http.StatusNotFound, p.id, "The session has ended; begin a new one with initialize")
+		writeRPCError(w, http.StatusNotFound, p.id, "Session closed; start a new one with initialize")
 	default:
 		// A cancelled request has no answer.
 		w.WriteHeader(http.StatusAccepted)
@@ -493,7 +493,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 			return nil, false
 		default:
 			w.Header().Set("Connection", "close")
-			writeRPCError(w, http.StatusRequestTimeout, nil, "The message did not arrive in time or whole")
+			writeRPCError(w, http.StatusRequestTimeout, nil, "The message was incomplete or too slow")
 			return nil, false
 		}
 		if size-renewed >= bodyRate {
@@ -507,14 +507,14 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 
 func writeTooLarge(w http.ResponseWriter, limit int64) {
 	w.Header().Set("Connection", "close")
-	writeRPCError(w, http.StatusRequestEntityTooLarge, nil, "Invalid request: a message is larger than the limit of %d bytes (limits.frame)", limit)
+	writeRPCError(w, http.StatusRequestEntityTooLarge, nil, "Invalid request: message exceeds the limit of %d bytes (limits.frame)", limit)
 }
 
 const errTooMuch = "Too many large messages at once"
 
 // rejectNoMemory refuses a message that exceeds the memory limit.
 func (h *HTTP) rejectNoMemory(w http.ResponseWriter, size int) {
-	h.opt.Logger.Warn("a message was refused: too much is held for all clients and servers together", "bytes", size)
+	h.opt.Logger.Warn("message refused: memory limit for all clients and servers reached", "bytes", size)
 	w.Header().Set("Connection", "close")
 	writeUnavailable(w, nil, errTooMuch)
 }

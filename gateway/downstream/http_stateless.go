@@ -19,7 +19,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		w.WriteHeader(http.StatusAccepted)
 		return
 	case m.IsResponse():
-		writeRPCError(w, http.StatusBadRequest, nil, "Invalid request: nothing was asked; this revision has no requests to clients")
+		writeRPCError(w, http.StatusBadRequest, nil, "Invalid request: unexpected response; this revision has no requests to clients")
 		return
 	}
 	modern, fault := envelope(r.Header, m)
@@ -38,7 +38,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		// share a session.
 		folder, err := h.o.ResolveProject(asked.project)
 		if err != nil {
-			writeRPCError(w, http.StatusBadRequest, m.ID, "Invalid request: the URL names no project: %v", err)
+			writeRPCError(w, http.StatusBadRequest, m.ID, "Invalid request: invalid project in the URL: %v", err)
 			return
 		}
 		asked.project = folder
@@ -103,10 +103,10 @@ func (h *HTTP) statelessSession(a urlChoices) (b *httpSession, why string) {
 	}
 	delete(h.statelessSessions, a)
 	if a.project != "" && !h.evictProjectLocked() {
-		return nil, fmt.Sprintf("Too many projects are in use by requests without a session (limit %d)", maxProjects)
+		return nil, fmt.Sprintf("Too many projects in use by requests without a session (limit %d)", maxProjects)
 	}
 	if b = h.openSession(true, a, ""); b == nil {
-		return nil, "The server is shutting down"
+		return nil, "Goblin is shutting down"
 	}
 	if h.statelessSessions == nil {
 		h.statelessSessions = make(map[urlChoices]*httpSession)

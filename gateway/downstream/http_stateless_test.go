@@ -115,7 +115,7 @@ func TestProjectsWithRequestsUnderWayStay(t *testing.T) {
 
 		refused := at(named(mostProjects), "echo", "")
 		require.Equal(t, http.StatusServiceUnavailable, refused.Code)
-		require.Contains(t, refused.Body.String(), "Too many projects are in use by requests without a session (limit 256)")
+		require.Contains(t, refused.Body.String(), "Too many projects in use by requests without a session (limit 256)")
 		require.Equal(t, 200, at("/mcp", "echo", "").Code, "it concerns only those who name one")
 		require.Equal(t, 200, at(named(1), "echo", "").Code, "and of them only those who come anew")
 		require.Empty(t, h.closed)

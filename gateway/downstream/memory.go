@@ -37,7 +37,7 @@ func (h *memoryShare) removeLocked(x *Request) {
 
 // noMemoryError returns the error for a message that the memory limit refuses.
 func noMemoryError(what string) *jsonrpc.Error {
-	return jsonrpc.Errorf(jsonrpc.CodeInternal, "The %s was given up: %v; send it again later", what, memlimit.ErrFull)
+	return jsonrpc.Errorf(jsonrpc.CodeInternal, "The %s was discarded: %v; send it again later", what, memlimit.ErrFull)
 }
 
 // checkMemory reports whether the memory limit allows an answer of size bytes. If not, it
@@ -46,7 +46,7 @@ func (x *Request) checkMemory(size int) bool {
 	if x.share == nil || x.share.CanReserve(size) {
 		return true
 	}
-	x.session.opt.Logger.Warn("an answer was refused: too much is held for all clients and servers together", "session", x.session.id, "bytes", size)
+	x.session.opt.Logger.Warn("answer refused: memory limit for all clients and servers reached", "session", x.session.id, "bytes", size)
 	e := noMemoryError("answer")
 	x.end(ErrAnswered, func() { x.out.answer(e.Frame(x.id), e.Code, x.writeBatch, x.predecessors) })
 	return false
@@ -54,6 +54,6 @@ func (x *Request) checkMemory(size int) bool {
 
 // closeNoMemory closes a session whose unsent bytes exceed the memory limit.
 func (s *Session) closeNoMemory(unsent int64) {
-	s.opt.Logger.Warn("a session was ended: too much is held for all clients and servers together", "session", s.id, "unsent", unsent)
+	s.opt.Logger.Warn("session closed: memory limit for all clients and servers reached", "session", s.id, "unsent", unsent)
 	s.Close(ErrNoMemory)
 }

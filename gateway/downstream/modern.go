@@ -128,7 +128,7 @@ func unsupportedVersionError(version string) *jsonrpc.Error {
 	}
 	e := jsonrpc.Errorf(CodeUnsupportedVersion, "Unsupported protocol version: %s", truncate(version))
 	if slices.Contains(DefaultProtocols, version) {
-		e.Message += " is served to sessions only; begin with initialize"
+		e.Message += " needs a session; send initialize first"
 	}
 	supported := rawjson.Strings(slices.Concat(ModernProtocols, DefaultProtocols))
 	e.Data = rawjson.SetMember(rawjson.SetMember([]byte("{}"), "supported", supported), "requested", rawjson.Quote(version))
@@ -175,14 +175,14 @@ func checkHeaders(head http.Header, m *jsonrpc.Message, version string) *jsonrpc
 func checkHeader(head http.Header, name, want string) *jsonrpc.Error {
 	values := head.Values(name)
 	if len(values) != 1 {
-		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s must be given once, with the value of the body", name)
+		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s must occur once, with the value from the body", name)
 	}
 	value, ok := mcp.DecodeHeaderValue(values[0])
 	if !ok {
 		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s is not valid base64", name)
 	}
 	if value != want {
-		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s is %q, the body says %q", name, truncate(value), truncate(want))
+		return jsonrpc.Errorf(CodeHeaderMismatch, "Header mismatch: %s is %q, the body has %q", name, truncate(value), truncate(want))
 	}
 	return nil
 }

@@ -32,9 +32,9 @@ const (
 )
 
 var (
-	errParked      = errors.New("answered by a demand for input")
-	errParkEvicted = errors.New("the client did not come back before there was no room for its call any more")
-	errParkExpired = errors.New("the client did not come back with what was asked for")
+	errParked      = errors.New("answered by input_required")
+	errParkEvicted = errors.New("the client did not return before its call was evicted")
+	errParkExpired = errors.New("the client did not return with the requested input")
 	// ErrNoRoom means that a session has too many or too large parked calls.
 	ErrNoRoom = errors.New("too many calls wait for their client")
 )
@@ -361,7 +361,7 @@ func (x *Request) resume() bool {
 		return false
 	}
 	if !p.resume(x, ticket) {
-		x.state.err = stateError("was used already")
+		x.state.err = stateError("was already used")
 		return false
 	}
 	return true

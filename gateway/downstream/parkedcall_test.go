@@ -184,7 +184,7 @@ func TestACallThatTakesNobodyBackGoesOnWaiting(t *testing.T) {
 		c.calls(1, "")
 		_, state := demanded(t, c.message())
 		c.calls(2, state)
-		require.Contains(t, refusal(t, c.message()), "requestState was not given for this request")
+		require.Contains(t, refusal(t, c.message()), "requestState does not belong to this request")
 		open.Store(true)
 		c.calls(3, state)
 		require.JSONEq(t, `{"action":"accept"}`, string(c.message().Result))

@@ -220,7 +220,7 @@ func (t *ParkedCalls) find(x *Request, state []byte) (*parkedCall, ticket, error
 	text, _ := rawjson.String(state)
 	raw, err := stateEncoding.DecodeString(strings.TrimPrefix(text, t.prefix))
 	if err != nil || len(raw) != ticketSize+sha256.Size || !hmac.Equal(raw[ticketSize:], t.mac(raw[:ticketSize], x)) {
-		return nil, ticket{}, stateError("was not given for this request")
+		return nil, ticket{}, stateError("does not belong to this request")
 	}
 	expiry := time.UnixMilli(int64(binary.BigEndian.Uint64(raw[24:])))
 	if time.Now().After(expiry) {
@@ -241,7 +241,7 @@ func (t *ParkedCalls) find(x *Request, state []byte) (*parkedCall, ticket, error
 
 // ErrForeignState is the error for a requestState that neither Goblin nor the request's
 // server issued.
-var ErrForeignState = stateError("was not given for this request")
+var ErrForeignState = stateError("does not belong to this request")
 
 func stateError(why string) error {
 	return &jsonrpc.Error{

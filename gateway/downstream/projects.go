@@ -133,15 +133,15 @@ func (p *Projects) NoProjectReason(s *Session) string {
 func noRoots(s *Session) string {
 	switch at := s.Location(); {
 	case s.Anonymous():
-		return "over HTTP, only a client with a token may choose the folder; set gateway.auth_token, or connect over stdio"
+		return "over HTTP, only a client with a token may choose the folder; set gateway.auth_token or connect over stdio"
 	case at.Folder != "":
-		return fmt.Sprintf("it tells no roots, and the folder of its process, %s, lies in no repository", QuotePath(at.Folder))
+		return fmt.Sprintf("the client sent no roots and its working directory %s is not in a repository", QuotePath(at.Folder))
 	case s.Stateless():
-		return "over HTTP without a session, only the URL can tell it: /mcp?project=PATH, where gateway.auth_token is set"
+		return "over HTTP without a session, the URL must name it: /mcp?project=PATH (requires gateway.auth_token)"
 	case s.Transport() == "http":
-		return "it tells no roots, and the URL names none: /mcp?project=PATH, where gateway.auth_token is set"
+		return "the client sent no roots and the URL names no project: /mcp?project=PATH (requires gateway.auth_token)"
 	}
-	return "it tells no roots, and is in no folder"
+	return "the client sent no roots and has no working directory"
 }
 
 // findProject returns the project folder of a request's client. final is false if the
@@ -207,11 +207,11 @@ const maxPath = 4096
 // folderFromURI returns the folder of a root.
 func folderFromURI(uri string) (string, error) {
 	if len(uri) > 3*maxPath {
-		return "", fmt.Errorf("its first root is longer than %d bytes", maxPath)
+		return "", fmt.Errorf("the client's first root is longer than %d bytes", maxPath)
 	}
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return "", fmt.Errorf("its first root, %s, is not the file:// URI of a folder of this machine", QuotePath(uri))
+		return "", fmt.Errorf("the client's first root %s is not a file:// URI of a local folder", QuotePath(uri))
 	}
 	path := u.Path
 	if filepath.Separator == '\\' { // file:///C:/work
@@ -225,21 +225,21 @@ func folderFromURI(uri string) (string, error) {
 func ProjectFolder(path string) (string, error) {
 	switch {
 	case len(path) > maxPath:
-		return "", fmt.Errorf("the path of its project is longer than %d bytes", maxPath)
+		return "", fmt.Errorf("the project path is longer than %d bytes", maxPath)
 	case !utf8.ValidString(path) || strings.ContainsFunc(path, func(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) }):
-		return "", fmt.Errorf("the path of its project, %s, has control characters", QuotePath(path))
+		return "", fmt.Errorf("the project path %s has control characters", QuotePath(path))
 	case !filepath.IsAbs(path):
-		return "", fmt.Errorf("the path of its project, %s, is not absolute", QuotePath(path))
+		return "", fmt.Errorf("the project path %s is not absolute", QuotePath(path))
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", fmt.Errorf("the folder of its project, %s, does not exist", QuotePath(path))
+		return "", fmt.Errorf("the project folder %s does not exist", QuotePath(path))
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("%s is not a folder", QuotePath(path))
 	}
 	if filepath.Dir(real) == real {
-		return "", fmt.Errorf("%s is the root of the file system and no project", QuotePath(path))
+		return "", fmt.Errorf("%s is the root of the file system, not a project", QuotePath(path))
 	}
 	return real, nil
 }

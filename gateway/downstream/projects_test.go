@@ -26,7 +26,7 @@ func TestTheFolderOfAProjectIsOneThatIsThere(t *testing.T) {
 	}
 	for path, why := range map[string]string{
 		"a b": "is not absolute", "": "is not absolute", file: "is not a folder", dir + "/none": "does not exist",
-		"/": "is the root of the file system and no project", "/" + strings.Repeat("x", 4096): "is longer than 4096 bytes",
+		"/": "is the root of the file system, not a project", "/" + strings.Repeat("x", 4096): "is longer than 4096 bytes",
 		dir + "\n": "has control characters", dir + "\u202e": "has control characters", dir + "\xff": "has control characters",
 	} {
 		_, err := downstream.ProjectFolder(path)

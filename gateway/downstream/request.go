@@ -124,7 +124,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *memo
 		key = "#" + strconv.FormatUint(s.seq+1, 10)
 	}
 	if s.closing.Load() {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "The session is ending")
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "The session is closing")
 	}
 	if s.inFlight[key] != nil {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "Invalid request: id %s is already in use by a request in flight", truncate(key))
@@ -134,7 +134,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *memo
 	}
 	x := &Request{session: s, id: m.ID, key: key, method: m.Method, params: m.Params, modern: modern, startTime: time.Now(), seq: s.seq + 1, out: out, share: of, onHandled: after}
 	if !of.addLocked(x) {
-		s.opt.Logger.Warn("a request was refused: too much is held for all clients and servers together", "session", s.id, "bytes", len(m.Params))
+		s.opt.Logger.Warn("request refused: memory limit for all clients and servers reached", "session", s.id, "bytes", len(m.Params))
 		return nil, noMemoryError("request")
 	}
 	if s.handshake.Load() != nil && modern == nil && m.Method != "initialize" && m.Method != "ping" {

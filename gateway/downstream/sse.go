@@ -74,7 +74,7 @@ func (f *eventStream) serve(w http.ResponseWriter, r *http.Request, rc *http.Res
 	f.timer.Stop()
 	f.mu.Unlock()
 	if err != nil && !errors.Is(err, errClientLeft) {
-		s.opt.Logger.Debug("event stream broke", "session", s.id, "error", err)
+		s.opt.Logger.Debug("event stream failed", "session", s.id, "error", err)
 	}
 }
 

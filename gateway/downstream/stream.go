@@ -191,12 +191,12 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 	}
 	s.finish(reason)
 	if err != nil {
-		s.opt.Logger.Debug("session ended", "session", s.id, "transport", transport, "error", err)
+		s.opt.Logger.Debug("session closed", "session", s.id, "transport", transport, "error", err)
 	}
 	return err
 }
 
-var errDrained = errors.New("time to finish is over")
+var errDrained = errors.New("time for draining is over")
 
 // drain waits until requests in flight are answered and the answers written, within
 // Options.Drain and unless the session closes.
@@ -363,7 +363,7 @@ func (s *Session) awaitInitialize() {
 
 // answerTooLong answers a discarded message.
 func (s *Session) answerTooLong(e *jsonrpc.TooLongError, out *byteStream) {
-	s.opt.Logger.Warn("message from client was thrown away", "session", s.id, "error", e)
+	s.opt.Logger.Warn("message from client discarded", "session", s.id, "error", e)
 	if e.IsResponse() && s.calls.Resolve(e.ID(), jsonrpc.Reply{}, e) {
 		return
 	}

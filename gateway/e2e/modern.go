@@ -26,7 +26,7 @@ func (w *World) Pair(front string) (legacy, modern *Client) {
 	return legacy, modern
 }
 
-// InputRequests checks that a request was answered by a demand for input, and gives
+// InputRequests checks that a request was answered by input_required, and gives
 // the state and the keys of what is asked, by method.
 func InputRequests(t *testing.T, m Message) (state string, keys map[string]string) {
 	t.Helper()

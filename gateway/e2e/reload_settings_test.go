@@ -21,9 +21,9 @@ func TestSettingsThatNeedANewDaemonAreNamed(t *testing.T) {
 	e2e.Eventually(t, "the log", func() bool {
 		return strings.Contains(w.DaemonLog(), `from the next start"=gateway.page_size`)
 	})
-	require.Equal(t, "edited settings count from the next start: gateway.page_size", w.Status().Notice)
+	require.Equal(t, "edited settings take effect at the next start: gateway.page_size", w.Status().Notice)
 	w.Edit(func() { delete(w.Gateway, "page_size") })
-	e2e.Eventually(t, "the next reload", func() bool { return strings.Count(w.DaemonLog(), "Config reloaded") == 2 })
+	e2e.Eventually(t, "the next reload", func() bool { return strings.Count(w.DaemonLog(), "config reloaded") == 2 })
 	require.Empty(t, w.Status().Notice)
 	require.Equal(t, 1, b.Starts())
 }

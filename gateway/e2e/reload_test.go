@@ -120,7 +120,7 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 		name, text := one[0], one[1]
 		logs := len(w.DaemonLog())
 		require.NoError(t, os.WriteFile(w.Config, []byte(text), 0o600))
-		e2e.Eventually(t, name+" to be logged", func() bool { return strings.Contains(w.DaemonLog()[logs:], "Config not reloaded") })
+		e2e.Eventually(t, name+" to be logged", func() bool { return strings.Contains(w.DaemonLog()[logs:], "config not reloaded") })
 		notice := ""
 		e2e.Eventually(t, name+" to be told", func() bool { notice = w.Status().Notice; return strings.Contains(notice, "config not reloaded: ") })
 		require.Contains(t, notice, "goblin.yaml")
@@ -132,7 +132,7 @@ func TestAConfigWithMistakesChangesNothingAndIsToldOf(t *testing.T) {
 		require.NotContains(t, notice, "sentinel-secret")
 		c.CallText("b_stat", e2e.Obj{})
 		require.NoError(t, os.WriteFile(w.Config, good, 0o600))
-		e2e.Eventually(t, "the log", func() bool { return strings.Count(w.DaemonLog(), "Config is what is served again") == i+1 })
+		e2e.Eventually(t, "the log", func() bool { return strings.Count(w.DaemonLog(), "config is valid again") == i+1 })
 		require.Empty(t, w.Status().Notice)
 	}
 	require.Contains(t, w.DaemonLog(), "goblin.yaml:3: ")
@@ -176,10 +176,10 @@ func TestSIGHUPMakesADaemonReadItsConfig(t *testing.T) {
 	web.Signal(syscall.SIGHUP)
 	late.WaitStarts(1)
 	require.Equal(t, 1, b.Starts())
-	e2e.Eventually(t, "the reload to be over", func() bool { return strings.Contains(w.DaemonLog(), "Config reloaded") })
-	require.NotContains(t, w.DaemonLog(), "Config read again: nothing is new", "the edit was new")
+	e2e.Eventually(t, "the reload to be over", func() bool { return strings.Contains(w.DaemonLog(), "config reloaded") })
+	require.NotContains(t, w.DaemonLog(), "config unchanged", "the edit was new")
 	web.Signal(syscall.SIGHUP)
-	e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.DaemonLog(), "Config read again: nothing is new") })
+	e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.DaemonLog(), "config unchanged") })
 }
 
 func TestUnderNohupASIGHUPMakesADaemonReadItsConfigAndEndsNothing(t *testing.T) {
@@ -202,7 +202,7 @@ func TestUnderNohupASIGHUPMakesADaemonReadItsConfigAndEndsNothing(t *testing.T) 
 			e2e.Eventually(t, "the server to be connected", func() bool { return strings.Contains(w.DaemonLog(), "msg=connected") })
 			p.Signal(syscall.SIGHUP)
 			if name == "daemon" {
-				e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.DaemonLog(), "Config read again: nothing is new") })
+				e2e.Eventually(t, "the answer", func() bool { return strings.Contains(w.DaemonLog(), "config unchanged") })
 			} else {
 				var late *e2e.Backend
 				w.Edit(func() { late = w.Backend("late", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("here")}}) })

@@ -79,10 +79,10 @@ func LimitExtensions(capabilities []byte) (kept []byte, complaint string) {
 		some = rawjson.AppendMember(some, k, settings)
 	}
 	if over > 0 {
-		complaint = fmt.Sprintf("%d of its extensions are left out: a server may declare %d", over, maxOfServer)
+		complaint = fmt.Sprintf("%d extensions dropped: at most %d per server", over, maxOfServer)
 	}
 	if len(large) > 0 {
-		complaint += fmt.Sprintf("%sextension %q and %d more are left out: the settings of each must be an object of at most %d KiB, its name %d bytes",
+		complaint += fmt.Sprintf("%sextension %q and %d more dropped: settings must be an object of at most %d KiB, names at most %d bytes",
 			strings.Repeat("; ", min(len(complaint), 1)), large[0], len(large)-1, maxSettings>>10, maxName)
 	}
 	if complaint == "" && rawjson.IsObject(declared) {
@@ -121,7 +121,7 @@ func Union(all []Declared) (union []byte, complaints []string) {
 			name, _ := rawjson.String(k)
 			if isOwn(name) {
 				if name != Tasks {
-					complaints = append(complaints, fmt.Sprintf("extension %q of server %q is left out: the name is Goblin's own", name, d.Server))
+					complaints = append(complaints, fmt.Sprintf("extension %q of server %q dropped: the name is reserved for Goblin", name, d.Server))
 				}
 				continue
 			}
@@ -137,7 +137,7 @@ func Union(all []Declared) (union []byte, complaints []string) {
 	found := map[string][]serverValue{}
 	for _, o := range offers {
 		if o.refused {
-			complaints = append(complaints, fmt.Sprintf("extension %q of server %q is left out: all together have at most %d, of %d KiB, and each server its share", o.name, o.server, maxOfAll, maxBytes>>10))
+			complaints = append(complaints, fmt.Sprintf("extension %q of server %q dropped: at most %d extensions with %d KiB in total, shared equally between servers", o.name, o.server, maxOfAll, maxBytes>>10))
 			continue
 		}
 		found[o.name] = append(found[o.name], serverValue{o.server, o.settings})
@@ -147,7 +147,7 @@ func Union(all []Declared) (union []byte, complaints []string) {
 		j := merger{extension: name}
 		union = rawjson.AppendMember(union, rawjson.Quote(name), j.merge("", 0, found[name]))
 		if more := len(j.complaints) - 1; more > 0 {
-			j.complaints = []string{fmt.Sprintf("%s; so are %d more of its members", j.complaints[0], more)}
+			j.complaints = []string{fmt.Sprintf("%s; %d more of its members dropped", j.complaints[0], more)}
 		}
 		complaints = append(complaints, j.complaints...)
 	}
@@ -216,7 +216,7 @@ func (j *merger) merge(member string, depth int, all []serverValue) []byte {
 		}
 		return all[0].value
 	case kind == nil:
-		j.complain(member, " is left out: servers %q and %q differ in it", all[0].server, other)
+		j.complain(member, " dropped: servers %q and %q differ", all[0].server, other)
 		return nil
 	}
 	var same []serverValue
@@ -227,7 +227,7 @@ func (j *merger) merge(member string, depth int, all []serverValue) []byte {
 	}
 	for _, s := range all {
 		if !kind(s.value) {
-			j.complain(member, " of server %q is left out: %q has another kind of value", s.server, same[0].server)
+			j.complain(member, " of server %q dropped: %q has another type", s.server, same[0].server)
 		}
 	}
 	if rawjson.IsArray(same[0].value) {

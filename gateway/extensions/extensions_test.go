@@ -28,8 +28,8 @@ func TestTheUnionLeavesOutWhatServersDifferIn(t *testing.T) {
 	})
 	require.JSONEq(t, `{"acme/x":{"same":{"p":1,"q":[2]},"mine":true},"other/y":{},"io.modelcontextprotocol/skills":{"directoryRead":true}}`, string(union))
 	require.Equal(t, []string{
-		`extension "goblin/z" of server "b" is left out: the name is Goblin's own`,
-		`member "v" of extension "acme/x" is left out: servers "a" and "b" differ in it`,
+		`extension "goblin/z" of server "b" dropped: the name is reserved for Goblin`,
+		`member "v" of extension "acme/x" dropped: servers "a" and "b" differ`,
 	}, sorted(complaints))
 	reversed, _ := extensions.Union([]extensions.Declared{
 		declared("d", `{"io.modelcontextprotocol/skills":{"directoryRead":false}}`), declared("c", `{"io.modelcontextprotocol/skills":{"directoryRead":true}}`),
@@ -87,7 +87,7 @@ func TestNoServerTakesWhatAnotherDeclares(t *testing.T) {
 		extensionsOf("good", `{"acme/x":{"list":[1],"n":1,"m":1}}`), extensionsOf("bad", `{"acme/x":{"list":{"a":1},"n":2,"m":2}}`),
 	})
 	require.Equal(t, []string{
-		`member "list" of extension "acme/x" of server "bad" is left out: "good" has another kind of value; so are 2 more of its members`,
+		`member "list" of extension "acme/x" of server "bad" dropped: "good" has another type; 2 more of its members dropped`,
 	}, complaints)
 	deep := strings.Repeat(`{"a":`, 10)
 	union, _ := extensions.Union([]extensions.Declared{
@@ -160,11 +160,11 @@ func TestWhatAServerDeclaresIsBounded(t *testing.T) {
 	kept, complaint := extensions.LimitExtensions([]byte(`{"tools":{},"extensions":{` + strings.Join(all, ",") + `}}`))
 	require.Equal(t, 64, count(rawjson.Get(kept, "extensions")))
 	require.NotNil(t, rawjson.Get(kept, "tools"))
-	require.Contains(t, complaint, "936 of its extensions are left out")
+	require.Contains(t, complaint, "936 extensions dropped")
 
 	kept, complaint = extensions.LimitExtensions([]byte(`{"extensions":{"a/large":{"x":"` + strings.Repeat("y", 10<<20) + `"},"a/b":{},"a/c":7}}`))
 	require.JSONEq(t, `{"extensions":{"a/b":{}}}`, string(kept))
-	require.Contains(t, complaint, `extension "a/large" and 1 more are left out`)
+	require.Contains(t, complaint, `extension "a/large" and 1 more dropped`)
 
 	const fine = `{"extensions":{"a/b":{"c":[1]}}}`
 	kept, complaint = extensions.LimitExtensions([]byte(fine))

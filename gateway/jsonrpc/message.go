@@ -136,7 +136,7 @@ func syntaxError(frame []byte, err error) error {
 		return bad
 	}
 	bad.Code = CodeInvalidRequest
-	bad.Cause = fmt.Errorf("arrays and objects are nested more than %d deep (limits.depth)", fault.Depth)
+	bad.Cause = fmt.Errorf("arrays and objects nested more than %d deep (limits.depth)", fault.Depth)
 	for k := range rawjson.Members(frame) {
 		bad.WantsAnswer = bad.WantsAnswer || k.Is("method")
 	}
@@ -199,7 +199,7 @@ func (m *Message) readMembers(c *rawjson.Checker, src, frame []byte) error {
 		return err
 	}
 	if e.duplicate != nil {
-		return invalidRequest(m, "member %s stands twice", e.duplicate)
+		return invalidRequest(m, "duplicate member %s", e.duplicate)
 	}
 	if string(e.version) != `"2.0"` {
 		return invalidRequest(m, `member "jsonrpc" must be "2.0"`)

@@ -59,7 +59,7 @@ func TestParseNamesTheFaultAndKeepsTheID(t *testing.T) {
 		{`{"id":null,"jsonrpc":"2.0","method":"x"}`, "", jsonrpc.CodeInvalidRequest, `"id" must be`},
 		{`{"id":"q","method":"x"}`, `"q"`, jsonrpc.CodeInvalidRequest, `"jsonrpc" must be "2.0"`},
 		{`{"id":1,"jsonrpc":"2.0","method":5}`, "1", jsonrpc.CodeInvalidRequest, `"method" must be`},
-		{`{"id":1,"jsonrpc":"2.0","method":"x","method":"y"}`, "1", jsonrpc.CodeInvalidRequest, `"method" stands twice`},
+		{`{"id":1,"jsonrpc":"2.0","method":"x","method":"y"}`, "1", jsonrpc.CodeInvalidRequest, `duplicate member "method"`},
 		{`{"id":{},"jsonrpc":"2.0","method":"x","method":"y"}`, "", jsonrpc.CodeInvalidRequest, `"id" must be`},
 		{`{"id":1,"jsonrpc":"2.0","method":"x","params":[1]}`, "1", jsonrpc.CodeInvalidParams, `"params" must be an object`},
 		{`{"jsonrpc":"2.0","method":"x","params":[1]}`, "", jsonrpc.CodeInvalidRequest, `"params" must be an object`},

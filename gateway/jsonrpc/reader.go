@@ -21,9 +21,9 @@ type TooLongError struct {
 
 func (e *TooLongError) Error() string {
 	if e.Cause != nil {
-		return fmt.Sprintf("a large message was thrown away: %v; send it again later", e.Cause)
+		return fmt.Sprintf("large message discarded: %v; send it again later", e.Cause)
 	}
-	return fmt.Sprintf("a message is larger than the limit of %d bytes (limits.frame)", e.Limit)
+	return fmt.Sprintf("message exceeds the limit of %d bytes (limits.frame)", e.Limit)
 }
 
 // ID returns the top-level id if it is in the prefix, or nil.

@@ -219,7 +219,7 @@ func (l *limits) report() {
 		if b.dropped == 0 {
 			return
 		}
-		r := slog.NewRecord(time.Now(), b.level, "Lines were left out: too many at a time", 0)
+		r := slog.NewRecord(time.Now(), b.level, "log lines dropped: too many at once", 0)
 		r.AddAttrs(slog.Int("more", b.dropped), l.truncated(slog.String(from.key, from.name), maxAttribute))
 		reports = append(reports, r)
 		b.dropped = 0

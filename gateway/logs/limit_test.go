@@ -57,8 +57,8 @@ func TestEachSourceHasItsOwnLimit(t *testing.T) {
 			l.Warn("own")
 		}
 		l.Warn("refused", "server", "quiet")
-		l.Error("Daemon stopped")
-		for text, n := range map[string]int{"server=loud": burst, "server=bound": burst, "session=s1": burst, "msg=own": burst, "server=quiet": 1, `"Daemon stopped"`: 1} {
+		l.Error("daemon stopped")
+		for text, n := range map[string]int{"server=loud": burst, "server=bound": burst, "session=s1": burst, "msg=own": burst, "server=quiet": 1, `"daemon stopped"`: 1} {
 			require.Equal(t, n, l.count(text), text)
 		}
 		time.Sleep(time.Second)

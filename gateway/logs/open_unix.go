@@ -16,7 +16,7 @@ func open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NONBLOCK|unix.O_NOCTTY, 0o600)
 	switch {
 	case errors.Is(err, unix.ENXIO):
-		return nil, fmt.Errorf("open %s: it is a pipe without a reader, or a socket; start the reader first, or remove the file", path)
+		return nil, fmt.Errorf("open %s: it is a pipe without a reader, or a socket; start the reader or remove the file", path)
 	case err != nil:
 		return nil, err
 	}

@@ -29,7 +29,7 @@ import (
 const FreeSize = 64 << 10
 
 // ErrFull is the reason for a refused reservation.
-var ErrFull = errors.New("too many bytes are held for all clients and servers together")
+var ErrFull = errors.New("memory limit for all clients and servers reached")
 
 // Pool is the memory shared by all owners. A nil Pool has no limit.
 type Pool struct {

@@ -163,7 +163,7 @@ func TestNoticesThatWereLeftOutAreToldByLevel(t *testing.T) {
 			c.SetLevel(level)
 			n.NotifyMissed(c.Session, "s", 3)
 			require.Equal(t, []string{`{"jsonrpc":"2.0","method":"notifications/message","params":` +
-				`{"level":"warning","logger":"goblin","data":"3 notifications of server s were left out, as too much waited to be read"}}`}, c.heard())
+				`{"level":"warning","logger":"goblin","data":"3 notifications of server s were dropped because the client reads too slowly"}}`}, c.heard())
 		}
 		c.SetLevel(downstream.LevelWarning + 1)
 		n.NotifyMissed(c.Session, "s", 3)

@@ -100,7 +100,7 @@ func (n *Notifier) Listen(x *downstream.Request, acknowledged func()) ([]byte, e
 		return nil, err
 	}
 	if !l.begin() {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Too many listens at a time; at most %d", maxListens)
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Too many listens: at most %d per session", maxListens)
 	}
 	me := subscriber{x.Session(), l}
 	defer func() {
@@ -156,7 +156,7 @@ func (n *Notifier) newListen(x *downstream.Request) (*listen, error) {
 		bad = bad || !ok
 		if len(uri) > registry.MaxURI {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
-				`Invalid params: member "resourceSubscriptions" has a URI that is longer than %d bytes`, registry.MaxURI)
+				`Invalid params: member "resourceSubscriptions" has a URI longer than %d bytes`, registry.MaxURI)
 		}
 		if !known[uri] {
 			known[uri] = true
@@ -164,7 +164,7 @@ func (n *Notifier) newListen(x *downstream.Request) (*listen, error) {
 			size += len(uri)
 		}
 		if len(l.uris) > maxSubscriptions {
-			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Too many subscriptions: a listen may hold %d", maxSubscriptions)
+			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Too many subscriptions: at most %d per listen", maxSubscriptions)
 		}
 		if size > maxClientBytes {
 			return nil, errTooLarge
@@ -186,7 +186,7 @@ func (n *Notifier) subscribeAll(ctx context.Context, me subscriber, uris []strin
 		}
 		agreed[i] = err == nil
 		if err != nil && ctx.Err() == nil {
-			n.o.Logger.Warn("Subscription left out of a listen", "server", t.Server, "uri", n.o.Mask.String(uri), "err", err)
+			n.o.Logger.Warn("subscription omitted from a listen", "server", t.Server, "uri", n.o.Mask.String(uri), "err", err)
 		}
 	})
 	for i, uri := range uris {

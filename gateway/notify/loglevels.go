@@ -232,7 +232,7 @@ func (n *Notifier) sendLevel(ctx context.Context, l *connLevel) {
 	}
 	if err != nil {
 		wishes = 0
-		n.o.Logger.Warn("Log level not set", "server", l.server, "err", err)
+		n.o.Logger.Warn("log level not set", "server", l.server, "err", err)
 	}
 	l.sent, l.changes = level, wishes
 }
@@ -279,7 +279,7 @@ func (n *Notifier) sendMessage(server string, causes []*inflight.Request, level 
 // NotifyMissed tells a client how many notifications it missed because it reads too
 // slowly. It implements [downstream.Options].OnMissed.
 func (n *Notifier) NotifyMissed(s *downstream.Session, server string, count uint64) {
-	n.o.Logger.Warn("Notifications left out: the client does not read as fast as they come", "session", s.ID(), "client", s.Name(), "of", server, "count", count)
+	n.o.Logger.Warn("notifications dropped: the client reads too slowly", "session", s.ID(), "client", s.Name(), "of", server, "count", count)
 	if !s.Ready() || downstream.LevelWarning < s.Level() {
 		return
 	}
@@ -287,7 +287,7 @@ func (n *Notifier) NotifyMissed(s *downstream.Session, server string, count uint
 	if server != "" {
 		text += " of server " + server
 	}
-	text += " were left out, as too much waited to be read"
+	text += " were dropped because the client reads too slowly"
 	s.Notify("notifications/message", rawjson.Object("level", "warning", "logger", "goblin", "data", text))
 }
 

@@ -117,7 +117,7 @@ func (n *Notifier) ensureSubscribed(ctx context.Context, conn upstream.Conn, key
 		return &registry.NotFoundError{Kind: registry.Resource, Name: key.uri, Reason: registry.ReasonNotFound}
 	}
 	if !conn.Info().Has("resources", "subscribe") {
-		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' offers no subscriptions", key.server)
+		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Server '%s' does not support subscriptions", key.server)
 	}
 	if n.subscribedConn(row) == conn {
 		return nil
@@ -194,9 +194,9 @@ func (n *Notifier) sendUnsubscribe(ctx context.Context, key subscriptionKey) {
 		return
 	}
 	if reply, err := conn.Call(subscriptionCall(ctx, "resources/unsubscribe", key.uri)); err != nil {
-		n.o.Logger.Warn("Unsubscribe failed", "server", key.server, "uri", key.uri, "err", err)
+		n.o.Logger.Warn("unsubscribe failed", "server", key.server, "uri", key.uri, "err", err)
 	} else if reply.Error != nil {
-		n.o.Logger.Warn("Unsubscribe refused", "server", key.server, "uri", key.uri,
+		n.o.Logger.Warn("unsubscribe refused", "server", key.server, "uri", key.uri,
 			"err", jsonrpc.ParseErrorObject(reply.Error).Message)
 	}
 }
@@ -251,7 +251,7 @@ func (n *Notifier) reopenUnits(ctx context.Context, s *upstream.Server, conn ups
 					n.restore(ctx, s.Name(), conn)
 				}
 			} else if _, err := s.Unit(ctx, p.unit); err != nil {
-				n.o.Logger.Debug("Connection of a client not opened again", "server", s.Name(), "err", err)
+				n.o.Logger.Debug("connection for a client not reopened", "server", s.Name(), "err", err)
 			}
 			if p.unit != "" && !n.o.Clients.HasUnit(p.unit) {
 				s.CloseUnit(p.unit) // its session closed meanwhile
@@ -279,7 +279,7 @@ func (n *Notifier) restore(ctx context.Context, server string, conn upstream.Con
 			return
 		}
 		if !conn.Info().Has("resources", "subscribe") {
-			n.o.Logger.Warn("Subscriptions lost: the server no longer offers them", "server", server, "count", len(lost))
+			n.o.Logger.Warn("subscriptions lost: the server no longer supports them", "server", server, "count", len(lost))
 			return
 		}
 		inflight.ForEachLimit(restoreParallelism(conn), lost, func(_ int, key subscriptionKey) { n.restoreOne(ctx, key, conn) })
@@ -305,7 +305,7 @@ func (n *Notifier) restoreOne(ctx context.Context, key subscriptionKey, conn ups
 	}
 }
 
-var errDenied = errors.New("the config denies it now")
+var errDenied = errors.New("denied by the config")
 
 // resubscribe repeats a subscription on a new connection.
 func (n *Notifier) resubscribe(ctx context.Context, key subscriptionKey, row *subscription, conn upstream.Conn) {
@@ -317,7 +317,7 @@ func (n *Notifier) resubscribe(ctx context.Context, key subscriptionKey, row *su
 		err = jsonrpc.ParseErrorObject(reply.Error)
 	}
 	if err != nil {
-		n.o.Logger.Warn("Subscription not restored", "server", key.server, "uri", key.uri, "err", err)
+		n.o.Logger.Warn("subscription not restored", "server", key.server, "uri", key.uri, "err", err)
 		n.showSubscription(key, registry.SubscriptionRefused, err)
 		return
 	}
@@ -338,7 +338,7 @@ func (n *Notifier) ResourceUpdated(s *upstream.Server, conn upstream.Conn, param
 	}
 	uri, ok := rawjson.String(rawjson.Get(params, "uri"))
 	if !ok || len(uri) > registry.MaxURI {
-		n.o.Logger.Warn("Update without a URI, or with one that is too long, ignored", "server", server)
+		n.o.Logger.Warn("resource update ignored: URI missing or too long", "server", server)
 		return
 	}
 	if !b.Permits(registry.Resource, uri) {

@@ -87,11 +87,11 @@ func (h subscriber) client() any {
 
 var (
 	errTooMany = jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
-		"Too many subscriptions: a session may hold %d; unsubscribe some first", maxSubscriptions)
+		"Too many subscriptions: at most %d per session; unsubscribe some first", maxSubscriptions)
 	errTooLarge = jsonrpc.Errorf(jsonrpc.CodeInvalidParams,
-		"Too many subscriptions: the URIs of a client's may have %d MiB together; unsubscribe some first", maxClientBytes>>20)
+		"Too many subscriptions: at most %d MiB of URIs per client; unsubscribe some first", maxClientBytes>>20)
 	errTotalTooLarge = jsonrpc.Errorf(jsonrpc.CodeInternal,
-		"Too many subscriptions: the URIs of all clients' together may have %d MiB; try again later", maxAllBytes>>20)
+		"Too many subscriptions: at most %d MiB of URIs for all clients; try again later", maxAllBytes>>20)
 )
 
 func (t *subscriptionTable) init() {

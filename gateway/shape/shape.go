@@ -35,18 +35,18 @@ const (
 	BadEntry                     // invalid entry of contents, messages or values
 	BadMember                    // optional member of the wrong type
 	BadFlag                      // isError or hasMore is a string
-	BadResult                    // the result of a task is not an object
+	BadResult                    // task result is not an object
 	UnknownRole                  // a message has an unknown role
 )
 
 var kindTexts = []string{
-	"content, contents, messages or values is missing or no list",
-	"a content block has the wrong shape; clients get its JSON as text",
-	"an entry of contents, messages or values has the wrong shape",
-	"an optional member has the wrong type; it was left out",
-	"isError or hasMore is a text instead of a boolean",
-	"the result of a task is not an object",
-	"a prompt message has an unknown role; clients get \"user\"",
+	"content, contents, messages or values is missing or not a list",
+	"invalid content block; clients get its JSON as text",
+	"invalid entry of contents, messages or values",
+	"optional member of the wrong type; removed",
+	"isError or hasMore is a string instead of a boolean",
+	"task result is not an object",
+	"prompt message with an unknown role; clients get \"user\"",
 }
 
 // Texts returns one line for each kind in k.

@@ -62,7 +62,7 @@ func (i *Stack) OpenClient(ctx context.Context, name string, ask mcpclient.AskFu
 		o := i.localOptions()
 		o.Handler = opener{o.Handler, func(s *downstream.Session) { c.session = s; close(opened) }}
 		if err := i.serve(ctx, o, downstream.ScreenTransport, far, far, far); err != nil {
-			i.o.Logger.Debug("Session ended", "err", err)
+			i.o.Logger.Debug("session closed", "err", err)
 		}
 		i.screens.Delete(c.session)
 		close(c.over)
@@ -141,9 +141,9 @@ func (c *Client) SessionDetails(session string) (facts []string) {
 			}
 		}
 		if len(can) > 0 {
-			facts = append(facts, "answers "+strings.Join(can, ", "))
+			facts = append(facts, "supports "+strings.Join(can, ", "))
 		} else if !s.Stateless() { // stateless clients declare them per request
-			facts = append(facts, "answers no questions")
+			facts = append(facts, "no elicitation, no sampling")
 		}
 	}
 	return facts

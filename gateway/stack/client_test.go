@@ -406,8 +406,8 @@ func TestAScreenIsToldWhatAClientCanAnswer(t *testing.T) {
 	i, _ := start(t, "", fake{name: "s", script: `"tools":[]`})
 	screen := open(t, i, nil)
 	for name, c := range map[string]struct{ can, want string }{
-		"able":  {`{"elicitation":{"url":{}},"sampling":{}}`, "answers forms, URLs, sampling"},
-		"plain": {`{}`, "answers no questions"},
+		"able":  {`{"elicitation":{"url":{}},"sampling":{}}`, "supports forms, URLs, sampling"},
+		"plain": {`{}`, "no elicitation, no sampling"},
 	} {
 		joinAs(t, i, name, c.can)
 		for _, s := range i.Registry().Sessions() {

@@ -74,15 +74,15 @@ func (i *Stack) servers(states []registry.ServerState) []daemon.Server {
 	all := make([]daemon.Server, 0, len(states))
 	for _, state := range states {
 		pinned := i.registry.UnapprovedTools(state.Name)
-		withheld := 0
+		hidden := 0
 		for _, p := range pinned {
 			if p.Hidden {
-				withheld++
+				hidden++
 			}
 		}
 		all = append(all, daemon.Server{
 			Definitions: daemon.NewDefinitions(state.Repairs),
-			Login:       state.Login, Awaiting: len(pinned), Withheld: withheld,
+			Login:       state.Login, Awaiting: len(pinned), Withheld: hidden,
 			Name: state.Name, State: string(state.State), Transport: state.Transport,
 			Protocol: state.ProtocolVersion, Error: state.LastError,
 			Listed: state.Listed, Tools: state.Counts[registry.Tool], Prompts: state.Counts[registry.Prompt],
@@ -104,7 +104,7 @@ var kinds = map[string]registry.Kind{
 func (i *Stack) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, error) {
 	kind, ok := kinds[q.Kind]
 	if !ok {
-		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
+		return nil, fmt.Errorf("list %q: unknown kind; use tools, prompts, resources or templates", q.Kind)
 	}
 	if err := i.checkServer(q.Server); err != nil {
 		return nil, err

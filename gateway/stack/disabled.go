@@ -27,13 +27,13 @@ func (i *Stack) reportToggles(err error) {
 	i.report(&i.togglesError, err, "tools off")
 	text := strings.Join(i.toggles.Skipped(), "; ")
 	if was := i.skipped.Swap(&text); text != "" && (was == nil || *was != text) {
-		i.o.Logger.Warn("Entries of what is off were skipped", "entries", text)
+		i.o.Logger.Warn("invalid disabled entries skipped", "entries", text)
 	}
 	if err != nil {
 		return
 	}
 	if err := i.toggles.UpdateCopy(); err != nil {
-		i.o.Logger.Warn("The last good copy of what is off was not written", "err", err)
+		i.o.Logger.Warn("backup of disabled entries not written", "err", err)
 	}
 }
 
@@ -47,7 +47,7 @@ func (i *Stack) report(last *atomic.Pointer[error], err error, file string) {
 		last.Store(nil)
 	default:
 		last.Store(&err)
-		i.o.Logger.Error("A state file is damaged", "file", file, "err", err)
+		i.o.Logger.Error("state file damaged", "file", file, "err", err)
 	}
 	i.notify()
 }
@@ -66,7 +66,7 @@ func (i *Stack) reportPins(store *state.PinStore) {
 		return
 	}
 	if err := store.UpdateCopy(); err != nil {
-		i.o.Logger.Warn("The last good copy of the pinned tools was not written", "err", err)
+		i.o.Logger.Warn("backup of pinned tools not written", "err", err)
 	}
 }
 
@@ -87,14 +87,14 @@ func (i *Stack) SetEntriesDisabled(profile string, on bool, entries ...*registry
 	i.gateway.SetDisabled(i.toggles.Disabled(), i.toggles.Hidden()...)
 	for _, e := range entries {
 		if off := i.gateway.Views.HiddenBy(profile, e); on && off != nil && off.By != view.BySearch {
-			return fmt.Errorf("%s stays off: %s", e.Listed, i.hiddenReason(profile, off))
+			return fmt.Errorf("%s stays hidden: %s", e.Listed, i.hiddenReason(profile, off))
 		}
 	}
 	return nil
 }
 
 func (i *Stack) unknownProfileError(name string) error {
-	return fmt.Errorf("no profile %q%s", name, i.config().SuggestProfile(name))
+	return fmt.Errorf("unknown profile %q%s", name, i.config().SuggestProfile(name))
 }
 
 // Profiles returns the names of the config's profiles.
@@ -140,7 +140,7 @@ func (c *Client) ListedAs(profile string, e *registry.Entry) string {
 func (i *Stack) HiddenEntries(ctx context.Context, q daemon.HiddenQuery) ([]daemon.HiddenEntry, error) {
 	kind, ok := kinds[q.Kind]
 	if !ok {
-		return nil, fmt.Errorf("list %q: known are tools, prompts, resources and templates", q.Kind)
+		return nil, fmt.Errorf("list %q: unknown kind; use tools, prompts, resources or templates", q.Kind)
 	}
 	if q.Profile != "" && !i.gateway.Views.Has(q.Profile) {
 		return nil, i.unknownProfileError(q.Profile)

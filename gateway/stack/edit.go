@@ -19,7 +19,7 @@ func (i *Stack) AddServer(name string, keys map[string]any) error {
 func addServerEdit(name string, keys map[string]any) func(*configedit.File) error {
 	return func(f *configedit.File) error {
 		if !config.ValidName(name) {
-			return fmt.Errorf("%q cannot name a server", name)
+			return fmt.Errorf("%q is not a valid server name", name)
 		}
 		return f.Add(configedit.Server{Name: name, Keys: keys})
 	}
@@ -76,7 +76,7 @@ func (i *Stack) edit(change func(f *configedit.File) error) error {
 // editedFile returns the config file with an unsaved change.
 func (i *Stack) editedFile(change func(f *configedit.File) error) (*configedit.File, error) {
 	if i.o.Config.Demo || i.o.Only != nil {
-		return nil, errors.New("there is no config to change")
+		return nil, errors.New("no config file to edit")
 	}
 	f, err := configedit.Open(i.o.Config.Path)
 	if err != nil {
@@ -84,7 +84,7 @@ func (i *Stack) editedFile(change func(f *configedit.File) error) (*configedit.F
 	}
 	err = change(f)
 	if errors.Is(err, configedit.ErrNone) {
-		err = fmt.Errorf("%s has no server of that name; its name may be written otherwise there (goblin edit)", f.Path())
+		err = fmt.Errorf("server not found in %s; its name may be spelled differently there (goblin edit)", f.Path())
 	}
 	return f, err
 }

@@ -66,7 +66,7 @@ func TestServersAreAddedRemovedAndTurnedOffForGood(t *testing.T) {
 	require.NoError(t, i.RemoveServer("a"))
 	require.Empty(t, i.gateway.Servers.Names(), "also the last one")
 	require.Empty(t, i.registry.Notice())
-	require.ErrorContains(t, i.RemoveServer("a"), "has no server of that name")
+	require.ErrorContains(t, i.RemoveServer("a"), "server not found in")
 	require.Contains(t, text(), "# mine")
 	info, err := os.Stat(path)
 	require.NoError(t, err)
@@ -106,5 +106,5 @@ func TestTheDemoHasNoConfigToChange(t *testing.T) {
 	t.Parallel()
 	i, err := New(Options{Config: &config.Config{Demo: true}, Version: "v", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	require.ErrorContains(t, i.AddServer("b", map[string]any{"command": "c"}), "there is no config to change")
+	require.ErrorContains(t, i.AddServer("b", map[string]any{"command": "c"}), "no config file to edit")
 }

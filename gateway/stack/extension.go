@@ -29,7 +29,7 @@ type Extension struct {
 // EmbeddingsFailed counts a failed request for embeddings.
 func (i *Stack) EmbeddingsFailed(err error) {
 	i.metrics.AddEmbeddingsFailure()
-	i.o.Logger.Debug("No embeddings, so tools are found by words", "err", err)
+	i.o.Logger.Debug("embeddings failed; searching by words", "err", err)
 }
 
 // AskServers sends an MCP request with names as clients see them. An error answer is an
@@ -49,7 +49,7 @@ type Hit struct {
 	Score float64
 }
 
-var errNotExtended = errors.New("this gateway has no search and no scripts")
+var errNotExtended = errors.New("search and scripts are not available")
 
 // Search searches entries. It waits until the servers have listed or startup_wait is
 // over.

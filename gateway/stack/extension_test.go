@@ -75,7 +75,7 @@ func TestRequestsOfLocalToolsThatAreRefused(t *testing.T) {
 		require.Contains(t, message, c.message, name)
 	}
 	_, err := i.Ask(context.Background(), "tools/call", []byte(`{"name":"a_t"}`))
-	require.ErrorContains(t, err, "no client made the call")
+	require.ErrorContains(t, err, "does not belong to a client's call")
 }
 
 func TestLocalToolThatPanicsEndsNothing(t *testing.T) {

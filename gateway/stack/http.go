@@ -29,7 +29,7 @@ func (i *Stack) listenHTTP() error {
 		if i.o.HTTPRequired {
 			return err
 		}
-		i.o.Logger.Warn("No HTTP endpoint", "err", err)
+		i.o.Logger.Warn("no HTTP endpoint", "err", err)
 		i.httpError = err
 		i.notify()
 		return nil
@@ -48,7 +48,7 @@ func (i *Stack) listenHTTP() error {
 		if i.o.HTTPRequired {
 			return err
 		}
-		i.o.Logger.Warn("No HTTP endpoint", "err", err)
+		i.o.Logger.Warn("no HTTP endpoint", "err", err)
 		i.httpError = fmt.Errorf("no HTTP at %s: %w", at, cause)
 		i.notify()
 		return nil

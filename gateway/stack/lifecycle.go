@@ -34,13 +34,13 @@ func (i *Stack) touchFiles(ctx context.Context) {
 // logStart logs the start of a daemon and the warnings about the config.
 func (i *Stack) logStart() {
 	if i.listener != nil {
-		i.o.Logger.Info("Daemon started", "version", i.o.Version, "pid", os.Getpid(), "config", i.ConfigName())
+		i.o.Logger.Info("daemon started", "version", i.o.Version, "pid", os.Getpid(), "config", i.ConfigName())
 	}
 	if i.o.Only != nil {
 		return // warnings may be about other servers
 	}
 	for _, w := range i.o.Config.Warnings {
-		i.o.Logger.Warn("Config", "warning", w.String())
+		i.o.Logger.Warn("config warning", "warning", w.String())
 	}
 }
 
@@ -63,8 +63,8 @@ func (i *Stack) logEnd(why string, err error) {
 	switch {
 	case i.listener == nil:
 	case err != nil:
-		i.o.Logger.Error("Daemon stopped", "why", why, "err", err)
+		i.o.Logger.Error("daemon stopped", "why", why, "err", err)
 	default:
-		i.o.Logger.Info("Daemon stopped", "why", why)
+		i.o.Logger.Info("daemon stopped", "why", why)
 	}
 }

@@ -22,7 +22,7 @@ func (i *Stack) updateEndpoint() {
 		return // reading the config reports the error
 	}
 	if err := i.listener.AddEndpoint(place); err != nil {
-		i.o.Logger.Warn("New clients of the edited config are served by another daemon", "err", err)
+		i.o.Logger.Warn("new clients of the edited config get another daemon", "err", err)
 	}
 }
 
@@ -58,7 +58,7 @@ func (i *Stack) Reload() { i.reload(false) }
 // ReloadNow is Reload on request, as by SIGHUP. It also logs that nothing changed.
 func (i *Stack) ReloadNow() {
 	if !i.reload(false) {
-		i.o.Logger.Info("Config read again: nothing is new")
+		i.o.Logger.Info("config unchanged")
 	}
 }
 
@@ -85,12 +85,12 @@ func (i *Stack) reload(meant bool) bool {
 	}
 	if err == nil && !meant && len(cfg.Servers) == 0 && len(i.servedConfig.Servers) > 0 {
 		// Such a file is usually half-written.
-		err = errors.New(i.o.Config.Path + ": no servers are configured; to stop, end the daemon")
+		err = errors.New(i.o.Config.Path + ": no servers configured; to stop Goblin, run goblin stop")
 	}
 	if err != nil {
 		mistakes := strings.Split(i.o.Mask.String(err.Error()), "\n")
 		for _, text := range mistakes {
-			i.o.Logger.Error("Config not reloaded", "err", text)
+			i.o.Logger.Error("config not reloaded", "err", text)
 		}
 		notice := "config not reloaded: " + mistakes[0]
 		if more := len(mistakes) - 1; more > 0 {
@@ -108,7 +108,7 @@ func (i *Stack) reload(meant bool) bool {
 	i.editWarning.Store(nil)
 	i.registry.SetMistakes(nil)
 	if len(later) > 0 {
-		notice := "edited settings count from the next start: " + strings.Join(later, ", ")
+		notice := "edited settings take effect at the next start: " + strings.Join(later, ", ")
 		i.editWarning.Store(&notice)
 	}
 	i.notify()
@@ -116,19 +116,19 @@ func (i *Stack) reload(meant bool) bool {
 		again := i.configInvalid
 		i.configInvalid = false
 		if again {
-			i.o.Logger.Info("Config is what is served again")
+			i.o.Logger.Info("config is valid again")
 		}
 		return again
 	}
 	i.configInvalid = false
 	i.servedConfig = cfg
 	for _, w := range cfg.Warnings {
-		i.o.Logger.Warn("Config", "warning", w.String())
+		i.o.Logger.Warn("config warning", "warning", w.String())
 	}
 	level, args := slog.LevelInfo, []any{"added", did.Added, "changed", did.Changed, "removed", did.Removed}
 	if len(later) > 0 {
 		level, args = slog.LevelWarn, append(args, "from the next start", strings.Join(later, ", "))
 	}
-	i.o.Logger.Log(i.stopped, level, "Config reloaded", args...)
+	i.o.Logger.Log(i.stopped, level, "config reloaded", args...)
 	return true
 }

@@ -24,7 +24,7 @@ func (i *Stack) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from d
 	limit := i.o.Config.Gateway.Limits.Sessions
 	if i.sockets.Add(1) > int64(limit) {
 		i.sockets.Add(-1)
-		i.o.Logger.Warn("No room for another session on the socket", "limits.sessions", limit)
+		i.o.Logger.Warn("session refused: too many on the socket", "limits.sessions", limit)
 		i.refuse(ctx, c, r)
 		return
 	}
@@ -33,7 +33,7 @@ func (i *Stack) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from d
 	o.Location = downstream.Location{Folder: from.Cwd}
 	o.Profile = from.Profile
 	if err := i.serve(ctx, o, downstream.SocketTransport, r, c, c); err != nil {
-		i.o.Logger.Debug("Session ended", "err", err)
+		i.o.Logger.Debug("session closed", "err", err)
 	}
 }
 
@@ -53,7 +53,7 @@ func (i *Stack) refuse(ctx context.Context, c net.Conn, r io.Reader) {
 		if err != nil || !m.IsRequest() {
 			continue
 		}
-		e := jsonrpc.Errorf(jsonrpc.CodeInternal, "No room for another session beside %d others (limits.sessions)", limits.Sessions)
+		e := jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many sessions: at most %d (limits.sessions)", limits.Sessions)
 		e.Data = []byte(`{"code":"CONNECTION_ERROR","server":"goblin"}`)
 		_, _ = c.Write(jsonrpc.ToolErrorFrame(m.ID, m.Method, true, e)) // the client may have left
 		return

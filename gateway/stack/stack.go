@@ -220,7 +220,7 @@ func (i *Stack) pins() (*state.PinStore, error) {
 		i.pinsError = errors.New("nothing to approve: gateway.pin is off")
 		return nil, nil
 	case i.o.Pins == "" && i.o.NoPinsReason == nil || i.o.Config.Demo:
-		i.pinsError = errors.New("nothing to approve: the tools of the demo are not pinned")
+		i.pinsError = errors.New("nothing to approve: demo tools are not pinned")
 		return nil, nil
 	}
 	var store *state.PinStore
@@ -238,12 +238,12 @@ func (i *Stack) pins() (*state.PinStore, error) {
 	case wanted == config.PinStrict:
 		return nil, err
 	}
-	i.o.Logger.Error("Changed tools go unnoticed", "err", err)
+	i.o.Logger.Error("changed tools are not detected", "err", err)
 	until := ""
 	if store != nil { // unreadable, and unused until the next start
-		until = " until a repair and a restart"
+		until = " until the file is repaired and Goblin restarted"
 	}
-	i.pinsError = fmt.Errorf("changed tools go unnoticed%s: %w", until, err)
+	i.pinsError = fmt.Errorf("changed tools are not detected%s: %w", until, err)
 	return nil, nil
 }
 
@@ -357,7 +357,7 @@ func (i *Stack) Run(outer context.Context) error {
 	backends.Wait()
 	if i.listener != nil {
 		if err := i.listener.Close(); err != nil {
-			i.o.Logger.Warn("Lock not given back", "err", err)
+			i.o.Logger.Warn("lock not released", "err", err)
 		}
 	}
 	close(errs)
@@ -434,7 +434,7 @@ func (i *Stack) Connect(ctx context.Context, profile string) net.Conn {
 		o := i.localOptions()
 		o.Profile = profile
 		if err := i.serve(ctx, o, "stdio", far, far, far); err != nil {
-			i.o.Logger.Debug("Session ended", "err", err)
+			i.o.Logger.Debug("session closed", "err", err)
 		}
 	}()
 	return near

@@ -114,7 +114,7 @@ func TestSocketHasRoomForSoManySessions(t *testing.T) {
 	}
 	third, err := daemon.Dial(ctx, place, daemon.KindMCP)
 	require.NoError(t, err)
-	require.Equal(t, `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"No room for another session beside 2 others (limits.sessions)",`+
+	require.Equal(t, `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"Too many sessions: at most 2 (limits.sessions)",`+
 		`"data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`, ask(third))
 	_, err = third.Read(make([]byte, 1))
 	require.Error(t, err, "it is closed")

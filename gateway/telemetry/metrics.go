@@ -65,10 +65,10 @@ func NewMetrics() *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
 		}, []string{"method", "server_id"}),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mcp_resource_reads_total", Help: "Reads of resources that a server owns.",
+			Name: "mcp_resource_reads_total", Help: "Reads of servers' resources.",
 		}, []string{"server_id", "mime_type", "status"}),
 		subscriptions: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mcp_resource_subscriptions_active", Help: "Subscriptions that clients hold.",
+			Name: "mcp_resource_subscriptions_active", Help: "Subscriptions of clients.",
 		}, []string{"server_id"}),
 		sessions: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mcp_sessions_active", Help: "Client sessions.",
@@ -77,16 +77,16 @@ func NewMetrics() *Metrics {
 			Name: "mcp_server_up", Help: "1 while the server is connected.",
 		}, []string{"server_id"}),
 		sleeping: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mcp_server_sleeping", Help: "1 while the server is stopped until it is used.",
+			Name: "mcp_server_sleeping", Help: "1 while the server is idle (stopped until it is used).",
 		}, []string{"server_id"}),
 		restarts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mcp_server_restarts_total", Help: "Connections made anew after the first.",
+			Name: "mcp_server_restarts_total", Help: "Reconnections to the server.",
 		}, []string{"server_id"}),
 		entries: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mcp_catalog_entries", Help: "Entries that clients see.",
 		}, []string{"kind", "server_id"}),
 		embeddings: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "mcp_search_embeddings_failed_total", Help: "Requests for embeddings that had no answer, so that words alone counted.",
+			Name: "mcp_search_embeddings_failed_total", Help: "Failed requests for embeddings; the search used words only.",
 		}),
 		mimes: make(map[string]string, maxMIMETypes),
 	}

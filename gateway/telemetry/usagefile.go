@@ -110,7 +110,7 @@ func CheckUsage(path string) (line int, err error) {
 	return line, err
 }
 
-var errVersion = errors.New("another Goblin wrote it")
+var errVersion = errors.New("written by another version of Goblin")
 
 func parse(text []byte) (*usageState, error) {
 	var head struct {
@@ -121,9 +121,9 @@ func parse(text []byte) (*usageState, error) {
 	}
 	switch {
 	case head.Version == nil:
-		return nil, errors.New("it has no version")
+		return nil, errors.New("version missing")
 	case *head.Version != version:
-		return nil, fmt.Errorf("it has version %d, not %d: %w", *head.Version, version, errVersion)
+		return nil, fmt.Errorf("version %d instead of %d: %w", *head.Version, version, errVersion)
 	}
 	var f file
 	if err := json.Unmarshal(text, &f); err != nil {
@@ -136,7 +136,7 @@ func parse(text []byte) (*usageState, error) {
 	}
 	var err error
 	if s.all, err = all.counts(); err != nil || f.Began < 0 || f.Began > maxNames {
-		return nil, errors.Join(errors.New("what all came to is out of range"), err)
+		return nil, errors.Join(errors.New("totals out of range"), err)
 	}
 	for i := range f.Rows {
 		l := &f.Rows[i]
@@ -149,9 +149,9 @@ func parse(text []byte) (*usageState, error) {
 		case err != nil:
 			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		case !k.client && k.server == "", len(k.server) > maxName, len(k.name) > maxName, len(l.Listed) > maxName:
-			return nil, fmt.Errorf("row %d has no name, or one of more than %d bytes", i+1, maxName)
+			return nil, fmt.Errorf("row %d: name missing or longer than %d bytes", i+1, maxName)
 		case l.Definition < 0 || l.Tools < 0 || l.Definition > maxNames || l.Tools > maxNames:
-			return nil, fmt.Errorf("row %d: what is listed is out of range", i+1)
+			return nil, fmt.Errorf("row %d: tool count or definition size out of range", i+1)
 		}
 		*s.row(k) = usageRow{c, l.Definition, l.Tools, l.Listed, l.Off}
 	}
@@ -174,7 +174,7 @@ func (l *usageLine) counts() (c counts, err error) {
 		c.durations[bin] = n
 	}
 	if !sound {
-		return c, errors.New("a number is out of range")
+		return c, errors.New("number out of range")
 	}
 	return c, nil
 }
@@ -253,7 +253,7 @@ func (m *Meter) read() *usageState {
 		return nil
 	}
 	if m.o.Logger != nil {
-		m.o.Logger.Warn("Usage is counted anew: the file of what was counted cannot be read, and was set aside", "file", where, "err", err)
+		m.o.Logger.Warn("usage counters reset: file unreadable, moved aside", "file", where, "err", err)
 	}
 	return nil
 }
@@ -271,7 +271,7 @@ func load(path string) (*usageState, error) {
 
 func (m *Meter) warn(err error) {
 	if m.o.Logger != nil {
-		m.o.Logger.Warn("Usage is not kept", "file", m.o.Path, "err", err)
+		m.o.Logger.Warn("usage counters not saved", "file", m.o.Path, "err", err)
 	}
 }
 
@@ -339,7 +339,7 @@ func (m *Meter) merge(taken *usageState, listed []ListedTool) (*usageState, erro
 	defer unlock()
 	s := m.read()
 	if m.disabled {
-		return nil, errors.New("another process writes the file in another way")
+		return nil, errors.New("another process writes an incompatible file")
 	}
 	if s == nil {
 		s = &usageState{start: m.saved.start}

@@ -57,7 +57,7 @@ func (t *viewSet) forProfile(profile string) *view {
 	return t.profiles[profile]
 }
 
-const reasonUnknownState = "the file of what is off is damaged; see: goblin doctor"
+const reasonUnknownState = "the file of disabled entries is damaged; run goblin doctor"
 
 // HiddenBy returns the reason why lists for a profile, as in [Views.ForProfile], lack an
 // entry of the catalog. It returns nil if they have it.
@@ -70,20 +70,20 @@ func (v *Views) HiddenBy(profile string, e *registry.Entry) *HiddenEntry {
 	off := &HiddenEntry{Kind: e.Kind, Server: e.Server, Name: e.Name, Entry: e}
 	switch {
 	case c.disabled.has(e.Server, e.Kind, e.Name):
-		off.By, off.Why = ByUser, "turned off for all clients"
+		off.By, off.Why = ByUser, "disabled for all clients"
 		if c.disabled.hidesServer(e.Server) {
 			off.Why = "hidden because " + reasonUnknownState
 		} else if c.disabled.entries[entryKey{serverKind{e.Server, e.Kind}, e.Name}] {
-			off.Why = fmt.Sprintf("turned off in profile %q", c.profile.Name)
+			off.Why = fmt.Sprintf("disabled in profile %q", c.profile.Name)
 		}
 	case !c.Server(e.Server):
-		off.By, off.Why = ByProfile, fmt.Sprintf("profile %q does not have server %q", c.profile.Name, e.Server)
+		off.By, off.Why = ByProfile, fmt.Sprintf("server %q is not in profile %q", e.Server, c.profile.Name)
 	case e.Server == registry.Local && !seen.visible.IsVisible(e.Server, e.Kind, e.Name):
 		off.By, off.Why = c.whyMissing(e.Name)
 	case !c.Has(e.Server, e.Kind, e.Name):
-		off.By, off.Why = ByProfile, fmt.Sprintf("left out by %q of profile %q", configKey(e.Kind), c.profile.Name)
+		off.By, off.Why = ByProfile, fmt.Sprintf("excluded by %q of profile %q", configKey(e.Kind), c.profile.Name)
 	case !seen.lists.IsVisible(e.Server, e.Kind, e.Name):
-		off.By, off.Why = BySearch, fmt.Sprintf(`found by search_tools, and called by call_tool or its name: "expose" of profile %q is search`, c.profile.Name)
+		off.By, off.Why = BySearch, fmt.Sprintf(`not listed, but found by search_tools: "expose" of profile %q is search`, c.profile.Name)
 	default:
 		return nil
 	}
@@ -127,7 +127,7 @@ func (v *Views) Hidden(profile string, kind registry.Kind) (all []HiddenEntry) {
 	set := v.set.Load()
 	for _, s := range v.servers.All() {
 		for _, name := range s.DeniedNames(kind) {
-			all = append(all, HiddenEntry{Kind: kind, Server: s.Name(), Name: name, By: ByConfig, Why: fmt.Sprintf("left out by %q of server %q", configKey(kind), s.Name())})
+			all = append(all, HiddenEntry{Kind: kind, Server: s.Name(), Name: name, By: ByConfig, Why: fmt.Sprintf("excluded by %q of server %q", configKey(kind), s.Name())})
 		}
 	}
 	if kind == registry.Tool {
@@ -154,7 +154,7 @@ func (v *Views) Hidden(profile string, kind registry.Kind) (all []HiddenEntry) {
 		t, _ := entryKeyOf(&set.off[i])
 		if s, ok := since[t]; ok && !there[t] {
 			there[t] = true
-			all = append(all, HiddenEntry{Kind: kind, Server: s.Server, Name: s.Name, By: ByUser, Why: "turned off; its server does not list it now", Since: s.Since})
+			all = append(all, HiddenEntry{Kind: kind, Server: s.Server, Name: s.Name, By: ByUser, Why: "disabled; its server does not list it now", Since: s.Since})
 		}
 	}
 	return all

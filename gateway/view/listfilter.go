@@ -96,9 +96,9 @@ func (c *profileFilter) whyMissing(name string) (Reason, string) {
 	case c.metaTools.Auto && c.metaTools.Has(name):
 		return by, fmt.Sprintf(`listed for clients that see more than %d entries: "meta_tools" of %s is auto`, c.metaAbove, whose)
 	case c.metaTools.Has(name):
-		return by, "listed when there are skills"
+		return by, "listed while a server offers skills"
 	case name == config.CallTool && (c.metaTools.All || c.metaTools.Auto):
-		return by, `listed where "expose" of a profile is search, or "meta_tools" names it`
+		return by, `listed if "expose" of a profile is search, or if "meta_tools" names it`
 	}
-	return by, fmt.Sprintf(`left out by "meta_tools" of %s`, whose)
+	return by, fmt.Sprintf(`not in "meta_tools" of %s`, whose)
 }

@@ -55,9 +55,9 @@ func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind)
 			for _, glob := range append(denied, of.globs.Allow...) {
 				one := config.Filter{Allow: []string{glob}}
 				if !slices.ContainsFunc(names, func(n listedName) bool { return one.MatchOriginal(n.server, n.name) }) {
-					why := fmt.Sprintf("fits no %s of its servers", of.kind)
+					why := fmt.Sprintf("matches no %s of its servers", of.kind)
 					if server := filteringServer(cfg, p, of.kind, glob); server != "" {
-						why = fmt.Sprintf("is left out by %q of server %q", configKey(of.kind), server)
+						why = fmt.Sprintf("is excluded by %q of server %q", configKey(of.kind), server)
 					}
 					problems = append(problems, config.Problem{
 						File: cfg.Path, Line: cfg.ProfileLine(p.Name, configKey(of.kind)),

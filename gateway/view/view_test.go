@@ -326,8 +326,8 @@ func TestWhatIsOffForAllIsNotSaidToBeOffInAProfile(t *testing.T) {
 	require.NoError(t, err)
 	one, all := state.ToggleEntry{Profile: "p", Server: "a", Kind: "tool", Name: "x"}, state.ToggleEntry{Server: "a", Kind: "tool", Name: "x"}
 	for want, off := range map[string][][]state.ToggleEntry{
-		`turned off in profile "p"`:  {{one}},
-		"turned off for all clients": {{all}, {one, all}, {all, one}},
+		`disabled in profile "p"`:  {{one}},
+		"disabled for all clients": {{all}, {one, all}, {all, one}},
 	} {
 		for _, off := range off {
 			v.SetDisabled(off)
@@ -457,13 +457,13 @@ profiles:
 		told = append(told, p.Text)
 	}
 	require.ElementsMatch(t, []string{
-		`"tools" in profile "deny": "aa/slow" is left out by "tools" of server "aa"`,
-		`"tools" in profile "deny": "slower" is left out by "tools" of server "aa"`,
-		`"tools" in profile "deny": "aa/gone" fits no tool of its servers`,
-		`"prompts" in profile "deny": "bb/greet" is left out by "prompts" of server "bb"`,
-		`"tools" in profile "allow": "bb/pull" is left out by "tools" of server "bb"; did you mean "bb/push"?`,
-		`"tools" in profile "allow": "pull" fits no tool of its servers`,
-		`"tools" in profile "allow": "aa/sl*" fits no tool of its servers`,
-		`"tools" in profile "one": "slow" fits no tool of its servers`,
+		`"tools" in profile "deny": "aa/slow" is excluded by "tools" of server "aa"`,
+		`"tools" in profile "deny": "slower" is excluded by "tools" of server "aa"`,
+		`"tools" in profile "deny": "aa/gone" matches no tool of its servers`,
+		`"prompts" in profile "deny": "bb/greet" is excluded by "prompts" of server "bb"`,
+		`"tools" in profile "allow": "bb/pull" is excluded by "tools" of server "bb"; did you mean "bb/push"?`,
+		`"tools" in profile "allow": "pull" matches no tool of its servers`,
+		`"tools" in profile "allow": "aa/sl*" matches no tool of its servers`,
+		`"tools" in profile "one": "slow" matches no tool of its servers`,
 	}, told)
 }

@@ -45,7 +45,7 @@ func whole(c *e2e.Client, result []byte) (text string, reads int) {
 	}
 	require.Len(c.T, blocks, 4)
 	uri := e2e.Str(blocks[3], "uri")
-	require.Contains(c.T, e2e.Str(blocks[1], "text"), "[Goblin left out ")
+	require.Contains(c.T, e2e.Str(blocks[1], "text"), "[Goblin removed ")
 	require.Contains(c.T, e2e.Str(blocks[1], "text"), uri)
 	text = e2e.Str(blocks[0], "text")
 	for ; uri != ""; reads++ {

@@ -94,7 +94,7 @@ func TestWhatIsLeftOutIsKnownOfAServerThatSleeps(t *testing.T) {
 	c = w.Bridged()
 	require.Equal(t, []string{"one_count"}, c.Names("tools"))
 	require.Equal(t, "sleeping", state(c))
-	require.Regexp(t, `(?m)^one/hold +one +filtered +left out by "tools" of server "one"$`, w.Succeeds("tools", "list"))
+	require.Regexp(t, `(?m)^one/hold +one +filtered +excluded by "tools" of server "one"$`, w.Succeeds("tools", "list"))
 	require.Equal(t, 1, b.Starts(), "it was not started to tell")
 }
 

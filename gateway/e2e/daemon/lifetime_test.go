@@ -146,13 +146,13 @@ func TestDaemonsLogTellsItsBeginningAndItsEnd(t *testing.T) {
 			w.Backend("unset", e2e.Shop(), e2e.Obj{"env": e2e.Obj{"K": "${UNSET_FOR_SURE}"}})
 			c := w.Bridged()
 			log := w.DaemonLog()
-			require.Contains(t, log, "Daemon started")
+			require.Contains(t, log, "daemon started")
 			require.Contains(t, log, w.Config)
 			require.Contains(t, log, "${UNSET_FOR_SURE} is not set")
-			require.NotContains(t, log, "Daemon stopped")
+			require.NotContains(t, log, "daemon stopped")
 			test.end(w, c)
 			e2e.Eventually(t, "the end to be logged", func() bool {
-				return strings.Contains(w.DaemonLog(), fmt.Sprintf("msg=\"Daemon stopped\" why=%q", test.why))
+				return strings.Contains(w.DaemonLog(), fmt.Sprintf("msg=\"daemon stopped\" why=%q", test.why))
 			})
 		})
 	}

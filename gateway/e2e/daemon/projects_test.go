@@ -95,7 +95,7 @@ func TestEachProjectHasAProcess(t *testing.T) {
 
 	refused := string(outside.Request("tools/call", e2e.Obj{"name": "own_where"}).Result)
 	require.Contains(t, refused, "isolation: project")
-	require.Contains(t, refused, "lies in no repository")
+	require.Contains(t, refused, "is not in a repository")
 	require.Contains(t, outside.CallText("shared_count", e2e.Obj{}), "1")
 	_ = beside
 
@@ -308,8 +308,8 @@ func TestProjectsThatCannotBeAreExplained(t *testing.T) {
 		"file:///a%1b%5b2Jb":                   "control characters",
 		"file:///a%0ab":                        "control characters",
 		"file:///a%00b":                        "control characters",
-		"https://example.com/":                 "not the file:// URI",
-		"file://elsewhere/work":                "not the file:// URI",
+		"https://example.com/":                 "not a file:// URI",
+		"file://elsewhere/work":                "not a file:// URI",
 		"file://" + none + "/file":             "is not a folder",
 	} {
 		c := rooted(w.Socket(), uri)

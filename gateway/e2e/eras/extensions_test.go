@@ -97,7 +97,7 @@ func TestExtensionsPassBothWays(t *testing.T) {
 	require.Len(t, one.Received("acme/thing"), 6)
 	e2e.Eventually(t, "the log of what is left out", func() bool {
 		log := w.Served().Stderr.String()
-		return strings.Contains(log, `servers \"one\" and \"two\" differ in it`) && strings.Contains(log, `\"goblin/own\"`)
+		return strings.Contains(log, `servers \"one\" and \"two\" differ`) && strings.Contains(log, `\"goblin/own\"`)
 	})
 }
 

@@ -54,11 +54,11 @@ func TestListsShowTheStateOfEveryEntry(t *testing.T) {
 		{"list resources --server x", []string{"URI NAME STATE", "mcp://x/file:///a file:///a listed", "x/file:///denied filtered"}, "y"},
 		{"list templates", []string{"mcp://x/row:///{id} row:///{id} listed"}, "filtered"},
 		{"tools list", []string{
-			"x_seen x listed", "y_other y listed", `x/denied x filtered left out by "tools" of server "x"`, "x/changed x unapproved",
+			"x_seen x listed", "y_other y listed", `x/denied x filtered excluded by "tools" of server "x"`, "x/changed x unapproved",
 			"x_off x disabled",
 		}, "hidden"},
 		{"tools list --profile p", []string{
-			`x_seen x hidden by profile left out by "tools" of profile "p"`, `y_other y hidden by profile profile "p" does not have server "y"`,
+			`x_seen x hidden by profile excluded by "tools" of profile "p"`, `y_other y hidden by profile server "y" is not in profile "p"`,
 			"x_off x disabled", "x/denied x filtered",
 		}, "listed"},
 		{"tools list --profile s", []string{"x_seen x found by search", "x_off x disabled"}, "hidden"},
@@ -84,7 +84,7 @@ func TestListsShowTheStateOfEveryEntry(t *testing.T) {
 	var listed, all []entry
 	require.NoError(t, json.Unmarshal([]byte(w.Succeeds("list", "tools", "--json")), &listed))
 	require.Equal(t, []entry{
-		{Name: "x_off", ServerID: "x", OriginalName: "off", State: "disabled", Reason: "turned off for all clients"},
+		{Name: "x_off", ServerID: "x", OriginalName: "off", State: "disabled", Reason: "disabled for all clients"},
 		{Name: "x_seen", ServerID: "x", OriginalName: "seen", State: "listed"},
 		{Name: "y_other", ServerID: "y", OriginalName: "other", State: "listed"},
 	}, listed)
@@ -297,7 +297,7 @@ func TestDescribeShowsOneEntry(t *testing.T) {
 		{"row:///{table}/{id}{?limit,from*}", e2e.ExitOK, []string{`^template +mcp://x/row`, `\n  table +string\n  id +string\n  limit +string\n  from +string\n`}},
 		{"y", e2e.ExitOK, []string{`^server +y\n`, `\noffers +2 tools\n`}},
 		{"y --kind tools", e2e.ExitOK, []string{`^tool +y_y\n`}},
-		{"x/denied", e2e.ExitOK, []string{`^tool +x/denied\n`, `\nstate +filtered: left out by "tools" of server "x"\n`}},
+		{"x/denied", e2e.ExitOK, []string{`^tool +x/denied\n`, `\nstate +filtered: excluded by "tools" of server "x"\n`}},
 		{"both", e2e.ExitFailure, []string{`"both" means tool "x_both" or tool "y_both" or prompt "x/both"; use one of these names, or --kind`}},
 		{"both --kind prompt", e2e.ExitOK, []string{`^prompt +x/both\n`}},
 		{"both --server y", e2e.ExitOK, []string{`^tool +y_both\n`}},
@@ -371,7 +371,7 @@ func TestLogsShowServerOutputAndGoblinsLog(t *testing.T) {
 	require.NotContains(t, text, " y ")
 	require.NotContains(t, w.Succeeds("logs", "y"), "first line")
 	require.Contains(t, w.Succeeds("logs"), "first line")
-	require.Contains(t, w.Succeeds("logs", "goblin"), "Daemon started")
+	require.Contains(t, w.Succeeds("logs", "goblin"), "daemon started")
 	require.Equal(t, 1, strings.Count(w.Succeeds("logs", "x", "-n", "1"), "\n"))
 	require.Empty(t, w.Succeeds("logs", "-n", "0"))
 	var record struct{ ServerID, Source, Level, Text string }
@@ -411,7 +411,7 @@ func TestLogsShowServerOutputAndGoblinsLog(t *testing.T) {
 	w.Succeeds("stop")
 	out = w.Run("logs", "goblin", "-n", "5")
 	require.Equal(t, e2e.ExitOK, out.Code, out.Stderr)
-	require.Contains(t, out.Stdout, "Daemon stopped")
+	require.Contains(t, out.Stdout, "daemon stopped")
 	require.Contains(t, out.Stderr, "no daemon is running; these lines are from")
 	out = w.Run("logs", "-f")
 	require.Equal(t, e2e.ExitConnect, out.Code)

@@ -143,7 +143,7 @@ func TestEveryRequestOfABatchIsAnswered(t *testing.T) {
 			all, _ = b.answers(t, `[]`, 1)
 			require.Contains(t, all["null"].Raw, "-32600")
 			all, _ = b.answers(t, `[`+strings.Repeat("1,", 100_000)+`1]`, 1)
-			require.Contains(t, all["null"].Raw, "send smaller ones")
+			require.Contains(t, all["null"].Raw, "send smaller batches")
 			all, _ = b.answers(t, `[`+batchedPing("8")+`,{]`, 1)
 			require.Contains(t, all["null"].Raw, "-32700")
 

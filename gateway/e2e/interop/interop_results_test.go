@@ -30,7 +30,7 @@ type cut struct {
 func (c cut) whole(t *testing.T) string {
 	t.Helper()
 	require.Len(t, c.Texts, 3)
-	require.Contains(t, c.Texts[1], "[Goblin left out ")
+	require.Contains(t, c.Texts[1], "[Goblin removed ")
 	return c.Texts[0] + strings.Join(c.Pages, "") + c.Texts[2]
 }
 

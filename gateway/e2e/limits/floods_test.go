@@ -24,7 +24,7 @@ const (
 	logRate  = 10
 )
 
-var leftOut = regexp.MustCompile(`msg="Lines were left out: too many at a time" more=(\d+) (server|session)=(\S+)`)
+var leftOut = regexp.MustCompile(`msg="log lines dropped: too many at once" more=(\d+) (server|session)=(\S+)`)
 
 // logged reads a log: the lines that hold a text, and how many more there were of
 // a party.
@@ -70,11 +70,11 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 		do                       func(b *e2e.Backend, c *e2e.Client)
 	}
 	for _, row := range e2e.Variants(1,
-		row{"updates without a URI", "info", "Update without a URI", "loud", notices("notifications/resources/updated", e2e.Obj{})},
+		row{"updates without a URI", "info", "resource update ignored", "loud", notices("notifications/resources/updated", e2e.Obj{})},
 		row{"notifications of no known cause", "debug", "unknown cause", "loud", notices("notifications/vendor", e2e.Obj{})},
 		row{"completions of nobody's", "debug", "elicitation of nobody", "loud", notices("notifications/elicitation/complete", e2e.Obj{"elicitationId": "x"})},
-		row{"reads that fail", "info", "Resource read failed", "loud", requests(n, "resources/read", e2e.Obj{"uri": "mcp://loud/x:fails"})},
-		row{"long reasons", "info", "Resource read failed", "loud", requests(n/5, "resources/read", e2e.Obj{"uri": "mcp://loud/x:long"})},
+		row{"reads that fail", "info", "resource read failed", "loud", requests(n, "resources/read", e2e.Obj{"uri": "mcp://loud/x:fails"})},
+		row{"long reasons", "info", "resource read failed", "loud", requests(n/5, "resources/read", e2e.Obj{"uri": "mcp://loud/x:long"})},
 		row{"questions of no call", "info", "Elicitation cancelled", "loud", func(b *e2e.Backend, _ *e2e.Client) {
 			b.Do(e2e.Do("requests", e2e.Obj{"actions": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "?"}}))}))
 			for range n / 50 {
@@ -136,7 +136,7 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 			require.Less(t, fi.Size(), int64(2<<20))
 			text, err := os.ReadFile(path)
 			require.NoError(t, err)
-			require.Contains(t, string(text), `msg="Daemon stopped"`)
+			require.Contains(t, string(text), `msg="daemon stopped"`)
 		})
 	}
 }

@@ -48,7 +48,7 @@ func TestWhatIsTurnedOffDoesNotExistUntilItIsTurnedOn(t *testing.T) {
 	require.NotContains(t, plain.CallText("search_tools", e2e.Obj{"query": "weigh apples"}), "seen_keep")
 	require.Equal(t, "Off already: seen_keep.\n", w.Succeeds("tools", "off", "seen/keep"))
 	require.Contains(t, w.Succeeds("call", "seen_keep"), "seen:keep", "the user's own commands have it")
-	require.Regexp(t, `(?m)^seen_keep +seen +disabled +\S.* ago +turned off for all clients$`, w.Succeeds("tools", "list"))
+	require.Regexp(t, `(?m)^seen_keep +seen +disabled +\S.* ago +disabled for all clients$`, w.Succeeds("tools", "list"))
 
 	// A resource is off however its URI is spelled, also where a template would give it.
 	require.Contains(t, w.Succeeds("resources", "off", own), own)
@@ -94,9 +94,9 @@ func TestWhatIsOffForAProfileIsSeenByOthers(t *testing.T) {
 	w.Succeeds("tools", "on", "--profile", "part", "seen_gone")
 
 	list := w.Succeeds("tools", "list", "--profile", "part")
-	require.Regexp(t, `(?m)^seen_keep +seen +disabled .*turned off in profile "part"$`, list)
-	require.Regexp(t, `(?m)^seen_gone +seen +hidden by profile +left out by "tools" of profile "part"$`, list)
-	require.Regexp(t, `(?m)^unseen_look +unseen +hidden by profile +profile "part" does not have server "unseen"$`, list)
+	require.Regexp(t, `(?m)^seen_keep +seen +disabled .*disabled in profile "part"$`, list)
+	require.Regexp(t, `(?m)^seen_gone +seen +hidden by profile +excluded by "tools" of profile "part"$`, list)
+	require.Regexp(t, `(?m)^unseen_look +unseen +hidden by profile +server "unseen" is not in profile "part"$`, list)
 	require.Regexp(t, `(?m)^seen_keep +seen +listed$`, w.Succeeds("tools", "list"), "other clients see it")
 
 	w.Succeeds("tools", "off", "seen_keep")
@@ -124,10 +124,10 @@ func TestWhatClientsOfAProfileLackHasTheNameThatTheySeeAndTheReason(t *testing.T
 		w.Succeeds("tools", "off", "clock_now", "--profile", "lean")
 
 		list := w.Succeeds("tools", "list", "--profile", "lean")
-		require.Regexp(t, `(?m)^clock_now +clock +disabled .*turned off in profile "lean"$`, list)
+		require.Regexp(t, `(?m)^clock_now +clock +disabled .*disabled in profile "lean"$`, list)
 		require.NotContains(t, list, "clock_time_in", "its clients never saw that name")
 		require.Regexp(t, `(?m)^clock_moon +clock +hidden by profile +\$\{NO_SUCH_MOON\} is not set, but "description" in overrides.clock.tools.moon of profile "lean" needs it; set it or write \$\{NO_SUCH_MOON:-default\}$`, list)
-		require.Regexp(t, `(?m)^clock_sun +clock +hidden by profile +left out by "tools" of profile "lean"$`, list, "also if the variable were set")
+		require.Regexp(t, `(?m)^clock_sun +clock +hidden by profile +excluded by "tools" of profile "lean"$`, list, "also if the variable were set")
 		require.Equal(t, "On for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "on", "clock_now", "--profile", "lean"))
 	}
 }
@@ -187,7 +187,7 @@ func TestMistakesAboutWhatIsOffAreToldOf(t *testing.T) {
 		require.Equal(t, c.code, out.Code, "%q: %s", c.args, out.Stderr)
 		require.Contains(t, out.Stderr, c.want)
 	}
-	require.Regexp(t, `(?m)^files/gone +files +filtered +left out by "tools" of server "files"$`, w.Succeeds("tools", "list"))
+	require.Regexp(t, `(?m)^files/gone +files +filtered +excluded by "tools" of server "files"$`, w.Succeeds("tools", "list"))
 
 	// A file of another version stays as it is, and its last good copy counts.
 	w.Succeeds("tools", "off", "files_keep")
@@ -228,7 +228,7 @@ func TestAFileOfCountsOfAnotherVersionIsToldOf(t *testing.T) {
 	require.Len(t, all, 1)
 	require.NotContains(t, w.Run("validate").Stderr, "counted")
 	require.NoError(t, os.WriteFile(all[0], []byte("{\n\"version\": 2}"), 0o600))
-	require.Contains(t, w.Run("validate").Stderr, all[0]+":2: warning: what was counted cannot be read: it has version 2, not 1: another Goblin wrote it; the next daemon sets the file aside")
+	require.Contains(t, w.Run("validate").Stderr, all[0]+":2: warning: what was counted cannot be read: version 2 instead of 1: written by another version of Goblin; the next daemon sets the file aside")
 	out := w.Run("usage")
 	require.NotZero(t, out.Code)
 	require.Contains(t, out.Stderr, "it has version 2")

@@ -481,7 +481,7 @@ func TestAProfileThatThereIsNotIsToldOf(t *testing.T) {
 	require.Contains(t, out.Stderr, `no profile "prat"; did you mean "part"?`)
 	answer := w.Served().Do("POST", "/mcp/p/prat", map[string]string{"Content-Type": "application/json"}, e2e.InitBody)
 	require.Equal(t, 404, answer.Status)
-	require.Contains(t, answer.Body, "there is no such profile")
+	require.Contains(t, answer.Body, "unknown profile")
 }
 
 func TestClientsThatHaveNotListedHearOfTheirProfileAlone(t *testing.T) {
@@ -541,7 +541,7 @@ func TestGlobsOfAProfileThatFitNothingAreTold(t *testing.T) {
 		out := w.Run("validate")
 		require.Zero(t, out.Code, out.Stderr)
 		for line := range strings.Lines(out.Stderr) {
-			if strings.Contains(line, "fits no tool") || strings.Contains(line, "fits no prompt") {
+			if strings.Contains(line, "matches no tool") || strings.Contains(line, "matches no prompt") {
 				require.Regexp(t, `goblin\.yaml:\d+: warning: `, line)
 				told = append(told, strings.TrimSpace(line[strings.Index(line, ": warning: ")+len(": warning: "):]))
 			}
@@ -551,9 +551,9 @@ func TestGlobsOfAProfileThatFitNothingAreTold(t *testing.T) {
 	require.Empty(t, vain(), "what servers list is not known")
 	w.Join().WaitListed("tools", "hub_push", true)
 	want := []string{
-		`"tools" in profile "deny": "pul" fits no tool of its servers; did you mean "pull"?`,
-		`"prompts" in profile "typo": "hub/gret" fits no prompt of its servers; did you mean "hub/greet"?`,
-		`"tools" in profile "typo": "psh" fits no tool of its servers; did you mean "push"?`,
+		`"tools" in profile "deny": "pul" matches no tool of its servers; did you mean "pull"?`,
+		`"prompts" in profile "typo": "hub/gret" matches no prompt of its servers; did you mean "hub/greet"?`,
+		`"tools" in profile "typo": "psh" matches no tool of its servers; did you mean "push"?`,
 	}
 	require.ElementsMatch(t, want, vain())
 	for _, line := range want {

@@ -74,7 +74,7 @@ func TestOwnToolsAreListedWhereMoreThanSixtyEntriesAreSeen(t *testing.T) {
 			require.Equal(t, ownTools, own(c))
 			require.Contains(t, c.CallText("search_tools", e2e.Obj{"query": "weigh apples"}), "big_weigh")
 			if c.Modern {
-				require.Contains(t, string(c.Ok("server/discover", e2e.Obj{})), "Find what there is with search_tools and search_resources by keywords")
+				require.Contains(t, string(c.Ok("server/discover", e2e.Obj{})), "Find tools and resources with search_tools and search_resources by keywords")
 			}
 			c.Forget()
 			back.Remove("resources", "file:///one-more")
@@ -181,7 +181,7 @@ func TestToolsThatAreNotListedAreFoundAndCalled(t *testing.T) {
 				{e2e.Obj{"name": "shop_weigh", "arguments": e2e.Obj{"kilos": 1, "boxes": []string{"s", "m"}}}, `INVALID_ARGUMENTS: /boxes/1 must be one of "s", "l", not "m"`},
 				{e2e.Obj{"name": "shop_weigh"}, `INVALID_ARGUMENTS: /kilos is missing`},
 				{e2e.Obj{"name": "shop_weigh", "arguments": "kilos"}, `INVALID_ARGUMENTS: argument "arguments" must be an object, not "kilos"`},
-				{e2e.Obj{"tool": "shop_weigh"}, `INVALID_ARGUMENTS: unknown argument "tool"; known are name, arguments`},
+				{e2e.Obj{"tool": "shop_weigh"}, `INVALID_ARGUMENTS: unknown argument "tool"; use name and arguments`},
 				{e2e.Obj{}, `INVALID_ARGUMENTS: argument "name" is missing`},
 				{e2e.Obj{"name": 7}, `INVALID_ARGUMENTS: argument "name" must be a string, not 7`},
 				{e2e.Obj{"name": "call_tool"}, `INVALID_ARGUMENTS: call_tool cannot call itself`},

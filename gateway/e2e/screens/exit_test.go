@@ -156,11 +156,11 @@ func TestSIGHUPMakesADaemonWithAScreenReadItsConfig(t *testing.T) {
 	p.Resources("logs/app.log")
 	daemon := w.Status().PID
 	w.Edit(func() { w.Gateway["page_size"] = 7 })
-	p.Shows("edited settings count from the next start")
+	p.Shows("edited settings take effect at the next start")
 	log := func() int {
 		text, err := os.ReadFile(filepath.Join(w.Dir, "log"))
 		require.NoError(t, err)
-		return strings.Count(string(text), "Config reloaded")
+		return strings.Count(string(text), "config reloaded")
 	}
 	before := log()
 	process, err := os.FindProcess(daemon)

@@ -54,7 +54,7 @@ func at(folder string) *atomic.Value {
 	return v
 }
 
-const noToken = "set gateway.auth_token, or connect over stdio"
+const noToken = "set gateway.auth_token or connect over stdio"
 
 func TestRootsOverHTTPSelectNoProjectWithoutAToken(t *testing.T) {
 	t.Parallel()

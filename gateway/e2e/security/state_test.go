@@ -137,7 +137,7 @@ func TestWithoutAGoodCopyServersStayHidden(t *testing.T) {
 			out := w.Run("tools", "off", "files_keep")
 			require.Equal(t, e2e.ExitFailure, out.Code)
 			require.Contains(t, out.Stderr, "remove the file to turn everything on")
-			require.Contains(t, w.Succeeds("tools", "list"), "the file of what is off is damaged")
+			require.Contains(t, w.Succeeds("tools", "list"), "the file of disabled entries is damaged")
 
 			require.NoError(t, os.RemoveAll(file))
 			require.NoError(t, os.WriteFile(file, good, 0o600))

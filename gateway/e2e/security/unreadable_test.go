@@ -81,7 +81,7 @@ func TestAnUnreadableFileOfDisabledToolsEnablesNothing(t *testing.T) {
 				c.Init()
 				for _, tool := range []string{"files_gone", "files_keep"} {
 					message := c.Fault("tools/call", e2e.Obj{"name": tool, "arguments": e2e.Obj{}}).Message
-					require.Contains(t, message, "the file of what is off is damaged; see: goblin doctor")
+					require.Contains(t, message, "the file of disabled entries is damaged; run goblin doctor")
 				}
 				require.Empty(t, c.Names("tools"))
 				if !w.AllowDaemon {
@@ -163,7 +163,7 @@ func TestTheNoticeOfUncheckedToolsAsksForARestart(t *testing.T) {
 	become(t, file, "empty")
 	become(t, file+".good", "empty")
 	w.Bridged().WaitListed("tools", "calc_add", true)
-	require.Contains(t, w.Status().Notice, "changed tools go unnoticed until a repair and a restart: read pinned tools")
+	require.Contains(t, w.Status().Notice, "changed tools are not detected until the file is repaired and Goblin restarted: read pinned tools")
 }
 
 // A disk that is not mounted leaves a link that leads nowhere.
