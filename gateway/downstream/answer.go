@@ -8,9 +8,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// answerTarget returns the request that an answer of size bytes goes to. If a stateless
-// client was sent a request, it waits for the client to return. It returns nil if the
-// answer is too late or refused.
+// answerTarget returns the request that an answer of size bytes goes to, or nil if the
+// answer is late or refused. It waits if a stateless client is away.
 func (x *Request) answerTarget(size int) *Request {
 	if x.modern != nil {
 		x.mu.Lock()
@@ -26,9 +25,8 @@ func (x *Request) answerTarget(size int) *Request {
 	return x
 }
 
-// Reply answers with a raw result and edits of it. It returns all edits, including those
-// for the client's revision. Only the first answer counts. Answers to a cancelled request
-// are ignored.
+// Reply answers with a raw result and edits of it. It returns the edits with those for
+// the client's revision. Only the first answer counts.
 func (x *Request) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
 	edits = x.Envelope(result, edits, nil)
 	if at := x.answerTarget(len(result)); at != nil {
@@ -37,9 +35,9 @@ func (x *Request) Reply(result []byte, edits ...rawjson.Edit) []rawjson.Edit {
 	return edits
 }
 
-// ReplyRaw is Reply for a result without line breaks between its tokens that is never
-// modified again. A large result is not copied; of, which may be nil, is then held until
-// it is written. shape speeds up reading and may be nil.
+// ReplyRaw is Reply for a result without line breaks between tokens that is never
+// modified again. A large result is not copied: of, which may be nil, is held until it is
+// written. shape may be nil.
 func (x *Request) ReplyRaw(result []byte, of *jsonrpc.Buffer, shape *rawjson.Layout, edits ...rawjson.Edit) []rawjson.Edit {
 	edits = x.Envelope(result, edits, shape)
 	switch at := x.answerTarget(len(result)); {
@@ -52,7 +50,7 @@ func (x *Request) ReplyRaw(result []byte, of *jsonrpc.Buffer, shape *rawjson.Lay
 	return edits
 }
 
-// ReplyParts is ReplyRaw for a result in parts that needs no edits.
+// ReplyParts is ReplyRaw for a result in parts without edits.
 func (x *Request) ReplyParts(result [][]byte, of *jsonrpc.Buffer) {
 	if x = x.answerTarget(totalLength(result)); x == nil {
 		return
@@ -80,8 +78,8 @@ func (x *Request) send(frame []byte) {
 	x.end(ErrAnswered, func() { x.out.answer(frame, 0, x.writeBatch, x.predecessors) })
 }
 
-// Error answers with a raw error object and edits of it. It returns both as the client's
-// revision needs them.
+// Error answers with a raw error object and edits of it. It returns both in the form for
+// the client's revision.
 func (x *Request) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson.Edit) {
 	if x.modern != nil && x.method == "resources/read" {
 		uri := rawjson.GetString(x.params, "uri")
@@ -89,7 +87,7 @@ func (x *Request) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson
 	}
 	if at := x.answerTarget(len(object)); at != nil {
 		code := jsonrpc.CodeInternal
-		if at.modern != nil { // unused otherwise
+		if at.modern != nil {
 			code = jsonrpc.ParseErrorObject(object).Code
 		}
 		at.answer(jsonrpc.ErrorFrame(at.id, object, edits...), code)
@@ -97,7 +95,7 @@ func (x *Request) Error(object []byte, edits ...rawjson.Edit) ([]byte, []rawjson
 	return object, edits
 }
 
-// Fail answers with an error of Goblin and returns it as the client's revision needs it.
+// Fail answers with an error and returns it in the form for the client's revision.
 func (x *Request) Fail(err *jsonrpc.Error) *jsonrpc.Error {
 	if x.modern != nil && err.Code == CodeResourceNotFound {
 		e := *err
@@ -116,7 +114,6 @@ func (x *Request) answer(frame []byte, code int) {
 	x.end(ErrAnswered, func() { x.out.answer(jsonrpc.OneLine(frame), code, x.writeBatch, x.predecessors) })
 }
 
-// abandon finishes the request without an answer.
 func (x *Request) abandon(reason string) {
 	x.end(&cancelled{reason: reason}, x.out.abandon)
 }
@@ -125,8 +122,8 @@ func (x *Request) cancelByDisconnect(reason string) {
 	x.end(&cancelled{reason: reason, disconnected: true}, x.out.abandon)
 }
 
-// Cancel cancels a request for the user and sends frame as its answer. It returns false
-// if the request was already answered.
+// Cancel cancels a request with frame as its answer. It returns false if it was already
+// answered.
 func (x *Request) Cancel(reason string, frame []byte, code int) bool {
 	if x.answered() {
 		return false
@@ -135,8 +132,7 @@ func (x *Request) Cancel(reason string, frame []byte, code int) bool {
 	return true
 }
 
-// cancelled is [ErrCancelled] with the client's reason. It is the cause of the context,
-// so callers can pass the reason on.
+// cancelled is [ErrCancelled] with the client's reason.
 type cancelled struct {
 	reason       string
 	disconnected bool // the client closed its connection
@@ -146,7 +142,7 @@ func (c *cancelled) Error() string        { return ErrCancelled.Error() }
 func (c *cancelled) Unwrap() error        { return ErrCancelled }
 func (c *cancelled) CancelReason() string { return c.reason }
 
-// end finishes the request. last is the last operation on its stream.
+// end finishes the request. last runs last on its stream.
 func (x *Request) end(cause error, last func()) {
 	x.mu.Lock()
 	if x.done.Load() {
@@ -155,7 +151,7 @@ func (x *Request) end(cause error, last func()) {
 	}
 	x.cause = cause
 	x.done.Store(true)
-	// First, because the client may reuse the id as soon as it has the answer.
+	// The client may reuse the id as soon as it has the answer.
 	x.session.removeRequest(x)
 	last()
 	p, posted := x.out.(*postStream)

@@ -10,8 +10,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Only revision 2025-03-26 has batches: arrays of messages. The answers to a batch are
-// sent as one array, in order of completion.
+// Only revision 2025-03-26 has batches: arrays of messages. Their answers are sent as one
+// array, in order of completion.
 
 const (
 	batchRevision = "2025-03-26"
@@ -19,10 +19,9 @@ const (
 	maxBatch = 1000
 )
 
-// isBatch reports whether err of Parse means that the frame is a batch.
 func isBatch(err error) bool { return errors.Is(err, jsonrpc.ErrBatch) }
 
-// batch is the stream of the requests of a batch. It collects their answers.
+// batch is the stream that collects the answers to a batch.
 type batch struct {
 	stream // of the batch, for all other frames
 	limit  int64
@@ -30,9 +29,9 @@ type batch struct {
 	mu           sync.Mutex
 	pending      int // unanswered requests, plus one while reading the batch
 	answers      [][]byte
-	size         int64 // bytes of answers
+	size         int64
 	reservation  memlimit.Reservation
-	predecessors []jsonrpc.QueuePosition // frames that the answers must follow
+	predecessors []jsonrpc.QueuePosition // the answers must follow these frames
 }
 
 func (b *batch) answer(frame []byte, _ int, _ *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
@@ -47,9 +46,8 @@ func (b *batch) addPending() {
 	b.pending++
 }
 
-// addAnswer adds an answer, or nil for an abandoned request, and sends the array after
-// the last one. If the answers exceed the client's limits, it sends those collected so
-// far.
+// addAnswer adds an answer, or nil for an abandoned request. It sends the array after the
+// last one, or earlier parts above the client's limits.
 func (b *batch) addAnswer(frame []byte, after []jsonrpc.QueuePosition) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,9 +78,9 @@ func joinAnswers(answers [][]byte) []byte {
 	return append(append([]byte("["), bytes.Join(answers, []byte(","))...), "]\n"...)
 }
 
-// serveBatch serves the messages of a batch and sends the answers to out. It calls hold
-// before each request, and the returned release after it; hold may be nil. It reports
-// whether there will be an answer.
+// serveBatch serves a batch and sends the answers to out. It calls hold before each
+// request, and the returned release after it; hold may be nil. It reports whether there
+// will be an answer.
 func (s *Session) serveBatch(frame []byte, out stream, of *memoryShare, hold func() (release func())) (answers bool) {
 	b := &batch{stream: out, limit: s.opt.Limits.Unsent, pending: 1}
 	b.reservation.SetOwner(of.Owner)
@@ -126,9 +124,9 @@ func (s *Session) serveBatch(frame []byte, out stream, of *memoryShare, hold fun
 	return answers
 }
 
-// rejectBatch returns the answers to a refused batch: one for each request and malformed
-// message, or one for the batch. It returns nil if the batch is allowed. protocol is the
-// client's revision, or "" before the handshake.
+// rejectBatch returns the answers to a refused batch, for each request and malformed
+// message or for the batch. It returns nil if the batch is allowed. protocol is "" before
+// the handshake.
 func rejectBatch(frame []byte, protocol string, depth int) (answers [][]byte) {
 	n := 0
 	for range rawjson.Elements(frame) {

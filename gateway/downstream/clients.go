@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Owner returns a comparable key of the client, for fair sharing of limits. It is the
-// session, or an [AnonymousClient] for stateless HTTP.
+// Owner returns a key of the client for sharing limits fairly: the session, or an
+// [AnonymousClient] for stateless HTTP.
 func (x *Request) Owner() any {
 	if !x.session.stateless {
 		return x.session
@@ -17,8 +17,7 @@ func (x *Request) Owner() any {
 	return AnonymousClient{hostname(x.Modern().Remote), x.ClientName()}
 }
 
-// Group returns the address of the client of an HTTP session, which may have many
-// sessions. It returns nil for other transports.
+// Group returns the client's address for an HTTP session, otherwise nil.
 func (s *Session) Group() any {
 	if s.address == "" {
 		return nil
@@ -26,7 +25,6 @@ func (s *Session) Group() any {
 	return s.address
 }
 
-// hostname returns the host of a TCP address, or "".
 func hostname(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -35,16 +33,16 @@ func hostname(address string) string {
 	return host
 }
 
-// AnonymousClient is the best known identity of a stateless client over HTTP. A
-// connection does not identify it, since it uses one per concurrent call. The name may be
-// forged, so use it for fairness only.
+// AnonymousClient identifies a stateless HTTP client as well as possible. The name may be
+// forged, so use it for fairness only. A connection identifies nothing, since clients
+// open one per concurrent call.
 type AnonymousClient struct{ Address, Name string }
 
-// Group returns the address. It groups clients that may only differ by forged names.
+// Group returns the address, since one client may forge many names.
 func (s AnonymousClient) Group() any { return s.Address }
 
-// IsLocal reports whether the client is on this machine. Over HTTP, the request must come
-// from a loopback address without headers of a proxy.
+// IsLocal reports whether the client is on this machine. Over HTTP, that means a loopback
+// address and no headers of a proxy.
 func (x *Request) IsLocal() bool {
 	out := x.Outer().current().out
 	if b, ok := out.(*batch); ok {
@@ -54,7 +52,6 @@ func (x *Request) IsLocal() bool {
 	return !overHTTP || isLocalRequest(p.httpRequest)
 }
 
-// proxyHeaders lists the headers in which proxies name the client.
 var proxyHeaders = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip"}
 
 func isLocalRequest(r *http.Request) bool {
@@ -63,14 +60,13 @@ func isLocalRequest(r *http.Request) bool {
 		!slices.ContainsFunc(proxyHeaders, func(name string) bool { return r.Header[name] != nil })
 }
 
-// Limits of the table of stateless clients over HTTP.
+// Limits of Session.statelessClients.
 const (
 	maxStatelessClients = 64
 	statelessClientTTL  = time.Hour
 )
 
-// recordStatelessLocked records a stateless client that lists tools. It replaces the
-// least recent one above maxStatelessClients.
+// recordStatelessLocked records a stateless client that lists tools.
 func (s *Session) recordStatelessLocked(name string, now time.Time) {
 	if _, known := s.statelessClients[name]; !known && len(s.statelessClients) >= maxStatelessClients {
 		oldest, since := "", now
@@ -87,8 +83,8 @@ func (s *Session) recordStatelessLocked(name string, now time.Time) {
 	s.statelessClients[name] = now
 }
 
-// StatelessClients returns the names of stateless HTTP clients of this session that
-// listed tools in the last hour. There are at most 64, in random order.
+// StatelessClients returns up to 64 names of stateless HTTP clients that listed tools in
+// the last hour.
 func (s *Session) StatelessClients() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,25 +1,25 @@
 // Package downstream serves MCP clients over stdio, sockets and Streamable HTTP.
 //
-// It handles framing, ids, ordering, cancellation, flow control, session lifecycle and
-// HTTP access control. It interprets only initialize, notifications/initialized,
-// notifications/cancelled, and the _meta of requests of 2026-07-28 ([Modern]). Those need
-// no session; over HTTP they all share one. Handlers see both eras alike: this package
-// removes hop-local members from requests and adds them to answers. If a stateless client
-// must answer a request, its own request is parked until it returns ([Request.Ask]). The
-// package must not know other methods, servers or the catalog; the [Handler] does.
+// It handles framing, ids, ordering, cancellation, flow control, sessions and HTTP access
+// control. It interprets only initialize, notifications/initialized,
+// notifications/cancelled, and the _meta of requests of 2026-07-28 ([Modern]), which
+// share one session over HTTP. Handlers see both eras alike: hop-local members are
+// removed from requests and added to answers. A stateless client that must answer a
+// request has its own request parked until it returns ([Request.Ask]). The package must
+// not know other methods, servers or the catalog; the [Handler] does.
 //
 // All exported methods are safe for concurrent use. Sending never blocks.
 //
 // Answers and requests to clients are never dropped. A notification with a key may be
 // replaced by a newer one with that key. Notifications without a key are dropped and
-// counted while more than a quarter of limits.unsent is unsent. Over HTTP, session-wide
-// notifications without a key are dropped while the client has no stream open.
+// counted while more than a quarter of limits.unsent is unsent, or over HTTP without an
+// open session-wide stream.
 //
-// Above limits.unsent unsent bytes, requests to the client wait and its messages are not
-// read. At 20 times that, or after a minute without progress of a write, the session is
-// closed. A [memlimit.Pool] limits the memory of all clients. Over that limit, large
-// messages, requests and answers are refused, and sessions with unread bytes are closed.
-// No client can slow down another.
+// Above limits.unsent, requests to the client wait and its messages are not read. The
+// session is closed at 20 times that, or after a minute without progress. A
+// [memlimit.Pool] limits the memory of all clients: large messages, requests and answers
+// over it are refused, and sessions with unread bytes closed. No client can slow down
+// another.
 package downstream
 
 import (
@@ -40,25 +40,25 @@ type Handler interface {
 	// SessionOpened is called before the first message of a session.
 	SessionOpened(s *Session)
 	// Handle must answer a request exactly once before it returns. It runs in a separate
-	// goroutine and must return soon after x.Context() ends. A missing answer and a panic
-	// are answered with -32603.
+	// goroutine and must return soon after x.Context() ends. A panic or missing answer is
+	// answered with -32603.
 	Handle(x *Request)
 	// HandleNotification is called in order of arrival and must not block. It gets
 	// neither notifications/cancelled nor notifications/initialized. params is nil or a
 	// raw object and may be kept.
 	HandleNotification(s *Session, method string, params []byte)
-	// SessionClosed is called last, after the session and all its requests have finished.
+	// SessionClosed is called after the session and its requests have finished.
 	SessionClosed(s *Session)
 }
 
 // Starter is a [Handler] that handles some requests without a goroutine.
 type Starter interface {
-	// Start may take a request that it can answer without waiting: immediately, or later
-	// when another message arrives. It then returns true, answers exactly once, at the
-	// latest soon after [Waiter].RequestEnded, and finally calls [Request.Finish].
-	// Otherwise it returns false without side effects, and Handle gets the request. It
-	// runs on the read loop and must not block. Requests with a key of [Options].Order
-	// are not offered. Requests to servers should be sent with burst, which may be nil.
+	// Start may take a request that it can answer without waiting, immediately or when
+	// another message arrives. It then returns true, answers exactly once, at the latest
+	// soon after [Waiter].RequestEnded, and finally calls [Request.Finish]. If it returns
+	// false, Handle gets the request. It runs on the read loop and must not block.
+	// Requests with a key of [Options].Order are not offered. Send requests to servers
+	// with burst, which may be nil.
 	Start(x *Request, burst *jsonrpc.WriteBatch) bool
 }
 
@@ -76,28 +76,25 @@ type Options struct {
 	Handler Handler
 	Logger  *slog.Logger // nil discards
 	Limits  Limits
-	// Memory limits the memory of all sessions and other owners; nil: no limit.
+	// Memory limits the memory of all its owners; nil: no limit.
 	Memory *memlimit.Pool
-	// Parked holds the calls that wait for stateless clients; nil: a new one.
+	// Parked holds parked calls; nil: a new one.
 	Parked *ParkedCalls
-	// ServerInfo is a raw object that names this server in results of stateless requests;
-	// nil: results stay unchanged.
+	// ServerInfo is a raw object for results of stateless requests; nil: omitted.
 	ServerInfo []byte
-	// Drain is the maximum time to answer requests in flight and to deliver the answers,
-	// after the end of input or at shutdown. The default is 5 s.
+	// Drain is the maximum time to answer requests in flight and deliver the answers at
+	// the end of input or at shutdown. The default is 5 s.
 	Drain time.Duration
-	// Order returns a key for requests that must be handled sequentially in order of
-	// arrival, or "". It must not block. It may be nil.
+	// Order returns a key for requests that must run in order of arrival, or "". It must
+	// not block. It may be nil.
 	Order func(method string, params []byte) (key string)
-	// OnMissed receives the number of dropped notifications once the client has read
-	// enough to get them again. It must not block, and may use the session. It may be
-	// nil.
+	// OnMissed receives the number of dropped notifications once the client reads again.
+	// It must not block and may use the session. It may be nil.
 	OnMissed func(s *Session, server string, n uint64)
-	// Location is the location of the clients.
 	Location Location
 	// Profile is the profile that the clients request, or "".
 	Profile string
-	// Closers are closed by [ServeStream] at the end, to unblock reads and writes.
+	// Closers are closed last by [ServeStream], to unblock reads and writes.
 	Closers []io.Closer
 }
 
@@ -118,18 +115,16 @@ func (o Options) withDefaults() *Options {
 }
 
 const (
-	// overflowFactor times limits.unsent is the number of unsent bytes that closes a
-	// session.
+	// A session is closed at overflowFactor times limits.unsent unsent bytes.
 	overflowFactor = 20
 	// stallTimeout is the maximum time without progress of a write.
 	stallTimeout = 60 * time.Second
 	// mergeThreshold is the number of unsent bytes above which a request's notifications
-	// with the same key replace each other.
+	// with equal keys replace each other.
 	mergeThreshold = 1 << 20
-	// flushGrace is the time for blocked reads and writes to return after the session
-	// closed.
+	// flushGrace is the time for blocked calls to return after the session closed.
 	flushGrace = time.Second
-	// pollInterval is the interval at which a paused reader checks for unsent bytes.
+	// pollInterval is the interval at which a paused reader checks the unsent bytes.
 	pollInterval = 5 * time.Millisecond
 )
 
@@ -139,8 +134,7 @@ var (
 	ErrCancelled = fmt.Errorf("cancelled by the client: %w", context.Canceled)
 	// ErrAnswered means that the request has its answer.
 	ErrAnswered = fmt.Errorf("request answered: %w", context.Canceled)
-	// ErrSessionEnded means that the client closed the session, by DELETE or end of
-	// input.
+	// ErrSessionEnded means that the client sent DELETE or closed its input.
 	ErrSessionEnded = errors.New("session ended by the client")
 	// ErrShutdown means that Goblin stops.
 	ErrShutdown = errors.New("Goblin is shutting down")
@@ -148,9 +142,9 @@ var (
 	ErrIdle = errors.New("session was idle for too long")
 	// ErrOverflow means that more than 20 times limits.unsent bytes were unread.
 	ErrOverflow = errors.New("client left too many bytes unread")
-	// ErrNoMemory means that the client's unread bytes exceeded the common memory limit.
+	// ErrNoMemory means that unread bytes exceeded the common memory limit.
 	ErrNoMemory = fmt.Errorf("client left too many bytes unread: %w", memlimit.ErrFull)
-	// ErrSilent means that the client paused within a large message for a minute while
+	// ErrSilent means that the client paused for a minute within a large message while
 	// memory was short.
 	ErrSilent = errors.New("client stopped in the middle of a message")
 	// ErrStalled means that the client read nothing for a minute.

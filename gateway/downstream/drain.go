@@ -9,23 +9,21 @@ import (
 	"time"
 )
 
-// ErrDrain as the cause of a context makes [HTTP.Serve] hand over to another process
-// without failures for clients. It serves all accepted connections and gives requests in
-// flight time to finish.
+// ErrDrain as the cause of a context makes [HTTP.Serve] hand over to another process: it
+// serves all accepted connections and lets requests in flight finish.
 var ErrDrain = errors.New("stopping after requests in flight")
 
 const (
 	drainTimeout        = 25 * time.Second // for requests in flight
 	firstRequestTimeout = time.Second      // for the first request on a new connection
-	// acceptQuiet is the time without a new connection after which a draining listener
-	// closes. It closes after acceptTimeout in any case; the system then resets the
-	// remaining connections.
+	// A draining listener closes after acceptQuiet without a new connection, at most
+	// after acceptTimeout. The system then resets waiting connections.
 	acceptQuiet   = 200 * time.Microsecond
 	acceptTimeout = 500 * time.Millisecond
 )
 
-// addStream excludes a request that lasts until shutdown from wait. Call the returned
-// function when it ends.
+// addStream excludes a request that lasts until shutdown from wait, until the returned
+// function is called.
 func (l *limitListener) addStream() (ended func()) {
 	by := func(n int) {
 		l.mu.Lock()
@@ -37,8 +35,8 @@ func (l *limitListener) addStream() (ended func()) {
 	return func() { by(-1) }
 }
 
-// wait blocks until no request is in flight, at most for limit. If fresh is true, it also
-// waits for the first request of new connections.
+// wait blocks until no request is in flight, at most for limit. With fresh it also waits
+// for the first requests of new connections.
 func (l *limitListener) wait(limit time.Duration, fresh bool) {
 	over := time.After(limit)
 	for {
@@ -70,7 +68,7 @@ func (l *limitListener) notifyLocked() {
 	}
 }
 
-// drain stops accepting and waits for requests in flight if the cause of ctx is ErrDrain.
+// drain finishes accepted requests if the cause of ctx is ErrDrain.
 func (h *HTTP) drain(ctx context.Context, srv *http.Server) {
 	if !errors.Is(context.Cause(ctx), ErrDrain) {
 		return
@@ -81,8 +79,8 @@ func (h *HTTP) drain(ctx context.Context, srv *http.Server) {
 	h.listener.wait(drainTimeout, false)
 }
 
-// stopAccepting accepts all waiting connections, then closes the listener. Otherwise the
-// system would reset them, although their requests may not be repeatable.
+// stopAccepting accepts all waiting connections and closes the listener. The system would
+// reset them, although their requests may not be repeatable.
 func (l *limitListener) stopAccepting() {
 	if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok && d.SetDeadline(time.Now().Add(acceptQuiet)) == nil {
 		l.acceptDeadline.Store(time.Now().Add(acceptTimeout).UnixNano())
@@ -94,8 +92,7 @@ func (l *limitListener) stopAccepting() {
 	_ = l.Close()
 }
 
-// checkDraining returns the error for Accept, or nil to accept again. It closes a
-// draining listener once no connection waits.
+// checkDraining returns the error for Accept, or nil to accept again.
 func (l *limitListener) checkDraining(err error) error {
 	until := l.acceptDeadline.Load()
 	late := errors.Is(err, os.ErrDeadlineExceeded)

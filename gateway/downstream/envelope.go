@@ -10,8 +10,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// The envelope is the data that requests and answers of 2026-07-28 carry instead of a
-// session. It is removed and added here, so that handlers work for both eras.
+// Requests and answers of 2026-07-28 carry an envelope instead of using a session. It is
+// removed and added here, so that handlers work for both eras.
 
 // CodeResourceNotFound is MCP's "resource not found" up to 2025-11-25.
 const CodeResourceNotFound = -32002
@@ -24,8 +24,8 @@ var cacheableMethods = map[string]bool{
 	"skills/list": true, "skills/get": true, // SEP-2640
 }
 
-// stripEnvelope removes the protocol's members from the _meta of params. Unless answers
-// is set, it also removes the answers to requests of the previous round.
+// stripEnvelope removes the protocol's members from _meta. Unless answers is set, it also
+// removes answers to requests of the previous round.
 func stripEnvelope(params []byte, answers bool) []byte {
 	if params == nil {
 		return nil
@@ -45,11 +45,10 @@ func stripEnvelope(params []byte, answers bool) []byte {
 	})
 }
 
-// serverInfoKey is the _meta key of results that names the server.
 const serverInfoKey = MetaPrefix + "serverInfo"
 
-// Envelope adds the members that the answer to a stateless request needs to the edits:
-// type, server info and cache hints. shape speeds up reading; it may be nil.
+// Envelope adds edits with the members that an answer to a stateless request needs: type,
+// server info, cache hints. shape may be nil.
 func (x *Request) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.Layout) []rawjson.Edit {
 	if x.modern == nil || x.outer != nil || x.session.opt.ServerInfo == nil {
 		return edits
@@ -57,7 +56,6 @@ func (x *Request) Envelope(result []byte, edits []rawjson.Edit, shape *rawjson.L
 	return addEnvelope(x.method, x.session.opt.ServerInfo, result, edits, shape)
 }
 
-// addEnvelope is Envelope for a given method and server info.
 func addEnvelope(method string, server, result []byte, edits []rawjson.Edit, shape *rawjson.Layout) []rawjson.Edit {
 	var kind, meta, ttl, scope, info []byte
 	empty := true
@@ -121,8 +119,7 @@ func addEnvelope(method string, server, result []byte, edits []rawjson.Edit, sha
 	return edits
 }
 
-// toModernNotFound converts a resource-not-found error to that of stateless revisions.
-// uri is the requested URI.
+// toModernNotFound converts a resource-not-found error for stateless revisions.
 func toModernNotFound(raw, uri []byte) []byte {
 	if code, _ := rawjson.Int(rawjson.Get(raw, "code")); code != CodeResourceNotFound {
 		return raw

@@ -11,14 +11,13 @@ import (
 	"strings"
 )
 
-// guard checks the Host (against DNS rebinding), the Origin and the token of each HTTP
-// request.
+// guard checks Host (against DNS rebinding), Origin and token of each request.
 type guard struct {
 	h        *HTTP
-	loopback bool // listening on loopback: check the host
+	loopback bool // check the host
 }
 
-// admit reports whether a request may proceed. Otherwise it has answered it.
+// admit reports whether a request may proceed. If not, it has answered.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) bool {
 	if !g.allowsHost(hostOf(r.Host)) {
 		http.Error(w, "Forbidden: host not allowed; use a loopback host or add it to gateway.allowed_hosts", http.StatusForbidden)
@@ -53,13 +52,13 @@ func (g *guard) authorized(r *http.Request) bool {
 	if !strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
-	// Hashes have equal length, so the timing reveals nothing.
+	// Hashes of equal length keep the timing constant.
 	sum := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(sum[:], g.h.token[:]) == 1
 }
 
-// allowsHost reports whether requests for a host are served. On loopback, or if allowed
-// hosts are configured, only those and loopback names are.
+// allowsHost reports whether requests for a host are served. On loopback, or with
+// AllowedHosts, only those and loopback names are.
 func (g *guard) allowsHost(host string) bool {
 	if !g.loopback && len(g.h.o.AllowedHosts) == 0 || isLoopback(host) {
 		return true
@@ -79,8 +78,8 @@ func (g *guard) allowsOrigin(origin string) bool {
 	return isLoopback(hostOf(u.Host))
 }
 
-// cors adds the headers for pages of an allowed origin. It reports whether the request
-// was a preflight, which it answers.
+// cors adds the headers for an allowed origin. It reports whether it answered a
+// preflight.
 func (g *guard) cors(w http.ResponseWriter, r *http.Request, origin string) (done bool) {
 	head := w.Header()
 	head.Add("Vary", "Origin")
@@ -96,8 +95,8 @@ func (g *guard) cors(w http.ResponseWriter, r *http.Request, origin string) (don
 	return true
 }
 
-// paramHeaders returns the requested headers of a preflight that repeat parameters of a
-// tool, since their names depend on the tool.
+// paramHeaders returns the Mcp-Param headers of a preflight, whose names depend on the
+// tool.
 func paramHeaders(r *http.Request) (list string) {
 	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		name = strings.TrimSpace(name)
@@ -108,13 +107,12 @@ func paramHeaders(r *http.Request) (list string) {
 	return list
 }
 
-// listensOnLoopback reports whether an address is reachable from this machine only. An
-// unspecified address counts as loopback.
+// listensOnLoopback reports whether an address is local. "" counts as local.
 func listensOnLoopback(listen string) bool {
 	return listen == "" || isLoopback(hostOf(listen))
 }
 
-// hostOf returns the host without port and brackets, or "" if hostport is invalid.
+// hostOf returns the host without port and brackets, or "" if it is invalid.
 func hostOf(hostport string) string {
 	if host, port, err := net.SplitHostPort(hostport); err == nil {
 		if strings.Trim(port, "0123456789") != "" {

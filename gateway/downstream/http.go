@@ -18,42 +18,38 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// Headers of the Streamable HTTP transport.
 const (
 	headerSession  = "Mcp-Session-Id"
 	headerProtocol = "Mcp-Protocol-Version"
 )
 
-// LatestLegacy is the newest revision with a handshake. Clients that request an unknown
-// revision get it.
+// LatestLegacy is the newest revision with a handshake, and the answer to unknown ones.
 const LatestLegacy = "2025-11-25"
 
-// DefaultProtocols lists the revisions with sessions, which MCP-Protocol-Version may
-// name.
+// DefaultProtocols lists the revisions with sessions.
 var DefaultProtocols = []string{"2024-11-05", "2025-03-26", "2025-06-18", LatestLegacy}
 
 // HTTPOptions configures an [HTTP]. Only Handler is required.
 type HTTPOptions struct {
 	Options
-	// AuthToken is the required bearer token, except for PublicHandlers; "": none.
+	// AuthToken is the bearer token for all but PublicHandlers; "": none.
 	AuthToken string
 	// AllowedOrigins are accepted in addition to loopback origins. They are compared
 	// exactly.
 	AllowedOrigins []string
-	// AllowedHosts lists host names without ports that are accepted in addition to
-	// loopback ones, for proxies. If it is set, other hosts are refused.
+	// AllowedHosts are accepted in addition to loopback names, without ports. If set, all
+	// others are refused.
 	AllowedHosts []string
-	// Listen is the listening address. On loopback or "", only loopback hosts and
-	// AllowedHosts are served. If it is empty, Serve uses its listener's address.
+	// Listen is the listening address; "": that of Serve's listener. On loopback or "",
+	// only loopback hosts and AllowedHosts are served.
 	Listen string
-	// MaxConnections is the maximum number of connections. A new connection above it
-	// closes the longest idle one without a request in flight. The default is twice
-	// limits.sessions plus 1024.
+	// MaxConnections limits connections; a new one closes the longest idle one. The
+	// default is twice limits.sessions plus 1024.
 	MaxConnections int
 	// HasProfile reports whether /mcp/p/NAME is served; nil: no profile is.
 	HasProfile func(name string) bool
-	// ResolveProject returns the folder of a project in a URL, or an error; nil: any path
-	// is valid.
+	// ResolveProject returns the folder of a project in a URL, or an error. If nil, any
+	// path is valid.
 	ResolveProject func(path string) (folder string, err error)
 	// AuthHandlers are further paths that require the token, such as /metrics.
 	AuthHandlers map[string]http.Handler
@@ -61,10 +57,10 @@ type HTTPOptions struct {
 	PublicHandlers map[string]http.Handler
 }
 
-// HTTP is the Streamable HTTP endpoint /mcp with further paths. A session starts with a
-// successful initialize. It closes by DELETE, after idleness, by eviction at
-// limits.sessions, or by [HTTP.Close]. All requests without a session (2026-07-28) for
-// one URL share an internal session, which does not count for limits.sessions.
+// HTTP is the Streamable HTTP endpoint /mcp with further paths. A session starts with
+// initialize and closes by DELETE, idleness, eviction at limits.sessions, or
+// [HTTP.Close]. Requests without a session (2026-07-28) share a session per URL, which
+// does not count for limits.sessions.
 type HTTP struct {
 	o                 HTTPOptions
 	opt               *Options
@@ -73,10 +69,10 @@ type HTTP struct {
 	ctx               context.Context
 	cancel            context.CancelFunc
 	draining          atomic.Bool
-	sessionWaits      sync.WaitGroup // one goroutine per session
-	closingMu         sync.Mutex     // orders sessionWaits.Add before sessionWaits.Wait
+	sessionWaits      sync.WaitGroup
+	closingMu         sync.Mutex // orders sessionWaits.Add before sessionWaits.Wait
 	statelessMu       sync.Mutex
-	statelessSessions map[urlChoices]*httpSession // by choices in the URL
+	statelessSessions map[urlChoices]*httpSession
 	listener          *limitListener
 }
 
@@ -94,8 +90,8 @@ func NewHTTP(o HTTPOptions) *HTTP {
 // Sessions returns the number of open sessions.
 func (h *HTTP) Sessions() int { return h.sessions.len() }
 
-// Handler returns a handler for the address HTTPOptions.Listen, for use in another
-// server. A public server needs the timeouts of [HTTP.Serve].
+// Handler returns a handler for the address Listen. A public server needs the timeouts of
+// [HTTP.Serve].
 func (h *HTTP) Handler() http.Handler { return h.handler(h.o.Listen) }
 
 func (h *HTTP) handler(listen string) http.Handler {
@@ -112,8 +108,7 @@ func (h *HTTP) handler(listen string) http.Handler {
 	})
 }
 
-// extendWriteDeadline restarts the timeout of a stalled write. Call it again after
-// waiting.
+// extendWriteDeadline restarts the timeout of a stalled write.
 func extendWriteDeadline(rc *http.ResponseController) {
 	rc.SetWriteDeadline(time.Now().Add(stallTimeout)) //nolint:errcheck // not every writer can
 }
@@ -157,7 +152,6 @@ func (h *HTTP) route(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 
 type urlChoices struct{ project, profile string }
 
-// profilePath is the path prefix of profiles.
 const profilePath = "/mcp/p/"
 
 func (h *HTTP) parseChoices(r *http.Request) urlChoices {
@@ -172,7 +166,7 @@ func (h *HTTP) parseChoices(r *http.Request) urlChoices {
 func endpoint(r *http.Request) string { return strings.TrimRight(r.URL.Path, "/") }
 
 func queryProject(r *http.Request) string {
-	if r.URL.RawQuery == "" { // parsing an empty query is not free
+	if r.URL.RawQuery == "" {
 		return ""
 	}
 	return r.URL.Query().Get("project")
@@ -186,7 +180,6 @@ func (h *HTTP) isMCP(r *http.Request) bool {
 	return path == "/mcp"
 }
 
-// writeRPCError writes an HTTP error with a JSON-RPC error as its body.
 func writeRPCError(w http.ResponseWriter, status int, id []byte, format string, args ...any) {
 	writeError(w, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...).Frame(id))
 }
@@ -202,8 +195,7 @@ func headersNameLegacy(head http.Header) bool {
 	return !slices.ContainsFunc(head.Values(headerProtocol), func(v string) bool { return !slices.Contains(DefaultProtocols, v) })
 }
 
-// checkProtocol refuses unknown revisions. A missing header means the revision of the
-// handshake.
+// checkProtocol refuses unknown revisions.
 func checkProtocol(w http.ResponseWriter, r *http.Request) bool {
 	if headersNameLegacy(r.Header) {
 		return true
@@ -213,8 +205,7 @@ func checkProtocol(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// session returns the session of a request, for which the caller must call release. It
-// returns nil after refusing the request.
+// session returns the session of a request until release, or nil after refusing it.
 func (h *HTTP) session(w http.ResponseWriter, r *http.Request) *httpSession {
 	id := r.Header.Get(headerSession)
 	if id == "" {
@@ -244,7 +235,7 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// openSession opens a session. It returns nil at the limit or during shutdown.
+// openSession returns a new session, or nil at the limit or during shutdown.
 func (h *HTTP) openSession(stateless bool, a urlChoices, address string) *httpSession {
 	h.closingMu.Lock()
 	defer h.closingMu.Unlock()
@@ -275,16 +266,14 @@ func (h *HTTP) openSession(stateless bool, a urlChoices, address string) *httpSe
 }
 
 const (
-	// idleTimeout is the maximum idle time of a session without streams and requests in
-	// flight.
+	// idleTimeout limits the idle time without streams and requests in flight.
 	idleTimeout = 30 * time.Minute
-	// handshakeTimeout is the maximum time from the answer to initialize to the next
-	// message.
+	// handshakeTimeout limits the time from initialize to the next message.
 	handshakeTimeout = time.Minute
 )
 
-// idle returns the current idle timeout. It is short after initialize, because a client
-// that hung up does not know its session.
+// idle returns the idle timeout. It is short at first, because a client that hung up
+// during initialize does not know its session.
 func (b *httpSession) idle() time.Duration {
 	if b.session.stateless || b.session.Ready() {
 		return idleTimeout
@@ -292,7 +281,7 @@ func (b *httpSession) idle() time.Duration {
 	return handshakeTimeout
 }
 
-// awaitEnd waits for the end of a session and closes an idle one.
+// awaitEnd waits for the end of a session and closes idle ones.
 func (h *HTTP) awaitEnd(b *httpSession) {
 	timer := time.NewTimer(b.idle())
 	defer timer.Stop()
@@ -313,7 +302,7 @@ func (h *HTTP) awaitEnd(b *httpSession) {
 }
 
 // Close closes all sessions and waits for them. Requests in flight may finish within
-// Options.Drain. Nothing is served afterwards.
+// Options.Drain.
 func (h *HTTP) Close() {
 	h.draining.Store(true)
 	limit := time.After(h.opt.Drain)
@@ -338,7 +327,7 @@ wait:
 	h.sessionWaits.Wait()
 }
 
-// Timeouts against clients that hold connections without sending.
+// Timeouts against clients that hold connections.
 const (
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = 20 * time.Second // between reads; in all, plus 1 s per bodyRate bytes
@@ -348,9 +337,9 @@ const (
 	shutdownGrace = 2 * time.Second
 )
 
-// Serve serves on l until ctx ends, then finishes as [HTTP.Close] does, and returns nil.
-// With [ErrDrain] as the cause it drains first. It closes l. It returns an error for a
-// non-loopback address without a token.
+// Serve serves on l, which it closes, until ctx ends, and returns nil after [HTTP.Close].
+// With [ErrDrain] as the cause it drains first. It refuses a non-loopback address without
+// a token.
 func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	listen := h.o.Listen
 	if listen == "" && l.Addr().Network() != "unix" {
@@ -367,7 +356,7 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       keepAliveIdle,
 		MaxHeaderBytes:    maxHeaders,
-		// Check "OPTIONS *" like other requests.
+		// check "OPTIONS *" too
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(h.opt.Logger.With("endpoint", "http").Handler(), slog.LevelDebug),
 	}

@@ -13,33 +13,31 @@ import (
 )
 
 const (
-	// maxGetStreams is the number of session-wide streams per session. A further one
-	// closes the oldest.
+	// maxGetStreams limits the streams per session; a further one closes the oldest.
 	maxGetStreams = 4
-	// maxBuffered is the number of bytes, plus one notification, buffered for a
-	// session-wide stream.
+	// maxBuffered limits the bytes buffered for a session-wide stream, plus one
+	// notification.
 	maxBuffered = 1 << 20
-	// streamWait is the maximum wait of a request for a session-wide stream. Clients open
-	// it just after the handshake.
+	// streamWait limits the wait for a session-wide stream. Clients open it just after
+	// the handshake.
 	streamWait = 5 * time.Second
-	// sumThreshold is the number of unsent bytes of a stream above which the session's
-	// sum is checked.
+	// sumThreshold is the unsent size of a stream above which the session's sum is
+	// checked.
 	sumThreshold = 64 << 10
 )
 
-// httpSession holds the GET streams of an HTTP session. A message goes to the newest
-// stream only. Without a stream, notifications with a key are buffered up to a limit, and
-// others are dropped.
+// httpSession holds the GET streams of an HTTP session. Messages go to the newest one.
+// Without a stream, notifications with a key are buffered and others dropped.
 type httpSession struct {
 	session *Session
-	key     string       // secret session id in HTTP headers
+	key     string       // secret id in HTTP headers
 	writing atomic.Int64 // bytes of JSON answers being written
 	share   *memoryShare // of the session, or of one stateless request
 
 	mu       sync.Mutex
 	gets     []*eventStream            // newest last
-	streams  map[*eventStream]struct{} // all streams, including those of POSTs
-	buffered *eventStream              // notifications with a key for the next GET stream; may be nil
+	streams  map[*eventStream]struct{} // including those of POSTs
+	buffered *eventStream              // for the next GET stream; may be nil
 	opened   chan struct{}             // closed when a GET stream opens; nil without a waiter
 
 	// closeRequest cancels a stateless request; nil for a session.
@@ -146,8 +144,7 @@ func (b *httpSession) unsentBytes() int64 {
 	return n
 }
 
-// checkLimit closes the session, or the stateless request, if too much is unsent after
-// sending on f.
+// checkLimit closes the session or stateless request if too much is unsent.
 func (b *httpSession) checkLimit(f *eventStream) {
 	n := f.queue.UnsentBytes()
 	if n <= sumThreshold {
@@ -168,7 +165,6 @@ func (b *httpSession) checkLimit(f *eventStream) {
 	}
 }
 
-// closeStreams closes all event streams and the stateless request.
 func (b *httpSession) closeStreams(cause error) {
 	b.mu.Lock()
 	feeds := slices.Collect(maps.Keys(b.streams))
@@ -187,7 +183,7 @@ func (b *httpSession) addPost(f *eventStream) {
 	b.streams[f] = struct{}{}
 }
 
-// addGet opens a session-wide stream, starting with the buffered notifications.
+// addGet opens a session-wide stream with the buffered notifications.
 func (b *httpSession) addGet() *eventStream {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,24 +17,24 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// postStream is the stream of a POSTed request. It answers with JSON, or with an event
-// stream if a frame precedes the answer.
+// postStream is the stream of a POSTed request. It answers with JSON, or with events if a
+// frame precedes the answer.
 type postStream struct {
 	session       *httpSession
-	httpRequest   *http.Request // with its body already read
+	httpRequest   *http.Request // body already read
 	id            []byte        // valid while the handler runs
 	acceptsJSON   bool
 	acceptsEvents bool
 	isInitialize  bool // no frame may precede the answer
-	modern        bool // stateless: some errors have an HTTP status
+	modern        bool // some errors have an HTTP status
 
 	mu             sync.Mutex
 	events         *eventStream
-	result         []byte // answer to send as JSON
-	status         int    // of result
-	isError        bool   // the answer is an error
-	done           bool   // answered, abandoned, or the client left
-	leftUnanswered bool   // the client left before the answer
+	result         []byte // for JSON
+	status         int
+	isError        bool
+	done           bool // answered, abandoned, or the client left
+	leftUnanswered bool // the client left before the answer
 	wake           chan struct{}
 	signaled       bool
 }
@@ -47,7 +47,6 @@ func (p *postStream) signalLocked() {
 	}
 }
 
-// upgradeLocked turns the answer into an event stream.
 func (p *postStream) upgradeLocked() *eventStream {
 	if p.events == nil {
 		p.events = newEventStream(p.session.share)
@@ -57,7 +56,7 @@ func (p *postStream) upgradeLocked() *eventStream {
 	return p.events
 }
 
-// HTTP returns the HTTP request of x, and the status and content type of an answer with
+// HTTP returns the HTTP request of x, with the status and content type of an answer with
 // an error code, or 0. r is nil on byte streams.
 func (x *Request) HTTP(code int) (r *http.Request, status int, kind string) {
 	out := x.current().out
@@ -80,9 +79,8 @@ func (x *Request) HTTP(code int) (r *http.Request, status int, kind string) {
 	return p.httpRequest, status, kind
 }
 
-// withEvents calls give with the event stream, which it opens if necessary. It returns
-// false if the client accepts none: use the session-wide stream then. If the client has
-// left, give is not called.
+// withEvents calls give with the event stream, unless the client has left. It returns
+// false if the client accepts none; use the session-wide stream then.
 func (p *postStream) withEvents(give func(*eventStream)) bool {
 	p.mu.Lock()
 	if !p.acceptsEvents || p.isInitialize {
@@ -106,7 +104,7 @@ func (p *postStream) send(frame []byte) {
 	}
 }
 
-// sendLow uses one lane for all servers, because there is only one answer to wait for.
+// sendLow uses one lane for all servers, since there is only one answer.
 func (p *postStream) sendLow(server, key string, frame []byte) (m jsonrpc.QueuePosition) {
 	if !p.withEvents(func(f *eventStream) { m = f.queue.SendLow("", key, frame) }) {
 		p.session.sendLow(server, key, frame)
@@ -134,7 +132,7 @@ func (p *postStream) unsentBytes() int64 {
 	return p.events.queue.UnsentBytes()
 }
 
-// laneBytes returns 0, because the stream of a request has one common limit.
+// laneBytes returns 0, because the stream has one common limit.
 func (p *postStream) laneBytes(string) int64 { return 0 }
 
 func (p *postStream) answer(frame []byte, code int, _ *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition) {
@@ -143,7 +141,7 @@ func (p *postStream) answer(frame []byte, code int, _ *jsonrpc.WriteBatch, after
 	}
 }
 
-// setAnswer records the answer. It returns the event stream that sends it, or nil.
+// setAnswer returns the event stream that sends the answer, or nil.
 func (p *postStream) setAnswer(frame []byte, code int, after []jsonrpc.QueuePosition) *eventStream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,14 +184,13 @@ func (p *postStream) clientLeft() bool {
 	return p.leftUnanswered
 }
 
-// markLeft refuses further frames after the client left.
 func (p *postStream) markLeft() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done = true
 }
 
-// acceptable refuses a request with unsupported content types.
+// acceptable refuses unsupported content types.
 func (p *postStream) acceptable(w http.ResponseWriter, r *http.Request) bool {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		writeRPCError(w, http.StatusUnsupportedMediaType, nil, "Content-Type must be application/json")
@@ -210,7 +207,6 @@ func (p *postStream) acceptable(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// post handles a POSTed message.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
 	p := &postStream{httpRequest: r, wake: make(chan struct{})}
 	if !p.acceptable(w, r) {
@@ -262,7 +258,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	}
 }
 
-// awaitRoomFor waits until few bytes are unsent, at most stallTimeout.
+// awaitRoomFor waits for hasRoom, at most stallTimeout.
 func (s *Session) awaitRoomFor(ctx context.Context) bool {
 	if s.hasRoom() {
 		return true
@@ -315,7 +311,6 @@ func (h *HTTP) batch(w http.ResponseWriter, r *http.Request, rc *http.ResponseCo
 	}
 }
 
-// message handles a message of a session.
 func (h *HTTP) message(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
 	s := p.session.session
 	switch {
@@ -333,8 +328,8 @@ func (h *HTTP) message(w http.ResponseWriter, r *http.Request, rc *http.Response
 	}
 }
 
-// start starts a request. It uses the session until the handler returns, which may be
-// long after the client hung up.
+// start uses the session until the handler returns, possibly long after the client hung
+// up.
 func (h *HTTP) start(w http.ResponseWriter, p *postStream, m *jsonrpc.Message) bool {
 	h.sessions.retain(p.session)
 	x, fault := p.session.session.begin(m, nil, p, p.session.share, func() { h.sessions.release(p.session) })
@@ -352,8 +347,8 @@ func (h *HTTP) start(w http.ResponseWriter, p *postStream, m *jsonrpc.Message) b
 	return true
 }
 
-// initialize opens a session. The client gets its id only if the handler accepted;
-// otherwise the session is closed.
+// initialize opens a session. If the handler fails, the client gets no id and the session
+// is closed.
 func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
 	if p.session = h.openSession(false, h.parseChoices(r), hostname(r.RemoteAddr)); p.session == nil {
 		writeUnavailable(w, m.ID, "Too many sessions (limits.sessions)")
@@ -383,7 +378,6 @@ func (h *HTTP) initialize(w http.ResponseWriter, r *http.Request, rc *http.Respo
 	}
 }
 
-// serve writes the answer.
 func (p *postStream) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController) {
 	s := p.session.session
 	select {
@@ -408,7 +402,7 @@ func (p *postStream) serve(w http.ResponseWriter, r *http.Request, rc *http.Resp
 	case s.ctx.Err() != nil:
 		writeRPCError(w, http.StatusNotFound, p.id, "Session closed; start a new one with initialize")
 	default:
-		// A cancelled request has no answer.
+		// a cancelled request
 		w.WriteHeader(http.StatusAccepted)
 	}
 }
@@ -442,11 +436,11 @@ func (p *postStream) writeJSON(w http.ResponseWriter, rc *http.ResponseControlle
 	p.session.writing.Add(-left)
 }
 
-// maxPart is the maximum size of the parts of a large body, in bytes.
+// maxPart is the maximum size of a body's parts, in bytes.
 const maxPart = 1 << 20
 
-// body reads the message within limits.frame, the time allowed for its size, and the
-// memory limit. It returns false after refusing the message.
+// body reads a message within limits.frame, the timeouts and the memory limit, or refuses
+// it.
 func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, session *httpSession) (frame []byte, ok bool) {
 	limit := h.opt.Limits.Frame
 	var room memlimit.Reservation
@@ -463,7 +457,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request, rc *http.ResponseCon
 	start := time.Now()
 	rc.SetReadDeadline(start.Add(bodyTimeout)) //nolint:errcheck // not every reader can
 	body := http.MaxBytesReader(w, r.Body, limit)
-	// Growing a single buffer would need several times the memory.
+	// Growing one buffer takes several times the memory.
 	var parts [][]byte
 	part := make([]byte, 0, min(max(r.ContentLength+1, 512), maxPart))
 	size, renewed := 0, 0
@@ -512,14 +506,13 @@ func writeTooLarge(w http.ResponseWriter, limit int64) {
 
 const errTooMuch = "Too many large messages at once"
 
-// rejectNoMemory refuses a message that exceeds the memory limit.
 func (h *HTTP) rejectNoMemory(w http.ResponseWriter, size int) {
 	h.opt.Logger.Warn("message refused: memory limit for all clients and servers reached", "bytes", size)
 	w.Header().Set("Connection", "close")
 	writeUnavailable(w, nil, errTooMuch)
 }
 
-// accepts returns the content types that a client accepts. A missing header allows both.
+// accepts returns the accepted content types. A missing header allows both.
 func accepts(head http.Header) (json, events bool) {
 	values := head.Values("Accept")
 	if len(values) == 0 {
@@ -544,7 +537,6 @@ func accepts(head http.Header) (json, events bool) {
 	return json, events
 }
 
-// isRejected reports whether a media range has quality zero.
 func isRejected(params string) bool {
 	for p := range strings.SplitSeq(params, ";") {
 		k, v, _ := strings.Cut(strings.TrimSpace(p), "=")

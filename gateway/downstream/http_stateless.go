@@ -10,8 +10,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// stateless handles a message of a revision without sessions. Closing the connection
-// cancels the request.
+// stateless handles a message without a session. Closing the connection cancels the
+// request.
 func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, p *postStream, m *jsonrpc.Message) {
 	switch {
 	case m.IsNotification():
@@ -34,8 +34,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	modern.Remote = r.RemoteAddr
 	asked := h.parseChoices(r)
 	if asked.project != "" && h.o.ResolveProject != nil {
-		// Resolve the path before it takes a place, so that spellings of one project
-		// share a session.
+		// Resolve first, so that all spellings of a project share a session.
 		folder, err := h.o.ResolveProject(asked.project)
 		if err != nil {
 			writeRPCError(w, http.StatusBadRequest, m.ID, "Invalid request: invalid project in the URL: %v", err)
@@ -49,7 +48,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 		return
 	}
 	defer h.sessions.release(root)
-	// Count unsent bytes per request, so that one slow client does not affect others.
+	// Count unsent bytes per request, so that slow clients affect no others.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	p.session, p.modern = &httpSession{session: root.session, share: newMemoryShare(h.opt.Memory), streams: make(map[*eventStream]struct{}), closeRequest: cancel}, true
@@ -71,8 +70,7 @@ func (h *HTTP) stateless(w http.ResponseWriter, r *http.Request, rc *http.Respon
 	x.cancelByDisconnect("the client stopped reading") // no effect if it was answered
 }
 
-// envelope parses and checks a stateless request. The order of checks gives the most
-// helpful error.
+// envelope checks a stateless request; the order gives the best error.
 func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 	modern, fault := readModern(rawjson.Get(m.Params, "_meta"))
 	if fault != nil {
@@ -88,13 +86,10 @@ func envelope(head http.Header, m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 	return modern, nil
 }
 
-// maxProjects is the maximum number of projects in use by stateless requests, counted per
-// profile. Sessions without a project need no limit, because profiles come from the
-// config.
+// maxProjects limits the projects of stateless requests, counted per profile.
 const maxProjects = 256
 
-// statelessSession returns the shared session for the project and profile of a URL. The
-// caller must call release. It returns nil and the reason on failure.
+// statelessSession returns the session for a URL until release, or nil and the reason.
 func (h *HTTP) statelessSession(a urlChoices) (b *httpSession, why string) {
 	h.statelessMu.Lock()
 	defer h.statelessMu.Unlock()
@@ -115,7 +110,7 @@ func (h *HTTP) statelessSession(a urlChoices) (b *httpSession, why string) {
 	return b, ""
 }
 
-// evictProjectLocked evicts the longest idle project if necessary. It returns false if
+// evictProjectLocked evicts the longest idle project at the limit. It returns false if
 // all are in use.
 func (h *HTTP) evictProjectLocked() bool {
 	var named []*httpSession

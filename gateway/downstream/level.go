@@ -11,7 +11,7 @@ import (
 type Level int
 
 const (
-	// LevelUnset is below all levels: sessions without a level get all messages.
+	// LevelUnset is below all levels, so sessions without a level get all messages.
 	LevelUnset Level = -1
 	// LevelInfo is the index of "info" in [Levels].
 	LevelInfo Level = 1
@@ -22,7 +22,7 @@ const (
 // Levels lists the names of the levels.
 var Levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// levelNone is above all levels, including unknown ones.
+// levelNone is above all levels, even unknown ones.
 var levelNone = Level(len(Levels) + 1)
 
 // ParseLevel parses the name of a level.
@@ -31,8 +31,8 @@ func ParseLevel(name string) (Level, bool) {
 	return Level(i), i >= 0
 }
 
-// MessageLevel returns the level in the params of notifications/message. Unknown levels
-// count as the highest, so that no message is lost.
+// MessageLevel returns the level in notifications/message. Unknown levels count as the
+// highest.
 func MessageLevel(params []byte) Level {
 	name := rawjson.GetString(params, "level")
 	if l, ok := ParseLevel(name); ok {
@@ -55,13 +55,13 @@ func (l Level) Slog() slog.Level {
 	}
 }
 
-// SetLevel sets the level that a session requested.
+// SetLevel sets the requested level.
 func (s *Session) SetLevel(l Level) { s.level.Store(int32(l - LevelUnset)) }
 
-// Level returns the level that the session requested, or LevelUnset.
+// Level returns the requested level, or LevelUnset.
 func (s *Session) Level() Level { return Level(s.level.Load()) + LevelUnset }
 
-// Level returns the level for one request. A stateless request without a level gets no
+// Level returns the level for one request. Stateless requests without a level get no
 // messages.
 func (x *Request) Level() Level {
 	m := x.Modern()

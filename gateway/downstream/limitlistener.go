@@ -9,24 +9,22 @@ import (
 	"sync/atomic"
 )
 
-// limitListener is a listener that limits its open connections. A new connection above
-// the limit closes the one that has been idle longest. Connections with a request in
-// flight stay open, and new ones wait.
+// limitListener limits the open connections. A new one above the limit closes the longest
+// idle one, or waits while all have requests in flight.
 type limitListener struct {
-	net.Listener               // set before the first use
-	slots        chan struct{} // one element per open connection
-	closed       chan struct{}
-	once         sync.Once
-	// acceptDeadline is the time at which a draining listener stops accepting, in Unix
-	// nanoseconds, or 0.
+	net.Listener
+	slots  chan struct{} // one per open connection
+	closed chan struct{}
+	once   sync.Once
+	// acceptDeadline is the end of accepting while draining, in Unix nanoseconds, or 0.
 	acceptDeadline atomic.Int64
 
 	mu            sync.Mutex
 	idle          list.List // of *limitConn, longest idle first
-	closeNextIdle bool      // close the next idle connection
+	closeNextIdle bool
 	stateCounts   [http.StateClosed + 1]int
 	streams       int           // requests that last until shutdown
-	wake          chan struct{} // closed at the next change of stateCounts or streams; nil without a waiter
+	wake          chan struct{} // closed at a change of stateCounts or streams; may be nil
 }
 
 func newLimitListener(limit int) *limitListener {
@@ -68,7 +66,7 @@ func (l *limitListener) Close() error {
 	return l.Listener.Close()
 }
 
-// setState records the state of a connection. It is the ConnState hook of [http.Server].
+// setState is the ConnState hook of [http.Server].
 func (l *limitListener) setState(conn net.Conn, state http.ConnState) {
 	c := conn.(*limitConn)
 	l.mu.Lock()
@@ -93,8 +91,7 @@ func (l *limitListener) setState(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// evict closes the connection that has been idle longest, or the next one that becomes
-// idle.
+// evict closes the longest idle connection, or the next one to become idle.
 func (l *limitListener) evict() {
 	l.mu.Lock()
 	out := l.popIdleLocked()
@@ -105,7 +102,6 @@ func (l *limitListener) evict() {
 	}
 }
 
-// popIdleLocked removes and returns the longest idle connection, or nil.
 func (l *limitListener) popIdleLocked() *limitConn {
 	at := l.idle.Front()
 	if at == nil {
@@ -121,7 +117,7 @@ func (l *limitListener) popIdleLocked() *limitConn {
 type limitConn struct {
 	net.Conn
 	listener    *limitListener
-	idleElement *list.Element // in listener.idle, or nil
+	idleElement *list.Element // may be nil
 	state       http.ConnState
 	once        sync.Once
 }

@@ -5,12 +5,11 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// memoryShare is a client's share of the memory limit, with the part used by its
-// requests.
+// memoryShare is a client's share of the memory limit.
 type memoryShare struct {
 	*memlimit.Owner
-	bytes       int64                // of requests; guarded by the session's mu
-	reservation memlimit.Reservation // of bytes
+	bytes       int64 // of requests; guarded by the session's mu
+	reservation memlimit.Reservation
 }
 
 func newMemoryShare(a *memlimit.Pool) *memoryShare {
@@ -19,8 +18,7 @@ func newMemoryShare(a *memlimit.Pool) *memoryShare {
 	return h
 }
 
-// addLocked counts a request until removeLocked. It returns false if the memory limit
-// refuses it.
+// addLocked counts a request until removeLocked. It returns false over the memory limit.
 func (h *memoryShare) addLocked(x *Request) bool {
 	n := int64(len(x.params) + len(x.id))
 	if !h.reservation.Resize(h.bytes + n) {
@@ -35,13 +33,12 @@ func (h *memoryShare) removeLocked(x *Request) {
 	h.reservation.Resize(h.bytes)
 }
 
-// noMemoryError returns the error for a message that the memory limit refuses.
 func noMemoryError(what string) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.CodeInternal, "The %s was discarded: %v; send it again later", what, memlimit.ErrFull)
 }
 
-// checkMemory reports whether the memory limit allows an answer of size bytes. If not, it
-// answers with an error.
+// checkMemory answers with an error and returns false if the memory limit refuses an
+// answer of size bytes.
 func (x *Request) checkMemory(size int) bool {
 	if x.share == nil || x.share.CanReserve(size) {
 		return true
@@ -52,7 +49,6 @@ func (x *Request) checkMemory(size int) bool {
 	return false
 }
 
-// closeNoMemory closes a session whose unsent bytes exceed the memory limit.
 func (s *Session) closeNoMemory(unsent int64) {
 	s.opt.Logger.Warn("session closed: memory limit for all clients and servers reached", "session", s.id, "unsent", unsent)
 	s.Close(ErrNoMemory)

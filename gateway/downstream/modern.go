@@ -10,14 +10,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// ModernProtocols lists the revisions without handshake and session. Each request names
-// its revision in _meta (2026-07-28, basic/index#statelessness).
+// ModernProtocols lists the revisions without handshake and session (2026-07-28,
+// basic/index#statelessness).
 var ModernProtocols = []string{"2026-07-28"}
 
 // MetaPrefix is the prefix of the protocol's members in _meta.
 const MetaPrefix = "io.modelcontextprotocol/"
 
-// Members of a request's _meta that the protocol defines.
 const (
 	metaProtocol     = MetaPrefix + "protocolVersion"
 	metaCapabilities = MetaPrefix + "clientCapabilities"
@@ -32,19 +31,19 @@ const (
 	CodeUnsupportedVersion = -32022
 )
 
-// Modern is the envelope of a stateless request from its _meta.
+// Modern is the envelope of a stateless request.
 type Modern struct {
 	Version      string
 	Capabilities []byte // raw object
 	LogLevel     string // "" if the client wants no log messages
-	// Header is the header of an HTTP request; nil on other transports.
+	// Header is set for HTTP only.
 	Header http.Header
-	// Remote is the client's address and port over HTTP, otherwise "".
+	// Remote is the client's address and port for HTTP, otherwise "".
 	Remote string
 	client []byte // raw, may be nil
 }
 
-// Client returns the client's description with the capabilities of this request.
+// Client returns the client's description with this request's capabilities.
 func (m *Modern) Client() ClientInfo {
 	c := clientInfo(m.client)
 	c.Capabilities = m.Capabilities
@@ -58,8 +57,8 @@ func (m *Modern) name() string {
 	return shortString(rawjson.Get(m.client, "name"))
 }
 
-// isModernRequest reports whether a request is stateless. It is if its _meta says so, or,
-// without a session, if only stateless revisions have its method.
+// isModernRequest reports whether a request is stateless by its _meta or, without a
+// session, by its method.
 func isModernRequest(m *jsonrpc.Message, session bool) bool {
 	for k := range rawjson.Members(rawjson.Get(m.Params, "_meta")) {
 		if k.Is(metaProtocol) || k.Is(metaCapabilities) {
@@ -69,8 +68,7 @@ func isModernRequest(m *jsonrpc.Message, session bool) bool {
 	return !session && (m.Method == "server/discover" || m.Method == "subscriptions/listen")
 }
 
-// statelessRequest parses and checks the envelope of a stateless request. It returns nil
-// for a request of a session.
+// statelessRequest returns the valid envelope of a stateless request, or nil.
 func (s *Session) statelessRequest(m *jsonrpc.Message) (*Modern, *jsonrpc.Error) {
 	if !isModernRequest(m, s.Protocol() != "") {
 		return nil, nil
@@ -85,7 +83,7 @@ func (s *Session) statelessRequest(m *jsonrpc.Message) (*Modern, *jsonrpc.Error)
 	return out, nil
 }
 
-// readModern parses the members of _meta. It does not check the revision.
+// readModern does not check the revision.
 func readModern(meta []byte) (*Modern, *jsonrpc.Error) {
 	out := &Modern{}
 	var version, level []byte
@@ -120,8 +118,6 @@ func hasNoMember(member, kind string) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, `Invalid params: member "_meta" needs %q to be %s`, member, kind)
 }
 
-// unsupportedVersionError returns an error for an unknown revision or one with a
-// handshake, or nil.
 func unsupportedVersionError(version string) *jsonrpc.Error {
 	if slices.Contains(ModernProtocols, version) {
 		return nil
@@ -145,7 +141,6 @@ func headersNameModern(head http.Header) bool {
 	return slices.ContainsFunc(head.Values(headerProtocol), func(v string) bool { return slices.Contains(ModernProtocols, v) })
 }
 
-// checkHeaders checks that the headers match the request.
 func checkHeaders(head http.Header, m *jsonrpc.Message, version string) *jsonrpc.Error {
 	if fault := checkHeader(head, headerProtocol, version); fault != nil {
 		return fault
@@ -171,7 +166,7 @@ func checkHeaders(head http.Header, m *jsonrpc.Message, version string) *jsonrpc
 	return checkHeader(head, headerName, name)
 }
 
-// checkHeader checks that a header occurs once and equals the value in the body.
+// checkHeader requires a header exactly once with the value in the body.
 func checkHeader(head http.Header, name, want string) *jsonrpc.Error {
 	values := head.Values(name)
 	if len(values) != 1 {
@@ -187,7 +182,6 @@ func checkHeader(head http.Header, name, want string) *jsonrpc.Error {
 	return nil
 }
 
-// statusOf returns the HTTP status for an error code of a stateless request.
 func statusOf(code int) int {
 	switch code {
 	case jsonrpc.CodeMethodNotFound:

@@ -7,8 +7,7 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// Nested is a request that a handler makes for a client while it handles another request
-// of that client. Its answer goes to the handler.
+// Nested is a request that a handler makes for the client of another request.
 type Nested struct {
 	Request
 	out nestedStream
@@ -16,8 +15,8 @@ type Nested struct {
 
 var nestedID = []byte("0")
 
-// Nested returns a nested request of x. Its notifications and requests to the client use
-// the stream of x. It ends with ctx. params must be an object.
+// Nested returns a request within x that ends with ctx. Messages to the client use the
+// stream of x. params must be an object.
 func (x *Request) Nested(ctx context.Context, method string, params []byte) *Nested {
 	n := &Nested{out: nestedStream{outer: x}}
 	in := &n.Request
@@ -37,7 +36,7 @@ func (x *Request) Nested(ctx context.Context, method string, params []byte) *Nes
 	return n
 }
 
-// Answer returns the reply after the handler has returned. It is zero without an answer.
+// Answer returns the reply after the handler has returned.
 func (n *Nested) Answer() jsonrpc.Reply { return n.out.reply }
 
 type nestedStream struct {
@@ -62,7 +61,7 @@ func (s *nestedStream) send(frame []byte) {
 	}
 }
 
-// sendLow ignores keys, so notifications of a nested request are never replaced.
+// sendLow ignores keys: notifications of a nested request are never replaced.
 func (s *nestedStream) sendLow(server, _ string, frame []byte) (m jsonrpc.QueuePosition) {
 	x := s.outer.current()
 	x.mu.Lock()

@@ -6,19 +6,18 @@ import (
 )
 
 // Notifications without a key, such as log messages, are dropped while a client reads too
-// slowly. Otherwise a server with many messages would close the client's session.
+// slowly. Otherwise a busy server would close the client's session.
 const (
-	// limits.unsent/notifyLimitDivisor is the number of unsent bytes above which all
-	// notifications are dropped. limits.unsent/serverLimitDivisor is the limit for those
-	// of one server. Sending resumes below 1/resumeDivisor of both limits.
+	// All are dropped above 1/notifyLimitDivisor of limits.unsent, those of one server
+	// above 1/serverLimitDivisor. Sending resumes below 1/resumeDivisor of both.
 	notifyLimitDivisor = 4
 	serverLimitDivisor = 16
 	resumeDivisor      = 4
-	// missedReportInterval is the minimum time between two reports for one server.
+	// missedReportInterval is the minimum time between reports for a server.
 	missedReportInterval = time.Second
 )
 
-// dropCounters counts a session's dropped notifications by server.
+// dropCounters counts dropped notifications by server.
 type dropCounters struct {
 	mu       sync.Mutex
 	byServer map[string]*dropCounter
@@ -30,8 +29,8 @@ type dropCounter struct {
 	reportedAt time.Time
 }
 
-// dropNotification reports whether to drop a notification without a key because too much
-// is unsent. server is "" for Goblin's own.
+// dropNotification reports whether to drop a notification without a key. server is "" for
+// Goblin's own.
 func (s *Session) dropNotification(server string, out sender) bool {
 	most := s.opt.Limits.Unsent / notifyLimitDivisor
 	unsent := out.unsentBytes()
@@ -51,8 +50,8 @@ func (s *Session) dropNotification(server string, out sender) bool {
 	return drop
 }
 
-// decide reports whether to drop a notification. over means that too much is unsent,
-// under that little is. missed is the number of earlier drops to report now.
+// decide reports whether to drop a notification. missed is the number of earlier drops to
+// report now.
 func (t *dropCounters) decide(server string, over, under bool) (drop bool, missed uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

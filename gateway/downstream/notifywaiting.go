@@ -9,21 +9,20 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// A client is notified of a wait after firstNoticeDelay and then at each noticeInterval.
+// Clients are notified after firstNoticeDelay and then at each noticeInterval.
 const (
 	firstNoticeDelay = 250 * time.Millisecond
 	noticeInterval   = 2 * time.Second
 )
 
-// MaxToken is the maximum size of a progress token that gets notifications, in bytes.
-// Each notification repeats it, on read loops that other clients share.
+// MaxToken is the maximum size of a progress token in bytes. Each notification repeats
+// it, on read loops that other clients share.
 const MaxToken = 1 << 10
 
 type requestKey struct{}
 
-// NotifyWaiting sends text as progress to the client of the request that ctx belongs to,
-// while it waits. Clients that want progress then extend their timeouts. The caller must
-// call stop.
+// NotifyWaiting sends text as progress to the client of ctx's request until stop is
+// called. Clients then extend their timeouts.
 func NotifyWaiting(ctx context.Context, text string) (stop func()) {
 	x, ok := ctx.Value(requestKey{}).(*Request)
 	if !ok {
@@ -46,7 +45,7 @@ func NotifyWaiting(ctx context.Context, text string) (stop func()) {
 		defer mu.Unlock()
 		if token := x.ProgressToken(first); !over && token != nil {
 			words++
-			// Progress must increase, and the server's own may start at zero.
+			// Progress must increase; the server's own may start at zero.
 			params := append([]byte(`{"progressToken":`), token...)
 			params = append(params, `,"progress":`...)
 			params = strconv.AppendFloat(params, -0.001/float64(words), 'f', -1, 64)

@@ -14,19 +14,16 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// parkableMethods lists the methods that may be answered by input_required (2026-07-28,
-// SEP-2322).
+// Methods that may be answered by input_required (2026-07-28, SEP-2322).
 var parkableMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
 const (
-	// gatherDelay is the time for collecting concurrent queries of a call into one
-	// answer.
+	// gatherDelay is the time for collecting concurrent queries into one answer.
 	gatherDelay = 10 * time.Millisecond
-	// parkTimeout is the maximum time that a call waits for its client to return.
+	// parkTimeout limits a client's absence.
 	parkTimeout = 15 * time.Minute
-	// maxParked is the maximum number of parked calls. Above it, the oldest call of the
-	// client with most calls is evicted. maxParkedSession is the maximum per session on a
-	// byte stream.
+	// maxParked limits parked calls; the oldest call of the client with most is evicted.
+	// maxParkedSession is the limit per session on a byte stream.
 	maxParked        = 1024
 	maxParkedSession = 256
 )
@@ -39,38 +36,36 @@ var (
 	ErrNoRoom = errors.New("too many calls wait for their client")
 )
 
-// parkedCall is a stateless request whose handler sends requests to the client. The
-// client gets them as its answer, and the handler waits until the client repeats its
-// request with the results. If the client does not return, the context of the request
-// ends.
+// parkedCall is a stateless request whose handler sends requests to the client. They are
+// the answer to the client's request, and the handler waits until the client repeats that
+// with results. If it does not, the request's context ends.
 type parkedCall struct {
 	calls   *ParkedCalls
-	request *Request // the request of the handler
+	request *Request // of the handler
 
-	// current is the client's latest request for the call; changed under mu.
+	// current is the client's latest request; changed under mu.
 	current atomic.Pointer[Request]
 
 	mu          sync.Mutex
-	clientWaits bool          // current is not answered yet
+	clientWaits bool          // current is unanswered
 	resumed     chan struct{} // closed when the client returns
-	concluded   bool          // the handler has its answer: no more queries
-	expired     bool          // the client can no longer return
-	scheduled   bool          // park will be called soon
+	concluded   bool          // no more queries
+	expired     bool
+	scheduled   bool // park will be called
 	openQueries []*query
 	queryCount  int       // including answered ones
-	token       []byte    // progress token of current, may be nil
+	token       []byte    // progress token of current, or nil
 	ticket      ticket    // required from the client
 	owner       parkOwner // guarded by calls.mu
-	number      uint64    // sequence number; guarded by calls.mu
+	number      uint64    // guarded by calls.mu
 	bytes       int64     // memory while the client is away; guarded by calls.mu
 	reservation memlimit.Reservation
 	timer       *time.Timer
 }
 
-// query is a request to a client.
 type query struct {
 	key   string
-	input []byte           // in the form for the client
+	input []byte           // as sent to the client
 	done  chan queryResult // capacity one
 }
 
@@ -79,7 +74,7 @@ type queryResult struct {
 	err    error
 }
 
-// current returns the client's latest request for the call of x, or x itself.
+// current returns the client's latest request for the call of x, or x.
 func (x *Request) current() *Request {
 	if p := x.parked.Load(); p != nil {
 		return p.current.Load()
@@ -87,11 +82,11 @@ func (x *Request) current() *Request {
 	return x
 }
 
-// CanAsk reports whether Ask can reach the client: always in a session, otherwise only if
-// the answer may be input_required.
+// CanAsk reports whether Ask can reach the client: always in a session, otherwise if the
+// answer may be input_required.
 func (x *Request) CanAsk() bool { return x.modern == nil || x.Outer().CanPark() }
 
-// IsAway reports whether the client has not yet returned for the answer.
+// IsAway reports whether a parked request's client has not yet returned.
 func (x *Request) IsAway() bool {
 	p := x.parked.Load()
 	if p == nil {
@@ -102,21 +97,20 @@ func (x *Request) IsAway() bool {
 	return !p.clientWaits
 }
 
-// Parker is notified by a parked request of its handler.
+// Parker observes a parked request.
 type Parker interface {
-	// OnParked is called before each answer that requires input, with that answer. It
-	// must not block.
+	// OnParked is called before each intermediate answer and must not block.
 	OnParked(result []byte, edits []rawjson.Edit)
-	// MayReturn reports whether the client may return now. If not, its request is handled
-	// as a new one, which must be refused, and the first stays parked.
+	// MayReturn reports whether the client may return now. Otherwise its request is
+	// handled as a new one, which must be refused.
 	MayReturn() bool
 }
 
-// ParkWith sets the Parker of a request. The handler may call it before the first Ask.
+// ParkWith sets the Parker, before the first Ask.
 func (x *Request) ParkWith(p Parker) { x.parker = p }
 
-// ProgressToken returns the progress token of the client's latest request, or nil. first
-// is the token of x.
+// ProgressToken returns the latest request's progress token, or nil. first is the token
+// of x.
 func (x *Request) ProgressToken(first []byte) []byte {
 	p := x.parked.Load()
 	if p == nil {
@@ -129,7 +123,6 @@ func (x *Request) ProgressToken(first []byte) []byte {
 
 func progressToken(params []byte) []byte { return rawjson.Path(params, "_meta", "progressToken") }
 
-// askStateless is [Request.Ask] for a stateless client.
 func (x *Request) askStateless(ctx, scope context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 	p, err := x.parkedCall()
 	if err != nil {
@@ -151,9 +144,9 @@ func (x *Request) askStateless(ctx, scope context.Context, method string, params
 	return jsonrpc.Reply{}, err
 }
 
-// parkedCall returns the parked call of the request, which it creates if necessary.
+// parkedCall returns the request's parked call, creating it if necessary.
 func (x *Request) parkedCall() (*parkedCall, error) {
-	x.Context() // create it now, so the first answer does not end it
+	x.Context() // before the first answer, which must not end it
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if p := x.parked.Load(); p != nil {
@@ -183,7 +176,7 @@ func (p *parkedCall) ask(method string, params []byte) (*query, error) {
 	return q, nil
 }
 
-// scheduleLocked parks the call soon if there are open queries.
+// scheduleLocked parks the call soon if it has open queries.
 func (p *parkedCall) scheduleLocked() {
 	if p.clientWaits && !p.scheduled && len(p.openQueries) > 0 {
 		p.scheduled = true
@@ -241,7 +234,6 @@ func (p *parkedCall) park() {
 	at.removeInFlight()
 }
 
-// encodeInput returns a query in the form for the client.
 func encodeInput(method string, params []byte) []byte {
 	return rawjson.SetMember(rawjson.Object("method", method), "params", params)
 }
@@ -252,11 +244,10 @@ func encodeInputRequired(inputs []byte, state string) []byte {
 	return append(rawjson.AppendString(result, state), '}')
 }
 
-// maxInputs is the maximum number of inputs of [Request.InputRequired].
 const maxInputs = 64
 
-// InputRequired returns a result that asks a stateless client for all inputs, which are
-// params of the given method. The client then sends its request again as a new one.
+// InputRequired returns a result that asks a stateless client for inputs, which are
+// params of method. The client then sends its request as a new one.
 func (x *Request) InputRequired(method string, inputs [][]byte) []byte {
 	all := []byte("{}")
 	for i, params := range inputs[:min(len(inputs), maxInputs)] {
@@ -265,8 +256,7 @@ func (x *Request) InputRequired(method string, inputs [][]byte) []byte {
 	return encodeInputRequired(all, x.session.opt.Parked.encodeState(ticket{}, x))
 }
 
-// inputParams removes members of a query that only work in sessions: ids of elicitations,
-// tasks and progress tokens.
+// inputParams removes members that only work in sessions.
 func inputParams(params []byte) []byte {
 	return rawjson.Filter(params, func(k rawjson.Key, v []byte) ([]byte, bool) {
 		switch {
@@ -295,8 +285,8 @@ func (p *parkedCall) expire(why error) {
 	}
 }
 
-// conclude fails the open queries and returns the request that an answer of size bytes
-// goes to. It waits for the client, and returns nil if the client does not return.
+// conclude fails the open queries and returns the request for an answer of size bytes. It
+// waits for the client, and returns nil if it does not return.
 func (p *parkedCall) conclude(size int) *Request {
 	p.mu.Lock()
 	p.concluded = true
@@ -316,7 +306,7 @@ func (p *parkedCall) conclude(size int) *Request {
 	return p.current.Load()
 }
 
-// finish removes a call whose handler has returned, and returns its latest request.
+// finish removes a call after its handler, and returns its latest request.
 func (p *parkedCall) finish() *Request {
 	p.mu.Lock()
 	p.concluded, p.expired = true, true
@@ -329,7 +319,6 @@ func (p *parkedCall) finish() *Request {
 	return p.current.Load()
 }
 
-// requestState is the requestState of a stateless request.
 type requestState struct {
 	isOwn bool
 	raw   []byte // of a server
@@ -337,7 +326,7 @@ type requestState struct {
 }
 
 // resume makes x the current request of the parked call in its state. It returns false if
-// x must be handled as a new request.
+// x is a new request.
 func (x *Request) resume() bool {
 	if !parkableMethods[x.method] {
 		return false
@@ -367,8 +356,8 @@ func (x *Request) resume() bool {
 	return true
 }
 
-// resume makes x the current request and passes on its answers. It returns false if the
-// ticket is outdated.
+// resume makes x current and passes its answers on. It returns false for an outdated
+// ticket.
 func (p *parkedCall) resume(x *Request, t ticket) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -399,14 +388,14 @@ func (p *parkedCall) resume(x *Request, t ticket) bool {
 	return true
 }
 
-// State is the state that a stateless client returned for a server's query.
+// State is the state that a stateless client returned for a server.
 type State struct {
-	Answers []byte // raw answers, or nil
-	Raw     []byte // the server's raw state, or nil
-	IsOwn   bool   // the state was Goblin's, not a server's
+	Answers []byte // may be nil
+	Raw     []byte // may be nil
+	IsOwn   bool   // Goblin's state, not a server's
 }
 
-// State returns the state in the request, or an error for an invalid state of Goblin.
+// State returns the state in the request. It fails for an invalid state of Goblin.
 func (x *Request) State() (State, error) {
 	switch {
 	case x.modern == nil || x.outer != nil || !parkableMethods[x.method]:
@@ -421,5 +410,5 @@ func (x *Request) State() (State, error) {
 	return s, nil
 }
 
-// CanPark reports whether the request is stateless and may be answered by input_required.
+// CanPark reports whether the request may be answered by input_required.
 func (x *Request) CanPark() bool { return x.modern != nil && parkableMethods[x.method] }

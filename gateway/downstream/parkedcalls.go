@@ -19,13 +19,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// ParkedCalls holds the calls that wait for input from stateless clients. A client
-// returns with a requestState: a ticket and its expiry. An HMAC covers both, the owner
-// and the request, with a key of this process. So a client cannot forge a state, use
-// another client's, or use its own for another request.
+// ParkedCalls holds calls that wait for stateless clients. A client returns with a
+// requestState: a ticket and its expiry. An HMAC with a key of this process covers both,
+// the owner and the request. So a client cannot forge a state, use another client's, or
+// use its own for another request.
 type ParkedCalls struct {
 	key    [32]byte
-	prefix string // prefix of each requestState of this process
+	prefix string // of each requestState of this process
 	limit  time.Duration
 
 	pool *memlimit.Pool
@@ -35,9 +35,8 @@ type ParkedCalls struct {
 	all        map[[16]byte]*parkedCall
 }
 
-// NewParkedCalls returns an empty ParkedCalls, to be shared in [Options]. limit is the
-// maximum absence of a client; 0 means 15 min. pool counts the memory of the calls and
-// may be nil.
+// NewParkedCalls returns an empty ParkedCalls. limit is the maximum absence of a client;
+// 0 means 15 min. pool counts the calls' memory and may be nil.
 func NewParkedCalls(limit time.Duration, pool *memlimit.Pool) *ParkedCalls {
 	if limit <= 0 {
 		limit = parkTimeout
@@ -47,17 +46,16 @@ func NewParkedCalls(limit time.Duration, pool *memlimit.Pool) *ParkedCalls {
 	return t
 }
 
-// ticket identifies a parked call and its number of rounds. The zero ticket has no call:
-// its request is handled as a new one.
+// ticket identifies a parked call and its round. The zero ticket has no call.
 type ticket struct {
 	id    [16]byte
 	round uint64
 }
 
-// parkOwner identifies the owner of a parked call: the session on a byte stream. Clients
-// of stateless HTTP only have an address, which all clients on a machine share, and one
-// of several connections. So eviction first picks the address with most calls, and then
-// its connection with most.
+// parkOwner identifies the owner of a parked call: its session, or for stateless HTTP its
+// address and port. Clients on a machine share an address and each may have many
+// connections. So eviction picks the address with most calls, then its connection with
+// most.
 type parkOwner struct {
 	session *Session // nil for stateless HTTP
 	address string
@@ -73,13 +71,11 @@ func parkOwnerOf(x *Request) (p parkOwner) {
 	return p
 }
 
-// Eviction groups by client first, then by connection.
 func (p parkOwner) client() parkOwner     { return parkOwner{session: p.session, address: p.address} }
 func (p parkOwner) connection() parkOwner { return p }
 
-// add records a call and returns the requestState for its client. ok is false if the
-// session has too many calls or memory is short. evicted is a call that was removed, or
-// nil. The caller holds c.mu.
+// add records a call and returns the requestState for its client. ok is false over a
+// limit. evicted is a removed call or nil. The caller holds c.mu.
 func (t *ParkedCalls) add(c *parkedCall, x *Request) (state string, evicted *parkedCall, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +110,7 @@ func (t *ParkedCalls) add(c *parkedCall, x *Request) (state string, evicted *par
 }
 
 // evictCandidateLocked returns the oldest call of the owner with most calls, counting
-// next. There must be a call.
+// next.
 func (t *ParkedCalls) evictCandidateLocked(next parkOwner) *parkedCall {
 	all := slices.Collect(maps.Values(t.all))
 	for _, who := range []func(parkOwner) parkOwner{parkOwner.client, parkOwner.connection} {
@@ -145,8 +141,7 @@ func (t *ParkedCalls) remove(c *parkedCall) {
 	}
 }
 
-// growLocked adds n bytes to a call whose client is away. It returns false if the memory
-// limit refuses them.
+// growLocked adds n bytes to a call. It returns false over the memory limit.
 func (t *ParkedCalls) growLocked(c *parkedCall, n int) bool {
 	if !c.reservation.Resize(c.bytes + int64(n)) {
 		return false
@@ -155,7 +150,6 @@ func (t *ParkedCalls) growLocked(c *parkedCall, n int) bool {
 	return true
 }
 
-// grow calls growLocked unless the call was removed.
 func (t *ParkedCalls) grow(c *parkedCall, n int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,7 +167,7 @@ func (t *ParkedCalls) encodeState(k ticket, x *Request) string {
 	return t.prefix + stateEncoding.EncodeToString(append(raw, t.mac(raw, x)...))
 }
 
-// mac authenticates a ticket for its owner and its request.
+// mac authenticates a ticket with its owner and request.
 func (t *ParkedCalls) mac(raw []byte, x *Request) []byte {
 	mac := hmac.New(sha256.New, t.key[:])
 	mac.Write(raw)
@@ -183,12 +177,12 @@ func (t *ParkedCalls) mac(raw []byte, x *Request) []byte {
 	return mac.Sum(nil)
 }
 
-// maxCanonical is the maximum size of a value in bytes for which digests ignore the order
-// of members. Canonical order takes a multiple of the value's memory.
+// maxCanonical is the maximum size of a value whose digest ignores the order of members.
+// Canonical order takes a multiple of the memory.
 const maxCanonical = 256 << 10
 
-// requestDigest returns a digest of a request without its answers and metadata. It
-// ignores the JSON encoding.
+// requestDigest returns a digest of a request without answers and metadata. It ignores
+// the JSON encoding.
 func requestDigest(x *Request) [sha256.Size]byte {
 	hash := sha256.New()
 	hash.Write([]byte(x.method))
@@ -207,15 +201,14 @@ func requestDigest(x *Request) [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// isOwnState reports whether a requestState has the prefix of this process. Other states
-// belong to servers, possibly another Goblin.
+// isOwnState reports whether this process issued a requestState. Others belong to
+// servers, possibly another Goblin.
 func (t *ParkedCalls) isOwnState(state []byte) bool {
 	text, _ := rawjson.String(state)
 	return strings.HasPrefix(text, t.prefix)
 }
 
-// find returns the call and ticket in the state of x. The call is nil if x must be
-// handled as a new request.
+// find returns the call and ticket of a state. The call is nil for a new request.
 func (t *ParkedCalls) find(x *Request, state []byte) (*parkedCall, ticket, error) {
 	text, _ := rawjson.String(state)
 	raw, err := stateEncoding.DecodeString(strings.TrimPrefix(text, t.prefix))
@@ -239,8 +232,7 @@ func (t *ParkedCalls) find(x *Request, state []byte) (*parkedCall, ticket, error
 	return c, k, nil
 }
 
-// ErrForeignState is the error for a requestState that neither Goblin nor the request's
-// server issued.
+// ErrForeignState refuses a requestState that belongs to neither Goblin nor the server.
 var ErrForeignState = stateError("does not belong to this request")
 
 func stateError(why string) error {

@@ -18,8 +18,8 @@ import (
 )
 
 // Projects determines the project of each session, for servers with a process per
-// project. It uses the URL, otherwise the client's first root, otherwise the repository
-// around the folder of the client's process.
+// project: from the URL, otherwise the first root, otherwise the repository around the
+// client's folder.
 type Projects struct {
 	// OnJoin is called when a session joined a project, or none ("").
 	OnJoin func(s *Session, folder string)
@@ -29,26 +29,24 @@ type Projects struct {
 	decisions map[*Session]*decision
 }
 
-// decision is the project of a session. It is final when done is closed.
+// decision is a session's project, final when done is closed.
 type decision struct {
 	done   chan struct{}
 	reason string      // why there is no project
 	stale  atomic.Bool // the roots changed meanwhile
 }
 
-// rootsTimeout limits a client's roots/list request.
 const rootsTimeout = 5 * time.Second
 
-// Resolve determines the project of a request's session unless it is known. It waits for
-// the client: at most rootsTimeout in a session, otherwise until a stateless client
-// returns.
+// Resolve determines the project of a request's session. It waits for the client: at most
+// rootsTimeout in a session, otherwise until a stateless client returns.
 func (p *Projects) Resolve(ctx context.Context, x *Request) {
 	for p.decide(ctx, x) && ctx.Err() == nil {
 		continue
 	}
 }
 
-// decide runs once and reports whether it must run again because the roots changed.
+// decide reports whether the roots changed meanwhile, so that it must run again.
 func (p *Projects) decide(ctx context.Context, x *Request) (again bool) {
 	s := x.Session()
 	d := &decision{done: make(chan struct{})}
@@ -87,8 +85,8 @@ func (p *Projects) decide(ctx context.Context, x *Request) (again bool) {
 	return false
 }
 
-// startDecision returns an existing decision, or registers d. Calls of stateless clients
-// don't share a decision, since the client of one may never return.
+// startDecision returns an existing decision, or registers d. Stateless calls don't share
+// a decision: one client may never return.
 func (p *Projects) startDecision(s *Session, d *decision, one bool) (other *decision) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +102,7 @@ func (p *Projects) startDecision(s *Session, d *decision, one bool) (other *deci
 	return nil
 }
 
-// Forget makes the next request of a session decide again. Call it after a change of
-// roots and after closing the session.
+// Forget makes the session's next request decide again, after changed roots or closing.
 func (p *Projects) Forget(s *Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,8 +141,8 @@ func noRoots(s *Session) string {
 	return "the client sent no roots and has no working directory"
 }
 
-// findProject returns the project folder of a request's client. final is false if the
-// client could not be asked yet.
+// findProject returns the client's project folder. final is false if the client could not
+// be asked yet.
 func findProject(ctx context.Context, x *Request) (folder string, final bool, err error) {
 	s := x.Session()
 	if s.Anonymous() { // any local user could claim any root
@@ -172,7 +169,6 @@ func findProject(ctx context.Context, x *Request) (folder string, final bool, er
 	return folder, final, err
 }
 
-// firstRoot returns the client's first root.
 func firstRoot(ctx context.Context, x *Request) (uri string, ok bool) {
 	if x.Modern() == nil { // no time limit for a stateless client
 		var cancel context.CancelFunc
@@ -189,7 +185,7 @@ func firstRoot(ctx context.Context, x *Request) (uri string, ok bool) {
 	return "", false
 }
 
-// ProjectOf returns the project folder of a process in a folder, or "".
+// ProjectOf returns the project around a folder, or "".
 func ProjectOf(folder string) string {
 	if !inRepository(folder) {
 		return ""
@@ -201,10 +197,9 @@ func ProjectOf(folder string) string {
 	return own
 }
 
-// maxPath is the maximum length of a folder's path, in bytes.
+// maxPath is in bytes.
 const maxPath = 4096
 
-// folderFromURI returns the folder of a root.
 func folderFromURI(uri string) (string, error) {
 	if len(uri) > 3*maxPath {
 		return "", fmt.Errorf("the client's first root is longer than %d bytes", maxPath)
@@ -220,8 +215,7 @@ func folderFromURI(uri string) (string, error) {
 	return ProjectFolder(filepath.FromSlash(path))
 }
 
-// ProjectFolder returns the canonical path of a project's folder, or an error if it is
-// invalid.
+// ProjectFolder returns the canonical path of a project, or an error if it is invalid.
 func ProjectFolder(path string) (string, error) {
 	switch {
 	case len(path) > maxPath:
@@ -252,10 +246,8 @@ func QuotePath(path string) string {
 	return fmt.Sprintf("%q", path)
 }
 
-// repositoryEntries lists the entries that mark the root of a repository.
 var repositoryEntries = []string{".git", ".hg", ".jj", ".svn"}
 
-// inRepository reports whether a folder is in a repository.
 func inRepository(folder string) bool {
 	if !filepath.IsAbs(folder) {
 		return false

@@ -15,41 +15,40 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// errUseSessionStream means that the frame must be sent on the session-wide stream.
+// errUseSessionStream means that the session-wide stream must be used.
 var errUseSessionStream = errors.New("no stream of its own")
 
-// stream is a sender for one request, up to its answer. No method blocks. request may
-// return errUseSessionStream.
+// stream is a sender for one request. No method blocks. request may return
+// errUseSessionStream.
 type stream interface {
 	sender
-	// answer sends the last frame, after the frames at the positions. code is its error
-	// code, or 0. burst may be nil.
+	// answer sends the last frame after the given positions. code is its error code, or
+	// 0. burst may be nil.
 	answer(frame []byte, code int, burst *jsonrpc.WriteBatch, after []jsonrpc.QueuePosition)
-	// abandon closes the stream without an answer.
 	abandon()
 }
 
-// Request is a client's request until its answer. Frames sent through it use the
-// request's stream and precede the answer.
+// Request is a client's request until its answer. Frames sent through it precede the
+// answer.
 type Request struct {
 	session       *Session
 	id            []byte
-	key           string // in Session.inFlight
+	key           string
 	method        string
 	params        []byte
-	handlerParams []byte   // result of Params, if it is not params; set before Handle
+	handlerParams []byte   // Params if different; set before Handle
 	modern        *Modern  // nil up to 2025-11-25
-	outer         *Request // for a nested request, otherwise nil
+	outer         *Request // nil unless nested
 	startTime     time.Time
 	seq           uint64
-	share         *memoryShare // counts its memory; nil for nested requests
+	share         *memoryShare // nil for nested requests
 	out           stream
-	onHandled     func() // called after Handle; may be nil
+	onHandled     func() // may be nil
 	turn          *turn  // nil without an order
 
-	writeBatch *jsonrpc.WriteBatch // see SetBatch
-	finished   atomic.Bool         // Finish was called
-	uncounted  atomic.Bool         // no longer in flight
+	writeBatch *jsonrpc.WriteBatch
+	finished   atomic.Bool // Finish was called
+	uncounted  atomic.Bool // not in flight any longer
 
 	// Only for stateless requests.
 	parked atomic.Pointer[parkedCall] // nil before the first query
@@ -62,19 +61,18 @@ type Request struct {
 	clientLeft   bool        // before the answer
 	ctx          context.Context
 	cancel       context.CancelCauseFunc
-	waiter       Waiter                  // see OnEnd
-	predecessors []jsonrpc.QueuePosition // frames that the answer must follow
-	concluded    bool                    // the answer is known: no more queries
+	waiter       Waiter
+	predecessors []jsonrpc.QueuePosition // the answer must follow these frames
+	concluded    bool                    // no more queries
 }
 
-// turn is the position of a request among requests with the same order key.
+// turn is a request's position among those with the same order key.
 type turn struct {
 	key      string
 	previous <-chan struct{} // closed after the previous request; may be nil
 	done     chan struct{}   // closed after this request
 }
 
-// addTurnLocked returns the turn of a new request, or nil if its order does not matter.
 func (s *Session) addTurnLocked(m *jsonrpc.Message) *turn {
 	if s.opt.Order == nil {
 		return nil
@@ -101,8 +99,7 @@ func (x *Request) awaitTurn() {
 	}
 }
 
-// endTurnLocked lets the next request of the same order run. The caller holds the
-// session's mu.
+// endTurnLocked is called with the session's mu.
 func (x *Request) endTurnLocked() {
 	if x.turn == nil {
 		return
@@ -113,8 +110,8 @@ func (x *Request) endTurnLocked() {
 	close(x.turn.done)
 }
 
-// begin registers a request; call x.serve or x.run once afterwards. modern is the
-// envelope of a stateless request, or nil. The error is the answer to a refused request.
+// begin registers a request; call x.serve or x.run once afterwards. modern may be nil.
+// The error is the answer to a refused request.
 func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *memoryShare, after func()) (*Request, *jsonrpc.Error) {
 	key := jsonrpc.IDString(m.ID)
 	s.mu.Lock()
@@ -138,7 +135,7 @@ func (s *Session) begin(m *jsonrpc.Message, modern *Modern, out stream, of *memo
 		return nil, noMemoryError("request")
 	}
 	if s.handshake.Load() != nil && modern == nil && m.Method != "initialize" && m.Method != "ping" {
-		s.markReadyLocked() // a ping may precede the answer to initialize
+		s.markReadyLocked() // a ping may come earlier
 		s.hasRequests.Store(true)
 	}
 	if s.stateless && m.Method == "tools/list" {
@@ -158,14 +155,13 @@ func truncate(s string) string {
 	return s
 }
 
-// serve handles the request, without a goroutine if a Starter takes it.
 func (x *Request) serve(burst *jsonrpc.WriteBatch) {
 	if x.turn != nil || !x.tryStart(burst) {
 		go x.run()
 	}
 }
 
-// tryStart offers the request to the [Starter] and reports whether it was taken.
+// tryStart reports whether the [Starter] took the request.
 func (x *Request) tryStart(burst *jsonrpc.WriteBatch) (taken bool) {
 	starter := x.session.starter
 	if starter == nil {
@@ -176,7 +172,6 @@ func (x *Request) tryStart(burst *jsonrpc.WriteBatch) (taken bool) {
 	return starter.Start(x, burst)
 }
 
-// run calls the handler.
 func (x *Request) run() {
 	if x.modern != nil {
 		x.handlerParams = stripEnvelope(x.params, x.method == "tasks/update")
@@ -190,8 +185,7 @@ func (x *Request) run() {
 	x.session.opt.Handler.Handle(x)
 }
 
-// Finish completes the handling of a request that a [Starter] has taken. A request
-// without an answer is answered with -32603.
+// Finish completes a request that a [Starter] has taken. A missing answer becomes -32603.
 func (x *Request) Finish() {
 	if x.finished.Swap(true) {
 		return
@@ -211,8 +205,6 @@ func (x *Request) Finish() {
 	at.removeInFlight()
 }
 
-// removeInFlight stops counting the request as in flight. It has no effect on further
-// calls.
 func (x *Request) removeInFlight() {
 	if x.uncounted.Swap(true) {
 		return
@@ -229,8 +221,8 @@ func (x *Request) removeInFlight() {
 	s.mu.Unlock()
 }
 
-// Recover logs a panic and finishes the request. Defer it in all code that handles a
-// request that a [Starter] has taken.
+// Recover logs a panic and finishes the request. Defer it in code for requests that a
+// [Starter] has taken.
 func (x *Request) Recover() {
 	if r := recover(); r != nil {
 		s := x.session
@@ -239,18 +231,18 @@ func (x *Request) Recover() {
 	}
 }
 
-// SetBatch makes the answer, which the caller is about to send, part of a burst.
+// SetBatch sends the answer, which must follow soon, with a burst.
 func (x *Request) SetBatch(burst *jsonrpc.WriteBatch) { x.writeBatch = burst }
 
 // Waiter waits without a goroutine.
 type Waiter interface {
-	// RequestEnded reports that the request's context ended before its answer, with the
-	// cause. It may be called several times, in any goroutine, and must not block.
+	// RequestEnded reports that the request ended before its answer. It may be called
+	// several times, in any goroutine, and must not block.
 	RequestEnded(cause error)
 }
 
-// OnEnd calls w.RequestEnded when the client no longer waits for the answer, at once if
-// that is so already. It is for handlers that don't use Context. Call it once.
+// OnEnd calls w.RequestEnded when the client no longer waits, possibly now. Call it once,
+// instead of using Context.
 func (x *Request) OnEnd(w Waiter) {
 	x.mu.Lock()
 	x.waiter = w
@@ -267,7 +259,7 @@ func (x *Request) OnEnd(w Waiter) {
 // Session returns the session of the request.
 func (x *Request) Session() *Session { return x.session }
 
-// Outer returns the client's own request: x, or the one around a nested x.
+// Outer returns x, or the request around a nested x.
 func (x *Request) Outer() *Request {
 	if x.outer != nil {
 		return x.outer
@@ -275,19 +267,19 @@ func (x *Request) Outer() *Request {
 	return x
 }
 
-// A stateless client repeats its request after a query. ID, SentParams, Started, Modern,
-// Client, HasCapability, Cancelled and CancelReason then refer to the latest request.
+// After a query, a stateless client repeats its request. ID, SentParams, Started, Modern,
+// Client, HasCapability, Cancelled and CancelReason then refer to the latest one.
 
 // ID returns the raw id.
 func (x *Request) ID() []byte { return x.current().id }
 
-// Key returns a unique key of the request in its session.
+// Key returns a key of the request that is unique in its session.
 func (x *Request) Key() string { return x.key }
 
 // Method returns the method.
 func (x *Request) Method() string { return x.method }
 
-// Params returns the raw params object without the envelope, or nil.
+// Params returns the raw params without the envelope, or nil.
 func (x *Request) Params() []byte {
 	if x.handlerParams != nil {
 		return x.handlerParams
@@ -295,16 +287,16 @@ func (x *Request) Params() []byte {
 	return x.params
 }
 
-// OmitParam removes a member from Params. Call it before sharing x.
+// OmitParam removes a member of Params, before x is shared.
 func (x *Request) OmitParam(member string) {
 	x.handlerParams = rawjson.RemoveMember(x.Params(), member)
 }
 
-// SetParams replaces Params. Call it before sharing x.
+// SetParams replaces Params, before x is shared.
 func (x *Request) SetParams(params []byte) { x.handlerParams = params }
 
-// OmitForeignMeta removes members that the protocol does not define from the `_meta` of
-// Params. Call it before sharing x.
+// OmitForeignMeta removes members of `_meta` that the protocol does not define, before x
+// is shared.
 func (x *Request) OmitForeignMeta() {
 	meta := rawjson.Get(x.Params(), "_meta")
 	if meta == nil {
@@ -317,7 +309,7 @@ func (x *Request) OmitForeignMeta() {
 	x.handlerParams = rawjson.SetMember(x.Params(), "_meta", kept)
 }
 
-// protocolMeta lists the members of `_meta` without MetaPrefix that the protocol defines.
+// protocolMeta lists the protocol's members of `_meta` without MetaPrefix.
 var protocolMeta = []string{"progressToken", "traceparent", "tracestate", "baggage"}
 
 // SentParams returns the params as the client sent them.
@@ -329,7 +321,7 @@ func (x *Request) Started() time.Time { return x.current().startTime }
 // Modern returns the envelope of a stateless request (2026-07-28), or nil.
 func (x *Request) Modern() *Modern { return x.current().modern }
 
-// Client returns the client's description of itself, from the request or from initialize.
+// Client returns the client's description, from the request or initialize.
 func (x *Request) Client() ClientInfo {
 	if m := x.Modern(); m != nil {
 		return m.Client()
@@ -347,7 +339,7 @@ func (x *Request) ClientName() string {
 	return ""
 }
 
-// HasCapability is [Session.HasCapability] with the capabilities for this request.
+// HasCapability is [Session.HasCapability] for this request.
 func (x *Request) HasCapability(path ...string) bool {
 	if m := x.Modern(); m != nil {
 		return hasCapability(m.Capabilities, path)
@@ -356,8 +348,8 @@ func (x *Request) HasCapability(path ...string) bool {
 }
 
 // Context ends when the client cancels the request (cause [ErrCancelled]), when the
-// session closes (its cause), and after the answer ([ErrAnswered]). A disconnect over
-// HTTP cancels only stateless requests.
+// session closes (its cause), and after the answer ([ErrAnswered]). An HTTP disconnect
+// cancels only stateless requests.
 func (x *Request) Context() context.Context {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -371,7 +363,7 @@ func (x *Request) Context() context.Context {
 	return x.ctx
 }
 
-// Cancelled reports whether the client cancelled the request before its answer.
+// Cancelled reports whether the client cancelled the request.
 func (x *Request) Cancelled() bool {
 	if x = x.current(); !x.answered() {
 		return false
@@ -380,8 +372,7 @@ func (x *Request) Cancelled() bool {
 	return is
 }
 
-// ClientLeft reports whether the client closed its session or connection before the
-// answer.
+// ClientLeft reports whether the client disconnected before the answer.
 func (x *Request) ClientLeft() bool {
 	x = x.current()
 	x.mu.Lock()
@@ -408,19 +399,18 @@ func (x *Request) cancellation() (reason string, is bool) {
 	return reason, is
 }
 
-// Notify sends a notification on this request's stream. After the answer or a
-// cancellation it sends nothing and returns false. Above 1 MiB of unsent bytes, a
-// notification with a key may be replaced by a newer one with that key. Without a key it
-// is dropped while more than a quarter of limits.unsent is unsent. If an HTTP client
-// accepts no event stream, the session-wide stream is used.
+// Notify sends a notification before the answer, and returns false after it. Above 1 MiB
+// of unsent bytes, a newer notification with the same key replaces it. Without a key, it
+// is dropped above a quarter of limits.unsent. If an HTTP client accepts no events, it
+// uses the session-wide stream.
 func (x *Request) Notify(key, method string, params []byte, edits ...rawjson.Edit) bool {
 	_, sent := x.Relay("", key, method, params, edits...)
 	return sent
 }
 
-// Relay is Notify for a server's notification. It also drops notifications while 1/16 of
-// limits.unsent of that server's are unsent. The answer follows the notification; for
-// other requests, pass m to [Request.AnswerAfter].
+// Relay is Notify for a server's notification. It also drops notifications above 1/16 of
+// limits.unsent of that server's. The answer follows m; for other requests, use
+// [Request.AnswerAfter].
 func (x *Request) Relay(server, key, method string, params []byte, edits ...rawjson.Edit) (m jsonrpc.QueuePosition, sent bool) {
 	frame := jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...))
 	x = x.current()
@@ -441,14 +431,12 @@ func (x *Request) Relay(server, key, method string, params []byte, edits ...rawj
 	return m, true
 }
 
-// notifyLocked sends a notification before the answer.
 func (x *Request) notifyLocked(server, key string, frame []byte) jsonrpc.QueuePosition {
 	m := x.out.sendLow(server, key, frame)
 	x.addPredecessorLocked(m)
 	return m
 }
 
-// addPredecessorLocked makes the answer follow the frame at a position.
 func (x *Request) addPredecessorLocked(m jsonrpc.QueuePosition) {
 	if !m.IsBlocked() {
 		return
@@ -462,8 +450,8 @@ func (x *Request) addPredecessorLocked(m jsonrpc.QueuePosition) {
 	x.predecessors = append(x.predecessors, m)
 }
 
-// AnswerAfter makes the answer follow a notification of another request of the session.
-// Use it if the notification may concern this request.
+// AnswerAfter makes the answer follow another request's notification that may concern
+// this one.
 func (x *Request) AnswerAfter(m jsonrpc.QueuePosition) {
 	if n, ok := x.out.(*nestedStream); ok {
 		n.outer.AnswerAfter(m)
@@ -475,10 +463,10 @@ func (x *Request) AnswerAfter(m jsonrpc.QueuePosition) {
 	x.addPredecessorLocked(m)
 }
 
-// UnsentBytes returns the number of unsent bytes on the request's stream.
+// UnsentBytes returns the unsent bytes on the request's stream.
 func (x *Request) UnsentBytes() int64 { return x.current().out.unsentBytes() }
 
-// NotifyLatest is Notify for state: it replaces an unsent notification with the same key.
+// NotifyLatest is Notify for state: it replaces an unsent one with the same key.
 func (x *Request) NotifyLatest(key, method string, params []byte, edits ...rawjson.Edit) {
 	frame := jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...))
 	x = x.current()
@@ -489,13 +477,12 @@ func (x *Request) NotifyLatest(key, method string, params []byte, edits ...rawjs
 	}
 }
 
-// Ask sends a request to the client on this request's stream. It waits for the answer,
-// for ctx, or for the end of x. In the latter cases it sends notifications/cancelled and
-// returns the cause.
+// Ask sends a request to the client on this request's stream and waits for the answer. If
+// ctx or x ends first, it sends notifications/cancelled and returns the cause.
 //
-// A stateless client gets the request as the answer to its own and returns with another
-// request, which replaces the first; see [Request.CanAsk]. Its reply never has an error
-// object. [ErrNoRoom] means that too many calls wait for the client.
+// A stateless client gets it as the answer to its request and returns with another one,
+// which replaces x; see [Request.CanAsk]. The reply has no error object. [ErrNoRoom]
+// means that too many calls are parked.
 func (x *Request) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 	scope := x.Context()
 	if scope.Err() != nil {
@@ -507,7 +494,6 @@ func (x *Request) Ask(ctx context.Context, method string, params []byte) (jsonrp
 	return x.session.call(ctx, scope, x.ask, x.sendFrame, method, params)
 }
 
-// ask sends a request unless x is answered or cancelled.
 func (x *Request) ask(ctx context.Context, frame []byte) error {
 	x.mu.Lock()
 	err := x.cause
@@ -521,7 +507,7 @@ func (x *Request) ask(ctx context.Context, frame []byte) error {
 	return err
 }
 
-// sendFrame sends a frame on the request's stream, or on the session's after the answer.
+// sendFrame uses the session-wide stream after the answer.
 func (x *Request) sendFrame(frame []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -24,73 +24,70 @@ import (
 // sender sends frames to a client. Only request may block.
 type sender interface {
 	send(frame []byte)
-	// sendLow sends a server's notification, or one of Goblin ("") after the frames of
+	// sendLow sends a notification of a server, or of Goblin (""), after the frames of
 	// send. It replaces an unsent one with the same key.
 	sendLow(server, key string, frame []byte) jsonrpc.QueuePosition
-	// request sends a frame that needs an answer. It fails if the client is not
-	// reachable.
+	// request fails if the client is not reachable.
 	request(ctx context.Context, frame []byte) error
 	unsentBytes() int64
 	// laneBytes returns the unsent bytes of a server's notifications.
 	laneBytes(server string) int64
 }
 
-// Session is a client's connection. Over HTTP it starts with initialize. It ends with
-// [Handler].SessionClosed.
+// Session is a client's connection, or over HTTP the time from initialize to its end.
 type Session struct {
 	id             string
 	transport      string
 	opt            *Options
 	ctx            context.Context
 	cancel         context.CancelCauseFunc
-	sender         sender               // session-wide stream
+	sender         sender               // session-wide
 	idleTime       func() time.Duration // for HTTP, see IdleTime; otherwise nil
 	share          *memoryShare
 	calls          jsonrpc.Pending[struct{}]
 	idle           chan struct{}  // closed when no request runs and none may start
 	parkedHandlers sync.WaitGroup // handlers of requests that are or were parked
-	parkedCount    atomic.Int64   // number of parkedHandlers
-	notifyMu       sync.Mutex     // held while a notification is handled
+	parkedCount    atomic.Int64
+	notifyMu       sync.Mutex // held while a notification is handled
 	ready          chan struct{}
-	stopping       chan struct{}             // closed with closing
-	stateless      bool                      // the session of all stateless HTTP requests
-	anonymous      bool                      // see Anonymous
-	hasRequests    atomic.Bool               // other than initialize and ping
-	address        string                    // client's address over HTTP, otherwise ""
-	starter        Starter                   // the handler, if it is a Starter
-	handshake      atomic.Pointer[handshake] // nil before SetInitialized
+	stopping       chan struct{}
+	stateless      bool // the session of all stateless HTTP requests
+	anonymous      bool
+	hasRequests    atomic.Bool // other than initialize and ping
+	address        string      // client's address over HTTP, otherwise ""
+	starter        Starter     // may be nil
+	handshake      atomic.Pointer[handshake]
 	drops          dropCounters
-	level          atomic.Int32           // above LevelUnset
-	project        atomic.Pointer[string] // see SetProject
+	level          atomic.Int32 // above LevelUnset
+	project        atomic.Pointer[string]
 	startTime      time.Time
-	askSlot        chan struct{} // capacity one: held while a request waits for unsent bytes
-	initializeDone chan struct{} // closed after the answer to initialize; used by read only
+	askSlot        chan struct{} // capacity one; held while awaiting unsent bytes
+	initializeDone chan struct{} // after the answer to initialize; used by read only
 
 	mu               sync.Mutex
 	closing          atomic.Bool // no request may start; changed under mu
 	inFlight         map[string]*Request
-	turns            map[string]chan struct{} // channel of the last request of each order
-	runningHandlers  int                      // including those of cancelled requests
+	turns            map[string]chan struct{} // of the last request of each order
+	runningHandlers  int                      // including cancelled requests
 	seq              uint64
 	firstModern      *handshake           // of the first stateless request
 	statelessClients map[string]time.Time // last tools/list of each, by name
 }
 
-// ScreenTransport is the transport of UI sessions, SocketTransport that of clients
-// bridged to the daemon.
+// Transports of UIs, and of clients bridged to the daemon.
 const (
 	ScreenTransport = "screen"
 	SocketTransport = "socket"
 )
 
-// handshake is the client's description of itself and the negotiated revision.
+// handshake is a client's description and the negotiated revision.
 type handshake struct {
 	protocol string
 	client   ClientInfo
 	at       time.Time
 }
 
-// ClientInfo is a client's description of itself in initialize.
+// ClientInfo is a client's description of itself.
 type ClientInfo struct {
 	Name, Version, Title string
 	Capabilities         []byte // raw object; nil if missing or over 64 KiB
@@ -121,8 +118,7 @@ func newSession(ctx context.Context, opt *Options, transport string) *Session {
 	return s
 }
 
-// notifyWaiters notifies the waiters of requests in flight after the session closed.
-// [Request.OnEnd] does so for later ones.
+// notifyWaiters runs after the session closed. [Request.OnEnd] handles later waiters.
 func (s *Session) notifyWaiters() {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.inFlight))
@@ -137,15 +133,13 @@ func (s *Session) notifyWaiters() {
 	}
 }
 
-// randomID returns 128 random bits in hexadecimal.
 func randomID() string {
 	var id [16]byte
 	rand.Read(id[:]) //nolint:errcheck // never fails
 	return hex.EncodeToString(id[:])
 }
 
-// ID returns the id of the session in logs and the UI. It is not secret: HTTP clients use
-// another id.
+// ID returns the id for logs and the UI. HTTP clients use another, secret id.
 func (s *Session) ID() string { return s.id }
 
 // Transport returns "stdio", "socket", "http", or "screen" for a UI.
@@ -154,8 +148,8 @@ func (s *Session) Transport() string { return s.transport }
 // Started returns the time at which the session opened.
 func (s *Session) Started() time.Time { return s.startTime }
 
-// IdleTime returns the time since an HTTP session last had a stream or request. It is 0
-// for other transports, whose clients close the connection.
+// IdleTime returns the time since an HTTP session was last used, and 0 for other
+// transports.
 func (s *Session) IdleTime() time.Duration {
 	if s.idleTime == nil {
 		return 0
@@ -169,32 +163,30 @@ func (s *Session) IsScreen() bool { return s.transport == ScreenTransport }
 // Context ends when the session closes, with the reason as its cause.
 func (s *Session) Context() context.Context { return s.ctx }
 
-// Stopping is closed when the session takes no more requests and waits for those in
-// flight. Requests of unlimited duration must end then.
+// Stopping is closed when only requests in flight may finish. Requests of unlimited
+// duration must end then.
 func (s *Session) Stopping() <-chan struct{} { return s.stopping }
 
-// Stateless reports whether the session is shared by clients with stateless HTTP
-// requests.
+// Stateless reports whether clients of stateless HTTP requests share the session.
 func (s *Session) Stateless() bool { return s.stateless }
 
-// Anonymous reports whether the client uses HTTP without a token and so may be any local
-// user. Its statements must not select a folder, process or environment.
+// Anonymous reports whether the client has no HTTP token and so may be any local user. It
+// must not select a folder, process or environment.
 func (s *Session) Anonymous() bool { return s.anonymous }
 
-// Unit returns the isolation unit. Sessions with the same unit share servers with
-// `isolation: session`.
+// Unit returns the isolation unit. Equal units share servers with `isolation: session`.
 func (s *Session) Unit() string { return s.id }
 
 // Location is a client's folder.
 type Location struct {
-	Folder    string // of the client's process, or chosen by it; may be ""
-	IsProject bool   // the client chose it as its project
+	Folder    string // of the client's process or choice, or ""
+	IsProject bool   // chosen as the project
 }
 
 // Location returns the client's location.
 func (s *Session) Location() Location { return s.opt.Location }
 
-// Profile returns the profile that the client requested, or "".
+// Profile returns the requested profile, or "".
 func (s *Session) Profile() string { return s.opt.Profile }
 
 // SetProject sets the client's project folder, or "".
@@ -208,8 +200,7 @@ func (s *Session) Project() string {
 	return ""
 }
 
-// UsesUnit reports whether the session uses the connections of a unit. The shared unit ""
-// does not count.
+// UsesUnit reports whether the session uses connections of a unit other than "".
 func (s *Session) UsesUnit(unit string) bool {
 	return unit != "" && (unit == s.id || unit == s.Project())
 }
@@ -222,7 +213,7 @@ func (s *Session) Protocol() string {
 	return ""
 }
 
-// Client returns the client's description of itself, zero before SetInitialized.
+// Client returns the client's description, zero before SetInitialized.
 func (s *Session) Client() ClientInfo {
 	if h := s.handshake.Load(); h != nil {
 		return h.client
@@ -231,7 +222,7 @@ func (s *Session) Client() ClientInfo {
 }
 
 // HasCapability reports whether the client declared a capability, such as
-// HasCapability("roots", "listChanged"), with a value other than false and null.
+// HasCapability("roots", "listChanged"), other than false and null.
 func (s *Session) HasCapability(path ...string) bool {
 	return hasCapability(s.Client().Capabilities, path)
 }
@@ -241,20 +232,20 @@ func hasCapability(capabilities []byte, path []string) bool {
 	return v != nil && string(v) != "false" && string(v) != "null"
 }
 
-// RecordStateless records a stateless request for the UI. It reports whether it was the
-// first of the session.
+// RecordStateless records a stateless request for the UI and reports whether it was the
+// first.
 func (s *Session) RecordStateless(m *Modern) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first = s.firstModern == nil
-	if first { // don't retain the request
+	if first { // retain nothing of the request
 		s.firstModern = &handshake{strings.Clone(m.Version), clientInfo(m.client), time.Now()}
 	}
 	return first
 }
 
-// Peer returns the revision and client of the handshake, otherwise of the first stateless
-// request. Stateless HTTP clients share a session, so it returns no client for them.
+// Peer returns the revision and client of the handshake, or of the first stateless
+// request. Stateless HTTP clients share a session, so their client is zero.
 func (s *Session) Peer() (protocol string, c ClientInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,7 +265,7 @@ func (s *Session) Name() string {
 }
 
 // HandshakeTime returns the time of the handshake or first stateless request. It is
-// unknown for clients that share a session.
+// unknown for shared sessions.
 func (s *Session) HandshakeTime() (at time.Time, known bool) {
 	if s.stateless {
 		return time.Time{}, false
@@ -287,8 +278,7 @@ func (s *Session) HandshakeTime() (at time.Time, known bool) {
 	return time.Time{}, false
 }
 
-// SetInitialized records the negotiated revision and the params of initialize. Call it
-// before answering.
+// SetInitialized records the handshake. Call it before answering initialize.
 func (s *Session) SetInitialized(protocol string, params []byte) {
 	c := clientInfo(rawjson.Get(params, "clientInfo"))
 	if raw := rawjson.Get(params, "capabilities"); rawjson.IsObject(raw) && len(raw) <= maxCapabilities {
@@ -297,7 +287,6 @@ func (s *Session) SetInitialized(protocol string, params []byte) {
 	s.handshake.Store(&handshake{protocol, c, time.Now()})
 }
 
-// clientInfo decodes a clientInfo object, or returns zero.
 func clientInfo(raw []byte) (c ClientInfo) {
 	if rawjson.IsObject(raw) {
 		c.Name = shortString(rawjson.Get(raw, "name"))
@@ -307,7 +296,7 @@ func clientInfo(raw []byte) (c ClientInfo) {
 	return c
 }
 
-// shortString decodes and shortens a string for display and logs.
+// shortString decodes a string for display and logs.
 func shortString(v []byte) string {
 	t, _ := rawjson.String(v)
 	t = strings.Clone(t[:min(len(t), maxClientName*utf8.UTFMax)])
@@ -317,8 +306,8 @@ func shortString(v []byte) string {
 	return t
 }
 
-// Ready reports whether the handshake is complete: notifications/initialized arrived, or
-// a request other than ping, since some clients omit the notification.
+// Ready reports whether notifications/initialized arrived, or a request other than ping,
+// since some clients omit the notification.
 func (s *Session) Ready() bool {
 	select {
 	case <-s.ready:
@@ -328,7 +317,7 @@ func (s *Session) Ready() bool {
 	}
 }
 
-// Initialized returns a channel that is closed once the session is Ready.
+// Initialized returns a channel that closes when the session is Ready.
 func (s *Session) Initialized() <-chan struct{} { return s.ready }
 
 func (s *Session) markReadyLocked() {
@@ -340,29 +329,27 @@ func (s *Session) markReadyLocked() {
 // UnsentBytes returns the number of unsent bytes.
 func (s *Session) UnsentBytes() int64 { return s.sender.unsentBytes() }
 
-// Notify sends a notification on the session-wide stream, after all answers. It is
-// dropped while more than a quarter of limits.unsent is unsent (see [Options].OnMissed),
-// and over HTTP without such a stream.
+// Notify sends a session-wide notification after all answers. It is dropped above a
+// quarter of limits.unsent (see [Options].OnMissed), and over HTTP without a stream.
 func (s *Session) Notify(method string, params []byte, edits ...rawjson.Edit) {
 	s.Relay("", method, params, edits...)
 }
 
-// Relay is Notify for a server's notification. It also drops notifications while 1/16 of
-// limits.unsent of that server's are unsent.
+// Relay is Notify for a server's notification. It also drops notifications above 1/16 of
+// limits.unsent of that server's.
 func (s *Session) Relay(server, method string, params []byte, edits ...rawjson.Edit) {
 	if !s.dropNotification(server, s.sender) {
 		s.sender.sendLow(server, "", jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...)))
 	}
 }
 
-// NotifyLatest is Notify for state: it replaces an unsent notification with the same key.
-// Over HTTP it waits for a session-wide stream.
+// NotifyLatest is Notify for state: it replaces an unsent one with the same key. Over
+// HTTP it waits for a stream.
 func (s *Session) NotifyLatest(key, method string, params []byte, edits ...rawjson.Edit) {
 	s.sender.sendLow("", "s"+key, jsonrpc.OneLine(jsonrpc.NotificationFrame(method, params, edits...)))
 }
 
-// Reachable reports whether Ask can reach the client now. Over HTTP this requires a
-// session-wide stream.
+// Reachable reports whether Ask can reach the client now.
 func (s *Session) Reachable() bool {
 	b, ok := s.sender.(*httpSession)
 	if !ok {
@@ -373,15 +360,15 @@ func (s *Session) Reachable() bool {
 	return b.newestLocked() != nil
 }
 
-// Ask sends a request to the client on the session-wide stream. If ctx ends first, it
-// sends notifications/cancelled and returns the cause. Over HTTP it returns [ErrNoStream]
-// if the client opens no stream within 5 s.
+// Ask sends a session-wide request to the client. If ctx ends first, it sends
+// notifications/cancelled and returns the cause. Over HTTP it returns [ErrNoStream]
+// without a stream for 5 s.
 func (s *Session) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
 	return s.call(ctx, s.ctx, s.sender.request, s.sender.send, method, params)
 }
 
-// call sends a request with ask and waits for its answer, ctx or scope. It sends a
-// cancellation with tell.
+// call sends a request with ask, or its cancellation with tell, if ctx or scope ends
+// before the answer.
 func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []byte) error, tell func([]byte),
 	method string, params []byte,
 ) (jsonrpc.Reply, error) {
@@ -420,8 +407,8 @@ func (s *Session) call(ctx, scope context.Context, ask func(context.Context, []b
 	return jsonrpc.Reply{}, err
 }
 
-// awaitAskSlot waits until few bytes are unsent, or returns the cause of an ended
-// context. Waiting callers send one at a time: call sent afterwards.
+// awaitAskSlot waits until few bytes are unsent. Waiting callers send one at a time: call
+// sent afterwards.
 func (s *Session) awaitAskSlot(ctx, scope context.Context) (sent func(), err error) {
 	if s.hasRoom() {
 		return func() {}, nil
@@ -442,7 +429,6 @@ func (s *Session) awaitAskSlot(ctx, scope context.Context) (sent func(), err err
 }
 
 // Close closes the session without waiting. Only the first reason counts.
-// [Handler].SessionClosed reports the end.
 func (s *Session) Close(reason error) {
 	if reason == nil {
 		reason = ErrSessionEnded
@@ -450,7 +436,7 @@ func (s *Session) Close(reason error) {
 	s.cancel(reason)
 }
 
-// stop refuses new requests and fails requests to the client.
+// stop refuses new requests and fails those to the client.
 func (s *Session) stop(reason error) {
 	s.mu.Lock()
 	if !s.closing.Swap(true) {
@@ -461,14 +447,12 @@ func (s *Session) stop(reason error) {
 	s.calls.Close(reason)
 }
 
-// closeIdleLocked closes idle if no request runs and none may start.
 func (s *Session) closeIdleLocked() {
 	if s.closing.Load() && s.runningHandlers == 0 {
 		close(s.idle)
 	}
 }
 
-// finish closes the session and waits for its requests.
 func (s *Session) finish(reason error) {
 	s.stop(reason)
 	s.cancel(reason)
@@ -477,7 +461,6 @@ func (s *Session) finish(reason error) {
 	s.logPanic("closed", func() { s.opt.Handler.SessionClosed(s) })
 }
 
-// handleNotification handles notifications one at a time.
 func (s *Session) handleNotification(method string, params []byte) {
 	s.notifyMu.Lock()
 	defer s.notifyMu.Unlock()
@@ -495,7 +478,7 @@ func (s *Session) handleNotification(method string, params []byte) {
 	}
 }
 
-// InFlight returns the session's unanswered requests in order of arrival.
+// InFlight returns unanswered requests in order of arrival.
 func (s *Session) InFlight() []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -518,14 +501,11 @@ func (s *Session) cancelExchange(params []byte) {
 	x.abandon(reason)
 }
 
-// handleResponse passes a client's answer to the waiting request. Unknown ones are
-// ignored.
 func (s *Session) handleResponse(m *jsonrpc.Message) {
 	s.calls.Resolve(m.ID, jsonrpc.Reply{Result: m.Result, Error: m.Error}, nil)
 }
 
-// malformedReply returns the answer to a malformed frame, or nil if the frame was an
-// answer.
+// malformedReply returns nil if the malformed frame was an answer.
 func (s *Session) malformedReply(err error) []byte {
 	var bad *jsonrpc.ParseError
 	if !errors.As(err, &bad) {
@@ -538,7 +518,6 @@ func (s *Session) malformedReply(err error) []byte {
 	return bad.Reply().Frame(bad.ID)
 }
 
-// logPanic logs a panic of the handler.
 func (s *Session) logPanic(what string, call func()) {
 	defer func() {
 		if r := recover(); r != nil {

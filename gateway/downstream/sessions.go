@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// sessionTable is the table of HTTP sessions. It counts uses, so that sessions in use are
-// neither idle nor evicted.
+// sessionTable counts the uses of HTTP sessions, so that used ones are neither idle nor
+// evicted.
 type sessionTable struct {
 	limit int
 
@@ -29,9 +29,9 @@ func (t *sessionTable) list() []*httpSession {
 	return slices.Collect(maps.Values(t.byKey))
 }
 
-// add adds b, in use. In a full table it evicts and returns an unused session; ok is
-// false if all are in use. Sessions of stateless requests don't count, because each may
-// hold calls of many clients.
+// add adds b, in use. In a full table it returns an evicted session; ok is false if all
+// are in use. Sessions of stateless requests don't count, since each may have many
+// clients.
 func (t *sessionTable) add(b *httpSession) (evicted *httpSession, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,21 +54,21 @@ func (t *sessionTable) add(b *httpSession) (evicted *httpSession, ok bool) {
 	return evicted, true
 }
 
-// newSessionDivisor limits sessions without a handshake, and those without a request, to
-// this part of the table before they are evicted first. So clients that connect
-// simultaneously don't evict each other.
+// Sessions without a handshake, or without requests, are evicted first if they exceed
+// 1/newSessionDivisor of the table. Fewer are kept, so that clients don't evict each
+// other while they connect.
 const newSessionDivisor = 64
 
 // evictCandidate returns the session to evict from a full table, or nil if all are in
-// use. Without a token, a stranger may open sessions faster than clients use theirs. The
-// order is:
+// use. Without a token, a stranger may open sessions faster than clients use theirs. So
+// the order is:
 //
-//  1. Sessions without a completed handshake.
-//  2. Sessions that never made a request other than ping.
-//  3. The younger half. A client from before a flood of sessions keeps its place.
-//  4. The older half.
+//  1. sessions without a completed handshake
+//  2. sessions without a request other than ping
+//  3. the younger half: clients from before a flood keep their place
+//  4. the older half
 //
-// Within each group, the longest unused session is evicted.
+// Within a group, it is the longest unused one.
 func evictCandidate(all []*httpSession) *httpSession {
 	var silent, newcomers []*httpSession
 	for _, b := range all {
@@ -90,7 +90,6 @@ func evictCandidate(all []*httpSession) *httpSession {
 	return cmp.Or(longestUnused(all[half:]), longestUnused(all[:half]))
 }
 
-// longestUnused returns the longest unused session, or nil if all are in use.
 func longestUnused(of []*httpSession) (found *httpSession) {
 	for _, b := range of {
 		if b.refs == 0 && (found == nil || b.lastUsed.Before(found.lastUsed)) {
@@ -100,8 +99,8 @@ func longestUnused(of []*httpSession) (found *httpSession) {
 	return found
 }
 
-// evict removes and returns the longest unused of some sessions, or nil if all are in
-// use. Sessions with parked calls are in use.
+// evict removes and returns the longest unused session, or nil if all are in use. Parked
+// calls are a use.
 func (t *sessionTable) evict(of []*httpSession) (evicted *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +111,7 @@ func (t *sessionTable) evict(of []*httpSession) (evicted *httpSession) {
 	return evicted
 }
 
-// acquire returns a session, in use until release, or nil if it was closed.
+// acquire returns an open session until release, or nil.
 func (t *sessionTable) acquire(key string) *httpSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,7 +123,6 @@ func (t *sessionTable) acquire(key string) *httpSession {
 	return b
 }
 
-// retain adds a use to a session in use.
 func (t *sessionTable) retain(b *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +137,6 @@ func (t *sessionTable) release(b *httpSession) {
 	t.leave(b)
 }
 
-// idleTime returns the time since a session was last used, or 0 while it is in use.
 func (t *sessionTable) idleTime(b *httpSession) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,7 +146,7 @@ func (t *sessionTable) idleTime(b *httpSession) time.Duration {
 	return time.Since(b.lastUsed)
 }
 
-// markEnded records that a session was closed. Its unread bytes count until it is unused.
+// markEnded keeps counting unread bytes until the session is unused.
 func (t *sessionTable) markEnded(b *httpSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,8 +166,8 @@ func (t *sessionTable) remove(b *httpSession) {
 	delete(t.byKey, b.key)
 }
 
-// expire removes a session that was unused for the time idle. Otherwise it returns the
-// time until the next check.
+// expire removes a session unused for the time idle. Otherwise it returns the time until
+// the next check.
 func (t *sessionTable) expire(b *httpSession, idle time.Duration) (left time.Duration, ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

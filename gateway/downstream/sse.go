@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// keepAlive is the interval of keep-alive comments on a quiet stream, below the usual
-	// timeouts of proxies.
+	// keepAlive is the interval of comments on a quiet stream, below the usual timeouts
+	// of proxies.
 	keepAlive = 20 * time.Second
-	// pieceSize is the number of bytes per write. Each has a separate deadline, so a slow
-	// reader of a large frame does not count as stalled.
+	// pieceSize is the size of a write in bytes. Each has a deadline, so a slow reader of
+	// a large frame does not stall.
 	pieceSize = 256 << 10
 )
 
@@ -27,7 +27,7 @@ var (
 	errClientLeft    = errors.New("client hung up")
 )
 
-// eventStream is an answer as an event stream. Frames may be sent before serve.
+// eventStream is an answer as events. Frames may be sent before serve.
 type eventStream struct {
 	queue *jsonrpc.SendQueue
 	w     http.ResponseWriter
@@ -48,8 +48,8 @@ func newEventStream(of *memoryShare) *eventStream {
 	return f
 }
 
-// serve writes the stream until it is finished, the client leaves or stalls, or the
-// session closes.
+// serve writes until the stream is finished, the client leaves or stalls, or the session
+// closes.
 func (f *eventStream) serve(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, s *Session) {
 	f.mu.Lock()
 	f.w, f.rc = w, rc
@@ -78,8 +78,7 @@ func (f *eventStream) serve(w http.ResponseWriter, r *http.Request, rc *http.Res
 	}
 }
 
-// close stops the stream with its session. It still writes the unsent frames, within the
-// write deadline, unless there are too many.
+// close still writes the unsent frames, within the deadline, unless there are too many.
 func (f *eventStream) close(cause error) {
 	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrNoMemory) {
 		f.abort(cause)
@@ -88,13 +87,12 @@ func (f *eventStream) close(cause error) {
 	}
 }
 
-// abort closes the stream immediately.
 func (f *eventStream) abort(cause error) {
 	f.aborted.Store(true)
 	f.queue.Close(cause)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.rc != nil && !f.served { // a served connection may have another request
+	if f.rc != nil && !f.served { // the connection may have another request
 		stopWriting(f.rc)
 	}
 }
@@ -135,16 +133,16 @@ func (f *eventStream) WriteFrames(frames [][]byte) error {
 	}
 	err := f.write(f.buf)
 	if cap(f.buf) > 64<<10 {
-		f.buf = nil // free the memory of a burst
+		f.buf = nil
 	}
 	return errors.Join(err, f.rc.Flush())
 }
 
 func (f *eventStream) write(p []byte) error { return writePieces(f.w, f.rc, p, f.aborted.Load, nil) }
 
-// writePieces writes p with a new deadline for each piece and calls wrote with the number
-// of bytes. To abort, first make cut return true and then call stopWriting, since the
-// deadline may just be extended. cut and wrote may be nil.
+// writePieces writes p with a deadline per piece and reports progress to wrote. To abort,
+// make cut return true before calling stopWriting, which would otherwise be undone. cut
+// and wrote may be nil.
 func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, cut func() bool, wrote func(n int)) error {
 	for len(p) > 0 {
 		extendWriteDeadline(rc)
@@ -164,7 +162,6 @@ func writePieces(w http.ResponseWriter, rc *http.ResponseController, p []byte, c
 	return nil
 }
 
-// stopWriting unblocks a write.
 func stopWriting(rc *http.ResponseController) {
 	rc.SetWriteDeadline(time.Unix(1, 0)) //nolint:errcheck // not every writer can
 }

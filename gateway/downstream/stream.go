@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// byteStream is the sender of a byte stream: one queue for all frames.
+// byteStream sends all frames through one queue.
 type byteStream struct {
 	session *Session
 	queue   *jsonrpc.SendQueue
@@ -70,8 +70,7 @@ func (w *byteStream) abandon()                      {}
 func (w *byteStream) unsentBytes() int64            { return w.queue.UnsentBytes() }
 func (w *byteStream) laneBytes(server string) int64 { return w.queue.LaneBytes(server) }
 
-// checkLimit closes the session if too much is unsent. If anything is, it starts to watch
-// for progress.
+// checkLimit closes the session if too much is unsent, or watches for progress.
 func (w *byteStream) checkLimit() {
 	n := w.queue.UnsentBytes()
 	switch {
@@ -119,14 +118,12 @@ func (w *byteStream) stopWatching() {
 	}
 }
 
-// ServeStream runs one session over a byte stream with one message per line. It returns
-// at the end of r or ctx, or when the session closes. In the first two cases it answers
-// requests in flight within Options.Drain and returns nil. Otherwise it returns the
-// reason for closing.
+// ServeStream runs one session with one message per line until r or ctx ends or the
+// session closes. In the first two cases it answers requests in flight within
+// Options.Drain and returns nil. Otherwise it returns the reason.
 //
-// It closes Options.Closers, but not r and w. To unblock calls it sets read and write
-// deadlines on r and w if possible. A call that stays blocked for a second is left
-// behind: it ends with its stream and has no further effect.
+// It closes Options.Closers, but not r and w. It unblocks calls by deadlines on r and w
+// if possible. A call blocked for another second is left behind without further effect.
 func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, w io.Writer) error {
 	s := newSession(ctx, o.withDefaults(), transport)
 	out := &byteStream{session: s, queue: jsonrpc.NewStream(w)}
@@ -198,8 +195,7 @@ func ServeStream(ctx context.Context, o Options, transport string, r io.Reader, 
 
 var errDrained = errors.New("time for draining is over")
 
-// drain waits until requests in flight are answered and the answers written, within
-// Options.Drain and unless the session closes.
+// drain waits for answers and their delivery, within Options.Drain.
 func (s *Session) drain(out *byteStream, written <-chan struct{}) {
 	limit := time.AfterFunc(s.opt.Drain, func() { s.Close(errDrained) })
 	defer limit.Stop()
@@ -217,7 +213,7 @@ func (s *Session) drain(out *byteStream, written <-chan struct{}) {
 	if errors.Is(cause, ErrOverflow) || errors.Is(cause, ErrNoMemory) || errors.Is(cause, ErrStalled) || errors.Is(cause, ErrSilent) || errors.Is(cause, errDrained) {
 		return
 	}
-	// The handler closed the session: still deliver queued frames.
+	// still deliver queued frames
 	select {
 	case <-written:
 	case <-time.After(flushGrace):
@@ -236,7 +232,7 @@ func interruptWrite(w io.Writer) {
 	}
 }
 
-// read handles messages until in or the session ends. It returns nil at the end of in.
+// read returns nil at the end of in or of the session.
 func (s *Session) read(in *jsonrpc.Reader, out *byteStream) error {
 	parse := in.Parse
 	burst := new(jsonrpc.WriteBatch)
@@ -273,7 +269,6 @@ func (s *Session) read(in *jsonrpc.Reader, out *byteStream) error {
 
 func (s *Session) stopped() bool { return s.closing.Load() || s.ctx.Err() != nil }
 
-// busy reports whether further requests are in flight.
 func (s *Session) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,8 +278,7 @@ func (s *Session) busy() bool {
 // hasRoom reports whether few enough bytes are unsent to handle another request.
 func (s *Session) hasRoom() bool { return s.sender.unsentBytes() <= s.opt.Limits.Unsent }
 
-// awaitRoom waits for hasRoom. It returns false if done was closed or the session
-// stopped.
+// awaitRoom returns false if done was closed or the session stopped.
 func (s *Session) awaitRoom(done <-chan struct{}) bool {
 	if s.hasRoom() {
 		return true
@@ -334,7 +328,7 @@ func (s *Session) receive(frame []byte, parse func([]byte) (jsonrpc.Message, err
 		case fault != nil:
 			out.send(fault.Frame(m.ID))
 		case m.Method == "initialize" && modern == nil:
-			// Its answer precedes all others except ping, which is read meanwhile.
+			// Its answer precedes all others, except to ping.
 			burst.Flush()
 			answered := make(chan struct{})
 			s.initializeDone = answered
@@ -361,7 +355,6 @@ func (s *Session) awaitInitialize() {
 	}
 }
 
-// answerTooLong answers a discarded message.
 func (s *Session) answerTooLong(e *jsonrpc.TooLongError, out *byteStream) {
 	s.opt.Logger.Warn("message from client discarded", "session", s.id, "error", e)
 	if e.IsResponse() && s.calls.Resolve(e.ID(), jsonrpc.Reply{}, e) {

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// Buffer is the pooled memory of a large frame that a [Reader] has read. It returns to
-// the pool after every holder called Release. A holder that keeps part of the frame must
-// not call Release; the garbage collector then frees the memory.
+// Buffer is the pooled memory of a large frame of a [Reader]. It returns to the pool when
+// each holder has called Release. A holder that keeps part of the frame must not release
+// it.
 type Buffer struct {
 	mem  []byte
 	refs atomic.Int32
@@ -15,7 +15,6 @@ type Buffer struct {
 
 var bufferPool sync.Pool
 
-// newBuffer returns a Buffer of at least n bytes, held by the caller.
 func newBuffer(n int) *Buffer {
 	b, _ := bufferPool.Get().(*Buffer)
 	if b == nil || cap(b.mem) < n {
@@ -25,14 +24,13 @@ func newBuffer(n int) *Buffer {
 	return b
 }
 
-// retain adds a holder.
 func (b *Buffer) retain() {
 	if b != nil {
 		b.refs.Add(1)
 	}
 }
 
-// Release drops one holder, which must not read the frame afterwards. b may be nil.
+// Release drops a holder, which must not read the frame afterwards. b may be nil.
 func (b *Buffer) Release() {
 	if b != nil && b.refs.Add(-1) == 0 {
 		bufferPool.Put(b)

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// lane is a low-priority queue of one source, written after the SendQueue's own queue.
-// Lanes take turns of maxTurn bytes, so neither answers nor other lanes wait long. While
-// all lanes hold at most maxTurn bytes, frames keep their order of arrival.
+// lane is a low-priority queue of one source. Lanes take turns of maxTurn bytes after the
+// main queue, so nothing waits long. While all lanes hold at most maxTurn bytes, frames
+// keep their order.
 type lane struct {
 	name  string
 	queue [][]byte
 	first uint64            // number of queue[0]
-	keys  map[string]uint64 // number of the replaceable frame of each key
+	keys  map[string]uint64 // numbers of replaceable frames
 	bytes int64
 }
 
-// maxTurn is the number of bytes, plus one frame, that a lane writes per turn.
+// maxTurn is the number of bytes per turn, plus one frame.
 const maxTurn = 32 << 10
 
-// QueuePosition is the position of a frame in a lane. The zero QueuePosition means that
-// the frame was written or dropped.
+// QueuePosition is a frame's position in a lane. It is zero if the frame was written or
+// dropped.
 type QueuePosition struct {
 	lane *lane
 	n    uint64
 }
 
-// Lane returns the name of the lane, or "" for the zero QueuePosition.
+// Lane returns the lane's name, or "".
 func (m QueuePosition) Lane() string {
 	if m.lane == nil {
 		return ""
@@ -35,12 +35,11 @@ func (m QueuePosition) Lane() string {
 	return m.lane.name
 }
 
-// IsBlocked reports whether the frame was still unsent when SendLow returned.
+// IsBlocked reports whether the frame was unsent when SendLow returned.
 func (m QueuePosition) IsBlocked() bool { return m.lane != nil }
 
-// SendLow queues a frame in the named lane: after all frames of Send and the earlier
-// frames of the lane. A frame with a key replaces an unsent one of the same key. To send
-// a frame after this one, pass the position to [SendQueue.SendAfter].
+// SendLow queues a frame in a lane, after all frames of Send. It replaces an unsent frame
+// with the same key, unless key is "". Use the position for [SendQueue.SendAfter].
 func (o *SendQueue) SendLow(name, key string, frame []byte) QueuePosition {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -89,8 +88,8 @@ func (o *SendQueue) pushLaneLocked(l *lane, frame []byte) {
 	o.signal()
 }
 
-// SendAfter sends a frame, given in parts, after the frames at the positions. It sends nothing
-// and returns false if none of them is unsent.
+// SendAfter sends a frame in parts after the given positions. It returns false and sends
+// nothing if none is unsent.
 func (o *SendQueue) SendAfter(marks []QueuePosition, parts ...[]byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,7 +108,7 @@ func (o *SendQueue) SendAfter(marks []QueuePosition, parts ...[]byte) bool {
 		return true
 	}
 	for _, m := range waits {
-		if m.n >= m.lane.first { // no earlier mark was later in the same lane
+		if m.n >= m.lane.first { // not moved by an earlier position
 			o.moveLocked(m.lane, int(m.n-m.lane.first)+1)
 		}
 	}
@@ -117,8 +116,7 @@ func (o *SendQueue) SendAfter(marks []QueuePosition, parts ...[]byte) bool {
 	return true
 }
 
-// flushLanesLocked moves all lanes to the queue if few bytes are unsent, so that the next
-// frame follows them.
+// flushLanesLocked moves all lanes to the queue if few bytes are unsent.
 func (o *SendQueue) flushLanesLocked() {
 	for len(o.lanes) > 0 && o.unsent.Load() <= maxTurn {
 		o.moveLocked(o.lanes[0], len(o.lanes[0].queue))
@@ -146,7 +144,7 @@ func (o *SendQueue) moveLocked(l *lane, n int) {
 		o.queue = append(o.queue, f)
 		l.bytes -= int64(len(f))
 	}
-	clear(l.queue[:n]) // so that the lane does not retain them
+	clear(l.queue[:n]) // do not retain them
 	l.queue, l.first = l.queue[n:], l.first+uint64(n)
 	maps.DeleteFunc(l.keys, func(_ string, at uint64) bool { return at < l.first })
 	if len(l.queue) == 0 {

@@ -1,13 +1,10 @@
 // Package jsonrpc reads, checks, builds and queues JSON-RPC 2.0 messages as raw bytes.
 //
-// A message is scanned once for its envelope. Ids, params, results and errors stay raw
-// bytes. The package must not know MCP methods, servers or clients.
+// A message is scanned once for its envelope; values stay raw bytes. The package must not
+// know MCP methods, servers or clients. See https://www.jsonrpc.org/specification.
 //
-// [Parse] and the functions that build frames are pure. A [Reader] belongs to one
-// goroutine. [SendQueue] and [Pending] are safe for concurrent use and never block their
-// callers.
-//
-// See https://www.jsonrpc.org/specification.
+// [Parse] and functions that build frames are pure. A [Reader] belongs to one goroutine.
+// [SendQueue] and [Pending] are safe for concurrent use and never block.
 package jsonrpc
 
 import (
@@ -21,24 +18,23 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Message is one JSON-RPC message. Its slices alias the frame it was parsed from.
+// Message is a JSON-RPC message. Its slices alias the parsed frame.
 type Message struct {
 	ID     []byte // raw number or string; nil when absent (or null in a response)
 	Method string // "" in a response
 	Params []byte // raw object or array; nil when absent
 	Result []byte // raw value; nil when absent
 	Error  []byte // raw value; nil when absent
-	// Shape lets readers of the slices above skip large values; it may be nil.
+	// Shape lets readers skip large values; it may be nil.
 	Shape *rawjson.Layout
-	// Buffer is the memory of the slices above, held by the message; nil if it is not
-	// reusable.
+	// Buffer is the reusable memory of the slices, held by the message, or nil.
 	Buffer *Buffer
 
 	hasLineBreaks bool // between tokens
 	hasMethod     bool // even an invalid one
 }
 
-// OneLine removes line breaks between the tokens of m, so that they cannot end its frame.
+// OneLine removes line breaks between tokens, which would end the frame.
 func (m *Message) OneLine() {
 	if m.hasLineBreaks {
 		rawjson.OneLine(m.Params)
@@ -47,16 +43,16 @@ func (m *Message) OneLine() {
 	}
 }
 
-// OneLine removes all line breaks from a frame except its last byte.
+// OneLine removes all line breaks except the last byte.
 func OneLine(frame []byte) []byte {
 	rawjson.OneLine(frame[:len(frame)-1])
 	return frame
 }
 
-// IsRequest reports whether m is a request, which needs an answer.
+// IsRequest reports whether m needs an answer.
 func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
 
-// IsNotification reports whether m is a request without an id.
+// IsNotification reports whether m is a request without id.
 func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
 
 // IsResponse reports whether m is an answer.
@@ -66,14 +62,14 @@ func (m *Message) IsResponse() bool { return m.Method == "" }
 type ParseError struct {
 	ID          []byte // nil when unknown
 	Code        int    // CodeParse, CodeInvalidRequest or CodeInvalidParams
-	WantsAnswer bool   // false for answers and CodeParse
+	WantsAnswer bool   // false for answers and parse errors
 	Cause       error
 }
 
 func (e *ParseError) Error() string { return e.Cause.Error() }
 func (e *ParseError) Unwrap() error { return e.Cause }
 
-// Reply returns the error object to answer with.
+// Reply returns the error to answer with.
 func (e *ParseError) Reply() *Error {
 	what := "Parse error"
 	switch e.Code {
@@ -92,12 +88,11 @@ func invalidRequest(m *Message, format string, args ...any) error {
 // ErrBatch is the cause of the error for a well-formed batch.
 var ErrBatch = errors.New("batches are not supported; send one message at a time")
 
-// Parse checks the grammar of a frame and returns its envelope. Every error is a
-// [*ParseError]. Batches fail with ErrBatch, since only revision 2025-03-26 has them.
+// Parse checks a frame and returns its envelope, or a [*ParseError]. Batches fail with
+// ErrBatch, since only revision 2025-03-26 has them.
 func Parse(frame []byte) (Message, error) { return ParseWithin(frame, 0) }
 
-// ParseWithin is Parse with a limit on nested arrays and objects; 0 means
-// [rawjson.MaxDepth].
+// ParseWithin is Parse with a nesting limit; 0 means [rawjson.MaxDepth].
 func ParseWithin(frame []byte, depth int) (Message, error) {
 	c := rawjson.Checker{Depth: depth}
 	if len(frame) > minShapeSize {
@@ -106,11 +101,10 @@ func ParseWithin(frame []byte, depth int) (Message, error) {
 	return parse(&c, frame, frame)
 }
 
-// minShapeSize is the frame size in bytes above which recording the ends of values pays
-// off.
+// minShapeSize is the frame size in bytes above which recording shapes pays off.
 const minShapeSize = 4 << 10
 
-// parse returns the envelope of frame, a part of src, which c has checked in part.
+// parse parses frame, a part of src that c has partly checked.
 func parse(c *rawjson.Checker, src, frame []byte) (m Message, err error) {
 	if err := c.End(src); err != nil {
 		return m, syntaxError(frame, err)
@@ -128,7 +122,6 @@ func parse(c *rawjson.Checker, src, frame []byte) (m Message, err error) {
 	return m, m.check()
 }
 
-// syntaxError returns the ParseError for a frame with invalid JSON or too deep nesting.
 func syntaxError(frame []byte, err error) error {
 	bad := &ParseError{ID: findID(frame), Code: CodeParse, Cause: err}
 	var fault *rawjson.SyntaxError
@@ -152,7 +145,7 @@ const (
 	memberError
 )
 
-// envelope holds the members that Message lacks, and flags of the members found.
+// envelope holds members that Message lacks, and flags of all members.
 type envelope struct {
 	method, version []byte
 	duplicate       rawjson.Key
@@ -181,7 +174,6 @@ func (m *Message) addMember(e *envelope, k rawjson.Key, v []byte) {
 	e.seen |= bit
 }
 
-// readMembers reads the members of a message with valid JSON.
 func (m *Message) readMembers(c *rawjson.Checker, src, frame []byte) error {
 	var e envelope
 	if n := c.MemberCount(); n > 0 {
@@ -213,19 +205,19 @@ func (m *Message) readMembers(c *rawjson.Checker, src, frame []byte) error {
 	return nil
 }
 
-// methodNames caches decoded method names, which repeat in most messages.
+// methodNames caches decoded method names.
 var methodNames struct {
 	sync.RWMutex
 	names map[string]string
 }
 
-// Limits of methodNames, because peers choose the names.
+// peers choose the names
 const (
 	maxMethods   = 256
 	maxMethodLen = 64
 )
 
-// methodName decodes a method name, or returns "" if it is not a string.
+// methodName returns "" if the method is not a string.
 func methodName(raw []byte) string {
 	methodNames.RLock()
 	name, known := methodNames.names[string(raw)]
@@ -269,7 +261,7 @@ func (m *Message) check() error {
 			m.Params = nil
 		}
 		if rawjson.IsArray(m.Params) && m.ID != nil {
-			// This is valid JSON-RPC, but no MCP method accepts it.
+			// Valid JSON-RPC, but no MCP method accepts it.
 			return &ParseError{ID: m.ID, Code: CodeInvalidParams, WantsAnswer: true, Cause: errors.New(`member "params" must be an object`)}
 		}
 		if m.Params != nil && !rawjson.IsObject(m.Params) {
@@ -290,13 +282,13 @@ func (m *Message) check() error {
 	return nil
 }
 
-// isEmptyError reports whether an error member beside a result means "no error".
+// isEmptyError reports whether the error beside a result means "no error".
 func isEmptyError(v []byte) bool {
 	return string(v) == "null" || string(v) == "false" || string(v) == `""` || string(v) == "{}"
 }
 
-// findID returns the top-level id of a frame that does not parse, or nil. The sender then
-// gets an answer at once instead of a timeout. An id after the syntax error is not found.
+// findID returns the top-level id of an invalid frame if it precedes the error. The
+// sender then gets an answer instead of a timeout.
 func findID(frame []byte) []byte {
 	for k, v := range rawjson.Members(frame) {
 		if k.Is("id") {
@@ -322,8 +314,8 @@ func IDString(id []byte) string {
 	return string(id)
 }
 
-// RequestFrame returns the frame of a request, or of a notification if id is nil. The
-// edits apply to params. Nil params are omitted.
+// RequestFrame returns a request, or a notification if id is nil, with edits of params.
+// Nil params are omitted.
 func RequestFrame(id []byte, method string, params []byte, edits ...rawjson.Edit) []byte {
 	n := len(id) + len(method) + len(params) + 64
 	for _, e := range edits {
@@ -343,18 +335,18 @@ func RequestFrame(id []byte, method string, params []byte, edits ...rawjson.Edit
 	return append(dst, "}\n"...)
 }
 
-// NotificationFrame returns the frame of a notification.
+// NotificationFrame returns a notification.
 func NotificationFrame(method string, params []byte, edits ...rawjson.Edit) []byte {
 	return RequestFrame(nil, method, params, edits...)
 }
 
-// ResultFrame returns the frame of a successful answer. The edits apply to result.
+// ResultFrame returns a result answer with edits of result.
 func ResultFrame(id, result []byte, edits ...rawjson.Edit) []byte {
 	n := len(id) + len(result) + 48
 	for _, e := range edits {
 		n += len(e.Text)
 	}
-	if n >= LargeSize { // Join allocates memory without zeroing it.
+	if n >= LargeSize { // Join does not zero memory
 		return bytes.Join(ResultParts(id, rawjson.SpliceParts(result, edits...)), nil)
 	}
 	dst := head(make([]byte, 0, n), id)
@@ -363,18 +355,17 @@ func ResultFrame(id, result []byte, edits ...rawjson.Edit) []byte {
 	return append(dst, "}\n"...)
 }
 
-// LargeSize is the size in bytes above which handling a result in parts is cheaper than
-// copying it.
+// LargeSize is the size in bytes above which parts are cheaper than copies.
 const LargeSize = 4 << 10
 
-// ResultParts returns the frame of a successful answer, in parts.
+// ResultParts returns a result answer in parts.
 func ResultParts(id []byte, result [][]byte) [][]byte {
 	parts := append(make([][]byte, 0, len(result)+2), append(head(nil, id), `,"result":`...))
 	return append(append(parts, result...), []byte("}\n"))
 }
 
-// ErrorFrame returns the frame of an error answer with a raw error object. A nil id
-// becomes null, as JSON-RPC requires for an unreadable id.
+// ErrorFrame returns an error answer. A nil id becomes null, as required for an
+// unreadable id.
 func ErrorFrame(id, object []byte, edits ...rawjson.Edit) []byte {
 	dst := head(make([]byte, 0, len(id)+len(object)+64), id)
 	dst = append(dst, `,"error":`...)
@@ -390,13 +381,13 @@ func head(dst, id []byte) []byte {
 	return append(dst, id...)
 }
 
-// Reply is the answer to a call. Exactly one of Result and Error is set.
+// Reply is the answer to a call: Result or Error is set.
 type Reply struct {
 	Result []byte
 	Error  []byte // raw error object
-	// Shape lets readers of the answer skip large values; it may be nil.
+	// Shape lets readers skip large values; it may be nil.
 	Shape *rawjson.Layout
-	// Buffer is the memory of the answer, held by the reply; it may be nil.
+	// Buffer is held by the reply; it may be nil.
 	Buffer *Buffer
 }
 
@@ -409,7 +400,7 @@ const (
 	CodeInternal       = -32603
 )
 
-// Error is a JSON-RPC error object that Goblin created. Errors of peers stay raw.
+// Error is an error of Goblin. Errors of peers stay raw.
 type Error struct {
 	Code    int
 	Message string
@@ -418,10 +409,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// ErrorCode returns Code, for callers that only use an interface.
+// ErrorCode returns Code, for users of an interface.
 func (e *Error) ErrorCode() int { return e.Code }
 
-// ErrorData returns Data, for callers that only use an interface.
+// ErrorData returns Data, for users of an interface.
 func (e *Error) ErrorData() json.RawMessage { return e.Data }
 
 // Errorf returns an error without data.
@@ -442,10 +433,10 @@ func (e *Error) Object() []byte {
 	return append(dst, '}')
 }
 
-// Frame returns an answer to id that carries the error.
+// Frame returns an error answer to id.
 func (e *Error) Frame(id []byte) []byte { return ErrorFrame(id, e.Object()) }
 
-// ParseErrorObject decodes a raw error object. Invalid members get defaults.
+// ParseErrorObject decodes an error object, with defaults for invalid members.
 func ParseErrorObject(raw []byte) *Error {
 	e := &Error{Code: CodeInternal}
 	if n, ok := rawjson.Int(rawjson.Get(raw, "code")); ok {
@@ -456,11 +447,10 @@ func ParseErrorObject(raw []byte) *Error {
 	return e
 }
 
-// ErrClosed answers calls and frames on a closed connection.
+// ErrClosed is the error of a closed connection.
 var ErrClosed = errors.New("connection closed")
 
-// CancelParams returns the params of notifications/cancelled for a raw id. The reason may
-// be "".
+// CancelParams returns the params of notifications/cancelled. reason may be "".
 func CancelParams(id []byte, reason string) []byte {
 	params := append([]byte(`{"requestId":`), id...)
 	if reason != "" {
@@ -470,7 +460,7 @@ func CancelParams(id []byte, reason string) []byte {
 	return append(params, '}')
 }
 
-// CancelFrame returns the frame of notifications/cancelled.
+// CancelFrame returns a notifications/cancelled.
 func CancelFrame(id []byte, reason string) []byte {
 	return NotificationFrame("notifications/cancelled", CancelParams(id, reason))
 }

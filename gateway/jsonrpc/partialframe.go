@@ -12,12 +12,12 @@ import (
 // maxPrefix is the number of bytes kept of a discarded frame.
 const maxPrefix = 4096
 
-// partialFrame holds the bytes read so far of a frame longer than a chunk. It belongs to
-// the reading goroutine, except its timer.
+// partialFrame holds the bytes of a frame longer than a chunk. All but its timer belongs
+// to the reading goroutine.
 type partialFrame struct {
 	expectedSize int // estimate from recent frames, in bytes
 
-	line   []byte // the frame's beginning, or all of it
+	line   []byte // the beginning, or all of it
 	buffer *Buffer
 	chunks []*chunk // the rest of the frame
 
@@ -28,26 +28,24 @@ type partialFrame struct {
 	pool        *memlimit.Pool
 }
 
-// Memory for a frame of up to maxLine bytes grows from expectedSize as the frame arrives.
-// Larger frames stay in chunks until complete, so a peer that stops halfway costs no more
-// memory than it sent. slack is added to the expected size, in bytes.
+// Up to maxLine, memory grows from expectedSize. Larger frames stay in chunks, so a peer
+// that stops halfway costs only what it sent.
 const (
 	slack   = 4 << 10
 	maxLine = 1<<20 + 64<<10
 )
 
-// stallTimeout is the longest silence within a frame while memory is short.
+// stallTimeout limits silence within a frame while memory is short.
 const stallTimeout = time.Minute
 
-// SetOwner counts unfinished frames in p's share. A frame that exceeds it is discarded.
-// stalled is called if a peer pauses within a frame for a minute while memory is short.
-// Call SetOwner before the first Read.
+// SetOwner counts unfinished frames in p's share and discards frames that exceed it.
+// stalled is called if a peer pauses in a frame for a minute while memory is short. Call
+// it before the first Read.
 func (r *Reader) SetOwner(p *memlimit.Owner, stalled func()) {
 	r.part.reservation.SetOwner(p)
 	r.part.pool, r.part.onStalled = p.Pool(), stalled
 }
 
-// checkStalled calls onStalled if the peer makes no progress while memory is short.
 func (u *partialFrame) checkStalled() {
 	silent := time.Since(time.UnixMilli(u.lastRead.Load()))
 	switch {
@@ -59,13 +57,12 @@ func (u *partialFrame) checkStalled() {
 	}
 }
 
-// size returns the number of bytes held.
 func (u *partialFrame) size() int64 {
 	return int64(cap(u.line)) + int64(len(u.chunks))*int64(len(chunk{}))
 }
 
-// add stores a full chunk and returns an empty one. line is the contiguous beginning of
-// the frame. room is false if the memory limit refuses the frame.
+// add stores a full chunk and returns an empty one and the contiguous beginning of the
+// frame. room is false over the memory limit.
 func (u *partialFrame) add(c *chunk) (next *chunk, line []byte, room bool) {
 	next = c
 	if len(u.chunks) > 0 || !u.append(c[:]) {
@@ -106,7 +103,7 @@ func (u *partialFrame) append(more []byte) bool {
 	return true
 }
 
-// finish returns the whole frame, which ends with last, and its memory or nil.
+// finish returns the frame ending with last, and its memory or nil.
 func (u *partialFrame) finish(last []byte) ([]byte, *Buffer) {
 	if len(u.chunks) == 0 && u.append(last) {
 		return u.takeLine()
@@ -120,7 +117,6 @@ func (u *partialFrame) finish(last []byte) ([]byte, *Buffer) {
 	return bytes.Join(append(parts, last), nil), nil
 }
 
-// takeLine returns line and its memory, and clears both.
 func (u *partialFrame) takeLine() ([]byte, *Buffer) {
 	line, buffer := u.line, u.buffer
 	u.line, u.buffer = nil, nil
@@ -133,10 +129,8 @@ func (u *partialFrame) takeLine() ([]byte, *Buffer) {
 	return line, buffer
 }
 
-// prefix returns a copy of the frame's first bytes.
 func (u *partialFrame) prefix() []byte { return slices.Clone(u.line[:maxPrefix]) }
 
-// clear prepares for the next frame.
 func (u *partialFrame) clear() {
 	for _, c := range u.chunks {
 		chunkPool.Put(c)

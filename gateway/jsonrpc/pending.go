@@ -7,7 +7,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Call is an open call in a [Pending].
+// Call is an open call of a [Pending].
 type Call[T any] struct {
 	ID    int64
 	Info  T
@@ -20,14 +20,13 @@ type outcome struct {
 	err   error
 }
 
-// Done returns a channel that delivers the outcome once. Call Take on the received value.
+// Done delivers the outcome once. Call Take on it.
 func (c *Call[T]) Done() <-chan outcome { return c.reply }
 
-// Take returns the reply and error of the outcome.
+// Take returns the reply or error.
 func (o outcome) Take() (Reply, error) { return o.reply, o.err }
 
-// Release returns a call to the pool. Receive its outcome first, or remove it with
-// Remove.
+// Release returns a finished or removed call to the pool.
 func (p *Pending[T]) Release(c *Call[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,14 +41,14 @@ func (p *Pending[T]) releaseLocked(c *Call[T]) {
 	}
 }
 
-// maxFree is the number of unused calls kept for reuse.
+// maxFree limits the pool.
 const maxFree = 64
 
-// Pending is the table of calls that wait for an answer. The zero value is ready to use.
-// Late, duplicate and unknown answers are reported and otherwise ignored.
+// Pending is the table of calls that wait for an answer. Its zero value is ready to use.
+// Late, duplicate and unknown answers have no effect.
 type Pending[T any] struct {
-	// OnDone receives the outcome of calls added by AddAsync. It runs in the goroutine
-	// that finishes the call, without a lock. Set it before the first call.
+	// OnDone receives the outcomes of AddAsync calls, without a lock, in the goroutine
+	// that finishes them. Set it before the first call.
 	OnDone func(info T, id int64, reply Reply, err error)
 
 	mu    sync.Mutex
@@ -60,14 +59,14 @@ type Pending[T any] struct {
 	open  atomic.Int64 // len(calls)
 }
 
-// Add opens a call with a new id. After Close it returns Close's error.
+// Add opens a call, or returns the error of Close.
 func (p *Pending[T]) Add(info T) (*Call[T], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.addLocked(info)
 }
 
-// AddAsync opens a call whose outcome is passed to OnDone once.
+// AddAsync opens a call for OnDone.
 func (p *Pending[T]) AddAsync(info T) (id int64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +78,7 @@ func (p *Pending[T]) AddAsync(info T) (id int64, err error) {
 	return c.ID, nil
 }
 
-// RemoveAsync removes a call of AddAsync without calling OnDone. ok is false if it has
-// finished.
+// RemoveAsync removes an AddAsync call without OnDone. ok is false if it has finished.
 func (p *Pending[T]) RemoveAsync(id int64) (info T, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +114,7 @@ func (p *Pending[T]) addLocked(info T) (*Call[T], error) {
 	return c, nil
 }
 
-// Resolve finishes the call with a raw id. It reports whether there was one.
+// Resolve finishes a call and reports whether it was open.
 func (p *Pending[T]) Resolve(id []byte, r Reply, err error) bool {
 	n, ok := rawjson.Int(id)
 	if !ok {
@@ -125,7 +123,7 @@ func (p *Pending[T]) Resolve(id []byte, r Reply, err error) bool {
 	return p.finish(n, outcome{r, err})
 }
 
-// Fail finishes a call with an error. It reports whether there was one.
+// Fail finishes a call with an error and reports whether it was open.
 func (p *Pending[T]) Fail(id int64, err error) bool { return p.finish(id, outcome{err: err}) }
 
 func (p *Pending[T]) finish(id int64, o outcome) bool {
@@ -149,8 +147,7 @@ func (p *Pending[T]) finish(id int64, o outcome) bool {
 	return true
 }
 
-// Remove removes a call, or returns nil if it has finished. A later answer counts as
-// unknown.
+// Remove removes a call, or returns nil if it has finished.
 func (p *Pending[T]) Remove(id int64) *Call[T] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +167,7 @@ func (p *Pending[T]) Lookup(id int64) (info T, ok bool) {
 	return info, false
 }
 
-// All returns a copy of the values of all open calls, by id.
+// All returns a copy of the open calls' values by id.
 func (p *Pending[T]) All() map[int64]T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,8 +181,7 @@ func (p *Pending[T]) All() map[int64]T {
 // Len returns the number of open calls.
 func (p *Pending[T]) Len() int { return int(p.open.Load()) }
 
-// Close finishes every open call with err and refuses new ones. Further calls of Close do
-// nothing.
+// Close fails all open and later calls with the first err.
 func (p *Pending[T]) Close(err error) {
 	p.mu.Lock()
 	if p.err != nil {

@@ -11,10 +11,10 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// TooLongError reports a discarded frame: it was over the size limit, or memory was short
+// TooLongError reports a frame that was discarded because of its size or short memory
 // (see [Reader.SetOwner]). Reading can continue.
 type TooLongError struct {
-	Prefix []byte // the first bytes, to find the id
+	Prefix []byte // the first bytes
 	Limit  int64
 	Cause  error // nil for a frame over the limit
 }
@@ -26,13 +26,13 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("message exceeds the limit of %d bytes (limits.frame)", e.Limit)
 }
 
-// ID returns the top-level id if it is in the prefix, or nil.
+// ID returns the top-level id in the prefix, or nil.
 func (e *TooLongError) ID() []byte { return findID(e.Prefix) }
 
 // Unwrap returns the cause.
 func (e *TooLongError) Unwrap() error { return e.Cause }
 
-// IsResponse reports whether the lost frame answered a call, judging by its prefix.
+// IsResponse reports whether the frame was an answer, judging by its prefix.
 func (e *TooLongError) IsResponse() bool {
 	for k := range rawjson.Members(e.Prefix) {
 		switch {
@@ -50,43 +50,42 @@ type Reader struct {
 	src       io.Reader
 	limit     int64
 	buf       *chunk
-	from, to  int   // unread bytes in buf
-	nextEnd   int   // end of the first line in buf if Ready found it, or 0
-	err       error // of src, returned after buf
+	from, to  int   // unread part of buf
+	nextEnd   int   // end of the next line, or 0; set by Ready
+	err       error // of src, after buf
 	part      partialFrame
-	skipping  bool // the next bytes belong to a discarded frame
+	skipping  bool // within a discarded frame
 	truncated bool // see Truncated
-	started   bool // a byte order mark before the first frame was skipped
+	started   bool // past a byte order mark
 
-	checkEarly bool            // see CheckWhileReading
-	depth      int             // see CheckWhileReading
-	check      rawjson.Checker // state of the check of part
-	large      []byte          // the last frame, if it came from part
+	checkEarly bool // see CheckWhileReading
+	depth      int
+	check      rawjson.Checker // of part
+	large      []byte          // the last frame, if from part
 	buffer     *Buffer         // of large; nil if not reusable
 }
 
-// chunk is the memory of one read. It has the size of a pipe's buffer.
+// chunk has the size of a pipe's buffer.
 type chunk [64 << 10]byte
 
 var chunkPool = sync.Pool{New: func() any { return new(chunk) }}
 
-// NewReader returns a Reader for frames of at most limit bytes.
+// NewReader limits frames to limit bytes.
 func NewReader(r io.Reader, limit int64) *Reader {
 	return &Reader{src: r, limit: limit, buf: new(chunk)}
 }
 
-// CheckWhileReading makes r check frames larger than a chunk while they arrive, for
-// callers of [Reader.Parse]. Parse then refuses values nested deeper than depth. It
-// returns r.
+// CheckWhileReading makes r check large frames while they arrive, for [Reader.Parse],
+// with a nesting limit. It returns r.
 func (r *Reader) CheckWhileReading(depth int) *Reader {
 	r.checkEarly, r.depth = true, depth
 	return r
 }
 
-// Truncated reports whether the input ended within the last returned frame.
+// Truncated reports whether the input ended within the last frame.
 func (r *Reader) Truncated() bool { return r.truncated }
 
-// Ready reports whether Read would return a frame without waiting for the peer.
+// Ready reports whether Read would return a frame without waiting.
 func (r *Reader) Ready() bool {
 	for !r.skipping {
 		n := bytes.IndexByte(r.buf[r.from:r.to], '\n')
@@ -103,10 +102,9 @@ func (r *Reader) Ready() bool {
 	return false
 }
 
-// Read returns the next non-blank frame without its line break, in its own memory. It
-// skips a byte order mark before the first frame. Errors are [*TooLongError], after which
-// reading can continue, and errors of the underlying reader. A last frame without a line
-// break precedes io.EOF.
+// Read returns the next non-blank frame without line break, in its own memory. It skips a
+// leading byte order mark. After [*TooLongError] reading can continue. A last frame
+// without line break precedes io.EOF.
 func (r *Reader) Read() ([]byte, error) {
 	if !r.started {
 		r.started = true
@@ -125,7 +123,7 @@ func (r *Reader) Read() ([]byte, error) {
 	}
 }
 
-// byteOrderMark is the UTF-8 mark that some peers write before their first message.
+// byteOrderMark is UTF-8's, sent first by some peers.
 const byteOrderMark = "\uFEFF"
 
 // TrimBOM returns text without a leading byte order mark.
@@ -143,7 +141,7 @@ func (r *Reader) skipBOM() {
 	}
 }
 
-// Parse parses the frame that Read returned last. Call it at most once per frame.
+// Parse parses the frame that Read returned last, at most once.
 func (r *Reader) Parse(frame []byte) (Message, error) {
 	if r.large == nil || !r.checkEarly {
 		return ParseWithin(frame, r.depth)
@@ -155,13 +153,12 @@ func (r *Reader) Parse(frame []byte) (Message, error) {
 	return m, err
 }
 
-// line reads up to the next line break or an error of src.
 func (r *Reader) line() ([]byte, error) {
 	if end := r.nextEnd; end > 0 {
 		r.nextEnd = 0
 		return r.takeLine(0, end)
 	}
-	before := 0 // bytes of the line that are in part
+	before := 0 // bytes in part
 	defer func() {
 		if before > 0 {
 			r.part.clear()
@@ -197,8 +194,7 @@ func (r *Reader) line() ([]byte, error) {
 	}
 }
 
-// storeChunk moves the full buf to part and checks the contiguous beginning of the frame.
-// It reports whether the memory limit allows the frame.
+// storeChunk moves buf to part and checks it. It returns false over the memory limit.
 func (r *Reader) storeChunk(first bool) bool {
 	next, line, room := r.part.add(r.buf)
 	r.buf, r.to = next, 0
@@ -212,8 +208,8 @@ func (r *Reader) storeChunk(first bool) bool {
 	return room
 }
 
-// takeLine returns the line that ends at buf[end], in its own memory. before is the
-// number of its bytes in part.
+// takeLine returns the line that ends at buf[end] in its own memory. before is its size
+// in part.
 func (r *Reader) takeLine(before, end int) ([]byte, error) {
 	last := r.buf[r.from:end]
 	r.from = end
@@ -230,11 +226,9 @@ func (r *Reader) takeLine(before, end int) ([]byte, error) {
 	return r.large, nil
 }
 
-// maxEmptyReads is the number of consecutive empty reads before fill returns
-// io.ErrNoProgress.
+// maxEmptyReads is the number of empty reads before io.ErrNoProgress.
 const maxEmptyReads = 100
 
-// fill appends one read to buf.
 func (r *Reader) fill() (n int, err error) {
 	if r.from > 0 {
 		r.to = copy(r.buf[:], r.buf[r.from:r.to])
@@ -261,7 +255,6 @@ func (r *Reader) tooLong(start []byte) error {
 	return &TooLongError{Prefix: bytes.Clone(start[:min(len(start), maxPrefix)]), Limit: r.limit}
 }
 
-// discardError returns the error for the discarded frame in part.
 func (r *Reader) discardError(room bool) error {
 	e := &TooLongError{Prefix: r.part.prefix(), Limit: r.limit}
 	if !room {
@@ -270,7 +263,7 @@ func (r *Reader) discardError(room bool) error {
 	return e
 }
 
-// skip discards bytes up to the end of a discarded frame.
+// skip reads to the end of a discarded frame.
 func (r *Reader) skip() error {
 	for {
 		if n := bytes.IndexByte(r.buf[r.from:r.to], '\n'); n >= 0 {

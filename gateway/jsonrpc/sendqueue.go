@@ -10,8 +10,8 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// Sink writes frames to a peer. WriteFrames may block and is never called concurrently.
-// Every frame ends with a line break.
+// Sink writes frames, each ending with a line break. WriteFrames may block and is not
+// called concurrently.
 type Sink interface {
 	WriteFrames(frames [][]byte) error
 }
@@ -19,19 +19,17 @@ type Sink interface {
 // TrySink is a Sink that can also write without blocking.
 type TrySink interface {
 	Sink
-	// TryWrite writes as much of frame as possible without blocking. It returns the
-	// number of bytes written, 0 if it would block.
+	// TryWrite writes as much as possible without blocking and returns the number of
+	// bytes.
 	TryWrite(frame []byte) (n int, err error)
 }
 
-// SendQueue is the ordered queue of frames to a peer. Senders never block; a writer
-// goroutine, [SendQueue.Run], writes the frames. Frames of Send are never dropped and
-// precede those of SendLow. A lane keeps the order of its frames, but a frame with a key
-// replaces an unsent one with that key.
+// SendQueue is the queue of frames to a peer. Senders never block; a goroutine in
+// [SendQueue.Run] writes the frames. Frames of Send are never dropped and precede those
+// of SendLow, whose order is kept per lane.
 //
 // The queue has no limit. The owner must watch [SendQueue.UnsentBytes],
-// [SendQueue.LaneBytes] and [SendQueue.StalledFor], and then stop sending or close the
-// peer.
+// [SendQueue.LaneBytes] and [SendQueue.StalledFor] to stop sending or close the peer.
 type SendQueue struct {
 	sink       Sink
 	trySink    TrySink // nil if sink always blocks
@@ -40,11 +38,11 @@ type SendQueue struct {
 	mu          sync.Mutex
 	queue       [][]byte
 	buffers     map[*byte]*Buffer    // of unsent frames, by lastByte
-	lanes       []*lane              // lanes with unsent frames, next turn first
-	unsent      atomic.Int64         // bytes queued or being written; changed under mu
-	written     int64                // bytes of the current write already subtracted from unsent
+	lanes       []*lane              // with unsent frames, next turn first
+	unsent      atomic.Int64         // changed under mu
+	written     int64                // already subtracted from unsent for this write
 	writing     bool                 // only one write at a time
-	progressAt  time.Time            // start or last progress of the current write
+	progressAt  time.Time            // of the current write
 	err         error                // why writing stopped
 	reservation memlimit.Reservation // of unsent
 	overLimit   bool                 // the reservation was refused
@@ -52,22 +50,22 @@ type SendQueue struct {
 	wake        chan struct{}        // capacity one
 }
 
-// NewSendQueue returns a SendQueue that writes to sink. The caller must start Run.
+// NewSendQueue returns a SendQueue for sink. Start Run.
 func NewSendQueue(sink Sink) *SendQueue {
 	o := &SendQueue{sink: sink, wake: make(chan struct{}, 1)}
 	o.trySink, _ = sink.(TrySink)
 	return o
 }
 
-// Send queues a frame, which the caller must not modify afterwards. A closed SendQueue
-// drops it.
+// Send queues a frame, which must not be modified afterwards. A closed SendQueue drops
+// it.
 func (o *SendQueue) Send(frame []byte) { o.send(true, nil, frame) }
 
-// SendBuffered queues a frame to be written together with the following ones.
+// SendBuffered queues a frame to be written with the following ones.
 func (o *SendQueue) SendBuffered(frame []byte) { o.send(false, nil, frame) }
 
-// SendParts sends a frame in parts, which the caller must not modify afterwards. It
-// retains of, the Buffer of the parts, until they are written; of may be nil.
+// SendParts sends a frame in immutable parts. It retains their Buffer, which may be nil,
+// until they are written.
 func (o *SendQueue) SendParts(parts [][]byte, of *Buffer) { o.send(true, of, parts...) }
 
 // SendPartsBuffered combines SendParts and SendBuffered.
@@ -108,11 +106,9 @@ func (o *SendQueue) send(now bool, of *Buffer, parts ...[]byte) {
 	}
 }
 
-// lastByte returns the address of a frame's last byte, which identifies the frame even
-// after a partial write.
+// lastByte identifies a frame, even after a partial write.
 func lastByte(frame []byte) *byte { return &frame[len(frame)-1] }
 
-// releaseLocked releases the buffers of written frames.
 func (o *SendQueue) releaseLocked(frames [][]byte) {
 	if len(o.buffers) == 0 {
 		return
@@ -125,7 +121,6 @@ func (o *SendQueue) releaseLocked(frames [][]byte) {
 	}
 }
 
-// tryWriteParts writes as much of a frame as possible without blocking.
 func (o *SendQueue) tryWriteParts(parts [][]byte) (int, error) {
 	if len(parts) == 1 {
 		return o.trySink.TryWrite(parts[0])
@@ -139,7 +134,6 @@ func (o *SendQueue) tryWriteParts(parts [][]byte) (int, error) {
 	return o.trySink.TryWrite(c[:n])
 }
 
-// queueUnflushed queues a frame without waking the writer.
 func (o *SendQueue) queueUnflushed(frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -150,13 +144,13 @@ func (o *SendQueue) queueUnflushed(frame []byte) {
 	}
 }
 
-// flush writes the queued frames in one write if possible without blocking, or wakes Run.
+// flush writes the queue at once if that does not block, or wakes Run.
 func (o *SendQueue) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case len(o.queue) == 0 || o.err != nil || o.writing:
-		return // the current writer also writes the queue
+		return // the current writer continues
 	case o.trySink == nil || len(o.lanes) > 0 || o.unsent.Load() > int64(len(chunk{})):
 		o.signal()
 		return
@@ -173,8 +167,7 @@ func (o *SendQueue) flush() {
 	o.tryWriteLocked(all)
 }
 
-// tryWriteLocked writes all, the joined queue, as far as possible without blocking. Run
-// writes the remainder.
+// tryWriteLocked writes what it can of the joined queue.
 func (o *SendQueue) tryWriteLocked(all []byte) {
 	n, err := o.trySink.TryWrite(all)
 	if err != nil {
@@ -218,12 +211,11 @@ func (o *SendQueue) failLocked(err error) {
 	o.signal()
 }
 
-// SetOwner counts unsent bytes in p's share; see [SendQueue.OverLimit]. Call it before
-// the first Send.
+// SetOwner counts unsent bytes in p's share. Call it before the first Send.
 func (o *SendQueue) SetOwner(p *memlimit.Owner) { o.reservation.SetOwner(p) }
 
-// OverLimit reports whether the unsent bytes exceed the owner's share. The owner must
-// then close the SendQueue.
+// OverLimit reports whether the owner's share is exceeded. The owner must then close the
+// queue.
 func (o *SendQueue) OverLimit() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -232,11 +224,9 @@ func (o *SendQueue) OverLimit() bool {
 
 func (o *SendQueue) countLocked(n int64) { o.overLimit = !o.reservation.Resize(o.unsent.Add(n)) }
 
-// UnsentBytes returns the number of bytes that are not yet written.
 func (o *SendQueue) UnsentBytes() int64 { return o.unsent.Load() }
 
-// StalledFor returns the time since the current write last made progress, or 0 without a
-// write.
+// StalledFor returns the time without progress of the current write, or 0.
 func (o *SendQueue) StalledFor() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -246,7 +236,6 @@ func (o *SendQueue) StalledFor() time.Duration {
 	return time.Since(o.progressAt)
 }
 
-// addProgress records that the current write has written n more bytes.
 func (o *SendQueue) addProgress(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -257,7 +246,7 @@ func (o *SendQueue) addProgress(n int) {
 	}
 }
 
-// Finish refuses further frames. Run returns after the queued ones are written.
+// Finish refuses further frames. Run returns after the queued ones.
 func (o *SendQueue) Finish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -265,24 +254,23 @@ func (o *SendQueue) Finish() {
 	o.signal()
 }
 
-// Close drops the unsent frames. Run returns err after the current write; close the peer
-// to unblock it.
+// Close drops unsent frames. Run returns err after the current write; close the peer to
+// unblock it.
 func (o *SendQueue) Close(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failLocked(err)
 }
 
-// maxBatch is the size in bytes, plus one frame, of a call of WriteFrames. It is small so
-// that StalledFor and UnsentBytes follow large queues closely. A further frame of up to
-// maxTail bytes, such as the end of a split frame, is included.
+// maxBatch limits a call of WriteFrames, in bytes plus one frame, so that UnsentBytes and
+// StalledFor stay exact. A frame of up to maxTail bytes, such as the end of a split one,
+// is added.
 const (
 	maxBatch = 256 << 10
 	maxTail  = 1 << 10
 )
 
-// Run writes until Finish, Close or the first error of the sink. It returns that error,
-// or nil after Finish.
+// Run writes until Finish, Close or an error of the sink. It returns nil after Finish.
 func (o *SendQueue) Run() error {
 	var batch [][]byte
 	for {
@@ -290,7 +278,7 @@ func (o *SendQueue) Run() error {
 		for len(o.queue) == 0 && len(o.lanes) == 0 && o.err == nil && !o.closing {
 			o.mu.Unlock()
 			<-o.wake
-			// Let other senders queue their frames first, so that one write takes all.
+			// Let other senders queue first, so that one write takes all.
 			runtime.Gosched()
 			o.mu.Lock()
 		}
@@ -343,12 +331,12 @@ func (o *SendQueue) nextBatchLocked(batch [][]byte) [][]byte {
 }
 
 func (o *SendQueue) dropFirstLocked(n int) [][]byte {
-	clear(o.queue[:n]) // so that the queue does not retain them
+	clear(o.queue[:n]) // do not retain them
 	switch {
 	case n < len(o.queue):
 		return o.queue[n:]
 	case cap(o.queue) > 1024:
-		return nil // free the memory of a burst
+		return nil // of a burst
 	}
 	return o.queue[:0]
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Stream is the [Sink] of a byte stream. On a non-blocking pipe or socket the sender
-// writes its frame directly, which saves two goroutine switches per message.
+// Stream is the [Sink] of a byte stream. If it is non-blocking, senders write frames
+// directly, which saves two goroutine switches.
 type Stream struct {
 	w       io.Writer
 	raw     syscall.RawConn // nil if writes to w can block
@@ -16,8 +16,8 @@ type Stream struct {
 	attempt *attempt // of TryWrite
 }
 
-// attempt is one non-blocking write. It is reused because allocating a closure per
-// message would cost as much as the write's stack frame.
+// attempt is a non-blocking write, reused because a closure per message would cost an
+// allocation.
 type attempt struct {
 	write func(fd uintptr) bool
 	frame []byte
@@ -34,8 +34,7 @@ func newAttempt() *attempt {
 	return a
 }
 
-// NewStream returns a SendQueue that writes to w from one goroutine at a time. It never
-// closes w.
+// NewStream returns a SendQueue for w, which it never closes.
 func NewStream(w io.Writer) *SendQueue {
 	s := &Stream{w: w}
 	if nonBlocking(w) {
@@ -53,7 +52,7 @@ func NewStream(w io.Writer) *SendQueue {
 	return s.queue
 }
 
-// nonBlocking reports whether w is in the runtime's poller: only then it accepts
+// nonBlocking reports whether w is in the runtime's poller, since only then it has
 // deadlines.
 func nonBlocking(w io.Writer) bool {
 	d, ok := w.(interface{ SetWriteDeadline(time.Time) error })
@@ -72,8 +71,8 @@ func (s *Stream) TryWrite(frame []byte) (n int, err error) {
 	return max(a.n, 0), err
 }
 
-// WriteFrames implements [Sink]. It joins small frames into one write. Large ones are
-// split, so that a slow peer shows progress.
+// WriteFrames implements [Sink]. It joins small frames and splits large ones, so that a
+// slow peer shows progress.
 func (s *Stream) WriteFrames(frames [][]byte) error {
 	if len(frames) == 1 {
 		return s.write(frames[0])
@@ -84,8 +83,8 @@ func (s *Stream) WriteFrames(frames [][]byte) error {
 			out = append(out, f...)
 			continue
 		}
-		// Write a large frame without copying it, except its two ends. They are written
-		// together with the neighbouring frames.
+		// Large frames are not copied, except their ends, which are joined with other
+		// frames.
 		if len(out) > 0 {
 			n := min(len(f), mergeSize)
 			out, f = append(out, f[:n]...), f[n:]
@@ -103,8 +102,7 @@ func (s *Stream) WriteFrames(frames [][]byte) error {
 	return s.write(out)
 }
 
-// mergeSize is the number of bytes at each end of a large frame that are joined with
-// other frames.
+// mergeSize is the size of these ends, in bytes.
 const mergeSize = 8 << 10
 
 func (s *Stream) write(out []byte) error {

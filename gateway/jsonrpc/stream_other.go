@@ -2,5 +2,5 @@
 
 package jsonrpc
 
-// writeOnce writes nothing, so the writer goroutine writes everything.
+// writeOnce leaves all writing to the goroutine.
 func writeOnce(uintptr, []byte) (int, error) { return 0, nil }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// writeOnce writes as much as possible without blocking.
+// writeOnce writes what it can without blocking.
 func writeOnce(fd uintptr, p []byte) (int, error) {
 	for {
 		n, err := syscall.Write(int(fd), p)

@@ -4,23 +4,22 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// MethodToolsCall is the method whose failures are answered by [ToolErrorResult].
+// MethodToolsCall is the method that [ToolErrorResult] answers.
 const MethodToolsCall = "tools/call"
 
-// errorMetaKey is the member of `_meta` with the error code and the server.
 const errorMetaKey = "goblin/error"
 
-// ToolErrorResult returns e as a result of tools/call. e.Data must be an object. Agents
-// treat a JSON-RPC error as a broken connection: they stop the server and repeat the
-// call. A result with isError reaches their model.
+// ToolErrorResult returns e, with an object as Data, as a result of tools/call. Agents
+// take a JSON-RPC error for a broken connection and repeat the call; a result reaches
+// their model.
 func ToolErrorResult(e *Error) []byte {
 	result := rawjson.AppendString([]byte(`{"content":[{"type":"text","text":`), e.Message)
 	result = append(result, `}],"isError":true,"_meta":{"`+errorMetaKey+`":`...)
 	return append(append(result, e.Data...), `}}`...)
 }
 
-// ToolErrorFrame returns the answer to a request that failed with e: a result for
-// tools/call, otherwise an error. stateless adds the resultType of 2026-07-28.
+// ToolErrorFrame answers a request with e: as a result for tools/call, otherwise as an
+// error. stateless adds the resultType of 2026-07-28.
 func ToolErrorFrame(id []byte, method string, stateless bool, e *Error) []byte {
 	if method != MethodToolsCall {
 		return e.Frame(id)
@@ -32,8 +31,7 @@ func ToolErrorFrame(id []byte, method string, stateless bool, e *Error) []byte {
 	return ResultFrame(id, result)
 }
 
-// ReadToolError returns the error that [ToolErrorResult] encoded, or nil for other
-// results.
+// ReadToolError returns the error in a [ToolErrorResult], or nil.
 func ReadToolError(result []byte) *Error {
 	if string(rawjson.Get(result, "isError")) != "true" {
 		return nil

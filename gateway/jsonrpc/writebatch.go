@@ -2,18 +2,17 @@ package jsonrpc
 
 import "slices"
 
-// WriteBatch collects the frames that a read loop sends while it handles one read, so
-// that one write sends them all. The loop must call Flush before it waits. A nil
-// WriteBatch sends each frame at once. It is not safe for concurrent use.
+// WriteBatch collects the frames of a read loop for a common write. Call Flush before
+// waiting. If nil, it sends each frame at once. It is not safe for concurrent use.
 type WriteBatch struct {
 	queues []*SendQueue
 	size   int
 }
 
-// maxBuffered is the number of collected bytes that triggers a flush.
+// maxBuffered is the number of bytes that triggers a flush.
 const maxBuffered = 4 << 10
 
-// Send queues frame in o, to be written at the next Flush at the latest.
+// Send queues frame in o until Flush.
 func (b *WriteBatch) Send(o *SendQueue, frame []byte) {
 	if b == nil {
 		o.Send(frame)

@@ -9,20 +9,19 @@ import (
 	"goblin/registry"
 )
 
-// Clients are notified after changeDelay without another change, at most changeLimit
-// after the first one, and at most once per changeInterval. A burst so becomes one
-// notification, since some clients fetch all pages for each.
+// Clients are notified after changeDelay without a change, at most changeLimit after the
+// first one, and once per changeInterval at most. Some clients fetch all pages for each
+// notification.
 const (
 	changeDelay    = 50 * time.Millisecond
 	changeLimit    = 300 * time.Millisecond
 	changeInterval = time.Second
 )
 
-// listKinds are the changes that clients are notified of. Skills are included because the
-// first visible skill adds tools of Goblin.
+// listKinds are the kinds with notifications. The first visible skill adds tools of
+// Goblin.
 const listKinds = registry.Tools | registry.Prompts | registry.Resources | registry.Templates | registry.Skills
 
-// listNotifications lists the list_changed notifications and their kinds.
 var listNotifications = []struct {
 	method string
 	kinds  []registry.Kind
@@ -37,7 +36,7 @@ func (n *Notifier) Run(ctx context.Context) {
 	changes := n.o.Registry.Watch(ctx, listKinds, registry.Servers)
 	n.o.Servers.AwaitCachedLists(ctx)
 	n.setInitial(n.versions())
-	var last time.Time // time of the last notification
+	var last time.Time // last notification
 	for {
 		select {
 		case change, open := <-changes:
@@ -52,8 +51,7 @@ func (n *Notifier) Run(ctx context.Context) {
 				n.notifyServers()
 			}
 		}
-		// While servers start, lists wait for them. One notification for the complete
-		// lists is better for clients than one per server.
+		// One notification for the complete lists is better than one per starting server.
 		n.o.Servers.AwaitLists(ctx)
 		if !n.awaitQuiet(ctx, changes, last.Add(changeInterval)) {
 			return
@@ -64,7 +62,7 @@ func (n *Notifier) Run(ctx context.Context) {
 	}
 }
 
-// awaitQuiet waits until changes pause, but not before earliest. It returns false if ctx
+// awaitQuiet waits until changes pause, at least until earliest. It returns false if ctx
 // ended.
 func (n *Notifier) awaitQuiet(ctx context.Context, changes <-chan registry.Changes, earliest time.Time) bool {
 	left := time.Until(earliest)
@@ -90,10 +88,10 @@ func (n *Notifier) awaitQuiet(ctx context.Context, changes <-chan registry.Chang
 	}
 }
 
-// notifyLists notifies clients with changed lists and reports whether there were any.
+// notifyLists notifies clients with changed lists and reports whether any was.
 func (n *Notifier) notifyLists() (told bool) {
 	open := n.listens.open()
-	defer n.setInitial(n.versions()) // sessions that open later have these lists
+	defer n.setInitial(n.versions()) // later sessions have these lists
 	for i, l := range listNotifications {
 		var to []telemetry.Receiver
 		for _, s := range n.o.Clients.All() {
@@ -114,9 +112,9 @@ func (n *Notifier) notifyLists() (told bool) {
 	return told
 }
 
-// refetchCounts counts, per server and kind, the lists that were fetched again after an
-// announcement. Sessions are notified only if the merged list differs. A listen is
-// notified of each announcement, because stateless clients cache answers.
+// refetchCounts counts the lists that were fetched again after an announcement. Each is
+// announced to listens, because stateless clients cache answers. Sessions are only
+// notified if the merged list differs.
 type refetchCounts struct {
 	wake chan struct{} // capacity one
 
@@ -124,7 +122,7 @@ type refetchCounts struct {
 	byServer map[string]*[registry.Kinds]uint64
 }
 
-// add counts a fetched list. Read loops of servers call it.
+// add counts a fetched list, on a server's read loop.
 func (s *refetchCounts) add(server string, k registry.Kind) {
 	s.mu.Lock()
 	if s.byServer == nil {
@@ -145,9 +143,8 @@ func (s *refetchCounts) signal() {
 	}
 }
 
-// counts returns the sums over servers whose lists are completely visible. If a list is
-// partly hidden, the announcement may concern the hidden part; visible changes have
-// another version anyway.
+// counts returns the sums over servers whose lists are completely visible. If part of a
+// list is hidden, the announcement may concern that part.
 func (s *refetchCounts) counts(seen *registry.Snapshot) (all [registry.Kinds]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,15 +14,14 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// subscriptionIDKey is the _meta key with the listen's id in each of its messages.
+// subscriptionIDKey is the _meta key for the listen's id.
 const subscriptionIDKey = downstream.MetaPrefix + "subscriptionId"
 
-// maxListens is the maximum number of listens per session on a byte stream. Over HTTP,
-// connections are limited instead.
+// maxListens limits the listens per session on a byte stream. Over HTTP, connections are
+// limited.
 const maxListens = 256
 
-// listen is a subscriptions/listen of a stateless client (2026-07-28): a stream of the
-// requested notifications until the client closes it.
+// listen is a subscriptions/listen of a stateless client (2026-07-28).
 type listen struct {
 	n      *Notifier
 	x      *downstream.Request
@@ -30,14 +29,13 @@ type listen struct {
 	uris   []string
 
 	mu           sync.Mutex
-	seen         [registry.Kinds]view.Version // list versions that the client was notified of
+	seen         [registry.Kinds]view.Version // last notified versions
 	refetched    [registry.Kinds]uint64       // see Notifier.refetched
 	acknowledged bool
 	queued       []notification // until the acknowledgement, which comes first
 	queuedBytes  int64          // of queued
 }
 
-// unsentBytes returns the unsent bytes of the client, including queued notifications.
 func (l *listen) unsentBytes() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +47,6 @@ type notification struct {
 	params      []byte
 }
 
-// listenTable is the set of open listens.
 type listenTable struct {
 	mu  sync.Mutex
 	all map[*listen]struct{}
@@ -89,11 +86,11 @@ func (t *listenTable) open() []*listen {
 	return slices.Collect(maps.Keys(t.all))
 }
 
-// filterMembers lists the members of a listen's filter, by index of listNotifications.
+// filterMembers is indexed like listNotifications.
 var filterMembers = []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"}
 
-// Listen serves a subscriptions/listen until the request or session closes, and returns
-// its result. It calls acknowledged after sending the acknowledgement.
+// Listen serves a subscriptions/listen until the request or session closes. It calls
+// acknowledged after the acknowledgement.
 func (n *Notifier) Listen(x *downstream.Request, acknowledged func()) ([]byte, error) {
 	l, err := n.newListen(x)
 	if err != nil {
@@ -122,7 +119,6 @@ func (n *Notifier) Listen(x *downstream.Request, acknowledged func()) ([]byte, e
 	return rawjson.SetMember(empty, "_meta", l.meta()), nil
 }
 
-// begin registers the listen for changes from now on.
 func (l *listen) begin() bool {
 	l.mu.Lock() // no notification before seen is set
 	defer l.mu.Unlock()
@@ -135,7 +131,6 @@ func (l *listen) begin() bool {
 	return true
 }
 
-// newListen parses the filter of a listen.
 func (n *Notifier) newListen(x *downstream.Request) (*listen, error) {
 	filter := rawjson.Get(x.Params(), "notifications")
 	if !rawjson.IsObject(filter) {
@@ -176,7 +171,7 @@ func (n *Notifier) newListen(x *downstream.Request) (*listen, error) {
 	return l, nil
 }
 
-// subscribeAll subscribes to the URIs of a listen and returns the accepted ones.
+// subscribeAll returns the URIs whose subscriptions were accepted.
 func (n *Notifier) subscribeAll(ctx context.Context, me subscriber, uris []string) (honoured []string) {
 	agreed := make([]bool, len(uris))
 	inflight.ForEachLimit(8, uris, func(i int, uri string) {
@@ -197,8 +192,7 @@ func (n *Notifier) subscribeAll(ctx context.Context, me subscriber, uris []strin
 	return honoured
 }
 
-// acknowledge sends the acknowledgement with the accepted filter, then the queued
-// notifications.
+// acknowledge sends the accepted filter, then the queued notifications.
 func (n *Notifier) acknowledge(l *listen, honoured []string, acknowledged func()) {
 	filter := []byte("{}")
 	for i, name := range filterMembers {
@@ -223,7 +217,7 @@ func (n *Notifier) acknowledge(l *listen, honoured []string, acknowledged func()
 	acknowledged()
 }
 
-// meta returns the _meta of each message of the listen.
+// meta returns the _meta of the listen's messages.
 func (l *listen) meta() []byte {
 	return rawjson.SetMember(empty, subscriptionIDKey, l.x.ID())
 }
@@ -247,7 +241,7 @@ func (l *listen) listChanged(method string) {
 	l.deliver(notification{method, method, rawjson.SetMember(empty, "_meta", l.meta())})
 }
 
-// resourceUpdated sends a resource update with the URI as the client spelled it.
+// resourceUpdated uses the client's spelling of the URI.
 func (l *listen) resourceUpdated(uri string, params []byte) {
 	meta := rawjson.Get(params, "_meta")
 	if !rawjson.IsObject(meta) {
@@ -258,7 +252,7 @@ func (l *listen) resourceUpdated(uri string, params []byte) {
 	l.deliver(notification{"updated:" + uri, "notifications/resources/updated", params})
 }
 
-// deliver sends a notification, or queues it until the acknowledgement is sent.
+// deliver queues a notification until the acknowledgement.
 func (l *listen) deliver(n notification) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

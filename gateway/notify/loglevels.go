@@ -18,14 +18,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// levelTable holds the log level last sent to each connection.
+// levelTable holds the level last sent to each connection.
 type levelTable struct {
 	mu      sync.Mutex
 	byConn  map[upstream.Conn]*connLevel
-	changes atomic.Uint64 // number of levels set by sessions
+	changes atomic.Uint64 // levels set by sessions
 }
 
-// connLevel is the log level of one connection.
 type connLevel struct {
 	server    string
 	conn      upstream.Conn
@@ -33,7 +32,7 @@ type connLevel struct {
 	isSet     bool       // guarded by mu, like sent and changes
 	sent      downstream.Level
 	changes   uint64      // levelTable.changes when sent; 0: not accepted
-	waiting   atomic.Bool // a goroutine waits for mu to send the newest level
+	waiting   atomic.Bool // a goroutine will send the newest level
 	stateless statelessLevel
 }
 
@@ -52,7 +51,7 @@ func (t *levelTable) closed(conn upstream.Conn) {
 	delete(t.byConn, conn)
 }
 
-// get returns the entry of an open connection, or nil.
+// get returns nil for a closed connection.
 func (t *levelTable) get(conn upstream.Conn) *connLevel {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,8 +64,8 @@ func (t *levelTable) all() []*connLevel {
 	return slices.Collect(maps.Values(t.byConn))
 }
 
-// statelessLevel is the lowest level that recent stateless requests asked for. Legacy
-// servers only have one level per connection, so it outlasts the requests a little.
+// statelessLevel is the lowest level of recent stateless requests. Legacy servers have
+// one level per connection, so it outlasts the requests.
 type statelessLevel struct {
 	mu    sync.Mutex
 	level downstream.Level
@@ -74,11 +73,11 @@ type statelessLevel struct {
 	timer *time.Timer
 }
 
-// statelessLevelTTL is the lifetime of a level after the last request that wants it.
+// statelessLevelTTL is the lifetime of a level after its last request.
 const statelessLevelTTL = 30 * time.Second
 
-// raise records a request's level and reports whether it must be sent to the server. over
-// is called when the level expires.
+// raise records a request's level and reports whether to send it. over is called when it
+// expires.
 func (b *statelessLevel) raise(level downstream.Level, over func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,7 +95,6 @@ func (b *statelessLevel) raise(level downstream.Level, over func()) bool {
 	return news
 }
 
-// current returns the level, or false if it has expired.
 func (b *statelessLevel) current() (downstream.Level, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,8 +109,7 @@ func (b *statelessLevel) stop() {
 	}
 }
 
-// RaiseLogLevel sets a server's log level for a stateless request. Call it before sending
-// the request.
+// RaiseLogLevel sets a server's level before a stateless request is sent.
 func (n *Notifier) RaiseLogLevel(ctx context.Context, x *downstream.Request, conn upstream.Conn) {
 	level, ok := downstream.ParseLevel(x.Modern().LogLevel)
 	l := n.levels.get(conn)
@@ -129,7 +126,7 @@ func (n *Notifier) RaiseLogLevel(ctx context.Context, x *downstream.Request, con
 	}
 }
 
-// minLevel returns the lowest level of all sessions. set is false if no session set one.
+// minLevel returns the lowest level of all sessions. set is false if none set one.
 func (n *Notifier) minLevel() (least downstream.Level, set bool) {
 	least = downstream.LevelUnset
 	for _, s := range n.o.Clients.All() {
@@ -147,22 +144,21 @@ func (n *Notifier) minLevel() (least downstream.Level, set bool) {
 }
 
 const (
-	// levelTimeout limits each logging/setLevel request.
+	// levelTimeout limits a logging/setLevel request.
 	levelTimeout = 5 * time.Second
-	// levelWait limits a client's wait for its new level. Within it, the client's next
-	// call is logged at that level.
+	// levelWait limits a client's wait for its new level, which then applies to its next
+	// call.
 	levelWait = time.Second
 )
 
-// SetLevel sets the level of a session and sends it to servers; see LevelsChanged.
+// SetLevel sets a session's level and calls LevelsChanged.
 func (n *Notifier) SetLevel(s *downstream.Session, level downstream.Level) {
 	n.levels.changes.Add(1) // before the level, see sendLevel
 	s.SetLevel(level)
 	n.LevelsChanged()
 }
 
-// LevelsChanged concurrently sends each server its level. It returns when all have
-// answered, at most after levelWait.
+// LevelsChanged sends each server its level. It waits for the answers, at most levelWait.
 func (n *Notifier) LevelsChanged() {
 	all := make(chan struct{})
 	n.work.Go(func() {
@@ -179,8 +175,8 @@ func (n *Notifier) LevelsChanged() {
 	}
 }
 
-// levelFor returns the log level for a connection: that of its session, or the lowest of
-// all sessions that share it.
+// levelFor returns the session's level, or the lowest of all sessions that share the
+// connection.
 func (n *Notifier) levelFor(conn upstream.Conn) (level downstream.Level, set bool) {
 	if conn.Unit() == "" || upstream.IsProjectUnit(conn.Unit()) {
 		return n.minLevel()
@@ -191,9 +187,9 @@ func (n *Notifier) levelFor(conn upstream.Conn) (level downstream.Level, set boo
 	return downstream.LevelUnset, false
 }
 
-// sendLevel sends a server its level, computed under the lock so that the last one sent
-// is the newest. It repeats an unchanged level only if a session set its own. If no
-// session wants a level any longer, it sends the default.
+// sendLevel sends a level computed under the lock, so the last one is the newest. It
+// repeats an unchanged level only after a session set its own. Without any set level, it
+// restores the default.
 func (n *Notifier) sendLevel(ctx context.Context, l *connLevel) {
 	if info := l.conn.Info(); !info.Has("logging") || info.Era == upstream.Modern {
 		return // modern servers get it with each request
@@ -205,7 +201,7 @@ func (n *Notifier) sendLevel(ctx context.Context, l *connLevel) {
 	defer l.mu.Unlock()
 	l.waiting.Store(false)
 	level, set := n.levelFor(l.conn)
-	wishes := n.levels.changes.Load() + 1 // read after the level, which may include more changes
+	wishes := n.levels.changes.Load() + 1 // after the level, which may include more changes
 	if lent, ok := l.stateless.current(); ok {
 		if !set && level == downstream.LevelUnset {
 			level = downstream.LevelInfo // for sessions without a level
@@ -238,8 +234,8 @@ func (n *Notifier) sendLevel(ctx context.Context, l *connLevel) {
 }
 
 // LogMessage delivers a log line to the request that caused it, otherwise to all sessions
-// on the connection, each by its own level. Modern servers log only for requests that ask
-// for it. Their lines of uncertain origin are only recorded.
+// on the connection, by their levels. Modern servers log only for requests that ask for
+// it; their lines of uncertain origin are only recorded.
 func (n *Notifier) LogMessage(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	level := downstream.MessageLevel(params)
 	n.o.Journal.RecordLog(server, level.Slog(), params)
@@ -260,15 +256,14 @@ func (n *Notifier) LogMessage(server string, conn upstream.Conn, c *upstream.Cal
 	}
 }
 
-// sendMessage delivers a log line on the stream of the client's newest request that wants
-// it.
+// sendMessage uses the client's newest request that wants the level.
 func (n *Notifier) sendMessage(server string, causes []*inflight.Request, level downstream.Level, params []byte) {
 	for _, x := range slices.Backward(causes) {
 		at := x.ClientRequest
 		if level < at.Level() {
 			continue
 		}
-		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // false if the request was answered meanwhile
+		if mark, sent := at.Relay(server, "", "notifications/message", params); sent { // false if it was answered
 			inflight.DelayAfterAnswers(causes, mark)
 			n.o.Journal.RecordNotification(registry.ToClient, at.Session(), server, "notifications/message", "", params)
 			return
@@ -276,8 +271,8 @@ func (n *Notifier) sendMessage(server string, causes []*inflight.Request, level 
 	}
 }
 
-// NotifyMissed tells a client how many notifications it missed because it reads too
-// slowly. It implements [downstream.Options].OnMissed.
+// NotifyMissed tells a client how many notifications it missed by reading too slowly. It
+// implements [downstream.Options].OnMissed.
 func (n *Notifier) NotifyMissed(s *downstream.Session, server string, count uint64) {
 	n.o.Logger.Warn("notifications dropped: the client reads too slowly", "session", s.ID(), "client", s.Name(), "of", server, "count", count)
 	if !s.Ready() || downstream.LevelWarning < s.Level() {

@@ -1,12 +1,12 @@
 // Package notify delivers list changes, resource updates and log messages to clients.
 //
-// Sessions get them on their own stream, stateless clients on the stream of their
+// Sessions get them on their own stream, stateless clients on that of
 // subscriptions/listen. Subscriptions are counted per resource, so that a server gets one
 // subscribe and one unsubscribe request, and are restored on new connections. The package
 // must not know how requests are routed.
 //
 // Subscribe, Unsubscribe, Restore and Listen wait for servers. ResourceUpdated,
-// LogMessage and ListChanged are called on read loops and never block.
+// LogMessage and ListChanged run on read loops and never block.
 package notify
 
 import (
@@ -45,19 +45,19 @@ type Notifier struct {
 	listens       listenTable
 	refetched     refetchCounts
 	levels        levelTable
-	work          sync.WaitGroup // goroutines that outlive their caller
+	work          sync.WaitGroup // outlive their caller
 
 	mu sync.Mutex
-	// seen is, per kind, the list version that a session has or was notified of.
+	// seen has the list versions, by kind, of which a session knows.
 	seen map[*downstream.Session]*[registry.Kinds]view.Version
-	// initial is the list versions of each view that new sessions start with.
+	// initial has the list versions of each view for new sessions.
 	initial map[string][registry.Kinds]view.Version
 
 	serverWatch       serverWatch
 	visibilityChanged atomic.Bool // since the last check of servers
 }
 
-// New returns a Notifier. Start Run to notify clients of changed lists.
+// New returns a Notifier. Start Run for list changes.
 func New(o Options) *Notifier {
 	n := &Notifier{o: o, seen: make(map[*downstream.Session]*[registry.Kinds]view.Version)}
 	n.subscriptions.init()
@@ -66,7 +66,7 @@ func New(o Options) *Notifier {
 	return n
 }
 
-// Wait waits for background work after Run has returned.
+// Wait waits for background work after Run.
 func (n *Notifier) Wait() { n.work.Wait() }
 
 var empty = []byte("{}")
@@ -81,7 +81,7 @@ func (n *Notifier) SessionOpened(s *downstream.Session) {
 	}
 }
 
-// SessionClosed removes the subscriptions of a closed session. It waits for servers.
+// SessionClosed removes a session's subscriptions and waits for servers.
 func (n *Notifier) SessionClosed(s *downstream.Session) {
 	n.mu.Lock()
 	delete(n.seen, s)
@@ -90,8 +90,7 @@ func (n *Notifier) SessionClosed(s *downstream.Session) {
 }
 
 // RecordListed records the list versions at a session's first list request. The session
-// is notified of every later change, even one that it has already fetched, but not of
-// earlier ones.
+// is notified of all later changes.
 func (n *Notifier) RecordListed(s *downstream.Session, now *registry.Snapshot) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +105,6 @@ func (n *Notifier) RecordListed(s *downstream.Session, now *registry.Snapshot) {
 	}
 }
 
-// versions returns the list versions of each view, by name.
 func (n *Notifier) versions() map[string][registry.Kinds]view.Version {
 	all := make(map[string][registry.Kinds]view.Version)
 	for seen := range n.o.Visibility.All() {
@@ -128,8 +126,7 @@ func versionsOf(seen *registry.Snapshot) (all [registry.Kinds]view.Version) {
 	return all
 }
 
-// update records that a session was notified of the current list versions, and reports
-// whether any is new.
+// update records the current list versions for a session, and reports whether any is new.
 func (n *Notifier) update(s *downstream.Session, kinds []registry.Kind, now *registry.Snapshot) (news bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -151,13 +148,13 @@ func (n *Notifier) update(s *downstream.Session, kinds []registry.Kind, now *reg
 // ListChanged records that an announced list was fetched again.
 func (n *Notifier) ListChanged(server string, k registry.Kind) { n.refetched.add(server, k) }
 
-// VisibilityChanged must be called when clients may see other parts of the catalog.
+// VisibilityChanged must be called when clients may see other entries.
 func (n *Notifier) VisibilityChanged() {
 	n.visibilityChanged.Store(true)
 	n.refetched.signal()
 }
 
-// ConnectionChanged moves subscriptions to the connections that now serve their sessions.
+// ConnectionChanged moves subscriptions to their sessions' current connections.
 func (n *Notifier) ConnectionChanged(server string, unitOf func(*downstream.Session) string) {
 	b := n.o.Servers.Get(server)
 	n.subscriptions.move(server, func(key subscriptionKey, s subscriber) subscriptionKey {
@@ -171,22 +168,22 @@ func (n *Notifier) ConnectionChanged(server string, unitOf func(*downstream.Sess
 	}
 }
 
-// Subscriptions returns the number of subscriptions at a server, including listens.
+// Subscriptions returns the number of subscriptions at a server.
 func (n *Notifier) Subscriptions(server string) int { return n.subscriptions.countAt(server) }
 
 // ServersRemoved deletes the metrics of removed servers.
 func (n *Notifier) ServersRemoved(servers []string) {
-	n.subscriptions.showMu.Lock() // a closing session must not set them again
+	n.subscriptions.showMu.Lock() // a closing session must not set them
 	defer n.subscriptions.showMu.Unlock()
 	for _, name := range servers {
 		n.o.Metrics.DeleteGauges(name)
 	}
 }
 
-// Connected registers a connection. Call it before the first request.
+// Connected registers a connection before its first request.
 func (n *Notifier) Connected(s *upstream.Server, conn upstream.Conn) { n.levels.opened(s.Name(), conn) }
 
-// Restore sends a new connection the log level and subscriptions of the previous one. ctx
+// Restore sends a new connection the level and subscriptions of the previous one. ctx
 // ends with the connection.
 func (n *Notifier) Restore(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	if l := n.levels.get(conn); l != nil {

@@ -8,17 +8,15 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// serversKey is the key of subscriptions to the server states.
+// serversKey is the key of subscriptions to server states.
 var serversKey = subscriptionKey{server: registry.Local, uri: "goblin://servers"}
 
-// serverWatch holds the states last sent to each subscriber, of the servers visible to
-// it.
+// serverWatch holds the visible server states last sent to each subscriber.
 type serverWatch struct {
 	mu   sync.Mutex
 	sent map[subscriber][]registry.ServerState
 }
 
-// addServerWatch records the current states for a new subscriber.
 func (n *Notifier) addServerWatch(h subscriber) {
 	n.serverWatch.mu.Lock()
 	defer n.serverWatch.mu.Unlock()
@@ -30,8 +28,7 @@ func (n *Notifier) addServerWatch(h subscriber) {
 	}
 }
 
-// serverStates returns the states of servers without the values that change with each
-// request and list.
+// serverStates omits values that change with each request and list.
 func (n *Notifier) serverStates(seen *registry.Snapshot) []registry.ServerState {
 	states := n.o.Registry.StatesIn(seen)
 	for i := range states {
@@ -40,7 +37,7 @@ func (n *Notifier) serverStates(seen *registry.Snapshot) []registry.ServerState 
 	return states
 }
 
-// notifyServers notifies the subscribers whose visible server states changed.
+// notifyServers notifies subscribers whose visible states changed.
 func (n *Notifier) notifyServers() {
 	n.serverWatch.mu.Lock()
 	defer n.serverWatch.mu.Unlock()

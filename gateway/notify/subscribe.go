@@ -22,14 +22,14 @@ type RefusedError struct{ Object []byte }
 
 func (e *RefusedError) Error() string { return jsonrpc.ParseErrorObject(e.Object).Message }
 
-// Subscribe subscribes a session to a resource, spelled as in its request. It returns
-// when the server has accepted.
+// Subscribe subscribes a session to a resource and returns when the server has accepted.
+// spelling is the URI in the request.
 func (n *Notifier) Subscribe(ctx context.Context, s *downstream.Session, t registry.Target, spelling string) error {
 	return n.subscribe(ctx, subscriber{session: s}, t, spelling)
 }
 
-// Unsubscribe removes a subscription and returns its server. It is idempotent: an unknown
-// URI is not an error.
+// Unsubscribe removes a subscription and returns its server. Unknown URIs are not an
+// error.
 func (n *Notifier) Unsubscribe(ctx context.Context, s *downstream.Session, uri string) (server string) {
 	me := subscriber{session: s}
 	keys := n.subscriptions.bySpelling(me, uri)
@@ -48,14 +48,12 @@ func (n *Notifier) Unsubscribe(ctx context.Context, s *downstream.Session, uri s
 	return server
 }
 
-// isAllowed reports whether the current config allows a resource.
 func (n *Notifier) isAllowed(key subscriptionKey) bool {
 	b := n.o.Servers.Get(key.server)
 	return b == nil || b.Permits(registry.Resource, key.uri)
 }
 
-// subscribe adds h to a resource, spelled as in its request. It returns when the server
-// has accepted.
+// subscribe is Subscribe for a session or listen.
 func (n *Notifier) subscribe(ctx context.Context, h subscriber, t registry.Target, spelling string) error {
 	key := subscriptionKey{server: t.Server, uri: t.Name}
 	if err := n.subscriptions.checkLimits(key, h, spelling); err != nil {
@@ -68,8 +66,8 @@ func (n *Notifier) subscribe(ctx context.Context, h subscriber, t registry.Targe
 			return &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "it was removed"}
 		}
 		key.unit = b.IsolationUnit(h.session)
-		// Over stdio, a modern process knows best what its own clients change. Over HTTP,
-		// any connection receives all updates.
+		// Over stdio, a modern process knows best what its clients change. Over HTTP, any
+		// connection gets all updates.
 		own := h.listen != nil && b.Config().Type == config.Stdio
 		var err error
 		if conn, err = n.o.Servers.Conn(ctx, b, h.session, own); err != nil {
@@ -82,7 +80,7 @@ func (n *Notifier) subscribe(ctx context.Context, h subscriber, t registry.Targe
 		return err
 	}
 	defer n.subscriptions.unlock(key, row)
-	// Add the subscriber first: an update can directly follow the server's answer.
+	// An update can directly follow the server's answer.
 	added, err := n.subscriptions.add(key, row, h, spelling)
 	if err != nil {
 		return err
@@ -94,7 +92,7 @@ func (n *Notifier) subscribe(ctx context.Context, h subscriber, t registry.Targe
 		if err := n.ensureSubscribed(ctx, conn, key, row); err != nil {
 			if added {
 				n.subscriptions.remove(key, h, spelling)
-				n.showSubscription(key, registry.SubscriptionOn, nil) // for the remaining subscribers, if any
+				n.showSubscription(key, registry.SubscriptionOn, nil) // for remaining subscribers
 			}
 			return err
 		}
@@ -103,15 +101,14 @@ func (n *Notifier) subscribe(ctx context.Context, h subscriber, t registry.Targe
 		n.setSubscribedConn(row, nil)
 		n.sendUnsubscribe(ctx, key)
 	} else if conn := n.findConn(key); conn != nil && conn != n.subscribedConn(row) {
-		// The connection was replaced after it accepted.
+		// replaced after it accepted
 		n.resubscribe(ctx, key, row, conn)
 	}
 	n.showSubscription(key, registry.SubscriptionOn, nil)
 	return nil
 }
 
-// ensureSubscribed subscribes at the server, unless the row is already subscribed on
-// conn.
+// ensureSubscribed subscribes at the server unless row is subscribed on conn.
 func (n *Notifier) ensureSubscribed(ctx context.Context, conn upstream.Conn, key subscriptionKey, row *subscription) error {
 	if !n.isAllowed(key) { // the config may be newer than the request
 		return &registry.NotFoundError{Kind: registry.Resource, Name: key.uri, Reason: registry.ReasonNotFound}
@@ -134,7 +131,6 @@ func (n *Notifier) ensureSubscribed(ctx context.Context, conn upstream.Conn, key
 	return nil
 }
 
-// subscribedConn returns the connection on which a row is subscribed.
 func (n *Notifier) subscribedConn(row *subscription) upstream.Conn {
 	n.subscriptions.mu.Lock()
 	defer n.subscriptions.mu.Unlock()
@@ -151,8 +147,7 @@ func subscriptionCall(ctx context.Context, method, uri string) *upstream.Call {
 	return &upstream.Call{Context: ctx, Method: method, Params: rawjson.Object("uri", uri)}
 }
 
-// unsubscribe removes a subscriber. If it was the last one, it unsubscribes at the
-// server.
+// unsubscribe unsubscribes at the server after the last subscriber.
 func (n *Notifier) unsubscribe(ctx context.Context, key subscriptionKey, h subscriber, spelling string) {
 	last := n.subscriptions.remove(key, h, spelling)
 	n.showSubscription(key, registry.SubscriptionOn, nil)
@@ -161,7 +156,6 @@ func (n *Notifier) unsubscribe(ctx context.Context, key subscriptionKey, h subsc
 	}
 }
 
-// unsubscribeUnused unsubscribes at the server if the row has no subscriber.
 func (n *Notifier) unsubscribeUnused(ctx context.Context, key subscriptionKey) {
 	row, err := n.subscriptions.lock(ctx, key)
 	if err != nil {
@@ -173,7 +167,7 @@ func (n *Notifier) unsubscribeUnused(ctx context.Context, key subscriptionKey) {
 	}
 }
 
-// findConn returns the open connection of a row, or nil.
+// findConn returns the row's open connection, or nil.
 func (n *Notifier) findConn(key subscriptionKey) upstream.Conn {
 	b := n.o.Servers.Get(key.server)
 	if b == nil {
@@ -187,7 +181,6 @@ func (n *Notifier) findConn(key subscriptionKey) upstream.Conn {
 	return nil
 }
 
-// sendUnsubscribe unsubscribes at the server if it is connected.
 func (n *Notifier) sendUnsubscribe(ctx context.Context, key subscriptionKey) {
 	conn := n.findConn(key)
 	if conn == nil {
@@ -201,15 +194,14 @@ func (n *Notifier) sendUnsubscribe(ctx context.Context, key subscriptionKey) {
 	}
 }
 
-// releaseTimeout limits the unsubscribe requests of a closed session.
+// releaseTimeout limits the requests of a closed session.
 const releaseTimeout = 10 * time.Second
 
-// unsubscribeAll removes all subscriptions of a closed session or listen.
 func (n *Notifier) unsubscribeAll(h subscriber) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	rows := n.subscriptions.all(h)
-	// Update the table before waiting for servers, which may be slow.
+	// Update the table before waiting for servers.
 	rows = slices.DeleteFunc(rows, func(key subscriptionKey) bool {
 		last := n.subscriptions.remove(key, h, "")
 		n.showSubscription(key, registry.SubscriptionOn, nil)
@@ -218,14 +210,14 @@ func (n *Notifier) unsubscribeAll(h subscriber) {
 	inflight.ForEachLimit(8, rows, func(_ int, key subscriptionKey) { n.unsubscribeUnused(ctx, key) })
 }
 
-// Subscriptions that a new connection refused are retried with increasing pauses.
+// Refused subscriptions are retried with increasing pauses.
 const (
 	restoreTries    = 8
 	restorePause    = time.Second
 	restoreMaxPause = 30 * time.Second
 )
 
-// reopenUnits opens the server's other connections that have subscriptions to restore.
+// reopenUnits opens other connections with subscriptions to restore.
 func (n *Notifier) reopenUnits(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	if conn.Info().SecondEra {
 		return
@@ -260,8 +252,7 @@ func (n *Notifier) reopenUnits(ctx context.Context, s *upstream.Server, conn ups
 	}
 }
 
-// restore subscribes a new connection to the resources of the previous one. ctx ends with
-// the connection.
+// restore repeats the previous connection's subscriptions. ctx ends with the connection.
 func (n *Notifier) restore(ctx context.Context, server string, conn upstream.Conn) {
 	pause := restorePause
 	for range restoreTries {
@@ -307,7 +298,6 @@ func (n *Notifier) restoreOne(ctx context.Context, key subscriptionKey, conn ups
 
 var errDenied = errors.New("denied by the config")
 
-// resubscribe repeats a subscription on a new connection.
 func (n *Notifier) resubscribe(ctx context.Context, key subscriptionKey, row *subscription, conn upstream.Conn) {
 	if !n.isAllowed(key) {
 		return
@@ -323,22 +313,22 @@ func (n *Notifier) resubscribe(ctx context.Context, key subscriptionKey, row *su
 	}
 	n.setSubscribedConn(row, conn)
 	n.showSubscription(key, registry.SubscriptionOn, nil)
-	// Updates during the interruption were lost.
+	// Updates in the meantime were lost.
 	n.o.Registry.ResourceUpdated(key.server, key.uri)
 	n.notifyRow(key, rawjson.Object("uri", key.uri))
 }
 
-// ResourceUpdated delivers a server's update to the subscribers of its URI and of parent
-// URIs. The spec allows updates to name a sub-resource.
+// ResourceUpdated delivers an update to the subscribers of its URI and of parent URIs,
+// since an update may name a sub-resource.
 func (n *Notifier) ResourceUpdated(s *upstream.Server, conn upstream.Conn, params []byte) {
 	server := s.Name()
 	b := n.o.Servers.Get(server)
 	if b == nil || b.Server != s {
-		return // replaced; its successor has the subscriptions
+		return // replaced by another server
 	}
 	uri, ok := rawjson.String(rawjson.Get(params, "uri"))
 	if !ok || len(uri) > registry.MaxURI {
-		n.o.Logger.Warn("resource update ignored: URI missing or too long", "server", server)
+		n.o.Logger.Warn("resource update without a valid URI ignored", "server", server)
 		return
 	}
 	if !b.Permits(registry.Resource, uri) {
@@ -360,11 +350,10 @@ func (n *Notifier) notifyRow(key subscriptionKey, params []byte) {
 	n.notifySubscribers(key, key.uri, params, make(map[subscriber]bool))
 }
 
-// maxUpdates is the number of unsent bytes above which a subscriber gets one update for
-// its own resource instead of one for each sub-resource.
+// Above maxUpdates unsent bytes, a subscriber gets one update for its own resource
+// instead of one per sub-resource.
 const maxUpdates = 1 << 20
 
-// catalogOf returns the catalog that a subscriber's client sees.
 func (n *Notifier) catalogOf(h subscriber) *registry.Snapshot {
 	if h.listen != nil {
 		return n.o.Visibility.For(h.listen.x)
@@ -379,14 +368,13 @@ func (h subscriber) unsentBytes() int64 {
 	return h.session.UnsentBytes()
 }
 
-// notifySubscribers notifies the subscribers of a row that uri, at or below the row's,
-// changed. It skips those in notified and adds the others. Each gets the URI as it
-// spelled it.
+// notifySubscribers notifies a row's subscribers, except those in notified, of an update
+// of uri, at or below the row's. Each gets its own spelling.
 func (n *Notifier) notifySubscribers(key subscriptionKey, uri string, params []byte, notified map[subscriber]bool) {
 	server, watched := key.server, key.uri
 	type notice struct {
 		subscriber
-		watched string // the row's own URI in the subscriber's spelling
+		watched string // subscriber's spelling of the row's URI
 		uri     string
 	}
 	var notices []notice
@@ -414,7 +402,7 @@ func (n *Notifier) notifySubscribers(key subscriptionKey, uri string, params []b
 	for i, to := range told {
 		params := params
 		if to.unsentBytes() > maxUpdates {
-			// The number of sub-resources and the size of params are unlimited.
+			// The number of sub-resources and the size of params have no limit.
 			to.uri = to.watched
 			params = rawjson.Object("uri", to.uri)
 		}
@@ -431,7 +419,7 @@ func (n *Notifier) notifySubscribers(key subscriptionKey, uri string, params []b
 	}
 }
 
-// spelling returns uri in the form in which the subscriber spelled watched.
+// spelling returns uri spelled like the subscriber's watched URI.
 func (n *Notifier) spelling(seen *registry.Snapshot, server, spelling, watched, uri string) string {
 	if uri == watched {
 		return spelling
@@ -443,12 +431,12 @@ func (n *Notifier) spelling(seen *registry.Snapshot, server, spelling, watched, 
 	return seen.ListedURI(server, uri)
 }
 
-// showSubscription publishes a row's state to the UI and to metrics.
+// showSubscription publishes a row to the UI and metrics.
 func (n *Notifier) showSubscription(key subscriptionKey, status string, err error) {
-	n.subscriptions.showMu.Lock() // so that the newest state is published last
+	n.subscriptions.showMu.Lock() // publish the newest state last
 	defer n.subscriptions.showMu.Unlock()
 	if key.server != registry.Local && n.o.Servers.Get(key.server) == nil {
-		return // removed; sessions keep subscriptions for its return
+		return // sessions keep subscriptions for its return
 	}
 	n.o.Metrics.SetSubscriptions(key.server, n.subscriptions.countAt(key.server))
 	subscribers, sessions := n.subscriptions.sessionIDs(key)
@@ -466,8 +454,8 @@ func (n *Notifier) showSubscription(key subscriptionKey, status string, err erro
 	n.o.Registry.SetSubscription(state)
 }
 
-// restoreParallelism returns the number of concurrently restored subscriptions. A modern
-// server gets one request for all that are sent together.
+// restoreParallelism returns how many subscriptions to restore concurrently. A modern
+// server gets one request for all.
 func restoreParallelism(conn upstream.Conn) int {
 	if conn.Info().Era == upstream.Modern {
 		return 256

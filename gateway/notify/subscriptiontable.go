@@ -11,11 +11,11 @@ import (
 	"goblin/gateway/upstream"
 )
 
-// subscriptionKey identifies the subscription of a connection to a resource. unit is ""
-// for the shared connection.
+// subscriptionKey identifies a connection's subscription. unit is "" for the shared
+// connection.
 type subscriptionKey struct {
 	server, unit, uri string
-	// secondEra selects the process for stateless clients only (upstream.Info.SecondEra).
+	// secondEra selects the process for stateless clients (upstream.Info.SecondEra).
 	secondEra bool
 }
 
@@ -23,61 +23,60 @@ func (k subscriptionKey) matches(conn upstream.Conn) bool {
 	return conn.Unit() == k.unit && conn.Info().SecondEra == k.secondEra
 }
 
-// subscriber is a session or one subscriptions/listen of a stateless client.
+// subscriber is a session, or one listen of a stateless client.
 type subscriber struct {
 	session *downstream.Session
 	listen  *listen // nil for the session itself
 }
 
-// subscription holds the subscribers of a resource. The token busy serializes requests to
-// the server per key. subscriptionTable.mu guards the fields below busy and is never held
-// during a request.
+// subscription holds the subscribers of a resource. busy serializes requests to the
+// server. subscriptionTable.mu guards the fields below busy and is never held during a
+// request.
 type subscription struct {
 	busy    chan struct{} // capacity one; full during a request to the server
-	waiters int           // goroutines that hold or wait for busy; they keep the row
+	waiters int           // goroutines that need busy; they keep the row
 
 	conn        upstream.Conn           // on which the server accepted, or nil
-	subscribers map[subscriber][]string // with the spellings that each used
+	subscribers map[subscriber][]string // with their spellings
 }
 
 type subscriptionTable struct {
 	mu           sync.Mutex
 	rows         map[subscriptionKey]*subscription
-	byResource   map[resource][]subscriptionKey              // the rows of a resource
-	serverCounts map[string]int                              // subscribers at each server
+	byResource   map[resource][]subscriptionKey
+	serverCounts map[string]int                              // subscribers per server
 	bySubscriber map[subscriber]map[string][]subscriptionKey // by subscriber and spelling
-	bytes        int                                         // of all subscriptions, see subscriptionSize
+	bytes        int                                         // see subscriptionSize
 	clientBytes  map[any]int                                 // by subscriber.client
 
 	showMu sync.Mutex // held while a row is read and published
 }
 
-// resource is a resource of a server, regardless of the connection.
+// resource is independent of the connection.
 type resource struct{ server, uri string }
 
 func (k subscriptionKey) resource() resource { return resource{k.server, k.uri} }
 
-// maxShown is the number of session ids shown per resource.
+// maxShown limits the session ids shown per resource.
 const maxShown = 20
 
-// Limits of subscriptions. Clients choose the URIs, and several tables hold each.
+// Clients choose the URIs, and several tables hold each.
 const (
-	// maxSubscriptions is the maximum number of resources per session or listen.
+	// maxSubscriptions limits the resources of a session or listen.
 	maxSubscriptions = 10000
-	// maxClientBytes limits the subscriptions of a client, maxAllBytes those of all
-	// clients.
+	// in bytes, per client and in total
 	maxClientBytes = 8 << 20
 	maxAllBytes    = 64 << 20
 )
 
-// subscriptionSize returns the counted bytes of a subscription: both spellings of its URI
-// plus an allowance for the tables.
+// subscriptionSize returns the counted bytes: both spellings and an allowance for the
+// tables.
 func subscriptionSize(key subscriptionKey, spelling string) int {
 	return len(key.uri) + len(spelling) + 256
 }
 
-// client returns the key for counting a subscriber's bytes: the session, or the listen of
-// a stateless client over HTTP.
+// client returns the key for counting bytes: the session, or the listen for stateless
+// HTTP.
 func (h subscriber) client() any {
 	if h.session.Stateless() {
 		return h.listen
@@ -102,7 +101,6 @@ func (t *subscriptionTable) init() {
 	t.clientBytes = make(map[any]int)
 }
 
-// rowLocked returns the row of a key, which it creates if necessary.
 func (t *subscriptionTable) rowLocked(key subscriptionKey) *subscription {
 	row := t.rows[key]
 	if row == nil {
@@ -122,7 +120,6 @@ func removeKey[K comparable](index map[K][]subscriptionKey, at K, key subscripti
 	}
 }
 
-// subscribeLocked adds s to a row, in a new spelling.
 func (t *subscriptionTable) subscribeLocked(key subscriptionKey, row *subscription, s subscriber, spelling string) {
 	if t.bySubscriber[s] == nil {
 		t.bySubscriber[s] = make(map[string][]subscriptionKey)
@@ -135,7 +132,6 @@ func (t *subscriptionTable) subscribeLocked(key subscriptionKey, row *subscripti
 	t.countLocked(s, subscriptionSize(key, spelling))
 }
 
-// countLocked adds n to the bytes of the subscriber's client and of all clients.
 func (t *subscriptionTable) countLocked(s subscriber, n int) {
 	t.bytes += n
 	client := s.client()
@@ -145,7 +141,6 @@ func (t *subscriptionTable) countLocked(s subscriber, n int) {
 	}
 }
 
-// unsubscribeLocked removes s from a row, in all spellings.
 func (t *subscriptionTable) unsubscribeLocked(key subscriptionKey, row *subscription, s subscriber) {
 	for _, spelling := range row.subscribers[s] {
 		removeKey(t.bySubscriber[s], spelling, key)
@@ -158,8 +153,7 @@ func (t *subscriptionTable) unsubscribeLocked(key subscriptionKey, row *subscrip
 	}
 }
 
-// add adds a subscriber's spelling to a row. added is false if it was there. It fails if
-// a limit is exceeded.
+// add adds a subscriber's spelling. added is false if it exists.
 func (t *subscriptionTable) add(key subscriptionKey, row *subscription, s subscriber, spelling string) (added bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,8 +167,8 @@ func (t *subscriptionTable) add(key subscriptionKey, row *subscription, s subscr
 	return true, nil
 }
 
-// remove removes a subscriber's spelling from a row. An unused spelling or "" removes
-// all. It reports whether the caller must unsubscribe at the server.
+// remove removes a spelling, or all for an unused one or "". It reports whether to
+// unsubscribe at the server.
 func (t *subscriptionTable) remove(key subscriptionKey, s subscriber, spelling string) (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,7 +210,6 @@ func (t *subscriptionTable) all(s subscriber) []subscriptionKey {
 	return slices.Collect(maps.Keys(rows))
 }
 
-// checkLimits returns an error if a subscriber may not add one more row.
 func (t *subscriptionTable) checkLimits(key subscriptionKey, s subscriber, spelling string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -257,8 +250,8 @@ func (t *subscriptionTable) subscribers(key subscriptionKey) []subscriber {
 	return nil
 }
 
-// sessionIDs counts a resource's subscriptions over all connections and returns the first
-// sorted session ids.
+// sessionIDs counts a resource's subscriptions and returns up to maxShown sorted session
+// ids.
 func (t *subscriptionTable) sessionIDs(key subscriptionKey) (n int, ids []string) {
 	t.mu.Lock()
 	for _, k := range t.byResource[key.resource()] {
@@ -273,7 +266,7 @@ func (t *subscriptionTable) sessionIDs(key subscriptionKey) (n int, ids []string
 	return n, ids[:min(len(ids), maxShown)]
 }
 
-// lock locks a key for requests to its server; call unlock afterwards.
+// lock serializes requests for a key until unlock.
 func (t *subscriptionTable) lock(ctx context.Context, key subscriptionKey) (*subscription, error) {
 	t.mu.Lock()
 	row := t.rowLocked(key)
@@ -299,7 +292,6 @@ func (t *subscriptionTable) unlock(key subscriptionKey, row *subscription) {
 	t.sweepLocked(key, row)
 }
 
-// sweepLocked removes an unused row.
 func (t *subscriptionTable) sweepLocked(key subscriptionKey, row *subscription) {
 	if row.waiters == 0 && len(row.subscribers) == 0 && t.rows[key] == row {
 		delete(t.rows, key)
@@ -307,9 +299,8 @@ func (t *subscriptionTable) sweepLocked(key subscriptionKey, row *subscription) 
 	}
 }
 
-// move moves a server's rows to the connections that now serve their sessions. The moved
-// subscriptions are not yet accepted there. Stateless clients that would need their own
-// connection lose their subscriptions.
+// move moves rows to their sessions' current connections, where they are not yet
+// accepted. Stateless clients that need their own connection lose their subscriptions.
 func (t *subscriptionTable) move(server string, placeOf func(subscriptionKey, subscriber) subscriptionKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -324,7 +315,7 @@ func (t *subscriptionTable) move(server string, placeOf func(subscriptionKey, su
 			}
 			t.unsubscribeLocked(key, row, s)
 			if to.unit != key.unit && to.unit == s.session.Unit() && s.session.Stateless() {
-				continue // a stateless client has no connection of its own
+				continue // it has no connection of its own
 			}
 			for other := t.rowLocked(to); len(spellings) > 0; spellings = spellings[1:] {
 				if !slices.Contains(other.subscribers[s], spellings[0]) {
@@ -336,7 +327,7 @@ func (t *subscriptionTable) move(server string, placeOf func(subscriptionKey, su
 	}
 }
 
-// keys returns the matching keys, for work outside the lock.
+// keys returns a copy for use outside the lock.
 func (t *subscriptionTable) keys(match func(subscriptionKey, *subscription) bool) []subscriptionKey {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -355,7 +346,6 @@ func (t *subscriptionTable) countAt(server string) int {
 	return t.serverCounts[server]
 }
 
-// dropConn clears a closed connection from all rows.
 func (t *subscriptionTable) dropConn(conn upstream.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// PendingError is the error for an unknown name while some servers have not listed yet.
+// PendingError is the error for an unknown name while servers have not listed yet.
 type PendingError struct {
 	Err     error
 	Servers []string
@@ -23,8 +23,8 @@ func (e *PendingError) Error() string { return e.Err.Error() }
 
 func (e *PendingError) Unwrap() error { return e.Err }
 
-// PendingServers returns the servers of starting that may still list the missing name of
-// err. It returns none if the name has the prefix of a server that has listed.
+// PendingServers returns the starting servers that may still list the missing name of
+// err: none if its prefix belongs to another server.
 func PendingServers(err error, starting []string) []string {
 	var unknown *registry.NotFoundError
 	if errors.As(err, &unknown) && (unknown.Kind == registry.Tool || unknown.Kind == registry.Prompt) &&
@@ -34,7 +34,7 @@ func PendingServers(err error, starting []string) []string {
 	return starting
 }
 
-// ToJSONRPC returns the JSON-RPC error that clients get for err. It depends only on err.
+// ToJSONRPC returns the error that clients get for err.
 func ToJSONRPC(err error) *jsonrpc.Error {
 	var (
 		own       *jsonrpc.Error

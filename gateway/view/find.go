@@ -13,30 +13,29 @@ import (
 	"goblin/registry"
 )
 
-// Resolver is a method of a catalog that returns the target of a name.
+// Resolver resolves a name in a catalog.
 type Resolver = func(*registry.Snapshot, string) (registry.Target, error)
 
-// Find resolves a name for the client of a request. While servers have not listed yet, it
-// waits for them if the name is unknown or not a listed name. It returns a [PendingError]
-// if some have still not listed.
+// Find resolves a name for a request's client. Unless it is a listed name, it waits for
+// starting servers. It returns a [PendingError] if some have still not listed.
 func (v *Views) Find(ctx context.Context, x *downstream.Request, resolve Resolver, name string) (registry.Target, error) {
 	return v.find(ctx, x.Session(), func() *registry.Snapshot { return v.For(x) }, resolve, name)
 }
 
-// FindFor is Find for the client of a session.
+// FindFor is Find for a session's client.
 func (v *Views) FindFor(ctx context.Context, s *downstream.Session, resolve Resolver, name string) (registry.Target, error) {
 	return v.find(ctx, s, func() *registry.Snapshot { return v.ForSession(s) }, resolve, name)
 }
 
-// find resolves a name. Unless it is a listed name, it waits for starting servers, since
-// only their lists make its owner certain.
+// find resolves a name. The owner of a name that is not listed is certain only after all
+// servers have listed.
 func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *registry.Snapshot, resolve Resolver, name string) (registry.Target, error) {
 	t, err := resolve(seen(), name)
 	if err != nil || name != t.Listed {
 		if len(PendingServers(err, seen().KnownServers(v.servers.Starting()))) > 0 {
 			v.servers.AwaitVisibleLists(ctx, seen())
 		}
-		// Resolve again even if no server is starting now: one may just have listed.
+		// Even if none is starting, one may just have listed.
 		now := seen()
 		t, err = resolve(now, name)
 		var unknown *registry.NotFoundError
@@ -53,8 +52,8 @@ func (v *Views) find(ctx context.Context, s *downstream.Session, seen func() *re
 	return t, err
 }
 
-// checkPermitted returns an error if the current config denies a target. The target may
-// be older than the config, or not listed.
+// checkPermitted returns an error if the current config denies a target, which may be
+// older or not listed.
 func (v *Views) checkPermitted(t registry.Target, name string) error {
 	b := v.servers.Get(t.Server)
 	if t.Local != nil || b == nil || b.PermitsTarget(t) {
@@ -63,8 +62,7 @@ func (v *Views) checkPermitted(t registry.Target, name string) error {
 	return ForbiddenError(t, name)
 }
 
-// ForbiddenError returns the error for a target that the config denies. It equals the
-// error for an unknown one.
+// ForbiddenError returns the error for a denied target, like for an unknown one.
 func ForbiddenError(t registry.Target, name string) error {
 	e := &registry.NotFoundError{Kind: registry.Resource, Name: name, Reason: registry.ReasonNotFound}
 	if t.Entry != nil {
@@ -73,8 +71,8 @@ func ForbiddenError(t registry.Target, name string) error {
 	return e
 }
 
-// explainMissing adds a reason to err for a tool or prompt. If the server needs a login,
-// or has no process for an anonymous client, it returns the server's error.
+// explainMissing adds a reason to err. If the server needs a login, or has no process for
+// an anonymous client, it returns that error.
 func (v *Views) explainMissing(client *downstream.Session, seen *registry.Snapshot, err *registry.NotFoundError) error {
 	if b := v.servers.Get(err.Owner); b != nil && !b.Listed() {
 		if _, down := b.Conn(); serverreq.IsLoginRequired(down) {
@@ -95,8 +93,8 @@ func (v *Views) explainMissing(client *downstream.Session, seen *registry.Snapsh
 	return &told
 }
 
-// unlistedOwner returns the server that owns the prefix of an unknown name, if it is
-// visible to the client and has not listed. Otherwise it returns nil.
+// unlistedOwner returns the visible server that owns a name's prefix and has not listed,
+// or nil.
 func (v *Views) unlistedOwner(seen *registry.Snapshot, err *registry.NotFoundError) *registry.ServerState {
 	states := v.registry.StatesIn(seen)
 	i := slices.IndexFunc(states, func(s registry.ServerState) bool { return s.Name == err.Owner && !s.Listed })
@@ -106,8 +104,8 @@ func (v *Views) unlistedOwner(seen *registry.Snapshot, err *registry.NotFoundErr
 	return &states[i]
 }
 
-// missingReason returns a reason why a tool or prompt may be missing, or "". owner is its
-// server if that has not listed.
+// missingReason returns a reason for a missing entry, or "". owner is its server if that
+// has not listed.
 func missingReason(seen *registry.Snapshot, err *registry.NotFoundError, owner *registry.ServerState) string {
 	c, chosen := seen.Visibility().(*profileFilter)
 	if chosen && c.hidesServer(err.Owner) {

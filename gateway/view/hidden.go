@@ -10,12 +10,12 @@ import (
 	"goblin/registry"
 )
 
-// HiddenEntry is an entry that is hidden from clients.
+// HiddenEntry is an entry hidden from clients.
 type HiddenEntry struct {
 	Kind   registry.Kind
 	Server string
 	Name   string          // original name
-	Entry  *registry.Entry // nil if it is not in the catalog
+	Entry  *registry.Entry // nil outside of the catalog
 	By     Reason
 	Why    string
 	Since  time.Time // when the user disabled it
@@ -24,7 +24,7 @@ type HiddenEntry struct {
 // Reason is the origin of a hidden entry.
 type Reason string
 
-// By precedence: the user cannot enable entries that the config filters.
+// By precedence: users cannot enable what the config filters.
 const (
 	ByConfig  Reason = "config"
 	ByPin     Reason = "pin"
@@ -33,12 +33,11 @@ const (
 	BySearch  Reason = "search" // not listed, but found and callable
 )
 
-// ProfileView is the part of the catalog that clients see, and the part that lists
-// contain.
+// ProfileView is the visible part of the catalog, and the part in lists.
 type ProfileView struct{ Visible, Lists *registry.Snapshot }
 
-// ForProfile returns the view of clients of a profile. "" means clients without one, or
-// with the default one. ok is false for an unknown profile, whose clients see nothing.
+// ForProfile returns the view of a profile. "" means clients without one. ok is false for
+// an unknown profile, which is empty.
 func (v *Views) ForProfile(profile string) (seen ProfileView, ok bool) {
 	set := v.set.Load()
 	one := set.forProfile(profile)
@@ -59,8 +58,7 @@ func (t *viewSet) forProfile(profile string) *view {
 
 const reasonUnknownState = "the file of disabled entries is damaged; run goblin doctor"
 
-// HiddenBy returns the reason why lists for a profile, as in [Views.ForProfile], lack an
-// entry of the catalog. It returns nil if they have it.
+// HiddenBy returns why a profile's lists lack an entry, or nil. See [Views.ForProfile].
 func (v *Views) HiddenBy(profile string, e *registry.Entry) *HiddenEntry {
 	one := v.set.Load().forProfile(profile)
 	if one == nil {
@@ -83,7 +81,7 @@ func (v *Views) HiddenBy(profile string, e *registry.Entry) *HiddenEntry {
 	case !c.Has(e.Server, e.Kind, e.Name):
 		off.By, off.Why = ByProfile, fmt.Sprintf("excluded by %q of profile %q", configKey(e.Kind), c.profile.Name)
 	case !seen.lists.IsVisible(e.Server, e.Kind, e.Name):
-		off.By, off.Why = BySearch, fmt.Sprintf(`not listed, but found by search_tools: "expose" of profile %q is search`, c.profile.Name)
+		off.By, off.Why = BySearch, fmt.Sprintf(`found by search_tools and callable by name: "expose" of profile %q is search`, c.profile.Name)
 	default:
 		return nil
 	}
@@ -95,8 +93,7 @@ func (v *Views) IsDisabled(e *registry.Entry) bool {
 	return v.set.Load().disabled.has(e.Server, e.Kind, e.Name)
 }
 
-// IsListed returns a function that reports whether any profile's lists, or those of
-// clients without one, have an entry.
+// IsListed returns a function that reports whether any client's lists have an entry.
 func (v *Views) IsListed() func(e *registry.Entry) bool {
 	set := v.set.Load()
 	lists := []*registry.Snapshot{set.defaultView.snapshot(v.registry).lists}
@@ -108,7 +105,6 @@ func (v *Views) IsListed() func(e *registry.Entry) bool {
 	}
 }
 
-// configKey returns the config key that filters a kind.
 func configKey(k registry.Kind) string {
 	switch k {
 	case registry.Tool:
@@ -119,10 +115,10 @@ func configKey(k registry.Kind) string {
 	return "resources"
 }
 
-// Hidden returns the entries of one kind that clients of a profile, as in
-// [Views.ForProfile], don't see. Entries filtered by servers come first, then unapproved
-// tools, then others in catalog order, last disabled entries that are not in the catalog.
-// Goblin's own tools are included only if other clients see them.
+// Hidden returns the hidden entries of a kind in a profile, as in [Views.ForProfile].
+// Those filtered by servers come first, then unapproved tools, other entries, and
+// disabled ones outside of the catalog. Goblin's own tools are included only if other
+// clients see them.
 func (v *Views) Hidden(profile string, kind registry.Kind) (all []HiddenEntry) {
 	set := v.set.Load()
 	for _, s := range v.servers.All() {

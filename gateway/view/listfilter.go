@@ -8,17 +8,15 @@ import (
 	"goblin/registry/definition"
 )
 
-// listFilter selects the tools in lists: Goblin's own, those of servers, or both. It
-// implements [registry.Visibility].
+// listFilter selects the tools in lists: Goblin's own, those of servers, or both.
 type listFilter struct {
 	name         string // see [Key]
 	own, servers bool
-	withoutMeta  *listFilter // for at most metaAbove tools; nil: the same filter
+	withoutMeta  *listFilter // for at most metaAbove tools; nil: no change
 	metaAbove    int
 }
 
-// newListFilter returns a filter that lists Goblin's own tools only if more than above
-// tools are listed.
+// newListFilter lists Goblin's own tools only above a number of tools.
 func newListFilter(name string, above int) *listFilter {
 	return &listFilter{name: name, own: true, servers: true, withoutMeta: &listFilter{name: name, servers: true}, metaAbove: above}
 }
@@ -53,7 +51,7 @@ func totalCount(listed [registry.Kinds]int) (n int) {
 	return n
 }
 
-// WithLists implements [registry.Visibility]. Clients that see few entries need none of
+// WithLists implements [registry.Visibility]. Clients with few entries need none of
 // Goblin's own tools.
 func (c *profileFilter) WithLists(listed [registry.Kinds]int) registry.Visibility {
 	switch {
@@ -65,7 +63,7 @@ func (c *profileFilter) WithLists(listed [registry.Kinds]int) registry.Visibilit
 	return c
 }
 
-// setMetaTools sets the visible and listed tools of Goblin.
+// setMetaTools sets Goblin's visible and listed tools.
 func (c *profileFilter) setMetaTools(m config.MetaTools, above int) {
 	c.metaTools = m
 	c.metaAbove = above
@@ -86,7 +84,6 @@ func (c *profileFilter) setMetaTools(m config.MetaTools, above int) {
 	}
 }
 
-// whyMissing returns the reason why one of Goblin's own tools is missing.
 func (c *profileFilter) whyMissing(name string) (Reason, string) {
 	whose, by := "gateway", ByConfig
 	if !c.profile.MetaTools.Unset {

@@ -13,25 +13,22 @@ import (
 	"goblin/registry/definition"
 )
 
-// profileFilter selects the entries of a profile that are not disabled. It implements
-// [registry.Visibility].
+// profileFilter selects a profile's entries that are not disabled.
 type profileFilter struct {
 	profile   config.Profile
 	servers   map[string]bool
 	uris      *policy.URIFilter
 	disabled  disabledSet
-	metaTools config.MetaTools // visible tools of Goblin
+	metaTools config.MetaTools // visible ones
 	name      string           // see [Key]
-	lists     *listFilter      // nil: lists contain everything visible
-	// Filters for clients with shorter lists, nil for the same one: withoutMeta for at
-	// most metaAbove entries, withoutSkills for no skills. Few servers have skills, but
-	// every model would read the tools for them.
+	lists     *listFilter      // nil: lists have everything visible
+	// For at most metaAbove entries, and for no skills; nil: no change. Few servers have
+	// skills, but every model would read these tools.
 	withoutMeta, withoutSkills *profileFilter
 	metaAbove                  int
-	skippedTools               []string // Goblin's tools hidden by withoutMeta or withoutSkills
+	skippedTools               []string // hidden by withoutMeta or withoutSkills
 }
 
-// skillTools lists Goblin's tools for skills.
 var skillTools = []string{"catalog_skills", "search_skills"}
 
 func newProfileFilter(cfg *config.Config, p config.Profile, switched []state.ToggleEntry, hidden ...string) *profileFilter {
@@ -41,18 +38,17 @@ func newProfileFilter(cfg *config.Config, p config.Profile, switched []state.Tog
 			c.servers[s.Name] = true
 		}
 	}
-	if p.Name != config.DefaultProfile { // the default profile continues versions without profiles
+	if p.Name != config.DefaultProfile { // it continues versions of no profile
 		c.name = p.Name
 	}
 	c.setMetaTools(cfg.ProfileMetaTools(&p), cfg.Gateway.MetaToolsAbove)
 	return c
 }
 
-// fullName is the name of the filter for [FullProfile].
 const fullName = "+"
 
 // newFullFilter returns the filter for [FullProfile]. Its clients can use Goblin's tools
-// even if lists lack them.
+// that lists lack.
 func newFullFilter(cfg *config.Config) *profileFilter {
 	c := newProfileFilter(cfg, config.DefaultView(), nil)
 	c.name = fullName
@@ -109,12 +105,11 @@ func (c *profileFilter) profileHas(server string, k registry.Kind, name string) 
 	return c.uris.Match(name)
 }
 
-// disabledSet holds the entries that the user disabled, for one profile or for all
-// clients.
+// disabledSet holds disabled entries, for a profile or for all clients.
 type disabledSet struct {
 	entries map[entryKey]bool // true: only in this profile
 	uris    map[serverKind]*policy.URIFilter
-	hidden  map[string]bool // servers with unknown disabled entries, see [state.ToggleStore.Hidden]
+	hidden  map[string]bool // see [state.ToggleStore.Hidden]
 }
 
 type serverKind struct {
@@ -158,8 +153,7 @@ func newDisabledSet(profile string, switched []state.ToggleEntry, hidden []strin
 	return o
 }
 
-// escapeGlob converts a URI to a glob that matches only it. Queries and fragments stay
-// significant when the glob is parsed as a URI.
+// escapeGlob converts a URI to a glob for only that URI, with its query and fragment.
 var escapeGlob = strings.NewReplacer("*", "[*]", "?", "[?-?]", "[", "[[]", `\`, `\\`, "#", "[#]", ";", "[;]")
 
 func entryKeyOf(s *state.ToggleEntry) (entryKey, bool) {
@@ -171,7 +165,7 @@ func entryKeyOf(s *state.ToggleEntry) (entryKey, bool) {
 	return entryKey{}, false
 }
 
-// has reports whether an entry is disabled. A resource matches in every spelling of its URI.
+// has matches a resource in every spelling of its URI.
 func (o disabledSet) has(server string, k registry.Kind, name string) bool {
 	if o.hidesServer(server) {
 		return true
@@ -195,5 +189,5 @@ func (c *profileFilter) hidesServer(server string) bool {
 	return c.disabled.hidesServer(server) && (c.disabled.hidden[state.AllServers] || c.Server(server))
 }
 
-// validURIs matches each URI that all parsers read in the same way.
+// validURIs matches URIs that all parsers read alike.
 var validURIs = policy.NewURIFilter(config.Filter{Deny: []string{""}})

@@ -10,7 +10,7 @@ import (
 	"goblin/registry/suggest"
 )
 
-// ListedNames holds the original names of listed entries, by server and kind.
+// ListedNames holds original names by server and kind.
 type ListedNames map[string]map[registry.Kind][]string
 
 // Add adds a name.
@@ -21,7 +21,7 @@ func (l ListedNames) Add(server string, k registry.Kind, name string) {
 	l[server][k] = append(l[server][k], name)
 }
 
-// NamesIn returns the names of the tools and prompts in a catalog.
+// NamesIn returns the tools and prompts of a catalog.
 func NamesIn(s *registry.Snapshot) ListedNames {
 	l := make(ListedNames)
 	for _, k := range []registry.Kind{registry.Tool, registry.Prompt} {
@@ -32,11 +32,10 @@ func NamesIn(s *registry.Snapshot) ListedNames {
 	return l
 }
 
-// UnusedGlobs reports the globs of profiles that match no tool or prompt of the profile's
-// servers. Any kinds restrict it to these kinds. It skips profiles of which one server
-// lists nothing, because that server may offer anything. It skips globs of resources,
-// because servers do not list all resources, and deny patterns with wildcards, because
-// these may be for future entries.
+// UnusedGlobs reports globs of profiles that match no tool or prompt of the profile's
+// servers, only of the given kinds if any. It skips profiles with a server that lists
+// nothing yet. It also skips globs of resources, which are not all listed, and deny
+// patterns with wildcards, which may be for future entries.
 func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind) (problems []config.Problem) {
 	for i := range cfg.Profiles {
 		p := &cfg.Profiles[i]
@@ -70,8 +69,8 @@ func UnusedGlobs(cfg *config.Config, listed ListedNames, kinds ...registry.Kind)
 	return problems
 }
 
-// filteringServer returns the server of a profile whose config filters out the name of a
-// glob, or "". For a name without a server only deny patterns count.
+// filteringServer returns the server that filters out a glob's name, or "". Without a
+// server in the glob, only deny patterns count.
 func filteringServer(cfg *config.Config, p *config.Profile, k registry.Kind, glob string) string {
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
@@ -90,13 +89,13 @@ func filteringServer(cfg *config.Config, p *config.Profile, k registry.Kind, glo
 	return ""
 }
 
-// globChars are the wildcard characters of globs.
+// globChars are wildcards.
 const globChars = `*?[\`
 
 type listedName struct{ server, name string }
 
-// inProfile returns the names in a profile. known is false if one of its servers lists
-// nothing, or if it has no server.
+// inProfile returns the names in a profile. known is false if it has no server, or one
+// that lists nothing.
 func (l ListedNames) inProfile(cfg *config.Config, p *config.Profile, k registry.Kind) (names []listedName, known bool) {
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]

@@ -9,11 +9,10 @@
 // Each request is checked again by checkPermitted in find.go and by acquireConn in
 // package gateway. hidden.go explains the result.
 //
-// A view is the catalog without hidden entries, which are unknown to the client in every
-// request. Lists may contain less: a profile can make tools searchable only. Views are
-// immutable and shared by all clients of a profile. They are built at the first use after
-// a change; later uses cost one pointer load. The package must not know about requests
-// beyond their session and client, and sends nothing.
+// A view is the catalog without hidden entries, which stay unknown in all requests. Lists
+// may contain less if a profile makes tools searchable only. Views are immutable, shared
+// by all clients of a profile, and built at the first use after a change. The package
+// must not know about requests beyond their session and client, and sends nothing.
 //
 // A profile is not a security boundary, since a client may ask for another one. The
 // filters of servers are.
@@ -34,8 +33,7 @@ import (
 	"goblin/registry/definition"
 )
 
-// FullProfile is requested instead of a profile by clients that see everything,
-// regardless of profiles.
+// FullProfile is requested by clients that see everything.
 const FullProfile = "*"
 
 // Views holds the views of one registry. Create it with [New].
@@ -44,7 +42,7 @@ type Views struct {
 	servers  *servers.Manager
 	set      atomic.Pointer[viewSet]
 
-	namespaces map[config.Namespace]*namespace // namespaces that profiles can choose
+	namespaces map[config.Namespace]*namespace
 
 	writeMu       sync.Mutex // guards the fields below
 	config        *config.Config
@@ -52,18 +50,18 @@ type Views struct {
 	hiddenServers []string
 }
 
-// viewSet is the immutable set of the views of one config.
+// viewSet is the immutable set of a config's views.
 type viewSet struct {
 	profiles    map[string]*view
 	clients     []config.ClientRule
 	defaultView *view       // for clients without a profile
 	full        *view       // for FullProfile
 	missing     *view       // for clients of a deleted profile: empty
-	disabled    disabledSet // entries disabled for all clients
+	disabled    disabledSet // for all clients
 	off         []state.ToggleEntry
 }
 
-// New returns the views of a config. servers may be nil until the first Find.
+// New returns a config's views. servers may be nil until the first Find.
 func New(r *registry.Registry, servers *servers.Manager, cfg *config.Config) *Views {
 	v := &Views{registry: r, servers: servers, namespaces: map[config.Namespace]*namespace{
 		config.NamespaceURI: {}, config.NamespaceFlat: {flat: true},
@@ -73,8 +71,7 @@ func New(r *registry.Registry, servers *servers.Manager, cfg *config.Config) *Vi
 	return v
 }
 
-// Apply replaces the views by those of an edited config. Views of unchanged profiles keep
-// their list versions.
+// Apply applies an edited config. Unchanged profiles keep their list versions.
 func (v *Views) Apply(cfg *config.Config) {
 	v.writeMu.Lock()
 	defer v.writeMu.Unlock()
@@ -82,8 +79,8 @@ func (v *Views) Apply(cfg *config.Config) {
 	v.makeLocked()
 }
 
-// SetDisabled hides the given entries, and no longer those of the previous call. It hides
-// all entries of the hidden servers; see [state.ToggleStore.Hidden].
+// SetDisabled hides exactly these entries, and all entries of hidden servers; see
+// [state.ToggleStore.Hidden].
 func (v *Views) SetDisabled(off []state.ToggleEntry, hidden ...string) {
 	v.writeMu.Lock()
 	defer v.writeMu.Unlock()
@@ -116,7 +113,7 @@ func (v *Views) makeLocked() {
 	v.registry.NotifyDisabled()
 }
 
-// Config returns the config of the current views.
+// Config returns the config in use.
 func (v *Views) Config() *config.Config {
 	v.writeMu.Lock()
 	defer v.writeMu.Unlock()
@@ -126,13 +123,13 @@ func (v *Views) Config() *config.Config {
 // Has reports whether a profile exists.
 func (v *Views) Has(profile string) bool { return v.set.Load().profiles[profile] != nil }
 
-// For returns the part of the catalog that a request's client sees.
+// For returns the catalog that a request's client sees.
 func (v *Views) For(x *downstream.Request) *registry.Snapshot {
 	return v.view(x).snapshot(v.registry).visible
 }
 
-// ListsFor returns the part of the catalog that lists for a request's client contain.
-// Tools that are searchable only are missing.
+// ListsFor returns the lists for a request's client, without tools that are searchable
+// only.
 func (v *Views) ListsFor(x *downstream.Request) *registry.Snapshot {
 	return v.view(x).snapshot(v.registry).lists
 }
@@ -140,14 +137,13 @@ func (v *Views) ListsFor(x *downstream.Request) *registry.Snapshot {
 func (v *Views) view(x *downstream.Request) *view {
 	x = x.Outer()
 	set := v.set.Load()
-	if len(set.clients) == 0 { // the client's name does not matter
+	if len(set.clients) == 0 { // names do not matter
 		return set.forClient(x.Session(), "")
 	}
 	return set.forClient(x.Session(), x.ClientName())
 }
 
-// ForSession returns the part of the catalog that a session's client sees, or all clients
-// that share the session. For nil it returns everything.
+// ForSession returns the catalog that a session's clients see, or everything for nil.
 func (v *Views) ForSession(s *downstream.Session) *registry.Snapshot {
 	if s == nil {
 		return v.registry.Load()
@@ -160,16 +156,15 @@ func (v *Views) ListsForSession(s *downstream.Session) *registry.Snapshot {
 	return v.ListsForClient(s, s.Name())
 }
 
-// ListsForClient is [Views.ListsFor] for one named client of a shared session.
+// ListsForClient is [Views.ListsFor] for a named client of a shared session.
 func (v *Views) ListsForClient(s *downstream.Session, name string) *registry.Snapshot {
 	return v.set.Load().forClient(s, name).snapshot(v.registry).lists
 }
 
-// Full returns the lists without filters of profiles.
+// Full returns the lists without profiles.
 func (v *Views) Full() *registry.Snapshot { return v.set.Load().full.snapshot(v.registry).lists }
 
-// Version is the version of a list in one view. Versions of different views are
-// unrelated.
+// Version is a list version within one view.
 type Version struct {
 	view string
 	n    uint64
@@ -180,7 +175,7 @@ func ListVersion(seen *registry.Snapshot, k registry.Kind) Version {
 	return Version{Key(seen), seen.Version(k)}
 }
 
-// Key returns the name of the view of a catalog. List versions continue within one name.
+// Key returns the name of a view. List versions continue within a name.
 func Key(seen *registry.Snapshot) string {
 	switch c := seen.Visibility().(type) {
 	case *profileFilter:
@@ -191,7 +186,7 @@ func Key(seen *registry.Snapshot) string {
 	return FullProfile // emptyFilter
 }
 
-// All yields the lists of each view: the full one, the default one and each profile.
+// All yields the lists of each view.
 func (v *Views) All() iter.Seq[*registry.Snapshot] {
 	return func(yield func(*registry.Snapshot) bool) {
 		set := v.set.Load()
@@ -206,9 +201,9 @@ func (v *Views) All() iter.Seq[*registry.Snapshot] {
 	}
 }
 
-// MaxResult returns the maximum text of a tool result for a request's client, in bytes; 0
-// means no limit. server is the limit of the server's config. A profile's limit replaces
-// it. The UI and commands have no limit.
+// MaxResult returns the maximum text of a tool result in bytes, or 0 without limit.
+// server is the server's limit, which a profile's replaces. The UI and commands have
+// none.
 func (v *Views) MaxResult(x *downstream.Request, server int64) int64 {
 	set, s, name := v.set.Load(), x.Session(), ""
 	if s.IsScreen() || s.Profile() == FullProfile {
@@ -238,8 +233,7 @@ func (t *viewSet) forClient(s *downstream.Session, client string) *view {
 	return t.defaultView
 }
 
-// Profile returns the profile of a session's client, or "". A requested profile may no
-// longer exist.
+// Profile returns the requested or assigned profile, or "". It may no longer exist.
 func (v *Views) Profile(s *downstream.Session) string {
 	set := v.set.Load()
 	switch asked := s.Profile(); {
@@ -251,20 +245,20 @@ func (v *Views) Profile(s *downstream.Session) string {
 	return set.forClient(s, s.Name()).filter.(*profileFilter).profile.Name
 }
 
-// view is the catalog as one profile shows it.
+// view is a profile's catalog.
 type view struct {
 	filter     registry.Visibility
-	listFilter registry.Visibility // nil: lists contain everything visible
+	listFilter registry.Visibility // nil: lists have everything visible
 	namespace  *namespace          // nil: that of the gateway
 
 	mu     sync.Mutex
 	latest atomic.Pointer[snapshot]
 }
 
-// snapshot is a view of one catalog. catalog is nil if another filter made it.
+// snapshot is a view of a catalog, which is nil if another filter made it.
 type snapshot struct{ catalog, visible, lists *registry.Snapshot }
 
-// newView returns a view whose list versions continue those of the registry.
+// newView continues the registry's list versions.
 func (v *Views) newView(c registry.Visibility) *view {
 	one, now := &view{filter: c}, v.registry.Load()
 	if c, ok := c.(*profileFilter); ok {
@@ -277,7 +271,7 @@ func (v *Views) newView(c registry.Visibility) *view {
 	return one
 }
 
-// replace returns the view for a filter. Its list versions continue those of was.
+// replace returns a view that continues the list versions of was.
 func (v *Views) replace(was *view, c *profileFilter) *view {
 	if before, ok := was.filter.(*profileFilter); ok && before.equal(c) {
 		return was
@@ -287,7 +281,6 @@ func (v *Views) replace(was *view, c *profileFilter) *view {
 	return next
 }
 
-// snapshot returns the view of the current catalog.
 func (v *view) snapshot(r *registry.Registry) *snapshot {
 	now := r.Load()
 	if m := v.latest.Load(); m.catalog == now {
@@ -313,12 +306,12 @@ func (v *view) snapshot(r *registry.Registry) *snapshot {
 	return m
 }
 
-// namespace caches the catalog in one namespace, for all profiles that choose it.
+// namespace caches the catalog in a namespace for all profiles.
 type namespace struct {
 	flat bool
 
 	mu               sync.Mutex
-	catalog, renamed *registry.Snapshot // latest catalog, and its form in this namespace
+	catalog, renamed *registry.Snapshot // latest catalog, and in this namespace
 }
 
 func (n *namespace) load(now *registry.Snapshot) *registry.Snapshot {
@@ -336,7 +329,6 @@ func (n *namespace) clear() {
 	n.catalog, n.renamed = nil, nil
 }
 
-// emptyFilter hides everything.
 type emptyFilter struct{}
 
 func (emptyFilter) Server(string) bool                                  { return false }

@@ -70,7 +70,7 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 		do                       func(b *e2e.Backend, c *e2e.Client)
 	}
 	for _, row := range e2e.Variants(1,
-		row{"updates without a URI", "info", "resource update ignored", "loud", notices("notifications/resources/updated", e2e.Obj{})},
+		row{"updates without a URI", "info", "resource update without a valid URI", "loud", notices("notifications/resources/updated", e2e.Obj{})},
 		row{"notifications of no known cause", "debug", "unknown cause", "loud", notices("notifications/vendor", e2e.Obj{})},
 		row{"completions of nobody's", "debug", "elicitation of nobody", "loud", notices("notifications/elicitation/complete", e2e.Obj{"elicitationId": "x"})},
 		row{"reads that fail", "info", "resource read failed", "loud", requests(n, "resources/read", e2e.Obj{"uri": "mcp://loud/x:fails"})},
@@ -87,7 +87,7 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 			}
 			c.Ok("ping", nil)
 		}},
-		row{"notifications of a client", "debug", "Notification ignored", "session", func(_ *e2e.Backend, c *e2e.Client) {
+		row{"notifications of a client", "debug", "notification ignored", "session", func(_ *e2e.Backend, c *e2e.Client) {
 			for range n {
 				c.Notify("notifications/vendor", e2e.Obj{"x": 1})
 			}
