@@ -14,9 +14,9 @@ import (
 // (2026-07-28, SEP-2243).
 const HeaderMark = "x-mcp-header"
 
-// CheckHeaders compares the arguments of a call with the headers that repeat them. Goblin
-// and the server must not read them differently. definition is of a tool with HeaderMark.
-// known is false if the client does not know that it calls this tool.
+// CheckHeaders compares a call's arguments with the headers that repeat them, since
+// readers must not differ on them. definition has HeaderMark. known is false if the
+// client does not know that it calls this tool.
 func CheckHeaders(x *downstream.Request, definition []byte, known bool) error {
 	tool := &mcp.Tool{RawInputSchema: rawjson.Get(definition, "inputSchema")}
 	var paths [][]string
@@ -40,8 +40,7 @@ func CheckHeaders(x *downstream.Request, definition []byte, known bool) error {
 	return nil
 }
 
-// NestedParams returns the params of the call that the arguments of call_tool describe.
-// Other members stay unchanged.
+// NestedParams returns the params of the call in the arguments of call_tool.
 func NestedParams(params []byte) ([]byte, error) {
 	var name, inner []byte
 	for k, v := range rawjson.Members(rawjson.Get(params, "arguments")) {
@@ -81,7 +80,7 @@ func ArgumentError(format string, args ...any) error {
 	return e
 }
 
-// FormatError returns an error in the form of Goblin's own tools: the code comes first.
+// FormatError puts the code first, like Goblin's own tools.
 func FormatError(e *jsonrpc.Error) *jsonrpc.Error {
 	told := *e
 	if code, ok := rawjson.String(rawjson.Get(e.Data, "code")); ok {

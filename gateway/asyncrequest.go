@@ -8,15 +8,14 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Start is the fast path of requests, acquireConn in calls.go the slow one. Add a check
-// of every request to both.
+// Start is the fast path of requests, acquireConn in calls.go the slow one. Add each
+// check of requests to both.
 //
-// Most requests need no goroutine: they name a listed entry of a connected process with a
-// free slot. They are sent on the client's read loop and answered on the server's. This
-// saves a goroutine, two switches and a context. Requests that may have to wait go to
-// Handle.
+// Most requests name a listed entry of a connected process with a free slot. They are
+// sent on the client's read loop and answered on the server's, which saves a goroutine,
+// two switches and a context. Requests that may have to wait go to Handle.
 
-// asyncMethod is a method whose requests for listed targets may run without a goroutine.
+// asyncMethod is a method on the fast path, for listed targets.
 type asyncMethod struct {
 	member string
 	kind   registry.Kind
@@ -36,14 +35,13 @@ func newAsyncMethod(method, member string, kind registry.Kind) *asyncMethod {
 	return &asyncMethod{member, kind, t, t.Place(member), t.Place("_meta"), t.Place("task")}
 }
 
-// readParams returns the members that matter for the fast path.
 func (p *asyncMethod) readParams(params []byte) (name, meta []byte, ok bool) {
 	var values [8][]byte
 	err := p.params.Split(params, values[:])
 	return values[p.name], values[p.meta], err == nil && (p.task < 0 || values[p.task] == nil)
 }
 
-// maxInline is the maximum size of an answer that the read loop relays itself, in bytes.
+// maxInline is the maximum answer relayed on a read loop, in bytes.
 const maxInline = 32 << 10
 
 // Start implements [downstream.Starter].
@@ -61,15 +59,15 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	seen := g.Views.For(x)
 	t, listed := seen.LookupListed(p.kind, name)
 	if !listed || t.Entry.TaskOnly {
-		return false // lists may have to be awaited, or filters apply
+		return false // it may have to wait, or filters apply
 	}
 	b := g.Servers.Get(t.Server)
 	if b == nil || !b.Shared() || meta != nil && !b.Config().ForwardMeta || g.Servers.Epoch() != epoch || epoch%2 != 0 {
-		return false // the config may deny the target now
+		return false // the config may deny it now
 	}
 	conn, err := b.Ready()
 	if err != nil || g.Servers.VerifiesLists() && g.Views.For(x) != seen {
-		return false // the target may be older than the server's list
+		return false // the server's list may be newer
 	}
 	s := &asyncRequest{
 		request: request{Request: x, gateway: g, server: t.Server, name: name, target: t},
@@ -95,7 +93,7 @@ func (g *Gateway) Start(x *downstream.Request, burst *jsonrpc.WriteBatch) bool {
 	return true
 }
 
-// asyncRequest is a request without a goroutine.
+// asyncRequest waits without a goroutine.
 type asyncRequest struct {
 	request
 	method *asyncMethod
@@ -123,7 +121,7 @@ func (s *asyncRequest) complete(reply jsonrpc.Reply, err error) {
 		r.fail(err)
 	} else {
 		if reply.Error == nil {
-			r.buffer = reply.Buffer // no other reference exists
+			r.buffer = reply.Buffer // the only reference
 		}
 		g.relayReply(r, s.target.Server, s.target.Name, reply)
 	}

@@ -48,7 +48,7 @@ func (g *Gateway) callTool(r *request) {
 	g.forward(r, t, edits)
 }
 
-// unwrapCallTool replaces a call of call_tool by the call that its arguments describe.
+// unwrapCallTool replaces a call of call_tool by the call in its arguments.
 func (r *request) unwrapCallTool() (t registry.Target, edits []rawjson.Edit, err error) {
 	r.server = registry.Local
 	params, err := NestedParams(r.Params())
@@ -94,8 +94,8 @@ func (g *Gateway) readResource(r *request) {
 	}
 }
 
-// MayReturn implements [downstream.Parker]. A client that returns with a name that is now
-// unknown is refused, like with a new request.
+// MayReturn implements [downstream.Parker]. A client whose name became unknown is
+// refused.
 func (r *request) MayReturn() bool {
 	resolve := (*registry.Snapshot).ResolveTool
 	switch r.Method() {
@@ -111,7 +111,6 @@ func (r *request) MayReturn() bool {
 	return err == nil || r.locating.Load()
 }
 
-// countRead counts a read that reached a server.
 func (g *Gateway) countRead(r *request, t registry.Target) {
 	mime := ""
 	for first := range r.rewriter.Shape.Elements(r.rewriter.Shape.Get(r.answer, "contents")) {
@@ -124,7 +123,7 @@ func (g *Gateway) countRead(r *request, t registry.Target) {
 	}
 }
 
-// complete forwards a completion to the owner of the reference.
+// complete forwards a completion to the reference's owner.
 func (g *Gateway) complete(r *request) {
 	ref := rawjson.Get(r.Params(), "ref")
 	kind := rawjson.GetString(ref, "type")
@@ -165,7 +164,6 @@ func (g *Gateway) complete(r *request) {
 	g.forward(r, t, edits)
 }
 
-// route calls resolveParam and answers the request on failure.
 func (g *Gateway) route(r *request, member string, resolve view.Resolver) (t registry.Target, edits []rawjson.Edit, ok bool) {
 	t, edits, err := r.resolveParam(member, resolve)
 	if err != nil {
@@ -174,8 +172,7 @@ func (g *Gateway) route(r *request, member string, resolve view.Resolver) (t reg
 	return t, edits, err == nil
 }
 
-// resolveParam resolves the name in params.member. edits replace it by the server's own
-// name.
+// resolveParam resolves the name in params.member. edits set the server's own name.
 func (r *request) resolveParam(member string, resolve view.Resolver) (t registry.Target, edits []rawjson.Edit, err error) {
 	name, raw, err := stringMember(r.Params(), member)
 	if err != nil {
@@ -193,8 +190,7 @@ func (r *request) resolveParam(member string, resolve view.Resolver) (t registry
 	return t, edits, err
 }
 
-// resolveAgain repeats resolveParam after the server may have listed again. It updates
-// target and serverEdits.
+// resolveAgain updates target and serverEdits after the server may have listed again.
 func (r *request) resolveAgain() (registry.Target, error) {
 	t, edits, err := r.resolveParam(r.member, r.resolve)
 	if err != nil {
@@ -207,7 +203,7 @@ func (r *request) resolveAgain() (registry.Target, error) {
 	return t, nil
 }
 
-// targetEdits returns the edits of params for the server of a target.
+// targetEdits returns the edits of params for a target's server.
 func (r *request) targetEdits(t registry.Target, raw []byte) (edits []rawjson.Edit, err error) {
 	if t.Name != r.name || hasEscapes(raw) {
 		edits = r.edit(raw, t.Name)
@@ -218,7 +214,8 @@ func (r *request) targetEdits(t registry.Target, raw []byte) (edits []rawjson.Ed
 	return edits, nil
 }
 
-// filterMeta removes non-protocol members from `_meta` for servers without forward_meta.
+// filterMeta removes other members than the protocol's from `_meta`, unless forward_meta
+// is set.
 func (r *request) filterMeta(server string) bool {
 	b := r.gateway.Servers.Get(server)
 	if b == nil || b.Config().ForwardMeta {
@@ -228,8 +225,8 @@ func (r *request) filterMeta(server string) bool {
 	return true
 }
 
-// forward sends a request to the owner of its target and relays the answer. It returns
-// false if the server requires input or the client is away.
+// forward sends a request to its target's owner and relays the answer. It returns false
+// if input is required or the client is away.
 func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) bool {
 	r.server, r.target, r.serverEdits = t.Server, t, edits
 	reply, demand, err := g.forwardCall(r)
@@ -256,20 +253,18 @@ func (g *Gateway) forward(r *request, t registry.Target, edits []rawjson.Edit) b
 		return false
 	}
 	if reply.Error == nil && !r.taskOnly && !r.modern() && r.outer == nil {
-		r.buffer = reply.Buffer // no other reference exists
+		r.buffer = reply.Buffer // the only reference
 	}
 	return g.relayReply(r, r.server, r.target.Name, reply)
 }
 
-// Limits of awaitReconnect.
 const (
 	reconnectTimeout      = 5 * time.Second
 	reconnectPollInterval = 20 * time.Millisecond
 )
 
-// awaitReconnect waits for a new connection if err says that the server lost its session
-// and did not handle the request. It returns false if there is none within
-// reconnectTimeout.
+// awaitReconnect waits up to reconnectTimeout for a new connection if err says that the
+// server lost its session before handling the request.
 func (g *Gateway) awaitReconnect(r *request, err error) bool {
 	if err == nil || !errors.Is(err, upstream.ErrSessionLost) || rawjson.Get(r.SentParams(), "requestState") != nil {
 		return false
@@ -294,8 +289,8 @@ func (g *Gateway) awaitReconnect(r *request, err error) bool {
 	}
 }
 
-// relayReply answers with a server's reply. name is the server's own name of the target.
-// It returns false if the server requires input.
+// relayReply relays a server's reply. name is the target's original name. It returns
+// false if input is required.
 func (g *Gateway) relayReply(r *request, server, name string, reply jsonrpc.Reply) bool {
 	w := &r.rewriter
 	w.Registry, w.Namer, w.Server, w.Shape = g.reg, r, server, reply.Shape
@@ -352,8 +347,7 @@ func (g *Gateway) relayReply(r *request, server, name string, reply jsonrpc.Repl
 	return true
 }
 
-// opensWebPages reports whether all URLs that a reply asks the user to open are web
-// pages.
+// opensWebPages reports whether a reply asks users to open web pages only.
 func opensWebPages(method string, reply jsonrpc.Reply) bool {
 	if reply.Error != nil {
 		own := jsonrpc.ParseErrorObject(reply.Error)
@@ -362,9 +356,9 @@ func opensWebPages(method string, reply jsonrpc.Reply) bool {
 	return !strings.HasPrefix(method, "tasks/") || serverreq.InputsOpenWebPages(reply.Result)
 }
 
-// relayURLRequired converts a server's error that requires opening URLs into
-// input_required for a stateless client. The client's next attempt is a new call. It
-// returns false if that is impossible.
+// relayURLRequired converts an error that requires opening URLs into input_required for a
+// stateless client, whose next attempt is a new call. It returns false if that is
+// impossible.
 func (g *Gateway) relayURLRequired(r *request, data []byte) bool {
 	if path := serverreq.MissingCapability(r, "elicitation", []byte(`{"mode":"url"}`)); path != nil {
 		r.fail(inflight.MissingCapability(r.server, []string{"elicitation", "url"}))
@@ -386,9 +380,9 @@ func (g *Gateway) relayURLRequired(r *request, data []byte) bool {
 
 func hasServerState(s downstream.State) bool { return s.Raw != nil && string(s.Raw) != "null" }
 
-// forwardCall forwards a request and waits for the answer. Between stateless peers, the
-// server's input requests and the client's answers pass through unchanged. In all other
-// cases, requests from servers use [downstream.Request.Ask].
+// forwardCall forwards a request and waits for the answer. Between stateless peers, input
+// requests and answers pass through unchanged. All other requests from servers use
+// [downstream.Request.Ask].
 func (g *Gateway) forwardCall(r *request) (reply jsonrpc.Reply, demand bool, err error) {
 	state, err := r.State()
 	if err != nil {
@@ -424,7 +418,7 @@ func (g *Gateway) forwardCall(r *request) (reply jsonrpc.Reply, demand bool, err
 	if state.IsOwn || hasServerState(state) || !g.ask.UserCanAnswer(reply.Error) {
 		return reply, false, nil
 	}
-	// Try again and send the server's requests to a UI.
+	// Repeat it and send the server's requests to a UI.
 	if conn, release, err = g.acquireConn(r); err != nil {
 		return reply, false, err
 	}
@@ -440,7 +434,7 @@ func (g *Gateway) forwardCall(r *request) (reply jsonrpc.Reply, demand bool, err
 	return reply, false, err
 }
 
-// newCall returns r.call for the first call, and a new one after that.
+// newCall returns r.call once, then new calls.
 func (r *request) newCall() *inflight.Request {
 	if r.call.ClientRequest == nil {
 		return &r.call
@@ -448,15 +442,15 @@ func (r *request) newCall() *inflight.Request {
 	return new(inflight.Request)
 }
 
-// acquireConn returns the connection for a request and takes a slot of its server's
-// limit; call release. Add a check of every request here and to Start in asyncrequest.go.
+// acquireConn returns a request's connection and a slot of its server's limit until
+// release. Add each check of requests here and to Start in asyncrequest.go.
 func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), err error) {
 	b := g.Servers.Get(r.server)
 	if b == nil {
 		return nil, nil, &upstream.Error{Code: upstream.ConnectionError, Server: r.server, Reason: "it was removed"}
 	}
 	conn, err = g.Servers.Conn(r.Context(), b, r.Session(), r.modern())
-	if r.target.Name != "" && !b.PermitsTarget(r.target) { // the config or list may be newer than the target
+	if r.target.Name != "" && !b.PermitsTarget(r.target) { // config or list may be newer
 		return nil, nil, view.ForbiddenError(r.target, r.name)
 	}
 	if err != nil {
@@ -481,7 +475,7 @@ func (g *Gateway) acquireConn(r *request) (conn upstream.Conn, release func(), e
 	return conn, release, nil
 }
 
-// needsApproval reports whether a request concerns a tool or skill, which need approval.
+// needsApproval reports whether a request concerns a tool or skill.
 func (r *request) needsApproval() (kind registry.Kind, is bool) {
 	switch t := r.target.Entry; {
 	case t != nil && t.Kind == registry.Tool:
@@ -492,7 +486,6 @@ func (r *request) needsApproval() (kind registry.Kind, is bool) {
 	return 0, false
 }
 
-// beginCall starts the call of a request on a connection.
 func (g *Gateway) beginCall(r *request, u *inflight.Request, conn upstream.Conn, release func(), edits []rawjson.Edit) {
 	r.era = conn.Info().Era
 	u.Begin(r.Request, r.outerCall(), release, edits)
@@ -501,7 +494,7 @@ func (g *Gateway) beginCall(r *request, u *inflight.Request, conn upstream.Conn,
 	g.addModernMeta(r, conn, &u.Call)
 }
 
-// outerCall returns the call of the local tool that made the request, or nil.
+// outerCall returns the local tool's call that made the request, or nil.
 func (r *request) outerCall() *inflight.Request {
 	if r.outer == nil {
 		return nil
@@ -509,7 +502,6 @@ func (r *request) outerCall() *inflight.Request {
 	return &r.outer.request.call
 }
 
-// call sends a call and waits for the answer.
 func (g *Gateway) call(r *request, u *inflight.Request, conn upstream.Conn) (jsonrpc.Reply, error) {
 	if !r.taskOnly && !u.Call.AcceptTask {
 		return g.calls.Do(conn, u, nil)

@@ -16,37 +16,37 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// request is a client's request with its data for metrics and the journal.
+// request is a client's request with data for metrics and journal.
 type request struct {
 	*downstream.Request
 	gateway     *Gateway
-	server      string          // server that was asked, or ""
-	name        string          // tool, prompt or URI as sent by the client
-	target      registry.Target // of a forwarded request; zero for tasks
-	serverEdits []rawjson.Edit  // of params, for the server
-	member      string          // member of params that resolveParam resolved
-	resolve     view.Resolver   // and how
-	answer      []byte          // result or error from the server, for the journal
-	edits       []rawjson.Edit  // changes of answer for the client
-	parts       [][]byte        // the answer, if it is a result in parts
-	buffer      *jsonrpc.Buffer // held until the answer is recorded; may be nil
+	server      string          // the asked one, or ""
+	name        string          // as sent by the client
+	target      registry.Target // zero for tasks
+	serverEdits []rawjson.Edit  // of params
+	member      string          // of params, see resolveParam
+	resolve     view.Resolver   // see resolveParam
+	answer      []byte          // as sent by the server
+	edits       []rawjson.Edit  // for the client
+	parts       [][]byte        // the answer as parts
+	buffer      *jsonrpc.Buffer // held until it is recorded; may be nil
 	code        int             // error code, 0 for a result
-	failed      bool            // the result reports that the server did not answer
-	// outer is the call that made the request; nil for a client's own.
+	failed      bool            // the server did not answer
+	// outer is the local tool's call that made the request, or nil.
 	outer        *localCall
 	era          upstream.Era // of the connection
 	badArguments bool         // of a nested call
-	taskOnly     bool         // the tool needs a task, but the client has none
-	recorded     bool         // already in the journal
+	taskOnly     bool         // the client does not know tasks
+	recorded     bool         // in the journal
 	locating     atomic.Bool  // a login may make its name known
 
-	// embedded to save allocations
+	// saves allocations
 	call     inflight.Request
 	rewriter inflight.Rewriter
 	room     [1]rawjson.Edit
 }
 
-// edit returns the edit that replaces a name by the server's own.
+// edit returns the edit that sets the server's own name.
 func (r *request) edit(raw []byte, name string) []rawjson.Edit {
 	r.room[0] = rawjson.ReplaceEdit(r.Params(), raw, rawjson.Quote(name))
 	return r.room[:]
@@ -62,13 +62,13 @@ func (r *request) reply(result []byte, edits ...rawjson.Edit) {
 	r.edits = r.Reply(result, edits...)
 }
 
-// replyRaw is reply for a server's result without line breaks.
+// replyRaw is reply for a result without line breaks.
 func (r *request) replyRaw(result []byte, edits ...rawjson.Edit) {
 	r.answer = result
 	r.edits = r.ReplyRaw(result, r.buffer, r.rewriter.Shape, edits...)
 }
 
-// answerParts answers with an immutable result in parts.
+// answerParts replies with an immutable result in parts.
 func (r *request) answerParts(parts [][]byte) {
 	r.parts = parts
 	r.ReplyParts(parts, nil)
@@ -79,7 +79,7 @@ func (r *request) replyError(object []byte, edits ...rawjson.Edit) {
 	r.code = jsonrpc.ParseErrorObject(r.answer).Code
 }
 
-// fail answers with the documented error for err.
+// fail answers with the error documented for err.
 func (r *request) fail(err error) {
 	if ended := context.Cause(r.Session().Context()); ended != nil {
 		err = &upstream.Error{Code: upstream.ConnectionError, Server: registry.Local, Reason: "the session is closing: " + ended.Error(), Err: ended}
@@ -93,8 +93,7 @@ func (r *request) fail(err error) {
 	}
 }
 
-// withServerError adds the code and data of the server's malformed error to e, if err is
-// one.
+// withServerError adds code and data of a server's malformed error to e.
 func withServerError(err error, e *jsonrpc.Error) *jsonrpc.Error {
 	var failed *upstream.Error
 	if !errors.As(err, &failed) || failed.Fault == nil {
@@ -109,9 +108,8 @@ func withServerError(err error, e *jsonrpc.Error) *jsonrpc.Error {
 	return e
 }
 
-// asToolResult reports whether err is answered by a result, which models see. Requests
-// for a task and scripts get an error: the former need a task as result, the latter catch
-// errors.
+// asToolResult reports whether models see err as a result. Requests for a task need a
+// task as result, and scripts catch errors.
 func (r *request) asToolResult(err error) bool {
 	var failed *upstream.Error
 	return r.Method() == jsonrpc.MethodToolsCall && r.outer == nil && (r.badArguments || errors.As(err, &failed)) && rawjson.Get(r.Params(), "task") == nil
@@ -119,7 +117,7 @@ func (r *request) asToolResult(err error) bool {
 
 type method func(*Gateway, *request)
 
-// commonMethods has the methods of both eras.
+// Methods of both eras.
 var commonMethods = map[string]method{
 	"tools/list":               lister(registry.Tool, "tools"),
 	"prompts/list":             lister(registry.Prompt, "prompts"),
@@ -136,7 +134,7 @@ var commonMethods = map[string]method{
 	"tasks/cancel":             (*Gateway).serveTask,
 }
 
-// legacyMethods has the methods of sessions only.
+// Methods of sessions.
 var legacyMethods = map[string]method{
 	"initialize":            (*Gateway).initialize,
 	"ping":                  func(_ *Gateway, r *request) { r.reply(emptyResult) },
@@ -147,13 +145,13 @@ var legacyMethods = map[string]method{
 	"tasks/list":            (*Gateway).listTasks,
 }
 
-// OrderKey returns a key for requests that must not overtake each other: subscriptions of
-// one URI, and log levels.
+// OrderKey returns a key for requests that must keep their order: subscriptions of one
+// URI, and log levels.
 func OrderKey(method string, params []byte) string {
 	switch method {
 	case "resources/subscribe", "resources/unsubscribe":
 		uri := rawjson.Get(params, "uri")
-		if len(uri) > 6*registry.MaxURI+2 { // too long even if escaped: it will be refused
+		if len(uri) > 6*registry.MaxURI+2 { // too long however escaped
 			return ""
 		}
 		return "uri " + string(uri)
@@ -195,7 +193,7 @@ func (g *Gateway) Handle(x *downstream.Request) {
 	}
 	if g.Servers.HasPerProject() && x.Method() != "initialize" && x.Method() != "ping" {
 		if p := asyncMethods[x.Method()]; p != nil {
-			r.name, _, _ = stringMember(x.Params(), p.member) // input requests are matched by name
+			r.name, _, _ = stringMember(x.Params(), p.member) // for input requests
 		}
 		g.projects.Resolve(r.Context(), x)
 		g.Servers.AwaitProject(r.Context(), x.Session())
@@ -206,7 +204,6 @@ func (g *Gateway) Handle(x *downstream.Request) {
 	}
 }
 
-// extension forwards a request with an unknown method to its owner.
 func extension(g *Gateway, r *request) {
 	server, name, edits, err := g.relays.Route(r.Request)
 	if err != nil {
@@ -236,10 +233,10 @@ func (g *Gateway) HandleNotification(s *downstream.Session, method string, param
 	}
 }
 
-// hasEscapes reports whether a name has escapes, which parsers may decode differently.
+// hasEscapes reports whether parsers may decode a name differently.
 func hasEscapes(raw []byte) bool { return bytes.IndexByte(raw, '\\') >= 0 }
 
-// stringMember returns the param that determines the target of a request.
+// stringMember returns a param that determines the target.
 func stringMember(params []byte, name string) (value string, raw []byte, err error) {
 	raw = rawjson.Get(params, name)
 	value, ok := rawjson.String(raw)
@@ -257,7 +254,7 @@ func stringMember(params []byte, name string) (value string, raw []byte, err err
 }
 
 // isConnectionError reports whether an error code concerns the connection only:
-// mismatched headers or an unsupported revision (2026-07-28).
+// mismatched headers or revision (2026-07-28).
 func isConnectionError(code int) bool { return code == -32020 || code == -32022 }
 
 func joinOrNone(names []string) string {

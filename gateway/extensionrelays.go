@@ -24,19 +24,18 @@ type RelayOptions struct {
 	Views    *view.Views
 }
 
-// ExtensionRelays routes requests and notifications of extensions that Goblin does not
-// know, and declares the servers' extensions to clients. It never waits for a server.
-// Create it with [NewRelays].
+// ExtensionRelays routes messages of extensions that Goblin does not know, and declares
+// servers' extensions to clients. It never waits for a server. Create it with
+// [NewRelays]. Its methods are safe for concurrent use.
 type ExtensionRelays struct {
 	o          RelayOptions
 	complaints extensions.Complaints
 }
 
-// NewRelays returns ExtensionRelays. Its methods are safe for concurrent use.
+// NewRelays returns ExtensionRelays.
 func NewRelays(o RelayOptions) *ExtensionRelays { return &ExtensionRelays{o: o} }
 
-// Capabilities adds the extensions of a client's visible and enabled servers to Goblin's
-// own capabilities.
+// Capabilities adds the extensions of visible servers to Goblin's own.
 func (r *ExtensionRelays) Capabilities(seen *registry.Snapshot, own []byte) []byte {
 	union, _ := r.union(seen)
 	for k, settings := range rawjson.Members(rawjson.Get(own, "extensions")) {
@@ -59,7 +58,7 @@ func (r *ExtensionRelays) union(of *registry.Snapshot) (union []byte, complaints
 	return extensions.Union(all)
 }
 
-// Compare logs each extension that is not declared to clients, once.
+// Compare logs dropped extensions once.
 func (r *ExtensionRelays) Compare() {
 	_, complaints := r.union(r.o.Registry.Load())
 	for _, c := range r.complaints.New(complaints) {
@@ -67,8 +66,8 @@ func (r *ExtensionRelays) Compare() {
 	}
 }
 
-// Route returns the server that owns a request, edits with the server's own spelling, and
-// the name that determined the owner. The error is for the client.
+// Route returns a request's server, edits with original names, and the name that
+// determined the server. The error is for the client.
 func (r *ExtensionRelays) Route(x *downstream.Request) (server, name string, edits []rawjson.Edit, err error) {
 	unknown := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Method not found: %s", x.Method())
 	declared := x.Client().Capabilities
@@ -97,14 +96,14 @@ func (r *ExtensionRelays) Route(x *downstream.Request) (server, name string, edi
 	return server, name, edits, nil
 }
 
-// Notice forwards a client's notification and returns its server, or "".
+// Notice forwards a notification and returns its server, or "".
 func (r *ExtensionRelays) Notice(s *downstream.Session, method string, params []byte) (server string) {
 	declared := s.Client().Capabilities
 	if extensions.ServerCapabilities(declared) == nil {
 		return ""
 	}
 	ctx, cancel := context.WithCancel(s.Context())
-	cancel() // do not wait for anything
+	cancel() // wait for nothing
 	params = rawjson.ExtensionParams.Clean(nil, params)
 	server, edits, err := extensions.Route(params, func(member, value string) (string, string, error) {
 		find := func(resolve view.Resolver) (registry.Target, error) {
@@ -132,8 +131,8 @@ func (r *ExtensionRelays) shared(declared []byte, server string) bool {
 	return ok && extensions.Shared(declared, state.Capabilities)
 }
 
-// owner returns the server and original name of a URI, name or task, or "". It fails for
-// an ambiguous one.
+// owner returns the server and original name of a value, or "". It fails for an ambiguous
+// one.
 func (r *ExtensionRelays) owner(find func(view.Resolver) (registry.Target, error), s *downstream.Session, seen *registry.Snapshot, modern bool, member, value string) (server, own string, err error) {
 	resolvers := []view.Resolver{(*registry.Snapshot).ResolveTool, (*registry.Snapshot).ResolvePrompt}
 	switch member {
@@ -152,7 +151,7 @@ func (r *ExtensionRelays) owner(find func(view.Resolver) (registry.Target, error
 		case errors.As(err, &several):
 			return "", "", err
 		case err != nil || t.Local != nil:
-		case server != "" && server != t.Server: // tool of one server, prompt of another
+		case server != "" && server != t.Server: // tool of one, prompt of another
 			return "", "", &registry.AmbiguousError{Kind: registry.Tool, Name: value, Candidates: []string{server + "/" + own, t.Listed}}
 		case server == "":
 			server, own = t.Server, t.Name

@@ -23,7 +23,7 @@ import (
 // Options configures a Gateway.
 type Options struct {
 	servers.Options
-	Meter *telemetry.Meter // counts calls of tools; may be nil
+	Meter *telemetry.Meter // may be nil
 }
 
 // Gateway serves the registry's catalog to any number of sessions.
@@ -36,7 +36,6 @@ type Gateway struct {
 	mask       *config.Mask
 	serverInfo []byte
 
-	// Servers manages the configured servers.
 	Servers *servers.Manager
 
 	Views    *view.Views
@@ -52,11 +51,10 @@ type Gateway struct {
 
 	projects downstream.Projects
 
-	work sync.WaitGroup // goroutines that outlive their request
+	work sync.WaitGroup // outlive their request
 }
 
-// New prepares a Gateway. Sessions may open immediately; servers start with
-// [Gateway.Run].
+// New prepares a Gateway. Sessions may open; servers start with Run.
 func New(o Options) *Gateway {
 	g := &Gateway{
 		mask:    o.Mask,
@@ -89,12 +87,11 @@ func New(o Options) *Gateway {
 	return g
 }
 
-// ServerInfo returns Goblin's name and version for clients, as a raw object.
+// ServerInfo returns Goblin's name and version as a raw object.
 func ServerInfo(version string) []byte {
 	return rawjson.Object("name", "goblin", "title", "Goblin", "version", version)
 }
 
-// RegistryOptions returns the registry options for cfg.
 func RegistryOptions(cfg *config.Config) registry.Options {
 	names := make([]string, len(cfg.Servers))
 	for i, s := range cfg.Servers {
@@ -112,8 +109,8 @@ func RegistryOptions(cfg *config.Config) registry.Options {
 	}
 }
 
-// Run starts the servers and serves until ctx ends. It returns after every connection is
-// closed and every child process has exited.
+// Run starts the servers and serves until ctx ends, all connections are closed and all
+// child processes have exited.
 func (g *Gateway) Run(ctx context.Context) {
 	g.Servers.Run(ctx, func() { g.Notifier.Run(ctx) })
 	g.logins.Close()
@@ -124,7 +121,7 @@ func (g *Gateway) Run(ctx context.Context) {
 }
 
 // Apply applies an edited config; see [servers.Manager.Apply]. Subscriptions at removed
-// servers, and denied ones, are kept until a later config allows them again.
+// servers, and denied ones, wait for a later config.
 func (g *Gateway) Apply(cfg *config.Config) servers.Change {
 	g.ask.SetRoots(cfg.Gateway.Roots)
 	did := g.Servers.Apply(cfg)
@@ -139,14 +136,13 @@ func (g *Gateway) Apply(cfg *config.Config) servers.Change {
 	return did
 }
 
-// SetDisabled hides the given entries and all entries of hidden servers, and no longer
-// those of the previous call.
+// SetDisabled hides exactly these entries, and all entries of hidden servers.
 func (g *Gateway) SetDisabled(off []state.ToggleEntry, hidden ...string) {
 	g.Views.SetDisabled(off, hidden...)
 	g.Notifier.VisibilityChanged()
 }
 
-// Sessions returns the open client sessions, oldest first.
+// Sessions returns the open sessions, oldest first.
 func (g *Gateway) Sessions() []*downstream.Session { return g.clients.All() }
 
 // SessionOpened implements [downstream.Handler].
@@ -158,8 +154,7 @@ func (g *Gateway) SessionOpened(s *downstream.Session) {
 	g.log.Debug("session opened", "session", s.ID(), "transport", s.Transport())
 }
 
-// SessionClosed implements [downstream.Handler]. It releases the resources of the
-// session.
+// SessionClosed implements [downstream.Handler].
 func (g *Gateway) SessionClosed(s *downstream.Session) {
 	g.clients.Close(s)
 	g.reg.DropSession(s.ID())

@@ -13,12 +13,10 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// capabilities are constant, except extensions: servers change, but a handshake happens
-// once.
+// Constant except extensions: servers change, but a handshake happens once.
 var capabilities = []byte(`{"completions":{},"logging":{},"prompts":{"listChanged":true},` +
 	`"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}`)
 
-// Capabilities for revisions with tasks.
 var (
 	taskCapabilities   = rawjson.SetMember(capabilities, "tasks", []byte(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`))
 	modernCapabilities = tasks.WithExtension(capabilities)
@@ -56,7 +54,7 @@ func (r *request) instructions() string {
 	return Instructions(r.gateway, r.gateway.Views.ListsFor(r.Request))
 }
 
-// Instructions returns the text for models about the current servers.
+// Instructions returns the text for models.
 func Instructions(g *Gateway, lists *registry.Snapshot) string {
 	var servers []DescribedServer
 	for _, b := range g.Servers.All() {
@@ -67,7 +65,7 @@ func Instructions(g *Gateway, lists *registry.Snapshot) string {
 	return InstructionsText(servers, func(tool string) bool { return lists.ByServerName(registry.Local, registry.Tool, tool) != nil })
 }
 
-// unavailableReason returns the reason why a server cannot be used, or "".
+// unavailableReason returns why a server is unavailable, or "".
 func unavailableReason(cfg config.Server, state registry.ServerState) string {
 	switch {
 	case state.State == registry.StateDisabled, state.State == registry.StateStopped && cfg.Disabled:

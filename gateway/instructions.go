@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// Limits in characters as JavaScript counts them. Claude Code cuts instructions at 2,048.
+// In characters as JavaScript counts them. Claude Code cuts at 2,048.
 const (
 	maxText         = 2047
 	maxNames        = 500 // for the list of servers
 	maxUnavailable  = 600 // for unavailable servers with their reasons
-	minInstructions = 24  // minimum useful length of a server's own
+	minInstructions = 24  // less is useless
 	maxRead         = 4 << 10
 )
 
@@ -28,14 +28,14 @@ type DescribedServer struct {
 const namesOf = "Tools are named server_tool, prompts server/prompt, and resources mcp://server/ followed by the server's own URI. " +
 	"Read goblin://servers for the state of each server."
 
-// toolPurposes describes Goblin's own tools in the order of use.
+// In order of use.
 var toolPurposes = []struct{ tool, text string }{
 	{"describe_tool", "read its description with describe_tool"},
 	{"call_tool", "call unlisted tools with call_tool or by name"},
 	{"execute_lua", "make several calls at once with execute_lua"},
 }
 
-// toolsText explains searching with the given tools, or returns "" without a search tool.
+// toolsText returns "" without a search tool.
 func toolsText(has func(tool string) bool) string {
 	var searches, steps []string
 	for _, name := range []string{"search_tools", "search_resources"} {
@@ -62,8 +62,8 @@ func toolsText(has func(tool string) bool) string {
 	return text + "."
 }
 
-// InstructionsText returns the instructions for the servers, in order. has reports
-// whether one of Goblin's own tools is listed. Servers over the limit are counted.
+// InstructionsText returns instructions within maxText. has reports whether a tool of
+// Goblin is listed. Servers that don't fit are counted.
 func InstructionsText(servers []DescribedServer, has func(tool string) bool) string {
 	text := "Goblin serves several MCP servers as one: " + joinNames(servers) + ". " + namesOf + toolsText(has)
 	var off, on []part
@@ -81,7 +81,6 @@ func InstructionsText(servers []DescribedServer, has func(tool string) bool) str
 	return text + cutToFit(on, maxText-length(text))
 }
 
-// joinNames joins the names of servers within maxNames.
 func joinNames(servers []DescribedServer) string {
 	var out strings.Builder
 	for i, s := range servers {
@@ -103,7 +102,7 @@ func joinNames(servers []DescribedServer) string {
 // part is the text about a server.
 type part struct{ head, text string }
 
-// cutToFit cuts parts so that they fit into room together. Longer parts are cut first.
+// cutToFit cuts the longest parts first.
 func cutToFit(parts []part, room int) string {
 	const note = "\n(and %d more: goblin://servers)"
 	kept, each := parts, fairLength(parts, room)
@@ -123,7 +122,7 @@ func cutToFit(parts []part, room int) string {
 	return out.String()
 }
 
-// fairLength returns the largest common maximum with which all parts fit.
+// fairLength returns the maximum length with which all parts fit.
 func fairLength(parts []part, room int) int {
 	for _, p := range parts {
 		room -= length(p.head)
@@ -166,7 +165,7 @@ func cut(s string, room int) string {
 	return s
 }
 
-// oneLine returns the start of a text, in one line without invisible characters.
+// oneLine removes line breaks and invisible characters.
 func oneLine(s string) string {
 	s = s[:min(len(s), maxRead)]
 	var out strings.Builder

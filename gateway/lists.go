@@ -13,9 +13,8 @@ import (
 // listTTL is the cache lifetime for stateless clients. Changes are announced.
 const listTTL = time.Minute
 
-// lister serves a list from the registry's prepared pages, without asking servers and in
-// constant time. The before functions run first. Each returns further members of the
-// result, with a leading comma.
+// lister serves the registry's prepared pages in constant time, without asking servers.
+// The before functions return further members, with leading commas.
 func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *request, first bool) ([]byte, error)) method {
 	open := []byte(`{"` + member + `":[`)
 	return func(g *Gateway, r *request) {
@@ -46,10 +45,10 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 			r.fail(err)
 			return
 		}
-		if cursor == "" && !r.modern() { // stateless clients use listens instead
+		if cursor == "" && !r.modern() { // others use listens
 			g.Notifier.RecordListed(r.Session(), snapshot)
 		}
-		// Build the text around the entries, which are not copied.
+		// Text around the entries, which are not copied.
 		around := append(open[:len(open):len(open)], ']')
 		if page.Next != "" {
 			around = append(around, `,"nextCursor":`...)
@@ -61,13 +60,12 @@ func lister(kind registry.Kind, member string, before ...func(g *Gateway, r *req
 		}
 		around = append(append(around, more...), '}')
 		behind := len(around) - len(open)
-		around = rawjson.Splice(around, r.Envelope(around, nil, nil)...) // its additions come first
+		around = rawjson.Splice(around, r.Envelope(around, nil, nil)...) // additions come first
 		at := len(around) - behind
 		r.answerParts(slices.Concat([][]byte{around[:at]}, page.Chunks, [][]byte{around[at:]}))
 	}
 }
 
-// parseCursor returns params.cursor. "" and null mean the first page.
 func parseCursor(params []byte) (string, error) {
 	raw := rawjson.Get(params, "cursor")
 	if raw == nil || string(raw) == "null" {

@@ -12,8 +12,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// modernMethods has the methods of stateless requests (2026-07-28) in addition to the
-// common ones.
+// Methods of stateless requests (2026-07-28), besides the common ones.
 var modernMethods = map[string]method{
 	"server/discover":      (*Gateway).discover,
 	"subscriptions/listen": (*Gateway).listen,
@@ -30,21 +29,21 @@ func (g *Gateway) discover(r *request) {
 		g.relays.Capabilities(r.view(), modernCapabilities), rawjson.Quote(r.instructions())))
 }
 
-// recordModernClient records a session's stateless client for the UI.
+// recordModernClient shows a stateless client in the UI.
 func (g *Gateway) recordModernClient(r *request) {
 	if r.Session().RecordStateless(r.Modern()) {
 		g.showSession(r.Session())
 	}
 }
 
-// addModernMeta adds the client's capabilities and log level to a call of a modern
-// server. They come from a legacy client's session or a modern client's request.
+// addModernMeta adds a client's capabilities and log level for a modern server. They come
+// from a legacy session or a modern request.
 func (g *Gateway) addModernMeta(r *request, conn upstream.Conn, c *upstream.Call) {
 	info := conn.Info()
 	if info.Era != upstream.Modern {
 		return
 	}
-	if r.modern() && r.outer == nil { // pass the client's own values through
+	if r.modern() && r.outer == nil { // unchanged
 		c.Capabilities, c.LogLevel = g.Servers.ClientCapabilities(r.server, r.Client().Capabilities), r.Modern().LogLevel
 		c.AcceptTask = tasks.AcceptTask(r.Request)
 		return
@@ -62,8 +61,7 @@ func (g *Gateway) addModernMeta(r *request, conn upstream.Conn, c *upstream.Call
 	}
 }
 
-// toLegacyError converts a modern server's error for a legacy client. Other errors stay
-// unchanged.
+// toLegacyError converts a modern server's error for a legacy client.
 func (g *Gateway) toLegacyError(r *request, server, name string, object []byte) []byte {
 	if r.modern() || r.era == upstream.Legacy {
 		return object
@@ -81,7 +79,7 @@ func (g *Gateway) toLegacyError(r *request, server, name string, object []byte) 
 		e.Message = fmt.Sprintf("server %q needs capabilities that the client did not declare:%s (%s)", server, needs, e.Message)
 		return e.Object()
 	case jsonrpc.CodeInvalidParams:
-		// The revision has no separate code for a missing resource.
+		// There is no code for a missing resource.
 		uri, ok := rawjson.String(rawjson.Get(e.Data, "uri"))
 		if r.Method() == "resources/read" && ok && uri == name {
 			code := rawjson.ReplaceEdit(object, rawjson.Get(object, "code"), strconv.AppendInt(nil, downstream.CodeResourceNotFound, 10))

@@ -13,7 +13,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// nestedMethods has the requests that a local tool may make.
+// Methods that a local tool may use.
 var nestedMethods = map[string]method{
 	"tools/call":          (*Gateway).callTool,
 	"prompts/get":         (*Gateway).getPrompt,
@@ -21,9 +21,8 @@ var nestedMethods = map[string]method{
 	"completion/complete": (*Gateway).complete,
 }
 
-// localCall is a client's call of a local tool, used by the requests that the tool makes.
-// They share its client, connections and stream. It is the [registry.Request] of the
-// tool.
+// localCall is a client's call of a local tool, whose requests share its client,
+// connections and stream. It is the tool's [registry.Request].
 type localCall struct {
 	gateway *Gateway
 	request *request
@@ -64,9 +63,8 @@ func (o *localCall) Client() any { return o.request.Owner() }
 func (o *localCall) Catalog() *registry.Snapshot { return o.request.view() }
 
 // Ask sends a request for the client whose call of a local tool ctx belongs to (see
-// [registry.LocalTool].MakesRequests). The methods are tools/call, prompts/get,
-// resources/read and completion/complete. It is handled like a client's request,
-// including requests from servers, metrics and journals. An error answer is an
+// [registry.LocalTool].MakesRequests): tools/call, prompts/get, resources/read or
+// completion/complete. It is handled like a client's request. An error answer is an
 // *[jsonrpc.Error].
 func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result []byte, err error) {
 	o, ok := ctx.Value(localCallKey{}).(*localCall)
@@ -101,8 +99,7 @@ func (g *Gateway) Ask(ctx context.Context, method string, params []byte) (result
 	return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered")
 }
 
-// serveNested answers a nested request. It recovers panics, since it runs on the tool's
-// goroutine.
+// serveNested recovers panics, since it runs on the tool's goroutine.
 func (g *Gateway) serveNested(serve method, r *request) {
 	defer g.record(r, r.Method())
 	defer func() {

@@ -7,13 +7,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// truncateResult returns a result with the edits and a shortened text, or nil if no limit
-// of the config applies. Scripts get complete results.
+// truncateResult returns a shortened result, or nil if no limit applies. Scripts get
+// complete results.
 func (g *Gateway) truncateResult(r *request, server string, result []byte, edits []rawjson.Edit) []byte {
 	if r.outer != nil || !CanTruncate(r.Method(), result) {
 		return nil
 	}
-	limit := int64(0) // default for Goblin's own tools
+	limit := int64(0) // of Goblin's own tools
 	if b := g.Servers.Get(server); b != nil {
 		limit = b.Config().MaxResult
 	}
@@ -27,8 +27,7 @@ func (g *Gateway) truncateResult(r *request, server string, result []byte, edits
 	return g.results.Truncate(r.Method(), result, edits, bound)
 }
 
-// repair returns the result in a shape that clients accept. name is the server's own name
-// of the target.
+// repair returns a result that clients accept. name is the target's original name.
 func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 	w := &r.rewriter
 	result, kinds := shape.Repair(shape.Rules{Method: r.Method(), URI: name, AnyStructured: r.modern()}, w.Shape, reply.Result)
@@ -44,8 +43,7 @@ func (r *request) repair(server, name string, reply jsonrpc.Reply) []byte {
 	return result
 }
 
-// resultOwner returns the owner of a stored text: the session, or the profile and project
-// that stateless clients share.
+// resultOwner returns a session, or the profile and project that stateless clients share.
 func resultOwner(r *request) string {
 	s := r.Session()
 	if s.Stateless() {

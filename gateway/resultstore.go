@@ -14,13 +14,12 @@ import (
 	"goblin/registry"
 )
 
-// resultURIPrefix is the prefix of the URIs of stored texts.
 const resultURIPrefix = "goblin://results/"
 
-// IsResultURI reports whether a URI has the form of a stored text.
+// IsResultURI reports whether a URI may be of a stored text.
 func IsResultURI(uri string) bool { return strings.HasPrefix(uri, resultURIPrefix) }
 
-// Limits of stored texts. The oldest is evicted first.
+// The oldest text is evicted first.
 const (
 	ResultLifetime  = time.Hour // after the last read
 	maxResultBytes  = 16 << 20  // per result
@@ -30,10 +29,9 @@ const (
 	maxTotalResults = 1024
 )
 
-// ResultStore stores the parts cut from long results, as resources that clients read page
-// by page. An owner is a session, or the stateless clients of a profile; their texts are
-// protected by unguessable URIs. Create it with [NewResultStore]. All methods are safe
-// for concurrent use and never block.
+// ResultStore stores texts cut from long results, which clients read page by page. An
+// owner is a session, or a profile's stateless clients, which need the unguessable URI.
+// All methods are safe for concurrent use and never block.
 type ResultStore struct {
 	memory *memlimit.Owner
 
@@ -44,17 +42,17 @@ type ResultStore struct {
 
 type storedText struct {
 	id          string
-	owner       string // "": every client that knows the id
+	owner       string // "": everyone with the id
 	text        string
 	page        int // bytes
 	reservation memlimit.Reservation
 	timer       *time.Timer
 }
 
-// NewResultStore returns a store whose bytes count in a pool, which may be nil.
+// NewResultStore counts its bytes in a pool, which may be nil.
 func NewResultStore(a *memlimit.Pool) *ResultStore { return &ResultStore{memory: a.NewOwner()} }
 
-// add stores as much of a text as fits. It returns nil if nothing fits.
+// add stores what fits of a text, or returns nil.
 func (s *ResultStore) add(owner, text string, page int) *storedText {
 	if len(text) > maxResultBytes {
 		text = text[:charBoundary(text, maxResultBytes)]
@@ -94,7 +92,7 @@ func (s *ResultStore) ownerBytesLocked(owner string) (count, bytes int) {
 	return count, bytes
 }
 
-// evictLocked removes the oldest text that matches and returns its bytes, or 0.
+// evictLocked removes the oldest matching text and returns its bytes, or 0.
 func (s *ResultStore) evictLocked(fits func(*storedText) bool) int {
 	at := slices.IndexFunc(s.all, fits)
 	if at < 0 {
@@ -121,7 +119,6 @@ func (s *ResultStore) Drop(owner string) {
 	s.drop(func(k *storedText) bool { return k.owner == owner })
 }
 
-// find returns the text and page of a URI.
 func (s *ResultStore) find(owner, uri string) (*storedText, int, error) {
 	id, number, paged := strings.Cut(strings.TrimPrefix(uri, resultURIPrefix), "/")
 	page := 1
@@ -147,8 +144,7 @@ func missing(uri, reason string) error {
 	return &registry.NotFoundError{Kind: registry.Resource, Name: uri, Reason: reason}
 }
 
-// step is the distance between the starts of pages, short enough for pages cut at
-// characters.
+// step is the distance of pages, which end at characters.
 func (k *storedText) step() int { return k.page - utf8.UTFMax }
 
 func (k *storedText) pages() int { return max(1, (len(k.text)+k.step()-1)/k.step()) }
@@ -164,8 +160,7 @@ func (k *storedText) slice(page int) string {
 	return k.text[charBoundary(k.text, (page-1)*k.step()):charBoundary(k.text, page*k.step())]
 }
 
-// charBoundary returns the offset of the character at or before at, or the end of the
-// text.
+// charBoundary returns the start of the character at a position.
 func charBoundary(text string, at int) int {
 	if at >= len(text) {
 		return len(text)

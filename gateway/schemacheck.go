@@ -14,21 +14,19 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxSchemaSteps limits the checks of arguments, since schemas are untrusted and may be
-// recursive.
+// maxSchemaSteps limits the check, since schemas are untrusted and may be recursive.
 const maxSchemaSteps = 10_000
 
 const maxMistakes = 5
 
-// ValidateNested returns an error if call_tool calls itself, or if the arguments violate
-// the tool's schema. It ignores unsupported schema keywords, because the server checks
-// its arguments anyway.
+// ValidateNested returns an error if call_tool calls itself, or if arguments violate the
+// tool's schema. Unsupported keywords are left to the server.
 func ValidateNested(t registry.Target, arguments []byte) error {
 	if t.Local != nil && t.Local.Tool.ForwardsCall {
 		return ArgumentError("%s cannot call itself", t.Listed)
 	}
 	tool := t.Entry
-	if tool == nil || t.Local != nil { // Goblin's own tools check their arguments
+	if tool == nil || t.Local != nil { // these check themselves
 		return nil
 	}
 	c := checker{stepsLeft: maxSchemaSteps}
@@ -49,7 +47,6 @@ func decodeJSON(raw []byte, into *any) error {
 	return d.Decode(into)
 }
 
-// checker checks a value against a schema.
 type checker struct {
 	root      any
 	stepsLeft int
@@ -146,12 +143,12 @@ func (c *checker) checkObject(path string, s, value map[string]any) {
 	}
 }
 
-// pointer returns a name as a part of a JSON pointer (RFC 6901).
+// pointer returns a part of a JSON pointer (RFC 6901).
 func pointer(name string) string {
 	return excerpt(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
 }
 
-// at returns the schema of a reference within the root, or nil.
+// at returns the schema of a local reference, or nil.
 func (c *checker) at(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	at := c.root
@@ -168,7 +165,6 @@ func (c *checker) at(ref string) any {
 	return at
 }
 
-// fitsType reports whether a value has the type, or one of the types.
 func fitsType(of, value any) bool {
 	switch of := of.(type) {
 	case string:
@@ -205,7 +201,7 @@ func hasType(name string, value any) bool {
 	return true
 }
 
-// isInteger reports whether a number has no fraction, such as 1.0 and 1e3.
+// isInteger accepts 1.0 and 1e3.
 func isInteger(n json.Number) bool {
 	if _, err := strconv.ParseInt(string(n), 10, 64); err == nil || len(n) > 32 {
 		return true
@@ -214,14 +210,14 @@ func isInteger(n json.Number) bool {
 	return err != nil || f == float64(int64(f)) || f > 1<<53 || f < -1<<53
 }
 
-// equal reports whether two values are equal. 1 equals 1.0.
+// equal treats 1 and 1.0 as equal.
 func equal(a, b any) bool {
 	x, ok := a.(json.Number)
 	y, also := b.(json.Number)
 	if !ok || !also {
 		return reflect.DeepEqual(a, b)
 	}
-	f, _ := strconv.ParseFloat(string(x), 64) // on error it is the nearest value
+	f, _ := strconv.ParseFloat(string(x), 64) // or the nearest value
 	g, _ := strconv.ParseFloat(string(y), 64)
 	return x == y || f == g
 }

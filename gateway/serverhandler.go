@@ -23,8 +23,7 @@ func (g serverHandler) ConnOpened(s *upstream.Server, conn upstream.Conn) {
 	g.Notifier.Connected(s, conn)
 }
 
-// ConnReady implements [upstream.Handler]. It restores the state of the previous
-// connection.
+// ConnReady implements [upstream.Handler].
 func (g serverHandler) ConnReady(ctx context.Context, s *upstream.Server, conn upstream.Conn) {
 	g.relays.Compare()
 	g.Notifier.Restore(ctx, s, conn)
@@ -52,13 +51,13 @@ func (g serverHandler) HandleNotification(s *upstream.Server, conn upstream.Conn
 	case "notifications/elicitation/complete":
 		g.ask.NotifyElicitationDone(s.Name(), conn, c, params)
 	case "notifications/tasks":
-		// Listens do not offer tasks; clients poll them.
+		// Clients poll tasks; listens don't offer them.
 	case "notifications/progress":
-		// The call has finished, so its token is Goblin's own and invalid for clients.
+		// The call has finished. Its token is Goblin's own.
 	default:
-		// Unknown methods are delivered only if their cause is certain.
+		// Deliver others only if their cause is certain.
 		if causes, certain := g.calls.Candidates(conn, c); certain {
-			for _, x := range slices.Backward(causes) { // false if it was answered meanwhile
+			for _, x := range slices.Backward(causes) { // false if it was answered
 				at := x.ClientRequest
 				params := inflight.RewriteNotification(g.reg, g.Views.For(at), s.Name(), params)
 				if mark, sent := at.Relay(s.Name(), "", method, params); sent {
@@ -81,8 +80,7 @@ func (g serverHandler) HandleNotification(s *upstream.Server, conn upstream.Conn
 	}
 }
 
-// HandleRequest implements [upstream.Handler]. A task's request goes to its client,
-// others to the client that caused them.
+// HandleRequest implements [upstream.Handler].
 func (g serverHandler) HandleRequest(ctx context.Context, s *upstream.Server, conn upstream.Conn, c *upstream.Call, method string, params []byte) ([]byte, *jsonrpc.Error) {
 	start := time.Now()
 	session, result, err := g.question(ctx, s, conn, c, method, params)

@@ -8,8 +8,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// refreshSkills refetches skills of servers that may be outdated, since there is no
-// list_changed for skills. It returns cache hints for the merged list.
+// refreshSkills refetches possibly outdated skills, since there is no list_changed. It
+// returns cache hints.
 func refreshSkills(g *Gateway, r *request, first bool) (hints []byte, err error) {
 	ctx, cancel := r.listContext()
 	defer cancel()
@@ -20,7 +20,6 @@ func refreshSkills(g *Gateway, r *request, first bool) (hints []byte, err error)
 	return hints, nil
 }
 
-// forwardSkill forwards a request about a skill or a folder.
 func forwardSkill(g *Gateway, r *request) {
 	t, edits, ok := g.route(r, "uri", (*registry.Snapshot).ResolveSkill)
 	if !ok {
@@ -35,7 +34,7 @@ func forwardSkill(g *Gateway, r *request) {
 	g.forward(r, t, edits)
 }
 
-// skillError sets the error code of an unknown skill that the extension requires.
+// skillError sets the code that the extension requires.
 func skillError(method string, e *jsonrpc.Error) *jsonrpc.Error {
 	if IsSkillsMethod(method) && e.Code == downstream.CodeResourceNotFound {
 		e.Code = jsonrpc.CodeInvalidParams
@@ -43,7 +42,6 @@ func skillError(method string, e *jsonrpc.Error) *jsonrpc.Error {
 	return e
 }
 
-// Methods that name a skill or a folder.
 const (
 	MethodSkillsGet       = "skills/get"
 	MethodSkillsDirectory = "resources/directory/read"
@@ -54,8 +52,8 @@ func IsSkillsMethod(method string) bool {
 	return method == MethodSkillsGet || method == MethodSkillsDirectory
 }
 
-// FilterSkills checks and filters a server's reply to a skills method. permits reports
-// whether clients may see a server's URI.
+// FilterSkills filters a reply to a skills method. permits reports whether clients may
+// see a URI.
 func FilterSkills(method string, reply jsonrpc.Reply, permits func(uri string) bool) (jsonrpc.Reply, error) {
 	if method == MethodSkillsGet {
 		return reply, registry.CheckSkill(rawjson.Get(reply.Result, "skill"))

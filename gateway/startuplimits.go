@@ -7,14 +7,14 @@ import (
 	"goblin/gateway/mcpclient"
 )
 
-// startupLimits are the maximum waits of a client, from its handshake.
+// startupLimits limits waits from a client's handshake on.
 type startupLimits struct {
-	handshake time.Duration // until the answer to the handshake
-	lists     time.Duration // until the first lists
+	handshake time.Duration // of its answer
+	lists     time.Duration // of the first lists
 }
 
-// clientStartupLimits has the clients, by clientInfo.name, that drop a slow server or
-// start without it. Slower servers appear by list_changed.
+// Clients, by clientInfo.name, that start without slow servers. These appear by
+// list_changed.
 var clientStartupLimits = map[string]startupLimits{
 	// Codex starts a turn after 1 s without optional servers.
 	"codex-mcp-client": {500 * time.Millisecond, 500 * time.Millisecond},
@@ -27,8 +27,7 @@ var clientStartupLimits = map[string]startupLimits{
 	"opencode": {4 * time.Second, 4 * time.Second},
 }
 
-// awaitServers waits for the first connections of servers before the answer to a
-// handshake. Goblin's own clients do not wait.
+// awaitServers waits for first connections, except for Goblin's own clients.
 func (r *request) awaitServers() {
 	if r.Session().IsScreen() || mcpclient.IsOwn(r.Client().Name, r.Client().Title) {
 		return
@@ -42,14 +41,13 @@ func (r *request) listContext() (context.Context, context.CancelFunc) {
 	return r.limitContext(clientStartupLimits[r.ClientName()].lists)
 }
 
-// limitContext returns a request's context that ends at limit after the client's
-// handshake. 0 means no limit.
+// limitContext returns a context that ends at limit after the handshake; 0: no limit.
 func (r *request) limitContext(limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit == 0 {
 		return context.WithCancel(r.Context())
 	}
 	since, known := r.Session().HandshakeTime()
-	if !known { // stateless: each request may use half
+	if !known { // each stateless request
 		since, limit = r.Started(), limit/2
 	}
 	return context.WithDeadline(r.Context(), since.Add(limit))

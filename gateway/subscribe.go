@@ -12,7 +12,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// subscribe answers after the server has answered.
+// subscribe answers after the server.
 func (g *Gateway) subscribe(r *request) {
 	uri, _, err := stringMember(r.Params(), "uri")
 	if err != nil {
@@ -53,7 +53,7 @@ func (g *Gateway) unsubscribe(r *request) {
 	r.reply(emptyResult)
 }
 
-// listen is recorded at its acknowledgement, because it may last for days.
+// listen is recorded when acknowledged, since it may last for days.
 func (g *Gateway) listen(r *request) {
 	filter := rawjson.Get(r.Params(), "notifications")
 	if rawjson.IsObject(filter) && rawjson.Get(filter, "taskIds") != nil { // never acknowledged; clients use tasks/get
@@ -77,7 +77,7 @@ func unknownLevel(name string) error {
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Invalid params: unknown level %q; use one of %s", name, joinOrNone(downstream.Levels))
 }
 
-// setLevel sets a session's level. Servers get the lowest level of all sessions.
+// setLevel sends servers the lowest level of all sessions.
 func (g *Gateway) setLevel(r *request) {
 	name, _, err := stringMember(r.Params(), "level")
 	if err != nil {

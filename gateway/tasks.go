@@ -9,7 +9,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// createTask forwards a call that a task answers (2025-11-25).
+// createTask forwards a call answered by a task (2025-11-25).
 func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit) {
 	r.server, r.target, r.serverEdits = t.Server, t, edits
 	attempt := func() error {
@@ -31,7 +31,6 @@ func (g *Gateway) createTask(r *request, t registry.Target, edits []rawjson.Edit
 	}
 }
 
-// serveTask forwards a request about a task.
 func (g *Gateway) serveTask(r *request) {
 	if err := tasks.CheckTasksAllowed(r.Request); err != nil {
 		r.fail(err)
@@ -67,7 +66,7 @@ func (g *Gateway) serveTask(r *request) {
 	g.relayReply(r, own.Server, own.ServerTaskID, reply)
 }
 
-// taskSlot is acquireConn for the connection of a task.
+// taskSlot is acquireConn for a task's connection.
 func (g *Gateway) taskSlot(r *request, own *tasks.Task) (upstream.Conn, func(), error) {
 	b := g.Servers.Get(own.Server)
 	if !own.BoundToConn() || b == nil {

@@ -9,7 +9,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// record counts and records a request.
+// record records a request.
 func (g *Gateway) record(r *request, label string) {
 	tool := ""
 	if label == "tools/call" {
@@ -22,21 +22,20 @@ func (g *Gateway) record(r *request, label string) {
 	r.answer, r.buffer = nil, nil
 }
 
-// OnParked implements [downstream.Parker]. It records each intermediate answer.
+// OnParked implements [downstream.Parker].
 func (r *request) OnParked(result []byte, edits []rawjson.Edit) {
 	r.gateway.journal.RecordRequest(r.Request, r.Method(), r.server, r.name, telemetry.Answer{
 		Body: result, Edits: edits, UserAsked: r.call.ResetPrompted(), Call: &r.call,
 	})
 }
 
-// showSession publishes a session to the UI.
 func (g *Gateway) showSession(s *downstream.Session) {
 	protocol, info := s.Peer()
 	name := info.Name
 	if s.Stateless() {
 		name = "stateless clients"
 	}
-	var quiet func() time.Duration // nil if closing the connection closes the session
+	var quiet func() time.Duration // nil if sessions end with the connection
 	if s.Transport() == "http" {
 		quiet = s.IdleTime
 	}

@@ -9,18 +9,17 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// MinLimit is the smallest allowed limit of a result, in bytes.
+// MinLimit is the smallest limit of a result, in bytes.
 const MinLimit = 1 << 10
 
-// maxRequestedLimit is the maximum of limitMetaKey, in characters. Claude Code defines
-// that member.
+// maxRequestedLimit limits limitMetaKey, which Claude Code defines, in characters.
 const (
 	maxRequestedLimit = 500_000
 	limitMetaKey      = "anthropic/maxResultSizeChars"
 )
 
-// RequestedLimit returns the number of characters that a tool's definition requests for
-// clients, or 0. definition may be nil. A limit must not be lower.
+// RequestedLimit returns the characters that a tool requests for clients, or 0. A limit
+// must not be lower. definition may be nil.
 func RequestedLimit(definition []byte) int {
 	n, ok := rawjson.Int(rawjson.Path(definition, "_meta", limitMetaKey))
 	if !ok || n <= 0 {
@@ -29,34 +28,32 @@ func RequestedLimit(definition []byte) int {
 	return int(min(n, maxRequestedLimit))
 }
 
-// ResultLimit is the limit for a client's result.
+// ResultLimit is the limit of a result.
 type ResultLimit struct {
-	Limit       int    // bytes of text, at least MinLimit
+	Limit       int    // in bytes of text
 	RequestedBy int    // see [RequestedLimit]
-	Owner       string // may read the stored part; "": every client that knows its URI
+	Owner       string // of the cut text; "": everyone with its URI
 	Tool        string // may be ""
-	Links       bool   // the client supports resource links
+	Links       bool   // client has resource links
 }
 
-// block is a content block of a result.
 type block struct {
 	raw    []byte
 	text   string // of a text block
 	isText bool
 }
 
-// CanTruncate reports whether a result of a method may need truncation.
+// CanTruncate reports whether a result may need truncation.
 func CanTruncate(method string, result []byte) bool {
 	return len(result) > MinLimit && (method == "tools/call" || method == "tasks/result" || method == taskResultMethod)
 }
 
-// taskResultMethod is the method whose results contain the result of a finished task
-// (2026-07-28).
+// taskResultMethod has the results of finished tasks inside (2026-07-28).
 const taskResultMethod = "tasks/get"
 
-// Truncate returns the result with the edits and a shortened text, and stores the middle
-// part. It returns nil if all text blocks together are within the limit. Other blocks
-// stay complete. The caller may reuse result afterwards.
+// Truncate returns a shortened result with the edits, and stores the middle of its text.
+// It returns nil if all text blocks together are short enough. The caller may reuse
+// result.
 func (s *ResultStore) Truncate(method string, result []byte, edits []rawjson.Edit, b ResultLimit) []byte {
 	if method != taskResultMethod {
 		return s.cut(result, edits, b)
@@ -89,8 +86,7 @@ func (s *ResultStore) cut(result []byte, edits []rawjson.Edit, b ResultLimit) []
 	return rawjson.Splice(result, rawjson.ReplaceEdit(result, content, short))
 }
 
-// textSize returns the size of the text in bytes, or 0 if the tool requested that many
-// characters.
+// textSize returns 0 if the tool requested that much.
 func textSize(content []byte, b ResultLimit) (size int) {
 	if len(content) <= b.Limit {
 		return 0
@@ -114,8 +110,8 @@ func blockText(e []byte) (string, bool) {
 	return rawjson.String(rawjson.Get(e, "text"))
 }
 
-// truncateBlocks returns the shortened blocks and stores the middle part. It returns nil
-// if the excess is part of one character.
+// truncateBlocks stores the middle of the text. It returns nil if only part of a
+// character is too much.
 func (s *ResultStore) truncateBlocks(blocks []block, b ResultLimit) []byte {
 	size := 0
 	for _, one := range blocks {
@@ -125,7 +121,7 @@ func (s *ResultStore) truncateBlocks(blocks []block, b ResultLimit) []byte {
 	var (
 		out         [][]byte
 		rest        strings.Builder
-		place, from = -1, 0 // index of the note; offset of the block in the text
+		place, from = -1, 0 // of the note; of the block
 	)
 	for _, one := range blocks {
 		head := charBoundary(one.text, limit/2-from)
@@ -164,8 +160,7 @@ func (b *block) with(text string) []byte {
 	return rawjson.SetMember(b.raw, "text", rawjson.Quote(text))
 }
 
-// note returns the text that replaces out bytes. A nil k means that they could not be
-// stored.
+// note replaces out bytes. k is nil if they could not be stored.
 func (k *storedText) note(size, out int) string {
 	text := fmt.Sprintf("[Goblin removed %d of %d bytes here because the result exceeds max_result. ", out, size)
 	if k == nil {
@@ -185,7 +180,6 @@ func (k *storedText) note(size, out int) string {
 	return text + ".]"
 }
 
-// link returns a resource link to the stored text.
 func (k *storedText) link(tool string) []byte {
 	name := "The rest of the result"
 	if tool != "" {
@@ -199,8 +193,7 @@ func (k *storedText) link(tool string) []byte {
 // nextPageKey is the _meta key with the URI of the next page.
 const nextPageKey = "goblin/next"
 
-// Read returns the result of resources/read for a page of a stored text. The error is a
-// *[registry.NotFoundError].
+// Read returns a page of a stored text, or a *[registry.NotFoundError].
 func (s *ResultStore) Read(owner, uri string) ([]byte, error) {
 	k, page, err := s.find(owner, uri)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package extensions merges and filters the protocol extensions of clients and servers.
 //
 // All functions are pure, except [Complaints], and take raw valid JSON. The package must
-// not know connections or the names of entries.
+// not know connections.
 package extensions
 
 import (
@@ -15,22 +15,22 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Extensions that Goblin supports itself. Package tasks implements Tasks.
+// Extensions that Goblin supports itself.
 const (
 	UI     = "io.modelcontextprotocol/ui"
 	Skills = "io.modelcontextprotocol/skills"
 	Tasks  = "io.modelcontextprotocol/tasks"
 )
 
-// Default is declared to servers on shared connections. Without it, servers don't list
-// their apps.
+// Default is declared to servers on shared connections; otherwise they don't list their
+// apps.
 const Default = `{"` + UI + `":{"mimeTypes":["text/html;profile=mcp-app"]}}`
 
 const ofClients = `{"elicitation":{"form":{},"url":{}},"extensions":` + Default +
 	`,"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`
 
-// ForClients returns the client capabilities that servers get, with or without roots. A
-// request is still sent only to clients that support it.
+// ForClients returns the client capabilities that servers get. Requests are still sent
+// only to clients that support them.
 func ForClients(roots bool) []byte {
 	if roots {
 		return []byte(ofClients)
@@ -38,25 +38,24 @@ func ForClients(roots bool) []byte {
 	return rawjson.RemoveMember([]byte(ofClients), "roots")
 }
 
-// Limits on the declaration of a server (the first three), and of all servers together.
+// The first three limit one server, the others all servers.
 const (
 	maxName     = 200 // bytes
 	maxSettings = 16 << 10
 	maxOfServer = 64
 	maxOfAll    = 256
 	maxBytes    = 256 << 10
-	// maxJoined is the depth to which settings are merged. Each level costs a scan of all
-	// values below.
+	// maxJoined is the merge depth. Each level costs a scan of the values below.
 	maxJoined = 4
 )
 
-// isOwn reports whether Goblin declares an extension itself. Servers cannot declare it.
+// isOwn reports whether only Goblin may declare an extension.
 func isOwn(name string) bool {
 	return name == Tasks || name == "goblin" || strings.HasPrefix(name, "goblin/")
 }
 
-// LimitExtensions returns a server's capabilities without the extensions that exceed the
-// limits. complaint names them, or is "". Tasks is kept for clients that support tasks.
+// LimitExtensions drops extensions over the limits from a server's capabilities.
+// complaint names them, or is "". Tasks is kept for clients with tasks.
 func LimitExtensions(capabilities []byte) (kept []byte, complaint string) {
 	declared := rawjson.Get(capabilities, "extensions")
 	if declared == nil {
@@ -100,19 +99,18 @@ type Declared struct {
 type offer struct {
 	server, name string
 	settings     []byte
-	level        int // share of the limits that the server uses up to here
+	level        int // server's use of the limits up to here
 	refused      bool
 }
 
-// Union merges the extensions of all servers, in config order, into a raw object. It also
-// returns complaints about dropped extensions and members.
+// Union merges the extensions of all servers, in config order, with complaints about
+// dropped ones and members.
 //
-// A server within its equal share of the limits keeps all its extensions. The unused part
-// is divided equally, so that no server displaces another. Lists are concatenated, and
-// objects merged by member, so that clients see the abilities of any server. Other
-// members that differ are dropped, since no client could rely on them. If the types
-// differ, the first list or object determines the type, so no server can remove another's
-// list.
+// A server within its equal share of the limits keeps all. Unused shares are divided, so
+// that no server displaces another. Lists are concatenated and objects merged, so that
+// clients see the abilities of any server. Other members that differ are dropped, since
+// no client could rely on them. The first list or object determines a member's type, so
+// no server can remove another's list.
 func Union(all []Declared) (union []byte, complaints []string) {
 	var offers []*offer
 	for _, d := range all {
@@ -154,8 +152,8 @@ func Union(all []Declared) (union []byte, complaints []string) {
 	return append(union, '}'), complaints
 }
 
-// admit refuses the offers over the limits. Offers with a low level have priority, so an
-// equal share is never refused.
+// admit refuses offers over the limits. Low levels have priority, so an equal share is
+// never refused.
 func admit(offers []*offer) {
 	inLine := slices.SortedStableFunc(slices.Values(offers), func(a, b *offer) int { return cmp.Compare(a.level, b.level) })
 	size := 0
@@ -184,13 +182,12 @@ func (j *merger) complain(member, format string, args ...any) {
 	j.complaints = append(j.complaints, what+fmt.Sprintf(format, args...))
 }
 
-// merge merges the values of a member. The depth of the settings is 0. It returns nil if
-// the values differ.
+// merge merges a member's values, or returns nil if they differ. Settings have depth 0.
 func (j *merger) merge(member string, depth int, all []serverValue) []byte {
 	if len(all) == 1 {
 		return all[0].value
 	}
-	var kind func([]byte) bool // list or object; nil if not mergeable
+	var kind func([]byte) bool // nil if not mergeable
 	different := map[string]bool{}
 	var other string // first server with a different value
 	for _, s := range all {
@@ -209,8 +206,7 @@ func (j *merger) merge(member string, depth int, all []serverValue) []byte {
 	case len(different) == 1:
 		return all[0].value
 	case j.extension == Skills && member == "directoryRead":
-		// Only clients with the extension send requests for it, each about one server's
-		// URI.
+		// Each request is about one server's URI.
 		if different["true"] {
 			return []byte("true")
 		}
@@ -236,7 +232,6 @@ func (j *merger) merge(member string, depth int, all []serverValue) []byte {
 	return j.mergeObjects(member, depth, same)
 }
 
-// mergeLists concatenates lists without duplicates.
 func mergeLists(all []serverValue) []byte {
 	joined := []byte{'['}
 	there := map[string]bool{}
@@ -293,8 +288,8 @@ func Has(capabilities []byte, name string) bool {
 	return rawjson.IsObject(rawjson.Path(capabilities, "extensions", name))
 }
 
-// ServerCapabilities returns the extensions of a client that servers get as a raw object,
-// or nil. Package tasks adds Tasks.
+// ServerCapabilities returns a client's extensions for servers, or nil. Package tasks
+// adds Tasks.
 func ServerCapabilities(capabilities []byte) []byte {
 	declared := rawjson.Get(capabilities, "extensions")
 	if !rawjson.IsObject(declared) {
@@ -307,9 +302,9 @@ func ServerCapabilities(capabilities []byte) []byte {
 	return nil
 }
 
-// ExtraCapabilities returns the extensions to declare on a client's own connection, or
-// nil if they equal those on shared ones. UI is always included, because lists are the
-// same for all clients.
+// ExtraCapabilities returns the extensions for a client's own connection, or nil if they
+// equal those on shared ones. UI is always included, because lists are the same for all
+// clients.
 func ExtraCapabilities(capabilities []byte) []byte {
 	declared := ServerCapabilities(capabilities)
 	for k := range rawjson.Members(declared) {
@@ -324,8 +319,7 @@ func ExtraCapabilities(capabilities []byte) []byte {
 	return nil
 }
 
-// Shared reports whether a client and a server share an extension that Goblin does not
-// declare itself.
+// Shared reports whether client and server share an extension that is not Goblin's.
 func Shared(client, server []byte) bool {
 	for k := range rawjson.Members(ServerCapabilities(client)) {
 		if name, _ := rawjson.String(k); !isOwn(name) && rawjson.Path(server, "extensions", name) != nil {
@@ -335,17 +329,15 @@ func Shared(client, server []byte) bool {
 	return false
 }
 
-// members lists the params that identify the owner of an extension's request, by
-// precedence.
+// members lists the params that determine the owner of a request, by precedence.
 var members = [...]string{"uri", "name", "taskId"}
 
-// maxValue is the maximum length of such a param, in bytes.
+// maxValue is the maximum length of a member, in bytes.
 const maxValue = 64 << 10
 
-// Route returns the owner of an extension's request: the server of the first member with
-// an owner, or "". edits replace the values of that server in params by their original
-// names. owner returns a value's server and original name. An error of owner stops the
-// search.
+// Route returns the server that owns a request by the first member with an owner, or "".
+// edits replace that server's values in params by original names. owner returns a value's
+// server and original name; an error stops the search.
 func Route(params []byte, owner func(member, value string) (server, own string, err error)) (server string, edits []rawjson.Edit, err error) {
 	for _, member := range members {
 		raw := rawjson.Get(params, member)
@@ -367,14 +359,14 @@ func Route(params []byte, owner func(member, value string) (server, own string, 
 	return server, edits, nil
 }
 
-// Complaints remembers the complaints of [Union] that were last logged. It is safe for
+// Complaints filters out complaints of [Union] that were logged already. It is safe for
 // concurrent use.
 type Complaints struct {
 	mu   sync.Mutex
 	last []string
 }
 
-// New returns the complaints that were not among the last ones.
+// New returns the new complaints.
 func (c *Complaints) New(all []string) (fresh []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

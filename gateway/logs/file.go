@@ -13,8 +13,8 @@ import (
 	"goblin/gateway/state"
 )
 
-// File is a log with a size limit. A full log moves to <path>.1, replacing the previous
-// one. It is safe for concurrent use, also by other processes that append to the file.
+// File is a log with a size limit. When full, it moves to <path>.1. It is safe for
+// concurrent use, also by processes that append to it.
 type File struct {
 	mu   sync.Mutex
 	path string
@@ -22,8 +22,8 @@ type File struct {
 	file *os.File
 }
 
-// Open opens a log for appending and rotates it first if it is full. A new file has mode
-// 0600. Pipes, terminals and other special files are not rotated.
+// Open opens a log for appending, with mode 0600, and rotates a full one. Pipes and other
+// special files are not rotated.
 func Open(path string, most int64) (*File, error) {
 	rotate(path, most)
 	f, err := open(path)
@@ -44,7 +44,7 @@ func (f *File) Write(text []byte) (int, error) {
 	return f.file.Write(text)
 }
 
-// File returns the open file, for the standard error of child processes.
+// File returns the open file, as standard error of children.
 func (f *File) File() *os.File { return f.file }
 
 // Close closes the log. Later writes return fs.ErrClosed.
@@ -59,20 +59,18 @@ func (f *File) Close() error {
 	return file.Close()
 }
 
-// rotate copies the end of a full log to path.1 and truncates it. The file stays the same
-// because it is the standard error of running processes. If the copy fails, as on a full
-// disk, it is lost: the limit has priority.
+// rotate copies the end of a full log to path.1 and truncates it, since processes keep it
+// open. If the copy fails, it is lost: the limit has priority.
 func rotate(path string, most int64) {
 	fi, err := os.Stat(path)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() < most {
 		return
 	}
 	_ = keep(path, most)     // see above
-	_ = os.Truncate(path, 0) // an error leaves the log too large, but usable
+	_ = os.Truncate(path, 0) // an error leaves it too large, but usable
 }
 
-// keep copies the end of a log to path.1. It writes a new file and renames it, so a link
-// at path.1 is replaced, not followed.
+// keep copies the end of a log to path.1 by a rename, so a link there is not followed.
 func keep(path string, most int64) (err error) {
 	from, _, err := state.Open(path)
 	if err != nil {
@@ -88,7 +86,6 @@ func keep(path string, most int64) (err error) {
 			err = errors.Join(err, os.Remove(to.Name()))
 		}
 	}()
-	// Copy the end: the log may be far over its limit.
 	_, err = from.Seek(-most, io.SeekEnd)
 	if err == nil {
 		_, err = io.Copy(to, io.LimitReader(from, most))

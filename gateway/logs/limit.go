@@ -3,9 +3,8 @@
 // A [Limiter] is the handler in front of a log's sinks. Each source may log 100 lines at
 // once and 10 a second after that; all sessions together 500 and 50. The source is the
 // attribute server, otherwise session or endpoint. Lines without a source are limited per
-// message, so no source can displace Goblin's own lines. Every ten seconds, one line per
-// source reports the number of dropped lines. Attributes are cut at 2 KiB, those of
-// errors at 16 KiB.
+// message, so that Goblin's own lines are never displaced. Every ten seconds, a line per
+// source reports dropped lines. Attributes are cut at 2 KiB, those of errors at 16 KiB.
 //
 // All methods are safe for concurrent use. They block only while a sink writes.
 package logs
@@ -25,7 +24,6 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Limits of lines: at once, and per second after that.
 const (
 	burst             = 100
 	perSecond         = 10
@@ -43,34 +41,33 @@ type Limiter struct {
 	*limits
 }
 
-// source is the attribute by which a line is counted.
+// source is the attribute for which a line counts.
 type source struct{ key, name string }
 
-// limits is the state that all handlers derived from one Limiter share.
+// limits is shared by all handlers of a Limiter.
 type limits struct {
 	root   slog.Handler
 	redact func(string) string
 
 	mu       sync.Mutex
-	sources  map[source]*budget // sources that logged recently
+	sources  map[source]*budget // recent ones
 	sessions *budget            // of all sessions together
-	timer    *time.Timer        // runs while sources has entries or lines were dropped
+	timer    *time.Timer        // runs while sources has entries
 	closed   bool
 }
 
-// budget is a token bucket that counts the lines it refused.
+// budget is a token bucket that counts refused lines.
 type budget struct {
 	*rate.Limiter
 	dropped int
-	level   slog.Level // the most severe one that was dropped
+	level   slog.Level // the most severe dropped one
 }
 
 func newBudget(perSecond rate.Limit, burst int) *budget {
 	return &budget{Limiter: rate.NewLimiter(perSecond, burst)}
 }
 
-// NewLimiter returns a handler in front of next. redact masks secrets in texts before
-// they are cut; it may be nil.
+// NewLimiter returns a handler in front of next. redact, which may be nil, masks secrets.
 func NewLimiter(next slog.Handler, redact func(string) string) *Limiter {
 	if redact == nil {
 		redact = func(s string) string { return s }
@@ -104,8 +101,8 @@ func (l *Limiter) WithGroup(name string) slog.Handler {
 	return &to
 }
 
-// prefer returns the source of attribute a if it takes precedence over s. A line about a
-// session and a server counts for the server.
+// prefer returns the source of a if it takes precedence over s. Lines about a session and
+// a server count for the server.
 func (s source) prefer(a slog.Attr) source {
 	if s.key == "server" || a.Key != "server" && a.Key != "session" && a.Key != "endpoint" {
 		return s
@@ -142,8 +139,8 @@ func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
 	return l.next.Handle(ctx, out)
 }
 
-// truncated returns an attribute with its text cut to most bytes. Non-ASCII characters
-// are escaped; the sinks quote the others.
+// truncated cuts an attribute to most bytes and escapes non-ASCII characters. The sinks
+// quote the others.
 func (l *limits) truncated(a slog.Attr, most int) slog.Attr {
 	v := a.Value.Resolve()
 	var text string
@@ -163,7 +160,7 @@ func (l *limits) truncated(a slog.Attr, most int) slog.Attr {
 		return a
 	}
 	if len(text) > most {
-		text = l.redact(text) // before cutting: half a secret would stay visible
+		text = l.redact(text) // half a secret would not be found
 		text = cut(text, most)
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
@@ -179,7 +176,7 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// allow reports whether a line of a source may be logged, and counts it if not.
+// allow reports whether a line may be logged, and counts it if not.
 func (l *limits) allow(from source, level slog.Level) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,14 +193,13 @@ func (l *limits) allow(from source, level slog.Level) bool {
 		return false
 	}
 	if from.key == "session" && !l.sessions.AllowN(now, 1) {
-		l.sessions.drop(level) // b is not stored, so a flood of sessions takes no memory
+		l.sessions.drop(level) // storing b would let a flood of sessions take memory
 		return false
 	}
 	l.sources[from] = b
 	return true
 }
 
-// drop counts a line that was not logged.
 func (b *budget) drop(level slog.Level) {
 	if b.dropped == 0 || level > b.level {
 		b.level = level
@@ -211,8 +207,7 @@ func (b *budget) drop(level slog.Level) {
 	b.dropped++
 }
 
-// report logs the number of dropped lines per source, and removes sources whose budget is
-// full again.
+// report logs the dropped lines and removes sources with a full budget.
 func (l *limits) report() {
 	var reports []slog.Record
 	collect := func(from source, b *budget) {
@@ -238,7 +233,7 @@ func (l *limits) report() {
 	}
 	l.mu.Unlock()
 	for _, r := range reports {
-		_ = l.root.Handle(context.Background(), r) // there is no other sink for this error
+		_ = l.root.Handle(context.Background(), r) // no other sink for this error
 	}
 }
 

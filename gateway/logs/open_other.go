@@ -4,7 +4,6 @@ package logs
 
 import "os"
 
-// open opens a file for appending.
 func open(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open opens a file for appending. It returns an error for a pipe without a reader,
-// instead of waiting for one.
+// open fails for a pipe without a reader instead of waiting for one.
 func open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NONBLOCK|unix.O_NOCTTY, 0o600)
 	switch {
@@ -20,7 +19,7 @@ func open(path string) (*os.File, error) {
 	case err != nil:
 		return nil, err
 	}
-	// Child processes inherit it as standard error and expect blocking writes.
+	// Children inherit it as standard error and expect blocking writes.
 	if err := unix.SetNonblock(int(f.Fd()), false); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// minAllocated is the number of allocated bytes that justifies a collection. A process
-// that allocates less than a tenth of it per interval is idle.
+// minAllocated is the number of allocated bytes that justifies a collection. Below a
+// tenth of it per interval, a process is idle.
 const minAllocated = 4 << 20
 
-// FreeOSMemory returns unused heap to the operating system after each interval in which
-// the process was idle. Go itself keeps buffers and garbage of a busy moment for minutes,
-// and part of them permanently. FreeOSMemory returns when ctx ends.
+// FreeOSMemory returns unused heap to the system after each idle interval, until ctx
+// ends. Go itself keeps it for minutes, and part of it permanently.
 func FreeOSMemory(ctx context.Context, interval time.Duration) {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	allocated := func() uint64 {
@@ -32,7 +31,7 @@ func FreeOSMemory(ctx context.Context, interval time.Duration) {
 		}
 		now := allocated()
 		if now-before < minAllocated/10 && now-freed > minAllocated {
-			runtime.GC() // sync.Pools keep their objects for one more collection
+			runtime.GC() // sync.Pools survive one collection
 			debug.FreeOSMemory()
 			now = allocated()
 			freed = now

@@ -2,14 +2,14 @@ package memlimit
 
 import "io"
 
-// GrowingReservation is a [Reservation] for an object of unknown size, such as an answer
-// that is being read. The zero value has no owner and no limit.
+// GrowingReservation is a [Reservation] of growing size. The zero value has no owner and
+// no limit.
 type GrowingReservation struct {
 	Reservation
 	size int64
 }
 
-// Grow adds n bytes. It returns [ErrFull] if they do not fit.
+// Grow adds n bytes, or returns [ErrFull].
 func (r *GrowingReservation) Grow(n int) error {
 	if !r.Resize(r.size + int64(n)) {
 		return ErrFull
@@ -24,7 +24,7 @@ func (r *GrowingReservation) Release() {
 	r.Resize(0)
 }
 
-// Reader returns a reader that reserves each byte it reads from from.
+// Reader returns a reader that reserves the bytes it reads.
 func (r *GrowingReservation) Reader(from io.Reader) io.Reader { return reservedReader{from, r} }
 
 type reservedReader struct {

@@ -1,18 +1,18 @@
 // Package memlimit limits the memory that clients and servers make the process hold.
 //
 // Each client or server is an [Owner]. Its large messages, queues and bodies are
-// [Reservation]s in one [Pool]. A reservation that does not fit is refused, and the
-// caller reports that. Reserved bytes are never taken away.
+// [Reservation]s in one [Pool]. Reservations that don't fit are refused; reserved bytes
+// are never taken away.
 //
 // # Policy
 //
-// An owner may reserve n more bytes if it then holds at most a third of the free bytes. A
-// single owner gets up to a quarter of the pool, and each of k greedy owners 1/(k+3). So
-// a new owner always finds space, and a single one can use much of an idle pool. Fixed
-// shares provide only one of the two.
+// After a reservation, an owner may hold at most a third of the free bytes. A single
+// owner gets up to a quarter of the pool, each of k greedy owners 1/(k+3). So a new owner
+// always finds space, and a single one can use much of an idle pool. Fixed shares provide
+// only one of the two.
 //
 // Objects of up to [FreeSize] bytes are not counted. Neither is garbage, which at most
-// doubles the memory of the process unless GOMEMLIMIT is set.
+// doubles the process unless GOMEMLIMIT is set.
 //
 // All methods are safe for concurrent use, also with locks held, and never block.
 package memlimit
@@ -25,13 +25,13 @@ import (
 	"sync/atomic"
 )
 
-// FreeSize is the largest object that is not counted, in bytes.
+// FreeSize is the maximum size of uncounted objects, in bytes.
 const FreeSize = 64 << 10
 
-// ErrFull is the reason for a refused reservation.
+// ErrFull refuses a reservation.
 var ErrFull = errors.New("memory limit for all clients and servers reached")
 
-// Pool is the memory shared by all owners. A nil Pool has no limit.
+// Pool is the common memory. A nil Pool has no limit.
 type Pool struct {
 	limit int64
 
@@ -45,13 +45,11 @@ func New(limit int64) *Pool { return &Pool{limit: limit} }
 const (
 	minLimit  = 16 << 20
 	baseLimit = 1 << 30
-	// frames is the minimum number of largest messages that fit.
-	frames = 8
+	frames    = 8
 )
 
-// Limit returns the default limit in bytes for messages of up to frame bytes: 1 GiB or
-// eight such messages, whichever is larger. GOMEMLIMIT lowers it to half of its value,
-// but not below 16 MiB.
+// Limit returns the default limit in bytes: 1 GiB or eight frames, whichever is larger.
+// GOMEMLIMIT lowers it to half of its value, but not below 16 MiB.
 func Limit(frame int64) int64 {
 	limit := max(baseLimit, frames*frame)
 	if most := debug.SetMemoryLimit(-1); most < math.MaxInt64 {
@@ -60,8 +58,8 @@ func Limit(frame int64) int64 {
 	return limit
 }
 
-// IsShort reports whether more than half of the pool is reserved. Callers should then
-// close connections that make no progress.
+// IsShort reports whether more than half is reserved. Connections without progress should
+// then be closed.
 func (p *Pool) IsShort() bool {
 	if p == nil {
 		return false
@@ -71,8 +69,7 @@ func (p *Pool) IsShort() bool {
 	return p.held > p.limit/2
 }
 
-// Owner is a client, a server, or a request that is counted separately. A nil Owner has
-// no limit.
+// Owner is a client, server or separately counted request. A nil Owner has no limit.
 type Owner struct {
 	pool *Pool
 
@@ -89,7 +86,7 @@ func (p *Pool) NewOwner() *Owner {
 	return &Owner{pool: p}
 }
 
-// Pool returns the pool of the owner; nil for a nil Owner.
+// Pool returns the owner's pool, which may be nil.
 func (o *Owner) Pool() *Pool {
 	if o == nil {
 		return nil
@@ -97,7 +94,7 @@ func (o *Owner) Pool() *Pool {
 	return o.pool
 }
 
-// CanReserve reports whether n more bytes would fit at the moment.
+// CanReserve reports whether n more bytes fit now.
 func (o *Owner) CanReserve(n int) bool {
 	if o == nil || n <= FreeSize {
 		return true
@@ -113,7 +110,7 @@ func (o *Owner) canReserveLocked(n int64) bool {
 	return o.held+n <= free/3
 }
 
-// Release returns all bytes of the owner to the pool. Its reservations no longer count.
+// Release returns all bytes of the owner. Its reservations no longer count.
 func (o *Owner) Release() {
 	if o == nil {
 		return
@@ -124,21 +121,19 @@ func (o *Owner) Release() {
 	o.held, o.released = 0, true
 }
 
-// Reservation is the size of one object of an owner. The zero Reservation has no owner
-// and no limit.
+// Reservation is an object of an owner. The zero value has no owner and no limit.
 type Reservation struct {
 	owner *Owner
 	held  atomic.Int64 // changed under owner.pool.mu
 }
 
-// SetOwner sets the owner of a reservation that holds nothing yet.
+// SetOwner sets the owner of an empty reservation.
 func (r *Reservation) SetOwner(o *Owner) { r.owner = o }
 
 // IsCounted reports whether the reservation takes part of the pool.
 func (r *Reservation) IsCounted() bool { return r.held.Load() > 0 }
 
-// Resize sets the size to n bytes. If that does not fit, it changes nothing and returns
-// false.
+// Resize sets the size to n bytes, or returns false if that does not fit.
 func (r *Reservation) Resize(n int64) bool {
 	if n <= FreeSize {
 		n = 0

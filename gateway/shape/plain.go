@@ -6,13 +6,11 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// plainText is the start of most text blocks. Blocks without further members need no
-// check.
+// plainText starts most text blocks.
 var plainText = []byte(`{"type":"text","text":"`)
 
-// isPlain reports whether a tool result has the most frequent shape: a list of plain text
-// blocks, and other members of the right type. It reads each byte at most once. If it
-// returns false, the result may still be healthy.
+// isPlain reports whether a tool result has the most frequent healthy shape: plain text
+// blocks and other members of the right type. It reads each byte at most once.
 func (f *fixer) isPlain(result []byte) bool {
 	listed := false
 	i := rawjson.AfterSpace(result, 0)
@@ -52,8 +50,7 @@ func (f *fixer) isPlain(result []byte) bool {
 	return listed
 }
 
-// afterPlain returns the offset after a list of plain text blocks at i, or -1 for other
-// values.
+// afterPlain returns the offset after a list of plain text blocks at i, or -1.
 func afterPlain(b []byte, i int) int {
 	if b[i] != '[' {
 		return -1

@@ -1,9 +1,8 @@
 // Package shape repairs results of servers that client SDKs would reject.
 //
-// Clients discard a whole result if one member has the wrong type. [Repair] scans a
-// result once and returns a healthy one as the same slice. It does not read text, blobs
-// or structured content. Unknown block types and members stay unchanged. All functions
-// are pure; their input must be valid JSON.
+// Clients discard a whole result for one member of the wrong type. [Repair] scans a
+// result once, without reading text, blobs or structured content. Unknown block types and
+// members stay unchanged. All functions are pure; their input must be valid JSON.
 package shape
 
 import (
@@ -17,9 +16,9 @@ import (
 
 // Rules are a client's requirements for one result.
 type Rules struct {
-	// Method is the method of the request. Results of unknown methods stay unchanged.
+	// Method is the request's method. Results of unknown ones stay unchanged.
 	Method string
-	// URI is the resource that was read. It replaces missing URIs of contents.
+	// URI replaces missing URIs of contents.
 	URI string
 	// AnyStructured allows structured content of every type.
 	AnyStructured bool
@@ -60,12 +59,11 @@ func (k Kind) Texts() []string {
 	return texts
 }
 
-// maxQuote is the maximum size of JSON that becomes the text of a block, in bytes.
+// maxQuote is the maximum size of JSON quoted as text, in bytes.
 const maxQuote = 1 << 20
 
-// Repair returns the result in a valid shape, and the repairs. A healthy result is
-// returned as the same slice. Results that require input or create a task are never
-// changed. shape speeds up reading; it may be nil.
+// Repair returns a valid result and the repairs. A healthy result is the same slice.
+// Results that require input or create a task stay unchanged. shape may be nil.
 func Repair(r Rules, shape *rawjson.Layout, result []byte) ([]byte, Kind) {
 	f := fixer{shape: shape, rules: r}
 	switch r.Method {
@@ -89,7 +87,7 @@ type fixer struct {
 	repairs Kind
 }
 
-// complete reports whether a result is final: it does not require input or create a task.
+// complete reports whether a result neither requires input nor creates a task.
 func (f *fixer) complete(v *values) bool {
 	if f.rules.Method == "tools/call" && rawjson.IsObject(v[task]) {
 		return false
@@ -148,7 +146,6 @@ func (f *fixer) tool(result []byte) []byte {
 	return c.apply(f.shape, result)
 }
 
-// content returns the content blocks of a tool result.
 func (f *fixer) content(v *values) []byte {
 	list := v[content]
 	switch {
@@ -171,7 +168,7 @@ func (f *fixer) content(v *values) []byte {
 	return rawjson.Array(f.text(list))
 }
 
-// task repairs the tool result in a task's state.
+// task repairs the tool result in a task.
 func (f *fixer) task(state []byte) []byte {
 	var v values
 	f.scan(state, &v)
@@ -202,7 +199,6 @@ func (f *fixer) prompt(result []byte) []byte {
 	return f.listing(result, messages, f.message)
 }
 
-// listing repairs a result with a list of entries.
 func (f *fixer) listing(result []byte, name member, entry func([]byte) []byte) []byte {
 	var v values
 	f.scan(result, &v)
@@ -267,8 +263,7 @@ func (f *fixer) contentsEntry(entry []byte) []byte {
 	return c.apply(f.shape, entry)
 }
 
-// message repairs a prompt message. A message with a list as content becomes one message
-// per block.
+// message turns a message with a list as content into one message per block.
 func (f *fixer) message(m []byte) []byte {
 	if !rawjson.IsObject(m) {
 		f.repairs |= BadEntry
@@ -308,7 +303,7 @@ func (f *fixer) message(m []byte) []byte {
 	return c.apply(f.shape, m)
 }
 
-// maxValues is the maximum number of values of a completion.
+// maxValues limits the values of a completion.
 const maxValues = 100
 
 func (f *fixer) completion(result []byte) []byte {
@@ -416,8 +411,7 @@ func (f *fixer) block(b []byte) []byte {
 	return c.apply(f.shape, b)
 }
 
-// embedded repairs the resource in a block, or returns nil if essential members are
-// missing.
+// embedded repairs a block's resource, or returns nil if essential members are missing.
 func (f *fixer) embedded(r []byte) []byte {
 	if !rawjson.IsObject(r) {
 		return nil
@@ -438,13 +432,13 @@ func (f *fixer) embedded(r []byte) []byte {
 	return c.apply(f.shape, r)
 }
 
-// optional repairs the common optional members and the given others.
+// optional repairs the common optional members and others.
 func (f *fixer) optional(v *values, c *changes, others ...member) {
 	f.repair(v, c, meta, mimeType, annotations)
 	f.repair(v, c, others...)
 }
 
-// repair repairs optional members by the rules for definitions, or drops them.
+// repair repairs optional members like those of definitions, or drops them.
 func (f *fixer) repair(v *values, c *changes, all ...member) {
 	for _, m := range all {
 		if v[m] == nil {
@@ -461,11 +455,10 @@ func (f *fixer) repair(v *values, c *changes, all ...member) {
 	}
 }
 
-// mapEach replaces each element of a list by the result of fix, and removes those with an
-// empty result.
+// mapEach replaces elements by the result of fix, and removes empty ones.
 func (f *fixer) mapEach(list []byte, fix func([]byte) []byte) []byte {
 	var out []byte
-	before := 0 // unchanged bytes at the start of the list
+	before := 0 // unchanged bytes so far
 	for e := range f.shape.Elements(list) {
 		fixed := fix(e)
 		at := rawjson.Offset(list, e)
@@ -489,7 +482,7 @@ func (f *fixer) mapEach(list []byte, fix func([]byte) []byte) []byte {
 	return append(out, ']')
 }
 
-// text returns a text block with the string v, or with the JSON of other values.
+// text returns a text block with v, or its JSON.
 func (f *fixer) text(v []byte) []byte {
 	return append(append([]byte(`{"type":"text","text":`), f.plain(v)...), '}')
 }
@@ -499,7 +492,7 @@ func (f *fixer) quote(v []byte) []byte {
 	return append(rawjson.AppendString([]byte(`{"type":"text","text":`), clip(v)), '}')
 }
 
-// plain returns v if it is a string, otherwise its JSON as a string.
+// plain returns v if it is a string, otherwise its JSON as one.
 func (f *fixer) plain(v []byte) []byte {
 	if rawjson.IsString(v) {
 		return v
@@ -507,7 +500,6 @@ func (f *fixer) plain(v []byte) []byte {
 	return rawjson.Quote(clip(v))
 }
 
-// clip returns at most maxQuote bytes of v.
 func clip(v []byte) string {
 	if len(v) <= maxQuote {
 		return string(v)

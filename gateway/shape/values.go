@@ -51,8 +51,7 @@ var names = [members]string{
 	title: "title", toolResult: "toolResult", total: "total", uri: "uri", completionValues: "values",
 }
 
-// memberOf returns the member with a name. A switch is several times as fast as a map
-// here.
+// memberOf uses a switch, which is several times as fast as a map here.
 //
 //nolint:gocyclo // one table
 func memberOf(k rawjson.Key) member {
@@ -117,11 +116,11 @@ func memberOf(k rawjson.Key) member {
 	return other
 }
 
-// values holds the raw values of an object's members, nil for missing ones.
+// values holds an object's raw members.
 type values [members][]byte
 
-// scan reads the members of an object. Of duplicates the last counts, as in JSON
-// decoders. known is true if there are no other members.
+// scan reads an object. The last duplicate counts, as in JSON decoders. known is true if
+// all members are known.
 func (f *fixer) scan(object []byte, v *values) (known bool) {
 	for k, value := range f.shape.Members(object) {
 		v[memberOf(k)] = value
@@ -129,7 +128,7 @@ func (f *fixer) scan(object []byte, v *values) (known bool) {
 	return v[other] == nil
 }
 
-// changes holds new values of members. A nil value drops the member.
+// changes holds new values; nil drops a member.
 type changes map[member][]byte
 
 func (c *changes) set(m member, value []byte) {
@@ -141,7 +140,7 @@ func (c *changes) set(m member, value []byte) {
 
 func (c *changes) drop(m member) { c.set(m, nil) }
 
-// apply returns the changed object, or the same slice without changes.
+// apply returns the same slice without changes.
 func (c *changes) apply(shape *rawjson.Layout, object []byte) []byte {
 	if len(*c) == 0 {
 		return object
@@ -160,7 +159,6 @@ func (c *changes) apply(shape *rawjson.Layout, object []byte) []byte {
 	return append(out, '}')
 }
 
-// member4 returns an object with two members.
 func member4(a member, av []byte, b member, bv []byte) []byte {
 	out := rawjson.AppendMember([]byte{'{'}, rawjson.Quote(names[a]), av)
 	return append(rawjson.AppendMember(out, rawjson.Quote(names[b]), bv), '}')
@@ -185,7 +183,6 @@ func isEmpty(list []byte) bool {
 	return true
 }
 
-// boolOf returns the boolean in a string, or nil.
 func boolOf(v []byte) []byte {
 	s, _ := rawjson.String(v)
 	for _, b := range []string{"true", "false"} {

@@ -17,8 +17,7 @@ import (
 
 var errStopped = errors.New("the gateway has stopped")
 
-// Client is a client session in this process, used by a UI. The gateway treats it like
-// any other session.
+// Client is a UI's client session in this process.
 type Client struct {
 	*mcpclient.Client
 	stackActions
@@ -28,7 +27,7 @@ type Client struct {
 	over    chan struct{} // closed with the session
 }
 
-// stackActions are the methods of [Stack] that a Client has unchanged.
+// stackActions are unchanged methods of [Stack].
 type stackActions interface {
 	AddServer(name string, keys map[string]any) error
 	RemoveServer(server string) error
@@ -40,16 +39,16 @@ type stackActions interface {
 	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
 }
 
-// serverActions are the methods of [servers.Manager] that a Client has unchanged.
+// serverActions are unchanged methods of [servers.Manager].
 type serverActions interface {
 	Wake(server string) error
 	Restart(server string) error
 	Logout(ctx context.Context, server string) error
 }
 
-// OpenClient opens a session in this process, including the handshake. It stays open
-// until Close, the end of ctx or the end of Run. name is the client's name. ask answers
-// requests from servers; if it is nil, the client declares no such capability.
+// OpenClient opens an initialized session in this process until Close, the end of ctx or
+// of Run. ask answers requests from servers; if nil, the client declares no such
+// capability.
 func (i *Stack) OpenClient(ctx context.Context, name string, ask mcpclient.AskFunc) (*Client, error) {
 	if !i.addSession() {
 		return nil, errStopped
@@ -75,7 +74,7 @@ func (i *Stack) OpenClient(ctx context.Context, name string, ask mcpclient.AskFu
 	})
 	if err == nil {
 		select {
-		case <-c.session.Initialized(): // from now on requests can arrive
+		case <-c.session.Initialized(): // requests can arrive now
 			return c, nil
 		case <-c.over:
 			err = mcpclient.ErrClosed
@@ -85,7 +84,6 @@ func (i *Stack) OpenClient(ctx context.Context, name string, ask mcpclient.AskFu
 	return nil, fmt.Errorf("open a session: %w", err)
 }
 
-// opener reports the session that serves a stream.
 type opener struct {
 	downstream.Handler
 	opened func(*downstream.Session)
@@ -96,21 +94,21 @@ func (o opener) SessionOpened(s *downstream.Session) {
 	o.opened(s)
 }
 
-// SetScreen adds the location of the client's UI to [Stack.Status]. at may be called from
-// any goroutine.
+// SetScreen adds the location of the UI to [Stack.Status]. at may be called from any
+// goroutine.
 func (c *Client) SetScreen(at func() daemon.Screen) {
 	c.stack.screens.Store(c.session, at)
 	select {
-	case <-c.over: // the session's own cleanup may be over
+	case <-c.over: // its cleanup may be over
 		c.stack.screens.Delete(c.session)
 	default:
 	}
 }
 
-// Session returns the session id, as in the registry's tables.
+// Session returns the session id.
 func (c *Client) Session() string { return c.session.ID() }
 
-// InFlight returns the requests in flight of all clients.
+// InFlight returns all clients' requests in flight.
 func (c *Client) InFlight() []registry.InFlight { return c.stack.gateway.Pending.All() }
 
 // CancelRequest cancels a request in flight.
@@ -118,8 +116,7 @@ func (c *Client) CancelRequest(session, id string) bool {
 	return c.stack.gateway.Pending.Cancel(session, id)
 }
 
-// SessionDetails returns the profile and project of a session and its client
-// capabilities, as short texts.
+// SessionDetails describes a session's profile, project and capabilities.
 func (c *Client) SessionDetails(session string) (facts []string) {
 	for _, s := range c.stack.gateway.Sessions() {
 		if s.ID() != session || s.IsScreen() {
@@ -142,7 +139,7 @@ func (c *Client) SessionDetails(session string) (facts []string) {
 		}
 		if len(can) > 0 {
 			facts = append(facts, "supports "+strings.Join(can, ", "))
-		} else if !s.Stateless() { // stateless clients declare them per request
+		} else if !s.Stateless() { // they declare them per request
 			facts = append(facts, "no elicitation, no sampling")
 		}
 	}
@@ -154,11 +151,10 @@ func (c *Client) Disconnect(session string) bool {
 	return c.stack.gateway.Pending.Disconnect(session)
 }
 
-// Login logs the user in at a server with a browser and returns the user's name, or "" if
-// it is unknown. show receives the page to open. pasted receives the final URL of a
-// browser on another machine. agree reports whether the issuer may have the client
-// secret. before is the previous login's issuer if that differs, otherwise "". agree must
-// return when its context ends.
+// Login logs the user in at a server with a browser and returns the user's name, or "".
+// show receives the page to open. pasted receives the final URL of another machine's
+// browser. agree reports whether the issuer may have the client secret, until its context
+// ends. before is the last login's issuer if it differs.
 func (c *Client) Login(ctx context.Context, server string, show func(page string), agree func(ctx context.Context, issuer, before string) bool, pasted <-chan string) (user string, err error) {
 	return c.stack.gateway.Servers.Login(ctx, server, oauth.UserPrompts{
 		Show: show, ReadPasted: pasted,
@@ -171,7 +167,7 @@ func (c *Client) Login(ctx context.Context, server string, show func(page string
 	})
 }
 
-// Approve permanently approves tools as they were shown; see [Stack.Approve].
+// Approve approves tools as they were shown; see [Stack.Approve].
 func (c *Client) Approve(server string, tools []registry.UnapprovedTool) error {
 	what := daemon.Approval{Server: server, Seen: make(map[string]string, len(tools))}
 	for i := range tools {
@@ -182,7 +178,7 @@ func (c *Client) Approve(server string, tools []registry.UnapprovedTool) error {
 	return err
 }
 
-// Close closes the client and waits until the gateway has closed the session.
+// Close waits until the gateway has closed the session.
 func (c *Client) Close() error {
 	err := c.Client.Close()
 	<-c.over

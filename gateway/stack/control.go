@@ -23,7 +23,7 @@ import (
 
 var _ daemon.Gateway = (*Stack)(nil)
 
-// Status returns the state of this daemon. The error is always nil.
+// Status implements [daemon.Gateway]. The error is always nil.
 func (i *Stack) Status(context.Context) (daemon.Status, error) {
 	s := daemon.Status{
 		PID: os.Getpid(), Version: i.o.Version, Config: i.ConfigName(), Demo: i.o.Config.Demo,
@@ -61,7 +61,7 @@ func (i *Stack) Status(context.Context) (daemon.Status, error) {
 	return s, nil
 }
 
-// Servers returns the servers that are visible in a profile.
+// Servers returns a profile's visible servers.
 func (i *Stack) Servers(_ context.Context, profile string) ([]daemon.Server, error) {
 	seen, ok := i.gateway.Views.ForProfile(profile)
 	if !ok {
@@ -99,8 +99,7 @@ var kinds = map[string]registry.Kind{
 	"resources": registry.Resource, "templates": registry.Template,
 }
 
-// List returns entries in the order of clients' lists. It waits until the servers have
-// listed or startup_wait is over.
+// List returns entries in list order, after AwaitLists.
 func (i *Stack) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, error) {
 	kind, ok := kinds[q.Kind]
 	if !ok {
@@ -141,19 +140,18 @@ func (i *Stack) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, e
 	return entries, nil
 }
 
-// allNamedAs returns all entries, with the names of a view.
+// allNamedAs returns all entries with the names of a view.
 func (i *Stack) allNamedAs(seen *registry.Snapshot) *registry.Snapshot {
 	return i.registry.Load().InNamespace(seen.UsesFlatIDs(), nil).Narrow(allEntries{seen.Visibility()}, nil)
 }
 
-// allEntries makes all entries of a view visible.
 type allEntries struct{ registry.Visibility }
 
 func (allEntries) Server(string) bool                     { return true }
 func (allEntries) All(string, registry.Kind) bool         { return true }
 func (allEntries) Has(string, registry.Kind, string) bool { return true }
 
-// checkServer returns an error for a server that is not in the config. "" is valid.
+// checkServer returns an error for a server outside of the config. "" is valid.
 func (i *Stack) checkServer(server string) error {
 	if server != "" && server != registry.Local && !slices.Contains(i.gateway.Servers.Names(), server) {
 		return &servers.UnknownError{Name: server, Known: i.gateway.Servers.Names()}
@@ -161,19 +159,17 @@ func (i *Stack) checkServer(server string) error {
 	return nil
 }
 
-// Restart closes a server's connections and reconnects. It fails if there is nothing to
-// restart.
+// Restart reconnects a server. It fails if there is nothing to restart.
 func (i *Stack) Restart(_ context.Context, server string) error {
 	return i.gateway.Servers.Restart(server)
 }
 
-// SetEnabled enables or disables a server until this process exits. It fails if the
-// server cannot be enabled.
+// SetEnabled enables or disables a server until this process exits.
 func (i *Stack) SetEnabled(server string, on bool) error {
 	return i.gateway.Servers.SetEnabled(server, on)
 }
 
-// Approve permanently approves the current definitions of tools and returns their names.
+// Approve permanently approves tools and returns their names.
 func (i *Stack) Approve(_ context.Context, what daemon.Approval) ([]string, error) {
 	if err := i.approvalDisabled(); err != nil {
 		return nil, err
@@ -181,9 +177,8 @@ func (i *Stack) Approve(_ context.Context, what daemon.Approval) ([]string, erro
 	return i.gateway.Servers.Approve(what.Server, what.Seen, what.Tools...)
 }
 
-// Unapproved returns the unapproved tools of a server, or of all servers for "". It waits
-// until the servers have listed or startup_wait is over. It fails if tools are not
-// pinned.
+// Unapproved returns the unapproved tools of a server, or of all for "", after
+// AwaitLists. It fails if tools are not pinned.
 func (i *Stack) Unapproved(ctx context.Context, server string) ([]registry.UnapprovedTool, error) {
 	if err := i.approvalDisabled(); err != nil {
 		return nil, err
@@ -192,7 +187,7 @@ func (i *Stack) Unapproved(ctx context.Context, server string) ([]registry.Unapp
 	return append([]registry.UnapprovedTool{}, i.registry.UnapprovedTools(server)...), nil
 }
 
-// approvalDisabled returns the reason why tools cannot be approved, or nil.
+// approvalDisabled returns why tools cannot be approved, or nil.
 func (i *Stack) approvalDisabled() error {
 	if i.pinsError != nil {
 		return i.pinsError
@@ -217,8 +212,7 @@ func (i *Stack) diagnose(ctx context.Context, cfg *config.Config, s *config.Serv
 	}, s)
 }
 
-// Definition returns the command or URL of a server, without secrets, and the resources
-// used by its processes.
+// Definition returns a server's command or URL without secrets, and its resource usage.
 func (i *Stack) Definition(server string) report.Definition {
 	s, ok := i.config().Server(server)
 	if !ok {
@@ -234,7 +228,7 @@ func (i *Stack) Definition(server string) report.Definition {
 		switch {
 		case s.Cwd != "":
 		case i.o.Config.Demo:
-			d.Folder, _ = os.Getwd() // informational only
+			d.Folder, _ = os.Getwd()
 		default:
 			d.Folder = filepath.Dir(i.o.Config.Path)
 		}
@@ -256,8 +250,8 @@ func (i *Stack) Definition(server string) report.Definition {
 	return d
 }
 
-// filteredEntries returns some of the entries that a server's filters hide, and counts
-// the others.
+// filteredEntries returns some entries that a server's filters hide, and counts the
+// others.
 func filteredEntries(b *servers.Server) (few []string, more int) {
 	const most = 20
 	for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {

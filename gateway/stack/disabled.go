@@ -16,13 +16,13 @@ import (
 	"goblin/registry"
 )
 
-// readToggles applies the disabled entries after the file was written.
+// readToggles applies changes of the file of disabled entries.
 func (i *Stack) readToggles() {
 	i.reportToggles(i.toggles.Refresh())
 	i.gateway.SetDisabled(i.toggles.Disabled(), i.toggles.Hidden()...)
 }
 
-// reportToggles reports errors in the file of disabled entries, and backs up a valid one.
+// reportToggles reports errors in that file, and backs up a valid one.
 func (i *Stack) reportToggles(err error) {
 	i.report(&i.togglesError, err, "tools off")
 	text := strings.Join(i.toggles.Skipped(), "; ")
@@ -37,7 +37,7 @@ func (i *Stack) reportToggles(err error) {
 	}
 }
 
-// report logs an error in a state file and shows it to users until it is fixed.
+// report logs and shows an error in a state file until it is fixed.
 func (i *Stack) report(last *atomic.Pointer[error], err error, file string) {
 	was := last.Load()
 	switch {
@@ -52,13 +52,13 @@ func (i *Stack) report(last *atomic.Pointer[error], err error, file string) {
 	i.notify()
 }
 
-// pinsChanged applies approvals after the file was written.
+// pinsChanged applies changes of the file of pinned tools.
 func (i *Stack) pinsChanged() {
 	i.gateway.Servers.PinsChanged()
 	i.reportPins(i.pinStore)
 }
 
-// reportPins reports errors in the file of pinned tools, and backs up a valid one.
+// reportPins reports errors in that file, and backs up a valid one.
 func (i *Stack) reportPins(store *state.PinStore) {
 	err := store.Damaged()
 	i.report(&i.pinsReadError, err, "pins")
@@ -70,9 +70,8 @@ func (i *Stack) reportPins(store *state.PinStore) {
 	}
 }
 
-// SetEntriesDisabled permanently disables or enables entries for a profile's clients, or
-// for all clients if profile is "". It fails if an enabled entry stays hidden for another
-// reason.
+// SetEntriesDisabled permanently disables or enables entries for a profile, or for all
+// clients if it is "". It fails if an enabled entry stays hidden.
 func (i *Stack) SetEntriesDisabled(profile string, on bool, entries ...*registry.Entry) error {
 	if profile != "" && !i.gateway.Views.Has(profile) {
 		return i.unknownProfileError(profile)
@@ -97,7 +96,7 @@ func (i *Stack) unknownProfileError(name string) error {
 	return fmt.Errorf("unknown profile %q%s", name, i.config().SuggestProfile(name))
 }
 
-// Profiles returns the names of the config's profiles.
+// Profiles returns the names of profiles.
 func (c *Client) Profiles() (names []string) {
 	for _, p := range c.stack.config().Profiles {
 		names = append(names, p.Name)
@@ -105,8 +104,8 @@ func (c *Client) Profiles() (names []string) {
 	return names
 }
 
-// VisibleCounts returns the number of listed entries per kind for a profile; "" means
-// clients without one.
+// VisibleCounts returns the number of listed entries by kind. "" means clients without a
+// profile.
 func (c *Client) VisibleCounts(profile string) (counts [registry.Kinds]int) {
 	if seen, ok := c.stack.gateway.Views.ForProfile(profile); ok {
 		for k := range registry.Kind(registry.Kinds) {
@@ -116,8 +115,7 @@ func (c *Client) VisibleCounts(profile string) (counts [registry.Kinds]int) {
 	return counts
 }
 
-// HiddenReason returns the origin and the reason for hiding an entry in a profile. by is
-// "" if it is listed.
+// HiddenReason returns the origin and reason of hiding an entry, or "" if it is listed.
 func (c *Client) HiddenReason(profile string, e *registry.Entry) (by, why string) {
 	if off := c.stack.gateway.Views.HiddenBy(profile, e); off != nil {
 		return string(off.By), c.stack.hiddenReason(profile, off)
@@ -125,7 +123,7 @@ func (c *Client) HiddenReason(profile string, e *registry.Entry) (by, why string
 	return "", ""
 }
 
-// ListedAs returns the name of an entry in a profile's lists, or "".
+// ListedAs returns an entry's name in a profile's lists, or "".
 func (c *Client) ListedAs(profile string, e *registry.Entry) string {
 	if seen, ok := c.stack.gateway.Views.ForProfile(profile); ok {
 		if own := seen.Lists.ShownEntry(e); own != nil {
@@ -135,8 +133,8 @@ func (c *Client) ListedAs(profile string, e *registry.Entry) string {
 	return ""
 }
 
-// HiddenEntries returns the hidden entries of a kind in a profile. It waits until the
-// servers have listed or startup_wait is over. It fails for an unknown kind or profile.
+// HiddenEntries returns a profile's hidden entries of a kind, after AwaitLists. It fails
+// for an unknown kind or profile.
 func (i *Stack) HiddenEntries(ctx context.Context, q daemon.HiddenQuery) ([]daemon.HiddenEntry, error) {
 	kind, ok := kinds[q.Kind]
 	if !ok {
@@ -145,9 +143,9 @@ func (i *Stack) HiddenEntries(ctx context.Context, q daemon.HiddenQuery) ([]daem
 	if q.Profile != "" && !i.gateway.Views.Has(q.Profile) {
 		return nil, i.unknownProfileError(q.Profile)
 	}
-	i.readToggles() // the caller may just have written the file
+	i.readToggles() // the caller may have written the file
 	i.gateway.Servers.AwaitLists(ctx)
-	named := i.registry.Load() // with the names of the profile
+	named := i.registry.Load() // named as in the profile
 	if seen, ok := i.gateway.Views.ForProfile(q.Profile); ok && q.Profile != "" {
 		named = i.allNamedAs(seen.Visible)
 	}
@@ -175,20 +173,19 @@ func (i *Stack) HiddenEntries(ctx context.Context, q daemon.HiddenQuery) ([]daem
 	return all, nil
 }
 
-// states maps reasons to the states of entries.
 var states = map[view.Reason]daemon.State{
 	view.ByConfig: daemon.StateFiltered, view.ByPin: daemon.StateUnapproved, view.ByUser: daemon.StateDisabled,
 	view.ByProfile: daemon.StateHidden, view.BySearch: daemon.StateSearch,
 }
 
-// describeHidden describes a hidden entry, without its name.
+// describeHidden leaves the name empty.
 func (i *Stack) describeHidden(profile string, o *view.HiddenEntry) daemon.HiddenEntry {
 	why := i.hiddenReason(profile, o)
 	return daemon.HiddenEntry{Server: o.Server, Original: o.Name, State: states[o.By], Reason: why, By: string(o.By), Why: why, Since: o.Since}
 }
 
-// appendVisible adds the entries that are listed or searchable in a profile. It sorts
-// all: Goblin's own first, then by name.
+// appendVisible adds listed and searchable entries. It sorts all: Goblin's own first,
+// then by name.
 func (i *Stack) appendVisible(profile string, kind registry.Kind, all []daemon.HiddenEntry, nameOf func(*registry.Entry) string) []daemon.HiddenEntry {
 	for e := range i.gateway.Views.Full().All(kind) {
 		off := i.gateway.Views.HiddenBy(profile, e)
@@ -213,8 +210,7 @@ func (i *Stack) appendVisible(profile string, kind registry.Kind, all []daemon.H
 	return all
 }
 
-// hiddenReason returns the reason for hiding an entry. It adds causes that only the
-// config knows, such as an unset variable.
+// hiddenReason adds causes that only the config knows, such as an unset variable.
 func (i *Stack) hiddenReason(profile string, off *view.HiddenEntry) string {
 	p, ok := i.config().Profile(cmp.Or(profile, config.DefaultProfile))
 	if off.By != view.ByProfile || !ok || !i.profileHasServer(p.Name, off.Server) {

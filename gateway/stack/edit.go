@@ -11,7 +11,7 @@ import (
 	"goblin/registry/report"
 )
 
-// AddServer adds a server with the given keys to the config file and starts serving it.
+// AddServer adds a server to the config file and starts serving it.
 func (i *Stack) AddServer(name string, keys map[string]any) error {
 	return i.edit(addServerEdit(name, keys))
 }
@@ -25,9 +25,9 @@ func addServerEdit(name string, keys map[string]any) func(*configedit.File) erro
 	}
 }
 
-// TryServer starts a server once, as AddServer would configure it. It returns the first
+// TryServer starts a server once, as AddServer would configure it, and returns the first
 // problem, or "". A required login and definitions that some clients refuse are not
-// problems. It returns the errors of AddServer and blocks like [Stack.Diagnose].
+// problems. It blocks like [Stack.Diagnose].
 func (i *Stack) TryServer(ctx context.Context, name string, keys map[string]any) (lacks string, err error) {
 	f, err := i.editedFile(addServerEdit(name, keys))
 	if err != nil {
@@ -38,7 +38,7 @@ func (i *Stack) TryServer(ctx context.Context, name string, keys map[string]any)
 		return "", err
 	}
 	i.o.Mask.Add(cfg)
-	s, _ := cfg.Server(name) // the edit added it
+	s, _ := cfg.Server(name)
 	for _, c := range i.diagnose(ctx, cfg, s).Checks {
 		if c.State == report.Broken && c.Name != "login" && c.Name != "schemas" && c.Name != "limits" {
 			return c.Text + "; " + c.Fix, nil
@@ -52,7 +52,7 @@ func (i *Stack) RemoveServer(server string) error {
 	return i.edit(func(f *configedit.File) error { return f.Remove(server) })
 }
 
-// SetDisabled disables or enables a server in the config file and in this daemon.
+// SetDisabled disables or enables a server in the file and here.
 func (i *Stack) SetDisabled(server string, disabled bool) error {
 	if err := i.edit(func(f *configedit.File) error { return f.SetDisabled(server, disabled) }); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (i *Stack) SetDisabled(server string, disabled bool) error {
 	return i.SetEnabled(server, !disabled) // also if the file did not change
 }
 
-// edit changes the config file and applies it.
+// edit changes the config file and reloads it.
 func (i *Stack) edit(change func(f *configedit.File) error) error {
 	f, err := i.editedFile(change)
 	if err == nil {

@@ -15,35 +15,31 @@ import (
 // ExtendFunc extends a Stack before it serves.
 type ExtendFunc = func(i *Stack) (Extension, error)
 
-// Extension holds the functions of an [ExtendFunc]. Each may be nil.
+// Extension is the result of an [ExtendFunc]. Its fields may be nil.
 type Extension struct {
-	// Run runs while servers run. It must return soon after ctx ends.
+	// Run must return soon after ctx ends.
 	Run func(ctx context.Context)
-	// Search returns entries, the best first.
+	// Search returns the best entries first.
 	Search func(ctx context.Context, q daemon.SearchQuery) (SearchResult, error)
-	// Script runs a program that sends its requests with ask. Errors of the program are
-	// in the answer, errors of the gateway in err.
+	// Script runs a program with ask for requests. The program's errors are in the
+	// answer, the gateway's in err.
 	Script func(ctx context.Context, source string, ask AskServers) (daemon.ScriptAnswer, error)
 }
 
-// EmbeddingsFailed counts a failed request for embeddings.
 func (i *Stack) EmbeddingsFailed(err error) {
 	i.metrics.AddEmbeddingsFailure()
 	i.o.Logger.Debug("embeddings failed; searching by words", "err", err)
 }
 
-// AskServers sends an MCP request with names as clients see them. An error answer is an
-// *[jsonrpc.Error].
+// AskServers sends a request by listed names. An error answer is an *[jsonrpc.Error].
 type AskServers = func(ctx context.Context, method string, params []byte) (result []byte, err error)
 
-// SearchResult is the answer to a search.
 type SearchResult struct {
 	Hits  []Hit
-	Total int  // number without the limit
-	Weak  bool // even the best hit matches badly
+	Total int  // without the limit
+	Weak  bool // no good match
 }
 
-// Hit is an entry with its score.
 type Hit struct {
 	Entry *registry.Entry
 	Score float64
@@ -51,8 +47,7 @@ type Hit struct {
 
 var errNotExtended = errors.New("search and scripts are not available")
 
-// Search searches entries. It waits until the servers have listed or startup_wait is
-// over.
+// Search searches entries, after AwaitLists.
 func (i *Stack) Search(ctx context.Context, q daemon.SearchQuery) (daemon.SearchAnswer, error) {
 	if i.extension.Search == nil {
 		return daemon.SearchAnswer{}, errNotExtended
@@ -76,8 +71,8 @@ func (i *Stack) Search(ctx context.Context, q daemon.SearchQuery) (daemon.Search
 	return a, nil
 }
 
-// Script runs a program in a separate session without elicitation or sampling. It waits
-// until the servers have listed or startup_wait is over.
+// Script runs a program in a separate session without elicitation or sampling, after
+// AwaitLists.
 func (i *Stack) Script(ctx context.Context, q daemon.ScriptQuery) (answer daemon.ScriptAnswer, err error) {
 	if i.extension.Script == nil {
 		return answer, errNotExtended
@@ -96,8 +91,7 @@ func (i *Stack) Script(ctx context.Context, q daemon.ScriptQuery) (answer daemon
 	})
 }
 
-// scriptRevision is the revision of scripts with a profile. It has no tasks, so the
-// gateway waits for tools that run as tasks only.
+// scriptRevision has no tasks, so the gateway waits for tools that run as tasks only.
 const scriptRevision = "2025-06-18"
 
 func (i *Stack) scriptClient(ctx context.Context, profile string) (*mcpclient.Client, error) {
@@ -114,7 +108,7 @@ func (i *Stack) scriptClient(ctx context.Context, profile string) (*mcpclient.Cl
 	return c.Client, nil
 }
 
-// profileViewer is a request without a client that sees the entries of a profile.
+// profileViewer is a request without a client that sees a profile.
 type profileViewer func() *registry.Snapshot
 
 func (o profileViewer) Catalog() *registry.Snapshot     { return o() }
@@ -122,8 +116,8 @@ func (o profileViewer) Progress(_, _ float64, _ string) {}
 func (o profileViewer) UserWait() time.Duration         { return 0 }
 func (o profileViewer) Client() any                     { return nil }
 
-// withProfile returns a context whose requests see the entries of a profile, or every
-// listed entry if profile is "".
+// withProfile returns a context for requests that see a profile, or every listed entry
+// for "".
 func (i *Stack) withProfile(ctx context.Context, profile string) (context.Context, error) {
 	if _, ok := i.gateway.Views.ForProfile(profile); profile != "" && !ok {
 		return ctx, i.unknownProfileError(profile)
@@ -132,30 +126,30 @@ func (i *Stack) withProfile(ctx context.Context, profile string) (context.Contex
 		if profile == "" {
 			return i.gateway.Views.Full()
 		}
-		seen, _ := i.gateway.Views.ForProfile(profile) // empty after the profile was removed
+		seen, _ := i.gateway.Views.ForProfile(profile) // empty for a removed profile
 		return seen.Visible
 	})), nil
 }
 
-// Config returns the config in use. It must not be modified.
+// Config returns the config, which must not be modified.
 func (i *Stack) Config() *config.Config { return i.o.Config }
 
-// AwaitLists waits until the servers visible to the request of ctx have listed or
-// startup_wait is over.
+// AwaitLists waits for the first lists of servers visible to the request of ctx, at most
+// startup_wait.
 func (i *Stack) AwaitLists(ctx context.Context) {
 	i.gateway.Servers.AwaitVisibleLists(ctx, i.registry.ViewFor(ctx))
 }
 
-// Starting returns the servers that have neither listed nor failed.
+// Starting returns servers that have neither listed nor failed.
 func (i *Stack) Starting() []string { return i.gateway.Servers.Starting() }
 
-// Permits reports whether the config allows clients to use a target.
+// Permits reports whether the config allows a target.
 func (i *Stack) Permits(t registry.Target) bool {
 	b := i.gateway.Servers.Get(t.Server)
 	return t.Local != nil || b == nil || b.PermitsTarget(t)
 }
 
-// Ask sends a request for the client whose call of a local tool ctx belongs to; see
+// Ask sends a request for the client that called the local tool of ctx; see
 // [gateway.Gateway.Ask]. An error answer is an *[jsonrpc.Error].
 func (i *Stack) Ask(ctx context.Context, method string, params []byte) ([]byte, error) {
 	return i.gateway.Ask(ctx, method, params)

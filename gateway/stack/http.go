@@ -13,7 +13,7 @@ import (
 	"goblin/registry"
 )
 
-// listenHTTP listens on gateway.listen if HTTP is enabled and an address is set.
+// listenHTTP listens if HTTP is enabled and an address is set.
 func (i *Stack) listenHTTP() error {
 	g, by := i.o.Config.Gateway, "gateway.listen"
 	if i.o.Listen != "" {
@@ -24,7 +24,7 @@ func (i *Stack) listenHTTP() error {
 	}
 	g, hidden := g.Resolve(context.Background(), i.o.Resolve)
 	i.o.Mask.AddSecrets(hidden...)
-	if g.NoToken.Text != "" { // no HTTP without the configured token
+	if g.NoToken.Text != "" { // never serve without the configured token
 		err := fmt.Errorf("no HTTP at %s: %s", g.Listen, g.NoToken)
 		if i.o.HTTPRequired {
 			return err
@@ -73,7 +73,7 @@ func (i *Stack) listenHTTP() error {
 	return nil
 }
 
-// network returns the network of an address. An IPv4 address must not open IPv6 too.
+// network keeps an IPv4 address from opening IPv6 too.
 func network(address string) string {
 	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Is4() {
 		return "tcp4"
@@ -81,7 +81,7 @@ func network(address string) string {
 	return "tcp"
 }
 
-// metricsHandler serves the metrics. It counts the catalog at each request.
+// metricsHandler counts the catalog at each request.
 func (i *Stack) metricsHandler() http.Handler {
 	series := i.metrics.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,13 +94,12 @@ func (i *Stack) metricsHandler() http.Handler {
 	})
 }
 
-// healthz reports that the process serves.
 func (i *Stack) healthz(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"status": "ok"})
 }
 
-// readyz reports whether every server has listed or failed, so that lists are complete.
-// It needs no token and so reveals nothing else.
+// readyz reports whether lists are complete. It needs no token and so reveals nothing
+// else.
 func (i *Stack) readyz(w http.ResponseWriter, _ *http.Request) {
 	if len(i.gateway.Servers.Starting()) > 0 {
 		answer(w, http.StatusServiceUnavailable, map[string]any{"status": "not ready"})
@@ -112,7 +111,7 @@ func (i *Stack) readyz(w http.ResponseWriter, _ *http.Request) {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// The status is sent; a client that left needs no body.
+	// a client that left needs no body
 	_ = json.NewEncoder(w).Encode(body)
 }
 

@@ -11,9 +11,8 @@ import (
 	"goblin/registry"
 )
 
-// journal is a handler that also writes log lines into the registry's journal for the UI.
-// The journal gets info and above, or more if the log has a lower level. The attributes
-// server and session become fields of the record.
+// journal also writes log lines into the registry's journal for the UI: info and above,
+// or more if the log has a lower level. The attributes server and session become fields.
 type journal struct {
 	next   slog.Handler
 	logs   *registry.LogJournal
@@ -21,7 +20,7 @@ type journal struct {
 
 	server, session string
 	attrs           string // rendered, each after a space
-	group           string // prefix of further attributes, ending with a dot
+	group           string // prefix, ending with a dot
 }
 
 // Enabled implements [slog.Handler].

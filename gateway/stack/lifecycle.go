@@ -8,11 +8,10 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// ErrDrain as the cause of the context of [Stack.Run] lets calls over HTTP finish.
+// ErrDrain as the cause of [Stack.Run]'s context lets HTTP calls finish.
 var ErrDrain = downstream.ErrDrain
 
-// touchInterval is the interval at which a daemon touches its files. Systems delete
-// temporary files after some days.
+// A daemon touches its files, since systems delete old temporary ones.
 const touchInterval = time.Hour
 
 func (i *Stack) touchFiles(ctx context.Context) {
@@ -31,20 +30,18 @@ func (i *Stack) touchFiles(ctx context.Context) {
 	}
 }
 
-// logStart logs the start of a daemon and the warnings about the config.
 func (i *Stack) logStart() {
 	if i.listener != nil {
 		i.o.Logger.Info("daemon started", "version", i.o.Version, "pid", os.Getpid(), "config", i.ConfigName())
 	}
 	if i.o.Only != nil {
-		return // warnings may be about other servers
+		return // they may be about other servers
 	}
 	for _, w := range i.o.Config.Warnings {
 		i.o.Logger.Warn("config warning", "warning", w.String())
 	}
 }
 
-// endReason returns the reason why a daemon stopped whose Run got ctx.
 func (i *Stack) endReason(ctx context.Context) string {
 	switch {
 	case i.stopped.Err() != nil:
@@ -58,7 +55,6 @@ func (i *Stack) endReason(ctx context.Context) string {
 	}
 }
 
-// logEnd writes a daemon's last log line.
 func (i *Stack) logEnd(why string, err error) {
 	switch {
 	case i.listener == nil:

@@ -8,7 +8,7 @@ import (
 	"goblin/registry"
 )
 
-// logWait is the maximum wait of a query for logs.
+// logWait limits a query for logs.
 const logWait = 20 * time.Second
 
 // Logs implements [daemon.Gateway].
@@ -22,7 +22,7 @@ func (i *Stack) Logs(ctx context.Context, q daemon.LogQuery) (daemon.LogAnswer, 
 	answer := i.logs(&q)
 	for q.Wait && len(answer.Records) == 0 && answer.Dropped == 0 {
 		if _, open := <-changes; !open {
-			break // a client that still waits repeats the query
+			break // the client repeats the query
 		}
 		q.From = answer.Next
 		answer = i.logs(&q)
@@ -30,12 +30,11 @@ func (i *Stack) Logs(ctx context.Context, q daemon.LogQuery) (daemon.LogAnswer, 
 	return answer, nil
 }
 
-// logs returns the records for a query without waiting.
 func (i *Stack) logs(q *daemon.LogQuery) daemon.LogAnswer {
 	journal := i.registry.Logs()
 	stats := journal.Stats()
 	if q.From > stats.Next {
-		q.From = 1 // sequence number of the previous daemon
+		q.From = 1 // of the previous daemon
 	}
 	answer := daemon.LogAnswer{Records: []daemon.LogRecord{}, Next: max(stats.Next, 1)}
 	last := min(q.Last, daemon.MaxLogs)

@@ -11,15 +11,14 @@ import (
 	"goblin/registry"
 )
 
-// updateEndpoint adds the endpoint for the edited config, even if the config has
-// mistakes.
+// updateEndpoint adds the edited config's endpoint, even if it has mistakes.
 func (i *Stack) updateEndpoint() {
 	if i.listener == nil || i.o.FindEndpoint == nil {
 		return
 	}
 	place, err := i.o.FindEndpoint()
 	if err != nil {
-		return // reading the config reports the error
+		return // config.Load reports it
 	}
 	if err := i.listener.AddEndpoint(place); err != nil {
 		i.o.Logger.Warn("new clients of the edited config get another daemon", "err", err)
@@ -29,13 +28,13 @@ func (i *Stack) updateEndpoint() {
 // watchEnvFile replaces the watched env_file.
 func (i *Stack) watchEnvFile(envFile string) {
 	select {
-	case <-i.envFiles: // drop an unread older value
+	case <-i.envFiles: // drop an unread one
 	default:
 	}
 	i.envFiles <- envFile
 }
 
-// configMistakes returns the mistakes of an invalid config with their places.
+// configMistakes returns an invalid config's mistakes.
 func (i *Stack) configMistakes(err error) []registry.Mistake {
 	bad, ok := errors.AsType[*config.Errors](err)
 	if !ok {
@@ -48,22 +47,20 @@ func (i *Stack) configMistakes(err error) []registry.Mistake {
 	return all
 }
 
-// Reload reads the config file again and applies it. A file with mistakes changes
-// nothing: they are logged and shown until the file is valid. Servers, profiles, clients
-// and the liveSettings of package config apply at once. For other settings, a warning
-// says that they apply at the next start. The demo and a daemon of selected servers have
-// no file to reload.
+// Reload applies the config file. A file with mistakes changes nothing; they are logged
+// and shown until it is valid. Servers, profiles, clients and the liveSettings of package
+// config apply at once, others at the next start, with a warning. The demo and daemons of
+// selected servers have no file.
 func (i *Stack) Reload() { i.reload(false) }
 
-// ReloadNow is Reload on request, as by SIGHUP. It also logs that nothing changed.
+// ReloadNow is Reload on request. It also logs that nothing changed.
 func (i *Stack) ReloadNow() {
 	if !i.reload(false) {
 		i.o.Logger.Info("config unchanged")
 	}
 }
 
-// ReloadAll implements [daemon.Gateway]. It is a Reload that also accepts a file without
-// servers.
+// ReloadAll implements [daemon.Gateway]. It also accepts a file without servers.
 func (i *Stack) ReloadAll(context.Context) error {
 	i.reload(true)
 	return nil
@@ -84,7 +81,7 @@ func (i *Stack) reload(meant bool) bool {
 		i.watchEnvFile(cfg.EnvFile)
 	}
 	if err == nil && !meant && len(cfg.Servers) == 0 && len(i.servedConfig.Servers) > 0 {
-		// Such a file is usually half-written.
+		// usually half-written
 		err = errors.New(i.o.Config.Path + ": no servers configured; to stop Goblin, run goblin stop")
 	}
 	if err != nil {

@@ -11,15 +11,13 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// refuseTimeout limits the wait for the first request of a refused client, to which the
-// error is sent.
+// refuseTimeout limits the wait for the request that a refusal answers.
 const refuseTimeout = 5 * time.Second
 
-// maxRefuseFrame is the maximum size of that request, in bytes.
+// maxRefuseFrame is its maximum size, in bytes.
 const maxRefuseFrame = 256 << 10
 
-// serveSocket serves a client of the daemon's socket, or refuses it if there are too
-// many.
+// serveSocket serves a client of the socket, or refuses it at the limit.
 func (i *Stack) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from daemon.Client) {
 	limit := i.o.Config.Gateway.Limits.Sessions
 	if i.sockets.Add(1) > int64(limit) {
@@ -37,11 +35,11 @@ func (i *Stack) serveSocket(ctx context.Context, c net.Conn, r io.Reader, from d
 	}
 }
 
-// refuse answers a client's first request with an error and returns.
+// refuse answers the client's first request with an error.
 func (i *Stack) refuse(ctx context.Context, c net.Conn, r io.Reader) {
 	limits := i.o.Config.Gateway.Limits
-	limits.Frame = min(limits.Frame, maxRefuseFrame) // many clients may be refused at once
-	_ = c.SetDeadline(time.Now().Add(refuseTimeout)) // fails only on a closed connection
+	limits.Frame = min(limits.Frame, maxRefuseFrame) // there may be many
+	_ = c.SetDeadline(time.Now().Add(refuseTimeout)) // fails if it is closed
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })()
 	frames := jsonrpc.NewReader(r, limits.Frame)
 	for {

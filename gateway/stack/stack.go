@@ -2,11 +2,11 @@
 // reload.
 //
 // It owns the lifetimes of its parts. It must not know flags or terminals; UIs act
-// through a [Client], like other clients.
+// through a [Client].
 //
-// [New] acquires resources that only one process may have: lock, socket and address.
-// [Stack.Run] starts everything and returns after everything has stopped, including child
-// processes. In between, all other methods are safe for concurrent use.
+// [New] acquires exclusive resources: lock, socket and address. [Stack.Run] starts
+// everything and returns after everything has stopped, including child processes. In
+// between, all other methods are safe for concurrent use.
 package stack
 
 import (
@@ -44,65 +44,62 @@ type Options struct {
 	Config  *config.Config
 	Version string
 	Logger  *slog.Logger
-	Log     string   // file of Logger for [daemon.Status], or ""
-	Only    []string // servers to start; nil: all enabled ones
-	// Mask hides secrets, also in Logger's output; nil: the config's mask.
+	Log     string   // for [daemon.Status], or ""
+	Only    []string // nil: all enabled servers
+	// Mask hides secrets, also in the log; nil: the config's.
 	Mask     *config.Mask
-	Endpoint *daemon.Endpoint // of the daemon's socket; nil: no socket
-	// FindEndpoint returns the daemon's endpoint after an edit of the config; nil: it
-	// never changes.
+	Endpoint *daemon.Endpoint // nil: no socket
+	// FindEndpoint returns the endpoint of an edited config; nil: it never changes.
 	FindEndpoint func() (daemon.Endpoint, error)
 	HTTP         bool // serve HTTP if an address is set
-	// Listen replaces gateway.listen if set. ListenSource names its origin in errors,
-	// such as a flag; it may be "".
+	// Listen replaces gateway.listen if set. ListenSource names its origin in errors, or
+	// is "".
 	Listen, ListenSource string
-	// Profile is for HTTP clients whose URL has none; "": the config decides.
+	// Profile applies to HTTP clients whose URL has none; "": the config decides.
 	Profile string
-	// HTTPRequired makes New fail if the address is taken, and Run return if the endpoint
-	// fails. Otherwise, both are only logged.
+	// HTTPRequired makes New fail if the address is taken, and Run return if HTTP fails.
+	// Otherwise, these are logged.
 	HTTPRequired bool
 	// Pins is the file of approved tools; "": none.
 	Pins string
-	// NoPinsReason is the reason why Pins is missing although the config needs it. With
-	// strict pinning New returns it, otherwise it is logged.
+	// NoPinsReason explains an empty Pins although the config needs the file. With strict
+	// pinning New returns it, otherwise it is logged.
 	NoPinsReason error
-	// Toggles is the file of disabled entries; "": they are not saved.
+	// Toggles is the file of disabled entries; "": not saved.
 	Toggles string
-	// Usage is the file of the usage counters; "": they are not saved.
+	// Usage is the file of usage counters; "": not saved.
 	Usage string
-	// Logins is the folder of logins at remote servers; "": none.
+	// Logins is the folder of logins; "": none.
 	Logins string
-	// Resolve resolves references in the config; nil: none.
+	// Resolve resolves the config's references; nil: none.
 	Resolve config.Resolver
 	// Catalog is the folder of cached lists; "": none.
 	Catalog string
-	// CacheListsOnExit disables Catalog, except for writing it in [Stack.SaveLists].
+	// CacheListsOnExit uses Catalog only in [Stack.SaveLists].
 	CacheListsOnExit bool
-	// Runtime is the folder in which child processes are recorded; "": none. If this
-	// process is killed, the next start stops the remaining children.
+	// Runtime is the folder that records child processes, so that the next start stops
+	// leftovers; "": none.
 	Runtime string
-	// HandOverChildren lets child processes outlive this one, as [Stack.HandOver]
-	// requires.
+	// HandOverChildren lets children outlive this process, for [Stack.HandOver].
 	HandOverChildren bool
-	// Folder is the working folder of a command. Servers of projects then run in its
-	// project from the start. "": none.
+	// Folder is the working folder of a command, whose project the servers use from the
+	// start; "": none.
 	Folder string
 	// Terminal returns the terminal that started the process, or "", and whether it was
 	// closed. It may be nil.
 	Terminal func() (name string, gone bool)
-	// Screen serves a UI that connects over the socket; nil: refuse it.
+	// Screen serves UIs on the socket; nil: refused.
 	Screen func(ctx context.Context, c net.Conn, r io.Reader)
-	// Linger is the lifetime of a daemon without sessions and UIs; 0 means unlimited.
+	// Linger is the lifetime without sessions and UIs; 0: unlimited.
 	Linger time.Duration
-	// Extend adds features such as Goblin's own tools. New calls it once before the first
-	// client is served. It may be nil.
+	// Extend adds features such as Goblin's own tools. New calls it once. It may be nil.
 	Extend ExtendFunc
 }
 
 // Stack is one running gateway.
 type Stack struct {
 	o             Options
-	limiter       *logs.Limiter // the handler of o.Logger
+	limiter       *logs.Limiter // of o.Logger
 	registry      *registry.Registry
 	gateway       *gateway.Gateway
 	metrics       *telemetry.Metrics
@@ -118,17 +115,17 @@ type Stack struct {
 	meter         *telemetry.Meter
 	pinStore      *state.PinStore        // nil if tools are not pinned
 	pinsError     error                  // why tools are not pinned, or nil
-	httpError     error                  // why the required HTTP endpoint is missing
-	togglesError  atomic.Pointer[error]  // reading the disabled entries
-	pinsReadError atomic.Pointer[error]  // reading the pinned tools
-	skipped       atomic.Pointer[string] // last logged invalid entries
-	editWarning   atomic.Pointer[string] // what an edit of the config could not change
+	httpError     error                  // why HTTP is missing
+	togglesError  atomic.Pointer[error]  // from disabled entries
+	pinsReadError atomic.Pointer[error]  // from pinned tools
+	skipped       atomic.Pointer[string] // invalid entries logged last
+	editWarning   atomic.Pointer[string] // about an edit of the config
 	notifyMu      sync.Mutex
 	stop          context.CancelFunc
 	stopped       context.Context // ends when Run must return
 
-	serving sync.WaitGroup // sessions on streams; see addSession
-	sockets atomic.Int64   // number of sessions on the socket
+	serving sync.WaitGroup // see addSession
+	sockets atomic.Int64   // sessions on the socket
 	screens sync.Map       // *downstream.Session: func() daemon.Screen
 
 	mu      sync.Mutex
@@ -137,13 +134,13 @@ type Stack struct {
 	reloadMu      sync.Mutex
 	servedConfig  *config.Config // config in use; guarded by reloadMu
 	configInvalid bool           // guarded by reloadMu
-	envFiles      chan string    // current env_file; sent to under reloadMu
+	envFiles      chan string    // sent to under reloadMu
 
 	touchInterval time.Duration // shorter in tests
 }
 
-// New prepares a Stack. It fails with *[daemon.RunningError] if another process serves
-// this config.
+// New prepares a Stack. It returns *[daemon.RunningError] if another process serves this
+// config.
 func New(o Options) (*Stack, error) {
 	if o.Mask == nil {
 		o.Mask = config.NewMask(o.Config)
@@ -211,8 +208,8 @@ func New(o Options) (*Stack, error) {
 	return i, nil
 }
 
-// pins opens the store of approved tools if the config wants it. Without a store, New
-// fails only with strict pinning.
+// pins opens the store of approved tools if wanted. Without it, only strict pinning
+// fails.
 func (i *Stack) pins() (*state.PinStore, error) {
 	wanted := i.o.Config.Gateway.Pin
 	switch {
@@ -240,15 +237,14 @@ func (i *Stack) pins() (*state.PinStore, error) {
 	}
 	i.o.Logger.Error("changed tools are not detected", "err", err)
 	until := ""
-	if store != nil { // unreadable, and unused until the next start
+	if store != nil { // unreadable; unused until restart
 		until = " until the file is repaired and Goblin restarted"
 	}
 	i.pinsError = fmt.Errorf("changed tools are not detected%s: %w", until, err)
 	return nil, nil
 }
 
-// CachedLists returns the store of a config's cached lists in a folder, or nil if they
-// are disabled.
+// CachedLists returns a config's store of cached lists, or nil if disabled.
 func CachedLists(folder string, cfg *config.Config, logger *slog.Logger) *state.ListCache {
 	path, err := config.Canonical(cfg.Path)
 	if folder == "" || cfg.Demo || cfg.Gateway.Remember == 0 || err != nil {
@@ -257,15 +253,14 @@ func CachedLists(folder string, cfg *config.Config, logger *slog.Logger) *state.
 	return state.NewListCache(folder, path, cfg.Gateway.Remember, logger)
 }
 
-// SaveLists writes the servers' lists for the next daemon. It requires
-// Options.CacheListsOnExit.
+// SaveLists caches the lists for the next daemon. It needs CacheListsOnExit.
 func (i *Stack) SaveLists() { i.gateway.Servers.SaveLists() }
 
-// HandOver makes the process of cmd stop the children that outlive this one. It must call
-// [childproc.Reap] for the folder Runtime.
+// HandOver makes the process of cmd stop the remaining children. It must call
+// [childproc.Reap] for Runtime.
 func (i *Stack) HandOver(cmd *exec.Cmd) error { return i.children.HandOver(cmd) }
 
-// notify shows the current warnings about the daemon to users.
+// notify shows the current warnings to users.
 func (i *Stack) notify() {
 	i.notifyMu.Lock()
 	defer i.notifyMu.Unlock()
@@ -287,20 +282,20 @@ func (i *Stack) notify() {
 	i.registry.SetNotice(strings.Join(all, "; "))
 }
 
-// Run serves until ctx ends, Stop is called, or a detached daemon has lingered.
+// Run serves until ctx ends, Stop is called, or the daemon has lingered.
 func (i *Stack) Run(outer context.Context) error {
 	i.logStart()
 	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
 	defer context.AfterFunc(i.stopped, cancel)()
 
-	// Close sessions before stopping servers, so that subscriptions can be removed.
+	// Close sessions first, to remove their subscriptions.
 	servers, stopServers := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServers()
 	var backends sync.WaitGroup
 	backends.Go(func() {
 		defer i.children.Close()
-		i.children.Sweep(servers) // leftover processes may block the servers
+		i.children.Sweep(servers) // leftovers may block the servers
 		i.gateway.Run(servers)
 	})
 	backends.Go(func() { i.meter.Run(servers) })
@@ -370,8 +365,7 @@ func (i *Stack) Run(outer context.Context) error {
 	return all
 }
 
-// addSession makes Run wait for another session until serving.Done. It returns false if
-// Run no longer waits.
+// addSession makes Run wait until serving.Done. It returns false if Run no longer waits.
 func (i *Stack) addSession() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -394,23 +388,21 @@ func (i *Stack) sessionOptions() downstream.Options {
 	}
 }
 
-// localOptions returns session options for clients in the working directory of this
-// process.
+// localOptions is for clients in this working directory.
 func (i *Stack) localOptions() downstream.Options {
 	o := i.sessionOptions()
 	o.Location.Folder, _ = os.Getwd() // optional
 	return o
 }
 
-// ServeStdio serves one client on a pair of streams until its input ends. profile may be
-// "".
+// ServeStdio serves one client until its input ends. profile may be "".
 func (i *Stack) ServeStdio(ctx context.Context, profile string, in io.Reader, out io.Writer) error {
 	o := i.localOptions()
 	o.Profile = profile
 	return i.serve(ctx, o, "stdio", in, out)
 }
 
-// serve serves one client on streams and closes the closers at the end.
+// serve closes the closers at the end.
 func (i *Stack) serve(ctx context.Context, o downstream.Options, transport string, in io.Reader, out io.Writer, closers ...io.Closer) error {
 	i.serving.Add(1)
 	defer i.serving.Done()
@@ -421,11 +413,11 @@ func (i *Stack) serve(ctx context.Context, o downstream.Options, transport strin
 	return downstream.ServeStream(ctx, o, transport, in, out)
 }
 
-// AllEntries requests all entries instead of a profile.
+// AllEntries stands for a profile with all entries.
 const AllEntries = view.FullProfile
 
-// Connect opens a client connection in this process, with one MCP message per line.
-// profile may be [AllEntries].
+// Connect opens a client connection in this process, with a message per line. profile may
+// be [AllEntries].
 func (i *Stack) Connect(ctx context.Context, profile string) net.Conn {
 	near, far := net.Pipe()
 	i.serving.Add(1)
@@ -440,13 +432,13 @@ func (i *Stack) Connect(ctx context.Context, profile string) net.Conn {
 	return near
 }
 
-// Stopping returns a context that ends when Run is about to return for any reason.
+// Stopping returns a context that ends when Run is about to return.
 func (i *Stack) Stopping() context.Context { return i.stopped }
 
-// Registry returns the catalog with its journals and tables.
+// Registry returns the catalog with journals and tables.
 func (i *Stack) Registry() *registry.Registry { return i.registry }
 
-// Logger returns a logger that also writes into the registry's journal.
+// Logger returns a logger that also writes into the journal.
 func (i *Stack) Logger() *slog.Logger { return i.o.Logger }
 
 // ConfigName returns the absolute path of the config, or "demo".

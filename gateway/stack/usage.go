@@ -11,8 +11,7 @@ import (
 	"goblin/registry/report"
 )
 
-// listedTools returns the tools of all servers. Tools that are disabled for all clients
-// cost nothing. Goblin's own tools count only if some list has them.
+// listedTools omits Goblin's own tools that no list has.
 func (i *Stack) listedTools() []telemetry.ListedTool {
 	seen := i.gateway.Views.Full()
 	all := make([]telemetry.ListedTool, 0, seen.Count(registry.Tool))
@@ -31,20 +30,19 @@ func (i *Stack) listedTools() []telemetry.ListedTool {
 	return all
 }
 
-// isServing reports whether a server is Goblin itself, or in the config and enabled.
+// isServing reports whether a server is enabled, or Goblin itself.
 func (i *Stack) isServing(server string) bool {
 	state, ok := i.registry.State(server)
 	return server == registry.Local || ok && state.State != registry.StateDisabled
 }
 
-// Usage returns the costs of servers, tools and clients. It waits until the servers have
-// listed or startup_wait is over.
+// Usage returns costs of servers, tools and clients, after AwaitLists.
 func (i *Stack) Usage(ctx context.Context) (report.Report, error) {
 	i.gateway.Servers.AwaitLists(ctx)
 	return i.usage(), nil
 }
 
-// Usage returns the current costs of servers, tools and clients.
+// Usage returns the current costs.
 func (c *Client) Usage() report.Report { return c.stack.usage() }
 
 type listSizes struct {
@@ -55,8 +53,7 @@ type listSizes struct {
 
 var nonToolKinds = []registry.Kind{registry.Prompt, registry.Resource, registry.Template, registry.Skill}
 
-// addNonToolLists adds the sizes of the servers' other lists, without entries that are
-// disabled for all clients.
+// addNonToolLists omits entries that are disabled for all clients.
 func (i *Stack) addNonToolLists(r *report.Report) {
 	all := make(map[string]*report.NonToolLists)
 	for _, kind := range nonToolKinds {
@@ -76,8 +73,8 @@ func (i *Stack) addNonToolLists(r *report.Report) {
 			delete(all, r.Servers[n].Name)
 		}
 	}
-	delete(all, registry.Local) // not worth a row
-	for name, of := range all { // servers without tools
+	delete(all, registry.Local)
+	for name, of := range all { // without tools
 		r.Servers = append(r.Servers, report.Server{Name: name, NonToolLists: *of})
 	}
 }
@@ -114,7 +111,6 @@ func (i *Stack) usage() report.Report {
 	return r
 }
 
-// addTo adds the sizes to a client's row.
 func (is *listSizes) addTo(r *report.Report, client string) {
 	at := slices.IndexFunc(r.Clients, func(c report.Client) bool { return c.Name == client })
 	if at < 0 {
@@ -123,7 +119,7 @@ func (is *listSizes) addTo(r *report.Report, client string) {
 	}
 	c := &r.Clients[at]
 	if c.Connected && c.Definitions.Bytes >= is.bytes {
-		return // several sessions: keep the largest
+		return // keep the largest session
 	}
 	c.Connected = true
 	c.Tools = is.Tools
@@ -133,7 +129,6 @@ func (is *listSizes) addTo(r *report.Report, client string) {
 	c.Violations = report.LimitsFor(c.Name).Violations(c.Name, is.ListSizes)
 }
 
-// measureLists returns the sizes of the lists in a view.
 func measureLists(view *registry.Snapshot) (is listSizes) {
 	for e := range view.All(registry.Tool) {
 		is.Tools++
@@ -141,7 +136,7 @@ func measureLists(view *registry.Snapshot) (is listSizes) {
 		if len(e.Listed) > len(is.LongName) {
 			is.LongName = e.Listed
 		}
-		if len(e.Description) > is.Description { // bytes are at least characters
+		if len(e.Description) > is.Description { // bytes ≥ characters
 			if n := definition.CountCharacters(e.Description); n > is.Description {
 				is.Description, is.LongestDescribed = n, e.Listed
 			}

@@ -1,9 +1,8 @@
 // Package telemetry records requests, notifications and usage for the UI and for metrics.
 //
-// Secrets are masked here. A [Journal] keeps no state: records go to the registry,
-// numbers to [Metrics] and to the [Meter], which owns the usage file. No method blocks,
-// so read loops may call them. The package must not know why messages were sent or where
-// they go.
+// Secrets are masked here. A [Journal] is stateless: records go to the registry, numbers
+// to [Metrics] and to the [Meter] with its usage file. No method blocks, so read loops
+// may call them. The package must not know why messages were sent or where they go.
 package telemetry
 
 import (
@@ -19,46 +18,43 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxBody is the maximum size of a recorded body, in bytes.
+// maxBody is the maximum recorded body, in bytes.
 const maxBody = 64 << 10
 
-// Journal writes into a registry's rings and into metrics. A nil or zero Mask hides
-// nothing.
+// Journal writes records and metrics. A nil Mask hides nothing.
 type Journal struct {
 	Registry *registry.Registry
 	Metrics  *Metrics
 	Mask     *config.Mask
-	Meter    *Meter // nil: usage is not counted
+	Meter    *Meter // nil: no usage
 }
 
 // Answer is the reply to a client's request.
 type Answer struct {
-	Body      []byte          // result or error as the server sent it
-	Shape     *rawjson.Layout // of the body; may be nil
-	Edits     []rawjson.Edit  // changes of the body for the client
-	Parts     [][]byte        // the body, if it is a result in parts
+	Body      []byte          // as sent by the server
+	Shape     *rawjson.Layout // may be nil
+	Edits     []rawjson.Edit  // for the client
+	Parts     [][]byte        // the body as parts
 	Code      int             // error code, 0 for a result
-	Failed    bool            // the result reports that the server did not answer
+	Failed    bool            // the server did not answer
 	UserAsked bool            // during the request
-	UserWait  time.Duration   // time spent waiting for the user
-	Tool      string          // original name of the called tool, or ""
+	UserWait  time.Duration   // for the user
+	Tool      string          // original name, or ""
 	Call      Call            // to the server
 }
 
-// Call is a request to a server: its id there, or 0, and the HTTP response, or nil on
-// other transports.
+// Call is a request to a server: its id or 0, and its HTTP response or nil.
 type Call interface {
 	WireID() (id int64, answer *http.Response)
 }
 
-// headBuffers holds buffers for the start of answers in parts.
+// headBuffers holds the start of answers in parts.
 var headBuffers = sync.Pool{New: func() any {
 	b := make([]byte, 2*maxBody)
 	return &b
 }}
 
-// requestStatus returns the status and error code of a request. A request whose client
-// left did not fail.
+// requestStatus treats a request whose client left as not failed.
 func requestStatus(ok, cancelled, left bool, code int) (status string, _ int) {
 	switch {
 	case left:
@@ -69,8 +65,8 @@ func requestStatus(ok, cancelled, left bool, code int) (status string, _ int) {
 	return StatusLabel(ok), code
 }
 
-// RecordRequest counts and records an answered or cancelled request, and returns its
-// duration. label is the method in metrics, and name the client's name for the target.
+// RecordRequest records an answered or cancelled request and returns its duration. label
+// is the method in metrics, name the client's name for the target.
 func (j *Journal) RecordRequest(x *downstream.Request, label, server, name string, a Answer) (took time.Duration) {
 	start, client := x.Started(), x.ClientName()
 	took = time.Since(start)
@@ -137,8 +133,7 @@ func (j *Journal) RecordRequest(x *downstream.Request, label, server, name strin
 	return took
 }
 
-// RecordServerRequest records a request from a server and its answer. s is the session
-// that received it, or nil.
+// RecordServerRequest records a request from a server. s may be nil.
 func (j *Journal) RecordServerRequest(s *downstream.Session, server, method string, params, result []byte, err *jsonrpc.Error, start time.Time) {
 	rec := registry.TrafficRecord{
 		Time: start, Direction: registry.ToClient, Server: server, Method: method,
@@ -159,8 +154,7 @@ func (j *Journal) RecordServerRequest(s *downstream.Session, server, method stri
 	j.Registry.Traffic().Append(rec)
 }
 
-// RecordNotification records a notification to or from a session. s is nil if a server's
-// notification reached no client.
+// RecordNotification records a notification. s is nil if it reached no client.
 func (j *Journal) RecordNotification(way registry.Direction, s *downstream.Session, server, method, name string, params []byte) {
 	rec := j.notification(way, server, method, params)
 	rec.Name = j.Mask.String(name)
@@ -177,11 +171,11 @@ func (j *Journal) notification(way registry.Direction, server, method string, pa
 	}
 }
 
-// maxRecipientRecords is the maximum number of sessions with separate records of one
-// notification. More sessions share a record.
+// maxRecipientRecords is the number of sessions with separate records of a notification.
+// More share one.
 const maxRecipientRecords = 20
 
-// Receiver is a session that got a notification, with the session's name for its subject.
+// Receiver is a notified session, with its name for the subject.
 type Receiver struct {
 	Session *downstream.Session
 	Name    string
@@ -204,7 +198,7 @@ func (j *Journal) RecordBroadcast(server, method, name string, params []byte, to
 	}
 }
 
-// RecordLog records a server's log message from the params of notifications/message.
+// RecordLog records a notifications/message of a server.
 func (j *Journal) RecordLog(server string, level slog.Level, params []byte) {
 	data := rawjson.Get(params, "data")
 	text, ok := rawjson.String(data)

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// Limits on separately counted tools, servers and clients. Calls beyond them count
-	// only in the sums. maxLabels limits a cache.
+	// Limits on separately counted tools, servers and clients; further ones count in the
+	// sums.
 	maxTools   = 4096
 	maxServers = 1024
 	maxClients = 256
 	maxLabels  = 4096
 	// maxName is the maximum length of a name, in bytes.
 	maxName = 512
-	// saveInterval is the minimum time between two writes of the file.
+	// saveInterval is the minimum time between writes.
 	saveInterval = time.Minute
 )
 
@@ -33,8 +33,8 @@ type MeteredCall struct {
 	Duration             time.Duration
 	Bytes                int // of the answer
 	Failed               bool
-	NoDuration           bool          // the server did not determine Duration
-	UserWait             time.Duration // time spent waiting for the user
+	NoDuration           bool          // Duration depends on the user
+	UserWait             time.Duration // for the user
 }
 
 // ListedTool is a tool as clients see it.
@@ -42,24 +42,23 @@ type ListedTool struct {
 	Server, Tool, Name string
 	Bytes              int  // of the definition
 	Disabled           bool // hidden from all clients
-	Unlisted           bool // in no client's lists, so it gets no row
+	Unlisted           bool // in no list, so without a row
 }
 
-// rowKey identifies the counters of a server, a tool or a client.
+// rowKey identifies a server, tool or client.
 type rowKey struct {
 	client       bool
 	server, name string
 }
 
-// callLabels are the server, tool and client that a call counts for.
+// callLabels identifies a call's server, tool and client.
 type callLabels struct{ server, tool, client string }
 
 type counters struct {
-	counts             // since the last write of the file
-	minutes [60]minute // by the minute of the hour
+	counts             // not yet in the file
+	minutes [60]minute // by minute of the hour
 }
 
-// minute holds the counts of one minute.
 type minute struct {
 	at            int64 // minutes since 1970
 	calls, errors uint32
@@ -67,12 +66,12 @@ type minute struct {
 	timedCalls    uint32
 }
 
-// counts are the counts that are also in the file.
+// counts are also in the file.
 type counts struct {
 	calls, errors, bytes uint64
 	last                 int64 // seconds since 1970, or 0
 	durations            [report.Bins]uint64
-	waits, waitMillis    uint64 // calls that waited for the user, and the sum of their waits
+	waits, waitMillis    uint64 // calls that waited for the user
 }
 
 func (c *counts) add(o *counts) {
@@ -87,7 +86,7 @@ func (c *counts) add(o *counts) {
 	}
 }
 
-// addCall counts a call at a time in seconds since 1970. bin is for its duration.
+// addCall counts a call. at is in Unix seconds.
 func (r *counters) addCall(c *MeteredCall, at int64, bin int) {
 	m := &r.minutes[at/60%60]
 	if m.at != at/60 {
@@ -116,14 +115,14 @@ func (r *counters) addCall(c *MeteredCall, at int64, bin int) {
 type MeterOptions struct {
 	Path   string              // "": nothing is saved
 	Logger *slog.Logger        // for failures to save; may be nil
-	Listed func() []ListedTool // tools that clients can see
+	Listed func() []ListedTool // visible tools
 	Now    func() time.Time
 }
 
-// Meter counts the calls per server, tool and client, over restarts. Once a minute it
-// adds its counts to a state file, which other processes may use too. Create it with
-// [OpenMeter]. A nil Meter counts nothing. [Meter.Add] never waits for I/O and allocates
-// only for new names. All methods are safe for concurrent use.
+// Meter counts calls per server, tool and client, over restarts. Once a minute it adds
+// them to a file, which other processes may share. A nil Meter counts nothing.
+// [Meter.Add] never waits for I/O and allocates only for new names. All methods are safe
+// for concurrent use.
 type Meter struct {
 	o        MeterOptions
 	openTime time.Time
@@ -131,20 +130,19 @@ type Meter struct {
 	mu               sync.Mutex
 	all              counters
 	rows             map[rowKey]*counters
-	labels           map[callLabels]*labelCounters // cache, to look up each label once
+	labels           map[callLabels]*labelCounters // cache
 	lastLabels       *labelCounters                // most calls equal the previous one
-	rowCounts        [3]int                        // number of servers, tools and clients
+	rowCounts        [3]int                        // servers, tools and clients
 	saved            *usageState                   // content of the file; immutable
-	writeErrorLogged bool                          // log a write error only once
+	writeErrorLogged bool                          // logged once
 
 	saving      sync.Mutex
-	replaced    bool // a bad file was moved aside
-	disabled    bool // another bad file appeared: nothing is saved
-	listWritten bool // the file has the listed tools
+	replaced    bool // moved a bad file aside
+	disabled    bool // found another bad file: nothing is saved
+	listWritten bool // the file has listed tools
 }
 
-// OpenMeter reads the file. It logs and moves aside a file that is damaged or from
-// another version.
+// OpenMeter reads the file. It logs and moves aside a bad one.
 func OpenMeter(o MeterOptions) *Meter {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -177,14 +175,12 @@ func (m *Meter) Add(c MeteredCall) {
 	}
 }
 
-// labelCounters holds the counters for callLabels, nil above the limits. They are never
-// replaced.
+// labelCounters holds counters, nil above the limits, which are never replaced.
 type labelCounters struct {
 	labels callLabels
 	rows   [3]*counters
 }
 
-// counters returns the counters of a call.
 func (m *Meter) counters(w callLabels) [3]*counters {
 	if m.lastLabels != nil && m.lastLabels.labels == w {
 		return m.lastLabels.rows
@@ -205,7 +201,7 @@ func (m *Meter) counters(w callLabels) [3]*counters {
 	return k.rows
 }
 
-// row returns the counters of k, which it creates if necessary; nil above the limits.
+// row returns nil above the limits.
 func (m *Meter) row(k rowKey) *counters {
 	if len(k.name) > maxName {
 		k.name = k.name[:maxName]
@@ -236,7 +232,7 @@ func (k rowKey) class() int {
 	return 0
 }
 
-// Run saves the counts periodically, and once more when ctx ends.
+// Run saves counts periodically and when ctx ends.
 func (m *Meter) Run(ctx context.Context) {
 	tick := time.NewTicker(saveInterval)
 	defer tick.Stop()
@@ -251,7 +247,7 @@ func (m *Meter) Run(ctx context.Context) {
 	}
 }
 
-// total returns the current counts of all processes, and the minutes of this one.
+// total returns all processes' counts, and this one's minutes.
 func (m *Meter) total() (*usageState, map[rowKey]*[60]minute) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -270,8 +266,7 @@ func (m *Meter) total() (*usageState, map[rowKey]*[60]minute) {
 	return s, hours
 }
 
-// Report returns the usage report with the currently listed tools. It only has clients
-// with calls; the caller adds what clients see.
+// Report returns the usage with the listed tools. It only has clients with calls.
 func (m *Meter) Report() report.Report {
 	if m == nil {
 		m = OpenMeter(MeterOptions{})
@@ -298,7 +293,7 @@ func (m *Meter) Report() report.Report {
 	return r
 }
 
-// ForEach calls yield with the counts of each tool and client that has calls.
+// ForEach yields the counts of tools and clients with calls.
 func (m *Meter) ForEach(yield func(server, tool, client string, calls, errors, bytes uint64)) {
 	s, _ := m.total()
 	for k, r := range s.rows {
@@ -312,7 +307,7 @@ func (m *Meter) ForEach(yield func(server, tool, client string, calls, errors, b
 	}
 }
 
-// lastHour returns the minutes up to now, or nil without calls.
+// lastHour returns nil without calls.
 func lastHour(minutes *[60]minute, now time.Time) []report.Minute {
 	if minutes == nil {
 		return nil
@@ -348,7 +343,7 @@ func (c *counts) figures() report.Figures {
 	return f
 }
 
-// report returns the usage report without the last hour.
+// report omits the last hour.
 func (s *usageState) report(now time.Time) report.Report {
 	r := report.Report{
 		Since: time.Unix(s.start, 0).UTC(), All: s.all.figures(), Latency: report.Distribution(&s.all.durations),
@@ -380,7 +375,7 @@ func (s *usageState) report(now time.Time) report.Report {
 	return r
 }
 
-// list sets the listed tools of all servers that list at least one.
+// list updates the servers that list tools.
 func (s *usageState) list(all []ListedTool) {
 	listing := make(map[string]bool)
 	for _, l := range all {
@@ -410,8 +405,8 @@ func (s *usageState) list(all []ListedTool) {
 	}
 }
 
-// trim removes rows of missing entries that were long unused, and rows over the limits:
-// the longest unused first, of these the smallest.
+// trim removes missing and long unused rows, and rows over the limits: the longest unused
+// first, then the smallest.
 func (s *usageState) trim(now time.Time) {
 	const kept = 180 * 24 * time.Hour
 	var classes [3][]rowKey

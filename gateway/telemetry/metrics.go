@@ -13,12 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// maxMIMETypes is the maximum number of values of the label mime_type.
+// maxMIMETypes limits the label mime_type.
 const maxMIMETypes = 64
 
-// Metrics holds the Prometheus series of one gateway in a separate registry. All methods
-// are safe for concurrent use and never block. Label values are limited: methods that
-// Goblin serves, servers of the config, the first 64 MIME types and "other".
+// Metrics holds the Prometheus series of one gateway. All methods are safe for concurrent
+// use and never block. Label values are limited: methods that Goblin serves, servers of
+// the config, the first 64 MIME types and "other".
 type Metrics struct {
 	registry      *prometheus.Registry
 	requests      *prometheus.CounterVec
@@ -32,8 +32,7 @@ type Metrics struct {
 	entries       *prometheus.GaugeVec
 	embeddings    prometheus.Counter
 
-	// series caches the series of requests, because a lookup by labels is slower than
-	// counting.
+	// series caches requests' series: a lookup by labels is slower than counting.
 	series     atomic.Pointer[map[seriesKey]*series]
 	lastSeries atomic.Pointer[series] // most requests equal the previous one
 
@@ -41,7 +40,6 @@ type Metrics struct {
 	mimes map[string]string
 }
 
-// seriesKey identifies the series of a request.
 type seriesKey struct {
 	method, server string
 	ok             bool
@@ -53,7 +51,7 @@ type series struct {
 	duration prometheus.Observer
 }
 
-// NewMetrics creates the series, including those of the Go runtime and the process.
+// NewMetrics includes series of the Go runtime and the process.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -95,8 +93,8 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// SetUsage sets the source of the usage counters, which outlive restarts. tool is "" for
-// the calls of a client. Call it once.
+// SetUsage sets the source of usage counters. tool is "" for a client's calls. Call it
+// once.
 func (m *Metrics) SetUsage(read func(yield func(server, tool, client string, calls, errors, bytes uint64))) {
 	m.registry.MustRegister(usageCollector(read))
 }
@@ -118,7 +116,7 @@ func (t usageCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (t usageCollector) Collect(ch chan<- prometheus.Metric) {
-	seen := make(map[[3]string]bool) // names can become equal when made valid UTF-8
+	seen := make(map[[3]string]bool) // names may become equal as valid UTF-8
 	count := func(d *prometheus.Desc, n uint64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
 	}
@@ -145,7 +143,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// StatusLabel returns the outcome of a request: "success" or "failure".
+// StatusLabel returns "success" or "failure".
 func StatusLabel(ok bool) string {
 	if ok {
 		return "success"
@@ -163,8 +161,7 @@ func (m *Metrics) AddRequest(method, server string, ok bool, took time.Duration)
 	s.duration.Observe(took.Seconds())
 }
 
-// AddUnanswered counts a request that was cancelled or whose client left. Its duration
-// would not measure the server.
+// AddUnanswered counts a cancelled or abandoned request, without its duration.
 func (m *Metrics) AddUnanswered(method, server string, ok bool) {
 	m.findSeries(seriesKey{method, server, ok}).requests.Inc()
 }
@@ -192,7 +189,7 @@ func (m *Metrics) findSeries(o seriesKey) *series {
 	return all[o]
 }
 
-// AddRead counts a resource read. mime is the type of the first content, or "".
+// AddRead counts a resource read. mime is of the first content, or "".
 func (m *Metrics) AddRead(server, mime string, ok bool) {
 	m.reads.WithLabelValues(server, m.mime(mime), StatusLabel(ok)).Inc()
 }
@@ -249,7 +246,7 @@ func (m *Metrics) SetEntries(kind, server string, n int) {
 	m.entries.WithLabelValues(kind, server).Set(float64(n))
 }
 
-// DeleteGauges removes the gauges of a server. Its counters stay, as Prometheus expects.
+// DeleteGauges removes a server's gauges. Counters stay, as Prometheus expects.
 func (m *Metrics) DeleteGauges(server string) {
 	for _, v := range []*prometheus.GaugeVec{m.subscriptions, m.up, m.sleeping, m.entries} {
 		v.DeletePartialMatch(prometheus.Labels{"server_id": server})

@@ -20,15 +20,14 @@ import (
 
 const (
 	version = 1
-	// maxFile is the maximum size of the file, in bytes.
+	// maxFile is in bytes.
 	maxFile = 8 << 20
-	// maxNames is the largest valid number: larger ones are not exact in other JSON
-	// parsers.
+	// maxNames is the largest number that all JSON parsers read exactly.
 	maxNames = 1 << 53
 )
 
-// UsagePath returns the path of the usage file of a config in the state folder. config is
-// the canonical path of the config.
+// UsagePath returns a config's usage file in the state folder. config is its canonical
+// path.
 func UsagePath(folder, config string) string {
 	return atomicfile.ConfigPath(filepath.Join(folder, "usage"), config)
 }
@@ -39,8 +38,7 @@ type usageState struct {
 	rows  map[rowKey]*usageRow
 }
 
-// usageRow holds the counters of a row and its listed state. tools is for servers; listed
-// and disabled are for tools.
+// usageRow also has the listed state: tools of a server, others of a tool.
 type usageRow struct {
 	counts
 	definition, tools int
@@ -93,8 +91,8 @@ type file struct {
 	Rows    []usageLine     `json:"rows"`
 }
 
-// CheckUsage returns the error in a usage file and its line, or 0 without a line. The
-// next daemon resets the counters of such a file.
+// CheckUsage returns the error in a usage file and its line, or 0. The next daemon resets
+// such counters.
 func CheckUsage(path string) (line int, err error) {
 	if _, err = load(path); err == nil {
 		return 0, nil
@@ -192,7 +190,7 @@ func (c *counts) toLine() usageLine {
 	return l
 }
 
-// text returns the content of the file, with one row per line.
+// text returns one row per line.
 func (s *usageState) text() ([]byte, error) {
 	var out bytes.Buffer
 	all, err := json.Marshal(s.all.toLine())
@@ -232,7 +230,7 @@ func (s *usageState) text() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// read reads the file, or returns nil. It logs a bad file once and moves it aside.
+// read logs a bad file once and moves it aside.
 func (m *Meter) read() *usageState {
 	if m.o.Path == "" {
 		return nil
@@ -241,7 +239,7 @@ func (m *Meter) read() *usageState {
 	if err == nil {
 		return s
 	}
-	if m.replaced { // another process writes such files
+	if m.replaced { // another process writes them
 		m.disabled = true
 		return nil
 	}
@@ -275,7 +273,7 @@ func (m *Meter) warn(err error) {
 	}
 }
 
-// Save adds new counts to the file. It logs the first of consecutive failures.
+// Save adds new counts to the file. It logs the first of several failures.
 func (m *Meter) Save() {
 	if m == nil || m.o.Path == "" {
 		return
@@ -301,7 +299,7 @@ func (m *Meter) Save() {
 	m.restoreCounts(nil, s)
 }
 
-// takeCounts returns and clears the counts since the last call.
+// takeCounts returns and clears the unsaved counts.
 func (m *Meter) takeCounts() (news bool, taken *usageState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -316,7 +314,7 @@ func (m *Meter) takeCounts() (news bool, taken *usageState) {
 	return taken.all.calls > 0, taken
 }
 
-// restoreCounts sets the saved counts, and adds taken back if it was not saved.
+// restoreCounts sets saved and adds taken back.
 func (m *Meter) restoreCounts(taken, saved *usageState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -330,7 +328,7 @@ func (m *Meter) restoreCounts(taken, saved *usageState) {
 	}
 }
 
-// merge adds the taken counts to the current file.
+// merge adds taken to the current file.
 func (m *Meter) merge(taken *usageState, listed []ListedTool) (*usageState, error) {
 	unlock, err := atomicfile.Lock(m.o.Path)
 	if err != nil {
@@ -359,7 +357,7 @@ func (m *Meter) merge(taken *usageState, listed []ListedTool) (*usageState, erro
 	return s, atomicfile.Write(m.o.Path, text)
 }
 
-// ReadUsage returns the usage report of a file. Use it only without a running daemon.
+// ReadUsage returns the usage in a file, if no daemon runs.
 func ReadUsage(path string, now time.Time) (report.Report, error) {
 	s, err := load(path)
 	if err != nil {

@@ -15,8 +15,8 @@ var wireBuffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// describeWire appends a description of the transport of a request and of its call to a
-// server. code is the error code of the answer, or 0.
+// describeWire describes the transport of a request and its call. code is the answer's
+// error code, or 0.
 func describeWire(text []byte, x *downstream.Request, call Call, code int) []byte {
 	text = registry.AppendWord(text, registry.ClientID, x.ID())
 	text = registry.AppendWord(text, registry.Transport, x.Session().Transport())
@@ -38,7 +38,6 @@ func describeWire(text []byte, x *downstream.Request, call Call, code int) []byt
 	return registry.AppendHeaders(text, registry.FromServer, answer.Header)
 }
 
-// describeHTTP appends the HTTP data between client and Goblin.
 func describeHTTP(text []byte, x *downstream.Request, code int) []byte {
 	r, status, kind := x.HTTP(code)
 	if r == nil {
@@ -50,8 +49,7 @@ func describeHTTP(text []byte, x *downstream.Request, code int) []byte {
 	return registry.AppendWire(text, registry.WireToClient, "Content-Type:", kind)
 }
 
-// describeRequestLine appends the request line. It omits the query, which may hold a
-// secret.
+// describeRequestLine omits the query, which may hold a secret.
 func describeRequestLine(text []byte, p registry.WirePart, r *http.Request) []byte {
 	path := ""
 	if r.URL != nil {
@@ -60,5 +58,5 @@ func describeRequestLine(text []byte, p registry.WirePart, r *http.Request) []by
 	return registry.AppendWire(text, p, r.Method, cmp.Or(path, "/"), r.Proto)
 }
 
-// DescribeTransport returns a description of the transport of a request in flight.
+// DescribeTransport describes the transport of a request in flight.
 func DescribeTransport(x *downstream.Request) []byte { return describeWire(nil, x, nil, 0) }

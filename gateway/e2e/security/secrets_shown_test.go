@@ -98,7 +98,7 @@ func TestH13_SessionIdsOfHTTPClientsAreToldToNobody(t *testing.T) {
 	for _, c := range []*e2e.Client{a, b} {
 		require.Less(t, s.Do("DELETE", "/mcp", map[string]string{"Mcp-Session-Id": c.Web.Id}, "").Status, 500)
 	}
-	e2e.Eventually(t, "the log", func() bool { return strings.Count(s.Stderr.String(), "Session closed") == 2 })
+	e2e.Eventually(t, "the log", func() bool { return strings.Count(s.Stderr.String(), "session closed") == 2 })
 	require.Contains(t, s.Stderr.String(), "unused session evicted")
 	require.Contains(t, told, `"transport": "http"`)
 	for _, c := range []*e2e.Client{a, b} {
