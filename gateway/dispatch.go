@@ -40,7 +40,7 @@ type request struct {
 	recorded     bool         // in the journal
 	locating     atomic.Bool  // a login may make its name known
 
-	// saves allocations
+	// Embedded to save allocations.
 	call     inflight.Request
 	rewriter inflight.Rewriter
 	room     [1]rawjson.Edit

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// In characters as JavaScript counts them. Claude Code cuts at 2,048.
+// Limits in characters as JavaScript counts them. Claude Code cuts at 2,048.
 const (
 	maxText         = 2047
 	maxNames        = 500 // for the list of servers

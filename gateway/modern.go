@@ -12,7 +12,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Methods of stateless requests (2026-07-28), besides the common ones.
+// Methods of stateless requests (2026-07-28) in addition to the common ones.
 var modernMethods = map[string]method{
 	"server/discover":      (*Gateway).discover,
 	"subscriptions/listen": (*Gateway).listen,

@@ -19,7 +19,7 @@ const resultURIPrefix = "goblin://results/"
 // IsResultURI reports whether a URI may be of a stored text.
 func IsResultURI(uri string) bool { return strings.HasPrefix(uri, resultURIPrefix) }
 
-// The oldest text is evicted first.
+// Limits of stored texts. The oldest is evicted first.
 const (
 	ResultLifetime  = time.Hour // after the last read
 	maxResultBytes  = 16 << 20  // per result

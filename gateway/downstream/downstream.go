@@ -11,9 +11,9 @@
 // All exported methods are safe for concurrent use. Sending never blocks.
 //
 // Answers and requests to clients are never dropped. A notification with a key may be
-// replaced by a newer one with that key. Notifications without a key are dropped and
-// counted while more than a quarter of limits.unsent is unsent, or over HTTP without an
-// open session-wide stream.
+// replaced by a newer one with that key. Without a key, it is dropped and counted while
+// more than a quarter of limits.unsent is unsent. Over HTTP it is dropped without an open
+// session-wide stream.
 //
 // Above limits.unsent, requests to the client wait and its messages are not read. The
 // session is closed at 20 times that, or after a minute without progress. A

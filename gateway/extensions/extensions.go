@@ -38,7 +38,7 @@ func ForClients(roots bool) []byte {
 	return rawjson.RemoveMember([]byte(ofClients), "roots")
 }
 
-// The first three limit one server, the others all servers.
+// Limits of declarations: the first three per server, the others for all servers.
 const (
 	maxName     = 200 // bytes
 	maxSettings = 16 << 10

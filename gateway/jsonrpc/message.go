@@ -211,7 +211,7 @@ var methodNames struct {
 	names map[string]string
 }
 
-// peers choose the names
+// Limits of methodNames, because peers choose the names.
 const (
 	maxMethods   = 256
 	maxMethodLen = 64

@@ -60,11 +60,11 @@ func (k subscriptionKey) resource() resource { return resource{k.server, k.uri} 
 // maxShown limits the session ids shown per resource.
 const maxShown = 20
 
-// Clients choose the URIs, and several tables hold each.
+// Limits of subscriptions: clients choose the URIs, and several tables hold each.
 const (
 	// maxSubscriptions limits the resources of a session or listen.
 	maxSubscriptions = 10000
-	// in bytes, per client and in total
+	// Limits in bytes, per client and in total.
 	maxClientBytes = 8 << 20
 	maxAllBytes    = 64 << 20
 )

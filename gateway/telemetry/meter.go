@@ -210,7 +210,7 @@ func (m *Meter) row(k rowKey) *counters {
 		return r
 	}
 	class := k.class()
-	if m.rowCounts[class] >= latencyBounds[class] {
+	if m.rowCounts[class] >= rowLimits[class] {
 		return nil
 	}
 	m.rowCounts[class]++
@@ -219,7 +219,7 @@ func (m *Meter) row(k rowKey) *counters {
 	return r
 }
 
-var latencyBounds = [3]int{maxServers, maxTools, maxClients}
+var rowLimits = [3]int{maxServers, maxTools, maxClients}
 
 // class returns 0 for a server, 1 for a tool and 2 for a client.
 func (k rowKey) class() int {
@@ -418,14 +418,14 @@ func (s *usageState) trim(now time.Time) {
 		classes[k.class()] = append(classes[k.class()], k)
 	}
 	for class, keys := range classes {
-		if len(keys) <= latencyBounds[class] {
+		if len(keys) <= rowLimits[class] {
 			continue
 		}
 		slices.SortFunc(keys, func(a, b rowKey) int {
 			x, y := s.rows[a], s.rows[b]
 			return cmp.Or(cmp.Compare(y.last, x.last), cmp.Compare(y.definition, x.definition), strings.Compare(a.server, b.server), strings.Compare(a.name, b.name))
 		})
-		for _, k := range keys[latencyBounds[class]:] {
+		for _, k := range keys[rowLimits[class]:] {
 			delete(s.rows, k)
 		}
 	}

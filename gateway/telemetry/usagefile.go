@@ -22,8 +22,8 @@ const (
 	version = 1
 	// maxFile is in bytes.
 	maxFile = 8 << 20
-	// maxNames is the largest number that all JSON parsers read exactly.
-	maxNames = 1 << 53
+	// maxExactInt is the largest number that all JSON parsers read exactly.
+	maxExactInt = 1 << 53
 )
 
 // UsagePath returns a config's usage file in the state folder. config is its canonical
@@ -133,7 +133,7 @@ func parse(text []byte) (*usageState, error) {
 		return nil, fmt.Errorf("all: %w", err)
 	}
 	var err error
-	if s.all, err = all.counts(); err != nil || f.Began < 0 || f.Began > maxNames {
+	if s.all, err = all.counts(); err != nil || f.Began < 0 || f.Began > maxExactInt {
 		return nil, errors.Join(errors.New("totals out of range"), err)
 	}
 	for i := range f.Rows {
@@ -148,7 +148,7 @@ func parse(text []byte) (*usageState, error) {
 			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		case !k.client && k.server == "", len(k.server) > maxName, len(k.name) > maxName, len(l.Listed) > maxName:
 			return nil, fmt.Errorf("row %d: name missing or longer than %d bytes", i+1, maxName)
-		case l.Definition < 0 || l.Tools < 0 || l.Definition > maxNames || l.Tools > maxNames:
+		case l.Definition < 0 || l.Tools < 0 || l.Definition > maxExactInt || l.Tools > maxExactInt:
 			return nil, fmt.Errorf("row %d: tool count or definition size out of range", i+1)
 		}
 		*s.row(k) = usageRow{c, l.Definition, l.Tools, l.Listed, l.Off}
@@ -163,9 +163,9 @@ func (l *usageLine) counts() (c counts, err error) {
 	c.last = l.Last
 	c.waits = l.Waits
 	c.waitMillis = l.Waited
-	sound := l.Calls <= maxNames && l.Errors <= l.Calls && l.Bytes <= maxNames && l.Last >= 0 && l.Last <= maxNames && l.Waits <= l.Calls && l.Waited <= maxNames
+	sound := l.Calls <= maxExactInt && l.Errors <= l.Calls && l.Bytes <= maxExactInt && l.Last >= 0 && l.Last <= maxExactInt && l.Waits <= l.Calls && l.Waited <= maxExactInt
 	for bin, n := range l.Took {
-		if bin < 0 || bin >= report.Bins || n > maxNames {
+		if bin < 0 || bin >= report.Bins || n > maxExactInt {
 			sound = false
 			break
 		}

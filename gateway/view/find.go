@@ -134,6 +134,9 @@ func missingReason(seen *registry.Snapshot, err *registry.NotFoundError, owner *
 		is = ""
 	}
 	state := string(owner.State)
+	if owner.State == registry.StateSleeping {
+		state = "idle"
+	}
 	if owner.State == registry.StateStopped && owner.LastError != "" { // waits for a project
 		state += ": " + owner.LastError
 	}

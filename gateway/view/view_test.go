@@ -394,7 +394,7 @@ func TestAnUnknownToolIsSaidToBeOfAServerThatIsDown(t *testing.T) {
 		absent string
 	}{
 		{registry.ServerState{State: registry.StateFailed}, "a_x", `server "a" has failed, so its tools are unknown`},
-		{registry.ServerState{State: registry.StateSleeping}, "a_x", `server "a" is sleeping, so its tools are unknown`},
+		{registry.ServerState{State: registry.StateSleeping}, "a_x", `server "a" is idle, so its tools are unknown`},
 		{registry.ServerState{State: registry.StateNeedsLogin}, "a_x", `server "a" needs login, so its tools are unknown`},
 		{registry.ServerState{State: registry.StateStopped, LastError: "waits for a project"}, "a_x", `server "a" is stopped: waits for a project, so its tools are unknown`},
 		{registry.ServerState{State: registry.StateReady}, "a_x", ""},

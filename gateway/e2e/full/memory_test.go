@@ -170,7 +170,7 @@ func TestUnfinishedMessagesOfManyClientsAreBoundedTogether(t *testing.T) {
 		lines := g.answer() + g.answer()
 		require.Contains(t, lines, `"id":"mine"`)
 		require.Contains(t, lines, `{"jsonrpc":"2.0","id":"next","result":{}}`)
-		if strings.Contains(lines, "thrown away") {
+		if strings.Contains(lines, "discarded") {
 			refused++
 		}
 	}
