@@ -154,7 +154,7 @@ func meanwhile(s *e2e.Web, one func(i int)) {
 const large = 12 << 20
 
 // together is said of whatever is refused since all hold too much.
-const together = "for all clients and servers reached"
+const together = "for all clients and servers"
 
 func TestUnfinishedMessagesOfManyClientsAreBoundedTogether(t *testing.T) {
 	t.Parallel()
@@ -279,7 +279,7 @@ func TestLargeRequestsInFlightAreBoundedTogether(t *testing.T) {
 		})()
 		for line := g.answer(); !strings.Contains(line, `"next"`); line = g.answer() {
 			require.Contains(t, line, `"mine"`)
-			if strings.Contains(line, "memory limit for all clients") {
+			if strings.Contains(line, "for all clients and servers") {
 				refused.add()
 			}
 		}
@@ -350,7 +350,7 @@ func TestUnfinishedAnswersOfManyServersAreBoundedTogether(t *testing.T) {
 			refused := 0
 			for _, id := range ids {
 				for _, m := range callers.Replies[id] {
-					require.Contains(t, m.Raw, "memory limit for all clients")
+					require.Contains(t, m.Raw, "for all clients and servers")
 					refused++
 				}
 			}
