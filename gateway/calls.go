@@ -214,8 +214,8 @@ func (r *request) targetEdits(t registry.Target, raw []byte) (edits []rawjson.Ed
 	return edits, nil
 }
 
-// filterMeta removes other members than the protocol's from `_meta`, unless forward_meta
-// is set.
+// filterMeta removes members that the protocol does not define from `_meta`, unless the
+// server has forward_meta.
 func (r *request) filterMeta(server string) bool {
 	b := r.gateway.Servers.Get(server)
 	if b == nil || b.Config().ForwardMeta {
@@ -347,7 +347,8 @@ func (g *Gateway) relayReply(r *request, server, name string, reply jsonrpc.Repl
 	return true
 }
 
-// opensWebPages reports whether a reply asks users to open web pages only.
+// opensWebPages reports whether all URLs that a reply asks the user to open are web
+// pages.
 func opensWebPages(method string, reply jsonrpc.Reply) bool {
 	if reply.Error != nil {
 		own := jsonrpc.ParseErrorObject(reply.Error)

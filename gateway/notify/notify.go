@@ -48,7 +48,7 @@ type Notifier struct {
 	work          sync.WaitGroup // outlive their caller
 
 	mu sync.Mutex
-	// seen has the list versions, by kind, of which a session knows.
+	// seen holds the list versions, by kind, that each session was notified of.
 	seen map[*downstream.Session]*[registry.Kinds]view.Version
 	// initial has the list versions of each view for new sessions.
 	initial map[string][registry.Kinds]view.Version
