@@ -10,15 +10,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The steps change a pattern of the config so that it matches the readings of the URIs
-// that it was written for. sameSteps keep its meaning. looseSteps also drop parts, as
-// readers do.
+// sameSteps and looseSteps rewrite a config pattern to match the readings of a URI.
+// sameSteps keep its meaning. looseSteps also drop parts, as some servers do.
 var (
 	sameSteps  = []func(string) string{unescapeGlob, slashGlob, lowerScheme, canonicalFile}
 	looseSteps = append(sameSteps[:len(sameSteps):len(sameSteps)], norm.NFC.String, squeezeGlob, dropParams, dropGlobQuery, parseGlob, resolveGlobDots)
 )
 
-// unescapeGlob decodes the escapes of a glob. The decoded characters are literal.
+// unescapeGlob decodes percent-escapes in a glob. Decoded characters are literal.
 func unescapeGlob(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -36,17 +35,15 @@ func unescapeGlob(s string) string {
 	return out.String()
 }
 
-// slashGlob is slashes for a glob, in which a backslash is written twice.
+// slashGlob is slashes for globs, where a backslash is escaped.
 func slashGlob(s string) string { return strings.ReplaceAll(s, `\\`, "/") }
 
-// parseGlob applies parseWHATWG to the literal prefix of a glob.
 func parseGlob(s string) string { return inLiteralPrefix(s, parseWHATWG) }
 
-// resolveGlobDots applies resolveDots to the literal prefix of a glob.
 func resolveGlobDots(s string) string { return inLiteralPrefix(s, resolveDots) }
 
 // inLiteralPrefix applies f to the whole segments before the first wildcard, if they
-// contain the authority.
+// include the authority.
 func inLiteralPrefix(s string, f func(string) string) string {
 	at := len(s)
 	if wild := strings.IndexAny(s, `*?[\`); wild >= 0 {
@@ -54,12 +51,12 @@ func inLiteralPrefix(s string, f func(string) string) string {
 	}
 	head, rest := splitPath(s[:at])
 	if hasHost("//"+rest) && strings.HasSuffix(head, "//") && strings.IndexByte(rest, '/') < 0 {
-		return s // the authority goes on
+		return s // the authority contains a wildcard
 	}
 	return f(s[:at]) + s[at:]
 }
 
-// squeezeGlob replaces repeated slashes in the path by one.
+// squeezeGlob collapses repeated slashes in the path.
 func squeezeGlob(s string) string {
 	head, rest := splitPath(s)
 	for strings.Contains(rest, "//") {
@@ -68,11 +65,10 @@ func squeezeGlob(s string) string {
 	return head + rest
 }
 
-// queryMark matches the beginning of a query or fragment in a glob. A question mark is
-// usually a wildcard, but not before a name and "=".
+// queryMark matches the start of a query or fragment in a glob. A question mark is a
+// wildcard unless a name and "=" follow.
 var queryMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\\?|\[\?\]|\?[A-Za-z0-9_.~-]+=|#`) })
 
-// dropGlobQuery removes query and fragment.
 func dropGlobQuery(s string) string {
 	if at := queryMark().FindStringIndex(s); at != nil {
 		return s[:at[0]]

@@ -16,15 +16,15 @@ import (
 	"goblin/registry/suggest"
 )
 
-// OverriddenEntry is something that a server lists.
+// OverriddenEntry is an entry that a server lists.
 type OverriddenEntry struct {
 	Server     string
 	Kind       registry.Kind
-	Name       string // its own
-	Definition []byte // its own; its name may be another
+	Name       string // the server's name for it
+	Definition []byte // from the server; may contain another name
 }
 
-// CatalogEntries are the things of servers in a catalog.
+// CatalogEntries returns the servers' entries in a catalog, before overrides.
 func CatalogEntries(s *registry.Snapshot) iter.Seq[OverriddenEntry] {
 	return func(yield func(OverriddenEntry) bool) {
 		for _, k := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template} {
@@ -41,15 +41,14 @@ func CatalogEntries(s *registry.Snapshot) iter.Seq[OverriddenEntry] {
 	}
 }
 
-// keys are those of kinds in overrides.
+// keys maps kinds to the config keys under overrides.
 var keys = map[registry.Kind]string{registry.Tool: "tools", registry.Prompt: "prompts", registry.Resource: "resources", registry.Template: "resources"}
 
-// entriesByName holds a server's entries, by the key of their kind and by name.
+// entriesByName holds a server's entries by config key and name.
 type entriesByName map[string]map[string]OverriddenEntry
 
-// CheckOverrides says which overrides of a config are for nothing, or do not fit what they are for,
-// as far as things tell. Servers without any are not known; nor, if only one kind of
-// things is known, are overrides of others.
+// CheckOverrides reports overrides that match no entry or don't fit it. It skips servers
+// without entries, and kinds other than kinds if any are given.
 func CheckOverrides(cfg *config.Config, things iter.Seq[OverriddenEntry], kinds ...registry.Kind) (problems []config.Problem) {
 	servers := make(map[string]entriesByName)
 	for name := range cfg.Overrides() {
@@ -105,7 +104,7 @@ func (c *checker) report(at config.OverrideTarget, format string, args ...any) {
 	c.problems = append(c.problems, config.Problem{File: c.cfg.Path, Line: c.cfg.OverrideLine(at), Text: where + ": " + fmt.Sprintf(format, args...)})
 }
 
-// check looks at overrides, which are all together with those below.
+// check checks set. all also contains the overrides that set inherits.
 func (c *checker) check(at config.OverrideTarget, s *config.Server, set, all *definition.Set, has entriesByName) {
 	if set == nil || has == nil {
 		return
@@ -127,23 +126,23 @@ func (c *checker) check(at config.OverrideTarget, s *config.Server, set, all *de
 		for _, name := range slices.Sorted(maps.Keys(kind.set)) {
 			at.Name = name
 			o := kind.set[name]
-			t, there := has[kind.key][name]
-			if !there {
+			t, ok := has[kind.key][name]
+			if !ok {
 				f := suggest.New(name)
 				for other := range has[kind.key] {
 					f.Add(other, other)
 				}
 				best := f.Best()
 				slices.Sort(best)
-				told := fmt.Sprintf("it has no %s %q", kind.one, name)
-				if !kind.permits(name) { // it may well have it
-					told = fmt.Sprintf("%s %q is left out by %q of the server", kind.one, name, kind.key)
+				problem := fmt.Sprintf("unknown %s %q", kind.one, name)
+				if !kind.permits(name) { // it may still exist
+					problem = fmt.Sprintf("%s %q is hidden by the server's %q filter", kind.one, name, kind.key)
 				}
-				c.report(at, "%s%s", told, suggest.DidYouMean(best...))
+				c.report(at, "%s%s", problem, suggest.DidYouMean(best...))
 				continue
 			}
 			if other, taken := has[kind.key][o.Name]; taken && (kind.all[other.Name] == nil || kind.all[other.Name].Name == "") {
-				c.report(at, "%s %q is not renamed to %q, which is another of its %ss", kind.one, name, o.Name, kind.one)
+				c.report(at, "cannot rename %s %q to %q: the server already has that name", kind.one, name, o.Name)
 			}
 			var applied *definition.AppliedOverride
 			switch t.Kind {
@@ -161,8 +160,8 @@ func (c *checker) check(at config.OverrideTarget, s *config.Server, set, all *de
 	}
 }
 
-// FillOverrides adds edits that put the overridden arguments of an entry into the member at path of params.
-// The error is one for the client.
+// FillOverrides adds an edit that sets the overridden arguments of an entry in the member
+// at path of params. The error is meant for the client.
 func FillOverrides(e *registry.Entry, params []byte, edits []rawjson.Edit, path ...string) ([]rawjson.Edit, error) {
 	if len(e.Override.Fill) == 0 {
 		return edits, nil
@@ -176,8 +175,8 @@ func FillOverrides(e *registry.Entry, params []byte, edits []rawjson.Edit, path 
 	return edits, nil
 }
 
-// FillCompletion is FillOverrides for completion/complete. It refuses an argument that the client may not
-// set.
+// FillCompletion is FillOverrides for completion/complete. It refuses to complete an
+// overridden argument.
 func FillCompletion(t registry.Target, params []byte, edits []rawjson.Edit) ([]rawjson.Edit, error) {
 	if t.Entry == nil || t.Entry.Override == nil {
 		return edits, nil

@@ -97,13 +97,13 @@ profiles:
 		return told
 	}
 	require.Equal(t, []string{
-		`7: : it has no tool "creat"; did you mean "create"?`,
-		`8: : tool "open" is not renamed to "close", which is another of its tools`,
-		`10: : tool "move" is not renamed to "gone", which is another of its tools`,
+		`7: : unknown tool "creat"; did you mean "create"?`,
+		`8: : cannot rename tool "open" to "close": the server already has that name`,
+		`10: : cannot rename tool "move" to "gone": the server already has that name`,
 		`10: : tool "move": argument "n" is to be of type integer, and is of type string`,
 		`12: : prompt "review": argument "stile" is not among those of the prompt; did you mean "style"?`,
-		`15: : it has no resource or template "repo:b"; did you mean "repo:a"?`,
-		`22:  in profile "work": tool "list" is not renamed to "create", which is another of its tools`,
+		`15: : unknown resource or template "repo:b"; did you mean "repo:a"?`,
+		`22:  in profile "work": cannot rename tool "list" to "create": the server already has that name`,
 	}, tell())
 	require.Equal(t, []string{`12: : prompt "review": argument "stile" is not among those of the prompt; did you mean "style"?`}, tell(registry.Prompt), "of other kinds nothing is known")
 }
@@ -130,11 +130,11 @@ profiles:
 		told = append(told, p.Text)
 	}
 	require.ElementsMatch(t, []string{
-		`overrides of server "aa": tool "slow" is left out by "tools" of the server`,
-		`overrides of server "aa": it has no tool "ech"; did you mean "echo"?`,
-		`overrides of server "aa": prompt "part" is left out by "prompts" of the server`,
-		`overrides of server "aa": resource or template "file:///secret/a" is left out by "resources" of the server`,
-		`overrides of server "aa": it has no resource or template "file:///b"`,
-		`overrides of server "aa" in profile "work": tool "slow" is left out by "tools" of the server`,
+		`overrides of server "aa": tool "slow" is hidden by the server's "tools" filter`,
+		`overrides of server "aa": unknown tool "ech"; did you mean "echo"?`,
+		`overrides of server "aa": prompt "part" is hidden by the server's "prompts" filter`,
+		`overrides of server "aa": resource or template "file:///secret/a" is hidden by the server's "resources" filter`,
+		`overrides of server "aa": unknown resource or template "file:///b"`,
+		`overrides of server "aa" in profile "work": tool "slow" is hidden by the server's "tools" filter`,
 	}, told)
 }

@@ -20,7 +20,7 @@ const (
 	maxBytes    = 64 << 10 // of all readings together
 )
 
-// uriSteps has the ways in which servers change a URI before they use it.
+// uriSteps lists the ways in which servers change a URI before they use it.
 var uriSteps = []func(string) string{
 	names.UnescapeURI, // %73ecret to secret; some do it twice
 	trimSpace,         // around the URI
@@ -32,17 +32,17 @@ var uriSteps = []func(string) string{
 	dropParams,        // file:///a;v=1/b to file:///a/b
 	resolveDots,       // x://h/a/../b to x://h/b
 	cleanPath,         // x://h/a//b to x://h/a/b
-	cleanAll,          // the same with the host as a part of the path
+	cleanAll,          // the same, treating the host as part of the path
 	dropSchemes,       // file:///sefile://cret to file:///secret
 	dropSchemeNames,   // file:///sefile:cret to file:///secret
 }
 
-// templateSteps leaves out the steps that would take the expressions of a template for
-// a query or a host.
+// templateSteps omits the steps that would mistake a template expression for a query or
+// host.
 var templateSteps = []func(string) string{names.UnescapeURI, trimSpace, slashes, lowerScheme, resolveDots, cleanPath, cleanAll}
 
-// readings returns the ways to read a URI, itself first. ok is false for a URI that must
-// be refused: it has too many readings, or one that is no text.
+// readings returns the possible readings of a URI, starting with the URI itself. ok is
+// false if the URI must be refused: too many readings, or one that is not text.
 func readings(uri string, steps []func(string) string) (all []string, ok bool) {
 	if hasOneReading(uri) {
 		return []string{uri}, true
@@ -51,8 +51,8 @@ func readings(uri string, steps []func(string) string) (all []string, ok bool) {
 	return all, ok && !slices.ContainsFunc(all, func(r string) bool { return !isText(r) })
 }
 
-// apply applies the steps to a text and to all results until nothing new appears, so that
-// every order of the steps is covered. ok is false beyond the limits.
+// apply repeats the steps on a text and all results until nothing new appears. This
+// covers every order of the steps. ok is false beyond the limits.
 func apply(text string, steps []func(string) string) (all []string, ok bool) {
 	all = []string{text}
 	size := len(text)
@@ -71,7 +71,7 @@ func apply(text string, steps []func(string) string) (all []string, ok bool) {
 	return all, size <= maxBytes
 }
 
-// isUnambiguous reports whether all readers agree about the characters of a URI.
+// isUnambiguous reports whether all servers decode the URI's characters alike.
 func isUnambiguous(uri string) bool {
 	for i := 0; i < len(uri); i++ {
 		if _, ok := names.ParseTriplet(uri[i:]); uri[i] == '%' && !ok {
@@ -86,8 +86,8 @@ func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// hasOneReading reports whether no step changes a URI, as is usual. It may report false
-// for other such URIs: it only saves time.
+// hasOneReading is a fast path that reports whether no step changes a URI. It may return
+// false for a URI with one reading.
 func hasOneReading(uri string) bool {
 	name, rest := splitScheme(uri)
 	body, ok := strings.CutPrefix(rest, "//")
@@ -107,8 +107,8 @@ func isSpecial(scheme string) bool {
 	return false
 }
 
-// splitScheme splits a URI after the colon of its scheme. The scheme is "" if there is
-// none. A single letter is a drive.
+// splitScheme splits a URI after the colon of its scheme. The scheme is "" if missing. A
+// single letter is a drive.
 func splitScheme(uri string) (scheme, rest string) {
 	for i := 0; i < len(uri); i++ {
 		switch c := uri[i]; {
@@ -144,11 +144,10 @@ func dropBrackets(s string) string {
 	return s
 }
 
-// slashes turns backslashes into slashes.
 func slashes(s string) string { return strings.ReplaceAll(s, `\`, "/") }
 
-// parseWHATWG parses a URI of a special scheme as browsers and Node.js do. It returns s if
-// that fails, and for other schemes, for which the other steps suffice.
+// parseWHATWG parses a URI of a special scheme as browsers and Node.js do. It returns s
+// unchanged on failure and for other schemes.
 func parseWHATWG(s string) string {
 	if name, _ := splitScheme(s); !isSpecial(strings.ToLower(name)) {
 		return s
@@ -164,7 +163,6 @@ func parseWHATWG(s string) string {
 	return parsed
 }
 
-// dropFragment removes the fragment.
 func dropFragment(s string) string {
 	s, _, _ = strings.Cut(s, "#")
 	return s
@@ -197,7 +195,7 @@ func cleanPath(s string) string { return resolvePath(s, true) }
 // resolvePath applies resolveSegments to the path after the authority.
 func resolvePath(s string, squeeze bool) string {
 	head, rest := splitPath(s)
-	if strings.HasSuffix(head, "//") { // behind the authority
+	if strings.HasSuffix(head, "//") { // after the authority
 		at := strings.IndexByte(rest, '/')
 		if at < 0 {
 			return s
@@ -207,15 +205,15 @@ func resolvePath(s string, squeeze bool) string {
 	return resolveSegments(head, rest, squeeze)
 }
 
-// cleanAll is cleanPath for servers that cut off only the scheme and take the authority
-// as a part of the path.
+// cleanAll is cleanPath for servers that strip only the scheme and treat the authority as
+// part of the path.
 func cleanAll(s string) string {
 	head, rest := splitPath(s)
 	return resolveSegments(head, rest, true)
 }
 
-// resolveSegments resolves the dot segments of path, and empty ones if squeeze is set.
-// Segments that lead out of the path are dropped.
+// resolveSegments resolves dot segments of path, and empty ones if squeeze is set. It
+// drops segments that lead above the root.
 func resolveSegments(head, path string, squeeze bool) string {
 	if !strings.Contains(path, "//") && !strings.Contains(path, ".") {
 		return head + path
@@ -246,11 +244,11 @@ func resolveSegments(head, path string, squeeze bool) string {
 	return head + path
 }
 
-// dropSchemes removes the scheme and "://" wherever they are repeated, as servers do that
-// replace it everywhere instead of at the beginning. It keeps the first.
+// dropSchemes imitates servers that remove the scheme and "://" everywhere. It keeps the
+// first one.
 func dropSchemes(s string) string { return dropRepeated(s, "://") }
 
-// dropSchemeNames is dropSchemes for servers that replace the scheme and ":" only.
+// dropSchemeNames is dropSchemes for the scheme and ":".
 func dropSchemeNames(s string) string { return dropRepeated(s, ":") }
 
 // dropRepeated removes the scheme and mark everywhere except at the beginning.
@@ -264,7 +262,6 @@ func dropRepeated(s, mark string) string {
 	return head + strings.ReplaceAll(rest, strings.ToLower(name)+mark, "")
 }
 
-// lowerScheme writes the scheme in lower case.
 func lowerScheme(s string) string {
 	name, rest := splitScheme(s)
 	if name == "" {
@@ -273,7 +270,7 @@ func lowerScheme(s string) string {
 	return strings.ToLower(name) + ":" + rest
 }
 
-// canonicalFile writes file URIs of this machine as file:///path.
+// canonicalFile rewrites local file URIs as file:///path.
 func canonicalFile(s string) string {
 	rest, ok := strings.CutPrefix(s, "file:")
 	if !ok {
@@ -290,7 +287,7 @@ func canonicalFile(s string) string {
 	return s
 }
 
-// decoded returns a URI without escapes, with a lower case scheme and file URIs as
+// decoded returns a URI without escapes, with a lower-case scheme and local files as
 // file:///path.
 func decoded(s string) string {
 	for next := names.UnescapeURI(s); next != s; next = names.UnescapeURI(s) {
@@ -299,11 +296,11 @@ func decoded(s string) string {
 	return canonicalFile(lowerScheme(s))
 }
 
-// ignoredEnd matches what some file systems ignore at the end of a name.
+// ignoredEnd matches name endings that some file systems ignore.
 var ignoredEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[. ](/|$)|::\$`) })
 
-// trimNames removes what file systems and servers ignore at the end of names: slashes,
-// dots, spaces, and the name of an NTFS stream. It also normalizes Unicode to NFC.
+// trimNames removes name endings that file systems and servers ignore: slashes, dots,
+// spaces and NTFS stream names. It also normalizes to NFC.
 func trimNames(s string) string {
 	s = strings.TrimRight(norm.NFC.String(s), "/")
 	if !ignoredEnd().MatchString(s) {
@@ -324,10 +321,10 @@ func hasHost(rest string) bool {
 	return strings.HasPrefix(rest, "//") && !strings.HasPrefix(rest, "///")
 }
 
-// foldHost writes in one form what some servers treat as equal. The scheme and the host
-// are in lower case, without user and without slashes between them. Drive letters are in
-// upper case. A path without a scheme is a file. hostless is the same without the host, for
-// servers that ignore it. Of a glob, only the part before the first * changes.
+// foldHost normalizes forms that some servers treat as equal. It lower-cases scheme and
+// host, drops the user and extra slashes, and upper-cases drive letters. A path without a
+// scheme is a file. hostless omits the host, for servers that ignore it. In a glob, only
+// the part before the first * changes.
 func foldHost(s string, glob bool) (folded, hostless string) {
 	scheme, rest := splitScheme(s)
 	switch {

@@ -2,23 +2,23 @@
 //
 // # Readings
 //
-// Servers read one URI in different ways. They decode it once or more often, parse it like
-// a browser or by RFC 3986, turn backslashes, drop query, fragment and parameters, or cut
-// the scheme off and give the rest to the file system. So a URI is denied if the filter
-// denies any of its readings, and allowed if the filter allows all of them.
+// Servers read one URI in different ways. They decode it once or repeatedly, parse it
+// like a browser or by RFC 3986, or convert backslashes. They may drop query, fragment
+// and parameters, or pass everything after the scheme to the file system. So a URI is
+// denied if the filter denies any of its readings, and allowed if the filter allows all
+// of them.
 //
-// The readings are found by applying the functions of uriSteps until nothing new appears.
-// Most URIs have one reading. A URI with more than maxReadings readings, or more than
-// maxBytes bytes in them, is refused. So is one whose characters readers decode
-// differently: with control characters, a "%" without two digits, or escapes that are no
-// UTF-8.
+// Readings are computed by applying uriSteps until nothing new appears. Most URIs have
+// one reading. A URI with more than maxReadings readings, or more than maxBytes bytes in
+// them, is refused. So is one that servers may decode differently: control characters,
+// "%" without two hex digits, or escapes that are not UTF-8.
 //
-// One canonical form does not suffice. Ordinary URIs are not canonical, such as
-// https://host/a?b=c#d, proxy://host/https://other, file:/a, C:\a or notes://Host/a. A server
-// that drops a query still reaches the denied file behind it.
+// Comparing one canonical form isn't enough, because ordinary URIs are not canonical:
+// https://host/a?b=c#d, file:/a, C:\a or notes://Host/a. A server that drops a query
+// would still reach a denied file.
 //
-// The work for a URI is at most maxBytes times the length of the globs. Letters of paths
-// are compared with their case, though some file systems ignore it.
+// The cost per URI is at most maxBytes times the length of the globs. Paths are
+// case-sensitive, although some file systems are not.
 package policy
 
 import (
@@ -28,11 +28,11 @@ import (
 	"goblin/gateway/config"
 )
 
-// URIFilter has the filters of one server's resources and templates. It is immutable.
+// URIFilter filters the resources and templates of one server. It is immutable.
 type URIFilter struct{ allow, deny []glob }
 
-// NewURIFilter compiles the filters of a server. It returns nil, which lets everything
-// through, if there are none.
+// NewURIFilter compiles the filters of a server. It returns nil, which permits
+// everything, if there are none.
 func NewURIFilter(f config.Filter) *URIFilter {
 	if len(f.Allow)+len(f.Deny) == 0 {
 		return nil
@@ -40,18 +40,17 @@ func NewURIFilter(f config.Filter) *URIFilter {
 	return &URIFilter{globs(f.Allow), globs(f.Deny)}
 }
 
-// Match reports whether a URI is let through.
+// Match reports whether the filter permits a URI.
 func (f *URIFilter) Match(uri string) bool {
 	return f == nil || isUnambiguous(uri) && f.match(uri, uriSteps)
 }
 
-// MatchTemplate reports whether a URI template is let through as it is written. Each of
-// its expansions must pass Match, too.
+// MatchTemplate reports whether the filter permits a URI template as written. Each
+// expansion must also pass Match.
 func (f *URIFilter) MatchTemplate(template string) bool {
 	return f == nil || isText(template) && f.match(template, templateSteps)
 }
 
-// match reports whether all readings of a URI pass.
 func (f *URIFilter) match(uri string, steps []func(string) string) bool {
 	all, ok := readings(uri, steps)
 	if !ok {
@@ -65,15 +64,14 @@ func (f *URIFilter) match(uri string, steps []func(string) string) bool {
 	return true
 }
 
-// glob is a pattern of the config in the forms that it is compared in.
+// glob is a config pattern in the forms used for comparison.
 type glob struct {
-	same   []string // forms of the same meaning, the written one first
-	loose  []string // the same, also with parts dropped that readers drop
-	folded []string // loose, each by foldHost
+	same   []string // equivalent forms, the original first
+	loose  []string // same, and forms without dropped parts
+	folded []string // foldHost of each loose form
 	local  bool     // the pattern names no host
 }
 
-// globs compiles patterns.
 func globs(patterns []string) []glob {
 	all := make([]glob, len(patterns))
 	for i, p := range patterns {
@@ -92,8 +90,8 @@ func globs(patterns []string) []glob {
 	return all
 }
 
-// variants returns the pattern and all results of the steps. A pattern with too many stays
-// as it is, since the config is trusted.
+// variants returns the pattern and all results of the steps. A pattern with too many
+// results stays unchanged, since the config is trusted.
 func variants(pattern string, steps []func(string) string) []string {
 	if all, ok := apply(pattern, steps); ok {
 		return all
@@ -101,8 +99,8 @@ func variants(pattern string, steps []func(string) string) []string {
 	return []string{pattern}
 }
 
-// anyDenies reports whether a glob matches a reading, or a name that file systems and hosts
-// treat as equal.
+// anyDenies reports whether a glob matches a reading or a name that file systems and
+// hosts treat as equal to it.
 func anyDenies(globs []glob, reading string) bool {
 	bare := trimNames(reading)
 	folded, hostless := foldHost(bare, false)
@@ -117,7 +115,6 @@ func anyDenies(globs []glob, reading string) bool {
 	})
 }
 
-// anyMatches reports whether a glob matches a text.
 func anyMatches(globs, texts []string) bool {
 	for _, g := range globs {
 		for i, text := range texts {
@@ -129,8 +126,8 @@ func anyMatches(globs, texts []string) bool {
 	return false
 }
 
-// anyAllows reports whether a glob matches a reading. derived means that the reading is not
-// the URI itself. Then parts that readers drop may be missing.
+// anyAllows reports whether a glob matches a reading. derived means that the reading is
+// not the URI itself and may lack dropped parts.
 func anyAllows(globs []glob, reading string, derived bool) bool {
 	plain := decoded(reading)
 	return slices.ContainsFunc(globs, func(g glob) bool {
