@@ -9,13 +9,12 @@ import (
 	"goblin/gateway/upstream"
 )
 
-// Clients are the open sessions.
+// Clients is the set of open sessions. It is safe for concurrent use.
 type Clients struct {
 	mu  sync.RWMutex
 	all map[*downstream.Session]struct{}
 }
 
-// Open adds a session.
 func (c *Clients) Open(s *downstream.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,14 +24,13 @@ func (c *Clients) Open(s *downstream.Session) {
 	c.all[s] = struct{}{}
 }
 
-// Close takes a session out.
 func (c *Clients) Close(s *downstream.Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.all, s)
 }
 
-// All are the open sessions, the oldest first.
+// All returns the open sessions, the oldest first.
 func (c *Clients) All() []*downstream.Session {
 	c.mu.RLock()
 	open := slices.Collect(maps.Keys(c.all))
@@ -41,8 +39,8 @@ func (c *Clients) All() []*downstream.Session {
 	return open
 }
 
-// Owner is the session that a connection belongs to alone; nil when it is shared, or
-// a stateless client's, which nothing can be sent to.
+// Owner returns the only session that uses a connection. It returns nil if the connection
+// is shared, or its client is stateless and can't receive messages.
 func (c *Clients) Owner(conn upstream.Conn) *downstream.Session {
 	if in := c.inUnit(conn.Unit()); len(in) == 1 && in[0].Protocol() != "" {
 		return in[0]
@@ -50,7 +48,7 @@ func (c *Clients) Owner(conn upstream.Conn) *downstream.Session {
 	return nil
 }
 
-// Using are the sessions that a connection serves, the oldest first.
+// Using returns the sessions that a connection serves, the oldest first.
 func (c *Clients) Using(conn upstream.Conn) []*downstream.Session {
 	all := c.All()
 	if unit := conn.Unit(); unit != "" {
@@ -59,7 +57,7 @@ func (c *Clients) Using(conn upstream.Conn) []*downstream.Session {
 	return all
 }
 
-// HasUnit reports whether a session of an isolation unit is open.
+// HasUnit reports whether an isolation unit has an open session.
 func (c *Clients) HasUnit(unit string) bool { return len(c.inUnit(unit)) > 0 }
 
 func (c *Clients) inUnit(unit string) (found []*downstream.Session) {

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// latencyTable tracks which names answer so quickly that they need no progress token. With
-// some SDKs a token costs the server a tenth of a short call, and it only matters where a call
-// may outlast its timeout.
+// latencyTable tracks which names answer so fast that they need no progress token. With
+// some SDKs a token adds a tenth to a short call. It only matters if a call may exceed
+// its timeout.
 type latencyTable struct {
 	seed      maphash.Seed
-	histories [1 << 10]LatencyHistory // by hash: names with the same place share one
+	histories [1 << 10]LatencyHistory // by hash: colliding names share one
 }
 
 // LatencyHistory counts the consecutive quick answers of one name. After a slow answer it
-// stays slow. nil is never quick.
+// stays slow. A nil history is never quick.
 type LatencyHistory struct{ quickAnswers atomic.Uint32 }
 
 const (
-	// quickLimit is the maximum time of a quick answer: far less than any reasonable
-	// timeout, and more than a busy machine adds.
+	// quickLimit is the maximum duration of a quick answer. It is far below any
+	// reasonable timeout, and above the delays of a busy machine.
 	quickLimit = time.Second
-	// quickAnswersNeeded is the number of consecutive quick answers after which a name
-	// counts as quick.
+	// quickAnswersNeeded is the number of consecutive quick answers after which a name is
+	// quick.
 	quickAnswersNeeded = 16
 	slowState          = quickAnswersNeeded + 1
 )
@@ -33,12 +33,11 @@ func (t *Table) LatencyHistory(listed string) *LatencyHistory {
 	return &t.latencies.histories[maphash.String(t.latencies.seed, listed)%uint64(len(t.latencies.histories))]
 }
 
-// isQuick reports whether the next answer will probably be quick.
 func (h *LatencyHistory) isQuick() bool {
 	return h != nil && h.quickAnswers.Load() == quickAnswersNeeded
 }
 
-// record counts an answer after that time.
+// record counts an answer that took this long.
 func (h *LatencyHistory) record(took time.Duration) {
 	if h == nil {
 		return

@@ -2,8 +2,7 @@ package inflight
 
 import "golang.org/x/sync/errgroup"
 
-// ForEachLimit does something with each item, at most width of them side by side, and
-// returns when all is done.
+// ForEachLimit calls do for each item, at most width at a time, and waits for all.
 func ForEachLimit[T any](width int, items []T, do func(i int, item T)) {
 	var all errgroup.Group
 	all.SetLimit(width)
@@ -13,5 +12,5 @@ func ForEachLimit[T any](width int, items []T, do func(i int, item T)) {
 			return nil
 		})
 	}
-	_ = all.Wait() // none of them returns an error
+	_ = all.Wait() // do returns no errors
 }

@@ -11,19 +11,19 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// listenMethod is a request that lasts as long as its client wants notifications.
+// listenMethod is excluded: it stays open as long as its client wants notifications.
 const listenMethod = "subscriptions/listen"
 
-// Pending knows the requests that wait for their answers, and ends what a user of
-// Goblin wants ended.
+// Pending lists requests in flight, and cancels requests or disconnects sessions for the
+// user.
 type Pending struct {
 	Table   *Table
 	Clients *Clients
 	Journal *telemetry.Journal
 }
 
-// All returns the requests of all sessions, the oldest first, with secrets masked. A request
-// of a script has the server of the call that it was made for.
+// All returns the requests of all sessions, the oldest first, with secrets masked. A
+// script's request has the server of the call that it was made for.
 func (w *Pending) All() []registry.InFlight {
 	t, j := w.Table, w.Journal
 	servers := t.servers()
@@ -44,10 +44,10 @@ func (w *Pending) All() []registry.InFlight {
 	return all
 }
 
-const byUser = "by the user of Goblin's screen"
+const byUser = "by the user in Goblin's UI"
 
-// Cancel cancels a request, and says so to both sides. It is false for one that is
-// not under way any more.
+// Cancel cancels a request and notifies both sides. It returns false if the request is no
+// longer in flight.
 func (w *Pending) Cancel(session, id string) bool {
 	s := w.session(session)
 	if s == nil {
@@ -66,7 +66,7 @@ func (w *Pending) Cancel(session, id string) bool {
 
 var errDisconnected = errors.New("disconnected " + byUser)
 
-// Disconnect ends a session. It is false for one that is not there.
+// Disconnect closes a session. It returns false if the session is unknown.
 func (w *Pending) Disconnect(session string) bool {
 	s := w.session(session)
 	if s != nil {
@@ -84,10 +84,10 @@ func (w *Pending) session(id string) *downstream.Session {
 	return nil
 }
 
-// maxParams is the number of bytes of params in the list of requests.
+// maxParams is the maximum size of listed params, in bytes.
 const maxParams = 64 << 10
 
-// servers are those at which clients' requests are under way.
+// servers returns the name of the server for each client request in flight.
 func (t *Table) servers() map[*downstream.Request]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,7 +100,7 @@ func (t *Table) servers() map[*downstream.Request]string {
 	return at
 }
 
-// subject names the object of a request in its client's words.
+// subject returns the name, URI or task id of a request.
 func subject(params []byte) string {
 	for _, member := range []string{"name", "uri", "taskId"} {
 		if text, ok := rawjson.String(rawjson.Get(params, member)); ok {

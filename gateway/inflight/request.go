@@ -1,13 +1,12 @@
 // Package inflight tracks the client requests that servers have not answered yet.
 //
-// A [Table] knows the open connections and what is under way on each, so that what
-// a server asks or says in between is traced to the client that caused it. An
-// [Request] is one such request: its place in the server's limit, its progress, and the
-// time that people take to answer questions because of it. A [Rewriter] turns the
-// URIs of an answer into those that clients see.
+// A [Table] knows the open connections and the requests in flight on each. It traces
+// messages from servers to the clients that caused them. A [Request] is one such request
+// with its limiter slot, progress and prompt time. A [Rewriter] replaces a server's URIs
+// in an answer with their listed form.
 //
-// Nothing here chooses a server or a connection, or knows what a method means.
-// Causes may be asked for on read loops; only Do waits, for the server's answer.
+// This package chooses no server or connection and does not interpret methods. Read loops
+// may call [Table.Candidates]; only [Table.Do] blocks.
 package inflight
 
 import (
@@ -27,33 +26,33 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Request is one client request in flight at a server, or at a local tool. The zero value is
+// Request is one client request in flight at a server or a local tool. The zero value is
 // ready for Begin.
 type Request struct {
 	ClientRequest     *downstream.Request
-	Outer             *Request // the call that the request was made for, nil for a client's own
+	Outer             *Request // the enclosing call; nil for a client's own
 	Call              upstream.Call
-	release           func() // releases the server's concurrency slot; called once
+	release           func() // frees the limiter slot; called once
 	released          atomic.Bool
-	prompted          atomic.Bool              // the server asked the user something
-	missingCapability atomic.Pointer[[]string] // that the client did not declare, but was needed
+	prompted          atomic.Bool              // the server asked the user
+	missingCapability atomic.Pointer[[]string] // needed but not declared by the client
 	promptTime        promptTimer
-	latency           *LatencyHistory // nil for none
+	latency           *LatencyHistory // may be nil
 
-	connection   *Connection // where it is in flight, nil before and after
-	older, newer *Request    // in flight there
+	connection   *Connection // while in flight, otherwise nil
+	older, newer *Request    // on the same connection
 }
 
-// promptTimer measures how long users took to answer questions because of a call.
+// promptTimer measures the time that users took to answer prompts of a call.
 type promptTimer struct {
 	mu    sync.Mutex
-	open  int           // unanswered questions
-	since time.Time     // start of the first open question
-	total time.Duration // of the earlier questions
+	open  int           // unanswered prompts
+	since time.Time     // start of the first open prompt
+	total time.Duration // of the earlier prompts
 }
 
-// Begin prepares the call for a client request. outer is the call that it was made for, nil
-// for a client's own. release frees the server's concurrency slot.
+// Begin prepares the call for a client request. outer is the enclosing call, or nil.
+// release frees the server's limiter slot.
 func (u *Request) Begin(x *downstream.Request, outer *Request, release func(), edits []rawjson.Edit) {
 	u.ClientRequest, u.Outer, u.release = x, outer, release
 	u.Call.Cause = u
@@ -62,10 +61,9 @@ func (u *Request) Begin(x *downstream.Request, outer *Request, release func(), e
 	u.Call.Edits = edits
 }
 
-// AttachProgressToken gives the call a token of its own for its progress, which extends its time, and
-// relays that to a client that has asked for it, in meta, the `_meta` of the params, with
-// the client's token. What is quick by habit, which may be nil, gets a token only
-// if its client has asked.
+// AttachProgressToken sets the call's own progress token, so that progress extends its
+// timeout. If the client sent a token in meta (`_meta` of the params), progress is
+// relayed to it. A quick name gets a token only if the client sent one; habit may be nil.
 func (u *Request) AttachProgressToken(j *telemetry.Journal, server, name string, meta []byte, habit *LatencyHistory) {
 	x := u.ClientRequest
 	u.latency = habit
@@ -88,29 +86,29 @@ func (u *Request) AttachProgressToken(j *telemetry.Journal, server, name string,
 	}
 }
 
-// RecordLatency records how long the answer took.
 func (u *Request) RecordLatency(d time.Duration) { u.latency.record(d) }
 
-// WireID is the id of the call on the wire, and what HTTP said.
+// WireID returns the id of the call on the wire and its HTTP response.
 func (u *Request) WireID() (id int64, answer *http.Response) { return u.Call.WireID() }
 
-// PromptedUser reports whether a user was asked because of the call.
+// PromptedUser reports whether the call prompted a user.
 func (u *Request) PromptedUser() bool { return u.prompted.Load() }
 
-// ResetPrompted clears the result of PromptedUser and returns the previous one.
+// ResetPrompted clears PromptedUser and returns its previous value.
 func (u *Request) ResetPrompted() bool { return u.prompted.Swap(false) }
 
-// MarkPrompted records that a user is asked.
+// MarkPrompted records that a user is being prompted.
 func (u *Request) MarkPrompted() { u.prompted.Store(true) }
 
-// Release frees the concurrency slot, once.
+// Release frees the limiter slot. Only the first call has an effect.
 func (u *Request) Release() {
 	if !u.released.Swap(true) {
 		u.release()
 	}
 }
 
-// Pause stops the call's timers while a user is asked, until as many calls of Resume.
+// Pause stops the timers of the call while a user is prompted. Each Pause needs one
+// Resume.
 func (u *Request) Pause() {
 	u.Call.Pause()
 	for ; u != nil; u = u.Outer {
@@ -124,7 +122,6 @@ func (u *Request) Pause() {
 	}
 }
 
-// Resume undoes one Pause.
 func (u *Request) Resume() {
 	u.Call.Resume()
 	for ; u != nil; u = u.Outer {
@@ -137,7 +134,7 @@ func (u *Request) Resume() {
 	}
 }
 
-// PromptTime returns how long users were asked so far.
+// PromptTime returns the total time that users were prompted so far.
 func (u *Request) PromptTime() time.Duration {
 	t := &u.promptTime
 	t.mu.Lock()
@@ -148,7 +145,7 @@ func (u *Request) PromptTime() time.Duration {
 	return t.total
 }
 
-// RequireCapability notes a capability that the client did not declare, but was needed.
+// RequireCapability records a needed capability that the client did not declare.
 func (u *Request) RequireCapability(path []string) {
 	for u.Outer != nil {
 		u = u.Outer
@@ -156,8 +153,8 @@ func (u *Request) RequireCapability(path []string) {
 	u.missingCapability.Store(&path)
 }
 
-// MissingCapability is the error for a stateless request that failed for want of a capability;
-// nil for others.
+// MissingCapability returns the error for a stateless request that failed because of a
+// missing capability, or nil.
 func (u *Request) MissingCapability(server string, reply jsonrpc.Reply) error {
 	path := u.missingCapability.Load()
 	if path == nil || reply.Error == nil && string(rawjson.Get(reply.Result, "isError")) != "true" {
@@ -166,8 +163,8 @@ func (u *Request) MissingCapability(server string, reply jsonrpc.Reply) error {
 	return MissingCapability(server, *path)
 }
 
-// MissingCapability is the error for a request that cannot be served without
-// what its client did not declare (2026-07-28, SEP-2575).
+// MissingCapability returns the error for a request that needs a capability that its
+// client did not declare (2026-07-28, SEP-2575).
 func MissingCapability(server string, path []string) *jsonrpc.Error {
 	need := []byte("{}")
 	for _, name := range slices.Backward(path) {
@@ -178,8 +175,8 @@ func MissingCapability(server string, path []string) *jsonrpc.Error {
 	return e
 }
 
-// Acquire takes a concurrency slot of a server for a client's request, as
-// [upstream.Server.Acquire] does. Clients that want progress are notified while they wait.
+// Acquire waits for a limiter slot like [upstream.Server.Acquire]. Clients that asked for
+// progress are notified while they wait.
 func Acquire(ctx context.Context, server *upstream.Server, x *downstream.Request) (release func(), err error) {
 	if release = server.TryAcquire(x.Owner()); release != nil {
 		return release, nil

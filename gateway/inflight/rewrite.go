@@ -6,34 +6,33 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// A Rewriter collects the edits that turn a server's URIs in a result into
-// those that clients see. Nothing else of a result changes, but for members that
-// readers understand differently: text, blobs and structured content are never
-// looked into.
+// A Rewriter collects edits that replace a server's URIs in a result with their listed
+// form. It changes nothing else, except ambiguous members. It never parses text, blobs or
+// structured content.
 type Rewriter struct {
-	Registry *registry.Registry // learns them
+	Registry *registry.Registry // records the URIs
 	Namer    Namer              // of the client
 	Server   string
-	Shape    *rawjson.Layout // of the text that is read next; may be nil
+	Shape    *rawjson.Layout // of the next text; may be nil
 	Edits    []rawjson.Edit
-	// ReadURI is the URI that is read, "" for none, and RequestedURI how the client spelled it. Of
-	// apps, hosts look for the contents of the very URI that they asked for.
+	// ReadURI is the URI being read, or "". RequestedURI is the client's spelling of it.
+	// Hosts of apps expect contents under exactly the URI that they requested.
 	ReadURI, RequestedURI string
-	// Skills says that URIs are those of skills and folders, which have one form
-	// whatever the namespace.
+	// Skills is set if URIs belong to skills and their folders. Their form does not
+	// depend on the namespace.
 	Skills bool
 
-	text []byte // the text that the edits apply to
+	text []byte // the text that Edits apply to
 }
 
-// Namer gives a server's URI the form that a client sees: a [registry.Snapshot], or a request
-// that has one.
+// Namer converts a server's URI to its listed form. Implementations are
+// [registry.Snapshot] and requests that hold one.
 type Namer interface {
 	ListedURI(server, original string) string
 }
 
-// RewriteNotification returns the params of a vendor's notification with the URI in them as a client sees
-// it.
+// RewriteNotification returns the params of a vendor notification with their URI in its
+// listed form.
 func RewriteNotification(r *registry.Registry, nameList Namer, server string, params []byte) []byte {
 	if rawjson.Get(params, "uri") == nil {
 		return params
@@ -43,8 +42,8 @@ func RewriteNotification(r *registry.Registry, nameList Namer, server string, pa
 	return rawjson.Splice(params, w.Edits...)
 }
 
-// Read collects the edits of a result or an error and returns the text that they
-// are made in: the one given, or one without members that are in doubt.
+// Read collects the edits of a result or error and returns the text that they apply to.
+// That is text itself, or a copy without ambiguous members.
 func (w *Rewriter) Read(tree *rawjson.KeyTree, text []byte) []byte {
 	w.text = text
 	if !tree.Read(w.Shape, text, w) {
@@ -54,7 +53,7 @@ func (w *Rewriter) Read(tree *rawjson.KeyTree, text []byte) []byte {
 	return w.text
 }
 
-// URI implements [rawjson.Visitor]. What is not a string is left as it is.
+// URI implements [rawjson.Visitor]. Values other than strings stay unchanged.
 func (w *Rewriter) URI(raw []byte) {
 	uri, ok := rawjson.String(raw)
 	if !ok || uri == "" {

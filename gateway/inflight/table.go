@@ -12,9 +12,9 @@ import (
 	"goblin/gateway/upstream"
 )
 
-// Table tracks the open connections and the requests in flight on each, so that a server's
-// request or notification can be traced to the client that caused it. On stdio the protocol
-// does not tell the cause: it is certain only if all calls in flight belong to one client.
+// Table tracks the open connections and their requests in flight. It traces a server's
+// request or notification to the client that caused it. On stdio the protocol doesn't
+// name the cause: it is certain only if all calls in flight belong to one client.
 type Table struct {
 	mu          sync.Mutex
 	connections map[upstream.Conn]*Connection
@@ -25,25 +25,25 @@ type Table struct {
 type Connection struct {
 	Server *upstream.Server
 	Conn   upstream.Conn
-	newest *Request // of the requests in flight
-	// unanswered holds the sessions, by id, with a recent call that ended without an
-	// answer, and until when their server may still ask because of it.
+	newest *Request // newest request in flight
+	// unanswered maps session ids to the time until which the server may still send
+	// requests for a cancelled or timed-out call.
 	unanswered map[string]time.Time
 }
 
-// NewTable returns one without connections.
+// NewTable returns an empty Table.
 func NewTable() *Table {
 	return &Table{connections: make(map[upstream.Conn]*Connection), latencies: latencyTable{seed: maphash.MakeSeed()}}
 }
 
-// Open notes a connection, before its first use.
+// Open adds a connection. Call it before the first use of the connection.
 func (t *Table) Open(server *upstream.Server, conn upstream.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.connections[conn] = &Connection{Server: server, Conn: conn}
 }
 
-// Close forgets a connection that has ended.
+// Close removes a closed connection.
 func (t *Table) Close(conn upstream.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +62,8 @@ func (t *Table) add(conn upstream.Conn, x *Request) {
 	}
 }
 
-// Do makes a call over a connection and waits for the answer: by do, if it is not nil.
+// Do makes a call over a connection and waits for the answer. If do is not nil, it makes
+// the call.
 func (t *Table) Do(conn upstream.Conn, u *Request, do func() (jsonrpc.Reply, error)) (reply jsonrpc.Reply, err error) {
 	defer u.Release()
 	t.add(conn, u)
@@ -75,8 +76,8 @@ func (t *Table) Do(conn upstream.Conn, u *Request, do func() (jsonrpc.Reply, err
 	return reply, err
 }
 
-// DoAsync is Do without the wait: see [upstream.Conn]. The caller calls End when the call
-// has ended.
+// DoAsync is Do without waiting; see [upstream.Conn]. The caller must call End when the
+// call finishes.
 func (t *Table) DoAsync(conn upstream.Conn, u *Request, caller upstream.Caller) bool {
 	t.add(conn, u)
 	started := conn.CallAsync(&u.Call, caller)
@@ -86,23 +87,22 @@ func (t *Table) DoAsync(conn upstream.Conn, u *Request, caller upstream.Caller) 
 	return started
 }
 
-// End removes a call of DoAsync; answered reports whether it ended with an answer.
+// End removes a call of DoAsync. answered reports whether the server answered it.
 func (t *Table) End(u *Request, answered bool) {
 	t.remove(u, answered)
 	u.Release()
 }
 
-// unansweredTime is how long a server may still ask because of a call that was cancelled or
-// timed out.
+// unansweredTime limits how long requests from a server may still belong to a cancelled
+// or timed-out call.
 const unansweredTime = 10 * time.Second
 
-// remove notes the end of a call; answered says that it ended with an answer.
 func (t *Table) remove(x *Request, answered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := x.connection
 	if l == nil {
-		return // the connection had ended
+		return // the connection was closed
 	}
 	if x.older != nil {
 		x.older.newer = x.newer
@@ -124,8 +124,8 @@ func (t *Table) remove(x *Request, answered bool) {
 	l.unanswered[x.ClientRequest.Session().ID()] = now.Add(unansweredTime)
 }
 
-// otherUnanswered reports whether a session other than s has a recent call without an answer,
-// so that its server may still ask because of it.
+// otherUnanswered reports whether another session has a recent unanswered call that the
+// server may still send requests for.
 func (l *Connection) otherUnanswered(s *downstream.Session) bool {
 	for other, until := range l.unanswered {
 		if other != s.ID() && time.Now().Before(until) {
@@ -135,7 +135,7 @@ func (l *Connection) otherUnanswered(s *downstream.Session) bool {
 	return false
 }
 
-// Server names the server of a connection; "" when it is not open.
+// Server returns the name of a connection's server, or "" if the connection is not open.
 func (t *Table) Server(conn upstream.Conn) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,7 +152,7 @@ func (t *Table) Connections() []*Connection {
 	return slices.Collect(maps.Values(t.connections))
 }
 
-// Busy reports whether anything is under way at a server.
+// Busy reports whether a server has requests in flight.
 func (t *Table) Busy(server *upstream.Server) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,9 +164,9 @@ func (t *Table) Busy(server *upstream.Server) bool {
 	return false
 }
 
-// Candidates returns the requests that may have caused a server's message, the newest last:
-// the one that the transport names, otherwise all in flight. certain reports whether there are
-// some and all belong to one client.
+// Candidates returns the requests that may have caused a server's message, the newest
+// last. If the transport names the cause, it is the only one. certain reports whether all
+// candidates belong to one client; it is false without candidates.
 func (t *Table) Candidates(conn upstream.Conn, c *upstream.Call) (found []*Request, certain bool) {
 	if c != nil {
 		if x, ok := c.Cause.(*Request); ok {
@@ -184,10 +184,10 @@ func (t *Table) Candidates(conn upstream.Conn, c *upstream.Call) (found []*Reque
 	return found, t.SingleClient(conn, found)
 }
 
-// SingleClient reports whether all requests on a connection are one client's, so that what
-// the server says can have no other cause. Those of stateless clients over HTTP have
-// nothing but a token in common: two of them may be two clients', also when one
-// waits for its client to come back, since its server may ask more meanwhile.
+// SingleClient reports whether all requests on a connection belong to one client, so that
+// it must be the cause. Stateless HTTP clients share only a token, so two of their
+// requests may come from two clients. That holds while one waits for its client to retry,
+// since the server may send more requests.
 func (t *Table) SingleClient(conn upstream.Conn, all []*Request) bool {
 	if len(all) == 0 {
 		return false
@@ -200,7 +200,7 @@ func (t *Table) SingleClient(conn upstream.Conn, all []*Request) bool {
 	}
 	one := all[0].ClientRequest.Outer()
 	if s.Stateless() && slices.ContainsFunc(all[1:], func(x *Request) bool { return x.ClientRequest.Outer() != one }) {
-		return false // and not all made for one and the same call
+		return false // nor part of one call
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -208,7 +208,7 @@ func (t *Table) SingleClient(conn upstream.Conn, all []*Request) bool {
 	return l == nil || !l.otherUnanswered(s)
 }
 
-// Newest is the last of the causes; nil for none.
+// Newest returns the newest cause, or nil if all is empty.
 func Newest(all []*Request) *Request {
 	if len(all) == 0 {
 		return nil
@@ -216,8 +216,7 @@ func Newest(all []*Request) *Request {
 	return all[len(all)-1]
 }
 
-// DelayAfterAnswers puts the answers of all requests that may be the cause of a notification
-// behind it.
+// DelayAfterAnswers makes the answers of all possible causes wait for a notification.
 func DelayAfterAnswers(causes []*Request, mark jsonrpc.QueuePosition) {
 	if !mark.IsBlocked() {
 		return
@@ -227,9 +226,8 @@ func DelayAfterAnswers(causes []*Request, mark jsonrpc.QueuePosition) {
 	}
 }
 
-// PauseTimeouts lets requests wait for a human, who may take minutes: their time-outs
-// rest until the function that it returns is called, and their slots are free
-// for others meanwhile.
+// PauseTimeouts pauses the timeouts of requests while a user is prompted, and frees their
+// limiter slots. The returned function resumes the timeouts.
 func PauseTimeouts(causes []*Request) (resume func()) {
 	for _, u := range causes {
 		u.Pause()

@@ -5,11 +5,11 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// relatedTask is the member of _meta that names the task which a message belongs to
-// (2025-11-25, tasks, associating messages).
+// relatedTask is the _meta member with the task of a message (2025-11-25, tasks,
+// associating messages).
 const relatedTask = downstream.MetaPrefix + "related-task"
 
-// TaskID is the id of the task that a message names, nil for none.
+// TaskID returns the task id in a message as raw JSON, or nil.
 func TaskID(obj []byte) []byte {
 	if !rawjson.MayContain(obj, "related-task") {
 		return nil
@@ -17,8 +17,8 @@ func TaskID(obj []byte) []byte {
 	return rawjson.Path(obj, "_meta", relatedTask, "taskId")
 }
 
-// ReplaceTaskID puts another id in the place of the one that a message names, if that is
-// the expected one; the sender may name no other task.
+// ReplaceTaskID replaces the task id in a message if it is the expected one, and removes
+// any other.
 func ReplaceTaskID(obj []byte, expected, id string) []byte {
 	raw := TaskID(obj)
 	if name, ok := rawjson.String(raw); !ok || name != expected {
@@ -27,7 +27,7 @@ func ReplaceTaskID(obj []byte, expected, id string) []byte {
 	return rawjson.Splice(obj, rawjson.ReplaceEdit(obj, raw, rawjson.Quote(id)))
 }
 
-// DropTaskID takes the task's name out of a message to a receiver that has no such task.
+// DropTaskID removes the task id from a message for a receiver without that task.
 func DropTaskID(obj []byte) []byte {
 	if TaskID(obj) == nil {
 		return obj
