@@ -1,13 +1,13 @@
 // Package egress restricts HTTP requests to the addresses that a remote server may name.
 //
-// Such a server must not make Goblin request what only this machine or its network reaches
-// (SSRF). A [Transport] therefore connects to public addresses only, unless the server itself
-// has a private one. It decides by the addresses of connections, because a name may have
-// another address at each lookup. A proxy of the environment looks names up itself. There,
-// only hosts that are private without a lookup are refused: a proxy of this network reaches
-// them as well.
+// A remote server must not make Goblin send requests to addresses that only this machine
+// or its network reaches (SSRF). So a [Transport] connects to public addresses only,
+// unless the server itself has a private one. It checks the addresses of connections,
+// because a name can resolve differently at each lookup. A proxy from the environment
+// does its own lookups. With a proxy, only hosts that are private without a lookup are
+// refused.
 //
-// Methods may be called from any goroutine. They block as long as a request.
+// Methods are safe for concurrent use and block as long as a request.
 package egress
 
 import (
@@ -28,31 +28,31 @@ import (
 )
 
 const (
-	// dialLimit bounds one connection attempt.
+	// dialLimit is the maximum duration of one connection attempt.
 	dialLimit = 10 * time.Second
-	// maxHead is the maximum size of the headers of an answer, in bytes.
+	// maxHead is the maximum size of response headers, in bytes.
 	maxHead = 256 << 10
 )
 
-// RefusedError is the error of a request to an address that the server must not name.
+// RefusedError is the error for a request to a private address that a public server
+// named.
 type RefusedError string
 
-// Error implements error.
 func (e RefusedError) Error() string {
-	return fmt.Sprintf("a server on the internet names the address %s, which is not", string(e))
+	return fmt.Sprintf("a public server names the private address %s", string(e))
 }
 
-// Transport is an http.RoundTripper for requests to a server, and to what that names. It
-// keeps no connections open.
+// Transport is an http.RoundTripper for requests to a server and to URLs from its
+// metadata. It keeps no idle connections.
 type Transport struct {
 	server  *url.URL
 	direct  *http.Transport
 	proxied *http.Transport
 	probed  sync.Once
 
-	// proxy returns the proxy of a request, nil for none.
+	// proxy returns the proxy for a request, or nil.
 	proxy func(*http.Request) (*url.URL, error)
-	// isPrivate reports whether an address is not on the internet.
+	// isPrivate reports whether an address is outside the internet.
 	isPrivate func(netip.Addr) bool
 
 	mu      sync.Mutex
@@ -78,11 +78,11 @@ func New(server string) *Transport {
 	return t
 }
 
-// serverKey marks the context of a request to the server itself.
+// serverKey marks the context of requests to the server itself.
 type serverKey struct{}
 
-// RoundTrip sends a request. It returns a [RefusedError] for an address that the server must
-// not name.
+// RoundTrip sends a request. It returns a [RefusedError] if the server may not name the
+// address.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, toServer := req.Context(), t.isServer(req.URL)
 	proxy, err := t.proxy(req)
@@ -106,15 +106,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.direct.RoundTrip(req)
 }
 
-// AssumeLocal records that the server was local when it named what is requested now. It is
-// local then, until it answers from a public address.
+// AssumeLocal treats the server as local until it answers from a public address. Use it
+// for URLs that the server named while it was local.
 func (t *Transport) AssumeLocal() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.private = true
 }
 
-// dial connects to an address that may be used.
 func (t *Transport) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: dialLimit, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
@@ -129,8 +128,8 @@ func (t *Transport) dial(ctx context.Context, network, address string) (net.Conn
 	return dialer.DialContext(ctx, network, address)
 }
 
-// mayReachPrivate reports whether a request may go to a private address. The server itself
-// may be there, but not after it answered from a public address.
+// mayReachPrivate reports whether a request may use a private address. The server itself
+// may have one, but not after it answered from a public address.
 func (t *Transport) mayReachPrivate(ctx context.Context) bool {
 	if ctx.Value(serverKey{}) == nil {
 		return t.IsLocal(ctx)
@@ -140,9 +139,9 @@ func (t *Transport) mayReachPrivate(ctx context.Context) bool {
 	return !t.public
 }
 
-// IsLocal reports whether the server is on this machine or its network: by its name, or
-// because all connections to it went to private addresses. Without a connection so far, it
-// opens one. A server that is reached through a proxy is not local.
+// IsLocal reports whether the server is on this machine or its network. It decides by the
+// server's name or the addresses of all connections to it, and opens one if needed. A
+// server behind a proxy is not local.
 func (t *Transport) IsLocal(ctx context.Context) bool {
 	if t.isPrivateName(t.server) {
 		return true
@@ -163,8 +162,8 @@ func (t *Transport) observed() bool {
 	return t.private || t.public
 }
 
-// probe connects to the server to observe its address. What the server named may be older
-// than this connection, so the certificate has to prove that it is the same server.
+// probe connects to the server to observe its address. It checks the certificate, because
+// the URLs may come from an earlier connection to another machine.
 func (t *Transport) probe(ctx context.Context) {
 	if _, err := netip.ParseAddr(host(t.server)); err == nil || t.server.Scheme != "https" {
 		return
@@ -181,7 +180,6 @@ func (t *Transport) probe(ctx context.Context) {
 	_ = conn.Close()
 }
 
-// observe records the address of a connection to the server.
 func (t *Transport) observe(conn net.Conn) {
 	at, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	t.mu.Lock()
@@ -197,7 +195,7 @@ func (t *Transport) isServer(u *url.URL) bool {
 	return u.Scheme == t.server.Scheme && hostPort(u) == hostPort(t.server)
 }
 
-// hostPort returns the host of a URL as it is looked up, with its port.
+// hostPort returns the normalized host of a URL and its port.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -206,8 +204,8 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(host(u), port)
 }
 
-// host returns the host of a URL in the form in which it is looked up: wide digits, for
-// example, become ASCII.
+// host returns the host of a URL in its lookup form. Full-width digits, for example,
+// become ASCII.
 func host(u *url.URL) string {
 	name := u.Hostname()
 	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
@@ -225,8 +223,8 @@ func (t *Transport) isPrivateName(u *url.URL) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// isOldAddress reports whether a URL's host is an IPv4 address in an old spelling, such as
-// 127.1 or 0x7f000001. Programs differ in which address that is.
+// isOldAddress reports whether a URL's host is an IPv4 address in an old notation, such
+// as 127.1 or 0x7f000001. Programs parse these differently.
 func isOldAddress(u *url.URL) bool {
 	name := strings.TrimSuffix(host(u), ".")
 	if _, err := netip.ParseAddr(name); err == nil {

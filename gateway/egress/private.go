@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// privateBlocks are the blocks that are not on the internet, besides those that netip knows.
+// privateBlocks lists blocks outside the internet that netip doesn't detect.
 var privateBlocks = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),        // this network
-	netip.MustParsePrefix("100.64.0.0/10"),    // shared addresses (RFC 6598)
-	netip.MustParsePrefix("168.63.129.16/32"), // Azure's service for its own machines
+	netip.MustParsePrefix("100.64.0.0/10"),    // shared address space (RFC 6598)
+	netip.MustParsePrefix("168.63.129.16/32"), // Azure's service for its VMs
 	netip.MustParsePrefix("192.0.0.0/24"),     // protocol assignments
 	netip.MustParsePrefix("198.18.0.0/15"),    // benchmarks
 	netip.MustParsePrefix("240.0.0.0/4"),      // reserved
@@ -21,10 +21,10 @@ var privateBlocks = []netip.Prefix{
 	netip.MustParsePrefix("fec0::/10"),        // site-local
 }
 
-// nat64Block is the block of IPv4 addresses in networks that have IPv6 only (RFC 6052).
+// nat64Block contains the IPv4 addresses of IPv6-only networks (RFC 6052).
 var nat64Block = netip.MustParsePrefix("64:ff9b::/96")
 
-// isPrivate reports whether an address is not on the internet.
+// isPrivate reports whether an address is outside the internet.
 func isPrivate(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	if nat64Block.Contains(ip) {

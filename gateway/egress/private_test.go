@@ -22,7 +22,7 @@ func TestServersOnTheInternetNameNoPrivateAddresses(t *testing.T) {
 		"[64:ff9b::127.0.0.1]", "[64:ff9b::10.0.0.1]", "[64:ff9b:1::1]", "[2002:7f00:1::]", "[2002:a00:1::]", "[2001:0:7f00:1::]",
 		"127.0.0.1.", "１２７.0.0.1", "127。0。0。1", "localhost", "LOCALHOST", "localhost.", "a.localhost",
 	} {
-		require.ErrorContains(t, ask(t, New("https://192.0.2.1/mcp"), "http://"+host+":"+listening.port+"/"), "which is not", host)
+		require.ErrorContains(t, ask(t, New("https://192.0.2.1/mcp"), "http://"+host+":"+listening.port+"/"), "a public server names the private address", host)
 	}
 	require.Zero(t, listening.count())
 }

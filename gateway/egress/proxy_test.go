@@ -78,7 +78,7 @@ func TestOnlyTheConnectionToTheProxyIsExempt(t *testing.T) {
 			require.NoError(t, ask(t, rt, server), name)
 			f.asked = nil
 		}
-		require.ErrorContains(t, ask(t, rt, row.named), "which is not", name)
+		require.ErrorContains(t, ask(t, rt, row.named), "a public server names the private address", name)
 		require.Empty(t, f.asked, name)
 	}
 	require.Zero(t, trap.count())
@@ -124,6 +124,6 @@ func TestASOCKSProxyIsReached(t *testing.T) {
 	at := "socks5://" + ln.Addr().String()
 	rt := through("https://mcp.example.com/mcp", httpproxy.Config{HTTPProxy: at, HTTPSProxy: at})
 	err = ask(t, rt, "https://login.example.com/")
-	require.False(t, strings.Contains(err.Error(), "which is not"), err)
+	require.False(t, strings.Contains(err.Error(), "a public server names the private address"), err)
 	require.Equal(t, "login.example.com", <-got)
 }

@@ -42,7 +42,7 @@ func TestRebindingReachesNoPrivateAddress(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorContains(t, err, "a server on the internet names the address "+private1+", which is not")
+			require.ErrorContains(t, err, "a public server names the private address "+private1)
 			require.Equal(t, before, s.hits[private1]+s.hits[private2])
 		})
 	}
@@ -54,7 +54,7 @@ func TestAPublicServerDoesNotMoveToAPrivateAddress(t *testing.T) {
 	zone.set("server.example.com", public1, private1)
 	rt := newTestTransport(s.url("server.example.com"))
 	require.NoError(t, ask(t, rt, s.url("server.example.com")))
-	require.ErrorContains(t, ask(t, rt, s.url("server.example.com")), "which is not")
+	require.ErrorContains(t, ask(t, rt, s.url("server.example.com")), "a public server names the private address")
 	require.Zero(t, s.hits[private1])
 
 	// Of several addresses, a public one is used.
@@ -69,9 +69,9 @@ func TestAnAddressIsTheServersOnlyWithItsCertificate(t *testing.T) {
 	s := newSite(t, private1)
 	zone.set("named.example.com", private1)
 	zone.set("server.test", private1)
-	require.ErrorContains(t, ask(t, newTestTransport(s.url("server.test")), s.url("named.example.com")), "which is not")
+	require.ErrorContains(t, ask(t, newTestTransport(s.url("server.test")), s.url("named.example.com")), "a public server names the private address")
 	plain := newTestTransport("http://server.test:" + s.port + "/mcp")
-	require.ErrorContains(t, ask(t, plain, s.url("named.example.com")), "which is not")
+	require.ErrorContains(t, ask(t, plain, s.url("named.example.com")), "a public server names the private address")
 	require.Empty(t, s.hits)
 
 	// What it was known to be then counts, until it answers from elsewhere.
@@ -83,5 +83,5 @@ func TestAnAddressIsTheServersOnlyWithItsCertificate(t *testing.T) {
 	plain = newTestTransport(moved.url("server.example.com"))
 	plain.AssumeLocal()
 	require.NoError(t, ask(t, plain, moved.url("server.example.com")))
-	require.ErrorContains(t, ask(t, plain, s.url("named.example.com")), "which is not")
+	require.ErrorContains(t, ask(t, plain, s.url("named.example.com")), "a public server names the private address")
 }

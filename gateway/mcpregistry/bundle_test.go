@@ -210,7 +210,7 @@ func TestRegistriesOnTheInternetNameNoPrivateBundles(t *testing.T) {
 	archive := zipped(t, manifested(nodeServer, ""))
 	c := bundled(t, archive, "")
 	err := (&mcpregistry.Client{BaseURL: "https://192.0.2.1"}).Download(t.Context(), c, t.TempDir())
-	require.ErrorContains(t, err, "names the address 127.0.0.1, which is not")
+	require.ErrorContains(t, err, "names the private address 127.0.0.1")
 	require.True(t, c.NeedsDownload())
 	require.NoError(t, (&mcpregistry.Client{BaseURL: "http://127.0.0.1:1"}).Download(t.Context(), c, t.TempDir()))
 }

@@ -120,7 +120,7 @@ func TestAServerBehindAProxyNamesNoPrivateAddress(t *testing.T) {
 			far(w, row.issuer)
 			out := w.Run("login", "far")
 			require.NotEqual(t, e2e.ExitOK, out.Code)
-			require.Contains(t, out.Stderr, "which is not")
+			require.Contains(t, out.Stderr, "a public server names the private address")
 			require.Zero(t, elsewhere.hits.Load())
 		})
 	}
