@@ -1,6 +1,3 @@
-// Liveness tells a process that hangs from one that takes its time. It must not know
-// which process that is, nor what becomes of those who wait for it.
-
 package mcpclient
 
 import (
@@ -9,13 +6,13 @@ import (
 )
 
 const (
-	checkInterval = 10 * time.Second // between two looks, and for one
-	maxFailures   = 3                // looks in a row that may fail, as on a busy machine
+	checkInterval = 10 * time.Second // also the timeout of a check
+	maxFailures   = 3                // consecutive; a busy machine may miss some
 )
 
-// WatchLiveness looks now and then, while busy says that somebody waits, whether a process is alive.
-// It returns why it is not, once that was so several times in a row, for half a minute at
-// least; nil when ctx ends.
+// WatchLiveness calls alive every 10 seconds while busy returns true. It returns the
+// error of alive after three consecutive failures, so after at least 30 seconds. It
+// returns nil when ctx is done.
 func WatchLiveness(ctx context.Context, busy func() bool, alive func(context.Context) error) error {
 	t := time.NewTicker(checkInterval)
 	defer t.Stop()

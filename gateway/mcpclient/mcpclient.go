@@ -1,13 +1,11 @@
 // Package mcpclient is a small MCP client for the UI, scripts and commands.
 //
-// It owns one connection, the handshake on it, and the requests and questions
-// under way. It must not know what uses it, nor how the gateway is reached: it is
-// given a connection that carries a message a line.
+// It owns one connection that carries one message per line, and must not depend on how
+// the gateway is reached.
 //
-// All methods may be called from any goroutine. The gateway never waits for a
-// client: one goroutine reads what it sends and hands progress over, questions
-// have a goroutine each, at most 256. Notifications other than progress are
-// dropped: users of it have other ways to hear of changes.
+// All methods are safe for concurrent use. The gateway never waits for a client: one
+// goroutine reads its messages and reports progress. Each request from the gateway has
+// its own goroutine, at most 256. Notifications other than progress are dropped.
 package mcpclient
 
 import (
@@ -27,47 +25,47 @@ import (
 )
 
 const (
-	maxQuestions = 256                    // that wait for an answer at a time
-	flushTimeout = 200 * time.Millisecond // for the last frames to be taken
+	maxQuestions = 256                    // unanswered at a time
+	flushTimeout = 200 * time.Millisecond // for sending the last frames
 )
 
-// Names and titles of Goblin's own clients that are no screens.
+// Names and titles of Goblin's own clients, except the UI.
 const (
 	CommandName  = "goblin"
 	CommandTitle = "Goblin command line"
 	ScriptName   = "goblin lua"
 )
 
-// IsOwn reports whether these are the name and title of one of Goblin's own clients.
+// IsOwn reports whether name and title belong to one of Goblin's own clients.
 func IsOwn(name, title string) bool {
 	return name == CommandName && title == CommandTitle || name == ScriptName
 }
 
 var (
-	// ErrClosed is the error of requests after the end of the session.
-	ErrClosed = errors.New("the session with the gateway has ended")
-	// ErrLost is that of requests whose connection broke.
-	ErrLost = errors.New("talk to the gateway")
+	// ErrClosed is the error of requests after the session was closed.
+	ErrClosed = errors.New("the session with the gateway is closed")
+	// ErrLost is the error of requests whose connection broke.
+	ErrLost = errors.New("connection to the gateway lost")
 
-	errCancelled = errors.New("the question was withdrawn")
+	errCancelled = errors.New("the request was cancelled")
 )
 
-// AskFunc answers one request of a server: elicitation/create or
-// sampling/createMessage. ctx ends when the question is withdrawn or the
-// session ends. The result is a raw object. An error with a method
-// ErrorCode() int is answered with that code, any other with -32603.
+// AskFunc answers one elicitation/create or sampling/createMessage request. ctx is
+// cancelled when the request is cancelled or the session closes. The result is a raw
+// object. An error with a method ErrorCode() int is returned with that code, any other
+// with -32603.
 type AskFunc = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 
-// Options describe the client.
+// Options configures a Client.
 type Options struct {
 	Name, Title, Version string
-	Revision             string  // of the protocol
-	MaxMessage           int64   // MaxMessage is the maximum size of a message that the gateway accepts from its servers, in bytes.
-	Ask                  AskFunc // nil declares that there is nobody to ask
-	// CheckAlive tells whether the gateway lives, if it is not nil: requests of one that hangs
-	// fail with its error, and the session ends ([WatchLiveness]).
+	Revision             string  // protocol revision
+	MaxMessage           int64   // limit of the gateway for servers, in bytes
+	Ask                  AskFunc // nil: declare no elicitation and sampling
+	// CheckAlive checks the gateway, or is nil. If it keeps failing, requests fail with
+	// its error and the session closes (see [WatchLiveness]).
 	CheckAlive func(ctx context.Context) error
-	Logger     *slog.Logger // gets panics of the functions that the client calls; nil: nothing is logged
+	Logger     *slog.Logger // for panics in callbacks; may be nil
 }
 
 // Client is one session.
@@ -77,17 +75,16 @@ type Client struct {
 	out   *jsonrpc.SendQueue
 	calls jsonrpc.Pending[*progress]
 
-	loops     sync.WaitGroup  // the reader and the writer
-	ctx       context.Context // ends with the session
+	loops     sync.WaitGroup  // reader and writer
+	ctx       context.Context // cancelled when the session closes
 	end       context.CancelCauseFunc
 	mu        sync.Mutex
 	closed    bool                               // guards asking.Go
-	questions map[string]context.CancelCauseFunc // questions, by id
+	questions map[string]context.CancelCauseFunc // by id
 	asking    sync.WaitGroup
 }
 
-// Open begins a session on conn, which belongs to the client from then on. The
-// end of ctx ends the handshake only.
+// Open starts a session on conn and takes ownership of it. ctx only limits the handshake.
 func Open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -96,7 +93,7 @@ func Open(ctx context.Context, conn net.Conn, o Options) (*Client, error) {
 	c.ctx, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.loops.Go(func() {
 		_ = c.out.Run()
-		_ = c.conn.Close() // the reader learns why
+		_ = c.conn.Close() // stops the reader
 	})
 	c.loops.Go(func() { c.shutdown(c.read()) })
 	if o.CheckAlive != nil {
@@ -121,7 +118,7 @@ func (c *Client) hello() any {
 	type object = map[string]any
 	can := object{}
 	if c.o.Ask != nil {
-		// No roots: a screen is in no folder, so gateway.roots answers.
+		// No roots: the UI has no directory, so gateway.roots applies.
 		can = object{"elicitation": object{"form": object{}, "url": object{}}, "sampling": object{}}
 	}
 	info := object{"name": c.o.Name, "version": c.o.Version}
@@ -131,9 +128,8 @@ func (c *Client) hello() any {
 	return object{"protocolVersion": c.o.Revision, "clientInfo": info, "capabilities": can}
 }
 
-// Close ends the session: requests under way are cancelled and fail, questions
-// are withdrawn. It waits for them, so it must not be called by an [AskFunc].
-// Later calls do nothing.
+// Close closes the session and cancels all requests in both directions. It waits for
+// them, so an [AskFunc] must not call it. It is idempotent.
 func (c *Client) Close() error {
 	c.shutdown(ErrClosed)
 	c.loops.Wait()
@@ -141,7 +137,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// shutdown rejects new requests, ends those in flight, and closes the connection.
+// shutdown rejects new requests, fails those in flight, and closes the connection.
 func (c *Client) shutdown(reason error) {
 	c.mu.Lock()
 	again := c.closed
@@ -159,12 +155,14 @@ func (c *Client) shutdown(reason error) {
 	_ = c.conn.SetWriteDeadline(time.Now().Add(flushTimeout))
 }
 
-// Request sends one MCP request and returns its raw result. params is a raw
-// object, or empty for none. tell may be nil; it gets the raw params of each
-// notifications/progress in order, never after Request returned, and must not
-// block. The end of ctx cancels the request at the server and is returned. An
-// error that was answered is a *[jsonrpc.Error], the loss of an answer that is
-// too long a *[jsonrpc.TooLongError].
+// Request sends one MCP request and returns its raw result. params is a raw object or
+// empty.
+//
+// tell may be nil. It receives the raw params of each notifications/progress in order,
+// never after Request returned, and must not block.
+//
+// Cancelling ctx cancels the request at the server; its cause is returned. An error
+// answer is a *[jsonrpc.Error], an answer over the size limit a *[jsonrpc.TooLongError].
 func (c *Client) Request(ctx context.Context, method string, params json.RawMessage, tell func(json.RawMessage)) (json.RawMessage, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -192,7 +190,7 @@ func (c *Client) Request(ctx context.Context, method string, params json.RawMess
 		return result(method, reply, err)
 	case <-ctx.Done():
 	}
-	if c.calls.Remove(call.ID) == nil { // the answer won the race
+	if c.calls.Remove(call.ID) == nil { // the answer arrived first
 		reply, err := (<-call.Done()).Take()
 		return result(method, reply, err)
 	}
@@ -200,8 +198,8 @@ func (c *Client) Request(ctx context.Context, method string, params json.RawMess
 	return nil, context.Cause(ctx)
 }
 
-// result takes the result out of an answer. What tells models that a server did not answer
-// is an error here.
+// result returns the result of an answer. Tool results that report a failed server become
+// errors.
 func result(method string, r jsonrpc.Reply, err error) (json.RawMessage, error) {
 	if err == nil && r.Error != nil {
 		err = jsonrpc.ParseErrorObject(r.Error)
@@ -214,7 +212,7 @@ func result(method string, r jsonrpc.Reply, err error) (json.RawMessage, error) 
 	return r.Result, err
 }
 
-// checkParams keeps what is no object from breaking the frame around it.
+// checkParams rejects params that would break the frame.
 func checkParams(params []byte) error {
 	if len(params) == 0 {
 		return nil
@@ -228,8 +226,8 @@ func checkParams(params []byte) error {
 	return nil
 }
 
-// withToken adds a progress token to params and keeps the rest of _meta. A
-// _meta that is no object is left for the server to refuse.
+// withToken adds a progress token to params and keeps other members of _meta. A _meta
+// that is not an object is left for the server to refuse.
 func withToken(params, token []byte) []byte {
 	if len(params) == 0 {
 		params = []byte("{}")
@@ -248,10 +246,10 @@ func (c *Client) cancel(id int64, reason error) {
 	c.out.Send(jsonrpc.CancelFrame(strconv.AppendInt(nil, id, 10), reason.Error()))
 }
 
-// progress hands over the progress of a request until that has returned.
+// progress relays the progress of a request until the request returns.
 type progress struct {
 	mu   sync.Mutex
-	tell func(json.RawMessage) // nil: not wanted, or not any more
+	tell func(json.RawMessage) // nil: not wanted
 }
 
 func (p *progress) stop() {
@@ -260,9 +258,9 @@ func (p *progress) stop() {
 	p.tell = nil
 }
 
-// read handles what the gateway sends, and returns why that ended.
+// read handles messages from the gateway until the connection fails.
 func (c *Client) read() error {
-	// A message may grow by the names that are put into it.
+	// Names added by the gateway can lengthen a message.
 	in := jsonrpc.NewReader(c.conn, 4*c.o.MaxMessage+1<<20)
 	for {
 		frame, err := in.Read()
@@ -278,7 +276,7 @@ func (c *Client) read() error {
 		}
 		m, err := jsonrpc.Parse(frame)
 		if err != nil {
-			return fmt.Errorf("the gateway's answer is broken: %w", err)
+			return fmt.Errorf("invalid message from the gateway: %w", err)
 		}
 		c.handle(m)
 	}
@@ -316,7 +314,7 @@ func (c *Client) handleProgress(params []byte) {
 	}
 }
 
-// handleRequest handles a request of the gateway.
+// handleRequest handles a request from the gateway.
 func (c *Client) handleRequest(m jsonrpc.Message) {
 	switch {
 	case m.Method == "ping":
@@ -330,7 +328,7 @@ func (c *Client) handleRequest(m jsonrpc.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || len(c.questions) >= maxQuestions {
-		c.out.Send(jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many questions at a time; at most %d", maxQuestions).Frame(m.ID))
+		c.out.Send(jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many open requests; the maximum is %d", maxQuestions).Frame(m.ID))
 		return
 	}
 	ctx, withdraw := context.WithCancelCause(c.ctx)
@@ -341,16 +339,16 @@ func (c *Client) handleRequest(m jsonrpc.Message) {
 		c.mu.Lock()
 		delete(c.questions, key)
 		c.mu.Unlock()
-		if ctx.Err() == nil { // else nobody waits for it
+		if ctx.Err() == nil { // not cancelled
 			c.out.Send(answer)
 		}
 	})
 }
 
-// ask asks the user and makes the answer's frame.
+// ask calls Options.Ask and returns the frame of its answer.
 func (c *Client) ask(ctx context.Context, m *jsonrpc.Message) (frame []byte) {
-	defer c.recoverPanic("question", func() {
-		frame = jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the question was not answered").Frame(m.ID)
+	defer c.recoverPanic("request", func() {
+		frame = jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered").Frame(m.ID)
 	})
 	result, err := c.o.Ask(ctx, m.Method, m.Params)
 	if err != nil {
@@ -367,10 +365,10 @@ func (c *Client) ask(ctx context.Context, m *jsonrpc.Message) (frame []byte) {
 	return jsonrpc.OneLine(jsonrpc.ResultFrame(m.ID, result))
 }
 
-// recoverPanic runs then and logs a panic, so that a screen cannot end the gateway.
+// recoverPanic logs a panic and then calls then, so that a UI cannot crash the gateway.
 func (c *Client) recoverPanic(in string, then func()) {
 	if r := recover(); r != nil {
-		c.o.Logger.Error("Screen panicked", "in", in, "panic", r)
+		c.o.Logger.Error("UI panicked", "in", in, "panic", r)
 		if then != nil {
 			then()
 		}

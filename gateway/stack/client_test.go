@@ -280,7 +280,7 @@ func TestClientAnswersWhatServersAsk(t *testing.T) {
 		}, `[{"error":{"code":-32603,"message":"The answer is not an object"}}]`},
 		"panic": {func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			panic("oh")
-		}, `[{"error":{"code":-32603,"message":"Internal error: the question was not answered"}}]`},
+		}, `[{"error":{"code":-32603,"message":"Internal error: the request was not answered"}}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i, _ := start(t, "", fake{name: "s", script: asking})
