@@ -18,30 +18,30 @@ import (
 )
 
 const (
-	// taskPage is how many tasks a page of tasks/list has; each is asked for.
+	// taskPage is the maximum number of tasks per page of tasks/list. The server of each
+	// is asked for its state.
 	taskPage = 50
-	// taskCancelLimit is how long a server may take to cancel a task that
-	// nobody waits for any more.
+	// taskCancelLimit is the timeout for cancelling an abandoned task.
 	taskCancelLimit = 5 * time.Second
-	// The state of a task that the gateway waits for is asked for as often as
-	// its server suggests, within these bounds.
+	// Limits of the interval between two polls of a task's state. The server suggests the
+	// interval.
 	minPoll     = 20 * time.Millisecond
 	defaultPoll = 500 * time.Millisecond
 	maxPoll     = time.Minute
 )
 
-// gatewayTaskParams are the task parameters of the gateway's own calls, so that servers do not
-// keep results forever.
+// gatewayTaskParams are the task parameters of the gateway's own calls. The time to live
+// keeps servers from storing results forever.
 var gatewayTaskParams = []byte(`{"ttl":3600000}`)
 
-// supportsTasks reports whether a request is one of a session of 2025-11-25, which has
-// tasks. One that a local tool makes is not the client's.
+// supportsTasks reports whether a request comes from a 2025-11-25 session, which has
+// tasks. Calls made by local tools don't count.
 func supportsTasks(x *downstream.Request) bool {
 	return x.Outer() == x && x.Modern() == nil && x.Session().Protocol() == downstream.LatestLegacy
 }
 
-// WantsTask reports whether a call that has the member "task" asks for a task. Where there
-// are none it takes the member out: a server that has tasks would make one.
+// WantsTask reports whether a call with the member "task" asks for a task. If the
+// client's revision has no tasks, it removes the member, so that the server creates none.
 func WantsTask(x *downstream.Request) bool {
 	if !supportsTasks(x) {
 		x.OmitParam("task")
@@ -49,19 +49,18 @@ func WantsTask(x *downstream.Request) bool {
 	return supportsTasks(x)
 }
 
-// NeedsDirectResult reports whether the gateway must wait for a tool that runs as a task only.
-// That holds for clients of revisions without tasks, and for screens.
+// NeedsDirectResult reports whether the gateway must wait for the result of a tool that
+// only runs as a task. This applies to UIs and to clients of revisions without tasks.
 func NeedsDirectResult(x *downstream.Request) bool {
 	return !supportsTasks(x) || x.Session().IsScreen()
 }
 
-// AcceptTask has a modern server make a task of a call if the client takes tasks.
+// AcceptTask reports whether a modern server may create a task for a call.
 func AcceptTask(x *downstream.Request) bool {
 	return x.Method() == "tools/call" && x.HasCapability("extensions", extension)
 }
 
-// Call makes a call at a server that may make a task of it: as a task if only is set,
-// since the tool runs as nothing else.
+// Call makes a call that may become a task. If only is set, the tool runs as a task only.
 func (t *Tasks) Call(conn upstream.Conn, f *inflight.Request, server, tool string, only bool) (jsonrpc.Reply, error) {
 	if only && offersTasks(conn) {
 		return t.runAsTask(conn, f, server)
@@ -73,7 +72,7 @@ func (t *Tasks) Call(conn upstream.Conn, f *inflight.Request, server, tool strin
 	if kind := rawjson.GetString(reply.Result, "resultType"); kind != "task" {
 		return reply, nil
 	}
-	// The server made a task of the call (SEP-2663).
+	// The server created a task (SEP-2663).
 	original, ok := taskID(reply.Result)
 	if !ok {
 		return jsonrpc.Reply{}, badTaskError(server)
@@ -89,18 +88,18 @@ func (t *Tasks) Call(conn upstream.Conn, f *inflight.Request, server, tool strin
 	return jsonrpc.Reply{Result: replaceID(reply.Result, own.id)}, nil
 }
 
-// taskID reads the server's id of a task.
+// taskID returns the server's id of a task.
 func taskID(state []byte) (id string, ok bool) {
 	id, ok = rawjson.String(rawjson.Get(state, "taskId"))
 	return id, ok && len(id) <= maxTaskID
 }
 
 func badTaskError(server string) error {
-	return &upstream.Error{Code: upstream.BadReply, Server: server, Reason: fmt.Sprintf("it made a task without a taskId of %d bytes at most", maxTaskID)}
+	return &upstream.Error{Code: upstream.BadReply, Server: server, Reason: fmt.Sprintf("it created a task without a taskId or with one over %d bytes", maxTaskID)}
 }
 
-// Create makes a call that is to be answered by a task (2025-11-25), and answers.
-// The client calls the server's tool name.
+// Create makes a call that creates a task (2025-11-25) and passes the reply to answer.
+// name is the listed name of the tool.
 func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, name string, answer func(jsonrpc.Reply)) error {
 	x := f.ClientRequest
 	if !offersTasks(conn) {
@@ -112,7 +111,7 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, na
 	own := &Task{Server: server, Tool: tool, Conn: conn, owner: x.Session()}
 	f.Call.Context = context.WithoutCancel(x.Context())
 	f.Call.Params, f.Call.Edits = rawjson.Splice(x.Params(), f.Call.Edits...), nil
-	f.Call.Token, f.Call.Progress = wire.TokenPosition{}, nil // its progress goes on after the answer
+	f.Call.Token, f.Call.Progress = wire.TokenPosition{}, nil // progress continues after the reply
 	if theirs := rawjson.Path(f.Call.Params, "_meta", "progressToken"); theirs != nil {
 		t.addProgress(own, func(params []byte) {
 			if len(theirs) > downstream.MaxToken {
@@ -137,7 +136,8 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, na
 	id, made := taskID(state)
 	switch {
 	case err == nil && reply.Error == nil && state == nil:
-		// It was answered at once, against the rules; the client may know more.
+		// The server replied directly, against the specification. The client may know how
+		// to handle that.
 	case err == nil && reply.Error == nil && !made:
 		err = badTaskError(server)
 	case made:
@@ -168,16 +168,15 @@ func (t *Tasks) Create(conn upstream.Conn, f *inflight.Request, server, tool, na
 	return nil
 }
 
-// UnsupportedError is the error for a tool that runs as no task (2025-11-25,
+// UnsupportedError returns the error for a tool that doesn't run as a task (2025-11-25,
 // tasks, tool-level negotiation).
 func UnsupportedError(name string) error {
 	return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "Tool %q does not run as a task; call it without the member \"task\"", name)
 }
 
-// runAsTask makes a plain call of a tool that runs as a task only: the task
-// is created, watched and its result fetched here. Every state that the server
-// tells shows that it works, so its timeout bounds each of these steps, and
-// the whole is bounded by the task's time to live.
+// runAsTask makes a plain call of a tool that runs as a task only: it creates the task,
+// polls it and fetches the result. The call timeout applies to each step, since each
+// reply shows that the server is alive. The task's time to live limits the whole.
 func (t *Tasks) runAsTask(conn upstream.Conn, f *inflight.Request, server string) (reply jsonrpc.Reply, err error) {
 	of := &f.Call
 	own := &Task{Server: server, Conn: conn, gatewayCall: f, statusChanged: make(chan struct{}, 1)}
@@ -208,7 +207,7 @@ func (t *Tasks) runAsTask(conn upstream.Conn, f *inflight.Request, server string
 		done()
 		return jsonrpc.Reply{}, badTaskError(server)
 	}
-	_ = t.add(own, state) // one that the gateway waits for needs no room
+	_ = t.add(own, state) // never fails for the gateway's own task
 	for _, n := range t.publish(own) {
 		t.deliver(own, n)
 	}
@@ -217,7 +216,7 @@ func (t *Tasks) runAsTask(conn upstream.Conn, f *inflight.Request, server string
 		t.cancel(own)
 		return jsonrpc.Reply{}, err
 	}
-	// What the task asks for comes while its result is waited for.
+	// The server sends the task's requests while this call waits.
 	last := step("tasks/result", rawjson.Object("taskId", own.ServerTaskID))
 	last.Timeout = t.timeToLive(own)
 	if reply, err = conn.Call(last); err != nil {
@@ -230,12 +229,12 @@ func (t *Tasks) runAsTask(conn upstream.Conn, f *inflight.Request, server string
 	return reply, nil
 }
 
-// watch asks for a task's state until it is over, or wants something.
+// watch polls a task's state until it is final or requires input.
 func (t *Tasks) watch(own *Task, state []byte, step func(method string, params []byte) *upstream.Call) error {
 	life := t.timeToLive(own)
 	for deadline := time.Now().Add(life); !isFinal(statusOf(state)) && statusOf(state) != "input_required"; {
 		if time.Now().After(deadline) {
-			return &upstream.Error{Code: upstream.RequestTimeout, Server: own.Server, Reason: fmt.Sprintf("the task that it made of the call was not over after %v", life)}
+			return &upstream.Error{Code: upstream.RequestTimeout, Server: own.Server, Reason: fmt.Sprintf("the task of the call did not finish within %v", life)}
 		}
 		look := step("tasks/get", rawjson.Object("taskId", own.ServerTaskID))
 		if err := own.pause(look.Context, pollInterval(state)); err != nil {
@@ -247,16 +246,16 @@ func (t *Tasks) watch(own *Task, state []byte, step func(method string, params [
 		}
 		if reply.Error != nil {
 			e := jsonrpc.ParseErrorObject(reply.Error)
-			return &upstream.Error{Code: upstream.BadReply, Server: own.Server, Reason: "it lost the task that it made of the call: " + e.Message}
+			return &upstream.Error{Code: upstream.BadReply, Server: own.Server, Reason: "it lost the task of the call: " + e.Message}
 		}
 		state = reply.Result
 	}
 	return nil
 }
 
-// sendCreate sends the call that creates a task. If ctx, which is not the call's, ends before
-// the answer, the task is cancelled once its name is known: the call itself must not be
-// cancelled (2025-11-25, cancellation).
+// sendCreate sends the call that creates a task. If ctx is cancelled before the reply, it
+// cancels the task once its id is known. The call itself must not be cancelled
+// (2025-11-25, cancellation), so it has its own context.
 func (t *Tasks) sendCreate(ctx context.Context, own *Task, call *upstream.Call) (jsonrpc.Reply, error) {
 	type answer struct {
 		jsonrpc.Reply
@@ -281,8 +280,7 @@ func (t *Tasks) sendCreate(ctx context.Context, own *Task, call *upstream.Call) 
 	return jsonrpc.Reply{}, context.Cause(ctx)
 }
 
-// pause waits until a task's state is to be asked for again: for a while, or
-// until its server says that it has changed.
+// pause waits for d or until the server reports a changed state.
 func (own *Task) pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -293,7 +291,7 @@ func (own *Task) pause(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// pollInterval is how long a server wants a task to be left alone.
+// pollInterval returns the interval that the server suggests, within the limits.
 func pollInterval(state []byte) time.Duration {
 	raw := rawjson.Get(state, "pollInterval")
 	ms, err := strconv.ParseFloat(string(raw), 64)
@@ -304,8 +302,7 @@ func pollInterval(state []byte) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// cancel tells a server that no client waits for a task any more. It does not
-// wait for the answer.
+// cancel notifies the server that a task is abandoned. It does not block.
 func (t *Tasks) cancel(own *Task) {
 	t.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), taskCancelLimit)
@@ -320,13 +317,12 @@ func (t *Tasks) cancel(own *Task) {
 	})
 }
 
-// WithExtension adds the tasks extension to capabilities.
 func WithExtension(capabilities []byte) []byte {
 	return rawjson.SetMember(capabilities, "extensions", []byte(`{"`+extension+`":{}}`))
 }
 
-// CheckTasksAllowed fails unless the client may ask for tasks: it speaks the revision
-// that has them, or declares the extension with the request.
+// CheckTasksAllowed returns an error unless the client may send requests about tasks. Its
+// revision must have tasks, or the request must declare the extension.
 func CheckTasksAllowed(x *downstream.Request) error {
 	switch {
 	case x.Modern() != nil && !x.HasCapability("extensions", extension):
@@ -339,12 +335,12 @@ func CheckTasksAllowed(x *downstream.Request) error {
 	return nil
 }
 
-// Serve passes a request about a task on to its server.
+// Serve passes a request about a task to its server.
 func (t *Tasks) Serve(conn upstream.Conn, f *inflight.Request, own *Task) (jsonrpc.Reply, error) {
 	method := f.ClientRequest.Method()
 	if method == "tasks/result" {
-		// It takes as long as the task. What the task asks for meanwhile names
-		// the task, so other questions are not this request's.
+		// The request lasts as long as the task, so it needs no slot. Requests from the
+		// server that belong to the task name it; others don't belong to this call.
 		defer t.addWaiter(own, f)()
 		f.Call.Timeout = t.timeToLive(own)
 		f.Release()
@@ -369,12 +365,11 @@ func (t *Tasks) Serve(conn upstream.Conn, f *inflight.Request, own *Task) (jsonr
 	return reply, nil
 }
 
-// BoundToConn reports whether requests about a task go over its own connection: it ends with
-// that, or the connection is there.
+// BoundToConn reports whether requests about a task must use its own connection. That is
+// so while the connection is open, or if the task doesn't outlive it.
 func (own *Task) BoundToConn() bool { return !own.durable || own.Conn.Err() == nil }
 
-// List is a page of the session's own tasks, with the states that their servers tell
-// now.
+// List returns a page of the session's tasks with their current states.
 func (t *Tasks) List(x *downstream.Request, cursor string) ([]byte, error) {
 	after := uint64(0)
 	if cursor != "" {
@@ -398,13 +393,13 @@ func (t *Tasks) List(x *downstream.Request, cursor string) ([]byte, error) {
 	return append(result, '}'), nil
 }
 
-// fetchState asks for the state of a task; nil when its server does not know it
-// any more, or does not answer.
+// fetchState returns the current state of a task. It returns nil if the server lost the
+// task or doesn't answer.
 func (t *Tasks) fetchState(x *downstream.Request, own *Task) []byte {
 	reply, err := own.Conn.Call(&upstream.Call{Context: x.Context(), Method: "tasks/get", Params: rawjson.Object("taskId", own.ServerTaskID)})
 	switch {
 	case err != nil:
-		t.o.Logger.Warn("Task left out of a list", "server", own.Server, "err", err)
+		t.o.Logger.Warn("Task omitted from list", "server", own.Server, "err", err)
 		return nil
 	case reply.Error != nil:
 		if code, _ := rawjson.Int(rawjson.Get(reply.Error, "code")); code == jsonrpc.CodeInvalidParams {

@@ -15,20 +15,21 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// streamPollInterval is how often askForTask checks whether the client has opened a stream.
+// streamPollInterval is the interval at which askForTask checks for an open stream of the
+// client.
 const streamPollInterval = time.Second
 
-// HandleNotification handles what a server says about a task of 2025-11-25. If not done, the
-// caller handles the notification with the returned call and params, from which the
-// task was removed.
+// HandleNotification handles a server's notification about a task of 2025-11-25. Unless
+// done, the caller must handle the notification with the returned call and params, which
+// no longer name the task.
 func (t *Tasks) HandleNotification(conn upstream.Conn, c *upstream.Call, method string, params []byte) (_ *upstream.Call, _ []byte, done bool) {
 	var name []byte
 	switch method {
 	case "notifications/progress":
-		// Of a task, or late: nobody knows its token any more.
+		// It belongs to a task or is late; the token is unknown to others.
 		t.handleProgress(conn, params)
 		return c, params, true
-	case "notifications/resources/updated": // for all who watch it, whatever the server did it for
+	case "notifications/resources/updated": // for all subscribers
 		return c, inflight.DropTaskID(params), false
 	case "notifications/tasks/status":
 		done = true
@@ -43,7 +44,7 @@ func (t *Tasks) HandleNotification(conn upstream.Conn, c *upstream.Call, method 
 	n := taskNotice{original, method, params}
 	own, kept := t.matchTask(conn, n)
 	switch {
-	case own == nil: // a task of nobody's, or another server's
+	case own == nil: // unknown, or another server's task
 		return c, inflight.DropTaskID(params), done || kept
 	case own.gatewayCall != nil && !done:
 		return &own.gatewayCall.Call, inflight.DropTaskID(params), false
@@ -54,8 +55,8 @@ func (t *Tasks) HandleNotification(conn upstream.Conn, c *upstream.Call, method 
 	return c, params, true
 }
 
-// deliver hands a notification to the owner of the task. own.deliverMu is held
-// unless the task is hidden.
+// deliver passes a notification to the owner of the task. The caller holds own.deliverMu
+// unless the task is unpublished.
 func (t *Tasks) deliver(own *Task, n taskNotice) {
 	if n.method == "notifications/tasks/status" {
 		t.updateState(own, n.params)
@@ -87,8 +88,8 @@ func (t *Tasks) deliver(own *Task, n taskNotice) {
 	t.notifyOwner(own, n.method, t.rewriteNotification(t.o.Views.ForSession(own.owner), own, n.method, n.params))
 }
 
-// rewriteNotification returns the params as a client sees them: vendors' notifications may
-// have a URI.
+// rewriteNotification returns params with listed URIs. Vendor notifications may contain
+// one.
 func (t *Tasks) rewriteNotification(names inflight.Namer, own *Task, method string, params []byte) []byte {
 	if method == "notifications/message" {
 		return params
@@ -96,15 +97,15 @@ func (t *Tasks) rewriteNotification(names inflight.Namer, own *Task, method stri
 	return inflight.RewriteNotification(t.o.Registry, names, own.Server, params)
 }
 
-// notifyOwner sends a notification to a task's owner: on the stream of a request for its
-// result, otherwise on the session's.
+// notifyOwner sends a notification to a task's owner, on the stream of a request for its
+// result if there is one.
 func (t *Tasks) notifyOwner(own *Task, method string, params []byte) {
 	if !own.isVisible(t.o.Views.ForSession(own.owner)) {
 		return
 	}
 	params = inflight.ReplaceTaskID(params, own.ServerTaskID, own.id)
 	f, _ := t.newestWaiter(own)
-	state := method == "notifications/tasks/status" // of which the newest counts
+	state := method == "notifications/tasks/status" // only the latest matters
 	switch key := "task:" + own.id; {
 	case f != nil && state:
 		f.ClientRequest.NotifyLatest(key, method, params)
@@ -123,7 +124,7 @@ func (t *Tasks) HasOpenTask(s *upstream.Server) bool {
 	return slices.ContainsFunc(t.o.Calls.Connections(), func(l *inflight.Connection) bool { return l.Server == s && t.hasOpen(l.Conn) })
 }
 
-// Ask puts a task's question to the client that owns the task.
+// Ask sends a request that belongs to a task to the client that owns the task.
 func (t *Tasks) Ask(ctx context.Context, own *Task, q *serverreq.Request) (*downstream.Session, []byte, *jsonrpc.Error) {
 	q.Params = inflight.ReplaceTaskID(q.Params, own.ServerTaskID, own.id)
 	q.Ask = func(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error) {
@@ -133,9 +134,9 @@ func (t *Tasks) Ask(ctx context.Context, own *Task, q *serverreq.Request) (*down
 	return s, inflight.ReplaceTaskID(result, own.id, own.ServerTaskID), fault
 }
 
-// askForTask asks on the stream of a request for the task's result, else on
-// the session's. A client that has neither open will come for the result, when
-// it sees that its task wants something.
+// askForTask sends a request on the stream of a request for the task's result, or on the
+// session's. If neither is open, it waits until the client opens one: clients fetch the
+// result when the task requires input.
 func (t *Tasks) askForTask(ctx context.Context, own *Task, method string, params []byte) (jsonrpc.Reply, error) {
 	ctx, over := context.WithTimeout(ctx, serverreq.AnswerTimeout)
 	defer over()
@@ -164,8 +165,9 @@ func (t *Tasks) askForTask(ctx context.Context, own *Task, method string, params
 	}
 }
 
-// GatewayCall is the call inside which the gateway itself waits for the task, nil for a
-// task that a client owns: its questions are those of that call.
+// GatewayCall returns the call for which the gateway itself waits for the task. It
+// returns nil if a client owns the task. Requests from the server that belong to the task
+// belong to that call.
 func (t *Task) GatewayCall() *upstream.Call {
 	if t.gatewayCall == nil {
 		return nil

@@ -1,9 +1,9 @@
-// Package tasks follows tool calls that servers run as tasks, in both protocol eras.
+// Package tasks tracks tool calls that servers run as tasks, in both protocol eras.
 //
-// It owns whose a task is and how long it is known, under an id of ours that nobody can
-// guess, and delivers what servers say of tasks, and ask because of them. It must not
-// know how a tool is found, nor answer requests itself. Notified is called on read
-// loops and does not wait; what passes a request on waits for the server.
+// It maps each task to its owner under a random id, and routes the server's notifications
+// and requests about it. It must not know how tools are found and does not answer
+// requests itself. [Tasks.HandleNotification] runs on read loops and doesn't block; other
+// methods wait for the server.
 package tasks
 
 import (
@@ -30,19 +30,17 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Tasks are calls that are answered at once and go on at the server. There
-// are two kinds, which have little but the name in common: those of revision
-// 2025-11-25, which a client asks for, and those of the extension
-// io.modelcontextprotocol/tasks (SEP-2663), which a server of 2026-07-28 makes
-// of a call when it likes. Each is served within its own era; in the other, the
-// gateway waits for a tool that runs as a task only (see calls.go).
+// A task is a call that is answered at once and continues at the server. There are two
+// unrelated kinds. In revision 2025-11-25 the client asks for a task. With the extension
+// io.modelcontextprotocol/tasks (SEP-2663) a 2026-07-28 server may turn any call into a
+// task. Each kind is served within its own era. In the other era, the gateway waits for
+// tools that run only as tasks (see calls.go).
 
-// extension names the extension in capabilities.
 const extension = extensions.Tasks
 
-// Bounds of the tasks that are known: in all, of one session, of all clients of stateless
-// HTTP together, and of one server, a part of those in all and of stateless HTTP. Tasks
-// that are over make room for others.
+// Limits of the number of tasks: total, per session, for all stateless HTTP clients, and
+// per server. The limit per server is a fraction of the total or of the stateless limit.
+// Finished tasks are evicted first.
 const (
 	maxTasks          = 8192
 	maxSessionTasks   = 1024
@@ -51,49 +49,48 @@ const (
 )
 
 const (
-	// taskGrace is how long a task is kept after its time to live, until the server has
-	// surely deleted it.
+	// taskGrace is the time that a task is kept after its time to live, by which the
+	// server has deleted it.
 	taskGrace = 10 * time.Minute
-	// maxTaskLife bounds the time to live that servers give, and stands for
-	// no bound.
+	// maxTaskLife is the maximum time to live that a server can set, and the default.
 	maxTaskLife = 24 * time.Hour
-	// maxQueued bounds what a connection says of tasks before the gateway
-	// knows of them, maxEarlyBytes how much that is.
+	// maxQueued and maxQueuedBytes limit the queued notifications per connection about
+	// tasks that may still be created.
 	maxQueued      = 256
 	maxQueuedBytes = 4 << 20
-	// maxTaskID is how many bytes a server may name a task with.
+	// maxTaskID is the maximum length of a server's task id, in bytes.
 	maxTaskID = 1 << 10
 )
 
 // Task is one task at a server.
 type Task struct {
-	id            string // as its owner knows it
+	id            string // the owner's id for it
 	Server        string
-	Tool          string // whose call it is, as its server names it
-	ServerTaskID  string // as its server knows it
+	Tool          string // the server's name of the tool
+	ServerTaskID  string // the server's id for it
 	Conn          upstream.Conn
-	number        uint64              // counts up
-	owner         *downstream.Session // nil for clients of stateless HTTP: who has the id has the task
+	number        uint64              // increases with each task
+	owner         *downstream.Session // nil for stateless HTTP: the id grants access
 	modern        bool
 	durable       bool              // outlives the connection
-	token         string            // of its progress, "" for none
-	gatewayCall   *inflight.Request // the call inside which the gateway waits for it, nil for a client's own
+	token         string            // progress token, or ""
+	gatewayCall   *inflight.Request // waiting call of the gateway; nil for a client's task
 	statusChanged chan struct{}
 
-	// held while something of the task is delivered
+	// Held while a notification of the task is delivered.
 	deliverMu sync.Mutex
-	answered  bool // its owner knows it; guarded by deliverMu
+	answered  bool // the owner has the id; guarded by deliverMu
 
 	// Guarded by Tasks.mu.
-	published      bool // its notifications are delivered
+	published      bool // notifications are delivered
 	expires        time.Time
 	final          bool                // completed, failed or cancelled
-	fetched        bool                // its result needs no further request
-	waiters        []*inflight.Request // requests for its result in flight
+	fetched        bool                // the result needs no further request
+	waiters        []*inflight.Request // requests for the result in flight
 	waitersChanged chan struct{}       // closed when waiters changes
 }
 
-// serverTaskKey identifies a task as its server names it.
+// serverTaskKey identifies a task by the server's id.
 type serverTaskKey struct {
 	conn upstream.Conn
 	id   string
@@ -113,7 +110,7 @@ type taskNotice struct {
 	params []byte
 }
 
-// Options configure Tasks.
+// Options configures Tasks.
 type Options struct {
 	Registry *registry.Registry
 	Journal  *telemetry.Journal
@@ -124,22 +121,22 @@ type Options struct {
 	Views    *view.Views
 }
 
-// Tasks are those that clients or the gateway wait for.
+// Tasks tracks the tasks of clients and of the gateway.
 type Tasks struct {
 	o    Options
-	work sync.WaitGroup // goroutines that outlive the request that caused them
+	work sync.WaitGroup // goroutines that outlive their request
 
 	mu           sync.Mutex
 	last         uint64
 	all          map[string]*Task
-	byOwner      map[*downstream.Session][]*Task // in the order of their creation
+	byOwner      map[*downstream.Session][]*Task // in order of creation
 	counts       map[ownerGroup]int              // of byOwner
-	byServerKey  map[serverTaskKey]*Task         // those of 2025-11-25
+	byServerKey  map[serverTaskKey]*Task         // of 2025-11-25
 	pendingCalls map[upstream.Conn]*pendingCalls
 	progress     map[taskToken]func(params []byte)
 }
 
-// New makes Tasks without any.
+// New returns empty Tasks.
 func New(o Options) *Tasks {
 	return &Tasks{
 		o:            o,
@@ -152,19 +149,18 @@ func New(o Options) *Tasks {
 	}
 }
 
-// Wait waits for what goes on after the requests.
+// Wait waits for background goroutines.
 func (t *Tasks) Wait() { t.work.Wait() }
 
 var empty = []byte("{}")
 
-// taskToken is the token of a task's progress. It counts on the connection of the
-// task only: other servers' notifications are none of it.
+// taskToken is a task's progress token. It is valid on the task's connection only.
 type taskToken struct {
 	conn  upstream.Conn
 	token string
 }
 
-// ownerOf is whose a request's tasks are.
+// ownerOf returns the owner of a session's tasks, or nil for stateless HTTP.
 func ownerOf(s *downstream.Session) *downstream.Session {
 	if s.Stateless() {
 		return nil
@@ -172,8 +168,8 @@ func ownerOf(s *downstream.Session) *downstream.Session {
 	return s
 }
 
-// addPendingCall registers a call on conn that may create a task. done must be called when the
-// task is added, or when there is none.
+// addPendingCall registers a call on conn that may create a task. The caller must call
+// done once the task is added or the call created none.
 func (t *Tasks) addPendingCall(conn upstream.Conn) (done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -194,8 +190,8 @@ func (t *Tasks) addPendingCall(conn upstream.Conn) (done func()) {
 	}
 }
 
-// addProgress creates the token for the progress of a task, which goes to report. It outlives
-// the request, so it must not be guessable.
+// addProgress creates a token for a task's progress and registers report for it. The
+// token outlives the request, so it must not be guessable.
 func (t *Tasks) addProgress(own *Task, report func(params []byte)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -210,7 +206,7 @@ func (t *Tasks) removeProgress(own *Task) {
 	delete(t.progress, taskToken{own.Conn, own.token})
 }
 
-// handleProgress passes on the progress of a task of a connection.
+// handleProgress reports the progress of a task.
 func (t *Tasks) handleProgress(conn upstream.Conn, params []byte) {
 	token := rawjson.GetString(params, "progressToken")
 	t.mu.Lock()
@@ -221,7 +217,8 @@ func (t *Tasks) handleProgress(conn upstream.Conn, params []byte) {
 	}
 }
 
-// ownerGroup counts the tasks of one server, of sessions or of all clients of stateless HTTP.
+// ownerGroup is the key for counting tasks: per server, sessions and stateless HTTP
+// apart.
 type ownerGroup struct {
 	server    string
 	stateless bool
@@ -229,21 +226,21 @@ type ownerGroup struct {
 
 func (own *Task) ownerGroup() ownerGroup { return ownerGroup{own.Server, own.owner == nil} }
 
-// checkRoom returns an error that names the limit if a client may not have one more task of a
-// server.
+// checkRoom returns an error that names the limit if a client may not create another task
+// at a server.
 func (t *Tasks) checkRoom(owner *downstream.Session, server string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.makeRoomLocked(&Task{owner: owner, Server: server}, func(*Task) {})
 }
 
-// makeRoomLocked calls drop for each task that must go for one more. The error names the limit
-// if none may go.
+// makeRoomLocked calls drop for each task to evict for one more. The error names the
+// limit if nothing can be evicted.
 func (t *Tasks) makeRoomLocked(more *Task, drop func(*Task)) error {
-	mine, whose := maxSessionTasks, "of this session"
+	mine, whose := maxSessionTasks, "per session"
 	all, kind := maxTasks, "sessions"
 	if more.owner == nil {
-		mine, whose = maxStatelessTasks, "of all clients without a session"
+		mine, whose = maxStatelessTasks, "for all clients without a session"
 		all, kind = maxStatelessTasks, "clients without a session"
 	}
 	for _, b := range []struct {
@@ -253,23 +250,23 @@ func (t *Tasks) makeRoomLocked(more *Task, drop func(*Task)) error {
 		in   func(*Task) bool
 	}{
 		{func() int { return len(t.byOwner[more.owner]) }, mine, whose, func(own *Task) bool { return own.owner == more.owner }},
-		{func() int { return t.counts[more.ownerGroup()] }, all / serverDivisor, fmt.Sprintf("of server %q for %s", more.Server, kind), func(own *Task) bool { return own.ownerGroup() == more.ownerGroup() }},
-		{func() int { return len(t.all) }, maxTasks, "in all", func(*Task) bool { return true }},
+		{func() int { return t.counts[more.ownerGroup()] }, all / serverDivisor, fmt.Sprintf("at server %q for %s", more.Server, kind), func(own *Task) bool { return own.ownerGroup() == more.ownerGroup() }},
+		{func() int { return len(t.all) }, maxTasks, "in total", func(*Task) bool { return true }},
 	} {
 		if b.n() < b.most {
 			continue
 		}
 		oldest := t.evictCandidateLocked(b.in)
 		if oldest == nil {
-			return jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many tasks at a time: at most %d %s. Cancel some, or wait until some are over", b.most, b.of)
+			return jsonrpc.Errorf(jsonrpc.CodeInternal, "Too many tasks: at most %d %s; cancel some or wait", b.most, b.of)
 		}
 		drop(oldest)
 	}
 	return nil
 }
 
-// evictCandidateLocked returns the oldest task that has expired or was fetched, otherwise the
-// oldest final one, or nil.
+// evictCandidateLocked returns the oldest expired or fetched task, otherwise the oldest
+// final one, or nil.
 func (t *Tasks) evictCandidateLocked(in func(*Task) bool) (oldest *Task) {
 	now := time.Now()
 	missed := func(own *Task) bool { return own.fetched || now.After(own.expires) }
@@ -283,17 +280,17 @@ func (t *Tasks) evictCandidateLocked(in func(*Task) bool) (oldest *Task) {
 	return oldest
 }
 
-// add adds a task in the state that its server reported. The error names the limit that
-// refuses it.
+// add adds a task with the state that its server reported. The error names the exceeded
+// limit.
 func (t *Tasks) add(own *Task, state []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if own.gatewayCall == nil {
-		// No task makes room for one that is refused.
+		// Evict nothing if the new task is refused.
 		if err := t.makeRoomLocked(own, func(*Task) {}); err != nil {
 			return err
 		}
-		_ = t.makeRoomLocked(own, t.removeLocked) // as there is room
+		_ = t.makeRoomLocked(own, t.removeLocked) // checked above
 		t.counts[own.ownerGroup()]++
 	}
 	var id [16]byte
@@ -313,7 +310,7 @@ func (t *Tasks) add(own *Task, state []byte) error {
 	return nil
 }
 
-// publish lets notifications of a task be delivered, and returns the earlier ones.
+// publish enables delivery of a task's notifications and returns the queued ones.
 func (t *Tasks) publish(own *Task) (early []taskNotice) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -329,7 +326,7 @@ func (t *Tasks) publish(own *Task) (early []taskNotice) {
 	return early
 }
 
-// updateState records the status and time to live in a task's state.
+// updateState records the status and time to live of a task's state.
 func (t *Tasks) updateState(own *Task, state []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -356,7 +353,6 @@ func statusOf(state []byte) string {
 	return status
 }
 
-// isFinal reports whether a status is final.
 func isFinal(status string) bool {
 	return status == "completed" || status == "failed" || status == "cancelled"
 }
@@ -380,23 +376,24 @@ func (t *Tasks) hasOpen(conn upstream.Conn) bool {
 	return false
 }
 
-// timeToLive returns how long a task is still kept.
+// timeToLive returns the time until a task expires.
 func (t *Tasks) timeToLive(own *Task) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Until(own.expires)
 }
 
-// errNotFound answers a client that asks for a task it does not know.
-var errNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: it is none of this client's, has expired or made room for others, or its server has ended")
+// errNotFound is the answer for a task that the client can't access.
+var errNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: unknown to this client, expired, evicted, or lost with its server")
 
-// isVisible reports whether a client with that catalog sees the task's tool, and so the task.
+// isVisible reports whether a client with this catalog sees the task's tool, and so the
+// task.
 func (own *Task) isVisible(seen *registry.Snapshot) bool {
 	return seen.HasServer(own.Server) && seen.IsVisible(own.Server, registry.Tool, own.Tool)
 }
 
-// Find is the task that a client means by an id, of the kind that stateless requests
-// are about if modern is set, in what it sees by now.
+// Find returns a task by its id if the client owns it and sees its tool. modern selects
+// the tasks of stateless requests.
 func (t *Tasks) Find(s *downstream.Session, seen *registry.Snapshot, modern bool, id string) (*Task, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -411,8 +408,8 @@ func (t *Tasks) Find(s *downstream.Session, seen *registry.Snapshot, modern bool
 	return own, nil
 }
 
-// listOwned returns the visible tasks of a 2025-11-25 session after the given number, in the
-// order of their creation.
+// listOwned returns the visible tasks of a 2025-11-25 session after the given number, in
+// order of creation.
 func (t *Tasks) listOwned(s *downstream.Session, seen *registry.Snapshot, after uint64) []*Task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -426,7 +423,8 @@ func (t *Tasks) listOwned(s *downstream.Session, seen *registry.Snapshot, after 
 	return all
 }
 
-// addWaiter registers a request for a task's result.
+// addWaiter registers a request for a task's result. The caller must call leave when it
+// finishes.
 func (t *Tasks) addWaiter(own *Task, f *inflight.Request) (leave func()) {
 	change := func(results []*inflight.Request) {
 		own.waiters = results
@@ -443,16 +441,16 @@ func (t *Tasks) addWaiter(own *Task, f *inflight.Request) (leave func()) {
 	}
 }
 
-// newestWaiter returns the newest request for a task's result, or nil, and a channel that is
-// closed when that changes.
+// newestWaiter returns the newest request for a task's result, or nil, and a channel that
+// closes when it changes.
 func (t *Tasks) newestWaiter(own *Task) (*inflight.Request, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return inflight.Newest(own.waiters), own.waitersChanged
 }
 
-// matchTask returns the task of a notification, or nil. If a call may still create the task,
-// it queues the notification.
+// matchTask returns the task of a notification, or nil. If a call may still create the
+// task, it queues the notification and kept is true.
 func (t *Tasks) matchTask(conn upstream.Conn, n taskNotice) (own *Task, kept bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -525,7 +523,7 @@ func (t *Tasks) removeLocked(own *Task) {
 	}
 }
 
-// Drop forgets the tasks that ended with a connection.
+// Drop removes the tasks that ended with a connection.
 func (t *Tasks) Drop(conn upstream.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -536,7 +534,7 @@ func (t *Tasks) Drop(conn upstream.Conn) {
 	}
 }
 
-// Release forgets the tasks of a session that has ended, and cancels those that go on.
+// Release removes the tasks of a closed session and cancels the unfinished ones.
 func (t *Tasks) Release(s *downstream.Session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -548,21 +546,21 @@ func (t *Tasks) Release(s *downstream.Session) {
 	}
 }
 
-// durable reports whether a server's tasks of an era outlive the connection: a
-// process takes them with it, and so does a session.
+// durable reports whether a server's tasks outlive the connection. Those of a process or
+// a legacy session don't.
 func (t *Tasks) durable(server string, conn upstream.Conn) bool {
 	b := t.o.Servers.Get(server)
 	return conn.Info().Era == upstream.Modern && b != nil && b.Config().Type != config.Stdio
 }
 
-// offersTasks reports whether a connection's server runs tools as tasks of
+// offersTasks reports whether a connection's server supports tools/call as a task of
 // 2025-11-25.
 func offersTasks(conn upstream.Conn) bool {
 	info := conn.Info()
 	return info.Era == upstream.Legacy && info.Has("tasks", "requests", "tools", "call")
 }
 
-// replaceID replaces the taskId of a state.
+// replaceID replaces taskId in a state.
 func replaceID(state []byte, id string) []byte {
 	raw := rawjson.Get(state, "taskId")
 	if raw == nil {

@@ -118,7 +118,7 @@ func TestTasksThatAreOverMakeRoom(t *testing.T) {
 	for i := range maxStatelessTasks / serverDivisor {
 		require.NoError(t, add(`{"status":"working"}`), i)
 	}
-	require.ErrorContains(t, add(`{"status":"working"}`), `at most 1024 of server "a" for clients without a session`)
+	require.ErrorContains(t, add(`{"status":"working"}`), `at most 1024 at server "a" for clients without a session`)
 	all.updateState(kept[9], []byte(`{"status":"working"}`))
 	all.updateState(kept[7], []byte(`{"status":"completed"}`))
 	kept[3].final, kept[5].final = true, true // nobody has fetched what they made
@@ -155,17 +155,17 @@ func TestNoServerTakesTheRoomOfAnothersTasks(t *testing.T) {
 		room   int
 		bound  string
 	}{
-		{nil, "a", 1024, `of server "a" for clients without a session`},
-		{nil, "b", 1024, `of server "b" for clients without a session`},
-		{sessions[0], "a", 1024, "of this session"},
-		{sessions[1], "a", 1024, "of this session"},
-		{sessions[2], "a", 0, `at most 2048 of server "a" for sessions`},
-		{sessions[2], "b", 1024, "of this session"},
-		{nil, "c", 1024, `of server "c" for clients without a session`},
-		{nil, "d", 1024, "at most 4096 of all clients without a session"},
-		{nil, "e", 0, "at most 4096 of all clients without a session"},
-		{sessions[3], "e", 1024, "of this session"},
-		{sessions[4], "f", 0, "at most 8192 in all"},
+		{nil, "a", 1024, `at server "a" for clients without a session`},
+		{nil, "b", 1024, `at server "b" for clients without a session`},
+		{sessions[0], "a", 1024, "per session"},
+		{sessions[1], "a", 1024, "per session"},
+		{sessions[2], "a", 0, `at most 2048 at server "a" for sessions`},
+		{sessions[2], "b", 1024, "per session"},
+		{nil, "c", 1024, `at server "c" for clients without a session`},
+		{nil, "d", 1024, "at most 4096 for all clients without a session"},
+		{nil, "e", 0, "at most 4096 for all clients without a session"},
+		{sessions[3], "e", 1024, "per session"},
+		{sessions[4], "f", 0, "at most 8192 in total"},
 	} {
 		n, err := fill(row.owner, row.server)
 		require.Equal(t, row.room, n, i)

@@ -132,7 +132,7 @@ func TestTasksThatWereFetchedMakeRoom(t *testing.T) {
 	for range limit - 1 {
 		startTask(c, "b_t")
 	}
-	require.Contains(t, c.Fault("tools/call", e2e.Obj{"name": "b_t", "task": e2e.Obj{}}).Message, "at most 1024 of this session")
+	require.Contains(t, c.Fault("tools/call", e2e.Obj{"name": "b_t", "task": e2e.Obj{}}).Message, "at most 1024 per session")
 	require.Equal(t, -32602, c.Fault("tasks/get", e2e.Obj{"taskId": fetched}).Code)
 	require.Equal(t, "working", e2e.Str(c.Ok("tasks/get", e2e.Obj{"taskId": first}), "status"))
 }
@@ -155,7 +155,7 @@ func TestTasksOfOneServerLeaveRoomForThoseOfOthers(t *testing.T) {
 	for i := range 1024 {
 		require.NotEmpty(t, e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "loud_t"}), "taskId"), i)
 	}
-	require.Contains(t, c.Fault("tools/call", e2e.Obj{"name": "loud_t"}).Message, `at most 1024 of server "loud"`)
+	require.Contains(t, c.Fault("tools/call", e2e.Obj{"name": "loud_t"}).Message, `at most 1024 at server "loud"`)
 	require.NotEmpty(t, e2e.Str(other.Ok("tools/call", e2e.Obj{"name": "calm_t"}), "taskId"))
 }
 
