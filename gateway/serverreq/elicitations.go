@@ -13,22 +13,22 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// progressTokens maps Goblin's progress tokens to those of servers, which choose theirs
-// independently.
+// progressTokens maps Goblin's progress tokens to those of servers. Servers choose theirs
+// independently, so they can collide.
 type progressTokens struct {
 	mu   sync.Mutex
 	open map[string]progressToken
 }
 
-// progressToken is a server's token, and the session that was asked.
+// progressToken is a server's token and the session that received the request.
 type progressToken struct {
 	conn    upstream.Conn
 	raw     []byte
 	session *downstream.Session
 }
 
-// replace returns params with a token of ours, if they have one, and what
-// forgets it.
+// replace returns params with Goblin's own token if they have one. The caller must call
+// forget when the request is done.
 func (t *progressTokens) replace(conn upstream.Conn, s *downstream.Session, params []byte) (replaced []byte, forget func()) {
 	raw := rawjson.Path(params, "_meta", "progressToken")
 	if raw == nil {
@@ -48,7 +48,7 @@ func (t *progressTokens) replace(conn upstream.Conn, s *downstream.Session, para
 	}
 }
 
-// Progress passes a client's progress on to the backend that asked.
+// Progress relays a client's progress to the server whose request it answers.
 func (a *Router) Progress(s *downstream.Session, params []byte) {
 	raw := rawjson.Get(params, "progressToken")
 	own, _ := rawjson.String(raw)
@@ -70,29 +70,28 @@ func (a *Router) Progress(s *downstream.Session, params []byte) {
 	}
 }
 
-// elicitations remembers which session was asked to open a URL, for the
-// notice that follows when the user is done there (2025-11-25, elicitation,
-// URL mode).
+// elicitations maps URL elicitations to the sessions that received them. It routes the
+// later notification that the user is done (2025-11-25, elicitation, URL mode).
 type elicitations struct {
 	mu       sync.Mutex
 	sessions map[elicitationKey]*downstream.Session
-	order    map[string][]elicitationKey // of each server, the oldest first
+	order    map[string][]elicitationKey // by server, the oldest first
 }
 
-// elicitationKey is the id that a server chose. Processes of units choose theirs
+// elicitationKey is an elicitation id within its server and unit. Processes choose ids
 // independently.
 type elicitationKey struct{ server, unit, id string }
 
-// Bounds of how many open URL elicitations are remembered. One answer can name any number
-// of them: a server that has more than its share loses its own oldest, and when there are
-// too many of all, the server that has most does.
+// Limits of stored URL elicitations, in all and per server. One answer can contain any
+// number of them. Beyond its own limit a server loses its oldest; beyond the total, the
+// server with the most loses its oldest.
 const (
 	maxElicitations       = 1024
 	maxServerElicitations = 128
 )
 
-// maxElicitationID is how many bytes such an id may have to be remembered: of one
-// that has more, the client does not hear when its user is done.
+// maxElicitationID is the maximum length of a stored id, in bytes. Longer ids get no
+// completion notification.
 const maxElicitationID = 1 << 10
 
 func (e *elicitations) add(key elicitationKey, s *downstream.Session) {
@@ -124,7 +123,7 @@ func (e *elicitations) add(key elicitationKey, s *downstream.Session) {
 	e.order[most] = e.order[most][1:]
 }
 
-// forget drops what an ended session was asked.
+// forget removes the elicitations of a closed session.
 func (e *elicitations) forget(s *downstream.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -143,12 +142,12 @@ func (e *elicitations) session(key elicitationKey) *downstream.Session {
 	return e.sessions[key]
 }
 
-// CodeURLElicitation is the error of a request that needs a URL to be opened
-// first (2025-11-25).
+// CodeURLElicitation is the error code of a request that requires opening a URL first
+// (2025-11-25).
 const CodeURLElicitation = -32042
 
-// RecordURLRequired notes what an error of that code asks of the client,
-// so that it hears when its user is done.
+// RecordURLRequired stores the elicitations in such an error, so that the client is
+// notified when its user is done.
 func (a *Router) RecordURLRequired(s *downstream.Session, server, unit string, object []byte) {
 	if code, _ := rawjson.Int(rawjson.Get(object, "code")); code != CodeURLElicitation {
 		return
@@ -160,14 +159,14 @@ func (a *Router) RecordURLRequired(s *downstream.Session, server, unit string, o
 	}
 }
 
-// NotifyElicitationDone tells the client that was asked that its user is done: on the stream
-// of the call c that needed it, as long as that is open.
+// NotifyElicitationDone notifies the client of an elicitation that its user is done. It
+// uses the stream of the call c while that is open.
 func (a *Router) NotifyElicitationDone(server string, conn upstream.Conn, c *upstream.Call, params []byte) {
 	id := rawjson.GetString(params, "elicitationId")
 	s := a.elicitations.session(elicitationKey{server, conn.Unit(), id})
 	a.o.Journal.RecordNotification(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
 	if s == nil || s.Context().Err() != nil {
-		a.o.Logger.Debug("Completed elicitation of nobody", "server", server)
+		a.o.Logger.Debug("Completed elicitation has no open session", "server", server)
 		return
 	}
 	if c != nil {

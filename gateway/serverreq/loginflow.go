@@ -11,46 +11,46 @@ import (
 	"goblin/gateway/servers"
 )
 
-// Causes for the end of a login.
+// Causes for cancelling a login.
 var (
-	errShutdown    = errors.New("the daemon ends")
-	errAbandoned   = errors.New("nobody waits for the login any more")
-	errPageChanged = errors.New("the authorization server wants another page to be opened")
+	errShutdown    = errors.New("the daemon is stopping")
+	errAbandoned   = errors.New("no call waits for the login")
+	errPageChanged = errors.New("the authorization server changed its login page")
 	errDeclined    = errors.New("the login was declined")
 )
 
-// loginFlow is a login at one server.
+// loginFlow is a login at one server, shared by all calls that wait for it.
 type loginFlow struct {
 	logins     *Logins
 	server     *servers.Server
-	moreRights bool // there is a login, which allows too little
+	moreRights bool // a login exists but its scopes are too narrow
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
 	waiting    int // number of calls; guarded by Logins.mu
 
 	ready chan struct{} // closed when page and question are set
 	page  string
-	// question is answered by opening the page; nil if there is none.
+	// question is confirmed by opening the page; nil if there is none.
 	question *oauth.SecretQuestion
-	agreed   chan struct{}   // closed when a user has agreed
-	agree    func()          // closes it
-	done     context.Context // ends when err is set
+	agreed   chan struct{}   // closed when a user agreed
+	agree    func()          // closes agreed
+	done     context.Context // done when err is set
 	finish   context.CancelFunc
-	err      error // nil after a login
+	err      error // nil after a successful login
 
 	mu      sync.Mutex
 	clients map[*downstream.Session]*loginClient
 }
 
-// loginClient is a client that is asked to open the page, once for all its calls.
+// loginClient is a client that is asked to open the page once for all its calls.
 type loginClient struct {
 	slot chan struct{} // capacity one: held by the call that asks
 	// guarded by slot, as is err
 	asked bool
-	err   error // why it does not open the page
+	err   error // reason for not opening the page
 }
 
-// run has a user log in, and waits for the server to connect then.
+// run performs the login and then waits for the server to connect.
 func (f *loginFlow) run() {
 	defer f.finish()
 	defer f.cancel(nil)
@@ -63,7 +63,7 @@ func (f *loginFlow) run() {
 }
 
 func (f *loginFlow) logIn() error {
-	if !f.moreRights && !f.server.Authorizer().NeedsUser() { // somebody has, just now
+	if !f.moreRights && !f.server.Authorizer().NeedsUser() { // completed elsewhere meanwhile
 		f.server.LoggedIn()
 		return nil
 	}
@@ -72,8 +72,8 @@ func (f *loginFlow) logIn() error {
 		case "":
 			f.page = page
 			close(f.ready)
-		case page: // Agree had it
-		default: // clients have the first one
+		case page: // already set by ConfirmSecret
+		default: // clients got the first page
 			f.cancel(errPageChanged)
 		}
 	}, ConfirmSecret: func(ctx context.Context, q oauth.SecretQuestion) error {
@@ -89,20 +89,19 @@ func (f *loginFlow) logIn() error {
 	return err
 }
 
-// message returns what the user of a client reads before the page is opened.
+// message returns the text that the user reads before opening the page.
 func (f *loginFlow) message() string {
 	about := ""
 	if q := f.question; q != nil {
-		about = fmt.Sprintf(" Your client secret goes to its authorization server, %s. Continue only if you trust that.", q.Issuer)
+		about = fmt.Sprintf(" Your client secret will be sent to its authorization server, %s. Continue only if you trust it.", q.Issuer)
 		if q.PreviousIssuer != "" {
-			about += fmt.Sprintf(" Until now it was %s.", q.PreviousIssuer)
+			about += fmt.Sprintf(" It was %s before.", q.PreviousIssuer)
 		}
 	}
-	return fmt.Sprintf("Server %q needs you to log in.%s Open the page in a browser on this machine; then the call goes on.", f.server.Name(), about)
+	return fmt.Sprintf("Server %q needs you to log in.%s Open the page in a browser on this machine; the call then continues.", f.server.Name(), about)
 }
 
-// await asks the client of x to open the page and waits for the login. The error is why there
-// is none.
+// await asks the client of x to open the page and waits for the login to finish.
 func (f *loginFlow) await(x *downstream.Request) error {
 	ctx := x.Context()
 	select {
@@ -127,9 +126,9 @@ func (f *loginFlow) await(x *downstream.Request) error {
 	return f.err
 }
 
-// askToOpen asks the client of x to open the page, unless another of its calls has. It returns
-// when the client agrees, or the login is over; opened notifies the client that its user is
-// done.
+// askToOpen asks the client of x to open the page, unless another of its calls did. It
+// returns when the client agrees or the login finishes. opened notifies the client that
+// its user is done.
 func (f *loginFlow) askToOpen(ctx context.Context, x *downstream.Request) (opened func(), err error) {
 	nobody := func() {}
 	g := f.client(x.Session())
@@ -167,7 +166,7 @@ func (f *loginFlow) askToOpen(ctx context.Context, x *downstream.Request) (opene
 	return opened, g.err
 }
 
-// client returns the state of a session. Stateless clients over HTTP share a session, so each
+// client returns the state of a session. Stateless HTTP clients share a session, so each
 // of their calls asks.
 func (f *loginFlow) client(s *downstream.Session) *loginClient {
 	f.mu.Lock()

@@ -1,11 +1,3 @@
-// Logins lets calls wait while their users log in at the server: it begins the
-// login, asks the client of each call to open its page, and has the server connected when
-// somebody has logged in. There is one login at a time for each server, whoever waits for
-// it, and none that nobody waits for.
-//
-// It must not know how a login is made (package oauth), nor what the calls are. Await
-// waits for people, for as long as a login may take.
-
 package serverreq
 
 import (
@@ -19,7 +11,9 @@ import (
 	"goblin/gateway/upstream"
 )
 
-// Logins are those that calls wait for.
+// Logins lets calls wait while their users log in at a server. Each server has at most
+// one login at a time, shared by all its calls. A login is cancelled when no call waits
+// for it.
 type Logins struct {
 	servers *servers.Manager
 	router  *Router
@@ -30,12 +24,12 @@ type Logins struct {
 	work   sync.WaitGroup
 }
 
-// NewLogins makes Logins without any.
+// NewLogins returns Logins without any login.
 func NewLogins(servers *servers.Manager, asker *Router) *Logins {
 	return &Logins{servers: servers, router: asker, flows: make(map[string]*loginFlow)}
 }
 
-// Close ends all logins, and waits for that; none begins any more.
+// Close cancels all logins, prevents new ones and waits.
 func (l *Logins) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -46,15 +40,16 @@ func (l *Logins) Close() {
 	l.work.Wait()
 }
 
-// IsLoginRequired reports whether a request failed for want of a login.
+// IsLoginRequired reports whether a request failed because a login is missing.
 func IsLoginRequired(err error) bool {
 	var failed *upstream.Error
 	return errors.As(err, &failed) && failed.Code == upstream.LoginRequired
 }
 
-// Await lets the user of the client that made a request log in at the server which failed
-// it with err for want of that. It is nil once somebody has; then the request can be made
-// again. Else it is the error for the client: err, where its user cannot be asked.
+// Await asks the client of a request that failed with err to log its user in at the
+// server, and waits for that. It may block as long as a login takes. It returns nil after
+// a login, so the request can be retried. Otherwise it returns the error for the client,
+// which is err if the user can't be asked.
 func (l *Logins) Await(x *downstream.Request, err error) error {
 	var failed *upstream.Error
 	if !errors.As(err, &failed) || failed.Code != upstream.LoginRequired || !SupportsURLElicitation(x) {
@@ -75,8 +70,8 @@ func (l *Logins) Await(x *downstream.Request, err error) error {
 	return nil
 }
 
-// join takes part in the login at a server, which begins if there is none; nil after
-// Close. rights says that a login is there, but does not allow the call.
+// join returns the login at a server, starting one if needed, or nil after Close. rights
+// is set if a login exists but doesn't permit the call.
 func (l *Logins) join(b *servers.Server, rights bool) *loginFlow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +99,7 @@ func (l *Logins) join(b *servers.Server, rights bool) *loginFlow {
 	return f
 }
 
-// leave ends a login that nobody waits for any more.
+// leave cancels the login if no other call waits for it.
 func (l *Logins) leave(f *loginFlow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,20 +12,19 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Page is a page of this machine that Goblin itself wants a user to open, because of a
-// server.
+// Page is a web page that Goblin asks a user to open for a server.
 type Page struct{ Server, URL, Message string }
 
-// SupportsURLElicitation reports whether the client that made a request can be asked to have its user
-// open a [Page]. An anonymous client cannot: another user of this machine could log
-// Goblin in with an account of their own.
+// SupportsURLElicitation reports whether the client of a request can be asked to open a
+// [Page]. An anonymous client can't: another user of this machine could log Goblin in
+// with their own account.
 func SupportsURLElicitation(x *downstream.Request) bool {
 	return x.CanAsk() && x.IsLocal() && !x.Session().Anonymous() && MissingCapability(x.Outer(), "elicitation", []byte(`{"mode":"url"}`)) == nil
 }
 
-// OpenPage asks the client that made a request to have its user open a page, and reports
-// whether the user agreed. opened tells the client that its user is done there. The
-// question is withdrawn when ctx ends.
+// OpenPage asks the client of a request to open a page for its user and reports whether
+// the user agreed. The caller calls opened to notify the client that its user is done.
+// Cancelling ctx cancels the request.
 func (a *Router) OpenPage(ctx context.Context, x *downstream.Request, p Page) (agreed bool, opened func(), err error) {
 	const method = "elicitation/create"
 	start, s := time.Now(), x.Session()
@@ -37,13 +36,13 @@ func (a *Router) OpenPage(ctx context.Context, x *downstream.Request, p Page) (a
 	reply, err := x.Ask(ctx, method, params)
 	refusal := replyError(reply)
 	if err != nil {
-		refusal = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
+		refusal = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client did not answer: %s", err)
 	}
-	base, _, _ := strings.Cut(p.URL, "?") // what follows is for the user alone
+	base, _, _ := strings.Cut(p.URL, "?") // the query is private to the user
 	a.o.Journal.RecordServerRequest(s, p.Server, method, rawjson.SetMember(params, "url", rawjson.Quote(base)), reply.Result, refusal, start)
 	opened = func() {
 		if x.Modern() != nil {
-			return // there is no such notice
+			return // has no such notification
 		}
 		done := rawjson.Object("elicitationId", id)
 		x.NotifyLatest("elicited:"+id, "notifications/elicitation/complete", done)

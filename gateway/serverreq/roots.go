@@ -18,30 +18,28 @@ import (
 )
 
 const (
-	// rootsTimeout bounds how long sessions may take to tell their roots: it is
-	// programs that answer, and one that does not must not keep the others' back.
+	// rootsTimeout limits the wait for sessions' roots. No user is involved, and one slow
+	// client must not delay others.
 	rootsTimeout = 5 * time.Second
-	// maxRoots bounds what backends get of all sessions together.
+	// maxRoots is the maximum number of merged roots that a server gets.
 	maxRoots = 1000
-	// rootsDelay is the time in which changes of roots are collected into one
-	// notification.
+	// rootsDelay is the time in which changes of roots are merged into one notification.
 	rootsDelay = 100 * time.Millisecond
 )
 
-// declaresRoots reports whether a session declared roots in a handshake.
+// declaresRoots reports whether a session declared roots in its handshake.
 func declaresRoots(s *downstream.Session) bool {
 	return s.Protocol() != "" && s.HasCapability("roots")
 }
 
-// sharesRoots reports whether servers get the roots of a session outside of its calls. Without
-// a token, a client's roots count in its own calls only: servers take roots as folders
-// that they may open. Stateless requests cannot be asked outside of a call.
+// sharesRoots reports whether servers may get a session's roots outside of its calls.
+// Servers treat roots as folders that they may open, so an anonymous client's roots apply
+// to its own calls only. Stateless clients can't be asked outside of a call.
 func sharesRoots(s *downstream.Session) bool { return declaresRoots(s) && !s.Anonymous() }
 
-// mergedRoots answers a backend that asks outside of any call, over a
-// connection that sessions share, where it is to have those of clients: with the
-// roots of the configuration, if all share it, and of every session that has some, each URI once, the
-// oldest session's first.
+// mergedRoots answers roots/list outside of any call, on a connection that sessions
+// share. It merges the config's roots (if all clients share the connection) and those of
+// every session, oldest first, without duplicate URIs.
 func (a *Router) mergedRoots(ctx context.Context, q *Request) ([]byte, *jsonrpc.Error) {
 	var asked []*downstream.Session
 	for _, s := range a.o.Clients.Using(q.Conn) {
@@ -74,7 +72,6 @@ func (a *Router) mergedRoots(ctx context.Context, q *Request) ([]byte, *jsonrpc.
 	return u.result(), nil
 }
 
-// rootsUnion is a list of roots without duplicate URIs.
 type rootsUnion struct {
 	out   []byte
 	known map[string]bool
@@ -94,26 +91,26 @@ func (u *rootsUnion) add(root []byte) {
 
 func (u *rootsUnion) result() []byte { return append(u.out, "]}"...) }
 
-// rootChanges tracks the servers that were given roots, and the changes since.
+// rootChanges tracks which servers received which roots, and changes since.
 type rootChanges struct {
 	mu sync.Mutex
-	// given are the sessions whose roots a connection got, and stale the connections
-	// that got some which have changed since.
+	// given maps connections to the sessions whose roots they received. stale holds
+	// connections whose roots changed since.
 	given map[upstream.Conn]map[*downstream.Session]bool
 	stale map[upstream.Conn]bool
-	// changed are the sessions whose roots have, config says that those of the
-	// configuration have, and due that somebody is about to tell.
+	// changed holds the sessions whose roots changed. config is set if gateway.roots
+	// changed, scheduled if a goroutine will notify servers.
 	changed           map[*downstream.Session]bool
 	config, scheduled bool
 }
 
-// recordGiven records that a connection gets the roots of a session.
+// recordGiven records that a connection receives the roots of a session.
 func (n *rootChanges) recordGiven(conn upstream.Conn, s *downstream.Session) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	select {
 	case <-conn.Done():
-		return // Disconnected may have been called, and nobody would forget it
+		return // Disconnected may have run already
 	default:
 	}
 	if n.given == nil {
@@ -125,7 +122,7 @@ func (n *rootChanges) recordGiven(conn upstream.Conn, s *downstream.Session) {
 	n.given[conn][s] = true
 }
 
-// Disconnected forgets a connection that has ended.
+// Disconnected removes a closed connection.
 func (a *Router) Disconnected(conn upstream.Conn) {
 	a.rootChanges.mu.Lock()
 	defer a.rootChanges.mu.Unlock()
@@ -133,10 +130,9 @@ func (a *Router) Disconnected(conn upstream.Conn) {
 	delete(a.rootChanges.stale, conn)
 }
 
-// RootsChanged tells servers that the roots of a session have changed: those that
-// were given them, and those that get the roots of all their clients. It is told in one
-// notice with what follows at once. Modern servers ask for roots when they need them,
-// and take no notices.
+// RootsChanged notifies servers that a session's roots changed: servers that received
+// them, and servers that get the roots of all their clients. Changes within rootsDelay
+// are merged. Modern servers request roots when they need them and get no notification.
 func (a *Router) RootsChanged(s *downstream.Session) {
 	if declaresRoots(s) {
 		a.notifyRoots(func(n *rootChanges) {
@@ -148,7 +144,7 @@ func (a *Router) RootsChanged(s *downstream.Session) {
 				n.changed[s] = true
 			}
 			for conn, sessions := range n.given {
-				if sessions[s] { // what it gets from now on is not news later
+				if sessions[s] { // roots received later are not stale
 					n.stale[conn] = true
 					delete(n.given, conn)
 				}
@@ -169,7 +165,8 @@ func (a *Router) notifyRoots(change func(*rootChanges)) {
 	}
 }
 
-// sendRootsChanged waits rootsDelay for further changes and notifies servers of all.
+// sendRootsChanged waits rootsDelay for further changes and notifies all affected
+// servers.
 func (a *Router) sendRootsChanged() {
 	time.Sleep(rootsDelay)
 	n := &a.rootChanges
@@ -185,15 +182,15 @@ func (a *Router) sendRootsChanged() {
 			continue
 		}
 		if err := l.Conn.NotifyRoots(); err != nil {
-			a.o.Logger.Debug("Server not told of changed roots", "server", l.Server.Name(), "err", err)
+			a.o.Logger.Debug("Server not notified of changed roots", "server", l.Server.Name(), "err", err)
 			continue
 		}
 		a.o.Journal.RecordNotification(registry.ToServer, nil, l.Server.Name(), "notifications/roots/list_changed", "", nil)
 	}
 }
 
-// affects reports whether a connection was given what has changed, or would get it if it asked
-// outside of a call.
+// affects reports whether a connection received changed roots, or would receive them if
+// it asked outside of a call.
 func (n *rootChanges) affects(l *inflight.Connection) bool {
 	cfg := l.Server.Config()
 	whose := cfg.RootsSource()
@@ -207,8 +204,8 @@ func (n *rootChanges) affects(l *inflight.Connection) bool {
 	return concerned
 }
 
-// configuredRoots is gateway.roots, for backends that ask when no client can
-// be asked; the project's folder for one that runs for a project.
+// configuredRoots returns gateway.roots, for servers that ask when no client can be
+// asked. A server of a project gets the project's folder.
 func (a *Router) configuredRoots(conn upstream.Conn) ([]byte, *jsonrpc.Error) {
 	if folder := conn.Unit(); upstream.IsProjectUnit(folder) {
 		uri := url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(folder), "/")}
@@ -217,12 +214,11 @@ func (a *Router) configuredRoots(conn upstream.Conn) ([]byte, *jsonrpc.Error) {
 		return u.result(), nil
 	}
 	if len(*a.roots.Load()) == 0 {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked for roots, and gateway.roots is empty")
+		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can provide roots, and gateway.roots is empty")
 	}
 	return a.configRoots().result(), nil
 }
 
-// configRoots returns gateway.roots.
 func (a *Router) configRoots() *rootsUnion {
 	u := &rootsUnion{out: []byte(`{"roots":[`), known: make(map[string]bool)}
 	for _, r := range *a.roots.Load() {

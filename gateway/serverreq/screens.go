@@ -9,8 +9,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// UserCanAnswer reports whether a server refused a call for want of what the user of
-// an open screen can do.
+// UserCanAnswer reports whether a server refused a call only because of capabilities that
+// the user of an open UI has.
 func (a *Router) UserCanAnswer(refusal []byte) bool {
 	code, _ := rawjson.Int(rawjson.Get(refusal, "code"))
 	if code != downstream.CodeMissingCapability || a.openScreens.Load() == 0 {
@@ -25,10 +25,9 @@ func (a *Router) UserCanAnswer(refusal []byte) bool {
 	return may
 }
 
-// Capabilities are those of a client as far as a server's questions reach it, and its
-// extensions. Roots
-// are there too when the configuration has some, and all that the user of a screen
-// can answer while one is open, or is to be taken for that.
+// Capabilities returns a client's capabilities that apply to requests from servers, and
+// its extensions. It adds roots if gateway.roots is set. It adds elicitation and sampling
+// if a UI is open or screen is set.
 func (a *Router) Capabilities(declared []byte, screen bool) []byte {
 	screen = screen || a.openScreens.Load() > 0
 	out := []byte{'{'}
@@ -36,7 +35,7 @@ func (a *Router) Capabilities(declared []byte, screen bool) []byte {
 		value := rawjson.Get(declared, name)
 		switch {
 		case name == "roots" && (rawjson.IsObject(value) || len(*a.roots.Load()) > 0):
-			value = empty // listChanged has no place in it any more
+			value = empty // without listChanged
 		case name == "elicitation" && screen:
 			value = withModes(value)
 		case name == "sampling" && screen && !rawjson.IsObject(value):
@@ -52,7 +51,7 @@ func (a *Router) Capabilities(declared []byte, screen bool) []byte {
 	return append(out, '}')
 }
 
-// withModes is the capability of elicitation in both of its modes.
+// withModes returns the elicitation capability with both modes.
 func withModes(declared []byte) []byte {
 	if !rawjson.IsObject(declared) {
 		declared = empty
@@ -65,8 +64,8 @@ func withModes(declared []byte) []byte {
 	return declared
 }
 
-// isCancelled reports whether a request ended without an answer, so that the client was sent
-// its cancellation.
+// isCancelled reports whether a request was cancelled, so the client received a
+// cancellation.
 func isCancelled(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -1,9 +1,9 @@
 // Package serverreq routes requests of servers (elicitation, sampling, roots) to a client
 // or user.
 //
-// It must not know tasks, nor how calls are made; whose call a question belongs to is
-// told by package inflight. Route and RouteTo wait for a user, for an hour at most; the
-// others do not wait.
+// It must not know tasks or how calls are made; package inflight determines the call that
+// a request belongs to. Route and RouteTo wait up to an hour for a user. Other methods
+// don't block.
 package serverreq
 
 import (
@@ -27,13 +27,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Options configure a Router.
+// Options configures a Router.
 type Options struct {
 	Journal *telemetry.Journal
 	Logger  *slog.Logger
 	Calls   *inflight.Table
 	Clients *inflight.Clients
-	Roots   []config.Root // of the configuration
+	Roots   []config.Root // gateway.roots
 }
 
 // Router finds the client that answers a server's request.
@@ -43,21 +43,20 @@ type Router struct {
 	elicitations elicitations
 	tokens       progressTokens
 	rootChanges  rootChanges
-	openScreens  atomic.Int64 // screens whose users can be asked
+	openScreens  atomic.Int64 // UIs whose users can be asked
 	work         sync.WaitGroup
 }
 
-// New returns a Router.
 func New(o Options) *Router {
 	a := &Router{o: o}
 	a.roots.Store(&o.Roots)
 	return a
 }
 
-// Wait waits for the goroutines of answered requests.
+// Wait waits for background goroutines.
 func (a *Router) Wait() { a.work.Wait() }
 
-// Initialized notes a session whose handshake is over.
+// Initialized records a session after its handshake.
 func (a *Router) Initialized(s *downstream.Session) {
 	if canAskUser(s) {
 		a.openScreens.Add(1)
@@ -73,7 +72,7 @@ func (a *Router) Initialized(s *downstream.Session) {
 	}
 }
 
-// SessionClosed forgets a session that has ended.
+// SessionClosed removes a closed session.
 func (a *Router) SessionClosed(s *downstream.Session) {
 	a.elicitations.forget(s)
 	a.RootsChanged(s)
@@ -82,7 +81,7 @@ func (a *Router) SessionClosed(s *downstream.Session) {
 	}
 }
 
-// SetRoots takes over the roots of an edited configuration.
+// SetRoots applies gateway.roots after a config change.
 func (a *Router) SetRoots(roots []config.Root) {
 	if was := a.roots.Swap(&roots); reflect.DeepEqual(*was, roots) {
 		return
@@ -98,19 +97,19 @@ type Request struct {
 	Conn   upstream.Conn
 	Method string
 	Params []byte
-	// Ask sends the request to the client of RouteTo; nil for the stream of a client
+	// Ask sends the request to the client of RouteTo. nil: use the stream of a client
 	// request.
 	Ask func(ctx context.Context, method string, params []byte) (jsonrpc.Reply, error)
 
-	capability string // that a client must have declared
+	capability string // capability that the client must declare
 	roots      config.RootsFrom
-	// candidates are the client requests that may have caused it, the newest last. certain
-	// reports whether they are one client's.
+	// candidates are the client requests that may have caused it, the newest last.
+	// certain is set if all belong to one client.
 	candidates []*inflight.Request
 	certain    bool
 }
 
-// capabilities are those that a client must have declared to be asked.
+// capabilities maps methods to the capability that a client must declare.
 var capabilities = map[string]string{
 	"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots",
 }
@@ -128,13 +127,13 @@ func ParseRequest(server *upstream.Server, conn upstream.Conn, method string, pa
 	return q, nil
 }
 
-// AnswerTimeout is how long a client may take to answer a server's request. It leaves a user
-// time, but bounds the memory of a client that is gone.
+// AnswerTimeout is the maximum time that a client may take to answer a server's request.
+// It gives users time, but frees the memory of clients that vanished.
 const AnswerTimeout = time.Hour
 
-// Route sends a request to the one client whose call caused it, never to another. If no client
-// can be asked, it asks the users of open screens. c is the call that it came with, or nil.
-// session is the client that answered, or nil.
+// Route sends a request to the client whose call caused it, never to another. If no
+// client can be asked, it asks the users of open UIs. c is the call that the request came
+// with, or nil. session is the client that answered, or nil.
 func (a *Router) Route(ctx context.Context, q *Request, c *upstream.Call) (
 	session *downstream.Session, result []byte, fault *jsonrpc.Error,
 ) {
@@ -170,7 +169,7 @@ func (a *Router) Route(ctx context.Context, q *Request, c *upstream.Call) (
 func (a *Router) findClient(q *Request) (session *downstream.Session, who Capabilities) {
 	switch {
 	case q.capability == "roots" && q.roots == config.ConfigRoots && !q.certain:
-		// Nobody's call made the server ask: none of its clients is to tell it.
+		// No client's call caused the request, so no client's roots apply.
 	case q.certain:
 		x := inflight.Newest(q.candidates).ClientRequest
 		if !x.CanAsk() {
@@ -186,8 +185,8 @@ func (a *Router) findClient(q *Request) (session *downstream.Session, who Capabi
 	return nil, nil
 }
 
-// RouteTo sends a request to a session by q.Ask. If the client did not declare the capability,
-// it asks the users of open screens.
+// RouteTo sends a request to a session by q.Ask. If the client did not declare the
+// capability, it asks the users of open UIs.
 func (a *Router) RouteTo(ctx context.Context, q *Request, s *downstream.Session) (*downstream.Session, []byte, *jsonrpc.Error) {
 	if err := checkCapability(s, q.capability, q.Params); err != nil {
 		return a.answerUnsupported(ctx, q, err)
@@ -196,10 +195,10 @@ func (a *Router) RouteTo(ctx context.Context, q *Request, s *downstream.Session)
 	return s, result, fault
 }
 
-var errUnanswered = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer")
+var errUnanswered = jsonrpc.Errorf(jsonrpc.CodeInternal, "the client did not answer")
 
-// askStateless puts a question to the stateless client whose calls may have made the
-// server ask: the newest, or one before, if that came to its end without a question.
+// askStateless sends the request to the stateless client with the newest candidate call.
+// It falls back to older calls if that one finishes first.
 func (a *Router) askStateless(ctx context.Context, q *Request) ([]byte, *jsonrpc.Error) {
 	defer inflight.PauseTimeouts(q.candidates)()
 	for _, x := range slices.Backward(q.candidates) {
@@ -211,7 +210,7 @@ func (a *Router) askStateless(ctx context.Context, q *Request) ([]byte, *jsonrpc
 			return reply.Result, nil
 		}
 		if errors.Is(err, downstream.ErrNoRoom) {
-			a.o.Logger.Warn("Questions refused: too many calls wait for their client", "server", q.Server)
+			a.o.Logger.Warn("Requests from server refused: too many calls wait for their client", "server", q.Server)
 		}
 		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrCancelled) {
 			break
@@ -223,12 +222,11 @@ func (a *Router) askStateless(ctx context.Context, q *Request) ([]byte, *jsonrpc
 	return nil, errUnanswered
 }
 
-// noCapabilities is a client without capabilities.
 type noCapabilities struct{}
 
 func (noCapabilities) HasCapability(...string) bool { return false }
 
-// answerUncertain answers a request whose client is not certain.
+// answerUncertain answers a request that no single client caused.
 func (a *Router) answerUncertain(ctx context.Context, q *Request) (*downstream.Session, []byte, *jsonrpc.Error) {
 	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
 	if len(q.candidates) > 0 {
@@ -239,15 +237,15 @@ func (a *Router) answerUncertain(ctx context.Context, q *Request) (*downstream.S
 		return session, result, fault
 	}
 	if q.capability == "elicitation" {
-		a.o.Logger.Warn("Elicitation cancelled: it belongs to no single client's call, and no screen is open", "server", q.Server)
+		a.o.Logger.Warn("Elicitation cancelled: no single client caused it and no UI is open", "server", q.Server)
 		return nil, []byte(`{"action":"cancel"}`), nil
 	}
-	a.o.Logger.Warn("Sampling refused: it belongs to no single client's call, and no screen is open", "server", q.Server)
-	return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked: the request belongs to no single client's call")
+	a.o.Logger.Warn("Sampling refused: no single client caused it and no UI is open", "server", q.Server)
+	return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked: no single client caused the request")
 }
 
-// answerUnsupported answers a request whose client did not declare the capability. why is the
-// answer if nobody else can be asked.
+// answerUnsupported answers a request whose client did not declare the capability. It
+// returns the error why if no UI answers.
 func (a *Router) answerUnsupported(ctx context.Context, q *Request, why *jsonrpc.Error) (*downstream.Session, []byte, *jsonrpc.Error) {
 	asker := registry.Asker{Server: q.Server, Why: registry.AskNoCall}
 	if x := inflight.Newest(q.candidates); x != nil {
@@ -260,7 +258,7 @@ func (a *Router) answerUnsupported(ctx context.Context, q *Request, why *jsonrpc
 	return session, result, fault
 }
 
-// candidateTarget returns the tool, prompt or URI of the candidates, or "" if they differ.
+// candidateTarget returns the tool, prompt or URI of the only candidate, or "".
 func candidateTarget(causes []*inflight.Request) string {
 	if len(causes) != 1 {
 		return ""
@@ -280,7 +278,7 @@ func replyError(reply jsonrpc.Reply) *jsonrpc.Error {
 	return jsonrpc.ParseErrorObject(reply.Error)
 }
 
-// askClient puts a question to the client whose call made the backend ask.
+// askClient sends a request to the client whose call caused it.
 func (a *Router) askClient(ctx context.Context, s *downstream.Session, q *Request) ([]byte, *jsonrpc.Error) {
 	if q.capability == "roots" {
 		a.rootChanges.recordGiven(q.Conn, s)
@@ -308,13 +306,12 @@ func (a *Router) askClient(ctx context.Context, s *downstream.Session, q *Reques
 		if isCancelled(ctx, err) {
 			a.o.Journal.RecordNotification(registry.ToClient, s, q.Server, "notifications/cancelled", "", rawjson.Object("method", q.Method, "reason", err.Error()))
 		}
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "the client gave no answer: %s", err)
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInternal, "the client did not answer: %s", err)
 	}
 	return reply.Result, replyError(reply)
 }
 
-// Ask puts a backend's question to the session whose requests may have caused
-// it.
+// Ask sends a server's request to the session whose requests may have caused it.
 func Ask(ctx context.Context, s *downstream.Session, causes []*inflight.Request, method string, params []byte) (jsonrpc.Reply, error) {
 	defer inflight.PauseTimeouts(causes)()
 	ctx, over := context.WithTimeout(ctx, AnswerTimeout)
@@ -332,8 +329,8 @@ func Ask(ctx context.Context, s *downstream.Session, causes []*inflight.Request,
 	return s.Ask(ctx, method, params)
 }
 
-// untilAllEnd returns a context that ends when all candidates have ended. Without candidates,
-// only parent ends it.
+// untilAllEnd returns a context that is cancelled when all candidates are done. Without
+// candidates, only parent cancels it.
 func untilAllEnd(parent context.Context, causes []*inflight.Request) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	var left atomic.Int64
@@ -355,9 +352,9 @@ func untilAllEnd(parent context.Context, causes []*inflight.Request) (ctx contex
 	}
 }
 
-// askOnAnyStream puts a question to an HTTP client on the stream of one of the
-// requests that may have caused it, the newest first; on the next one when
-// that request was answered meanwhile or its stream is gone.
+// askOnAnyStream sends a request to an HTTP client on the stream of a candidate, the
+// newest first. It continues with the next if a candidate was answered or lost its
+// stream.
 func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflight.Request, method string, params []byte) (jsonrpc.Reply, error) {
 	for _, x := range slices.Backward(causes) {
 		reply, err := x.ClientRequest.Ask(ctx, method, params)
@@ -368,10 +365,10 @@ func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflig
 	return s.Ask(ctx, method, params)
 }
 
-// canAskUser reports whether a session is that of a screen that can ask its user.
+// canAskUser reports whether a session is a UI that can ask its user.
 func canAskUser(s *downstream.Session) bool { return s.IsScreen() && s.HasCapability("elicitation") }
 
-// askableScreens returns the open screens whose users can answer a request.
+// askableScreens returns the open UIs whose users can answer a request.
 func (a *Router) askableScreens(capability string, params []byte) (open []*downstream.Session) {
 	for _, s := range a.o.Clients.All() {
 		if s.IsScreen() && s.Ready() && MissingCapability(s, capability, params) == nil {
@@ -381,8 +378,8 @@ func (a *Router) askableScreens(capability string, params []byte) (open []*downs
 	return open
 }
 
-// askScreens answers a request that no client can answer: roots from the config, others from
-// the users of all open screens. The first answer counts, and the other dialogs are cancelled.
+// askScreens answers a request that no client can answer: roots from the config, others
+// by the users of all open UIs. The first answer counts and the other dialogs are closed.
 // ok is false without an answer.
 func (a *Router) askScreens(ctx context.Context, q *Request, asker registry.Asker) (
 	from *downstream.Session, result []byte, refusal *jsonrpc.Error, ok bool,
@@ -415,20 +412,20 @@ func (a *Router) askScreens(ctx context.Context, q *Request, asker registry.Aske
 	}
 	for range open {
 		got := <-answers
-		// A screen that closes, or has too much to ask already, says so by this code.
+		// A UI that closes or has too many requests answers with this code.
 		if refusal = replyError(got.reply); got.err == nil && (refusal == nil || refusal.Code != jsonrpc.CodeInternal) {
 			return got.from, got.reply.Result, refusal, true
 		}
-		a.o.Logger.Debug("Question left open by a screen", "server", q.Server, "session", got.from.ID(), "err", got.err)
+		a.o.Logger.Debug("Request not answered by a UI", "server", q.Server, "session", got.from.ID(), "err", got.err)
 	}
 	return nil, nil, nil, false
 }
 
-// addAsker adds the asking server to a request for a screen, and removes the server's own
-// statement.
+// addAsker adds the asking server to a request for a UI. It replaces what the server
+// claims.
 func addAsker(params []byte, asker registry.Asker) []byte {
 	who, err := json.Marshal(asker)
-	if err != nil { // strings only
+	if err != nil { // cannot fail for strings
 		return params
 	}
 	if !rawjson.IsObject(params) {
@@ -441,10 +438,10 @@ func addAsker(params []byte, asker registry.Asker) []byte {
 	return rawjson.SetMember(params, "_meta", rawjson.SetMember(meta, registry.AskerKey, who))
 }
 
-// Capabilities is a session or a request that says what its client can do.
+// Capabilities is a session or request with the capabilities of its client.
 type Capabilities interface{ HasCapability(path ...string) bool }
 
-// checkCapability returns why a client cannot be asked, or nil.
+// checkCapability returns an error if the client lacks the capability.
 func checkCapability(c Capabilities, capability string, params []byte) *jsonrpc.Error {
 	lacking := MissingCapability(c, capability, params)
 	switch {
@@ -462,8 +459,8 @@ func checkCapability(c Capabilities, capability string, params []byte) *jsonrpc.
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the client that made the call did not declare elicitation in %s mode", lacking[1])
 }
 
-// MissingCapability is the path of the capability that a question needs and the client
-// did not declare; nil when it can be asked.
+// MissingCapability returns the path of the capability that a request needs and the
+// client did not declare, or nil.
 func MissingCapability(c Capabilities, capability string, params []byte) []string {
 	if !c.HasCapability(capability) {
 		return []string{capability}
@@ -475,7 +472,7 @@ func MissingCapability(c Capabilities, capability string, params []byte) []strin
 		switch url := c.HasCapability("elicitation", "url"); {
 		case mode == "url" && !url:
 			return []string{"elicitation", "url"}
-		case mode != "url" && url && !c.HasCapability("elicitation", "form"): // {} alone stands for forms
+		case mode != "url" && url && !c.HasCapability("elicitation", "form"): // {} alone means forms
 			return []string{"elicitation", "form"}
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// ReasonNotWebPage is the error text for an elicitation with a URL that is no web page.
-const ReasonNotWebPage = "url is no web page; servers may ask users to open http and https addresses only"
+// ReasonNotWebPage is the error for an elicitation whose URL is not a web page.
+const ReasonNotWebPage = "url is not a web page; only http and https URLs are allowed"
 
-// OpensWebPage reports whether an elicitation asks for a form or for a web page. Clients
-// may open the address, and other schemes run code (javascript:), show local files (file:)
-// or start programs.
+// OpensWebPage reports whether an elicitation asks for a form or a web page. Clients may
+// open the URL, and other schemes can run code (javascript:), show local files (file:) or
+// start programs.
 func OpensWebPage(params []byte) bool {
 	if mode := rawjson.GetString(params, "mode"); mode != "url" {
 		return true
@@ -19,8 +19,8 @@ func OpensWebPage(params []byte) bool {
 	return isWebPage(params)
 }
 
-// ErrorOpensWebPages reports whether all elicitations in the data of an error of
-// [CodeURLElicitation] are for web pages.
+// ErrorOpensWebPages reports whether all elicitations in the data of a
+// [CodeURLElicitation] error are for web pages.
 func ErrorOpensWebPages(data []byte) bool {
 	for e := range rawjson.Elements(rawjson.Get(data, "elicitations")) {
 		if rawjson.IsObject(e) && !isWebPage(e) {
@@ -30,8 +30,8 @@ func ErrorOpensWebPages(data []byte) bool {
 	return true
 }
 
-// InputsOpenWebPages reports whether the elicitations in a result that asks for input are
-// for forms or web pages.
+// InputsOpenWebPages reports whether all elicitations in an input-required result are for
+// forms or web pages.
 func InputsOpenWebPages(result []byte) bool {
 	for _, input := range rawjson.Members(rawjson.Get(result, "inputRequests")) {
 		if !OpensWebPage(rawjson.Get(input, "params")) {

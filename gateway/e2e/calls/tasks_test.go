@@ -288,7 +288,7 @@ func TestTasksExtensionPassesBetweenThoseThatHaveIt(t *testing.T) {
 		// No task has a user open what is no web page.
 		id = e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "b_opens"}), "taskId")
 		e2e.Eventually(t, "the state to be refused", func() bool {
-			return strings.Contains(c.Request("tasks/get", e2e.Obj{"taskId": id}).Raw, "url is no web page")
+			return strings.Contains(c.Request("tasks/get", e2e.Obj{"taskId": id}).Raw, "url is not a web page")
 		})
 
 		id = e2e.Str(c.Ok("tools/call", e2e.Obj{"name": "b_only"}), "taskId")

@@ -198,7 +198,7 @@ func TestAClientIsAskedWhereTheSecretGoes(t *testing.T) {
 	c.Init()
 	id := c.Begin("tools/call", buy)
 	ask := c.WaitAsks(1)
-	require.Contains(t, e2e.Str(ask.Params, "message"), "Your client secret goes to its authorization server, "+r.server.URL+".")
+	require.Contains(t, e2e.Str(ask.Params, "message"), "Your client secret will be sent to its authorization server, "+r.server.URL+".")
 	page := r.invited(ask.Params)
 	c.Answer(ask, declines)
 	require.Contains(t, e2e.ParseFailure(t, c.End(id)).Message, "declined")
