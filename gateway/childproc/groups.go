@@ -1,9 +1,3 @@
-// Groups runs a child process as one with all that it starts, so that all of it
-// ends together: a process group, or a job of Windows. It finds the program, too.
-//
-// It must not know what a child is for. Reap waits for the child's end; none of the
-// others waits.
-
 package childproc
 
 import (
@@ -11,14 +5,14 @@ import (
 	"sync"
 )
 
-// all are the groups of all children of this process. A variable of the
-// package, because the one who needs it has no time to ask around.
+// all holds the groups of all children of this process. It is global because callers of
+// KillAll are about to exit.
 var all struct {
 	sync.Mutex
 	alive []*Group
 }
 
-// Track makes KillAll reach a group, or reach it no more.
+// Track makes KillAll include a group while alive is set.
 func Track(g *Group, alive bool) {
 	all.Lock()
 	defer all.Unlock()
@@ -29,9 +23,8 @@ func Track(g *Group, alive bool) {
 	}
 }
 
-// KillAll kills the groups of all children, for a program that exits without
-// ending its servers: children die with it on some systems, what they started
-// does not.
+// KillAll kills the groups of all children. It is for programs that exit without stopping
+// their servers: some systems kill the children, none their descendants.
 func KillAll() {
 	all.Lock()
 	defer all.Unlock()

@@ -7,10 +7,9 @@ import (
 	"syscall"
 )
 
-// processAttr puts the child into a group of its own.
 func processAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// Reap waits for the end of the child and kills what is left of its group.
+// Reap waits for the child to exit and kills the rest of its group.
 func (g *Group) Reap(cmd *exec.Cmd) error {
 	err := cmd.Wait()
 	g.Kill()

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processAttr puts the child into a group of its own and lets it die with us, unless it
-// outlives us.
+// processAttr makes the child die with this process, unless it outlives it.
 func processAttr(outlives bool) *syscall.SysProcAttr {
 	if outlives {
 		return &syscall.SysProcAttr{Setpgid: true}
@@ -17,9 +16,9 @@ func processAttr(outlives bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// Reap waits for the end of the child and kills its group. The group is
-// killed while the child is a zombie: until it is reaped, its number, which
-// is that of the group, cannot go to another one.
+// Reap waits for the child to exit and kills the rest of its group. It kills while the
+// child is a zombie: until the child is reaped, its id (and the group's) cannot be
+// reused.
 func (g *Group) Reap(cmd *exec.Cmd) error {
 	for errors.Is(unix.Waitid(unix.P_PID, g.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// Group is a child with all that it started: a process group.
+// Group is a process group: a child and its descendants.
 type Group struct{ pid int }
 
-// StartGroup starts the child as the leader of a group of its own. One that outlives this
-// process is not killed with it, where the system would do that.
+// StartGroup starts the child in its own group. If outlives is set, the system doesn't
+// kill it with this process.
 func StartGroup(cmd *exec.Cmd, outlives bool) (*Group, error) {
 	cmd.SysProcAttr = processAttr(outlives)
 	if err := cmd.Start(); err != nil {
@@ -20,8 +20,8 @@ func StartGroup(cmd *exec.Cmd, outlives bool) (*Group, error) {
 	return &Group{cmd.Process.Pid}, nil
 }
 
-// Terminate asks all processes of the group to end.
+// Terminate sends SIGTERM to the group.
 func (g *Group) Terminate() { _ = syscall.Kill(-g.pid, syscall.SIGTERM) }
 
-// Kill ends all processes of the group.
+// Kill kills the group.
 func (g *Group) Kill() { _ = syscall.Kill(-g.pid, syscall.SIGKILL) }

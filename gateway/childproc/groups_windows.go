@@ -12,18 +12,17 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Group is a child with all that it started: a job object, which ends with the
-// last handle to it. That is ours, so nothing of it outlives this process,
-// however that ends.
+// Group is a job object: a child and its descendants. The system closes the job with the
+// last handle to it. Only this process has one, so the job never outlives it.
 type Group struct {
 	mu  sync.Mutex
-	job windows.Handle // 0 once it is closed
+	job windows.Handle // 0 after it is closed
 }
 
-// StartGroup starts the child in a job of its own. The child is suspended until
-// it belongs to the job, so that nothing that it starts can be outside.
+// StartGroup starts the child in its own job. It suspends the child until it belongs to
+// the job, so that no descendant escapes.
 func StartGroup(cmd *exec.Cmd, _ bool) (*Group, error) {
-	// A console of its own, which is not shown, keeps our Ctrl-C from it.
+	// A hidden console of its own shields the child from Goblin's Ctrl-C.
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NO_WINDOW}
 	if IsScript(cmd.Path) {
 		if err := useShell(cmd); err != nil {
@@ -46,7 +45,7 @@ func StartGroup(cmd *exec.Cmd, _ bool) (*Group, error) {
 	return g, nil
 }
 
-// useShell makes the system's shell start a script.
+// useShell runs a script with cmd.exe.
 func useShell(cmd *exec.Cmd) error {
 	line, err := ScriptLine(cmd.Path, cmd.Args[1:])
 	if err != nil {
@@ -63,31 +62,30 @@ func useShell(cmd *exec.Cmd) error {
 func newGroup() (*Group, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a job object: %w", err)
+		return nil, fmt.Errorf("create job object: %w", err)
 	}
 	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
 	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
 	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("set up a job object: %w", err), windows.CloseHandle(job))
+		return nil, errors.Join(fmt.Errorf("configure job object: %w", err), windows.CloseHandle(job))
 	}
 	return &Group{job: job}, nil
 }
 
-// assign puts the child into the job.
 func (g *Group) assign(cmd *exec.Cmd) error {
 	var err error
 	none := cmd.Process.WithHandle(func(child uintptr) {
 		err = windows.AssignProcessToJobObject(g.job, windows.Handle(child))
 	})
 	if err := errors.Join(none, err); err != nil {
-		return fmt.Errorf("put the process into a job object: %w", err)
+		return fmt.Errorf("assign process to job object: %w", err)
 	}
 	return nil
 }
 
-// resume lets a process run that was started suspended: it has one thread.
+// resume resumes a process that was started suspended. It has one thread.
 func resume(pid uint32) error {
 	all, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
 	if err != nil {
@@ -109,17 +107,17 @@ func resume(pid uint32) error {
 	return fmt.Errorf("find the thread of the process: %w", err)
 }
 
-// Reap waits for the end of the child and ends what is left of its job.
+// Reap waits for the child to exit and kills the rest of its job.
 func (g *Group) Reap(cmd *exec.Cmd) error {
 	err := cmd.Wait()
 	g.Kill()
 	return err
 }
 
-// Terminate does nothing: there is no signal to ask a process to end.
+// Terminate does nothing: Windows has no signal for it.
 func (g *Group) Terminate() {}
 
-// Kill ends all processes of the job.
+// Kill kills the job.
 func (g *Group) Kill() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

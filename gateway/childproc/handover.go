@@ -16,34 +16,34 @@ import (
 // SurvivesExit reports whether children outlive this process.
 func (r *Registry) SurvivesExit() bool { return r != nil && r.OutliveExit }
 
-// HandOver has another process end the recorded children that are left when this one has
-// ended, for programs whose users wait for their end. It is started by command, which
-// has to call [Reap] for the same folder with its standard input; cmd is used up. The
-// children must outlive this process, and what they read must end with it.
+// HandOver starts cmd, which stops the children that are left after this process exits.
+// cmd must call [Reap] for the same folder with its standard input. The children must
+// outlive this process, and their input must end with it. HandOver returns ErrNoRecord if
+// not all children are recorded.
 func (r *Registry) HandOver(cmd *exec.Cmd) error {
 	if r.isIncomplete() {
 		return ErrNoRecord
 	}
 	in, held, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("hand child processes over: %w", err)
+		return fmt.Errorf("hand over child processes: %w", err)
 	}
 	defer in.Close()
 	cmd.Stdin, cmd.Dir, cmd.SysProcAttr = in, "/", &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		_ = held.Close()
-		return fmt.Errorf("hand child processes over: %w", err)
+		return fmt.Errorf("hand over child processes: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ownerLock = held // the end of this process closes it
+	r.ownerLock = held // closed when this process exits
 	if r.file != nil {
-		_ = os.Rename(r.file.Name(), r.file.Name()+handedOver) // otherwise the next sweep reports a killed process
+		_ = os.Rename(r.file.Name(), r.file.Name()+handedOver) // otherwise Sweep reports a killed process
 	}
 	return nil
 }
 
-// isIncomplete reports whether the record may lack children.
+// isIncomplete reports whether children may be missing from the file.
 func (r *Registry) isIncomplete() bool {
 	if r == nil {
 		return true
@@ -53,8 +53,8 @@ func (r *Registry) isIncomplete() bool {
 	return r.failed
 }
 
-// Reap waits until owner ends, which the process does that handed its children over, lets
-// these end by themselves for a while, and then sweeps dir.
+// Reap waits until owner ends with its process, gives the children time to exit, and
+// sweeps dir.
 func Reap(dir string, owner io.Reader) {
 	_, _ = io.Copy(io.Discard, owner)
 	time.Sleep(grace)

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// LookPath finds a command in the PATH that the child will have.
+// LookPath finds a command in the child's PATH.
 func LookPath(command string, env []string) (string, error) {
 	if filepath.Base(command) != command {
 		return exec.LookPath(command)
 	}
 	for _, dir := range filepath.SplitList(LookupEnv(env, "PATH", runtime.GOOS == "windows")) {
 		if !filepath.IsAbs(dir) {
-			continue // the working directory must not decide what runs
+			continue // the working directory must not choose programs
 		}
 		if path, err := exec.LookPath(filepath.Join(dir, command)); err == nil {
 			return path, nil
@@ -25,8 +25,8 @@ func LookPath(command string, env []string) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// LookupEnv returns a variable of an environment, the last one with that name; "" for none. With fold, the
-// case of the name does not matter, as on Windows.
+// LookupEnv returns the last variable with a name in an environment, or "". fold ignores
+// case, as Windows does.
 func LookupEnv(env []string, name string, fold bool) (value string) {
 	for _, e := range env {
 		n, v, ok := strings.Cut(e, "=")
@@ -37,7 +37,8 @@ func LookupEnv(env []string, name string, fold bool) (value string) {
 	return value
 }
 
-// StripProgram takes the path out of an error of os/exec, which repeats it.
+// StripProgram removes the path from an error of os/exec, for messages that already name
+// it.
 func StripProgram(err error) error {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err

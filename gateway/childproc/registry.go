@@ -18,29 +18,28 @@ import (
 
 const (
 	prefix = "children-"
-	// handedOver is the suffix of the file of a process that exited before its children
-	// on purpose, see [Registry.HandOver].
+	// handedOver is the suffix of the file of a process that used [Registry.HandOver].
 	handedOver = ".handed-over"
-	// slot is the length in bytes of a child's line. Lines are written in
-	// place, each by one write, which the death of the process does not cut.
+	// slot is the length of a child's line, in bytes. Each line is written in place by
+	// one write, which a dying process doesn't split.
 	slot = 512
-	// maxSlots bounds the children of a file; more are not recorded.
+	// maxSlots is the maximum number of recorded children.
 	maxSlots = 4096
 )
 
 // child is a line of the file: the leader of a process group.
 type child struct {
 	PID     int    `json:"pid"`
-	Start   int64  `json:"start"` // in units of the system
+	Start   int64  `json:"start"` // in system-specific units
 	Session int    `json:"session"`
-	Era     string `json:"era"` // in which PID and Start mean this process
+	Era     string `json:"era"` // boot and namespace in which PID and Start are valid
 	Server  string `json:"server"`
-	Command string `json:"command,omitempty"` // for people
+	Command string `json:"command,omitempty"` // for log messages
 
-	handedOver bool // by its process, which was not killed
+	handedOver bool // its process was not killed
 }
 
-// line is the child as it is written. A command that is too long is left out.
+// line returns the child's line. It omits a command that is too long.
 func (c child) line() ([]byte, error) {
 	text, err := json.Marshal(c)
 	if err == nil && len(text) >= slot {
@@ -48,7 +47,7 @@ func (c child) line() ([]byte, error) {
 		text, err = json.Marshal(c)
 	}
 	if err == nil && len(text) >= slot {
-		err = fmt.Errorf("the line has %d bytes", len(text))
+		err = fmt.Errorf("record of %d bytes is too long", len(text))
 	}
 	if err != nil {
 		return nil, err
@@ -56,8 +55,7 @@ func (c child) line() ([]byte, error) {
 	return append(text, append(bytes.Repeat([]byte{' '}, slot-1-len(text)), '\n')...), nil
 }
 
-// parse reads the children of a file. Lines that are none are skipped: they are
-// free, or broken.
+// parse returns the children in a file. It skips free and invalid lines.
 func parse(text []byte) []child {
 	var all []child
 	for line := range bytes.Lines(text) {
@@ -65,7 +63,7 @@ func parse(text []byte) []child {
 		if len(line) > slot || json.Unmarshal(line, &c) != nil {
 			continue
 		}
-		// Groups 0 and 1 stand for others in a call of kill.
+		// kill treats groups 0 and 1 specially.
 		if c.PID > 1 && c.Start > 0 && c.Era != "" && len(all) < maxSlots {
 			all = append(all, c)
 		}
@@ -73,30 +71,29 @@ func parse(text []byte) []child {
 	return all
 }
 
-// Registry is the children of this process. Make one with [New].
+// Registry records the children of this process. Create one with [New].
 type Registry struct {
 	dir string
 	log *slog.Logger
 
 	mu        sync.Mutex
 	file      *os.File // nil before the first child and after Close
-	taken     []bool   // slots of file
+	taken     []bool   // used slots of file
 	closed    bool
-	failed    bool     // told of
-	ownerLock *os.File // open for as long as this process lives, once it has handed over
+	failed    bool     // already logged
+	ownerLock *os.File // open until this process exits, after HandOver
 
-	// OutliveExit makes children outlive this process, so that they can be handed over. Set it before the first
-	// child.
+	// OutliveExit makes children outlive this process, so that they can be handed over.
+	// Set it before the first child.
 	OutliveExit bool
 }
 
-// New returns a Record whose file will be in dir, a folder that is private to
-// the user. The file is made with the first child.
+// New returns a Registry with its file in dir, which must be private to the user. The
+// first child creates the file.
 func New(dir string, log *slog.Logger) *Registry { return &Registry{dir: dir, log: log} }
 
-// Add records a child that was just started as the leader of a group of its
-// own and has not been waited for. forget must be called when the child and its
-// group are gone.
+// Add records a child that was just started as leader of its own group and not yet
+// reaped. The caller must call forget when the group has exited.
 func (r *Registry) Add(pid int, server, command string) (forget func()) {
 	if r == nil {
 		return func() {}
@@ -143,7 +140,7 @@ func (r *Registry) add(pid int, server, command string) (n int, err error) {
 	}
 	if n = slices.Index(r.taken, false); n < 0 {
 		if n = len(r.taken); n == maxSlots {
-			return 0, fmt.Errorf("%d are recorded already", n)
+			return 0, fmt.Errorf("limit of %d recorded processes reached", n)
 		}
 		r.taken = append(r.taken, false)
 	}
@@ -154,15 +151,15 @@ func (r *Registry) add(pid int, server, command string) (n int, err error) {
 	return n, nil
 }
 
-// fail logs that a child is not recorded, once.
+// fail logs the first failure.
 func (r *Registry) fail(err error) {
 	if !r.failed {
 		r.failed = true
-		r.log.Warn("Child processes are not recorded; some may be left if this process is killed", "err", err)
+		r.log.Warn("Child processes are not recorded; some may survive if this process is killed", "err", err)
 	}
 }
 
-// TouchFile makes the file look used, for programs that clear folders of what is old.
+// TouchFile updates the file's time, so that cleaners of old files keep it.
 func (r *Registry) TouchFile() {
 	if r == nil {
 		return
@@ -171,11 +168,11 @@ func (r *Registry) TouchFile() {
 	defer r.mu.Unlock()
 	if r.file != nil {
 		now := time.Now()
-		_ = os.Chtimes(r.file.Name(), now, now) // it may be gone already
+		_ = os.Chtimes(r.file.Name(), now, now) // it may be removed already
 	}
 }
 
-// Close removes the file, when all children are gone.
+// Close removes the file. Call it when all children have exited.
 func (r *Registry) Close() {
 	if r == nil {
 		return
@@ -184,13 +181,13 @@ func (r *Registry) Close() {
 	defer r.mu.Unlock()
 	r.closed = true
 	if r.file != nil {
-		_ = os.Remove(r.file.Name()) // one that stays is removed by the next sweep
+		_ = os.Remove(r.file.Name()) // the next sweep removes leftovers
 		_ = r.file.Close()
 		r.file = nil
 	}
 }
 
-// create makes a file that is locked for the life of this process.
+// create returns a new file, locked for the life of this process.
 func create(dir string) (*os.File, error) {
 	for {
 		f, err := os.CreateTemp(dir, fmt.Sprintf("%s%d-*", prefix, os.Getpid())) // with mode 0600
@@ -208,8 +205,8 @@ func create(dir string) (*os.File, error) {
 	}
 }
 
-// lock takes the lock of a file that is still in its folder; false when
-// somebody else has it or has removed the file.
+// lock locks a file. It returns false if another process holds the lock or removed the
+// file.
 func lock(f *os.File) (bool, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {

@@ -9,19 +9,19 @@ import (
 	"os/exec"
 )
 
-// Registry does nothing here.
+// Registry does nothing on this system.
 type Registry struct{ OutliveExit bool }
 
-// New returns a Record that does nothing.
+// New returns nil.
 func New(string, *slog.Logger) *Registry { return nil }
 
-// Add does nothing; nor does forget.
+// Add does nothing.
 func (*Registry) Add(int, string, string) (forget func()) { return func() {} }
 
-// SurvivesExit is false.
+// SurvivesExit returns false.
 func (*Registry) SurvivesExit() bool { return false }
 
-// HandOver always fails.
+// HandOver returns ErrNoRecord.
 func (*Registry) HandOver(*exec.Cmd) error { return ErrNoRecord }
 
 // Reap does nothing.

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// IsScript reports whether Windows starts a program by its shell: npx and its like are
-// such files there, npx.cmd.
+// IsScript reports whether Windows runs a program with cmd.exe, as it does for npx.cmd.
 func IsScript(program string) bool {
 	switch strings.ToLower(filepath.Ext(program)) {
 	case ".cmd", ".bat":
@@ -16,30 +15,28 @@ func IsScript(program string) bool {
 	return false
 }
 
-// plainInScripts are the characters besides letters and digits that the shell of Windows
-// leaves alone outside of quotes.
+// plainInScripts lists the characters (not letters and digits) that cmd.exe leaves
+// alone outside of quotes.
 const plainInScripts = `#$*+-./:?@\_`
 
-// ScriptLine is the command line by which Windows' cmd.exe starts a script with arguments,
-// so that the script gets each as it is and none runs anything. The shell reads a line by
-// other rules than programs do, in which quotes do not hide all: what stands between
-// percent signs would be replaced by a variable. Line breaks, which no quotes hide, are
-// an error.
+// ScriptLine returns the command line that makes cmd.exe run a script with unchanged
+// arguments. cmd.exe parses lines by its own rules: quotes don't stop it from expanding
+// %name%. Line breaks cannot be quoted and are an error.
 func ScriptLine(script string, args []string) (string, error) {
 	if strings.ContainsAny(script, "\"%\r\n\x00") || strings.HasSuffix(script, `\`) {
-		return "", fmt.Errorf("the path %q cannot be given to cmd.exe", script)
+		return "", fmt.Errorf("cannot pass the path %q to cmd.exe", script)
 	}
 	var line strings.Builder
-	// /d: nothing of the registry runs first; /v:off: ! is a character like others.
+	// /d disables AutoRun commands from the registry; /v:off makes ! a plain character.
 	line.WriteString(`cmd.exe /e:on /v:off /d /c ""` + script + `"`)
 	for i, arg := range args {
 		if strings.ContainsAny(arg, "\r\n\x00") {
-			return "", fmt.Errorf("argument %d has a line break or a NUL, which a .cmd or .bat file cannot be given", i+1)
+			return "", fmt.Errorf("argument %d contains a line break or NUL, which cannot be passed to a .cmd or .bat file", i+1)
 		}
 		line.WriteByte(' ')
 		quote(&line, arg)
 	}
-	line.WriteByte('"') // of the whole, which /c takes off
+	line.WriteByte('"') // closes the quote that /c removes
 	return line.String(), nil
 }
 
@@ -59,9 +56,9 @@ func quote(line *strings.Builder, arg string) {
 			slashes++
 			line.WriteByte(c)
 			continue
-		case '"': // two of them are one, and leave the shell within quotes
+		case '"': // doubled, it is one quote and keeps the quoting
 			line.WriteString(strings.Repeat(`\`, slashes) + `""`)
-		case '%': // and no characters of %CD%, so that the sign begins no variable's name
+		case '%': // an empty part of %CD% after each % prevents expansion
 			line.WriteString(`%%cd:~,%`)
 		default:
 			line.WriteByte(c)

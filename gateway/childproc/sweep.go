@@ -14,45 +14,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// grace is how long a group may take to end before it is killed. It is a variable so
-// that tests need not wait for it.
+// grace is the time that a group has to exit before it is killed. Tests shorten it.
 var grace = 2 * time.Second
 
 const (
-	// killWait is the maximum wait for a killed group to be gone.
-	killWait = time.Second
-	// pollInterval is the time between two checks of the remaining groups.
+	// killWait is the maximum wait for a killed group to disappear.
+	killWait     = time.Second
 	pollInterval = 25 * time.Millisecond
 )
 
-// member is a process of a group that is not yet dead.
+// member is a living process of a group.
 type member struct {
 	pid, session int
 	start        int64
 }
 
-// Sweep ends the groups that dead processes have recorded in the folder: they
-// are terminated, and killed if they are there two seconds later or when ctx
-// ends. It returns when they are gone.
+// Sweep stops the groups that dead processes recorded in the folder. It terminates them,
+// and kills those left after two seconds or when ctx is done. It returns when they have
+// exited or one more second passed.
 func (r *Registry) Sweep(ctx context.Context) {
 	if r == nil {
 		return
 	}
-	paths, _ := filepath.Glob(filepath.Join(r.dir, prefix+"*")) // the pattern is right
+	paths, _ := filepath.Glob(filepath.Join(r.dir, prefix+"*")) // the pattern is valid
 	var left []child
 	for _, path := range paths {
 		f := abandoned(path)
 		if f == nil {
 			continue
 		}
-		// Until the end, so that others that start now leave it alone.
+		// The lock keeps other new processes away until the end.
 		defer func() {
-			_ = os.Remove(path) // it will be found again, and nobody in it
+			_ = os.Remove(path) // if this fails, the next sweep finds only dead groups
 			_ = f.Close()
 		}()
 		text, err := io.ReadAll(io.LimitReader(f, maxSlots*slot))
 		if err != nil {
-			r.log.Warn("Record of child processes is not readable", "file", path, "err", err)
+			r.log.Warn("Cannot read record of child processes", "file", path, "err", err)
 		}
 		for _, c := range parse(text) {
 			c.handedOver = strings.HasSuffix(path, handedOver)
@@ -64,11 +62,11 @@ func (r *Registry) Sweep(ctx context.Context) {
 	}
 	for _, c := range left {
 		if c.handedOver {
-			r.log.Info("Stopping a server that a finished command left running", "server", c.Server, "pid", c.PID, "command", c.Command)
+			r.log.Info("Stopping server left by a finished command", "server", c.Server, "pid", c.PID, "command", c.Command)
 		} else {
-			r.log.Warn("Ending what a killed Goblin left behind", "server", c.Server, "pid", c.PID, "command", c.Command)
+			r.log.Warn("Stopping server left by a killed Goblin", "server", c.Server, "pid", c.PID, "command", c.Command)
 		}
-		_ = unix.Kill(-c.PID, unix.SIGTERM) // who is gone is found out next
+		_ = unix.Kill(-c.PID, unix.SIGTERM) // awaitEnd checks the result
 	}
 	left = awaitEnd(ctx, left, grace)
 	for _, c := range left {
@@ -77,14 +75,14 @@ func (r *Registry) Sweep(ctx context.Context) {
 	for _, c := range awaitEnd(context.WithoutCancel(ctx), left, killWait) {
 		log := r.log.With("server", c.Server, "pid", c.PID, "command", c.Command)
 		if c.handedOver {
-			log.Error("A server that a finished command left running does not stop")
+			log.Error("Server left by a finished command does not stop")
 		} else {
-			log.Error("What a killed Goblin left behind does not end")
+			log.Error("Server left by a killed Goblin does not stop")
 		}
 	}
 }
 
-// abandoned opens and locks a file whose owner is dead; nil for any other.
+// abandoned opens and locks a file whose owner is dead. It returns nil for others.
 func abandoned(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -99,7 +97,8 @@ func abandoned(path string) *os.File {
 	return nil
 }
 
-// awaitEnd returns what is left of the groups after the limit, or after ctx.
+// awaitEnd waits until all groups have exited and returns those left after limit or when ctx
+// is done.
 func awaitEnd(ctx context.Context, left []child, limit time.Duration) []child {
 	end := time.After(limit)
 	for left = alive(left); len(left) > 0; left = alive(left) {
@@ -125,10 +124,10 @@ func alive(all []child) []child {
 	return slices.DeleteFunc(all, func(c child) bool { return !c.leads(groups[c.PID]) })
 }
 
-// leads reports whether a group is the child's own. While any process is in a
-// group, its number is given to no other; so a group with the child in it is
-// the child's, and one with another leader is not. Without a leader it may be
-// one that came later and lost its leader too, hence the other signs.
+// leads reports whether a group belongs to the child. A group's number is not reused
+// while the group has members. So a group that contains the child is the child's, and one
+// with another leader is not. Without a leader it may be a newer group that also lost its
+// leader, so session and start times decide.
 func (c child) leads(group []member) bool {
 	if i := slices.IndexFunc(group, func(m member) bool { return m.pid == c.PID }); i >= 0 {
 		return group[i].start == c.Start

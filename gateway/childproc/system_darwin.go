@@ -2,10 +2,10 @@ package childproc
 
 import "golang.org/x/sys/unix"
 
-// zombie is SZOMB of sys/proc.h: the process waits for its parent.
+// zombie is SZOMB of sys/proc.h.
 const zombie = 5
 
-// bootID returns a constant: start times are microseconds since 1970.
+// bootID returns a constant, since start times are microseconds since 1970.
 func bootID() string { return "darwin" }
 
 func startOf(pid int) (int64, error) {
@@ -20,7 +20,7 @@ func started(p *unix.KinfoProc) int64 {
 	return p.Proc.P_starttime.Sec*1e6 + int64(p.Proc.P_starttime.Usec)
 }
 
-// members are the living processes of the children's groups, by group.
+// members returns the living processes of the children's groups, by group.
 func members(all []child) map[int][]member {
 	groups := make(map[int][]member, len(all))
 	for _, c := range all {

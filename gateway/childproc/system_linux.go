@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// bootID returns the boot and the process namespace in which numbers and start times,
-// which count from the boot, stand for the same processes.
+// bootID returns the boot and process namespace in which process ids and start times
+// (counted from boot) are valid.
 func bootID() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -23,11 +23,11 @@ func bootID() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 }
 
-// stat is the used part of proc_pid_stat(5).
+// stat contains the used fields of proc_pid_stat(5).
 type stat struct {
 	member
 	group int
-	dead  bool // waits for its parent
+	dead  bool // a zombie
 }
 
 func startOf(pid int) (int64, error) {
@@ -40,11 +40,11 @@ func readStat(dir string) (s stat, err error) {
 	if err != nil {
 		return s, err
 	}
-	// The name of the program, in brackets, may hold anything.
+	// The program name in parentheses may contain anything.
 	number, _, _ := bytes.Cut(text, []byte{' '})
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(fields) < 20 { // from the third on, the 22nd is needed
-		return s, fmt.Errorf("%s/stat is cut", dir)
+	if len(fields) < 20 { // counted from field 3; 22 is needed
+		return s, fmt.Errorf("%s/stat is incomplete", dir)
 	}
 	s.dead = fields[0] == "Z" || fields[0] == "X"
 	if s.pid, err = strconv.Atoi(string(number)); err != nil {
@@ -60,17 +60,17 @@ func readStat(dir string) (s stat, err error) {
 	return s, err
 }
 
-// members are the living processes of the children's groups, by group.
+// members returns the living processes of the children's groups, by group.
 func members(all []child) map[int][]member {
 	groups := make(map[int][]member, len(all))
 	for _, c := range all {
 		groups[c.PID] = nil
 	}
-	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
 	for _, dir := range dirs {
 		s, err := readStat(dir)
 		if err != nil || s.dead {
-			continue // it has ended
+			continue // it exited
 		}
 		if group, ok := groups[s.group]; ok {
 			groups[s.group] = append(group, s.member)

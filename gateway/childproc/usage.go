@@ -1,13 +1,10 @@
-// Usage tells what the processes of a server take of the machine. It asks the
-// system at the moment that it is asked, and knows no servers.
-
 package childproc
 
 import "time"
 
-// Usage holds the memory and processor time of a group of processes.
+// Usage holds the memory and processor time of a process group.
 type Usage struct {
 	Processes int
-	CPUTime   time.Duration // since they began
-	Memory    int64         // bytes that are in memory
+	CPUTime   time.Duration // since they started
+	Memory    int64         // resident bytes
 }

@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// tick is the unit of times in /proc: the system's USER_HZ, which is 100 on every
-// architecture that Go runs on.
+// tick is the unit of times in /proc. USER_HZ is 100 on all architectures of Go.
 const tick = 10 * time.Millisecond
 
-// GroupUsage measures the process group of a child: the child and all that it started.
+// GroupUsage measures a process group.
 func GroupUsage(group int) Usage {
 	var u Usage
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is good
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // it exited
 		}
-		// proc_pid_stat(5): the name, in parentheses, may hold anything.
+		// The program name in parentheses may contain anything (proc_pid_stat(5)).
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 		number := func(i int) int64 {
 			if i >= len(fields) {
@@ -30,7 +29,7 @@ func GroupUsage(group int) Usage {
 			n, _ := strconv.ParseInt(string(fields[i]), 10, 64)
 			return n
 		}
-		const pgrp, utime, stime, rss = 2, 11, 12, 21 // counted from the state on
+		const pgrp, utime, stime, rss = 2, 11, 12, 21 // counted from the state field
 		if number(pgrp) != int64(group) {
 			continue
 		}

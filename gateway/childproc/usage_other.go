@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// GroupUsage measures the process group of a child by ps; it returns nothing where there is no ps.
+// GroupUsage measures a process group with ps. It returns zero values without ps.
 func GroupUsage(group int) Usage {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -34,7 +34,7 @@ func GroupUsage(group int) Usage {
 	return u
 }
 
-// parseTime parses a time of ps: [[days-]hours:]minutes:seconds[.hundredths].
+// parseTime parses the time format of ps: [[days-]hours:]minutes:seconds[.hundredths].
 func parseTime(s string) time.Duration {
 	days, rest, ok := strings.Cut(s, "-")
 	if !ok {
