@@ -14,21 +14,18 @@ import (
 	"goblin/registry"
 )
 
-// drainLimit is how long calls at a server that was replaced or removed may
-// still take.
+// drainLimit is the maximum time for calls in flight at a replaced or removed server.
 const drainLimit = 30 * time.Second
 
 // Change lists the servers that [Manager.Apply] touched, in config order.
 type Change struct{ Added, Changed, Removed []string }
 
-// Empty reports whether nothing changed.
 func (c Change) Empty() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) == 0 }
 
-// Apply makes the servers those of an edited config. Servers whose definition is the
-// same go on as they are. One that is gone leaves the catalog at once. One that changed
-// keeps its entries until its successor, which starts at once, has listed, but for what
-// the config denies now: such entries leave at once. Calls under way at either go on
-// for drainLimit. Apply does not wait for them.
+// Apply applies an edited config. Servers with an unchanged definition keep running. A
+// removed server leaves the catalog at once. A changed server is replaced at once; its
+// entries stay until the new one has listed, except entries that the config now denies.
+// Calls in flight may continue for drainLimit; Apply doesn't wait for them.
 func (f *Manager) Apply(cfg *config.Config) (did Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -45,7 +42,7 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 		switch b := now[s.Name]; {
 		case b == nil:
 			did.Added = append(did.Added, s.Name)
-			moved = append(moved, s.Name) // those of an earlier one
+			moved = append(moved, s.Name) // sessions of an earlier server of this name
 		case !b.defined.Equal(&s) || b.defined.Problem != s.Problem:
 			did.Changed = append(did.Changed, s.Name)
 			f.invalidateLogin(b, &s)
@@ -88,12 +85,12 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 	return did
 }
 
-// replace makes a server that takes the place of old, which may be nil.
+// replace creates the replacement of old, which may be nil.
 func (f *Manager) replace(old *Server, s config.Server) *Server {
 	b := f.newServer(s, old != nil)
 	if old != nil && old.sink.identity == b.sink.identity && (old.Listed() || old.sink.hasCache.Load()) {
 		for kind := range b.sink.listed {
-			b.sink.listed[kind] = true // what is there is newer than what is remembered
+			b.sink.listed[kind] = true // listed entries are newer than cached ones
 		}
 		b.sink.cachedDenied = deniedNames(old.DeniedNames)
 	}
@@ -110,10 +107,10 @@ func sameFilters(a, b *config.Server) bool {
 	return reflect.DeepEqual([]config.Filter{a.Tools, a.Prompts, a.Resources}, []config.Filter{b.Tools, b.Prompts, b.Resources})
 }
 
-// retireLocked makes a server end with its calls.
+// retireLocked stops a server after its calls.
 func (f *Manager) retireLocked(b *Server) {
 	b.sink.close()
-	if b.stop == nil { // it was never started
+	if b.stop == nil { // never started
 		return
 	}
 	ctx := f.run
@@ -126,12 +123,11 @@ func (f *Manager) retireLocked(b *Server) {
 	})
 }
 
-// drainInterval is drain's polling interval, and the maximum delay from selecting a server to sending the
-// request.
+// drainInterval is drain's polling interval, and the maximum delay from selecting a
+// server to sending the request.
 const drainInterval = 100 * time.Millisecond
 
-// drain returns when nothing is under way at a backend any more, at the latest
-// after drainLimit.
+// drain waits until a server has no calls in flight, for drainLimit at most.
 func (f *Manager) drain(ctx context.Context, b *Server) {
 	limit := time.After(drainLimit)
 	look := time.NewTicker(drainInterval)
@@ -143,7 +139,7 @@ func (f *Manager) drain(ctx context.Context, b *Server) {
 				return
 			}
 		case <-limit:
-			f.log.Warn("Calls cut off: the config changed their server", "server", b.Name(), "after", drainLimit)
+			f.log.Warn("Calls cancelled: the config changed their server", "server", b.Name(), "after", drainLimit)
 			return
 		case <-ctx.Done():
 			return
@@ -151,31 +147,31 @@ func (f *Manager) drain(ctx context.Context, b *Server) {
 	}
 }
 
-// sink receives the lists, state and figures of a server until the server is replaced.
+// sink passes lists, state and metrics of a server on until the server is replaced.
 type sink struct {
 	*registry.Registry
 	manager    *Manager
-	authorizer *oauth.Authorizer // at the backend; nil: it has none
+	authorizer *oauth.Authorizer // nil: no login
 
-	identity string        // of what is remembered
-	hasCache atomic.Bool   // something was remembered
-	loaded   chan struct{} // closed once that is listed, or cannot be; nil if there was nothing
+	identity string        // of the cached lists
+	hasCache atomic.Bool   // lists were cached
+	loaded   chan struct{} // closed when cached lists are loaded or unusable; nil without
 
-	denied       func(registry.Kind) []string // of the lists of the backend itself
-	cachedDenied [][]string                   // likewise, by kind, of those from before it
-	hasListed    [registry.Kinds]atomic.Bool  // the backend has listed
+	denied       func(registry.Kind) []string // names denied in the server's lists
+	cachedDenied [][]string                   // by kind, for cached lists
+	hasListed    [registry.Kinds]atomic.Bool  // by the server itself
 
 	fetchedMu sync.Mutex
-	fetched   map[int][][]byte // and not kept yet; guarded by fetchedMu
+	fetched   map[int][][]byte // not saved yet; guarded by fetchedMu
 
-	listMu sync.Mutex           // held while a list goes to the catalog, remembered ones, too
-	listed [registry.Kinds]bool // by the backend itself; guarded by listMu
+	listMu sync.Mutex           // held while a list is published, cached or new
+	listed [registry.Kinds]bool // by the server itself; guarded by listMu
 
 	stateMu sync.Mutex           // guards the next two
-	state   registry.ServerState // as the backend told it last
-	account *registry.Account    // nil: nobody is logged in
+	state   registry.ServerState // last state from the server
+	account *registry.Account    // nil: not logged in
 
-	mu     sync.RWMutex // read-locked while something is written
+	mu     sync.RWMutex // read-locked during writes
 	closed bool
 }
 
@@ -187,7 +183,7 @@ func (o *sink) write(do func()) {
 	}
 }
 
-// close makes the sink ignore everything that the server still reports.
+// close makes the sink ignore further reports.
 func (o *sink) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -225,7 +221,8 @@ func (o *sink) SetVisible(server string, visible bool) {
 	o.write(func() { o.Registry.SetVisible(server, visible) })
 }
 
-// observe gives the figures of a backend to metrics, until it is replaced.
+// observe returns hooks that update metrics and report list changes until the server is
+// replaced.
 func (f *Manager) observe(o *sink) upstream.Hooks {
 	return upstream.Hooks{
 		ConnectionChanged: func(server string, up bool) { o.write(func() { f.o.Metrics.SetConnected(server, up) }) },

@@ -14,8 +14,8 @@ import (
 	"goblin/registry/termtext"
 )
 
-// checkPins compares the listed tools or skills of a server with the approved ones, reports differences, and
-// returns whether each is approved.
+// checkPins compares listed tools or skills of a server with the approved ones. It
+// reports differences and returns whether each is approved.
 func (f *Manager) checkPins(server string, kind registry.Kind, tools []registry.Definition) []bool {
 	offered := make([]state.PinnedTool, len(tools))
 	for i, t := range tools {
@@ -27,15 +27,15 @@ func (f *Manager) checkPins(server string, kind registry.Kind, tools []registry.
 	}
 	v, err := f.o.Pins.Check(of, offered, !f.requiresApproval())
 	if err != nil {
-		f.log.Error("Pinned tools not read or saved", "server", server, "withheld", f.requiresApproval(), "err", err)
+		f.log.Error("Cannot read or save pinned tools", "server", server, "withheld", f.requiresApproval(), "err", err)
 	}
 	more, otherErr := f.o.Pins.Changes(other)
 	if otherErr != nil {
-		f.log.Error("Pinned tools not read", "server", server, "err", otherErr)
+		f.log.Error("Cannot read pinned tools", "server", server, "err", otherErr)
 	}
 	f.publishUnapproved(server, append(v.Changes, more...))
 	if v.Unwatched > 0 {
-		f.log.Warn("Tools beyond the bound are not watched for changes", "server", server, "count", v.Unwatched, "withheld", f.requiresApproval())
+		f.log.Warn("Tools over the limit are not checked for changes", "server", server, "count", v.Unwatched, "withheld", f.requiresApproval())
 	}
 	if !f.requiresApproval() {
 		return slices.Repeat([]bool{true}, len(tools))
@@ -46,8 +46,8 @@ func (f *Manager) checkPins(server string, kind registry.Kind, tools []registry.
 	return v.Approved
 }
 
-// pinRetry is how long what could not be kept is withheld before that is tried
-// again.
+// pinRetry is the delay before a server lists again because its pins could not be saved.
+// Its unapproved tools stay hidden meanwhile.
 const pinRetry = 30 * time.Second
 
 // retryPins makes a server list its tools again after pinRetry.
@@ -62,7 +62,7 @@ func (f *Manager) retryPins(server string) {
 	f.work.Go(func() {
 		select {
 		case <-time.After(pinRetry):
-			b.retryingPins.Store(false) // or the next failure would find it
+			b.retryingPins.Store(false) // before relisting, which may fail again
 			b.RelistPinned()
 		case <-run.Done():
 		case <-b.done:
@@ -77,7 +77,8 @@ func (f *Manager) unapprovedChanges(server string) ([]state.DefinitionChange, er
 	return append(changes, more...), cmp.Or(err, skillErr)
 }
 
-// approve pins tools and skills of a server, told apart by which of them are offered.
+// approve pins tools and skills of a server. A name means a skill if only a skill with it
+// was listed.
 func (f *Manager) approve(server string, seen map[string]string, names []string) (unknown []string, err error) {
 	of := map[string][]string{}
 	for _, name := range names {
@@ -94,21 +95,21 @@ func (f *Manager) approve(server string, seen map[string]string, names []string)
 	return unknown, err
 }
 
-// PinsChanged takes over what other processes approved: the file of the pinned
-// tools was written.
+// PinsChanged applies approvals of other processes. Call it when the file of pinned tools
+// was written.
 func (f *Manager) PinsChanged() {
 	damaged := f.o.Pins.Damaged() != nil
 	if err := f.o.Pins.Refresh(); err != nil {
-		f.log.Error("Pinned tools not read", "err", err)
+		f.log.Error("Cannot read pinned tools", "err", err)
 		return
 	}
-	repaired := damaged && f.o.Pins.Damaged() == nil // or removed: approvals may be others
+	repaired := damaged && f.o.Pins.Damaged() == nil // or removed: approvals may differ
 	for _, b := range f.All() {
 		before := f.o.Registry.UnapprovedTools(b.Name())
 		changes, err := f.unapprovedChanges(b.Name())
 		if err != nil {
-			f.log.Error("Pinned tools not read", "err", err)
-			return // it is one file
+			f.log.Error("Cannot read pinned tools", "err", err)
+			return // all servers share the file
 		}
 		f.publishUnapproved(b.Name(), changes)
 		if f.requiresApproval() && (repaired || !slices.EqualFunc(before, f.o.Registry.UnapprovedTools(b.Name()), func(a, b registry.UnapprovedTool) bool { return a.Name == b.Name })) {
@@ -117,16 +118,16 @@ func (f *Manager) PinsChanged() {
 	}
 }
 
-// relistPinned has a server list anew what is pinned, for which it has to run.
+// relistPinned makes a server list its tools and skills again, starting it if needed.
 func (s *Server) relistPinned() {
 	s.Wake()
 	s.RelistPinned()
 }
 
-// requiresApproval reports whether clients see approved tools only.
+// requiresApproval reports whether clients see only approved tools.
 func (f *Manager) requiresApproval() bool { return f.o.Config.Gateway.Pin == config.PinStrict }
 
-// publishUnapproved publishes what awaits approval, and logs what was not logged before.
+// publishUnapproved publishes unapproved tools and logs new ones.
 func (f *Manager) publishUnapproved(server string, changes []state.DefinitionChange) {
 	rows := make([]registry.UnapprovedTool, len(changes))
 	for i, c := range changes {
@@ -139,28 +140,28 @@ func (f *Manager) publishUnapproved(server string, changes []state.DefinitionCha
 		}
 		args := []any{"server", server, "tool", c.Name, "withheld", f.requiresApproval(), "approve", approvalCommand(server, c.Name)}
 		if c.New {
-			f.log.Warn("Tool is new on a server that was known without it", args...)
+			f.log.Warn("Tool is new on a known server", args...)
 		} else {
-			f.log.Warn("Tool changed since it was approved", args...)
+			f.log.Warn("Tool changed since approval", args...)
 		}
 	}
 	f.o.Registry.SetUnapproved(server, rows)
 }
 
-// ApprovalReason says why clients do not get a tool.
+// ApprovalReason explains why a tool is hidden from clients.
 func ApprovalReason(p *registry.UnapprovedTool) string {
-	why := fmt.Sprintf("server %q changed it, and it", p.Server)
+	why := fmt.Sprintf("unapproved since server %q changed it", p.Server)
 	if p.New {
-		why = fmt.Sprintf("it is new on server %q and", p.Server)
+		why = fmt.Sprintf("unapproved: new on server %q", p.Server)
 	}
 	if !termtext.CanQuote(p.Server, p.Name) {
-		return why + " is withheld until approved; see: goblin approve"
+		return why + `; see "goblin approve"`
 	}
-	return why + ` is withheld until "` + termtext.Goblin("approve", p.Server, p.Name) + `"`
+	return why + `; run "` + termtext.Goblin("approve", p.Server, p.Name) + `"`
 }
 
-// approvalCommand returns the command that approves a tool, if its words need no quotes, which logs would
-// escape.
+// approvalCommand returns the command that approves a tool. It avoids names that need
+// quotes, which logs would escape.
 func approvalCommand(server, tool string) string {
 	if command := termtext.Goblin("approve", server, tool); !strings.ContainsAny(command, `'"`) {
 		return command
@@ -168,18 +169,18 @@ func approvalCommand(server, tool string) string {
 	return "see: goblin approve"
 }
 
-// Approve takes tools of a server as they are now for good: all that await
-// it when none is named. seen has the hashes of those that the user saw, by name,
-// nil if that does not matter: others are not taken, and nothing is approved if
-// one is another by now. It returns the names of those that awaited it. The error
-// says which name does not fit.
+// Approve permanently approves the named tools of a server, or all that await approval.
+// It returns the names that awaited it.
+//
+// seen maps names to the hashes that the user saw, or is nil. Unlisted names are skipped,
+// and nothing is approved if a hash is outdated. The error names unknown tools.
 func (f *Manager) Approve(server string, seen map[string]string, names ...string) ([]string, error) {
 	b := f.Get(server)
 	if b == nil {
 		return nil, &UnknownError{Name: server, Known: f.Names()}
 	}
 	if f.o.Pins == nil {
-		return nil, fmt.Errorf("tools are not pinned (gateway.pin)")
+		return nil, fmt.Errorf("tools are not pinned (see gateway.pin)")
 	}
 	var awaiting []string
 	for _, p := range f.o.Registry.UnapprovedTools(server) {
@@ -193,9 +194,9 @@ func (f *Manager) Approve(server string, seen map[string]string, names ...string
 	}
 	unknown, err := f.approve(server, seen, names)
 	if len(unknown) > 0 {
-		hint := "; none of its tools await approval"
+		hint := "; no tools await approval"
 		if len(awaiting) > 0 {
-			hint = "; those that await approval: " + strings.Join(awaiting, ", ")
+			hint = "; tools awaiting approval: " + strings.Join(awaiting, ", ")
 		}
 		return nil, fmt.Errorf("server %q does not offer %s%s", server, strings.Join(unknown, ", "), hint)
 	}

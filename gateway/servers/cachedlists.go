@@ -21,13 +21,13 @@ type cachedInfo struct {
 	Name, Title, Version     string
 	Instructions             string
 	Capabilities             json.RawMessage
-	Denied                   [][]string `json:",omitempty"` // by kind: names that the config leaves out of the lists
+	Denied                   [][]string `json:",omitempty"` // by kind: names that the config hides
 }
 
-// maxDeniedBytes bounds the bytes of those names.
+// maxDeniedBytes limits the total length of those names.
 const maxDeniedBytes = 256 << 10
 
-// deniedNames returns the names that the config leaves out of a server's lists, by kind; nil for none.
+// deniedNames returns the names that the config hides, by kind, or nil.
 func deniedNames(of func(registry.Kind) []string) (all [][]string) {
 	room := maxDeniedBytes
 	for k := range registry.Kinds {
@@ -49,7 +49,7 @@ func isComplete(state *registry.ServerState) bool {
 	return state.State == registry.StateReady && state.Listed && !state.Stale
 }
 
-// DeniedNames is that of the lists that the catalog has, remembered ones, too.
+// DeniedNames returns the names that the config hides, also for cached lists.
 func (s *Server) DeniedNames(kind registry.Kind) []string {
 	if !s.sink.hasListed[kind].Load() && int(kind) < len(s.sink.cachedDenied) {
 		return s.sink.cachedDenied[kind]
@@ -57,28 +57,27 @@ func (s *Server) DeniedNames(kind registry.Kind) []string {
 	return s.Server.DeniedNames(kind)
 }
 
-// identity returns the digest of a definition for which cached lists count.
+// identity returns the digest of the parts of a definition that cached lists depend on.
 func identity(s *config.Server) string {
 	return state.ListIdentity([]any{
 		s.Name, s.Type, s.Command, s.Args, s.Env, s.FileEnv, s.Cwd, s.URL, s.Headers, s.Isolation, s.OAuth.Account,
-		s.Tools, s.Prompts, s.Resources, // which decide what is kept
+		s.Tools, s.Prompts, s.Resources, // filters decide which entries are saved
 	})
 }
 
-// HasCachedLists reports whether lists of a server as it is defined are cached.
+// HasCachedLists reports whether lists of a server with this definition are cached.
 func HasCachedLists(store *state.ListCache, s *config.Server) bool {
 	return store.Has(s.Name, identity(s))
 }
 
-// CacheLists notes in a store what a server listed outside of a fleet, by kind. State describes
-// the server after it listed; denied names what the config leaves out of its lists.
+// CacheLists stores lists by kind that a server sent outside of a Manager. state is the
+// server's state after listing. denied returns the names that the config hides.
 func CacheLists(store *state.ListCache, s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
 	if about, err := encodeInfo(state, denied); isComplete(state) && err == nil {
 		store.Put(s.Name, identity(s), about, lists)
 	}
 }
 
-// encodeInfo returns the cachedInfo of a server as JSON.
 func encodeInfo(st *registry.ServerState, denied func(registry.Kind) []string) (json.RawMessage, error) {
 	return json.Marshal(cachedInfo{
 		Transport: st.Transport, Era: st.Era, Protocol: st.ProtocolVersion, Name: st.ServerName, Title: st.ServerTitle, Version: st.ServerVersion,
@@ -86,15 +85,15 @@ func encodeInfo(st *registry.ServerState, denied func(registry.Kind) []string) (
 	})
 }
 
-// SaveLists writes what the servers listed, for programs that are about to exit. It needs
-// Options.WriteOnly.
+// SaveLists writes the servers' lists to disk, for programs that are about to exit. It
+// needs Options.WriteOnly.
 func (f *Manager) SaveLists() {
 	if f.o.Catalog != nil && f.o.WriteOnly {
 		f.o.Catalog.Save(f.created)
 	}
 }
 
-// loadCache reads the cached state of a server, without its lists. It returns nil if nothing is cached.
+// loadCache returns the cached state of a server without its lists, or nil.
 func (f *Manager) loadCache(o *sink, s *config.Server) *registry.ServerState {
 	if f.o.Catalog == nil {
 		return nil
@@ -109,7 +108,7 @@ func (f *Manager) loadCache(o *sink, s *config.Server) *registry.ServerState {
 	}
 	var about cachedInfo
 	if json.Unmarshal(head.About, &about) != nil {
-		about = cachedInfo{} // the lists are good without
+		about = cachedInfo{} // lists work without it
 	}
 	o.cachedDenied = about.Denied
 	return &registry.ServerState{
@@ -120,7 +119,8 @@ func (f *Manager) loadCache(o *sink, s *config.Server) *registry.ServerState {
 	}
 }
 
-// listCached publishes the cached lists of a server, except lists that the server sent first.
+// listCached publishes the cached lists of a server, except kinds that the server already
+// listed.
 func (f *Manager) listCached(b *Server) {
 	defer close(b.sink.loaded)
 	lists, ok := f.o.Catalog.Lists(b.Name(), b.sink.identity)
@@ -136,7 +136,7 @@ func (f *Manager) listCached(b *Server) {
 		}
 	}
 	if ok {
-		b.sink.SetVisible(b.Name(), true) // it may have been off before
+		b.sink.SetVisible(b.Name(), true) // it may have been disabled before
 	}
 	b.CacheLoaded(ok)
 	if !ok {
@@ -144,7 +144,7 @@ func (f *Manager) listCached(b *Server) {
 	}
 }
 
-// AwaitCachedLists waits until what is remembered of servers is listed, or ctx ends.
+// AwaitCachedLists waits until cached lists are published or ctx is done.
 func (f *Manager) AwaitCachedLists(ctx context.Context) {
 	for _, b := range f.All() {
 		if b.sink.loaded == nil {
@@ -166,25 +166,25 @@ func (o *sink) setCachedList(server string, kind registry.Kind, items [][]byte) 
 	o.setList(server, kind, items)
 }
 
-// startGrace is the additional time to find out why a server did not start in time.
+// startGrace is the additional time to determine why a server did not start in time.
 const startGrace = 10 * time.Second
 
-// withStartTimeout bounds the wait for a server with cached lists by the time that it may take to start.
+// withStartTimeout limits the wait for a server with cached lists to its start timeout.
 func (s *Server) withStartTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.Config().StartupTimeout+startGrace)
 }
 
-// awaitStart is the connection of such a server.
+// awaitStart returns the connection of such a server.
 func (s *Server) awaitStart(ctx context.Context) (upstream.Conn, error) {
 	ctx, cancel := s.withStartTimeout(ctx)
 	defer cancel()
 	if s.Config().Type != config.Stdio {
-		s.AwaitListed(ctx) // its tools say what goes into headers
+		s.AwaitListed(ctx) // its tools define header parameters
 	}
 	return s.Await(ctx)
 }
 
-// stageList stores a list that is saved once all lists are complete.
+// stageList stores a list until all lists are complete.
 func (o *sink) stageList(server string, kind registry.Kind, items [][]byte) {
 	if o.manager.o.Catalog == nil {
 		return
@@ -209,7 +209,7 @@ func (o *sink) saveLocked(server string) {
 	}
 	about, err := encodeInfo(&o.state, o.denied)
 	if err != nil {
-		return // the server's capabilities are no JSON
+		return // capabilities are invalid JSON
 	}
 	o.fetchedMu.Lock()
 	lists := o.fetched

@@ -9,28 +9,28 @@ import (
 	"goblin/gateway/config"
 )
 
-// Servers that nobody uses are looked for four times in their idle_timeout, but not more
-// and not less often than this.
+// Limits of the interval between idle checks, which is a quarter of the shortest
+// idle_timeout.
 const (
 	minIdleCheck = 20 * time.Millisecond
 	maxIdleCheck = 15 * time.Second
-	settleTime   = time.Second // where one is to stop that has listed
+	settleTime   = time.Second // check interval with lazy servers
 )
 
-// usage records when a server was used. It belongs to watchIdle.
+// usage records the use of a server. Only watchIdle accesses it.
 type usage struct {
-	uses       uint64    // of its connection, at the last look
-	at         time.Time // when it was used last, or watched
-	called     time.Time // when it was used last
-	subscribed bool      // it is shown that it is watched only
+	uses       uint64    // at the last check
+	at         time.Time // last use or subscription
+	called     time.Time // last use
+	subscribed bool      // shown as kept running by subscriptions
 }
 
-// idlePolicy returns when a server starts, and after how long without use it stops; 0 for never.
+// idlePolicy returns when a server starts and its idle timeout, or 0 if it never stops.
 func (f *Manager) idlePolicy(s *config.Server) (start config.Start, idle time.Duration) {
 	g := &f.o.Config.Gateway
 	start = cmp.Or(s.Start, g.Start)
 	if s.Isolation == config.PerProject {
-		return config.EagerStart, 0 // with its clients
+		return config.EagerStart, 0 // runs as long as its clients
 	}
 	if s.Type != config.Stdio {
 		return start, 0
@@ -38,7 +38,7 @@ func (f *Manager) idlePolicy(s *config.Server) (start config.Start, idle time.Du
 	return start, max(cmp.Or(s.IdleTimeout, g.IdleTimeout), 0)
 }
 
-// watchIdle stops servers that nobody has used for long enough, until ctx ends.
+// watchIdle stops idle servers until ctx is done.
 func (f *Manager) watchIdle(ctx context.Context) {
 	for {
 		pause := maxIdleCheck
@@ -62,11 +62,10 @@ func (f *Manager) watchIdle(ctx context.Context) {
 	}
 }
 
-// stopIfIdle stops a server that was idle for long enough.
 func (f *Manager) stopIfIdle(b *Server, now time.Time) {
 	start, limit := f.idlePolicy(&b.defined)
 	uses, idle := b.Idle()
-	listed := start == config.LazyStart && b.defined.Type == config.Stdio && uses == 0 // and no more
+	listed := start == config.LazyStart && b.defined.Type == config.Stdio && uses == 0 // only listed so far
 	if limit == 0 && !listed {
 		return
 	}
@@ -90,7 +89,7 @@ func (f *Manager) stopIfIdle(b *Server, now time.Time) {
 	}
 }
 
-// SetSubscribed shows that a server is kept running by subscribers to its resources.
+// SetSubscribed sets whether the UI shows that subscriptions keep a server running.
 func (s *Server) SetSubscribed(held bool, watched int) {
 	why := ""
 	if held {

@@ -11,13 +11,11 @@ import (
 	"goblin/registry"
 )
 
-// loginCheck is how often it is looked whether somebody logged in or out by another
-// process.
+// loginCheck is the interval of checks for logins and logouts by other processes.
 const loginCheck = time.Second
 
-// Login logs the user in at a server by a browser; who else does meanwhile takes part
-// in the same login. The result is who that is, as far as it is known. Nothing else of
-// the server waits for it.
+// Login logs the user in at a server with a browser and returns the user's name if known.
+// Concurrent callers share one login.
 func (f *Manager) Login(ctx context.Context, server string, u oauth.UserPrompts) (user string, err error) {
 	b, err := f.remoteServer(server)
 	if err != nil {
@@ -32,7 +30,7 @@ func (f *Manager) Login(ctx context.Context, server string, u oauth.UserPrompts)
 	return l.User, nil
 }
 
-// Logout has the tokens of a server taken back, and forgets them.
+// Logout revokes and deletes the tokens of a server.
 func (f *Manager) Logout(ctx context.Context, server string) error {
 	b, err := f.remoteServer(server)
 	if err != nil {
@@ -43,19 +41,19 @@ func (f *Manager) Logout(ctx context.Context, server string) error {
 	return err
 }
 
-// remoteServer returns a server that can have a login.
+// remoteServer returns a server that supports logins.
 func (f *Manager) remoteServer(name string) (*Server, error) {
 	b := f.Get(name)
 	if b == nil {
 		return nil, &UnknownError{Name: name, Known: f.Names()}
 	}
 	if b.sink.authorizer == nil {
-		return nil, fmt.Errorf("server %q has no login: it is a local program, or its config has an Authorization header, or oauth: off", name)
+		return nil, fmt.Errorf("server %q has no login: it is local, or its config has an Authorization header or oauth: off", name)
 	}
 	return b, nil
 }
 
-// authorizer is the login at a server; nil if it has none.
+// authorizer returns the login of a server, or nil if it has none.
 func (f *Manager) authorizer(s *config.Server) *oauth.Authorizer {
 	path, err := config.Canonical(f.o.Config.Path)
 	if f.o.Logins == "" || err != nil {
@@ -68,8 +66,8 @@ func (f *Manager) authorizer(s *config.Server) *oauth.Authorizer {
 	return oauth.NewAuthorizer(f.o.Logins, o, f.log)
 }
 
-// invalidateLogin stops a server from sending its token if the stored login does not fit the
-// definition that replaces the server's own. Its calls in flight fail.
+// invalidateLogin stops a server from sending its token if its new definition doesn't
+// match the stored login. Calls in flight fail.
 func (f *Manager) invalidateLogin(b *Server, next *config.Server) {
 	if b.sink.authorizer == nil || reflect.DeepEqual(b.defined.OAuth, next.OAuth) {
 		return
@@ -79,7 +77,7 @@ func (f *Manager) invalidateLogin(b *Server, next *config.Server) {
 	}
 }
 
-// watchLogin publishes who is logged in, until ctx ends.
+// watchLogin calls updateLogin regularly until ctx is done.
 func (s *Server) watchLogin(ctx context.Context) {
 	tick := time.NewTicker(loginCheck)
 	defer tick.Stop()
@@ -93,14 +91,15 @@ func (s *Server) watchLogin(ctx context.Context) {
 	}
 }
 
-// updateLogin publishes who is logged in. If a login was lost, it closes the server's connections.
+// updateLogin publishes the current login and closes connections whose login was lost.
 func (s *Server) updateLogin() {
 	if s.sink.updateLogin(s.Name()) {
 		s.LoggedOut()
 	}
 }
 
-// updateLogin publishes who is logged in. It reports whether a connected server has lost its login.
+// updateLogin publishes the current login. lost is true if a connected server lost its
+// login.
 func (o *sink) updateLogin(server string) (lost bool) {
 	o.stateMu.Lock()
 	defer o.stateMu.Unlock()
@@ -112,7 +111,6 @@ func (o *sink) updateLogin(server string) (lost bool) {
 	return before != nil && o.account == nil && o.state.State == registry.StateReady
 }
 
-// readLoginLocked reads who is logged in.
 func (o *sink) readLoginLocked() {
 	o.account = nil
 	if is, ok := o.authorizer.Identity(); ok {
@@ -125,7 +123,7 @@ func (o *sink) SetState(server string, state registry.ServerState) {
 	o.stateMu.Lock()
 	defer o.stateMu.Unlock()
 	if o.authorizer != nil && state.State == registry.StateReady && o.state.State != state.State {
-		o.readLoginLocked() // it may have waited for that
+		o.readLoginLocked() // it may have waited for a login
 	}
 	o.state = state
 	o.setStateLocked(server)

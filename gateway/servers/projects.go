@@ -14,18 +14,18 @@ import (
 	"goblin/gateway/upstream"
 )
 
-// projectSessions tracks which sessions are in which project. A project's processes run while it has
-// sessions, and for gateway.linger after that.
+// projectSessions tracks the project of each session. A project's processes run while it
+// has sessions, and for gateway.linger after that.
 type projectSessions struct {
 	mu        sync.Mutex
 	byProject map[*downstream.Session]string
-	sessions  map[string]int         // in each project
-	idle      map[string]*time.Timer // of projects without
+	sessions  map[string]int         // by project
+	idle      map[string]*time.Timer // of projects without sessions
 	pinned    atomic.Bool            // see PinProject
 }
 
-// PinProject makes the servers run in a project as long as the Manager does, for a process that
-// is there for what is done in that folder. It is called before Run.
+// PinProject keeps a project's servers running as long as the Manager. It is for
+// processes that work in one folder. Call it before Run.
 func (f *Manager) PinProject(folder string) {
 	f.projects.mu.Lock()
 	defer f.projects.mu.Unlock()
@@ -43,14 +43,14 @@ func (p *projectSessions) initLocked() {
 // waitsForProject reports whether a server may wait forever for a client with a project.
 func (f *Manager) waitsForProject(b *Server) bool { return b.PerProject() && !f.projects.pinned.Load() }
 
-// PerProject reports whether a server has a process for each project.
+// PerProject reports whether a server has one process per project.
 func (s *Server) PerProject() bool { return s.defined.Isolation == config.PerProject }
 
-// HasPerProject reports whether any server has a process for each project.
+// HasPerProject reports whether any server has one process per project.
 func (f *Manager) HasPerProject() bool { return slices.ContainsFunc(f.All(), (*Server).PerProject) }
 
-// JoinProject notes the project that a session is in by now, "" for none, and starts its
-// servers. It does not wait for them.
+// JoinProject sets the project of a session (or "") and starts its servers without
+// waiting for them.
 func (f *Manager) JoinProject(s *downstream.Session, folder string) {
 	p := &f.projects
 	p.mu.Lock()
@@ -80,7 +80,7 @@ func (f *Manager) JoinProject(s *downstream.Session, folder string) {
 	}
 }
 
-// ReleaseSession gives back what a session that has ended used alone.
+// ReleaseSession closes the connections that a closed session used alone.
 func (f *Manager) ReleaseSession(s *downstream.Session) {
 	p := &f.projects
 	p.mu.Lock()
@@ -94,7 +94,7 @@ func (f *Manager) ReleaseSession(s *downstream.Session) {
 	}
 }
 
-// leaveLocked counts a session out of a project.
+// leaveLocked removes a session from a project.
 func (f *Manager) leaveLocked(folder string) {
 	p := &f.projects
 	if folder == "" {
@@ -107,7 +107,7 @@ func (f *Manager) leaveLocked(folder string) {
 	p.idle[folder] = time.AfterFunc(f.o.Config.Gateway.Linger, func() { f.endProject(folder) })
 }
 
-// endProject ends the processes of a project, unless a session has come into it again.
+// endProject stops the processes of a project, unless a session joined it again.
 func (f *Manager) endProject(folder string) {
 	p := &f.projects
 	p.mu.Lock()
@@ -123,7 +123,8 @@ func (f *Manager) endProject(folder string) {
 	}
 }
 
-// evict ends the processes of a project that no session is in; false when there is none.
+// evict stops the processes of one project without sessions. It returns false if there is
+// none.
 func (f *Manager) evict() bool {
 	p := &f.projects
 	p.mu.Lock()
@@ -136,26 +137,25 @@ func (f *Manager) evict() bool {
 	return true
 }
 
-// folders are the projects that have sessions.
+// folders returns the projects with sessions.
 func (f *Manager) folders() []string {
 	f.projects.mu.Lock()
 	defer f.projects.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.projects.sessions))
 }
 
-// NoProject returns the error of a server with a process for each project for a session
-// without a project, nil for other servers and sessions.
+// NoProject returns an error if a server needs a project and the session has none.
 func (f *Manager) NoProject(server string, s *downstream.Session) error {
 	if b := f.Get(server); b == nil || !b.PerProject() || s.Project() != "" {
 		return nil
 	}
 	return &upstream.Error{
 		Code: upstream.ConnectionError, Server: server,
-		Reason: "runs in the project of its client (isolation: project), and this client has none: " + f.hooks.NoProject(s),
+		Reason: "needs a project (isolation: project), and this client has none: " + f.hooks.NoProject(s),
 	}
 }
 
-// projectConn is the connection of a server for the project of a session.
+// projectConn returns the connection of a server for the session's project.
 func (f *Manager) projectConn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	if err := f.NoProject(b.Name(), s); err != nil {
 		return nil, err
@@ -173,8 +173,8 @@ func (f *Manager) projectConn(ctx context.Context, b *Server, s *downstream.Sess
 	return conn, err
 }
 
-// AwaitProject waits until the servers that run in the project of a session have listed
-// or failed to, at most as long as startup_wait says.
+// AwaitProject waits until the servers of the session's project have listed or failed,
+// for startup_wait at most.
 func (f *Manager) AwaitProject(ctx context.Context, s *downstream.Session) {
 	folder := s.Project()
 	if folder == "" {
@@ -183,7 +183,7 @@ func (f *Manager) AwaitProject(ctx context.Context, s *downstream.Session) {
 	ctx, cancel := context.WithTimeout(ctx, f.o.Config.Gateway.StartupWait)
 	defer cancel()
 	for _, b := range f.All() {
-		if !b.PerProject() || !b.HasProject(folder) { // there may be no place for it
+		if !b.PerProject() || !b.HasProject(folder) { // the limit of projects may be reached
 			continue
 		}
 		select {

@@ -1,10 +1,9 @@
 // Package servers starts, restarts, replaces and stops the configured servers.
 //
-// It knows nothing of what is under way at a server, or watched there, but what its
-// [Hooks] answer. All methods may be called from any goroutine; Conn and
-// AwaitLists block for as long as startup_wait and the server's timeout say,
-// AwaitAttempts for as long as handshake_wait does. None of the others waits for a
-// server.
+// It learns about calls in flight and subscriptions only through its [Hooks]. All methods
+// are safe for concurrent use. Conn and AwaitLists block up to startup_wait and the
+// server's timeout, AwaitAttempts up to handshake_wait. Login, Logout and methods named
+// Await block too; others don't wait for servers.
 package servers
 
 import (
@@ -32,66 +31,65 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Options configure a Manager. Mask may be nil.
+// Options configures a Manager.
 type Options struct {
 	Config    *config.Config
 	Registry  *registry.Registry
 	Metrics   *telemetry.Metrics
 	Logger    *slog.Logger
 	Version   string
-	Mask      *config.Mask        // hides secrets in errors, logs and journals; nil hides nothing
-	Children  *childproc.Registry // records child processes; nil records none
-	Pins      *state.PinStore     // remembers the tools that the user approved; nil lets all through
-	Catalog   *state.ListCache    // remembers lists of servers; nil remembers none
-	WriteOnly bool                // Catalog is not read, and written by [Manager.SaveLists] alone
-	Memory    *memlimit.Pool      // bounds what servers make the process hold; nil bounds nothing
-	Logins    string              // the folder of logins at remote servers; "" knows none
-	Resolve   config.Resolver     // gives the values of references; nil has none
-	Only      []string            // the servers to start; nil starts all that are enabled
+	Mask      *config.Mask        // hides secrets; may be nil
+	Children  *childproc.Registry // records child processes; may be nil
+	Pins      *state.PinStore     // approved tools; nil approves all
+	Catalog   *state.ListCache    // cached lists; may be nil
+	WriteOnly bool                // only [Manager.SaveLists] uses Catalog
+	Memory    *memlimit.Pool      // limits memory used for servers; may be nil
+	Logins    string              // folder of OAuth logins; "" disables them
+	Resolve   config.Resolver     // resolves references; may be nil
+	Only      []string            // servers to start; nil starts all enabled ones
 }
 
-// Hooks connect a Manager to the gateway that uses it. None may be nil, except when Run
-// is not called.
+// Hooks connects a Manager to the gateway. All are required, unless Run is never called.
 type Hooks struct {
-	Handler upstream.Handler // gets what servers send by themselves
-	// OnListChanged is called when a server said that a list changed, and the list was
-	// fetched again. It must not block.
+	Handler upstream.Handler // handles requests and notifications from servers
+	// OnListChanged is called after a server changed a list and the list was fetched
+	// again. It must not block.
 	OnListChanged func(server string, kind registry.Kind)
-	// OnConnectionChanged is called when sessions may be served over another connection to a server
-	// than before: that of the unit which unitOf names, "" for the shared one.
+	// OnConnectionChanged is called when sessions may now use another connection to a
+	// server. unitOf returns the unit of a session's connection, or "" if it is shared.
 	OnConnectionChanged func(server string, unitOf func(*downstream.Session) string)
-	// NoProject says why a session is in no project.
+	// NoProject returns the reason why a session has no project.
 	NoProject func(*downstream.Session) string
-	// Busy reports whether anything is under way at a server.
+	// Busy reports whether a server has requests in flight.
 	Busy func(*upstream.Server) bool
-	// Subscribers is how many watch resources of a server.
+	// Subscribers returns the number of subscribers to a server's resources.
 	Subscribers func(server string) int
 }
 
-// Manager is the servers of a config.
+// Manager manages the servers of a config.
 type Manager struct {
 	o       Options
 	hooks   Hooks
 	log     *slog.Logger
 	created time.Time
-	since   atomic.Int64  // when servers were started last, in Unix ns
+	since   atomic.Int64  // last start of servers, in Unix ns
 	edits   atomic.Uint64 // see Epoch
-	// handshakes returns when waits of handshakes end; the first call begins them.
+	// handshakes returns the deadline of handshake_wait; the first call starts it.
 	handshakes func() time.Time
 	work       sync.WaitGroup
-	// saving is over when what servers listed is on disk.
+	// saving waits until lists are on disk.
 	saving sync.WaitGroup
 
 	projects     projectSessions
-	projectLimit upstream.Projects // of processes for projects
+	projectLimit upstream.Projects // limit of project processes
 
-	servers atomic.Pointer[serverTable] // replaced under mu, never changed
+	servers atomic.Pointer[serverTable] // immutable; replaced under mu
 
 	mu  sync.Mutex
 	run context.Context // set while Run runs
 }
 
-// serverTable holds the servers of one state of the config. It is immutable.
+// serverTable holds the servers of one version of the config. It is immutable.
 type serverTable struct {
 	named map[string]*Server
 	all   []*Server // in config order
@@ -102,18 +100,18 @@ func (t *serverTable) add(s *Server) {
 	t.all = append(t.all, s)
 }
 
-// Server is a server with the goroutine that runs it.
+// Server is a server and the goroutine that runs it.
 type Server struct {
 	*upstream.Server
 	sink         *sink
-	defined      config.Server // in the config
+	defined      config.Server // as in the config
 	stop         context.CancelFunc
 	done         chan struct{}
 	usage        usage
-	retryingPins atomic.Bool // its tools are to be listed again, since they could not be pinned
+	retryingPins atomic.Bool // relisting is scheduled because pins could not be saved
 }
 
-// New prepares the servers, which start with [Manager.Run].
+// New creates the servers. [Manager.Run] starts them.
 func New(o Options, hooks Hooks) *Manager {
 	f := &Manager{o: o, hooks: hooks, log: o.Logger}
 	f.projectLimit.Limit = o.Config.Gateway.Limits.Projects
@@ -130,8 +128,8 @@ func New(o Options, hooks Hooks) *Manager {
 	return f
 }
 
-// Run starts the servers and calls serve, which returns when ctx ends. Run returns
-// when every connection is closed and every child process gone.
+// Run starts the servers and calls serve, which must return when ctx is done. Run returns
+// when all connections are closed and all child processes have exited.
 func (f *Manager) Run(ctx context.Context, serve func()) {
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer f.saving.Wait()
@@ -160,13 +158,13 @@ func (f *Manager) Run(ctx context.Context, serve func()) {
 	f.work.Wait()
 }
 
-// newServer creates the server of a definition. replaces is set if the registry has entries of an older
-// server with that name.
+// newServer creates a server from its definition. replaces is set if the registry has
+// entries of an older server with that name.
 func (f *Manager) newServer(defined config.Server, replaces bool) *Server {
 	s := defined
 	if s.Type == config.Stdio && s.Cwd == "" && !f.o.Config.Demo {
-		// A daemon is shared by clients of many folders: which of them came
-		// first must not decide where a server runs.
+		// Clients of many folders share a daemon: the first one's folder must not decide
+		// where a server runs.
 		s.Cwd = filepath.Dir(f.o.Config.Path)
 	}
 	out := &sink{Registry: f.o.Registry, manager: f, authorizer: f.authorizer(&s)}
@@ -203,22 +201,21 @@ func (f *Manager) newServer(defined config.Server, replaces bool) *Server {
 		out.SetState(s.Name, *known)
 	}
 	if b.PerProject() && !s.Disabled && s.Problem == "" {
-		b.ShowWait() // nobody waits for its lists, and some look at its state at once
+		b.ShowWait() // its state is visible at once
 	}
 	return b
 }
 
-// resolve is a definition with the values of its references, which are hidden from then on.
+// resolve returns a definition with resolved references and masks the values.
 func (f *Manager) resolve(ctx context.Context, s *config.Server) (*config.Server, error) {
 	now, err := s.Resolve(ctx, f.o.Resolve)
 	f.o.Mask.AddServerSecrets(now)
 	if err != nil {
-		return nil, fmt.Errorf("is not started: %w; then run: %s", err, termtext.Goblin("restart", s.Name))
+		return nil, fmt.Errorf("not started: %w; then run: %s", err, termtext.Goblin("restart", s.Name))
 	}
 	return now.Server, nil
 }
 
-// startLocked begins to run a server.
 func (f *Manager) startLocked(s *Server) {
 	if s.sink.hasCache.Load() {
 		f.work.Go(func() { f.listCached(s) })
@@ -241,8 +238,8 @@ func (s *Server) start(ctx context.Context) {
 	}()
 }
 
-// Restart closes a server's connections and opens them anew at once. It
-// fails when there is no such server, or when it is not to run at all.
+// Restart closes a server's connections and opens them again at once. It returns an error
+// for unknown and disabled servers.
 func (f *Manager) Restart(name string) error {
 	b := f.Get(name)
 	if b == nil {
@@ -251,10 +248,9 @@ func (f *Manager) Restart(name string) error {
 	return b.Restart()
 }
 
-// SetEnabled turns a server on or off for as long as the Manager runs; it
-// does not wait. One that is off is as if the config disabled it, but that its
-// subscriptions come back with it. It fails when there is no such server, or
-// when the one to turn on cannot run.
+// SetEnabled enables or disables a server until the Manager stops. It doesn't block. A
+// server that is enabled again keeps its subscriptions. It returns an error for unknown
+// servers and for servers that cannot run.
 func (f *Manager) SetEnabled(name string, on bool) error {
 	b := f.Get(name)
 	if b == nil {
@@ -267,7 +263,7 @@ func (f *Manager) SetEnabled(name string, on bool) error {
 	return nil
 }
 
-// UnknownError is a server name that the config does not have.
+// UnknownError is the error for a server name that is not in the config.
 type UnknownError struct {
 	Name  string
 	Known []string
@@ -281,7 +277,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("Server '%s' not found; the config has %s", e.Name, listed)
 }
 
-// Wake starts a server if it sleeps. It does not wait.
+// Wake starts an idle server without waiting for it.
 func (f *Manager) Wake(name string) error {
 	b := f.Get(name)
 	if b == nil {
@@ -291,7 +287,7 @@ func (f *Manager) Wake(name string) error {
 	return nil
 }
 
-// Names are the servers in config order.
+// Names returns the names of the servers in config order.
 func (f *Manager) Names() []string {
 	var names []string
 	for _, s := range f.All() {
@@ -300,14 +296,14 @@ func (f *Manager) Names() []string {
 	return names
 }
 
-// Get is the server of that name, nil for none.
+// Get returns a server by name, or nil.
 func (f *Manager) Get(name string) *Server { return f.servers.Load().named[name] }
 
-// All are the servers in config order, which are not to be changed.
+// All returns the servers in config order. Callers must not modify the slice.
 func (f *Manager) All() []*Server { return f.servers.Load().all }
 
-// Starting names the servers that have neither listed nor failed to, so that
-// lists may still grow.
+// Starting returns the names of servers that neither listed nor failed yet, so lists may
+// grow.
 func (f *Manager) Starting() []string {
 	var names []string
 	for _, b := range f.All() {
@@ -322,12 +318,11 @@ func (f *Manager) Starting() []string {
 	return names
 }
 
-// AwaitLists waits until no server is [Manager.Starting], ctx ends or
-// startup_wait after the gateway's start is over, whichever is first.
+// AwaitLists waits until no server is [Manager.Starting], ctx is done, or startup_wait
+// after the start has passed.
 func (f *Manager) AwaitLists(ctx context.Context) { f.AwaitVisibleLists(ctx, f.o.Registry.Load()) }
 
-// AwaitVisibleLists is AwaitLists for the servers of a catalog alone: nobody waits for what he
-// does not see.
+// AwaitVisibleLists is AwaitLists for the servers in a catalog only.
 func (f *Manager) AwaitVisibleLists(ctx context.Context, seen *registry.Snapshot) {
 	left := f.startupWaitLeft()
 	if left <= 0 {
@@ -336,7 +331,7 @@ func (f *Manager) AwaitVisibleLists(ctx context.Context, seen *registry.Snapshot
 	timer := time.After(left)
 	for _, b := range f.All() {
 		if f.waitsForProject(b) || !seen.HasServer(b.Name()) {
-			continue // of the former see AwaitProject
+			continue // AwaitProject waits for project servers
 		}
 		select {
 		case <-b.FirstList():
@@ -348,9 +343,9 @@ func (f *Manager) AwaitVisibleLists(ctx context.Context, seen *registry.Snapshot
 	}
 }
 
-// AwaitAttempts waits for servers in a catalog that connect for the first time and have no
-// cached lists. It returns when ctx ends or stop is closed, at the latest handshake_wait
-// after the first such wait of the fleet began.
+// AwaitAttempts waits for the first connection attempts of servers in a catalog without
+// cached lists. It returns when ctx is done or stop is closed. The limit is
+// handshake_wait after the first such wait of the Manager.
 func (f *Manager) AwaitAttempts(ctx context.Context, stop <-chan struct{}, seen *registry.Snapshot) {
 	var end <-chan time.Time
 	for _, b := range f.All() {
@@ -381,14 +376,13 @@ func (f *Manager) AwaitAttempts(ctx context.Context, stop <-chan struct{}, seen 
 	}
 }
 
-// Epoch counts the beginnings and the ends of edits of the config: it is odd while one is
-// under way. A server got between two equal and even ones is that of what was listed
-// meanwhile.
+// Epoch counts the starts and ends of config edits, so it is odd during an edit. If it is
+// even and unchanged between two calls, no server was replaced meanwhile.
 func (f *Manager) Epoch() uint64 { return f.edits.Load() }
 
-// Conn is the connection that serves a session's requests to a server, stateless
-// ones if modern is set: of their own era where the server offers both. While
-// the server makes its first attempt, Conn waits as long as a list would.
+// Conn returns the connection for a session's requests to a server. If modern is set, it
+// prefers the server's connection of the stateless era. During the server's first
+// attempt, Conn waits as long as a list would.
 func (f *Manager) Conn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	conn, err := b.Server.Conn()
 	known := b.sink.hasCache.Load() || b.Listed()
@@ -421,7 +415,7 @@ func (f *Manager) Conn(ctx context.Context, b *Server, s *downstream.Session, mo
 	return conn, err
 }
 
-// sessionConn is Conn of a server with a connection for each session.
+// sessionConn is Conn for servers with one connection per session.
 func (f *Manager) sessionConn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	if err := needsSession(b, s); err != nil {
 		return nil, err
@@ -434,16 +428,16 @@ func (f *Manager) sessionConn(ctx context.Context, b *Server, s *downstream.Sess
 	return b.UnitWith(ctx, s.Unit(), extensions.ExtraCapabilities(s.Client().Capabilities))
 }
 
-// startupWaitLeft returns the rest of startup_wait since servers were started.
+// startupWaitLeft returns the rest of startup_wait since servers were last started.
 func (f *Manager) startupWaitLeft() time.Duration {
 	return f.o.Config.Gateway.StartupWait - time.Since(time.Unix(0, f.since.Load()))
 }
 
-// Shared reports whether all sessions share the connection to a server.
+// Shared reports whether all sessions share one connection to a server.
 func (s *Server) Shared() bool { return !s.PerSession() && !s.PerProject() }
 
-// IsolationUnit is the isolation unit that a session belongs to at a server, "" where all
-// share one connection.
+// IsolationUnit returns a session's isolation unit at a server, or "" if all share one
+// connection.
 func (s *Server) IsolationUnit(of *downstream.Session) string {
 	switch {
 	case s.PerSession():
@@ -454,11 +448,10 @@ func (s *Server) IsolationUnit(of *downstream.Session) string {
 	return ""
 }
 
-// PerSession reports whether a server gives each session a connection of its
-// own.
+// PerSession reports whether a server has one connection per session.
 func (s *Server) PerSession() bool { return s.defined.Isolation == config.PerSession }
 
-// OmitRoots reports whether a server is to get no roots.
+// OmitRoots reports whether a server gets no roots.
 func (f *Manager) OmitRoots(server string) bool {
 	b := f.Get(server)
 	return b != nil && omitsRoots(&b.defined)
@@ -466,7 +459,7 @@ func (f *Manager) OmitRoots(server string) bool {
 
 func omitsRoots(s *config.Server) bool { return s.RootsSource() == config.NoRoots }
 
-// ClientCapabilities is a client's capabilities as a server is told of them.
+// ClientCapabilities returns the capabilities of a client that are declared to a server.
 func (f *Manager) ClientCapabilities(server string, capabilities []byte) []byte {
 	if f.OmitRoots(server) {
 		return rawjson.RemoveMember(capabilities, "roots")
@@ -474,10 +467,10 @@ func (f *Manager) ClientCapabilities(server string, capabilities []byte) []byte 
 	return capabilities
 }
 
-// PermitsTarget reports whether the config allows a target now, and the user, if it is a
-// tool that has to be approved.
+// PermitsTarget reports whether the config permits a target and, if required, the user
+// approved it.
 func (s *Server) PermitsTarget(t registry.Target) bool {
-	kind := registry.Resource // expansions and links, too
+	kind := registry.Resource // also expansions and links
 	if t.Entry != nil {
 		kind = t.Entry.Kind
 	}
@@ -487,15 +480,14 @@ func (s *Server) PermitsTarget(t registry.Target) bool {
 	return s.Permits(kind, t.Name)
 }
 
-// needsSession is the error for requests that come without a session, nil for
-// others. Nothing that they bring tells one client from another: neither the
-// connection nor the address, which a proxy shares out, nor the token, of which
-// there is one. So there is no connection that would be one client's own.
+// needsSession returns an error for requests without a session. Such requests share
+// connections, proxy addresses and the token, so nothing identifies their client. No
+// connection could belong to one client.
 func needsSession(b *Server, s *downstream.Session) error {
 	if !s.Stateless() {
 		return nil
 	}
-	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "Server '%s' has a process for each session (isolation: session), and requests without a session have none; "+
+	e := jsonrpc.Errorf(jsonrpc.CodeInternal, "Server '%s' runs one process per session (isolation: session), and this request has no session; "+
 		"connect over stdio, or over HTTP with initialize (up to revision %s), or set isolation: shared", b.Name(), downstream.LatestLegacy)
 	e.Data = rawjson.Object("code", "SESSION_REQUIRED", "server", b.Name())
 	return e

@@ -9,10 +9,9 @@ import (
 	"goblin/registry"
 )
 
-// RefreshSkills has all servers that a client sees fetch their skills again that may have others by now, if
-// wait is set, for as long as startup_wait at most. It returns how long the merged list
-// may be kept, as members of a result with a comma before each, nil where no server says,
-// and whether any server has skills.
+// RefreshSkills makes all servers that the client sees fetch outdated skills. If wait is
+// set, it waits for startup_wait at most. hints are the cache hints of the merged list as
+// JSON members with leading commas, or nil. served reports whether any server has skills.
 func (f *Manager) RefreshSkills(ctx context.Context, seen *registry.Snapshot, wait bool) (hints []byte, served bool) {
 	ctx, cancel := context.WithTimeout(ctx, f.o.Config.Gateway.StartupWait)
 	defer cancel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/state"
 	"goblin/gateway/upstream"
@@ -12,11 +13,12 @@ import (
 	"goblin/registry/termtext"
 )
 
-// VerifiesLists reports whether calls wait until the connection that carries them has listed, and
-// the list is compared with what the user approved (gateway.pin: strict).
+// VerifiesLists reports whether calls wait until their connection has listed and the list
+// was compared with the approved tools (gateway.pin: strict).
 func (f *Manager) VerifiesLists() bool { return f.requiresApproval() && f.o.Pins != nil }
 
-// digests returns the option of a server with which that happens, nil without.
+// digests returns the digest function for upstream.Options, or nil if lists aren't
+// verified.
 func (f *Manager) digests(server string) func(registry.Kind, [][]byte) map[string]string {
 	if !f.VerifiesLists() {
 		return nil
@@ -31,13 +33,13 @@ func (f *Manager) digests(server string) func(registry.Kind, [][]byte) map[strin
 	}
 }
 
-// maxChecked is how many connections of a server a request waits for, one after another.
+// maxChecked is the maximum number of connections that a request waits for in sequence.
 const maxChecked = 5
 
-// VerifiedConn returns the connection for a request, which is conn unless that ends meanwhile. It
-// waits until the connection has listed what kind names, tools or skills, for as long as the
-// server may take to start. Then resolve returns the target as it is now. The error says why
-// the target is not approved.
+// VerifiedConn returns the connection for a request after it has listed tools or skills,
+// as kind says. That is conn, or its successor if conn closes meanwhile. It waits for the
+// start timeout of the server at most. resolve returns the current target. The error
+// explains why the target is not approved.
 func (f *Manager) VerifiedConn(ctx context.Context, conn upstream.Conn, s *downstream.Session, modern bool, kind registry.Kind, t registry.Target, resolve func() (registry.Target, error)) (upstream.Conn, error) {
 	b := f.Get(t.Server)
 	if b == nil {
@@ -69,7 +71,7 @@ func (f *Manager) VerifiedConn(ctx context.Context, conn upstream.Conn, s *downs
 			return nil, err
 		}
 	}
-	return nil, &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "its connections ended before they had listed"}
+	return nil, &upstream.Error{Code: upstream.ConnectionError, Server: t.Server, Reason: "its connections closed before they listed"}
 }
 
 func (s *Server) awaitCheck(ctx context.Context, conn upstream.Conn, kind registry.Kind) (err error) {
@@ -82,29 +84,29 @@ func (s *Server) awaitCheck(ctx context.Context, conn upstream.Conn, kind regist
 		limit := s.Config().StartupTimeout + startGrace
 		return &upstream.Error{
 			Code: upstream.RequestTimeout, Server: s.Name(),
-			Reason: fmt.Sprintf("has not listed for %v, so it is unknown whether it is as approved (gateway.pin: strict)", limit), Err: err,
+			Reason: fmt.Sprintf("did not list within %s, so approvals cannot be checked (gateway.pin: strict)", config.ShortDuration(limit)), Err: err,
 		}
 	}
 	return err
 }
 
-// approved returns an error unless a tool, as a connection listed it, is approved. The
-// processes of a server may list different tools.
+// approved returns an error unless a tool is approved in the version that this connection
+// listed. Processes of one server may list different tools.
 func (f *Manager) approved(ctx context.Context, b *Server, conn upstream.Conn, t registry.Target) error {
 	digest, _ := b.Digest(conn, t.Name)
 	if f.o.Pins.Approves(b.Name(), t.Name, digest) {
 		return nil
 	}
 	select {
-	case <-b.FirstList(): // it is approved by itself
+	case <-b.FirstList(): // its list approves new tools
 	case <-ctx.Done():
 	}
 	if f.o.Pins.Approves(b.Name(), t.Name, digest) {
 		return nil
 	}
-	why := fmt.Sprintf("server %q does not list it to this client", b.Name())
+	why := fmt.Sprintf("server %q does not list it for this client", b.Name())
 	if digest != "" {
-		why = fmt.Sprintf("server %q lists another definition to this client than the approved one; run: %s", b.Name(), termtext.Goblin("restart", b.Name()))
+		why = fmt.Sprintf("server %q lists an unapproved definition for this client; run: %s", b.Name(), termtext.Goblin("restart", b.Name()))
 	}
 	return &registry.NotFoundError{Kind: registry.Tool, Name: t.Listed, MissingReason: why}
 }

@@ -29,9 +29,9 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	for _, name := range []string{"calc_add", "add", "calc_send"} {
 		e := c.Fault("tools/call", e2e.Obj{"name": name, "arguments": e2e.Obj{}})
 		require.Equal(t, "TOOL_NOT_FOUND", e.Kind())
-		why := `: server "calc" changed it, and it is withheld until "goblin approve calc add"`
+		why := `: unapproved since server "calc" changed it; run "goblin approve calc add"`
 		if name == "calc_send" {
-			why = `: it is new on server "calc" and is withheld until "goblin approve calc send"`
+			why = `: unapproved: new on server "calc"; run "goblin approve calc send"`
 		}
 		require.Equal(t, "unknown tool "+strconv.Quote(name)+why, e.Message)
 	}
@@ -44,11 +44,11 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 	require.Equal(t, "goblin: "+held+"\n", out.Stderr)
 	out = w.Run("call", "calc_add")
 	require.Equal(t, e2e.ExitNotFound, out.Code)
-	require.Equal(t, "goblin: tool \"calc_add\": server \"calc\" changed it, and it is withheld until \"goblin approve calc add\"\n", out.Stderr)
+	require.Equal(t, "goblin: tool \"calc_add\": unapproved since server \"calc\" changed it; run \"goblin approve calc add\"\n", out.Stderr)
 	require.NotContains(t, w.Run("prompt", "calc/add").Stderr, held)
 	out = w.Run("approve", "calc", "nope")
 	require.Equal(t, e2e.ExitNotFound, out.Code)
-	require.Contains(t, out.Stderr, "those that await approval: add, send")
+	require.Contains(t, out.Stderr, "tools awaiting approval: add, send")
 	require.Equal(t, "Not awaiting approval: same.\n", w.Succeeds("approve", "calc", "same"))
 	require.JSONEq(t, `{"serverId": "calc", "approved": []}`, w.Succeeds("approve", "calc", "same", "--json"))
 	out = w.Run("approve", "cal")
@@ -216,7 +216,7 @@ func TestToolsAreApprovedWithoutADaemon(t *testing.T) {
 			starts := other.Starts()
 			out = w.Run("approve", "calc", "nope")
 			require.Equal(t, e2e.ExitNotFound, out.Code)
-			require.Contains(t, out.Stderr, "those that await approval: add")
+			require.Contains(t, out.Stderr, "tools awaiting approval: add")
 			out = w.Run("approve", "calk")
 			require.Equal(t, e2e.ExitNotFound, out.Code)
 			require.Contains(t, out.Stderr, `did you mean "calc"?`)
@@ -358,7 +358,7 @@ func TestB38_ChangedToolsAreReported(t *testing.T) {
 	c.WaitListed("tools", "calc_send", true)
 	c.CallText("calc_add", e2e.Obj{})
 	e2e.Eventually(t, "the log", func() bool {
-		return strings.Contains(w.DaemonLog(), "Tool changed since it was approved") && strings.Contains(w.DaemonLog(), "Tool is new on a server")
+		return strings.Contains(w.DaemonLog(), "Tool changed since approval") && strings.Contains(w.DaemonLog(), "tool is new on a known server")
 	})
 	shown := w.Succeeds("approve")
 	require.Contains(t, shown, "calc add (changed)")

@@ -259,7 +259,7 @@ func TestEachProcessIsHeldToItsOwnList(t *testing.T) {
 			w.Cwd = filepath.Join(w.Dir, "other")
 			d := w.BridgeToRunning()
 			why := d.Fault("tools/call", e2e.Obj{"name": "calc_add"}).Message
-			require.Contains(t, why, "lists another definition to this client than the approved one; run: goblin restart calc")
+			require.Contains(t, why, "lists an unapproved definition for this client; run: goblin restart calc")
 			require.True(t, d.Works(e2e.Obj{"name": "calc_same"}))
 			require.True(t, c.Works(e2e.Obj{"name": "calc_add"}))
 			require.Equal(t, 3, b.Count("tools/call"))
@@ -277,7 +277,7 @@ func TestTheProcessOfEachEraIsHeldToItsOwnList(t *testing.T) {
 	legacy, modern := w.Pair("http")
 	legacy.WaitListed("tools", "calc_add", true)
 	require.True(t, legacy.Works(e2e.Obj{"name": "calc_add"}))
-	require.Contains(t, modern.Fault("tools/call", e2e.Obj{"name": "calc_add"}).Message, "lists another definition to this client")
+	require.Contains(t, modern.Fault("tools/call", e2e.Obj{"name": "calc_add"}).Message, "lists an unapproved definition for this client")
 	require.True(t, modern.Works(e2e.Obj{"name": "calc_same"}))
 	require.True(t, legacy.Works(e2e.Obj{"name": "calc_add"}))
 	require.Equal(t, []string{"same"}, toolsCalled(b, 2))

@@ -98,7 +98,7 @@ func TestPrintedCommandsApproveExactlyTheirTool(t *testing.T) {
 	told := func(name string) string { return c.Fault("tools/call", e2e.Obj{"name": "calc/" + name}).Message }
 
 	for _, name := range unsafe {
-		require.True(t, strings.HasSuffix(told(name), `it is new on server "calc" and is withheld until approved; see: goblin approve`), told(name))
+		require.True(t, strings.HasSuffix(told(name), `unapproved: new on server "calc"; see "goblin approve"`), told(name))
 	}
 	logged := 0
 	for _, line := range strings.Split(w.Succeeds("logs"), "\n") {
