@@ -15,7 +15,7 @@ func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	r := newFailingUI(t, 120, 40).keys("1 / s l a c k enter")
 	r.backend.finds.AddOK("command", "npx is /usr/bin/npx")
-	r.backend.finds.AddBroken("runs", "the process ended; its last words: no token\x1b[2J", "run it in a terminal")
+	r.backend.finds.AddBroken("runs", "the process exited; output: no token\x1b[2J", "run it in a terminal")
 	runs := &r.backend.finds.Checks[1]
 	for i := range 30 {
 		runs.Lines = append(runs.Lines, fmt.Sprintf("frame %d\x1b[2J", i))

@@ -88,9 +88,9 @@ func TestTheChecksOfALocalServerStopAtWhatIsBroken(t *testing.T) {
 		"no folder to run in":       {config.Server{Command: "/bin/sh", Cwd: filepath.Join(dir, "gone")}, "cwd", "is not there", "cwd"},
 		"an interpreter is missing": {config.Server{Command: executable(t, filepath.Join(dir, "script"), "#!/no/such/interpreter -x\n")}, "runs", "names /no/such/interpreter -x, which is missing", "first line"},
 		"no program":                {config.Server{Command: executable(t, filepath.Join(dir, "data"), "\x01\x02\x03")}, "runs", "no program for this machine", "build for"},
-		"it ends at once":           {sh("echo boom >&2; exit 3"), "runs", "exit status 3; its last words: boom", "/bin/sh -c 'echo boom >&2; exit 3'"},
-		"it ends without a word":    {sh("exit 0"), "runs", "the process ended", "terminal"},
-		"it prints its help":        {sh("echo usage: x; exit 2"), "runs", "its last words: usage: x", "terminal"},
+		"it ends at once":           {sh("echo boom >&2; exit 3"), "runs", "exit status 3; output: boom", "/bin/sh -c 'echo boom >&2; exit 3'"},
+		"it ends without a word":    {sh("exit 0"), "runs", "the process exited", "terminal"},
+		"it prints its help":        {sh("echo usage: x; exit 2"), "runs", "output: usage: x", "terminal"},
 		"a banner and nothing else": {with(sh("echo 'Welcome to \033[31mX'; cat >/dev/null"), 500*time.Millisecond), "stdout", `"Welcome to \x1b[31mX"`, "flag may be missing"},
 		"it says nothing":           {with(sh("cat >/dev/null"), 300*time.Millisecond), "handshake", "did not answer initialize within 300ms", "raise its startup_timeout"},
 		"it refuses the handshake":  {script(t, on("initialize", obj{"do": "error", "error": obj{"code": -32000, "message": "no licence"}})), "handshake", "no licence", "args"},
@@ -172,7 +172,7 @@ func TestAReportHoldsNothingThatReferencesStandFor(t *testing.T) {
 	}}, &cfg.Servers[0])
 	require.Equal(t, "${keyring:k}", r.Checks[0].Text)
 	c := last(t, r)
-	require.Contains(t, c.Text, "its last words: no [hidden]")
+	require.Contains(t, c.Text, "output: no [hidden]")
 	require.NotContains(t, fmt.Sprint(r.Checks), secret)
 }
 
@@ -183,7 +183,7 @@ func TestAProgramRunsInTheFolderOfTheConfig(t *testing.T) {
 	c := last(t, examine(t, config.Server{Command: "/bin/sh", Args: []string{"-c", "pwd >&2; exit 3"}}, func(o *doctor.Options) {
 		o.Config.Path = filepath.Join(dir, "goblin.yaml")
 	}))
-	require.Contains(t, c.Text, "its last words: "+dir)
+	require.Contains(t, c.Text, "output: "+dir)
 }
 
 func TestNamesThatClientsRefuseAreBroken(t *testing.T) {

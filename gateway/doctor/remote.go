@@ -352,7 +352,7 @@ func (p *serverCheck) checkRefusal(ctx context.Context, resp *http.Response, why
 	fix := ""
 	switch {
 	case code == http.StatusForbidden && wantsKey().MatchString(text) && len(p.s.Headers) == 0:
-		fix = "put its API key into a header: " + stderr.KeyHeader(p.s, "Bearer")
+		fix = "add its API key as a header: " + stderr.KeyHeader(p.s, "Bearer")
 	case code >= 400 && code != http.StatusUnauthorized:
 		fix = statusFix(code, resp, base)
 	case isWebPage(resp):

@@ -76,7 +76,7 @@ func TestWaitingForAServerWakesIt(t *testing.T) {
 		}
 		conn, err := r.Await(ctx)
 		if ended {
-			requireCode(t, err, ConnectionError, "sleeps")
+			requireCode(t, err, ConnectionError, "is idle")
 			r.Wake()
 			r.up()
 			r.whole()

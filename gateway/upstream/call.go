@@ -14,91 +14,87 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Call is one request to a backend. It is used once.
+// Call is one request to a server. It must not be reused.
 type Call struct {
-	// Context ends the call: the backend gets notifications/cancelled, and its
-	// late answer is dropped. nil stands for the background.
+	// Context cancels the call: the server gets notifications/cancelled and its late
+	// answer is dropped. nil means context.Background.
 	Context context.Context
 	Method  string
-	Params  []byte         // raw object, nil for none
-	Edits   []rawjson.Edit // made to Params, in order, while the frame is built
-	// Token is the place of the progress token in Params. What stands there is
-	// replaced by one that is unique on the connection. It must not overlap Edits.
+	Params  []byte         // raw object or nil
+	Edits   []rawjson.Edit // applied to Params in the frame; in order
+	// Token is the position of the progress token in Params. The token is replaced by one
+	// that is unique on the connection. It must not overlap Edits.
 	Token wire.TokenPosition
-	// Progress gets the raw params of each notifications/progress of this
-	// call, with our token in them. It runs on the read loop and must not
-	// block. It is never called after Conn.Call returned.
+	// Progress receives the raw params of each notifications/progress of the call, with
+	// Goblin's token. It runs on the read loop, must not block, and is never called after
+	// Conn.Call returned.
 	Progress func(params []byte)
-	// Timeout bounds the wait for the answer; each progress notification
-	// starts it anew. 0 stands for the server's: call_timeout for tools/call,
-	// timeout for the others.
+	// Timeout limits the wait for the answer; progress restarts it. 0 means call_timeout
+	// for tools/call, otherwise timeout.
 	Timeout time.Duration
-	// Batch collects the request of Conn.CallAsync with others for one write.
+	// Batch collects requests of Conn.CallAsync for one write.
 	Batch *jsonrpc.WriteBatch
-	// Cause is not looked at: it is for the Handler to find whom a
-	// notification or request of this call's stream belongs to.
+	// Cause is opaque to this package. It lets the Handler find the origin of messages on
+	// the call's stream.
 	Cause any
-	// Capabilities are declared with a modern request: a raw object of what
-	// the caller can be asked. nil stands for Options.Capabilities.
+	// Capabilities are declared with a modern request, as a raw object. nil means
+	// Options.Capabilities.
 	Capabilities []byte
-	// LogLevel asks a modern backend for log lines of this request from that
-	// level on; "" for none. Legacy ones are told by logging/setLevel.
+	// LogLevel requests log messages of this call from a modern server, at this level or
+	// above. "" requests none. Legacy servers use logging/setLevel.
 	LogLevel string
-	// ForwardInput leaves it to the caller to get what a modern backend wants
-	// to know first: a result of the type input_required is returned as it is.
-	// Its answers are those of another Call.
+	// ForwardInput returns results of type input_required to the caller instead of
+	// resolving them. The caller answers with another Call.
 	ForwardInput bool
-	// AcceptTask lets a modern backend answer with a task: a result of that
-	// type is returned as it is (SEP-2663).
+	// AcceptTask permits a modern server to answer with a task, which is returned
+	// unchanged (SEP-2663).
 	AcceptTask bool
-	// InputResponses and RequestState are sent to a modern server as inputResponses and requestState, raw; nil
-	// for none. They replace those of Params. Without ForwardInput, they change while the server asks for input.
+	// InputResponses and RequestState are raw members of a modern request, or nil. They
+	// replace those of Params. Without ForwardInput they change while the server asks for
+	// input.
 	InputResponses, RequestState []byte
 
-	handshake  bool     // initialize and what comes before it: must never be cancelled
-	initialize bool     // initialize itself
-	probe      bool     // a liveness probe: never cancelled, and its timeout starts no other
-	modern     bool     // sent in the modern era
-	idBuffer   [20]byte // for the id
+	handshake  bool // initialize and earlier: must not be cancelled
+	initialize bool
+	probe      bool // liveness check: never cancelled, triggers no other
+	modern     bool
+	idBuffer   [20]byte
 
-	listen *listenStream // set for subscriptions/listen
+	listen *listenStream
 
-	id     int64                         // on the wire
-	http   atomic.Pointer[http.Response] // nil for other transports
+	id     int64
+	http   atomic.Pointer[http.Response] // nil unless HTTP
 	caller Caller
 
-	deliverMu sync.Mutex // held while something of the call is delivered
-	ended     bool       // Conn.Call has returned, or is about to
+	deliverMu sync.Mutex // held during deliveries
+	ended     bool       // Conn.Call returns or has returned
 	abort     context.CancelFunc
 
 	timer timing.CallTimer
 }
 
-// Caller has begun a call without waiting for it.
+// Caller receives the results of [Conn.CallAsync].
 type Caller interface {
-	// CallEnded gets what Conn.Call would have returned, once. It runs in the
-	// goroutine that ends the call, mostly the read loop, and must not block.
-	// What it sends because of that goes into the burst, which may be nil.
+	// CallEnded receives what Conn.Call would have returned, once. It runs on the
+	// goroutine that finishes the call, usually the read loop, and must not block. Messages
+	// that it sends should go into burst, which may be nil.
 	CallEnded(reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch)
 }
 
-// WireID is the id that the call went over the wire with last, 0 for none, and what HTTP
-// answered, nil for other transports.
+// WireID returns the last id of the call on the wire, or 0, and its HTTP response, or
+// nil.
 func (c *Call) WireID() (id int64, answer *http.Response) { return c.id, c.http.Load() }
 
-// acceptsResult reports whether the caller handles results of a type itself.
 func (c *Call) acceptsResult(resultType string) bool {
 	return resultType == "input_required" && c.ForwardInput || resultType == "task" && c.AcceptTask
 }
 
-// Pause stops the time of the call until as many calls of Resume: a human is being
-// asked.
+// Pause stops the timer of the call while a user is asked. Each Pause needs one Resume.
 func (c *Call) Pause() { c.timer.Pause() }
 
 // Resume undoes one Pause.
 func (c *Call) Resume() { c.timer.Resume() }
 
-// prepareRetry prepares a call for sending it once more.
 func (c *Call) prepareRetry(answers, state []byte) {
 	c.deliverMu.Lock()
 	defer c.deliverMu.Unlock()
@@ -106,7 +102,7 @@ func (c *Call) prepareRetry(answers, state []byte) {
 	c.InputResponses, c.RequestState = answers, state
 }
 
-// deliver runs f unless the call has ended; it reports whether it did.
+// deliver runs f unless the call is over, and reports whether it did.
 func (c *Call) deliver(f func()) bool {
 	c.deliverMu.Lock()
 	defer c.deliverMu.Unlock()
@@ -117,8 +113,8 @@ func (c *Call) deliver(f func()) bool {
 	return true
 }
 
-// end makes sure that nothing is delivered any more, and returns what drops
-// the stream of the call, if it has one.
+// end prevents further deliveries. It returns the function that closes the call's stream,
+// or nil.
 func (c *Call) end() context.CancelFunc {
 	c.deliverMu.Lock()
 	defer c.deliverMu.Unlock()
@@ -132,7 +128,6 @@ func (c *Call) setAbort(f context.CancelFunc) {
 	c.abort = f
 }
 
-// findToken finds the position of the call's progress token, once.
 func (c *Call) findToken() {
 	switch {
 	case c.Token.IsKnown():
@@ -143,18 +138,16 @@ func (c *Call) findToken() {
 	}
 }
 
-// frame is the request under the given id, which is also the progress token.
 func (c *Call) frame(id []byte) []byte {
 	var room [8]rawjson.Edit
 	params, edits := c.Token.Put(room[:0], c.Params, c.Edits, id)
 	return jsonrpc.RequestFrame(id, c.Method, params, edits...)
 }
 
-// errExpired is the outcome of a call whose time is over.
 var errExpired = errors.New("no answer in time")
 
-// expireCalls ends the calls that timed out, and sets the alarm for the others. Progress or a question to
-// the user may have moved their deadlines.
+// expireCalls fails calls that timed out and sets the alarm for the others. Progress and
+// pauses may have moved deadlines.
 func (l *link) expireCalls() {
 	l.expiry.Fired()
 	now, next := time.Now(), time.Time{}

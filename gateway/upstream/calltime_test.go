@@ -72,7 +72,7 @@ func TestHowLongAServerMayTakeToAnswer(t *testing.T) {
 	}{
 		{"a prompt: timeout", "prompts/get", `{"name":"p"}`, 2 * time.Minute, 0, 30 * s, "within 30s (timeout)"},
 		{"a tool: call_timeout", "tools/call", `{"name":"t"}`, 59 * s, 0, 0, ""},
-		{"a tool that takes longer", "tools/call", `{"name":"t"}`, 2 * time.Minute, 0, time.Minute, "within 1m0s (call_timeout)"},
+		{"a tool that takes longer", "tools/call", `{"name":"t"}`, 2 * time.Minute, 0, time.Minute, "within 1m (call_timeout)"},
 		{"progress extends it", "tools/call", `{"name":"t"}`, time.Hour, 59 * s, 0, ""},
 		{"nobody need ask for progress", "prompts/get", `{"name":"p"}`, 2 * time.Minute, 29 * s, 0, ""},
 		{"nor is it asked for by other members", "resources/read", `{"uri":"x:1","_meta":{"k":1}}`, 2 * time.Minute, 29 * s, 0, ""},

@@ -49,7 +49,7 @@ func TestMoreThanAChildTakesCostsTheRequestsOnly(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		if e.Code == ConnectionError {
 			refused++
-			require.Contains(t, e.Reason, "does not take requests as fast as they come")
+			require.Contains(t, e.Reason, "does not read requests fast enough")
 		}
 	}
 	require.GreaterOrEqual(t, refused, 20-17)

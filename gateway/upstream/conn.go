@@ -7,23 +7,20 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Era is the family of protocol revisions that a connection speaks.
+// Era is the family of protocol revisions that a connection uses.
 type Era uint8
 
 // The eras.
 //
-// A connection speaks one era for its life. A server that offers both is
-// connected to in the legacy era, unless the config says otherwise: servers written
-// against the older revisions ask their client in the middle of a call, and
-// lose that when they are spoken to in the newer one. [Server.Modern] is its
-// second connection, for clients of the modern era, where there is one. Servers that
-// refuse the legacy era are connected to in the modern one only.
+// A connection never changes its era. If a server offers both, the legacy era is
+// preferred unless the config says otherwise. The reason: servers built for older
+// revisions send requests during a call, which the modern era doesn't permit.
+// [Server.Modern] is then a second connection for clients of the modern era.
 const (
-	Legacy Era = iota // up to 2025-11-25: initialize, then a session
-	Modern            // from 2026-07-28 on: stateless
+	Legacy Era = iota // up to 2025-11-25: initialize and a session
+	Modern            // from 2026-07-28: stateless
 )
 
-// String returns "legacy" or "modern".
 func (e Era) String() string {
 	if e == Modern {
 		return "modern"
@@ -31,98 +28,90 @@ func (e Era) String() string {
 	return "legacy"
 }
 
-// Revisions that a backend may answer initialize with, newest first. The
-// first one is asked for.
+// revisions lists the supported legacy revisions, newest first. initialize requests the
+// first.
 var revisions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
-// Info is what a backend said of itself at the beginning.
+// Info holds the declarations of a server from its handshake.
 type Info struct {
 	Era      Era
 	Protocol string // negotiated revision
-	// SecondEra says that it is [Server.Modern], beside a connection of the legacy
-	// era of the same unit.
+	// SecondEra is set for a [Server.Modern] connection beside a legacy one.
 	SecondEra bool
-	// Versions are all revisions that the backend says it speaks. nil when it
-	// was not asked (server/discover) or does not say.
+	// Versions are the revisions from server/discover, or nil.
 	Versions     []string
 	Capabilities []byte // raw object, never nil
-	ServerInfo   []byte // raw object, nil if there was none
+	ServerInfo   []byte // raw object or nil
 	Instructions string
 }
 
-// Has reports whether a capability was declared, for example
-// Has("resources", "subscribe"): it is there and neither false nor null.
+// Has reports whether a capability was declared and is neither false nor null, for
+// example Has("resources", "subscribe").
 func (i Info) Has(path ...string) bool {
 	v := rawjson.Path(i.Capabilities, path...)
 	return v != nil && string(v) != "false" && string(v) != "null"
 }
 
-// Conn is one connection to a backend, from its handshake on. Every attempt
-// makes a new one.
+// Conn is one connection to a server after its handshake. Reconnecting creates a new
+// Conn.
 type Conn interface {
-	// Info is what was negotiated.
+	// Info returns the result of the handshake.
 	Info() Info
-	// Unit is the isolation unit that the connection belongs to. It is empty
-	// for the server's own one, until a first unit takes that.
+	// Unit returns the isolation unit of the connection. It is "" for the server's own
+	// connection until the first unit adopts it.
 	Unit() string
-	// Call sends a request and blocks until its answer, the end of its
-	// context, its timeout, or the connection's end. Failures are *[Error],
-	// but for the cause of c.Context when that was cancelled.
+	// Call sends a request and blocks until its answer, timeout, cancellation, or the end
+	// of the connection. Errors are *[Error], except the cause of a cancelled c.Context.
 	//
-	// In the modern era it is the same to callers: resources/subscribe and
-	// unsubscribe change what the connection listens for; what a result asks
-	// for first is put to Handler.HandleRequest, while the time does not run, and the
-	// call is made again with the answers; a result has neither its type nor
-	// the protocol's keys of `_meta` any more.
+	// The modern era looks the same to callers. resources/subscribe and unsubscribe
+	// change what the connection listens for. Input that a result requires is requested
+	// from Handler.HandleRequest with the timer paused, and the call is repeated with the
+	// answers. Results lose their type and the protocol's `_meta` keys.
 	Call(c *Call) (jsonrpc.Reply, error)
-	// CallAsync is Call without the wait: caller is told what Call would return.
-	// c.Context is not looked at; Stop ends the call. Start reports false, and
-	// nobody is told anything, where the call has to be made by Call: the
-	// connection is not a process's, speaks the modern era, or has ended.
+	// CallAsync is Call without waiting; caller receives the result. It ignores
+	// c.Context; use Cancel. It returns false without calling caller if Call must be
+	// used: the connection has no process, is modern, or has closed.
 	CallAsync(c *Call, caller Caller) bool
-	// Cancel ends a call that Start has begun, as the end of its context would,
-	// with the cause given. It does nothing when the call has ended.
+	// Cancel cancels a call of CallAsync with the given cause. It does nothing if the call
+	// has finished.
 	Cancel(c *Call, cause error)
-	// Notify queues a notification. params is a raw object or nil. Modern
-	// backends take none from clients: they get nothing.
+	// Notify queues a notification. params is a raw object or nil. Modern servers accept
+	// no notifications, so for them it does nothing.
 	Notify(method string, params []byte) error
-	// NotifyRoots tells a backend of the legacy era that roots have changed. What it
-	// asks because of that is [IsUnprompted].
+	// NotifyRoots notifies a legacy server of changed roots. Requests that this causes
+	// are [IsUnprompted].
 	NotifyRoots() error
-	// Done is closed when the connection has ended, by itself or by Close.
+	// Done is closed when the connection has closed.
 	Done() <-chan struct{}
-	// Err says why, after Done.
+	// Err returns the reason after Done is closed, otherwise nil or the loss of the
+	// session.
 	Err() error
-	// Close ends the connection and returns when everything of it is gone:
-	// process group, goroutines, streams. It takes some 5 s at most, provided
-	// that Handler.HandleRequest heeds its context.
+	// Close closes the connection and waits for its processes, goroutines and streams. That
+	// takes about 5 s at most if Handler.HandleRequest obeys its context.
 	Close()
 }
 
-// Handler gets what backends send by themselves. [Conn.Call] of the same
-// connection may be called from Request and Ready, not from Notification.
+// Handler receives what servers send outside of answers. HandleRequest and ConnReady may
+// use [Conn.Call] of the same connection, HandleNotification must not.
 type Handler interface {
-	// HandleNotification runs on the read loop: it must not block. c is the call
-	// that caused it where the transport tells (a stream of Streamable HTTP),
-	// else nil. params is the raw object, or nil. list_changed, the progress of
-	// open calls, and notices that a request of the backend is withdrawn do not
-	// come here.
+	// HandleNotification runs on the read loop and must not block. c is the causing call
+	// if the transport identifies it (Streamable HTTP), otherwise nil. params is a raw
+	// object or nil. list_changed, progress of open calls, and cancellations of the
+	// server's requests are handled elsewhere.
 	HandleNotification(s *Server, conn Conn, c *Call, method string, params []byte)
-	// HandleRequest runs in a goroutine of its own. In the modern era it is a
-	// question that came as the result of c. ctx ends with the connection,
-	// with the call c, or when the backend cancels the request. Pings do not
-	// come here.
+	// HandleRequest runs on its own goroutine. In the modern era the request is input
+	// that the result of c requires. ctx is cancelled with the connection, with c, or by
+	// the server. Pings are handled elsewhere.
 	HandleRequest(ctx context.Context, s *Server, conn Conn, c *Call, method string, params []byte) (result []byte, err *jsonrpc.Error)
-	// ConnOpened is called once per connection, after its handshake and before
-	// [Server.Conn], Await and Unit give it to anybody. It must not block.
-	// What the backend sends by itself may come before it.
+	// ConnOpened is called once per connection after its handshake, before the connection
+	// is available to others. It must not block. Messages from the server may arrive
+	// earlier.
 	ConnOpened(s *Server, conn Conn)
-	// ConnReady is called after Opened, so that subscriptions and the log level
-	// can be restored; and once more, after it has returned, when a unit takes
-	// the server's own connection, which conn.Unit then names. It runs beside
-	// the fetching of the lists and may block; ctx ends with the connection.
+	// ConnReady is called after ConnOpened to restore subscriptions and the log level. It
+	// is called again after it returned when a unit adopts the server's own connection.
+	// It may block; ctx is cancelled with the connection. Lists are fetched concurrently.
 	ConnReady(ctx context.Context, s *Server, conn Conn)
-	// ConnClosed is called once for every connection that Opened was called for,
-	// when it has ended and Ready has returned. It must not block for long.
+	// ConnClosed is called once for each opened connection after it closed and ConnReady
+	// returned. It must not block for long.
 	ConnClosed(s *Server, conn Conn)
 }

@@ -9,21 +9,17 @@ import (
 	"goblin/gateway/config"
 )
 
-// A server that offers both eras is connected to in the legacy one: that
-// connection is the server's own one, of its catalog and its health. Where the
-// config does not choose one of them, a second one of the modern era, its twin, is
-// opened beside it by the first client of that era, one for each isolation unit that
-// has such a client, and kept as long as the server runs and the unit lives.
+// If a server offers both eras, its own connection is a legacy one, which the catalog and
+// the state describe. A modern connection is opened beside it when a client of that era
+// first needs it. There is one per isolation unit, kept as long as the unit.
 //
-// Over HTTP both reach the same server. Over stdio they are two processes, so that
-// the config has to ask for them (era: both):
-// `initialize` chooses the era of a process (2026-07-28), so one
-// cannot serve both, and what happens in one is announced by that one only. So
-// each kind of list is fetched from the process that last said that it changed,
-// and what is subscribed to over a connection is announced by it.
+// Over HTTP both reach the same server. Over stdio they are two processes, so the config
+// must ask for it (era: both): `initialize` fixes the era of a process (2026-07-28). Each
+// process announces only its own changes. So a kind of list is fetched from the process
+// that last announced a change, and updates come from the connection that subscribed.
 
-// offersBothEras reports whether a server with a legacy connection also offers the modern era and may use
-// it.
+// offersBothEras reports whether a server with a legacy connection may also be used in
+// the modern era.
 func (s *Server) offersBothEras() bool {
 	switch s.cfg.Era {
 	case config.LegacyEra:
@@ -38,12 +34,11 @@ func (s *Server) offersBothEras() bool {
 	return s.legacy.Load() && s.cfg.Type != config.SSE && spoken != nil && slices.Contains(*spoken, modernRevision)
 }
 
-// Modern is the connection of a unit ("" for the one that all share) in the
-// modern era beside one of the legacy era, opened at its first use. It is nil
-// where [Server.Conn] or [Server.Unit] serve clients of the modern era too: the
-// server offers one era only, or the connection cannot be opened. It blocks
-// while the first attempts to connect go on, but not for long, and until ctx
-// ends at most.
+// Modern returns the modern connection of a unit beside its legacy one, opening it at
+// first use. unit is "" for the shared connection. It returns nil if [Server.Conn] or
+// [Server.Unit] must serve modern clients too: the server offers one era only, or the
+// connection cannot be opened. It blocks for a limited time during the first attempts,
+// and until ctx is done at most.
 func (s *Server) Modern(ctx context.Context, unit string) Conn {
 	conn, wait, limit := s.modernConn(unit)
 	if wait == nil {
@@ -70,8 +65,8 @@ func orNil(l *link) Conn {
 	return l
 }
 
-// modernConn returns a unit's connection in the modern era. Without one, it returns a channel to wait for
-// and the limit of that wait.
+// modernConn returns a unit's modern connection. If there is none yet, it returns a
+// channel to wait for and the maximum wait.
 func (s *Server) modernConn(name string) (conn *link, wait <-chan struct{}, limit time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,11 +78,11 @@ func (s *Server) modernConn(name string) (conn *link, wait <-chan struct{}, limi
 		if u.conn.Err() == nil {
 			return u.conn, nil, 0
 		}
-		u.startAttemptLocked() // superviseUnit is about to see the end
+		u.startAttemptLocked() // superviseUnit hasn't noticed yet
 	}
 	switch {
 	case u != nil && u.opening != nil:
-		// One that failed is tried again, but nobody waits for that.
+		// A failed attempt is repeated, but requests don't wait for it.
 		if limit = time.Until(u.attemptStart.Add(s.tune.modernWait)); u.failed || limit <= 0 {
 			return nil, nil, 0
 		}
@@ -113,10 +108,9 @@ func (s *Server) newModernUnitLocked(name string) *unit {
 	return u
 }
 
-// connectModern opens a connection of the modern era within startup_timeout.
 func (s *Server) connectModern(ctx context.Context, unit string) (*link, error) {
 	limit := s.cfg.StartupTimeout
-	late := s.newError(ConnectionError, fmt.Sprintf("did not answer server/discover within %v (startup_timeout)", limit), context.DeadlineExceeded)
+	late := s.newError(ConnectionError, fmt.Sprintf("did not answer server/discover within %s (startup_timeout)", config.ShortDuration(limit)), context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
 	dial := dialStdio
@@ -134,11 +128,10 @@ func (s *Server) connectModern(ctx context.Context, unit string) (*link, error) 
 		return nil, err
 	}
 	l.startLivenessWatch()
-	s.log.Info("connected in the modern era too", append([]any{"transport", l.kind}, l.processAttrs()...)...)
+	s.log.Info("connected in the modern era", append([]any{"transport", l.kind}, l.processAttrs()...)...)
 	return l, nil
 }
 
-// handshakeModern opens a connection in the modern era alone.
 func (l *link) handshakeModern(ctx context.Context, limit time.Duration) error {
 	discovered := l.discover(ctx, limit)
 	defer discovered.stop()
@@ -151,10 +144,10 @@ func (l *link) handshakeModern(ctx context.Context, limit time.Duration) error {
 	case discovered.err != nil:
 		return discovered.err
 	case !discovered.modern && !l.second:
-		return l.srv.newError(BadReply, "does not offer revision "+modernRevision+", which the config wants (era: modern); era: auto takes what it offers", nil)
+		return l.srv.newError(BadReply, "does not offer revision "+modernRevision+", as era: modern requires; set era: auto", nil)
 	case !discovered.modern:
-		l.srv.versions.Store(&discovered.versions) // it was replaced meanwhile
-		return l.srv.newError(BadReply, "does not offer revision "+modernRevision+" any more", nil)
+		l.srv.versions.Store(&discovered.versions) // the server was replaced
+		return l.srv.newError(BadReply, "no longer offers revision "+modernRevision, nil)
 	}
 	return l.openModern(ctx, discovered)
 }

@@ -11,26 +11,25 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Codes of [Error], as clients see them in data.code.
 const (
-	ConnectionError = "CONNECTION_ERROR" // no connection, or it ended before the answer
+	ConnectionError = "CONNECTION_ERROR" // no connection, or closed before the answer
 	RequestTimeout  = "REQUEST_TIMEOUT"  // no answer in time
-	BadReply        = "BAD_REPLY"        // an answer that is none
-	LoginRequired   = "LOGIN_REQUIRED"   // the user has to log in first
+	BadReply        = "BAD_REPLY"        // malformed answer
+	LoginRequired   = "LOGIN_REQUIRED"   // the user must log in first
 )
 
-// Error is every failure that is Goblin's or the connection's. Well-formed
-// errors of a backend are no Error: they are a [jsonrpc.Reply].
+// Error is a failure of Goblin or the connection. Well-formed errors of a server are not
+// Errors but a [jsonrpc.Reply].
 type Error struct {
-	Code   string // ConnectionError, RequestTimeout, BadReply or LoginRequired
-	Server string // name of the server in the configuration
-	Reason string // one line, no secrets
-	Fix    string // what the user can do, in one line; "" if Reason says it or nothing is known
-	Err    error  // the cause, or nil
-	// Lines are lines of the process's stderr. Those that name an error come first.
+	Code   string // one of the codes above
+	Server string
+	Reason string // one line without secrets
+	Fix    string // what the user can do, in one line, or ""
+	Err    error  // cause or nil
+	// Lines are stderr lines of the process, errors first.
 	Lines []string
-	// Fault holds the readable parts of a malformed error of the server. It is nil for
-	// other failures. Its Data is nil if the server sent no data.
+	// Fault holds the readable parts of a malformed error from the server, otherwise nil.
+	// Fault.Data is nil if the server sent none.
 	Fault *jsonrpc.Error
 }
 
@@ -46,7 +45,7 @@ func (e *Error) Text() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Data returns the error's data for clients.
+// Data returns the error data for clients.
 func (e *Error) Data() []byte {
 	data := rawjson.Object("code", e.Code, "server", e.Server)
 	if e.Code == LoginRequired {
@@ -55,7 +54,6 @@ func (e *Error) Data() []byte {
 	return data
 }
 
-// errorCode returns the code of requests that fail because there is no connection.
 func errorCode(why error) string {
 	if e, ok := errors.AsType[*Error](why); ok && e.Code == LoginRequired {
 		return LoginRequired
@@ -63,19 +61,20 @@ func errorCode(why error) string {
 	return ConnectionError
 }
 
-// errLogin is the cause of an Error when a server answers 401: trying again
-// soon is no use, a header has to be configured.
+// errLogin is the cause of an Error when a server answers 401. Retrying doesn't help
+// until the user logs in or configures a header.
 var errLogin = errors.New("needs login")
 
-// ErrSessionLost is the cause of an Error if the server lost the session. The request was not carried out.
-var ErrSessionLost = errors.New("the server has forgotten the session")
+// ErrSessionLost is the cause of an Error if the server lost the session. The request was
+// not executed.
+var ErrSessionLost = errors.New("the server lost the session")
 
-// errSessionClosed is the cause of a connection's end if the server lost its session. Requests in flight may
-// have been carried out.
-var errSessionClosed = errors.New("the session is over")
+// errSessionClosed is the error of a connection whose server lost the session. Requests
+// in flight may have been executed.
+var errSessionClosed = errors.New("the session was lost")
 
-// unsentCause returns the cause of a request's Error if the request was not sent because its connection
-// ended.
+// unsentCause returns the cause of an Error for a request that was not sent because its
+// connection closed.
 func unsentCause(why error) error {
 	if errors.Is(why, errSessionClosed) {
 		return ErrSessionLost
@@ -83,10 +82,9 @@ func unsentCause(why error) error {
 	return why
 }
 
-// errStatus is the HTTP status that refused a message.
 type errStatus int
 
-// HTTPStatus returns the HTTP status that caused an error, 0 if none did.
+// HTTPStatus returns the HTTP status that caused an error, or 0.
 func HTTPStatus(err error) int {
 	var status errStatus
 	errors.As(err, &status)
@@ -95,7 +93,7 @@ func HTTPStatus(err error) int {
 
 func (e errStatus) Error() string { return fmt.Sprintf("HTTP status %d", int(e)) }
 
-// errRPC is an error object of the backend where only its success would do.
+// errRPC is an error object of the server for a request that must succeed.
 type errRPC struct{ object *jsonrpc.Error }
 
 func (e errRPC) Error() string {

@@ -17,22 +17,19 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// modernRevision is the stateless revision that we speak.
 const modernRevision = "2026-07-28"
 
-// Errors that only servers of the modern era give, see the error codes of
-// 2026-07-28.
+// Error codes that only modern servers send (2026-07-28, error codes).
 const (
 	codeHeaderMismatch     = -32020
 	codeMissingCapability  = -32021
 	codeUnsupportedVersion = -32022
 )
 
-// handshake finds out which era the backend speaks, and opens the connection
-// in it. server/discover comes first, for a short time: a server that says
-// nothing to it, or anything that a modern one would not say, gets initialize
-// on the same connection. Servers that were legacy before are asked for that at
-// once the next time, so that only their first start can be slower.
+// handshake determines the server's era and opens the connection in it. It sends
+// server/discover with a short timeout. If the answer isn't that of a modern server, it
+// sends initialize on the same connection. A server that was legacy before gets
+// initialize at once, so that only its first start can be slower.
 func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	if l.srv.cfg.Era == config.ModernEra {
 		return l.handshakeModern(ctx, limit)
@@ -63,16 +60,16 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	case ctx.Err() != nil, l.Err() != nil, l.wire.isLegacyOnly():
 		return err
 	case !l.shouldDiscover():
-		return l.srv.newError(ConnectionError, errorReason(err)+" (era: legacy); era: auto finds out whether it speaks a newer revision", err)
+		return l.srv.newError(ConnectionError, errorReason(err)+" (era: legacy); set era: auto to try newer revisions", err)
 	}
 	if discovered != nil && discovered.offersModern() && l.wire.isLocal() {
-		// It offers both, and takes the question for the choice of one, as the
-		// official Go SDK does. A process that was not asked takes the other.
+		// It offers both, but server/discover chose the modern era, as with the official
+		// Go SDK. A new process without that request accepts initialize.
 		l.recordVersions(discovered)
 		return errRestartLegacy
 	}
-	// It refused. A modern one may only have been slow to start, or was
-	// replaced by its next version since it was legacy.
+	// initialize was refused. The server may be a modern one that started slowly or was
+	// upgraded.
 	if discovered == nil {
 		discovered = l.discover(ctx, limit)
 		defer discovered.stop()
@@ -82,22 +79,20 @@ func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	}
 	if discovered.versions != nil {
 		known := append([]string{modernRevision}, revisions...)
-		return l.srv.newError(BadReply, fmt.Sprintf("speaks protocol revisions %s only; known are %s to %s",
+		return l.srv.newError(BadReply, fmt.Sprintf("speaks protocol revisions %s only; Goblin supports %s to %s",
 			l.srv.quote(fmt.Sprintf("%q", discovered.versions), 200), known[len(known)-1], known[0]), err)
 	}
 	return err
 }
 
-// shouldDiscover reports whether to send server/discover before initialize.
 func (l *link) shouldDiscover() bool {
 	return !l.wire.isLegacyOnly() && l.srv.cfg.Era != config.LegacyEra
 }
 
-// openOffered opens the connection of a server that offers the modern era alone.
-// Over stdio it is asked for the other one all the same, once: servers of the
-// official TypeScript SDK name the modern revisions only, whether or not they
-// take initialize. Over HTTP the answer would tell nothing: servers of the
-// official Go SDK answer initialize also when they serve nothing after it.
+// openOffered opens the connection of a server that declares only modern revisions. Over
+// stdio it tries initialize once: servers of the official TypeScript SDK name only modern
+// revisions even if they accept it. Over HTTP an answer proves nothing: servers of the
+// official Go SDK answer initialize even if nothing works after it.
 func (l *link) openOffered(ctx context.Context, discovered *discovery) error {
 	if !l.wire.isLocal() || l.srv.modernOnly.Swap(true) {
 		return l.openModern(ctx, discovered)
@@ -116,15 +111,13 @@ func (l *link) openOffered(ctx context.Context, discovered *discovery) error {
 }
 
 const (
-	// slowDiscover is how long a server may take to answer server/discover after
-	// it has answered initialize.
+	// slowDiscover is the timeout of server/discover after initialize was answered.
 	slowDiscover = 10 * time.Minute
-	// maxDiscoverFailures is the number of connections that may end during server/discover until it is no
-	// longer sent. The request itself may be the cause.
+	// maxDiscoverFailures is the number of connections that may end during
+	// server/discover before it is no longer sent. It may be the cause.
 	maxDiscoverFailures = 3
 )
 
-// awaitVersions waits for a pending server/discover and records its versions.
 func (l *link) awaitVersions(discovered *discovery) {
 	s := l.srv
 	if discovered == nil && s.discoverCut.Swap(false) {
@@ -142,19 +135,19 @@ func (l *link) awaitVersions(discovered *discovery) {
 		l.recordVersions(nil)
 	}
 	l.spawn(func() {
-		<-discovered.done // at the end of the connection, too
+		<-discovered.done // also closed with the connection
 		if l.ctx.Err() != nil {
 			s.discoverCut.Store(s.discoverCuts.Add(1) <= maxDiscoverFailures)
 			return
 		}
 		l.recordVersions(discovered)
 		if s.offersBothEras() && !l.wire.isLocal() {
-			s.relist(l) // which arguments go into headers was not looked for
+			s.relist(l)
 		}
 	})
 }
 
-// recordVersions stores the revisions that a server named in server/discover. It is not asked again.
+// recordVersions stores the revisions from server/discover, which is then not sent again.
 func (l *link) recordVersions(discovered *discovery) {
 	if discovered != nil {
 		select {
@@ -170,22 +163,19 @@ func (l *link) recordVersions(discovered *discovery) {
 	}
 }
 
-// discovery is a server/discover and what it told.
 type discovery struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	// Valid after done.
-	modern   bool     // the modern era is offered
-	result   []byte   // nil unless it was answered well
-	fault    error    // the error of a modern server
-	err      error    // there was no answer
-	versions []string // that the server says it speaks
+	modern   bool
+	result   []byte
+	fault    error // error of a modern server
+	err      error
+	versions []string
 }
 
-// discover asks what the backend is. It goes on until limit, stop or the end
-// of ctx; a backend that ignores it is neither told of a cancellation nor taken
-// for dead.
+// discover sends server/discover. The request lasts until limit, stop or the end of ctx.
+// A server that ignores it gets no cancellation and does not count as dead.
 func (l *link) discover(ctx context.Context, limit time.Duration) *discovery {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &discovery{stop: cancel, done: make(chan struct{})}
@@ -197,7 +187,7 @@ func (l *link) discover(ctx context.Context, limit time.Duration) *discovery {
 		}
 		reply, err := ask()
 		if err == nil && refusesListedVersion(reply.Error) {
-			reply, err = ask() // with the revision that it names, which the first one had, too
+			reply, err = ask() // with the named revision, which was also the first
 		}
 		switch {
 		case err != nil:
@@ -208,19 +198,19 @@ func (l *link) discover(ctx context.Context, limit time.Duration) *discovery {
 			d.parseResult(reply.Result)
 		}
 	}) {
-		d.err = l.srv.newError(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)
+		d.err = l.srv.newError(ConnectionError, "connection closed", jsonrpc.ErrClosed)
 		close(d.done)
 	}
 	return d
 }
 
-// refusesListedVersion reports whether an error refuses the modern revision but lists it as supported.
+// refusesListedVersion reports whether an error refuses the modern revision but lists it
+// as supported.
 func refusesListedVersion(object []byte) bool {
 	e := jsonrpc.ParseErrorObject(object)
 	return object != nil && e.Code == codeUnsupportedVersion && slices.Contains(parseVersions(rawjson.Get(e.Data, "supported")), modernRevision)
 }
 
-// maxVersions bounds what a server says that it speaks.
 const maxVersions = 64
 
 func (d *discovery) parseResult(result []byte) {
@@ -243,14 +233,12 @@ func (d *discovery) parseError(s *Server, object []byte) {
 	fault := s.rpcError(object)
 	switch fault.object.Code {
 	case codeUnsupportedVersion:
-		// A modern server, but not of a revision that we speak.
 		d.versions = parseVersions(rawjson.Get(fault.object.Data, "supported"))
 	case codeHeaderMismatch, codeMissingCapability:
 		d.modern, d.fault = true, fault
 	}
 }
 
-// await waits for the response. It reports false if none arrives within limit.
 func (d *discovery) await(ctx context.Context, limit time.Duration) bool {
 	select {
 	case <-d.done:
@@ -261,10 +249,9 @@ func (d *discovery) await(ctx context.Context, limit time.Duration) bool {
 	return false
 }
 
-// errRestartLegacy asks for a new process that gets initialize as its first request.
+// errRestartLegacy requests a new process whose first request is initialize.
 var errRestartLegacy = errors.New("refused initialize after server/discover")
 
-// offersModern reports whether a response arrived and offers the modern era.
 func (d *discovery) offersModern() bool {
 	select {
 	case <-d.done:
@@ -274,12 +261,11 @@ func (d *discovery) offersModern() bool {
 	}
 }
 
-// isModernOnly reports whether to open the modern era without trying initialize.
+// isModernOnly reports whether to skip initialize.
 func (d *discovery) isModernOnly() bool {
 	return d.offersModern() && !slices.ContainsFunc(d.versions, func(v string) bool { return slices.Contains(revisions, v) })
 }
 
-// openModern opens the connection in the modern era.
 func (l *link) openModern(ctx context.Context, d *discovery) error {
 	if d.result == nil {
 		return l.srv.newError(ConnectionError, fmt.Sprintf("refused server/discover: %v", d.fault), d.fault)
@@ -287,7 +273,7 @@ func (l *link) openModern(ctx context.Context, d *discovery) error {
 	info := Info{Era: Modern, SecondEra: l.second, Protocol: modernRevision, Versions: d.versions}
 	si := rawjson.Path(d.result, "_meta", wire.ServerInfo)
 	if !rawjson.IsObject(si) {
-		si = rawjson.Get(d.result, "serverInfo") // where drafts of the revision had it
+		si = rawjson.Get(d.result, "serverInfo") // as in drafts
 	}
 	if err := l.setServerInfo(&info, d.result, si); err != nil {
 		return err
@@ -296,7 +282,6 @@ func (l *link) openModern(ctx context.Context, d *discovery) error {
 	return nil
 }
 
-// initialize opens the connection in the legacy era.
 func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
 	params := append([]byte(`{"protocolVersion":"`), revisions[0]...)
 	params = append(params, `","capabilities":`...)
@@ -318,7 +303,7 @@ func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
 		return l.srv.newError(BadReply, "answered initialize without a protocolVersion", nil)
 	}
 	if !slices.Contains(revisions, version) {
-		return l.srv.newError(BadReply, fmt.Sprintf("speaks protocol revision %q only; known are %s to %s",
+		return l.srv.newError(BadReply, fmt.Sprintf("speaks protocol revision %q only; Goblin supports %s to %s",
 			l.srv.quote(version, 40), revisions[len(revisions)-1], revisions[0]), nil)
 	}
 	info := Info{Era: Legacy, Protocol: version}
@@ -328,15 +313,14 @@ func (l *link) initialize(ctx context.Context, timeout time.Duration) error {
 	return l.sendInitialized(ctx)
 }
 
-// Bounds of what a server says of itself, in bytes. It is kept with each of its
-// connections, and its capabilities are looked at in each call.
+// Limits of the server's own data, in bytes. It is stored per connection, and
+// capabilities are read by each call.
 const (
 	maxCapabilities = 256 << 10
 	maxServerInfo   = 256 << 10
 	maxInstructions = 64 << 10
 )
 
-// setServerInfo stores what the result of the handshake says about the server.
 func (l *link) setServerInfo(info *Info, result, server []byte) error {
 	info.Capabilities = []byte("{}")
 	if caps := rawjson.Get(result, "capabilities"); rawjson.IsObject(caps) {
@@ -345,9 +329,9 @@ func (l *link) setServerInfo(info *Info, result, server []byte) error {
 			l.srv.note(slog.LevelWarn, complaint)
 		}
 		if len(caps) > maxCapabilities {
-			return l.srv.newError(BadReply, fmt.Sprintf("declares capabilities of more than %d KiB", maxCapabilities>>10), nil)
+			return l.srv.newError(BadReply, fmt.Sprintf("declares capabilities over %d KiB", maxCapabilities>>10), nil)
 		}
-		info.Capabilities = bytes.Clone(caps) // or all of the answer would be kept
+		info.Capabilities = bytes.Clone(caps) // a slice would retain the whole answer
 	}
 	if rawjson.IsObject(server) && len(server) <= maxServerInfo {
 		info.ServerInfo = bytes.Clone(server)
@@ -361,8 +345,8 @@ func (l *link) setServerInfo(info *Info, result, server []byte) error {
 	return nil
 }
 
-// isDiscoverFault reports whether server/discover caused err, so that a process without that request may
-// work.
+// isDiscoverFault reports whether server/discover caused err, so that a process without
+// it may work.
 func (l *link) isDiscoverFault(err error) bool {
 	if !l.wire.isLocal() || !l.shouldDiscover() || l.srv.cfg.Era == config.ModernEra || !errors.Is(err, errRestartLegacy) && l.Err() == nil {
 		return false

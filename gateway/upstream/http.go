@@ -23,25 +23,22 @@ const (
 	headerSession  = "Mcp-Session-Id"
 	headerProtocol = "MCP-Protocol-Version"
 
-	// lingerTimeout is how long a stream may stay open after its response. Servers that end it at once get
-	// their TCP connection reused.
+	// lingerTimeout is the time that a stream may stay open after its response. If the
+	// server closes it within that time, the TCP connection is reused.
 	lingerTimeout = time.Second
-	// deleteTimeout bounds the DELETE of a session.
 	deleteTimeout = 2 * time.Second
-	// maxResumes is how often in a row a broken stream is taken up again
-	// without anything new on it.
+	// maxResumes is the maximum number of consecutive resumptions of a stream without a
+	// new message.
 	maxResumes = 5
 	maxWait    = 30 * time.Second
 )
 
-// streamable is a connection by Streamable HTTP.
 type streamable struct {
 	*remote
 	session  atomic.Pointer[string]
 	protocol atomic.Pointer[string]
 }
 
-// dialHTTP makes a connection; nothing is sent yet.
 func dialHTTP(ctx context.Context, s *Server, unit string) (*link, error) {
 	r, err := newRemote(ctx, s, unit, "http")
 	if err != nil {
@@ -63,7 +60,6 @@ func dialHTTP(ctx context.Context, s *Server, unit string) (*link, error) {
 	return h.link, nil
 }
 
-// initialized implements [transport].
 func (h *streamable) initialized(ctx context.Context, frame []byte) error {
 	h.protocol.Store(&h.info.Load().Protocol)
 	if err := h.post(ctx, frame); err != nil {
@@ -73,7 +69,7 @@ func (h *streamable) initialized(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// request implements [transport]: each call is a POST of its own.
+// request implements [transport]. Each call is its own POST.
 func (h *streamable) request(c *Call, id int64, frame []byte) {
 	if h.sessionEnded.Load() {
 		h.failCall(id, h.sessionEndedError(ErrSessionLost))
@@ -112,7 +108,7 @@ func (h *streamable) exchange(ctx context.Context, cancel context.CancelFunc, c 
 	case kind == "text/event-stream":
 		h.followStream(ctx, cancel, c, id, resp)
 	case resp.StatusCode == http.StatusAccepted || resp.StatusCode == http.StatusNoContent:
-		h.failCall(id, h.srv.newError(BadReply, "accepted a request without answering it", nil))
+		h.failCall(id, h.srv.newError(BadReply, "accepted a request but sent no answer", nil))
 	case kind == "application/json" || kind == "":
 		h.readJSONReply(ctx, c, id, resp)
 	default:
@@ -128,7 +124,6 @@ func contentType(resp *http.Response) string {
 	return kind
 }
 
-// failCall ends a call; nothing if it has ended already.
 func (h *streamable) failCall(id int64, err error) {
 	if err != nil {
 		h.calls.Fail(id, err)
@@ -140,7 +135,6 @@ func (h *streamable) isOpen(id int64) bool {
 	return open
 }
 
-// readJSONReply reads a response that is one JSON body.
 func (h *streamable) readJSONReply(ctx context.Context, c *Call, id int64, resp *http.Response) {
 	body, err := h.readBody(resp)
 	if err != nil {
@@ -158,11 +152,11 @@ func (h *streamable) readJSONReply(ctx context.Context, c *Call, id int64, resp 
 	if !h.isOpen(id) {
 		return
 	}
-	h.failCall(id, h.srv.newError(BadReply, fmt.Sprintf("answered a request with something else: %q", h.srv.quote(string(body), 100)), nil))
+	h.failCall(id, h.srv.newError(BadReply, fmt.Sprintf("sent no JSON-RPC answer: %q", h.srv.quote(string(body), 100)), nil))
 }
 
-// refusal handles an error status in answer to a call. It returns nil when
-// the body holds the server's own JSON-RPC error for it.
+// refusal returns the error for a response with an error status. It returns nil if the
+// body contains the server's own JSON-RPC error.
 func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	body = jsonrpc.TrimBOM(body)
@@ -174,7 +168,7 @@ func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	}
 	if m, err := jsonrpc.ParseWithin(body, h.srv.opt.Limits.Depth); err == nil && m.IsResponse() && m.Error != nil {
 		if m.ID == nil && c.modern {
-			m.ID = strconv.AppendInt(nil, id, 10) // refused by its headers, before it was read
+			m.ID = strconv.AppendInt(nil, id, 10) // refused before the body was parsed
 		}
 		if n, ok := rawjson.Int(m.ID); ok && n == id {
 			h.resolve(&m)
@@ -184,20 +178,18 @@ func (h *streamable) refusal(c *Call, resp *http.Response, id int64) error {
 	return h.statusError(resp, body)
 }
 
-// tooLarge is the Error for an answer that was given up for its size; nil if it was
-// not.
 func (h *streamable) tooLarge(what string, err error) error {
 	var long *jsonrpc.TooLongError
 	switch {
 	case errors.As(err, &long):
-		return h.srv.newError(BadReply, "sent "+what+" that is too large: "+long.Error(), long)
+		return h.srv.newError(BadReply, "sent "+what+" over the size limit: "+long.Error(), long)
 	case errors.Is(err, memlimit.ErrFull):
 		return h.srv.newError(BadReply, noMemory, err)
 	}
 	return nil
 }
 
-// followStream reads a response that is a stream, and resumes the stream if it ends too early.
+// followStream reads a response stream and resumes it if it ends early.
 func (h *streamable) followStream(ctx context.Context, cancel context.CancelFunc, c *Call, id int64, resp *http.Response) {
 	body := resp.Body
 	lastID, retry := "", time.Duration(0)
@@ -222,7 +214,7 @@ func (h *streamable) followStream(ctx context.Context, cancel context.CancelFunc
 			h.failCall(id, large)
 			return
 		}
-		if ev.LastID == "" || tries >= maxResumes || c.modern { // 2026-07-28 resumes nothing
+		if ev.LastID == "" || tries >= maxResumes || c.modern { // 2026-07-28 has no resumption
 			h.failCall(id, h.srv.newError(ConnectionError, "the stream ended before the answer", err))
 			return
 		}
@@ -239,7 +231,6 @@ func (h *streamable) followStream(ctx context.Context, cancel context.CancelFunc
 	}
 }
 
-// resume opens a broken stream again.
 func (h *streamable) resume(ctx context.Context, lastID string, wait time.Duration) (*http.Response, error) {
 	if err := sleep(ctx, max(min(wait, maxWait), 100*time.Millisecond)); err != nil {
 		return nil, err
@@ -256,7 +247,6 @@ func (h *streamable) resume(ctx context.Context, lastID string, wait time.Durati
 		"the stream ended before the answer and could not be resumed (HTTP status %d)", resp.StatusCode), nil)
 }
 
-// readEvents passes the messages of a stream to take until it ends.
 func (h *streamable) readEvents(ctx context.Context, ev *wire.StreamReader, take func(data []byte)) error {
 	for {
 		e, err := ev.Next()
@@ -272,11 +262,11 @@ func (h *streamable) readEvents(ctx context.Context, ev *wire.StreamReader, take
 	}
 }
 
-// listen keeps the stream of what the server sends by itself, if it has one.
+// listen keeps the stream for the server's own messages open, if the server has one.
 func (h *streamable) listen() {
 	const first = time.Second
 	lastID, wait := "", first
-	lost := false // a stream broke and may have taken notifications with it
+	lost := false // notifications may have been lost
 	for {
 		resp, err := h.do(h.ctx, http.MethodGet, nil, acceptEvents, lastID, nil)
 		var retry time.Duration
@@ -294,8 +284,8 @@ func (h *streamable) listen() {
 			body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 			drain(resp.Body)
 			if h.judgeLoss(nil, resp.StatusCode, jsonrpc.TrimBOM(body)) != wire.SessionKept {
-				// The session is lost, or the server has no such stream and does
-				// not know the status for that, 405. A ping tells.
+				// Either the session is lost, or the server has no such stream and uses
+				// the wrong status instead of 405. A ping decides.
 				h.requestLivenessCheck()
 			}
 			return
@@ -305,7 +295,7 @@ func (h *streamable) listen() {
 			}
 			since := time.Now()
 			ev := h.readStream(resp, lastID)
-			h.invalidateTools() // the server may be another process by now
+			h.invalidateTools() // the server may have been replaced
 			lasted := time.Since(since)
 			lost = ev.LastID == "" && lasted > first
 			lastID, retry = ev.LastID, ev.Retry
@@ -321,7 +311,6 @@ func (h *streamable) listen() {
 	}
 }
 
-// readStream reads the stream of listen to its end.
 func (h *streamable) readStream(resp *http.Response, lastID string) *wire.StreamReader {
 	h.streamOpen.Store(true)
 	defer h.streamOpen.Store(false)
@@ -340,12 +329,11 @@ func (h *streamable) readStream(resp *http.Response, lastID string) *wire.Stream
 	return ev
 }
 
-// isTemporary reports whether a request with this status may succeed later.
 func isTemporary(status int) bool {
 	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests
 }
 
-// close implements [transport]: it ends the session.
+// close implements [transport]. It deletes the session.
 func (h *streamable) close() {
 	if h.session.Load() != nil && !h.sessionEnded.Load() {
 		ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
@@ -359,7 +347,6 @@ func (h *streamable) close() {
 	h.client.CloseIdleConnections()
 }
 
-// sleep waits, or returns the context's error.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -47,7 +47,7 @@ func TestHTTPLostSessionIsOpenedAnew(t *testing.T) {
 			r := start(t, b.config(), nil).whole()
 			conn := r.up()
 			_, err := r.call(conn, "a")
-			requireCode(t, err, ConnectionError, "ended the session")
+			requireCode(t, err, ConnectionError, "lost the session")
 			require.ErrorIs(t, err, ErrSessionLost)
 			<-conn.Done()
 			r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != conn })

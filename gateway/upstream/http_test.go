@@ -389,8 +389,8 @@ func TestHTTPOddAnswers(t *testing.T) {
 	r := start(t, b.config(), nil)
 	conn := r.up()
 	for name, want := range map[string][2]string{
-		"html": {BadReply, "text/html"}, "accepted": {BadReply, "without answering"}, "other id": {BadReply, "something else"},
-		"broken": {BadReply, "something else"}, "huge": {BadReply, "limits.frame"}, "huge event": {BadReply, "limits.frame"},
+		"html": {BadReply, "text/html"}, "accepted": {BadReply, "sent no answer"}, "other id": {BadReply, "sent no JSON-RPC answer"},
+		"broken": {BadReply, "sent no JSON-RPC answer"}, "huge": {BadReply, "limits.frame"}, "huge event": {BadReply, "limits.frame"},
 		"500": {ConnectionError, "HTTP status 500"}, "rpc error of another request": {ConnectionError, "HTTP status 400"}, "cut": {ConnectionError, "closed the connection"},
 	} {
 		_, err := r.call(conn, name)

@@ -7,20 +7,19 @@ import (
 	"goblin/registry"
 )
 
-// awaitWake waits until the server is used.
 func (s *Server) awaitWake(ctx context.Context) {
 	s.setState(func(st *registry.ServerState) {
 		st.State, st.LastError, st.PID, st.Stale = registry.StateSleeping, "", 0, !st.CachedAt.IsZero()
 	})
 	if s.hadConn {
-		s.note(slog.LevelInfo, "stopped: nobody uses it; its next use starts it")
+		s.note(slog.LevelInfo, "stopped because idle; starts on next use")
 	}
-	s.hadConn = false // what comes next is no restart
+	s.hadConn = false // the next start is no restart
 	<-ctx.Done()
 }
 
-// Wake starts a server that sleeps, once, however many call it, and has [Server.Await] wait
-// for it. It does not wait itself.
+// Wake starts an idle server without waiting. [Server.Await] then waits for the start.
+// Extra calls do nothing.
 func (s *Server) Wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,8 +29,8 @@ func (s *Server) Wake() {
 	}
 }
 
-// Idle reports whether the server is connected and works on nothing that clients may not
-// know of; uses counts how often its connection was wanted.
+// Idle reports whether the server is connected and has no work of its own. uses counts
+// the requests for its connection.
 func (s *Server) Idle() (uses uint64, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,8 +47,8 @@ func (s *Server) idleLocked() bool {
 	return len(l.requests) == 0
 }
 
-// Sleep stops the server until [Server.Wake], unless its connection was wanted since Idle
-// told uses. Its entries stay.
+// Sleep stops an idle server until [Server.Wake], keeping its entries. It does nothing if
+// the connection was requested since Idle returned uses.
 func (s *Server) Sleep(uses uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +59,7 @@ func (s *Server) Sleep(uses uint64) {
 	s.asleep, s.stopping, s.firstAttempt, s.reconnecting = true, true, false, false
 }
 
-// SetKeepAwake notes what keeps the server from sleeping although nobody calls it; "" for nothing.
+// SetKeepAwake sets the displayed reason why an idle server keeps running, or "".
 func (s *Server) SetKeepAwake(why string) {
 	s.setState(func(st *registry.ServerState) { st.KeepAwakeReason = why })
 }

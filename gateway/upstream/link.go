@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"goblin/gateway/config"
 	"goblin/gateway/jsonrpc"
 	"goblin/gateway/memlimit"
 	"goblin/gateway/upstream/timing"
@@ -17,76 +18,72 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Bounds of a backend's requests that are worked on at once: each may wait for a
-// human, and many clients may share the backend.
+// maxRequests is the maximum number of a server's open requests. Each may wait for a
+// user.
 const (
 	maxRequests = 1024
 )
 
-// transport hides the differences of the transports. Nothing but answer and shut blocks.
+// transport abstracts over the transports. Only initialized, respond and close may block.
 type transport interface {
-	// isLocal reports whether each connection has its own process on this machine. Its state and its era belong
-	// to that process alone.
+	// isLocal reports whether each connection has its own local process with its own
+	// state and era.
 	isLocal() bool
-	// isLegacyOnly reports whether the transport has no modern era.
+	// isLegacyOnly reports whether the transport lacks the modern era.
 	isLegacyOnly() bool
-	// request sends the frame of a call. Failures resolve the call.
 	request(c *Call, id int64, frame []byte)
-	// initialized sends the given frame, which ends the handshake, and starts what has to wait for that.
+	// initialized sends the frame that completes the handshake and starts what depends on it.
 	initialized(ctx context.Context, frame []byte) error
-	// send sends a frame that has no answer.
 	send(frame []byte)
-	// respond sends the response to a request of the server.
 	respond(frame []byte)
-	// close ends the transport and returns when all of it is gone. It is called once.
+	// close closes the transport and waits for its goroutines and process. It is called
+	// once.
 	close()
 }
 
-// link is shared by the connections of all transports: it has the table of calls, the
-// dispatch of messages that arrive, and the end.
+// link is the common part of connections: the table of calls, the dispatch of messages,
+// and shutdown.
 type link struct {
 	srv  *Server
 	unit atomic.Pointer[string]
 	wire transport
 
-	info atomic.Pointer[Info] // set by handshake
-	// listener holds the subjects of a modern connection's subscriptions/listen; nil in the
-	// other era.
+	info atomic.Pointer[Info]
+	// listener manages the subscriptions/listen of a modern connection, otherwise nil.
 	listener     atomic.Pointer[listener]
 	pid          int
-	streamOpen   atomic.Bool       // of Streamable HTTP: its stream of notices is open
-	listsFetched atomic.Bool       // all its lists have been fetched
-	tools        *timing.FetchGate // of its list of tools
+	streamOpen   atomic.Bool       // the stream for the server's own messages is open
+	listsFetched atomic.Bool       // at least once, all of them
+	tools        *timing.FetchGate // guards the tool list
 	refetchTools chan struct{}     // capacity one: followTools fetches again
-	second       bool              // of the modern era, beside one of the legacy era; belongs to the handshake
-	kind         string            // name of the transport
-	sessionEnded atomic.Bool       // of Streamable HTTP: the server ended the session
+	second       bool              // modern beside a legacy one; used in the handshake
+	kind         string
+	sessionEnded atomic.Bool
 
-	awaitsFirstReply atomic.Bool         // no answer has arrived since the handshake; see IsUnprompted
-	pendingNotices   atomic.Int32        // counts notices whose ping is unanswered; see IsUnprompted
-	batch            *jsonrpc.WriteBatch // of the read loop; nil where there are several
-	framesReceived   atomic.Uint64       // counts frames that arrived
-	livenessRequests chan struct{}       // capacity one: a call was not answered in time
+	awaitsFirstReply atomic.Bool         // since the handshake; see IsUnprompted
+	pendingNotices   atomic.Int32        // with unanswered pings; see IsUnprompted
+	batch            *jsonrpc.WriteBatch // of the read loop; nil if there are several
+	framesReceived   atomic.Uint64
+	livenessRequests chan struct{} // capacity one: a call timed out
 
-	ctx    context.Context // ends with the connection
+	ctx    context.Context // cancelled when the connection closes
 	cancel context.CancelFunc
 	calls  jsonrpc.Pending[*Call]
 	expiry timing.Alarm
-	// adopted tells once that a unit has taken the connection.
+	// adopted signals once that a unit adopted the connection.
 	adopted chan struct{}
 	done    chan struct{}
-	closed  chan struct{} // everything has ended
+	closed  chan struct{}
 	once    sync.Once
 	err     error // set before done is closed
 
-	tasks        sync.WaitGroup // goroutines that spawn has started
+	tasks        sync.WaitGroup
 	mu           sync.Mutex
-	ending       bool                   // spawn starts no more
-	requests     map[*incoming]struct{} // requests of the backend that are worked on
-	requestBytes int                    // bytes of their params
+	ending       bool
+	requests     map[*incoming]struct{}
+	requestBytes int
 }
 
-// incoming is a request of the backend.
 type incoming struct {
 	id     string
 	size   int
@@ -112,7 +109,6 @@ func (l *link) Info() Info            { return *l.info.Load() }
 func (l *link) Unit() string          { return *l.unit.Load() }
 func (l *link) Done() <-chan struct{} { return l.done }
 
-// processAttrs returns log attributes of the server's process, nil without one.
 func (l *link) processAttrs() []any {
 	if l.pid == 0 {
 		return nil
@@ -132,18 +128,16 @@ func (l *link) Err() error {
 	return nil
 }
 
-// sessionEndedError returns the error of a connection whose session the server has ended.
 func (l *link) sessionEndedError(cause error) error {
-	return l.srv.newError(ConnectionError, "the server has ended the session", cause)
+	return l.srv.newError(ConnectionError, "the server lost the session", cause)
 }
 
 func (l *link) Close() {
-	l.fail(l.srv.newError(ConnectionError, "the connection was closed", jsonrpc.ErrClosed))
+	l.fail(l.srv.newError(ConnectionError, "connection closed", jsonrpc.ErrClosed))
 	<-l.closed
 }
 
-// fail ends the connection, for the reason given if it is the first one. It
-// does not wait.
+// fail closes the connection without waiting. The first error is the reason.
 func (l *link) fail(err error) {
 	l.once.Do(func() {
 		l.err = err
@@ -162,8 +156,8 @@ func (l *link) fail(err error) {
 	})
 }
 
-// spawn runs f in a goroutine that Close waits for. It reports false, and
-// runs nothing, when the connection has ended.
+// spawn runs f on a goroutine that Close waits for. It returns false without running f if
+// the connection has closed.
 func (l *link) spawn(f func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,7 +168,6 @@ func (l *link) spawn(f func()) bool {
 	return true
 }
 
-// Call implements [Conn].
 func (l *link) Call(c *Call) (jsonrpc.Reply, error) {
 	if l.info.Load().Era == Modern {
 		return l.callModern(c)
@@ -182,9 +175,9 @@ func (l *link) Call(c *Call) (jsonrpc.Reply, error) {
 	return l.exchange(c)
 }
 
-// exchange sends a request once and waits for its answer. It is in two parts
-// because most goroutines reach their greatest depth in the first: a stack that
-// has to grow for each call costs a fifth of the call.
+// exchange sends a request once and waits for its answer. It is split in two because most
+// goroutines reach their maximum depth in the first part. Growing the stack in each call
+// would cost a fifth of the call.
 func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 	if c.Context == nil {
 		c.Context = context.Background()
@@ -201,12 +194,11 @@ func (l *link) exchange(c *Call) (jsonrpc.Reply, error) {
 	return l.stripReply(c, reply), err
 }
 
-// submit sends the request of a call and starts its time.
 func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 	deadline := l.startTimer(c)
 	open, err := l.calls.Add(c)
 	switch {
-	case errors.Is(err, errSessionClosed): // another request found it out
+	case errors.Is(err, errSessionClosed): // found by another request
 		return nil, l.sessionEndedError(unsentCause(err))
 	case err != nil:
 		return nil, err
@@ -223,7 +215,6 @@ func (l *link) submit(c *Call) (*jsonrpc.Call[*Call], error) {
 	return open, nil
 }
 
-// startTimer starts the timeout of a call and returns its next check.
 func (l *link) startTimer(c *Call) time.Time {
 	limit, silence := c.Timeout, time.Duration(0)
 	if limit <= 0 {
@@ -235,7 +226,6 @@ func (l *link) startTimer(c *Call) time.Time {
 	return c.timer.Start(limit, silence, l.srv.tune.maxCallTime)
 }
 
-// await waits for the answer to a call, or for its end without one.
 func (l *link) await(c *Call, open *jsonrpc.Call[*Call]) (reply jsonrpc.Reply, err error) {
 	select {
 	case o := <-open.Done():
@@ -246,17 +236,16 @@ func (l *link) await(c *Call, open *jsonrpc.Call[*Call]) (reply jsonrpc.Reply, e
 			l.abandonCall(c, open.ID, err)
 			return jsonrpc.Reply{}, err
 		}
-		// The answer, or the connection's end, came first.
+		// The answer or the end of the connection came first.
 		reply, err = (<-open.Done()).Take()
 	}
 	return reply, l.callError(c, open.ID, err)
 }
 
-// callError returns the error for the caller of a call that ended; err is the error of Pending.
 func (l *link) callError(c *Call, id int64, err error) error {
 	if !errors.Is(err, errExpired) {
 		if e, own := errors.AsType[*Error](err); own && e.Code == ConnectionError && c.Method == toolCall {
-			l.invalidateTools() // the server may be another process by now
+			l.invalidateTools() // the server may have been replaced
 		}
 		c.end()
 		return err
@@ -269,16 +258,14 @@ func (l *link) callError(c *Call, id int64, err error) error {
 	return err
 }
 
-// timeoutError returns the error of a call that timed out.
 func (l *link) timeoutError(c *Call) error {
-	reason := fmt.Sprintf("no answer to %s within %v", c.Method, c.timer.Limit())
+	reason := fmt.Sprintf("no answer to %s within %s", c.Method, config.ShortDuration(c.timer.Limit()))
 	if c.Timeout <= 0 {
 		reason += " (" + limitKey(c.Method) + ")"
 	}
 	return l.srv.newError(RequestTimeout, reason, context.DeadlineExceeded)
 }
 
-// CallAsync implements [Conn].
 func (l *link) CallAsync(c *Call, caller Caller) bool {
 	if !l.wire.isLocal() || l.info.Load().Era == Modern {
 		return false
@@ -295,7 +282,6 @@ func (l *link) CallAsync(c *Call, caller Caller) bool {
 	return true
 }
 
-// Cancel implements [Conn].
 func (l *link) Cancel(c *Call, cause error) {
 	if _, open := l.calls.RemoveAsync(c.id); !open {
 		return
@@ -304,7 +290,6 @@ func (l *link) Cancel(c *Call, cause error) {
 	c.caller.CallEnded(jsonrpc.Reply{}, cause, nil)
 }
 
-// finish is the end of a call that Start has begun.
 func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *jsonrpc.WriteBatch) {
 	if err = l.callError(c, id, err); err != nil {
 		reply = jsonrpc.Reply{}
@@ -312,10 +297,10 @@ func (l *link) finish(c *Call, id int64, reply jsonrpc.Reply, err error, burst *
 	c.caller.CallEnded(l.stripReply(c, reply), err, burst)
 }
 
-// abandonCall ends a call that has no waiting caller any more.
+// abandonCall cancels a call without a waiting caller and notifies the server.
 func (l *link) abandonCall(c *Call, id int64, why error) {
 	abort := c.end()
-	// In the modern era over HTTP the end of the stream says it.
+	// In the modern era over HTTP, closing the stream cancels.
 	if !c.handshake && !c.probe && !(c.modern && !l.wire.isLocal()) {
 		reason := "cancelled by the client"
 		var given interface{ CancelReason() string }
@@ -332,7 +317,6 @@ func (l *link) abandonCall(c *Call, id int64, why error) {
 	}
 }
 
-// cancelledError returns the error of a call whose context has ended.
 func (l *link) cancelledError(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
 		return cause
@@ -340,12 +324,11 @@ func (l *link) cancelledError(ctx context.Context) error {
 	return l.srv.newError(RequestTimeout, "no answer in time", context.DeadlineExceeded)
 }
 
-// Notify implements [Conn].
 func (l *link) Notify(method string, params []byte) error {
 	select {
 	case <-l.done:
 		return l.err
-	default: // maybe the session is lost; then the next connection gets it
+	default: // if the session is lost, the next connection sends it
 	}
 	if l.info.Load().Era == Legacy {
 		l.wire.send(jsonrpc.NotificationFrame(method, params))
@@ -353,18 +336,17 @@ func (l *link) Notify(method string, params []byte) error {
 	return nil
 }
 
-// handle takes a frame that arrived; ctx and c belong to the stream of a
-// call, else c is nil. It runs on read loops.
+// handle processes a received frame. ctx and c belong to the stream of a call, otherwise
+// c is nil. It runs on read loops.
 func (l *link) handle(ctx context.Context, c *Call, frame []byte) {
 	m, err := wire.ParseFrame(frame, l.srv.opt.Limits.Depth)
 	l.handleParsed(ctx, c, frame, &m, err)
 }
 
-// handleParsed is handle for a frame of which parse made m and err.
 func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonrpc.Message, err error) {
 	l.framesReceived.Add(1)
 	if err != nil && rawjson.IsArray(frame) && rawjson.Valid(frame) == nil {
-		for m := range rawjson.Elements(bytes.Clone(frame)) { // a batch, as 2025-03-26 had them
+		for m := range rawjson.Elements(bytes.Clone(frame)) { // a batch, as in 2025-03-26
 			l.handle(ctx, c, m)
 		}
 		return
@@ -381,7 +363,7 @@ func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonr
 		l.resolve(m)
 		return
 	}
-	kept := *m // of the copies only this one goes to the heap
+	kept := *m // only this copy escapes to the heap
 	kept.Params = rawjson.Params(m.Method).Clean(m.Shape, m.Params)
 	if m.IsRequest() {
 		l.serveRequest(ctx, c, &kept)
@@ -390,7 +372,6 @@ func (l *link) handleParsed(ctx context.Context, c *Call, frame []byte, m *jsonr
 	}
 }
 
-// resolve ends the call that an answer belongs to.
 func (l *link) resolve(m *jsonrpc.Message) {
 	reply, err := l.parseReply(m)
 	id, _ := rawjson.Int(m.ID)
@@ -401,7 +382,7 @@ func (l *link) resolve(m *jsonrpc.Message) {
 	l.calls.Resolve(m.ID, reply, err)
 }
 
-// handleMalformed handles a malformed frame. If it responds to a call, that call fails.
+// handleMalformed handles a malformed frame. If the frame answers a call, the call fails.
 func (l *link) handleMalformed(frame []byte, err error) {
 	var bad *jsonrpc.ParseError
 	if !errors.As(err, &bad) || bad.ID == nil {
@@ -413,10 +394,9 @@ func (l *link) handleMalformed(frame []byte, err error) {
 		return
 	}
 	l.srv.reportSkipped(frame, err)
-	l.calls.Resolve(bad.ID, jsonrpc.Reply{}, l.srv.newError(BadReply, fmt.Sprintf("sent a broken answer: %v", err), err))
+	l.calls.Resolve(bad.ID, jsonrpc.Reply{}, l.srv.newError(BadReply, fmt.Sprintf("sent a malformed answer: %v", err), err))
 }
 
-// handleTooLong handles a frame that was dropped for its size.
 func (l *link) handleTooLong(e *jsonrpc.TooLongError) {
 	id := e.ID()
 	l.srv.reportSkipped(e.Prefix, e)
@@ -429,21 +409,19 @@ func (l *link) handleTooLong(e *jsonrpc.TooLongError) {
 	}
 }
 
-// tooLongReason words the error for an answer that was too long.
 func tooLongReason(e *jsonrpc.TooLongError) string {
 	if e.Cause != nil {
 		return "its answer was lost: " + e.Error()
 	}
-	return "sent an answer that is too large: " + e.Error()
+	return "sent an answer over the size limit: " + e.Error()
 }
 
-// serveRequest handles a request of the server.
 func (l *link) serveRequest(ctx context.Context, c *Call, m *jsonrpc.Message) {
 	if l.info.Load().Era == Modern {
-		// There are none any more (2026-07-28, basic, statelessness).
-		l.srv.reportSkipped(nil, fmt.Errorf("a request %q over a connection of revision %s", l.srv.quote(m.Method, 60), modernRevision))
+		// 2026-07-28 has no requests from servers (basic, statelessness).
+		l.srv.reportSkipped(nil, fmt.Errorf("request %q, which revision %s does not allow", l.srv.quote(m.Method, 60), modernRevision))
 		if l.wire.isLocal() {
-			l.wire.send(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "clients of revision %s take no requests", modernRevision).Frame(m.ID))
+			l.wire.send(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "revision %s allows no requests from servers", modernRevision).Frame(m.ID))
 		}
 		return
 	}
@@ -485,32 +463,31 @@ func (l *link) serveRequest(ctx context.Context, c *Call, m *jsonrpc.Message) {
 	}
 }
 
-// admit counts a request of the backend, for which there is room in memory or not; or
-// it says why it is refused.
+// admit counts a request of the server or returns the reason for refusing it. room is
+// false if memory is exhausted.
 func (l *link) admit(q *incoming, room bool) (refusal string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case len(l.requests) >= maxRequests:
-		return fmt.Sprintf("too many requests at a time; at most %d", maxRequests)
+		return fmt.Sprintf("too many open requests; at most %d", maxRequests)
 	case !room, l.requestBytes > 0 && l.requestBytes+q.size > l.srv.tune.requestBytes:
-		return fmt.Sprintf("too large requests at a time; at most %d MiB together, if there is room", l.srv.tune.requestBytes>>20)
+		return fmt.Sprintf("open requests are too large; at most %d MiB in total, memory permitting", l.srv.tune.requestBytes>>20)
 	}
 	l.requests[q] = struct{}{}
 	l.requestBytes += q.size
 	return ""
 }
 
-var errCancelled = errors.New("the server has withdrawn its request")
+var errCancelled = errors.New("the server cancelled its request")
 
-// handleNotification handles a notification.
 func (l *link) handleNotification(c *Call, m *jsonrpc.Message) {
 	if ls := l.listener.Load(); ls != nil {
 		if ls.take(c, m) {
 			return
 		}
 		if c != nil && c.listen != nil {
-			c = nil // caused by no call of anybody
+			c = nil // no caller's call caused it
 		}
 	}
 	switch m.Method {
@@ -527,7 +504,7 @@ func (l *link) handleNotification(c *Call, m *jsonrpc.Message) {
 				q.cancel(errCancelled)
 			}
 		}
-		return // ids are a matter of this connection
+		return // ids are local to this connection
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		l.srv.listChanged(l, m.Method)
 		return
@@ -538,18 +515,18 @@ func (l *link) handleNotification(c *Call, m *jsonrpc.Message) {
 		tell()
 	case c.deliver(tell):
 	case m.Method == "notifications/message", m.Method == "notifications/progress":
-		// Belongs to a call that is over.
 	default:
 		c = nil
 		tell()
 	}
 }
 
-// handleProgress passes progress to its open call. It reports false if the token belongs to no call.
+// handleProgress passes progress to its open call. It returns false if no call has the
+// token.
 func (l *link) handleProgress(params []byte) bool {
 	token := rawjson.Get(params, "progressToken")
 	if s, ok := rawjson.String(token); ok {
-		token = []byte(s) // some backends turn tokens into strings
+		token = []byte(s) // some servers convert tokens to strings
 	}
 	id, ok := rawjson.Int(token)
 	if !ok {
@@ -566,12 +543,12 @@ func (l *link) handleProgress(params []byte) bool {
 	return true
 }
 
-// reserve counts n bytes of a large object until release, which may be called more than
-// once. ok is false if they do not fit.
+// reserve reserves n bytes for a large object until release, which is idempotent. ok is
+// false if the limit is exceeded.
 func (s *Server) reserve(n int) (release func(), ok bool) {
 	r := new(memlimit.Reservation)
 	r.SetOwner(s.memory)
 	return func() { r.Resize(0) }, r.Resize(int64(n))
 }
 
-const noMemory = "no room for its answer: too many bytes are held for all clients and servers together"
+var noMemory = "no memory for its answer: " + memlimit.ErrFull.Error()

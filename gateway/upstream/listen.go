@@ -15,59 +15,55 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// listener runs the one subscriptions/listen of a modern connection. It covers the changed lists of the
-// server, if its lists are the catalog, and the subscribed resources.
+// listener runs the single subscriptions/listen of a modern connection. It covers the
+// subscribed resources. It covers list changes too, if the server's lists are the
+// catalog.
 type listener struct {
 	*link
-	lists []string // members of the filter for changed lists
+	lists []string // filter members for list changes
 	wake  chan struct{}
-	first chan struct{} // closed when the first attempt is over
+	first chan struct{}
 
 	mu      sync.Mutex
-	watched map[string]*watchedResource // by URI
-	// open is the acknowledged one, next the one that is about to be.
+	watched map[string]*watchedResource
+	// open is the acknowledged stream, next its pending successor.
 	open, next *listenStream
-	stale      *listenStream // has been replaced and is still to be closed
-	broken     bool          // a stream ended by itself, and none was acknowledged since
-	listsStale bool          // the lists may have been fetched before anything was listened for
-	// reopenDelay is the wait when open ends. It grows with each stream that ended soon.
+	stale      *listenStream // replaced, not closed yet
+	broken     bool          // lost, without acknowledged successor
+	listsStale bool          // lists may be older than the stream
+	// reopenDelay is the delay after open ends. It grows with each short-lived stream.
 	reopenDelay time.Duration
 }
 
-// watchedResource is a resource with a subscription.
 type watchedResource struct {
 	acknowledged bool
 	waiters      []chan error // capacity one each
 }
 
-// listenStream is one subscriptions/listen request.
 type listenStream struct {
 	call           *Call
 	id             int64
-	subscriptionID string // the id as it stands in subscriptionId
+	subscriptionID string // id as in subscriptionId
 	uris           []string
 	acked          chan struct{} // closed once
-	// ended is closed when the call is over, for the reason err.
-	ended chan struct{}
-	err   error
-	// Set before acked is closed.
+	// ended is closed when the call is over; err is the reason.
+	ended   chan struct{}
+	err     error
 	granted map[string]bool
-	empty   bool // nothing of what was asked for is listened for
+	empty   bool
 	since   time.Time
 }
 
-// errNotAcknowledged is the error of a subscription that the server did not acknowledge.
-var errNotAcknowledged = errors.New("left out of the acknowledgement")
+var errNotAcknowledged = errors.New("not acknowledged by the server")
 
-// ackLimit bounds the wait for an acknowledgement.
+// ackLimit is the maximum wait for an acknowledgement.
 const ackLimit = 10 * time.Second
 
-// listen starts listening for what the connection needs, and waits a moment
-// for the first acknowledgement, so that no change of a list is missed that is
-// about to be fetched.
+// listen starts listening and waits briefly for the first acknowledgement, so that no
+// list change is missed during the first fetch.
 func (l *link) listen(ctx context.Context) {
 	ls := &listener{link: l, wake: make(chan struct{}, 1), first: make(chan struct{}), watched: map[string]*watchedResource{}}
-	if info := l.Info(); l.Unit() == "" || l.srv.isPerProject() || l.srv.verifiesLists() { // else its lists are not the catalog
+	if info := l.Info(); l.Unit() == "" || l.srv.isPerProject() || l.srv.verifiesLists() { // otherwise its lists are not the catalog
 		on := l.srv.opt.ListChanged
 		for _, k := range []struct {
 			capability, member string
@@ -99,7 +95,6 @@ func (l *link) listen(ctx context.Context) {
 	ls.mu.Unlock()
 }
 
-// wakeRun makes run compare the stream with the wanted subjects.
 func (ls *listener) wakeRun() {
 	select {
 	case ls.wake <- struct{}{}:
@@ -107,7 +102,6 @@ func (ls *listener) wakeRun() {
 	}
 }
 
-// run opens and reopens until the connection ends.
 func (ls *listener) run() {
 	var again <-chan time.Time
 	pause := ls.srv.tune.reopenDelay
@@ -129,7 +123,7 @@ func (ls *listener) run() {
 		default:
 		}
 		if err := ls.update(); err != nil {
-			ls.srv.log.Debug("Not listening", "err", err)
+			ls.srv.log.Debug("not listening", "err", err)
 			again = time.After(pause)
 			pause = min(2*pause, maxWait)
 		} else {
@@ -138,7 +132,6 @@ func (ls *listener) run() {
 	}
 }
 
-// failWaiters fails the waiting callers because the connection has ended.
 func (ls *listener) failWaiters() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -147,7 +140,6 @@ func (ls *listener) failWaiters() {
 	}
 }
 
-// resolveLocked returns err to the callers that wait for a resource.
 func (ls *listener) resolveLocked(uri string, err error) {
 	w := ls.watched[uri]
 	if w == nil {
@@ -163,14 +155,15 @@ func (ls *listener) resolveLocked(uri string, err error) {
 	}
 }
 
-// update makes the stream cover the wanted subjects. An error asks for another attempt.
+// update makes the stream cover the wanted subjects. After an error it must be called
+// again.
 func (ls *listener) update() error {
 	agreed, fresh := ls.wantedURIs()
 	var rpc errRPC
 	if len(fresh) == 0 {
 		err := ls.replace(agreed)
 		if errors.As(err, &rpc) && rpc.object.Code == jsonrpc.CodeMethodNotFound {
-			ls.srv.note(slog.LevelWarn, "subscriptions/listen is refused: changes will not be noticed")
+			ls.srv.note(slog.LevelWarn, "subscriptions/listen was refused: changes will go unnoticed")
 			return nil
 		}
 		return err
@@ -180,7 +173,7 @@ func (ls *listener) update() error {
 		ls.resolveURIs(fresh, err)
 		return ignoreRefusal(err)
 	}
-	// One that the server refuses must not cost the others.
+	// Try each, so that one refused resource doesn't affect the others.
 	for _, uri := range fresh {
 		err = ls.replace(append(slices.Clone(agreed), uri))
 		ls.resolveURIs([]string{uri}, err)
@@ -191,7 +184,7 @@ func (ls *listener) update() error {
 	return ignoreRefusal(err)
 }
 
-// ignoreRefusal returns err, or nil for a refusal, which another attempt would only repeat.
+// ignoreRefusal returns err, or nil for a refusal, which would be repeated.
 func ignoreRefusal(err error) error {
 	if _, ok := errors.AsType[errRPC](err); ok {
 		return nil
@@ -199,7 +192,6 @@ func ignoreRefusal(err error) error {
 	return err
 }
 
-// wantedURIs returns the acknowledged resources, and those that are not acknowledged yet.
 func (ls *listener) wantedURIs() (agreed, fresh []string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -222,7 +214,7 @@ func (ls *listener) isAcknowledged(uri string) bool {
 	return w != nil && w.acknowledged
 }
 
-// resolveURIs returns the outcome err of a listen to the callers that wait for its resources.
+// resolveURIs returns the result of a listen to the callers that wait for its resources.
 func (ls *listener) resolveURIs(uris []string, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -238,9 +230,8 @@ func (ls *listener) resolveURIs(uris []string, err error) {
 	}
 }
 
-// replace opens a listen for the lists and those resources, and closes the one
-// before when it is acknowledged. Nothing happens when that listens for them
-// already.
+// replace opens a stream for the lists and these resources and closes the previous one
+// after the acknowledgement. It does nothing if the current stream covers them.
 func (ls *listener) replace(uris []string) error {
 	slices.Sort(uris)
 	ls.mu.Lock()
@@ -292,12 +283,10 @@ func (ls *listener) replace(uris []string) error {
 	return err
 }
 
-// covers reports whether the stream has those resources, and the server acknowledged each.
 func (x *listenStream) covers(uris []string) bool {
 	return slices.Equal(x.uris, uris) && !slices.ContainsFunc(uris, func(uri string) bool { return !x.granted[uri] })
 }
 
-// closeStale closes the replaced stream. It reports whether there was one.
 func (ls *listener) closeStale() bool {
 	ls.mu.Lock()
 	x := ls.stale
@@ -309,7 +298,6 @@ func (ls *listener) closeStale() bool {
 	return x != nil
 }
 
-// endFirstAttempt marks the first attempt as over.
 func (ls *listener) endFirstAttempt() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -320,7 +308,6 @@ func (ls *listener) endFirstAttempt() {
 	}
 }
 
-// startStream sends a subscriptions/listen.
 func (ls *listener) startStream(uris []string) (*listenStream, error) {
 	filter := []byte{'{'}
 	for _, member := range ls.lists {
@@ -356,35 +343,32 @@ func (ls *listener) startStream(uris []string) (*listenStream, error) {
 	return x, nil
 }
 
-// errReplaced ends a listen from our side.
 var errReplaced replaced
 
 type replaced struct{}
 
-func (replaced) Error() string        { return "not listened on any more" }
-func (replaced) CancelReason() string { return "another subscriptions/listen has taken its place" }
+func (replaced) Error() string        { return "replaced by another subscriptions/listen" }
+func (replaced) CancelReason() string { return "replaced by another subscriptions/listen" }
 
-// closeStream cancels a listen.
 func (ls *listener) closeStream(x *listenStream) {
 	if ls.calls.Fail(x.id, errReplaced) {
 		ls.abandonCall(x.call, x.id, errReplaced)
 	}
 }
 
-// streamEnded is called when a listen has ended, for any reason.
 func (ls *listener) streamEnded(x *listenStream, reply jsonrpc.Reply, err error) {
 	if err == nil && reply.Error != nil {
 		err = ls.srv.rpcError(reply.Error)
 	}
 	ls.mu.Lock()
 	if x.err = err; err == nil {
-		x.err = errors.New("the server ended the listen")
+		x.err = errors.New("the server closed the stream")
 	}
 	current := ls.open == x && !x.empty
 	pause := ls.srv.tune.reopenDelay
 	if current {
 		ls.open, ls.broken = nil, true
-		// They are asked for again with the next one.
+		// The next stream requests its resources again.
 		if ls.reopenDelay > 0 && time.Since(x.since) < ls.srv.tune.settled {
 			pause = min(2*ls.reopenDelay, maxWait)
 		}
@@ -393,9 +377,9 @@ func (ls *listener) streamEnded(x *listenStream, reply jsonrpc.Reply, err error)
 	ls.mu.Unlock()
 	close(x.ended)
 	if current && ls.ctx.Err() == nil {
-		ls.srv.log.Debug("The stream of notifications was lost", "err", x.err)
-		ls.srv.note(slog.LevelInfo, "the stream of notifications ended; it is opened again")
-		ls.invalidateTools() // what happens until then is not announced
+		ls.srv.log.Debug("notification stream lost", "err", x.err)
+		ls.srv.note(slog.LevelInfo, "notification stream lost; reopening")
+		ls.invalidateTools() // changes until then are not announced
 		if ls.spawn(func() {
 			if sleep(ls.ctx, pause) == nil {
 				ls.wakeRun()
@@ -406,11 +390,11 @@ func (ls *listener) streamEnded(x *listenStream, reply jsonrpc.Reply, err error)
 	}
 }
 
-// take looks at a notification; it reports true when that was for listens alone.
-// It runs on read loops. What the protocol put into params is taken out.
+// take processes a notification on the read loop. It returns true if the notification
+// concerned only the stream. It removes protocol members from params.
 func (ls *listener) take(c *Call, m *jsonrpc.Message) (done bool) {
 	if m.Method == "notifications/cancelled" {
-		// The only request that a server may end so is a listen.
+		// A server may cancel only a listen this way.
 		return ls.handleCancelled(rawjson.Get(m.Params, "requestId"))
 	}
 	tag := rawjson.Path(m.Params, "_meta", wire.Subscription)
@@ -431,11 +415,11 @@ func (ls *listener) take(c *Call, m *jsonrpc.Message) (done bool) {
 	case next != nil && name == next.subscriptionID:
 		x = next
 	default:
-		return true // of one that is over
+		return true
 	}
 	if m.Method == "notifications/subscriptions/acknowledged" {
 		if x == nil {
-			x = next // some servers forget the tag
+			x = next // some servers omit the tag
 		}
 		if x != nil && x == next {
 			ls.handleAcknowledged(x, rawjson.Get(m.Params, "notifications"))
@@ -451,8 +435,7 @@ func (ls *listener) take(c *Call, m *jsonrpc.Message) (done bool) {
 	return false
 }
 
-// errListenCancelled is the error of a listen that the server has cancelled.
-var errListenCancelled = errors.New("the server cancelled the listen")
+var errListenCancelled = errors.New("the server cancelled the stream")
 
 func (ls *listener) handleCancelled(id []byte) bool {
 	ls.mu.Lock()
@@ -461,8 +444,8 @@ func (ls *listener) handleCancelled(id []byte) bool {
 	return mine && ls.calls.Resolve(id, jsonrpc.Reply{}, errListenCancelled)
 }
 
-// handleAcknowledged makes a listen the one that counts, on the read loop, so that
-// what comes next on it is heard and what comes on the old one is not.
+// handleAcknowledged makes a stream the current one. It runs on the read loop, so that
+// later notifications of the old stream are ignored.
 func (ls *listener) handleAcknowledged(x *listenStream, honoured []byte) {
 	x.granted = make(map[string]bool, len(x.uris))
 	for v := range rawjson.Elements(rawjson.Get(honoured, "resourceSubscriptions")) {
@@ -496,7 +479,7 @@ func (ls *listener) handleAcknowledged(x *listenStream, honoured []byte) {
 	}
 	if again {
 		if n := len(x.uris) - len(x.granted); n > 0 {
-			ls.srv.note(slog.LevelWarn, fmt.Sprintf("%d subscriptions were not taken up again: the server does not watch these resources any more", n))
+			ls.srv.note(slog.LevelWarn, fmt.Sprintf("%d subscriptions not restored: the server no longer accepts them", n))
 		}
 		for uri := range x.granted {
 			ls.srv.opt.Handler.HandleNotification(ls.srv, ls.link, nil, "notifications/resources/updated", rawjson.Object("uri", uri))

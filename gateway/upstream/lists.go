@@ -19,14 +19,13 @@ import (
 	"goblin/registry/termtext"
 )
 
-// listKind holds the differences between the kinds of lists.
 type listKind struct {
 	kind       registry.Kind
-	capability string // its path, with blanks between
+	capability string // path, separated by spaces
 	method     string
-	member     string // of the result
-	key        string // of an item: its name, URI or template
-	optional   bool   // servers of the capability may lack the method
+	member     string
+	key        string
+	optional   bool // servers may lack the method
 }
 
 var listKinds = [registry.Kinds]listKind{
@@ -37,8 +36,8 @@ var listKinds = [registry.Kinds]listKind{
 	{registry.Skill, "extensions " + extensions.Skills, "skills/list", "skills", "uri", false},
 }
 
-// Permits reports whether the config lets clients have an entry of the server, or
-// a URI that it does not list, by the server's own name. It does not block.
+// Permits reports whether the config permits an entry or unlisted URI of the server, by
+// its original name. It doesn't block.
 func (s *Server) Permits(kind registry.Kind, name string) bool {
 	switch kind {
 	case registry.Tool:
@@ -52,11 +51,11 @@ func (s *Server) Permits(kind registry.Kind, name string) bool {
 	}
 }
 
-// maxDenied bounds the names of what is left out that are kept of a list.
+// maxDenied is the maximum number of stored names of denied entries per list.
 const maxDenied = 1000
 
-// DeniedNames are names of what the server listed last, or the first thousand, that the config
-// leaves out. They are not to be changed.
+// DeniedNames returns up to 1000 names in the server's last list that the config denies.
+// Callers must not modify them.
 func (s *Server) DeniedNames(kind registry.Kind) []string {
 	if names := s.denied[kind].Load(); names != nil {
 		return *names
@@ -64,21 +63,18 @@ func (s *Server) DeniedNames(kind registry.Kind) []string {
 	return nil
 }
 
-// lists keeps the lists of one connection up to date: one goroutine per kind
-// fetches, so that a kind that hangs holds up none of the others.
+// lists keeps the lists of one connection current. Each kind has its own goroutine, so
+// that a hanging kind doesn't block others.
 type lists struct {
-	srv  *Server
-	link *link
-	wake [registry.Kinds]chan struct{} // capacity one: the kind is dirty
-	// announced says of a kind that the server itself said that it is dirty.
+	srv       *Server
+	link      *link
+	wake      [registry.Kinds]chan struct{} // capacity one: kind is dirty
 	announced [registry.Kinds]atomic.Bool
-	skills    *timing.FetchGate // of the list of skills
-	// other is the process beside link's that a kind is fetched from because
-	// it was the last that announced a change; nil for link's.
+	skills    *timing.FetchGate
+	// other is the process that last announced a change of a kind, or nil for link.
 	other [registry.Kinds]atomic.Pointer[link]
 }
 
-// source is the connection that a kind is fetched from.
 func (ls *lists) source(k registry.Kind) *link {
 	if l := ls.other[k].Load(); l != nil && l.Err() == nil {
 		return l
@@ -101,7 +97,6 @@ func (ls *lists) markDirty(k registry.Kind) {
 	}
 }
 
-// listChanged takes a notice of the backend. It runs on the read loop.
 func (s *Server) listChanged(l *link, method string) {
 	if method == "notifications/tools/list_changed" {
 		s.toolsChanged(l)
@@ -112,9 +107,9 @@ func (s *Server) listChanged(l *link, method string) {
 		return
 	case ls.link == l:
 	case !l.isSharedModern():
-		return // the connection of a unit: its lists are not the catalog
+		return // a unit's lists are not the catalog
 	case ls.link.streamOpen.Load():
-		return // of the same server
+		return // same server over HTTP, already announced
 	}
 	on := s.opt.ListChanged
 	switch method {
@@ -133,15 +128,14 @@ func (s *Server) listChanged(l *link, method string) {
 			if listKinds[registry.Skill].offered(ls.link.Info()) {
 				ls.skills.Invalidate()
 			}
-			ls.handleChange(l, registry.Skill) // whose files are resources
+			ls.handleChange(l, registry.Skill) // skill files are resources
 		}
 	}
 }
 
-// isSharedModern reports whether l is the modern connection that all clients share beside a legacy one.
+// isSharedModern reports whether l is the shared modern connection beside a legacy one.
 func (l *link) isSharedModern() bool { return l.info.Load().SecondEra && l.Unit() == "" }
 
-// handleChange handles a list_changed notification of a connection.
 func (ls *lists) handleChange(l *link, k registry.Kind) {
 	switch {
 	case l == ls.link:
@@ -153,8 +147,8 @@ func (ls *lists) handleChange(l *link, k registry.Kind) {
 	ls.markDirty(k)
 }
 
-// relist fetches again what is fetched over a connection, because notices may
-// have been lost.
+// relist fetches the lists of a connection again, because notifications may have been
+// lost.
 func (s *Server) relist(l *link) {
 	l.invalidateTools()
 	ls := s.lists.Load()
@@ -168,7 +162,6 @@ func (s *Server) relist(l *link) {
 	}
 }
 
-// relistEnded fetches lists again that came from a process which has ended.
 func (s *Server) relistEnded(l *link) {
 	ls := s.lists.Load()
 	if ls == nil {
@@ -181,7 +174,7 @@ func (s *Server) relistEnded(l *link) {
 	}
 }
 
-// RelistPinned fetches the tools and skills again, as after a notice of the server.
+// RelistPinned fetches tools and skills again.
 func (s *Server) RelistPinned() {
 	if ls := s.lists.Load(); ls != nil {
 		ls.markDirty(registry.Tool)
@@ -189,7 +182,6 @@ func (s *Server) RelistPinned() {
 	}
 }
 
-// run fetches all lists, and again what changes, until ctx ends.
 func (ls *lists) run(ctx context.Context) {
 	var all, first sync.WaitGroup
 	first.Add(len(listKinds))
@@ -203,14 +195,12 @@ func (ls *lists) run(ctx context.Context) {
 	all.Wait()
 }
 
-// Attempts to fetch a list that failed without the server saying that it has
-// none.
 const (
 	maxRetries = 5
 	retryPause = 2 * time.Second
 )
 
-// follow keeps the list of one kind. first is called after the first attempt.
+// follow keeps the list of one kind current. It calls first after the first attempt.
 func (ls *lists) follow(ctx context.Context, g *listKind, first func()) {
 	s := ls.srv
 	offered := g.offered(ls.link.Info())
@@ -226,7 +216,7 @@ func (ls *lists) follow(ctx context.Context, g *listKind, first func()) {
 		c := ls.gate(g.kind, ls.link)
 		c.End(c.Begin(), nil, nil)
 		first()
-		return // and its notices are ignored: it said that it has no such thing
+		return // and its notifications are ignored
 	}
 	failures, size := 0, 0
 	fetch := func() {
@@ -281,8 +271,8 @@ func (ls *lists) gate(k registry.Kind, source *link) *timing.FetchGate {
 	return nil
 }
 
-// fetch fetches one list, of so many bytes, and hands it to the registry. It is
-// not ok when another attempt makes sense.
+// fetch fetches one list and publishes it. It returns the size in bytes; ok is false if a
+// retry makes sense.
 func (ls *lists) fetch(ctx context.Context, g *listKind) (size int, ok bool) {
 	s := ls.srv
 	source := ls.source(g.kind)
@@ -299,7 +289,7 @@ func (ls *lists) fetch(ctx context.Context, g *listKind) (size int, ok bool) {
 	defer func() { weight.Store(listed) }()
 	items, weighs, complaint, err := source.fetchPages(ctx, g, func(size int64) bool { return s.exceedsListLimit(g.kind, size) })
 	if ctx.Err() != nil || err != nil && source.Err() != nil {
-		return 0, true // it is fetched over the next connection
+		return 0, true // the next connection fetches it
 	}
 	if err != nil {
 		var rpc errRPC
@@ -310,7 +300,7 @@ func (ls *lists) fetch(ctx context.Context, g *listKind) (size int, ok bool) {
 			s.reportListFailure(g, err)
 			if len(items) == 0 || s.known[g.kind] {
 				c.End(n, nil, err)
-				return 0, unknown // what was listed before stays
+				return 0, unknown // the previous list stays
 			}
 		}
 	}
@@ -330,20 +320,19 @@ func (ls *lists) fetch(ctx context.Context, g *listKind) (size int, ok bool) {
 	return int(weighs), err == nil
 }
 
-// digests returns the digests of the tools that c is about.
 func (ls *lists) digests(k registry.Kind, c *timing.FetchGate, kept [][]byte) map[string]string {
 	switch {
 	case k != registry.Tool || !ls.srv.verifiesLists():
 	case c != nil:
 		return ls.srv.opt.Digests(k, kept)
 	default:
-		ls.link.tools.Compare() // its own may be others
+		ls.link.tools.Compare() // the link's own tools may differ
 	}
 	return nil
 }
 
-// fetchOwnTools fetches the tools of the link for waiting calls, if the catalog has those of another
-// process.
+// fetchOwnTools fetches the link's tools for waiting calls if the catalog has those of
+// another process.
 func (ls *lists) fetchOwnTools() {
 	l := ls.link
 	if !ls.srv.verifiesLists() || ls.srv.isPerProject() || !l.tools.HasWaiters() {
@@ -356,18 +345,18 @@ func (ls *lists) fetchOwnTools() {
 	}
 }
 
-// permittedItems returns the items of a list that the config permits. It overwrites items.
+// permittedItems returns the items that the config permits. It overwrites items.
 func (s *Server) permittedItems(g *listKind, items [][]byte) [][]byte {
 	kept, denied := s.filterItems(g, items)
 	s.denied[g.kind].Store(&denied)
 	return kept
 }
 
-// filterItems is permittedItems, and also returns names of the denied items.
+// filterItems is permittedItems and also returns the names of denied items.
 func (s *Server) filterItems(g *listKind, items [][]byte) (kept [][]byte, denied []string) {
 	kept = items[:0]
 	for _, item := range items {
-		// The registry drops what is too long, and says so: no glob need look at it.
+		// The registry drops and reports names that are too long, so skip matching them.
 		if name, ok := rawjson.String(rawjson.Get(item, g.key)); !ok || len(name) > registry.MaxURI || s.Permits(g.kind, name) {
 			kept = append(kept, item)
 		} else if len(denied) < maxDenied {
@@ -377,7 +366,6 @@ func (s *Server) filterItems(g *listKind, items [][]byte) (kept [][]byte, denied
 	return kept, denied
 }
 
-// reportListFailure reports that a list could not be fetched.
 func (s *Server) reportListFailure(g *listKind, err error) {
 	s.note(slog.LevelWarn, fmt.Sprintf("%s failed: %v", g.method, errorReason(err)))
 	if s.opt.Hooks.ListFailed != nil {
@@ -393,14 +381,12 @@ func errorReason(err error) string {
 }
 
 const (
-	// maxReported is the maximum number of problems of one list that are logged singly.
 	maxReported = 20
-	// maxKnown is the maximum number of logged problems that are stored per kind, so that a list that goes
-	// back and forth does not log them again.
+	// maxKnown is the maximum number of remembered problems per kind. They prevent
+	// repeated logging when a list alternates.
 	maxKnown = 1000
 )
 
-// reportProblems logs the problems of a list that were not logged before.
 func (s *Server) reportProblems(kind registry.Kind, problems []registry.Problem) {
 	was := s.reported[kind]
 	if was == nil || len(was) > maxKnown {
@@ -419,16 +405,17 @@ func (s *Server) reportProblems(kind registry.Kind, problems []registry.Problem)
 		name := s.quote(p.Name, 200)
 		s.note(p.Level, fmt.Sprintf("%s %q: %s", p.Kind, name, p.Text))
 		if p.Level >= slog.LevelWarn || strings.HasPrefix(p.Text, registry.ChangedText) {
-			s.log.Log(journaled, p.Level, "odd definition", "kind", p.Kind, "name", name, "problem", s.opt.Redact(p.Text))
+			s.log.Log(journaled, p.Level, "invalid definition", "kind", p.Kind, "name", name, "problem", s.opt.Redact(p.Text))
 		}
 	}
 	if logged > maxReported {
 		s.note(slog.LevelWarn, fmt.Sprintf("more than %d %ss with problems; run: %s", maxReported, kind, termtext.Goblin("doctor", s.cfg.Name)))
-		s.log.WarnContext(journaled, "more odd definitions; run: goblin doctor NAME", "kind", kind.String(), "logged", maxReported)
+		s.log.WarnContext(journaled, "more invalid definitions; run: goblin doctor NAME", "kind", kind.String(), "logged", maxReported)
 	}
 }
 
-// fetchPage fetches one page. The request timeout alone would not bound it: progress extends it.
+// fetchPage fetches one page. It has its own timeout because progress extends the
+// request's.
 func (l *link) fetchPage(ctx context.Context, g *listKind, params []byte) (jsonrpc.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.srv.tune.pageTimeout)
 	defer cancel()
@@ -440,15 +427,15 @@ func (l *link) fetchPage(ctx context.Context, g *listKind, params []byte) (jsonr
 	return reply, err
 }
 
-// minLists is how many bytes the lists of a server may take together in any case,
-// be limits.frame lower. Pages stay in memory until their list is whole.
+// minLists is the minimum of the limit for all lists of a server, in bytes, even if
+// limits.frame is lower. Pages stay in memory until their list is complete.
 const minLists = 128 << 20
 
-// exceedsListLimit reports whether the server's lists are too large together, if the list of kind k being
-// fetched has size bytes.
+// exceedsListLimit reports whether the server's lists exceed their limit together. size
+// is the current size of list k being fetched.
 func (s *Server) exceedsListLimit(k registry.Kind, size int64) bool {
 	weight := &s.listBytes[k]
-	weight.Store(max(weight.Load(), size)) // the one that is listed stays until then
+	weight.Store(max(weight.Load(), size)) // the published list stays until then
 	for i := range s.listBytes {
 		if registry.Kind(i) != k {
 			size += s.listBytes[i].Load()
@@ -457,15 +444,15 @@ func (s *Server) exceedsListLimit(k registry.Kind, size int64) bool {
 	return size > s.tune.listBytes
 }
 
-// maxEmptyPages is the maximum number of successive pages without new items.
+// maxEmptyPages is the maximum number of consecutive pages without new items.
 const maxEmptyPages = 50
 
-// fetchPages fetches a list to its end, within bounds. With an error it returns the items that had arrived.
-// complaint says where a bound cut the list off.
+// fetchPages fetches a whole list within the limits. With an error it returns the items
+// so far. complaint names the limit that truncated the list.
 func (l *link) fetchPages(ctx context.Context, g *listKind, heavy func(size int64) bool) (items [][]byte, size int64, complaint string, err error) {
 	s := l.srv
 	cursors := map[string]bool{}
-	seed, names := maphash.MakeSeed(), map[uint64]struct{}{} // by their hashes
+	seed, names := maphash.MakeSeed(), map[uint64]struct{}{}
 	fruitful, barren := time.Now(), 0
 	var params []byte
 	for page := 1; ; page++ {
@@ -486,7 +473,7 @@ func (l *link) fetchPages(ctx context.Context, g *listKind, heavy func(size int6
 		fresh := false
 		for item := range reply.Shape.Elements(array) {
 			if len(items) >= s.opt.Limits.Entries {
-				return items, size, fmt.Sprintf("cut at %d entries (limits.entries)", s.opt.Limits.Entries), nil
+				return items, size, fmt.Sprintf("truncated at %d entries (limits.entries)", s.opt.Limits.Entries), nil
 			}
 			key := maphash.Bytes(seed, rawjson.Get(item, g.key))
 			if _, dup := names[key]; !dup {
@@ -508,20 +495,20 @@ func (l *link) fetchPages(ctx context.Context, g *listKind, heavy func(size int6
 		case !rawjson.IsString(next):
 			return items, size, "stopped at a nextCursor that is not a string", nil
 		case cursors[string(next)]:
-			return items, size, "stopped at a nextCursor that came before", nil
+			return items, size, "stopped at a repeated nextCursor", nil
 		case heavy(size):
-			return items, size, fmt.Sprintf("cut: the lists of the server have more than %d MiB together", s.tune.listBytes>>20), nil
+			return items, size, fmt.Sprintf("truncated: the server's lists exceed %d MiB in total", s.tune.listBytes>>20), nil
 		case page >= s.opt.Limits.Pages:
-			return items, size, fmt.Sprintf("cut after %d pages (limits.pages)", page), nil
+			return items, size, fmt.Sprintf("truncated after %d pages (limits.pages)", page), nil
 		case barren >= maxEmptyPages, time.Since(fruitful) > s.tune.emptyPages && barren > 0:
-			return items, size, fmt.Sprintf("stopped after %d pages that brought nothing new", barren), nil
+			return items, size, fmt.Sprintf("stopped after %d pages without new entries", barren), nil
 		}
 		cursors[string(next)] = true
 		params = append(append([]byte(`{"cursor":`), next...), '}')
 	}
 }
 
-// RefreshSkills fetches skills again that may be old; ok is false for a server without any.
+// RefreshSkills fetches outdated skills again. ok is false if the server has no skills.
 func (s *Server) RefreshSkills(ctx context.Context) (h timing.Hints, ok bool) {
 	ls := s.lists.Load()
 	if ls == nil || !listKinds[registry.Skill].offered(ls.link.Info()) {
@@ -539,5 +526,4 @@ func (s *Server) RefreshSkills(ctx context.Context) (h timing.Hints, ok bool) {
 	return s.skills.Hints(), true
 }
 
-// offered reports whether a server declares that it has such a list.
 func (g *listKind) offered(info Info) bool { return info.Has(strings.Fields(g.capability)...) }

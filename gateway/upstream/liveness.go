@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"goblin/gateway/config"
 )
 
-// watchLiveness ends the connection if the server vanished without closing it, as machines and proxies may.
-// A ping finds that out.
+// watchLiveness pings silent servers, and closes the connection if the server vanished.
+// Machines and proxies may disappear without closing it.
 func (r *remote) watchLiveness() {
 	silence := time.NewTimer(r.srv.tune.livenessInterval)
 	defer silence.Stop()
@@ -31,22 +33,21 @@ func (r *remote) watchLiveness() {
 	}
 }
 
-// checkLiveness pings the server. It fails if no frame arrives within the server's timeout, or the minimum
-// for slow networks.
+// checkLiveness pings the server. It returns an error if no frame arrives within the
+// server's timeout, or within the minimum for slow networks.
 func (r *remote) checkLiveness() error {
 	arrived, limit := r.framesReceived.Load(), max(r.srv.cfg.Timeout, r.srv.tune.livenessTimeout)
 	c := Call{Context: r.ctx, Method: "ping", Timeout: limit, probe: true}
 	if r.info.Load().Era == Modern {
-		c.Method = "server/discover" // which has no ping
+		c.Method = "server/discover" // the modern era has no ping
 	}
 	_, err := r.Call(&c)
 	if !errors.Is(err, context.DeadlineExceeded) || r.framesReceived.Load() != arrived {
 		return nil
 	}
-	return r.srv.newError(ConnectionError, fmt.Sprintf("has vanished: no answer to %s within %v", c.Method, limit), err)
+	return r.srv.newError(ConnectionError, fmt.Sprintf("does not respond: no answer to %s within %s", c.Method, config.ShortDuration(limit)), err)
 }
 
-// hasStream reports whether the server has a stream for its own messages.
 func (r *remote) hasStream() bool {
 	if ls := r.listener.Load(); ls != nil {
 		ls.mu.Lock()
@@ -56,17 +57,17 @@ func (r *remote) hasStream() bool {
 	return r.wire.isLegacyOnly() || r.streamOpen.Load()
 }
 
-// startLivenessWatch starts watchLiveness, except for a child process, whose exit is noticed anyway.
+// startLivenessWatch starts watchLiveness for remote servers. A child's exit is noticed
+// anyway.
 func (l *link) startLivenessWatch() {
 	if r, ok := l.wire.(interface{ watchLiveness() }); ok {
 		l.spawn(r.watchLiveness)
 	}
 }
 
-// requestLivenessCheck makes watchLiveness ping the server.
 func (l *link) requestLivenessCheck() {
 	select {
 	case l.livenessRequests <- struct{}{}:
-	default: // it will
+	default: // already requested
 	}
 }

@@ -67,16 +67,16 @@ func TestHTTPServerThatVanishedIsNoticed(t *testing.T) {
 				}
 				if tt.calls {
 					_, err := do(conn, &Call{Context: within(t), Method: toolCall, Params: toolParams("a", "")})
-					requireCode(t, err, ConnectionError, "has vanished: "+tt.why)
+					requireCode(t, err, ConnectionError, "does not respond: "+tt.why)
 				}
 				select {
 				case <-conn.Done():
 				case <-time.After(time.Hour):
 				}
 				require.Equal(t, tt.after, time.Since(since))
-				requireCode(t, conn.Err(), ConnectionError, "has vanished: "+tt.why)
+				requireCode(t, conn.Err(), ConnectionError, "does not respond: "+tt.why)
 				_, err = r.Conn()
-				requireCode(t, err, ConnectionError, "vanished")
+				requireCode(t, err, ConnectionError, "does not respond")
 			})
 		})
 	}
@@ -97,7 +97,7 @@ func TestHTTPServerThatVanishedIsJoinedAgain(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("nobody has noticed")
 	}
-	requireCode(t, conn.Err(), ConnectionError, "has vanished: no answer to ping within 1s")
+	requireCode(t, conn.Err(), ConnectionError, "does not respond: no answer to ping within 1s")
 	r.until("calls to fail at once", func() bool { _, err := r.Conn(); return err != nil })
 
 	lists, readies := strings.Count(b.posted(), `"tools/list"`), len(r.h.readies())

@@ -13,33 +13,33 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Authorizer has the login of the server's user; nil for a server that has none.
+// Authorizer returns the login of the server, or nil if it has none.
 func (s *Server) Authorizer() *oauth.Authorizer { return s.opt.Authorizer }
 
-// LoginError is the Error of a request that a login by the user would mend; why says why
-// there is none.
+// LoginError returns the Error of a request that requires a login by the user. why is the
+// reason that the login is missing.
 func (s *Server) LoginError(why, cause error) *Error {
 	return s.newError(LoginRequired, fmt.Sprintf("needs login: %v; run \"%s\"", why, termtext.Goblin("login", s.cfg.Name)), cause)
 }
 
-// needsKey returns the Error of a request that was refused by 401 without a challenge: most
-// such servers want a key in a header, and have no logins.
+// needsKey returns the Error for a 401 without a challenge. Most such servers want an API
+// key in a header and have no logins.
 func (s *Server) needsKey() *Error {
 	e := s.newError(LoginRequired, "needs login: HTTP 401 Unauthorized without WWW-Authenticate", errLogin)
-	e.Fix = "put its API key into a header: " + stderr.KeyHeader(&s.cfg, "Bearer")
+	e.Fix = "add its API key as a header: " + stderr.KeyHeader(&s.cfg, "Bearer")
 	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
 		if config.LooksSecret(name, s.cfg.Headers[name]) {
 			e.Reason = fmt.Sprintf("needs login: the configured %s header was refused (HTTP 401)", name)
-			e.Fix = "put a key that is valid into headers: " + name
+			e.Fix = "set a valid key in headers: " + name
 			break
 		}
 	}
-	e.Fix += fmt.Sprintf("; if it has logins, run \"%s\"", termtext.Goblin("login", s.cfg.Name))
+	e.Fix += fmt.Sprintf("; if it supports logins, run \"%s\"", termtext.Goblin("login", s.cfg.Name))
 	return e
 }
 
-// LoggedIn connects at once where connections wait for a login, and leaves those that are
-// there alone. It does not wait.
+// LoggedIn connects at once where a connection waits for a login. It leaves open
+// connections alone and doesn't block.
 func (s *Server) LoggedIn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,8 +50,8 @@ func (s *Server) LoggedIn() {
 	}
 }
 
-// LoggedOut ends the connections if nobody is logged in any more, which their calls are told.
-// It does not wait.
+// LoggedOut closes all connections with a LoginError if the login is missing. It doesn't
+// block.
 func (s *Server) LoggedOut() {
 	why := s.opt.Authorizer.MissingLogin()
 	if why == nil {
@@ -72,10 +72,10 @@ func (s *Server) LoggedOut() {
 	}
 }
 
-// AwaitListed returns when the server is connected and has listed, or cannot connect, or
-// ctx ends.
+// AwaitListed waits until the server has connected and listed, the connection failed, or
+// ctx is done.
 func (s *Server) AwaitListed(ctx context.Context) {
-	for !s.isPerProject() { // a project's connects at its next use
+	for !s.isPerProject() { // a project connects at its next use
 		s.mu.Lock()
 		l, first, changed := s.liveConnLocked(), s.firstAttempt, s.changed
 		s.mu.Unlock()

@@ -19,13 +19,12 @@ import (
 )
 
 const (
-	// maxRounds is how often one call may be answered with questions.
+	// maxRounds is the maximum number of input-required results per call.
 	maxRounds = 10
-	// maxQuestions is how many questions one such answer may hold.
+	// maxQuestions is the maximum number of requests in one such result.
 	maxQuestions = 32
 )
 
-// callModern is Call in the modern era.
 func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 	if c.Context == nil {
 		c.Context = context.Background()
@@ -37,7 +36,7 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 		return l.unsubscribe(c)
 	}
 	c.modern = true
-	var opened []string // ids of URLs that the client has opened
+	var opened []string
 	refreshed := false
 	for round := 0; ; {
 		reply, err := l.exchange(c)
@@ -64,7 +63,7 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 			return withoutModernMembers(reply, true), nil
 		}
 		if round++; round > maxRounds {
-			return jsonrpc.Reply{}, l.srv.newError(BadReply, fmt.Sprintf("%s %d times in one call", []string{"put it off", "asked for input"}[min(len(c.InputResponses), 1)], maxRounds), nil)
+			return jsonrpc.Reply{}, l.srv.newError(BadReply, fmt.Sprintf("%s %d times in one call", []string{"postponed the result", "asked for input"}[min(len(c.InputResponses), 1)], maxRounds), nil)
 		}
 		answers, fault, err := l.resolveInput(c, reply.Result, &opened)
 		if err != nil || fault != nil {
@@ -74,31 +73,28 @@ func (l *link) callModern(c *Call) (jsonrpc.Reply, error) {
 	}
 }
 
-// absent reports whether a member is missing or null.
 func absent(v []byte) bool { return v == nil || string(v) == "null" }
 
-// withoutModernMembers returns a reply without the members of the modern revision.
 func withoutModernMembers(reply jsonrpc.Reply, result bool) jsonrpc.Reply {
 	n := len(reply.Result)
 	reply.Result = wire.StripHopKeys(reply.Result, result)
 	if len(reply.Result) != n {
-		reply.Shape = nil // what it tells of has moved
+		reply.Shape = nil // offsets have changed
 	}
 	return reply
 }
 
-// question is one entry of inputRequests.
 type question struct {
-	key           []byte // as it stands in the text
+	key           []byte
 	method        string
 	params        []byte
-	elicitationID string // id of the URL to open, "" for none
+	elicitationID string // of the URL to open, or ""
 	result        []byte
 	err           *jsonrpc.Error
 }
 
-// resolveInput gets the input that a server asks for. fault is the error object for the caller if that
-// fails.
+// resolveInput requests the input that a server needs. fault is the error object for the
+// caller if that fails.
 func (l *link) resolveInput(c *Call, result []byte, opened *[]string) (answers, fault []byte, err error) {
 	switch c.Method {
 	case "tools/call", "prompts/get", "resources/read":
@@ -114,13 +110,13 @@ func (l *link) resolveInput(c *Call, result []byte, opened *[]string) (answers, 
 	case state != nil && !rawjson.IsString(state):
 		return nil, nil, l.srv.newError(BadReply, "sent a requestState that is not a string", nil)
 	case len(needed) == 0 && state == nil:
-		return nil, nil, l.srv.newError(BadReply, "asked for input without saying which", nil)
+		return nil, nil, l.srv.newError(BadReply, "asked for input without naming any", nil)
 	}
 	ctx, cancel := context.WithCancel(c.Context)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
-	if len(needed) == 0 { // it is not ready; only its state is to come back
-		_ = sleep(ctx, c.timer.RetryDelay()) // why it was ended is looked at below
+	if len(needed) == 0 { // not ready; retry with its state only
+		_ = sleep(ctx, c.timer.RetryDelay()) // the reason is checked below
 	}
 	l.askAll(ctx, c, needed, opened)
 	switch over, _, _ := c.timer.Check(time.Now()); {
@@ -154,28 +150,28 @@ func (l *link) questions(requests []byte) ([]*question, error) {
 		switch method {
 		case "sampling/createMessage", "elicitation/create", "roots/list":
 		default:
-			return nil, l.srv.newError(BadReply, fmt.Sprintf("asked for input by %q, which is none", l.srv.quote(method, 60)), nil)
+			return nil, l.srv.newError(BadReply, fmt.Sprintf("asked for input with the unknown method %q", l.srv.quote(method, 60)), nil)
 		}
 		if q.params != nil && !rawjson.IsObject(q.params) {
 			return nil, l.srv.newError(BadReply, "asked for input with params that are not an object", nil)
 		}
 		if all = append(all, q); len(all) > maxQuestions {
-			return nil, l.srv.newError(BadReply, fmt.Sprintf("asked more than %d questions at once", maxQuestions), nil)
+			return nil, l.srv.newError(BadReply, fmt.Sprintf("asked for more than %d inputs at once", maxQuestions), nil)
 		}
 	}
 	return all, nil
 }
 
-// askAll sends all questions in parallel, like requests of the server during the call, and returns when all
-// are answered.
+// askAll sends all requests in parallel, like requests of the server during the call, and
+// waits for the answers.
 func (l *link) askAll(ctx context.Context, c *Call, needed []*question, opened *[]string) {
 	c.Pause()
 	defer c.Resume()
 	var all sync.WaitGroup
 	for _, q := range needed {
 		if mode := rawjson.GetString(q.params, "mode"); mode == "url" && q.method == "elicitation/create" {
-			// The id is for the notice that follows. Legacy clients need one, and
-			// modern servers give none.
+			// The later notification needs an id. Legacy clients require one, and modern
+			// servers send none.
 			var ok bool
 			if q.elicitationID, ok = rawjson.String(rawjson.Get(q.params, "elicitationId")); !ok {
 				q.elicitationID = fmt.Sprintf("goblin-%d", l.srv.elicitationCount.Add(1))
@@ -197,7 +193,6 @@ func (l *link) askAll(ctx context.Context, c *Call, needed []*question, opened *
 	}
 }
 
-// unansweredError returns the error of a call whose question got no answer.
 func (l *link) unansweredError(q *question) []byte {
 	capability := map[string]string{
 		"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots",
@@ -211,34 +206,32 @@ func (l *link) unansweredError(q *question) []byte {
 	}).Object()
 }
 
-// completeElicitations notifies the client that the URLs it opened are no longer needed: their call has a
-// result.
+// completeElicitations notifies the client that its opened URLs are no longer needed,
+// because the call has a result.
 func (l *link) completeElicitations(c *Call, opened []string) {
 	for _, id := range opened {
 		l.srv.opt.Handler.HandleNotification(l.srv, l, c, "notifications/elicitation/complete", rawjson.Object("elicitationId", id))
 	}
 }
 
-// refreshLimit bounds fetching the tools again after a header did not match.
 const refreshLimit = 20 * time.Second
 
-// handleHeaderMismatch handles HeaderMismatch and similar errors. It reports true if a retry makes sense:
-// the headers came from an outdated tool definition.
+// handleHeaderMismatch handles errors caused by outdated headers or revisions. It returns
+// true if the call should be retried with headers from the refreshed tool definitions.
 func (l *link) handleHeaderMismatch(c *Call, object []byte) (again bool) {
 	code, _ := rawjson.Int(rawjson.Get(object, "code"))
 	switch {
 	case code == codeUnsupportedVersion:
-		// It was replaced by one of other revisions: what those are shows when it
-		// is asked anew.
+		// The server was replaced. The next handshake determines its revisions.
 		e := l.srv.rpcError(object)
-		l.fail(l.srv.newError(ConnectionError, fmt.Sprintf("does not speak revision %s any more: %v", modernRevision, e), e))
+		l.fail(l.srv.newError(ConnectionError, fmt.Sprintf("no longer supports revision %s: %v", modernRevision, e), e))
 	case code == codeHeaderMismatch && !l.wire.isLocal() && c.Method == "tools/call":
 		ctx, cancel := context.WithTimeout(c.Context, refreshLimit)
 		defer cancel()
 		items, _, _, err := l.fetchPages(ctx, &listKinds[0], func(size int64) bool { return size > l.srv.tune.listBytes })
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
-				l.srv.log.Debug("Tools not fetched again", "err", err)
+				l.srv.log.Debug("tools not refreshed", "err", err)
 			}
 			return false
 		}
@@ -249,8 +242,8 @@ func (l *link) handleHeaderMismatch(c *Call, object []byte) (again bool) {
 	return false
 }
 
-// modernFrame is the request under the given id, with what the protocol wants
-// in `_meta`. The client's own keys stay.
+// modernFrame returns the request with an id and the protocol's members in `_meta`. Other
+// keys of the client stay.
 func (l *link) modernFrame(c *Call, id []byte) []byte {
 	params := c.Params
 	if params == nil {
@@ -258,7 +251,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 	}
 	edits := slices.Clone(c.Edits)
 	edits = c.Token.Replace(edits, id)
-	var head []byte // members that come first, each followed by a comma
+	var head []byte // first members, each followed by a comma
 	retry := c.InputResponses != nil || c.RequestState != nil
 	if c.InputResponses != nil {
 		head = slices.Concat(head, []byte(`"inputResponses":`), c.InputResponses, []byte{','})
@@ -296,7 +289,7 @@ func (l *link) modernFrame(c *Call, id []byte) []byte {
 		}
 		at := rawjson.Offset(params, meta) + 1
 		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: own})
-	case meta != nil: // not what it must be
+	case meta != nil:
 		edits = append(edits, rawjson.ReplaceEdit(params, meta, slices.Concat([]byte("{"), own, []byte("}"))))
 	default:
 		head = slices.Concat(head, []byte(`"_meta":{`), own, []byte(`},`))
@@ -318,13 +311,11 @@ const (
 	headerName   = "Mcp-Name"
 )
 
-// nameMembers has, by method, the member of params whose value goes into Mcp-Name.
 var nameMembers = map[string]string{
 	"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
 	"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId", // SEP-2663
 }
 
-// modernHeaders are those of a call; params are as they are sent.
 func (h *streamable) modernHeaders(c *Call, frame []byte) http.Header {
 	head := http.Header{}
 	head.Set(headerProtocol, modernRevision)
@@ -344,14 +335,13 @@ func (h *streamable) modernHeaders(c *Call, frame []byte) http.Header {
 	return head
 }
 
-// mirror learns from the tools of a list which of their arguments go into
-// headers. Where all clients are served in the modern era, drop says so, it
-// returns them without those whose annotations break the rules: such a tool could
-// not be called as the revision wants it.
+// mirror records which arguments of the listed tools belong in headers. With drop, it
+// omits tools with invalid annotations, which cannot be called correctly in the modern
+// era. drop is set if all clients are served in that era.
 func (s *Server) mirror(items [][]byte, drop bool) [][]byte {
 	m, kept := wire.MirrorsFromTools(items, func(name string, err error) (stays bool) {
 		if drop {
-			s.note(slog.LevelWarn, fmt.Sprintf("tool %q is left out: %s", s.quote(name, 200), s.quote(err.Error(), 300)))
+			s.note(slog.LevelWarn, fmt.Sprintf("tool %q is omitted: %s", s.quote(name, 200), s.quote(err.Error(), 300)))
 		}
 		return !drop
 	})

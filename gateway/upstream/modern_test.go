@@ -74,7 +74,7 @@ func TestWhatServersOfTheNewerEraMayNot(t *testing.T) {
 		calls  int
 	}{
 		"asks":    {"asked for input 10 times in one call", 11},
-		"asks 33": {"asked more than 32 questions at once", 1},
+		"asks 33": {"asked for more than 32 inputs at once", 1},
 		"cut":     {"the stream ended before the answer", 1}, // it resumes nothing
 	} {
 		_, err := r.call(conn, name)

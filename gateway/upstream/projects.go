@@ -14,20 +14,19 @@ import (
 	"goblin/registry"
 )
 
-// With isolation: project the units are projects, named by their folders, and the
-// definition of the server depends on which. So the server has no connection of its own:
-// the lists of one of the units', the lead's, are the catalog, and another's when that
-// has ended.
+// With isolation: project, units are projects, named by their folders, and the server's
+// definition depends on them. So the server has no connection of its own: its catalog is
+// the lists of one project's connection, or of another one after that closed.
 
 // ErrTooManyProjects is the cause of an [Error] if limits.projects is reached.
-var ErrTooManyProjects = errors.New("no room for the process of another project")
+var ErrTooManyProjects = errors.New("too many projects have a process")
 
-// IsProjectUnit reports whether a unit's name is that of a project.
+// IsProjectUnit reports whether a unit is a project.
 func IsProjectUnit(unit string) bool { return filepath.IsAbs(unit) }
 
 func (s *Server) isPerProject() bool { return s.cfg.Isolation == config.PerProject }
 
-// definition is how the connection of a unit is made, with values for references.
+// definition returns the definition for a unit's connection, with resolved references.
 func (s *Server) definition(ctx context.Context, unit string) (*config.Server, error) {
 	cfg := &s.cfg
 	if s.opt.Resolve != nil {
@@ -43,37 +42,35 @@ func (s *Server) definition(ctx context.Context, unit string) (*config.Server, e
 	return cfg, nil
 }
 
-// OpenProject opens the connection of a project, without waiting for it.
+// OpenProject opens the connection of a project without waiting for it.
 func (s *Server) OpenProject(folder string) {
-	_, _, _, _ = s.unitConn(folder, nil, nil) // whoever wants it is told why there is none
+	_, _, _, _ = s.unitConn(folder, nil, nil) // later callers get the error
 }
 
-// HasProject reports whether a project has a connection, or is about to have one.
+// HasProject reports whether a project has a connection or is opening one.
 func (s *Server) HasProject(folder string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.runCtx == nil || s.units[folder] != nil
 }
 
-// projectLocked is the unit of a project, made if there is none yet.
+// projectLocked returns the unit of a project, creating it if needed.
 func (s *Server) projectLocked(name string) (*unit, error) {
 	if u := s.units[name]; u != nil {
 		return u, nil
 	}
 	if s.opt.Projects != nil && !s.opt.Projects.TryAcquire() {
-		return nil, s.newError(ConnectionError, fmt.Sprintf("has no process for the project %s: %d are running (limits.projects)", name, s.opt.Projects.Limit), ErrTooManyProjects)
+		return nil, s.newError(ConnectionError, fmt.Sprintf("cannot start a process for the project %s: %d are running (limits.projects)", name, s.opt.Projects.Limit), ErrTooManyProjects)
 	}
 	return s.newUnitLocked(name), nil
 }
 
-// releaseProjectLocked releases the process slot of a project that has ended.
 func (s *Server) releaseProjectLocked() {
 	if s.isPerProject() && s.opt.Projects != nil {
 		s.opt.Projects.Release()
 	}
 }
 
-// followProject keeps the catalog current from the connection of one project.
 func (s *Server) followProject(ctx context.Context) (up time.Duration, err error) {
 	if s.opt.Folders != nil {
 		for _, folder := range s.opt.Folders() {
@@ -87,14 +84,15 @@ func (s *Server) followProject(ctx context.Context) (up time.Duration, err error
 	return s.serve(ctx, l)
 }
 
-// ShowWait shows that the server starts with the first client that has a project.
+// ShowWait shows that the server waits for the first client with a project.
 func (s *Server) ShowWait() {
 	s.setState(func(st *registry.ServerState) {
-		st.State, st.LastError, st.PID, st.Stale = registry.StateStopped, "waits for a client with a project (isolation: project)", 0, st.Listed
+		st.State, st.LastError, st.PID, st.Stale = registry.StateStopped, "waiting for a client with a project (isolation: project)", 0, st.Listed
 	})
 }
 
-// awaitProject waits for the connection of a project. The error is the reason why one has none.
+// awaitProject waits for the connection of any project. It returns the error of one if
+// none can connect.
 func (s *Server) awaitProject(ctx context.Context) (*link, error) {
 	waits := false
 	for {
@@ -134,8 +132,8 @@ func (s *Server) awaitProject(ctx context.Context) (*link, error) {
 	}
 }
 
-// projectsChanged shows which projects have a process, and lets callers that wait for one
-// look again.
+// projectsChanged publishes the projects with a process and wakes callers that wait for
+// one.
 func (s *Server) projectsChanged() {
 	if !s.isPerProject() {
 		return
@@ -155,5 +153,5 @@ func (s *Server) projectsChanged() {
 	s.setState(func(st *registry.ServerState) { st.Projects = now })
 }
 
-// Projects counts those that have a process, of all servers together.
+// Projects counts the processes of projects of all servers.
 type Projects = limiter.Projects

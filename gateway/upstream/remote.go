@@ -23,51 +23,48 @@ import (
 )
 
 const (
-	// maxQueue is how many notifications and refusals wait to be posted to a
-	// server. More are dropped and reported.
+	// maxQueue is the maximum number of queued notifications and refusals for a server.
+	// More are dropped and reported.
 	maxQueue = 1024
-	// respondTimeout is how long a response waits for the frames queued before it, mostly progress of the same
-	// request.
+	// respondTimeout is the maximum time that a response waits for frames queued before
+	// it, mostly progress of the same request.
 	respondTimeout = 2 * time.Second
-	// postTimeout bounds the wait for a server to accept a queued frame.
-	postTimeout = 30 * time.Second
-	// maxIdleConns per server: a connection that is not kept has to be opened
-	// again for the next call.
+	postTimeout    = 30 * time.Second
+	// maxIdleConns is the maximum number of idle TCP connections per server. Too few
+	// would make calls reconnect.
 	maxIdleConns = 128
-	// maxDrain is how much of a body is read to keep its connection, and
-	// drainLimit how long.
+	// maxDrain and drainLimit limit the bytes and the time of reading a body to reuse its
+	// connection.
 	maxDrain   = 256 << 10
 	drainLimit = time.Second
-	// maxRefusals is the maximum number of further tokens that a refused request is sent
-	// with. The server may have accepted each of them for another request.
+	// maxRefusals is the maximum number of retries of a refused request with another
+	// token. The server may have accepted each token for another request.
 	maxRefusals = 16
-	// maxRefusal is how much of the body of an error status is looked at.
+	// maxRefusal is the maximum size read from the body of an error status, in bytes.
 	maxRefusal = 64 << 10
 )
 
-// keepAlive finds a peer that is gone within a minute, also where nothing is
-// asked of it.
+// keepAlive detects a vanished peer within a minute, even when idle.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3}
 
-// remote is shared by both HTTP transports: it has a client of our own, the configured
-// headers, and a queue of frames that have no answer.
+// remote is the common part of both HTTP transports: HTTP client, configured headers, and
+// a queue of frames without answers.
 type remote struct {
 	*link
 	client        *http.Client
 	base          *url.URL
-	configHeaders map[string]string // headers of the config
-	queue         chan queuedPost   // posted one after another: progress has an order
-	// refusedFrames are frames of the queue that a lost session refused; see keepNotices.
+	configHeaders map[string]string
+	queue         chan queuedPost // posted in order, for progress
+	// refusedFrames are queued frames that a lost session refused; see keepNotices.
 	refusedFrames [][]byte
-	// target is where frames are posted to; stamp adds the transport's own
-	// headers.
+	// target returns the URL to post to. setHeaders adds the transport's own headers.
 	target     func() string
 	setHeaders func(h http.Header)
-	// inSession reports whether requests belong to a session that the server may lose.
-	inSession func() bool
+	inSession  func() bool
 }
 
-// queuedPost is a frame to post, or a marker whose channel is closed once the frames before it were posted.
+// queuedPost is a frame to post, or a marker. The channel of a marker is closed after the
+// frames before it.
 type queuedPost struct {
 	frame   []byte
 	reached chan struct{}
@@ -80,7 +77,7 @@ func newRemote(ctx context.Context, s *Server, unit, kind string) (*remote, erro
 	}
 	base, err := url.Parse(cfg.URL)
 	if err != nil || base.Host == "" {
-		// The error of url.Parse repeats the URL, which may hold secrets.
+		// The error of url.Parse repeats the URL, which may contain secrets.
 		return nil, s.newError(ConnectionError, "the url is not valid", nil)
 	}
 	t := &http.Transport{
@@ -102,10 +99,10 @@ func newRemote(ctx context.Context, s *Server, unit, kind string) (*remote, erro
 	}, nil
 }
 
-var errRedirect = errors.New("redirects to another origin are not followed: the configured headers would go there")
+var errRedirect = errors.New("redirect to another origin refused: it would get the configured headers")
 
-// sameOrigin keeps the configured headers, which are secrets, from other
-// origins, and messages from becoming GETs.
+// sameOrigin keeps configured headers, which are secrets, from other origins, and POSTs
+// from becoming GETs.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
@@ -114,14 +111,14 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	case req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host:
 		return errRedirect
 	case req.Method != first.Method:
-		return errors.New("a redirect that changes the method is not followed")
+		return errors.New("redirect that changes the method refused")
 	}
 	return nil
 }
 
-// do sends one HTTP request; frame, lastID and own, headers of this request
-// alone, may be missing. One that is refused for its login is sent again with a better
-// one, if there is any. Its errors hold no URL.
+// do sends one HTTP request. frame, lastID and own (headers of this request) are
+// optional. A request refused for its login is retried with a better one if there is any.
+// Errors contain no URL.
 func (r *remote) do(ctx context.Context, method string, frame []byte, accept, lastID string, own http.Header) (*http.Response, error) {
 	auth := r.srv.opt.Authorizer
 	if auth == nil {
@@ -162,19 +159,18 @@ func (r *remote) do(ctx context.Context, method string, frame []byte, accept, la
 	}
 }
 
-// loginError returns the Error of a request that cannot be authorized, or was refused with a status.
 func (r *remote) loginError(err error, status int) error {
 	if !oauth.NeedsUser(err) {
 		return r.srv.newError(ConnectionError, err.Error(), err)
 	}
 	cause := errLogin
-	if status == http.StatusForbidden { // others may be allowed
+	if status == http.StatusForbidden { // other requests may be permitted
 		cause = err
 	}
 	return r.srv.LoginError(err, cause)
 }
 
-// doOnce is do without a retry, with the given Authorization header.
+// doOnce is do without retries and with the given Authorization header.
 func (r *remote) doOnce(ctx context.Context, method string, frame []byte, accept, lastID string, own http.Header, authorization string) (*http.Response, error) {
 	var content io.Reader
 	if frame != nil {
@@ -218,7 +214,7 @@ func (r *remote) doOnce(ctx context.Context, method string, frame []byte, accept
 	return resp, nil
 }
 
-// body is the body of an answer. Closing it ends the request.
+// body is a response body. Close also cancels the request.
 type body struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -245,7 +241,7 @@ const (
 	acceptEvents = "text/event-stream"
 )
 
-// post posts a frame that has no response and waits until the server accepted it.
+// post posts a frame without an answer and waits until the server accepted it.
 func (r *remote) post(ctx context.Context, frame []byte) error {
 	resp, err := r.do(ctx, http.MethodPost, frame, acceptBoth, "", nil)
 	if err != nil {
@@ -270,16 +266,14 @@ func (r *remote) post(ctx context.Context, frame []byte) error {
 func (r *remote) isLocal() bool      { return false }
 func (r *remote) isLegacyOnly() bool { return false }
 
-// send implements [transport].
 func (r *remote) send(frame []byte) {
 	select {
 	case r.queue <- queuedPost{frame: frame}:
 	default:
-		r.srv.note(slog.LevelWarn, "a notification to the server was dropped: too many wait to be posted")
+		r.srv.note(slog.LevelWarn, "notification to the server dropped: queue full")
 	}
 }
 
-// postQueue posts the frames that send queues.
 func (r *remote) postQueue() {
 	for {
 		select {
@@ -296,16 +290,16 @@ func (r *remote) postQueue() {
 			case errors.Is(err, ErrSessionLost):
 				r.refusedFrames = append(r.refusedFrames, p.frame)
 			case err != nil && r.ctx.Err() == nil:
-				r.srv.log.Debug("a notification was not accepted", "err", err)
+				r.srv.log.Debug("notification not accepted", "err", err)
 			}
 			cancel()
 		}
 	}
 }
 
-// respond implements [transport]. There is no time limit: a human may have taken an
-// hour, and the server takes what it takes. Progress that was queued before it
-// goes first, unless the server is slow to take that.
+// respond implements [transport]. It has no timeout: after an hour of a user's time, a
+// slow server is acceptable. Progress queued before it goes first, unless that takes too
+// long.
 func (r *remote) respond(frame []byte) {
 	mark := queuedPost{reached: make(chan struct{})}
 	select {
@@ -315,18 +309,18 @@ func (r *remote) respond(frame []byte) {
 		case <-time.After(respondTimeout):
 		case <-r.ctx.Done():
 		}
-	default: // full of what the server does not take
+	default:
 	}
 	if err := r.post(r.ctx, frame); err != nil && r.ctx.Err() == nil {
-		r.srv.note(slog.LevelWarn, "the answer to a request of the server was not accepted: "+err.Error())
+		r.srv.note(slog.LevelWarn, "the server did not accept the answer to its request: "+err.Error())
 	}
 }
 
-// networkError returns the Error of a request without an HTTP response. It closes the connection if the
-// server cannot be reached at all.
+// networkError returns the Error of a request without an HTTP response. It closes the
+// connection if the server is unreachable.
 func (r *remote) networkError(ctx context.Context, err error) error {
 	var own *Error
-	if errors.As(err, &own) { // about the login
+	if errors.As(err, &own) {
 		if errors.Is(own, errLogin) {
 			r.fail(own)
 		}
@@ -339,7 +333,7 @@ func (r *remote) networkError(ctx context.Context, err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		reason = "the server closed the connection without an answer"
 	case unreachable:
-		reason = "the server cannot be reached: " + reason
+		reason = "cannot reach the server: " + reason
 	}
 	e := r.srv.newError(ConnectionError, reason, err)
 	if unreachable && ctx.Err() == nil {
@@ -348,13 +342,13 @@ func (r *remote) networkError(ctx context.Context, err error) error {
 	return e
 }
 
-// statusError returns the Error for an HTTP status other than success. body is the start of the response, or
-// nil if it was not read.
+// statusError returns the Error for an HTTP error status. body is the start of the
+// response, or nil if unread.
 func (r *remote) statusError(resp *http.Response, body []byte) error {
 	code := resp.StatusCode
 	if code == http.StatusUnauthorized {
 		e := r.srv.newError(ConnectionError, "needs login (HTTP 401)", errLogin)
-		e.Fix = "configure a header, for example " + stderr.KeyHeader(&r.srv.cfg, "Bearer")
+		e.Fix = "add a header, for example " + stderr.KeyHeader(&r.srv.cfg, "Bearer")
 		if r.srv.cfg.Authorized() {
 			e.Reason, e.Fix = "needs login: the configured Authorization header was refused (HTTP 401)", ""
 		}
@@ -368,11 +362,11 @@ func (r *remote) statusError(resp *http.Response, body []byte) error {
 	return r.srv.newError(ConnectionError, reason, errStatus(code))
 }
 
-// maxPageText is the maximum size of a quotation from an error page, in bytes.
+// maxPageText is the maximum length of a quoted error page, in bytes.
 const maxPageText = 200
 
-// errorPageText returns the text of an error response in one line, "" if it is a web page or repeats the
-// status.
+// errorPageText returns the text of an error response in one line. It returns "" for web
+// pages and text that repeats the status.
 func (r *remote) errorPageText(resp *http.Response, body []byte) string {
 	text := string(body)
 	switch contentType(resp) {
@@ -393,7 +387,7 @@ func (r *remote) errorPageText(resp *http.Response, body []byte) string {
 	}, text)
 }
 
-// errorText returns the message of an error in JSON, "" if no member has a usual name.
+// errorText returns the message of a JSON error by the usual member names, or "".
 func errorText(body []byte) string {
 	if rawjson.Valid(body) != nil {
 		return ""
@@ -406,7 +400,6 @@ func errorText(body []byte) string {
 	return ""
 }
 
-// readBody reads a body up to limits.frame, as far as there is room.
 func (r *remote) readBody(resp *http.Response) ([]byte, error) {
 	limit := r.srv.opt.Limits.Frame
 	var buf bytes.Buffer
@@ -431,8 +424,7 @@ func (r *remote) readBody(resp *http.Response) ([]byte, error) {
 	return jsonrpc.TrimBOM(buf.Bytes()), nil
 }
 
-// drain reads the body of an answer of do to its end, if that is near, so that
-// its connection can be used again.
+// drain reads a short rest of a response body, so that its connection can be reused.
 func drain(rest io.ReadCloser) {
 	if b, ok := rest.(*body); ok {
 		defer time.AfterFunc(drainLimit, b.cancel).Stop()

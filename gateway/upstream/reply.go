@@ -11,17 +11,15 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Bounds of a server's words in an error, in bytes.
+// Limits of quoted text from a server, in bytes.
 const (
 	maxErrorText = 4 << 10
-	// maxRedacted is the longest part of a value that is searched for secrets. It is longer
-	// than maxErrorText, so that no half of a secret remains.
+	// maxRedacted limits the text searched for secrets. It exceeds maxErrorText so that
+	// no part of a secret remains.
 	maxRedacted = 64 << 10
-	// maxCode is the longest code of a malformed error that is quoted.
-	maxCode = 100
+	maxCode     = 100
 )
 
-// parseReply returns the reply in a response, or an error if the response is malformed.
 func (l *link) parseReply(m *jsonrpc.Message) (jsonrpc.Reply, error) {
 	reply := jsonrpc.Reply{Result: m.Result, Error: m.Error, Shape: m.Shape, Buffer: m.Buffer}
 	switch {
@@ -40,7 +38,8 @@ func (l *link) parseReply(m *jsonrpc.Message) (jsonrpc.Reply, error) {
 	return reply, nil
 }
 
-// expectsEmptyResult reports whether a response belongs to a call whose result is always empty.
+// expectsEmptyResult reports whether a response belongs to a call whose result is always
+// empty.
 func (l *link) expectsEmptyResult(id []byte) bool {
 	n, _ := rawjson.Int(id)
 	c, _ := l.calls.Lookup(n)
@@ -54,7 +53,6 @@ func (l *link) expectsEmptyResult(id []byte) bool {
 	return false
 }
 
-// malformedError returns the error for a malformed error object. Its text quotes the server.
 func (s *Server) malformedError(object []byte) *Error {
 	fault := &jsonrpc.Error{Code: jsonrpc.CodeInternal}
 	cause, words := "that is not an object", ""
@@ -79,7 +77,6 @@ func (s *Server) malformedError(object []byte) *Error {
 	return err
 }
 
-// errorDetails returns the code and the data of an error as text.
 func (s *Server) errorDetails(code, data []byte) string {
 	text := ""
 	if code != nil {
@@ -97,7 +94,7 @@ func (s *Server) errorDetails(code, data []byte) string {
 	return fmt.Sprintf(" (%s)", text)
 }
 
-// quoteValue returns a string, or the JSON of another value, redacted and truncated.
+// quoteValue returns a string, or another value as JSON, redacted and truncated.
 func (s *Server) quoteValue(v []byte) string {
 	v = v[:min(len(v), maxRedacted)]
 	text, ok := rawjson.String(v)
@@ -107,8 +104,8 @@ func (s *Server) quoteValue(v []byte) string {
 	return s.quote(text, maxErrorText)
 }
 
-// stripReply returns the reply without ambiguous members. In the legacy era it leaves the result to the
-// caller: no member of it matters here.
+// stripReply removes ambiguous members from a reply. It skips results in the legacy era,
+// whose members this package doesn't read.
 func (l *link) stripReply(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
 	if reply.Error != nil {
 		reply.Error = l.stripAmbiguous(c, rawjson.ErrorObject, reply.Shape, reply.Error)
@@ -117,13 +114,12 @@ func (l *link) stripReply(c *Call, reply jsonrpc.Reply) jsonrpc.Reply {
 		was := reply.Result
 		reply.Result = l.stripAmbiguous(c, rawjson.Result(c.Method), reply.Shape, was)
 		if &reply.Result[0] != &was[0] {
-			reply.Shape = nil // it describes the other text
+			reply.Shape = nil // it describes the old text
 		}
 	}
 	return reply
 }
 
-// stripAmbiguous returns the text without ambiguous members, and logs their removal.
 func (l *link) stripAmbiguous(c *Call, tree *rawjson.KeyTree, shape *rawjson.Layout, text []byte) []byte {
 	clean := tree.Clean(shape, text)
 	if &clean[0] != &text[0] {
@@ -135,14 +131,14 @@ func (l *link) stripAmbiguous(c *Call, tree *rawjson.KeyTree, shape *rawjson.Lay
 // LogRemoved logs that ambiguous members were removed from a text.
 func (s *Server) LogRemoved(method string, tree *rawjson.KeyTree, text []byte) {
 	if doubt, ok := errors.AsType[*rawjson.AmbiguousError](tree.Check(text)); ok {
-		s.LogRepaired(method, fmt.Sprintf("removed members that other JSON readers may take for %q", doubt.Name))
+		s.LogRepaired(method, fmt.Sprintf("removed members that JSON parsers may confuse with %q", doubt.Name))
 	}
 }
 
-// maxRepairs is the maximum number of logged repairs that are stored per server.
+// maxRepairs is the maximum number of remembered repairs per server.
 const maxRepairs = 256
 
-// LogRepaired logs that the server's results of a method were repaired, once for each text.
+// LogRepaired logs a repair of the results of a method, once per text.
 func (s *Server) LogRepaired(method, text string) {
 	line := method + ": " + text
 	s.mu.Lock()

@@ -7,19 +7,19 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// A server over stdio may ask because its connection begins, or because it was told
-// that roots have changed. Nothing in the protocol tells such a question from one that
-// a call has caused which is under way meanwhile. But servers ask for that before they
-// answer what they read later: the first list of a connection, or a ping behind the
-// notice.
+// A stdio server may request roots because its connection starts or roots changed. The
+// protocol doesn't distinguish that from a request caused by a call in flight. But
+// servers send such a request before they answer what they read next. That is the first
+// list of a connection, or a ping after the notification.
 
 type unpromptedKey struct{}
 
-// IsUnprompted reports whether the request that Handler.HandleRequest got with ctx was caused
-// by no call, but by the beginning of its connection or by a notice of changed roots.
+// IsUnprompted reports whether no call caused the request that Handler.HandleRequest
+// received with ctx. Its cause is then a new connection or a notification of changed
+// roots.
 func IsUnprompted(ctx context.Context) bool { return ctx.Value(unpromptedKey{}) != nil }
 
-// markUnprompted returns the context for a request that has arrived. It runs on the read loop.
+// markUnprompted returns the context for a received request. It runs on the read loop.
 func (l *link) markUnprompted(ctx context.Context) context.Context {
 	if l.awaitsFirstReply.Load() || l.pendingNotices.Load() > 0 {
 		return context.WithValue(ctx, unpromptedKey{}, true)
@@ -27,12 +27,10 @@ func (l *link) markUnprompted(ctx context.Context) context.Context {
 	return ctx
 }
 
-// NotifyRoots implements [Conn].
 func (l *link) NotifyRoots() error {
 	return l.sendWithPing(func() error { return l.Notify("notifications/roots/list_changed", nil) })
 }
 
-// sendInitialized sends the notification that ends the handshake.
 func (l *link) sendInitialized(ctx context.Context) error {
 	opened := func() error {
 		return l.wire.initialized(ctx, jsonrpc.NotificationFrame("notifications/initialized", nil))
@@ -42,12 +40,11 @@ func (l *link) sendInitialized(ctx context.Context) error {
 	case l.Unit() == "":
 		l.awaitsFirstReply.Store(true)
 	case l.srv.cfg.RootsSource() == config.ConfigRoots:
-		return l.sendWithPing(opened) // no list is fetched over it
+		return l.sendWithPing(opened) // it fetches no lists
 	}
 	return opened()
 }
 
-// sendWithPing sends a notification, and a ping after it.
 func (l *link) sendWithPing(send func() error) error {
 	l.pendingNotices.Add(1)
 	if err := send(); err != nil {
@@ -55,18 +52,17 @@ func (l *link) sendWithPing(send func() error) error {
 		return err
 	}
 	if n := (&pingedNotice{link: l, ping: Call{Method: "ping", probe: true}}); !l.CallAsync(&n.ping, n) {
-		l.pendingNotices.Add(-1) // over HTTP the transport tells what a question belongs to
+		l.pendingNotices.Add(-1) // HTTP identifies the cause of requests itself
 	}
 	return nil
 }
 
-// pingedNotice is a notification that may make a server request roots, with the ping sent after it.
+// pingedNotice is a notification that may cause roots requests, and the ping after it.
 type pingedNotice struct {
 	link *link
 	ping Call
 }
 
-// CallEnded implements [Caller].
 func (n *pingedNotice) CallEnded(jsonrpc.Reply, error, *jsonrpc.WriteBatch) {
 	n.link.pendingNotices.Add(-1)
 }

@@ -22,8 +22,8 @@ import (
 	"goblin/registry"
 )
 
-// Catalog is where a server's lists, state and log lines go: a
-// [registry.Registry].
+// Catalog receives a server's lists, state and log lines. [registry.Registry] implements
+// it.
 type Catalog interface {
 	SetList(server string, kind registry.Kind, items [][]byte) []registry.Problem
 	ServesSkills(server string, serves bool)
@@ -33,91 +33,84 @@ type Catalog interface {
 	Logs() *registry.LogJournal
 }
 
-// Hooks are hooks; each may be nil. They must not block.
+// Hooks are optional callbacks. They must not block.
 type Hooks struct {
 	ConnectionChanged func(server string, up bool)
-	Restarted         func(server string) // when a connection is made anew after the first
-	// ListChanged is called when the server has said that a list changed, after
-	// the list was fetched again. It may be the same as before.
+	Restarted         func(server string) // a connection replaced an earlier one
+	// ListChanged is called after the server announced a change and the list was fetched
+	// again. The list may be unchanged.
 	ListChanged func(server string, kind registry.Kind)
-	// FrameSkipped gets the start of a frame that is no message, without secrets.
+	// FrameSkipped receives the redacted start of a frame that is not a message.
 	FrameSkipped func(server, text string)
 	ListFailed   func(server, method string, err error) // a list could not be fetched
 }
 
-// Options configure a Server.
+// Options configures a Server.
 type Options struct {
 	Handler  Handler
 	Registry Catalog
-	Logger   *slog.Logger // nil for none
-	// Limits: zero values take the defaults of the configuration. Sessions and
-	// Unsent are not used.
+	Logger   *slog.Logger // may be nil
+	// Limits: zero values mean the defaults of the config. Sessions and Unsent are not
+	// used.
 	Limits      config.Limits
-	ListChanged config.ListChanged // notices of kinds that are off are ignored
-	Version     string             // Goblin's, told to backends
-	// Capabilities are declared to backends: a raw object, nil for none.
+	ListChanged config.ListChanged // disabled kinds of notifications are ignored
+	Version     string             // Goblin's version, sent to servers
+	// Capabilities are declared to servers, as a raw object or nil.
 	Capabilities []byte
 	Hooks        Hooks
-	// Replaces says that the catalog has entries of another Server of this
-	// name, which this one takes the place of: they are hidden after the grace
-	// time unless it has listed by then.
+	// Replaces is set if the catalog has entries of another Server with this name. They
+	// are hidden after the grace time unless this Server has listed.
 	Replaces    bool
-	CachedLists *registry.ServerState // of an earlier process, whose lists the catalog gets; nil for none
+	CachedLists *registry.ServerState // state of the cached lists in the catalog, or nil
 	KeepEntries bool                  // entries stay while the server is down
-	StartAsleep bool                  // it starts at its first use
-	// Digests returns the digests of the definitions in a list, by name. With it, calls of
-	// tools wait for the list of their connection, see [Server.AwaitTools]; nil waits for none.
+	StartAsleep bool                  // start at first use
+	// Digests returns the digests of the definitions in a list, by name. If set, tool
+	// calls wait for their connection's list; see [Server.AwaitTools].
 	Digests func(kind registry.Kind, items [][]byte) map[string]string
-	// Children records child processes, for the case that this one is killed;
-	// nil records none.
+	// Children records child processes in case this process is killed; may be nil.
 	Children *childproc.Registry
-	// Projects bounds how many projects have a process, of all servers together; nil
-	// bounds nothing.
+	// Projects limits the processes for projects of all servers; may be nil.
 	Projects *Projects
-	// Folders are the projects that have clients; nil for none.
+	// Folders returns the projects with clients; may be nil.
 	Folders func() []string
-	// EnvNames are the variables of the config's env_file, to explain errors by.
+	// EnvNames are the variables of the config's env_file, for explaining errors.
 	EnvNames []string
-	// Memory bounds what the server makes the process hold, together with whoever
-	// else shares it; nil bounds nothing.
+	// Memory is a shared limit of the memory used for servers and clients; may be nil.
 	Memory *memlimit.Pool
-	// Redact takes secrets out of a text that a backend may have written,
-	// before it goes into an [Error], the server's state or the journal. It is
-	// given whole texts, before they are cut. It may be called from any
-	// goroutine and must not block; nil changes nothing.
+	// Redact removes secrets from text of a server before it enters an [Error], the state
+	// or the journal. It receives whole texts, before truncation. It must be safe for
+	// concurrent use and not block; may be nil.
 	Redact func(string) string
-	// Resolve puts the values of references into a definition before it is used; nil
-	// for none.
+	// Resolve resolves references in a definition before use; may be nil.
 	Resolve func(ctx context.Context, s *config.Server) (*config.Server, error)
-	// Authorizer gives requests to a remote server the login of its user; nil for a
-	// server that has none.
+	// Authorizer adds the user's login to requests; nil without logins.
 	Authorizer *oauth.Authorizer
 }
 
-// tuning holds the times that tests shorten.
+// tuning holds the durations and limits that tests shorten.
 type tuning struct {
 	stop            time.Duration // each step of stopping a child
-	stall           time.Duration // how long a child may leave its stdin unread
-	drain           time.Duration // for what a dead child left in its pipes
-	grace           time.Duration // how long entries of a lost server stay listed
-	settled         time.Duration // up for so long, a server starts over with short delays
-	debounce        time.Duration // between a list_changed and the fetch, at first
-	maxDebounce     time.Duration // at most
-	pageTimeout     time.Duration // bound of one page of a list, besides the timeout
-	emptyPages      time.Duration // of pages that bring nothing new
-	listBytes       int64         // bytes of all lists together
-	requestBytes    int           // bytes of the params of its requests under way, but one alone may be larger
-	discoverTimeout time.Duration // for server/discover, before initialize is tried too
-	// remoteDiscoverTimeout is discoverTimeout over HTTP, which includes connecting. Legacy servers there
-	// respond at once, with an error.
+	stall           time.Duration // maximum time that a child doesn't read stdin
+	drain           time.Duration // for the output of a dead child
+	grace           time.Duration // until entries of a lost server are hidden
+	settled         time.Duration // lifetime after which delays are reset
+	debounce        time.Duration // initial delay from list_changed to the fetch
+	maxDebounce     time.Duration
+	pageTimeout     time.Duration // maximum for one page, in addition to the timeout
+	emptyPages      time.Duration // maximum time without new items
+	listBytes       int64         // maximum of all lists together
+	requestBytes    int           // maximum of open requests; a single one may exceed it
+	discoverTimeout time.Duration // before initialize is tried too
+	// remoteDiscoverTimeout is discoverTimeout over HTTP, including the connection setup.
+	// Legacy servers answer at once with an error.
 	remoteDiscoverTimeout time.Duration
-	modernWait            time.Duration // how long a request waits for the connection of its era, before it is translated
-	listenDebounce        time.Duration // changes of what is listened for are gathered so long
-	livenessInterval      time.Duration // without a word of a server over HTTP that may speak, before it is asked for one
-	livenessTimeout       time.Duration // for that word at least, however short the timeout is
-	maxCallTime           time.Duration // of a call, however often its server shows that it works
-	reconnectWait         time.Duration // how long a call waits for a connection that was lost just now
-	reopenDelay           time.Duration // before a stream of notifications that was lost is opened again, at first
+	modernWait            time.Duration // maximum wait for a connection of the request's era
+	listenDebounce        time.Duration // collects changes of subscriptions
+	livenessInterval      time.Duration // silence before a remote server is pinged
+	livenessTimeout       time.Duration // minimum timeout of that ping
+	maxCallTime           time.Duration // maximum for a call despite progress
+	reconnectWait         time.Duration // maximum wait of a call for a lost connection
+	reopenDelay           time.Duration // initial delay before a lost stream is reopened
 	retry                 timing.Backoff
 }
 
@@ -132,8 +125,7 @@ func defaultTuning() tuning {
 	}
 }
 
-// Server supervises the connections to one backend. Make one with
-// [NewServer].
+// Server supervises the connections to one server. Create one with [NewServer].
 type Server struct {
 	cfg     config.Server
 	uris    *policy.URIFilter
@@ -143,68 +135,67 @@ type Server struct {
 	limiter *limiter.Limiter
 	memory  *memlimit.Owner
 
-	// legacy notes that the last connection was opened in that era, so that
-	// the next attempt begins with it.
+	// legacy is set if the last connection was legacy, so the next attempt starts with
+	// that era.
 	legacy atomic.Bool
-	// modernOnly notes that a server was asked for the legacy era too and did
-	// not take it, so that it is not asked again.
+	// modernOnly is set if the server refused the legacy era, so it is not tried again.
 	modernOnly atomic.Bool
-	versions   atomic.Pointer[[]string] // revisions that the server told of; nil before
-	// discoverCut notes that a connection ended before it could tell, so that the next
-	// one is asked again; cuts counts them.
+	versions   atomic.Pointer[[]string]
+	// discoverCut is set if a connection ended during server/discover, so the next one
+	// sends it again. discoverCuts counts these connections.
 	discoverCut  atomic.Bool
 	discoverCuts atomic.Int32
-	// headerMirrors says which arguments of tools go into headers; of Streamable
-	// HTTP in the modern era only.
+	// headerMirrors lists the arguments that are also sent as headers (Streamable HTTP in
+	// the modern era).
 	headerMirrors    atomic.Pointer[wire.HeaderMirrors]
-	elicitationCount atomic.Uint64 // counts the ids that URL elicitations were given
+	elicitationCount atomic.Uint64
 
 	listed        atomic.Bool
 	firstList     chan struct{}
 	firstOnce     sync.Once
-	attempted     chan struct{} // see Attempted
+	attempted     chan struct{}
 	attemptedOnce sync.Once
-	lists         atomic.Pointer[lists] // of the current connection
-	// listBytes are the bytes of each list, or of the one on its way, if that has more.
+	lists         atomic.Pointer[lists]
+	// listBytes are the sizes of the lists, or of the one being fetched if larger.
 	listBytes [registry.Kinds]atomic.Int64
-	denied    [registry.Kinds]atomic.Pointer[[]string] // see Denied
+	denied    [registry.Kinds]atomic.Pointer[[]string]
 	skills    timing.ListAge
 
 	mu            sync.Mutex
-	runCtx        context.Context // of Run; nil outside
-	tasks         sync.WaitGroup  // started while running
+	runCtx        context.Context // context of Run; nil outside
+	tasks         sync.WaitGroup
 	interrupt     context.CancelCauseFunc
 	enabled       bool
-	asleep        bool          // it is not to run before it is used
-	stopping      bool          // conn ends because of that
-	uses          uint64        // how often conn was wanted
-	firstAttempt  bool          // nobody has been told yet that the server is down
-	reconnecting  bool          // a connection was lost, and the first attempt to replace it goes on
-	conn          *link         // the current connection
-	connUnit      *unit         // the unit that has taken conn
-	nextUnit      *unit         // the unit whose connection was lost: it gets the next
-	changed       chan struct{} // closed and replaced when conn or first change
+	asleep        bool   // idle: wait for use
+	stopping      bool   // conn is closed because the server became idle
+	uses          uint64 // requests for conn
+	firstAttempt  bool   // no request has failed yet because the server is down
+	reconnecting  bool   // replacing a lost connection; first attempt
+	conn          *link
+	connUnit      *unit         // unit that adopted conn
+	nextUnit      *unit         // unit whose connection was lost; adopts the next
+	changed       chan struct{} // closed and replaced when the connection state changes
 	lastErr       error
 	units         map[string]*unit
-	modernUnits   map[string]*unit // of the modern era, beside those of the legacy one
+	modernUnits   map[string]*unit // modern, beside the legacy ones
 	hideTimer     *time.Timer
-	unsentNotices map[string][][]byte // by unit: see keepNotices
+	unsentNotices map[string][][]byte
 
-	hadConn      bool   // there was a connection that the next one replaces; belongs to Run
-	loggedReason string // there is no connection, as was logged last; belongs to Run
+	hadConn      bool   // the next connection is a restart; used by Run only
+	loggedReason string // last logged failure; used by Run only
 
-	// Of what is listed; belong to the goroutine that lists.
-	known    [registry.Kinds]bool                      // has entries in the registry
-	reported [registry.Kinds]map[registry.Problem]bool // problems that were logged
+	// Used only by the goroutine that lists.
+	known    [registry.Kinds]bool
+	reported [registry.Kinds]map[registry.Problem]bool
 
 	stateMu sync.Mutex
 	state   registry.ServerState
 	skipped wire.SkipCounter
-	// repaired are the repairs of results that were logged, guarded by mu.
+	// repaired holds logged repairs of results; guarded by mu.
 	repaired map[string]bool
 }
 
-// NewServer returns a Server that does nothing until Run.
+// NewServer returns a Server that is inactive until Run.
 func NewServer(cfg config.Server, o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -244,8 +235,8 @@ func NewServer(cfg config.Server, o Options) *Server {
 	return s
 }
 
-// CacheLoaded tells that the catalog has the remembered lists by now, or, if not ok, that there
-// are none after all.
+// CacheLoaded reports that the catalog contains the cached lists or, if ok is false, that
+// they are unusable.
 func (s *Server) CacheLoaded(ok bool) {
 	if ok {
 		s.firstOnce.Do(func() { close(s.firstList) })
@@ -254,18 +245,17 @@ func (s *Server) CacheLoaded(ok bool) {
 	s.setState(func(st *registry.ServerState) { st.Listed, st.Stale, st.CachedAt = false, false, time.Time{} })
 }
 
-// Name is the server's name in the configuration.
+// Name returns the server's name in the config.
 func (s *Server) Name() string { return s.cfg.Name }
 
-// Config is the configuration that the server was made with.
+// Config returns the server's configuration.
 func (s *Server) Config() config.Server { return s.cfg }
 
-// FirstList is closed when nobody need wait any more for the server's first
-// lists: they were fetched, or the first attempt failed, or the server is
-// disabled.
+// FirstList is closed when callers need no longer wait for the first lists. The lists
+// were fetched, the first attempt failed, or the server is disabled.
 func (s *Server) FirstList() <-chan struct{} { return s.firstList }
 
-// Attempted is closed when the first attempt to connect is over: the server is connected,
+// Attempted is closed after the first connection attempt: the server is connected,
 // failed, needs a login, is disabled or was stopped.
 func (s *Server) Attempted() <-chan struct{} { return s.attempted }
 
@@ -274,10 +264,8 @@ func (s *Server) setAttempted() { s.attemptedOnce.Do(func() { close(s.attempted)
 // Listed reports whether the lists were fetched at least once.
 func (s *Server) Listed() bool { return s.listed.Load() }
 
-// toolCall is the method whose requests may take longer than others.
 const toolCall = "tools/call"
 
-// limit is how long a request of a method may take; 0 for any time.
 func (s *Server) limit(method string) time.Duration {
 	if method == toolCall {
 		return s.cfg.CallTimeout
@@ -285,7 +273,6 @@ func (s *Server) limit(method string) time.Duration {
 	return s.cfg.Timeout
 }
 
-// limitKey returns the key of the config that sets limit.
 func limitKey(method string) string {
 	if method == toolCall {
 		return "call_timeout"
@@ -293,10 +280,10 @@ func limitKey(method string) string {
 	return "timeout"
 }
 
-// Acquire takes one of the places for requests in flight (limits.in_flight) for
-// who, a client: no client gets all of them (see [limiter.Limiter]). It blocks until one
-// is free, ctx ends (the error is its cause) or the time that a request of the method
-// has is over. release must be called exactly once.
+// Acquire acquires a slot for a request in flight (limits.in_flight) for a client. No
+// client gets all slots (see [limiter.Limiter]). It blocks until a slot is free, the
+// method's timeout has passed, or ctx is done (returning its cause). release must be
+// called exactly once.
 func (s *Server) Acquire(ctx context.Context, who any, method string) (release func(), err error) {
 	release, wait := s.limiter.Acquire(who)
 	if wait == nil {
@@ -316,16 +303,16 @@ func (s *Server) Acquire(ctx context.Context, who any, method string) (release f
 	case <-late:
 		own, others := wait.Cancel()
 		return nil, s.newError(RequestTimeout, fmt.Sprintf(
-			"waited %v (%s) in the queue for a free slot: %d calls of this client and %d of others are in flight (limits.in_flight: %d); send fewer at a time",
-			limit, limitKey(method), own, others, s.opt.Limits.InFlight), context.DeadlineExceeded)
+			"no free slot within %s (%s): %d calls of this client and %d of others are in flight (limits.in_flight: %d); send fewer at a time",
+			config.ShortDuration(limit), limitKey(method), own, others, s.opt.Limits.InFlight), context.DeadlineExceeded)
 	}
 }
 
-// TryAcquire is Acquire where that does not have to wait; nil otherwise.
+// TryAcquire is Acquire without waiting. It returns nil if no slot is available.
 func (s *Server) TryAcquire(who any) (release func()) { return s.limiter.TryAcquire(who) }
 
-// Conn is the server's current connection, or at once an *[Error] that says
-// why there is none.
+// Conn returns the server's current connection without waiting, or an *[Error] with the
+// reason.
 func (s *Server) Conn() (Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -336,8 +323,8 @@ func (s *Server) Conn() (Conn, error) {
 	return nil, s.downErrorLocked()
 }
 
-// Ready is Conn for callers that do not use [Server.AwaitTools]: it fails while that would
-// wait, or while the tools of the catalog are those of another connection.
+// Ready is Conn for callers that don't use [Server.AwaitTools]. It returns an error while
+// that would wait, or while the catalog has tools of another connection.
 func (s *Server) Ready() (Conn, error) {
 	c, err := s.Conn()
 	if l, is := c.(*link); is && s.verifiesLists() && !l.tools.IsCurrent() {
@@ -346,8 +333,7 @@ func (s *Server) Ready() (Conn, error) {
 	return c, err
 }
 
-// liveConnLocked returns the current connection, or nil if that has ended and the supervisor has not noticed
-// yet.
+// liveConnLocked returns the current connection, or nil if it is closed or about to be.
 func (s *Server) liveConnLocked() *link {
 	if s.conn == nil || s.stopping || s.conn.ctx.Err() != nil {
 		return nil
@@ -355,7 +341,8 @@ func (s *Server) liveConnLocked() *link {
 	return s.conn
 }
 
-// isReconnectingLocked is [Server.IsReconnecting]; the attempt may be about to start.
+// isReconnectingLocked implements [Server.IsReconnecting]. The attempt may be about to
+// start.
 func (s *Server) isReconnectingLocked() bool {
 	return s.reconnecting || s.conn != nil && !s.stopping && s.conn.ctx.Err() != nil && s.enabled
 }
@@ -374,7 +361,7 @@ func (s *Server) downErrorLocked() *Error {
 	case s.runCtx != nil && s.runCtx.Err() != nil:
 		return s.newError(ConnectionError, "has been stopped", nil)
 	case s.asleep:
-		return s.newError(ConnectionError, "sleeps", nil)
+		return s.newError(ConnectionError, "is idle", nil)
 	case s.isReconnectingLocked() && errors.As(why, &last):
 		return s.newError(errorCode(last), "is being restarted: "+last.Text(), unsentCause(why))
 	case s.isReconnectingLocked():
@@ -387,13 +374,13 @@ func (s *Server) downErrorLocked() *Error {
 	return s.newError(ConnectionError, "is still starting", nil)
 }
 
-// Await is Conn, but it wakes the server, and waits until ctx ends while the first attempt to
-// connect goes on, 2 s at most for the first after a Restart or the loss of a connection.
+// Await is Conn, but wakes the server and waits for the first connection attempt or until
+// ctx is done. After a restart or loss it waits for 2 s at most.
 func (s *Server) Await(ctx context.Context) (Conn, error) {
 	var over <-chan time.Time
 	for {
 		s.mu.Lock()
-		if s.asleep && ctx.Err() == nil { // again, before this caller had the connection
+		if s.asleep && ctx.Err() == nil { // idle again before this caller got the connection
 			s.interruptLocked(nil)
 		}
 		alive, first, returning, changed := s.liveConnLocked() != nil, s.firstAttempt, s.isReconnectingLocked(), s.changed
@@ -414,23 +401,23 @@ func (s *Server) Await(ctx context.Context) (Conn, error) {
 	}
 }
 
-// IsReconnecting reports whether the first attempt to replace a lost connection goes on.
+// IsReconnecting reports whether the first attempt to replace a lost connection is
+// running.
 func (s *Server) IsReconnecting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.isReconnectingLocked()
 }
 
-// Causes for the end of what the supervisor is doing.
+// Causes for interrupting the supervisor.
 var (
 	errRestart = errors.New("restarted on request")
 	errToggled = errors.New("enabled or disabled")
-	errRecycle = errors.New("the isolation unit of the connection has ended")
+	errRecycle = errors.New("the connection's unit was closed")
 )
 
-// Restart ends the connections and connects anew at once. It does not wait.
-// The error says why there is nothing to restart: the server is disabled, or
-// its configuration has a problem.
+// Restart closes the connections and reconnects at once. It doesn't block. It returns an
+// error if the server is disabled or has a config problem.
 func (s *Server) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -444,8 +431,8 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// SetEnabled turns the server off or on; for as long as the Server lives. The
-// entries of one that is off are hidden at once. It does not wait.
+// SetEnabled enables or disables the server for the life of the Server. Disabling hides
+// the entries at once. It doesn't block.
 func (s *Server) SetEnabled(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -467,7 +454,7 @@ func (s *Server) interruptLocked(why error) {
 	s.asleep = false
 	s.lastErr = nil
 	if !errors.Is(why, errRecycle) {
-		// The units live on: the next connection brings theirs back.
+		// Units stay; they get the next connection.
 		s.closeUnitsLocked(func(*unit) bool { return true })
 	}
 	if s.interrupt != nil {
@@ -502,8 +489,8 @@ func (s *Server) broadcastLocked() {
 	s.changed = make(chan struct{})
 }
 
-// endFirstAttempt ends the wait for the first attempt, unless ctx, that of the attempt, has
-// ended: then another one begins.
+// endFirstAttempt records the end of the first attempt. If ctx, the attempt's context, is
+// done, another attempt follows and callers keep waiting.
 func (s *Server) endFirstAttempt(ctx context.Context, err error) {
 	s.mu.Lock()
 	if ctx.Err() == nil {
@@ -516,25 +503,22 @@ func (s *Server) endFirstAttempt(ctx context.Context, err error) {
 	s.firstOnce.Do(func() { close(s.firstList) })
 }
 
-// newError returns an Error of this server.
 func (s *Server) newError(code, reason string, err error) *Error {
 	return &Error{Code: code, Server: s.cfg.Name, Reason: s.opt.Redact(reason), Err: err}
 }
 
-// quote is a text of the backend as part of one of ours: what is cut has been
-// redacted before, or half a secret would be left.
+// quote truncates text of a server for use in Goblin's messages. It redacts first, so
+// that no part of a secret remains.
 func (s *Server) quote(text string, limit int) string {
 	return wire.Truncate(s.opt.Redact(text), limit)
 }
 
-// rpcError returns an error object of the server as an error.
 func (s *Server) rpcError(object []byte) errRPC {
 	e := jsonrpc.ParseErrorObject(object)
 	e.Message = s.opt.Redact(e.Message)
 	return errRPC{e}
 }
 
-// setState changes the state and hands it to the registry.
 func (s *Server) setState(change func(*registry.ServerState)) {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
@@ -546,7 +530,6 @@ func (s *Server) setState(change func(*registry.ServerState)) {
 	s.opt.Registry.SetState(s.cfg.Name, s.state)
 }
 
-// journal writes a line to the registry's journal of logs.
 func (s *Server) journal(level slog.Level, source, text string) {
 	s.opt.Registry.Logs().Append(registry.LogRecord{
 		Time: time.Now(), Server: s.cfg.Name, Level: level, Source: source, Text: s.opt.Redact(text),
@@ -555,17 +538,15 @@ func (s *Server) journal(level slog.Level, source, text string) {
 
 type journaledKey struct{}
 
-// journaled marks what is logged and stands in the journal already.
+// journaled marks log lines that are already in the journal.
 var journaled = context.WithValue(context.Background(), journaledKey{}, true)
 
-// IsJournaled reports whether what is logged with ctx stands in the registry's
-// journal of logs already, in better words.
+// IsJournaled reports whether a line logged with ctx is already in the registry's log
+// journal, with better wording.
 func IsJournaled(ctx context.Context) bool { return ctx.Value(journaledKey{}) != nil }
 
-// note is journal for what Goblin itself has to say of the server.
 func (s *Server) note(level slog.Level, text string) { s.journal(level, registry.SourceGoblin, text) }
 
-// reportSkipped reports a frame that is no message, at most once a second.
 func (s *Server) reportSkipped(frame []byte, err error) {
 	if s.opt.Hooks.FrameSkipped != nil {
 		s.opt.Hooks.FrameSkipped(s.cfg.Name, s.quote(string(frame[:min(len(frame), maxStderrLine)]), 300))
@@ -574,7 +555,7 @@ func (s *Server) reportSkipped(frame []byte, err error) {
 	if n == 0 {
 		return
 	}
-	text := fmt.Sprintf("skipped what is no message (%v): %q", err, s.quote(string(frame[:min(len(frame), maxStderrLine)]), 300))
+	text := fmt.Sprintf("skipped text that is not a message (%v): %q", err, s.quote(string(frame[:min(len(frame), maxStderrLine)]), 300))
 	if n > 1 {
 		text += fmt.Sprintf(" and %d more", n-1)
 	}

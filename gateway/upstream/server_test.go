@@ -253,7 +253,7 @@ func TestAcquireBoundsRequestsInFlight(t *testing.T) {
 	_, err = s.Acquire(context.Background(), "b", "ping")
 	require.NoError(t, err)
 	_, err = s.Acquire(context.Background(), "a", "ping")
-	requireCode(t, err, RequestTimeout, "waited 10ms (timeout) in the queue for a free slot: 1 calls of this client and 1 of others are in flight (limits.in_flight: 2)")
+	requireCode(t, err, RequestTimeout, "no free slot within 10ms (timeout): 1 calls of this client and 1 of others are in flight (limits.in_flight: 2)")
 	gone := errors.New("gone")
 	cancelled, end := context.WithCancelCause(context.Background())
 	end(gone)
@@ -333,8 +333,8 @@ func TestPagesAreFollowedWithinBounds(t *testing.T) {
 		report   string
 	}{
 		"to the end, an empty cursor is one": {"pages", nil, 6, 3, ""},
-		"a cursor that comes again":          {"same-cursor", nil, 2, 2, "came before"},
-		"new cursors without new items":      {"new-cursor", patient, maxEmptyPages + 1, maxEmptyPages + 1, "nothing new"},
+		"a cursor that comes again":          {"same-cursor", nil, 2, 2, "repeated nextCursor"},
+		"new cursors without new items":      {"new-cursor", patient, maxEmptyPages + 1, maxEmptyPages + 1, "without new entries"},
 		"pages":                              {"new-items", limits(10, 1000), 10, 10, "limits.pages"},
 		"entries":                            {"new-items", limits(1000, 10), 10, 11, "limits.entries"},
 		"what arrived before an error":       {"die-on-second-page", nil, 1, 2, "tools/list failed"},

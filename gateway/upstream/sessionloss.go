@@ -10,10 +10,11 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// A server that forgets a session is connected to again, once for each session. Requests
-// that the server refused for that reason are sent again.
+// After a server lost a session, Goblin reconnects once per session and repeats the
+// requests that the server refused for that reason.
 
-// judgeLoss judges whether a response reports a lost session. c is the call, or nil for other messages.
+// judgeLoss judges whether a response reports a lost session. c is the call, or nil for
+// other messages.
 func (r *remote) judgeLoss(c *Call, status int, body []byte) wire.SessionLoss {
 	if !r.inSession() || c != nil && c.handshake {
 		return wire.SessionKept
@@ -21,7 +22,7 @@ func (r *remote) judgeLoss(c *Call, status int, body []byte) wire.SessionLoss {
 	return wire.JudgeSession(status, body, c != nil && c.probe)
 }
 
-// judgeMessage is judgeLoss for a message of a stream or a body with status 200.
+// judgeMessage is judgeLoss for a message with status 200.
 func (r *remote) judgeMessage(c *Call, message []byte) wire.SessionLoss {
 	if len(message) > maxRefusal || !bytes.Contains(message, []byte(`"error"`)) {
 		return wire.SessionKept
@@ -29,8 +30,8 @@ func (r *remote) judgeMessage(c *Call, message []byte) wire.SessionLoss {
 	return r.judgeLoss(c, http.StatusOK, message)
 }
 
-// handleMessage handles a message of a call's response. It is handle, except for errors that report a lost
-// session.
+// handleMessage handles an error that reports a lost session. It returns false for other
+// messages, which the caller must handle.
 func (h *streamable) handleMessage(c *Call, id int64, message []byte) bool {
 	switch h.judgeMessage(c, message) {
 	case wire.SessionLost:
@@ -42,8 +43,8 @@ func (h *streamable) handleMessage(c *Call, id int64, message []byte) bool {
 	return false
 }
 
-// isSessionRefusal reads the body of a 401 response without a challenge, and reports whether it says that
-// the session is lost.
+// isSessionRefusal reports whether the body of a 401 without a challenge says that the
+// session is lost. It keeps the body readable.
 func (r *remote) isSessionRefusal(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("WWW-Authenticate") != "" || !r.inSession() {
 		return false
@@ -57,10 +58,10 @@ func (r *remote) isSessionRefusal(resp *http.Response) bool {
 	return wire.JudgeSession(resp.StatusCode, text, false) == wire.SessionLost
 }
 
-// closeLostSession closes the connection because the server lost its session. It fails the refused call so
-// that it is sent again.
+// closeLostSession closes the connection of a lost session. It fails the refused call so
+// that it is repeated.
 func (r *remote) closeLostSession(id int64) error {
-	known := r.sessionEnded.Swap(true) // before the call fails: its caller looks for another connection
+	known := r.sessionEnded.Swap(true) // set first: callers look for another connection
 	refused := r.sessionEndedError(ErrSessionLost)
 	r.calls.Fail(id, refused)
 	if known {
@@ -76,8 +77,8 @@ func (r *remote) closeLostSession(id int64) error {
 	return refused
 }
 
-// drainRequests waits for requests in flight, at most one second. The server refuses each, or responds if it
-// arrived before.
+// drainRequests waits up to one second for requests in flight. The server refuses each,
+// or answers if it arrived earlier.
 func (r *remote) drainRequests() {
 	for end := time.Now().Add(time.Second); r.calls.Len() > 0 && time.Now().Before(end); {
 		if sleep(r.ctx, 5*time.Millisecond) != nil {
@@ -86,12 +87,12 @@ func (r *remote) drainRequests() {
 	}
 }
 
-// maxNotices is the maximum number of notifications that wait for the next connection of
-// a unit, and of units that have some.
+// maxNotices is the maximum number of notifications that wait for a unit's next
+// connection, and of units with some.
 const maxNotices = 64
 
-// keepNotices keeps the notifications of clients that a lost session did not get for the
-// next connection of the unit. It is called when nothing else uses the queue.
+// keepNotices stores client notifications that a lost session did not receive for the
+// unit's next connection. The queue must not be in use.
 func (r *remote) keepNotices() {
 	if !r.sessionEnded.Load() {
 		return
@@ -121,8 +122,7 @@ func (r *remote) keepNotices() {
 	}
 }
 
-// isNotice reports whether a frame is a notification that does not refer to a request of
-// its session.
+// isNotice reports whether a frame is a notification that doesn't refer to its session.
 func isNotice(frame []byte) bool {
 	method := rawjson.GetString(frame, "method")
 	switch method {
@@ -132,7 +132,6 @@ func isNotice(frame []byte) bool {
 	return rawjson.Get(frame, "id") == nil
 }
 
-// sendNotices sends over a new connection what keepNotices has kept.
 func (s *Server) sendNotices(l *link) {
 	if l.info.Load().Era != Legacy {
 		return

@@ -12,18 +12,17 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// errNoStream is the cause of an Error when a server answers with something else than the
-// stream of SSE, or with a stream that names no endpoint.
+// errNoStream is the cause of an Error if a server doesn't answer with an SSE stream that
+// names an endpoint.
 var errNoStream = errors.New("no event stream")
 
-// sse is a connection by HTTP+SSE, the transport of revision 2024-11-05: one stream
-// of all that the server says, whose first event names the endpoint to post to.
+// sse is a connection over HTTP+SSE, the transport of 2024-11-05. One stream carries all
+// messages of the server; its first event names the endpoint to post to.
 type sse struct {
 	*remote
-	streams atomic.Bool // the stream is open
+	streams atomic.Bool
 }
 
-// dialSSE opens the stream and waits until the server has named its endpoint.
 func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
 	r, err := newRemote(ctx, s, unit, "sse")
 	if err != nil {
@@ -31,10 +30,10 @@ func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
 	}
 	c := &sse{remote: r}
 	c.wire, c.target = c, c.base.String
-	// The session is a part of the endpoint. Until the server has answered initialize, a
-	// refusal may mean that it has no such transport.
+	// The session is part of the endpoint. Before the answer to initialize, a refusal may
+	// mean that the server lacks this transport.
 	c.inSession = func() bool { return c.info.Load().Protocol != "" }
-	// The stream outlives the attempt, whose end must reach it in another way.
+	// The stream outlives ctx, so it needs its own cancellation.
 	defer context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
 		if c.streams.Load() {
@@ -54,17 +53,16 @@ func dialSSE(ctx context.Context, s *Server, unit string) (*link, error) {
 	}
 }
 
-// failStream ends the connection because of its stream.
 func (c *sse) failStream(reason string, err error) {
 	c.fail(c.srv.newError(ConnectionError, reason, err))
 }
 
-// listen opens the stream and reads it to its end. named is closed when the target is
+// listen opens the stream and reads it to its end. It closes named when the target is
 // known.
 func (c *sse) listen(named chan<- struct{}) {
 	resp, err := c.do(c.ctx, http.MethodGet, nil, acceptEvents, "", nil)
 	if err != nil {
-		reason := "the stream does not open: " + err.Error()
+		reason := "cannot open the stream: " + err.Error()
 		if errors.Is(err, errRedirect) {
 			reason = errRedirect.Error()
 		}
@@ -77,7 +75,7 @@ func (c *sse) listen(named chan<- struct{}) {
 		c.fail(c.statusError(resp, nil))
 		return
 	case contentType(resp) != "text/event-stream":
-		c.failStream("the server named no endpoint: its answer is no event stream", errNoStream)
+		c.failStream("the server named no endpoint: its answer is not an event stream", errNoStream)
 		return
 	}
 	c.streams.Store(true)
@@ -95,7 +93,7 @@ func (c *sse) listen(named chan<- struct{}) {
 		case e.Name == "endpoint" && named != nil:
 			target, err := c.base.Parse(string(e.Data))
 			if err != nil || origin(target) != origin(c.base) {
-				c.failStream("the server named no endpoint but one of another origin", nil)
+				c.failStream("the server named an endpoint of another origin", nil)
 				return
 			}
 			c.target = target.String
@@ -105,7 +103,6 @@ func (c *sse) listen(named chan<- struct{}) {
 	}
 }
 
-// handleMessage handles a message of the stream.
 func (c *sse) handleMessage(message []byte) {
 	switch c.judgeMessage(nil, message) {
 	case wire.SessionLost:
@@ -122,7 +119,6 @@ func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 func (c *sse) isLegacyOnly() bool { return true }
 
-// request implements [transport].
 func (c *sse) request(call *Call, id int64, frame []byte) {
 	if c.sessionEnded.Load() {
 		c.calls.Fail(id, c.sessionEndedError(ErrSessionLost))
@@ -140,10 +136,8 @@ func (c *sse) request(call *Call, id int64, frame []byte) {
 	}
 }
 
-// initialized implements [transport].
 func (c *sse) initialized(ctx context.Context, frame []byte) error { return c.post(ctx, frame) }
 
-// close implements [transport].
 func (c *sse) close() {
 	c.tasks.Wait()
 	c.keepNotices()

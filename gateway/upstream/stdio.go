@@ -25,23 +25,23 @@ import (
 )
 
 const (
-	// maxStall is how long a child may leave its stdin unread while something
-	// waits to be written.
+	// maxStall is the maximum time that a child may not read its stdin while data is
+	// queued.
 	maxStall = 60 * time.Second
-	// maxUnsent is how many bytes may wait for a child besides one frame.
+	// maxUnsent is the maximum queued data for a child, in bytes, in addition to one
+	// frame.
 	maxUnsent = 16 << 20
-	// maxStderrLine is where a line of stderr is cut.
+	// maxStderrLine is the maximum length of a stderr line, in bytes.
 	maxStderrLine = 8 << 10
-	// maxStderrRate is how many lines of stderr go to the journal per second.
+	// maxStderrRate is the maximum number of journaled stderr lines per second.
 	maxStderrRate = 1000
-	// maxQuote is the maximum size of a kept line of stderr, in bytes.
+	// maxQuote is the maximum length of a stored stderr line, in bytes.
 	maxQuote = 300
-	// maxSplit is how long a secret may be that does not show where a line of
-	// stderr was cut.
+	// maxSplit is the number of bytes removed before a cut in a line, as it may split a
+	// secret of this length.
 	maxSplit = 512
 )
 
-// stdio is a child process that speaks over its stdin and stdout.
 type stdio struct {
 	*link
 	cmd        *exec.Cmd
@@ -50,17 +50,16 @@ type stdio struct {
 	stdout     *os.File
 	stderr     *os.File
 	out        *jsonrpc.SendQueue
-	exited     chan struct{} // the child has been reaped and its group killed
-	stdoutDone chan struct{} // stdout has been read to its end
-	stderrDone chan struct{} // stderr has been read to its end
-	exitErr    error         // of cmd.Wait, after exited
+	exited     chan struct{} // the child was reaped and its group killed
+	stdoutDone chan struct{}
+	stderrDone chan struct{}
+	exitErr    error // valid after exited is closed
 	loops      sync.WaitGroup
 
-	errMu      sync.Mutex  // guards stderrTail
-	stderrTail stderr.Tail // redacted
+	errMu      sync.Mutex
+	stderrTail stderr.Tail
 }
 
-// dialStdio starts the server's child.
 func dialStdio(ctx context.Context, s *Server, unit string) (*link, error) {
 	cfg, err := s.definition(ctx, unit)
 	if err != nil {
@@ -70,7 +69,7 @@ func dialStdio(ctx context.Context, s *Server, unit string) (*link, error) {
 	path, err := childproc.LookPath(cfg.Command, env)
 	if err != nil {
 		return nil, s.newError(ConnectionError, fmt.Sprintf(
-			"the command %q was not found: install it, or give its full path as command", cfg.Command), err)
+			"command %q not found; install it or set the full path in command", cfg.Command), err)
 	}
 	if cfg.Cwd != "" {
 		if st, err := os.Stat(cfg.Cwd); err != nil || !st.IsDir() {
@@ -82,7 +81,7 @@ func dialStdio(ctx context.Context, s *Server, unit string) (*link, error) {
 	c.cmd = &exec.Cmd{Path: path, Args: append([]string{cfg.Command}, cfg.Args...), Env: env, Dir: cfg.Cwd}
 	if err := c.start(); err != nil {
 		c.cancel()
-		return nil, s.newError(ConnectionError, fmt.Sprintf("the command %q does not start: %v", cfg.Command, childproc.StripProgram(err)), err)
+		return nil, s.newError(ConnectionError, fmt.Sprintf("command %q does not start: %v", cfg.Command, childproc.StripProgram(err)), err)
 	}
 	return c.link, nil
 }
@@ -106,8 +105,8 @@ func (c *stdio) start() error {
 			child, own = append(child, w), append(own, r)
 		}
 	}
-	// The files go to the child as they are, so that Wait waits for the child
-	// alone and not for whoever else holds the pipes.
+	// Files are passed directly, so that Wait doesn't wait for others that hold the
+	// pipes.
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = child[0], child[1], child[2]
 	c.stdin, c.stdout, c.stderr = own[0], own[1], own[2]
 	started := make(chan error, 1)
@@ -125,7 +124,7 @@ func (c *stdio) start() error {
 	go func() {
 		defer c.loops.Done()
 		if err := c.out.Run(); err != nil && !errors.Is(err, jsonrpc.ErrClosed) && !errors.Is(err, os.ErrClosed) {
-			// A child that closes its stdin is about to end; its end says more.
+			// A child that closes its stdin will exit; the exit status says more.
 			c.failProcess("closed its stdin", err)
 		}
 	}()
@@ -134,9 +133,9 @@ func (c *stdio) start() error {
 	return nil
 }
 
-// runChild starts the child, waits for its end and kills what it left behind. On
-// Linux the child dies with the thread that started it, hence one goroutine
-// that keeps its thread for the child's life.
+// runChild starts the child, waits for its exit and kills its group. On Linux the child
+// dies with the thread that started it, so one goroutine keeps its thread for the child's
+// life.
 func (c *stdio) runChild(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -156,7 +155,6 @@ func (c *stdio) runChild(started chan<- error) {
 	close(c.exited)
 }
 
-// read is the read loop.
 func (c *stdio) read() {
 	defer c.loops.Done()
 	r := jsonrpc.NewReader(c.stdout, c.srv.opt.Limits.Frame).CheckWhileReading(c.srv.opt.Limits.Depth)
@@ -182,13 +180,13 @@ func (c *stdio) read() {
 		m, err := r.Parse(frame)
 		m, err = wire.RepairFrame(frame, c.srv.opt.Limits.Depth, m, err)
 		if err != nil && r.Truncated() {
-			// The last line has no end. It is no message, so the child died
-			// while it wrote, and the calls fail for that.
+			// The unfinished last line is not a message: the child died while writing.
+			// Its calls fail for that reason.
 			c.srv.reportSkipped(frame, err)
 			continue
 		}
 		if err != nil && c.Info().Protocol == "" {
-			c.keepLine(frame[:min(len(frame), maxStderrLine)]) // a program's help, or its mistake, on the wrong stream
+			c.keepLine(frame[:min(len(frame), maxStderrLine)]) // help or an error on the wrong stream
 		}
 		if c.ctx.Err() == nil {
 			c.handleParsed(c.ctx, nil, frame, &m, err)
@@ -196,7 +194,7 @@ func (c *stdio) read() {
 	}
 }
 
-// failProcess ends the connection because of the child, and says how it ended.
+// failProcess closes the connection because of the child and reports its exit status.
 func (c *stdio) failProcess(what string, cause error) {
 	wait := time.NewTimer(c.srv.tune.drain)
 	defer wait.Stop()
@@ -211,10 +209,10 @@ func (c *stdio) failProcess(what string, cause error) {
 			select {
 			case <-read:
 			case <-wait.C:
-				wait.Reset(0) // nor is the other waited for
+				wait.Reset(0) // don't wait for the other either
 			}
 		}
-		what, cause = "the process ended", io.EOF
+		what, cause = "the process exited", io.EOF
 		if c.exitErr != nil {
 			what, cause = what+": "+c.exitErr.Error(), c.exitErr
 		}
@@ -224,7 +222,6 @@ func (c *stdio) failProcess(what string, cause error) {
 	c.fail(c.explain(c.srv.newError(ConnectionError, what, cause), true))
 }
 
-// readErrors brings stderr to the journal, as far as it is not too much.
 func (c *stdio) readErrors() {
 	defer c.loops.Done()
 	defer close(c.stderrDone)
@@ -233,14 +230,14 @@ func (c *stdio) readErrors() {
 	for {
 		line, err := r.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			// It is cut: a secret across the cut would not be found.
+			// Drop text before the cut, which may split a secret.
 			text := c.srv.opt.Redact(string(line))
 			line = []byte(text[:max(0, len(text)-maxSplit)])
 		}
 		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
 			if now := time.Now(); now.Sub(second) > time.Second {
 				if dropped > 0 {
-					c.srv.note(slog.LevelWarn, fmt.Sprintf("%d lines of stderr were not kept: too many per second", dropped))
+					c.srv.note(slog.LevelWarn, fmt.Sprintf("%d lines of stderr dropped: too many per second", dropped))
 				}
 				second, lines, dropped = now, 0, 0
 			}
@@ -252,7 +249,7 @@ func (c *stdio) readErrors() {
 			}
 		}
 		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = r.ReadSlice('\n') // the rest of a line that was cut
+			_, err = r.ReadSlice('\n')
 		}
 		if err != nil {
 			return
@@ -260,8 +257,8 @@ func (c *stdio) readErrors() {
 	}
 }
 
-// keepLine keeps a line of stderr for quoting. Before the handshake is complete, it also
-// keeps lines of stdout that are no messages.
+// keepLine stores a stderr line for quoting. Before the handshake it also stores stdout
+// lines that are not messages.
 func (c *stdio) keepLine(line []byte) {
 	text := strings.ToValidUTF8(c.srv.quote(string(line), maxQuote), "\uFFFD")
 	c.errMu.Lock()
@@ -269,8 +266,8 @@ func (c *stdio) keepLine(line []byte) {
 	c.stderrTail.Add(text)
 }
 
-// explain adds to e what the child wrote to stderr, and the variables that it lacks. quote
-// chooses whether the reason names the most telling line.
+// explain adds the child's stderr and missing variables to e. If quote is set, the reason
+// quotes the most relevant line.
 func (c *stdio) explain(e *Error, quote bool) *Error {
 	c.errMu.Lock()
 	lines := c.stderrTail.Lines()
@@ -286,7 +283,7 @@ func (c *stdio) explain(e *Error, quote bool) *Error {
 	e.Lines = stderr.Pick(lines)
 	cause, fix := c.diagnose(append(lines, e.Reason))
 	if quote && len(e.Lines) > 0 {
-		e.Reason += "; its last words: " + stderr.ErrorLine(lines)
+		e.Reason += "; output: " + stderr.ErrorLine(lines)
 	}
 	if cause != "" {
 		e.Reason += "; " + cause
@@ -295,12 +292,12 @@ func (c *stdio) explain(e *Error, quote bool) *Error {
 	return e
 }
 
-// diagnose returns which variables the child lacks by its own words, and the fix. cause is
-// "" if the words explain the error.
+// diagnose returns the missing variables that the child mentions, and the fix. cause is
+// "" if its words explain the error.
 func (c *stdio) diagnose(words []string) (cause, fix string) {
 	fix, explaining := stderr.FindFix(words)
 	missing, mentioned := stderr.Variables(words)
-	if c.Info().Protocol != "" { // its words may be about anything
+	if c.Info().Protocol != "" {
 		mentioned = nil
 	}
 	cause, add := stderr.MissingVariables(&c.srv.cfg, missing, append(mentioned, explaining...), c.cmd.Env, os.LookupEnv, c.srv.opt.EnvNames)
@@ -316,8 +313,8 @@ func (c *stdio) isLegacyOnly() bool { return false }
 func (c *stdio) request(call *Call, id int64, frame []byte) {
 	switch {
 	case len(frame) > memlimit.FreeSize && c.out.UnsentBytes()+int64(len(frame)) > maxUnsent+c.srv.opt.Limits.Frame || !c.srv.memory.CanReserve(len(frame)):
-		// Whoever sends so much must not cost others the connection.
-		c.calls.Fail(id, c.srv.newError(ConnectionError, "does not take requests as fast as they come; send it again later", nil))
+		// One large sender must not cost others the connection.
+		c.calls.Fail(id, c.srv.newError(ConnectionError, "does not read requests fast enough; retry later", nil))
 		c.checkStall()
 	case call.Batch != nil:
 		rawjson.OneLine(frame[:len(frame)-1])
@@ -340,12 +337,11 @@ func (c *stdio) respond(frame []byte) { c.send(frame) }
 func (c *stdio) send(frame []byte) { c.write(frame, c.out.Send) }
 
 func (c *stdio) write(frame []byte, send func([]byte)) {
-	rawjson.OneLine(frame[:len(frame)-1]) // a line is a message
+	rawjson.OneLine(frame[:len(frame)-1]) // each line is one message
 	send(frame)
 	c.checkStall()
 }
 
-// checkStall closes the connection of a child that does not read its stdin.
 func (c *stdio) checkStall() {
 	unsent := c.out.UnsentBytes()
 	if unsent == 0 {
@@ -356,8 +352,8 @@ func (c *stdio) checkStall() {
 	}
 }
 
-// close stops the child as MCP's stdio transport asks: its stdin is closed; if
-// that does not end it, its group is terminated, and then killed.
+// close stops the child as the stdio transport of MCP requires: it closes stdin, then
+// terminates the group, then kills it.
 func (c *stdio) close() {
 	c.out.Close(jsonrpc.ErrClosed)
 	_ = c.stdin.Close()
@@ -369,7 +365,7 @@ func (c *stdio) close() {
 			c.waitExit(grace)
 		}
 	}
-	// Whoever still holds the pipes cannot hold the loops.
+	// Other holders of the pipes must not block the loops.
 	_ = c.stdout.SetReadDeadline(time.Now())
 	_ = c.stderr.SetReadDeadline(time.Now().Add(c.srv.tune.drain))
 	c.loops.Wait()

@@ -95,9 +95,9 @@ func TestWhatAServerPrintsInsteadOfMCPIsQuoted(t *testing.T) {
 			r := start(t, cfg, nil)
 			// A start may end before the program says anything; there are more.
 			var err error
-			r.until("its last words", func() bool {
+			r.until("its output", func() bool {
 				_, err = r.Conn()
-				return err != nil && strings.Contains(err.Error(), "; its last words: Usage: foo --stdio")
+				return err != nil && strings.Contains(err.Error(), "; output: Usage: foo --stdio")
 			})
 			requireCode(t, err, ConnectionError, "")
 		})
@@ -177,13 +177,13 @@ func TestOddAnswers(t *testing.T) {
 		require.Equal(t, want, got, tool)
 	}
 	for tool, want := range map[string]string{
-		"broken": "broken answer", "deep": "nested more than 512 deep", "scalar": "not an object", "huge": "limits.frame",
+		"broken": "malformed answer", "deep": "nested more than 512 deep", "scalar": "not an object", "huge": "limits.frame",
 	} {
 		_, err := r.call(conn, tool)
 		requireCode(t, err, BadReply, want)
 	}
 	require.NoError(t, conn.Err(), "none of it ends the connection")
-	r.until("a report of the garbage", func() bool { return r.cat.logged("skipped what is no message") })
+	r.until("a report of the garbage", func() bool { return r.cat.logged("skipped text that is not a message") })
 	r.until("an answer to the request with bad params", func() bool {
 		return strings.Contains(r.received(), `"id":"b1","error":{"code":-3260`)
 	})
@@ -251,7 +251,7 @@ func TestSecretsThatAServerPrintsAreShownNowhere(t *testing.T) {
 
 	r := secretive("").whole()
 	_, err := r.call(r.up(), "blab")
-	require.ErrorContains(t, err, "its last words: "+strings.Repeat("x", maxQuote-20)+"[hidden]")
+	require.ErrorContains(t, err, "output: "+strings.Repeat("x", maxQuote-20)+"[hidden]")
 	r.until("the state", func() bool { return r.cat.state().LastError != "" })
 	r.until("stderr", func() bool { return r.cat.logged("yyyy") })
 	clean(r, err)
@@ -469,7 +469,7 @@ func TestRequestsOfTheServer(t *testing.T) {
 		})
 		_, err := r.call(r.up(), "nag")
 		require.NoError(t, err)
-		r.until("refusals", func() bool { return strings.Count(r.received(), "too many requests") == 5 })
+		r.until("refusals", func() bool { return strings.Count(r.received(), "too many open requests") == 5 })
 		close(release)
 		r.until("answers", func() bool { return strings.Count(r.received(), `"result":{}`) == maxRequests })
 	})
@@ -485,7 +485,7 @@ func TestRequestsOfTheServer(t *testing.T) {
 		})
 		_, err := r.call(r.up(), "heavy")
 		require.NoError(t, err)
-		r.until("refusals", func() bool { return strings.Count(r.received(), "too large requests") == 2 })
+		r.until("refusals", func() bool { return strings.Count(r.received(), "open requests are too large") == 2 })
 		close(release)
 		r.until("answers", func() bool { return strings.Count(r.received(), `"result":{}`) == 3 })
 		_, err = r.call(r.up(), "heavy")

@@ -9,8 +9,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// subscribe is resources/subscribe in the modern era: it is answered when the
-// server has acknowledged that it watches the resource.
+// subscribe implements resources/subscribe in the modern era. It returns when the server
+// has acknowledged the subscription.
 func (l *link) subscribe(c *Call) (jsonrpc.Reply, error) {
 	uri, ok := rawjson.String(rawjson.Get(c.Params, "uri"))
 	if !ok {
@@ -48,13 +48,13 @@ func (l *link) subscribe(c *Call) (jsonrpc.Reply, error) {
 	case errors.As(err, &rpc):
 		return jsonrpc.Reply{Error: rpc.object.Object()}, nil
 	case errors.Is(err, errNotAcknowledged):
-		e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the server does not watch this resource for changes")
+		e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "the server does not accept a subscription to this resource")
 		e.Data = rawjson.Object("uri", uri)
 		return jsonrpc.Reply{Error: e.Object()}, nil
 	case errors.As(err, &failed):
 		return jsonrpc.Reply{}, err
 	}
-	return jsonrpc.Reply{}, l.srv.newError(ConnectionError, fmt.Sprintf("does not listen: %v", err), err)
+	return jsonrpc.Reply{}, l.srv.newError(ConnectionError, fmt.Sprintf("cannot subscribe: %v", err), err)
 }
 
 // abandonWait removes a subscription whose caller no longer waits.
@@ -71,7 +71,6 @@ func (ls *listener) abandonWait(uri string, answer chan error) {
 	}
 }
 
-// unsubscribe is resources/unsubscribe in the modern era.
 func (l *link) unsubscribe(c *Call) (jsonrpc.Reply, error) {
 	uri := rawjson.GetString(c.Params, "uri")
 	ls := l.listener.Load()

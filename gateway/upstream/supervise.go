@@ -14,8 +14,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Run supervises the server until ctx ends, and returns when everything of it
-// is gone. It is called once.
+// Run supervises the server until ctx is done and returns when everything is stopped. It
+// must be called once.
 func (s *Server) Run(ctx context.Context) {
 	run, cancel := context.WithCancel(ctx)
 	defer s.memory.Release()
@@ -49,7 +49,7 @@ func (s *Server) Run(ctx context.Context) {
 	s.interrupt = nil
 	s.stopHidingLocked()
 	s.mu.Unlock()
-	// running has ended, so that no task is started any more.
+	// run is cancelled, so no new tasks start.
 	s.tasks.Wait()
 	s.mu.Lock()
 	for range s.units {
@@ -61,7 +61,6 @@ func (s *Server) Run(ctx context.Context) {
 	s.setState(func(st *registry.ServerState) { st.State = registry.StateStopped; st.PID = 0 })
 }
 
-// awaitEnabled waits while the server is disabled or its config has a problem.
 func (s *Server) awaitEnabled(ctx context.Context) {
 	s.mu.Lock()
 	enabled := s.enabled
@@ -73,12 +72,11 @@ func (s *Server) awaitEnabled(ctx context.Context) {
 		}
 	})
 	s.listed.Store(false)
-	s.hadConn = false // what comes next is no restart
+	s.hadConn = false // the next start is no restart
 	s.endFirstAttempt(ctx, nil)
 	<-ctx.Done()
 }
 
-// retry connects again and again.
 func (s *Server) retry(ctx context.Context) {
 	pause := s.tune.retry
 	pause.Reset()
@@ -102,14 +100,13 @@ func (s *Server) retry(ctx context.Context) {
 	}
 }
 
-// awaitLogin returns when somebody has logged in, in whatever process. The server is
-// not asked before: it has said what it wants.
+// awaitLogin waits until a user has logged in, in any process. The server gets no
+// requests before.
 func (s *Server) awaitLogin(ctx context.Context) {
 	for sleep(ctx, time.Second) == nil && s.opt.Authorizer.NeedsUser() {
 	}
 }
 
-// recordFailure records why there is no connection.
 func (s *Server) recordFailure(ctx context.Context, err error, lost bool, wait time.Duration) {
 	reason := errorReason(err)
 	s.setState(func(st *registry.ServerState) {
@@ -127,7 +124,7 @@ func (s *Server) recordFailure(ctx context.Context, err error, lost bool, wait t
 		s.loggedReason = reason
 		s.note(slog.LevelError, reason)
 		s.log.WarnContext(journaled, "not connected", "err", err)
-	} else { // for weeks, if nobody mends it
+	} else { // may repeat for weeks
 		s.log.DebugContext(journaled, "still not connected", "err", err)
 	}
 	if !lost {
@@ -138,8 +135,8 @@ func (s *Server) recordFailure(ctx context.Context, err error, lost bool, wait t
 	s.endFirstAttempt(ctx, err)
 }
 
-// runConn runs one connection from the attempt to its end. up is its lifetime, zero if the attempt failed;
-// err is why it ended.
+// runConn runs one connection. up is its lifetime, or zero if the attempt failed; err is
+// the reason for its end.
 func (s *Server) runConn(ctx context.Context) (up time.Duration, err error) {
 	if s.isPerProject() {
 		return s.followProject(ctx)
@@ -152,14 +149,14 @@ func (s *Server) runConn(ctx context.Context) (up time.Duration, err error) {
 	return s.serve(ctx, l)
 }
 
-// serve keeps the catalog up to date by a connection until that ends, or ctx does.
+// serve keeps the catalog current with a connection until it closes or ctx is done.
 func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err error) {
 	since := time.Now()
 	ls := s.publish(l)
 
 	alive, cancel := context.WithCancel(l.ctx)
 	var wg sync.WaitGroup
-	own := !s.isPerProject() // else it is its unit's, which sees to all the rest
+	own := !s.isPerProject() // otherwise its unit does the rest
 	if own {
 		wg.Go(func() { s.prepare(alive, l) })
 	}
@@ -173,15 +170,15 @@ func (s *Server) serve(ctx context.Context, l *link) (up time.Duration, err erro
 	cancel()
 	wg.Wait()
 	if own {
-		l.fail(s.newError(ConnectionError, "the connection was closed", jsonrpc.ErrClosed)) // before Down says so
+		l.fail(s.newError(ConnectionError, "connection closed", jsonrpc.ErrClosed)) // before ConnClosed
 		s.opt.Handler.ConnClosed(s, l)
 		<-l.closed
 	}
 	return max(time.Since(since), 1), err
 }
 
-// prepare lets the gateway restore what the connection needs, and again what
-// the unit that takes it needs. It returns when ctx ends.
+// prepare calls ConnReady for the connection, and again when a unit adopts it, until ctx
+// is done.
 func (s *Server) prepare(ctx context.Context, l *link) {
 	for {
 		s.opt.Handler.ConnReady(ctx, s, l)
@@ -193,7 +190,6 @@ func (s *Server) prepare(ctx context.Context, l *link) {
 	}
 }
 
-// publish makes l the current connection.
 func (s *Server) publish(l *link) *lists {
 	s.mu.Lock()
 	s.connUnit, s.nextUnit = s.nextUnit, nil
@@ -207,7 +203,7 @@ func (s *Server) publish(l *link) *lists {
 	}
 	ls := newLists(s, l)
 	s.lists.Store(ls)
-	again := s.hadConn && !s.isPerProject() // else it may be another project's
+	again := s.hadConn && !s.isPerProject() // otherwise it may be another project's
 	s.hadConn, s.loggedReason = true, ""
 	s.setState(func(st *registry.ServerState) {
 		info := l.Info()
@@ -251,13 +247,13 @@ func (s *Server) publish(l *link) *lists {
 	return ls
 }
 
-// unpublish reverses publish. ctx has ended if the connection was ended on purpose.
+// unpublish reverses publish. ctx is done if the connection was closed on purpose.
 func (s *Server) unpublish(ctx context.Context) {
 	s.lists.Store(nil)
 	s.mu.Lock()
 	s.lastErr = s.conn.Err()
 	if s.connUnit != nil {
-		s.nextUnit = s.units[s.connUnit.name] // nil if it is gone
+		s.nextUnit = s.units[s.connUnit.name]
 		if s.nextUnit != nil && s.nextUnit.hasOwnConn {
 			s.nextUnit = nil
 		}
@@ -267,7 +263,7 @@ func (s *Server) unpublish(ctx context.Context) {
 	s.stopping = false
 	s.reconnecting = s.enabled && s.runCtx.Err() == nil && !rests
 	if errors.Is(context.Cause(ctx), errRecycle) {
-		s.hadConn = false // no restart: the unit's end asked for it
+		s.hadConn = false // no restart: its unit was closed
 	}
 	if s.reconnecting {
 		s.hideLaterLocked()
@@ -279,8 +275,7 @@ func (s *Server) unpublish(ctx context.Context) {
 	}
 }
 
-// hideLaterLocked takes the entries out of the lists after the grace time,
-// unless one of the lists is there again before.
+// hideLaterLocked hides the entries after the grace time, unless a list arrives earlier.
 func (s *Server) hideLaterLocked() {
 	if s.hideTimer != nil || s.opt.KeepEntries {
 		return
@@ -303,8 +298,8 @@ func (s *Server) stopHidingLocked() {
 	}
 }
 
-// showEntries lists the entries again. It is called when a list of l has arrived, or
-// all there are: the lists that have not are as old as before.
+// showEntries shows the entries again after a list of l arrived. Kinds that did not
+// arrive yet stay outdated.
 func (s *Server) showEntries(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,7 +310,6 @@ func (s *Server) showEntries(l *link) {
 	}
 }
 
-// allListed is called when all lists of a connection have been fetched.
 func (s *Server) allListed(l *link) {
 	l.listsFetched.Store(true)
 	s.listed.Store(true)
@@ -324,14 +318,13 @@ func (s *Server) allListed(l *link) {
 	s.firstOnce.Do(func() { close(s.firstList) })
 }
 
-// connect opens a connection and shakes hands, within startup_timeout.
 func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 	limit := s.cfg.StartupTimeout
 	first := "initialize"
 	if s.cfg.Era == config.ModernEra {
 		first = "server/discover"
 	}
-	late := s.newError(ConnectionError, fmt.Sprintf("did not answer %s within %v (startup_timeout)", first, limit), context.DeadlineExceeded)
+	late := s.newError(ConnectionError, fmt.Sprintf("did not answer %s within %s (startup_timeout)", first, config.ShortDuration(limit)), context.DeadlineExceeded)
 	whole := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
@@ -360,13 +353,13 @@ func (s *Server) connect(ctx context.Context, unit string) (*link, error) {
 	}
 }
 
-// otherTransportTime is the maximum duration of a try of the other transport.
+// otherTransportTime is the maximum duration of trying the other transport.
 const otherTransportTime = 5 * time.Second
 
-// wrongTypeError returns an error that names the correct type of a server, or why if the server does not use
-// the other transport either.
+// wrongTypeError tries the other transport of HTTP. It returns an error that names the
+// correct type, or why if that fails too.
 func (s *Server) wrongTypeError(ctx context.Context, unit string, why error, other config.Type, dial func(context.Context, *Server, string) (*link, error)) error {
-	// A server of Streamable HTTP may have kept its stream open until startup_timeout.
+	// The first attempt may have used all of startup_timeout.
 	ctx, cancel := context.WithTimeout(ctx, min(s.cfg.StartupTimeout, otherTransportTime))
 	defer cancel()
 	l, err := s.dialAndShake(ctx, unit, dial)
@@ -374,34 +367,33 @@ func (s *Server) wrongTypeError(ctx context.Context, unit string, why error, oth
 		return why
 	}
 	title := map[config.Type]string{config.SSE: "SSE, the transport of 2024-11-05", config.HTTP: "Streamable HTTP"}[other]
-	e := s.newError(ConnectionError, fmt.Sprintf("the server speaks %s, but type is %s", title, s.cfg.Type), why)
+	e := s.newError(ConnectionError, fmt.Sprintf("the server uses %s, but type is %s", title, s.cfg.Type), why)
 	e.Fix = fmt.Sprintf("set %s in %q", s.cfg.Entry("type", string(other)), s.cfg.Name)
 	l.fail(e)
 	<-l.closed
 	return e
 }
 
-// isOtherTransport reports an answer of a server of Streamable HTTP to the request for a
-// stream of SSE.
+// isOtherTransport reports whether a Streamable HTTP server may have sent this answer to
+// an SSE request.
 func isOtherTransport(err error) bool {
 	var status errStatus
 	return errors.Is(err, errNoStream) || errors.As(err, &status) && status >= 400 && status < 500 && status != 429
 }
 
-// explain adds to the error of a failed handshake what the child wrote to stderr.
+// explain adds the child's stderr to the error of a failed handshake.
 func (s *Server) explain(err error, l *link) error {
 	child, ok := l.wire.(*stdio)
 	failure, own := errors.AsType[*Error](err)
 	if !ok || !own || len(failure.Lines) > 0 {
 		return err
 	}
-	e := *failure // others may hold it
+	e := *failure
 	return child.explain(&e, errors.Is(err, context.DeadlineExceeded))
 }
 
-// isLegacyStatus reports a status that servers of revision 2024-11-05 answer an
-// initialize by POST with, see "Backwards Compatibility" in the transports of
-// 2025-11-25.
+// isLegacyStatus reports whether servers of 2024-11-05 answer initialize by POST with a
+// status (2025-11-25, transports, Backwards Compatibility).
 func isLegacyStatus(status errStatus) bool { return status == 400 || status == 404 || status == 405 }
 
 func (s *Server) dialAndShake(ctx context.Context, unit string, dial func(context.Context, *Server, string) (*link, error)) (*link, error) {
@@ -410,7 +402,7 @@ func (s *Server) dialAndShake(ctx context.Context, unit string, dial func(contex
 		return nil, err
 	}
 	asked := !s.legacy.Load() && !s.modernOnly.Load()
-	// The context bounds the handshake; the timeout of the call must not come first.
+	// The context limits the handshake; the call's timeout must not come first.
 	if err = l.handshake(ctx, 2*s.cfg.StartupTimeout); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause

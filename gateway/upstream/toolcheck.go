@@ -9,15 +9,14 @@ import (
 	"goblin/registry/termtext"
 )
 
-// With [Options.Digests], calls of a tool wait until the connection that carries them has
-// listed its tools, and again after each sign that the list may have changed. The caller
-// compares the digest of the definition with the approved one.
+// With [Options.Digests], tool calls wait until their connection has listed its tools,
+// and again after each sign of a change. The caller compares the definition's digest with
+// the approved one.
 
-// verifiesLists reports whether calls wait for lists.
 func (s *Server) verifiesLists() bool { return s.opt.Digests != nil }
 
-// invalidateTools makes calls over a connection wait for its next list of tools, and fetches that. It does
-// nothing without [Options.Digests].
+// invalidateTools makes calls over a connection wait for its next list of tools, and
+// fetches it. It does nothing without [Options.Digests].
 func (l *link) invalidateTools() {
 	if l.srv.verifiesLists() && listKinds[registry.Tool].offered(l.Info()) {
 		l.tools.Invalidate()
@@ -25,7 +24,6 @@ func (l *link) invalidateTools() {
 	}
 }
 
-// relistTools has the tools of a connection fetched again. It does not wait.
 func (l *link) relistTools() {
 	select {
 	case l.refetchTools <- struct{}{}:
@@ -36,7 +34,8 @@ func (l *link) relistTools() {
 	}
 }
 
-// toolsChanged handles tools/list_changed of a connection. Over HTTP all connections reach the same server.
+// toolsChanged handles tools/list_changed. Over HTTP it affects all connections, since
+// they reach the same server.
 func (s *Server) toolsChanged(l *link) {
 	if !s.verifiesLists() {
 		return
@@ -60,8 +59,8 @@ func (s *Server) toolsChanged(l *link) {
 	}
 }
 
-// followTools fetches the tools of a connection whose lists are not the catalog, until the
-// connection ends.
+// followTools fetches the tools of a connection whose lists are not the catalog until the
+// connection closes.
 func (l *link) followTools() {
 	var p timing.FetchPacer
 	for {
@@ -83,7 +82,6 @@ func (l *link) followTools() {
 	}
 }
 
-// fetchDigests fetches the tools of a connection and returns the digests of their definitions.
 func (l *link) fetchDigests() (map[string]string, error) {
 	s, g := l.srv, &listKinds[registry.Tool]
 	if !g.offered(l.Info()) {
@@ -97,8 +95,8 @@ func (l *link) fetchDigests() (map[string]string, error) {
 	return s.opt.Digests(registry.Tool, kept), nil
 }
 
-// AwaitTools waits until a connection has listed its tools, as they are now. It returns nil
-// at once without [Options.Digests], and when the connection ends.
+// AwaitTools waits until a connection has a current list of its tools. It returns nil at
+// once without [Options.Digests], and when the connection closes.
 func (s *Server) AwaitTools(ctx context.Context, conn Conn) error {
 	l, ok := conn.(*link)
 	if !ok || !s.verifiesLists() {
@@ -107,7 +105,7 @@ func (s *Server) AwaitTools(ctx context.Context, conn Conn) error {
 	return s.uncheckedError(ctx, registry.Tool, l.tools.Await(ctx, l.done, l.relistTools))
 }
 
-// AwaitSkills is AwaitTools for the skills of the connection whose lists are the catalog.
+// AwaitSkills is AwaitTools for skills, on the connection whose lists are the catalog.
 func (s *Server) AwaitSkills(ctx context.Context) error {
 	ls := s.lists.Load()
 	if ls == nil || !s.verifiesLists() {
@@ -116,20 +114,20 @@ func (s *Server) AwaitSkills(ctx context.Context) error {
 	return s.uncheckedError(ctx, registry.Skill, ls.skills.Await(ctx, ls.link.done, func() { ls.markDirty(registry.Skill) }))
 }
 
-// uncheckedError returns the Error of a call whose server did not list. It returns nil if err is nil, and
-// the cause of ctx if that ended.
+// uncheckedError returns the Error of a call whose server did not list. It returns nil
+// for nil, and the cause of ctx if that is done.
 func (s *Server) uncheckedError(ctx context.Context, kind registry.Kind, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	e := s.newError(errorCode(err), fmt.Sprintf("%s failed, so it is unknown whether its %ss are as approved (gateway.pin: strict): %s",
+	e := s.newError(errorCode(err), fmt.Sprintf("%s failed, so approvals of its %ss cannot be checked (gateway.pin: strict): %s",
 		listKinds[kind].method, kind, errorReason(err)), err)
 	e.Fix = "fix the server, then run: " + termtext.Goblin("restart", s.cfg.Name)
 	return e
 }
 
-// Digest returns the digest of a tool in the last list of a connection, "" if that list lacks
-// the tool, and whether the list is current. It needs [Options.Digests].
+// Digest returns the digest of a tool in the last list of a connection, or "", and
+// whether the list is current. It needs [Options.Digests].
 func (s *Server) Digest(conn Conn, tool string) (digest string, current bool) {
 	l, ok := conn.(*link)
 	if !ok {

@@ -10,23 +10,23 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// unit is an isolation unit. Its connection is the server's own one, which the
-// supervisor keeps, or one that superviseUnit keeps.
+// unit is an isolation unit. Its connection is either the server's own, kept by the
+// supervisor, or its own, kept by superviseUnit.
 type unit struct {
 	name       string
-	extensions []byte          // of its client beyond the default, a raw object or nil
-	era        Era             // Modern for one of Server.modernUnits
-	ctx        context.Context // ends with the unit
+	extensions []byte // of its client, raw object or nil
+	era        Era    // Modern if in Server.modernUnits
+	ctx        context.Context
 	cancel     context.CancelFunc
 
 	// Guarded by Server.mu.
-	hasOwnConn   bool          // superviseUnit keeps the connection
-	opening      chan struct{} // closed when the attempt under way has ended; nil when none is
-	conn         *link         // the last one, nil when superviseUnit has seen its end
-	err          error         // why superviseUnit has none
-	attemptStart time.Time     // of the attempt under way
-	failed       bool          // the last attempt did
-	lostErr      error         // why it had one until just now; nil once the next attempt has ended
+	hasOwnConn   bool          // kept by superviseUnit
+	opening      chan struct{} // closed after the current attempt; nil without
+	conn         *link         // last one; nil once superviseUnit noticed its end
+	err          error
+	attemptStart time.Time
+	failed       bool
+	lostErr      error // why the last connection closed; nil after the next attempt
 }
 
 func (s *Server) newUnitLocked(name string) *unit {
@@ -36,7 +36,7 @@ func (s *Server) newUnitLocked(name string) *unit {
 	return u
 }
 
-// unitCapabilities returns the client capabilities for a unit's connection in the legacy era.
+// unitCapabilities returns the client capabilities for a unit's legacy connection.
 func (s *Server) unitCapabilities(unit string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,17 +46,16 @@ func (s *Server) unitCapabilities(unit string) []byte {
 	return s.opt.Capabilities
 }
 
-// Unit is the connection of an isolation unit. With isolation: session each
-// unit has its own, opened at its first use (the first unit takes the one
-// whose lists are the catalog) and kept until CloseUnit: it is opened anew when
-// it was lost. Otherwise it is [Server.Await]. It blocks while the connection
-// is being opened, until ctx ends or the server's timeout is over, and for 2 s at most when
-// it was lost.
+// Unit returns the connection of an isolation unit. With isolation: session, each unit
+// has its own until CloseUnit, opened at first use and reopened after a loss. The first
+// unit adopts the server's own connection. Otherwise it is [Server.Await]. It blocks
+// while the connection opens, until ctx is done or the server's timeout. After a loss it
+// blocks for 2 s at most.
 func (s *Server) Unit(ctx context.Context, name string) (Conn, error) {
 	return s.UnitWith(ctx, name, nil)
 }
 
-// UnitWith is Unit for a client that declares extensions beyond the default, nil for none.
+// UnitWith is Unit for a client with additional extensions, which may be nil.
 func (s *Server) UnitWith(ctx context.Context, name string, extensions []byte) (Conn, error) {
 	conn, u, wait, err := s.unitConn(name, extensions, nil)
 	if wait == nil {
@@ -77,7 +76,8 @@ func (s *Server) UnitWith(ctx context.Context, name string, extensions []byte) (
 	return orNil(conn), err
 }
 
-// unitTimeout returns the maximum wait for a unit's connection, and the reason to report after it.
+// unitTimeout returns the maximum wait for a unit's connection and the error text after
+// it.
 func (s *Server) unitTimeout(u *unit) (limit time.Duration, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,14 +87,14 @@ func (s *Server) unitTimeout(u *unit) (limit time.Duration, why string) {
 	case s.isReconnectingLocked():
 		return s.tune.reconnectWait, s.downErrorLocked().Reason
 	case s.firstAttempt && s.opt.CachedLists != nil:
-		return s.cfg.StartupTimeout, fmt.Sprintf("is still starting after %v (startup_timeout)", s.cfg.StartupTimeout)
+		return s.cfg.StartupTimeout, fmt.Sprintf("is still starting after %s (startup_timeout)", config.ShortDuration(s.cfg.StartupTimeout))
 	}
-	return s.cfg.Timeout, fmt.Sprintf("is still starting after %v (timeout)", s.cfg.Timeout)
+	return s.cfg.Timeout, fmt.Sprintf("is still starting after %s (timeout)", config.ShortDuration(s.cfg.Timeout))
 }
 
-// unitConn returns the unit's connection, or why there is none, or what to
-// wait for. known is the unit as it was when waiting began, nil if there was
-// none: one that has ended meanwhile is not made again.
+// unitConn returns the unit's connection, an error, or a channel to wait for. known is
+// the unit when waiting began, or nil; it is not created again if it was closed
+// meanwhile.
 func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *link, u *unit, wait <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,13 +107,13 @@ func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *li
 	}
 	switch u = s.units[name]; {
 	case u == nil && known != nil:
-		return nil, nil, nil, s.newError(ConnectionError, "the client has gone", nil)
+		return nil, nil, nil, s.newError(ConnectionError, "the client disconnected", nil)
 	case u == nil:
 	case u.opening != nil:
 		return nil, u, u.opening, nil
 	case u.conn != nil && u.conn.Err() == nil:
 		return u.conn, u, nil, nil
-	case u.hasOwnConn && u.conn != nil && u.conn.ctx.Err() != nil: // superviseUnit is about to see the end
+	case u.hasOwnConn && u.conn != nil && u.conn.ctx.Err() != nil: // superviseUnit hasn't noticed yet
 		u.connLostLocked(u.conn.err)
 		return nil, u, u.opening, nil
 	case u.hasOwnConn:
@@ -121,13 +121,13 @@ func (s *Server) unitConn(name string, extensions []byte, known *unit) (conn *li
 		if u.conn != nil {
 			why = u.conn.Err()
 		}
-		return nil, u, nil, s.newError(errorCode(why), "its connection for this client is not there: "+errorReason(why), unsentCause(why))
+		return nil, u, nil, s.newError(errorCode(why), "not connected for this client: "+errorReason(why), unsentCause(why))
 	}
 	return s.newConnLocked(name, extensions, u)
 }
 
-// newConnLocked is unitConn for a unit that has no connection of its own yet; u is
-// nil for one that is new.
+// newConnLocked is unitConn for a unit without its own connection. u is nil for a new
+// unit.
 func (s *Server) newConnLocked(name string, extensions []byte, u *unit) (conn *link, _ *unit, wait <-chan struct{}, err error) {
 	if s.isPerProject() {
 		if u, err = s.projectLocked(name); err != nil {
@@ -147,7 +147,7 @@ func (s *Server) newConnLocked(name string, extensions []byte, u *unit) (conn *l
 	switch {
 	case s.nextUnit == u && s.firstAttempt:
 		return nil, u, s.changed, nil
-	case s.nextUnit == u, s.connUnit == u: // the supervisor is about to see the end
+	case s.nextUnit == u, s.connUnit == u: // the supervisor hasn't noticed yet
 		return nil, u, nil, s.newError(ConnectionError, "is not connected", unsentCause(conn.Err()))
 	case s.connUnit == nil && conn.Err() == nil && u.extensions == nil:
 		s.connUnit, u.conn = u, conn
@@ -159,7 +159,7 @@ func (s *Server) newConnLocked(name string, extensions []byte, u *unit) (conn *l
 	return nil, u, u.opening, nil
 }
 
-// sharedConnLocked returns the server's shared connection in the same way.
+// sharedConnLocked returns the server's own connection like unitConn.
 func (s *Server) sharedConnLocked() (conn *link, wait <-chan struct{}, err error) {
 	switch {
 	case s.liveConnLocked() != nil:
@@ -170,19 +170,17 @@ func (s *Server) sharedConnLocked() (conn *link, wait <-chan struct{}, err error
 	return nil, nil, s.downErrorLocked()
 }
 
-// startUnitLocked opens a connection of its own for a unit, and keeps it until the unit ends.
 func (s *Server) startUnitLocked(u *unit) {
 	u.hasOwnConn = true
 	u.startAttemptLocked()
 	s.tasks.Go(func() { s.superviseUnit(u) })
 }
 
-// superviseUnit keeps a unit's connection open until the unit ends.
 func (s *Server) superviseUnit(u *unit) {
 	defer s.releaseWaiters(u)
 	pause := s.tune.retry
 	pause.Reset()
-	why := "" // as was logged last
+	why := ""
 	for {
 		up, err := s.runUnitConn(u)
 		if u.ctx.Err() != nil {
@@ -194,7 +192,7 @@ func (s *Server) superviseUnit(u *unit) {
 		if reason := errorReason(err); up > 0 || reason != why {
 			why = reason
 			s.log.Warn("no connection for a client", "era", u.era, "err", err)
-		} else { // for as long as the client stays
+		} else { // may repeat as long as the client stays
 			s.log.Debug("still no connection for a client", "era", u.era, "err", err)
 		}
 		if config.IsUnresolved(err) {
@@ -209,20 +207,18 @@ func (s *Server) superviseUnit(u *unit) {
 	}
 }
 
-// startAttemptLocked marks the start of an attempt.
 func (u *unit) startAttemptLocked() {
 	if u.opening == nil {
 		u.opening, u.attemptStart = make(chan struct{}), time.Now()
 	}
 }
 
-// connLostLocked makes callers wait for the next connection of the unit.
 func (u *unit) connLostLocked(why error) {
 	u.startAttemptLocked()
 	u.lostErr = why
 }
 
-// releaseWaiters wakes the callers that wait for a unit which gets no connection any more.
+// releaseWaiters wakes callers that wait for a unit without a future connection.
 func (s *Server) releaseWaiters(u *unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,8 +232,8 @@ func (s *Server) releaseWaiters(u *unit) {
 	}
 }
 
-// runUnitConn runs one connection of a unit from the attempt to its end. up is its lifetime, zero if the
-// attempt failed.
+// runUnitConn runs one connection of a unit. up is its lifetime, or zero if the attempt
+// failed.
 func (s *Server) runUnitConn(u *unit) (up time.Duration, err error) {
 	connect := s.connect
 	if u.era == Modern {
@@ -268,7 +264,7 @@ func (s *Server) runUnitConn(u *unit) (up time.Duration, err error) {
 	select {
 	case <-l.done:
 	case <-u.ctx.Done():
-		l.fail(s.newError(ConnectionError, "the connection of the client has ended", u.ctx.Err()))
+		l.fail(s.newError(ConnectionError, "the client disconnected", u.ctx.Err()))
 	}
 	err = l.Err()
 	s.mu.Lock()
@@ -283,8 +279,7 @@ func (s *Server) runUnitConn(u *unit) (up time.Duration, err error) {
 	return max(time.Since(since), 1), err
 }
 
-// CloseUnit closes the connection of a unit that is gone. It does not wait; Run
-// does.
+// CloseUnit closes the connection of a unit without waiting. Run waits for it.
 func (s *Server) CloseUnit(name string) {
 	s.endUnit(name)
 	s.projectsChanged()
@@ -308,7 +303,7 @@ func (s *Server) endUnit(name string) {
 		s.nextUnit = nil
 	}
 	if s.connUnit == u {
-		// What the unit left behind in the server must not meet another one.
+		// Its state in the server must not reach another unit.
 		s.interruptLocked(errRecycle)
 	}
 }

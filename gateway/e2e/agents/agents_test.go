@@ -100,7 +100,7 @@ func (p program) converse(t *testing.T) {
 		{"question", m.after(3) != ""},
 		{"slow tool", strings.Contains(m.after(4), "forty-two after all")},
 		{"late server", m.offered("late_hello") && strings.Contains(m.after(5), "better late")},
-		{"crash", strings.Contains(m.after(6), "the process ended")},
+		{"crash", strings.Contains(m.after(6), "the process exited")},
 		{"daemon killed", strings.Count(m.after(7), "Good morning from the shop") > strings.Count(m.after(6), "Good morning from the shop")},
 		{"each call once", fmt.Sprint(counts) == "map[ask:1 break:1 die:1 draw:1 greet:2 ponder:1]"},
 		{"no orphan", len(w.Survivors("", e2e.Patience, nil)) == 0},

@@ -38,7 +38,7 @@ func TestHTTPBackendThatVanishesIsNoticedAndJoinedAgain(t *testing.T) {
 			network.Vanish()
 			e := c.Fails(e2e.Obj{"name": "remote_stat", "arguments": e2e.Obj{}})
 			require.Equal(t, "CONNECTION_ERROR", e.Kind(), "long before call_timeout")
-			require.Contains(t, e.Message, "has vanished")
+			require.Contains(t, e.Message, "does not respond")
 			e2e.Eventually(t, "calls to fail at once, for the right reason", func() bool {
 				e = c.Fails(e2e.Obj{"name": "remote_stat", "arguments": e2e.Obj{}})
 				return e.Kind() == "CONNECTION_ERROR"

@@ -68,7 +68,7 @@ func TestAServerThatCannotBeStartedIsNotAddedUnlessOneSaysSo(t *testing.T) {
 	config := filepath.Join(w.Dir, "cfg", "goblin", "config.yaml")
 	out := w.Run("add", "none", "--", "no-such-program", "-x")
 	require.Equal(t, e2e.ExitConnect, out.Code)
-	require.Contains(t, out.Stderr, `the command "no-such-program" was not found`)
+	require.Contains(t, out.Stderr, `command "no-such-program" not found`)
 	require.Contains(t, out.Stderr, "--no-check")
 	require.NoFileExists(t, config)
 	w.Succeeds("add", "none", "--no-check", "--", "no-such-program", "-x")

@@ -86,7 +86,7 @@ func TestP05_WhatAKilledDaemonLeftIsEndedByTheNext(t *testing.T) {
 	require.Equal(t, "b:stat:{}", again.CallText("b_stat", e2e.Obj{}))
 	require.Empty(t, w.Processes(" -sleep "))
 	require.Len(t, records(w), 1, "that of the new daemon")
-	require.Contains(t, w.DaemonLog(), "left behind")
+	require.Contains(t, w.DaemonLog(), "left by a killed Goblin")
 }
 
 // orphan makes a server start a process that ignores signals, kills the one

@@ -111,7 +111,7 @@ func TestCommandsOutsideOfAProjectSayThatTheServerWaitsForOne(t *testing.T) {
 	w := e2e.NewWorld(t)
 	one, _, none := projects(t, w)
 	projectServer(w)
-	const why = `server "own" is stopped: waits for a client with a project (isolation: project)`
+	const why = `server "own" is stopped: waiting for a client with a project (isolation: project)`
 
 	w.Cwd = none
 	called := w.Run("call", "own_where")

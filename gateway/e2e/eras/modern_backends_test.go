@@ -100,7 +100,7 @@ func TestModernBackendsListChangesAndUpdates(t *testing.T) {
 		require.JSONEq(t, `["x:1","x:2"]`, string(e2e.At(last.Msg, "resourceSubscriptions")))
 		require.Equal(t, "true", string(e2e.At(last.Msg, "toolsListChanged")))
 		b.WaitEvent("unlisten", "")
-		require.Equal(t, -32602, c.Fault("resources/subscribe", e2e.Obj{"uri": e2e.In("b", "x:3")}).Code, "left out of the acknowledgement")
+		require.Equal(t, -32602, c.Fault("resources/subscribe", e2e.Obj{"uri": e2e.In("b", "x:3")}).Code, "not acknowledged")
 
 		b.Updated("x:1")
 		b.Updated("x:2")

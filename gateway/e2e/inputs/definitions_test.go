@@ -177,7 +177,7 @@ func TestAHundredThousandOddDefinitionsAreBounded(t *testing.T) {
 	d := statusOf(t, w, "odd")
 	require.Equal(t, n, d.Changed)
 	require.Len(t, d.First, 20)
-	e2e.Eventually(t, "a summary", func() bool { return strings.Contains(readLog(t, w), "more odd definitions") })
+	e2e.Eventually(t, "a summary", func() bool { return strings.Contains(readLog(t, w), "more invalid definitions") })
 	require.LessOrEqual(t, strings.Count(readLog(t, w), "satisfy clients"), 20)
 	require.Less(t, len(w.Succeeds("doctor", "odd")), 4000)
 }

@@ -251,7 +251,7 @@ func TestTheLinesThatNameTheErrorComeFirst(t *testing.T) {
 	p := newPatient(t, false, needs("false", "starting\nnode:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module '/srv/x.js'\n"+frames+"\nNode.js v22.1.0")...)
 	out := p.Run("doctor", "it")
 	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Regexp(t, `(?m)^  broken  runs     the process ended: exit status 1; its last words: Error: Cannot find module '/srv/x.js'\n +\| Error: Cannot find module '/srv/x.js'$`, out.Stdout)
+	require.Regexp(t, `(?m)^  broken  runs     the process exited: exit status 1; output: Error: Cannot find module '/srv/x.js'\n +\| Error: Cannot find module '/srv/x.js'$`, out.Stdout)
 	require.LessOrEqual(t, strings.Count(out.Stdout, "| "), 20)
 	require.Contains(t, out.Stdout, "fix: correct the path in args")
 }
@@ -267,7 +267,7 @@ func TestAProgramThatIsNoServerOverStdioIsExplained(t *testing.T) {
 		"it waits for a key":   {"echo 'MY_API_KEY not set, waiting for one' >&2; exec sleep 60", "MY_API_KEY is set in your shell", `add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}`},
 		"it refuses for a key": {`read -r line; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"MY_API_KEY is required"}}'; exec cat >/dev/null`, "MY_API_KEY is set in your shell", `add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}`},
 		"its port is taken":    {"echo 'Error: listen EADDRINUSE: address already in use :::3000' >&2; exit 1", "EADDRINUSE", "stop the program that uses the port"},
-		"it prints its help":   {"echo 'usage: x [-h] --root ROOT'; exit 2", "its last words: usage: x [-h] --root ROOT", "run it yourself to see the full error: env -i "},
+		"it prints its help":   {"echo 'usage: x [-h] --root ROOT'; exit 2", "output: usage: x [-h] --root ROOT", "run it yourself to see the full error: env -i "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -345,8 +345,8 @@ func TestAWrongTypeOrPathIsFoundAndTheFixWorks(t *testing.T) {
 		cause string
 		fix   string
 	}{
-		"SSE, called http":       {"/old/sse", "type: http", "the server speaks SSE, the transport of 2024-11-05, but type is http", "type: sse"},
-		"HTTP, called sse":       {"/mcp", "type: sse", "the server speaks Streamable HTTP, but type is sse", "type: http"},
+		"SSE, called http":       {"/old/sse", "type: http", "the server uses SSE, the transport of 2024-11-05, but type is http", "type: sse"},
+		"HTTP, called sse":       {"/mcp", "type: sse", "the server uses Streamable HTTP, but type is sse", "type: http"},
 		"no path":                {"", "", "HTTP 404 Not Found", "url: %s/mcp"},
 		"the wrong end":          {"/deep/sse", "", "HTTP 404 Not Found", "url: %s/deep/mcp"},
 		"without its end":        {"/deep", "", "HTTP 404 Not Found", "url: %s/deep/mcp"},
@@ -404,7 +404,7 @@ func TestTheCauseOfAnHTTPErrorIsSaidOnce(t *testing.T) {
 		"out of order":        {answers(503, "", ""), "HTTP 503 Service Unavailable", "out of order"},
 		"a page of the proxy": {answers(502, "Content-Type: text/html", "<html>x</html>"), "HTTP 502 Bad Gateway", "out of order"},
 		"to a login page":     {answers(302, "Location: https://accounts.example/login?next=x", ""), "HTTP 302 Found to https://accounts.example/login; Goblin does not follow it, because headers and logins are for", "login page"},
-		"not a message":       {answers(200, "Content-Type: application/json", "nothing"), `answered a request with something else: "nothing"`, "check that url is the address"},
+		"not a message":       {answers(200, "Content-Type: application/json", "nothing"), `sent no JSON-RPC answer: "nothing"`, "check that url is the address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -101,9 +101,9 @@ func TestTheFixOfAServerThatWasNotAddedIsAFlagOfAdd(t *testing.T) {
 func TestTheDoctorNamesTheCauseInTracesOfOtherLanguages(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, cause, fix string }{
-		"a panic of Rust":      {"thread 'main' panicked at src/main.rs:5:10:\nno config at /etc/x\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace", "its last words: no config at /etc/x", "run it yourself"},
+		"a panic of Rust":      {"thread 'main' panicked at src/main.rs:5:10:\nno config at /etc/x\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace", "output: no config at /etc/x", "run it yourself"},
 		"a gem of Ruby":        {"<internal:rubygems/core_ext/kernel_require.rb>:136:in 'Kernel#require': cannot load such file -- mcp (LoadError)\n\tfrom server.rb:1:in '<main>'", "cannot load such file -- mcp", "install what it does not find"},
-		"a module of Perl":     {"Can't locate MCP/Server.pm in @INC (you may need to install it) at x.pl line 1.\nBEGIN failed--compilation aborted at x.pl line 1.", "its last words: Can't locate MCP/Server.pm", "install what it does not find"},
+		"a module of Perl":     {"Can't locate MCP/Server.pm in @INC (you may need to install it) at x.pl line 1.\nBEGIN failed--compilation aborted at x.pl line 1.", "output: Can't locate MCP/Server.pm", "install what it does not find"},
 		"an old Java":          {"Error: LinkageError occurred while loading main class Main\n\tjava.lang.UnsupportedClassVersionError: Main has been compiled by a more recent version of the Java Runtime\n\tat x.y(Z.java:1)", "UnsupportedClassVersionError", "install the version of Java that it requires"},
 		"a fatal error of PHP": {"PHP Fatal error:  Uncaught Exception: no licence in /x.php:3\nStack trace:\n#0 {main}\n  thrown in /x.php on line 3", "Uncaught Exception: no licence", "run it yourself"},
 	} {
@@ -123,7 +123,7 @@ func TestRefusalsOverHTTPAskForWhatHelps(t *testing.T) {
 		header, body string
 		cause, fix   string
 	}{
-		"a key that is missing":  {403, "", "API key required", "HTTP 403 Forbidden: API key required", `put its API key into a header: headers: {Authorization: "Bearer ${IT_TOKEN}"}`},
+		"a key that is missing":  {403, "", "API key required", "HTTP 403 Forbidden: API key required", `add its API key as a header: headers: {Authorization: "Bearer ${IT_TOKEN}"}`},
 		"a password":             {401, `WWW-Authenticate: Basic realm="x"`, "", "it wants a login: HTTP 401", `headers: {Authorization: "Basic ${IT_TOKEN}"}`},
 		"a login":                {401, "WWW-Authenticate: Bearer", "", "it wants a login: HTTP 401", "goblin login it"},
 		"the status in its body": {404, "", "404 page not found\n", "HTTP 404 Not Found", "correct the path in url"},

@@ -222,7 +222,7 @@ func TestResultsOfTheWrongShapeAreRepairedForEveryClient(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{
-		`method=tools/call repair="invalid content block`, `method=tools/call repair="optional member of the wrong type`, `may take for \"contents.uri\""`,
+		`method=tools/call repair="invalid content block`, `method=tools/call repair="optional member of the wrong type`, `may confuse with \"contents.uri\""`,
 	} {
 		count := func() (n int) {
 			for _, p := range w.Programs {

@@ -74,8 +74,8 @@ func TestTheErrorOfCallTimeoutNamesTheQueue(t *testing.T) {
 		require.Nil(t, m.Error, "agents mistake errors for a broken connection")
 		require.Contains(t, m.Raw, `"isError":true`)
 		require.Contains(t, m.Raw, "REQUEST_TIMEOUT")
-		if strings.Contains(m.Raw, "in the queue for a free slot") {
-			require.Regexp(t, `server \\"b\\": waited 1s \(call_timeout\) in the queue for a free slot: \d calls? of this client and \d of others (is|are) in flight \(limits.in_flight: 4\)`, m.Raw)
+		if strings.Contains(m.Raw, "no free slot within") {
+			require.Regexp(t, `server \\"b\\": no free slot within 1s \(call_timeout\): \d calls? of this client and \d of others (is|are) in flight \(limits.in_flight: 4\)`, m.Raw)
 			queued++
 		}
 	}

@@ -291,9 +291,9 @@ func TestErrorsAboutSessionsEndInErrors(t *testing.T) {
 		refuse     func(http.ResponseWriter, string)
 		most       int // sessions while one call is answered
 	}{
-		{"always 404", "the server has ended the session", webRefusal(404, "text/plain", ""), 3},
-		{"always 410", "the server has ended the session", webRefusal(410, "text/plain", ""), 3},
-		{"always 200", "the server has ended the session", webRefusal(200, "application/json", webFault("$id", -32001, "Session not found")), 3},
+		{"always 404", "the server lost the session", webRefusal(404, "text/plain", ""), 3},
+		{"always 410", "the server lost the session", webRefusal(410, "text/plain", ""), 3},
+		{"always 200", "the server lost the session", webRefusal(200, "application/json", webFault("$id", -32001, "Session not found")), 3},
 		{"a session of the tool", "Session not found", webRefusal(200, "application/json", webFault("$id", -32000, "Session not found")), 1},
 		{"a timeout", "Request timed out", webRefusal(200, "application/json", webFault("$id", -32001, "Request timed out")), 1},
 		{"an argument", "session_id is required", webRefusal(400, "application/json", webFault("$id", -32602, "Invalid params: session_id is required")), 1},

@@ -210,7 +210,7 @@ func TestInteropTheScreenExplainsServersAndClients(t *testing.T) {
 
 	// Why a server failed, with what was run; then one that is disabled and started again.
 	p.Types("1")
-	p.Shows(`the command "no-such-program" was not found`, "attempts", "not found: install it, ")
+	p.Shows(`command "no-such-program" not found`, "attempts", "not found; install it ")
 	p.Types("/memory")
 	p.Keys("Enter")
 	p.Shows("MEMORY_FILE_PATH", "folder")

@@ -72,7 +72,7 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 	for _, row := range e2e.Variants(1,
 		row{"updates without a URI", "info", "resource update without a valid URI", "loud", notices("notifications/resources/updated", e2e.Obj{})},
 		row{"notifications of no known cause", "debug", "unknown cause", "loud", notices("notifications/vendor", e2e.Obj{})},
-		row{"completions of nobody's", "debug", "elicitation of nobody", "loud", notices("notifications/elicitation/complete", e2e.Obj{"elicitationId": "x"})},
+		row{"completions of nobody's", "debug", "elicitation has no open session", "loud", notices("notifications/elicitation/complete", e2e.Obj{"elicitationId": "x"})},
 		row{"reads that fail", "info", "resource read failed", "loud", requests(n, "resources/read", e2e.Obj{"uri": "mcp://loud/x:fails"})},
 		row{"long reasons", "info", "resource read failed", "loud", requests(n/5, "resources/read", e2e.Obj{"uri": "mcp://loud/x:long"})},
 		row{"questions of no call", "info", "Elicitation cancelled", "loud", func(b *e2e.Backend, _ *e2e.Client) {

@@ -1,7 +1,6 @@
 // Package limiter divides the request slots of one server fairly among clients.
 //
-// It knows neither requests nor clients, only who is who. All methods may be called from
-// any goroutine; none waits.
+// Clients are opaque keys. All methods are safe for concurrent use and don't block.
 package limiter
 
 import (
@@ -10,52 +9,51 @@ import (
 	"sync"
 )
 
-// shareFactor bounds a client's requests in flight to this multiple of the free slots. A single client gets
-// three quarters of all slots, the next one three quarters of the rest.
+// shareFactor limits a client's requests in flight to this multiple of the free slots. A
+// single client gets three quarters of all slots, the next one three quarters of the
+// rest.
 const shareFactor = 3
 
-// groupFactor is shareFactor for all clients of a group together, since one program may use many names.
+// groupFactor is shareFactor for all clients of a group together, since one program may
+// use many names.
 const groupFactor = 15
 
-// minShared is the largest limit that is not divided: a config with so few requests in flight means just
-// that many.
+// minShared is the largest limit that is not divided. A user who configures so few slots
+// wants to use them all.
 const minShared = 31
 
 // Member is a client that belongs to a group.
 type Member interface{ Group() any }
 
-// Limiter bounds the requests in flight. The more a client holds, the more slots must be free for its next
-// one. Waiting clients take turns.
+// Limiter limits the requests in flight. The more slots a client holds, the more must be
+// free for its next one. Waiting clients take turns.
 type Limiter struct {
 	limit int
 
 	mu         sync.Mutex
 	inUse      int
-	shares     map[any]*share // of clients that hold a place or wait for one
-	groups     map[any]int    // how many places those of a group hold
-	ring       []*share       // those that wait, the next one first
-	freeShares []*share       // kept for reuse
+	shares     map[any]*share // of clients that hold or await slots
+	groups     map[any]int
+	ring       []*share // waiting clients, the next one first
+	freeShares []*share
 }
 
-// share counts the places that one client has.
 type share struct {
 	limiter *Limiter
 	client  any
-	group   any // nil for none
+	group   any
 	held    int
-	waiting list.List // of chan struct{}, closed with the place
-	release func()    // gives a place back
+	waiting list.List // of chan struct{}, closed when acquired
+	release func()
 }
 
-// New returns limit places, all of them free.
+// New returns a Limiter with limit slots.
 func New(limit int) *Limiter {
 	return &Limiter{limit: limit, shares: make(map[any]*share), groups: make(map[any]int)}
 }
 
-// maxFreeShares is the maximum number of shares kept for reuse.
 const maxFreeShares = 64
 
-// shareLocked finds or makes a client's.
 func (t *Limiter) shareLocked(who any) *share {
 	s := t.shares[who]
 	if s != nil {
@@ -79,10 +77,9 @@ func (t *Limiter) shareLocked(who any) *share {
 	return s
 }
 
-// canAcquireLocked reports whether a client may have one of the free slots.
 func (t *Limiter) canAcquireLocked(s *share) bool {
 	free := t.limit - t.inUse
-	most := max(t.limit-1, 1) // no client gets all
+	most := max(t.limit-1, 1) // no client gets all slots
 	if t.limit <= minShared {
 		return free > 0 && s.held < most && t.groups[s.group] < most
 	}
@@ -97,7 +94,7 @@ func (t *Limiter) acquireLocked(s *share) {
 	}
 }
 
-// releaseLocked releases a slot and assigns the free slots to waiting clients.
+// releaseLocked releases a slot and gives free slots to waiting clients.
 func (t *Limiter) releaseLocked(s *share) {
 	t.inUse--
 	s.held--
@@ -122,7 +119,6 @@ func (t *Limiter) releaseLocked(s *share) {
 	t.forgetIdleLocked(s)
 }
 
-// forgetIdleLocked removes a client that neither holds a slot nor waits for one.
 func (t *Limiter) forgetIdleLocked(s *share) {
 	if s.held > 0 || s.waiting.Len() > 0 {
 		return
@@ -134,8 +130,8 @@ func (t *Limiter) forgetIdleLocked(s *share) {
 	}
 }
 
-// TryAcquire acquires a slot for a client; release frees it and is called once. It returns nil if the client
-// would have to wait.
+// TryAcquire acquires a slot for a client, or returns nil if the client would have to
+// wait. release must be called exactly once.
 func (t *Limiter) TryAcquire(who any) (release func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,13 +151,13 @@ func (t *Limiter) grantLocked(s *share) bool {
 	return true
 }
 
-// Wait is a client's turn in the queue for a place.
+// Wait is a client's place in the queue for a slot.
 type Wait struct {
 	share *share
 	turn  *list.Element
 }
 
-// Acquire is TryAcquire, but returns a Wait if the client has to wait.
+// Acquire is TryAcquire, but returns a Wait if the client must wait.
 func (t *Limiter) Acquire(who any) (release func(), wait *Wait) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,11 +172,11 @@ func (t *Limiter) Acquire(who any) (release func(), wait *Wait) {
 	return s.release, &Wait{s, turn}
 }
 
-// Done is closed when the slot was acquired. The release function of Acquire frees it.
+// Done is closed when the slot was acquired. The release function of Acquire releases it.
 func (w *Wait) Done() <-chan struct{} { return w.turn.Value.(chan struct{}) }
 
-// Cancel cancels the wait for a place, which may have come just now. It returns how many
-// places the client holds, and how many others do.
+// Cancel cancels the wait, releasing the slot if it was just acquired. It returns the
+// numbers of slots held by the client and by others.
 func (w *Wait) Cancel() (own, others int) {
 	s, t := w.share, w.share.limiter
 	t.mu.Lock()

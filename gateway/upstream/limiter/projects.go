@@ -2,13 +2,13 @@ package limiter
 
 import "sync/atomic"
 
-// Projects counts those that have a process.
+// Projects limits the number of projects with a process.
 type Projects struct {
 	Limit int
 	taken atomic.Int64
 }
 
-// TryAcquire takes a place; it reports false when there is none.
+// TryAcquire acquires a slot, or returns false at the limit.
 func (p *Projects) TryAcquire() bool {
 	if p.taken.Add(1) <= int64(p.Limit) {
 		return true
@@ -17,5 +17,5 @@ func (p *Projects) TryAcquire() bool {
 	return false
 }
 
-// Release gives one back.
+// Release releases a slot.
 func (p *Projects) Release() { p.taken.Add(-1) }

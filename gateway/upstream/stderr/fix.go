@@ -2,9 +2,8 @@ package stderr
 
 import "regexp"
 
-// fixes lists what helps against errors of the programs that servers are run by, the
-// most particular first. The variables, if they are set in the user's shell only, are a
-// better explanation.
+// fixes maps errors of common launchers and runtimes to fixes, the most specific first.
+// If a listed variable is set only in the user's shell, that explains the error better.
 var fixes = []struct {
 	error     func() *regexp.Regexp
 	fix       string
@@ -46,8 +45,8 @@ var fixes = []struct {
 	{pattern(`(?i)(?:unknown|unrecognized|unexpected|invalid|no such) (?:option|flag|argument|command|subcommand)`), "correct args", nil},
 }
 
-// FindFix returns what helps against the error that lines name, "" if that is unknown.
-// variables, if one of them is set in the user's shell only, explain the error.
+// FindFix returns the fix for the error in lines, or "". If one of variables is set only
+// in the user's shell, that explains the error.
 func FindFix(lines []string) (fix string, variables []string) {
 	weights := weighAll(lines)
 	for _, r := range fixes {

@@ -10,10 +10,10 @@ import (
 	"goblin/gateway/config"
 )
 
-// MissingVariables returns why the server's process lacks variables that it asks for, and the fix.
-// missing are the variables that it reports missing; mentioned are variables that it may mean. env
-// is its environment, lookup looks up the user's, file are the variables of the config's env_file.
-// cause is "" if none of them explains it.
+// MissingVariables explains why the server's process lacks variables, and returns the
+// fix. missing are variables reported as missing; mentioned are other candidates. env is
+// the process's environment, lookup reads the user's, and file lists the variables of
+// env_file. cause is "" if no variable explains the failure.
 func MissingVariables(s *config.Server, missing, mentioned, env []string, lookup func(string) (string, bool), file []string) (cause, fix string) {
 	l := missingByReason{lookup: lookup, file: file}
 	for _, name := range missing {
@@ -58,25 +58,23 @@ func MissingVariables(s *config.Server, missing, mentioned, env []string, lookup
 	return strings.Join(causes, ", and "), strings.Join(fixes, ", then ")
 }
 
-// missingByReason groups the variables that a server lacks by reason.
 type missingByReason struct {
 	lookup func(string) (string, bool)
 	file   []string
 
-	notPassed      []string // set in the user's environment only
-	inEnvFile      []string // set in the config's env_file only
+	notPassed      []string // set only in the user's environment
+	inEnvFile      []string // set only in env_file
 	notInContainer []string // not passed into the container
-	empty          []string // passed without a value
+	empty          []string
 	unset          []string // set nowhere
 }
 
-// classify adds a missing variable to the list of its reason.
 func classify(s *config.Server, l *missingByReason, name string, env []string) {
 	value, passed := valueOf(env, name)
 	switch {
 	case value != "" && flags(s, []string{name}) != "":
 		l.notInContainer = append(l.notInContainer, name)
-	case value != "": // something else is wrong
+	case value != "":
 	case passed:
 		l.empty = append(l.empty, name)
 	default:
@@ -85,7 +83,8 @@ func classify(s *config.Server, l *missingByReason, name string, env []string) {
 	}
 }
 
-// source returns the list for a variable that is not passed on, by where it is set.
+// source returns the list for a variable that is not passed, depending on where it is
+// set.
 func (l *missingByReason) source(name string) *[]string {
 	if value, _ := l.lookup(name); value != "" {
 		return &l.notPassed
@@ -96,7 +95,6 @@ func (l *missingByReason) source(name string) *[]string {
 	return &l.unset
 }
 
-// valueOf returns a variable of an environment of "NAME=value" entries.
 func valueOf(env []string, name string) (value string, ok bool) {
 	for _, entry := range env {
 		of, value, _ := strings.Cut(entry, "=")
@@ -107,7 +105,6 @@ func valueOf(env []string, name string) (value string, ok bool) {
 	return "", false
 }
 
-// passFix returns the change of the config that passes variables on to the server.
 func passFix(s *config.Server, names []string) string {
 	entries := make([]string, len(names))
 	for i, name := range names {
@@ -120,7 +117,7 @@ func passFix(s *config.Server, names []string) string {
 	return fix
 }
 
-// EnvFix returns the change of the config that adds entries, see EnvEntry, to the server's env.
+// EnvFix returns the config change that adds entries (see EnvEntry) to the server's env.
 func EnvFix(s *config.Server, entries ...string) string {
 	if s.FromAddCommand {
 		return "write in front of --: " + strings.Join(entries, " ")
@@ -131,8 +128,8 @@ func EnvFix(s *config.Server, entries ...string) string {
 	return fmt.Sprintf("add to %q: %s", s.Name, s.Mapping("env", entries...))
 }
 
-// flags returns the arguments that pass variables into the server's container, "" if it
-// needs none. Those of docker itself are not for the container.
+// flags returns the arguments that pass variables into the server's container, or "".
+// Variables of docker itself are not passed.
 func flags(s *config.Server, names []string) string {
 	var flags []string
 	for _, name := range names {
@@ -143,7 +140,7 @@ func flags(s *config.Server, names []string) string {
 	return strings.Join(flags, ", ")
 }
 
-// EnvEntry returns a variable with its value as EnvFix expects it.
+// EnvEntry returns a variable and value in the form for EnvFix.
 func EnvEntry(s *config.Server, name, text string) string {
 	if s.FromAddCommand {
 		return "--env '" + strings.ReplaceAll(name+"="+text, "'", `'\''`) + "'"
@@ -151,8 +148,8 @@ func EnvEntry(s *config.Server, name, text string) string {
 	return s.Entry(name, text)
 }
 
-// KeyHeader returns the headers that send a key in a scheme such as Bearer. The key is in a
-// variable that is called like the server.
+// KeyHeader returns a headers entry that sends a key with a scheme such as Bearer. The
+// key comes from a variable named after the server.
 func KeyHeader(s *config.Server, scheme string) string {
 	variable := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -166,7 +163,6 @@ func KeyHeader(s *config.Server, scheme string) string {
 	return s.Mapping("headers", s.Entry("Authorization", scheme+" ${"+strings.ToUpper(variable)+"_TOKEN}"))
 }
 
-// hasFlag reports whether the arguments of a container name a variable.
 func hasFlag(s *config.Server, name string) bool {
 	return slices.ContainsFunc(s.Args, func(arg string) bool {
 		of := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(arg, "-e"), "--env"), "=")
@@ -188,7 +184,6 @@ func pronoun(names []string) string {
 	return "them"
 }
 
-// and joins names as a sentence does.
 func and(names []string) string {
 	if len(names) == 1 {
 		return names[0]

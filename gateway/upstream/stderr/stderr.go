@@ -1,6 +1,7 @@
 // Package stderr finds the lines of a server's stderr that explain its failure.
 //
-// It works on text and the config alone. Any goroutine may call its functions; a Tail belongs to one.
+// It works on text and the config only. Functions are safe for concurrent use; a Tail is
+// not.
 package stderr
 
 import (
@@ -11,24 +12,24 @@ import (
 )
 
 const (
-	// MaxLines is the number of lines that Pick returns at most.
+	// MaxLines is the maximum number of lines that Pick returns.
 	MaxLines = 20
-	// head and tail are the numbers of first and last lines that a Tail keeps.
+	// head and tail are the numbers of first and last lines in a Tail.
 	head = MaxLines
 	tail = 2 * MaxLines
-	// joined is the number of lines in a gist if none of them names an error.
+	// joined is the number of lines in the summary if none names an error.
 	joined = 3
 )
 
-// Tail keeps the first and the last lines of stderr. The zero Tail is ready for use.
+// Tail stores the first and last lines of stderr. The zero Tail is ready to use.
 type Tail struct {
 	first []string
-	last  []string // a ring
-	next  int      // the index in last that is written next
+	last  []string
+	next  int
 }
 
-// Add adds a line without its terminal escapes. After the first lines, it drops frames of
-// stack traces: they would displace the error above them.
+// Add adds a line without its terminal escapes. After the first lines, it drops stack
+// frames, which would displace the error above them.
 func (t *Tail) Add(line string) {
 	line = plain(line)
 	switch {
@@ -43,10 +44,11 @@ func (t *Tail) Add(line string) {
 	}
 }
 
-// Lines returns the kept lines in order.
+// Lines returns the stored lines in order.
 func (t *Tail) Lines() []string { return slices.Concat(t.first, t.last[t.next:], t.last[:t.next]) }
 
-// isFrame reports whether a line belongs to a stack trace of Node.js, Python, Go, Java or Ruby.
+// isFrame reports whether a line belongs to a stack trace of Node.js, Python, Go, Java or
+// Ruby.
 func isFrame(line string) bool {
 	text := strings.TrimLeft(line, " \t")
 	if len(text) == len(line) {
@@ -76,12 +78,10 @@ var (
 	python  = pattern(`^\s*Traceback \(most recent call last\)`)
 )
 
-// pattern compiles an expression when it is first used.
 func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// plain removes terminal escapes from a line.
 func plain(line string) string {
 	if !strings.Contains(line, "\x1b") {
 		return line
@@ -89,7 +89,6 @@ func plain(line string) string {
 	return escape().ReplaceAllString(line, "")
 }
 
-// The weights of lines.
 const (
 	isNoise = iota
 	isOther
@@ -113,14 +112,14 @@ func weigh(line string) int {
 	return isOther
 }
 
-// caret matches the mark below a line of source code.
+// caret matches the marker below a line of source code.
 var caret = pattern(`^\s*[~^]+\s*$`)
 
-// panicked matches the line above the message of a panic in Rust.
+// panicked matches the line above the message of a Rust panic.
 var panicked = pattern(`^thread '.*' (?:\(\d+\) )?panicked at \S+:$`)
 
-// weighAll weighs lines. A line of source code above a mark is noise,
-// and a line below a panic of Rust is its message.
+// weighAll weighs lines. A source line above a marker is noise, and a line below a Rust
+// panic is its message.
 func weighAll(lines []string) []int {
 	weights := make([]int, len(lines))
 	for i, line := range lines {
@@ -135,7 +134,8 @@ func weighAll(lines []string) []int {
 	return weights
 }
 
-// Pick returns at most MaxLines lines. Lines that name an error come first, then the last others.
+// Pick returns at most MaxLines lines: first lines that name an error, then the last
+// others.
 func Pick(lines []string) []string {
 	var telling, others []string
 	weights := weighAll(lines)
@@ -151,8 +151,8 @@ func Pick(lines []string) []string {
 	return append(telling, others[max(0, len(others)-(MaxLines-len(telling))):]...)
 }
 
-// ErrorLine returns the line that names the error, followed by its root cause if another line
-// names that. If no line names an error, it returns the last lines.
+// ErrorLine returns the line that names the error, followed by its root cause if another
+// line names one. If no line names an error, it returns the last lines.
 func ErrorLine(lines []string) string {
 	most, first, last, root, traceback := isNoise, "", "", "", false
 	var others []string
@@ -180,7 +180,7 @@ func ErrorLine(lines []string) string {
 	switch {
 	case most < isGeneral:
 		chosen = others[max(0, len(others)-joined):]
-	case traceback: // whose last line is the error
+	case traceback: // its last line is the error
 		chosen = []string{last}
 	default:
 		chosen = []string{first}

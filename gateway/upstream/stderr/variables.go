@@ -6,25 +6,27 @@ import (
 	"strings"
 )
 
-// maxNames is the number of variables that Variables returns of each kind.
+// maxNames is the maximum number of variables of each kind that Variables returns.
 const maxNames = 8
 
 var (
 	// missingHint matches lines that may report something missing.
 	missingHint = pattern(`(?i)\b(?:requires?|required|missing|not set|unset|undefined|unbound|empty|expected|needs?|needed|placeholder|KeyError|NotPresent` +
 		`|not (?:been )?(?:found|defined|provided|configured|present|specified|given|set)|must|please|no value|environment variables?|env vars?)\b|process\.env|os\.environ`)
-	// missingPattern matches lines that report a missing variable, whose name is next to the words.
+	// missingPattern matches lines that report a missing variable next to its name.
 	missingPattern = pattern(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+['"\x60)\]]*:? (?i:(?:(?:environment |env )?var(?:iable)?s? )?(?:` +
 		`(?:is |are |was |were |has |have |been )*(?:unset|missing|required|undefined|empty|parameter|unbound|NotPresent)` +
 		`|(?:(?:is|are|was|were|has|have) )?(?:not|must|should|to|has to)(?: been| be)* (?:set|unset|provided|defined|configured|specified|supplied|present)))\b` +
 		`|(?i:missing|requires?|required|set|provide|export|define|specify|needs?|supply|configure|without|no)\b(?:[^A-Za-z\n]+[a-z]+){0,5}[^A-Za-z\n]+[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
-	// schema matches the lines of validators that name the variable in a line nearby.
+	// schema matches lines of validators that name the variable on a nearby line.
 	schema = pattern(`Field required|"message": ?"Required"|invalid_type`)
-	// longName and word match names of variables; a name without "_" may be an ordinary word.
+	// longName and shortName match names of variables. A name without "_" may be an
+	// ordinary word.
 	longName  = pattern(`\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b`)
 	shortName = pattern(`\b[A-Z][A-Z0-9_]{2,}\b`)
 	field     = pattern(`^[a-z][a-z0-9_]*$`)
-	// named matches expressions whose group is the name of a variable in any spelling.
+	// named matches expressions that contain a variable's name, in any spelling, as a
+	// group.
 	named = pattern(`process\.env(?:\.|\[['"])([A-Za-z_][A-Za-z0-9_]*)` +
 		`|(?:os\.environ|ENV)\[['"]([A-Za-z_][A-Za-z0-9_]*)` +
 		`|getenv\(['"]([A-Za-z_][A-Za-z0-9_]*)` +
@@ -33,12 +35,12 @@ var (
 		`|\b([A-Z][A-Z0-9_]{2,})['"\x60)]* (?i:environment variable|env var)` +
 		`|\b([A-Z][A-Z0-9_]{2,}): (?:parameter |unbound variable|NotPresent)` +
 		`|\$\{?([A-Z][A-Z0-9_]{2,})\b`)
-	// constant matches codes of errors, which look like variables.
+	// constant matches error codes, which look like variables.
 	constant = pattern(`^ERR_|NOT_FOUND$|_ERROR$|^ERROR_|^E[A-Z]+$|^HTTP_`)
 )
 
-// Variables returns the environment variables that lines name. missing are reported as
-// missing; mentioned are all that may be variables.
+// Variables returns the environment variables in lines. missing are reported as missing;
+// mentioned are all that may be variables.
 func Variables(lines []string) (missing, mentioned []string) {
 	add := func(list *[]string, names ...string) {
 		for _, name := range names {
@@ -48,7 +50,7 @@ func Variables(lines []string) (missing, mentioned []string) {
 		}
 	}
 	weights := weighAll(lines)
-	failed := slices.Max(append(weights, isNoise)) >= isGeneral // a warning is not the error then
+	failed := slices.Max(append(weights, isNoise)) >= isGeneral // then warnings are not the error
 	for i, line := range lines {
 		if schema().MatchString(line) {
 			for _, near := range lines[max(0, i-4):min(len(lines), i+5)] {
@@ -72,7 +74,6 @@ func Variables(lines []string) (missing, mentioned []string) {
 	return missing, mentioned
 }
 
-// groups returns what the groups of all matches hold.
 func groups(re *regexp.Regexp, line string) (found []string) {
 	for _, m := range re.FindAllStringSubmatch(line, -1) {
 		found = append(found, m[1:]...)

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Alarm is one timer for many deadlines. It is set to the earliest and rarely reset, since few deadlines
-// pass.
+// Alarm is one timer for many deadlines. It is set to the earliest and rarely reset,
+// since few deadlines pass.
 type Alarm struct {
-	// OnFire is called when the earliest deadline has passed. It must call Fired first, and Expect for the
-	// remaining deadlines. It is set before the first Expect.
+	// OnFire is called when the earliest deadline passed. It must call Fired first, then
+	// Expect for the remaining deadlines. Set it before the first Expect.
 	OnFire func()
 
-	// nextNano is next in Unix nanoseconds for readers without mu; 0 when it is not set.
+	// nextNano is next in Unix nanoseconds for lock-free reads, or 0.
 	nextNano atomic.Int64
 	mu       sync.Mutex
 	timer    *time.Timer
-	next     time.Time // when it fires; zero when it is not set
+	next     time.Time // zero if not set
 	stopped  bool
 }
 
-// Expect makes the alarm fire no later than a deadline. A zero deadline is ignored.
+// Expect makes the alarm fire no later than a deadline. It ignores a zero deadline.
 func (a *Alarm) Expect(deadline time.Time) {
 	if deadline.IsZero() {
 		return
@@ -43,7 +43,7 @@ func (a *Alarm) Expect(deadline time.Time) {
 	}
 }
 
-// Fired records that the timer has fired.
+// Fired records that the timer fired.
 func (a *Alarm) Fired() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,7 +51,7 @@ func (a *Alarm) Fired() {
 	a.nextNano.Store(0)
 }
 
-// Stop keeps the alarm from firing again.
+// Stop prevents the alarm from firing again.
 func (a *Alarm) Stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

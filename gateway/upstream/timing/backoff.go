@@ -1,6 +1,3 @@
-// Backoff says how long to wait before a server is connected to again: growing,
-// jittered delays. It knows nothing of servers; a Backoff belongs to one goroutine.
-
 package timing
 
 import (
@@ -9,12 +6,12 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Backoff are the delays before the next attempt: after one that Failed, and after a
-// connection that was Lost soon. The second grow slowly, as the server does work in
-// between.
+// Backoff provides the delays before connection attempts: after a failed attempt, and
+// after a connection that was lost soon. The latter grow more slowly, because the server
+// works in between. Not safe for concurrent use.
 type Backoff struct{ Failed, Lost backoff.ExponentialBackOff }
 
-// DefaultBackoff are those that servers get.
+// DefaultBackoff returns the delays for servers.
 func DefaultBackoff() Backoff {
 	return Backoff{
 		Failed: backoff.ExponentialBackOff{
@@ -26,8 +23,8 @@ func DefaultBackoff() Backoff {
 	}
 }
 
-// Next is the delay after a connection that was up for so long, zero when the attempt
-// failed. One that was up for settled begins anew.
+// Next returns the next delay. up is the lifetime of the last connection, or zero if the
+// attempt failed. A lifetime of at least settled resets the delays.
 func (p *Backoff) Next(up, settled time.Duration) time.Duration {
 	switch {
 	case up == 0:
@@ -38,7 +35,7 @@ func (p *Backoff) Next(up, settled time.Duration) time.Duration {
 	return p.Lost.NextBackOff()
 }
 
-// Reset begins anew with short delays.
+// Reset restarts with short delays.
 func (p *Backoff) Reset() {
 	p.Failed.Reset()
 	p.Lost.Reset()

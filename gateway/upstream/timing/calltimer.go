@@ -1,7 +1,7 @@
 // Package timing provides call timeouts, retry delays and the ages of lists.
 //
-// It knows neither servers nor calls. All methods may be called from any goroutine, and
-// only [FetchGate.Await] blocks.
+// Unless stated otherwise, methods are safe for concurrent use. Only [FetchGate.Await]
+// blocks.
 package timing
 
 import (
@@ -9,32 +9,31 @@ import (
 	"time"
 )
 
-// CallTimer is the time that a call has: a limit that progress extends and that rests while users
-// are asked, and how long the server may be silent. Its zero value stands still.
+// CallTimer measures the time of a call. Its limit is extended by progress and paused
+// while users are asked. It also detects a silent server. The zero value is not started.
 type CallTimer struct {
 	mu       sync.Mutex
-	limit    time.Duration // 0 for none
-	deadline time.Time     // zero without a limit
-	last     time.Time     // when no progress extends it any more
+	limit    time.Duration
+	deadline time.Time
+	last     time.Time // progress doesn't extend beyond it
 	pauses   int
 	left     time.Duration // until the deadline, while paused
-	// silence is how long the server may say nothing, over a connection that would
-	// not tell of its end, until it is asked for a sign of life; 0 for any time.
+	// silence is the time without messages after which the server is checked, or 0. It is
+	// for connections that can break unnoticed.
 	silence    time.Duration
-	silenceEnd time.Time     // when that is over
-	retryDelay time.Duration // the last of [CallTimer.RetryDelay]
+	silenceEnd time.Time // end of the current silence limit
+	retryDelay time.Duration
 }
 
-// Limit is how long the call may take, 0 for any time.
+// Limit returns the maximum duration of the call, or 0.
 func (c *CallTimer) Limit() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.limit
 }
 
-// Start starts the time of a call, which no progress makes longer than whole, and returns
-// when it is to be looked at; zero for never. A call that is sent again goes on with what is
-// left of its time, however often the server puts it off.
+// Start starts the timer and returns the time of its next check, or zero. whole limits
+// the extension by progress. A call that is sent again continues with its remaining time.
 func (c *CallTimer) Start(limit, silence, whole time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,8 +50,8 @@ func (c *CallTimer) Start(limit, silence, whole time.Duration) time.Time {
 
 const minRetryDelay, maxRetryDelay = 200 * time.Millisecond, 5 * time.Second
 
-// RetryDelay is the wait before a call is sent again that the server put off without a
-// question: twice as long each time, and never longer than what is left.
+// RetryDelay returns the delay before a call that the server postponed is sent again. It
+// doubles each time, within the remaining time.
 func (c *CallTimer) RetryDelay() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +62,6 @@ func (c *CallTimer) RetryDelay() time.Duration {
 	return min(c.retryDelay, time.Until(c.deadline))
 }
 
-// restartLocked restarts the call's limit and the silence of its server.
 func (c *CallTimer) restartLocked(now time.Time, limit time.Duration) {
 	if c.limit > 0 {
 		c.deadline = now.Add(limit)
@@ -80,8 +78,7 @@ func (c *CallTimer) nextLocked() time.Time {
 	return c.deadline
 }
 
-// Pause stops the time of the call until as many calls of Resume: a human is being
-// asked.
+// Pause stops the timer while a user is asked. Each Pause needs one Resume.
 func (c *CallTimer) Pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +100,7 @@ func (c *CallTimer) Resume() {
 	}
 }
 
-// Extend starts the time anew, because the server has shown that it works.
+// Extend restarts the limit after the server reported progress.
 func (c *CallTimer) Extend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,11 +109,10 @@ func (c *CallTimer) Extend() {
 	c.restartLocked(now, c.left)
 }
 
-// minRecheck is how closely the end of a pause is watched.
 const minRecheck = 20 * time.Millisecond
 
-// Check says whether the time is over, or the server was silent for long, and when to look
-// again; zero for never.
+// Check reports whether the call timed out, whether the server was silent too long, and
+// the time of the next check, or zero.
 func (c *CallTimer) Check(now time.Time) (over, silent bool, next time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,25 +6,24 @@ import (
 	"sync/atomic"
 )
 
-// FetchGate tracks whether one list of a connection is current. Make one with [NewFetchGate].
-// Calls wait in [FetchGate.Await] for the end of a fetch that began after the last change.
-// All methods may be called from any goroutine, and only Await blocks. A nil FetchGate has no
-// calls that wait for it.
+// FetchGate tracks whether one list of a connection is current. Create one with
+// [NewFetchGate]. Calls wait in [FetchGate.Await] for a fetch that started after the last
+// change. A nil FetchGate has no waiting calls.
 type FetchGate struct {
 	current atomic.Bool
 
 	mu      sync.Mutex
-	wanted  uint64            // number of the last fetch that is needed
-	done    uint64            // number of the last fetch that ended
-	err     error             // why that fetch failed
-	digests map[string]string // of the definitions in the last list, by name
+	wanted  uint64 // number of the last required fetch
+	done    uint64 // number of the last finished fetch
+	err     error
+	digests map[string]string // of the last list's definitions, by name
 	changed chan struct{}     // closed and replaced when done changes
 }
 
-// NewFetchGate returns a FetchGate of a list that was not fetched yet.
+// NewFetchGate returns a FetchGate for a list that was not fetched yet.
 func NewFetchGate() *FetchGate { return &FetchGate{wanted: 1, changed: make(chan struct{})} }
 
-// Invalidate makes later calls wait for a fetch that begins from now on.
+// Invalidate makes later calls wait for a fetch that starts from now on.
 func (c *FetchGate) Invalidate() {
 	if c == nil {
 		return
@@ -38,10 +37,10 @@ func (c *FetchGate) Invalidate() {
 // IsCurrent reports whether calls need neither Await nor Digest.
 func (c *FetchGate) IsCurrent() bool { return c.current.Load() }
 
-// Compare makes IsCurrent false until the next fetch: calls need Digest.
+// Compare makes IsCurrent false until the next fetch, so that calls use Digest.
 func (c *FetchGate) Compare() { c.current.Store(false) }
 
-// Begin returns the number of a fetch that begins now.
+// Begin returns the number of a fetch that starts now.
 func (c *FetchGate) Begin() uint64 {
 	if c == nil {
 		return 0
@@ -51,7 +50,7 @@ func (c *FetchGate) Begin() uint64 {
 	return c.wanted
 }
 
-// End records the result of a fetch: the digests of its definitions by name, or why it failed.
+// End records the result of a fetch: digests of definitions by name, or an error.
 func (c *FetchGate) End(fetch uint64, digests map[string]string, err error) {
 	if c == nil {
 		return
@@ -62,7 +61,7 @@ func (c *FetchGate) End(fetch uint64, digests map[string]string, err error) {
 	c.current.Store(err == nil && c.done == c.wanted)
 }
 
-// EndCompared is End after Compare, which stays in effect: calls need Digest.
+// EndCompared is End without making IsCurrent true, so that calls use Digest.
 func (c *FetchGate) EndCompared(fetch uint64, digests map[string]string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,23 +74,23 @@ func (c *FetchGate) endLocked(fetch uint64, digests map[string]string, err error
 	c.changed = make(chan struct{})
 }
 
-// HasWaiters reports whether calls wait for a fetch.
+// HasWaiters reports whether calls may wait for a fetch.
 func (c *FetchGate) HasWaiters() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.done < c.wanted
 }
 
-// Digest returns the digest of a definition in the last list, "" if the list lacks it.
+// Digest returns the digest of a definition in the last list, or "".
 func (c *FetchGate) Digest(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.digests[name]
 }
 
-// Await waits for the end of the fetch that is needed now, and returns why that failed. It
-// returns nil when over is closed, and the cause of ctx when ctx ends. If the last fetch
-// failed, Await calls again, which has to cause another one.
+// Await waits for the required fetch and returns its error. It returns nil when over is
+// closed, and the cause of ctx when ctx is done. If the last fetch failed, Await calls
+// again, which must start another one.
 func (c *FetchGate) Await(ctx context.Context, over <-chan struct{}, again func()) error {
 	if c.current.Load() {
 		return nil

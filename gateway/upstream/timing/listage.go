@@ -1,7 +1,3 @@
-// Freshness knows how long a list that a server has no notice for counts as
-// fresh: as the server says, within bounds. It knows neither lists nor servers. All
-// methods may be called from any goroutine and do not block.
-
 package timing
 
 import (
@@ -12,27 +8,28 @@ import (
 )
 
 const (
-	defaultTTL = time.Minute // where the server says nothing
-	minTTL     = time.Second // or clients that ask often would make servers list all the time
+	defaultTTL = time.Minute // if the server sends none
+	minTTL     = time.Second // limits fetches by busy clients
 	maxTTL     = 24 * time.Hour
 )
 
-// Hints are a server's words on how long its list may be kept.
+// Hints are a server's cache hints for a list.
 type Hints struct {
 	TTL    time.Duration
-	Public bool // it is the same for everybody
-	IsSet  bool // the server said so
+	Public bool // the same for all clients
+	IsSet  bool // sent by the server
 }
 
-// ListAge tracks the age of a list. The zero value was never fetched.
+// ListAge tracks the age of a list whose changes the server doesn't announce. A zero
+// ListAge was never fetched.
 type ListAge struct {
 	mu      sync.Mutex
 	hints   Hints
 	expires time.Time
-	fetched chan struct{} // closed at the end of the next fetch; nil while nobody waits
+	fetched chan struct{} // closed after the next fetch; nil without waiters
 }
 
-// SetHints takes the hints of a result, a raw object.
+// SetHints reads the hints from a raw result.
 func (l *ListAge) SetHints(result []byte) {
 	ms, said := rawjson.Int(rawjson.Get(result, "ttlMs"))
 	scope := rawjson.GetString(result, "cacheScope")
@@ -55,8 +52,8 @@ func (l *ListAge) FetchEnded() {
 	}
 }
 
-// AwaitFresh gives what to wait for if the list has to be fetched again, else nil. fetch is
-// called by the first caller.
+// AwaitFresh returns a channel to wait for if the list must be fetched, otherwise nil.
+// The first caller's fetch is called.
 func (l *ListAge) AwaitFresh(fetch func()) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +67,7 @@ func (l *ListAge) AwaitFresh(fetch func()) <-chan struct{} {
 	return l.fetched
 }
 
-// Hints are those noted last, with the time that is left.
+// Hints returns the last hints with their remaining time.
 func (l *ListAge) Hints() Hints {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// IsErrorObject reports whether an object is an error by JSON-RPC 2.0 (section 5.1).
+// IsErrorObject reports whether an object is a JSON-RPC 2.0 error (section 5.1).
 func IsErrorObject(object []byte) bool {
 	_, code := rawjson.Int(rawjson.Get(object, "code"))
 	return code && rawjson.IsString(rawjson.Get(object, "message"))
 }
 
-// Integer parses a JSON number that is an integer, also one like -32601.0.
+// Integer parses a JSON number with an integer value, such as -32601.0.
 func Integer(v []byte) (int64, bool) {
 	if n, ok := rawjson.Int(v); ok {
 		return n, true
@@ -22,7 +22,7 @@ func Integer(v []byte) (int64, bool) {
 	return int64(n), err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53
 }
 
-// ErrorCode parses the code of an error, also one in a string.
+// ErrorCode parses an error code, also from a string.
 func ErrorCode(v []byte) (int64, bool) {
 	if text, ok := rawjson.String(v); ok {
 		v = []byte(text)
@@ -30,7 +30,7 @@ func ErrorCode(v []byte) (int64, bool) {
 	return Integer(v)
 }
 
-// Truncate bounds a text from a backend that goes into one of our own.
+// Truncate limits a text from a server, in bytes.
 func Truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s

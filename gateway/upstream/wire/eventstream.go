@@ -1,8 +1,9 @@
 // Package wire reads event streams and repairs frames that servers send.
 //
-// It reads event streams (https://html.spec.whatwg.org/multipage/server-sent-events.html),
-// parses messages leniently, judges errors, and edits the members of `_meta` of one hop. It
-// knows no connections and no clients.
+// It reads event streams
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html), parses messages
+// leniently, classifies errors, and edits hop-local `_meta` members. It must not know
+// connections or clients.
 package wire
 
 import (
@@ -18,54 +19,55 @@ import (
 	"goblin/gateway/memlimit"
 )
 
-// StreamEvent is one event.
+// StreamEvent is one event of a stream.
 type StreamEvent struct {
-	Name string // "message" unless named
+	Name string // "message" by default
 	Data []byte // lines joined by line breaks
 }
 
-// StreamReader reads one stream, for one goroutine. Lines end in LF, CR or CRLF.
+// StreamReader reads one stream. Lines end in LF, CR or CRLF. Not safe for concurrent
+// use.
 type StreamReader struct {
 	r        *bufio.Reader
 	limit    int64
-	reserved memlimit.GrowingReservation // of the event that is being read
-	LastID   string                      // id of the last complete event, for resuming
-	Retry    time.Duration               // the server's wish, 0 for none
+	reserved memlimit.GrowingReservation
+	LastID   string        // id of the last complete event
+	Retry    time.Duration // reconnection time from the server, or 0
 	started  bool
-	cr       bool // the previous line ended in CR, which an LF may follow
+	cr       bool // the last line ended in CR; an LF may follow
 }
 
-// NewStreamReader reads events of at most limit bytes from r, in the room of a party.
+// NewStreamReader returns a reader for events of at most limit bytes. Their memory is
+// counted for an owner.
 func NewStreamReader(r io.Reader, limit int64, of *memlimit.Owner) *StreamReader {
 	e := &StreamReader{r: bufio.NewReaderSize(r, chunk), limit: limit}
 	e.reserved.SetOwner(of)
 	return e
 }
 
-// chunk is how much is read at a time, and how long the parts of an event of
-// many short lines become: these must not take more than they hold.
+// chunk is the read size, and the maximum size of merged short lines, in bytes. Merging
+// keeps the overhead of short lines low.
 const chunk = 32 << 10
 
-// errCut is the io.EOF of a stream that ends within a line. Its event is incomplete.
+// errCut is the io.EOF of a stream that ends within a line, so its event is incomplete.
 var errCut = fmt.Errorf("the stream ends within a line: %w", io.EOF)
 
-// maxField bounds names and ids of events.
+// maxField is the maximum length of event names and ids, in bytes.
 const maxField = 4 << 10
 
-// Next returns the next event that has data. The errors are those of the
-// reader, [memlimit.ErrFull] and [*jsonrpc.TooLongError], after which the stream must be
-// given up.
+// Next returns the next event with data. It returns errors of the underlying reader,
+// [memlimit.ErrFull] or [*jsonrpc.TooLongError]. After an error the stream is unusable.
 func (e *StreamReader) Next() (StreamEvent, error) {
 	defer e.reserved.Release()
 	var ev StreamEvent
 	var data [][]byte
 	var size int64
-	id := e.LastID // of the event that is being read
+	id := e.LastID
 	for {
 		field, value, rest, err := e.line()
 		if errors.Is(err, io.EOF) && !errors.Is(err, errCut) && data != nil {
-			// The standard drops a last event without a blank line after it. Some
-			// servers leave that out, and no line of this event was cut off.
+			// The standard drops a last event without a blank line after it. Some servers
+			// omit that line, so accept the event if its lines are complete.
 			field = nil
 			value = nil
 			rest = false
@@ -76,7 +78,7 @@ func (e *StreamReader) Next() (StreamEvent, error) {
 		}
 		switch string(field) {
 		case "":
-			if value != nil { // a comment
+			if value != nil {
 				break
 			}
 			e.LastID = id
@@ -110,7 +112,7 @@ func (e *StreamReader) Next() (StreamEvent, error) {
 	}
 }
 
-// value appends a line of data to parts, of which size is counted.
+// value appends a line of data to parts and counts its size.
 func (e *StreamReader) value(parts [][]byte, size *int64, first []byte, rest bool) ([][]byte, error) {
 	var err error
 	if parts != nil {
@@ -126,7 +128,7 @@ func (e *StreamReader) value(parts [][]byte, size *int64, first []byte, rest boo
 			return nil, &jsonrpc.TooLongError{Prefix: prefix(parts), Limit: e.limit}
 		}
 		if !rest {
-			*size++ // the line break
+			*size++
 			return parts, nil
 		}
 		if part, rest, err = e.more(); err != nil {
@@ -135,7 +137,6 @@ func (e *StreamReader) value(parts [][]byte, size *int64, first []byte, rest boo
 	}
 }
 
-// add copies a piece behind the parts there are.
 func (e *StreamReader) add(parts [][]byte, piece []byte) ([][]byte, error) {
 	if last := len(parts) - 1; last >= 0 && len(parts[last])+len(piece) <= cap(parts[last]) {
 		parts[last] = append(parts[last], piece...)
@@ -158,7 +159,6 @@ func joined(parts [][]byte) []byte {
 	return bytes.Join(parts, nil)
 }
 
-// skip reads the rest of a line of no interest.
 func (e *StreamReader) skip(rest bool) (err error) {
 	for rest {
 		if _, rest, err = e.more(); err != nil {
@@ -178,9 +178,8 @@ func prefix(parts [][]byte) []byte {
 	return out[:min(len(out), 4096)]
 }
 
-// line reads a line and splits it into field and value; both are empty and
-// value is nil for the blank line that ends an event. rest tells that the
-// line goes on, to be read by more.
+// line reads a line and splits it into field and value. A blank line has an empty field
+// and a nil value. rest reports whether the line continues in more.
 func (e *StreamReader) line() (field, value []byte, rest bool, err error) {
 	part, rest, err := e.more()
 	if err != nil {
@@ -200,15 +199,15 @@ func (e *StreamReader) line() (field, value []byte, rest bool, err error) {
 	return field, bytes.TrimPrefix(value, []byte(" ")), rest, nil
 }
 
-// validID reports whether an id can be sent as Last-Event-ID: it has no control
-// characters and at most maxField bytes.
+// validID reports whether an id can be sent as Last-Event-ID: at most maxField bytes, no
+// control characters.
 func validID(id []byte) bool {
 	return len(id) <= maxField && !bytes.ContainsFunc(id, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7F })
 }
 
-// more returns the next part of a line, at most chunk bytes, without the line's end.
-// rest reports whether the line continues. The part is valid until the next call. It
-// returns errCut if the stream ends within a line.
+// more returns the next part of a line without its end, at most chunk bytes. rest reports
+// whether the line continues. The part is valid until the next call. It returns errCut if
+// the stream ends within a line.
 func (e *StreamReader) more() (part []byte, rest bool, err error) {
 	if e.cr {
 		next, err := e.r.Peek(1)
@@ -217,7 +216,7 @@ func (e *StreamReader) more() (part []byte, rest bool, err error) {
 		}
 		e.cr = false
 		if next[0] == '\n' {
-			_, _ = e.r.Discard(1) // it is buffered
+			_, _ = e.r.Discard(1) // cannot fail: buffered
 		}
 	}
 	for looked := 0; ; {
@@ -230,7 +229,7 @@ func (e *StreamReader) more() (part []byte, rest bool, err error) {
 		ahead, _ := e.r.Peek(e.r.Buffered())
 		if n := lineEnd(ahead, looked); n >= 0 {
 			e.cr = ahead[n] == '\r'
-			_, _ = e.r.Discard(n + 1) // they are buffered
+			_, _ = e.r.Discard(n + 1) // cannot fail: buffered
 			return ahead[:n], false, nil
 		}
 		if looked = len(ahead); looked == chunk {
@@ -240,8 +239,8 @@ func (e *StreamReader) more() (part []byte, rest bool, err error) {
 	}
 }
 
-// lineEnd returns the index of the first CR or LF from a place in text on, or -1. It
-// looks at few bytes behind that, so that short lines cost little.
+// lineEnd returns the index of the first CR or LF at or after from, or -1. It searches in
+// growing steps, so that short lines cost little.
 func lineEnd(text []byte, from int) int {
 	for step := 256; from < len(text); step *= 2 {
 		part := text[from:min(from+step, len(text))]

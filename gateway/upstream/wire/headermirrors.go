@@ -1,6 +1,3 @@
-// Mirrors knows which arguments of tools go into headers of requests, too
-// (2026-07-28, SEP-2243). It knows neither connections nor servers.
-
 package wire
 
 import (
@@ -14,12 +11,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// HeaderMirrors are, by tool, the arguments that go into headers too
-// (x-mcp-header).
+// HeaderMirrors maps tools to the arguments that are also sent as headers (x-mcp-header;
+// 2026-07-28, SEP-2243).
 type HeaderMirrors map[string][]mcp.ParamHeaderBinding
 
-// MirrorsFromTools reads them from the tools of a list, and returns that list, which it changes.
-// refused hears of tools whose annotations break the rules, and says which of them stay.
+// MirrorsFromTools reads the annotations of listed tools. It calls refused for invalid
+// ones and removes the tool unless that returns true. The returned list reuses items.
 func MirrorsFromTools(items [][]byte, refused func(name string, err error) (stays bool)) (HeaderMirrors, [][]byte) {
 	m := HeaderMirrors{}
 	kept := items[:0]
@@ -44,7 +41,7 @@ func MirrorsFromTools(items [][]byte, refused func(name string, err error) (stay
 	return m, kept
 }
 
-// Headers sets those of a call.
+// Headers sets the headers of a call.
 func (m HeaderMirrors) Headers(head http.Header, tool string, arguments []byte) {
 	for _, b := range m[tool] {
 		value := primitive(rawjson.Path(arguments, b.Path...))
@@ -54,10 +51,9 @@ func (m HeaderMirrors) Headers(head http.Header, tool string, arguments []byte) 
 	}
 }
 
-// maxSafe is the greatest integer that a header may carry.
 const maxSafe = 1<<53 - 1
 
-// primitive is an argument as a header takes it; nil when none does.
+// primitive returns an argument as a header value, or nil if it has none.
 func primitive(raw []byte) any {
 	switch {
 	case raw == nil:

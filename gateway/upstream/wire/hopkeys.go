@@ -1,7 +1,3 @@
-// Hop knows the members of `_meta` that concern one hop of a message (2026-07-28):
-// those of the server's hop and of the client's never meet. It knows neither connections
-// nor what is asked.
-
 package wire
 
 import (
@@ -13,8 +9,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Names of members of `_meta` that the protocol owns (2026-07-28, basic, general fields).
-// They concern one hop: the client's and the server's never meet.
+// Members of `_meta` that belong to the protocol (2026-07-28, basic, general fields).
+// They are hop-local: those of client and server are never mixed.
 const (
 	metaPrefix   = "io.modelcontextprotocol/"
 	Protocol     = metaPrefix + "protocolVersion"
@@ -25,12 +21,10 @@ const (
 	Subscription = metaPrefix + "subscriptionId"
 )
 
-// HopKeys are those that are taken out of what a backend sends, and out of a
-// client's `_meta` before ours go in. Others of the same prefix belong to
-// extensions and stay.
+// HopKeys are removed from messages of servers, and from a client's `_meta` before
+// Goblin's own are added. Other keys with the prefix belong to extensions and stay.
 var HopKeys = []string{Protocol, Capabilities, ClientInfo, LogLevel, ServerInfo, Subscription}
 
-// IsHopKey reports whether a member is in HopKeys.
 func IsHopKey(k rawjson.Key) bool {
 	if bytes.IndexByte(k, '\\') < 0 && !strings.HasPrefix(string(k), `"`+metaPrefix) {
 		return false
@@ -38,9 +32,8 @@ func IsHopKey(k rawjson.Key) bool {
 	return slices.ContainsFunc(HopKeys, k.Is)
 }
 
-// StripHopKeys takes a backend's protocol keys out of the `_meta` of its params or
-// result, and out of a result what says of which type it is. It works in
-// place, as results can be large.
+// StripHopKeys removes the protocol's keys from `_meta` of a server's params or result,
+// and resultType from a result. It works in place, as results can be large.
 func StripHopKeys(obj []byte, result bool) []byte {
 	var edits []rawjson.Edit
 	meta := rawjson.Get(obj, "_meta")
@@ -60,7 +53,7 @@ func StripHopKeys(obj []byte, result bool) []byte {
 	return obj
 }
 
-// SortEdits puts edits in the order in which they are made.
+// SortEdits sorts edits by position.
 func SortEdits(edits []rawjson.Edit) {
 	slices.SortStableFunc(edits, func(a, b rawjson.Edit) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))

@@ -1,6 +1,3 @@
-// Lenient reads what a server writes that is not quite a message. It knows no
-// connection and keeps nothing.
-
 package wire
 
 import (
@@ -13,19 +10,20 @@ import (
 
 var frameStart = []byte(`{"jsonrpc"`)
 
-// maxFrameStarts is the maximum number of positions in a line that are tried as the start of a message.
+// maxFrameStarts is the maximum number of positions in a line that are tried as the start
+// of a message.
 const maxFrameStarts = 8
 
-// ParseFrame reads a line of a backend as leniently as is safe: invalid UTF-8
-// becomes U+FFFD, and a message behind log text that lacked its line break is
-// found. Inside a line that begins as a message nothing is searched: there,
-// text of third parties could pose as a message. It may nest depth deep.
+// ParseFrame parses a line of a server as leniently as is safe. It replaces invalid UTF-8
+// by U+FFFD and finds a message after log text without a line break. It doesn't search a
+// line that starts like a message: third-party text inside could pose as one. depth
+// limits the nesting.
 func ParseFrame(frame []byte, depth int) (jsonrpc.Message, error) {
 	m, err := jsonrpc.ParseWithin(frame, depth)
 	return RepairFrame(frame, depth, m, err)
 }
 
-// RepairFrame is ParseFrame for a frame that jsonrpc.Parse returned m and err for.
+// RepairFrame is ParseFrame for a frame that was parsed to m and err.
 func RepairFrame(frame []byte, depth int, m jsonrpc.Message, err error) (jsonrpc.Message, error) {
 	if err == nil {
 		return m, nil
@@ -54,15 +52,15 @@ func RepairFrame(frame []byte, depth int, m jsonrpc.Message, err error) (jsonrpc
 	return m, err
 }
 
-// messageLike reports whether a line begins as an object with members.
+// messageLike reports whether a line starts like an object with members.
 func messageLike(frame []byte) bool {
 	rest, ok := bytes.CutPrefix(frame, []byte("{"))
 	rest = bytes.TrimLeft(rest, " \t")
 	return ok && len(rest) > 0 && rest[0] == '"'
 }
 
-// AsksForAnswer reports whether a broken frame was meant as a request, as far as its
-// members before the fault tell.
+// AsksForAnswer reports whether a malformed frame looks like a request by its members
+// before the error.
 func AsksForAnswer(frame []byte) bool {
 	for k := range rawjson.Members(frame) {
 		switch {

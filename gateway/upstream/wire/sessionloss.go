@@ -8,21 +8,21 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// SessionLoss is a verdict on the session that a request was sent in.
+// SessionLoss is a verdict on the session of a request.
 type SessionLoss int
 
-// The verdicts.
 const (
 	SessionKept    SessionLoss = iota
-	SessionSuspect             // may be lost; the request may have been carried out
-	SessionLost                // is lost; the request was not carried out
+	SessionSuspect             // maybe lost; the request may have been executed
+	SessionLost                // lost; the request was not executed
 )
 
-// JudgeSession returns the verdict of an answer with a status and a body. probe reports
-// whether the request was a ping, whose error can only be about the session.
+// JudgeSession returns the verdict for an answer. probe is set for a ping, whose error
+// can only concern the session.
 //
-// Servers forget sessions, mostly by a restart, and report it in many ways: by the status
-// 404 that the protocol demands, by 400, 401 or 410, or by a JSON-RPC error with status 200.
+// Servers lose sessions, mostly by restarting, and report it in many ways. They use
+// status 404 as the protocol requires, 400, 401 or 410, or a JSON-RPC error with status
+// 200.
 func JudgeSession(status int, body []byte, probe bool) SessionLoss {
 	var fault []byte
 	m, err := jsonrpc.Parse(body)
@@ -46,19 +46,19 @@ func JudgeSession(status int, body []byte, probe bool) SessionLoss {
 	case status == http.StatusNotFound, code == codeSessionNotFound, code == jsonrpc.CodeInvalidRequest, code == codeServerError && status >= 300:
 		return SessionLost
 	}
-	return SessionSuspect // of a tool that has sessions of its own, perhaps
+	return SessionSuspect // maybe about a tool's own sessions
 }
 
-// Codes by which servers say that a session is lost.
+// Error codes that servers use for a lost session.
 const (
 	codeServerError     = -32000
 	codeSessionNotFound = -32001
 )
 
-// maxLossText is the length of a text that is searched, in bytes.
 const maxLossText = 64 << 10
 
-// lossWords is a list of words in texts about lost sessions, without spaces and punctuation.
+// lossWords lists phrases in messages about lost sessions, without spaces and
+// punctuation.
 var lossWords = [][]byte{
 	[]byte("notfound"), []byte("notexist"), []byte("nosuch"), []byte("nosession"), []byte("novalid"), []byte("noactive"),
 	[]byte("nolonger"), []byte("notvalid"), []byte("notactive"), []byte("notinit"), []byte("notrecogni"), []byte("notknown"),
@@ -77,7 +77,7 @@ func saysLost(text []byte) bool {
 		}
 	}
 	if !bytes.Contains(letters, []byte("session")) {
-		return bytes.Contains(letters, []byte("notinitialized")) // as a server that has restarted is
+		return bytes.Contains(letters, []byte("notinitialized")) // said by restarted servers
 	}
 	for _, word := range lossWords {
 		if bytes.Contains(letters, word) {

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// SkipCounter counts what was no message at all, so that a flood of it is told of once a
-// second. It may be used from any goroutine.
+// SkipCounter counts skipped lines, so that they are reported at most once a second. It
+// is safe for concurrent use.
 type SkipCounter struct {
 	mu    sync.Mutex
 	count int
 	since time.Time
 }
 
-// Add counts one more. It returns how many there were that nobody was told of, or 0
-// while it is too early to tell.
+// Add counts a line. It returns the number to report, or 0 if the last report is less
+// than a second old.
 func (s *SkipCounter) Add() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,8 +1,3 @@
-// Token puts tokens of ours for progress into the params of requests. Each request
-// that may take one has ours, whether or not its client sent one: what a server tells under
-// it shows that it works. It knows nothing of requests but their params, and changes no
-// byte of those but what stands in the place of the token.
-
 package wire
 
 import (
@@ -11,16 +6,18 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// TokenPosition is where the token of a request stands in its params, or goes if there is none.
-// The zero value was not looked for yet.
+// TokenPosition is the position of the progress token in a request's params, or where to
+// insert one. Each request that permits one gets Goblin's own token, because progress
+// shows that the server works. No other byte of the params changes. The zero value is
+// unknown.
 type TokenPosition struct {
 	start, end int
-	padding    *padding // nil: in the place of the client's
+	padding    *padding // nil: replaces the client's token
 	known      bool
-	insert     bool // insert goes there
+	insert     bool // the params permit a token
 }
 
-// padding holds the bytes to insert around the token if params have none.
+// padding holds the bytes inserted around the token if params have none.
 type padding struct{ before, after []byte }
 
 var (
@@ -31,12 +28,12 @@ var (
 	inEmptyMeta = &padding{[]byte(`"progressToken":`), nil}
 )
 
-// KeepToken is that of params which take no token of ours: they have one that outlives the
-// request, or the request may have none.
+// KeepToken is for params whose token must not change: it outlives the request, or the
+// request may have none.
 var KeepToken = TokenPosition{known: true}
 
-// FindToken finds the place in params, an object or nil, whose `_meta` is meta, nil for none.
-// theirs is the token that stands there, nil for none. A `_meta` that is no object is left
+// FindToken finds the token position in params, an object or nil. meta is their `_meta`
+// or nil. theirs is the existing token or nil. A `_meta` that is not an object is left
 // for the server to refuse.
 func FindToken(params, meta []byte) (p TokenPosition, theirs []byte) {
 	p.known, p.insert = true, meta == nil || rawjson.IsObject(meta)
@@ -56,23 +53,21 @@ func FindToken(params, meta []byte) (p TokenPosition, theirs []byte) {
 	return p, theirs
 }
 
-// inside puts the token at the beginning of obj, a part of params.
 func (p *TokenPosition) inside(params, obj []byte, full, empty *padding) {
 	at := bytes.IndexByte(obj, '{') + 1
-	if p.padding = full; rawjson.AfterSpace(obj, at) == len(obj)-1 { // nothing but the end
+	if p.padding = full; rawjson.AfterSpace(obj, at) == len(obj)-1 { // empty object
 		p.padding = empty
 	}
 	p.start = rawjson.Offset(params, obj) + at
 	p.end = p.start
 }
 
-// IsKnown reports whether the place was looked for.
 func (p *TokenPosition) IsKnown() bool { return p.known }
 
-// IsMissing reports whether ours goes where there was none.
+// IsMissing reports whether the token is inserted rather than replaced.
 func (p *TokenPosition) IsMissing() bool { return p.insert && p.padding != nil }
 
-// Replace appends the edit that puts ours in the place of the client's, if there is one.
+// Replace appends the edit that replaces the client's token, if there is one.
 func (p *TokenPosition) Replace(edits []rawjson.Edit, ours []byte) []rawjson.Edit {
 	if p.insert && p.padding == nil {
 		edits = append(edits, rawjson.Edit{Start: p.start, End: p.end, Text: ours})
@@ -80,11 +75,11 @@ func (p *TokenPosition) Replace(edits []rawjson.Edit, ours []byte) []rawjson.Edi
 	return edits
 }
 
-// TokenMember is the member that holds ours, with a comma behind it.
+// TokenMember returns the member with the token, followed by a comma.
 func TokenMember(ours []byte) []byte { return bytes.Join([][]byte{inMeta.before, inMeta.after}, ours) }
 
-// Put returns params and the edits to them, in order, those that put ours in among them;
-// room is what they are appended to.
+// Put returns params and their edits in order, including those for the token. They are
+// appended to room.
 func (p *TokenPosition) Put(room []rawjson.Edit, params []byte, edits []rawjson.Edit, ours []byte) ([]byte, []rawjson.Edit) {
 	if !p.insert {
 		return params, edits
