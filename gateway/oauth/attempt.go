@@ -7,45 +7,45 @@ import (
 	"time"
 )
 
-// attempt is a login under way at one server: one page, for all callers.
+// attempt is a running login at one server, shared by all callers.
 type attempt struct {
 	cancel context.CancelCauseFunc
 	pasted chan string
-	done   chan struct{} // closed once login and err are there
+	done   chan struct{} // closed when login and err are set
 	login  *Login
 	err    error
 
-	// Guarded by the mu of its Authorizer.
-	page      string           // "" as long as it is not known
-	question  *pendingQuestion // that no caller has answered; nil if there is none
-	waiting   map[*caller]bool // its callers
-	abandoned bool             // by all: it is about to end
+	// Guarded by Authorizer.mu.
+	page      string
+	question  *pendingQuestion
+	waiting   map[*caller]bool
+	abandoned bool // has no callers; about to end
 }
 
-// caller is a call of Login. Each channel has room for the last value.
+// caller is a call of Login. Each channel holds the latest value.
 type caller struct {
 	pages     chan string
 	questions chan *pendingQuestion
 }
 
-// pendingQuestion is a question to all callers of an attempt.
 type pendingQuestion struct {
 	SecretQuestion
 	once      sync.Once
-	confirmed chan struct{} // closed when a caller's user has agreed
+	confirmed chan struct{} // closed when a user agreed
 }
 
-// Causes for the end of an attempt.
 var (
 	errAbandoned = errors.New("the login was cancelled")
-	errElsewhere = errors.New("somebody has logged in elsewhere")
+	errElsewhere = errors.New("another process has logged in")
 )
 
-// Login logs the user in by a browser, and keeps the login. All calls at a time take
-// part in one login, and each is shown its page; it ends when nobody waits for it any
-// more, or when somebody has logged in by another process, where nobody was. The end of
-// ctx is returned by its cause. The question of [UserPrompts.ConfirmSecret] goes to all callers: the first
-// whose user agrees answers it, and one whose user declines gets the error.
+// Login logs the user in with a browser and stores the login. Concurrent calls share one
+// login, and each shows its page. It is cancelled when it has no callers. It succeeds
+// early if another process logs in while no login existed. Cancelling ctx returns its
+// cause.
+//
+// The question of [UserPrompts.ConfirmSecret] goes to all callers. The first user who
+// agrees answers it; a caller whose user declines gets the error.
 func (a *Authorizer) Login(ctx context.Context, u UserPrompts) (*Login, error) {
 	t, c := a.join(ctx)
 	defer a.leave(t, c)
@@ -75,21 +75,20 @@ func (a *Authorizer) Login(ctx context.Context, u UserPrompts) (*Login, error) {
 	}
 }
 
-// join takes part in the login that is under way, or begins one.
 func (a *Authorizer) join(ctx context.Context) (*attempt, *caller) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := &caller{pages: make(chan string, 1), questions: make(chan *pendingQuestion, 1)}
 	if a.attempt == nil || a.attempt.abandoned {
 		before := a.attempt
-		run, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // others may come to want it
+		run, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // other callers may join
 		t := &attempt{cancel: cancel, pasted: make(chan string), done: make(chan struct{}), waiting: map[*caller]bool{}}
 		a.attempt = t
-		go func() { // ends with the login, or when the last one leaves
+		go func() { // exits with the login or its last caller
 			if before != nil {
-				<-before.done // it has the port
+				<-before.done // it uses the port
 			}
-			go a.watchOtherLogin(run, cancel) // ends with run
+			go a.watchOtherLogin(run, cancel) // exits with run
 			var notice string
 			t.login, notice, t.err = LogIn(run, a.folder, a.o, UserPrompts{
 				Show: func(page string) { a.showPage(t, page) }, ReadPasted: t.pasted,
@@ -119,7 +118,7 @@ func (a *Authorizer) join(ctx context.Context) (*attempt, *caller) {
 	return t, c
 }
 
-// ask puts a question to all callers of a login, and waits until one has agreed.
+// ask sends a question to all callers and waits until a user agrees.
 func (a *Authorizer) ask(ctx context.Context, t *attempt, q SecretQuestion) error {
 	r := &pendingQuestion{SecretQuestion: q, confirmed: make(chan struct{})}
 	a.mu.Lock()
@@ -143,11 +142,11 @@ func (a *Authorizer) ask(ctx context.Context, t *attempt, q SecretQuestion) erro
 	return nil
 }
 
-// answer puts a question to the user of a caller. The error is why that user does not
-// agree; it is nil if another user was faster, or the login is over.
+// answer asks the user of a caller. It returns the reason if the user declines, or nil if
+// another user agreed or the login is over.
 func (t *attempt) answer(ctx context.Context, r *pendingQuestion, u UserPrompts) error {
 	select {
-	case <-r.confirmed: // before this caller looked; the page may have been shown since
+	case <-r.confirmed: // answered meanwhile; the page may have been shown
 		return nil
 	default:
 	}
@@ -172,11 +171,10 @@ func (t *attempt) answer(ctx context.Context, r *pendingQuestion, u UserPrompts)
 	case <-t.done:
 	}
 	cancel()
-	<-done // Agree returns at the end of ctx
+	<-done // ConfirmSecret returns when ctx is done
 	return nil
 }
 
-// watchOtherLogin ends a login, by cancel, when another process has logged in.
 func (a *Authorizer) watchOtherLogin(ctx context.Context, cancel context.CancelCauseFunc) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
@@ -193,7 +191,7 @@ func (a *Authorizer) watchOtherLogin(ctx context.Context, cancel context.CancelC
 	}
 }
 
-// leave cancels a login without callers, and waits for its end then.
+// leave removes a caller. If it was the last, it cancels the login and waits.
 func (a *Authorizer) leave(t *attempt, c *caller) {
 	a.mu.Lock()
 	delete(t.waiting, c)
@@ -206,7 +204,7 @@ func (a *Authorizer) leave(t *attempt, c *caller) {
 	}
 }
 
-// showPage sends a page to all waiting callers. A caller that reads late gets the last one.
+// showPage sends a page to all callers. Slow callers get only the last one.
 func (a *Authorizer) showPage(t *attempt, page string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -21,14 +21,14 @@ func TestAnAuthorizationServerThatIsNotSafeIsNotUsed(t *testing.T) {
 		want   string
 	}{
 		"as it should be":        {nil, ""},
-		"codes that can be used": {object{"code_challenge_methods_supported": []string{"plain"}}, "has no PKCE with S256, without which a login is not safe"},
-		"no page":                {object{"authorization_endpoint": nil}, "names no endpoints for a login"},
-		"no tokens":              {object{"token_endpoint": nil}, "names no endpoints for a login"},
+		"codes that can be used": {object{"code_challenge_methods_supported": []string{"plain"}}, "does not support PKCE with S256, which a safe login requires"},
+		"no page":                {object{"authorization_endpoint": nil}, "lacks the endpoints for logins"},
+		"no tokens":              {object{"token_endpoint": nil}, "lacks the endpoints for logins"},
 		"tokens in the clear":    {object{"token_endpoint": "http://a.example/token"}, "token_endpoint"},
 		"revocation in clear":    {object{"revocation_endpoint": "http://a.example/revoke"}, "the revocation_endpoint of the authorization server"},
 		"registration in clear":  {object{"registration_endpoint": "http://a.example/register"}, "registration_endpoint"},
 		"devices in the clear":   {object{"device_authorization_endpoint": "http://a.example/device"}, "the device_authorization_endpoint of the authorization server"},
-		"another one":            {object{"issuer": "https://b.example"}, "cannot be used"},
+		"another one":            {object{"issuer": "https://b.example"}, "unusable metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +53,7 @@ func TestAnAuthorizationServerThatIsNotSafeIsNotUsed(t *testing.T) {
 			}
 			require.ErrorContains(t, err, tt.want)
 			require.ErrorContains(t, err, web.URL)
-			require.ErrorContains(t, err, "a token that you get in another way can stand in the config")
+			require.ErrorContains(t, err, "or set a token in the config")
 		})
 	}
 }
@@ -67,11 +67,11 @@ func TestOnlyTheAnswerToTheLoginThatIsOpenGivesACode(t *testing.T) {
 	}{
 		"state=s&code=c":                               {false, "c", ""},
 		"state=s&code=c&iss=https://a.example":         {true, "c", ""},
-		"code=c":                                       {false, "", "this is not the answer to the login that is open"},
-		"state=t&code=c":                               {false, "", "this is not the answer to the login that is open"},
-		"state=t&error=access_denied":                  {false, "", "this is not the answer to the login that is open"},
-		"state=s&code=d":                               {true, "", "does not say of which authorization server it is"},
-		"state=s&code=c&iss=https://b.example":         {false, "", "is of another authorization server"},
+		"code=c":                                       {false, "", "this redirect does not belong to the current login"},
+		"state=t&code=c":                               {false, "", "this redirect does not belong to the current login"},
+		"state=t&error=access_denied":                  {false, "", "this redirect does not belong to the current login"},
+		"state=s&code=d":                               {true, "", "lacks the promised issuer"},
+		"state=s&code=c&iss=https://b.example":         {false, "", "comes from another authorization server"},
 		"state=s&error=access_denied":                  {false, "", "the login was denied"},
 		"state=s&code=c&error=x&error_description=why": {false, "", "the authorization server refused: x why"},
 		"state=s": {false, "", "has no code"},

@@ -18,45 +18,47 @@ import (
 )
 
 const (
-	// renewLimit bounds a refresh, with the wait for other processes: less than what a
-	// server has to show that it is there, for that asks with the login, too.
+	// renewLimit is the maximum duration of a refresh, including the wait for other
+	// processes. It is below the liveness timeout, because liveness checks need tokens
+	// too.
 	renewLimit = 20 * time.Second
-	// faultTime is how long a keyring that failed is left alone: it may be unlocked.
+	// faultTime is the time before a failed keyring is read again. The user may unlock
+	// it.
 	faultTime = 5 * time.Second
 )
 
-// Authorizer gives the requests to one server their tokens. It may be used by any
-// number of goroutines; several, in any number of processes, can be for one login.
+// Authorizer provides tokens for the requests to one server. It is safe for concurrent
+// use; many Authorizers and processes can share one login.
 type Authorizer struct {
 	o           Options
 	folder      string
 	store       *loginStore
 	log         *slog.Logger
 	renewal     singleflight.Group
-	invalidated atomic.Bool // an edit of the config made the login no login
+	invalidated atomic.Bool // a config change invalidated the login
 
 	mu      sync.Mutex
-	login   *Login // nil: none
+	login   *Login
 	version time.Time
-	fault   error     // why the login could not be read
-	asked   time.Time // when
-	attempt *attempt  // nil: nobody logs in
-	untried string    // access token of the last refresh here, until the server accepts it
+	fault   error
+	asked   time.Time
+	attempt *attempt // nil without running login
+	untried string   // refreshed token that the server has not accepted yet
 }
 
-// NewAuthorizer returns the Authorizer of a server whose login is kept in folder. It
+// NewAuthorizer returns the Authorizer of a server whose login is stored in folder. It
 // reads nothing yet.
 func NewAuthorizer(folder string, o Options, log *slog.Logger) *Authorizer {
 	return &Authorizer{o: o, folder: folder, store: newLoginStore(folder, o), log: log}
 }
 
-// NeedsUser reports whether nothing but a login by the user helps, in whatever process.
+// NeedsUser reports whether only a login by the user helps, in any process.
 func (a *Authorizer) NeedsUser() bool {
 	l, err := a.current()
 	return errors.Is(err, ErrNotLoggedIn) && !a.o.ClientCredentials || err == nil && l.EndReason != ""
 }
 
-// MissingLogin says why nobody is logged in; nil if somebody is.
+// MissingLogin returns the reason why there is no usable login, or nil.
 func (a *Authorizer) MissingLogin() error {
 	l, err := a.current()
 	if err == nil {
@@ -65,7 +67,6 @@ func (a *Authorizer) MissingLogin() error {
 	return err
 }
 
-// unusableReason returns why a login cannot be used any more.
 func (l *Login) unusableReason() error {
 	if l.EndReason == "" {
 		return nil
@@ -73,11 +74,11 @@ func (l *Login) unusableReason() error {
 	return fmt.Errorf("%w: %s", ErrRefused, l.EndReason)
 }
 
-// ByUser reports whether it is a user who logs in, rather than Goblin itself.
+// ByUser reports whether a user logs in rather than Goblin itself.
 func (a *Authorizer) ByUser() bool { return !a.o.ClientCredentials }
 
-// Invalidate stops the Authorizer from sending tokens and secrets if the stored login does not
-// fit next, which replaces it after an edit of the config. It reports whether it did.
+// Invalidate stops the Authorizer from sending tokens and secrets if the stored login
+// doesn't match next, its successor after a config change. It reports whether it did.
 func (a *Authorizer) Invalidate(next *Authorizer) bool {
 	l, err := next.store.load()
 	if err != nil || next.o.mismatch(l) == nil {
@@ -87,7 +88,7 @@ func (a *Authorizer) Invalidate(next *Authorizer) bool {
 	return true
 }
 
-// current is the login, read again if it has changed.
+// current returns the login and rereads it after changes.
 func (a *Authorizer) current() (*Login, error) {
 	if a.invalidated.Load() {
 		return nil, ErrNotLoggedIn
@@ -106,7 +107,8 @@ func (a *Authorizer) current() (*Login, error) {
 	return a.login, a.fault
 }
 
-// load reads the login. One that does not fit the options is [ErrNotLoggedIn].
+// load reads the login. It returns [ErrNotLoggedIn] if the login doesn't match the
+// options.
 func (a *Authorizer) load() (*Login, error) {
 	if a.invalidated.Load() {
 		return nil, ErrNotLoggedIn
@@ -121,22 +123,22 @@ func (a *Authorizer) load() (*Login, error) {
 	return l, nil
 }
 
-// know takes over what this process has just kept, with the lock of the login held: two
-// changes can be of one moment.
+// know records a login that this process just saved. The caller holds the login's lock:
+// two changes can have the same time.
 func (a *Authorizer) know(l *Login) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.login, a.fault, a.version = l, nil, a.store.version()
 }
 
-// Identity is who is logged in at a server, for people to see.
+// Identity describes the current login for display.
 type Identity struct {
-	User    string    // as far as the tokens say so, else the account of the config
-	Expires time.Time // when the login ends; zero: nobody knows
-	Renews  bool      // it is refreshed, and has no end
+	User    string    // from the tokens, otherwise the config's account
+	Expires time.Time // zero if unknown
+	Renews  bool      // refreshed automatically
 }
 
-// Identity tells who is logged in, and whether anybody is.
+// Identity returns the current login; ok is false without one.
 func (a *Authorizer) Identity() (who Identity, ok bool) {
 	l, err := a.current()
 	if err != nil || l.EndReason != "" {
@@ -152,10 +154,9 @@ func (a *Authorizer) Identity() (who Identity, ok bool) {
 	return who, true
 }
 
-// Authorization is the header for a request to the server, "" if nobody is logged in.
-// A token that is about to end is refreshed first; while the authorization server is
-// out of order, one that has not ended goes on. The error of a login that is of no
-// use any more is [ErrRefused].
+// Authorization returns the header for a request, or "" without a login. It first
+// refreshes a token that expires soon. If the authorization server fails, it returns a
+// token that is still valid. It returns [ErrRefused] for an unusable login.
 func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
 	l, err := a.current()
 	switch {
@@ -179,10 +180,10 @@ func (a *Authorizer) Authorization(ctx context.Context) (string, error) {
 	return "Bearer " + next.Access, nil
 }
 
-// HandleRefusal handles a refusal of a request with this header: by 401, or by 403 because
-// rights are missing. again reports whether the same request was refused with another
-// header before. Refused reports whether there is a better one now; if not, the error
-// says what to do, or is nil if the refusal is not about the login.
+// HandleRefusal handles a 401, or a 403 because of missing scopes, for a request with
+// header. again is set if the request was refused before with another header. better
+// reports whether a retry with a new header makes sense. Otherwise err is the fix, or nil
+// if the refusal has other reasons.
 func (a *Authorizer) HandleRefusal(ctx context.Context, header string, again bool, status int, answer http.Header) (better bool, err error) {
 	_, scopes, code := parseChallenges(answer)
 	if status == http.StatusForbidden {
@@ -190,7 +191,7 @@ func (a *Authorizer) HandleRefusal(ctx context.Context, header string, again boo
 			return false, nil
 		}
 		if l, err := a.current(); err == nil && len(union(l.RequiredScopes, scopes)) > len(l.RequiredScopes) {
-			_ = a.change(ctx, func(l *Login) { l.RequiredScopes = union(l.RequiredScopes, scopes) }) // else it asks for less than it could
+			_ = a.change(ctx, func(l *Login) { l.RequiredScopes = union(l.RequiredScopes, scopes) }) // on failure the next login requests fewer scopes
 		}
 		if len(scopes) == 0 {
 			return false, ErrInsufficientScope
@@ -199,7 +200,7 @@ func (a *Authorizer) HandleRefusal(ctx context.Context, header string, again boo
 	}
 	l, err := a.current()
 	if header == "" && !a.o.ClientCredentials {
-		if errors.Is(err, ErrNotLoggedIn) { // with the reason
+		if errors.Is(err, ErrNotLoggedIn) { // includes the reason
 			return false, err
 		}
 		return false, ErrNotLoggedIn
@@ -220,11 +221,12 @@ func (a *Authorizer) HandleRefusal(ctx context.Context, header string, again boo
 	return true, nil
 }
 
-// reasonRefused is the reason of a login whose tokens the server refuses even after a refresh.
-const reasonRefused = "the server refuses tokens that were just given"
+// reasonRefused is the reason for ending a login whose tokens the server refuses even
+// after a refresh.
+const reasonRefused = "the server refuses fresh tokens"
 
-// RecordAccepted notes that the server accepted a request with this header. If it refuses the
-// same token later, Refused refreshes that again.
+// RecordAccepted records that the server accepted a request with header. If the server
+// refuses that token later, HandleRefusal refreshes it again.
 func (a *Authorizer) RecordAccepted(header string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -233,15 +235,14 @@ func (a *Authorizer) RecordAccepted(header string) {
 	}
 }
 
-// isUntried reports whether a token comes from a refresh here and no request with it was
-// accepted yet.
+// isUntried reports whether a token was refreshed here and not accepted yet.
 func (a *Authorizer) isUntried(token string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return token != "" && token == a.untried
 }
 
-// Abandon closes the login whose token is in header and returns the reason: the server
+// Abandon invalidates the login with the token in header and returns the reason: the server
 // refused one request with several fresh tokens.
 func (a *Authorizer) Abandon(ctx context.Context, header string) error {
 	if l, err := a.current(); err == nil && header == "Bearer "+l.Access {
@@ -250,10 +251,9 @@ func (a *Authorizer) Abandon(ctx context.Context, header string) error {
 	return fmt.Errorf("%w: %s", ErrRefused, reasonRefused)
 }
 
-// end notes that a login is of no use any more.
 func (a *Authorizer) end(ctx context.Context, l *Login, why string) error {
 	access := l.Access
-	_ = a.change(ctx, func(l *Login) { // if it is not noted, the next refusal does so
+	_ = a.change(ctx, func(l *Login) { // on failure the next refusal tries again
 		if l.Access == access {
 			l.EndReason, l.Access, l.Refresh = why, "", ""
 		}
@@ -261,9 +261,8 @@ func (a *Authorizer) end(ctx context.Context, l *Login, why string) error {
 	return fmt.Errorf("%w: %s", ErrRefused, why)
 }
 
-// change edits the login that is kept.
 func (a *Authorizer) change(ctx context.Context, edit func(*Login)) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit) // whoever waits for the answer
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit) // regardless of the caller
 	defer cancel()
 	release, err := a.store.lock(ctx)
 	if err != nil {
@@ -278,33 +277,31 @@ func (a *Authorizer) change(ctx context.Context, edit func(*Login)) error {
 	return a.save(l)
 }
 
-// save stores a login. The caller holds its lock.
 func (a *Authorizer) save(l *Login) error {
 	notice, err := a.store.save(l)
 	if err != nil {
-		return fmt.Errorf("keep the login: %w", err)
+		return fmt.Errorf("save the login: %w", err)
 	}
 	a.logNotice(notice)
 	a.know(l)
 	return nil
 }
 
-// logNotice logs why a login is in a file, if there is a notice.
 func (a *Authorizer) logNotice(notice string) {
 	if notice != "" {
-		a.log.Warn("a login went into a file", "server", a.o.Server, "why", notice)
+		a.log.Warn("login stored in a file", "server", a.o.Server, "why", notice)
 	}
 }
 
-// renew gets other tokens than those of old, which is nil if there are none: once for
-// all calls, and once for all processes.
+// renew refreshes the tokens of old, which may be nil. Concurrent calls and processes
+// refresh only once.
 func (a *Authorizer) renew(ctx context.Context, old *Login) (*Login, error) {
 	stale := ""
 	if old != nil {
 		stale = old.Access
 	}
 	done := a.renewal.DoChan(stale, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit) // others wait for it, too
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLimit) // others wait for it too
 		defer cancel()
 		return a.renewNow(ctx, stale)
 	})
@@ -341,7 +338,7 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	if a.o.ClientCredentials {
 		grant, params = "client_credentials", url.Values{}
 	} else if l.Refresh == "" {
-		return nil, a.endLocked(l, "the login has ended, and the authorization server gave nothing to go on with")
+		return nil, a.endLocked(l, "the login expired and the authorization server issued no refresh token")
 	}
 	switch err := l.refreshSecret(ctx, a.o); {
 	case errors.Is(err, errNewSecret):
@@ -358,7 +355,7 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	case err != nil && isRefused(err):
 		return nil, a.endLocked(l, err.Error())
 	case err != nil:
-		return nil, fmt.Errorf("the authorization server %s does not refresh the login: %w", l.Issuer, err)
+		return nil, fmt.Errorf("refresh the login at the authorization server %s: %w", l.Issuer, err)
 	}
 	if err := l.setTokens(t); err != nil {
 		return nil, err
@@ -369,7 +366,6 @@ func (a *Authorizer) renewNow(ctx context.Context, stale string) (*Login, error)
 	return l, a.save(l)
 }
 
-// endLocked is end for callers that hold the lock.
 func (a *Authorizer) endLocked(l *Login, why string) error {
 	l.EndReason, l.Access, l.Refresh = why, "", ""
 	if err := a.save(l); err != nil {
@@ -378,7 +374,6 @@ func (a *Authorizer) endLocked(l *Login, why string) error {
 	return fmt.Errorf("%w: %s", ErrRefused, why)
 }
 
-// loginMachine logs in by client credentials.
 func (a *Authorizer) loginMachine(ctx context.Context, h *http.Client) (*Login, error) {
 	p, err := discover(ctx, h, a.o, a.o.Issuer)
 	if err != nil {
@@ -392,17 +387,19 @@ func (a *Authorizer) loginMachine(ctx context.Context, h *http.Client) (*Login, 
 	return l, a.save(l)
 }
 
-// Logout is [Logout] for the login of the Authorizer.
+// Logout is [Logout] for this Authorizer.
 func (a *Authorizer) Logout(ctx context.Context) error { return Logout(ctx, a.folder, a.o) }
 
-// ErrNotRevoked is the error of a logout that removed the tokens here, but could not revoke them.
-var ErrNotRevoked = errors.New("the tokens are forgotten, but the authorization server did not take them back")
+// ErrNotRevoked is the error of a logout that deleted the tokens but could not revoke
+// them.
+var ErrNotRevoked = errors.New("the tokens were deleted here but not revoked at the authorization server")
 
-// Logout takes the tokens back at the authorization server (RFC 7009) and forgets
-// them, and what the user agreed to; the client that was registered is kept for the next
-// login. A login that does not fit the config is taken back without the client secret. The error is
-// ErrNotRevoked if they could not be taken back, which changes nothing of the rest, and
-// ErrNotLoggedIn if there was no login. With any other, the login is there still.
+// Logout revokes the tokens (RFC 7009) and deletes them and the user's consent. It keeps
+// the registered client for the next login. If the login doesn't match the config, it
+// revokes without the client secret.
+//
+// It returns ErrNotRevoked if only revoking failed, and ErrNotLoggedIn if there was no
+// login. After any other error the login still exists.
 func Logout(ctx context.Context, folder string, o Options) error {
 	rec := newLoginStore(folder, o)
 	if rec.version().IsZero() {
@@ -448,7 +445,6 @@ func Logout(ctx context.Context, folder string, o Options) error {
 	return nil
 }
 
-// revoke takes tokens back, the refresh token first.
 func (l *Login) revoke(ctx context.Context, h *http.Client) error {
 	if l.RevokeURL == "" {
 		return nil

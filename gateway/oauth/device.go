@@ -17,19 +17,19 @@ import (
 
 const (
 	deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
-	// devicePause is how long to wait between two questions, where the server names
-	// nothing or less than a second, and what it adds when it wants fewer.
+	// devicePause is the default polling interval, and its increase when the server asks
+	// to slow down.
 	devicePause = 5 * time.Second
-	// maxDevicePause is how long at most: a server must not make the user wait for ever.
+	// maxDevicePause is the maximum polling interval, regardless of the server.
 	maxDevicePause = time.Minute
 )
 
-// byDevice is the device authorization grant (RFC 8628): the user enters a code at a page
-// that may be on another device, and Goblin asks until that has happened. The listener's
-// port is for logins by redirect, which the same client may want later.
+// byDevice logs in with the device authorization grant (RFC 8628). The user enters a code
+// on a page, possibly on another device, while Goblin polls. The listener's port is
+// registered for later logins by redirect.
 func byDevice(ctx context.Context, h *http.Client, o Options, p discovery, ln *net.TCPListener, before *Login, u UserPrompts, again bool) (*Login, error) {
 	if p.device == "" {
-		return nil, fmt.Errorf("the authorization server %s has no logins by device; log in without --device, over SSH with --no-browser", p.meta.Issuer)
+		return nil, fmt.Errorf("the authorization server %s does not support logins by device; log in without --device, or with --no-browser over SSH", p.meta.Issuer)
 	}
 	l, err := begin(ctx, h, o, p, "http://"+ln.Addr().String()+callbackPath, before, true, again)
 	if err != nil {
@@ -43,7 +43,7 @@ func byDevice(ctx context.Context, h *http.Client, o Options, p discovery, ln *n
 		if r, ok := errors.AsType[*answerError](err); ok && (r.code == "invalid_client" || r.code == "unauthorized_client") && l.known(before) && !again {
 			return nil, errUnknownClient
 		}
-		return nil, fmt.Errorf("the authorization server %s begins no login by device: %w", p.meta.Issuer, err)
+		return nil, fmt.Errorf("start a login by device at the authorization server %s: %w", p.meta.Issuer, err)
 	}
 	page := d.VerificationURIComplete
 	if page == "" {
@@ -52,17 +52,16 @@ func byDevice(ctx context.Context, h *http.Client, o Options, p discovery, ln *n
 	u.Device(page, d.UserCode)
 	if !d.Expiry.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, d.Expiry, timeoutError("the code was not entered while it was valid"+hintLoginAgain))
+		ctx, cancel = context.WithDeadlineCause(ctx, d.Expiry, timeoutError("the code expired before it was entered"+hintLoginAgain))
 		defer cancel()
 	}
 	t, err := l.poll(ctx, h, d)
 	if err != nil {
-		return nil, fmt.Errorf("the authorization server %s gives no token: %w", p.meta.Issuer, err)
+		return nil, fmt.Errorf("the authorization server %s issued no token: %w", p.meta.Issuer, err)
 	}
 	return l, l.setTokens(t)
 }
 
-// device asks for a code that the user can enter.
 func (l *Login) device(ctx context.Context, h *http.Client, endpoint string) (*oauth2.DeviceAuthResponse, error) {
 	form := url.Values{"resource": {l.Resource}}
 	if len(l.Scopes) > 0 {
@@ -80,7 +79,7 @@ func (l *Login) device(ctx context.Context, h *http.Client, endpoint string) (*o
 	if err != nil {
 		return nil, StripURL(err)
 	}
-	_ = json.Unmarshal(text, &answer) // else it has no error
+	_ = json.Unmarshal(text, &answer)
 	if resp.StatusCode != http.StatusOK || answer.Error != "" {
 		why := answer.Error
 		if why == "" {
@@ -90,21 +89,19 @@ func (l *Login) device(ctx context.Context, h *http.Client, endpoint string) (*o
 	}
 	var d oauth2.DeviceAuthResponse
 	if json.Unmarshal(text, &d) != nil || d.DeviceCode == "" || d.UserCode == "" || d.VerificationURI == "" {
-		return nil, errors.New("its answer holds no code" + hintBadServer)
+		return nil, errors.New("its answer contains no code" + hintBadServer)
 	}
 	if !isWebURL(d.VerificationURI) || d.VerificationURIComplete != "" && !isWebURL(d.VerificationURIComplete) {
-		return nil, errors.New("its page to enter the code at is no address of the web" + hintBadServer)
+		return nil, errors.New("its page for the code is not a web address" + hintBadServer)
 	}
 	return &d, nil
 }
 
-// isWebURL reports whether an address is one that a browser shows.
 func isWebURL(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
-// poll asks for tokens until the user has entered the code.
 func (l *Login) poll(ctx context.Context, h *http.Client, d *oauth2.DeviceAuthResponse) (*oauth2.Token, error) {
 	pause := devicePause
 	if d.Interval > 0 {
@@ -124,12 +121,12 @@ func (l *Login) poll(ctx context.Context, h *http.Client, d *oauth2.DeviceAuthRe
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.As(err, &r) && r.code == "authorization_pending":
-		case errors.As(err, &r) && r.code == "slow_down", !isRefused(err): // or it is out of order for a moment
+		case errors.As(err, &r) && r.code == "slow_down", !isRefused(err):
 			pause = min(pause+devicePause, maxDevicePause)
 		case r.code == "access_denied":
 			return nil, errors.New("the login was denied" + hintLoginAgain)
 		case r.code == "expired_token":
-			return nil, timeoutError("the code was not entered while it was valid" + hintLoginAgain)
+			return nil, timeoutError("the code expired before it was entered" + hintLoginAgain)
 		default:
 			return nil, fmt.Errorf("%w%s", err, hintLoginAgain)
 		}

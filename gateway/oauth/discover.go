@@ -20,23 +20,21 @@ import (
 	"goblin/gateway/egress"
 )
 
-// discovery is the result of discover: where to log in for a server.
 type discovery struct {
 	resource string
 	scopes   []string
 	meta     *oauthex.AuthServerMeta
-	device   string // the endpoint of logins by device; "": there are none
+	device   string // endpoint for logins by device, or ""
 }
 
-// probes are asked without a token until one is refused: some servers let the first
-// pass and answer 401 to the next only.
+// probes are sent without a token until one is refused. Some servers accept the first and
+// answer 401 only to the next.
 var probes = []string{
 	`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"goblin","version":"1"}}}`,
 	`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"goblin","version":"1"}}}}`,
 }
 
-// challenge asks a server for nothing of value and returns what it says of logins, if it
-// refuses that.
+// challenge probes a server without a token and returns its login data if it refuses.
 func challenge(ctx context.Context, h *http.Client, o Options) (metadata string, scopes []string, refused bool, err error) {
 	for i, body := range probes {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.URL, bytes.NewReader([]byte(body)))
@@ -52,7 +50,7 @@ func challenge(ctx context.Context, h *http.Client, o Options) (metadata string,
 		}
 		resp, err := h.Do(req)
 		if err != nil {
-			return "", nil, false, fmt.Errorf("the server cannot be asked: %w", StripURL(err))
+			return "", nil, false, fmt.Errorf("cannot reach the server: %w", StripURL(err))
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 		_ = resp.Body.Close()
@@ -64,11 +62,12 @@ func challenge(ctx context.Context, h *http.Client, o Options) (metadata string,
 	return "", nil, false, nil
 }
 
-// emptyParameter is a parameter without a value, such as the scope where a server has none. The
-// library refuses all of a challenge for it.
+// emptyParameter matches parameters without a value, such as an empty scope. The library
+// would reject the whole challenge.
 var emptyParameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\w-]+=""\s*,?`) })
 
-// parseChallenges returns the metadata URL, scopes and error code of the challenges in a response.
+// parseChallenges returns the metadata URL, scopes and error code of a response's
+// challenges.
 func parseChallenges(head http.Header) (metadata string, scopes []string, code string) {
 	var values []string
 	for _, v := range head.Values("WWW-Authenticate") {
@@ -76,7 +75,7 @@ func parseChallenges(head http.Header) (metadata string, scopes []string, code s
 	}
 	all, err := oauthex.ParseWWWAuthenticate(values)
 	if err != nil {
-		return "", nil, "" // the well-known places may still tell
+		return "", nil, "" // well-known locations may still work
 	}
 	for _, c := range all {
 		if c.Scheme != "bearer" {
@@ -95,16 +94,16 @@ func parseChallenges(head http.Header) (metadata string, scopes []string, code s
 	return metadata, scopes, code
 }
 
-// limitScopes returns the scopes that are plausible. They become a part of a URL.
+// limitScopes returns the plausible scopes. They become part of a URL.
 func limitScopes(scopes []string) []string {
 	scopes = slices.DeleteFunc(scopes, func(s string) bool { return s == "" || len(s) > 200 || truncate(s) != s })
 	return scopes[:min(len(scopes), 100)]
 }
 
-// discover finds where to log in for a server: its own metadata (RFC 9728) by the
-// challenge or the well-known places, then that of the authorization server (RFC 8414,
-// OpenID). A server of the revision 2025-03-26 is its own authorization server.
-// Of several authorization servers it takes the preferred one, if that is not "".
+// discover determines where to log in for a server. It reads the server's metadata (RFC
+// 9728) from the challenge or a well-known location, then that of the authorization
+// server (RFC 8414, OpenID). A server of 2025-03-26 is its own authorization server.
+// preferred is chosen if the server names several.
 func discover(ctx context.Context, h *http.Client, o Options, preferred string) (discovery, error) {
 	metadata, scopes, refused, err := challenge(ctx, h, o)
 	if err != nil {
@@ -115,7 +114,7 @@ func discover(ctx context.Context, h *http.Client, o Options, preferred string) 
 	for _, at := range metadataLocations(metadata, o.URL) {
 		found, err := oauthex.GetProtectedResourceMetadata(ctx, at.url, at.resource, h)
 		if err != nil {
-			if at.url == metadata && fault == nil { // of the server itself; the rest is its whole origin
+			if at.url == metadata && fault == nil { // the server's own; others are for its origin
 				fault = err
 			}
 			continue
@@ -133,7 +132,7 @@ func discover(ctx context.Context, h *http.Client, o Options, preferred string) 
 		break
 	}
 	if issuer == "" && fault != nil {
-		return discovery{}, fmt.Errorf("the server's metadata cannot be used: %s%s", truncate(StripURL(fault).Error()), hintBadServer)
+		return discovery{}, fmt.Errorf("unusable server metadata: %s%s", truncate(StripURL(fault).Error()), hintBadServer)
 	}
 	legacy := issuer == ""
 	if legacy {
@@ -143,36 +142,35 @@ func discover(ctx context.Context, h *http.Client, o Options, preferred string) 
 	}
 	issuer = truncate(issuer)
 	if !isPlainIssuer(issuer) {
-		return discovery{}, fmt.Errorf("the server names the authorization server %q, which is no plain URL%s", issuer, hintBadServer)
+		return discovery{}, fmt.Errorf("the server names the authorization server %q, which is not a plain URL%s", issuer, hintBadServer)
 	}
 	if o.Issuer != "" && !sameIssuer(issuer, o.Issuer) {
 		return discovery{}, fmt.Errorf("the server's authorization server is %s, but oauth.issuer is %s", issuer, o.Issuer)
 	}
 	err = p.ask(ctx, h, issuer, legacy && refused)
 	if err != nil && legacy && !refused {
-		err = errors.New("the server asks for no login, and names no place for one")
+		err = errors.New("the server requires no login and names no authorization server")
 	}
 	return p, err
 }
 
-// ask gets the metadata of the authorization server.
 func (p *discovery) ask(ctx context.Context, h *http.Client, issuer string, legacy bool) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, requestLimit, timeoutError(fmt.Sprintf("no answer within %v", requestLimit)))
 	defer cancel()
 	asked := *h
 	seen := &recordingTransport{RoundTripper: h.Transport}
-	asked.Transport, asked.Timeout = seen, 0 // its end would look as any other cancellation
+	asked.Transport, asked.Timeout = seen, 0 // its timeout would look like any other cancellation
 	p.meta, err = auth.GetAuthServerMetadata(ctx, issuer, &asked)
 	var guarded egress.RefusedError
 	switch {
 	case errors.As(seen.fault, &guarded):
-		return fmt.Errorf("the authorization server %s cannot be used: %w%s", issuer, guarded, hintBadServer)
+		return fmt.Errorf("unusable authorization server %s: %w%s", issuer, guarded, hintBadServer)
 	case err != nil && ctx.Err() != nil:
-		return fmt.Errorf("the authorization server %s cannot be reached (try again later): %w", issuer, context.Cause(ctx))
+		return fmt.Errorf("cannot reach the authorization server %s (try again later): %w", issuer, context.Cause(ctx))
 	case err != nil && seen.fault != nil:
-		return fmt.Errorf("the authorization server %s cannot be reached (try again later): %w", issuer, seen.fault)
+		return fmt.Errorf("cannot reach the authorization server %s (try again later): %w", issuer, seen.fault)
 	case err != nil:
-		return fmt.Errorf("the metadata of the authorization server %s cannot be used: %s%s", issuer, truncate(StripURL(err).Error()), hintBadServer)
+		return fmt.Errorf("unusable metadata of the authorization server %s: %s%s", issuer, truncate(StripURL(err).Error()), hintBadServer)
 	case p.meta == nil && !legacy:
 		return fmt.Errorf("the authorization server %s has no metadata%s", issuer, hintBadServer)
 	case p.meta == nil:
@@ -183,35 +181,33 @@ func (p *discovery) ask(ctx context.Context, h *http.Client, issuer string, lega
 			RegistrationEndpoint: issuer + "/register", CodeChallengeMethodsSupported: []string{"S256"},
 		}
 	case !slices.Contains(p.meta.CodeChallengeMethodsSupported, "S256"):
-		return fmt.Errorf("the authorization server %s has no PKCE with S256, without which a login is not safe%s", issuer, hintBadServer)
+		return fmt.Errorf("the authorization server %s does not support PKCE with S256, which a safe login requires%s", issuer, hintBadServer)
 	case p.meta.AuthorizationEndpoint == "" || p.meta.TokenEndpoint == "":
-		return fmt.Errorf("the metadata of the authorization server %s names no endpoints for a login%s", issuer, hintBadServer)
+		return fmt.Errorf("the metadata of the authorization server %s lacks the endpoints for logins%s", issuer, hintBadServer)
 	}
 	var more struct {
-		Device string `json:"device_authorization_endpoint"` // RFC 8628, which the library does not know
+		Device string `json:"device_authorization_endpoint"` // RFC 8628; unknown to the library
 	}
-	_ = json.NewDecoder(&seen.body).Decode(&more) // the library has read the same
+	_ = json.NewDecoder(&seen.body).Decode(&more) // the library parsed the same text
 	p.device = more.Device
 	for name, address := range map[string]string{
 		"token_endpoint": p.meta.TokenEndpoint, "revocation_endpoint": p.meta.RevocationEndpoint,
 		"registration_endpoint": p.meta.RegistrationEndpoint, "device_authorization_endpoint": p.device,
 	} {
 		if address != "" && !isConfidential(address) {
-			return fmt.Errorf("the %s of the authorization server %s is not https, so what is sent there would not stay secret%s", name, issuer, hintBadServer)
+			return fmt.Errorf("the %s of the authorization server %s is not https, so tokens would not stay secret%s", name, issuer, hintBadServer)
 		}
 	}
 	return nil
 }
 
-// hintLoginAgain is the fix after a failed login.
-const hintLoginAgain = "; begin the login anew"
+const hintLoginAgain = "; start the login again"
 
-// hintBadServer is the fix if an authorization server does not work.
-const hintBadServer = `. It has to be mended there; a token that you get in another way can stand in the config, as headers: {Authorization: "Bearer ${TOKEN}"}`
+const hintBadServer = `; ask its operator to fix it, or set a token in the config: headers: {Authorization: "Bearer ${TOKEN}"}`
 
 type metadataLocation struct{ url, resource string }
 
-// metadataLocations are those of RFC 9728 §3, the one that the server named first.
+// metadataLocations returns the locations of RFC 9728 section 3, the named one first.
 func metadataLocations(named, server string) []metadataLocation {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" {
@@ -221,7 +217,7 @@ func metadataLocations(named, server string) []metadataLocation {
 	const known = "/.well-known/oauth-protected-resource"
 	resources := resources(server)
 	var all []metadataLocation
-	for _, r := range resources { // a resource may be the whole origin, with or without a slash
+	for _, r := range resources { // a resource may be the origin, with or without a slash
 		if named != "" {
 			all = append(all, metadataLocation{named, r})
 		}
@@ -234,7 +230,7 @@ func metadataLocations(named, server string) []metadataLocation {
 	return append(all, metadataLocation{base + known, base}, metadataLocation{base + known, base + "/"}, metadataLocation{base + known, server})
 }
 
-// StripURL takes the URL, which may hold secrets, out of an error of net/http.
+// StripURL removes the URL, which may contain secrets, from an error of net/http.
 func StripURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err

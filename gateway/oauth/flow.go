@@ -17,37 +17,37 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"goblin/gateway/config"
 )
 
 const (
-	// loginTimeout is how long a user may take for a login.
 	loginTimeout = 10 * time.Minute
 	callbackPath = "/callback"
 )
 
-// UserPrompts is how a login reaches its user.
+// UserPrompts connects a login with its user.
 type UserPrompts struct {
-	// Show presents the page to log in at; it must not wait.
+	// Show shows the login page. It must not block.
 	Show func(url string)
-	// ReadPasted gives the URL that the browser was sent to in the end, from users whose
-	// browser runs elsewhere; nil where none will come.
+	// ReadPasted receives the final URL of a browser on another machine; may be nil.
 	ReadPasted <-chan string
-	// Device, if it is not nil, presents a page on any device and the code to enter
-	// there; the login goes by that instead of a redirect (RFC 8628).
+	// Device shows a page for any device and the code to enter there. If set, it replaces
+	// the redirect (RFC 8628).
 	Device func(url, code string)
-	// ConfirmSecret asks whether the configured client secret may be sent, and waits for the
-	// answer; nil means yes. It returns at the end of ctx. If ConfirmSecret is nil, there is no
-	// user to ask, and the secret is not sent.
+	// ConfirmSecret asks the user whether to send the configured client secret, and
+	// waits; nil means yes. It must return when ctx is done. If it is not set, the secret
+	// is not sent.
 	ConfirmSecret func(ctx context.Context, q SecretQuestion) error
 }
 
-// LogIn logs in at a server by its user, and keeps the login in folder. The notice, if there
-// is one, says why the tokens are in a file there. It ends after ten minutes.
+// LogIn logs a user in at a server within ten minutes and stores the login in folder.
+// notice is the reason if the tokens are stored in a file, or "".
 func LogIn(ctx context.Context, folder string, o Options, u UserPrompts) (l *Login, notice string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, loginTimeout, errTimeout)
 	defer cancel()
 	rec := newLoginStore(folder, o)
-	before, _ := rec.load() // a damaged one is replaced
+	before, _ := rec.load() // replaces a damaged one
 	h := newHTTP(o.URL)
 	p, err := discover(ctx, h, o, o.preferred(before))
 	if err != nil {
@@ -64,11 +64,11 @@ func LogIn(ctx context.Context, folder string, o Options, u UserPrompts) (l *Log
 	l.Local = isLocal(ctx, h)
 	release, err := rec.lock(ctx)
 	if err != nil {
-		return nil, "", fmt.Errorf("keep the login: %w", err)
+		return nil, "", fmt.Errorf("save the login: %w", err)
 	}
 	defer release()
 	if notice, err = rec.save(l); err != nil {
-		return nil, "", fmt.Errorf("keep the login: %w", err)
+		return nil, "", fmt.Errorf("save the login: %w", err)
 	}
 	return l, notice, nil
 }
@@ -90,17 +90,17 @@ func byUser(ctx context.Context, h *http.Client, o Options, p discovery, before 
 	return l, err
 }
 
-// errUnknownClient is the error of a registered client that the authorization server no longer knows.
+// errUnknownClient is the error if the authorization server no longer knows a registered
+// client.
 var errUnknownClient = errors.New("the authorization server does not know this client")
 
-var errTimeout error = timeoutError(fmt.Sprintf("nobody logged in within %v", loginTimeout) + hintLoginAgain)
+var errTimeout error = timeoutError(fmt.Sprintf("no login within %s", config.ShortDuration(loginTimeout)) + hintLoginAgain)
 
-// timeoutError is a deadline error with its own text.
 type timeoutError string
 
 func (e timeoutError) Error() string { return string(e) }
 
-// Is says that the error is a deadline that passed.
+// Is makes the error match context.DeadlineExceeded.
 func (timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 func cause(ctx context.Context, err error) error {
@@ -110,8 +110,8 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// listen opens the port of the redirect: that of the config, else that of the last
-// time, which the authorization server may compare, else any.
+// listen opens the redirect port: that of the config, or that of the last login, since
+// the authorization server may compare it, or any.
 func listen(ctx context.Context, o Options, before *Login) (*net.TCPListener, error) {
 	open := func(host string) (*net.TCPListener, error) {
 		var c net.ListenConfig
@@ -124,13 +124,13 @@ func listen(ctx context.Context, o Options, before *Login) (*net.TCPListener, er
 	if o.RedirectPort != 0 {
 		ln, err := open(net.JoinHostPort("127.0.0.1", strconv.Itoa(o.RedirectPort)))
 		if err != nil {
-			return nil, fmt.Errorf("oauth.redirect_port (another login may be under way): %w", err)
+			return nil, fmt.Errorf("oauth.redirect_port (another login may be running): %w", err)
 		}
 		return ln, nil
 	}
 	if before != nil {
 		for _, redirect := range before.Client.Redirects {
-			if r, err := url.Parse(redirect); err == nil && r.Hostname() == "127.0.0.1" { // a damaged record opens no other address
+			if r, err := url.Parse(redirect); err == nil && r.Hostname() == "127.0.0.1" { // ignores addresses in a damaged record
 				if ln, err := open(r.Host); err == nil {
 					return ln, nil
 				}
@@ -140,22 +140,22 @@ func listen(ctx context.Context, o Options, before *Login) (*net.TCPListener, er
 	return open("127.0.0.1:0")
 }
 
-// byBrowser is the authorization code flow with PKCE (RFC 7636).
+// byBrowser performs the authorization code flow with PKCE (RFC 7636).
 func byBrowser(ctx context.Context, h *http.Client, o Options, p discovery, ln *net.TCPListener, before *Login, u UserPrompts, again bool) (*Login, error) {
 	redirect := "http://" + ln.Addr().String() + callbackPath
 	l, err := begin(ctx, h, o, p, redirect, before, false, again)
 	if err != nil {
 		return nil, err
 	}
-	config := oauth2.Config{
+	authCode := oauth2.Config{
 		ClientID: l.Client.ID, RedirectURL: redirect, Scopes: l.Scopes, Endpoint: oauth2.Endpoint{AuthURL: p.meta.AuthorizationEndpoint},
 	}
 	state, verifier := rand.Text(), oauth2.GenerateVerifier()
 	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.resource)}
-	if slices.Contains(l.Scopes, "offline_access") { // OpenID Connect Core, section 11: else there is no refresh token
+	if slices.Contains(l.Scopes, "offline_access") { // required for a refresh token (OpenID Connect Core, section 11)
 		params = append(params, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
-	page := config.AuthCodeURL(state, params...)
+	page := authCode.AuthCodeURL(state, params...)
 	if l.known(before) && !again && isUnknownClient(ctx, h, page) {
 		return nil, errUnknownClient
 	}
@@ -171,12 +171,11 @@ func byBrowser(ctx context.Context, h *http.Client, o Options, p discovery, ln *
 		if r, ok := errors.AsType[*answerError](err); ok && r.code == "invalid_client" && l.known(before) && !again {
 			return nil, errUnknownClient
 		}
-		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, hintLoginAgain)
+		return nil, fmt.Errorf("the authorization server %s issued no token: %w%s", p.meta.Issuer, err, hintLoginAgain)
 	}
 	return l, l.setTokens(t)
 }
 
-// begin is a login without tokens yet.
 func begin(ctx context.Context, h *http.Client, o Options, p discovery, redirect string, before *Login, device, again bool) (*Login, error) {
 	who, secret, err := identify(ctx, h, o, p, redirect, before, device, again)
 	if err != nil {
@@ -185,7 +184,6 @@ func begin(ctx context.Context, h *http.Client, o Options, p discovery, redirect
 	return newLogin(o, p, who, secret, before), nil
 }
 
-// newLogin returns a login of a client, without tokens.
 func newLogin(o Options, p discovery, who client, secret string, before *Login) *Login {
 	return &Login{
 		Server: o.Server, URL: o.URL, Resource: p.resource, Issuer: p.meta.Issuer, Client: who,
@@ -194,13 +192,12 @@ func newLogin(o Options, p discovery, who client, secret string, before *Login) 
 	}
 }
 
-// known reports whether the client was registered for an earlier login.
 func (l *Login) known(before *Login) bool {
 	return l.Client.Registered && before != nil && before.Client.ID == l.Client.ID
 }
 
-// requestedScopes returns the scopes to request: those of the config, else those that the server names. It
-// adds the scopes that a refused call needs and that the user granted before.
+// requestedScopes returns the scopes to request: the config's, otherwise the server's. If a
+// call was refused for missing scopes, it adds them and the scopes granted before.
 func requestedScopes(o Options, p discovery, before *Login) []string {
 	scopes := slices.Clone(o.Scopes)
 	if scopes == nil {
@@ -220,8 +217,8 @@ func requestedScopes(o Options, p discovery, before *Login) []string {
 	})
 }
 
-// isUnknownClient requests the login page like a browser. It reports whether the authorization server no
-// longer knows the client, which may have been registered long ago.
+// isUnknownClient requests the login page like a browser and reports whether the
+// authorization server forgot the client.
 func isUnknownClient(ctx context.Context, h *http.Client, page string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, http.NoBody)
 	if err != nil {
@@ -242,17 +239,16 @@ func isUnknownClient(ctx context.Context, h *http.Client, page string) bool {
 		(strings.Contains(string(text), "invalid_client") || strings.Contains(string(text), "unauthorized_client"))
 }
 
-// parseRedirect returns the code in a redirect, which may come from anywhere.
 func parseRedirect(q url.Values, state string, p discovery) (string, error) {
 	if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1 {
 		return "", errForeignRedirect
 	}
 	iss, promised := q.Get("iss"), p.meta.AuthorizationResponseIssParameterSupported
-	switch { // RFC 9207
+	switch {
 	case iss == "" && promised:
-		return "", errors.New("the redirect does not say of which authorization server it is, as was promised (iss)" + hintLoginAgain)
+		return "", errors.New("the redirect lacks the promised issuer (iss)" + hintLoginAgain)
 	case iss != "" && iss != p.meta.Issuer:
-		return "", errors.New("the redirect is of another authorization server (iss)" + hintLoginAgain)
+		return "", errors.New("the redirect comes from another authorization server (iss)" + hintLoginAgain)
 	}
 	if code := q.Get("error"); code != "" {
 		if code == "access_denied" {
@@ -266,10 +262,9 @@ func parseRedirect(q url.Values, state string, p discovery) (string, error) {
 	return q.Get("code"), nil
 }
 
-// errForeignRedirect is the error of a redirect that does not belong to the login. The login continues.
-var errForeignRedirect = errors.New("this is not the answer to the login that is open")
+// errForeignRedirect is the error of a redirect of another login. This login continues.
+var errForeignRedirect = errors.New("this redirect does not belong to the current login")
 
-// awaitRedirect shows the page and waits for the redirect.
 func awaitRedirect(ctx context.Context, ln *net.TCPListener, u UserPrompts, page string, check func(url.Values) (string, error)) (string, error) {
 	type answer struct {
 		code string
@@ -285,20 +280,20 @@ func awaitRedirect(ctx context.Context, ln *net.TCPListener, u UserPrompts, page
 		}
 		select {
 		case answers <- answer{code, err}:
-		default: // a second one
+		default:
 		}
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_ = server.Serve(reusableListener{ln}) // until it is shut down below
+		_ = server.Serve(reusableListener{ln})
 		_ = ln.SetDeadline(time.Time{})
 	}()
 	defer func() {
 		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
-		if server.Shutdown(soon) != nil { // the browser gets its page
+		if server.Shutdown(soon) != nil { // lets the browser finish loading
 			_ = server.Close()
 		}
 		<-over
@@ -315,7 +310,7 @@ func awaitRedirect(ctx context.Context, ln *net.TCPListener, u UserPrompts, page
 			}
 			pasted, err := url.Parse(strings.TrimSpace(text))
 			if err != nil {
-				return "", errors.New("what was pasted is not a URL: begin the login anew, and paste all of the address that the browser ends at")
+				return "", errors.New("the pasted text is not a URL; start the login again and paste the full final address of the browser")
 			}
 			return check(pasted.Query())
 		case <-ctx.Done():
@@ -324,21 +319,21 @@ func awaitRedirect(ctx context.Context, ln *net.TCPListener, u UserPrompts, page
 	}
 }
 
-// reusableListener keeps a listener open after its server has stopped: a second attempt needs the same port.
+// reusableListener keeps a listener open after its server stopped, because a second
+// attempt needs the same port.
 type reusableListener struct{ *net.TCPListener }
 
-// Close ends a wait for a connection.
+// Close interrupts Accept.
 func (l reusableListener) Close() error { return l.SetDeadline(time.Now()) }
 
-// writePage sends the result of the login to the browser.
 func writePage(w http.ResponseWriter, err error) {
 	head := w.Header()
 	head.Set("Content-Type", "text/html; charset=utf-8")
 	head.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 	head.Set("Cache-Control", "no-store")
-	title, text := "You are logged in", "Goblin has what it needs. You can close this page."
+	title, text := "You are logged in", "You can close this page."
 	if err != nil {
-		title, text = "This did not work", err.Error()
+		title, text = "Login failed", err.Error()
 		w.WriteHeader(http.StatusBadRequest)
 	}
 	_, _ = fmt.Fprintf(w, `<!doctype html><title>Goblin</title>
@@ -347,17 +342,17 @@ func writePage(w http.ResponseWriter, err error) {
 `, title, html.EscapeString(text))
 }
 
-// byClientCredentials is a login without a user (RFC 6749 §4.4).
+// byClientCredentials logs in without a user (RFC 6749 section 4.4).
 func byClientCredentials(ctx context.Context, h *http.Client, o Options, p discovery) (*Login, error) {
 	if o.Issuer == "" {
-		return nil, fmt.Errorf("oauth.grant: client_credentials requires oauth.issuer, since no user can agree to send the secret to %s; set oauth.issuer to the right authorization server", p.meta.Issuer)
+		return nil, fmt.Errorf("oauth.grant: client_credentials requires oauth.issuer, since no user can approve sending the secret to %s; set oauth.issuer to the right authorization server", p.meta.Issuer)
 	}
 	secret, err := o.secret(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if o.ClientID == "" || secret == "" {
-		return nil, errors.New("oauth.grant: client_credentials needs oauth.client_id and oauth.client_secret")
+		return nil, errors.New("oauth.grant: client_credentials requires oauth.client_id and oauth.client_secret")
 	}
 	methods := p.meta.TokenEndpointAuthMethodsSupported
 	who := client{ID: o.ClientID, Basic: len(methods) == 0 || slices.Contains(methods, "client_secret_basic")}
@@ -365,7 +360,7 @@ func byClientCredentials(ctx context.Context, h *http.Client, o Options, p disco
 	l.ClientCredentials = true
 	t, err := l.ask(ctx, h, "client_credentials", url.Values{}, l.Scopes)
 	if err != nil {
-		return nil, fmt.Errorf("the authorization server %s gives no token: %w%s", p.meta.Issuer, err, hintLoginAgain)
+		return nil, fmt.Errorf("the authorization server %s issued no token: %w%s", p.meta.Issuer, err, hintLoginAgain)
 	}
 	return l, l.setTokens(t)
 }

@@ -14,27 +14,26 @@ import (
 )
 
 const (
-	// requestLimit bounds one request to an authorization server.
 	requestLimit = 20 * time.Second
 	maxRedirects = 3
 )
 
-// newHTTP returns a client for requests to a server, and to what its metadata names.
+// newHTTP returns a client for requests to a server and to URLs from its metadata.
 func newHTTP(server string) *http.Client {
 	return &http.Client{Transport: egress.New(server), Timeout: requestLimit, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		switch {
 		case len(via) > maxRedirects:
 			return errors.New("too many redirects")
 		case req.URL.Scheme != via[0].URL.Scheme || req.URL.Host != via[0].URL.Host:
-			return errors.New("redirects to another origin are not followed")
+			return errors.New("redirect to another origin refused")
 		case req.Method != via[0].Method:
-			return errors.New("a redirect that changes the method is not followed")
+			return errors.New("redirect that changes the method refused")
 		}
 		return nil
 	}}
 }
 
-// newHTTP returns newHTTP for requests to what the server named when the user logged in.
+// newHTTP returns a client for requests to URLs that the server named at the login.
 func (l *Login) newHTTP(server string) *http.Client {
 	h := newHTTP(server)
 	if l != nil && l.Local {
@@ -43,13 +42,14 @@ func (l *Login) newHTTP(server string) *http.Client {
 	return h
 }
 
-// isLocal reports whether the server of a client of newHTTP is on this machine's network.
+// isLocal reports whether the server of a client from newHTTP is on this machine's
+// network.
 func isLocal(ctx context.Context, h *http.Client) bool {
 	return h.Transport.(*egress.Transport).IsLocal(ctx)
 }
 
-// isConfidential reports whether data sent to an address stays secret: it uses TLS, or stays on this
-// machine.
+// isConfidential reports whether data sent to an address stays secret: it uses TLS or
+// stays on this machine.
 func isConfidential(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -62,8 +62,8 @@ func isConfidential(address string) bool {
 // recordingTransport records the last response, since the library's errors omit its text.
 type recordingTransport struct {
 	http.RoundTripper
-	body  bytes.Buffer // of the last answer, as far as it was read
-	fault error        // why there was none
+	body  bytes.Buffer
+	fault error // error without a response
 }
 
 func (w *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error) {

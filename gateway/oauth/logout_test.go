@@ -58,7 +58,7 @@ func TestALogoutSaysWhatIsLeftOfTheLogin(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	err = Logout(ended, folder, o)
-	require.ErrorContains(t, err, "another process holds the login")
+	require.ErrorContains(t, err, "has locked ")
 	require.NotErrorIs(t, err, ErrNotRevoked)
 	l, err := rec.load()
 	require.NoError(t, err)

@@ -1,12 +1,12 @@
 // Package oauth logs in at remote servers with OAuth 2.1 and keeps the tokens.
 //
-// Discovery, registration and challenges are those of the official SDK (oauthex, auth),
-// which check issuers, schemes and sizes; requests for tokens are golang.org/x/oauth2's.
-// The SDK's handler of the whole flow is not used: it keeps tokens in one process, and
-// refreshes them without the resource. Keyrings are those of gateway/secrets.
+// Discovery, registration and challenges use the official SDK (oauthex, auth), which
+// checks issuers, schemes and sizes. Token requests use golang.org/x/oauth2. The SDK's
+// handler of the whole flow is not used: it keeps tokens in one process and refreshes
+// them without the resource. Keyrings come from gateway/secrets.
 //
-// The package knows no connection to a server, starts no browser and prints nothing. No
-// error of it holds a token, a code or a secret.
+// The package must not know connections, start browsers or print. Its errors never
+// contain tokens, codes or secrets.
 package oauth
 
 import (
@@ -20,29 +20,29 @@ import (
 	"goblin/gateway/config"
 )
 
-// Options configure a server's login. All but URL may be missing.
+// Options configures a server's login. Only URL is required.
 type Options struct {
-	Config  string // the config file, of which the login is
-	Server  string // the server's name in it
+	Config  string // path of the config file
+	Server  string // server name in the config
 	URL     string // of the server
-	Account string // logins of the same account are one; "": the server's own
+	Account string // servers with the same account share a login
 
 	ClientID     string
 	ClientSecret string
-	// Secret gives ClientSecret when it is needed; nil: it is what ClientSecret says.
+	// Secret resolves ClientSecret when needed; nil: ClientSecret is the value.
 	Secret            func(context.Context) (string, error)
-	MetadataURL       string   // a client id metadata document
-	Scopes            []string // to ask for; nil: what the server names
+	MetadataURL       string   // client id metadata document
+	Scopes            []string // to request; nil: the server's
 	RedirectPort      int      // of the loopback redirect; 0: any
-	Issuer            string   // the only authorization server to log in at
-	ClientCredentials bool     // the grant client_credentials: no user, no browser
-	Version           string   // of Goblin, for the User-Agent
+	Issuer            string   // the only permitted authorization server
+	ClientCredentials bool     // grant client_credentials: no user, no browser
+	Version           string   // Goblin's version, for User-Agent
 }
 
-// ServerOptions returns the Options of a server, and whether it can have a login: a remote one
-// can, unless its config says that it has none, or holds what it wants as a header. One
-// whose URL is not known before it starts cannot: tokens are bound to the URL.
-// resolve gives the client's secret if the config refers to one.
+// ServerOptions returns the Options of a server. ok is false if the server has no logins:
+// it is local, its config disables them or has an Authorization header, or its URL
+// contains references. Tokens are bound to the URL, so it must be known before the start.
+// resolve resolves the client secret if the config refers to one.
 func ServerOptions(path string, s *config.Server, version string, resolve config.Resolver) (Options, bool) {
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {
@@ -67,7 +67,6 @@ func ServerOptions(path string, s *config.Server, version string, resolve config
 	return options, s.URL != "" && !o.Off && !s.IsReference(s.URL)
 }
 
-// secret is the client's.
 func (o *Options) secret(ctx context.Context) (string, error) {
 	if o.Secret == nil {
 		return o.ClientSecret, nil
@@ -75,7 +74,7 @@ func (o *Options) secret(ctx context.Context) (string, error) {
 	return o.Secret(ctx)
 }
 
-// Login is the record of one that is kept.
+// Login is a stored login.
 type Login struct {
 	Server   string `json:"server"`
 	URL      string `json:"url"`
@@ -85,69 +84,68 @@ type Login struct {
 
 	TokenURL  string `json:"token_url"`
 	RevokeURL string `json:"revoke_url,omitempty"`
-	Local     bool   `json:"local,omitempty"` // the server was on this machine's network at the login
+	Local     bool   `json:"local,omitempty"` // the server was on this machine's network
 
 	Scopes         []string  `json:"scopes,omitempty"` // granted
-	RequiredScopes []string  `json:"wanted,omitempty"` // that a refused call needs
-	User           string    `json:"user,omitempty"`   // whom the tokens are for, as far as they say so
-	Since          time.Time `json:"since"`            // of the tokens
+	RequiredScopes []string  `json:"wanted,omitempty"` // required by a refused call
+	User           string    `json:"user,omitempty"`   // from the tokens, if known
+	Since          time.Time `json:"since"`            // time of the tokens
 	Expiry         time.Time `json:"expiry,omitzero"`  // of the access token; zero: unknown
-	EndReason      string    `json:"over,omitempty"`   // why the tokens are of no use any more
+	EndReason      string    `json:"over,omitempty"`   // reason why the tokens are unusable, or ""
 
-	ClientCredentials bool `json:"machine,omitempty"` // by the grant client_credentials
-	SecretAgreed      bool `json:"agreed,omitempty"`  // Issuer may have the config's ClientSecret
+	ClientCredentials bool `json:"machine,omitempty"` // grant client_credentials
+	SecretAgreed      bool `json:"agreed,omitempty"`  // the user agreed to send ClientSecret to Issuer
 
 	tokens
 }
 
-// tokens are the part of a Login that a keyring takes, where there is one.
+// tokens are the secrets of a Login, stored in a keyring if there is one.
 type tokens struct {
 	Access       string `json:"access,omitempty"`
 	Refresh      string `json:"refresh,omitempty"`
 	ClientSecret string `json:"client_secret,omitempty"`
 }
 
-// client is Goblin as an authorization server knows it.
+// client is Goblin's registration at an authorization server.
 type client struct {
 	ID         string   `json:"id"`
 	Registered bool     `json:"registered,omitempty"` // by Goblin itself
-	Redirects  []string `json:"redirects,omitempty"`  // that were registered
-	Basic      bool     `json:"basic,omitempty"`      // the secret goes into a header
-	Device     bool     `json:"device,omitempty"`     // it may log in by device, too
+	Redirects  []string `json:"redirects,omitempty"`  // registered ones
+	Basic      bool     `json:"basic,omitempty"`      // sends the secret in a header
+	Device     bool     `json:"device,omitempty"`     // may also log in by device
 }
 
-// ErrNotLoggedIn is the error of a server without a login, ErrRefused the one of a login that the
-// server no longer accepts, ErrInsufficientScope the one of a login that does not allow a request.
+// ErrNotLoggedIn is the error without a login. ErrRefused is the error of a login that
+// the server no longer accepts. ErrInsufficientScope is the error of a login that doesn't
+// permit a request.
 var (
-	ErrNotLoggedIn       error = userError("nobody is logged in")
-	ErrRefused           error = userError("the login is over")
-	ErrInsufficientScope error = userError("the login does not allow this")
+	ErrNotLoggedIn       error = userError("not logged in")
+	ErrRefused           error = userError("the login is no longer valid")
+	ErrInsufficientScope error = userError("the login lacks permission for this")
 )
 
-// userError is an error that only a login by the user mends.
+// userError is an error that only a login by the user fixes.
 type userError string
 
 func (e userError) Error() string { return string(e) }
 
-// NeedsUser reports whether only a login by the user mends an error of this package.
+// NeedsUser reports whether only a login by the user fixes an error of this package.
 func NeedsUser(err error) bool {
 	var e userError
 	return errors.As(err, &e)
 }
 
-// needsRefresh reports whether the access token has expired, or is in the last fifth of its lifetime, one
-// minute at most.
+// needsRefresh reports whether the access token expired or is in the last fifth of its
+// lifetime (at most one minute).
 func (l *Login) needsRefresh() bool {
 	ahead := min(time.Minute, l.Expiry.Sub(l.Since)/5)
 	return l.Access == "" || !l.Expiry.IsZero() && time.Until(l.Expiry) < ahead
 }
 
-// isExpired reports whether the access token has expired.
 func (l *Login) isExpired() bool {
 	return l.Access == "" || !l.Expiry.IsZero() && time.Now().After(l.Expiry)
 }
 
-// origin is the scheme, host and port of a URL.
 func origin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

@@ -13,10 +13,9 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// identify decides who Goblin is for an authorization server: the client of the
-// config, a metadata document, the one that was registered before, or a new one.
-// again leaves out the one of before, which the server has forgotten; one that logs in by
-// device can do so by redirect, too.
+// identify returns Goblin's client for an authorization server: the config's, a metadata
+// document, an earlier registration, or a new one. again skips the earlier one, which the
+// server no longer knows. A client for logins by device also permits redirects.
 func identify(ctx context.Context, h *http.Client, o Options, p discovery, redirect string, before *Login, device, again bool) (client, string, error) {
 	methods := p.meta.TokenEndpointAuthMethodsSupported
 	basic := len(methods) == 0 || slices.Contains(methods, "client_secret_basic")
@@ -30,7 +29,7 @@ func identify(ctx context.Context, h *http.Client, o Options, p discovery, redir
 		slices.Contains(before.Client.Redirects, redirect) && (before.Client.Device || !device):
 		return before.Client, before.ClientSecret, nil
 	case p.meta.RegistrationEndpoint == "":
-		return client{}, "", fmt.Errorf("the authorization server %s registers no clients: create one there, and set oauth.client_id", p.meta.Issuer)
+		return client{}, "", fmt.Errorf("the authorization server %s registers no clients; create one there and set oauth.client_id", p.meta.Issuer)
 	}
 	method := "none"
 	if len(methods) > 0 && !slices.Contains(methods, "none") {
@@ -48,7 +47,7 @@ func identify(ctx context.Context, h *http.Client, o Options, p discovery, redir
 		GrantTypes: grants, ResponseTypes: []string{"code"},
 	}, h)
 	if err != nil {
-		return client{}, "", fmt.Errorf("the authorization server %s does not register Goblin: %s; create a client there, and set oauth.client_id", p.meta.Issuer, reason(err))
+		return client{}, "", fmt.Errorf("register Goblin at the authorization server %s: %s; create a client there and set oauth.client_id", p.meta.Issuer, reason(err))
 	}
 	if got.TokenEndpointAuthMethod != "" {
 		method = got.TokenEndpointAuthMethod
@@ -56,8 +55,8 @@ func identify(ctx context.Context, h *http.Client, o Options, p discovery, redir
 	return client{ID: got.ClientID, Registered: true, Redirects: []string{redirect}, Basic: method == "client_secret_basic", Device: device}, got.ClientSecret, nil
 }
 
-// reason is why a registration failed. The library's error holds the whole answer, in
-// which there may be a secret.
+// reason returns why a registration failed. The library's error contains the whole
+// response, which may include a secret.
 func reason(err error) string {
 	var (
 		refused *oauthex.ClientRegistrationError
@@ -73,7 +72,7 @@ func reason(err error) string {
 		status, _, _ = strings.Cut(status, ":")
 		return "HTTP status " + truncate(status)
 	}
-	return "its answer is not that of a registration"
+	return "invalid answer to the registration"
 }
 
 func (c client) authStyle() oauth2.AuthStyle {

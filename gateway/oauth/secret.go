@@ -11,23 +11,22 @@ import (
 	"goblin/registry/termtext"
 )
 
-// SecretQuestion is a decision of the user: whether to send the configured client secret.
+// SecretQuestion asks the user whether to send the configured client secret.
 type SecretQuestion struct {
-	Server         string // the server's name in the config
-	Issuer         string // the authorization server that would get the secret
-	PreviousIssuer string // the issuer of the last login, or "" if it is the same or unknown
-	Page           string // the page to log in at; "" for a login by device
+	Server         string // server name in the config
+	Issuer         string // authorization server that would receive the secret
+	PreviousIssuer string // issuer of the last login, or "" if equal or unknown
+	Page           string // login page, or "" for a login by device
 }
 
-// Declined returns the error of a login whose user does not agree.
+// Declined returns the error of a login whose user declined.
 func (q *SecretQuestion) Declined() error {
-	return fmt.Errorf("oauth.client_secret is not sent to %s: you did not agree%s; log in again, or set oauth.issuer to the right authorization server",
+	return fmt.Errorf("oauth.client_secret not sent to %s: you declined%s; log in again, or set oauth.issuer to the right authorization server",
 		q.Issuer, q.earlier())
 }
 
-// noUserError returns the error of a login without a user to ask.
 func (q *SecretQuestion) noUserError() error {
-	return fmt.Errorf("oauth.client_secret is not sent to %s, which the server names: no user agreed%s; run \"%s\" in a terminal, or set oauth.issuer: %s",
+	return fmt.Errorf("oauth.client_secret not sent to %s, which the server names: no user approved it%s; run \"%s\" in a terminal, or set oauth.issuer: %s",
 		q.Issuer, q.earlier(), termtext.Goblin("login", q.Server), q.Issuer)
 }
 
@@ -35,15 +34,14 @@ func (q *SecretQuestion) earlier() string {
 	if q.PreviousIssuer == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (until now it was %s)", q.PreviousIssuer)
+	return fmt.Sprintf(" (previously %s)", q.PreviousIssuer)
 }
 
-// hasSecret reports whether the config has a client with a secret.
 func (o *Options) hasSecret() bool { return o.ClientID != "" && o.ClientSecret != "" }
 
 // confirmSecret returns nil if the client secret of l may be sent to its issuer. Without
-// oauth.issuer that is the user's decision, for one secret and one issuer. A registered
-// client's secret comes from its issuer and needs none.
+// oauth.issuer the user decides, once per secret and issuer. A registered client's secret
+// comes from its issuer and needs no consent.
 func (l *Login) confirmSecret(ctx context.Context, o Options, before *Login, u UserPrompts, page string) error {
 	if !o.hasSecret() {
 		return nil
@@ -65,8 +63,8 @@ func (l *Login) confirmSecret(ctx context.Context, o Options, before *Login, u U
 	return nil
 }
 
-// preferred returns the issuer to choose if a server names several: that of the config, or
-// the one that the user agreed to.
+// preferred returns the issuer to choose if a server names several: the config's, or the
+// one that the user agreed to.
 func (o *Options) preferred(before *Login) string {
 	if o.Issuer == "" && before != nil && before.SecretAgreed {
 		return before.Issuer
@@ -74,7 +72,8 @@ func (o *Options) preferred(before *Login) string {
 	return o.Issuer
 }
 
-// mismatch returns why a stored login does not fit these options, or nil. The error is an [ErrNotLoggedIn].
+// mismatch returns an [ErrNotLoggedIn] with the reason if a stored login doesn't match
+// the options, or nil.
 func (o *Options) mismatch(l *Login) error {
 	why := ""
 	own := l.Client.Registered || l.Client.ID == o.MetadataURL
@@ -95,10 +94,11 @@ func (o *Options) mismatch(l *Login) error {
 	if why == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: the stored login is not used: %s", ErrNotLoggedIn, why)
+	return fmt.Errorf("%w: stored login ignored: %s", ErrNotLoggedIn, why)
 }
 
-// secretMismatch returns why the client secret of a stored login is not the config's, or "".
+// secretMismatch returns the reason why a stored login's client secret doesn't match the
+// config's, or "".
 func (o *Options) secretMismatch(l *Login) string {
 	switch {
 	case o.hasSecret() != (l.ClientSecret != ""):
@@ -106,15 +106,15 @@ func (o *Options) secretMismatch(l *Login) string {
 	case !o.hasSecret() || o.Issuer != "":
 		return ""
 	case !l.SecretAgreed:
-		return fmt.Sprintf("no user agreed to send oauth.client_secret to %s", truncate(l.Issuer))
-	case o.Secret == nil && o.ClientSecret != l.ClientSecret: // a reference is compared before it is sent
+		return fmt.Sprintf("no user approved sending oauth.client_secret to %s", truncate(l.Issuer))
+	case o.Secret == nil && o.ClientSecret != l.ClientSecret: // references are compared before sending
 		return "oauth.client_secret was changed"
 	}
 	return ""
 }
 
-// refreshSecret sets the client secret for a refresh. A secret that the config refers to
-// may have a new value: without oauth.issuer, the user has not agreed to send that.
+// refreshSecret sets the client secret for a refresh. A referenced secret may have a new
+// value, which needs the user's consent unless oauth.issuer is set.
 func (l *Login) refreshSecret(ctx context.Context, o Options) error {
 	if !o.hasSecret() {
 		return nil
@@ -132,19 +132,19 @@ func (l *Login) refreshSecret(ctx context.Context, o Options) error {
 
 var errNewSecret = errors.New("oauth.client_secret was changed")
 
-// sameIssuer reports whether two issuers are equal, except for a slash at the end.
+// sameIssuer reports whether two issuers are equal, ignoring a trailing slash.
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
-// isPlainIssuer reports whether an issuer is what it seems to be (RFC 8414, section 2).
-// A user name or a letter that looks like another would hide its host.
+// isPlainIssuer reports whether an issuer is valid (RFC 8414, section 2) and its host
+// obvious. A user name or a look-alike letter would disguise the host.
 func isPlainIssuer(issuer string) bool {
 	u, err := url.Parse(issuer)
 	return err == nil && u.Host != "" && u.User == nil &&
 		!strings.ContainsFunc(issuer, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`?#\`, c) })
 }
 
-// resources are the spellings of a server's URL that its metadata may have as its
-// resource (RFC 9728): itself, without a slash at the end, and its origin.
+// resources returns the permitted resource values in a server's metadata (RFC 9728): its
+// URL with and without a trailing slash, and its origin.
 func resources(server string) []string {
 	all := []string{server}
 	if trimmed := strings.TrimSuffix(server, "/"); trimmed != server {

@@ -21,33 +21,31 @@ import (
 	"goblin/gateway/state"
 )
 
-// inKeyring has the secrets of logins.
 const inKeyring = secrets.Keyring("goblin")
 
-// lockPause is how long to wait before a look at a login that another process holds.
+// lockPause is the polling interval for a locked login.
 const lockPause = 10 * time.Millisecond
 
-// maxRecord bounds the file of a login, in bytes.
 const maxRecord = 1 << 20
 
-// loginStore is where one login is stored: a file of mode 0600 with all of it, or without the secrets if a
-// keyring has those.
+// loginStore stores one login in a file of mode 0600. If there is a keyring, it holds the
+// secrets instead.
 type loginStore struct {
 	path string
-	name string // in the keyring
+	name string
 }
 
-// Folder is where logins are kept: logins in [config.StateFolder].
+// Folder returns the folder of logins in [config.StateFolder].
 func Folder(getenv func(string) string) (string, error) {
 	state := config.StateFolder(getenv)
 	if state == "" {
-		return "", errors.New("there is no folder for logins: set HOME or XDG_STATE_HOME")
+		return "", errors.New("no folder for logins; set HOME or XDG_STATE_HOME")
 	}
 	return filepath.Join(state, "logins"), nil
 }
 
-// newLoginStore returns the store of a login. The config and the server decide where it is, or the account
-// that several servers share. The server's URL decides too: a server at another URL must not get the tokens.
+// newLoginStore returns the store of a login. Its key is the config and server, or the
+// shared account, and always the server's URL: another URL must not get the tokens.
 func newLoginStore(folder string, o Options) *loginStore {
 	key := []string{"server", o.Config, o.Server, o.URL}
 	if o.Account != "" {
@@ -59,27 +57,26 @@ func newLoginStore(folder string, o Options) *loginStore {
 	return &loginStore{path: path, name: name}
 }
 
-// lock locks the login for all processes until release. One that was stopped while it
-// held it must not keep others waiting for ever.
+// lock locks the login for all processes until release. It fails when ctx is done, as the
+// holder may be stopped.
 func (r *loginStore) lock(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
 		return nil, err
 	}
-	// A lock is of a file that was opened: one of its own serves each holder.
-	// To open a pipe for reading alone would wait for a writer.
+	// A lock belongs to an open file, so it uses its own file. Opening a pipe read-only
+	// would block.
 	lock := flock.New(r.path+".lock", flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, lockPause); ctx.Err() != nil {
-		return nil, timeoutError(fmt.Sprintf("another process holds the login by the lock on %s, maybe one that was stopped: end it, and try again", lock.Path()))
+		return nil, timeoutError(fmt.Sprintf("another process, maybe a suspended one, has locked %s; stop it and try again", lock.Path()))
 	} else if err != nil {
 		return nil, err
 	}
 	return func() { _ = lock.Unlock() }, nil
 }
 
-// file is the content of the file.
 type file struct {
 	Login
-	Keyring bool `json:"keyring,omitempty"` // the secrets are there
+	Keyring bool `json:"keyring,omitempty"` // secrets are in the keyring
 }
 
 func (r *loginStore) load() (*Login, error) {
@@ -92,34 +89,34 @@ func (r *loginStore) load() (*Login, error) {
 		err = json.Unmarshal(text, &kept)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the login in %s cannot be read (goblin login makes a new one): %w", r.path, err)
+		return nil, fmt.Errorf("cannot read the login in %s (goblin login creates a new one): %w", r.path, err)
 	}
 	if kept.Keyring {
 		text, err := inKeyring.Get(r.name)
 		if err != nil {
-			return nil, fmt.Errorf("the keyring does not give the login (unlock it, or log in again by goblin login): %w", err)
+			return nil, fmt.Errorf("cannot read the login from the keyring (unlock it, or log in again with goblin login): %w", err)
 		}
 		if err := json.Unmarshal([]byte(text), &kept.tokens); err != nil {
-			return nil, errors.New("the keyring holds something else than the login (goblin login makes a new one)")
+			return nil, errors.New("the keyring's login is damaged (goblin login creates a new one)")
 		}
 	}
 	return &kept.Login, nil
 }
 
-// save keeps a login. The notice says why its secrets are in a file, if it is time that
-// the user hears so.
+// save stores a login. notice is the reason why its secrets are in a file, if the user
+// should be notified.
 func (r *loginStore) save(l *Login) (notice string, err error) {
 	kept := file{Login: *l}
 	text, err := json.Marshal(l.tokens)
 	if err != nil {
 		return "", err
 	}
-	notice = "there is no keyring"
+	notice = "no keyring available"
 	if inKeyring.IsAvailable() {
 		if err = inKeyring.Set(r.name, string(text)); err == nil {
 			kept.Keyring, kept.tokens, notice = true, tokens{}, ""
 		} else {
-			notice = "the keyring does not take it: " + truncate(err.Error())
+			notice = "the keyring refused it: " + truncate(err.Error())
 		}
 	}
 	all, err := json.Marshal(kept)
@@ -132,31 +129,30 @@ func (r *loginStore) save(l *Login) (notice string, err error) {
 	return r.noticeOnce(notice), nil
 }
 
-// noticeOnce returns the notice, or "" if one was given since a keyring last took a login.
+// noticeOnce returns the notice, or "" if one was returned since a keyring last stored a
+// login.
 func (r *loginStore) noticeOnce(notice string) string {
 	mark := filepath.Join(filepath.Dir(r.path), "told")
 	if notice == "" {
-		_ = os.Remove(mark) // it may not be there
+		_ = os.Remove(mark)
 		return ""
 	}
 	f, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return ""
 	}
-	_ = f.Close() // it is empty
+	_ = f.Close()
 	return notice
 }
 
-// remove forgets all of a login.
 func (r *loginStore) remove() error {
 	if inKeyring.IsAvailable() {
-		_ = inKeyring.Delete(r.name) // it may have none
+		_ = inKeyring.Delete(r.name)
 	}
 	return os.Remove(r.path)
 }
 
-// forget removes a login whose tokens cannot be taken back, or not be left out of what is
-// kept.
+// forget deletes a login whose tokens cannot be revoked or removed from the file.
 func (r *loginStore) forget(why error) error {
 	if err := r.remove(); err != nil {
 		return errors.Join(why, err)

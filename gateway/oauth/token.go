@@ -19,19 +19,18 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// setTokens stores the tokens of a response in a login.
 func (l *Login) setTokens(t *oauth2.Token) error {
 	if kind := t.TokenType; kind != "" && !strings.EqualFold(kind, "bearer") {
-		return fmt.Errorf("the authorization server %s gives a token of the type %q; only bearer tokens are understood%s", l.Issuer, truncate(kind), hintBadServer)
+		return fmt.Errorf("the authorization server %s issued a token of the type %q; only bearer tokens are supported%s", l.Issuer, truncate(kind), hintBadServer)
 	}
 	for _, token := range []string{t.AccessToken, t.RefreshToken} {
 		if len(token) > maxToken || strings.ContainsFunc(token, unicode.IsControl) {
-			return fmt.Errorf("the authorization server %s gives a token that is too long or holds control characters%s", l.Issuer, hintBadServer)
+			return fmt.Errorf("the authorization server %s issued a token that is too long or contains control characters%s", l.Issuer, hintBadServer)
 		}
 	}
-	// A monotonic clock stops where a laptop sleeps.
+	// Round strips the monotonic clock, which stops while a laptop sleeps.
 	l.Access, l.Since, l.EndReason = t.AccessToken, time.Now().Round(0), ""
-	if t.RefreshToken != "" { // else the one of before goes on
+	if t.RefreshToken != "" {
 		l.Refresh = t.RefreshToken
 	}
 	l.Expiry = time.Time{}
@@ -42,13 +41,13 @@ func (l *Login) setTokens(t *oauth2.Token) error {
 		l.Scopes = limitScopes(strings.Fields(text))
 	}
 	id, _ := t.Extra("id_token").(string)
-	// An access token may know a user by a number alone, so it does not replace a name.
+	// An access token may contain only a user id, so it doesn't replace a name.
 	l.User = cmp.Or(tokenUser(id), l.User, tokenUser(t.AccessToken))
 	return nil
 }
 
-// tokenUser returns the user that a JWT names, "" if it names none. The signature is not checked, because
-// the name is only shown.
+// tokenUser returns the user in a JWT, or "". It doesn't check the signature, as the name
+// is only displayed.
 func tokenUser(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || len(parts[1]) > 16<<10 {
@@ -70,8 +69,8 @@ func tokenUser(token string) string {
 	return ""
 }
 
-// addAssertion adds a signed assertion of the client to a form, if its secret is a private key. Otherwise it
-// returns the secret to send instead.
+// addAssertion adds a signed client assertion to a form if the secret is a private key.
+// Otherwise it returns the secret to send.
 func (l *Login) addAssertion(form url.Values) (secret string, err error) {
 	if !strings.HasPrefix(strings.TrimSpace(l.ClientSecret), "-----BEGIN") {
 		return l.ClientSecret, nil
@@ -82,7 +81,7 @@ func (l *Login) addAssertion(form url.Values) (secret string, err error) {
 	return "", err
 }
 
-// post sends a form to an endpoint, other than that of tokens, as the client.
+// post sends a form to an endpoint other than the token endpoint.
 func (l *Login) post(ctx context.Context, h *http.Client, endpoint string, form url.Values) (*http.Response, error) {
 	secret, err := l.addAssertion(form)
 	if err != nil {
@@ -94,7 +93,7 @@ func (l *Login) post(ctx context.Context, h *http.Client, endpoint string, form 
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, errors.New("the address of the endpoint is not valid")
+		return nil, errors.New("invalid address of the endpoint")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
@@ -108,7 +107,7 @@ func (l *Login) post(ctx context.Context, h *http.Client, endpoint string, form 
 	return resp, nil
 }
 
-// ask sends a request to the token endpoint. Its errors hold nothing of what was sent.
+// ask sends a request to the token endpoint. Its errors contain nothing that was sent.
 func (l *Login) ask(ctx context.Context, h *http.Client, grant string, params url.Values, scopes []string) (*oauth2.Token, error) {
 	params.Set("grant_type", grant)
 	params.Set("resource", l.Resource) // RFC 8707
@@ -130,9 +129,9 @@ func (l *Login) ask(ctx context.Context, h *http.Client, grant string, params ur
 	return t, nil
 }
 
-// sign makes an assertion of who the client is (RFC 7523), by its private key. The
-// audience is the issuer, as the draft that updates it wants: an assertion for one server
-// must not serve at another.
+// sign returns a client assertion (RFC 7523) signed with the private key. The audience is
+// the issuer, as the draft that updates the RFC requires: an assertion for one server
+// must not work at another.
 func sign(key, id, audience string) (string, error) {
 	now := time.Now()
 	claims := jwt.RegisteredClaims{
@@ -142,7 +141,7 @@ func sign(key, id, audience string) (string, error) {
 	if k, err := jwt.ParseECPrivateKeyFromPEM([]byte(key)); err == nil {
 		method := map[int]jwt.SigningMethod{256: jwt.SigningMethodES256, 384: jwt.SigningMethodES384, 521: jwt.SigningMethodES512}[k.Curve.Params().BitSize]
 		if method == nil {
-			return "", errors.New("the private key in oauth.client_secret has a curve that no method of signing has")
+			return "", errors.New("unsupported curve of the private key in oauth.client_secret")
 		}
 		return jwt.NewWithClaims(method, claims).SignedString(k)
 	}
@@ -152,14 +151,14 @@ func sign(key, id, audience string) (string, error) {
 	if k, err := jwt.ParseEdPrivateKeyFromPEM([]byte(key)); err == nil {
 		return jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims).SignedString(k)
 	}
-	return "", errors.New("oauth.client_secret begins as a private key, but is none that is understood (EC, RSA or Ed25519 in PEM)")
+	return "", errors.New("unsupported private key in oauth.client_secret (supported: EC, RSA and Ed25519 in PEM)")
 }
 
-// answerError is the error of an authorization server to a request for tokens.
+// answerError is an authorization server's error for a token request.
 type answerError struct {
-	code  string // of the protocol; "" if it gave none
+	code  string // protocol code or ""
 	text  string
-	final bool // the request is wrong, rather than the server out of order
+	final bool // the request is wrong; false for temporary failures
 }
 
 func (e *answerError) Error() string { return e.text }
@@ -169,12 +168,13 @@ func isRefused(err error) bool {
 	return errors.As(err, &r) && r.final
 }
 
-// redactError returns an error of a token request without the parameters, which a server may repeat.
+// redactError returns the error of a token request without the parameters, which a server
+// may repeat.
 func redactError(err error, secret string, params url.Values) error {
 	var r *oauth2.RetrieveError
 	if !errors.As(err, &r) {
 		if text := err.Error(); strings.Contains(text, "oauth2: cannot parse") || strings.Contains(text, "oauth2: server response missing") {
-			return errors.New("its answer holds no token" + hintBadServer)
+			return errors.New("its answer contains no token" + hintBadServer)
 		}
 		return StripURL(err)
 	}
@@ -192,18 +192,18 @@ func redactError(err error, secret string, params url.Values) error {
 	switch {
 	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
 	case e.code == "temporarily_unavailable", e.code == "server_error", e.code == "slow_down":
-	default: // some refuse with a status alone, some with 200
+	default: // some use only a status, some 200 with a code
 		e.final = e.code != "" || status >= 400
 	}
 	return e
 }
 
 const (
-	maxText  = 300      // of an authorization server in an error
-	maxToken = 64 << 10 // more is no header that a server takes
+	maxText  = 300      // of an authorization server's text in an error
+	maxToken = 64 << 10 // longer headers are not accepted
 )
 
-// truncate returns foreign text in one line of limited length.
+// truncate returns untrusted text as one line of limited length.
 func truncate(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -93,9 +93,9 @@ func TestLoginsThatCannotBeTrustedFail(t *testing.T) {
 		}{
 			{"it is down", func(r *realm) {
 				r.names = func(o e2e.Obj) { o["authorization_servers"] = []string{"http://127.0.0.1:1"} }
-			}, "cannot be reached (try again later)", e2e.ExitConnect},
+			}, "(try again later)", e2e.ExitConnect},
 			{"no PKCE", says("code_challenge_methods_supported", []string{"plain"}), "PKCE", e2e.ExitFailure},
-			{"metadata in HTML", answers(metadataPath, 200, "text/html", html), "cannot be used", e2e.ExitFailure},
+			{"metadata in HTML", answers(metadataPath, 200, "text/html", html), "unusable", e2e.ExitFailure},
 			{"a token of another type", func(r *realm) { r.answer = func(o e2e.Obj) { o["token_type"] = "mac" } }, "only bearer", e2e.ExitFailure},
 			{"another issuer at the redirect", comesBack(func(q url.Values) { q.Set("iss", "https://example.com") }), "another authorization server", e2e.ExitFailure},
 			{"no PKCE at all", says("code_challenge_methods_supported", nil), "PKCE", e2e.ExitFailure},
@@ -108,17 +108,17 @@ func TestLoginsThatCannotBeTrustedFail(t *testing.T) {
 			}), "server_error a [2Jb", e2e.ExitFailure},
 			{"no metadata", answers(metadataPath, 404, "text/plain", ""), "no metadata", e2e.ExitFailure},
 			{"metadata out of order", answers(metadataPath, 503, "text/html", html), "503", e2e.ExitFailure},
-			{"metadata that is broken", answers(metadataPath, 200, "application/json", `{"issuer":`), "cannot be used", e2e.ExitFailure},
-			{"metadata beyond all bounds", says("more", strings.Repeat("x", 2<<20)), "cannot be used", e2e.ExitFailure},
+			{"metadata that is broken", answers(metadataPath, 200, "application/json", `{"issuer":`), "unusable", e2e.ExitFailure},
+			{"metadata beyond all bounds", says("more", strings.Repeat("x", 2<<20)), "unusable", e2e.ExitFailure},
 			{"metadata in circles", redirects(metadataPath, http.StatusFound, itself), "redirects", e2e.ExitFailure},
 			{"metadata elsewhere", redirects(metadataPath, http.StatusFound, away), "another origin", e2e.ExitFailure},
 			{"tokens in circles", redirects("/token", http.StatusTemporaryRedirect, itself), "redirects", e2e.ExitFailure},
 			{"a redirect of the token by GET", redirects("/token", http.StatusFound, itself), "method", e2e.ExitFailure},
-			{"tokens in HTML", answers("/token", 200, "text/html", html), "holds no token", e2e.ExitFailure},
+			{"tokens in HTML", answers("/token", 200, "text/html", html), "contains no token", e2e.ExitFailure},
 			{"tokens out of order", func(r *realm) { r.status = http.StatusServiceUnavailable }, "HTTP status 503", e2e.ExitFailure},
 			{"tokens beyond all bounds", func(r *realm) {
 				r.answer = func(o e2e.Obj) { o["access_token"] = strings.Repeat("x", 2<<20) }
-			}, "holds no token", e2e.ExitFailure},
+			}, "contains no token", e2e.ExitFailure},
 			{"a token of another line", func(r *realm) { r.answer = func(o e2e.Obj) { o["access_token"] = "a\r\nX-Evil: b" } }, "control characters", e2e.ExitFailure},
 			{"a token beyond all headers", func(r *realm) {
 				r.answer = func(o e2e.Obj) { o["access_token"] = strings.Repeat("x", 100<<10) }
@@ -127,11 +127,11 @@ func TestLoginsThatCannotBeTrustedFail(t *testing.T) {
 			{"tokens over http", says("token_endpoint", "http://192.0.2.1/token"), "HTTPS", e2e.ExitFailure},
 			{"revocation over http", says("revocation_endpoint", "http://192.0.2.1/revoke"), "not https", e2e.ExitFailure},
 			{"a page that is a script", says("authorization_endpoint", "javascript:alert(1)"), "disallowed scheme", e2e.ExitFailure},
-			{"no endpoints", says("token_endpoint", ""), "no endpoints", e2e.ExitFailure},
+			{"no endpoints", says("token_endpoint", ""), "lacks the endpoints", e2e.ExitFailure},
 			{"no registration", says("registration_endpoint", ""), "set oauth.client_id", e2e.ExitFailure},
 			{"registration refused", answers("/register", 400, "application/json", `{"error":"invalid_client_metadata","error_description":"not\nyou"}`), "not you", e2e.ExitFailure},
 			{"registration in HTML", answers("/register", 403, "text/html", html), "HTTP status 403", e2e.ExitFailure},
-			{"registration with a secret that cannot be read", answers("/register", 201, "application/json", `{"client_id":5,"client_secret":"access-0"}`), "not that of a registration", e2e.ExitFailure},
+			{"registration with a secret that cannot be read", answers("/register", 201, "application/json", `{"client_id":5,"client_secret":"access-0"}`), "invalid answer to the registration", e2e.ExitFailure},
 			{"no authorization server", func(r *realm) {
 				r.names = func(o e2e.Obj) { o["authorization_servers"] = []string{} }
 			}, "names no authorization server", e2e.ExitFailure},
@@ -221,7 +221,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		}}
 	})
 	m := c.Request("tools/call", e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}})
-	require.Contains(t, m.Raw, "needs login: the login is over: invalid_grant")
+	require.Contains(t, m.Raw, "needs login: the login is no longer valid: invalid_grant")
 	told += m.Raw + c.Story() + w.Run("logout", "shop").Stderr
 	for _, p := range w.Programs {
 		told += p.Stderr.String()

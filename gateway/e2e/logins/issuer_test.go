@@ -116,7 +116,7 @@ func TestAClientSecretGoesOnlyWhereTheUserAgrees(t *testing.T) {
 	r, w, b := confidential(t)
 	out := w.Run("login", "shop")
 	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Contains(t, out.Stderr, `oauth.client_secret is not sent to `+r.server.URL)
+	require.Contains(t, out.Stderr, `oauth.client_secret not sent to `+r.server.URL)
 	require.Contains(t, out.Stderr, `run "goblin login shop" in a terminal, or set oauth.issuer: `+r.server.URL)
 	require.NotContains(t, out.Stderr, "/authorize", "no page is opened")
 	r.gotNothing()
@@ -126,7 +126,7 @@ func TestAClientSecretGoesOnlyWhereTheUserAgrees(t *testing.T) {
 	p.Goblin("login shop")
 	p.Shows(r.server.URL, "Send it the client secret of the config? [y/N]")
 	p.Keys("Enter")
-	p.Shows("you did not agree", "ended with 1")
+	p.Shows("you declined", "ended with 1")
 	require.Zero(t, times())
 	r.gotNothing()
 
@@ -143,14 +143,14 @@ func TestAClientSecretGoesOnlyWhereTheUserAgrees(t *testing.T) {
 	evil := r.hostile(b)
 	out = w.Run("login", "shop")
 	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Contains(t, out.Stderr, `is not sent to `+evil.server.URL)
-	require.Contains(t, out.Stderr, `until now it was `+r.server.URL)
+	require.Contains(t, out.Stderr, `not sent to `+evil.server.URL)
+	require.Contains(t, out.Stderr, `previously `+r.server.URL)
 	p.Line("clear")
 	p.Goblin("login shop")
 	p.Shows(evil.server.URL, "until now it was "+r.server.URL)
 	p.Types("n")
 	p.Keys("Enter")
-	p.Shows("you did not agree", "ended with 1")
+	p.Shows("you declined", "ended with 1")
 	evil.gotNothing()
 	r.set(func() { clear(r.access) })
 	c.CallText("shop_buy", e2e.Obj{})
@@ -168,14 +168,14 @@ func TestAClientSecretGoesOnlyWhereTheUserAgrees(t *testing.T) {
 	w.Succeeds("logout", "shop")
 	out = w.Run("login", "shop")
 	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Contains(t, out.Stderr, "no user agreed;")
+	require.Contains(t, out.Stderr, "no user approved it;")
 
 	// It does not forget which authorization server the user knows.
 	r.set(func() {
 		r.names = func(o e2e.Obj) { o["authorization_servers"] = []string{evil.server.URL} }
 	})
 	out = w.Run("login", "shop")
-	require.Contains(t, out.Stderr, "no user agreed (until now it was "+r.server.URL+");")
+	require.Contains(t, out.Stderr, "no user approved it (previously "+r.server.URL+");")
 	evil.gotNothing()
 }
 
@@ -185,7 +185,7 @@ func TestALoginByDeviceAsksBeforeTheSecretIsSent(t *testing.T) {
 	r, w, _ := confidential(t)
 	out := w.Run("login", "shop", "--device")
 	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Contains(t, out.Stderr, "is not sent to "+r.server.URL)
+	require.Contains(t, out.Stderr, "not sent to "+r.server.URL)
 	r.gotNothing()
 }
 
@@ -226,7 +226,7 @@ func TestTheScreenAsksWhereTheSecretGoes(t *testing.T) {
 	p.Types("l")
 	p.Shows("Send the client secret of shop?", r.server.URL)
 	p.Keys("Escape")
-	p.Shows("you did not agree")
+	p.Shows("you declined")
 	require.Zero(t, times())
 	r.gotNothing()
 	p.Types("l")
@@ -399,7 +399,7 @@ func TestLoginsOfOlderVersions(t *testing.T) {
 		c := w.Standalone()
 		c.CallText("shop_buy", e2e.Obj{})
 		oauth(w, b, e2e.Obj{"issuer": nil})
-		r.refusesLogin(w, c, "no user agreed to send oauth.client_secret to "+r.server.URL)
+		r.refusesLogin(w, c, "no user approved sending oauth.client_secret to "+r.server.URL)
 		w.Run("logout", "shop")
 		require.Equal(t, 1, r.count("client_secret"))
 	})
@@ -415,7 +415,7 @@ func TestLoginsOfOlderVersions(t *testing.T) {
 		t.Parallel()
 		r, w := loggedIn(t)
 		stored(t, w, func(o e2e.Obj) { o["resource"] = "https://other.example/mcp" })
-		require.Contains(t, w.Standalone().Fails(buy).Message, "it is for another url")
+		require.Contains(t, w.Standalone().Fails(buy).Message, "is for another url")
 		require.Zero(t, r.count("refresh_token"))
 	})
 }
@@ -434,7 +434,7 @@ func TestAnotherURLGetsNoToken(t *testing.T) {
 		e2e.Eventually(t, "the reload", func() bool {
 			return strings.Contains(c.Request("tools/call", buy).Raw, "LOGIN_REQUIRED")
 		})
-		require.Contains(t, w.Standalone().Fails(buy).Message, "nobody is logged in")
+		require.Contains(t, w.Standalone().Fails(buy).Message, "not logged in")
 		other.set(func() {
 			require.NotEmpty(t, other.seen)
 			for _, header := range other.seen {
@@ -456,7 +456,7 @@ func TestIssuersThatHideTheirHostAreRefused(t *testing.T) {
 		r.set(func() { r.names = func(o e2e.Obj) { o["authorization_servers"] = []string{issuer} } })
 		out := w.Run("login", "shop")
 		require.Equal(t, e2e.ExitFailure, out.Code)
-		require.Contains(t, out.Stderr, "is no plain URL", issuer)
+		require.Contains(t, out.Stderr, "is not a plain URL", issuer)
 	}
 	evil.gotNothing()
 }

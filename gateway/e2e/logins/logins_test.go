@@ -111,7 +111,7 @@ func TestCallsUnderWayAreToldOfTheEndOfTheLogin(t *testing.T) {
 	require.Zero(t, w.Run("logout", "shop").Code)
 	f := e2e.ParseFailure(t, c.End(id))
 	require.Equal(t, "LOGIN_REQUIRED", f.Kind(), f.Message)
-	require.Contains(t, f.Message, "needs login: the login is over: logged out")
+	require.Contains(t, f.Message, "needs login: the login is no longer valid: logged out")
 }
 
 func TestLoginIsForRemoteServersThatAreKnown(t *testing.T) {
@@ -227,7 +227,7 @@ func TestACodeEnteredOnAnyDeviceLogsIn(t *testing.T) {
 	r.succeeds(w, r.visit)
 	require.Equal(t, 2, r.count("register"))
 
-	for fault, says := range map[string]string{"access_denied": "denied", "expired_token": "not entered while it was valid", "invalid_grant": "gives no token"} {
+	for fault, says := range map[string]string{"access_denied": "denied", "expired_token": "expired before it was entered", "invalid_grant": "issued no token"} {
 		r.set(func() {
 			r.odd = map[string]http.HandlerFunc{"/token": func(w http.ResponseWriter, _ *http.Request) {
 				respond(w, http.StatusBadRequest, e2e.Obj{"error": fault})
@@ -302,7 +302,7 @@ func TestTwoLoginsAtOnce(t *testing.T) {
 	one, pageOne = begin()
 	second := w.Run("login", "shop")
 	require.Equal(t, e2e.ExitFailure, second.Code)
-	require.Contains(t, second.Stderr, "another login may be under way")
+	require.Contains(t, second.Stderr, "another login may be running")
 	r.visit(pageOne)
 	require.Equal(t, e2e.ExitOK, one.Ends(e2e.Patience), "%s", &one.Stderr)
 }
@@ -312,7 +312,7 @@ func TestAKeyringThatFailsIsToldOnce(t *testing.T) {
 	t.Parallel()
 	r, w, _ := protected(t)
 	w.Env = append(w.Env, "GOBLIN_NO_KEYRING=", "DBUS_SESSION_BUS_ADDRESS=unix:path="+w.Dir+"/none")
-	require.Contains(t, r.succeeds(w, r.visit), "the keyring does not take it")
+	require.Contains(t, r.succeeds(w, r.visit), "the keyring refused it")
 	require.NotContains(t, r.succeeds(w, r.visit), "keyring")
 	c := w.Standalone()
 	c.WaitListed("tools", "shop_buy", true)
@@ -367,5 +367,5 @@ func TestNoLoginWhereNoneIsAskedFor(t *testing.T) {
 	w.Remote("open", "/mcp", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("t")}})
 	out := w.Run("login", "open")
 	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Contains(t, out.Stderr, "asks for no login")
+	require.Contains(t, out.Stderr, "requires no login")
 }

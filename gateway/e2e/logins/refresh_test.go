@@ -68,7 +68,7 @@ func TestAServerThatRefusesEveryFreshTokenEndsInAnError(t *testing.T) {
 		require.Contains(t, []*e2e.Client{c, other}[i%2].End(id).Raw, "needs login: ")
 	}
 	e2e.Eventually(t, "the reason", func() bool { return !c.Works(buy) && !other.Works(buy) })
-	require.Contains(t, c.Fails(buy).Message, "the server refuses tokens that were just given")
+	require.Contains(t, c.Fails(buy).Message, "the server refuses fresh tokens")
 	refreshed := r.count("refresh_token")
 	require.LessOrEqual(t, refreshed, 20)
 	for range 5 {
@@ -171,7 +171,7 @@ func TestAProcessThatWasStoppedHoldsNoLoginForEver(t *testing.T) {
 	lock := flock.New(locks[0])
 	require.NoError(t, lock.Lock())
 	r.set(func() { clear(r.access) })
-	require.Contains(t, c.Fails(buy).Message, "another process holds the login")
+	require.Contains(t, c.Fails(buy).Message, "has locked ")
 	require.True(t, c.Works(e2e.Obj{"name": "local_t", "arguments": e2e.Obj{}}))
 	require.NoError(t, lock.Unlock())
 	e2e.Eventually(t, "the login goes on", func() bool { return c.Works(buy) })

@@ -42,7 +42,7 @@ func onServers(w *e2e.World) *e2e.Pane {
 	p.Types("1")
 	p.Types("/shop")
 	p.Keys("Enter")
-	p.Shows("l log in", "l logs in: nobody is logged in")
+	p.Shows("l log in", "l logs in: not logged in")
 	return p
 }
 
