@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"goblin/gateway/config"
 	"goblin/gateway/downstream"
 	"goblin/gateway/inflight"
 	"goblin/gateway/jsonrpc"
@@ -72,7 +73,6 @@ func (t *Tasks) Call(conn upstream.Conn, f *inflight.Request, server, tool strin
 	if kind := rawjson.GetString(reply.Result, "resultType"); kind != "task" {
 		return reply, nil
 	}
-	// The server created a task (SEP-2663).
 	original, ok := taskID(reply.Result)
 	if !ok {
 		return jsonrpc.Reply{}, badTaskError(server)
@@ -88,7 +88,6 @@ func (t *Tasks) Call(conn upstream.Conn, f *inflight.Request, server, tool strin
 	return jsonrpc.Reply{Result: replaceID(reply.Result, own.id)}, nil
 }
 
-// taskID returns the server's id of a task.
 func taskID(state []byte) (id string, ok bool) {
 	id, ok = rawjson.String(rawjson.Get(state, "taskId"))
 	return id, ok && len(id) <= maxTaskID
@@ -207,7 +206,7 @@ func (t *Tasks) runAsTask(conn upstream.Conn, f *inflight.Request, server string
 		done()
 		return jsonrpc.Reply{}, badTaskError(server)
 	}
-	_ = t.add(own, state) // never fails for the gateway's own task
+	_ = t.add(own, state)
 	for _, n := range t.publish(own) {
 		t.deliver(own, n)
 	}
@@ -234,7 +233,7 @@ func (t *Tasks) watch(own *Task, state []byte, step func(method string, params [
 	life := t.timeToLive(own)
 	for deadline := time.Now().Add(life); !isFinal(statusOf(state)) && statusOf(state) != "input_required"; {
 		if time.Now().After(deadline) {
-			return &upstream.Error{Code: upstream.RequestTimeout, Server: own.Server, Reason: fmt.Sprintf("the task of the call did not finish within %v", life)}
+			return &upstream.Error{Code: upstream.RequestTimeout, Server: own.Server, Reason: fmt.Sprintf("the task of the call did not finish within %s", config.ShortDuration(life.Round(time.Second)))}
 		}
 		look := step("tasks/get", rawjson.Object("taskId", own.ServerTaskID))
 		if err := own.pause(look.Context, pollInterval(state)); err != nil {
@@ -280,7 +279,6 @@ func (t *Tasks) sendCreate(ctx context.Context, own *Task, call *upstream.Call) 
 	return jsonrpc.Reply{}, context.Cause(ctx)
 }
 
-// pause waits for d or until the server reports a changed state.
 func (own *Task) pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -291,7 +289,6 @@ func (own *Task) pause(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// pollInterval returns the interval that the server suggests, within the limits.
 func pollInterval(state []byte) time.Duration {
 	raw := rawjson.Get(state, "pollInterval")
 	ms, err := strconv.ParseFloat(string(raw), 64)

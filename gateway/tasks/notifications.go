@@ -105,7 +105,7 @@ func (t *Tasks) notifyOwner(own *Task, method string, params []byte) {
 	}
 	params = inflight.ReplaceTaskID(params, own.ServerTaskID, own.id)
 	f, _ := t.newestWaiter(own)
-	state := method == "notifications/tasks/status" // only the latest matters
+	state := method == "notifications/tasks/status"
 	switch key := "task:" + own.id; {
 	case f != nil && state:
 		f.ClientRequest.NotifyLatest(key, method, params)

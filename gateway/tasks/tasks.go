@@ -72,8 +72,8 @@ type Task struct {
 	number        uint64              // increases with each task
 	owner         *downstream.Session // nil for stateless HTTP: the id grants access
 	modern        bool
-	durable       bool              // outlives the connection
-	token         string            // progress token, or ""
+	durable       bool
+	token         string
 	gatewayCall   *inflight.Request // waiting call of the gateway; nil for a client's task
 	statusChanged chan struct{}
 
@@ -90,7 +90,6 @@ type Task struct {
 	waitersChanged chan struct{}       // closed when waiters changes
 }
 
-// serverTaskKey identifies a task by the server's id.
 type serverTaskKey struct {
 	conn upstream.Conn
 	id   string
@@ -103,7 +102,6 @@ type pendingCalls struct {
 	callDone chan struct{} // closed when a call is done
 }
 
-// taskNotice is a notification about a task.
 type taskNotice struct {
 	taskID string
 	method string
@@ -129,9 +127,9 @@ type Tasks struct {
 	mu           sync.Mutex
 	last         uint64
 	all          map[string]*Task
-	byOwner      map[*downstream.Session][]*Task // in order of creation
-	counts       map[ownerGroup]int              // of byOwner
-	byServerKey  map[serverTaskKey]*Task         // of 2025-11-25
+	byOwner      map[*downstream.Session][]*Task
+	counts       map[ownerGroup]int
+	byServerKey  map[serverTaskKey]*Task // of 2025-11-25
 	pendingCalls map[upstream.Conn]*pendingCalls
 	progress     map[taskToken]func(params []byte)
 }
@@ -149,7 +147,6 @@ func New(o Options) *Tasks {
 	}
 }
 
-// Wait waits for background goroutines.
 func (t *Tasks) Wait() { t.work.Wait() }
 
 var empty = []byte("{}")
@@ -199,14 +196,12 @@ func (t *Tasks) addProgress(own *Task, report func(params []byte)) {
 	t.progress[taskToken{own.Conn, own.token}] = report
 }
 
-// removeProgress removes the progress token of a task that was not created.
 func (t *Tasks) removeProgress(own *Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.progress, taskToken{own.Conn, own.token})
 }
 
-// handleProgress reports the progress of a task.
 func (t *Tasks) handleProgress(conn upstream.Conn, params []byte) {
 	token := rawjson.GetString(params, "progressToken")
 	t.mu.Lock()
@@ -290,7 +285,7 @@ func (t *Tasks) add(own *Task, state []byte) error {
 		if err := t.makeRoomLocked(own, func(*Task) {}); err != nil {
 			return err
 		}
-		_ = t.makeRoomLocked(own, t.removeLocked) // checked above
+		_ = t.makeRoomLocked(own, t.removeLocked)
 		t.counts[own.ownerGroup()]++
 	}
 	var id [16]byte
@@ -326,7 +321,6 @@ func (t *Tasks) publish(own *Task) (early []taskNotice) {
 	return early
 }
 
-// updateState records the status and time to live of a task's state.
 func (t *Tasks) updateState(own *Task, state []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -357,14 +351,12 @@ func isFinal(status string) bool {
 	return status == "completed" || status == "failed" || status == "cancelled"
 }
 
-// markFetched records that a task's result was fetched.
 func (t *Tasks) markFetched(own *Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	own.final, own.fetched = true, true
 }
 
-// hasOpen reports whether a client waits for a task of a connection.
 func (t *Tasks) hasOpen(conn upstream.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -376,14 +368,12 @@ func (t *Tasks) hasOpen(conn upstream.Conn) bool {
 	return false
 }
 
-// timeToLive returns the time until a task expires.
 func (t *Tasks) timeToLive(own *Task) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Until(own.expires)
 }
 
-// errNotFound is the answer for a task that the client can't access.
 var errNotFound = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "Task not found: unknown to this client, expired, evicted, or lost with its server")
 
 // isVisible reports whether a client with this catalog sees the task's tool, and so the
@@ -560,7 +550,6 @@ func offersTasks(conn upstream.Conn) bool {
 	return info.Era == upstream.Legacy && info.Has("tasks", "requests", "tools", "call")
 }
 
-// replaceID replaces taskId in a state.
 func replaceID(state []byte, id string) []byte {
 	raw := rawjson.Get(state, "taskId")
 	if raw == nil {
