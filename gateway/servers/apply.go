@@ -107,10 +107,9 @@ func sameFilters(a, b *config.Server) bool {
 	return reflect.DeepEqual([]config.Filter{a.Tools, a.Prompts, a.Resources}, []config.Filter{b.Tools, b.Prompts, b.Resources})
 }
 
-// retireLocked stops a server after its calls.
 func (f *Manager) retireLocked(b *Server) {
 	b.sink.close()
-	if b.stop == nil { // never started
+	if b.stop == nil {
 		return
 	}
 	ctx := f.run
@@ -151,15 +150,15 @@ func (f *Manager) drain(ctx context.Context, b *Server) {
 type sink struct {
 	*registry.Registry
 	manager    *Manager
-	authorizer *oauth.Authorizer // nil: no login
+	authorizer *oauth.Authorizer
 
-	identity string        // of the cached lists
-	hasCache atomic.Bool   // lists were cached
+	identity string
+	hasCache atomic.Bool
 	loaded   chan struct{} // closed when cached lists are loaded or unusable; nil without
 
 	denied       func(registry.Kind) []string // names denied in the server's lists
-	cachedDenied [][]string                   // by kind, for cached lists
-	hasListed    [registry.Kinds]atomic.Bool  // by the server itself
+	cachedDenied [][]string
+	hasListed    [registry.Kinds]atomic.Bool // by the server itself
 
 	fetchedMu sync.Mutex
 	fetched   map[int][][]byte // not saved yet; guarded by fetchedMu
@@ -167,9 +166,9 @@ type sink struct {
 	listMu sync.Mutex           // held while a list is published, cached or new
 	listed [registry.Kinds]bool // by the server itself; guarded by listMu
 
-	stateMu sync.Mutex           // guards the next two
-	state   registry.ServerState // last state from the server
-	account *registry.Account    // nil: not logged in
+	stateMu sync.Mutex // guards the next two
+	state   registry.ServerState
+	account *registry.Account
 
 	mu     sync.RWMutex // read-locked during writes
 	closed bool

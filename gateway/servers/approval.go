@@ -50,7 +50,6 @@ func (f *Manager) checkPins(server string, kind registry.Kind, tools []registry.
 // Its unapproved tools stay hidden meanwhile.
 const pinRetry = 30 * time.Second
 
-// retryPins makes a server list its tools again after pinRetry.
 func (f *Manager) retryPins(server string) {
 	b := f.Get(server)
 	f.mu.Lock()
@@ -70,7 +69,6 @@ func (f *Manager) retryPins(server string) {
 	})
 }
 
-// unapprovedChanges returns the changed tools and skills of a server.
 func (f *Manager) unapprovedChanges(server string) ([]state.DefinitionChange, error) {
 	changes, err := f.o.Pins.Changes(server)
 	more, skillErr := f.o.Pins.Changes(state.SkillsName(server))
@@ -109,7 +107,7 @@ func (f *Manager) PinsChanged() {
 		changes, err := f.unapprovedChanges(b.Name())
 		if err != nil {
 			f.log.Error("Cannot read pinned tools", "err", err)
-			return // all servers share the file
+			return
 		}
 		f.publishUnapproved(b.Name(), changes)
 		if f.requiresApproval() && (repaired || !slices.EqualFunc(before, f.o.Registry.UnapprovedTools(b.Name()), func(a, b registry.UnapprovedTool) bool { return a.Name == b.Name })) {
@@ -124,10 +122,8 @@ func (s *Server) relistPinned() {
 	s.RelistPinned()
 }
 
-// requiresApproval reports whether clients see only approved tools.
 func (f *Manager) requiresApproval() bool { return f.o.Config.Gateway.Pin == config.PinStrict }
 
-// publishUnapproved publishes unapproved tools and logs new ones.
 func (f *Manager) publishUnapproved(server string, changes []state.DefinitionChange) {
 	rows := make([]registry.UnapprovedTool, len(changes))
 	for i, c := range changes {

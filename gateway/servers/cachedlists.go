@@ -15,7 +15,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// cachedInfo is the information about a server that is cached with its lists.
 type cachedInfo struct {
 	Transport, Era, Protocol string
 	Name, Title, Version     string
@@ -24,7 +23,6 @@ type cachedInfo struct {
 	Denied                   [][]string `json:",omitempty"` // by kind: names that the config hides
 }
 
-// maxDeniedBytes limits the total length of those names.
 const maxDeniedBytes = 256 << 10
 
 // deniedNames returns the names that the config hides, by kind, or nil.
@@ -44,7 +42,6 @@ func deniedNames(of func(registry.Kind) []string) (all [][]string) {
 	return all
 }
 
-// isComplete reports whether a server has listed everything.
 func isComplete(state *registry.ServerState) bool {
 	return state.State == registry.StateReady && state.Listed && !state.Stale
 }
@@ -174,7 +171,6 @@ func (s *Server) withStartTimeout(ctx context.Context) (context.Context, context
 	return context.WithTimeout(ctx, s.Config().StartupTimeout+startGrace)
 }
 
-// awaitStart returns the connection of such a server.
 func (s *Server) awaitStart(ctx context.Context) (upstream.Conn, error) {
 	ctx, cancel := s.withStartTimeout(ctx)
 	defer cancel()
@@ -184,7 +180,6 @@ func (s *Server) awaitStart(ctx context.Context) (upstream.Conn, error) {
 	return s.Await(ctx)
 }
 
-// stageList stores a list until all lists are complete.
 func (o *sink) stageList(server string, kind registry.Kind, items [][]byte) {
 	if o.manager.o.Catalog == nil {
 		return
@@ -209,7 +204,7 @@ func (o *sink) saveLocked(server string) {
 	}
 	about, err := encodeInfo(&o.state, o.denied)
 	if err != nil {
-		return // capabilities are invalid JSON
+		return
 	}
 	o.fetchedMu.Lock()
 	lists := o.fetched

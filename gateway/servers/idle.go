@@ -19,7 +19,7 @@ const (
 
 // usage records the use of a server. Only watchIdle accesses it.
 type usage struct {
-	uses       uint64    // at the last check
+	uses       uint64
 	at         time.Time // last use or subscription
 	called     time.Time // last use
 	subscribed bool      // shown as kept running by subscriptions
@@ -38,7 +38,6 @@ func (f *Manager) idlePolicy(s *config.Server) (start config.Start, idle time.Du
 	return start, max(cmp.Or(s.IdleTimeout, g.IdleTimeout), 0)
 }
 
-// watchIdle stops idle servers until ctx is done.
 func (f *Manager) watchIdle(ctx context.Context) {
 	for {
 		pause := maxIdleCheck

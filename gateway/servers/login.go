@@ -41,7 +41,6 @@ func (f *Manager) Logout(ctx context.Context, server string) error {
 	return err
 }
 
-// remoteServer returns a server that supports logins.
 func (f *Manager) remoteServer(name string) (*Server, error) {
 	b := f.Get(name)
 	if b == nil {
@@ -53,7 +52,6 @@ func (f *Manager) remoteServer(name string) (*Server, error) {
 	return b, nil
 }
 
-// authorizer returns the login of a server, or nil if it has none.
 func (f *Manager) authorizer(s *config.Server) *oauth.Authorizer {
 	path, err := config.Canonical(f.o.Config.Path)
 	if f.o.Logins == "" || err != nil {
@@ -77,7 +75,6 @@ func (f *Manager) invalidateLogin(b *Server, next *config.Server) {
 	}
 }
 
-// watchLogin calls updateLogin regularly until ctx is done.
 func (s *Server) watchLogin(ctx context.Context) {
 	tick := time.NewTicker(loginCheck)
 	defer tick.Stop()

@@ -19,7 +19,7 @@ import (
 type projectSessions struct {
 	mu        sync.Mutex
 	byProject map[*downstream.Session]string
-	sessions  map[string]int         // by project
+	sessions  map[string]int
 	idle      map[string]*time.Timer // of projects without sessions
 	pinned    atomic.Bool            // see PinProject
 }
@@ -94,7 +94,6 @@ func (f *Manager) ReleaseSession(s *downstream.Session) {
 	}
 }
 
-// leaveLocked removes a session from a project.
 func (f *Manager) leaveLocked(folder string) {
 	p := &f.projects
 	if folder == "" {
@@ -137,7 +136,6 @@ func (f *Manager) evict() bool {
 	return true
 }
 
-// folders returns the projects with sessions.
 func (f *Manager) folders() []string {
 	f.projects.mu.Lock()
 	defer f.projects.mu.Unlock()
@@ -155,7 +153,6 @@ func (f *Manager) NoProject(server string, s *downstream.Session) error {
 	}
 }
 
-// projectConn returns the connection of a server for the session's project.
 func (f *Manager) projectConn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	if err := f.NoProject(b.Name(), s); err != nil {
 		return nil, err

@@ -72,8 +72,8 @@ type Manager struct {
 	hooks   Hooks
 	log     *slog.Logger
 	created time.Time
-	since   atomic.Int64  // last start of servers, in Unix ns
-	edits   atomic.Uint64 // see Epoch
+	since   atomic.Int64 // last start of servers, in Unix ns
+	edits   atomic.Uint64
 	// handshakes returns the deadline of handshake_wait; the first call starts it.
 	handshakes func() time.Time
 	work       sync.WaitGroup
@@ -81,12 +81,12 @@ type Manager struct {
 	saving sync.WaitGroup
 
 	projects     projectSessions
-	projectLimit upstream.Projects // limit of project processes
+	projectLimit upstream.Projects
 
 	servers atomic.Pointer[serverTable] // immutable; replaced under mu
 
 	mu  sync.Mutex
-	run context.Context // set while Run runs
+	run context.Context
 }
 
 // serverTable holds the servers of one version of the config. It is immutable.
@@ -104,7 +104,7 @@ func (t *serverTable) add(s *Server) {
 type Server struct {
 	*upstream.Server
 	sink         *sink
-	defined      config.Server // as in the config
+	defined      config.Server
 	stop         context.CancelFunc
 	done         chan struct{}
 	usage        usage
@@ -415,7 +415,6 @@ func (f *Manager) Conn(ctx context.Context, b *Server, s *downstream.Session, mo
 	return conn, err
 }
 
-// sessionConn is Conn for servers with one connection per session.
 func (f *Manager) sessionConn(ctx context.Context, b *Server, s *downstream.Session, modern bool) (upstream.Conn, error) {
 	if err := needsSession(b, s); err != nil {
 		return nil, err
@@ -428,7 +427,6 @@ func (f *Manager) sessionConn(ctx context.Context, b *Server, s *downstream.Sess
 	return b.UnitWith(ctx, s.Unit(), extensions.ExtraCapabilities(s.Client().Capabilities))
 }
 
-// startupWaitLeft returns the rest of startup_wait since servers were last started.
 func (f *Manager) startupWaitLeft() time.Duration {
 	return f.o.Config.Gateway.StartupWait - time.Since(time.Unix(0, f.since.Load()))
 }

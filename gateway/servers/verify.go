@@ -65,7 +65,7 @@ func (f *Manager) VerifiedConn(ctx context.Context, conn upstream.Conn, s *downs
 			return conn, err
 		}
 		if now := f.Get(t.Server); now != nil {
-			b = now // the config was edited
+			b = now
 		}
 		if conn, err = f.Conn(ctx, b, s, modern); err != nil {
 			return nil, err

@@ -143,7 +143,7 @@ func TestServersThatDoNotListGetNoCalls(t *testing.T) {
 				c.WaitListed("tools", "calc_add", true)
 				b.Do(e2e.Do("crash"))
 				b.WaitStarts(2)
-				require.Contains(t, c.Fails(e2e.Obj{"name": "calc_same"}).Message, "tools/list failed, so it is unknown whether its tools are as approved")
+				require.Contains(t, c.Fails(e2e.Obj{"name": "calc_same"}).Message, "tools/list failed, so approvals of its tools cannot be checked")
 				c.Ok("prompts/get", e2e.Obj{"name": "calc/p"})
 				require.Zero(t, b.Count("tools/call"))
 				b.Do(e2e.Do("on", e2e.Obj{"key": "tools/list", "actions": []e2e.Obj{}}))

@@ -111,7 +111,7 @@ func TestPrintedCommandsApproveExactlyTheirTool(t *testing.T) {
 	require.Equal(t, len(all), logged)
 	left := awaiting(t, w)
 	require.Subset(t, left, unsafe)
-	command := regexp.MustCompile(`withheld until "(goblin approve .*)"$`)
+	command := regexp.MustCompile(`; run "(goblin approve .*)"$`)
 	for i, name := range tricky {
 		if !slices.Contains(left, name) {
 			continue // the command in the log approved it
