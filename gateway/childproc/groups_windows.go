@@ -16,7 +16,7 @@ import (
 // last handle to it. Only this process has one, so the job never outlives it.
 type Group struct {
 	mu  sync.Mutex
-	job windows.Handle // 0 after it is closed
+	job windows.Handle
 }
 
 // StartGroup starts the child in its own job. It suspends the child until it belongs to
@@ -45,7 +45,6 @@ func StartGroup(cmd *exec.Cmd, _ bool) (*Group, error) {
 	return g, nil
 }
 
-// useShell runs a script with cmd.exe.
 func useShell(cmd *exec.Cmd) error {
 	line, err := ScriptLine(cmd.Path, cmd.Args[1:])
 	if err != nil {

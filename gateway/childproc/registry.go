@@ -22,8 +22,7 @@ const (
 	handedOver = ".handed-over"
 	// slot is the length of a child's line, in bytes. Each line is written in place by
 	// one write, which a dying process doesn't split.
-	slot = 512
-	// maxSlots is the maximum number of recorded children.
+	slot     = 512
 	maxSlots = 4096
 )
 
@@ -55,7 +54,6 @@ func (c child) line() ([]byte, error) {
 	return append(text, append(bytes.Repeat([]byte{' '}, slot-1-len(text)), '\n')...), nil
 }
 
-// parse returns the children in a file. It skips free and invalid lines.
 func parse(text []byte) []child {
 	var all []child
 	for line := range bytes.Lines(text) {
@@ -63,7 +61,6 @@ func parse(text []byte) []child {
 		if len(line) > slot || json.Unmarshal(line, &c) != nil {
 			continue
 		}
-		// kill treats groups 0 and 1 specially.
 		if c.PID > 1 && c.Start > 0 && c.Era != "" && len(all) < maxSlots {
 			all = append(all, c)
 		}
@@ -78,9 +75,9 @@ type Registry struct {
 
 	mu        sync.Mutex
 	file      *os.File // nil before the first child and after Close
-	taken     []bool   // used slots of file
+	taken     []bool
 	closed    bool
-	failed    bool     // already logged
+	failed    bool
 	ownerLock *os.File // open until this process exits, after HandOver
 
 	// OutliveExit makes children outlive this process, so that they can be handed over.
@@ -168,7 +165,7 @@ func (r *Registry) TouchFile() {
 	defer r.mu.Unlock()
 	if r.file != nil {
 		now := time.Now()
-		_ = os.Chtimes(r.file.Name(), now, now) // it may be removed already
+		_ = os.Chtimes(r.file.Name(), now, now)
 	}
 }
 
@@ -187,7 +184,6 @@ func (r *Registry) Close() {
 	}
 }
 
-// create returns a new file, locked for the life of this process.
 func create(dir string) (*os.File, error) {
 	for {
 		f, err := os.CreateTemp(dir, fmt.Sprintf("%s%d-*", prefix, os.Getpid())) // with mode 0600

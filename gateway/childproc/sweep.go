@@ -18,12 +18,10 @@ import (
 var grace = 2 * time.Second
 
 const (
-	// killWait is the maximum wait for a killed group to disappear.
 	killWait     = time.Second
 	pollInterval = 25 * time.Millisecond
 )
 
-// member is a living process of a group.
 type member struct {
 	pid, session int
 	start        int64
@@ -36,7 +34,7 @@ func (r *Registry) Sweep(ctx context.Context) {
 	if r == nil {
 		return
 	}
-	paths, _ := filepath.Glob(filepath.Join(r.dir, prefix+"*")) // the pattern is valid
+	paths, _ := filepath.Glob(filepath.Join(r.dir, prefix+"*"))
 	var left []child
 	for _, path := range paths {
 		f := abandoned(path)
@@ -113,7 +111,6 @@ func awaitEnd(ctx context.Context, left []child, limit time.Duration) []child {
 	return nil
 }
 
-// alive returns the children whose group still has a process.
 func alive(all []child) []child {
 	now := bootID()
 	all = slices.DeleteFunc(all, func(c child) bool { return c.Era != now })

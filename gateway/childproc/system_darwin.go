@@ -20,7 +20,6 @@ func started(p *unix.KinfoProc) int64 {
 	return p.Proc.P_starttime.Sec*1e6 + int64(p.Proc.P_starttime.Usec)
 }
 
-// members returns the living processes of the children's groups, by group.
 func members(all []child) map[int][]member {
 	groups := make(map[int][]member, len(all))
 	for _, c := range all {

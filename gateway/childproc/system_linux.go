@@ -23,11 +23,10 @@ func bootID() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 }
 
-// stat contains the used fields of proc_pid_stat(5).
 type stat struct {
 	member
 	group int
-	dead  bool // a zombie
+	dead  bool
 }
 
 func startOf(pid int) (int64, error) {
@@ -60,17 +59,16 @@ func readStat(dir string) (s stat, err error) {
 	return s, err
 }
 
-// members returns the living processes of the children's groups, by group.
 func members(all []child) map[int][]member {
 	groups := make(map[int][]member, len(all))
 	for _, c := range all {
 		groups[c.PID] = nil
 	}
-	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		s, err := readStat(dir)
 		if err != nil || s.dead {
-			continue // it exited
+			continue
 		}
 		if group, ok := groups[s.group]; ok {
 			groups[s.group] = append(group, s.member)

@@ -14,11 +14,11 @@ const tick = 10 * time.Millisecond
 // GroupUsage measures a process group.
 func GroupUsage(group int) Usage {
 	var u Usage
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // it exited
+			continue
 		}
 		// The program name in parentheses may contain anything (proc_pid_stat(5)).
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])

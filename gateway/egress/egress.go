@@ -28,7 +28,6 @@ import (
 )
 
 const (
-	// dialLimit is the maximum duration of one connection attempt.
 	dialLimit = 10 * time.Second
 	// maxHead is the maximum size of response headers, in bytes.
 	maxHead = 256 << 10
@@ -50,7 +49,6 @@ type Transport struct {
 	proxied *http.Transport
 	probed  sync.Once
 
-	// proxy returns the proxy for a request, or nil.
 	proxy func(*http.Request) (*url.URL, error)
 	// isPrivate reports whether an address is outside the internet.
 	isPrivate func(netip.Addr) bool
@@ -195,7 +193,6 @@ func (t *Transport) isServer(u *url.URL) bool {
 	return u.Scheme == t.server.Scheme && hostPort(u) == hostPort(t.server)
 }
 
-// hostPort returns the normalized host of a URL and its port.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -214,7 +211,6 @@ func host(u *url.URL) string {
 	return strings.ToLower(name)
 }
 
-// isPrivateName reports whether a URL's host is private without a lookup.
 func (t *Transport) isPrivateName(u *url.URL) bool {
 	name := strings.TrimSuffix(host(u), ".")
 	if ip, err := netip.ParseAddr(name); err == nil {

@@ -37,7 +37,6 @@ func (h *LatencyHistory) isQuick() bool {
 	return h != nil && h.quickAnswers.Load() == quickAnswersNeeded
 }
 
-// record counts an answer that took this long.
 func (h *LatencyHistory) record(took time.Duration) {
 	if h == nil {
 		return

@@ -84,10 +84,8 @@ func (w *Pending) session(id string) *downstream.Session {
 	return nil
 }
 
-// maxParams is the maximum size of listed params, in bytes.
 const maxParams = 64 << 10
 
-// servers returns the name of the server for each client request in flight.
 func (t *Table) servers() map[*downstream.Request]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,7 +98,6 @@ func (t *Table) servers() map[*downstream.Request]string {
 	return at
 }
 
-// subject returns the name, URI or task id of a request.
 func subject(params []byte) string {
 	for _, member := range []string{"name", "uri", "taskId"} {
 		if text, ok := rawjson.String(rawjson.Get(params, member)); ok {

@@ -32,15 +32,15 @@ type Request struct {
 	ClientRequest     *downstream.Request
 	Outer             *Request // the enclosing call; nil for a client's own
 	Call              upstream.Call
-	release           func() // frees the limiter slot; called once
+	release           func()
 	released          atomic.Bool
 	prompted          atomic.Bool              // the server asked the user
 	missingCapability atomic.Pointer[[]string] // needed but not declared by the client
 	promptTime        promptTimer
-	latency           *LatencyHistory // may be nil
+	latency           *LatencyHistory
 
-	connection   *Connection // while in flight, otherwise nil
-	older, newer *Request    // on the same connection
+	connection   *Connection
+	older, newer *Request // on the same connection
 }
 
 // promptTimer measures the time that users took to answer prompts of a call.

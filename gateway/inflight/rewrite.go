@@ -22,7 +22,7 @@ type Rewriter struct {
 	// depend on the namespace.
 	Skills bool
 
-	text []byte // the text that Edits apply to
+	text []byte
 }
 
 // Namer converts a server's URI to its listed form. Implementations are

@@ -25,7 +25,7 @@ type Table struct {
 type Connection struct {
 	Server *upstream.Server
 	Conn   upstream.Conn
-	newest *Request // newest request in flight
+	newest *Request
 	// unanswered maps session ids to the time until which the server may still send
 	// requests for a cancelled or timed-out call.
 	unanswered map[string]time.Time
@@ -102,7 +102,7 @@ func (t *Table) remove(x *Request, answered bool) {
 	defer t.mu.Unlock()
 	l := x.connection
 	if l == nil {
-		return // the connection was closed
+		return
 	}
 	if x.older != nil {
 		x.older.newer = x.newer

@@ -75,12 +75,12 @@ type Client struct {
 	out   *jsonrpc.SendQueue
 	calls jsonrpc.Pending[*progress]
 
-	loops     sync.WaitGroup  // reader and writer
+	loops     sync.WaitGroup
 	ctx       context.Context // cancelled when the session closes
 	end       context.CancelCauseFunc
 	mu        sync.Mutex
-	closed    bool                               // guards asking.Go
-	questions map[string]context.CancelCauseFunc // by id
+	closed    bool // guards asking.Go
+	questions map[string]context.CancelCauseFunc
 	asking    sync.WaitGroup
 }
 
@@ -137,7 +137,6 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// shutdown rejects new requests, fails those in flight, and closes the connection.
 func (c *Client) shutdown(reason error) {
 	c.mu.Lock()
 	again := c.closed
@@ -158,26 +157,26 @@ func (c *Client) shutdown(reason error) {
 // Request sends one MCP request and returns its raw result. params is a raw object or
 // empty.
 //
-// tell may be nil. It receives the raw params of each notifications/progress in order,
+// onProgress may be nil. It receives the raw params of each notifications/progress in order,
 // never after Request returned, and must not block.
 //
 // Cancelling ctx cancels the request at the server; its cause is returned. An error
 // answer is a *[jsonrpc.Error], an answer over the size limit a *[jsonrpc.TooLongError].
-func (c *Client) Request(ctx context.Context, method string, params json.RawMessage, tell func(json.RawMessage)) (json.RawMessage, error) {
+func (c *Client) Request(ctx context.Context, method string, params json.RawMessage, onProgress func(json.RawMessage)) (json.RawMessage, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if err := checkParams(params); err != nil {
 		return nil, err
 	}
-	p := &progress{tell: tell}
+	p := &progress{onProgress: onProgress}
 	defer p.stop()
 	call, err := c.calls.Add(p)
 	if err != nil {
 		return nil, err
 	}
 	id := strconv.AppendInt(nil, call.ID, 10)
-	if tell != nil {
+	if onProgress != nil {
 		params = withToken(params, id)
 	}
 	if len(params) == 0 {
@@ -190,7 +189,7 @@ func (c *Client) Request(ctx context.Context, method string, params json.RawMess
 		return result(method, reply, err)
 	case <-ctx.Done():
 	}
-	if c.calls.Remove(call.ID) == nil { // the answer arrived first
+	if c.calls.Remove(call.ID) == nil {
 		reply, err := (<-call.Done()).Take()
 		return result(method, reply, err)
 	}
@@ -212,7 +211,6 @@ func result(method string, r jsonrpc.Reply, err error) (json.RawMessage, error) 
 	return r.Result, err
 }
 
-// checkParams rejects params that would break the frame.
 func checkParams(params []byte) error {
 	if len(params) == 0 {
 		return nil
@@ -246,19 +244,17 @@ func (c *Client) cancel(id int64, reason error) {
 	c.out.Send(jsonrpc.CancelFrame(strconv.AppendInt(nil, id, 10), reason.Error()))
 }
 
-// progress relays the progress of a request until the request returns.
 type progress struct {
-	mu   sync.Mutex
-	tell func(json.RawMessage) // nil: not wanted
+	mu         sync.Mutex
+	onProgress func(json.RawMessage)
 }
 
 func (p *progress) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tell = nil
+	p.onProgress = nil
 }
 
-// read handles messages from the gateway until the connection fails.
 func (c *Client) read() error {
 	// Names added by the gateway can lengthen a message.
 	in := jsonrpc.NewReader(c.conn, 4*c.o.MaxMessage+1<<20)
@@ -308,13 +304,12 @@ func (c *Client) handleProgress(params []byte) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tell != nil {
+	if p.onProgress != nil {
 		defer c.recoverPanic("progress", nil)
-		p.tell(params)
+		p.onProgress(params)
 	}
 }
 
-// handleRequest handles a request from the gateway.
 func (c *Client) handleRequest(m jsonrpc.Message) {
 	switch {
 	case m.Method == "ping":
@@ -339,13 +334,12 @@ func (c *Client) handleRequest(m jsonrpc.Message) {
 		c.mu.Lock()
 		delete(c.questions, key)
 		c.mu.Unlock()
-		if ctx.Err() == nil { // not cancelled
+		if ctx.Err() == nil {
 			c.out.Send(answer)
 		}
 	})
 }
 
-// ask calls Options.Ask and returns the frame of its answer.
 func (c *Client) ask(ctx context.Context, m *jsonrpc.Message) (frame []byte) {
 	defer c.recoverPanic("request", func() {
 		frame = jsonrpc.Errorf(jsonrpc.CodeInternal, "Internal error: the request was not answered").Frame(m.ID)

@@ -51,12 +51,11 @@ func inLiteralPrefix(s string, f func(string) string) string {
 	}
 	head, rest := splitPath(s[:at])
 	if hasHost("//"+rest) && strings.HasSuffix(head, "//") && strings.IndexByte(rest, '/') < 0 {
-		return s // the authority contains a wildcard
+		return s
 	}
 	return f(s[:at]) + s[at:]
 }
 
-// squeezeGlob collapses repeated slashes in the path.
 func squeezeGlob(s string) string {
 	head, rest := splitPath(s)
 	for strings.Contains(rest, "//") {

@@ -41,10 +41,8 @@ func CatalogEntries(s *registry.Snapshot) iter.Seq[OverriddenEntry] {
 	}
 }
 
-// keys maps kinds to the config keys under overrides.
 var keys = map[registry.Kind]string{registry.Tool: "tools", registry.Prompt: "prompts", registry.Resource: "resources", registry.Template: "resources"}
 
-// entriesByName holds a server's entries by config key and name.
 type entriesByName map[string]map[string]OverriddenEntry
 
 // CheckOverrides reports overrides that match no entry or don't fit it. It skips servers
@@ -92,7 +90,7 @@ func CheckOverrides(cfg *config.Config, things iter.Seq[OverriddenEntry], kinds 
 
 type checker struct {
 	cfg      *config.Config
-	kinds    map[string]bool // empty: all
+	kinds    map[string]bool
 	problems []config.Problem
 }
 

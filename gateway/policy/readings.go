@@ -168,7 +168,6 @@ func dropFragment(s string) string {
 	return s
 }
 
-// dropQuery removes the query, and the fragment after it.
 func dropQuery(s string) string {
 	s, _, _ = strings.Cut(s, "?")
 	return s
@@ -195,7 +194,7 @@ func cleanPath(s string) string { return resolvePath(s, true) }
 // resolvePath applies resolveSegments to the path after the authority.
 func resolvePath(s string, squeeze bool) string {
 	head, rest := splitPath(s)
-	if strings.HasSuffix(head, "//") { // after the authority
+	if strings.HasSuffix(head, "//") {
 		at := strings.IndexByte(rest, '/')
 		if at < 0 {
 			return s

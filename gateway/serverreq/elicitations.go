@@ -123,7 +123,6 @@ func (e *elicitations) add(key elicitationKey, s *downstream.Session) {
 	e.order[most] = e.order[most][1:]
 }
 
-// forget removes the elicitations of a closed session.
 func (e *elicitations) forget(s *downstream.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

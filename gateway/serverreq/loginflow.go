@@ -11,7 +11,6 @@ import (
 	"goblin/gateway/servers"
 )
 
-// Causes for cancelling a login.
 var (
 	errShutdown    = errors.New("the daemon is stopping")
 	errAbandoned   = errors.New("no call waits for the login")
@@ -32,11 +31,11 @@ type loginFlow struct {
 	page  string
 	// question is confirmed by opening the page; nil if there is none.
 	question *oauth.SecretQuestion
-	agreed   chan struct{}   // closed when a user agreed
-	agree    func()          // closes agreed
-	done     context.Context // done when err is set
+	agreed   chan struct{} // closed when a user agreed
+	agree    func()
+	done     context.Context
 	finish   context.CancelFunc
-	err      error // nil after a successful login
+	err      error
 
 	mu      sync.Mutex
 	clients map[*downstream.Session]*loginClient
@@ -47,10 +46,9 @@ type loginClient struct {
 	slot chan struct{} // capacity one: held by the call that asks
 	// guarded by slot, as is err
 	asked bool
-	err   error // reason for not opening the page
+	err   error
 }
 
-// run performs the login and then waits for the server to connect.
 func (f *loginFlow) run() {
 	defer f.finish()
 	defer f.cancel(nil)
@@ -179,7 +177,6 @@ func (f *loginFlow) client(s *downstream.Session) *loginClient {
 	return g
 }
 
-// forget makes later calls ask the client again.
 func (f *loginFlow) forget(s *downstream.Session) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

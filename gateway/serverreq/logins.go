@@ -20,7 +20,7 @@ type Logins struct {
 
 	mu     sync.Mutex
 	closed bool
-	flows  map[string]*loginFlow // by server
+	flows  map[string]*loginFlow
 	work   sync.WaitGroup
 }
 
@@ -99,7 +99,6 @@ func (l *Logins) join(b *servers.Server, rights bool) *loginFlow {
 	return f
 }
 
-// leave cancels the login if no other call waits for it.
 func (l *Logins) leave(f *loginFlow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

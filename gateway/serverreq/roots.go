@@ -27,7 +27,6 @@ const (
 	rootsDelay = 100 * time.Millisecond
 )
 
-// declaresRoots reports whether a session declared roots in its handshake.
 func declaresRoots(s *downstream.Session) bool {
 	return s.Protocol() != "" && s.HasCapability("roots")
 }
@@ -52,19 +51,19 @@ func (a *Router) mergedRoots(ctx context.Context, q *Request) ([]byte, *jsonrpc.
 	}
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
 	defer cancel()
-	told := make([][]byte, len(asked))
+	results := make([][]byte, len(asked))
 	inflight.ForEachLimit(64, asked, func(i int, s *downstream.Session) {
 		start := time.Now()
 		result, fault := a.askClient(ctx, s, q)
 		a.o.Journal.RecordServerRequest(s, q.Server, q.Method, q.Params, result, fault, start)
-		told[i] = result
+		results[i] = result
 	})
 
 	u := &rootsUnion{out: []byte(`{"roots":[`), known: make(map[string]bool)}
 	if q.Conn.Unit() == "" {
 		u = a.configRoots()
 	}
-	for _, result := range told {
+	for _, result := range results {
 		for root := range rawjson.Elements(rawjson.Get(result, "roots")) {
 			u.add(root)
 		}
@@ -104,7 +103,6 @@ type rootChanges struct {
 	config, scheduled bool
 }
 
-// recordGiven records that a connection receives the roots of a session.
 func (n *rootChanges) recordGiven(conn upstream.Conn, s *downstream.Session) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -35,7 +35,7 @@ func (a *Router) Capabilities(declared []byte, screen bool) []byte {
 		value := rawjson.Get(declared, name)
 		switch {
 		case name == "roots" && (rawjson.IsObject(value) || len(*a.roots.Load()) > 0):
-			value = empty // without listChanged
+			value = empty
 		case name == "elicitation" && screen:
 			value = withModes(value)
 		case name == "sampling" && screen && !rawjson.IsObject(value):
@@ -51,7 +51,6 @@ func (a *Router) Capabilities(declared []byte, screen bool) []byte {
 	return append(out, '}')
 }
 
-// withModes returns the elicitation capability with both modes.
 func withModes(declared []byte) []byte {
 	if !rawjson.IsObject(declared) {
 		declared = empty

@@ -165,7 +165,6 @@ func (a *Router) Route(ctx context.Context, q *Request, c *upstream.Call) (
 	return session, result, fault
 }
 
-// findClient returns the client for a request and its capabilities, or nil.
 func (a *Router) findClient(q *Request) (session *downstream.Session, who Capabilities) {
 	switch {
 	case q.capability == "roots" && q.roots == config.ConfigRoots && !q.certain:
@@ -258,7 +257,6 @@ func (a *Router) answerUnsupported(ctx context.Context, q *Request, why *jsonrpc
 	return session, result, fault
 }
 
-// candidateTarget returns the tool, prompt or URI of the only candidate, or "".
 func candidateTarget(causes []*inflight.Request) string {
 	if len(causes) != 1 {
 		return ""
@@ -278,7 +276,6 @@ func replyError(reply jsonrpc.Reply) *jsonrpc.Error {
 	return jsonrpc.ParseErrorObject(reply.Error)
 }
 
-// askClient sends a request to the client whose call caused it.
 func (a *Router) askClient(ctx context.Context, s *downstream.Session, q *Request) ([]byte, *jsonrpc.Error) {
 	if q.capability == "roots" {
 		a.rootChanges.recordGiven(q.Conn, s)
@@ -365,7 +362,6 @@ func askOnAnyStream(ctx context.Context, s *downstream.Session, causes []*inflig
 	return s.Ask(ctx, method, params)
 }
 
-// canAskUser reports whether a session is a UI that can ask its user.
 func canAskUser(s *downstream.Session) bool { return s.IsScreen() && s.HasCapability("elicitation") }
 
 // askableScreens returns the open UIs whose users can answer a request.
@@ -441,7 +437,6 @@ func addAsker(params []byte, asker registry.Asker) []byte {
 // Capabilities is a session or request with the capabilities of its client.
 type Capabilities interface{ HasCapability(path ...string) bool }
 
-// checkCapability returns an error if the client lacks the capability.
 func checkCapability(c Capabilities, capability string, params []byte) *jsonrpc.Error {
 	lacking := MissingCapability(c, capability, params)
 	switch {
