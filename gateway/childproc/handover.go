@@ -24,19 +24,19 @@ func (r *Registry) HandOver(cmd *exec.Cmd) error {
 	if r.isIncomplete() {
 		return ErrNoRecord
 	}
-	in, held, err := os.Pipe()
+	in, owner, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("hand over child processes: %w", err)
 	}
 	defer in.Close()
 	cmd.Stdin, cmd.Dir, cmd.SysProcAttr = in, "/", &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		_ = held.Close()
+		_ = owner.Close()
 		return fmt.Errorf("hand over child processes: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ownerLock = held // closed when this process exits
+	r.ownerLock = owner // closed when this process exits
 	if r.file != nil {
 		_ = os.Rename(r.file.Name(), r.file.Name()+handedOver) // otherwise Sweep reports a killed process
 	}

@@ -84,29 +84,29 @@ func (r *loginStore) load() (*Login, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotLoggedIn
 	}
-	var kept file
+	var stored file
 	if err == nil {
-		err = json.Unmarshal(text, &kept)
+		err = json.Unmarshal(text, &stored)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the login in %s (goblin login creates a new one): %w", r.path, err)
 	}
-	if kept.Keyring {
+	if stored.Keyring {
 		text, err := inKeyring.Get(r.name)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the login from the keyring (unlock it, or log in again with goblin login): %w", err)
 		}
-		if err := json.Unmarshal([]byte(text), &kept.tokens); err != nil {
+		if err := json.Unmarshal([]byte(text), &stored.tokens); err != nil {
 			return nil, errors.New("the keyring's login is damaged (goblin login creates a new one)")
 		}
 	}
-	return &kept.Login, nil
+	return &stored.Login, nil
 }
 
 // save stores a login. notice is the reason why its secrets are in a file, if the user
 // should be notified.
 func (r *loginStore) save(l *Login) (notice string, err error) {
-	kept := file{Login: *l}
+	stored := file{Login: *l}
 	text, err := json.Marshal(l.tokens)
 	if err != nil {
 		return "", err
@@ -114,12 +114,12 @@ func (r *loginStore) save(l *Login) (notice string, err error) {
 	notice = "no keyring available"
 	if inKeyring.IsAvailable() {
 		if err = inKeyring.Set(r.name, string(text)); err == nil {
-			kept.Keyring, kept.tokens, notice = true, tokens{}, ""
+			stored.Keyring, stored.tokens, notice = true, tokens{}, ""
 		} else {
 			notice = "the keyring refused it: " + truncate(err.Error())
 		}
 	}
-	all, err := json.Marshal(kept)
+	all, err := json.Marshal(stored)
 	if err != nil {
 		return "", err
 	}

@@ -219,24 +219,24 @@ func resolveSegments(head, path string, squeeze bool) string {
 	}
 	rooted := strings.HasPrefix(path, "/")
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	kept := segments[:0]
+	resolved := segments[:0]
 	for i, segment := range segments {
 		last := i == len(segments)-1
 		switch {
-		case segment == ".." && len(kept) > 0:
-			kept = kept[:len(kept)-1]
+		case segment == ".." && len(resolved) > 0:
+			resolved = resolved[:len(resolved)-1]
 		case segment == "..", segment == ".":
 		case segment == "" && squeeze && !last:
 			continue
 		default:
-			kept = append(kept, segment)
+			resolved = append(resolved, segment)
 			continue
 		}
 		if last {
-			kept = append(kept, "")
+			resolved = append(resolved, "")
 		}
 	}
-	path = strings.Join(kept, "/")
+	path = strings.Join(resolved, "/")
 	if rooted {
 		path = "/" + path
 	}

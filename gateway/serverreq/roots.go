@@ -191,15 +191,15 @@ func (a *Router) sendRootsChanged() {
 // it asked outside of a call.
 func (n *rootChanges) affects(l *inflight.Connection) bool {
 	cfg := l.Server.Config()
-	whose := cfg.RootsSource()
-	if whose == config.NoRoots {
+	source := cfg.RootsSource()
+	if source == config.NoRoots {
 		return false
 	}
-	concerned := n.config || n.stale[l.Conn]
+	affected := n.config || n.stale[l.Conn]
 	for s := range n.changed {
-		concerned = concerned || whose == config.ClientRoots && (l.Conn.Unit() == "" || s.UsesUnit(l.Conn.Unit()))
+		affected = affected || source == config.ClientRoots && (l.Conn.Unit() == "" || s.UsesUnit(l.Conn.Unit()))
 	}
-	return concerned
+	return affected
 }
 
 // configuredRoots returns gateway.roots, for servers that ask when no client can be

@@ -32,13 +32,13 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 	f.edits.Add(1)
 	defer f.edits.Add(1)
 	now := f.servers.Load().named
-	gone := maps.Clone(now)
+	removed := maps.Clone(now)
 	names := make([]string, len(cfg.Servers))
 	kept := make(map[string]bool)
 	var moved []string
 	for i, s := range cfg.Servers {
 		names[i] = s.Name
-		delete(gone, s.Name)
+		delete(removed, s.Name)
 		switch b := now[s.Name]; {
 		case b == nil:
 			did.Added = append(did.Added, s.Name)
@@ -54,7 +54,7 @@ func (f *Manager) Apply(cfg *config.Config) (did Change) {
 			kept[s.Name] = true
 		}
 	}
-	for name, b := range gone {
+	for name, b := range removed {
 		did.Removed = append(did.Removed, name)
 		if f.o.Catalog != nil {
 			f.o.Catalog.Forget(name)

@@ -72,28 +72,28 @@ func (f *Manager) stopIfIdle(b *Server, now time.Time) {
 	if u.at.IsZero() || uses != u.uses || !idle || f.hooks.Busy(b.Server) {
 		u.uses, u.at, u.called = uses, now, now
 	}
-	watched := f.hooks.Subscribers(b.Name())
-	if watched > 0 {
+	subscribers := f.hooks.Subscribers(b.Name())
+	if subscribers > 0 {
 		u.at = now
 	}
-	if held := watched > 0 && now.Sub(u.called) >= limit; held != u.subscribed {
-		u.subscribed = held
-		b.SetSubscribed(held, watched)
+	if subscribed := subscribers > 0 && now.Sub(u.called) >= limit; subscribed != u.subscribed {
+		u.subscribed = subscribed
+		b.SetSubscribed(subscribed, subscribers)
 	}
 	if listed {
 		limit = 0
 	}
-	if now.Sub(u.at) >= limit && watched == 0 && idle {
+	if now.Sub(u.at) >= limit && subscribers == 0 && idle {
 		b.Sleep(uses)
 	}
 }
 
 // SetSubscribed sets whether the UI shows that subscriptions keep a server running.
-func (s *Server) SetSubscribed(held bool, watched int) {
+func (s *Server) SetSubscribed(subscribed bool, subscribers int) {
 	why := ""
-	if held {
-		why = fmt.Sprintf("%d subscriptions", watched)
-		if watched == 1 {
+	if subscribed {
+		why = fmt.Sprintf("%d subscriptions", subscribers)
+		if subscribers == 1 {
 			why = "1 subscription"
 		}
 	}

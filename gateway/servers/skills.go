@@ -19,10 +19,10 @@ func (f *Manager) RefreshSkills(ctx context.Context, seen *registry.Snapshot, wa
 		cancel()
 	}
 	var (
-		all  sync.WaitGroup
-		mu   sync.Mutex
-		ttl  = 24 * time.Hour
-		said bool
+		all    sync.WaitGroup
+		mu     sync.Mutex
+		ttl    = 24 * time.Hour
+		hinted bool
 	)
 	scope := "public"
 	for _, b := range f.All() {
@@ -34,7 +34,7 @@ func (f *Manager) RefreshSkills(ctx context.Context, seen *registry.Snapshot, wa
 			mu.Lock()
 			defer mu.Unlock()
 			served = served || ok
-			said = said || h.IsSet
+			hinted = hinted || h.IsSet
 			if ok {
 				ttl = min(ttl, h.TTL)
 			}
@@ -44,7 +44,7 @@ func (f *Manager) RefreshSkills(ctx context.Context, seen *registry.Snapshot, wa
 		})
 	}
 	all.Wait()
-	if !said {
+	if !hinted {
 		return nil, served
 	}
 	hints = strconv.AppendInt([]byte(`,"ttlMs":`), ttl.Milliseconds(), 10)

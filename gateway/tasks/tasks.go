@@ -232,10 +232,10 @@ func (t *Tasks) checkRoom(owner *downstream.Session, server string) error {
 // makeRoomLocked calls drop for each task to evict for one more. The error names the
 // limit if nothing can be evicted.
 func (t *Tasks) makeRoomLocked(more *Task, drop func(*Task)) error {
-	mine, whose := maxSessionTasks, "per session"
+	ownerLimit, ownerScope := maxSessionTasks, "per session"
 	all, kind := maxTasks, "sessions"
 	if more.owner == nil {
-		mine, whose = maxStatelessTasks, "for all clients without a session"
+		ownerLimit, ownerScope = maxStatelessTasks, "for all clients without a session"
 		all, kind = maxStatelessTasks, "clients without a session"
 	}
 	for _, b := range []struct {
@@ -244,7 +244,7 @@ func (t *Tasks) makeRoomLocked(more *Task, drop func(*Task)) error {
 		of   string
 		in   func(*Task) bool
 	}{
-		{func() int { return len(t.byOwner[more.owner]) }, mine, whose, func(own *Task) bool { return own.owner == more.owner }},
+		{func() int { return len(t.byOwner[more.owner]) }, ownerLimit, ownerScope, func(own *Task) bool { return own.owner == more.owner }},
 		{func() int { return t.counts[more.ownerGroup()] }, all / serverDivisor, fmt.Sprintf("at server %q for %s", more.Server, kind), func(own *Task) bool { return own.ownerGroup() == more.ownerGroup() }},
 		{func() int { return len(t.all) }, maxTasks, "in total", func(*Task) bool { return true }},
 	} {
