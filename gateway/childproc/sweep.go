@@ -122,9 +122,9 @@ func alive(all []child) []child {
 }
 
 // leads reports whether a group belongs to the child. A group's number is not reused
-// while the group has members. So a group that contains the child is the child's, and one
-// with another leader is not. Without a leader it may be a newer group that also lost its
-// leader, so session and start times decide.
+// while it has members. So a group with the child in it is the child's, and one with
+// another leader is not. A group without a leader may be newer, so session and start
+// times decide.
 func (c child) leads(group []member) bool {
 	if i := slices.IndexFunc(group, func(m member) bool { return m.pid == c.PID }); i >= 0 {
 		return group[i].start == c.Start

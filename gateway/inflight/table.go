@@ -184,10 +184,10 @@ func (t *Table) Candidates(conn upstream.Conn, c *upstream.Call) (found []*Reque
 	return found, t.SingleClient(conn, found)
 }
 
-// SingleClient reports whether all requests on a connection belong to one client, so that
-// it must be the cause. Stateless HTTP clients share only a token, so two of their
-// requests may come from two clients. That holds while one waits for its client to retry,
-// since the server may send more requests.
+// SingleClient reports whether all requests on a connection belong to one client.
+// Stateless HTTP clients share only a token, so two of their requests may come from two
+// clients. That also holds while one waits for its client to retry, since the server may
+// send more requests.
 func (t *Table) SingleClient(conn upstream.Conn, all []*Request) bool {
 	if len(all) == 0 {
 		return false

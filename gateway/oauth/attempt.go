@@ -40,9 +40,8 @@ var (
 )
 
 // Login logs the user in with a browser and stores the login. Concurrent calls share one
-// login, and each shows its page. It is cancelled when it has no callers. It succeeds
-// early if another process logs in while no login existed. Cancelling ctx returns its
-// cause.
+// login, and each shows its page. Without callers it is cancelled. It succeeds early if
+// another process logs in while no login existed. Cancelling ctx returns its cause.
 //
 // The question of [UserPrompts.ConfirmSecret] goes to all callers. The first user who
 // agrees answers it; a caller whose user declines gets the error.

@@ -39,10 +39,9 @@ type Options struct {
 	Version           string   // Goblin's version, for User-Agent
 }
 
-// ServerOptions returns the Options of a server. ok is false if the server has no logins:
-// it is local, its config disables them or has an Authorization header, or its URL
-// contains references. Tokens are bound to the URL, so it must be known before the start.
-// resolve resolves the client secret if the config refers to one.
+// ServerOptions returns the Options of a server. ok is false if it has no logins: it is
+// local, its config disables them or has an Authorization header, or its URL contains
+// references (tokens are bound to the URL). resolve resolves the client secret if needed.
 func ServerOptions(path string, s *config.Server, version string, resolve config.Resolver) (Options, bool) {
 	for name := range s.Headers {
 		if strings.EqualFold(name, "Authorization") {

@@ -478,9 +478,8 @@ func (s *Server) PermitsTarget(t registry.Target) bool {
 	return s.Permits(kind, t.Name)
 }
 
-// needsSession returns an error for requests without a session. Such requests share
-// connections, proxy addresses and the token, so nothing identifies their client. No
-// connection could belong to one client.
+// needsSession returns an error for requests without a session. They share connections,
+// proxy addresses and the token, so nothing identifies their client.
 func needsSession(b *Server, s *downstream.Session) error {
 	if !s.Stateless() {
 		return nil

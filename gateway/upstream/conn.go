@@ -10,12 +10,9 @@ import (
 // Era is the family of protocol revisions that a connection uses.
 type Era uint8
 
-// The eras.
-//
-// A connection never changes its era. If a server offers both, the legacy era is
-// preferred unless the config says otherwise. The reason: servers built for older
-// revisions send requests during a call, which the modern era doesn't permit.
-// [Server.Modern] is then a second connection for clients of the modern era.
+// The eras. A connection never changes its era. If a server offers both, the legacy one
+// is preferred unless the config says otherwise: servers built for older revisions send
+// requests during a call, which the modern era forbids.
 const (
 	Legacy Era = iota // up to 2025-11-25: initialize and a session
 	Modern            // from 2026-07-28: stateless

@@ -9,14 +9,14 @@ import (
 	"goblin/gateway/config"
 )
 
-// If a server offers both eras, its own connection is a legacy one, which the catalog and
-// the state describe. A modern connection is opened beside it when a client of that era
-// first needs it. There is one per isolation unit, kept as long as the unit.
+// If a server offers both eras, its own connection is legacy; the catalog and state
+// describe it. The first client of the modern era opens a modern connection beside it,
+// one per isolation unit.
 //
-// Over HTTP both reach the same server. Over stdio they are two processes, so the config
-// must ask for it (era: both): `initialize` fixes the era of a process (2026-07-28). Each
-// process announces only its own changes. So a kind of list is fetched from the process
-// that last announced a change, and updates come from the connection that subscribed.
+// Over HTTP both reach the same server. Over stdio they are two processes (`initialize`
+// fixes the era of a process), so the config must ask for it (era: both). Each process
+// announces only its own changes. So a kind of list comes from the process that last
+// announced a change, and updates from the connection that subscribed.
 
 // offersBothEras reports whether a server with a legacy connection may also be used in
 // the modern era.
@@ -36,9 +36,8 @@ func (s *Server) offersBothEras() bool {
 
 // Modern returns the modern connection of a unit beside its legacy one, opening it at
 // first use. unit is "" for the shared connection. It returns nil if [Server.Conn] or
-// [Server.Unit] must serve modern clients too: the server offers one era only, or the
-// connection cannot be opened. It blocks for a limited time during the first attempts,
-// and until ctx is done at most.
+// [Server.Unit] must serve modern clients too. It waits for the first attempts for a
+// limited time, or until ctx is done.
 func (s *Server) Modern(ctx context.Context, unit string) Conn {
 	conn, wait, limit := s.modernConn(unit)
 	if wait == nil {

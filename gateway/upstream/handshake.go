@@ -27,9 +27,9 @@ const (
 )
 
 // handshake determines the server's era and opens the connection in it. It sends
-// server/discover with a short timeout. If the answer isn't that of a modern server, it
-// sends initialize on the same connection. A server that was legacy before gets
-// initialize at once, so that only its first start can be slower.
+// server/discover with a short timeout, then initialize unless a modern server answered.
+// A server that was legacy before gets initialize at once, so that only its first start
+// is slower.
 func (l *link) handshake(ctx context.Context, limit time.Duration) error {
 	if l.srv.cfg.Era == config.ModernEra {
 		return l.handshakeModern(ctx, limit)
@@ -90,9 +90,9 @@ func (l *link) shouldDiscover() bool {
 }
 
 // openOffered opens the connection of a server that declares only modern revisions. Over
-// stdio it tries initialize once: servers of the official TypeScript SDK name only modern
-// revisions even if they accept it. Over HTTP an answer proves nothing: servers of the
-// official Go SDK answer initialize even if nothing works after it.
+// stdio it tries initialize once: servers of the official TypeScript SDK may accept it
+// anyway. Over HTTP it doesn't: servers of the official Go SDK accept initialize even if
+// nothing works after it.
 func (l *link) openOffered(ctx context.Context, discovered *discovery) error {
 	if !l.wire.isLocal() || l.srv.modernOnly.Swap(true) {
 		return l.openModern(ctx, discovered)

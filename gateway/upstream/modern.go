@@ -336,8 +336,7 @@ func (h *streamable) modernHeaders(c *Call, frame []byte) http.Header {
 }
 
 // mirror records which arguments of the listed tools belong in headers. With drop, it
-// omits tools with invalid annotations, which cannot be called correctly in the modern
-// era. drop is set if all clients are served in that era.
+// omits tools with invalid annotations, which modern clients cannot call.
 func (s *Server) mirror(items [][]byte, drop bool) [][]byte {
 	m, kept := wire.MirrorsFromTools(items, func(name string, err error) (stays bool) {
 		if drop {

@@ -15,8 +15,8 @@ import (
 )
 
 // With isolation: project, units are projects, named by their folders, and the server's
-// definition depends on them. So the server has no connection of its own: its catalog is
-// the lists of one project's connection, or of another one after that closed.
+// definition depends on them. So the server has no connection of its own; its catalog
+// comes from one project's connection at a time.
 
 // ErrTooManyProjects is the cause of an [Error] if limits.projects is reached.
 var ErrTooManyProjects = errors.New("too many projects have a process")

@@ -8,9 +8,9 @@ import (
 )
 
 // A stdio server may request roots because its connection starts or roots changed. The
-// protocol doesn't distinguish that from a request caused by a call in flight. But
-// servers send such a request before they answer what they read next. That is the first
-// list of a connection, or a ping after the notification.
+// protocol doesn't distinguish that from a request caused by a call. But servers send it
+// before they answer what they read next: the first list of a connection, or a ping after
+// the notification.
 
 type unpromptedKey struct{}
 

@@ -14,10 +14,10 @@ var frameStart = []byte(`{"jsonrpc"`)
 // of a message.
 const maxFrameStarts = 8
 
-// ParseFrame parses a line of a server as leniently as is safe. It replaces invalid UTF-8
-// by U+FFFD and finds a message after log text without a line break. It doesn't search a
-// line that starts like a message: third-party text inside could pose as one. depth
-// limits the nesting.
+// ParseFrame parses a line of a server leniently. It replaces invalid UTF-8 by U+FFFD and
+// finds a message after log text without a line break. It doesn't search a line that
+// starts like a message, where third-party text could pose as one. depth limits the
+// nesting.
 func ParseFrame(frame []byte, depth int) (jsonrpc.Message, error) {
 	m, err := jsonrpc.ParseWithin(frame, depth)
 	return RepairFrame(frame, depth, m, err)

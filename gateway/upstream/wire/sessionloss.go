@@ -18,11 +18,8 @@ const (
 )
 
 // JudgeSession returns the verdict for an answer. probe is set for a ping, whose error
-// can only concern the session.
-//
-// Servers lose sessions, mostly by restarting, and report it in many ways. They use
-// status 404 as the protocol requires, 400, 401 or 410, or a JSON-RPC error with status
-// 200.
+// can only concern the session. Servers report a lost session by status 404 as the
+// protocol requires, by 400, 401 or 410, or by a JSON-RPC error with status 200.
 func JudgeSession(status int, body []byte, probe bool) SessionLoss {
 	var fault []byte
 	m, err := jsonrpc.Parse(body)

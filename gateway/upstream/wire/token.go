@@ -7,9 +7,8 @@ import (
 )
 
 // TokenPosition is the position of the progress token in a request's params, or where to
-// insert one. Each request that permits one gets Goblin's own token, because progress
-// shows that the server works. No other byte of the params changes. The zero value is
-// unknown.
+// insert one. Requests get Goblin's own token where permitted, because progress shows
+// that the server works. The zero value is unknown.
 type TokenPosition struct {
 	start, end int
 	padding    *padding // nil: replaces the client's token
