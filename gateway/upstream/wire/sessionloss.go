@@ -17,9 +17,9 @@ const (
 	SessionLost                // lost; the request was not executed
 )
 
-// JudgeSession returns the verdict for an answer. probe is set for a ping, whose error
-// can only concern the session. Servers report a lost session by status 404 as the
-// protocol requires, by 400, 401 or 410, or by a JSON-RPC error with status 200.
+// JudgeSession returns the verdict for an answer. probe is set for a ping, whose error can
+// only concern the session. The protocol requires status 404 for a lost session. Servers
+// also use 400, 401 or 410, or a JSON-RPC error with status 200.
 func JudgeSession(status int, body []byte, probe bool) SessionLoss {
 	var fault []byte
 	m, err := jsonrpc.Parse(body)
