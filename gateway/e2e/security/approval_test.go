@@ -35,7 +35,7 @@ func TestB38_StrictPinsWithholdUntilApproved(t *testing.T) {
 		}
 		require.Equal(t, "unknown tool "+strconv.Quote(name)+why, e.Message)
 	}
-	require.NotContains(t, c.Fault("tools/call", e2e.Obj{"name": "calc_ad"}).Message, "withheld")
+	require.NotContains(t, c.Fault("tools/call", e2e.Obj{"name": "calc_ad"}).Message, "unapproved")
 	require.Zero(t, b.Count("tools/call"))
 
 	held := `2 tools are withheld until approved: see "goblin approve"`

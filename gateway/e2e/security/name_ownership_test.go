@@ -224,7 +224,7 @@ func TestNamesOfWithheldToolsReachNobodyElse(t *testing.T) {
 	for _, name := range []string{"calc_add", "calc/add", "calc_send", "calc_add_" + e2e.HashSuffix("calc", "add")} {
 		e := c.Fault("tools/call", e2e.Obj{"name": name, "arguments": e2e.Obj{}})
 		require.Equal(t, "TOOL_NOT_FOUND", e.Kind(), name)
-		require.Contains(t, e.Message, "withheld", name)
+		require.Contains(t, e.Message, "unapproved", name)
 	}
 	require.Zero(t, evil.Count("tools/call")+calc.Count("tools/call"))
 }
