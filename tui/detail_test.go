@@ -90,9 +90,9 @@ func TestASearchSaysInHowMuchOfATextItLooked(t *testing.T) {
 	text := "first\n" + strings.Repeat("0123456789 0123456789 0123456789\n", 90_000) + "the end\n"
 	r.setAnswer("resources/read", `{"contents":[{"uri":"`+configURI+`","mimeType":"text/plain","text":`+strconv.Quote(text)+`}]}`)
 	r.keys("4 / config enter enter l /").typeText("the end")
-	require.Contains(t, r.screen(), "0 of 0 in the first 1.0 of 2.8 MiB")
+	require.Contains(t, r.screen(), "0 of 0 in the first 1.0 of 3.0 MB")
 	r.keys("esc /").typeText("first").keys("enter")
-	require.Contains(t, r.screen(), "1 of 1 in the first 1.0 of 2.8 MiB")
+	require.Contains(t, r.screen(), "1 of 1 in the first 1.0 of 3.0 MB")
 }
 
 func TestContentOfAnotherRowIsNeverTaken(t *testing.T) {

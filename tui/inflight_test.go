@@ -49,12 +49,12 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	u.Status, u.Duration = "success", 4500*time.Millisecond
 	r.reg.Traffic().Append(u.TrafficRecord)
 	r.refresh(registry.Traffic)
-	require.Contains(t, r.line("4500 ms"), "> 11:59:56")
+	require.Contains(t, r.line("4.5 s"), "> 11:59:56")
 	require.NotContains(t, r.screen(), "4 s ")
 	r.pollInFlight() // a late answer of before
 	r.backend.underWay = nil
 	r.pollInFlight()
-	require.Contains(t, r.line("4500 ms"), "> 11:59:56")
+	require.Contains(t, r.line("4.5 s"), "> 11:59:56")
 	require.NotContains(t, r.line("goblin  work.yaml"), "under way")
 }
 
@@ -80,7 +80,7 @@ func TestARequestThatEndsOutOfSightStandsInTrafficOnce(t *testing.T) {
 			require.NotContains(t, r.screen(), "under way")
 			require.Len(t, began.FindAllString(r.screen(), -1), 1, "it stands there once")
 			if what != "paused" { // where the cursor had to leave it
-				require.Contains(t, r.line("4500 ms"), "> 11:59:56", "under the cursor")
+				require.Contains(t, r.line("4.5 s"), "> 11:59:56", "under the cursor")
 			}
 			r.pollInFlight()
 			require.Len(t, began.FindAllString(r.screen(), -1), 1, "and stays so")
@@ -155,7 +155,7 @@ func TestTheCancelKeyOfTrafficIsAboutItsRows(t *testing.T) {
 	require.Contains(t, r.screen(), "this request has ended already")
 	require.NotContains(t, r.screen(), "X cancel")
 	r.keys("g space X") // the cursor has gone on to one that has ended
-	require.Contains(t, r.line("> "), "1234 ms")
+	require.Contains(t, r.line("> "), "1.2 s")
 	require.Contains(t, r.screen(), "Cancel tools/call github_create_issue?")
 	r.keys("y")
 	require.Equal(t, []string{"withdraw s-1 7"}, r.backend.acts)

@@ -209,7 +209,7 @@ func TestTheDetailOfAServerTellsHowItIsStarted(t *testing.T) {
 	r.reg.SetState("legacy", registry.ServerState{State: registry.StateFailed, LastError: "no", Attempts: 7, NextAttempt: retry})
 	r.refresh(registry.Servers).keys("1 / legacy enter")
 	s := r.screen()
-	for _, want := range []string{"npx -y files '/srv/my files'", "/srv", "https://host/mcp", "LANG, TOKEN", "Authorization", "1500 ms of processor time", "50.0 MB of memory; processes: 2", "7; the next at " + retry.Format("15:04:05")} {
+	for _, want := range []string{"npx -y files '/srv/my files'", "/srv", "https://host/mcp", "LANG, TOKEN", "Authorization", "1.5 s of processor time", "50.0 MB of memory; processes: 2", "7; the next at " + retry.Format("15:04:05")} {
 		require.Contains(t, strings.Join(strings.Fields(strings.ReplaceAll(s, "│", " ")), " "), want)
 	}
 }

@@ -55,7 +55,7 @@ func TestTrafficShowsWhoAskedWhatOfWhomAndHowItEnded(t *testing.T) {
 	t.Parallel()
 	r := newTrafficUI(t, 200, 30).keys("P P") // no detail beside it
 	line := r.line("github_create_issue")
-	for _, want := range []string{"12:00:00.000", "claude", "→", "github", "tools/call", "1234 ms", "20.0 kB", "ok"} {
+	for _, want := range []string{"12:00:00.000", "claude", "→", "github", "tools/call", "1.2 s", "20.0 kB", "ok"} {
 		require.Contains(t, line, want)
 	}
 	require.Contains(t, r.line("resources/read"), "!-32002")
@@ -107,7 +107,7 @@ func TestTrafficFieldsFilter(t *testing.T) {
 func TestSortingShowsTheSlowestFirstAndFollowsNoMore(t *testing.T) {
 	t.Parallel()
 	r := newTrafficUI(t, 80, 24).sortBy("took")
-	require.Contains(t, r.line("5000 ms"), "> ")
+	require.Contains(t, r.line("5.0 s"), "> ")
 	require.Contains(t, r.screen(), "by took ↓")
 	require.NotContains(t, r.screen(), "following")
 	r.keys("f")
@@ -122,7 +122,7 @@ func TestTheDetailOfARequestHasBothSides(t *testing.T) {
 	t.Parallel()
 	r := newTrafficUI(t, 120, 60).keys("g")
 	screen := r.screen()
-	for _, want := range []string{"2026-11-20 12:00:00.000", "s-1  claude 2.1 over stdio", "from the client to the server", "1234.000 ms", "Request", `"title": "It's"`, "Response", `"created"`} {
+	for _, want := range []string{"2026-11-20 12:00:00.000", "s-1  claude 2.1 over stdio", "from the client to the server", "1.2 s", "Request", `"title": "It's"`, "Response", `"created"`} {
 		require.Contains(t, screen, want)
 	}
 	r.keys("j")
@@ -141,7 +141,7 @@ func TestBodiesThatAreCutOrGoneAreSaidToBe(t *testing.T) {
 		r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "tools/call", Name: "long", Status: "success", Request: []byte(`{"name":"long"}`), Response: []byte(long), Size: int64(len(long))})
 	}
 	r.refresh(registry.Traffic).keys("5 ]")
-	require.Contains(t, r.screen(), "the journal keeps the first 65.5 kB of 100.0 kB")
+	require.Contains(t, r.screen(), "the journal keeps the first 65.5 kB of 100 kB")
 	r.keys("y")
 	require.Contains(t, r.screen(), "without the response")
 	require.NotContains(t, r.clipboard(), "xxx")
@@ -230,14 +230,14 @@ func TestAWideScreenShowsTheLatestRequestsAboutTheItem(t *testing.T) {
 	t.Parallel()
 	r := newTrafficUI(t, 220, 40).keys("2 g")
 	require.Contains(t, r.line("Requests"), "Tools")
-	require.Contains(t, r.line("1234 ms"), "claude")
+	require.Contains(t, r.line("1.2 s"), "claude")
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Client: "vscode", Server: "github", Method: "tools/call", Name: "create_issue", Duration: 7 * time.Millisecond, Status: "failure", Code: -32603})
 	screen := r.screen()
 	require.Contains(t, screen, "!-32603")
-	require.Less(t, strings.Index(screen, "!-32603"), strings.Index(screen, "1234 ms"), "the newest first")
+	require.Less(t, strings.Index(screen, "!-32603"), strings.Index(screen, "1.2 s"), "the newest first")
 	r.keys("j")
 	require.Contains(t, r.screen(), "none so far")
-	require.NotContains(t, r.screen(), "1234 ms")
+	require.NotContains(t, r.screen(), "1.2 s")
 }
 
 func TestTheTabHoldsTheLastRecordsAndTellsOfTheOthers(t *testing.T) {
@@ -325,7 +325,7 @@ func TestACallWhoseClientLeftIsNoFailure(t *testing.T) {
 	r.keys("/ e r r : y e s enter")
 	require.NotContains(t, r.screen(), "client left")
 	r.keys("esc F 1 j j enter")
-	require.Contains(t, r.screen(), "3 ms on average")
+	require.Contains(t, r.screen(), "3.0 ms on average")
 }
 
 func TestUpdatesEraseNoCallsAndAreFolded(t *testing.T) {

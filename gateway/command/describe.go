@@ -381,7 +381,7 @@ func serverText(s *daemon.Server) string {
 		out.add("pid", fmt.Sprint(s.PID))
 	}
 	if s.LatencyMS > 0 {
-		out.add("latency", millis(s.LatencyMS))
+		out.add("latency", termtext.Millis(s.LatencyMS))
 	}
 	return out.String()
 }

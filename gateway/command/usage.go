@@ -131,7 +131,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 		if f.Calls > 0 {
 			answers = termtext.Size(int64(f.Bytes))
 		}
-		return []string{termtext.FormatCount(d.Tokens), termtext.Size(int64(d.Bytes)), termtext.FormatCount(int(f.Calls)), termtext.FormatCount(int(f.Errors)), millis(f.P50), millis(f.P95), answers, last(f)}
+		return []string{termtext.FormatCount(d.Tokens), termtext.Size(int64(d.Bytes)), termtext.FormatCount(int(f.Calls)), termtext.FormatCount(int(f.Errors)), termtext.Millis(f.P50), termtext.Millis(f.P95), answers, last(f)}
 	}
 	others := func(o report.NonToolLists) string {
 		if o.Entries == 0 {
@@ -199,20 +199,7 @@ func callsText(f *report.Figures) string {
 	}
 	within := ""
 	if f.P50 > 0 {
-		within = ", half of them within " + millis(f.P50)
+		within = ", half of them within " + termtext.Millis(f.P50)
 	}
 	return fmt.Sprintf("%s, %s%s, %s of answers", countOf(int(f.Calls), "call", "calls"), countOf(int(f.Errors), "error", "errors"), within, termtext.Size(int64(f.Bytes)))
-}
-
-// millis returns a duration in milliseconds for users, "" for none.
-func millis(ms float64) string {
-	switch {
-	case ms <= 0:
-		return ""
-	case ms < 10:
-		return fmt.Sprintf("%.1f ms", ms)
-	case ms < 10_000:
-		return fmt.Sprintf("%.0f ms", ms)
-	}
-	return fmt.Sprintf("%.0f s", ms/1000)
 }

@@ -318,7 +318,7 @@ func (p *serverCheck) checkResponse(ctx context.Context, w *probe, t *session, b
 			return
 		}
 	}
-	p.AddOK("http", fmt.Sprintf("an answer in %d ms", w.took.Milliseconds()))
+	p.AddOK("http", "an answer in "+termtext.Duration(w.took))
 	p.checkClock(w.resp, time.Now())
 	if !p.checkLogin(w.resp, answer, why, login) {
 		return

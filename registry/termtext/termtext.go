@@ -9,6 +9,7 @@ package termtext
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -308,20 +309,52 @@ func FirstLine(s string) string {
 	return ""
 }
 
-// Size is a number of bytes; "" when it is not known.
+// Duration formats a duration with at most three digits: 0.4 ms, 671 ms, 2.1 s, 45 s, 6 min.
+func Duration(d time.Duration) string {
+	ms := float64(d) / 1e6
+	switch {
+	case d <= 0:
+		return "0 ms"
+	case ms < 0.05:
+		return "<0.1 ms"
+	case ms < 9.95:
+		return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
+	case ms < 999.5:
+		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
+	case ms < 9950:
+		return strconv.FormatFloat(math.Round(ms/100)/10, 'f', 1, 64) + " s"
+	default:
+		return Age(d.Round(time.Second))
+	}
+}
+
+// Millis formats a duration given in milliseconds like [Duration], or returns "" if it is not positive.
+func Millis(ms float64) string {
+	if ms <= 0 {
+		return ""
+	}
+	return Duration(time.Duration(ms * float64(time.Millisecond)))
+}
+
+// Size formats n bytes with at most three digits: 999 B, 20.3 kB, 151 MB. It returns "" if n is
+// negative, which means unknown.
 func Size(n int64) string {
 	switch {
 	case n < 0:
 		return ""
 	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1_000_000:
-		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + " kB"
-	case n < 1_000_000_000:
-		return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB"
-	default:
-		return strconv.FormatFloat(float64(n)/1e9, 'f', 1, 64) + " GB"
+		return strconv.FormatInt(n, 10) + " B"
 	}
+	f := float64(n) / 1e3
+	unit := 0
+	for units := "kMG"; f >= 999.5 && unit < len(units)-1; unit++ {
+		f /= 1e3
+	}
+	decimals := 1
+	if f >= 99.95 {
+		decimals = 0
+	}
+	return strconv.FormatFloat(f, 'f', decimals, 64) + " " + "kMG"[unit:unit+1] + "B"
 }
 
 // FormatCount writes a count: 1234, 100k, 1.2M.

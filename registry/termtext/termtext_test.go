@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -225,4 +226,22 @@ func TestWordsForShells(t *testing.T) {
 	} {
 		require.Equal(t, want, QuoteWord(word))
 	}
+}
+
+func TestDurationsAndSizesHaveThreeDigits(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", time.Microsecond: "<0.1 ms", 991 * time.Microsecond: "1.0 ms", 9960 * time.Microsecond: "10 ms",
+		671 * time.Millisecond: "671 ms", 999_600 * time.Microsecond: "1.0 s", 2050 * time.Millisecond: "2.1 s",
+		9960 * time.Millisecond: "10 s", 44_600 * time.Millisecond: "45 s", 59_900 * time.Millisecond: "1 min", 6 * time.Minute: "6 min",
+	} {
+		require.Equal(t, want, Duration(d), d)
+	}
+	for n, want := range map[int64]string{
+		-1: "", 999: "999 B", 1000: "1.0 kB", 20_260: "20.3 kB", 99_960: "100 kB", 999_600: "1.0 MB", 150_900_000: "151 MB", 2e9: "2.0 GB", 3e13: "30000 GB",
+	} {
+		require.Equal(t, want, Size(n), n)
+	}
+	require.Empty(t, Millis(0))
+	require.Equal(t, "1.5 s", Millis(1500))
 }

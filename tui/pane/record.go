@@ -116,7 +116,7 @@ func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 	}
 	return []viewer.Field{
 		status,
-		{Label: "duration", Value: fmt.Sprintf("%.3f ms", float64(r.Duration-r.UserWait)/1e6)},
+		{Label: "duration", Value: uicontext.FormatDuration(r.Duration - r.UserWait)},
 		{Label: "waited", Value: waitText(r)},
 		{Label: "response", Value: uicontext.FormatSize(r.Size)},
 	}

@@ -15,17 +15,8 @@ import (
 // SanitizeLine returns untrusted text as one line that is safe to draw.
 func SanitizeLine(s string) string { return termtext.Line(s) }
 
-// FormatDuration is a duration as people read it at a glance.
-func FormatDuration(d time.Duration) string {
-	switch {
-	case d < time.Millisecond:
-		return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) + " ms"
-	case d < 10*time.Second:
-		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
-	default:
-		return termtext.Age(d)
-	}
-}
+// FormatDuration formats a duration with at most three digits, such as 671 ms, 2.1 s or 6 min.
+func FormatDuration(d time.Duration) string { return termtext.Duration(d) }
 
 // FormatSize is a number of bytes; "" when it is not known.
 func FormatSize(n int64) string { return termtext.Size(n) }

@@ -85,7 +85,7 @@ func (r *row) facts(now time.Time) []viewer.Field {
 		add("errors", fmt.Sprintf("%s, %.1f %%", uicontext.FormatCount(int(r.Errors)), 100*float64(r.Errors)/float64(r.Calls)))
 	}
 	if r.P50 > 0 { // no call was timed that waited for the user or was cancelled
-		add("answered", "half within "+millis(r.P50)+", 95 of 100 within "+millis(r.P95))
+		add("answered", "half within "+termtext.Millis(r.P50)+", 95 of 100 within "+termtext.Millis(r.P95))
 	}
 	if r.Waits > 0 {
 		add("waits", waitText(&r.Figures))

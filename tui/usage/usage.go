@@ -337,7 +337,7 @@ func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 	}
 	mean := ""
 	if timed > 0 {
-		mean = millis(took/float64(timed)) + " on average"
+		mean = termtext.Millis(took/float64(timed)) + " on average"
 	}
 	if f.Waits > 0 {
 		mean = strings.TrimPrefix(mean+", "+waitText(f), ", ")
@@ -348,8 +348,8 @@ func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 	}
 	spread, ends := "no call was timed yet", ""
 	if n := len(p.report.Latency); f.P50 > 0 && n > 0 {
-		spread = "half within " + millis(f.P50) + ", 95 of 100 " + millis(f.P95)
-		ends = " " + millis(p.report.Latency[0].UpTo) + " to " + millis(p.report.Latency[n-1].UpTo)
+		spread = "half within " + termtext.Millis(f.P50) + ", 95 of 100 " + termtext.Millis(f.P95)
+		ends = " " + termtext.Millis(p.report.Latency[0].UpTo) + " to " + termtext.Millis(p.report.Latency[n-1].UpTo)
 	}
 	return []string{
 		graph("calls", downsample(values(f.Hour, func(m report.Minute) float64 { return float64(m.Calls) }), cells), "", sum),
@@ -440,8 +440,8 @@ func (p *Pane) columns(table int) []list.Column[row] {
 		tokens,
 		count("calls", 0, 7, func(r row) int { return int(r.Calls) }),
 		count("errors", 1, 6, func(r row) int { return int(r.Errors) }),
-		figure("p50", 6, 8, func(r row) float64 { return r.P50 }, func(r row) string { return millis(r.P50) }),
-		figure("p95", 2, 8, func(r row) float64 { return r.P95 }, func(r row) string { return millis(r.P95) }),
+		figure("p50", 6, 8, func(r row) float64 { return r.P50 }, func(r row) string { return termtext.Millis(r.P50) }),
+		figure("p95", 2, 8, func(r row) float64 { return r.P95 }, func(r row) string { return termtext.Millis(r.P95) }),
 		figure("answers", 7, 9, func(r row) float64 { return float64(r.Figures.Bytes) }, func(r row) string { return uicontext.FormatSize(int64(r.Figures.Bytes)) }),
 		{
 			Name: "last call", Priority: 4, NeededWidth: 9, AlignRight: true, Descending: true,
@@ -489,10 +489,6 @@ func short(ago time.Duration) string {
 		return fmt.Sprintf("%d h", int(ago.Hours()))
 	}
 	return termtext.Age(ago)
-}
-
-func millis(ms float64) string {
-	return uicontext.FormatDuration(time.Duration(ms * float64(time.Millisecond)))
 }
 
 // exceeds reports whether a client's row exceeds a limit.

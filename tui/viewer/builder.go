@@ -192,7 +192,7 @@ func truncate(s string, most int) (string, bool) {
 	return s, true
 }
 
-// formatShare returns a part of a size, such as "1.0 of 5.2 MiB".
+// formatShare returns a part of a size, such as "1.0 of 5.2 MB".
 func formatShare(part, whole int64) string {
 	a, unit := splitSize(part)
 	z, other := splitSize(whole)
@@ -203,14 +203,8 @@ func formatShare(part, whole int64) string {
 }
 
 func splitSize(n int64) (number, unit string) {
-	if n < 1024 {
-		return fmt.Sprint(n), "B"
-	}
-	f, i := float64(n)/1024, 0
-	for f >= 1023.95 && i < 3 {
-		f, i = f/1024, i+1
-	}
-	return fmt.Sprintf("%.1f", f), [...]string{"KiB", "MiB", "GiB", "TiB"}[i]
+	number, unit, _ = strings.Cut(termtext.Size(max(n, 0)), " ")
+	return number, unit
 }
 
 // briefFrom is the minimum length of a data: URI that is shown by type and size, in bytes.

@@ -136,7 +136,7 @@ func TestResultsBecomeScreens(t *testing.T) {
 			title  t
 			about  d
 			type   m/n
-			size   2.0 KiB (2048 bytes)
+			size   2.0 kB (2048 bytes)
 
 			uri  a:2
 
