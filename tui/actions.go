@@ -17,7 +17,6 @@ import (
 	"goblin/tui/viewer"
 )
 
-// showClients lists who is connected.
 func (a *app) showClients() tea.Cmd {
 	return a.Push(dialog.NewClients(dialog.ClientsOptions{
 		Context: a.Context, Traffic: a.TrafficOf, InFlight: a.Logs().InFlightOf, Failed: pane.IsFailure,
@@ -25,7 +24,6 @@ func (a *app) showClients() tea.Cmd {
 	}))
 }
 
-// showPastCalls lists the last calls of the item.
 func (a *app) showPastCalls() tea.Cmd {
 	_, cmd := dialog.NewPastCalls(a.Context, a.Panes[a.Open].Item())
 	return cmd
@@ -38,7 +36,6 @@ func (a *app) whyNoPastCalls() string {
 	return ""
 }
 
-// scrollSideways scrolls the detail panel horizontally.
 func (a *app) scrollSideways(cells int) func() tea.Cmd {
 	return func() tea.Cmd {
 		a.Details[a.Open].View.Right(cells)
@@ -46,7 +43,6 @@ func (a *app) scrollSideways(cells int) func() tea.Cmd {
 	}
 }
 
-// searchStep returns a function that goes to another match in the detail panel.
 func (a *app) searchStep(step func(*viewer.View)) func() tea.Cmd {
 	return func() tea.Cmd {
 		step(a.Details[a.Open].View)
@@ -54,7 +50,7 @@ func (a *app) searchStep(step func(*viewer.View)) func() tea.Cmd {
 	}
 }
 
-// sort sorts the list, and says how.
+// sort sorts the list and reports the new order.
 func (a *app) sort(by func(list.Rows) tea.Cmd) tea.Cmd {
 	r := a.Panes[a.Open].Rows()
 	cmd := by(r)
@@ -62,10 +58,9 @@ func (a *app) sort(by func(list.Rows) tea.Cmd) tea.Cmd {
 	return cmd
 }
 
-// nextDetailPlace moves the detail panel to its next place.
 func (a *app) nextDetailPlace() tea.Cmd { return a.Say("Detail panel: %s", a.NextPlace()) }
 
-// resize gives the list more percent of the room.
+// resize returns a function that widens the list by a number of percent.
 func (a *app) resize(by int) func() tea.Cmd {
 	return func() tea.Cmd {
 		a.Split.ListPercent = max(20, min(80, a.Split.ListPercent+by))
@@ -91,7 +86,6 @@ func (a *app) copyContent() tea.Cmd {
 	return a.Copy(string(c.Data), "the content")
 }
 
-// clearCached removes the cached content of the item.
 func (a *app) clearCached() tea.Cmd {
 	it := a.Panes[a.Open].Item()
 	if it.IsEmpty() || !a.Reg.Contents().Clear(it.Kind, it.Server, it.Name) {
@@ -100,8 +94,8 @@ func (a *app) clearCached() tea.Cmd {
 	return a.Say("Forgot what was kept of %s", it.Listed)
 }
 
-// copyName copies what the cursor is on: of a template, its last expansion.
-// What is hidden in it must not get into somebody's shell.
+// copyName copies the name under the cursor, or a template's last expansion. Hidden
+// characters are removed, because the text may be pasted into a shell.
 func (a *app) copyName() tea.Cmd {
 	if all := a.selectedRows(); len(all) > 1 {
 		names := make([]string, len(all))
@@ -117,7 +111,7 @@ func (a *app) copyName() tea.Cmd {
 	return a.Copy(uicontext.SanitizeLine(it.Listed), "the name")
 }
 
-// selectedRows returns the marked rows, or else the row under the cursor.
+// selectedRows returns the marked rows, or nil if the pane has no marks.
 func (a *app) selectedRows() []uicontext.Item {
 	if p, ok := a.Panes[a.Open].(interface{ Marked() []uicontext.Item }); ok {
 		return p.Marked()
@@ -125,7 +119,7 @@ func (a *app) selectedRows() []uicontext.Item {
 	return nil
 }
 
-// toggleMark marks the row under the cursor for the next action, and moves on.
+// toggleMark marks the row under the cursor and moves to the next one.
 func (a *app) toggleMark() tea.Cmd {
 	n := a.Panes[a.Open].Rows().ToggleMark()
 	if n == 0 {
@@ -137,7 +131,7 @@ func (a *app) toggleMark() tea.Cmd {
 func (a *app) whyNotCancel() string {
 	switch {
 	case a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTraffic && a.Logs().Rows().Len() > 0:
-		return a.Logs().WhyNotCancel() // the row is meant
+		return a.Logs().WhyNotCancel() // the row under the cursor
 	case a.Calls.Len() == 0:
 		return "nothing is running"
 	case a.cancellable() == nil:
@@ -153,7 +147,6 @@ func (a *app) whyNotSearched() string {
 	return ""
 }
 
-// whyNotLogIn is about the server under the cursor.
 func (a *app) whyNotLogIn() string {
 	if a.Open != pane.PaneServers {
 		return "one logs in at servers; " + a.KeyOf("servers") + " goes there"
@@ -165,7 +158,6 @@ func (a *app) whyNotLogIn() string {
 	return why
 }
 
-// needsLogin reports whether the server under the cursor wants one.
 func (a *app) needsLogin() bool {
 	s, why := a.findServer("")
 	return why == "" && s.State == registry.StateNeedsLogin
@@ -183,14 +175,14 @@ func (a *app) whyNotInspect() string {
 	return ""
 }
 
-// multiList is a pane of several lists, one of which has the cursor.
+// multiList is a pane of several lists.
 type multiList interface {
 	Part() (at, of int)
 	Choose(part int)
 }
 
-// nextFocus walks the lists of a pane and its detail panel; where there is one
-// list alone, the panes.
+// nextFocus cycles through the lists of a pane and its detail. If there is only one list,
+// it cycles through the panes.
 func (a *app) nextFocus(step int) tea.Cmd {
 	at, of := 0, 1
 	several, ok := a.Panes[a.Open].(multiList)
@@ -216,7 +208,6 @@ func (a *app) nextFocus(step int) tea.Cmd {
 	return nil
 }
 
-// back takes one step out.
 func (a *app) back() tea.Cmd {
 	var cmd tea.Cmd
 	switch typed, _ := a.Panes[a.Open].Rows().FilterQuery(); {
@@ -236,13 +227,13 @@ func (a *app) back() tea.Cmd {
 	return nil
 }
 
-// goBack returns to the place before the last jump, if there is one.
+// goBack returns to the place before the last jump and reports whether there was one.
 func (a *app) goBack(cmd *tea.Cmd) (ok bool) {
 	*cmd, ok = a.GoBack()
 	return ok
 }
 
-// escCancels returns the running call that Esc cancels: the visible one.
+// escCancels returns the visible running call, which Esc cancels, or nil.
 func (a *app) escCancels() *uicontext.Running {
 	run := a.Calls.ForItem(a.Panes[a.Open].Item())
 	if run == nil || run.Silent {
@@ -251,7 +242,7 @@ func (a *app) escCancels() *uicontext.Running {
 	return run
 }
 
-// cancel cancels the request under way that the cursor is on, else the call that runs.
+// cancel cancels the request under the cursor in Traffic, otherwise the running call.
 func (a *app) cancel() tea.Cmd {
 	if a.Open == pane.PaneLogs && a.Logs().WhyNotCancel() == "" {
 		return a.Logs().Cancel()
@@ -259,8 +250,8 @@ func (a *app) cancel() tea.Cmd {
 	return a.Calls.Stop(a.cancellable())
 }
 
-// cancellable is the running call that is meant: the one under the cursor, or
-// the only one; nil if that is not clear.
+// cancellable returns the call under the cursor or the only running one, or nil if that
+// is ambiguous.
 func (a *app) cancellable() *uicontext.Running {
 	if run := a.Calls.ForItem(a.Panes[a.Open].Item()); run != nil {
 		return run
@@ -276,7 +267,7 @@ func (a *app) nextTheme() tea.Cmd {
 	return a.chooseTheme(all[(slices.Index(all, a.Theme.Variant)+1)%len(all)])
 }
 
-// quit ends the screen; it asks when that disturbs somebody.
+// quit closes the UI. It asks first if that affects clients, other UIs or running calls.
 func (a *app) quit() tea.Cmd {
 	leave := func() tea.Cmd {
 		a.quitting = true

@@ -23,14 +23,13 @@ import (
 	"goblin/tui/usage"
 )
 
-// Times of the screen.
 const (
-	frameTime    = 33 * time.Millisecond  // least time between two rounds of changes
+	frameTime    = 33 * time.Millisecond  // minimum between two rounds of changes
 	beatInterval = 500 * time.Millisecond // of clocks, rates and fading marks
-	minFlashTime = time.Second            // after it, a key removes the line
+	minFlashTime = time.Second            // then any key removes the message
 )
 
-// app is the model of one screen.
+// app is the model of one UI.
 type app struct {
 	*pane.Layout
 	o            Options
@@ -43,24 +42,24 @@ type app struct {
 
 	bar         textfield.Field
 	filtering   bool // the bar has the focus
-	searching   bool // … for a search in the detail panel
-	barSelected bool // what stands in the bar is replaced by what is typed
+	searching   bool // … and searches the detail
+	barSelected bool // typing replaces the bar's text
 	history     []string
-	commands    []string // run from the palette, the last one at the end
+	commands    []string // run from the palette, newest last
 
 	questions  dialog.QuestionPresenter
 	isSpinning bool
 	header     header
 
-	clientsEnd    int // where the number of clients ends in the first line
+	clientsEnd    int // column after the client count in the header
 	changes       <-chan registry.Changes
-	wake          chan struct{}      // capacity 1: something of this screen's own changed
-	knownSessions []registry.Session // sessions whose connection was reported
+	wake          chan struct{}      // capacity 1; signals a change of this UI's own state
+	knownSessions []registry.Session // sessions whose connection was announced
 	quitting      bool
 	beatCount     int
 }
 
-// laterMsg is a [keys.FuncMsg] that a timer sends, and no user.
+// laterMsg is a [keys.FuncMsg] sent by a timer, not by user input.
 type laterMsg func() tea.Cmd
 
 func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Backend, t uicontext.Terminal) *app {
@@ -88,7 +87,7 @@ func newApp(ctx context.Context, o Options, q *dialog.Questions, b uicontext.Bac
 	a.header.updateRates(a)
 	a.knownSessions = a.Reg.Sessions()
 	q.OnChange(a.Wake)
-	if q.Len() > 0 { // asked before the screen was there
+	if q.Len() > 0 { // asked before the UI started
 		a.Wake()
 	}
 	return a
@@ -98,7 +97,7 @@ func later(d time.Duration, msg tea.Msg) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 }
 
-// SetTheme makes the look anew, after the theme or the background changed.
+// SetTheme rebuilds the styles after the theme or the background changed.
 func (a *app) SetTheme() {
 	background := ""
 	if dark, known := a.Term.Dark(); known {
@@ -106,7 +105,7 @@ func (a *app) SetTheme() {
 	}
 	a.Theme = theme.New(theme.Options{Theme: a.themeName, Getenv: a.Term.Getenv, ASCII: a.o.ASCII, Background: background, Images: a.images, NoImages: a.o.Images == images.Off})
 	fresh := a.Theme.Spinner()
-	if a.isSpinning { // the one that turns goes on, or its ticks would be another's
+	if a.isSpinning { // a new spinner would ignore the ticks of the running one
 		a.Spin.Spinner, a.Spin.Style = fresh.Spinner, fresh.Style
 	} else {
 		a.Spin = fresh
@@ -121,8 +120,8 @@ func (a *app) SetTheme() {
 	}
 }
 
-// setImages takes what is known of how the terminal draws images, and reports whether
-// that is news.
+// setImages applies the terminal's graphics capabilities and reports whether they
+// changed.
 func (a *app) setImages() bool {
 	var f images.TerminalReply
 	f.Kitty, f.Sixel, f.CellWidth, f.CellHeight = a.Term.Graphics()
@@ -138,11 +137,11 @@ func (a *app) setImages() bool {
 func (a *app) wakeUp() {
 	select {
 	case a.wake <- struct{}{}:
-	default: // it is awake already and will look
+	default: // already awake
 	}
 }
 
-// Init begins all that waits.
+// Init starts all waiting commands.
 func (a *app) Init() tea.Cmd {
 	cmds := []tea.Cmd{a.waitChanges(), a.waitWake(), a.waitSize(), a.waitBackground(), a.tick()}
 	w, h := a.W, a.H
@@ -154,7 +153,7 @@ func (a *app) Init() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// receive returns a command that runs then with the next value of a channel.
+// receive returns a command that passes the next value of ch to then.
 func receive[T any](ctx context.Context, ch <-chan T, then func(T) tea.Cmd) tea.Cmd {
 	return func() tea.Msg {
 		select {
@@ -181,16 +180,15 @@ func (a *app) waitWake() tea.Cmd {
 	})
 }
 
-// waitSize asks for a full repaint with each size: the terminal may have shown
-// something else in between.
+// waitSize also requests a full repaint: another program may have drawn meanwhile.
 func (a *app) waitSize() tea.Cmd {
 	return receive(a.Ctx, a.Term.Resized(), func(struct{}) tea.Cmd {
 		return tea.Batch(a.resized(), tea.ClearScreen, a.waitSize())
 	})
 }
 
-// resized takes the terminal's size, or that it is as it was, but may have forgotten what
-// was drawn.
+// resized applies the terminal's size. An unchanged size means that the terminal may have
+// lost its content.
 func (a *app) resized() tea.Cmd {
 	w, h := a.Term.Size()
 	if w == a.W && h == a.H {
@@ -212,7 +210,6 @@ func (a *app) waitBackground() tea.Cmd {
 
 func (a *app) tick() tea.Cmd { return a.After(beatInterval, laterMsg(a.refreshClocks)) }
 
-// refreshClocks updates clocks, rates and marks.
 func (a *app) refreshClocks() tea.Cmd {
 	a.header.refresh(a)
 	a.header.updateRates(a)
@@ -225,7 +222,7 @@ func (a *app) refreshClocks() tea.Cmd {
 	return tea.Batch(a.tick(), a.spinIfBusy(), a.refilterByAge(), a.Logs().ReadInFlight())
 }
 
-// Update is the only place where the screen's state changes.
+// Update is the only place where the UI's state changes.
 func (a *app) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyMsg:
@@ -238,7 +235,6 @@ func (a *app) Update(msg tea.Msg) tea.Cmd {
 	return tea.Batch(a.handleBackground(msg), a.UpdateDetail())
 }
 
-// handleBackground handles messages that are not input.
 func (a *app) handleBackground(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case keys.FuncMsg:
@@ -266,7 +262,7 @@ func (a *app) handleBackground(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// refilterBeats is after how many beats a filter by age runs again.
+// refilterBeats is the interval, in beats, at which a filter by age runs again.
 const refilterBeats = 20
 
 func (a *app) refilterByAge() tea.Cmd {
@@ -278,7 +274,7 @@ func (a *app) refilterByAge() tea.Cmd {
 	return nil
 }
 
-// RequestStarted opens the detail panel for an answer that is to be seen.
+// RequestStarted opens the detail if the answer will be shown.
 func (a *app) RequestStarted(r uicontext.Request) tea.Cmd {
 	if r.Show && a.Split.Place != pane.PlaceHidden {
 		a.Opened = true
@@ -286,7 +282,7 @@ func (a *app) RequestStarted(r uicontext.Request) tea.Cmd {
 	return a.spinIfBusy()
 }
 
-// RequestAnswered has the detail panel go to an answer that is waited for.
+// RequestAnswered moves the detail to the answer if the user waits for it.
 func (a *app) RequestAnswered(r uicontext.Request) {
 	if p := a.Panes[a.Open]; r.Show && p.Item() == r.Item {
 		a.Details[a.Open].AnswerOf = p.Subject().Key
@@ -301,10 +297,10 @@ func (a *app) spinIfBusy() tea.Cmd {
 	return a.Spin.Tick
 }
 
-// ReloadLists implements what dialogs know of the screen.
+// ReloadLists implements the shell of dialogs.
 func (a *app) ReloadLists() tea.Cmd { return a.refreshPanes(registry.AllChanges) }
 
-// refreshPanes makes the panes read their changes.
+// refreshPanes makes panes and dialogs read the given changes.
 func (a *app) refreshPanes(what registry.Changes) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, p := range a.Panes {
@@ -326,7 +322,7 @@ func (a *app) refreshPanes(what registry.Changes) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// announceClients flashes which clients connected and left.
+// announceClients reports connected and disconnected clients.
 func (a *app) announceClients() {
 	before, now := a.knownSessions, a.header.sessions
 	a.knownSessions = now

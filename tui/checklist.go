@@ -1,6 +1,5 @@
-// Checklist asks the user of a terminal which of several things to take. It is one
-// small Bubble Tea program of its own, for commands that ask before they do something; it
-// knows neither what the things are nor what becomes of them.
+// Checklist lets the user select items from a list. It is a separate Bubble Tea program
+// for commands that ask before they act.
 
 package tui
 
@@ -19,24 +18,24 @@ import (
 	"goblin/tui/theme"
 )
 
-// Item is a thing to be taken, or left.
+// Item is a row of a checklist.
 type Item struct {
-	Cells []string // what it is, in columns
-	Notes []string // shown while the cursor is on it
+	Cells []string // columns
+	Notes []string // shown while the cursor is on the item
 	On    bool
 }
 
-// List is a question and, once it was asked, its answer.
+// List is a checklist and its answer.
 type List struct {
 	Title  string
-	About  []string // lines below the title, as many as there is room for
+	About  []string // lines below the title, cut if there is no room
 	Items  []Item
-	Switch string // a question beside, turned by s; "" for none
-	On     bool   // its answer
+	Switch string // an extra option, toggled by s; "" if there is none
+	On     bool   // whether Switch is selected
 }
 
-// Ask shows a list of at least one thing on a terminal until the user has decided; ok is
-// false if they want nothing to happen.
+// Ask shows a list of at least one item until the user decides. It returns false if the
+// user cancels.
 func Ask(ctx context.Context, in io.Reader, out io.Writer, l *theme.Theme, checklist *List) (ok bool, err error) {
 	m := newModel(l, checklist)
 	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen(), tea.WithoutSignalHandler()).Run()
@@ -46,7 +45,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer, l *theme.Theme, check
 	return m.accepted, err
 }
 
-// Model is a list as a Bubble Tea program shows it.
+// Model returns a Bubble Tea model of a checklist.
 func Model(l *theme.Theme, checklist *List) tea.Model { return newModel(l, checklist) }
 
 func newModel(l *theme.Theme, checklist *List) *model {
@@ -71,7 +70,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 		m.window.Resize(len(m.Items), m.rows())
 	case tea.KeyMsg:
-		if len(msg.Runes) > 1 && !msg.Paste { // keys that came together
+		if len(msg.Runes) > 1 && !msg.Paste { // several keys in one message
 			var end tea.Cmd
 			for _, r := range msg.Runes {
 				if _, cmd := m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}); cmd != nil {
@@ -115,13 +114,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// notes are how many lines there are below the rows for what is said of one.
+// notes is the number of lines reserved for the notes of an item.
 const notes = 3
 
-// about returns as much of the text below the title as there is room for.
+// about returns the part of About that fits.
 func (m *model) about() []string { return m.About[:min(len(m.About), max(m.height-12, 0)/2)] }
 
-// rows is how many items are shown at once.
 func (m *model) rows() int {
 	head := 1
 	if n := len(m.about()); n > 0 {
@@ -177,7 +175,6 @@ func (m *model) View() string {
 	return strings.Join(lines[:min(len(lines), m.height)], "\n")
 }
 
-// widths are those of the columns.
 func (m *model) widths() []int {
 	var widths []int
 	for i := range m.Items {
@@ -188,7 +185,7 @@ func (m *model) widths() []int {
 			widths[c] = max(widths[c], theme.Width(termtext.Line(cell)))
 		}
 	}
-	for c := range widths { // the first column is a name, which is not cut as long as there is room
+	for c := range widths { // the first column is a name, which is cut last
 		widths[c] = min(widths[c], max(m.width*2/(len(widths)+1), 8))
 	}
 	return widths
@@ -203,7 +200,7 @@ func (m *model) row(i int, widths []int) string {
 	return m.theme.Fit(line, m.width-2)
 }
 
-// box is plain, since it is what the user reads first on any terminal.
+// box uses ASCII only, so that every terminal can draw it.
 func box(on bool) string {
 	if on {
 		return "[x]"

@@ -20,18 +20,18 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// command is a line of the palette: a binding, or one of those that take an
-// argument or have no key.
+// command is a line of the palette: a binding, or a command that takes an argument or has
+// no key.
 type command struct {
-	names       []string // the first is shown
-	arg         string   // what it takes, as "NAME"; "" for nothing
+	names       []string // the first one is shown
+	arg         string   // placeholder of the argument, such as "NAME"; "" if it takes none
 	long        string
 	keys        []string
-	argOptional bool // the argument may be left out
-	cursorOnly  bool // it is about the cursor and has no name of its own
+	argOptional bool
+	cursorOnly  bool // acts on the cursor and has no name of its own
 	why         func(arg string) string
 	run         func(arg string) tea.Cmd
-	args        func() []string // to choose from; nil: none are known
+	args        func() []string // values to choose from; nil if unknown
 }
 
 func (c *command) usage() string {
@@ -51,7 +51,6 @@ func (c *command) whyNot(arg string) string {
 	return c.why(arg)
 }
 
-// allCommands returns every command of the palette.
 func (a *app) allCommands() []command {
 	var all []command
 	for i := range a.keys {
@@ -80,7 +79,7 @@ func (a *app) whyNotHere(b *keys.Binding) string {
 	return a.whyDisabled(b)
 }
 
-// moreCommands are those without a key.
+// moreCommands returns the commands without a key.
 func (a *app) moreCommands() []command {
 	return append([]command{
 		{names: []string{"open", "goto"}, arg: "NAME", long: "Go to a tool, prompt, resource or template", run: func(string) tea.Cmd { return nil }},
@@ -96,7 +95,6 @@ func (a *app) moreCommands() []command {
 	}, append(a.serverCommands(), a.logCommands()...)...)
 }
 
-// logCommands open the tabs of Logs.
 func (a *app) logCommands() []command {
 	open := func(tab int) func(string) tea.Cmd {
 		return func(string) tea.Cmd { return tea.Batch(a.Show(pane.PaneLogs), a.Logs().Choose(tab)) }
@@ -148,8 +146,8 @@ func (a *app) serverNames() []string {
 	return all
 }
 
-// mimeTypes are offered from those of the first rows: the list of all of them
-// is what m counts.
+// mimeTypes returns the MIME types of the first rows only. The list behind m counts all
+// of them.
 func (a *app) mimeTypes() []string {
 	r := a.Panes[a.Open].Rows()
 	f, ok := list.FindTextField(r.FilterFields(), "mime")
@@ -184,17 +182,17 @@ func (a *app) chooseTheme(name string) tea.Cmd {
 	return a.Details[a.Open].Build(true, false)
 }
 
-// entrySearch is what "open" searches: the catalog when the palette was opened.
+// entrySearch is the search index of "open", built from the catalog when the palette
+// opened.
 type entrySearch struct {
 	rows  [registry.Kinds][]*registry.Entry
 	index [registry.Kinds]*list.Index
 }
 
-// maxFoundEntries is the number of entries of each kind that are listed.
+// maxFoundEntries is the maximum number of results per kind.
 const maxFoundEntries = 50
 
-// newEntrySearch collects what "open" searches in: names only, where the panes' own
-// indices also hold descriptions.
+// newEntrySearch indexes names only; the panes' own indexes also contain descriptions.
 func newEntrySearch(s *registry.Snapshot) *entrySearch {
 	p := &entrySearch{}
 	for k := range registry.Kind(registry.Kinds) {
@@ -205,7 +203,7 @@ func newEntrySearch(s *registry.Snapshot) *entrySearch {
 	return p
 }
 
-// search finds the entries whose names fit best, the best first.
+// search returns the entries whose names match, the best first.
 func (p *entrySearch) search(ctx context.Context, text string, now time.Time) []*registry.Entry {
 	var words []string
 	for w := range strings.FieldsSeq(text) {
@@ -231,14 +229,13 @@ func (p *entrySearch) search(ctx context.Context, text string, now time.Time) []
 	return found
 }
 
-// entries are entries by what is looked for in them.
+// entries implements the source of a fuzzy search.
 type entries []*registry.Entry
 
 func (l entries) String(i int) string { return strings.ToLower(l[i].Listed) }
 func (l entries) Len() int            { return len(l) }
 
-// serverCommands are about one server: the one that is named, else that of the
-// selected row.
+// serverCommands returns commands for the named server, or the one of the selected row.
 func (a *app) serverCommands() []command {
 	servers := a.servers()
 	one := func(name, long string, why func(registry.ServerState) string, do func(registry.ServerState) tea.Cmd) command {
@@ -289,7 +286,7 @@ func whyNoLogout(s registry.ServerState) string {
 	return ""
 }
 
-// findServer returns the server with a name, or the selected one for "".
+// findServer returns the named server, or the selected one for "".
 func (a *app) findServer(name string) (s registry.ServerState, why string) {
 	if name == "" {
 		if a.Open == pane.PaneServers {

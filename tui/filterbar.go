@@ -11,8 +11,8 @@ import (
 
 const maxHistory = 50
 
-// startFilter gives the bar the focus, for a search when the detail panel has
-// it.
+// startFilter focuses the bar: for a search if the detail has the focus, otherwise for
+// the filter.
 func (a *app) startFilter() tea.Cmd {
 	a.filtering, a.searching = true, a.Inside
 	text := ""
@@ -20,12 +20,12 @@ func (a *app) startFilter() tea.Cmd {
 		text, _ = a.Panes[a.Open].Rows().FilterQuery()
 	}
 	a.bar.SetValue(text)
-	a.barSelected = text != "" // what is typed now replaces it
+	a.barSelected = text != "" // typing replaces it
 	a.resizeBar()
 	return nil
 }
 
-// filterKeys work while the filter is typed.
+// filterKeys returns the keys of the filter bar.
 func (a *app) filterKeys() keys.Table {
 	half := func(by int) func() tea.Cmd {
 		return func() tea.Cmd {
@@ -68,7 +68,7 @@ func appendHistory(history []string, line string) []string {
 	return history[max(0, len(history)-maxHistory):]
 }
 
-// typeFilter is a key in the bar: the list follows each one.
+// typeFilter handles a key in the bar. The list follows every key.
 func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 	if b := a.filterKeys().WithKeys(a.Actions).Find(msg, 0); b != nil {
 		return b.Run()
@@ -92,12 +92,12 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 	return a.Panes[a.Open].Rows().Filter(a.bar.Value())
 }
 
-// resizeBar leaves room beside the bar for the number of matches.
+// resizeBar reserves room for the number of matches.
 func (a *app) resizeBar() { a.bar.Width = max(a.W-40, 16) }
 
 func (a *app) endFilter() { a.filtering, a.barSelected = false, false }
 
-// walkHistory goes through the filters that were used before.
+// walkHistory shows the previous or next filter of the history.
 func (a *app) walkHistory(back bool) tea.Cmd {
 	if a.searching || len(a.history) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// footerLine tells the keys that matter here.
+// footerLine returns the keys that are useful here.
 func (a *app) footerLine() string {
 	lk := a.Theme
 	if n := len(a.Dialogs); n > 0 {
@@ -30,15 +30,15 @@ func (a *app) footerLine() string {
 		}
 		hints = append(hints, keys.Hint{Key: b.Keys[0], Label: a.label(b)})
 	}
-	// Where there is too little room, the last two, help and quit, stay.
+	// Help and quit, the last two, stay if there is too little room.
 	for len(hints) > 3 && theme.Width(a.hints(hints)) >= a.W {
 		hints = slices.Delete(hints, len(hints)-3, len(hints)-2)
 	}
 	return lk.Fit(" "+a.hints(hints), a.W)
 }
 
-// isPointless reports whether a key works here but is not worth a hint in the footer: it
-// would do nothing for this row, or fail.
+// isPointless reports whether a key has no effect on this row or would fail, so the
+// footer omits it.
 func (a *app) isPointless(id string) bool {
 	it := a.Panes[a.Open].Item()
 	switch id {
@@ -46,7 +46,7 @@ func (a *app) isPointless(id string) bool {
 		return !a.needsLogin()
 	case "call":
 		return a.Open != pane.PaneLogs && !a.isReachable(it)
-	case "reload": // what was not fetched yet is opened first
+	case "reload": // unfetched content is opened first
 		return a.Open != pane.PaneServers && (!a.isReachable(it) || uicontext.CachedInvocation(a.Reg, it) == nil)
 	case "open":
 		return a.Panes[a.Open].Rows().Len() == 0
@@ -59,7 +59,7 @@ func (a *app) isPointless(id string) bool {
 	case "sort":
 		return a.Panes[a.Open].Rows().Len() < 2
 	case "seen":
-		return a.Context.Profile == "" // without a profile few rows are dim
+		return a.Context.Profile == "" // without a profile, few rows are dim
 	case "enlarge":
 		return a.Beside() || a.Zoomed()
 	case "widen":
@@ -68,7 +68,7 @@ func (a *app) isPointless(id string) bool {
 	return false
 }
 
-// isReachable reports whether the server of an item can be asked.
+// isReachable reports whether the item's server accepts requests.
 func (a *app) isReachable(it uicontext.Item) bool {
 	if it.IsEmpty() || it.Server == registry.Local {
 		return !it.IsEmpty()
@@ -126,7 +126,6 @@ func (a *app) label(b *keys.Binding) string {
 	return b.Hint
 }
 
-// widenLabel returns the effect of the key that zooms.
 func (a *app) widenLabel(b *keys.Binding) string {
 	switch {
 	case a.Zoomed():
@@ -139,8 +138,7 @@ func (a *app) widenLabel(b *keys.Binding) string {
 	return b.Hint
 }
 
-// filterHints stand in the footer while a filter is typed, behind the keys: what
-// can be asked for in this list.
+// filterHints lists the filter fields of this list for the footer.
 func (a *app) filterHints() []keys.Hint {
 	hints := []keys.Hint{{Key: "~", Label: "fuzzy"}, {Key: "-", Label: "exclude"}}
 	names := ""
@@ -163,7 +161,7 @@ func (a *app) isSubscribed() bool {
 	return ok && p.IsSubscribed(at)
 }
 
-// footer lists the ids of the bindings in the footer, the most useful first.
+// footer lists the ids of the footer's bindings by priority.
 func (a *app) footer() []string {
 	ids := []string{"back", "enlarge", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {

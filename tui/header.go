@@ -12,8 +12,8 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// header has the figures of the top line. It is read at each beat, so that its
-// figures change twice a second at most.
+// header is the data of the top line. It is read at each beat, so it changes at most
+// twice a second.
 type header struct {
 	servers  int
 	ready    int
@@ -54,7 +54,6 @@ func (h *header) refresh(a *app) {
 	h.running = a.Calls.Len()
 }
 
-// updateRates reads the requests since the last update.
 func (h *header) updateRates(a *app) {
 	now := a.Now()
 	h.rate.read(now, a.Reg.Traffic().Requests())
@@ -63,14 +62,14 @@ func (h *header) updateRates(a *app) {
 
 // rate counts the requests of the last minute.
 type rate struct {
-	readings [minute + 1]uint64 // of the count of all requests, a second apart
+	readings [minute + 1]uint64 // total request counts, one per second
 	at       int64              // second of the last reading, 0 before the first
 }
 
 // minute is the period of the rate, in seconds.
 const minute = 60
 
-// read records the number of all requests so far.
+// read records the total number of requests so far.
 func (r *rate) read(now time.Time, all uint64) {
 	at := now.Unix()
 	if r.at == 0 || at-r.at > minute {
@@ -88,7 +87,7 @@ func (r *rate) read(now time.Time, all uint64) {
 	r.readings[at%(minute+1)], r.at = all, max(at, r.at)
 }
 
-// String returns requests per second.
+// String returns the requests per second.
 func (r *rate) String() string {
 	n := r.readings[r.at%(minute+1)] - r.readings[(r.at+1)%(minute+1)]
 	switch f := float64(n) / minute; {
@@ -103,10 +102,10 @@ func (r *rate) String() string {
 	}
 }
 
-// busy is the number of things that make the spinner turn.
+// busy returns the number of activities that keep the spinner turning.
 func (a *app) busy() int { return a.header.starting + a.header.running + a.Logins }
 
-// configName is the config's file without its folder.
+// configName returns the config's base name.
 func (a *app) configName() string {
 	name := a.o.Daemon.Config
 	return name[strings.LastIndexAny(name, `/\`)+1:]
@@ -171,7 +170,7 @@ func (a *app) headerLine() string {
 	return lk.Sides(a.appendSparklines(b.String(), a.W-theme.Width(end)-1), end, a.W)
 }
 
-// appendSparklines adds the last minutes to the header, as far as there is room.
+// appendSparklines adds the sparklines that fit.
 func (a *app) appendSparklines(line string, room int) string {
 	if a.W < 100 {
 		return line
@@ -216,8 +215,7 @@ func (a *app) tabsLine() string {
 	return a.Theme.Fit(line, a.W)
 }
 
-// barLine is the line of the filter, else of what just happened, else of what
-// to do.
+// barLine returns the filter, the last message, or a hint.
 func (a *app) barLine() string {
 	lk := a.Theme
 	r := a.Panes[a.Open].Rows()
@@ -259,7 +257,7 @@ func (a *app) barLine() string {
 		return lk.Sides(left, text+" ", a.W)
 	}
 	if notice := a.Reg.Notice(); notice != "" {
-		// Its folder is known, and would leave too little room for the mistake.
+		// The user knows the folder, and it would leave too little room for the mistake.
 		if path := a.o.Daemon.Config; path != "" {
 			notice = strings.ReplaceAll(notice, path, a.configName())
 		}
@@ -274,15 +272,15 @@ func (a *app) barLine() string {
 	return a.idleLine()
 }
 
-// idleLine tells what there is to know while nothing else is: of a daemon that was there
-// before the screen and that nobody else uses, whose user may have forgotten it or believe
-// that it had ended; of a list without a border; of the demo.
+// idleLine returns a hint: that the UI joined a daemon that nothing else uses, which the
+// user may have forgotten; the heading of a list without a border; or the demo's first
+// steps.
 func (a *app) idleLine() string {
 	lk, o := a.Theme, a.o.Daemon
 	switch {
 	case !o.Owner && o.PID > 0 && a.header.clients == 0 && a.header.screens <= 1:
 		return lk.Fit(lk.Warn.On(" joined the daemon that "+o.runs(a.Now()))+lk.Dim.On("; goblin stop ends it"), a.W)
-	case a.Geometry().Border == 0 && a.Panes[a.Open].Rows().Total() > 0: // a border would say it
+	case a.Geometry().Border == 0 && a.Panes[a.Open].Rows().Total() > 0: // otherwise the border shows it
 		title, order := a.Panes[a.Open].Heading()
 		return lk.Sides(" "+title, order+" ", a.W)
 	case o.Demo:

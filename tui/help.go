@@ -18,22 +18,22 @@ import (
 
 //go:generate go test -run ^TestKeysFileIsCurrent$ . -update
 
-// help lists the keys that work where the focus was, and why one does not.
+// help lists the keys for the focused place, and why some are disabled.
 type help struct {
 	uicontext.BaseDialog
 	app    *app
 	title  string
 	all    []helpLine
-	found  []helpLine // of all, what the search leaves
+	found  []helpLine // lines of all that match the search
 	input  textfield.Field
 	window list.Window
 }
 
-// helpLine is a heading, or a key with what it does.
+// helpLine is a heading, or a key and its effect.
 type helpLine struct {
 	heading          string
 	key, effect, why string
-	searchText       string // lower-case text that a search looks in
+	searchText       string // lower case
 }
 
 func newHelp(a *app) uicontext.Dialog {
@@ -75,7 +75,7 @@ func newHelp(a *app) uicontext.Dialog {
 	return d
 }
 
-// groupOrder returns the headings of keys by their relevance in a place.
+// groupOrder returns the groups of keys by their relevance in a place.
 func groupOrder(in keymap.Place) []string {
 	if in == keymap.InLogs {
 		return []string{groupLogs, groupFind, groupDo, groupKeep, groupText, groupGo, groupMove, groupScreen}
@@ -94,10 +94,10 @@ func helpLines(t keys.Table) []helpLine {
 	return out
 }
 
-// helpKeys are as many keys of a binding as there is room for.
+// helpKeys returns the keys of a binding that fit the column.
 func helpKeys(b *keys.Binding) string {
 	if len(b.Keys) == 0 {
-		if len(b.Names) == 0 && strings.Contains(b.ID, ".") { // of a dialog, which the palette does not reach
+		if len(b.Names) == 0 && strings.Contains(b.ID, ".") { // a dialog's keys are not in the palette
 			return "(no key)"
 		}
 		return ":" + append(slices.Clone(b.Names), b.ID)[0]
@@ -111,7 +111,7 @@ func helpKeys(b *keys.Binding) string {
 	return text
 }
 
-// focusName says where keys work now.
+// focusName names the place where keys work now.
 func (a *app) focusName() string {
 	name, _ := a.Panes[a.Open].Tab()
 	if a.Inside {
@@ -124,7 +124,7 @@ func (d *help) Heading() string { return d.title }
 
 func (d *help) Size(w, h int) (int, int) { return min(w, 100), min(h, len(d.all)+4) }
 
-// keyColumn is how wide the keys are shown.
+// keyColumn is the width of the keys, in cells.
 const keyColumn = 15
 
 func (d *help) Lines(w, h int) []string {
@@ -139,7 +139,7 @@ func (d *help) Lines(w, h int) []string {
 	return append(shown, d.lastLine(w))
 }
 
-// lastLine returns the line of the search, or of the position in the list.
+// lastLine returns the search field and the position in the list.
 func (d *help) lastLine(w int) string {
 	lk := d.app.Theme
 	where := ""
@@ -186,7 +186,7 @@ func (d *help) draw(w int) []string {
 	return out
 }
 
-// search keeps the lines with all words, and the headings above them.
+// search keeps the lines that contain all words, with their headings.
 func (d *help) search() {
 	d.window.Top()
 	words := strings.Fields(strings.ToLower(d.input.Value()))
@@ -211,7 +211,7 @@ func (d *help) search() {
 	}
 }
 
-// Keys leave letters to the search.
+// Keys contains no letters, because they are typed into the search.
 func (d *help) Keys() keys.Table {
 	return append(keys.Scrolling("help", func() keys.Scroller { return &d.window }),
 		keys.Binding{ID: "help.back", Hint: "close", Long: "Show all again, then close", Run: d.back},
@@ -237,7 +237,7 @@ func (d *help) Update(msg tea.Msg) tea.Cmd {
 	uicontext.ScrollWheel(d.window.Scroll, msg)
 	key, ok := msg.(tea.KeyMsg)
 	if ok && d.input.Value() == "" && key.Type == tea.KeyRunes && key.Runes[0] == '/' {
-		key.Runes = key.Runes[1:] // from habit: all that is typed is searched for
+		key.Runes = key.Runes[1:] // "/" from habit; all text is searched for anyway
 	}
 	if ok && (key.Type != tea.KeyRunes || len(key.Runes) > 0) && d.input.Update(key) {
 		d.search()
@@ -247,7 +247,7 @@ func (d *help) Update(msg tea.Msg) tea.Cmd {
 
 func (d *help) Typing() bool { return true }
 
-// grammar lists what may be typed into the filter bar.
+// grammar lists the syntax of the filter bar.
 func grammar() keys.Table {
 	return keys.Table{
 		{Keys: []string{"word other"}, Long: "rows with both words, in any order"},
@@ -265,7 +265,7 @@ func grammar() keys.Table {
 	}
 }
 
-// formKeys work in forms: of tools, prompts, templates and answers.
+// formKeys lists the keys of all forms.
 func formKeys() keys.Table {
 	return keys.Table{
 		{ID: "form.next", Long: "Next field; takes a completion"},
@@ -293,7 +293,7 @@ func formKeys() keys.Table {
 	}
 }
 
-// mouseKeys lists what the mouse does.
+// mouseKeys lists the mouse's functions.
 func mouseKeys() keys.Table {
 	return keys.Table{
 		{Keys: []string{"click"}, Long: "choose a tab, a row, a field or a value"},
@@ -302,7 +302,7 @@ func mouseKeys() keys.Table {
 	}
 }
 
-// dialogKeys are the tables of what stands in front of the panes.
+// dialogKeys returns the keys of all dialogs.
 func (a *app) dialogKeys() []titledKeys {
 	by := func(title, action string) string { return title + " (" + a.KeyOf(action) + ")" }
 	all := []titledKeys{

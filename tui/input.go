@@ -12,8 +12,8 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// handleKeys handles keys. Keys typed fast arrive as one message, and Escape followed by another key
-// as Alt with that key. Both are split.
+// handleKeys handles keys. Keys typed fast arrive as one message, and Escape followed by
+// another key as Alt with that key. Both are split.
 func (a *app) handleKeys(msg tea.KeyMsg) tea.Cmd {
 	if msg.Alt && (msg.Type == tea.KeyRunes || msg.Type == tea.KeyEsc || msg.Type == tea.KeyEnter || msg.Type == tea.KeySpace) && !msg.Paste {
 		rest := msg
@@ -25,9 +25,9 @@ func (a *app) handleKeys(msg tea.KeyMsg) tea.Cmd {
 		dialogs := len(a.Dialogs)
 		for i, r := range msg.Runes {
 			if n := len(a.Dialogs); n > dialogs && !a.isTyping() && uicontext.NeedsReading(a.Dialogs[n-1]) {
-				break // nobody has seen yet what the rest would answer
+				break // the user has not read the dialog that the other keys would answer
 			}
-			if a.isTyping() { // one of the keys opened a text field
+			if a.isTyping() { // a key opened a text field
 				cmds = append(cmds, a.handleKeys(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
 				break
 			}
@@ -58,12 +58,12 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 	}
 	b := a.keys.Find(msg, a.focus())
 	if b == nil || a.Geometry().Small && b.ID != "quit" && b.ID != "interrupt" && b.ID != "leave" {
-		return nil // nothing, or nobody sees what it would do
+		return nil // unknown key, or its effect would be invisible
 	}
 	return a.run(b)
 }
 
-// focus is where keys work now.
+// focus returns the place where keys work now.
 func (a *app) focus() keymap.Place {
 	if a.Inside {
 		return keymap.InDetail
@@ -71,7 +71,7 @@ func (a *app) focus() keymap.Place {
 	return a.Panes[a.Open].Place()
 }
 
-// run does what a key or the palette asks for, or says why it cannot.
+// run runs a binding, or reports why it is disabled.
 func (a *app) run(b *keys.Binding) tea.Cmd {
 	if why := a.whyDisabled(b); why != "" {
 		return a.Complain("%s", why)
@@ -98,7 +98,7 @@ func (a *app) whyDisabled(b *keys.Binding) string {
 	return why()
 }
 
-// scroll moves the cursor or scrolls the detail panel.
+// scroll returns a function that moves the cursor or scrolls the detail.
 func (a *app) scroll(id string) func() tea.Cmd {
 	return func() tea.Cmd {
 		if a.Inside {
@@ -113,7 +113,8 @@ func (a *app) scroll(id string) func() tea.Cmd {
 
 const doubleClick = 400 * time.Millisecond
 
-// handleMouse handles the mouse. A click selects, a double click opens, and the wheel scrolls.
+// handleMouse handles the mouse. A click selects, a double click opens, and the wheel
+// scrolls.
 func (a *app) handleMouse(msg tea.MouseMsg) tea.Cmd {
 	if n := len(a.Dialogs); n > 0 {
 		return a.SendToDialog(msg)
@@ -134,7 +135,7 @@ func (a *app) handleMouse(msg tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-// scrollAt scrolls the list or panel under the mouse.
+// scrollAt scrolls the list or detail under the mouse.
 func (a *app) scrollAt(g pane.Geometry, msg tea.MouseMsg, by int) {
 	switch {
 	case g.Detail.Contains(msg.X, msg.Y):
@@ -149,7 +150,7 @@ func (a *app) clicked(g pane.Geometry, msg tea.MouseMsg) tea.Cmd {
 	again := msg.X == a.LastClick.X && msg.Y == a.LastClick.Y && a.Now().Sub(a.LastClick.Time) < doubleClick
 	a.LastClick = pane.Click{X: msg.X, Y: msg.Y, Time: a.Now()}
 	if again {
-		a.LastClick = pane.Click{} // a third click opens nothing again
+		a.LastClick = pane.Click{} // a third click does not open it again
 	}
 	if a.filtering && msg.Y != a.H-2 {
 		a.endFilter()

@@ -15,7 +15,6 @@ import (
 	"goblin/tui/viewer"
 )
 
-// The headings of keys in help.
 const (
 	groupGo     = "Go to"
 	groupMove   = "Move"
@@ -27,8 +26,8 @@ const (
 	groupScreen = "Screen"
 )
 
-// bindings are all keys of the screen outside of forms and dialogs, under the headings
-// of help. What has no function is up to the panes.
+// bindings returns all keys of the UI outside of forms and dialogs, in the order of help.
+// Bindings without a function are implemented by the panes.
 func (a *app) bindings() keys.Table {
 	return slices.Concat(
 		a.goKeys().InGroup(groupGo),
@@ -42,12 +41,11 @@ func (a *app) bindings() keys.Table {
 	).WithKeys(a.Actions)
 }
 
-// push opens a dialog.
 func (a *app) push(create func(*app) uicontext.Dialog) func() tea.Cmd {
 	return func() tea.Cmd { return a.Push(create(a)) }
 }
 
-// filterList opens the list of values of a field of the open pane.
+// filterList returns a function that opens the list of values of a field.
 func (a *app) filterList(field, title string) func() tea.Cmd {
 	return func() tea.Cmd {
 		o := dialog.FilterListOptions{Context: a.Context, Rows: a.Panes[a.Open].Rows(), SetFilter: a.SetFilter}
@@ -55,7 +53,6 @@ func (a *app) filterList(field, title string) func() tea.Cmd {
 	}
 }
 
-// goKeys go between panes, lists and the detail panel.
 func (a *app) goKeys() keys.Table {
 	show := func(pane int) func() tea.Cmd { return func() tea.Cmd { return a.Visit(pane) } }
 	detail := keys.DisabledUnless("there is nothing to look at", func() bool { return a.Panes[a.Open].Subject().Blocks != nil })
@@ -78,7 +75,6 @@ func (a *app) goKeys() keys.Table {
 	}
 }
 
-// moveKeys move the cursor, or the text in the detail panel.
 func (a *app) moveKeys() keys.Table {
 	return keys.Table{
 		{ID: "down", Long: "One row down; in the detail panel, one line", Run: a.scroll("down")},
@@ -92,7 +88,6 @@ func (a *app) moveKeys() keys.Table {
 	}
 }
 
-// findKeys find rows, and words in the detail panel.
 func (a *app) findKeys() keys.Table {
 	return keys.Table{
 		{ID: "filter", Hint: "filter", Long: "Filter the list; in the detail panel, search in it", Names: []string{"filter", "search"}, SearchWords: "find look for", Run: a.startFilter},
@@ -106,7 +101,6 @@ func (a *app) findKeys() keys.Table {
 	}
 }
 
-// doKeys ask servers for something, and look after servers.
 func (a *app) doKeys() keys.Table {
 	return keys.Table{
 		{ID: "open", Hint: "open", Long: "Open: show the detail and fetch the content", SearchWords: "read show content", Run: a.FocusDetail},
@@ -131,7 +125,6 @@ func (a *app) doKeys() keys.Table {
 	}
 }
 
-// keepKeys take what is shown elsewhere.
 func (a *app) keepKeys() keys.Table {
 	return keys.Table{
 		{ID: "copy", Hint: "copy", Long: "Copy the URI or name; of traffic, the JSON-RPC", Names: []string{"copy"}, SearchWords: "yank clipboard", Run: a.copyName},
@@ -144,7 +137,6 @@ func (a *app) keepKeys() keys.Table {
 	}
 }
 
-// logKeys are for records.
 func (a *app) logKeys() keys.Table {
 	tabs := keys.DisabledUnless("only Logs and Usage have tabs; "+a.KeyOf("logs")+" and "+a.KeyOf("usage")+" go there", func() bool { return a.Open == pane.PaneLogs || a.Open == pane.PaneUsage })
 	return keys.Table{
@@ -157,7 +149,6 @@ func (a *app) logKeys() keys.Table {
 	}
 }
 
-// textKeys are for what the detail panel shows.
 func (a *app) textKeys() keys.Table {
 	return keys.Table{
 		{ID: "fold", Long: "Fold the JSON in the detail panel by one level", Names: []string{"fold"}, SearchWords: "collapse", Run: func() tea.Cmd { return a.Details[a.Open].Fold(-1) }},
@@ -170,7 +161,6 @@ func (a *app) textKeys() keys.Table {
 	}
 }
 
-// screenKeys change the UI itself.
 func (a *app) screenKeys() keys.Table {
 	return keys.Table{
 		{ID: "palette", Hint: "command", Long: "Run any command by its name", SearchWords: "run actions", Run: a.push(newPalette)},
@@ -186,7 +176,8 @@ func (a *app) screenKeys() keys.Table {
 	}
 }
 
-// answerAddsServer reports whether the key that answers adds a server: no question is open.
+// answerAddsServer reports whether the answer key adds a server, which it does while no
+// request is open.
 func (a *app) answerAddsServer() bool {
 	return a.Open == pane.PaneServers && a.questions.Questions.Len() == 0
 }
@@ -210,12 +201,11 @@ func (a *app) answer() tea.Cmd {
 
 func (a *app) servers() *pane.Servers { return a.Panes[pane.PaneServers].(*pane.Servers) }
 
-// binding is the one with an id.
 func (a *app) binding(id string) *keys.Binding {
 	return &a.keys[slices.IndexFunc(a.keys, func(b keys.Binding) bool { return b.ID == id })]
 }
 
-// keyOf is the key of an action as people write it, else how the palette is asked for it.
+// keyOf returns an action's key as displayed, or its palette command if it has no key.
 func (a *app) keyOf(id string) string {
 	if all := a.Actions[id].Keys; len(all) > 0 {
 		return keymap.FormatKey(all[0])
@@ -225,13 +215,13 @@ func (a *app) keyOf(id string) string {
 			return ":" + b.Names[0]
 		}
 	}
-	if strings.Contains(id, ".") { // of a dialog, which the palette does not reach
+	if strings.Contains(id, ".") { // a dialog's keys are not in the palette
 		return "no key"
 	}
 	return ":" + id
 }
 
-// keysOf are the keys of actions, one after another.
+// keysOf returns the keys of actions, separated by spaces.
 func (a *app) keysOf(ids ...string) string {
 	all := make([]string, len(ids))
 	for i, id := range ids {

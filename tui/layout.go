@@ -9,7 +9,7 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// View draws the screen: exactly h lines of exactly w cells.
+// View draws the UI as exactly h lines of exactly w cells.
 func (a *app) View() string {
 	if a.W <= 0 || a.H <= 0 {
 		return ""
@@ -98,7 +98,7 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 	}
 	title, right := p.Heading()
 	if theme.Width(title)+theme.Width(right)+10 > g.List.W {
-		right = "" // the count is worth more
+		right = "" // the count is more important
 	}
 	box := a.Theme.Frame(lines, title, right, g.List.W, g.List.H, style)
 	if cut {
@@ -109,7 +109,7 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 	return box
 }
 
-// emptyText explains why a list is empty and what helps.
+// emptyText explains why a list is empty and what to do.
 func (a *app) emptyText(p pane.Pane, w int) []string {
 	r := p.Rows()
 	if typed, _ := r.FilterQuery(); typed != "" && r.Total() > 0 {
@@ -127,7 +127,7 @@ func (a *app) emptyText(p pane.Pane, w int) []string {
 
 // drawDialog draws a dialog in the middle.
 func (a *app) drawDialog(lines []string, d uicontext.Dialog) []string {
-	room := a.H - 2 // what a dialog says stands in the lines below
+	room := a.H - 2 // messages and keys of the dialog stay visible below
 	w, h := d.Size(a.W-2, room)
 	w, h = max(min(w, a.W), 10), max(min(h, room), 3)
 	text, where := d.Lines(w-2, h-2), uicontext.ScrollPosition(d)

@@ -9,33 +9,34 @@ import (
 	"sync/atomic"
 )
 
-// output is the terminal for two: Bubble Tea, which switches its modes, and the painter,
-// whose frames leave the cursor on the row that is selected, where screen readers look
-// for it. A frame says where each of its lines stands, so it may stand anywhere between
-// two.
+// output shares the terminal between Bubble Tea, which switches its modes, and the
+// painter, which draws the frames. Frames leave the cursor on the selected row, where
+// screen readers look for it. A frame positions each of its lines, so the cursor may be
+// anywhere between frames.
 type output struct {
 	w           io.Writer
-	mu          sync.Mutex    // of writing
-	screenShown bool          // the second screen is shown
+	mu          sync.Mutex    // serializes writes
+	screenShown bool          // the alternate screen is shown
 	cursor      atomic.Uint32 // row and column, from 1, 16 bits each
-	// beforeLeave returns bytes to write before the second screen is left; nil for none.
+	// beforeLeave returns bytes to write before the alternate screen is left. It may be
+	// nil.
 	beforeLeave func() []byte
 }
 
-// maxWrite is the size of one write, in bytes. A terminal at the end of a slow connection must
-// accept it within the write timeout.
+// maxWrite is the size of one write, in bytes. A terminal at the end of a slow connection
+// must accept it within the write timeout.
 const maxWrite = 256 << 10
 
-// What enters and leaves the terminal's second screen.
+// Sequences that enter and leave the alternate screen.
 const enterScreen, leaveScreen = "\x1b[?1049h", "\x1b[?1049l"
 
-// setCursor sets the position of the cursor after the next frame.
+// setCursor sets the cursor's position after the next frame.
 func (o *output) setCursor(x, y int) { o.cursor.Store(uint32(y+1)<<16 | uint32(x+1)&0xffff) }
 
 // home begins each frame of Bubble Tea's renderer.
 const home = "\x1b[H"
 
-// Write takes what Bubble Tea writes, of which its frames are left out.
+// Write writes Bubble Tea's output except its frames.
 func (o *output) Write(frame []byte) (int, error) {
 	if bytes.HasPrefix(frame, []byte(home)) {
 		return len(frame), nil
@@ -45,7 +46,7 @@ func (o *output) Write(frame []byte) (int, error) {
 	return o.writePart(frame)
 }
 
-// paint writes a frame, if the screen is there to be painted.
+// paint writes a frame unless the alternate screen is hidden.
 func (o *output) paint(frame []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,7 +67,7 @@ func (o *output) writePart(frame []byte) (int, error) {
 		full = o.beforeLeave()
 	}
 	full = append(slices.Grow(full, len(frame)+16), frame...)
-	if spot := o.cursor.Load(); spot != 0 && len(frame) > 0 && o.screenShown { // else the cursor is the shell's
+	if spot := o.cursor.Load(); spot != 0 && len(frame) > 0 && o.screenShown { // otherwise the cursor is the shell's
 		full = appendCursor(full, spot)
 	}
 	for rest := full; len(rest) > 0; {

@@ -12,25 +12,25 @@ import (
 	"goblin/tui/images"
 )
 
-// painter writes the lines of the screen that changed, at once, and then at most
-// so often. Bubble Tea's own renderer looks for a new frame as often as frames may leave,
-// which costs more than all else while nothing happens, and lets a key wait for the next
-// look; it is left the terminal's modes alone, see [output].
+// painter writes changed lines at once, but not more often than [maxFrameRate]. Bubble
+// Tea's own renderer polls for frames, which costs CPU time while idle and delays keys.
+// It only switches the terminal's modes; see [output].
 type painter struct {
 	out    *output
 	images *images.Renderer
-	wake   chan struct{} // of capacity 1
+	wake   chan struct{} // capacity 1
 
 	mu      sync.Mutex
 	view    string
-	repaint bool // the content of the terminal is unknown
+	repaint bool // the terminal's content is unknown
 }
 
 func newPainter(out *output, images *images.Renderer) *painter {
 	return &painter{out: out, images: images, wake: make(chan struct{}, 1)}
 }
 
-// show has a frame painted. It never waits for the terminal, which gets the last one.
+// show schedules a frame. It never waits for the terminal; a newer frame replaces an
+// older one.
 func (p *painter) show(view string, whole bool) {
 	p.mu.Lock()
 	changed := whole || view != p.view
@@ -41,7 +41,7 @@ func (p *painter) show(view string, whole bool) {
 	}
 	select {
 	case p.wake <- struct{}{}:
-	default: // it will look
+	default: // already scheduled
 	}
 }
 
@@ -79,8 +79,8 @@ func (p *painter) run(ctx context.Context) {
 	}
 }
 
-// paint makes of the lines that are shown others: their text first, which people wait for,
-// then the images over it.
+// paint replaces the shown lines: first their text, which users wait for, then the
+// images.
 func (p *painter) paint(shown, lines []string) bool {
 	before := p.images.Before(lines)
 	frame := difference(shown, lines, p.images.Text)
@@ -91,9 +91,8 @@ func (p *painter) paint(shown, lines []string) bool {
 	return len(over) == 0 || p.out.paint(over)
 }
 
-// difference returns the bytes that turn the shown lines into others; each is as wide as
-// the terminal. text writes a line where another stands. text is how a line is written
-// where another stands.
+// difference returns the bytes that turn the shown lines into lines, which are as wide as
+// the terminal. text renders a line over an old one.
 func difference(shown, lines []string, text func(old, line string) string) []byte {
 	var b bytes.Buffer
 	for i, line := range lines {

@@ -28,11 +28,11 @@ type palette struct {
 	list         []choice
 	window       list.Window
 	note         string // why the last Enter ran nothing
-	historyIndex int    // in the history, -1 when it is not shown
+	historyIndex int    // index into the history, or -1
 
-	entries      *entrySearch // what "open" searches in, nil until it was gathered
-	searching    bool         // a search runs
-	enterPending bool         // Enter was pressed meanwhile: its best result is meant
+	entries      *entrySearch // search index of "open", nil until built
+	searching    bool         // a search is running
+	enterPending bool         // Enter was pressed before the results arrived
 	gen          int
 	cancel       context.CancelFunc
 }
@@ -41,8 +41,8 @@ type palette struct {
 type choice struct {
 	command *command
 	arg     string
-	entry   *registry.Entry // of "open"
-	name    string          // as shown, and what Tab writes
+	entry   *registry.Entry // result of "open"
+	name    string          // as shown and as completed by Tab
 	why     string
 }
 
@@ -52,8 +52,8 @@ func newPalette(a *app) uicontext.Dialog {
 	return d
 }
 
-// command finds what a text begins with: the command with the longest name
-// that it is or that a space follows.
+// command returns the command with the longest name that text equals or starts with,
+// followed by a space.
 func (d *palette) command(text string) (c *command, arg string) {
 	longest := -1
 	for i := range d.all {
@@ -81,7 +81,7 @@ func cutFolded(text, prefix string) (rest string, ok bool) {
 	return text[len(prefix):], true
 }
 
-// match fills the list with what fits the text.
+// match fills the list with matches of the text.
 func (d *palette) match() tea.Cmd {
 	cmd := d.fill()
 	d.window.Reset(len(d.list))
@@ -109,7 +109,7 @@ func (d *palette) fill() tea.Cmd {
 	return nil
 }
 
-// arguments lists what a command can be given.
+// arguments lists the possible arguments of a command.
 func (d *palette) arguments(c *command, arg string) {
 	var all []string
 	if c.args != nil {
@@ -126,7 +126,7 @@ func (d *palette) arguments(c *command, arg string) {
 	}
 	exact := slices.Contains(all, arg)
 	if exact || c.names[0] == "mime" || c.names[0] == "server" {
-		add(arg) // as typed: filters take parts and globs
+		add(arg) // as typed: filters accept parts and globs
 	}
 	for _, m := range fuzzy.Find(arg, all) {
 		if m.Str != arg {
@@ -138,8 +138,8 @@ func (d *palette) arguments(c *command, arg string) {
 	}
 }
 
-// listRank returns the rank of a choice in the list of all commands: enabled ones come
-// first, and of these the ones that are not only about the cursor.
+// listRank returns the rank of a choice in the list of all commands. Disabled ones come
+// last, commands about the cursor before them.
 func (c *choice) listRank() int {
 	switch {
 	case c.why != "":
@@ -150,7 +150,7 @@ func (c *choice) listRank() int {
 	return 0
 }
 
-// search looks for entries in a command: there may be very many.
+// search searches entries in a command, because there may be very many.
 func (d *palette) search(c *command, text string) tea.Cmd {
 	if text == "" {
 		return nil
@@ -183,7 +183,7 @@ func (d *palette) search(c *command, text string) tea.Cmd {
 	}
 }
 
-// How well a command fits what was typed, the best first.
+// Quality of a match, best first.
 const (
 	fitsName = iota
 	fitsStart
@@ -191,10 +191,9 @@ const (
 	fitsWords
 )
 
-// rankCommands are the commands that fit a text: those that are called so, those
-// that begin so, those whose names have its letters in order, and those whose
-// explanation has its words. Of those that fit equally well, the ones that can
-// be run come first.
+// rankCommands returns the commands that match a text by name, prefix, letters in order,
+// or words of their description, in that order. Within a rank, enabled commands come
+// first.
 func (d *palette) rankCommands(text string) []choice {
 	type hit struct {
 		choice
@@ -242,7 +241,7 @@ func (d *palette) rankCommands(text string) []choice {
 	return out
 }
 
-// nearest is the command that was most likely meant by what was typed, "" for none.
+// nearest returns the command closest to a mistyped one, or "".
 func (d *palette) nearest(text string) string {
 	text, _, _ = strings.Cut(text, " ")
 	f := suggest.New(text)
@@ -296,7 +295,7 @@ func (d *palette) unknown(text string) string {
 	return says
 }
 
-// row is one line of the list: the name, what it does or why it cannot, its
+// row returns a line of the list: the name, its effect or why it is disabled, and its
 // key.
 func (d *palette) row(c *choice, w int) string {
 	lk := d.app.Theme
@@ -360,7 +359,7 @@ func (d *palette) Keys() keys.Table {
 	})
 }
 
-// upDown moves the cursor, or walks the commands that were run.
+// upDown moves the cursor, or walks the history.
 func (d *palette) upDown(by int) tea.Cmd {
 	if d.historyIndex >= 0 || by < 0 && d.input.Value() == "" && d.window.Cursor() == 0 {
 		return d.walkHistory(by)
@@ -379,7 +378,7 @@ func (d *palette) setInput(text string) tea.Cmd {
 	return d.match()
 }
 
-// walkHistory goes through the commands that were run.
+// walkHistory shows the previous or next command of the history.
 func (d *palette) walkHistory(by int) tea.Cmd {
 	n := len(d.app.commands)
 	if n == 0 {
@@ -400,7 +399,7 @@ func (d *palette) walkHistory(by int) tea.Cmd {
 	return d.setInput(d.app.commands[d.historyIndex])
 }
 
-// complete writes the choice under the cursor.
+// complete writes the choice under the cursor into the input.
 func (d *palette) complete() tea.Cmd {
 	if len(d.list) == 0 {
 		if near := d.nearest(d.input.Value()); near != "" && !d.searching {

@@ -1,25 +1,23 @@
 // Package tui is the terminal UI: one Bubble Tea model over the registry.
 //
-// A [Screen] is one Bubble Tea program with its own input, output, size, theme
-// and filters; a process can show several. It reads the registry's snapshots
-// and journals, waits on its change events, and acts through [uicontext.Backend], which
-// is a client session of its own, and [uicontext.Terminal]. It knows no transport, no
-// protocol revision, no flag and no file; nothing imports it but main.
+// A [Screen] is one Bubble Tea program with its own input, output, size, theme and
+// filters. A process can show several. It reads the registry's snapshots and journals,
+// waits for its change events, and acts through [uicontext.Backend], a client session of
+// its own, and [uicontext.Terminal]. It must not depend on transports, protocol
+// revisions, flags or files. Only main imports it.
 //
 // # Goroutines
 //
-// The model runs in the goroutine of [Screen.Run] and does no IO: whatever can
-// wait is a command. Nothing outside ever sends to the program (a terminal that
-// stops reading would block the sender); commands wait on channels of capacity
-// one whose writers never block, so any storm of changes is one message per
-// frame at most, and the last state is never missed. A panic anywhere in the
-// screen ends that screen with an error and nothing else.
+// The model runs in the goroutine of [Screen.Run] and does no I/O: everything that can
+// block is a command. Nothing outside sends to the program, because a terminal that stops
+// reading would block the sender. Commands wait on channels of capacity one whose writers
+// never block. Any number of changes is at most one message per frame, and the last state
+// is never missed. A panic closes this UI with an error and affects nothing else.
 //
-// # Foreign text
+// # Untrusted text
 //
-// Everything that comes from a server or client goes through registry/termtext
-// before it is drawn; what is drawn is exactly as many lines of exactly
-// as many cells as the terminal has.
+// All text from servers and clients goes through registry/termtext before it is drawn. A
+// frame has exactly as many lines and cells as the terminal.
 package tui
 
 import (
@@ -39,21 +37,21 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Daemon describes the process that a screen shows.
+// Daemon describes the process behind a UI.
 type Daemon struct {
-	Config  string   // path of the config
-	Demo    bool     // the built-in demo
-	Address string   // of the HTTP endpoint, "" for none
-	Owner   bool     // quitting this screen ends the daemon
-	Command []string // what clients start: a program and its arguments
+	Config  string   // path
+	Demo    bool     // the built-in demo is used
+	Address string   // HTTP endpoint, or ""
+	Owner   bool     // quitting this UI stops the daemon
+	Command []string // how clients start Goblin: program and arguments
 
 	PID          int
 	Started      time.Time
-	Terminal     string // that it was started from; "" for none
-	TerminalGone bool   // that one is there no more
+	Terminal     string // where it was started, or ""
+	TerminalGone bool   // that terminal was closed
 }
 
-// runs says since when the daemon runs, and from which terminal.
+// runs describes the daemon's start time, terminal and pid.
 func (h *Daemon) runs(now time.Time) string {
 	text := "runs since " + termtext.Clock(h.Started, now)
 	if h.Terminal != "" {
@@ -65,25 +63,24 @@ func (h *Daemon) runs(now time.Time) string {
 	return fmt.Sprintf("%s (pid %d)", text, h.PID)
 }
 
-// Options configure a screen. Registry is needed, all else is not.
+// Options configure a UI. Only Registry is required.
 type Options struct {
 	Registry *registry.Registry
 	Daemon   Daemon
 	Theme    string // see [theme.Themes]; "" is "auto"
 	ASCII    bool
-	Images   string              // how they are drawn, see [images.ChooseProtocol]; "" is "auto"
-	Keys     map[string][]string // of actions, instead of their own; see goblin/registry/keymap
+	Images   string              // see [images.ChooseProtocol]; "" is "auto"
+	Keys     map[string][]string // by action, overriding the defaults; see goblin/registry/keymap
 	Logger   *slog.Logger
 	Now      func() time.Time
 }
 
-// Screen is one screen. Make it with [New].
+// Screen is one UI. Create it with [New].
 type Screen struct {
 	o         Options
 	questions *dialog.Questions
 }
 
-// New prepares a screen.
 func New(o Options) *Screen {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -94,20 +91,19 @@ func New(o Options) *Screen {
 	return &Screen{o: o, questions: dialog.NewQuestions()}
 }
 
-// Ask puts a server's request (elicitation or sampling) to the user of this
-// screen and returns the answer, or an error when ctx ends, the screen closes,
-// or too many wait already. It may be called from any goroutine, also before
-// Run.
+// Ask shows a server's elicitation or sampling request to the user and returns the
+// answer. It fails when ctx ends, the UI closes, or too many requests are waiting. It may
+// be called from any goroutine, even before Run.
 func (s *Screen) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	return s.questions.Ask(ctx, method, params, s.o.Now())
 }
 
-// maxFrameRate is how many of them leave in a second at most. A key is shown at once if the last
-// one left that long ago, else 14.3 ms later at worst.
+// maxFrameRate is the maximum number of frames per second. A key is drawn at most 14.3 ms
+// later.
 const maxFrameRate = 70
 
-// Run shows the screen until its user quits (nil), ctx ends, the terminal is
-// gone, or something in it failed.
+// Run shows the UI until its user quits (nil), ctx ends, the terminal closes, or the UI
+// fails.
 func (s *Screen) Run(ctx context.Context, b uicontext.Backend, t uicontext.Terminal) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -124,7 +120,7 @@ func (s *Screen) Run(ctx context.Context, b uicontext.Backend, t uicontext.Termi
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(),
 		tea.WithFilter(func(_ tea.Model, msg tea.Msg) tea.Msg {
 			if _, ok := msg.(tea.SuspendMsg); ok {
-				return nil // it would stop the whole daemon
+				return nil // it would suspend the whole daemon
 			}
 			return msg
 		}))
@@ -161,8 +157,8 @@ func (s *Screen) Run(ctx context.Context, b uicontext.Backend, t uicontext.Termi
 
 var errTerminalGone = errors.New("the terminal is gone")
 
-// panicGuard keeps panics of the UI inside the UI. Bubble Tea's own protection prints to the
-// process's stdout, which may be a client's.
+// panicGuard keeps panics of the UI inside the UI. Bubble Tea's own protection prints to
+// the process's stdout, which may be a client's.
 type panicGuard struct {
 	app     *app
 	fail    context.CancelCauseFunc
@@ -216,10 +212,10 @@ func (g *panicGuard) View() (view string) {
 	}()
 	g.paint.show(g.app.View(), g.repaint)
 	g.repaint = false
-	return "" // the painter has it
+	return "" // the painter draws it
 }
 
-// wrap guards a command and those that it leads to.
+// wrap guards a command and the commands that it returns.
 func (g *panicGuard) wrap(cmd tea.Cmd) tea.Cmd {
 	if cmd == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"goblin/tui/viewer"
 )
 
-// exampleConfig is a config to begin with.
+// exampleConfig is a minimal config.
 const exampleConfig = `servers:
   files:
     command: npx
@@ -25,7 +25,7 @@ const exampleConfig = `servers:
       Authorization: Bearer ${REMOTE_TOKEN}
 `
 
-// setup is the page that says how servers are added and clients connected.
+// setup is the page about adding servers and connecting clients.
 type setup struct {
 	uicontext.BaseDialog
 	app   *app
@@ -44,7 +44,7 @@ func (d *setup) Lines(w, h int) []string {
 	if d.theme != d.app.Theme || d.w != w {
 		old := d.view
 		d.theme, d.w, d.view = d.app.Theme, w, viewer.NewView(d.app.Theme)
-		// It is one page of Goblin's own, so it is made here.
+		// One page of fixed text may be built here.
 		if doc, err := viewer.Build(d.app.Ctx, d.theme, d.app.setupBlocks(), viewer.Options{Width: w, Depth: -1}); err == nil {
 			d.view.Show(doc, false)
 		}
@@ -70,10 +70,10 @@ func (d *setup) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// defaultConfig is where the config is looked for, if nothing else is said.
+// defaultConfig is the default path of the config.
 const defaultConfig = "~/.config/goblin/config.yaml"
 
-// gettingStarted shows first steps.
+// gettingStarted returns the first steps.
 func (a *app) gettingStarted() []viewer.Section {
 	title := ""
 	var b strings.Builder
@@ -94,7 +94,7 @@ func (a *app) gettingStarted() []viewer.Section {
 	return []viewer.Section{{Title: title, Kind: viewer.Markdown, Text: b.String()}}
 }
 
-// setupBlocks are the page.
+// setupBlocks returns the content of the page.
 func (a *app) setupBlocks() []viewer.Section {
 	where := cmp.Or(a.o.Daemon.Config, defaultConfig)
 	if a.o.Daemon.Demo {
@@ -131,7 +131,7 @@ func (a *app) setupBlocks() []viewer.Section {
 	return append(blocks, viewer.Section{Kind: viewer.Note, Text: a.KeyOf("setup.close") + " closes this page."})
 }
 
-// httpURL is the endpoint at an address.
+// httpURL returns the endpoint at an address.
 func httpURL(address string) string {
 	if strings.Contains(address, "://") {
 		return address
@@ -139,7 +139,7 @@ func httpURL(address string) string {
 	return "http://" + path.Join(address, "mcp")
 }
 
-// clientEntry is Goblin's entry for a client's config.
+// clientEntry returns Goblin's entry for a client's config.
 func (a *app) clientEntry() []byte {
 	type entry struct {
 		Command string   `json:"command"`

@@ -1,11 +1,9 @@
 // Package keys maps keys to actions and generates help and footer.
 //
-// Keys, footer, help, palette and KEYS.md are made from the same rows.
-//
-// It owns the rows' form and how keys are found and shown; which actions there are,
-// and on which keys and where, is goblin/registry/keymap's. It knows no pane,
-// no dialog and no catalog: what a row does is a function of the table's maker.
-// Everything belongs to the goroutine of one screen's Update and View.
+// Keys, footer, help, palette and KEYS.md are generated from the same bindings. Package
+// registry/keymap owns the actions with their keys and places. This package must not
+// depend on panes, dialogs or the catalog: the owner of a table supplies the functions.
+// All methods must run on the UI's Update goroutine.
 package keys
 
 import (
@@ -16,26 +14,26 @@ import (
 	"goblin/registry/keymap"
 )
 
-// Binding is one thing that can be done. Group, Names and SearchWords are for the keys of panes
+// Binding is an action with its keys. Group, Names and SearchWords are for keys of panes
 // only.
 type Binding struct {
 	ID          string
-	Keys        []string // as Bubble Tea spells them; the first is shown. See [Table.WithKeys]
-	Hint        string   // in the footer; "" is not shown there
+	Keys        []string // in Bubble Tea's spelling; the first one is shown. See [Table.WithKeys]
+	Hint        string   // in the footer; "" hides it there
 	Long        string   // in help and KEYS.md
 	Where       keymap.Place
-	Group       string         // its heading in help
-	Names       []string       // in the palette; the first is shown
-	SearchWords string         // other words for what it does, for who looks for it
-	WhyDisabled func() string  // why it cannot be done now; nil and "": it can
-	Run         func() tea.Cmd // nil: each pane does something else
+	Group       string         // heading in help
+	Names       []string       // in the palette; the first one is shown
+	SearchWords string         // synonyms for the search in help
+	WhyDisabled func() string  // why it is disabled; nil or "" if it is not
+	Run         func() tea.Cmd // nil if each pane has its own function
 }
 
-// Handler is what a pane does for a binding that the table leaves to the panes.
+// Handler is a pane's implementation of a binding without Run.
 type Handler struct {
 	WhyDisabled func() string
 	Run         func() tea.Cmd
-	Label       func() string // in the footer, where that is not always the same
+	Label       func() string // in the footer, if it varies
 }
 
 // DisabledUnless returns a WhyDisabled function that returns why unless ok returns true.
@@ -51,7 +49,6 @@ func DisabledUnless(why string, ok func() bool) func() string {
 // AlwaysDisabled returns a WhyDisabled function that always returns why.
 func AlwaysDisabled(why string) func() string { return func() string { return why } }
 
-// Table is a list of bindings.
 type Table []Binding
 
 // WithKeys sets the keys and places of the bindings from the actions with their ids.
@@ -63,8 +60,8 @@ func (t Table) WithKeys(actions keymap.Map) Table {
 	return t
 }
 
-// KeyName returns the name of a key as bindings spell it. It returns "" for text that
-// arrived at once, even if the text is the name of a key.
+// KeyName returns the name of a key as bindings spell it. It returns "" for pasted text,
+// even if the text is the name of a key.
 func KeyName(key tea.KeyMsg) string {
 	switch {
 	case key.Type == tea.KeyRunes && (len(key.Runes) > 1 || key.Paste):
@@ -83,8 +80,7 @@ func (t Table) InGroup(group string) Table {
 	return t
 }
 
-// Find returns what a key does in a place, nil for nothing; the place 0 is a
-// dialog's only one.
+// Find returns the binding of a key in a place, or nil. Place 0 is a dialog.
 func (t Table) Find(key tea.KeyMsg, in keymap.Place) *Binding {
 	name := KeyName(key)
 	if name == "" {
@@ -98,10 +94,10 @@ func (t Table) Find(key tea.KeyMsg, in keymap.Place) *Binding {
 	return nil
 }
 
-// Hint is a key and a few words on what it does, for the footer.
+// Hint is a key with its effect, for the footer.
 type Hint struct{ Key, Label string }
 
-// Hints are those of the bindings that have one.
+// Hints returns the footer hints of all bindings that have one.
 func (t Table) Hints() []Hint {
 	var all []Hint
 	for i := range t {
@@ -112,7 +108,7 @@ func (t Table) Hints() []Hint {
 	return all
 }
 
-// Scroller is a text or a list that moves.
+// Scroller is a scrollable text or list.
 type Scroller interface {
 	Scroll(lines int)
 	Page(pages float64)
@@ -120,7 +116,7 @@ type Scroller interface {
 	Bottom()
 }
 
-// moves are the movements of a text or list, by the last part of their bindings' ids.
+// moves lists the movements by the last part of their bindings' ids.
 var moves = []struct {
 	name, hint, long string
 	do               func(Scroller)
@@ -144,8 +140,8 @@ func Scroll(s Scroller, name string) {
 	}
 }
 
-// Scrolling returns the bindings place.down, place.up and so on of a text or list: those
-// that are named, or all. get returns the text or list that moves now.
+// Scrolling returns the bindings place.down, place.up and so on: the named ones, or all.
+// get returns the text or list to scroll.
 func Scrolling(place string, get func() Scroller, names ...string) Table {
 	if len(names) == 0 {
 		for _, m := range moves {

@@ -6,7 +6,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// spaces are cut for padding.
 var spaces = strings.Repeat(" ", 512)
 
 // Spaces returns n spaces.
@@ -21,7 +20,7 @@ func Spaces(n int) string {
 	}
 }
 
-// Width is how many cells a line takes, escape sequences not counted.
+// Width returns the width of a line in cells, without escape sequences.
 func Width(s string) int {
 	if plainASCII(s) {
 		return len(s)
@@ -29,7 +28,7 @@ func Width(s string) int {
 	return ansi.StringWidth(s)
 }
 
-// plainASCII is true for text whose bytes are its cells.
+// plainASCII reports whether each byte of s is one cell.
 func plainASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -39,8 +38,8 @@ func plainASCII(s string) bool {
 	return true
 }
 
-// Fit makes a line exactly w cells wide, styled or not: it is cut, the last
-// cell being an ellipsis, or filled with spaces.
+// Fit cuts a line, ending in an ellipsis, or pads it to exactly w cells. It may be
+// styled.
 func (l *Theme) Fit(s string, w int) string {
 	if w <= 0 {
 		return ""
@@ -52,7 +51,7 @@ func (l *Theme) Fit(s string, w int) string {
 	case n < w:
 		return s + Spaces(w-n)
 	}
-	// Cutting and measuring do not agree on every emoji.
+	// Cutting and measuring disagree on some emoji.
 	for most := w; ; most-- {
 		if cut := l.Cut(s, most); Width(cut) <= w {
 			return cut + Spaces(w-Width(cut))
@@ -60,8 +59,7 @@ func (l *Theme) Fit(s string, w int) string {
 	}
 }
 
-// Cut shortens a line to at most w cells, the last of which is an ellipsis if
-// anything was lost.
+// Cut shortens a line to at most w cells, ending in an ellipsis if it was cut.
 func (l *Theme) Cut(s string, w int) string {
 	switch {
 	case w <= 0:
@@ -75,8 +73,8 @@ func (l *Theme) Cut(s string, w int) string {
 	return ansi.Truncate(s, w, l.Ellipsis)
 }
 
-// Middle makes an unstyled line exactly w cells wide; what is lost is lost in
-// the middle, so that both the beginning and the name at the end stay.
+// Middle makes an unstyled line exactly w cells wide. It cuts in the middle, so that the
+// beginning and the name at the end stay visible.
 func (l *Theme) Middle(s string, w int) string {
 	n := Width(s)
 	if n <= w || w < 8 {
@@ -90,7 +88,7 @@ func (l *Theme) Middle(s string, w int) string {
 	return l.Fit(ansi.Truncate(s, head, "")+l.Ellipsis+ansi.TruncateLeft(s, n-tail, ""), w)
 }
 
-// Right makes a line exactly w cells wide with the text at its end.
+// Right aligns a line right in exactly w cells.
 func (l *Theme) Right(s string, w int) string {
 	if n := Width(s); n < w {
 		return Spaces(w-n) + s
@@ -98,8 +96,8 @@ func (l *Theme) Right(s string, w int) string {
 	return l.Fit(s, w)
 }
 
-// Sides puts one text at the beginning of a line of w cells and another at its
-// end; the one at the beginning is cut first.
+// Sides places one text at the left and one at the right end of w cells. The left one is
+// cut first.
 func (l *Theme) Sides(left, right string, w int) string {
 	r := Width(right)
 	if r == 0 || r+2 > w {
@@ -108,7 +106,7 @@ func (l *Theme) Sides(left, right string, w int) string {
 	return l.Fit(left, w-r) + right
 }
 
-// Lines makes exactly h lines of exactly w cells out of any.
+// Lines returns exactly h lines of exactly w cells.
 func (l *Theme) Lines(lines []string, w, h int) []string {
 	out := make([]string, h)
 	for i := range out {
@@ -121,9 +119,8 @@ func (l *Theme) Lines(lines []string, w, h int) []string {
 	return out
 }
 
-// Frame draws a border with a title (which may be styled) around lines that are
-// w-2 wide: h lines of w cells, of which h-2 are the inside. Too few lines are
-// filled up.
+// Frame draws a border with a title, which may be styled, around lines. The result is h
+// lines of w cells.
 func (l *Theme) Frame(lines []string, title, right string, w, h int, border Style) []string {
 	if w < 4 || h < 2 {
 		return l.Lines(lines, w, h)
@@ -141,7 +138,7 @@ func (l *Theme) Frame(lines []string, title, right string, w, h int, border Styl
 	return append(out, l.Rule(l.BottomLeft, "", "", l.BottomRight, w, border))
 }
 
-// Rule is one horizontal border of w cells with a text near either end.
+// Rule draws a horizontal border of w cells with a text near either end.
 func (l *Theme) Rule(from, title, right, to string, w int, border Style) string {
 	room := w - 2
 	if right != "" {
@@ -166,8 +163,8 @@ func (l *Theme) Rule(from, title, right, to string, w int, border Style) string 
 	return border.On(from+l.Horizontal) + title + border.On(strings.Repeat(l.Horizontal, fill)) + right + border.On(tail+to)
 }
 
-// Overlay lays a box over the screen with its top left cell at (x, y). Both are
-// lines of exact width; what would stand outside is cut off.
+// Overlay draws a box over a frame with its top left cell at (x, y). Both consist of
+// lines of exact width. Parts outside the frame are cut off.
 func Overlay(screen, box []string, x, y int) []string {
 	out := append([]string(nil), screen...)
 	for i, line := range box {
@@ -177,7 +174,7 @@ func Overlay(screen, box []string, x, y int) []string {
 		}
 		below := out[at]
 		w := ansi.StringWidth(line)
-		// A wide character at an edge is half covered, so it goes.
+		// A half-covered wide character at an edge is removed.
 		left, right := ansi.Truncate(below, x, ""), ansi.TruncateLeft(below, x+w, "")
 		left += Spaces(x - ansi.StringWidth(left))
 		room := ansi.StringWidth(below) - x - w
@@ -191,15 +188,14 @@ func Overlay(screen, box []string, x, y int) []string {
 	return out
 }
 
-// Row draws the line under the cursor of a list: with the focus, or held by a
-// list that does not have it.
+// Row draws the row under the cursor of a focused or unfocused list.
 func (l *Theme) Row(line string, focused bool) string {
 	style := l.SelectedUnfocused
 	if focused {
 		style = l.Selected
 	}
 	if style == reverse {
-		// Colours turned around are hard to read: only the row's own stays.
+		// Reversed colours are hard to read, so only the row's own style stays.
 		line = ansi.Strip(line)
 	}
 	return style.Over(line)

@@ -1,26 +1,26 @@
 package theme
 
-// Palette is the styles of a theme by what they mean.
+// Palette is the set of a theme's styles, named by meaning.
 type Palette struct {
 	Bold, Dim, Underline Style
 
-	Title             Style // names of things: panes, headings, dialogs
-	Accent            Style // what is on: the open tab, the focused border
+	Title             Style // names of panes, headings, dialogs
+	Accent            Style // the open tab, the focused border
 	Border            Style
-	Key               Style // the keys in footer and help
-	Selected          Style // the row under the cursor, where the focus is
-	SelectedUnfocused Style // the row under the cursor of a list without the focus
-	Match             Style // what a filter or search found
-	Changed           Style // lines and rows that changed a moment ago
-	Stale             Style // what may not be true any more
+	Key               Style // keys in footer and help
+	Selected          Style // row under the cursor, with the focus
+	SelectedUnfocused Style // row under the cursor, without the focus
+	Match             Style // matches of a filter or search
+	Changed           Style // recently changed lines and rows
+	Stale             Style // outdated content
 
-	Good, Warn, Bad Style // states; a mark always says the same
+	Good, Warn, Bad Style // states; each has a mark, too
 
 	// Parts of JSON and Markdown.
 	Name, String, Number, Word, Punct, Code, Heading, Link Style
 }
 
-// sixteen uses the terminal's own colours, so it follows any background.
+// sixteen uses the terminal's own colours, so it fits any background.
 var sixteen = Palette{
 	Bold: "\x1b[1m", Dim: "\x1b[2m", Underline: "\x1b[4m",
 	Title: "\x1b[1m", Accent: "\x1b[1;36m", Border: "\x1b[2m", Key: "\x1b[36m",
@@ -48,8 +48,8 @@ var light = Palette{
 	Code: "\x1b[38;5;23m", Heading: "\x1b[1;38;5;25m", Link: "\x1b[4;38;5;25m",
 }
 
-// attributes has no colour: what NO_COLOR asks for. https://no-color.org allows
-// bold, underline and reverse.
+// attributes has no colours, for NO_COLOR. https://no-color.org allows bold, underline
+// and reverse.
 var attributes = Palette{
 	Bold: "\x1b[1m", Underline: "\x1b[4m",
 	Title: "\x1b[1m", Accent: "\x1b[1m", Key: "\x1b[1m",
@@ -61,11 +61,11 @@ var attributes = Palette{
 type Glyphs struct {
 	ASCII bool
 
-	Cursor, Tick, On, Asked, Off, Refused       string // of rows and subscriptions
-	Up, Starting, Disabled, Failed              string // of servers
+	Cursor, Tick, On, Asked, Off, Refused       string // rows and subscriptions
+	Up, Starting, Disabled, Failed              string // servers
 	Template, Delta, New, To, From, Sep, Folded string
 	Ellipsis, Check, Box, Edge, Scroll, Updated string
-	Rising, Falling                             string // orders of columns
+	Rising, Falling                             string // sort order of columns
 
 	TopLeft, TopRight, BottomLeft, BottomRight     string
 	Horizontal, Vertical, TeeLeft, TeeRight, Cross string

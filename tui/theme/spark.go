@@ -2,14 +2,14 @@ package theme
 
 import "strings"
 
-// The levels of sparklines, the lowest first. That is for nothing.
+// The levels of sparklines, the lowest first, which means zero.
 var (
 	levels      = []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 	asciiLevels = []string{"_", ".", ":", "-", "=", "+", "*", "#"}
 )
 
-// Spark draws values of at least 0, a cell for each; the largest is as high as a cell.
-// "" if all of them are 0.
+// Spark draws one cell per value, scaled to the largest one. Values must be at least 0.
+// It returns "" if all of them are 0.
 func (l *Theme) Spark(values []float64) string {
 	most := 0.0
 	for _, v := range values {
@@ -25,7 +25,7 @@ func (l *Theme) Spark(values []float64) string {
 	var b strings.Builder
 	for _, v := range values {
 		at := 0
-		if v > 0 { // something is always more than nothing
+		if v > 0 { // distinguish small values from 0
 			at = max(1, int(v/most*float64(len(marks)-1)+0.5))
 		}
 		b.WriteString(marks[at])

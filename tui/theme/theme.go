@@ -1,8 +1,8 @@
 // Package theme holds the styles, glyphs and drawing helpers of one terminal.
 //
 // A [Theme] belongs to one UI and never changes, so any goroutine may call its methods.
-// Nothing here is global or looks at the process's own terminal: [Options] describe what
-// the UI's terminal can do.
+// The package has no global state and ignores the process's own terminal: [Options]
+// describe the UI's terminal.
 package theme
 
 import (
@@ -20,7 +20,7 @@ import (
 	"goblin/tui/images"
 )
 
-// Style is the escape sequence that switches a style on; "" draws plainly.
+// Style is the escape sequence of a style, or "" for plain text.
 type Style string
 
 const (
@@ -28,7 +28,7 @@ const (
 	reverse Style = "\x1b[7m"
 )
 
-// On draws text in the style.
+// On returns text in the style.
 func (s Style) On(text string) string {
 	if s == "" || text == "" {
 		return text
@@ -36,7 +36,7 @@ func (s Style) On(text string) string {
 	return string(s) + text + reset
 }
 
-// Over draws a line that may hold styles of its own on top of this one.
+// Over returns a line, which may contain styles, on top of this style.
 func (s Style) Over(line string) string {
 	if s == "" {
 		return line
@@ -44,37 +44,37 @@ func (s Style) Over(line string) string {
 	return string(s) + strings.ReplaceAll(line, reset, reset+string(s)) + reset
 }
 
-// Options describe a terminal and the theme to make for it.
+// Options describe a terminal and the theme to create for it.
 type Options struct {
 	Theme string // one of [Themes]; "" is "auto"
-	// Getenv tells TERM, COLORTERM, NO_COLOR, LANG, LC_ALL and LC_CTYPE of the
-	// screen's terminal.
+	// Getenv returns TERM, COLORTERM, NO_COLOR, LANG, LC_ALL and LC_CTYPE of the UI's
+	// terminal.
 	Getenv func(string) string
-	ASCII  bool // draw with ASCII characters only, whatever LANG says
-	// Background is "dark" or "light", or "" while it is not known. The theme
-	// "auto" uses more than the terminal's own colours only where it is known.
+	ASCII  bool // ASCII characters only, regardless of LANG
+	// Background is "dark", "light" or "" (unknown). The theme "auto" uses only the
+	// terminal's own colours while it is unknown.
 	Background string
-	// Images draws images as the terminal can; nil for not at all.
+	// Images draws images; nil disables that.
 	Images *images.Renderer
-	// NoImages leaves images as the bytes that they are.
+	// NoImages shows images as bytes.
 	NoImages bool
 }
 
-// Themes are the names of the themes, in the order in which a key walks them.
+// Themes returns the names of the themes, in the order of the key that changes them.
 func Themes() []string { return []string{"auto", "dark", "light", "none"} }
 
-// Theme is how one UI draws: its colors, glyphs and what the terminal can show.
+// Theme is the look of one UI.
 type Theme struct {
-	Variant string // its name: one of [Themes]
+	Variant string // one of [Themes]
 	Palette
 	Glyphs
-	// Colours is how many a picture of blocks may have; 0 for none.
+	// Colours is the maximum number of colours of an image drawn with blocks, or 0.
 	Colours int
-	// Images draws them, where the terminal can; NoImages leaves them as bytes.
+	// Images draws images if the terminal supports them; NoImages shows bytes instead.
 	Images   *images.Renderer
 	NoImages bool
-	// Renderer is for lipgloss styles of this screen; the default renderer
-	// looks at the process's stdout, which is somebody else's.
+	// Renderer creates lipgloss styles for this UI. The default renderer inspects the
+	// process's stdout, which belongs to another program.
 	Renderer *lipgloss.Renderer
 }
 
@@ -119,8 +119,8 @@ func New(o Options) *Theme {
 	return l
 }
 
-// utf8Locale reports whether the locale's characters are UTF-8. No locale at all
-// counts as UTF-8, as it does for the terminals of today.
+// utf8Locale reports whether the locale's characters are UTF-8. Without a locale it
+// returns true, like current terminals.
 func utf8Locale(env func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(env(name)); v != "" {
@@ -130,7 +130,7 @@ func utf8Locale(env func(string) string) bool {
 	return true
 }
 
-// coloursOf is how many colours a terminal says that it has.
+// coloursOf returns the number of colours that a terminal announces.
 func coloursOf(env func(string) string) int {
 	switch {
 	case env("COLORTERM") == "truecolor" || env("COLORTERM") == "24bit":
@@ -147,8 +147,8 @@ func hasManyColours(env func(string) string) bool {
 		strings.Contains(term, "kitty") || strings.Contains(term, "direct") || strings.Contains(term, "ghostty")
 }
 
-// Input is a one-line text field in this look, with a cursor that does not
-// blink: an idle screen does no work.
+// Input returns a one-line text field. Its cursor does not blink, so an idle UI does no
+// work.
 func (l *Theme) Input() textinput.Model {
 	in := textinput.New()
 	plain := l.Renderer.NewStyle()
@@ -158,13 +158,13 @@ func (l *Theme) Input() textinput.Model {
 	in.Cursor.Style, in.Cursor.TextStyle = plain, plain
 	in.Cursor.SetMode(cursor.CursorStatic)
 	in.Prompt = ""
-	// The clipboard of the daemon's machine is not that of who looks at it.
+	// The daemon's clipboard is not the user's.
 	in.KeyMap.Paste.SetEnabled(false)
 	in.KeyMap.AcceptSuggestion.SetEnabled(false)
 	return in
 }
 
-// Area is a text field of several lines in this look.
+// Area returns a text field of several lines.
 func (l *Theme) Area() textarea.Model {
 	a := textarea.New()
 	plain := l.Renderer.NewStyle()
@@ -189,10 +189,10 @@ func (l *Theme) Area() textarea.Model {
 	return a
 }
 
-// spinnerFrames are in common fonts, which the usual Braille patterns are not.
+// spinnerFrames are in common fonts, unlike the usual Braille patterns.
 var spinnerFrames = []string{"◐", "◓", "◑", "◒"}
 
-// Spinner is the sign of work going on.
+// Spinner returns the theme's spinner.
 func (l *Theme) Spinner() spinner.Model {
 	kind := spinner.Spinner{Frames: spinnerFrames, FPS: time.Second / 8}
 	if l.ASCII {

@@ -18,18 +18,18 @@ import (
 	"goblin/tui/theme"
 )
 
-// Request is something to ask of a server and to keep the answer of.
+// Request is a request to a server whose answer is cached.
 type Request struct {
 	Item     Item
 	Method   string
 	Args     json.RawMessage // arguments of a tool or prompt, variables of a template
-	Meta     json.RawMessage // _meta as the user wrote it, nil for none
+	Meta     json.RawMessage // _meta entered by the user, or nil
 	Expanded string          // listed URI that a template was expanded to
-	Show     bool            // what is answered is to be in sight
-	Silent   bool            // nobody needs to be told that it went well
+	Show     bool            // show the answer
+	Silent   bool            // report only failures
 }
 
-// params returns the request's params as they are sent.
+// params returns the request's params as sent.
 func (r Request) params() (json.RawMessage, error) {
 	p := struct {
 		Name      string          `json:"name,omitempty"`
@@ -48,7 +48,7 @@ func (r Request) params() (json.RawMessage, error) {
 	return json.Marshal(p)
 }
 
-// Running is a request without an answer yet.
+// Running is a request in flight.
 type Running struct {
 	Request
 	Started time.Time
@@ -63,17 +63,17 @@ type Running struct {
 // Calls holds the running and the last requests of one UI.
 type Calls struct {
 	app          *Context
-	Running      []*Running             // the oldest first
-	Last         *Request               // what "." repeats
-	lastRequests []Request              // the last arguments for each item, the oldest first
-	cancelled    []CancelledRequest     // the requests that were cancelled last, one for each item
-	history      []*registry.Invocation // what was called, the oldest first
-	historyBytes int                    // bytes of those
+	Running      []*Running             // oldest first
+	Last         *Request               // repeated by "."
+	lastRequests []Request              // the last arguments per item, oldest first
+	cancelled    []CancelledRequest     // the last cancelled request per item
+	history      []*registry.Invocation // oldest first
+	historyBytes int                    // size of history, in bytes
 
 	Trusted map[Item]string // definitions of tools that are called without asking
 }
 
-// Bounds of the calls that are at hand.
+// Limits of the history.
 const (
 	maxHistory        = 400
 	maxHistoryPerItem = 12
@@ -91,7 +91,7 @@ func (c *Calls) History(it Item) []*registry.Invocation {
 	return out
 }
 
-// record keeps what was called, as long as there is room.
+// record adds a call to the history and evicts old ones.
 func (c *Calls) record(it Item, inv *registry.Invocation) {
 	c.history = append(c.history, inv)
 	c.historyBytes += sizeOf(inv)
@@ -129,7 +129,6 @@ func (c *Calls) Cancelled(it Item) *CancelledRequest {
 	return nil
 }
 
-// recordCancelled records a cancelled request.
 func (c *Calls) recordCancelled(run *Running, took time.Duration) {
 	c.forgetCancelled(run.Item)
 	c.cancelled = append(c.cancelled, CancelledRequest{run.Request, run.Started, took})
@@ -140,7 +139,7 @@ func (c *Calls) forgetCancelled(it Item) {
 	c.cancelled = slices.DeleteFunc(c.cancelled, func(l CancelledRequest) bool { return l.Item == it })
 }
 
-// maxLastRequests is the number of items whose last arguments are kept.
+// maxLastRequests is the number of items whose last arguments are stored.
 const maxLastRequests = 200
 
 // storeLastRequest stores the arguments of a request for the next form.
@@ -162,10 +161,10 @@ func (c *Calls) LastArguments(it Item) (args, meta json.RawMessage) {
 
 var errCancelled = errors.New("cancelled")
 
-// maxRunning is the number of requests that one UI may run at a time.
+// maxRunning is the maximum number of running requests per UI.
 const maxRunning = 32
 
-// NewCalls returns the requests of a UI that has made none.
+// NewCalls returns an empty Calls.
 func NewCalls(a *Context) *Calls { return &Calls{app: a, Trusted: map[Item]string{}} }
 
 // Len returns the number of running requests.
@@ -181,7 +180,7 @@ func (c *Calls) ForItem(it Item) *Running {
 	return nil
 }
 
-// Start sends a request; its answer goes into the content cache.
+// Start sends a request. Its answer is stored in the content cache.
 func (c *Calls) Start(r Request) tea.Cmd {
 	a := c.app
 	if len(c.Running) >= maxRunning {
@@ -205,7 +204,7 @@ func (c *Calls) Start(r Request) tea.Cmd {
 		result, err := a.Backend.Request(ctx, r.Method, params, run.onProgress(a.Wake))
 		took := a.Now().Sub(began)
 		if ctx.Err() != nil {
-			// What was kept before is worth more than that it was left.
+			// The cached content is worth more than the cancellation.
 			return keys.FuncMsg(func() tea.Cmd { return c.finish(run, nil, errCancelled, took) })
 		}
 		inv := a.Reg.Contents().Put(r.invocation(result, err, began, took))
@@ -218,7 +217,7 @@ func (c *Calls) Start(r Request) tea.Cmd {
 	}, a.Shell.RequestStarted(r))
 }
 
-// onProgress returns a function that takes the params of progress notifications.
+// onProgress returns a function that handles the params of progress notifications.
 func (r *Running) onProgress(poke func()) func(json.RawMessage) {
 	return func(params json.RawMessage) {
 		var p struct {
@@ -269,8 +268,8 @@ func failedTool(result json.RawMessage) bool {
 	return json.Unmarshal(result, &r) == nil && r.IsError
 }
 
-// invocation is the record of an answer for the content cache. at is when it
-// was asked for: an update since then makes it stale at once.
+// invocation returns the record of an answer for the content cache. An update after at
+// makes it stale at once.
 func (r Request) invocation(result json.RawMessage, err error, at time.Time, took time.Duration) *registry.Invocation {
 	inv := &registry.Invocation{
 		Kind: r.Item.Kind, Server: r.Item.Server, Name: r.Item.Name, Listed: r.Item.Listed,
@@ -297,7 +296,7 @@ func (c *Calls) Stop(run *Running) tea.Cmd {
 	return c.app.Say("Cancelling %s", run.Item.Listed)
 }
 
-// Lines draw what a running request has said so far.
+// Lines draws the progress of a running request.
 func (r *Running) Lines(a *Context, w, h int) []string {
 	r.mu.Lock()
 	progress, total, message := r.progress, r.total, r.message
@@ -325,21 +324,21 @@ func (r *Running) Lines(a *Context, w, h int) []string {
 	return lk.Lines(lines[:min(len(lines), h)], w, min(len(lines), h))
 }
 
-// FitText is foreign text in exactly w cells.
+// FitText returns untrusted text in exactly w cells.
 func FitText(lk *theme.Theme, s string, w int) string { return lk.Fit(SanitizeLine(s), w) }
 
-// Item names a thing of the catalog.
+// Item identifies an entry of the catalog.
 type Item struct {
 	Kind   registry.Kind
 	Server string
-	Name   string // original
+	Name   string // the server's own name
 	Listed string
 }
 
 // EntryItem returns an entry of the catalog as an item.
 func EntryItem(e *registry.Entry) Item {
 	kind := e.Kind
-	if kind == registry.Skill { // its file is a resource
+	if kind == registry.Skill { // a skill's file is a resource
 		kind = registry.Resource
 	}
 	return Item{Kind: kind, Server: e.Server, Name: e.Name, Listed: e.Listed}

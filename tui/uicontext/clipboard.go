@@ -10,7 +10,7 @@ import (
 // maxCopied is the largest text that terminals accept by OSC 52, in bytes.
 const maxCopied = 1 << 20
 
-// Copy gives text to the clipboard of the terminal, wherever that is (OSC 52).
+// Copy puts text into the terminal's clipboard (OSC 52).
 func (a *Context) Copy(text, what string) tea.Cmd {
 	switch {
 	case text == "":
@@ -20,8 +20,8 @@ func (a *Context) Copy(text, what string) tea.Cmd {
 	}
 	sequence := osc52.New(text).String()
 	if a.Term.Getenv("TMUX") != "" {
-		// tmux takes the first if set-clipboard is on, and passes the second
-		// on if allow-passthrough is.
+		// tmux accepts the first one with set-clipboard, and passes on the second one
+		// with allow-passthrough.
 		sequence += osc52.New(text).Tmux().String()
 	}
 	a.Say("Copied %s (%s)", what, FormatSize(int64(len(text))))
@@ -33,12 +33,12 @@ func (a *Context) Copy(text, what string) tea.Cmd {
 
 // CachedContent is the content of the item under the cursor.
 type CachedContent struct {
-	Name string // a file name for it
+	Name string // suggested file name
 	Data []byte
 	Blob bool
 }
 
-// Pretty indents JSON; what is none stays as it is.
+// Pretty indents JSON and returns invalid JSON unchanged.
 func Pretty(raw []byte) []byte {
 	var v json.RawMessage = raw
 	if out, err := json.MarshalIndent(v, "", "  "); err == nil {

@@ -1,10 +1,10 @@
-// Package uicontext holds what all panes and dialogs share.
+// Package uicontext holds the state shared by all panes and dialogs.
 //
 // [Context] has the registry, the backend, the terminal, the theme, the clock, the
-// running requests, the status line and the stack of open dialogs. The last dialog sees
-// the input before the panes do, and removes itself from the stack. The package imports
-// no pane and no dialog; it reaches the UI around it through an interface. Everything
-// belongs to the goroutine of the UI's Update and View; whatever can wait is a command.
+// running requests, the status line and the stack of open dialogs. The last dialog
+// receives input before the panes and removes itself from the stack. The package must not
+// import panes or dialogs; it calls the UI through [Shell]. Everything must run on the
+// UI's Update goroutine; slow work goes into commands.
 package uicontext
 
 import (
@@ -33,34 +33,34 @@ type Context struct {
 	Term    Terminal
 	Log     *slog.Logger
 	Now     func() time.Time
-	After   func(d time.Duration, msg tea.Msg) tea.Cmd // gives a message later
-	Wake    func()                                     // wakes the screen; it never blocks
-	KeyOf   func(action string) string                 // what people press for it, for texts
-	Actions keymap.Map                                 // on the keys that the config gives them
+	After   func(d time.Duration, msg tea.Msg) tea.Cmd // sends a message later
+	Wake    func()                                     // wakes the UI; never blocks
+	KeyOf   func(action string) string                 // the action's key, for texts
+	Actions keymap.Map                                 // with the config's keys
 
 	Theme   *theme.Theme
 	W, H    int
 	Spin    spinner.Model
 	Calls   *Calls
-	Logins  int    // logins under way, for which the spinner turns
-	Profile string // the profile whose clients the screen looks at; "" for those who have none
+	Logins  int    // running logins, which turn the spinner
+	Profile string // profile that the UI shows; "" for clients without one
 	Flash   Flash
 
 	Dialogs   []Dialog
-	FrontRect Rect // the inside of the last one, as it was drawn
+	FrontRect Rect // inside of the last dialog, as drawn
 	Shell     Shell
 }
 
 // Shell is the UI around the panes and dialogs.
 type Shell interface {
-	// RequestStarted opens the detail panel if the answer should be visible.
+	// RequestStarted opens the detail if the answer should be visible.
 	RequestStarted(r Request) tea.Cmd
 	RequestAnswered(r Request)
 	// ReloadLists reads the lists again for another profile.
 	ReloadLists() tea.Cmd
 }
 
-// Flash is the line that says what just happened.
+// Flash is the message line above the footer.
 type Flash struct {
 	Text  string
 	Bad   bool
@@ -70,21 +70,21 @@ type Flash struct {
 
 const flashTime = 6 * time.Second
 
-// Say flashes a line.
+// Say shows a message.
 func (c *Context) Say(format string, args ...any) tea.Cmd {
 	c.Flash = Flash{Text: fmt.Sprintf(format, args...), Since: c.Now(), Until: c.Now().Add(flashTime)}
 	return nil
 }
 
-// Complain flashes what went wrong.
+// Complain shows an error message.
 func (c *Context) Complain(format string, args ...any) tea.Cmd {
 	c.Say(format, args...)
 	c.Flash.Bad = true
 	return nil
 }
 
-// Do runs what may wait, and complains of its error: failed is what did not work out.
-// Otherwise done follows, if there is any.
+// Do runs a function in a command. An error is shown after the text failed; otherwise
+// done runs, unless it is nil.
 func (c *Context) Do(run func() error, failed string, done func() tea.Cmd) tea.Cmd {
 	return func() tea.Msg {
 		err := run()
@@ -100,102 +100,102 @@ func (c *Context) Do(run func() error, failed string, done func() tea.Cmd) tea.C
 	}
 }
 
-// Backend acts for a screen: requests as a client session of its own, and
-// what only the daemon can do. Its methods may block and are called from
-// commands.
+// Backend acts for a UI. It sends requests as a client session of its own and controls
+// the daemon. Its methods may block and are called from commands.
 type Backend interface {
-	// Request sends one MCP request and returns its raw result. progress gets
-	// the raw params of its notifications/progress in order, never after the
-	// return. The end of ctx cancels the request. An error that was answered
-	// has the methods ErrorCode() int and ErrorData() json.RawMessage.
+	// Request sends one MCP request and returns its raw result. progress receives the raw
+	// params of notifications/progress in order, never after the return. The end of ctx
+	// cancels the request. An error response has the methods ErrorCode() int and
+	// ErrorData() json.RawMessage.
 	Request(ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
-	// Restart closes a server's connections and opens them anew.
+	// Restart restarts a server's connections.
 	Restart(server string) error
-	// Wake starts a server if it sleeps.
+	// Wake starts an idle server.
 	Wake(server string) error
-	// SetEnabled lasts as long as the daemon.
+	// SetEnabled enables or disables a server until the daemon stops.
 	SetEnabled(server string, on bool) error
-	// TryServer starts a server once, as if AddServer had added it, and says what keeps it
-	// from working; it fails if it could not be added. It may take a minute.
+	// TryServer starts a server once, as if AddServer had added it, and describes its
+	// problem, or "". It fails if the server could not be added. It may take a minute.
 	TryServer(ctx context.Context, name string, entryKeys map[string]any) (lacks string, err error)
-	// AddServer puts a server into the config; keys are those of its entry there.
+	// AddServer adds a server with the keys of its entry to the config.
 	AddServer(name string, entryKeys map[string]any) error
-	// RemoveServer takes a server out of the config, and SetDisabled turns it off or on
-	// there, for good.
+	// RemoveServer removes a server from the config. SetDisabled enables or disables it
+	// there.
 	RemoveServer(server string) error
 	SetDisabled(server string, disabled bool) error
-	// Login logs the user in at a server by a browser, and says who that is, if it is
-	// known. show is given the page to open, and must not wait; pasted gives the
-	// URL that a browser elsewhere ended at. The end of ctx cancels it. agree reports
-	// whether the issuer, an authorization server, may have the config's client secret;
-	// before is the issuer that the user agreed to earlier, or "".
+	// Login logs the user in at a server by a browser and returns the user's name if
+	// known. show receives the page to open and must not block. pasted delivers the URL
+	// that a browser elsewhere ended at. The end of ctx cancels the login. agree reports
+	// whether the issuer, an authorization server, may receive the config's client
+	// secret; before is the issuer that the user agreed to earlier, or "".
 	Login(ctx context.Context, server string, show func(page string), agree func(ctx context.Context, issuer, before string) bool, pasted <-chan string) (user string, err error)
-	// Logout has the tokens of a server taken back, and forgets them.
+	// Logout revokes and deletes a server's tokens.
 	Logout(ctx context.Context, server string) error
-	// Approve takes tools of a server as they were shown; it fails if one is
-	// another by now.
+	// Approve approves tools of a server as they were shown. It fails if one has changed
+	// since.
 	Approve(server string, tools []registry.UnapprovedTool) error
-	// Profiles are those of the config, and VisibleCounts is how much of each kind the clients of
-	// one see, "" for those who have none.
+	// Profiles returns the config's profiles. VisibleCounts returns the number of visible
+	// entries of each kind for a profile's clients, or for clients without a profile
+	// ("").
 	Profiles() []string
 	VisibleCounts(profile string) [registry.Kinds]int
-	// HiddenReason says by whom and why lists of clients of a profile do not have an entry; by is ""
-	// when they do, "you" when SetEntriesDisabled did it, "profile" when that leaves it out, "search" when
-	// it is found and called all the same, and "config" when no view need have it.
+	// HiddenReason reports why an entry is hidden from a profile's clients. by is ""
+	// (visible), "you" (by SetEntriesDisabled), "profile", "search" (unlisted, but found
+	// and callable) or "config" (hidden from all profiles).
 	HiddenReason(profile string, e *registry.Entry) (by, why string)
-	// ListedAs returns the name of an entry in lists of clients of a profile; "" when they do
-	// not have it.
+	// ListedAs returns the name of an entry in the lists of a profile's clients, or "" if
+	// it is hidden.
 	ListedAs(profile string, e *registry.Entry) string
-	// SetEntriesDisabled turns entries on or off for clients of a profile, for all if that is "".
+	// SetEntriesDisabled disables entries for a profile's clients, or for all if profile
+	// is ""; on enables them.
 	SetEntriesDisabled(profile string, on bool, entries ...*registry.Entry) error
-	// Diagnose finds out what keeps a server from working. It may take a minute.
+	// Diagnose checks a server. It may take a minute.
 	Diagnose(ctx context.Context, server string) (report.Diagnosis, error)
-	// Usage tells the costs of servers, tools and clients. It may take a moment.
+	// Usage returns the costs of servers, tools and clients. It may take a moment.
 	Usage() report.Report
-	// Definition is how a server is started or reached, and what its process takes.
+	// Definition describes how a server is started or reached, and the resources its
+	// process uses.
 	Definition(server string) report.Definition
-	// InFlight are the requests of all clients that wait for their answers, the
-	// oldest first, and CancelRequest cancels one of them; false: it is over already.
+	// InFlight returns the requests of all clients in flight, the oldest first.
+	// CancelRequest cancels one and reports whether it was still in flight.
 	InFlight() []registry.InFlight
 	CancelRequest(session, id string) bool
-	// SessionDetails tells of a client's session its profile, its project and what questions it can
-	// answer.
+	// SessionDetails describes a client session's profile, project and capabilities.
 	SessionDetails(session string) []string
-	// Disconnect ends the session of a client; false: it is over already.
+	// Disconnect closes a client's session and reports whether it existed.
 	Disconnect(session string) bool
-	// Session is this screen's id among the registry's sessions.
+	// Session returns this UI's id among the registry's sessions.
 	Session() string
 }
 
-// Terminal is where a screen is shown. Read gives its input, Write takes output.
+// Terminal is a UI's terminal. Read returns its input.
 type Terminal interface {
 	io.ReadWriter
 	Getenv(name string) string
 	Size() (width, height int)
-	// Resized wants a full repaint with each value.
+	// Resized requests a full repaint with each value.
 	Resized() <-chan struct{}
-	// Dark reports whether the background is dark, if that is known, and
-	// Backgrounds that it became known.
+	// Dark reports whether the background is dark, if known. Backgrounds signals changes
+	// of that.
 	Dark() (dark, known bool)
 	Backgrounds() <-chan struct{}
-	// Graphics returns the terminal's answers about images: whether it has kitty's
-	// protocol and sixel, and the pixels of a cell, 0 if they are not known. After it
-	// changed Resized has a value, too.
+	// Graphics reports whether the terminal supports kitty's image protocol and sixel,
+	// and the size of a cell in pixels, 0 if unknown. Changes are signalled by Resized.
 	Graphics() (kitty, sixel bool, cellWidth, cellHeight int)
-	// Open shows content in the user's "pager" or "editor", where the terminal
-	// is, and returns when that program ends. "file" edits the
-	// existing file at the path name, which may have a line after a colon.
+	// Open shows content in the user's "pager" or "editor" on the terminal's machine and
+	// waits for that program. "file" edits the existing file at the path name, which may
+	// end with a colon and a line.
 	Open(ctx context.Context, program, name string, content []byte) error
-	// Browse opens a page in the user's browser, where the terminal is, and does not
-	// wait for that to end.
+	// Browse opens a page in the browser on the terminal's machine without waiting for
+	// it.
 	Browse(ctx context.Context, page string) error
-	// Save writes a file where the terminal is, and says where that was.
+	// Save writes a file on the terminal's machine and returns its path.
 	Save(ctx context.Context, path string, content []byte) (where string, err error)
-	// Done is closed when the terminal is gone.
+	// Done is closed when the terminal closes.
 	Done() <-chan struct{}
 }
 
-// Rect is a part of the screen.
+// Rect is a part of the UI, in cells.
 type Rect struct{ X, Y, W, H int }
 
 // Contains reports whether a cell is inside.

@@ -8,18 +8,18 @@ import (
 	"goblin/tui/keys"
 )
 
-// Dialog is a box in front of the panes. The last one in [Context.Dialogs] gets the
+// Dialog is a box in front of the panes. The last one in [Context.Dialogs] receives the
 // input. It closes itself by [Context.Drop].
 type Dialog interface {
 	Heading() string
-	// Size is the room that it wants, with its border, of w by h cells.
+	// Size returns the preferred size, including the border, of at most w by h cells.
 	Size(w, h int) (int, int)
 	Lines(w, h int) []string
-	// Keys returns the actions of keys now, without the keys: those are [Context.Actions].
+	// Keys returns the current bindings, without keys: those come from [Context.Actions].
 	Keys() keys.Table
-	// Update handles other keys and the mouse (in coordinates of lines).
+	// Update handles other keys and the mouse, in coordinates of Lines.
 	Update(msg tea.Msg) tea.Cmd
-	// Background handles messages that are no input.
+	// Background handles messages that are not input.
 	Background(msg tea.Msg) tea.Cmd
 	// Typing reports whether runes are text now.
 	Typing() bool
@@ -37,13 +37,14 @@ type ListDialog struct{ BaseDialog }
 
 func (ListDialog) lists() {}
 
-// NeedsReading reports whether keys typed before a dialog is visible could answer it.
+// NeedsReading reports whether keys typed before the dialog is visible could answer it by
+// mistake.
 func NeedsReading(d Dialog) bool {
 	_, lists := d.(interface{ lists() })
 	return !lists
 }
 
-// ScrollPosition returns how far a dialog is scrolled, or "" if it does not scroll.
+// ScrollPosition returns the scroll position of a dialog, or "" if it does not scroll.
 func ScrollPosition(d Dialog) string {
 	if d, ok := d.(interface{ Where() string }); ok {
 		return d.Where()
@@ -51,7 +52,7 @@ func ScrollPosition(d Dialog) string {
 	return ""
 }
 
-// SendTo gives input to a dialog.
+// SendTo sends input to a dialog.
 func (a *Context) SendTo(d Dialog, msg tea.Msg) tea.Cmd {
 	if key, ok := msg.(tea.KeyMsg); ok {
 		if b := d.Keys().WithKeys(a.Actions).Find(key, 0); b != nil {
@@ -69,7 +70,7 @@ func (a *Context) DialogHints(d Dialog) []keys.Hint {
 	return d.Keys().WithKeys(a.Actions).Hints()
 }
 
-// Push puts a dialog in front.
+// Push opens a dialog in front.
 func (a *Context) Push(d Dialog) tea.Cmd {
 	a.Dialogs = append(a.Dialogs, d)
 	if d, ok := d.(interface{ Begin() tea.Cmd }); ok {
@@ -78,7 +79,7 @@ func (a *Context) Push(d Dialog) tea.Cmd {
 	return nil
 }
 
-// SendToDialog gives input to the dialog in front.
+// SendToDialog sends input to the dialog in front.
 func (a *Context) SendToDialog(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok {
 		m.X, m.Y = m.X-a.FrontRect.X, m.Y-a.FrontRect.Y
@@ -87,13 +88,13 @@ func (a *Context) SendToDialog(msg tea.Msg) tea.Cmd {
 	return a.SendTo(a.Dialogs[len(a.Dialogs)-1], msg)
 }
 
-// Drop closes a dialog, wherever it stands.
+// Drop closes a dialog at any position of the stack.
 func (a *Context) Drop(d Dialog) tea.Cmd {
 	a.Dialogs = slices.DeleteFunc(slices.Clone(a.Dialogs), func(o Dialog) bool { return o == d })
 	return nil
 }
 
-// ScrollWheel moves what is under the mouse when its wheel turns.
+// ScrollWheel scrolls if the message is a turn of the mouse wheel.
 func ScrollWheel(scroll func(by int), msg tea.Msg) {
 	switch m, _ := msg.(tea.MouseMsg); m.Button {
 	case tea.MouseButtonWheelDown:
@@ -108,8 +109,7 @@ func LeftPress(m tea.MouseMsg) bool {
 	return m.Button == tea.MouseButtonLeft && m.Action == tea.MouseActionPress
 }
 
-// SetTheme draws a dialog in the screen's new look, if it keeps anything that
-// was made for the one before.
+// SetTheme applies a new theme to a dialog that caches styles.
 func SetTheme(d Dialog) {
 	if d, ok := d.(interface{ SetTheme() }); ok {
 		d.SetTheme()

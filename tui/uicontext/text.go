@@ -18,10 +18,10 @@ func SanitizeLine(s string) string { return termtext.Line(s) }
 // FormatDuration formats a duration with at most three digits, such as 671 ms, 2.1 s or 6 min.
 func FormatDuration(d time.Duration) string { return termtext.Duration(d) }
 
-// FormatSize is a number of bytes; "" when it is not known.
+// FormatSize formats a number of bytes, or returns "" if it is unknown (negative).
 func FormatSize(n int64) string { return termtext.Size(n) }
 
-// WrapText is foreign text in at most most lines of at most w cells.
+// WrapText wraps untrusted text into at most most lines of at most w cells.
 func WrapText(s string, w, most int) []string {
 	s = strings.ReplaceAll(termtext.Text(CutText(s, 8192)), "\t", "    ")
 	lines := strings.Split(ansi.Wrap(strings.TrimSpace(s), w, ""), "\n")
@@ -31,8 +31,8 @@ func WrapText(s string, w, most int) []string {
 	return lines
 }
 
-// CutBefore cuts a line that ends in parentheses before those, unless little would be left:
-// they say what is not told.
+// CutBefore shortens a line in front of its final parentheses, which count what is
+// omitted, unless little would remain.
 func CutBefore(lk *theme.Theme, s string, w int) string {
 	at := strings.LastIndex(s, " (")
 	if at < 0 || !strings.HasSuffix(s, ") ") || 2*theme.Width(s[at:]) > w {
@@ -41,7 +41,7 @@ func CutBefore(lk *theme.Theme, s string, w int) string {
 	return lk.Cut(s[:at], w-theme.Width(s[at:])) + s[at:]
 }
 
-// FormatCount writes a count: 1234, 100k, 1.2M.
+// FormatCount formats a count briefly: 1234, 100k, 1.2M.
 func FormatCount(n int) string { return termtext.FormatCount(n) }
 
 // FormatInt formats a count with all its digits: 1234, 100,009.
@@ -56,7 +56,7 @@ func FormatInt(n int) string {
 	return s
 }
 
-// PositionText returns how far a text is scrolled, or "" if all of it is visible.
+// PositionText returns the scroll position of a text, or "" if all of it is visible.
 func PositionText(text interface{ Position() (int, int, int) }) string {
 	first, last, total := text.Position()
 	if total == 0 || first <= 1 && last >= total {
@@ -68,12 +68,12 @@ func PositionText(text interface{ Position() (int, int, int) }) string {
 // DefaultDepth is the depth to which JSON is unfolded at first.
 const DefaultDepth = 12
 
-// ContainsAll reports whether text has all words in it.
+// ContainsAll reports whether text contains all words.
 func ContainsAll(text string, words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
-// CutText cuts long text, between characters.
+// CutText cuts text to most bytes, between characters.
 func CutText(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -15,7 +15,7 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Subject is the row under the cursor at length.
+// Subject returns the details of the row under the cursor.
 func (p *Pane) Subject() pane.Subject {
 	r, ok := p.Tables[p.at].Selected()
 	if !ok {
@@ -84,7 +84,7 @@ func (r *row) facts(now time.Time) []viewer.Field {
 	if r.Errors > 0 {
 		add("errors", fmt.Sprintf("%s, %.1f %%", uicontext.FormatCount(int(r.Errors)), 100*float64(r.Errors)/float64(r.Calls)))
 	}
-	if r.P50 > 0 { // no call was timed that waited for the user or was cancelled
+	if r.P50 > 0 { // no timed call without a wait for the user
 		add("answered", "half within "+termtext.Millis(r.P50)+", 95 of 100 within "+termtext.Millis(r.P95))
 	}
 	if r.Waits > 0 {
@@ -105,7 +105,7 @@ func (r *row) graphs(lk *theme.Theme) string {
 	}, "\n")
 }
 
-// limits show the client's limits, and the remedy for one that is broken.
+// limits shows the client's limits, and how to fix a violation.
 func (r *row) limits() []viewer.Section {
 	l := r.client.Limits
 	if l == nil {

@@ -1,7 +1,7 @@
 // Package usage is the pane of tool costs and latencies.
 //
-// It shows a bill that it asks for while it is open, in commands, once a second at most, and
-// counts nothing itself. It belongs to the goroutine of one screen's Update and View.
+// While open, it requests a report in a command, at most once per second; it counts
+// nothing itself. All methods must run on the UI's Update goroutine.
 package usage
 
 import (
@@ -26,7 +26,6 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// The tables.
 const (
 	servers = iota
 	tools
@@ -45,7 +44,7 @@ type row struct {
 	report.Definitions
 	report.Figures
 	client *report.Client
-	whole  any // as it stands in the bill
+	whole  any // its part of the report
 }
 
 // readInterval is the minimum time between two readings of the report.
@@ -57,15 +56,15 @@ type Pane struct {
 	Tables [tables]*list.Table[row]
 	at     int
 	spots  pane.Tabs
-	above  int // lines before the rows, when they were last drawn
+	above  int // lines above the rows, as last drawn
 
 	report report.Report
-	busy   bool // a command asks for the bill
+	busy   bool // a command reads the report
 	stale  bool // … which has changed since
 	read   time.Time
 }
 
-// New is the pane; it reads nothing before it is open.
+// New returns the pane. It reads nothing until it is open.
 func New(a *pane.Layout) *Pane {
 	p := &Pane{app: a, at: tools}
 	for i := range p.Tables {
@@ -99,10 +98,11 @@ func fields(rows []row) []list.Field {
 	}
 }
 
-// Place is where the pane's keys work.
+// Place returns the place of the pane's keys.
 func (p *Pane) Place() keymap.Place { return keymap.InUsage }
 
-// Tab names the pane, and counts clients whose limits are broken once it was open.
+// Tab returns the pane's name and the number of connected clients over a limit, once the
+// pane was open.
 func (p *Pane) Tab() (name, count string) {
 	broken := 0
 	for i := range p.report.Clients {
@@ -116,12 +116,12 @@ func (p *Pane) Tab() (name, count string) {
 	return "Usage", count
 }
 
-// Watches are the changes that change the bill.
+// Watches returns the changes that affect the report.
 func (p *Pane) Watches() registry.Changes {
 	return registry.Traffic | registry.Servers | registry.Sessions | registry.Tools | registry.Skills
 }
 
-// Refresh asks for the bill, if somebody looks.
+// Refresh reads the report if the pane is open.
 func (p *Pane) Refresh(what registry.Changes) tea.Cmd {
 	now := p.app.Now()
 	switch {
@@ -132,7 +132,7 @@ func (p *Pane) Refresh(what registry.Changes) tea.Cmd {
 		return nil
 	case what != registry.AllChanges && now.Sub(p.read) < readInterval:
 		if p.stale {
-			return nil // somebody looks already
+			return nil // a reading is scheduled
 		}
 		p.stale = true
 		return p.app.After(readInterval-now.Sub(p.read), keys.FuncMsg(func() tea.Cmd { return p.Refresh(registry.AllChanges) }))
@@ -179,7 +179,7 @@ func (p *Pane) take(r report.Report) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// Heading counts the rows of the open table, and says by what they are sorted.
+// Heading returns the number of rows of the open table and its sort order.
 func (p *Pane) Heading() (title, right string) {
 	t := p.Tables[p.at]
 	count := uicontext.FormatInt(t.Total())
@@ -189,7 +189,7 @@ func (p *Pane) Heading() (title, right string) {
 	return p.app.Theme.Title.On("Usage") + " " + count, t.OrderText(p.app.Theme)
 }
 
-// Rows is the open table.
+// Rows returns the open table.
 func (p *Pane) Rows() list.Rows { return below{p.Tables[p.at], p.above} }
 
 // below is a table under other lines.
@@ -198,10 +198,10 @@ type below struct {
 	above int
 }
 
-// Position is the line of the cursor.
+// Position returns the line of the cursor.
 func (b below) Position() int { return b.Table.Position() + b.above }
 
-// Click goes to a row, or opens a tab.
+// Click selects a row or opens a tab.
 func (p *Pane) Click(x, y int) (bool, tea.Cmd) {
 	if y >= p.above {
 		return p.Tables[p.at].Click(x, y-p.above)
@@ -221,7 +221,7 @@ func (p *Pane) choose(table int) tea.Cmd {
 	return nil
 }
 
-// Empty says why there is nothing.
+// Empty explains why the table is empty.
 func (p *Pane) Empty() []string {
 	if p.read.IsZero() {
 		return nil
@@ -229,10 +229,10 @@ func (p *Pane) Empty() []string {
 	return []string{[tables]string{"No server lists a tool, and none was called.", "No server lists a tool, and none was called.", "No client has connected yet."}[p.at]}
 }
 
-// IsEmpty reports whether there is room for what Empty says.
+// IsEmpty returns false: Lines draws the text of Empty itself.
 func (p *Pane) IsEmpty() bool { return false }
 
-// Item is the tool under the cursor.
+// Item returns the tool under the cursor.
 func (p *Pane) Item() uicontext.Item {
 	r, ok := p.Tables[p.at].Selected()
 	if !ok || p.at != tools || r.Definitions.Bytes == 0 {
@@ -241,7 +241,7 @@ func (p *Pane) Item() uicontext.Item {
 	return uicontext.Item{Kind: registry.Tool, Server: r.server, Name: r.original, Listed: r.name}
 }
 
-// ShownContent is the part of the bill under the cursor, as JSON.
+// ShownContent returns the report's part under the cursor as JSON.
 func (p *Pane) ShownContent() uicontext.CachedContent {
 	r, ok := p.Tables[p.at].Selected()
 	if !ok {
@@ -288,7 +288,7 @@ func (p *Pane) Handlers() map[string]keys.Handler {
 	}
 }
 
-// Lines are the tabs, the last hour, how long calls took, and the table.
+// Lines draws the tabs, the last hour, the latencies and the table.
 func (p *Pane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	texts := make([]string, tables)
 	for i, t := range p.Tables {
@@ -310,7 +310,7 @@ func (p *Pane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return lk.Lines(append(out, rows...), w, h)
 }
 
-// graphs draw the last hour, and how long all calls took.
+// graphs draws the last hour and the distribution of latencies.
 func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 	f := &p.report.All
 	calls, failed, took, timed := lastHour(f.Hour)
@@ -322,7 +322,7 @@ func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 		}
 		room := cells - theme.Width(line)
 		if theme.Width(ends) > room {
-			ends = "" // half of a number would be another one
+			ends = "" // a cut number would be wrong
 		}
 		return " " + lk.Dim.On(lk.Fit(label, 8)) + lk.Accent.On(line) + lk.Dim.On(lk.Fit(ends, room)) + "  " + text
 	}
@@ -400,7 +400,7 @@ func byTokens(x, y row) int {
 	return cmp.Or(cmp.Compare(x.Definitions.Bytes, y.Definitions.Bytes), cmp.Compare(y.key, x.key))
 }
 
-// columns are those of a table. What costs stands longest.
+// columns returns the columns of a table. Those about costs have the highest priority.
 func (p *Pane) columns(table int) []list.Column[row] {
 	lk := func() *theme.Theme { return p.app.Theme }
 	figure := func(name string, rank, w int, value func(row) float64, text func(row) string) list.Column[row] {
@@ -472,7 +472,7 @@ func (p *Pane) columns(table int) []list.Column[row] {
 	return slices.Insert(all, 1, own...)
 }
 
-// style is that of a row: what nobody calls is dim.
+// style dims disabled and unused rows.
 func (p *Pane) style(r row) theme.Style {
 	if r.off || p.at == tools && r.idle > 0 {
 		return p.app.Theme.Dim
@@ -480,7 +480,7 @@ func (p *Pane) style(r row) theme.Style {
 	return ""
 }
 
-// short is how long ago something was.
+// short formats an age without minutes from 1 h on.
 func short(ago time.Duration) string {
 	switch ago = max(ago, 0); {
 	case ago < time.Hour:
