@@ -8,34 +8,34 @@ import (
 	"goblin/tui/theme"
 )
 
-// Column is one column of a table. It is drawn as wide as its longest text, if there is
-// room for that; one that is empty in all rows takes none. Text, HasValue and Less are
-// called from commands too, so they read only the row.
+// Column is a column of a table. It is as wide as its longest text if there is room; a
+// column that is empty in all rows is hidden. Text, HasValue and Less may be called from
+// commands, so they may read only the row.
 type Column[R any] struct {
-	Name           string // in the head, and of the order by it; "" has neither
-	Priority       int    // columns of a greater priority make room first; 0 always stays
-	MinWidth       int    // fewer cells hide the column; 0: all that it needs
-	PreferredWidth int    // cells that it gets before columns of a greater priority; 0: all that it needs
-	NeededWidth    int    // cells that it needs whatever the rows hold
-	Optional       bool   // shown only if the others need no room; has the greatest priority
-	Fills          bool   // it takes what the others leave, and needs no more than it wants
-	AlignRight     bool   // figures stand at its end
-	Dim            bool   // drawn dim, unless its row has a style
-	CutMiddle      bool   // what is cut is cut in its middle
+	Name           string // of the header and the sort order; "" for neither
+	Priority       int    // higher values are shrunk and hidden first; 0 is always shown
+	MinWidth       int    // narrower than this, the column is hidden; 0: the full width
+	PreferredWidth int    // width kept before columns of a higher priority; 0: the full width
+	NeededWidth    int    // fixed width, independent of the rows
+	Optional       bool   // shown only if all others fit; lowest in rank
+	Fills          bool   // takes the remaining width, but needs only PreferredWidth
+	AlignRight     bool   // for numbers
+	Dim            bool   // drawn dim unless the row has a style
+	CutMiddle      bool   // cut in the middle
 
-	Text     func(R) string // foreign text; a filter's words are marked in it
-	HasValue func(R) bool   // whether there is something in a row; nil: where there is text
-	// Show returns the text of a row's cell of this width, and its style, where that is
-	// not Text as it is; it is safe for the terminal. The style "" is that of the row.
+	Text     func(R) string // untrusted text, in which matches are highlighted
+	HasValue func(R) bool   // whether a row has a value; nil: if Text is not empty
+	// Show returns a cell's text for a width and its style, if that differs from Text.
+	// The text must be safe for the terminal. The style "" means the row's.
 	Show func(r R, w int) (string, theme.Style)
-	// Less compares rows; nil compares their texts. Descending starts with the greatest row.
-	// An Unsorted column has no order.
+	// Less compares rows; nil compares their texts. Descending sorts the greatest row
+	// first. An Unsorted column has no order.
 	Less       func(a, b R) int
 	Descending bool
 	Unsorted   bool
 }
 
-// NumberColumn returns a column of numbers of a fixed width, the greatest first.
+// NumberColumn returns a column of numbers of a fixed width, sorted in descending order.
 func NumberColumn[R any](name string, priority, w int, value func(R) float64, show func(R, int) (string, theme.Style)) Column[R] {
 	return Column[R]{
 		Name: name, Priority: priority, NeededWidth: w, AlignRight: true, Descending: true, Show: show,
@@ -43,8 +43,8 @@ func NumberColumn[R any](name string, priority, w int, value func(R) float64, sh
 	}
 }
 
-// SetColumns gives a table its columns, and an order by each of them: behind the first
-// order, which may be that of a column itself, and before the others.
+// SetColumns sets a table's columns and adds an order for each of them after the first
+// order. The first order may be a column's.
 func (t *Table[R]) SetColumns(columns ...Column[R]) *Table[R] {
 	t.cols = columns
 	orders := t.Orders[:1:1]
@@ -67,7 +67,7 @@ func (t *Table[R]) SetColumns(columns ...Column[R]) *Table[R] {
 	return t
 }
 
-// folded compares texts without regard to the case of ASCII letters.
+// folded compares texts, ignoring the case of ASCII letters.
 func folded(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		x, y := lower(a[i]), lower(b[i])
@@ -85,22 +85,24 @@ func lower(c byte) byte {
 	return c
 }
 
-// mostCells is how wide a text counts at most, and mostMeasured how much of it is looked at.
+// maxCells is the maximum counted width of a text. maxMeasured is the number of bytes
+// that are measured.
 const (
 	maxCells    = 400
 	maxMeasured = 4 * maxCells
 )
 
-// columnWidths holds how many cells the texts of some rows need, by column. It is immutable.
+// columnWidths holds the text widths of rows, by column. It is immutable.
 type columnWidths struct {
-	cells [][]uint16    // of each row; nil for columns that need the same in all
-	all   []widthCounts // of all rows
+	cells [][]uint16    // per row; nil for columns of a fixed width
+	all   []widthCounts // over all rows
 }
 
-// widthCounts counts the rows that need at least a number of cells. Its length is the widest text.
+// widthCounts counts, for each width, the rows that need at least that width.
 type widthCounts []int32
 
-// measure reads all rows once, so that what a search finds can be laid out at no cost.
+// measure reads all rows once, so that search results can be laid out without reading
+// them again.
 func measure[R any](columns []Column[R], rows []R) columnWidths {
 	e := columnWidths{cells: make([][]uint16, len(columns)), all: make([]widthCounts, len(columns))}
 	for i := range columns {
@@ -117,7 +119,7 @@ func measure[R any](columns []Column[R], rows []R) columnWidths {
 	return e
 }
 
-// cells is how many of them a row needs.
+// cells returns the width that a row needs.
 func (c *Column[R]) cells(r R) int {
 	if c.HasValue != nil && !c.HasValue(r) {
 		return 0
@@ -128,16 +130,16 @@ func (c *Column[R]) cells(r R) int {
 	return width(c.Text(r))
 }
 
-// width is that of foreign text, as far as it matters.
+// width returns the width of untrusted text, at most maxCells.
 func width(text string) int {
 	text = text[:min(len(text), maxMeasured)]
-	if w := theme.Width(text); w == len(text) { // and harmless
+	if w := theme.Width(text); w == len(text) { // plain ASCII needs no sanitizing
 		return min(w, maxCells)
 	}
 	return min(theme.Width(termtext.Line(text)), maxCells)
 }
 
-// needOf counts the cells of rows: of those in found, of all if that is nil.
+// needOf counts the widths of the rows in found, or of all if found is nil.
 func needOf(cells []uint16, found []int32) widthCounts {
 	var counts [maxCells + 1]int32
 	if found == nil {
@@ -159,7 +161,7 @@ func needOf(cells []uint16, found []int32) widthCounts {
 	return slices.Clone(widthCounts(counts[:most+1]))
 }
 
-// needs are those of the rows that were found.
+// needs returns the widths of the matching rows.
 func (e *columnWidths) needs(found []int32, total int) []widthCounts {
 	if len(found) == total || len(found) == 0 {
 		return e.all
@@ -173,10 +175,10 @@ func (e *columnWidths) needs(found []int32, total int) []widthCounts {
 	return out
 }
 
-// most is the most that a row needs.
+// most returns the maximum width.
 func (n widthCounts) most() int { return max(len(n)-1, 0) }
 
-// at is how many rows lose something if there is one cell less than w.
+// at returns the number of rows that are cut if the column has one cell less than w.
 func (n widthCounts) at(w int) int32 {
 	if w >= len(n) {
 		return 0
@@ -184,7 +186,7 @@ func (n widthCounts) at(w int) int32 {
 	return n[w]
 }
 
-// place is a column as it is laid out.
+// place is the layout of a column.
 type place struct {
 	col, rank          int
 	x, w               int
@@ -192,8 +194,8 @@ type place struct {
 	need               widthCounts
 }
 
-// plan lays the columns out in w cells: which of them there is room for, by their rank,
-// and how wide each is. If something must be cut, it is what fewest rows need.
+// plan lays out the columns in w cells: which ones are shown, by priority, and how wide
+// each is. It first cuts the columns whose cut affects the fewest rows.
 func (t *Table[R]) plan(w int) []place {
 	places := make([]place, 0, len(t.cols))
 	for i := range t.cols {
@@ -206,7 +208,7 @@ func (t *Table[R]) plan(w int) []place {
 		byRank[i] = i
 	}
 	slices.SortStableFunc(byRank, func(a, b int) int { return cmp.Compare(places[a].rank, places[b].rank) })
-	taken, stands := -1, make([]bool, len(places)) // no gap behind the last one
+	taken, stands := -1, make([]bool, len(places)) // no gap after the last one
 	for _, i := range byRank {
 		p := &places[i]
 		if p.rank > 0 && (taken+1+p.least > w || t.cols[p.col].Optional) {
@@ -216,7 +218,7 @@ func (t *Table[R]) plan(w int) []place {
 		taken += 1 + p.wants
 	}
 	kept := t.shared(places, stands, w)
-	// What the rows in sight leave is for the columns that come next.
+	// If the visible rows leave room, the next columns are shown, too.
 	for _, i := range byRank {
 		if stands[i] {
 			continue
@@ -236,7 +238,7 @@ func (t *Table[R]) plan(w int) []place {
 	return kept
 }
 
-// shared are the places that stand, with the room shared among them.
+// shared returns the shown places with the room distributed.
 func (t *Table[R]) shared(places []place, stands []bool, w int) []place {
 	kept := make([]place, 0, len(places))
 	for i, p := range places {
@@ -252,7 +254,8 @@ func (t *Table[R]) shared(places []place, stands []bool, w int) []place {
 	return kept
 }
 
-// narrower reports whether a column has less in another plan, which has all of them.
+// narrower reports whether a column is narrower in other, which contains all columns of
+// places.
 func narrower(places, other []place) bool {
 	j := 0
 	for _, p := range places {
@@ -266,7 +269,8 @@ func narrower(places, other []place) bool {
 	return false
 }
 
-// shareForVisible distributes the room by the rows in view, if there is not enough for all rows.
+// shareForVisible distributes the room by the visible rows, because there is not enough
+// for all rows.
 func (t *Table[R]) shareForVisible(places []place, room int) {
 	from := t.window.offset - t.window.offset%t.PageSize()
 	near := t.Matches[min(from, len(t.Matches)):min(from+2*t.window.height, len(t.Matches))]
@@ -312,8 +316,8 @@ func (t *Table[R]) wanted(i int) (p place, ok bool) {
 	return p, true
 }
 
-// share gives room cells to the columns. First to lose some are those that have more than
-// they want, then those that make room for others, then any.
+// share distributes room cells. Columns beyond their preferred width are cut first, then
+// those of a low priority, then any.
 func (t *Table[R]) share(places []place, room int) {
 	for i := range places {
 		places[i].w = places[i].most
@@ -347,7 +351,8 @@ func (t *Table[R]) share(places []place, room int) {
 	}
 }
 
-// giveSurplus gives rest the cells that other columns do not want, unless rest has plenty.
+// giveSurplus moves cells beyond the preferred width of other columns to the filling
+// column, up to twice its preferred width.
 func (t *Table[R]) giveSurplus(places []place, rest *place) {
 	for i := range places {
 		if p := &places[i]; p.need == nil && p != rest && p.w > p.wants && rest.w < 2*rest.wants {
@@ -356,8 +361,8 @@ func (t *Table[R]) giveSurplus(places []place, rest *place) {
 	}
 }
 
-// cheaper reports whether fewer rows lose something if this column has a cell less; of
-// two that are alike, the wider one has.
+// cheaper reports whether narrowing p cuts fewer rows than narrowing q; on a tie, the
+// wider one is cheaper.
 func (p *place) cheaper(q *place) bool {
 	if a, b := p.need.at(p.w), q.need.at(q.w); a != b {
 		return a < b

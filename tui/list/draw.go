@@ -11,29 +11,31 @@ import (
 	"goblin/tui/theme"
 )
 
-// RowStyle is how rows are drawn, besides their columns. All of it is for View alone;
-// functions that are nil have nothing to say.
+// RowStyle controls how rows are drawn. All functions are called by View only and may be
+// nil.
 type RowStyle[R any] struct {
-	NoHeader  bool // the columns are not named
-	MarkWidth int  // cells of the marks before the first column
-	// Marks are drawn in them, styled.
+	NoHeader  bool // hides the column names
+	MarkWidth int  // width of the marks before the first column
+	// Marks returns the styled marks of a row.
 	Marks func(R) string
-	// Base is the style of a row.
+	// Base returns the style of a row.
 	Base func(R) theme.Style
-	// Note stands at the end of a row, styled: what is true of it for a while.
+	// Note returns a styled temporary text for the end of a row, or "".
 	Note func(R) string
-	// Overlay returns a styled text that covers the end of its row; other rows need no room for it.
+	// Overlay returns a styled text that covers the end of its row. Other rows reserve no
+	// room for it.
 	Overlay func(R) string
-	// HiddenTexts are texts in which a filter looks and which are in no column, or may be cut.
+	// HiddenTexts returns searched texts that are in no column or may be cut.
 	HiddenTexts func(R) []string
-	// Replacement stands in the place of all columns that make room for others.
+	// Replacement returns a text that replaces all columns with a priority above 0, or
+	// "".
 	Replacement func(R) (string, theme.Style)
 }
 
-// minHeaderLines is the height from which a list names its columns.
+// minHeaderLines is the minimum height of a list with column names.
 const minHeaderLines = 2
 
-// Grid draws the window by its columns, below a line that names them.
+// Grid draws the visible rows below the column names.
 func (t *Table[R]) Grid(lk *theme.Theme, w, h int, focused bool) []string {
 	t.hasHeader = h >= minHeaderLines && len(t.cols) > 0 && len(t.Rows) > 0 && !t.NoHeader
 	rows := h
@@ -50,7 +52,7 @@ func (t *Table[R]) Grid(lk *theme.Theme, w, h int, focused bool) []string {
 	return lines
 }
 
-// notes is how much room those in sight need.
+// notes returns the width of the longest visible note.
 func (t *Table[R]) notes() (most int) {
 	if t.Note == nil {
 		return 0
@@ -64,15 +66,15 @@ func (t *Table[R]) notes() (most int) {
 	return most
 }
 
-// IsColumnVisible reports whether a column is in sight.
+// IsColumnVisible reports whether a column is visible.
 func (t *Table[R]) IsColumnVisible(name string) bool {
 	return slices.ContainsFunc(t.places, func(p place) bool { return t.cols[p.col].Name == name })
 }
 
-// sorted reports whether the rows are in the order of a column.
+// sorted reports whether the rows are sorted by a column.
 func (t *Table[R]) sorted(i int) bool { return t.Orders[t.Order].col == i+1 && !t.ByMatch() }
 
-// headLine names the columns; an arrow tells the order.
+// headLine draws the column names and the arrow of the sort order.
 func (t *Table[R]) headLine(lk *theme.Theme, w int) string {
 	var b strings.Builder
 	b.WriteString(theme.Spaces(2 + t.MarkWidth))
@@ -102,7 +104,7 @@ type cell struct {
 	style theme.Style
 }
 
-// line draws a row by its columns.
+// line draws a row.
 func (t *Table[R]) line(lk *theme.Theme, r R, w, notes int) string {
 	var b strings.Builder
 	if t.MarkWidth > 0 {
@@ -130,7 +132,7 @@ func (t *Table[R]) line(lk *theme.Theme, r R, w, notes int) string {
 			break
 		}
 		for !c.AlignRight && theme.Width(mine.text) > p.w && i < len(cells) && cells[i].text == "" && instead == "" {
-			p.w += 1 + t.places[i].w // what is empty beside it has room
+			p.w += 1 + t.places[i].w // extends into empty neighbours
 			i++
 		}
 		b.WriteString(t.drawn(lk, mine.text, p.w, c, mine.style))
@@ -150,7 +152,6 @@ func (t *Table[R]) line(lk *theme.Theme, r R, w, notes int) string {
 	return line
 }
 
-// cell draws a column of a row.
 func (t *Table[R]) cell(lk *theme.Theme, r R, p place, base theme.Style) cell {
 	c, out := &t.cols[p.col], cell{}
 	if c.Show != nil {
@@ -168,7 +169,7 @@ func (t *Table[R]) cell(lk *theme.Theme, r R, p place, base theme.Style) cell {
 	return out
 }
 
-// drawn is a text in w cells, with what the filter looks for highlighted.
+// drawn returns a text in w cells with highlighted matches.
 func (t *Table[R]) drawn(lk *theme.Theme, text string, w int, c *Column[R], style theme.Style) string {
 	n := theme.Width(text)
 	if n > w {
@@ -182,7 +183,7 @@ func (t *Table[R]) drawn(lk *theme.Theme, text string, w int, c *Column[R], styl
 	return out + theme.Spaces(w-n)
 }
 
-// cut shortens a text to w cells, so that what the filter found in it is seen.
+// cut shortens a text to w cells around its first match.
 func (t *Table[R]) cut(lk *theme.Theme, text string, w int, middle bool) string {
 	short := func(text string) string {
 		if middle {
@@ -197,10 +198,10 @@ func (t *Table[R]) cut(lk *theme.Theme, text string, w int, middle bool) string 
 	return lk.Cut(t.cutToMatch(lk, text, w), w)
 }
 
-// maxSearched is how much of a text is searched for a match to show, in bytes.
+// maxSearched is the part of a text that is searched for a match to show, in bytes.
 const maxSearched = 4096
 
-// cutToMatch is a text from a place on at which what the filter found in it is seen in w cells.
+// cutToMatch cuts the beginning of a text so that its first match is visible in w cells.
 func (t *Table[R]) cutToMatch(lk *theme.Theme, text string, w int) string {
 	spans := t.query.Spans(text[:min(len(text), maxSearched)])
 	if len(spans) == 0 {
@@ -220,8 +221,8 @@ func (t *Table[R]) cutToMatch(lk *theme.Theme, text string, w int) string {
 	return lk.Ellipsis + text[from:]
 }
 
-// showHit has a row show what the filter found in it, where that is in no column in sight:
-// in the column that takes the rest, else in half of the widest.
+// showHit shows a match that no visible column contains: in the filling column, otherwise
+// in half of the widest.
 func (t *Table[R]) showHit(lk *theme.Theme, r R, cells []cell) {
 	if t.FilterText == "" || t.HiddenTexts == nil || len(cells) == 0 {
 		return
@@ -250,8 +251,7 @@ func (t *Table[R]) showHit(lk *theme.Theme, r R, cells []cell) {
 	}
 }
 
-// Click puts the cursor on the row at a line of the window, or sorts by the column whose
-// name is there.
+// Click selects the row at a line, or sorts by the clicked column name.
 func (t *Table[R]) Click(x, y int) (row bool, cmd tea.Cmd) {
 	if t.hasHeader {
 		if y--; y < 0 {

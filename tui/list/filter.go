@@ -1,5 +1,4 @@
-// Filter is the language of the filter bar: which rows of a list a
-// line of text asks for, in which order, and what to highlight in them.
+// Filter is the language of the filter bar. It selects, orders and highlights rows.
 //
 //	config main          both, in any order, anywhere in the row's text
 //	Config               an upper-case letter makes that word case-sensitive
@@ -15,21 +14,17 @@
 //	ms:>500 size:<=1.5M  numbers: < > <= >= =, with k, M, G or Ki, Mi, Gi
 //	-word  -mime:json    not these
 //
-// Everything else is ANDed; comparisons of one number or age field too, so
-// that ms:>100 ms:<500 is a range. What is still being typed (-, ~, server:,
-// updated:<) asks for nothing yet; a name that is no field, with nothing behind its
-// colon, is text, such as the scheme of a URI. A term that cannot be understood hides
-// nothing; [Query.Problem] says what is wrong with it.
+// All other terms are ANDed, including comparisons of one number or age field, so ms:>100
+// ms:<500 is a range. Unfinished terms (-, ~, server:, updated:<) match everything. An
+// unknown field name with nothing after its colon is text, such as the scheme of a URI.
+// An invalid term hides nothing; [Query.Problem] describes it.
 //
-// An [Index] holds the text of the rows, a [Query] what was typed; both are
-// immutable and may be used from any goroutine. Nothing is kept between calls,
-// no goroutine is started and nothing is logged. [Query.Match] and
-// [Query.ExcludingTerm] read every row, a few milliseconds for a hundred thousand,
-// and belong into a command with a context that ends them; the rest is quick
-// enough for drawing. The functions of a [Field] are called from where Match
-// is called. Text in different Unicode normal forms is different text.
-//
-// The package knows no catalog, no screen and no keys.
+// An [Index] holds the text of the rows, a [Query] the parsed filter. Both are immutable
+// and may be used from any goroutine. [Query.Match] and [Query.ExcludingTerm] read every
+// row, in a few milliseconds per hundred thousand. They belong into a command with a
+// context that cancels them. Everything else is fast enough for drawing. Match calls the
+// functions of a [Field] on its own goroutine. Different Unicode normal forms do not
+// match each other.
 
 package list
 
@@ -39,30 +34,29 @@ import (
 	"time"
 )
 
-// FieldKind is the kind of value that a field has.
+// FieldKind is the kind of a field's values.
 type FieldKind uint8
 
-// The kinds, each with the function of [Field] that gives its values.
+// The kinds, each with a function of [Field].
 const (
-	Text   FieldKind = iota // text: a part of it, or with a * the whole of it
+	Text   FieldKind = iota // contains a text, or matches it with a *
 	YesNo                   // yes or no
 	Age                     // time since a moment: <5m, >1h
 	Number                  // >500, <=1k
 )
 
-// Field is one column that terms can name. Of its functions only that of its
-// kind is used; a field without it asks for nothing. Rows are those of the
-// index that is matched.
+// Field is a column that terms can name. Only the function of its kind is used; without
+// it, the field is ignored. Row numbers are those of the matched index.
 type Field struct {
-	Name    string   // letters, digits, '_', '.' and '-', the first one a letter
+	Name    string   // letters, digits, '_', '.' and '-', starting with a letter
 	Aliases []string // other names, not shown
 	Kind    FieldKind
-	Help    string // for whoever explains the fields; not used here
+	Help    string // for help; not used here
 
 	Text   func(row int) string
 	YesNo  func(row int) bool
-	Time   func(row int) time.Time // the zero time is no moment: no age fits it
-	Number func(row int) float64   // NaN is unknown: no comparison fits it
+	Time   func(row int) time.Time // the zero time matches no age
+	Number func(row int) float64   // NaN matches no comparison
 }
 
 func (f *Field) called(name string) bool {

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// foldRune gives one rune for all that differ only by case: ς and σ, K (the
-// Kelvin sign) and k, İ and i, ẞ and ß. Its result may be longer or shorter in
-// bytes.
+// foldRune maps runes that differ only by case to one rune: ς and σ, K (the Kelvin sign)
+// and k, İ and i, ẞ and ß. The result may have a different length in bytes.
 func foldRune(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'A' <= r && r <= 'Z' {
@@ -19,9 +18,8 @@ func foldRune(r rune) rune {
 	return unicode.ToLower(unicode.ToUpper(r))
 }
 
-// fold folds every rune and keeps bytes that are no UTF-8. moved says that
-// offsets in the result may differ from those in s. A folded text of valid
-// UTF-8 is only found at rune boundaries of a folded text, whatever that is.
+// fold folds every rune and keeps invalid UTF-8 bytes. moved reports whether offsets may
+// differ from those in s. Folded valid UTF-8 matches only at rune boundaries.
 func fold(s string) (low string, moved bool) {
 	i := 0
 	for i < len(s) && s[i] < utf8.RuneSelf && (s[i] < 'A' || s[i] > 'Z') {
@@ -47,8 +45,7 @@ func fold(s string) (low string, moved bool) {
 	return b.String(), moved
 }
 
-// origins gives for each byte of the folded s, and for its end, the offset in
-// s of the rune that it came from.
+// origins maps each byte of the folded s, and its end, to the offset of its rune in s.
 func origins(s string, folded int) []int {
 	at := make([]int, 0, folded+1)
 	for i := 0; i < len(s); {
@@ -65,15 +62,13 @@ func origins(s string, folded int) []int {
 	return append(at, len(s))
 }
 
-// clean makes text that a user typed or that became part of it valid UTF-8
-// without NUL, at which the fuzzy scorer would stop.
+// clean returns valid UTF-8 without NUL, at which the fuzzy scorer would stop.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// letterBits tells which bit of a mask stands for a byte of folded text.
-// Letters, digits and what is frequent in URIs have one of their own, other
-// bytes share theirs.
+// letterBits maps bytes of folded text to bits of a mask. Letters, digits and frequent
+// characters of URIs have their own bit; other bytes share bits.
 type letterBits struct {
 	bit [256]uint64
 	own [256]bool
@@ -94,8 +89,8 @@ var letters = func() (l letterBits) {
 	return l
 }()
 
-// maskOf gives the letters of a folded text. A text can only contain another
-// one, or its characters in order, if its mask has all bits of the other's.
+// maskOf returns the mask of a folded text. A text can contain another one, or its
+// characters in order, only if its mask includes the other's.
 func maskOf(low string) (mask uint64) {
 	for i := range len(low) {
 		mask |= letters.bit[low[i]]

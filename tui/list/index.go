@@ -2,15 +2,15 @@ package list
 
 import "strings"
 
-// Index is the words' side of a number of rows: their text, folded, in one
-// arena, and the set of letters of each row as a 64-bit mask, so that a word
-// with a letter that a row lacks costs one comparison. It never changes.
+// Index is the folded text of rows in one arena, with the letters of each row as a 64-bit
+// mask. A row without a letter of the word is skipped after one comparison. It is
+// immutable.
 type Index struct {
 	arena string
-	ends  []int // of each row in the arena; ends[0] is 0
+	ends  []int // end of each row in the arena; ends[0] is 0
 	masks []uint64
-	parts bool     // some text has several
-	asIs  []string // the text of those rows that folding changed; nil if none
+	parts bool     // some text has several parts
+	asIs  []string // original text of rows changed by folding, or nil
 }
 
 // NewIndex indexes n rows. It calls text once for each of them, in order.
@@ -18,7 +18,7 @@ func NewIndex(n int, text func(row int) string) *Index {
 	ix := &Index{ends: make([]int, n+1), masks: make([]uint64, n)}
 	var arena strings.Builder
 	for i := range n {
-		if i == 256 { // by now the usual length is known
+		if i == 256 { // the average length is known
 			arena.Grow(min(arena.Len()/i, 128) * (n - i))
 		}
 		s := text(i)
@@ -36,15 +36,15 @@ func NewIndex(n int, text func(row int) string) *Index {
 	}
 	ix.arena = arena.String()
 	if arena.Cap() > arena.Len()+arena.Len()/4 {
-		ix.arena = strings.Clone(ix.arena) // an index lives long, spare room is waste
+		ix.arena = strings.Clone(ix.arena) // an index lives long, so it must not waste memory
 	}
 	return ix
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (ix *Index) Len() int { return len(ix.masks) }
 
-// SplitParts says that texts have parts, with a NUL between them.
+// SplitParts reports whether a text has several parts, separated by NUL.
 func (ix *Index) SplitParts() bool { return ix.parts }
 
 func (ix *Index) folded(row int32) string {

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	contextInterval  = 4096 // rows between two looks at the context
-	maxCachedResults = 1024 // different values of a field that are remembered in one search
+	contextInterval  = 4096 // rows between checks of the context
+	maxCachedResults = 1024 // maximum number of cached values per field and search
 )
 
-// Match gives the rows that fit, never nil. A text may have parts, with a NUL between
-// them, the weightiest first: rows come by the part in which their words are, and in
-// their order where that is the same. If the query is ranked, the best match comes
-// first and equal ones in the order of their numbers. The error is that of ctx, which is looked at every 4096 rows.
+// Match returns the matching rows, never nil. Parts of a text are separated by NUL, the
+// most important first. Rows are ordered by the part that contains their words, then by
+// number. In a ranked query, the best match comes first, then by number. The error is
+// ctx's, which is checked every 4096 rows.
 func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, error) {
 	n := ix.Len()
 	m := newMatcher(q, ix, now)
@@ -54,7 +54,7 @@ func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, e
 		found = bySpread(found, parts)
 	}
 	if len(found) < cap(found)/2 {
-		found = slices.Clone(found) // results are kept, spare room is waste
+		found = slices.Clone(found) // results live long, so they must not waste memory
 	}
 	if ranked {
 		return q.rank(ctx, ix, found, far)
@@ -62,9 +62,9 @@ func (q *Query) Match(ctx context.Context, ix *Index, now time.Time) ([]int32, e
 	return found, nil
 }
 
-// ExcludingTerm gives, for an empty result, the term that no row at all fits, as it
-// was typed (several values of one field are one term); "" if every term alone
-// leaves something, or if ctx ended.
+// ExcludingTerm returns the term, as typed, that matches no row at all, to explain an
+// empty result. It returns "" if every term alone matches rows, or if ctx ended. Several
+// values of one field are one term.
 func (q *Query) ExcludingTerm(ctx context.Context, ix *Index, now time.Time) string {
 	if ix.Len() == 0 {
 		return ""
@@ -97,12 +97,12 @@ type matcher struct {
 	q            *Query
 	ix           *Index
 	now          time.Time
-	requiredMask uint64 // letters that every match has
+	requiredMask uint64 // letters required in every match
 	caches       []cachedTest
 }
 
-// cachedTest caches the results of a condition: fields of 100,000 rows have few different values,
-// mostly in runs.
+// cachedTest caches results of a condition: fields of 100,000 rows have few different
+// values, mostly in runs.
 type cachedTest struct {
 	last     string
 	lastFits bool
@@ -129,7 +129,7 @@ func newMatcher(q *Query, ix *Index, now time.Time) *matcher {
 	return m
 }
 
-// any reports whether some row fits.
+// any reports whether some row matches.
 func (m *matcher) any(ctx context.Context) (bool, error) {
 	for row := range m.ix.Len() {
 		if row%contextInterval == 0 {
@@ -144,8 +144,8 @@ func (m *matcher) any(ctx context.Context) (bool, error) {
 	return false, ctx.Err()
 }
 
-// row reports whether a row fits and how many characters lie between those of
-// the ~words in it.
+// row reports whether a row matches, and the number of characters between those of the
+// ~words.
 func (m *matcher) row(row int32) (spread int, ok bool) {
 	mask := m.ix.masks[row]
 	if mask&m.requiredMask != m.requiredMask {
@@ -177,7 +177,7 @@ func (m *matcher) row(row int32) (spread int, ok bool) {
 	return spread, true
 }
 
-// part is the last part of a row's text that is needed to find all words.
+// part returns the last part of a row's text that is needed to find all words.
 func (m *matcher) part(row int32) (last uint8) {
 	low := m.ix.folded(row)
 	if strings.IndexByte(low, 0) < 0 {
@@ -242,9 +242,8 @@ func (c *cond) fits(value string) bool {
 	return false
 }
 
-// in reports whether the characters are in a part of a folded text, in their order, and
-// how many others lie between them: in what begins in a name and ends in a description
-// nobody sees them.
+// in reports whether one part of a folded text contains the characters in order, and the
+// number of characters between them. A match across parts would not be visible.
 func (f *fuzzyWord) in(low string) (spread int, ok bool) {
 	for part := range strings.SplitSeq(low, "\x00") {
 		if far, has := f.within(part); has && (!ok || far < spread) {
@@ -266,7 +265,7 @@ func (f *fuzzyWord) within(low string) (spread int, ok bool) {
 	if strings.Contains(low, f.low) {
 		return 0, true
 	}
-	// Back from there, since the first of the characters may be much nearer.
+	// Search backwards, because the first characters may be much nearer.
 	start := end
 	for i := len(f.runes) - 1; i >= 0; i-- {
 		start = strings.LastIndex(low[:start], f.runes[i])

@@ -13,22 +13,21 @@ type Order[R any] struct {
 	Name       string
 	less       func(a, b R) int
 	descending bool // the first click sorts in descending order
-	col        int  // the column that it is of, from 1 on; rows with nothing there come last
+	col        int  // its column, from 1; rows without a value there come last
 }
 
-// NewOrder is an order; without a function, rows stand as they come.
+// NewOrder returns an order. If less is nil, rows keep their order.
 func NewOrder[R any](name string, less func(a, b R) int) Order[R] {
 	return Order[R]{Name: name, less: less}
 }
 
-// Descending returns the order with the greatest first.
+// Descending returns the order with the greatest row first.
 func (o Order[R]) Descending() Order[R] {
 	o.descending = true
 	return o
 }
 
-// SortNext turns the order around, or goes on to the next one: that of the next column in
-// sight.
+// SortNext reverses the order, or changes to the next visible column if it is reversed.
 func (t *Table[R]) SortNext() tea.Cmd {
 	if o := &t.Orders[t.Order]; !t.Reversed && (o.col > 0 || o.less != nil) {
 		t.Reversed = true
@@ -37,7 +36,7 @@ func (t *Table[R]) SortNext() tea.Cmd {
 	return t.SortNextColumn()
 }
 
-// SortNextColumn goes on to the next order.
+// SortNextColumn changes to the next order.
 func (t *Table[R]) SortNextColumn() tea.Cmd {
 	t.Reversed = false
 	for range t.Orders {
@@ -54,7 +53,7 @@ func (t *Table[R]) isVisibleOrder(o *Order[R]) bool {
 	return o.col == 0 || len(t.places) == 0 || slices.ContainsFunc(t.places, func(p place) bool { return p.col == o.col-1 })
 }
 
-// Sort sorts in the order of a name, or turns it around.
+// Sort sorts by the named order, or reverses it if it is current.
 func (t *Table[R]) Sort(name string) tea.Cmd {
 	i := slices.IndexFunc(t.Orders, func(o Order[R]) bool { return o.Name == name })
 	if i < 0 {
@@ -74,8 +73,8 @@ func (t *Table[R]) OrderNames() []string {
 	return names
 }
 
-// ByMatch reports whether the best match of what the filter looks for comes first, whatever
-// the order.
+// ByMatch reports whether rows are sorted by how well they match the filter, regardless
+// of the order.
 func (t *Table[R]) ByMatch() bool {
 	return t.query.IsRanked() || t.FilterText != "" && t.Order == 0 && !t.Reversed && t.query.HasWords() && t.index.SplitParts()
 }
@@ -96,7 +95,7 @@ func (t *Table[R]) OrderText(lk *theme.Theme) string {
 	return "by " + o.Name + " " + t.arrow(lk)
 }
 
-// arrow points the way that the order goes.
+// arrow returns the arrow of the order's direction.
 func (t *Table[R]) arrow(lk *theme.Theme) string {
 	if t.Orders[t.Order].descending != t.Reversed {
 		return lk.Falling

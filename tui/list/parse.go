@@ -8,8 +8,7 @@ import (
 	"unicode"
 )
 
-// Query is a parsed line of the filter bar. The zero value asks for
-// nothing, which every row fits.
+// Query is a parsed filter. The zero value matches every row.
 type Query struct {
 	words   []word
 	fuzzies []fuzzyWord
@@ -21,13 +20,13 @@ type Query struct {
 type word struct {
 	text, low string // as typed and folded
 	exact     bool   // case-sensitive
-	byMask    bool   // a mask tells all
+	byMask    bool   // the mask alone decides
 	mask      uint64
 	not       bool
 	source    string // the term as typed
 }
 
-// fuzzyWord is characters in their order.
+// fuzzyWord is a ~word: characters in order.
 type fuzzyWord struct {
 	low    string
 	runes  []string
@@ -40,15 +39,15 @@ type fuzzyWord struct {
 type cond struct {
 	field  *Field
 	not    bool
-	texts  []pattern // any of them; of a Text field
-	tests  []test    // any of them; of other fields
+	texts  []pattern // any of them, for a Text field
+	tests  []test    // any of them, for other fields
 	source string
 }
 
-// test decides about a row of a YesNo, Age or Number field.
+// test tests a row of a YesNo, Age or Number field.
 type test func(row int, now time.Time) bool
 
-// Parse reads text with these fields. It never fails: see [Query.Problem].
+// Parse parses a filter. It never fails; see [Query.Problem].
 func Parse(text string, fields []Field) *Query {
 	p := parser{fields: fields, any: make(map[*Field]int)}
 	for _, t := range tokens(text) {
@@ -57,19 +56,19 @@ func Parse(text string, fields []Field) *Query {
 	return &p.q
 }
 
-// Problem says what the first term that cannot be understood should have
-// been, for the bar to show; "" if there is none.
+// Problem describes the first invalid term, or returns "".
 func (q *Query) Problem() string { return q.problem }
 
-// IsEmpty says that the query asks for nothing, so that every row matches.
+// IsEmpty reports whether the query matches every row.
 func (q *Query) IsEmpty() bool { return len(q.words)+len(q.fuzzies)+len(q.conds) == 0 }
 
-// IsRanked says that results come by score, because there is a ~word.
+// IsRanked reports whether results are sorted by score, because there is a ~word.
 func (q *Query) IsRanked() bool {
 	return slices.ContainsFunc(q.fuzzies, func(f fuzzyWord) bool { return !f.not })
 }
 
-// HasWords says that it asks for words, so that rows come by the part in which they are.
+// HasWords reports whether the query has words, which order rows by the part that
+// contains them.
 func (q *Query) HasWords() bool {
 	return slices.ContainsFunc(q.words, func(w word) bool { return !w.not })
 }
@@ -77,7 +76,7 @@ func (q *Query) HasWords() bool {
 type parser struct {
 	fields []Field
 	q      Query
-	any    map[*Field]int // where in conds the values of a field are ORed
+	any    map[*Field]int // index of the ORed condition of a field
 }
 
 func (p *parser) add(t token) {
@@ -95,7 +94,7 @@ func (p *parser) add(t token) {
 				return
 			}
 		}
-		if t.likeURI() || t.unfinished() { // or the scheme of one, and its colon
+		if t.likeURI() || t.unfinished() { // a scheme without the rest of its URI, too
 			p.word(t)
 		} else {
 			p.unknown(t.name)
@@ -130,7 +129,7 @@ func (p *parser) fuzzy(t token) {
 	})
 }
 
-// value adds what a term asks of its field.
+// value adds a term's condition on its field.
 func (p *parser) value(f *Field, t token) {
 	switch f.Kind {
 	case Text:
@@ -168,8 +167,8 @@ func (p *parser) value(f *Field, t token) {
 	}
 }
 
-// cond gives the condition that a term belongs to: positive terms of a field
-// share one if they are ORed.
+// cond returns the condition of a term. Positive terms of a field share one if they are
+// ORed.
 func (p *parser) cond(f *Field, t token, ored bool) *cond {
 	ored = ored && !t.not
 	if i, ok := p.any[f]; ok && ored {
@@ -209,7 +208,7 @@ func (p *parser) setProblem(format, field, value string) {
 	}
 }
 
-// short quotes what the user typed, at most 32 characters of it.
+// short quotes at most 32 characters of the user's text.
 func short(s string) string {
 	if r := []rune(s); len(r) > 32 {
 		s = string(r[:31]) + "…"

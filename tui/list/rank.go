@@ -9,16 +9,15 @@ import (
 	"github.com/sahilm/fuzzy"
 )
 
-// Scoring is what costs, about a microsecond for a URI, so only so many rows
-// and bytes of text are scored.
+// Limits of the rows and bytes that are scored, which takes about a microsecond per URI.
 const (
 	scoredRows  = 2000
 	scoredBytes = 512 << 10
 )
 
-// rank orders rows by how well the ~words match. If there are too many to
-// score, those are scored in which the characters lie closest together; the
-// others follow them in that order. far has the spread of each row.
+// rank sorts rows by how well the ~words match. If there are too many to score, it scores
+// those with the smallest spread; the others follow, sorted by spread. far has the spread
+// of each row.
 func (q *Query) rank(ctx context.Context, ix *Index, rows []int32, far []uint8) ([]int32, error) {
 	rows = bySpread(rows, far)
 	n, bytes := 0, 0
@@ -71,7 +70,7 @@ func (q *Query) rank(ctx context.Context, ix *Index, rows []int32, far []uint8) 
 	return rows, nil
 }
 
-// bySpread orders rows by spread, then number. It counts instead of comparing.
+// bySpread sorts rows by spread, then number, by counting.
 func bySpread(rows []int32, far []uint8) []int32 {
 	var next [257]int
 	for _, s := range far {
@@ -88,17 +87,17 @@ func bySpread(rows []int32, far []uint8) []int32 {
 	return out
 }
 
-// scorable is text that the scorer reads to its end.
+// scorable replaces NUL, at which the scorer would stop.
 func scorable(text string) string { return strings.ReplaceAll(text, "\x00", "\x01") }
 
-// scoreFolded scores a text whose characters only folding makes equal to those
-// asked for: the scorer folds less than we do.
+// scoreFolded scores the folded text, because the scorer folds fewer characters than
+// fold.
 func (f *fuzzyWord) scoreFolded(low string) int {
-	m, _ := f.match(low) // it finds in a folded text what we found there
+	m, _ := f.match(low) // always matches in folded text
 	return m.Score
 }
 
-// match asks the scorer about one text.
+// match scores one text.
 func (f *fuzzyWord) match(text string) (fuzzy.Match, bool) {
 	one := func(yield func(string) bool) { yield(scorable(text)) }
 	if found := fuzzy.FindFromIterNoSort(f.low, one); len(found) > 0 {

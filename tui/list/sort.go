@@ -6,14 +6,15 @@ import (
 	"sync"
 )
 
-// ranks are where many rows stand in the orders of columns: once it is known for one,
-// turning it around and filtering in it cost no comparisons. Any goroutine may ask.
+// ranks caches the ranks of all rows by column. With them, reversing and filtering need
+// no comparisons. It may be used from any goroutine.
 type ranks struct {
 	mu sync.Mutex
-	of map[int][]int32 // by column, of each row; rows that are alike have the same
+	of map[int][]int32 // per column, of each row; equal rows have equal ranks
 }
 
-// get gives the ranks of a column, which are found out if that pays for so many rows.
+// get returns the ranks of a column. It computes missing ones only if pays is true, and
+// otherwise returns nil.
 func (k *ranks) get(col int, pays bool, find func() []int32) []int32 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -28,8 +29,8 @@ func (k *ranks) get(col int, pays bool, find func() []int32) []int32 {
 	return of
 }
 
-// sort brings what was found into an order. Rows that are alike in it stay as they stood,
-// and those with nothing in the order's column come last.
+// sort sorts the matching rows. Equal rows keep their order, and rows without a value in
+// the order's column come last.
 func (s *state[R]) sort(by sorting[R]) {
 	if by.less == nil {
 		if by.reversed {
@@ -68,7 +69,7 @@ func (s *state[R]) moveHeadsUp() {
 	}
 }
 
-// emptyCells are the cells of a column, of which some may be empty; nil if none is.
+// emptyCells returns the widths of a column, 0 for empty cells, or nil if none is empty.
 func (s *state[R]) emptyCells(col int) []uint16 {
 	if col == 0 || col > len(s.extent.cells) {
 		return nil
@@ -97,7 +98,7 @@ func (s *state[R]) compare(rows []int32, less func(a, b R) int, turned bool) []i
 	return out
 }
 
-// rank says of all rows where they stand in an order.
+// rank returns the ranks of all rows in an order.
 func (s *state[R]) rank(less func(a, b R) int) []int32 {
 	all := make([]int32, len(s.rows))
 	for i := range all {
@@ -114,7 +115,7 @@ func (s *state[R]) rank(less func(a, b R) int) []int32 {
 	return of
 }
 
-// byRank sorts rows by counting how many there are of each rank.
+// byRank sorts rows by counting the rows of each rank.
 func byRank(rows, of []int32, turned bool) []int32 {
 	next := make([]int32, len(of)+1)
 	place := func(row int32) int32 {

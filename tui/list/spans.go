@@ -7,13 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// Span is a range of bytes in a text, from Start up to but not including End.
+// Span is a range of bytes in a text, excluding End.
 type Span struct{ Start, End int }
 
-// Spans gives what to highlight in a text: where the words are, and the
-// characters of the ~words. Values of fields and what is excluded are not
-// included. The ranges lie on rune boundaries, are sorted and do not touch
-// each other. It costs microseconds: call it for what is in sight.
+// Spans returns the ranges to highlight: words, and the characters of ~words. It omits
+// field values and excluded terms. Ranges are on rune boundaries, sorted and separate. A
+// call takes microseconds, so call it for visible rows only.
 func (q *Query) Spans(text string) []Span {
 	if len(q.words)+len(q.fuzzies) == 0 {
 		return nil
@@ -23,7 +22,7 @@ func (q *Query) Spans(text string) []Span {
 	if moved {
 		at = origins(text, len(low))
 	}
-	// back turns a range of the folded text into one of the text.
+	// back maps a range of the folded text to the text.
 	back := func(start, end int) Span {
 		if moved {
 			return Span{at[start], at[end]}
@@ -46,7 +45,7 @@ func (q *Query) Spans(text string) []Span {
 		if f.not {
 			continue
 		}
-		// As it is first, for camel case counts.
+		// First the original text, because camel case matters.
 		if m, ok := f.match(text); ok {
 			for _, k := range m.MatchedIndexes {
 				_, size := utf8.DecodeRuneInString(text[k:])

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// SpellsName reports whether people who write words may mean a name: each of them stands in
-// it, or is made of the beginnings of its words, as confjson is of config.json.
+// SpellsName reports whether words may spell a name. Each word must be part of it or
+// consist of the beginnings of its words, like confjson for config.json.
 func SpellsName(words, name string) bool {
 	for word := range strings.FieldsSeq(strings.ToLower(words)) {
 		if !strings.Contains(strings.ToLower(name), word) && !isAbbreviation([]rune(word), []rune(name)) {
@@ -16,10 +16,9 @@ func SpellsName(words, name string) bool {
 	return true
 }
 
-// isAbbreviation reports whether runs of letters, each of which begins a word of a name, are a
-// word in their order.
+// isAbbreviation reports whether word consists of prefixes of the name's words, in order.
 func isAbbreviation(word, name []rune) bool {
-	before := make([]bool, len(name)+1) // whether the letters so far may end before a place
+	before := make([]bool, len(name)+1) // whether the letters so far can end before a position
 	for i, letter := range word {
 		now, reached := make([]bool, len(name)+1), i == 0
 		for j, r := range name {
@@ -36,7 +35,7 @@ func isAbbreviation(word, name []rune) bool {
 	return false
 }
 
-// starts reports whether a word of a name begins at a place.
+// starts reports whether a word of the name begins at a position.
 func starts(name []rune, at int) bool {
 	if at == 0 {
 		return true

@@ -1,11 +1,10 @@
 // Package list is a filtered, sorted table whose cursor follows its row.
 //
-// It owns searching, sorting, where the cursor and the window are, and which columns
-// there is room for and how wide each is; what rows are, and what stands in a column,
-// is up to the owner of the list. Searching, sorting and measuring many rows happens in
-// commands, of which only the last one counts; all else belongs to the goroutine of one
-// screen's Update and View, and its work grows with the rows in sight only. It knows no
-// pane and no catalog.
+// It searches, sorts, tracks the cursor, and chooses visible columns and their widths.
+// The owner defines rows and columns. Searching, sorting and measuring many rows runs in
+// commands, of which only the last one counts. Everything else must run on the UI's
+// Update goroutine and takes time in proportion to the visible rows. It must not know
+// panes or the catalog.
 package list
 
 import (
@@ -20,63 +19,62 @@ import (
 	"goblin/tui/theme"
 )
 
-// MaxSyncRows is the number of rows up to which a filter runs inside Update: below
-// it, scanning takes less time than handing the work over.
+// MaxSyncRows is the number of rows up to which a filter runs inside Update, because that
+// is faster than a command.
 const MaxSyncRows = 3000
 
-// Table is a filtered, sorted list of rows with a cursor that follows its row.
-// Filtering many rows happens in commands; results that come too late are
-// dropped by their generation.
+// Table is a filtered, sorted list of rows with a cursor that follows its row. Many rows
+// are filtered in commands; late results are dropped by their generation.
 type Table[R any] struct {
-	key    func(R) string         // what the cursor follows
-	text   func(R) string         // what words are looked for in
-	Fields func(rows []R) []Field // over rows that will not change
+	key    func(R) string         // identifies the cursor's row
+	text   func(R) string         // searched for words
+	Fields func(rows []R) []Field // of rows that will not change
 	Orders []Order[R]             // at least one
-	// Hidden returns a function that reports whether the list leaves a row out, with or
-	// without a filter. Commands may call that function. Hidden may be nil.
+	// Hidden returns a function that reports whether a row is hidden, with or without a
+	// filter. Commands may call that function. Hidden may be nil.
 	Hidden func() func(r R, filtered bool) bool
 
-	// Head reports whether a row is a summary of others. Heads are the first of all rows in
-	// every order, and are not counted. May be nil.
+	// Head reports whether a row summarizes others. Heads come first in every order and
+	// are not counted. Head may be nil.
 	Head func(R) bool
 
 	Rows       []R
-	heads      int // leading rows for which Head is true
+	heads      int // number of leading heads
 	index      *Index
-	Matches    []int32 // rows that match, in the order shown
+	Matches    []int32 // matching rows, in the order shown
 	query      *Query
 	FilterText string
 	Order      int
-	// Reversed is the order's other way round.
+	// Reversed reverses the order.
 	Reversed      bool
-	LastSearch    time.Duration // of the last search
+	LastSearch    time.Duration // duration of the last search
 	excludingTerm string        // the term that alone excludes everything
 
 	RowStyle[R]
 	cols      []Column[R]
 	extent    columnWidths
 	ranks     *ranks
-	needs     []widthCounts // of the rows that were found
-	places    []place       // of the columns, when they were drawn last
-	hasHeader bool          // … below their names
+	needs     []widthCounts // of the matching rows
+	places    []place       // columns as last drawn
+	hasHeader bool          // … with their names
 
 	window       Window
 	cursorKey    string // key of the row under the cursor
-	lostKey      string // key of the row that went from under it
-	toFirstMatch bool   // the cursor goes to the first match
-	Following    bool   // the cursor stays at the end as rows come
+	lostKey      string // key of the row that vanished under the cursor
+	toFirstMatch bool   // the cursor moves to the first match
+	Following    bool   // the cursor stays at the end when rows are added
 	unfocused    bool   // another section of the pane has the cursor
 	ticked       map[string]bool
 
 	gen    int
 	busy   bool // a search runs in a command
-	stale  bool // what it read has changed since
+	stale  bool // its input has changed since
 	cancel context.CancelFunc
 	ctx    context.Context
 	now    func() time.Time
 }
 
-// New is an empty list in its first order.
+// New returns an empty list in its first order.
 func New[R any](ctx context.Context, now func() time.Time, key, text func(R) string, fields func([]R) []Field, orders ...Order[R]) *Table[R] {
 	t := &Table[R]{key: key, text: text, Fields: fields, Orders: orders, ctx: ctx, now: now, cancel: func() {}}
 	if len(t.Orders) == 0 {
@@ -102,7 +100,7 @@ type state[R any] struct {
 	heads         int
 }
 
-// sorting is an order and which way round.
+// sorting is an order and its direction.
 type sorting[R any] struct {
 	Order[R]
 	reversed bool
@@ -110,8 +108,8 @@ type sorting[R any] struct {
 
 func (t *Table[R]) sorting() sorting[R] { return sorting[R]{t.Orders[t.Order], t.Reversed} }
 
-// Refresh replaces the rows by what get gives, in a command when many are
-// expected, and runs then. The caller starts no second one before that.
+// Refresh replaces the rows by the result of get, in a command if many are expected, and
+// calls then. The caller must not start another Refresh before that.
 func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) tea.Cmd {
 	typed, by, reversed := t.FilterText, t.Order, t.Reversed
 	sorting := t.sorting()
@@ -133,7 +131,7 @@ func (t *Table[R]) Refresh(expected int, get func() []R, then func() tea.Cmd) te
 		return s
 	}
 	take := func(s state[R]) tea.Cmd {
-		t.cancel() // a search in the rows before
+		t.cancel() // it searches the old rows
 		t.gen++
 		t.busy, t.stale = false, false
 		t.setResult(s)
@@ -165,8 +163,8 @@ func (t *Table[R]) Filter(typed string) tea.Cmd {
 	return t.Rerun()
 }
 
-// Rerun runs the query once more: it changed, or what its fields read did. Of
-// several searches only the last one counts.
+// Rerun runs the query again after it or its fields' data changed. Only the last of
+// several searches counts.
 func (t *Table[R]) Rerun() tea.Cmd {
 	s := state[R]{rows: t.Rows, index: t.index, extent: t.extent, ranks: t.ranks, query: Parse(t.FilterText, t.Fields(t.Rows)), hidden: t.hidden(), heads: t.heads}
 	sorting, now := t.sorting(), t.now
@@ -202,8 +200,8 @@ func (t *Table[R]) Rerun() tea.Cmd {
 	}
 }
 
-// Refilter runs the query once more because what its fields or its order read
-// has changed. One that runs is let run, however often that is.
+// Refilter runs the query again after data of its fields or order changed. A running
+// search is not interrupted, however often Refilter is called.
 func (t *Table[R]) Refilter() tea.Cmd {
 	if t.busy {
 		t.stale = true
@@ -212,7 +210,7 @@ func (t *Table[R]) Refilter() tea.Cmd {
 	return t.Rerun()
 }
 
-// search fills found. It is false when it was cancelled.
+// search fills found. It returns false if it was cancelled.
 func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Time) bool {
 	began := time.Now()
 	found, err := s.query.Match(ctx, s.index, now())
@@ -238,7 +236,7 @@ func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Ti
 
 // setResult shows the result of a search. The cursor follows its row.
 func (t *Table[R]) setResult(s state[R]) {
-	was := int32(-1) // the row under the cursor, if its number still means it
+	was := int32(-1) // row under the cursor, or -1 if row numbers changed
 	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.hasKeyAt(t.window.cursor, t.cursorKey) {
 		was = t.Matches[t.window.cursor]
 	}
@@ -261,7 +259,7 @@ func (t *Table[R]) setResult(s state[R]) {
 		return
 	}
 	if t.lostKey != "" {
-		if i := t.indexOfKey(t.lostKey); i >= 0 { // it came back
+		if i := t.indexOfKey(t.lostKey); i >= 0 { // the row is visible again
 			t.moveInPlace(i)
 			t.lostKey = ""
 		}
@@ -280,8 +278,8 @@ func (t *Table[R]) setResult(s state[R]) {
 	t.Move(0)
 }
 
-// moveInPlace puts the cursor on another row, which keeps the place on the screen
-// where that is possible.
+// moveInPlace moves the cursor to a row and scrolls so that the cursor's line stays the
+// same if possible.
 func (t *Table[R]) moveInPlace(i int) {
 	t.window.offset += i - t.window.cursor
 	t.window.cursor, t.cursorKey = i, t.key(t.Rows[t.Matches[i]])
@@ -307,7 +305,7 @@ func (t *Table[R]) Len() int { return t.window.Len() }
 // Cursor returns the number of the row under the cursor.
 func (t *Table[R]) Cursor() int { return t.window.cursor }
 
-// Move moves the cursor and keeps it inside and in sight.
+// Move moves the cursor and keeps it inside the list and visible.
 func (t *Table[R]) Move(by int) {
 	if by != 0 {
 		t.lostKey = ""
@@ -318,17 +316,17 @@ func (t *Table[R]) Move(by int) {
 	}
 }
 
-// Scroll moves the window; the cursor stays in it.
+// Scroll moves the window. The cursor stays in it.
 func (t *Table[R]) Scroll(by int) {
 	t.window.Scroll(by)
 	t.Move(0)
 }
 
-// MoveTo puts the cursor on a row.
+// MoveTo moves the cursor to a row.
 func (t *Table[R]) MoveTo(i int) { t.Move(i - t.window.cursor) }
 
-// Find puts the cursor on the row with a key, as soon as it is shown; false is not
-// yet.
+// Find moves the cursor to the row with a key, or as soon as it is visible. It returns
+// false in that case.
 func (t *Table[R]) Find(key string) bool {
 	i := t.indexOfKey(key)
 	if i < 0 {
@@ -340,7 +338,7 @@ func (t *Table[R]) Find(key string) bool {
 	return true
 }
 
-// Selected is the row under the cursor.
+// Selected returns the row under the cursor.
 func (t *Table[R]) Selected() (r R, ok bool) {
 	if t.window.cursor >= len(t.Matches) {
 		return r, false
@@ -359,7 +357,7 @@ func (t *Table[R]) WithSelected(do func(R) tea.Cmd) func() tea.Cmd {
 	}
 }
 
-// resize sets how many rows are visible.
+// resize sets the number of visible rows.
 func (t *Table[R]) resize(h int) {
 	if t.window.height != h {
 		t.window.height = h
@@ -367,8 +365,8 @@ func (t *Table[R]) resize(h int) {
 	}
 }
 
-// Lines draws the window. draw gives a row as one line of w cells, without its
-// cursor; the first two cells are the table's.
+// Lines draws the visible rows. draw returns a row as one line of w cells. The first two
+// cells are the table's.
 func (t *Table[R]) Lines(lk *theme.Theme, w, h int, focused bool, draw func(r R, w int) string) []string {
 	t.resize(h)
 	out := make([]string, 0, h)
@@ -388,7 +386,7 @@ func (t *Table[R]) Lines(lk *theme.Theme, w, h int, focused bool, draw func(r R,
 	return out
 }
 
-// tick is the sign of a row that is ticked.
+// tick returns the mark of a row.
 func (t *Table[R]) tick(lk *theme.Theme, i int) string {
 	if len(t.ticked) > 0 && t.ticked[t.key(t.Rows[t.Matches[i]])] {
 		return lk.Tick
@@ -396,8 +394,8 @@ func (t *Table[R]) tick(lk *theme.Theme, i int) string {
 	return " "
 }
 
-// ToggleMark ticks the row under the cursor, or no longer, and goes on to the next. It says
-// how many are ticked.
+// ToggleMark marks or unmarks the row under the cursor, moves to the next one, and
+// returns the number of marks.
 func (t *Table[R]) ToggleMark() int {
 	r, ok := t.Selected()
 	if !ok {
@@ -416,15 +414,15 @@ func (t *Table[R]) ToggleMark() int {
 	return len(t.ticked)
 }
 
-// ClearMarks takes all ticks back and reports whether there were any.
+// ClearMarks removes all marks and reports whether there were any.
 func (t *Table[R]) ClearMarks() bool {
 	had := len(t.ticked) > 0
 	t.ticked = nil
 	return had
 }
 
-// Marked are the rows with a tick, in the order of the list; none is the one under the
-// cursor. What a filter hides is among them.
+// Marked returns the marked rows in list order, including hidden ones, or the row under
+// the cursor if none is marked.
 func (t *Table[R]) Marked() []R {
 	var out []R
 	if len(t.ticked) == 0 {
@@ -441,7 +439,7 @@ func (t *Table[R]) Marked() []R {
 	return out
 }
 
-// Highlight draws unstyled text with what the filter looks for highlighted.
+// Highlight returns unstyled text with highlighted matches.
 func (t *Table[R]) Highlight(lk *theme.Theme, text string, base theme.Style) string {
 	if t.FilterText == "" {
 		return base.On(text)
@@ -461,7 +459,7 @@ func (t *Table[R]) Highlight(lk *theme.Theme, text string, base theme.Style) str
 	return b.String()
 }
 
-// SetFocused sets whether this list has the cursor, of several lists in a pane.
+// SetFocused sets whether this list of a pane has the cursor.
 func (t *Table[R]) SetFocused(current bool) *Table[R] {
 	t.unfocused = !current
 	return t
@@ -485,7 +483,7 @@ func (t *Table[R]) HeadRows() int { return t.heads }
 // PageSize returns the number of visible rows.
 func (t *Table[R]) PageSize() int { return t.window.PageSize() }
 
-// Position is the line of the cursor in what is drawn.
+// Position returns the cursor's line.
 func (t *Table[R]) Position() int {
 	if t.hasHeader {
 		return t.window.cursor - t.window.offset + 1
@@ -493,25 +491,25 @@ func (t *Table[R]) Position() int {
 	return t.window.cursor - t.window.offset
 }
 
-// FilterQuery is the filter as typed and as understood.
+// FilterQuery returns the filter as typed and as parsed.
 func (t *Table[R]) FilterQuery() (string, *Query) { return t.FilterText, t.query }
 
 // FilterFields returns the fields that a filter can name.
 func (t *Table[R]) FilterFields() []Field { return t.Fields(t.Rows) }
 
-// SearchTime returns how long the last search took.
+// SearchTime returns the duration of the last search.
 func (t *Table[R]) SearchTime() time.Duration { return t.LastSearch }
 
 // ExcludingTerm returns the term of the filter that alone hides all rows.
 func (t *Table[R]) ExcludingTerm() string { return t.excludingTerm }
 
-// Matcher is of [Rows].
+// Matcher implements [Rows].
 func (t *Table[R]) Matcher(typed string) func(context.Context) ([]int32, error) {
 	query, index, now := Parse(typed, t.Fields(t.Rows)), t.index, t.now
 	return func(ctx context.Context) ([]int32, error) { return query.Match(ctx, index, now()) }
 }
 
-// Rows is a table of any rows.
+// Rows is a table of rows of any type.
 type Rows interface {
 	Filter(typed string) tea.Cmd
 	Refilter() tea.Cmd
@@ -533,9 +531,9 @@ type Rows interface {
 	Position() int
 	FilterQuery() (typed string, query *Query)
 	OrderText(lk *theme.Theme) string
-	SearchTime() time.Duration // by the last search
-	// Matcher finds the rows that a filter would leave. The function it gives
-	// may be called from a command.
+	SearchTime() time.Duration // duration of the last search
+	// Matcher returns a function that finds the rows matching a filter. It may be called
+	// from a command.
 	Matcher(typed string) func(context.Context) ([]int32, error)
 	ExcludingTerm() string
 	FilterFields() []Field

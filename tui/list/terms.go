@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Values gives the values that text asks for in a field, as they were typed
-// and without quotes: those of its positive terms. The field goes by the name
-// that the term uses; aliases are other fields here.
+// Values returns the values of a field's positive terms, as typed and without quotes.
+// field must be the name used in the term; aliases count as other fields.
 func Values(text, field string) []string {
 	var values []string
 	for _, t := range tokens(text) {
@@ -18,9 +17,8 @@ func Values(text, field string) []string {
 	return values
 }
 
-// Set gives text with the positive terms of a field replaced by one for each
-// value, in the place of the first one or at the end. All other terms stay;
-// between terms there is one space.
+// Set replaces the positive terms of a field by one per value, at the position of the
+// first one or at the end. Other terms stay, separated by one space.
 func Set(text, field string, values []string) string {
 	var terms, own []string
 	for _, v := range values {
@@ -43,7 +41,7 @@ func Set(text, field string, values []string) string {
 	return strings.Join(slices.Insert(terms, at, own...), " ")
 }
 
-// SetField is [Set] for a field under any of its names.
+// SetField is like [Set] but replaces terms with any of the field's names.
 func SetField(text string, f Field, values []string) string {
 	for _, alias := range f.Aliases {
 		text = Set(text, alias, nil)
@@ -51,7 +49,7 @@ func SetField(text string, f Field, values []string) string {
 	return Set(text, f.Name, values)
 }
 
-// FindTextField finds a text field by its name or an alias.
+// FindTextField returns the text field with a name or alias.
 func FindTextField(all []Field, name string) (f Field, ok bool) {
 	i := slices.IndexFunc(all, func(f Field) bool {
 		isName := func(s string) bool { return strings.EqualFold(s, name) }
@@ -63,8 +61,7 @@ func FindTextField(all []Field, name string) (f Field, ok bool) {
 	return all[i], true
 }
 
-// Toggle gives text with a value of a field taken out if it is asked for, and
-// put in, beside the others, if not.
+// Toggle removes a value of a field from the filter, or adds it if it is missing.
 func Toggle(text, field, value string) string {
 	value = clean(value)
 	values := Values(text, field)

@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// token is one term as it was written.
+// token is one term as written.
 type token struct {
-	raw    string // all of it
+	raw    string // the whole term
 	not    bool   // began with -
 	fuzzy  bool   // then with ~
-	name   string // before the colon, if there is something like a name
+	name   string // before the colon, if it may be a name
 	body   string // after - and ~, without quotes
 	value  string // after the colon, without quotes; body if there is no name
 	quoted bool   // value was in quotes
-	open   bool   // and they were not closed
+	open   bool   // the closing quote is missing
 }
 
-// unfinished says that the user has not come to the value yet.
+// unfinished reports whether the value is still missing.
 func (t token) unfinished() bool { return t.value == "" && (!t.quoted || t.open) }
 
-// closed gives the token so that another one can follow.
+// closed returns the token with its quotes closed, so that another one can follow.
 func (t token) closed() string {
 	switch {
 	case !t.open:
@@ -32,7 +32,7 @@ func (t token) closed() string {
 	return t.raw + `"`
 }
 
-// tokens cuts text into terms. Every text has some reading.
+// tokens splits text into terms. Every text is valid.
 func tokens(text string) []token {
 	var all []token
 	rest := clean(text)
@@ -48,7 +48,7 @@ func tokens(text string) []token {
 	}
 }
 
-// first reads the token at the start of s and tells its length.
+// first returns the first token of s and its length.
 func first(s string) (t token, n int) {
 	if s[n] == '-' {
 		t.not = true
@@ -83,7 +83,7 @@ func first(s string) (t token, n int) {
 	return t, n
 }
 
-// nameLen is the length of the name before a colon that s starts with, or 0.
+// nameLen returns the length of the name before a colon at the start of s, or 0.
 func nameLen(s string) int {
 	for i, r := range s {
 		switch {
@@ -98,7 +98,7 @@ func nameLen(s string) int {
 	return 0
 }
 
-// unquote reads a value in quotes, in which two quotes stand for one.
+// unquote reads a quoted value, in which "" is a quote.
 func unquote(s string) (value string, used int, open bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -115,7 +115,7 @@ func unquote(s string) (value string, used int, open bool) {
 	return b.String(), len(s), true
 }
 
-// quote writes a value so that it is read back as it is.
+// quote returns the value in a form that unquote reads back.
 func quote(value string) string {
 	value = clean(value)
 	if value != "" && value[0] != '"' && strings.IndexFunc(value, unicode.IsSpace) < 0 {
@@ -124,15 +124,13 @@ func quote(value string) string {
 	return `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
 }
 
-// schemes are names before a colon that are meant as the start of a URI even
-// without a slash behind them.
+// schemes are names that start a URI even without a slash after the colon.
 var schemes = map[string]bool{
 	"http": true, "https": true, "file": true, "ftp": true, "ssh": true, "git": true, "ws": true, "wss": true,
 	"mcp": true, "ui": true, "repo": true, "data": true, "urn": true, "mailto": true, "tel": true, "blob": true,
 }
 
-// likeURI says that a name and what follows its colon look like a URI, or a
-// path with a drive.
+// likeURI reports whether the token looks like a URI, or a path with a drive.
 func (t token) likeURI() bool {
 	if schemes[strings.ToLower(t.name)] {
 		return true

@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// pattern tests the value of a Text field. Everything is
-// folded.
+// pattern tests the value of a Text field. Everything is folded.
 type pattern struct {
-	text  string   // of a part or the whole
-	whole bool     // the value is text, not just contains it
-	parts []string // between the *, if there are any
+	text  string   // part of the value, or the whole
+	whole bool     // the value must equal text
+	parts []string // between the *, or nil
 }
 
-// newPattern is not ok for a lone =, which is still being typed.
+// newPattern parses a pattern. It returns false for a lone =, which is still being typed.
 func newPattern(value string, quoted bool) (p pattern, ok bool) {
 	low, _ := fold(value)
 	if rest, is := strings.CutPrefix(low, "="); is {
@@ -27,7 +26,7 @@ func newPattern(value string, quoted bool) (p pattern, ok bool) {
 	return pattern{text: low, whole: low == ""}, true
 }
 
-// fits reports whether a folded value is asked for.
+// fits reports whether a folded value matches.
 func (p *pattern) fits(low string) bool {
 	switch {
 	case p.parts != nil:
@@ -54,8 +53,7 @@ func (p *pattern) glob(low string) bool {
 	return strings.HasSuffix(low, p.parts[last])
 }
 
-// parseYesNo takes any beginning of the words, so that the first letter
-// already counts while one types.
+// parseYesNo accepts any prefix of the words, so that the filter works while typing.
 func parseYesNo(s string) (yes, ok bool) {
 	s = strings.ToLower(s)
 	switch {
@@ -67,7 +65,7 @@ func parseYesNo(s string) (yes, ok bool) {
 	return false, strings.HasPrefix("no", s) || strings.HasPrefix("false", s)
 }
 
-// operator cuts a comparison off a value.
+// operator splits off a comparison operator.
 func operator(s string) (op, rest string) {
 	for _, op := range []string{"<=", ">=", "<", ">", "="} {
 		if rest, ok := strings.CutPrefix(s, op); ok {
@@ -77,7 +75,7 @@ func operator(s string) (op, rest string) {
 	return "", s
 }
 
-// decimal reads digits with at most one point at the start of s.
+// decimal parses digits with at most one point at the start of s.
 func decimal(s string) (n float64, rest string, ok bool) {
 	i := 0
 	for i < len(s) && (s[i] == '.' || '0' <= s[i] && s[i] <= '9') {
@@ -87,7 +85,7 @@ func decimal(s string) (n float64, rest string, ok bool) {
 	return n, s[i:], err == nil
 }
 
-// parseAge reads 90s, 5m, 1h30m, 1.5d.
+// parseAge parses 90s, 5m, 1h30m, 1.5d.
 func parseAge(s string) (age time.Duration, ok bool) {
 	var sum float64
 	for s != "" {
@@ -118,7 +116,7 @@ func parseAge(s string) (age time.Duration, ok bool) {
 	return time.Duration(sum), true
 }
 
-// testAge takes no operator for <, as in updated:5m.
+// testAge treats a missing operator as <, as in updated:5m.
 func testAge(f *Field, op string, age time.Duration) test {
 	return func(row int, now time.Time) bool {
 		at := f.Time(row)
@@ -138,7 +136,7 @@ func testAge(f *Field, op string, age time.Duration) test {
 	}
 }
 
-// scales of numbers; the longest suffix first.
+// scales of numbers, the longest suffix first.
 var scales = []struct {
 	suffix string
 	by     float64
@@ -152,7 +150,7 @@ var scales = []struct {
 	{"", 1},
 }
 
-// parseNumber reads 500, -1, 1.5k, 2M, 1Gi, each also with a B behind it.
+// parseNumber parses 500, -1, 1.5k, 2M, 1Gi, optionally followed by B.
 func parseNumber(s string) (n float64, ok bool) {
 	sign := 1.0
 	if rest, minus := strings.CutPrefix(s, "-"); minus {

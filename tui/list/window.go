@@ -46,7 +46,7 @@ func (w *Window) Move(by int) {
 // MoveTo moves the cursor to a row.
 func (w *Window) MoveTo(row int) { w.Move(row - w.cursor) }
 
-// Scroll moves the visible part; the cursor stays in it.
+// Scroll moves the visible part. The cursor stays in it.
 func (w *Window) Scroll(by int) {
 	w.offset = max(0, min(w.offset+by, w.rows-w.height))
 	w.cursor = max(w.offset, min(w.cursor, w.offset+w.height-1))
@@ -62,7 +62,7 @@ func (w *Window) Top() { w.Scroll(-w.rows) }
 // Bottom scrolls to the last row.
 func (w *Window) Bottom() { w.Scroll(w.rows) }
 
-// Visible returns the first visible row and the one after the last.
+// Visible returns the first visible row and the end of the visible rows.
 func (w *Window) Visible() (from, to int) { return w.offset, min(w.offset+w.height, w.rows) }
 
 // RowAt returns the row at a visible line. It returns false if there is none.
@@ -71,7 +71,7 @@ func (w *Window) RowAt(line int) (row int, ok bool) {
 	return row, line >= 0 && line < w.height && row < w.rows
 }
 
-// Mouse moves the cursor by the wheel or to a clicked row; top is the line of the first
+// Mouse moves the cursor by the wheel or to a clicked row. top is the line of the first
 // visible row. It reports whether a row was clicked.
 func (w *Window) Mouse(m tea.MouseMsg, top int) (clicked bool) {
 	switch {
@@ -89,11 +89,11 @@ func (w *Window) Mouse(m tea.MouseMsg, top int) (clicked bool) {
 	return false
 }
 
-// wheelRows is how many rows the mouse wheel moves.
+// wheelRows is the number of rows per turn of the mouse wheel.
 const wheelRows = 3
 
-// Lines draws at most height rows. draw returns a row without the mark of the cursor,
-// which takes two cells.
+// Lines draws at most height rows. draw returns a row without the cursor mark, which
+// takes two cells.
 func (w *Window) Lines(lk *theme.Theme, height int, draw func(row int) string) []string {
 	w.Resize(w.rows, height)
 	from, to := w.Visible()
