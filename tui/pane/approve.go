@@ -12,10 +12,10 @@ import (
 	"goblin/tui/viewer"
 )
 
-// maxDiffs bounds how many changed tools a server's detail shows in full.
+// maxDiffs is the maximum number of unapproved tools shown with their changes.
 const maxDiffs = 20
 
-// approvalText returns why a tool awaits approval.
+// approvalText returns why a tool is unapproved.
 func approvalText(p *registry.UnapprovedTool) string {
 	what := "changed since it was approved"
 	if p.New {
@@ -27,7 +27,7 @@ func approvalText(p *registry.UnapprovedTool) string {
 	return what
 }
 
-// approvalBlocks shows which tools await approval, and how they differ.
+// approvalBlocks shows the unapproved tools and their changes.
 func (a *Layout) approvalBlocks(tools []registry.UnapprovedTool) []viewer.Section {
 	if len(tools) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (a *Layout) approvalBlocks(tools []registry.UnapprovedTool) []viewer.Sectio
 	return blocks
 }
 
-// approvalVersion changes with the tools that await approval.
+// approvalVersion changes with the unapproved tools.
 func approvalVersion(tools []registry.UnapprovedTool) string {
 	if len(tools) == 0 {
 		return ""
@@ -53,8 +53,8 @@ func approvalVersion(tools []registry.UnapprovedTool) string {
 	return fmt.Sprintf("%d %p ", len(tools), tools[0].Offered)
 }
 
-// approve takes tools of a server as they are now for good, once the user has
-// seen how they differ.
+// approve approves the current definitions of tools after the user has confirmed the
+// changes.
 func (a *Layout) approve(server string, tools []registry.UnapprovedTool) tea.Cmd {
 	if len(tools) == 0 {
 		return nil

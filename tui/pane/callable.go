@@ -32,8 +32,8 @@ type callablePane struct {
 	name      string
 	noun      string
 	follow    registry.Changes
-	emptyHint string // shown for an entry without cached content
-	hint      string // the same in its detail
+	emptyHint string // for an entry without cached content, in messages
+	hint      string // … and in its detail
 
 	about func(e *registry.Entry) (arguments []viewer.Field, more []viewer.Field)
 	body  func(result json.RawMessage) []viewer.Section
@@ -57,8 +57,7 @@ func (p *callablePane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return p.All.Table.Grid(lk, w, h, focused)
 }
 
-// setColumns defines the columns of the list: the name, the columns of the kind, and the
-// description.
+// setColumns defines the columns of the list.
 func (p *callablePane) setColumns(own list.Column[*registry.Entry]) {
 	p.All.Table.SetColumns(
 		list.Column[*registry.Entry]{
@@ -75,7 +74,7 @@ func (p *callablePane) setColumns(own list.Column[*registry.Entry]) {
 	p.All.Table.Marks = p.mark
 }
 
-// mark is the sign of a row.
+// mark returns the mark of a row.
 func (p *callablePane) mark(e *registry.Entry) string {
 	switch {
 	case isOwnRow(e):
@@ -91,7 +90,7 @@ func (p *callablePane) mark(e *registry.Entry) string {
 	return p.All.mark(e)
 }
 
-// unapproved returns the change of a tool that awaits approval, or nil.
+// unapproved returns the unapproved change of a tool, or nil.
 func (p *callablePane) unapproved(e *registry.Entry) *registry.UnapprovedTool {
 	if e.Kind != registry.Tool {
 		return nil
@@ -99,7 +98,7 @@ func (p *callablePane) unapproved(e *registry.Entry) *registry.UnapprovedTool {
 	return p.app.Reg.UnapprovedTool(e.Server, e.Name)
 }
 
-// firstLine is the first text that there is, up to its first line break.
+// firstLine returns the first line of the first text that is not empty.
 func firstLine(texts ...string) string {
 	for _, s := range texts {
 		if s = strings.TrimSpace(s); s != "" {
@@ -183,7 +182,7 @@ func (p *callablePane) commonHandlers() map[string]keys.Handler {
 	}
 }
 
-// current is the entry under the cursor, nil for none.
+// current returns the entry under the cursor, or nil.
 func (p *callablePane) current() *registry.Entry { return p.All.selected() }
 
 func (p *callablePane) none() string {
@@ -218,7 +217,7 @@ func (a *Layout) emptyList(what, hint string) []string {
 // Tools is the pane of tools.
 type Tools struct {
 	callablePane
-	awaiting int // approval
+	awaiting int // number of unapproved tools
 }
 
 func newTools(a *Layout) *Tools {
@@ -255,8 +254,8 @@ func (p *Tools) Heading() (title, right string) {
 	return title, right
 }
 
-// letters are a tool's annotations: R read-only, D destructive, I idempotent,
-// W open world. What is not said is not shown.
+// letters returns a tool's annotations: R read-only, D destructive, I idempotent, W open
+// world. Missing ones are blank.
 func letters(e *registry.Entry) string {
 	h := dialog.ToolHints(e)
 	out := []byte("    ")
@@ -268,7 +267,7 @@ func letters(e *registry.Entry) string {
 	return string(out)
 }
 
-// aboutTool tells the arguments of a tool, and its annotations in words.
+// aboutTool returns the arguments of a tool, and its annotations in words.
 func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
 	h := dialog.ToolHints(e)
 	var words []string
@@ -283,7 +282,7 @@ func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
 	if len(words) > 0 {
 		more = []viewer.Field{{Label: "says it is", Value: strings.Join(words, ", ")}}
 	}
-	fields, _ := form.FromSchema(rawjson.Get(e.JSON(), "inputSchema")) // of what is none of an object there is nothing to tell
+	fields, _ := form.FromSchema(rawjson.Get(e.JSON(), "inputSchema")) // an invalid schema has no arguments to show
 	for _, line := range form.Outline(fields) {
 		arguments = append(arguments, viewer.Field{Label: line.Name, Value: line.Text})
 	}

@@ -22,33 +22,32 @@ import (
 	"goblin/tui/viewer"
 )
 
-// catalog is a list of entries of one kind, as three of the panes have it.
+// catalog is a list of entries of one kind, used by three panes.
 type catalog struct {
 	app   *Layout
 	kind  registry.Kind
-	below []registry.Kind // what is listed behind them
+	below []registry.Kind // kinds listed after it
 	Table *list.Table[*registry.Entry]
 
-	state          catalogState         // of what is shown or being read
-	Reading        bool                 // a command reads one
+	state          catalogState         // of the shown list, or the one being read
+	Reading        bool                 // a command reads a list
 	newRows        map[string]time.Time // listed names of rows that were added recently
-	unseen         int                  // entries that changed since the pane was last open
-	Loaded         bool                 // it was read before, so that what comes is news
-	initialRow     string               // what the cursor was put on, the listed name
+	unseen         int                  // changed entries since the pane was last open
+	Loaded         bool                 // it was read before, so later rows are new
+	initialRow     string               // listed name of the row chosen by selectUsable
 	texts          map[*registry.Entry]string
-	showsOwnTools  bool // Goblin's own tools are listed, too
-	hidesInvisible bool // entries that clients do not see are left out
+	showsOwnTools  bool // Goblin's own tools are unfolded
+	hidesInvisible bool // hidden entries are not listed
 }
 
-// catalogState identifies the source of a list: the catalog, and the clients for whom it is
-// shown.
+// catalogState identifies the version of a list: the catalog's version and the profile.
 type catalogState struct {
 	version    uint64
 	view       string
 	visibility [registry.Kinds]int
 }
 
-// newRowTime is how long new rows are marked.
+// newRowTime is the time for which new rows are marked.
 const newRowTime = 5 * time.Second
 
 func newCatalog(a *Layout, kind registry.Kind) *catalog {
@@ -83,7 +82,7 @@ func newCatalog(a *Layout, kind registry.Kind) *catalog {
 	return c
 }
 
-// Columns that several kinds of entries have.
+// Columns used by several kinds of entries.
 
 func serverColumn(rank int) list.Column[*registry.Entry] {
 	return list.Column[*registry.Entry]{
@@ -107,17 +106,17 @@ func mimeColumn(rank int) list.Column[*registry.Entry] {
 	}}
 }
 
-// labelColumn has the names of what is known by its URI.
+// labelColumn shows the names of entries identified by a URI.
 func labelColumn(rank int) list.Column[*registry.Entry] {
 	return list.Column[*registry.Entry]{Name: "name", Priority: rank, MinWidth: 12, PreferredWidth: 24, Text: func(e *registry.Entry) string { return e.Label }}
 }
 
-// ownColumn has the URIs as their server spells them.
+// ownColumn shows the URIs as their server spells them.
 func ownColumn(name string) list.Column[*registry.Entry] {
 	return list.Column[*registry.Entry]{Name: name, MinWidth: 16, PreferredWidth: 36, CutMiddle: true, Text: func(e *registry.Entry) string { return e.Name }}
 }
 
-// words gives the text that a filter searches: name, title, URI, then what describes it.
+// words returns the searched text: name, title, URI, then the description.
 func words(e *registry.Entry) string {
 	const part = "\x00"
 	switch e.Kind {
@@ -128,19 +127,18 @@ func words(e *registry.Entry) string {
 	}
 	name := ""
 	if !strings.Contains(e.Listed, e.Name) {
-		name = e.Name // of characters that cannot stand in listed ones
+		name = e.Name // it contains characters that listed names cannot
 	}
 	return e.Listed + part + name + part + e.Title + part + e.Description
 }
 
-// Refresh reads the list if it changed. One command reads at a time; what
-// changes meanwhile is read after it.
+// Refresh reads the list if it changed. Changes during a reading cause another one.
 func (c *catalog) Refresh() tea.Cmd {
 	snap := c.app.Reg.Load()
 	kinds := append([]registry.Kind{c.kind}, c.below...)
 	now, n := catalogState{view: c.app.Profile, visibility: c.app.Backend.VisibleCounts(c.app.Profile)}, 0
 	for _, k := range kinds {
-		now.version += snap.Version(k) // none of them ever goes back
+		now.version += snap.Version(k) // versions only increase
 		n += snap.Count(k)
 	}
 	if c.Reading || now == c.state && c.Loaded {
@@ -184,7 +182,8 @@ func (c *catalog) Refresh() tea.Cmd {
 	})
 }
 
-// isUnneeded reports whether an entry is a tool of Goblin that no client of a profile needs.
+// isUnneeded reports whether an entry is a tool of Goblin that no client of a profile
+// needs.
 func (c *catalog) isUnneeded(profile string, e *registry.Entry) bool {
 	if e.Server != registry.Local || e.Kind != registry.Tool {
 		return false
@@ -193,7 +192,7 @@ func (c *catalog) isUnneeded(profile string, e *registry.Entry) bool {
 	return by == "config"
 }
 
-// switchHandler returns the action of the key that turns entries off or on.
+// switchHandler returns the action of the key that disables and enables entries.
 func (c *catalog) switchHandler() keys.Handler {
 	return keys.Handler{
 		WhyDisabled: func() string {
@@ -203,8 +202,8 @@ func (c *catalog) switchHandler() keys.Handler {
 	}
 }
 
-// selectUsable moves the cursor to the first row of a usable server among the first rows,
-// or else to a tool of Goblin. It does nothing once the user or a jump has moved the cursor.
+// selectUsable selects the first row of a usable server among the first rows, or else a
+// tool of Goblin. It does nothing once the user or a jump has moved the cursor.
 func (c *catalog) selectUsable() {
 	e, _ := c.Table.Selected()
 	if c.app.UsedPanes[paneOf(c.kind)] || c.initialRow != "" && (e == nil || e.Listed != c.initialRow) {
@@ -228,16 +227,16 @@ func (c *catalog) selectUsable() {
 		}
 	}
 	if at >= 0 {
-		c.Table.MoveTo(0) // so that the rows above stay visible if there is room
+		c.Table.MoveTo(0) // keeps the rows above visible if there is room
 		c.Table.MoveTo(at)
 		c.initialRow = c.Table.Rows[c.Table.Matches[at]].Listed
 	}
 }
 
-// maxNewRows bounds the new rows that are marked. With more, everything would be marked.
+// maxNewRows limits the new rows that are marked. With more, everything would be marked.
 const maxNewRows = 1000
 
-// inList compares two entries by where a list has them: Goblin's own tools come first.
+// inList compares two entries by their position in a list. Goblin's own tools come first.
 func inList(a, b *registry.Entry) int {
 	if own := a.Server == registry.Local; a.Kind == registry.Tool && b.Kind == registry.Tool && own != (b.Server == registry.Local) {
 		if own {
@@ -248,8 +247,8 @@ func inList(a, b *registry.Entry) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Listed, b.Listed))
 }
 
-// difference gives the listed names that only one of two sorted lists has, or
-// that look different in them. The first list of a server is no news.
+// difference returns the listed names that were added to, or changed in, and removed from
+// a sorted list. It ignores the first list of a server.
 func difference(old, now []*registry.Entry) (came, left []string) {
 	known, last := map[string]bool{}, ""
 	for _, e := range old {
@@ -280,7 +279,7 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 	return came, left
 }
 
-// count is the number on the tab.
+// count returns the count for the tab.
 func (c *catalog) count(open bool) string {
 	s := uicontext.FormatCount(c.Table.Total())
 	if open {
@@ -292,7 +291,7 @@ func (c *catalog) count(open bool) string {
 	return s
 }
 
-// heading counts the rows of a list and names its order, unless that is the first.
+// heading returns a list's name, row count and order, unless that is the first.
 func (c *catalog) heading(name string) (title, right string) {
 	title, right = c.app.Theme.Title.On(name)+" "+c.rowCount(), c.Table.OrderText(c.app.Theme)
 	if c.app.Profile != "" {
@@ -305,7 +304,7 @@ func heading[R any](lk *theme.Theme, name string, t *list.Table[R]) (title, righ
 	return lk.Title.On(name) + " " + dialog.RowCount(t), t.OrderText(lk)
 }
 
-// mark is the sign before a row that came a moment ago.
+// mark returns the mark of a recently added row.
 func (c *catalog) mark(e *registry.Entry) string {
 	at, ok := c.newRows[e.Listed]
 	if !ok {
@@ -333,9 +332,8 @@ func (c *catalog) ticked() (all []uicontext.Item) {
 	return all
 }
 
-// stale says of entries that clients do not see that, and for how long those of a server
-// that is not connected may have been gone already, and how they are drawn. Those of one
-// that waits for its first use are as good as any.
+// stale returns the style and note of hidden entries, and of entries whose server is not
+// connected, with the time since then. Entries of idle servers are not stale.
 func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
 	if isOwnRow(e) {
 		return c.app.Theme.Dim, ""
@@ -357,7 +355,7 @@ func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
 	return c.app.Theme.Stale, "stale " + termtext.Age(c.app.Now().Sub(s.Since))
 }
 
-// text gives something made of an entry's JSON, made once.
+// text caches a text made from an entry's JSON.
 func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) string {
 	s, ok := c.texts[e]
 	if !ok {
@@ -370,7 +368,7 @@ func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) s
 	return s
 }
 
-// facts begin every entry's detail.
+// facts returns the first fields of an entry's detail.
 func facts(e *registry.Entry) []viewer.Field {
 	f := []viewer.Field{}
 	add := func(label, value string) {
@@ -422,7 +420,7 @@ func contentBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer
 	return append(blocks, body(inv.Result)...)
 }
 
-// versionOf changes with what is kept.
+// versionOf changes with the cached content.
 func versionOf(inv *registry.Invocation) string {
 	if inv == nil {
 		return ""
@@ -430,8 +428,7 @@ func versionOf(inv *registry.Invocation) string {
 	return fmt.Sprintf("%d %v %s", inv.Seq, inv.Stale, inv.StaleReason)
 }
 
-// rawBlocks are an entry's other names and its own JSON, at the end of its
-// detail.
+// rawBlocks returns an entry's other names and its own JSON, for the end of its detail.
 func rawBlocks(e *registry.Entry) []viewer.Section {
 	names := []viewer.Field{{Label: "flat id", Value: e.Flat}}
 	if e.Kind != registry.Tool && e.Kind != registry.Prompt {
@@ -450,8 +447,7 @@ func rawBlocks(e *registry.Entry) []viewer.Section {
 	return append(overrideBlocks(e), blocks...)
 }
 
-// overrideBlocks tell what the config has clients see of an entry beside what its server
-// says.
+// overrideBlocks shows how the config overrides a server's definition.
 func overrideBlocks(e *registry.Entry) []viewer.Section {
 	facts := make([]viewer.Field, 0, len(e.Override.Fill)+len(e.Override.Problems))
 	for _, m := range e.Override.Fill {

@@ -13,20 +13,20 @@ import (
 	"goblin/tui/viewer"
 )
 
-// detail is the panel that shows what the cursor is on. Its text is made in
-// commands; one that comes too late is dropped.
+// detail shows the subject under the cursor. Commands build its text; late results are
+// dropped.
 type detail struct {
 	app          *Layout
 	View         *viewer.View
-	subject      Subject // what is shown or being made
+	subject      Subject // shown or being built
 	width        int
-	foldLevels   int             // levels of JSON that are folded; negative: more are shown
-	toggledNodes map[uint64]bool // nodes of JSON with the opposite fold state; replaced, never changed
+	foldLevels   int             // folded levels of JSON; negative: unfolded beyond the default depth
+	toggledNodes map[uint64]bool // JSON nodes with the opposite fold state; replaced, never changed
 	gen          int
-	busy         bool   // a text is being made
-	dirty        bool   // … which is not the last one
-	news         bool   // … whose changed lines are to be marked
-	AnswerOf     string // key of the subject whose answer is to be gone to, when it is shown
+	busy         bool   // a text is being built
+	dirty        bool   // … and is outdated already
+	news         bool   // … and its changed lines will be marked
+	AnswerOf     string // key of the subject whose answer will be scrolled to
 	cancel       context.CancelFunc
 	markedAt     time.Time // when changed lines were marked
 }
@@ -35,7 +35,7 @@ func newDetail(a *Layout) *detail {
 	return &detail{app: a, View: viewer.NewView(a.Theme), cancel: func() {}}
 }
 
-// show makes the text of a subject, unless it is there already.
+// show builds the text of a subject unless it is current.
 func (d *detail) show(s Subject, width int) tea.Cmd {
 	if width <= 0 {
 		return nil
@@ -46,7 +46,7 @@ func (d *detail) show(s Subject, width int) tea.Cmd {
 }
 
 // scrollToAnswer scrolls to an awaited answer once its text is visible. The text may be
-// made before or after the answer is reported.
+// built before or after the answer is reported.
 func (d *detail) scrollToAnswer() {
 	if d.AnswerOf != "" && d.AnswerOf == d.subject.Key && !d.busy {
 		d.AnswerOf = ""
@@ -67,14 +67,14 @@ func (d *detail) setSubject(s Subject, width int) tea.Cmd {
 		d.toggledNodes = nil
 	}
 	d.subject, d.width = s, width
-	if same && d.busy { // let it come to its end, however often there is news
+	if same && d.busy { // let it finish, however often the subject changes
 		d.dirty, d.news = true, d.news || news
 		return nil
 	}
 	return d.Build(same, news)
 }
 
-// Build makes the text in a command.
+// Build builds the text in a command.
 func (d *detail) Build(same, news bool) tea.Cmd {
 	d.cancel()
 	d.gen++
@@ -113,7 +113,7 @@ func (d *detail) Build(same, news bool) tea.Cmd {
 	}
 }
 
-// Fold shows more levels of JSON, or fewer if negative, of those that there are.
+// Fold unfolds levels of JSON, or folds them if by is negative.
 func (d *detail) Fold(by int) tea.Cmd {
 	levels := d.View.Doc().Levels()
 	shown := min(levels, uicontext.DefaultDepth)
@@ -130,8 +130,8 @@ func (d *detail) Fold(by int) tea.Cmd {
 	return d.Build(true, false)
 }
 
-// ToggleNode folds or unfolds one node of JSON: the one that begins in line y of the panel,
-// or, if near is set, the first visible one.
+// ToggleNode folds or unfolds one node of JSON: the one that begins in line y, or, if
+// near is set, the first visible one.
 func (d *detail) ToggleNode(y int, near bool) tea.Cmd {
 	node, ok := d.View.Node(y, near)
 	if !ok {
@@ -149,7 +149,7 @@ func (d *detail) ToggleNode(y int, near bool) tea.Cmd {
 	return d.Build(true, false)
 }
 
-// Rewrap wraps long lines, or no longer.
+// Rewrap toggles the wrapping of long lines.
 func (a *Layout) Rewrap() tea.Cmd {
 	a.NoWrap = !a.NoWrap
 	a.Say("Long lines are wrapped")
@@ -159,7 +159,7 @@ func (a *Layout) Rewrap() tea.Cmd {
 	return a.Redraw()
 }
 
-// Redraw makes what is looked at anew.
+// Redraw rebuilds the visible texts.
 func (a *Layout) Redraw() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, d := range a.Details {
@@ -171,8 +171,8 @@ func (a *Layout) Redraw() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// QueryContent asks for a path in the JSON of what is looked at: its content, else its
-// definition.
+// QueryContent opens the dialog for a path in the JSON of the content, or of the
+// definition if there is no content.
 func (a *Layout) QueryContent() tea.Cmd {
 	c, p := a.Content(), a.Panes[a.Open]
 	of, texts := uicontext.SanitizeLine(c.Name), [][]byte{c.Data}
@@ -183,7 +183,7 @@ func (a *Layout) QueryContent() tea.Cmd {
 		texts = append(texts, inv.Result)
 	} else if !shows && !p.Item().IsEmpty() {
 		of = "the definition of " + uicontext.SanitizeLine(p.Item().Listed)
-		for _, b := range p.Subject().Blocks(a.Ctx) { // the last one is that
+		for _, b := range p.Subject().Blocks(a.Ctx) { // the definition is the last one
 			if b.Kind == viewer.JSON {
 				texts[0] = b.Data
 			}
@@ -192,15 +192,15 @@ func (a *Layout) QueryContent() tea.Cmd {
 	return dialog.NewQuery(a.Context, of, &a.queryPath, texts...)
 }
 
-// Click is one on a line of the panel.
+// Click handles a click on a line.
 func (d *detail) Click(y int) tea.Cmd {
 	if d.subject.running != nil {
-		return nil // its lines stand above
+		return nil // the progress is drawn above the lines
 	}
 	return d.ToggleNode(y, false)
 }
 
-// Fade takes the marks off lines that changed a while ago.
+// Fade removes the marks of lines that changed a while ago.
 func (d *detail) Fade(now time.Time) {
 	if !d.markedAt.IsZero() && now.Sub(d.markedAt) > changeMarkTime {
 		d.View.Unmark()
@@ -226,5 +226,5 @@ func (d *detail) Lines(a *Layout, r uicontext.Rect, border int, focused bool) []
 	return a.Theme.Frame(lines, uicontext.SanitizeLine(d.subject.Title), uicontext.PositionText(d.View), r.W, r.H, style)
 }
 
-// changeMarkTime is how long changed lines stay marked.
+// changeMarkTime is the time for which changed lines stay marked.
 const changeMarkTime = 3 * time.Second

@@ -15,21 +15,21 @@ import (
 // stderrLines is the maximum number of lines of stderr that a check shows.
 const stderrLines = 20
 
-// finding is the outcome of a check of a server, or says that it runs.
+// finding is a diagnosis of a server, finished or running.
 type finding struct {
 	running bool
-	ready   bool // the server was, when it began
+	ready   bool // the server was ready when it began
 	report  report.Diagnosis
 	err     error
 	changes int
 }
 
-// Diagnose shows what is found out about a server.
+// Diagnose shows the diagnosis of a server.
 func (p *Servers) Diagnose(s registry.ServerState) tea.Cmd {
 	return tea.Batch(p.app.GoTo(PaneServers, s.Name), p.app.openDetail(true), p.diagnose(s))
 }
 
-// diagnose has the daemon find out what keeps a server from working.
+// diagnose starts a diagnosis of a server.
 func (p *Servers) diagnose(s registry.ServerState) tea.Cmd {
 	a, f := p.app, p.findings[s.Name]
 	if f == nil {
@@ -53,7 +53,7 @@ func (p *Servers) diagnose(s registry.ServerState) tea.Cmd {
 	}
 }
 
-// version is another one when something else is to be shown.
+// version changes with the finding.
 func (f *finding) version() string {
 	if f == nil {
 		return ""
@@ -61,7 +61,8 @@ func (f *finding) version() string {
 	return strconv.Itoa(f.changes) + " "
 }
 
-// blocks shows what was found, unless the server has come up, or gone, since.
+// blocks shows the diagnosis unless the server has become ready, or stopped being ready,
+// since.
 func (f *finding) blocks(lk *theme.Theme, s registry.ServerState) []viewer.Section {
 	const title = "What is broken"
 	switch {

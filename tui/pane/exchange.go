@@ -14,11 +14,11 @@ import (
 	"goblin/tui/viewer"
 )
 
-// sideBySide is the width of the screen from which request and response stand
-// next to each other.
+// sideBySide is the UI width from which request and response are drawn side by side, in
+// cells.
 const sideBySide = 140
 
-// Exchange shows a request and its response in front of the panes.
+// Exchange is a dialog with a request and its response.
 type Exchange struct {
 	uicontext.BaseDialog
 	app       *Layout
@@ -27,7 +27,7 @@ type Exchange struct {
 	Views     [2]*viewer.View
 	viewRects [2]uicontext.Rect // where the views were drawn
 	focused   int               // the view that scrolls
-	width     [2]int            // that the texts were made for
+	width     [2]int            // width of the built texts
 	gen       int
 	ctx       context.Context
 	end       context.CancelFunc
@@ -70,7 +70,6 @@ func (d *Exchange) innerSize() (w, h int) { return max(d.app.W-4, 1), max(d.app.
 
 func (d *Exchange) isSideBySide() bool { return d.app.W >= sideBySide && !isNotification(&d.rec) }
 
-// widths are those of the two texts.
 func (d *Exchange) widths() [2]int {
 	w, _ := d.innerSize()
 	if d.isSideBySide() {
@@ -79,7 +78,7 @@ func (d *Exchange) widths() [2]int {
 	return [2]int{w, w}
 }
 
-// build makes the texts for the size that there is now.
+// build builds the texts for the current size.
 func (d *Exchange) build() tea.Cmd {
 	d.gen++
 	gen := d.gen
@@ -129,7 +128,7 @@ func (d *Exchange) Lines(w, h int) []string {
 		left := (w - 1) / 2
 		d.viewRects = [2]uicontext.Rect{{X: 0, Y: 1, W: left, H: h - 1}, {X: left + 1, Y: 1, W: w - 1 - left, H: h - 1}}
 	} else {
-		// The request has the room that it needs, up to half.
+		// The request gets the room that it needs, up to half.
 		most := max((h-2)/2, h-2-max(d.Views[1].Doc().Len(), 1))
 		first := max(min(d.Views[0].Doc().Len(), most), 0)
 		d.viewRects = [2]uicontext.Rect{{X: 0, Y: 1, W: w, H: first}, {X: 0, Y: first + 2, W: w, H: max(h-first-2, 0)}}
@@ -181,8 +180,8 @@ func (d *Exchange) Keys() keys.Table {
 		keys.Binding{ID: "exchange.close", Hint: "back", Long: "Close", Run: d.close})
 }
 
-// recall opens the form of the call. It takes this place, since what comes of the call
-// stands in the list behind it.
+// recall opens the form of the call. It closes this dialog, because the new call appears
+// in the list behind it.
 func (d *Exchange) recall() tea.Cmd {
 	n := len(d.app.Dialogs)
 	cmd := d.app.Recall(&d.rec)
@@ -214,7 +213,7 @@ func (d *Exchange) Update(msg tea.Msg) tea.Cmd {
 // handleMouse scrolls the side under the wheel and focuses the side that is clicked.
 func (d *Exchange) handleMouse(m tea.MouseMsg) {
 	for i, r := range d.viewRects {
-		r.Y, r.H = r.Y-1, r.H+1 // with its title
+		r.Y, r.H = r.Y-1, r.H+1 // including its title
 		if !r.Contains(m.X, m.Y) {
 			continue
 		}
@@ -226,7 +225,7 @@ func (d *Exchange) handleMouse(m tea.MouseMsg) {
 	}
 }
 
-// Background lays the texts out anew when the screen's size changed.
+// Background rebuilds the texts when the UI's size changed.
 func (d *Exchange) Background(msg tea.Msg) tea.Cmd {
 	if _, ok := msg.(tea.WindowSizeMsg); ok && d.widths() != d.width {
 		return d.build()
@@ -234,7 +233,7 @@ func (d *Exchange) Background(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// FrontExchange is the exchange that stands in front of the panes, nil for none.
+// FrontExchange returns the open exchange, or nil.
 func (a *Layout) FrontExchange() *Exchange {
 	for i := len(a.Dialogs) - 1; i >= 0; i-- {
 		if d, ok := a.Dialogs[i].(*Exchange); ok {

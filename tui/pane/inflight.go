@@ -29,20 +29,20 @@ func requestKeyOf(r *registry.TrafficRecord) requestKey {
 // inFlight holds the requests that were in flight at the last reading.
 type inFlight struct {
 	rows    []*trafficRow
-	ended   map[requestKey]uint64 // what has ended lately, and how often it was asked until then
+	ended   map[requestKey]uint64 // recently finished requests, with the number of reads then
 	reading bool
-	reads   uint64 // how often it was
+	reads   uint64 // number of readings
 }
 
 // inFlightWords are the words of an in-flight row that a filter can find.
 const inFlightWords = "waits, " + registry.StatusInFlight
 
-// graceReads is how many readings a finished request stays in Traffic. Its record, which
-// replaces the row, may arrive a little later.
+// graceReads is the number of readings for which a finished request stays in Traffic. Its
+// record, which replaces the row, may arrive later.
 const graceReads = 2
 
-// ReadInFlight reads which requests are in flight. The header counts them and Traffic
-// lists them.
+// ReadInFlight reads the requests in flight. The header counts them and Traffic lists
+// them.
 func (p *Logs) ReadInFlight() tea.Cmd {
 	if p.inFlight.reading {
 		return nil
@@ -59,7 +59,7 @@ func (p *Logs) ReadInFlight() tea.Cmd {
 	}
 }
 
-// setInFlight takes the result of a reading. Finished requests are in the journal.
+// setInFlight applies the result of a reading. Finished requests are in the journal.
 func (p *Logs) setInFlight(found []registry.InFlight) tea.Cmd {
 	p.inFlight.reads++
 	p.inFlight.rows = nil
@@ -81,8 +81,8 @@ func (p *Logs) setInFlight(found []registry.InFlight) tea.Cmd {
 	return p.Traffic.Publish()
 }
 
-// showInFlight adds the in-flight requests to Traffic after the journal was read. Requests
-// that finished since the last reading may be in the journal already.
+// showInFlight adds the in-flight requests to Traffic after the journal was read.
+// Requests that finished since the last reading may be in the journal already.
 func (p *Logs) showInFlight() {
 	before, now := p.Traffic.extra, slices.Clone(p.inFlight.rows)
 	for _, r := range before {
@@ -199,12 +199,13 @@ func (p *Logs) Cancel() tea.Cmd {
 	return a.Push(c)
 }
 
-// removeInFlight removes a finished request from the rows. It reports whether there was one.
+// removeInFlight removes a finished request from the rows and reports whether there was
+// one.
 func (p *Logs) removeInFlight(at requestKey) (was bool) {
 	p.inFlight.ended[at] = p.inFlight.reads
 	for _, rows := range []*[]*trafficRow{&p.inFlight.rows, &p.Traffic.extra} {
 		if i := indexOfRequest(*rows, at); i >= 0 {
-			*rows, was = slices.Concat((*rows)[:i], (*rows)[i+1:]), true // commands read the other
+			*rows, was = slices.Concat((*rows)[:i], (*rows)[i+1:]), true // commands read the old slice
 		}
 	}
 	return was

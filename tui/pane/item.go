@@ -7,8 +7,8 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// isAbout returns a function that reports whether a record is about an item. A server is
-// an item; for no item all records match.
+// isAbout returns a function that reports whether a record is about an item, which may be
+// a server. If it is empty, all records match.
 func isAbout(it uicontext.Item) func(*registry.TrafficRecord) bool {
 	if it.Name == "" {
 		return func(r *registry.TrafficRecord) bool { return it.Server == "" || r.Server == it.Server }
@@ -34,7 +34,8 @@ func isAbout(it uicontext.Item) func(*registry.TrafficRecord) bool {
 	}
 }
 
-// spaceBetween reports whether s is the parts in their order with anything between.
+// spaceBetween reports whether s consists of the parts in order, with any text between
+// them.
 func spaceBetween(parts []string, s string) bool {
 	last := len(parts) - 1
 	if last <= 0 {
@@ -54,7 +55,7 @@ func spaceBetween(parts []string, s string) bool {
 	return strings.HasSuffix(s, parts[last])
 }
 
-// itemOfRecord returns the item that a record is about, blank if there is none.
+// itemOfRecord returns the item that a record is about, or an empty one.
 func itemOfRecord(reg *registry.Registry, r *registry.TrafficRecord) uicontext.Item {
 	if r.Name == "" {
 		return uicontext.Item{}
@@ -67,7 +68,7 @@ func itemOfRecord(reg *registry.Registry, r *registry.TrafficRecord) uicontext.I
 		all = append(all, reg.ResolvePrompt)
 	case strings.Contains(r.Method, "resources/"), strings.Contains(r.Name, ":"):
 		all = append(all, reg.ResolveResource)
-	default: // progress and the end of some request
+	default: // progress and cancellation of any request
 		all = append(all, reg.ResolveTool, reg.ResolvePrompt)
 	}
 	for _, resolve := range all {

@@ -15,33 +15,33 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Layout holds the panes and their detail panels, and which of them is visible. Panes
+// Layout holds the panes and their details, and tracks which of them are visible. Panes
 // reach each other through it.
 type Layout struct {
 	*uicontext.Context
 	Panes          []Pane
 	Handlers       []map[string]keys.Handler // of the panes
 	Details        []*detail
-	Open           int          // index of the pane that is shown
-	Inside         bool         // the detail panel has the focus
-	Opened         bool         // the detail panel is open where it does not stand beside
-	Touched        bool         // the user has pressed something
-	UsedPanes      map[int]bool // panes that the user has done something in
+	Open           int          // index of the open pane
+	Inside         bool         // the detail has the focus
+	Opened         bool         // the detail is open if it is not beside the list
+	Touched        bool         // the user has pressed a key or a button
+	UsedPanes      map[int]bool // panes in which the user has done something
 	startedAt      time.Time
 	Split          split
 	Pulse          *History
 	Demo           bool     // the built-in demo
 	OwnConfig      bool     // the config is the user's, not the demo
-	Command        []string // what clients start, for commands about the same config
+	Command        []string // how clients start Goblin, for commands about the same config
 	NoWrap         bool     // long lines are not wrapped
-	zoomed         bool     // the detail panel has the whole body
-	zoomMovedFocus bool     // the zoom moved the focus there
-	queryPath      string   // that was typed last
+	zoomed         bool     // the detail fills the whole body
+	zoomMovedFocus bool     // … and the zoom moved the focus there
+	queryPath      string   // last query
 
-	jumps       []jump // the jumps that brought the user here
+	jumps       []jump // the jumps that led here
 	LastClick   Click
-	OnShow      func()            // another pane is shown
-	OnFilterSet func(text string) // the filter was not typed
+	OnShow      func()            // called when another pane is shown
+	OnFilterSet func(text string) // called when a filter was set, not typed
 	Intro       func() []viewer.Section
 }
 
@@ -58,7 +58,7 @@ func (a *Layout) AddPanes(others ...Pane) {
 	}
 }
 
-// paneIDs are the bindings that show a pane, and use none.
+// paneIDs are the bindings that show a pane, which does not count as using one.
 var paneIDs = []string{"servers", "tools", "prompts", "resources", "logs", "usage"}
 
 // RunBinding runs a binding and records the pane as used.
@@ -71,10 +71,10 @@ func (a *Layout) RunBinding(id string, run func() tea.Cmd) tea.Cmd {
 	return cmd
 }
 
-// alertPeriod is how long after its start the UI shows a server that failed.
+// alertPeriod is the time after the start in which the UI shows a server that failed.
 const alertPeriod = 30 * time.Second
 
-// showFailedServer goes to the first failed server, unless the user has used the UI or
+// showFailedServer selects the first failed server, unless the user has used the UI or
 // alertPeriod is over.
 func (a *Layout) showFailedServer() {
 	if a.Touched || a.Now().Sub(a.startedAt) > alertPeriod {
@@ -89,14 +89,14 @@ func (a *Layout) showFailedServer() {
 	}
 }
 
-// starting reports whether a server is on its way up.
+// starting reports whether a server is connecting for the first time.
 func (a *Layout) starting() bool {
 	return slices.ContainsFunc(a.Reg.States(), func(s registry.ServerState) bool {
 		return s.State == registry.StateConnecting && !IsDown(s)
 	})
 }
 
-// UpdateDetail shows the subject under the cursor in the detail panel.
+// UpdateDetail shows the subject under the cursor in the detail.
 func (a *Layout) UpdateDetail() tea.Cmd {
 	if !a.DetailShown() {
 		return nil
@@ -115,7 +115,7 @@ const (
 	PaneUsage
 )
 
-// Where the detail panel is.
+// Places of the detail.
 const (
 	placeAuto = iota
 	placeBeside
@@ -123,8 +123,8 @@ const (
 	PlaceHidden
 )
 
-// NextPlace puts the detail panel elsewhere, and says where; what would look the same is
-// left out.
+// NextPlace moves the detail to its next place and returns its name. It skips places that
+// would look the same.
 func (a *Layout) NextPlace() string {
 	was := a.Geometry()
 	for range PlaceHidden {
@@ -137,7 +137,7 @@ func (a *Layout) NextPlace() string {
 	return a.PlaceName()
 }
 
-// PlaceName says where the detail panel is.
+// PlaceName returns the name of the detail's place.
 func (a *Layout) PlaceName() string {
 	return [...]string{"where there is room", "beside", "below", "hidden"}[a.Split.Place]
 }
@@ -159,7 +159,8 @@ func (a *Layout) Zoom() tea.Cmd {
 	return a.Say("The list has the whole width; %s shows the detail panel again", a.KeyOf("widen"))
 }
 
-// WhyNoField says that the list that is open has no such field.
+// WhyNoField returns a function that explains why the open list has no such field, or
+// returns "".
 func (a *Layout) WhyNoField(name string) func(string) string {
 	return func(string) string {
 		p := a.Panes[a.Open]
@@ -171,7 +172,7 @@ func (a *Layout) WhyNoField(name string) func(string) string {
 	}
 }
 
-// WhyNoOrder says that the list in sight has no order of a name.
+// WhyNoOrder explains why the open list has no order with a name, or returns "".
 func (a *Layout) WhyNoOrder(name string) string {
 	all := a.Panes[a.Open].Rows().OrderNames()
 	if name == "" || slices.Contains(all, name) {
@@ -180,28 +181,28 @@ func (a *Layout) WhyNoOrder(name string) string {
 	return "there is no order by " + uicontext.SanitizeLine(name) + "; there are " + strings.Join(all, ", ")
 }
 
-// split is the place of the detail panel and its share of the room.
+// split is the place of the detail and its share of the room.
 type split struct {
 	Place       int
-	Before      int // where it was before it was hidden
-	ListPercent int // percent of the list
+	Before      int // place before it was hidden
+	ListPercent int
 }
 
 // DefaultSplit returns the split of a new UI.
 func DefaultSplit() split { return split{ListPercent: 55} }
 
-// Geometry is where everything is. It follows from the size alone, so that
-// drawing and clicking agree.
+// Geometry holds the rectangles of all parts. It depends only on the layout's state, so
+// that drawing and clicking agree.
 type Geometry struct {
 	Small  bool
 	Border int // 0 or 1
 	body   uicontext.Rect
 	List   uicontext.Rect
-	Detail uicontext.Rect // h is 0 when it is not shown
+	Detail uicontext.Rect // H is 0 when it is hidden
 	Third  uicontext.Rect
 }
 
-// Geometry follows from the size and what is open.
+// Geometry returns the current geometry.
 func (a *Layout) Geometry() Geometry {
 	g := Geometry{Small: a.W < LeastWidth || a.H < LeastHeight, body: uicontext.Rect{X: 0, Y: 2, W: a.W, H: a.H - 4}}
 	if a.H >= borderHeight {
@@ -227,7 +228,7 @@ func (a *Layout) Geometry() Geometry {
 		g.Detail = uicontext.Rect{X: w, Y: g.body.Y, W: all - w, H: g.body.H}
 		return g
 	}
-	if a.H < borderHeight { // there is room for one
+	if a.H < borderHeight { // there is room for one of them
 		if a.Inside {
 			g.Detail, g.List.H = g.body, 0
 		}
@@ -239,7 +240,7 @@ func (a *Layout) Geometry() Geometry {
 	return g
 }
 
-// Zoomed reports whether the detail panel has the whole body.
+// Zoomed reports whether the detail fills the whole body.
 func (a *Layout) Zoomed() bool { return a.Inside && a.zoomed }
 
 // Unzoom shows the list again and restores the focus. It returns false if the list is
@@ -252,7 +253,7 @@ func (a *Layout) Unzoom() bool {
 	return was
 }
 
-// Beside reports whether the detail panel stands beside the list.
+// Beside reports whether the detail is beside the list.
 func (a *Layout) Beside() bool {
 	return a.Split.Place == placeBeside || a.Split.Place != placeBelow && a.W >= BesideWidth
 }
@@ -261,19 +262,19 @@ func (a *Layout) detailWanted() bool {
 	return a.Split.Place != PlaceHidden && (a.Beside() || a.Opened) || a.Inside
 }
 
-// DetailShown reports whether the detail panel is in sight.
+// DetailShown reports whether the detail is visible.
 func (a *Layout) DetailShown() bool {
 	g := a.Geometry()
 	return g.Detail.H > 0 && g.Detail.W > 0
 }
 
-// FocusDetail opens the detail panel and moves the focus there.
+// FocusDetail opens the detail and moves the focus there.
 func (a *Layout) FocusDetail() tea.Cmd {
 	a.Inside, a.Opened, a.zoomed = true, true, false
 	return nil
 }
 
-// Enlarge makes a detail panel below a list fill the whole body.
+// Enlarge makes a detail below a list fill the whole body.
 func (a *Layout) Enlarge() tea.Cmd {
 	if a.DetailShown() && !a.Beside() && !a.Zoomed() {
 		a.zoomed, a.zoomMovedFocus, a.Inside = true, !a.Inside, true
@@ -281,8 +282,8 @@ func (a *Layout) Enlarge() tea.Cmd {
 	return nil
 }
 
-// openDetail opens the detail panel, and focuses it if beside is false or only one of both
-// has room. An open panel below a list fills the whole body.
+// openDetail opens the detail, and focuses it if beside is false or only one of both has
+// room. An open detail below a list fills the whole body.
 func (a *Layout) openDetail(beside bool) tea.Cmd {
 	if beside && a.DetailShown() {
 		a.Enlarge()
@@ -304,7 +305,7 @@ func (a *Layout) CursorMoved() {
 	}
 }
 
-// Click remembers the last one, to know a double click.
+// Click is the last click, to detect a double click.
 type Click struct {
 	X, Y int
 	Time time.Time
@@ -316,8 +317,8 @@ func (a *Layout) SetFilter(text string) tea.Cmd {
 	return a.Panes[a.Open].Rows().Filter(text)
 }
 
-// whyNoContent says that nothing of an item can be copied or saved, and what helps: its
-// name on a file of something else would be a lie.
+// whyNoContent explains why an item has no content to copy or save, and how to get it.
+// The definition is no substitute, because it would be saved under the content's name.
 func (a *Layout) whyNoContent(it uicontext.Item, untried string) string {
 	switch inv := uicontext.CachedInvocation(a.Reg, it); {
 	case inv == nil:
@@ -328,8 +329,8 @@ func (a *Layout) whyNoContent(it uicontext.Item, untried string) string {
 	return ""
 }
 
-// Content finds what copying, files, pagers and editors take: the content that is kept of
-// the item; for the latter two, else what the pane shows.
+// Content returns the content for copying, files, pagers and editors: the item's cached
+// content, or else what the pane shows.
 func (a *Layout) Content() uicontext.CachedContent {
 	if p, ok := a.Panes[a.Open].(interface {
 		ShownContent() uicontext.CachedContent
@@ -353,8 +354,8 @@ func (a *Layout) Content() uicontext.CachedContent {
 		}
 		return uicontext.CachedContent{Name: name + ".json", Data: uicontext.Pretty(inv.Result), Blob: false}
 	}
-	// The panel may be closed or still at the row before, so its text is no help;
-	// what is not fetched yet is short.
+	// The detail may be closed or outdated. Without content, its text is short enough to
+	// be built here.
 	s := a.Panes[a.Open].Subject()
 	if s.Blocks == nil {
 		return uicontext.CachedContent{}
@@ -366,11 +367,11 @@ func (a *Layout) Content() uicontext.CachedContent {
 	return uicontext.CachedContent{Name: name + ".txt", Data: []byte(doc.Plain()), Blob: false}
 }
 
-// The least size that is drawn, and sizes at which the layout changes.
+// The minimum size, and sizes at which the layout changes, in cells.
 const (
 	LeastWidth   = 40
 	LeastHeight  = 10
-	BesideWidth  = 110 // the detail panel stands beside the list
-	thirdWidth   = 200 // requests about the item stand beside that
+	BesideWidth  = 110 // the detail is beside the list
+	thirdWidth   = 200 // requests about the item are beside the detail
 	borderHeight = 18  // lists have borders
 )

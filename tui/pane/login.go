@@ -16,25 +16,25 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// login is a login under way: it shows the page to log in at, and waits.
+// login is the dialog of a running login: it shows the page to log in at and waits.
 type login struct {
 	uicontext.BaseDialog
 	app             *uicontext.Context
 	server          string
-	previousUser    *registry.Account // who was logged in
+	previousUser    *registry.Account // user logged in before
 	ctx             context.Context
 	cancel          context.CancelFunc
 	pages           chan string         // the last page to open; capacity 1
-	pendingQuestion chan secretQuestion // the question that askToSendSecret waits for
+	pendingQuestion chan secretQuestion // requests of askToSendSecret
 	pasted          chan string         // capacity 1
-	page            string              // "" as long as it is not known
+	page            string              // "" until known
 	browserError    error               // why no browser was started
 	startTime       time.Time
-	entry           *dialog.TextPrompt // for what is pasted; nil before it was opened
+	entry           *dialog.TextPrompt // for pasting; nil before it was opened
 	secret          *dialog.Confirm    // whether to send the client secret; nil before it was opened
 }
 
-// secretQuestion is the question whether an issuer may have the config's client secret.
+// secretQuestion asks whether an issuer may receive the config's client secret.
 type secretQuestion struct {
 	issuer, before string
 	answer         chan bool // capacity 1
@@ -48,7 +48,7 @@ func (p *Servers) LogIn(s registry.ServerState) tea.Cmd {
 	return a.Push(d)
 }
 
-// LogOut forgets a login; it asks when that disturbs somebody.
+// LogOut logs out. It asks first if clients are connected.
 func (p *Servers) LogOut(s registry.ServerState) tea.Cmd {
 	a := p.app
 	return p.confirmDisturbing("Log out from "+s.Name+"?", "log out", "Its tools, prompts and resources fail until somebody logs in.", func() tea.Cmd {
@@ -71,7 +71,7 @@ func (d *login) run() tea.Msg {
 		d.app.Logins--
 		d.close()
 		switch {
-		case left: // it was said
+		case left: // already reported
 			return nil
 		case err != nil:
 			return d.app.Complain("%s: %v", d.server, err)
@@ -80,7 +80,7 @@ func (d *login) run() tea.Msg {
 	})
 }
 
-// close takes the dialog off the screen, with what it opened.
+// close closes the dialog and those that it opened.
 func (d *login) close() {
 	d.app.Drop(d)
 	if d.entry != nil {
@@ -98,7 +98,7 @@ func (d *login) welcome(user string) tea.Cmd {
 	return d.app.Say("%s: logged in as %s", d.server, uicontext.SanitizeLine(user))
 }
 
-// Refresh ends the login when somebody has logged in otherwise.
+// Refresh closes the dialog when the server was logged in to elsewhere.
 func (d *login) Refresh(registry.Changes) tea.Cmd {
 	s, _ := d.app.Reg.State(d.server)
 	if d.previousUser != nil || s.Login == nil {
@@ -117,7 +117,8 @@ func (d *login) show(page string) {
 	d.pages <- page
 }
 
-// askToSendSecret asks whether an issuer may have the client secret, and waits for the answer.
+// askToSendSecret asks whether an issuer may receive the client secret and waits for the
+// answer.
 func (d *login) askToSendSecret(ctx context.Context, issuer, before string) bool {
 	q := secretQuestion{issuer, before, make(chan bool, 1)}
 	select {
@@ -153,7 +154,7 @@ func (d *login) confirm(q secretQuestion) tea.Cmd {
 	return tea.Batch(d.app.Push(d.secret), d.await)
 }
 
-// await takes the next question or page. A page opens where the terminal is.
+// await handles the next question or page. A page opens on the terminal's machine.
 func (d *login) await() tea.Msg {
 	select {
 	case q := <-d.pendingQuestion:
@@ -184,7 +185,7 @@ func (d *login) Size(w, h int) (int, int) {
 
 func (d *login) Lines(w, h int) []string { return d.app.Theme.Lines(d.text(w, h), w, h) }
 
-// text fills the dialog, at most h lines: the last two say how it stands.
+// text returns at most h lines. The last two show the progress.
 func (d *login) text(w, h int) []string {
 	lk := d.app.Theme
 	room := max(w-4, 1)
@@ -229,7 +230,7 @@ func (d *login) text(w, h int) []string {
 	return out
 }
 
-// LoginKeys are those of the dialog of a login.
+// LoginKeys returns all keys of the dialog.
 func LoginKeys() keys.Table { return (&login{page: "known"}).Keys() }
 
 func (d *login) Keys() keys.Table {
@@ -257,7 +258,7 @@ func (d *login) Keys() keys.Table {
 func (d *login) paste(text string) tea.Cmd {
 	select {
 	case d.pasted <- text:
-	default: // one is being looked at
+	default: // another URL is being checked
 	}
 	return nil
 }

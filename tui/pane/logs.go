@@ -29,30 +29,29 @@ const (
 
 var tabNames = [LogTabs]string{"Events", "Traffic", "Server stderr", "Goblin"}
 
-// Logs is the pane of what happens: four tabs over the registry's two
-// journals. It reads them while it is open and not paused, each time only what
-// is new.
+// Logs is the pane of events, traffic and logs: four tabs over the registry's two
+// journals. While open and not paused, it reads new records.
 type Logs struct {
 	app      *Layout
 	Paused   bool
 	Open     int        // tab
-	minLevel slog.Level // that is shown of the log
+	minLevel slog.Level // minimum level that is shown
 
-	Logs    [LogTabs]*records[*logRow] // without that of traffic
+	Logs    [LogTabs]*records[*logRow] // nil for traffic
 	Traffic *records[*trafficRow]
 
-	Log, traffic  reader  // of the journals
-	missedRecords uint64  // of the log, gone before they were read
-	firstNumber   uint64  // number that the log's next record had when the UI started
+	Log, traffic  reader  // positions in the journals
+	missedRecords uint64  // log records that were dropped before they were read
+	firstNumber   uint64  // sequence number of the log's next record when the UI started
 	isFlooded     bool    // too many records arrive to build a detail for each
-	last          Subject // of the detail, while there is a flood
+	last          Subject // shown in the detail during a flood
 	lastAt        time.Time
 	lastOf        int // tab
 
 	inFlight      inFlight
-	trafficFilter int             // of the traffic: showRequests and so on
-	screens       map[string]bool // the sessions that are screens; replaced, never changed
-	tabEnds       Tabs            // where the tabs stand on their line
+	trafficFilter int             // filter of traffic: showRequests and so on
+	screens       map[string]bool // sessions that are UIs; replaced, never changed
+	tabEnds       Tabs            // where the tabs are on their line
 	resolved      resolution
 	related       relatedRequests
 }
@@ -60,12 +59,12 @@ type Logs struct {
 // reader is a position in a journal.
 type reader struct {
 	stats      registry.JournalStats
-	Read       uint64 // the last number that was read
-	pausedAt   uint64 // where reading ended when the view was paused
-	seenNumber uint64 // the last number when the tab was visible
+	Read       uint64 // last number that was read
+	pausedAt   uint64 // last number to show while paused
+	seenNumber uint64 // last number when the tab was visible
 }
 
-// reader is that of the open tab's journal.
+// reader returns the position in the open tab's journal.
 func (p *Logs) reader() *reader {
 	if p.Open == TabTraffic {
 		return &p.traffic
@@ -86,17 +85,17 @@ func newLogs(a *Layout) *Logs {
 	return p
 }
 
-// Logs is the pane of logs.
+// Logs returns the pane of logs.
 func (a *Layout) Logs() *Logs { return a.Panes[PaneLogs].(*Logs) }
 
 func (p *Logs) stats() {
 	p.Log.stats, p.traffic.stats = p.app.Reg.Logs().Stats(), p.app.Reg.Traffic().Stats()
 }
 
-// list is the open tab.
+// list returns the open tab.
 func (p *Logs) list() tabList { return p.TabList(p.Open) }
 
-// TabList is a tab.
+// TabList returns a tab.
 func (p *Logs) TabList(tab int) tabList {
 	if tab == TabTraffic {
 		return p.Traffic
@@ -110,8 +109,8 @@ func (p *Logs) Rows() list.Rows           { return p.list().Rows() }
 func (p *Logs) Wheel(_, by int)           { p.Rows().Scroll(by) }
 func (p *Logs) CursorMoved()              { p.list().CursorMoved() }
 
-// Tab counts what came into the log since the pane was open. Requests are not
-// counted: they never end.
+// Tab returns the name and the number of new log records since the pane was open. It does
+// not count requests, because they never stop.
 func (p *Logs) Tab() (name, count string) {
 	last := p.Log.stats.Next - 1
 	if n := int(last - min(p.Log.seenNumber, last)); n > 0 && p.app.Open != PaneLogs {
@@ -120,7 +119,7 @@ func (p *Logs) Tab() (name, count string) {
 	return "Logs", count
 }
 
-// Refresh reads what is new, if somebody looks.
+// Refresh reads new records if the pane is open.
 func (p *Logs) Refresh(registry.Changes) tea.Cmd {
 	p.stats()
 	if p.app.Open != PaneLogs {
@@ -132,8 +131,8 @@ func (p *Logs) Refresh(registry.Changes) tea.Cmd {
 	return p.read(true)
 }
 
-// read brings the open tab to where reading ends: the journals' own end, if it goes
-// on to that.
+// read reads up to the journals' end if on is set, otherwise up to where the view was
+// paused.
 func (p *Logs) read(on bool) tea.Cmd {
 	if on {
 		p.Log.pausedAt, p.traffic.pausedAt = p.Log.stats.Next-1, p.traffic.stats.Next-1
@@ -168,7 +167,7 @@ func (p *Logs) pendingCount() int {
 	return int(r.stats.Next - 1 - r.pausedAt)
 }
 
-// droppedCount returns the number of earlier records that are gone.
+// droppedCount returns the number of earlier records that were dropped.
 func (p *Logs) droppedCount() int {
 	if p.Open != TabTraffic {
 		return p.list().Trimmed() + int(p.missedRecords)
@@ -208,7 +207,7 @@ func (p *Logs) Heading() (title, right string) {
 	return title, strings.Join(parts, ", ")
 }
 
-// tabsLine draws the tabs, and remembers where they stand.
+// tabsLine draws the tabs and stores their positions.
 func (p *Logs) tabsLine(lk *theme.Theme, w int) string {
 	for _, detail := range []int{2, 1, 0} { // counts and news, news, names
 		line := p.tabsOf(lk, detail)
@@ -253,7 +252,7 @@ func (p *Logs) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return append([]string{p.tabsLine(lk, w)}, p.list().Lines(lk, w, h-1, focused)...)
 }
 
-// Click on the first line chooses a tab.
+// Click chooses a tab if it is on the first line.
 func (p *Logs) Click(x, y int) (bool, tea.Cmd) {
 	if y > 0 {
 		return p.list().Click(x, y-1)
@@ -304,7 +303,7 @@ func (p *Logs) Handlers() map[string]keys.Handler {
 	}
 }
 
-// toggleFollow follows the end, or stays where the cursor is.
+// toggleFollow toggles whether the cursor follows the end.
 func (p *Logs) toggleFollow() tea.Cmd {
 	on := !p.list().Following()
 	p.app.Say("Following the end")
@@ -334,8 +333,7 @@ func (p *Logs) nextLevel() tea.Cmd {
 	return p.list().Publish()
 }
 
-// pause stops the view, or lets it go on and says what it cannot show any
-// more.
+// pause pauses the view, or continues and reports records that were dropped meanwhile.
 func (p *Logs) pause() tea.Cmd {
 	if p.selectedInFlight() != nil {
 		p.app.Say("%d marked; %s cancels them", p.Traffic.Table.ToggleMark(), p.app.KeyOf("cancel"))
@@ -354,7 +352,7 @@ func (p *Logs) pause() tea.Cmd {
 	return p.Refresh(registry.AllChanges)
 }
 
-// openRecord shows an exchange, of the log the detail.
+// openRecord shows an exchange, or the detail of a log record.
 func (p *Logs) openRecord() tea.Cmd {
 	if r, ok := p.Traffic.Table.Selected(); ok && p.Open == TabTraffic && r.inFlightID == "" {
 		return p.app.OpenExchange(r.TrafficRecord)
@@ -375,7 +373,7 @@ func (p *Logs) copyRecord() tea.Cmd {
 	return p.app.Copy(uicontext.SanitizeLine(r.Text), "the line")
 }
 
-// copyLines copies a command that asks for the same, or the lines of the log.
+// copyLines copies a command that sends the same request, or the lines of the log.
 func (p *Logs) copyLines() tea.Cmd {
 	if p.Open == TabTraffic {
 		r, _ := p.Traffic.Table.Selected()
@@ -384,7 +382,7 @@ func (p *Logs) copyLines() tea.Cmd {
 	return p.app.Copy(string(p.ShownContent().Data), "the lines")
 }
 
-// inspectRecord goes to what a request is about, or to the server of a line.
+// inspectRecord goes to the item of a request, or to the server of a line.
 func (p *Logs) inspectRecord() tea.Cmd {
 	a := p.app
 	if p.Open == TabTraffic {
@@ -403,9 +401,8 @@ func (p *Logs) inspectRecord() tea.Cmd {
 	}
 }
 
-// ShownContent gives pagers, editors and files their content: of stderr all lines of the
-// server, of the other logs the lines that the filter leaves, of traffic the
-// exchange.
+// ShownContent returns the content for pagers, editors and files: all stderr lines of the
+// server, the filtered lines of other logs, or the exchange.
 func (p *Logs) ShownContent() uicontext.CachedContent {
 	if p.Open == TabTraffic {
 		return p.shownTraffic()
@@ -432,8 +429,8 @@ func (p *Logs) ShownContent() uicontext.CachedContent {
 	return uicontext.CachedContent{Name: name + ".log", Data: []byte(b.String())}
 }
 
-// Subject is the selected record. In a flood that is followed, one record is
-// Shown for a moment, not each of hundreds.
+// Subject returns the selected record. While a flood of records is followed, each record
+// is shown for a moment instead of every one.
 func (p *Logs) Subject() Subject {
 	now := p.app.Now()
 	if p.isFlooded && p.list().Following() && p.lastOf == p.Open && p.last.Blocks != nil && now.Sub(p.lastAt) < floodPause {
@@ -459,7 +456,7 @@ func (p *Logs) Item() uicontext.Item {
 	return p.itemOf(&r.TrafficRecord)
 }
 
-// Tabs are where tabs end on their line, for clicks.
+// Tabs holds the ends of tabs on their line, for clicks.
 type Tabs []int
 
 // DrawTabs draws tabs side by side, the open one in brackets.
@@ -477,7 +474,7 @@ func DrawTabs(lk *theme.Theme, texts []string, open int) (line string, ends Tabs
 	return line, ends
 }
 
-// At is the tab at a cell of the line, -1 for none.
+// At returns the tab at a cell of the line, or -1.
 func (t Tabs) At(x int) int {
 	if x < 0 {
 		return -1

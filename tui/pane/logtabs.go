@@ -21,22 +21,23 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Bounds of what the Logs pane holds, however much the journals do.
+// Limits of the Logs pane, which are independent of the journals'.
 const (
 	MaxLogs          = 5000
 	MaxTraffic       = 5000 // requests
 	maxNotifications = 500
 	// foldsWithin is the number of last rows that are searched for an equal log line.
 	foldsWithin = 256
-	// asyncIndexSize is the text from which indexing runs in a command instead of Update, in bytes.
+	// asyncIndexSize is the text from which indexing runs in a command instead of Update,
+	// in bytes.
 	asyncIndexSize = 256 << 10
 	// maxDrawnText is the part of a log line that a row draws, in bytes.
 	maxDrawnText = 1024
 )
 
-// records are the rows of one tab of Logs: the last ones of a journal, of each server no
-// more than its share while there are others'. Its work for new rows depends on how many
-// it holds, never on the journal.
+// records holds the rows of one tab: the last ones of a journal. A server has at most its
+// share while other servers have rows. Its work for new rows depends on the number of
+// held rows, not on the journal.
 type records[R any] struct {
 	Table         *list.Table[R]
 	limit         int
@@ -44,15 +45,15 @@ type records[R any] struct {
 	separate      func(R) bool // rows with a limit of their own; may be nil
 	separateLimit int
 	filter        func(R) bool // nil: all
-	size          func(R) int  // bytes of text, nil where it is short
+	size          func(R) int  // bytes of text; nil if texts are short
 
 	Held    []R // replaced, never changed: commands read it
-	extra   []R // shown with them; replaced, never changed
+	extra   []R // additional rows; replaced, never changed
 	bytes   int
-	evicted int  // rows that were evicted
+	evicted int  // number of evicted rows
 	unread  int  // rows that arrived since the tab was visible
-	changed bool // held is not what the table shows
-	reading bool // a command brings it there
+	changed bool // Held differs from the table
+	reading bool // a command updates the table
 }
 
 // setHeld replaces the held rows and evicts rows beyond the limits.
@@ -70,7 +71,7 @@ func (f *records[R]) setHeld(rows []R) {
 }
 
 // trim evicts the oldest rows of servers with more than their share, among the rows for
-// which f.apart returns apart.
+// which f.separate returns apart.
 func (f *records[R]) trim(apart bool, most int) {
 	has, n := map[string]int{}, 0
 	mine := func(r R) bool { return f.separate == nil || f.separate(r) == apart }
@@ -84,7 +85,7 @@ func (f *records[R]) trim(apart bool, most int) {
 		return
 	}
 	share := fairShare(most, slices.Collect(maps.Values(has)))
-	kept := make([]R, 0, len(f.Held)) // commands read the other
+	kept := make([]R, 0, len(f.Held)) // commands read the old slice
 	for _, r := range f.Held {
 		server := f.server(r)
 		if !mine(r) || has[server] <= share {
@@ -111,7 +112,7 @@ func fairShare(places int, needs []int) (share int) {
 	return share
 }
 
-// Publish brings what is held into the table.
+// Publish updates the table.
 func (f *records[R]) Publish() tea.Cmd {
 	if f.reading || !f.changed {
 		return nil
@@ -140,7 +141,7 @@ func (f *records[R]) Publish() tea.Cmd {
 	})
 }
 
-// tabList is a tab as the pane uses it, whatever its rows are.
+// tabList is a tab with rows of any type.
 type tabList interface {
 	Rows() list.Rows
 	Lines(lk *theme.Theme, w, h int, focused bool) []string
@@ -169,7 +170,7 @@ func (f *records[R]) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return f.Table.Grid(lk, w, h, focused)
 }
 
-// Click shows the other end of what it sorts by, if it was on a head.
+// Click also shows the start of the list if it changed the order.
 func (f *records[R]) Click(x, y int) (bool, tea.Cmd) {
 	row, cmd := f.Table.Click(x, y)
 	if !row && !f.Table.NewestLast() {
@@ -178,7 +179,7 @@ func (f *records[R]) Click(x, y int) (bool, tea.Cmd) {
 	return row, cmd
 }
 
-// Follow goes to the newest row and stays there, or stays where the cursor is.
+// Follow moves to the newest row and follows it, or stops following.
 func (f *records[R]) Follow(on bool) tea.Cmd {
 	f.Table.Following = on
 	if !on {
@@ -197,7 +198,7 @@ type tabRows[R any] struct{ *list.Table[R] }
 
 func (b tabRows[R]) Position() int { return b.Table.Position() + 1 }
 
-// Filter ends following when the best match stands first.
+// Filter stops following if the best match comes first.
 func (b tabRows[R]) Filter(typed string) tea.Cmd {
 	if b.Following && list.Parse(typed, b.Fields(nil)).IsRanked() {
 		b.StopFollowing()
@@ -205,7 +206,7 @@ func (b tabRows[R]) Filter(typed string) tea.Cmd {
 	return b.Table.Filter(typed)
 }
 
-// SortNext shows the beginning of what it sorts by, and so do the others.
+// SortNext sorts and shows the start of the list, like the other Sort methods.
 func (b tabRows[R]) SortNext() tea.Cmd { return b.sorted(b.Table.SortNext) }
 
 func (b tabRows[R]) SortNextColumn() tea.Cmd { return b.sorted(b.Table.SortNextColumn) }
@@ -219,7 +220,7 @@ func (b tabRows[R]) sorted(by func() tea.Cmd) tea.Cmd {
 	return by()
 }
 
-// logRow is a record of the log and what is made of it once.
+// logRow is a log record with cached values.
 type logRow struct {
 	registry.LogRecord
 	key   string
@@ -234,8 +235,8 @@ type sameLine struct {
 	level                         slog.Level
 }
 
-// foldLines appends lines to the held ones. It merges a line with a recent equal one and moves
-// that to the end, so that a crash loop does not bury other lines.
+// foldLines appends lines to the held ones. It merges a line with a recent equal one and
+// moves that to the end, so that a crash loop does not bury other lines.
 func foldLines(held, came []*logRow) []*logRow {
 	all := slices.Concat(held, came)[:len(held)]
 	recent := make(map[sameLine]int, foldsWithin)
@@ -247,7 +248,7 @@ func foldLines(held, came []*logRow) []*logRow {
 	for _, r := range came {
 		if i, ok := recent[of(r)]; ok && len(all)-i <= foldsWithin {
 			was := all[i]
-			next := *was // commands read the other
+			next := *was // commands read the old row
 			next.times, next.last = max(was.times, 1)+1, r.Time
 			r, all[i], gone = &next, nil, true
 		}
@@ -260,8 +261,8 @@ func foldLines(held, came []*logRow) []*logRow {
 	return all
 }
 
-// timesNote returns the number of equal records in a row and the time of the last,
-// or "" for a single record.
+// timesNote returns the number of equal records in a row and the time of the last, or ""
+// for a single record.
 func timesNote(lk *theme.Theme, n int, last time.Time) string {
 	if n < 2 {
 		return ""
@@ -288,7 +289,6 @@ func newLogRecords(a *Layout, tab int) *records[*logRow] {
 	return &records[*logRow]{Table: t, limit: MaxLogs, server: func(r *logRow) string { return r.Server }, size: func(r *logRow) int { return len(r.Text) }}
 }
 
-// logColumns are those of a log: when, how bad, where it comes from, and what.
 func logColumns(a *Layout) []list.Column[*logRow] {
 	type column = list.Column[*logRow]
 	return []column{
@@ -348,7 +348,7 @@ func levelName(l slog.Level) string {
 	return "error"
 }
 
-// clockText is a time of day in w cells: with or without milliseconds.
+// clockText returns a time of day in w cells, with milliseconds if they fit.
 func clockText(t time.Time, w int) string {
 	switch {
 	case t.IsZero():
@@ -359,7 +359,7 @@ func clockText(t time.Time, w int) string {
 	return t.Format("15:04:05")
 }
 
-// subject is a record of the log at length.
+// subject returns the detail of a log record.
 func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 	rec, times, last := r.LogRecord, r.times, r.last
 	return Subject{
@@ -384,7 +384,7 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 	}
 }
 
-// formatTime is a time in full; "" when it is not known.
+// formatTime returns the full time, or "" if it is zero.
 func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -392,7 +392,7 @@ func formatTime(t time.Time) string {
 	return t.Format("2006-01-02 15:04:05.000")
 }
 
-// sessionText is a session's id and whose it is, as far as it is still there.
+// sessionText returns a session's id, and its client if it is still connected.
 func sessionText(reg *registry.Registry, id string) string {
 	if id == "" {
 		return ""
@@ -413,7 +413,7 @@ func sessionText(reg *registry.Registry, id string) string {
 	return id
 }
 
-// plain is a record as a line of a file.
+// plain returns a record as a line of a file.
 func (r *logRow) plain() string {
 	parts := []string{formatTime(r.Time), levelName(r.Level)}
 	for _, s := range []string{r.Server, r.Source, r.Session} {
@@ -428,7 +428,7 @@ func (r *logRow) plain() string {
 	return strings.Join(parts, "  ")
 }
 
-// readLog takes what came into the log, up to a number, to its tabs.
+// readLog distributes new log records, up to a sequence number, to their tabs.
 func (p *Logs) readLog(upTo uint64) {
 	if upTo <= p.Log.Read {
 		return
@@ -471,13 +471,13 @@ func tabOfRecord(source string) int {
 	return TabGoblin
 }
 
-// StderrOf shows what a server printed and said.
+// StderrOf shows the output of a server.
 func (a *Layout) StderrOf(server string) tea.Cmd {
 	of := list.Set("", "server", []string{"=" + server})
 	if a.hasOutput(server) {
 		return a.showLogs(TabStderr, of)
 	}
-	// Where it never got that far, Goblin's own log knows why.
+	// If the server never started, Goblin's own log shows why.
 	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has printed and logged nothing; these are its events", uicontext.SanitizeLine(server)))
 }
 

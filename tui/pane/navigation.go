@@ -10,27 +10,27 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Show goes to a pane.
+// Show opens a pane.
 func (a *Layout) Show(pane int) tea.Cmd {
 	a.OnShow()
 	a.Open, a.Inside, a.zoomed = pane, false, false
 	return a.Panes[pane].Refresh(registry.AllChanges)
 }
 
-// jump is a move to another place, with what to restore when the user goes back.
+// jump is a move to another place, with the state to restore when the user goes back.
 type jump struct {
 	from          int // pane
 	inside        bool
-	templates     bool   // of Resources
-	tab           int    // of Logs
+	templates     bool   // templates of Resources
+	tab           int    // tab of Logs
 	to            int    // pane
 	before, after string // the filter there before and after the jump
 }
 
-// maxJumps is how many jumps are kept.
+// maxJumps is the maximum number of stored jumps.
 const maxJumps = 50
 
-// jumpTo goes to a pane by arrive and filters or finds there by then. Esc goes back.
+// jumpTo opens a pane by calling arrive, then filters or searches there. Esc goes back.
 func (a *Layout) jumpTo(to int, arrive func() tea.Cmd, then func() tea.Cmd) tea.Cmd {
 	s := jump{from: a.Open, inside: a.Inside, templates: a.resources().TemplatesChosen, tab: a.Logs().Open, to: to}
 	cmd := arrive()
@@ -79,13 +79,13 @@ func (a *Layout) GoBack() (tea.Cmd, bool) {
 	return cmd, true
 }
 
-// Visit goes to a pane by its number, from which nothing leads back.
+// Visit opens a pane and clears the jumps, so that Esc does not go back.
 func (a *Layout) Visit(pane int) tea.Cmd {
 	a.jumps = nil
 	return a.Show(pane)
 }
 
-// GoToListed goes to an entry of the catalog, by its listed name, in its pane.
+// GoToListed opens the pane of an entry with the cursor on it.
 func (a *Layout) GoToListed(kind registry.Kind, listed string) tea.Cmd {
 	to := paneOf(kind)
 	return a.goTo(to, listed, func() {
@@ -95,7 +95,7 @@ func (a *Layout) GoToListed(kind registry.Kind, listed string) tea.Cmd {
 	})
 }
 
-// paneOf is the pane that lists a kind.
+// paneOf returns the pane that lists a kind.
 func paneOf(kind registry.Kind) int {
 	switch kind {
 	case registry.Tool:
@@ -106,8 +106,8 @@ func paneOf(kind registry.Kind) int {
 	return PaneResources
 }
 
-// GoTo opens a pane with the cursor on a row. A filter that hides the row is
-// cleared; a pane that reads its rows at this moment is waited for.
+// GoTo opens a pane with the cursor on a row. It clears a filter that hides the row. If
+// the pane is reading its rows, the cursor moves once they are read.
 func (a *Layout) GoTo(pane int, key string) tea.Cmd { return a.goTo(pane, key, func() {}) }
 
 func (a *Layout) goTo(pane int, key string, choose func()) tea.Cmd {
@@ -137,7 +137,7 @@ func (a *Layout) unfoldOwnTools(pane int, key string) {
 // Inspect shows the requests about an item.
 func (a *Layout) Inspect(it uicontext.Item) tea.Cmd { return a.showTraffic(trafficFilterFor(it)) }
 
-// showTraffic shows the requests that a filter leaves.
+// showTraffic shows the requests that match a filter.
 func (a *Layout) showTraffic(typed string) tea.Cmd {
 	return a.showLogs(TabTraffic, typed)
 }
@@ -147,15 +147,15 @@ func (a *Layout) TrafficOf(session string) tea.Cmd {
 	return a.showTraffic(list.Set("", "session", []string{"=" + session}))
 }
 
-// showLogs jumps to what a filter leaves in a tab of Logs.
+// showLogs jumps to a tab of Logs with a filter.
 func (a *Layout) showLogs(tab int, typed string) tea.Cmd {
 	return a.jumpTo(PaneLogs,
 		func() tea.Cmd { return tea.Batch(a.Show(PaneLogs), a.Logs().Choose(tab)) },
 		func() tea.Cmd { return a.SetFilter(typed) })
 }
 
-// trafficFilterFor is the filter for the requests about an item: by its listed name, its
-// own, or, for a template, by anything that it may have been expanded to.
+// trafficFilterFor returns the filter for the requests about an item: by its listed name,
+// its own name, or any expansion of a template.
 func trafficFilterFor(it uicontext.Item) string {
 	text := ""
 	if it.Server != "" {
@@ -177,7 +177,7 @@ func trafficFilterFor(it uicontext.Item) string {
 	return text
 }
 
-// GoToItem goes to what a record is about, else to its server.
+// GoToItem goes to the item of a record, or else to its server.
 func (a *Layout) GoToItem(r *registry.TrafficRecord) tea.Cmd {
 	switch it := a.Logs().itemOf(r); {
 	case !it.IsEmpty():

@@ -14,8 +14,8 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Goblin's own tools are one row until the user unfolds them, filters or jumps to one. On a
-// small screen they would hide the tools of servers.
+// Goblin's own tools are one row until the user unfolds them, filters or jumps to one. On
+// a small terminal they would hide the tools of servers.
 
 // ownRow returns the row of Goblin's own tools, or nil if there are no other tools.
 func (c *catalog) ownRow(snap *registry.Snapshot, profile string) *registry.Entry {
@@ -41,7 +41,8 @@ func (c *catalog) ownRow(snap *registry.Snapshot, profile string) *registry.Entr
 	}
 }
 
-// isOwnRow reports whether e is the row of Goblin's own tools: no server has an empty name.
+// isOwnRow reports whether e is the row of Goblin's own tools: no server has an empty
+// name.
 func isOwnRow(e *registry.Entry) bool { return e.Server == "" && e.Name == "" }
 
 // entries returns the rows that are entries of the catalog.
@@ -61,8 +62,8 @@ func (c *catalog) selected() *registry.Entry {
 	return e
 }
 
-// rowCount returns the number of entries. With a filter or a profile, it first counts those
-// that match or that the profile's clients see.
+// rowCount returns the number of entries. With a filter or a profile, it first counts the
+// matching or visible ones.
 func (c *catalog) rowCount() string {
 	all := uicontext.FormatInt(c.Table.Total())
 	if typed, _ := c.Table.FilterQuery(); typed != "" {
@@ -74,7 +75,7 @@ func (c *catalog) rowCount() string {
 	return all
 }
 
-// countVisible counts the entries that the clients of the chosen profile see.
+// countVisible returns the number of entries that clients of the chosen profile see.
 func (c *catalog) countVisible() (n int) {
 	for _, k := range append([]registry.Kind{c.kind}, c.below...) {
 		n += c.state.visibility[k]
@@ -82,7 +83,7 @@ func (c *catalog) countVisible() (n int) {
 	return min(n, c.Table.Total())
 }
 
-// hidden returns a function that reports whether the list leaves an entry out.
+// hidden returns a function that reports whether the list hides an entry.
 func (c *catalog) hidden() func(*registry.Entry, bool) bool {
 	folds, hides := c.kind == registry.Tool && !c.showsOwnTools, c.hidesInvisible
 	backend, profile := c.app.Backend, c.app.Profile
@@ -99,13 +100,13 @@ func (c *catalog) hidden() func(*registry.Entry, bool) bool {
 	}
 }
 
-// toggleOwn lists Goblin's own tools, or folds them.
+// toggleOwn unfolds or folds Goblin's own tools.
 func (c *catalog) toggleOwn() tea.Cmd {
 	c.showsOwnTools = !c.showsOwnTools
 	return c.Table.Refilter()
 }
 
-// toggleHidden hides the entries that clients do not see, or shows them again.
+// toggleHidden hides or shows the dim rows of entries hidden from clients.
 func (c *catalog) toggleHidden() tea.Cmd {
 	c.hidesInvisible = !c.hidesInvisible
 	said := c.app.Say("Dim rows are visible")
@@ -146,8 +147,8 @@ func (c *catalog) ownSubject(head *registry.Entry) Subject {
 	}
 }
 
-// ownRowHandlers returns actions of keys that list or fold Goblin's own tools if the cursor is on
-// their row.
+// ownRowHandlers returns actions of keys that unfold or fold Goblin's own tools if the
+// cursor is on their row.
 func (p *callablePane) ownRowHandlers(open keys.Handler) map[string]keys.Handler {
 	onHead := func() bool {
 		e, ok := p.All.Table.Selected()

@@ -1,9 +1,9 @@
 // Package pane implements the panes, their details and their layout.
 //
-// The [Layout] has the panes, which reach each other through it. A pane follows
-// the registry's changes, draws exactly the lines and cells that it is given,
-// and does its acts; it does no IO, what can wait is a command. The package
-// knows no app: no keys but those of its dialogs, no header, no bar.
+// The [Layout] holds the panes, which reach each other through it. A pane follows the
+// registry's changes, draws exactly the given lines and cells, and implements its
+// actions. It does no I/O; slow work goes into commands. The package must not know the
+// app: no keys except those of its dialogs, no header, no filter bar.
 package pane
 
 import (
@@ -20,45 +20,45 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Pane is one of the panes. All methods are called from Update or View only.
+// Pane is one of the panes. All methods must be called from Update or View.
 type Pane interface {
 	Tab() (name, count string)
 	Place() keymap.Place
-	// Watches are the changes after which refresh is called.
+	// Watches returns the changes that require a Refresh.
 	Watches() registry.Changes
-	// Refresh reads the registry anew, after these changes.
+	// Refresh reads the registry after these changes.
 	Refresh(registry.Changes) tea.Cmd
 	// Heading is drawn in the list's border.
 	Heading() (title, right string)
 	Lines(lk *theme.Theme, w, h int, focused bool) []string
-	// Rows is the list that has the cursor.
+	// Rows returns the list that has the cursor.
 	Rows() list.Rows
-	// Click puts the cursor on a line of lines, or does what stands there; false when
-	// there is no row.
+	// Click selects a row or activates the clicked element. It returns false if there is
+	// no row.
 	Click(x, y int) (row bool, cmd tea.Cmd)
-	// Wheel scrolls the list at a line of lines.
+	// Wheel scrolls the list at line y.
 	Wheel(y, by int)
-	// Subject is shown by the detail panel.
+	// Subject is shown by the detail.
 	Subject() Subject
-	// Handlers returns the actions of bindings here, or why they cannot act, by their ids. The
-	// others do what they do everywhere.
+	// Handlers returns this pane's actions by binding id. Other bindings have their
+	// default action.
 	Handlers() map[string]keys.Handler
 	// Empty is drawn in a list without rows.
 	Empty() []string
-	// Item is under the cursor: for traffic, copying and the palette.
+	// Item returns the item under the cursor, for traffic, copying and the palette.
 	Item() uicontext.Item
 }
 
-// Subject is shown by a detail panel. Two subjects with the same key are the
-// same thing; with the same version too, they look the same.
+// Subject is the content of a detail. Subjects with the same key are the same thing; with
+// the same version too, they look the same.
 type Subject struct {
 	Key     string
 	Version string
 	Title   string
 	Blocks  func(ctx context.Context) []viewer.Section // runs in a command
-	numbers bool                                       // of lines
-	// content says that there is some, so that lines which a new version brings
-	// are news and get marked.
+	numbers bool                                       // show line numbers
+	// content reports whether there is content, so that lines changed by a new version
+	// are marked.
 	content bool
-	running *uicontext.Running // the call whose progress is shown instead
+	running *uicontext.Running // the call whose progress is shown above
 }

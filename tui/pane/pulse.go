@@ -1,11 +1,9 @@
-// Pulse is what was asked of servers in the last minutes, as one screen saw it in
-// the journal of traffic: requests, failures and how long answers took, in short spans of
-// time, and as lines and facts to be drawn.
+// Pulse counts the requests to servers in the last minutes: requests, failures and
+// latencies in short slots, drawn as sparklines.
 //
-// It reads the journal when its screen's clock beats, never on the way of a request, and
-// costs a comparison when nothing was asked since. What the journal has dropped before it
-// was read is not counted. It knows no pane; it belongs to the goroutine of one screen's
-// Update and View.
+// It reads the traffic journal at the UI's beats, never while a request is handled.
+// Records that the journal dropped before they were read are not counted. It must run on
+// the UI's Update goroutine.
 
 package pane
 
@@ -21,29 +19,29 @@ import (
 
 const (
 	numSlots    = 30 // five minutes
-	slotSeconds = 10 // seconds
+	slotSeconds = 10 // length of a slot in seconds
 	readSize    = 512
 )
 
-// Measure is counted.
+// Measure is a counted quantity.
 type Measure int
 
-// All of it.
+// The measures.
 const (
 	Requests Measure = iota
 	Failures
-	LatencySeries // the mean time of answers, in seconds
+	LatencySeries // mean latency, in seconds
 )
 
-// History has what was asked of each server.
+// History counts the requests to each server.
 type History struct {
 	failed  func(*registry.TrafficRecord) bool
-	next    uint64 // record of the journal that is read next
+	next    uint64 // next record of the journal to read
 	all     slotRing
 	servers map[string]*slotRing
 }
 
-// NewHistory is an empty one; failed says which records are failures.
+// NewHistory returns an empty History. failed reports whether a record is a failure.
 func NewHistory(failed func(*registry.TrafficRecord) bool) *History {
 	return &History{failed: failed, servers: make(map[string]*slotRing)}
 }
@@ -57,8 +55,8 @@ type slot struct {
 	took                       time.Duration
 }
 
-// Read takes over what the journal got since the last time. The journal is locked for a
-// few records at a time: who appends to it has a request to answer.
+// Read reads new records of the journal. It locks the journal for a few records at a
+// time, because request handlers append to it.
 func (p *History) Read(j *registry.TrafficJournal, now time.Time) {
 	if j.Stats().Next <= p.next {
 		return
@@ -73,7 +71,7 @@ func (p *History) Read(j *registry.TrafficJournal, now time.Time) {
 			break
 		}
 	}
-	for server, s := range p.servers { // a server that is gone is asked no more
+	for server, s := range p.servers { // unused and removed servers
 		if s.total(now).requests == 0 {
 			delete(p.servers, server)
 		}
@@ -109,7 +107,7 @@ func (p *History) add(rec *registry.TrafficRecord, now time.Time) {
 
 func slotNumber(t time.Time) int64 { return t.Unix() / slotSeconds }
 
-// last are the values of the last n spans, the one of now at the end.
+// last returns the values of the last n slots, the current one at the end.
 func (s *slotRing) last(now time.Time, what Measure, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -128,7 +126,7 @@ func (s *slotRing) last(now time.Time, what Measure, n int) []float64 {
 	return out
 }
 
-// total is the sum of all spans that are not over.
+// total returns the sum of all current slots.
 func (s *slotRing) total(now time.Time) slot {
 	var sum slot
 	for i := range s {
@@ -140,8 +138,7 @@ func (s *slotRing) total(now time.Time) slot {
 	return sum
 }
 
-// Line draws the last w spans of a server, as high as the highest of them; "" if there
-// is nothing to draw.
+// Line draws the last w slots of a server, or returns "" if they are empty.
 func (p *History) Line(lk *theme.Theme, now time.Time, server string, what Measure, w int) string {
 	s := p.servers[server]
 	if s == nil {
@@ -150,7 +147,7 @@ func (p *History) Line(lk *theme.Theme, now time.Time, server string, what Measu
 	return lk.Spark(s.last(now, what, min(w, numSlots)))
 }
 
-// Short are the lines of all servers together, each of w spans, with their names.
+// Short returns the sparklines of all servers together, each with its name and w slots.
 func (p *History) Short(lk *theme.Theme, now time.Time, w int) []string {
 	var out []string
 	for what, name := range []string{"req", "err", "ms"} {
@@ -161,12 +158,12 @@ func (p *History) Short(lk *theme.Theme, now time.Time, w int) []string {
 	return out
 }
 
-// Style is how a line of it is drawn.
+// Style returns the style of a measure's sparkline.
 func (p *History) Style(lk *theme.Theme, what Measure) theme.Style {
 	return [...]theme.Style{lk.Good, lk.Bad, lk.Warn}[what]
 }
 
-// Fields tell of a server at length.
+// Fields returns the sparklines and sums of a server.
 func (p *History) Fields(lk *theme.Theme, now time.Time, server string) []viewer.Field {
 	s := p.servers[server]
 	if s == nil {
@@ -176,7 +173,7 @@ func (p *History) Fields(lk *theme.Theme, now time.Time, server string) []viewer
 	fact := func(label string, what Measure, text string) viewer.Field {
 		line := lk.Spark(s.last(now, what, numSlots))
 		if line == "" {
-			return viewer.Field{Label: label} // which is not shown
+			return viewer.Field{Label: label} // an empty field is not shown
 		}
 		return viewer.Field{Label: label, Value: line + " " + text}
 	}

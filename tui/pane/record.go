@@ -17,8 +17,8 @@ const statusNotification = "notification"
 // isNotification reports whether a record is a notification, which has no response.
 func isNotification(r *registry.TrafficRecord) bool { return r.Status == statusNotification }
 
-// isRootsRefusal reports whether a client without roots refused roots/list. That is no
-// failure: servers ask so to find out.
+// isRootsRefusal reports whether a client without roots refused roots/list. That is not a
+// failure: servers probe for roots this way.
 func isRootsRefusal(r *registry.TrafficRecord) bool {
 	return r.Direction == registry.ToClient && r.Method == "roots/list" && r.Code == -32601
 }
@@ -38,7 +38,7 @@ func hasErrorObject(r *registry.TrafficRecord) bool {
 	return json.Unmarshal(r.Response, &e) == nil && e.Code != nil
 }
 
-// statusText returns how a request ended, in a word.
+// statusText returns the outcome of a request in a word.
 func statusText(r *registry.TrafficRecord) string {
 	switch {
 	case isRootsRefusal(r):
@@ -53,18 +53,18 @@ func statusText(r *registry.TrafficRecord) string {
 	return r.Status
 }
 
-// markedStatusText returns how a request ended, with a mark for a failure.
+// markedStatusText returns the outcome of a request, with a mark for a failure.
 func markedStatusText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Status == registry.StatusInFlight:
-		return "~ " + r.Status // what turns is as wide
+		return "~ " + r.Status // as wide as the spinner
 	case IsFailure(r):
 		return "!" + statusText(r)
 	}
 	return statusText(r)
 }
 
-// nameAtServer returns the name of the subject without the part in the server column.
+// nameAtServer returns the subject's name without the server, which has its own column.
 func nameAtServer(r *registry.TrafficRecord) string {
 	if own, ok := strings.CutPrefix(r.Name, "mcp://"+r.Server+"/"); ok && r.Server != "" {
 		return own
@@ -72,7 +72,8 @@ func nameAtServer(r *registry.TrafficRecord) string {
 	return r.Name
 }
 
-// recordSize returns the size of the response, or of the params of a notification, in bytes.
+// recordSize returns the size of the response, or of the params of a notification, in
+// bytes.
 func recordSize(r *registry.TrafficRecord) int64 {
 	if isNotification(r) {
 		return int64(r.RequestSize)
@@ -80,14 +81,14 @@ func recordSize(r *registry.TrafficRecord) int64 {
 	return r.Size
 }
 
-// codeNames are the errors that JSON-RPC 2.0 (5.1) and MCP name.
+// codeNames names the error codes of JSON-RPC 2.0 (5.1) and MCP.
 var codeNames = map[int]string{
 	-32700: "parse error", -32600: "invalid request", -32601: "method not found",
 	-32602: "invalid params", -32603: "internal error", -32002: "resource not found",
 	-32042: "URL elicitation required",
 }
 
-// failureText returns how a request failed.
+// failureText describes a failure.
 func failureText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Status == registry.StatusToolError:
@@ -102,7 +103,7 @@ func failureText(r *registry.TrafficRecord) string {
 	return text
 }
 
-// outcomeFields returns how a request was answered.
+// outcomeFields returns the outcome of a request.
 func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 	if isNotification(r) {
 		return []viewer.Field{{Label: "status", Value: r.Status}}
@@ -122,7 +123,7 @@ func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 	}
 }
 
-// durationText returns the duration without waits for the user, and the waits apart.
+// durationText returns the duration without waits for the user, and the waits separately.
 func durationText(r *registry.TrafficRecord) string {
 	text := uicontext.FormatDuration(r.Duration - r.UserWait)
 	if r.UserWait > 0 {
@@ -131,7 +132,7 @@ func durationText(r *registry.TrafficRecord) string {
 	return text
 }
 
-// waitText returns how long a request waited for the user, or "" if it did not wait.
+// waitText returns the time a request waited for the user, or "".
 func waitText(r *registry.TrafficRecord) string {
 	if r.UserWait == 0 {
 		return ""
@@ -147,8 +148,8 @@ func responseTitle(r *registry.TrafficRecord) string {
 	return "Response" // also if a tool reports an error in it
 }
 
-// bodyBlocks shows params, a result or an error, and says what of it is not there:
-// the journal keeps the beginning only, and not for ever.
+// bodyBlocks shows params, a result or an error, and reports missing parts: the journal
+// stores only the beginning of large bodies, and evicts old ones.
 func bodyBlocks(title string, data []byte, whole int) []viewer.Section {
 	switch {
 	case whole == 0 && len(data) == 0:
@@ -162,9 +163,8 @@ func bodyBlocks(title string, data []byte, whole int) []viewer.Section {
 	return []viewer.Section{{Title: title, Kind: viewer.Note, Text: note}, {Kind: viewer.Text, Text: string(data)}}
 }
 
-// jsonRPC writes the exchange as JSON-RPC: a request and, if there was one, its
-// response. Where the id was not kept the record's number stands for it.
-// lost says what of it is missing.
+// jsonRPC returns the exchange as JSON-RPC: a request and its response, if any. Without a
+// stored id it uses the record's sequence number. lost names the missing parts.
 func jsonRPC(r *registry.TrafficRecord, indent string) (request, response []byte, lost string) {
 	id := copyID(r)
 	if id == nil {
@@ -208,15 +208,15 @@ func jsonRPC(r *registry.TrafficRecord, indent string) (request, response []byte
 	return request, encoded(resp, indent), lost
 }
 
-// encoded is v as JSON; all its parts are valid.
+// encoded returns v as JSON. All its parts must be valid.
 func encoded(v any, indent string) []byte {
 	text, _ := termtext.EncodeJSON(v, indent)
 	return []byte(text)
 }
 
-// responseBlocks lays out what a result holds: the content of tools, resources and prompts, with
-// JSON and Markdown in its texts shown as such. It is nil for other methods, for errors,
-// and for what the journal has not kept whole.
+// responseBlocks shows the content of a tool, resource or prompt result, with JSON and
+// Markdown formatted. It returns nil for other methods, for errors, and for truncated
+// bodies.
 func responseBlocks(r *registry.TrafficRecord) []viewer.Section {
 	if hasErrorObject(r) || !json.Valid(r.Response) {
 		return nil
@@ -233,7 +233,7 @@ func responseBlocks(r *registry.TrafficRecord) []viewer.Section {
 }
 
 // callArguments returns the arguments of a recorded call of a tool or prompt. It returns
-// false if the journal has not kept them whole.
+// false if they were truncated.
 func callArguments(r *registry.TrafficRecord) (args json.RawMessage, ok bool) {
 	var p struct {
 		Arguments json.RawMessage `json:"arguments"`

@@ -24,7 +24,7 @@ func idField(r *registry.TrafficRecord) viewer.Field {
 	return f
 }
 
-// copyID returns the id for a record's copy: that of its client, if it is known.
+// copyID returns the client's id of a record, or nil if it is unknown.
 func copyID(r *registry.TrafficRecord) json.RawMessage {
 	if kept := registry.WireID(r.Wire, registry.ClientID); json.Valid([]byte(kept)) {
 		return json.RawMessage(kept)
@@ -32,12 +32,12 @@ func copyID(r *registry.TrafficRecord) json.RawMessage {
 	return nil
 }
 
-// requestHeaders returns the headers of a request, as received and as sent on.
+// requestHeaders returns the headers of a request, as received and as forwarded.
 func requestHeaders(r *registry.TrafficRecord) []viewer.Section {
 	return append(partHeaders(r, registry.FromClient, "headers from the client"), partHeaders(r, registry.WireToServer, "headers to the server")...)
 }
 
-// responseHeaders returns the headers of the response, as received and as sent on.
+// responseHeaders returns the headers of the response, as received and as forwarded.
 func responseHeaders(r *registry.TrafficRecord) []viewer.Section {
 	return append(partHeaders(r, registry.FromServer, "headers from the server"), partHeaders(r, registry.WireToClient, "headers to the client")...)
 }
@@ -56,7 +56,7 @@ func partHeaders(r *registry.TrafficRecord, p registry.WirePart, title string) [
 	return []viewer.Section{{Title: title, Kind: viewer.Fields, Fields: facts}}
 }
 
-// headerBlocks returns all headers of an exchange, folded, or nil if nothing went over HTTP.
+// headerBlocks returns all headers of an exchange, folded, or nil if it did not use HTTP.
 func headerBlocks(r *registry.TrafficRecord) []viewer.Section {
 	var text []byte
 	for _, b := range append(requestHeaders(r), responseHeaders(r)...) {

@@ -14,8 +14,8 @@ import (
 type relatedRequests struct {
 	about uicontext.Item
 	room  int
-	all   bool   // notifications, too
-	upTo  uint64 // the last number that was looked at
+	all   bool   // includes notifications
+	upTo  uint64 // last number that was read
 	recs  []registry.TrafficRecord
 }
 
@@ -54,7 +54,7 @@ func (n *relatedRequests) update(j *registry.TrafficJournal, it uicontext.Item, 
 	return n.recs
 }
 
-// relatedLine draws a request beside its item.
+// relatedLine draws a request about an item.
 func (p *Logs) relatedLine(lk *theme.Theme, r *registry.TrafficRecord, w int, it uicontext.Item) string {
 	base := theme.Style("")
 	took := uicontext.FormatDuration(r.Duration)
@@ -71,7 +71,7 @@ func (p *Logs) relatedLine(lk *theme.Theme, r *registry.TrafficRecord, w int, it
 	}
 	ended, style := p.statusCell(&trafficRow{TrafficRecord: *r}, status)
 	if isNotification(r) {
-		ended = "" // its method says it
+		ended = "" // its method shows that it is a notification
 	}
 	return " " + lk.Dim.On(clockText(r.Time, at)) + " " + base.On(arrow(lk, r.Direction)) + " " + base.On(uicontext.FitText(lk, text, room)) + " " +
 		base.On(lk.Right(took, ms)) + " " + cmp.Or(style, base).On(lk.Fit(ended, status))

@@ -23,22 +23,23 @@ type Resources struct {
 	app             *Layout
 	All             *catalog
 	Templates       *catalog
-	TemplatesChosen bool // the templates were chosen; see [Resources.templatesFocused]
-	ruleLine        int  // the line of the rule before the templates, -1 for none
+	TemplatesChosen bool // the user chose the templates; see [Resources.templatesFocused]
+	ruleLine        int  // line of the rule above the templates, or -1
 
 	subs        map[resourceKey]registry.SubscriptionState // replaced, never changed
-	reading     bool                                       // a command reads them anew
-	stale       bool                                       // … and they changed again since
-	pending     map[resourceKey]bool                       // a change of this screen's own is on its way
-	seenUpdates map[resourceKey]uint64                     // updates when the row was looked at
-	rereading   map[resourceKey]bool                       // a read after an update is on its way
+	reading     bool                                       // a command reads them
+	stale       bool                                       // … and they have changed since
+	pending     map[resourceKey]bool                       // this UI's own change is in flight
+	seenUpdates map[resourceKey]uint64                     // updates when the user last saw the row
+	rereading   map[resourceKey]bool                       // a read after an update is in flight
 	updates     int                                        // since the pane was last open
 }
 
 // resourceKey identifies a resource of a server.
 type resourceKey struct{ server, uri string }
 
-// previewDelay is how long updates are collected before a preview is read again.
+// previewDelay is the time for which updates are collected before a preview is read
+// again.
 const previewDelay = 250 * time.Millisecond
 
 func newResources(a *Layout) *Resources {
@@ -102,21 +103,21 @@ func (p *Resources) Refresh(what registry.Changes) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// byUpdate is the order of the resources that changed last.
+// byUpdate is the order of the most recently changed resources.
 const byUpdate = "last update"
 
-// templatesFocused reports whether the templates have the cursor: the section that was chosen has
-// it, unless a filter leaves rows in the other one only.
+// templatesFocused reports whether the templates have the cursor: if chosen, or if a
+// filter matches only them. The same applies to the resources.
 func (p *Resources) templatesFocused() bool {
 	here, there := p.All.Table, p.Templates.Table
 	if p.TemplatesChosen {
 		here, there = there, here
 	}
-	_, query := there.FilterQuery() // which may ask for what only one of them has
+	_, query := there.FilterQuery() // an invalid filter may name a field of one section only
 	return p.TemplatesChosen != (here.FilterText != "" && here.Len() == 0 && there.Len() > 0 && query.Problem() == "")
 }
 
-// current is the section that has the cursor.
+// current returns the section that has the cursor.
 func (p *Resources) current() *catalog {
 	if p.templatesFocused() {
 		return p.Templates
@@ -203,7 +204,7 @@ func (p *Resources) setColumns() {
 	}
 }
 
-// Rule is the border between the two sections.
+// Rule returns the border between the two sections.
 func (p *Resources) Rule() (y int, title, right string) {
 	rows, name := p.Templates.Table.Rows, "Templates"
 	if n := len(rows); n > 0 && rows[0].Kind == registry.Skill {
@@ -239,7 +240,7 @@ func (p *Resources) Empty() []string {
 	return p.app.emptyList("resources", p.app.KeyOf("tools")+" shows the tools, "+p.app.KeyOf("servers")+" the servers.")
 }
 
-// Part is which section has the cursor, of how many.
+// Part returns the section that has the cursor, and the number of sections.
 func (p *Resources) Part() (at, of int) {
 	if p.Templates.Table.Total() == 0 || p.templatesFocused() != p.TemplatesChosen {
 		return 0, 1
@@ -250,15 +251,15 @@ func (p *Resources) Part() (at, of int) {
 	return at, 2
 }
 
-// Choose gives a section the cursor.
+// Choose moves the cursor to a section.
 func (p *Resources) Choose(part int) { p.TemplatesChosen = part == 1 }
 
-// IsEmpty reports whether there is no row in either section.
+// IsEmpty reports whether both sections are empty.
 func (p *Resources) IsEmpty() bool { return p.All.Table.Len() == 0 && p.Templates.Table.Len() == 0 }
 
 func (p *Resources) Item() uicontext.Item { return p.current().item() }
 
-// Marked are the items that are marked, else the one under the cursor.
+// Marked returns the marked items, or else the one under the cursor.
 func (p *Resources) Marked() []uicontext.Item { return p.current().ticked() }
 
 func (p *Resources) Subject() Subject {
@@ -327,7 +328,7 @@ func (p *Resources) Handlers() map[string]keys.Handler {
 	}
 }
 
-// whyNotTurn says why the other section cannot have the cursor.
+// whyNotTurn explains why the other section cannot have the cursor, or returns "".
 func (p *Resources) whyNotTurn() string {
 	switch {
 	case p.Templates.Table.Total() == 0:
@@ -368,7 +369,7 @@ func (p *Resources) openItem() tea.Cmd {
 	return p.read(it, true, true)
 }
 
-// reload reads once more; a template, with the variables of the last time.
+// reload reads again; a template, with its last variables.
 func (p *Resources) reload() tea.Cmd {
 	it := p.Item()
 	if it.Kind != registry.Template {
@@ -387,7 +388,7 @@ func (p *Resources) markSeen(it uicontext.Item) {
 	p.seenUpdates[at] = p.subs[at].Updates
 }
 
-// read fetches a resource, unless that is under way.
+// read fetches a resource unless a fetch is running.
 func (p *Resources) read(it uicontext.Item, quiet, show bool) tea.Cmd {
 	if p.app.Calls.ForItem(it) != nil {
 		return nil

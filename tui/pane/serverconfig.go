@@ -12,7 +12,7 @@ import (
 	"goblin/tui/dialog"
 )
 
-// NoEditReason says why no server can be added.
+// NoEditReason returns why no server can be added, or "".
 func (p *Servers) NoEditReason() string {
 	if p.app.Demo {
 		return "the demo has no config; goblin add NAME -- COMMAND makes one"
@@ -24,12 +24,12 @@ func (p *Servers) whyNoConfig() string {
 	return cmp.Or(p.NoEditReason(), p.none())
 }
 
-// Add opens the form of a new server, and goes to one that was added.
+// Add opens the form of a new server, and selects the server once it was added.
 func (p *Servers) Add() tea.Cmd {
 	return dialog.NewServerForm(p.app.Context, func(name string) tea.Cmd { return p.app.GoTo(PaneServers, name) })
 }
 
-// remove takes a server out of the config, after asking.
+// remove removes a server from the config after asking.
 func (p *Servers) remove(s registry.ServerState) tea.Cmd {
 	a := p.app
 	text := []string{"Its entry goes out of the config; everything else there stays."}
@@ -45,7 +45,7 @@ func (p *Servers) remove(s registry.ServerState) tea.Cmd {
 	})
 }
 
-// Enable turns a server on or off: for good, or as long as the daemon runs.
+// Enable enables or disables a server, permanently or until the daemon stops.
 func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
 	a, on := p.app, s.State == registry.StateDisabled
 	verb, title, done := "disable", "Disable ", "Disabled %s, as long as this daemon runs; "+a.KeyOf("enable")+" enables it"

@@ -54,7 +54,7 @@ func (p *Servers) Subject() Subject {
 	}
 }
 
-// serverFacts are all that is known of a server.
+// serverFacts returns the fields of a server.
 func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 	_, style := stateMark(lk, s.State)
 	state := string(s.State)
@@ -120,7 +120,7 @@ func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 	return f
 }
 
-// repairBlocks show which definitions of a server clients get changed, or not at all.
+// repairBlocks shows which definitions of a server were repaired or dropped.
 func repairBlocks(r registry.Repairs) []viewer.Section {
 	if len(r.Details) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func repairBlocks(r registry.Repairs) []viewer.Section {
 	return []viewer.Section{{Title: "Definitions changed to satisfy clients, or dropped", Kind: viewer.Fields, Fields: facts}}
 }
 
-// definitionFacts are how a server is started or reached, and what its process takes.
+// definitionFacts describes how a server is started or reached, and its resource usage.
 func definitionFacts(d report.Definition) []viewer.Field {
 	f := []viewer.Field{
 		{Label: "command", Value: d.Command},

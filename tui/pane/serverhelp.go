@@ -10,7 +10,8 @@ import (
 	"goblin/tui/viewer"
 )
 
-// serverHelp returns what helps a server that is not up. key returns the key of an action.
+// serverHelp returns the next steps for a server that is not ready. key returns the key
+// of an action.
 func serverHelp(s registry.ServerState, key func(string) string) []viewer.Section {
 	note := func(text string) []viewer.Section { return []viewer.Section{{Kind: viewer.Note, Text: text}} }
 	switch s.State {
@@ -33,7 +34,7 @@ func serverHelp(s registry.ServerState, key func(string) string) []viewer.Sectio
 	return nil
 }
 
-// yamlKey is a name as a key of YAML.
+// yamlKey returns a name as a YAML key.
 func yamlKey(name string) string {
 	for _, r := range name {
 		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
@@ -43,7 +44,7 @@ func yamlKey(name string) string {
 	return name
 }
 
-// variable is a name for the token of a server in the environment.
+// variable returns an environment variable's name for the token of a server.
 func variable(server string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

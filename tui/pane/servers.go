@@ -23,11 +23,11 @@ type Servers struct {
 	app   *Layout
 	Table *list.Table[registry.ServerState]
 
-	lastSeenStates map[string]registry.State       // states when the pane was last looked at
-	unseen         int                             // servers with a different state than when the pane was last open
-	down           int                             // servers that should be up
+	lastSeenStates map[string]registry.State       // states when the pane was last open
+	unseen         int                             // servers whose state has changed since then
+	down           int                             // number of servers that should be up
 	stderrTails    map[string][]registry.LogRecord // replaced, never changed
-	next           uint64                          // record of the journal that comes next
+	next           uint64                          // next record of the journal to read
 	findings       map[string]*finding
 }
 
@@ -57,7 +57,7 @@ func serverFields(rows []registry.ServerState) []list.Field {
 	}
 }
 
-// sortPriority sorts states: those that need attention come first.
+// sortPriority returns the rank of a state. States that need attention come first.
 func sortPriority(s registry.State) int {
 	return slices.Index([]registry.State{
 		registry.StateFailed, registry.StateNeedsLogin, registry.StateRetrying, registry.StateConnecting,
@@ -65,14 +65,14 @@ func sortPriority(s registry.State) int {
 	}, s)
 }
 
-// IsReachable is true of servers that answer what they are asked, for which some have to
-// start.
+// IsReachable reports whether a server answers requests, if necessary after it was
+// started.
 func IsReachable(s registry.State) bool {
 	return s == registry.StateReady || s == registry.StateSleeping
 }
 
-// IsDown is true for servers that should be up. One that tries again after it
-// failed is still down.
+// IsDown reports whether a server should be up and is not, even while it reconnects after
+// a failure.
 func IsDown(s registry.ServerState) bool {
 	return failed(s.State) || s.State == registry.StateConnecting && s.LastError != ""
 }
@@ -119,8 +119,8 @@ func (p *Servers) Refresh(what registry.Changes) tea.Cmd {
 	})
 }
 
-// countNews counts the servers that are not as they were when the pane was last
-// looked at. That a server comes up for the first time is no news.
+// countNews counts the servers whose state differs from when the pane was last open. The
+// first start of a server is not counted.
 func (p *Servers) countNews(states []registry.ServerState) {
 	p.unseen = 0
 	known := make(map[string]registry.State, len(states))
@@ -140,19 +140,20 @@ func (p *Servers) countNews(states []registry.ServerState) {
 	p.lastSeenStates = known
 }
 
-// isIdleChange reports whether a change of state only means that a server is used or idle.
+// isIdleChange reports whether a change of state only means that a server is used or
+// idle.
 func isIdleChange(before, now registry.State) bool {
 	return before == registry.StateSleeping && (IsReachable(now) || now == registry.StateConnecting) ||
 		now == registry.StateSleeping && before == registry.StateReady
 }
 
-// tailLines of a server's stderr and messages stand in its detail.
+// tailLines is the number of lines of stderr and messages in a server's detail.
 const tailLines = 20
 
-// readTails takes over what servers wrote since the last time.
+// readTails reads new lines of servers.
 func (p *Servers) readTails() {
 	if p.app.Open != PaneServers {
-		return // it is read when the pane is opened
+		return // read when the pane opens
 	}
 	journal := p.app.Reg.Logs()
 	for _, r := range journal.Window(p.next, -1) {
@@ -179,14 +180,14 @@ func (p *Servers) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return p.Table.Grid(lk, w, h, focused)
 }
 
-// minErrorWidth is the least width of a column of errors. Where there is none,
-// those of servers that are down stand in the place of the others.
+// minErrorWidth is the minimum width of the error column. If it does not fit, errors of
+// servers that are down replace other columns.
 const minErrorWidth = 24
 
-// serverCol is one column of the list.
 type serverCol = list.Column[registry.ServerState]
 
-// setColumns defines the columns of the list. The most useful ones remain longest.
+// setColumns defines the columns of the list. The most useful ones have the highest
+// priority.
 func (p *Servers) setColumns() {
 	count := func(title string, rank, w int, kind registry.Kind) serverCol {
 		c := list.NumberColumn(title, rank, w, func(s registry.ServerState) float64 { return float64(s.Counts[kind]) },
@@ -247,7 +248,7 @@ func (p *Servers) setColumns() {
 	}
 }
 
-// count is how many entries of a kind a server has.
+// count returns a server's number of entries of a kind.
 func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, theme.Style) {
 	lk, n := p.app.Theme, s.Counts[kind]
 	switch {
@@ -271,7 +272,7 @@ func (p *Servers) recentColumn(title string, rank int, what Measure) serverCol {
 	}}
 }
 
-// problem is why a server is down, and what helps at once.
+// problem returns why a server is down, and the next step.
 func (p *Servers) problem(s registry.ServerState) string {
 	if s.State == registry.StateNeedsLogin && s.CanLogIn {
 		return p.app.KeyOf("log-in") + " logs in: " + uicontext.SanitizeLine(strings.TrimPrefix(s.LastError, string(s.State)+": "))
@@ -300,10 +301,10 @@ func (p *Servers) Empty() []string {
 	}
 }
 
-// Item is none: a server is nothing that is called, read or kept.
+// Item returns no item: a server cannot be called, read or cached.
 func (p *Servers) Item() uicontext.Item { return uicontext.Item{} }
 
-// ShownContent is the detail, for copying, editors and files.
+// ShownContent returns the detail, for copying, editors and files.
 func (p *Servers) ShownContent() uicontext.CachedContent {
 	s, ok := p.Table.Selected()
 	doc := p.app.Details[PaneServers].View.Doc()
@@ -339,8 +340,8 @@ func (p *Servers) Handlers() map[string]keys.Handler {
 	}
 }
 
-// open shows the detail of the server, which starts one that sleeps, and finds out what
-// one lacks that failed.
+// open shows the detail of the server. It also starts an idle server and diagnoses a
+// failed one.
 func (p *Servers) open() tea.Cmd {
 	open := p.app.openDetail(p.Table.Len() > 0)
 	s, _ := p.Table.Selected()
@@ -353,7 +354,7 @@ func (p *Servers) open() tea.Cmd {
 	return open
 }
 
-// inspect shows the requests to the server, or all of them.
+// inspect shows the requests to the server, or all requests.
 func (p *Servers) inspect() tea.Cmd {
 	if s, ok := p.Table.Selected(); ok {
 		return p.app.showTraffic(list.Set("", "server", []string{s.Name}))
@@ -368,7 +369,7 @@ func (p *Servers) none() string {
 	return ""
 }
 
-// unless gives a reason where there is a server.
+// unless returns a function that returns why if a server is selected.
 func (p *Servers) unless(why string) func() string {
 	return func() string {
 		if p.Table.Len() == 0 {
@@ -385,7 +386,7 @@ func (p *Servers) whyNotRestart() string {
 	return p.none()
 }
 
-// NoLoginReason says why nobody can log in at a server.
+// NoLoginReason explains why a login at a server is impossible, or returns "".
 func NoLoginReason(s registry.ServerState) string {
 	switch {
 	case !s.CanLogIn && s.Transport == "stdio":
@@ -412,8 +413,7 @@ func (p *Servers) whyNothingShown() string {
 	return p.none()
 }
 
-// clients are the names of those that use the servers now, and how many there
-// are. Screens are none.
+// clients returns the names and the number of connected clients, without UIs.
 func (p *Servers) clients() (names string, n int) {
 	var all []string
 	for _, s := range p.app.Reg.Sessions() {
@@ -430,7 +430,7 @@ func (p *Servers) clients() (names string, n int) {
 	return strings.Join(all, ", "), n
 }
 
-// confirmDisturbing does something to a server; it asks when that disturbs somebody.
+// confirmDisturbing runs do. It asks first if clients are connected.
 func (p *Servers) confirmDisturbing(title, yes, then string, do func() tea.Cmd) tea.Cmd {
 	names, n := p.clients()
 	if n == 0 {
@@ -442,7 +442,7 @@ func (p *Servers) confirmDisturbing(title, yes, then string, do func() tea.Cmd) 
 	})
 }
 
-// Restart restarts a server, and asks before it if that disturbs somebody.
+// Restart restarts a server. It asks first if clients are connected.
 func (p *Servers) Restart(name string) tea.Cmd {
 	a := p.app
 	return p.confirmDisturbing("Restart "+name+"?", "restart it", "Requests that it works on fail.", func() tea.Cmd {

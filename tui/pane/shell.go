@@ -10,8 +10,8 @@ import (
 	"goblin/registry/termtext"
 )
 
-// ShellCommand is the goblin command that asks for the same of the daemon of a config, whose path
-// is "" for the one that is found by itself; or why there is none.
+// ShellCommand returns the goblin command that sends the same request to the daemon of a
+// config, or why there is none. config is a path, or "" for the default.
 func ShellCommand(r *registry.TrafficRecord, config string) (command, why string) {
 	verb := map[string]string{"tools/call": "call", "prompts/get": "prompt", "resources/read": "read"}[r.Method]
 	if verb == "" || r.Direction != registry.ToServer {
@@ -45,7 +45,7 @@ func ShellCommand(r *registry.TrafficRecord, config string) (command, why string
 		}
 		flags = append(flags, args...)
 	}
-	delete(p.Meta, "progressToken") // of the client that asked
+	delete(p.Meta, "progressToken") // the client's own
 	if len(p.Meta) > 0 {
 		meta, _ := termtext.EncodeJSON(p.Meta, "") // all its parts are valid
 		flags = append(flags, "--meta", shellSafe(meta))
@@ -61,7 +61,7 @@ func ShellCommand(r *registry.TrafficRecord, config string) (command, why string
 	return termtext.Command("goblin "+verb, []string{name}, flags...), ""
 }
 
-// shellSafe returns JSON with the same value, without the characters that cmd acts on.
+// shellSafe returns equivalent JSON without the characters that cmd interprets.
 func shellSafe(text string) string {
 	if termtext.IsTypeable(text) {
 		return text
@@ -77,7 +77,7 @@ func compactJSON(raw []byte) []byte {
 	return []byte(termtext.JSON(b.String()))
 }
 
-// promptArguments are --arg flags in the order of the request.
+// promptArguments returns --arg flags in the order of the request.
 func promptArguments(raw json.RawMessage) (words []string, ok bool) {
 	for key, value := range rawjson.Members(raw) {
 		name, _ := rawjson.String(key)

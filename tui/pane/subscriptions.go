@@ -16,8 +16,8 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// readSubscriptions reads the table of subscriptions: in a command where there
-// are many, one at a time.
+// readSubscriptions reads the subscriptions, in a command if there are many. Only one
+// command runs at a time.
 func (p *Resources) readSubscriptions() tea.Cmd {
 	if p.reading {
 		p.stale = true
@@ -52,7 +52,7 @@ func (p *Resources) readSubscriptions() tea.Cmd {
 	}
 }
 
-// updatesSince counts the updates that came between two readings.
+// updatesSince counts the updates between two readings.
 func updatesSince(old, now map[resourceKey]registry.SubscriptionState) (n int) {
 	for at, s := range now {
 		if before := old[at].Updates; s.Updates > before {
@@ -75,7 +75,8 @@ func (p *Resources) setSubscriptions(subs map[resourceKey]registry.SubscriptionS
 	return p.rereadUpdated()
 }
 
-// rereadUpdated reads the selected resource again after updates. Many updates cause one read.
+// rereadUpdated reads the selected resource again after updates. Many updates cause one
+// read.
 func (p *Resources) rereadUpdated() tea.Cmd {
 	it := p.Item()
 	if p.app.Open != PaneResources || !p.app.DetailShown() || it.IsEmpty() {
@@ -120,7 +121,7 @@ func (p *Resources) ResolveItem(it uicontext.Item) (at resourceKey, listed strin
 	return resourceKey{t.Server, t.Name}, inv.Expanded, true
 }
 
-// holdersText returns who holds a subscription. UIs are not counted among clients.
+// holdersText returns the holders of a subscription. UIs are not counted among clients.
 func (p *Resources) holdersText(sub registry.SubscriptionState) string {
 	if sub.Holders == 0 {
 		return ""
@@ -189,8 +190,8 @@ func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
 	return ""
 }
 
-// toggle asks for a subscription, or ends this screen's. more counts those of several that
-// went well; nil for one alone, which is called by its name.
+// toggle subscribes or unsubscribes this UI. more counts successful requests of several;
+// it is nil for a single one, which is reported by name.
 func (p *Resources) toggle(it uicontext.Item, more *int) tea.Cmd {
 	a := p.app
 	at, listed, _ := p.ResolveItem(it)
@@ -223,8 +224,8 @@ func (p *Resources) toggle(it uicontext.Item, more *int) tea.Cmd {
 	}
 }
 
-// toggleTicked subscribes to all resources that are ticked, or ends that if it is so with
-// each of them already.
+// toggleTicked subscribes to all marked resources, or unsubscribes if this UI is
+// subscribed to all of them.
 func (p *Resources) toggleTicked() tea.Cmd {
 	rows := p.current().Table.Marked()
 	if len(rows) < 2 {
@@ -250,7 +251,7 @@ func (p *Resources) toggleTicked() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// IsSubscribed reports whether this screen holds a subscription.
+// IsSubscribed reports whether this UI is subscribed to a resource.
 func (p *Resources) IsSubscribed(at resourceKey) bool {
 	return slices.Contains(p.subs[at].Sessions, p.app.Backend.Session())
 }
@@ -261,7 +262,7 @@ func (a *Layout) ShowSubscriptions() tea.Cmd {
 	return a.Push(dialog.NewSubscriptions(dialog.SubscriptionsOptions{Context: a.Context, Toggle: p.toggleSubscription, Visit: p.visit}))
 }
 
-// toggleSubscription starts or ends this UI's own subscription.
+// toggleSubscription starts or cancels this UI's own subscription.
 func (p *Resources) toggleSubscription(s registry.SubscriptionState) tea.Cmd {
 	it := uicontext.Item{Kind: registry.Resource, Server: s.Server, Name: s.URI, Listed: s.Listed}
 	if why := p.whyNotSubscribe(it); why != "" {

@@ -20,16 +20,15 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// trafficRow is a record of traffic, without bodies, and what is made of it
-// once.
+// trafficRow is a record of traffic, without bodies, and cached values.
 type trafficRow struct {
 	registry.TrafficRecord
 	key        string
 	words      string
-	client     string // who asked, as it is called here
-	name       string // what it is about, without its server's part of a URI
-	inFlightID string // its id while it is under way, else ""
-	lastRead   uint64 // number of the last asking at which it was
+	client     string // the client's name as shown
+	name       string // the subject's name without the server's part of a URI
+	inFlightID string // id while it is in flight, or ""
+	lastRead   uint64 // number of the last reading that included it
 }
 
 // number returns the sequence number of the first record in the row.
@@ -43,7 +42,7 @@ func (r *trafficRow) at() time.Time {
 	return r.Time
 }
 
-// byStart is the order of Traffic: what lasts stays where it began.
+// byStart compares rows by start time, so that long requests stay in place.
 func byStart(a, b *trafficRow) int {
 	return cmp.Or(a.at().Compare(b.at()), cmp.Compare(a.Seq, b.Seq))
 }
@@ -56,7 +55,8 @@ func (p *Logs) elapsed(r *trafficRow) time.Duration {
 	return r.Duration - r.UserWait
 }
 
-// whyNotRecall says why the record under the cursor cannot be called anew.
+// whyNotRecall explains why the record under the cursor cannot be called again, or
+// returns "".
 func (p *Logs) whyNotRecall() string {
 	r, ok := p.Traffic.Table.Selected()
 	if p.Open != TabTraffic || !ok || r.Method != "tools/call" && r.Method != "prompts/get" {
@@ -87,7 +87,7 @@ func (a *Layout) Recall(r *registry.TrafficRecord) tea.Cmd {
 	return dialog.CallWith(a.Context, it, args)
 }
 
-// clientText returns the client of a request, or the clients.
+// clientText returns the client of a request, or the number of clients.
 func (p *Logs) clientText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Receivers > 0:
@@ -125,7 +125,8 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	return &records[*trafficRow]{Table: t, limit: MaxTraffic, separateLimit: maxNotifications, separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
 }
 
-// trafficColumns are those of Traffic. What was asked stands longest.
+// trafficColumns returns the columns of Traffic. Method and name have the highest
+// priority.
 func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	type column = list.Column[*trafficRow]
 	size := list.NumberColumn("size", 7, 8, func(r *trafficRow) float64 { return float64(recordSize(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, theme.Style) {
@@ -171,7 +172,7 @@ func trafficFields(rows []*trafficRow) []list.Field {
 		{Name: "dir", Kind: list.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return directionWord(rows[i].Direction) }},
 		{Name: "status", Kind: list.Text, Help: "ok, waits, cancelled, client left, notification, or an error's code", Text: func(i int) string {
 			if rows[i].inFlightID != "" {
-				return inFlightWords // whichever there was room for
+				return inFlightWords // both texts, because the row shows the one that fits
 			}
 			return statusText(&rows[i].TrafficRecord)
 		}},
@@ -197,7 +198,7 @@ func directionWord(d registry.Direction) string {
 	return "in"
 }
 
-// readTraffic takes the new records up to a number.
+// readTraffic reads new records up to a sequence number.
 func (p *Logs) readTraffic(upTo uint64) {
 	if upTo <= p.traffic.Read {
 		return
@@ -217,7 +218,7 @@ func (p *Logs) readTraffic(upTo uint64) {
 			folded[r.number()] = true
 		}
 		if at := requestKeyOf(&r.TrafficRecord); !isNotification(&r.TrafficRecord) && p.removeInFlight(at) {
-			r.key = at.key() // the cursor follows it
+			r.key = at.key() // the cursor follows the request
 		}
 		r.words = r.Method + " " + r.Name
 		r.client, r.name = p.clientText(&r.TrafficRecord), nameAtServer(&r.TrafficRecord)
@@ -230,26 +231,26 @@ func (p *Logs) readTraffic(upTo uint64) {
 	p.Traffic.setHeld(slices.Concat(held, all))
 }
 
-// What Traffic shows: notifications may come by the second, and what screens ask
-// themselves is not what one looks for.
+// Filters of Traffic. Notifications may arrive every second, and requests of UIs are
+// rarely wanted.
 const (
-	showRequests = iota // and notifications as a count
+	showRequests = iota // notifications only as a count
 	showAll
-	showClients // only the requests of clients
+	showClients // only requests of clients
 	trafficFilters
 )
 
 var (
 	trafficFilterNames = [trafficFilters]string{"requests; notifications are counted", "everything", "requests of clients only"}
-	trafficFilterHints = [trafficFilters]string{"show requests", "show all", "clients only"} // what leads there
+	trafficFilterHints = [trafficFilters]string{"show requests", "show all", "clients only"} // hint of the key that selects the filter
 )
 
-// trafficFilterHint says what shows more of the traffic, or less, when it is asked for next.
+// trafficFilterHint returns the hint for the next filter.
 func (p *Logs) trafficFilterHint() string {
 	return trafficFilterHints[(p.trafficFilter+1)%trafficFilters]
 }
 
-// nextTrafficFilter shows more of the traffic, or less.
+// nextTrafficFilter selects the next filter.
 func (p *Logs) nextTrafficFilter() tea.Cmd {
 	p.trafficFilter = (p.trafficFilter + 1) % trafficFilters
 	p.app.Say("Traffic: %s", trafficFilterNames[p.trafficFilter])
@@ -258,7 +259,7 @@ func (p *Logs) nextTrafficFilter() tea.Cmd {
 	return p.Traffic.Publish()
 }
 
-// applyTrafficFilter says which records are shown.
+// applyTrafficFilter sets the function of the current filter.
 func (p *Logs) applyTrafficFilter() {
 	p.screens = map[string]bool{}
 	for _, s := range p.app.Reg.Sessions() {
@@ -275,7 +276,7 @@ func (p *Logs) applyTrafficFilter() {
 	}
 }
 
-// foldedLine counts what is not shown, by where it comes from; "" if all is shown.
+// foldedLine counts the hidden records by source, or returns "" if all are shown.
 func (p *Logs) foldedLine() string {
 	if p.Traffic.filter == nil {
 		return ""
@@ -306,14 +307,14 @@ func (p *Logs) foldedLine() string {
 	return strings.Join(all, "; ")
 }
 
-// floods is how many records at a time are too many to show each of them in
-// the detail panel, and calm how long one is shown then.
+// floodSize is the number of records per reading that is too many to show each of them in
+// the detail. floodPause is the time for which one is shown then.
 const (
 	floodSize  = 20
 	floodPause = 250 * time.Millisecond
 )
 
-// arrow points the way a record went.
+// arrow returns the arrow of a record's direction.
 func arrow(lk *theme.Theme, d registry.Direction) string {
 	if d == registry.ToClient {
 		return lk.From
@@ -338,18 +339,18 @@ func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
 	return text, ""
 }
 
-// resolution is the item of the record that was asked for last.
+// resolution is the item of the last resolved record.
 type resolution struct {
 	seq  uint64
 	snap *registry.Snapshot
 	item uicontext.Item
 }
 
-// itemOf is the tool, prompt, resource or template that a record is about,
-// blank if it is about none that is there. Asking again costs nothing.
+// itemOf returns the tool, prompt, resource or template that a record is about, or an
+// empty item. It caches the last result.
 func (p *Logs) itemOf(r *registry.TrafficRecord) uicontext.Item {
 	snap := p.app.Reg.Load()
-	if r.Seq == 0 { // under way
+	if r.Seq == 0 { // in flight
 		return itemOfRecord(p.app.Reg, r)
 	}
 	if p.resolved.seq != r.Seq || p.resolved.snap != snap {

@@ -17,7 +17,7 @@ import (
 	"goblin/tui/viewer"
 )
 
-// trafficSubject is the selected record at length.
+// trafficSubject returns the detail of the selected record.
 func (p *Logs) trafficSubject() Subject {
 	r, ok := p.Traffic.Table.Selected()
 	if !ok {
@@ -116,7 +116,7 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fi
 	return f
 }
 
-// endText returns when a request was answered; "" for what has no answer.
+// endText returns the time of the answer, or "" if there is none.
 func endText(r *registry.TrafficRecord) string {
 	if isNotification(r) || r.Status == registry.StatusInFlight || r.Time.IsZero() {
 		return ""
@@ -133,7 +133,7 @@ func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Th
 	return append(blocks, requestHeaders(r)...)
 }
 
-// responseSide shows the response of an exchange.
+// responseSide returns the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []viewer.Section {
 	head := viewer.Section{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", statusText(r), durationText(r), uicontext.FormatSize(r.Size))}
 	if IsFailure(r) {
@@ -149,7 +149,7 @@ func responseSide(r *registry.TrafficRecord) []viewer.Section {
 	return append(blocks, responseHeaders(r)...)
 }
 
-// exchangeText is the exchange for the clipboard or a file.
+// exchangeText returns the exchange for the clipboard or a file.
 func (a *Layout) exchangeText(seq uint64, indent string) (text, lost string, ok bool) {
 	rec, ok := a.Reg.Traffic().Record(seq)
 	if !ok {
@@ -163,7 +163,7 @@ func (a *Layout) exchangeText(seq uint64, indent string) (text, lost string, ok 
 	return text, lost, true
 }
 
-// whyNoExchange returns why there is no exchange to copy.
+// whyNoExchange explains why there is no exchange to copy.
 func whyNoExchange(seq uint64) string {
 	if seq == 0 {
 		return "the request is under way: there is no answer yet"
@@ -190,7 +190,7 @@ func (a *Layout) copyExchange(seqs ...uint64) tea.Cmd {
 	return a.Copy(all.String(), what)
 }
 
-// copyCommand copies what does the same in a shell.
+// copyCommand copies the equivalent shell command, or the exchange if there is none.
 func (a *Layout) copyCommand(seq uint64) tea.Cmd {
 	rec, ok := a.Reg.Traffic().Record(seq)
 	if !ok {
@@ -211,8 +211,8 @@ func (a *Layout) copyCommand(seq uint64) tea.Cmd {
 	return cmd
 }
 
-// shownTraffic is the exchange of the dialog in front, or of the selected
-// record, for pagers, editors and files.
+// shownTraffic returns the exchange of the open dialog or the selected record, for
+// pagers, editors and files.
 func (p *Logs) shownTraffic() uicontext.CachedContent {
 	var seq uint64
 	if d := p.app.FrontExchange(); d != nil {
