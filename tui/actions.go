@@ -20,7 +20,7 @@ import (
 func (a *app) showClients() tea.Cmd {
 	return a.Push(dialog.NewClients(dialog.ClientsOptions{
 		Context: a.Context, Traffic: a.TrafficOf, InFlight: a.Logs().InFlightOf, Failed: pane.IsFailure,
-		Daemon: "The daemon " + a.o.Daemon.runs(a.Now()) + ".",
+		Daemon: "Daemon: " + a.o.Daemon.runs(a.Now()) + ".",
 	}))
 }
 
@@ -31,7 +31,7 @@ func (a *app) showPastCalls() tea.Cmd {
 
 func (a *app) whyNoPastCalls() string {
 	if it := a.Panes[a.Open].Item(); it.IsEmpty() || len(a.Calls.History(it)) == 0 {
-		return "this screen has not called it yet"
+		return "not called in this UI yet"
 	}
 	return ""
 }
@@ -58,7 +58,7 @@ func (a *app) sort(by func(list.Rows) tea.Cmd) tea.Cmd {
 	return cmd
 }
 
-func (a *app) nextDetailPlace() tea.Cmd { return a.Say("Detail panel: %s", a.NextPlace()) }
+func (a *app) nextDetailPlace() tea.Cmd { return a.Say("Detail: %s", a.NextPlace()) }
 
 // resize returns a function that widens the list by a number of percent.
 func (a *app) resize(by int) func() tea.Cmd {
@@ -71,10 +71,10 @@ func (a *app) resize(by int) func() tea.Cmd {
 func (a *app) toggleMouse() tea.Cmd {
 	a.mouse = !a.mouse
 	if a.mouse {
-		a.Say("Mouse on")
+		a.Say("Mouse enabled")
 		return tea.EnableMouseCellMotion
 	}
-	a.Say("Mouse off: the terminal selects text again")
+	a.Say("Mouse disabled: the terminal can select text")
 	return tea.DisableMouse
 }
 
@@ -89,9 +89,9 @@ func (a *app) copyContent() tea.Cmd {
 func (a *app) clearCached() tea.Cmd {
 	it := a.Panes[a.Open].Item()
 	if it.IsEmpty() || !a.Reg.Contents().Clear(it.Kind, it.Server, it.Name) {
-		return a.Complain("nothing is kept of this item")
+		return a.Complain("the item has no cached content")
 	}
-	return a.Say("Forgot what was kept of %s", it.Listed)
+	return a.Say("Removed the cached content of %s", it.Listed)
 }
 
 // copyName copies the name under the cursor, or a template's last expansion. Hidden
@@ -123,7 +123,7 @@ func (a *app) selectedRows() []uicontext.Item {
 func (a *app) toggleMark() tea.Cmd {
 	n := a.Panes[a.Open].Rows().ToggleMark()
 	if n == 0 {
-		return a.Say("Nothing is marked")
+		return a.Say("No rows marked")
 	}
 	return a.Say("%d marked; %s unmarks", n, a.KeyOf("back"))
 }
@@ -133,23 +133,23 @@ func (a *app) whyNotCancel() string {
 	case a.Open == pane.PaneLogs && a.Logs().Open == pane.TabTraffic && a.Logs().Rows().Len() > 0:
 		return a.Logs().WhyNotCancel() // the row under the cursor
 	case a.Calls.Len() == 0:
-		return "nothing is running"
+		return "no running calls"
 	case a.cancellable() == nil:
-		return "several calls are running; go to the one to cancel"
+		return "several calls are running; select one"
 	}
 	return ""
 }
 
 func (a *app) whyNotSearched() string {
 	if _, n := a.Details[a.Open].View.MatchIndex(); n == 0 {
-		return "nothing is searched for; " + a.KeyOf("filter") + " in the detail panel searches"
+		return "no search; " + a.KeyOf("filter") + " in the detail starts one"
 	}
 	return ""
 }
 
 func (a *app) whyNotLogIn() string {
 	if a.Open != pane.PaneServers {
-		return "one logs in at servers; " + a.KeyOf("servers") + " goes there"
+		return "only servers have logins; " + a.KeyOf("servers") + " shows them"
 	}
 	s, why := a.findServer("")
 	if why == "" {
@@ -170,7 +170,7 @@ func (a *app) logIn() tea.Cmd {
 
 func (a *app) whyNotInspect() string {
 	if a.Open != pane.PaneLogs && a.Open != pane.PaneServers && a.Panes[a.Open].Item().IsEmpty() {
-		return "there is no item here"
+		return "no item selected"
 	}
 	return ""
 }
@@ -284,23 +284,23 @@ func (a *app) quit() tea.Cmd {
 	if clients+screens == 0 {
 		return a.Push(&dialog.Confirm{
 			Screen: a.Context, Title: "Quit?",
-			Text: []string{termtext.Count(running, "call") + " of yours would be cancelled."}, Yes: "quit", Then: leave,
+			Text: []string{termtext.Count(running, "call") + " would be cancelled."}, Yes: "quit", Then: leave,
 		})
 	}
 	var who []string
-	text := []string{"", "Servers end, and running calls fail."}
+	text := []string{"", "Servers stop and running calls fail."}
 	if clients > 0 {
 		who = append(who, termtext.Count(clients, "client"))
 	}
 	if screens > 0 {
-		who = append(who, termtext.Count(screens, "other screen"))
+		who = append(who, termtext.Count(screens, "other UI"))
 	}
-	text[0] = strings.Join(who, " and ") + " use this process."
+	text[0] = strings.Join(who, " and ") + " use this daemon."
 	if clients+screens == 1 {
-		text[0] = who[0] + " uses this process."
+		text[0] = who[0] + " uses this daemon."
 	}
 	if slices.ContainsFunc(a.header.sessions, func(s registry.Session) bool { return s.Transport == "socket" }) {
-		text = append(text, "goblin stdio starts the next daemon.")
+		text = append(text, "The next goblin stdio starts a new daemon.")
 	}
 	return a.Push(&dialog.Confirm{Screen: a.Context, Title: "Quit?", Text: text, Yes: "quit", Then: leave})
 }

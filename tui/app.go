@@ -336,7 +336,7 @@ func (a *app) announceClients() {
 	}
 	for _, s := range before {
 		if !s.Screen && !slices.ContainsFunc(now, func(o registry.Session) bool { return o.ID == s.ID }) {
-			a.Say("%s left", cmp.Or(s.Client, "a client"))
+			a.Say("%s disconnected", cmp.Or(s.Client, "a client"))
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestQuittingTheDaemonsOwnScreenAsksWhenClientsAreConnected(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("q")
-	require.Contains(t, r.screen(), "2 clients use this process.")
+	require.Contains(t, r.screen(), "2 clients use this daemon.")
 	r.keys("n")
 	require.False(t, r.app.quitting)
 	r.reg.DropSession("c1")
@@ -56,8 +56,8 @@ func TestQuittingSaysWhoGoesOnWithoutThisProcess(t *testing.T) {
 	r.reg.DropSession("c2")
 	r.reg.SetSession(registry.Session{ID: "c3", Transport: "socket", Client: "cursor"})
 	r.refresh(registry.Sessions).keys("q")
-	require.Contains(t, r.screen(), "1 client uses this process.")
-	require.Contains(t, r.screen(), "goblin stdio starts the next daemon.")
+	require.Contains(t, r.screen(), "1 client uses this daemon.")
+	require.Contains(t, r.screen(), "The next goblin stdio starts a new daemon.")
 }
 
 func TestQuittingAnotherDaemonsScreenNeverAsks(t *testing.T) {
@@ -107,7 +107,7 @@ func TestMouse(t *testing.T) {
 	require.Equal(t, pane.PaneServers, r.app.Open, "a click on a tab goes there")
 	require.Contains(t, r.screen(), "[1 Servers")
 	r.keys("M")
-	require.Contains(t, r.screen(), "mouse off")
+	require.Contains(t, r.screen(), "no mouse")
 }
 
 func TestDoubleClickOpens(t *testing.T) {

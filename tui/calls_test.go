@@ -261,7 +261,7 @@ func TestQuittingAsksWhileCallsRun(t *testing.T) {
 	go runFirst(cmd)
 	<-started
 	r.keys("q")
-	require.Contains(t, r.screen(), "1 call of yours would be cancelled.")
+	require.Contains(t, r.screen(), "1 call would be cancelled.")
 	r.keys("n X")
 }
 
@@ -275,13 +275,13 @@ func TestARecordedCallIsOpenedInItsForm(t *testing.T) {
 	require.Contains(t, r.line("city *"), "Oslo", "of an exchange, too")
 	r.keys("esc esc esc").typeText("/method:resources/read").keys("enter")
 	r.keys("c")
-	require.Contains(t, r.screen(), "only recorded calls of tools and prompts have a form")
+	require.Contains(t, r.screen(), "only recorded tool and prompt calls can be repeated")
 }
 
 func TestTheLastCallsOfAToolAreAtHand(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("2 / forecast enter H")
-	require.Contains(t, r.screen(), "this screen has not called it yet")
+	require.Contains(t, r.screen(), "not called in this UI yet")
 	for _, city := range []string{"Oslo", "Lima", "Quito"} {
 		r.keys("c").typeText(city).keys("ctrl+s")
 		r.clock.advance(time.Minute)
@@ -326,7 +326,7 @@ func TestACancelledCallIsKeptWithItsArguments(t *testing.T) {
 	}
 	r.keys("ctrl+s")
 	require.Contains(t, r.screen(), "weather_forecast: cancelled after 4.0 s")
-	require.Contains(t, r.line(", after 4.0 s, with"), "12:0")
+	require.Contains(t, r.line(", after 4.0 s, arguments:"), "12:0")
 	require.Contains(t, r.screen(), `"city": "Oslo"`)
 	r.keys("H")
 	require.Contains(t, r.screen(), "Last calls of weather_forecast")

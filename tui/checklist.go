@@ -143,11 +143,11 @@ func (m *model) View() string {
 		}
 		lines = append(lines, "")
 	}
-	taken := 0
+	selected := 0
 	widths := m.widths()
 	for i := range m.Items {
 		if m.Items[i].On {
-			taken++
+			selected++
 		}
 	}
 	lines = append(lines, m.window.Lines(l, m.rows(), func(i int) string { return m.row(i, widths) })...)
@@ -163,7 +163,7 @@ func (m *model) View() string {
 		}
 		lines = append(lines, line)
 	}
-	keys := []string{"enter", fmt.Sprintf("take %d of %d", taken, len(m.Items)), "esc", "nothing", "space", "take or leave", "a", "all or none"}
+	keys := []string{"enter", fmt.Sprintf("confirm %d of %d", selected, len(m.Items)), "esc", "cancel", "space", "select", "a", "all or none"}
 	var foot strings.Builder
 	for i := 0; i < len(keys); i += 2 {
 		foot.WriteString(l.Key.On(keys[i]) + " " + keys[i+1] + "  ")

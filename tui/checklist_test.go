@@ -68,8 +68,8 @@ func TestAChecklistFitsItsTerminal(t *testing.T) {
 		w, h int
 		want []string
 	}{
-		"usual":  {80, 24, []string{"Which?", "found in a file", "> [x]  files  npx files", "  [ ]  web", "[ ] keep secrets  s", "enter take 2 of 3"}},
-		"small":  {30, 9, []string{"Which?", "> [x]  files", "enter take 2 of 3"}},
+		"usual":  {80, 24, []string{"Which?", "found in a file", "> [x]  files  npx files", "  [ ]  web", "[ ] keep secrets  s", "enter confirm 2 of 3"}},
+		"small":  {30, 9, []string{"Which?", "> [x]  files", "enter confirm 2 of 3"}},
 		"tiny":   {8, 3, []string{"Which?"}},
 		"no row": {80, 1, []string{"Which?"}},
 	} {

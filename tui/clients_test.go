@@ -58,7 +58,7 @@ func TestSilentClientsAreNotCounted(t *testing.T) {
 	require.Contains(t, r.keys("0").line("inspector"), "silent for 14 min")
 	require.Contains(t, r.screen(), "Clients 3, 1 silent")
 	r.keys("esc q")
-	require.Contains(t, r.screen(), "1 client uses this process.")
+	require.Contains(t, r.screen(), "1 client uses this daemon.")
 	r.keys("n")
 	r.reg.DropSession("c1")
 	r.keys("q")

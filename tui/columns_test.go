@@ -210,7 +210,7 @@ func TestColumnsAreSortedByTheirNames(t *testing.T) {
 	r.sortBy("last update")
 	require.Contains(t, r.line("╭"), "by last update ↓")
 	r.keys(":").typeText("sort weight").keys("enter")
-	require.Contains(t, r.screen(), "there is no order by weight; there are listed name, server, URI, name")
+	require.Contains(t, r.screen(), "cannot sort by weight; choose listed name, server, URI, name")
 }
 
 // What words are typed for comes by where they are; a column that is chosen wins.

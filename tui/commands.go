@@ -83,14 +83,14 @@ func (a *app) whyNotHere(b *keys.Binding) string {
 func (a *app) moreCommands() []command {
 	return append([]command{
 		{names: []string{"open", "goto"}, arg: "NAME", long: "Go to a tool, prompt, resource or template", run: func(string) tea.Cmd { return nil }},
-		{names: []string{"server", "srv"}, arg: "NAME", long: "Show only what belongs to a server", why: a.WhyNoField("server"), run: a.filterBy("server"), args: a.serverNames},
-		{names: []string{"mime", "type"}, arg: "TYPE", long: "Show only a MIME type; globs as in text/*", why: a.WhyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
-		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column; once more, the other way round", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
+		{names: []string{"server", "srv"}, arg: "NAME", long: "Filter by server", why: a.WhyNoField("server"), run: a.filterBy("server"), args: a.serverNames},
+		{names: []string{"mime", "type"}, arg: "TYPE", long: "Filter by MIME type, such as text/*", why: a.WhyNoField("mime"), run: a.filterBy("mime"), args: a.mimeTypes},
+		{names: []string{"sort"}, arg: "COLUMN", long: "Sort by a column, or reverse the order", why: a.WhyNoOrder, run: a.sortBy, args: func() []string { return a.Panes[a.Open].Rows().OrderNames() }},
 		{names: []string{"theme"}, arg: "NAME", long: "Choose a theme", why: whyNoTheme, run: a.chooseTheme, args: theme.Themes},
-		{names: []string{"setup"}, long: "How to add servers, and how clients start Goblin", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
+		{names: []string{"setup"}, long: "Show how to add servers and connect clients", run: func(string) tea.Cmd { return a.Push(newSetup(a)) }},
 		{names: []string{"add"}, long: "Add a server to the config", why: func(string) string { return a.servers().NoEditReason() }, run: func(string) tea.Cmd { return a.servers().Add() }},
-		{names: []string{"clear all"}, long: "Forget all kept content", run: func(string) tea.Cmd {
-			return a.Say("Forgot %s", termtext.Count(a.Reg.Contents().ClearAll(), "kept result"))
+		{names: []string{"clear all"}, long: "Remove all cached content", run: func(string) tea.Cmd {
+			return a.Say("Removed %s", termtext.Count(a.Reg.Contents().ClearAll(), "cached result"))
 		}},
 	}, append(a.serverCommands(), a.logCommands()...)...)
 }
@@ -100,10 +100,10 @@ func (a *app) logCommands() []command {
 		return func(string) tea.Cmd { return tea.Batch(a.Show(pane.PaneLogs), a.Logs().Choose(tab)) }
 	}
 	return []command{
-		{names: []string{"events"}, long: "Go to the events: what changed in servers and catalog", run: open(pane.TabEvents)},
-		{names: []string{"traffic"}, long: "Go to the requests through Goblin", run: open(pane.TabTraffic)},
+		{names: []string{"events"}, long: "Go to the events of servers and catalog", run: open(pane.TabEvents)},
+		{names: []string{"traffic"}, long: "Go to the traffic: all requests", run: open(pane.TabTraffic)},
 		{
-			names: []string{"stderr"}, arg: "SERVER", argOptional: true, long: "Go to what servers print", args: a.serverNames,
+			names: []string{"stderr"}, arg: "SERVER", argOptional: true, long: "Go to the output of servers", args: a.serverNames,
 			why: func(arg string) string {
 				if arg == "" {
 					return ""
@@ -168,7 +168,7 @@ func whyNoTheme(name string) string {
 	if name == "" || slices.Contains(theme.Themes(), name) {
 		return ""
 	}
-	return "no theme " + name + "; there are " + strings.Join(theme.Themes(), ", ")
+	return "unknown theme " + name + "; choose " + strings.Join(theme.Themes(), ", ")
 }
 
 func (a *app) chooseTheme(name string) tea.Cmd {
@@ -176,7 +176,7 @@ func (a *app) chooseTheme(name string) tea.Cmd {
 	a.SetTheme()
 	if a.Theme.Variant != name {
 		a.themeName = a.Theme.Variant
-		return a.Complain("this terminal shows no colours (NO_COLOR or TERM=dumb)")
+		return a.Complain("colours are disabled (NO_COLOR or TERM=dumb)")
 	}
 	a.Say("Theme: %s", name)
 	return a.Details[a.Open].Build(true, false)
@@ -261,18 +261,18 @@ func (a *app) serverCommands() []command {
 			}
 			return ""
 		}, func(s registry.ServerState) tea.Cmd { return servers.Restart(s.Name) }),
-		one("doctor", "Find out what keeps the server from working", func(registry.ServerState) string { return "" }, servers.Diagnose),
-		one("login", "Log in at the server by your browser", pane.NoLoginReason, servers.LogIn),
-		one("logout", "Log out from the server", whyNoLogout, servers.LogOut),
-		one("enable", "Enable the server: permanently, or until the daemon stops", func(s registry.ServerState) string {
+		one("doctor", "Diagnose the server", func(registry.ServerState) string { return "" }, servers.Diagnose),
+		one("login", "Log in to the server in your browser", pane.NoLoginReason, servers.LogIn),
+		one("logout", "Log out of the server", whyNoLogout, servers.LogOut),
+		one("enable", "Enable the server", func(s registry.ServerState) string {
 			if s.State != registry.StateDisabled {
-				return uicontext.SanitizeLine(s.Name) + " is enabled already"
+				return uicontext.SanitizeLine(s.Name) + " is already enabled"
 			}
 			return ""
 		}, servers.Enable),
-		one("disable", "Disable the server: permanently, or until the daemon stops", func(s registry.ServerState) string {
+		one("disable", "Disable the server", func(s registry.ServerState) string {
 			if s.State == registry.StateDisabled {
-				return uicontext.SanitizeLine(s.Name) + " is disabled already"
+				return uicontext.SanitizeLine(s.Name) + " is already disabled"
 			}
 			return ""
 		}, servers.Enable),
@@ -281,7 +281,7 @@ func (a *app) serverCommands() []command {
 
 func whyNoLogout(s registry.ServerState) string {
 	if s.Login == nil {
-		return "nobody is logged in at " + uicontext.SanitizeLine(s.Name)
+		return "not logged in to " + uicontext.SanitizeLine(s.Name)
 	}
 	return ""
 }
@@ -298,13 +298,13 @@ func (a *app) findServer(name string) (s registry.ServerState, why string) {
 	}
 	switch name {
 	case "":
-		return s, "no server is selected; name one"
+		return s, "no server selected; name one"
 	case registry.Local:
-		return s, "these are Goblin's own; no server offers them"
+		return s, "Goblin's own entries have no server"
 	}
 	s, ok := a.Reg.State(name)
 	if !ok {
-		return s, "no server is called " + uicontext.SanitizeLine(name)
+		return s, "no server named " + uicontext.SanitizeLine(name)
 	}
 	return s, ""
 }

@@ -31,7 +31,7 @@ func TestFoldingBeginsAtTheDepthThatThereIs(t *testing.T) {
 	require.Contains(t, r.line(`"rows"`), "2 items")
 	r.keys("+ +")
 	require.Contains(t, r.screen(), `"a": 1`)
-	require.Contains(t, r.screen(), "All 3 levels of the JSON are unfolded")
+	require.Contains(t, r.screen(), "JSON: all 3 levels unfolded")
 }
 
 func TestOneNodeOfJSONIsFolded(t *testing.T) {
@@ -81,7 +81,7 @@ func TestLongLinesAreWrappedOrGoneOverSideways(t *testing.T) {
 	}
 	require.Contains(t, r.screen(), "THEEND")
 	r.keys("\\")
-	require.Contains(t, r.screen(), "Long lines are wrapped")
+	require.Contains(t, r.screen(), "Line wrapping enabled")
 }
 
 func TestASearchSaysInHowMuchOfATextItLooked(t *testing.T) {

@@ -23,7 +23,7 @@ func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
 	r.keys("enter")
 	require.Equal(t, []string{"diagnose slack"}, r.backend.acts)
 	screen := r.screen()
-	require.Contains(t, screen, "What is broken")
+	require.Contains(t, screen, "Diagnosis")
 	require.Contains(t, r.line("ok: npx"), "command")
 	require.Contains(t, r.line("broken: the process"), `runs`)
 	require.Contains(t, screen, `no token\x1b[2J`)
@@ -33,7 +33,7 @@ func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
 	require.NotContains(t, screen, "frame 20")
 
 	r.setState("slack", registry.ServerState{State: registry.StateReady, Transport: "stdio"})
-	require.NotContains(t, r.screen(), "What is broken", "it is not any more")
+	require.NotContains(t, r.screen(), "Diagnosis", "it is not any more")
 }
 
 func TestEnterOnOtherServersChecksNothing(t *testing.T) {

@@ -113,7 +113,7 @@ func TestAnExchangeShowsItsIDsAndHeaders(t *testing.T) {
 		r.keys(keys)
 		text := r.screen()
 		for _, want := range []string{
-			`id +"a-1" from the client, 7 to the server`, `transport +client http`,
+			`id +"a-1" \(client\), 7 \(server\)`, `transport +client http`,
 			`headers from the client`, `HTTP +POST /mcp HTTP/1\.1`, `User-Agent +web/1`, `Cookie +\[hidden\]`,
 			`headers to the server`, `X-Team +blue\\x1b\[2J`, `headers from the server`, `Server +nginx`, `headers to the client`, `HTTP +HTTP/1\.1 200 OK`,
 		} {

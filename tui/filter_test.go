@@ -173,7 +173,7 @@ func TestTheListThatAFilterLeavesRowsInHasTheCursor(t *testing.T) {
 	require.Contains(t, r.line("/ now"), "2 of 3")
 	require.Contains(t, r.keys("j").line("> "), "clock://now/utc")
 	require.Contains(t, r.line("╭─ Resources"), "─ mcp://clock/clock://now/utc", "its detail stands beside")
-	require.Contains(t, r.keys("t").screen(), "the filter leaves nothing there")
+	require.Contains(t, r.keys("t").screen(), "the filter hides everything there")
 	require.True(t, r.keys("tab").app.Inside, "Tab goes on to the detail")
 	require.Contains(t, r.keys("tab").line("> "), "clock://now/utc")
 	require.Contains(t, r.keys("esc g / a space z enter").line("> "), "time://{zone}", "the other way round, too")

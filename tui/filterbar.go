@@ -36,12 +36,12 @@ func (a *app) filterKeys() keys.Table {
 	}
 	walk := func(back bool) func() tea.Cmd { return func() tea.Cmd { return a.walkHistory(back) } }
 	return keys.Table{
-		{ID: "filter.keep", Hint: "keep", Long: "Keep the filter and go back to the list", Run: a.acceptFilter},
+		{ID: "filter.keep", Hint: "keep", Long: "Keep the filter and return to the list", Run: a.acceptFilter},
 		{ID: "filter.clear", Hint: "clear", Long: "Clear the filter", Run: a.clearFilter},
-		{ID: "filter.earlier", Hint: "earlier", Long: "The filter before", Run: walk(true)},
-		{ID: "filter.later", Long: "The filter after", Run: walk(false)},
-		{ID: "filter.half-down", Long: "Half a page down in the list meanwhile", Run: half(1)},
-		{ID: "filter.half-up", Long: "Half a page up in the list meanwhile", Run: half(-1)},
+		{ID: "filter.earlier", Hint: "earlier", Long: "Previous filter", Run: walk(true)},
+		{ID: "filter.later", Long: "Next filter", Run: walk(false)},
+		{ID: "filter.half-down", Long: "Scroll the list half a page down", Run: half(1)},
+		{ID: "filter.half-up", Long: "Scroll the list half a page up", Run: half(-1)},
 	}
 }
 

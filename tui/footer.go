@@ -115,8 +115,10 @@ func (a *app) label(b *keys.Binding) string {
 		case registry.StateSleeping:
 			return "start"
 		case registry.StateFailed, registry.StateRetrying:
-			return "find out why"
+			return "diagnose"
 		}
+	case "switch":
+		return a.toggleLabel(it)
 	case "widen":
 		return a.widenLabel(b)
 	}
@@ -126,14 +128,26 @@ func (a *app) label(b *keys.Binding) string {
 	return b.Hint
 }
 
+// toggleLabel returns the effect of the key that disables and enables entries.
+func (a *app) toggleLabel(it uicontext.Item) string {
+	e := a.Reg.Load().ByServerName(it.Server, it.Kind, it.Name)
+	if e == nil {
+		return "disable"
+	}
+	if by, _ := a.Backend.HiddenReason(a.Profile, e); by == "" || by == "search" {
+		return "disable"
+	}
+	return "enable"
+}
+
 func (a *app) widenLabel(b *keys.Binding) string {
 	switch {
 	case a.Zoomed():
-		return "list again"
+		return "show list"
 	case a.Inside:
 		return "zoom"
 	case a.Split.Place == pane.PlaceHidden:
-		return "detail panel"
+		return "show detail"
 	}
 	return b.Hint
 }

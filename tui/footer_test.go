@@ -44,7 +44,7 @@ func TestTheFooterOffersWhatTheRowCanDo(t *testing.T) {
 	for _, c := range []struct {
 		state registry.State
 		does  string
-	}{{registry.StateSleeping, "enter start"}, {registry.StateFailed, "enter find out why"}, {registry.StateDisabled, "x enable"}} {
+	}{{registry.StateSleeping, "enter start"}, {registry.StateFailed, "enter diagnose"}, {registry.StateDisabled, "x enable"}} {
 		set("github", c.state)
 		require.Contains(t, r.footer(), c.does, c.state)
 	}

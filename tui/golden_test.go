@@ -190,7 +190,7 @@ func TestGoldenScreenOfServersThatSleepOrAreKeptFromIt(t *testing.T) {
 	golden(t, "servers-sleeping-120x40", r.screen())
 	r.keys("enter")
 	require.Contains(t, r.backend.acts, "wake github")
-	require.Contains(t, r.refresh(registry.Servers).tick(time.Second).screen(), "● 2 up  ○ 1 asleep  ! 1 down")
+	require.Contains(t, r.refresh(registry.Servers).tick(time.Second).screen(), "● 2 up  ○ 1 idle  ! 1 down")
 }
 
 const nestedTool = `{"name":"order","description":"Orders fruit","inputSchema":{"type":"object","$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"zip":{"type":"string","pattern":"^[0-9]{5}$"}},"required":["street"]}},

@@ -17,7 +17,7 @@ import (
 type header struct {
 	servers  int
 	ready    int
-	asleep   int
+	idle     int
 	starting int
 	down     int
 	clients  int
@@ -28,12 +28,12 @@ type header struct {
 }
 
 func (h *header) refresh(a *app) {
-	h.servers, h.ready, h.asleep, h.starting, h.down = 0, 0, 0, 0, 0
+	h.servers, h.ready, h.idle, h.starting, h.down = 0, 0, 0, 0, 0
 	for _, s := range a.Reg.States() {
 		h.servers++
 		switch {
 		case s.State == registry.StateSleeping:
-			h.asleep++
+			h.idle++
 		case pane.IsReachable(s.State):
 			h.ready++
 		case pane.IsDown(s):
@@ -132,8 +132,8 @@ func (a *app) headerLine() string {
 	if h.ready > 0 || h.servers == 0 {
 		b.WriteString("  " + lk.Good.On(lk.Up) + fmt.Sprintf(" %d up", h.ready))
 	}
-	if h.asleep > 0 {
-		fmt.Fprintf(&b, "  %s %d asleep", lk.Disabled, h.asleep)
+	if h.idle > 0 {
+		fmt.Fprintf(&b, "  %s %d idle", lk.Disabled, h.idle)
 	}
 	if h.starting > 0 {
 		b.WriteString("  " + a.Spin.View() + fmt.Sprintf(" connecting %d of %d", h.starting, h.servers))
@@ -144,11 +144,11 @@ func (a *app) headerLine() string {
 	fmt.Fprintf(&b, "  clients %d", h.clients)
 	a.clientsEnd = theme.Width(b.String())
 	if h.screens > 1 {
-		fmt.Fprintf(&b, "  screens %d", h.screens)
+		fmt.Fprintf(&b, "  UIs %d", h.screens)
 	}
 	fmt.Fprintf(&b, "  %s req/s", &h.rate)
 	if n := a.Logs().InFlight(); n > 0 {
-		fmt.Fprintf(&b, "  %d under way", n)
+		fmt.Fprintf(&b, "  in flight %d", n)
 	}
 	if h.running > 0 {
 		fmt.Fprintf(&b, "  running %d", h.running)
@@ -161,7 +161,7 @@ func (a *app) headerLine() string {
 		right = append(right, "[paused]")
 	}
 	if !a.mouse {
-		right = append(right, "mouse off")
+		right = append(right, "no mouse")
 	}
 	if a.o.Daemon.Address != "" && a.W >= 120 {
 		right = append(right, lk.Dim.On(uicontext.SanitizeLine(a.o.Daemon.Address)))
@@ -279,13 +279,13 @@ func (a *app) idleLine() string {
 	lk, o := a.Theme, a.o.Daemon
 	switch {
 	case !o.Owner && o.PID > 0 && a.header.clients == 0 && a.header.screens <= 1:
-		return lk.Fit(lk.Warn.On(" joined the daemon that "+o.runs(a.Now()))+lk.Dim.On("; goblin stop ends it"), a.W)
+		return lk.Fit(lk.Warn.On(" connected to the daemon ("+o.runs(a.Now())+")")+lk.Dim.On("; stop it with \"goblin stop\""), a.W)
 	case a.Geometry().Border == 0 && a.Panes[a.Open].Rows().Total() > 0: // otherwise the border shows it
 		title, order := a.Panes[a.Open].Heading()
 		return lk.Sides(" "+title, order+" ", a.W)
 	case o.Demo:
-		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "subscribe"))+" watches a clock, "+
-			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Yours: :setup"), a.W)
+		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "subscribe"))+" subscribes to a clock, "+
+			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Add servers: :setup"), a.W)
 	}
 	return theme.Spaces(a.W)
 }

@@ -16,24 +16,24 @@ func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 	t.Parallel()
 	since := func(r *testUI) string { return r.app.o.Daemon.Started.Local().Format("15:04") }
 	r := newTestUI(t, 100, 24, "files")
-	require.NotContains(t, r.screen(), "joined the daemon", "it is its own")
+	require.NotContains(t, r.screen(), "connected to the daemon", "it is its own")
 
 	r.app.o.Daemon.Owner = false
-	require.Contains(t, r.screen(), " joined the daemon that runs since "+since(r)+" from /dev/pts/3 (pid 4711)")
-	require.Contains(t, r.screen(), "goblin stop ends it")
+	require.Contains(t, r.screen(), " connected to the daemon (pid 4711, running since "+since(r)+" from /dev/pts/3)")
+	require.Contains(t, r.screen(), "stop it with \"goblin stop\"")
 	r.app.o.Daemon.TerminalGone = true
-	require.Contains(t, r.screen(), "from /dev/pts/3, which is gone (pid 4711)")
+	require.Contains(t, r.screen(), "from /dev/pts/3 (closed)")
 	r.clock.current = r.clock.current.Add(24 * time.Hour)
-	require.Contains(t, r.screen(), "runs since 2026-11-20 "+since(r), "another day is told")
+	require.Contains(t, r.screen(), "running since 2026-11-20 "+since(r), "another day is told")
 	r.app.o.Daemon.Terminal, r.app.o.Daemon.TerminalGone = "", false
 	require.NotContains(t, r.screen(), "from", "it was started without one")
 
 	// Others who use it make it plain that it is there.
 	r.reg.SetSession(registry.Session{ID: "c", Client: "editor", Transport: "socket"})
 	r.app.header.refresh(r.app)
-	require.NotContains(t, r.screen(), "joined the daemon")
+	require.NotContains(t, r.screen(), "connected to the daemon")
 	r.keys("0")
-	require.Contains(t, r.screen(), "The daemon runs since 2026-11-20 "+since(r)+" (pid 4711).", "and it is found there")
+	require.Contains(t, r.screen(), "Daemon: pid 4711, running since 2026-11-20 "+since(r), "and it is found there")
 }
 
 func TestANoticeStandsInTheBarUntilItIsOver(t *testing.T) {
@@ -89,7 +89,7 @@ func TestClientsThatComeAndGoAreTold(t *testing.T) {
 	r.reg.SetSession(registry.Session{ID: "c3", Transport: "stdio", Client: "cursor"})
 	require.Contains(t, r.refresh(registry.Sessions).screen(), "cursor connected (stdio)")
 	r.reg.DropSession("c1")
-	require.Contains(t, r.refresh(registry.Sessions).screen(), "claude-code left")
+	require.Contains(t, r.refresh(registry.Sessions).screen(), "claude-code disconnected")
 }
 
 func TestRequestRateCountsRequestsAndNoNotifications(t *testing.T) {

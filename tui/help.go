@@ -148,7 +148,7 @@ func (d *help) lastLine(w int) string {
 	}
 	hint := ""
 	if d.input.Value() == "" {
-		hint = lk.Dim.On("type what you want to do")
+		hint = lk.Dim.On("type to search")
 	}
 	d.input.Width = max(1, w-20-theme.Width(hint))
 	return lk.Sides(" "+lk.Accent.On("/")+" "+d.input.View()+hint, where, w)
@@ -158,7 +158,7 @@ func (d *help) draw(w int) []string {
 	lk := d.app.Theme
 	var out []string
 	if len(d.found) == 0 {
-		return []string{"", " Nothing here says " + uicontext.SanitizeLine(d.input.Value()) + "."}
+		return []string{"", " No matching keys."}
 	}
 	for _, l := range d.found {
 		if l.heading != "" {
@@ -214,12 +214,12 @@ func (d *help) search() {
 // Keys contains no letters, because they are typed into the search.
 func (d *help) Keys() keys.Table {
 	return append(keys.Scrolling("help", func() keys.Scroller { return &d.window }),
-		keys.Binding{ID: "help.back", Hint: "close", Long: "Show all again, then close", Run: d.back},
+		keys.Binding{ID: "help.back", Hint: "close", Long: "Clear the search, then close", Run: d.back},
 		keys.Binding{ID: "help.close", Long: "Close", Run: d.close})
 }
 
 func (d *help) Hints() []keys.Hint {
-	return append(d.Keys().WithKeys(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Label: "search for what you want to do"})
+	return append(d.Keys().WithKeys(d.app.Actions).Hints(), keys.Hint{Key: "a-z", Label: "search"})
 }
 
 func (d *help) close() tea.Cmd { return d.app.Drop(d) }
@@ -254,9 +254,9 @@ func grammar() keys.Table {
 		{Keys: []string{"Word"}, Long: "an upper-case letter makes that word case-sensitive"},
 		{Keys: []string{`"two words"`}, Long: "one word with a space in it"},
 		{Keys: []string{"~letters"}, Long: "these letters in this order; the best match first"},
-		{Keys: []string{"server:git"}, Long: "the field contains it; several of a field: any of them"},
-		{Keys: []string{"mime:text/*"}, Long: "with a *, the whole value"},
-		{Keys: []string{"server:=git"}, Long: "this value and no other"},
+		{Keys: []string{"server:git"}, Long: "the field contains it; repeat a field for alternatives"},
+		{Keys: []string{"mime:text/*"}, Long: "with a *: matches the whole value"},
+		{Keys: []string{"server:=git"}, Long: "exactly this value"},
 		{Keys: []string{`mime:""`}, Long: "no value"},
 		{Keys: []string{"sub:yes"}, Long: "yes or no"},
 		{Keys: []string{"updated:<5m"}, Long: "in the last 5 minutes; >1h: longer ago (s, m, h, d)"},
@@ -268,27 +268,27 @@ func grammar() keys.Table {
 // formKeys lists the keys of all forms.
 func formKeys() keys.Table {
 	return keys.Table{
-		{ID: "form.next", Long: "Next field; takes a completion"},
+		{ID: "form.next", Long: "Next field, or accept the completion"},
 		{ID: "form.previous", Long: "Previous field"},
-		{ID: "form.down", Long: "Next field; in lists and completions, choose"},
-		{ID: "form.up", Long: "Previous field; in lists and completions, choose"},
-		{ID: "form.enter", Long: "Next field; in the last one or on a button, go"},
+		{ID: "form.down", Long: "Next field, value or completion"},
+		{ID: "form.up", Long: "Previous field, value or completion"},
+		{ID: "form.enter", Long: "Next field; submit from the last one or a button"},
 		{ID: "form.toggle", Long: "Toggle, choose from a list, fill in an object, add an item"},
-		{ID: "form.left", Long: "Choose among a few values, or close an object"},
-		{ID: "form.right", Long: "Choose among a few values, or fill in an object"},
-		{ID: "form.empty", Long: "Take the chosen value back, or leave an object out"},
+		{ID: "form.left", Long: "Previous value, or close an object"},
+		{ID: "form.right", Long: "Next value, or fill in an object"},
+		{ID: "form.empty", Long: "Clear the value, or omit the object"},
 		{ID: "form.complete", Long: "Ask the server for completions"},
-		{ID: "form.lines", Long: "Make a line of text an area, as pasted lines do"},
-		{ID: "form.submit", Long: "Go, from any field"},
-		{ID: "form.raw", Long: "Raw JSON with _meta, or the fields again"},
-		{ID: "form.last", Long: "The values of the last time"},
-		{ID: "form.add", Long: "Put an item into a list below this one"},
-		{ID: "form.remove", Long: "Take this item out of its list"},
-		{ID: "form.move-up", Long: "Move an item, or a line, up in its list"},
-		{ID: "form.move-down", Long: "Move an item, or a line, down in its list"},
-		{ID: "form.members", Long: "In raw JSON, all members that the schema knows"},
-		{ID: "form.schema-down", Long: "Scroll the schema beside JSON down"},
-		{ID: "form.schema-up", Long: "Scroll the schema beside JSON up"},
+		{ID: "form.lines", Long: "Switch to several lines, as pasting lines does"},
+		{ID: "form.submit", Long: "Submit from any field"},
+		{ID: "form.raw", Long: "Switch between fields and raw JSON with _meta"},
+		{ID: "form.last", Long: "Restore the last values"},
+		{ID: "form.add", Long: "Insert a list item below"},
+		{ID: "form.remove", Long: "Remove the list item"},
+		{ID: "form.move-up", Long: "Move the item or line up"},
+		{ID: "form.move-down", Long: "Move the item or line down"},
+		{ID: "form.members", Long: "Raw JSON: insert all members of the schema"},
+		{ID: "form.schema-down", Long: "Scroll the schema down"},
+		{ID: "form.schema-up", Long: "Scroll the schema up"},
 		{ID: "form.cancel", Long: "Close completions, then the form"},
 	}
 }
@@ -298,7 +298,7 @@ func mouseKeys() keys.Table {
 	return keys.Table{
 		{Keys: []string{"click"}, Long: "choose a tab, a row, a field or a value"},
 		{Keys: []string{"double click"}, Long: "open the row"},
-		{Keys: []string{"wheel"}, Long: "scroll what is under it"},
+		{Keys: []string{"wheel"}, Long: "scroll the part under the mouse"},
 	}
 }
 
@@ -306,24 +306,24 @@ func mouseKeys() keys.Table {
 func (a *app) dialogKeys() []titledKeys {
 	by := func(title, action string) string { return title + " (" + a.KeyOf(action) + ")" }
 	all := []titledKeys{
-		{"While the filter is typed", a.filterKeys()},
+		{"Filter bar", a.filterKeys()},
 		{"Forms", formKeys()},
 		{by("Commands", "palette"), (*palette)(nil).Keys()},
 		{by("Help", "help"), (*help)(nil).Keys()},
 		{by("Clients", "clients"), new(dialog.Clients).ListKeys()},
 		{by("Subscriptions", "subscriptions"), new(dialog.Subscriptions).ListKeys()},
-		{"Filter of clients and subscriptions", (*dialog.Search)(nil).Keys()},
+		{"Filter of a dialog", (*dialog.Search)(nil).Keys()},
 		{"Lists of values", (*dialog.FilterList)(nil).Keys()},
 		{"Request and response", (*pane.Exchange)(nil).Keys()},
 		{by("Last calls", "past"), new(dialog.PastCalls).Keys()},
-		{by("Views", "view"), (*dialog.ProfileChooser)(nil).Keys()},
-		{by("A path in JSON", "query"), (*dialog.Query)(nil).Keys()},
-		{"A line of text", (*dialog.TextPrompt)(nil).Keys()},
-		{"Yes or no", (&dialog.Confirm{Permanent: "permanently", Always: "do not ask again"}).Keys()},
-		{"An address to open", (*dialog.URLQuestion)(nil).Keys()},
-		{"A model's answer", (*dialog.SamplingQuestion)(nil).Keys()},
+		{by("Profiles", "view"), (*dialog.ProfileChooser)(nil).Keys()},
+		{by("JSON path", "query"), (*dialog.Query)(nil).Keys()},
+		{"Text input", (*dialog.TextPrompt)(nil).Keys()},
+		{"Confirmations", (&dialog.Confirm{Permanent: "permanently", Always: "do not ask again"}).Keys()},
+		{"URL requests", (*dialog.URLQuestion)(nil).Keys()},
+		{"Sampling requests", (*dialog.SamplingQuestion)(nil).Keys()},
 		{by("Log in", "log-in"), pane.LoginKeys()},
-		{by("Mistakes in the config", "mistakes"), dialog.MistakesKeys()},
+		{by("Config mistakes", "mistakes"), dialog.MistakesKeys()},
 		{"Setup", (*setup)(nil).Keys()},
 	}
 	for i := range all {

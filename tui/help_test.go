@@ -19,24 +19,24 @@ func TestHelpTellsTheKeysOfThePaneFirst(t *testing.T) {
 	s := r.screen()
 	require.Contains(t, s, "Help: Resources")
 	require.Less(t, strings.Index(s, "Do"), strings.Index(s, "Find"))
-	require.Less(t, strings.Index(s, "Find"), strings.Index(s, "Choose MIME types"))
-	require.NotContains(t, s, "Follow the end", "it is a key of Logs")
+	require.Less(t, strings.Index(s, "Find"), strings.Index(s, "Filter by MIME type"))
+	require.NotContains(t, s, "Follow new records", "it is a key of Logs")
 	r.keys("esc 5 ?")
 	require.Contains(t, r.screen(), "Help: Logs")
-	require.Contains(t, r.screen(), "Follow the end")
+	require.Contains(t, r.screen(), "Follow new records")
 }
 
 func TestHelpOfTheDetailPanelLeavesOutWhatDoesNotWorkThere(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("4 l ?")
 	require.Contains(t, r.screen(), "Help: Detail of Resources")
-	require.NotContains(t, r.screen(), "Choose MIME types")
+	require.NotContains(t, r.screen(), "Filter by MIME type")
 }
 
 func TestHelpSaysWhyAKeyDoesNotWork(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("4 ?")
-	require.Contains(t, r.line("Run the last call"), "(nothing was called yet)")
+	require.Contains(t, r.line("Repeat the last call"), "(no calls yet)")
 	r = newExampleUI(t, 80, 24, plainEnv).keys("4 ?")
 	require.Contains(t, r.screen(), "(only templates are expanded; enter reads a resource)", "on a line of its own where there is no room")
 }
@@ -45,15 +45,15 @@ func TestHelpIsSearched(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("4 ?").typeText("mime typ")
 	s := r.screen()
-	require.Contains(t, s, "Choose MIME types")
-	require.Contains(t, s, "its MIME type; globs as in text/*", "the fields of this pane's filter")
+	require.Contains(t, s, "Filter by MIME type")
+	require.Contains(t, s, "the MIME type, such as text/*", "the fields of this pane's filter")
 	require.NotContains(t, s, "Go to Servers")
 	require.NotContains(t, s, "Go to", "headings without lines go")
 	r.keys("enter")
 	require.Empty(t, r.app.Dialogs)
 
 	r = newExampleUI(t, 120, 40, plainEnv).keys("?").typeText("/zzz")
-	require.Contains(t, r.screen(), "Nothing here says zzz.", "a slash is what one types from habit")
+	require.Contains(t, r.screen(), "No matching keys.", "a slash is what one types from habit")
 	r.keys("esc")
 	require.Contains(t, r.screen(), "Find", "esc shows all again")
 	require.Len(t, r.app.Dialogs, 1)
@@ -63,11 +63,11 @@ func TestHelpIsSearched(t *testing.T) {
 func TestHelpIsSearchedByWhatOneWantsToDo(t *testing.T) {
 	t.Parallel()
 	for text, does := range map[string]string{
-		"yank": "Copy the URI", "run tool": "Call, get or expand it", "turn off": "Disable or enable the server",
-		"abort": "Cancel the running call", "dark": "Next theme", "download": "Save the content", "quit": "Quit this screen",
+		"yank": "Copy the URI", "run tool": "Call, get or expand", "turn off": "Disable or enable the server",
+		"abort": "Cancel the running call", "dark": "Next theme", "download": "Save the raw content", "quit": "Quit (confirm",
 	} {
 		r := newExampleUI(t, 120, 40, plainEnv).keys("1 ?").typeText(text)
-		if does == "Call, get or expand it" {
+		if does == "Call, get or expand" {
 			r = newExampleUI(t, 120, 40, plainEnv).keys("2 ?").typeText(text)
 		}
 		require.Contains(t, r.screen(), does, text)
@@ -77,9 +77,9 @@ func TestHelpIsSearchedByWhatOneWantsToDo(t *testing.T) {
 func TestHelpScrollsToItsEnd(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 80, 24, plainEnv).keys("?")
-	require.NotContains(t, r.screen(), "scroll what is under it")
+	require.NotContains(t, r.screen(), "scroll the part under the mouse")
 	r.keys("end")
-	require.Contains(t, r.screen(), "scroll what is under it")
+	require.Contains(t, r.screen(), "scroll the part under the mouse")
 	last := r.screen()
 	r.keys("down")
 	require.Equal(t, last, r.screen())
@@ -148,5 +148,5 @@ func TestReasonsInHelpAreWhole(t *testing.T) {
 	r := newExampleUI(t, 80, 24, plainEnv)
 	r.app.Demo = true
 	r.keys("1 ?").typeText("add a server")
-	require.Contains(t, strings.Join(strings.Fields(strings.ReplaceAll(r.screen(), "│", "")), " "), "(the demo has no config; goblin add NAME -- COMMAND makes one)")
+	require.Contains(t, strings.Join(strings.Fields(strings.ReplaceAll(r.screen(), "│", "")), " "), "(the demo has no config; goblin add NAME -- COMMAND creates one)")
 }

@@ -33,16 +33,16 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	r := newTrafficUI(t, 160, 40)
 	u := addHangingCall(r)
 	r.pollInFlight()
-	require.Contains(t, r.line("goblin  work.yaml"), "1 under way")
-	require.Contains(t, r.line("4 s"), " under way ")
+	require.Contains(t, r.line("goblin  work.yaml"), "in flight 1")
+	require.Contains(t, r.line("4 s"), " running ")
 	r.keys("P P") // the list alone
-	require.Regexp(t, `11:59:56\.000.*claude.*github.*tools/call.*under way.*4 s`, r.line("4 s"))
+	require.Regexp(t, `11:59:56\.000.*claude.*github.*tools/call.*running.*4 s`, r.line("4 s"))
 	r.keys("P")
-	r.keys("/ status:under enter")
+	r.keys("/ status:running enter")
 	require.Contains(t, r.screen(), "1 of 5")
 	require.Contains(t, r.screen(), `"title": "slow"`)
 	r.keys("y")
-	require.Contains(t, r.screen(), "there is no answer yet")
+	require.Contains(t, r.screen(), "the request is still running")
 
 	// It ends: the journal has it, and it stays where it was, under the cursor.
 	r.keys("esc").keys("g")
@@ -55,7 +55,7 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	r.backend.underWay = nil
 	r.pollInFlight()
 	require.Contains(t, r.line("4.5 s"), "> 11:59:56")
-	require.NotContains(t, r.line("goblin  work.yaml"), "under way")
+	require.NotContains(t, r.line("goblin  work.yaml"), "running")
 }
 
 // endCall ends a call in flight and records it in the journal.
@@ -77,7 +77,7 @@ func TestARequestThatEndsOutOfSightStandsInTrafficOnce(t *testing.T) {
 			r.pollInFlight().keys("g")
 			require.Contains(t, r.line("4 s"), "> 11:59:56")
 			r.keys(there[0]).pollInFlight().endCall(u).pollInFlight().pollInFlight().keys(there[1])
-			require.NotContains(t, r.screen(), "under way")
+			require.NotContains(t, r.screen(), "running")
 			require.Len(t, began.FindAllString(r.screen(), -1), 1, "it stands there once")
 			if what != "paused" { // where the cursor had to leave it
 				require.Contains(t, r.line("4.5 s"), "> 11:59:56", "under the cursor")
@@ -95,14 +95,14 @@ func TestARequestThatEndsWithoutARecordLeavesTraffic(t *testing.T) {
 	r.pollInFlight().keys("4")
 	r.backend.underWay = nil
 	r.pollInFlight().pollInFlight().pollInFlight().pollInFlight().keys("5")
-	require.NotContains(t, r.screen(), "under way")
+	require.NotContains(t, r.screen(), "running")
 	require.NotContains(t, r.screen(), " 11:59:56")
 	addHangingCall(r)
 	r.pollInFlight()
-	require.Contains(t, r.screen(), "under way")
+	require.Contains(t, r.screen(), "running")
 	r.backend.underWay = nil
 	r.pollInFlight().pollInFlight().pollInFlight().pollInFlight()
-	require.NotContains(t, r.screen(), "under way", "in sight, too")
+	require.NotContains(t, r.screen(), "running", "in sight, too")
 }
 
 func TestTheCursorStaysOnARequestThatIsCancelled(t *testing.T) {
@@ -122,7 +122,7 @@ func TestTheCursorStaysOnARequestThatIsCancelled(t *testing.T) {
 	r.refresh(registry.Traffic)
 	require.Regexp(t, "> 11:59:56 .*cancel", r.line("> "))
 	require.Regexp(t, "session +s-1", r.line("session "), "its detail stays, too")
-	require.Contains(t, r.line("11:59:57"), "under way")
+	require.Contains(t, r.line("11:59:57"), "running")
 }
 
 func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
@@ -131,7 +131,7 @@ func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
 	u := addHangingCall(r)
 	r.pollInFlight().keys("g X")
 	require.Contains(t, r.screen(), "Cancel tools/call github_create_issue?")
-	require.Contains(t, r.screen(), "claude has waited for it for 4 s")
+	require.Contains(t, r.screen(), "claude has waited 4 s")
 	require.Empty(t, r.backend.acts)
 	r.keys("y")
 	require.Equal(t, []string{"withdraw s-1 7"}, r.backend.acts)
@@ -142,7 +142,7 @@ func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
 	require.Equal(t, []string{"withdraw s-1 7", "withdraw me 7"}, r.backend.acts, "one's own is not asked for")
 	r.backend.fails = fmt.Errorf("gone")
 	r.keys("X")
-	require.Contains(t, r.screen(), "has ended already")
+	require.Contains(t, r.screen(), "has already finished")
 }
 
 func TestTheCancelKeyOfTrafficIsAboutItsRows(t *testing.T) {
@@ -150,9 +150,9 @@ func TestTheCancelKeyOfTrafficIsAboutItsRows(t *testing.T) {
 	r := newTrafficUI(t, 160, 40)
 	addHangingCall(r)
 	r.pollInFlight().keys("G k X")
-	require.Contains(t, r.screen(), "this is a notification")
+	require.Contains(t, r.screen(), "a notification cannot be cancelled")
 	r.keys("k X")
-	require.Contains(t, r.screen(), "this request has ended already")
+	require.Contains(t, r.screen(), "this request has already finished")
 	require.NotContains(t, r.screen(), "X cancel")
 	r.keys("g space X") // the cursor has gone on to one that has ended
 	require.Contains(t, r.line("> "), "1.2 s")
@@ -166,9 +166,9 @@ func TestRequestsUnderWayAreFoundByTheWordsOfTheirStatus(t *testing.T) {
 	r := newTrafficUI(t, 160, 40)
 	addHangingCall(r)
 	r.pollInFlight()
-	for _, typed := range []string{"waits", "under", "status:waits", "status:under"} {
+	for _, typed := range []string{"waits", "running", "status:waits", "status:running"} {
 		r.keys("/ ctrl+u").typeText(typed).keys("enter")
 		require.Contains(t, r.screen(), "1 of 5", typed)
-		require.Regexp(t, "waits|under way", r.line(" 4 s"), typed)
+		require.Regexp(t, "waits|running", r.line(" 4 s"), typed)
 	}
 }

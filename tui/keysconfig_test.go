@@ -79,8 +79,8 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	r.keys("f10")
 	require.Empty(t, r.app.Dialogs)
 
-	r.keys("?").typeText("go from any field")
-	require.Contains(t, r.line("Go, from any field"), "C-s")
+	r.keys("?").typeText("submit from any field")
+	require.Contains(t, r.line("Submit from any field"), "C-s")
 	r.keys("ctrl+c ?").typeText("scroll.down")
 	require.Contains(t, r.line("One line down"), "J", "the help tells the keys of the config, and finds actions by their names")
 	require.NotContains(t, r.line("One line down"), "j ")
@@ -131,7 +131,7 @@ func TestHintsTellTheKeysOfTheConfig(t *testing.T) {
 	t.Parallel()
 	r := newReboundUI(t, map[string][]string{"open": {"f9"}, "subscribe": {"f8"}, "call": {"f7"}, "resources": {"f4"}})
 	r.keys("f4 j")
-	require.Contains(t, r.screen(), "f9 reads it, f8 subscribes to it")
+	require.Contains(t, r.screen(), "f9 reads it, f8 subscribes")
 	r.keys("t")
 	require.Contains(t, r.screen(), "f9 or f7 fills in the variables")
 }
@@ -153,7 +153,7 @@ func TestKeysOfTheConfigReplaceThoseOfTheScreen(t *testing.T) {
 	require.Contains(t, s, "f1 help  Q quit", "the footer, too")
 	require.NotContains(t, s, "copy", "what has no key is not in the footer")
 	r.keys("f1").typeText("sort order")
-	require.Contains(t, r.line("Sort by the next column;"), "f5 O")
+	require.Contains(t, r.line("Sort: next column /"), "f5 O")
 	r.keys("esc").typeText("copy the uri")
 	require.Contains(t, r.line("Copy the URI"), ":copy", "the palette still does it")
 	r.keys("esc esc q")

@@ -28,10 +28,10 @@ func filterFields(p pane.Pane) []paneFields {
 // keysDoc is KEYS.md.
 func (a *app) keysDoc() string {
 	var b strings.Builder
-	b.WriteString("# Keys\n\nThis file is made from the table that the screen itself uses: `go generate ./tui`.\n" +
-		"In the screen, `?` shows the keys that work where you are, and why one does not.\n" +
-		"C- is Ctrl, S- is Shift. Names are for the command palette (`:`). By its action, a key is\n" +
-		"changed in the config, see [`tui.keys`](../gateway/config/README.md#keys-of-the-ui).\n")
+	b.WriteString("# Keys\n\nThis file is generated from the UI's key table: `go generate ./tui`.\n" +
+		"In the UI, `?` shows the keys available here, and why a key is disabled.\n" +
+		"C- is Ctrl, S- is Shift. Names are for the command palette (`:`). To change a key, use its\n" +
+		"action in the config, see [`tui.keys`](../gateway/config/README.md#keys-of-the-ui).\n")
 	section := func(title, columns string, rows int) {
 		fmt.Fprintf(&b, "\n%s\n\n| %s |\n|%s\n", title, columns, strings.Repeat(" --- |", rows))
 	}
@@ -43,7 +43,7 @@ func (a *app) keysDoc() string {
 	}
 	everywhere := func(k *keys.Binding) bool { return k.Where&keymap.InLists == keymap.InLists }
 	table := func(title string, fits func(*keys.Binding) bool) {
-		section("## "+title, "Keys | Does | Action | Names", 4)
+		section("## "+title, "Keys | Effect | Action | Names", 4)
 		for i := range a.keys {
 			if k := &a.keys[i]; fits(k) {
 				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", codes("", k.Keys), escaped(k.Long), k.ID, codes(":", k.Names))
@@ -54,12 +54,12 @@ func (a *app) keysDoc() string {
 	for _, p := range keymap.Places() {
 		table(p.String(), func(k *keys.Binding) bool { return k.Where&p != 0 && !everywhere(k) })
 	}
-	section("## More commands", "Command | Does", 2)
+	section("## More commands", "Command | Effect", 2)
 	for _, c := range a.moreCommands() {
 		fmt.Fprintf(&b, "| %s | %s |\n", inCode(":"+c.usage()), escaped(c.long))
 	}
-	plain("## Filter", "Text | Asks for", grammar())
-	section("Words and fields are ANDed. A term that is not understood hides nothing; the bar says what is wrong.", "Fields of | Name | Asks for", 3)
+	plain("## Filter", "Text | Matches", grammar())
+	section("Words and fields are ANDed. An invalid term hides nothing; the bar shows the problem.", "Fields of | Name | Matches", 3)
 	for _, p := range a.Panes {
 		for _, set := range filterFields(p) {
 			for _, f := range set.fields {
@@ -67,14 +67,14 @@ func (a *app) keysDoc() string {
 			}
 		}
 	}
-	b.WriteString("\n## Forms and dialogs\n\nIn all of them, C-c stays whatever the config says. Where one types, characters are text, and no\nkeys of actions but those that stand here.\n")
+	b.WriteString("\n## Forms and dialogs\n\nC-c always quits. While you type, characters are text, and only the keys listed here\nrun actions.\n")
 	for _, t := range a.dialogKeys() {
-		section("### "+t.title, "Keys | Does | Action", 3)
+		section("### "+t.title, "Keys | Effect | Action", 3)
 		for i := range t.keys {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", codes("", t.keys[i].Keys), escaped(t.keys[i].Long), t.keys[i].ID)
 		}
 	}
-	plain("## Mouse", "Mouse | Does", mouseKeys())
+	plain("## Mouse", "Mouse | Effect", mouseKeys())
 	return b.String()
 }
 

@@ -116,9 +116,9 @@ func (a *app) emptyText(p pane.Pane, w int) []string {
 		if why := a.WhyNothingFound(typed); why != "" {
 			return []string{why, "", a.KeyOf("back") + " goes back."}
 		}
-		text := "Nothing matches " + typed
+		text := "No matches for " + typed
 		if word := r.ExcludingTerm(); word != "" && word != typed {
-			text = fmt.Sprintf("Nothing matches: %s excludes everything", word)
+			text = fmt.Sprintf("No matches: %s excludes everything", word)
 		}
 		return []string{a.Theme.Cut(uicontext.SanitizeLine(text), w-4), "", a.KeyOf("back") + " clears the filter."}
 	}

@@ -91,7 +91,7 @@ func TestTheListTakesTheWholeWidth(t *testing.T) {
 		r.keys("F")
 		require.Equal(t, w, r.app.Geometry().List.W)
 		require.NotContains(t, r.screen(), "Definition")
-		require.Contains(t, r.screen(), "F detail panel")
+		require.Contains(t, r.screen(), "F show detail")
 		require.Contains(t, r.screen(), "name")
 		r.keys("F")
 		require.Contains(t, r.screen(), "Definition")

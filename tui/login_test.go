@@ -86,7 +86,7 @@ func TestALoginAsksWhereTheClientSecretGoes(t *testing.T) {
 		r.app.Update(cmds[1]()) // the question
 		require.Contains(t, r.screen(), "Send the client secret of github?")
 		require.Contains(t, r.screen(), "https://b.example/realm")
-		require.Contains(t, r.screen(), "until now it was https://a.example")
+		require.Contains(t, r.screen(), "previously https://a.example")
 		require.Empty(t, r.backend.acts, "nothing happens before the answer")
 		r.keys(key)
 		r.send(<-ended, 0)
@@ -100,10 +100,10 @@ func TestEscCancelsALogin(t *testing.T) {
 	r := newExampleUI(t, 80, 24, plainEnv)
 	finish := r.startLogin(loginPage)
 	r.keys("esc")
-	require.Contains(t, r.screen(), "github: the login was cancelled")
+	require.Contains(t, r.screen(), "github: login cancelled")
 	close(r.backend.holds)
 	finish()
-	require.Contains(t, r.screen(), "github: the login was cancelled", "its end is no news")
+	require.Contains(t, r.screen(), "github: login cancelled", "its end is no news")
 }
 
 // Somebody may log in by the command meanwhile.
@@ -136,7 +136,7 @@ func TestServersSayWhoIsLoggedInAndWhoIsNot(t *testing.T) {
 	require.Contains(t, r.line("renews itself"), "@example.com, renews itself")
 	require.NotContains(t, r.line("enter open"), "l log in")
 	r.runCommand("logout github")
-	require.Contains(t, r.screen(), "Log out from github?")
+	require.Contains(t, r.screen(), "Log out of github?")
 	r.keys("y")
 	require.Equal(t, []string{"logout github"}, r.backend.acts)
 	require.Contains(t, r.screen(), "github: logged out")
@@ -144,5 +144,5 @@ func TestServersSayWhoIsLoggedInAndWhoIsNot(t *testing.T) {
 	r.runCommand("login github")
 	require.Equal(t, []string{"logout github", "login github"}, r.backend.acts)
 	r.runCommand("login weather")
-	require.True(t, strings.Contains(r.screen(), "weather is a local program, which has no login"))
+	require.True(t, strings.Contains(r.screen(), "weather is a local server without a login"))
 }

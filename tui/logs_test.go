@@ -89,12 +89,12 @@ func TestLevelHidesWhatIsLessInTheLogTabs(t *testing.T) {
 	r.keys("L") // warn
 	require.NotContains(t, r.screen(), "warming up")
 	require.Contains(t, r.screen(), "rate limit is near")
-	require.Contains(t, r.line("Server stderr 2"), "warn and worse")
+	require.Contains(t, r.line("Server stderr 2"), "warn and above")
 	r.keys("L")
 	require.NotContains(t, r.screen(), "rate limit is near")
 	require.Contains(t, r.line("no token"), "!error")
 	r.keys("]")
-	require.Contains(t, r.screen(), "Nothing is at level error or worse.")
+	require.Contains(t, r.screen(), "No records at level error or above.")
 	r.keys("L [")
 	require.Contains(t, r.screen(), "warming up")
 }
@@ -167,7 +167,7 @@ func TestPauseHoldsTheViewAndLosesNothing(t *testing.T) {
 	}
 	r.refresh(registry.Logs)
 	require.NotContains(t, r.screen(), "while paused")
-	require.Contains(t, r.screen(), "paused, 3 more")
+	require.Contains(t, r.screen(), "paused, 3 new")
 	r.keys("] [") // other tabs are held too
 	require.NotContains(t, r.screen(), "while paused")
 	r.keys("space")
@@ -186,7 +186,7 @@ func TestGoingOnSaysWhatWasDroppedMeanwhile(t *testing.T) {
 		logRecord(r, registry.SourceStderr, "files", fmt.Sprintf("line %d.", i), slog.LevelInfo)
 	}
 	r.refresh(registry.Logs).keys("space")
-	require.Contains(t, r.line("Going on"), "500 records were dropped meanwhile")
+	require.Contains(t, r.line("Continued"), "500 records dropped meanwhile")
 	require.Equal(t, pane.MaxLogs, r.app.Logs().Logs[pane.TabStderr].Count())
 	require.Contains(t, r.line("line 10499."), "> ")
 	require.Contains(t, r.screen(), "older dropped")
@@ -267,7 +267,7 @@ func TestAServerThatPrintedNothingIsShownByItsEventsAndSaysSo(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24, "notes").setReady("notes").keys("1 e")
 	require.Contains(t, r.screen(), "[Events")
-	require.Contains(t, r.screen(), "notes has printed and logged nothing; these are its events")
+	require.Contains(t, r.screen(), "notes has no output; showing its events")
 }
 
 // A server that says much leaves the rows of others in the tab.

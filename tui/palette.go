@@ -280,7 +280,7 @@ func (d *palette) message() string {
 	case c != nil && c.arg != "" && arg == "":
 		return lk.Dim.On(c.usage() + ": " + c.long)
 	case c != nil && c.names[0] == "open":
-		return "Nothing is called " + uicontext.SanitizeLine(arg) + "."
+		return "No entry named " + uicontext.SanitizeLine(arg) + "."
 	case text != "":
 		return d.unknown(text)
 	}
@@ -288,11 +288,11 @@ func (d *palette) message() string {
 }
 
 func (d *palette) unknown(text string) string {
-	says := "no such command: " + uicontext.SanitizeLine(text)
+	message := "unknown command: " + uicontext.SanitizeLine(text)
 	if near := d.nearest(text); near != "" {
-		says += "; the nearest is " + near + " (tab takes it)"
+		message += "; did you mean " + near + "? (tab)"
 	}
-	return says
+	return message
 }
 
 // row returns a line of the list: the name, its effect or why it is disabled, and its
@@ -347,14 +347,14 @@ func (d *palette) Keys() keys.Table {
 	walk := func(by int) func() tea.Cmd { return func() tea.Cmd { return d.walkHistory(by) } }
 	return slices.Concat(keys.Table{
 		{ID: "palette.run", Hint: "run", Long: "Run the command under the cursor", Run: d.enter},
-		{ID: "palette.complete", Hint: "complete", Long: "Write out the command under the cursor", Run: d.complete},
-		{ID: "palette.up", Hint: "choose or earlier", Long: "One line up; on the empty line, the command before", Run: move(-1)},
-		{ID: "palette.down", Long: "One line down, or the command after", Run: move(1)},
+		{ID: "palette.complete", Hint: "complete", Long: "Complete the command under the cursor", Run: d.complete},
+		{ID: "palette.up", Hint: "choose, history", Long: "One line up; without input, the previous command", Run: move(-1)},
+		{ID: "palette.down", Long: "One line down, or the next command", Run: move(1)},
 		{ID: "palette.row-up", Long: "One line up", Run: row(-1)},
 		{ID: "palette.row-down", Long: "One line down", Run: row(1)},
 	}, keys.Scrolling("palette", func() keys.Scroller { return list.Cursor{List: &d.window} }, "page-up", "page-down"), keys.Table{
-		{ID: "palette.earlier", Long: "The command that was run before", Run: walk(-1)},
-		{ID: "palette.later", Long: "The command that was run after", Run: walk(1)},
+		{ID: "palette.earlier", Long: "Previous command of the history", Run: walk(-1)},
+		{ID: "palette.later", Long: "Next command of the history", Run: walk(1)},
 		{ID: "palette.close", Hint: "close", Long: "Close", Run: d.close},
 	})
 }
@@ -440,7 +440,7 @@ func (d *palette) enter() tea.Cmd {
 		return nil
 	}
 	if _, arg := d.command(d.input.Value()); c.entry != nil && d.window.Cursor() == 0 && d.note == "" && !list.SpellsName(arg, c.entry.Listed) && !list.SpellsName(arg, c.entry.Label) {
-		d.note = "nothing is called " + uicontext.SanitizeLine(arg) + "; " + d.app.KeyOf("palette.run") + " once more opens " + c.name
+		d.note = "no entry named " + uicontext.SanitizeLine(arg) + "; press " + d.app.KeyOf("palette.run") + " again for " + c.name
 		return nil
 	}
 	if c.command.arg != "" && c.arg == "" && !c.command.argOptional {

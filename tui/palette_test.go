@@ -69,19 +69,19 @@ func TestPalettePrefersWhatCanBeRunAmongEquals(t *testing.T) {
 
 func TestPaletteFindsByExplanation(t *testing.T) {
 	t.Parallel()
-	r := newExampleUI(t, 120, 40, plainEnv).keys(":").typeText("terminal select")
+	r := newExampleUI(t, 120, 40, plainEnv).keys(":").typeText("select text")
 	require.Contains(t, r.screen(), "│> mouse ")
 }
 
 func TestPaletteSaysWhatIsNearestToAnUnknownCommand(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("4").runCommand("subscirbe")
-	require.Contains(t, r.screen(), "! no such command: subscirbe; the nearest is subscribe (tab takes it)")
+	require.Contains(t, r.screen(), "! unknown command: subscirbe; did you mean subscribe? (tab)")
 	require.Len(t, r.app.Dialogs, 1)
 	r.keys("tab")
 	require.Contains(t, r.screen(), "│> subscribe ")
 	r.keys("esc").runCommand("zzzzzzzz")
-	require.Contains(t, r.screen(), "no such command: zzzzzzzz")
+	require.Contains(t, r.screen(), "unknown command: zzzzzzzz")
 	require.NotContains(t, r.screen(), "nearest")
 }
 
@@ -104,7 +104,7 @@ func TestPaletteFilters(t *testing.T) {
 	r.runCommand("srv files")
 	require.Equal(t, "server:files mime:text/*", r.filterText(), "one value takes the place of the other")
 	r.keys("2").runCommand("mime text/plain")
-	require.Contains(t, r.screen(), "! the filter of Tools has no field mime")
+	require.Contains(t, r.screen(), "! Tools has no filter field mime")
 }
 
 func TestPaletteChoosesThemes(t *testing.T) {
@@ -112,10 +112,10 @@ func TestPaletteChoosesThemes(t *testing.T) {
 	r := newExampleUI(t, 120, 40, colourEnv).runCommand("theme light")
 	require.Equal(t, "light", r.app.Theme.Variant)
 	r.runCommand("theme purple")
-	require.Contains(t, r.screen(), "no theme purple; there are auto, dark, light, none")
+	require.Contains(t, r.screen(), "unknown theme purple; choose auto, dark, light, none")
 	require.Equal(t, "light", r.app.Theme.Variant)
 	r = newExampleUI(t, 120, 40, plainEnv).runCommand("theme dark")
-	require.Contains(t, r.screen(), "this terminal shows no colours")
+	require.Contains(t, r.screen(), "colours are disabled")
 }
 
 func TestPaletteActsOnServers(t *testing.T) {
@@ -131,9 +131,9 @@ func TestPaletteActsOnServers(t *testing.T) {
 	r.runCommand("restart github")
 	require.Contains(t, r.screen(), "! github is disabled; :enable enables it")
 	r.keys("esc").runCommand("restart nobody")
-	require.Contains(t, r.screen(), "! no server is called nobody")
+	require.Contains(t, r.screen(), "! no server named nobody")
 	r.keys("esc").runCommand("enable files")
-	require.Contains(t, r.screen(), "! files is enabled already")
+	require.Contains(t, r.screen(), "! files is already enabled")
 	require.Len(t, r.backend.acts, 3)
 	r.keys("esc 1 j").runCommand("enable").keys("y")
 	require.Equal(t, "enable github true", r.backend.acts[3], "without a name, that of the selected row")
@@ -150,7 +150,7 @@ func TestPaletteClearsWhatIsKept(t *testing.T) {
 	require.NotNil(t, uicontext.CachedInvocation(r.reg, r.app.Panes[pane.PaneResources].Item()), "of the selected item only")
 	r.runCommand("clear all")
 	require.Nil(t, uicontext.CachedInvocation(r.reg, r.app.Panes[pane.PaneResources].Item()))
-	require.Contains(t, r.screen(), "Forgot 1 kept result")
+	require.Contains(t, r.screen(), "Removed 1 cached result")
 }
 
 func TestPaletteOpensThingsByName(t *testing.T) {
@@ -166,7 +166,7 @@ func TestPaletteOpensThingsByName(t *testing.T) {
 	r.runCommand("open confjson")
 	require.Equal(t, "file:///srv/config.json", r.app.Panes[pane.PaneResources].Item().Name)
 	r.runCommand("open zzzzz")
-	require.Contains(t, r.screen(), "Nothing is called zzzzz.")
+	require.Contains(t, r.screen(), "No entry named zzzzz.")
 }
 
 func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
@@ -225,7 +225,7 @@ func TestOpenTakesNoLettersOfTwoNames(t *testing.T) {
 	r := newTestUI(t, 120, 40, "memory").setReady("memory")
 	r.setList("memory", registry.Tool, `{"name":"open_nodes"}`)
 	r.keys("1").runCommand("open nope")
-	require.Contains(t, r.screen(), "Nothing is called nope.")
+	require.Contains(t, r.screen(), "No entry named nope.")
 	require.Equal(t, pane.PaneServers, r.app.Open)
 	r.keys("esc").runCommand("open opnod")
 	require.Equal(t, "memory_open_nodes", r.app.Panes[pane.PaneTools].Item().Listed)
@@ -236,7 +236,7 @@ func TestOpenAsksBeforeItOpensWhatWasHardlyMeant(t *testing.T) {
 	r := newTestUI(t, 120, 40, "notes").setReady("notes")
 	r.setList("notes", registry.Prompt, `{"name":"improve_note"}`, `{"name":"improve_all"}`)
 	r.keys("1").runCommand("open nope")
-	require.Contains(t, r.screen(), "! nothing is called nope; enter once more opens notes/")
+	require.Contains(t, r.screen(), "! no entry named nope; press enter again for notes/")
 	require.Equal(t, pane.PaneServers, r.app.Open)
 	r.keys("enter")
 	require.Equal(t, pane.PanePrompts, r.app.Open)

@@ -12,11 +12,11 @@ func TestEntriesAreTurnedOffAndOnFromTheirList(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv).keys("2 / forecast enter x")
 	require.Contains(t, r.backend.acts, `switch "" false weather_forecast`)
 	require.Contains(t, r.screen(), "weather_forecast is off for all clients")
-	require.Contains(t, r.line("│>"), " off")
+	require.Contains(t, r.line("│>"), "disabled")
 	require.Contains(t, r.screen(), "said by you (by you)")
 	r.keys("x")
 	require.Contains(t, r.backend.acts, `switch "" true weather_forecast`)
-	require.NotContains(t, r.line("│>"), " off")
+	require.NotContains(t, r.line("│>"), "disabled")
 
 	r.keys("4 / day-0 enter g space space x")
 	require.Contains(t, r.screen(), "2 entries are off for all clients")
@@ -37,8 +37,8 @@ func TestTheScreenLooksAtWhatClientsOfAProfileSee(t *testing.T) {
 	require.Regexp(t, `\(no profile\) +4 +3 +2 `, r.screen())
 	require.Regexp(t, `coding +1 +0 +0 `, r.screen())
 	r.keys("j enter")
-	require.Contains(t, r.screen(), "as coding sees them")
-	require.Contains(t, r.line("weather_forecast "), "left out")
+	require.Contains(t, r.screen(), "as seen by coding")
+	require.Contains(t, r.line("weather_forecast "), "hidden")
 	r.keys("/ forecast enter x")
 	require.Contains(t, r.screen(), "said by profile")
 	require.NotContains(t, r.backend.acts, `switch "coding" false weather_forecast`)
@@ -46,7 +46,7 @@ func TestTheScreenLooksAtWhatClientsOfAProfileSee(t *testing.T) {
 	require.Contains(t, r.backend.acts, `switch "coding" false github_delete_repo`)
 	require.Contains(t, r.screen(), "github_delete_repo is off for clients of coding")
 	r.keys("V k enter")
-	require.NotContains(t, r.screen(), "as coding sees them")
+	require.NotContains(t, r.screen(), "as seen by coding")
 	require.NotContains(t, r.line("github_delete_repo"), " off")
 }
 
@@ -55,16 +55,16 @@ func TestWhatIsFoundInsteadOfListedIsMarkedAndTurnedOff(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.backend.lacks["coding weather_forecast"] = "search"
 	r.keys("2")
-	require.NotContains(t, r.line("weather_forecast "), "by search", "other clients have it in their lists")
+	require.NotContains(t, r.line("weather_forecast "), "search only", "other clients have it in their lists")
 	r.keys("V j enter")
-	require.Contains(t, r.line("weather_forecast "), "by search")
-	require.NotContains(t, r.line("github_delete_repo"), "by search")
+	require.Contains(t, r.line("weather_forecast "), "search only")
+	require.NotContains(t, r.line("github_delete_repo"), "search only")
 	r.keys("/ forecast enter")
 	require.Contains(t, r.line("listed  "), "no: said by search")
-	require.NotContains(t, r.screen(), "(by search)", "it is not off")
+	require.NotContains(t, r.screen(), "(search only)", "it is not off")
 	r.keys("x")
 	require.Contains(t, r.backend.acts, `switch "coding" false weather_forecast`, "it is there, and can be turned off")
-	require.Contains(t, r.line("│>"), " off")
+	require.Contains(t, r.line("│>"), "disabled")
 }
 
 func TestADetailTellsUnderWhichNameClientsOfAProfileKnowAnEntry(t *testing.T) {

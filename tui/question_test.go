@@ -323,7 +323,7 @@ func TestQuestionsAreAnsweredInTheirOrder(t *testing.T) {
 	got, _ = second.answer()
 	require.JSONEq(t, `{"action":"accept","content":{"colour":"two"}}`, got, "keys between the two are not taken")
 	r.keys("a")
-	require.Contains(t, r.screen(), "no server asks anything")
+	require.Contains(t, r.screen(), "no open requests from servers")
 }
 
 func TestAWithdrawnQuestionCloses(t *testing.T) {

@@ -227,7 +227,7 @@ func TestAPathThatIsTakenIsAskedForAgain(t *testing.T) {
 func TestWhatATemplateStandsForCanBeWatched(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("4 t s")
-	require.Contains(t, r.screen(), "c expands the template; s then subscribes to what it stands for")
+	require.Contains(t, r.screen(), "expand the template first (c), then subscribe")
 	r.keys("enter").typeText("notes/today.md").keys("ctrl+s").screen()
 	r.keys("s").refresh(registry.Subscriptions)
 	uri := "mcp://files/file:///srv/notes/today.md"
@@ -258,7 +258,7 @@ func TestSubscribingToSeveralSaysToHowMany(t *testing.T) {
 	r.keys("4 / day enter g space space space s")
 	require.Len(t, r.backend.sentRequests(), 3)
 	require.Contains(t, r.screen(), "Subscribed to 3 resources")
-	require.Contains(t, r.refresh(registry.Subscriptions).keys("s").screen(), "No longer subscribed to 3 resources")
+	require.Contains(t, r.refresh(registry.Subscriptions).keys("s").screen(), "Unsubscribed from 3 resources")
 	require.Contains(t, r.keys("g s").screen(), "mcp://files/", "one is called by its name")
 }
 
@@ -305,5 +305,5 @@ func TestNothingIsSavedOrCopiedOfWhatWasNotReadYet(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv)
 	delete(r.backend.answers, "resources/read")
 	r.keys("4 / config enter enter W")
-	require.Contains(t, r.screen(), "! there is only an error; r tries again")
+	require.Contains(t, r.screen(), "! the last request failed; r retries it")
 }

@@ -53,14 +53,14 @@ type Daemon struct {
 
 // runs describes the daemon's start time, terminal and pid.
 func (h *Daemon) runs(now time.Time) string {
-	text := "runs since " + termtext.Clock(h.Started, now)
+	text := fmt.Sprintf("pid %d, running since %s", h.PID, termtext.Clock(h.Started, now))
 	if h.Terminal != "" {
 		text += " from " + uicontext.SanitizeLine(h.Terminal)
 	}
 	if h.TerminalGone {
-		text += ", which is gone"
+		text += " (closed)"
 	}
-	return fmt.Sprintf("%s (pid %d)", text, h.PID)
+	return text
 }
 
 // Options configure a UI. Only Registry is required.
@@ -155,7 +155,7 @@ func (s *Screen) Run(ctx context.Context, b uicontext.Backend, t uicontext.Termi
 	}
 }
 
-var errTerminalGone = errors.New("the terminal is gone")
+var errTerminalGone = errors.New("terminal closed")
 
 // panicGuard keeps panics of the UI inside the UI. Bubble Tea's own protection prints to
 // the process's stdout, which may be a client's.
@@ -172,8 +172,8 @@ type panicGuard struct {
 type panicMsg struct{}
 
 func (g *panicGuard) reportPanic(where string, r any) {
-	g.log.Error("Screen failed", "where", where, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-	g.fail(fmt.Errorf("the screen failed in %s: %v", where, r))
+	g.log.Error("UI failed", "where", where, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	g.fail(fmt.Errorf("UI failed in %s: %v", where, r))
 }
 
 func (g *panicGuard) Init() tea.Cmd { return g.wrap(g.app.Init()) }

@@ -184,7 +184,7 @@ func TestAPanicEndsItsScreenWithAnErrorOnly(t *testing.T) {
 	err := <-ended
 	require.ErrorContains(t, err, "boom")
 	mu.Lock()
-	require.Contains(t, log.String(), "Screen failed")
+	require.Contains(t, log.String(), "UI failed")
 	mu.Unlock()
 	_, err = s.Ask(context.Background(), "elicitation/create", nil)
 	require.ErrorIs(t, err, dialog.ErrScreenClosed, "who asks is told")

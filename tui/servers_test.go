@@ -93,7 +93,7 @@ func TestAServersDetailSaysWhatHelps(t *testing.T) {
 	r.keys("j")
 	require.Contains(t, r.screen(), "Authorization: Bearer ${GITHUB_TOKEN}")
 	r.keys("j")
-	require.Contains(t, r.screen(), "r restarts it, e shows what it printed")
+	require.Contains(t, r.screen(), "r restarts it, e shows its output")
 	require.NotContains(t, r.app.View(), "\x1b[2J")
 	r.keys("j")
 	require.Contains(t, r.screen(), "x enables it")
@@ -154,7 +154,7 @@ func TestKeysOfServersHaveReasons(t *testing.T) {
 	r = newTestUI(t, 80, 24)
 	require.Contains(t, r.screen(), "No servers are configured")
 	r.keys("r")
-	require.Contains(t, r.screen(), "there is no server here")
+	require.Contains(t, r.screen(), "no server selected")
 	r.keys("enter")
 	require.Contains(t, r.screen(), "Getting started")
 }
@@ -209,7 +209,7 @@ func TestTheDetailOfAServerTellsHowItIsStarted(t *testing.T) {
 	r.reg.SetState("legacy", registry.ServerState{State: registry.StateFailed, LastError: "no", Attempts: 7, NextAttempt: retry})
 	r.refresh(registry.Servers).keys("1 / legacy enter")
 	s := r.screen()
-	for _, want := range []string{"npx -y files '/srv/my files'", "/srv", "https://host/mcp", "LANG, TOKEN", "Authorization", "1.5 s of processor time", "50.0 MB of memory; processes: 2", "7; the next at " + retry.Format("15:04:05")} {
+	for _, want := range []string{"npx -y files '/srv/my files'", "/srv", "https://host/mcp", "LANG, TOKEN", "Authorization", "CPU 1.5 s", "50.0 MB · 2 processes", "7, next at " + retry.Format("15:04:05")} {
 		require.Contains(t, strings.Join(strings.Fields(strings.ReplaceAll(s, "│", " ")), " "), want)
 	}
 }

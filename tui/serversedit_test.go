@@ -89,7 +89,7 @@ func TestTheFormOfAServerSaysInWordsWhatItWants(t *testing.T) {
 func TestAAnswersWhileAServerAsksAndAddsElse(t *testing.T) {
 	t.Parallel()
 	r := newFailingUI(t, 100, 40).keys("2 a")
-	require.Contains(t, r.screen(), "no server asks anything")
+	require.Contains(t, r.screen(), "no open requests from servers")
 	require.Empty(t, r.app.Dialogs)
 	r.runCommand("add")
 	require.Equal(t, "Add a server", r.app.Dialogs[0].Heading())
@@ -112,7 +112,7 @@ func TestAServerIsRemovedAfterAsking(t *testing.T) {
 func TestServersAreTurnedOffForGoodOrForThisDaemon(t *testing.T) {
 	t.Parallel()
 	r := newFailingUI(t, 100, 40).keys("1 x")
-	require.Contains(t, r.screen(), "y while this daemon runs   g for good   n leave it")
+	require.Contains(t, r.screen(), "y until Goblin stops   g permanently   n leave it")
 	r.keys("n")
 	require.Empty(t, r.backend.acts)
 	r.keys("x g")

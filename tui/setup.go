@@ -60,8 +60,8 @@ func (d *setup) Keys() keys.Table {
 		return func() tea.Cmd { return d.app.Copy(text(), what) }
 	}
 	return append(keys.Scrolling("scroll", func() keys.Scroller { return d.view }),
-		keys.Binding{ID: "setup.entry", Hint: "copy the client's entry", Long: "Copy what a client's config has to say", Run: copied(func() string { return string(d.app.clientEntry()) }, "the client's entry")},
-		keys.Binding{ID: "setup.example", Hint: "copy the example config", Long: "Copy the example of a config", Run: copied(func() string { return exampleConfig }, "the example config")},
+		keys.Binding{ID: "setup.entry", Hint: "copy client entry", Long: "Copy the entry for a client's config", Run: copied(func() string { return string(d.app.clientEntry()) }, "the client's entry")},
+		keys.Binding{ID: "setup.example", Hint: "copy example config", Long: "Copy the example config", Run: copied(func() string { return exampleConfig }, "the example config")},
 		keys.Binding{ID: "setup.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})
 }
 
@@ -79,17 +79,17 @@ func (a *app) gettingStarted() []viewer.Section {
 	var b strings.Builder
 	if a.o.Daemon.Demo {
 		title = "Getting started"
-		b.WriteString("This is the built-in demo: its servers come with Goblin and change by themselves. Try:\n\n" +
-			"- **4**, then **j** **s**: watches the clock tick\n" +
-			"- **2**, then **/** `count` **Enter** **c**: opens the form of a tool; **C-s** calls it\n" +
-			"- **5**: what happened; **/** filters here, too: words, `server:`, `-word`, `~fuzzy`\n\n" +
-			"Your own servers: **:setup** shows an example of a config. It goes to " + defaultConfig + ".\n")
+		b.WriteString("This is the built-in demo. Its servers come with Goblin and keep changing. Try:\n\n" +
+			"- **4**, then **j** **s**: watch the clock tick\n" +
+			"- **2**, then **/** `count` **Enter** **c**: open the form of a tool; **C-s** calls it\n" +
+			"- **5**: see what happened; **/** filters by words, `server:`, `-word`, `~fuzzy`\n\n" +
+			"To add your own servers, see **:setup**. The config is " + defaultConfig + ".\n")
 	} else {
-		b.WriteString("No servers are configured. Name one in the config; it starts when the file is saved:\n\n" +
-			"- **:setup** shows an example and how clients start Goblin; **y** and **Y** copy there\n" +
+		b.WriteString("No servers are configured. Add one to the config; it starts when you save the file:\n\n" +
+			"- **:setup** shows an example and how to connect clients; **y** and **Y** copy them\n" +
 			"- **?** shows all keys\n" +
 			"- **q** quits\n\n" +
-			"The config: " + cmp.Or(a.o.Daemon.Config, defaultConfig) + "\n")
+			"Config: " + cmp.Or(a.o.Daemon.Config, defaultConfig) + "\n")
 	}
 	return []viewer.Section{{Title: title, Kind: viewer.Markdown, Text: b.String()}}
 }
@@ -105,25 +105,25 @@ func (a *app) setupBlocks() []viewer.Section {
 		f = append(f, viewer.Field{Label: "or", Value: "$XDG_CONFIG_HOME/goblin/config.yaml, $GOBLIN_CONFIG, goblin --config FILE"})
 	}
 	if a.o.Daemon.Demo {
-		f = append(f, viewer.Field{Label: "now", Value: "the built-in demo, as there is no config there"})
+		f = append(f, viewer.Field{Label: "now", Value: "the built-in demo, because that file is missing"})
 	}
-	follow := "A running Goblin follows edits of its servers.\n"
+	follow := "A running daemon applies edits of servers at once.\n"
 	if a.o.Daemon.Demo {
-		follow = "Write it, then start Goblin again.\n"
+		follow = "Save it, then restart Goblin.\n"
 	}
 	blocks := []viewer.Section{
 		{Title: "Your servers", Kind: viewer.Fields, Fields: f},
 		{Kind: viewer.Text, Text: strings.TrimSuffix(exampleConfig, "\n")},
-		{Kind: viewer.Markdown, Text: "`command` is a program that speaks MCP on stdin and stdout, `url` a remote server. " +
-			"`${NAME}` stands for a variable of the environment.\n\n" +
-			"A JSON file with `mcpServers`, as Claude Desktop has it, works as it is: `goblin --config servers.json`. " +
-			"An entry for Goblin itself is off.\n\n" +
+		{Kind: viewer.Markdown, Text: "`command` starts a local server (stdio); `url` is a remote one. " +
+			"`${NAME}` is replaced by an environment variable.\n\n" +
+			"A JSON file with `mcpServers`, as in Claude Desktop, works unchanged: `goblin --config servers.json`. " +
+			"Entries that would start Goblin itself are ignored.\n\n" +
 			"`goblin validate` reports all mistakes in one run. " + follow},
-		{Title: "Your clients", Kind: viewer.Markdown, Text: "`goblin init` takes over the servers that your clients have; `goblin install CLIENT` puts Goblin into " +
-			"a client's config, `goblin uninstall` takes it out. Each client starts Goblin, and all of them share one. " +
-			"Its entry (**y** copies it):\n"},
+		{Title: "Your clients", Kind: viewer.Markdown, Text: "`goblin init` imports the servers of your clients. `goblin install CLIENT` adds Goblin to " +
+			"a client's config; `goblin uninstall` removes it. Each client starts Goblin, and all share one daemon. " +
+			"The entry (**y** copies it):\n"},
 		{Kind: viewer.JSON, Data: a.clientEntry()},
-		{Kind: viewer.Markdown, Text: "VS Code calls it `servers` instead of `mcpServers`, with `\"type\": \"stdio\"` in the entry.\n"},
+		{Kind: viewer.Markdown, Text: "VS Code uses `servers` instead of `mcpServers`, and `\"type\": \"stdio\"` in the entry.\n"},
 	}
 	if a.o.Daemon.Address != "" {
 		blocks = append(blocks, viewer.Section{Title: "Over HTTP", Kind: viewer.Fields, Fields: []viewer.Field{{Label: "URL", Value: httpURL(a.o.Daemon.Address)}}})

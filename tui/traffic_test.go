@@ -122,7 +122,7 @@ func TestTheDetailOfARequestHasBothSides(t *testing.T) {
 	t.Parallel()
 	r := newTrafficUI(t, 120, 60).keys("g")
 	screen := r.screen()
-	for _, want := range []string{"2026-11-20 12:00:00.000", "s-1  claude 2.1 over stdio", "from the client to the server", "1.2 s", "Request", `"title": "It's"`, "Response", `"created"`} {
+	for _, want := range []string{"2026-11-20 12:00:00.000", "s-1  claude 2.1 over stdio", "claude → github", "1.2 s", "Request", `"title": "It's"`, "Response", `"created"`} {
 		require.Contains(t, screen, want)
 	}
 	r.keys("j")
@@ -141,14 +141,14 @@ func TestBodiesThatAreCutOrGoneAreSaidToBe(t *testing.T) {
 		r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "tools/call", Name: "long", Status: "success", Request: []byte(`{"name":"long"}`), Response: []byte(long), Size: int64(len(long))})
 	}
 	r.refresh(registry.Traffic).keys("5 ]")
-	require.Contains(t, r.screen(), "the journal keeps the first 65.5 kB of 100 kB")
+	require.Contains(t, r.screen(), "first 65.5 kB of 100 kB; the rest is not recorded")
 	r.keys("y")
 	require.Contains(t, r.screen(), "without the response")
 	require.NotContains(t, r.clipboard(), "xxx")
 	r.keys("g")
-	require.Contains(t, r.screen(), "16 B that had to make room for newer traffic")
+	require.Contains(t, r.screen(), "16 B, evicted by newer traffic")
 	r.keys("Y")
-	require.Contains(t, r.screen(), "No command: the params are not here whole")
+	require.Contains(t, r.screen(), "No command: the recorded params are truncated")
 }
 
 func TestCopyGivesTheExchangeAsJSONRPC(t *testing.T) {
@@ -173,7 +173,7 @@ func TestCopyGivesTheCommandOrSaysThatThereIsNone(t *testing.T) {
 	r.keys("Y")
 	require.Equal(t, `goblin read mcp://files/file:///srv/readme.md --config '/etc/two words.yaml'`, r.clipboard(), "of the same daemon")
 	r.keys("j j Y")
-	require.Contains(t, r.line("No command"), "elicitation/create has none")
+	require.Contains(t, r.line("No command"), "elicitation/create is not supported")
 	require.Contains(t, r.clipboard(), `"jsonrpc"`)
 }
 
@@ -236,7 +236,7 @@ func TestAWideScreenShowsTheLatestRequestsAboutTheItem(t *testing.T) {
 	require.Contains(t, screen, "!-32603")
 	require.Less(t, strings.Index(screen, "!-32603"), strings.Index(screen, "1.2 s"), "the newest first")
 	r.keys("j")
-	require.Contains(t, r.screen(), "none so far")
+	require.Contains(t, r.screen(), "none yet")
 	require.NotContains(t, r.screen(), "1.2 s")
 }
 
@@ -281,7 +281,7 @@ func TestAnErrorThatAToolReportsIsTold(t *testing.T) {
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now().Add(time.Minute), Server: "github", Method: "tools/call", Name: "github_search", Status: registry.StatusToolError, Request: []byte(`{}`), Response: []byte(`{"isError":true}`)})
 	r.refresh(registry.Traffic).keys("5 ] G")
 	require.Contains(t, r.line("> "), "!tool")
-	require.Contains(t, r.screen(), "the tool reports an error")
+	require.Contains(t, r.screen(), "tool error")
 	require.Contains(t, r.screen(), "Response", "it answered")
 }
 
@@ -362,7 +362,7 @@ func TestTheErrorOfACancelledRequestIsHeadedAsOne(t *testing.T) {
 	require.Contains(t, r.clipboard(), `"error":{"code":-32603`)
 	r.keys("enter")
 	require.Equal(t, 1, strings.Count(r.screen(), "-32603"))
-	require.NotContains(t, r.screen(), "result as it came")
+	require.NotContains(t, r.screen(), "raw result")
 
 	// One that answered all the same has a result.
 	r.keys("esc")
@@ -437,13 +437,13 @@ func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "github", Direction: registry.ToClient, Method: "roots/list", Status: "failure", Code: -32601})
 	r.refresh(registry.Traffic)
 	require.NotContains(t, r.screen(), "notifications/resources")
-	require.Contains(t, r.line("notifications of"), "+ notifications of files 1")
+	require.Contains(t, r.line("notifications: "), "+ notifications: files 1")
 	require.Contains(t, r.line("mine"), "you")
 	require.NotContains(t, r.line("roots/list"), "!", "no error")
-	require.Contains(t, r.keys("/ roots enter g").screen(), "none: the client has no roots")
+	require.Contains(t, r.keys("/ roots enter g").screen(), "not offered (the client has no roots)")
 	r.keys("esc")
 	require.NotContains(t, r.keys("/ err:yes enter").screen(), "roots/list")
-	require.Contains(t, r.keys("esc").line("notifications of"), "v show all ")
+	require.Contains(t, r.keys("esc").line("notifications: "), "v show all ")
 	require.Contains(t, r.line("q quit"), "v show all ")
 	r.keys("v")
 	require.Contains(t, r.screen(), " mine ")
@@ -452,10 +452,10 @@ func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 	require.Contains(t, r.line("q quit"), "v clients only ")
 	r.keys("v")
 	require.NotContains(t, r.screen(), " mine ")
-	require.Contains(t, r.line("notifications of"), "files 1; 1 request of screens")
-	require.Contains(t, r.line("notifications of"), "v show requests ")
+	require.Contains(t, r.line("notifications: "), "files 1; 1 request of UIs")
+	require.Contains(t, r.line("notifications: "), "v show requests ")
 	r.keys("v")
-	require.Contains(t, r.screen(), "notifications of files 1")
+	require.Contains(t, r.screen(), "notifications: files 1")
 	require.Contains(t, r.keys("[ v").screen(), "only traffic has notifications")
 }
 
@@ -467,7 +467,7 @@ func TestTrafficOfWhichNothingIsShownSaysSo(t *testing.T) {
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "me", Client: "goblin", Server: "files", Method: "tools/list", Status: "success"})
 	r.refresh(registry.Traffic)
 	require.Contains(t, r.line("│>"), "tools/list")
-	require.Contains(t, r.keys("v v").screen(), "Not shown: 1 request of screens.")
+	require.Contains(t, r.keys("v v").screen(), "Hidden: 1 request of UIs.")
 	require.NotContains(t, r.screen(), "No requests yet.")
 	require.Contains(t, r.keys("v").line("│>"), "tools/list")
 }
@@ -475,11 +475,11 @@ func TestTrafficOfWhichNothingIsShownSaysSo(t *testing.T) {
 func TestAnItemWithoutRequestsSaysSo(t *testing.T) {
 	t.Parallel()
 	r := newTrafficUI(t, 120, 40).keys("2 / list enter i")
-	require.Contains(t, r.screen(), "There are no requests about it yet.")
+	require.Contains(t, r.screen(), "No requests about it yet.")
 	require.Contains(t, r.screen(), "esc goes back.")
-	require.NotContains(t, r.screen(), "Nothing matches")
+	require.NotContains(t, r.screen(), "No matches")
 	r.keys("/").typeText("nonsense").keys("enter")
-	require.Contains(t, r.screen(), "Nothing matches")
+	require.Contains(t, r.screen(), "No matches")
 	r.keys("esc esc 2 esc / list enter i esc")
 	require.Equal(t, pane.PaneTools, r.app.Open)
 }

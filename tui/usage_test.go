@@ -17,7 +17,7 @@ func TestUsageShowsWhatCosts(t *testing.T) {
 	require.Equal(t, pane.PaneUsage, r.app.Open)
 	require.Contains(t, r.screen(), "[Tools 5]")
 	require.Regexp(t, `calls +[▁-█]+ .* 3 errors`, r.screen())
-	require.Regexp(t, `spread +[▁-█]+ 0.4 ms to 820 ms +half within 12 ms, 95 of 100 480 ms`, r.screen())
+	require.Regexp(t, `spread +[▁-█]+ 0.4 ms to 820 ms +p50 12 ms, p95 480 ms`, r.screen())
 	require.Regexp(t, `> github_search +10k +1180 +37 `, r.screen())
 	require.Equal(t, "github_search", r.app.Panes[pane.PaneUsage].Item().Listed)
 
@@ -27,15 +27,15 @@ func TestUsageShowsWhatCosts(t *testing.T) {
 
 	r.keys("/").typeText("unused:yes").keys("enter")
 	require.Regexp(t, `Usage 1/5`, r.screen())
-	require.Contains(t, r.screen(), "Not called in 30 days. x turns it off")
+	require.Contains(t, r.screen(), "Not called in 30 days. x disables it")
 
 	r.keys("esc ] j")
 	require.Contains(t, r.screen(), "[Clients 3]")
 	require.Contains(t, r.screen(), "Cursor takes 40 (80 in newer versions) tools and is shown 91")
-	require.Contains(t, r.screen(), "What helps: give it a profile")
+	require.Contains(t, r.screen(), "Fix: give it a profile")
 	require.Regexp(t, `6 Usage !1`, r.screen())
 	r.keys("x")
-	require.Contains(t, r.app.Flash.Text, "only tools that are listed")
+	require.Contains(t, r.app.Flash.Text, "only listed tools")
 	r.keys("]")
 	require.Contains(t, r.screen(), "[Servers 2]")
 }
@@ -44,7 +44,7 @@ func TestUsageSaysThatItKnowsNoMinutesFromBeforeARestart(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 160, 45, plainEnv).keys("6")
 	require.Contains(t, r.screen(), "217 calls in the last hour, 3 errors")
-	require.Contains(t, r.screen(), "The last hour")
+	require.Contains(t, r.screen(), "Last hour")
 	r = newExampleUI(t, 160, 45, plainEnv)
 	r.backend.usage.Minutes = r.clock.now().Add(-25 * time.Minute)
 	r.keys("6")
@@ -63,7 +63,7 @@ func TestUsageTellsWhatOtherListsTake(t *testing.T) {
 	r = newExampleUI(t, 200, 45, plainEnv)
 	r.backend.usage.Servers[0].NonToolLists = report.NonToolLists{Entries: 2012, Bytes: 310_000, Tokens: 77_500}
 	r.keys("6 ] ]")
-	require.Regexp(t, `others +2012, \d+ kB in lists: prompts, resources`, r.screen())
+	require.Regexp(t, `others +2012 prompts, resources, templates`, r.screen())
 	r.keys("F")
 	require.Regexp(t, `> github .* \d+ kB`, r.screen())
 	r.sortBy("others")
@@ -82,8 +82,8 @@ func TestUsageTellsWhatIsOff(t *testing.T) {
 	create := &r.backend.usage.Tools[2]
 	create.Disabled, create.Definitions = true, report.Definitions{}
 	r.keys("6 /").typeText("off:yes").keys("enter")
-	require.Regexp(t, `> github_create_issue +off +20 `, r.screen())
-	require.Contains(t, r.screen(), "Turned off for all clients: it costs nothing. x turns it on.")
+	require.Regexp(t, `> github_create_issue +disabled +20 `, r.screen())
+	require.Contains(t, r.screen(), "Disabled for all clients, so it costs nothing. x enables it.")
 }
 
 func TestUsageIsAskedForWhileItIsOpenOnly(t *testing.T) {
@@ -98,7 +98,7 @@ func TestUsageIsAskedForWhileItIsOpenOnly(t *testing.T) {
 	require.Contains(t, r.screen(), "[Tools 1]")
 	r.backend.usage = report.Report{}
 	r.keys("r")
-	require.Contains(t, r.screen(), "No server lists a tool")
+	require.Contains(t, r.screen(), "No tools listed")
 }
 
 func TestWhatOnlyPeopleWereAskedInHasNoTime(t *testing.T) {
@@ -111,7 +111,7 @@ func TestWhatOnlyPeopleWereAskedInHasNoTime(t *testing.T) {
 	r.keys("6 ]")
 	require.Regexp(t, `claude-code.*1100`, r.screen())
 	require.NotContains(t, r.screen(), "0.0 ms")
-	require.Contains(t, r.line("spread"), "no call was timed yet")
+	require.Contains(t, r.line("spread"), "no timed calls")
 }
 
 func TestTheRangeOfTheSpreadIsThereWhole(t *testing.T) {
@@ -119,7 +119,7 @@ func TestTheRangeOfTheSpreadIsThereWhole(t *testing.T) {
 	for _, w := range []int{80, 100, 120, 160, 200, 250} {
 		r := newExampleUI(t, w, 40, plainEnv)
 		r.backend.usage.All.P95, r.backend.usage.Latency = 1377, []report.Bin{{UpTo: 2, Calls: 1}, {UpTo: 1638, Calls: 9}}
-		require.Regexp(t, `█( 2.0 ms to 1.6 s)? +half within 12 ms, 95 of 100 1.4 s +│`, r.keys("6").line("spread"), w)
+		require.Regexp(t, `█( 2.0 ms to 1.6 s)? +p50 12 ms, p95 1.4 s +│`, r.keys("6").line("spread"), w)
 		require.Contains(t, r.keys("F").line("spread"), map[bool]string{true: "▂█ 2.0 ms to 1.6 s  "}[w > 80], w)
 	}
 }

@@ -49,10 +49,10 @@ func TestTheDetailCountsNoScreenAmongClients(t *testing.T) {
 		by   []string
 		want string
 	}{
-		{[]string{"s1"}, "held by another screen"},
-		{[]string{"me", "s1", "s2"}, "held by you, 2 other screens"},
-		{[]string{"c1", "s1"}, "held by 1 client, another screen"},
-		{[]string{"me", "c1", "c2", "s1"}, "held by you, 2 others, another screen"},
+		{[]string{"s1"}, "held by another UI"},
+		{[]string{"me", "s1", "s2"}, "held by you, 2 other UIs"},
+		{[]string{"c1", "s1"}, "held by 1 client, another UI"},
+		{[]string{"me", "c1", "c2", "s1"}, "held by you, 2 others, another UI"},
 		{[]string{"me"}, "held by you"},
 	} {
 		r.reg.SetSubscription(registry.SubscriptionState{Server: "files", URI: "file:///a.md", Status: registry.SubscriptionOn, Holders: len(held.by), Sessions: held.by})
@@ -87,7 +87,7 @@ func TestWatchedGoesToTheResource(t *testing.T) {
 	require.Equal(t, "file:///b.md", e.Name)
 
 	r.keys("w G enter")
-	require.Contains(t, r.screen(), "is in no list")
+	require.Contains(t, r.screen(), "is not listed")
 }
 
 func TestWatchedBeginsAndEndsThisScreensSubscription(t *testing.T) {

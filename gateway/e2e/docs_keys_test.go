@@ -42,7 +42,7 @@ var effects = map[string][]string{
 	"4 j s Enter":              {"on, held by you", "Date and time in UTC"},
 	"2 / count Enter c Ctrl-S": {"X cancels"},
 	"5 ]":                      {"tools/call"},
-	"?":                        {"type what you want to do"},
+	"?":                        {"type to search"},
 	": setup Enter":            {"Your clients"},
 }
 

@@ -127,8 +127,8 @@ var moves = []struct {
 	{"half-up", "", "Half a page up", func(s Scroller) { s.Page(-0.5) }},
 	{"page-down", "", "A page down", func(s Scroller) { s.Page(1) }},
 	{"page-up", "", "A page up", func(s Scroller) { s.Page(-1) }},
-	{"top", "", "To the beginning", Scroller.Top},
-	{"bottom", "", "To the end", Scroller.Bottom},
+	{"top", "", "Go to the start", Scroller.Top},
+	{"bottom", "", "Go to the end", Scroller.Bottom},
 }
 
 // Scroll moves s by the name of a movement.

@@ -211,20 +211,20 @@ func TestProblemNamesTheFirstBadTerm(t *testing.T) {
 		"main server:git -mime": "",
 		"foo:":                  "",
 		"https://a":             "",
-		"foo:bar":               `no field "foo" here, and no quotes around text; fields: server, mime, sub, updated, ms, broken`,
-		"-foo:bar sub:maybe":    `no field "foo" here, and no quotes around text; fields: server, mime, sub, updated, ms, broken`,
-		"sub:maybe foo:bar":     `sub takes yes or no, not "maybe"`,
-		"updated:<5":            `updated takes an age such as <5m or >2h (s, m, h, d), not "<5"`,
-		"updated:=5m":           `updated takes an age such as <5m or >2h (s, m, h, d), not "=5m"`,
-		"ms:>x":                 `ms takes a number such as >500 or <=2k, not ">x"`,
-		"ms:1.2.3":              `ms takes a number such as >500 or <=2k, not "1.2.3"`,
-		"ms:inf":                `ms takes a number such as >500 or <=2k, not "inf"`,
-		"sub:" + strings.Repeat("é", 99): `sub takes yes or no, not "` +
+		"foo:bar":               `no field "foo" here; quote it to search for text; fields: server, mime, sub, updated, ms, broken`,
+		"-foo:bar sub:maybe":    `no field "foo" here; quote it to search for text; fields: server, mime, sub, updated, ms, broken`,
+		"sub:maybe foo:bar":     `sub must be yes or no, not "maybe"`,
+		"updated:<5":            `updated must be an age such as <5m or >2h (s, m, h, d), not "<5"`,
+		"updated:=5m":           `updated must be an age such as <5m or >2h (s, m, h, d), not "=5m"`,
+		"ms:>x":                 `ms must be a number such as >500 or <=2k, not ">x"`,
+		"ms:1.2.3":              `ms must be a number such as >500 or <=2k, not "1.2.3"`,
+		"ms:inf":                `ms must be a number such as >500 or <=2k, not "inf"`,
+		"sub:" + strings.Repeat("é", 99): `sub must be yes or no, not "` +
 			strings.Repeat("é", 31) + `…"`,
 	} {
 		require.Equal(t, want, list.Parse(query, fields()).Problem(), "%s", query)
 	}
-	require.Equal(t, `no field "foo" here, and no quotes around text`, list.Parse("foo:bar", nil).Problem())
+	require.Equal(t, `no field "foo" here; quote it to search for text`, list.Parse("foo:bar", nil).Problem())
 }
 
 func TestEmptyAndRanked(t *testing.T) {

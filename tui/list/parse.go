@@ -140,7 +140,7 @@ func (p *parser) value(f *Field, t token) {
 	case YesNo:
 		want, ok := parseYesNo(t.value)
 		if !ok {
-			p.setProblem("%s takes yes or no, not %s", f.Name, t.value)
+			p.setProblem("%s must be yes or no, not %s", f.Name, t.value)
 			return
 		}
 		p.test(f, t, true, func(row int, _ time.Time) bool { return f.YesNo(row) == want })
@@ -150,7 +150,7 @@ func (p *parser) value(f *Field, t token) {
 		switch {
 		case rest == "" && op != "": // still typing
 		case !ok || op == "=":
-			p.setProblem("%s takes an age such as <5m or >2h (s, m, h, d), not %s", f.Name, t.value)
+			p.setProblem("%s must be an age such as <5m or >2h (s, m, h, d), not %s", f.Name, t.value)
 		default:
 			p.test(f, t, false, testAge(f, op, age))
 		}
@@ -160,7 +160,7 @@ func (p *parser) value(f *Field, t token) {
 		switch {
 		case rest == "" && op != "":
 		case !ok:
-			p.setProblem("%s takes a number such as >500 or <=2k, not %s", f.Name, t.value)
+			p.setProblem("%s must be a number such as >500 or <=2k, not %s", f.Name, t.value)
 		default:
 			p.test(f, t, op == "" || op == "=", testNumber(f, op, number))
 		}
@@ -192,7 +192,7 @@ func (p *parser) unknown(name string) {
 	if p.q.problem != "" {
 		return
 	}
-	p.q.problem = fmt.Sprintf("no field %s here, and no quotes around text", short(name))
+	p.q.problem = fmt.Sprintf("no field %s here; quote it to search for text", short(name))
 	for i := range p.fields {
 		sep := ", "
 		if i == 0 {

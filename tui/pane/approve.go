@@ -17,12 +17,12 @@ const maxDiffs = 20
 
 // approvalText returns why a tool is unapproved.
 func approvalText(p *registry.UnapprovedTool) string {
-	what := "changed since it was approved"
+	what := "changed since you approved it"
 	if p.New {
-		what = "new on a server that was known without it"
+		what = "new tool of a known server"
 	}
 	if p.Hidden {
-		what += "; withheld from clients"
+		what += "; hidden until approved"
 	}
 	return what
 }
@@ -35,8 +35,9 @@ func (a *Layout) approvalBlocks(tools []registry.UnapprovedTool) []viewer.Sectio
 	var blocks []viewer.Section
 	for i := range tools[:min(len(tools), maxDiffs)] {
 		p := &tools[i]
+		why := approvalText(p)
 		blocks = append(blocks,
-			viewer.Section{Title: uicontext.SanitizeLine(p.Name), Kind: viewer.Note, Text: "It is " + approvalText(p) + ". " + a.KeyOf("approve") + " approves it as it is now."},
+			viewer.Section{Title: uicontext.SanitizeLine(p.Name), Kind: viewer.Note, Text: strings.ToUpper(why[:1]) + why[1:] + ". " + a.KeyOf("approve") + " approves this version."},
 			viewer.Section{Kind: viewer.Text, Text: p.Diff()})
 	}
 	if n := len(tools) - maxDiffs; n > 0 {
@@ -59,25 +60,25 @@ func (a *Layout) approve(server string, tools []registry.UnapprovedTool) tea.Cmd
 	if len(tools) == 0 {
 		return nil
 	}
-	names, body := make([]string, len(tools)), strings.Builder{}
+	names, qualified, body := make([]string, len(tools)), make([]string, len(tools)), strings.Builder{}
 	for i := range tools {
 		p := &tools[i]
-		names[i] = p.Name
+		names[i], qualified[i] = p.Name, server+"/"+p.Name
 		if i < maxDiffs {
 			fmt.Fprintf(&body, "%s: %s\n%s\n", uicontext.SanitizeLine(p.Name), approvalText(p), p.Diff())
 		}
 	}
-	title, what := "Approve "+uicontext.SanitizeLine(names[0])+"?", "it"
+	title := "Approve " + uicontext.SanitizeLine(names[0]) + "?"
 	if len(tools) > 1 {
-		title, what = fmt.Sprintf("Approve %d tools of %s?", len(tools), uicontext.SanitizeLine(server)), "them"
+		title = fmt.Sprintf("Approve %d tools of %s?", len(tools), uicontext.SanitizeLine(server))
 	}
 	return a.Push(&dialog.Confirm{
-		Screen: a.Context, Title: title, Yes: "approve " + what,
-		Text: []string{"A model does what definitions tell it. Clients get " + what + " like this:"},
+		Screen: a.Context, Title: title, Yes: "approve",
+		Text: []string{"Models follow tool descriptions. Clients will see:"},
 		Body: strings.TrimSpace(body.String()),
 		Then: func() tea.Cmd {
 			return a.Do(func() error { return a.Backend.Approve(server, tools) }, "approve",
-				func() tea.Cmd { return a.Say("Approved of %s: %s", server, strings.Join(names, ", ")) })
+				func() tea.Cmd { return a.Say("Approved: %s", strings.Join(qualified, ", ")) })
 		},
 	})
 }

@@ -152,9 +152,9 @@ func cancelledBlocks(l *uicontext.CancelledRequest) []viewer.Section {
 	if l == nil {
 		return nil
 	}
-	blocks := []viewer.Section{{Title: "Cancelled", Kind: viewer.Note, Text: fmt.Sprintf("%s, after %s, with", l.At.Format("15:04:05"), uicontext.FormatDuration(l.Took))}}
+	blocks := []viewer.Section{{Title: "Cancelled", Kind: viewer.Note, Text: fmt.Sprintf("%s, after %s, arguments:", l.At.Format("15:04:05"), uicontext.FormatDuration(l.Took))}}
 	if len(l.Args) == 0 {
-		blocks[0].Text = strings.TrimSuffix(blocks[0].Text, ", with")
+		blocks[0].Text = strings.TrimSuffix(blocks[0].Text, ", arguments:")
 		return blocks
 	}
 	return append(blocks, viewer.Section{Kind: viewer.JSON, Data: l.Args})
@@ -187,7 +187,7 @@ func (p *callablePane) current() *registry.Entry { return p.All.selected() }
 
 func (p *callablePane) none() string {
 	if p.current() == nil {
-		return "there is no " + p.noun + " here"
+		return "no " + p.noun + " selected"
 	}
 	return ""
 }
@@ -209,7 +209,7 @@ func (a *Layout) emptyList(what, hint string) []string {
 	case len(a.Reg.States()) == 0:
 		return []string{"No servers. :setup shows how to add some."}
 	case a.starting():
-		return []string{"Servers are starting; their " + what + " come here."}
+		return []string{"Servers are starting; their " + what + " will appear here."}
 	}
 	return []string{"No server offers " + what + ".", "", hint}
 }
@@ -274,13 +274,13 @@ func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
 	for _, w := range []struct {
 		on   *bool
 		word string
-	}{{h.ReadOnly, "read-only"}, {h.Destructive, "destructive"}, {h.Idempotent, "idempotent"}, {h.OpenWorld, "open world"}} {
+	}{{h.ReadOnly, "R read-only"}, {h.Destructive, "D destructive"}, {h.Idempotent, "I idempotent"}, {h.OpenWorld, "W open world"}} {
 		if w.on != nil && *w.on {
 			words = append(words, w.word)
 		}
 	}
 	if len(words) > 0 {
-		more = []viewer.Field{{Label: "says it is", Value: strings.Join(words, ", ")}}
+		more = []viewer.Field{{Label: "annotations", Value: strings.Join(words, ", ")}}
 	}
 	fields, _ := form.FromSchema(rawjson.Get(e.JSON(), "inputSchema")) // an invalid schema has no arguments to show
 	for _, line := range form.Outline(fields) {
@@ -311,7 +311,7 @@ func (p *Tools) Handlers() map[string]keys.Handler {
 
 func (p *Tools) whyNotApprove() string {
 	if !slices.ContainsFunc(entries(p.All.Table.Marked()), func(e *registry.Entry) bool { return p.unapproved(e) != nil }) {
-		return "only tools that are new or changed await approval; ! marks them"
+		return "only new or changed tools need approval; ! marks them"
 	}
 	return ""
 }

@@ -54,11 +54,11 @@ func newCatalog(a *Layout, kind registry.Kind) *catalog {
 	c := &catalog{app: a, kind: kind, newRows: map[string]time.Time{}, texts: map[*registry.Entry]string{}}
 	fields := func(rows []*registry.Entry) []list.Field {
 		all := []list.Field{
-			{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Help: "its server", Text: func(i int) string { return rows[i].Server }},
-			{Name: "name", Kind: list.Text, Help: "its name only", Text: func(i int) string { return rows[i].Listed }},
+			{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Help: "the server", Text: func(i int) string { return rows[i].Server }},
+			{Name: "name", Kind: list.Text, Help: "the listed name", Text: func(i int) string { return rows[i].Listed }},
 		}
 		if kind == registry.Resource || kind == registry.Template {
-			all = append(all, list.Field{Name: "mime", Aliases: []string{"type"}, Kind: list.Text, Help: "its MIME type; globs as in text/*", Text: func(i int) string { return rows[i].MIME }})
+			all = append(all, list.Field{Name: "mime", Aliases: []string{"type"}, Kind: list.Text, Help: "the MIME type, such as text/*", Text: func(i int) string { return rows[i].MIME }})
 		}
 		return all
 	}
@@ -295,7 +295,7 @@ func (c *catalog) count(open bool) string {
 func (c *catalog) heading(name string) (title, right string) {
 	title, right = c.app.Theme.Title.On(name)+" "+c.rowCount(), c.Table.OrderText(c.app.Theme)
 	if c.app.Profile != "" {
-		title += " " + c.app.Theme.Accent.On("as "+uicontext.SanitizeLine(c.app.Profile)+" sees them")
+		title += " " + c.app.Theme.Accent.On("as seen by "+uicontext.SanitizeLine(c.app.Profile))
 	}
 	return title, right
 }
@@ -341,11 +341,11 @@ func (c *catalog) stale(e *registry.Entry) (base theme.Style, since string) {
 	switch by, _ := c.app.Backend.HiddenReason(c.app.Profile, e); by {
 	case "":
 	case "profile":
-		return c.app.Theme.Stale, "left out"
+		return c.app.Theme.Stale, "hidden"
 	case "search":
-		return c.app.Theme.Stale, "by search"
+		return c.app.Theme.Stale, "search only"
 	default:
-		return c.app.Theme.Stale, "off"
+		return c.app.Theme.Stale, "disabled"
 	}
 	server := e.Server
 	s, ok := c.app.Reg.State(server)

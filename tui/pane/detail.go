@@ -120,9 +120,9 @@ func (d *detail) Fold(by int) tea.Cmd {
 	fold := max(shown-levels, min(min(d.foldLevels, shown)-by, shown))
 	switch {
 	case levels == 0:
-		return d.app.Complain("there is no JSON with levels to fold here")
+		return d.app.Complain("no JSON to fold here")
 	case fold == shown-levels:
-		d.app.Say("All %d levels of the JSON are unfolded", levels+1)
+		d.app.Say("JSON: all %d levels unfolded", levels+1)
 	default:
 		d.app.Say("JSON: %d of %d levels unfolded", shown-fold+1, levels+1)
 	}
@@ -136,7 +136,7 @@ func (d *detail) ToggleNode(y int, near bool) tea.Cmd {
 	node, ok := d.View.Node(y, near)
 	if !ok {
 		if near {
-			return d.app.Complain("there is no JSON to fold here")
+			return d.app.Complain("no JSON to fold here")
 		}
 		return nil
 	}
@@ -152,9 +152,9 @@ func (d *detail) ToggleNode(y int, near bool) tea.Cmd {
 // Rewrap toggles the wrapping of long lines.
 func (a *Layout) Rewrap() tea.Cmd {
 	a.NoWrap = !a.NoWrap
-	a.Say("Long lines are wrapped")
+	a.Say("Line wrapping enabled")
 	if a.NoWrap {
-		a.Say("Long lines are not wrapped: { and } go sideways")
+		a.Say("Line wrapping disabled: { and } scroll sideways")
 	}
 	return a.Redraw()
 }

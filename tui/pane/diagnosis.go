@@ -64,12 +64,12 @@ func (f *finding) version() string {
 // blocks shows the diagnosis unless the server has become ready, or stopped being ready,
 // since.
 func (f *finding) blocks(lk *theme.Theme, s registry.ServerState) []viewer.Section {
-	const title = "What is broken"
+	const title = "Diagnosis"
 	switch {
 	case f == nil, f.ready != (s.State == registry.StateReady):
 		return nil
 	case f.running:
-		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: "Checking: the server is started, or connected to, once more …"}}
+		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: "Checking: starting the server or connecting again …"}}
 	case f.err != nil:
 		return []viewer.Section{{Title: title, Kind: viewer.Error, Text: f.err.Error()}}
 	}

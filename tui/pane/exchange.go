@@ -162,21 +162,21 @@ func (d *Exchange) Keys() keys.Table {
 	t := keys.Scrolling("scroll", func() keys.Scroller { return d.Views[d.focused] })
 	t[0].Hint, t[1].Hint = "scroll", ""
 	return append(t,
-		keys.Binding{ID: "exchange.other", Hint: "other side", Long: "Scroll the other of request and response", Run: d.switchFocus},
+		keys.Binding{ID: "exchange.other", Hint: "other side", Long: "Switch between request and response", Run: d.switchFocus},
 		keys.Binding{ID: "exchange.copy", Hint: "copy JSON-RPC", Long: "Copy the JSON-RPC", Run: do(func(a *Layout) tea.Cmd { return a.copyExchange(d.rec.Seq) })},
-		keys.Binding{ID: "exchange.command", Hint: "copy command", Long: "Copy a goblin command that asks the same", Run: do(func(a *Layout) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
-		keys.Binding{ID: "exchange.call", Hint: "call", Long: "Open the form of the call, with its arguments", Run: d.recall},
-		keys.Binding{ID: "exchange.item", Hint: "item", Long: "Go to the item that it is about", Run: do(func(a *Layout) tea.Cmd {
+		keys.Binding{ID: "exchange.command", Hint: "copy command", Long: "Copy an equivalent goblin command", Run: do(func(a *Layout) tea.Cmd { return a.copyCommand(d.rec.Seq) })},
+		keys.Binding{ID: "exchange.call", Hint: "call", Long: "Call again with these arguments", Run: d.recall},
+		keys.Binding{ID: "exchange.item", Hint: "item", Long: "Go to the item", Run: do(func(a *Layout) tea.Cmd {
 			d.close()
 			return a.GoToItem(&d.rec)
 		})},
-		keys.Binding{ID: "exchange.query", Long: "Filter the JSON by a path", Run: do((*Layout).QueryContent)},
-		keys.Binding{ID: "exchange.wrap", Long: "Wrap long lines, or not", Run: do((*Layout).Rewrap)},
-		keys.Binding{ID: "exchange.right", Long: "Sideways over long lines", Run: func() tea.Cmd { d.Views[d.focused].Right(8); return nil }},
-		keys.Binding{ID: "exchange.left", Long: "And back", Run: func() tea.Cmd { d.Views[d.focused].Right(-8); return nil }},
-		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open it in $PAGER", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "pager", a.Content()) })},
-		keys.Binding{ID: "exchange.editor", Long: "Open it in $EDITOR", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "editor", a.Content()) })},
-		keys.Binding{ID: "exchange.save", Long: "Save it to a file", Run: do(func(a *Layout) tea.Cmd { return dialog.Save(a.Context, a.Content()) })},
+		keys.Binding{ID: "exchange.query", Long: "Filter JSON by a path", Run: do((*Layout).QueryContent)},
+		keys.Binding{ID: "exchange.wrap", Long: "Toggle line wrapping", Run: do((*Layout).Rewrap)},
+		keys.Binding{ID: "exchange.right", Long: "Scroll long lines right", Run: func() tea.Cmd { d.Views[d.focused].Right(8); return nil }},
+		keys.Binding{ID: "exchange.left", Long: "Scroll long lines left", Run: func() tea.Cmd { d.Views[d.focused].Right(-8); return nil }},
+		keys.Binding{ID: "exchange.pager", Hint: "open in $PAGER", Long: "Open in $PAGER", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "pager", a.Content()) })},
+		keys.Binding{ID: "exchange.editor", Long: "Open in $EDITOR", Run: do(func(a *Layout) tea.Cmd { return dialog.OpenIn(a.Context, "editor", a.Content()) })},
+		keys.Binding{ID: "exchange.save", Long: "Save to a file", Run: do(func(a *Layout) tea.Cmd { return dialog.Save(a.Context, a.Content()) })},
 		keys.Binding{ID: "exchange.close", Hint: "back", Long: "Close", Run: d.close})
 }
 

@@ -35,7 +35,7 @@ type inFlight struct {
 }
 
 // inFlightWords are the words of an in-flight row that a filter can find.
-const inFlightWords = "waits, " + registry.StatusInFlight
+const inFlightWords = "waits, " + runningText
 
 // graceReads is the number of readings for which a finished request stays in Traffic. Its
 // record, which replaces the row, may arrive later.
@@ -145,11 +145,11 @@ func (p *Logs) WhyNotCancel() string {
 	case len(p.cancellable()) > 0:
 		return ""
 	case p.Open != TabTraffic || !ok:
-		return "there is no request here"
+		return "no request selected"
 	case isNotification(&r.TrafficRecord):
-		return "this is a notification: nobody waits for an answer to it"
+		return "a notification cannot be cancelled"
 	}
-	return "this request has ended already"
+	return "this request has already finished"
 }
 
 // Cancel cancels the marked requests or the one under the cursor. It asks first if one
@@ -164,7 +164,7 @@ func (p *Logs) Cancel() tea.Cmd {
 				done := a.Backend.CancelRequest(r.Session, r.inFlightID)
 				return keys.FuncMsg(func() tea.Cmd {
 					if !done {
-						return a.Complain("%s %s has ended already", uicontext.SanitizeLine(r.Method), uicontext.SanitizeLine(r.Name))
+						return a.Complain("%s %s has already finished", uicontext.SanitizeLine(r.Method), uicontext.SanitizeLine(r.Name))
 					}
 					a.Say("Cancelled %s %s", uicontext.SanitizeLine(r.Method), uicontext.SanitizeLine(r.Name))
 					return p.ReadInFlight()
@@ -189,12 +189,12 @@ func (p *Logs) Cancel() tea.Cmd {
 	r := asked[0]
 	c := &dialog.Confirm{
 		Screen: a.Context, Title: "Cancel " + strings.TrimSpace(uicontext.SanitizeLine(r.Method)+" "+uicontext.SanitizeLine(r.Name)) + "?",
-		Text: []string{uicontext.SanitizeLine(cmp.Or(r.Client, "A client")) + " has waited for it for " + termtext.Age(p.elapsed(r)) + ", and is told."},
-		Yes:  "cancel it", Then: cancel,
+		Text: []string{uicontext.SanitizeLine(cmp.Or(r.Client, "A client")) + " has waited " + termtext.Age(p.elapsed(r)) + " and will be notified."},
+		Yes:  "cancel request", Then: cancel,
 	}
 	if n := len(asked); n > 1 {
-		c.Title, c.Yes = fmt.Sprintf("Cancel %d requests?", n), "cancel them"
-		c.Text = []string{fmt.Sprintf("Their clients have waited for up to %s, and are told.", termtext.Age(p.elapsed(r)))}
+		c.Title, c.Yes = fmt.Sprintf("Cancel %d requests?", n), "cancel requests"
+		c.Text = []string{fmt.Sprintf("Their clients have waited up to %s and will be notified.", termtext.Age(p.elapsed(r)))}
 	}
 	return a.Push(c)
 }

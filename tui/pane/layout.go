@@ -139,7 +139,7 @@ func (a *Layout) NextPlace() string {
 
 // PlaceName returns the name of the detail's place.
 func (a *Layout) PlaceName() string {
-	return [...]string{"where there is room", "beside", "below", "hidden"}[a.Split.Place]
+	return [...]string{"auto", "beside", "below", "hidden"}[a.Split.Place]
 }
 
 // Zoom toggles whether the focused part fills the whole body.
@@ -147,16 +147,16 @@ func (a *Layout) Zoom() tea.Cmd {
 	if a.Inside {
 		a.zoomed, a.zoomMovedFocus = !a.zoomed, false
 		if a.zoomed {
-			return a.Say("The detail panel has the whole body; %s shows the list again", a.KeyOf("widen"))
+			return a.Say("Detail maximized; %s restores the list", a.KeyOf("widen"))
 		}
 		return nil
 	}
 	if a.Split.Place == PlaceHidden {
 		a.Split.Place = a.Split.Before
-		return a.Say("Detail panel: %s", a.PlaceName())
+		return a.Say("Detail: %s", a.PlaceName())
 	}
 	a.Split.Before, a.Split.Place = a.Split.Place, PlaceHidden
-	return a.Say("The list has the whole width; %s shows the detail panel again", a.KeyOf("widen"))
+	return a.Say("List maximized; %s restores the detail", a.KeyOf("widen"))
 }
 
 // WhyNoField returns a function that explains why the open list has no such field, or
@@ -168,7 +168,7 @@ func (a *Layout) WhyNoField(name string) func(string) string {
 			return ""
 		}
 		of, _ := p.Tab()
-		return "the filter of " + of + " has no field " + name
+		return of + " has no filter field " + name
 	}
 }
 
@@ -178,7 +178,7 @@ func (a *Layout) WhyNoOrder(name string) string {
 	if name == "" || slices.Contains(all, name) {
 		return ""
 	}
-	return "there is no order by " + uicontext.SanitizeLine(name) + "; there are " + strings.Join(all, ", ")
+	return "cannot sort by " + uicontext.SanitizeLine(name) + "; choose " + strings.Join(all, ", ")
 }
 
 // split is the place of the detail and its share of the room.
@@ -324,7 +324,7 @@ func (a *Layout) whyNoContent(it uicontext.Item, untried string) string {
 	case inv == nil:
 		return "it " + untried
 	case inv.Result == nil:
-		return "there is only an error; " + a.KeyOf("reload") + " tries again"
+		return "the last request failed; " + a.KeyOf("reload") + " retries it"
 	}
 	return ""
 }

@@ -51,8 +51,8 @@ func (p *Servers) LogIn(s registry.ServerState) tea.Cmd {
 // LogOut logs out. It asks first if clients are connected.
 func (p *Servers) LogOut(s registry.ServerState) tea.Cmd {
 	a := p.app
-	return p.confirmDisturbing("Log out from "+s.Name+"?", "log out", "Its tools, prompts and resources fail until somebody logs in.", func() tea.Cmd {
-		return a.Do(func() error { return a.Backend.Logout(a.Ctx, s.Name) }, "log out from "+s.Name,
+	return p.confirmDisturbing("Log out of "+s.Name+"?", "log out", "Its tools, prompts and resources fail until you log in again.", func() tea.Cmd {
+		return a.Do(func() error { return a.Backend.Logout(a.Ctx, s.Name) }, "log out of "+s.Name,
 			func() tea.Cmd { return a.Say("%s: logged out", s.Name) })
 	})
 }
@@ -138,7 +138,7 @@ func (d *login) askToSendSecret(ctx context.Context, issuer, before string) bool
 func (d *login) confirm(q secretQuestion) tea.Cmd {
 	body := q.issuer
 	if q.before != "" {
-		body += "\n(until now it was " + q.before + ")"
+		body += "\n(previously " + q.before + ")"
 	}
 	reply := func(yes bool) func() tea.Cmd {
 		return func() tea.Cmd {
@@ -148,8 +148,8 @@ func (d *login) confirm(q secretQuestion) tea.Cmd {
 	}
 	d.secret = &dialog.Confirm{
 		Screen: d.app, Title: "Send the client secret of " + uicontext.SanitizeLine(d.server) + "?",
-		Text: []string{"The authorization server that gets it is"}, Body: body,
-		Yes: "send it", Then: reply(true), Refuse: reply(false),
+		Text: []string{"Authorization server:"}, Body: body,
+		Yes: "send", Then: reply(true), Refuse: reply(false),
 	}
 	return tea.Batch(d.app.Push(d.secret), d.await)
 }
@@ -176,7 +176,7 @@ func (d *login) await() tea.Msg {
 	}
 }
 
-func (d *login) Heading() string { return "Log in at " + uicontext.SanitizeLine(d.server) }
+func (d *login) Heading() string { return "Log in to " + uicontext.SanitizeLine(d.server) }
 
 func (d *login) Size(w, h int) (int, int) {
 	w = min(w, 92)
@@ -195,13 +195,13 @@ func (d *login) text(w, h int) []string {
 			out = append(out, "  "+l)
 		}
 	}
-	state := "asking where to log in"
+	state := "finding the login page"
 	if d.page != "" {
 		state = "waiting for the browser"
 		if d.browserError == nil {
 			add("Your browser opens this page. Log in there:", "")
 		} else {
-			add(lk.Warn.On("! "+lk.Cut("No browser is opened: "+uicontext.SanitizeLine(d.browserError.Error()), room-2)), "Open this page yourself:", "")
+			add(lk.Warn.On("! "+lk.Cut("Could not open a browser: "+uicontext.SanitizeLine(d.browserError.Error()), room-2)), "Open this page yourself:", "")
 		}
 		parts := strings.Split(ansi.Hardwrap(uicontext.SanitizeLine(d.page), room, true), "\n")
 		if most := max(h-len(out)-3, 1); len(parts) > most {
@@ -212,7 +212,7 @@ func (d *login) text(w, h int) []string {
 		}
 		add("")
 		if d.browserError != nil && len(out)+5 <= h {
-			add(uicontext.WrapText("If that browser is on another machine, it ends at an address that it cannot show: "+d.app.KeyOf("login.paste")+" takes that.", room, 2)...)
+			add(uicontext.WrapText("A browser on another machine ends up at a page that doesn't load: press "+d.app.KeyOf("login.paste")+" to paste its URL.", room, 2)...)
 			add("")
 		}
 	}
@@ -238,7 +238,7 @@ func (d *login) Keys() keys.Table {
 		{ID: "login.cancel", Hint: "cancel", Long: "Cancel the login", Run: func() tea.Cmd {
 			d.cancel()
 			d.close()
-			return d.app.Say("%s: the login was cancelled", d.server)
+			return d.app.Say("%s: login cancelled", d.server)
 		}},
 	}
 	if d.page == "" {
@@ -248,8 +248,8 @@ func (d *login) Keys() keys.Table {
 		{ID: "login.copy", Hint: "copy the URL", Long: "Copy the URL of the page", Run: func() tea.Cmd {
 			return d.app.Copy(uicontext.SanitizeLine(d.page), "the URL")
 		}},
-		{ID: "login.paste", Hint: "paste", Long: "Paste the URL that a browser elsewhere ended at", Run: func() tea.Cmd {
-			d.entry = dialog.NewTextPrompt(d.app, "The URL that the browser ended at", "", d.paste)
+		{ID: "login.paste", Hint: "paste", Long: "Paste the URL that the browser ended up at", Run: func() tea.Cmd {
+			d.entry = dialog.NewTextPrompt(d.app, "URL that the browser ended up at", "", d.paste)
 			return d.app.Push(d.entry)
 		}},
 	}, t...)

@@ -189,7 +189,7 @@ func (p *Logs) Heading() (title, right string) {
 	if p.Paused {
 		text := "paused"
 		if n := p.pendingCount(); n > 0 {
-			text += ", " + uicontext.FormatCount(n) + " more"
+			text += ", " + uicontext.FormatCount(n) + " new"
 		}
 		parts = append(parts, text)
 	}
@@ -197,7 +197,7 @@ func (p *Logs) Heading() (title, right string) {
 		parts = append(parts, uicontext.FormatCount(n)+" older dropped")
 	}
 	if p.Open != TabTraffic && p.minLevel > slog.LevelDebug {
-		parts = append(parts, levelName(p.minLevel)+" and worse")
+		parts = append(parts, levelName(p.minLevel)+" and above")
 	}
 	if by := r.OrderText(lk); by != "" {
 		parts = append(parts, by)
@@ -265,24 +265,24 @@ func (p *Logs) Click(x, y int) (bool, tea.Cmd) {
 
 func (p *Logs) Empty() []string {
 	if p.Open != TabTraffic && p.minLevel > slog.LevelDebug && p.list().Count() > 0 {
-		return []string{"Nothing is at level " + levelName(p.minLevel) + " or worse.", "", "L changes the level."}
+		return []string{"No records at level " + levelName(p.minLevel) + " or above.", "", "L changes the level."}
 	}
 	if hidden := p.foldedLine(); p.Open == TabTraffic && hidden != "" {
-		return []string{"Not shown: " + hidden + ".", "", p.app.KeyOf("shown") + " changes what is shown."}
+		return []string{"Hidden: " + hidden + ".", "", p.app.KeyOf("shown") + " changes the filter."}
 	}
 	switch p.Open {
 	case TabTraffic:
-		return []string{"No requests yet.", "", "What clients ask of servers comes here, and what servers ask of clients."}
+		return []string{"No requests yet.", "", "Requests between clients and servers appear here."}
 	case TabStderr:
-		return []string{"No server has printed or logged anything."}
+		return []string{"No server output yet."}
 	case TabGoblin:
-		return []string{"Goblin itself has nothing to say."}
+		return []string{"No log records of Goblin yet."}
 	}
-	return []string{"Nothing has changed yet."}
+	return []string{"No events yet."}
 }
 
 func (p *Logs) Handlers() map[string]keys.Handler {
-	none := keys.DisabledUnless("there is no record here", func() bool { return p.Rows().Len() > 0 })
+	none := keys.DisabledUnless("no record selected", func() bool { return p.Rows().Len() > 0 })
 	key, next := p.app.KeyOf, p.app.KeyOf("tab-right")
 	return map[string]keys.Handler{
 		"pager": {WhyDisabled: none}, "editor": {WhyDisabled: none}, "save": {WhyDisabled: none},
@@ -291,10 +291,10 @@ func (p *Logs) Handlers() map[string]keys.Handler {
 		"copy-content": {WhyDisabled: none, Run: p.copyLines},
 		"inspect":      {Run: p.inspectRecord},
 		"method-facet": {WhyDisabled: keys.DisabledUnless("only requests have methods; "+next+" goes to Traffic", func() bool { return p.Open == TabTraffic })},
-		"level":        {WhyDisabled: keys.DisabledUnless("requests have no level; "+key("filter")+"err:yes shows those that failed", func() bool { return p.Open != TabTraffic }), Run: p.nextLevel},
-		"subscribe":    {WhyDisabled: keys.AlwaysDisabled("a record is no item; " + key("inspect") + " goes to the item of a request")},
+		"level":        {WhyDisabled: keys.DisabledUnless("requests have no level; "+key("filter")+"err:yes shows failed ones", func() bool { return p.Open != TabTraffic }), Run: p.nextLevel},
+		"subscribe":    {WhyDisabled: keys.AlwaysDisabled("records cannot be subscribed to; " + key("inspect") + " goes to a request's item")},
 		"call":         {WhyDisabled: p.whyNotRecall, Run: p.recall},
-		"reload":       {WhyDisabled: keys.AlwaysDisabled("records come by themselves")},
+		"reload":       {WhyDisabled: keys.AlwaysDisabled("records arrive automatically")},
 		"shown":        {WhyDisabled: keys.DisabledUnless("only traffic has notifications; "+next+" goes there", func() bool { return p.Open == TabTraffic }), Run: p.nextTrafficFilter, Label: p.trafficFilterHint},
 		"tab-left":     {Run: func() tea.Cmd { return p.Choose(p.Open - 1) }},
 		"tab-right":    {Run: func() tea.Cmd { return p.Choose(p.Open + 1) }},
@@ -306,9 +306,9 @@ func (p *Logs) Handlers() map[string]keys.Handler {
 // toggleFollow toggles whether the cursor follows the end.
 func (p *Logs) toggleFollow() tea.Cmd {
 	on := !p.list().Following()
-	p.app.Say("Following the end")
+	p.app.Say("Following new records")
 	if !on {
-		p.app.Say("Staying here; f or G follows again")
+		p.app.Say("Staying at this row; f or G follows again")
 	}
 	return p.list().Follow(on)
 }
@@ -325,9 +325,9 @@ func (p *Logs) nextLevel() tea.Cmd {
 			}
 		}
 	}
-	text := "Showing every level"
+	text := "Showing all levels"
 	if next > 0 {
-		text = "Showing " + levelName(p.minLevel) + " and worse"
+		text = "Showing " + levelName(p.minLevel) + " and above"
 	}
 	p.app.Say("%s", text)
 	return p.list().Publish()
@@ -342,12 +342,12 @@ func (p *Logs) pause() tea.Cmd {
 	p.Paused = !p.Paused
 	a := p.app
 	if p.Paused {
-		return a.Say("Paused; the gateway goes on")
+		return a.Say("Paused; requests continue")
 	}
 	p.stats()
-	a.Say("Going on")
+	a.Say("Continued")
 	if r := p.reader(); r.stats.First > r.Read+1 {
-		a.Complain("Going on; %s were dropped meanwhile", termtext.Count(int(r.stats.First-r.Read-1), "record"))
+		a.Complain("Continued; %s dropped meanwhile", termtext.Count(int(r.stats.First-r.Read-1), "record"))
 	}
 	return p.Refresh(registry.AllChanges)
 }
@@ -389,13 +389,13 @@ func (p *Logs) inspectRecord() tea.Cmd {
 		if r, ok := p.Traffic.Table.Selected(); ok {
 			return a.GoToItem(&r.TrafficRecord)
 		}
-		return a.Complain("there is no record here")
+		return a.Complain("no record selected")
 	}
 	switch r, ok := p.Logs[p.Open].Table.Selected(); {
 	case !ok:
 		return a.Inspect(uicontext.Item{})
 	case r.Server == "":
-		return a.Complain("this record is about no server")
+		return a.Complain("this record has no server")
 	default:
 		return a.GoTo(PaneServers, r.Server)
 	}

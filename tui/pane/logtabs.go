@@ -326,10 +326,10 @@ func logColumns(a *Layout) []list.Column[*logRow] {
 
 func logFields(rows []*logRow) []list.Field {
 	return []list.Field{
-		{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Help: "the server that it is about", Text: func(i int) string { return rows[i].Server }},
+		{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Help: "the server", Text: func(i int) string { return rows[i].Server }},
 		{Name: "level", Kind: list.Text, Help: "debug, info, warn or error", Text: func(i int) string { return levelName(rows[i].Level) }},
-		{Name: "source", Kind: list.Text, Help: "where it comes from: stderr, message, goblin, event", Text: func(i int) string { return rows[i].Source }},
-		{Name: "session", Kind: list.Text, Help: "the session of a client", Text: func(i int) string { return rows[i].Session }},
+		{Name: "source", Kind: list.Text, Help: "stderr, message, goblin or event", Text: func(i int) string { return rows[i].Source }},
+		{Name: "session", Kind: list.Text, Help: "the client's session", Text: func(i int) string { return rows[i].Session }},
 	}
 }
 
@@ -373,7 +373,7 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 				{Label: "source", Value: rec.Source},
 			}
 			if times > 1 {
-				facts = append(facts, viewer.Field{Label: "times", Value: fmt.Sprintf("%d, the last one %s", times, formatTime(last))})
+				facts = append(facts, viewer.Field{Label: "times", Value: fmt.Sprintf("%d, last %s", times, formatTime(last))})
 			}
 			blocks := []viewer.Section{{Kind: viewer.Fields, Fields: facts}, {Kind: viewer.Text, Text: rec.Text}}
 			if text := strings.TrimSpace(rec.Text); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
@@ -403,7 +403,7 @@ func sessionText(reg *registry.Registry, id string) string {
 		}
 		who := strings.TrimSpace(s.Client + " " + s.Version)
 		if s.Screen {
-			who = strings.TrimSpace("screen " + who)
+			who = strings.TrimSpace("UI " + who)
 		}
 		if s.Transport != "" && s.Transport != "screen" {
 			who += " over " + s.Transport
@@ -478,7 +478,7 @@ func (a *Layout) StderrOf(server string) tea.Cmd {
 		return a.showLogs(TabStderr, of)
 	}
 	// If the server never started, Goblin's own log shows why.
-	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has printed and logged nothing; these are its events", uicontext.SanitizeLine(server)))
+	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has no output; showing its events", uicontext.SanitizeLine(server)))
 }
 
 // hasOutput reports whether a server wrote any line.

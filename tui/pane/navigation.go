@@ -51,7 +51,7 @@ func (a *Layout) WhyNothingFound(typed string) string {
 	if n < 0 || a.Open != PaneLogs || a.jumps[n].to != PaneLogs || a.jumps[n].after != typed {
 		return ""
 	}
-	return "There are no " + map[bool]string{true: "requests", false: "lines"}[a.Logs().Open == TabTraffic] + " about it yet."
+	return "No " + map[bool]string{true: "requests", false: "lines"}[a.Logs().Open == TabTraffic] + " about it yet."
 }
 
 func (a *Layout) resources() *Resources { return a.Panes[PaneResources].(*Resources) }
@@ -183,8 +183,8 @@ func (a *Layout) GoToItem(r *registry.TrafficRecord) tea.Cmd {
 	case !it.IsEmpty():
 		return a.GoToListed(it.Kind, it.Listed)
 	case r.Server == "" || r.Server == registry.Local:
-		return a.Complain("%s is about nothing that is listed", r.Method)
+		return a.Complain("%s has no listed item", r.Method)
 	}
-	a.Say("%s is about no item; this is its server", uicontext.SanitizeLine(r.Method))
+	a.Say("%s has no item; showing its server", uicontext.SanitizeLine(r.Method))
 	return a.GoTo(PaneServers, r.Server)
 }

@@ -36,7 +36,7 @@ func (c *catalog) ownRow(snap *registry.Snapshot, profile string) *registry.Entr
 		return nil
 	}
 	return &registry.Entry{
-		Kind: registry.Tool, Listed: termtext.Count(len(names), "tool") + " of Goblin itself",
+		Kind: registry.Tool, Listed: termtext.Count(len(names), "Goblin tool"),
 		Description: strings.Join(names, ", "),
 	}
 }
@@ -109,9 +109,9 @@ func (c *catalog) toggleOwn() tea.Cmd {
 // toggleHidden hides or shows the dim rows of entries hidden from clients.
 func (c *catalog) toggleHidden() tea.Cmd {
 	c.hidesInvisible = !c.hidesInvisible
-	said := c.app.Say("Dim rows are visible")
+	said := c.app.Say("Showing dim rows")
 	if c.hidesInvisible {
-		said = c.app.Say("Dim rows are hidden; %s shows them", c.app.KeyOf("seen"))
+		said = c.app.Say("Dim rows hidden; %s shows them", c.app.KeyOf("seen"))
 	}
 	return tea.Batch(c.Table.Refilter(), said)
 }
@@ -140,7 +140,7 @@ func (c *catalog) ownSubject(head *registry.Entry) Subject {
 				}
 			}
 			return []viewer.Section{
-				{Kind: viewer.Note, Text: "Goblin's own tools search, describe and call what the servers offer. " + open + " lists them."},
+				{Kind: viewer.Note, Text: "Goblin's own tools search, describe and call the entries of servers. " + open + " lists them."},
 				{Kind: viewer.Fields, Fields: facts},
 			}
 		},

@@ -14,6 +14,9 @@ import (
 
 const statusNotification = "notification"
 
+// runningText is the shown status of a request in flight.
+const runningText = "running"
+
 // isNotification reports whether a record is a notification, which has no response.
 func isNotification(r *registry.TrafficRecord) bool { return r.Status == statusNotification }
 
@@ -42,13 +45,15 @@ func hasErrorObject(r *registry.TrafficRecord) bool {
 func statusText(r *registry.TrafficRecord) string {
 	switch {
 	case isRootsRefusal(r):
-		return "none"
+		return "not offered"
 	case r.Code != 0:
 		return strconv.Itoa(r.Code)
 	case r.Status == "success":
 		return "ok"
 	case r.Status == "failure":
 		return "failed"
+	case r.Status == registry.StatusInFlight:
+		return runningText
 	}
 	return r.Status
 }
@@ -57,7 +62,7 @@ func statusText(r *registry.TrafficRecord) string {
 func markedStatusText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Status == registry.StatusInFlight:
-		return "~ " + r.Status // as wide as the spinner
+		return "~ " + runningText // as wide as the spinner
 	case IsFailure(r):
 		return "!" + statusText(r)
 	}
@@ -92,7 +97,7 @@ var codeNames = map[int]string{
 func failureText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Status == registry.StatusToolError:
-		return "the tool reports an error"
+		return "tool error"
 	case r.Code == 0:
 		return "failed"
 	}
@@ -113,7 +118,7 @@ func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 	case IsFailure(r):
 		status.Value = "! " + failureText(r)
 	case isRootsRefusal(r):
-		status.Value += ": the client has no roots"
+		status.Value += " (the client has no roots)"
 	}
 	return []viewer.Field{
 		status,
@@ -127,7 +132,7 @@ func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 func durationText(r *registry.TrafficRecord) string {
 	text := uicontext.FormatDuration(r.Duration - r.UserWait)
 	if r.UserWait > 0 {
-		text += " and " + uicontext.FormatDuration(r.UserWait) + " waiting for the user"
+		text += " + " + uicontext.FormatDuration(r.UserWait) + " waiting for the user"
 	}
 	return text
 }
@@ -153,13 +158,13 @@ func responseTitle(r *registry.TrafficRecord) string {
 func bodyBlocks(title string, data []byte, whole int) []viewer.Section {
 	switch {
 	case whole == 0 && len(data) == 0:
-		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: "nothing"}}
+		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: "empty"}}
 	case len(data) == 0:
-		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: uicontext.FormatSize(int64(whole)) + " that had to make room for newer traffic"}}
+		return []viewer.Section{{Title: title, Kind: viewer.Note, Text: uicontext.FormatSize(int64(whole)) + ", evicted by newer traffic"}}
 	case json.Valid(data):
 		return []viewer.Section{{Title: title, Kind: viewer.JSON, Data: data}}
 	}
-	note := fmt.Sprintf("the journal keeps the first %s of %s", uicontext.FormatSize(int64(len(data))), uicontext.FormatSize(int64(whole)))
+	note := fmt.Sprintf("first %s of %s; the rest is not recorded", uicontext.FormatSize(int64(len(data))), uicontext.FormatSize(int64(whole)))
 	return []viewer.Section{{Title: title, Kind: viewer.Note, Text: note}, {Kind: viewer.Text, Text: string(data)}}
 }
 
@@ -260,5 +265,5 @@ func logTailBlocks(tail []registry.LogRecord) []viewer.Section {
 		}
 		b.WriteString(uicontext.CutText(strings.TrimRight(uicontext.SanitizeLine(r.Text), " "), 2000))
 	}
-	return []viewer.Section{{Title: "Last lines of its stderr and messages", Kind: viewer.Text, Text: b.String()}}
+	return []viewer.Section{{Title: "Last lines of stderr and messages", Kind: viewer.Text, Text: b.String()}}
 }

@@ -17,9 +17,9 @@ func idField(r *registry.TrafficRecord) viewer.Field {
 	if isNotification(r) {
 		return f
 	}
-	f.Value = cmp.Or(registry.WireID(r.Wire, registry.ClientID), "not kept")
+	f.Value = cmp.Or(registry.WireID(r.Wire, registry.ClientID), "not recorded")
 	if server := registry.WireID(r.Wire, registry.ServerID); server != "" {
-		f.Value += " from the client, " + server + " to the server"
+		f.Value += " (client), " + server + " (server)"
 	}
 	return f
 }

@@ -29,7 +29,7 @@ func (a *Layout) Related(it uicontext.Item, r uicontext.Rect, border int) []stri
 		lines = append(lines, p.relatedLine(lk, &recs[i], w, it))
 	}
 	if len(recs) == 0 && h > 0 {
-		lines = append(lines, lk.Dim.On(" none so far"))
+		lines = append(lines, lk.Dim.On(" none yet"))
 	}
 	if border == 0 {
 		return lk.Lines(lines, r.W, r.H)

@@ -279,11 +279,11 @@ func (p *Resources) Subject() Subject {
 		Version: fmt.Sprintf("%p %s %v %s %d %v %s %v", e, versionOf(inv), has, sub.Status, sub.Updates, sub.Sessions, state.State, seen),
 		Blocks: func(context.Context) []viewer.Section {
 			key := p.app.KeyOf
-			f, hint := append(facts(e), seen...), key("open")+" reads it, "+key("subscribe")+" subscribes to it."
+			f, hint := append(facts(e), seen...), key("open")+" reads it, "+key("subscribe")+" subscribes."
 			blocks := []viewer.Section{{Kind: viewer.Fields, Unmarked: e.Kind != registry.Template}}
 			last := &blocks[0]
 			if e.Kind == registry.Template {
-				hint = key("open") + " or " + key("call") + " fills in the variables and reads what it stands for."
+				hint = key("open") + " or " + key("call") + " fills in the variables and reads the resource."
 				if inv != nil {
 					last.Fields, f = f, []viewer.Field{{Label: "expanded", Value: inv.Expanded}}
 					blocks = append(blocks, viewer.Section{Kind: viewer.Fields, Unmarked: true})
@@ -298,7 +298,7 @@ func (p *Resources) Subject() Subject {
 			case e.Server == registry.Local:
 				hint = key("open") + " reads it."
 			case !IsReachable(state.State):
-				f = append(f, viewer.Field{Label: "stale", Value: e.Server + " is " + string(state.State)})
+				f = append(f, viewer.Field{Label: "stale", Value: e.Server + " is " + stateText(state.State)})
 			}
 			last.Fields = f
 			return append(append(blocks, contentBlocks(inv, viewer.FromResource, hint)...), rawBlocks(e)...)
@@ -334,14 +334,14 @@ func (p *Resources) whyNotTurn() string {
 	case p.Templates.Table.Total() == 0:
 		return "no server offers templates"
 	case p.templatesFocused() != p.TemplatesChosen:
-		return "the filter leaves nothing there"
+		return "the filter hides everything there"
 	}
 	return ""
 }
 
 func (p *Resources) none() string {
 	if p.Item().IsEmpty() {
-		return "there is no resource here"
+		return "no resource selected"
 	}
 	return ""
 }

@@ -15,7 +15,7 @@ import (
 // NoEditReason returns why no server can be added, or "".
 func (p *Servers) NoEditReason() string {
 	if p.app.Demo {
-		return "the demo has no config; goblin add NAME -- COMMAND makes one"
+		return "the demo has no config; goblin add NAME -- COMMAND creates one"
 	}
 	return ""
 }
@@ -32,12 +32,12 @@ func (p *Servers) Add() tea.Cmd {
 // remove removes a server from the config after asking.
 func (p *Servers) remove(s registry.ServerState) tea.Cmd {
 	a := p.app
-	text := []string{"Its entry goes out of the config; everything else there stays."}
+	text := []string{"Removes " + s.Name + " from the config."}
 	if names, n := p.clients(); n > 0 {
 		text = append(text, fmt.Sprintf("Connected: %s (%s).", names, termtext.Count(n, "client")))
 	}
 	return a.Push(&dialog.Confirm{
-		Screen: a.Context, Title: "Remove " + s.Name + "?", Text: text, Yes: "remove it",
+		Screen: a.Context, Title: "Remove " + s.Name + "?", Text: text, Yes: "remove",
 		Then: func() tea.Cmd {
 			return a.Do(func() error { return a.Backend.RemoveServer(s.Name) }, "remove "+s.Name,
 				func() tea.Cmd { return a.Say("Removed %s from the config", s.Name) })
@@ -48,10 +48,10 @@ func (p *Servers) remove(s registry.ServerState) tea.Cmd {
 // Enable enables or disables a server, permanently or until the daemon stops.
 func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
 	a, on := p.app, s.State == registry.StateDisabled
-	verb, title, done := "disable", "Disable ", "Disabled %s, as long as this daemon runs; "+a.KeyOf("enable")+" enables it"
-	text := []string{"Its tools, prompts and resources go away."}
+	verb, title, done := "disable", "Disable ", "Disabled %s until Goblin stops; "+a.KeyOf("enable")+" enables it"
+	text := []string{"Its tools, prompts and resources disappear."}
 	if on {
-		verb, title, done = "enable", "Enable ", "Enabled %s, as long as this daemon runs"
+		verb, title, done = "enable", "Enable ", "Enabled %s until Goblin stops"
 		text = []string{"It starts at once."}
 	}
 	set := func(act func() error, done string) func() tea.Cmd {
@@ -67,9 +67,9 @@ func (p *Servers) Enable(s registry.ServerState) tea.Cmd {
 	if a.Demo && (on || n == 0) {
 		return once()
 	}
-	c := &dialog.Confirm{Screen: a.Context, Title: title + s.Name + "?", Text: text, Yes: "while this daemon runs", Then: once}
+	c := &dialog.Confirm{Screen: a.Context, Title: title + s.Name + "?", Text: text, Yes: "until Goblin stops", Then: once}
 	if !a.Demo {
-		c.Permanent = "for good"
+		c.Permanent = "permanently"
 		c.ThenPermanent = set(func() error { return a.Backend.SetDisabled(s.Name, !on) }, strings.ToUpper(verb[:1])+verb[1:]+"d %s in the config")
 	}
 	return a.Push(c)

@@ -57,7 +57,7 @@ func (p *Servers) Subject() Subject {
 // serverFacts returns the fields of a server.
 func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 	_, style := stateMark(lk, s.State)
-	state := string(s.State)
+	state := stateText(s.State)
 	if !s.Since.IsZero() {
 		state += " since " + s.Since.Format("15:04:05")
 	}
@@ -71,12 +71,11 @@ func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 		{Label: "server", Value: s.Name},
 		{Label: "state", Value: state, Style: style},
 		{Label: "last error", Value: s.LastError, Style: lk.Bad},
-		{Label: "calls itself", Value: strings.TrimSpace(s.ServerName + " " + s.ServerVersion)},
+		{Label: "server info", Value: strings.TrimSpace(s.ServerName + " " + s.ServerVersion)},
 		{Label: "title", Value: s.ServerTitle},
 		{Label: "login", Value: s.Login.String()},
 		{Label: "transport", Value: s.Transport},
 		{Label: "revision", Value: s.ProtocolVersion},
-		{Label: "era", Value: s.Era},
 	}
 	if len(s.Projects) == 0 {
 		f = append(f, viewer.Field{Label: "pid", Value: number(s.PID)})
@@ -93,7 +92,7 @@ func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 	}
 	f = append(f, viewer.Field{Label: "restarts", Value: number(s.Restarts)})
 	if (s.State == registry.StateFailed || s.State == registry.StateRetrying) && !s.NextAttempt.IsZero() {
-		f = append(f, viewer.Field{Label: "attempts", Value: fmt.Sprintf("%d; the next at %s", s.Attempts, s.NextAttempt.Format("15:04:05"))})
+		f = append(f, viewer.Field{Label: "attempts", Value: fmt.Sprintf("%d, next at %s", s.Attempts, s.NextAttempt.Format("15:04:05"))})
 	}
 	for _, kind := range []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template, registry.Skill} {
 		if n := s.Counts[kind]; n > 0 {
@@ -107,15 +106,15 @@ func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 		f = append(f, viewer.Field{Label: "definitions", Value: fmt.Sprintf("%d dropped", n), Style: lk.Warn})
 	}
 	if s.KeepAwakeReason != "" {
-		f = append(f, viewer.Field{Label: "kept up", Value: "by " + s.KeepAwakeReason + "; without, it would sleep"})
+		f = append(f, viewer.Field{Label: "in use", Value: "kept running by " + s.KeepAwakeReason})
 	}
 	switch {
 	case !s.CachedAt.IsZero():
-		f = append(f, viewer.Field{Label: "lists", Value: "~ remembered from " + s.CachedAt.Format("2006-01-02 15:04") + "; it has not listed since this daemon started"})
+		f = append(f, viewer.Field{Label: "lists", Value: "~ cached " + s.CachedAt.Format("2006-01-02 15:04") + "; not listed yet since Goblin started"})
 	case s.Stale:
-		f = append(f, viewer.Field{Label: "lists", Value: "stale: from before the connection was lost"})
+		f = append(f, viewer.Field{Label: "lists", Value: "stale: the connection was lost"})
 	case s.State == registry.StateReady && !s.Listed:
-		f = append(f, viewer.Field{Label: "lists", Value: "on their way"})
+		f = append(f, viewer.Field{Label: "lists", Value: "loading"})
 	}
 	return f
 }
@@ -132,7 +131,7 @@ func repairBlocks(r registry.Repairs) []viewer.Section {
 	if more := r.Changed + r.Dropped - len(r.Details); more > 0 {
 		facts = append(facts, viewer.Field{Label: "more", Value: strconv.Itoa(more)})
 	}
-	return []viewer.Section{{Title: "Definitions changed to satisfy clients, or dropped", Kind: viewer.Fields, Fields: facts}}
+	return []viewer.Section{{Title: "Changed and dropped definitions", Kind: viewer.Fields, Fields: facts}}
 }
 
 // definitionFacts describes how a server is started or reached, and its resource usage.
@@ -149,11 +148,15 @@ func definitionFacts(d report.Definition) []viewer.Field {
 		if d.More > 0 {
 			more = fmt.Sprintf(" and %d more", d.More)
 		}
-		f = append(f, viewer.Field{Label: "left out", Value: strings.Join(d.LeftOut, ", ") + more + " (by config: its filters)"})
+		f = append(f, viewer.Field{Label: "hidden", Value: strings.Join(d.LeftOut, ", ") + more + " (filtered by config)"})
 	}
 	if d.Processes > 0 {
-		f = append(f, viewer.Field{Label: "takes", Value: fmt.Sprintf("%s of processor time, %s of memory; processes: %d",
-			uicontext.FormatDuration(d.Processor), uicontext.FormatSize(d.Memory), d.Processes)})
+		processes := "1 process"
+		if d.Processes > 1 {
+			processes = strconv.Itoa(d.Processes) + " processes"
+		}
+		f = append(f, viewer.Field{Label: "usage", Value: fmt.Sprintf("CPU %s · %s · %s",
+			uicontext.FormatDuration(d.Processor), uicontext.FormatSize(d.Memory), processes)})
 	}
 	return f
 }

@@ -16,19 +16,19 @@ func serverHelp(s registry.ServerState, key func(string) string) []viewer.Sectio
 	note := func(text string) []viewer.Section { return []viewer.Section{{Kind: viewer.Note, Text: text}} }
 	switch s.State {
 	case registry.StateSleeping:
-		return note("Nobody uses it: its next use starts it, and so does " + key("open") + ".")
+		return note("Idle until its next use; " + key("open") + " starts it now.")
 	case registry.StateFailed, registry.StateRetrying:
-		return note(key("reload") + " restarts it, " + key("pager") + " shows what it printed; " + key("open") + " finds out what is broken.")
+		return note(key("reload") + " restarts it, " + key("pager") + " shows its output, " + key("open") + " diagnoses it.")
 	case registry.StateDisabled:
-		return note("It is disabled: it is not started, and what it offers is not listed. " + key("enable") + " enables it.")
+		return note("Disabled: not started, hidden. " + key("enable") + " enables it.")
 	case registry.StateNeedsLogin:
 		var blocks []viewer.Section
 		if s.CanLogIn {
-			blocks = append(note("It wants a login: "+key("log-in")+" opens your browser. Or run this in a terminal; the server connects by itself then:"),
+			blocks = append(note("Login required: "+key("log-in")+" opens your browser. Or run this in a terminal:"),
 				viewer.Section{Kind: viewer.Text, Text: termtext.Goblin("login", s.Name)})
 		}
 		return append(blocks,
-			viewer.Section{Kind: viewer.Note, Text: "Or give it the header that it asks for, mostly this one, in the config; the variable must be set where Goblin starts:"},
+			viewer.Section{Kind: viewer.Note, Text: "Or set the required header, usually this one, in the config. The variable must be set where Goblin starts:"},
 			viewer.Section{Kind: viewer.Text, Text: "servers:\n  " + yamlKey(s.Name) + ":\n    headers:\n      Authorization: Bearer ${" + variable(s.Name) + "}"})
 	}
 	return nil

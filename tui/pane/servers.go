@@ -36,7 +36,7 @@ func newServers(a *Layout) *Servers {
 	p.Table = list.New(a.Ctx, a.Now,
 		func(s registry.ServerState) string { return s.Name },
 		func(s registry.ServerState) string {
-			return strings.Join([]string{s.Name, s.ServerTitle, s.ServerName, string(s.State), s.LastError}, "\x00")
+			return strings.Join([]string{s.Name, s.ServerTitle, s.ServerName, stateText(s.State), s.LastError}, "\x00")
 		},
 		serverFields,
 		list.Order[registry.ServerState]{Name: "config"})
@@ -49,11 +49,11 @@ func serverFields(rows []registry.ServerState) []list.Field {
 		return list.Field{Name: name, Aliases: aliases, Kind: list.Text, Help: help, Text: func(i int) string { return value(rows[i]) }}
 	}
 	return []list.Field{
-		text("server", "its name", func(s registry.ServerState) string { return s.Name }, "srv", "name"),
-		text("state", "ready, sleeping, connecting, retrying, failed, needs login, disabled", func(s registry.ServerState) string { return string(s.State) }),
+		text("server", "the name", func(s registry.ServerState) string { return s.Name }, "srv", "name"),
+		text("state", "ready, idle, connecting, retrying, failed, needs login, disabled", func(s registry.ServerState) string { return stateText(s.State) }),
 		text("transport", "stdio, http or sse", func(s registry.ServerState) string { return s.Transport }),
-		text("revision", "of the protocol", func(s registry.ServerState) string { return s.ProtocolVersion }, "protocol"),
-		text("error", "its last error", func(s registry.ServerState) string { return s.LastError }, "err"),
+		text("revision", "the protocol revision", func(s registry.ServerState) string { return s.ProtocolVersion }, "protocol"),
+		text("error", "the last error", func(s registry.ServerState) string { return s.LastError }, "err"),
 	}
 }
 
@@ -215,7 +215,7 @@ func (p *Servers) setColumns() {
 		serverCol{
 			Name: "state", NeededWidth: 13, Show: func(s registry.ServerState, _ int) (string, theme.Style) {
 				mark, style := stateMark(p.app.Theme, s.State)
-				return mark + " " + string(s.State), style
+				return mark + " " + stateText(s.State), style
 			},
 			Less: func(x, y registry.ServerState) int { return cmp.Compare(sortPriority(x.State), sortPriority(y.State)) },
 		},
@@ -280,6 +280,14 @@ func (p *Servers) problem(s registry.ServerState) string {
 	return uicontext.SanitizeLine(s.LastError)
 }
 
+// stateText returns a state as shown. The JSON value "sleeping" is shown as "idle".
+func stateText(s registry.State) string {
+	if s == registry.StateSleeping {
+		return "idle"
+	}
+	return string(s)
+}
+
 func stateMark(lk *theme.Theme, s registry.State) (string, theme.Style) {
 	switch {
 	case s == registry.StateReady:
@@ -296,8 +304,8 @@ func stateMark(lk *theme.Theme, s registry.State) (string, theme.Style) {
 func (p *Servers) Empty() []string {
 	return []string{
 		"No servers are configured.", "",
-		":setup shows how to add some and how clients start Goblin.",
-		p.app.KeyOf("open") + " shows how to begin.",
+		":setup shows how to add servers and connect clients.",
+		p.app.KeyOf("open") + " shows the first steps.",
 	}
 }
 
@@ -334,8 +342,8 @@ func (p *Servers) Handlers() map[string]keys.Handler {
 		"save":         {WhyDisabled: p.whyNothingShown},
 		"copy-content": {WhyDisabled: p.whyNothingShown},
 		"inspect":      {Run: p.inspect},
-		"clear":        {WhyDisabled: p.unless("nothing is kept of servers; it is of their tools, prompts and resources")},
-		"call":         {WhyDisabled: p.unless("servers are not called; their tools are: 2")},
+		"clear":        {WhyDisabled: p.unless("servers have no cached content")},
+		"call":         {WhyDisabled: p.unless("servers cannot be called; " + a.KeyOf("tools") + " shows their tools")},
 		"subscribe":    {WhyDisabled: p.unless("only resources can be subscribed to")},
 	}
 }
@@ -364,7 +372,7 @@ func (p *Servers) inspect() tea.Cmd {
 
 func (p *Servers) none() string {
 	if p.Table.Len() == 0 {
-		return "there is no server here"
+		return "no server selected"
 	}
 	return ""
 }
@@ -390,9 +398,9 @@ func (p *Servers) whyNotRestart() string {
 func NoLoginReason(s registry.ServerState) string {
 	switch {
 	case !s.CanLogIn && s.Transport == "stdio":
-		return uicontext.SanitizeLine(s.Name) + " is a local program, which has no login"
+		return uicontext.SanitizeLine(s.Name) + " is a local server without a login"
 	case !s.CanLogIn:
-		return uicontext.SanitizeLine(s.Name) + " has no login: its config has an Authorization header, or oauth: off"
+		return uicontext.SanitizeLine(s.Name) + " has no login: its config sets an Authorization header or oauth: off"
 	case s.State == registry.StateDisabled:
 		return uicontext.SanitizeLine(s.Name) + " is disabled; :enable enables it"
 	}
@@ -401,7 +409,7 @@ func NoLoginReason(s registry.ServerState) string {
 
 func (p *Servers) whyNotApprove() string {
 	if s, ok := p.Table.Selected(); ok && len(p.app.Reg.UnapprovedTools(s.Name)) == 0 {
-		return "no tool of " + uicontext.SanitizeLine(s.Name) + " awaits approval"
+		return uicontext.SanitizeLine(s.Name) + " has no unapproved tools"
 	}
 	return p.none()
 }
@@ -445,7 +453,7 @@ func (p *Servers) confirmDisturbing(title, yes, then string, do func() tea.Cmd) 
 // Restart restarts a server. It asks first if clients are connected.
 func (p *Servers) Restart(name string) tea.Cmd {
 	a := p.app
-	return p.confirmDisturbing("Restart "+name+"?", "restart it", "Requests that it works on fail.", func() tea.Cmd {
+	return p.confirmDisturbing("Restart "+name+"?", "restart", "Its running requests fail.", func() tea.Cmd {
 		a.Say("Restarting %s", name)
 		return a.Do(func() error { return a.Backend.Restart(name) }, "restart "+name, nil)
 	})

@@ -15,7 +15,7 @@ import (
 func ShellCommand(r *registry.TrafficRecord, config string) (command, why string) {
 	verb := map[string]string{"tools/call": "call", "prompts/get": "prompt", "resources/read": "read"}[r.Method]
 	if verb == "" || r.Direction != registry.ToServer {
-		return "", r.Method + " has none"
+		return "", r.Method + " is not supported"
 	}
 	var p struct {
 		Name      string                     `json:"name"`
@@ -24,7 +24,7 @@ func ShellCommand(r *registry.TrafficRecord, config string) (command, why string
 		Meta      map[string]json.RawMessage `json:"_meta"`
 	}
 	if json.Unmarshal(r.Request, &p) != nil {
-		return "", "the params are not here whole"
+		return "", "the recorded params are truncated"
 	}
 	name := p.Name
 	if verb == "read" {
@@ -41,7 +41,7 @@ func ShellCommand(r *registry.TrafficRecord, config string) (command, why string
 	case verb == "prompt":
 		args, ok := promptArguments(p.Arguments)
 		if !ok {
-			return "", "the prompt's arguments are no texts"
+			return "", "the prompt's arguments are not strings"
 		}
 		flags = append(flags, args...)
 	}
@@ -55,7 +55,7 @@ func ShellCommand(r *registry.TrafficRecord, config string) (command, why string
 	}
 	for _, word := range append(flags, name) {
 		if !termtext.IsTypeable(word) {
-			return "", "cmd acts on its characters"
+			return "", "cmd interprets some of its characters"
 		}
 	}
 	return termtext.Command("goblin "+verb, []string{name}, flags...), ""

@@ -143,9 +143,9 @@ func (p *Resources) holdersText(sub registry.SubscriptionState) string {
 	}
 	switch {
 	case screens == 1:
-		all = append(all, "another screen")
+		all = append(all, "another UI")
 	case screens > 1:
-		all = append(all, termtext.Count(screens, "other screen"))
+		all = append(all, termtext.Count(screens, "other UI"))
 	}
 	return strings.Join(all, ", ")
 }
@@ -159,7 +159,7 @@ func subscriptionText(sub registry.SubscriptionState, who string) string {
 		text += ", held by " + who
 	}
 	if sub.Updates > 0 {
-		text += fmt.Sprintf(", %s, the last at %s", termtext.Count(int(sub.Updates), "update"), sub.LastUpdate.Format("15:04:05"))
+		text += fmt.Sprintf(", %s, last at %s", termtext.Count(int(sub.Updates), "update"), sub.LastUpdate.Format("15:04:05"))
 	}
 	return text
 }
@@ -167,7 +167,7 @@ func subscriptionText(sub registry.SubscriptionState, who string) string {
 func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
 	at, _, ok := p.ResolveItem(it)
 	if !ok {
-		return p.app.KeyOf("call") + " expands the template; " + p.app.KeyOf("subscribe") + " then subscribes to what it stands for"
+		return "expand the template first (" + p.app.KeyOf("call") + "), then subscribe"
 	}
 	s, _ := p.app.Reg.State(it.Server)
 	var can struct {
@@ -177,13 +177,13 @@ func (p *Resources) whyNotSubscribe(it uicontext.Item) string {
 	}
 	switch {
 	case p.pending[at]:
-		return "the server is being asked already"
+		return "a request to the server is already running"
 	case p.IsSubscribed(at):
 		return ""
 	case it.Server == registry.Local:
 		return "Goblin's own resources have no updates; " + p.app.KeyOf("reload") + " reads again"
 	case !IsReachable(s.State):
-		return fmt.Sprintf("%s is %s", it.Server, s.State)
+		return it.Server + " is " + stateText(s.State)
 	case json.Unmarshal(s.Capabilities, &can) != nil || !can.Resources.Subscribe:
 		return it.Server + " does not offer subscriptions; " + p.app.KeyOf("reload") + " reads again"
 	}
@@ -219,7 +219,7 @@ func (p *Resources) toggle(it uicontext.Item, more *int) tea.Cmd {
 			case on:
 				return a.Say("Subscribed to %s", what)
 			}
-			return a.Say("No longer subscribed to %s", what)
+			return a.Say("Unsubscribed from %s", what)
 		})
 	}
 }
@@ -275,7 +275,7 @@ func (p *Resources) toggleSubscription(s registry.SubscriptionState) tea.Cmd {
 func (p *Resources) visit(s registry.SubscriptionState) tea.Cmd {
 	a := p.app
 	if !slices.ContainsFunc(p.All.Table.Rows, func(e *registry.Entry) bool { return e.Listed == s.Listed }) {
-		return tea.Batch(a.Show(PaneResources), a.Complain("%s is in no list: it came of a template or a link", s.Listed))
+		return tea.Batch(a.Show(PaneResources), a.Complain("%s is not listed; it comes from a template or a link", s.Listed))
 	}
 	return a.GoToListed(registry.Resource, s.Listed)
 }

@@ -60,7 +60,7 @@ func (p *Logs) elapsed(r *trafficRow) time.Duration {
 func (p *Logs) whyNotRecall() string {
 	r, ok := p.Traffic.Table.Selected()
 	if p.Open != TabTraffic || !ok || r.Method != "tools/call" && r.Method != "prompts/get" {
-		return "only recorded calls of tools and prompts have a form; " + p.app.KeyOf("inspect") + " goes to the item"
+		return "only recorded tool and prompt calls can be repeated; " + p.app.KeyOf("inspect") + " goes to the item"
 	}
 	return ""
 }
@@ -80,9 +80,9 @@ func (a *Layout) Recall(r *registry.TrafficRecord) tea.Cmd {
 	args, ok := callArguments(&rec)
 	switch {
 	case it.IsEmpty():
-		return a.Complain("%s is not listed any more", uicontext.SanitizeLine(r.Name))
+		return a.Complain("%s is no longer listed", uicontext.SanitizeLine(r.Name))
 	case !ok:
-		return a.Complain("the journal has not kept these arguments whole")
+		return a.Complain("the recorded arguments are truncated")
 	}
 	return dialog.CallWith(a.Context, it, args)
 }
@@ -96,7 +96,7 @@ func (p *Logs) clientText(r *registry.TrafficRecord) string {
 	case r.Session == p.app.Backend.Session():
 		return "you"
 	case p.screens[r.Session]:
-		return "a screen"
+		return "a UI"
 	}
 	return r.Client
 }
@@ -167,26 +167,26 @@ func trafficFields(rows []*trafficRow) []list.Field {
 	return []list.Field{
 		{Name: "server", Aliases: []string{"srv"}, Kind: list.Text, Help: "the server", Text: func(i int) string { return rows[i].Server }},
 		{Name: "client", Kind: list.Text, Help: "the client", Text: func(i int) string { return rows[i].Client }},
-		{Name: "method", Kind: list.Text, Help: "as in tools/call; globs as in tools/*", Text: func(i int) string { return rows[i].Method }},
+		{Name: "method", Kind: list.Text, Help: "such as tools/call or tools/*", Text: func(i int) string { return rows[i].Method }},
 		{Name: "name", Kind: list.Text, Help: "tool, prompt or URI", Text: func(i int) string { return rows[i].Name }},
 		{Name: "dir", Kind: list.Text, Help: "in: from a client; out: from a server", Text: func(i int) string { return directionWord(rows[i].Direction) }},
-		{Name: "status", Kind: list.Text, Help: "ok, waits, cancelled, client left, notification, or an error's code", Text: func(i int) string {
+		{Name: "status", Kind: list.Text, Help: "ok, running, cancelled, client left, notification, or an error code", Text: func(i int) string {
 			if rows[i].inFlightID != "" {
 				return inFlightWords // both texts, because the row shows the one that fits
 			}
 			return statusText(&rows[i].TrafficRecord)
 		}},
 		{Name: "err", Kind: list.YesNo, Help: "failed: yes or no", YesNo: func(i int) bool { return IsFailure(&rows[i].TrafficRecord) }},
-		{Name: "ms", Kind: list.Number, Help: "how long it took: >500", Number: func(i int) float64 {
+		{Name: "ms", Kind: list.Number, Help: "duration in ms: >500", Number: func(i int) float64 {
 			if isNotification(&rows[i].TrafficRecord) {
 				return math.NaN()
 			}
 			return float64(rows[i].Duration-rows[i].UserWait) / float64(time.Millisecond)
 		}},
-		{Name: "size", Kind: list.Number, Help: "bytes of the answer: >10k", Number: func(i int) float64 {
+		{Name: "size", Kind: list.Number, Help: "bytes of the response: >10k", Number: func(i int) float64 {
 			return float64(recordSize(&rows[i].TrafficRecord))
 		}},
-		{Name: "session", Kind: list.Text, Help: "the session of the client", Text: func(i int) string { return rows[i].Session }},
+		{Name: "session", Kind: list.Text, Help: "the client's session", Text: func(i int) string { return rows[i].Session }},
 	}
 }
 
@@ -241,7 +241,7 @@ const (
 )
 
 var (
-	trafficFilterNames = [trafficFilters]string{"requests; notifications are counted", "everything", "requests of clients only"}
+	trafficFilterNames = [trafficFilters]string{"requests (notifications are counted)", "everything", "clients' requests only"}
 	trafficFilterHints = [trafficFilters]string{"show requests", "show all", "clients only"} // hint of the key that selects the filter
 )
 
@@ -299,10 +299,10 @@ func (p *Logs) foldedLine() string {
 	}
 	var all []string
 	if len(parts) > 0 {
-		all = append(all, "notifications of "+strings.Join(parts, ", "))
+		all = append(all, "notifications: "+strings.Join(parts, ", "))
 	}
 	if own > 0 {
-		all = append(all, termtext.Count(own, "request")+" of screens")
+		all = append(all, termtext.Count(own, "request")+" of UIs")
 	}
 	return strings.Join(all, "; ")
 }
@@ -326,7 +326,7 @@ func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
 	lk, text := p.app.Theme, uicontext.SanitizeLine(markedStatusText(&r.TrafficRecord))
 	switch {
 	case r.Status == registry.StatusInFlight:
-		text = p.app.Spin.View() + " " + r.Status
+		text = p.app.Spin.View() + " " + runningText
 		if theme.Width(text) > w {
 			text = p.app.Spin.View() + " waits"
 		}

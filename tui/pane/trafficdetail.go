@@ -28,7 +28,7 @@ func (p *Logs) trafficSubject() Subject {
 		return Subject{
 			Key: "traffic " + r.key, Version: r.inFlightID, Title: rec.Method + " " + clockText(rec.Time, 12),
 			Blocks: func(context.Context) []viewer.Section {
-				facts := append(requestFacts(reg, &rec), viewer.Field{Label: "status", Value: rec.Status + "; " + cancel + " cancels it"})
+				facts := append(requestFacts(reg, &rec), viewer.Field{Label: "status", Value: runningText + "; " + cancel + " cancels it"})
 				blocks := append([]viewer.Section{{Kind: viewer.Fields, Fields: facts}}, bodyBlocks("Request", rec.Request, rec.RequestSize)...)
 				return append(blocks, headerBlocks(&rec)...)
 			},
@@ -91,9 +91,10 @@ func exchangeLine(r *registry.TrafficRecord, lk *theme.Theme) string {
 }
 
 func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Field {
-	direction := "from the client to the server"
+	client, server := cmp.Or(r.Client, r.Session), cmp.Or(r.Server, registry.Local)
+	direction := client + " → " + server
 	if r.Direction == registry.ToClient {
-		direction = "from the server to the client"
+		direction = server + " → " + client
 	}
 	f := []viewer.Field{
 		{Label: "began", Value: formatTime(r.Time)},
@@ -143,7 +144,7 @@ func responseSide(r *registry.TrafficRecord) []viewer.Section {
 	if hasErrorObject(r) {
 		title = "error"
 	} else if inner := responseBlocks(r); len(inner) > 0 {
-		blocks, title = append(blocks, inner...), "result as it came"
+		blocks, title = append(blocks, inner...), "raw result"
 	}
 	blocks = append(blocks, bodyBlocks(title, r.Response, r.ResponseSize)...)
 	return append(blocks, responseHeaders(r)...)
@@ -166,12 +167,12 @@ func (a *Layout) exchangeText(seq uint64, indent string) (text, lost string, ok 
 // whyNoExchange explains why there is no exchange to copy.
 func whyNoExchange(seq uint64) string {
 	if seq == 0 {
-		return "the request is under way: there is no answer yet"
+		return "the request is still running"
 	}
 	return goneRecord
 }
 
-const goneRecord = "this record had to make room for newer traffic"
+const goneRecord = "this record was evicted by newer traffic"
 
 func (a *Layout) copyExchange(seqs ...uint64) tea.Cmd {
 	var all strings.Builder
@@ -185,7 +186,7 @@ func (a *Layout) copyExchange(seqs ...uint64) tea.Cmd {
 		parts = cmp.Or(lost, parts)
 	}
 	if parts != "" {
-		what += ", without " + parts + ", which the journal does not have whole,"
+		what += " without " + parts
 	}
 	return a.Copy(all.String(), what)
 }

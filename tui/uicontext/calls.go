@@ -184,7 +184,7 @@ func (c *Calls) ForItem(it Item) *Running {
 func (c *Calls) Start(r Request) tea.Cmd {
 	a := c.app
 	if len(c.Running) >= maxRunning {
-		return a.Complain("%d requests are running already; %s cancels one", maxRunning, a.KeyOf("cancel"))
+		return a.Complain("%d requests are already running; %s cancels one", maxRunning, a.KeyOf("cancel"))
 	}
 	params, err := r.params()
 	if err != nil {
@@ -250,14 +250,14 @@ func (c *Calls) finish(run *Running, result json.RawMessage, err error, took tim
 		}
 		return a.Say("%s: cancelled after %s", name, FormatDuration(took))
 	case err != nil:
-		a.Log.Warn("Request of a screen failed", "method", run.Method, "name", name, "err", err)
+		a.Log.Warn("UI request failed", "method", run.Method, "name", name, "err", err)
 		return a.Complain("%s: %s", name, err)
 	case run.Silent:
 		return nil
 	case failedTool(result):
-		return a.Complain("%s answered with an error after %s", name, FormatDuration(took))
+		return a.Complain("%s: tool error in %s", name, FormatDuration(took))
 	}
-	return a.Say("%s answered after %s", name, FormatDuration(took))
+	return a.Say("%s: ok in %s", name, FormatDuration(took))
 }
 
 // failedTool reports whether a result has isError.

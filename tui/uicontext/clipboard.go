@@ -14,9 +14,9 @@ const maxCopied = 1 << 20
 func (a *Context) Copy(text, what string) tea.Cmd {
 	switch {
 	case text == "":
-		return a.Complain("there is nothing to copy")
+		return a.Complain("nothing to copy")
 	case len(text) > maxCopied:
-		return a.Complain("%s has %s; terminals take %s: %s opens it, %s saves it", what, FormatSize(int64(len(text))), FormatSize(maxCopied), a.KeyOf("pager"), a.KeyOf("save"))
+		return a.Complain("%s has %s, the clipboard's limit is %s; %s opens it, %s saves it", what, FormatSize(int64(len(text))), FormatSize(maxCopied), a.KeyOf("pager"), a.KeyOf("save"))
 	}
 	sequence := osc52.New(text).String()
 	if a.Term.Getenv("TMUX") != "" {

@@ -26,7 +26,7 @@ func (p *Pane) Subject() pane.Subject {
 		return pane.Subject{}
 	}
 	lk, now, since := p.app.Theme, p.app.Now(), p.report.Since
-	off, minutes := p.app.KeyOf("switch"), "The last hour"
+	off, minutes := p.app.KeyOf("switch"), "Last hour"
 	if !p.report.Minutes.IsZero() {
 		minutes = "Since Goblin started"
 	}
@@ -39,15 +39,15 @@ func (p *Pane) Subject() pane.Subject {
 		case r.client != nil:
 			blocks = append(blocks, r.limits()...)
 		case r.off:
-			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: "Turned off for all clients: it costs nothing. " + off + " turns it on."})
+			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: "Disabled for all clients, so it costs nothing. " + off + " enables it."})
 		case r.original != "" && r.idle > 0:
-			text := fmt.Sprintf("Not called since counting began, %s ago", termtext.Age(now.Sub(since)))
+			text := fmt.Sprintf("Never called (counting for %s)", termtext.Age(now.Sub(since)))
 			if !r.LastUsed.IsZero() || now.Sub(since) > report.UnusedAfter {
 				text = "Not called in 30 days"
 			}
-			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: text + ". " + off + " turns it off for clients, which saves them its definition."})
+			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: text + ". " + off + " disables it and saves " + uicontext.FormatCount(r.Tokens) + " tokens."})
 		case r.idle > 0:
-			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: termtext.Count(r.idle, "tool") + " of it nobody called in 30 days, or since counting began: filter Tools by unused:yes."})
+			blocks = append(blocks, viewer.Section{Kind: viewer.Note, Text: termtext.Count(r.idle, "tool") + " not called in 30 days, or since counting began; filter Tools by unused:yes."})
 		}
 		return blocks
 	}}
@@ -68,10 +68,10 @@ func (r *row) facts(now time.Time) []viewer.Field {
 		add("tools", uicontext.FormatCount(r.tools))
 	}
 	if r.Definitions.Bytes > 0 {
-		add("definition", fmt.Sprintf("%s, some %s tokens (a quarter of the bytes)", uicontext.FormatSize(int64(r.Definitions.Bytes)), uicontext.FormatCount(r.Tokens)))
+		add("definition", fmt.Sprintf("%s, ≈ %s tokens", uicontext.FormatSize(int64(r.Definitions.Bytes)), uicontext.FormatCount(r.Tokens)))
 	}
 	if o := r.others; o.Entries > 0 {
-		add("others", fmt.Sprintf("%s, %s in lists: prompts, resources, templates and skills, for people; some %s tokens if a model gets them",
+		add("others", fmt.Sprintf("%s prompts, resources, templates and skills, %s; ≈ %s tokens if given to a model",
 			uicontext.FormatCount(o.Entries), uicontext.FormatSize(int64(o.Bytes)), uicontext.FormatCount(o.Tokens)))
 	}
 	if r.client != nil && r.client.Instructions > 0 {
@@ -85,7 +85,7 @@ func (r *row) facts(now time.Time) []viewer.Field {
 		add("errors", fmt.Sprintf("%s, %.1f %%", uicontext.FormatCount(int(r.Errors)), 100*float64(r.Errors)/float64(r.Calls)))
 	}
 	if r.P50 > 0 { // no timed call without a wait for the user
-		add("answered", "half within "+termtext.Millis(r.P50)+", 95 of 100 within "+termtext.Millis(r.P95))
+		add("latency", "p50 "+termtext.Millis(r.P50)+", p95 "+termtext.Millis(r.P95))
 	}
 	if r.Waits > 0 {
 		add("waits", waitText(&r.Figures))
@@ -109,7 +109,7 @@ func (r *row) graphs(lk *theme.Theme) string {
 func (r *row) limits() []viewer.Section {
 	l := r.client.Limits
 	if l == nil {
-		return []viewer.Section{{Title: "Limits", Kind: viewer.Note, Text: "None are known of this client."}}
+		return []viewer.Section{{Title: "Limits", Kind: viewer.Note, Text: "No known limits"}}
 	}
 	var f []viewer.Field
 	add := func(limit string, most int, text string) {
@@ -125,13 +125,13 @@ func (r *row) limits() []viewer.Section {
 	if l.Note != "" {
 		note = " (" + l.Note + ")"
 	}
-	add("tools", l.Tools, fmt.Sprintf("%d%s, is shown %d", l.Tools, note, r.tools))
-	add("name", l.Name, fmt.Sprintf("%d characters, with %s in front", l.Name, l.Prefix))
+	add("tools", l.Tools, fmt.Sprintf("%d%s, gets %d", l.Tools, note, r.tools))
+	add("name", l.Name, fmt.Sprintf("%d characters, including the prefix %s", l.Name, l.Prefix))
 	add("description", l.Description, fmt.Sprintf("%d characters, the rest is cut", l.Description))
 	add("instructions", l.Instructions, fmt.Sprintf("%d bytes, the rest is cut", l.Instructions))
 	blocks := []viewer.Section{{Title: "Limits of " + l.Client, Kind: viewer.Fields, Fields: f}}
 	for _, b := range r.client.Violations {
-		blocks = append(blocks, viewer.Section{Kind: viewer.Error, Text: b.Text}, viewer.Section{Kind: viewer.Note, Text: "What helps: " + b.Fix})
+		blocks = append(blocks, viewer.Section{Kind: viewer.Error, Text: b.Text}, viewer.Section{Kind: viewer.Note, Text: "Fix: " + b.Fix})
 	}
-	return append(blocks, viewer.Section{Kind: viewer.Note, Text: "Known from " + l.Source})
+	return append(blocks, viewer.Section{Kind: viewer.Note, Text: "Source: " + l.Source})
 }

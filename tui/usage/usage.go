@@ -90,11 +90,11 @@ func fields(rows []row) []list.Field {
 		return "no"
 	}
 	return []list.Field{
-		text("server", "whose tool it is", func(r *row) string { return r.server }),
-		text("unused", "yes: not called in 30 days, of servers a tool of theirs", func(r *row) string { return yes(r.idle > 0) }),
-		text("off", "yes: turned off for all clients, so that it costs nothing", func(r *row) string { return yes(r.off) }),
+		text("server", "the tool's server", func(r *row) string { return r.server }),
+		text("unused", "yes: not called in 30 days (servers: one of their tools)", func(r *row) string { return yes(r.idle > 0) }),
+		text("off", "yes: disabled for all clients", func(r *row) string { return yes(r.off) }),
 		text("err", "yes: a call failed", func(r *row) string { return yes(r.Errors > 0) }),
-		text("limit", "yes: a limit of the client is broken", func(r *row) string { return yes(r.client != nil && len(r.client.Violations) > 0) }),
+		text("limit", "yes: exceeds a limit of the client", func(r *row) string { return yes(r.client != nil && len(r.client.Violations) > 0) }),
 	}
 }
 
@@ -166,7 +166,7 @@ func (p *Pane) take(r report.Report) tea.Cmd {
 	}
 	for i := range r.Clients {
 		c := &r.Clients[i]
-		rows[clients] = append(rows[clients], row{key: c.Name, name: cmp.Or(c.Name, "(not introduced)"), tools: c.Tools, others: c.NonToolLists, Definitions: c.Definitions, Figures: c.Figures, client: c, whole: c})
+		rows[clients] = append(rows[clients], row{key: c.Name, name: cmp.Or(c.Name, "(unnamed)"), tools: c.Tools, others: c.NonToolLists, Definitions: c.Definitions, Figures: c.Figures, client: c, whole: c})
 	}
 	var cmds []tea.Cmd
 	for i, t := range p.Tables {
@@ -226,7 +226,7 @@ func (p *Pane) Empty() []string {
 	if p.read.IsZero() {
 		return nil
 	}
-	return []string{[tables]string{"No server lists a tool, and none was called.", "No server lists a tool, and none was called.", "No client has connected yet."}[p.at]}
+	return []string{[tables]string{"No tools listed or called.", "No tools listed or called.", "No clients yet."}[p.at]}
 }
 
 // IsEmpty returns false: Lines draws the text of Empty itself.
@@ -257,7 +257,7 @@ func (p *Pane) ShownContent() uicontext.CachedContent {
 // Handlers returns the actions of keys here.
 func (p *Pane) Handlers() map[string]keys.Handler {
 	a := p.app
-	none := keys.DisabledUnless("there is no row here", func() bool { return p.Tables[p.at].Len() > 0 })
+	none := keys.DisabledUnless("no row selected", func() bool { return p.Tables[p.at].Len() > 0 })
 	entry := func() *registry.Entry {
 		it := p.Item()
 		if it.IsEmpty() {
@@ -277,13 +277,13 @@ func (p *Pane) Handlers() map[string]keys.Handler {
 		"switch": {
 			WhyDisabled: func() string {
 				if entry() == nil {
-					return "only tools that are listed are turned off and on here"
+					return "only listed tools can be disabled here"
 				}
 				return dialog.ToggleDisabledReason(a.Context, entry())
 			},
 			Run: func() tea.Cmd { return dialog.ToggleEntries(a.Context, []*registry.Entry{entry()}) },
 		},
-		"call":      {WhyDisabled: keys.AlwaysDisabled("tools are called in their own pane; " + a.KeyOf("tools") + " goes there")},
+		"call":      {WhyDisabled: keys.AlwaysDisabled("call tools in the Tools pane (" + a.KeyOf("tools") + ")")},
 		"subscribe": {WhyDisabled: keys.AlwaysDisabled("only resources can be subscribed to")},
 	}
 }
@@ -346,9 +346,9 @@ func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 	for i, b := range p.report.Latency {
 		counts[i] = float64(b.Calls)
 	}
-	spread, ends := "no call was timed yet", ""
+	spread, ends := "no timed calls", ""
 	if n := len(p.report.Latency); f.P50 > 0 && n > 0 {
-		spread = "half within " + termtext.Millis(f.P50) + ", 95 of 100 " + termtext.Millis(f.P95)
+		spread = "p50 " + termtext.Millis(f.P50) + ", p95 " + termtext.Millis(f.P95)
 		ends = " " + termtext.Millis(p.report.Latency[0].UpTo) + " to " + termtext.Millis(p.report.Latency[n-1].UpTo)
 	}
 	return []string{
@@ -360,7 +360,7 @@ func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 
 // waitText describes how long calls waited for the user. Other times exclude these waits.
 func waitText(f *report.Figures) string {
-	return termtext.Count(int(f.Waits), "call") + " waited for the user for " + termtext.Age(time.Duration(f.WaitedMs)*time.Millisecond)
+	return termtext.Count(int(f.Waits), "call") + " waited for the user: " + termtext.Age(time.Duration(f.WaitedMs)*time.Millisecond)
 }
 
 func values(minutes []report.Minute, of func(report.Minute) float64) []float64 {
@@ -418,12 +418,12 @@ func (p *Pane) columns(table int) []list.Column[row] {
 	count := func(name string, rank, w int, value func(row) int) list.Column[row] {
 		return figure(name, rank, w, func(r row) float64 { return float64(value(r)) }, func(r row) string { return uicontext.FormatCount(value(r)) })
 	}
-	tokens := figure("tokens", 0, 7, func(r row) float64 { return float64(r.Definitions.Bytes) }, func(r row) string { return uicontext.FormatCount(r.Tokens) })
+	tokens := figure("tokens", 0, 8, func(r row) float64 { return float64(r.Definitions.Bytes) }, func(r row) string { return uicontext.FormatCount(r.Tokens) })
 	tokens.Less = byTokens
 	cost := tokens.Show
 	tokens.Show = func(r row, w int) (string, theme.Style) {
 		if r.off {
-			return "off", ""
+			return "disabled", ""
 		}
 		return cost(r, w)
 	}

@@ -215,7 +215,7 @@ func TestInteropTheScreenExplainsServersAndClients(t *testing.T) {
 	p.Keys("Enter")
 	p.Shows("MEMORY_FILE_PATH", "folder")
 	p.Types("x")
-	p.Shows("Disable memory?", "go away", "for good")
+	p.Shows("Disable memory?", "disappear", "for good")
 	p.Types("y")
 	p.Shows("disabled since")
 	p.Types("x")

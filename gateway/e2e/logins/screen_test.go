@@ -70,7 +70,7 @@ func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 
 	// Esc cancels: the browser would find nobody.
 	p.Types("l")
-	p.Shows("Log in at shop", "waiting for the browser", "/authorize?")
+	p.Shows("Log in to shop", "waiting for the browser", "/authorize?")
 	mark, page := opened()
 	require.Equal(t, "terminal", mark)
 	redirect := func(page string) string {
@@ -83,7 +83,7 @@ func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 	require.Equal(t, page, copied(p))
 	p.Keys("Escape")
 	p.Shows("shop: the login was cancelled")
-	p.Hides("Log in at shop")
+	p.Hides("Log in to shop")
 	e2e.Eventually(t, "the end of the listener", func() bool {
 		conn, err := net.Dial("tcp", redirect(page))
 		if err == nil {
@@ -95,12 +95,12 @@ func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 
 	// Twice l is one login.
 	p.Types("ll")
-	p.Shows("Log in at shop", "waiting for the browser")
+	p.Shows("Log in to shop", "waiting for the browser")
 	e2e.Eventually(t, "the browser", func() bool { return times() == 2 })
 	_, page = opened()
 	r.visit(page)
 	p.Shows("shop: logged in as ada", "2 up")
-	p.Hides("Log in at shop")
+	p.Hides("Log in to shop")
 	c.WaitListed("tools", "shop_buy", true)
 	c.CallText("shop_buy", e2e.Obj{})
 	require.Equal(t, 2, times())
@@ -123,14 +123,14 @@ func TestTheScreenTakesAPastedURLOverSSH(t *testing.T) {
 	w.Env = append(w.Env, "BROWSER=", "DISPLAY=", "WAYLAND_DISPLAY=", "SSH_CONNECTION=10.0.0.1 1 10.0.0.2 22")
 	p := onServers(w)
 	p.Types("l")
-	p.Shows("No browser is opened", "SSH", "/authorize?", "takes that.")
+	p.Shows("Could not open a browser", "SSH", "/authorize?", "to paste its URL.")
 	page := copied(p)
 	elsewhere := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := elsewhere.Get(page)
 	require.NoError(t, err)
 	_ = resp.Body.Close()
 	p.Types("p")
-	p.Shows("The URL that the browser ended at")
+	p.Shows("URL that the browser ended up at")
 	p.Types(resp.Header.Get("Location"))
 	p.Keys("Enter")
 	p.Shows("shop: logged in", "2 up")
