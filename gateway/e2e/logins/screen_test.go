@@ -82,7 +82,7 @@ func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 	}
 	require.Equal(t, page, copied(p))
 	p.Keys("Escape")
-	p.Shows("shop: the login was cancelled")
+	p.Shows("shop: login cancelled")
 	p.Hides("Log in to shop")
 	e2e.Eventually(t, "the end of the listener", func() bool {
 		conn, err := net.Dial("tcp", redirect(page))
@@ -109,7 +109,7 @@ func TestTheScreenLogsInByTheBrowserOfItsTerminal(t *testing.T) {
 
 	p.Types(":logout shop")
 	p.Keys("Enter")
-	p.Shows("Log out from shop?")
+	p.Shows("Log out of shop?")
 	p.Types("y")
 	p.Shows("shop: logged out", "needs login")
 }

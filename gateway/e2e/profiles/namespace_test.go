@@ -393,5 +393,5 @@ func TestTheScreenTellsUnderWhichNamesAProfileListsThings(t *testing.T) {
 	p.Shows("See what clients of a profile see", "ids")
 	p.Types("j")
 	p.Keys("Enter")
-	p.Shows("as ids sees them", "listed as", "lib_file_a_plum")
+	p.Shows("as seen by ids", "listed as", "lib_file_a_plum")
 }

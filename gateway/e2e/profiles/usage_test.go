@@ -71,7 +71,7 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	c.Forget()
 
 	p.Types("6")
-	p.Shows("[Tools", "> big_idle", "3 calls in the last hour", "Not called since counting began", "x turns it off")
+	p.Shows("[Tools", "> big_idle", "3 calls in the last hour", "Never called", "x disables it")
 	p.Types("x")
 	c.WaitNote("notifications/tools/list_changed", nil)
 	require.NotContains(t, c.Names("tools"), "big_idle")
@@ -79,7 +79,7 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	p.Types("/")
 	p.Types("off:yes")
 	p.Keys("Enter")
-	p.Shows("> big_idle", "off", "Turned off for all clients: it costs nothing. x turns it on.")
+	p.Shows("> big_idle", "disabled", "Disabled for all clients, so it costs nothing. x enables it.")
 	u := billOf(w)
 	i := slices.IndexFunc(u.Tools, func(t billedTool) bool { return t.Listed == "big_idle" })
 	require.True(t, u.Tools[i].Off)
@@ -97,12 +97,12 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 
 	// Who else keeps something from clients: the config, and a profile.
 	p.Types("1")
-	p.Shows("left out", "tool denied (by config: its filters)")
+	p.Shows("hidden", "tool denied (filtered by config)")
 	p.Types("2V")
 	p.Shows("See what clients of a profile see", "part")
 	p.Types("j")
 	p.Keys("Enter")
-	p.Shows("as part sees them", "left out")
+	p.Shows("as seen by part", "hidden")
 
 	// Over a restart, calls stay, and what is off.
 	c.Close()
@@ -174,11 +174,11 @@ func TestTheBillIsOfWhatListsHave(t *testing.T) {
 	p.Until("how much clients of each profile list", counts.MatchString)
 	p.Types("j")
 	p.Keys("Enter")
-	p.Shows("as lean sees them", "by search")
+	p.Shows("as seen by lean", "search only")
 	p.Types("/")
 	p.Types("weigh")
 	p.Keys("Enter")
-	p.Shows("Tools 1/", "by search", "no: found by search_tools")
+	p.Shows("Tools 1/", "search only", "no: found by search_tools")
 
 	// What is turned off is sent to nobody, nor billed.
 	w.Succeeds("tools", "off", "big_t1")

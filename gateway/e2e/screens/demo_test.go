@@ -89,7 +89,7 @@ func TestTheScreenRunsAsksAndCancels(t *testing.T) {
 	p.Keys("C-s")
 	p.Shows("may destroy something", "nothing-like-this")
 	p.Types("y")
-	p.Shows("notes_remove_note answered")
+	p.Shows("notes_remove_note: ")
 
 	p.Types("5]")
 	p.Shows("[Traffic", "notes_remove_note", "!tool", "cancel")
@@ -155,7 +155,7 @@ func TestTheScreenOpensSavesAndCopies(t *testing.T) {
 
 	p.Types(":clear all")
 	p.Keys("Enter")
-	p.Shows("Forgot 1 kept result")
+	p.Shows("Removed 1 cached result")
 	p.Hides("type  text/plain")
 	p.Types("q")
 	p.Restored(e2e.ExitOK)

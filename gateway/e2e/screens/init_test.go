@@ -28,16 +28,16 @@ func TestInitAsksWhichServersToTake(t *testing.T) {
 	p := w.Pane(220, 24) // paths of tests are long
 	p.Types("$G init")
 	p.Keys("Enter")
-	p.Shows("Which servers shall", "> [x]  books  goblin demo-server  Cursor", "take 2 of 2")
+	p.Shows("Which servers shall", "> [x]  books  goblin demo-server  Cursor", "confirm 2 of 2")
 	p.Tmux("resize-window", "-x", "60", "-y", "12")
 	p.Types("j ")
-	p.Shows("> [ ]  clock", "take 1 of 2")
+	p.Shows("> [ ]  clock", "confirm 1 of 2")
 	p.Tmux("resize-window", "-x", "220", "-y", "24")
 	p.Keys("Enter")
 	p.Shows("has 1 server more", "goblin install cursor --replace")
 	p.Types("$G init")
 	p.Keys("Enter")
-	p.Shows("> [x]  clock", "take 1 of 1")
+	p.Shows("> [x]  clock", "confirm 1 of 1")
 	p.Keys("Escape")
 	p.Shows("nothing was written")
 
@@ -48,7 +48,7 @@ func TestInitAsksWhichServersToTake(t *testing.T) {
 	require.Contains(t, string(text), `"command": "`+e2e.Goblin+`",`)
 	require.Contains(t, string(text), "// ticks")
 	p.Goblin("")
-	p.Shows("1 asleep", "books") // install cached its lists
+	p.Shows("1 idle", "books") // install cached its lists
 	p.Types("q")
 	p.Restored(e2e.ExitOK)
 	w.Succeeds("uninstall", "cursor")

@@ -83,7 +83,7 @@ func TestScreensShowTheDaemonThatAnEditorStarted(t *testing.T) {
 	one.Goblin("")
 	two.Goblin("--theme none")
 	for _, p := range []*e2e.Pane{one, two} {
-		p.Resources("logs/app.log", "clients 1", "screens 2")
+		p.Resources("logs/app.log", "clients 1", "UIs 2")
 	}
 	one.Until("35 lines", func(screen string) bool { return len(strings.Split(screen, "\n")) == 35 })
 	two.Until("24 lines", func(screen string) bool { return len(strings.Split(screen, "\n")) == 24 })
@@ -104,7 +104,7 @@ func TestScreensShowTheDaemonThatAnEditorStarted(t *testing.T) {
 	one.Hides("fuzzy")
 	one.Types("q")
 	one.Restored(e2e.ExitOK)
-	two.Hides("screens 2")
+	two.Hides("UIs 2")
 	two.Types("2")
 	two.Shows("shop_stat")
 	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))

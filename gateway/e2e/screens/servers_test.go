@@ -43,7 +43,7 @@ func TestServersAreChangedOnTheScreen(t *testing.T) {
 	require.Contains(t, text(), "# those\n  notes:\n    command: ")
 
 	p.Types("x")
-	p.Shows("Disable notes?", "g for good")
+	p.Shows("Disable notes?", "g permanently")
 	p.Types("g")
 	p.Shows("Disabled notes in the config")
 	require.Contains(t, text(), "disabled: true")

@@ -280,7 +280,7 @@ func TestTheScreenShowsWhatIsHiddenAndKeepsNamesInTheirLine(t *testing.T) {
 	p.Keys("Escape", "Escape")
 	p.Types("1")
 	p.Keys("Enter")
-	p.Shows("It is new on a server")
+	p.Shows("New tool of a known server")
 	p.Keys("Escape", "Escape")
 	p.Types("5")
 	for _, text := range []string{"tools/call", `\U000e0148`, "Tool is new"} {
