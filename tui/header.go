@@ -284,7 +284,7 @@ func (a *app) idleLine() string {
 		title, order := a.Panes[a.Open].Heading()
 		return lk.Sides(" "+title, order+" ", a.W)
 	case o.Demo:
-		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "subscribe"))+" subscribes to a clock, "+
+		return lk.Fit(" "+lk.Warn.On("demo")+": "+lk.Key.On(a.keysOf("resources", "down", "subscribe"))+" subscribes, "+
 			lk.Key.On(a.keysOf("tools", "filter")+" count enter "+a.KeyOf("call"))+" calls a tool. "+lk.Dim.On("Add servers: :setup"), a.W)
 	}
 	return theme.Spaces(a.W)

@@ -212,7 +212,7 @@ func (d *login) text(w, h int) []string {
 		}
 		add("")
 		if d.browserError != nil && len(out)+5 <= h {
-			add(uicontext.WrapText("A browser on another machine ends up at a page that doesn't load: press "+d.app.KeyOf("login.paste")+" to paste its URL.", room, 2)...)
+			add(uicontext.WrapText("A browser elsewhere ends at a page that doesn't load: press "+d.app.KeyOf("login.paste")+" to paste its URL.", room, 2)...)
 			add("")
 		}
 	}

@@ -147,7 +147,7 @@ func TestAClientSecretGoesOnlyWhereTheUserAgrees(t *testing.T) {
 	require.Contains(t, out.Stderr, `previously `+r.server.URL)
 	p.Line("clear")
 	p.Goblin("login shop")
-	p.Shows(evil.server.URL, "previously "+r.server.URL)
+	p.Shows(evil.server.URL, "until now it was "+r.server.URL)
 	p.Types("n")
 	p.Keys("Enter")
 	p.Shows("you declined", "ended with 1")
