@@ -50,7 +50,6 @@ func (a *app) searchStep(step func(*viewer.View)) func() tea.Cmd {
 	}
 }
 
-// sort sorts the list and reports the new order.
 func (a *app) sort(by func(list.Rows) tea.Cmd) tea.Cmd {
 	r := a.Panes[a.Open].Rows()
 	cmd := by(r)
@@ -119,7 +118,6 @@ func (a *app) selectedRows() []uicontext.Item {
 	return nil
 }
 
-// toggleMark marks the row under the cursor and moves to the next one.
 func (a *app) toggleMark() tea.Cmd {
 	n := a.Panes[a.Open].Rows().ToggleMark()
 	if n == 0 {

@@ -29,7 +29,6 @@ const (
 	minFlashTime = time.Second            // then any key removes the message
 )
 
-// app is the model of one UI.
 type app struct {
 	*pane.Layout
 	o            Options
@@ -300,7 +299,6 @@ func (a *app) spinIfBusy() tea.Cmd {
 // ReloadLists implements the shell of dialogs.
 func (a *app) ReloadLists() tea.Cmd { return a.refreshPanes(registry.AllChanges) }
 
-// refreshPanes makes panes and dialogs read the given changes.
 func (a *app) refreshPanes(what registry.Changes) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, p := range a.Panes {
@@ -322,7 +320,6 @@ func (a *app) refreshPanes(what registry.Changes) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// announceClients reports connected and disconnected clients.
 func (a *app) announceClients() {
 	before, now := a.knownSessions, a.header.sessions
 	a.knownSessions = now

@@ -117,7 +117,6 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // notes is the number of lines reserved for the notes of an item.
 const notes = 3
 
-// about returns the part of About that fits.
 func (m *model) about() []string { return m.About[:min(len(m.About), max(m.height-12, 0)/2)] }
 
 func (m *model) rows() int {

@@ -79,7 +79,6 @@ func (a *app) whyNotHere(b *keys.Binding) string {
 	return a.whyDisabled(b)
 }
 
-// moreCommands returns the commands without a key.
 func (a *app) moreCommands() []command {
 	return append([]command{
 		{names: []string{"open", "goto"}, arg: "NAME", long: "Go to a tool, prompt, resource or template", run: func(string) tea.Cmd { return nil }},
@@ -235,7 +234,6 @@ type entries []*registry.Entry
 func (l entries) String(i int) string { return strings.ToLower(l[i].Listed) }
 func (l entries) Len() int            { return len(l) }
 
-// serverCommands returns commands for the named server, or the one of the selected row.
 func (a *app) serverCommands() []command {
 	servers := a.servers()
 	one := func(name, long string, why func(registry.ServerState) string, do func(registry.ServerState) tea.Cmd) command {

@@ -25,7 +25,6 @@ func (a *app) startFilter() tea.Cmd {
 	return nil
 }
 
-// filterKeys returns the keys of the filter bar.
 func (a *app) filterKeys() keys.Table {
 	half := func(by int) func() tea.Cmd {
 		return func() tea.Cmd {
@@ -62,7 +61,6 @@ func (a *app) clearFilter() tea.Cmd {
 	return a.SetFilter("")
 }
 
-// appendHistory appends a line to a history and removes its earlier occurrence.
 func appendHistory(history []string, line string) []string {
 	history = append(slices.DeleteFunc(history, func(h string) bool { return h == line }), line)
 	return history[max(0, len(history)-maxHistory):]
@@ -92,12 +90,10 @@ func (a *app) typeFilter(msg tea.KeyMsg) tea.Cmd {
 	return a.Panes[a.Open].Rows().Filter(a.bar.Value())
 }
 
-// resizeBar reserves room for the number of matches.
 func (a *app) resizeBar() { a.bar.Width = max(a.W-40, 16) }
 
 func (a *app) endFilter() { a.filtering, a.barSelected = false, false }
 
-// walkHistory shows the previous or next filter of the history.
 func (a *app) walkHistory(back bool) tea.Cmd {
 	if a.searching || len(a.history) == 0 {
 		return nil

@@ -12,7 +12,6 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// footerLine returns the keys that are useful here.
 func (a *app) footerLine() string {
 	lk := a.Theme
 	if n := len(a.Dialogs); n > 0 {
@@ -68,7 +67,6 @@ func (a *app) isPointless(id string) bool {
 	return false
 }
 
-// isReachable reports whether the item's server accepts requests.
 func (a *app) isReachable(it uicontext.Item) bool {
 	if it.IsEmpty() || it.Server == registry.Local {
 		return !it.IsEmpty()
@@ -128,7 +126,6 @@ func (a *app) label(b *keys.Binding) string {
 	return b.Hint
 }
 
-// toggleLabel returns the effect of the key that disables and enables entries.
 func (a *app) toggleLabel(it uicontext.Item) string {
 	e := a.Reg.Load().ByServerName(it.Server, it.Kind, it.Name)
 	if e == nil {
@@ -152,7 +149,6 @@ func (a *app) widenLabel(b *keys.Binding) string {
 	return b.Hint
 }
 
-// filterHints lists the filter fields of this list for the footer.
 func (a *app) filterHints() []keys.Hint {
 	hints := []keys.Hint{{Key: "~", Label: "fuzzy"}, {Key: "-", Label: "exclude"}}
 	names := ""
@@ -168,7 +164,6 @@ func (a *app) filterHints() []keys.Hint {
 	return hints
 }
 
-// isSubscribed reports whether this UI is subscribed to the selected item.
 func (a *app) isSubscribed() bool {
 	p := a.Panes[pane.PaneResources].(*pane.Resources)
 	at, _, ok := p.ResolveItem(a.Panes[a.Open].Item())

@@ -105,7 +105,6 @@ func (r *rate) String() string {
 // busy returns the number of activities that keep the spinner turning.
 func (a *app) busy() int { return a.header.starting + a.header.running + a.Logins }
 
-// configName returns the config's base name.
 func (a *app) configName() string {
 	name := a.o.Daemon.Config
 	return name[strings.LastIndexAny(name, `/\`)+1:]
@@ -170,7 +169,6 @@ func (a *app) headerLine() string {
 	return lk.Sides(a.appendSparklines(b.String(), a.W-theme.Width(end)-1), end, a.W)
 }
 
-// appendSparklines adds the sparklines that fit.
 func (a *app) appendSparklines(line string, room int) string {
 	if a.W < 100 {
 		return line

@@ -29,7 +29,6 @@ type help struct {
 	window list.Window
 }
 
-// helpLine is a heading, or a key and its effect.
 type helpLine struct {
 	heading          string
 	key, effect, why string
@@ -75,7 +74,6 @@ func newHelp(a *app) uicontext.Dialog {
 	return d
 }
 
-// groupOrder returns the groups of keys by their relevance in a place.
 func groupOrder(in keymap.Place) []string {
 	if in == keymap.InLogs {
 		return []string{groupLogs, groupFind, groupDo, groupKeep, groupText, groupGo, groupMove, groupScreen}
@@ -111,7 +109,6 @@ func helpKeys(b *keys.Binding) string {
 	return text
 }
 
-// focusName names the place where keys work now.
 func (a *app) focusName() string {
 	name, _ := a.Panes[a.Open].Tab()
 	if a.Inside {
@@ -139,7 +136,6 @@ func (d *help) Lines(w, h int) []string {
 	return append(shown, d.lastLine(w))
 }
 
-// lastLine returns the search field and the position in the list.
 func (d *help) lastLine(w int) string {
 	lk := d.app.Theme
 	where := ""
@@ -247,7 +243,6 @@ func (d *help) Update(msg tea.Msg) tea.Cmd {
 
 func (d *help) Typing() bool { return true }
 
-// grammar lists the syntax of the filter bar.
 func grammar() keys.Table {
 	return keys.Table{
 		{Keys: []string{"word other"}, Long: "rows with both words, in any order"},
@@ -265,7 +260,6 @@ func grammar() keys.Table {
 	}
 }
 
-// formKeys lists the keys of all forms.
 func formKeys() keys.Table {
 	return keys.Table{
 		{ID: "form.next", Long: "Next field, or accept the completion"},
@@ -293,7 +287,6 @@ func formKeys() keys.Table {
 	}
 }
 
-// mouseKeys lists the mouse's functions.
 func mouseKeys() keys.Table {
 	return keys.Table{
 		{Keys: []string{"click"}, Long: "choose a tab, a row, a field or a value"},
@@ -302,7 +295,6 @@ func mouseKeys() keys.Table {
 	}
 }
 
-// dialogKeys returns the keys of all dialogs.
 func (a *app) dialogKeys() []titledKeys {
 	by := func(title, action string) string { return title + " (" + a.KeyOf(action) + ")" }
 	all := []titledKeys{
@@ -332,7 +324,6 @@ func (a *app) dialogKeys() []titledKeys {
 	return all
 }
 
-// titledKeys is a table with its heading in help and KEYS.md.
 type titledKeys struct {
 	title string
 	keys  keys.Table

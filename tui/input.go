@@ -63,7 +63,6 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 	return a.run(b)
 }
 
-// focus returns the place where keys work now.
 func (a *app) focus() keymap.Place {
 	if a.Inside {
 		return keymap.InDetail
@@ -71,7 +70,6 @@ func (a *app) focus() keymap.Place {
 	return a.Panes[a.Open].Place()
 }
 
-// run runs a binding, or reports why it is disabled.
 func (a *app) run(b *keys.Binding) tea.Cmd {
 	if why := a.whyDisabled(b); why != "" {
 		return a.Complain("%s", why)
@@ -98,7 +96,6 @@ func (a *app) whyDisabled(b *keys.Binding) string {
 	return why()
 }
 
-// scroll returns a function that moves the cursor or scrolls the detail.
 func (a *app) scroll(id string) func() tea.Cmd {
 	return func() tea.Cmd {
 		if a.Inside {
@@ -135,7 +132,6 @@ func (a *app) handleMouse(msg tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-// scrollAt scrolls the list or detail under the mouse.
 func (a *app) scrollAt(g pane.Geometry, msg tea.MouseMsg, by int) {
 	switch {
 	case g.Detail.Contains(msg.X, msg.Y):

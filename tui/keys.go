@@ -45,7 +45,6 @@ func (a *app) push(create func(*app) uicontext.Dialog) func() tea.Cmd {
 	return func() tea.Cmd { return a.Push(create(a)) }
 }
 
-// filterList returns a function that opens the list of values of a field.
 func (a *app) filterList(field, title string) func() tea.Cmd {
 	return func() tea.Cmd {
 		o := dialog.FilterListOptions{Context: a.Context, Rows: a.Panes[a.Open].Rows(), SetFilter: a.SetFilter}
@@ -221,7 +220,6 @@ func (a *app) keyOf(id string) string {
 	return ":" + id
 }
 
-// keysOf returns the keys of actions, separated by spaces.
 func (a *app) keysOf(ids ...string) string {
 	all := make([]string, len(ids))
 	for i, id := range ids {

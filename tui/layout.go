@@ -109,7 +109,6 @@ func (a *app) listBox(g pane.Geometry, p pane.Pane) []string {
 	return box
 }
 
-// emptyText explains why a list is empty and what to do.
 func (a *app) emptyText(p pane.Pane, w int) []string {
 	r := p.Rows()
 	if typed, _ := r.FilterQuery(); typed != "" && r.Total() > 0 {
@@ -125,7 +124,6 @@ func (a *app) emptyText(p pane.Pane, w int) []string {
 	return p.Empty()
 }
 
-// drawDialog draws a dialog in the middle.
 func (a *app) drawDialog(lines []string, d uicontext.Dialog) []string {
 	room := a.H - 2 // messages and keys of the dialog stay visible below
 	w, h := d.Size(a.W-2, room)

@@ -265,7 +265,6 @@ func (d *palette) Lines(w, h int) []string {
 	return lk.Lines(append(out, rows...), w, h)
 }
 
-// message returns the line under the input.
 func (d *palette) message() string {
 	lk := d.app.Theme
 	text := strings.TrimSpace(d.input.Value())
@@ -295,8 +294,6 @@ func (d *palette) unknown(text string) string {
 	return message
 }
 
-// row returns a line of the list: the name, its effect or why it is disabled, and its
-// key.
 func (d *palette) row(c *choice, w int) string {
 	lk := d.app.Theme
 	if c.entry != nil {

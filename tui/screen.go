@@ -51,7 +51,6 @@ type Daemon struct {
 	TerminalGone bool   // that terminal was closed
 }
 
-// runs describes the daemon's start time, terminal and pid.
 func (h *Daemon) runs(now time.Time) string {
 	text := fmt.Sprintf("pid %d, running since %s", h.PID, termtext.Clock(h.Started, now))
 	if h.Terminal != "" {
@@ -168,7 +167,6 @@ type panicGuard struct {
 	failed  bool
 }
 
-// panicMsg reports a panic in a command.
 type panicMsg struct{}
 
 func (g *panicGuard) reportPanic(where string, r any) {

@@ -14,7 +14,6 @@ import (
 	"goblin/tui/viewer"
 )
 
-// exampleConfig is a minimal config.
 const exampleConfig = `servers:
   files:
     command: npx
@@ -73,7 +72,6 @@ func (d *setup) Update(msg tea.Msg) tea.Cmd {
 // defaultConfig is the default path of the config.
 const defaultConfig = "~/.config/goblin/config.yaml"
 
-// gettingStarted returns the first steps.
 func (a *app) gettingStarted() []viewer.Section {
 	title := ""
 	var b strings.Builder
@@ -94,7 +92,6 @@ func (a *app) gettingStarted() []viewer.Section {
 	return []viewer.Section{{Title: title, Kind: viewer.Markdown, Text: b.String()}}
 }
 
-// setupBlocks returns the content of the page.
 func (a *app) setupBlocks() []viewer.Section {
 	where := cmp.Or(a.o.Daemon.Config, defaultConfig)
 	if a.o.Daemon.Demo {
@@ -131,7 +128,6 @@ func (a *app) setupBlocks() []viewer.Section {
 	return append(blocks, viewer.Section{Kind: viewer.Note, Text: a.KeyOf("setup.close") + " closes this page."})
 }
 
-// httpURL returns the endpoint at an address.
 func httpURL(address string) string {
 	if strings.Contains(address, "://") {
 		return address
@@ -139,7 +135,6 @@ func httpURL(address string) string {
 	return "http://" + path.Join(address, "mcp")
 }
 
-// clientEntry returns Goblin's entry for a client's config.
 func (a *app) clientEntry() []byte {
 	type entry struct {
 		Command string   `json:"command"`

@@ -161,7 +161,6 @@ func needOf(cells []uint16, found []int32) widthCounts {
 	return slices.Clone(widthCounts(counts[:most+1]))
 }
 
-// needs returns the widths of the matching rows.
 func (e *columnWidths) needs(found []int32, total int) []widthCounts {
 	if len(found) == total || len(found) == 0 {
 		return e.all
@@ -175,7 +174,6 @@ func (e *columnWidths) needs(found []int32, total int) []widthCounts {
 	return out
 }
 
-// most returns the maximum width.
 func (n widthCounts) most() int { return max(len(n)-1, 0) }
 
 // at returns the number of rows that are cut if the column has one cell less than w.
@@ -186,7 +184,6 @@ func (n widthCounts) at(w int) int32 {
 	return n[w]
 }
 
-// place is the layout of a column.
 type place struct {
 	col, rank          int
 	x, w               int
@@ -288,7 +285,6 @@ func (t *Table[R]) shareForVisible(places []place, room int) {
 	t.share(places, room)
 }
 
-// wanted returns the width that a column asks for.
 func (t *Table[R]) wanted(i int) (p place, ok bool) {
 	c := &t.cols[i]
 	p = place{col: i, rank: c.Priority, most: c.NeededWidth}

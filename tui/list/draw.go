@@ -52,7 +52,6 @@ func (t *Table[R]) Grid(lk *theme.Theme, w, h int, focused bool) []string {
 	return lines
 }
 
-// notes returns the width of the longest visible note.
 func (t *Table[R]) notes() (most int) {
 	if t.Note == nil {
 		return 0
@@ -71,10 +70,8 @@ func (t *Table[R]) IsColumnVisible(name string) bool {
 	return slices.ContainsFunc(t.places, func(p place) bool { return t.cols[p.col].Name == name })
 }
 
-// sorted reports whether the rows are sorted by a column.
 func (t *Table[R]) sorted(i int) bool { return t.Orders[t.Order].col == i+1 && !t.ByMatch() }
 
-// headLine draws the column names and the arrow of the sort order.
 func (t *Table[R]) headLine(lk *theme.Theme, w int) string {
 	var b strings.Builder
 	b.WriteString(theme.Spaces(2 + t.MarkWidth))
@@ -98,13 +95,11 @@ func (t *Table[R]) headLine(lk *theme.Theme, w int) string {
 	return lk.Fit(b.String(), w)
 }
 
-// cell is one column of one row.
 type cell struct {
 	text  string
 	style theme.Style
 }
 
-// line draws a row.
 func (t *Table[R]) line(lk *theme.Theme, r R, w, notes int) string {
 	var b strings.Builder
 	if t.MarkWidth > 0 {

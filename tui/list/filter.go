@@ -46,7 +46,7 @@ const (
 )
 
 // Field is a column that terms can name. Only the function of its kind is used; without
-// it, the field is ignored. Row numbers are those of the matched index.
+// it, the field is ignored. Row numbers refer to the matched index.
 type Field struct {
 	Name    string   // letters, digits, '_', '.' and '-', starting with a letter
 	Aliases []string // other names, not shown

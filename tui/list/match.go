@@ -92,7 +92,6 @@ func (q *Query) ExcludingTerm(ctx context.Context, ix *Index, now time.Time) str
 	return ""
 }
 
-// matcher is a query during one search.
 type matcher struct {
 	q            *Query
 	ix           *Index
@@ -129,7 +128,6 @@ func newMatcher(q *Query, ix *Index, now time.Time) *matcher {
 	return m
 }
 
-// any reports whether some row matches.
 func (m *matcher) any(ctx context.Context) (bool, error) {
 	for row := range m.ix.Len() {
 		if row%contextInterval == 0 {
@@ -206,7 +204,6 @@ func (m *matcher) contains(row int32, w *word) bool {
 	return strings.Contains(m.ix.folded(row), w.low)
 }
 
-// fits reports whether a row has a value that a condition names.
 func (m *matcher) fits(row int32, i int) bool {
 	c, v := &m.q.conds[i], &m.caches[i]
 	if c.texts == nil {

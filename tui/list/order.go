@@ -48,7 +48,6 @@ func (t *Table[R]) SortNextColumn() tea.Cmd {
 	return t.Rerun()
 }
 
-// isVisibleOrder reports whether the column of an order is visible, if it has one.
 func (t *Table[R]) isVisibleOrder(o *Order[R]) bool {
 	return o.col == 0 || len(t.places) == 0 || slices.ContainsFunc(t.places, func(p place) bool { return p.col == o.col-1 })
 }
@@ -95,7 +94,6 @@ func (t *Table[R]) OrderText(lk *theme.Theme) string {
 	return "by " + o.Name + " " + t.arrow(lk)
 }
 
-// arrow returns the arrow of the order's direction.
 func (t *Table[R]) arrow(lk *theme.Theme) string {
 	if t.Orders[t.Order].descending != t.Reversed {
 		return lk.Falling

@@ -16,7 +16,6 @@ type Query struct {
 	problem string
 }
 
-// word is a plain word.
 type word struct {
 	text, low string // as typed and folded
 	exact     bool   // case-sensitive
@@ -44,7 +43,6 @@ type cond struct {
 	source string
 }
 
-// test tests a row of a YesNo, Age or Number field.
 type test func(row int, now time.Time) bool
 
 // Parse parses a filter. It never fails; see [Query.Problem].
@@ -129,7 +127,6 @@ func (p *parser) fuzzy(t token) {
 	})
 }
 
-// value adds a term's condition on its field.
 func (p *parser) value(f *Field, t token) {
 	switch f.Kind {
 	case Text:

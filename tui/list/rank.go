@@ -97,7 +97,6 @@ func (f *fuzzyWord) scoreFolded(low string) int {
 	return m.Score
 }
 
-// match scores one text.
 func (f *fuzzyWord) match(text string) (fuzzy.Match, bool) {
 	one := func(yield func(string) bool) { yield(scorable(text)) }
 	if found := fuzzy.FindFromIterNoSort(f.low, one); len(found) > 0 {

@@ -59,7 +59,6 @@ func (s *state[R]) sort(by sorting[R]) {
 	s.found = append(s.compare(some, by.less, turned), none...)
 }
 
-// moveHeadsUp moves heads to the front.
 func (s *state[R]) moveHeadsUp() {
 	for i := s.heads - 1; i >= 0; i-- {
 		if at := slices.Index(s.found, int32(i)); at > 0 {

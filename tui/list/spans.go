@@ -72,7 +72,6 @@ func occurrences(all []Span, in, word string, span func(start, end int) Span) []
 	}
 }
 
-// merge sorts spans and joins those that overlap or touch.
 func merge(all []Span) []Span {
 	slices.SortFunc(all, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
 	out := all[:0]

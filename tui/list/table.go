@@ -100,7 +100,6 @@ type state[R any] struct {
 	heads         int
 }
 
-// sorting is an order and its direction.
 type sorting[R any] struct {
 	Order[R]
 	reversed bool
@@ -357,7 +356,6 @@ func (t *Table[R]) WithSelected(do func(R) tea.Cmd) func() tea.Cmd {
 	}
 }
 
-// resize sets the number of visible rows.
 func (t *Table[R]) resize(h int) {
 	if t.window.height != h {
 		t.window.height = h
@@ -386,7 +384,6 @@ func (t *Table[R]) Lines(lk *theme.Theme, w, h int, focused bool, draw func(r R,
 	return out
 }
 
-// tick returns the mark of a row.
 func (t *Table[R]) tick(lk *theme.Theme, i int) string {
 	if len(t.ticked) > 0 && t.ticked[t.key(t.Rows[t.Matches[i]])] {
 		return lk.Tick

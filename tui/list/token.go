@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// token is one term as written.
 type token struct {
 	raw    string // the whole term
 	not    bool   // began with -

@@ -26,7 +26,6 @@ func newPattern(value string, quoted bool) (p pattern, ok bool) {
 	return pattern{text: low, whole: low == ""}, true
 }
 
-// fits reports whether a folded value matches.
 func (p *pattern) fits(low string) bool {
 	switch {
 	case p.parts != nil:
@@ -65,7 +64,6 @@ func parseYesNo(s string) (yes, ok bool) {
 	return false, strings.HasPrefix("no", s) || strings.HasPrefix("false", s)
 }
 
-// operator splits off a comparison operator.
 func operator(s string) (op, rest string) {
 	for _, op := range []string{"<=", ">=", "<", ">", "="} {
 		if rest, ok := strings.CutPrefix(s, op); ok {
@@ -75,7 +73,6 @@ func operator(s string) (op, rest string) {
 	return "", s
 }
 
-// decimal parses digits with at most one point at the start of s.
 func decimal(s string) (n float64, rest string, ok bool) {
 	i := 0
 	for i < len(s) && (s[i] == '.' || '0' <= s[i] && s[i] <= '9') {

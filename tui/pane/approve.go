@@ -15,7 +15,6 @@ import (
 // maxDiffs is the maximum number of unapproved tools shown with their changes.
 const maxDiffs = 20
 
-// approvalText returns why a tool is unapproved.
 func approvalText(p *registry.UnapprovedTool) string {
 	what := "changed since you approved it"
 	if p.New {

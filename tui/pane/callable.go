@@ -57,7 +57,6 @@ func (p *callablePane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return p.All.Table.Grid(lk, w, h, focused)
 }
 
-// setColumns defines the columns of the list.
 func (p *callablePane) setColumns(own list.Column[*registry.Entry]) {
 	p.All.Table.SetColumns(
 		list.Column[*registry.Entry]{
@@ -74,7 +73,6 @@ func (p *callablePane) setColumns(own list.Column[*registry.Entry]) {
 	p.All.Table.Marks = p.mark
 }
 
-// mark returns the mark of a row.
 func (p *callablePane) mark(e *registry.Entry) string {
 	switch {
 	case isOwnRow(e):
@@ -147,7 +145,6 @@ func (p *callablePane) Subject() Subject {
 	}
 }
 
-// cancelledBlocks describes a cancelled call and its arguments.
 func cancelledBlocks(l *uicontext.CancelledRequest) []viewer.Section {
 	if l == nil {
 		return nil
@@ -160,7 +157,6 @@ func cancelledBlocks(l *uicontext.CancelledRequest) []viewer.Section {
 	return append(blocks, viewer.Section{Kind: viewer.JSON, Data: l.Args})
 }
 
-// argumentBlocks shows the arguments of an invocation.
 func argumentBlocks(inv *registry.Invocation) []viewer.Section {
 	if len(inv.Params) == 0 && len(inv.Meta) == 0 {
 		return nil
@@ -182,7 +178,6 @@ func (p *callablePane) commonHandlers() map[string]keys.Handler {
 	}
 }
 
-// current returns the entry under the cursor, or nil.
 func (p *callablePane) current() *registry.Entry { return p.All.selected() }
 
 func (p *callablePane) none() string {
@@ -203,7 +198,6 @@ func (p *callablePane) whyNotAgain() string {
 	return p.none()
 }
 
-// emptyList explains why a list of the catalog has no rows.
 func (a *Layout) emptyList(what, hint string) []string {
 	switch {
 	case len(a.Reg.States()) == 0:
@@ -329,7 +323,6 @@ func newPrompts(a *Layout) *Prompts {
 	return p
 }
 
-// signature lists a prompt's arguments, required ones with a star.
 func signature(e *registry.Entry) string {
 	var names []string
 	for _, a := range form.FromPrompt(e.JSON()) {

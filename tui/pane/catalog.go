@@ -192,7 +192,6 @@ func (c *catalog) isUnneeded(profile string, e *registry.Entry) bool {
 	return by == "config"
 }
 
-// switchHandler returns the action of the key that disables and enables entries.
 func (c *catalog) switchHandler() keys.Handler {
 	return keys.Handler{
 		WhyDisabled: func() string {
@@ -279,7 +278,6 @@ func difference(old, now []*registry.Entry) (came, left []string) {
 	return came, left
 }
 
-// count returns the count for the tab.
 func (c *catalog) count(open bool) string {
 	s := uicontext.FormatCount(c.Table.Total())
 	if open {
@@ -397,7 +395,6 @@ func facts(e *registry.Entry) []viewer.Field {
 	return append(f, viewer.Field{Label: "description", Value: e.Description, Prose: true})
 }
 
-// contentBlocks shows the cached content of an item.
 func contentBlocks(inv *registry.Invocation, body func(json.RawMessage) []viewer.Section, hint string) []viewer.Section {
 	if inv == nil {
 		return []viewer.Section{{Kind: viewer.Note, Text: hint}}

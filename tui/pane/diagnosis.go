@@ -15,7 +15,6 @@ import (
 // stderrLines is the maximum number of lines of stderr that a check shows.
 const stderrLines = 20
 
-// finding is a diagnosis of a server, finished or running.
 type finding struct {
 	running bool
 	ready   bool // the server was ready when it began
@@ -29,7 +28,6 @@ func (p *Servers) Diagnose(s registry.ServerState) tea.Cmd {
 	return tea.Batch(p.app.GoTo(PaneServers, s.Name), p.app.openDetail(true), p.diagnose(s))
 }
 
-// diagnose starts a diagnosis of a server.
 func (p *Servers) diagnose(s registry.ServerState) tea.Cmd {
 	a, f := p.app, p.findings[s.Name]
 	if f == nil {
@@ -53,7 +51,6 @@ func (p *Servers) diagnose(s registry.ServerState) tea.Cmd {
 	}
 }
 
-// version changes with the finding.
 func (f *finding) version() string {
 	if f == nil {
 		return ""

@@ -65,7 +65,6 @@ func (d *Exchange) Hints() []keys.Hint {
 	return t.Hints()
 }
 
-// innerSize returns the size between the borders.
 func (d *Exchange) innerSize() (w, h int) { return max(d.app.W-4, 1), max(d.app.H-4, 1) }
 
 func (d *Exchange) isSideBySide() bool { return d.app.W >= sideBySide && !isNotification(&d.rec) }
@@ -145,7 +144,6 @@ func (d *Exchange) Lines(w, h int) []string {
 	return out
 }
 
-// side draws one of the two texts under its title.
 func (d *Exchange) side(i int) []string {
 	lk, r := d.theme, d.viewRects[i]
 	title := [2]string{"Request", "Response"}[i]

@@ -94,7 +94,6 @@ func (p *Logs) showInFlight() {
 	p.Traffic.extra, p.Traffic.changed = now, p.Traffic.changed || !alike
 }
 
-// indexOfRequest returns the index of a request, or -1.
 func indexOfRequest(rows []*trafficRow, at requestKey) int {
 	return slices.IndexFunc(rows, func(r *trafficRow) bool { return requestKeyOf(&r.TrafficRecord) == at })
 }
@@ -126,7 +125,7 @@ func (p *Logs) selectedInFlight() *trafficRow {
 	return r
 }
 
-// cancellable returns the requests that Cancel cancels: the marked ones, or else the one
+// cancellable returns the requests that Cancel cancels: the marked ones, otherwise the one
 // under the cursor.
 func (p *Logs) cancellable() []*trafficRow {
 	if p.Open != TabTraffic {

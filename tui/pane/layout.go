@@ -89,7 +89,6 @@ func (a *Layout) showFailedServer() {
 	}
 }
 
-// starting reports whether a server is connecting for the first time.
 func (a *Layout) starting() bool {
 	return slices.ContainsFunc(a.Reg.States(), func(s registry.ServerState) bool {
 		return s.State == registry.StateConnecting && !IsDown(s)
@@ -295,7 +294,6 @@ func (a *Layout) openDetail(beside bool) tea.Cmd {
 	return nil
 }
 
-// cursorListener is a pane that reacts when the user moves the cursor.
 type cursorListener interface{ CursorMoved() }
 
 // CursorMoved notifies the open pane that the user moved the cursor.

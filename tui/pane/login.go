@@ -80,7 +80,6 @@ func (d *login) run() tea.Msg {
 	})
 }
 
-// close closes the dialog and those that it opened.
 func (d *login) close() {
 	d.app.Drop(d)
 	if d.entry != nil {

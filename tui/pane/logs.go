@@ -92,7 +92,6 @@ func (p *Logs) stats() {
 	p.Log.stats, p.traffic.stats = p.app.Reg.Logs().Stats(), p.app.Reg.Traffic().Stats()
 }
 
-// list returns the open tab.
 func (p *Logs) list() tabList { return p.TabList(p.Open) }
 
 // TabList returns a tab.
@@ -161,13 +160,11 @@ func (p *Logs) Choose(tab int) tea.Cmd {
 	return p.read(!p.Paused)
 }
 
-// pendingCount returns the number of records that arrived while paused.
 func (p *Logs) pendingCount() int {
 	r := p.reader()
 	return int(r.stats.Next - 1 - r.pausedAt)
 }
 
-// droppedCount returns the number of earlier records that were dropped.
 func (p *Logs) droppedCount() int {
 	if p.Open != TabTraffic {
 		return p.list().Trimmed() + int(p.missedRecords)
@@ -352,7 +349,6 @@ func (p *Logs) pause() tea.Cmd {
 	return p.Refresh(registry.AllChanges)
 }
 
-// openRecord shows an exchange, or the detail of a log record.
 func (p *Logs) openRecord() tea.Cmd {
 	if r, ok := p.Traffic.Table.Selected(); ok && p.Open == TabTraffic && r.inFlightID == "" {
 		return p.app.OpenExchange(r.TrafficRecord)
@@ -360,7 +356,6 @@ func (p *Logs) openRecord() tea.Cmd {
 	return p.app.FocusDetail()
 }
 
-// copyRecord copies an exchange, or a line of the log.
 func (p *Logs) copyRecord() tea.Cmd {
 	if p.Open == TabTraffic {
 		var seqs []uint64
@@ -373,7 +368,6 @@ func (p *Logs) copyRecord() tea.Cmd {
 	return p.app.Copy(uicontext.SanitizeLine(r.Text), "the line")
 }
 
-// copyLines copies a command that sends the same request, or the lines of the log.
 func (p *Logs) copyLines() tea.Cmd {
 	if p.Open == TabTraffic {
 		r, _ := p.Traffic.Table.Selected()
@@ -382,7 +376,6 @@ func (p *Logs) copyLines() tea.Cmd {
 	return p.app.Copy(string(p.ShownContent().Data), "the lines")
 }
 
-// inspectRecord goes to the item of a request, or to the server of a line.
 func (p *Logs) inspectRecord() tea.Cmd {
 	a := p.app
 	if p.Open == TabTraffic {

@@ -359,7 +359,6 @@ func clockText(t time.Time, w int) string {
 	return t.Format("15:04:05")
 }
 
-// subject returns the detail of a log record.
 func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 	rec, times, last := r.LogRecord, r.times, r.last
 	return Subject{
@@ -384,7 +383,6 @@ func (r *logRow) subject(tab string, reg *registry.Registry) Subject {
 	}
 }
 
-// formatTime returns the full time, or "" if it is zero.
 func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -413,7 +411,6 @@ func sessionText(reg *registry.Registry, id string) string {
 	return id
 }
 
-// plain returns a record as a line of a file.
 func (r *logRow) plain() string {
 	parts := []string{formatTime(r.Time), levelName(r.Level)}
 	for _, s := range []string{r.Server, r.Source, r.Session} {
@@ -481,7 +478,6 @@ func (a *Layout) StderrOf(server string) tea.Cmd {
 	return tea.Batch(a.showLogs(TabEvents, of), a.Say("%s has no output; showing its events", uicontext.SanitizeLine(server)))
 }
 
-// hasOutput reports whether a server wrote any line.
 func (a *Layout) hasOutput(server string) bool {
 	for _, r := range a.Reg.Logs().Window(0, -1) {
 		if r.Server == server && (r.Source == registry.SourceStderr || r.Source == registry.SourceMessage) {

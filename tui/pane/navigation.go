@@ -95,7 +95,6 @@ func (a *Layout) GoToListed(kind registry.Kind, listed string) tea.Cmd {
 	})
 }
 
-// paneOf returns the pane that lists a kind.
 func paneOf(kind registry.Kind) int {
 	switch kind {
 	case registry.Tool:
@@ -126,7 +125,6 @@ func (a *Layout) goTo(pane int, key string, choose func()) tea.Cmd {
 	})
 }
 
-// unfoldOwnTools unfolds Goblin's own tools before a jump to one of them.
 func (a *Layout) unfoldOwnTools(pane int, key string) {
 	p, ok := a.Panes[pane].(*Tools)
 	if t, err := a.Reg.ResolveTool(key); ok && err == nil && t.Server == registry.Local && !p.All.showsOwnTools {
@@ -137,7 +135,6 @@ func (a *Layout) unfoldOwnTools(pane int, key string) {
 // Inspect shows the requests about an item.
 func (a *Layout) Inspect(it uicontext.Item) tea.Cmd { return a.showTraffic(trafficFilterFor(it)) }
 
-// showTraffic shows the requests that match a filter.
 func (a *Layout) showTraffic(typed string) tea.Cmd {
 	return a.showLogs(TabTraffic, typed)
 }
@@ -147,7 +144,6 @@ func (a *Layout) TrafficOf(session string) tea.Cmd {
 	return a.showTraffic(list.Set("", "session", []string{"=" + session}))
 }
 
-// showLogs jumps to a tab of Logs with a filter.
 func (a *Layout) showLogs(tab int, typed string) tea.Cmd {
 	return a.jumpTo(PaneLogs,
 		func() tea.Cmd { return tea.Batch(a.Show(PaneLogs), a.Logs().Choose(tab)) },
@@ -177,7 +173,7 @@ func trafficFilterFor(it uicontext.Item) string {
 	return text
 }
 
-// GoToItem goes to the item of a record, or else to its server.
+// GoToItem goes to the item of a record, otherwise to its server.
 func (a *Layout) GoToItem(r *registry.TrafficRecord) tea.Cmd {
 	switch it := a.Logs().itemOf(r); {
 	case !it.IsEmpty():

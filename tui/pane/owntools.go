@@ -53,7 +53,6 @@ func entries(rows []*registry.Entry) []*registry.Entry {
 	return slices.DeleteFunc(slices.Clone(rows), isOwnRow)
 }
 
-// selected returns the entry under the cursor, or nil if there is none.
 func (c *catalog) selected() *registry.Entry {
 	e, ok := c.Table.Selected()
 	if !ok || isOwnRow(e) {
@@ -75,7 +74,6 @@ func (c *catalog) rowCount() string {
 	return all
 }
 
-// countVisible returns the number of entries that clients of the chosen profile see.
 func (c *catalog) countVisible() (n int) {
 	for _, k := range append([]registry.Kind{c.kind}, c.below...) {
 		n += c.state.visibility[k]
@@ -100,13 +98,11 @@ func (c *catalog) hidden() func(*registry.Entry, bool) bool {
 	}
 }
 
-// toggleOwn unfolds or folds Goblin's own tools.
 func (c *catalog) toggleOwn() tea.Cmd {
 	c.showsOwnTools = !c.showsOwnTools
 	return c.Table.Refilter()
 }
 
-// toggleHidden hides or shows the dim rows of entries hidden from clients.
 func (c *catalog) toggleHidden() tea.Cmd {
 	c.hidesInvisible = !c.hidesInvisible
 	said := c.app.Say("Showing dim rows")
@@ -116,7 +112,6 @@ func (c *catalog) toggleHidden() tea.Cmd {
 	return tea.Batch(c.Table.Refilter(), said)
 }
 
-// hiddenHandler returns the action of the key that hides dim rows.
 func (c *catalog) hiddenHandler(run func() tea.Cmd) keys.Handler {
 	return keys.Handler{Run: run, Label: func() string {
 		if c.hidesInvisible {
@@ -126,7 +121,6 @@ func (c *catalog) hiddenHandler(run func() tea.Cmd) keys.Handler {
 	}}
 }
 
-// ownSubject returns the detail of the row of Goblin's own tools.
 func (c *catalog) ownSubject(head *registry.Entry) Subject {
 	tools := entries(c.Table.Rows)
 	open := c.app.KeyOf("open")

@@ -126,7 +126,6 @@ func (s *slotRing) last(now time.Time, what Measure, n int) []float64 {
 	return out
 }
 
-// total returns the sum of all current slots.
 func (s *slotRing) total(now time.Time) slot {
 	var sum slot
 	for i := range s {

@@ -41,7 +41,6 @@ func hasErrorObject(r *registry.TrafficRecord) bool {
 	return json.Unmarshal(r.Response, &e) == nil && e.Code != nil
 }
 
-// statusText returns the outcome of a request in a word.
 func statusText(r *registry.TrafficRecord) string {
 	switch {
 	case isRootsRefusal(r):
@@ -93,7 +92,6 @@ var codeNames = map[int]string{
 	-32042: "URL elicitation required",
 }
 
-// failureText describes a failure.
 func failureText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Status == registry.StatusToolError:
@@ -108,7 +106,6 @@ func failureText(r *registry.TrafficRecord) string {
 	return text
 }
 
-// outcomeFields returns the outcome of a request.
 func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 	if isNotification(r) {
 		return []viewer.Field{{Label: "status", Value: r.Status}}
@@ -145,7 +142,6 @@ func waitText(r *registry.TrafficRecord) string {
 	return uicontext.FormatDuration(r.UserWait) + " for the user"
 }
 
-// responseTitle returns the heading of the response.
 func responseTitle(r *registry.TrafficRecord) string {
 	if hasErrorObject(r) {
 		return "Error"
@@ -249,7 +245,6 @@ func callArguments(r *registry.TrafficRecord) (args json.RawMessage, ok bool) {
 	return p.Arguments, true
 }
 
-// logTailBlocks returns the last lines that a server wrote.
 func logTailBlocks(tail []registry.LogRecord) []viewer.Section {
 	if len(tail) == 0 {
 		return nil

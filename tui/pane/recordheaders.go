@@ -32,12 +32,10 @@ func copyID(r *registry.TrafficRecord) json.RawMessage {
 	return nil
 }
 
-// requestHeaders returns the headers of a request, as received and as forwarded.
 func requestHeaders(r *registry.TrafficRecord) []viewer.Section {
 	return append(partHeaders(r, registry.FromClient, "headers from the client"), partHeaders(r, registry.WireToServer, "headers to the server")...)
 }
 
-// responseHeaders returns the headers of the response, as received and as forwarded.
 func responseHeaders(r *registry.TrafficRecord) []viewer.Section {
 	return append(partHeaders(r, registry.FromServer, "headers from the server"), partHeaders(r, registry.WireToClient, "headers to the client")...)
 }
@@ -76,7 +74,6 @@ func headerBlocks(r *registry.TrafficRecord) []viewer.Section {
 	return []viewer.Section{{Title: "Headers", Kind: viewer.JSON, Data: append(text, '}'), Shut: true}}
 }
 
-// transportText returns the transports of the client and of the server of a record.
 func transportText(reg *registry.Registry, r *registry.TrafficRecord) string {
 	client := registry.WireID(r.Wire, registry.Transport)
 	for _, s := range reg.Sessions() {

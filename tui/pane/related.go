@@ -54,7 +54,6 @@ func (n *relatedRequests) update(j *registry.TrafficJournal, it uicontext.Item, 
 	return n.recs
 }
 
-// relatedLine draws a request about an item.
 func (p *Logs) relatedLine(lk *theme.Theme, r *registry.TrafficRecord, w int, it uicontext.Item) string {
 	base := theme.Style("")
 	took := uicontext.FormatDuration(r.Duration)

@@ -117,7 +117,6 @@ func (p *Resources) templatesFocused() bool {
 	return p.TemplatesChosen != (here.FilterText != "" && here.Len() == 0 && there.Len() > 0 && query.Problem() == "")
 }
 
-// current returns the section that has the cursor.
 func (p *Resources) current() *catalog {
 	if p.templatesFocused() {
 		return p.Templates
@@ -166,7 +165,6 @@ func (p *Resources) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return append(lines, p.Templates.Table.SetFocused(second).Grid(lk, w, h-p.ruleLine-1, focused)...)
 }
 
-// setColumns defines the columns of both sections.
 func (p *Resources) setColumns() {
 	size := list.NumberColumn("size", 3, 8, func(e *registry.Entry) float64 { return float64(e.Size) }, func(e *registry.Entry, _ int) (string, theme.Style) {
 		return uicontext.FormatSize(e.Size), p.app.Theme.Dim
@@ -259,7 +257,7 @@ func (p *Resources) IsEmpty() bool { return p.All.Table.Len() == 0 && p.Template
 
 func (p *Resources) Item() uicontext.Item { return p.current().item() }
 
-// Marked returns the marked items, or else the one under the cursor.
+// Marked returns the marked items, otherwise the one under the cursor.
 func (p *Resources) Marked() []uicontext.Item { return p.current().ticked() }
 
 func (p *Resources) Subject() Subject {
@@ -328,7 +326,6 @@ func (p *Resources) Handlers() map[string]keys.Handler {
 	}
 }
 
-// whyNotTurn explains why the other section cannot have the cursor, or returns "".
 func (p *Resources) whyNotTurn() string {
 	switch {
 	case p.Templates.Table.Total() == 0:
@@ -357,7 +354,6 @@ func (p *Resources) whyNotCall() string {
 	return "only templates are expanded; " + p.app.KeyOf("open") + " reads a resource"
 }
 
-// openItem reads a resource, or opens the form of a template.
 func (p *Resources) openItem() tea.Cmd {
 	it := p.Item()
 	if it.Kind == registry.Template {
@@ -382,7 +378,6 @@ func (p *Resources) reload() tea.Cmd {
 	return dialog.Expand(p.app.Context, it)
 }
 
-// markSeen records that the user has seen the updates so far.
 func (p *Resources) markSeen(it uicontext.Item) {
 	at, _, _ := p.ResolveItem(it)
 	p.seenUpdates[at] = p.subs[at].Updates

@@ -29,7 +29,6 @@ func (p *Servers) Add() tea.Cmd {
 	return dialog.NewServerForm(p.app.Context, func(name string) tea.Cmd { return p.app.GoTo(PaneServers, name) })
 }
 
-// remove removes a server from the config after asking.
 func (p *Servers) remove(s registry.ServerState) tea.Cmd {
 	a := p.app
 	text := []string{"Removes " + s.Name + " from the config."}

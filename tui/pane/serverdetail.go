@@ -54,7 +54,6 @@ func (p *Servers) Subject() Subject {
 	}
 }
 
-// serverFacts returns the fields of a server.
 func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 	_, style := stateMark(lk, s.State)
 	state := stateText(s.State)
@@ -119,7 +118,6 @@ func serverFacts(lk *theme.Theme, s registry.ServerState) []viewer.Field {
 	return f
 }
 
-// repairBlocks shows which definitions of a server were repaired or dropped.
 func repairBlocks(r registry.Repairs) []viewer.Section {
 	if len(r.Details) == 0 {
 		return nil
@@ -134,7 +132,6 @@ func repairBlocks(r registry.Repairs) []viewer.Section {
 	return []viewer.Section{{Title: "Changed and dropped definitions", Kind: viewer.Fields, Fields: facts}}
 }
 
-// definitionFacts describes how a server is started or reached, and its resource usage.
 func definitionFacts(d report.Definition) []viewer.Field {
 	f := []viewer.Field{
 		{Label: "command", Value: d.Command},

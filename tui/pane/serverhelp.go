@@ -34,7 +34,6 @@ func serverHelp(s registry.ServerState, key func(string) string) []viewer.Sectio
 	return nil
 }
 
-// yamlKey returns a name as a YAML key.
 func yamlKey(name string) string {
 	for _, r := range name {
 		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {

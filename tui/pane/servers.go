@@ -150,7 +150,6 @@ func isIdleChange(before, now registry.State) bool {
 // tailLines is the number of lines of stderr and messages in a server's detail.
 const tailLines = 20
 
-// readTails reads new lines of servers.
 func (p *Servers) readTails() {
 	if p.app.Open != PaneServers {
 		return // read when the pane opens
@@ -248,7 +247,6 @@ func (p *Servers) setColumns() {
 	}
 }
 
-// count returns a server's number of entries of a kind.
 func (p *Servers) count(s registry.ServerState, kind registry.Kind) (string, theme.Style) {
 	lk, n := p.app.Theme, s.Counts[kind]
 	switch {
@@ -272,7 +270,6 @@ func (p *Servers) recentColumn(title string, rank int, what Measure) serverCol {
 	}}
 }
 
-// problem returns why a server is down, and the next step.
 func (p *Servers) problem(s registry.ServerState) string {
 	if s.State == registry.StateNeedsLogin && s.CanLogIn {
 		return p.app.KeyOf("log-in") + " logs in: " + uicontext.SanitizeLine(strings.TrimPrefix(s.LastError, string(s.State)+": "))
@@ -362,7 +359,6 @@ func (p *Servers) open() tea.Cmd {
 	return open
 }
 
-// inspect shows the requests to the server, or all requests.
 func (p *Servers) inspect() tea.Cmd {
 	if s, ok := p.Table.Selected(); ok {
 		return p.app.showTraffic(list.Set("", "server", []string{s.Name}))

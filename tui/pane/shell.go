@@ -77,7 +77,6 @@ func compactJSON(raw []byte) []byte {
 	return []byte(termtext.JSON(b.String()))
 }
 
-// promptArguments returns --arg flags in the order of the request.
 func promptArguments(raw json.RawMessage) (words []string, ok bool) {
 	for key, value := range rawjson.Members(raw) {
 		name, _ := rawjson.String(key)

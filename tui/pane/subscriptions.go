@@ -52,7 +52,6 @@ func (p *Resources) readSubscriptions() tea.Cmd {
 	}
 }
 
-// updatesSince counts the updates between two readings.
 func updatesSince(old, now map[resourceKey]registry.SubscriptionState) (n int) {
 	for at, s := range now {
 		if before := old[at].Updates; s.Updates > before {
@@ -262,7 +261,6 @@ func (a *Layout) ShowSubscriptions() tea.Cmd {
 	return a.Push(dialog.NewSubscriptions(dialog.SubscriptionsOptions{Context: a.Context, Toggle: p.toggleSubscription, Visit: p.visit}))
 }
 
-// toggleSubscription starts or cancels this UI's own subscription.
 func (p *Resources) toggleSubscription(s registry.SubscriptionState) tea.Cmd {
 	it := uicontext.Item{Kind: registry.Resource, Server: s.Server, Name: s.URI, Listed: s.Listed}
 	if why := p.whyNotSubscribe(it); why != "" {
@@ -271,7 +269,6 @@ func (p *Resources) toggleSubscription(s registry.SubscriptionState) tea.Cmd {
 	return p.toggle(it, nil)
 }
 
-// visit goes to the resource of a subscription.
 func (p *Resources) visit(s registry.SubscriptionState) tea.Cmd {
 	a := p.app
 	if !slices.ContainsFunc(p.All.Table.Rows, func(e *registry.Entry) bool { return e.Listed == s.Listed }) {

@@ -55,8 +55,6 @@ func (p *Logs) elapsed(r *trafficRow) time.Duration {
 	return r.Duration - r.UserWait
 }
 
-// whyNotRecall explains why the record under the cursor cannot be called again, or
-// returns "".
 func (p *Logs) whyNotRecall() string {
 	r, ok := p.Traffic.Table.Selected()
 	if p.Open != TabTraffic || !ok || r.Method != "tools/call" && r.Method != "prompts/get" {
@@ -65,7 +63,6 @@ func (p *Logs) whyNotRecall() string {
 	return ""
 }
 
-// recall opens the form of the recorded call under the cursor.
 func (p *Logs) recall() tea.Cmd {
 	r, _ := p.Traffic.Table.Selected()
 	return p.app.Recall(&r.TrafficRecord)
@@ -87,7 +84,6 @@ func (a *Layout) Recall(r *registry.TrafficRecord) tea.Cmd {
 	return dialog.CallWith(a.Context, it, args)
 }
 
-// clientText returns the client of a request, or the number of clients.
 func (p *Logs) clientText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Receivers > 0:
@@ -190,7 +186,6 @@ func trafficFields(rows []*trafficRow) []list.Field {
 	}
 }
 
-// directionWord returns a direction as the filter spells it.
 func directionWord(d registry.Direction) string {
 	if d == registry.ToClient {
 		return "out"
@@ -198,7 +193,6 @@ func directionWord(d registry.Direction) string {
 	return "in"
 }
 
-// readTraffic reads new records up to a sequence number.
 func (p *Logs) readTraffic(upTo uint64) {
 	if upTo <= p.traffic.Read {
 		return
@@ -245,12 +239,10 @@ var (
 	trafficFilterHints = [trafficFilters]string{"show requests", "show all", "clients only"} // hint of the key that selects the filter
 )
 
-// trafficFilterHint returns the hint for the next filter.
 func (p *Logs) trafficFilterHint() string {
 	return trafficFilterHints[(p.trafficFilter+1)%trafficFilters]
 }
 
-// nextTrafficFilter selects the next filter.
 func (p *Logs) nextTrafficFilter() tea.Cmd {
 	p.trafficFilter = (p.trafficFilter + 1) % trafficFilters
 	p.app.Say("Traffic: %s", trafficFilterNames[p.trafficFilter])
@@ -259,7 +251,6 @@ func (p *Logs) nextTrafficFilter() tea.Cmd {
 	return p.Traffic.Publish()
 }
 
-// applyTrafficFilter sets the function of the current filter.
 func (p *Logs) applyTrafficFilter() {
 	p.screens = map[string]bool{}
 	for _, s := range p.app.Reg.Sessions() {
@@ -314,7 +305,6 @@ const (
 	floodPause = 250 * time.Millisecond
 )
 
-// arrow returns the arrow of a record's direction.
 func arrow(lk *theme.Theme, d registry.Direction) string {
 	if d == registry.ToClient {
 		return lk.From
@@ -339,7 +329,6 @@ func (p *Logs) statusCell(r *trafficRow, w int) (string, theme.Style) {
 	return text, ""
 }
 
-// resolution is the item of the last resolved record.
 type resolution struct {
 	seq  uint64
 	snap *registry.Snapshot

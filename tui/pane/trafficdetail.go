@@ -17,7 +17,6 @@ import (
 	"goblin/tui/viewer"
 )
 
-// trafficSubject returns the detail of the selected record.
 func (p *Logs) trafficSubject() Subject {
 	r, ok := p.Traffic.Table.Selected()
 	if !ok {
@@ -55,7 +54,6 @@ func (p *Logs) trafficSubject() Subject {
 	}
 }
 
-// exchangeHead returns two lines: the outcome, and the client and server.
 func exchangeHead(r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
 	kind, ended := viewer.Note, statusText(r)
 	if IsFailure(r) {
@@ -71,7 +69,6 @@ func exchangeHead(r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
 	return []viewer.Section{{Kind: kind, Text: strings.Join(append(first, r.Method, uicontext.SanitizeLine(r.Name)), "  ") + "\n" + exchangeLine(r, lk)}}
 }
 
-// exchangeLine returns a line with the time, client, server and size of a request.
 func exchangeLine(r *registry.TrafficRecord, lk *theme.Theme) string {
 	parts := []string{clockText(r.Time, 12)}
 	ends := []string{cmp.Or(r.Client, r.Session), r.Server}
@@ -117,7 +114,6 @@ func requestFacts(reg *registry.Registry, r *registry.TrafficRecord) []viewer.Fi
 	return f
 }
 
-// endText returns the time of the answer, or "" if there is none.
 func endText(r *registry.TrafficRecord) string {
 	if isNotification(r) || r.Status == registry.StatusInFlight || r.Time.IsZero() {
 		return ""
@@ -134,7 +130,6 @@ func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Th
 	return append(blocks, requestHeaders(r)...)
 }
 
-// responseSide returns the response of an exchange.
 func responseSide(r *registry.TrafficRecord) []viewer.Section {
 	head := viewer.Section{Kind: viewer.Note, Text: fmt.Sprintf("%s  %s  %s", statusText(r), durationText(r), uicontext.FormatSize(r.Size))}
 	if IsFailure(r) {
@@ -164,7 +159,6 @@ func (a *Layout) exchangeText(seq uint64, indent string) (text, lost string, ok 
 	return text, lost, true
 }
 
-// whyNoExchange explains why there is no exchange to copy.
 func whyNoExchange(seq uint64) string {
 	if seq == 0 {
 		return "the request is still running"

@@ -130,7 +130,6 @@ func utf8Locale(env func(string) string) bool {
 	return true
 }
 
-// coloursOf returns the number of colours that a terminal announces.
 func coloursOf(env func(string) string) int {
 	switch {
 	case env("COLORTERM") == "truecolor" || env("COLORTERM") == "24bit":

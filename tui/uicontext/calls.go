@@ -29,7 +29,6 @@ type Request struct {
 	Silent   bool            // report only failures
 }
 
-// params returns the request's params as sent.
 func (r Request) params() (json.RawMessage, error) {
 	p := struct {
 		Name      string          `json:"name,omitempty"`
@@ -91,7 +90,6 @@ func (c *Calls) History(it Item) []*registry.Invocation {
 	return out
 }
 
-// record adds a call to the history and evicts old ones.
 func (c *Calls) record(it Item, inv *registry.Invocation) {
 	c.history = append(c.history, inv)
 	c.historyBytes += sizeOf(inv)
@@ -142,7 +140,6 @@ func (c *Calls) forgetCancelled(it Item) {
 // maxLastRequests is the number of items whose last arguments are stored.
 const maxLastRequests = 200
 
-// storeLastRequest stores the arguments of a request for the next form.
 func (c *Calls) storeLastRequest(r Request) {
 	c.lastRequests = slices.DeleteFunc(c.lastRequests, func(o Request) bool { return o.Item == r.Item })
 	c.lastRequests = append(c.lastRequests, r)
@@ -260,7 +257,6 @@ func (c *Calls) finish(run *Running, result json.RawMessage, err error, took tim
 	return a.Say("%s: ok in %s", name, FormatDuration(took))
 }
 
-// failedTool reports whether a result has isError.
 func failedTool(result json.RawMessage) bool {
 	var r struct {
 		IsError bool `json:"isError"`

@@ -105,7 +105,6 @@ func (r *row) graphs(lk *theme.Theme) string {
 	}, "\n")
 }
 
-// limits shows the client's limits, and how to fix a violation.
 func (r *row) limits() []viewer.Section {
 	l := r.client.Limits
 	if l == nil {

@@ -35,7 +35,6 @@ const (
 
 var names = [tables]string{"Servers", "Tools", "Clients"}
 
-// row is a server, a tool or a client.
 type row struct {
 	key, name, server, original string
 	tools, idle                 int
@@ -310,7 +309,6 @@ func (p *Pane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return lk.Lines(append(out, rows...), w, h)
 }
 
-// graphs draws the last hour and the distribution of latencies.
 func (p *Pane) graphs(lk *theme.Theme, w int) []string {
 	f := &p.report.All
 	calls, failed, took, timed := lastHour(f.Hour)
@@ -384,7 +382,6 @@ func downsample(values []float64, cells int) []float64 {
 	return out
 }
 
-// lastHour returns the sums of the last hour.
 func lastHour(minutes []report.Minute) (calls, failed int, took float64, timed int) {
 	for _, m := range minutes {
 		calls, failed = calls+int(m.Calls), failed+int(m.Errors)
@@ -400,7 +397,6 @@ func byTokens(x, y row) int {
 	return cmp.Or(cmp.Compare(x.Definitions.Bytes, y.Definitions.Bytes), cmp.Compare(y.key, x.key))
 }
 
-// columns returns the columns of a table. Those about costs have the highest priority.
 func (p *Pane) columns(table int) []list.Column[row] {
 	lk := func() *theme.Theme { return p.app.Theme }
 	figure := func(name string, rank, w int, value func(row) float64, text func(row) string) list.Column[row] {
@@ -472,7 +468,6 @@ func (p *Pane) columns(table int) []list.Column[row] {
 	return slices.Insert(all, 1, own...)
 }
 
-// style dims disabled and unused rows.
 func (p *Pane) style(r row) theme.Style {
 	if r.off || p.at == tools && r.idle > 0 {
 		return p.app.Theme.Dim
@@ -491,7 +486,6 @@ func short(ago time.Duration) string {
 	return termtext.Age(ago)
 }
 
-// exceeds reports whether a client's row exceeds a limit.
 func (r *row) exceeds(limit string) bool {
 	return r.client != nil && slices.ContainsFunc(r.client.Violations, func(b report.LimitViolation) bool { return b.Kind == limit })
 }
