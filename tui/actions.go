@@ -173,7 +173,6 @@ func (a *app) whyNotInspect() string {
 	return ""
 }
 
-// multiList is a pane of several lists.
 type multiList interface {
 	Part() (at, of int)
 	Choose(part int)

@@ -96,7 +96,6 @@ func later(d time.Duration, msg tea.Msg) tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 }
 
-// SetTheme rebuilds the styles after the theme or the background changed.
 func (a *app) SetTheme() {
 	background := ""
 	if dark, known := a.Term.Dark(); known {
@@ -152,7 +151,6 @@ func (a *app) Init() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// receive returns a command that passes the next value of ch to then.
 func receive[T any](ctx context.Context, ch <-chan T, then func(T) tea.Cmd) tea.Cmd {
 	return func() tea.Msg {
 		select {

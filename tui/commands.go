@@ -188,7 +188,6 @@ type entrySearch struct {
 	index [registry.Kinds]*list.Index
 }
 
-// maxFoundEntries is the maximum number of results per kind.
 const maxFoundEntries = 50
 
 // newEntrySearch indexes names only; the panes' own indexes also contain descriptions.
@@ -202,7 +201,6 @@ func newEntrySearch(s *registry.Snapshot) *entrySearch {
 	return p
 }
 
-// search returns the entries whose names match, the best first.
 func (p *entrySearch) search(ctx context.Context, text string, now time.Time) []*registry.Entry {
 	var words []string
 	for w := range strings.FieldsSeq(text) {
@@ -228,7 +226,6 @@ func (p *entrySearch) search(ctx context.Context, text string, now time.Time) []
 	return found
 }
 
-// entries implements the source of a fuzzy search.
 type entries []*registry.Entry
 
 func (l entries) String(i int) string { return strings.ToLower(l[i].Listed) }

@@ -170,7 +170,6 @@ func (a *app) isSubscribed() bool {
 	return ok && p.IsSubscribed(at)
 }
 
-// footer lists the ids of the footer's bindings by priority.
 func (a *app) footer() []string {
 	ids := []string{"back", "enlarge", "filter", "next-match", "log-in", "subscribe", "call", "reload", "copy", "palette", "help"}
 	if !a.Inside {

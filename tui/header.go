@@ -69,7 +69,6 @@ type rate struct {
 // minute is the period of the rate, in seconds.
 const minute = 60
 
-// read records the total number of requests so far.
 func (r *rate) read(now time.Time, all uint64) {
 	at := now.Unix()
 	if r.at == 0 || at-r.at > minute {
@@ -213,7 +212,6 @@ func (a *app) tabsLine() string {
 	return a.Theme.Fit(line, a.W)
 }
 
-// barLine returns the filter, the last message, or a hint.
 func (a *app) barLine() string {
 	lk := a.Theme
 	r := a.Panes[a.Open].Rows()

@@ -18,7 +18,6 @@ import (
 
 //go:generate go test -run ^TestKeysFileIsCurrent$ . -update
 
-// help lists the keys for the focused place, and why some are disabled.
 type help struct {
 	uicontext.BaseDialog
 	app    *app
@@ -121,7 +120,6 @@ func (d *help) Heading() string { return d.title }
 
 func (d *help) Size(w, h int) (int, int) { return min(w, 100), min(h, len(d.all)+4) }
 
-// keyColumn is the width of the keys, in cells.
 const keyColumn = 15
 
 func (d *help) Lines(w, h int) []string {
@@ -182,7 +180,6 @@ func (d *help) draw(w int) []string {
 	return out
 }
 
-// search keeps the lines that contain all words, with their headings.
 func (d *help) search() {
 	d.window.Top()
 	words := strings.Fields(strings.ToLower(d.input.Value()))

@@ -45,7 +45,6 @@ func (p *painter) show(view string, whole bool) {
 	}
 }
 
-// run paints until ctx ends.
 func (p *painter) run(ctx context.Context) {
 	var shown []string
 	pause := time.NewTimer(0)

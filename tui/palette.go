@@ -19,7 +19,6 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// palette runs commands by name.
 type palette struct {
 	uicontext.BaseDialog
 	app          *app
@@ -37,7 +36,6 @@ type palette struct {
 	cancel       context.CancelFunc
 }
 
-// choice is a line of the list.
 type choice struct {
 	command *command
 	arg     string
@@ -81,7 +79,6 @@ func cutFolded(text, prefix string) (rest string, ok bool) {
 	return text[len(prefix):], true
 }
 
-// match fills the list with matches of the text.
 func (d *palette) match() tea.Cmd {
 	cmd := d.fill()
 	d.window.Reset(len(d.list))
@@ -109,7 +106,6 @@ func (d *palette) fill() tea.Cmd {
 	return nil
 }
 
-// arguments lists the possible arguments of a command.
 func (d *palette) arguments(c *command, arg string) {
 	var all []string
 	if c.args != nil {
@@ -356,7 +352,6 @@ func (d *palette) Keys() keys.Table {
 	})
 }
 
-// upDown moves the cursor, or walks the history.
 func (d *palette) upDown(by int) tea.Cmd {
 	if d.historyIndex >= 0 || by < 0 && d.input.Value() == "" && d.window.Cursor() == 0 {
 		return d.walkHistory(by)
@@ -375,7 +370,6 @@ func (d *palette) setInput(text string) tea.Cmd {
 	return d.match()
 }
 
-// walkHistory shows the previous or next command of the history.
 func (d *palette) walkHistory(by int) tea.Cmd {
 	n := len(d.app.commands)
 	if n == 0 {
@@ -396,7 +390,6 @@ func (d *palette) walkHistory(by int) tea.Cmd {
 	return d.setInput(d.app.commands[d.historyIndex])
 }
 
-// complete writes the choice under the cursor into the input.
 func (d *palette) complete() tea.Cmd {
 	if len(d.list) == 0 {
 		if near := d.nearest(d.input.Value()); near != "" && !d.searching {
@@ -416,7 +409,6 @@ func (d *palette) complete() tea.Cmd {
 	return d.setInput(c.name)
 }
 
-// enter runs the choice under the cursor.
 func (d *palette) enter() tea.Cmd {
 	if len(d.list) == 0 {
 		c, arg := d.command(d.input.Value())

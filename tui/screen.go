@@ -213,7 +213,6 @@ func (g *panicGuard) View() (view string) {
 	return "" // the painter draws it
 }
 
-// wrap guards a command and the commands that it returns.
 func (g *panicGuard) wrap(cmd tea.Cmd) tea.Cmd {
 	if cmd == nil {
 		return nil

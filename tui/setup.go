@@ -24,7 +24,6 @@ const exampleConfig = `servers:
       Authorization: Bearer ${REMOTE_TOKEN}
 `
 
-// setup is the page about adding servers and connecting clients.
 type setup struct {
 	uicontext.BaseDialog
 	app   *app
@@ -69,7 +68,6 @@ func (d *setup) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// defaultConfig is the default path of the config.
 const defaultConfig = "~/.config/goblin/config.yaml"
 
 func (a *app) gettingStarted() []viewer.Section {

@@ -119,7 +119,6 @@ func measure[R any](columns []Column[R], rows []R) columnWidths {
 	return e
 }
 
-// cells returns the width that a row needs.
 func (c *Column[R]) cells(r R) int {
 	if c.HasValue != nil && !c.HasValue(r) {
 		return 0
@@ -235,7 +234,6 @@ func (t *Table[R]) plan(w int) []place {
 	return kept
 }
 
-// shared returns the shown places with the room distributed.
 func (t *Table[R]) shared(places []place, stands []bool, w int) []place {
 	kept := make([]place, 0, len(places))
 	for i, p := range places {

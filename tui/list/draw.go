@@ -164,7 +164,6 @@ func (t *Table[R]) cell(lk *theme.Theme, r R, p place, base theme.Style) cell {
 	return out
 }
 
-// drawn returns a text in w cells with highlighted matches.
 func (t *Table[R]) drawn(lk *theme.Theme, text string, w int, c *Column[R], style theme.Style) string {
 	n := theme.Width(text)
 	if n > w {

@@ -34,7 +34,6 @@ type fuzzyWord struct {
 	source string
 }
 
-// cond is a condition on one field.
 type cond struct {
 	field  *Field
 	not    bool

@@ -76,7 +76,6 @@ func (s *state[R]) emptyCells(col int) []uint16 {
 	return s.extent.cells[col-1]
 }
 
-// compare sorts rows by comparing them.
 func (s *state[R]) compare(rows []int32, less func(a, b R) int, turned bool) []int32 {
 	type standing struct{ row, at int32 }
 	all := make([]standing, len(rows))
@@ -97,7 +96,6 @@ func (s *state[R]) compare(rows []int32, less func(a, b R) int, turned bool) []i
 	return out
 }
 
-// rank returns the ranks of all rows in an order.
 func (s *state[R]) rank(less func(a, b R) int) []int32 {
 	all := make([]int32, len(s.rows))
 	for i := range all {

@@ -85,7 +85,6 @@ func New[R any](ctx context.Context, now func() time.Time, key, text func(R) str
 	return t
 }
 
-// state is the input and the result of a search.
 type state[R any] struct {
 	rows          []R
 	index         *Index

@@ -17,7 +17,6 @@ type token struct {
 	open   bool   // the closing quote is missing
 }
 
-// unfinished reports whether the value is still missing.
 func (t token) unfinished() bool { return t.value == "" && (!t.quoted || t.open) }
 
 // closed returns the token with its quotes closed, so that another one can follow.
@@ -47,7 +46,6 @@ func tokens(text string) []token {
 	}
 }
 
-// first returns the first token of s and its length.
 func first(s string) (t token, n int) {
 	if s[n] == '-' {
 		t.not = true

@@ -12,7 +12,6 @@ import (
 	"goblin/tui/viewer"
 )
 
-// maxDiffs is the maximum number of unapproved tools shown with their changes.
 const maxDiffs = 20
 
 func approvalText(p *registry.UnapprovedTool) string {
@@ -26,7 +25,6 @@ func approvalText(p *registry.UnapprovedTool) string {
 	return what
 }
 
-// approvalBlocks shows the unapproved tools and their changes.
 func (a *Layout) approvalBlocks(tools []registry.UnapprovedTool) []viewer.Section {
 	if len(tools) == 0 {
 		return nil

@@ -23,7 +23,6 @@ import (
 	"goblin/tui/viewer"
 )
 
-// callablePane is the common part of the panes of tools and prompts.
 type callablePane struct {
 	app       *Layout
 	All       *catalog
@@ -88,7 +87,6 @@ func (p *callablePane) mark(e *registry.Entry) string {
 	return p.All.mark(e)
 }
 
-// unapproved returns the unapproved change of a tool, or nil.
 func (p *callablePane) unapproved(e *registry.Entry) *registry.UnapprovedTool {
 	if e.Kind != registry.Tool {
 		return nil
@@ -261,7 +259,6 @@ func letters(e *registry.Entry) string {
 	return string(out)
 }
 
-// aboutTool returns the arguments of a tool, and its annotations in words.
 func aboutTool(e *registry.Entry) (arguments, more []viewer.Field) {
 	h := dialog.ToolHints(e)
 	var words []string

@@ -47,7 +47,6 @@ type catalogState struct {
 	visibility [registry.Kinds]int
 }
 
-// newRowTime is the time for which new rows are marked.
 const newRowTime = 5 * time.Second
 
 func newCatalog(a *Layout, kind registry.Kind) *catalog {
@@ -106,7 +105,6 @@ func mimeColumn(rank int) list.Column[*registry.Entry] {
 	}}
 }
 
-// labelColumn shows the names of entries identified by a URI.
 func labelColumn(rank int) list.Column[*registry.Entry] {
 	return list.Column[*registry.Entry]{Name: "name", Priority: rank, MinWidth: 12, PreferredWidth: 24, Text: func(e *registry.Entry) string { return e.Label }}
 }
@@ -302,7 +300,6 @@ func heading[R any](lk *theme.Theme, name string, t *list.Table[R]) (title, righ
 	return lk.Title.On(name) + " " + dialog.RowCount(t), t.OrderText(lk)
 }
 
-// mark returns the mark of a recently added row.
 func (c *catalog) mark(e *registry.Entry) string {
 	at, ok := c.newRows[e.Listed]
 	if !ok {
@@ -366,7 +363,6 @@ func (c *catalog) text(e *registry.Entry, create func(*registry.Entry) string) s
 	return s
 }
 
-// facts returns the first fields of an entry's detail.
 func facts(e *registry.Entry) []viewer.Field {
 	f := []viewer.Field{}
 	add := func(label, value string) {
@@ -444,7 +440,6 @@ func rawBlocks(e *registry.Entry) []viewer.Section {
 	return append(overrideBlocks(e), blocks...)
 }
 
-// overrideBlocks shows how the config overrides a server's definition.
 func overrideBlocks(e *registry.Entry) []viewer.Section {
 	facts := make([]viewer.Field, 0, len(e.Override.Fill)+len(e.Override.Problems))
 	for _, m := range e.Override.Fill {

@@ -192,7 +192,6 @@ func (a *Layout) QueryContent() tea.Cmd {
 	return dialog.NewQuery(a.Context, of, &a.queryPath, texts...)
 }
 
-// Click handles a click on a line.
 func (d *detail) Click(y int) tea.Cmd {
 	if d.subject.running != nil {
 		return nil // the progress is drawn above the lines
@@ -226,5 +225,4 @@ func (d *detail) Lines(a *Layout, r uicontext.Rect, border int, focused bool) []
 	return a.Theme.Frame(lines, uicontext.SanitizeLine(d.subject.Title), uicontext.PositionText(d.View), r.W, r.H, style)
 }
 
-// changeMarkTime is the time for which changed lines stay marked.
 const changeMarkTime = 3 * time.Second

@@ -12,7 +12,6 @@ import (
 	"goblin/tui/viewer"
 )
 
-// stderrLines is the maximum number of lines of stderr that a check shows.
 const stderrLines = 20
 
 type finding struct {

@@ -77,7 +77,6 @@ func (d *Exchange) widths() [2]int {
 	return [2]int{w, w}
 }
 
-// build builds the texts for the current size.
 func (d *Exchange) build() tea.Cmd {
 	d.gen++
 	gen := d.gen
@@ -223,7 +222,6 @@ func (d *Exchange) handleMouse(m tea.MouseMsg) {
 	}
 }
 
-// Background rebuilds the texts when the UI's size changed.
 func (d *Exchange) Background(msg tea.Msg) tea.Cmd {
 	if _, ok := msg.(tea.WindowSizeMsg); ok && d.widths() != d.width {
 		return d.build()

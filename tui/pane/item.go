@@ -92,7 +92,6 @@ func itemOfRecord(reg *registry.Registry, r *registry.TrafficRecord) uicontext.I
 	return uicontext.Item{}
 }
 
-// templateLiterals returns the parts of a URI template between its expressions.
 func templateLiterals(template string) []string {
 	var parts []string
 	for {

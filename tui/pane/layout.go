@@ -180,7 +180,6 @@ func (a *Layout) WhyNoOrder(name string) string {
 	return "cannot sort by " + uicontext.SanitizeLine(name) + "; choose " + strings.Join(all, ", ")
 }
 
-// split is the place of the detail and its share of the room.
 type split struct {
 	Place       int
 	Before      int // place before it was hidden

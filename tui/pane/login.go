@@ -34,7 +34,6 @@ type login struct {
 	secret          *dialog.Confirm    // whether to send the client secret; nil before it was opened
 }
 
-// secretQuestion asks whether an issuer may receive the config's client secret.
 type secretQuestion struct {
 	issuer, before string
 	answer         chan bool // capacity 1
@@ -133,7 +132,6 @@ func (d *login) askToSendSecret(ctx context.Context, issuer, before string) bool
 	}
 }
 
-// confirm opens the question of askToSendSecret.
 func (d *login) confirm(q secretQuestion) tea.Cmd {
 	body := q.issuer
 	if q.before != "" {

@@ -118,7 +118,6 @@ func (p *Logs) Tab() (name, count string) {
 	return "Logs", count
 }
 
-// Refresh reads new records if the pane is open.
 func (p *Logs) Refresh(registry.Changes) tea.Cmd {
 	p.stats()
 	if p.app.Open != PaneLogs {
@@ -204,7 +203,6 @@ func (p *Logs) Heading() (title, right string) {
 	return title, strings.Join(parts, ", ")
 }
 
-// tabsLine draws the tabs and stores their positions.
 func (p *Logs) tabsLine(lk *theme.Theme, w int) string {
 	for _, detail := range []int{2, 1, 0} { // counts and news, news, names
 		line := p.tabsOf(lk, detail)
@@ -249,7 +247,6 @@ func (p *Logs) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return append([]string{p.tabsLine(lk, w)}, p.list().Lines(lk, w, h-1, focused)...)
 }
 
-// Click chooses a tab if it is on the first line.
 func (p *Logs) Click(x, y int) (bool, tea.Cmd) {
 	if y > 0 {
 		return p.list().Click(x, y-1)
@@ -300,7 +297,6 @@ func (p *Logs) Handlers() map[string]keys.Handler {
 	}
 }
 
-// toggleFollow toggles whether the cursor follows the end.
 func (p *Logs) toggleFollow() tea.Cmd {
 	on := !p.list().Following()
 	p.app.Say("Following new records")

@@ -141,7 +141,6 @@ func (f *records[R]) Publish() tea.Cmd {
 	})
 }
 
-// tabList is a tab with rows of any type.
 type tabList interface {
 	Rows() list.Rows
 	Lines(lk *theme.Theme, w, h int, focused bool) []string
@@ -193,7 +192,6 @@ func (f *records[R]) Follow(on bool) tea.Cmd {
 	return nil
 }
 
-// tabRows is a table under the line of tabs.
 type tabRows[R any] struct{ *list.Table[R] }
 
 func (b tabRows[R]) Position() int { return b.Table.Position() + 1 }
@@ -220,7 +218,6 @@ func (b tabRows[R]) sorted(by func() tea.Cmd) tea.Cmd {
 	return by()
 }
 
-// logRow is a log record with cached values.
 type logRow struct {
 	registry.LogRecord
 	key   string
@@ -229,7 +226,6 @@ type logRow struct {
 	last  time.Time // time of the last one
 }
 
-// sameLine holds the fields that equal lines share.
 type sameLine struct {
 	server, source, session, text string
 	level                         slog.Level
@@ -333,7 +329,6 @@ func logFields(rows []*logRow) []list.Field {
 	}
 }
 
-// minLevels are the levels that the key L cycles through.
 var minLevels = [...]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
 
 func levelName(l slog.Level) string {
@@ -425,7 +420,6 @@ func (r *logRow) plain() string {
 	return strings.Join(parts, "  ")
 }
 
-// readLog distributes new log records, up to a sequence number, to their tabs.
 func (p *Logs) readLog(upTo uint64) {
 	if upTo <= p.Log.Read {
 		return

@@ -27,7 +27,6 @@ type jump struct {
 	before, after string // the filter there before and after the jump
 }
 
-// maxJumps is the maximum number of stored jumps.
 const maxJumps = 50
 
 // jumpTo opens a pane by calling arrive, then filters or searches there. Esc goes back.

@@ -81,7 +81,6 @@ func (c *catalog) countVisible() (n int) {
 	return min(n, c.Table.Total())
 }
 
-// hidden returns a function that reports whether the list hides an entry.
 func (c *catalog) hidden() func(*registry.Entry, bool) bool {
 	folds, hides := c.kind == registry.Tool && !c.showsOwnTools, c.hidesInvisible
 	backend, profile := c.app.Backend, c.app.Profile

@@ -57,7 +57,6 @@ func statusText(r *registry.TrafficRecord) string {
 	return r.Status
 }
 
-// markedStatusText returns the outcome of a request, with a mark for a failure.
 func markedStatusText(r *registry.TrafficRecord) string {
 	switch {
 	case r.Status == registry.StatusInFlight:
@@ -134,7 +133,6 @@ func durationText(r *registry.TrafficRecord) string {
 	return text
 }
 
-// waitText returns the time a request waited for the user, or "".
 func waitText(r *registry.TrafficRecord) string {
 	if r.UserWait == 0 {
 		return ""
@@ -209,7 +207,6 @@ func jsonRPC(r *registry.TrafficRecord, indent string) (request, response []byte
 	return request, encoded(resp, indent), lost
 }
 
-// encoded returns v as JSON. All its parts must be valid.
 func encoded(v any, indent string) []byte {
 	text, _ := termtext.EncodeJSON(v, indent)
 	return []byte(text)

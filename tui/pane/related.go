@@ -37,7 +37,6 @@ func (a *Layout) Related(it uicontext.Item, r uicontext.Rect, border int) []stri
 	return lk.Frame(lines, lk.Title.On("Requests"), "", r.W, r.H, lk.Border)
 }
 
-// update reads the journal to its end.
 func (n *relatedRequests) update(j *registry.TrafficJournal, it uicontext.Item, room int, all bool) []registry.TrafficRecord {
 	room = max(room, 1)
 	last := j.Stats().Next - 1

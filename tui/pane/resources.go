@@ -35,7 +35,6 @@ type Resources struct {
 	updates     int                                        // since the pane was last open
 }
 
-// resourceKey identifies a resource of a server.
 type resourceKey struct{ server, uri string }
 
 // previewDelay is the time for which updates are collected before a preview is read

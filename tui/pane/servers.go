@@ -417,7 +417,6 @@ func (p *Servers) whyNothingShown() string {
 	return p.none()
 }
 
-// clients returns the names and the number of connected clients, without UIs.
 func (p *Servers) clients() (names string, n int) {
 	var all []string
 	for _, s := range p.app.Reg.Sessions() {

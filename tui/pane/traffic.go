@@ -31,10 +31,8 @@ type trafficRow struct {
 	lastRead   uint64 // number of the last reading that included it
 }
 
-// number returns the sequence number of the first record in the row.
 func (r *trafficRow) number() uint64 { return cmp.Or(r.First, r.Seq) }
 
-// at returns the time of the last record in the row.
 func (r *trafficRow) at() time.Time {
 	if r.Count > 1 {
 		return r.Last

@@ -145,7 +145,6 @@ func responseSide(r *registry.TrafficRecord) []viewer.Section {
 	return append(blocks, responseHeaders(r)...)
 }
 
-// exchangeText returns the exchange for the clipboard or a file.
 func (a *Layout) exchangeText(seq uint64, indent string) (text, lost string, ok bool) {
 	rec, ok := a.Reg.Traffic().Record(seq)
 	if !ok {

@@ -137,7 +137,6 @@ func (c *Calls) forgetCancelled(it Item) {
 	c.cancelled = slices.DeleteFunc(c.cancelled, func(l CancelledRequest) bool { return l.Item == it })
 }
 
-// maxLastRequests is the number of items whose last arguments are stored.
 const maxLastRequests = 200
 
 func (c *Calls) storeLastRequest(r Request) {
@@ -158,7 +157,6 @@ func (c *Calls) LastArguments(it Item) (args, meta json.RawMessage) {
 
 var errCancelled = errors.New("cancelled")
 
-// maxRunning is the maximum number of running requests per UI.
 const maxRunning = 32
 
 // NewCalls returns an empty Calls.
@@ -214,7 +212,6 @@ func (c *Calls) Start(r Request) tea.Cmd {
 	}, a.Shell.RequestStarted(r))
 }
 
-// onProgress returns a function that handles the params of progress notifications.
 func (r *Running) onProgress(poke func()) func(json.RawMessage) {
 	return func(params json.RawMessage) {
 		var p struct {
@@ -343,7 +340,6 @@ func EntryItem(e *registry.Entry) Item {
 // IsEmpty reports whether there is no item.
 func (it Item) IsEmpty() bool { return it == Item{} }
 
-// serverError is an error response.
 type serverError interface {
 	error
 	ErrorCode() int

@@ -15,7 +15,6 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Subject returns the details of the row under the cursor.
 func (p *Pane) Subject() pane.Subject {
 	r, ok := p.Tables[p.at].Selected()
 	if !ok {

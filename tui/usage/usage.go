@@ -46,7 +46,6 @@ type row struct {
 	whole  any // its part of the report
 }
 
-// readInterval is the minimum time between two readings of the report.
 const readInterval = time.Second
 
 // Pane is the pane.
@@ -97,7 +96,6 @@ func fields(rows []row) []list.Field {
 	}
 }
 
-// Place returns the place of the pane's keys.
 func (p *Pane) Place() keymap.Place { return keymap.InUsage }
 
 // Tab returns the pane's name and the number of connected clients over a limit, once the
@@ -120,7 +118,6 @@ func (p *Pane) Watches() registry.Changes {
 	return registry.Traffic | registry.Servers | registry.Sessions | registry.Tools | registry.Skills
 }
 
-// Refresh reads the report if the pane is open.
 func (p *Pane) Refresh(what registry.Changes) tea.Cmd {
 	now := p.app.Now()
 	switch {
@@ -188,10 +185,8 @@ func (p *Pane) Heading() (title, right string) {
 	return p.app.Theme.Title.On("Usage") + " " + count, t.OrderText(p.app.Theme)
 }
 
-// Rows returns the open table.
 func (p *Pane) Rows() list.Rows { return below{p.Tables[p.at], p.above} }
 
-// below is a table under other lines.
 type below struct {
 	*list.Table[row]
 	above int
@@ -200,7 +195,6 @@ type below struct {
 // Position returns the line of the cursor.
 func (b below) Position() int { return b.Table.Position() + b.above }
 
-// Click selects a row or opens a tab.
 func (p *Pane) Click(x, y int) (bool, tea.Cmd) {
 	if y >= p.above {
 		return p.Tables[p.at].Click(x, y-p.above)
@@ -211,7 +205,6 @@ func (p *Pane) Click(x, y int) (bool, tea.Cmd) {
 	return false, nil
 }
 
-// Wheel scrolls the table.
 func (p *Pane) Wheel(_, by int) { p.Tables[p.at].Scroll(by) }
 
 func (p *Pane) choose(table int) tea.Cmd {
@@ -220,7 +213,6 @@ func (p *Pane) choose(table int) tea.Cmd {
 	return nil
 }
 
-// Empty explains why the table is empty.
 func (p *Pane) Empty() []string {
 	if p.read.IsZero() {
 		return nil
@@ -231,7 +223,6 @@ func (p *Pane) Empty() []string {
 // IsEmpty returns false: Lines draws the text of Empty itself.
 func (p *Pane) IsEmpty() bool { return false }
 
-// Item returns the tool under the cursor.
 func (p *Pane) Item() uicontext.Item {
 	r, ok := p.Tables[p.at].Selected()
 	if !ok || p.at != tools || r.Definitions.Bytes == 0 {
@@ -253,7 +244,6 @@ func (p *Pane) ShownContent() uicontext.CachedContent {
 	return uicontext.CachedContent{Name: "usage.json", Data: text}
 }
 
-// Handlers returns the actions of keys here.
 func (p *Pane) Handlers() map[string]keys.Handler {
 	a := p.app
 	none := keys.DisabledUnless("no row selected", func() bool { return p.Tables[p.at].Len() > 0 })
@@ -287,7 +277,6 @@ func (p *Pane) Handlers() map[string]keys.Handler {
 	}
 }
 
-// Lines draws the tabs, the last hour, the latencies and the table.
 func (p *Pane) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	texts := make([]string, tables)
 	for i, t := range p.Tables {
