@@ -20,7 +20,7 @@ import (
 
 // Item is a row of a checklist.
 type Item struct {
-	Cells []string // columns
+	Cells []string
 	Notes []string // shown while the cursor is on the item
 	On    bool
 }
@@ -31,7 +31,7 @@ type List struct {
 	About  []string // lines below the title, cut if there is no room
 	Items  []Item
 	Switch string // an extra option, toggled by s; "" if there is none
-	On     bool   // whether Switch is selected
+	On     bool
 }
 
 // Ask shows a list of at least one item until the user decides. It returns false if the

@@ -23,8 +23,8 @@ import (
 // command is a line of the palette: a binding, or a command that takes an argument or has
 // no key.
 type command struct {
-	names       []string // the first one is shown
-	arg         string   // placeholder of the argument, such as "NAME"; "" if it takes none
+	names       []string
+	arg         string // placeholder of the argument, such as "NAME"; "" if it takes none
 	long        string
 	keys        []string
 	argOptional bool

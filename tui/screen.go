@@ -39,8 +39,8 @@ import (
 
 // Daemon describes the process behind a UI.
 type Daemon struct {
-	Config  string   // path
-	Demo    bool     // the built-in demo is used
+	Config  string // path
+	Demo    bool
 	Address string   // HTTP endpoint, or ""
 	Owner   bool     // quitting this UI stops the daemon
 	Command []string // how clients start Goblin: program and arguments

@@ -19,9 +19,9 @@ type Column[R any] struct {
 	NeededWidth    int    // fixed width, independent of the rows
 	Optional       bool   // shown only if all others fit; lowest in rank
 	Fills          bool   // takes the remaining width, but needs only PreferredWidth
-	AlignRight     bool   // for numbers
-	Dim            bool   // drawn dim unless the row has a style
-	CutMiddle      bool   // cut in the middle
+	AlignRight     bool
+	Dim            bool // drawn dim unless the row has a style
+	CutMiddle      bool
 
 	Text     func(R) string // untrusted text, in which matches are highlighted
 	HasValue func(R) bool   // whether a row has a value; nil: if Text is not empty
@@ -94,8 +94,8 @@ const (
 
 // columnWidths holds the text widths of rows, by column. It is immutable.
 type columnWidths struct {
-	cells [][]uint16    // per row; nil for columns of a fixed width
-	all   []widthCounts // over all rows
+	cells [][]uint16 // per row; nil for columns of a fixed width
+	all   []widthCounts
 }
 
 // widthCounts counts, for each width, the rows that need at least that width.

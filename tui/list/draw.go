@@ -14,8 +14,8 @@ import (
 // RowStyle controls how rows are drawn. All functions are called by View only and may be
 // nil.
 type RowStyle[R any] struct {
-	NoHeader  bool // hides the column names
-	MarkWidth int  // width of the marks before the first column
+	NoHeader  bool
+	MarkWidth int // width of the marks before the first column
 	// Marks returns the styled marks of a row.
 	Marks func(R) string
 	// Base returns the style of a row.

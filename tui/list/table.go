@@ -39,7 +39,7 @@ type Table[R any] struct {
 	Head func(R) bool
 
 	Rows       []R
-	heads      int // number of leading heads
+	heads      int
 	index      *Index
 	Matches    []int32 // matching rows, in the order shown
 	query      *Query
@@ -47,8 +47,8 @@ type Table[R any] struct {
 	Order      int
 	// Reversed reverses the order.
 	Reversed      bool
-	LastSearch    time.Duration // duration of the last search
-	excludingTerm string        // the term that alone excludes everything
+	LastSearch    time.Duration
+	excludingTerm string // the term that alone excludes everything
 
 	RowStyle[R]
 	cols      []Column[R]
@@ -523,11 +523,11 @@ type Rows interface {
 
 	Total() int
 	HeadRows() int // leading rows that Total leaves out
-	PageSize() int // visible rows
+	PageSize() int
 	Position() int
 	FilterQuery() (typed string, query *Query)
 	OrderText(lk *theme.Theme) string
-	SearchTime() time.Duration // duration of the last search
+	SearchTime() time.Duration
 	// Matcher returns a function that finds the rows matching a filter. It may be called
 	// from a command.
 	Matcher(typed string) func(context.Context) ([]int32, error)

@@ -7,7 +7,7 @@ import (
 )
 
 type token struct {
-	raw    string // the whole term
+	raw    string
 	not    bool   // began with -
 	fuzzy  bool   // then with ~
 	name   string // before the colon, if it may be a name

@@ -31,7 +31,7 @@ type inFlight struct {
 	rows    []*trafficRow
 	ended   map[requestKey]uint64 // recently finished requests, with the number of reads then
 	reading bool
-	reads   uint64 // number of readings
+	reads   uint64
 }
 
 // inFlightWords are the words of an in-flight row that a filter can find.

@@ -20,9 +20,9 @@ import (
 type Layout struct {
 	*uicontext.Context
 	Panes          []Pane
-	Handlers       []map[string]keys.Handler // of the panes
+	Handlers       []map[string]keys.Handler
 	Details        []*detail
-	Open           int          // index of the open pane
+	Open           int
 	Inside         bool         // the detail has the focus
 	Opened         bool         // the detail is open if it is not beside the list
 	Touched        bool         // the user has pressed a key or a button
@@ -30,13 +30,13 @@ type Layout struct {
 	startedAt      time.Time
 	Split          split
 	Pulse          *History
-	Demo           bool     // the built-in demo
+	Demo           bool
 	OwnConfig      bool     // the config is the user's, not the demo
 	Command        []string // how clients start Goblin, for commands about the same config
-	NoWrap         bool     // long lines are not wrapped
-	zoomed         bool     // the detail fills the whole body
-	zoomMovedFocus bool     // … and the zoom moved the focus there
-	queryPath      string   // last query
+	NoWrap         bool
+	zoomed         bool // the detail fills the whole body
+	zoomMovedFocus bool // … and the zoom moved the focus there
+	queryPath      string
 
 	jumps       []jump // the jumps that led here
 	LastClick   Click

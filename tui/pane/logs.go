@@ -34,8 +34,8 @@ var tabNames = [LogTabs]string{"Events", "Traffic", "Server stderr", "Goblin"}
 type Logs struct {
 	app      *Layout
 	Paused   bool
-	Open     int        // tab
-	minLevel slog.Level // minimum level that is shown
+	Open     int
+	minLevel slog.Level
 
 	Logs    [LogTabs]*records[*logRow] // nil for traffic
 	Traffic *records[*trafficRow]
@@ -46,7 +46,7 @@ type Logs struct {
 	isFlooded     bool    // too many records arrive to build a detail for each
 	last          Subject // shown in the detail during a flood
 	lastAt        time.Time
-	lastOf        int // tab
+	lastOf        int
 
 	inFlight      inFlight
 	trafficFilter int             // filter of traffic: showRequests and so on

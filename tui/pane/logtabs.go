@@ -50,7 +50,7 @@ type records[R any] struct {
 	Held    []R // replaced, never changed: commands read it
 	extra   []R // additional rows; replaced, never changed
 	bytes   int
-	evicted int  // number of evicted rows
+	evicted int
 	unread  int  // rows that arrived since the tab was visible
 	changed bool // Held differs from the table
 	reading bool // a command updates the table
@@ -221,9 +221,9 @@ func (b tabRows[R]) sorted(by func() tea.Cmd) tea.Cmd {
 type logRow struct {
 	registry.LogRecord
 	key   string
-	line  string    // drawn part of the text
-	times int       // number of equal lines in the row; 0 means one
-	last  time.Time // time of the last one
+	line  string // drawn part of the text
+	times int    // number of equal lines in the row; 0 means one
+	last  time.Time
 }
 
 type sameLine struct {

@@ -36,7 +36,7 @@ const (
 // History counts the requests to each server.
 type History struct {
 	failed  func(*registry.TrafficRecord) bool
-	next    uint64 // next record of the journal to read
+	next    uint64
 	all     slotRing
 	servers map[string]*slotRing
 }

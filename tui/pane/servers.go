@@ -23,9 +23,9 @@ type Servers struct {
 	app   *Layout
 	Table *list.Table[registry.ServerState]
 
-	lastSeenStates map[string]registry.State       // states when the pane was last open
-	unseen         int                             // servers whose state has changed since then
-	down           int                             // number of servers that should be up
+	lastSeenStates map[string]registry.State // states when the pane was last open
+	unseen         int                       // servers whose state has changed since then
+	down           int
 	stderrTails    map[string][]registry.LogRecord // replaced, never changed
 	next           uint64                          // next record of the journal to read
 	findings       map[string]*finding

@@ -61,8 +61,8 @@ var attributes = Palette{
 type Glyphs struct {
 	ASCII bool
 
-	Cursor, Tick, On, Asked, Off, Refused       string // rows and subscriptions
-	Up, Starting, Disabled, Failed              string // servers
+	Cursor, Tick, On, Asked, Off, Refused       string
+	Up, Starting, Disabled, Failed              string
 	Template, Delta, New, To, From, Sep, Folded string
 	Ellipsis, Check, Box, Edge, Scroll, Updated string
 	Rising, Falling                             string // sort order of columns

@@ -25,8 +25,8 @@ type Request struct {
 	Args     json.RawMessage // arguments of a tool or prompt, variables of a template
 	Meta     json.RawMessage // _meta entered by the user, or nil
 	Expanded string          // listed URI that a template was expanded to
-	Show     bool            // show the answer
-	Silent   bool            // report only failures
+	Show     bool
+	Silent   bool // report only failures
 }
 
 func (r Request) params() (json.RawMessage, error) {
@@ -67,7 +67,7 @@ type Calls struct {
 	lastRequests []Request              // the last arguments per item, oldest first
 	cancelled    []CancelledRequest     // the last cancelled request per item
 	history      []*registry.Invocation // oldest first
-	historyBytes int                    // size of history, in bytes
+	historyBytes int
 
 	Trusted map[Item]string // definitions of tools that are called without asking
 }

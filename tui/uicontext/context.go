@@ -33,10 +33,10 @@ type Context struct {
 	Term    Terminal
 	Log     *slog.Logger
 	Now     func() time.Time
-	After   func(d time.Duration, msg tea.Msg) tea.Cmd // sends a message later
-	Wake    func()                                     // wakes the UI; never blocks
-	KeyOf   func(action string) string                 // the action's key, for texts
-	Actions keymap.Map                                 // with the config's keys
+	After   func(d time.Duration, msg tea.Msg) tea.Cmd
+	Wake    func()                     // wakes the UI; never blocks
+	KeyOf   func(action string) string // the action's key, for texts
+	Actions keymap.Map                 // with the config's keys
 
 	Theme   *theme.Theme
 	W, H    int
