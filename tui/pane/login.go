@@ -208,8 +208,9 @@ func (d *login) text(w, h int) []string {
 			add(lk.Accent.On(part))
 		}
 		add("")
-		if d.browserError != nil && len(out)+5 <= h {
-			add(uicontext.WrapText("A browser elsewhere ends at a page that doesn't load: press "+d.app.KeyOf("login.paste")+" to paste its URL.", room, 2)...)
+		hint := uicontext.WrapText("A browser elsewhere ends at a page that doesn't load: press "+d.app.KeyOf("login.paste")+" to paste its URL.", room, 2)
+		if d.browserError != nil && len(out)+len(hint)+3 <= h {
+			add(hint...)
 			add("")
 		}
 	}
