@@ -268,9 +268,8 @@ func (a *app) barLine() string {
 	return a.idleLine()
 }
 
-// idleLine returns a hint: that the UI joined a daemon that nothing else uses, which the
-// user may have forgotten; the heading of a list without a border; or the demo's first
-// steps.
+// idleLine returns a hint. It reports an otherwise unused daemon, which the user may have
+// forgotten, the heading of a list without a border, or the demo's first steps.
 func (a *app) idleLine() string {
 	lk, o := a.Theme, a.o.Daemon
 	switch {

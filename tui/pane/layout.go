@@ -327,7 +327,7 @@ func (a *Layout) whyNoContent(it uicontext.Item, untried string) string {
 }
 
 // Content returns the content for copying, files, pagers and editors: the item's cached
-// content, or else what the pane shows.
+// content, otherwise what the pane shows.
 func (a *Layout) Content() uicontext.CachedContent {
 	if p, ok := a.Panes[a.Open].(interface {
 		ShownContent() uicontext.CachedContent
