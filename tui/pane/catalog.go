@@ -199,8 +199,8 @@ func (c *catalog) switchHandler() keys.Handler {
 	}
 }
 
-// selectUsable selects the first row of a usable server among the first rows, or else a
-// tool of Goblin. It does nothing once the user or a jump has moved the cursor.
+// selectUsable selects the first row of a usable server among the first rows, otherwise
+// a tool of Goblin. It does nothing once the user or a jump has moved the cursor.
 func (c *catalog) selectUsable() {
 	e, _ := c.Table.Selected()
 	if c.app.UsedPanes[paneOf(c.kind)] || c.initialRow != "" && (e == nil || e.Listed != c.initialRow) {

@@ -231,8 +231,8 @@ type sameLine struct {
 	level                         slog.Level
 }
 
-// foldLines appends lines to the held ones. It merges a line with a recent equal one and
-// moves that to the end, so that a crash loop does not bury other lines.
+// foldLines appends lines to the held ones. A line replaces a recent equal one, so that a
+// crash loop does not bury other lines.
 func foldLines(held, came []*logRow) []*logRow {
 	all := slices.Concat(held, came)[:len(held)]
 	recent := make(map[sameLine]int, foldsWithin)

@@ -126,8 +126,8 @@ type Backend interface {
 	// Login logs the user in at a server by a browser and returns the user's name if
 	// known. show receives the page to open and must not block. pasted delivers the URL
 	// that a browser elsewhere ended at. The end of ctx cancels the login. agree reports
-	// whether the issuer, an authorization server, may receive the config's client
-	// secret; before is the issuer that the user agreed to earlier, or "".
+	// whether the issuer may receive the config's client secret. before is the issuer
+	// that the user agreed to earlier, or "".
 	Login(ctx context.Context, server string, show func(page string), agree func(ctx context.Context, issuer, before string) bool, pasted <-chan string) (user string, err error)
 	// Logout revokes and deletes a server's tokens.
 	Logout(ctx context.Context, server string) error
