@@ -98,11 +98,10 @@ type columnWidths struct {
 	all   []widthCounts
 }
 
-// widthCounts counts, for each width, the rows that need at least that width.
+// widthCounts counts the rows that need at least each width.
 type widthCounts []int32
 
-// measure reads all rows once, so that search results can be laid out without reading
-// them again.
+// measure reads all rows once, so that search results need no further reading.
 func measure[R any](columns []Column[R], rows []R) columnWidths {
 	e := columnWidths{cells: make([][]uint16, len(columns)), all: make([]widthCounts, len(columns))}
 	for i := range columns {
@@ -175,7 +174,7 @@ func (e *columnWidths) needs(found []int32, total int) []widthCounts {
 
 func (n widthCounts) most() int { return max(len(n)-1, 0) }
 
-// at returns the number of rows that are cut if the column has one cell less than w.
+// at returns the number of rows cut at less than w cells.
 func (n widthCounts) at(w int) int32 {
 	if w >= len(n) {
 		return 0
@@ -249,8 +248,7 @@ func (t *Table[R]) shared(places []place, stands []bool, w int) []place {
 	return kept
 }
 
-// narrower reports whether a column is narrower in other, which contains all columns of
-// places.
+// narrower reports whether a column of places is narrower in other.
 func narrower(places, other []place) bool {
 	j := 0
 	for _, p := range places {
@@ -264,8 +262,7 @@ func narrower(places, other []place) bool {
 	return false
 }
 
-// shareForVisible distributes the room by the visible rows, because there is not enough
-// for all rows.
+// shareForVisible shares the room by the visible rows, because not all rows fit.
 func (t *Table[R]) shareForVisible(places []place, room int) {
 	from := t.window.offset - t.window.offset%t.PageSize()
 	near := t.Matches[min(from, len(t.Matches)):min(from+2*t.window.height, len(t.Matches))]
@@ -310,8 +307,8 @@ func (t *Table[R]) wanted(i int) (p place, ok bool) {
 	return p, true
 }
 
-// share distributes room cells. Columns beyond their preferred width are cut first, then
-// those of a low priority, then any.
+// share distributes room cells. It first cuts columns beyond their preferred width, then
+// those of a low priority.
 func (t *Table[R]) share(places []place, room int) {
 	for i := range places {
 		places[i].w = places[i].most
@@ -345,8 +342,8 @@ func (t *Table[R]) share(places []place, room int) {
 	}
 }
 
-// giveSurplus moves cells beyond the preferred width of other columns to the filling
-// column, up to twice its preferred width.
+// giveSurplus gives surplus cells of other columns to the filling column, up to twice its
+// preferred width.
 func (t *Table[R]) giveSurplus(places []place, rest *place) {
 	for i := range places {
 		if p := &places[i]; p.need == nil && p != rest && p.w > p.wants && rest.w < 2*rest.wants {
@@ -355,8 +352,7 @@ func (t *Table[R]) giveSurplus(places []place, rest *place) {
 	}
 }
 
-// cheaper reports whether narrowing p cuts fewer rows than narrowing q; on a tie, the
-// wider one is cheaper.
+// cheaper reports whether narrowing p cuts fewer rows than narrowing q.
 func (p *place) cheaper(q *place) bool {
 	if a, b := p.need.at(p.w), q.need.at(q.w); a != b {
 		return a < b

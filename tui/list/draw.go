@@ -32,7 +32,6 @@ type RowStyle[R any] struct {
 	Replacement func(R) (string, theme.Style)
 }
 
-// minHeaderLines is the minimum height of a list with column names.
 const minHeaderLines = 2
 
 // Grid draws the visible rows below the column names.
@@ -177,7 +176,6 @@ func (t *Table[R]) drawn(lk *theme.Theme, text string, w int, c *Column[R], styl
 	return out + theme.Spaces(w-n)
 }
 
-// cut shortens a text to w cells around its first match.
 func (t *Table[R]) cut(lk *theme.Theme, text string, w int, middle bool) string {
 	short := func(text string) string {
 		if middle {
@@ -215,8 +213,7 @@ func (t *Table[R]) cutToMatch(lk *theme.Theme, text string, w int) string {
 	return lk.Ellipsis + text[from:]
 }
 
-// showHit shows a match that no visible column contains: in the filling column, otherwise
-// in half of the widest.
+// showHit shows a match that no visible column contains.
 func (t *Table[R]) showHit(lk *theme.Theme, r R, cells []cell) {
 	if t.FilterText == "" || t.HiddenTexts == nil || len(cells) == 0 {
 		return

@@ -45,7 +45,7 @@ func fold(s string) (low string, moved bool) {
 	return b.String(), moved
 }
 
-// origins maps each byte of the folded s, and its end, to the offset of its rune in s.
+// origins maps offsets in the folded s to offsets in s.
 func origins(s string, folded int) []int {
 	at := make([]int, 0, folded+1)
 	for i := 0; i < len(s); {

@@ -100,8 +100,8 @@ type matcher struct {
 	caches       []cachedTest
 }
 
-// cachedTest caches results of a condition: fields of 100,000 rows have few different
-// values, mostly in runs.
+// cachedTest caches results of a condition, because fields have few different values,
+// mostly in runs.
 type cachedTest struct {
 	last     string
 	lastFits bool
@@ -175,7 +175,7 @@ func (m *matcher) row(row int32) (spread int, ok bool) {
 	return spread, true
 }
 
-// part returns the last part of a row's text that is needed to find all words.
+// part returns the last part of the text needed to find all words.
 func (m *matcher) part(row int32) (last uint8) {
 	low := m.ix.folded(row)
 	if strings.IndexByte(low, 0) < 0 {

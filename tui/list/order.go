@@ -27,7 +27,7 @@ func (o Order[R]) Descending() Order[R] {
 	return o
 }
 
-// SortNext reverses the order, or changes to the next visible column if it is reversed.
+// SortNext reverses the order, then changes to the next visible column.
 func (t *Table[R]) SortNext() tea.Cmd {
 	if o := &t.Orders[t.Order]; !t.Reversed && (o.col > 0 || o.less != nil) {
 		t.Reversed = true

@@ -64,8 +64,7 @@ func (q *Query) IsRanked() bool {
 	return slices.ContainsFunc(q.fuzzies, func(f fuzzyWord) bool { return !f.not })
 }
 
-// HasWords reports whether the query has words, which order rows by the part that
-// contains them.
+// HasWords reports whether the query has words, which order the rows.
 func (q *Query) HasWords() bool {
 	return slices.ContainsFunc(q.words, func(w word) bool { return !w.not })
 }

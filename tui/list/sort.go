@@ -13,8 +13,8 @@ type ranks struct {
 	of map[int][]int32 // per column, of each row; equal rows have equal ranks
 }
 
-// get returns the ranks of a column. It computes missing ones only if pays is true, and
-// otherwise returns nil.
+// get returns the ranks of a column, or nil. It computes missing ones only if pays is
+// true.
 func (k *ranks) get(col int, pays bool, find func() []int32) []int32 {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -35,7 +35,6 @@ func isAbbreviation(word, name []rune) bool {
 	return false
 }
 
-// starts reports whether a word of the name begins at a position.
 func starts(name []rune, at int) bool {
 	if at == 0 {
 		return true

@@ -232,7 +232,6 @@ func (s *state[R]) search(ctx context.Context, by sorting[R], now func() time.Ti
 	return true
 }
 
-// setResult shows the result of a search. The cursor follows its row.
 func (t *Table[R]) setResult(s state[R]) {
 	was := int32(-1) // row under the cursor, or -1 if row numbers changed
 	if len(s.rows) == len(t.Rows) && len(s.rows) > 0 && &s.rows[0] == &t.Rows[0] && t.hasKeyAt(t.window.cursor, t.cursorKey) {
@@ -287,7 +286,6 @@ func (t *Table[R]) hasKeyAt(i int, key string) bool {
 	return i >= 0 && i < len(t.Matches) && t.key(t.Rows[t.Matches[i]]) == key
 }
 
-// indexOfKey returns the index of the row with a key, or -1 if it is hidden.
 func (t *Table[R]) indexOfKey(key string) int {
 	for i := range t.Matches {
 		if t.hasKeyAt(i, key) {

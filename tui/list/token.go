@@ -95,7 +95,6 @@ func nameLen(s string) int {
 	return 0
 }
 
-// unquote reads a quoted value, in which "" is a quote.
 func unquote(s string) (value string, used int, open bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -112,7 +111,6 @@ func unquote(s string) (value string, used int, open bool) {
 	return b.String(), len(s), true
 }
 
-// quote returns the value in a form that unquote reads back.
 func quote(value string) string {
 	value = clean(value)
 	if value != "" && value[0] != '"' && strings.IndexFunc(value, unicode.IsSpace) < 0 {

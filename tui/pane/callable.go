@@ -94,7 +94,6 @@ func (p *callablePane) unapproved(e *registry.Entry) *registry.UnapprovedTool {
 	return p.app.Reg.UnapprovedTool(e.Server, e.Name)
 }
 
-// firstLine returns the first line of the first text that is not empty.
 func firstLine(texts ...string) string {
 	for _, s := range texts {
 		if s = strings.TrimSpace(s); s != "" {

@@ -22,7 +22,7 @@ import (
 	"goblin/tui/viewer"
 )
 
-// catalog is a list of entries of one kind, used by three panes.
+// catalog is a list of entries of one kind.
 type catalog struct {
 	app   *Layout
 	kind  registry.Kind
@@ -40,7 +40,7 @@ type catalog struct {
 	hidesInvisible bool // hidden entries are not listed
 }
 
-// catalogState identifies the version of a list: the catalog's version and the profile.
+// catalogState identifies the version of a list.
 type catalogState struct {
 	version    uint64
 	view       string
@@ -114,7 +114,7 @@ func ownColumn(name string) list.Column[*registry.Entry] {
 	return list.Column[*registry.Entry]{Name: name, MinWidth: 16, PreferredWidth: 36, CutMiddle: true, Text: func(e *registry.Entry) string { return e.Name }}
 }
 
-// words returns the searched text: name, title, URI, then the description.
+// words returns the searched text, the most important part first.
 func words(e *registry.Entry) string {
 	const part = "\x00"
 	switch e.Kind {
@@ -287,7 +287,7 @@ func (c *catalog) count(open bool) string {
 	return s
 }
 
-// heading returns a list's name, row count and order, unless that is the first.
+// heading returns a list's title and order.
 func (c *catalog) heading(name string) (title, right string) {
 	title, right = c.app.Theme.Title.On(name)+" "+c.rowCount(), c.Table.OrderText(c.app.Theme)
 	if c.app.Profile != "" {
@@ -421,7 +421,7 @@ func versionOf(inv *registry.Invocation) string {
 	return fmt.Sprintf("%d %v %s", inv.Seq, inv.Stale, inv.StaleReason)
 }
 
-// rawBlocks returns an entry's other names and its own JSON, for the end of its detail.
+// rawBlocks returns an entry's other names and its own JSON.
 func rawBlocks(e *registry.Entry) []viewer.Section {
 	names := []viewer.Field{{Label: "flat id", Value: e.Flat}}
 	if e.Kind != registry.Tool && e.Kind != registry.Prompt {

@@ -57,8 +57,7 @@ func (f *finding) version() string {
 	return strconv.Itoa(f.changes) + " "
 }
 
-// blocks shows the diagnosis unless the server has become ready, or stopped being ready,
-// since.
+// blocks shows the diagnosis unless the server's readiness has changed since.
 func (f *finding) blocks(lk *theme.Theme, s registry.ServerState) []viewer.Section {
 	const title = "Diagnosis"
 	switch {

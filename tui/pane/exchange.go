@@ -14,8 +14,7 @@ import (
 	"goblin/tui/viewer"
 )
 
-// sideBySide is the UI width from which request and response are drawn side by side, in
-// cells.
+// sideBySide is the minimum width for drawing request and response side by side.
 const sideBySide = 140
 
 // Exchange is a dialog with a request and its response.
@@ -207,7 +206,6 @@ func (d *Exchange) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// handleMouse scrolls the side under the wheel and focuses the side that is clicked.
 func (d *Exchange) handleMouse(m tea.MouseMsg) {
 	for i, r := range d.viewRects {
 		r.Y, r.H = r.Y-1, r.H+1 // including its title

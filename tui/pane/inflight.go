@@ -34,15 +34,13 @@ type inFlight struct {
 	reads   uint64
 }
 
-// inFlightWords are the words of an in-flight row that a filter can find.
 const inFlightWords = "waits, " + runningText
 
 // graceReads is the number of readings for which a finished request stays in Traffic. Its
 // record, which replaces the row, may arrive later.
 const graceReads = 2
 
-// ReadInFlight reads the requests in flight. The header counts them and Traffic lists
-// them.
+// ReadInFlight reads the requests in flight for the header and Traffic.
 func (p *Logs) ReadInFlight() tea.Cmd {
 	if p.inFlight.reading {
 		return nil
@@ -59,7 +57,6 @@ func (p *Logs) ReadInFlight() tea.Cmd {
 	}
 }
 
-// setInFlight applies the result of a reading. Finished requests are in the journal.
 func (p *Logs) setInFlight(found []registry.InFlight) tea.Cmd {
 	p.inFlight.reads++
 	p.inFlight.rows = nil
@@ -113,7 +110,6 @@ func (p *Logs) InFlightOf(session string) (n int) {
 
 func (s requestKey) key() string { return fmt.Sprintf("%d %s %s", s.startTime, s.session, s.method) }
 
-// selectedInFlight returns the request under the cursor, or nil if it is not in flight.
 func (p *Logs) selectedInFlight() *trafficRow {
 	if p.Open != TabTraffic {
 		return nil
@@ -125,8 +121,7 @@ func (p *Logs) selectedInFlight() *trafficRow {
 	return r
 }
 
-// cancellable returns the requests that Cancel cancels: the marked ones, otherwise the one
-// under the cursor.
+// cancellable returns the requests that Cancel cancels.
 func (p *Logs) cancellable() []*trafficRow {
 	if p.Open != TabTraffic {
 		return nil

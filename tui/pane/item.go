@@ -55,7 +55,6 @@ func spaceBetween(parts []string, s string) bool {
 	return strings.HasSuffix(s, parts[last])
 }
 
-// itemOfRecord returns the item that a record is about, or an empty one.
 func itemOfRecord(reg *registry.Registry, r *registry.TrafficRecord) uicontext.Item {
 	if r.Name == "" {
 		return uicontext.Item{}

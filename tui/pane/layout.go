@@ -15,8 +15,7 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Layout holds the panes and their details, and tracks which of them are visible. Panes
-// reach each other through it.
+// Layout holds the panes, through which they reach each other, and their details.
 type Layout struct {
 	*uicontext.Context
 	Panes          []Pane
@@ -58,7 +57,7 @@ func (a *Layout) AddPanes(others ...Pane) {
 	}
 }
 
-// paneIDs are the bindings that show a pane, which does not count as using one.
+// paneIDs are the bindings that show a pane, which is not a use of it.
 var paneIDs = []string{"servers", "tools", "prompts", "resources", "logs", "usage"}
 
 // RunBinding runs a binding and records the pane as used.
@@ -71,7 +70,7 @@ func (a *Layout) RunBinding(id string, run func() tea.Cmd) tea.Cmd {
 	return cmd
 }
 
-// alertPeriod is the time after the start in which the UI shows a server that failed.
+// alertPeriod is the time after the start in which a failed server is shown.
 const alertPeriod = 30 * time.Second
 
 // showFailedServer selects the first failed server, unless the user has used the UI or
@@ -272,7 +271,6 @@ func (a *Layout) FocusDetail() tea.Cmd {
 	return nil
 }
 
-// Enlarge makes a detail below a list fill the whole body.
 func (a *Layout) Enlarge() tea.Cmd {
 	if a.DetailShown() && !a.Beside() && !a.Zoomed() {
 		a.zoomed, a.zoomMovedFocus, a.Inside = true, !a.Inside, true
@@ -326,8 +324,7 @@ func (a *Layout) whyNoContent(it uicontext.Item, untried string) string {
 	return ""
 }
 
-// Content returns the content for copying, files, pagers and editors: the item's cached
-// content, otherwise what the pane shows.
+// Content returns the content for copying, files, pagers and editors.
 func (a *Layout) Content() uicontext.CachedContent {
 	if p, ok := a.Panes[a.Open].(interface {
 		ShownContent() uicontext.CachedContent

@@ -16,7 +16,7 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// login is the dialog of a running login: it shows the page to log in at and waits.
+// login is the dialog of a running login.
 type login struct {
 	uicontext.BaseDialog
 	app             *uicontext.Context
@@ -115,8 +115,7 @@ func (d *login) show(page string) {
 	d.pages <- page
 }
 
-// askToSendSecret asks whether an issuer may receive the client secret and waits for the
-// answer.
+// askToSendSecret asks whether an issuer may receive the client secret.
 func (d *login) askToSendSecret(ctx context.Context, issuer, before string) bool {
 	q := secretQuestion{issuer, before, make(chan bool, 1)}
 	select {

@@ -326,7 +326,7 @@ func (p *Logs) nextLevel() tea.Cmd {
 	return p.list().Publish()
 }
 
-// pause pauses the view, or continues and reports records that were dropped meanwhile.
+// pause pauses the view, or continues and reports dropped records.
 func (p *Logs) pause() tea.Cmd {
 	if p.selectedInFlight() != nil {
 		p.app.Say("%d marked; %s cancels them", p.Traffic.Table.ToggleMark(), p.app.KeyOf("cancel"))

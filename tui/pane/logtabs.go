@@ -56,7 +56,6 @@ type records[R any] struct {
 	reading bool // a command updates the table
 }
 
-// setHeld replaces the held rows and evicts rows beyond the limits.
 func (f *records[R]) setHeld(rows []R) {
 	f.Held, f.changed, f.bytes = rows, true, 0
 	if f.size != nil {
@@ -70,8 +69,8 @@ func (f *records[R]) setHeld(rows []R) {
 	}
 }
 
-// trim evicts the oldest rows of servers with more than their share, among the rows for
-// which f.separate returns apart.
+// trim evicts the oldest rows of servers with more than their share, among rows that are
+// apart or not.
 func (f *records[R]) trim(apart bool, most int) {
 	has, n := map[string]int{}, 0
 	mine := func(r R) bool { return f.separate == nil || f.separate(r) == apart }
@@ -169,7 +168,6 @@ func (f *records[R]) Lines(lk *theme.Theme, w, h int, focused bool) []string {
 	return f.Table.Grid(lk, w, h, focused)
 }
 
-// Click also shows the start of the list if it changed the order.
 func (f *records[R]) Click(x, y int) (bool, tea.Cmd) {
 	row, cmd := f.Table.Click(x, y)
 	if !row && !f.Table.NewestLast() {
@@ -385,7 +383,6 @@ func formatTime(t time.Time) string {
 	return t.Format("2006-01-02 15:04:05.000")
 }
 
-// sessionText returns a session's id, and its client if it is still connected.
 func sessionText(reg *registry.Registry, id string) string {
 	if id == "" {
 		return ""

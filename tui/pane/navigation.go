@@ -17,7 +17,7 @@ func (a *Layout) Show(pane int) tea.Cmd {
 	return a.Panes[pane].Refresh(registry.AllChanges)
 }
 
-// jump is a move to another place, with the state to restore when the user goes back.
+// jump is a move to another place, with the state to restore.
 type jump struct {
 	from          int // pane
 	inside        bool
@@ -43,8 +43,7 @@ func (a *Layout) jumpTo(to int, arrive func() tea.Cmd, then func() tea.Cmd) tea.
 	return cmd
 }
 
-// WhyNothingFound explains an empty Logs pane after a jump. It returns "" if the user has
-// changed the filter.
+// WhyNothingFound explains an empty Logs pane after a jump, or returns "".
 func (a *Layout) WhyNothingFound(typed string) string {
 	n := len(a.jumps) - 1
 	if n < 0 || a.Open != PaneLogs || a.jumps[n].to != PaneLogs || a.jumps[n].after != typed {

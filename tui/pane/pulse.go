@@ -107,7 +107,6 @@ func (p *History) add(rec *registry.TrafficRecord, now time.Time) {
 
 func slotNumber(t time.Time) int64 { return t.Unix() / slotSeconds }
 
-// last returns the values of the last n slots, the current one at the end.
 func (s *slotRing) last(now time.Time, what Measure, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -146,7 +145,7 @@ func (p *History) Line(lk *theme.Theme, now time.Time, server string, what Measu
 	return lk.Spark(s.last(now, what, min(w, numSlots)))
 }
 
-// Short returns the sparklines of all servers together, each with its name and w slots.
+// Short returns the sparklines of all servers together, with their names.
 func (p *History) Short(lk *theme.Theme, now time.Time, w int) []string {
 	var out []string
 	for what, name := range []string{"req", "err", "ms"} {

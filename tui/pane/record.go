@@ -67,7 +67,6 @@ func markedStatusText(r *registry.TrafficRecord) string {
 	return statusText(r)
 }
 
-// nameAtServer returns the subject's name without the server, which has its own column.
 func nameAtServer(r *registry.TrafficRecord) string {
 	if own, ok := strings.CutPrefix(r.Name, "mcp://"+r.Server+"/"); ok && r.Server != "" {
 		return own
@@ -124,7 +123,6 @@ func outcomeFields(r *registry.TrafficRecord) []viewer.Field {
 	}
 }
 
-// durationText returns the duration without waits for the user, and the waits separately.
 func durationText(r *registry.TrafficRecord) string {
 	text := uicontext.FormatDuration(r.Duration - r.UserWait)
 	if r.UserWait > 0 {

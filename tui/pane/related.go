@@ -9,8 +9,7 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// relatedRequests holds the latest requests about one item, the newest first. It has
-// notifications only if Traffic shows them.
+// relatedRequests holds the latest requests about one item, the newest first.
 type relatedRequests struct {
 	about uicontext.Item
 	room  int

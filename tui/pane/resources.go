@@ -37,8 +37,7 @@ type Resources struct {
 
 type resourceKey struct{ server, uri string }
 
-// previewDelay is the time for which updates are collected before a preview is read
-// again.
+// previewDelay is the delay of a preview after an update, to collect updates.
 const previewDelay = 250 * time.Millisecond
 
 func newResources(a *Layout) *Resources {

@@ -65,8 +65,7 @@ func sortPriority(s registry.State) int {
 	}, s)
 }
 
-// IsReachable reports whether a server answers requests, if necessary after it was
-// started.
+// IsReachable reports whether a server answers requests, possibly after a start.
 func IsReachable(s registry.State) bool {
 	return s == registry.StateReady || s == registry.StateSleeping
 }
@@ -147,7 +146,7 @@ func isIdleChange(before, now registry.State) bool {
 		now == registry.StateSleeping && before == registry.StateReady
 }
 
-// tailLines is the number of lines of stderr and messages in a server's detail.
+// tailLines is the maximum number of output lines in a detail.
 const tailLines = 20
 
 func (p *Servers) readTails() {
@@ -185,8 +184,6 @@ const minErrorWidth = 24
 
 type serverCol = list.Column[registry.ServerState]
 
-// setColumns defines the columns of the list. The most useful ones have the highest
-// priority.
 func (p *Servers) setColumns() {
 	count := func(title string, rank, w int, kind registry.Kind) serverCol {
 		c := list.NumberColumn(title, rank, w, func(s registry.ServerState) float64 { return float64(s.Counts[kind]) },
@@ -306,7 +303,7 @@ func (p *Servers) Empty() []string {
 	}
 }
 
-// Item returns no item: a server cannot be called, read or cached.
+// Item returns no item: a server is not an entry of the catalog.
 func (p *Servers) Item() uicontext.Item { return uicontext.Item{} }
 
 // ShownContent returns the detail, for copying, editors and files.
@@ -373,7 +370,6 @@ func (p *Servers) none() string {
 	return ""
 }
 
-// unless returns a function that returns why if a server is selected.
 func (p *Servers) unless(why string) func() string {
 	return func() string {
 		if p.Table.Len() == 0 {

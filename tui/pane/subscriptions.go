@@ -120,7 +120,6 @@ func (p *Resources) ResolveItem(it uicontext.Item) (at resourceKey, listed strin
 	return resourceKey{t.Server, t.Name}, inv.Expanded, true
 }
 
-// holdersText returns the holders of a subscription. UIs are not counted among clients.
 func (p *Resources) holdersText(sub registry.SubscriptionState) string {
 	if sub.Holders == 0 {
 		return ""
@@ -223,8 +222,7 @@ func (p *Resources) toggle(it uicontext.Item, more *int) tea.Cmd {
 	}
 }
 
-// toggleTicked subscribes to all marked resources, or unsubscribes if this UI is
-// subscribed to all of them.
+// toggleTicked subscribes to all marked resources, or unsubscribes if all are subscribed.
 func (p *Resources) toggleTicked() tea.Cmd {
 	rows := p.current().Table.Marked()
 	if len(rows) < 2 {

@@ -20,7 +20,7 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// trafficRow is a record of traffic, without bodies, and cached values.
+// trafficRow is a record without bodies, with cached values.
 type trafficRow struct {
 	registry.TrafficRecord
 	key        string
@@ -45,7 +45,6 @@ func byStart(a, b *trafficRow) int {
 	return cmp.Or(a.at().Compare(b.at()), cmp.Compare(a.Seq, b.Seq))
 }
 
-// elapsed returns the duration of a request, so far if it is in flight.
 func (p *Logs) elapsed(r *trafficRow) time.Duration {
 	if r.inFlightID != "" {
 		return max(p.app.Now().Sub(r.Time), 0)
@@ -119,8 +118,6 @@ func (p *Logs) newTraffic() *records[*trafficRow] {
 	return &records[*trafficRow]{Table: t, limit: MaxTraffic, separateLimit: maxNotifications, separate: func(r *trafficRow) bool { return isNotification(&r.TrafficRecord) }, server: func(r *trafficRow) string { return r.Server }}
 }
 
-// trafficColumns returns the columns of Traffic. Method and name have the highest
-// priority.
 func (p *Logs) trafficColumns() []list.Column[*trafficRow] {
 	type column = list.Column[*trafficRow]
 	size := list.NumberColumn("size", 7, 8, func(r *trafficRow) float64 { return float64(recordSize(&r.TrafficRecord)) }, func(r *trafficRow, _ int) (string, theme.Style) {
@@ -265,7 +262,6 @@ func (p *Logs) applyTrafficFilter() {
 	}
 }
 
-// foldedLine counts the hidden records by source, or returns "" if all are shown.
 func (p *Logs) foldedLine() string {
 	if p.Traffic.filter == nil {
 		return ""

@@ -121,8 +121,6 @@ func endText(r *registry.TrafficRecord) string {
 	return formatTime(r.Time.Add(r.Duration))
 }
 
-// requestSide returns the request of an exchange: two lines of metadata, the params, and
-// then the rest.
 func requestSide(reg *registry.Registry, r *registry.TrafficRecord, lk *theme.Theme) []viewer.Section {
 	blocks := []viewer.Section{{Kind: viewer.Note, Text: strings.TrimSpace(r.Method+"  "+uicontext.SanitizeLine(r.Name)) + "\n" + exchangeLine(r, lk)}}
 	blocks = append(blocks, bodyBlocks("params", r.Request, r.RequestSize)...)
@@ -184,7 +182,7 @@ func (a *Layout) copyExchange(seqs ...uint64) tea.Cmd {
 	return a.Copy(all.String(), what)
 }
 
-// copyCommand copies the equivalent shell command, or the exchange if there is none.
+// copyCommand copies the equivalent shell command, otherwise the exchange.
 func (a *Layout) copyCommand(seq uint64) tea.Cmd {
 	rec, ok := a.Reg.Traffic().Record(seq)
 	if !ok {
@@ -205,8 +203,6 @@ func (a *Layout) copyCommand(seq uint64) tea.Cmd {
 	return cmd
 }
 
-// shownTraffic returns the exchange of the open dialog or the selected record, for
-// pagers, editors and files.
 func (p *Logs) shownTraffic() uicontext.CachedContent {
 	var seq uint64
 	if d := p.app.FrontExchange(); d != nil {
