@@ -69,8 +69,8 @@ func (f *records[R]) setHeld(rows []R) {
 	}
 }
 
-// trim evicts the oldest rows of servers with more than their share, among rows that are
-// apart or not.
+// trim evicts the oldest rows of servers over their share, among the rows for which
+// f.separate returns apart.
 func (f *records[R]) trim(apart bool, most int) {
 	has, n := map[string]int{}, 0
 	mine := func(r R) bool { return f.separate == nil || f.separate(r) == apart }
