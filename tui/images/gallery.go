@@ -13,32 +13,33 @@ import (
 	"github.com/charmbracelet/x/ansi/kitty"
 )
 
-// Bounds of a gallery.
+// Limits of a renderer.
 const (
 	maxImages = 64
 	maxPixels = 16 << 20
-	slots     = 200 // of images, kitty's marks count further
+	slots     = 200 // of images; kitty's diacritics allow more
 )
 
-// A cell's size in pixels where the terminal does not tell it.
+// The assumed cell size in pixels if the terminal does not report it.
 const defaultCellWidth, defaultCellHeight = 10, 20
 
-// Renderer is the images of one terminal. The zero value draws none.
+// Renderer draws and caches the images of one terminal. The zero value draws none. Its
+// methods are safe for concurrent use.
 type Renderer struct {
 	mu       sync.Mutex
 	protocol Protocol
 	w, h     int  // of a cell, in pixels
-	tmux     bool // what is meant for the terminal has to be passed on
+	tmux     bool // sequences must be passed through tmux
 
 	entries map[[sha256.Size]byte]*entry
 	slots   [slots]*entry
 	pixels  int
 	uses    uint64
-	colour  byte   // the low byte of kitty's ids, which other programs use, too
-	stale   []byte // slots of images that the terminal still has to free
+	colour  byte   // low byte of kitty's ids, to avoid those of other programs
+	stale   []byte // slots of images that the terminal must free
 }
 
-// entry is an image that was drawn.
+// entry is a cached image.
 type entry struct {
 	*Image
 	slot byte
@@ -48,9 +49,9 @@ type entry struct {
 	pal  *image.Paletted
 }
 
-// Set says how images are drawn from now on, and how large a cell is. It reports whether
-// those that were made are of no use any more. seed is any number, best another one for
-// each program that may draw on the terminal.
+// Set sets the protocol and the cell size. It reports whether existing images became
+// invalid. seed may be any number; programs that share the terminal should use different
+// ones.
 func (g *Renderer) Set(p Protocol, f TerminalReply, tmux bool, seed int) (changed bool) {
 	w, h := f.CellWidth, f.CellHeight
 	if w <= 0 || h <= 0 {
@@ -72,7 +73,7 @@ func (g *Renderer) Set(p Protocol, f TerminalReply, tmux bool, seed int) (change
 	return true
 }
 
-// Protocol is how images are drawn.
+// Protocol returns the protocol in use; a nil renderer has none.
 func (g *Renderer) Protocol() Protocol {
 	if g == nil {
 		return None
@@ -88,7 +89,7 @@ func (g *Renderer) cell() (w, h int) {
 	return cmp.Or(g.w, defaultCellWidth), cmp.Or(g.h, defaultCellHeight)
 }
 
-// Row is the cells of an image's row, from one column up to another.
+// Row returns the cells of an image's row, for the columns [from, to).
 func (g *Renderer) Row(m *Image, row, from, to int) string {
 	if from >= to {
 		return ""
@@ -112,8 +113,8 @@ func (g *Renderer) Row(m *Image, row, from, to int) string {
 	return b.String()
 }
 
-// entryFor returns the entry of an image. A new image takes the slot of the one that was drawn
-// the longest time ago.
+// entryFor returns the entry of an image. A new image evicts the least recently used ones
+// at a limit.
 func (g *Renderer) entryFor(m *Image) *entry {
 	g.uses++
 	if e := g.entries[m.key]; e != nil {
@@ -133,7 +134,7 @@ func (g *Renderer) entryFor(m *Image) *entry {
 		g.entries = map[[sha256.Size]byte]*entry{}
 	}
 	e := &entry{Image: m, used: g.uses}
-	for at := int(g.uses); ; at++ { // one that was freed is not used again at once
+	for at := int(g.uses); ; at++ { // a freed slot is not reused at once
 		at %= slots
 		if at > 0 && g.slots[at] == nil {
 			e.slot = byte(at)
@@ -164,7 +165,7 @@ type run struct {
 	row, col int
 }
 
-// runs are the parts of a line that show images.
+// runs returns the parts of a line that show images.
 func runs(line string) (all []run) {
 	width, measured := 0, 0
 	for at := 0; ; {
@@ -192,7 +193,7 @@ func runs(line string) (all []run) {
 
 const placeholder = string(kitty.Placeholder)
 
-// cellAt reads a placeholder with its three marks.
+// cellAt decodes a placeholder with its three diacritics.
 func cellAt(line string, at int) (row, col int, slot byte, end int, ok bool) {
 	at += len(placeholder)
 	var marks [3]int
@@ -211,7 +212,7 @@ func cellAt(line string, at int) (row, col int, slot byte, end int, ok bool) {
 	return marks[0], marks[1], byte(marks[2]), at, true
 }
 
-// numbers decode kitty's marks.
+// numbers decodes kitty's diacritics.
 var numbers = sync.OnceValue(func() map[rune]int {
 	all := make(map[rune]int, maxCols)
 	for i := range maxCols {
@@ -220,9 +221,9 @@ var numbers = sync.OnceValue(func() map[rune]int {
 	return all
 })
 
-// Text returns the bytes that turn a line into another: cells of images are blanks for
-// terminals that do not draw them by themselves, and are left out where the image is there
-// already.
+// Text returns the bytes that turn the line old into line. Kitty gets the placeholders.
+// Other terminals get blanks for image cells, or skip the cells if the image is already
+// there.
 func (g *Renderer) Text(old, line string) string {
 	if !strings.Contains(line, placeholder) || g.Protocol() == Kitty {
 		return line

@@ -9,25 +9,25 @@ import (
 	"image/png"
 )
 
-// Bounds of what is made for a terminal.
+// Limits of images made for a terminal.
 const (
-	maxCols       = 250 // kitty's marks count to 296
+	maxCols       = 250 // kitty's diacritics allow 296
 	maxRows       = 250
-	minCells      = 24 // cells: an image of fewer pixels has a cell for each
-	maxCellHeight = 28 // pixels: the height of a cell for terminals that scale
-	samples       = 4  // pixels of an image that make one of a smaller, each way
+	minCells      = 24 // smaller images get one cell per pixel
+	maxCellHeight = 28 // cell height in pixels for terminals that scale
+	samples       = 4  // source pixels per scaled pixel, each way
 )
 
-// Image is an image that fills a rectangle of cells.
+// Image is an image that fills a rectangle of cells. It is immutable.
 type Image struct {
 	Cols, Rows int
-	png        []byte // of a whole number of pixels a cell
-	w, h       int    // of a cell, in those
+	png        []byte // with a whole number of pixels per cell
+	w, h       int    // of a cell, in pixels of png
 	key        [sha256.Size]byte
 }
 
-// Size is how many cells an image of w by h pixels takes, in its proportions: as many as
-// its pixels need, within a bound.
+// Size returns the cells for an image of w by h pixels: its natural size, scaled down in
+// proportion to fit cols by rows.
 func (g *Renderer) Size(w, h, cols, rows int) (int, int) {
 	cw, ch := g.cell()
 	return size(w, h, cw, ch, min(cols, maxCols), min(rows, maxRows))
@@ -43,7 +43,7 @@ func size(w, h, cw, ch, cols, rows int) (int, int) {
 	return n, min(high(n), max(rows, 1))
 }
 
-// Image makes an image of so many cells.
+// Image returns an image of cols by rows cells.
 func (g *Renderer) Image(img image.Image, cols, rows int) (*Image, error) {
 	cw, ch := g.cell()
 	if ch > maxCellHeight && g.Protocol() != Sixel {
@@ -64,11 +64,11 @@ func (g *Renderer) Image(img image.Image, cols, rows int) (*Image, error) {
 
 var encoder = png.Encoder{CompressionLevel: png.BestSpeed}
 
-// pixels are the image's own.
+// pixels decodes the image.
 func (m *Image) pixels() *image.NRGBA {
 	img, err := png.Decode(bytes.NewReader(m.png))
 	if err != nil {
-		return image.NewNRGBA(image.Rect(0, 0, m.Cols*m.w, m.Rows*m.h)) // never: we wrote it
+		return image.NewNRGBA(image.Rect(0, 0, m.Cols*m.w, m.Rows*m.h)) // unreachable: encoded by Image
 	}
 	if n, is := img.(*image.NRGBA); is {
 		return n
@@ -81,7 +81,7 @@ func (m *Image) pixels() *image.NRGBA {
 // Scale returns an image of w by h pixels, each the average of the pixels that it covers.
 func Scale(img image.Image, w, h int) *image.NRGBA {
 	r := img.Bounds()
-	from := image.NewRGBA(image.Rect(0, 0, r.Dx(), r.Dy())) // premultiplied, as averages want it
+	from := image.NewRGBA(image.Rect(0, 0, r.Dx(), r.Dy())) // premultiplied, as averages require
 	draw.Draw(from, from.Rect, img, r.Min, draw.Src)
 	to := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {

@@ -1,16 +1,15 @@
 // Package images draws images with the kitty, iTerm2 or sixel protocol, or with blocks.
 //
-// On the screen an image is text: kitty's placeholders (U+10EEEE), one a cell, each with
-// marks that say of which image it is, and which part. So whatever cuts, moves or covers
-// lines treats images right without knowing of them, and nothing of an image stands where
-// its cells do not. kitty draws them as they are; for other terminals [Renderer.Text] makes
-// blanks of them, over which [Renderer.Draw] puts the part of the image that belongs there.
-// Foreign text cannot pretend to be such cells: goblin/registry/termtext escapes them.
+// In a line, an image is text: kitty's placeholders (U+10EEEE), one per cell, with
+// diacritics that encode the image and the cell. Code that cuts, moves or covers lines
+// therefore needs no knowledge of images. Kitty draws the placeholders itself. For other
+// terminals [Renderer.Text] replaces them with blanks, over which [Renderer.Draw] puts
+// the image. goblin/registry/termtext escapes placeholders in untrusted text.
 //
-// An [Image] is made of pixels that were decoded by others, so no byte of a file reaches
-// the terminal. A [Renderer] is what one terminal has: at most 64 images and 64 MiB of their
-// pixels. Images may be made and lines drawn in any goroutine; what is for the terminal
-// belongs to the one that writes there. The package knows no content, no keys and no panes.
+// An [Image] is encoded again from decoded pixels, so no byte of a file reaches the
+// terminal. A [Renderer] serves one terminal and holds at most 64 images and 64 MiB of
+// pixels. Any goroutine may create images and lines, but only the writer of the terminal
+// may call Before, Draw and Free. The package must not import content, keys or panes.
 package images
 
 import (
@@ -18,7 +17,7 @@ import (
 	"strings"
 )
 
-// Protocol is how a terminal is told to draw an image.
+// Protocol is the way in which a terminal draws images.
 type Protocol uint8
 
 // The protocols.
@@ -29,23 +28,23 @@ const (
 	Sixel          // https://vt100.net/docs/vt3xx-gp/chapter14.html
 )
 
-// Off is the mode in which images are not drawn at all.
+// Off is the mode that draws no images, not even as blocks.
 const Off = "off"
 
-// TerminalReply are a terminal's answers.
+// TerminalReply is the parsed reply of a terminal to queries.
 type TerminalReply struct {
 	Kitty, Sixel bool
-	CellWidth    int // in pixels; 0: not known
+	CellWidth    int // in pixels; 0 if unknown
 	CellHeight   int
 }
 
-// Known terminals that have iTerm2's images; each answers that it has sixel, too, which
-// says that the variable was not inherited from another terminal.
+// Terminals with iTerm2's protocol. Each also reports sixel, which proves that the
+// variable was not inherited from another terminal.
 var inlineTerminals = []string{"iTerm.app", "iTerm2", "WezTerm", "mintty"}
 
-// ChooseProtocol is how images are drawn on a terminal. A mode other than "auto" is the user's
-// word; "auto" takes what the terminal says that it has, and nothing in a multiplexer,
-// which says nothing of the terminal around it.
+// ChooseProtocol returns the protocol for a terminal. Every mode except "auto" is final.
+// "auto" relies on the terminal's reply and draws nothing in a multiplexer, whose replies
+// do not describe the outer terminal.
 func ChooseProtocol(mode string, getenv func(string) string, f TerminalReply) Protocol {
 	switch mode {
 	case "kitty":

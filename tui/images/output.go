@@ -12,7 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi/kitty"
 )
 
-// Invalidate says that the terminal may have forgotten all images.
+// Invalidate marks all images as missing in the terminal.
 func (g *Renderer) Invalidate() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -21,8 +21,8 @@ func (g *Renderer) Invalidate() {
 	}
 }
 
-// Before returns the bytes to write before lines: kitty gets each image once, and frees
-// those that have made room.
+// Before returns the bytes to write before lines. They free evicted images and send kitty
+// each image once.
 func (g *Renderer) Before(lines []string) []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,13 +67,13 @@ func (g *Renderer) freeStale(b *bytes.Buffer) {
 	g.stale = g.stale[:0]
 }
 
-// id is kitty's name of an image: its most significant byte stands in the third mark of
-// a cell, the least in its colour.
+// id returns kitty's image id. The third diacritic of a cell holds its most significant
+// byte, the colour its least.
 func (g *Renderer) id(slot byte) string {
 	return "i=" + strconv.Itoa(int(slot)<<24|int(g.colour))
 }
 
-// quiet has kitty not answer: what it says would be typed.
+// quiet suppresses kitty's replies, which would arrive as input.
 const quiet = "q=2"
 
 func (g *Renderer) free(b *bytes.Buffer, slot byte) {
@@ -105,14 +105,14 @@ func (g *Renderer) writeSequence(b *bytes.Buffer, sequence string) {
 	b.WriteString(sequence)
 }
 
-// rect is a part of the screen that shows a part of an image.
+// rect is a rectangle of the UI that shows a part of an image.
 type rect struct {
 	run
 	y, rows int
 }
 
-// Draw returns the bytes that put images over lines that changed, once their text is
-// there. Lines one below the other that show rows one below the other get them as one.
+// Draw returns the bytes that put images over changed lines, to write after their text.
+// Adjacent rows of an image are drawn together.
 func (g *Renderer) Draw(old, lines []string) []byte {
 	if p := g.Protocol(); p == None || p == Kitty {
 		return nil
@@ -123,13 +123,13 @@ func (g *Renderer) Draw(old, lines []string) []byte {
 		e, protocol := g.slots[r.slot], g.protocol
 		g.mu.Unlock()
 		if e == nil || r.row+r.rows > e.Rows || r.col+r.n > e.Cols {
-			continue // what stands there is about to be made anew
+			continue // a new frame will replace these cells
 		}
 		fmt.Fprintf(&b, "\x1b[%d;%dH", r.y+1, r.x+1)
 		switch protocol {
 		case ITerm:
 			g.drawInline(&b, e, r)
-		case Sixel: // which tmux draws by itself
+		case Sixel: // tmux supports sixel itself
 			e.sixel(&b, image.Rect(r.col*e.w, r.row*e.h, (r.col+r.n)*e.w, (r.row+r.rows)*e.h))
 		}
 	}
@@ -137,13 +137,13 @@ func (g *Renderer) Draw(old, lines []string) []byte {
 }
 
 func rects(old, lines []string) (all []rect) {
-	var open []int // those that end with the line before
+	var open []int // indexes of rectangles in the previous line
 	for y, line := range lines {
 		var next []int
 		if strings.Contains(line, placeholder) && (y >= len(old) || old[y] != line) {
 			now := runs(line)
 			if y < len(old) && sameRuns(runs(old[y]), now) {
-				now = nil // they are there
+				now = nil // already drawn
 			}
 		each:
 			for _, r := range now {
@@ -163,14 +163,14 @@ func rects(old, lines []string) (all []rect) {
 	return all
 }
 
-// drawInline draws a part of an image by iTerm2's protocol.
+// drawInline draws a part of an image with iTerm2's protocol.
 func (g *Renderer) drawInline(b *bytes.Buffer, e *entry, r rect) {
 	data := e.png
 	if r.rows < e.Rows || r.n < e.Cols {
 		var part bytes.Buffer
 		area := image.Rect(r.col*e.w, r.row*e.h, (r.col+r.n)*e.w, (r.row+r.rows)*e.h)
 		if encoder.Encode(&part, e.decoded().SubImage(area)) != nil {
-			return // never: it is not empty
+			return // unreachable: not empty
 		}
 		data = part.Bytes()
 	}
@@ -178,8 +178,8 @@ func (g *Renderer) drawInline(b *bytes.Buffer, e *entry, r rect) {
 		len(data), r.n, r.rows, base64.StdEncoding.EncodeToString(data)))
 }
 
-// decoded returns the pixels of an image. It caches them while the image is shown. Only the
-// writer to the terminal calls it.
+// decoded returns the pixels of an image. It caches them while the image is shown. Only
+// the writer to the terminal calls it.
 func (e *entry) decoded() *image.NRGBA {
 	if e.raw == nil {
 		e.raw = e.pixels()

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Levels of red, green and blue in the palette of all images: parts of an image that are
-// drawn at different times look alike then, which they do not with a palette made for each.
+// Levels of red, green and blue in the fixed palette. With a palette per image, parts
+// drawn at different times would differ.
 const reds, greens, blues = 6, 7, 6
 
 // transparent is the index of pixels that show the terminal's background.
@@ -19,7 +19,7 @@ func (e *entry) sixel(b *bytes.Buffer, r image.Rectangle) {
 	if e.pal == nil {
 		e.pal = dither(e.decoded())
 	}
-	// The 1 leaves pixels alone that have no colour.
+	// The 1 keeps pixels without a colour unchanged.
 	b.WriteString("\x1bP0;1;0q\"1;1;" + strconv.Itoa(r.Dx()) + ";" + strconv.Itoa(r.Dy()))
 	var used [transparent]bool
 	for y := r.Min.Y; y < r.Max.Y; y++ {
@@ -42,7 +42,7 @@ func (e *entry) sixel(b *bytes.Buffer, r image.Rectangle) {
 
 func percent(v uint8) string { return strconv.Itoa((int(v)*100 + 127) / 255) }
 
-// band writes up to six lines of pixels: colour by colour, a character for each column.
+// band writes up to six lines of pixels: colour by colour, one character per column.
 func (e *entry) band(b *bytes.Buffer, r image.Rectangle) {
 	var in [transparent]bool
 	for y := r.Min.Y; y < r.Max.Y; y++ {
@@ -90,8 +90,8 @@ func writeRun(b *bytes.Buffer, char byte, n int) {
 	}
 }
 
-// dither returns an image in the colours of the palette. The error of each pixel is spread to
-// its neighbours (Floyd and Steinberg).
+// dither returns an image in the colours of the palette. The error of each pixel is
+// spread to its neighbours (Floyd and Steinberg).
 func dither(img *image.NRGBA) *image.Paletted {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	out := image.NewPaletted(image.Rect(0, 0, w, h), palette())
