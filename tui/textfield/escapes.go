@@ -12,31 +12,30 @@ import (
 	"goblin/registry/termtext"
 )
 
-// escapes stand in for what a text field of bubbles would drop, change or draw
-// as it is: each such piece of text has a character of private use.
+// escapes replaces text that the fields of bubbles would drop, change or draw raw. It
+// maps each such piece to a private-use character.
 type escapes struct {
 	keeps  func(rune) bool
-	joined bool // a picture of several, such as a family, is one piece, too
+	joined bool // joined emoji, such as a family, count as one piece
 	all    []string
 }
 
-// standIn is the first of those characters: the last plane of all.
+// standIn is the first of those characters, at the start of the last plane.
 const standIn = 0x100000
 
-// isUnsupported reports what a line of text cannot hold: bubbles drops control
-// characters.
+// isUnsupported reports whether bubbles drops a character.
 func isUnsupported(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 
-// isBreak reports what a pasted line has blanks for.
+// isBreak reports whether a single-line field replaces a pasted character with a space.
 func isBreak(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }
 
-// isInvisible reports what must not reach a terminal.
+// isInvisible reports whether a character must not reach a terminal.
 func isInvisible(r rune) bool {
 	one := string(r)
 	return isUnsupported(r) && r != '\n' && r != '\t' || termtext.Text(one) != one
 }
 
-// escape is text as the text field holds it.
+// escape returns the text for a field of bubbles.
 func (k *escapes) escape(s string) string {
 	pictures := k.joined && strings.Contains(s, joiner)
 	if !pictures && strings.IndexFunc(s, func(r rune) bool { return k.keeps(r) || r >= standIn }) < 0 {
@@ -65,14 +64,13 @@ func (k *escapes) escape(s string) string {
 	return b.String()
 }
 
-// joiner makes one picture of several.
+// joiner joins several emoji into one.
 const joiner = "\u200d"
 
-// maxPicture is as many bytes as the longest picture has.
+// maxPicture is the longest joined emoji, in bytes.
 const maxPicture = 64
 
-// picture is how many bytes of several pictures a text begins with that are seen as
-// one; 0 is none.
+// picture returns the length of the joined emoji at the start of s in bytes, or 0.
 func picture(s string) int {
 	if s[0] < utf8.RuneSelf {
 		return 0
@@ -84,7 +82,7 @@ func picture(s string) int {
 	return len(cluster)
 }
 
-// unescape is the text that was meant.
+// unescape returns the original text.
 func (k *escapes) unescape(s string) string {
 	if len(k.all) == 0 {
 		return s
@@ -100,7 +98,7 @@ func (k *escapes) unescape(s string) string {
 	return b.String()
 }
 
-// typed is a key as the text field takes it.
+// typed returns a key for the field of bubbles. lines allows line breaks.
 func (k *escapes) typed(msg tea.KeyMsg, lines bool) tea.KeyMsg {
 	if msg.Type != tea.KeyRunes {
 		return msg
@@ -112,7 +110,7 @@ func (k *escapes) typed(msg tea.KeyMsg, lines bool) tea.KeyMsg {
 	case msg.Paste:
 		s = strings.Join(strings.FieldsFunc(s, isBreak), " ")
 	}
-	// As a paste, or "end" would be taken for the key of that name.
+	// Without Paste, bubbles treats text such as "end" as a key name.
 	msg.Paste = msg.Paste || len(msg.Runes) > 1
 	msg.Runes = []rune(k.escape(s))
 	return msg

@@ -1,14 +1,12 @@
 // Package textfield edits one or several lines of text.
 //
-// A [Field] holds exactly what was typed, pasted or set, on top of the fields of
-// bubbles, which would drop or change some of it, and draws it so that what a
-// terminal would obey or not show is seen, also under the cursor. Only a single
-// line has blanks for the breaks and tabs of what is pasted: an owner that means
-// them makes an area of it first, see [HasLineBreaks]. It always
-// takes keys: whoever owns one decides which reach it. Nothing reads the
-// clipboard of the machine that this process runs on: it is not the user's.
-// The package knows no forms, no dialogs and no filter. A Text belongs to the
-// goroutine of one screen's Update and View.
+// A [Field] preserves exactly what was typed, pasted or set, although the fields of
+// bubbles underneath drop or change some of it. It draws control and invisible characters
+// visibly. Only a single-line field replaces pasted line breaks and tabs by spaces; to
+// keep them, the owner switches to an area first, see [HasLineBreaks]. A Field handles
+// every key that its owner passes on. It never reads a clipboard, because that of this
+// machine may not be the user's. The package must not import forms, dialogs or the
+// filter. A Field belongs to the goroutine of its UI's Update and View.
 package textfield
 
 import (
@@ -24,55 +22,55 @@ import (
 	"goblin/tui/theme"
 )
 
-// Field is a text being typed, in one line or several.
+// Field is an editable text of one or several lines.
 type Field struct {
-	Width int // cells that View has; 0 is as many as the text needs
-	Limit int // characters of an area; 0 is no limit
+	Width int // cells for View; 0: as wide as the text
+	Limit int // maximum characters of an area; 0: none
 
 	look  *theme.Theme
 	multi bool
-	awake bool // area is made
+	awake bool // area is created
 	in    textinput.Model
 	area  textarea.Model
 	kept  escapes
 	text  string
 	rows  []string // the lines of text
-	off   int      // the first row drawn
-	at    int      // the row of the cursor, when last drawn
-	left  int      // the first character seen of it
+	off   int      // first drawn row
+	at    int      // row of the cursor when last drawn
+	left  int      // first drawn character of that row
 }
 
-// New is an empty line.
+// New returns an empty single-line field.
 func New(lk *theme.Theme) Field {
 	t := Field{look: lk, in: lk.Input(), kept: escapes{keeps: isUnsupported, joined: true}, rows: []string{""}}
 	t.in.Focus()
 	return t
 }
 
-// NewArea are empty lines.
+// NewArea returns an empty field of several lines.
 func NewArea(lk *theme.Theme) Field {
 	return Field{look: lk, multi: true, kept: escapes{keeps: func(r rune) bool { return r != '\n' && isUnsupported(r) }, joined: true}, rows: []string{""}}
 }
 
-// NewWrapped are empty lines that [Field.Wrapped] draws.
+// NewWrapped returns an empty field of several lines that [Field.Wrapped] draws.
 func NewWrapped(lk *theme.Theme) Field {
 	return Field{look: lk, multi: true, kept: escapes{keeps: isInvisible}, rows: []string{""}}
 }
 
-// HasLineBreaks reports a paste that only an area takes as it is.
+// HasLineBreaks reports whether only an area preserves a pasted text.
 func HasLineBreaks(msg tea.KeyMsg) bool {
 	return msg.Paste && strings.ContainsFunc(string(msg.Runes), isBreak)
 }
 
-// MaxLines is below what an area can hold; longer texts cannot be edited.
+// MaxLines is the maximum number of lines that can be edited, below the limit of bubbles.
 const MaxLines = 9000
 
-// areaWidth is where the area believes its lines to be wrapped; they are drawn
-// unwrapped. It measures every word anew with each letter of it, up to here.
+// areaWidth is the wrap width of the bubbles area, in cells. The lines are drawn
+// unwrapped, but the area measures each word again with every letter, up to this width.
 const areaWidth = 200
 
-// isZeroWidth reports a text with so many characters of no width that the area
-// would take seconds to measure it. Nobody writes such a text.
+// isZeroWidth reports whether a text has more than 2000 characters without width. The
+// area would take seconds to measure it.
 func isZeroWidth(s string) bool {
 	n := 0
 	for _, r := range s {
@@ -83,9 +81,9 @@ func isZeroWidth(s string) bool {
 	return n > 2000
 }
 
-// wake makes the area once somebody types: it takes a quarter of a megabyte,
-// which a form of hundreds of fields cannot spend on each. A text of more
-// lines than it holds sleeps on.
+// wake creates the area and reports whether it exists. It runs on first input, because an
+// area takes 250 KB and a form may have hundreds of fields. Text that the area cannot
+// hold stays read-only.
 func (t *Field) wake() bool {
 	if t.awake || len(t.rows) > MaxLines || isZeroWidth(t.text) {
 		return t.awake
@@ -109,8 +107,7 @@ func (t *Field) wake() bool {
 	return true
 }
 
-// SetValue replaces the text and puts the cursor at its end, in an area at its
-// beginning.
+// SetValue replaces the text. The cursor moves to the end, in an area to the start.
 func (t *Field) SetValue(s string) {
 	t.left, t.off = 0, 0
 	if t.multi {
@@ -123,16 +120,17 @@ func (t *Field) SetValue(s string) {
 	t.read()
 }
 
-// Value is the text.
+// Value returns the text.
 func (t *Field) Value() string { return t.text }
 
-// Rows are its lines.
+// Rows returns the lines of the text.
 func (t *Field) Rows() []string { return t.rows }
 
-// Multi reports whether there may be several.
+// Multi reports whether the field allows several lines.
 func (t *Field) Multi() bool { return t.multi }
 
-// SetTheme draws the text in another look. An area of bubbles keeps its own.
+// SetTheme changes the theme. It creates the area of bubbles again, which cannot change
+// its own.
 func (t *Field) SetTheme(lk *theme.Theme) {
 	t.look = lk
 	if t.awake {
@@ -143,7 +141,7 @@ func (t *Field) SetTheme(lk *theme.Theme) {
 	}
 }
 
-// MoveTo puts the cursor of an area elsewhere.
+// MoveTo moves the cursor of an area.
 func (t *Field) MoveTo(row, col int) {
 	if t.wake() {
 		for t.area.Line() < row {
@@ -163,8 +161,8 @@ func (t *Field) read() {
 	t.rows = append(t.rows[:0], t.text)
 }
 
-// Update handles a key and reports whether the text changed. Runes that came
-// at once are text, also where they spell a key's name, such as "end".
+// Update handles a key and reports whether the text changed. Several runes at once are
+// text, even if they spell a key's name, such as "end".
 func (t *Field) Update(msg tea.KeyMsg) bool {
 	before := t.text
 	switch {
@@ -188,7 +186,7 @@ func (t *Field) Update(msg tea.KeyMsg) bool {
 	return t.text != before
 }
 
-// splice puts in what the area would cut off; the text cannot be edited after it.
+// splice inserts text that the area would truncate. Afterwards the text is read-only.
 func (t *Field) splice(s string) {
 	row, col := t.Cursor()
 	rows := slices.Clone(t.rows)
@@ -197,7 +195,7 @@ func (t *Field) splice(s string) {
 	t.SetValue(strings.Join(rows, "\n"))
 }
 
-// Cursor is the row and the character that the cursor stands on.
+// Cursor returns the row and the character of the cursor.
 func (t *Field) Cursor() (row, col int) {
 	if !t.multi {
 		return 0, t.in.Position()
@@ -209,7 +207,7 @@ func (t *Field) Cursor() (row, col int) {
 	return t.area.Line(), at.StartColumn + at.ColumnOffset
 }
 
-// View draws the row of the cursor around it, in Width cells.
+// View draws the row of the cursor in Width cells.
 func (t *Field) View() string {
 	row, _ := t.Cursor()
 	before, under, after := t.around(t.rows[row], t.Width)
@@ -219,18 +217,18 @@ func (t *Field) View() string {
 	return before + under + after
 }
 
-// reversed is drawn under the cursor; https://no-color.org allows it.
+// reversed styles the cursor; https://no-color.org allows it.
 const reversed = "\x1b[7m"
 
-// Column is the cell of the cursor in what View draws.
+// Column returns the cell of the cursor in the result of View.
 func (t *Field) Column() int {
 	row, _ := t.Cursor()
 	before, _, _ := t.around(t.rows[row], t.Width)
 	return theme.Width(before)
 }
 
-// around cuts a line to a window of w cells that holds the
-// cursor, which stays where it is as far as it can.
+// around cuts a line to a window of w cells around the cursor. The window scrolls only if
+// necessary.
 func (t *Field) around(line string, w int) (before, under, after string) {
 	row, col := t.Cursor()
 	runes := []rune(t.kept.escape(line))
@@ -241,11 +239,11 @@ func (t *Field) around(line string, w int) (before, under, after string) {
 	}
 	t.left = min(t.left, col)
 	if w > 0 {
-		room := max(w-2, 1) // the cursor, and a sign that something is before
+		room := max(w-2, 1) // without the cursor and the ellipsis
 		for t.left < col && theme.Width(shown(runes[t.left:col])) > room-1 {
 			t.left++
 		}
-		// No more of it than can be seen: lines of forms may be very long.
+		// Lines of forms may be very long, so drop the invisible end.
 		runes = runes[:min(len(runes), col+1+w)]
 	} else {
 		t.left = 0
@@ -257,7 +255,7 @@ func (t *Field) around(line string, w int) (before, under, after string) {
 	if col < len(runes) {
 		under, after = shown(runes[col:col+1]), shown(runes[col+1:])
 	}
-	if t.look.Bold == "" && under == " " { // a terminal that shows nothing but characters
+	if t.look.Bold == "" && under == " " { // a terminal without styles
 		under = "_"
 	}
 	if w > 0 {
@@ -266,8 +264,8 @@ func (t *Field) around(line string, w int) (before, under, after string) {
 	return before, under, after
 }
 
-// Draw is h rows of w cells around the cursor, and which of them has it. An
-// empty line is filled so that it is seen to be one for typing.
+// Draw returns h rows of w cells around the cursor, and the row of the cursor. An empty
+// single-line field is underlined.
 func (t *Field) Draw(w, h int, focused bool) (rows []string, at int) {
 	row, _ := t.Cursor()
 	if focused {
@@ -292,11 +290,10 @@ func (t *Field) Draw(w, h int, focused bool) (rows []string, at int) {
 	return rows, at
 }
 
-// blankLine is how far an empty line is filled at most.
+// blankLine is the maximum underline of an empty field, in cells.
 const blankLine = 48
 
-// clip is enough of a line for w cells, and a bit more so that what is cut is
-// seen to be.
+// clip returns enough of a line to fill w cells and to show that it was cut.
 func clip(s string, w int) string {
 	n := 0
 	for i := range s {
@@ -308,7 +305,7 @@ func clip(s string, w int) string {
 	return s
 }
 
-// visible is text for the screen; in several lines a tab is an arrow.
+// visible returns sanitized text; in an area, tabs become arrows.
 func (t *Field) visible(s string) string {
 	if !t.multi {
 		return termtext.Line(s)
@@ -320,9 +317,9 @@ func (t *Field) visible(s string) string {
 	return strings.Join(parts, t.look.To+"   ")
 }
 
-// Wrapped draws the text wrapped in h rows of w cells. What must not reach the
-// terminal is a mark in it, as the rows are as wide as their characters; hidden
-// is what the marks stand for.
+// Wrapped draws the text wrapped in h rows of w cells. A mark replaces each character
+// that must not reach the terminal, so that widths stay right. hidden lists the replaced
+// characters.
 func (t *Field) Wrapped(w, h int, mark string) (rows, hidden []string) {
 	t.wake()
 	t.area.SetWidth(w)
