@@ -11,13 +11,13 @@ import (
 	"goblin/tui/theme"
 )
 
-// builder appends lines to a document. Once err is set nothing more is added.
+// builder appends lines to a document. After an error it appends nothing.
 type builder struct {
 	ctx       context.Context
 	lk        *theme.Theme
 	o         Options
 	d         *Doc
-	lineWidth int // cells of a line, without the one for edge marks
+	lineWidth int // in cells, without the cell for edge marks
 	err       error
 }
 
@@ -50,8 +50,8 @@ func (b *builder) put(s string) { b.d.arena = append(b.d.arena, s...) }
 
 func (b *builder) setInk(i ink) { b.d.arena = append(b.d.arena, byte(i)) }
 
-// add appends a line. It looks at the context now and then, as this is what
-// every loop over long content comes to.
+// add appends a line. It checks the context periodically, because every loop over long
+// content calls it.
 func (b *builder) add(l line) {
 	if len(b.d.lines)&4095 == 4095 && b.err == nil {
 		b.err = b.ctx.Err()
@@ -152,7 +152,7 @@ func (b *builder) plain(text string, size int64) {
 	b.noteTruncation(int64(len(shown)), size)
 }
 
-// lines adds the lines of safe text, with numbers if wanted.
+// lines adds the lines of safe text, numbered if Options.Numbers is set.
 func (b *builder) lines(s string) {
 	l := line{ink: inkPlain}
 	if b.o.Numbers {
@@ -179,8 +179,8 @@ func (b *builder) lines(s string) {
 	}
 }
 
-// truncate returns the first whole characters of a text, at most most bytes. It ends at a line
-// break unless that would lose much.
+// truncate returns at most most bytes of a text, whole characters only. It ends at a line
+// break unless that loses more than an eighth.
 func truncate(s string, most int) (string, bool) {
 	if len(s) <= most {
 		return s, false
@@ -207,11 +207,12 @@ func splitSize(n int64) (number, unit string) {
 	return number, unit
 }
 
-// briefFrom is the minimum length of a data: URI that is shown by type and size, in bytes.
+// briefFrom is the minimum length of a data: URI that is shown by type and size, in
+// bytes.
 const briefFrom = 64
 
-// ShortenDataURI replaces a long data: URI by the type and size of its content. It returns other
-// text unchanged.
+// ShortenDataURI replaces a long data: URI by the type and size of its content. It
+// returns other text unchanged.
 func ShortenDataURI(s string) string {
 	if len(s) < briefFrom || !strings.EqualFold(s[:len("data:")], "data:") {
 		return s

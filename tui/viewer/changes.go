@@ -2,11 +2,10 @@ package viewer
 
 import "hash/maphash"
 
-// Mark marks the lines that are not in old, which a [View] then shows with a
-// mark at the edge. It compares lines of the original, so the widths may
-// differ. Time and memory are linear: what is equal at the beginning and at
-// the end is left out, and of the rest each line of old makes up for one equal
-// line wherever it stands. It must be called before the document is shown.
+// Mark marks the lines that are missing in old; a [View] then draws a mark at their edge.
+// It compares source lines, so the widths may differ. Time and memory are linear: after
+// the common start and end, it matches equal lines regardless of their order. It must be
+// called before the document is shown.
 func (d *Doc) Mark(old *Doc) {
 	d.changed = nil
 	if old == nil {
@@ -47,7 +46,7 @@ type hash struct {
 	first, next int
 }
 
-// hashes are those of the lines of the original.
+// hashes returns a hash for each source line.
 func (d *Doc) hashes(seed maphash.Seed) []hash {
 	out := make([]hash, 0, len(d.lines))
 	for i := 0; i < len(d.lines); {

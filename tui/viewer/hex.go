@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	hexShown  = 256       // bytes of a dump at least
-	hexLines  = 16        // lines of a dump at least
-	imageHead = 256 << 10 // bytes in which the dimensions of an image must stand
+	hexShown  = 256       // minimum bytes of a dump
+	hexLines  = 16        // minimum lines of a dump
+	imageHead = 256 << 10 // bytes searched for the dimensions of an image
 )
 
 func (b *builder) hex(k *Section) {
@@ -57,11 +57,11 @@ func (b *builder) noteUndrawn(k *Section, why error) {
 		return
 	case !errors.Is(why, errNoImage):
 	case strings.HasPrefix(k.MIME, "image/"):
-		why = errors.New("only png, jpeg, gif and webp are")
+		why = errors.New("only png, jpeg, gif and webp are supported")
 	default:
 		return
 	}
-	b.line(inkWarn, termtext.Line(fmt.Sprintf("%s, %s, is not drawn: %s", name, formatBytes(int64(len(k.Data))), why)), 0)
+	b.line(inkWarn, termtext.Line(fmt.Sprintf("%s, %s, not drawn: %s", name, formatBytes(int64(len(k.Data))), why)), 0)
 	b.blank()
 }
 
@@ -85,7 +85,7 @@ func (b *builder) sha256(data []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// dump yields lines like those of hexdump -C, with as many bytes as fit.
+// dump yields lines in the format of hexdump -C that fit into room cells.
 func dump(data []byte, room int) func(func(string) bool) {
 	per := perLine(room)
 	return func(yield func(string) bool) {
@@ -112,7 +112,7 @@ func dump(data []byte, room int) func(func(string) bool) {
 	}
 }
 
-// perLine is how many bytes of a dump a line of so many cells has.
+// perLine returns the number of bytes in a dump line of at most room cells.
 func perLine(room int) int {
 	per := 2
 	for per < 64 && hexWidth(per+step(per)) <= room {
@@ -121,7 +121,7 @@ func perLine(room int) int {
 	return per
 }
 
-// step is by how much a line grows: few bytes stand where there is room for few.
+// step returns the increment of bytes per line, which is smaller for narrow lines.
 func step(per int) int {
 	switch {
 	case per < 8:
@@ -132,10 +132,10 @@ func step(per int) int {
 	return 8
 }
 
-// hexWidth is how many cells a line of n bytes takes.
+// hexWidth returns the cells of a line with n bytes.
 func hexWidth(n int) int { return 9 + (n+7)/8 + 3*n + 1 + n + 2 }
 
-// dimensions is the format and size of an image in pixels, "" for what is none.
+// dimensions returns the format and pixel size of an image, or "" for other data.
 func dimensions(data []byte) string {
 	data = data[:min(len(data), imageHead)]
 	f := formatOf(data)

@@ -12,8 +12,8 @@ import (
 	"goblin/registry/termtext"
 )
 
-// json shows JSON, or as much of it as may be shown. Other text is shown as it is, below the
-// reason why it is not JSON.
+// json shows JSON, up to the limit. Text that is not JSON is shown unchanged below the
+// syntax error.
 func (b *builder) json(k *Section) {
 	whole := max(k.Size, int64(len(k.Data)))
 	if whole == 0 {
@@ -31,7 +31,7 @@ func (b *builder) json(k *Section) {
 	deep := countLevels(k.Data)
 	b.d.levels = max(b.d.levels, deep)
 	p := printer{b: b, src: k.Data, fold: foldDepth(deep, b.o), foldRoot: k.Shut, start: b.pos(), from: b.pos()}
-	p.node = uint64(len(b.d.starts)) * fnvPrime // so that sections do not share nodes
+	p.node = uint64(len(b.d.starts)) * fnvPrime // different nodes for each section
 	p.space()
 	p.value(0)
 	shown := p.i
@@ -75,8 +75,8 @@ func countLevels(src []byte) int {
 	return max(deep-1, 0)
 }
 
-// foldDepth returns the depth to which JSON is shown. Each level that the user folds is an
-// existing one.
+// foldDepth returns the depth to which JSON is shown. It never exceeds the existing
+// levels, so each press of the fold key changes something.
 func foldDepth(deep int, o Options) int {
 	if o.Depth < 0 {
 		return -1
@@ -84,31 +84,30 @@ func foldDepth(deep int, o Options) int {
 	return max(0, min(o.Depth, deep)-o.Fold)
 }
 
-// printer lays out JSON token by token as it stands: order, numbers and duplicates
-// are those of the source, and escapes but for those of characters that can be shown.
-// Memory is bounded by the output, and nothing past the end of the output is laid out.
-// The source is valid, but may lack its end.
+// printer lays out JSON token by token. Order, numbers, duplicates and escapes stay as in
+// the source, except escapes of printable characters. It stops at the output limit, so
+// memory is bounded. The source is valid but may be truncated.
 type printer struct {
 	b        *builder
 	src      []byte
 	i        int
 	fold     int
 	foldRoot bool // the outermost value is folded
-	start    int  // of all output in the arena
-	from     int  // of the open line in the arena
+	start    int  // of the output, in the arena
+	from     int  // of the open line, in the arena
 	ink      ink
 	full     bool
 	node     uint64 // of the current value
 }
 
-// Nodes are known by the names and places on the way to them, so that they stay the
-// same when a document is built anew of something newer.
+// Constants of the hash that identifies nodes. A node is identified by its path, so it
+// stays the same in newer documents.
 const (
 	fnvOffset = 14695981039346656037
 	fnvPrime  = 1099511628211
 )
 
-// childID returns the node of a value in another.
+// childID returns the node of a value inside another one.
 func childID(node uint64, name []byte) uint64 {
 	node ^= fnvOffset
 	for _, c := range name {
@@ -122,8 +121,7 @@ func (p *printer) space() { p.i = rawjson.AfterSpace(p.src, p.i) }
 // more reports whether there is more to lay out.
 func (p *printer) more() bool { return !p.full && p.i < len(p.src) }
 
-// scan returns the index after the value that begins here. If the value lacks its end, scan
-// skips the value.
+// scan returns the index after the value that begins here. It skips a truncated value.
 func (p *printer) scan() (end int, ok bool) {
 	end, err := rawjson.Scan(p.src, p.i)
 	if err != nil {
@@ -139,7 +137,7 @@ func (p *printer) peek() byte {
 	return 0
 }
 
-// end ends the open line.
+// end finishes the open line.
 func (p *printer) end(depth int) {
 	p.b.wrap(p.from, line{ink: inkPlain, indent: uint16(min(2*depth, p.b.lineWidth/2))}, 2)
 	p.from, p.ink = p.b.pos(), inkPlain
@@ -156,11 +154,10 @@ func (p *printer) put(i ink, s string) {
 	p.b.put(s)
 }
 
-// slack is how long a token may be that is shown to its end although all that
-// may be shown was.
+// slack is the longest token that is completed beyond the output limit, in bytes.
 const slack = 256
 
-// token puts the scalar before end, which may be longer than all that is shown.
+// token writes the scalar before end, cut if it exceeds the limit.
 func (p *printer) token(i ink, end, depth int) {
 	raw := p.src[p.i:end]
 	if !p.b.o.Raw && len(raw) > briefFrom && bytes.HasPrefix(raw, []byte(`"data:`)) {
@@ -191,8 +188,8 @@ func (p *printer) token(i ink, end, depth int) {
 	p.b.d.arena = append(p.b.d.arena, raw...)
 }
 
-// decodeEscapes decodes the escapes of printable characters in a string: 日 is easier to read
-// than \u65e5.
+// decodeEscapes decodes the escapes of printable characters in a string, so 日 is shown
+// instead of \u65e5.
 func decodeEscapes(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); {
@@ -310,7 +307,7 @@ func (p *printer) container(depth int, closer byte, what string) {
 	}
 }
 
-// name puts the name of a member and the colon after it.
+// name writes the name of a member and the colon after it.
 func (p *printer) name(depth int) {
 	end, ok := p.scan()
 	if !ok {
@@ -325,7 +322,7 @@ func (p *printer) name(depth int) {
 	}
 }
 
-// putFolded puts the number of members or items instead of a container.
+// putFolded writes the number of members or items instead of a container.
 func (p *printer) putFolded(opener, closer, what string) {
 	end, ok := p.scan()
 	if !ok {

@@ -6,18 +6,18 @@ import (
 
 const reset = "\x1b[m"
 
-// lineWriter writes one line in styles. It changes the style only before text. It skips cells
-// outside the window.
+// lineWriter writes one styled line. It changes the style only before text and skips
+// cells outside the window.
 type lineWriter struct {
 	text      []byte
 	style     theme.Style
-	uncertain bool // a character may have joined with its neighbours
-	strict    bool // no such character is drawn
+	uncertain bool // a character may have joined its neighbours
+	strict    bool // such characters are replaced
 
-	skip  int  // cells to leave out before anything is drawn
-	limit int  // cells that may be drawn
-	x     int  // cells drawn
-	full  bool // something did not fit any more
+	skip  int  // cells to skip first
+	limit int  // maximum cells
+	x     int  // cells written
+	full  bool // some text didn't fit
 }
 
 func (p *lineWriter) setStyle(s theme.Style) {
@@ -68,7 +68,8 @@ func (p *lineWriter) writeSpaces(style theme.Style, n int) {
 	}
 }
 
-// writeCluster writes one character. If only half of it is in the window, it writes spaces.
+// writeCluster writes one character. If only half of it is in the window, it writes
+// spaces.
 func (p *lineWriter) writeCluster(style theme.Style, s []byte, cells int, f clusterKind) {
 	if p.skip > 0 {
 		if hidden := p.skipHidden(cells); hidden < cells {

@@ -6,11 +6,10 @@ import (
 	"goblin/registry/termtext"
 )
 
-// markdown shows the parts of Markdown that help reading. Text that it does not know stays
-// as written.
+// markdown formats common Markdown. Text that it doesn't recognize stays as written.
 //
-// It is not a CommonMark parser, because the time must be linear in the length of foreign
-// text: 100 KB of ">" or "[](" take goldmark 14 s, and 1 MiB of usual text about a second.
+// It is not a CommonMark parser, because its time must be linear for untrusted text. For
+// 100 KB of ">" or "[](" goldmark takes 14 s, and about a second for 1 MiB of usual text.
 func (b *builder) markdown(text string, size int64) {
 	if text == "" && size == 0 {
 		b.empty()
@@ -35,16 +34,16 @@ type markdown struct {
 	b           *builder
 	para        []byte // the open paragraph
 	open        bool
-	rows        int    // of the paragraph, in the source
-	mark        string // before the paragraph: a bullet
+	rows        int    // source lines of the paragraph
+	mark        string // bullet before the paragraph
 	indent      int    // of the paragraph
-	depth       int    // of quotes
-	list        int    // column of the text of the open list item, 0 outside lists
-	fence       string // the closing mark of the open code block
-	fenceIndent int    // columns that the code block is indented by in the source
+	depth       int    // quote depth
+	list        int    // text column of the open list item, or 0
+	fence       string // closing mark of the open code block
+	fenceIndent int    // source columns that indent the code block
 	blank       bool   // the last line was blank
-	lastLine    int    // where the last line of the paragraph begins in it
-	table       *table // the open one
+	lastLine    int    // offset of the paragraph's last line
+	table       *table // the open table
 }
 
 func (m *markdown) line(s string) {
@@ -106,7 +105,7 @@ func (m *markdown) blankLine(depth int) {
 	m.blank = true
 }
 
-// block handles the lines that mean something by their beginning.
+// block handles headings, rules and list items. It returns false for other lines.
 func (m *markdown) block(text string, indent int) bool {
 	level := len(text) - len(strings.TrimLeft(text, "#"))
 	switch {
@@ -196,8 +195,8 @@ func (m *markdown) start(mark string, indent int, text string) {
 	m.appendText(text)
 }
 
-// appendText adds a line to the open paragraph. A backslash or two spaces at its end break the
-// line on the screen.
+// appendText adds a line to the open paragraph. A backslash or two spaces at its end
+// force a line break.
 func (m *markdown) appendText(text string) {
 	m.rows++
 	m.lastLine = len(m.para)
@@ -254,7 +253,7 @@ func trimQuotes(s string) (depth int, rest string) {
 	}
 }
 
-// fenceOf is the run of three or more that begins a code block, "" if none.
+// fenceOf returns the run of three or more marks that begins a code block, or "".
 func fenceOf(text string) string {
 	for _, c := range []string{"`", "~"} {
 		n := len(text) - len(strings.TrimLeft(text, c))
@@ -265,7 +264,7 @@ func fenceOf(text string) string {
 	return ""
 }
 
-// setextLevel returns the level of the heading that an underline gives the previous line,
+// setextLevel returns the heading level that an underline assigns to the previous line,
 // or 0.
 func setextLevel(text string) int {
 	text = strings.TrimRight(text, " ")

@@ -12,24 +12,23 @@ var emphasis = [...]struct {
 	ink  ink
 }{{"**", inkBold}, {"__", inkBold}, {"*", inkEm}, {"_", inkEm}}
 
-// inliner shows one paragraph. What ends a mark is looked for once: where the
-// search failed it is not repeated, and where it succeeded no other for the
-// same mark begins before that place, so the time is linear.
+// inliner formats one paragraph in linear time. A failed search for a closing mark is not
+// repeated, and a successful one is cached.
 type inliner struct {
 	b        *builder
 	s        string
 	i        int
 	base     ink
-	ends     [len(emphasis)]int // where the open mark ends, 0 when not open
+	ends     [len(emphasis)]int // offset of the closing mark, 0 if none is open
 	unclosed [len(emphasis)]bool
-	ticks    [4]bool // no run of so many backticks comes any more
+	ticks    [4]bool // no run of that many backticks follows
 	places   [3]int  // of the next "]", ")" and ">"
 }
 
-// inline appends a paragraph, in its ink where it has no other.
+// inline appends a paragraph, with base as the default ink.
 func (b *builder) inline(s string, base ink) {
 	in := inliner{b: b, s: s, base: base}
-	plain := 0 // begin of what stands for itself
+	plain := 0 // start of plain text
 	for in.i < len(s) {
 		at := in.i
 		switch s[at] {
@@ -48,7 +47,7 @@ func (b *builder) inline(s string, base ink) {
 	b.put(s[plain:])
 }
 
-// special shows what begins at i, if it is more than the character itself.
+// special formats the construct that begins at i. It returns false for a plain character.
 func (in *inliner) special(c byte) bool {
 	switch c {
 	case '\\':
@@ -89,7 +88,7 @@ func isURL(s string) bool {
 	return ok && !strings.ContainsAny(s, " <") && (scheme == "http" || scheme == "https" || scheme == "mailto")
 }
 
-// ink is that of the text at i.
+// ink returns the ink at i.
 func (in *inliner) ink() ink {
 	for k, end := range in.ends {
 		if end > in.i {
@@ -99,7 +98,7 @@ func (in *inliner) ink() ink {
 	return in.base
 }
 
-// show puts text in an ink and goes on in the one before.
+// show writes text in an ink, then restores the current one.
 func (in *inliner) show(i ink, s string) {
 	in.b.setInk(i)
 	in.b.put(s)
@@ -177,7 +176,7 @@ func (in *inliner) emphasis() bool {
 	return false
 }
 
-// putMark puts a mark of emphasis if the theme has no style for it.
+// putMark writes a mark of emphasis if the theme has no style for it.
 func (in *inliner) putMark(i ink, mark string) {
 	style := in.b.lk.Underline
 	if i == inkBold {
@@ -216,7 +215,7 @@ func (in *inliner) closingMark(mark string) int {
 			len(mark) == 1 && run-at == 2:
 			at = run
 		case len(mark) == 1:
-			return at // of three the first; the others end what is around it
+			return at // of three marks, the outer two close the surrounding emphasis
 		default:
 			return run - len(mark)
 		}
@@ -227,7 +226,7 @@ func wordByte(c byte) bool {
 	return c >= 0x80 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// link shows [text](url) as the text and, if it says something else, the URL.
+// link shows [text](url) as the text, followed by the URL if it differs.
 func (in *inliner) link(at int, what string) bool {
 	end := in.indexFrom(0, ']', at)
 	if end < 0 || end+1 >= len(in.s) || in.s[end+1] != '(' {

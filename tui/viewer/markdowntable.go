@@ -8,22 +8,21 @@ import (
 	"goblin/tui/theme"
 )
 
-// Bounds of tables: what is larger stands as it was written.
+// Limits of tables; larger ones are shown as source.
 const (
 	tableColumns = 64
 	tableRows    = 2000
 	leastColumn  = 3 // cells
 )
 
-// table is a table of Markdown (GFM): a line of heads, one of dashes, and rows.
+// table is a Markdown table (GFM): a header, a line of dashes, and rows.
 type table struct {
-	source []string // the lines as written
-	align  []byte   // of each column: l, c or r
+	source []string // lines as written
+	align  []byte   // l, c or r per column
 	rows   [][]string
 }
 
-// startTable makes the last line of the open paragraph the heads of a table, if
-// text is a line of dashes for as many columns.
+// startTable starts a table if text is a delimiter row for the paragraph's last line.
 func (m *markdown) startTable(text string) bool {
 	align := dashes(text)
 	heads := fieldsOf(string(m.para[m.lastLine:]))
@@ -42,7 +41,7 @@ func (m *markdown) startTable(text string) bool {
 	return true
 }
 
-// row takes a row of the open table; false for what ends it.
+// row adds a row to the open table. It returns false for any other line.
 func (m *markdown) row(s string) bool {
 	t, text := m.table, strings.TrimSpace(s)
 	if text == "" || !strings.Contains(text, "|") || len(t.rows) >= tableRows {
@@ -54,8 +53,8 @@ func (m *markdown) row(s string) bool {
 	return true
 }
 
-// dashes reads the line below the heads: how each column is aligned, nil for any
-// other line.
+// dashes parses the delimiter row. It returns the alignment of each column, or nil for
+// other lines.
 func dashes(text string) (align []byte) {
 	if !strings.Contains(text, "|") || strings.Trim(text, "|:- \t") != "" {
 		return nil
@@ -77,7 +76,7 @@ func dashes(text string) (align []byte) {
 	return align
 }
 
-// fieldsOf cuts a row at its bars; one behind a backslash is text.
+// fieldsOf splits a row at its bars, except at escaped ones.
 func fieldsOf(text string) (fields []string) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "|")
 	from := 0
@@ -134,7 +133,7 @@ func (m *markdown) endTable() {
 	}
 }
 
-// shrink takes cells from the widest columns until all fit; false if they cannot.
+// shrink narrows the widest columns until all fit. It returns false if they cannot.
 func shrink(widths []int, room int) bool {
 	sum := 0
 	for i := range widths {
@@ -161,7 +160,7 @@ func (m *markdown) tableRow(row [][]byte, widths []int, align []byte, base line)
 		most = max(most, len(parts[c]))
 	}
 	for k := range most {
-		from, due := b.pos(), 0 // blanks that only matter if something follows
+		from, due := b.pos(), 0 // pending spaces, written only before text
 		for c, w := range widths {
 			var text []byte
 			if k < len(parts[c]) {
@@ -217,12 +216,12 @@ func (b *builder) inlineText(text string, base ink) []byte {
 
 func cellsOf(s []byte) int { return cellWidth(s, 0, 1<<30) }
 
-// wrapCell cuts text with inks into lines of at most w cells, after spaces where
-// there are some. Each line begins in the ink that the one before ended in.
+// wrapCell splits text with inks into lines of at most w cells, preferably after spaces.
+// Each line starts with the ink in effect.
 func wrapCell(s []byte, w int) (out [][]byte) {
 	start := inkPlain
 	var open []byte
-	col, gap := 0, -1 // where the last space of the open line ends
+	col, gap := 0, -1 // after the last space of the open line
 	end := func(n int) {
 		out = append(out, append([]byte{byte(start)}, bytes.TrimRight(open[:n], " ")...))
 		rest := bytes.TrimLeft(open[n:], " ")

@@ -16,7 +16,7 @@ import (
 // maxParts is the maximum number of entries of one result that are shown.
 const maxParts = 1000
 
-// FromResource shows the result of resources/read.
+// FromResource returns the sections for a result of resources/read.
 func FromResource(result json.RawMessage) []Section {
 	contents := member(result, "contents")
 	if contents == nil {
@@ -35,7 +35,7 @@ func FromResource(result json.RawMessage) []Section {
 	return noteMore(out, total)
 }
 
-// FromTool shows the result of tools/call.
+// FromTool returns the sections for a result of tools/call.
 func FromTool(result json.RawMessage) []Section {
 	if rawjson.Valid(result) != nil || !rawjson.IsObject(result) {
 		return asJSON(result)
@@ -64,7 +64,7 @@ func FromTool(result json.RawMessage) []Section {
 	return out
 }
 
-// FromPrompt shows the result of prompts/get.
+// FromPrompt returns the sections for a result of prompts/get.
 func FromPrompt(result json.RawMessage) []Section {
 	messages := member(result, "messages")
 	if messages == nil {
@@ -103,9 +103,9 @@ func FromPrompt(result json.RawMessage) []Section {
 	return noteMore(out, total)
 }
 
-// JoinText joins the texts in a result of any of the three kinds, for copying:
-// as the server sent it, so not safe for a terminal. Parts stand on lines of
-// their own. A result without text is its JSON.
+// JoinText returns the texts in a result of any of the three kinds, each starting on a
+// new line. The text is not sanitized and thus unsafe for a terminal. For a result
+// without text it returns the JSON.
 func JoinText(result json.RawMessage) string {
 	var parts []string
 	forEachPart(result, func(c []byte) bool {
@@ -127,9 +127,8 @@ func JoinText(result json.RawMessage) string {
 	return out.String()
 }
 
-// FirstBlob is the first part of a result that is bytes, for saving. name is the
-// last part of its URI, of characters that are harmless in file names, and may
-// be "".
+// FirstBlob returns the first binary part of a result, for saving. name is the last part
+// of its URI, reduced to characters that are safe in file names; it may be "".
 func FirstBlob(result json.RawMessage) (name, mime string, data []byte, ok bool) {
 	forEachPart(result, func(c []byte) bool {
 		v := rawjson.Get(c, "blob")
@@ -149,8 +148,8 @@ func FirstBlob(result json.RawMessage) (name, mime string, data []byte, ok bool)
 	return name, mime, data, ok
 }
 
-// forEachPart calls yield for the parts of a result. For an embedded resource it passes the
-// resource.
+// forEachPart calls yield for the parts of a result until it returns false. For an
+// embedded resource it passes the resource.
 func forEachPart(result json.RawMessage, yield func([]byte) bool) {
 	if rawjson.Valid(result) != nil {
 		return
@@ -186,7 +185,7 @@ func forEachPart(result json.RawMessage, yield func([]byte) bool) {
 	}
 }
 
-// fileName is the last part of a URI's path, made harmless.
+// fileName returns the last part of a URI's path, reduced to safe characters.
 func fileName(uri string) string {
 	uri, _, _ = strings.Cut(uri, "#")
 	uri, _, _ = strings.Cut(uri, "?")
@@ -209,7 +208,7 @@ func fileName(uri string) string {
 	return name
 }
 
-// member is a value of a result, nil when the result is not an object with it.
+// member returns an array member of a result, or nil.
 func member(result json.RawMessage, name string) []byte {
 	if rawjson.Valid(result) != nil {
 		return nil
@@ -220,7 +219,7 @@ func member(result json.RawMessage, name string) []byte {
 	return nil
 }
 
-// asJSON shows JSON that the specification does not define.
+// asJSON returns a section for JSON that the specification does not define.
 func asJSON(raw []byte) []Section { return []Section{{Kind: JSON, Data: raw}} }
 
 func noteMore(out []Section, total int) []Section {
@@ -230,7 +229,7 @@ func noteMore(out []Section, total int) []Section {
 	return out
 }
 
-// resourceSections shows TextResourceContents or BlobResourceContents.
+// resourceSections returns the sections for TextResourceContents or BlobResourceContents.
 func resourceSections(c []byte) []Section {
 	mime := rawjson.GetString(c, "mimeType")
 	head := Section{Kind: Fields, Fields: []Field{{Label: "uri", Value: rawjson.GetString(c, "uri")}, {Label: "type", Value: mime}}}
@@ -251,7 +250,7 @@ func withHead(head, body Section) []Section {
 	return []Section{body}
 }
 
-// blobSection shows base64.
+// blobSection returns the section for base64 data.
 func blobSection(v []byte, mime string) Section {
 	data, err := bytesIn(v)
 	if err != nil {
@@ -260,7 +259,7 @@ func blobSection(v []byte, mime string) Section {
 	return Section{Kind: Hex, Data: data, MIME: mime}
 }
 
-// bytesIn decodes a JSON string of base64, padded or not, of either alphabet.
+// bytesIn decodes a JSON string of base64, in either alphabet, with or without padding.
 func bytesIn(v []byte) ([]byte, error) {
 	s, ok := rawjson.String(v)
 	if !ok {
@@ -279,8 +278,8 @@ func bytesIn(v []byte) ([]byte, error) {
 	return nil, err
 }
 
-// textSection shows text according to its MIME type. Text without a type is JSON if it is an
-// object or an array.
+// textSection returns the section for text of a MIME type. Text without a type counts as
+// JSON if it is an object or an array.
 func textSection(s, mime string) Section {
 	kind, _, _ := strings.Cut(mime, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
@@ -306,7 +305,7 @@ func isJSON(s string) bool {
 	return rawjson.Valid([]byte(s)) == nil
 }
 
-// plainSection shows text without a MIME type.
+// plainSection returns the section for text without a MIME type.
 func plainSection(s string) Section {
 	b := textSection(s, "")
 	if b.Kind != JSON && looksMarkdown(s) {
@@ -315,8 +314,7 @@ func plainSection(s string) Section {
 	return b
 }
 
-// looksMarkdown is true for text that would lose more by being shown as it is
-// than by being laid out: it has headings or fences near its beginning.
+// looksMarkdown reports whether a text has headings or fences near its start, or links.
 func looksMarkdown(s string) bool {
 	s = s[:min(len(s), 4096)]
 	for l := range strings.Lines(s) {
@@ -329,7 +327,8 @@ func looksMarkdown(s string) bool {
 	return strings.Contains(s, "](http")
 }
 
-// contentSections shows one content block of a tool's result or of a prompt's message.
+// contentSections returns the sections for one content block of a tool result or prompt
+// message.
 func contentSections(c []byte) []Section {
 	switch rawjson.GetString(c, "type") {
 	case "text":
@@ -352,7 +351,7 @@ func contentSections(c []byte) []Section {
 	return asJSON(c)
 }
 
-// linkSection shows a resource_link.
+// linkSection returns the section for a resource_link.
 func linkSection(c []byte) Section {
 	b := Section{Kind: Fields, Fields: []Field{
 		{Label: "link", Value: rawjson.GetString(c, "uri")},

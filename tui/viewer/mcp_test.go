@@ -127,7 +127,7 @@ func TestResultsBecomeScreens(t *testing.T) {
 			size    2 B
 			sha256  fb8e20fc2e4c3f248c60c39bd652f3c1347298bb977b8b4d5903b85055620603
 
-			image/x, 2 B, is not drawn: only png, jpeg, gif and webp are
+			image/x, 2 B, not drawn: only png, jpeg, gif and webp are supported
 
 			00000000  61 62                                             |ab|
 

@@ -20,23 +20,23 @@ import (
 	"goblin/tui/theme"
 )
 
-// Bounds of the images that are drawn: a decoder needs up to eight bytes a pixel.
+// Limits of drawn images. A decoder needs up to eight bytes per pixel.
 const (
 	maxImageBytes = 8 << 20 // bytes
 	maxPixels     = 6 << 20
-	maxImages     = 32  // images of one document
+	maxImages     = 32  // images per document
 	pictureWide   = 100 // cells
 	pictureHigh   = 32  // lines
-	samples       = 4   // pixels of an image that make one of a line, each way
+	samples       = 4   // image pixels per block pixel, each way
 )
 
-// dot is one cell of a picture of blocks.
+// dot is one cell of a block picture.
 type dot struct {
 	style theme.Style
 	char  string
 }
 
-// strip is one line of a picture: blocks, or a row of cells that the terminal fills.
+// strip is one line of a picture, drawn as blocks or by the terminal.
 type strip struct {
 	dots  []dot
 	image *images.Image
@@ -50,21 +50,21 @@ func (s strip) cells() int {
 	return len(s.dots)
 }
 
-// decoding lets one image at a time take the memory that it needs, of all screens.
+// decoding limits memory: all UIs together decode one image at a time.
 var decoding sync.Mutex
 
-// picture adds an image: as the terminal draws images, else as half blocks, two pixels a
-// cell, or as shades where there are no colours. The error says why there is none to be
-// seen, if it is one.
+// picture adds an image. It uses the terminal's image protocol, or half blocks with two
+// pixels per cell, or shades without colours. It returns errNoImage for other data, or
+// the reason why the image is not drawn.
 func (b *builder) picture(data []byte) error {
 	f := formatOf(data)
 	switch {
 	case f == nil || b.lk.NoImages:
 		return errNoImage
 	case b.lineWidth < 4:
-		return errors.New("there is no room for it")
+		return errors.New("not enough space")
 	case b.d.images == maxImages:
-		return fmt.Errorf("%d images of this are drawn, that is enough", maxImages)
+		return fmt.Errorf("the limit of %d images is reached", maxImages)
 	}
 	img, err := f.decoded(data)
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *builder) picture(data []byte) error {
 
 var errNoImage = errors.New("no image")
 
-// image adds one that the terminal draws.
+// image adds an image that the terminal draws.
 func (b *builder) image(img image.Image) error {
 	g, size := b.lk.Images, img.Bounds()
 	cols, rows := g.Size(size.Dx(), size.Dy(), min(b.lineWidth, pictureWide), pictureHigh)
@@ -108,7 +108,7 @@ func (b *builder) blocks(img image.Image) {
 	}
 	scaled := images.Scale(img, cols, lines*2)
 	pixel := func(x, y int) color.RGBA {
-		red, green, blue, _ := scaled.At(x, y).RGBA() // premultiplied: on black
+		red, green, blue, _ := scaled.At(x, y).RGBA() // premultiplied, so transparent becomes black
 		return color.RGBA{uint8(red >> 8), uint8(green >> 8), uint8(blue >> 8), 255}
 	}
 	for y := range lines {
@@ -126,7 +126,7 @@ func (b *builder) strip(s strip) {
 	b.d.longest = max(b.d.longest, s.cells())
 }
 
-// format is one of images that are drawn.
+// format is a supported image format.
 type format struct {
 	name   string
 	is     func(data []byte) bool
@@ -136,10 +136,10 @@ type format struct {
 
 const pngHead = "\x89PNG\r\n\x1a\n"
 
-// decodePNG decodes a PNG whose checksums may be wrong, as those of images are that were
-// changed by hand; other programs do not look at them.
+// decodePNG decodes a PNG and ignores wrong checksums, as other programs do. Images
+// edited by hand have them.
 func decodePNG(r io.Reader) (image.Image, error) {
-	data, err := io.ReadAll(r) // of what is in memory
+	data, err := io.ReadAll(r) // reads from memory
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func hasPrefix(with string) func([]byte) bool {
 	return func(data []byte) bool { return bytes.HasPrefix(data, []byte(with)) }
 }
 
-// formatOf is the format of an image, nil for what is none.
+// formatOf returns the format of an image, or nil for other data.
 func formatOf(data []byte) *format {
 	for _, f := range []format{
 		{"png", hasPrefix(pngHead), decodePNG, png.DecodeConfig},
@@ -174,33 +174,33 @@ func formatOf(data []byte) *format {
 	return nil
 }
 
-// decoded is an image; the error says what is wrong with it, or too large.
+// decoded decodes an image within the limits.
 func (f *format) decoded(data []byte) (img image.Image, err error) {
 	if len(data) > maxImageBytes {
-		return nil, fmt.Errorf("images of up to %s are drawn", formatBytes(maxImageBytes))
+		return nil, fmt.Errorf("it is larger than %s", formatBytes(maxImageBytes))
 	}
 	decoding.Lock()
 	defer decoding.Unlock()
 	defer func() {
-		if recover() != nil { // a decoder at work on foreign input
-			img, err = nil, errors.New("it is broken")
+		if recover() != nil { // a decoder may panic on untrusted input
+			img, err = nil, errors.New("invalid image")
 		}
 	}()
 	c, err := f.config(bytes.NewReader(data))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("it is broken: %w", err)
+		return nil, fmt.Errorf("invalid image: %w", err)
 	case c.Width < 1 || c.Height < 1:
-		return nil, errors.New("it has no pixels")
+		return nil, errors.New("no pixels")
 	case c.Width > maxPixels/c.Height:
-		return nil, fmt.Errorf("it says that it has %d x %d pixels, up to %d are drawn", c.Width, c.Height, maxPixels)
+		return nil, fmt.Errorf("%d x %d pixels exceed the limit of %d", c.Width, c.Height, maxPixels)
 	}
 	img, err = f.decode(bytes.NewReader(data))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("it is broken: %w", err)
+		return nil, fmt.Errorf("invalid image: %w", err)
 	case img.Bounds().Empty():
-		return nil, errors.New("it has no pixels")
+		return nil, errors.New("no pixels")
 	}
 	return img, nil
 }
@@ -221,10 +221,10 @@ func (b *builder) dot(upper, lower color.RGBA) dot {
 	return dot{theme.Style(fmt.Sprintf("\x1b[38;2;%d;%d;%d;48;2;%d;%d;%dm", upper.R, upper.G, upper.B, lower.R, lower.G, lower.B)), "▀"}
 }
 
-// luminance is how light a colour is, up to 255 (ITU-R BT.601).
+// luminance returns the brightness of a colour, from 0 to 255 (ITU-R BT.601).
 func luminance(c color.RGBA) int { return (299*int(c.R) + 587*int(c.G) + 114*int(c.B)) / 1000 }
 
-// color256 returns the nearest of the 216 colours that all terminals with 256 colours have.
+// color256 returns the nearest colour of the 6x6x6 cube.
 func color256(c color.RGBA) int {
 	part := func(v uint8) int {
 		if v < 48 {

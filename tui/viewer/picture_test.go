@@ -120,7 +120,7 @@ func TestImagesThatAreTooLargeOrBrokenAreDumped(t *testing.T) {
 		v.Show(doc, false)
 		text := strings.Join(v.Lines(90, 30), "\n")
 		require.Contains(t, text, "00000000  ", name)
-		require.Regexp(t, `image/x, \d+ B, is not drawn: \w`, text, name)
+		require.Regexp(t, `image/x, \d+ B, not drawn: \w`, text, name)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"goblin/tui/theme"
 )
 
-// Plain is everything as text for a clipboard or a pager: safe for a terminal,
-// not wrapped, not folded and not cut, Markdown as it was written.
+// Plain returns the sections as text for a clipboard or a pager. It is safe for a
+// terminal, neither wrapped, folded nor cut. Markdown stays as written.
 func (d *Doc) Plain() string {
 	var out strings.Builder
 	for i := range d.sections {
@@ -68,8 +68,8 @@ func plainFields(fields []Field) string {
 	return out.String()
 }
 
-// pretty returns JSON as it is shown, without folding, wrapping and bounds. Text that is
-// not JSON stays as it is.
+// pretty returns indented JSON without folding, wrapping or limits. Text that is not JSON
+// stays unchanged.
 func pretty(src []byte) string {
 	if rawjson.Valid(src) == nil {
 		src = rawjson.AppendIndent(nil, src)

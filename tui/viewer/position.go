@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// matchingLine returns the line of d that shows the text of line top of old.
+// matchingLine returns the line of d that shows the text at line top of old.
 func (d *Doc) matchingLine(old *Doc, top int) int {
 	if top <= 0 || top >= len(old.lines) || len(d.lines) == 0 {
 		return 0
@@ -13,7 +13,7 @@ func (d *Doc) matchingLine(old *Doc, top int) int {
 	if line, ok := d.toggledLine(old, top); ok {
 		return line
 	}
-	// The place in lines of the original.
+	// Index of the source line.
 	first, nth := top, 0
 	for first > 0 && old.lines[first].flags&continued != 0 {
 		first--
@@ -29,7 +29,7 @@ func (d *Doc) matchingLine(old *Doc, top int) int {
 			starts = append(starts, i)
 		}
 	}
-	// A few lines in a row are looked for first, as many a line is not unique.
+	// Single lines are often not unique, so several lines are tried first.
 	for _, rows := range []int{4, 2, 1} {
 		if k := nearest(d, starts, old, first, nth, rows); k >= 0 {
 			at := starts[k]
@@ -44,8 +44,8 @@ func (d *Doc) matchingLine(old *Doc, top int) int {
 	return int(int64(top) * int64(len(d.lines)) / int64(len(old.lines)))
 }
 
-// toggledLine returns the line of the node at a line of old if the node was folded or unfolded
-// since. The text of the node has changed and may occur elsewhere.
+// toggledLine returns the line of the node at a line of old if the node was folded or
+// unfolded since. The text of the node has changed and may occur elsewhere.
 func (d *Doc) toggledLine(old *Doc, line int) (int, bool) {
 	was := slices.IndexFunc(old.nodes, func(n docNode) bool { return n.line == line })
 	if was < 0 {
@@ -58,8 +58,8 @@ func (d *Doc) toggledLine(old *Doc, line int) (int, bool) {
 	return d.nodes[i].line, true
 }
 
-// nearest is the index into starts, as near to nth as there is, of where rows
-// lines are those of old from first on; -1 if there are none.
+// nearest returns the index into starts, closest to nth, at which rows lines equal those
+// of old from first on, or -1.
 func nearest(d *Doc, starts []int, old *Doc, first, nth, rows int) int {
 	var want [][]byte
 	for i := first; i < len(old.lines) && len(want) < rows; {

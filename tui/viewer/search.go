@@ -9,21 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// maxMatches bounds what a search for a single letter keeps.
+// maxMatches is the maximum number of matches that a search stores.
 const maxMatches = 1 << 20
 
 type span struct{ from, to uint32 } // of the arena
 
 type search struct {
 	query   string
-	matches []span // in their order, apart from each other
-	at      int    // the one that Next and Prev move from
+	matches []span // in order, not overlapping
+	at      int    // current match, the start for Next and Prev
 }
 
-// Search marks a text wherever it stands, also across the end of a line that
-// was wrapped, and moves the window to the first place at or below its top.
-// Capital letters matter only if the text has any. "" ends the search. It
-// takes milliseconds for a megabyte.
+// Search marks all matches of a text, also across wrapped lines, and moves the window to
+// the first one at or below its top. It ignores case unless text has capital letters. An
+// empty text ends the search. It takes milliseconds per megabyte.
 func (v *View) Search(text string) (matches int) {
 	v.query = text
 	v.find()
@@ -35,11 +34,10 @@ func (v *View) Search(text string) (matches int) {
 	return len(v.matches)
 }
 
-// Next moves to the match after the one moved to last, from the last one to
-// the first.
+// Next moves to the next match and wraps around at the end.
 func (v *View) Next() { v.step(1) }
 
-// Prev is Next backwards.
+// Prev moves to the previous match and wraps around at the start.
 func (v *View) Prev() { v.step(-1) }
 
 func (v *View) step(by int) {
@@ -49,7 +47,8 @@ func (v *View) step(by int) {
 	}
 }
 
-// MatchIndex is which match was moved to last, counted from 1, of how many.
+// MatchIndex returns the number of the current match, counted from 1, and the number of
+// matches.
 func (v *View) MatchIndex() (at, n int) {
 	if len(v.matches) == 0 {
 		return 0, 0
@@ -57,8 +56,8 @@ func (v *View) MatchIndex() (at, n int) {
 	return v.at + 1, len(v.matches)
 }
 
-// MatchPosition is Found as text, and where: that what was not found may stand past the end of
-// what is shown is told.
+// MatchPosition returns [View.MatchIndex] as text, followed by where. If the document is
+// truncated, it names the searched part instead.
 func (v *View) MatchPosition(where string) string {
 	if v.doc.size > 0 {
 		where = "in the first " + formatShare(v.doc.shown, v.doc.size)
@@ -67,7 +66,7 @@ func (v *View) MatchPosition(where string) string {
 	return fmt.Sprintf("%d of %d %s", at, n, where)
 }
 
-// reveal moves the window if the match is not in it.
+// reveal moves the window to the current match unless it is visible.
 func (v *View) reveal() {
 	from := v.matches[v.at].from
 	i := sort.Search(len(v.doc.lines), func(i int) bool { return v.doc.lines[i].off > from }) - 1
@@ -77,7 +76,7 @@ func (v *View) reveal() {
 	v.Scroll(0)
 }
 
-// matchFrom is the first match at or below a line, else the first of all.
+// matchFrom returns the first match at or below a line. Without one, it returns the first match.
 func (v *View) matchFrom(top int) int {
 	if top >= len(v.doc.lines) {
 		return 0
@@ -90,7 +89,7 @@ func (v *View) matchFrom(top int) int {
 	return i
 }
 
-// find fills matches.
+// find updates the matches.
 func (v *View) find() {
 	v.matches, v.at = v.matches[:0:0], 0
 	if v.query == "" {
@@ -116,12 +115,12 @@ func fold(dst []byte, s string) []byte {
 	return dst
 }
 
-// finder looks for a text in lines; its buffers are used again for each.
+// finder searches lines for a text. It reuses its buffers.
 type finder struct {
 	needle  []byte
 	exact   bool
 	text    []byte
-	offsets []uint32 // in the line, of each byte of text and of its end
+	offsets []uint32 // in the line, for each byte of text and its end
 }
 
 // line appends the matches in a line that begins at off in the arena.

@@ -9,30 +9,30 @@ import (
 	"goblin/tui/theme"
 )
 
-// View is a window on a document. The zero value is of no use; see [NewView].
+// View is a window on a document. Use [NewView] to create one.
 type View struct {
 	lk        *theme.Theme
 	inks      [inks]theme.Style
 	doc       *Doc
-	top       int  // the first line shown
-	left      int  // cells that are out of sight at the left
-	w, h      int  // drawn last
-	beyondEnd bool // the user moved it below the last page
-	seekStart bool // the next drawing goes to the start
+	top       int  // first visible line
+	left      int  // hidden cells at the left
+	w, h      int  // size when last drawn
+	beyondEnd bool // the user scrolled below the last page
+	seekStart bool // the next drawing moves to the start
 	marked    bool
 	search
 	writer lineWriter
 }
 
-// NewView is a view of nothing.
+// NewView returns a view of an empty document.
 func NewView(lk *theme.Theme) *View {
 	v := &View{doc: &Doc{}}
 	v.SetTheme(lk)
 	return v
 }
 
-// SetTheme changes the theme. What was chosen from the look when the document
-// was built (styles of fields, bullets) stays until it is built again.
+// SetTheme changes the theme. Styles of fields and bullets change only when the document
+// is built again.
 func (v *View) SetTheme(lk *theme.Theme) {
 	v.lk = lk
 	v.inks = [inks]theme.Style{
@@ -42,9 +42,8 @@ func (v *View) SetTheme(lk *theme.Theme) {
 	}
 }
 
-// Show changes the document; nil shows nothing. With keep the window stays at
-// the same text, or near the same place if the text is gone, and what was
-// searched for stays marked; otherwise both begin anew.
+// Show replaces the document; nil means an empty one. If keep is true, the window stays
+// at the same text, or near it, and the search stays active. Otherwise both are reset.
 func (v *View) Show(d *Doc, keep bool) {
 	if d == nil {
 		d = &Doc{}
@@ -65,14 +64,15 @@ func (v *View) Show(d *Doc, keep bool) {
 	}
 }
 
-// Doc is the document in the window, empty but never nil.
+// Doc returns the document, never nil.
 func (v *View) Doc() *Doc { return v.doc }
 
-// Unmark takes the edge marks away.
+// Unmark removes the edge marks.
 func (v *View) Unmark() { v.marked = false }
 
-// Scroll moves the window down, or up if negative: until the last line is in it or, where
-// there is JSON, until the last node begins in its first line, so that each can be folded.
+// Scroll moves the window down, or up if negative. It stops at the last page; with JSON,
+// it continues until the last node is in the first line, so that every node can be
+// folded.
 func (v *View) Scroll(lines int) {
 	limit := v.bottom()
 	if n := len(v.doc.nodes); n > 0 && (lines != 0 || v.beyondEnd) {
@@ -82,7 +82,7 @@ func (v *View) Scroll(lines int) {
 	v.beyondEnd = v.top > v.bottom()
 }
 
-// bottom is the line at which the window begins that has the last ones.
+// bottom returns the first line of the last page.
 func (v *View) bottom() int { return max(len(v.doc.lines)-max(v.h, 1), 0) }
 
 // Page moves the window by its own height, times a factor.
@@ -100,8 +100,8 @@ func (v *View) Page(pages float64) {
 // Top moves the window to the first line.
 func (v *View) Top() { v.top, v.beyondEnd = 0, false }
 
-// ToStart has the window move to the section that is the start, unless a good part of
-// it is in sight. That is known when the window is drawn, in the size that it has then.
+// ToStart moves the window to the start section when it is next drawn, unless enough of
+// the section is visible. The size is known only then.
 func (v *View) ToStart() { v.seekStart = true }
 
 func (v *View) toStart() {
@@ -118,8 +118,7 @@ func (v *View) toStart() {
 // Bottom moves the window to the last lines.
 func (v *View) Bottom() { v.top, v.beyondEnd = v.bottom(), false }
 
-// Right moves the window to the right over lines that are wider than it, or
-// to the left if negative.
+// Right moves the window right over wide lines, or left if negative.
 func (v *View) Right(cells int) {
 	w := v.w
 	if w == 0 {
@@ -128,15 +127,15 @@ func (v *View) Right(cells int) {
 	v.left = max(min(v.left+cells, v.doc.longest-max(w-1, 1)), 0)
 }
 
-// Position is which lines are in the window, counted from 1, and how many
-// there are. All are 0 when there are none.
+// Position returns the visible lines, counted from 1, and the total. All are 0 for an
+// empty document.
 func (v *View) Position() (first, last, total int) {
 	total = len(v.doc.lines)
 	return min(v.top+1, total), min(v.top+max(v.h, 1), total), total
 }
 
-// Node is the container of JSON that begins in a line of the window; else, if near
-// is set, the first that begins below it, or the last before it.
+// Node returns the JSON container that begins in line y of the window. With near, it
+// falls back to the first one below in the window, then to the last one above.
 func (v *View) Node(y int, near bool) (id uint64, ok bool) {
 	nodes, at := v.doc.nodes, v.top+y
 	i := sort.Search(len(nodes), func(i int) bool { return nodes[i].line >= at })
@@ -166,13 +165,13 @@ func (v *View) Lines(w, h int) []string {
 	return out
 }
 
-// draw is line i in exactly v.w cells.
+// draw returns line i in exactly v.w cells.
 func (v *View) draw(i int) string {
 	p := &v.writer
 	p.uncertain, p.strict = false, false
 	v.paint(i)
 	if p.uncertain && theme.Width(string(p.text)) != v.w {
-		// Characters that were apart in the text became one on the screen.
+		// Separate characters joined on the terminal.
 		p.strict = true
 		v.paint(i)
 	}
@@ -265,7 +264,7 @@ func (v *View) content(l line, indent, room int) {
 		}
 		stop := len(text)
 		style, stop, hit = v.matchStyle(style, l, i, stop, hit)
-		// A run of plain characters is the usual case and goes in one piece.
+		// Fast path for runs of plain characters.
 		run := i
 		for run < stop && text[run] >= ' ' && text[run] < utf8.RuneSelf {
 			run++
@@ -298,8 +297,8 @@ func (v *View) firstMatch(l line) int {
 	return sort.Search(len(v.matches), func(i int) bool { return v.matches[i].to > l.off })
 }
 
-// matchStyle returns the style at offset i of a line, the offset at which it may change, and
-// the index of the match there or after it.
+// matchStyle returns the style at offset i of a line, the offset at which it may change,
+// and the index of the match there or after it.
 func (v *View) matchStyle(style theme.Style, l line, i, stop, hit int) (theme.Style, int, int) {
 	at := l.off + uint32(i)
 	for hit < len(v.matches) && v.matches[hit].to <= at {

@@ -1,14 +1,10 @@
 // Package viewer shows long content: text, JSON, Markdown, bytes and images.
 //
-// [Build] turns sections into a [Doc]: text that is safe for a terminal, wrapped to a width,
-// with indexed lines. Megabytes take it tens of milliseconds, so it belongs in a command. It
-// stops when its context is cancelled. A Doc belongs to its builder until it is shown. After
-// [Doc.Mark] it never changes, and any goroutine may read it. A [View] is a window on a Doc and
-// belongs to the goroutine of its screen. It styles only the lines in the window.
+// [Build] turns sections into a [Doc]: sanitized lines, wrapped to a width. It takes tens of milliseconds per megabyte, so run it in a command; cancelling its context stops it. A Doc belongs to its builder until it is shown. After [Doc.Mark] it never changes, and any goroutine may read it. A [View] is a window on a Doc and belongs to the goroutine of its UI. It styles only the visible lines.
 //
-// A section that is longer than [Options].Most is cut, with a note. The package knows no
-// catalog, no keys and no panes. FromResource, FromTool and FromPrompt turn results of MCP into
-// sections, because every pane needs that. One odd entry never spoils the others.
+// A section longer than [Options.MaxBytes] is cut, with a note. FromResource, FromTool
+// and FromPrompt convert MCP results into sections; one malformed entry never affects the
+// others. The package must not import the catalog, keys or panes.
 package viewer
 
 import (
@@ -20,29 +16,29 @@ import (
 	"goblin/tui/theme"
 )
 
-// Kind is the way in which a section is shown.
+// Kind is the kind of a section.
 type Kind uint8
 
 // The kinds of sections.
 const (
-	Fields   Kind = iota // labelled values, one below the other
-	Text                 // lines as they are, long ones wrapped
-	Markdown             // headings, lists, quotes, code, emphasis and links
-	JSON                 // one member or element a line
-	Hex                  // fields about bytes and the first of them
-	Note                 // a remark by the screen itself
-	Error                // what went wrong, with "!" before it
+	Fields   Kind = iota // labelled values, one per line
+	Text                 // plain lines, wrapped
+	Markdown             // headings, lists, quotes, code, emphasis, links
+	JSON                 // one member or element per line
+	Hex                  // fields about bytes and a dump of the first
+	Note                 // a remark by the UI
+	Error                // an error, with "!" before it
 )
 
-// Field is a labelled value. A field without a value is not shown. Line breaks of a value are
-// escaped unless Prose is set, so that a value cannot imitate another field.
+// Field is a labelled value. A field without a value is not shown. Line breaks of a value
+// are escaped unless Prose is set, so that a value cannot imitate another field.
 type Field struct {
 	Label, Value string
 	Prose        bool        // the value may have several lines
 	Style        theme.Style // of the value
 }
 
-// text makes a value safe to show.
+// text returns a sanitized value.
 func (f *Field) text(value string) string {
 	if f.Prose {
 		return strings.TrimRight(termtext.Text(value), "\n")
@@ -52,48 +48,47 @@ func (f *Field) text(value string) string {
 
 // Section is a part of a document: a title and one kind of content.
 type Section struct {
-	Title  string // above it, "" for none
+	Title  string // optional
 	Kind   Kind
 	Fields []Field
 	Text   string // of Text, Markdown, Note and Error
-	Data   []byte // of JSON and Hex; kept, so it must not be changed
+	Data   []byte // of JSON and Hex; the caller must not change it later
 	MIME   string
-	Size   int64 // in bytes, where Text or Data is only the beginning; else 0
-	// Unmarked keeps [Doc.Mark] off it: it is about the content.
+	Size   int64 // total bytes if Text or Data is truncated, or 0
+	// Unmarked excludes the section from [Doc.Mark], for text about the content.
 	Unmarked bool
-	// Start says that what one came for begins here, see [View.ToStart].
+	// Start makes the section the target of [View.ToStart].
 	Start bool
 	Shut  bool // of JSON: its outermost value is folded
 }
 
 // Options control the layout of sections.
 type Options struct {
-	Width int // in cells, the first of which is kept free for edge marks; 80 if not positive
-	// MaxBytes is the maximum number of bytes of one section that are shown; 1 MiB if not positive.
+	Width int // in cells, including one for edge marks; default 80
+	// MaxBytes is the maximum number of bytes shown of one section; default 1 MiB.
 	MaxBytes int
-	// Depth is how deep JSON is shown: 0 shows the outermost value only, with
-	// what is in it folded; negative folds nothing.
+	// Depth is the number of JSON levels shown below the outermost value; deeper ones are
+	// folded. A negative value folds nothing.
 	Depth int
-	// Fold is how many of the levels that would be shown are folded; negative,
-	// how many more are shown.
+	// Fold is the number of those levels to fold; a negative value shows more.
 	Fold    int
-	Toggled map[uint64]bool // nodes of JSON that are shown the other way, see [View.Node]
-	Numbers bool            // of the lines of Text
+	Toggled map[uint64]bool // JSON nodes with inverted folding, see [View.Node]
+	Numbers bool            // line numbers for Text
 	NoWrap  bool            // lines are not wrapped
 	Raw     bool            // long data: URIs are shown in full
-	Opens   string          // the key that opens all of what is shown in part, if one does
+	Opens   string          // key that opens truncated content, or ""
 }
 
 const (
 	defaultWidth = 80
 	defaultMost  = 1 << 20
 	tabStop      = 8
-	arenaMost    = 1 << 30 // far below what the index of lines can count
+	arenaMost    = 1 << 30 // well below the limit of the line index
 )
 
-// ink says which style a piece of a line gets from the theme. It stands in the text itself
-// as one byte before the piece: control characters are free for that, since
-// none is left in sanitised text but line breaks and tabs, which no ink is.
+// ink is a style of the theme. In the text it is one byte before the piece that it
+// applies to. Sanitized text has no control characters except line breaks and tabs, so
+// the other values are free.
 type ink byte
 
 const (
@@ -115,7 +110,7 @@ const (
 	inkTitle
 	inkBad
 	inkWarn
-	inkField // the style that the line's arg points to
+	inkField // the style at the line's arg
 	inks
 )
 
@@ -127,7 +122,7 @@ const (
 	continued flags = 1 << iota // belongs to the same source line as its predecessor
 	numbered                    // arg is its number, drawn in the indent
 	ruled                       // a horizontal rule instead of text
-	pictured                    // arg is a line of the pictures
+	pictured                    // arg indexes the pictures
 	quoted                      // times the depth, up to maxQuote
 )
 
@@ -135,12 +130,12 @@ const maxQuote = 7
 
 func quotes(depth int) flags { return flags(min(depth, maxQuote)) * quoted }
 
-// line is one line of the screen: text of the arena and what stands before it.
+// line is one drawn line: a piece of the arena and its prefix.
 type line struct {
 	off, n uint32
 	arg    uint32 // line number or index of a style
 	indent uint16
-	ink    ink // that it begins in
+	ink    ink // at the start of the line
 	flags  flags
 }
 
@@ -152,32 +147,32 @@ type Doc struct {
 	arena    []byte
 	lines    []line
 	styles   []theme.Style
-	changed  []bool   // nil: nothing
-	unmarked [][2]int // lines that are never marked
-	start    int      // the first line of the section that is the start
+	changed  []bool   // nil: no marks
+	unmarked [][2]int // line ranges without marks
+	start    int      // first line of the start section
 	sections []Section
 	nodes    []docNode
-	starts   []int // the first lines of the sections
+	starts   []int // first lines of the sections
 	levels   int   // levels of the deepest JSON
 	pictures []strip
-	images   int // that are drawn
+	images   int // number of drawn images
 	width    int
 	longest  int // cells of the longest line
-	// Bytes of the truncated sections: the shown ones, and all.
+	// Bytes of the truncated sections: shown and total.
 	shown, size int64
 }
 
-// docNode is a container of JSON and the line that it begins in.
+// docNode is a JSON container and the line that it begins in.
 type docNode struct {
 	line   int
 	id     uint64
-	folded bool // it is folded
+	folded bool
 }
 
-// Levels is how many levels the JSON has that lies deepest.
+// Levels returns the number of levels of the deepest JSON.
 func (d *Doc) Levels() int { return d.levels }
 
-// Len is how many lines there are.
+// Len returns the number of lines.
 func (d *Doc) Len() int { return len(d.lines) }
 
 // Width returns the width to which the lines were wrapped, in cells.
@@ -185,8 +180,8 @@ func (d *Doc) Width() int { return d.width }
 
 func (d *Doc) text(l line) []byte { return d.arena[l.off : l.off+l.n] }
 
-// sourceLine returns the text of the source line that begins with line i, and the index of the
-// next source line's first line.
+// sourceLine returns the text of the source line that begins with line i, and the index
+// of the next source line's first line.
 func (d *Doc) sourceLine(i int) (from, to, next int) {
 	for next = i + 1; next < len(d.lines) && d.lines[next].flags&continued != 0; {
 		next++
@@ -214,7 +209,7 @@ func Build(ctx context.Context, lk *theme.Theme, sections []Section, o Options) 
 			b.blank()
 		}
 		if b.pos() > arenaMost {
-			b.line(inkWarn, "the rest is too long to be shown", 0)
+			b.line(inkWarn, "the rest is too long to show", 0)
 			break
 		}
 		first := len(b.d.lines)
@@ -230,7 +225,7 @@ func Build(ctx context.Context, lk *theme.Theme, sections []Section, o Options) 
 			b.err = ctx.Err()
 		}
 		if b.err != nil {
-			return nil, fmt.Errorf("lay content out: %w", b.err)
+			return nil, fmt.Errorf("lay out content: %w", b.err)
 		}
 	}
 	return b.d, nil

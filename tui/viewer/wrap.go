@@ -8,9 +8,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// What a terminal draws as one character may take any number of bytes. Longer
-// ones than longCluster are only ever meant to do harm and are shown as one
-// replacement character; no more than lookCluster bytes are looked at.
+// Limits of a grapheme cluster, in bytes. Longer clusters than longCluster are malicious
+// and shown as the replacement character. At most lookCluster bytes are examined.
 const (
 	longCluster = 64
 	lookCluster = 128
@@ -21,13 +20,13 @@ const (
 type clusterKind uint8
 
 const (
-	isolated  clusterKind = iota // it never joins with its neighbours
-	joining                      // it may
-	oversized                    // it must be drawn as the replacement character
+	isolated  clusterKind = iota // never joins its neighbours
+	joining                      // may join its neighbours
+	oversized                    // drawn as the replacement character
 )
 
-// cluster is how many bytes the first character of s takes and how many cells.
-// s is not empty and begins with no control character.
+// cluster returns the bytes and cells of the first character of s. s must not be empty or
+// begin with a control character.
 func cluster(s []byte) (n, cells int, f clusterKind) {
 	if s[0] < utf8.RuneSelf {
 		return 1, 1, isolated
@@ -55,7 +54,8 @@ func cluster(s []byte) (n, cells int, f clusterKind) {
 	return max(len(c), 1), w, joining
 }
 
-// runeWidth returns the cells of a rune that never joins its neighbours, or 0 if it may join.
+// runeWidth returns the cells of a rune that never joins its neighbours, or 0 if it may
+// join.
 func runeWidth(r rune) int {
 	switch {
 	case r < 0xa1:
@@ -78,8 +78,8 @@ func runeWidth(r rune) int {
 	return 0
 }
 
-// cellWidth returns the width of a text with inks and tabs that begins at column col. It stops
-// counting beyond most.
+// cellWidth returns the width of a text with inks and tabs that begins at column col. It
+// stops counting beyond most.
 func cellWidth(s []byte, col, most int) int {
 	start := col
 	for len(s) > 0 && col-start <= most {
@@ -98,13 +98,12 @@ func cellWidth(s []byte, col, most int) int {
 	return col - start
 }
 
-// wrap adds what stands in the arena from an offset on as one line of the
-// original. The lines that it goes on with are indented hang cells more.
+// wrap adds the arena from an offset on as one source line. Continuation lines are
+// indented by hang more cells.
 func (b *builder) wrap(from int, l line, hang int) { b.wrapRange(from, b.pos(), l, hang) }
 
-// wrapRange breaks after a space if one stands in the second half of the line,
-// else wherever the line is full. The spaces that a break stands for are not
-// drawn.
+// wrapRange breaks after a space in the second half of the line, or where the line is
+// full. Spaces at a break are not drawn.
 func (b *builder) wrapRange(from, to int, l line, hang int) {
 	next := l
 	next.flags |= continued
@@ -151,7 +150,7 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 			case s[i] == ' ' || s[i] == '\t':
 				at := i
 				if i = to - len(bytes.TrimLeft(s[i:], " \t")); i == to {
-					to = at // nothing but spaces is left
+					to = at // only spaces are left
 					break
 				}
 				end(at, i, current)
@@ -174,7 +173,7 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 	b.d.longest = max(b.d.longest, l.prefix()+col)
 }
 
-// updateLongest notes a line of at most most cells.
+// updateLongest records a line of at most most cells.
 func (b *builder) updateLongest(l line, most int) {
 	if l.prefix()+most > b.d.longest {
 		b.d.longest = max(b.d.longest, l.prefix()+cellWidth(b.d.text(l), 0, math.MaxInt32))
