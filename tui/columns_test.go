@@ -29,8 +29,8 @@ func TestEveryListNamesItsColumns(t *testing.T) {
 		{"6", "tool tokens↓ calls errors p50 p95 answers last call last hour"},
 		{"6 ]", "client tools tokens↓ calls errors p50 p95 answers last call last hour"},
 		{"6 [", "server tools unused tokens↓ calls errors p50 p95 answers last call last hour"},
-		{"0", "client version transport since requests errors last watches"},
-		{"w", "server URI held by updates last change"},
+		{"0", "client version transport since requests errors last subs"},
+		{"w", "server URI subscribers updates last change"},
 		{"2 V", "profile tools prompts resources"},
 		{"2 j j c ctrl+s H", "time ago result took size arguments"},
 	} {
@@ -190,7 +190,7 @@ func TestAClickOnAHeadSorts(t *testing.T) {
 	require.Contains(t, r.line("> "), "three", "rows are where they are seen")
 	r = newExampleUI(t, 120, 40, plainEnv).keys("0").click("transport", "errors")
 	require.Contains(t, r.screen(), "Clients 3 by errors ↓")
-	r = newExampleUI(t, 120, 40, plainEnv).keys("w").click("held by", "URI")
+	r = newExampleUI(t, 120, 40, plainEnv).keys("w").click("subscribers", "URI")
 	require.Contains(t, r.screen(), "Subscriptions 2 by URI ↑")
 	r = newExampleUI(t, 160, 40, plainEnv).keys("5 ]").click("method", "took")
 	require.Contains(t, r.screen(), "by took ↓")

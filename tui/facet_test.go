@@ -109,7 +109,7 @@ func TestFacetIsNarrowedByTyping(t *testing.T) {
 	require.Contains(t, r.screen(), "[ ] beta")
 	require.NotContains(t, r.screen(), "[ ] alpha")
 	r.typeText("q")
-	require.Contains(t, r.screen(), "No value contains etq.")
+	require.Contains(t, r.screen(), "No matching values.")
 	r.keys("backspace space enter")
 	require.Equal(t, "server:beta", r.filterText())
 	r.keys("f").typeText("al ph").keys("enter")

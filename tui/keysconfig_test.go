@@ -59,7 +59,7 @@ func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
 	require.Empty(t, r.app.Dialogs)
 
 	r.keys("c").typeText("x").keys("ctrl+c")
-	require.Contains(t, r.screen(), "C-g once more throws away what you typed")
+	require.Contains(t, r.screen(), "C-g again discards your input")
 	r.keys("ctrl+c")
 	require.Empty(t, r.app.Dialogs, "C-c closes, whatever the config says")
 }
@@ -93,7 +93,7 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	require.Len(t, r.app.Dialogs, 1, "D does nothing any more")
 	r.keys("J k K")
 	require.Len(t, r.app.Dialogs, 2, "it asks")
-	require.Contains(t, r.screen(), "o disconnect   x leave it")
+	require.Contains(t, r.screen(), "o disconnect   x back")
 	r.keys("y n esc")
 	require.Len(t, r.app.Dialogs, 2)
 	r.keys("x")

@@ -11,7 +11,7 @@ func TestEntriesAreTurnedOffAndOnFromTheirList(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("2 / forecast enter x")
 	require.Contains(t, r.backend.acts, `switch "" false weather_forecast`)
-	require.Contains(t, r.screen(), "weather_forecast is off for all clients")
+	require.Contains(t, r.screen(), "Disabled weather_forecast for all clients")
 	require.Contains(t, r.line("│>"), "disabled")
 	require.Contains(t, r.screen(), "said by you (by you)")
 	r.keys("x")
@@ -19,13 +19,13 @@ func TestEntriesAreTurnedOffAndOnFromTheirList(t *testing.T) {
 	require.NotContains(t, r.line("│>"), "disabled")
 
 	r.keys("4 / day-0 enter g space space x")
-	require.Contains(t, r.screen(), "2 entries are off for all clients")
+	require.Contains(t, r.screen(), "Disabled 2 entries for all clients")
 	r.keys("3 x")
-	require.Contains(t, r.screen(), "is off for all clients")
+	require.Contains(t, r.screen(), "Disabled github/review for all clients")
 
 	r.backend.fails = errors.New("the disk is full")
 	r.keys("2 x")
-	require.Contains(t, r.screen(), "turn off: the disk is full")
+	require.Contains(t, r.screen(), "disable: the disk is full")
 }
 
 func TestTheScreenLooksAtWhatClientsOfAProfileSee(t *testing.T) {
@@ -44,7 +44,7 @@ func TestTheScreenLooksAtWhatClientsOfAProfileSee(t *testing.T) {
 	require.NotContains(t, r.backend.acts, `switch "coding" false weather_forecast`)
 	r.keys("esc g / delete enter x")
 	require.Contains(t, r.backend.acts, `switch "coding" false github_delete_repo`)
-	require.Contains(t, r.screen(), "github_delete_repo is off for clients of coding")
+	require.Contains(t, r.screen(), "Disabled github_delete_repo for clients of coding")
 	r.keys("V k enter")
 	require.NotContains(t, r.screen(), "as seen by coding")
 	require.NotContains(t, r.line("github_delete_repo"), " off")
@@ -60,7 +60,7 @@ func TestWhatIsFoundInsteadOfListedIsMarkedAndTurnedOff(t *testing.T) {
 	require.Contains(t, r.line("weather_forecast "), "search only")
 	require.NotContains(t, r.line("github_delete_repo"), "search only")
 	r.keys("/ forecast enter")
-	require.Contains(t, r.line("listed  "), "no: said by search")
+	require.Contains(t, r.line("listed  "), "said by search")
 	require.NotContains(t, r.screen(), "(search only)", "it is not off")
 	r.keys("x")
 	require.Contains(t, r.backend.acts, `switch "coding" false weather_forecast`, "it is there, and can be turned off")

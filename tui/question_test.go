@@ -77,7 +77,7 @@ func TestElicitationIsAnsweredDeclinedAndCancelled(t *testing.T) {
 			r := newTestUI(t, 80, 24, "files")
 			one := r.ask("elicitation/create", wantsColour)
 			require.Contains(t, r.screen(), "Which colour?")
-			require.Contains(t, r.screen(), "no passwords")
+			require.Contains(t, r.screen(), "never enter passwords")
 			tt.do(r.passGrace())
 			got, err := one.answer()
 			require.NoError(t, err)
@@ -108,7 +108,7 @@ func TestSamplingIsAnsweredByAHuman(t *testing.T) {
 		require.Contains(t, r.screen(), want)
 	}
 	r.passGrace().keys("ctrl+s")
-	require.Contains(t, r.screen(), "there is nothing to send yet")
+	require.Contains(t, r.screen(), "nothing to send yet")
 	r.typeText("4, <b>of course</b>").keys("enter").typeText("Bye")
 	require.Contains(t, r.screen(), "4, <b>of course</b>")
 	r.keys("ctrl+s")
@@ -163,10 +163,10 @@ func TestAnAddressThatWasNotCopiedIsNotAccepted(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24, "files")
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
-	require.Contains(t, r.screen(), "enter accepts then")
+	require.Contains(t, r.screen(), "enter accept (copy first)")
 	r.passGrace().keys("enter enter")
 	require.Len(t, r.app.Dialogs, 1, "it opened by itself: the keys were meant for the list")
-	require.Contains(t, r.screen(), "copy the address with y first")
+	require.Contains(t, r.screen(), "copy the URL with y first")
 	r.keys("y")
 	require.Contains(t, r.screen(), "enter accept ")
 	r.keys("enter")
@@ -224,17 +224,17 @@ func TestAnOpenQuestionTakesTheNewLook(t *testing.T) {
 func TestOddAddressesAreNamed(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
-		"https://good.com@evil.com/":   "user name before its host",
-		"http://example.com/":          "not encrypted",
+		"https://good.com@evil.com/":   "user name before the host",
+		"http://example.com/":          "Not encrypted",
 		"https://xn--pple-43d.com/":    "look like others",
 		"https://g\u043e\u043egle.com": "look like others",
 		"https://XN--PPLE-43d.com/":    "look like others",
 		"https://a.\u043erg/":          "look like others",
 		"https://a\u202eb.com/":        "look like others",
-		"javascript:alert(1)":          "no web address",
-		"file:///etc/passwd":           "no web address",
+		"javascript:alert(1)":          "not a web URL",
+		"file:///etc/passwd":           "not a web URL",
 		"https://":                     "no host",
-		"https://x/\x1b]52;c;AA\x07":   "no address",
+		"https://x/\x1b]52;c;AA\x07":   "invalid URL",
 	} {
 		r := newTestUI(t, 80, 24, "files")
 		raw, err := json.Marshal(map[string]string{"mode": "url", "message": "m", "url": address})
@@ -264,7 +264,7 @@ func TestAnAnswerToAWithdrawnQuestionSaysSo(t *testing.T) {
 	one := r.ask("elicitation/create", wantsColour)
 	one.withdraw()
 	r.passGrace().keys("esc")
-	require.Contains(t, r.screen(), "The server had withdrawn its question")
+	require.Contains(t, r.screen(), "The server has withdrawn its request")
 }
 
 func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
@@ -277,7 +277,7 @@ func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
 		r.keys("enter")
 		require.Len(t, r.app.Dialogs, 1)
 	}
-	require.Contains(t, r.screen(), "keys are taken after a moment")
+	require.Contains(t, r.screen(), "pause typing to use keys")
 	r.passGrace().keys("d")
 	got, _ := one.answer()
 	require.JSONEq(t, `{"action":"decline"}`, got)
@@ -302,7 +302,7 @@ func TestAQuestionWaitsBehindADialog(t *testing.T) {
 	r.ask("elicitation/create", wantsColour)
 	require.Len(t, r.app.Dialogs, 1)
 	require.NotContains(t, r.screen(), "Which colour?")
-	require.Contains(t, r.screen(), "A server asks something: a answers")
+	require.Contains(t, r.screen(), "A server asks for input; press a to answer")
 	r.keys("esc a")
 	require.Contains(t, r.screen(), "Which colour?")
 }
@@ -335,7 +335,7 @@ func TestAWithdrawnQuestionCloses(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	r.awaitWake()
 	require.Empty(t, r.app.Dialogs)
-	require.Contains(t, r.screen(), "The question was withdrawn")
+	require.Contains(t, r.screen(), "Request withdrawn")
 }
 
 func TestAQuestionSaysHowLongItWaits(t *testing.T) {
@@ -343,7 +343,7 @@ func TestAQuestionSaysHowLongItWaits(t *testing.T) {
 	r := newTestUI(t, 80, 24, "files")
 	r.ask("elicitation/create", wantsColour)
 	r.tick(75 * time.Second)
-	require.Contains(t, r.screen(), "waits 1 min")
+	require.Contains(t, r.screen(), "waiting 1 min")
 }
 
 func TestAQuestionSaysWhoAsksAndWhyHere(t *testing.T) {
@@ -353,12 +353,12 @@ func TestAQuestionSaysWhoAsksAndWhyHere(t *testing.T) {
 	for _, tt := range []struct {
 		name, asker, want string
 	}{
-		{"own call", `{"server":"files","why":"own","call":"files_paint"}`, `Server "files" asks in your call of "files_paint".`},
-		{"one of own calls", `{"server":"files","why":"own"}`, `Server "files" asks in one of your calls.`},
-		{"no call", `{"server":"files","why":"none"}`, `Server "files" asks outside of any call, so no client can be asked.`},
-		{"client that cannot", `{"server":"files","why":"unable","call":"p","client":"ed\u001b[2J"}`, `Server "files" asks in a call of "p" by client "ed\x1b[2J", which cannot be asked.`},
-		{"several clients", `{"server":"files","why":"ambiguous"}`, `Server "files" asks while calls of several clients run.`},
-		{"no asker", `3`, "It is not known which server asks."},
+		{"own call", `{"server":"files","why":"own","call":"files_paint"}`, `From server "files", during your call of "files_paint".`},
+		{"one of own calls", `{"server":"files","why":"own"}`, `From server "files", during one of your calls.`},
+		{"no call", `{"server":"files","why":"none"}`, `From server "files", outside of any call, so no client can answer it.`},
+		{"client that cannot", `{"server":"files","why":"unable","call":"p","client":"ed\u001b[2J"}`, `From server "files", during a call of "p" by client "ed\x1b[2J", which can't answer it.`},
+		{"several clients", `{"server":"files","why":"ambiguous"}`, `From server "files", during calls by several clients.`},
+		{"no asker", `3`, "Unknown server."},
 	} {
 		for method, params := range map[string][]string{"elicitation/create": {wantsColour, url}, "sampling/createMessage": {sampling}} {
 			for _, p := range params {

@@ -39,7 +39,7 @@ func TestAServerThatCannotBeAddedStaysInItsForm(t *testing.T) {
 
 	r = newFailingUI(t, 100, 40).keys("1 a").typeText("new").keys("tab").typeText("https://h").keys("tab").typeText("x").keys("ctrl+s")
 	require.Empty(t, r.backend.acts)
-	require.Contains(t, r.screen(), "arguments and variables are for programs")
+	require.Contains(t, r.screen(), "arguments and variables only apply")
 
 	r = newFailingUI(t, 100, 40)
 	r.backend.fails = errors.New("there is a server \"new\" already\x1b[2J")
@@ -55,7 +55,7 @@ func TestAServerThatDoesNotWorkIsAddedWhenThatIsAskedForTwice(t *testing.T) {
 	r.keys("1 a").typeText("new").keys("tab").typeText("/no/prog").keys("ctrl+s")
 	require.Empty(t, r.backend.acts)
 	require.Contains(t, r.screen(), "! not added: there is no file /no/prog")
-	require.Contains(t, r.screen(), "C-s once more adds")
+	require.Contains(t, r.screen(), "C-s again adds")
 	r.typeText("x").keys("ctrl+s")
 	require.Empty(t, r.backend.acts, "that is another program")
 	require.Equal(t, 2, r.backend.tried)
@@ -70,7 +70,7 @@ func TestAFormThatIsLeftAddsNothing(t *testing.T) {
 	t.Parallel()
 	r := newFailingUI(t, 100, 40).keys("1 a").typeText("new").keys("tab").typeText("prog")
 	cmd := r.app.Update(keyOf("ctrl+s"))
-	require.Contains(t, r.screen(), "Add a server: it is tried, esc gives up")
+	require.Contains(t, r.screen(), "Add a server: testing, esc cancels")
 	require.Nil(t, r.app.Update(keyOf("ctrl+s")), "once is enough")
 	r.keys("esc esc")
 	r.send(runFirst(cmd), 0)
@@ -83,7 +83,7 @@ func TestTheFormOfAServerSaysInWordsWhatItWants(t *testing.T) {
 	r := newFailingUI(t, 100, 40).keys("1 a")
 	require.NotContains(t, r.screen(), "a-z")
 	r.typeText("no name").keys("tab").typeText("x").keys("ctrl+s")
-	require.Contains(t, r.screen(), "has to be letters, digits, (not first) . _ -; at most 64")
+	require.Contains(t, r.screen(), "allowed: letters, digits, and . _ - (not first); up to 64")
 }
 
 func TestAAnswersWhileAServerAsksAndAddsElse(t *testing.T) {
@@ -112,7 +112,7 @@ func TestAServerIsRemovedAfterAsking(t *testing.T) {
 func TestServersAreTurnedOffForGoodOrForThisDaemon(t *testing.T) {
 	t.Parallel()
 	r := newFailingUI(t, 100, 40).keys("1 x")
-	require.Contains(t, r.screen(), "y until Goblin stops   g permanently   n leave it")
+	require.Contains(t, r.screen(), "y until Goblin stops   g permanently   n back")
 	r.keys("n")
 	require.Empty(t, r.backend.acts)
 	r.keys("x g")

@@ -112,7 +112,7 @@ func TestWatchedIsFilteredAndEmpty(t *testing.T) {
 	r.keys("esc")
 	require.Empty(t, r.app.Dialogs)
 	r = newTestUI(t, 80, 24, "files").keys("w")
-	require.Contains(t, r.screen(), "Nobody is subscribed to anything.")
+	require.Contains(t, r.screen(), "No subscriptions.")
 	r.keys("j s enter esc")
 	require.Empty(t, r.app.Dialogs)
 }

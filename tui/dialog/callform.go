@@ -11,10 +11,10 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// CallTool opens the form of a tool's arguments.
+// CallTool opens the argument form of a tool.
 func CallTool(a *uicontext.Context, e *registry.Entry) tea.Cmd { return callTool(a, e, nil) }
 
-// CallWith opens the form of a tool or prompt with arguments.
+// CallWith opens the argument form of a tool or prompt, filled with args.
 func CallWith(a *uicontext.Context, it uicontext.Item, args json.RawMessage) tea.Cmd {
 	if it.Kind == registry.Prompt {
 		if t, err := a.Reg.ResolvePrompt(it.Listed); err == nil && t.Entry != nil {
@@ -23,20 +23,20 @@ func CallWith(a *uicontext.Context, it uicontext.Item, args json.RawMessage) tea
 	} else if e := listedTool(a, it); e != nil {
 		return callTool(a, e, args)
 	}
-	return a.Complain("%s is not listed any more", it.Listed)
+	return a.Complain("%s is no longer listed", it.Listed)
 }
 
 func callTool(a *uicontext.Context, e *registry.Entry, args json.RawMessage) tea.Cmd {
 	var def struct {
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}
-	_ = json.Unmarshal(e.JSON(), &def) // without a schema the form is raw JSON
+	_ = json.Unmarshal(e.JSON(), &def) // without a schema, the form is raw JSON
 	s := form.Spec{Intro: e.Description, Schema: def.InputSchema, Values: args, Meta: true, Submit: "call"}
 	if fields, err := form.FromSchema(def.InputSchema); err == nil {
 		s.Fields = fields
 	}
 	if isDestructive(e) {
-		s.Danger = "says that it is destructive: asks before it runs"
+		s.Danger = "marked destructive: asks for confirmation"
 	}
 	it := uicontext.EntryItem(e)
 	return openForm(a, it, "Call "+e.Listed, s, isDestructive(e), func(args, meta json.RawMessage) uicontext.Request {
@@ -44,8 +44,8 @@ func callTool(a *uicontext.Context, e *registry.Entry, args json.RawMessage) tea
 	})
 }
 
-// startOrAsk runs a request, and asks for confirmation first if danger is true.
-// started, if not nil, is called when it runs.
+// startOrAsk runs a request; if danger is true, it asks for confirmation first. started,
+// if not nil, is called when the request runs.
 func startOrAsk(a *uicontext.Context, r uicontext.Request, danger bool, started func()) tea.Cmd {
 	start := func() tea.Cmd {
 		if started != nil {
@@ -58,9 +58,9 @@ func startOrAsk(a *uicontext.Context, r uicontext.Request, danger bool, started 
 	}
 	return a.Push(&Confirm{
 		Screen: a, Title: "Call " + r.Item.Listed + "?",
-		Text: []string{risk(a, r.Item) + ". With:"},
-		Body: string(uicontext.Pretty(r.Args)), Yes: "call it", Then: start,
-		Always: "do not ask again for this tool", ThenAlways: func() tea.Cmd {
+		Text: []string{risk(a, r.Item) + " Arguments:"},
+		Body: string(uicontext.Pretty(r.Args)), Yes: "call", Then: start,
+		Always: "call, and don't ask again", ThenAlways: func() tea.Cmd {
 			if e := listedTool(a, r.Item); e != nil {
 				a.Calls.Trusted[r.Item] = string(e.JSON())
 			}
@@ -69,8 +69,8 @@ func startOrAsk(a *uicontext.Context, r uicontext.Request, danger bool, started 
 	})
 }
 
-// isTrusted reports whether the user chose to call the tool without asking, and its definition
-// is the same.
+// isTrusted reports whether the user disabled the confirmation for a tool whose
+// definition has not changed since.
 func isTrusted(a *uicontext.Context, it uicontext.Item) bool {
 	definition, ok := a.Calls.Trusted[it]
 	e := listedTool(a, it)
@@ -81,13 +81,13 @@ func isTrusted(a *uicontext.Context, it uicontext.Item) bool {
 // be destructive.
 func risk(a *uicontext.Context, it uicontext.Item) string {
 	if e := listedTool(a, it); e != nil && ToolHints(e) == (toolHints{}) {
-		return uicontext.SanitizeLine(it.Server) + " gives no hints: this tool may change data"
+		return "This tool may change data (" + uicontext.SanitizeLine(it.Server) + " gives no hints)."
 	}
-	return uicontext.SanitizeLine(it.Server) + " may destroy something with this tool"
+	return "This tool may delete or overwrite data."
 }
 
-// Again repeats a request without its form: what does not say that this is
-// harmless is asked for.
+// Again repeats a request without its form. It asks first unless the tool declares
+// repeated calls harmless.
 func Again(a *uicontext.Context, r uicontext.Request) tea.Cmd {
 	danger := false
 	if r.Item.Kind == registry.Tool {
@@ -98,7 +98,7 @@ func Again(a *uicontext.Context, r uicontext.Request) tea.Cmd {
 	return startOrAsk(a, r, danger, nil)
 }
 
-// listedTool returns the tool of an item, nil if it is no longer listed.
+// listedTool returns the tool of an item, or nil if it is no longer listed.
 func listedTool(a *uicontext.Context, it uicontext.Item) *registry.Entry {
 	t, err := a.Reg.ResolveTool(it.Listed)
 	if err != nil || t.Server != it.Server || t.Name != it.Name {
@@ -107,7 +107,8 @@ func listedTool(a *uicontext.Context, it uicontext.Item) *registry.Entry {
 	return t.Entry
 }
 
-// GetPrompt opens the form of a prompt's arguments; one without any is fetched.
+// GetPrompt opens the argument form of a prompt; a prompt without arguments is fetched at
+// once.
 func GetPrompt(a *uicontext.Context, e *registry.Entry) tea.Cmd { return getPrompt(a, e, nil) }
 
 func getPrompt(a *uicontext.Context, e *registry.Entry, args json.RawMessage) tea.Cmd {
@@ -122,7 +123,7 @@ func getPrompt(a *uicontext.Context, e *registry.Entry, args json.RawMessage) te
 	})
 }
 
-// Expand opens the form of a template's variables.
+// Expand opens the form for the variables of a template.
 func Expand(a *uicontext.Context, it uicontext.Item) tea.Cmd {
 	t, err := names.ParseTemplate(it.Listed)
 	if err != nil {
@@ -134,12 +135,12 @@ func Expand(a *uicontext.Context, it uicontext.Item) tea.Cmd {
 	}
 	return openForm(a, it, "Expand "+it.Listed, s, false, func(args, meta json.RawMessage) uicontext.Request {
 		var values map[string]string
-		_ = json.Unmarshal(args, &values) // the form made it of texts
+		_ = json.Unmarshal(args, &values) // the form encodes only strings
 		return uicontext.Request{Item: it, Method: "resources/read", Args: args, Meta: meta, Expanded: t.Expand(values), Show: true}
 	})
 }
 
-// CallAgain repeats what is kept of an item.
+// CallAgain repeats the cached call of an entry. It does nothing if there is none.
 func CallAgain(a *uicontext.Context, e *registry.Entry) tea.Cmd {
 	it := uicontext.EntryItem(e)
 	inv := uicontext.CachedInvocation(a.Reg, it)
@@ -153,10 +154,10 @@ func CallAgain(a *uicontext.Context, e *registry.Entry) tea.Cmd {
 	return Again(a, r)
 }
 
-// openForm opens a form about an item. danger means that its call may destroy something.
+// openForm opens a form for an item. danger asks for confirmation before the call.
 func openForm(a *uicontext.Context, it uicontext.Item, title string, s form.Spec, danger bool, submit func(args, meta json.RawMessage) uicontext.Request) tea.Cmd {
 	s.Last, s.LastMeta = a.Calls.LastArguments(it)
-	if inv := uicontext.CachedInvocation(a.Reg, it); s.Last == nil && inv != nil { // another screen's, perhaps
+	if inv := uicontext.CachedInvocation(a.Reg, it); s.Last == nil && inv != nil { // possibly made in another UI
 		s.Last, s.LastMeta = inv.Params, inv.Meta
 	}
 	s.Actions = a.Actions

@@ -1,9 +1,3 @@
-// Clients is the list of those who are connected to the daemon: clients and
-// screens, with what the journal and the subscriptions know of each.
-//
-// It is a dialog in front of the panes, which it does not know: what leads to them is
-// given to it. It belongs to the goroutine of one screen's Update and View.
-
 package dialog
 
 import (
@@ -24,25 +18,25 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// clientRow is a session, and what the journal and the subscriptions know of it.
+// clientRow is a session with its numbers from the journal and the subscriptions.
 type clientRow struct {
 	registry.Session
-	requests, failed int // that the journal still has
+	requests, failed int // in the journal's buffer
 	lastRequest      time.Time
 	subscriptions    int
-	inFlight         int // requests under way
+	inFlight         int
 }
 
 // ClientsOptions connect the list of clients with the panes.
 type ClientsOptions struct {
 	*uicontext.Context
 	Traffic  func(session string) tea.Cmd // shows the requests of a session
-	InFlight func(session string) int     // how many wait for their answers
+	InFlight func(session string) int     // number of requests in flight
 	Failed   func(*registry.TrafficRecord) bool
-	Daemon   string // since when it runs and from where
+	Daemon   string // start time and origin of the daemon
 }
 
-// Clients is the list of those who are connected: clients and screens.
+// Clients is a dialog that lists the sessions of clients and UIs.
 type Clients struct {
 	uicontext.ListDialog
 	Search
@@ -51,7 +45,7 @@ type Clients struct {
 	read  time.Time
 }
 
-// NewClients is the list of the sessions that are open.
+// NewClients returns a dialog of the open sessions.
 func NewClients(a ClientsOptions) *Clients {
 	d := &Clients{app: a}
 	text := func(name, help string, value func(*clientRow) string) func([]clientRow) list.Field {
@@ -63,7 +57,7 @@ func NewClients(a ClientsOptions) *Clients {
 		text("client", "its name", func(r *clientRow) string { return r.Client }),
 		text("transport", "stdio, socket, http or screen", func(r *clientRow) string { return r.Transport }),
 		text("version", "its version", func(r *clientRow) string { return r.Version }),
-		text("revision", "of the protocol", func(r *clientRow) string { return r.Protocol }),
+		text("revision", "its protocol revision", func(r *clientRow) string { return r.Protocol }),
 	}
 	d.Table = list.New(a.Ctx, a.Now,
 		func(r clientRow) string { return r.ID },
@@ -81,16 +75,16 @@ func NewClients(a ClientsOptions) *Clients {
 	return d
 }
 
-// Refresh follows the registry while the list is open.
+// Refresh reloads the list when the registry changes.
 func (d *Clients) Refresh(what registry.Changes) tea.Cmd {
-	const often = 500 * time.Millisecond // traffic never ends
+	const often = 500 * time.Millisecond // limits reloads under steady traffic
 	if what&registry.Sessions == 0 && (what&(registry.Subscriptions|registry.Traffic) == 0 || d.app.Now().Sub(d.read) < often) {
 		return nil
 	}
 	return d.readSessions()
 }
 
-// readSessions reads the sessions: clients first, then UIs, each the oldest first.
+// readSessions reloads the sessions: clients first, then UIs, each with the oldest first.
 func (d *Clients) readSessions() tea.Cmd {
 	a := d.app
 	d.read = a.Now()
@@ -139,7 +133,6 @@ func (d *Clients) readSessions() tea.Cmd {
 	return d.Table.Refresh(len(rows), func() []clientRow { return rows }, func() tea.Cmd { return nil })
 }
 
-// Heading counts them.
 func (d *Clients) Heading() string {
 	text := "Clients " + RowCount(d.Table)
 	if n := d.silent(); n > 0 {
@@ -148,7 +141,7 @@ func (d *Clients) Heading() string {
 	return strings.TrimSpace(text + " " + d.Table.OrderText(d.app.Theme))
 }
 
-// silent counts the clients that have likely left.
+// silent counts the clients that have probably disconnected.
 func (d *Clients) silent() (n int) {
 	for i := range d.Table.Rows {
 		if d.Table.Rows[i].SilentFor() > 0 {
@@ -158,7 +151,6 @@ func (d *Clients) silent() (n int) {
 	return n
 }
 
-// Size is that of the dialog.
 func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(14, d.Table.Total()+10)) }
 
 // setColumns defines the columns of the list.
@@ -197,7 +189,7 @@ func (d *Clients) setColumns() {
 		count("requests", 1, 8, "", func(r clientRow) int { return r.requests }),
 		count("errors", 2, 6, "!", func(r clientRow) int { return r.failed }),
 		ago("last", 3, func(r clientRow) time.Time { return r.lastRequest }),
-		count("watches", 6, 7, "", func(r clientRow) int { return r.subscriptions }))
+		count("subs", 6, 7, "", func(r clientRow) int { return r.subscriptions }))
 	d.Table.Note = func(r clientRow) string {
 		if quiet := r.SilentFor(); quiet > 0 {
 			return d.app.Theme.Dim.On("silent for " + termtext.Age(quiet))
@@ -213,13 +205,13 @@ func (d *Clients) setColumns() {
 	d.Table.HiddenTexts = func(r clientRow) []string { return []string{r.ClientTitle, r.ID} }
 }
 
-// nameOf names a session on the screen that has one of its own.
+// nameOf returns the name of a session in the UI whose session is own.
 func nameOf(r clientRow, own string) string {
 	switch name := cmp.Or(r.Client, r.ID); {
 	case r.ID == own:
-		return "this screen"
+		return "this UI"
 	case r.Screen:
-		return "another screen"
+		return "another UI"
 	default:
 		return name
 	}
@@ -227,25 +219,25 @@ func nameOf(r clientRow, own string) string {
 
 func (d *Clients) name(r clientRow) string { return nameOf(r, d.app.Backend.Session()) }
 
-// Lines are the heads, the rows, and below them all about the one under the cursor.
+// Lines draws the rows and, below them, the details of the selected one.
 func (d *Clients) Lines(w, h int) []string {
 	lk := d.app.Theme
 	body := max(h-5, 1)
 	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+uicontext.SanitizeLine(d.Table.FilterText)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
+		out[1] = lk.Fit("  No matches for "+uicontext.SanitizeLine(d.Table.FilterText)+"; "+d.app.KeyOf("clients.back")+" clears the filter.", w)
 	}
 	var below []string
 	if r, ok := d.Table.Selected(); ok {
 		about := []string{uicontext.SanitizeLine(cmp.Or(r.ClientTitle, d.name(r))), "session " + uicontext.SanitizeLine(r.ID)}
 		if r.Protocol != "" {
-			about = append(about, "revision "+uicontext.SanitizeLine(r.Protocol))
+			about = append(about, "protocol "+uicontext.SanitizeLine(r.Protocol))
 		}
 		if quiet := r.SilentFor(); quiet > 0 {
-			about = append(about, "silent for "+termtext.Age(quiet)+", likely gone")
+			about = append(about, "silent for "+termtext.Age(quiet)+", probably disconnected")
 		}
 		if r.inFlight > 0 {
-			about = append(about, fmt.Sprintf("%d under way", r.inFlight))
+			about = append(about, fmt.Sprintf("%d in flight", r.inFlight))
 		}
 		below = append(below, " "+strings.Join(about, "  "), " "+uicontext.SanitizeLine(strings.Join(d.app.Backend.SessionDetails(r.ID), "  ")))
 	}
@@ -257,7 +249,6 @@ func (d *Clients) Lines(w, h int) []string {
 	return lk.Lines(append(out, below...), w, h)
 }
 
-// Keys are those that work now.
 func (d *Clients) Keys() keys.Table {
 	if d.Focused {
 		return d.Search.Keys()
@@ -265,12 +256,12 @@ func (d *Clients) Keys() keys.Table {
 	return d.ListKeys()
 }
 
-// ListKeys work while no filter is typed.
+// ListKeys returns the keys that work while no filter is typed.
 func (d *Clients) ListKeys() keys.Table {
 	return slices.Concat(
 		keys.Table{
-			{ID: "clients.traffic", Hint: "its traffic", Long: "Show its requests", Run: d.Table.WithSelected(d.traffic)},
-			{ID: "clients.disconnect", Hint: "disconnect", Long: "End its session, after asking", Run: d.Table.WithSelected(d.disconnect)},
+			{ID: "clients.traffic", Hint: "requests", Long: "Show its requests", Run: d.Table.WithSelected(d.traffic)},
+			{ID: "clients.disconnect", Hint: "disconnect", Long: "Disconnect it (asks first)", Run: d.Table.WithSelected(d.disconnect)},
 		},
 		d.FilterKeys("clients"), d.CloseKeys("clients", d.close),
 		keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).WithoutHints())
@@ -286,18 +277,18 @@ func (d *Clients) traffic(r clientRow) tea.Cmd {
 func (d *Clients) disconnect(r clientRow) tea.Cmd {
 	a, name := d.app, uicontext.SanitizeLine(d.name(r))
 	if r.ID == a.Backend.Session() {
-		return a.Complain("this screen is left by q")
+		return a.Complain("this is your own UI; quit it with q")
 	}
-	text := []string{"Its session ends; it may connect again."}
+	text := []string{"Ends its session. It can reconnect."}
 	if r.inFlight > 0 {
-		text = append(text, termtext.Count(r.inFlight, "request")+" of it would fail.")
+		text = append(text, termtext.Count(r.inFlight, "request")+" in flight will fail.")
 	}
 	return a.Push(&Confirm{Screen: a.Context, Title: "Disconnect " + name + "?", Text: text, Yes: "disconnect", Then: func() tea.Cmd {
 		return func() tea.Msg {
 			done := a.Backend.Disconnect(r.ID)
 			return keys.FuncMsg(func() tea.Cmd {
 				if !done {
-					return a.Complain("%s has left already", name)
+					return a.Complain("%s has already disconnected", name)
 				}
 				return a.Say("Disconnected %s", name)
 			})

@@ -12,22 +12,22 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Confirm asks before something that cannot be undone.
+// Confirm is a dialog that asks before an action that cannot be undone.
 type Confirm struct {
 	uicontext.BaseDialog
 	Screen        *uicontext.Context
 	Title         string
 	Text          []string
-	Body          string // foreign text that is shown as far as there is room
-	Yes           string // what y does
+	Body          string // untrusted text, cut to the space available
+	Yes           string // label of y
 	Then          func() tea.Cmd
-	Permanent     string // what g does; "" for nothing
+	Permanent     string // label of g; "" hides that choice
 	ThenPermanent func() tea.Cmd
 
-	Always     string // hint of the key a; "" if there is no such choice
+	Always     string // label of a; "" hides that choice
 	ThenAlways func() tea.Cmd
 
-	Refuse func() tea.Cmd // what n does; nil closes the dialog only
+	Refuse func() tea.Cmd // follows n; may be nil
 }
 
 func (c *Confirm) Heading() string { return c.Title }
@@ -43,7 +43,8 @@ func (c *Confirm) Size(w, h int) (int, int) {
 	return min(w, 90), len(c.Text) + 5 + len(c.wrapped(min(w, 90)-6, max(h-len(c.Text)-5, 1)))
 }
 
-// wrapped is the body in lines. If it is longer, the last one says so.
+// wrapped returns the body in at most most lines. The last one reports how many are
+// missing.
 func (c *Confirm) wrapped(w, most int) []string {
 	if c.Body == "" {
 		return nil
@@ -51,7 +52,7 @@ func (c *Confirm) wrapped(w, most int) []string {
 	lines := uicontext.WrapText(c.Body, w, 1<<20)
 	if len(lines) > most {
 		left := len(lines) - most + 1
-		lines = append(lines[:most-1:most-1], fmt.Sprintf("… and %d lines more", left))
+		lines = append(lines[:most-1:most-1], fmt.Sprintf("… and %d more lines", left))
 	}
 	return lines
 }
@@ -68,7 +69,7 @@ func (c *Confirm) Lines(w, h int) []string {
 	return c.Screen.Theme.Lines(lines, w, h)
 }
 
-// choices are the keys with what they do.
+// choices returns the keys with their labels.
 func (c *Confirm) choices() string {
 	var all []string
 	for _, h := range c.Hints() {
@@ -86,10 +87,10 @@ func (c *Confirm) Keys() keys.Table {
 	}
 	t := keys.Table{{ID: "confirm.yes", Long: "Yes", Run: run(c.Then)}}
 	if c.Permanent != "" {
-		t = append(t, keys.Binding{ID: "confirm.good", Long: "Yes, for good: in the config", Run: run(c.ThenPermanent)})
+		t = append(t, keys.Binding{ID: "confirm.good", Long: "Yes, permanently (in the config)", Run: run(c.ThenPermanent)})
 	}
 	if c.Always != "" {
-		t = append(t, keys.Binding{ID: "confirm.always", Long: "Yes, and do not ask again", Run: run(c.ThenAlways)})
+		t = append(t, keys.Binding{ID: "confirm.always", Long: "Yes, and don't ask again", Run: run(c.ThenAlways)})
 	}
 	return append(t, keys.Binding{ID: "confirm.no", Long: "No", Run: c.close})
 }
@@ -103,7 +104,7 @@ func (c *Confirm) close() tea.Cmd {
 }
 
 func (c *Confirm) Hints() []keys.Hint {
-	does := map[string]string{"confirm.yes": c.Yes, "confirm.good": c.Permanent, "confirm.always": c.Always, "confirm.no": "leave it"}
+	does := map[string]string{"confirm.yes": c.Yes, "confirm.good": c.Permanent, "confirm.always": c.Always, "confirm.no": "back"}
 	t := c.Keys().WithKeys(c.Screen.Actions)
 	for i := range t {
 		t[i].Hint = does[t[i].ID]

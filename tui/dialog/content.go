@@ -11,13 +11,13 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// OpenIn shows the content in the user's pager or editor. Pagers pass escape
-// sequences on to the terminal and editors may obey what they open, so they get
-// what the screen would show. Copies and saved files are what arrived.
+// OpenIn shows the content in the user's pager or editor. Pagers pass escape sequences to
+// the terminal, and editors may interpret them, so both get the sanitized text. Copies
+// and saved files keep the original bytes.
 func OpenIn(a *uicontext.Context, program string, c uicontext.CachedContent) tea.Cmd {
 	switch {
 	case len(c.Data) == 0:
-		return a.Complain("there is nothing to open; %s fetches the content", a.KeyOf("open"))
+		return a.Complain("nothing to open yet; %s fetches the content", a.KeyOf("open"))
 	case c.Blob:
 		return Save(a, c)
 	}
@@ -37,10 +37,10 @@ func OpenIn(a *uicontext.Context, program string, c uicontext.CachedContent) tea
 	}
 }
 
-// Save asks for a path and writes the content there, where the terminal is.
+// Save asks for a path and writes the content there, on the machine of the terminal.
 func Save(a *uicontext.Context, c uicontext.CachedContent) tea.Cmd {
 	if len(c.Data) == 0 {
-		return a.Complain("there is nothing to save; %s fetches the content", a.KeyOf("open"))
+		return a.Complain("nothing to save yet; %s fetches the content", a.KeyOf("open"))
 	}
 	return saveTo(a, c, uicontext.SanitizeLine(c.Name))
 }

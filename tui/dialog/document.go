@@ -15,27 +15,28 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Bounds of what is looked for.
+// Limits of a search.
 const (
 	MaxData           = 16 << 20 // bytes of JSON
 	maxPath           = 512      // bytes of a path
-	maxDescents       = 2        // ".." in a path: each goes through all that is below
-	maxRootFilterData = 64 << 10 // bytes of JSON that filters may look through from its root
-	maxFound          = 10_000   // values that are shown
+	maxDescents       = 2        // ".." in a path; each visits the whole subtree
+	maxRootFilterData = 64 << 10 // bytes of JSON for filters that use the root
+	maxFound          = 10_000   // values shown
 )
 
-// Document is JSON to look through, by one goroutine at a time. Its objects are maps, as
-// the library of paths knows them best; the order of their members is beside them.
+// Document is JSON that paths can search. It is not safe for concurrent use. The path
+// library needs objects as maps, so the order of their members is stored separately.
 type Document struct {
 	data  []byte
-	all   []any                // that stand in a row
-	order map[uintptr][]string // by object; nil until something was looked for
+	all   []any                // top-level values
+	order map[uintptr][]string // by object; nil before the first search
 }
 
-// ReadDocument decodes JSON for [FindInDocument]; several values in a row are an array of them.
+// ReadDocument decodes JSON for [FindInDocument]. Several values in a row become an
+// array. It fails for invalid JSON and beyond [MaxData].
 func ReadDocument(data []byte) (*Document, error) {
 	if len(data) > MaxData {
-		return nil, errors.New("there is too much of it")
+		return nil, errors.New("more than 16 MiB of JSON")
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -46,13 +47,13 @@ func ReadDocument(data []byte) (*Document, error) {
 		case errors.Is(err, io.EOF) && len(all) > 0:
 			return &Document{data: data, all: all}, nil
 		case err != nil:
-			return nil, errors.New("there is no JSON here")
+			return nil, errors.New("no JSON to search")
 		}
 		all = append(all, filterable(v))
 	}
 }
 
-// value is what paths go through.
+// value returns the root for paths.
 func (d *Document) value() any {
 	if len(d.all) == 1 {
 		return d.all[0]
@@ -60,8 +61,8 @@ func (d *Document) value() any {
 	return d.all
 }
 
-// FindInDocument returns the values at a path as JSON: one by itself, others as an array. size is
-// that of the text.
+// FindInDocument returns the values at a path as JSON, several as an array, and their
+// number n. Only the first maxFound are encoded. size is the length of the text in bytes.
 func FindInDocument(d *Document, size int, path string) (found []byte, n int, err error) {
 	path = strings.TrimSpace(path)
 	descents := strings.Count(path, "..")
@@ -69,15 +70,15 @@ func FindInDocument(d *Document, size int, path string) (found []byte, n int, er
 	case path == "" || path == "$":
 		return d.encoded([]any{d.value()})
 	case len(path) > maxPath:
-		return nil, 0, errors.New("the path is too long")
+		return nil, 0, errors.New("the path is longer than 512 bytes")
 	case descents > maxDescents, descents > 0 && strings.Contains(path, "?") && size > maxRootFilterData && strings.Count(path, "..") > 1:
-		return nil, 0, fmt.Errorf("more than %d times \"..\" takes too long", maxDescents)
+		return nil, 0, errors.New("too many \"..\" in the path; this would take too long")
 	case strings.LastIndexByte(path, '$') > 0 && size > maxRootFilterData:
-		return nil, 0, errors.New("\"$\" in a filter takes too long with so much JSON")
+		return nil, 0, errors.New("\"$\" in a filter takes too long on this much JSON")
 	}
 	defer func() {
-		if recover() != nil { // a library at work on foreign input
-			found, n, err = nil, 0, errors.New("this cannot be looked for")
+		if recover() != nil { // the library may panic on untrusted input
+			found, n, err = nil, 0, errors.New("this path can't be evaluated")
 		}
 	}()
 	x, err := jp.ParseString(path)
@@ -111,8 +112,8 @@ func filterable(v any) any {
 	return v
 }
 
-// readOrder reads the order of all members. The text is valid JSON within the decoder's
-// limit of depth.
+// readOrder reads the order of all members once. The text is valid JSON within the
+// decoder's depth limit.
 func (d *Document) readOrder() {
 	if d.order != nil {
 		return
@@ -125,8 +126,8 @@ func (d *Document) readOrder() {
 	}
 }
 
-// walk takes a value from the text, which v was made from; of members of one name, the
-// last one counts.
+// walk reads the text of v and records the order of members. Of several members with one
+// name, the last one counts.
 func (d *Document) walk(t *json.Decoder, v any) {
 	open, _ := t.Token()
 	switch open {
@@ -152,10 +153,10 @@ func (d *Document) walk(t *json.Decoder, v any) {
 	default:
 		return
 	}
-	_, _ = t.Token() // its end
+	_, _ = t.Token() // closing delimiter
 }
 
-// write writes a value of the document as JSON, with members in its order.
+// write encodes a value with members in their original order.
 func (d *Document) write(b *bytes.Buffer, v any) error {
 	switch v := v.(type) {
 	case map[string]any:
@@ -195,9 +196,9 @@ func (d *Document) write(b *bytes.Buffer, v any) error {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("write what was found: %w", err)
+		return fmt.Errorf("encode result: %w", err)
 	}
-	b.Truncate(b.Len() - 1) // its line end
+	b.Truncate(b.Len() - 1) // drops the newline
 	return nil
 }
 

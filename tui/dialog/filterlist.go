@@ -16,8 +16,9 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// FilterList is a dialog that chooses values of a field from a list with counts. It
-// writes them as text into the filter bar: there is one filter and one way to clear it.
+// FilterList is a dialog that selects values of a field from a list with counts. It
+// writes them as text into the filter bar, so there is one filter and one way to clear
+// it.
 type FilterList struct {
 	uicontext.BaseDialog
 	app      FilterListOptions
@@ -25,23 +26,23 @@ type FilterList struct {
 	hasField bool // the list has the field
 	title    string
 	All      []value
-	matches  []int // of all, those that match the typed text
+	matches  []int // indexes into All that match the typed text
 	window   list.Window
 	Input    textfield.Field
-	counted  bool // counted
+	counted  bool
 
-	tickedBefore []bool // what was ticked at first
+	tickedBefore []bool // selection when the dialog opened
 	cancel       context.CancelFunc
 }
 
-// value is one of a field.
+// value is a value of the field with its number of rows.
 type value struct {
 	Text   string
 	Rows   int
 	ticked bool
 }
 
-// maxValues is how many values are listed.
+// maxValues is the maximum number of values listed.
 const maxValues = 5000
 
 // FilterListOptions connect a FilterList with the list that it filters.
@@ -51,14 +52,14 @@ type FilterListOptions struct {
 	SetFilter func(text string) tea.Cmd
 }
 
-// NewFilterList returns the values of a field of o.Rows.
+// NewFilterList returns a dialog for a field of o.Rows.
 func NewFilterList(o FilterListOptions, field, title string) *FilterList {
 	d := &FilterList{app: o, title: title, Input: textfield.New(o.Theme), cancel: func() {}}
 	d.field, d.hasField = list.FindTextField(o.Rows.FilterFields(), field)
 	return d
 }
 
-// Begin counts, in a command when there are many rows.
+// Begin counts the values. With many rows, it returns a command that does so.
 func (d *FilterList) Begin() tea.Cmd {
 	if !d.hasField {
 		d.counted = true
@@ -70,7 +71,7 @@ func (d *FilterList) Begin() tea.Cmd {
 	n, heads := r.Total(), r.HeadRows()
 	typed, _ := r.FilterQuery()
 	f := d.field
-	// What other parts of the filter leave is what there is to choose from.
+	// Only rows that pass the other parts of the filter count.
 	matches := r.Matcher(list.Set(typed, f.Name, nil))
 	find := func() ([]value, error) {
 		all, err := CountValues(ctx, f, heads, heads+n)
@@ -107,7 +108,7 @@ func (d *FilterList) setCounts(all []value) {
 	d.match()
 }
 
-// recount leaves of the counts the rows that match.
+// recount limits the counts to matching rows and sorts them again.
 func recount(ctx context.Context, all []value, f list.Field, matches func(context.Context) ([]int32, error)) error {
 	rows, err := matches(ctx)
 	if err != nil {
@@ -124,7 +125,7 @@ func recount(ctx context.Context, all []value, f list.Field, matches func(contex
 	return nil
 }
 
-// CountValues counts the values of a field in rows from up to to, the most frequent first.
+// CountValues counts the values of a field in rows [from, to), the most frequent first.
 func CountValues(ctx context.Context, f list.Field, from, to int) ([]value, error) {
 	counts := map[string]int{}
 	for i := from; i < to; i++ {
@@ -143,7 +144,8 @@ func CountValues(ctx context.Context, f list.Field, from, to int) ([]value, erro
 	return all[:min(len(all), maxValues)], nil
 }
 
-// filteredValues returns the values that a filter asks for in a field, by any of its names.
+// filteredValues returns the values that a filter requires of a field, under any of its
+// names.
 func filteredValues(typed string, f list.Field) []string {
 	values := list.Values(typed, f.Name)
 	for _, alias := range f.Aliases {
@@ -152,7 +154,7 @@ func filteredValues(typed string, f list.Field) []string {
 	return values
 }
 
-// tickFiltered ticks the values that a filter matches.
+// tickFiltered selects the values that match a filter.
 func tickFiltered(ctx context.Context, all []value, f list.Field, typed string) {
 	values := filteredValues(typed, f)
 	if len(values) == 0 {
@@ -161,7 +163,7 @@ func tickFiltered(ctx context.Context, all []value, f list.Field, typed string) 
 	own := list.Field{Name: f.Name, Kind: list.Text, Text: func(i int) string { return all[i].Text }}
 	query := list.Parse(list.Set("", f.Name, values), []list.Field{own})
 	index := list.NewIndex(len(all), func(int) string { return "" })
-	found, _ := query.Match(ctx, index, time.Time{}) // a context that ended: nobody looks at it
+	found, _ := query.Match(ctx, index, time.Time{}) // on cancellation, the result is discarded
 	if query.IsEmpty() {
 		return
 	}
@@ -170,7 +172,7 @@ func tickFiltered(ctx context.Context, all []value, f list.Field, typed string) 
 	}
 }
 
-// filterTerm returns the filter term that matches this value only.
+// filterTerm returns the filter term that matches only this value.
 func (d *FilterList) filterTerm(text string) string {
 	if text == "" {
 		return ""
@@ -186,7 +188,7 @@ func (d *FilterList) filterTerm(text string) string {
 	return text
 }
 
-// apply writes what is ticked into the filter.
+// apply writes the selection into the filter.
 func (d *FilterList) apply() tea.Cmd {
 	if !d.isChanged() {
 		return nil
@@ -231,7 +233,7 @@ func (d *FilterList) Size(w, h int) (int, int) {
 	for _, v := range d.All[:min(len(d.All), 200)] {
 		width = max(width, theme.Width(v.label())+20)
 	}
-	// It does not shrink while one types.
+	// The size stays the same while the user types.
 	return min(w, width, 90), min(h, max(8, min(len(d.All), 20)+4))
 }
 
@@ -245,16 +247,16 @@ func (d *FilterList) Lines(w, h int) []string {
 		}
 	}
 	left := " " + lk.Accent.On("/") + " " + d.Input.View()
-	out := []string{lk.Sides(left, lk.Dim.On(uicontext.FormatCount(on)+" ticked "), w)}
+	out := []string{lk.Sides(left, lk.Dim.On(uicontext.FormatCount(on)+" selected "), w)}
 	switch {
 	case !d.hasField:
-		out = append(out, " This list has no such field.")
+		out = append(out, " This list doesn't have that field.")
 	case !d.counted:
 		out = append(out, " counting"+lk.Ellipsis)
 	case len(d.matches) == 0 && d.Input.Value() != "":
-		out = append(out, " No value contains "+uicontext.SanitizeLine(d.Input.Value())+".")
+		out = append(out, " No matching values.")
 	case len(d.matches) == 0:
-		out = append(out, " There are no rows to choose from.")
+		out = append(out, " No values.")
 	}
 	rows := d.window.Lines(lk, h-1, func(i int) string {
 		v := d.All[d.matches[i]]
@@ -287,10 +289,10 @@ func (d *FilterList) isChanged() bool {
 
 func (d *FilterList) Keys() keys.Table {
 	return append(keys.Table{
-		{ID: "values.tick", Hint: "tick", Long: "Tick the value, or untick it", Run: d.toggle},
-		{ID: "values.apply", Hint: "apply", Long: "Apply; what was typed means the first value", Run: d.enter},
-		{ID: "values.none", Hint: "untick all", Long: "Untick all of them", Run: d.untick},
-		{ID: "values.close", Hint: "leave", Long: "Close and change nothing", Run: d.close},
+		{ID: "values.tick", Hint: "select", Long: "Select or deselect the value", Run: d.toggle},
+		{ID: "values.apply", Hint: "apply", Long: "Apply (typed text selects the first match)", Run: d.enter},
+		{ID: "values.none", Hint: "clear", Long: "Deselect all values", Run: d.untick},
+		{ID: "values.close", Hint: "back", Long: "Close without changes", Run: d.close},
 	}, keys.Scrolling("values", func() keys.Scroller { return list.Cursor{List: &d.window} }, "up", "down", "page-up", "page-down").WithoutHints()...)
 }
 
@@ -299,13 +301,13 @@ func (d *FilterList) close() tea.Cmd {
 	return d.app.Drop(d)
 }
 
-// enter applies, unless nothing was counted yet.
+// enter applies the selection once the values are counted.
 func (d *FilterList) enter() tea.Cmd {
 	if !d.counted {
 		return nil
 	}
 	if d.Input.Value() != "" && !d.isChanged() {
-		d.toggle() // who typed a value and pressed Enter means that one
+		d.toggle() // a typed value and Enter select the first match
 	}
 	d.app.Drop(d)
 	return d.apply()
@@ -330,8 +332,8 @@ func (d *FilterList) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// typeKey narrows the list. Keys typed fast are taken apart: a space among them
-// toggles.
+// typeKey narrows the list. Fast typing arrives as one message; each space in it toggles
+// a value.
 func (d *FilterList) typeKey(msg tea.KeyMsg) {
 	if msg.Type != tea.KeyRunes || msg.Paste {
 		if d.Input.Update(msg) {

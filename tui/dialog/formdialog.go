@@ -13,25 +13,25 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// FormDialog is a form in front of the panes.
+// FormDialog is a dialog with a form.
 type FormDialog struct {
 	Screen *uicontext.Context
 	item   uicontext.Item
 	Title  string
 	Form   *form.Form
-	Submit func(args, meta json.RawMessage) tea.Cmd // closes the dialog when it is time
-	warned bool                                     // that Esc throws away what was typed
-	Refuse func(declined bool) tea.Cmd              // nil: nothing happens
-	h      int                                      // the most lines it ever needed
+	Submit func(args, meta json.RawMessage) tea.Cmd // must close the dialog itself
+	warned bool                                     // the user was warned that Esc discards input
+	Refuse func(declined bool) tea.Cmd              // may be nil
+	h      int                                      // largest height so far, in lines
 
-	cancel context.CancelFunc // of the completion that runs
+	cancel context.CancelFunc // of the running completion
 }
 
 func (d *FormDialog) Heading() string { return d.Title }
 
 func (d *FormDialog) Size(w, h int) (int, int) {
 	w = min(w, 100)
-	d.h = max(d.h, d.Form.Height(w-2, h-2)) // a box that shrinks would jump
+	d.h = max(d.h, d.Form.Height(w-2, h-2)) // never shrinks, so the box doesn't jump
 	return w, min(h, d.h+2)
 }
 
@@ -65,7 +65,7 @@ func (d *FormDialog) handleAction(action form.Action, cmd tea.Cmd) tea.Cmd {
 	case form.Cancelled, form.Declined:
 		if action == form.Cancelled && d.Form.IsEdited() && !d.warned {
 			d.warned = true
-			d.Form.ShowError(d.Screen.KeyOf("form.cancel") + " once more throws away what you typed")
+			d.Form.ShowError(d.Screen.KeyOf("form.cancel") + " again discards your input")
 			return cmd
 		}
 		d.Screen.Drop(d)
@@ -87,7 +87,7 @@ func (d *FormDialog) Background(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// complete asks the server how a value may go on (completion/complete).
+// complete requests completions of a value from the server (completion/complete).
 func (d *FormDialog) complete(c form.Completion) tea.Cmd {
 	if d.cancel != nil {
 		d.cancel()
@@ -131,7 +131,7 @@ func (d *FormDialog) complete(c form.Completion) tea.Cmd {
 
 func (d *FormDialog) Typing() bool { return true }
 
-// Keys are the form's own; its last line tells them.
+// Keys returns nil: the form handles its keys and shows them in its last line.
 func (d *FormDialog) Keys() keys.Table { return nil }
 
 func (d *FormDialog) SetTheme() { d.Form.SetTheme(d.Screen.Theme) }

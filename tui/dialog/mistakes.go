@@ -16,14 +16,15 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// mistakes is the dialog of mistakes in the edited config. It closes when the config is valid.
+// mistakes is a dialog with the errors in the edited config. It closes when the config is
+// valid.
 type mistakes struct {
 	uicontext.ListDialog
 	app   *uicontext.Context
 	Table *list.Table[registry.Mistake]
 }
 
-// NewMistakes opens the list of mistakes in the edited config.
+// NewMistakes opens the list of errors in the edited config.
 func NewMistakes(a *uicontext.Context) tea.Cmd {
 	if len(a.Reg.Mistakes()) == 0 {
 		return a.Say("The config is valid")
@@ -39,11 +40,10 @@ func NewMistakes(a *uicontext.Context) tea.Cmd {
 			}
 			return strconv.Itoa(m.Line), ""
 		}},
-		list.Column[registry.Mistake]{Name: "mistake", MinWidth: 20, PreferredWidth: 40, Fills: true, Unsorted: true, Text: func(m registry.Mistake) string { return m.Text }})
+		list.Column[registry.Mistake]{Name: "error", MinWidth: 20, PreferredWidth: 40, Fills: true, Unsorted: true, Text: func(m registry.Mistake) string { return m.Text }})
 	return tea.Batch(d.read(), a.Push(d))
 }
 
-// Refresh follows the registry.
 func (d *mistakes) Refresh(what registry.Changes) tea.Cmd {
 	if what&registry.Servers == 0 {
 		return nil
@@ -61,12 +61,12 @@ func (d *mistakes) read() tea.Cmd {
 }
 
 func (d *mistakes) Heading() string {
-	return "Config not reloaded: " + termtext.Count(d.Table.Total(), "mistake")
+	return "Config not reloaded: " + termtext.Count(d.Table.Total(), "error")
 }
 
 func (d *mistakes) Size(w, h int) (int, int) { return min(w, 120), min(h, max(d.Table.Total(), 3)+10) }
 
-// Lines draws the mistakes, and below them the whole text of the selected one.
+// Lines draws the errors and, below them, the full text of the selected one.
 func (d *mistakes) Lines(w, h int) []string {
 	lk := d.app.Theme
 	m, _ := d.Table.Selected()
@@ -84,9 +84,9 @@ func (d *mistakes) Lines(w, h int) []string {
 func (d *mistakes) Keys() keys.Table {
 	return append(keys.Scrolling("scroll", func() keys.Scroller { return list.Cursor{List: d.Table} }).WithoutHints(),
 		keys.Binding{ID: "mistakes.edit", Hint: "edit", Long: "Open the editor at the line", Run: d.edit},
-		keys.Binding{ID: "mistakes.copy", Hint: "copy", Long: "Copy the mistake with its file and line", Run: func() tea.Cmd {
+		keys.Binding{ID: "mistakes.copy", Hint: "copy", Long: "Copy the error with its file and line", Run: func() tea.Cmd {
 			m, _ := d.Table.Selected()
-			return d.app.Copy(uicontext.SanitizeLine(fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)), "the mistake")
+			return d.app.Copy(uicontext.SanitizeLine(fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text)), "the error")
 		}},
 		keys.Binding{ID: "mistakes.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }})
 }
@@ -111,7 +111,6 @@ func (d *mistakes) edit() tea.Cmd {
 	}
 }
 
-// Update handles the mouse.
 func (d *mistakes) Update(msg tea.Msg) tea.Cmd {
 	uicontext.ScrollWheel(d.Table.Scroll, msg)
 	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {

@@ -1,9 +1,3 @@
-// Newserver is the form by which a server comes into the config.
-//
-// What is filled in is tried before it is added: the daemon starts the server once, in a
-// command, and one that does not work is added only when that is asked for once more. It
-// knows no pane, and belongs to the goroutine of one screen's Update and View.
-
 package dialog
 
 import (
@@ -24,26 +18,28 @@ const newServerTitle = "Add a server"
 // maxProblem is the longest text about a server's problem, in bytes.
 const maxProblem = 200
 
-// NewServerForm opens the form; added follows once the server is in the config.
+// NewServerForm opens a form that adds a server to the config. The daemon first starts
+// the server once. If that fails, submitting the same values again adds it anyway. added
+// runs once the server is in the config.
 func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cmd {
 	ctx, giveUp := context.WithCancel(a.Ctx)
 	d := &FormDialog{Screen: a, Title: newServerTitle, Form: form.New(a.Theme, form.Spec{
 		Actions: a.Actions,
-		Intro:   "It is started once to see that it works, and goes into the config. ${VAR} and ${keyring:NAME} keep secrets out of the file.",
+		Intro:   "Tests the server, then saves it to the config. Use ${VAR} or ${keyring:NAME} to keep secrets out of the file.",
 		Submit:  "add",
 		Fields: []form.Field{
-			{Name: "name", Title: "name", Required: true, OneLine: true, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`, PatternHelp: "letters, digits, (not first) . _ -; at most 64"},
-			{Name: "target", Title: "command or URL", Required: true, OneLine: true, Description: "A program, or the https:// address of a remote server"},
-			{Name: "args", Title: "arguments", Kind: form.List, Description: "Of the program"},
-			{Name: "env", Title: "variables", Kind: form.List, Description: "Of the program", Pattern: `^[^=]+=`, PatternHelp: "NAME=VALUE"},
-			{Name: "headers", Title: "headers", Kind: form.List, Description: "Of a remote server", Pattern: `^[^:]+:`, PatternHelp: "NAME: VALUE"},
+			{Name: "name", Title: "name", Required: true, OneLine: true, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`, PatternHelp: "letters, digits, and . _ - (not first); up to 64"},
+			{Name: "target", Title: "command or URL", Required: true, OneLine: true, Description: "Local program, or URL of a remote server"},
+			{Name: "args", Title: "arguments", Kind: form.List, Description: "For a local program"},
+			{Name: "env", Title: "variables", Kind: form.List, Description: "For a local program", Pattern: `^[^=]+=`, PatternHelp: "NAME=VALUE"},
+			{Name: "headers", Title: "headers", Kind: form.List, Description: "For a remote server", Pattern: `^[^:]+:`, PatternHelp: "NAME: VALUE"},
 		},
 	})}
 	d.Refuse = func(bool) tea.Cmd {
 		giveUp()
 		return nil
 	}
-	trying, failed := false, "" // a command tries one; the values that did not work
+	trying, failed := false, "" // a test start is running; values that failed
 	d.Submit = func(args, _ json.RawMessage) tea.Cmd {
 		name, entryKeys, err := serverEntry(args)
 		if err != nil {
@@ -54,7 +50,7 @@ func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cm
 			return nil
 		}
 		anyhow := failed == string(args)
-		d.Title, trying = newServerTitle+": it is tried, "+a.KeyOf("form.cancel")+" gives up", true
+		d.Title, trying = newServerTitle+": testing, "+a.KeyOf("form.cancel")+" cancels", true
 		return func() tea.Msg {
 			lacks := ""
 			if !anyhow {
@@ -71,7 +67,7 @@ func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cm
 					d.Form.ShowError(uicontext.SanitizeLine(err.Error()))
 				case lacks != "":
 					failed = string(args)
-					d.Form.ShowError("not added: " + uicontext.CutText(uicontext.SanitizeLine(lacks), maxProblem) + ". " + a.KeyOf("form.submit") + " once more adds it as it is.")
+					d.Form.ShowError("not added: " + uicontext.CutText(uicontext.SanitizeLine(lacks), maxProblem) + ". " + a.KeyOf("form.submit") + " again adds it anyway.")
 				default:
 					giveUp()
 					a.Drop(d)
@@ -98,15 +94,15 @@ func serverEntry(values json.RawMessage) (name string, entryKeys map[string]any,
 	remote := strings.Contains(v.Target, "://")
 	switch {
 	case remote && len(v.Args)+len(v.Env) > 0:
-		return "", nil, fmt.Errorf("arguments and variables are for programs, not for remote servers")
+		return "", nil, fmt.Errorf("arguments and variables only apply to local programs")
 	case !remote && len(v.Headers) > 0:
-		return "", nil, fmt.Errorf("headers are for remote servers, not for programs")
+		return "", nil, fmt.Errorf("headers only apply to remote servers")
 	case remote:
 		entryKeys["url"] = strings.TrimSpace(v.Target)
 	case len(v.Args) == 0: // typed in one line
 		words := strings.Fields(v.Target)
 		if len(words) == 0 {
-			return "", nil, fmt.Errorf("name a program or a URL")
+			return "", nil, fmt.Errorf("enter a program or a URL")
 		}
 		entryKeys["command"] = words[0]
 		if len(words) > 1 {
@@ -121,7 +117,7 @@ func serverEntry(values json.RawMessage) (name string, entryKeys map[string]any,
 	}{"env": {v.Env, "="}, "headers": {v.Headers, ":"}} {
 		values := make(map[string]string)
 		for _, pair := range list.pairs {
-			name, value, _ := strings.Cut(pair, list.by) // the form has looked for it
+			name, value, _ := strings.Cut(pair, list.by) // the form validated the separator
 			if list.by == ":" {
 				value = strings.TrimSpace(value)
 			}

@@ -1,10 +1,3 @@
-// Past is the list of the last calls that a screen made of one item, with what
-// was sent and what came back.
-//
-// It is a dialog in front of the panes, which it does not know. The list is what it was
-// when it was opened. It belongs to the goroutine of one screen's Update and View; texts
-// are made in commands, of which only the last one counts.
-
 package dialog
 
 import (
@@ -24,7 +17,8 @@ import (
 	"goblin/tui/viewer"
 )
 
-// PastCalls is the list, and below it the call under the cursor.
+// PastCalls is a dialog that lists recent calls of an item, with the selected call below.
+// The list is a snapshot from when it was opened.
 type PastCalls struct {
 	uicontext.ListDialog
 	app       *uicontext.Context
@@ -38,7 +32,7 @@ type PastCalls struct {
 	end       context.CancelFunc
 }
 
-// NewPastCalls lists the last calls of an item, the newest first.
+// NewPastCalls lists the recent calls of an item, the newest first.
 func NewPastCalls(a *uicontext.Context, it uicontext.Item) (*PastCalls, tea.Cmd) {
 	calls := a.Calls.History(it)
 	d := &PastCalls{app: a, item: it, View: viewer.NewView(a.Theme), theme: a.Theme, end: func() {}}
@@ -51,7 +45,7 @@ func NewPastCalls(a *uicontext.Context, it uicontext.Item) (*PastCalls, tea.Cmd)
 	return d, tea.Batch(fill, a.Push(d), d.show())
 }
 
-// show makes the text of the call under the cursor.
+// show lays out the selected call in a command. Only the newest command counts.
 func (d *PastCalls) show() tea.Cmd {
 	inv, ok := d.Table.Selected()
 	w, _ := d.Size(d.app.W-2, d.app.H-2)
@@ -75,7 +69,7 @@ func (d *PastCalls) show() tea.Cmd {
 	}
 }
 
-// callBlocks returns a request and its response.
+// callBlocks returns the sections for a request and its response.
 func callBlocks(inv *registry.Invocation) []viewer.Section {
 	var out []viewer.Section
 	if len(inv.Params) > 0 {
@@ -98,7 +92,7 @@ func callBlocks(inv *registry.Invocation) []viewer.Section {
 	return append(out, from(inv.Result)...)
 }
 
-// callStatus returns how a call ended, in a word or two.
+// callStatus returns the outcome of a call.
 func callStatus(inv *registry.Invocation) string {
 	switch {
 	case inv.Cancelled:
@@ -106,18 +100,16 @@ func callStatus(inv *registry.Invocation) string {
 	case inv.Error != "":
 		return "failed after " + uicontext.FormatDuration(inv.Duration)
 	case !inv.Success:
-		return "the tool reports an error after " + uicontext.FormatDuration(inv.Duration)
+		return "tool error after " + uicontext.FormatDuration(inv.Duration)
 	}
-	return "ok after " + uicontext.FormatDuration(inv.Duration) + ", " + uicontext.FormatSize(int64(len(inv.Result)))
+	return "ok in " + uicontext.FormatDuration(inv.Duration) + ", " + uicontext.FormatSize(int64(len(inv.Result)))
 }
 
-// Heading names the item.
-func (d *PastCalls) Heading() string { return "Last calls of " + d.item.Listed }
+func (d *PastCalls) Heading() string { return "Recent calls: " + d.item.Listed }
 
-// Size is that of the dialog.
 func (d *PastCalls) Size(w, h int) (int, int) { return min(w, 140), h }
 
-// Lines are the calls, and below them all about the one under the cursor.
+// Lines draws the calls and, below them, the selected one.
 func (d *PastCalls) Lines(w, h int) []string {
 	if d.theme != d.app.Theme {
 		d.theme = d.app.Theme
@@ -125,12 +117,12 @@ func (d *PastCalls) Lines(w, h int) []string {
 	}
 	lk := d.theme
 	above := min(max(d.Table.Total()+1, 4), max(h/3, 1))
-	text := d.View.Lines(w, max(h-above-1, 0)) // before it is told where that is
+	text := d.View.Lines(w, max(h-above-1, 0)) // must precede the position text
 	out := append(d.Table.Grid(lk, w, above, true), lk.Rule(lk.Horizontal, "", uicontext.PositionText(d.View), lk.Horizontal, w, lk.Border))
 	return lk.Lines(append(out, text...), w, h)
 }
 
-// setColumns defines the columns: when, age, outcome and arguments.
+// setColumns defines the columns: time, age, result and arguments.
 func (d *PastCalls) setColumns() {
 	type column = list.Column[*registry.Invocation]
 	ended := func(inv *registry.Invocation) string {
@@ -170,7 +162,7 @@ func (d *PastCalls) setColumns() {
 		}})
 }
 
-// Keys are those of the list, and of the text below it.
+// Keys returns the keys of the list and of the text below it.
 func (d *PastCalls) Keys() keys.Table {
 	move := func(by int) func() tea.Cmd {
 		return func() tea.Cmd {
@@ -179,13 +171,13 @@ func (d *PastCalls) Keys() keys.Table {
 		}
 	}
 	return append(keys.Table{
-		{ID: "past.down", Hint: "down", Long: "The call before", Run: move(1)},
-		{ID: "past.up", Hint: "up", Long: "The call after", Run: move(-1)},
+		{ID: "past.down", Hint: "down", Long: "Previous call", Run: move(1)},
+		{ID: "past.up", Hint: "up", Long: "Next call", Run: move(-1)},
 		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: d.Table.WithSelected(d.call)},
 		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Params), "the arguments")
 		})},
-		{ID: "past.copy-content", Hint: "copy result", Long: "Copy the result, raw", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
+		{ID: "past.copy-content", Hint: "copy result", Long: "Copy the raw result", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Result), "the result")
 		})},
 		{ID: "past.close", Hint: "close", Long: "Close", Run: d.close},
@@ -202,7 +194,6 @@ func (d *PastCalls) call(inv *registry.Invocation) tea.Cmd {
 	return CallWith(d.app, d.item, inv.Params)
 }
 
-// Update handles the mouse.
 func (d *PastCalls) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
 		row, cmd := d.Table.Click(m.X, m.Y)
@@ -215,7 +206,7 @@ func (d *PastCalls) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Background lays the text out anew when the screen's size changed.
+// Background lays out the text again after a resize.
 func (d *PastCalls) Background(msg tea.Msg) tea.Cmd {
 	if _, ok := msg.(tea.WindowSizeMsg); ok {
 		return d.show()

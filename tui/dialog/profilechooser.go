@@ -1,9 +1,3 @@
-// View is what a screen shows of what clients see: the choice of a profile whose
-// clients it looks at, why they lack an entry, and turning entries off and on for them.
-//
-// The choice is a dialog in front of the panes, which it does not know; the list is what
-// it was when it was opened. All belongs to the goroutine of one screen's Update and View.
-
 package dialog
 
 import (
@@ -18,14 +12,16 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// ProfileChooser is the list of profiles to choose from.
+// ProfileChooser is a dialog that selects the profile through which the UI views the
+// catalog.
 type ProfileChooser struct {
 	uicontext.ListDialog
 	app   *uicontext.Context
 	Table *list.Table[profileRow]
 }
 
-// profileRow is a profile ("" for none) with the numbers of entries that its clients see.
+// profileRow is a profile ("" for none) with the number of entries visible to its
+// clients.
 type profileRow struct {
 	profile string
 	visible [registry.Kinds]int
@@ -33,7 +29,7 @@ type profileRow struct {
 
 func (r profileRow) name() string { return cmp.Or(r.profile, "(no profile)") }
 
-// NewProfileChooser opens the list of profiles.
+// NewProfileChooser opens the list of profiles. The list is a snapshot.
 func NewProfileChooser(a *uicontext.Context) tea.Cmd {
 	var rows []profileRow
 	for _, name := range append([]string{""}, a.Backend.Profiles()...) {
@@ -51,20 +47,18 @@ func NewProfileChooser(a *uicontext.Context) tea.Cmd {
 	return tea.Batch(fill, a.Push(d))
 }
 
-// Heading says what the choice is for.
-func (d *ProfileChooser) Heading() string { return "See what clients of a profile see" }
+func (d *ProfileChooser) Heading() string { return "View as a profile's clients" }
 
-// Size is that of the dialog.
 func (d *ProfileChooser) Size(w, h int) (int, int) {
 	return min(w, 76), min(h, max(d.Table.Total(), 3)+5)
 }
 
-// Lines are the profiles, and below them what a choice does.
+// Lines draws the profiles and a note about the choice.
 func (d *ProfileChooser) Lines(w, h int) []string {
 	lk := d.app.Theme
-	note := "What they do not see is dim; " + d.app.KeyOf("switch") + " turns it off and on for them."
+	note := "Hidden entries are dim. " + d.app.KeyOf("switch") + " disables or enables an entry."
 	if d.Table.Total() == 1 {
-		note = "The config has no profiles yet."
+		note = "No profiles in the config."
 	}
 	out := d.Table.Grid(lk, w, max(h-2, 1), true)
 	return lk.Lines(append(out, "", lk.Dim.On(lk.Cut(note, w))), w, h)
@@ -89,7 +83,6 @@ func (d *ProfileChooser) setColumns() {
 	}
 }
 
-// Keys are those of the list.
 func (d *ProfileChooser) Keys() keys.Table {
 	move := func(by int) func() tea.Cmd {
 		return func() tea.Cmd {
@@ -98,9 +91,9 @@ func (d *ProfileChooser) Keys() keys.Table {
 		}
 	}
 	return keys.Table{
-		{ID: "view.down", Hint: "down", Long: "The next profile", Run: move(1)},
-		{ID: "view.up", Hint: "up", Long: "The profile before", Run: move(-1)},
-		{ID: "view.choose", Hint: "choose", Long: "See what its clients see", Run: d.choose},
+		{ID: "view.down", Hint: "down", Long: "Next profile", Run: move(1)},
+		{ID: "view.up", Hint: "up", Long: "Previous profile", Run: move(-1)},
+		{ID: "view.choose", Hint: "choose", Long: "View as its clients", Run: d.choose},
 		{ID: "view.close", Hint: "close", Long: "Close", Run: func() tea.Cmd { return d.app.Drop(d) }},
 	}
 }
@@ -112,7 +105,6 @@ func (d *ProfileChooser) choose() tea.Cmd {
 	return tea.Batch(d.app.Drop(d), d.app.Shell.ReloadLists())
 }
 
-// Update handles the mouse.
 func (d *ProfileChooser) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
 		row, cmd := d.Table.Click(m.X, m.Y)

@@ -1,10 +1,3 @@
-// Query shows what a path finds in JSON, while the path is typed.
-//
-// A path is a JSONPath (RFC 9535) as github.com/ohler55/ojg/jp reads it; "$." at its
-// beginning may be left out. The JSON is foreign, the path is the user's: what could take
-// long is refused before it is tried. One path is looked for at a time, in a command. The
-// package knows no pane; a dialog belongs to the goroutine of one screen's Update and View.
-
 package dialog
 
 import (
@@ -24,7 +17,9 @@ import (
 	"goblin/tui/viewer"
 )
 
-// Query is the dialog.
+// Query is a dialog that evaluates a JSONPath (RFC 9535, as github.com/ohler55/ojg/jp
+// implements it) while the user types it. A leading "$." is optional. The JSON is
+// untrusted, so slow paths are refused. One search runs at a time, in a command.
 type Query struct {
 	uicontext.BaseDialog
 	app        *uicontext.Context
@@ -34,25 +29,25 @@ type Query struct {
 	Input      textfield.Field
 	View       *viewer.View
 	theme      *theme.Theme
-	savedPath  *string // the path, for the next time
-	isPrevious bool    // it is that of the last time, which what is typed now replaces
+	savedPath  *string // where the path is stored for the next time
+	isPrevious bool    // the path is the stored one; typing replaces it
 
 	found    []byte
 	count    int
 	err      error
-	searched string // what is looked for, or was last
+	searched string // current or last searched path
 	width    int
 	busy     bool
 	ctx      context.Context
 	cancel   context.CancelFunc
 }
 
-// NewQuery asks for a path into the first of several texts that is JSON, beginning with the one
-// in kept, where it leaves the last one. of names what is looked through.
+// NewQuery opens a dialog that searches the first of texts that is JSON. The path starts
+// as *kept, where the last one is stored. of names the text for the user.
 func NewQuery(a *uicontext.Context, of string, kept *string, texts ...[]byte) tea.Cmd {
 	var v *Document
 	var data []byte
-	err := errors.New("there is no JSON here")
+	err := errors.New("no JSON to search")
 	for i := 0; i < len(texts) && err != nil; i++ {
 		data = texts[i]
 		v, err = ReadDocument(data)
@@ -66,8 +61,8 @@ func NewQuery(a *uicontext.Context, of string, kept *string, texts ...[]byte) te
 	return tea.Batch(a.Push(d), d.search())
 }
 
-// search looks for what is typed. One command runs at a time; what is typed meanwhile is
-// looked for after it.
+// search evaluates the typed path. One command runs at a time; a path typed meanwhile
+// follows.
 func (d *Query) search() tea.Cmd {
 	w, _ := d.Size(d.app.W-2, d.app.H-2)
 	path := d.Input.Value()
@@ -93,19 +88,16 @@ func (d *Query) search() tea.Cmd {
 	}
 }
 
-// Heading names what is looked through.
-func (d *Query) Heading() string { return "A path in the JSON of " + d.item }
+func (d *Query) Heading() string { return "JSONPath: " + d.item }
 
-// Size is that of the dialog.
 func (d *Query) Size(w, h int) (int, int) { return min(w, 140), h }
 
-// Where is how far down what was found is shown.
+// Where returns the scroll position.
 func (d *Query) Where() string { return uicontext.PositionText(d.View) }
 
-// Typing reports that letters are text.
 func (d *Query) Typing() bool { return true }
 
-// Lines are the path, what became of it, and what was found.
+// Lines draws the path, the state of the search and the values.
 func (d *Query) Lines(w, h int) []string {
 	if d.theme != d.app.Theme {
 		d.theme = d.app.Theme
@@ -113,9 +105,9 @@ func (d *Query) Lines(w, h int) []string {
 	}
 	lk := d.theme
 	d.Input.Width = max(w-5, 1)
-	state := lk.Dim.On("  " + termtext.Count(d.count, "value") + "; such as $.items[*].name, items[0], ..id, items[?(@.size > 3)].name")
+	state := lk.Dim.On("  " + termtext.Count(d.count, "value") + ". Examples: $.items[*].name, items[0], ..id, items[?(@.size > 3)].name")
 	if d.count > maxFound {
-		state = lk.Warn.On(fmt.Sprintf("  the first %d of %d values", maxFound, d.count))
+		state = lk.Warn.On(fmt.Sprintf("  first %d of %d values", maxFound, d.count))
 	}
 	if d.err != nil {
 		state = lk.Bad.On("  ! " + d.err.Error())
@@ -128,10 +120,10 @@ func (d *Query) Lines(w, h int) []string {
 	return lk.Lines(append(out, d.View.Lines(w, max(h-len(out), 0))...), w, h)
 }
 
-// Keys are those that are no text.
+// Keys returns the keys that are not text.
 func (d *Query) Keys() keys.Table {
 	return slices.Concat(
-		keys.Table{{ID: "query.copy", Hint: "copy what was found", Long: "Copy what was found", Run: func() tea.Cmd { return d.app.Copy(string(d.found), "what was found") }}},
+		keys.Table{{ID: "query.copy", Hint: "copy values", Long: "Copy the values", Run: func() tea.Cmd { return d.app.Copy(string(d.found), "the values") }}},
 		keys.Scrolling("query", func() keys.Scroller { return d.View }, "down", "up", "page-down", "page-up"),
 		keys.Table{{ID: "query.close", Hint: "close", Long: "Close", Run: func() tea.Cmd {
 			d.cancel()
@@ -139,7 +131,7 @@ func (d *Query) Keys() keys.Table {
 		}}})
 }
 
-// Update takes text, and the mouse.
+// Update handles text and the mouse.
 func (d *Query) Update(msg tea.Msg) tea.Cmd {
 	uicontext.ScrollWheel(d.View.Scroll, msg)
 	key, ok := msg.(tea.KeyMsg)
@@ -154,7 +146,7 @@ func (d *Query) Update(msg tea.Msg) tea.Cmd {
 	return d.search()
 }
 
-// Background lays what was found out anew when the screen's size changed.
+// Background lays out the values again after a resize.
 func (d *Query) Background(msg tea.Msg) tea.Cmd {
 	if _, ok := msg.(tea.WindowSizeMsg); ok {
 		return d.search()

@@ -1,8 +1,9 @@
 // Package dialog implements the dialogs in front of the panes.
 //
-// A dialog is a [uicontext.Dialog] in front of the panes. [Questions] queues requests of
-// servers to the user (elicitation, sampling); any goroutine may fill it. [QuestionPresenter] shows the
-// first of them as a dialog while the user does nothing else. The package imports no pane.
+// A dialog implements [uicontext.Dialog] and runs on the goroutine of the UI's Update and
+// View. [Questions] queues requests from servers to the user (elicitation, sampling); any
+// goroutine may fill it. [QuestionPresenter] shows the oldest request as a dialog while
+// the user is idle. The package must not import panes.
 package dialog
 
 import (
@@ -23,11 +24,11 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// KeyGrace is the pause in typing after which a question that opened by itself takes keys.
-// Earlier keys were meant for what it covers.
+// KeyGrace is the pause in typing before a request that opened automatically accepts
+// keys. Earlier keys were meant for the view below it.
 const KeyGrace = 400 * time.Millisecond
 
-// questionError is the error that answers a question of a server.
+// questionError is an error response to a server's request.
 type questionError struct {
 	code    int
 	message string
@@ -38,8 +39,8 @@ func (r *questionError) Error() string { return r.message }
 // ErrorCode returns the JSON-RPC error code.
 func (r *questionError) ErrorCode() int { return r.code }
 
-// errRejected is the specification's example of a user who says no (MCP
-// 2025-11-25, Sampling, Error Handling).
+// errRejected is the specification's example of a rejection by the user (MCP 2025-11-25,
+// Sampling, Error Handling).
 var errRejected = &questionError{-1, "User rejected sampling request"}
 
 // JSON-RPC codes.
@@ -48,10 +49,10 @@ const (
 	codeBadParams = -32602
 )
 
-// dialogOpener creates the dialog of a question.
+// dialogOpener creates the dialog of a request.
 type dialogOpener func(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog
 
-// opener says how a question is shown, or why nobody can answer it here.
+// opener returns the dialog for a request, or the error to answer if there is none.
 func (o *Question) opener() (dialogOpener, error) {
 	var s struct {
 		Messages []json.RawMessage `json:"messages"`
@@ -81,22 +82,22 @@ type elicitation struct {
 	URL             string          `json:"url"`
 }
 
-// waiting are the questions, the oldest first.
+// waiting returns a copy of the queue, the oldest first.
 func (q *Questions) waiting() []*Question {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.List)
 }
 
-// QuestionPresenter shows the queued questions of servers in one UI.
+// QuestionPresenter shows the queued requests from servers in one UI.
 type QuestionPresenter struct {
 	*uicontext.Context
 	Questions *Questions
-	announced []*Question // questions that the user was notified of
-	IsIdle    func() bool // nothing is typed, and a dialog is seen
+	announced []*Question // requests that the user was notified of
+	IsIdle    func() bool // nothing is typed and a dialog would be visible
 }
 
-// Sync follows a change of the queue or of the dialogs. It refuses questions that cannot
+// Sync follows a change of the queue or of the dialogs. It refuses requests that cannot
 // be answered, closes dialogs of withdrawn ones, and opens the next if the user is idle.
 func (a *QuestionPresenter) Sync() tea.Cmd {
 	var cmds []tea.Cmd
@@ -116,7 +117,7 @@ func (a *QuestionPresenter) Sync() tea.Cmd {
 		case !ok:
 		case k.q.isWithdrawn() || !slices.Contains(waiting, k.q):
 			a.Drop(k)
-			a.Complain("The question was withdrawn, or answered on another screen")
+			a.Complain("Request withdrawn or answered in another UI")
 		default:
 			cmds = append(cmds, k.layOut())
 		}
@@ -124,30 +125,30 @@ func (a *QuestionPresenter) Sync() tea.Cmd {
 	fresh := slices.ContainsFunc(waiting, func(q *Question) bool { return !slices.Contains(a.announced, q) })
 	a.announced = waiting
 	if fresh && !a.canOpen() {
-		a.Say("A server asks something: %s answers", a.KeyOf("answer"))
+		a.Say("A server asks for input; press %s to answer", a.KeyOf("answer"))
 	} else if fresh {
 		cmds = append(cmds, a.openQuestion(waiting[0], true))
 	}
 	return tea.Batch(cmds...)
 }
 
-// canOpen reports whether a question may open by itself: nothing is typed and no
-// dialog stands in front.
+// canOpen reports whether a request may open automatically: the user is not typing and no
+// dialog is open.
 func (a *QuestionPresenter) canOpen() bool {
 	return len(a.Dialogs) == 0 && a.IsIdle()
 }
 
-// Answer opens the question that waits longest.
+// Answer opens the oldest request.
 func (a *QuestionPresenter) Answer() tea.Cmd {
 	q := a.Questions.first()
 	if q == nil {
-		return a.Complain("no server asks anything")
+		return a.Complain("no requests from servers")
 	}
 	return a.openQuestion(q, false)
 }
 
-// openQuestion shows a question; one that opens by itself takes no keys until
-// there was a moment without any.
+// openQuestion shows a request. If byItself is true, the dialog ignores keys until a
+// pause in typing.
 func (a *QuestionPresenter) openQuestion(q *Question, byItself bool) tea.Cmd {
 	open, err := q.opener()
 	if err != nil {
@@ -162,7 +163,7 @@ func (a *QuestionPresenter) openQuestion(q *Question, byItself bool) tea.Cmd {
 	return tea.Batch(cmd, d.layOut())
 }
 
-// finish answers the question in front and flashes notice.
+// finish answers the open request and flashes notice.
 func (d *QuestionDialog) finish(result any, err error, notice string) tea.Cmd {
 	a := d.app
 	var raw json.RawMessage
@@ -172,7 +173,7 @@ func (d *QuestionDialog) finish(result any, err error, notice string) tea.Cmd {
 		}
 	}
 	if d.q.isWithdrawn() {
-		notice = "The server had withdrawn its question"
+		notice = "The server has withdrawn its request"
 	}
 	d.q.reply(raw, err)
 	a.Questions.drop(d.q)
@@ -184,38 +185,38 @@ func (d *QuestionDialog) finish(result any, err error, notice string) tea.Cmd {
 	return nil
 }
 
-// finisher answers with a result, or with an error.
+// finisher answers with a result or an error.
 type finisher func(result any, err error, notice string) tea.Cmd
 
-// QuestionDialog is a question in front of the panes. It shows its inner dialog as long as
-// the server waits.
+// QuestionDialog is a dialog around the inner dialog of a request. It closes when the
+// server withdraws the request.
 type QuestionDialog struct {
 	app         *QuestionPresenter
 	q           *Question
 	Inner       uicontext.Dialog
-	lastIgnored time.Time // of the last key that was not taken
-	ready       bool      // keys are taken
-	buttonsOnly bool      // nothing but buttons opened by itself: the first press is no answer
+	lastIgnored time.Time // when a key was last ignored
+	ready       bool      // keys are accepted
+	buttonsOnly bool      // only buttons, opened automatically: the first press doesn't count
 }
 
 func (d *QuestionDialog) Heading() string {
-	text := d.Inner.Heading() + ", waits " + termtext.Age(d.app.Now().Sub(d.q.Since))
+	text := d.Inner.Heading() + " (waiting " + termtext.Age(d.app.Now().Sub(d.q.Since))
 	if n := d.app.Questions.Len(); n > 1 {
 		text += fmt.Sprintf(", 1 of %d", n)
 	}
-	return text
+	return text + ")"
 }
 
 func (d *QuestionDialog) Size(w, h int) (int, int) { return d.Inner.Size(w, h) }
 func (d *QuestionDialog) Lines(w, h int) []string  { return d.Inner.Lines(w, h) }
 func (d *QuestionDialog) Typing() bool             { return d.Inner.Typing() }
 
-// Keys are those of the inner dialog, which update gives it.
+// Keys returns nil: Update passes keys to the inner dialog.
 func (d *QuestionDialog) Keys() keys.Table { return nil }
 
 func (d *QuestionDialog) Hints() []keys.Hint {
 	if !d.takesKeys() {
-		return []keys.Hint{{Key: "?", Label: "a server asks; keys are taken after a moment without any"}}
+		return []keys.Hint{{Key: "?", Label: "opened automatically; pause typing to use keys"}}
 	}
 	return d.app.DialogHints(d.Inner)
 }
@@ -231,9 +232,9 @@ func (d *QuestionDialog) Update(msg tea.Msg) tea.Cmd {
 	}
 	d.ready = true
 	if key, ok := msg.(tea.KeyMsg); ok && d.buttonsOnly && d.pressesButton(key) {
-		// It may have been meant for a list.
+		// The press may have been meant for a list.
 		d.buttonsOnly = false
-		return d.app.Say("The question opened by itself: press the key again if you mean it")
+		return d.app.Say("This dialog opened automatically; press the key again to confirm")
 	}
 	return d.app.SendTo(d.Inner, msg)
 }
@@ -257,35 +258,44 @@ func (d *QuestionDialog) layOut() tea.Cmd {
 	return nil
 }
 
-// askerText returns which server asks, and why it asks the user of this UI.
+// askerText returns the server that sent a request, and the reason it reached this UI.
 func askerText(params json.RawMessage) string {
 	var by registry.Asker
 	if err := json.Unmarshal(rawjson.Path(params, "_meta", registry.AskerKey), &by); err != nil {
-		return "It is not known which server asks."
+		return "Unknown server."
 	}
-	server := "Server " + quotedName(by.Server)
+	server := "From server " + quotedName(by.Server)
 	switch by.Why {
 	case registry.AskOwnCall:
 		if by.Call == "" {
-			return server + " asks in one of your calls."
+			return server + ", during one of your calls."
 		}
-		return server + " asks in your call of " + quotedName(by.Call) + "."
+		return server + ", during your call of " + quotedName(by.Call) + "."
 	case registry.AskUnable:
 		call := "a call"
 		if by.Call != "" {
 			call += " of " + quotedName(by.Call)
 		}
-		return server + " asks in " + call + " by client " + quotedName(by.Client) + ", which cannot be asked."
+		return server + ", during " + call + " by client " + quotedName(by.Client) + ", which can't answer it."
 	case registry.AskAmbiguous:
-		return server + " asks while calls of several clients run. No client can be asked, as it is not known whose call it is about."
+		return server + ", during calls by several clients. Goblin doesn't know which call it belongs to, so it asks you."
 	}
-	return server + " asks outside of any call, so no client can be asked."
+	return server + ", outside of any call, so no client can answer it."
+}
+
+// askerName returns the name of the server that sent a request, for titles.
+func askerName(params json.RawMessage) string {
+	var by registry.Asker
+	if err := json.Unmarshal(rawjson.Path(params, "_meta", registry.AskerKey), &by); err != nil || by.Server == "" {
+		return "A server"
+	}
+	return uicontext.CutText(uicontext.SanitizeLine(by.Server), 40)
 }
 
 // quotedName returns a name for use in a sentence.
 func quotedName(name string) string {
 	if name == "" {
-		return "without a name"
+		return "(unnamed)"
 	}
 	return strconv.Quote(uicontext.CutText(name, 100))
 }
@@ -296,28 +306,28 @@ type elicitationAnswer struct {
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
-// newElicitation is the form of what a server wants to know.
+// newElicitation returns the form of an elicitation.
 func newElicitation(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog {
 	var p elicitation
-	_ = json.Unmarshal(params, &p) // opener has seen that it works
+	_ = json.Unmarshal(params, &p) // opener already decoded it
 	s := form.Spec{
 		Actions: a.Actions,
 		Intro:   uicontext.CutText(p.Message, 4000) + "\n" + askerText(params), Schema: p.RequestedSchema, Submit: "answer", Decline: true,
-		Danger: "goes to the server: no passwords",
+		Danger: "sent to the server; never enter passwords",
 	}
 	if fields, err := form.FromSchema(p.RequestedSchema); err == nil {
 		s.Fields = fields
 	}
 	return &FormDialog{
-		Screen: a, Title: "A server asks", Form: form.New(a.Theme, s),
+		Screen: a, Title: askerName(params) + " asks", Form: form.New(a.Theme, s),
 		Submit: func(args, _ json.RawMessage) tea.Cmd {
-			return finish(elicitationAnswer{"accept", args}, nil, "Answered")
+			return finish(elicitationAnswer{"accept", args}, nil, "Answer sent")
 		},
 		Refuse: func(declined bool) tea.Cmd {
 			if declined {
-				return finish(elicitationAnswer{Action: "decline"}, nil, "Declined to answer")
+				return finish(elicitationAnswer{Action: "decline"}, nil, "Declined")
 			}
-			return finish(elicitationAnswer{Action: "cancel"}, nil, "Cancelled: the question was not answered")
+			return finish(elicitationAnswer{Action: "cancel"}, nil, "Cancelled without an answer")
 		},
 	}
 }

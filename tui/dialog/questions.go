@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// maxQuestions wait for a user at a time.
+// maxQuestions is the maximum number of waiting requests.
 const maxQuestions = 32
 
-// Question is a server's request to this screen's user.
+// Question is a request from a server to the user of this UI.
 type Question struct {
 	Method    string
 	Params    json.RawMessage
@@ -21,14 +21,14 @@ type Question struct {
 	Withdrawn <-chan struct{}
 }
 
-// Reply is an answer, or why there is none.
+// Reply is a result or an error.
 type Reply struct {
 	Result json.RawMessage
 	Err    error
 }
 
-// Questions are those that wait, the oldest first. Its methods may be called
-// from any goroutine.
+// Questions is a queue of waiting requests, the oldest first. Its methods are safe for
+// concurrent use.
 type Questions struct {
 	mu       sync.Mutex
 	List     []*Question
@@ -37,25 +37,26 @@ type Questions struct {
 	onChange func()
 }
 
-// NewQuestions is an empty queue.
+// NewQuestions returns an empty queue.
 func NewQuestions() *Questions {
 	return &Questions{closed: make(chan struct{}), onChange: func() {}}
 }
 
 var (
-	// ErrScreenClosed ends the questions that wait when their screen closes.
-	ErrScreenClosed     = errors.New("the screen that should answer was closed")
-	errTooManyQuestions = errors.New("too many questions wait for an answer already")
+	// ErrScreenClosed is the result of requests that wait when their UI closes.
+	ErrScreenClosed     = errors.New("the UI that should answer was closed")
+	errTooManyQuestions = errors.New("too many requests are waiting for an answer")
 )
 
-// OnChange sets the function that is called when the queue changed.
+// OnChange sets the function that is called after each change of the queue.
 func (q *Questions) OnChange(wake func()) {
 	q.mu.Lock()
 	q.onChange = wake
 	q.mu.Unlock()
 }
 
-// Ask puts a question and waits for its answer.
+// Ask queues a request and waits for its answer. It fails if ctx ends, the UI closes or
+// the queue is full.
 func (q *Questions) Ask(ctx context.Context, method string, params json.RawMessage, now time.Time) (json.RawMessage, error) {
 	one := &Question{Method: method, Params: params, Since: now, Answer: make(chan Reply, 1), Withdrawn: ctx.Done()}
 	q.mu.Lock()
@@ -90,14 +91,14 @@ func (q *Questions) drop(one *Question) {
 	wake()
 }
 
-// Len is how many wait.
+// Len returns the number of waiting requests.
 func (q *Questions) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.List)
 }
 
-// first is the one that waits longest, nil if none does.
+// first returns the oldest request, or nil.
 func (q *Questions) first() *Question {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -107,7 +108,7 @@ func (q *Questions) first() *Question {
 	return q.List[0]
 }
 
-// Close fails all that wait and those to come.
+// Close fails all waiting and future requests.
 func (q *Questions) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,7 +118,7 @@ func (q *Questions) Close() {
 	}
 }
 
-// Reply answers; a second answer is ignored.
+// reply answers the request; later answers are ignored.
 func (o *Question) reply(result json.RawMessage, err error) {
 	select {
 	case o.Answer <- Reply{result, err}:

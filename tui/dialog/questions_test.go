@@ -26,7 +26,7 @@ func TestMoreQuestionsThanAUserCanAnswerAreRefused(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := q.Ask(gone, "elicitation/create", nil, time.Time{})
-	require.EqualError(t, err, "too many questions wait for an answer already")
+	require.EqualError(t, err, "too many requests are waiting for an answer")
 	require.Equal(t, most, q.Len())
 	q.Close()
 	for range most {

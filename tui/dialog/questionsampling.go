@@ -15,8 +15,8 @@ import (
 	"goblin/tui/viewer"
 )
 
-// SamplingQuestion is a request of a server for an answer of a model, which the user of the
-// UI writes. The messages are above the text area.
+// SamplingQuestion is a dialog for a sampling request. The user writes the answer in
+// place of a model, below the messages.
 type SamplingQuestion struct {
 	uicontext.BaseDialog
 	app    *uicontext.Context
@@ -25,15 +25,15 @@ type SamplingQuestion struct {
 	about  string
 
 	View   *viewer.View
-	width  int // that the messages are laid out for, or will be
+	width  int // width of the current or pending layout, in cells
 	cancel context.CancelFunc
 
 	Area      textfield.Field
-	drawn     []string // the area, as long as nothing is typed
-	hidden    string   // what its marks stand for
+	drawn     []string // drawn text area; nil after input
+	hidden    string   // explains the marks in the text area
 	aw, ah    int
 	note      string
-	confirmed bool // Esc rejects, also what is written
+	confirmed bool // the next reject key discards the text
 }
 
 // maxAnswer is the longest answer, in characters.
@@ -46,11 +46,13 @@ func newSampling(a *uicontext.Context, params json.RawMessage, finish finisher) 
 	return d
 }
 
-func (d *SamplingQuestion) Heading() string          { return "A server asks for a model's answer" }
+func (d *SamplingQuestion) Heading() string {
+	return askerName(d.params) + " asks for a model's answer"
+}
 func (d *SamplingQuestion) Size(w, h int) (int, int) { return min(w, 110), h }
 func (d *SamplingQuestion) Typing() bool             { return true }
 
-// build lays the messages out, in a command.
+// build lays out the messages in a command.
 func (d *SamplingQuestion) build(width int) tea.Cmd {
 	if width <= 0 || width == d.width {
 		return nil
@@ -71,7 +73,7 @@ func (d *SamplingQuestion) build(width int) tea.Cmd {
 	}
 }
 
-// samplingBlocks show the params of sampling/createMessage.
+// samplingBlocks returns the sections for the params of sampling/createMessage.
 func samplingBlocks(params json.RawMessage, about string) []viewer.Section {
 	var p struct {
 		SystemPrompt   string          `json:"systemPrompt"`
@@ -98,15 +100,15 @@ func samplingBlocks(params json.RawMessage, about string) []viewer.Section {
 		stops = append(stops, strconv.Quote(s))
 	}
 	blocks := []viewer.Section{
-		{Kind: viewer.Note, Text: about + " You write what a model would answer."},
+		{Kind: viewer.Note, Text: about + " Answer in place of a model."},
 		{Kind: viewer.Fields, Fields: []viewer.Field{
 			{Label: "model", Value: strings.Join(models, ", ")},
 			{Label: "intelligence", Value: p.Preferences.Intelligence.String()},
 			{Label: "speed", Value: p.Preferences.Speed.String()},
 			{Label: "cost", Value: p.Preferences.Cost.String()},
-			{Label: "most tokens", Value: p.MaxTokens.String()},
+			{Label: "max tokens", Value: p.MaxTokens.String()},
 			{Label: "temperature", Value: p.Temperature.String()},
-			{Label: "stops at", Value: strings.Join(stops, ", ")},
+			{Label: "stop sequences", Value: strings.Join(stops, ", ")},
 			{Label: "context", Value: p.IncludeContext},
 		}},
 	}
@@ -117,8 +119,8 @@ func samplingBlocks(params json.RawMessage, about string) []viewer.Section {
 	if len(p.Tools) > 0 {
 		blocks = append(blocks, viewer.Section{Title: "Tools", Kind: viewer.JSON, Data: p.Tools})
 	}
-	if err != nil { // an odd member costs what stands behind it
-		blocks = append(blocks, viewer.Section{Title: "As it was sent", Kind: viewer.JSON, Data: params})
+	if err != nil { // a malformed member leaves later ones unread
+		blocks = append(blocks, viewer.Section{Title: "Raw request", Kind: viewer.JSON, Data: params})
 	}
 	return blocks
 }
@@ -126,7 +128,7 @@ func samplingBlocks(params json.RawMessage, about string) []viewer.Section {
 func (d *SamplingQuestion) Lines(w, h int) []string {
 	lk := d.app.Theme
 	if w != d.width {
-		d.app.Wake() // so that it is laid out anew
+		d.app.Wake() // triggers a new layout
 	}
 	below := max(3, min(h/3, 12))
 	top := max(h-below-1, 0)
@@ -149,30 +151,30 @@ func (d *SamplingQuestion) Lines(w, h int) []string {
 func (d *SamplingQuestion) Keys() keys.Table {
 	page := func(by float64) func() tea.Cmd { return func() tea.Cmd { d.View.Page(by); return nil } }
 	return keys.Table{
-		{ID: "sampling.send", Hint: "send your answer", Long: "Send your answer", Run: d.send},
-		{ID: "sampling.page-down", Hint: "read on", Long: "A page down in what is asked", Run: page(1)},
-		{ID: "sampling.page-up", Hint: "back", Long: "A page up in what is asked", Run: page(-1)},
-		{ID: "sampling.reject", Hint: "reject", Long: "Reject; asks again when you wrote something", Run: d.reject},
+		{ID: "sampling.send", Hint: "send", Long: "Send your answer", Run: d.send},
+		{ID: "sampling.page-down", Hint: "page down", Long: "Scroll the request a page down", Run: page(1)},
+		{ID: "sampling.page-up", Hint: "page up", Long: "Scroll the request a page up", Run: page(-1)},
+		{ID: "sampling.reject", Hint: "reject", Long: "Reject (asks again if you typed something)", Run: d.reject},
 	}
 }
 
 func (d *SamplingQuestion) reject() tea.Cmd {
 	if strings.TrimSpace(d.Area.Value()) != "" && !d.confirmed {
-		d.confirmed, d.note = true, d.app.KeyOf("sampling.reject")+" again rejects, and what you wrote is lost"
+		d.confirmed, d.note = true, d.app.KeyOf("sampling.reject")+" again rejects and discards your text"
 		return nil
 	}
 	d.cancel()
-	return d.finish(nil, errRejected, "Rejected: the server gets no answer")
+	return d.finish(nil, errRejected, "Rejected")
 }
 
 func (d *SamplingQuestion) send() tea.Cmd {
 	text := d.Area.Value()
 	if strings.TrimSpace(text) == "" {
-		d.note = "there is nothing to send yet; " + d.app.KeyOf("sampling.reject") + " rejects"
+		d.note = "nothing to send yet; " + d.app.KeyOf("sampling.reject") + " rejects"
 		return nil
 	}
 	d.cancel()
-	return d.finish(samplingResult(text), nil, "Answered")
+	return d.finish(samplingResult(text), nil, "Answer sent")
 }
 
 func (d *SamplingQuestion) Update(msg tea.Msg) tea.Cmd {
@@ -184,8 +186,7 @@ func (d *SamplingQuestion) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// draw is the area in w cells; what its marks stand for is shown beside the
-// title.
+// draw lays out the text area in w cells. The title line explains its marks.
 func (d *SamplingQuestion) draw(w, h int) {
 	d.aw, d.ah = w, h
 	mark := "¤"
@@ -198,11 +199,11 @@ func (d *SamplingQuestion) draw(w, h int) {
 		d.hidden += " " + uicontext.SanitizeLine(piece)
 	}
 	if d.hidden != "" {
-		d.hidden = mark + " is" + uicontext.CutText(d.hidden, 60)
+		d.hidden = mark + " =" + uicontext.CutText(d.hidden, 60)
 	}
 }
 
-// samplingResult is the result of sampling/createMessage that a human wrote.
+// samplingResult returns the result of sampling/createMessage for the user's text.
 func samplingResult(text string) any {
 	type textContent struct {
 		Type string `json:"type"`

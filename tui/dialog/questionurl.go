@@ -14,8 +14,8 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// URLQuestion is a request of a server that its user opens an address. Goblin does not open
-// it: it shows where the address leads, and copies it.
+// URLQuestion is a dialog for a server's request to open a URL. For safety Goblin never
+// opens it: it shows the host and copies the URL.
 type URLQuestion struct {
 	uicontext.BaseDialog
 	app      *uicontext.Context
@@ -24,49 +24,50 @@ type URLQuestion struct {
 	address  string
 	host     string
 	about    string
-	problem  error    // why it is not offered at all
-	warnings []string // what should make one think
-	copied   bool     // so that it can be opened, and accepted
+	asker    string
+	problem  error // reason not to offer the URL
+	warnings []string
+	copied   bool // required before accepting
 }
 
 func newURLQuestion(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog {
 	var p elicitation
-	_ = json.Unmarshal(params, &p) // opener has seen that it works
-	d := &URLQuestion{app: a, finish: finish, message: p.Message, address: p.URL, about: askerText(params)}
+	_ = json.Unmarshal(params, &p) // opener already decoded it
+	d := &URLQuestion{app: a, finish: finish, message: p.Message, address: p.URL, about: askerText(params), asker: askerName(params)}
 	d.check()
 	return d
 }
 
-// check finds out where the address leads, its problem and its warnings.
+// check sets the host, the problem and the warnings of the URL.
 func (d *URLQuestion) check() {
 	u, err := url.Parse(d.address)
 	switch {
 	case err != nil:
-		d.problem = errors.New("this is no address that could be read")
+		d.problem = errors.New("invalid URL")
 		return
 	case u.Scheme != "https" && u.Scheme != "http":
-		d.problem = errors.New("this is no web address (https)")
+		d.problem = errors.New("not a web URL (https)")
 		return
 	case u.Hostname() == "":
-		d.problem = errors.New("this address has no host")
+		d.problem = errors.New("the URL has no host")
 		return
 	}
 	d.host = u.Host
 	if u.Scheme == "http" {
-		d.warnings = append(d.warnings, "It is not encrypted (http).")
+		d.warnings = append(d.warnings, "Not encrypted (http).")
 	}
 	if u.User != nil {
-		d.warnings = append(d.warnings, "It has a user name before its host, which can look like another host.")
+		d.warnings = append(d.warnings, "The user name before the host can look like another host.")
 	}
 	for _, label := range strings.Split(strings.ToLower(u.Hostname()), ".") {
 		if strings.HasPrefix(label, "xn--") || strings.IndexFunc(label, func(r rune) bool { return r > 0x7e }) >= 0 {
-			d.warnings = append(d.warnings, "Its host has letters that can look like others.")
+			d.warnings = append(d.warnings, "The host has letters that can look like others.")
 			break
 		}
 	}
 }
 
-func (d *URLQuestion) Heading() string { return "A server wants you to open an address" }
+func (d *URLQuestion) Heading() string { return d.asker + " asks you to open a URL" }
 
 func (d *URLQuestion) Size(w, h int) (int, int) {
 	w = min(w, 92)
@@ -81,12 +82,12 @@ func (d *URLQuestion) Hints() []keys.Hint {
 	case d.problem != nil:
 		t = t[2:]
 	case !d.copied:
-		t[1].Hint = "accept, once it is copied"
+		t[1].Hint = "accept (copy first)"
 	}
 	return t.Hints()
 }
 
-// text fills the dialog, at most h lines.
+// text returns the content, at most h lines.
 func (d *URLQuestion) text(w, h int) []string {
 	lk := d.app.Theme
 	room := max(w-4, 1)
@@ -102,12 +103,12 @@ func (d *URLQuestion) text(w, h int) []string {
 	if d.problem != nil {
 		add(lk.Bad, "! "+d.problem.Error()+":")
 	} else {
-		add("", "It leads to")
+		add("", "Host:")
 		host := uicontext.SanitizeLine(d.host)
 		for _, part := range strings.Split(ansi.Hardwrap(host, max(room-2, 1), true), "\n") {
 			add(lk.Accent, "  "+part)
 		}
-		add("", "", "The whole address:")
+		add("", "", "Full URL:")
 	}
 	parts := strings.Split(ansi.Hardwrap(uicontext.SanitizeLine(uicontext.CutText(d.address, 4096)), room, true), "\n")
 	if most := max(h/3, 2); len(parts) > most {
@@ -126,9 +127,9 @@ func (d *URLQuestion) text(w, h int) []string {
 	if d.problem == nil {
 		accept := key("accept") + " accept   "
 		if !d.copied {
-			accept = lk.Dim.On(d.app.KeyOf("address.accept")+" accepts then") + "   "
+			accept = lk.Dim.On(d.app.KeyOf("address.accept")+" accept (copy first)") + "   "
 		}
-		last = append(last, "Goblin opens nothing: check the host, copy it and open it yourself.",
+		last = append(last, "Check the host, then copy the URL and open it in a browser.",
 			key("copy")+" copy   "+accept+key("decline")+" decline   "+key("cancel")+" cancel")
 	} else {
 		last = append(last, key("decline")+" decline   "+key("cancel")+" cancel")
@@ -142,13 +143,13 @@ func (d *URLQuestion) text(w, h int) []string {
 
 func (d *URLQuestion) Keys() keys.Table {
 	return keys.Table{
-		{ID: "address.copy", Hint: "copy the address", Long: "Copy the address: Goblin opens none", Run: d.copy},
-		{ID: "address.accept", Hint: "accept", Long: "Accept, once the address was copied", Run: d.accept},
+		{ID: "address.copy", Hint: "copy", Long: "Copy the URL (Goblin doesn't open it)", Run: d.copy},
+		{ID: "address.accept", Hint: "accept", Long: "Accept (copy the URL first)", Run: d.accept},
 		{ID: "address.decline", Hint: "decline", Long: "Decline", Run: func() tea.Cmd {
 			return d.finish(elicitationAnswer{Action: "decline"}, nil, "Declined")
 		}},
-		{ID: "address.cancel", Hint: "cancel", Long: "Cancel: the question was not answered", Run: func() tea.Cmd {
-			return d.finish(elicitationAnswer{Action: "cancel"}, nil, "Cancelled: the question was not answered")
+		{ID: "address.cancel", Hint: "cancel", Long: "Cancel without an answer", Run: func() tea.Cmd {
+			return d.finish(elicitationAnswer{Action: "cancel"}, nil, "Cancelled without an answer")
 		}},
 	}
 }
@@ -158,7 +159,7 @@ func (d *URLQuestion) copy() tea.Cmd {
 		return d.app.Complain("%v", d.problem)
 	}
 	d.copied = true
-	return d.app.Copy(d.address, "the address")
+	return d.app.Copy(d.address, "the URL")
 }
 
 func (d *URLQuestion) accept() tea.Cmd {
@@ -166,7 +167,7 @@ func (d *URLQuestion) accept() tea.Cmd {
 	case d.problem != nil:
 		return d.app.Complain("%v", d.problem)
 	case !d.copied:
-		return d.app.Complain("copy the address with %s first; %s accepts after that", d.app.KeyOf("address.copy"), d.app.KeyOf("address.accept"))
+		return d.app.Complain("copy the URL with %s first, then accept with %s", d.app.KeyOf("address.copy"), d.app.KeyOf("address.accept"))
 	}
-	return d.finish(elicitationAnswer{Action: "accept"}, nil, "Accepted: the server waits for what happens there")
+	return d.finish(elicitationAnswer{Action: "accept"}, nil, "Accepted; the server waits for the result")
 }

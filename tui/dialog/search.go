@@ -10,10 +10,10 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// Search is a line of text in a dialog that narrows what it lists.
+// Search is a text field in a dialog that filters its list.
 type Search struct {
 	Input   textfield.Field
-	Focused bool // it has the focus
+	Focused bool
 	Rows    interface {
 		list.Rows
 		Click(x, y int) (row bool, cmd tea.Cmd)
@@ -22,30 +22,29 @@ type Search struct {
 
 func (s *Search) Keys() keys.Table {
 	return append(keys.Table{
-		{ID: "search.keep", Hint: "keep", Long: "Keep what was typed; keys are keys again", Run: func() tea.Cmd {
+		{ID: "search.keep", Hint: "done", Long: "Keep the filter and leave the field", Run: func() tea.Cmd {
 			s.Focused = false
 			return nil
 		}},
-		{ID: "search.clear", Hint: "show all", Long: "Show all again", Run: s.Clear},
+		{ID: "search.clear", Hint: "clear", Long: "Clear the filter", Run: s.Clear},
 	}, keys.Scrolling("search", func() keys.Scroller { return list.Cursor{List: s.Rows} }, "down", "up").WithoutHints()...)
 }
 
-// Start gives the line the focus.
+// Start focuses the text field.
 func (s *Search) Start() tea.Cmd {
 	s.Focused = true
 	return nil
 }
 
-// Typing reports whether letters are text.
 func (s *Search) Typing() bool { return s.Focused }
 
-// line draws the line of text in w cells.
+// line draws the text field in w cells.
 func (s *Search) line(lk *theme.Theme, w int) string {
 	s.Input.Width = max(1, w-5)
 	return " " + lk.Accent.On("/") + " " + s.Input.View()
 }
 
-// Clear lists everything again.
+// Clear removes the filter.
 func (s *Search) Clear() tea.Cmd {
 	s.Focused = false
 	s.Input.SetValue("")
@@ -56,12 +55,12 @@ func (s *Search) Clear() tea.Cmd {
 func (s *Search) FilterKeys(place string) keys.Table {
 	return keys.Table{
 		{ID: place + ".filter", Hint: "filter", Long: "Filter the list", Run: s.Start},
-		{ID: place + ".sort", Hint: "sort", Long: "Sort by the next column; once more, the other way round", Run: func() tea.Cmd { return s.Rows.SortNext() }},
-		{ID: place + ".sort-column", Long: "Sort by the next column at once", Run: func() tea.Cmd { return s.Rows.SortNextColumn() }},
+		{ID: place + ".sort", Hint: "sort", Long: "Sort: next column / reverse", Run: func() tea.Cmd { return s.Rows.SortNext() }},
+		{ID: place + ".sort-column", Long: "Sort: next column", Run: func() tea.Cmd { return s.Rows.SortNextColumn() }},
 	}
 }
 
-// CloseKeys returns the keys that close the dialog by end.
+// CloseKeys returns the keys that close the dialog by calling end.
 func (s *Search) CloseKeys(place string, end func() tea.Cmd) keys.Table {
 	return keys.Table{
 		{ID: place + ".back", Hint: "close", Long: "Clear the filter, then close", Run: func() tea.Cmd {
@@ -74,7 +73,7 @@ func (s *Search) CloseKeys(place string, end func() tea.Cmd) keys.Table {
 	}
 }
 
-// Update takes the mouse, and a key that is text if the line has the focus.
+// Update handles the mouse and, while the field has the focus, text.
 func (s *Search) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
 		if row, cmd := s.Rows.Click(m.X, m.Y); !row {
@@ -88,7 +87,7 @@ func (s *Search) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// RowCount returns the number of rows, after the number of matches if there is a filter.
+// RowCount returns the number of rows, as matches/total if there is a filter.
 func RowCount(r list.Rows) string {
 	if typed, _ := r.FilterQuery(); typed != "" {
 		return uicontext.FormatInt(r.Len()) + "/" + uicontext.FormatInt(r.Total())

@@ -20,11 +20,11 @@ import (
 // SubscriptionsOptions connect the list of subscriptions with the panes.
 type SubscriptionsOptions struct {
 	*uicontext.Context
-	Toggle func(registry.SubscriptionState) tea.Cmd // subscribes or unsubscribes the UI itself
-	Visit  func(registry.SubscriptionState) tea.Cmd // goes to the resource
+	Toggle func(registry.SubscriptionState) tea.Cmd // subscribes or unsubscribes this UI
+	Visit  func(registry.SubscriptionState) tea.Cmd // opens the resource
 }
 
-// Subscriptions is the list of the subscriptions of all clients and UIs.
+// Subscriptions is a dialog that lists the subscriptions of all clients and UIs.
 type Subscriptions struct {
 	uicontext.ListDialog
 	Search
@@ -32,10 +32,10 @@ type Subscriptions struct {
 	Table   *list.Table[registry.SubscriptionState]
 	names   map[string]string // of sessions
 	reading bool              // a command reads the list
-	changed bool              // it changed since it was read
+	changed bool              // changed since the last read
 }
 
-// NewSubscriptions returns the current list of subscriptions.
+// NewSubscriptions returns a dialog with the current subscriptions.
 func NewSubscriptions(a SubscriptionsOptions) *Subscriptions {
 	d := &Subscriptions{app: a}
 	key := func(s registry.SubscriptionState) string { return s.Server + "\x00" + s.URI }
@@ -50,14 +50,14 @@ func NewSubscriptions(a SubscriptionsOptions) *Subscriptions {
 		list.Order[registry.SubscriptionState]{Name: "listed"})
 	d.setColumns()
 	d.Search = Search{Input: textfield.New(a.Theme), Rows: d.Table}
-	// A list that is just opened may not be empty for the first moment.
+	// Filled at once, so a new list is never empty for a moment.
 	rows := a.Reg.Subscriptions()
 	d.readNames()
 	d.Table.Refresh(0, func() []registry.SubscriptionState { return rows }, func() tea.Cmd { return nil })
 	return d
 }
 
-// Refresh follows the registry while the list is open.
+// Refresh reloads the list when the registry changes.
 func (d *Subscriptions) Refresh(what registry.Changes) tea.Cmd {
 	if what&registry.Sessions != 0 {
 		d.readNames()
@@ -69,8 +69,8 @@ func (d *Subscriptions) Refresh(what registry.Changes) tea.Cmd {
 	return d.read()
 }
 
-// read brings the list to what there is. One command reads at a time; what
-// changes meanwhile is read after it.
+// read reloads the list if it changed. One command runs at a time; later changes follow
+// it.
 func (d *Subscriptions) read() tea.Cmd {
 	if d.reading || !d.changed {
 		return nil
@@ -92,7 +92,7 @@ func (d *Subscriptions) readNames() {
 		case s.ID == d.app.Backend.Session():
 			name = "you"
 		case s.Screen:
-			name = "another screen"
+			name = "another UI"
 		}
 		d.names[s.ID] = uicontext.CutText(name, 40)
 	}
@@ -106,24 +106,24 @@ func (d *Subscriptions) Size(w, h int) (int, int) {
 	return min(w, 120), min(h, max(13, d.Table.Total()+8))
 }
 
-// Lines are the rows, and below them all about the one under the cursor.
+// Lines draws the rows and, below them, the details of the selected one.
 func (d *Subscriptions) Lines(w, h int) []string {
 	lk := d.app.Theme
 	if d.Table.Total() == 0 {
 		return lk.Lines([]string{
-			"", "  Nobody is subscribed to anything.", "",
-			"  " + d.app.KeyOf("subscribe") + " on a resource (" + lk.Key.On(d.app.KeyOf("resources")) + ") subscribes: its updates are counted here",
-			"  and marked there. Clients' subscriptions stand here too.",
+			"", "  No subscriptions.", "",
+			"  Press " + d.app.KeyOf("subscribe") + " on a resource (" + lk.Key.On(d.app.KeyOf("resources")) + ") to subscribe. This list counts its updates",
+			"  and includes the subscriptions of clients.",
 		}, w, h)
 	}
 	body := max(h-3, 1)
 	out := d.Table.Grid(lk, w, body, true)
 	if d.Table.Len() == 0 && body > 1 {
-		out[1] = lk.Fit("  Nothing matches "+uicontext.SanitizeLine(d.Table.FilterText)+"; "+d.app.KeyOf("subscriptions.back")+" clears the filter.", w)
+		out[1] = lk.Fit("  No matches for "+uicontext.SanitizeLine(d.Table.FilterText)+"; "+d.app.KeyOf("subscriptions.back")+" clears the filter.", w)
 	}
 	var below []string
 	if s, ok := d.Table.Selected(); ok {
-		who := s.Status + "  " + cmp.Or(d.holderNames(s, 20), "nobody holds it")
+		who := s.Status + "  " + cmp.Or(d.holderNames(s, 20), "no subscribers")
 		if s.Error != "" {
 			who = lk.Bad.On(uicontext.SanitizeLine(s.Status + ": " + s.Error))
 		}
@@ -160,7 +160,7 @@ func (d *Subscriptions) setColumns() {
 	d.Table.SetColumns(
 		column{Name: "server", Priority: 4, MinWidth: 6, PreferredWidth: 14, Dim: true, Text: func(s registry.SubscriptionState) string { return s.Server }},
 		column{Name: "URI", MinWidth: 16, PreferredWidth: 32, CutMiddle: true, Text: func(s registry.SubscriptionState) string { return s.URI }},
-		column{Name: "held by", Priority: 1, MinWidth: 8, PreferredWidth: 18, Fills: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
+		column{Name: "subscribers", Priority: 1, MinWidth: 8, PreferredWidth: 18, Fills: true, Unsorted: true, Show: func(s registry.SubscriptionState, _ int) (string, theme.Style) {
 			if s.Error != "" {
 				return uicontext.SanitizeLine(s.Error), d.app.Theme.Bad
 			}
@@ -175,7 +175,7 @@ func (d *Subscriptions) setColumns() {
 	d.Table.HiddenTexts = func(s registry.SubscriptionState) []string { return []string{s.Listed} }
 }
 
-// holderNames returns the names of at most most holders of a subscription.
+// holderNames returns the names of at most most subscribers.
 func (d *Subscriptions) holderNames(s registry.SubscriptionState, most int) string {
 	counts := map[string]int{}
 	var names []string
@@ -183,7 +183,7 @@ func (d *Subscriptions) holderNames(s registry.SubscriptionState, most int) stri
 	for _, id := range s.Sessions {
 		name, ok := d.names[id]
 		if !ok {
-			continue // it has just gone, or just come
+			continue // connected or disconnected just now
 		}
 		known++
 		if counts[name]++; counts[name] == 1 {
@@ -221,12 +221,12 @@ func (d *Subscriptions) Keys() keys.Table {
 	return d.ListKeys()
 }
 
-// ListKeys work while no filter is typed.
+// ListKeys returns the keys that work while no filter is typed.
 func (d *Subscriptions) ListKeys() keys.Table {
 	return slices.Concat(
 		keys.Table{
-			{ID: "subscriptions.visit", Hint: "go there", Long: "Go to the resource", Run: d.Table.WithSelected(d.visit)},
-			{ID: "subscriptions.toggle", Hint: "begin or end yours", Long: "Begin or end a subscription of your own", Run: d.Table.WithSelected(d.app.Toggle)},
+			{ID: "subscriptions.visit", Hint: "go to", Long: "Go to the resource", Run: d.Table.WithSelected(d.visit)},
+			{ID: "subscriptions.toggle", Hint: "subscribe", Long: "Subscribe or unsubscribe", Run: d.Table.WithSelected(d.app.Toggle)},
 		},
 		d.FilterKeys("subscriptions"),
 		keys.Table{{ID: "subscriptions.copy", Hint: "copy", Long: "Copy the URI", Run: d.copy}},

@@ -8,7 +8,7 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// TextPrompt asks for one line of text.
+// TextPrompt is a dialog that asks for one line of text.
 type TextPrompt struct {
 	uicontext.BaseDialog
 	app   *uicontext.Context
@@ -17,7 +17,7 @@ type TextPrompt struct {
 	then  func(text string) tea.Cmd
 }
 
-// NewTextPrompt asks for a line, which begins as text.
+// NewTextPrompt returns a dialog that starts with text and passes the result to then.
 func NewTextPrompt(a *uicontext.Context, title, text string, then func(string) tea.Cmd) *TextPrompt {
 	e := &TextPrompt{app: a, title: title, Input: textfield.New(a.Theme), then: then}
 	e.Input.SetValue(text)
@@ -35,8 +35,8 @@ func (e *TextPrompt) Lines(w, h int) []string {
 
 func (e *TextPrompt) Keys() keys.Table {
 	return keys.Table{
-		{ID: "line.go", Hint: "go", Long: "Do it", Run: e.enter},
-		{ID: "line.close", Hint: "leave it", Long: "Close and do nothing", Run: func() tea.Cmd { return e.app.Drop(e) }},
+		{ID: "line.go", Hint: "ok", Long: "Confirm", Run: e.enter},
+		{ID: "line.close", Hint: "back", Long: "Close without changes", Run: func() tea.Cmd { return e.app.Drop(e) }},
 	}
 }
 

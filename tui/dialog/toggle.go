@@ -10,8 +10,8 @@ import (
 	"goblin/tui/viewer"
 )
 
-// ToggleEntries turns entries off for the clients that the screen looks at, or all of them on if
-// each is off.
+// ToggleEntries disables entries for the clients in view. If all of them are disabled, it
+// enables them.
 func ToggleEntries(a *uicontext.Context, entries []*registry.Entry) tea.Cmd {
 	on := true
 	for _, e := range entries {
@@ -21,31 +21,31 @@ func ToggleEntries(a *uicontext.Context, entries []*registry.Entry) tea.Cmd {
 	if len(entries) == 0 {
 		return nil
 	}
-	view, word, whose := a.Profile, "off", "all clients"
+	view, do, done, whose := a.Profile, "disable", "Disabled", "all clients"
 	if on {
-		word = "on"
+		do, done = "enable", "Enabled"
 	}
 	if view != "" {
 		whose = "clients of " + uicontext.SanitizeLine(view)
 	}
-	what := uicontext.SanitizeLine(entries[0].Listed) + " is"
+	what := uicontext.SanitizeLine(entries[0].Listed)
 	if n := len(entries); n > 1 {
-		what = fmt.Sprintf("%d entries are", n)
+		what = fmt.Sprintf("%d entries", n)
 	}
-	return a.Do(func() error { return a.Backend.SetEntriesDisabled(view, on, entries...) }, "turn "+word,
-		func() tea.Cmd { return a.Say("%s %s for %s", what, word, whose) })
+	return a.Do(func() error { return a.Backend.SetEntriesDisabled(view, on, entries...) }, do,
+		func() tea.Cmd { return a.Say("%s %s for %s", done, what, whose) })
 }
 
-// hiddenBySearch is the reason of entries that are not listed, but found by search.
+// hiddenBySearch is the reason of entries that only search finds.
 const hiddenBySearch = "search"
 
-// ToggleDisabledReason says why an entry cannot be turned off or on.
+// ToggleDisabledReason returns why an entry cannot be disabled or enabled, or "".
 func ToggleDisabledReason(a *uicontext.Context, e *registry.Entry) string {
 	switch {
 	case e == nil:
-		return "there is nothing here"
+		return "nothing selected"
 	case e.Kind == registry.Skill:
-		return "skills cannot be turned off; filters in the config can leave them out"
+		return "skills can't be disabled here; filter them in the config"
 	}
 	if by, why := a.Backend.HiddenReason(a.Profile, e); by == "profile" {
 		return why
@@ -53,7 +53,8 @@ func ToggleDisabledReason(a *uicontext.Context, e *registry.Entry) string {
 	return ""
 }
 
-// VisibilityFields tells in a detail under which other name clients see an entry, or why they do not.
+// VisibilityFields returns the name under which clients see an entry, or the reason it is
+// hidden.
 func VisibilityFields(a *uicontext.Context, e *registry.Entry) []viewer.Field {
 	by, why := a.Backend.HiddenReason(a.Profile, e)
 	switch by {
@@ -63,7 +64,7 @@ func VisibilityFields(a *uicontext.Context, e *registry.Entry) []viewer.Field {
 		}
 		return nil
 	case hiddenBySearch:
-		return []viewer.Field{{Label: "listed", Value: "no: " + why}}
+		return []viewer.Field{{Label: "not listed", Value: why}}
 	}
-	return []viewer.Field{{Label: "off", Value: fmt.Sprintf("%s (by %s)", why, by)}}
+	return []viewer.Field{{Label: "hidden", Value: fmt.Sprintf("%s (by %s)", why, by)}}
 }

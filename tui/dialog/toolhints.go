@@ -6,7 +6,7 @@ import (
 	"goblin/registry"
 )
 
-// toolHints are a tool's annotations; absent ones are unknown.
+// toolHints are the annotations of a tool; nil means absent.
 type toolHints struct {
 	ReadOnly    *bool `json:"readOnlyHint"`
 	Destructive *bool `json:"destructiveHint"`
@@ -14,24 +14,24 @@ type toolHints struct {
 	OpenWorld   *bool `json:"openWorldHint"`
 }
 
-// ToolHints reads what a tool says of itself.
+// ToolHints returns the annotations of a tool.
 func ToolHints(e *registry.Entry) toolHints {
 	var d struct {
 		Annotations toolHints `json:"annotations"`
 	}
-	_ = json.Unmarshal(e.JSON(), &d) // an odd annotation costs the letters only
+	_ = json.Unmarshal(e.JSON(), &d) // invalid annotations count as absent
 	return d.Annotations
 }
 
-// isDestructive reports whether a tool says that it may destroy something. One that
-// says nothing does not count, though the protocol would have it so: nearly
-// all do, and a form was filled in for it already.
+// isDestructive reports whether a tool declares itself destructive. Unlike in the
+// protocol, an absent hint doesn't count: most tools have none, and the user already
+// filled in a form.
 func isDestructive(e *registry.Entry) bool {
 	h := ToolHints(e)
 	return h.Destructive != nil && *h.Destructive && (h.ReadOnly == nil || !*h.ReadOnly)
 }
 
-// isRepeatable reports whether a tool says that calling it again does no harm.
+// isRepeatable reports whether a tool declares that repeated calls do no harm.
 func isRepeatable(e *registry.Entry) bool {
 	h := ToolHints(e)
 	if h.ReadOnly != nil && *h.ReadOnly {

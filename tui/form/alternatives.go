@@ -10,7 +10,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxAlternatives are the alternatives of a field at most; one with more is of JSON.
+// maxAlternatives is the maximum number of alternatives of a field; beyond it, the field
+// becomes JSON.
 const maxAlternatives = 64
 
 // makeObject makes f an Object if its members are known.
@@ -23,7 +24,7 @@ func (r *resolver) makeObject(f *Field, n node, depth int) {
 	f.members = sync.OnceValue(func() []Field { return r.members(n, depth+1) })
 }
 
-// itemField returns the field for the items of an array, or nil if the items are of any JSON.
+// itemField returns the field for the items of an array, or nil if they may be any JSON.
 func (r *resolver) itemField(raw json.RawMessage, depth int) *Field {
 	if depth >= maxDepth {
 		return nil
@@ -51,9 +52,9 @@ func (r *resolver) objectAlternatives(n node) []json.RawMessage {
 	return nil
 }
 
-// addAlternatives adds a Choice to the members of an object that has alternatives for some of
-// them. A member that each alternative settles is left to the alternatives. Any other member
-// that is in both stays with the object.
+// addAlternatives adds a Choice to the members of an object that has alternatives for
+// some of them. A member that is constant in each alternative belongs to the
+// alternatives. Any other member in both belongs to the object.
 func (r *resolver) addAlternatives(fields []Field, n node, depth int) []Field {
 	raws := r.objectAlternatives(n)
 	if raws == nil || depth >= maxDepth || r.fieldsLeft <= 0 {
@@ -110,8 +111,8 @@ func (r *resolver) alternativeFields(raws []json.RawMessage, depth int) []Field 
 	return out
 }
 
-// requireConstants makes members required that have only one possible value. They distinguish
-// the alternatives.
+// requireConstants makes members required that have only one possible value, because they
+// distinguish the alternatives.
 func requireConstants(members []Field) []Field {
 	out := slices.Clone(members)
 	for i := range out {
@@ -145,7 +146,7 @@ func (r *resolver) makeChoice(f *Field, n node, depth int) {
 	f.alternatives = sync.OnceValue(func() []Field { return r.alternativeFields(raws, depth) })
 }
 
-// alternativeSchemas returns the schemas of a value that fits one of several.
+// alternativeSchemas returns the alternative schemas of a value.
 func (r *resolver) alternativeSchemas(n node) []json.RawMessage {
 	var out []json.RawMessage
 	types, null := typesOf(n["type"])
@@ -189,7 +190,7 @@ func (r *resolver) alternativeSchemas(n node) []json.RawMessage {
 // nullSchema is the schema of null as a value to choose.
 var nullSchema = json.RawMessage(`{"const":null,"title":"null"}`)
 
-// labels name alternatives by what tells them apart.
+// labels returns distinct names for alternatives.
 func (r *resolver) labels(raws []json.RawMessage) []Option {
 	out := make([]Option, len(raws))
 	times := make(map[string]int)
@@ -203,8 +204,8 @@ func (r *resolver) labels(raws []json.RawMessage) []Option {
 	return out
 }
 
-// label names an alternative: by its title, a member that is settled, the definition
-// that it refers to, or what it is.
+// label returns the name of an alternative: its title, a constant member, its reference,
+// or its type.
 func (r *resolver) label(raw node) string {
 	n := r.resolve(raw)
 	if title := stringOf(n["title"]); title != "" {

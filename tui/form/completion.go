@@ -6,7 +6,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// requestCompletion returns a command that requests completions if no key follows within wait.
+// requestCompletion returns a command that requests completions if no key follows within
+// wait.
 func (f *Form) requestCompletion(fd *field, wait time.Duration) tea.Cmd {
 	f.closeCompletions()
 	request := Completion{Form: f, Gen: int(f.gen.Load()), Field: fd.Name, Value: fd.plainText(), Others: f.texts(fd)}
@@ -20,11 +21,11 @@ func (f *Form) requestCompletion(fd *field, wait time.Duration) tea.Cmd {
 	}
 }
 
-// canComplete reports whether the field offers completions. An area of lines has no room for
-// the list.
+// canComplete reports whether the field offers completions. A multi-line field has no
+// space for the list.
 func (f *field) canComplete() bool { return f.Completes && !f.isChoice() && !f.text.Multi() }
 
-// Start asks for what could stand in the field that has the focus at first.
+// Start requests completions for the first focused field.
 func (f *Form) Start() tea.Cmd { return f.completeOnEntry() }
 
 // completeOnEntry requests completions for the focused field if the field is empty.
@@ -43,9 +44,9 @@ func (f *Form) closeCompletions() {
 	f.markStale(f.focus)
 }
 
-// ShowCompletions shows completions under the field that asked for them. total is how
-// many the server has, if it says so, and more that there are more than these.
-// What does not answer the last [Completion] is dropped.
+// ShowCompletions shows completions under the field that requested them. total is the
+// number that the server has, or 0; more reports whether there are more than values.
+// Answers to outdated requests are ignored.
 func (f *Form) ShowCompletions(gen int, values []string, total int, more bool) {
 	fd := f.currentField()
 	if int64(gen) != f.gen.Load() || fd == nil || !fd.canComplete() {
@@ -78,8 +79,8 @@ func (f *Form) takeCompletion() bool {
 	return true
 }
 
-// completionKey handles the keys of the open list of completions. It reports whether it used
-// the key.
+// completionKey handles the keys of the open list of completions. It reports whether it
+// used the key.
 func (f *Form) completionKey(do string) bool {
 	switch {
 	case do == doDown:

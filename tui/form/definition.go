@@ -2,58 +2,57 @@ package form
 
 import "encoding/json"
 
-// Kind is how a field is filled in.
+// Kind is the kind of a field.
 type Kind uint8
 
 // The kinds of fields.
 const (
 	Text      Kind = iota // a string
-	Number                // a JSON number, kept as typed
-	Integer               // a whole number of any size, kept as typed
+	Number                // a JSON number, sent as typed
+	Integer               // a whole number of any size, sent as typed
 	Bool                  // true, false or, if optional, not sent
 	Enum                  // one of Options
 	MultiEnum             // any of Options
-	List                  // scalars of kind Item, one a line
+	List                  // scalars of kind Item, one per line
 	JSON                  // any JSON
 	Object                // an object, whose members are fields
 	Array                 // a list, whose items are fields
 	Choice                // one of several schemas
 )
 
-// Option is one value that a field can have.
+// Option is one possible value of a field.
 type Option struct {
 	Value json.RawMessage
-	Label string // what is shown for it
+	Label string // for display
 }
 
-// Field describes one value to be filled in. Texts are as the server
-// sent them.
+// Field describes one value to fill in. Texts are untrusted, as the server sent them.
 type Field struct {
 	Name, Title, Description string
 	Kind                     Kind
 	Required                 bool
 	Format, Pattern          string // of strings, also those of a List
-	PatternHelp              string // what Pattern wants, in words; "" shows it as it is
+	PatternHelp              string // describes Pattern; "" shows the pattern itself
 	Min, Max                 *float64
 	MinLen, MaxLen           *int     // characters of a string, items of a MultiEnum or List
 	Options                  []Option // of Enum and MultiEnum
 	Item                     Kind     // of a List: Text, Number or Integer
 	Default                  json.RawMessage
 	Schema                   json.RawMessage // shown beside JSON
-	Completes                bool            // ask for completions while it is typed in one line
-	OneLine                  bool            // several make no sense; a paste has blanks for its breaks
-	// Inline says that the members of the value belong to the object around it: it
-	// has alternatives for some of them.
+	Completes                bool            // request completions while the user types
+	OneLine                  bool            // never multi-line; pasted breaks become spaces
+	// Inline merges the members of the value into the surrounding object, which has
+	// alternatives for some of them.
 	Inline bool
 
-	// What is made once it is wanted: schemas may stand in themselves.
+	// Created on demand, because schemas may contain themselves.
 	members      func() []Field // of an Object
 	items        *Field         // of an Array
 	alternatives func() []Field // of a Choice, as many as Options
 }
 
-// Members are the fields of an Object, the alternatives of a Choice, or what the items
-// of an Array are.
+// Members returns the fields of an Object, the alternatives of a Choice, or the item of
+// an Array.
 func (f *Field) Members() []Field {
 	switch {
 	case f.members != nil:
@@ -66,7 +65,7 @@ func (f *Field) Members() []Field {
 	return nil
 }
 
-// String is how people call a kind.
+// String returns the name of a kind for users.
 func (k Kind) String() string {
 	switch k {
 	case Text:
@@ -86,7 +85,7 @@ func (k Kind) String() string {
 	case Object:
 		return "object"
 	case Choice:
-		return "one of several kinds"
+		return "one of several types"
 	default:
 		return "JSON"
 	}

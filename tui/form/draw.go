@@ -13,16 +13,16 @@ import (
 	"goblin/tui/theme"
 )
 
-// row is one line drawn, and what a click on it means.
+// row is one drawn line and the target of clicks on it.
 type row struct {
 	text string
-	stop int // the field, or what else takes the focus; -1 is none
+	stop int // focus stop, or -1
 	hits []hit
 }
 
-// hit is a part of a row that can be clicked.
+// hit is a clickable part of a row.
 type hit struct {
-	from, to int // cells, to not included
+	from, to int // cells [from, to)
 	what     target
 	index    int
 }
@@ -36,9 +36,9 @@ const (
 )
 
 const (
-	shortText   = 512  // bytes of a label or message that are looked at
-	longText    = 4096 // of a description
-	maxMenuRows = 6    // options or completions seen at once
+	shortText   = 512  // maximum bytes drawn of a label or message
+	longText    = 4096 // maximum bytes drawn of a description
+	maxMenuRows = 6    // visible options or completions
 )
 
 // safeLabel returns a label or name that is safe to show.
@@ -67,8 +67,8 @@ func wrapText(l *theme.Theme, s string, w, most int) []string {
 	return out
 }
 
-// Lines draws the form: exactly h lines of exactly w cells, of which the last
-// tells the keys. It scrolls so that the field with the focus is seen.
+// Lines draws the form: exactly h lines of exactly w cells, the last one with key hints.
+// It scrolls to the focused field.
 func (f *Form) Lines(w, h int) []string {
 	if h <= 0 {
 		return nil
@@ -100,7 +100,7 @@ func (f *Form) Lines(w, h int) []string {
 	return out
 }
 
-// Height is how many lines, at most most, show the whole form at a width.
+// Height returns the number of lines, at most most, that show the whole form at a width.
 func (f *Form) Height(w, most int) int {
 	lines := f.Lines(w, most)
 	_, below := f.fixedRows(w, most)
@@ -161,8 +161,8 @@ func (f *Form) hintLine(w int) string {
 	return b.String()
 }
 
-// scrollingRows draws the introduction, the fields and the buttons. If they have more than h
-// lines, place is the number of the last visible line and of all.
+// scrollingRows draws the introduction, the fields and the buttons. If they have more
+// than h lines, place is the number of the last visible line and of all.
 func (f *Form) scrollingRows(w, h int) (seen []row, place string) {
 	l := f.look
 	var blocks [][]row
@@ -220,7 +220,7 @@ func (f *Form) scrollingRows(w, h int) (seen []row, place string) {
 	return rows, place
 }
 
-// scrollTo scrolls so that lines from up to to are visible. If they do not fit in h lines,
+// scrollTo scrolls so that lines [from, to) are visible. If they do not fit in h lines,
 // line at is visible.
 func (f *Form) scrollTo(from, to, at, total, h int) {
 	if to-from > h {
@@ -256,7 +256,7 @@ func (f *Form) buttonRow(w int) row {
 	return r
 }
 
-// rawBody is the raw mode: the arguments as JSON and _meta.
+// rawBody draws the raw mode: the arguments as JSON and _meta.
 func (f *Form) rawBody(w, h int) []row {
 	l := f.look
 	mark := func(stop int, s string) string {
@@ -279,7 +279,7 @@ func (f *Form) rawBody(w, h int) []row {
 	}
 	end = append(end, f.buttonRow(w))
 	if room := h - len(rows) - 1; len(end) > room {
-		// The stop with the focus stays in sight.
+		// Keep the focused stop visible.
 		keep := end[:0:0]
 		for _, r := range end {
 			if len(keep) < room && (r.stop == f.rawFocus || f.rawFocus >= f.stopCount() && r.stop == f.stopCount()) {
@@ -308,8 +308,8 @@ func (f *Form) rawBody(w, h int) []row {
 	return rows[:min(len(rows), max(h, 0))]
 }
 
-// Click is a click on a line of the last draw: it moves the focus, chooses or
-// presses a button.
+// Click handles a click on a line of the last draw: it moves the focus, chooses an option
+// or presses a button.
 func (f *Form) Click(x, y int) (Action, tea.Cmd) {
 	if y < 0 || y >= len(f.rows) || f.rows[y].stop < 0 {
 		return None, nil

@@ -54,7 +54,7 @@ Opens an issue.
   estimate   ________________________________________________
   assignees  no items  [ add ]
   watchers   │
-  parent     [-] not sent  has next
+  parent     [-] not sent  members: next
   notify     [x] true
   milestone  ________________________________________________
 
@@ -71,7 +71,7 @@ space choose  tab next  C-s call  C-e raw JSON  C-r last values  esc cancel`},
 Opens an issue.
 
 > title *    It ___________________________________________
-             ! at least 3 characters, has 2
+             ! must have at least 3 characters, has 2
              text · 3 to 80 characters
              One line
   Body       ______________________________________________
@@ -87,7 +87,7 @@ tab next  C-s call  C-e raw JSON  C-r last values       8/17`},
      │                                                    │   },
      │                                                    │   "minProperties": 1
      │                                                    │ }
-     │                                                    │ … 4 to 10 of 10, PgDn
+     │                                                    │ … lines 4 to 10 of 10, PgDn
      JSON · optional
 
   [ submit ]    [ cancel ]
@@ -102,15 +102,15 @@ tab next  C-s submit  C-e raw JSON  esc cancel  PgDn schema`},
   lines *      2 items  [ add ]
     1
       day *    07.11.__________________________________________
-               ! not a date, such as 2026-01-31
+               ! not a date, e.g. 2026-01-31
       count *  2_______________________________________________
     2
       day *    2026-02-01______________________________________
       count *  1_______________________________________________
 > pay          ( ) card  (•) invoice
-               one of 2 kinds · optional
+               one of 2 types · optional
     due *      9_______________________________________________
-  gift         [-] not sent  has text, wrap
+  gift         [-] not sent  members: text, wrap
 
   [ submit ]    [ cancel ]` + strings.Repeat("\n", 8) + `
 space choose  tab next  C-s submit  C-e raw JSON  esc cancel`,

@@ -18,35 +18,35 @@ import (
 
 var errRequired = errors.New("required")
 
-// boolOptions are the options of a Bool. Space turns true into false, and anything else into
-// true.
+// boolOptions are the options of a Bool. Space turns true into false, and anything else
+// into true.
 var boolOptions = []Option{{Value: json.RawMessage("true")}, {Value: json.RawMessage("false")}}
 
-// field is a field being filled in.
+// field is a field with its current value.
 type field struct {
 	Field
 	look    *theme.Theme
 	label   string
-	kind    Kind // of Field, or JSON while it has a value that is not of its kind
+	kind    Kind // of Field, or JSON while the value is of another kind
 	text    textfield.Field
 	pattern *regexp.Regexp
-	// original is the value as it was set. It is sent unchanged until the first edit, so that
-	// nothing is lost by showing it.
+	// original is the value as it was set. It is sent unchanged until the first edit, so
+	// that displaying it loses nothing.
 	original json.RawMessage
 
-	selected    []bool // of Bool, Enum, MultiEnum and Choice, by option
-	cursor      int    // the option with the cursor
-	cursorMoved bool   // the cursor was moved or the options filtered
+	selected    []bool // by option, for Bool, Enum, MultiEnum and Choice
+	cursor      int    // option under the cursor
+	cursorMoved bool   // the user moved the cursor or filtered the options
 	filter      textfield.Field
-	matches     []int // the options that pass the filter
+	matches     []int // options that match the filter
 
-	parent      *field // what it is in
+	parent      *field // containing field, or nil
 	count       *fieldCount
-	depth       int      // how far it is indented
-	children    []*field // members of an Object, items of an Array, what a Choice is
-	alternative int      // which of its alternatives a Choice is
+	depth       int      // indentation level
+	children    []*field // members, items, or the selected alternative
+	alternative int      // selected alternative of a Choice
 	open        bool     // an Object is sent
-	extra       []member // of an Object that no field shows
+	extra       []member // members of an Object without a field
 
 	schema      schemaText // shown beside JSON
 	err         string
@@ -68,7 +68,7 @@ func newField(l *theme.Theme, def Field, up *field, counted *fieldCount) *field 
 		f.Options = f.Options[:MaxOptions]
 	}
 	if def.Pattern != "" {
-		// ECMA 262 has patterns that RE2 lacks; those are left to the server.
+		// The server checks ECMA 262 patterns that RE2 lacks.
 		f.pattern, _ = regexp.Compile(def.Pattern)
 	}
 	initial := def.Default
@@ -83,13 +83,13 @@ func newField(l *theme.Theme, def Field, up *field, counted *fieldCount) *field 
 	f.setValue(initial)
 	if f.kind != f.Kind || f.original == nil && !f.isNested() {
 		if _, err := f.parse(); err != nil || f.kind != f.Kind {
-			f.setValue(nil) // a default of another type is a mistake of the server's
+			f.setValue(nil) // ignores a default of the wrong type
 		}
 	}
 	return f
 }
 
-// isChoice reports whether a field is filled in by choosing, not by typing.
+// isChoice reports whether the user chooses the value instead of typing it.
 func (f *field) isChoice() bool {
 	return f.kind == Bool || f.kind == Enum || f.kind == MultiEnum || f.kind == Choice
 }
@@ -114,7 +114,7 @@ func (f *field) clear() {
 	}
 }
 
-// setText sets the text of a field, in an area of lines if multi is set.
+// setText sets the text of a field; multi allows several lines.
 func (f *field) setText(s string, multi bool) {
 	f.text = textfield.New(f.look)
 	if multi {
@@ -123,7 +123,7 @@ func (f *field) setText(s string, multi bool) {
 	f.text.SetValue(s)
 }
 
-// setValue gives a field a value. An empty text clears the field.
+// setValue sets the value of a field. An empty value clears the field.
 func (f *field) setValue(raw json.RawMessage) {
 	f.clear()
 	raw = compact(raw)
@@ -143,7 +143,8 @@ func (f *field) setValue(raw json.RawMessage) {
 	f.original = raw
 }
 
-// showValue fills the field with a value and reports whether the value is of the field's kind.
+// showValue fills the field with a value and reports whether the value is of the field's
+// kind.
 func (f *field) showValue(raw json.RawMessage) bool {
 	s, isString := rawjson.String(raw)
 	switch f.kind {
@@ -231,7 +232,8 @@ func (f *field) convert(raw json.RawMessage) (string, bool) {
 	return "", false
 }
 
-// afterChange updates the state that depends on the value. It must be called after each edit.
+// afterChange updates the state that depends on the value. It must be called after each
+// edit.
 func (f *field) afterChange() {
 	f.original, f.stale = nil, true
 	for up := f.parent; up != nil; up = up.parent {
@@ -240,15 +242,15 @@ func (f *field) afterChange() {
 	if f.err != "" && f.isNested() {
 		f.err = ""
 	} else if f.err != "" {
-		_ = f.verify(true) // it keeps what is wrong
+		_ = f.verify(true) // updates f.err
 	}
 }
 
-// verify checks the field and keeps what is wrong; a missing value is only
-// wrong if all are wanted.
+// verify checks the field and stores the problem in f.err. A missing value is a problem
+// only if all is true.
 func (f *field) verify(all bool) error {
 	if f.isNested() {
-		return nil // what it holds says it
+		return nil // the children report problems
 	}
 	_, err := f.value()
 	if errors.Is(err, errRequired) && !all {
@@ -261,7 +263,7 @@ func (f *field) verify(all bool) error {
 	return err
 }
 
-// value gives the JSON to send; nothing for an optional field without a value.
+// value returns the JSON to send, or nil for an optional field without a value.
 func (f *field) value() (json.RawMessage, error) {
 	if isNull(f.original) {
 		return f.original, nil
@@ -307,7 +309,7 @@ func (f *field) parse() (json.RawMessage, error) {
 	}
 	if err := checkSyntax(s); err != nil {
 		if !strings.ContainsAny(s, "{[\"") {
-			return nil, fmt.Errorf("%w (text is written in quotes)", err)
+			return nil, fmt.Errorf("%w (put text in quotes)", err)
 		}
 		return nil, err
 	}
@@ -370,9 +372,9 @@ func (f *field) plainText() string {
 	return valueText(raw)
 }
 
-// rawValue returns the value of a field for the raw mode. An invalid value stays as text, so
-// that it is not lost. A required field without a value gets an empty one. stand returns the
-// placeholder for a text that is not JSON.
+// rawValue returns the value of a field for the raw mode. It preserves invalid text. A
+// required field without a value gets an empty one. stand returns the placeholder for a
+// text that is not JSON.
 func (f *field) rawValue(stand func(text string) json.RawMessage) json.RawMessage {
 	raw := f.rawOrNone(stand)
 	if room := maxSkeleton; len(raw) == 0 && f.Required && !f.Inline {
@@ -381,8 +383,8 @@ func (f *field) rawValue(stand func(text string) json.RawMessage) json.RawMessag
 	return raw
 }
 
-// rawOrNone returns the value of a field for the raw mode, or nothing if the field is empty. A
-// text that is not valid becomes a string.
+// rawOrNone returns the value of a field for the raw mode, or nil if the field is empty.
+// Invalid text becomes a string.
 func (f *field) rawOrNone(stand func(text string) json.RawMessage) json.RawMessage {
 	if text := f.invalidJSON(); text != "" {
 		return stand(text)
@@ -445,7 +447,7 @@ func (f *field) filterOptions() {
 	}
 }
 
-// maxLineOptions is how many options a line may have.
+// maxLineOptions is the maximum number of options on one line.
 const maxLineOptions = 5
 
 // fitsLine reports whether the options fit on one line of w cells.
@@ -460,8 +462,8 @@ func (f *field) fitsLine(w int) bool {
 	return n <= w
 }
 
-// moveCursor moves the cursor by d among the options that match the filter. It returns false
-// at the end.
+// moveCursor moves the cursor by d among the options that match the filter. It returns
+// false at the end.
 func (f *field) moveCursor(d int) bool {
 	at := slices.Index(f.matches, f.cursor) + d
 	if at < 0 || at >= len(f.matches) {
@@ -471,8 +473,8 @@ func (f *field) moveCursor(d int) bool {
 	return true
 }
 
-// choose turns an option on or off; in an Enum it takes the place of the other
-// and, if the field is optional, can be taken back.
+// choose toggles an option of a MultiEnum; elsewhere it replaces the previous one. With
+// back, choosing it again clears an optional field.
 func (f *field) choose(i int, back bool) {
 	on := !f.selected[i]
 	if f.kind != MultiEnum {
@@ -501,10 +503,10 @@ func (f *field) clearChoice() {
 	f.afterChange()
 }
 
-// typeKey is for keys that are typed into the field; it reports a change.
+// typeKey handles a typed key and reports whether the text changed.
 func (f *field) typeKey(msg tea.KeyMsg) bool {
 	if f.original != nil && msg.Type == tea.KeyRunes && (f.kind == Number || f.kind == Integer) {
-		f.text.SetValue("") // a number that is typed is not meant as the end of the default
+		f.text.SetValue("") // typing replaces a default number instead of extending it
 	}
 	if !f.text.Update(msg) {
 		return false

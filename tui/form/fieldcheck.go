@@ -18,8 +18,8 @@ import (
 	"goblin/registry/termtext"
 )
 
-// maxExponent is how far a typed number is compared with the schema's bounds;
-// what is beyond is no number that somebody meant.
+// maxExponent is the largest accepted exponent of a number. It limits the cost of
+// comparing with the schema's limits.
 const maxExponent = 400
 
 var (
@@ -27,14 +27,14 @@ var (
 	errInteger = errors.New("not a whole number")
 )
 
-// parseNumber reads a JSON number of any size.
+// parseNumber parses a JSON number of any size.
 func parseNumber(s string) (*big.Rat, error) {
 	if s == "" || !strings.ContainsRune("-0123456789", rune(s[0])) || !json.Valid([]byte(s)) {
 		return nil, errNumber
 	}
 	if at := strings.IndexAny(s, "eE"); at >= 0 {
 		if e, err := strconv.Atoi(s[at+1:]); err != nil || e > maxExponent || e < -maxExponent {
-			return nil, errors.New("its exponent is too large")
+			return nil, errors.New("exponent too large")
 		}
 	}
 	v, ok := new(big.Rat).SetString(s)
@@ -55,17 +55,17 @@ func (f *Field) checkNumber(s string, whole bool) error {
 	case whole && !v.IsInt():
 		return errInteger
 	case f.Min != nil && v.Cmp(new(big.Rat).SetFloat64(*f.Min)) < 0:
-		return fmt.Errorf("at least %s", formatNumber(*f.Min))
+		return fmt.Errorf("must be at least %s", formatNumber(*f.Min))
 	case f.Max != nil && v.Cmp(new(big.Rat).SetFloat64(*f.Max)) > 0:
-		return fmt.Errorf("at most %s", formatNumber(*f.Max))
+		return fmt.Errorf("must be at most %s", formatNumber(*f.Max))
 	}
 	return nil
 }
 
 func formatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// checkText checks a typed string against the field. The bounds of the length belong to the
-// string only in a field of kind Text.
+// checkText checks a typed string against the field. Length limits apply to the string
+// only in a field of kind Text.
 func (f *Field) checkText(s string, pattern *regexp.Regexp) error {
 	if f.Kind == Text {
 		if err := f.checkLength(utf8.RuneCountInString(s), "character"); err != nil {
@@ -77,7 +77,7 @@ func (f *Field) checkText(s string, pattern *regexp.Regexp) error {
 	}
 	if pattern != nil && !pattern.MatchString(s) {
 		if f.PatternHelp != "" {
-			return errors.New("has to be " + f.PatternHelp)
+			return errors.New("allowed: " + f.PatternHelp)
 		}
 		return fmt.Errorf("does not match %s", f.Pattern)
 	}
@@ -87,10 +87,10 @@ func (f *Field) checkText(s string, pattern *regexp.Regexp) error {
 // checkLength checks the number of characters, items or chosen values.
 func (f *Field) checkLength(n int, what string) error {
 	if f.MinLen != nil && n < *f.MinLen {
-		return fmt.Errorf("at least %s, has %d", termtext.Count(*f.MinLen, what), n)
+		return fmt.Errorf("must have at least %s, has %d", termtext.Count(*f.MinLen, what), n)
 	}
 	if f.MaxLen != nil && n > *f.MaxLen {
-		return fmt.Errorf("at most %s, has %d", termtext.Count(*f.MaxLen, what), n)
+		return fmt.Errorf("must have at most %s, has %d", termtext.Count(*f.MaxLen, what), n)
 	}
 	return nil
 }
@@ -100,23 +100,23 @@ var uuidPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 })
 
-// formats are the formats that are checked: those of elicitation, and some more. Other formats
-// are annotations.
+// formats are the checked formats: those of elicitation and a few more. Other formats are
+// only annotations.
 var formats = map[string]struct {
 	isValid func(s string) bool
 	example string
 	problem string
 }{
 	"email":     {isEmail, "name@example.com", "not an email address"},
-	"uri":       {isURI, "https://example.com/", "not a URI with a scheme, such as https://host/path"},
-	"date":      {isTime(time.DateOnly), "2026-01-31", "not a date, such as 2026-01-31"},
-	"date-time": {isTime(time.RFC3339), "2026-01-31T12:00:00Z", "not a date with time and zone, such as 2026-01-31T12:00:00Z"},
-	"time":      {isTime("15:04:05Z07:00"), "12:00:00Z", "not a time with zone, such as 12:00:00Z"},
-	"uuid":      {isUUID, "00000000-0000-4000-8000-000000000000", "not a UUID, such as 00000000-0000-4000-8000-000000000000"},
-	"ipv4":      {isIPv4, "192.0.2.1", "not an address, such as 192.0.2.1"},
-	"ipv6":      {isIPv6, "2001:db8::1", "not an address, such as 2001:db8::1"},
+	"uri":       {isURI, "https://example.com/", "not a URI with a scheme, e.g. https://host/path"},
+	"date":      {isTime(time.DateOnly), "2026-01-31", "not a date, e.g. 2026-01-31"},
+	"date-time": {isTime(time.RFC3339), "2026-01-31T12:00:00Z", "not a date with time and zone, e.g. 2026-01-31T12:00:00Z"},
+	"time":      {isTime("15:04:05Z07:00"), "12:00:00Z", "not a time with zone, e.g. 12:00:00Z"},
+	"uuid":      {isUUID, "00000000-0000-4000-8000-000000000000", "not a UUID, e.g. 00000000-0000-4000-8000-000000000000"},
+	"ipv4":      {isIPv4, "192.0.2.1", "not an IPv4 address, e.g. 192.0.2.1"},
+	"ipv6":      {isIPv6, "2001:db8::1", "not an IPv6 address, e.g. 2001:db8::1"},
 
-	"uri-reference": {isURIReference, "", "not a URI, nor the end of one"},
+	"uri-reference": {isURIReference, "", "not a URI or relative reference"},
 }
 
 func isEmail(s string) bool {

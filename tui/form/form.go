@@ -1,17 +1,14 @@
 // Package form builds and validates input forms from JSON Schemas, prompts and URI
 // templates.
 //
-// A [Form] is a plain struct that one screen owns: it does no IO, starts no
-// goroutine and keeps no global state, and all its methods belong to the
-// goroutine of that screen's Update and View. Only the [tea.Cmd] that waits for
-// a pause in the typing runs elsewhere; it shares one atomic number with the
-// form. Nothing here blocks.
+// A [Form] does no I/O, never blocks and has no global state. Its methods must run on the
+// goroutine of its UI's Update and View. Only the [tea.Cmd] that waits for a pause in
+// typing runs elsewhere; it shares one atomic number with the form.
 //
-// Schemas, prompt definitions and offered completions come from servers and are
-// not trusted: what is read of them is bounded ([MaxFields], [MaxOptions]), what
-// lies beyond can still be sent in the raw mode, references to other documents
-// are never loaded, and every text is made visible before it is drawn. The
-// package knows no catalog, no server and no way of sending anything.
+// Schemas, prompt definitions and completions come from servers and are untrusted. Their
+// size is limited ([MaxFields], [MaxOptions]); the raw mode can still send the rest.
+// References to other documents are never loaded, and all text is sanitized before it is
+// drawn. The package must not import the catalog or send requests.
 package form
 
 import (
@@ -28,79 +25,79 @@ import (
 	"goblin/tui/theme"
 )
 
-// Bounds of what is made of a server's definition.
+// Limits for a server's definition.
 const (
 	MaxFields  = 512  // fields of a form
 	MaxOptions = 4096 // options of a field
-	maxOffered = 200  // completions shown; the protocol sends at most 100
+	maxOffered = 200  // visible completions; the protocol allows 100 per response
 )
 
 // Spec describes a form.
 type Spec struct {
 	Intro  string
 	Fields []Field
-	// Schema validates the whole before it is submitted. One that does not
-	// compile is noted on the form and checks nothing.
+	// Schema validates all values before they are submitted. A schema that does not
+	// compile checks nothing, and the form says so.
 	Schema json.RawMessage
-	Values json.RawMessage // an object to begin with
-	Last   json.RawMessage // an object that C-r fills in
-	// LastMeta is the _meta that C-r fills in, if the form has a row for it.
+	Values json.RawMessage // initial object
+	Last   json.RawMessage // object that C-r fills in
+	// LastMeta is the _meta that C-r fills in if Meta is set.
 	LastMeta json.RawMessage
 	Meta     bool // the raw mode has a row for _meta
-	// Strings sends every value as a string: prompts and templates.
+	// Strings sends every value as a string, for prompts and templates.
 	Strings bool
-	// Preview is computed from the values after each change and shown below the
-	// fields, such as the expanded URI. It must be quick. Empty values are not in the map.
+	// Preview computes a text below the fields, such as the expanded URI, after each
+	// change. It must be quick. The map has no empty values.
 	Preview func(values map[string]string) string
-	Submit  string // what the button says: "call", "get", "read", "answer"
-	Danger  string // shown when set
-	// Decline has buttons to submit, decline and cancel. Only they and C-s submit:
-	// Enter in the last field goes on to them.
+	Submit  string // button label: "call", "get", "read", "answer"
+	Danger  string // optional warning
+	// Decline adds a button that declines. Enter in the last field then moves to the
+	// buttons instead of submitting.
 	Decline bool
-	Actions keymap.Map // on the keys that they are on; nil: on those of their own
+	Actions keymap.Map // keys of actions; nil means the defaults
 }
 
 // Action is the user's decision.
 type Action uint8
 
-// What [Form.Update] and [Form.Click] report.
+// Results of [Form.Update] and [Form.Click].
 const (
 	None      Action = iota
-	Submitted        // Values are valid
+	Submitted        // the values are valid
 	Cancelled
 	Declined
 )
 
-// Completion asks for what could complete a field. The answer goes to
-// [Form.ShowCompletions] with its Gen.
+// Completion requests completions of a field. The answer goes to [Form.ShowCompletions]
+// with its Gen.
 type Completion struct {
 	Form         *Form
 	Gen          int
 	Field, Value string
-	Others       map[string]string // the other fields that have a value
+	Others       map[string]string // other fields with a value
 }
 
-// Form is one form on one screen.
+// Form is a form in one UI.
 type Form struct {
 	look    *theme.Theme
 	spec    Spec
-	actions map[string]string // what keys do
+	actions map[string]string // by key
 
-	top    []*field // the fields of the value itself
-	fields []*field // those and what is open in them, in the order in which they stand
+	top    []*field // fields of the top level
+	fields []*field // visible fields, in order
 	count  fieldCount
-	extra  []member // members of the value that no field shows
-	focus  int      // a field, or a button when beyond them
-	offset int      // the first line shown of what scrolls
+	extra  []member // members of the value without a field
+	focus  int      // index of a field or, beyond them, a button
+	offset int      // first visible line of the scrolling part
 	w      int      // of the last draw
-	rows   []row    // the lines of the last draw
+	rows   []row    // lines of the last draw
 	dirty  bool
 
 	intro          []string // wrapped for introW cells and introH lines
 	introW, introH int
 
-	failure string // what went wrong with the whole
-	note    string // what cannot be checked
+	failure string // problem of the whole form
+	note    string // reason why the schema is not checked
 	check   *validator
 	preview string
 
@@ -109,21 +106,21 @@ type Form struct {
 	areaErr   string
 	meta      textfield.Field
 	metaErr   string
-	rawFocus  int                        // the arguments, _meta if there is one, the buttons
-	rawValues map[*field]json.RawMessage // what the raw mode began with
-	rawText   string                     // the text that it began with
+	rawFocus  int                        // the arguments, _meta if enabled, the buttons
+	rawValues map[*field]json.RawMessage // values on entering the raw mode
+	rawText   string                     // text on entering the raw mode
 	schema    schemaText                 // shown beside the arguments
 
-	gen         *atomic.Int64 // of the last request; commands that wait share it
+	gen         *atomic.Int64 // of the last request; shared with waiting commands
 	completions []string
 	total       int
-	more        bool // the server has more than these
-	chosen      int  // the index of the chosen completion, or -1
+	more        bool // the server has more
+	chosen      int  // index of the chosen completion, or -1
 	unasked     bool // the field is empty
 }
 
-// New returns a form with the field in focus that has to be filled in first, or
-// else the first one.
+// New returns a form. The first required field without a value has the focus, or else the
+// first field.
 func New(lk *theme.Theme, s Spec) *Form {
 	f := &Form{look: lk, spec: s, w: 80, chosen: -1, gen: new(atomic.Int64)}
 	f.spec.Submit = cmp.Or(s.Submit, "submit")
@@ -145,7 +142,7 @@ func New(lk *theme.Theme, s Spec) *Form {
 	if len(s.Schema) > 0 {
 		v, err := newValidator(s.Schema)
 		if err != nil {
-			f.note = "the schema is not checked: " + err.Error()
+			f.note = "values are not checked against the schema: " + err.Error()
 		}
 		f.check = v
 	}
@@ -160,8 +157,8 @@ func New(lk *theme.Theme, s Spec) *Form {
 	return f
 }
 
-// setValues calls set for each field with its member of an object, or nil. It keeps the
-// members that no field shows.
+// setValues calls set for each field with its member of an object, or nil. It stores the
+// members without a field.
 func (f *Form) setValues(values json.RawMessage, set func(fd *field, value json.RawMessage)) {
 	if extra, ok := assignMembers(f.top, values, set); ok {
 		f.extra = extra
@@ -169,19 +166,17 @@ func (f *Form) setValues(values json.RawMessage, set func(fd *field, value json.
 	}
 }
 
-// maxMembers bounds the members of a value.
+// maxMembers is the maximum number of members of a value.
 const maxMembers = 1 << 16
 
-// IsEdited reports whether anything was edited.
+// IsEdited reports whether the user changed anything.
 func (f *Form) IsEdited() bool { return f.dirty }
 
-// ShowError shows why the values were not taken, such as the server's words. The
-// focus stays.
+// ShowError shows an error, such as the server's, without moving the focus.
 func (f *Form) ShowError(message string) { f.failure = message }
 
-// Values are the arguments in the order of the fields, without optional ones
-// that are empty, and _meta, which is nil if it is empty. The error is of the
-// first value that is not valid.
+// Values returns the arguments in the order of the fields, without empty optional ones,
+// and _meta, or nil if it is empty. It fails for the first invalid value.
 func (f *Form) Values() (args, meta json.RawMessage, err error) {
 	args, meta, wrong := f.collect()
 	if len(wrong) > 0 {
@@ -217,7 +212,7 @@ func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 }
 
 // sortProblems sorts problems by the order of the fields, because validation walks a map.
-// Problems of no field come last.
+// Problems without a field come last.
 func (f *Form) sortProblems(wrong []problem) {
 	at := make(map[string]int, len(f.top))
 	for i, fd := range f.top {
@@ -228,7 +223,7 @@ func (f *Form) sortProblems(wrong []problem) {
 	})
 }
 
-// arguments are the values of the fields and what they do not show.
+// arguments returns the values of the fields and the members without a field.
 func (f *Form) arguments() (json.RawMessage, []problem) {
 	list, wrong := collectAll(f.top)
 	if f.spec.Strings {
@@ -242,8 +237,7 @@ func (f *Form) arguments() (json.RawMessage, []problem) {
 	return writeObject(append(list, f.extra...)), wrong
 }
 
-// submit checks everything. What is wrong stays under its field, and the first
-// of those gets the focus.
+// submit checks everything. It shows problems at their fields and focuses the first.
 func (f *Form) submit() Action {
 	f.closeCompletions()
 	_, _, wrong := f.collect()
@@ -325,7 +319,7 @@ func (f *Form) texts(but *field) map[string]string {
 	return values
 }
 
-// SetTheme draws the form in another look; what is typed stays.
+// SetTheme changes the theme; input stays.
 func (f *Form) SetTheme(lk *theme.Theme) {
 	f.look = lk
 	f.area.SetTheme(lk)
@@ -337,5 +331,5 @@ func (f *Form) SetTheme(lk *theme.Theme) {
 			fd.filter.SetTheme(lk)
 		}
 	}
-	f.introW = 0 // it is wrapped anew
+	f.introW = 0 // forces a new layout
 }

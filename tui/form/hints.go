@@ -46,7 +46,7 @@ func (f *Form) Hints() []keys.Hint {
 	return out
 }
 
-// formHints are the keys of the whole form.
+// formHints returns the keys of the whole form.
 func (f *Form) formHints() []keys.Hint {
 	other := "raw JSON"
 	if f.raw {
@@ -59,7 +59,7 @@ func (f *Form) formHints() []keys.Hint {
 	return out
 }
 
-// keyOf names the key of an action, for texts.
+// keyOf returns the key of an action, for texts.
 func (f *Form) keyOf(do string) string {
 	for _, h := range f.hint(do, do) {
 		return keymap.FormatKey(h.Key)
@@ -67,7 +67,7 @@ func (f *Form) keyOf(do string) string {
 	return "no key"
 }
 
-// spaceDoes says what Space does to a field, "" for what is typed.
+// spaceDoes returns the label of Space for a field, or "" for typed text.
 func (f *field) spaceDoes() string {
 	switch {
 	case f.kind == Bool:
@@ -75,16 +75,16 @@ func (f *field) spaceDoes() string {
 	case f.isChoice():
 		return "choose"
 	case f.kind == Array:
-		return "add an item"
+		return "add item"
 	case f.kind == Object && f.open:
-		return "leave out"
+		return "don't send"
 	case f.kind == Object:
 		return "fill in"
 	}
 	return ""
 }
 
-// itemHints are the keys for the items of the list that a field is in.
+// itemHints returns the keys for items of the list around a field.
 func (f *Form) itemHints(fd *field) []keys.Hint {
 	list, _ := fd.enclosingArray()
 	if list == nil {
@@ -98,7 +98,7 @@ func (f *Form) itemHints(fd *field) []keys.Hint {
 	return out
 }
 
-// tabDoes says what Tab does while completions are offered.
+// tabDoes returns the label of Tab while completions are shown.
 func (f *Form) tabDoes() string {
 	if f.unasked && f.chosen < 0 {
 		return "next"

@@ -11,13 +11,13 @@ import (
 	"goblin/tui/textfield"
 )
 
-// member is one member of an object, in the order of its text.
+// member is one member of an object.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// readMembers returns the members of an object as they come, at most limit. Of members with
+// readMembers returns the members of an object in order, at most limit. Of members with
 // the same name the last one counts. It returns false if raw is not an object.
 func readMembers(raw json.RawMessage, limit int) ([]member, bool) {
 	if !rawjson.IsObject(raw) || !json.Valid(raw) {
@@ -64,7 +64,7 @@ func stringOf(raw json.RawMessage) string {
 
 func isNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// compact is a valid JSON text without spaces.
+// compact returns JSON without spaces, or nil if it is invalid.
 func compact(raw []byte) json.RawMessage {
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
@@ -76,8 +76,8 @@ func compact(raw []byte) json.RawMessage {
 // sameJSON reports whether two JSON texts differ only in spaces.
 func sameJSON(a, b []byte) bool { return bytes.Equal(compact(a), compact(b)) }
 
-// indent returns a JSON text for editing: one member per line, and escapes for everything
-// that a terminal or the text area would not show. Too many lines become a single one.
+// indent returns a JSON text for editing: one member per line, and escapes for invisible
+// characters. Text with too many lines is compacted instead.
 func indent(raw []byte) string {
 	if !json.Valid(raw) {
 		return ""
@@ -89,7 +89,7 @@ func indent(raw []byte) string {
 	return strings.ReplaceAll(termtext.JSON(string(text)), "\ufffd", `\ufffd`)
 }
 
-// checkSyntax returns an error that says where and why a text is not JSON.
+// checkSyntax returns an error with the position and the reason if a text is not JSON.
 func checkSyntax(text string) error {
 	err := rawjson.Valid([]byte(text))
 	var fault *rawjson.SyntaxError
@@ -99,7 +99,7 @@ func checkSyntax(text string) error {
 	return err
 }
 
-// checkObject returns an error that says why a text is not a JSON object.
+// checkObject returns an error with the reason if a text is not a JSON object.
 func checkObject(s string) error {
 	if err := checkSyntax(s); err != nil {
 		return err

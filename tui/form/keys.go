@@ -11,11 +11,11 @@ import (
 	"goblin/tui/textfield"
 )
 
-// completionDelay is how long the typing rests before completions are asked for.
+// completionDelay is the pause in typing before completions are requested.
 const completionDelay = 150 * time.Millisecond
 
-// Update handles a message; only keys concern a form. The command, if there is
-// one, ends in a [Completion].
+// Update handles a message; only keys have an effect. The command, if any, returns a
+// [Completion].
 func (f *Form) Update(msg tea.Msg) (Action, tea.Cmd) {
 	k, ok := msg.(tea.KeyMsg)
 	if !ok {
@@ -71,7 +71,7 @@ func (f *Form) handleKey(k tea.KeyMsg) (Action, tea.Cmd) {
 	return f.fieldKey(k, do)
 }
 
-// What keys do, by the ids of goblin/registry/keymap after their dot.
+// Actions of keys: the ids of goblin/registry/keymap after the dot.
 const (
 	doNext, doPrevious   = "next", "previous"
 	doUp, doDown         = "up", "down"
@@ -88,7 +88,7 @@ const (
 	doSchemaDown         = "schema-down"
 )
 
-// asText is a key for a text, which knows the keys that the actions have by themselves.
+// asText translates a rebound action to the key that a text field expects.
 func asText(k tea.KeyMsg, do string) tea.KeyMsg {
 	own := map[string]tea.KeyType{doUp: tea.KeyUp, doDown: tea.KeyDown, doLeft: tea.KeyLeft, doRight: tea.KeyRight}
 	if t, ok := own[do]; ok {
@@ -123,7 +123,7 @@ func (f *Form) markStale(i int) {
 	}
 }
 
-// escape closes what is open, or the form.
+// escape closes completions or the filter, or cancels the form.
 func (f *Form) escape() Action {
 	if f.hasCompletions() {
 		f.closeCompletions()
@@ -181,7 +181,7 @@ func (f *Form) buttons() ([]string, []Action) {
 	return []string{f.spec.Submit, "cancel"}, []Action{Submitted, Cancelled}
 }
 
-// moveFocus moves the focus by d stops, from the last to the first.
+// moveFocus moves the focus by d stops and wraps around.
 func (f *Form) moveFocus(d int) {
 	labels, _ := f.buttons()
 	n := f.stopCount() + len(labels)
@@ -259,8 +259,8 @@ func (f *Form) rawKey(k tea.KeyMsg, do string) {
 	}
 }
 
-// leaveArea moves the focus out of an area of lines if the cursor is at its edge, or by a key
-// that breaks no line. It reports whether it did.
+// leaveArea moves the focus out of a multi-line field if the cursor is at its edge, or on
+// an Enter key that breaks no line. It reports whether it did.
 func (f *Form) leaveArea(e *textfield.Field, k tea.KeyMsg, do string) bool {
 	row, _ := e.Cursor()
 	switch {
@@ -318,7 +318,7 @@ func (f *Form) fieldKey(k tea.KeyMsg, do string) (Action, tea.Cmd) {
 // canHaveLines reports whether a field's text may have more than one line.
 func (f *field) canHaveLines() bool { return f.kind == Text && !f.OneLine }
 
-// widenForPaste makes a field an area of lines if pasted text has line breaks.
+// widenForPaste makes a field multi-line if pasted text has line breaks.
 func (f *Form) widenForPaste(fd *field, k tea.KeyMsg) {
 	if textfield.HasLineBreaks(k) && fd.canHaveLines() && !fd.text.Multi() {
 		f.closeCompletions()
@@ -326,8 +326,8 @@ func (f *Form) widenForPaste(fd *field, k tea.KeyMsg) {
 	}
 }
 
-// itemKey is for keys that put in, take out and move the items of lists, from anywhere
-// in them.
+// itemKey handles the keys that add, remove and move items of lists, from any field in
+// them. It reports whether it used the key.
 func (f *Form) itemKey(fd *field, do string) bool {
 	list, item := fd.enclosingArray()
 	if fd.kind == Array && do == doAdd {
@@ -373,7 +373,7 @@ func (f *Form) moveLine(fd *field, by int) {
 	f.afterEdit()
 }
 
-// nestedKey is for the line of an object or a list.
+// nestedKey handles keys on the line of an object or a list.
 func (f *Form) nestedKey(fd *field, do string) Action {
 	switch {
 	case do == doEnter:
@@ -388,7 +388,7 @@ func (f *Form) nestedKey(fd *field, do string) Action {
 	return None
 }
 
-// widen turns a line into an area, with the cursor where it is.
+// widen makes a field multi-line and keeps the cursor.
 func (f *Form) widen(fd *field) {
 	_, col := fd.text.Cursor()
 	fd.setText(fd.text.Value(), true)
@@ -404,11 +404,11 @@ func (f *Form) nextField() Action {
 	return None
 }
 
-// optionKey is for fields that are chosen.
+// optionKey handles keys of fields with options.
 func (f *Form) optionKey(fd *field, k tea.KeyMsg, do string) Action {
 	line := fd.kind == Bool || fd.fitsLine(f.valueWidth())
 	if k.Type == tea.KeyRunes && len(k.Runes) > 1 && !k.Paste && line {
-		// Keys typed quickly arrive as one; only spaces mean anything here.
+		// Fast typing arrives as one message; only spaces matter here.
 		if f.actions[" "] == doToggle {
 			for range strings.Count(string(k.Runes), " ") {
 				f.toggle(fd)
@@ -427,8 +427,8 @@ func (f *Form) optionKey(fd *field, k tea.KeyMsg, do string) Action {
 	return None
 }
 
-// chooseKey is for the keys that walk and choose options, which are in a line
-// or a list.
+// chooseKey handles the keys that move among options and choose them. line reports
+// whether the options are on one line.
 func (f *Form) chooseKey(fd *field, k tea.KeyMsg, do string, line bool) {
 	switch {
 	case do == doUp || do == doDown:
@@ -469,7 +469,7 @@ func (f *Form) toggle(fd *field) {
 	f.afterEdit()
 }
 
-// sideways walks the options of a line; in an Enum the choice goes along.
+// sideways moves among the options of a line; except in a MultiEnum, it also chooses.
 func (f *Form) sideways(fd *field, right bool) {
 	if fd.kind == Bool {
 		f.toggle(fd)

@@ -14,18 +14,18 @@ import (
 	"goblin/tui/theme"
 )
 
-// Bounds of what a value opens.
+// Limits of nested values.
 const (
-	maxLive         = 4096 // fields of a form at a time; what is beyond is one of JSON
-	maxItems        = 200  // items of an array that are fields each
-	maxTries        = 2000 // alternatives that are held against values
-	maxInitialItems = 8    // items that an array begins with at most, if it must have some
+	maxLive         = 4096 // fields of a form at a time; others become JSON
+	maxItems        = 200  // items of an array as fields
+	maxTries        = 2000 // alternatives tried against values
+	maxInitialItems = 8    // initial items of an array with a minimum
 )
 
-// fieldCount counts the fields of a form, and the alternatives that were tried.
+// fieldCount counts the fields of a form and the alternatives tried.
 type fieldCount struct{ live, tries int }
 
-// isNested reports whether a field holds other fields.
+// isNested reports whether a field contains other fields.
 func (f *field) isNested() bool { return f.kind == Object || f.kind == Array || f.kind == Choice }
 
 // newChild returns a field within f, with its required members.
@@ -40,7 +40,7 @@ func (f *field) uncount(kids []*field) {
 	}
 }
 
-// all are a field and those in it.
+// all iterates over a field and its descendants.
 func (f *field) all() iter.Seq[*field] {
 	return func(yield func(*field) bool) { f.walkAll(yield) }
 }
@@ -71,7 +71,7 @@ func (f *field) resetChildren() {
 	}
 }
 
-// openObject shows the members of an object, which is sent from now on.
+// openObject includes an object in the value and shows its members.
 func (f *field) openObject() {
 	f.open = true
 	if f.children != nil {
@@ -96,7 +96,7 @@ func (f *field) addItem(at int) *field {
 	return kid
 }
 
-// renumber names the items of an array by their places.
+// renumber labels the items of an array by position.
 func (f *field) renumber() {
 	for i, kid := range f.children {
 		kid.label, kid.stale = strconv.Itoa(i+1), true
@@ -114,8 +114,8 @@ func (f *field) setAlternative(i int) {
 	}
 }
 
-// showNested fills a field that holds others with a value, and reports whether that is
-// of its kind.
+// showNested fills a nested field with a value and reports whether the value is of its
+// kind.
 func (f *field) showNested(raw json.RawMessage) bool {
 	switch f.kind {
 	case Object:
@@ -143,8 +143,8 @@ func (f *field) showNested(raw json.RawMessage) bool {
 	return f.chooseAlternative(raw)
 }
 
-// chooseAlternative selects the alternative of a Choice that fits a value best. It reports
-// whether one fits.
+// chooseAlternative selects the alternative of a Choice that fits a value best. It
+// reports whether one fits.
 func (f *field) chooseAlternative(raw json.RawMessage) bool {
 	best, least := -1, 0
 	for i := range f.Options {
@@ -174,9 +174,9 @@ func (f *field) chooseAlternative(raw json.RawMessage) bool {
 	return true
 }
 
-// assignMembers calls set for each field with the member of its name, or nil if the object
-// lacks the member. An inline field gets the members that are left. It returns the members
-// that no field shows.
+// assignMembers calls set for each field with the member of its name, or nil if there is
+// none. An inline field gets the remaining members. It returns the members without a
+// field.
 func assignMembers(fields []*field, values json.RawMessage, set func(fd *field, value json.RawMessage)) (extra []member, ok bool) {
 	list, ok := readMembers(values, maxMembers)
 	if !ok {
@@ -215,8 +215,8 @@ func assignMembers(fields []*field, values json.RawMessage, set func(fd *field, 
 	return nil, true
 }
 
-// collectAll returns the members of an object with the values of fields, and all problems in
-// them.
+// collectAll returns the members of an object with the values of fields, and all problems
+// in them.
 func collectAll(fields []*field) (list []member, wrong []problem) {
 	for _, fd := range fields {
 		raw, bad := fd.collect()
@@ -226,7 +226,8 @@ func collectAll(fields []*field) (list []member, wrong []problem) {
 	return list, wrong
 }
 
-// appendTo appends the value of a field to the members of the object that contains the field.
+// appendTo appends the value of a field to the members of the object that contains the
+// field.
 func (f *field) appendTo(list []member, raw json.RawMessage) []member {
 	if !f.Inline {
 		return append(list, member{f.Name, raw})
@@ -285,7 +286,7 @@ func (f *field) nestedValue() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// root is the field of the whole that f is in.
+// root returns the top-level field that contains f.
 func (f *field) root() *field {
 	for f.parent != nil {
 		f = f.parent
@@ -293,7 +294,7 @@ func (f *field) root() *field {
 	return f
 }
 
-// path returns the names, and numbers of items, that lead to a field.
+// path returns the names and item numbers that lead to a field, separated by slashes.
 func (f *field) path() string {
 	var parts []string
 	for at := f; at != nil; at = at.parent {
@@ -309,8 +310,8 @@ func (f *field) path() string {
 	return strings.Join(parts, "/")
 }
 
-// enclosingArray returns the innermost array around f, and the item of that array that holds
-// f.
+// enclosingArray returns the innermost array around f and its item that contains f, or
+// nil.
 func (f *field) enclosingArray() (list, item *field) {
 	for at := f; at.parent != nil; at = at.parent {
 		if at.parent.kind == Array {
@@ -320,8 +321,8 @@ func (f *field) enclosingArray() (list, item *field) {
 	return nil, nil
 }
 
-// isHidden reports whether a field has no line of its own: a Choice stands for its
-// alternative, and settles some members of the alternative.
+// isHidden reports whether a field has no line of its own. The line of a Choice covers
+// its alternative and the alternative's constant members.
 func (f *field) isHidden() bool {
 	up := f.parent
 	if up != nil && up.kind == Object && f.kind != Object {
@@ -334,7 +335,7 @@ func (f *field) isHidden() bool {
 // takesFocus reports whether a field takes the focus.
 func (f *field) takesFocus() bool { return f.kind != Object || !f.Required }
 
-// appendVisible appends the visible fields at and below f to list, in the order on the screen.
+// appendVisible appends the visible fields at and below f to list, in display order.
 func (f *field) appendVisible(list []*field, depth int) []*field {
 	f.stale, f.depth = true, depth
 	if !f.isHidden() {
@@ -365,8 +366,8 @@ func (f *field) memberNames() string {
 	return strings.Join(names, ", ")
 }
 
-// updateFields collects the visible fields after some were added, removed or opened. The focus
-// stays on its field, or moves to the field around it.
+// updateFields collects the visible fields after a change. The focus stays on its field,
+// or moves to the field around it.
 func (f *Form) updateFields() {
 	button := f.focus - len(f.fields)
 	at := f.currentField()
@@ -387,8 +388,8 @@ func (f *Form) updateFields() {
 	f.focus = min(f.focus, max(len(f.fields)-1, 0))
 }
 
-// firstField returns the index of the first required field without a value. Without one it
-// returns the index of the first field.
+// firstField returns the index of the first required field without a value, or else of
+// the first field.
 func (f *Form) firstField() int {
 	for i, fd := range f.fields {
 		if !fd.takesFocus() || !fd.Required || fd.kind == Choice && len(fd.children) > 0 {
@@ -401,8 +402,8 @@ func (f *Form) firstField() int {
 	return max(slices.IndexFunc(f.fields, (*field).takesFocus), 0)
 }
 
-// findField returns the visible field that is closest to a problem, and the path from there.
-// Problems do not name the item of a list.
+// findField returns the visible field that is closest to a problem, and the path from
+// there. Problems do not name the item of a list.
 func (f *Form) findField(p problem) (at *field, rest []string) {
 	if p.at != nil {
 		return p.at, nil
@@ -438,8 +439,8 @@ func (f *Form) findField(p problem) (at *field, rest []string) {
 	return at, rest
 }
 
-// toggleNested handles Space on a nested field: it includes or leaves out an object, or adds
-// an item to a list.
+// toggleNested handles Space on a nested field: it includes or excludes an object, or
+// adds an item to a list.
 func (f *Form) toggleNested(fd *field) {
 	switch {
 	case fd.kind == Array:
@@ -459,7 +460,7 @@ func (f *Form) toggleNested(fd *field) {
 // insertItem adds an item to a list and focuses it.
 func (f *Form) insertItem(list *field, at int) {
 	if list.count.live >= maxLive || len(list.children) >= maxItems {
-		f.failure = "no more items here; " + f.keyOf(doRaw) + " has room for them"
+		f.failure = "no more items here; add them as raw JSON with " + f.keyOf(doRaw)
 		return
 	}
 	kid := list.addItem(at)
@@ -507,7 +508,7 @@ func (f *Form) moveItem(list, item *field, by int) {
 	}
 }
 
-// nestedRow is the line of an object or a list itself.
+// nestedRow draws the line of an object or a list.
 func (f *Form) nestedRow(fd *field) row {
 	l := f.look
 	if fd.kind == Array {
@@ -525,7 +526,7 @@ func (f *Form) nestedRow(fd *field) row {
 	if fd.open {
 		text = "[x] sent"
 	} else {
-		more = "  " + l.Dim.On("has "+fd.memberNames())
+		more = "  " + l.Dim.On("members: "+fd.memberNames())
 	}
 	return row{text: text + more, hits: []hit{{0, len(text), optionTarget, 0}}}
 }
@@ -534,9 +535,9 @@ func (f *Form) nestedRow(fd *field) row {
 func (f *field) describeNested() string {
 	switch f.kind {
 	case Object:
-		return "object with " + f.memberNames()
+		return "object: " + f.memberNames()
 	case Array:
 		return "list"
 	}
-	return fmt.Sprintf("one of %d kinds", len(f.Options))
+	return fmt.Sprintf("one of %d types", len(f.Options))
 }

@@ -6,25 +6,24 @@ import (
 	"strings"
 )
 
-// Bounds of an outline.
+// Limits of an outline.
 const (
-	maxOutlineLines  = 120 // of an outline
-	maxOutlineLevels = 3   // that it goes into
-	maxOutlineValues = 12  // of the options that it names
+	maxOutlineLines  = 120
+	maxOutlineLevels = 3  // nested levels
+	maxOutlineValues = 12 // options listed per field
 )
 
-// Line is one line of an outline: texts as the server sent them.
+// Line is one line of an outline. Its texts are untrusted, as the server sent them.
 type Line struct{ Name, Text string }
 
-// Outline tells what fields take and those in them: which values, formats, bounds and
-// defaults.
+// Outline describes fields and their members: values, formats, limits and defaults.
 func Outline(fields []Field) []Line { return outline(nil, fields, 0) }
 
 func outline(lines []Line, fields []Field, depth int) []Line {
 	for i := range fields {
 		f := &fields[i]
 		if len(lines) == maxOutlineLines {
-			return append(lines, Line{"…", "and more: the definition has all"})
+			return append(lines, Line{"…", "more; see the definition"})
 		}
 		name := f.Name
 		if f.Inline {
@@ -41,8 +40,8 @@ func outline(lines []Line, fields []Field, depth int) []Line {
 	return lines
 }
 
-// outlineFields returns the fields that an outline shows below f. The line of a list describes
-// its items.
+// outlineFields returns the fields that an outline shows below f. The line of a list
+// describes its items.
 func (f *Field) outlineFields() []Field {
 	switch f.Kind {
 	case Array:
@@ -52,7 +51,7 @@ func (f *Field) outlineFields() []Field {
 	case Choice:
 		alternatives := slices.Clone(f.Members())
 		for i := range alternatives {
-			alternatives[i].Required = false // if it is chosen
+			alternatives[i].Required = false // required only if chosen
 		}
 		return alternatives
 	}
@@ -67,9 +66,9 @@ func (f *Field) outlineText() string {
 	}
 	parts = append(parts, f.kindText())
 	parts = append(parts, rangeText(f.Min, f.Max, "")...)
-	unit := " characters"
+	unit := "character"
 	if f.Kind != Text {
-		unit = " items"
+		unit = "item"
 	}
 	parts = append(parts, rangeText(f.MinLen, f.MaxLen, unit)...)
 	if f.Pattern != "" {
@@ -111,7 +110,7 @@ func (f *Field) kindText() string {
 	return f.Kind.String()
 }
 
-// optionSeparator stands between options.
+// optionSeparator separates options.
 const optionSeparator = " | "
 
 // optionNames returns the labels of the options as one text.

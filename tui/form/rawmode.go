@@ -11,7 +11,7 @@ import (
 	"goblin/tui/textfield"
 )
 
-// rawArguments are the arguments as they stand in the raw mode.
+// rawArguments returns the arguments of the raw mode.
 func (f *Form) rawArguments() (json.RawMessage, []problem) {
 	s := strings.TrimSpace(f.area.Value())
 	if s == "" {
@@ -43,7 +43,7 @@ func (f *Form) enterRawMode() {
 	f.closeCompletions()
 	f.rawValues = make(map[*field]json.RawMessage, len(f.top))
 	var list []member
-	var broken []string // pairs of what stands for a text that is no JSON, and that
+	var broken []string // pairs of placeholder and invalid text
 	stand := func(text string) json.RawMessage {
 		it := rawjson.Quote(fmt.Sprintf("\x00%d", len(broken)))
 		broken = append(broken, string(it), termtext.JSON(text))
@@ -66,12 +66,12 @@ func (f *Form) enterRawMode() {
 	f.metaErr = ""
 }
 
-// leaveRawMode reads the JSON back into the fields. A field whose value did not change keeps
-// its state, even half-typed text.
+// leaveRawMode reads the JSON back into the fields. A field whose value did not change
+// keeps its state, even partial input.
 func (f *Form) leaveRawMode() {
 	s := cmp.Or(strings.TrimSpace(f.area.Value()), "{}")
 	f.areaErr, f.metaErr = "", ""
-	unchanged := f.area.Value() == f.rawText // no JSON, perhaps, but what the fields have
+	unchanged := f.area.Value() == f.rawText // the text may be invalid, but the fields have it
 	if err := checkObject(s); err != nil && !unchanged {
 		f.areaErr, f.rawFocus = err.Error(), 0
 		return

@@ -14,18 +14,17 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxHops is how many references, and alternatives with null, are followed to
-// find out what a property is.
+// maxHops is the maximum number of references and nullable wrappers to follow for a
+// property.
 const maxHops = 16
 
-// errNoObject says that a schema is none of an object.
-var errNoObject = errors.New("not the schema of an object")
+// errNoObject is the error for a schema that does not describe an object.
+var errNoObject = errors.New("not an object schema")
 
-// FromSchema makes fields out of the properties of an object's JSON Schema, in
-// the order of its text, at most [MaxFields]. References within the schema are
-// followed; what cannot be a field of its own becomes one of JSON. It fails
-// only for what is no schema of an object; annotations that make no sense are
-// passed over. No schema at all has no fields.
+// FromSchema returns fields for the properties of an object's JSON Schema, in order, at
+// most [MaxFields]. It follows references within the schema. Properties without a
+// matching kind become JSON, and invalid annotations are ignored. It fails only if the
+// schema is not one of an object. An empty schema has no fields.
 func FromSchema(schema json.RawMessage) ([]Field, error) {
 	if len(bytes.TrimSpace(schema)) == 0 {
 		return nil, nil
@@ -45,7 +44,7 @@ func newResolver(schema json.RawMessage) *resolver {
 	return &resolver{root: nodeOf(schema), steps: make(map[string]node), texts: make(map[string]json.RawMessage), bytesLeft: maxExpanded, fieldsLeft: maxMade}
 }
 
-// members are the fields of an object.
+// members returns the fields of an object.
 func (r *resolver) members(n node, depth int) []Field {
 	var required []string
 	_ = json.Unmarshal(n["required"], &required)
@@ -63,7 +62,7 @@ func (r *resolver) members(n node, depth int) []Field {
 	return r.addAlternatives(fields, n, depth)
 }
 
-// FromPrompt makes a text field out of each argument of a prompt's definition.
+// FromPrompt returns a text field for each argument of a prompt's definition.
 func FromPrompt(definition json.RawMessage) []Field {
 	var fields []Field
 	seen := make(map[string]bool)
@@ -81,8 +80,8 @@ func FromPrompt(definition json.RawMessage) []Field {
 	return fields
 }
 
-// FromTemplate makes a text field out of each variable of a URI template. None
-// is required: an expansion leaves out what has no value (RFC 6570 §3.2.1).
+// FromTemplate returns a text field for each variable of a URI template. None is
+// required, because expansion skips undefined variables (RFC 6570 §3.2.1).
 func FromTemplate(variables []string) []Field {
 	var fields []Field
 	for _, name := range variables[:min(len(variables), MaxFields)] {
@@ -110,17 +109,17 @@ type resolver struct {
 	root       node
 	steps      map[string]node // decoded schemas by pointer
 	texts      map[string]json.RawMessage
-	bytesLeft  int // bytes that expanded schemas may still have
-	fieldsLeft int // fields that may still be made, so that schemas within themselves end
+	bytesLeft  int // bytes left for expanded schemas
+	fieldsLeft int // fields left to create, so that recursion ends
 }
 
 const (
-	maxMade  = 8192 // fields of a form with those that are in others
-	maxDepth = 8    // how deep fields are in others
+	maxMade  = 8192 // fields of a form, including nested ones
+	maxDepth = 8    // nesting depth of fields
 )
 
-// lookup finds what a reference within the schema points at: "#" and a JSON
-// pointer (RFC 6901). Anchors and other documents are not found.
+// lookup returns the target of a reference within the schema: "#" and a JSON pointer (RFC
+// 6901). It returns nil for anchors and other documents.
 func (r *resolver) lookup(ref string) node {
 	if ref == "#" {
 		return r.root
@@ -149,7 +148,8 @@ func (r *resolver) lookup(ref string) node {
 	return at
 }
 
-// nodeOfValue returns the members of an object, or the items of an array by their indices.
+// nodeOfValue returns the members of an object, or the items of an array by their
+// indices.
 func nodeOfValue(raw json.RawMessage) node {
 	if !rawjson.IsArray(raw) {
 		return nodeOf(raw)
@@ -161,8 +161,8 @@ func nodeOfValue(raw json.RawMessage) node {
 	return n
 }
 
-// resolve follows references, single-element allOf and alternatives of which
-// one is null. Keywords that stand beside them win, as annotations do.
+// resolve follows references, single-element allOf, and alternatives of which one is
+// null. Sibling keywords take precedence, as annotations do.
 func (r *resolver) resolve(n node) node {
 	for range maxHops {
 		var inner node
@@ -185,11 +185,11 @@ func (r *resolver) resolve(n node) node {
 		maps.Copy(merged, beside)
 		n = merged
 	}
-	return node{} // too deep, or in a circle: nothing is known
+	return node{} // too deep or circular: nothing is known
 }
 
-// onlySchema returns the only schema of a list, or nil. Schemas of null do not count if nulls
-// is set.
+// onlySchema returns the only schema of a list, or nil. If nulls is true, null schemas do
+// not count.
 func onlySchema(raw json.RawMessage, nulls bool) node {
 	var one node
 	for item := range rawjson.Elements(raw) {
@@ -208,7 +208,7 @@ func onlySchema(raw json.RawMessage, nulls bool) node {
 	return one
 }
 
-// typesOf is the value of "type" without null.
+// typesOf returns the value of "type" without null.
 func typesOf(raw json.RawMessage) (types []string, null bool) {
 	all := slices.Collect(rawjson.Elements(raw))
 	if rawjson.IsString(raw) {
@@ -228,7 +228,7 @@ func typesOf(raw json.RawMessage) (types []string, null bool) {
 	return types, null
 }
 
-// field reads one property.
+// field returns the field for one property.
 func (r *resolver) field(name string, raw json.RawMessage, depth int) Field {
 	n := r.resolve(nodeOf(raw))
 	if r.fieldsLeft--; r.fieldsLeft < 0 {
@@ -274,8 +274,8 @@ func (r *resolver) field(name string, raw json.RawMessage, depth int) Field {
 	return f
 }
 
-// makeArray makes f a MultiEnum or a List if its items are simple, and an Array if its items
-// have fields.
+// makeArray makes f a MultiEnum or a List if its items are simple, and an Array if its
+// items have fields.
 func (r *resolver) makeArray(f *Field, n node, depth int) {
 	items := r.resolve(nodeOf(n["items"]))
 	if n["prefixItems"] != nil || items == nil {
@@ -329,8 +329,8 @@ func count(raw json.RawMessage) *int {
 	return &n
 }
 
-// options are the values of enum (with enumNames), const, or of alternatives
-// that each are a const with a title.
+// options returns the values of enum (with enumNames) or const, or of alternatives that
+// are titled constants.
 func (r *resolver) options(n node) []Option {
 	var out []Option
 	names := slices.Collect(rawjson.Elements(n["enumNames"]))
@@ -357,8 +357,8 @@ func (r *resolver) options(n node) []Option {
 	return nil
 }
 
-// titledConstants returns the options of alternatives that are constants. Null may be among
-// the alternatives.
+// titledConstants returns the options of alternatives that are constants. Null may be
+// among the alternatives.
 func (r *resolver) titledConstants(raw json.RawMessage) []Option {
 	var out []Option
 	for item := range rawjson.Elements(raw) {
@@ -378,7 +378,7 @@ func (r *resolver) titledConstants(raw json.RawMessage) []Option {
 	return out
 }
 
-// valueText returns a value as it is shown: a string without quotes.
+// valueText returns a value for display: a string without quotes.
 func valueText(raw json.RawMessage) string {
 	if s, ok := rawjson.String(raw); ok && s != "" {
 		return s

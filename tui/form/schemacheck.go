@@ -16,40 +16,39 @@ import (
 )
 
 const (
-	maxSchema = 1 << 20 // bytes that are compiled
-	maxTangle = 1 << 14 // schemas that apply to one value, references followed
-	maxRounds = 32      // members whose problems are told at once
+	maxSchema = 1 << 20 // bytes of a schema to compile
+	maxTangle = 1 << 14 // schemas that apply to one value, including references
+	maxRounds = 32      // members whose problems are reported at once
 )
 
-// validator checks the whole value against the server's schema.
+// validator checks all arguments against the server's schema.
 type validator struct {
 	schema   *jsonschema.Resolved
 	required []string
 }
 
-// newValidator compiles a schema. A schema that would take a long time to
-// apply is refused like one that does not compile. It loads nothing: a server's
-// schema does not choose what this process reads.
+// newValidator compiles a schema. It refuses schemas that take too long to apply. It
+// loads no other documents, so a server cannot make Goblin read files or URLs.
 func newValidator(raw json.RawMessage) (v *validator, err error) {
 	if len(raw) > maxSchema {
-		return nil, errors.New("it is too large")
+		return nil, errors.New("it is larger than 1 MiB")
 	}
 	defer func() {
-		// A library at work on foreign input; the form goes on without it.
+		// The library may panic on untrusted input; the form works without it.
 		if p := recover(); p != nil {
-			v, err = nil, errors.New("it cannot be understood")
+			v, err = nil, errors.New("invalid schema")
 		}
 	}()
 	var doc any
 	var s jsonschema.Schema
 	if err := json.Unmarshal(raw, &doc); err != nil {
-		return nil, fmt.Errorf("read it: %w", err)
+		return nil, fmt.Errorf("invalid schema: %w", err)
 	}
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return nil, fmt.Errorf("read it: %w", err)
+		return nil, fmt.Errorf("invalid schema: %w", err)
 	}
 	r, err := s.Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) {
-		return nil, errors.New("other documents are not loaded")
+		return nil, errors.New("references to other documents are not supported")
 	}})
 	if err != nil {
 		return nil, err
@@ -60,15 +59,14 @@ func newValidator(raw json.RawMessage) (v *validator, err error) {
 	return &validator{r, s.Required}, nil
 }
 
-// problem is something wrong at a member of the value; name is "" for the
-// whole.
+// problem is a problem of a member; an empty name means the whole value.
 type problem struct {
 	name, text string
-	path       []string // below name, without the places in arrays
-	at         *field   // nil if that has to be found out
+	path       []string // below name, without array indexes
+	at         *field   // nil if unknown
 }
 
-// String tells where it is and what.
+// String returns the location and the problem.
 func (p problem) String() string {
 	where := p.name
 	if p.at != nil {
@@ -81,18 +79,18 @@ func (p problem) String() string {
 	return strings.TrimPrefix(where+": "+text, ": ")
 }
 
-// check validates a value; the first problem of each member is told.
+// check validates a value and returns the first problem of each member.
 func (v *validator) check(value json.RawMessage) (found []problem) {
 	if v == nil {
 		return nil
 	}
 	defer func() {
 		if recover() != nil {
-			found = nil // what the library cannot check, the server will
+			found = nil // the server checks it
 		}
 	}()
 	var doc any
-	if json.Unmarshal(value, &doc) != nil { // as a number that is too large for the library, too
+	if json.Unmarshal(value, &doc) != nil { // such as a number too large for the library
 		return nil
 	}
 	members, _ := doc.(map[string]any)
@@ -101,7 +99,7 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 			found = append(found, problem{name: name, text: "required"})
 		}
 	}
-	// The library tells one problem; the next ones are found without its member.
+	// The library reports one problem. Removing its member reveals the next.
 	for range maxRounds {
 		err := v.schema.Validate(doc)
 		if err == nil {
@@ -109,7 +107,7 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 		}
 		p, keyword := problemOf(err)
 		if p.name == "" && keyword == "required" && len(found) > 0 {
-			break // said above; or it is a member that was taken out
+			break // already reported, or removed here
 		}
 		found = append(found, p)
 		if _, ok := members[p.name]; !ok {
@@ -123,9 +121,8 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 // typePattern matches the two types in the library's message about a wrong type.
 var typePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`has type "(\w+)", want (?:one of )?(.+)$`) })
 
-// problemOf says where a value does not fit, and why. The errors of the library are a
-// chain of the schemas that led to the one that does not fit, by their place in the
-// document ("validating /properties/a: validating /$defs/b: type: …").
+// problemOf converts an error of the library. The error is a chain of schemas by their
+// place in the document ("validating /properties/a: validating /$defs/b: type: …").
 func problemOf(err error) (p problem, keyword string) {
 	var at []string
 	for next := err; next != nil; next = errors.Unwrap(err) {
@@ -144,24 +141,24 @@ func problemOf(err error) (p problem, keyword string) {
 			text = strings.ReplaceAll(fmt.Sprintf("got %s, want %s", m[1], m[2]), `"`, "")
 		}
 	case "minimum":
-		text = "at least " + bound
+		text = "must be at least " + bound
 	case "maximum":
-		text = "at most " + bound
+		text = "must be at most " + bound
 	case "exclusiveMinimum":
-		text = "more than " + bound
+		text = "must be more than " + bound
 	case "exclusiveMaximum":
-		text = "less than " + bound
+		text = "must be less than " + bound
 	case "multipleOf":
-		text = "a multiple of " + bound
+		text = "must be a multiple of " + bound
 	case "oneOf", "anyOf":
-		text = "fits none of the alternatives"
+		text = "matches no alternative"
 		if strings.Contains(why, "against both") {
-			text = "fits more than one of the alternatives"
+			text = "matches more than one alternative"
 		}
 	case "not":
-		text = "is what it must not be"
+		text = "matches a forbidden schema"
 	case "contains":
-		text = "lacks an item that must be there"
+		text = "a required item is missing"
 	}
 	if len(at) == 0 {
 		return problem{text: text}, keyword
@@ -169,13 +166,12 @@ func problemOf(err error) (p problem, keyword string) {
 	return problem{name: at[0], text: text, path: at[1:]}, keyword
 }
 
-// complexity counts how many schemas apply to one and the same value: alternatives
-// that refer to each other multiply, and would hold up the screen; those that lead
-// back to themselves would never end.
+// complexity counts the schemas that apply to the same value. Alternatives that refer to
+// each other multiply and would block the UI; circular ones would never end.
 type complexity struct {
 	root any
-	cost map[string]int // by place in the document, below zero while it is counted
-	todo []string       // what applies to other values
+	cost map[string]int // by place in the document; negative while counting
+	todo []string       // schemas of other values
 	err  error
 }
 
@@ -186,13 +182,13 @@ func checkComplexity(doc any) error {
 		next := t.todo[0]
 		t.todo = t.todo[1:]
 		if t.walk(next) >= maxTangle && t.err == nil {
-			t.err = errors.New("it is too tangled")
+			t.err = errors.New("it is too complex")
 		}
 	}
 	return t.err
 }
 
-// walk counts the schema at a place, which is a JSON pointer (RFC 6901).
+// walk counts the schema at a JSON pointer (RFC 6901).
 func (t *complexity) walk(at string) int {
 	if n, ok := t.cost[at]; ok {
 		if n < 0 {
@@ -202,7 +198,7 @@ func (t *complexity) walk(at string) int {
 	}
 	node, ok := resolvePointer(t.root, at)
 	if !ok {
-		t.err = errors.New("it refers to what is not followed here")
+		t.err = errors.New("unsupported reference")
 		return 1
 	}
 	schema, ok := node.(map[string]any)

@@ -12,18 +12,18 @@ import (
 	"goblin/tui/theme"
 )
 
-// maxSchemaLines are the lines of a schema that can be read beside what is typed.
+// maxSchemaLines is the maximum number of lines shown of a schema.
 const maxSchemaLines = 5000
 
-// schemaText is a schema for reading, which scrolls.
+// schemaText is a scrolling view of a schema.
 type schemaText struct {
 	lines  []string
 	off    int
 	height int // lines of the last draw
-	maxOff int // how far it scrolls
+	maxOff int // maximum of off
 }
 
-// load makes the text once.
+// load creates the text once.
 func (s *schemaText) load(schema func() []byte) {
 	if s.lines != nil {
 		return
@@ -32,7 +32,8 @@ func (s *schemaText) load(schema func() []byte) {
 	s.lines = lines[:min(len(lines), maxSchemaLines)]
 }
 
-// window is h lines of at most w cells. The last tells where one is, if there is more.
+// window returns h lines of at most w cells. If there are more, the last line shows the
+// position.
 func (s *schemaText) window(l *theme.Theme, w, h int) []string {
 	room := h
 	if len(s.lines) > h {
@@ -44,7 +45,7 @@ func (s *schemaText) window(l *theme.Theme, w, h int) []string {
 	for i := range out {
 		switch at := s.off + i; {
 		case i >= room && len(s.lines) > h:
-			out[i] = l.Dim.On(l.Cut(fmt.Sprintf("%s %d to %d of %d, PgDn", l.Ellipsis, s.off+1, s.off+room, len(s.lines)), w))
+			out[i] = l.Dim.On(l.Cut(fmt.Sprintf("%s lines %d to %d of %d, PgDn", l.Ellipsis, s.off+1, s.off+room, len(s.lines)), w))
 		case at < len(s.lines):
 			out[i] = l.Dim.On(l.Cut(termtext.Line(termtext.Truncate(s.lines[at], shortText)), max(w, 0)))
 		}
@@ -77,7 +78,7 @@ func (f *Form) pageSchema(down bool) {
 	}
 }
 
-// Scroll moves the schema beside what has the focus by lines.
+// Scroll scrolls the schema beside the focused field by lines.
 func (f *Form) Scroll(by int) {
 	if s, fd := f.visibleSchema(); s != nil {
 		s.off = max(min(s.off+by, s.maxOff), 0)
@@ -88,13 +89,13 @@ func (f *Form) Scroll(by int) {
 }
 
 const (
-	maxExpanded = 256 << 10 // bytes of all schemas that are shown
-	maxNested   = 8         // how deep references are put in
+	maxExpanded = 256 << 10 // bytes of all expanded schemas
+	maxNested   = 8         // depth of expanded references
 )
 
-// expand puts what references point at in their places, so that a schema can
-// be read by itself. Circles, other documents and what goes too deep stay
-// references. within are the references that raw stands in.
+// expand replaces references by their targets, so that a schema can be read on its own.
+// Circular, external and too deep references stay. within lists the references around
+// raw.
 func (r *resolver) expand(raw json.RawMessage, within []string) json.RawMessage {
 	if r.bytesLeft -= len(raw); r.bytesLeft < 0 {
 		return raw
@@ -117,8 +118,7 @@ func (r *resolver) expand(raw json.RawMessage, within []string) json.RawMessage 
 	return writeObject(list)
 }
 
-// inline replaces "$ref" by the members of what it points at; those that stand
-// beside it win.
+// inline replaces "$ref" by the members of its target; sibling members take precedence.
 func (r *resolver) inline(list []member, within []string) ([]member, []string) {
 	at := slices.IndexFunc(list, func(m member) bool { return m.name == "$ref" })
 	if at < 0 {
@@ -142,8 +142,8 @@ func (r *resolver) inline(list []member, within []string) ([]member, []string) {
 	return out, append(slices.Clone(within), ref)
 }
 
-// ResolveRefs is a schema with what its references point at in their places, as far as
-// that is not too much.
+// ResolveRefs returns a schema with its references replaced by their targets, within
+// limits.
 func ResolveRefs(schema json.RawMessage) json.RawMessage {
 	if !json.Valid(schema) {
 		return schema
@@ -158,7 +158,7 @@ func ResolveRefs(schema json.RawMessage) json.RawMessage {
 	for _, m := range rest {
 		used = used || bytes.Contains(m.value, []byte(`"$ref"`))
 	}
-	if used { // what leads back to itself
+	if used { // circular references
 		return expanded
 	}
 	return writeObject(rest)

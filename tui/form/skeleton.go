@@ -7,11 +7,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxSkeleton is the maximum number of values in a skeleton. Schemas may contain themselves.
+// maxSkeleton is the maximum number of values in a skeleton, because schemas may contain
+// themselves.
 const maxSkeleton = 400
 
-// skeleton is a value to be changed by hand: with all members, or those alone that
-// must be there.
+// skeleton returns a value to edit, with all members or only the required ones. room is
+// the number of values left.
 func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 	if *room--; *room < 0 {
 		return json.RawMessage("null")
@@ -34,7 +35,7 @@ func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 		return json.RawMessage("false")
 	case Enum:
 		switch {
-		case !all: // nobody has chosen, and what is not chosen must not be sent
+		case !all: // an unchosen option must not be sent
 			return json.RawMessage(`""`)
 		case len(f.Options) > 0:
 			return f.Options[0].Value
@@ -56,7 +57,7 @@ func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 	return emptyValue(f.Schema)
 }
 
-// skeletonOf is the skeleton of an object.
+// skeletonOf returns the skeleton of an object.
 func skeletonOf(members []Field, all bool, room *int) json.RawMessage {
 	var list []member
 	for i := range members {
@@ -87,8 +88,8 @@ func emptyValue(schema json.RawMessage) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// allFields adds the members to the JSON of the raw mode, or of a field, that the
-// schema knows and the text lacks.
+// allFields adds missing members of the schema to the JSON of the raw mode, or fills an
+// empty JSON field.
 func (f *Form) allFields() {
 	room := maxSkeleton
 	if fd := f.currentField(); fd != nil && fd.kind == JSON {

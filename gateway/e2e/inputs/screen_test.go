@@ -50,7 +50,7 @@ func TestAScreenOverAnOwnConfig(t *testing.T) {
 	require.NoError(t, os.WriteFile(w.Config, []byte(bad), 0o600))
 	p.Shows("! config invalid")
 	p.Types("!")
-	p.Shows("Config not reloaded: 2 mistakes", "surprise", "another")
+	p.Shows("Config not reloaded: 2 errors", "surprise", "another")
 	p.Types("j")
 	p.Keys("Enter")
 	e2e.Eventually(t, "the editor runs", func() bool { _, err := os.Stat(ran); return err == nil })

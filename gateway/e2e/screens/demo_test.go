@@ -87,7 +87,7 @@ func TestTheScreenRunsAsksAndCancels(t *testing.T) {
 	p.Shows("Call notes_remove_note")
 	p.Types("nothing-like-this")
 	p.Keys("C-s")
-	p.Shows("may destroy something", "nothing-like-this")
+	p.Shows("may delete or overwrite data", "nothing-like-this")
 	p.Types("y")
 	p.Shows("notes_remove_note: ")
 

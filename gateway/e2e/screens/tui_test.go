@@ -97,8 +97,8 @@ func TestTheScreenAnswersWhatNoClientCanBeAsked(t *testing.T) {
 	w.WaitScreens(2)
 	call := c.Begin("tools/call", e2e.Obj{"name": "shop_ask"})
 	two.Shows("Which size?")
-	one.Shows("Which size?", `Server "shop" asks in a call of "shop_ask" by client "e2e", which cannot be asked.`)
-	one.Hides("keys are taken after a moment") // until then they are meant for what it covers
+	one.Shows("Which size?", `From server "shop", during a call of "shop_ask" by client "e2e", which can't answer it.`)
+	one.Hides("pause typing to use keys") // until then they are meant for what it covers
 	one.Types("large")
 	one.Keys("C-s")
 	require.Contains(t, e2e.Str(c.End(call).Result, "content", 0, "text"), `"size":"large"`)

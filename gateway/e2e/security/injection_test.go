@@ -143,8 +143,8 @@ func TestP12_ControlSequencesNeverReachTheScreen(t *testing.T) {
 	p.Keys("Enter")
 	p.Types("c")
 	p.Keys("C-s")
-	p.Shows("A server asks", "inj-bidi")
-	p.PressUntil("Escape", "A server asks")
+	p.Shows("asks (waiting", "inj-bidi")
+	p.PressUntil("Escape", "asks (waiting")
 	p.Types("5")
 	for _, text := range []string{"tools/call", "inj-title", "inj-"} { // requests, what the server prints, the log
 		p.Keys("]")
