@@ -11,10 +11,10 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// CallTool opens the argument form of a tool.
+// CallTool opens the form of a tool.
 func CallTool(a *uicontext.Context, e *registry.Entry) tea.Cmd { return callTool(a, e, nil) }
 
-// CallWith opens the argument form of a tool or prompt, filled with args.
+// CallWith opens the form of a tool or prompt, filled with args.
 func CallWith(a *uicontext.Context, it uicontext.Item, args json.RawMessage) tea.Cmd {
 	if it.Kind == registry.Prompt {
 		if t, err := a.Reg.ResolvePrompt(it.Listed); err == nil && t.Entry != nil {
@@ -44,8 +44,7 @@ func callTool(a *uicontext.Context, e *registry.Entry, args json.RawMessage) tea
 	})
 }
 
-// startOrAsk runs a request; if danger is true, it asks for confirmation first. started,
-// if not nil, is called when the request runs.
+// startOrAsk runs a request, after a confirmation if danger is true. started may be nil.
 func startOrAsk(a *uicontext.Context, r uicontext.Request, danger bool, started func()) tea.Cmd {
 	start := func() tea.Cmd {
 		if started != nil {
@@ -69,15 +68,15 @@ func startOrAsk(a *uicontext.Context, r uicontext.Request, danger bool, started 
 	})
 }
 
-// isTrusted reports whether the user disabled the confirmation for a tool whose
-// definition has not changed since.
+// isTrusted reports whether the user disabled the confirmation for a tool that is
+// unchanged since.
 func isTrusted(a *uicontext.Context, it uicontext.Item) bool {
 	definition, ok := a.Calls.Trusted[it]
 	e := listedTool(a, it)
 	return ok && e != nil && string(e.JSON()) == definition
 }
 
-// risk returns the reason to ask before a call. In the protocol, a tool without hints may
+// risk returns the reason for a confirmation. By the protocol, a tool without hints may
 // be destructive.
 func risk(a *uicontext.Context, it uicontext.Item) string {
 	if e := listedTool(a, it); e != nil && ToolHints(e) == (toolHints{}) {
@@ -86,8 +85,8 @@ func risk(a *uicontext.Context, it uicontext.Item) string {
 	return "This tool may delete or overwrite data."
 }
 
-// Again repeats a request without its form. It asks first unless the tool declares
-// repeated calls harmless.
+// Again repeats a request. It asks first unless the tool declares repeated calls
+// harmless.
 func Again(a *uicontext.Context, r uicontext.Request) tea.Cmd {
 	danger := false
 	if r.Item.Kind == registry.Tool {
@@ -107,8 +106,7 @@ func listedTool(a *uicontext.Context, it uicontext.Item) *registry.Entry {
 	return t.Entry
 }
 
-// GetPrompt opens the argument form of a prompt; a prompt without arguments is fetched at
-// once.
+// GetPrompt opens the form of a prompt, or fetches a prompt without arguments.
 func GetPrompt(a *uicontext.Context, e *registry.Entry) tea.Cmd { return getPrompt(a, e, nil) }
 
 func getPrompt(a *uicontext.Context, e *registry.Entry, args json.RawMessage) tea.Cmd {
@@ -140,7 +138,7 @@ func Expand(a *uicontext.Context, it uicontext.Item) tea.Cmd {
 	})
 }
 
-// CallAgain repeats the cached call of an entry. It does nothing if there is none.
+// CallAgain repeats the cached call of an entry, if any.
 func CallAgain(a *uicontext.Context, e *registry.Entry) tea.Cmd {
 	it := uicontext.EntryItem(e)
 	inv := uicontext.CachedInvocation(a.Reg, it)
@@ -154,7 +152,7 @@ func CallAgain(a *uicontext.Context, e *registry.Entry) tea.Cmd {
 	return Again(a, r)
 }
 
-// openForm opens a form for an item. danger asks for confirmation before the call.
+// openForm opens a form for an item. danger requires a confirmation of the call.
 func openForm(a *uicontext.Context, it uicontext.Item, title string, s form.Spec, danger bool, submit func(args, meta json.RawMessage) uicontext.Request) tea.Cmd {
 	s.Last, s.LastMeta = a.Calls.LastArguments(it)
 	if inv := uicontext.CachedInvocation(a.Reg, it); s.Last == nil && inv != nil { // possibly made in another UI

@@ -18,7 +18,6 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// clientRow is a session with its numbers from the journal and the subscriptions.
 type clientRow struct {
 	registry.Session
 	requests, failed int // in the journal's buffer
@@ -75,7 +74,6 @@ func NewClients(a ClientsOptions) *Clients {
 	return d
 }
 
-// Refresh reloads the list when the registry changes.
 func (d *Clients) Refresh(what registry.Changes) tea.Cmd {
 	const often = 500 * time.Millisecond // limits reloads under steady traffic
 	if what&registry.Sessions == 0 && (what&(registry.Subscriptions|registry.Traffic) == 0 || d.app.Now().Sub(d.read) < often) {
@@ -84,7 +82,7 @@ func (d *Clients) Refresh(what registry.Changes) tea.Cmd {
 	return d.readSessions()
 }
 
-// readSessions reloads the sessions: clients first, then UIs, each with the oldest first.
+// readSessions reloads the sessions: clients first, then UIs, the oldest first.
 func (d *Clients) readSessions() tea.Cmd {
 	a := d.app
 	d.read = a.Now()
@@ -153,7 +151,6 @@ func (d *Clients) silent() (n int) {
 
 func (d *Clients) Size(w, h int) (int, int) { return min(w, 140), min(h, max(14, d.Table.Total()+10)) }
 
-// setColumns defines the columns of the list.
 func (d *Clients) setColumns() {
 	type column = list.Column[clientRow]
 	count := func(name string, rank, w int, sign string, value func(clientRow) int) column {
@@ -205,7 +202,6 @@ func (d *Clients) setColumns() {
 	d.Table.HiddenTexts = func(r clientRow) []string { return []string{r.ClientTitle, r.ID} }
 }
 
-// nameOf returns the name of a session in the UI whose session is own.
 func nameOf(r clientRow, own string) string {
 	switch name := cmp.Or(r.Client, r.ID); {
 	case r.ID == own:
@@ -219,7 +215,6 @@ func nameOf(r clientRow, own string) string {
 
 func (d *Clients) name(r clientRow) string { return nameOf(r, d.app.Backend.Session()) }
 
-// Lines draws the rows and, below them, the details of the selected one.
 func (d *Clients) Lines(w, h int) []string {
 	lk := d.app.Theme
 	body := max(h-5, 1)

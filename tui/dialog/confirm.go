@@ -69,7 +69,6 @@ func (c *Confirm) Lines(w, h int) []string {
 	return c.Screen.Theme.Lines(lines, w, h)
 }
 
-// choices returns the keys with their labels.
 func (c *Confirm) choices() string {
 	var all []string
 	for _, h := range c.Hints() {

@@ -11,9 +11,8 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// OpenIn shows the content in the user's pager or editor. Pagers pass escape sequences to
-// the terminal, and editors may interpret them, so both get the sanitized text. Copies
-// and saved files keep the original bytes.
+// OpenIn opens the content in the user's pager or editor. They get sanitized text because
+// they may act on escape sequences. Copies and saved files keep the original bytes.
 func OpenIn(a *uicontext.Context, program string, c uicontext.CachedContent) tea.Cmd {
 	switch {
 	case len(c.Data) == 0:
@@ -37,7 +36,7 @@ func OpenIn(a *uicontext.Context, program string, c uicontext.CachedContent) tea
 	}
 }
 
-// Save asks for a path and writes the content there, on the machine of the terminal.
+// Save asks for a path and writes the content there, on the terminal's machine.
 func Save(a *uicontext.Context, c uicontext.CachedContent) tea.Cmd {
 	if len(c.Data) == 0 {
 		return a.Complain("nothing to save yet; %s fetches the content", a.KeyOf("open"))

@@ -25,15 +25,15 @@ const (
 )
 
 // Document is JSON that paths can search. It is not safe for concurrent use. The path
-// library needs objects as maps, so the order of their members is stored separately.
+// library needs maps, so the order of members is stored separately.
 type Document struct {
 	data  []byte
 	all   []any                // top-level values
 	order map[uintptr][]string // by object; nil before the first search
 }
 
-// ReadDocument decodes JSON for [FindInDocument]. Several values in a row become an
-// array. It fails for invalid JSON and beyond [MaxData].
+// ReadDocument decodes JSON of at most [MaxData] bytes. Several values in a row become an
+// array.
 func ReadDocument(data []byte) (*Document, error) {
 	if len(data) > MaxData {
 		return nil, errors.New("more than 16 MiB of JSON")
@@ -53,7 +53,6 @@ func ReadDocument(data []byte) (*Document, error) {
 	}
 }
 
-// value returns the root for paths.
 func (d *Document) value() any {
 	if len(d.all) == 1 {
 		return d.all[0]
@@ -61,8 +60,8 @@ func (d *Document) value() any {
 	return d.all
 }
 
-// FindInDocument returns the values at a path as JSON, several as an array, and their
-// number n. Only the first maxFound are encoded. size is the length of the text in bytes.
+// FindInDocument returns the values at a path as JSON, several as an array of at most
+// maxFound, and their number n. size is the length of the text in bytes.
 func FindInDocument(d *Document, size int, path string) (found []byte, n int, err error) {
 	path = strings.TrimSpace(path)
 	descents := strings.Count(path, "..")
@@ -88,8 +87,8 @@ func FindInDocument(d *Document, size int, path string) (found []byte, n int, er
 	return d.encoded(x.Get(d.value()))
 }
 
-// filterable replaces numbers by types that filters can compare, unless their value would
-// change.
+// filterable replaces numbers by types that filters can compare, if the value stays
+// exact.
 func filterable(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -112,8 +111,7 @@ func filterable(v any) any {
 	return v
 }
 
-// readOrder reads the order of all members once. The text is valid JSON within the
-// decoder's depth limit.
+// readOrder reads the order of all members once.
 func (d *Document) readOrder() {
 	if d.order != nil {
 		return
@@ -126,8 +124,8 @@ func (d *Document) readOrder() {
 	}
 }
 
-// walk reads the text of v and records the order of members. Of several members with one
-// name, the last one counts.
+// walk records the order of members in v, whose text t reads. The last of duplicate
+// members counts.
 func (d *Document) walk(t *json.Decoder, v any) {
 	open, _ := t.Token()
 	switch open {

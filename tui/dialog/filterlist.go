@@ -17,8 +17,7 @@ import (
 )
 
 // FilterList is a dialog that selects values of a field from a list with counts. It
-// writes them as text into the filter bar, so there is one filter and one way to clear
-// it.
+// writes the selection into the filter bar as text.
 type FilterList struct {
 	uicontext.BaseDialog
 	app      FilterListOptions
@@ -35,7 +34,6 @@ type FilterList struct {
 	cancel       context.CancelFunc
 }
 
-// value is a value of the field with its number of rows.
 type value struct {
 	Text   string
 	Rows   int
@@ -59,7 +57,7 @@ func NewFilterList(o FilterListOptions, field, title string) *FilterList {
 	return d
 }
 
-// Begin counts the values. With many rows, it returns a command that does so.
+// Begin counts the values, in a command if there are many rows.
 func (d *FilterList) Begin() tea.Cmd {
 	if !d.hasField {
 		d.counted = true
@@ -108,7 +106,6 @@ func (d *FilterList) setCounts(all []value) {
 	d.match()
 }
 
-// recount limits the counts to matching rows and sorts them again.
 func recount(ctx context.Context, all []value, f list.Field, matches func(context.Context) ([]int32, error)) error {
 	rows, err := matches(ctx)
 	if err != nil {
@@ -154,7 +151,6 @@ func filteredValues(typed string, f list.Field) []string {
 	return values
 }
 
-// tickFiltered selects the values that match a filter.
 func tickFiltered(ctx context.Context, all []value, f list.Field, typed string) {
 	values := filteredValues(typed, f)
 	if len(values) == 0 {
@@ -188,7 +184,6 @@ func (d *FilterList) filterTerm(text string) string {
 	return text
 }
 
-// apply writes the selection into the filter.
 func (d *FilterList) apply() tea.Cmd {
 	if !d.isChanged() {
 		return nil
@@ -207,7 +202,6 @@ func (d *FilterList) typed() string {
 	return typed
 }
 
-// match lists the values that contain the typed words.
 func (d *FilterList) match() {
 	words := strings.Fields(strings.ToLower(d.Input.Value()))
 	d.matches = d.matches[:0]

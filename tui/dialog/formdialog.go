@@ -131,7 +131,7 @@ func (d *FormDialog) complete(c form.Completion) tea.Cmd {
 
 func (d *FormDialog) Typing() bool { return true }
 
-// Keys returns nil: the form handles its keys and shows them in its last line.
+// Keys returns nil: the form handles its keys and shows them itself.
 func (d *FormDialog) Keys() keys.Table { return nil }
 
 func (d *FormDialog) SetTheme() { d.Form.SetTheme(d.Screen.Theme) }

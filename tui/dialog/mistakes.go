@@ -66,7 +66,6 @@ func (d *mistakes) Heading() string {
 
 func (d *mistakes) Size(w, h int) (int, int) { return min(w, 120), min(h, max(d.Table.Total(), 3)+10) }
 
-// Lines draws the errors and, below them, the full text of the selected one.
 func (d *mistakes) Lines(w, h int) []string {
 	lk := d.app.Theme
 	m, _ := d.Table.Selected()

@@ -15,12 +15,12 @@ import (
 
 const newServerTitle = "Add a server"
 
-// maxProblem is the longest text about a server's problem, in bytes.
+// maxProblem limits the text of a server's problem, in bytes.
 const maxProblem = 200
 
-// NewServerForm opens a form that adds a server to the config. The daemon first starts
-// the server once. If that fails, submitting the same values again adds it anyway. added
-// runs once the server is in the config.
+// NewServerForm opens a form that adds a server to the config. The daemon tests the
+// server first. If the test fails, submitting the same values again adds it anyway. added
+// runs afterwards.
 func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cmd {
 	ctx, giveUp := context.WithCancel(a.Ctx)
 	d := &FormDialog{Screen: a, Title: newServerTitle, Form: form.New(a.Theme, form.Spec{
@@ -81,7 +81,6 @@ func NewServerForm(a *uicontext.Context, added func(name string) tea.Cmd) tea.Cm
 	return a.Push(d)
 }
 
-// serverEntry returns the config entry that the form describes.
 func serverEntry(values json.RawMessage) (name string, entryKeys map[string]any, err error) {
 	var v struct {
 		Name, Target       string

@@ -17,8 +17,7 @@ import (
 	"goblin/tui/viewer"
 )
 
-// PastCalls is a dialog that lists recent calls of an item, with the selected call below.
-// The list is a snapshot from when it was opened.
+// PastCalls is a dialog with a snapshot of an item's recent calls, the newest first.
 type PastCalls struct {
 	uicontext.ListDialog
 	app       *uicontext.Context
@@ -32,7 +31,7 @@ type PastCalls struct {
 	end       context.CancelFunc
 }
 
-// NewPastCalls lists the recent calls of an item, the newest first.
+// NewPastCalls opens the recent calls of an item.
 func NewPastCalls(a *uicontext.Context, it uicontext.Item) (*PastCalls, tea.Cmd) {
 	calls := a.Calls.History(it)
 	d := &PastCalls{app: a, item: it, View: viewer.NewView(a.Theme), theme: a.Theme, end: func() {}}
@@ -69,7 +68,6 @@ func (d *PastCalls) show() tea.Cmd {
 	}
 }
 
-// callBlocks returns the sections for a request and its response.
 func callBlocks(inv *registry.Invocation) []viewer.Section {
 	var out []viewer.Section
 	if len(inv.Params) > 0 {
@@ -92,7 +90,6 @@ func callBlocks(inv *registry.Invocation) []viewer.Section {
 	return append(out, from(inv.Result)...)
 }
 
-// callStatus returns the outcome of a call.
 func callStatus(inv *registry.Invocation) string {
 	switch {
 	case inv.Cancelled:
@@ -109,7 +106,6 @@ func (d *PastCalls) Heading() string { return "Recent calls: " + d.item.Listed }
 
 func (d *PastCalls) Size(w, h int) (int, int) { return min(w, 140), h }
 
-// Lines draws the calls and, below them, the selected one.
 func (d *PastCalls) Lines(w, h int) []string {
 	if d.theme != d.app.Theme {
 		d.theme = d.app.Theme
@@ -122,7 +118,6 @@ func (d *PastCalls) Lines(w, h int) []string {
 	return lk.Lines(append(out, text...), w, h)
 }
 
-// setColumns defines the columns: time, age, result and arguments.
 func (d *PastCalls) setColumns() {
 	type column = list.Column[*registry.Invocation]
 	ended := func(inv *registry.Invocation) string {
@@ -162,7 +157,6 @@ func (d *PastCalls) setColumns() {
 		}})
 }
 
-// Keys returns the keys of the list and of the text below it.
 func (d *PastCalls) Keys() keys.Table {
 	move := func(by int) func() tea.Cmd {
 		return func() tea.Cmd {
@@ -206,7 +200,6 @@ func (d *PastCalls) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Background lays out the text again after a resize.
 func (d *PastCalls) Background(msg tea.Msg) tea.Cmd {
 	if _, ok := msg.(tea.WindowSizeMsg); ok {
 		return d.show()

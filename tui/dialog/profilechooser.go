@@ -12,16 +12,15 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// ProfileChooser is a dialog that selects the profile through which the UI views the
-// catalog.
+// ProfileChooser is a dialog that selects the profile whose view of the catalog the UI
+// shows.
 type ProfileChooser struct {
 	uicontext.ListDialog
 	app   *uicontext.Context
 	Table *list.Table[profileRow]
 }
 
-// profileRow is a profile ("" for none) with the number of entries visible to its
-// clients.
+// profileRow is a profile with its numbers of visible entries. The name may be empty.
 type profileRow struct {
 	profile string
 	visible [registry.Kinds]int
@@ -29,7 +28,7 @@ type profileRow struct {
 
 func (r profileRow) name() string { return cmp.Or(r.profile, "(no profile)") }
 
-// NewProfileChooser opens the list of profiles. The list is a snapshot.
+// NewProfileChooser opens a snapshot of the profiles.
 func NewProfileChooser(a *uicontext.Context) tea.Cmd {
 	var rows []profileRow
 	for _, name := range append([]string{""}, a.Backend.Profiles()...) {
@@ -53,7 +52,6 @@ func (d *ProfileChooser) Size(w, h int) (int, int) {
 	return min(w, 76), min(h, max(d.Table.Total(), 3)+5)
 }
 
-// Lines draws the profiles and a note about the choice.
 func (d *ProfileChooser) Lines(w, h int) []string {
 	lk := d.app.Theme
 	note := "Hidden entries are dim. " + d.app.KeyOf("switch") + " disables or enables an entry."
@@ -64,7 +62,6 @@ func (d *ProfileChooser) Lines(w, h int) []string {
 	return lk.Lines(append(out, "", lk.Dim.On(lk.Cut(note, w))), w, h)
 }
 
-// setColumns defines the columns of the list.
 func (d *ProfileChooser) setColumns() {
 	count := func(name string, kind registry.Kind) list.Column[profileRow] {
 		return list.NumberColumn(name, 1, 9, func(r profileRow) float64 { return float64(r.visible[kind]) }, func(r profileRow, _ int) (string, theme.Style) {

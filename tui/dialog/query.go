@@ -18,8 +18,8 @@ import (
 )
 
 // Query is a dialog that evaluates a JSONPath (RFC 9535, as github.com/ohler55/ojg/jp
-// implements it) while the user types it. A leading "$." is optional. The JSON is
-// untrusted, so slow paths are refused. One search runs at a time, in a command.
+// implements it) while the user types. A leading "$." is optional. Slow paths are
+// refused, because the JSON is untrusted.
 type Query struct {
 	uicontext.BaseDialog
 	app        *uicontext.Context
@@ -42,8 +42,8 @@ type Query struct {
 	cancel   context.CancelFunc
 }
 
-// NewQuery opens a dialog that searches the first of texts that is JSON. The path starts
-// as *kept, where the last one is stored. of names the text for the user.
+// NewQuery opens a dialog that searches the first of texts that is JSON. It starts with
+// *kept and stores the last path there. of names the text.
 func NewQuery(a *uicontext.Context, of string, kept *string, texts ...[]byte) tea.Cmd {
 	var v *Document
 	var data []byte
@@ -61,8 +61,7 @@ func NewQuery(a *uicontext.Context, of string, kept *string, texts ...[]byte) te
 	return tea.Batch(a.Push(d), d.search())
 }
 
-// search evaluates the typed path. One command runs at a time; a path typed meanwhile
-// follows.
+// search evaluates the typed path. One command runs at a time; newer paths follow it.
 func (d *Query) search() tea.Cmd {
 	w, _ := d.Size(d.app.W-2, d.app.H-2)
 	path := d.Input.Value()
@@ -97,7 +96,6 @@ func (d *Query) Where() string { return uicontext.PositionText(d.View) }
 
 func (d *Query) Typing() bool { return true }
 
-// Lines draws the path, the state of the search and the values.
 func (d *Query) Lines(w, h int) []string {
 	if d.theme != d.app.Theme {
 		d.theme = d.app.Theme
@@ -120,7 +118,6 @@ func (d *Query) Lines(w, h int) []string {
 	return lk.Lines(append(out, d.View.Lines(w, max(h-len(out), 0))...), w, h)
 }
 
-// Keys returns the keys that are not text.
 func (d *Query) Keys() keys.Table {
 	return slices.Concat(
 		keys.Table{{ID: "query.copy", Hint: "copy values", Long: "Copy the values", Run: func() tea.Cmd { return d.app.Copy(string(d.found), "the values") }}},
@@ -131,7 +128,6 @@ func (d *Query) Keys() keys.Table {
 		}}})
 }
 
-// Update handles text and the mouse.
 func (d *Query) Update(msg tea.Msg) tea.Cmd {
 	uicontext.ScrollWheel(d.View.Scroll, msg)
 	key, ok := msg.(tea.KeyMsg)
@@ -146,7 +142,6 @@ func (d *Query) Update(msg tea.Msg) tea.Cmd {
 	return d.search()
 }
 
-// Background lays out the values again after a resize.
 func (d *Query) Background(msg tea.Msg) tea.Cmd {
 	if _, ok := msg.(tea.WindowSizeMsg); ok {
 		return d.search()

@@ -49,7 +49,6 @@ const (
 	codeBadParams = -32602
 )
 
-// dialogOpener creates the dialog of a request.
 type dialogOpener func(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog
 
 // opener returns the dialog for a request, or the error to answer if there is none.
@@ -132,8 +131,6 @@ func (a *QuestionPresenter) Sync() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// canOpen reports whether a request may open automatically: the user is not typing and no
-// dialog is open.
 func (a *QuestionPresenter) canOpen() bool {
 	return len(a.Dialogs) == 0 && a.IsIdle()
 }
@@ -185,7 +182,6 @@ func (d *QuestionDialog) finish(result any, err error, notice string) tea.Cmd {
 	return nil
 }
 
-// finisher answers with a result or an error.
 type finisher func(result any, err error, notice string) tea.Cmd
 
 // QuestionDialog is a dialog around the inner dialog of a request. It closes when the
@@ -239,7 +235,6 @@ func (d *QuestionDialog) Update(msg tea.Msg) tea.Cmd {
 	return d.app.SendTo(d.Inner, msg)
 }
 
-// pressesButton reports whether a key presses a button.
 func (d *QuestionDialog) pressesButton(key tea.KeyMsg) bool {
 	id := d.app.Actions.In(keymap.InForm)[keys.KeyName(key)]
 	return id == "form.enter" || id == "form.toggle"
@@ -249,7 +244,6 @@ func (d *QuestionDialog) SetTheme() { uicontext.SetTheme(d.Inner) }
 
 func (d *QuestionDialog) Background(msg tea.Msg) tea.Cmd { return d.Inner.Background(msg) }
 
-// layOut lays out long text in a command.
 func (d *QuestionDialog) layOut() tea.Cmd {
 	if s, ok := d.Inner.(*SamplingQuestion); ok {
 		w, _ := s.Size(d.app.W-2, d.app.H-2)
@@ -258,7 +252,7 @@ func (d *QuestionDialog) layOut() tea.Cmd {
 	return nil
 }
 
-// askerText returns the server that sent a request, and the reason it reached this UI.
+// askerText returns the origin of a request and the reason why this UI shows it.
 func askerText(params json.RawMessage) string {
 	var by registry.Asker
 	if err := json.Unmarshal(rawjson.Path(params, "_meta", registry.AskerKey), &by); err != nil {
@@ -283,7 +277,7 @@ func askerText(params json.RawMessage) string {
 	return server + ", outside of any call, so no client can answer it."
 }
 
-// askerName returns the name of the server that sent a request, for titles.
+// askerName returns the name of the requesting server for titles.
 func askerName(params json.RawMessage) string {
 	var by registry.Asker
 	if err := json.Unmarshal(rawjson.Path(params, "_meta", registry.AskerKey), &by); err != nil || by.Server == "" {
@@ -292,7 +286,6 @@ func askerName(params json.RawMessage) string {
 	return uicontext.CutText(uicontext.SanitizeLine(by.Server), 40)
 }
 
-// quotedName returns a name for use in a sentence.
 func quotedName(name string) string {
 	if name == "" {
 		return "(unnamed)"
@@ -300,13 +293,11 @@ func quotedName(name string) string {
 	return strconv.Quote(uicontext.CutText(name, 100))
 }
 
-// elicitationAnswer is an answer to elicitation/create.
 type elicitationAnswer struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
-// newElicitation returns the form of an elicitation.
 func newElicitation(a *uicontext.Context, params json.RawMessage, finish finisher) uicontext.Dialog {
 	var p elicitation
 	_ = json.Unmarshal(params, &p) // opener already decoded it

@@ -118,7 +118,7 @@ func (q *Questions) Close() {
 	}
 }
 
-// reply answers the request; later answers are ignored.
+// reply answers the request once; later answers are ignored.
 func (o *Question) reply(result json.RawMessage, err error) {
 	select {
 	case o.Answer <- Reply{result, err}:
@@ -126,7 +126,7 @@ func (o *Question) reply(result json.RawMessage, err error) {
 	}
 }
 
-// isWithdrawn reports whether the server no longer waits for the answer.
+// isWithdrawn reports whether the server stopped waiting.
 func (o *Question) isWithdrawn() bool {
 	select {
 	case <-o.Withdrawn:

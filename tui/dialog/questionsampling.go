@@ -15,8 +15,8 @@ import (
 	"goblin/tui/viewer"
 )
 
-// SamplingQuestion is a dialog for a sampling request. The user writes the answer in
-// place of a model, below the messages.
+// SamplingQuestion is a dialog for a sampling request, which the user answers in place of
+// a model.
 type SamplingQuestion struct {
 	uicontext.BaseDialog
 	app    *uicontext.Context
@@ -73,7 +73,6 @@ func (d *SamplingQuestion) build(width int) tea.Cmd {
 	}
 }
 
-// samplingBlocks returns the sections for the params of sampling/createMessage.
 func samplingBlocks(params json.RawMessage, about string) []viewer.Section {
 	var p struct {
 		SystemPrompt   string          `json:"systemPrompt"`
@@ -203,7 +202,6 @@ func (d *SamplingQuestion) draw(w, h int) {
 	}
 }
 
-// samplingResult returns the result of sampling/createMessage for the user's text.
 func samplingResult(text string) any {
 	type textContent struct {
 		Type string `json:"type"`

@@ -14,8 +14,8 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// URLQuestion is a dialog for a server's request to open a URL. For safety Goblin never
-// opens it: it shows the host and copies the URL.
+// URLQuestion is a dialog for a server's request to open a URL. For safety Goblin only
+// shows and copies it.
 type URLQuestion struct {
 	uicontext.BaseDialog
 	app      *uicontext.Context
@@ -38,7 +38,6 @@ func newURLQuestion(a *uicontext.Context, params json.RawMessage, finish finishe
 	return d
 }
 
-// check sets the host, the problem and the warnings of the URL.
 func (d *URLQuestion) check() {
 	u, err := url.Parse(d.address)
 	switch {

@@ -38,7 +38,6 @@ func (s *Search) Start() tea.Cmd {
 
 func (s *Search) Typing() bool { return s.Focused }
 
-// line draws the text field in w cells.
 func (s *Search) line(lk *theme.Theme, w int) string {
 	s.Input.Width = max(1, w-5)
 	return " " + lk.Accent.On("/") + " " + s.Input.View()
@@ -73,7 +72,6 @@ func (s *Search) CloseKeys(place string, end func() tea.Cmd) keys.Table {
 	}
 }
 
-// Update handles the mouse and, while the field has the focus, text.
 func (s *Search) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(tea.MouseMsg); ok && uicontext.LeftPress(m) {
 		if row, cmd := s.Rows.Click(m.X, m.Y); !row {
@@ -87,7 +85,7 @@ func (s *Search) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// RowCount returns the number of rows, as matches/total if there is a filter.
+// RowCount returns the number of rows, or matches/total if there is a filter.
 func RowCount(r list.Rows) string {
 	if typed, _ := r.FilterQuery(); typed != "" {
 		return uicontext.FormatInt(r.Len()) + "/" + uicontext.FormatInt(r.Total())

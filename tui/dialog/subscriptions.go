@@ -57,7 +57,6 @@ func NewSubscriptions(a SubscriptionsOptions) *Subscriptions {
 	return d
 }
 
-// Refresh reloads the list when the registry changes.
 func (d *Subscriptions) Refresh(what registry.Changes) tea.Cmd {
 	if what&registry.Sessions != 0 {
 		d.readNames()
@@ -106,7 +105,6 @@ func (d *Subscriptions) Size(w, h int) (int, int) {
 	return min(w, 120), min(h, max(13, d.Table.Total()+8))
 }
 
-// Lines draws the rows and, below them, the details of the selected one.
 func (d *Subscriptions) Lines(w, h int) []string {
 	lk := d.app.Theme
 	if d.Table.Total() == 0 {
@@ -136,7 +134,6 @@ func (d *Subscriptions) Lines(w, h int) []string {
 	return lk.Lines(append(out, below...), w, h)
 }
 
-// setColumns defines the columns of the list.
 func (d *Subscriptions) setColumns() {
 	type column = list.Column[registry.SubscriptionState]
 	updates := list.NumberColumn("updates", 2, 7, func(s registry.SubscriptionState) float64 { return float64(s.Updates) }, func(s registry.SubscriptionState, _ int) (string, theme.Style) {

@@ -10,8 +10,8 @@ import (
 	"goblin/tui/viewer"
 )
 
-// ToggleEntries disables entries for the clients in view. If all of them are disabled, it
-// enables them.
+// ToggleEntries disables entries for the clients in view, or enables them if all are
+// disabled.
 func ToggleEntries(a *uicontext.Context, entries []*registry.Entry) tea.Cmd {
 	on := true
 	for _, e := range entries {
@@ -39,7 +39,7 @@ func ToggleEntries(a *uicontext.Context, entries []*registry.Entry) tea.Cmd {
 // hiddenBySearch is the reason of entries that only search finds.
 const hiddenBySearch = "search"
 
-// ToggleDisabledReason returns why an entry cannot be disabled or enabled, or "".
+// ToggleDisabledReason returns why an entry cannot be toggled, or "".
 func ToggleDisabledReason(a *uicontext.Context, e *registry.Entry) string {
 	switch {
 	case e == nil:
@@ -53,7 +53,7 @@ func ToggleDisabledReason(a *uicontext.Context, e *registry.Entry) string {
 	return ""
 }
 
-// VisibilityFields returns the name under which clients see an entry, or the reason it is
+// VisibilityFields returns a different listed name of an entry, or the reason it is
 // hidden.
 func VisibilityFields(a *uicontext.Context, e *registry.Entry) []viewer.Field {
 	by, why := a.Backend.HiddenReason(a.Profile, e)

@@ -23,15 +23,15 @@ func ToolHints(e *registry.Entry) toolHints {
 	return d.Annotations
 }
 
-// isDestructive reports whether a tool declares itself destructive. Unlike in the
-// protocol, an absent hint doesn't count: most tools have none, and the user already
-// filled in a form.
+// isDestructive reports whether a tool declares itself destructive. Absent hints don't
+// count, unlike in the protocol: most tools have none, and the user already filled in a
+// form.
 func isDestructive(e *registry.Entry) bool {
 	h := ToolHints(e)
 	return h.Destructive != nil && *h.Destructive && (h.ReadOnly == nil || !*h.ReadOnly)
 }
 
-// isRepeatable reports whether a tool declares that repeated calls do no harm.
+// isRepeatable reports whether a tool declares repeated calls harmless.
 func isRepeatable(e *registry.Entry) bool {
 	h := ToolHints(e)
 	if h.ReadOnly != nil && *h.ReadOnly {

@@ -10,8 +10,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxAlternatives is the maximum number of alternatives of a field; beyond it, the field
-// becomes JSON.
+// maxAlternatives is the maximum number of alternatives; a field with more is JSON.
 const maxAlternatives = 64
 
 // makeObject makes f an Object if its members are known.
@@ -24,7 +23,7 @@ func (r *resolver) makeObject(f *Field, n node, depth int) {
 	f.members = sync.OnceValue(func() []Field { return r.members(n, depth+1) })
 }
 
-// itemField returns the field for the items of an array, or nil if they may be any JSON.
+// itemField returns the field for array items, or nil if they are any JSON.
 func (r *resolver) itemField(raw json.RawMessage, depth int) *Field {
 	if depth >= maxDepth {
 		return nil
@@ -35,7 +34,7 @@ func (r *resolver) itemField(raw json.RawMessage, depth int) *Field {
 	return nil
 }
 
-// objectAlternatives returns the alternatives of an object if each of them has members.
+// objectAlternatives returns the alternatives of an object if each has members.
 func (r *resolver) objectAlternatives(n node) []json.RawMessage {
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		var all []json.RawMessage
@@ -52,9 +51,9 @@ func (r *resolver) objectAlternatives(n node) []json.RawMessage {
 	return nil
 }
 
-// addAlternatives adds a Choice to the members of an object that has alternatives for
-// some of them. A member that is constant in each alternative belongs to the
-// alternatives. Any other member in both belongs to the object.
+// addAlternatives adds a Choice to the members of an object with alternatives. A member
+// that is constant in each alternative belongs to the alternatives; others in both belong
+// to the object.
 func (r *resolver) addAlternatives(fields []Field, n node, depth int) []Field {
 	raws := r.objectAlternatives(n)
 	if raws == nil || depth >= maxDepth || r.fieldsLeft <= 0 {
@@ -97,7 +96,6 @@ func (r *resolver) addAlternatives(fields []Field, n node, depth int) []Field {
 	return append(base, f)
 }
 
-// alternativeFields returns a field for each alternative.
 func (r *resolver) alternativeFields(raws []json.RawMessage, depth int) []Field {
 	labels := r.labels(raws)
 	out := make([]Field, len(raws))
@@ -111,8 +109,8 @@ func (r *resolver) alternativeFields(raws []json.RawMessage, depth int) []Field 
 	return out
 }
 
-// requireConstants makes members required that have only one possible value, because they
-// distinguish the alternatives.
+// requireConstants makes constant members required, because they distinguish the
+// alternatives.
 func requireConstants(members []Field) []Field {
 	out := slices.Clone(members)
 	for i := range out {
@@ -146,7 +144,6 @@ func (r *resolver) makeChoice(f *Field, n node, depth int) {
 	f.alternatives = sync.OnceValue(func() []Field { return r.alternativeFields(raws, depth) })
 }
 
-// alternativeSchemas returns the alternative schemas of a value.
 func (r *resolver) alternativeSchemas(n node) []json.RawMessage {
 	var out []json.RawMessage
 	types, null := typesOf(n["type"])
@@ -187,7 +184,6 @@ func (r *resolver) alternativeSchemas(n node) []json.RawMessage {
 	return nil
 }
 
-// nullSchema is the schema of null as a value to choose.
 var nullSchema = json.RawMessage(`{"const":null,"title":"null"}`)
 
 // labels returns distinct names for alternatives.
@@ -204,8 +200,7 @@ func (r *resolver) labels(raws []json.RawMessage) []Option {
 	return out
 }
 
-// label returns the name of an alternative: its title, a constant member, its reference,
-// or its type.
+// label names an alternative by its title, a constant member, its reference or its type.
 func (r *resolver) label(raw node) string {
 	n := r.resolve(raw)
 	if title := stringOf(n["title"]); title != "" {

@@ -6,8 +6,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// requestCompletion returns a command that requests completions if no key follows within
-// wait.
+// requestCompletion returns a command that waits, then requests completions unless a key
+// followed.
 func (f *Form) requestCompletion(fd *field, wait time.Duration) tea.Cmd {
 	f.closeCompletions()
 	request := Completion{Form: f, Gen: int(f.gen.Load()), Field: fd.Name, Value: fd.plainText(), Others: f.texts(fd)}
@@ -22,13 +22,13 @@ func (f *Form) requestCompletion(fd *field, wait time.Duration) tea.Cmd {
 }
 
 // canComplete reports whether the field offers completions. A multi-line field has no
-// space for the list.
+// space for them.
 func (f *field) canComplete() bool { return f.Completes && !f.isChoice() && !f.text.Multi() }
 
 // Start requests completions for the first focused field.
 func (f *Form) Start() tea.Cmd { return f.completeOnEntry() }
 
-// completeOnEntry requests completions for the focused field if the field is empty.
+// completeOnEntry requests completions if the focused field is empty.
 func (f *Form) completeOnEntry() tea.Cmd {
 	fd := f.currentField()
 	if fd == nil || !fd.canComplete() || fd.plainText() != "" {
@@ -37,16 +37,15 @@ func (f *Form) completeOnEntry() tea.Cmd {
 	return f.requestCompletion(fd, completionDelay)
 }
 
-// closeCompletions closes the list of completions and ignores later answers.
+// closeCompletions closes the list and ignores later answers.
 func (f *Form) closeCompletions() {
 	f.gen.Add(1)
 	f.completions, f.chosen = nil, -1
 	f.markStale(f.focus)
 }
 
-// ShowCompletions shows completions under the field that requested them. total is the
-// number that the server has, or 0; more reports whether there are more than values.
-// Answers to outdated requests are ignored.
+// ShowCompletions shows the answer to a [Completion], unless it is outdated. total is the
+// number on the server, or 0; more means there are others.
 func (f *Form) ShowCompletions(gen int, values []string, total int, more bool) {
 	fd := f.currentField()
 	if int64(gen) != f.gen.Load() || fd == nil || !fd.canComplete() {
@@ -60,8 +59,8 @@ func (f *Form) ShowCompletions(gen int, values []string, total int, more bool) {
 
 func (f *Form) hasCompletions() bool { return len(f.completions) > 0 }
 
-// takeCompletion fills in the chosen completion, or the first one. It does nothing if the
-// field has that text already, or if the field is empty and no completion is chosen.
+// takeCompletion fills in the chosen completion, or the first one. It returns false if
+// that changes nothing, or if the field is empty and none is chosen.
 func (f *Form) takeCompletion() bool {
 	fd := f.currentField()
 	if f.unasked && f.chosen < 0 {
@@ -79,8 +78,7 @@ func (f *Form) takeCompletion() bool {
 	return true
 }
 
-// completionKey handles the keys of the open list of completions. It reports whether it
-// used the key.
+// completionKey handles keys of the open list and reports whether it used the key.
 func (f *Form) completionKey(do string) bool {
 	switch {
 	case do == doDown:

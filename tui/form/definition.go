@@ -26,7 +26,7 @@ type Option struct {
 	Label string // for display
 }
 
-// Field describes one value to fill in. Texts are untrusted, as the server sent them.
+// Field describes one value to fill in. Its texts come from the server and are untrusted.
 type Field struct {
 	Name, Title, Description string
 	Kind                     Kind
@@ -41,8 +41,8 @@ type Field struct {
 	Schema                   json.RawMessage // shown beside JSON
 	Completes                bool            // request completions while the user types
 	OneLine                  bool            // never multi-line; pasted breaks become spaces
-	// Inline merges the members of the value into the surrounding object, which has
-	// alternatives for some of them.
+	// Inline merges the value's members into the surrounding object, which has
+	// alternatives for some.
 	Inline bool
 
 	// Created on demand, because schemas may contain themselves.
@@ -51,8 +51,8 @@ type Field struct {
 	alternatives func() []Field // of a Choice, as many as Options
 }
 
-// Members returns the fields of an Object, the alternatives of a Choice, or the item of
-// an Array.
+// Members returns the fields of an Object, the alternatives of a Choice, or an Array's
+// item.
 func (f *Field) Members() []Field {
 	switch {
 	case f.members != nil:
@@ -65,7 +65,7 @@ func (f *Field) Members() []Field {
 	return nil
 }
 
-// String returns the name of a kind for users.
+// String names a kind for users.
 func (k Kind) String() string {
 	switch k {
 	case Text:

@@ -13,14 +13,12 @@ import (
 	"goblin/tui/theme"
 )
 
-// row is one drawn line and the target of clicks on it.
 type row struct {
 	text string
 	stop int // focus stop, or -1
 	hits []hit
 }
 
-// hit is a clickable part of a row.
 type hit struct {
 	from, to int // cells [from, to)
 	what     target
@@ -41,7 +39,7 @@ const (
 	maxMenuRows = 6    // visible options or completions
 )
 
-// safeLabel returns a label or name that is safe to show.
+// safeLabel returns a sanitized label or name.
 func safeLabel(s string) string { return termtext.Line(termtext.Truncate(s, shortText)) }
 
 // wrapText wraps text to at most most lines of at most w cells.
@@ -67,8 +65,8 @@ func wrapText(l *theme.Theme, s string, w, most int) []string {
 	return out
 }
 
-// Lines draws the form: exactly h lines of exactly w cells, the last one with key hints.
-// It scrolls to the focused field.
+// Lines draws exactly h lines of w cells, the last one with key hints. It scrolls to the
+// focused field.
 func (f *Form) Lines(w, h int) []string {
 	if h <= 0 {
 		return nil
@@ -100,7 +98,7 @@ func (f *Form) Lines(w, h int) []string {
 	return out
 }
 
-// Height returns the number of lines, at most most, that show the whole form at a width.
+// Height returns the lines, at most most, that show the whole form at a width.
 func (f *Form) Height(w, most int) int {
 	lines := f.Lines(w, most)
 	_, below := f.fixedRows(w, most)
@@ -111,7 +109,7 @@ func (f *Form) Height(w, most int) int {
 	return min(most, n+len(below)+1)
 }
 
-// fixedRows returns the lines above and below the scrolling part, limited to h lines.
+// fixedRows returns the rows above and below the scrolling part.
 func (f *Form) fixedRows(w, h int) (above, below []row) {
 	l := f.look
 	plain := func(s string) row { return row{text: s, stop: -1} }
@@ -137,7 +135,6 @@ func (f *Form) fixedRows(w, h int) (above, below []row) {
 	return above, below
 }
 
-// hintLine returns the hints for the keys, as many as fit.
 func (f *Form) hintLine(w int) string {
 	var b strings.Builder
 	used := 0
@@ -161,8 +158,8 @@ func (f *Form) hintLine(w int) string {
 	return b.String()
 }
 
-// scrollingRows draws the introduction, the fields and the buttons. If they have more
-// than h lines, place is the number of the last visible line and of all.
+// scrollingRows draws the introduction, the fields and the buttons. If they exceed h
+// lines, place is the scroll position.
 func (f *Form) scrollingRows(w, h int) (seen []row, place string) {
 	l := f.look
 	var blocks [][]row
@@ -220,8 +217,7 @@ func (f *Form) scrollingRows(w, h int) (seen []row, place string) {
 	return rows, place
 }
 
-// scrollTo scrolls so that lines [from, to) are visible. If they do not fit in h lines,
-// line at is visible.
+// scrollTo makes lines [from, to) visible, or at least line at.
 func (f *Form) scrollTo(from, to, at, total, h int) {
 	if to-from > h {
 		from, to = max(at-h/2, from), min(max(at-h/2, from)+h, to)
@@ -256,7 +252,6 @@ func (f *Form) buttonRow(w int) row {
 	return r
 }
 
-// rawBody draws the raw mode: the arguments as JSON and _meta.
 func (f *Form) rawBody(w, h int) []row {
 	l := f.look
 	mark := func(stop int, s string) string {
@@ -308,8 +303,7 @@ func (f *Form) rawBody(w, h int) []row {
 	return rows[:min(len(rows), max(h, 0))]
 }
 
-// Click handles a click on a line of the last draw: it moves the focus, chooses an option
-// or presses a button.
+// Click handles a click on the last drawn lines.
 func (f *Form) Click(x, y int) (Action, tea.Cmd) {
 	if y < 0 || y >= len(f.rows) || f.rows[y].stop < 0 {
 		return None, nil

@@ -18,11 +18,10 @@ import (
 
 var errRequired = errors.New("required")
 
-// boolOptions are the options of a Bool. Space turns true into false, and anything else
-// into true.
+// boolOptions are the options of a Bool. Space toggles true, and changes anything else to
+// true.
 var boolOptions = []Option{{Value: json.RawMessage("true")}, {Value: json.RawMessage("false")}}
 
-// field is a field with its current value.
 type field struct {
 	Field
 	look    *theme.Theme
@@ -30,8 +29,8 @@ type field struct {
 	kind    Kind // of Field, or JSON while the value is of another kind
 	text    textfield.Field
 	pattern *regexp.Regexp
-	// original is the value as it was set. It is sent unchanged until the first edit, so
-	// that displaying it loses nothing.
+	// original is the value as it was set, sent unchanged until the first edit so that
+	// display loses nothing.
 	original json.RawMessage
 
 	selected    []bool // by option, for Bool, Enum, MultiEnum and Choice
@@ -89,12 +88,12 @@ func newField(l *theme.Theme, def Field, up *field, counted *fieldCount) *field 
 	return f
 }
 
-// isChoice reports whether the user chooses the value instead of typing it.
+// isChoice reports whether the user chooses the value.
 func (f *field) isChoice() bool {
 	return f.kind == Bool || f.kind == Enum || f.kind == MultiEnum || f.kind == Choice
 }
 
-// clear makes a field empty and of its own kind.
+// clear empties a field and restores its own kind.
 func (f *field) clear() {
 	f.kind = f.Kind
 	f.original = nil
@@ -114,7 +113,6 @@ func (f *field) clear() {
 	}
 }
 
-// setText sets the text of a field; multi allows several lines.
 func (f *field) setText(s string, multi bool) {
 	f.text = textfield.New(f.look)
 	if multi {
@@ -123,7 +121,7 @@ func (f *field) setText(s string, multi bool) {
 	f.text.SetValue(s)
 }
 
-// setValue sets the value of a field. An empty value clears the field.
+// setValue sets the value; an empty one clears the field.
 func (f *field) setValue(raw json.RawMessage) {
 	f.clear()
 	raw = compact(raw)
@@ -143,8 +141,7 @@ func (f *field) setValue(raw json.RawMessage) {
 	f.original = raw
 }
 
-// showValue fills the field with a value and reports whether the value is of the field's
-// kind.
+// showValue displays a value and reports whether it is of the field's kind.
 func (f *field) showValue(raw json.RawMessage) bool {
 	s, isString := rawjson.String(raw)
 	switch f.kind {
@@ -192,7 +189,7 @@ func (f *field) selectOption(raw json.RawMessage) bool {
 	return false
 }
 
-// showList shows an array whose items each fit on a line.
+// showList displays an array if each item fits on a line.
 func (f *field) showList(raw json.RawMessage) bool {
 	if !rawjson.IsArray(raw) {
 		return false
@@ -217,7 +214,7 @@ func (f *field) showList(raw json.RawMessage) bool {
 	return true
 }
 
-// convert returns a scalar of another type as text, for a field that is typed.
+// convert returns a scalar of another type as text for a typed field.
 func (f *field) convert(raw json.RawMessage) (string, bool) {
 	switch f.kind {
 	case Text:
@@ -232,8 +229,7 @@ func (f *field) convert(raw json.RawMessage) (string, bool) {
 	return "", false
 }
 
-// afterChange updates the state that depends on the value. It must be called after each
-// edit.
+// afterChange updates dependent state; call it after each edit.
 func (f *field) afterChange() {
 	f.original, f.stale = nil, true
 	for up := f.parent; up != nil; up = up.parent {
@@ -246,8 +242,8 @@ func (f *field) afterChange() {
 	}
 }
 
-// verify checks the field and stores the problem in f.err. A missing value is a problem
-// only if all is true.
+// verify checks the field and stores the problem in f.err. Missing values count only if
+// all is true.
 func (f *field) verify(all bool) error {
 	if f.isNested() {
 		return nil // the children report problems
@@ -263,7 +259,7 @@ func (f *field) verify(all bool) error {
 	return err
 }
 
-// value returns the JSON to send, or nil for an optional field without a value.
+// value returns the JSON to send, or nil for an empty optional field.
 func (f *field) value() (json.RawMessage, error) {
 	if isNull(f.original) {
 		return f.original, nil
@@ -282,7 +278,7 @@ func (f *field) value() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// parse returns the value that the field shows, checked against the field.
+// parse returns the displayed value after checking it.
 func (f *field) parse() (json.RawMessage, error) {
 	switch f.kind {
 	case Object, Array, Choice:
@@ -372,9 +368,8 @@ func (f *field) plainText() string {
 	return valueText(raw)
 }
 
-// rawValue returns the value of a field for the raw mode. It preserves invalid text. A
-// required field without a value gets an empty one. stand returns the placeholder for a
-// text that is not JSON.
+// rawValue returns the value for the raw mode, preserving invalid text. A required field
+// gets an empty value. stand returns a placeholder for text that is not JSON.
 func (f *field) rawValue(stand func(text string) json.RawMessage) json.RawMessage {
 	raw := f.rawOrNone(stand)
 	if room := maxSkeleton; len(raw) == 0 && f.Required && !f.Inline {
@@ -383,8 +378,8 @@ func (f *field) rawValue(stand func(text string) json.RawMessage) json.RawMessag
 	return raw
 }
 
-// rawOrNone returns the value of a field for the raw mode, or nil if the field is empty.
-// Invalid text becomes a string.
+// rawOrNone returns the value for the raw mode, or nil if there is none. Invalid text
+// becomes a string.
 func (f *field) rawOrNone(stand func(text string) json.RawMessage) json.RawMessage {
 	if text := f.invalidJSON(); text != "" {
 		return stand(text)
@@ -402,7 +397,6 @@ func (f *field) rawOrNone(stand func(text string) json.RawMessage) json.RawMessa
 	return rawjson.Quote(f.text.Value())
 }
 
-// rawNested returns the value of a nested field for the raw mode.
 func (f *field) rawNested(stand func(text string) json.RawMessage) json.RawMessage {
 	switch {
 	case f.kind == Object && f.open:
@@ -423,7 +417,7 @@ func (f *field) rawNested(stand func(text string) json.RawMessage) json.RawMessa
 	return nil
 }
 
-// invalidJSON returns the text of a field of kind JSON if the text is not JSON.
+// invalidJSON returns the text of a JSON field if it is invalid.
 func (f *field) invalidJSON() string {
 	if f.kind != JSON || f.original != nil {
 		return ""
@@ -434,7 +428,6 @@ func (f *field) invalidJSON() string {
 	return ""
 }
 
-// filterOptions finds the options that match the filter.
 func (f *field) filterOptions() {
 	f.matches = f.matches[:0]
 	words := strings.Fields(strings.ToLower(f.filter.Value()))
@@ -447,10 +440,9 @@ func (f *field) filterOptions() {
 	}
 }
 
-// maxLineOptions is the maximum number of options on one line.
+// maxLineOptions is the maximum number of options on a line.
 const maxLineOptions = 5
 
-// fitsLine reports whether the options fit on one line of w cells.
 func (f *field) fitsLine(w int) bool {
 	if len(f.Options) > maxLineOptions {
 		return false
@@ -462,8 +454,8 @@ func (f *field) fitsLine(w int) bool {
 	return n <= w
 }
 
-// moveCursor moves the cursor by d among the options that match the filter. It returns
-// false at the end.
+// moveCursor moves the cursor by d among the matching options, or returns false at the
+// end.
 func (f *field) moveCursor(d int) bool {
 	at := slices.Index(f.matches, f.cursor) + d
 	if at < 0 || at >= len(f.matches) {
@@ -473,8 +465,8 @@ func (f *field) moveCursor(d int) bool {
 	return true
 }
 
-// choose toggles an option of a MultiEnum; elsewhere it replaces the previous one. With
-// back, choosing it again clears an optional field.
+// choose toggles an option of a MultiEnum, and otherwise replaces the choice. With back,
+// choosing it again clears an optional field.
 func (f *field) choose(i int, back bool) {
 	on := !f.selected[i]
 	if f.kind != MultiEnum {
@@ -491,7 +483,6 @@ func (f *field) choose(i int, back bool) {
 	f.afterChange()
 }
 
-// clearChoice removes the value of an optional Bool, Enum or Choice.
 func (f *field) clearChoice() {
 	if f.Required {
 		return
@@ -503,7 +494,7 @@ func (f *field) clearChoice() {
 	f.afterChange()
 }
 
-// typeKey handles a typed key and reports whether the text changed.
+// typeKey handles a key and reports whether the text changed.
 func (f *field) typeKey(msg tea.KeyMsg) bool {
 	if f.original != nil && msg.Type == tea.KeyRunes && (f.kind == Number || f.kind == Integer) {
 		f.text.SetValue("") // typing replaces a default number instead of extending it

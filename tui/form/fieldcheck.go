@@ -18,8 +18,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// maxExponent is the largest accepted exponent of a number. It limits the cost of
-// comparing with the schema's limits.
+// maxExponent limits numbers, and with that the cost of comparing them.
 const maxExponent = 400
 
 var (
@@ -27,7 +26,6 @@ var (
 	errInteger = errors.New("not a whole number")
 )
 
-// parseNumber parses a JSON number of any size.
 func parseNumber(s string) (*big.Rat, error) {
 	if s == "" || !strings.ContainsRune("-0123456789", rune(s[0])) || !json.Valid([]byte(s)) {
 		return nil, errNumber
@@ -44,7 +42,6 @@ func parseNumber(s string) (*big.Rat, error) {
 	return v, nil
 }
 
-// checkNumber checks a typed number against the field.
 func (f *Field) checkNumber(s string, whole bool) error {
 	v, err := parseNumber(s)
 	switch {
@@ -64,8 +61,7 @@ func (f *Field) checkNumber(s string, whole bool) error {
 
 func formatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// checkText checks a typed string against the field. Length limits apply to the string
-// only in a field of kind Text.
+// checkText checks a typed string. Length limits apply only to fields of kind Text.
 func (f *Field) checkText(s string, pattern *regexp.Regexp) error {
 	if f.Kind == Text {
 		if err := f.checkLength(utf8.RuneCountInString(s), "character"); err != nil {
@@ -84,7 +80,6 @@ func (f *Field) checkText(s string, pattern *regexp.Regexp) error {
 	return nil
 }
 
-// checkLength checks the number of characters, items or chosen values.
 func (f *Field) checkLength(n int, what string) error {
 	if f.MinLen != nil && n < *f.MinLen {
 		return fmt.Errorf("must have at least %s, has %d", termtext.Count(*f.MinLen, what), n)
@@ -100,8 +95,7 @@ var uuidPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 })
 
-// formats are the checked formats: those of elicitation and a few more. Other formats are
-// only annotations.
+// formats are the checked formats; others are only annotations.
 var formats = map[string]struct {
 	isValid func(s string) bool
 	example string

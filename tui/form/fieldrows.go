@@ -45,8 +45,8 @@ func (f *Form) labelOf(fd *field) string {
 	return label
 }
 
-// fieldBlock returns the lines of a field, and the index of the line with the cursor. It
-// caches the lines of fields without focus, which makes 512 fields 16 times faster.
+// fieldBlock returns the lines of a field, and the index of the line with the cursor.
+// Fields without focus are cached, which makes 512 fields 16 times faster.
 func (f *Form) fieldBlock(i int, fd *field, lay layout, h int) ([]row, int) {
 	focused := i == f.focus
 	if !focused && !fd.stale && fd.cachedWidth == lay.w {
@@ -86,7 +86,7 @@ func (f *Form) fieldBlock(i int, fd *field, lay layout, h int) ([]row, int) {
 	return rows, cursor
 }
 
-// remarks returns the lines below a value: the problem, the kind and the description.
+// remarks returns the problem, the kind and the description for below the value.
 func (f *Form) remarks(fd *field, lay layout, focused bool) []string {
 	l := f.look
 	var out []string
@@ -104,7 +104,7 @@ func (f *Form) remarks(fd *field, lay layout, focused bool) []string {
 	return out
 }
 
-// describe returns a few words about the values that the field takes.
+// describe returns a short text about the accepted values.
 func (f *field) describe(l *theme.Theme) string {
 	parts := []string{safeLabel(f.Name)}
 	if f.Title == "" || f.Title == f.Name {
@@ -151,7 +151,7 @@ func (f *field) describe(l *theme.Theme) string {
 	return strings.Join(parts, " "+l.Sep+" ")
 }
 
-// rangeText returns a text about the limits, or nil. unit is a singular noun or "".
+// rangeText describes the limits, or returns nil. unit is a singular noun or "".
 func rangeText[N int | float64](least, most *N, unit string) []string {
 	text := func(n *N) string { return formatNumber(float64(*n)) }
 	withUnit := func(n *N) string {
@@ -174,7 +174,6 @@ func rangeText[N int | float64](least, most *N, unit string) []string {
 	return nil
 }
 
-// valueRows draws the value, without indent.
 func (f *Form) valueRows(fd *field, lay layout, h int, focused bool) ([]row, int) {
 	switch fd.kind {
 	case Bool:
@@ -208,7 +207,6 @@ func (f *Form) boolRow(fd *field) row {
 	return row{text: text, hits: []hit{{0, len(text), optionTarget, 0}}}
 }
 
-// optionMark returns the mark that shows whether an option is chosen.
 func (f *Form) optionMark(fd *field, i int) string {
 	on := fd.selected[i]
 	switch {
@@ -254,8 +252,7 @@ func (f *Form) optionLine(fd *field, focused bool) row {
 	return r
 }
 
-// optionList draws a filter and some matching options, or one line if the field has no
-// focus.
+// optionList draws a filter and matching options, or one line without focus.
 func (f *Form) optionList(fd *field, lay layout, focused bool) ([]row, int) {
 	l := f.look
 	if !focused {
@@ -299,7 +296,6 @@ func (f *Form) optionList(fd *field, lay layout, focused bool) ([]row, int) {
 	return rows, cursor
 }
 
-// completionRows returns the lines of the open list of completions.
 func (f *Form) completionRows(lay layout) []row {
 	if !f.hasCompletions() {
 		return nil
@@ -328,7 +324,7 @@ func (f *Form) completionRows(lay layout) []row {
 	return rows
 }
 
-// areaRows draws a text of several lines; JSON has its schema beside or below it.
+// areaRows draws a multi-line text, with the schema of JSON beside or below.
 func (f *Form) areaRows(fd *field, lay layout, h int, focused bool) ([]row, int) {
 	l := f.look
 	high := min(len(fd.text.Rows()), h/2, 12)

@@ -25,7 +25,7 @@ import (
 	"goblin/tui/theme"
 )
 
-// Limits for a server's definition.
+// Limits for definitions from servers.
 const (
 	MaxFields  = 512  // fields of a form
 	MaxOptions = 4096 // options of a field
@@ -36,23 +36,23 @@ const (
 type Spec struct {
 	Intro  string
 	Fields []Field
-	// Schema validates all values before they are submitted. A schema that does not
-	// compile checks nothing, and the form says so.
+	// Schema validates the arguments before they are submitted. If it doesn't compile,
+	// the form says so and checks nothing.
 	Schema json.RawMessage
 	Values json.RawMessage // initial object
 	Last   json.RawMessage // object that C-r fills in
-	// LastMeta is the _meta that C-r fills in if Meta is set.
+	// LastMeta is the _meta for C-r if Meta is set.
 	LastMeta json.RawMessage
 	Meta     bool // the raw mode has a row for _meta
 	// Strings sends every value as a string, for prompts and templates.
 	Strings bool
-	// Preview computes a text below the fields, such as the expanded URI, after each
-	// change. It must be quick. The map has no empty values.
+	// Preview returns a text below the fields, such as the expanded URI. It runs after
+	// each change and must be quick. The map has no empty values.
 	Preview func(values map[string]string) string
 	Submit  string // button label: "call", "get", "read", "answer"
 	Danger  string // optional warning
-	// Decline adds a button that declines. Enter in the last field then moves to the
-	// buttons instead of submitting.
+	// Decline adds a decline button. Enter in the last field then moves to the buttons
+	// instead of submitting.
 	Decline bool
 	Actions keymap.Map // keys of actions; nil means the defaults
 }
@@ -68,8 +68,8 @@ const (
 	Declined
 )
 
-// Completion requests completions of a field. The answer goes to [Form.ShowCompletions]
-// with its Gen.
+// Completion requests completions of a field; pass the answer to [Form.ShowCompletions]
+// with Gen.
 type Completion struct {
 	Form         *Form
 	Gen          int
@@ -119,8 +119,8 @@ type Form struct {
 	unasked     bool // the field is empty
 }
 
-// New returns a form. The first required field without a value has the focus, or else the
-// first field.
+// New returns a form that focuses the first required field without a value, or the first
+// field.
 func New(lk *theme.Theme, s Spec) *Form {
 	f := &Form{look: lk, spec: s, w: 80, chosen: -1, gen: new(atomic.Int64)}
 	f.spec.Submit = cmp.Or(s.Submit, "submit")
@@ -157,8 +157,8 @@ func New(lk *theme.Theme, s Spec) *Form {
 	return f
 }
 
-// setValues calls set for each field with its member of an object, or nil. It stores the
-// members without a field.
+// setValues calls set for each field with its member of an object, or nil, and stores the
+// other members.
 func (f *Form) setValues(values json.RawMessage, set func(fd *field, value json.RawMessage)) {
 	if extra, ok := assignMembers(f.top, values, set); ok {
 		f.extra = extra
@@ -172,11 +172,11 @@ const maxMembers = 1 << 16
 // IsEdited reports whether the user changed anything.
 func (f *Form) IsEdited() bool { return f.dirty }
 
-// ShowError shows an error, such as the server's, without moving the focus.
+// ShowError shows an error and keeps the focus.
 func (f *Form) ShowError(message string) { f.failure = message }
 
-// Values returns the arguments in the order of the fields, without empty optional ones,
-// and _meta, or nil if it is empty. It fails for the first invalid value.
+// Values returns the arguments in the order of the fields and _meta, both without empty
+// values. It fails for the first invalid one.
 func (f *Form) Values() (args, meta json.RawMessage, err error) {
 	args, meta, wrong := f.collect()
 	if len(wrong) > 0 {
@@ -188,7 +188,6 @@ func (f *Form) Values() (args, meta json.RawMessage, err error) {
 // metaName is the name of a problem of _meta.
 const metaName = "_meta"
 
-// collect returns the arguments, _meta and all problems in them.
 func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 	if f.raw {
 		args, wrong = f.rawArguments()
@@ -212,7 +211,6 @@ func (f *Form) collect() (args, meta json.RawMessage, wrong []problem) {
 }
 
 // sortProblems sorts problems by the order of the fields, because validation walks a map.
-// Problems without a field come last.
 func (f *Form) sortProblems(wrong []problem) {
 	at := make(map[string]int, len(f.top))
 	for i, fd := range f.top {
@@ -223,7 +221,7 @@ func (f *Form) sortProblems(wrong []problem) {
 	})
 }
 
-// arguments returns the values of the fields and the members without a field.
+// arguments returns the values of the fields and the other members.
 func (f *Form) arguments() (json.RawMessage, []problem) {
 	list, wrong := collectAll(f.top)
 	if f.spec.Strings {
@@ -237,7 +235,7 @@ func (f *Form) arguments() (json.RawMessage, []problem) {
 	return writeObject(append(list, f.extra...)), wrong
 }
 
-// submit checks everything. It shows problems at their fields and focuses the first.
+// submit checks everything and focuses the first problem.
 func (f *Form) submit() Action {
 	f.closeCompletions()
 	_, _, wrong := f.collect()
@@ -261,7 +259,7 @@ func (f *Form) submit() Action {
 	return None
 }
 
-// showProblem shows a problem at its field and returns the stop of that field, or -1.
+// showProblem shows a problem at its field and returns that field's stop, or -1.
 func (f *Form) showProblem(p problem) int {
 	if p.name == metaName && f.spec.Meta {
 		f.metaErr = p.text
@@ -292,7 +290,6 @@ func (f *Form) showProblem(p problem) int {
 	return -1
 }
 
-// afterEdit marks the form as edited and updates what depends on the values.
 func (f *Form) afterEdit() {
 	f.dirty = true
 	if fd := f.currentField(); fd != nil && fd.isNested() {
@@ -301,14 +298,13 @@ func (f *Form) afterEdit() {
 	f.updatePreview()
 }
 
-// updatePreview computes the preview.
 func (f *Form) updatePreview() {
 	if f.spec.Preview != nil {
 		f.preview = f.spec.Preview(f.texts(nil))
 	}
 }
 
-// texts returns the values as text, without empty ones and without the field but.
+// texts returns the non-empty values as text, except that of the field but.
 func (f *Form) texts(but *field) map[string]string {
 	values := make(map[string]string, len(f.top))
 	for _, fd := range f.top {

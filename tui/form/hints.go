@@ -6,7 +6,7 @@ import (
 	"goblin/tui/keys"
 )
 
-// hint returns a hint with the first key of an action, or none if the action has no key.
+// hint returns a hint for an action, or none if it has no key.
 func (f *Form) hint(do, does string) []keys.Hint {
 	return keys.Table{{ID: "form." + do, Hint: does}}.WithKeys(f.spec.Actions).Hints()
 }
@@ -46,7 +46,6 @@ func (f *Form) Hints() []keys.Hint {
 	return out
 }
 
-// formHints returns the keys of the whole form.
 func (f *Form) formHints() []keys.Hint {
 	other := "raw JSON"
 	if f.raw {
@@ -59,7 +58,7 @@ func (f *Form) formHints() []keys.Hint {
 	return out
 }
 
-// keyOf returns the key of an action, for texts.
+// keyOf names the key of an action in texts.
 func (f *Form) keyOf(do string) string {
 	for _, h := range f.hint(do, do) {
 		return keymap.FormatKey(h.Key)
@@ -67,7 +66,7 @@ func (f *Form) keyOf(do string) string {
 	return "no key"
 }
 
-// spaceDoes returns the label of Space for a field, or "" for typed text.
+// spaceDoes returns the label of Space, or "" if the field is typed.
 func (f *field) spaceDoes() string {
 	switch {
 	case f.kind == Bool:
@@ -84,7 +83,7 @@ func (f *field) spaceDoes() string {
 	return ""
 }
 
-// itemHints returns the keys for items of the list around a field.
+// itemHints returns the keys for items of the surrounding list.
 func (f *Form) itemHints(fd *field) []keys.Hint {
 	list, _ := fd.enclosingArray()
 	if list == nil {
@@ -98,7 +97,6 @@ func (f *Form) itemHints(fd *field) []keys.Hint {
 	return out
 }
 
-// tabDoes returns the label of Tab while completions are shown.
 func (f *Form) tabDoes() string {
 	if f.unasked && f.chosen < 0 {
 		return "next"

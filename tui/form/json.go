@@ -11,14 +11,13 @@ import (
 	"goblin/tui/textfield"
 )
 
-// member is one member of an object.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// readMembers returns the members of an object in order, at most limit. Of members with
-// the same name the last one counts. It returns false if raw is not an object.
+// readMembers returns at most limit members of an object in order, or false for other
+// JSON. The last of duplicate members counts.
 func readMembers(raw json.RawMessage, limit int) ([]member, bool) {
 	if !rawjson.IsObject(raw) || !json.Valid(raw) {
 		return nil, false
@@ -38,7 +37,7 @@ func readMembers(raw json.RawMessage, limit int) ([]member, bool) {
 	return out, true
 }
 
-// writeObject returns an object with the members that have a value.
+// writeObject encodes the members that have a value.
 func writeObject(members []member) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -76,8 +75,8 @@ func compact(raw []byte) json.RawMessage {
 // sameJSON reports whether two JSON texts differ only in spaces.
 func sameJSON(a, b []byte) bool { return bytes.Equal(compact(a), compact(b)) }
 
-// indent returns a JSON text for editing: one member per line, and escapes for invisible
-// characters. Text with too many lines is compacted instead.
+// indent formats JSON for editing and escapes invisible characters. JSON with too many
+// lines is compacted instead.
 func indent(raw []byte) string {
 	if !json.Valid(raw) {
 		return ""
@@ -89,7 +88,7 @@ func indent(raw []byte) string {
 	return strings.ReplaceAll(termtext.JSON(string(text)), "\ufffd", `\ufffd`)
 }
 
-// checkSyntax returns an error with the position and the reason if a text is not JSON.
+// checkSyntax returns an error with the position of invalid JSON.
 func checkSyntax(text string) error {
 	err := rawjson.Valid([]byte(text))
 	var fault *rawjson.SyntaxError
@@ -99,7 +98,6 @@ func checkSyntax(text string) error {
 	return err
 }
 
-// checkObject returns an error with the reason if a text is not a JSON object.
 func checkObject(s string) error {
 	if err := checkSyntax(s); err != nil {
 		return err

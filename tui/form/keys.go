@@ -14,7 +14,7 @@ import (
 // completionDelay is the pause in typing before completions are requested.
 const completionDelay = 150 * time.Millisecond
 
-// Update handles a message; only keys have an effect. The command, if any, returns a
+// Update handles keys and ignores other messages. The command, if any, returns a
 // [Completion].
 func (f *Form) Update(msg tea.Msg) (Action, tea.Cmd) {
 	k, ok := msg.(tea.KeyMsg)
@@ -71,7 +71,7 @@ func (f *Form) handleKey(k tea.KeyMsg) (Action, tea.Cmd) {
 	return f.fieldKey(k, do)
 }
 
-// Actions of keys: the ids of goblin/registry/keymap after the dot.
+// Actions of keys: ids of goblin/registry/keymap after the dot.
 const (
 	doNext, doPrevious   = "next", "previous"
 	doUp, doDown         = "up", "down"
@@ -97,7 +97,7 @@ func asText(k tea.KeyMsg, do string) tea.KeyMsg {
 	return k
 }
 
-// formKey handles keys that concern the whole form. It reports whether it used the key.
+// formKey handles keys of the whole form and reports whether it used the key.
 func (f *Form) formKey(do string) bool {
 	switch {
 	case do == doRaw && f.raw:
@@ -116,7 +116,6 @@ func (f *Form) formKey(do string) bool {
 	return true
 }
 
-// markStale discards the drawn lines of a field.
 func (f *Form) markStale(i int) {
 	if i < len(f.fields) {
 		f.fields[i].stale = true
@@ -137,7 +136,7 @@ func (f *Form) escape() Action {
 	return Cancelled
 }
 
-// stopCount returns the number of stops before the buttons.
+// stopCount returns the number of focus stops before the buttons.
 func (f *Form) stopCount() int {
 	switch {
 	case !f.raw:
@@ -149,7 +148,6 @@ func (f *Form) stopCount() int {
 	}
 }
 
-// focused returns the stop that has the focus.
 func (f *Form) focused() int {
 	if f.raw {
 		return f.rawFocus
@@ -165,7 +163,7 @@ func (f *Form) currentField() *field {
 	return f.fields[f.focus]
 }
 
-// focusedButton returns the index of the button that has the focus, or -1.
+// focusedButton returns the index of the focused button, or -1.
 func (f *Form) focusedButton() int {
 	return max(f.focused()-f.stopCount(), -1)
 }
@@ -173,7 +171,6 @@ func (f *Form) focusedButton() int {
 // ButtonFocused reports whether a button has the focus.
 func (f *Form) ButtonFocused() bool { return f.focusedButton() >= 0 }
 
-// buttons returns the buttons' texts and actions.
 func (f *Form) buttons() ([]string, []Action) {
 	if f.spec.Decline {
 		return []string{f.spec.Submit, "decline", "cancel"}, []Action{Submitted, Declined, Cancelled}
@@ -192,7 +189,7 @@ func (f *Form) moveFocus(d int) {
 	f.focusOn(i)
 }
 
-// focusOn moves the focus to a stop. The field that loses the focus shows its problem.
+// focusOn moves the focus to a stop and verifies the previous field.
 func (f *Form) focusOn(i int) {
 	if f.raw {
 		f.rawFocus = i
@@ -259,8 +256,8 @@ func (f *Form) rawKey(k tea.KeyMsg, do string) {
 	}
 }
 
-// leaveArea moves the focus out of a multi-line field if the cursor is at its edge, or on
-// an Enter key that breaks no line. It reports whether it did.
+// leaveArea moves the focus out of a multi-line field at its edge, or on an Enter key
+// that breaks no line. It reports whether it did.
 func (f *Form) leaveArea(e *textfield.Field, k tea.KeyMsg, do string) bool {
 	row, _ := e.Cursor()
 	switch {
@@ -315,10 +312,8 @@ func (f *Form) fieldKey(k tea.KeyMsg, do string) (Action, tea.Cmd) {
 	return None, nil
 }
 
-// canHaveLines reports whether a field's text may have more than one line.
 func (f *field) canHaveLines() bool { return f.kind == Text && !f.OneLine }
 
-// widenForPaste makes a field multi-line if pasted text has line breaks.
 func (f *Form) widenForPaste(fd *field, k tea.KeyMsg) {
 	if textfield.HasLineBreaks(k) && fd.canHaveLines() && !fd.text.Multi() {
 		f.closeCompletions()
@@ -326,8 +321,8 @@ func (f *Form) widenForPaste(fd *field, k tea.KeyMsg) {
 	}
 }
 
-// itemKey handles the keys that add, remove and move items of lists, from any field in
-// them. It reports whether it used the key.
+// itemKey handles keys that add, remove and move list items, from any field in them. It
+// reports whether it used the key.
 func (f *Form) itemKey(fd *field, do string) bool {
 	list, item := fd.enclosingArray()
 	if fd.kind == Array && do == doAdd {
@@ -358,7 +353,6 @@ func (f *Form) itemKey(fd *field, do string) bool {
 	return true
 }
 
-// moveLine moves the line with the cursor within a List.
 func (f *Form) moveLine(fd *field, by int) {
 	row, col := fd.text.Cursor()
 	rows := slices.Clone(fd.text.Rows())
@@ -373,7 +367,6 @@ func (f *Form) moveLine(fd *field, by int) {
 	f.afterEdit()
 }
 
-// nestedKey handles keys on the line of an object or a list.
 func (f *Form) nestedKey(fd *field, do string) Action {
 	switch {
 	case do == doEnter:
@@ -395,7 +388,7 @@ func (f *Form) widen(fd *field) {
 	fd.text.MoveTo(0, col)
 }
 
-// nextField moves the focus to the next field. After the last field it submits the form.
+// nextField focuses the next field, or submits the form after the last.
 func (f *Form) nextField() Action {
 	if f.focus == len(f.fields)-1 && !f.spec.Decline {
 		return f.submit()
@@ -404,11 +397,10 @@ func (f *Form) nextField() Action {
 	return None
 }
 
-// optionKey handles keys of fields with options.
 func (f *Form) optionKey(fd *field, k tea.KeyMsg, do string) Action {
 	line := fd.kind == Bool || fd.fitsLine(f.valueWidth())
 	if k.Type == tea.KeyRunes && len(k.Runes) > 1 && !k.Paste && line {
-		// Fast typing arrives as one message; only spaces matter here.
+		// Fast typing arrives as one message; only spaces matter.
 		if f.actions[" "] == doToggle {
 			for range strings.Count(string(k.Runes), " ") {
 				f.toggle(fd)
@@ -427,8 +419,8 @@ func (f *Form) optionKey(fd *field, k tea.KeyMsg, do string) Action {
 	return None
 }
 
-// chooseKey handles the keys that move among options and choose them. line reports
-// whether the options are on one line.
+// chooseKey handles keys that move among options and choose them. line means they are on
+// one line.
 func (f *Form) chooseKey(fd *field, k tea.KeyMsg, do string, line bool) {
 	switch {
 	case do == doUp || do == doDown:
@@ -454,7 +446,6 @@ func (f *Form) chooseKey(fd *field, k tea.KeyMsg, do string, line bool) {
 	}
 }
 
-// toggle handles Space.
 func (f *Form) toggle(fd *field) {
 	switch {
 	case fd.kind == Bool && fd.selected[0]:
@@ -469,7 +460,7 @@ func (f *Form) toggle(fd *field) {
 	f.afterEdit()
 }
 
-// sideways moves among the options of a line; except in a MultiEnum, it also chooses.
+// sideways moves among the options of a line and, except in a MultiEnum, chooses.
 func (f *Form) sideways(fd *field, right bool) {
 	if fd.kind == Bool {
 		f.toggle(fd)

@@ -22,16 +22,12 @@ const (
 	maxInitialItems = 8    // initial items of an array with a minimum
 )
 
-// fieldCount counts the fields of a form and the alternatives tried.
 type fieldCount struct{ live, tries int }
 
-// isNested reports whether a field contains other fields.
 func (f *field) isNested() bool { return f.kind == Object || f.kind == Array || f.kind == Choice }
 
-// newChild returns a field within f, with its required members.
 func (f *field) newChild(def Field) *field { return newField(f.look, def, f, f.count) }
 
-// uncount subtracts fields from the count.
 func (f *field) uncount(kids []*field) {
 	for _, kid := range kids {
 		for range kid.all() {
@@ -57,7 +53,7 @@ func (f *field) walkAll(yield func(*field) bool) bool {
 	return true
 }
 
-// resetChildren resets a nested field to its state without a value.
+// resetChildren removes the value of a nested field.
 func (f *field) resetChildren() {
 	f.uncount(f.children)
 	f.children, f.extra, f.open = nil, nil, false
@@ -86,7 +82,6 @@ func (f *field) openObject() {
 	}
 }
 
-// addItem adds an item to an array at an index.
 func (f *field) addItem(at int) *field {
 	def := *f.items
 	def.Required, def.Title = true, ""
@@ -96,14 +91,13 @@ func (f *field) addItem(at int) *field {
 	return kid
 }
 
-// renumber labels the items of an array by position.
 func (f *field) renumber() {
 	for i, kid := range f.children {
 		kid.label, kid.stale = strconv.Itoa(i+1), true
 	}
 }
 
-// setAlternative selects an alternative of a Choice; -1 selects none.
+// setAlternative selects an alternative of a Choice, or none for -1.
 func (f *field) setAlternative(i int) {
 	f.uncount(f.children)
 	f.children = nil
@@ -114,8 +108,7 @@ func (f *field) setAlternative(i int) {
 	}
 }
 
-// showNested fills a nested field with a value and reports whether the value is of its
-// kind.
+// showNested displays a value and reports whether it is of the field's kind.
 func (f *field) showNested(raw json.RawMessage) bool {
 	switch f.kind {
 	case Object:
@@ -143,8 +136,7 @@ func (f *field) showNested(raw json.RawMessage) bool {
 	return f.chooseAlternative(raw)
 }
 
-// chooseAlternative selects the alternative of a Choice that fits a value best. It
-// reports whether one fits.
+// chooseAlternative selects the best alternative for a value, or returns false.
 func (f *field) chooseAlternative(raw json.RawMessage) bool {
 	best, least := -1, 0
 	for i := range f.Options {
@@ -174,9 +166,8 @@ func (f *field) chooseAlternative(raw json.RawMessage) bool {
 	return true
 }
 
-// assignMembers calls set for each field with the member of its name, or nil if there is
-// none. An inline field gets the remaining members. It returns the members without a
-// field.
+// assignMembers calls set for each field with its member or nil. An inline field gets the
+// remaining members. It returns the members without a field.
 func assignMembers(fields []*field, values json.RawMessage, set func(fd *field, value json.RawMessage)) (extra []member, ok bool) {
 	list, ok := readMembers(values, maxMembers)
 	if !ok {
@@ -215,8 +206,7 @@ func assignMembers(fields []*field, values json.RawMessage, set func(fd *field, 
 	return nil, true
 }
 
-// collectAll returns the members of an object with the values of fields, and all problems
-// in them.
+// collectAll returns the values of fields as members, and all problems.
 func collectAll(fields []*field) (list []member, wrong []problem) {
 	for _, fd := range fields {
 		raw, bad := fd.collect()
@@ -226,8 +216,7 @@ func collectAll(fields []*field) (list []member, wrong []problem) {
 	return list, wrong
 }
 
-// appendTo appends the value of a field to the members of the object that contains the
-// field.
+// appendTo appends the value of a field to the members of its object.
 func (f *field) appendTo(list []member, raw json.RawMessage) []member {
 	if !f.Inline {
 		return append(list, member{f.Name, raw})
@@ -236,7 +225,6 @@ func (f *field) appendTo(list []member, raw json.RawMessage) []member {
 	return append(list, own...)
 }
 
-// collect returns the value of a field and all problems in it.
 func (f *field) collect() (json.RawMessage, []problem) {
 	bad := func(err error) []problem { return []problem{{name: f.root().Name, text: err.Error(), at: f}} }
 	if !f.isNested() || isNull(f.original) {
@@ -277,7 +265,7 @@ func (f *field) collect() (json.RawMessage, []problem) {
 	return nil, nil
 }
 
-// nestedValue returns the value of a nested field, or its first problem as an error.
+// nestedValue returns the value of a nested field or its first problem.
 func (f *field) nestedValue() (json.RawMessage, error) {
 	raw, wrong := f.collect()
 	if len(wrong) > 0 {
@@ -286,7 +274,6 @@ func (f *field) nestedValue() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// root returns the top-level field that contains f.
 func (f *field) root() *field {
 	for f.parent != nil {
 		f = f.parent
@@ -294,7 +281,7 @@ func (f *field) root() *field {
 	return f
 }
 
-// path returns the names and item numbers that lead to a field, separated by slashes.
+// path returns the names and item numbers down to a field, separated by slashes.
 func (f *field) path() string {
 	var parts []string
 	for at := f; at != nil; at = at.parent {
@@ -310,8 +297,7 @@ func (f *field) path() string {
 	return strings.Join(parts, "/")
 }
 
-// enclosingArray returns the innermost array around f and its item that contains f, or
-// nil.
+// enclosingArray returns the innermost array around f and its item with f, or nil.
 func (f *field) enclosingArray() (list, item *field) {
 	for at := f; at.parent != nil; at = at.parent {
 		if at.parent.kind == Array {
@@ -321,8 +307,8 @@ func (f *field) enclosingArray() (list, item *field) {
 	return nil, nil
 }
 
-// isHidden reports whether a field has no line of its own. The line of a Choice covers
-// its alternative and the alternative's constant members.
+// isHidden reports whether a field has no line of its own, because the line of a Choice
+// covers its alternative and constant members.
 func (f *field) isHidden() bool {
 	up := f.parent
 	if up != nil && up.kind == Object && f.kind != Object {
@@ -332,10 +318,9 @@ func (f *field) isHidden() bool {
 	return up != nil && up.kind == Choice && (f.kind == Object || settled)
 }
 
-// takesFocus reports whether a field takes the focus.
 func (f *field) takesFocus() bool { return f.kind != Object || !f.Required }
 
-// appendVisible appends the visible fields at and below f to list, in display order.
+// appendVisible appends f and its visible descendants to list, in display order.
 func (f *field) appendVisible(list []*field, depth int) []*field {
 	f.stale, f.depth = true, depth
 	if !f.isHidden() {
@@ -351,7 +336,6 @@ func (f *field) appendVisible(list []*field, depth int) []*field {
 	return list
 }
 
-// memberNames returns the names of an object's members as a short text.
 func (f *field) memberNames() string {
 	var names []string
 	for _, m := range f.Members() {
@@ -366,8 +350,8 @@ func (f *field) memberNames() string {
 	return strings.Join(names, ", ")
 }
 
-// updateFields collects the visible fields after a change. The focus stays on its field,
-// or moves to the field around it.
+// updateFields collects the visible fields again. The focus stays on its field or moves
+// to the one around it.
 func (f *Form) updateFields() {
 	button := f.focus - len(f.fields)
 	at := f.currentField()
@@ -388,8 +372,8 @@ func (f *Form) updateFields() {
 	f.focus = min(f.focus, max(len(f.fields)-1, 0))
 }
 
-// firstField returns the index of the first required field without a value, or else of
-// the first field.
+// firstField returns the index of the first required field without a value, or of the
+// first field.
 func (f *Form) firstField() int {
 	for i, fd := range f.fields {
 		if !fd.takesFocus() || !fd.Required || fd.kind == Choice && len(fd.children) > 0 {
@@ -402,8 +386,8 @@ func (f *Form) firstField() int {
 	return max(slices.IndexFunc(f.fields, (*field).takesFocus), 0)
 }
 
-// findField returns the visible field that is closest to a problem, and the path from
-// there. Problems do not name the item of a list.
+// findField returns the visible field closest to a problem, and the remaining path.
+// Problems don't name list items.
 func (f *Form) findField(p problem) (at *field, rest []string) {
 	if p.at != nil {
 		return p.at, nil
@@ -439,8 +423,7 @@ func (f *Form) findField(p problem) (at *field, rest []string) {
 	return at, rest
 }
 
-// toggleNested handles Space on a nested field: it includes or excludes an object, or
-// adds an item to a list.
+// toggleNested handles Space: it includes or excludes an object, or adds a list item.
 func (f *Form) toggleNested(fd *field) {
 	switch {
 	case fd.kind == Array:
@@ -457,7 +440,6 @@ func (f *Form) toggleNested(fd *field) {
 	f.afterEdit()
 }
 
-// insertItem adds an item to a list and focuses it.
 func (f *Form) insertItem(list *field, at int) {
 	if list.count.live >= maxLive || len(list.children) >= maxItems {
 		f.failure = "no more items here; add them as raw JSON with " + f.keyOf(doRaw)
@@ -470,7 +452,7 @@ func (f *Form) insertItem(list *field, at int) {
 	f.focusField(kid)
 }
 
-// focusField focuses a field, or the first field in it that takes the focus.
+// focusField focuses a field or its first descendant that takes the focus.
 func (f *Form) focusField(fd *field) {
 	for at := range fd.all() {
 		if i := slices.Index(f.fields, at); i >= 0 && at.takesFocus() {
@@ -480,7 +462,6 @@ func (f *Form) focusField(fd *field) {
 	}
 }
 
-// removeItem removes the item with the focus from its list.
 func (f *Form) removeItem(list, item *field) {
 	at := slices.Index(list.children, item)
 	list.uncount(list.children[at : at+1])
@@ -496,7 +477,6 @@ func (f *Form) removeItem(list, item *field) {
 	}
 }
 
-// moveItem moves the item with the focus within its list.
 func (f *Form) moveItem(list, item *field, by int) {
 	at := slices.Index(list.children, item)
 	if to := at + by; to >= 0 && to < len(list.children) {
@@ -508,7 +488,6 @@ func (f *Form) moveItem(list, item *field, by int) {
 	}
 }
 
-// nestedRow draws the line of an object or a list.
 func (f *Form) nestedRow(fd *field) row {
 	l := f.look
 	if fd.kind == Array {
@@ -531,7 +510,6 @@ func (f *Form) nestedRow(fd *field) row {
 	return row{text: text + more, hits: []hit{{0, len(text), optionTarget, 0}}}
 }
 
-// describeNested returns a few words about the values that a nested field takes.
 func (f *field) describeNested() string {
 	switch f.kind {
 	case Object:

@@ -13,7 +13,7 @@ const (
 	maxOutlineValues = 12 // options listed per field
 )
 
-// Line is one line of an outline. Its texts are untrusted, as the server sent them.
+// Line is one line of an outline. Its texts come from the server and are untrusted.
 type Line struct{ Name, Text string }
 
 // Outline describes fields and their members: values, formats, limits and defaults.
@@ -40,8 +40,7 @@ func outline(lines []Line, fields []Field, depth int) []Line {
 	return lines
 }
 
-// outlineFields returns the fields that an outline shows below f. The line of a list
-// describes its items.
+// outlineFields returns the fields below f. The line of a list covers its items.
 func (f *Field) outlineFields() []Field {
 	switch f.Kind {
 	case Array:
@@ -58,7 +57,6 @@ func (f *Field) outlineFields() []Field {
 	return nil
 }
 
-// outlineText returns a line about the values that a field takes.
 func (f *Field) outlineText() string {
 	var parts []string
 	if f.Required {
@@ -110,10 +108,8 @@ func (f *Field) kindText() string {
 	return f.Kind.String()
 }
 
-// optionSeparator separates options.
 const optionSeparator = " | "
 
-// optionNames returns the labels of the options as one text.
 func (f *Field) optionNames() string {
 	names := make([]string, 0, maxOutlineValues)
 	for _, o := range f.Options[:min(len(f.Options), maxOutlineValues)] {

@@ -11,7 +11,6 @@ import (
 	"goblin/tui/textfield"
 )
 
-// rawArguments returns the arguments of the raw mode.
 func (f *Form) rawArguments() (json.RawMessage, []problem) {
 	s := strings.TrimSpace(f.area.Value())
 	if s == "" {
@@ -38,7 +37,6 @@ func (f *Form) rawArguments() (json.RawMessage, []problem) {
 	return args, nil
 }
 
-// enterRawMode shows the values of the fields as JSON.
 func (f *Form) enterRawMode() {
 	f.closeCompletions()
 	f.rawValues = make(map[*field]json.RawMessage, len(f.top))
@@ -66,8 +64,8 @@ func (f *Form) enterRawMode() {
 	f.metaErr = ""
 }
 
-// leaveRawMode reads the JSON back into the fields. A field whose value did not change
-// keeps its state, even partial input.
+// leaveRawMode reads the JSON back. Fields with unchanged values keep their state, even
+// partial input.
 func (f *Form) leaveRawMode() {
 	s := cmp.Or(strings.TrimSpace(f.area.Value()), "{}")
 	f.areaErr, f.metaErr = "", ""
@@ -98,7 +96,6 @@ func (f *Form) leaveRawMode() {
 	f.updatePreview()
 }
 
-// fillLast fills in the last arguments.
 func (f *Form) fillLast() {
 	if !rawjson.IsObject(f.spec.Last) {
 		return
@@ -119,7 +116,7 @@ func (f *Form) fillLast() {
 	f.updatePreview()
 }
 
-// hiddenMembers returns a remark about the members that are sent without being shown.
+// hiddenMembers describes the members that are sent without a field.
 func (f *Form) hiddenMembers() string {
 	if len(f.extra) == 0 {
 		return ""

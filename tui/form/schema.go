@@ -14,17 +14,16 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxHops is the maximum number of references and nullable wrappers to follow for a
+// maxHops is the maximum number of references and nullable wrappers followed for a
 // property.
 const maxHops = 16
 
-// errNoObject is the error for a schema that does not describe an object.
 var errNoObject = errors.New("not an object schema")
 
-// FromSchema returns fields for the properties of an object's JSON Schema, in order, at
-// most [MaxFields]. It follows references within the schema. Properties without a
-// matching kind become JSON, and invalid annotations are ignored. It fails only if the
-// schema is not one of an object. An empty schema has no fields.
+// FromSchema returns at most [MaxFields] fields for the properties of an object schema,
+// in order. It follows internal references. Properties without a matching kind become
+// JSON; invalid annotations are ignored. It fails for other schemas; an empty one has no
+// fields.
 func FromSchema(schema json.RawMessage) ([]Field, error) {
 	if len(bytes.TrimSpace(schema)) == 0 {
 		return nil, nil
@@ -44,7 +43,6 @@ func newResolver(schema json.RawMessage) *resolver {
 	return &resolver{root: nodeOf(schema), steps: make(map[string]node), texts: make(map[string]json.RawMessage), bytesLeft: maxExpanded, fieldsLeft: maxMade}
 }
 
-// members returns the fields of an object.
 func (r *resolver) members(n node, depth int) []Field {
 	var required []string
 	_ = json.Unmarshal(n["required"], &required)
@@ -62,7 +60,7 @@ func (r *resolver) members(n node, depth int) []Field {
 	return r.addAlternatives(fields, n, depth)
 }
 
-// FromPrompt returns a text field for each argument of a prompt's definition.
+// FromPrompt returns a text field for each argument of a prompt.
 func FromPrompt(definition json.RawMessage) []Field {
 	var fields []Field
 	seen := make(map[string]bool)
@@ -80,8 +78,8 @@ func FromPrompt(definition json.RawMessage) []Field {
 	return fields
 }
 
-// FromTemplate returns a text field for each variable of a URI template. None is
-// required, because expansion skips undefined variables (RFC 6570 §3.2.1).
+// FromTemplate returns a text field for each variable of a URI template. None is required
+// (RFC 6570 §3.2.1).
 func FromTemplate(variables []string) []Field {
 	var fields []Field
 	for _, name := range variables[:min(len(variables), MaxFields)] {
@@ -118,8 +116,8 @@ const (
 	maxDepth = 8    // nesting depth of fields
 )
 
-// lookup returns the target of a reference within the schema: "#" and a JSON pointer (RFC
-// 6901). It returns nil for anchors and other documents.
+// lookup returns the target of "#" and a JSON pointer (RFC 6901), or nil. Anchors and
+// other documents are not supported.
 func (r *resolver) lookup(ref string) node {
 	if ref == "#" {
 		return r.root
@@ -148,8 +146,7 @@ func (r *resolver) lookup(ref string) node {
 	return at
 }
 
-// nodeOfValue returns the members of an object, or the items of an array by their
-// indices.
+// nodeOfValue returns the members of an object, or the items of an array by index.
 func nodeOfValue(raw json.RawMessage) node {
 	if !rawjson.IsArray(raw) {
 		return nodeOf(raw)
@@ -161,8 +158,8 @@ func nodeOfValue(raw json.RawMessage) node {
 	return n
 }
 
-// resolve follows references, single-element allOf, and alternatives of which one is
-// null. Sibling keywords take precedence, as annotations do.
+// resolve follows references, single-element allOf and nullable alternatives. Sibling
+// keywords take precedence.
 func (r *resolver) resolve(n node) node {
 	for range maxHops {
 		var inner node
@@ -188,8 +185,8 @@ func (r *resolver) resolve(n node) node {
 	return node{} // too deep or circular: nothing is known
 }
 
-// onlySchema returns the only schema of a list, or nil. If nulls is true, null schemas do
-// not count.
+// onlySchema returns the only schema of a list, or nil. With nulls, null schemas don't
+// count.
 func onlySchema(raw json.RawMessage, nulls bool) node {
 	var one node
 	for item := range rawjson.Elements(raw) {
@@ -228,7 +225,6 @@ func typesOf(raw json.RawMessage) (types []string, null bool) {
 	return types, null
 }
 
-// field returns the field for one property.
 func (r *resolver) field(name string, raw json.RawMessage, depth int) Field {
 	n := r.resolve(nodeOf(raw))
 	if r.fieldsLeft--; r.fieldsLeft < 0 {
@@ -274,8 +270,7 @@ func (r *resolver) field(name string, raw json.RawMessage, depth int) Field {
 	return f
 }
 
-// makeArray makes f a MultiEnum or a List if its items are simple, and an Array if its
-// items have fields.
+// makeArray makes f a MultiEnum or List of simple items, or an Array of fields.
 func (r *resolver) makeArray(f *Field, n node, depth int) {
 	items := r.resolve(nodeOf(n["items"]))
 	if n["prefixItems"] != nil || items == nil {
@@ -329,8 +324,7 @@ func count(raw json.RawMessage) *int {
 	return &n
 }
 
-// options returns the values of enum (with enumNames) or const, or of alternatives that
-// are titled constants.
+// options returns the values of enum (with enumNames), const, or titled constants.
 func (r *resolver) options(n node) []Option {
 	var out []Option
 	names := slices.Collect(rawjson.Elements(n["enumNames"]))
@@ -357,8 +351,7 @@ func (r *resolver) options(n node) []Option {
 	return nil
 }
 
-// titledConstants returns the options of alternatives that are constants. Null may be
-// among the alternatives.
+// titledConstants returns the options if all alternatives are constants or null.
 func (r *resolver) titledConstants(raw json.RawMessage) []Option {
 	var out []Option
 	for item := range rawjson.Elements(raw) {
@@ -378,7 +371,6 @@ func (r *resolver) titledConstants(raw json.RawMessage) []Option {
 	return out
 }
 
-// valueText returns a value for display: a string without quotes.
 func valueText(raw json.RawMessage) string {
 	if s, ok := rawjson.String(raw); ok && s != "" {
 		return s

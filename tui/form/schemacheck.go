@@ -21,14 +21,13 @@ const (
 	maxRounds = 32      // members whose problems are reported at once
 )
 
-// validator checks all arguments against the server's schema.
 type validator struct {
 	schema   *jsonschema.Resolved
 	required []string
 }
 
-// newValidator compiles a schema. It refuses schemas that take too long to apply. It
-// loads no other documents, so a server cannot make Goblin read files or URLs.
+// newValidator compiles a schema that is quick to apply. It loads no other documents, so
+// that a server cannot make Goblin read files or URLs.
 func newValidator(raw json.RawMessage) (v *validator, err error) {
 	if len(raw) > maxSchema {
 		return nil, errors.New("it is larger than 1 MiB")
@@ -66,7 +65,6 @@ type problem struct {
 	at         *field   // nil if unknown
 }
 
-// String returns the location and the problem.
 func (p problem) String() string {
 	where := p.name
 	if p.at != nil {
@@ -118,11 +116,11 @@ func (v *validator) check(value json.RawMessage) (found []problem) {
 	return found
 }
 
-// typePattern matches the two types in the library's message about a wrong type.
+// typePattern matches the types in the library's message about a wrong type.
 var typePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`has type "(\w+)", want (?:one of )?(.+)$`) })
 
-// problemOf converts an error of the library. The error is a chain of schemas by their
-// place in the document ("validating /properties/a: validating /$defs/b: type: …").
+// problemOf converts an error of the library, which is a chain of schemas by place
+// ("validating /properties/a: validating /$defs/b: type: …").
 func problemOf(err error) (p problem, keyword string) {
 	var at []string
 	for next := err; next != nil; next = errors.Unwrap(err) {
@@ -166,8 +164,8 @@ func problemOf(err error) (p problem, keyword string) {
 	return problem{name: at[0], text: text, path: at[1:]}, keyword
 }
 
-// complexity counts the schemas that apply to the same value. Alternatives that refer to
-// each other multiply and would block the UI; circular ones would never end.
+// complexity counts the schemas that apply to one value. Mutually referring alternatives
+// multiply and would block the UI.
 type complexity struct {
 	root any
 	cost map[string]int // by place in the document; negative while counting
@@ -175,7 +173,7 @@ type complexity struct {
 	err  error
 }
 
-// checkComplexity returns an error for a schema that takes too long to apply.
+// checkComplexity fails for a schema that takes too long to apply.
 func checkComplexity(doc any) error {
 	t := complexity{root: doc, cost: make(map[string]int), todo: []string{""}}
 	for len(t.todo) > 0 && t.err == nil {
@@ -242,7 +240,6 @@ func (t *complexity) walk(at string) int {
 
 func escapePointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
-// childPlaces returns the JSON pointers of the values in an object or a list.
 func childPlaces(at string, value any) (places []string) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -257,7 +254,6 @@ func childPlaces(at string, value any) (places []string) {
 	return places
 }
 
-// resolvePointer returns the value that a JSON pointer refers to.
 func resolvePointer(doc any, pointer string) (any, bool) {
 	if pointer == "" {
 		return doc, true

@@ -23,7 +23,6 @@ type schemaText struct {
 	maxOff int // maximum of off
 }
 
-// load creates the text once.
 func (s *schemaText) load(schema func() []byte) {
 	if s.lines != nil {
 		return
@@ -32,8 +31,8 @@ func (s *schemaText) load(schema func() []byte) {
 	s.lines = lines[:min(len(lines), maxSchemaLines)]
 }
 
-// window returns h lines of at most w cells. If there are more, the last line shows the
-// position.
+// window returns h lines of at most w cells, the last with the position if there are
+// more.
 func (s *schemaText) window(l *theme.Theme, w, h int) []string {
 	room := h
 	if len(s.lines) > h {
@@ -53,7 +52,7 @@ func (s *schemaText) window(l *theme.Theme, w, h int) []string {
 	return out
 }
 
-// visibleSchema returns the schema beside the focused field or text, and the field.
+// visibleSchema returns the schema beside the focus, and its field.
 func (f *Form) visibleSchema() (*schemaText, *field) {
 	if f.raw {
 		if f.schema.lines == nil {
@@ -67,7 +66,6 @@ func (f *Form) visibleSchema() (*schemaText, *field) {
 	return nil, nil
 }
 
-// pageSchema scrolls the schema beside the focused field or text.
 func (f *Form) pageSchema(down bool) {
 	if s, _ := f.visibleSchema(); s != nil {
 		by := max(s.height-1, 1)
@@ -93,9 +91,8 @@ const (
 	maxNested   = 8         // depth of expanded references
 )
 
-// expand replaces references by their targets, so that a schema can be read on its own.
-// Circular, external and too deep references stay. within lists the references around
-// raw.
+// expand replaces references by their targets for reading. Circular, external and too
+// deep ones stay. within lists the surrounding references.
 func (r *resolver) expand(raw json.RawMessage, within []string) json.RawMessage {
 	if r.bytesLeft -= len(raw); r.bytesLeft < 0 {
 		return raw
@@ -118,7 +115,7 @@ func (r *resolver) expand(raw json.RawMessage, within []string) json.RawMessage 
 	return writeObject(list)
 }
 
-// inline replaces "$ref" by the members of its target; sibling members take precedence.
+// inline replaces "$ref" by its target's members; sibling members take precedence.
 func (r *resolver) inline(list []member, within []string) ([]member, []string) {
 	at := slices.IndexFunc(list, func(m member) bool { return m.name == "$ref" })
 	if at < 0 {
@@ -142,8 +139,7 @@ func (r *resolver) inline(list []member, within []string) ([]member, []string) {
 	return out, append(slices.Clone(within), ref)
 }
 
-// ResolveRefs returns a schema with its references replaced by their targets, within
-// limits.
+// ResolveRefs returns a schema with references replaced by their targets, within limits.
 func ResolveRefs(schema json.RawMessage) json.RawMessage {
 	if !json.Valid(schema) {
 		return schema

@@ -7,12 +7,11 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxSkeleton is the maximum number of values in a skeleton, because schemas may contain
-// themselves.
+// maxSkeleton is the maximum number of values, because schemas may contain themselves.
 const maxSkeleton = 400
 
-// skeleton returns a value to edit, with all members or only the required ones. room is
-// the number of values left.
+// skeleton returns a value to edit, with all members or only the required ones. room
+// counts the values left.
 func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 	if *room--; *room < 0 {
 		return json.RawMessage("null")
@@ -57,7 +56,6 @@ func (f *Field) skeleton(all bool, room *int) json.RawMessage {
 	return emptyValue(f.Schema)
 }
 
-// skeletonOf returns the skeleton of an object.
 func skeletonOf(members []Field, all bool, room *int) json.RawMessage {
 	var list []member
 	for i := range members {
@@ -76,7 +74,6 @@ func skeletonOf(members []Field, all bool, room *int) json.RawMessage {
 	return writeObject(list)
 }
 
-// emptyValue returns an empty value of a schema's type.
 func emptyValue(schema json.RawMessage) json.RawMessage {
 	types, _ := typesOf(nodeOf(schema)["type"])
 	switch {
@@ -88,8 +85,8 @@ func emptyValue(schema json.RawMessage) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// allFields adds missing members of the schema to the JSON of the raw mode, or fills an
-// empty JSON field.
+// allFields adds the schema's missing members to the raw JSON, or fills an empty JSON
+// field.
 func (f *Form) allFields() {
 	room := maxSkeleton
 	if fd := f.currentField(); fd != nil && fd.kind == JSON {

@@ -13,18 +13,17 @@ import (
 	"github.com/charmbracelet/x/ansi/kitty"
 )
 
-// Limits of a renderer.
 const (
 	maxImages = 64
 	maxPixels = 16 << 20
 	slots     = 200 // of images; kitty's diacritics allow more
 )
 
-// The assumed cell size in pixels if the terminal does not report it.
+// The default cell size in pixels.
 const defaultCellWidth, defaultCellHeight = 10, 20
 
-// Renderer draws and caches the images of one terminal. The zero value draws none. Its
-// methods are safe for concurrent use.
+// Renderer draws and caches the images of one terminal. The zero value draws none. It is
+// safe for concurrent use.
 type Renderer struct {
 	mu       sync.Mutex
 	protocol Protocol
@@ -39,7 +38,6 @@ type Renderer struct {
 	stale   []byte // slots of images that the terminal must free
 }
 
-// entry is a cached image.
 type entry struct {
 	*Image
 	slot byte
@@ -49,9 +47,8 @@ type entry struct {
 	pal  *image.Paletted
 }
 
-// Set sets the protocol and the cell size. It reports whether existing images became
-// invalid. seed may be any number; programs that share the terminal should use different
-// ones.
+// Set sets the protocol and the cell size, and reports whether existing images became
+// invalid. Programs that share the terminal should use different seeds.
 func (g *Renderer) Set(p Protocol, f TerminalReply, tmux bool, seed int) (changed bool) {
 	w, h := f.CellWidth, f.CellHeight
 	if w <= 0 || h <= 0 {
@@ -89,7 +86,7 @@ func (g *Renderer) cell() (w, h int) {
 	return cmp.Or(g.w, defaultCellWidth), cmp.Or(g.h, defaultCellHeight)
 }
 
-// Row returns the cells of an image's row, for the columns [from, to).
+// Row returns the cells [from, to) of an image's row.
 func (g *Renderer) Row(m *Image, row, from, to int) string {
 	if from >= to {
 		return ""
@@ -165,7 +162,6 @@ type run struct {
 	row, col int
 }
 
-// runs returns the parts of a line that show images.
 func runs(line string) (all []run) {
 	width, measured := 0, 0
 	for at := 0; ; {
@@ -212,7 +208,6 @@ func cellAt(line string, at int) (row, col int, slot byte, end int, ok bool) {
 	return marks[0], marks[1], byte(marks[2]), at, true
 }
 
-// numbers decodes kitty's diacritics.
 var numbers = sync.OnceValue(func() map[rune]int {
 	all := make(map[rune]int, maxCols)
 	for i := range maxCols {
@@ -221,9 +216,8 @@ var numbers = sync.OnceValue(func() map[rune]int {
 	return all
 })
 
-// Text returns the bytes that turn the line old into line. Kitty gets the placeholders.
-// Other terminals get blanks for image cells, or skip the cells if the image is already
-// there.
+// Text returns the bytes that turn the line old into line. Except for kitty, it replaces
+// image cells by blanks, or skips them if the image is already there.
 func (g *Renderer) Text(old, line string) string {
 	if !strings.Contains(line, placeholder) || g.Protocol() == Kitty {
 		return line
@@ -245,7 +239,6 @@ func (g *Renderer) Text(old, line string) string {
 	return b.String()
 }
 
-// sameRuns reports whether two lines show the same images at the same places.
 func sameRuns(a, b []run) bool {
 	if len(a) != len(b) {
 		return false
@@ -258,5 +251,4 @@ func sameRuns(a, b []run) bool {
 	return true
 }
 
-// showsSame reports whether two parts show the same columns of the same image.
 func (r run) showsSame(o run) bool { return r.n == o.n && r.slot == o.slot && r.col == o.col }

@@ -9,7 +9,6 @@ import (
 	"image/png"
 )
 
-// Limits of images made for a terminal.
 const (
 	maxCols       = 250 // kitty's diacritics allow 296
 	maxRows       = 250
@@ -26,8 +25,7 @@ type Image struct {
 	key        [sha256.Size]byte
 }
 
-// Size returns the cells for an image of w by h pixels: its natural size, scaled down in
-// proportion to fit cols by rows.
+// Size returns the cells for an image of w by h pixels, scaled down to fit cols by rows.
 func (g *Renderer) Size(w, h, cols, rows int) (int, int) {
 	cw, ch := g.cell()
 	return size(w, h, cw, ch, min(cols, maxCols), min(rows, maxRows))
@@ -64,7 +62,6 @@ func (g *Renderer) Image(img image.Image, cols, rows int) (*Image, error) {
 
 var encoder = png.Encoder{CompressionLevel: png.BestSpeed}
 
-// pixels decodes the image.
 func (m *Image) pixels() *image.NRGBA {
 	img, err := png.Decode(bytes.NewReader(m.png))
 	if err != nil {
@@ -78,7 +75,7 @@ func (m *Image) pixels() *image.NRGBA {
 	return n
 }
 
-// Scale returns an image of w by h pixels, each the average of the pixels that it covers.
+// Scale returns an image of w by h pixels, each the average of its source pixels.
 func Scale(img image.Image, w, h int) *image.NRGBA {
 	r := img.Bounds()
 	from := image.NewRGBA(image.Rect(0, 0, r.Dx(), r.Dy())) // premultiplied, as averages require

@@ -38,13 +38,12 @@ type TerminalReply struct {
 	CellHeight   int
 }
 
-// Terminals with iTerm2's protocol. Each also reports sixel, which proves that the
+// Terminals with iTerm2's protocol. They also report sixel, which proves that the
 // variable was not inherited from another terminal.
 var inlineTerminals = []string{"iTerm.app", "iTerm2", "WezTerm", "mintty"}
 
-// ChooseProtocol returns the protocol for a terminal. Every mode except "auto" is final.
-// "auto" relies on the terminal's reply and draws nothing in a multiplexer, whose replies
-// do not describe the outer terminal.
+// ChooseProtocol returns the protocol for a terminal. "auto" relies on the terminal's
+// reply, and draws nothing in a multiplexer because that replies for itself.
 func ChooseProtocol(mode string, getenv func(string) string, f TerminalReply) Protocol {
 	switch mode {
 	case "kitty":

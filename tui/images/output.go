@@ -21,8 +21,8 @@ func (g *Renderer) Invalidate() {
 	}
 }
 
-// Before returns the bytes to write before lines. They free evicted images and send kitty
-// each image once.
+// Before returns the bytes to write before lines. They free evicted images and send new
+// ones to kitty.
 func (g *Renderer) Before(lines []string) []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,7 +67,7 @@ func (g *Renderer) freeStale(b *bytes.Buffer) {
 	g.stale = g.stale[:0]
 }
 
-// id returns kitty's image id. The third diacritic of a cell holds its most significant
+// id returns kitty's image id: the third diacritic of a cell is its most significant
 // byte, the colour its least.
 func (g *Renderer) id(slot byte) string {
 	return "i=" + strconv.Itoa(int(slot)<<24|int(g.colour))
@@ -105,14 +105,13 @@ func (g *Renderer) writeSequence(b *bytes.Buffer, sequence string) {
 	b.WriteString(sequence)
 }
 
-// rect is a rectangle of the UI that shows a part of an image.
 type rect struct {
 	run
 	y, rows int
 }
 
-// Draw returns the bytes that put images over changed lines, to write after their text.
-// Adjacent rows of an image are drawn together.
+// Draw returns the bytes that draw images over changed lines, to write after their text.
+// Adjacent rows are drawn together.
 func (g *Renderer) Draw(old, lines []string) []byte {
 	if p := g.Protocol(); p == None || p == Kitty {
 		return nil
@@ -163,7 +162,6 @@ func rects(old, lines []string) (all []rect) {
 	return all
 }
 
-// drawInline draws a part of an image with iTerm2's protocol.
 func (g *Renderer) drawInline(b *bytes.Buffer, e *entry, r rect) {
 	data := e.png
 	if r.rows < e.Rows || r.n < e.Cols {
@@ -178,8 +176,7 @@ func (g *Renderer) drawInline(b *bytes.Buffer, e *entry, r rect) {
 		len(data), r.n, r.rows, base64.StdEncoding.EncodeToString(data)))
 }
 
-// decoded returns the pixels of an image. It caches them while the image is shown. Only
-// the writer to the terminal calls it.
+// decoded returns the cached pixels of an image. Only the terminal's writer may call it.
 func (e *entry) decoded() *image.NRGBA {
 	if e.raw == nil {
 		e.raw = e.pixels()

@@ -7,14 +7,13 @@ import (
 	"strconv"
 )
 
-// Levels of red, green and blue in the fixed palette. With a palette per image, parts
-// drawn at different times would differ.
+// Levels of red, green and blue in the palette. It is the same for all parts of an image,
+// so that they match.
 const reds, greens, blues = 6, 7, 6
 
 // transparent is the index of pixels that show the terminal's background.
 const transparent = reds * greens * blues
 
-// sixel draws a part of an image.
 func (e *entry) sixel(b *bytes.Buffer, r image.Rectangle) {
 	if e.pal == nil {
 		e.pal = dither(e.decoded())
@@ -42,7 +41,7 @@ func (e *entry) sixel(b *bytes.Buffer, r image.Rectangle) {
 
 func percent(v uint8) string { return strconv.Itoa((int(v)*100 + 127) / 255) }
 
-// band writes up to six lines of pixels: colour by colour, one character per column.
+// band writes up to six lines of pixels, colour by colour.
 func (e *entry) band(b *bytes.Buffer, r image.Rectangle) {
 	var in [transparent]bool
 	for y := r.Min.Y; y < r.Max.Y; y++ {
@@ -90,8 +89,7 @@ func writeRun(b *bytes.Buffer, char byte, n int) {
 	}
 }
 
-// dither returns an image in the colours of the palette. The error of each pixel is
-// spread to its neighbours (Floyd and Steinberg).
+// dither converts an image to the palette (Floyd and Steinberg).
 func dither(img *image.NRGBA) *image.Paletted {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	out := image.NewPaletted(image.Rect(0, 0, w, h), palette())

@@ -12,8 +12,8 @@ import (
 	"goblin/registry/termtext"
 )
 
-// escapes replaces text that the fields of bubbles would drop, change or draw raw. It
-// maps each such piece to a private-use character.
+// escapes maps text that the fields of bubbles would drop, change or draw raw to
+// private-use characters.
 type escapes struct {
 	keeps  func(rune) bool
 	joined bool // joined emoji, such as a family, count as one piece
@@ -35,7 +35,6 @@ func isInvisible(r rune) bool {
 	return isUnsupported(r) && r != '\n' && r != '\t' || termtext.Text(one) != one
 }
 
-// escape returns the text for a field of bubbles.
 func (k *escapes) escape(s string) string {
 	pictures := k.joined && strings.Contains(s, joiner)
 	if !pictures && strings.IndexFunc(s, func(r rune) bool { return k.keeps(r) || r >= standIn }) < 0 {
@@ -64,7 +63,6 @@ func (k *escapes) escape(s string) string {
 	return b.String()
 }
 
-// joiner joins several emoji into one.
 const joiner = "\u200d"
 
 // maxPicture is the longest joined emoji, in bytes.
@@ -82,7 +80,6 @@ func picture(s string) int {
 	return len(cluster)
 }
 
-// unescape returns the original text.
 func (k *escapes) unescape(s string) string {
 	if len(k.all) == 0 {
 		return s
@@ -98,7 +95,7 @@ func (k *escapes) unescape(s string) string {
 	return b.String()
 }
 
-// typed returns a key for the field of bubbles. lines allows line breaks.
+// typed escapes a key for the field of bubbles. lines allows line breaks.
 func (k *escapes) typed(msg tea.KeyMsg, lines bool) tea.KeyMsg {
 	if msg.Type != tea.KeyRunes {
 		return msg

@@ -65,12 +65,12 @@ func HasLineBreaks(msg tea.KeyMsg) bool {
 // MaxLines is the maximum number of lines that can be edited, below the limit of bubbles.
 const MaxLines = 9000
 
-// areaWidth is the wrap width of the bubbles area, in cells. The lines are drawn
-// unwrapped, but the area measures each word again with every letter, up to this width.
+// areaWidth limits wrapping in the bubbles area, in cells. The area measures each word
+// again with every letter, so the limit bounds the time.
 const areaWidth = 200
 
-// isZeroWidth reports whether a text has more than 2000 characters without width. The
-// area would take seconds to measure it.
+// isZeroWidth reports whether a text has more than 2000 zero-width characters. The area
+// would take seconds to measure it.
 func isZeroWidth(s string) bool {
 	n := 0
 	for _, r := range s {
@@ -81,9 +81,8 @@ func isZeroWidth(s string) bool {
 	return n > 2000
 }
 
-// wake creates the area and reports whether it exists. It runs on first input, because an
-// area takes 250 KB and a form may have hundreds of fields. Text that the area cannot
-// hold stays read-only.
+// wake creates the area on first input, because it takes 250 KB and a form may have
+// hundreds. It returns false for text that the area cannot hold, which stays read-only.
 func (t *Field) wake() bool {
 	if t.awake || len(t.rows) > MaxLines || isZeroWidth(t.text) {
 		return t.awake
@@ -107,7 +106,7 @@ func (t *Field) wake() bool {
 	return true
 }
 
-// SetValue replaces the text. The cursor moves to the end, in an area to the start.
+// SetValue replaces the text. The cursor moves to the end, or to the start of an area.
 func (t *Field) SetValue(s string) {
 	t.left, t.off = 0, 0
 	if t.multi {
@@ -129,8 +128,7 @@ func (t *Field) Rows() []string { return t.rows }
 // Multi reports whether the field allows several lines.
 func (t *Field) Multi() bool { return t.multi }
 
-// SetTheme changes the theme. It creates the area of bubbles again, which cannot change
-// its own.
+// SetTheme changes the theme and recreates the area.
 func (t *Field) SetTheme(lk *theme.Theme) {
 	t.look = lk
 	if t.awake {
@@ -162,7 +160,7 @@ func (t *Field) read() {
 }
 
 // Update handles a key and reports whether the text changed. Several runes at once are
-// text, even if they spell a key's name, such as "end".
+// text, even if they spell a key such as "end".
 func (t *Field) Update(msg tea.KeyMsg) bool {
 	before := t.text
 	switch {
@@ -186,7 +184,7 @@ func (t *Field) Update(msg tea.KeyMsg) bool {
 	return t.text != before
 }
 
-// splice inserts text that the area would truncate. Afterwards the text is read-only.
+// splice inserts text that the area would truncate, and makes the text read-only.
 func (t *Field) splice(s string) {
 	row, col := t.Cursor()
 	rows := slices.Clone(t.rows)
@@ -227,8 +225,7 @@ func (t *Field) Column() int {
 	return theme.Width(before)
 }
 
-// around cuts a line to a window of w cells around the cursor. The window scrolls only if
-// necessary.
+// around cuts a line to a window of w cells around the cursor.
 func (t *Field) around(line string, w int) (before, under, after string) {
 	row, col := t.Cursor()
 	runes := []rune(t.kept.escape(line))
@@ -293,7 +290,7 @@ func (t *Field) Draw(w, h int, focused bool) (rows []string, at int) {
 // blankLine is the maximum underline of an empty field, in cells.
 const blankLine = 48
 
-// clip returns enough of a line to fill w cells and to show that it was cut.
+// clip cuts a line to a bit more than w cells.
 func clip(s string, w int) string {
 	n := 0
 	for i := range s {
@@ -317,9 +314,8 @@ func (t *Field) visible(s string) string {
 	return strings.Join(parts, t.look.To+"   ")
 }
 
-// Wrapped draws the text wrapped in h rows of w cells. A mark replaces each character
-// that must not reach the terminal, so that widths stay right. hidden lists the replaced
-// characters.
+// Wrapped draws the text in h rows of w cells. A mark replaces each character that must
+// not reach the terminal; hidden lists these.
 func (t *Field) Wrapped(w, h int, mark string) (rows, hidden []string) {
 	t.wake()
 	t.area.SetWidth(w)

@@ -43,15 +43,13 @@ func (b *builder) section(k *Section) {
 	}
 }
 
-// pos returns the offset of the next text in the arena.
 func (b *builder) pos() int { return len(b.d.arena) }
 
 func (b *builder) put(s string) { b.d.arena = append(b.d.arena, s...) }
 
 func (b *builder) setInk(i ink) { b.d.arena = append(b.d.arena, byte(i)) }
 
-// add appends a line. It checks the context periodically, because every loop over long
-// content calls it.
+// add appends a line and periodically checks the context.
 func (b *builder) add(l line) {
 	if len(b.d.lines)&4095 == 4095 && b.err == nil {
 		b.err = b.ctx.Err()
@@ -64,14 +62,13 @@ func (b *builder) add(l line) {
 
 func (b *builder) blank() { b.add(line{off: uint32(b.pos()), ink: inkPlain}) }
 
-// line adds safe text without line breaks in one ink, wrapped.
+// line adds sanitized text without line breaks in one ink, wrapped.
 func (b *builder) line(i ink, s string, hang int) {
 	from := b.pos()
 	b.put(s)
 	b.wrap(from, line{ink: i}, hang)
 }
 
-// remark adds the lines of a text in one ink, after a mark.
 func (b *builder) remark(i ink, text, mark string) {
 	text, _ = truncate(text, b.o.MaxBytes)
 	for s := range strings.Lines(termtext.Text(text)) {
@@ -82,7 +79,6 @@ func (b *builder) remark(i ink, text, mark string) {
 
 func (b *builder) empty() { b.line(inkDim, "empty", 0) }
 
-// openHint returns a note about the key that shows the whole text.
 func (b *builder) openHint() string {
 	if b.o.Opens == "" {
 		return ""
@@ -99,7 +95,6 @@ func (b *builder) noteTruncation(shown, size int64) {
 	}
 }
 
-// labelWidth returns the width of the widest label, in cells.
 func labelWidth(fields []Field) (cells int) {
 	for _, f := range fields {
 		if f.Value != "" {
@@ -152,7 +147,7 @@ func (b *builder) plain(text string, size int64) {
 	b.noteTruncation(int64(len(shown)), size)
 }
 
-// lines adds the lines of safe text, numbered if Options.Numbers is set.
+// lines adds the lines of sanitized text, numbered if Options.Numbers is set.
 func (b *builder) lines(s string) {
 	l := line{ink: inkPlain}
 	if b.o.Numbers {
@@ -179,8 +174,8 @@ func (b *builder) lines(s string) {
 	}
 }
 
-// truncate returns at most most bytes of a text, whole characters only. It ends at a line
-// break unless that loses more than an eighth.
+// truncate cuts a text to at most most bytes of whole characters. It prefers a line break
+// in the last eighth.
 func truncate(s string, most int) (string, bool) {
 	if len(s) <= most {
 		return s, false
@@ -207,12 +202,11 @@ func splitSize(n int64) (number, unit string) {
 	return number, unit
 }
 
-// briefFrom is the minimum length of a data: URI that is shown by type and size, in
-// bytes.
+// briefFrom is the minimum length of a shortened data: URI, in bytes.
 const briefFrom = 64
 
-// ShortenDataURI replaces a long data: URI by the type and size of its content. It
-// returns other text unchanged.
+// ShortenDataURI replaces a long data: URI by its type and size. Other text stays
+// unchanged.
 func ShortenDataURI(s string) string {
 	if len(s) < briefFrom || !strings.EqualFold(s[:len("data:")], "data:") {
 		return s

@@ -2,10 +2,9 @@ package viewer
 
 import "hash/maphash"
 
-// Mark marks the lines that are missing in old; a [View] then draws a mark at their edge.
-// It compares source lines, so the widths may differ. Time and memory are linear: after
-// the common start and end, it matches equal lines regardless of their order. It must be
-// called before the document is shown.
+// Mark marks the lines that are missing in old; a [View] draws a mark at their edge. It
+// compares source lines, so the widths may differ. Equal lines match regardless of order,
+// in linear time and memory. Call it before the document is shown.
 func (d *Doc) Mark(old *Doc) {
 	d.changed = nil
 	if old == nil {
@@ -46,7 +45,6 @@ type hash struct {
 	first, next int
 }
 
-// hashes returns a hash for each source line.
 func (d *Doc) hashes(seed maphash.Seed) []hash {
 	out := make([]hash, 0, len(d.lines))
 	for i := 0; i < len(d.lines); {

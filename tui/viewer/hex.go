@@ -49,7 +49,6 @@ func (b *builder) hex(k *Section) {
 	}
 }
 
-// noteUndrawn adds a note about the reason why an image is not drawn.
 func (b *builder) noteUndrawn(k *Section, why error) {
 	name := cmp.Or(k.MIME, "image")
 	switch {
@@ -85,7 +84,7 @@ func (b *builder) sha256(data []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// dump yields lines in the format of hexdump -C that fit into room cells.
+// dump yields lines like those of hexdump -C, of at most room cells.
 func dump(data []byte, room int) func(func(string) bool) {
 	per := perLine(room)
 	return func(yield func(string) bool) {
@@ -112,7 +111,7 @@ func dump(data []byte, room int) func(func(string) bool) {
 	}
 }
 
-// perLine returns the number of bytes in a dump line of at most room cells.
+// perLine returns the bytes in a dump line of at most room cells.
 func perLine(room int) int {
 	per := 2
 	for per < 64 && hexWidth(per+step(per)) <= room {
@@ -121,7 +120,6 @@ func perLine(room int) int {
 	return per
 }
 
-// step returns the increment of bytes per line, which is smaller for narrow lines.
 func step(per int) int {
 	switch {
 	case per < 8:
@@ -132,10 +130,9 @@ func step(per int) int {
 	return 8
 }
 
-// hexWidth returns the cells of a line with n bytes.
 func hexWidth(n int) int { return 9 + (n+7)/8 + 3*n + 1 + n + 2 }
 
-// dimensions returns the format and pixel size of an image, or "" for other data.
+// dimensions returns the format and pixel size of an image, or "".
 func dimensions(data []byte) string {
 	data = data[:min(len(data), imageHead)]
 	f := formatOf(data)

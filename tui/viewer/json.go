@@ -12,8 +12,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// json shows JSON, up to the limit. Text that is not JSON is shown unchanged below the
-// syntax error.
+// json shows JSON up to the limit. Other text stays unchanged below the syntax error.
 func (b *builder) json(k *Section) {
 	whole := max(k.Size, int64(len(k.Data)))
 	if whole == 0 {
@@ -45,8 +44,8 @@ func (b *builder) json(k *Section) {
 // isToken reports whether the end of a partial text is empty or may begin a token.
 func isToken(end []byte) bool { return !bytes.ContainsAny(end, " \t\r\n\",:[]{}") }
 
-// countLevels returns the number of nested containers below the outermost value. Empty
-// containers do not count.
+// countLevels returns the number of nested non-empty containers below the outermost
+// value.
 func countLevels(src []byte) int {
 	depth, deep, fresh := 0, 0, false
 	for i := 0; i < len(src); i++ {
@@ -75,8 +74,8 @@ func countLevels(src []byte) int {
 	return max(deep-1, 0)
 }
 
-// foldDepth returns the depth to which JSON is shown. It never exceeds the existing
-// levels, so each press of the fold key changes something.
+// foldDepth returns the depth of shown JSON. It stays within the existing levels, so each
+// press of the fold key changes something.
 func foldDepth(deep int, o Options) int {
 	if o.Depth < 0 {
 		return -1
@@ -84,9 +83,9 @@ func foldDepth(deep int, o Options) int {
 	return max(0, min(o.Depth, deep)-o.Fold)
 }
 
-// printer lays out JSON token by token. Order, numbers, duplicates and escapes stay as in
-// the source, except escapes of printable characters. It stops at the output limit, so
-// memory is bounded. The source is valid but may be truncated.
+// printer lays out JSON token by token, exactly as in the source except for escapes of
+// printable characters. It stops at the output limit, so memory is bounded. The source is
+// valid but may be truncated.
 type printer struct {
 	b        *builder
 	src      []byte
@@ -100,14 +99,13 @@ type printer struct {
 	node     uint64 // of the current value
 }
 
-// Constants of the hash that identifies nodes. A node is identified by its path, so it
-// stays the same in newer documents.
+// Hash constants for node ids. An id depends on the path of a node, so newer documents
+// keep it.
 const (
 	fnvOffset = 14695981039346656037
 	fnvPrime  = 1099511628211
 )
 
-// childID returns the node of a value inside another one.
 func childID(node uint64, name []byte) uint64 {
 	node ^= fnvOffset
 	for _, c := range name {
@@ -118,10 +116,9 @@ func childID(node uint64, name []byte) uint64 {
 
 func (p *printer) space() { p.i = rawjson.AfterSpace(p.src, p.i) }
 
-// more reports whether there is more to lay out.
 func (p *printer) more() bool { return !p.full && p.i < len(p.src) }
 
-// scan returns the index after the value that begins here. It skips a truncated value.
+// scan returns the index after the next value. It skips a truncated value.
 func (p *printer) scan() (end int, ok bool) {
 	end, err := rawjson.Scan(p.src, p.i)
 	if err != nil {
@@ -137,7 +134,6 @@ func (p *printer) peek() byte {
 	return 0
 }
 
-// end finishes the open line.
 func (p *printer) end(depth int) {
 	p.b.wrap(p.from, line{ink: inkPlain, indent: uint16(min(2*depth, p.b.lineWidth/2))}, 2)
 	p.from, p.ink = p.b.pos(), inkPlain
@@ -157,7 +153,7 @@ func (p *printer) put(i ink, s string) {
 // slack is the longest token that is completed beyond the output limit, in bytes.
 const slack = 256
 
-// token writes the scalar before end, cut if it exceeds the limit.
+// token writes the scalar before end, cut at the limit.
 func (p *printer) token(i ink, end, depth int) {
 	raw := p.src[p.i:end]
 	if !p.b.o.Raw && len(raw) > briefFrom && bytes.HasPrefix(raw, []byte(`"data:`)) {
@@ -188,8 +184,8 @@ func (p *printer) token(i ink, end, depth int) {
 	p.b.d.arena = append(p.b.d.arena, raw...)
 }
 
-// decodeEscapes decodes the escapes of printable characters in a string, so 日 is shown
-// instead of \u65e5.
+// decodeEscapes decodes escapes of printable characters in a string, such as \u65e5 for
+// 日.
 func decodeEscapes(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); {
@@ -209,8 +205,8 @@ func decodeEscapes(raw []byte) []byte {
 	return out
 }
 
-// decodeEscape returns the character and the length of the escape at the start of s. The
-// character is 0 for escapes without a number.
+// decodeEscape returns the character and length of the escape at the start of s. The
+// character is 0 unless the escape is numeric.
 func decodeEscape(s []byte) (r rune, n int) {
 	unit := func(s []byte) (rune, bool) {
 		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
@@ -307,7 +303,6 @@ func (p *printer) container(depth int, closer byte, what string) {
 	}
 }
 
-// name writes the name of a member and the colon after it.
 func (p *printer) name(depth int) {
 	end, ok := p.scan()
 	if !ok {
@@ -322,7 +317,6 @@ func (p *printer) name(depth int) {
 	}
 }
 
-// putFolded writes the number of members or items instead of a container.
 func (p *printer) putFolded(opener, closer, what string) {
 	end, ok := p.scan()
 	if !ok {

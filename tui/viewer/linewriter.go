@@ -6,8 +6,7 @@ import (
 
 const reset = "\x1b[m"
 
-// lineWriter writes one styled line. It changes the style only before text and skips
-// cells outside the window.
+// lineWriter writes one styled line and skips cells outside the window.
 type lineWriter struct {
 	text      []byte
 	style     theme.Style
@@ -31,7 +30,7 @@ func (p *lineWriter) setStyle(s theme.Style) {
 	p.style = s
 }
 
-// writeString writes text of known width without counting its cells.
+// writeString writes text without counting its cells.
 func (p *lineWriter) writeString(s string) { p.text = append(p.text, s...) }
 
 // skipHidden skips up to n cells left of the window and returns their number.

@@ -12,8 +12,8 @@ var emphasis = [...]struct {
 	ink  ink
 }{{"**", inkBold}, {"__", inkBold}, {"*", inkEm}, {"_", inkEm}}
 
-// inliner formats one paragraph in linear time. A failed search for a closing mark is not
-// repeated, and a successful one is cached.
+// inliner formats one paragraph in linear time: failed searches for a closing mark are
+// not repeated, successful ones are cached.
 type inliner struct {
 	b        *builder
 	s        string
@@ -47,7 +47,7 @@ func (b *builder) inline(s string, base ink) {
 	b.put(s[plain:])
 }
 
-// special formats the construct that begins at i. It returns false for a plain character.
+// special formats the construct at i, or returns false.
 func (in *inliner) special(c byte) bool {
 	switch c {
 	case '\\':
@@ -88,7 +88,6 @@ func isURL(s string) bool {
 	return ok && !strings.ContainsAny(s, " <") && (scheme == "http" || scheme == "https" || scheme == "mailto")
 }
 
-// ink returns the ink at i.
 func (in *inliner) ink() ink {
 	for k, end := range in.ends {
 		if end > in.i {
@@ -105,7 +104,6 @@ func (in *inliner) show(i ink, s string) {
 	in.b.setInk(in.ink())
 }
 
-// index returns the offset of the first c from i on, or -1.
 func (in *inliner) index(slot int, c byte) int { return in.indexFrom(slot, c, in.i) }
 
 func (in *inliner) indexFrom(slot int, c byte, i int) int {

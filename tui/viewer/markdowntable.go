@@ -15,7 +15,6 @@ const (
 	leastColumn  = 3 // cells
 )
 
-// table is a Markdown table (GFM): a header, a line of dashes, and rows.
 type table struct {
 	source []string // lines as written
 	align  []byte   // l, c or r per column
@@ -41,7 +40,7 @@ func (m *markdown) startTable(text string) bool {
 	return true
 }
 
-// row adds a row to the open table. It returns false for any other line.
+// row adds a row to the open table, or returns false.
 func (m *markdown) row(s string) bool {
 	t, text := m.table, strings.TrimSpace(s)
 	if text == "" || !strings.Contains(text, "|") || len(t.rows) >= tableRows {
@@ -53,8 +52,7 @@ func (m *markdown) row(s string) bool {
 	return true
 }
 
-// dashes parses the delimiter row. It returns the alignment of each column, or nil for
-// other lines.
+// dashes returns the alignments in a delimiter row, or nil for other lines.
 func dashes(text string) (align []byte) {
 	if !strings.Contains(text, "|") || strings.Trim(text, "|:- \t") != "" {
 		return nil
@@ -76,7 +74,7 @@ func dashes(text string) (align []byte) {
 	return align
 }
 
-// fieldsOf splits a row at its bars, except at escaped ones.
+// fieldsOf splits a row at its unescaped bars.
 func fieldsOf(text string) (fields []string) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "|")
 	from := 0
@@ -95,7 +93,6 @@ func fieldsOf(text string) (fields []string) {
 	return fields
 }
 
-// endTable shows the open table.
 func (m *markdown) endTable() {
 	t := m.table
 	if t == nil {
@@ -133,7 +130,7 @@ func (m *markdown) endTable() {
 	}
 }
 
-// shrink narrows the widest columns until all fit. It returns false if they cannot.
+// shrink narrows the widest columns until all fit, or returns false.
 func shrink(widths []int, room int) bool {
 	sum := 0
 	for i := range widths {
@@ -151,7 +148,6 @@ func shrink(widths []int, room int) bool {
 	return true
 }
 
-// tableRow shows the cells of a row side by side, wrapped to their columns.
 func (m *markdown) tableRow(row [][]byte, widths []int, align []byte, base line) {
 	b := m.b
 	parts, most := make([][][]byte, len(row)), 1
@@ -204,7 +200,7 @@ func (m *markdown) tableRule(widths []int, base line) {
 	m.b.addUnwrapped(from, base)
 }
 
-// inlineText returns a paragraph with its inks, without adding it to the document.
+// inlineText formats a paragraph without adding it to the document.
 func (b *builder) inlineText(text string, base ink) []byte {
 	from := b.pos()
 	b.setInk(base)
@@ -217,7 +213,7 @@ func (b *builder) inlineText(text string, base ink) []byte {
 func cellsOf(s []byte) int { return cellWidth(s, 0, 1<<30) }
 
 // wrapCell splits text with inks into lines of at most w cells, preferably after spaces.
-// Each line starts with the ink in effect.
+// Each line starts with its ink.
 func wrapCell(s []byte, w int) (out [][]byte) {
 	start := inkPlain
 	var open []byte

@@ -13,7 +13,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// maxParts is the maximum number of entries of one result that are shown.
+// maxParts is the maximum number of entries shown of one result.
 const maxParts = 1000
 
 // FromResource returns the sections for a result of resources/read.
@@ -103,9 +103,8 @@ func FromPrompt(result json.RawMessage) []Section {
 	return noteMore(out, total)
 }
 
-// JoinText returns the texts in a result of any of the three kinds, each starting on a
-// new line. The text is not sanitized and thus unsafe for a terminal. For a result
-// without text it returns the JSON.
+// JoinText returns the texts in a result of any kind, each on a new line, or its JSON if
+// there are none. They are not sanitized for a terminal.
 func JoinText(result json.RawMessage) string {
 	var parts []string
 	forEachPart(result, func(c []byte) bool {
@@ -128,7 +127,7 @@ func JoinText(result json.RawMessage) string {
 }
 
 // FirstBlob returns the first binary part of a result, for saving. name is the last part
-// of its URI, reduced to characters that are safe in file names; it may be "".
+// of its URI with only safe characters, and may be "".
 func FirstBlob(result json.RawMessage) (name, mime string, data []byte, ok bool) {
 	forEachPart(result, func(c []byte) bool {
 		v := rawjson.Get(c, "blob")
@@ -148,8 +147,8 @@ func FirstBlob(result json.RawMessage) (name, mime string, data []byte, ok bool)
 	return name, mime, data, ok
 }
 
-// forEachPart calls yield for the parts of a result until it returns false. For an
-// embedded resource it passes the resource.
+// forEachPart calls yield for the parts of a result, or for their embedded resources,
+// until it returns false.
 func forEachPart(result json.RawMessage, yield func([]byte) bool) {
 	if rawjson.Valid(result) != nil {
 		return
@@ -185,7 +184,7 @@ func forEachPart(result json.RawMessage, yield func([]byte) bool) {
 	}
 }
 
-// fileName returns the last part of a URI's path, reduced to safe characters.
+// fileName returns the last part of a URI's path with only safe characters.
 func fileName(uri string) string {
 	uri, _, _ = strings.Cut(uri, "#")
 	uri, _, _ = strings.Cut(uri, "?")
@@ -219,7 +218,7 @@ func member(result json.RawMessage, name string) []byte {
 	return nil
 }
 
-// asJSON returns a section for JSON that the specification does not define.
+// asJSON returns a section for unspecified JSON.
 func asJSON(raw []byte) []Section { return []Section{{Kind: JSON, Data: raw}} }
 
 func noteMore(out []Section, total int) []Section {
@@ -229,7 +228,6 @@ func noteMore(out []Section, total int) []Section {
 	return out
 }
 
-// resourceSections returns the sections for TextResourceContents or BlobResourceContents.
 func resourceSections(c []byte) []Section {
 	mime := rawjson.GetString(c, "mimeType")
 	head := Section{Kind: Fields, Fields: []Field{{Label: "uri", Value: rawjson.GetString(c, "uri")}, {Label: "type", Value: mime}}}
@@ -250,7 +248,6 @@ func withHead(head, body Section) []Section {
 	return []Section{body}
 }
 
-// blobSection returns the section for base64 data.
 func blobSection(v []byte, mime string) Section {
 	data, err := bytesIn(v)
 	if err != nil {
@@ -259,7 +256,7 @@ func blobSection(v []byte, mime string) Section {
 	return Section{Kind: Hex, Data: data, MIME: mime}
 }
 
-// bytesIn decodes a JSON string of base64, in either alphabet, with or without padding.
+// bytesIn decodes a JSON string of base64 in either alphabet, padded or not.
 func bytesIn(v []byte) ([]byte, error) {
 	s, ok := rawjson.String(v)
 	if !ok {
@@ -278,8 +275,8 @@ func bytesIn(v []byte) ([]byte, error) {
 	return nil, err
 }
 
-// textSection returns the section for text of a MIME type. Text without a type counts as
-// JSON if it is an object or an array.
+// textSection returns the section for text of a MIME type. Untyped text is JSON if it is
+// an object or an array.
 func textSection(s, mime string) Section {
 	kind, _, _ := strings.Cut(mime, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
@@ -296,7 +293,6 @@ func textSection(s, mime string) Section {
 	return Section{Kind: Text, Text: s, MIME: mime}
 }
 
-// isJSON reports whether a text is an object or an array.
 func isJSON(s string) bool {
 	t := bytes.TrimLeft([]byte(s[:min(len(s), 64)]), " \t\r\n")
 	if len(t) == 0 || t[0] != '{' && t[0] != '[' {
@@ -305,7 +301,6 @@ func isJSON(s string) bool {
 	return rawjson.Valid([]byte(s)) == nil
 }
 
-// plainSection returns the section for text without a MIME type.
 func plainSection(s string) Section {
 	b := textSection(s, "")
 	if b.Kind != JSON && looksMarkdown(s) {
@@ -327,8 +322,6 @@ func looksMarkdown(s string) bool {
 	return strings.Contains(s, "](http")
 }
 
-// contentSections returns the sections for one content block of a tool result or prompt
-// message.
 func contentSections(c []byte) []Section {
 	switch rawjson.GetString(c, "type") {
 	case "text":
@@ -351,7 +344,6 @@ func contentSections(c []byte) []Section {
 	return asJSON(c)
 }
 
-// linkSection returns the section for a resource_link.
 func linkSection(c []byte) Section {
 	b := Section{Kind: Fields, Fields: []Field{
 		{Label: "link", Value: rawjson.GetString(c, "uri")},

@@ -30,7 +30,6 @@ const (
 	samples       = 4   // image pixels per block pixel, each way
 )
 
-// dot is one cell of a block picture.
 type dot struct {
 	style theme.Style
 	char  string
@@ -50,12 +49,12 @@ func (s strip) cells() int {
 	return len(s.dots)
 }
 
-// decoding limits memory: all UIs together decode one image at a time.
+// decoding serializes decoders across all UIs to limit memory.
 var decoding sync.Mutex
 
-// picture adds an image. It uses the terminal's image protocol, or half blocks with two
-// pixels per cell, or shades without colours. It returns errNoImage for other data, or
-// the reason why the image is not drawn.
+// picture adds an image with the terminal's protocol, or as half blocks, or as shades
+// without colours. It returns errNoImage for other data, or the reason why it draws
+// nothing.
 func (b *builder) picture(data []byte) error {
 	f := formatOf(data)
 	switch {
@@ -83,7 +82,6 @@ func (b *builder) picture(data []byte) error {
 
 var errNoImage = errors.New("no image")
 
-// image adds an image that the terminal draws.
 func (b *builder) image(img image.Image) error {
 	g, size := b.lk.Images, img.Bounds()
 	cols, rows := g.Size(size.Dx(), size.Dy(), min(b.lineWidth, pictureWide), pictureHigh)
@@ -97,7 +95,6 @@ func (b *builder) image(img image.Image) error {
 	return nil
 }
 
-// blocks adds an image as characters.
 func (b *builder) blocks(img image.Image) {
 	size := img.Bounds()
 	cols := min(size.Dx(), b.lineWidth, pictureWide)
@@ -126,7 +123,6 @@ func (b *builder) strip(s strip) {
 	b.d.longest = max(b.d.longest, s.cells())
 }
 
-// format is a supported image format.
 type format struct {
 	name   string
 	is     func(data []byte) bool
@@ -136,8 +132,8 @@ type format struct {
 
 const pngHead = "\x89PNG\r\n\x1a\n"
 
-// decodePNG decodes a PNG and ignores wrong checksums, as other programs do. Images
-// edited by hand have them.
+// decodePNG decodes a PNG and ignores wrong checksums, which are common in images edited
+// by hand.
 func decodePNG(r io.Reader) (image.Image, error) {
 	data, err := io.ReadAll(r) // reads from memory
 	if err != nil {
@@ -159,7 +155,6 @@ func hasPrefix(with string) func([]byte) bool {
 	return func(data []byte) bool { return bytes.HasPrefix(data, []byte(with)) }
 }
 
-// formatOf returns the format of an image, or nil for other data.
 func formatOf(data []byte) *format {
 	for _, f := range []format{
 		{"png", hasPrefix(pngHead), decodePNG, png.DecodeConfig},
@@ -174,7 +169,6 @@ func formatOf(data []byte) *format {
 	return nil
 }
 
-// decoded decodes an image within the limits.
 func (f *format) decoded(data []byte) (img image.Image, err error) {
 	if len(data) > maxImageBytes {
 		return nil, fmt.Errorf("it is larger than %s", formatBytes(maxImageBytes))
@@ -205,7 +199,7 @@ func (f *format) decoded(data []byte) (img image.Image, err error) {
 	return img, nil
 }
 
-// dot draws two pixels, one above the other, in a cell.
+// dot draws two pixels, one above the other.
 func (b *builder) dot(upper, lower color.RGBA) dot {
 	if b.lk.Colours < 256 || b.lk.ASCII {
 		shades := []string{" ", "░", "▒", "▓", "█"}

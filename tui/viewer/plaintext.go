@@ -8,8 +8,8 @@ import (
 	"goblin/tui/theme"
 )
 
-// Plain returns the sections as text for a clipboard or a pager. It is safe for a
-// terminal, neither wrapped, folded nor cut. Markdown stays as written.
+// Plain returns the sections as sanitized text for a clipboard or a pager, not wrapped,
+// folded or cut. Markdown stays as written.
 func (d *Doc) Plain() string {
 	var out strings.Builder
 	for i := range d.sections {
@@ -68,8 +68,7 @@ func plainFields(fields []Field) string {
 	return out.String()
 }
 
-// pretty returns indented JSON without folding, wrapping or limits. Text that is not JSON
-// stays unchanged.
+// pretty indents JSON without folding, wrapping or limits. Other text stays unchanged.
 func pretty(src []byte) string {
 	if rawjson.Valid(src) == nil {
 		src = rawjson.AppendIndent(nil, src)

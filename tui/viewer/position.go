@@ -29,7 +29,7 @@ func (d *Doc) matchingLine(old *Doc, top int) int {
 			starts = append(starts, i)
 		}
 	}
-	// Single lines are often not unique, so several lines are tried first.
+	// Single lines are often not unique, so longer runs are tried first.
 	for _, rows := range []int{4, 2, 1} {
 		if k := nearest(d, starts, old, first, nth, rows); k >= 0 {
 			at := starts[k]
@@ -44,8 +44,8 @@ func (d *Doc) matchingLine(old *Doc, top int) int {
 	return int(int64(top) * int64(len(d.lines)) / int64(len(old.lines)))
 }
 
-// toggledLine returns the line of the node at a line of old if the node was folded or
-// unfolded since. The text of the node has changed and may occur elsewhere.
+// toggledLine returns the line of the node at a line of old if it was folded or unfolded
+// since. Its text has changed and cannot be searched.
 func (d *Doc) toggledLine(old *Doc, line int) (int, bool) {
 	was := slices.IndexFunc(old.nodes, func(n docNode) bool { return n.line == line })
 	if was < 0 {
@@ -58,8 +58,8 @@ func (d *Doc) toggledLine(old *Doc, line int) (int, bool) {
 	return d.nodes[i].line, true
 }
 
-// nearest returns the index into starts, closest to nth, at which rows lines equal those
-// of old from first on, or -1.
+// nearest returns the index into starts, closest to nth, of a run of rows lines like
+// those of old from first on, or -1.
 func nearest(d *Doc, starts []int, old *Doc, first, nth, rows int) int {
 	var want [][]byte
 	for i := first; i < len(old.lines) && len(want) < rows; {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxMatches is the maximum number of matches that a search stores.
+// maxMatches is the maximum number of stored matches.
 const maxMatches = 1 << 20
 
 type span struct{ from, to uint32 } // of the arena
@@ -20,9 +20,9 @@ type search struct {
 	at      int    // current match, the start for Next and Prev
 }
 
-// Search marks all matches of a text, also across wrapped lines, and moves the window to
-// the first one at or below its top. It ignores case unless text has capital letters. An
-// empty text ends the search. It takes milliseconds per megabyte.
+// Search marks all matches, also across wrapped lines, and moves to the first one at or
+// below the top. It ignores case unless text has capital letters. An empty text clears
+// the search. It takes milliseconds per megabyte.
 func (v *View) Search(text string) (matches int) {
 	v.query = text
 	v.find()
@@ -34,10 +34,10 @@ func (v *View) Search(text string) (matches int) {
 	return len(v.matches)
 }
 
-// Next moves to the next match and wraps around at the end.
+// Next moves to the next match and wraps around.
 func (v *View) Next() { v.step(1) }
 
-// Prev moves to the previous match and wraps around at the start.
+// Prev moves to the previous match and wraps around.
 func (v *View) Prev() { v.step(-1) }
 
 func (v *View) step(by int) {
@@ -47,8 +47,7 @@ func (v *View) step(by int) {
 	}
 }
 
-// MatchIndex returns the number of the current match, counted from 1, and the number of
-// matches.
+// MatchIndex returns the current match, counted from 1, and the number of matches.
 func (v *View) MatchIndex() (at, n int) {
 	if len(v.matches) == 0 {
 		return 0, 0
@@ -56,8 +55,8 @@ func (v *View) MatchIndex() (at, n int) {
 	return v.at + 1, len(v.matches)
 }
 
-// MatchPosition returns [View.MatchIndex] as text, followed by where. If the document is
-// truncated, it names the searched part instead.
+// MatchPosition returns [View.MatchIndex] as text, followed by where or, in a truncated
+// document, by the searched part.
 func (v *View) MatchPosition(where string) string {
 	if v.doc.size > 0 {
 		where = "in the first " + formatShare(v.doc.shown, v.doc.size)
@@ -66,7 +65,7 @@ func (v *View) MatchPosition(where string) string {
 	return fmt.Sprintf("%d of %d %s", at, n, where)
 }
 
-// reveal moves the window to the current match unless it is visible.
+// reveal scrolls to the current match unless it is visible.
 func (v *View) reveal() {
 	from := v.matches[v.at].from
 	i := sort.Search(len(v.doc.lines), func(i int) bool { return v.doc.lines[i].off > from }) - 1
@@ -76,7 +75,7 @@ func (v *View) reveal() {
 	v.Scroll(0)
 }
 
-// matchFrom returns the first match at or below a line. Without one, it returns the first match.
+// matchFrom returns the first match at or below a line, or 0.
 func (v *View) matchFrom(top int) int {
 	if top >= len(v.doc.lines) {
 		return 0
@@ -89,7 +88,6 @@ func (v *View) matchFrom(top int) int {
 	return i
 }
 
-// find updates the matches.
 func (v *View) find() {
 	v.matches, v.at = v.matches[:0:0], 0
 	if v.query == "" {
@@ -115,7 +113,7 @@ func fold(dst []byte, s string) []byte {
 	return dst
 }
 
-// finder searches lines for a text. It reuses its buffers.
+// finder searches lines for a text.
 type finder struct {
 	needle  []byte
 	exact   bool
@@ -123,7 +121,6 @@ type finder struct {
 	offsets []uint32 // in the line, for each byte of text and its end
 }
 
-// line appends the matches in a line that begins at off in the arena.
 func (f *finder) line(out []span, s []byte, off uint32) []span {
 	simple := true
 	for _, c := range s {

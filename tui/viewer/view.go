@@ -31,8 +31,7 @@ func NewView(lk *theme.Theme) *View {
 	return v
 }
 
-// SetTheme changes the theme. Styles of fields and bullets change only when the document
-// is built again.
+// SetTheme changes the theme, except the styles in the document.
 func (v *View) SetTheme(lk *theme.Theme) {
 	v.lk = lk
 	v.inks = [inks]theme.Style{
@@ -42,8 +41,8 @@ func (v *View) SetTheme(lk *theme.Theme) {
 	}
 }
 
-// Show replaces the document; nil means an empty one. If keep is true, the window stays
-// at the same text, or near it, and the search stays active. Otherwise both are reset.
+// Show replaces the document; nil means an empty one. With keep, the scroll position and
+// the search stay.
 func (v *View) Show(d *Doc, keep bool) {
 	if d == nil {
 		d = &Doc{}
@@ -70,9 +69,8 @@ func (v *View) Doc() *Doc { return v.doc }
 // Unmark removes the edge marks.
 func (v *View) Unmark() { v.marked = false }
 
-// Scroll moves the window down, or up if negative. It stops at the last page; with JSON,
-// it continues until the last node is in the first line, so that every node can be
-// folded.
+// Scroll moves the window down, or up if negative, to the last page. With JSON it
+// continues to the last node, so that every node can be folded.
 func (v *View) Scroll(lines int) {
 	limit := v.bottom()
 	if n := len(v.doc.nodes); n > 0 && (lines != 0 || v.beyondEnd) {
@@ -82,7 +80,6 @@ func (v *View) Scroll(lines int) {
 	v.beyondEnd = v.top > v.bottom()
 }
 
-// bottom returns the first line of the last page.
 func (v *View) bottom() int { return max(len(v.doc.lines)-max(v.h, 1), 0) }
 
 // Page moves the window by its own height, times a factor.
@@ -100,8 +97,8 @@ func (v *View) Page(pages float64) {
 // Top moves the window to the first line.
 func (v *View) Top() { v.top, v.beyondEnd = 0, false }
 
-// ToStart moves the window to the start section when it is next drawn, unless enough of
-// the section is visible. The size is known only then.
+// ToStart scrolls to the start section when the view is next drawn, because only then is
+// its size known. It does nothing if enough of the section is visible.
 func (v *View) ToStart() { v.seekStart = true }
 
 func (v *View) toStart() {
@@ -127,15 +124,15 @@ func (v *View) Right(cells int) {
 	v.left = max(min(v.left+cells, v.doc.longest-max(w-1, 1)), 0)
 }
 
-// Position returns the visible lines, counted from 1, and the total. All are 0 for an
-// empty document.
+// Position returns the visible lines, counted from 1, and the total; all are 0 without
+// lines.
 func (v *View) Position() (first, last, total int) {
 	total = len(v.doc.lines)
 	return min(v.top+1, total), min(v.top+max(v.h, 1), total), total
 }
 
-// Node returns the JSON container that begins in line y of the window. With near, it
-// falls back to the first one below in the window, then to the last one above.
+// Node returns the JSON container that begins in line y. With near, it also accepts the
+// next one in the window, or the last one above.
 func (v *View) Node(y int, near bool) (id uint64, ok bool) {
 	nodes, at := v.doc.nodes, v.top+y
 	i := sort.Search(len(nodes), func(i int) bool { return nodes[i].line >= at })
@@ -292,13 +289,13 @@ func (v *View) content(l line, indent, room int) {
 	p.writeString(theme.Spaces(room - p.x))
 }
 
-// firstMatch returns the index of the first match that ends after the start of a line.
+// firstMatch returns the first match that ends after the start of a line.
 func (v *View) firstMatch(l line) int {
 	return sort.Search(len(v.matches), func(i int) bool { return v.matches[i].to > l.off })
 }
 
-// matchStyle returns the style at offset i of a line, the offset at which it may change,
-// and the index of the match there or after it.
+// matchStyle returns the style at offset i of a line and the offset where it may change.
+// It also returns the current or next match.
 func (v *View) matchStyle(style theme.Style, l line, i, stop, hit int) (theme.Style, int, int) {
 	at := l.off + uint32(i)
 	for hit < len(v.matches) && v.matches[hit].to <= at {

@@ -30,15 +30,14 @@ const (
 	Error                // an error, with "!" before it
 )
 
-// Field is a labelled value. A field without a value is not shown. Line breaks of a value
-// are escaped unless Prose is set, so that a value cannot imitate another field.
+// Field is a labelled value; empty values are hidden. Line breaks are escaped unless
+// Prose is set, so that a value cannot imitate another field.
 type Field struct {
 	Label, Value string
 	Prose        bool        // the value may have several lines
 	Style        theme.Style // of the value
 }
 
-// text returns a sanitized value.
 func (f *Field) text(value string) string {
 	if f.Prose {
 		return strings.TrimRight(termtext.Text(value), "\n")
@@ -67,8 +66,8 @@ type Options struct {
 	Width int // in cells, including one for edge marks; default 80
 	// MaxBytes is the maximum number of bytes shown of one section; default 1 MiB.
 	MaxBytes int
-	// Depth is the number of JSON levels shown below the outermost value; deeper ones are
-	// folded. A negative value folds nothing.
+	// Depth is the number of JSON levels shown below the outermost value, or negative for
+	// all.
 	Depth int
 	// Fold is the number of those levels to fold; a negative value shows more.
 	Fold    int
@@ -86,9 +85,8 @@ const (
 	arenaMost    = 1 << 30 // well below the limit of the line index
 )
 
-// ink is a style of the theme. In the text it is one byte before the piece that it
-// applies to. Sanitized text has no control characters except line breaks and tabs, so
-// the other values are free.
+// ink is a style of the theme. In the text it is one byte before a piece. Sanitized text
+// has no control characters except line breaks and tabs, so the other values are free.
 type ink byte
 
 const (
@@ -162,7 +160,6 @@ type Doc struct {
 	shown, size int64
 }
 
-// docNode is a JSON container and the line that it begins in.
 type docNode struct {
 	line   int
 	id     uint64
@@ -180,8 +177,8 @@ func (d *Doc) Width() int { return d.width }
 
 func (d *Doc) text(l line) []byte { return d.arena[l.off : l.off+l.n] }
 
-// sourceLine returns the text of the source line that begins with line i, and the index
-// of the next source line's first line.
+// sourceLine returns the source line that begins with line i, and the next one's first
+// line.
 func (d *Doc) sourceLine(i int) (from, to, next int) {
 	for next = i + 1; next < len(d.lines) && d.lines[next].flags&continued != 0; {
 		next++

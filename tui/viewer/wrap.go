@@ -8,8 +8,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Limits of a grapheme cluster, in bytes. Longer clusters than longCluster are malicious
-// and shown as the replacement character. At most lookCluster bytes are examined.
+// Limits of a grapheme cluster, in bytes. Clusters beyond longCluster are malicious and
+// replaced. Only lookCluster bytes are examined.
 const (
 	longCluster = 64
 	lookCluster = 128
@@ -25,8 +25,8 @@ const (
 	oversized                    // drawn as the replacement character
 )
 
-// cluster returns the bytes and cells of the first character of s. s must not be empty or
-// begin with a control character.
+// cluster measures the first character of s, which must not be empty or begin with a
+// control character.
 func cluster(s []byte) (n, cells int, f clusterKind) {
 	if s[0] < utf8.RuneSelf {
 		return 1, 1, isolated
@@ -54,8 +54,7 @@ func cluster(s []byte) (n, cells int, f clusterKind) {
 	return max(len(c), 1), w, joining
 }
 
-// runeWidth returns the cells of a rune that never joins its neighbours, or 0 if it may
-// join.
+// runeWidth returns the cells of a rune that never joins its neighbours, or 0.
 func runeWidth(r rune) int {
 	switch {
 	case r < 0xa1:
@@ -78,8 +77,8 @@ func runeWidth(r rune) int {
 	return 0
 }
 
-// cellWidth returns the width of a text with inks and tabs that begins at column col. It
-// stops counting beyond most.
+// cellWidth returns the width of a text with inks and tabs from column col on. It stops
+// beyond most.
 func cellWidth(s []byte, col, most int) int {
 	start := col
 	for len(s) > 0 && col-start <= most {
@@ -98,12 +97,12 @@ func cellWidth(s []byte, col, most int) int {
 	return col - start
 }
 
-// wrap adds the arena from an offset on as one source line. Continuation lines are
-// indented by hang more cells.
+// wrap adds the arena from an offset on as one source line, with continuation lines
+// indented by hang.
 func (b *builder) wrap(from int, l line, hang int) { b.wrapRange(from, b.pos(), l, hang) }
 
 // wrapRange breaks after a space in the second half of the line, or where the line is
-// full. Spaces at a break are not drawn.
+// full. It drops spaces at a break.
 func (b *builder) wrapRange(from, to int, l line, hang int) {
 	next := l
 	next.flags |= continued
@@ -173,14 +172,13 @@ func (b *builder) wrapRange(from, to int, l line, hang int) {
 	b.d.longest = max(b.d.longest, l.prefix()+col)
 }
 
-// updateLongest records a line of at most most cells.
 func (b *builder) updateLongest(l line, most int) {
 	if l.prefix()+most > b.d.longest {
 		b.d.longest = max(b.d.longest, l.prefix()+cellWidth(b.d.text(l), 0, math.MaxInt32))
 	}
 }
 
-// addUnwrapped adds the text from an offset of the arena on as one line of any length.
+// addUnwrapped adds the arena from an offset on as one line of any length.
 func (b *builder) addUnwrapped(from int, l line) {
 	l.off, l.n = uint32(from), uint32(b.pos()-from)
 	b.add(l)
