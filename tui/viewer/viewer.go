@@ -1,6 +1,10 @@
 // Package viewer shows long content: text, JSON, Markdown, bytes and images.
 //
-// [Build] turns sections into a [Doc]: sanitized lines, wrapped to a width. It takes tens of milliseconds per megabyte, so run it in a command; cancelling its context stops it. A Doc belongs to its builder until it is shown. After [Doc.Mark] it never changes, and any goroutine may read it. A [View] is a window on a Doc and belongs to the goroutine of its UI. It styles only the visible lines.
+// [Build] turns sections into a [Doc]: sanitized lines, wrapped to a width. It takes tens
+// of milliseconds per megabyte, so run it in a command; cancelling its context stops it.
+// A Doc belongs to its builder until it is shown. After [Doc.Mark] it never changes, and
+// any goroutine may read it. A [View] is a window on a Doc and belongs to the goroutine
+// of its UI. It styles only the visible lines.
 //
 // A section longer than [Options.MaxBytes] is cut, with a note. FromResource, FromTool
 // and FromPrompt convert MCP results into sections; one malformed entry never affects the

@@ -106,7 +106,7 @@ func TestTheScreenAnswersWhatNoClientCanBeAsked(t *testing.T) {
 
 	// A question of no call at all.
 	go b.Do(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Form}))
-	two.Shows("who?", `Server "shop" asks outside of any call, so no client can be asked.`)
+	two.Shows("who?", `From server "shop", outside of any call, so no client can answer it.`)
 	one.Shows("who?")
 	two.PressUntil("Escape", "who?")
 	require.Equal(t, "cancel", e2e.Str(b.WaitEvents("reply", "elicitation/create", 2).Msg, "action"))
