@@ -390,7 +390,7 @@ func TestTheScreenTellsUnderWhichNamesAProfileListsThings(t *testing.T) {
 	p.Keys("Enter")
 	p.Shows("mcp://lib/file:///a/plum")
 	p.Types("V")
-	p.Shows("See what clients of a profile see", "ids")
+	p.Shows("View as a profile's clients", "ids")
 	p.Types("j")
 	p.Keys("Enter")
 	p.Shows("as seen by ids", "listed as", "lib_file_a_plum")

@@ -99,7 +99,7 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	p.Types("1")
 	p.Shows("hidden", "tool denied (filtered by config)")
 	p.Types("2V")
-	p.Shows("See what clients of a profile see", "part")
+	p.Shows("View as a profile's clients", "part")
 	p.Types("j")
 	p.Keys("Enter")
 	p.Shows("as seen by part", "hidden")
@@ -178,7 +178,7 @@ func TestTheBillIsOfWhatListsHave(t *testing.T) {
 	p.Types("/")
 	p.Types("weigh")
 	p.Keys("Enter")
-	p.Shows("Tools 1/", "search only", "no: found by search_tools")
+	p.Shows("Tools 1/", "search only", "found by search_tools")
 
 	// What is turned off is sent to nobody, nor billed.
 	w.Succeeds("tools", "off", "big_t1")
