@@ -17,9 +17,9 @@ func TestKeysTypedFastAreTakenApart(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4").typeText("jjj")
-	require.Contains(t, r.line(">"), "day-01.md", "three keys in one message are three steps")
+	require.Contains(t, r.line(">"), "day-01.md", "three keys in one message move three rows")
 	r.typeText("/day-1")
-	require.Contains(t, r.line("/ day-1"), "/ day-1", "what follows a key that opens a text field is text")
+	require.Contains(t, r.line("/ day-1"), "/ day-1", "runes after a key that opens a text field are text")
 	require.Equal(t, 3, r.app.Panes[pane.PaneResources].Rows().Len())
 }
 
@@ -27,11 +27,11 @@ func TestCursorFollowsItsItem(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / day-07 enter").keys("esc")
-	require.Contains(t, r.line("> "), "day-07.md", "clearing the filter stays on the row")
+	require.Contains(t, r.line("> "), "day-07.md", "clearing the filter must keep the row")
 	r.setList("files", registry.Resource, `{"uri":"file:///srv/aaa","name":"a"}`, `{"uri":"file:///srv/notes/day-07.md","name":"day-07.md"}`, `{"uri":"file:///srv/zzz","name":"z"}`)
-	require.Contains(t, r.line("> "), "day-07.md", "a change of the list stays on the row")
+	require.Contains(t, r.line("> "), "day-07.md", "a changed list must keep the row")
 	r.setList("files", registry.Resource, `{"uri":"file:///srv/aaa","name":"a"}`, `{"uri":"file:///srv/zzz","name":"z"}`)
-	require.Contains(t, r.line("> "), "zzz", "a row that goes leaves the cursor at its place")
+	require.Contains(t, r.line("> "), "zzz", "removing the row must keep the cursor position")
 }
 
 func TestQuittingTheDaemonsOwnScreenAsksWhenClientsAreConnected(t *testing.T) {
@@ -44,13 +44,13 @@ func TestQuittingTheDaemonsOwnScreenAsksWhenClientsAreConnected(t *testing.T) {
 	r.reg.DropSession("c1")
 	r.reg.DropSession("c2")
 	r.refresh(registry.Sessions).keys("q")
-	require.True(t, r.app.quitting, "nobody is disturbed")
+	require.True(t, r.app.quitting, "no client is affected, so nothing is asked")
 }
 
 func TestQuittingSaysWhoGoesOnWithoutThisProcess(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("q")
-	require.NotContains(t, r.screen(), "goblin stdio", "nobody is bridged")
+	require.NotContains(t, r.screen(), "goblin stdio", "no client is connected, so nothing is asked")
 	r.keys("n")
 	r.reg.DropSession("c1")
 	r.reg.DropSession("c2")
@@ -158,7 +158,7 @@ func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {
 	require.LessOrEqual(t, waiting, 1)
 	r.reg.ResourceUpdated("files", "file:///srv/config.json")
 	cmd := r.app.Update(r.app.waitChanges()())
-	require.NotNil(t, cmd, "the next wait comes after a pause")
+	require.NotNil(t, cmd, "the next wait must follow a pause")
 	require.Contains(t, strings.Join(strings.Fields(r.screen()), " "), "Δ10k")
 }
 
@@ -206,7 +206,7 @@ func TestTheSpinnerTurnsOnAfterTheThemeChanged(t *testing.T) {
 	tick := r.app.Spin.Tick()
 	r.app.themeName = "light"
 	r.app.SetTheme()
-	require.NotNil(t, r.app.Update(tick), "the tick that was on its way is still its own")
+	require.NotNil(t, r.app.Update(tick), "a pending tick must stay valid")
 }
 
 func TestWhatIsHiddenInANameIsCopiedVisibly(t *testing.T) {
@@ -237,8 +237,8 @@ func TestKeysTypedAheadChooseInListsAndAnswerNothing(t *testing.T) {
 	require.Equal(t, "Clients", strings.Fields(r.app.Dialogs[0].Heading())[0])
 	r.keys("esc 1").typeText("xy")
 	require.Contains(t, r.screen(), "Disable files?")
-	require.Empty(t, r.backend.acts, "nobody has seen the question")
+	require.Empty(t, r.backend.acts, "the dialog was never drawn")
 	r.keys("n").typeText("0Dy")
 	require.Len(t, r.app.Dialogs, 2)
-	require.Empty(t, r.backend.acts, "nor that")
+	require.Empty(t, r.backend.acts, "this one was never drawn either")
 }

@@ -40,7 +40,7 @@ func newLargeUI(b *testing.B, w, h int) *testUI {
 
 var sizes = [][2]int{{80, 24}, {120, 40}, {250, 60}}
 
-// BenchmarkKey is a movement key and the frame after it, at 100,000 rows.
+// BenchmarkKey measures a movement key and the frame after it, with 100,000 rows.
 func BenchmarkKey(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(fmt.Sprintf("%dx%d", s[0], s[1]), func(b *testing.B) {
@@ -55,8 +55,8 @@ func BenchmarkKey(b *testing.B) {
 	}
 }
 
-// BenchmarkFilterKey is a key in the filter until the matching rows are drawn,
-// the search included.
+// BenchmarkFilterKey measures a key in the filter until the matching rows are drawn,
+// including the search.
 func BenchmarkFilterKey(b *testing.B) {
 	for _, typed := range []string{"c", "conf", "config-main-04", "zzqx", "~cfgmain", "server:server-3 mime:json pay"} {
 		b.Run(typed, func(b *testing.B) {
@@ -76,7 +76,7 @@ func BenchmarkFilterKey(b *testing.B) {
 	}
 }
 
-// BenchmarkView is one frame.
+// BenchmarkView measures one frame.
 func BenchmarkView(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(fmt.Sprintf("%dx%d", s[0], s[1]), func(b *testing.B) {
@@ -88,8 +88,8 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdates is what a frame costs while a server sends updates of
-// subscribed resources: 34 updates, which is 1,000 a second at 30 frames.
+// BenchmarkUpdates measures a frame while a server sends updates of subscribed resources:
+// 34 updates, which is 1,000 per second at 30 frames.
 func BenchmarkUpdates(b *testing.B) {
 	r := newLargeUI(b, 120, 40)
 	for i := range 1000 {
@@ -106,8 +106,8 @@ func BenchmarkUpdates(b *testing.B) {
 	}
 }
 
-// BenchmarkListChange is the work of a new list of 100,000 resources until it is
-// drawn; all of it but the last part runs outside of the screen's own loop.
+// BenchmarkListChange measures a new list of 100,000 resources until it is drawn. Only
+// the last part runs in the UI's own loop.
 func BenchmarkListChange(b *testing.B) {
 	r := newLargeUI(b, 120, 40)
 	c := r.app.Panes[pane.PaneResources].(*pane.Resources).All
@@ -118,11 +118,11 @@ func BenchmarkListChange(b *testing.B) {
 	}
 }
 
-// BenchmarkKeyToFrame is from a key until the terminal has the frame that shows
-// it: the whole program, at 100,000 resources, while a server sends 1,000
-// updates of subscribed resources a second. Frames leave 70 times a second and
-// each key here comes right after one: 14.3 ms is the wait for the next, so the
-// longest that a key takes.
+// BenchmarkKeyToFrame measures the time from a key until the terminal has the frame that
+// shows it. The whole program runs with 100,000 resources, while a server sends 1,000
+// updates of subscribed resources per second. Frames are written 70 times per second and
+// each key comes right after one, so 14.3 ms of waiting for the next frame is the
+// maximum.
 func BenchmarkKeyToFrame(b *testing.B) {
 	reg := newLargeUI(b, 120, 40).reg
 	uri := func(i int) string {
@@ -156,7 +156,7 @@ func BenchmarkKeyToFrame(b *testing.B) {
 	}()
 	term.await(b, "100k")
 	for n := 0; b.Loop(); n++ {
-		// Going to the other pane and back changes the tab line: it is seen.
+		// Switching panes and back visibly changes the tab line.
 		key, sign := "1", "[1 Servers"
 		if n%2 == 1 {
 			key, sign = "4", "[4 Resources"
@@ -167,8 +167,8 @@ func BenchmarkKeyToFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkSort is a key that sorts 100,000 rows by a column: what the screen's own loop
-// does, and until the rows are drawn in the new order.
+// BenchmarkSort measures a key that sorts 100,000 rows: the work in the UI's own loop,
+// and the time until the rows are drawn in the new order.
 func BenchmarkSort(b *testing.B) {
 	for _, column := range []string{"server", "URI", "name", "size"} {
 		for _, whole := range []bool{false, true} {

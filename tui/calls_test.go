@@ -108,10 +108,10 @@ func TestEscCancelsTheCallThatIsLookedAt(t *testing.T) {
 	go func() { ended <- runFirst(cmd) }()
 	<-started
 	r.keys("1 X")
-	require.Contains(t, r.screen(), "Cancelling github_search", "the only one is meant")
+	require.Contains(t, r.screen(), "Cancelling github_search", "the only running call is cancelled")
 	r.send(<-ended, 0)
 	require.Contains(t, r.screen(), "github_search: cancelled")
-	require.Nil(t, r.reg.Contents().Last(registry.Tool, "github", "search"), "a call that was left is no result")
+	require.Nil(t, r.reg.Contents().Last(registry.Tool, "github", "search"), "a cancelled call has no result")
 	r.keys("2")
 	started = make(chan struct{})
 	r.app.Backend = blockingBackend{r.backend, started}
@@ -155,7 +155,7 @@ func TestRepeatingAsksUnlessTheToolSaysThatItIsHarmless(t *testing.T) {
 	require.Contains(t, r.screen(), "may delete or overwrite data")
 	r.keys("n 3 .")
 	require.Len(t, r.backend.sentRequests(), 1)
-	require.Contains(t, r.screen(), "Call github_create_issue?", "it says what it repeats")
+	require.Contains(t, r.screen(), "Call github_create_issue?", "the dialog must name the call")
 	r.keys("y")
 	require.Len(t, r.backend.sentRequests(), 2)
 }
@@ -209,7 +209,7 @@ func TestReadsOfOneResourceAreNotSentTwiceAtATime(t *testing.T) {
 	r.keys("X")
 }
 
-// An answer is kept, shown and told by different goroutines.
+// Different goroutines store, show and report an answer.
 func TestAnAnswerIsGoneToInWhateverOrderItIsHeardOf(t *testing.T) {
 	t.Parallel()
 	for name, hear := range map[string]func(r *testUI, told tea.Msg){
@@ -272,7 +272,7 @@ func TestARecordedCallIsOpenedInItsForm(t *testing.T) {
 	require.Contains(t, r.screen(), "Call weather_forecast")
 	require.Contains(t, r.line("city *"), "Oslo")
 	r.keys("esc enter c")
-	require.Contains(t, r.line("city *"), "Oslo", "of an exchange, too")
+	require.Contains(t, r.line("city *"), "Oslo", "the same holds for an exchange")
 	r.keys("esc esc esc").typeText("/method:resources/read").keys("enter")
 	r.keys("c")
 	require.Contains(t, r.screen(), "only recorded tool and prompt calls can be repeated")
@@ -295,7 +295,7 @@ func TestTheLastCallsOfAToolAreAtHand(t *testing.T) {
 	r.keys("j j")
 	require.Contains(t, r.screen(), `"city": "Oslo"`)
 	r.keys("c")
-	require.Contains(t, r.line("city *"), "Oslo", "to be called once more")
+	require.Contains(t, r.line("city *"), "Oslo", "the form must contain the arguments")
 }
 
 func TestToolsWithoutHintsAskWithATruth(t *testing.T) {
@@ -310,10 +310,10 @@ func TestToolsWithoutHintsAskWithATruth(t *testing.T) {
 	r.keys("a")
 	require.Len(t, r.backend.sentRequests(), 2)
 	r.keys(".")
-	require.Len(t, r.backend.sentRequests(), 3, "no question")
+	require.Len(t, r.backend.sentRequests(), 3, "no confirmation expected")
 	r.setList("weather", registry.Tool, `{"name":"plain","description":"another one","inputSchema":{"type":"object"}}`)
 	r.refresh(registry.AllChanges).keys(".")
-	require.Len(t, r.backend.sentRequests(), 3, "it is another tool now")
+	require.Len(t, r.backend.sentRequests(), 3, "the definition changed, so it asks again")
 }
 
 func TestACancelledCallIsKeptWithItsArguments(t *testing.T) {
@@ -334,7 +334,7 @@ func TestACancelledCallIsKeptWithItsArguments(t *testing.T) {
 	require.Contains(t, r.screen(), "cancelled after 4.0 s")
 	require.NotContains(t, r.screen(), "failed")
 	r.keys("c")
-	require.Contains(t, r.line("city *"), "Oslo", "it is called again with the same arguments")
+	require.Contains(t, r.line("city *"), "Oslo", "expected a call with the same arguments")
 	r.setAnswer("tools/call", `{"content":[]}`)
 	r.keys("ctrl+s H")
 	require.Contains(t, r.line("> "), " ok ")

@@ -87,7 +87,7 @@ func TestAChecklistFitsItsTerminal(t *testing.T) {
 				require.Contains(t, view, want)
 			}
 			m.Update(tea.KeyMsg{Type: tea.KeyDown})
-			require.NotContains(t, m.View(), "\x1b[2J", "what others wrote draws nothing by itself")
+			require.NotContains(t, m.View(), "\x1b[2J", "untrusted text must not reach the terminal raw")
 			if test.h == 24 {
 				require.Contains(t, ansi.Strip(m.View()), `needs \x1b[2JKEY`)
 			}

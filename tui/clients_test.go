@@ -44,7 +44,7 @@ func TestClientsAreListedAndDisconnected(t *testing.T) {
 	require.Empty(t, r.app.Dialogs)
 	x := strings.Index(r.line("goblin  work.yaml"), "clients")
 	r.send(tea.MouseMsg{X: len([]rune(r.line("goblin  work.yaml")[:x])) + 2, Y: 0, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress}, 0)
-	require.Contains(t, r.screen(), "Clients 3", "the number leads there")
+	require.Contains(t, r.screen(), "Clients 3", "the number must open the traffic")
 }
 
 func TestSilentClientsAreNotCounted(t *testing.T) {

@@ -51,7 +51,7 @@ func TestEveryListNamesItsColumns(t *testing.T) {
 	}
 }
 
-// The order in which columns make room is that of the README.
+// The order in which columns disappear is that of the README.
 func TestColumnsMakeRoomInTheirOrder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -106,7 +106,7 @@ func TestNothingIsCutWhileThereIsRoom(t *testing.T) {
 	require.Contains(t, r.keys("2").line("日本語の道具の題名"), "道具の説明")
 }
 
-// Where not all rows can be had whole, those in sight share the room.
+// If not all rows fit, the visible ones share the space.
 func TestRoomGoesToWhatIsInSight(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24, "s").setReady("s")
@@ -129,7 +129,7 @@ func TestColumnsWithNothingInThemTakeNoRoom(t *testing.T) {
 	r.setList("s", registry.Resource, `{"uri":"a://1","name":"n","size":12}`, `{"uri":"a://2","name":"n","title":"T"}`)
 	require.Equal(t, "server URI   name title     size", r.columnHead("server "))
 	r.keys("/").typeText("a://1").keys("enter")
-	require.Equal(t, "server URI   name     size", r.columnHead("server "), "of the rows that are left")
+	require.Equal(t, "server URI   name     size", r.columnHead("server "), "only for the remaining rows")
 }
 
 // columnValues returns the values of a column, from top to bottom.
@@ -164,14 +164,14 @@ func TestAKeySortsByEachColumnAndTurnsItAround(t *testing.T) {
 	}, heads)
 	require.Contains(t, r.line("╭"), "by last update ↓")
 	r.keys("o o")
-	require.NotContains(t, r.line("╭"), "by ", "as they are listed")
+	require.NotContains(t, r.line("╭"), "by ", "in listed order")
 	r.keys("O O O O")
 	require.Equal(t, []string{"three", "one", "four", "two"}, r.columnValues(label), "by title")
 	require.Contains(t, r.screen(), "Sorted by title ↑")
 	r.keys("o")
-	require.Equal(t, []string{"four", "one", "three", "two"}, r.columnValues(label), "what has none stays last")
+	require.Equal(t, []string{"four", "one", "three", "two"}, r.columnValues(label), "rows without a value stay last")
 	r.keys("O")
-	require.Equal(t, []string{"four", "one", "three", "two"}, r.columnValues(label), "the largest first")
+	require.Equal(t, []string{"four", "one", "three", "two"}, r.columnValues(label), "largest first")
 	require.Contains(t, r.line("╭"), "by size ↓")
 }
 
@@ -187,7 +187,7 @@ func TestAClickOnAHeadSorts(t *testing.T) {
 	r.click("server", "name")
 	require.Equal(t, []string{"four", "one", "three", "two"}, r.columnValues(label))
 	r.click("three", "three")
-	require.Contains(t, r.line("> "), "three", "rows are where they are seen")
+	require.Contains(t, r.line("> "), "three", "a click must select the row drawn there")
 	r = newExampleUI(t, 120, 40, plainEnv).keys("0").click("transport", "errors")
 	require.Contains(t, r.screen(), "Clients 3 by errors ↓")
 	r = newExampleUI(t, 120, 40, plainEnv).keys("w").click("subscribers", "URI")
@@ -213,7 +213,7 @@ func TestColumnsAreSortedByTheirNames(t *testing.T) {
 	require.Contains(t, r.screen(), "cannot sort by weight; choose listed name, server, URI, name")
 }
 
-// What words are typed for comes by where they are; a column that is chosen wins.
+// Typed words sort by where they match; an explicit sort column wins.
 func TestTheHeadSaysWhenTheBestMatchComesFirst(t *testing.T) {
 	t.Parallel()
 	r := newSizedUI(t).keys("o").keys("O")
@@ -229,7 +229,7 @@ func TestTheHeadSaysWhenTheBestMatchComesFirst(t *testing.T) {
 	require.Contains(t, r.line("╭"), "by server ↑")
 }
 
-// A long legend may not cost the count.
+// A long legend must not hide the count.
 func TestExactCountsStayVisible(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24, "s").setReady("s")
@@ -260,7 +260,7 @@ func TestArrowsOfOrdersAreASCIIWhereAllIs(t *testing.T) {
 	require.Contains(t, r.screen(), "serverv")
 }
 
-// One long row far away takes nothing from those in sight.
+// A long row that is not visible must not take space from visible ones.
 func TestRoomThatRowsInSightLeaveIsForFurtherColumns(t *testing.T) {
 	t.Parallel()
 	var items []string

@@ -39,7 +39,7 @@ func TestOneNodeOfJSONIsFolded(t *testing.T) {
 	r := newJSONUI(t)
 	r.click(`"rows": [`, `"rows": [`)
 	require.Contains(t, r.line(`"rows"`), "2 items")
-	require.Contains(t, r.screen(), `"name": "config.json"`, "the definition is another")
+	require.Contains(t, r.screen(), `"name": "config.json"`, "the definition has its own folds")
 	r.clock.advance(time.Second)
 	r.click(`"rows": [`, `"rows": [`)
 	require.Contains(t, r.screen(), `"a": 1`)
@@ -47,7 +47,7 @@ func TestOneNodeOfJSONIsFolded(t *testing.T) {
 	require.NotContains(t, r.screen(), `"rows"`)
 }
 
-// What fits the panel can be moved as well, so that keys reach each node.
+// Content that fits the panel can also be scrolled, so that keys reach each node.
 func TestInnerNodesOfShortJSONAreFoldedByKeys(t *testing.T) {
 	t.Parallel()
 	r := newJSONUI(t).keys("l g")
@@ -63,9 +63,9 @@ func TestInnerNodesOfShortJSONAreFoldedByKeys(t *testing.T) {
 	require.Contains(t, first(), "2 items")
 	r.keys("z j z")
 	require.Contains(t, first(), "1 member}")
-	require.Contains(t, r.screen(), `"b": 2`, "the other one is not")
+	require.Contains(t, r.screen(), `"b": 2`, "the other node must stay unfolded")
 	r.keys("G")
-	require.NotContains(t, first(), "member}", "the end is in the last line")
+	require.NotContains(t, first(), "member}", "the last line must show the end")
 }
 
 func TestLongLinesAreWrappedOrGoneOverSideways(t *testing.T) {
@@ -100,7 +100,7 @@ func TestContentOfAnotherRowIsNeverTaken(t *testing.T) {
 	r := newExampleUI(t, 80, 24, plainEnv)
 	r.keys("2 enter esc esc j e")
 	require.Contains(t, r.term.opened[0], "github_delete_repo")
-	require.NotContains(t, r.term.opened[0], "github_create_issue", "the panel that is closed shows another row")
+	require.NotContains(t, r.term.opened[0], "github_create_issue", "the closed panel must not change the row")
 }
 
 func TestLongDataURIsAreShownByTypeAndSize(t *testing.T) {
@@ -115,5 +115,5 @@ func TestLongDataURIsAreShownByTypeAndSize(t *testing.T) {
 	require.Contains(t, r.screen(), "data:text/plain, 100 B")
 	require.NotContains(t, r.screen(), "QUJDQUJD")
 	r.keys("e")
-	require.Contains(t, strings.Join(r.term.opened, ""), icon, "the raw view has all")
+	require.Contains(t, strings.Join(r.term.opened, ""), icon, "the raw view must show everything")
 }

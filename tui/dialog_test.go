@@ -32,7 +32,7 @@ func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
 	}
 }
 
-// Each dialog closes by its keys.
+// Each dialog closes with its keys.
 func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]struct {

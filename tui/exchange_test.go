@@ -49,13 +49,13 @@ func TestTheExchangeScrollsTheSideThatIsOn(t *testing.T) {
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Method: "tools/call", Name: "x", Status: "success", Request: body, Response: body})
 	r.refresh(registry.Traffic).keys("5 ] enter G")
 	require.Contains(t, r.screen(), "line 199.")
-	require.Contains(t, r.screen(), "line 0.", "the request did not move")
+	require.Contains(t, r.screen(), "line 0.", "the request must not scroll")
 	r.keys("g")
 	require.NotContains(t, r.screen(), "line 199.")
 	d := r.app.FrontExchange()
 	r.send(tea.MouseMsg{X: 20, Y: 10, Button: tea.MouseButtonWheelDown}, 0)
 	first, _, _ := d.Views[0].Position()
-	require.Equal(t, 4, first, "the wheel scrolls what is under it")
+	require.Equal(t, 4, first, "the wheel must scroll the part under it")
 	for _, key := range []string{"j", "ctrl+d"} {
 		before, _, _ := d.Views[1].Position()
 		r.keys(key)
@@ -89,11 +89,11 @@ func TestTheFormOfARecordedCallTakesThePlaceOfItsExchange(t *testing.T) {
 	t.Parallel()
 	r := newTrafficUI(t, 160, 40).keys("G k k k enter c")
 	require.Contains(t, r.screen(), "Call github_create_issue")
-	require.Len(t, r.app.Dialogs, 1, "what comes of the call stands in the list behind it")
+	require.Len(t, r.app.Dialogs, 1, "the form must replace the exchange, so that the list shows the result")
 	r.keys("esc")
 	require.Equal(t, pane.PaneLogs, r.app.Open)
 	r.keys("j enter c")
-	require.Len(t, r.app.Dialogs, 1, "what has no form stays open")
+	require.Len(t, r.app.Dialogs, 1, "an exchange without a form stays open")
 	require.Contains(t, r.screen(), "Request")
 }
 
@@ -109,7 +109,7 @@ func TestAnExchangeShowsItsIDsAndHeaders(t *testing.T) {
 	r.refresh(registry.Traffic).keys("5 ]")
 	require.Contains(t, r.screen(), "{▸ 4 members}", "headers are folded")
 	require.NotContains(t, r.screen(), "User-Agent")
-	for _, keys := range []string{"enter"} { // the exchange at length
+	for _, keys := range []string{"enter"} { // the full exchange
 		r.keys(keys)
 		text := r.screen()
 		for _, want := range []string{

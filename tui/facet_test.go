@@ -55,7 +55,7 @@ func TestFacetWritesIntoTheFilterBarAndReadsItBack(t *testing.T) {
 	require.Contains(t, r.screen(), "[x] b")
 	require.Contains(t, r.screen(), "[ ] c")
 	r.pressKeys(tea.KeyDelete).keys("enter")
-	require.Empty(t, r.filterText(), "Delete unticks all")
+	require.Empty(t, r.filterText(), "Delete must deselect all")
 }
 
 func TestFacetKeepsTheOtherTerms(t *testing.T) {
@@ -72,7 +72,7 @@ func TestFacetTicksWhatTheTypedFilterFits(t *testing.T) {
 	require.Contains(t, r.screen(), "[x] application/json")
 	require.Contains(t, r.screen(), "[ ] text/plain")
 	r.keys("enter")
-	require.Equal(t, "mime:app*", r.filterText(), "what was not changed stays as it was typed")
+	require.Equal(t, "mime:app*", r.filterText(), "unchanged terms must stay as typed")
 }
 
 func TestFacetMeansTheValueAndNoLongerOne(t *testing.T) {
@@ -90,7 +90,7 @@ func TestFacetMeansTheValueAndNoLongerOne(t *testing.T) {
 func TestFacetOfTheEmptyValue(t *testing.T) {
 	t.Parallel()
 	r := newResourcesUI(t, "a", "b", "c").keys("m").typeText("none").keys("enter")
-	require.Equal(t, `mime:""`, r.filterText(), "Enter takes the value that was typed")
+	require.Equal(t, `mime:""`, r.filterText(), "Enter must select the typed value")
 	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len())
 	r.keys("m")
 	require.Contains(t, r.screen(), "[x] (none)")
@@ -113,7 +113,7 @@ func TestFacetIsNarrowedByTyping(t *testing.T) {
 	r.keys("backspace space enter")
 	require.Equal(t, "server:beta", r.filterText())
 	r.keys("f").typeText("al ph").keys("enter")
-	require.Equal(t, "server:beta server:alpha", r.filterText(), "a space in what is typed fast ticks too")
+	require.Equal(t, "server:beta server:alpha", r.filterText(), "a space in fast typing must select, too")
 }
 
 func TestFacetTakesClicks(t *testing.T) {
@@ -143,7 +143,7 @@ func TestFacetOfManyRowsIsCountedInACommand(t *testing.T) {
 	cmd := r.app.Update(keyOf("m"))
 	require.Contains(t, r.screen(), "counting…")
 	r.app.Update(keyOf("enter"))
-	require.Len(t, r.app.Dialogs, 1, "there is nothing to apply yet")
+	require.Len(t, r.app.Dialogs, 1, "nothing to apply before the values are counted")
 	r.run(cmd)
 	require.Contains(t, r.line("[ ] type/0"), "1001")
 	require.Contains(t, r.line("[ ] type/1"), "1000")
@@ -157,7 +157,7 @@ func TestFacetShowsForeignTextClean(t *testing.T) {
 	r.keys("4 m")
 	require.NotContains(t, r.app.View(), "\x1b[31mred")
 	r.keys("space enter")
-	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len(), "and still finds it")
+	require.Equal(t, 1, r.app.Panes[pane.PaneResources].Rows().Len(), "the filter must still match it")
 }
 
 func TestFacetOfALogIsOfMethods(t *testing.T) {
@@ -165,7 +165,7 @@ func TestFacetOfALogIsOfMethods(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv).keys("5 ] m")
 	require.Contains(t, r.line("[ ] tools/call"), "2")
 	r.keys("esc m down down up up")
-	require.Contains(t, r.line("[ ] tools/call"), "2", "still in sight")
+	require.Contains(t, r.line("[ ] tools/call"), "2", "must stay visible")
 	r.keys("space enter")
 	require.Equal(t, "method:tools/call", r.filterText())
 }

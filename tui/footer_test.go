@@ -24,7 +24,7 @@ func TestTheFooterOffersWhatTheRowCanDo(t *testing.T) {
 	set("github", registry.StateFailed)
 	require.NotContains(t, r.footer(), "c call", "its server has failed")
 	set("github", registry.StateSleeping)
-	require.Contains(t, r.footer(), "c call", "that starts it")
+	require.Contains(t, r.footer(), "c call", "a call starts the server")
 	set("github", registry.StateReady)
 
 	r.keys("3")

@@ -32,12 +32,12 @@ func golden(t *testing.T, name, got string) {
 		return
 	}
 	want, err := os.ReadFile(path)
-	require.NoError(t, err, "go test ./tui -run Golden -update writes it")
-	require.Equal(t, string(want), got, "%s differs; go test ./tui -run Golden -update takes the new one", name)
+	require.NoError(t, err, "create it with: go test ./tui -run Golden -update")
+	require.Equal(t, string(want), got, "%s differs; accept it with: go test ./tui -run Golden -update", name)
 }
 
-// goldenSection returns the screen below a heading with its size, without notices
-// and measured times.
+// goldenSection returns the frame below a heading with its size, without notices and
+// measured times.
 func (r *testUI) goldenSection() string {
 	r.t.Helper()
 	r.app.Flash = uicontext.Flash{}
@@ -45,8 +45,8 @@ func (r *testUI) goldenSection() string {
 	return fmt.Sprintf("== %dx%d\n%s\n", r.app.W, r.app.H, r.screen())
 }
 
-// TestGoldenScreens compares screens at three sizes without colours and at one with colours.
-// Run it with -update, and look at each changed file before the commit.
+// TestGoldenScreens compares frames at three sizes without colours and at one with
+// colours. Run it with -update, and check each changed file before the commit.
 func TestGoldenScreens(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, keys string }{
@@ -105,7 +105,7 @@ func TestGoldenScreens(t *testing.T) {
 	}
 }
 
-// clearSearchTimes removes the measured search times from the screen.
+// clearSearchTimes removes the measured search times from the frame.
 func (r *testUI) clearSearchTimes() {
 	for _, p := range r.app.Panes {
 		switch p := p.(type) {
@@ -127,11 +127,11 @@ func (r *testUI) clearSearchTimes() {
 	}
 }
 
-// sgr are the only escape sequences of a frame: they switch styles.
+// sgr matches the only escape sequences of a frame: they switch styles.
 var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// FuzzFrames checks that every frame is exactly as many lines of exactly as many
-// cells as the terminal has, whatever size it has and whatever is typed.
+// FuzzFrames checks that every frame has exactly the size of the terminal, for all sizes
+// and all input.
 func FuzzFrames(f *testing.F) {
 	f.Add(uint8(80), uint8(24), "4jjenter/conf")
 	f.Add(uint8(40), uint8(10), "1234512345???")
@@ -176,7 +176,7 @@ func TestGoldenScreenOfAServerWhoseListsAreRemembered(t *testing.T) {
 	})
 	r.keys("1 / g i t h u b enter")
 	golden(t, "servers-remembered-120x40", r.screen())
-	require.NotContains(t, r.keys("esc 2").line("github_search"), "stale", "a call of it waits for the server")
+	require.NotContains(t, r.keys("esc 2").line("github_search"), "stale", "a call must wait for the server")
 }
 
 func TestGoldenScreenOfServersThatSleepOrAreKeptFromIt(t *testing.T) {
@@ -199,11 +199,11 @@ const nestedTool = `{"name":"order","description":"Orders fruit","inputSchema":{
 "pay":{"oneOf":[{"title":"Card","type":"object","properties":{"number":{"type":"string"}},"required":["number"]},{"title":"Cash","type":"object","properties":{"coins":{"type":"integer"}}}]},
 "any":{}},"required":["when","home"]}}`
 
-// TestGoldenNestedForms are forms with objects, lists of them, and alternatives.
+// TestGoldenNestedForms compares forms with objects, lists of objects, and alternatives.
 func TestGoldenNestedForms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, keys string }{
-		{"tool-nested", "2"}, // its detail says what the form will ask for
+		{"tool-nested", "2"}, // the detail outlines the form
 		{"form-nested", "2 c"},
 		{"form-nested-filled", "2 c 2026-13-40 tab Elm tab tab space space ctrl+n space tab tab space"},
 		{"form-nested-raw", "2 c 2026-01-31 tab Elm tab tab tab tab {bad ctrl+e"},

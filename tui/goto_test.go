@@ -34,12 +34,12 @@ func TestGoingToAnItemWaitsForThePaneThatReads(t *testing.T) {
 	}
 	r.run(r.app.GoTo(pane.PaneResources, fmt.Sprintf("mcp://files/a:%05d", list.MaxSyncRows+2)))
 	p := r.app.Panes[pane.PaneResources].(*pane.Resources)
-	require.False(t, p.All.Reading, "it was told that its read ended")
+	require.False(t, p.All.Reading, "the list must learn that its read finished")
 	require.False(t, p.Templates.Reading)
 	require.Equal(t, fmt.Sprintf("a:%05d", list.MaxSyncRows+2), p.Item().Name)
 	require.Empty(t, r.reg.SetList("files", registry.Resource, manyDefinitions(resource, 9)))
 	r.refresh(registry.Resources)
-	require.Equal(t, list.MaxSyncRows+9, p.All.Table.Total(), "and it reads on")
+	require.Equal(t, list.MaxSyncRows+9, p.All.Table.Total(), "and must continue reading")
 }
 
 func TestGoingToAnItemClearsTheFilterThatHidesIt(t *testing.T) {
@@ -82,5 +82,5 @@ func TestSubscriptionsAreReadByOneCommandAtATime(t *testing.T) {
 	add(list.MaxSyncRows+2, list.MaxSyncRows+3)
 	require.Nil(t, d.Refresh(registry.Subscriptions), "a second one could end before the first")
 	r.run(first)
-	require.Equal(t, list.MaxSyncRows+3, d.Table.Total(), "what changed meanwhile is read after it")
+	require.Equal(t, list.MaxSyncRows+3, d.Table.Total(), "later changes must be read afterwards")
 }

@@ -62,17 +62,17 @@ type fakeBackend struct {
 	answers  map[string]func(params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
 	acts     []string
 	fails    error
-	lacking  string // what is found of a server that is tried
+	lacking  string // problem that TryServer reports
 	tried    int
 	finds    report.Diagnosis
 	defined  report.Definition
 	usage    report.Report
 	underWay []registry.InFlight
-	lacks    map[string]string // profile and listed name: by whom
+	lacks    map[string]string // profile and listed name: reason
 	login    func(show func(page string))
-	holds    chan struct{} // a login goes on until it is closed
+	holds    chan struct{} // a login lasts until it is closed
 
-	issuer, issuerBefore string // that a login asks about; "" if it does not
+	issuer, issuerBefore string // confirmed by a login; "" asks nothing
 }
 
 type fakeRequest struct {
@@ -98,7 +98,7 @@ func (b *fakeBackend) record(what string) error {
 	return b.fails
 }
 
-// Login does what the test says, and ends.
+// Login returns the result set by the test.
 func (b *fakeBackend) Login(ctx context.Context, server string, show func(string), agree func(context.Context, string, string) bool, _ <-chan string) (string, error) {
 	if b.issuer != "" && !agree(ctx, b.issuer, b.issuerBefore) {
 		return "", b.record("declined " + b.issuer)
@@ -121,14 +121,14 @@ func (b *fakeBackend) SetEnabled(server string, on bool) error {
 	return b.record(fmt.Sprintf("enable %s %v", server, on))
 }
 
-// TryServer finds what the test says.
+// TryServer returns the result set by the test.
 func (b *fakeBackend) TryServer(context.Context, string, map[string]any) (string, error) {
 	b.tried++
 	return b.lacking, nil
 }
 
 func (b *fakeBackend) AddServer(name string, entryKeys map[string]any) error {
-	text, _ := json.Marshal(entryKeys) // texts and lists of them
+	text, _ := json.Marshal(entryKeys) // strings and lists of strings
 	return b.record("add " + name + " " + string(text))
 }
 
@@ -146,7 +146,7 @@ func (b *fakeBackend) Approve(server string, tools []registry.UnapprovedTool) er
 	return b.record(what)
 }
 
-// Diagnose finds what the test says.
+// Diagnose returns the result set by the test.
 func (b *fakeBackend) Diagnose(_ context.Context, server string) (report.Diagnosis, error) {
 	return b.finds, b.record("diagnose " + server)
 }
@@ -160,7 +160,7 @@ func (b *fakeBackend) VisibleCounts(profile string) [registry.Kinds]int {
 	return [registry.Kinds]int{1}
 }
 
-// HiddenReason says what the test, or Switch, says.
+// HiddenReason returns the reason set by the test or by Switch.
 func (b *fakeBackend) HiddenReason(profile string, e *registry.Entry) (by, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -170,7 +170,7 @@ func (b *fakeBackend) HiddenReason(profile string, e *registry.Entry) (by, why s
 	return "", ""
 }
 
-// ListedAs has flat ids for clients of coding.
+// ListedAs returns flat ids for the profile "coding".
 func (b *fakeBackend) ListedAs(profile string, e *registry.Entry) string {
 	if profile == "coding" && e.Flat != "" {
 		return e.Flat
@@ -228,7 +228,8 @@ func (b *fakeBackend) sentRequests() []string {
 	return all
 }
 
-// serveSubscriptions answers subscribe requests by updating the registry, like the gateway.
+// serveSubscriptions answers subscribe requests by updating the registry, like the
+// gateway.
 func (r *testUI) serveSubscriptions() {
 	for method, on := range map[string]bool{"resources/subscribe": true, "resources/unsubscribe": false} {
 		r.backend.answers[method] = func(params json.RawMessage, _ func(json.RawMessage)) (json.RawMessage, error) {
@@ -259,7 +260,7 @@ func (r *testUI) serveSubscriptions() {
 	}
 }
 
-// fakeTerminal has a size and an environment, and records what it is given.
+// fakeTerminal has a size and an environment, and records its output.
 type fakeTerminal struct {
 	w, h      int
 	env       map[string]string
@@ -351,7 +352,7 @@ func newTestUIWith(t testing.TB, reg *registry.Registry, clock *fakeClock, w, h 
 		r.run(p.Refresh(registry.AllChanges))
 	}
 	r.run(r.app.UpdateDetail())
-	r.app.Touched = true // it is used, see TestAScreenOpensOnTheFirstServerThatFailed
+	r.app.Touched = true // as after a key; see TestAScreenOpensOnTheFirstServerThatFailed
 	for i := range r.app.Panes {
 		r.app.UsedPanes[i] = true // … and TestTheCursorOfANewScreenIsOnWhatCanBeUsed
 	}
@@ -369,7 +370,7 @@ func (r *testUI) run(cmd tea.Cmd) {
 
 func (r *testUI) send(msg tea.Msg, depth int) {
 	r.t.Helper()
-	require.Less(r.t, depth, 200, "commands lead to commands without end")
+	require.Less(r.t, depth, 200, "commands never stop returning commands")
 	switch msg := msg.(type) {
 	case nil, tea.QuitMsg, laterMsg:
 		return
@@ -382,7 +383,7 @@ func (r *testUI) send(msg tea.Msg, depth int) {
 		return
 	}
 	if fmt.Sprintf("%T", msg) == "spinner.TickMsg" {
-		return // it would turn for ever
+		return // it would loop forever
 	}
 	if cmd := r.app.Update(msg); cmd != nil {
 		r.send(cmd(), depth+1)
@@ -452,7 +453,7 @@ func (r *testUI) screen() string {
 	return ansi.Strip(view)
 }
 
-// line returns the first line of the screen that contains part.
+// line returns the first line of the frame that contains part.
 func (r *testUI) line(part string) string {
 	r.t.Helper()
 	for l := range strings.SplitSeq(r.screen(), "\n") {
@@ -517,7 +518,7 @@ func (r *testUI) filterText() string {
 	return typed
 }
 
-// pressKeys presses keys that keys has no name for.
+// pressKeys presses keys for which keys has no name.
 func (r *testUI) pressKeys(keys ...tea.KeyType) *testUI {
 	r.t.Helper()
 	for _, k := range keys {
@@ -530,7 +531,7 @@ func (r *testUI) pressKeys(keys ...tea.KeyType) *testUI {
 func (r *testUI) clipboard() string {
 	r.t.Helper()
 	all := regexp.MustCompile(`\x1b\]52;c;([A-Za-z0-9+/=]*)`).FindAllStringSubmatch(r.term.written.String(), -1)
-	require.NotEmpty(r.t, all, "nothing was copied")
+	require.NotEmpty(r.t, all, "nothing copied")
 	text, err := base64.StdEncoding.DecodeString(all[len(all)-1][1])
 	require.NoError(r.t, err)
 	return string(text)
@@ -548,13 +549,13 @@ func (r *testUI) runCommand(line string) *testUI {
 	return r.keys(":").typeText(line).keys("enter")
 }
 
-// footer returns the last line of the screen.
+// footer returns the last line of the frame.
 func (r *testUI) footer() string {
 	lines := strings.Split(r.screen(), "\n")
 	return lines[len(lines)-1]
 }
 
-// resize gives the terminal another size.
+// resize changes the size of the terminal.
 func (r *testUI) resize(w, h int) *testUI {
 	r.t.Helper()
 	r.send(tea.WindowSizeMsg{Width: w, Height: h}, 0)

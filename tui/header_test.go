@@ -10,13 +10,13 @@ import (
 	"goblin/registry"
 )
 
-// A daemon whose terminal was closed once lived on, and the next screen showed what its
-// servers had been hours before, without a word.
+// A daemon once survived the end of its terminal, and the next UI silently showed servers
+// in a state from hours before.
 func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 	t.Parallel()
 	since := func(r *testUI) string { return r.app.o.Daemon.Started.Local().Format("15:04") }
 	r := newTestUI(t, 100, 24, "files")
-	require.NotContains(t, r.screen(), "connected to the daemon", "it is its own")
+	require.NotContains(t, r.screen(), "connected to the daemon", "it is this UI's own daemon")
 
 	r.app.o.Daemon.Owner = false
 	require.Contains(t, r.screen(), " connected to the daemon (pid 4711, running since "+since(r)+" from /dev/pts/3)")
@@ -24,16 +24,16 @@ func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 	r.app.o.Daemon.TerminalGone = true
 	require.Contains(t, r.screen(), "from /dev/pts/3 (closed)")
 	r.clock.current = r.clock.current.Add(24 * time.Hour)
-	require.Contains(t, r.screen(), "running since 2026-11-20 "+since(r), "another day is told")
+	require.Contains(t, r.screen(), "running since 2026-11-20 "+since(r), "another day must be shown")
 	r.app.o.Daemon.Terminal, r.app.o.Daemon.TerminalGone = "", false
-	require.NotContains(t, r.screen(), "from", "it was started without one")
+	require.NotContains(t, r.screen(), "from", "the daemon was started without a terminal")
 
-	// Others who use it make it plain that it is there.
+	// With other clients it is obvious that the daemon was running before.
 	r.reg.SetSession(registry.Session{ID: "c", Client: "editor", Transport: "socket"})
 	r.app.header.refresh(r.app)
 	require.NotContains(t, r.screen(), "connected to the daemon")
 	r.keys("0")
-	require.Contains(t, r.screen(), "Daemon: pid 4711, running since 2026-11-20 "+since(r), "and it is found there")
+	require.Contains(t, r.screen(), "Daemon: pid 4711, running since 2026-11-20 "+since(r), "the list of clients must show the daemon")
 }
 
 func TestANoticeStandsInTheBarUntilItIsOver(t *testing.T) {
@@ -72,7 +72,7 @@ func TestTheHeaderShowsTheLastMinutesWhereThereIsRoom(t *testing.T) {
 	}
 }
 
-// What a screen draws while nothing happens stays as it is, so nothing is written.
+// An idle UI draws the same frame, so nothing is written.
 func TestAnIdleScreenDoesNotChange(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 160, 45, "files").setReady("files").keys("1").addRequests("files", 3, time.Millisecond, "success").tick(10 * time.Minute).tick(time.Second)
@@ -98,7 +98,7 @@ func TestRequestRateCountsRequestsAndNoNotifications(t *testing.T) {
 	for range 10 {
 		r.addTraffic() // three requests and a notification
 	}
-	require.Contains(t, r.tick(2*time.Second).screen(), " 0.55 req/s", "three of before count")
+	require.Contains(t, r.tick(2*time.Second).screen(), " 0.55 req/s", "three earlier ones count")
 	require.Contains(t, r.tick(50*time.Second).screen(), " 0.55 req/s")
 	require.Contains(t, r.tick(10*time.Second).screen(), " 0 req/s")
 }

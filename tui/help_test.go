@@ -38,7 +38,7 @@ func TestHelpSaysWhyAKeyDoesNotWork(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv).keys("4 ?")
 	require.Contains(t, r.line("Repeat the last call"), "(no calls yet)")
 	r = newExampleUI(t, 80, 24, plainEnv).keys("4 ?")
-	require.Contains(t, r.screen(), "(only templates are expanded; enter reads a resource)", "on a line of its own where there is no room")
+	require.Contains(t, r.screen(), "(only templates are expanded; enter reads a resource)", "on its own line if it does not fit")
 }
 
 func TestHelpIsSearched(t *testing.T) {
@@ -48,18 +48,18 @@ func TestHelpIsSearched(t *testing.T) {
 	require.Contains(t, s, "Filter by MIME type")
 	require.Contains(t, s, "the MIME type, such as text/*", "the fields of this pane's filter")
 	require.NotContains(t, s, "Go to Servers")
-	require.NotContains(t, s, "Go to", "headings without lines go")
+	require.NotContains(t, s, "Go to", "empty sections must be hidden")
 	r.keys("enter")
 	require.Empty(t, r.app.Dialogs)
 
 	r = newExampleUI(t, 120, 40, plainEnv).keys("?").typeText("/zzz")
-	require.Contains(t, r.screen(), "No matching keys.", "a slash is what one types from habit")
+	require.Contains(t, r.screen(), "No matching keys.", "users type a slash from habit")
 	r.keys("esc")
-	require.Contains(t, r.screen(), "Find", "esc shows all again")
+	require.Contains(t, r.screen(), "Find", "esc must clear the filter")
 	require.Len(t, r.app.Dialogs, 1)
 }
 
-// Who looks for a key knows what for, and mostly in words of another program.
+// Users search for a purpose, mostly in words of another program.
 func TestHelpIsSearchedByWhatOneWantsToDo(t *testing.T) {
 	t.Parallel()
 	for text, does := range map[string]string{
@@ -116,7 +116,7 @@ func TestHelpExplainsGrammarFormsAndDialogs(t *testing.T) {
 	}
 }
 
-// What the help and KEYS.md say of forms is what forms say of themselves.
+// The help and KEYS.md describe the keys of forms as forms do.
 func TestFormKeysAreThoseOfForms(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv).keys("2 c")

@@ -41,7 +41,7 @@ func newPaintedUI(t *testing.T, mode string, env map[string]string, facts images
 	return s
 }
 
-// frame paints what the screen shows now.
+// frame paints the current frame.
 func (s *paintedUI) frame() map[[2]int]string {
 	s.t.Helper()
 	s.screen() // checks the widths
@@ -51,7 +51,7 @@ func (s *paintedUI) frame() map[[2]int]string {
 	return s.terminal.imaged()
 }
 
-// picture is red above and white below, and of a shade of its own at the left.
+// picture returns an image with red above, white below, and its own shade at the left.
 func picture(t testing.TB, w, h int, shade uint8) string {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
@@ -123,13 +123,13 @@ func TestImagesAreDrawnByWhatTheTerminalHas(t *testing.T) {
 
 			s.keys("?")
 			covered := s.frame()
-			require.Less(t, len(covered), len(all), "help stands over it")
+			require.Less(t, len(covered), len(all), "help covers it")
 			for at := range covered {
 				require.NotEmpty(t, all[at])
 			}
 			for y, line := range strings.Split(s.screen(), "\n") {
 				got := ""
-				for x, r := range []rune(ansi.Strip(line)) { // of one cell each, but for marks
+				for x, r := range []rune(ansi.Strip(line)) { // one cell each, except for marks
 					if r == kitty.Placeholder {
 						break
 					}
@@ -141,14 +141,14 @@ func TestImagesAreDrawnByWhatTheTerminalHas(t *testing.T) {
 			require.Equal(t, all, s.frame(), "and is whole again")
 
 			s.keys("2")
-			require.Empty(t, s.frame(), "another pane shows none of it")
+			require.Empty(t, s.frame(), "another pane must not show it")
 			if p.want == images.Kitty {
-				require.Equal(t, 1, s.terminal.loads, "kitty keeps it")
+				require.Equal(t, 1, s.terminal.loads, "kitty must still have it")
 			}
 			s.keys("4")
 			require.Len(t, s.frame(), 40*10)
 			_, _ = s.out.Write([]byte(leaveScreen))
-			require.Empty(t, s.terminal.kept, "kitty keeps nothing")
+			require.Empty(t, s.terminal.kept, "kitty must have freed everything")
 		})
 	}
 }
@@ -180,7 +180,7 @@ func TestPartsOfImagesAreDrawn(t *testing.T) {
 				}
 				before = all
 			}
-			require.NotZero(t, white, "its lower half came into sight")
+			require.NotZero(t, white, "its lower half must be visible")
 			s.keys("g")
 			require.Equal(t, whole, s.frame())
 		})

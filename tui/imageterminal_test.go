@@ -21,7 +21,7 @@ import (
 // modelCell is the content of one cell of a modelTerminal.
 type modelCell struct {
 	text     string
-	of       *modelImage // an image, with the cell of it
+	of       *modelImage // the image and its cell
 	row, col int
 }
 
@@ -31,23 +31,23 @@ type modelImage struct {
 	cols, rows int
 }
 
-// at is the colour in the middle of a cell.
+// at returns the colour in the middle of a cell.
 func (d *modelImage) at(row, col int) color.Color {
 	b := d.img.Bounds()
 	return d.img.At(b.Min.X+(2*col+1)*b.Dx()/(2*d.cols), b.Min.Y+(2*row+1)*b.Dy()/(2*d.rows))
 }
 
-// modelTerminal models a terminal that understands all three image protocols. Text that
-// is written over a part of an image replaces it.
+// modelTerminal models a terminal that supports all three image protocols. Text written
+// over a part of an image replaces it.
 type modelTerminal struct {
 	t      testing.TB
 	w, h   int
 	cells  [][]modelCell
 	x, y   int
 	colour int
-	kept   map[int]*modelImage // kitty's, by their ids
+	kept   map[int]*modelImage // kitty's, by id
 	loads  int                 // images that were transmitted
-	chunks []byte              // of one that is under way
+	chunks []byte              // of an image in transmission
 	keys   map[string]string
 }
 
@@ -66,10 +66,10 @@ func (m *modelTerminal) clear() {
 
 const (
 	cellWide = 8
-	cellHigh = 18 // no multiple of six, as sixel has it
+	cellHigh = 18 // not a multiple of six, which is sixel's unit
 )
 
-// Write takes what the screen writes.
+// Write interprets the output of the UI.
 func (m *modelTerminal) Write(p []byte) (int, error) {
 	s := string(p)
 	for s != "" {
@@ -82,17 +82,17 @@ func (m *modelTerminal) Write(p []byte) (int, error) {
 			s = s[end+4:]
 		case strings.HasPrefix(s, "\x1b_G"):
 			body, rest, ok := strings.Cut(s[3:], "\x1b\\")
-			require.True(m.t, ok, "an APC without end")
+			require.True(m.t, ok, "unterminated APC")
 			m.kitty(body)
 			s = rest
 		case strings.HasPrefix(s, "\x1bP"):
 			body, rest, ok := strings.Cut(s[2:], "\x1b\\")
-			require.True(m.t, ok, "a DCS without end")
+			require.True(m.t, ok, "unterminated DCS")
 			m.sixel(body)
 			s = rest
 		case strings.HasPrefix(s, "\x1b]1337;"):
 			body, rest, ok := strings.Cut(s[len("\x1b]1337;"):], "\a")
-			require.True(m.t, ok, "an OSC without end")
+			require.True(m.t, ok, "unterminated OSC")
 			m.inline(body)
 			s = rest
 		case strings.HasPrefix(s, "\x1b["):
@@ -150,9 +150,9 @@ func (m *modelTerminal) put(cluster string, w int) {
 				}
 			}
 		}
-		require.Len(m.t, marks, 3, "a placeholder says all")
+		require.Len(m.t, marks, 3, "a placeholder must have three marks")
 		of := m.kept[marks[2]<<24|m.colour]
-		require.NotNil(m.t, of, "kitty has the image that is drawn")
+		require.NotNil(m.t, of, "kitty must have the drawn image")
 		require.Less(m.t, marks[0], of.rows)
 		require.Less(m.t, marks[1], of.cols)
 		cell = modelCell{of: of, row: marks[0], col: marks[1]}
@@ -174,7 +174,7 @@ func (m *modelTerminal) kitty(body string) {
 	require.Equal(m.t, "2", keys["q"], "kitty must not answer")
 	id, _ := strconv.Atoi(keys["i"])
 	if keys["a"] == "d" {
-		require.Equal(m.t, "I", keys["d"], "with its data")
+		require.Equal(m.t, "I", keys["d"], "the data must be complete")
 		require.Contains(m.t, m.kept, id)
 		delete(m.kept, id)
 		return
@@ -235,7 +235,7 @@ func (m *modelTerminal) over(d *modelImage) {
 	require.Less(m.t, m.y+d.rows, m.h)
 	for y := range d.rows {
 		for x := range d.cols {
-			require.Equal(m.t, " ", m.cells[m.y+y][m.x+x].text, "images stand on blanks")
+			require.Equal(m.t, " ", m.cells[m.y+y][m.x+x].text, "images must cover blanks")
 			m.cells[m.y+y][m.x+x] = modelCell{text: " ", of: d, row: y, col: x}
 		}
 	}

@@ -35,7 +35,7 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	r.pollInFlight()
 	require.Contains(t, r.line("goblin  work.yaml"), "in flight 1")
 	require.Contains(t, r.line("4 s"), " running ")
-	r.keys("P P") // the list alone
+	r.keys("P P") // only the list
 	require.Regexp(t, `11:59:56\.000.*claude.*github.*tools/call.*running.*4 s`, r.line("4 s"))
 	r.keys("P")
 	r.keys("/ status:running enter")
@@ -44,14 +44,15 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	r.keys("y")
 	require.Contains(t, r.screen(), "the request is still running")
 
-	// It ends: the journal has it, and it stays where it was, under the cursor.
+	// The call finishes: it is in the journal now, still in the same place under the
+	// cursor.
 	r.keys("esc").keys("g")
 	u.Status, u.Duration = "success", 4500*time.Millisecond
 	r.reg.Traffic().Append(u.TrafficRecord)
 	r.refresh(registry.Traffic)
 	require.Contains(t, r.line("4.5 s"), "> 11:59:56")
 	require.NotContains(t, r.screen(), "4 s ")
-	r.pollInFlight() // a late answer of before
+	r.pollInFlight() // a late answer to an earlier poll
 	r.backend.underWay = nil
 	r.pollInFlight()
 	require.Contains(t, r.line("4.5 s"), "> 11:59:56")
@@ -78,12 +79,12 @@ func TestARequestThatEndsOutOfSightStandsInTrafficOnce(t *testing.T) {
 			require.Contains(t, r.line("4 s"), "> 11:59:56")
 			r.keys(there[0]).pollInFlight().endCall(u).pollInFlight().pollInFlight().keys(there[1])
 			require.NotContains(t, r.screen(), "running")
-			require.Len(t, began.FindAllString(r.screen(), -1), 1, "it stands there once")
-			if what != "paused" { // where the cursor had to leave it
+			require.Len(t, began.FindAllString(r.screen(), -1), 1, "it must be listed once")
+			if what != "paused" { // the cursor had to move
 				require.Contains(t, r.line("4.5 s"), "> 11:59:56", "under the cursor")
 			}
 			r.pollInFlight()
-			require.Len(t, began.FindAllString(r.screen(), -1), 1, "and stays so")
+			require.Len(t, began.FindAllString(r.screen(), -1), 1, "and must stay there")
 		})
 	}
 }
@@ -102,7 +103,7 @@ func TestARequestThatEndsWithoutARecordLeavesTraffic(t *testing.T) {
 	require.Contains(t, r.screen(), "running")
 	r.backend.underWay = nil
 	r.pollInFlight().pollInFlight().pollInFlight().pollInFlight()
-	require.NotContains(t, r.screen(), "running", "in sight, too")
+	require.NotContains(t, r.screen(), "running", "must be visible, too")
 }
 
 func TestTheCursorStaysOnARequestThatIsCancelled(t *testing.T) {
@@ -114,7 +115,7 @@ func TestTheCursorStaysOnARequestThatIsCancelled(t *testing.T) {
 	r.backend.underWay = append(r.backend.underWay, other)
 	r.pollInFlight().keys("g")
 	require.Contains(t, r.line("> "), "claude")
-	r.backend.underWay = r.backend.underWay[1:] // the gateway knows before the journal does
+	r.backend.underWay = r.backend.underWay[1:] // the gateway learns it before the journal
 	r.keys("X y").pollInFlight()
 	require.Contains(t, r.line("> "), "claude")
 	u.Status, u.Duration = registry.StatusCancelled, 4*time.Second
@@ -139,7 +140,7 @@ func TestAnybodysRequestIsCancelledAfterAsking(t *testing.T) {
 	u.Session = "me"
 	r.backend.underWay = []registry.InFlight{u}
 	r.pollInFlight().keys("g X")
-	require.Equal(t, []string{"withdraw s-1 7", "withdraw me 7"}, r.backend.acts, "one's own is not asked for")
+	require.Equal(t, []string{"withdraw s-1 7", "withdraw me 7"}, r.backend.acts, "no confirmation for the user's own call")
 	r.backend.fails = fmt.Errorf("gone")
 	r.keys("X")
 	require.Contains(t, r.screen(), "has already finished")
@@ -154,7 +155,7 @@ func TestTheCancelKeyOfTrafficIsAboutItsRows(t *testing.T) {
 	r.keys("k X")
 	require.Contains(t, r.screen(), "this request has already finished")
 	require.NotContains(t, r.screen(), "X cancel")
-	r.keys("g space X") // the cursor has gone on to one that has ended
+	r.keys("g space X") // the cursor moved to a finished call
 	require.Contains(t, r.line("> "), "1.2 s")
 	require.Contains(t, r.screen(), "Cancel tools/call github_create_issue?")
 	r.keys("y")

@@ -24,7 +24,7 @@ func TestKeysFileIsCurrent(t *testing.T) {
 	}
 	file, err := os.ReadFile("KEYS.md")
 	require.NoError(t, err)
-	require.Equal(t, text, string(file), "run `go generate ./tui`")
+	require.Equal(t, text, string(file), "out of date: run `go generate ./tui`")
 }
 
 func TestNoKeyMeansTwoThingsInOnePlace(t *testing.T) {
@@ -44,8 +44,8 @@ func TestNoKeyMeansTwoThingsInOnePlace(t *testing.T) {
 	}
 }
 
-// The table of goblin/registry/keymap and that of the screen are about the same actions,
-// and its names of keys are those that the terminal library gives.
+// The tables of goblin/registry/keymap and of the UI contain the same actions. The key
+// names are those of the terminal library.
 func TestEveryActionIsOfTheScreen(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24, "files")

@@ -38,7 +38,7 @@ func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
 	at := func() string { return fields.FindAllStringSubmatch(r.screen(), -1)[0][1] }
 	first := at()
 	r.keys("tab enter")
-	require.Equal(t, first, at(), "the keys of before do nothing")
+	require.Equal(t, first, at(), "default keys must do nothing")
 	for _, key := range []string{"ctrl+n", "f6", "f7"} {
 		r.keys(key)
 		require.NotEqual(t, first, at(), key)
@@ -50,7 +50,7 @@ func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
 	r.keys("ctrl+o")
 	require.Contains(t, r.screen(), "C-o form")
 	r.keys("ctrl+o esc")
-	require.Len(t, r.app.Dialogs, 1, "esc closes nothing any more")
+	require.Len(t, r.app.Dialogs, 1, "esc must not close anything")
 	r.keys("ctrl+s")
 	require.NotContains(t, r.screen(), "required", "nothing was submitted")
 	r.keys("f5")
@@ -61,7 +61,7 @@ func TestKeysOfFormsAreThoseOfTheConfig(t *testing.T) {
 	r.keys("c").typeText("x").keys("ctrl+c")
 	require.Contains(t, r.screen(), "C-g again discards your input")
 	r.keys("ctrl+c")
-	require.Empty(t, r.app.Dialogs, "C-c closes, whatever the config says")
+	require.Empty(t, r.app.Dialogs, "C-c must close regardless of the config")
 }
 
 func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
@@ -82,7 +82,7 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	r.keys("?").typeText("submit from any field")
 	require.Contains(t, r.line("Submit from any field"), "C-s")
 	r.keys("ctrl+c ?").typeText("scroll.down")
-	require.Contains(t, r.line("One line down"), "J", "the help tells the keys of the config, and finds actions by their names")
+	require.Contains(t, r.line("One line down"), "J", "help must show the configured keys and find actions by name")
 	require.NotContains(t, r.line("One line down"), "j ")
 	r.keys("f10")
 	require.Empty(t, r.app.Dialogs)
@@ -90,9 +90,9 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	r.keys("0")
 	require.Contains(t, r.footer(), "K disconnect")
 	r.keys("D")
-	require.Len(t, r.app.Dialogs, 1, "D does nothing any more")
+	require.Len(t, r.app.Dialogs, 1, "D must do nothing")
 	r.keys("J k K")
-	require.Len(t, r.app.Dialogs, 2, "it asks")
+	require.Len(t, r.app.Dialogs, 2, "it must ask")
 	require.Contains(t, r.screen(), "o disconnect   x back")
 	r.keys("y n esc")
 	require.Len(t, r.app.Dialogs, 2)
@@ -105,8 +105,8 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	require.False(t, r.app.filtering)
 }
 
-// A letter cannot be the key of something where letters are text; of all that stands in
-// front of the panes, each field of text is known as one.
+// A letter cannot be a key where letters are text, so every text field in front of the
+// panes must report that it takes text.
 func TestLettersAreTextWhereOneTypes(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
@@ -121,8 +121,8 @@ func TestLettersAreTextWhereOneTypes(t *testing.T) {
 		require.Empty(t, keymap.TextKeyReason(action, "f5"), open)
 	}
 	require.Contains(t, keymap.TextKeyReason("sampling.send", "enter"), "changes the text in a model's answer")
-	require.Empty(t, keymap.TextKeyReason("help.close", "?"), "it is its own")
-	require.Empty(t, keymap.TextKeyReason("clients.sort", "x"), "nothing is typed there")
+	require.Empty(t, keymap.TextKeyReason("help.close", "?"), "a dialog may use its own key")
+	require.Empty(t, keymap.TextKeyReason("clients.sort", "x"), "the list takes no text")
 	require.Empty(t, keymap.TextKeyReason("sort", "x"))
 	require.Equal(t, tea.KeyCtrlAt.String(), func() string { k, _ := keymap.ParseKey("C-space"); return k }())
 }
@@ -143,21 +143,21 @@ func TestKeysOfTheConfigReplaceThoseOfTheScreen(t *testing.T) {
 	r.app.Actions = keymap.Rebind(r.app.o.Keys)
 	r.app.keys = r.app.bindings()
 	r.keys("o")
-	require.NotContains(t, r.screen(), "Sorted", "o does nothing any more")
+	require.NotContains(t, r.screen(), "Sorted", "o must do nothing")
 	r.keys("f5")
 	require.Contains(t, r.screen(), "Sorted by")
 	r.keys("t")
 	require.Equal(t, pane.PaneTools, r.app.Open)
 	s := r.screen()
-	require.Contains(t, s, "t Tools", "the tabs tell their keys")
-	require.Contains(t, s, "f1 help  Q quit", "the footer, too")
-	require.NotContains(t, s, "copy", "what has no key is not in the footer")
+	require.Contains(t, s, "t Tools", "the tabs must show their keys")
+	require.Contains(t, s, "f1 help  Q quit", "the footer must show them, too")
+	require.NotContains(t, s, "copy", "actions without a key must not be in the footer")
 	r.keys("f1").typeText("sort order")
 	require.Contains(t, r.line("Sort: next column /"), "f5 O")
 	r.keys("esc").typeText("copy the uri")
-	require.Contains(t, r.line("Copy the URI"), ":copy", "the palette still does it")
+	require.Contains(t, r.line("Copy the URI"), ":copy", "the palette must still work")
 	r.keys("esc esc q")
 	require.False(t, r.app.quitting)
 	r.keys("ctrl+c")
-	require.True(t, r.app.quitting, "C-c quits, whatever the config says")
+	require.True(t, r.app.quitting, "C-c must quit regardless of the config")
 }

@@ -10,13 +10,13 @@ import (
 	"goblin/tui/pane"
 )
 
-// paneFields are the fields of a pane's filter, by what they are fields of.
+// paneFields are the filter fields of one list of a pane.
 type paneFields struct {
 	of     string
 	fields []list.Field
 }
 
-// filterFields are those of the pane's lists.
+// filterFields returns the filter fields of the pane's lists.
 func filterFields(p pane.Pane) []paneFields {
 	if p, ok := p.(*pane.Logs); ok {
 		return []paneFields{{"Logs", p.TabList(pane.TabEvents).Rows().FilterFields()}, {"Traffic", p.TabList(pane.TabTraffic).Rows().FilterFields()}}
@@ -25,7 +25,7 @@ func filterFields(p pane.Pane) []paneFields {
 	return []paneFields{{name, p.Rows().FilterFields()}}
 }
 
-// keysDoc is KEYS.md.
+// keysDoc returns the content of KEYS.md.
 func (a *app) keysDoc() string {
 	var b strings.Builder
 	b.WriteString("# Keys\n\nThis file is generated from the UI's key table: `go generate ./tui`.\n" +
@@ -78,7 +78,7 @@ func (a *app) keysDoc() string {
 	return b.String()
 }
 
-// codes are keys or names, each as code.
+// codes formats keys or names, each as code.
 func codes(before string, all []string) string {
 	out := make([]string, len(all))
 	for i, s := range all {
@@ -87,7 +87,7 @@ func codes(before string, all []string) string {
 	return strings.Join(out, " ")
 }
 
-// inCode is text as Markdown shows it literally in a table.
+// inCode escapes text that Markdown shows literally in a table.
 func inCode(s string) string {
 	s = strings.ReplaceAll(s, "|", `\|`)
 	if strings.Contains(s, "`") {

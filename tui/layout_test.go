@@ -26,7 +26,8 @@ func TestWhatHasTheFocusIsZoomed(t *testing.T) {
 	r.keys("F")
 	require.Contains(t, r.screen(), "create_issue ─")
 
-	// Below the list, Enter gives an open detail panel the whole body, and Esc takes it back.
+	// Below the list, Enter expands an open detail panel to the whole body, and Esc
+	// reverts that.
 	r = newExampleUI(t, 80, 24, plainEnv).keys("2 enter")
 	require.Contains(t, r.screen(), "Tools 4 ─")
 	r.keys("enter")
@@ -53,8 +54,7 @@ func TestThePlaceOfTheDetailPanelChangesWithEachPress(t *testing.T) {
 	}
 }
 
-// Where there are few lines, none is for what was not found, and a jump leaves no filter
-// behind.
+// A small terminal shows no empty templates list, and a jump leaves no filter behind.
 func TestASmallScreenHasNoRoomForTemplatesThatWereNotFound(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24, "files").setReady("files")
@@ -63,7 +63,7 @@ func TestASmallScreenHasNoRoomForTemplatesThatWereNotFound(t *testing.T) {
 	r.backend.answers["resources/read"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
 		return json.RawMessage(`{"contents":[{"uri":"a:2","text":"text"}]}`), nil
 	}
-	below := func() (lines int) { // the rule of templates, up to the box's end
+	below := func() (lines int) { // the rule above templates, up to the end of the box
 		_, rest, found := strings.Cut(r.screen(), "├─ Templates")
 		require.True(t, found, r.screen())
 		rest, _, _ = strings.Cut(rest, "╰")
@@ -79,7 +79,7 @@ func TestASmallScreenHasNoRoomForTemplatesThatWereNotFound(t *testing.T) {
 	require.Contains(t, r.screen(), "[5 Logs")
 	require.Contains(t, r.screen(), "name:=")
 	r.keys("esc 5")
-	require.NotContains(t, r.screen(), "name:=", "the filter of a jump goes with it")
+	require.NotContains(t, r.screen(), "name:=", "going back must remove the filter of the jump")
 }
 
 func TestTheListTakesTheWholeWidth(t *testing.T) {
@@ -97,7 +97,7 @@ func TestTheListTakesTheWholeWidth(t *testing.T) {
 		require.Contains(t, r.screen(), "Definition")
 	}
 	r := newExampleUI(t, 80, 24, plainEnv).keys("4 enter F")
-	require.Equal(t, 20, r.app.Geometry().List.H, "also of a panel below")
+	require.Equal(t, 20, r.app.Geometry().List.H, "also for a panel below")
 	require.Contains(t, newExampleUI(t, 80, 24, plainEnv).keys("?").typeText("full width").screen(), "F")
 }
 
@@ -124,7 +124,7 @@ func TestTabWalksTheListsAndTheDetailPanel(t *testing.T) {
 	r.keys("shift+tab")
 	require.True(t, r.app.Inside)
 	small := newExampleUI(t, 80, 24, plainEnv).keys("2 tab")
-	require.Equal(t, pane.PanePrompts, small.app.Open, "one list alone leads to the next pane")
+	require.Equal(t, pane.PanePrompts, small.app.Open, "with one list, the key must switch the pane")
 }
 
 func TestAnAnswerOpensTheDetailOnASmallScreen(t *testing.T) {
@@ -156,7 +156,7 @@ func TestEveryScreenFillsItsTerminalExactly(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		open func(t *testing.T) *testUI
-		keys []string // the screen is checked after each; the last ones lead back
+		keys []string // the frame is checked after each; the last ones go back
 	}{
 		"servers":       {func(t *testing.T) *testUI { return newFailingUI(t, 80, 24) }, []string{"1", "enter", "esc esc"}},
 		"subscriptions": {func(t *testing.T) *testUI { return newSubscribedUI(t, 80, 24).keys("w") }, []string{"j"}},

@@ -13,7 +13,7 @@ import (
 )
 
 // startLogin presses l at a server that needs a login and shows the page of the login.
-// The login goes on until finish is called.
+// The login continues until finish is called.
 func (r *testUI) startLogin(page string) (finish func()) {
 	r.t.Helper()
 	r.setState("github", registry.ServerState{State: registry.StateNeedsLogin, Transport: "http", CanLogIn: true, LastError: "needs login: nobody is logged in"})
@@ -26,7 +26,7 @@ func (r *testUI) startLogin(page string) (finish func()) {
 	r.backend.holds = make(chan struct{})
 	go func() { ended <- cmds[0]() }()
 	<-shown
-	r.app.Update(cmds[1]()) // what it leads to waits for another page
+	r.app.Update(cmds[1]()) // its result waits for another page
 	return func() { r.send(<-ended, 0) }
 }
 
@@ -61,7 +61,7 @@ func TestALoginOpensTheBrowserOfTheTerminalAndTellsWhoCame(t *testing.T) {
 	r.keys("y")
 	require.Contains(t, r.screen(), "Copied the URL")
 	require.Contains(t, r.term.written.String(), "\x1b]52;")
-	r.keys("l l") // a second one does not begin
+	r.keys("l l") // only one login at a time
 	require.Len(t, r.app.Dialogs, 1)
 	r.keys("p").typeText("http://127.0.0.1:41234/callback?code=x").keys("enter")
 	require.Len(t, r.app.Dialogs, 1)
@@ -83,7 +83,7 @@ func TestALoginAsksWhereTheClientSecretGoes(t *testing.T) {
 		require.Len(t, cmds, 2)
 		ended := make(chan tea.Msg, 1)
 		go func() { ended <- cmds[0]() }()
-		r.app.Update(cmds[1]()) // the question
+		r.app.Update(cmds[1]()) // the confirmation
 		require.Contains(t, r.screen(), "Send the client secret of github?")
 		require.Contains(t, r.screen(), "https://b.example/realm")
 		require.Contains(t, r.screen(), "previously https://a.example")
@@ -103,10 +103,10 @@ func TestEscCancelsALogin(t *testing.T) {
 	require.Contains(t, r.screen(), "github: login cancelled")
 	close(r.backend.holds)
 	finish()
-	require.Contains(t, r.screen(), "github: login cancelled", "its end is no news")
+	require.Contains(t, r.screen(), "github: login cancelled", "its end must not be reported")
 }
 
-// Somebody may log in by the command meanwhile.
+// The user may log in with the command meanwhile.
 func TestALoginThatWasMadeElsewhereEndsTheDialog(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 80, 24, plainEnv)

@@ -13,7 +13,7 @@ import (
 	"goblin/tui/pane"
 )
 
-// logRecord writes a line of the log as a part of the gateway does.
+// logRecord writes a log line like a part of the gateway.
 func logRecord(r *testUI, source, server, text string, level slog.Level) {
 	r.reg.Logs().Append(registry.LogRecord{Time: r.clock.now(), Source: source, Server: server, Text: text, Level: level})
 }
@@ -68,7 +68,7 @@ func TestAClickOpensATabOfLogs(t *testing.T) {
 
 func TestOtherTabsCountWhatCameSinceTheyWereLookedAt(t *testing.T) {
 	t.Parallel()
-	r := newLogsUI(t, 120, 40).keys("5 ] ] ] [ [ [") // all were looked at
+	r := newLogsUI(t, 120, 40).keys("5 ] ] ] [ [ [") // all were viewed
 	logRecord(r, registry.SourceGoblin, "", "one more", slog.LevelInfo)
 	logRecord(r, registry.SourceStderr, "files", "and this", slog.LevelInfo)
 	logRecord(r, registry.SourceStderr, "files", "and that", slog.LevelInfo)
@@ -168,7 +168,7 @@ func TestPauseHoldsTheViewAndLosesNothing(t *testing.T) {
 	r.refresh(registry.Logs)
 	require.NotContains(t, r.screen(), "while paused")
 	require.Contains(t, r.screen(), "paused, 3 new")
-	r.keys("] [") // other tabs are held too
+	r.keys("] [") // other tabs are paused, too
 	require.NotContains(t, r.screen(), "while paused")
 	r.keys("space")
 	for i := range 3 {
@@ -224,7 +224,7 @@ func TestStderrOfAServerShowsItsLinesOnly(t *testing.T) {
 	require.Contains(t, screen, "warming up")
 	require.NotContains(t, screen, "rate limit")
 	r.keys("esc 5 ] ]")
-	require.Contains(t, r.screen(), "rate limit", "the filter was the jump's")
+	require.Contains(t, r.screen(), "rate limit", "the filter came with the jump")
 }
 
 func TestAForeignLogLineCannotMoveTheCursorOrHide(t *testing.T) {
@@ -270,7 +270,7 @@ func TestAServerThatPrintedNothingIsShownByItsEventsAndSaysSo(t *testing.T) {
 	require.Contains(t, r.screen(), "notes has no output; showing its events")
 }
 
-// A server that says much leaves the rows of others in the tab.
+// A verbose server does not evict the rows of others from the tab.
 func TestAServerDisplacesItsOwnRowsOnly(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 120, 40, "files", "github").keys("5 ] ]")
@@ -316,7 +316,7 @@ func TestACrashLoopIsFolded(t *testing.T) {
 	require.Contains(t, string(r.app.Logs().ShownContent().Data), "Error: boom  (× 98, last 2026-11-20 13:37:00.000)", "files have it, too")
 }
 
-// Whose row it is stands beside the detail, too, and where there is none.
+// The owner of a row is shown beside the detail, and without a detail as well.
 func TestRowsOfLogsSayWhoseTheyAre(t *testing.T) {
 	t.Parallel()
 	for _, w := range []int{80, 100, 120, 160} {

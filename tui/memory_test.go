@@ -16,15 +16,15 @@ import (
 // heapInUse returns the bytes in use after garbage collection.
 func heapInUse() int64 {
 	var m runtime.MemStats
-	for range 3 { // what finalizers and pools let go is garbage of the next
+	for range 3 { // finalizers and pools release more for the next collection
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// A storm of updates fills the journals, whose room is bounded, and leaves nothing else
-// behind: neither in the registry nor in what a screen over it has made of them.
+// A storm of updates fills the journals, whose size is limited, and leaves nothing else
+// behind in the registry or in the UI.
 func TestAStormOfUpdatesLeavesNoMoreThanTheJournals(t *testing.T) {
 	r := newTestUI(t, 120, 40, "server-0").setReady("server-0")
 	uri := func(i int) string { return fmt.Sprintf("file:///srv/config-main-%05d.json", i) }
@@ -55,14 +55,14 @@ func TestAStormOfUpdatesLeavesNoMoreThanTheJournals(t *testing.T) {
 			}
 		}
 	}
-	for _, pane := range []string{"5 ]", "4"} { // as it is looked at
+	for _, pane := range []string{"5 ]", "4"} { // while it is viewed
 		r.keys(pane)
 		before := heapInUse()
 		storm()
 		filled := heapInUse()
-		require.Less(t, filled-before, int64(16<<20), "the journals have room for 10,000 records")
+		require.Less(t, filled-before, int64(16<<20), "the journals hold 10,000 records")
 		storm()
-		require.Less(t, heapInUse()-filled, int64(1<<20), "what is full grows no more")
+		require.Less(t, heapInUse()-filled, int64(1<<20), "full journals must not grow")
 	}
 	runtime.KeepAlive(r)
 }

@@ -59,7 +59,7 @@ func newExampleUI(t testing.TB, w, h int, env map[string]string) *testUI {
 	r.setAnswer("completion/complete", `{"completion":{"values":["goblin","gobbler"],"total":2}}`)
 	r.backend.usage = exampleReport(clock.now())
 	r.refresh(registry.AllChanges)
-	r.tick(time.Minute) // what was new is not any more
+	r.tick(time.Minute) // nothing counts as new anymore
 	return r
 }
 
@@ -72,7 +72,7 @@ func (r *testUI) setAnswer(method, result string) {
 	}
 }
 
-// setError lets a method fail.
+// setError makes a method fail.
 func (r *testUI) setError(method, message string) {
 	r.backend.mu.Lock()
 	defer r.backend.mu.Unlock()
@@ -94,7 +94,7 @@ func (r *testUI) addTraffic() {
 	}
 }
 
-// plainEnv is a terminal that wants no colours, colourEnv one of today.
+// plainEnv is a terminal without colours, colourEnv a modern one.
 var (
 	plainEnv  = map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8", "NO_COLOR": "1"}
 	colourEnv = map[string]string{"TERM": "xterm-256color", "LANG": "C.UTF-8"}

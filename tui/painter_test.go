@@ -45,7 +45,7 @@ func TestOnlyLinesThatChangedArePainted(t *testing.T) {
 		go func() { defer close(done); p.run(ctx) }()
 		p.show("one\ntwo", false)
 		synctest.Wait()
-		require.Empty(t, terminal.take(), "the screen is not there yet")
+		require.Empty(t, terminal.take(), "the alternate screen is not entered yet")
 
 		_, _ = out.Write([]byte(enterScreen))
 		_, _ = out.Write([]byte(home + "a frame of Bubble Tea"))
@@ -58,10 +58,10 @@ func TestOnlyLinesThatChangedArePainted(t *testing.T) {
 		p.show("one\n2", false)
 		p.show("one\nzwei", false)
 		synctest.Wait()
-		require.Empty(t, terminal.take(), "a frame just left")
+		require.Empty(t, terminal.take(), "a frame was just written")
 		time.Sleep(time.Second / maxFrameRate)
 		synctest.Wait()
-		require.Equal(t, []string{"\x1b[2;1Hzwei"}, terminal.take(), "the last one counts")
+		require.Equal(t, []string{"\x1b[2;1Hzwei"}, terminal.take(), "only the last one is drawn")
 
 		time.Sleep(time.Second)
 		p.show("one\nzwei", false)
@@ -76,7 +76,7 @@ func TestOnlyLinesThatChangedArePainted(t *testing.T) {
 		terminal.take()
 		p.show("three\nfour", false)
 		synctest.Wait()
-		require.Empty(t, terminal.take(), "it is the shell's")
+		require.Empty(t, terminal.take(), "the terminal belongs to the shell")
 		cancel()
 		<-done
 	})

@@ -40,7 +40,7 @@ func TestPaletteShowsKeysAndReasons(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv).keys("2 :").typeText("subscribe")
 	require.Contains(t, r.line("> subscribe  "), "(only in Resources and Detail)")
 	r.keys("enter")
-	require.Contains(t, r.screen(), "! only in Resources and Detail", "and stays open")
+	require.Contains(t, r.screen(), "! only in Resources and Detail", "it must stay open")
 	require.Len(t, r.app.Dialogs, 1)
 	r.keys("esc 4 :").typeText("subscribe")
 	require.Regexp(t, `Subscribe to the resource.* s `, r.line("Subscribe to the resource"))
@@ -64,7 +64,7 @@ func TestPalettePrefersWhatCanBeRunAmongEquals(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv).keys("5 :").typeText("c")
 	require.Contains(t, r.screen(), "│> copy ", "call does not work here")
 	r.keys("esc :").typeText("call")
-	require.Contains(t, r.screen(), "│> call ", "but is meant by its name")
+	require.Contains(t, r.screen(), "│> call ", "but its full name must find it")
 }
 
 func TestPaletteFindsByExplanation(t *testing.T) {
@@ -102,7 +102,7 @@ func TestPaletteFilters(t *testing.T) {
 	r.runCommand("mime text/*")
 	require.Equal(t, "server:github mime:text/*", r.filterText())
 	r.runCommand("srv files")
-	require.Equal(t, "server:files mime:text/*", r.filterText(), "one value takes the place of the other")
+	require.Equal(t, "server:files mime:text/*", r.filterText(), "one value must replace the other")
 	r.keys("2").runCommand("mime text/plain")
 	require.Contains(t, r.screen(), "! Tools has no filter field mime")
 }
@@ -184,7 +184,7 @@ func TestPaletteSearchesManyThingsInACommand(t *testing.T) {
 	cmd := r.app.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("2999")})
 	d := r.app.Dialogs[0].(*palette)
 	r.run(slow)
-	require.Empty(t, d.list, "an answer to what was typed before is dropped")
+	require.Empty(t, d.list, "outdated answers must be ignored")
 	r.app.Update(keyOf("enter"))
 	require.Len(t, r.app.Dialogs, 1, "it waits for the answer")
 	r.run(cmd)
@@ -201,7 +201,7 @@ func TestPaletteRemembersCommands(t *testing.T) {
 	r.keys(": up")
 	require.Equal(t, "tools", value())
 	r.keys("up")
-	require.Equal(t, "server github", value(), "each is there once")
+	require.Equal(t, "server github", value(), "each must be listed once")
 	r.keys("down down")
 	require.Empty(t, value())
 	r.typeText("x").pressKeys(tea.KeyCtrlUp)
@@ -241,5 +241,5 @@ func TestOpenAsksBeforeItOpensWhatWasHardlyMeant(t *testing.T) {
 	r.keys("enter")
 	require.Equal(t, pane.PanePrompts, r.app.Open)
 	r.keys("1 :").typeText("open nope").keys("down enter")
-	require.Equal(t, pane.PanePrompts, r.app.Open, "who chooses means it")
+	require.Equal(t, pane.PanePrompts, r.app.Open, "an explicit choice must be used")
 }

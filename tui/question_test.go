@@ -14,14 +14,14 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// pendingQuestion is a question of a server that waits for an answer.
+// pendingQuestion is a request from a server that waits for an answer.
 type pendingQuestion struct {
 	r        *testUI
 	answers  chan dialog.Reply
 	withdraw context.CancelFunc
 }
 
-// ask sends a question like the gateway and waits until the UI knows it.
+// ask sends a request like the gateway and waits until the UI has it.
 func (r *testUI) ask(method, params string) pendingQuestion {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -32,7 +32,7 @@ func (r *testUI) ask(method, params string) pendingQuestion {
 		result, err := r.app.questions.Questions.Ask(ctx, method, json.RawMessage(params), r.clock.now())
 		one.answers <- dialog.Reply{Result: result, Err: err}
 	}()
-	for came := false; !came; { // what woke it may be the end of an earlier one
+	for came := false; !came; { // the end of an earlier one may have woken it
 		<-r.app.wake
 		came = r.app.questions.Questions.Len() > before
 		r.run(r.app.questions.Sync())
@@ -40,7 +40,7 @@ func (r *testUI) ask(method, params string) pendingQuestion {
 	return one
 }
 
-// awaitWake waits until the UI is woken, and lets it look for questions.
+// awaitWake waits until the UI is woken, and lets it check for requests.
 func (r *testUI) awaitWake() *testUI {
 	r.t.Helper()
 	<-r.app.wake
@@ -53,7 +53,7 @@ func (one pendingQuestion) answer() (string, error) {
 	return string(got.Result), got.Err
 }
 
-// passGrace advances the clock past the time in which a new dialog takes no keys.
+// passGrace advances the clock past the time in which a new dialog ignores keys.
 func (r *testUI) passGrace() *testUI {
 	r.clock.advance(dialog.KeyGrace)
 	return r
@@ -123,7 +123,7 @@ func TestSamplingIsRejected(t *testing.T) {
 	r := newTestUI(t, 100, 30, "files")
 	one := r.ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`)
 	r.passGrace().typeText("half an answer").keys("esc")
-	require.Len(t, r.app.Dialogs, 1, "what is written is not lost by one key")
+	require.Len(t, r.app.Dialogs, 1, "one key must not discard the text")
 	require.Contains(t, r.screen(), "esc again rejects")
 	r.keys("esc")
 	_, err := one.answer()
@@ -165,7 +165,7 @@ func TestAnAddressThatWasNotCopiedIsNotAccepted(t *testing.T) {
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
 	require.Contains(t, r.screen(), "enter accept (copy first)")
 	r.passGrace().keys("enter enter")
-	require.Len(t, r.app.Dialogs, 1, "it opened by itself: the keys were meant for the list")
+	require.Len(t, r.app.Dialogs, 1, "it opened automatically, so the keys were meant for the list")
 	require.Contains(t, r.screen(), "copy the URL with y first")
 	r.keys("y")
 	require.Contains(t, r.screen(), "enter accept ")
@@ -272,7 +272,7 @@ func TestAQuestionTakesNoKeysThatWereMeantForSomethingElse(t *testing.T) {
 	r := newTestUI(t, 80, 24, "files")
 	one := r.ask("elicitation/create", `{"mode":"url","message":"m","url":"https://example.com"}`)
 	require.Len(t, r.app.Dialogs, 1)
-	for range 5 { // somebody was in the middle of typing
+	for range 5 { // the user is still typing
 		r.clock.advance(dialog.KeyGrace - time.Millisecond)
 		r.keys("enter")
 		require.Len(t, r.app.Dialogs, 1)
@@ -317,11 +317,11 @@ func TestQuestionsAreAnsweredInTheirOrder(t *testing.T) {
 	r.passGrace().typeText("one").keys("ctrl+s")
 	got, _ := first.answer()
 	require.Contains(t, got, "one")
-	require.Contains(t, r.screen(), "Second?", "the next one comes")
+	require.Contains(t, r.screen(), "Second?", "the next one must open")
 	r.typeText("zzz")
 	r.passGrace().typeText("two").keys("ctrl+s")
 	got, _ = second.answer()
-	require.JSONEq(t, `{"action":"accept","content":{"colour":"two"}}`, got, "keys between the two are not taken")
+	require.JSONEq(t, `{"action":"accept","content":{"colour":"two"}}`, got, "keys between the two must be ignored")
 	r.keys("a")
 	require.Contains(t, r.screen(), "no open requests from servers")
 }

@@ -27,7 +27,7 @@ func TestR2_05_EnterAndReloadFetchEachTime(t *testing.T) {
 	r.keys("enter").keys("r")
 	require.Len(t, r.backend.sentRequests(), 3)
 	r.keys("esc j k / config enter")
-	require.Contains(t, r.screen(), `"name": "office"`, "what was fetched is shown without asking again")
+	require.Contains(t, r.screen(), `"name": "office"`, "cached content must be shown without a request")
 	require.Len(t, r.backend.sentRequests(), 3)
 }
 
@@ -64,7 +64,7 @@ func TestRefusedSubscriptionShowsTheServersWords(t *testing.T) {
 	require.Contains(t, r.line("refused"), "no more watchers")
 	r.serveSubscriptions()
 	r.keys("s")
-	require.Contains(t, r.screen(), "Subscribed to", "it can be tried again")
+	require.Contains(t, r.screen(), "Subscribed to", "a retry must be possible")
 }
 
 func TestR2_01_SubscribeIsUnavailableWithAReason(t *testing.T) {
@@ -80,21 +80,21 @@ func TestR2_02_AnUpdateMarksTheRowAndIsReadOnceWhereItIsLookedAt(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 / config enter enter esc")
-	require.NotContains(t, r.line("> "), "Δ", "opening it has seen the updates")
+	require.NotContains(t, r.line("> "), "Δ", "opening it must mark the updates as seen")
 	r.setAnswer("resources/read", `{"contents":[{"uri":"x","mimeType":"application/json","text":"{\"name\":\"office\",\"ports\":[80,8443]}"}]}`)
 	before := len(r.backend.sentRequests())
 	for range 5 {
 		r.reg.ResourceUpdated("files", configURI)
 	}
 	r.refresh(registry.Subscriptions | registry.Cached)
-	require.Len(t, r.backend.sentRequests(), before+1, "five updates in a row are one read")
+	require.Len(t, r.backend.sentRequests(), before+1, "five updates in a row must cause one read")
 	require.Contains(t, r.line("8443"), "▎", "changed lines are marked")
 	require.NotContains(t, r.line(`"name": "office"`), "▎")
-	require.NotContains(t, r.line("held by"), "▎", "only content is")
+	require.NotContains(t, r.line("held by"), "▎", "only content is marked")
 	require.NotContains(t, r.line("> "), "Δ", "it is being looked at")
 	r.tick(time.Minute)
 	require.NotContains(t, r.line("8443"), "▎", "for a moment")
-	require.False(t, r.app.filtering || len(r.app.Dialogs) > 0, "nothing takes the focus")
+	require.False(t, r.app.filtering || len(r.app.Dialogs) > 0, "nothing must take the focus")
 }
 
 func TestUpdatesOfWhatIsNotLookedAtReadNothing(t *testing.T) {
@@ -130,7 +130,7 @@ func TestTemplateVariablesAreCompletedByTheServer(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.keys("4 t j enter")
-	require.Contains(t, r.backend.sentRequests()[0], `"value":""`, "an empty field is asked about, too")
+	require.Contains(t, r.backend.sentRequests()[0], `"value":""`, "empty fields must request completions, too")
 	r.typeText("go")
 	require.Contains(t, r.screen(), "gobbler")
 	asked := r.backend.sentRequests()[1]
@@ -210,7 +210,7 @@ func TestARowThatComesBackHasTheCursorAgain(t *testing.T) {
 	r.setList("weather", registry.Tool)
 	r.keys("k")
 	r.setList("weather", registry.Tool, `{"name":"forecast","inputSchema":{"type":"object"}}`)
-	require.Contains(t, r.line("> "), "github_delete_repo", "unless its user moved on")
+	require.Contains(t, r.line("> "), "github_delete_repo", "unless the user moved on")
 }
 
 func TestAPathThatIsTakenIsAskedForAgain(t *testing.T) {
@@ -259,7 +259,7 @@ func TestSubscribingToSeveralSaysToHowMany(t *testing.T) {
 	require.Len(t, r.backend.sentRequests(), 3)
 	require.Contains(t, r.screen(), "Subscribed to 3 resources")
 	require.Contains(t, r.refresh(registry.Subscriptions).keys("s").screen(), "Unsubscribed from 3 resources")
-	require.Contains(t, r.keys("g s").screen(), "mcp://files/", "one is called by its name")
+	require.Contains(t, r.keys("g s").screen(), "mcp://files/", "a single one must be named")
 }
 
 func TestMarkedRowsAreActedOnTogether(t *testing.T) {

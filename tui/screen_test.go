@@ -20,7 +20,7 @@ import (
 	"goblin/tui/uicontext"
 )
 
-// The clocks of tests are in UTC, and screens show times of where they are.
+// The clocks of tests are in UTC, but UIs show local times.
 func TestMain(m *testing.M) {
 	time.Local = time.UTC
 	goleak.VerifyTestMain(m)
@@ -38,7 +38,7 @@ type pipeTerminal struct {
 	mu     sync.Mutex
 	out    bytes.Buffer
 	wrote  chan struct{} // capacity 1
-	frozen chan struct{} // not nil: Write waits for it
+	frozen chan struct{} // if not nil, Write waits for it
 }
 
 func newPipeTerminal(t testing.TB, w, h int) *pipeTerminal {
@@ -141,7 +141,7 @@ func TestResizeRepaintsEverything(t *testing.T) {
 	_, _, term, _ := startUI(t, newBackend(), nil)
 	term.await(t, "file:///one")
 	term.forget()
-	term.resized <- struct{}{} // the same size: something else was shown
+	term.resized <- struct{}{} // the same size: another program used the terminal
 	term.await(t, "file:///one")
 	term.await(t, "[4 Resources")
 }
@@ -187,8 +187,8 @@ func TestAPanicEndsItsScreenWithAnErrorOnly(t *testing.T) {
 	require.Contains(t, log.String(), "UI failed")
 	mu.Unlock()
 	_, err = s.Ask(context.Background(), "elicitation/create", nil)
-	require.ErrorIs(t, err, dialog.ErrScreenClosed, "who asks is told")
-	reg.SetState("files", registry.ServerState{State: registry.StateReady}) // the rest lives
+	require.ErrorIs(t, err, dialog.ErrScreenClosed, "the request must get an error")
+	reg.SetState("files", registry.ServerState{State: registry.StateReady}) // the rest survives
 }
 
 type lockedWriter struct {
@@ -212,8 +212,8 @@ func TestAPanicInACommandEndsItsScreenWithAnErrorOnly(t *testing.T) {
 	require.ErrorContains(t, <-ended, "boom")
 }
 
-// A terminal that does not read stops its own screen only: whoever changes the
-// catalog, asks or makes progress goes on at once.
+// A terminal that does not read stops only its own UI. Changes of the catalog, requests
+// to the user and progress continue at once.
 func TestATerminalThatStopsReadingBlocksNobody(t *testing.T) {
 	t.Parallel()
 	b := newBackend()

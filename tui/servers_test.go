@@ -40,7 +40,7 @@ func TestTheTabTellsOfChangesSinceLookedAt(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 120, 24, "files", "github")
 	r.setReady("files").setReady("github")
-	require.Contains(t, r.screen(), "1 Servers 2  ", "coming up is no news")
+	require.Contains(t, r.screen(), "1 Servers 2  ", "starting must not be reported")
 	r.setState("files", registry.ServerState{State: registry.StateRetrying, LastError: "broken pipe"})
 	require.Contains(t, r.screen(), "1 Servers 2 Δ1 !1")
 	r.keys("1")
@@ -66,7 +66,7 @@ func TestServersAreSortedByTrouble(t *testing.T) {
 	r.keys("o")
 	require.Equal(t, []string{"slack", "github", "files", "notes"}, names(), "by state")
 	r.keys("o")
-	require.Equal(t, []string{"notes", "files", "github", "slack"}, names(), "by state, the other way round")
+	require.Equal(t, []string{"notes", "files", "github", "slack"}, names(), "by state, reversed")
 	r.keys("o")
 	require.Equal(t, []string{"files", "github", "notes", "slack"}, names(), "by name")
 	r.sortBy("restarts")
@@ -115,7 +115,7 @@ func TestAServersDetailHasItsLastLines(t *testing.T) {
 	screen := r.screen()
 	require.Contains(t, screen, "line-29")
 	require.Contains(t, screen, "line-11")
-	require.NotContains(t, screen, "line-10", "the last 20 only")
+	require.NotContains(t, screen, "line-10", "only the last 20")
 	require.NotContains(t, screen, "of another one")
 	require.NotContains(t, screen, "of goblin")
 	require.Contains(t, screen, `hello\x1b]0;x\x07`)
@@ -124,7 +124,7 @@ func TestAServersDetailHasItsLastLines(t *testing.T) {
 func TestRestartAndDisableAskWhenClientsAreConnected(t *testing.T) {
 	t.Parallel()
 	r := newFailingUI(t, 80, 24).keys("1 r")
-	require.Equal(t, []string{"restart files"}, r.backend.acts, "nobody is disturbed")
+	require.Equal(t, []string{"restart files"}, r.backend.acts, "no client is affected, so nothing is asked")
 	r.keys("x y")
 	require.Equal(t, []string{"restart files", "enable files false"}, r.backend.acts)
 
@@ -139,7 +139,7 @@ func TestRestartAndDisableAskWhenClientsAreConnected(t *testing.T) {
 	require.Equal(t, "enable files false", r.backend.acts[2])
 
 	r.keys("G x y")
-	require.Equal(t, "enable notes true", r.backend.acts[3], "enabling disturbs nobody")
+	require.Equal(t, "enable notes true", r.backend.acts[3], "enabling affects no client")
 	r.backend.fails = errors.New("it is gone")
 	r.keys("x y")
 	require.Contains(t, r.screen(), "enable notes: it is gone")
@@ -240,14 +240,14 @@ func TestTheLastMinutesOfEachServerAreDrawn(t *testing.T) {
 	r.addRequests("files", 2, 10*time.Millisecond, "success").tick(10 * time.Second)
 	r.addRequests("files", 8, 20*time.Millisecond, "success").addRequests("github", 1, time.Millisecond, "failure").tick(500 * time.Millisecond)
 	files, github := r.line(" files "), r.line(" github ")
-	require.Contains(t, files, "▁▁▁▁▁▁▁▁▁▁▃█ ", "each as high as its own largest")
-	require.Contains(t, files, "▁▁▁▁▁▁▁▁▁▁▅█ ", "what took twice as long")
+	require.Contains(t, files, "▁▁▁▁▁▁▁▁▁▁▃█ ", "each chart is scaled to its own maximum")
+	require.Contains(t, files, "▁▁▁▁▁▁▁▁▁▁▅█ ", "twice the duration")
 	require.Equal(t, 2, strings.Count(github, "▁▁▁▁▁▁▁▁▁▁▁█"), "a request and an error")
 	head := strings.Split(r.screen(), "\n")[0]
 	require.Regexp(t, `req ▁+▃█  err ▁+█  ms ▁+▅█`, head)
 
 	r.tick(20 * time.Second)
-	require.Contains(t, r.line(" files "), "▁▁▁▁▁▁▁▁▃█▁▁ ", "time goes on")
+	require.Contains(t, r.line(" files "), "▁▁▁▁▁▁▁▁▃█▁▁ ", "time passes")
 	r.tick(6 * time.Minute)
 	require.NotContains(t, r.screen(), "█", "it is over")
 }

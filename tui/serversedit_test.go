@@ -45,7 +45,7 @@ func TestAServerThatCannotBeAddedStaysInItsForm(t *testing.T) {
 	r.backend.fails = errors.New("there is a server \"new\" already\x1b[2J")
 	r.keys("1 a").typeText("new").keys("tab").typeText("x").keys("ctrl+s")
 	require.Contains(t, r.screen(), `there is a server "new" already`)
-	require.Len(t, r.app.Dialogs, 1, "what was typed is not lost")
+	require.Len(t, r.app.Dialogs, 1, "the input must be kept")
 }
 
 func TestAServerThatDoesNotWorkIsAddedWhenThatIsAskedForTwice(t *testing.T) {
@@ -57,7 +57,7 @@ func TestAServerThatDoesNotWorkIsAddedWhenThatIsAskedForTwice(t *testing.T) {
 	require.Contains(t, r.screen(), "! not added: there is no file /no/prog")
 	require.Contains(t, r.screen(), "C-s again adds")
 	r.typeText("x").keys("ctrl+s")
-	require.Empty(t, r.backend.acts, "that is another program")
+	require.Empty(t, r.backend.acts, "the program differs, so it is tested again")
 	require.Equal(t, 2, r.backend.tried)
 	r.keys("ctrl+s")
 	require.Equal(t, 2, r.backend.tried)

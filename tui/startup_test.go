@@ -66,7 +66,7 @@ func TestTheCursorOfANewScreenIsOnWhatCanBeUsed(t *testing.T) {
 	require.Contains(t, r.line("│>"), "b_two")
 }
 
-// What leads to a list does not count as its use, nor does the way to a server that failed.
+// Neither a jump to a list nor the way to a failed server counts as use of the list.
 func TestTheCursorOfAListIsOnWhatCanBeUsedHoweverOneCameThere(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, keys, want string }{
@@ -91,7 +91,7 @@ func TestTheCursorOfAListIsOnWhatCanBeUsedHoweverOneCameThere(t *testing.T) {
 	}
 }
 
-// A list that is long in coming has Goblin's own things first for a while.
+// A slow list shows only Goblin's own entries for a while.
 func TestTheCursorStartsOnWhatAServerOffers(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 120, 40, "alpha").setReady("alpha")

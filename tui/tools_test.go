@@ -13,7 +13,7 @@ import (
 	"goblin/tui/pane"
 )
 
-// Goblin's own tools are listed before all others, once they are needed.
+// Goblin's own tools are listed before all others once they are needed.
 func TestOwnToolsThatComeAreNoNewsOfOtherTools(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 120, 40, "alpha").setList("alpha", registry.Tool, `{"name":"a","inputSchema":{"type":"object"}}`, `{"name":"b","inputSchema":{"type":"object"}}`)
@@ -23,10 +23,10 @@ func TestOwnToolsThatComeAreNoNewsOfOtherTools(t *testing.T) {
 		Call:       func(context.Context, []byte) ([]byte, error) { return []byte("{}"), nil },
 	}))
 	r.refresh(registry.AllChanges)
-	require.Contains(t, r.line("1 Servers"), "2 Tools 3  3 Prompts", "nothing is new of those")
+	require.Contains(t, r.line("1 Servers"), "2 Tools 3  3 Prompts", "the other tools must not count as new")
 
 	r.setList("alpha", registry.Tool, `{"name":"a","inputSchema":{"type":"object"}}`)
-	require.Contains(t, r.line("1 Servers"), "2 Tools 2 Δ1", "one has gone")
+	require.Contains(t, r.line("1 Servers"), "2 Tools 2 Δ1", "one was removed")
 }
 
 func TestGoblinsOwnToolsAreOneRow(t *testing.T) {
@@ -52,7 +52,7 @@ func TestGoblinsOwnToolsAreOneRow(t *testing.T) {
 	r.keys("/ catalog enter")
 	require.Contains(t, r.screen(), "Tools 1/6")
 	require.Contains(t, r.screen(), "1 of 6")
-	require.NotContains(t, r.keys("f").screen(), "(none)", "the row of Goblin's tools is counted nowhere")
+	require.NotContains(t, r.keys("f").screen(), "(none)", "the row of Goblin's tools must not be counted")
 	r.keys("esc")
 	require.Contains(t, r.line("> "), "catalog_tools")
 	r.keys("esc g enter")
@@ -66,7 +66,7 @@ func TestGoblinsOwnToolsAreOneRow(t *testing.T) {
 	require.Contains(t, r.screen(), "no tool selected")
 	require.Empty(t, r.backend.acts)
 	r.run(r.app.GoToListed(registry.Tool, "search_resources"))
-	require.Contains(t, r.line("> "), "search_resources", "what leads to one unfolds them")
+	require.Contains(t, r.line("> "), "search_resources", "a jump to one must unfold them")
 }
 
 func TestADetailShowsTheOriginalBesideWhatClientsSee(t *testing.T) {
@@ -96,7 +96,7 @@ func TestADetailShowsTheOriginalBesideWhatClientsSee(t *testing.T) {
 	}
 	r.keys("k")
 	require.Contains(t, r.screen(), "close_issue")
-	require.NotContains(t, r.screen(), "Overrides:", "of what is as its server says")
+	require.NotContains(t, r.screen(), "Overrides:", "an unchanged definition must show no overrides")
 }
 
 func TestDetailsShowHowDefinitionsWereChangedToSatisfyClients(t *testing.T) {

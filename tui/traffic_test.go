@@ -115,7 +115,7 @@ func TestSortingShowsTheSlowestFirstAndFollowsNoMore(t *testing.T) {
 	require.NotContains(t, r.screen(), "by took")
 	r.keys("o")
 	require.Contains(t, r.screen(), "by time ↓")
-	require.NotContains(t, r.screen(), "following", "the newest stands first")
+	require.NotContains(t, r.screen(), "following", "the newest must be first")
 }
 
 func TestTheDetailOfARequestHasBothSides(t *testing.T) {
@@ -187,9 +187,9 @@ func TestInspectGoesToTheItemAlsoWhenAFilterHidesIt(t *testing.T) {
 	require.Equal(t, pane.PaneResources, r.app.Open)
 	require.Contains(t, r.line("readme.md"), "> ")
 	r.keys("5 j i")
-	require.Equal(t, pane.PaneResources, r.app.Open, "an update is about its resource")
+	require.Equal(t, pane.PaneResources, r.app.Open, "an update must lead to its resource")
 	r.keys("5 j i")
-	require.Equal(t, pane.PaneServers, r.app.Open, "what is about no item leads to its server")
+	require.Equal(t, pane.PaneServers, r.app.Open, "a request without an item must lead to its server")
 }
 
 func TestARecordOfAnExpansionIsAboutItsTemplate(t *testing.T) {
@@ -285,7 +285,7 @@ func TestAnErrorThatAToolReportsIsTold(t *testing.T) {
 	require.Contains(t, r.screen(), "Response", "it answered")
 }
 
-// What comes by the second would push the requests out of the third column.
+// Frequent notifications would push the requests out of the third column.
 func TestRequestsBesideAnItemAreWithoutNotificationsButWhereTrafficShowsThem(t *testing.T) {
 	t.Parallel()
 	r := newTrafficUI(t, 250, 40).keys("5 v 4 g /readme enter")
@@ -364,7 +364,7 @@ func TestTheErrorOfACancelledRequestIsHeadedAsOne(t *testing.T) {
 	require.Equal(t, 1, strings.Count(r.screen(), "-32603"))
 	require.NotContains(t, r.screen(), "raw result")
 
-	// One that answered all the same has a result.
+	// A cancelled request that was answered anyway has a result.
 	r.keys("esc")
 	r.reg.Traffic().Append(registry.TrafficRecord{
 		Time: r.clock.now(), Client: "claude", Server: "github", Method: "tools/call", Name: "github_y", Status: registry.StatusCancelled,
@@ -403,13 +403,13 @@ func TestEscGoesBackFromAJump(t *testing.T) {
 	require.Equal(t, pane.PaneTools, r.app.Open)
 	require.Contains(t, r.line("/ forecast"), "1 of")
 	r.keys("5")
-	require.NotContains(t, r.screen(), "name:=", "what the jump filtered is as it was")
+	require.NotContains(t, r.screen(), "name:=", "the filter before the jump must be restored")
 	r.keys("1 e")
 	require.Equal(t, pane.PaneLogs, r.app.Open)
 	r.keys("esc")
 	require.Equal(t, pane.PaneServers, r.app.Open)
 
-	// Jumps lead on to others, and back one by one.
+	// Jumps can be chained, and undone one by one.
 	r.keys("esc esc 4 / config.json enter i")
 	require.Equal(t, pane.PaneLogs, r.app.Open)
 	r.keys("i")
@@ -420,7 +420,7 @@ func TestEscGoesBackFromAJump(t *testing.T) {
 	require.Equal(t, pane.PaneResources, r.app.Open)
 	require.Contains(t, r.line("/ config.json"), "1 of")
 
-	// A filter that was typed after the jump goes first; a pane that was chosen by its number stays.
+	// Esc first removes a filter typed after the jump. A pane chosen by its number stays.
 	r.keys("i / resources enter esc")
 	require.Equal(t, pane.PaneLogs, r.app.Open)
 	r.keys("esc")
@@ -431,7 +431,7 @@ func TestEscGoesBackFromAJump(t *testing.T) {
 
 func TestNotificationsAreFoldedIntoACount(t *testing.T) {
 	t.Parallel()
-	r := newTrafficUI(t, 160, 40).keys("v v") // as it is at first
+	r := newTrafficUI(t, 160, 40).keys("v v") // the default
 	r.reg.SetSession(registry.Session{ID: "me", Screen: true, Client: "goblin"})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Session: "me", Client: "goblin", Server: "files", Method: "resources/read", Name: "mine", Status: "success"})
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "github", Direction: registry.ToClient, Method: "roots/list", Status: "failure", Code: -32601})

@@ -59,7 +59,7 @@ func TestUsageSaysThatItKnowsNoMinutesFromBeforeARestart(t *testing.T) {
 func TestUsageTellsWhatOtherListsTake(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 200, 45, plainEnv).keys("6 ] ] F")
-	require.NotContains(t, r.screen(), "others", "nobody has any")
+	require.NotContains(t, r.screen(), "others", "no client has any")
 	r = newExampleUI(t, 200, 45, plainEnv)
 	r.backend.usage.Servers[0].NonToolLists = report.NonToolLists{Entries: 2012, Bytes: 310_000, Tokens: 77_500}
 	r.keys("6 ] ]")

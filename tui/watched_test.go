@@ -83,7 +83,7 @@ func TestWatchedGoesToTheResource(t *testing.T) {
 	require.Empty(t, r.app.Dialogs)
 	require.Equal(t, pane.PaneResources, r.app.Open)
 	e, ok := r.app.Panes[pane.PaneResources].(*pane.Resources).All.Table.Selected()
-	require.True(t, ok, "the filter that hid it is gone")
+	require.True(t, ok, "the filter that hid it must be cleared")
 	require.Equal(t, "file:///b.md", e.Name)
 
 	r.keys("w G enter")
@@ -100,7 +100,7 @@ func TestWatchedBeginsAndEndsThisScreensSubscription(t *testing.T) {
 	require.Contains(t, r.backend.requests[0].params, "a.md")
 	r.refresh(registry.Subscriptions).keys("s")
 	require.Equal(t, "resources/subscribe", r.backend.requests[1].method)
-	require.Len(t, r.app.Dialogs, 1, "the list stays")
+	require.Len(t, r.app.Dialogs, 1, "the list must stay")
 }
 
 func TestWatchedIsFilteredAndEmpty(t *testing.T) {

@@ -44,12 +44,12 @@ func TestAPathFindsWhatIsInJSON(t *testing.T) {
 	require.NoError(t, err)
 	found, n, err := dialog.FindInDocument(v, 20, "$[*].a")
 	require.NoError(t, err)
-	require.Equal(t, "[1,2]", string(found), "of a request and its response, both")
+	require.Equal(t, "[1,2]", string(found), "both, of a request and its response")
 	require.Equal(t, 2, n)
 	_, err = dialog.ReadDocument([]byte("no JSON"))
 	require.Error(t, err)
 	_, _, err = dialog.FindInDocument(v, 1<<20, "$[?(@.a == $[0].a)]")
-	require.Error(t, err, "n times n is too long")
+	require.Error(t, err, "quadratic time is too slow")
 }
 
 func TestWhatAPathFindsHasTheOrderOfTheDocument(t *testing.T) {

@@ -32,7 +32,7 @@ func TestMoreQuestionsThanAUserCanAnswerAreRefused(t *testing.T) {
 	for range most {
 		require.ErrorIs(t, <-ended, dialog.ErrScreenClosed)
 	}
-	require.Zero(t, q.Len(), "nobody waits any more")
+	require.Zero(t, q.Len(), "no request must be waiting")
 	_, err = q.Ask(gone, "elicitation/create", nil, time.Time{})
 	require.ErrorIs(t, err, dialog.ErrScreenClosed)
 }

@@ -249,7 +249,7 @@ func TestClicks(t *testing.T) {
 		return form.None
 	}
 	require.Equal(t, form.None, click("[ call ]"))
-	require.Contains(t, plainText(f.Lines(80, 24)), "> title *", "the first that is wrong")
+	require.Contains(t, plainText(f.Lines(80, 24)), "> title *", "the first problem must have the focus")
 	press(f, "'Title'")
 	click("( ) urgent")
 	click("[ ] bug")

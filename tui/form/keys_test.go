@@ -23,8 +23,8 @@ var keyTypes = map[string]tea.KeyType{
 	"c-n": tea.KeyCtrlN, "c-x": tea.KeyCtrlX, "c-t": tea.KeyCtrlT, "s-up": tea.KeyShiftUp, "s-down": tea.KeyShiftDown, "pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp,
 }
 
-// keyMsg returns a key by its name. 'text' are runes in one message, paste:text is pasted,
-// alt+x is Escape and x as terminals send them.
+// keyMsg returns a key by its name. 'text' means runes in one message, paste:text is
+// pasted, alt+x means Escape and x as terminals send them.
 func keyMsg(s string) tea.KeyMsg {
 	if kind, ok := keyTypes[s]; ok {
 		k := tea.KeyMsg{Type: kind}
@@ -42,10 +42,10 @@ func keyMsg(s string) tea.KeyMsg {
 	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(strings.Trim(s, "'"))}
 }
 
-// press sends keys until one ends the form.
+// press sends keys until one finishes the form.
 func press(f *form.Form, keys ...string) form.Action {
 	for _, k := range keys {
-		if k == "draw" { // as the screen does after each key
+		if k == "draw" { // as the UI does after each key
 			f.Lines(80, 24)
 			continue
 		}
@@ -197,10 +197,10 @@ func TestWhatIsWrongIsSaidUnderItsField(t *testing.T) {
 			_, _, err := f.Values()
 			require.EqualError(t, err, tt.want)
 			require.Equal(t, form.None, press(f, "c-s"))
-			// The message without the field's name is on the screen.
+			// The form shows the message without the field's name.
 			text := regexp.MustCompile(`^a[/\w]*: `).ReplaceAllString(tt.want, "")
 			if strings.HasSuffix(tt.name, "in an object") {
-				text = strings.TrimPrefix(text, "at /b: ") // it stands there
+				text = strings.TrimPrefix(text, "at /b: ") // the message is shown at that field
 			}
 			screen := strings.Join(strings.Fields(plainText(f.Lines(120, 24))), " ")
 			require.Contains(t, screen, "! "+text)
@@ -306,7 +306,7 @@ func TestPrefilledValues(t *testing.T) {
 		press(f, "tab", "paste:one\n\ttwo\n")
 		args, _, err := f.Values()
 		require.NoError(t, err)
-		require.Equal(t, `{"a":"one\n\ttwo","b":"one two"}`, string(args), "but where they make no sense")
+		require.Equal(t, `{"a":"one\n\ttwo","b":"one two"}`, string(args), "except in single-line fields")
 	})
 	t.Run("a tab survives an edit", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: objectSchema(`"properties":{"a":{"type":"string"}}`), Values: json.RawMessage(`{"a":"x\ty\u0001\n"}`)})
@@ -375,7 +375,7 @@ func TestRawMode(t *testing.T) {
 		require.Equal(t, form.None, press(f, "c-s"))
 		require.Contains(t, plainText(f.Lines(80, 24)), "! line 3, column 8: ")
 		press(f, "c-e")
-		require.NotContains(t, plainText(f.Lines(80, 24)), "> arguments", "the way back is open while nothing changed")
+		require.NotContains(t, plainText(f.Lines(80, 24)), "> arguments", "leaving must work while nothing changed")
 		press(f, "backspace", "backspace", "backspace", "'{}'")
 		args, _, err := f.Values()
 		require.NoError(t, err)
@@ -393,7 +393,7 @@ func TestRawMode(t *testing.T) {
 		press(f, "c-e")
 		require.Contains(t, plainText(f.Lines(120, 30)), `"customer": {`)
 		_, _, err := f.Values()
-		require.EqualError(t, err, "customer/city: required", "an empty value that nobody saw is not sent")
+		require.EqualError(t, err, "customer/city: required", "an empty value that was never shown must not be sent")
 		press(f, "c-e")
 		require.Contains(t, plainText(f.Lines(80, 24)), "no items", "nothing changed in the form")
 		press(f, "c-e")
@@ -479,7 +479,7 @@ func TestRawMode(t *testing.T) {
 // replaceRaw replaces the text of the raw mode.
 func replaceRaw(f *form.Form, text string) {
 	press(f, "tab")
-	for range 4 { // back to the arguments wherever the focus was
+	for range 4 { // back to the arguments, regardless of the focus
 		if strings.Contains(plainText(f.Lines(80, 24)), "> arguments") {
 			break
 		}

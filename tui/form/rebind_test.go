@@ -9,8 +9,8 @@ import (
 	"goblin/tui/form"
 )
 
-// Keys of the config do in every kind of field what those of before did, which then do
-// nothing, or are what they are to texts.
+// Rebound keys do what the default keys did in every kind of field. The default keys then
+// do nothing, or what they mean in text.
 func TestFieldsTakeTheKeysOfTheConfig(t *testing.T) {
 	t.Parallel()
 	const two = `"properties":{"a":{"type":"string"},"b":{"type":"string"}}`

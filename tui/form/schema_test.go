@@ -80,8 +80,8 @@ func describeFields(fields []form.Field) string {
 	return strings.Join(describeMembers(fields, 0), "\n")
 }
 
-// issueSchema is the schema of a tool that a typed model generates: definitions, and
-// optional values as anyOf with null.
+// issueSchema is a generated tool schema with definitions, and with optional values as
+// anyOf with null.
 const issueSchema = `{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "title": "CreateIssueArguments",
@@ -244,13 +244,13 @@ func TestASchemaBesideItsFieldReadsByItself(t *testing.T) {
 	whole := string(form.ResolveRefs(objectSchema(`"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}`)))
 	require.Equal(t, `{"type":"object","properties":{"a":{"type":"integer"}}}`, whole, "no definitions that nothing refers to")
 	require.Contains(t, string(form.ResolveRefs(issueJSON)), `"$defs"`, "but those that lead back to themselves")
-	// Each definition stands twice in the one before: all of it would be 2^40.
+	// Each definition refers twice to the next one; expanding all would give 2^40.
 	fields, err = form.FromSchema(json.RawMessage(strings.Replace(nestedAnyOf(40), `"minProperties":1`, `"properties":{"a":{"$ref":"#/$defs/d0"}}`, 1)))
 	require.NoError(t, err)
 	require.Less(t, len(fields[0].Schema), 1<<20)
 }
 
-// depthOf returns how deep the first members of a field are nested.
+// depthOf returns the nesting depth of a field's first members.
 func depthOf(f form.Field) (n int) {
 	for inner := []form.Field{f}; len(inner) > 0 && n < 100; n++ {
 		inner = inner[0].Members()

@@ -43,7 +43,8 @@ func TestWhatIsAskedForDecidesHowImagesAreDrawn(t *testing.T) {
 	}
 }
 
-// FuzzCells: whatever stands in lines, what is made of them for the terminal is whole.
+// FuzzCells checks that the output for the terminal is well-formed, whatever the lines
+// contain.
 func FuzzCells(f *testing.F) {
 	cell := string(kitty.Placeholder) + strings.Repeat(string(kitty.Diacritic(1)), 3)
 	f.Add("a"+cell+cell+"b", cell)

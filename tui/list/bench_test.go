@@ -76,7 +76,7 @@ func BenchmarkNewIndex(b *testing.B) {
 	}
 }
 
-// A window of rows.
+// BenchmarkSpans measures a window of rows.
 func BenchmarkSpans(b *testing.B) {
 	all := exampleURIs()[:60]
 	q := list.Parse("config main ~srv", nil)

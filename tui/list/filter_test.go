@@ -303,7 +303,7 @@ func TestMatchEndsWithItsContext(t *testing.T) {
 
 func TestFieldsWithManyValues(t *testing.T) {
 	t.Parallel()
-	// More values than are remembered, each of them met twice.
+	// More values than are cached, each of them used twice.
 	const n = 6000
 	value := func(i int) string { return strings.Repeat("x", i%3000) }
 	fs := []list.Field{{Name: "v", Kind: list.Text, Text: value}}
@@ -323,7 +323,7 @@ func TestExcludesNamesTheTermThatNothingFits(t *testing.T) {
 		"-mime:*":                    "-mime:*",
 		"main ~zq":                   "~zq",
 		"updated:<1s":                "updated:<1s",
-		"main readme":                "", // each of them fits something
+		"main readme":                "", // each of them matches something
 		"server:docs mime:json":      "",
 		"server:docs server:nothere": "",
 		"":                           "",
@@ -395,7 +395,7 @@ func TestRowsComeByThePartInWhichTheWordsAre(t *testing.T) {
 	ix := list.NewIndex(len(texts), func(i int) string { return texts[i] })
 	for query, want := range map[string][]int32{
 		"long":       {1, 3, 4, 5, 2, 0},
-		"Long":       {4, 2, 5}, // in the second part of the last, whose first has a small one
+		"Long":       {4, 2, 5}, // in the second part of the last, whose first part has a small one
 		"run long":   {1, 0},
 		"long -echo": {1, 3, 4, 5, 2},
 		"s":          {2, 1, 0},

@@ -11,8 +11,8 @@ import (
 	"goblin/tui/list"
 )
 
-// Whatever is typed, Parse gives a query that works, and what Set writes is
-// read back, beside all that was there.
+// FuzzParse checks that Parse returns a working query for any text, and that the result
+// of Set can be read back and keeps all other terms.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"", "a b", `"a b" -c ~d`, "server:gi mime:text/* -sub:yes", `server:"My Files" server:"`, `mime:""`, `"""`,
@@ -39,7 +39,7 @@ func FuzzParse(f *testing.F) {
 		require.Equal(t, list.Values(text, "mime"), list.Values(set, "mime"), "%q", set)
 		require.Equal(t, set, list.Set(set, "server", list.Values(set, "server")), "writing what is there changes nothing")
 
-		// Without the facet, exactly the other terms are left.
+		// Without the field, exactly the other terms remain.
 		others := list.Parse(list.Set(text, "server", nil), fields())
 		back := list.Parse(list.Set(set, "server", nil), fields())
 		a, err := others.Match(t.Context(), ix, now)
@@ -58,8 +58,8 @@ func sanitized(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// Spans are on rune boundaries of any text, sorted and apart; a row that words
-// found has them, and what they cover is what was asked for.
+// FuzzSpans checks that spans are on rune boundaries, sorted and disjoint. A row that
+// matched words has spans, and they cover these words.
 func FuzzSpans(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"conf", "file:///srv/Config"},
@@ -83,7 +83,7 @@ func FuzzSpans(f *testing.F) {
 		q := list.Parse(text, nil)
 		spans := q.Spans(in)
 		bounds := map[int]bool{len(in): true}
-		for i := range in { // also steps over each byte that is no text
+		for i := range in { // also skips bytes that are not text
 			bounds[i] = true
 		}
 		end := -1
@@ -106,8 +106,8 @@ func FuzzSpans(f *testing.F) {
 	})
 }
 
-// Every rune is found by every other one that differs only by case, in any
-// position, and its span is that rune.
+// Every rune matches every other one that differs only by case, in any position, and its
+// span is that rune.
 func TestFoldingOfEveryRune(t *testing.T) {
 	t.Parallel()
 	for r := rune(1); r <= unicode.MaxRune; r++ {
@@ -127,4 +127,4 @@ func TestFoldingOfEveryRune(t *testing.T) {
 	}
 }
 
-// A search in the survivors finds what a search in all rows finds.
+// A search in the previous matches finds the same as a search in all rows.

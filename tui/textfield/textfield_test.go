@@ -14,7 +14,7 @@ import (
 	"goblin/tui/theme"
 )
 
-// hostileText has characters that a terminal obeys or does not show.
+// hostileText has characters that a terminal interprets or does not show.
 const hostileText = "a\u202eb\u200bc\x1b[2J\u0301d\xffe"
 
 func keyMsg(word string) tea.KeyMsg {

@@ -61,7 +61,7 @@ func TestAutoTakesMoreColoursOnlyWhereTheBackgroundIsKnown(t *testing.T) {
 	require.Equal(t, sixteen, New(Options{Getenv: env("TERM", "xterm"), Background: "dark"}).Palette, "sixteen colours are all there are")
 }
 
-// Every kind of theme but the one for dumb terminals tells these apart.
+// Every kind of theme distinguishes these, except the one for dumb terminals.
 func TestWhatIsSelectedIsVisibleInEachTheme(t *testing.T) {
 	for _, theme := range Themes() {
 		l := New(Options{Theme: theme, Getenv: env("TERM", "xterm-256color")})
@@ -71,9 +71,9 @@ func TestWhatIsSelectedIsVisibleInEachTheme(t *testing.T) {
 	}
 }
 
-// common are the characters beyond ASCII that the screen draws by itself. All of them are in
-// DejaVu Sans Mono (fc-query --format=%{charset}), and one cell wide: what a font lacks is
-// an empty box. A new one is looked up there first.
+// common lists the characters beyond ASCII that the UI draws itself. All of them are one
+// cell wide and in DejaVu Sans Mono (fc-query --format=%{charset}), because a missing one
+// is drawn as an empty box. Check that font before adding one.
 const common = "¤·×Δ•…←→↑↓─│┃├┤┼╭╮╯╰▀▁▂▃▄▅▆▇█▎░▒▓▪▸○◌●◐◑◒◓◇☐✓"
 
 func TestEveryCharacterOfTheScreenIsInCommonFonts(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"goblin/tui/theme"
 )
 
-// flag is red above and white below.
+// flag returns an image, red above and white below.
 func flag(w, h int) image.Image {
 	img := image.NewRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
@@ -106,7 +106,7 @@ func TestImagesAreDrawnAsHalfBlocks(t *testing.T) {
 
 func TestImagesThatAreTooLargeOrBrokenAreDumped(t *testing.T) {
 	bomb := encodedAs(t, "png", image.NewGray(image.Rect(0, 0, 1, 1)))
-	copy(bomb[16:], []byte{0, 1, 0, 0, 0, 1, 0, 0}) // 65536 x 65536, it says
+	copy(bomb[16:], []byte{0, 1, 0, 0, 0, 1, 0, 0}) // claims 65536 x 65536 pixels
 	for name, data := range map[string][]byte{
 		"what says that it is huge": bomb,
 		"what ends":                 encodedAs(t, "png", flag(64, 64))[:60],

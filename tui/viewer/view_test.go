@@ -160,7 +160,7 @@ func TestSearchMovesTheWindowFromMatchToMatch(t *testing.T) {
 		f, _, _ := v.Position()
 		require.Equal(t, []int{at, 20, first}, []int{k, n, f})
 	}
-	found(4, 31) // line 35 is in sight
+	found(4, 31) // line 35 is visible
 	v.Next()
 	found(5, 44)
 	for range 5 {

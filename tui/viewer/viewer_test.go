@@ -30,8 +30,8 @@ func build(t testing.TB, o Options, blocks ...Section) *Doc {
 
 var sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// screen is a document as it is drawn, all of it, without styles and without
-// the column for edge marks and spaces at the end.
+// screen returns a whole document as drawn, without styles, edge marks and trailing
+// spaces.
 func screen(t testing.TB, d *Doc) string {
 	t.Helper()
 	v := NewView(plainLook())
@@ -49,7 +49,7 @@ func shot(t testing.TB, v *View, w, h int) string {
 	return out.String()
 }
 
-// drawn is the lines of a view without styles, after a look at their sizes.
+// drawn returns the lines of a view without styles, after checking their sizes.
 func drawn(t testing.TB, v *View, w, h int) []string {
 	t.Helper()
 	lines := v.Lines(w, h)
@@ -472,7 +472,7 @@ func TestAPictureOfMorePicturesThanAnyNeedsIsReplaced(t *testing.T) {
 	require.Equal(t, replacement+"x\n", shown(joined+longest))
 }
 
-// jsonOf is JSON that holds a text, but for what JSON must escape.
+// jsonOf returns JSON that contains a text, without escaping more than necessary.
 func jsonOf(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' {
@@ -489,7 +489,7 @@ func TestBuildEndsWithItsContext(t *testing.T) {
 	_, err := Build(ctx, plainLook(), []Section{{Kind: Text, Text: "a"}}, Options{})
 	require.ErrorIs(t, err, context.Canceled)
 
-	// In the middle of a block as well: this context ends when it is asked.
+	// Also in the middle of a block: this context is cancelled when it is checked.
 	late := &lateContext{Context: context.Background()}
 	_, err = Build(late, plainLook(), []Section{{Kind: Text, Text: strings.Repeat("a\n", 10000)}}, Options{})
 	require.ErrorIs(t, err, context.Canceled)
