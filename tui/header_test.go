@@ -16,7 +16,7 @@ func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 	t.Parallel()
 	since := func(r *testUI) string { return r.app.o.Daemon.Started.Local().Format("15:04") }
 	r := newTestUI(t, 100, 24, "files")
-	require.NotContains(t, r.screen(), "connected to the daemon", "it is this UI's own daemon")
+	require.NotContains(t, r.screen(), "connected to the daemon", "it is its own")
 
 	r.app.o.Daemon.Owner = false
 	require.Contains(t, r.screen(), " connected to the daemon (pid 4711, running since "+since(r)+" from /dev/pts/3)")
@@ -24,7 +24,7 @@ func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 	r.app.o.Daemon.TerminalGone = true
 	require.Contains(t, r.screen(), "from /dev/pts/3 (closed)")
 	r.clock.current = r.clock.current.Add(24 * time.Hour)
-	require.Contains(t, r.screen(), "running since 2026-11-20 "+since(r), "another day must be shown")
+	require.Contains(t, r.screen(), "running since 2026-11-20 "+since(r), "another day is told")
 	r.app.o.Daemon.Terminal, r.app.o.Daemon.TerminalGone = "", false
 	require.NotContains(t, r.screen(), "from", "the daemon was started without a terminal")
 
@@ -33,7 +33,7 @@ func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 	r.app.header.refresh(r.app)
 	require.NotContains(t, r.screen(), "connected to the daemon")
 	r.keys("0")
-	require.Contains(t, r.screen(), "Daemon: pid 4711, running since 2026-11-20 "+since(r), "the list of clients must show the daemon")
+	require.Contains(t, r.screen(), "Daemon: pid 4711, running since 2026-11-20 "+since(r), "and it is found there")
 }
 
 func TestANoticeStandsInTheBarUntilItIsOver(t *testing.T) {

@@ -35,7 +35,7 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	r.pollInFlight()
 	require.Contains(t, r.line("goblin  work.yaml"), "in flight 1")
 	require.Contains(t, r.line("4 s"), " running ")
-	r.keys("P P") // only the list
+	r.keys("P P") // the list alone
 	require.Regexp(t, `11:59:56\.000.*claude.*github.*tools/call.*running.*4 s`, r.line("4 s"))
 	r.keys("P")
 	r.keys("/ status:running enter")
@@ -79,8 +79,8 @@ func TestARequestThatEndsOutOfSightStandsInTrafficOnce(t *testing.T) {
 			require.Contains(t, r.line("4 s"), "> 11:59:56")
 			r.keys(there[0]).pollInFlight().endCall(u).pollInFlight().pollInFlight().keys(there[1])
 			require.NotContains(t, r.screen(), "running")
-			require.Len(t, began.FindAllString(r.screen(), -1), 1, "it must be listed once")
-			if what != "paused" { // the cursor had to move
+			require.Len(t, began.FindAllString(r.screen(), -1), 1, "it stands there once")
+			if what != "paused" { // where the cursor had to leave it
 				require.Contains(t, r.line("4.5 s"), "> 11:59:56", "under the cursor")
 			}
 			r.pollInFlight()
@@ -103,7 +103,7 @@ func TestARequestThatEndsWithoutARecordLeavesTraffic(t *testing.T) {
 	require.Contains(t, r.screen(), "running")
 	r.backend.underWay = nil
 	r.pollInFlight().pollInFlight().pollInFlight().pollInFlight()
-	require.NotContains(t, r.screen(), "running", "must be visible, too")
+	require.NotContains(t, r.screen(), "running", "in sight, too")
 }
 
 func TestTheCursorStaysOnARequestThatIsCancelled(t *testing.T) {
@@ -155,7 +155,7 @@ func TestTheCancelKeyOfTrafficIsAboutItsRows(t *testing.T) {
 	r.keys("k X")
 	require.Contains(t, r.screen(), "this request has already finished")
 	require.NotContains(t, r.screen(), "X cancel")
-	r.keys("g space X") // the cursor moved to a finished call
+	r.keys("g space X") // the cursor has gone on to one that has ended
 	require.Contains(t, r.line("> "), "1.2 s")
 	require.Contains(t, r.screen(), "Cancel tools/call github_create_issue?")
 	r.keys("y")

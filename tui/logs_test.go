@@ -168,7 +168,7 @@ func TestPauseHoldsTheViewAndLosesNothing(t *testing.T) {
 	r.refresh(registry.Logs)
 	require.NotContains(t, r.screen(), "while paused")
 	require.Contains(t, r.screen(), "paused, 3 new")
-	r.keys("] [") // other tabs are paused, too
+	r.keys("] [") // other tabs are held too
 	require.NotContains(t, r.screen(), "while paused")
 	r.keys("space")
 	for i := range 3 {

@@ -259,7 +259,7 @@ func TestSubscribingToSeveralSaysToHowMany(t *testing.T) {
 	require.Len(t, r.backend.sentRequests(), 3)
 	require.Contains(t, r.screen(), "Subscribed to 3 resources")
 	require.Contains(t, r.refresh(registry.Subscriptions).keys("s").screen(), "Unsubscribed from 3 resources")
-	require.Contains(t, r.keys("g s").screen(), "mcp://files/", "a single one must be named")
+	require.Contains(t, r.keys("g s").screen(), "mcp://files/", "one is called by its name")
 }
 
 func TestMarkedRowsAreActedOnTogether(t *testing.T) {

@@ -165,8 +165,8 @@ func (d *PastCalls) Keys() keys.Table {
 		}
 	}
 	return append(keys.Table{
-		{ID: "past.down", Hint: "down", Long: "Previous call", Run: move(1)},
-		{ID: "past.up", Hint: "up", Long: "Next call", Run: move(-1)},
+		{ID: "past.down", Hint: "down", Long: "Older call", Run: move(1)},
+		{ID: "past.up", Hint: "up", Long: "Newer call", Run: move(-1)},
 		{ID: "past.call", Hint: "call", Long: "Open the form with these arguments", Run: d.Table.WithSelected(d.call)},
 		{ID: "past.copy", Hint: "copy arguments", Long: "Copy the arguments", Run: d.Table.WithSelected(func(inv *registry.Invocation) tea.Cmd {
 			return d.app.Copy(string(inv.Params), "the arguments")

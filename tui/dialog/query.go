@@ -43,8 +43,8 @@ type Query struct {
 }
 
 // NewQuery opens a dialog that searches the first of texts that is JSON. It starts with
-// *kept and stores the last path there. of names the text.
-func NewQuery(a *uicontext.Context, of string, kept *string, texts ...[]byte) tea.Cmd {
+// *savedPath and stores the last path there. of names the text.
+func NewQuery(a *uicontext.Context, of string, savedPath *string, texts ...[]byte) tea.Cmd {
 	var v *Document
 	var data []byte
 	err := errors.New("no JSON to search")
@@ -55,8 +55,8 @@ func NewQuery(a *uicontext.Context, of string, kept *string, texts ...[]byte) te
 	if err != nil {
 		return a.Complain("%v", err)
 	}
-	d := &Query{app: a, item: of, data: v, size: len(data), Input: textfield.New(a.Theme), View: viewer.NewView(a.Theme), theme: a.Theme, savedPath: kept, isPrevious: *kept != "", searched: "\x00"}
-	d.Input.SetValue(*kept)
+	d := &Query{app: a, item: of, data: v, size: len(data), Input: textfield.New(a.Theme), View: viewer.NewView(a.Theme), theme: a.Theme, savedPath: savedPath, isPrevious: *savedPath != "", searched: "\x00"}
+	d.Input.SetValue(*savedPath)
 	d.ctx, d.cancel = context.WithCancel(a.Ctx)
 	return tea.Batch(a.Push(d), d.search())
 }

@@ -144,17 +144,17 @@ func (a *QuestionPresenter) Answer() tea.Cmd {
 	return a.openQuestion(q, false)
 }
 
-// openQuestion shows a request. If byItself is true, the dialog ignores keys until a
+// openQuestion shows a request. If automatic is true, the dialog ignores keys until a
 // pause in typing.
-func (a *QuestionPresenter) openQuestion(q *Question, byItself bool) tea.Cmd {
+func (a *QuestionPresenter) openQuestion(q *Question, automatic bool) tea.Cmd {
 	open, err := q.opener()
 	if err != nil {
 		return a.Sync()
 	}
-	d := &QuestionDialog{app: a, q: q, lastIgnored: a.Now(), ready: !byItself}
+	d := &QuestionDialog{app: a, q: q, lastIgnored: a.Now(), ready: !automatic}
 	d.Inner = open(a.Context, q.Params, d.finish)
 	if f, ok := d.Inner.(*FormDialog); ok {
-		d.buttonsOnly = byItself && f.Form.ButtonFocused()
+		d.buttonsOnly = automatic && f.Form.ButtonFocused()
 	}
 	cmd := a.Push(d)
 	return tea.Batch(cmd, d.layOut())

@@ -55,7 +55,7 @@ func (s *Search) FilterKeys(place string) keys.Table {
 	return keys.Table{
 		{ID: place + ".filter", Hint: "filter", Long: "Filter the list", Run: s.Start},
 		{ID: place + ".sort", Hint: "sort", Long: "Sort: next column / reverse", Run: func() tea.Cmd { return s.Rows.SortNext() }},
-		{ID: place + ".sort-column", Long: "Sort: next column", Run: func() tea.Cmd { return s.Rows.SortNextColumn() }},
+		{ID: place + ".sort-column", Long: "Sort: next column, without reversing", Run: func() tea.Cmd { return s.Rows.SortNextColumn() }},
 	}
 }
 

@@ -27,34 +27,34 @@ type Field struct {
 	Width int // cells for View; 0: as wide as the text
 	Limit int // maximum characters of an area; 0: none
 
-	look  *theme.Theme
-	multi bool
-	awake bool // area is created
-	in    textinput.Model
-	area  textarea.Model
-	kept  escapes
-	text  string
-	rows  []string // the lines of text
-	off   int      // first drawn row
-	at    int      // row of the cursor when last drawn
-	left  int      // first drawn character of that row
+	look    *theme.Theme
+	multi   bool
+	awake   bool // area is created
+	in      textinput.Model
+	area    textarea.Model
+	escapes escapes
+	text    string
+	rows    []string // the lines of text
+	off     int      // first drawn row
+	at      int      // row of the cursor when last drawn
+	left    int      // first drawn character of that row
 }
 
 // New returns an empty single-line field.
 func New(lk *theme.Theme) Field {
-	t := Field{look: lk, in: lk.Input(), kept: escapes{keeps: isUnsupported, joined: true}, rows: []string{""}}
+	t := Field{look: lk, in: lk.Input(), escapes: escapes{keeps: isUnsupported, joined: true}, rows: []string{""}}
 	t.in.Focus()
 	return t
 }
 
 // NewArea returns an empty field of several lines.
 func NewArea(lk *theme.Theme) Field {
-	return Field{look: lk, multi: true, kept: escapes{keeps: func(r rune) bool { return r != '\n' && isUnsupported(r) }, joined: true}, rows: []string{""}}
+	return Field{look: lk, multi: true, escapes: escapes{keeps: func(r rune) bool { return r != '\n' && isUnsupported(r) }, joined: true}, rows: []string{""}}
 }
 
 // NewWrapped returns an empty field of several lines that [Field.Wrapped] draws.
 func NewWrapped(lk *theme.Theme) Field {
-	return Field{look: lk, multi: true, kept: escapes{keeps: isInvisible}, rows: []string{""}}
+	return Field{look: lk, multi: true, escapes: escapes{keeps: isInvisible}, rows: []string{""}}
 }
 
 // HasLineBreaks reports whether only an area preserves a pasted text.
@@ -93,7 +93,7 @@ func (t *Field) wake() bool {
 	t.area.MaxWidth = 0
 	t.area.SetWidth(areaWidth)
 	t.area.Focus()
-	t.area.SetValue(t.kept.escape(t.text))
+	t.area.SetValue(t.escapes.escape(t.text))
 	for t.area.Line() > 0 {
 		t.area.CursorStart()
 		before := t.area.Line()
@@ -114,7 +114,7 @@ func (t *Field) SetValue(s string) {
 		t.text, t.rows = s, strings.Split(s, "\n")
 		return
 	}
-	t.in.SetValue(t.kept.escape(s))
+	t.in.SetValue(t.escapes.escape(s))
 	t.in.CursorEnd()
 	t.read()
 }
@@ -151,11 +151,11 @@ func (t *Field) MoveTo(row, col int) {
 
 func (t *Field) read() {
 	if t.multi {
-		t.text = t.kept.unescape(t.area.Value())
+		t.text = t.escapes.unescape(t.area.Value())
 		t.rows = strings.Split(t.text, "\n")
 		return
 	}
-	t.text = t.kept.unescape(t.in.Value())
+	t.text = t.escapes.unescape(t.in.Value())
 	t.rows = append(t.rows[:0], t.text)
 }
 
@@ -167,8 +167,8 @@ func (t *Field) Update(msg tea.KeyMsg) bool {
 	case t.multi && !t.wake():
 		return false
 	case t.multi:
-		msg = t.kept.typed(msg, true)
-		s := t.kept.unescape(string(msg.Runes))
+		msg = t.escapes.typed(msg, true)
+		s := t.escapes.unescape(string(msg.Runes))
 		switch strange := isZeroWidth(s); {
 		case strange && t.Limit > 0:
 			return false
@@ -178,7 +178,7 @@ func (t *Field) Update(msg tea.KeyMsg) bool {
 		}
 		t.area, _ = t.area.Update(msg)
 	default:
-		t.in, _ = t.in.Update(t.kept.typed(msg, false))
+		t.in, _ = t.in.Update(t.escapes.typed(msg, false))
 	}
 	t.read()
 	return t.text != before
@@ -188,8 +188,8 @@ func (t *Field) Update(msg tea.KeyMsg) bool {
 func (t *Field) splice(s string) {
 	row, col := t.Cursor()
 	rows := slices.Clone(t.rows)
-	line := []rune(t.kept.escape(rows[row]))
-	rows[row] = t.kept.unescape(string(line[:col])) + s + t.kept.unescape(string(line[col:]))
+	line := []rune(t.escapes.escape(rows[row]))
+	rows[row] = t.escapes.unescape(string(line[:col])) + s + t.escapes.unescape(string(line[col:]))
 	t.SetValue(strings.Join(rows, "\n"))
 }
 
@@ -228,9 +228,9 @@ func (t *Field) Column() int {
 // around cuts a line to a window of w cells around the cursor.
 func (t *Field) around(line string, w int) (before, under, after string) {
 	row, col := t.Cursor()
-	runes := []rune(t.kept.escape(line))
+	runes := []rune(t.escapes.escape(line))
 	col = min(col, len(runes))
-	shown := func(runes []rune) string { return termtext.Line(t.kept.unescape(string(runes))) }
+	shown := func(runes []rune) string { return termtext.Line(t.escapes.unescape(string(runes))) }
 	if t.at != row {
 		t.at, t.left = row, 0
 	}
@@ -321,7 +321,7 @@ func (t *Field) Wrapped(w, h int, mark string) (rows, hidden []string) {
 	t.area.SetWidth(w)
 	t.area.SetHeight(h)
 	view := t.area.View()
-	for i, piece := range t.kept.all {
+	for i, piece := range t.escapes.all {
 		if c := string(rune(standIn + i)); strings.Contains(view, c) {
 			view = strings.ReplaceAll(view, c, mark)
 			hidden = append(hidden, piece)
