@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Account is a login at a remote server, for display and JSON. It holds no token.
+// Account is a login at a remote server, for display and JSON. It holds no tokens.
 type Account struct {
-	User       string    `json:"user,omitempty"`   // if it is known: foreign text
-	Until      time.Time `json:"until,omitzero"`   // when the login ends, if that is known
-	AutoRenews bool      `json:"renews,omitempty"` // the login renews itself, and has no end
+	User       string    `json:"user,omitempty"`   // untrusted text; "" if unknown
+	Until      time.Time `json:"until,omitzero"`   // when the login expires; zero if unknown
+	AutoRenews bool      `json:"renews,omitempty"` // the login renews itself and does not expire
 }
 
-// String says who is logged in and until when; "" for nobody.
+// String describes the login and its expiry. It returns "" for a nil Account.
 func (a *Account) String() string {
 	switch {
 	case a == nil:

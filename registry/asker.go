@@ -1,25 +1,25 @@
 package registry
 
-// AskerKey is the member of `_meta` in which the gateway tells a screen who asks
-// a question, and why it asks there. Only the gateway sets it: what a server
-// sends under that name is replaced.
+// AskerKey is the `_meta` key in which the gateway names the origin of a request from a
+// server. The UI shows it to the user. The gateway replaces any value that a server sends
+// under this key.
 const AskerKey = "goblin/asker"
 
-// Asker is the value of [AskerKey]. Client and Call come from clients.
+// Asker is the value of [AskerKey]. Client and Call are untrusted text from clients.
 type Asker struct {
 	Server string    `json:"server"`
 	Why    AskReason `json:"why"`
-	Client string    `json:"client,omitempty"` // whose call made the server ask
-	Call   string    `json:"call,omitempty"`   // the tool, prompt or URI of that call; "" where it may be one of several
+	Client string    `json:"client,omitempty"` // client of the call that caused the request
+	Call   string    `json:"call,omitempty"`   // tool, prompt or URI of that call; "" if ambiguous
 }
 
-// AskReason is why a question is put to a screen.
+// AskReason is the reason for sending a request from a server to a UI.
 type AskReason string
 
-// The reasons.
+// Values of [AskReason].
 const (
-	AskOwnCall   AskReason = "own"       // the screen's own call made the server ask
-	AskNoCall    AskReason = "none"      // no call did
-	AskAmbiguous AskReason = "ambiguous" // calls of several clients may have
-	AskUnable    AskReason = "unable"    // a call did, whose client cannot answer
+	AskOwnCall   AskReason = "own"       // the UI's own call caused the request
+	AskNoCall    AskReason = "none"      // no call caused it
+	AskAmbiguous AskReason = "ambiguous" // calls of several clients may have caused it
+	AskUnable    AskReason = "unable"    // the calling client cannot answer
 )

@@ -14,47 +14,46 @@ import (
 	"goblin/registry/names"
 )
 
-// Bounds of the content cache.
+// Limits of the content cache, in bytes.
 const (
 	maxContents = 64 << 20
 	maxContent  = 16 << 20 // of one invocation
-	// contentOverhead is about what an invocation takes besides its texts.
+	// contentOverhead is the approximate memory of an invocation in addition to its
+	// texts, in bytes.
 	contentOverhead = 512
 )
 
-// The values of Invocation.StaleReason.
+// Values of Invocation.StaleReason.
 const (
-	StaleUpdated = "updated"         // the server said that it changed
-	StaleLost    = "connection lost" // the connection that it came over is gone
+	StaleUpdated = "updated"         // the server sent an update
+	StaleLost    = "connection lost" // the connection of the request was lost
 )
 
-// Invocation is one request that a screen made, with its outcome. It is
-// immutable once it is in the cache: what changes replaces it by a copy, so
-// two pointers that are equal are the same state.
+// Invocation is a request that a UI made, with its outcome. It is immutable once cached:
+// changes replace it by a copy, so equal pointers mean equal state.
 type Invocation struct {
-	Seq         uint64 // filled by Put, in the order of the calls; copies keep it
+	Seq         uint64 // set by Put in call order; copies keep it
 	Kind        Kind
 	Server      string
 	Name        string          // original: URI, URI template, prompt or tool
-	Listed      string          // what was asked for: the listed URI or name
+	Listed      string          // the requested listed URI or name
 	Expanded    string          // of a template: the expanded listed URI
 	Params      json.RawMessage // arguments of a tool or prompt, variables of a template
 	Meta        json.RawMessage // _meta sent
-	Result      json.RawMessage // as received, nil on an error
+	Result      json.RawMessage // as received; nil after an error
 	Success     bool
-	Error       string    // cut at 16 KiB
+	Error       string    // at most 16 KiB
 	ErrorCode   int       // of a JSON-RPC error
-	Cancelled   bool      // before there was an answer; Put gets none that was
-	Time        time.Time // when it was asked; when zero Put fills in its own time
+	Cancelled   bool      // before the answer; never passed to Put
+	Time        time.Time // time of the request; Put sets a zero Time
 	Duration    time.Duration
-	Stale       bool   // what the server has may be something else by now
+	Stale       bool   // the server's content may have changed since
 	StaleReason string // [StaleUpdated] or [StaleLost], the later of the two
 }
 
-// content is an invocation in the cache.
 type content struct {
 	inv     *Invocation
-	uri     string // the original URI whose updates concern it, "" for none
+	uri     string // original URI whose updates affect it, or ""
 	size    int64
 	element *list.Element // element of Contents.recent
 }
@@ -64,28 +63,26 @@ type contentKey struct {
 	name string
 }
 
-// serverContents is what is cached of one server.
 type serverContents struct {
 	byKey map[contentKey]*content
-	// byURI finds what an update concerns: a resource and every template
-	// whose expansion it was.
+	// byURI finds the contents that an update affects: a resource and all templates
+	// expanded to its URI.
 	byURI map[string][]*content
 }
 
-// Contents is the content cache: what screens asked for, never what clients
-// did. It keeps the last invocation of every resource, template, prompt and
-// tool; the same resource on its own and as an expansion are two. All methods
-// hold one mutex for a moment. It is bounded to 64 MiB, of which the least
-// recently used leaves first, counted.
+// Contents is the content cache for requests of UIs. It never stores requests of clients.
+// It keeps the last invocation of each resource, template, prompt and tool. A resource
+// and the same URI as a template expansion are separate. The cache holds at most 64 MiB
+// and evicts the least recently used content. All methods are safe for concurrent use.
 //
-// What the catalog drops goes, results of tools excepted: a list without a
-// resource, template or prompt drops its content; a server that is hidden
-// drops all but tools' results, one that is disabled or removed those too. An
-// update of a URI, or of one below it, makes the resource and the expansions
-// stale if somebody subscribed to the URI or to one above it (see
-// [Registry.ResourceUpdated]; others are ignored, whether they come before or after an
-// answer), a lost connection all of the server's: they can still be shown
-// until they are read again.
+// Contents are removed with their list entry, except for results of tools. Hiding a
+// server removes all its contents except results of tools. Disabling or removing it
+// removes those too.
+//
+// An update of a URI marks contents of that URI and its parents as stale. This requires a
+// subscription to the URI or a parent (see [Registry.ResourceUpdated]); other updates are
+// ignored. A lost connection marks all contents of the server. Stale contents stay
+// available until they are read again.
 type Contents struct {
 	registry *Registry
 	max      int64 // bytes
@@ -93,23 +90,23 @@ type Contents struct {
 	mu             sync.Mutex
 	servers        map[string]*serverContents
 	recent         list.List                // of *content, most recent first
-	connectionLost map[string]time.Time     // by server: when its connection was last lost
+	connectionLost map[string]time.Time     // time of the last lost connection, by server
 	recentEvents   map[string]*recentEvents // by configured server
 	bytes          int64
 	seq            uint64
 }
 
-// Contents returns the content cache.
 func (r *Registry) Contents() *Contents { return &r.contents }
 
-// Put stores a copy of inv, with copies of its bytes, in place of the one
-// before, and returns the copy. What is over 16 MiB, belongs to a server that
-// is gone or disabled or, tools excepted, to one that is hidden is not stored,
-// but returned all the same. So is what left its list after inv.Time, while the
-// answer was on the way.
+// Put caches a copy of inv and of its bytes, replaces the previous invocation, and
+// returns the copy. It returns the copy without caching it in these cases:
+//   - it is larger than 16 MiB
+//   - its server was removed or disabled
+//   - its server is hidden and it is not a tool
+//   - its entry was removed from the list after inv.Time
 //
-// A result that was overtaken by an update of its URI that somebody subscribed
-// to, or by the end of the connection, is stored as stale.
+// Put marks the copy as stale if its URI had a subscribed update, or its connection was
+// lost, after inv.Time.
 func (c *Contents) Put(inv *Invocation) *Invocation {
 	kept := *inv
 	kept.Stale, kept.StaleReason = false, ""
@@ -121,7 +118,7 @@ func (c *Contents) Put(inv *Invocation) *Invocation {
 	if size > maxContent || kept.Kind >= Kinds {
 		return c.rejectPut(&kept, size)
 	}
-	// Names out of the catalog would keep a whole list's memory alive.
+	// Strings of the catalog would keep a whole list in memory.
 	for _, f := range []*string{&kept.Name, &kept.Listed, &kept.Expanded} {
 		*f = strings.Clone(*f)
 	}
@@ -147,7 +144,6 @@ func (c *Contents) Put(inv *Invocation) *Invocation {
 	return &kept
 }
 
-// cachesContents reports whether contents of a kind are cached for a server.
 func (r *Registry) cachesContents(kind Kind, server string) bool {
 	t := r.Load().table(server)
 	if t == nil || t.hidden && kind != Tool {
@@ -157,8 +153,7 @@ func (r *Registry) cachesContents(kind Kind, server string) bool {
 	return state.State != StateDisabled
 }
 
-// rejectPut numbers an invocation that is too large to store. It also removes the previous one,
-// which is no longer the last.
+// rejectPut also removes the previous invocation, which is outdated.
 func (c *Contents) rejectPut(inv *Invocation, size int64) *Invocation {
 	c.mu.Lock()
 	c.seq++
@@ -181,7 +176,7 @@ func (i *Invocation) size() int64 {
 	return int64(n + len(i.Params) + len(i.Meta) + len(i.Result))
 }
 
-// resourceURI returns the original URI that an invocation read, or "" if it read none.
+// resourceURI returns the original URI that an invocation read, or "".
 func (c *Contents) resourceURI(inv *Invocation) string {
 	switch inv.Kind {
 	case Resource:
@@ -198,8 +193,8 @@ func (c *Contents) resourceURI(inv *Invocation) string {
 	return ""
 }
 
-// Last returns the last invocation of something of a server, by its original name,
-// nil if there is none. Looking counts as use.
+// Last returns the last invocation of an entry by its original name, or nil. It counts as
+// a use.
 func (c *Contents) Last(kind Kind, server, name string) *Invocation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,7 +210,7 @@ func (c *Contents) Last(kind Kind, server, name string) *Invocation {
 	return n.inv
 }
 
-// Clear forgets one invocation; false when there was none.
+// Clear removes one invocation. It returns false if there was none.
 func (c *Contents) Clear(kind Kind, server, name string) bool {
 	c.mu.Lock()
 	ok := c.removeLocked(server, contentKey{kind, name})
@@ -227,7 +222,7 @@ func (c *Contents) Clear(kind Kind, server, name string) bool {
 	return ok
 }
 
-// ClearAll forgets all invocations and returns how many.
+// ClearAll removes all invocations and returns their number.
 func (c *Contents) ClearAll() int {
 	c.mu.Lock()
 	n := c.recent.Len()
@@ -281,8 +276,6 @@ func (c *Contents) removeLocked(server string, k contentKey) bool {
 	return true
 }
 
-// removeFunc removes the invocations of a server for which match returns true. It returns their
-// number.
 func (c *Contents) removeFunc(server string, match func(*content) bool) (removed int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -299,7 +292,7 @@ func (c *Contents) removeFunc(server string, match func(*content) bool) (removed
 	return removed
 }
 
-// evictLocked makes room. The invocation put last stays: alone it fits.
+// evictLocked never evicts the newest content, which always fits.
 func (c *Contents) evictLocked() (n int) {
 	for c.bytes > c.max && c.recent.Len() > 1 {
 		inv := c.recent.Back().Value.(*content).inv

@@ -1,54 +1,49 @@
 // Package registry is the catalog: entries, names, server states, subscriptions and
 // journals.
 //
-// It owns the immutable [Snapshot] of all lists, the tables that route names
-// and URIs to servers, the servers' states, the state of subscriptions and
-// sessions, Goblin's own ("local") tools and resources, the cache of
-// [Contents] that screens asked for, change events, and the journals of logs
-// and traffic. It knows no transport, no file, no screen and no
-// client: it imports only its own subpackages and libraries.
+// It owns the immutable [Snapshot] of all lists, the tables that route names and URIs to
+// servers, and Goblin's own ("local") tools and resources. It also stores server states,
+// subscriptions, sessions, the UI's cache of [Contents], and the journals of logs and
+// traffic. It knows no transports, files, UIs or client connections. It may import only
+// its own subpackages and libraries.
 //
-// # Goroutines
+// # Concurrency
 //
-// Everything here may be called from any goroutine. Readers ([Registry.Load]
-// and all methods of Snapshot, the Resolve methods, ListedURI) work on the
-// snapshot behind an atomic pointer: they take no lock but, for URIs that are
-// in no list, the short one of a server's learned links. Writers that change
-// a list build their server's part in their own goroutine, outside of any
-// lock, and hold the writer's mutex only to merge and swap. That section runs
-// for microseconds, so a mutex does what a writer goroutine behind a channel
-// would, and the caller knows on return that its change is visible. Writers
-// of one server must not race with each other: the last one in wins.
+// All functions are safe for concurrent use. Readers ([Registry.Load], all methods of
+// Snapshot, the Resolve methods, ListedURI) use the snapshot behind an atomic pointer.
+// They take no lock, except a brief one for the learned links of a server. Writers build
+// a server's list in the calling goroutine without a lock. They hold the writer's mutex
+// only to merge and swap, for microseconds, and their change is visible when they return.
+// Writers for the same server must not race: the last one wins.
 //
-// Facts that move fast (states, sessions, subscriptions' counters, contents,
-// journals) live in tables of their own, each behind its own mutex held for a
-// copy; changing them builds no snapshot. Whoever holds several takes them in
-// the order writer, contents, subscriptions, any other.
+// Facts that change often (states, sessions, subscription counters, contents, journals)
+// are in separate tables. Each has its own mutex, and changes build no snapshot. Lock
+// order: writer, contents, subscriptions, any other.
 //
-// # What may be lost
+// # Data that may be lost
 //
-// Change events merge (see [Registry.Watch]): a slow reader misses
-// intermediate states, never the last one. Journals overwrite their oldest
-// records and count them. The registry's own records of what changed are
-// bounded per second where servers or clients set the pace; the next one says
-// how many were not written. Contents that are least recently used make room
-// and are counted. Learned links are a bounded LRU per server. Nothing
-// else is dropped without a [Problem] that says so. Definitions that client SDKs
-// refuse are changed, see [Options] and [Entry.Changes].
+// Change events merge (see [Registry.Watch]): a slow reader misses intermediate states
+// but never the last one. Journals overwrite and count their oldest records. Log records
+// of frequent changes are limited per second; the next record reports the number of
+// suppressed ones. Least recently used contents are evicted and counted. Learned links
+// are an LRU with a limit per server. Everything else that is dropped is reported as a
+// [Problem]. Definitions that client SDKs refuse are changed, see [Options] and
+// [Entry.Changes].
 //
-// # Work
+// # Limits
 //
-// Servers choose what they list, and clients what they ask for. Names of tools
-// and prompts have at most [MaxName] bytes, URIs [MaxURI]; of a name no more is
-// looked at than the longest configured name, and nothing grows faster than its
-// length. Templates match URIs of 8 KiB at most, 100 of a server's may begin with
-// a variable, and the matching of one URI with all templates takes a million steps
-// at most, which is about a millisecond; a URI that needs more is not found. Names
-// like a wrong one are looked for among 5,000, and not for one of more than 128
-// bytes. MIME types are matched with patterns up to 256 bytes.
+// Servers and clients choose names, so the work is limited. Tool and prompt names have at
+// most [MaxName] bytes, URIs [MaxURI]. To find an owner, only as many bytes of a name are
+// read as the longest configured server name has. No cost grows faster than the length of
+// its input.
 //
-// # Bytes
+// Templates match URIs of at most 8 KiB. At most 100 templates of a server may begin with
+// a variable. Matching one URI with all templates takes at most 2^20 steps, about 1 ms; a
+// URI that needs more is not found. Suggestions for a wrong name compare 5,000 entries,
+// and none for names over 128 bytes. MIME types and patterns match up to 256 bytes.
 //
-// All strings and slices of an [Entry] share one arena per server and kind.
-// They must not be modified.
+// # Memory
+//
+// All strings and slices of an [Entry] share one arena per server and kind. Callers must
+// not modify them.
 package registry

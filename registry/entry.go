@@ -8,10 +8,10 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Kind reports which of the MCP lists something belongs to.
+// Kind is the kind of an MCP list.
 type Kind uint8
 
-// The kinds, in the order of their arrays' indices.
+// The kinds, also used as array indices.
 const (
 	Tool Kind = iota
 	Prompt
@@ -20,10 +20,9 @@ const (
 	Skill
 )
 
-// Kinds is the number of kinds: the length of arrays indexed by [Kind].
+// Kinds is the number of kinds, for arrays indexed by [Kind].
 const Kinds = 5
 
-// String returns "tool", "prompt", "resource", "template" or "skill".
 func (k Kind) String() string {
 	switch k {
 	case Tool:
@@ -40,48 +39,47 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// changes is the event bit of the kind's list.
 func (k Kind) changes() Changes { return 1 << k }
 
-// Local is the name of the server that Goblin's own tools and resources
-// belong to. No configured server may have it.
+// Local is the server name of Goblin's own tools and resources. It is reserved: no
+// configured server may have it.
 const Local = "goblin"
 
-// Entry is one listed thing. It is immutable: neither the fields nor the
-// bytes they point to may be changed.
+// Entry is a listed tool, prompt, resource, template or skill. It is immutable: callers
+// must not change its fields or the bytes they point to.
 type Entry struct {
 	Kind   Kind
 	Server string // config name of the server, or [Local]
-	Name   string // as the server spells it: tool or prompt name, URI, URI template
+	Name   string // the server's own: tool or prompt name, URI, URI template
 	Listed string // as clients see it
-	// Flat is the flat id of a resource, with its "~" tail where the plain
-	// one is not enough. Empty for other kinds.
+	// Flat is the flat id of a resource, with a "~" suffix if the plain id is not unique.
+	// It is empty for other kinds.
 	Flat        string
 	Label       string // the definition's "name" member
 	Title       string // "title", for tools also annotations.title
 	Description string
 	MIME        string // "mimeType"
-	Size        int64  // "size" in bytes, -1 when absent
-	// Original is the definition as the server sent it. Set for tools and skills, whose
-	// definitions get compared over time, and for what is overridden or repaired.
+	Size        int64  // "size" in bytes, -1 if missing
+	// Original is the definition as the server sent it. It is set for tools and skills,
+	// whose definitions are compared over time, and for overridden or repaired entries.
 	Original []byte
-	// Override tells which parts the config replaces for clients, nil for none. Then
-	// Original is set.
+	// Override describes the parts that the config replaces, or is nil. If set, Original
+	// is set too.
 	Override *definition.AppliedOverride
-	// TaskOnly says that a tool runs as a task only: its "execution.taskSupport" is
+	// TaskOnly reports whether a tool runs only as a task: its "execution.taskSupport" is
 	// "required" (2025-11-25, tasks).
 	TaskOnly  bool
 	json      []byte
-	repaired  *repairedDefinition // nil if it is as the server sent it
-	respelled bool                // json has another name than Listed
-	suffixLen uint8               // bytes of the suffix that Flat ends with
+	repaired  *repairedDefinition // nil if not repaired
+	respelled bool                // json has a name other than Listed
+	suffixLen uint8               // bytes of the suffix of Flat
 }
 
-// JSON returns the definition as clients get it: the server's own bytes with the rename spliced
-// in (of tools also _meta.ui.resourceUri), in one line.
+// JSON returns the definition for clients in one line. It consists of the server's own
+// bytes, with the listed name inserted (for tools also _meta.ui.resourceUri).
 func (e *Entry) JSON() []byte { return e.spelled(e.json) }
 
-// LegacyJSON returns the definition as clients of revisions up to 2025-11-25 get it.
+// LegacyJSON returns the definition for clients with protocol 2025-11-25 or older.
 func (e *Entry) LegacyJSON() []byte {
 	if e.repaired == nil || e.repaired.legacy == nil {
 		return e.JSON()
@@ -89,8 +87,7 @@ func (e *Entry) LegacyJSON() []byte {
 	return e.spelled(e.repaired.legacy)
 }
 
-// Changes returns how the definition was repaired to satisfy client SDKs, or nil if it was
-// not.
+// Changes returns the repairs for client SDKs that were made to the definition, or nil.
 func (e *Entry) Changes() []string {
 	if e.repaired == nil {
 		return nil
@@ -112,7 +109,7 @@ func (e *Entry) spelled(definition []byte) []byte {
 	return rawjson.SetMember(definition, nameMember(e.Kind), rawjson.Quote(e.Listed))
 }
 
-// JSONLen returns how many bytes JSON has.
+// JSONLen returns the length of JSON in bytes.
 func (e *Entry) JSONLen() int {
 	if !e.respelled {
 		return len(e.json)
@@ -121,13 +118,13 @@ func (e *Entry) JSONLen() int {
 	return len(e.json) - len(rawjson.Get(e.json, nameMember(e.Kind))) + len(rawjson.AppendString(room[:0], e.Listed))
 }
 
-// looksLike reports whether clients see no difference between two entries of a kind.
 func (e *Entry) looksLike(o *Entry) bool {
 	return e.Listed == o.Listed && e.respelled == o.respelled && bytes.Equal(e.json, o.json) ||
 		(e.respelled || o.respelled) && bytes.Equal(e.JSON(), o.JSON())
 }
 
-// ClientName is the name of a tool or prompt as clients know it, without its server's.
+// ClientName returns the name of a tool or prompt for clients, without its server's
+// prefix.
 func (e *Entry) ClientName() string {
 	if e.Override != nil && e.Override.Name != "" {
 		return e.Override.Name
@@ -135,12 +132,12 @@ func (e *Entry) ClientName() string {
 	return e.Name
 }
 
-// Problem is something odd about a server's list that a user may want to
-// know: a dropped entry, a collision, a name that needed a tail.
+// Problem is a finding about a server's list that users may want to know: a dropped
+// entry, a collision, a suffixed name.
 type Problem struct {
-	Level  slog.Level // Warn when something was dropped, Info when only renamed
+	Level  slog.Level // Warn if an entry was dropped, Info if renamed
 	Kind   Kind
 	Server string
-	Name   string // original name if it could be read
+	Name   string // original name, if readable
 	Text   string // what happened, without the name
 }

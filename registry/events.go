@@ -11,18 +11,17 @@ import (
 	"unicode"
 )
 
-// Bounds of what the registry writes into the journal of logs.
+// Limits of the registry's own log records.
 const (
-	// maxEvents is how many records of each class of fast events a second
-	// may bring. What is over is counted and said with the next.
+	// maxEvents is the maximum number of records per second for each class of frequent
+	// events. The next record reports the number of suppressed ones.
 	maxEvents = 50
-	// updatePause is the least time between two records about one URI.
+	// updatePause is the minimum time between two records about one URI.
 	updatePause = time.Second
 	maxShort    = 120 // bytes of a name in a record
 	maxNames    = 3   // names of added, and of removed, entries in a record
 )
 
-// rateGates limit the log records of frequent events.
 type rateGates struct {
 	mu            sync.Mutex
 	lists         rateGate
@@ -31,14 +30,12 @@ type rateGates struct {
 	cache         rateGate
 }
 
-// rateGate limits the events of one class per second.
 type rateGate struct {
 	second     int64
 	allowed    int
-	suppressed int // suppressed events since the last that was allowed
+	suppressed int // since the last allowed event
 }
 
-// allow reports whether another event is allowed now, and how many were suppressed before it.
 func (g *rateGate) allow(now time.Time) (held int, ok bool) {
 	if s := now.Unix(); s != g.second {
 		g.second, g.allowed = s, 0
@@ -52,14 +49,12 @@ func (g *rateGate) allow(now time.Time) (held int, ok bool) {
 	return held, true
 }
 
-// event writes a record about what changed.
 func (r *Registry) event(level slog.Level, server, text string) {
 	r.logs.Append(LogRecord{
 		Time: r.opt.Now(), Server: server, Level: level, Source: SourceEvent, Text: r.redact(text),
 	})
 }
 
-// redact applies [Options.Redact], if it is set.
 func (r *Registry) redact(s string) string {
 	if r.opt.Redact == nil {
 		return s
@@ -67,7 +62,6 @@ func (r *Registry) redact(s string) string {
 	return r.opt.Redact(s)
 }
 
-// eventLimited writes a record unless its class has had too many in this second.
 func (r *Registry) eventLimited(g *rateGate, level slog.Level, server, text string) {
 	r.events.mu.Lock()
 	held, ok := g.allow(r.opt.Now())
@@ -81,11 +75,10 @@ func (r *Registry) eventLimited(g *rateGate, level slog.Level, server, text stri
 	r.event(level, server, text)
 }
 
-// listName returns the name of a kind's list.
 func listName(k Kind) string { return k.String() + "s" }
 
-// shortName redacts a foreign name and then cuts it for a log record. Cutting first could leave half
-// a secret.
+// shortName redacts an untrusted name and then cuts it. Cutting first could leave half a
+// secret.
 func (r *Registry) shortName(s string) string {
 	s = r.redact(s)
 	if len(s) > maxShort {
@@ -97,7 +90,6 @@ func (r *Registry) shortName(s string) string {
 	return s
 }
 
-// byteCount is a size as people read it.
 func byteCount(n int64) string {
 	switch {
 	case n < 1<<10:
@@ -108,13 +100,12 @@ func byteCount(n int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
-// listDiff holds the entries that one list has and another has not.
 type listDiff struct {
 	added, removed, changed int
 	names                   [2][]string // up to maxNames added and removed ones
 }
 
-// diffLists compares two lists in one pass. Both are sorted by Listed.
+// diffLists requires that both lists are sorted by Listed.
 func (r *Registry) diffLists(was, is *run) (d listDiff) {
 	var a, b []Entry
 	if was != nil {
@@ -145,8 +136,7 @@ func (r *Registry) diffLists(was, is *run) (d listDiff) {
 	return d
 }
 
-// logListChange logs how a list differs from was and removes contents of entries that are no longer
-// listed. t holds the new list.
+// logListChange also removes contents of entries that are no longer listed.
 func (r *Registry) logListChange(t *table, kind Kind, was *run) {
 	run := t.runs[kind]
 	text := fmt.Sprintf("%s: %d → %d", listName(kind), was.len(), run.len())
@@ -166,7 +156,7 @@ func (r *Registry) logListChange(t *table, kind Kind, was *run) {
 	r.logRemoved(t.name, "dropped", r.contents.removeUnlisted(t, kind, was, r.opt.Now()), listName(kind)+" left the list")
 }
 
-// logStateChange logs a change of a server's state, and updates the content cache.
+// logStateChange also updates the content cache.
 func (r *Registry) logStateChange(server string, before, s ServerState) {
 	if isRepeatedFailure(before, s) {
 		return
@@ -192,8 +182,8 @@ func (r *Registry) logStateChange(server string, before, s ServerState) {
 	}
 }
 
-// isRepeatedFailure reports whether a server fails again with the same error. Logging every attempt
-// would fill the journal within a day.
+// isRepeatedFailure reports whether a server fails again with the same error. Logging
+// every attempt would fill the journal within a day.
 func isRepeatedFailure(before, s ServerState) bool {
 	if before.State == StateReady || s.LastError == "" || s.LastError != before.LastError {
 		return false
@@ -201,7 +191,7 @@ func isRepeatedFailure(before, s ServerState) bool {
 	return s.State == StateConnecting || s.State == StateFailed || s.State == StateRetrying || s.State == StateNeedsLogin
 }
 
-// logSubscription logs a change of a subscription's status. An empty status means that it ended.
+// logSubscription treats an empty status as the end of the subscription.
 func (r *Registry) logSubscription(s *SubscriptionState) {
 	level, text := slog.LevelInfo, "subscription "+s.Status
 	if s.Status == "" {
@@ -227,7 +217,6 @@ func count(n uint64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// logStored logs an invocation that was put into the cache.
 func (r *Registry) logStored(inv *Invocation, replaced bool) {
 	level, verb := slog.LevelInfo, "stored"
 	if replaced {
@@ -246,12 +235,10 @@ func (r *Registry) logStored(inv *Invocation, replaced bool) {
 	r.eventLimited(&r.events.cache, level, inv.Server, text)
 }
 
-// logStale logs that contents became stale.
 func (r *Registry) logStale(server string, n int, why string) {
 	r.eventLimited(&r.events.cache, slog.LevelInfo, server, fmt.Sprintf("content stale: %d, %s", n, why))
 }
 
-// logEvicted logs that contents were evicted.
 func (r *Registry) logEvicted(n int) {
 	if n > 0 {
 		r.eventLimited(&r.events.cache, slog.LevelInfo, "",
@@ -259,8 +246,7 @@ func (r *Registry) logEvicted(n int) {
 	}
 }
 
-// logRemoved logs that n invocations were removed from the cache and notifies watchers, unless n is
-// 0.
+// logRemoved logs removed contents and notifies watchers, unless n is 0.
 func (r *Registry) logRemoved(server, verb string, n int, why string) {
 	if n == 0 {
 		return

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// minFreeSize is the size of a list from which its garbage is collected at once, in bytes.
-// The collector would wait until the heap doubles, which never happens with a stable catalog.
+// minFreeSize is the minimum size of a list for an immediate garbage collection, in
+// bytes. Without it, the collector waits until the heap doubles, which never happens with
+// a stable catalog.
 const minFreeSize = 8 << 20
 
-// lastFree holds the time of the last collection.
 var lastFree struct {
 	sync.Mutex
 	start time.Time
 }
 
-// FreeAfterList gives back the memory that was needed for taking in a list whose
-// definitions have size bytes; it does nothing for one below 8 MiB. It is called
-// when that is over, by who took it in: it collects all garbage, which takes
-// some ten milliseconds. What several are done with at a time is collected once.
+// FreeAfterList collects all garbage and returns memory to the system after a list with
+// size bytes of definitions was processed. Callers call it once they have dropped the
+// list. It does nothing below 8 MiB and otherwise takes about 10 ms. Concurrent calls
+// share one collection.
 func FreeAfterList(size int) {
 	if size < minFreeSize {
 		return

@@ -9,13 +9,12 @@ import (
 
 var seed = maphash.MakeSeed()
 
-// hashIndex finds entries by a key that only the entries store. With 8 bytes per slot it is several
-// times smaller than a map with string keys.
+// hashIndex finds entries by a key that is stored only in the entries. With 8 bytes per
+// slot it is several times smaller than a map with string keys.
 type hashIndex struct {
 	slots []uint64 // upper half of the key's hash, then the entry's number + 1
 }
 
-// newHashIndex returns an index for n keys.
 func newHashIndex(n int) hashIndex {
 	if n == 0 {
 		return hashIndex{}
@@ -25,7 +24,6 @@ func newHashIndex(n int) hashIndex {
 
 func hashKey(key string) uint64 { return maphash.String(seed, key) }
 
-// put adds entry i under a key with hash h.
 func (x *hashIndex) put(h uint64, i int) {
 	mask := uint64(len(x.slots) - 1)
 	at := h & mask
@@ -35,11 +33,10 @@ func (x *hashIndex) put(h uint64, i int) {
 	x.slots[at] = h&^(1<<32-1) | uint64(i+1)
 }
 
-// tombstone marks the slot of a removed entry.
 const tombstone = 1 << 32
 
-// reordered returns the index for reordered entries, without hashing keys again. places maps old
-// numbers to new ones; entries with a negative number are left out.
+// reordered returns the index for reordered entries without hashing keys again. places
+// maps old numbers to new ones; a negative number removes the entry.
 func (x *hashIndex) reordered(places []int32) hashIndex {
 	to := hashIndex{make([]uint64, len(x.slots))}
 	for i, slot := range x.slots {
@@ -54,8 +51,8 @@ func (x *hashIndex) reordered(places []int32) hashIndex {
 	return to
 }
 
-// find returns the first entry of es whose key, as of gives it, is key, and
-// the second if there are two; else nil.
+// find returns up to two entries of es with the given key, or nil. of returns the key of
+// an entry.
 func (x *hashIndex) find(es []Entry, h uint64, key string, of func(*Entry) string) (first, second *Entry) {
 	if len(x.slots) == 0 {
 		return nil, nil
@@ -78,8 +75,8 @@ func (x *hashIndex) find(es []Entry, h uint64, key string, of func(*Entry) strin
 	return first, nil
 }
 
-// add puts entry i under key unless two are there already: a third would only
-// make chains longer, since two are enough to be ambiguous.
+// add adds entry i under key unless two entries have that key already. Two are enough to
+// be ambiguous; a third would only lengthen the chain.
 func (x *hashIndex) add(es []Entry, i int, key string, of func(*Entry) string) {
 	h := hashKey(key)
 	if _, second := x.find(es, h, key, of); second == nil {
@@ -87,13 +84,13 @@ func (x *hashIndex) add(es []Entry, i int, key string, of func(*Entry) string) {
 	}
 }
 
-// The keys of the indices.
+// Key functions of the indexes.
 
 func byName(e *Entry) string   { return e.Name }
 func byListed(e *Entry) string { return e.Listed }
 func byNorm(e *Entry) string   { return names.NormalizeURI(names.NamespacedURI(e.Server, e.Name)) }
 
-// byFlat is the flat id without its server, which the table stands for.
+// byFlat is the key without the server, which is the same for a whole table.
 func byFlat(e *Entry) string {
 	rest := e.Flat[len(e.Server)+1:]
 	if rest != "" && rest[0] == '_' {
@@ -102,7 +99,7 @@ func byFlat(e *Entry) string {
 	return rest
 }
 
-// byPlain is byFlat without the tail.
+// byPlain is byFlat without the suffix.
 func byPlain(e *Entry) string {
 	rest := byFlat(e)
 	return rest[:len(rest)-int(e.suffixLen)]

@@ -11,7 +11,7 @@ import (
 	"goblin/registry/cache"
 )
 
-// Bounds of the journals.
+// Limits of the journals.
 const (
 	maxLogRecords     = 10_000
 	maxLogBytes       = 4 << 20
@@ -20,35 +20,34 @@ const (
 	maxNotifications  = 500
 	maxBody           = 64 << 10
 	maxBodies         = 8 << 20
-	maxField          = 1 << 10 // names and the like in records
+	maxField          = 1 << 10 // bytes of a name or similar field
 )
 
-// JournalStats says what a journal holds and what it no longer does.
+// JournalStats describes the records that a journal holds and has dropped.
 type JournalStats = cache.Stats
 
-// The values of LogRecord.Source.
+// Values of LogRecord.Source.
 const (
-	SourceStderr  = "stderr"  // a line of a child's stderr
+	SourceStderr  = "stderr"  // a line of a process's stderr
 	SourceMessage = "message" // a server's notifications/message
 	SourceGoblin  = "goblin"
-	SourceEvent   = "event" // what changed in the catalog or the cache, written by the registry
+	SourceEvent   = "event" // a change of the catalog or the cache, written by the registry
 )
 
-// LogRecord is a line of a log. Redaction is the caller's business: what is
-// written here is shown.
+// LogRecord is a log line. Callers must redact secrets before appending it.
 type LogRecord struct {
-	Seq     uint64 // filled by Append
+	Seq     uint64 // set by Append
 	Time    time.Time
 	Server  string
 	Session string
 	Level   slog.Level
 	Source  string
-	Text    string // cut at 16 KiB
+	Text    string // at most 16 KiB
 }
 
-// LogJournal keeps 10,000 log records, at most 4 MiB of text. When it is full the
-// server that has most gives up its oldest one, so that a server which says much
-// displaces its own lines only. What belongs to no server counts as one.
+// LogJournal keeps up to 10,000 log records with at most 4 MiB of text. When it is full,
+// the server with the most records loses its oldest one, so a chatty server only
+// displaces its own lines. Records without a server count as one server.
 type LogJournal struct {
 	mu    sync.Mutex
 	ring  cache.Ring[LogRecord]
@@ -56,8 +55,8 @@ type LogJournal struct {
 	feed  *feed
 }
 
-// Append adds a record and returns its number. Its cost does not grow with the
-// journal; it allocates only while that still grows, and for texts over the bound.
+// Append adds a record and returns its number. The cost does not depend on the size of
+// the journal. It allocates only while the journal grows, and for texts over the limit.
 func (j *LogJournal) Append(rec LogRecord) uint64 {
 	rec.Text = cutString(rec.Text, maxLogText)
 	rec.Server, rec.Session = cutString(rec.Server, maxField), cutString(rec.Session, maxField)
@@ -75,14 +74,13 @@ func (j *LogJournal) Append(rec LogRecord) uint64 {
 	return seq
 }
 
-// subtractLocked subtracts the size of a record that the ring evicts.
 func (j *LogJournal) subtractLocked(rec *LogRecord) int {
 	j.bytes -= len(rec.Text)
 	return len(rec.Text)
 }
 
-// Window copies at most n records (all when n < 0) from number from on, which
-// may be gone already: the copy then begins with the oldest one there.
+// Window copies at most n records (all if n < 0), starting at number from. If that record
+// was evicted, the copy starts with the oldest one left.
 func (j *LogJournal) Window(from uint64, n int) []LogRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -91,77 +89,80 @@ func (j *LogJournal) Window(from uint64, n int) []LogRecord {
 	return out
 }
 
-// Stats says which records are there.
+// Stats returns which records the journal holds.
 func (j *LogJournal) Stats() JournalStats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.ring.Stats()
 }
 
-// Direction is the way a request or notification goes.
+// Direction is the direction of a request or notification.
 type Direction uint8
 
-// The directions.
+// Values of [Direction].
 const (
 	ToServer Direction = iota // from a client
 	ToClient                  // from a server
 )
 
-// Statuses of records besides "success" and "failure".
+// Values of TrafficRecord.Status in addition to "success" and "failure".
 const (
 	StatusNotification = "notification"
-	// StatusToolError is that of a tools/call whose result has isError.
+	// StatusToolError marks a tools/call whose result has isError.
 	StatusToolError = "tool error"
-	// StatusCancelled is that of a request that was withdrawn before its answer.
+	// StatusCancelled marks a request that was cancelled before its answer.
 	StatusCancelled = "cancelled"
-	// StatusLeft marks a request whose client left before the answer.
+	// StatusLeft marks a request whose client disconnected before the answer.
 	StatusLeft = "client left"
-	// StatusInFlight is that of a request which was not answered yet; the journal has none.
+	// StatusInFlight marks an unanswered request. The journal never contains it.
 	StatusInFlight = "under way"
 )
 
-// TrafficRecord is a request with its answer, or one or more equal notifications.
-// Redaction is the caller's business: what is written here is shown.
+// TrafficRecord is a request with its answer, or one or more equal notifications. Callers
+// must redact secrets before appending it.
 type TrafficRecord struct {
-	Seq       uint64 // filled by Append
+	Seq       uint64 // set by Append
 	Time      time.Time
-	Session   string // "" for nobody, or for the many of Receivers
+	Session   string // "" for no session, or for several (see Receivers)
 	Client    string
-	Receivers int // of a notification that went to many sessions at once: how many
+	Receivers int // number of sessions that a notification was sent to
 	Direction Direction
 	Server    string
 	Method    string
 	Name      string // tool, prompt or URI, as the client spelled it
 	Duration  time.Duration
-	// UserAsked: the server asked the client meanwhile, most likely a human, so
-	// Duration does not count for [ServerState.Latency].
+	// UserAsked reports whether the server sent a request to the client meanwhile. A user
+	// probably answered it, so Duration does not count for [ServerState.Latency].
 	UserAsked bool
-	UserWait  time.Duration // for the user; part of Duration
+	UserWait  time.Duration // waiting time for the user; part of Duration
 	Size      int64         // bytes of the answer
 	Status    string        // "success", "failure" or one of the constants above
 	Code      int           // of a JSON-RPC error
-	// Request and Response are cut at 64 KiB each; Append copies them.
-	// Window leaves them out, Record gives them while they are still held.
+	// Request and Response are cut at 64 KiB each. Append copies them. Window omits them;
+	// Record returns them unless they were evicted.
 	Request, Response []byte
-	// Wire is how it went over the wire, see [goblin/registry]; kept and given as these.
+	// Wire is the exchange on the wire, built with [AppendWire]. It is stored like
+	// Request.
 	Wire []byte
-	// RequestSize and ResponseSize are the lengths before the cut.
+	// RequestSize and ResponseSize are the lengths before the cut, in bytes.
 	RequestSize, ResponseSize int
-	// Count counts the equal notifications in the record; 0 means one. First is the
-	// sequence number of the first, and Last the time of the last. Append sets all three.
+	// Count is the number of equal notifications in the record; 0 means one. First is the
+	// sequence number of the first one, Last the time of the last one. Append sets all
+	// three.
 	Count int
 	First uint64
 	Last  time.Time
 }
 
-// InFlight is a request that was not answered yet.
+// InFlight is an unanswered request.
 type InFlight struct {
-	TrafficRecord        // without what is known at the end
-	ID            string // among those of its session
+	TrafficRecord        // without fields that the answer sets
+	ID            string // unique in its session
 }
 
-// trafficEntry is a compact [TrafficRecord] with the position of its bodies. It is small and has few
-// pointers: a full journal holds thousands, and the collector follows each pointer.
+// trafficEntry is a compact [TrafficRecord] with the position of its bodies. It has few
+// pointers because a full journal holds thousands of entries and the garbage collector
+// follows each pointer.
 type trafficEntry struct {
 	*recordOrigin
 	name                string
@@ -180,12 +181,11 @@ type trafficEntry struct {
 	last                int64  // time of the last one
 	contentHash         uint64 // hash of the fields that are equal
 	bodies              *bodyPage
-	pageUses            uint64 // uses of the page at that time; the bodies are gone once the page has more
+	pageUses            uint64 // value of bodies.uses when stored; a higher value there means the bodies were evicted
 	offset              int32  // in the page
 	req, resp, wireSize int32
 }
 
-// withoutBodies returns the record without its bodies.
 func (s *trafficEntry) withoutBodies() TrafficRecord {
 	rec := TrafficRecord{
 		Seq: s.seq, Session: s.session, Client: s.client, Receivers: int(s.receivers), Direction: s.direction,
@@ -201,19 +201,17 @@ func (s *trafficEntry) withoutBodies() TrafficRecord {
 	return rec
 }
 
-// recordOrigin holds the fields that many records share.
 type recordOrigin struct{ session, client, server, method, status string }
 
 // originTable stores each recent origin once.
 type originTable struct {
-	last *recordOrigin // most records are like the one before
+	last *recordOrigin // most records repeat the previous origin
 	all  map[recordOrigin]*recordOrigin
 }
 
-// maxOrigins bounds the origins that are looked for.
+// maxOrigins is the maximum number of origins in the table.
 const maxOrigins = 1024
 
-// intern returns the stored copy of an origin.
 func (o *originTable) intern(v *recordOrigin) *recordOrigin {
 	if o.last == nil || *o.last != *v {
 		o.last = o.internSlow(*v)
@@ -221,7 +219,6 @@ func (o *originTable) intern(v *recordOrigin) *recordOrigin {
 	return o.last
 }
 
-// internSlow is intern for an origin other than the last.
 func (o *originTable) internSlow(v recordOrigin) *recordOrigin {
 	if found := o.all[v]; found != nil {
 		return found
@@ -229,14 +226,15 @@ func (o *originTable) internSlow(v recordOrigin) *recordOrigin {
 	if o.all == nil || len(o.all) >= maxOrigins {
 		o.all = make(map[recordOrigin]*recordOrigin)
 	}
-	kept := v // v itself stays on the stack
+	kept := v // keeps v itself on the stack
 	o.all[kept] = &kept
 	return &kept
 }
 
-// TrafficJournal keeps 5,000 requests, separately 500 notifications, and 8 MiB of bodies.
-// When one of them is full, the server with the most records loses its oldest one, as in a
-// [LogJournal]. Equal notifications share a record with the number of the last one.
+// TrafficJournal keeps 5,000 requests, 500 notifications, and 8 MiB of bodies. When one
+// of these is full, the server with the most records loses its oldest one, as in a
+// [LogJournal]. Equal notifications share one record, which has the number of the last
+// one.
 type TrafficJournal struct {
 	mu            sync.Mutex
 	ring          cache.Ring[trafficEntry] // of requests
@@ -245,11 +243,11 @@ type TrafficJournal struct {
 	bodies        bodyPages
 	requests      uint64 // requests ever appended
 	feed          *feed
-	latencies     *ServerLatency // of the servers that answered
+	latencies     *ServerLatency // of answering servers
 }
 
-// Append adds a record, copies its bodies and returns its number. O(1); it
-// allocates only while the journal still grows, and for origins it has not had of late.
+// Append adds a record, copies its bodies and returns its number. It is O(1) and
+// allocates only while the journal grows, and for origins that are not in the table.
 func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	req, resp := rec.Request[:min(len(rec.Request), maxBody)], rec.Response[:min(len(rec.Response), maxBody)]
 	how := rec.Wire[:min(len(rec.Wire), MaxWire)]
@@ -289,29 +287,27 @@ func (j *TrafficJournal) Append(rec TrafficRecord) uint64 {
 	return next.seq
 }
 
-// Bodies lie in pages, each of one server, so that who has most of them can give
-// up its oldest.
+// Bodies are stored in pages of one server each, so that the server with the most pages
+// can lose its oldest one.
 const (
-	pageSize = 2*maxBody + MaxWire // fits any record's
+	pageSize = 2*maxBody + MaxWire // fits the bodies of any record
 	maxPages = maxBodies / pageSize
 )
 
-// bodyPage holds bodies of one owner, one after another.
 type bodyPage struct {
 	text        []byte
 	startNumber uint64 // number of pages started before, plus one
-	uses        uint64 // counts how often the page was begun
+	uses        uint64 // number of times the page was started
 	lastRecord  uint64 // number of the last record with bodies in it
 }
 
-// bodyPages is the memory of all bodies.
 type bodyPages struct {
 	started uint64
 	memory  []byte // for all pages; unused memory is not resident
 	used    int
-	pages   map[pageOwner][]*bodyPage // of each server, oldest first
-	server  pageOwner                 // whose bodies came last,
-	last    *bodyPage                 // and where they are
+	pages   map[pageOwner][]*bodyPage // of each owner, oldest first
+	server  pageOwner                 // owner of the last stored bodies
+	last    *bodyPage                 // their page
 }
 
 // pageOwner identifies the owner of pages: the requests or the notifications of a server.
@@ -320,7 +316,6 @@ type pageOwner struct {
 	notifications bool
 }
 
-// storeBodies copies the bodies of a record into a page.
 func (j *TrafficJournal) storeBodies(s *trafficEntry, req, resp, how []byte) {
 	b, of := &j.bodies, pageOwner{s.server, s.status == StatusNotification}
 	p := b.last
@@ -343,9 +338,8 @@ func (j *TrafficJournal) storeBodies(s *trafficEntry, req, resp, how []byte) {
 	p.text = append(append(append(p.text, req...), resp...), how...)
 }
 
-// startPage returns an empty page for an owner. It reuses the owner's oldest page if all its records
-// are older than oldest.
-// Otherwise it takes a new page, or else the oldest page of the owner with the most pages.
+// startPage reuses the owner's oldest page if all its records are older than oldest.
+// Otherwise it takes an unused page, or the oldest page of the owner with the most pages.
 func (b *bodyPages) startPage(of pageOwner, oldest uint64) (p *bodyPage) {
 	if b.pages == nil {
 		b.pages = make(map[pageOwner][]*bodyPage)
@@ -379,7 +373,7 @@ func (b *bodyPages) startPage(of pageOwner, oldest uint64) (p *bodyPage) {
 	return p
 }
 
-// copyBody copies n bytes of the bodies, or returns nil if their page was reused.
+// copyBody returns nil if the page was reused.
 func (s *trafficEntry) copyBody(from, n int32) []byte {
 	if n == 0 || s.bodies.uses != s.pageUses {
 		return nil
@@ -388,9 +382,8 @@ func (s *trafficEntry) copyBody(from, n int32) []byte {
 	return bytes.Clone(s.bodies.text[from : from+n])
 }
 
-// Window copies at most n records (all when n < 0) without bodies from number
-// from on, which may be gone already: the copy then begins with the oldest
-// one there.
+// Window copies at most n records (all if n < 0) without bodies, starting at number from.
+// If that record was evicted, the copy starts with the oldest one left.
 func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -414,8 +407,8 @@ func (j *TrafficJournal) Window(from uint64, n int) []TrafficRecord {
 	return out
 }
 
-// Record returns a copy of one record with its bodies. Bodies that had to
-// make room are nil; RequestSize and ResponseSize tell them from empty ones.
+// Record returns a copy of one record with its bodies. Evicted bodies are nil;
+// RequestSize and ResponseSize distinguish them from empty ones.
 func (j *TrafficJournal) Record(seq uint64) (TrafficRecord, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -431,14 +424,14 @@ func (j *TrafficJournal) Record(seq uint64) (TrafficRecord, bool) {
 	return rec, true
 }
 
-// Requests counts the records ever appended that are no notifications.
+// Requests returns the number of requests ever appended, without notifications.
 func (j *TrafficJournal) Requests() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.requests
 }
 
-// Stats says which records are there.
+// Stats returns which records the journal holds.
 func (j *TrafficJournal) Stats() JournalStats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -460,11 +453,10 @@ func (j *TrafficJournal) Len() int {
 // Logs returns the journal of log lines.
 func (r *Registry) Logs() *LogJournal { return &r.logs }
 
-// Traffic returns the journal of requests.
+// Traffic returns the journal of requests and notifications.
 func (r *Registry) Traffic() *TrafficJournal { return &r.traffic }
 
-// cutString returns s, cut to at most n bytes. A cut is a copy, so that it does not keep all of s in
-// memory.
+// cutString copies a cut string so that the rest of s can be freed.
 func cutString(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -9,11 +9,11 @@ import (
 // latencyWindow is the number of recent answers from which a latency is computed.
 const latencyWindow = 32
 
-// ServerLatency are how long servers took for their last answers.
+// ServerLatency stores the durations of the last answers of each server.
 type ServerLatency struct {
 	mu      sync.Mutex
 	servers map[string]*lastAnswers
-	last    *lastAnswers // of the server that answered last, or nil
+	last    *lastAnswers // of the last server that answered, or nil
 }
 
 type lastAnswers struct {
@@ -22,7 +22,7 @@ type lastAnswers struct {
 	n      int
 }
 
-// Add notes how long a known server took.
+// Add records the duration of an answer. It ignores untracked servers.
 func (l *ServerLatency) Add(server string, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,7 +35,7 @@ func (l *ServerLatency) Add(server string, took time.Duration) {
 	}
 }
 
-// Track begins to count for a server, and Forget ends that.
+// Track starts tracking a server until Forget.
 func (l *ServerLatency) Track(server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *ServerLatency) Track(server string) {
 	}
 }
 
-// Forget ends counting for a server, and drops what it took.
+// Forget stops tracking a server and drops its durations.
 func (l *ServerLatency) Forget(server string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func (l *ServerLatency) Forget(server string) {
 	l.last = nil
 }
 
-// Median is 0 for a server that has not answered yet.
+// Median returns the median duration, or 0 before the first answer.
 func (l *ServerLatency) Median(server string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 	"goblin/registry/names"
 )
 
-// ListedURI returns the form in which clients see a server's URI. O(1).
+// ListedURI returns a server's URI as clients see it, in O(1).
 func (r *Registry) ListedURI(server, original string) string {
 	return r.Load().ListedURI(server, original)
 }
 
-// ListedURI returns the form of a server's URI in this catalog, as [Registry.ListedURI].
+// ListedURI returns a server's URI as clients of this snapshot see it.
 func (s *Snapshot) ListedURI(server, original string) string {
 	if t := s.table(server); t != nil {
 		return s.listedURI(t, original)
@@ -27,7 +27,7 @@ func (s *Snapshot) listedURI(t *table, original string) string {
 	if t.rule == nil {
 		return original
 	}
-	for t.whole != nil { // names do not depend on what is chosen
+	for t.whole != nil { // names do not depend on visibility
 		t = t.whole
 	}
 	run := t.runs[Resource]
@@ -44,7 +44,6 @@ func (s *Snapshot) listedURI(t *table, original string) string {
 	return t.name + "_" + plain
 }
 
-// hasPlain reports whether a listed URI has the plain flat id already.
 func (r *run) hasPlain(plain string) bool {
 	if r == nil {
 		return false
@@ -58,8 +57,8 @@ func (r *run) hasPlain(plain string) bool {
 	return first != nil
 }
 
-// newLinkCache returns an empty cache of a server's links. Their aliases are the flat id and, where
-// it differs, the alias key; these cannot be confused because only alias keys have a scheme.
+// The aliases of a link are its flat id and, if it differs, its alias key. They cannot
+// collide: only alias keys have a scheme.
 func newLinkCache(server string) *cache.LinkCache {
 	return cache.NewLinkCache(func(uri string) []string {
 		plain := strings.TrimLeft(names.Flatten(uri), "_")
@@ -72,9 +71,8 @@ func newLinkCache(server string) *cache.LinkCache {
 	})
 }
 
-// RecordLink notes a URI that the server itself returned (a link in a result, the
-// URI of contents or of an update), which makes it readable. It is kept in a
-// bounded LRU per server, and ignored when the server lists it.
+// RecordLink stores an unlisted URI that the server itself returned, in a result,
+// contents or an update. The URI becomes readable. Each server has an LRU of such links.
 func (r *Registry) RecordLink(server, original string) {
 	t := r.Load().table(server)
 	if t == nil || t.rule == nil || t.runs[Resource].name(hashKey(original), original) != nil {

@@ -13,31 +13,31 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// LocalResource is a resource of Goblin's own. Its URI may have any scheme
-// and is listed as it is.
+// LocalResource is one of Goblin's own resources. Its URI may have any scheme and is
+// listed unchanged.
 type LocalResource struct {
 	URI, Name, Title, Description, MIME string
-	// Read gives the text. It is called for every read, from the goroutine of the request.
+	// Read returns the text. Each read calls it in the goroutine of the request.
 	Read func(ctx context.Context) (string, error)
 }
 
-// LocalTool is a tool of Goblin's own, listed under its plain name.
+// LocalTool is one of Goblin's own tools, listed without a prefix.
 type LocalTool struct {
 	Definition []byte // raw MCP tool definition
-	// Call gets the raw arguments object and returns the raw CallToolResult.
-	// It may report with [Progress].
+	// Call receives the raw arguments object and returns the raw CallToolResult. It may
+	// report progress with [Progress].
 	Call func(ctx context.Context, args []byte) (result []byte, err error)
-	// MakesRequests says that Call makes requests of its own in the name of the client
-	// that called it, with the ctx it was given. Such a tool is not called by
-	// the requests of another.
+	// MakesRequests reports whether Call makes requests in the name of the calling
+	// client, with the ctx that Call receives. Such a tool cannot be called by another
+	// such tool.
 	MakesRequests bool
-	// ForwardsCall stands for Call: the tool is that which its arguments `name` and `arguments`
-	// say, and whoever calls it calls that one.
+	// ForwardsCall replaces Call: a call of this tool becomes a call of the tool in its
+	// arguments `name` and `arguments`.
 	ForwardsCall bool
 }
 
-// AddResource lists resources of Goblin's own, all or none: it fails when a
-// URI is taken or has no scheme, or when Read is missing.
+// AddResource lists Goblin's own resources, all or none. It fails if a URI is already
+// listed or has no scheme, or if Read is missing.
 func (r *Registry) AddResource(rs ...LocalResource) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,9 +82,9 @@ func (r *Registry) setResources(handlers map[string]*LocalResource) error {
 	return r.setLocal(Resource, items, func(next *Snapshot) { next.handlers = handlers })
 }
 
-// AddTool lists tools of Goblin's own, all or none: it fails when a name is
-// taken or not made of [A-Za-z0-9_-], or when Call is missing.
-// A server's tool of the same listed name gets a tail.
+// AddTool lists Goblin's own tools, all or none. It fails if a name is already listed or
+// contains characters outside of [A-Za-z0-9_-], or if Call is missing. A server's tool
+// with the same listed name gets a suffix.
 func (r *Registry) AddTool(ts ...LocalTool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,8 +114,8 @@ func (r *Registry) AddTool(ts ...LocalTool) error {
 	return r.setLocal(Tool, items, func(next *Snapshot) { next.tools = tools })
 }
 
-// setLocal lists items as what Goblin has of a kind; change notes in the snapshot to come
-// who answers for them.
+// setLocal replaces the list of Goblin's own entries of a kind. change updates the
+// handlers in the next snapshot.
 func (r *Registry) setLocal(kind Kind, items [][]byte, change func(next *Snapshot)) error {
 	run, err := buildLocal(kind, items, r.opt)
 	if err != nil {
@@ -142,8 +142,8 @@ func (r *Registry) setLocal(kind Kind, items [][]byte, change func(next *Snapsho
 	return nil
 }
 
-// buildLocal makes a run whose entries keep their names, but for tools with longer
-// ones than names may be. Unlike lists of servers it takes all or nothing.
+// buildLocal builds a run whose entries keep their names, except for too long tool names.
+// Unlike server lists, one invalid entry rejects the list.
 func buildLocal(kind Kind, items [][]byte, o Options) (*run, error) {
 	ps := &listProblems{kind: kind, server: Local}
 	drafts := parse(kind, items, o.MaxEntries, false, ps)
@@ -170,8 +170,6 @@ func buildLocal(kind Kind, items [][]byte, o Options) (*run, error) {
 	return r, nil
 }
 
-// ownToolName is the listed name of a tool of Goblin's own, where names may have so
-// many bytes.
 func ownToolName(name string, most int) string {
 	if len(name) <= most {
 		return name
@@ -180,8 +178,8 @@ func ownToolName(name string, most int) string {
 	return name[:most-names.SuffixLen] + short
 }
 
-// ServersResource is goblin://servers: the state of every server as JSON. The
-// caller adds it with [Registry.AddResource].
+// ServersResource returns goblin://servers, the state of every server as JSON. Callers
+// add it with [Registry.AddResource].
 func ServersResource(r *Registry) LocalResource {
 	return LocalResource{
 		URI:         "goblin://servers",
@@ -198,7 +196,6 @@ func ServersResource(r *Registry) LocalResource {
 	}
 }
 
-// serverJSON is a [ServerState] as goblin://servers shows it.
 type serverJSON struct {
 	Name            string          `json:"name"`
 	State           State           `json:"state"`
@@ -212,7 +209,7 @@ type serverJSON struct {
 	Counts          map[string]int  `json:"counts"`
 	Listed          bool            `json:"listed"`
 	Stale           bool            `json:"stale"`
-	Remembered      time.Time       `json:"remembered,omitzero"` // when the server listed so, before this daemon started
+	Remembered      time.Time       `json:"remembered,omitzero"` // list time, if before this daemon started
 	Held            string          `json:"keptRunningBy,omitempty"`
 	Restarts        int             `json:"restarts"`
 	LastError       string          `json:"lastError,omitempty"`

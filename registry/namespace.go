@@ -8,12 +8,11 @@ import (
 	"goblin/registry/names"
 )
 
-// InNamespace returns the catalog with resources, templates and the links to them listed in a
-// namespace, flat or not; s itself if that is its own.
+// InNamespace returns the catalog with resources, templates and links to them listed in a
+// namespace, flat or not. It returns s if s already uses that namespace.
 //
-// before is an earlier result for the same namespace or nil: lists that did not change
-// since are shared with it. Definitions are not copied, but for those of tools that link
-// to resources.
+// before is an earlier result for the same namespace, or nil; unchanged lists are shared
+// with it. Only definitions of tools with links to resources are copied.
 func (s *Snapshot) InNamespace(flat bool, before *Snapshot) *Snapshot {
 	if s.flat == flat {
 		return s
@@ -37,11 +36,10 @@ func (s *Snapshot) InNamespace(flat bool, before *Snapshot) *Snapshot {
 // UsesFlatIDs reports whether resources are listed by flat ids.
 func (s *Snapshot) UsesFlatIDs() bool { return s.flat }
 
-// translate returns a table of a catalog in another namespace in that of s; was is the one
-// before, or nil.
+// translate returns table t in the namespace of s. was is the previous result, or nil.
 func (s *Snapshot) translate(t, was *table) *table {
 	switch {
-	case t.rule == nil: // Goblin's own are listed as they are
+	case t.rule == nil: // Goblin's own are the same in all namespaces
 		return t
 	case was != nil && was.original == t:
 		return was
@@ -73,8 +71,6 @@ func (s *Snapshot) translate(t, was *table) *table {
 	return &u
 }
 
-// hasForeignLinks reports whether definitions link to resources with a different name in the other
-// namespace.
 func (r *run) hasForeignLinks() bool {
 	if r == nil {
 		return false
@@ -87,14 +83,15 @@ func (r *run) hasForeignLinks() bool {
 	return false
 }
 
-// translate returns a run of resources or templates in another namespace: the same entries
-// with other names, and perhaps in another order. It is not ok if two would have one name.
+// translate returns a run of resources or templates in another namespace: the same
+// entries with other names, possibly reordered. It returns false if two names would
+// collide.
 func (r *run) translate(flat bool) (_ *run, ok bool) {
 	if r == nil {
 		return nil, true
 	}
 	listed := r.namesIn(flat)
-	order := make([]int32, len(listed)) // old places
+	order := make([]int32, len(listed)) // old positions
 	for i := range order {
 		order[i] = int32(i)
 	}
@@ -102,7 +99,7 @@ func (r *run) translate(flat bool) (_ *run, ok bool) {
 	next := *r
 	next.whole, next.part, next.rendering, next.legacy = r, order, rendering{}, nil
 	next.entries = make([]Entry, len(order))
-	places := make([]int32, len(order)) // new ones, by old
+	places := make([]int32, len(order)) // new positions, by old position
 	for to, from := range order {
 		if to > 0 && listed[from] == listed[order[to-1]] {
 			return nil, false
@@ -118,7 +115,6 @@ func (r *run) translate(flat bool) (_ *run, ok bool) {
 	return &next, true
 }
 
-// namesIn returns the listed names of a run's entries in a namespace.
 func (r *run) namesIn(flat bool) []string {
 	listed := make([]string, len(r.entries))
 	size := 0
@@ -150,7 +146,8 @@ func (r *run) namesIn(flat bool) []string {
 	return listed
 }
 
-// rearrange makes the tables those of entries in other places, by their old ones.
+// rearrange updates the indexes after entries moved. places maps old positions to new
+// ones.
 func (r *run) rearrange(places []int32) {
 	for _, x := range []*hashIndex{&r.byName, &r.byFlat, &r.byPlain, &r.byNorm} {
 		*x = x.reordered(places)

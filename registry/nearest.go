@@ -2,16 +2,15 @@ package registry
 
 import "goblin/registry/suggest"
 
-const maxCompared = 5000 // entries whose names are compared with a wrong name
+const maxCompared = 5000 // limit of names compared with a wrong name
 
-// Nearest returns the listed names that look most like a wrong one, best first,
-// at most three; only those of owner, unless that is "". Of long lists only the
-// first 5,000 entries are looked at, after those that the caller knows to be
-// likely.
+// Nearest returns up to three listed names most similar to a wrong one, best first. A
+// non-empty owner restricts the search to that server. It compares likely and the first
+// 5,000 entries.
 func (s *Snapshot) Nearest(k Kind, owner, name string, likely ...*Entry) []string {
 	f := suggest.New(name)
 	try := func(e *Entry) {
-		if f.Add(e.Listed, e.Listed, e.Name); e.ClientName() != e.Name { // as it was called before, too
+		if f.Add(e.Listed, e.Listed, e.Name); e.ClientName() != e.Name { // also by its original name
 			f.Add(e.Listed, e.ClientName(), e.Server+"_"+e.Name, e.Server+"/"+e.Name)
 		}
 	}

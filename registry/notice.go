@@ -2,8 +2,7 @@ package registry
 
 import "slices"
 
-// SetNotice says what all screens should show until it is no longer so, in one
-// line without secrets; "" for nothing.
+// SetNotice sets a line without secrets that all UIs show; "" removes it.
 func (r *Registry) SetNotice(text string) {
 	text = cutString(text, maxField)
 	if old := r.notice.Swap(&text); old == nil && text != "" || old != nil && *old != text {
@@ -11,7 +10,7 @@ func (r *Registry) SetNotice(text string) {
 	}
 }
 
-// Notice is the text of [Registry.SetNotice].
+// Notice returns the text of [Registry.SetNotice].
 func (r *Registry) Notice() string {
 	if text := r.notice.Load(); text != nil {
 		return *text
@@ -19,18 +18,17 @@ func (r *Registry) Notice() string {
 	return ""
 }
 
-// Mistake is a mistake in a refused config file. Line is 0 for the whole file.
+// Mistake is a mistake in a rejected config file. Line is 0 for the whole file.
 type Mistake struct {
 	File string
 	Line int
 	Text string
 }
 
-// maxMistakes is the maximum number of kept mistakes.
 const maxMistakes = 200
 
-// SetMistakes replaces the mistakes of the edited config. They must not hold secrets; nil
-// means that the config is valid.
+// SetMistakes replaces the mistakes of the edited config, at most 200. They must not
+// contain secrets. Nil means that the config is valid.
 func (r *Registry) SetMistakes(all []Mistake) {
 	all = slices.Clone(all[:min(len(all), maxMistakes)])
 	for i := range all {
@@ -41,7 +39,7 @@ func (r *Registry) SetMistakes(all []Mistake) {
 	}
 }
 
-// Mistakes returns the mistakes of the edited config, which callers must not change.
+// Mistakes returns the mistakes of the edited config. Callers must not modify them.
 func (r *Registry) Mistakes() []Mistake {
 	if all := r.mistakes.Load(); all != nil {
 		return *all

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// notificationLog is a list of the last notifications, by sequence number. Equal ones share a
-// record. Adding one reads all of the at most [maxNotifications] records.
+// notificationLog holds the last notifications by sequence number. Equal ones share a
+// record. Adding one scans all of the at most [maxNotifications] records.
 type notificationLog struct {
 	seed          maphash.Seed
 	all           []*trafficEntry
@@ -14,7 +14,6 @@ type notificationLog struct {
 	dropped       uint64         // evicted notifications
 }
 
-// put adds a notification, or counts it in an equal record.
 func (n *notificationLog) put(next trafficEntry, params []byte) *trafficEntry {
 	if n.countByServer == nil {
 		n.countByServer, n.seed = make(map[string]int), maphash.MakeSeed()
@@ -45,7 +44,7 @@ func (n *notificationLog) put(next trafficEntry, params []byte) *trafficEntry {
 	return s
 }
 
-// hash returns a hash of the fields and params that equal notifications share.
+// hash covers exactly the fields that equal notifications share.
 func (n *notificationLog) hash(s *trafficEntry, params []byte) uint64 {
 	return maphash.Comparable(n.seed, struct {
 		recordOrigin
@@ -57,7 +56,8 @@ func (n *notificationLog) hash(s *trafficEntry, params []byte) uint64 {
 	}{*s.recordOrigin, s.name, s.direction, s.receivers, s.reqSize, maphash.Bytes(n.seed, params)})
 }
 
-// oldestOfMost returns the index of the oldest record of the server with the most records.
+// oldestOfMost returns the index of the oldest record of the server with the most
+// records.
 func (n *notificationLog) oldestOfMost() int {
 	most := 0
 	for _, count := range n.countByServer {
@@ -66,7 +66,7 @@ func (n *notificationLog) oldestOfMost() int {
 	return slices.IndexFunc(n.all, func(s *trafficEntry) bool { return n.countByServer[s.server] == most })
 }
 
-// oldest returns the number of a server's oldest record, or 0 if it has no record.
+// oldest returns the number of a server's oldest record, or 0.
 func (n *notificationLog) oldest(server string) uint64 {
 	for _, s := range n.all {
 		if s.server == server {
@@ -76,7 +76,6 @@ func (n *notificationLog) oldest(server string) uint64 {
 	return 0
 }
 
-// from returns the records with number seq or later.
 func (n *notificationLog) from(seq uint64) []*trafficEntry {
 	at, _ := slices.BinarySearchFunc(n.all, seq, func(s *trafficEntry, seq uint64) int {
 		if s.seq < seq {
@@ -87,7 +86,6 @@ func (n *notificationLog) from(seq uint64) []*trafficEntry {
 	return n.all[at:]
 }
 
-// find returns the record with number seq, or nil if it was evicted.
 func (n *notificationLog) find(seq uint64) *trafficEntry {
 	if rest := n.from(seq); len(rest) > 0 && rest[0].seq == seq {
 		return rest[0]

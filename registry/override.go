@@ -13,14 +13,14 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// listingRule says how the entries of a server are listed, and how the config overrides them.
+// listingRule defines how a server's entries are listed and overridden.
 type listingRule struct {
 	*names.Rule
 	overrides *definition.Set
 }
 
-// newListingRules returns the rules of the configured servers by name. most is the longest listed
-// name, in bytes.
+// newListingRules returns the rules by server. most is the maximum length of listed
+// names, in bytes.
 func newListingRules(servers []string, most int, overrides map[string]*definition.Set) map[string]*listingRule {
 	rules := make(map[string]*listingRule, len(servers))
 	for s, named := range names.Rules(servers, most) {
@@ -29,7 +29,6 @@ func newListingRules(servers []string, most int, overrides map[string]*definitio
 	return rules
 }
 
-// overridesOf are a server's overrides for things of a kind, nil for none.
 func (u *listingRule) overridesOf(k Kind) map[string]*definition.Override {
 	switch {
 	case u == nil || u.overrides == nil:
@@ -44,7 +43,7 @@ func (u *listingRule) overridesOf(k Kind) map[string]*definition.Override {
 	return nil
 }
 
-// configName returns the name that the config gives a tool, or else the tool's own name.
+// configName returns the name that the config gives a tool, or the tool's own name.
 func (u *listingRule) configName(tool string) string {
 	if o := u.overridesOf(Tool)[tool]; o != nil && o.Name != "" {
 		return o.Name
@@ -52,7 +51,6 @@ func (u *listingRule) configName(tool string) string {
 	return tool
 }
 
-// applyOverrides applies the config's overrides to drafts.
 func applyOverrides(c buildOptions, drafts []draft, ps *listProblems) {
 	all := c.rule.overridesOf(c.kind)
 	if len(all) == 0 {
@@ -84,7 +82,7 @@ func applyOverrides(c buildOptions, drafts []draft, ps *listProblems) {
 		}
 	}
 	resolveRenames(drafts, ps)
-	for _, name := range slices.Sorted(maps.Keys(idle)) { // what has a variable is a template
+	for _, name := range slices.Sorted(maps.Keys(idle)) { // names with variables are templates
 		if c.kind == Tool || c.kind == Prompt || (c.kind == Template) == strings.Contains(name, "{") {
 			ps.add(slog.LevelWarn, name, "it is overridden in the config, but the server does not list it")
 		}
@@ -104,8 +102,8 @@ func resolveRenames(drafts []draft, ps *listProblems) {
 	}
 }
 
-// ByClientName finds the visible tool or prompt of a server by the name that clients call it by;
-// nil for none.
+// ByClientName finds a server's visible tool or prompt by its name for clients, or
+// returns nil.
 func (s *Snapshot) ByClientName(server string, k Kind, given string) *Entry {
 	if t := s.table(server); t != nil && !t.hidden {
 		return t.runs[k].byClientName(hashKey(given), given)
@@ -113,8 +111,9 @@ func (s *Snapshot) ByClientName(server string, k Kind, given string) *Entry {
 	return nil
 }
 
-// ShownList is a list of the whole catalog as this one has it, where overrides make it another:
-// where the words differ, and not only how things are named or which there are.
+// ShownList returns a list of the whole catalog as this catalog shows it. other reports
+// whether overrides of a visibility changed its texts; other names or missing entries do
+// not count.
 func (s *Snapshot) ShownList(p Part) (shown Part, other bool) {
 	if t := s.table(p.Server()); t != nil && t.runs[p.kind] != nil && t.overridden[p.kind] {
 		return Part{p.kind, t.runs[p.kind]}, true
@@ -122,7 +121,7 @@ func (s *Snapshot) ShownList(p Part) (shown Part, other bool) {
 	return p, false
 }
 
-// ShownEntry is an entry of the whole catalog as this one has it, nil where it has not.
+// ShownEntry returns an entry of the whole catalog as this catalog shows it, or nil.
 func (s *Snapshot) ShownEntry(e *Entry) *Entry {
 	if t := s.table(e.Server); t != nil {
 		return t.runs[e.Kind].name(hashKey(e.Name), e.Name)

@@ -6,20 +6,19 @@ import (
 	"goblin/registry/names"
 )
 
-// Bounds of names and URIs, in requests as in lists: longer ones are nobody's.
+// Limits of names and URIs, in requests and lists. Longer ones are unknown.
 const (
-	MaxName = 4 << 10  // bytes of the name of a tool or prompt
+	MaxName = 4 << 10  // bytes of a tool or prompt name
 	MaxURI  = 64 << 10 // bytes of a URI or template
 )
 
-// A name below the prefix of a configured server is that server's for good,
-// whether it lists it, is down or disabled, or has it withheld: nobody else can
-// be reached by it. The longest prefix counts, and no more of a name is looked
-// at. Besides that only the table of listed names is asked, in which no server
-// can have another's name (see [names.Rule]).
+// A name with the prefix of a configured server belongs to that server permanently, even
+// while the server is down, disabled or does not list it, or the tool is unapproved. It
+// never reaches another server. The longest prefix wins. Apart from that, only the table
+// of listed names is used, which contains no name of another server (see [names.Rule]).
 
-// owner is the server whose prefix the name of a tool or prompt has, nil for
-// none. named says that the prefix is "server/", behind which rest stands.
+// owner returns the server whose prefix a tool or prompt name has, or nil. named reports
+// whether the prefix is "server/"; then rest follows it.
 func (s *Snapshot) owner(k Kind, name string) (t *table, rest string, named bool) {
 	d := s.dir
 	head := name[:min(len(name), d.longest+1)]
@@ -45,8 +44,8 @@ func (s *Snapshot) owner(k Kind, name string) (t *table, rest string, named bool
 	return s.tables[n], "", false
 }
 
-// cutOwner is the number of the first server whose prefix the name of a tool with a
-// tail may have been cut within, whatever its length, 0 for none.
+// cutOwner returns the number of the first server whose prefix may have been cut in a
+// suffixed tool name, or 0.
 func (s *Snapshot) cutOwner(name string) int {
 	if len(name) < names.MinNameLen || len(name) > names.MaxNameLen {
 		return 0
@@ -60,8 +59,8 @@ func (s *Snapshot) cutOwner(name string) int {
 	return 0
 }
 
-// prefixed is the number of the server whose names begin with key and an
-// underscore, 0 for none.
+// prefixed returns the number of the server whose names begin with key and an underscore,
+// or 0.
 func (d *directory) prefixed(k Kind, key string) int {
 	own, sanitized := d.byName[key], d.byTool[key]
 	if k == Tool && sanitized > 0 || own == 0 {
@@ -70,7 +69,7 @@ func (d *directory) prefixed(k Kind, key string) int {
 	return own
 }
 
-// flatOwner is the server whose flat ids begin as uri does, nil for none.
+// flatOwner returns the server whose flat ids have uri's prefix, or nil.
 func (s *Snapshot) flatOwner(uri string) (t *table) {
 	var room [128]byte
 	key := room[:0]
@@ -89,9 +88,9 @@ func (s *Snapshot) flatOwner(uri string) (t *table) {
 	return t
 }
 
-// located is [names.NormalizeAddress] with the table of the server, nil for none. A URI with a scheme
-// that listed ones keep is ours only below a server that there is; then bare says that
-// it may be that server's own as well.
+// located splits a URI with [names.NormalizeAddress] and adds the server's table, or nil.
+// Native schemes count only for an existing server. Then bare is true: the whole URI may
+// also be the server's own.
 func (s *Snapshot) located(uri string) (t *table, server, rest string, ours, bare bool) {
 	if server, rest, ours = names.NormalizeAddress(uri); ours {
 		return s.table(server), server, rest, true, false

@@ -14,46 +14,45 @@ import (
 	"goblin/registry/repair"
 )
 
-// Bounds of what one list may bring.
+// Limits of one list.
 const (
 	maxRunBytes  = 1 << 30 // bytes of all definitions
-	maxTemplates = 10_000  // a URI that nobody lists may have to be matched with many of them
-	maxAnywhere  = 100     // templates without a literal prefix, which all URIs are matched with
+	maxTemplates = 10_000  // an unlisted URI may be matched with many of them
+	maxAnywhere  = 100     // templates without a literal prefix, which match any URI
 	maxProblems  = 100
 )
 
-// draft is a definition on its way into a run.
+// draft is a definition that is being added to a run.
 type draft struct {
-	item         []byte // without outer space
-	key          []byte // the value to rename, a part of item
+	item         []byte // without outer whitespace
+	key          []byte // the value to rename; a slice of item
 	name         string
-	configName   string // name, or the name that an override gives it
+	configName   string // name, or its override
 	listed       string
 	flat         string           // of resources
-	links        []definitionLink // of tools: what points to resources
+	links        []definitionLink // of tools: links to resources
 	tpl          *names.Template  // of templates
-	order        int              // place in the list as received
-	suffixed     bool             // renamed beyond the prefix
-	ownsFullName bool             // of tools: no other of the server has more right to its whole name
+	order        int              // index in the list as received
+	suffixed     bool             // the listed name has a suffix
+	ownsFullName bool             // of tools: first claim to the full name on its server
 	suffixLen    uint8            // bytes of the suffix of the flat id
 	override     *definition.AppliedOverride
 	raw          []byte              // the item as received
-	repaired     *repairedDefinition // how it was repaired; nil for not
+	repaired     *repairedDefinition // nil if not repaired
 }
 
-// repairedDefinition holds the differences of a repaired definition.
 type repairedDefinition struct {
-	changes []string // in words
-	legacy  []byte   // the definition for clients up to 2025-11-25; nil: the same
+	changes []string // described in words
+	legacy  []byte   // definition for clients up to 2025-11-25; nil if the same
 }
 
-// definitionLink is a URI of the server in a tool's definition.
+// definitionLink is a server's URI in a tool's definition.
 type definitionLink struct {
-	value []byte // part of the item
+	value []byte // a slice of the item
 	uri   string
 }
 
-// listProblems collects the problems of a list, up to a limit.
+// listProblems collects up to maxProblems problems of a list.
 type listProblems struct {
 	kind    Kind
 	server  string
@@ -70,10 +69,9 @@ func (p *listProblems) add(level slog.Level, name, text string) {
 	p.list = append(p.list, Problem{level, p.kind, p.server, clip(name), text})
 }
 
-// dropped reports an entry that cannot be listed, the one at index i.
 func (p *listProblems) dropped(i int, name string, why any) {
 	text := fmt.Sprintf("dropped: %v", why)
-	if name == "" { // else the index would make it another problem when others come and go
+	if name == "" { // an index would change the text when other entries change
 		text = fmt.Sprintf("entry %d %s", i, text)
 	}
 	p.add(slog.LevelWarn, name, text)
@@ -81,7 +79,6 @@ func (p *listProblems) dropped(i int, name string, why any) {
 	p.repairs.add(Repair{p.kind, clip(name), true, text})
 }
 
-// changed reports an entry that was repaired.
 func (p *listProblems) changed(d *draft) {
 	if d.repaired == nil {
 		return
@@ -107,10 +104,9 @@ func clip(s string) string {
 	return cutString(s, maxField) + "…"
 }
 
-// definitions name the members of an entry that decide.
+// definitions are the relevant members of each kind.
 var definitions = [Kinds]*rawjson.KeyTree{rawjson.Tool, rawjson.Prompt, rawjson.Resource, rawjson.Template, rawjson.Skill}
 
-// nameMember returns the member that names an entry of a kind.
 func nameMember(k Kind) string {
 	switch k {
 	case Resource, Skill:
@@ -121,7 +117,6 @@ func nameMember(k Kind) string {
 	return "name"
 }
 
-// maxNameLen returns the longest name or URI of an entry of a kind, in bytes.
 func (k Kind) maxNameLen() int {
 	if k == Tool || k == Prompt {
 		return MaxName
@@ -129,8 +124,7 @@ func (k Kind) maxNameLen() int {
 	return MaxURI
 }
 
-// parse reads a list as received and drops what cannot be listed. The result
-// is in byte order of the names.
+// parse drops invalid entries of a received list. The result is sorted by name.
 func parse(kind Kind, items [][]byte, limit int, repaired bool, ps *listProblems) []draft {
 	if kind == Template {
 		limit = min(limit, maxTemplates)
@@ -188,8 +182,8 @@ func parseOne(kind Kind, item []byte, repaired bool) (draft, error) {
 	if d.key = rawjson.Get(d.item, key); d.key == nil {
 		return d, fmt.Errorf("no %q", key)
 	}
-	// Another reader may take another name, and show it as that of another
-	// server's entry, or another resource.
+	// With duplicate keys, another reader may see another name: that of another server's
+	// entry or another resource.
 	err := definitions[kind].Check(d.item)
 	if err != nil {
 		return d, err
@@ -226,7 +220,7 @@ func parseOne(kind Kind, item []byte, repaired bool) (draft, error) {
 	return d, nil
 }
 
-// repair makes the item one that client SDKs accept.
+// repair changes the item so that client SDKs accept it.
 func (d *draft) repair(kind Kind) (err error) {
 	var r repair.Definition
 	switch kind {
@@ -252,8 +246,8 @@ func (d *draft) repair(kind Kind) (err error) {
 	return nil
 }
 
-// resourceLinks returns the links to the resource that shows a tool's results: _meta.ui.resourceUri
-// and its older spelling.
+// resourceLinks returns the links to a tool's UI resource: _meta.ui.resourceUri and its
+// older spelling.
 func resourceLinks(item []byte) (links []definitionLink) {
 	meta := rawjson.Get(item, "_meta")
 	for _, v := range [][]byte{rawjson.Path(meta, "ui", "resourceUri"), rawjson.Get(meta, "ui/resourceUri")} {

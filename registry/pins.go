@@ -10,23 +10,19 @@ import (
 	"goblin/registry/names"
 )
 
-// UnapprovedTool is a tool whose definition is not the one that was approved: its
-// server changed it, or offers it for the first time though its other tools
-// were seen before.
+// UnapprovedTool is an unapproved tool: changed, or newly added by a known server.
 type UnapprovedTool struct {
 	Server string `json:"serverId"`
-	Name   string `json:"name"`     // its own
-	New    bool   `json:"new"`      // nothing of that name was approved before
-	Hidden bool   `json:"withheld"` // clients do not get it until it is approved
-	// Approved and Offered are the definitions, as compact JSON with sorted
-	// keys. Approved is nil for a new tool, and for one that was too large to
-	// keep.
+	Name   string `json:"name"`     // its server's name for it
+	New    bool   `json:"new"`      // no tool of this name was approved
+	Hidden bool   `json:"withheld"` // hidden from clients until approved
+	// Approved and Offered are the definitions as compact JSON with sorted keys. Approved
+	// is nil for a new tool and if it was too large to store.
 	Approved json.RawMessage `json:"approved,omitempty"`
 	Offered  json.RawMessage `json:"offered,omitempty"`
-	Hash     string          `json:"sha256"` // of what is offered, by which it is approved
+	Hash     string          `json:"sha256"` // hash of Offered, used to approve it
 }
 
-// unapprovedTable is the table of unapproved tools, by server.
 type unapprovedTable struct {
 	mu   sync.RWMutex
 	rows map[string][]UnapprovedTool
@@ -38,7 +34,7 @@ func (t *unapprovedTable) drop(server string) {
 	delete(t.rows, server)
 }
 
-// SetUnapproved says which tools of a server await approval.
+// SetUnapproved replaces the unapproved tools of a server.
 func (r *Registry) SetUnapproved(server string, tools []UnapprovedTool) {
 	t := &r.pinned
 	t.mu.Lock()
@@ -59,8 +55,8 @@ func (r *Registry) SetUnapproved(server string, tools []UnapprovedTool) {
 	}
 }
 
-// UnapprovedTools are the tools of a server that await approval, by name; of all
-// servers in their order for "".
+// UnapprovedTools returns the unapproved tools of a server by name; for "", those of all
+// servers in the config's order.
 func (r *Registry) UnapprovedTools(server string) []UnapprovedTool {
 	if server != "" {
 		return r.pinned.forServer(server)
@@ -72,14 +68,13 @@ func (r *Registry) UnapprovedTools(server string) []UnapprovedTool {
 	return all
 }
 
-// forServer returns the unapproved tools of a server, by name.
 func (t *unapprovedTable) forServer(server string) []UnapprovedTool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.rows[server]
 }
 
-// UnapprovedTool is a tool that awaits approval; nil when it does not.
+// UnapprovedTool returns an unapproved tool, or nil.
 func (r *Registry) UnapprovedTool(server, name string) *UnapprovedTool {
 	tools := r.pinned.forServer(server)
 	i, ok := slices.BinarySearchFunc(tools, name, func(p UnapprovedTool, name string) int { return cmp.Compare(p.Name, name) })
@@ -89,8 +84,8 @@ func (r *Registry) UnapprovedTool(server, name string) *UnapprovedTool {
 	return &tools[i]
 }
 
-// UnapprovedTool is the tool that a name stands for, in one of the spellings that clients
-// may use, if they do not get it until it is approved; else nil.
+// UnapprovedTool returns the hidden unapproved tool that a client means by name, in any
+// spelling, or nil.
 func (s *Snapshot) UnapprovedTool(name string) *UnapprovedTool {
 	owner, rest, _ := s.owner(Tool, name)
 	for _, t := range s.tables[1:] {
@@ -109,7 +104,8 @@ func (s *Snapshot) UnapprovedTool(name string) *UnapprovedTool {
 	return nil
 }
 
-// unapprovedOf returns the unapproved, hidden tool of a server that could be listed as name.
+// unapprovedOf returns the hidden unapproved tool of a server that could be listed as
+// name.
 func (s *Snapshot) unapprovedOf(t *table, name string) *UnapprovedTool {
 	tools := s.pinned.forServer(t.name)
 	if len(tools) == 0 {
@@ -128,8 +124,8 @@ func (s *Snapshot) unapprovedOf(t *table, name string) *UnapprovedTool {
 	return nil
 }
 
-// Diff shows the change of a tool's definition, as of [definition.Difference]; for a new
-// tool, its definition. It is foreign text.
+// Diff returns the change of the definition as of [definition.Difference], or the
+// definition of a new tool. It is untrusted text.
 func (p *UnapprovedTool) Diff() string {
 	switch {
 	case p.Offered == nil:

@@ -15,38 +15,38 @@ import (
 	"goblin/registry/names"
 )
 
-// Options configure the catalog. Zero values take the defaults.
+// Options configures the catalog. Zero values mean defaults.
 type Options struct {
-	// Servers are the names of all configured servers in the config's order,
-	// disabled ones too: listed names depend on them and on nothing else.
+	// Servers are the names of all configured servers in the config's order, including
+	// disabled ones. Listed names depend on nothing else.
 	Servers []string
-	// Overrides replace parts of servers' things for clients, by server.
+	// Overrides replace parts of a server's definitions for clients, by server.
 	Overrides map[string]*definition.Set
-	// Own are the names of all tools of Goblin's own, those that are switched
-	// off, too. No server's tool is listed under one or reached by it.
+	// Own are the names of all of Goblin's own tools, including disabled ones. No
+	// server's tool can be listed or called under them.
 	Own        []string
 	Flat       bool // list flat ids instead of mcp:// URIs
-	MaxName    int  // bytes of a tool's listed name, 24 to 128, default 51
+	MaxName    int  // bytes of a listed tool name, 24 to 128, default 51
 	PageSize   int  // entries per page, default 1000
 	MaxEntries int  // per server and kind, default 1,000,000
 	// Repair changes definitions that client SDKs refuse, see [goblin/registry/repair].
-	// Without it, they are listed as they are.
+	// Otherwise they are listed unchanged.
 	Repair bool
 	Now    func() time.Time // default time.Now
-	// Redact is applied to what the registry itself writes into the journal
-	// of logs, which quotes names and errors of servers. Default: as it is.
+	// Redact is applied to the registry's own log records, which quote names and errors
+	// of servers. Nil changes nothing.
 	Redact func(string) string
 }
 
-// Registry is the catalog. Make one with [New].
+// Registry is the catalog. Create it with [New].
 type Registry struct {
 	opt  Options
 	snap atomic.Pointer[Snapshot]
 	feed feed
 
-	mu    sync.Mutex              // held while the next snapshot is made
+	mu    sync.Mutex              // held while building the next snapshot
 	rules map[string]*listingRule // of the configured servers
-	order []string                // the same names, in listing order of States
+	order []string                // their names, in the order of States
 
 	notice        atomic.Pointer[string]
 	mistakes      atomic.Pointer[[]Mistake]
@@ -62,8 +62,8 @@ type Registry struct {
 	traffic       TrafficJournal
 }
 
-// New returns a registry that knows the configured servers, each visible,
-// without lists, and in [StateStopped] until its supervisor says otherwise.
+// New returns a registry of the configured servers, each visible, without lists and in
+// [StateStopped].
 func New(o Options) *Registry {
 	if o.MaxName == 0 {
 		o.MaxName = names.DefaultNameLen
@@ -99,7 +99,7 @@ func New(o Options) *Registry {
 	return r
 }
 
-// serverNames are the names that servers can have, each once.
+// serverNames returns the valid names without duplicates.
 func serverNames(nameList []string) []string {
 	kept := make([]string, 0, len(nameList))
 	for _, s := range nameList {
@@ -115,14 +115,13 @@ func (r *Registry) newTable(server string) *table {
 	return &table{name: server, rule: r.rules[server], links: newLinkCache(server)}
 }
 
-// Load returns the catalog as it stands.
+// Load returns the current snapshot.
 func (r *Registry) Load() *Snapshot { return r.snap.Load() }
 
-// SetServers says which servers are configured, in the config's order. New
-// ones are visible and without lists. Those that are gone are forgotten:
-// entries, learned links, state, the rows of their subscriptions, and what is
-// cached of them. The others keep their lists, under the names that they have
-// among the servers there are now and the overrides.
+// SetServers replaces the configured servers, in the config's order. New servers are
+// visible and without lists. All data of removed servers is dropped: entries, learned
+// links, state, subscription rows and cached contents. Other servers keep their lists;
+// their names follow the new set of servers and overrides.
 func (r *Registry) SetServers(nameList []string, overrides map[string]*definition.Set) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,7 +172,8 @@ func (r *Registry) SetServers(nameList []string, overrides map[string]*definitio
 	r.feed.publish(changed)
 }
 
-// dropServer drops all data about a server except for its table, and returns what changes with it.
+// dropServer drops all data about a server except for its table, and returns the
+// resulting changes.
 func (r *Registry) dropServer(name string, t *table) Changes {
 	changed := t.visibleLists()
 	r.states.drop(name)
@@ -190,7 +190,7 @@ func (r *Registry) dropServer(name string, t *table) Changes {
 	return changed
 }
 
-// renameAll builds what a server lists again, because its rule is another.
+// renameAll rebuilds a server's lists after its rule changed.
 func (r *Registry) renameAll(s *Snapshot, t *table) (changed Changes) {
 	for _, k := range []Kind{Resource, Template, Prompt, Tool} { // links of tools are names of resources
 		changed |= r.rename(s, s.table(t.name), k)
@@ -198,26 +198,23 @@ func (r *Registry) renameAll(s *Snapshot, t *table) (changed Changes) {
 	return changed
 }
 
-// SetList replaces a server's list of one kind. items are the raw JSON
-// objects as received, all pages after another; SetList copies what it keeps.
-// A malformed item (not an object; name or URI missing, empty, not a string;
-// an invalid template; a duplicate) is dropped and reported, the others live.
-// What was changed or dropped is counted in [ServerState.Repairs].
-// Listing what stands already changes nothing and wakes nobody. Lists of
-// unknown servers are ignored.
+// SetList replaces a server's list of one kind. items are the raw JSON objects of all
+// pages; SetList copies what it keeps. It drops and reports malformed items: not an
+// object, a missing, empty or non-string name or URI, an invalid template, a duplicate.
+// [ServerState.Repairs] counts changed and dropped items. An unchanged list has no effect
+// and notifies no watcher. Lists of unknown servers are ignored.
 func (r *Registry) SetList(server string, kind Kind, items [][]byte) []Problem {
 	return r.SetApprovedList(server, kind, items, nil)
 }
 
-// Definition is a tool or skill as its server defines it, under the name by which it is
-// served: of a list, no two have the same.
+// Definition is a tool or skill as its server defines it. Names are unique in a list.
 type Definition struct {
 	Name string
 	JSON []byte // raw
 }
 
-// SetApprovedList is [Registry.SetList] for a list of which only some are listed: admit gets
-// those that can be, and says of each whether it is. It may be called more than once.
+// SetApprovedList is [Registry.SetList] with a filter: admit reports for each valid
+// definition whether it is listed. It may be called several times.
 func (r *Registry) SetApprovedList(server string, kind Kind, items [][]byte, admit func([]Definition) []bool) []Problem {
 	for {
 		s := r.Load()
@@ -238,12 +235,11 @@ func (r *Registry) SetApprovedList(server string, kind Kind, items [][]byte, adm
 			}
 			return ps.all()
 		}
-		// What the names depend on changed meanwhile, which is rare.
+		// The inputs of names changed meanwhile, which is rare.
 	}
 }
 
-// Definitions returns the tools or skills of a list that could be listed, without listing
-// them.
+// Definitions returns the valid tools or skills of a list without listing them.
 func (r *Registry) Definitions(server string, kind Kind, items [][]byte) (all []Definition) {
 	s := r.Load()
 	t := s.table(server)
@@ -267,8 +263,9 @@ func (s *Snapshot) buildOptions(t *table, kind Kind) buildOptions {
 	}
 }
 
-// setRun makes run, built on snapshot s, the list of a server. It returns the table that holds it
-// and the list before, or no table if nothing changed. ok is false if run must be built again.
+// setRun sets run, built on snapshot s, as the list of a server. It returns the table
+// that holds it and the previous list, or no table if nothing changed. ok is false if run
+// must be built again.
 func (r *Registry) setRun(s *Snapshot, t *table, kind Kind, run *run) (placed *table, was *run, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -288,7 +285,7 @@ func (r *Registry) setRun(s *Snapshot, t *table, kind Kind, run *run) (placed *t
 	next.tables = slices.Clone(old.tables)
 	changed := next.replace(kind, now, run)
 	if s.flat && kind == Resource {
-		// A flat id may have gained or lost its tail: tools point to it.
+		// The suffix of a flat id may have changed, and tools link to it.
 		changed |= r.rename(&next, next.table(t.name), Tool)
 	}
 	r.snap.Store(&next)
@@ -296,8 +293,8 @@ func (r *Registry) setRun(s *Snapshot, t *table, kind Kind, run *run) (placed *t
 	return next.table(t.name), now.runs[kind], true
 }
 
-// replace puts run into the table t of s, which must be of the caller's
-// making, and merges the list again if clients can see a difference.
+// replace puts run into the table t of s, which the caller must have created, and merges
+// the list again if clients can see a difference.
 func (s *Snapshot) replace(kind Kind, t *table, run *run) Changes {
 	was := t.runs[kind]
 	u := *t
@@ -306,15 +303,14 @@ func (s *Snapshot) replace(kind Kind, t *table, run *run) Changes {
 	if u.hidden {
 		return 0
 	}
-	if was.looksLike(run) { // only what it means changed
+	if was.looksLike(run) { // no visible difference
 		s.lists[kind].segments = s.mergeKind(kind)
 		return 0
 	}
 	return s.mergeKinds(kind.changes())
 }
 
-// rename builds a server's list again, because what its names, links or overrides are has
-// changed.
+// rename rebuilds a server's list after its names, links or overrides changed.
 func (r *Registry) rename(s *Snapshot, t *table, k Kind) Changes {
 	if t.runs[k] == nil {
 		return 0
@@ -331,7 +327,7 @@ func (r *Registry) rename(s *Snapshot, t *table, k Kind) Changes {
 	return s.replace(k, t, run)
 }
 
-// mergeKinds merges the lists of some kinds again and gives them new versions.
+// mergeKinds merges the lists of some kinds again and increments their versions.
 func (s *Snapshot) mergeKinds(kinds Changes) Changes {
 	for k := range Kind(Kinds) {
 		if kinds&k.changes() != 0 {
@@ -343,7 +339,6 @@ func (s *Snapshot) mergeKinds(kinds Changes) Changes {
 
 func (s *Snapshot) mergeKind(k Kind) []segment { return merge(s.visibleRuns(k)) }
 
-// visibleLists returns the visible lists of the server, by kind.
 func (t *table) visibleLists() (kinds Changes) {
 	for k := range Kind(Kinds) {
 		if !t.hidden && t.runs[k] != nil {
@@ -353,9 +348,9 @@ func (t *table) visibleLists() (kinds Changes) {
 	return kinds
 }
 
-// SetVisible reports whether a server's entries are listed. Hidden ones still
-// count for who owns a bare name or raw URI. What is cached of a server that
-// gets hidden goes, results of tools excepted. Servers begin visible.
+// SetVisible sets whether a server's entries are listed. The server's names stay reserved
+// while it is hidden. Hiding also removes its cached contents, except for results of
+// tools. Servers are initially visible.
 func (r *Registry) SetVisible(server string, visible bool) {
 	lists, ok := r.changeTable(server, func(t *table) { t.hidden = !visible })
 	if !ok {
@@ -373,13 +368,14 @@ func (r *Registry) SetVisible(server string, visible bool) {
 	}
 }
 
-// SetUnlistedAllowed sets whether mcp://server/<anything> resolves, listed or not.
+// SetUnlistedAllowed sets whether mcp://server/<anything> resolves even if it is not
+// listed.
 func (r *Registry) SetUnlistedAllowed(server string, open bool) {
 	r.changeTable(server, func(t *table) { t.open = open })
 }
 
-// changeTable publishes a snapshot with an edited table of a server. It returns the visible lists
-// that changed, and false if the table did not change.
+// changeTable publishes a snapshot with an edited table of a server. It returns the
+// visible lists that changed, and false if the table did not change.
 func (r *Registry) changeTable(server string, edit func(*table)) (lists Changes, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,43 +2,41 @@ package registry
 
 import "sync"
 
-// ChangedText is said of definitions that were repaired.
+// ChangedText introduces the description of repaired definitions.
 const ChangedText = "changed to satisfy clients"
 
-// Repairs reports how a server's last lists differ from the lists that it sent. They must not be
-// modified.
+// Repairs describes how a server's last lists differ from the lists that it sent. Callers
+// must not modify it.
 type Repairs struct {
 	Changed int // definitions that client SDKs would refuse
 	Dropped int // definitions that cannot be listed
-	// Details are at most [MaxRepairs] of them.
+	// Details holds at most [MaxRepairs] of them.
 	Details []Repair
 }
 
 // Repair is a definition that was changed or dropped.
 type Repair struct {
 	Kind    Kind
-	Name    string // the server's own; "" where that is unknown
+	Name    string // the server's own; "" if unknown
 	Dropped bool
-	Text    string // what was changed, or why it was dropped
+	Text    string // the change, or the reason for dropping it
 }
 
-// MaxRepairs bounds the details that are kept of each list, and of each server.
+// MaxRepairs is the maximum number of details stored per list and returned per server.
 const MaxRepairs = 20
 
-// add adds a detail unless there are already [MaxRepairs].
 func (r *Repairs) add(d Repair) {
 	if len(r.Details) < MaxRepairs {
 		r.Details = append(r.Details, d)
 	}
 }
 
-// repairTable is the table of repairs, by server.
 type repairTable struct {
 	mu   sync.RWMutex
 	rows map[string]*[Kinds]Repairs
 }
 
-// set reports whether the counts of the server have changed.
+// set returns whether the server's counts changed.
 func (t *repairTable) set(server string, k Kind, r Repairs) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,7 +59,6 @@ func (t *repairTable) drop(server string) {
 	delete(t.rows, server)
 }
 
-// forServer returns the repairs in all lists of a server.
 func (t *repairTable) forServer(server string) (all Repairs) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Request tells the handler of something local about the request that it works on.
+// Request is the request that a local handler works on.
 type Request interface {
-	// Progress tells the client how much is done, of total if that is known
-	// (else 0), with a line for people or "". It does not block.
+	// Progress reports progress to the client. total is 0 if unknown, message a line for
+	// users or "". It does not block.
 	Progress(done, total float64, message string)
-	// UserWait is how long the request has waited for people so far, which does
-	// not count as work.
+	// UserWait returns the time the request has waited for the user, which does not count
+	// as work.
 	UserWait() time.Duration
-	// Client tells clients apart, each of which is to leave room for the others: equal
-	// values are one client's. One that has a method Group() any is of a group that is
-	// to leave some room, too.
+	// Client returns an identity for fair sharing: equal values mean the same client. A
+	// value with a method Group() any belongs to a group, which shares fairly with other
+	// groups.
 	Client() any
 	// Catalog returns the client's catalog.
 	Catalog() *Snapshot
@@ -23,20 +23,20 @@ type Request interface {
 
 type requestKey struct{}
 
-// WithRequest gives a handler its request.
+// WithRequest returns a context that carries the request.
 func WithRequest(ctx context.Context, r Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// Progress reports to the client whose request ctx belongs to, if it wants to
-// know. done must grow from one report to the next.
+// Progress reports progress to the client of the request in ctx, if it wants progress.
+// done must grow with each call.
 func Progress(ctx context.Context, done, total float64, message string) {
 	if r, ok := ctx.Value(requestKey{}).(Request); ok {
 		r.Progress(done, total, message)
 	}
 }
 
-// Client tells the client whose request ctx belongs to from others; nil for none.
+// Client returns the client identity of the request in ctx, or nil, see [Request].
 func Client(ctx context.Context) any {
 	if r, ok := ctx.Value(requestKey{}).(Request); ok {
 		return r.Client()
@@ -44,8 +44,8 @@ func Client(ctx context.Context) any {
 	return nil
 }
 
-// ViewFor is the catalog as the client sees it whose request ctx belongs to; all of it for
-// none.
+// ViewFor returns the catalog that the client of the request in ctx sees, or the whole
+// catalog without a request.
 func (r *Registry) ViewFor(ctx context.Context) *Snapshot {
 	if q, ok := ctx.Value(requestKey{}).(Request); ok {
 		return q.Catalog()
@@ -53,7 +53,7 @@ func (r *Registry) ViewFor(ctx context.Context) *Snapshot {
 	return r.Load()
 }
 
-// UserWait is how long the request of ctx has waited for people so far.
+// UserWait returns the time the request in ctx has waited for the user.
 func UserWait(ctx context.Context) time.Duration {
 	if r, ok := ctx.Value(requestKey{}).(Request); ok {
 		return r.UserWait()

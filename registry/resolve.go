@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxCandidates bounds what an [AmbiguousError] lists.
+	// maxCandidates is the maximum number of names in an [AmbiguousError].
 	maxCandidates = 20
-	// maxSteps bounds the matching of one URI with the templates of all servers: a
-	// millisecond, or some thousand templates with one prefix.
+	// maxSteps limits the matching of one URI with the templates of all servers, to about
+	// 1 ms or some thousand templates with one prefix.
 	maxSteps = 1 << 20
 )
 
-// resolution collects the targets that a name can mean.
+// resolution collects the possible targets of a name.
 type resolution struct {
 	s       *Snapshot
 	kind    Kind
@@ -48,7 +48,8 @@ func (h *resolution) entry(e *Entry) {
 	}
 }
 
-// result returns the answer once it is known: exactly one target, or too many.
+// result returns the target if there is exactly one, and an error for several. ok is
+// false if there is none.
 func (h *resolution) result() (t Target, ok bool, err error) {
 	switch h.n {
 	case 0:
@@ -65,8 +66,8 @@ func (h *resolution) result() (t Target, ok bool, err error) {
 	return Target{}, true, e
 }
 
-// resultAfterMatch is result after templates were matched. It returns an error if the budget is
-// spent, because another template might match.
+// resultAfterMatch is result after matching templates. It returns an error if the budget
+// is spent, because another template might match.
 func (h *resolution) resultAfterMatch() (t Target, ok bool, err error) {
 	if h.budget.IsSpent() {
 		return Target{}, true, &NotFoundError{Kind: h.kind, Name: h.name, Reason: ReasonTemplates}
@@ -91,8 +92,8 @@ func (t *Target) uniqueName() string {
 	return t.Listed
 }
 
-// LookupListed finds what stands in the lists of servers under exactly this name, with
-// no more work than looks into a few tables.
+// LookupListed finds the entry of a server that is listed under exactly this name. It
+// uses only a few table lookups.
 func (s *Snapshot) LookupListed(k Kind, name string) (Target, bool) {
 	h := resolution{s: s, kind: k, name: name}
 	switch k {
@@ -114,7 +115,6 @@ func (s *Snapshot) LookupListed(k Kind, name string) (Target, bool) {
 	return h.single, h.n == 1 && h.single.Listed == name
 }
 
-// listedTool adds the tools of servers that are listed under h.name.
 func (s *Snapshot) listedTool(h *resolution, hash uint64) {
 	if len(h.name) > s.dir.most {
 		return
@@ -124,7 +124,7 @@ func (s *Snapshot) listedTool(h *resolution, hash uint64) {
 		if at := strings.IndexByte(head[end-1:], '_'); at >= 0 {
 			end += at
 		} else if end = len(head); end < names.PrefixLen(s.dir.most) {
-			return // heads that are not cut end in an underscore
+			return // uncut prefixes end in an underscore
 		}
 		for _, n := range s.dir.byHead[head[:end]] {
 			h.entry(s.tables[n].runs[Tool].listed(hash, h.name))
@@ -132,19 +132,17 @@ func (s *Snapshot) listedTool(h *resolution, hash uint64) {
 	}
 }
 
-// nameTooLong returns the error for a name that is too long for any entry.
 func nameTooLong(k Kind, name string, most int) error {
 	return &NotFoundError{Kind: k, Name: clip(name), Reason: fmt.Sprintf("it is longer than %d bytes", most)}
 }
 
-// ResolveTool finds a tool by its listed name, as server/tool, by the name that it
-// would be listed under were names longer or shorter, or by its bare name if
-// exactly one server owns it. Names of Goblin's own tools are no
-// server's, and those below a server's prefix are that server's only. Errors:
-// *[NotFoundError], *[AmbiguousError].
+// ResolveTool finds a tool by its listed name, as server/tool, by the listed name under
+// another length limit, or by its bare name if exactly one server has it. Names of
+// Goblin's own tools never resolve to a server; names with a server's prefix only to that
+// server. Errors: *[NotFoundError], *[AmbiguousError].
 func (r *Registry) ResolveTool(name string) (Target, error) { return r.Load().ResolveTool(name) }
 
-// ResolveTool is [Registry.ResolveTool] in this catalog.
+// ResolveTool is [Registry.ResolveTool] for this catalog.
 func (s *Snapshot) ResolveTool(name string) (Target, error) {
 	if len(name) > MaxName {
 		return Target{}, nameTooLong(Tool, name, MaxName)
@@ -170,14 +168,15 @@ func (s *Snapshot) ResolveTool(name string) (Target, error) {
 	if h.n == 0 {
 		s.spelledTool(&h)
 	}
-	// What another tool would be listed as is not a bare name.
+	// The listed name of another tool is not a bare name.
 	if h.n == 0 && (t == nil || !(t.rule != nil && t.rule.Confusable(name)) && s.UnapprovedTool(name) == nil) {
 		s.addUnprefixed(&h, t, hash)
 	}
 	return s.resolveOwned(&h, t)
 }
 
-// resolveOwned returns the target or the error for a tool or prompt name with the prefix of owner.
+// resolveOwned returns the target or the error for a tool or prompt name with the prefix
+// of owner.
 func (s *Snapshot) resolveOwned(h *resolution, owner *table) (Target, error) {
 	if t, ok, err := h.result(); ok {
 		return t, err
@@ -190,31 +189,30 @@ func (s *Snapshot) resolveOwned(h *resolution, owner *table) (Target, error) {
 	return Target{}, e
 }
 
-// addUnprefixed adds the entries that have the bare name or raw URI h.name, of all servers or of
-// one.
+// addUnprefixed adds the entries with the bare name or raw URI h.name, of all servers or
+// only one.
 func (s *Snapshot) addUnprefixed(h *resolution, only *table, hash uint64) {
 	for _, t := range s.tablesOf(only) {
 		h.entry(t.runs[h.kind].byClientName(hash, h.name))
 	}
 }
 
-// tablesOf returns the tables of all servers, or of one.
 func (s *Snapshot) tablesOf(only *table) []*table {
 	switch {
 	case only == nil:
 		return s.tables[1:]
-	case only.rule == nil: // Goblin has nothing but what it lists
+	case only.rule == nil: // Goblin's own are all listed
 		return nil
 	}
 	return []*table{only}
 }
 
-// ResolvePrompt finds a prompt as server/prompt, as server_prompt, or by its
-// bare name if exactly one server owns it. Names below a server's prefix are
-// that server's only. Errors as [Registry.ResolveTool].
+// ResolvePrompt finds a prompt as server/prompt, as server_prompt, or by its bare name if
+// exactly one server has it. Names with a server's prefix resolve only to that server.
+// Errors as [Registry.ResolveTool].
 func (r *Registry) ResolvePrompt(name string) (Target, error) { return r.Load().ResolvePrompt(name) }
 
-// ResolvePrompt is [Registry.ResolvePrompt] in this catalog.
+// ResolvePrompt is [Registry.ResolvePrompt] for this catalog.
 func (s *Snapshot) ResolvePrompt(name string) (Target, error) {
 	if len(name) > MaxName {
 		return Target{}, nameTooLong(Prompt, name, MaxName)
@@ -233,17 +231,20 @@ func (s *Snapshot) ResolvePrompt(name string) (Target, error) {
 	return s.resolveOwned(&h, t)
 }
 
-// ResolveResource finds what a client means by a URI. Goblin's own come
-// first. mcp://server/…, ui://server/… and skill://server/… of a known server are
-// looked up in that server's tables only: the exact URI, the form that URL parsers make of it, the
-// percent-decoded one, templates, learned links, and anything if the server
-// is open. Everything else is tried as a flat id, as the raw URI of exactly
-// one server, as an expansion of templates of exactly one server, and as a
-// learned link of exactly one; of what begins like the flat ids of a server,
-// only of that one. Errors as [Registry.ResolveTool].
+// ResolveResource finds the resource that a client means by a URI. Goblin's own come
+// first.
+//
+// mcp://server/…, ui://server/… and skill://server/… of a known server use only that
+// server's tables. They are tried as the exact URI, as normalized by URL parsers,
+// percent-decoded, as a template expansion and as a learned link. Any URI resolves if
+// unlisted ones are allowed.
+//
+// Other URIs are tried as a flat id, and as a raw URI, template expansion and learned
+// link of exactly one server. A URI with the prefix of a server's flat ids resolves only
+// to that server. Errors as [Registry.ResolveTool].
 func (r *Registry) ResolveResource(uri string) (Target, error) { return r.Load().ResolveResource(uri) }
 
-// ResolveResource is [Registry.ResolveResource] in this catalog.
+// ResolveResource is [Registry.ResolveResource] for this catalog.
 func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 	if len(uri) > MaxURI {
 		return Target{}, nameTooLong(Resource, uri, MaxURI)
@@ -285,8 +286,8 @@ func (s *Snapshot) ResolveResource(uri string) (Target, error) {
 	return Target{}, s.UnknownResource(uri)
 }
 
-// UnknownResource returns the error of [Snapshot.ResolveResource] for a URI of nothing: for
-// callers that find something which the client is not to know.
+// UnknownResource returns the error of [Snapshot.ResolveResource] for an unknown URI.
+// Callers use it to hide a resource from a client.
 func (s *Snapshot) UnknownResource(uri string) error {
 	t, server, rest, ours, _ := s.located(uri)
 	if t != nil {
@@ -299,8 +300,8 @@ func (s *Snapshot) UnknownResource(uri string) error {
 	return err
 }
 
-// resolveRawURI finds a URI without a namespace, at owner only if it has the prefix of owner's flat
-// ids. key is its flat form, "" if it has none.
+// resolveRawURI finds a URI without a namespace. A non-nil owner has the prefix of the
+// URI and is the only server searched. key is the URI's flat form, or "".
 func (s *Snapshot) resolveRawURI(h *resolution, owner *table, hash uint64, key string) (Target, bool, error) {
 	s.addUnprefixed(h, owner, hash)
 	if t, ok, err := h.result(); ok {
@@ -328,7 +329,7 @@ func (s *Snapshot) resolveRawURI(h *resolution, owner *table, hash uint64, key s
 	return h.result()
 }
 
-// unknownResource says why a URI, split by [names.SplitURI], is in no table.
+// unknownResource returns the error for an unknown URI, split by [names.SplitURI].
 func unknownResource(uri, server, rest string, ours bool) *NotFoundError {
 	reason := ReasonNotFound
 	switch {
@@ -340,13 +341,13 @@ func unknownResource(uri, server, rest string, ours bool) *NotFoundError {
 	return &NotFoundError{Kind: Resource, Name: uri, Reason: reason}
 }
 
-// resolveUnlisted finds the target of a URI that is not listed itself.
+// resolveUnlisted returns the target of an unlisted URI.
 func (s *Snapshot) resolveUnlisted(t *table, uri string, template *Entry) Target {
 	return Target{Server: t.name, Name: uri, Listed: s.listedURI(t, uri), Template: template}
 }
 
-// inServerOrBare is inServer for a URI that may be the server's own as well as one below
-// its name, which goes first.
+// inServerOrBare is inServer for a URI that may also be the server's own as a whole. The
+// URI below the server's name takes precedence.
 func (s *Snapshot) inServerOrBare(t *table, uri, rest string, hash uint64) (Target, error) {
 	if run := t.runs[Resource]; run.name(hashKey(rest), rest) == nil {
 		if e := run.name(hash, uri); e != nil {
@@ -362,7 +363,7 @@ func (s *Snapshot) inServerOrBare(t *table, uri, rest string, hash uint64) (Targ
 	return target, err
 }
 
-// inServer finds rest, a URI of the server as it was requested below its name.
+// inServer finds rest, the part of the requested URI after the server's name.
 func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 	run := t.runs[Resource]
 	if e := run.name(hashKey(rest), rest); e != nil {
@@ -389,11 +390,11 @@ func (s *Snapshot) inServer(t *table, requested, rest string) (Target, error) {
 	return Target{}, &NotFoundError{Kind: Resource, Name: requested, Owner: t.name, Reason: ReasonNotFound}
 }
 
-// addUnlisted adds URIs that a server does not list but knows.
+// addUnlisted adds unlisted URIs that the server knows.
 func (s *Snapshot) addUnlisted(h *resolution, t *table, key, rest, decoded string) (Target, bool, error) {
 	templates := t.runs[Template]
-	// The server must get the very bytes that it gave, not what became of
-	// them on the way, so links are asked before templates.
+	// Links come before templates: the server must get exactly the bytes that it sent,
+	// without changes by clients.
 	if t.hasLink(rest) {
 		h.add(s.resolveUnlisted(t, rest, templates.template(rest, &h.budget)))
 		return h.result()
@@ -413,7 +414,7 @@ func (s *Snapshot) addUnlisted(h *resolution, t *table, key, rest, decoded strin
 	}
 	uri := rest
 	if strings.IndexByte(rest, ':') < 0 {
-		uri = decoded // no URI yet: its scheme was encoded with the rest
+		uri = decoded // the scheme was percent-encoded, too
 	}
 	if e := templates.template(uri, &h.budget); e != nil || t.open || t.mayHave(uri) {
 		h.add(s.resolveUnlisted(t, uri, e))
@@ -422,8 +423,8 @@ func (s *Snapshot) addUnlisted(h *resolution, t *table, key, rest, decoded strin
 	return h.resultAfterMatch()
 }
 
-// hasLink reports whether the server returned this URI or a definition of its
-// tools points to it.
+// hasLink reports whether the server returned this URI or a definition of its tools links
+// to it.
 func (t *table) hasLink(uri string) bool {
 	if run := t.runs[Tool]; run != nil {
 		if _, ok := run.links[uri]; ok {
@@ -433,7 +434,6 @@ func (t *table) hasLink(uri string) bool {
 	return t.links.Has(uri)
 }
 
-// aliases adds the entries with the given alias key.
 func (r *run) aliases(h *resolution, key string) {
 	if r == nil {
 		return
@@ -446,9 +446,9 @@ func (r *run) aliases(h *resolution, key string) {
 	}
 }
 
-// ResolveTemplate finds the template or resource that a completion reference
-// names: a listed template, its raw form with one owner, or anything that
-// [Registry.ResolveResource] takes.
+// ResolveTemplate finds the template or resource of a completion reference: a listed
+// template, a raw template of exactly one server, or a URI for
+// [Registry.ResolveResource].
 func (s *Snapshot) ResolveTemplate(ref string) (Target, error) {
 	if len(ref) > MaxURI {
 		return Target{}, nameTooLong(Template, ref, MaxURI)

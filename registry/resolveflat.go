@@ -6,7 +6,7 @@ import (
 	"goblin/registry/names"
 )
 
-// eachSplit calls f for every reading of a flat key as a server and a rest.
+// eachSplit calls f for every split of a flat key into a server and a rest.
 func (s *Snapshot) eachSplit(key string, f func(t *table, rest string)) {
 	for i := 0; i < len(key) && i <= s.dir.longest; i++ {
 		if key[i] != '_' {
@@ -18,9 +18,8 @@ func (s *Snapshot) eachSplit(key string, f func(t *table, rest string)) {
 	}
 }
 
-// flatEntries adds the listed resources with a flat key. The plain id of an entry
-// that has a tail is looked up for owner only, and not if all of its ids have
-// one.
+// flatEntries adds the listed resources with a flat key. For owner it also accepts plain
+// ids of suffixed entries, unless all of its ids have a suffix.
 func (s *Snapshot) flatEntries(h *resolution, key string, owner *table) {
 	s.eachSplit(key, func(t *table, rest string) {
 		run := t.runs[Resource]
@@ -37,8 +36,8 @@ func (s *Snapshot) flatEntries(h *resolution, key string, owner *table) {
 	})
 }
 
-// flatLinks adds the learned links with a flat key: in the form in which they are
-// shown, and for owner in the plain one.
+// flatLinks adds the learned links with a flat key in their listed form, and for owner
+// also in the plain one.
 func (s *Snapshot) flatLinks(h *resolution, key string, owner *table) {
 	s.eachSplit(key, func(t *table, rest string) {
 		if t.rule == nil {
@@ -53,8 +52,7 @@ func (s *Snapshot) flatLinks(h *resolution, key string, owner *table) {
 	})
 }
 
-// flatExpansions adds the expansions of owner's templates with a flat key, of
-// which only a single one is an answer.
+// flatExpansions adds the expansions of owner's templates with a flat key.
 func (s *Snapshot) flatExpansions(h *resolution, key string, owner *table) {
 	s.eachSplit(key, func(t *table, rest string) {
 		run := t.runs[Template]
@@ -64,7 +62,7 @@ func (s *Snapshot) flatExpansions(h *resolution, key string, owner *table) {
 		seen := map[string]bool{}
 		run.flats.Parse(rest, &h.budget, func(i, ways int, uri string) bool {
 			e := &run.entries[run.order[i]]
-			if ways > 1 { // twice: even alone it is no answer
+			if ways > 1 { // twice, to make it ambiguous
 				h.entry(e)
 				h.entry(e)
 				return true

@@ -6,9 +6,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Retain drops the entries of a server that keep, given an entry's kind and the
-// server's own name for it, is false for: what was listed under another config is
-// held to the one that there is now, before the server lists again.
+// Retain drops the entries of a server for which keep returns false. It applies a new
+// config to lists from an older one before the server lists again.
 func (r *Registry) Retain(server string, keep func(kind Kind, name string) bool) {
 	t := r.Load().table(server)
 	if t == nil {
@@ -28,8 +27,8 @@ func (r *Registry) Retain(server string, keep func(kind Kind, name string) bool)
 	}
 }
 
-// receivedOrder yields the entries of a run in the order in which they were received, as far as it
-// decides between templates.
+// receivedOrder yields the entries in the order in which they were received, as far as it
+// affects templates.
 func (r *run) receivedOrder() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for i := range r.len() {
@@ -44,7 +43,6 @@ func (r *run) receivedOrder() iter.Seq[*Entry] {
 	}
 }
 
-// definitions returns the original definitions of the run's entries.
 func (r *run) definitions() [][]byte {
 	items := make([][]byte, 0, r.len())
 	for e := range r.receivedOrder() {
@@ -53,7 +51,7 @@ func (r *run) definitions() [][]byte {
 	return items
 }
 
-// originalJSON returns the definition under the server's own name.
+// originalJSON returns the definition with the server's own name.
 func (e *Entry) originalJSON() []byte {
 	if e.Original != nil {
 		return e.Original

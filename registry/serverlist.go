@@ -14,38 +14,37 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// run is one server's list of one kind. It is immutable and shared between
-// snapshots. A nil run is an empty one.
+// run is an immutable list of one server and kind, shared between snapshots. Nil means
+// empty.
 type run struct {
 	server  string
-	entries []Entry // in the byte order of Listed
+	entries []Entry // sorted by Listed
 	rendering
-	legacy *rendering          // for clients up to 2025-11-25; nil: the same
-	links  map[string]struct{} // of tools: the resources that definitions point to
+	legacy *rendering          // for clients up to 2025-11-25; nil if the same
+	links  map[string]struct{} // of tools: linked resources
 
-	renamed  map[string]int32 // by names that overrides give
+	renamed  map[string]int32 // by names from overrides
 	byName   hashIndex
-	byListed hashIndex // of tools: of other kinds it follows from the name
-	byFull   hashIndex // of tools with a tail: the whole name that they would have
-	byTail   hashIndex // of tools: the short tails that they have or would have
-	byFlat   hashIndex // of resources: flat ids with their tails
-	byPlain  hashIndex // of resources: plain flat ids that several of them share
-	byNorm   hashIndex // of resources and templates: alias keys that differ from the listed form
+	byListed hashIndex // of tools; for other kinds derived from the name
+	byFull   hashIndex // of suffixed tools: the full name
+	byTail   hashIndex // of tools: their short suffixes, used or not
+	byFlat   hashIndex // of resources: flat ids with suffixes
+	byPlain  hashIndex // of resources: plain flat ids of suffixed entries
+	byNorm   hashIndex // of resources, templates and skills: alias keys that differ from the listed form
 
 	templates *names.TemplateIndex
 	flats     *names.FlatTemplateIndex
-	order     []int32 // of templates: entry for each place in the list as received
-	part      []int32 // of a part of a run, which has no arena: where its entries are in whole
+	order     []int32 // of templates: entry by received position
+	part      []int32 // of a partial run, which has no arena: index in whole
 	whole     *run
 }
 
 // rendering is the JSON of a run's entries, joined by commas.
 type rendering struct {
 	arena []byte
-	offs  []uint32 // where each entry begins, and the end with a comma
+	offs  []uint32 // start of each entry, then the end plus a comma
 }
 
-// add appends definition i and returns it.
 func (r *rendering) add(i int, item []byte, edits ...rawjson.Edit) []byte {
 	if i > 0 {
 		r.arena = append(r.arena, ',')
@@ -57,22 +56,22 @@ func (r *rendering) add(i int, item []byte, edits ...rawjson.Edit) []byte {
 	return rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
 }
 
-// buildOptions holds all inputs of a run besides the list itself.
+// buildOptions holds all inputs of a run except the list.
 type buildOptions struct {
 	kind  Kind
 	rule  *listingRule
-	flat  bool // namespace: flat
+	flat  bool // list flat ids
 	limit int
 	// repair changes definitions that client SDKs refuse.
 	repair bool
-	own    func(tool string) bool    // which names are Goblin's
+	own    func(tool string) bool    // reports whether a name is Goblin's own
 	admit  func([]Definition) []bool // nil admits all
 	// linkedURI returns the listed form of a URI in a tool's definition.
 	linkedURI func(uri string) string
 }
 
-// build makes a run of a list as received. It does the work that grows with
-// the list, so it belongs into the caller's goroutine, outside of any lock.
+// build makes a run of a received list. Its cost grows with the list, so call it without
+// locks.
 func build(c buildOptions, items [][]byte) (*run, *listProblems) {
 	ps := &listProblems{kind: c.kind, server: c.rule.Server}
 	drafts := filterDrafts(parse(c.kind, items, c.limit, c.repair, ps), c.admit)
@@ -112,7 +111,6 @@ func build(c buildOptions, items [][]byte) (*run, *listProblems) {
 	return r, ps
 }
 
-// filterDrafts returns the drafts that admit accepts.
 func filterDrafts(drafts []draft, admit func([]Definition) []bool) []draft {
 	if admit == nil {
 		return drafts
@@ -136,8 +134,8 @@ func nameAll(drafts []draft, listed func(*draft) string) {
 	}
 }
 
-// nameURIs lists URIs or templates below the server, or as flat gives them, and sorts
-// them: those that keep their schemes come behind the others.
+// nameURIs names URIs or templates below the server, or with flat, and sorts them. Native
+// schemes sort last.
 func nameURIs(c buildOptions, drafts []draft, flat func(*draft) string) {
 	nameAll(drafts, func(d *draft) string {
 		if c.flat && names.NativeScheme(d.name) == "" {
@@ -148,9 +146,8 @@ func nameURIs(c buildOptions, drafts []draft, flat func(*draft) string) {
 	sortListed(drafts)
 }
 
-// nameTools gives tools their names. A tool whose name had to be changed into
-// one that the server has already gets the tail; of two changed ones, the
-// later in byte order.
+// nameTools sets the listed names of tools. A sanitized name that collides with another
+// tool of the server gets a suffix. Unchanged names take precedence, then byte order.
 func nameTools(c buildOptions, drafts []draft, ps *listProblems) []draft {
 	taken := make(map[string]struct{}, len(drafts))
 	for _, changed := range []bool{false, true} {
@@ -184,8 +181,8 @@ func nameTools(c buildOptions, drafts []draft, ps *listProblems) []draft {
 	return dropEqual(drafts, ps)
 }
 
-// sortListed puts untailed names before tailed ones of the same spelling,
-// which only a server that computes tails can have.
+// sortListed puts unsuffixed names before equal suffixed ones. Only a server that
+// computes suffixes can cause these.
 func sortListed(drafts []draft) {
 	slices.SortFunc(drafts, func(a, b draft) int {
 		if c := strings.Compare(a.listed, b.listed); c != 0 || a.suffixed == b.suffixed {
@@ -208,8 +205,8 @@ func dropEqual(drafts []draft, ps *listProblems) []draft {
 	})
 }
 
-// flatIDs gives resources their flat ids, with tails where the plain ids do not
-// tell them apart, and marks the drafts that have one.
+// flatIDs sets the flat ids of resources, with suffixes for ambiguous plain ids, and
+// marks the suffixed drafts.
 func flatIDs(u *listingRule, drafts []draft, ps *listProblems) {
 	size := 0
 	for i := range drafts {
@@ -259,8 +256,8 @@ func flatIDs(u *listingRule, drafts []draft, ps *listProblems) {
 	}
 }
 
-// renameEdits returns the edits that give a definition its listed name and its links their listed
-// URIs. It overwrites edits.
+// renameEdits returns the edits that give a definition its listed name and its links
+// their listed URIs. It overwrites edits.
 func (r *run) renameEdits(c buildOptions, item, key, listed []byte, links []definitionLink, edits []rawjson.Edit) []rawjson.Edit {
 	edits = append(edits[:0], rawjson.ReplaceEdit(item, key, listed))
 	edits = r.appendLinkEdits(c, item, links, edits)
@@ -270,7 +267,6 @@ func (r *run) renameEdits(c buildOptions, item, key, listed []byte, links []defi
 	return edits
 }
 
-// appendLinkEdits adds the edits of a definition's links to resources.
 func (r *run) appendLinkEdits(c buildOptions, item []byte, links []definitionLink, edits []rawjson.Edit) []rawjson.Edit {
 	for _, l := range links {
 		if c.kind == Skill {
@@ -319,8 +315,8 @@ func (r *run) render(c buildOptions, drafts []draft) {
 	}
 }
 
-// renderLegacy adds entry i to the rendering for legacy clients. It begins with the first
-// entry that they get another definition of.
+// renderLegacy adds entry i to the rendering for legacy clients. The rendering starts
+// with the first entry that differs for them.
 func (r *run) renderLegacy(c buildOptions, i int, d *draft, listed []byte) {
 	differs := d.repaired != nil && d.repaired.legacy != nil
 	if r.legacy == nil {
@@ -339,8 +335,7 @@ func (r *run) renderLegacy(c buildOptions, i int, d *draft, listed []byte) {
 	d.repaired.legacy = r.legacy.add(i, item, edits...)
 }
 
-// describe fills the fields that show a definition. types makes equal MIME
-// types one string.
+// describe sets the display fields from the definition. types interns MIME types.
 func (e *Entry) describe(types map[string]string) {
 	key := nameMember(e.Kind)
 	var hint string
@@ -381,7 +376,7 @@ func (e *Entry) describe(types map[string]string) {
 	}
 }
 
-// useArena points Listed, and equal names, at the text in the arena.
+// useArena points Listed, and an equal Name, to the text in the arena.
 func (e *Entry) useArena(listed string) {
 	if listed != e.Listed {
 		return
@@ -392,8 +387,8 @@ func (e *Entry) useArena(listed string) {
 	}
 }
 
-// decodeShared decodes the JSON string v, which is part of an arena. Without escapes it shares the
-// bytes of the arena, which is immutable. Copies would double the memory of a large catalog.
+// decodeShared decodes the JSON string v, which is part of an immutable arena. Without
+// escapes it shares the arena's bytes: copies would double the memory of a large catalog.
 func decodeShared(v []byte) string {
 	if len(v) < 2 || v[0] != '"' || bytes.IndexByte(v, '\\') >= 0 {
 		s, _ := rawjson.String(v)
@@ -403,7 +398,6 @@ func decodeShared(v []byte) string {
 	return unsafe.String(unsafe.SliceData(v), len(v))
 }
 
-// index fills the tables.
 func (r *run) index(kind Kind, drafts []draft) {
 	es := r.entries
 	r.byName = newHashIndex(len(es))
@@ -483,8 +477,6 @@ func (r *run) indexNorm() {
 	}
 }
 
-// name, listed: lookups of unique keys.
-
 func (r *run) name(h uint64, name string) *Entry {
 	if r == nil {
 		return nil
@@ -515,8 +507,8 @@ func (r *run) listed(h uint64, listed string) *Entry {
 	return e
 }
 
-// template returns the template that says most about a URI, nil for none and when
-// the budget is spent.
+// template returns the most specific template for a URI, or nil if there is none or the
+// budget is spent.
 func (r *run) template(uri string, budget *names.MatchBudget) *Entry {
 	if r == nil {
 		return nil
@@ -527,7 +519,7 @@ func (r *run) template(uri string, budget *names.MatchBudget) *Entry {
 	return nil
 }
 
-// json returns the definitions of entries from to to, joined by commas.
+// json returns the definitions in [from, to), joined by commas.
 func (r *run) json(from, to int, legacy bool) []byte {
 	if r.whole != nil {
 		return r.gatherJSON(from, to, legacy)
@@ -547,7 +539,7 @@ func (r *run) len() int {
 	return len(r.entries)
 }
 
-// looksLike reports whether clients see no difference between two runs.
+// looksLike reports whether two runs look the same to clients.
 func (r *run) looksLike(o *run) bool {
 	if r == nil || o == nil {
 		return r == o
@@ -566,7 +558,7 @@ func (r *run) looksLike(o *run) bool {
 	return true
 }
 
-// same reports whether two runs are the same in every respect.
+// same reports whether two runs are identical.
 func (r *run) same(o *run) bool {
 	if !r.looksLike(o) {
 		return false

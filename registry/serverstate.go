@@ -11,7 +11,7 @@ import (
 // State is the phase of a server's supervisor.
 type State string
 
-// The states.
+// Values of [State].
 const (
 	StateDisabled   State = "disabled"
 	StateConnecting State = "connecting"
@@ -20,13 +20,13 @@ const (
 	StateNeedsLogin State = "needs login"
 	StateFailed     State = "failed"
 	StateStopped    State = "stopped"
-	StateSleeping   State = "sleeping" // until it is used
+	StateSleeping   State = "sleeping" // idle until its next use
 )
 
-// ServerState is all that is known of a server but its entries. It holds no
-// secrets: no command lines, headers or environment.
+// ServerState describes a server without its entries. It contains no secrets: no command
+// lines, headers or environment.
 type ServerState struct {
-	Name            string // filled by the registry
+	Name            string // set by the registry
 	State           State
 	Transport       string // "stdio", "http", "sse"
 	Era             string
@@ -36,37 +36,37 @@ type ServerState struct {
 	ServerVersion   string // serverInfo.version
 	Capabilities    []byte // raw JSON object as the server declared it
 	Instructions    string
-	Counts          [Kinds]int // entries in the last known lists, filled by the registry
-	Repairs         Repairs    // of the last known lists, filled by the registry
-	Listed          bool       // all its lists were fetched at least once
+	Counts          [Kinds]int // entries in the last known lists; set by the registry
+	Repairs         Repairs    // of the last known lists; set by the registry
+	Listed          bool       // all lists were fetched at least once
 	Stale           bool       // lists are older than the connection
-	CachedAt        time.Time  // when the lists were kept that an earlier process had; zero for lists of this one
-	KeepAwakeReason string     // what keeps it from sleeping although nobody calls it
+	CachedAt        time.Time  // time of lists from an earlier process; else zero
+	KeepAwakeReason string     // why the server stays up although it is unused
 	Restarts        int
 	LastError       string
-	Attempts        int           // to connect that failed since it was up
-	NextAttempt     time.Time     // when the next one is, while there is no connection
-	Since           time.Time     // of State; when zero the registry fills it at a change
-	Latency         time.Duration // median of the last answers, see [Registry.RecordLatency]; 0 before any, unless it was set
-	PID             int           // of a child, else 0
-	Projects        []Project     // that have a process of it; by folder
-	CanLogIn        bool          // a user can log in there
-	Login           *Account      // nil: nobody is logged in
+	Attempts        int           // failed connection attempts since it was last connected
+	NextAttempt     time.Time     // time of the next attempt while disconnected
+	Since           time.Time     // of State; set by the registry if zero
+	Latency         time.Duration // median of the last answers, see [Registry.RecordLatency], or the value set before the first
+	PID             int           // of the process, or 0
+	Projects        []Project     // with a process of this server; by folder
+	CanLogIn        bool          // a user can log in
+	Login           *Account      // nil if not logged in
 }
 
 // Project is the process of a server for one project.
 type Project struct {
 	Folder string `json:"folder"`
-	PID    int    `json:"pid,omitempty"` // 0 while there is none, or it is remote
+	PID    int    `json:"pid,omitempty"` // 0 if not running or remote
 }
 
-// stateTable is the table of server states. It is not part of snapshots because it changes often.
+// stateTable holds server states. They are not in snapshots because they change often.
 type stateTable struct {
 	mu   sync.RWMutex
 	rows map[string]ServerState
 }
 
-// update stores a state. It returns the state before and whether it differs.
+// update stores a state. It returns the previous state and whether it changed.
 func (t *stateTable) update(server string, s ServerState, now func() time.Time) (before ServerState, changed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,11 +104,10 @@ func (t *stateTable) get(server string) (ServerState, bool) {
 	return s, ok
 }
 
-// SetState replaces a server's state. It builds no snapshot, except that
-// entering [StateDisabled] drops the server's lists and learned links: names
-// of disabled servers are owned by nobody. What is cached of the server goes
-// with them, and becomes stale when it leaves [StateReady] otherwise. Unknown
-// servers are ignored.
+// SetState replaces a server's state. It builds no snapshot, with one exception: entering
+// [StateDisabled] drops the server's lists, learned links and cached contents. Leaving
+// [StateReady] for any state but idle marks cached contents as stale. Unknown servers are
+// ignored.
 func (r *Registry) SetState(server string, s ServerState) {
 	if t := r.Load().table(server); t == nil || t.rule == nil {
 		return
@@ -130,11 +129,11 @@ func (r *Registry) SetState(server string, s ServerState) {
 	r.feed.publish(Servers)
 }
 
-// States returns the state of every server in the config's order, those added
-// at run time after them.
+// States returns the state of every server in the config's order.
 func (r *Registry) States() []ServerState { return r.StatesIn(r.Load()) }
 
-// StatesIn are the states of the servers in a catalog, which counts their entries.
+// StatesIn returns the states of the servers in a catalog, with the numbers of entries
+// there.
 func (r *Registry) StatesIn(s *Snapshot) []ServerState {
 	out := make([]ServerState, 0, len(s.tables))
 	for _, t := range s.tables[1:] {
@@ -155,7 +154,7 @@ func (r *Registry) State(server string) (ServerState, bool) {
 	return r.withTables(t, row), true
 }
 
-// withTables returns a state with the fields that other tables supply.
+// withTables returns a state with the fields from other tables.
 func (r *Registry) withTables(t *table, s ServerState) ServerState {
 	for k := range s.Counts {
 		s.Counts[k] = t.runs[k].len()
@@ -165,7 +164,7 @@ func (r *Registry) withTables(t *table, s ServerState) ServerState {
 	return s
 }
 
-// RecordLatency notes how long a known server took for an answer: of the last 32 the
-// median is its [ServerState.Latency]. Requests in the traffic journal count by
-// themselves, those excepted that waited for the client.
+// RecordLatency records the duration of an answer. [ServerState.Latency] is the median of
+// the last 32. The traffic journal records its requests itself, except those that waited
+// for the user.
 func (r *Registry) RecordLatency(server string, took time.Duration) { r.latencies.Add(server, took) }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Session describes a client or another screen for screens. Who the clients are, and when
-// one comes or goes, is the gateway's business. Strings are cut at 1 KiB.
+// Session describes the session of a client or a UI. The gateway adds and removes
+// sessions. Strings are cut at 1 KiB.
 type Session struct {
 	ID          string
 	Transport   string // "stdio", "socket", "http", "screen"
@@ -17,18 +17,18 @@ type Session struct {
 	ClientTitle string // clientInfo.title
 	Version     string // clientInfo.version
 	Protocol    string // negotiated revision
-	Screen      bool   // a screen of Goblin's, not a client
+	Screen      bool   // a Goblin UI, not a client
 	Since       time.Time
-	// IdleTime returns the time since the client last had a stream or a request. It is nil if
-	// that is unknown. Any goroutine may call it.
+	// IdleTime returns the time since the client's last stream or request, or is nil if
+	// unknown. It must be safe for concurrent use.
 	IdleTime func() time.Duration
 }
 
-// SilentAfter is the time without a stream or request after which an HTTP client counts as
-// silent. Over HTTP, a client may leave without closing its session.
+// SilentAfter is the time without a stream or request after which an HTTP client counts
+// as silent. Clients may disconnect over HTTP without closing their session.
 const SilentAfter = 5 * time.Minute
 
-// SilentFor returns the quiet time of a silent client, or 0 for other clients.
+// SilentFor returns the idle time of a silent client, or 0.
 func (s *Session) SilentFor() time.Duration {
 	if s.IdleTime == nil {
 		return 0
@@ -39,14 +39,13 @@ func (s *Session) SilentFor() time.Duration {
 	return 0
 }
 
-// sessionTable is the table of sessions.
 type sessionTable struct {
 	mu   sync.RWMutex
 	rows map[string]Session
 }
 
-// SetSession adds or replaces the session with the ID. One without Since is as old
-// as the one that it replaces. An empty ID is ignored.
+// SetSession adds or replaces the session with the ID. A zero Since keeps the previous
+// time, or is set to now. An empty ID is ignored.
 func (r *Registry) SetSession(s Session) {
 	for _, f := range []*string{&s.ID, &s.Transport, &s.Client, &s.ClientTitle, &s.Version, &s.Protocol} {
 		*f = cutString(*f, maxField)
@@ -83,7 +82,7 @@ func (r *Registry) DropSession(id string) {
 	}
 }
 
-// Sessions returns all sessions, the oldest first.
+// Sessions returns all sessions, oldest first.
 func (r *Registry) Sessions() []Session {
 	t := &r.sessions
 	t.mu.RLock()

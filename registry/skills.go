@@ -9,21 +9,22 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// skillFile ends the URI of each skill (SEP-2640). What stands before it is the skill's
-// folder, in which all of its files are.
+// skillFile is the end of each skill's URI (SEP-2640). The rest is the skill's folder,
+// which contains all its files.
 const skillFile = "/SKILL.md"
 
-// maxFolders is how many folders above a file are looked at for the skill that has it.
+// maxFolders is the maximum number of parent folders searched for a file's skill.
 const maxFolders = 64
 
-// CheckSkill says what is wrong with the entry of a skill: where it is and where its
-// files are. Digests, sizes and frontmatter are for hosts to judge.
+// CheckSkill returns an error if the URIs in a skill's entry are invalid. It does not
+// check digests, sizes and frontmatter.
 func CheckSkill(entry []byte) error {
 	_, err := skillLinks(entry)
 	return err
 }
 
-// skillLinks are the URIs in a skill's entry but for its own, in the order of the text.
+// skillLinks returns the URIs in a skill's entry except its own, in the order of the
+// text.
 func skillLinks(entry []byte) (links []definitionLink, err error) {
 	uri := rawjson.GetString(entry, "uri")
 	folder, ok := strings.CutSuffix(uri, skillFile)
@@ -44,13 +45,12 @@ func skillLinks(entry []byte) (links []definitionLink, err error) {
 	return links, nil
 }
 
-// ServesSkills reports whether a server serves skills, whether it lists any or not.
+// ServesSkills sets whether a server serves skills, even if it lists none.
 func (r *Registry) ServesSkills(server string, serves bool) {
 	r.changeTable(server, func(t *table) { t.skills = serves })
 }
 
-// inSkill reports whether a URI is that of a skill which the server lists, of a folder
-// of its, or of what may be a file there.
+// inSkill reports whether a URI is a listed skill, its folder, or below that folder.
 func (t *table) inSkill(uri string) bool {
 	run := t.runs[Skill]
 	if run == nil || names.HasDotDot(uri) {
@@ -70,15 +70,15 @@ func (t *table) inSkill(uri string) bool {
 	return false
 }
 
-// mayHave reports whether a URI may be one of the server's skills, or in one: those that
-// it does not list are known to itself alone.
+// mayHave reports whether a URI may be, or be in, one of the server's skills. Unlisted
+// skills are known only to the server.
 func (t *table) mayHave(uri string) bool {
 	return t.inSkill(uri) || t.skills && strings.HasPrefix(uri, names.SkillScheme) && !names.HasDotDot(uri)
 }
 
-// ResolveSkill finds the skill, or the folder, that a client means by a URI: of a server
-// named in it, listed or not; else that of exactly one server. Errors as
-// [Registry.ResolveTool].
+// ResolveSkill finds the skill or folder that a client means by a URI. With a server in
+// the URI, unlisted ones resolve too; otherwise exactly one server must have it. Errors
+// as [Registry.ResolveTool].
 func (s *Snapshot) ResolveSkill(uri string) (Target, error) {
 	if len(uri) > MaxURI {
 		return Target{}, nameTooLong(Skill, uri, MaxURI)
@@ -114,7 +114,7 @@ func (s *Snapshot) ResolveSkill(uri string) (Target, error) {
 	return s.skill(t, own), nil
 }
 
-// directory finds a folder that is in no skill: it is a resource like others.
+// directory finds a folder outside of skills, which is an ordinary resource.
 func (s *Snapshot) directory(uri string, unknown *NotFoundError) (Target, error) {
 	t, err := s.ResolveResource(uri)
 	var several *AmbiguousError
@@ -124,7 +124,6 @@ func (s *Snapshot) directory(uri string, unknown *NotFoundError) (Target, error)
 	return Target{}, unknown
 }
 
-// skill is the target for a URI in a skill of a server.
 func (s *Snapshot) skill(t *table, uri string) Target {
 	if e := t.runs[Skill].name(hashKey(uri), uri); e != nil {
 		return s.target(e)
@@ -132,7 +131,7 @@ func (s *Snapshot) skill(t *table, uri string) Target {
 	return Target{Server: t.name, Name: uri, Listed: names.NamespacedURI(t.name, uri)}
 }
 
-// isUnapprovedSkill reports whether a URI is that of a hidden unapproved skill, or below one.
+// isUnapprovedSkill reports whether a URI is, or is below, a hidden unapproved skill.
 func (s *Snapshot) isUnapprovedSkill(server, uri string) bool {
 	for _, p := range s.pinned.forServer(server) {
 		if folder, ok := strings.CutSuffix(p.Name, skillFile); ok && p.Hidden && (uri == folder || strings.HasPrefix(uri, folder+"/")) {

@@ -15,11 +15,10 @@ import (
 	"goblin/registry/names"
 )
 
-// ErrBadCursor is returned for a cursor that no page of that kind gave.
+// ErrBadCursor is the error for a cursor that is not from a page of that kind.
 var ErrBadCursor = errors.New("bad cursor")
 
-// Snapshot is the catalog at one moment. It is immutable and stays valid as
-// long as it is held.
+// Snapshot is the catalog at one moment. It is immutable.
 type Snapshot struct {
 	dir        *directory
 	tables     []*table // Goblin's own, then the servers in the config's order
@@ -27,44 +26,43 @@ type Snapshot struct {
 	flat       bool
 	repair     bool // definitions that client SDKs refuse are changed
 	pageSize   int
-	own        []string // names of Goblin's tools, whether listed or not
+	own        []string // names of Goblin's tools, listed or not
 	tools      map[string]*LocalTool
 	handlers   map[string]*LocalResource
-	pinned     *unapprovedTable // guards itself
-	filter     Visibility       // what Narrow kept; nil: everything
+	pinned     *unapprovedTable // has its own lock
+	filter     Visibility       // filter of Narrow; nil for everything
 	visibility Visibility       // argument of Narrow
-	full       *directory       // the catalog that was narrowed
+	full       *directory       // directory of the narrowed catalog
 }
 
-// ownTool reports whether a name is that of a tool of Goblin's own.
 func (s *Snapshot) ownTool(name string) bool {
 	return s.tools[name] != nil || slices.Contains(s.own, name)
 }
 
 // table holds the lists of one server. It is immutable; a change makes a new one, which
-// shares what did not change.
+// shares the unchanged lists.
 type table struct {
 	name       string
 	rule       *listingRule // nil for Goblin's own
 	runs       [Kinds]*run
 	hidden     bool
 	open       bool
-	skills     bool             // it serves some, listed or not
-	overridden [Kinds]bool      // runs that overrides of a visibility made
-	links      *cache.LinkCache // guards itself; nil for Goblin's own
-	whole      *table           // the table that this one is a part of; nil for a whole one
-	original   *table           // the same in the registry's own namespace; nil for that itself
+	skills     bool             // serves skills, listed or not
+	overridden [Kinds]bool      // runs built from overrides of a visibility
+	links      *cache.LinkCache // has its own lock; nil for Goblin's own
+	whole      *table           // the full table; nil if this is the full one
+	original   *table           // in the registry's own namespace; nil if this is that table
 }
 
-// directory finds tables by names. It changes only with the set of servers.
+// directory finds tables by name. It changes only with the set of servers.
 type directory struct {
 	byName map[string]int
-	byHead map[string][]int // what the listed names of their tools begin with
+	byHead map[string][]int // by prefix of listed tool names
 	byTool map[string]int   // sanitized name: the first in the config
 	byFlat map[string][]int // collapsed name
-	// Bytes of the longest name and the longest head: prefixes end there.
+	// Bytes of the longest server name and of the longest prefix.
 	longest, longestHead int
-	most                 int // bytes of a tool's listed name
+	most                 int // maximum bytes of a listed tool name
 	spellings            *names.RuleSet
 }
 
@@ -97,8 +95,8 @@ type mergedList struct {
 	segments []segment
 }
 
-// segment is entries from to to of a run, all of which come before those of
-// the next segment. end counts the entries up to and including this one's.
+// segment is the entries [from, to) of a run, all before those of the next segment. end
+// is the number of entries up to the end of this segment.
 type segment struct {
 	run      *run
 	from, to int
@@ -112,9 +110,8 @@ func (m *mergedList) len() int {
 	return m.segments[len(m.segments)-1].end
 }
 
-// merge puts runs into one order, that of less. It takes
-// from the run with the smallest head all that comes before the next smallest
-// head at once, so resources of a server are one segment however many.
+// merge sorts runs into one list by less. It takes all entries of a run before the next
+// run's head at once, so the resources of a server are usually one segment.
 func merge(runs []*run) []segment {
 	var h mergeHeap
 	for _, r := range runs {
@@ -145,8 +142,8 @@ func merge(runs []*run) []segment {
 	return segments
 }
 
-// less puts Goblin's own tools first: clients that cut long lists keep those by which
-// the others are found.
+// less puts Goblin's own tools first: clients that cut long lists keep the tools that
+// find the others.
 func less(a, b *Entry) bool {
 	if own := a.Server == Local; a.Kind == Tool && own != (b.Server == Local) {
 		return own
@@ -162,7 +159,7 @@ type mergeHead struct {
 	at  int
 }
 
-// mergeHeap is a heap of runs by their first entry that is not placed yet.
+// mergeHeap is a heap of runs by their first remaining entry.
 type mergeHeap []mergeHead
 
 func (h mergeHeap) Len() int { return len(h) }
@@ -178,7 +175,7 @@ func (h *mergeHeap) Pop() any {
 	return x
 }
 
-// second returns the smallest head but the top one: a child of it.
+// second returns the smallest head except the top one.
 func (h mergeHeap) second() *mergeHead {
 	switch {
 	case len(h) < 2:
@@ -189,19 +186,18 @@ func (h mergeHeap) second() *mergeHead {
 	return &h[1]
 }
 
-// Version changes when, and only when, the visible list of a kind changed:
-// its members or the content of one of them.
+// Version returns a number that changes exactly when the visible list of a kind changes:
+// its members or their content.
 func (s *Snapshot) Version(k Kind) uint64 { return s.lists[k].version }
 
 // Count returns the number of visible entries.
 func (s *Snapshot) Count(k Kind) int { return s.lists[k].len() }
 
-// All yields the visible entries in listed order: Goblin's own tools, then byte
-// order of the listed name, then of the server's name.
+// All yields the visible entries in listed order: Goblin's own tools, then byte order of
+// the listed name, then of the server's name.
 func (s *Snapshot) All(k Kind) iter.Seq[*Entry] { return s.AllFrom(k, 0) }
 
-// AllFrom is All without the first entries. Its cost does not depend on how many
-// those are.
+// AllFrom is All without the first entries. Its cost does not depend on their number.
 func (s *Snapshot) AllFrom(k Kind, first int) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		segments := s.lists[k].segments
@@ -238,7 +234,7 @@ func (s *Snapshot) ServerFrom(server string, k Kind, first int) iter.Seq[*Entry]
 // ServerCount returns the number of visible entries of one server.
 func (s *Snapshot) ServerCount(server string, k Kind) int { return len(s.visible(server, k)) }
 
-// ByServerName is the visible entry of a server that the server calls so, nil for none.
+// ByServerName returns a visible entry by its server's own name, or nil.
 func (s *Snapshot) ByServerName(server string, k Kind, name string) *Entry {
 	t := s.table(server)
 	if t == nil || t.hidden {
@@ -247,7 +243,6 @@ func (s *Snapshot) ByServerName(server string, k Kind, name string) *Entry {
 	return t.runs[k].name(hashKey(name), name)
 }
 
-// visible are the entries of one server in listed order.
 func (s *Snapshot) visible(server string, k Kind) []Entry {
 	t := s.table(server)
 	if t == nil || t.hidden || t.runs[k] == nil {
@@ -265,22 +260,21 @@ func (s *Snapshot) table(server string) *table {
 
 // Page is a part of a list.
 type Page struct {
-	// Chunks, written one after another, are the inside of the JSON array:
-	// the commas are in them. They alias the snapshot and must not be changed.
+	// Chunks are, concatenated, the content of the JSON array, including commas. They
+	// alias the snapshot and must not be modified.
 	Chunks [][]byte
-	Next   string // cursor of the next page, "" at the last
+	Next   string // cursor of the next page; "" on the last
 }
 
 var comma = []byte{','}
 
-// Page returns the page after the cursor, the first one for "". Cursors
-// survive changes of the list: the page begins with the first entry behind
-// the last one the client saw. Its cost does not depend on the size of the
-// list. A cursor of another kind, or of nobody's making, gives [ErrBadCursor].
+// Page returns the page after the cursor, or the first one for "". A cursor stays valid
+// when the list changes: the page starts after the last entry that the client saw. The
+// cost does not depend on the size of the list. An invalid cursor returns [ErrBadCursor].
 func (s *Snapshot) Page(k Kind, cursor string) (Page, error) { return s.page(k, cursor, false) }
 
-// LegacyPage is Page for clients of revisions up to 2025-11-25, whose SDKs refuse some
-// output schemas.
+// LegacyPage is Page for clients with protocol 2025-11-25 or older, whose SDKs refuse
+// some output schemas.
 func (s *Snapshot) LegacyPage(k Kind, cursor string) (Page, error) { return s.page(k, cursor, true) }
 
 func (s *Snapshot) page(k Kind, cursor string, legacy bool) (Page, error) {
@@ -331,9 +325,9 @@ func (m *mergedList) after(e *Entry) int {
 	return g.end - (g.to - g.from) + n
 }
 
-// A cursor is base64url of: a byte for version and kind, the last entry's
-// listed name and server with a zero byte between, and a checksum that keeps
-// chance from making cursors. It is no secret and guards nothing.
+// A cursor is base64url of: a byte for version and kind, the last entry's listed name, a
+// zero byte, its server, and a checksum against random input. It is not secret and not
+// authenticated.
 const cursorVersion = 0x10
 
 func newCursor(k Kind, e *Entry) string {
@@ -363,16 +357,16 @@ func openCursor(k Kind, cursor string) (listed, server string, err error) {
 	return key[:at], key[at+1:], nil
 }
 
-// Part is the visible list of one server and kind, not empty. Parts compare
-// with ==: those of two snapshots are equal as long as nothing in the list
-// changed, so who keeps something per list looks at changed ones only.
+// Part is the non-empty visible list of one server and kind. Parts compare with ==: they
+// are equal across snapshots as long as the list did not change. Callers with data per
+// list need to process only changed parts.
 type Part struct {
 	kind Kind
 	run  *run
 }
 
-// Parts yields the visible lists, by kind, then Goblin's own before the
-// servers in the config's order.
+// Parts yields the visible lists by kind, Goblin's own before the servers in the config's
+// order.
 func (s *Snapshot) Parts() iter.Seq[Part] {
 	return func(yield func(Part) bool) {
 		for k := range Kind(Kinds) {
@@ -385,14 +379,14 @@ func (s *Snapshot) Parts() iter.Seq[Part] {
 	}
 }
 
-// Kind returns what the list is of.
+// Kind returns the kind of the list.
 func (p Part) Kind() Kind { return p.kind }
 
-// Server returns whose list it is.
+// Server returns the server of the list.
 func (p Part) Server() string { return p.run.server }
 
 // Len returns the number of entries, 0 for the zero Part.
 func (p Part) Len() int { return p.run.len() }
 
-// At returns entry i in the byte order of listed names.
+// At returns entry i in byte order of listed names.
 func (p Part) At(i int) *Entry { return &p.run.entries[i] }

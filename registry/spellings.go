@@ -6,8 +6,8 @@ import (
 	"goblin/registry/names"
 )
 
-// spelledTool adds the tools that would be listed as h.name, were names to have
-// another length.
+// spelledTool adds the tools whose listed name would be h.name under another length
+// limit.
 func (s *Snapshot) spelledTool(h *resolution) {
 	for _, rules := range s.dir.spellings.ForName(h.name) {
 		for _, t := range s.tables[1:] {
@@ -19,7 +19,7 @@ func (s *Snapshot) spelledTool(h *resolution) {
 	}
 }
 
-// spelled returns the tool that is listed as name by the rule u, nil for none.
+// spelled returns the tool that rule u lists as name, or nil.
 func (r *run) spelled(name string, u *names.Rule, own func(string) bool) *Entry {
 	if r == nil || !strings.HasPrefix(name, u.Prefix) {
 		return nil
@@ -36,15 +36,14 @@ func (r *run) spelled(name string, u *names.Rule, own func(string) bool) *Entry 
 			}
 		}
 		if at < len(name)-names.SuffixLen {
-			break // a long tail is two
+			break // a long suffix is two
 		}
 	}
 	return nil
 }
 
-// indexSpellings fills the tables by which tools are found under names of other
-// lengths. full says of each entry whether it would have its whole name, if
-// there were room for that.
+// indexSpellings fills the indexes that find tools by their names under other length
+// limits.
 func (r *run) indexSpellings(drafts []draft) {
 	es := r.entries
 	r.byTail = newHashIndex(len(es))
@@ -63,10 +62,10 @@ func (r *run) indexSpellings(drafts []draft) {
 	}
 }
 
-// byFull is the name that a tool would have, were there room for it.
+// byFull returns the unshortened name of a tool.
 func byFull(e *Entry) string { return names.Sanitize(e.Server) + "_" + names.Sanitize(e.ClientName()) }
 
-// byTail is the tool's short tail.
+// byTail returns the short suffix of a tool.
 func byTail(e *Entry) string {
 	short, _ := names.HashSuffixes(e.Server+"\x00"+e.ClientName(), '_')
 	return short

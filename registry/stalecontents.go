@@ -8,17 +8,17 @@ import (
 	"goblin/registry/names"
 )
 
-// Bounds of how far up an update of a URI is followed: servers choose the
-// URIs, and the work is their length times their depth.
+// Limits for the parents of an updated URI. Servers choose the URIs, and the work is
+// length times depth.
 const (
 	maxDepth   = 64
 	maxDeepURI = 8 << 10
 )
 
-// ParentURIs yields the URIs whose watchers care for an update of uri: those above
-// it, nearest first, with and without the final slash (spec: an update may
-// name a sub-resource of what was subscribed to). It yields at most 64 levels,
-// and none of a URI over 8 KiB.
+// ParentURIs yields the URIs whose subscribers are notified of an update of uri, except
+// uri itself. These are its parents, nearest first, with and without the final slash
+// (spec: an update may name a sub-resource of the subscribed one). It yields at most 64
+// levels, and nothing for a URI over 8 KiB.
 func ParentURIs(uri string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if len(uri) > maxDeepURI {
@@ -37,8 +37,8 @@ func ParentURIs(uri string) iter.Seq[string] {
 	}
 }
 
-// markStaleLocked marks an invocation as stale. It returns false if it was stale for the same
-// reason: repeated updates do not copy it again.
+// markStaleLocked returns false if the invocation was stale for the same reason. Repeated
+// updates then do not copy it again.
 func (n *content) markStaleLocked(reason string) bool {
 	if n.inv.Stale && n.inv.StaleReason == reason {
 		return false
@@ -51,8 +51,8 @@ func (n *content) markStaleLocked(reason string) bool {
 
 func (i *Invocation) markStale(reason string) { i.Stale, i.StaleReason = true, reason }
 
-// markUpdated marks contents that an update of a URI affects, and returns their number. It records
-// the update for requests in flight.
+// markUpdated marks contents that an update of a URI affects, and returns their number.
+// It records the update for requests in flight.
 func (c *Contents) markUpdated(server, uri string, now time.Time) (marked int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,6 @@ func (c *Contents) markUpdated(server, uri string, now time.Time) (marked int) {
 	return marked
 }
 
-// eventsLocked returns the recent events of a server, and creates them if needed.
 func (c *Contents) eventsLocked(server string) *recentEvents {
 	p := c.recentEvents[server]
 	if p == nil {
@@ -88,7 +87,6 @@ func (c *Contents) eventsLocked(server string) *recentEvents {
 	return p
 }
 
-// markLost marks all contents of a server whose connection was lost.
 func (c *Contents) markLost(server string, now time.Time) (marked int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,12 +104,12 @@ func (c *Contents) markLost(server string, now time.Time) (marked int) {
 	return marked
 }
 
-// markIfOutdatedLocked marks a new invocation as stale if its resource was updated, or its
-// connection lost, after the request.
+// markIfOutdatedLocked marks a new invocation as stale if its resource was updated, or
+// its connection lost, after the request.
 func (c *Contents) markIfOutdatedLocked(n *content) {
 	if n.uri != "" {
 		p := c.recentEvents[n.inv.Server]
-		row, _ := c.registry.Subscription(n.inv.Server, n.uri) // which knows for longer
+		row, _ := c.registry.Subscription(n.inv.Server, n.uri) // covers a longer time
 		if p != nil && p.updated.SeenAfter(hashKey(n.uri), n.inv.Time) || row.LastUpdate.After(n.inv.Time) {
 			n.inv.markStale(StaleUpdated)
 		}
@@ -121,8 +119,8 @@ func (c *Contents) markIfOutdatedLocked(n *content) {
 	}
 }
 
-// removedSinceLocked reports whether the entry was removed from its list after the request. Then no
-// later list would drop its invocation.
+// removedSinceLocked reports whether the entry was removed from its list after the
+// request. Then no later list would drop its invocation.
 func (c *Contents) removedSinceLocked(inv *Invocation) bool {
 	p := c.recentEvents[inv.Server]
 	if p == nil || inv.Kind == Tool {
@@ -139,8 +137,8 @@ func (c *Contents) removedSinceLocked(inv *Invocation) bool {
 	return t != nil && !t.isReachable(inv.Kind, inv.Name, &budget)
 }
 
-// isReachable reports whether an entry is listed, or is a resource that can be read unlisted. It may
-// wrongly return false if the budget is spent.
+// isReachable reports whether an entry is listed or is a resource that can be read
+// unlisted. It may wrongly return false if the budget is spent.
 func (t *table) isReachable(kind Kind, name string, budget *names.MatchBudget) bool {
 	if t.runs[kind].name(hashKey(name), name) != nil {
 		return true
@@ -148,7 +146,6 @@ func (t *table) isReachable(kind Kind, name string, budget *names.MatchBudget) b
 	return kind == Resource && (t.open || t.links != nil && t.links.Has(name) || t.runs[Template].template(name, budget) != nil)
 }
 
-// removeServer removes all contents of a server and its recent events.
 func (c *Contents) removeServer(server string) int {
 	c.mu.Lock()
 	delete(c.connectionLost, server)
@@ -157,13 +154,13 @@ func (c *Contents) removeServer(server string) int {
 	return c.removeFunc(server, func(*content) bool { return true })
 }
 
-// removeHidden removes contents that cannot be reached while the entries of a server are hidden.
+// removeHidden removes contents that cannot be reached while the server is hidden.
 func (c *Contents) removeHidden(server string) int {
 	return c.removeFunc(server, func(n *content) bool { return n.inv.Kind != Tool })
 }
 
-// removeUnlisted removes contents whose entries are missing from the new list in t, and records them
-// for requests in flight.
+// removeUnlisted removes contents whose entries are missing from the new list in t, and
+// records them for requests in flight.
 func (c *Contents) removeUnlisted(t *table, kind Kind, was *run, now time.Time) int {
 	if kind == Tool || was == nil {
 		return 0
@@ -178,14 +175,13 @@ func (c *Contents) removeUnlisted(t *table, kind Kind, was *run, now time.Time) 
 		case n.inv.Kind == kind:
 			return was.name(hash, name) != nil && run.name(hash, name) == nil
 		case n.inv.Kind == Resource && kind == Template:
-			// It was read as it is, but only the template said that it can be.
+			// Only the template made this URI readable.
 			return (was.template(name, &budget) != nil || budget.IsSpent()) && !t.isReachable(Resource, name, &budget)
 		}
 		return false
 	})
 }
 
-// recordRemovals records the entries that the list is lacks and the list was has.
 func (c *Contents) recordRemovals(server string, kind Kind, was, is *run, now time.Time) {
 	gone, complete := removedEntries(kind, was, is)
 	if len(gone) == 0 {
@@ -199,12 +195,12 @@ func (c *Contents) recordRemovals(server string, kind Kind, was, is *run, now ti
 		p.removed.Record(hash, now)
 	}
 	if !complete {
-		p.removed.DroppedUntil = now // the other entries are checked against the list
+		p.removed.DroppedUntil = now // other entries are compared with the list
 	}
 }
 
-// removedEntries returns the hashes of the entries that is lacks and was has. complete is false if
-// [cache.LastSeen] cannot hold them all. Both lists are sorted by Listed.
+// removedEntries returns the hashes of the entries that were removed. complete is false
+// if [cache.LastSeen] cannot hold them all. Both lists are sorted by Listed.
 func removedEntries(kind Kind, was, is *run) (gone []uint64, complete bool) {
 	var entries []Entry
 	if is != nil {
@@ -227,7 +223,6 @@ func removedEntries(kind Kind, was, is *run) (gone []uint64, complete bool) {
 	return gone, true
 }
 
-// markContentsUpdated marks contents of a URI as stale after an update of it.
 func (r *Registry) markContentsUpdated(server, uri string, now time.Time) {
 	if n := r.contents.markUpdated(server, uri, now); n > 0 {
 		r.logStale(server, n, StaleUpdated+": "+r.shortName(uri))
@@ -235,12 +230,12 @@ func (r *Registry) markContentsUpdated(server, uri string, now time.Time) {
 	}
 }
 
-// recentEvents stores when the entries of one server last changed. An answer to an older request is
-// compared with them.
+// recentEvents stores the times of the last changes of a server's entries, to compare
+// with the times of requests.
 type recentEvents struct {
-	removed cache.LastSeen // entries that were removed from a list, by entryHash
-	updated cache.LastSeen // URIs that the server said had changed, and those above them, by hashKey
-	// lastRemoval is when a list last lost an entry, by kind.
+	removed cache.LastSeen // removed entries, by entryHash
+	updated cache.LastSeen // updated URIs and their parents, by hashKey
+	// lastRemoval is the time of the last removal from a list, by kind.
 	lastRemoval [Kinds]time.Time
 }
 

@@ -10,52 +10,50 @@ import (
 	"time"
 )
 
-// The values of SubscriptionState.Status.
+// Values of SubscriptionState.Status.
 const (
 	SubscriptionRequested = "asked"
 	SubscriptionOn        = "on"
 	SubscriptionRefused   = "refused"
 )
 
-// maxHolders bounds SubscriptionState.Sessions.
+// maxHolders is the maximum length of SubscriptionState.Sessions.
 const maxHolders = 20
 
-// SubscriptionState describes a subscription for screens and metrics. Who holds it, and
-// asking the server, is the gateway's business.
+// SubscriptionState describes a subscription, for UIs and metrics. The gateway owns the
+// subscription itself.
 type SubscriptionState struct {
 	Server   string
 	URI      string // original
 	Listed   string
 	Status   string
-	Error    string // why it was refused
+	Error    string // reason for a refusal
 	Holders  int
-	Sessions []string // ids of holders, at most 20; not to be modified
-	// Updates and LastUpdate count what [Registry.ResourceUpdated] heard of the URI
-	// and of those below it.
+	Sessions []string // ids of up to 20 holders; read-only
+	// Updates and LastUpdate cover the calls of [Registry.ResourceUpdated] for the URI
+	// and URIs below it.
 	Updates    uint64
 	LastUpdate time.Time
 }
 
 type subscriptionKey struct{ server, uri string }
 
-// subscriptionRow is a row with what its records in the journal need.
+// subscriptionRow is a row with its logging state.
 type subscriptionRow struct {
 	SubscriptionState
-	lastRecord time.Time // when updates were last recorded
+	lastRecord time.Time // when updates were last logged
 	pending    uint64    // updates since then
 }
 
-// subscriptionTable is the table of subscriptions.
 type subscriptionTable struct {
 	mu   sync.Mutex
 	rows map[subscriptionKey]*subscriptionRow
-	// order has all rows in the order of server and URI, or is nil while
-	// nobody asked since rows came or went.
+	// order has all rows sorted by server and URI. It is nil if outdated.
 	order []*subscriptionRow
 }
 
-// SetSubscription adds or replaces the row of (Server, URI), whose counters go on.
-// Rows of unknown servers are ignored.
+// SetSubscription adds or replaces the row of (Server, URI) and keeps its counters. Rows
+// of unknown servers are ignored.
 func (r *Registry) SetSubscription(s SubscriptionState) {
 	if r.Load().table(s.Server) == nil {
 		return
@@ -71,7 +69,7 @@ func (r *Registry) SetSubscription(s SubscriptionState) {
 	t.mu.Lock()
 	row, before := t.rows[k], ""
 	if row == nil {
-		// Strings out of the catalog would keep a whole list's memory alive.
+		// Strings of the catalog would keep a whole list in memory.
 		s.URI, s.Listed = strings.Clone(s.URI), strings.Clone(s.Listed)
 		if t.rows == nil {
 			t.rows = map[subscriptionKey]*subscriptionRow{}
@@ -116,10 +114,10 @@ func (r *Registry) DropSubscription(server, uri string) {
 	}
 }
 
-// ResourceUpdated counts an update of a URI for its row and the rows above it, and
-// makes what is cached of it, or on the way, and of the URIs above it stale.
-// Where there is no such row it does nothing: nobody subscribed. The journal gets one record
-// per row and second at most, with the number of updates since the last.
+// ResourceUpdated counts an update of a URI for its row and the rows of parent URIs. It
+// also marks their contents as stale, including those in flight. Without such a row it
+// does nothing, because no client subscribed. It logs at most once per row and second,
+// with the number of updates since the last record.
 func (r *Registry) ResourceUpdated(server, uri string) {
 	now := r.opt.Now()
 	t := &r.subscriptions
@@ -155,8 +153,8 @@ func (t *subscriptionTable) touchLocked(server, uri string, now time.Time) *subs
 	return row
 }
 
-// pendingUpdates returns the number of updates to log for a row, or 0 if it is too early to log
-// them.
+// pendingUpdates returns the number of updates to log for a row, or 0 if it is too early
+// to log them.
 func (r *Registry) pendingUpdates(row *subscriptionRow, now time.Time) (updates uint64) {
 	row.pending++
 	if now.Sub(row.lastRecord) < updatePause {
@@ -184,8 +182,8 @@ func (r *Registry) Subscription(server, uri string) (SubscriptionState, bool) {
 	return SubscriptionState{}, false
 }
 
-// Subscriptions returns all rows in the order of server and URI. They are
-// sorted again only after rows came or went.
+// Subscriptions returns all rows, sorted by server and URI. It sorts again only after
+// rows were added or removed.
 func (r *Registry) Subscriptions() []SubscriptionState {
 	t := &r.subscriptions
 	t.mu.Lock()

@@ -7,38 +7,37 @@ import (
 	"goblin/registry/suggest"
 )
 
-// Target is where a request goes.
+// Target is the destination of a request.
 type Target struct {
 	Server   string // [Local] for Goblin's own
-	Name     string // to send to the server, byte for byte as it spells it
-	Listed   string // canonical form that clients see
-	Entry    *Entry // nil for expansions of templates and for learned links
-	Template *Entry // the template that matched, if one did
+	Name     string // the server's own name, byte for byte
+	Listed   string // canonical form for clients
+	Entry    *Entry // nil for template expansions and learned links
+	Template *Entry // the matching template, if any
 	Local    *LocalHandler
 }
 
-// LocalHandler is the handler of something that is Goblin's own; one field is
-// set.
+// LocalHandler is the handler of one of Goblin's own entries. One field is set.
 type LocalHandler struct {
 	Resource *LocalResource
 	Tool     *LocalTool
 }
 
-// Reasons of a [NotFoundError] about a resource.
+// Values of [NotFoundError].Reason for resources.
 const (
 	ReasonNotFound  = "Resource not found"
 	ReasonMalformed = "Invalid namespaced URI format"
 	ReasonTemplates = "too many templates to match"
 )
 
-// NotFoundError says that a name is in no table.
+// NotFoundError is the error for an unknown name.
 type NotFoundError struct {
 	Kind          Kind
-	Name          string // as requested, cut if it is longer than names may be
-	Owner         string // the server whose prefix it has, so that nobody else can have it; "" for none
+	Name          string // as requested, cut at the limit for names
+	Owner         string // server with the name's prefix, the only one that can have it; or ""
 	Reason        string
-	Nearest       []string // listed names that look like it, best first
-	MissingReason string   // why it may be missing, if that is known; the registry leaves it empty
+	Nearest       []string // similar listed names, best first
+	MissingReason string   // known reason for its absence; not set by the registry
 }
 
 func (e *NotFoundError) Error() string {
@@ -47,12 +46,12 @@ func (e *NotFoundError) Error() string {
 	}
 	text := fmt.Sprintf("unknown %s %q", e.Kind, e.Name)
 	if e.MissingReason != "" {
-		return text + ": " + e.MissingReason // what is like it is another
+		return text + ": " + e.MissingReason // similar names would mislead
 	}
 	return text + suggest.DidYouMean(e.Nearest...)
 }
 
-// AmbiguousError says that a name fits several things.
+// AmbiguousError is the error for a name with several matches.
 type AmbiguousError struct {
 	Kind       Kind
 	Name       string   // as requested

@@ -8,36 +8,33 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Visibility says what of a catalog some clients see. What it answers must not change, and
-// two of them are compared with ==.
+// Visibility defines which part of a catalog some clients see. Its results must not
+// change. Values are compared with ==.
 type Visibility interface {
-	// Server reports whether clients see anything of a server, [Local] among them.
+	// Server reports whether clients see anything of a server, including [Local].
 	Server(name string) bool
-	// All reports whether they see all that it has of a kind: then nothing is asked about
-	// its entries.
+	// All reports whether clients see all entries of a kind. Then Has is not called for
+	// them.
 	All(server string, k Kind) bool
-	// Has reports whether they see one thing, listed or not, by its server's own name for
-	// it.
+	// Has reports whether clients see an entry, listed or not, by its server's own name.
 	Has(server string, k Kind, name string) bool
-	// WithLists is the choice where so much of servers is listed: it differs in Goblin's own
-	// tools, if at all.
+	// WithLists returns the visibility for lists with these numbers of entries. It may
+	// differ only in Goblin's own tools.
 	WithLists(listed [Kinds]int) Visibility
-	// Overrides are what they see of a server's things, over what the config says for all;
-	// nil for that.
+	// Overrides returns overrides for these clients in addition to the config's, or nil.
 	Overrides(server string) *definition.Set
 }
 
-// Narrow is the catalog with nothing in it but what was chosen: what is left out is as
-// unknown as what never was, by whatever name. All else is the same, but for the choice's
-// overrides.
+// Narrow returns the catalog restricted to c, with its overrides applied. Hidden entries
+// behave exactly like unknown ones, under any name.
 //
-// before is an earlier result or nil: what did not change since is shared with it, and
-// versions of lists go on from its. Definitions of resources are not copied, nor are those
-// of lists of which nothing is overridden.
+// before is an earlier result or nil. Unchanged parts are shared with it, and list
+// versions continue from it. Definitions of resources and of lists without overrides are
+// not copied.
 func (s *Snapshot) Narrow(c Visibility, before *Snapshot) *Snapshot {
 	next := *s
 	next.visibility, next.full = c, s.dir
-	next.tables = append(make([]*table, 0, len(s.tables)), new(table)) // Goblin's own come when the rest is known
+	next.tables = append(make([]*table, 0, len(s.tables)), new(table)) // Goblin's own, added below
 	same, listed := before != nil && before.visibility == c, [Kinds]int{}
 	for _, t := range s.tables[1:] {
 		if !c.Server(t.name) {
@@ -64,7 +61,7 @@ func (s *Snapshot) Narrow(c Visibility, before *Snapshot) *Snapshot {
 		next.dir = before.dir
 	} else {
 		next.dir = newDirectory(next.tables, nil, s.dir.most)
-		next.dir.spellings = s.dir.spellings // names do not depend on what is chosen
+		next.dir.spellings = s.dir.spellings // names do not depend on visibility
 	}
 	for k := range Kind(Kinds) {
 		next.lists[k] = next.narrowed(k, s, before)
@@ -72,7 +69,7 @@ func (s *Snapshot) Narrow(c Visibility, before *Snapshot) *Snapshot {
 	return &next
 }
 
-// narrowTable is a table with what is chosen of it; was is the one before, or nil.
+// narrowTable returns the visible part of a table. was is the previous result, or nil.
 func (s *Snapshot) narrowTable(t *table, c Visibility, was *table) *table {
 	if was != nil && was.whole == t {
 		return was
@@ -112,7 +109,7 @@ func (s *Snapshot) narrowTable(t *table, c Visibility, was *table) *table {
 	return &u
 }
 
-// narrowed is the list of a kind: that of before if nothing in it changed.
+// narrowed returns the list of a kind, the same as in before if nothing changed.
 func (s *Snapshot) narrowed(k Kind, whole, before *Snapshot) mergedList {
 	is, all := s.visibleRuns(k), whole.lists[k]
 	if before != nil {
@@ -131,7 +128,7 @@ func (s *Snapshot) narrowed(k Kind, whole, before *Snapshot) mergedList {
 	return all
 }
 
-// narrow is a run of the entries that are chosen, under overrides that give no names.
+// narrow returns a run of the visible entries. The overrides must not rename entries.
 func (r *run) narrow(k Kind, c Visibility, over map[string]*definition.Override) *run {
 	if r == nil || over == nil && c.All(r.server, k) {
 		return r
@@ -149,7 +146,7 @@ func (r *run) narrow(k Kind, c Visibility, over map[string]*definition.Override)
 	case len(kept) < len(r.entries):
 	case over == nil:
 		return r
-	default: // the tables are the same
+	default: // same entries, so the indexes stay valid
 		all := *r
 		all.part, all.whole, all.entries = kept, r, slices.Clone(r.entries)
 		all.applyOverrides(over)
@@ -175,8 +172,8 @@ func (r *run) narrow(k Kind, c Visibility, over map[string]*definition.Override)
 	return n
 }
 
-// indexPart is index for much of a long list of resources: it takes over the tables of the
-// whole list.
+// indexPart is index for a large part of a long resource list. It derives the indexes
+// from the whole list.
 func (r *run) indexPart() {
 	places := slices.Repeat([]int32{-1}, len(r.whole.entries))
 	for to, from := range r.part {
@@ -191,7 +188,6 @@ func (r *run) indexPart() {
 	}
 }
 
-// anyNamedIn reports whether overrides name any entry of the run.
 func (r *run) anyNamedIn(over map[string]*definition.Override) bool {
 	for name := range over {
 		if r.name(hashKey(name), name) != nil {
@@ -201,7 +197,7 @@ func (r *run) anyNamedIn(over map[string]*definition.Override) bool {
 	return false
 }
 
-// applyOverrides puts resources or templates of a part under overrides.
+// applyOverrides applies overrides to the resources or templates of a partial run.
 func (r *run) applyOverrides(over map[string]*definition.Override) {
 	if over == nil {
 		return
@@ -216,7 +212,7 @@ func (r *run) applyOverrides(over map[string]*definition.Override) {
 		item := e.originalJSON()
 		d := draft{item: item}
 		if e.repaired != nil {
-			_ = d.repair(e.Kind) // of resources and templates none is refused
+			_ = d.repair(e.Kind) // never fails for resources and templates
 		}
 		json, applied := o.Resource(d.item)
 		e.json, e.respelled = rawjson.OneLine(rawjson.SetMember(json, nameMember(e.Kind), rawjson.Quote(e.Listed))), false
@@ -227,8 +223,8 @@ func (r *run) applyOverrides(over map[string]*definition.Override) {
 	}
 }
 
-// gatherJSON is json for a run that is a part of another. It copies only the requested entries:
-// copies of whole parts would be as large as the catalog, for each view.
+// gatherJSON is json for a partial run. It copies only the requested entries: a copy of
+// whole parts would be as large as the catalog for each view.
 func (r *run) gatherJSON(from, to int, legacy bool) []byte {
 	var out []byte
 	for at := from; at < to; {
@@ -237,7 +233,7 @@ func (r *run) gatherJSON(from, to int, legacy bool) []byte {
 		if at > from {
 			out = append(out, ',')
 		}
-		if first < 0 || r.entries[at].respelled { // it has another definition than the whole
+		if first < 0 || r.entries[at].respelled { // its definition differs from that in whole
 			out = append(out, r.entries[at].definition(legacy)...)
 			at = next
 			continue
@@ -251,7 +247,7 @@ func (r *run) gatherJSON(from, to int, legacy bool) []byte {
 	return out
 }
 
-// receivedPlaces returns, for templates, the place of each entry in the list as received.
+// receivedPlaces returns, for templates, the position of each entry in the received list.
 func (r *run) receivedPlaces(k Kind) []int {
 	if k != Template {
 		return nil
@@ -263,12 +259,12 @@ func (r *run) receivedPlaces(k Kind) []int {
 	return at
 }
 
-// draft is what the tables are made from that entries do not have.
+// draft recreates the inputs of the indexes that entries do not store.
 func (r *run) draft(k Kind, i int, places []int) (d draft) {
 	e := &r.entries[i]
 	switch {
 	case k == Template:
-		d.tpl, _ = names.ParseTemplate(e.Name) // it was parsed before
+		d.tpl, _ = names.ParseTemplate(e.Name) // parsed before, so it is valid
 		d.order = places[i]
 	case k == Tool && len(r.byFull.slots) > 0:
 		full := byFull(e)
@@ -279,7 +275,6 @@ func (r *run) draft(k Kind, i int, places []int) (d draft) {
 	return d
 }
 
-// visibleRuns are the runs of a kind that are listed.
 func (s *Snapshot) visibleRuns(k Kind) []*run {
 	runs := make([]*run, 0, len(s.tables))
 	for _, t := range s.tables {
@@ -290,19 +285,19 @@ func (s *Snapshot) visibleRuns(k Kind) []*run {
 	return runs
 }
 
-// IsVisible reports whether one thing of a server, listed or not, is part of this catalog if it
-// is anywhere.
+// IsVisible reports whether this catalog would include an entry of a server, listed or
+// not.
 func (s *Snapshot) IsVisible(server string, k Kind, name string) bool {
 	return s.filter == nil || s.filter.Has(server, k, name)
 }
 
-// Visibility is what Narrow was given, nil for a whole catalog.
+// Visibility returns the argument of Narrow, or nil for a whole catalog.
 func (s *Snapshot) Visibility() Visibility { return s.visibility }
 
-// HasServer reports whether there is such a server.
+// HasServer reports whether the catalog has the server.
 func (s *Snapshot) HasServer(server string) bool { return s.table(server) != nil }
 
-// KnownServers are those of the names that are servers here. It writes over names.
+// KnownServers returns the names of existing servers. It overwrites names.
 func (s *Snapshot) KnownServers(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !s.HasServer(name) })
 }

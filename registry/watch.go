@@ -7,31 +7,31 @@ import (
 	"sync/atomic"
 )
 
-// Changes is a set of things that changed.
+// Changes is a set of changes.
 type Changes uint32
 
-// The bits of [Changes]. The first five are the merged visible lists.
+// Values of [Changes]. The first five are the merged visible lists.
 const (
 	Tools Changes = 1 << iota
 	Prompts
 	Resources
 	Templates
 	Skills
-	Servers       // a state, or which servers there are
+	Servers       // a state, or the set of servers
 	Subscriptions // a row or counter of [Registry.Subscriptions]
 	Logs          // records in [Registry.Logs]
 	Traffic       // records in [Registry.Traffic]
-	Locals        // which local tools and resources there are
-	Sessions      // which sessions there are, or who they are
-	Cached        // something in [Registry.Contents]
+	Locals        // the set of local tools and resources
+	Sessions      // rows of [Registry.Sessions]
+	Cached        // contents in [Registry.Contents]
 	Pins          // a row of [Registry.UnapprovedTools]
 
 	AllChanges Changes = math.MaxUint32
 )
 
-// feed tells watchers what changed. The zero value is ready.
+// feed notifies watchers of changes. The zero value is ready.
 type feed struct {
-	wantedChanges atomic.Uint32 // union of what the watchers want
+	wantedChanges atomic.Uint32 // union of the watchers' masks
 	mu            sync.Mutex
 	subs          map[*watcher]struct{}
 }
@@ -41,11 +41,10 @@ type watcher struct {
 	mask Changes
 }
 
-// Watch returns a channel that gets what changed after the call: everything,
-// or only the given bits. It has a capacity of one; what the reader has not
-// taken yet merges with what comes after, so publishing never blocks and the
-// last state is never missed: take the set, then look at the state. The
-// channel is closed when ctx ends.
+// Watch returns a channel that receives all changes after the call, or only the given
+// ones. Unread changes coalesce, so publishing never blocks and the last state is never
+// missed. Readers should receive first and then read the state. The channel is closed
+// when ctx is done.
 func (r *Registry) Watch(ctx context.Context, only ...Changes) <-chan Changes {
 	var mask Changes
 	for _, c := range only {
@@ -84,8 +83,7 @@ func (f *feed) wantLocked() {
 	f.wantedChanges.Store(uint32(all))
 }
 
-// publish never blocks: each channel has room for one set, and only holders
-// of the lock write to it.
+// publish never blocks: each channel has capacity one, and only holders of the lock send.
 func (f *feed) publish(c Changes) {
 	if c&Changes(f.wantedChanges.Load()) == 0 {
 		return
@@ -106,6 +104,6 @@ func (f *feed) publish(c Changes) {
 	}
 }
 
-// NotifyDisabled tells those who watch that clients see other lists now, though the catalog is the
-// same.
+// NotifyDisabled notifies watchers that clients see other lists although the catalog is
+// the same.
 func (r *Registry) NotifyDisabled() { r.feed.publish(Tools | Prompts | Resources | Templates) }

@@ -1,10 +1,7 @@
-// Wire writes down how an exchange went over the wire, beside its params and
-// result: the ids that it had on both sides, and what HTTP said where that carried it.
-//
-// It is text, short and without pointers, since records of traffic are kept by the
-// thousand; writing it allocates nothing but the text. Headers that hold secrets by their
-// name lose their values here, before anything is kept; secrets known by their value are
-// the caller's to hide. A leaf: it knows no transport.
+// A wire text describes an exchange on the wire, in addition to its params and result. It
+// contains the ids on both sides and the HTTP headers. It is compact text without
+// pointers, since the traffic journal keeps thousands. Headers with secret names lose
+// their values here; callers must redact secret values elsewhere.
 
 package registry
 
@@ -15,19 +12,19 @@ import (
 	"unicode/utf8"
 )
 
-// Most is how many bytes are kept of an exchange, and mostLine of one header.
+// Limits of the text of one exchange, and of one header, in bytes.
 const (
 	MaxWire       = 8 << 10
 	maxHeaderLine = 1 << 10
 )
 
-// WirePart names the role of a line of the text.
+// WirePart is the role of a line in the text.
 type WirePart byte
 
-// The parts. That of HTTP begin with the line of the request, or of the status.
+// Values of [WirePart]. HTTP parts begin with the request or status line.
 const (
-	ClientID     WirePart = 'i' // as the client wrote it: JSON
-	ServerID     WirePart = 's' // as the server got it
+	ClientID     WirePart = 'i' // JSON as the client sent it
+	ServerID     WirePart = 's' // as sent to the server
 	Transport    WirePart = 't' // of the client
 	FromClient   WirePart = 'a'
 	WireToClient WirePart = 'b'
@@ -40,12 +37,12 @@ const (
 	cutMark     = "…"
 )
 
-// AppendWire adds a line of some words.
+// AppendWire appends a line of words.
 func AppendWire(text []byte, p WirePart, words ...string) []byte {
 	return addWords(text, p, " ", words...)
 }
 
-// AppendWord adds a word without line breaks: an id as it stands in JSON, or a name of ours.
+// AppendWord appends a word without line breaks: a JSON id, or a name of Goblin's.
 func AppendWord[T ~string | ~[]byte](text []byte, p WirePart, word T) []byte {
 	if len(word) == 0 || len(text)+len(word)+2 > MaxWire || len(word) > maxHeaderLine {
 		return text
@@ -53,7 +50,7 @@ func AppendWord[T ~string | ~[]byte](text []byte, p WirePart, word T) []byte {
 	return append(append(append(text, byte(p)), word...), '\n')
 }
 
-// AppendHeaders adds headers.
+// AppendHeaders appends headers, without values of secret ones.
 func AppendHeaders(text []byte, p WirePart, headers map[string][]string) []byte {
 	for name, values := range headers {
 		for _, v := range values {
@@ -70,7 +67,7 @@ func AppendHeaders(text []byte, p WirePart, headers map[string][]string) []byte 
 	return text
 }
 
-// addWords adds a line of parts with something between them, if there is room.
+// addWords appends a line of joined parts if it fits.
 func addWords(text []byte, p WirePart, between string, parts ...string) []byte {
 	size := len(text) + len("p\n")
 	for _, s := range parts {
@@ -89,7 +86,7 @@ func addWords(text []byte, p WirePart, between string, parts ...string) []byte {
 	return append(text, '\n')
 }
 
-// line adds a text of one line.
+// line appends s as one line, cut if too long.
 func line(text []byte, s string) []byte {
 	cut := len(s) > maxHeaderLine
 	s = s[:min(len(s), maxHeaderLine)]
@@ -105,7 +102,6 @@ func line(text []byte, s string) []byte {
 	return text
 }
 
-// secretWords are parts of the names of headers with secret values.
 var secretWords = []string{"auth", "cookie", "token", "secret", "key", "passw", "session", "credential", "signature", "jwt"}
 
 // commonHeaders maps the names of common headers to whether their values are secret.
@@ -120,7 +116,7 @@ var commonHeaders = func() map[string]bool {
 	return all
 }()
 
-// IsSecretHeader reports whether the value of a header is one by its name.
+// IsSecretHeader reports whether the values of a header are secret, judged by its name.
 func IsSecretHeader(name string) bool {
 	secret, known := commonHeaders[name]
 	if !known {
@@ -129,9 +125,8 @@ func IsSecretHeader(name string) bool {
 	return secret
 }
 
-// containsSecretWord is IsSecretHeader without the table of common headers.
 func containsSecretWord(name string) bool {
-	if strings.EqualFold(name, "WWW-Authenticate") { // a question, not an answer
+	if strings.EqualFold(name, "WWW-Authenticate") { // a challenge, not a credential
 		return false
 	}
 	var room [64]byte
@@ -139,7 +134,7 @@ func containsSecretWord(name string) bool {
 	for _, c := range []byte(name) {
 		switch {
 		case c >= utf8.RuneSelf:
-			return true // no name of a header (RFC 9110, section 5.1), so nobody knows
+			return true // invalid in a header name (RFC 9110, section 5.1)
 		case 'A' <= c && c <= 'Z':
 			c += 'a' - 'A'
 		}
@@ -153,7 +148,7 @@ func containsSecretWord(name string) bool {
 	return false
 }
 
-// WireLines are those of a part, sorted but for the first of a part of HTTP.
+// WireLines returns the lines of a part, sorted except for the first.
 func WireLines(text []byte, p WirePart) (all []string) {
 	for l := range strings.Lines(string(text)) {
 		if l[0] == byte(p) && strings.HasSuffix(l, "\n") {
@@ -166,7 +161,7 @@ func WireLines(text []byte, p WirePart) (all []string) {
 	return all
 }
 
-// WireID is a line of a part that has only one, "" for none.
+// WireID returns the only line of a part, or "".
 func WireID(text []byte, p WirePart) string {
 	if all := WireLines(text, p); len(all) > 0 {
 		return all[0]

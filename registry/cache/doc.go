@@ -1,4 +1,2 @@
-// Package cache provides collections of bounded size that drop their oldest members.
-//
-// They know nothing of the catalog, and store no definitions.
+// Package cache provides collections with a size limit that drop their oldest members.
 package cache

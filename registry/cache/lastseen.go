@@ -2,17 +2,17 @@ package cache
 
 import "time"
 
-// MaxLastSeen is the number of names in a [LastSeen].
+// MaxLastSeen is the maximum number of names in a [LastSeen].
 const MaxLastSeen = 4096
 
-// LastSeen stores the time of the last event of each name. Above MaxLastSeen names, the
-// oldest are dropped. Names are stored by their hash, so one name may get the time of
-// another. The zero value is empty. It is not safe for concurrent use.
+// LastSeen stores the time of the last event of each name, and drops the oldest names
+// above MaxLastSeen. It stores names by hash, so collisions mix up times. The zero value
+// is ready. It is not safe for concurrent use.
 type LastSeen struct {
 	at    map[uint64]time.Time
-	order []uint64 // a ring of what is in at, once it is full
+	order []uint64 // the keys of at; a ring once full
 	next  int
-	// DroppedUntil is the latest time that was dropped.
+	// DroppedUntil is the latest dropped time.
 	DroppedUntil time.Time
 }
 
@@ -39,7 +39,7 @@ func (m *LastSeen) Record(hash uint64, now time.Time) {
 	m.at[hash] = now
 }
 
-// SeenAfter reports whether an event of a name is stored that came after asked.
+// SeenAfter reports whether a stored event of the name happened after asked.
 func (m *LastSeen) SeenAfter(hash uint64, asked time.Time) bool { return m.at[hash].After(asked) }
 
 // Len returns the number of names.

@@ -10,13 +10,13 @@ import (
 // Limits of [LinkCache].
 const (
 	MaxLinks     = 4096
-	MaxLinkBytes = 4 << 20 // of all URIs together
+	MaxLinkBytes = 4 << 20 // of all URIs
 	MaxLinkURI   = 8 << 10 // bytes of one URI
-	MaxAliases   = 20      // URIs that are stored for one alias
+	MaxAliases   = 20      // stored URIs per alias
 )
 
-// LinkCache is a least recently used cache of the URIs that a server returned without listing
-// them. It finds them by their aliases, too. It is safe for concurrent use.
+// LinkCache is an LRU cache of URIs that a server returned without listing them. It also
+// finds them by alias. It is safe for concurrent use.
 type LinkCache struct {
 	aliasesOf func(uri string) []string
 
@@ -27,14 +27,15 @@ type LinkCache struct {
 	bytes   int
 }
 
-// alias has the URIs of one alias. A server can give all its URIs the same one, so only
+// alias holds the URIs of one alias. A server can give all its URIs the same one, so only
 // MaxAliases are stored and the others counted.
 type alias struct {
 	uris     []string
-	unstored int // URIs that are counted but not stored
+	unstored int // counted only
 }
 
-// NewLinkCache returns empty Links. aliasesOf returns the aliases of a URI.
+// NewLinkCache returns an empty cache. aliasesOf returns the aliases of a URI and must be
+// pure.
 func NewLinkCache(aliasesOf func(uri string) []string) *LinkCache {
 	return &LinkCache{
 		aliasesOf: aliasesOf,
@@ -44,7 +45,7 @@ func NewLinkCache(aliasesOf func(uri string) []string) *LinkCache {
 	}
 }
 
-// Add stores a URI as the one used last.
+// Add stores a URI as the most recently used.
 func (l *LinkCache) Add(uri string) {
 	if uri == "" || len(uri) > MaxLinkURI {
 		return
@@ -55,7 +56,7 @@ func (l *LinkCache) Add(uri string) {
 		l.recent.MoveToFront(e)
 		return
 	}
-	uri = strings.Clone(uri) // the caller's may be part of a large frame
+	uri = strings.Clone(uri) // the argument may be part of a large frame
 	l.uris[uri] = l.recent.PushFront(uri)
 	for _, a := range l.aliasesOf(uri) {
 		x := l.aliases[a]
@@ -75,7 +76,6 @@ func (l *LinkCache) Add(uri string) {
 	}
 }
 
-// removeElement removes the URI of an element of recent, with its aliases.
 func (l *LinkCache) removeElement(e *list.Element) {
 	uri := l.recent.Remove(e).(string)
 	delete(l.uris, uri)
@@ -105,7 +105,7 @@ func (l *LinkCache) Has(uri string) bool {
 }
 
 // Alias returns the URIs of an alias, at most MaxAliases. It returns nil if only one of
-// several is stored, since the alias is ambiguous then.
+// several is stored, because the alias is ambiguous then.
 func (l *LinkCache) Alias(key string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,60 +2,58 @@ package cache
 
 import "slices"
 
-// Ring stores the last Max records of several servers, numbered from 1. A new record of a
-// full ring replaces the oldest one of the server with most records. So a server cannot
-// displace the records of others, and the numbers of the stored records have gaps.
+// Ring stores the last Max records of several servers, numbered from 1. When it is full,
+// a new record replaces the oldest one of the server with the most records. Thus a server
+// cannot displace the records of others, and the numbers of the stored records have gaps.
 //
-// The cost of Put depends on the number of servers, not of records. A Ring is not safe for
-// concurrent use.
+// The cost of Put depends on the number of servers, not of records. A Ring is not safe
+// for concurrent use.
 type Ring[T any] struct {
 	Max           int
 	slots         []slot[T]
 	firstFree     int32      // first unused slot; the next ones follow by slot.next
-	positions     []position // positions of records, by number; evicted ones, too
+	positions     []position // by number, including evicted records
 	firstPosition int        // in positions: all before it are evicted
 	lastNumber    uint64     // number of records ever put or skipped
-	skipped       uint64     // numbers that were skipped
+	skipped       uint64     // skipped numbers
 	count         int        // stored records
 
 	usageByServer map[string]*usage
 	usages        []*usage // of all servers with records
-	lastUsage     *usage   // of the server whose record was put last
+	lastUsage     *usage   // of the server of the last Put
 }
 
 const noSlot = -1
 
 // Stats describes the content of a [Ring].
 type Stats struct {
-	First   uint64 // number of the oldest record, 0 when empty
-	Next    uint64 // number of the next record; the first ever is 1
-	Dropped uint64 // records that were replaced
+	First   uint64 // number of the oldest record, 0 if empty
+	Next    uint64 // number of the next record; the first is 1
+	Dropped uint64 // evicted records
 }
 
-// slot holds a record, which is gone when seq is 0.
+// slot holds a record; seq is 0 if it is unused.
 type slot[T any] struct {
 	rec  T
 	seq  uint64
-	next int32 // of the same server, newer; or the next free one
+	next int32 // next record of the server; or next unused slot
 }
 
-// position is the slot of a record.
 type position struct {
 	seq  uint64
 	slot int32
 }
 
-// usage counts the records of one server in a ring.
+// usage counts the records of one server.
 type usage struct {
 	server         string
 	oldest, newest int32
 	records, bytes int
 }
 
-// Put makes a place for a record of so many bytes and returns it with the record's
-// number: the caller writes it there, over what may be left of another. gone is called
-// with the record that has to make room for it, if one has, and returns its bytes; nil if
-// none are counted.
+// Put reserves a slot for a record of the given bytes and returns it with the record's
+// number. The caller overwrites the slot, which may contain old data. gone is called with
+// an evicted record and returns its bytes; nil if bytes are not counted.
 func (g *Ring[T]) Put(server string, bytes int, gone func(*T) int) (*T, uint64) {
 	if g.count == g.Max {
 		g.evictOldest(g.largest(func(h *usage) int { return h.records }), gone)
@@ -92,14 +90,13 @@ func (g *Ring[T]) Put(server string, bytes int, gone func(*T) int) (*T, uint64) 
 	return &s.rec, g.lastNumber
 }
 
-// Skip returns the next number for a record that is kept elsewhere.
+// Skip returns the next number, for a record stored elsewhere.
 func (g *Ring[T]) Skip() uint64 {
 	g.lastNumber++
 	g.skipped++
 	return g.lastNumber
 }
 
-// usageOf returns the usage of a server. It adds one for a server without records.
 func (g *Ring[T]) usageOf(server string) *usage {
 	h := g.usageByServer[server]
 	if h == nil {
@@ -113,7 +110,7 @@ func (g *Ring[T]) usageOf(server string) *usage {
 	return h
 }
 
-// Oldest is the number of a server's oldest record, 0 when it has none.
+// Oldest returns the number of a server's oldest record, or 0.
 func (g *Ring[T]) Oldest(server string) uint64 {
 	if h := g.usageByServer[server]; h != nil {
 		return g.slots[h.oldest].seq
@@ -121,7 +118,6 @@ func (g *Ring[T]) Oldest(server string) uint64 {
 	return 0
 }
 
-// largest returns the usage with the largest value of of.
 func (g *Ring[T]) largest(of func(*usage) int) *usage {
 	found := g.usages[0]
 	for _, h := range g.usages[1:] {
@@ -132,15 +128,14 @@ func (g *Ring[T]) largest(of func(*usage) int) *usage {
 	return found
 }
 
-// EvictLargest takes the oldest record of the server that has the most bytes out, and
-// calls gone like Put.
+// EvictLargest evicts the oldest record of the server with the most bytes. It calls gone
+// like Put.
 func (g *Ring[T]) EvictLargest(gone func(*T) int) {
 	var none T
 	g.evictOldest(g.largest(func(h *usage) int { return h.bytes }), gone).rec = none
 }
 
-// evictOldest evicts the oldest record of a server. It returns the slot, which still holds the
-// record.
+// evictOldest returns the slot, which still holds the evicted record.
 func (g *Ring[T]) evictOldest(h *usage, gone func(*T) int) *slot[T] {
 	at := h.oldest
 	s := &g.slots[at]
@@ -159,7 +154,7 @@ func (g *Ring[T]) evictOldest(h *usage, gone func(*T) int) *slot[T] {
 	return s
 }
 
-// Find returns a record by its number, nil when it is gone.
+// Find returns a record by its number, or nil if it was evicted.
 func (g *Ring[T]) Find(seq uint64) *T {
 	i, ok := g.search(seq)
 	if !ok || g.slots[g.positions[i].slot].seq != seq {
@@ -180,8 +175,7 @@ func (g *Ring[T]) search(seq uint64) (int, bool) {
 	})
 }
 
-// Window calls yield with at most n records, all when n < 0, from number from
-// on.
+// Window calls yield for at most n records (all if n < 0), starting at number from.
 func (g *Ring[T]) Window(from uint64, n int, yield func(*T)) {
 	i, _ := g.search(from)
 	for _, p := range g.positions[i:] {
@@ -195,7 +189,7 @@ func (g *Ring[T]) Window(from uint64, n int, yield func(*T)) {
 	}
 }
 
-// Available is how many records Window finds at most.
+// Available returns an upper limit for the number of records that Window yields.
 func (g *Ring[T]) Available(from uint64, n int) int {
 	i, _ := g.search(from)
 	most := min(len(g.positions)-i, g.count)
@@ -205,7 +199,7 @@ func (g *Ring[T]) Available(from uint64, n int) int {
 	return most
 }
 
-// Stats says which records are there.
+// Stats returns which records the ring holds.
 func (g *Ring[T]) Stats() Stats {
 	s := Stats{Next: g.lastNumber + 1, Dropped: g.lastNumber - g.skipped - uint64(g.count)}
 	for ; g.count > 0; g.firstPosition++ {

@@ -10,15 +10,15 @@ import (
 	"goblin/registry/suggest"
 )
 
-// AppliedOverride is an override as it is to one definition.
+// AppliedOverride is an override applied to one definition.
 type AppliedOverride struct {
 	*Override
-	Fill     FixedArguments // the arguments that calls get
-	Problems []string       // what of the override does not fit the definition
+	Fill     FixedArguments // the arguments added to calls
+	Problems []string       // parts of the override that do not fit the definition
 }
 
-// Tool is the definition of a tool under an override, but for its name, which depends on
-// what else there is.
+// Tool returns a tool's definition with the override, except for its name, which depends
+// on other tools.
 func (o *Override) Tool(item []byte) ([]byte, *AppliedOverride) {
 	a := &AppliedOverride{Override: o}
 	item = o.applyTexts(item)
@@ -66,7 +66,7 @@ func (o *Override) hideArguments(schema, properties []byte) []byte {
 	return rawjson.Splice(schema, edits...)
 }
 
-// Prompt is the definition of a prompt under an override, but for its name.
+// Prompt returns a prompt's definition with the override, except for its name.
 func (o *Override) Prompt(item []byte) ([]byte, *AppliedOverride) {
 	a := &AppliedOverride{Override: o}
 	item = o.applyTexts(item)
@@ -81,7 +81,7 @@ func (o *Override) Prompt(item []byte) ([]byte, *AppliedOverride) {
 	}
 	for _, m := range o.Arguments {
 		value, why := m.Value, ""
-		if !rawjson.IsString(value) { // those of prompts are texts
+		if !rawjson.IsString(value) { // arguments of prompts are strings
 			value = rawjson.Quote(string(value))
 		}
 		if !slices.Contains(known, m.Name) {
@@ -95,7 +95,7 @@ func (o *Override) Prompt(item []byte) ([]byte, *AppliedOverride) {
 	return item, a
 }
 
-// Resource is the definition of a resource or template under an override.
+// Resource returns the definition of a resource or template with the override.
 func (o *Override) Resource(item []byte) ([]byte, *AppliedOverride) {
 	if o.Label != "" {
 		item = setMember(item, "name", rawjson.Quote(o.Label))
@@ -128,8 +128,8 @@ func (a *AppliedOverride) addArgument(name string, value []byte, why string) {
 	}
 }
 
-// setMember returns an object with a member in place of all members of that name. Readers may use
-// the first or the last of several.
+// setMember replaces all members with this name. Readers may use the first or the last of
+// several.
 func setMember(obj []byte, name string, value []byte) []byte {
 	n := 0
 	for k := range rawjson.Members(obj) {
@@ -143,8 +143,8 @@ func setMember(obj []byte, name string, value []byte) []byte {
 	return rawjson.SetMember(obj, name, value)
 }
 
-// filterArray returns an array without the elements for which drop returns true, and whether there
-// were any.
+// filterArray returns an array without the elements for which drop returns true. less
+// reports whether there were any.
 func filterArray(list []byte, drop func(element []byte) bool) (kept []byte, less bool) {
 	kept = []byte{'['}
 	for e := range rawjson.Elements(list) {
@@ -160,8 +160,8 @@ func filterArray(list []byte, drop func(element []byte) bool) (kept []byte, less
 	return append(kept, ']'), less
 }
 
-// convertValue converts a value to the type of a property: variables in a config are always strings.
-// why describes an obvious mismatch.
+// convertValue converts a value to the type of a property, because variables in a config
+// are always strings. why describes an obvious mismatch.
 func convertValue(property, value []byte) (fits []byte, why string) {
 	var types []string
 	of := rawjson.Get(property, "type")
@@ -186,7 +186,7 @@ func convertValue(property, value []byte) (fits []byte, why string) {
 	return value, "is to be of type " + strings.Join(types, " or ") + ", and is of type " + typeOf(value)
 }
 
-// typeOf is the type of a valid text, as schemas name it.
+// typeOf returns the JSON Schema type of a valid value.
 func typeOf(value []byte) string {
 	switch value[0] {
 	case '{':
@@ -206,7 +206,6 @@ func typeOf(value []byte) string {
 	return "number"
 }
 
-// didYouMean returns a suggestion for an unknown argument, or "".
 func didYouMean(wrong string, known []string) string {
 	f := suggest.New(wrong)
 	for _, name := range known {

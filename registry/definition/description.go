@@ -5,13 +5,12 @@ import (
 	"unicode/utf16"
 )
 
-// MaxDescription is how many characters of a tool's description clients show to
-// models: Claude Code cuts what is longer. A character is what JavaScript counts
-// as one.
+// MaxDescription is the number of characters of a tool's description that clients show to
+// models: Claude Code cuts longer ones. Characters are counted in UTF-16, as in
+// JavaScript.
 const MaxDescription = 2048
 
-// LongDescription says what will become of a tool's description that is longer; "" for
-// the others.
+// LongDescription describes how clients cut a long description, or returns "".
 func LongDescription(description string) string {
 	if len(description) <= MaxDescription {
 		return ""
@@ -23,7 +22,7 @@ func LongDescription(description string) string {
 	return fmt.Sprintf("the description has %d characters, of which clients such as Claude Code show %d", n, MaxDescription)
 }
 
-// CountCharacters counts those of a text as JavaScript does.
+// CountCharacters returns the length of a text in UTF-16, as JavaScript counts it.
 func CountCharacters(text string) (n int) {
 	for _, r := range text {
 		n += utf16.RuneLen(r)

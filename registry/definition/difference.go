@@ -10,11 +10,11 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Difference compares two definitions, a line each that begins with "-", "+" or " "
-// (unified, with three lines of context). It is foreign text.
+// Difference compares two definitions. Each line begins with "-", "+" or " " (unified,
+// three lines of context). It is untrusted text.
 func Difference(before, after []byte) string {
 	text := udiff.Unified("before", "after", Format(before), Format(after))
-	// The names of the two stand above it already, and line numbers say nothing.
+	// Drop headers and line numbers.
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "--- ") && !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line, "@@ ") {
@@ -24,13 +24,13 @@ func Difference(before, after []byte) string {
 	return out.String()
 }
 
-// maxNested is how deeply an object may nest that is indented: each level costs
-// as many blanks in each line as there are levels.
+// maxNested is the maximum nesting of an object that is indented. Deeper ones would cost
+// quadratic space.
 const maxNested = 64
 
-// Format is a JSON object in the form in which people read it: what stands in
-// its descriptions as line breaks are line breaks. A bar before what follows them
-// keeps a text from looking like a member, or like a line around the definition.
+// Format formats a JSON object for users, with real line breaks in descriptions. A bar
+// after each of them keeps the text from looking like a member or like a line around the
+// definition.
 func Format(object []byte) string {
 	var out bytes.Buffer
 	shallow := rawjson.Checker{Depth: maxNested}
@@ -47,5 +47,6 @@ func Format(object []byte) string {
 	return text.String() + "\n"
 }
 
-// lineBreaks makes those of JSON's texts real, and knows a backslash that is one.
+// lineBreaks unescapes line breaks of JSON strings, but not an escaped backslash before
+// an n.
 var lineBreaks = strings.NewReplacer(`\\`, `\\`, `\n`, "\n| ")

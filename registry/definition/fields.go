@@ -7,21 +7,21 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Bounds of the fields of one schema.
+// Limits for the fields of one schema.
 const (
 	maxFields     = 500
 	maxFieldDepth = 5
-	maxKinds      = 5000 // types, alternatives included
+	maxKinds      = 5000 // types, including alternatives
 	maxEnum       = 50   // values of an enum
 )
 
 // Field is an argument of a tool or prompt, or a member of a result. All texts are
 // untrusted.
 type Field struct {
-	Name        string // nested fields by their path, such as "items[].id"
+	Name        string // nested fields by path, such as "items[].id"
 	Type        string // such as "array of string"
 	Required    bool
-	Notes       []string // such as its default
+	Notes       []string // such as the default
 	Description string
 }
 
@@ -76,22 +76,20 @@ func TemplateFields(template string) (all []Field) {
 	return all
 }
 
-// SchemaFields returns the properties of the JSON Schema that a member of a definition
-// holds, in the order of the schema.
+// SchemaFields returns the properties of the JSON Schema in a member of a definition, in
+// the order of the schema.
 func SchemaFields(definition []byte, member string) []Field {
 	s := schema{root: rawjson.Get(definition, member), budget: maxKinds}
 	s.properties("", s.root, 0)
 	return s.fields
 }
 
-// schema collects the fields of one JSON Schema.
 type schema struct {
 	root   []byte
 	fields []Field
-	budget int // types that may still be read
+	budget int // number of types that may still be read
 }
 
-// properties adds the properties of an object, in the order of the schema.
 func (s *schema) properties(path string, object []byte, depth int) {
 	object = s.resolve(object)
 	if depth == maxFieldDepth {
@@ -117,7 +115,7 @@ func (s *schema) properties(path string, object []byte, depth int) {
 	}
 }
 
-// resolve follows a reference within the schema, one step only: cycles end here.
+// resolve follows a reference within the schema, one step only because of cycles.
 func (s *schema) resolve(value []byte) []byte {
 	path, ok := strings.CutPrefix(rawjson.GetString(value, "$ref"), "#/")
 	if !ok {
@@ -133,7 +131,7 @@ func (s *schema) resolve(value []byte) []byte {
 	return to
 }
 
-// kind names the type of a value, such as "array of string".
+// kind returns the type of a value, such as "array of string".
 func (s *schema) kind(value []byte, depth int) string {
 	if s.budget--; s.budget < 0 || depth == maxFieldDepth {
 		return "any"
@@ -170,7 +168,6 @@ func (s *schema) kind(value []byte, depth int) string {
 	return "any"
 }
 
-// notes lists the values that a property may have.
 func notes(value []byte) (all []string) {
 	if values := rawjson.Get(value, "enum"); rawjson.IsArray(values) {
 		var some []string

@@ -9,13 +9,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// FixedArguments are arguments that the config decides: each call gets them, whoever makes it.
+// FixedArguments are arguments set by the config and added to each call of every client.
 type FixedArguments []Member
 
-// FixedError says that a client gave an argument that the config decides.
+// FixedError is the error for a client that sets an argument fixed by the config.
 type FixedError struct {
 	Argument string // as the client wrote it
-	Fixed    string // which it is, or may be read as
+	Fixed    string // the fixed argument that it matches
 }
 
 func (e *FixedError) Error() string {
@@ -25,10 +25,10 @@ func (e *FixedError) Error() string {
 	return fmt.Sprintf("argument %q is decided by Goblin's config (overrides); leave it out", e.Argument)
 }
 
-// Edit is the change that puts the arguments into params of a call, which are in the
-// member at path. The error is a *[FixedError] when the client gives one of them, with
-// another value or in a spelling that some readers take for it, or says that they are
-// something else than an object.
+// Edit returns the edit that adds the arguments to the params of a call, in the member at
+// path. It returns a *[FixedError] if the client sets one of them to another value, or in
+// a spelling that some readers treat as the same name. It returns another error if a
+// member on the path is not an object.
 func (f FixedArguments) Edit(params []byte, path ...string) (rawjson.Edit, error) {
 	obj := params
 	for i, name := range path {
@@ -57,7 +57,7 @@ func (f FixedArguments) Edit(params []byte, path ...string) (rawjson.Edit, error
 	return rawjson.ReplaceEdit(params, obj, value), err
 }
 
-// Permits says whether a client may give an argument of that name, whatever its value.
+// Permits returns an error if clients must not set an argument of this name to any value.
 func (f FixedArguments) Permits(name string) error {
 	for _, m := range f {
 		if isSameName(name, m.Name) {
@@ -86,8 +86,8 @@ func (f FixedArguments) fillIn(arguments []byte) ([]byte, error) {
 	return arguments, nil
 }
 
-// isSameName reports whether some JSON reader treats two names as the same. Go's ignores case, and
-// others end a name at a NUL.
+// isSameName reports whether some JSON reader treats two names as the same. Go ignores
+// case, and other readers end a name at a NUL.
 func isSameName(name, other string) bool {
 	if head, _, cut := strings.Cut(name, "\x00"); cut {
 		name = head
@@ -95,7 +95,7 @@ func isSameName(name, other string) bool {
 	return strings.EqualFold(name, other)
 }
 
-// equalValues reports whether two values differ at most in their formatting.
+// equalValues reports whether two values are equal except for their formatting.
 func equalValues(a, b []byte) bool {
 	return bytes.Equal(a, b) || bytes.Equal(rawjson.AppendCanonical(nil, a), rawjson.AppendCanonical(nil, b))
 }

@@ -1,8 +1,7 @@
 // Package definition overrides, compares and describes definitions of tools, prompts and
 // resources.
 //
-// Definitions are raw JSON, of which all that need not change stays byte for byte. It knows
-// neither servers nor names of a catalog, nor who asks.
+// Definitions are raw JSON; unchanged parts stay byte for byte.
 package definition
 
 import (
@@ -10,24 +9,23 @@ import (
 	"slices"
 )
 
-// Override replaces parts of a thing's definition for clients. Those that are empty or nil
-// stay the server's. It is immutable.
+// Override replaces parts of a definition for clients. Empty or nil fields keep the
+// server's value. It is immutable.
 type Override struct {
-	Name        string // of a tool or prompt, instead of the server's own
+	Name        string // of a tool or prompt
 	Label       string // the "name" of a resource or template
 	Title       *string
 	Description *string
-	Annotations []Member // of tools: they are merged with the server's
-	Arguments   []Member // of tools and prompts: they are filled in, and hidden
+	Annotations []Member // of tools: merged with the server's
+	Arguments   []Member // of tools and prompts: fixed and hidden
 }
 
-// Member is a name with a raw value.
 type Member struct {
 	Name  string
 	Value []byte
 }
 
-// withDefaults returns o with its empty parts taken from below, which may be nil.
+// withDefaults returns o with its empty fields taken from below, which may be nil.
 func (o *Override) withDefaults(below *Override) *Override {
 	switch {
 	case o == nil:
@@ -53,7 +51,7 @@ func (o *Override) withDefaults(below *Override) *Override {
 	return &both
 }
 
-// mergeMembers returns the members of both lists, sorted by name. On conflicts those of a win.
+// mergeMembers returns the members of both lists, sorted by name. On conflicts, a wins.
 func mergeMembers(a, b []Member) []Member {
 	if len(b) == 0 {
 		return a
@@ -69,13 +67,13 @@ func mergeMembers(a, b []Member) []Member {
 	return all
 }
 
-// Set are the overrides of a server, by its own names and URIs. Those of resources are
-// those of templates, too. A nil one has none.
+// Set holds the overrides of a server by its own names and URIs. Resources also contains
+// templates.
 type Set struct {
 	Tools, Prompts, Resources map[string]*Override
 }
 
-// Merge is the set with what it leaves open taken from below.
+// Merge returns the set with its empty parts taken from below. Both may be nil.
 func (s *Set) Merge(below *Set) *Set {
 	switch {
 	case s == nil:
@@ -96,16 +94,17 @@ func (s *Set) Merge(below *Set) *Set {
 	return &Set{join(s.Tools, below.Tools), join(s.Prompts, below.Prompts), join(s.Resources, below.Resources)}
 }
 
-// WithoutName is an override without its name.
+// WithoutName returns a copy without the name.
 func (a *AppliedOverride) WithoutName() *AppliedOverride {
 	o := *a.Override
 	o.Name = ""
 	return &AppliedOverride{Override: &o, Fill: a.Fill, Problems: a.Problems}
 }
 
-// CheckRenames says who of several things cannot have the name that it is given, and keeps its own,
-// so that no two have one: for each, who has the name. No two have one name of their own.
-// Of things that are given one, the first has it.
+// CheckRenames decides which renames are rejected because another item already has the
+// name. It maps the index of each rejected item, which keeps its own name, to the index
+// of the item with the name. Own names are unique. Of several items renamed to one name,
+// the first gets it.
 func CheckRenames(own, given []string) map[int]int {
 	refused := make(map[int]int)
 	for again := true; again; {

@@ -6,20 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// typed are the places where characters are text, and areas those of them where a text
-// has several lines.
+// textPlaces are the places where characters are text, and multilinePlaces those with
+// multi-line text.
 const (
 	textPlaces      = InFilter | InForm | InPalette | InHelp | InSearch | InValues | InQuery | InLine | InSampling
 	multilinePlaces = InForm | InSampling
 )
 
-// scrollPlaces are the dialogs of texts and lists that have keys to scroll.
+// scrollPlaces are the dialogs with keys to scroll.
 const scrollPlaces = InSubscriptions | InClients | InExchange | InSetup | InMistakes
 
-// dialogActions returns the actions of forms, dialogs and the filter bar.
 func dialogActions() []Action { return slices.Concat(formActions(), listActions(), questionActions()) }
 
-// formActions returns the actions of the filter bar, forms, the palette and the help.
 func formActions() []Action {
 	return []Action{
 		{"filter.keep", []string{"enter"}, InFilter},
@@ -74,7 +72,6 @@ func formActions() []Action {
 	}
 }
 
-// listActions returns the actions of dialogs with a list or a text.
 func listActions() []Action {
 	return []Action{
 		{"scroll.down", []string{"j", "down"}, scrollPlaces},
@@ -149,7 +146,6 @@ func listActions() []Action {
 	}
 }
 
-// questionActions returns the actions of dialogs that ask something, and of the setup page.
 func questionActions() []Action {
 	return []Action{
 		{"confirm.yes", []string{"y", "Y"}, InConfirm},
@@ -173,8 +169,9 @@ func questionActions() []Action {
 	}
 }
 
-// TextKeyReason says why an action cannot have a key: where it works, that is text, or moves in it.
-// It is "" for others, and for those that the action has by itself.
+// TextKeyReason returns the reason why an action cannot have a key: where the action
+// works, the key types or edits text. It returns "" if the key is fine or one of the
+// action's default keys.
 func TextKeyReason(action, key string) (why string) {
 	all := Actions()
 	i := slices.IndexFunc(all, func(a Action) bool { return a.ID == action })
@@ -193,7 +190,7 @@ func TextKeyReason(action, key string) (why string) {
 	return ""
 }
 
-// What keys do to a text that is typed, and to one of several lines.
+// Keys that edit text, and further ones for multi-line text.
 var (
 	editKeys          = []string{"backspace", "delete", "left", "right", "home", "end"}
 	multilineEditKeys = []string{"enter", "up", "down"}

@@ -1,8 +1,7 @@
 // Package keymap lists the UI's actions with their keys and applies the user's changes.
 //
-// It owns the actions' ids, their keys and places, how keys are spelled, and what
-// two actions on one key are: a conflict. It knows no config, which says what is
-// changed, and no screen, which does what an action is called for.
+// It defines the ids, keys and places of actions, the spelling of keys, and conflicts
+// between actions. It knows neither the config nor the UI.
 package keymap
 
 import (
@@ -13,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// Place is where keys work: a set of panes, dialogs and other focuses.
+// Place is a set of panes, dialogs and other focuses where keys work.
 type Place uint32
 
-// The places.
+// Values of [Place].
 const (
 	InServers Place = 1 << iota
 	InTools
@@ -24,15 +23,15 @@ const (
 	InResources
 	InLogs
 	InUsage
-	InDetail // the detail panel has the focus
+	InDetail // the detail has the focus
 
-	InFilter // the line of the filter is typed
+	InFilter // typing a filter
 	InForm
 	InPalette
 	InHelp
 	InSubscriptions
 	InClients
-	InSearch // the filter of a list in a dialog is typed
+	InSearch // typing the filter of a list in a dialog
 	InValues
 	InExchange
 	InPast
@@ -51,12 +50,12 @@ const (
 	Anywhere  = InLists | InDetail
 )
 
-// Places are the single places of panes in the order of the documents.
+// Places returns the panes in the order of the documentation.
 func Places() []Place {
 	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InUsage, InDetail}
 }
 
-// placeNames are in the order of the places.
+// placeNames is indexed by the bit number of the place.
 var placeNames = [...]string{
 	"Servers", "Tools", "Prompts", "Resources", "Logs", "Usage", "Detail",
 	"the line of the filter", "forms", "the palette", "the help", "the subscriptions", "the clients",
@@ -65,7 +64,7 @@ var placeNames = [...]string{
 	"a model's answer", "a login", "the setup", "the mistakes in the config",
 }
 
-// String is a set of places in words.
+// String lists the places in words.
 func (p Place) String() string {
 	var all []string
 	for i, name := range placeNames {
@@ -83,27 +82,23 @@ func (p Place) String() string {
 	}
 }
 
-// Action is something that can be done by keys, which are spelled as Bubble Tea
-// does it; the first one is shown.
+// Action is an action with its keys, in Bubble Tea's spelling. The first key is shown.
 type Action struct {
 	ID    string
 	Keys  []string
 	Where Place
 }
 
-// quitAction is the action with the key that cannot be changed: it remains if all other keys are
-// lost.
+// quitAction is the action whose key cannot be changed, so that the UI can always be
+// closed.
 const quitAction = "interrupt"
 
-// quitKey is the key of quitAction.
 const quitKey = "ctrl+c"
 
-// Actions are all actions with the keys that they have by themselves; those of dialogs
-// and forms have the names of these before a dot.
+// Actions returns all actions with their default keys. The ids of dialog actions begin
+// with the dialog's name and a dot.
 func Actions() []Action { return append(paneActions(), dialogActions()...) }
 
-// paneActions returns the actions outside of forms and dialogs.
-//
 //nolint:funlen // one table
 func paneActions() []Action {
 	return []Action{
@@ -190,7 +185,7 @@ func paneActions() []Action {
 	}
 }
 
-// IDs are those of the actions whose keys can be changed.
+// IDs returns the ids of the actions whose keys can be changed.
 func IDs() []string {
 	var all []string
 	for _, a := range Actions() {
@@ -201,7 +196,7 @@ func IDs() []string {
 	return all
 }
 
-// SuggestIDs are the IDs that a wrong one may have meant: those of the same dialog, or
+// SuggestIDs returns the ids that an unknown one could mean: those of the same dialog, or
 // those of panes.
 func SuggestIDs(id string) []string {
 	of := func(id string) string { before, _, _ := strings.Cut(id+".", "."); return before }
@@ -214,11 +209,11 @@ func SuggestIDs(id string) []string {
 	})
 }
 
-// Map is actions by their ids.
+// Map holds actions by id.
 type Map map[string]Action
 
-// Rebind is Actions with other keys for those that changed names; none at all take
-// them away. C-c closes what it closes whatever they are.
+// Rebind returns the actions with changed keys, by id. An empty list removes all keys. An
+// action with C-c by default keeps it.
 func Rebind(changed map[string][]string) Map {
 	m := make(Map)
 	for _, a := range applyChanges(changed) {
@@ -243,7 +238,7 @@ func applyChanges(changed map[string][]string) []Action {
 	return all
 }
 
-// In are the actions of a place by their keys.
+// In returns the ids of a place's actions by key.
 func (m Map) In(p Place) map[string]string {
 	by := make(map[string]string)
 	for id, a := range m {
@@ -256,13 +251,13 @@ func (m Map) In(p Place) map[string]string {
 	return by
 }
 
-// Conflict is a key that two actions have in one place. Action is one that was changed.
+// Conflict is a key with two actions in one place. Action is a changed one.
 type Conflict struct {
 	Key, Action, Other string
 	Where              Place
 }
 
-// Conflicts are those that changes make.
+// Conflicts returns the conflicts that changes cause.
 func Conflicts(changed map[string][]string) []Conflict {
 	var found []Conflict
 	all := applyChanges(changed)
@@ -273,7 +268,7 @@ func Conflicts(changed map[string][]string) []Conflict {
 		for j := range all {
 			_, later := changed[all[j].ID]
 			where := all[i].Where & all[j].Where
-			if where == 0 || i == j || later && j > i { // of two that were changed, the later one is told
+			if where == 0 || i == j || later && j > i { // of two changed actions, report the later one
 				continue
 			}
 			for _, key := range all[i].Keys {
@@ -286,8 +281,7 @@ func Conflicts(changed map[string][]string) []Conflict {
 	return found
 }
 
-// keyNames maps the names of keys without a character, and their aliases, to the spelling of Bubble
-// Tea.
+// keyNames maps names of keys, including aliases, to Bubble Tea's spelling.
 var keyNames = map[string]string{
 	"enter": "enter", "return": "enter", "tab": "tab", "esc": "esc", "escape": "esc", "space": " ",
 	"backspace": "backspace", "delete": "delete", "del": "delete", "insert": "insert", "ins": "insert",
@@ -297,7 +291,7 @@ var keyNames = map[string]string{
 	"f7": "f7", "f8": "f8", "f9": "f9", "f10": "f10", "f11": "f11", "f12": "f12",
 }
 
-// KeyNames are the names of keys that are no character, as they are written.
+// KeyNames returns the names of keys without a character.
 func KeyNames() []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(keyNames)) {
@@ -315,12 +309,12 @@ var modifiable = map[string][]string{
 	"ctrl+shift+": {"up", "down", "left", "right", "home", "end"},
 }
 
-// ParseKey is a key as it is spelled here, of one as people write it: a character, a name,
-// or one of them with Ctrl or Shift (ctrl+d, C-d, shift+tab). If no terminal has that
-// key for the screen, why says so.
+// ParseKey parses a key as users write it: a character, a name, or either with Ctrl or
+// Shift (ctrl+d, C-d, shift+tab). It returns Bubble Tea's spelling, or the reason why
+// terminals cannot report the key.
 func ParseKey(written string) (key, why string) {
 	if r, size := utf8.DecodeRuneInString(written); size == len(written) && unicode.IsPrint(r) && r != utf8.RuneError && r != ' ' {
-		return written, "" // case counts
+		return written, "" // case-sensitive
 	}
 	low := strings.ToLower(strings.TrimSpace(written))
 	if written == " " {
@@ -337,7 +331,7 @@ func ParseKey(written string) (key, why string) {
 	case held == "" && keyNames[low] != "", slices.Contains(modifiable[held], key):
 		return held + key, ""
 	case held == "ctrl+" && key == " ":
-		return "ctrl+@", "" // which it is to terminals
+		return "ctrl+@", "" // as terminals report it
 	case held == "ctrl+" && len(key) == 1 && key[0] >= 'a' && key[0] <= 'z':
 		return ctrlLetter(key)
 	case held == "shift+" && utf8.RuneCountInString(key) == 1 && key != " ":
@@ -346,7 +340,6 @@ func ParseKey(written string) (key, why string) {
 	return "", "is no key that terminals tell apart; write a character, ctrl+ with a letter, or one of " + strings.Join(KeyNames(), ", ")
 }
 
-// cutModifiers splits the modifiers off a key.
 func cutModifiers(low string) (held, key string) {
 	for {
 		i := slices.IndexFunc(modifierSpellings[:], func(s [2]string) bool { return strings.HasPrefix(low, s[0]) && low != s[0] })
@@ -357,7 +350,7 @@ func cutModifiers(low string) (held, key string) {
 	}
 }
 
-// modifierSpellings maps the spellings of modifiers to that of Bubble Tea.
+// modifierSpellings maps the spellings of modifiers to Bubble Tea's.
 var modifierSpellings = [...][2]string{
 	{"ctrl+", "ctrl+"},
 	{"ctrl-", "ctrl+"},
@@ -383,7 +376,7 @@ func ctrlLetter(key string) (string, string) {
 	return "ctrl+" + key, ""
 }
 
-// FormatKey is a key as people write it.
+// FormatKey formats a key for users.
 func FormatKey(key string) string {
 	switch key {
 	case " ":

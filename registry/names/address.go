@@ -2,10 +2,9 @@ package names
 
 import "strings"
 
-// NormalizeAddress takes a URI apart as URL parsers do: the case of the scheme does not
-// count, neither does white space in front of it, nor do tabs and line breaks in
-// it and in the host. ours says that the scheme is mcp; server and rest are what
-// stands before and behind the first slash, rest as it is.
+// NormalizeAddress splits a URI like URL parsers do. It ignores the case of the scheme,
+// leading whitespace, and tabs and line breaks in scheme and host. ours reports whether
+// the scheme is mcp. server and rest are the unchanged parts around the first slash.
 func NormalizeAddress(uri string) (server, rest string, ours bool) {
 	rest, ours = strings.CutPrefix(uri, Scheme)
 	if !ours {
@@ -17,8 +16,8 @@ func NormalizeAddress(uri string) (server, rest string, ours bool) {
 	return server, rest, true
 }
 
-// CutHost splits what stands behind the slashes of a scheme at the end of the host.
-// path says that a slash follows, which is not in rest.
+// CutHost splits the text after a scheme's slashes at the end of the host. path reports
+// whether a slash follows the host; rest does not include it.
 func CutHost(uri string) (host, rest string, path bool) {
 	end := strings.IndexAny(uri, "/?#")
 	if end < 0 {
@@ -33,7 +32,8 @@ func CutHost(uri string) (host, rest string, path bool) {
 	return host, "", false
 }
 
-// CutScheme cuts off what URL parsers take for want, in lower case.
+// CutScheme removes the scheme want, which must be lower case, in any spelling that URL
+// parsers accept.
 func CutScheme(uri, want string) (rest string, ok bool) {
 	for uri != "" && uri[0] <= ' ' {
 		uri = uri[1:]

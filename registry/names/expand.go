@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// expansion is how an operator joins its values (RFC 6570, appendix A).
+// expansion defines how an operator joins values (RFC 6570, appendix A).
 type expansion struct {
 	first, between string
 	named          bool // name=value
-	reserved       bool // what is reserved in URIs stays
+	reserved       bool // keep reserved characters
 }
 
 var expansions = map[byte]expansion{
@@ -24,7 +24,7 @@ var expansions = map[byte]expansion{
 	'&': {first: "&", between: "&", named: true},
 }
 
-// Names are the variables, each once, as the template has them.
+// Names returns the names of the variables without duplicates, in the template's order.
 func (t *Template) Names() []string {
 	var names []string
 	for _, p := range t.parts {
@@ -37,8 +37,8 @@ func (t *Template) Names() []string {
 	return names
 }
 
-// Expand is the URI for values that are texts; a variable without one is undefined, as is
-// one of "" (RFC 6570, section 3.2).
+// Expand returns the URI for the values. Missing and empty values are undefined (RFC
+// 6570, section 3.2).
 func (t *Template) Expand(values map[string]string) string {
 	var b strings.Builder
 	for _, p := range t.parts {
@@ -64,7 +64,6 @@ func (t *Template) Expand(values map[string]string) string {
 	return b.String()
 }
 
-// prefix returns the part of a value that a prefix modifier keeps.
 func (v variable) prefix(value string) string {
 	n := 0
 	for i := range value {

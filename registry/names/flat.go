@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// FlatTemplate recognises the flat spelling of a template's expansions: that in which
-// every run of bytes outside of [A-Za-z0-9.~-] has become one underscore.
+// FlatTemplate matches flat ids with a template. In flat ids, each run of bytes outside
+// of [A-Za-z0-9.~-] is one underscore.
 type FlatTemplate struct {
 	parts []flatPart
 }
@@ -13,13 +13,13 @@ type FlatTemplate struct {
 type flatPart struct {
 	lit      string // flattened
 	original string
-	reserved bool // {+v}: an underscore in it could have been anything
+	reserved bool // {+v}: an underscore may stand for any bytes
 	variable bool
 }
 
-// Flatten returns the template's flat form; ok is false for templates with
-// expressions other than {v} and {+v}, which flat spellings cannot be told
-// apart for. flatten must be the function that made the spellings.
+// Flatten returns the template's flat form. ok is false if it has expressions other than
+// {v} and {+v}, which are ambiguous in flat ids. flatten must be the function that
+// creates the flat ids.
 func (t *Template) Flatten(flatten func(string) string) (f *FlatTemplate, ok bool) {
 	f = &FlatTemplate{}
 	for i, p := range t.parts {
@@ -47,7 +47,8 @@ func (f *FlatTemplate) Prefix() string {
 	return f.parts[0].lit
 }
 
-// parse finds nothing when the budget is spent.
+// parse returns the number of ways to expand the template to s (2 for several), and the
+// URI if there is exactly one. It returns 0 if the budget is spent.
 func (f *FlatTemplate) parse(s string, budget *MatchBudget) (uri string, ways int) {
 	if len(s) > MaxURI || !budget.spend(perTemplate+compareCost(f.Prefix())) || !strings.HasPrefix(s, f.Prefix()) {
 		return "", 0
@@ -59,8 +60,8 @@ func (f *FlatTemplate) parse(s string, budget *MatchBudget) (uri string, ways in
 	if !budget.spend(2 * work * (len(s) + 1)) {
 		return "", 0
 	}
-	// count[i][p] is the number of ways in which parts i and later give s[p:],
-	// inside[p] the same for a variable i that has some of s[:p] already.
+	// count[i][p] is the number of ways in which parts i and later match s[p:]. inside[p]
+	// is the same for a variable i that already matched some of s[:p].
 	n := len(s)
 	count := make([][]uint8, len(f.parts)+1)
 	space := make([]uint8, (len(f.parts)+1)*(n+1))

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// TemplateIndex finds the templates of a list that match a URI without trying all:
-// only those whose literal prefix the URI begins with.
+// TemplateIndex finds the templates of a list that match a URI. It tries only those whose
+// literal prefix fits.
 type TemplateIndex struct {
 	templates []*Template
 	prefixes  prefixes
@@ -26,10 +26,9 @@ func NewTemplateIndex(list []*Template) *TemplateIndex {
 	return x
 }
 
-// Match returns the place in the list of the template that says most about
-// uri: the one with the most literal bytes, then with the longest literal
-// prefix, then the first in the list. It returns -1 when none matches, and when
-// the budget is spent.
+// Match returns the index of the most specific template for uri: the one with the most
+// literal bytes, then with the longest literal prefix, then the first in the list. It
+// returns -1 if there is none or the budget is spent.
 func (x *TemplateIndex) Match(uri string, budget *MatchBudget) int {
 	if len(uri) > MaxURI {
 		return -1
@@ -53,7 +52,7 @@ func (x *TemplateIndex) Match(uri string, budget *MatchBudget) int {
 	return best
 }
 
-// FlatTemplateIndex is the [TemplateIndex] of flat spellings.
+// FlatTemplateIndex is a [TemplateIndex] for flat ids.
 type FlatTemplateIndex struct {
 	flats    []*FlatTemplate // nil for templates without a flat form
 	prefixes prefixes
@@ -78,10 +77,9 @@ func NewFlatTemplateIndex(list []*Template, flatten func(string) string) *FlatTe
 	return x
 }
 
-// Parse calls yield, until it returns false, for every template that can have
-// given the flat spelling s: with its place in the list, the number of ways
-// (2 for several) and, for one way, the expansion. It stops when the budget is
-// spent.
+// Parse calls yield for every template that can have the flat id s, with its index in the
+// list, the number of ways (2 for several) and, for one way, the expansion. It stops when
+// yield returns false or the budget is spent.
 func (x *FlatTemplateIndex) Parse(s string, budget *MatchBudget, yield func(i, ways int, uri string) bool) {
 	if len(s) > MaxURI {
 		return
@@ -95,14 +93,14 @@ func (x *FlatTemplateIndex) Parse(s string, budget *MatchBudget, yield func(i, w
 	}
 }
 
-// prefixes finds which of many strings another one begins with.
+// prefixes finds the strings that are prefixes of another one.
 type prefixes struct {
 	groups []group // sorted by prefix
 }
 
 type group struct {
 	prefix  string
-	parent  int // the group with the longest proper prefix of prefix, or -1
+	parent  int // group with the longest proper prefix of prefix, or -1
 	members []int32
 }
 
@@ -129,8 +127,8 @@ func newPrefixes(n int, of func(int) string) prefixes {
 	return x
 }
 
-// longest returns the group with the longest prefix of s, -1 for none; the
-// shorter ones are its parents. It is -1, too, when the budget is spent.
+// longest returns the group with the longest prefix of s; its parents have the shorter
+// ones. It returns -1 if there is none or the budget is spent.
 func (x *prefixes) longest(s string, budget *MatchBudget) int {
 	g := sort.Search(len(x.groups), func(i int) bool { return x.groups[i].prefix > s }) - 1
 	for g >= 0 && !strings.HasPrefix(s, x.groups[g].prefix) {

@@ -31,8 +31,8 @@ var classes = func() (t [256]class) {
 	return t
 }()
 
-// positionSet holds the positions of the URI that are reachable: set[i] is not 0 if everything so
-// far can match the first i bytes.
+// positionSet is the set of reachable positions: set[i] is not 0 if the parts so far can
+// match the first i bytes of the URI.
 type positionSet []uint8
 
 func (a positionSet) empty() bool {
@@ -52,25 +52,23 @@ func (a positionSet) add(b positionSet) {
 	}
 }
 
-// MatchBudget is the work that a look-up may take, in steps of about a nanosecond: a
-// byte of the URI looked at for a part of a template. Steps are counted, not
-// timed, so that a look-up has the same outcome everywhere.
+// MatchBudget limits the work of a lookup, in steps of about 1 ns: one byte of the URI
+// compared with one part of a template. Counting steps instead of time makes results
+// reproducible.
 type MatchBudget int
 
-// perTemplate is the cost of looking at a template, however soon it does not match.
+// perTemplate is the minimum cost of trying a template.
 const perTemplate = 64
 
-// spend spends n steps and reports whether the budget had them.
 func (b *MatchBudget) spend(n int) bool {
 	*b -= MatchBudget(n)
 	return *b >= 0
 }
 
-// IsSpent reports whether the work needed more than there was. What was found then
-// may be wrong.
+// IsSpent reports whether the work exceeded the budget. Results are then unreliable.
 func (b *MatchBudget) IsSpent() bool { return *b < 0 }
 
-// match is false when the budget is spent.
+// match returns false if the budget is spent.
 func (t *Template) match(uri string, budget *MatchBudget) bool {
 	if len(uri) > MaxURI || !budget.spend(perTemplate+compareCost(t.prefix)) || !strings.HasPrefix(uri, t.prefix) {
 		return false
@@ -108,17 +106,18 @@ func (t *Template) match(uri string, budget *MatchBudget) bool {
 	return cur[len(uri)] != 0
 }
 
-// compareCost returns the cost of comparing a text, which is done many bytes at a time.
+// compareCost returns the cost of a string comparison, which compares many bytes per
+// step.
 func compareCost(text string) int { return 1 + len(text)/16 }
 
-// matcher holds the URI and room: two sets for match, two for expressions.
+// matcher holds the URI and memory: two sets for match, two for expressions.
 type matcher struct {
 	s      string
 	sets   [4]positionSet
 	budget *MatchBudget
 }
 
-// literal sets to to what lit reaches from from.
+// literal sets to to the positions reachable from from with lit.
 func (m *matcher) literal(to, from positionSet, lit string) {
 	clear(to)
 	if !m.budget.spend(len(to)) {
@@ -137,9 +136,9 @@ func (m *matcher) literal(to, from positionSet, lit string) {
 	}
 }
 
-// span sets to to what a run of bytes of class c reaches from from; limit is
-// the greatest number of characters, 0 for any. The run that began last is
-// the shortest, so it stands for all others.
+// span sets to to the positions reachable from from with a run of class c. limit is the
+// maximum number of characters, or 0. The latest start gives the shortest run, so it
+// covers all others.
 func (m *matcher) span(to, from positionSet, c class, atLeast, limit int) {
 	clear(to)
 	if !m.budget.spend(len(to)) {
@@ -162,8 +161,8 @@ func (m *matcher) span(to, from positionSet, c class, atLeast, limit int) {
 	}
 }
 
-// width is 1 where a character begins and 0 inside of one: in the middle of a
-// percent triplet, of UTF-8, or of percent-encoded UTF-8.
+// width returns 1 at the start of a character and 0 inside of one: in a percent triplet,
+// in UTF-8, or in percent-encoded UTF-8.
 func (m *matcher) width(i int) int {
 	s := m.s
 	if s[i]&0xc0 == 0x80 || i >= 1 && isTriplet(s, i-1) || i >= 2 && isTriplet(s, i-2) {
@@ -234,12 +233,11 @@ func (m *matcher) segments(to, from positionSet, n, limit int) {
 	}
 }
 
-// pairs follows name=value pairs, at most as many as there are variables, in any
-// order.
+// pairs follows name=value pairs in any order, at most one per variable.
 func (m *matcher) pairs(to, from positionSet, vars []variable, first, sep byte, c class, exploded bool) {
 	a, b := m.sets[2], m.sets[3]
 	copy(to, from)
-	if exploded { // an exploded map brings names of its own
+	if exploded { // an exploded map has its own names
 		if c == classForm {
 			c = classQuery
 		} else {
@@ -250,15 +248,15 @@ func (m *matcher) pairs(to, from positionSet, vars []variable, first, sep byte, 
 		to.add(b)
 		return
 	}
-	// ends[i] is, plus one, how many pairs may follow one that ends at i; 0 if
-	// none ends there. begins[i] is the same of a value that begins at i.
+	// ends[i] is one plus the number of pairs that may follow one that ends at i, or 0 if
+	// none ends there. begins[i] is the same for a value that begins at i.
 	ends, begins := a, b
 	clear(ends)
 	clear(begins)
 	if !m.budget.spend(2 * len(to)) {
 		return
 	}
-	value := uint8(0) // the same of a value that goes on
+	value := uint8(0) // same, for the current value
 	for i := range to {
 		if i > 0 && classes[m.s[i-1]]&c == 0 {
 			value = 0
@@ -280,8 +278,8 @@ func (m *matcher) pairs(to, from positionSet, vars []variable, first, sep byte, 
 	}
 }
 
-// names notes the pairs whose name begins at at: more is, plus one, how many may
-// follow.
+// names records the pairs whose name begins at at. more is one plus the number of pairs
+// that may follow.
 func (m *matcher) names(ends, begins positionSet, at int, vars []variable, more uint8) {
 	for _, v := range vars {
 		if !m.budget.spend(compareCost(v.name)) {

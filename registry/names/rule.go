@@ -2,43 +2,41 @@ package names
 
 import "strings"
 
-// Bounds of how long listed names of tools may be, in bytes. Clients put a prefix in
-// front, and models' interfaces end at 64.
+// Limits of listed tool names, in bytes. Clients add a prefix, and model APIs allow 64.
 const (
 	MinNameLen     = 24
 	DefaultNameLen = 51
 	MaxNameLen     = 128
 )
 
-// Rule says how a server's entries are listed. It depends on the names of the
-// configured servers, never on what any server lists.
+// Rule defines how a server's entries are listed. It depends only on the names of the
+// configured servers, never on their lists.
 //
-// No two servers can have one listed name, whatever they list. Where several
-// have prefixes of a name, it can be
-//   - without a tail: only the owner's, who has the longest prefix (the first in
-//     the config of equal ones), and none that looks like one with a tail;
-//   - with a short tail: only the one other server's, or where there are more
-//     others, of originals that the name shows, so that there is nothing to try
-//     until the hashes of two are equal;
-//   - with a long tail: anybody's, since nobody finds 64 equal bits.
+// Two servers never share a listed name. If several have prefixes of a name, it can only
+// be:
+//   - without a suffix: the owner's, unless it looks suffixed. The owner has the longest
+//     prefix, or is the first in the config.
+//   - with a short suffix: another server's, if there is exactly one, or if the name shows
+//     its original. Collisions then need equal 32-bit hashes and cannot be searched for.
+//   - with a long suffix: any server's, because finding 64 equal bits is infeasible.
 type Rule struct {
 	Server string
-	Prefix string // of the listed names of its tools: the prefix, cut
-	maxLen int    // length of a listed name
+	Prefix string // of listed tool names, possibly cut
+	maxLen int    // of a listed name
 	tool   string // prefix of its tools
 	flat   string // prefix of its flat ids, collapsed
-	// Another server has the name already: every entry gets a tail.
+	// Another server has the name already: every entry gets a suffix.
 	toolTaken, flatTaken bool
-	// Number of other servers with the same prefix, or with one that this one's
-	// begins with: all names of this server's could be theirs.
+	// Number of other servers whose prefix equals this one's or begins it. Every name of
+	// this server could be theirs.
 	toolShared, flatShared int
-	// Prefixes of other servers that begin with this one's: entries that fall
-	// under one of them get a tail.
+	// Prefixes of other servers that begin with this one's. Entries below one of them get
+	// a suffix.
 	toolLonger, flatLonger []string
 }
 
-// Rules are those of the configured servers, in their order, for listed names of so many
-// bytes at most.
+// Rules returns the rules of the configured servers, which must be in the config's order,
+// for listed names of at most most bytes.
 func Rules(servers []string, most int) map[string]*Rule {
 	rules := make(map[string]*Rule, len(servers))
 	for _, s := range servers {
@@ -59,18 +57,17 @@ func Rules(servers []string, most int) map[string]*Rule {
 	return rules
 }
 
-// newRule returns the rule of a server that knows no other servers yet.
+// newRule returns the rule of a server without regard to others.
 func newRule(server string, most int) *Rule {
 	u := &Rule{Server: server, maxLen: most, tool: Sanitize(server) + "_", flat: Collapse(server) + "_"}
 	u.Prefix = u.tool[:min(len(u.tool), PrefixLen(most))]
 	return u
 }
 
-// PrefixLen is how much of a server's prefix every listed name of its tools shows,
-// where those may have so many bytes.
+// PrefixLen returns the prefix length kept in tool names limited to most bytes.
 func PrefixLen(most int) int { return most - longSuffixLen }
 
-// addOther records another server whose prefix overlaps with this one's.
+// addOther records another server with an overlapping prefix.
 func (u *Rule) addOther(o *Rule) {
 	switch {
 	case strings.HasPrefix(u.tool, o.Prefix):
@@ -86,12 +83,12 @@ func (u *Rule) addOther(o *Rule) {
 	}
 }
 
-// Collapse is a server's name as flat keys have it.
+// Collapse returns a server's name as used in flat keys.
 func Collapse(server string) string {
 	return strings.TrimRight(Flatten(server), "_")
 }
 
-// Sanitize replaces every character that tool names may not have.
+// Sanitize replaces the characters that are invalid in tool names.
 func Sanitize(s string) string {
 	if IsToolName(s) {
 		return s
@@ -104,7 +101,7 @@ func Sanitize(s string) string {
 	}, s)
 }
 
-// IsToolName reports whether tool names may have all characters of s.
+// IsToolName reports whether all characters of s are valid in tool names.
 func IsToolName(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if !isToolChar(s[i]) {
@@ -118,11 +115,11 @@ func isToolChar(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }
 
-// SuffixReason says why a name needs a tail.
+// SuffixReason is the reason for a suffix.
 type SuffixReason string
 
-// The reasons. ReservedForOwn and SameFlatID are about what else the server lists, which rules do not
-// know.
+// Values of [SuffixReason]. ReservedForOwn and SameFlatID depend on the server's list, so
+// rules never return them.
 const (
 	NoSuffix          SuffixReason = ""
 	NameTaken         SuffixReason = "another server's names begin alike"
@@ -134,8 +131,8 @@ const (
 	SameFlatID        SuffixReason = "the server has another URI with the same flat id"
 )
 
-// ToolName returns the listed name without looking at the server's other
-// tools, and why it has a tail if it does. own says which names are Goblin's.
+// ToolName returns a tool's listed name, and the reason if it has a suffix. It ignores
+// the server's other tools. own reports whether a name is Goblin's own.
 func (u *Rule) ToolName(name string, own func(string) bool) (string, SuffixReason) {
 	full := u.FullToolName(name)
 	why := NoSuffix
@@ -156,10 +153,10 @@ func (u *Rule) ToolName(name string, own func(string) bool) (string, SuffixReaso
 	return u.SuffixedToolName(name), why
 }
 
-// FullToolName is the name of a tool that has all the room that it needs.
+// FullToolName returns the name of a tool without a length limit.
 func (u *Rule) FullToolName(name string) string { return u.tool + Sanitize(name) }
 
-// SuffixedToolName is the listed name with the tail.
+// SuffixedToolName returns the listed name with a suffix.
 func (u *Rule) SuffixedToolName(name string) string {
 	full := u.FullToolName(name)
 	short, long := HashSuffixes(u.Server+"\x00"+name, '_')
@@ -172,8 +169,9 @@ func (u *Rule) SuffixedToolName(name string) string {
 	return full[:min(len(full), PrefixLen(u.maxLen))] + long
 }
 
-// isShortSuffixUnique reports whether a short suffix after base is enough. others is the number of
-// other servers that could have the name. shown reports whether the name shows its original.
+// isShortSuffixUnique reports whether a short suffix after base is enough. others is the
+// number of other servers that could have the name. shown reports whether the name shows
+// its original.
 func isShortSuffixUnique(base string, separator byte, others int, owner, shown bool) bool {
 	if others == 0 {
 		return true
@@ -181,36 +179,36 @@ func isShortSuffixUnique(base string, separator byte, others int, owner, shown b
 	return !owner && (others == 1 || shown) && !HasHashSuffix(base, separator)
 }
 
-// toolConflicts returns the number of other servers that could list a name with this server's
-// prefix.
+// toolConflicts returns the number of other servers that could list a name with this
+// server's prefix.
 func (u *Rule) toolConflicts(listed string) int {
 	return u.toolShared + countPrefixes(listed, u.toolLonger)
 }
 
-// Confusable reports whether a name below the prefix of the server's tools may be that of
-// another server's: it looks like one with a tail.
+// Confusable reports whether a name with this server's tool prefix looks suffixed and may
+// belong to another server.
 func (u *Rule) Confusable(name string) bool {
 	return HasHashSuffix(name, '_') && u.toolConflicts(name) > 0
 }
 
-// IsPrefixCut reports whether the prefix of the server's tools may have been cut to head.
+// IsPrefixCut reports whether the server's tool prefix may have been cut to head.
 func (u *Rule) IsPrefixCut(head string) bool { return strings.HasPrefix(u.tool, head) }
 
-// IsToolSpelling reports whether name is how a tool is listed, or would be if the server
-// had others.
+// IsToolSpelling reports whether name is a tool's listed name, or would be if the server
+// had other tools.
 func (u *Rule) IsToolSpelling(name, tool string, own func(string) bool) bool {
 	if !strings.HasPrefix(name, u.Prefix) || len(name) > u.maxLen {
 		return false
 	}
 	if full := u.FullToolName(tool); name != full && !strings.HasPrefix(name, full[:min(len(full), PrefixLen(u.maxLen))]) {
-		return false // not even but for a tail
+		return false // differs in more than the suffix
 	}
 	listed, _ := u.ToolName(tool, own)
 	return name == listed || name == u.SuffixedToolName(tool)
 }
 
-// FlatSuffixReason says why a flat id needs a tail whatever else the server lists; plain is
-// the flattened original.
+// FlatSuffixReason returns why a flat id needs a suffix regardless of the server's list.
+// plain is the flattened original.
 func (u *Rule) FlatSuffixReason(plain string) SuffixReason {
 	if u.flatTaken {
 		return NameTaken
@@ -224,7 +222,7 @@ func (u *Rule) FlatSuffixReason(plain string) SuffixReason {
 	return NoSuffix
 }
 
-// FlatSuffix is the tail of a flat id; plain is the flattened original.
+// FlatSuffix returns the suffix of a flat id. plain is the flattened original.
 func (u *Rule) FlatSuffix(original, plain string) string {
 	short, long := HashSuffixes(original, '~')
 	others := u.flatConflicts(plain)
@@ -235,7 +233,7 @@ func (u *Rule) FlatSuffix(original, plain string) string {
 	return long
 }
 
-// FlatConfusable is Confusable for what begins like a flat id.
+// FlatConfusable is Confusable for a URI with the prefix of a flat id.
 func (u *Rule) FlatConfusable(id string) bool { return u.flatShared > 0 && HasHashSuffix(id, '~') }
 
 // flatConflicts is toolConflicts for a flat id without its server.

@@ -2,25 +2,25 @@ package names
 
 import "sync"
 
-// Clients keep names, in permissions and in what was said, longer than a config
-// keeps its max_name. So a tool is also understood by the names that it would be
-// listed under with another one. Who has such a name follows from the rules for
-// names of that length, as it does for listed names.
+// Clients store names, in permissions and in conversations, and the config's max_name may
+// change. Tools are therefore also found by the names they would have under another
+// limit. The rules for that limit decide the owner, as for listed names.
 
-// RuleSet are the rules for names of other lengths, made when they are wanted.
+// RuleSet holds the rules for other name lengths, created on demand. It is safe for
+// concurrent use.
 type RuleSet struct {
 	servers []string // in the config's order
 
 	mu    sync.Mutex
-	rules map[int]map[string]*Rule // by the length of names, then by server
+	rules map[int]map[string]*Rule // by maximum length, then by server
 }
 
-// NewRuleSet has the rules of the configured servers, in the config's order.
+// NewRuleSet returns a set for the configured servers, which must be in the config's
+// order.
 func NewRuleSet(servers []string) *RuleSet {
 	return &RuleSet{servers: servers, rules: map[int]map[string]*Rule{}}
 }
 
-// forLength returns the rules for listed names of at most n bytes.
 func (s *RuleSet) forLength(most int) map[string]*Rule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,8 +30,8 @@ func (s *RuleSet) forLength(most int) map[string]*Rule {
 	return s.rules[most]
 }
 
-// ForName returns the rules that can have led to a name: a name that was cut is as
-// long as names may be, and one that was not stands the same wherever it fits.
+// ForName returns the rules that can produce a name. A cut name is exactly as long as the
+// limit; an uncut one is the same under all limits.
 func (s *RuleSet) ForName(name string) []map[string]*Rule {
 	if len(name) > MaxNameLen {
 		return nil

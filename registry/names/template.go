@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is accepted.
+// Limits of templates and URIs.
 const (
 	MaxTemplate  = 8 << 10 // bytes of a template
 	MaxURI       = 8 << 10 // bytes of a URI; longer ones match nothing
@@ -20,22 +20,22 @@ type Template struct {
 	literals int
 }
 
-// part is a literal, or an expression when vars is not empty.
+// part is a literal, or an expression if vars is not empty.
 type part struct {
 	lit     string
-	encoded string // what an expansion makes of lit, "" when it is the same
-	op      byte   // one of "+#./;?&", 0 for none
+	encoded string // lit as expanded; "" if equal to lit
+	op      byte   // one of "+#./;?&", or 0
 	vars    []variable
 }
 
 type variable struct {
 	name    string
-	max     int // characters of a prefix modifier, 0 for none
+	max     int // characters of a prefix modifier, or 0
 	explode bool
 }
 
-// ParseTemplate reads a template. It accepts every level of RFC 6570, and in literals
-// everything but braces.
+// ParseTemplate parses a template of any level of RFC 6570. Literals may contain
+// everything except braces.
 func ParseTemplate(s string) (*Template, error) {
 	if len(s) > MaxTemplate {
 		return nil, fmt.Errorf("template longer than %d bytes", MaxTemplate)
@@ -91,8 +91,8 @@ func newLiteral(s string) part {
 	return p
 }
 
-// encode percent-encodes what a URI must not contain, as the expansion of a
-// literal does (RFC 6570, section 3.1).
+// encode percent-encodes characters that are invalid in a URI, like the expansion of a
+// literal (RFC 6570, section 3.1).
 func encode(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -105,7 +105,6 @@ func encode(s string) string {
 	return b.String()
 }
 
-// isURIByte reports whether a byte may stand in a URI unencoded.
 func isURIByte(c byte) bool {
 	return c > 0x20 && c < 0x7f && strings.IndexByte("\"<>\\^`{|}", c) < 0
 }
@@ -140,9 +139,9 @@ func parseExpression(s string) (part, error) {
 	return p, nil
 }
 
-// validName checks varname of RFC 6570, and takes "-" too, which servers use.
+// validName checks varname of RFC 6570. It also accepts "-", which servers use.
 func validName(s string) bool {
-	dot := true // at the beginning or after a dot: no dot may follow
+	dot := true // at the start or after a dot, where a dot is invalid
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
@@ -167,5 +166,5 @@ func isHexDigit(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// Prefix returns the literal text that every expansion begins with.
+// Prefix returns the literal prefix of every expansion.
 func (t *Template) Prefix() string { return t.prefix }

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// Scheme begins the URIs that clients see of most resources.
+// Scheme is the scheme of most listed URIs.
 const Scheme = "mcp://"
 
-// The schemes of apps and skills stay in front when their URIs are listed, with the
-// server behind them: hosts tell both by the scheme.
+// Schemes of apps and skills. Listed URIs keep them, followed by the server, because
+// clients recognize both by the scheme.
 const (
 	appScheme   = "ui://"
 	SkillScheme = "skill://"
 )
 
-// NativeSchemes are those that stay in front.
+// NativeSchemes lists the schemes that listed URIs keep.
 var NativeSchemes = [...]string{appScheme, SkillScheme}
 
-// IsApp reports whether a server's URI is that of an app.
+// IsApp reports whether a server's URI belongs to an app.
 func IsApp(original string) bool { return strings.HasPrefix(original, appScheme) }
 
-// NativeScheme returns the scheme that a URI keeps when it is listed, "" for none.
+// NativeScheme returns the scheme that a URI keeps when listed, or "".
 func NativeScheme(original string) string {
 	for _, s := range NativeSchemes {
 		if strings.HasPrefix(original, s) {
@@ -32,8 +32,8 @@ func NativeScheme(original string) string {
 	return ""
 }
 
-// NamespacedURI is the listed form of a server's URI with namespace: uri, and of apps and
-// skills with any: it keeps the folder in front of its files.
+// NamespacedURI returns the listed form of a server's URI with namespace: uri, and of
+// apps and skills with any namespace. It keeps the hierarchy of folders and files.
 func NamespacedURI(server, original string) string {
 	kept := NativeScheme(original)
 	if kept == "" {
@@ -42,10 +42,10 @@ func NamespacedURI(server, original string) string {
 	return kept + server + "/" + original[len(kept):]
 }
 
-// SplitURI takes mcp://server/rest apart at the first slash, and
-// ui://server/path and skill://server/path into server and ui://path. ours is false
-// for other URIs. Malformed ones have an empty server or rest, and whether there is
-// such a server is not known: a server's own app may have the same form.
+// SplitURI splits mcp://server/rest at the first slash, and ui://server/path and
+// skill://server/path into server and ui://path or skill://path. ours is false for other
+// URIs. Malformed ones have an empty server or rest. It does not check that the server
+// exists: a server's own app may have the same form.
 func SplitURI(uri string) (server, rest string, ours bool) {
 	if rest, ours = strings.CutPrefix(uri, Scheme); ours {
 		server, rest, _ = strings.Cut(rest, "/")
@@ -61,14 +61,14 @@ func SplitURI(uri string) (server, rest string, ours bool) {
 	return server, kept + rest, true
 }
 
-// Lengths of tails with their separators.
+// Lengths of suffixes with their separators, in bytes.
 const (
 	SuffixLen     = 9
 	longSuffixLen = 2 * SuffixLen
 )
 
-// HashSuffixes tell apart names that would else be one, by nothing but what they are
-// made from: 8 hex digits, or twice 8 where those could be looked for.
+// HashSuffixes returns suffixes that make a name unique. They depend only on of: 8 hex
+// digits, or twice 8 where collisions could be searched for.
 func HashSuffixes(of string, separator byte) (short, long string) {
 	h := sha256.Sum256([]byte(of))
 	b := make([]byte, 0, longSuffixLen)
@@ -77,7 +77,7 @@ func HashSuffixes(of string, separator byte) (short, long string) {
 	return string(b[:SuffixLen]), string(b)
 }
 
-// HasHashSuffix reports whether a name looks like one with a tail.
+// HasHashSuffix reports whether a name looks suffixed.
 func HasHashSuffix(s string, separator byte) bool {
 	at := len(s) - SuffixLen
 	if at < 0 || s[at] != separator {
@@ -91,7 +91,7 @@ func HasHashSuffix(s string, separator byte) bool {
 	return true
 }
 
-// flatByte marks the bytes that stand for themselves in flat ids.
+// flatByte marks the bytes that flat ids keep.
 var flatByte = func() (t [256]bool) {
 	for c := range t {
 		switch {
@@ -103,20 +103,20 @@ var flatByte = func() (t [256]bool) {
 	return t
 }()
 
-// IsFlatByte reports whether a byte stands for itself in flat ids.
+// IsFlatByte reports whether flat ids keep a byte.
 func IsFlatByte(c byte) bool { return flatByte[c] }
 
-// FlatID returns the plain flat id of a server's URI: every run of bytes
-// outside of [A-Za-z0-9.~-] is one underscore. It does not say which URI it
-// came from; that takes the registry's tables.
+// FlatID returns the plain flat id of a server's URI, in which every run of bytes outside
+// of [A-Za-z0-9.~-] is one underscore. It cannot be reversed without the registry's
+// tables.
 func FlatID(server, original string) string {
 	return server + "_" + Flatten(original)
 }
 
-// Flatten spells s with the bytes of flat ids, runs of underscores collapsed.
+// Flatten replaces bytes that are invalid in flat ids and collapses underscores.
 func Flatten(s string) string { return string(AppendFlat(nil, s)) }
 
-// AppendFlat is Flatten into b.
+// AppendFlat appends Flatten(s) to b.
 func AppendFlat(b []byte, s string) []byte {
 	under := false
 	for i := 0; i < len(s); i++ {
@@ -132,8 +132,8 @@ func AppendFlat(b []byte, s string) []byte {
 	return b
 }
 
-// FlatKey collapses runs of underscores, which makes every spelling of a flat
-// id the one that the tables have; ok is false for what cannot be a flat id.
+// FlatKey collapses runs of underscores, so that every spelling of a flat id becomes the
+// same key. ok is false if id cannot be a flat id.
 func FlatKey(id string) (key string, ok bool) {
 	for i := 0; i < len(id); i++ {
 		if !flatByte[id[i]] {

@@ -1,15 +1,11 @@
-// Uriform knows the forms that URL parsers make of a URI, and what in one leads
-// out of the folder that it seems to be in. All functions are pure.
-
 package names
 
 import "strings"
 
-// NormalizeURI returns what URL parsers of the WHATWG kind (pydantic's AnyUrl, Rust's
-// url) make of a URI with a scheme that they do not know: outer white space
-// and inner tabs and line breaks dropped, dot segments resolved, and what may
-// not stand in a URI percent-encoded. Scheme and host stay as they are.
-// Clients that parse the URIs they are given send this form back.
+// NormalizeURI normalizes a URI like WHATWG URL parsers (pydantic's AnyUrl, Rust's url)
+// do for unknown schemes. It drops outer whitespace, tabs and line breaks, resolves dot
+// segments, and percent-encodes invalid characters. Scheme and host stay unchanged.
+// Clients with such parsers send this form back.
 func NormalizeURI(uri string) string {
 	if IsCleanURI(uri) {
 		return uri
@@ -39,8 +35,8 @@ func NormalizeURI(uri string) string {
 	return string(b)
 }
 
-// IsCleanURI reports whether nothing in uri can be changed by [NormalizeURI], without
-// false positives; most URIs pass.
+// IsCleanURI reports whether [NormalizeURI] leaves uri unchanged. It has no false
+// positives, and is true for most URIs.
 func IsCleanURI(uri string) bool {
 	for i := 0; i < len(uri); i++ {
 		switch c := uri[i]; {
@@ -81,7 +77,7 @@ func appendPath(b []byte, path string) []byte {
 	return b
 }
 
-// dotSegment returns 1 for a segment that means ".", 2 for "..", else 0.
+// dotSegment returns 1 for a segment that means ".", 2 for "..", otherwise 0.
 func dotSegment(s string) int {
 	n := 0
 	for ; s != ""; n++ {
@@ -100,8 +96,7 @@ func dotSegment(s string) int {
 	return n
 }
 
-// appendEncoded percent-encodes the bytes of s that are no graphic ASCII and
-// those in also.
+// appendEncoded percent-encodes the bytes of s that are not graphic ASCII or are in also.
 func appendEncoded(b []byte, s, also string) []byte {
 	const digits = "0123456789ABCDEF"
 	for i := 0; i < len(s); i++ {
@@ -114,7 +109,7 @@ func appendEncoded(b []byte, s, also string) []byte {
 	return b
 }
 
-// UnescapeURI resolves percent triplets; what is none stays.
+// UnescapeURI decodes percent triplets and keeps invalid ones.
 func UnescapeURI(s string) string {
 	if strings.IndexByte(s, '%') < 0 {
 		return s
@@ -131,7 +126,7 @@ func UnescapeURI(s string) string {
 	return string(b)
 }
 
-// ParseTriplet is the byte that a percent triplet at the beginning of s stands for.
+// ParseTriplet decodes a percent triplet at the beginning of s.
 func ParseTriplet(s string) (c byte, ok bool) {
 	if len(s) < 3 || s[0] != '%' {
 		return 0, false
@@ -151,8 +146,7 @@ func hexValue(c byte) byte {
 	return 0xff
 }
 
-// HasDotDot reports whether a URI has a segment that means a folder or the one above it,
-// however that is escaped.
+// HasDotDot reports whether a URI has a "." or ".." segment in any escaped form.
 func HasDotDot(uri string) bool {
 	_, path, _ := strings.Cut(uri, "://")
 	for more := true; more; {
