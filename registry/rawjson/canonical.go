@@ -5,20 +5,18 @@ import (
 	"strings"
 )
 
-// AppendCanonical appends the valid text v in the one form that all ways to
-// write it have in common: without blanks, strings with as few escapes as
-// possible, members sorted by name. Members of one name all stay, in their
-// order, since readers differ in which of them they take. Numbers keep their
-// text. The time and the memory grow with the length of v, not with its depth;
-// it takes up to some hundred times that memory, so the caller bounds v.
+// AppendCanonical appends the canonical form of the valid text v: no whitespace, minimal
+// escapes, members sorted by name. Members with equal names keep their order, because
+// readers differ in which one they use. Numbers keep their text. The cost is linear in
+// the length of v, but memory is up to a few hundred times that, so callers must limit v.
 func AppendCanonical(dst, v []byte) []byte {
 	tree, _ := parseValue(v, AfterSpace(v, 0))
 	return tree.append(dst)
 }
 
-// jsonValue is a parsed value. Its objects are not sorted yet.
+// jsonValue is a parsed value with unsorted members.
 type jsonValue struct {
-	kind    byte // the first of its text
+	kind    byte // first byte of its text
 	text    []byte
 	members []member // of an object; of an array, without names
 }
@@ -55,7 +53,7 @@ func parseValue(b []byte, i int) (v jsonValue, end int) {
 			i++
 		}
 		if i <= start {
-			return v, len(b) // only of a text that is not valid
+			return v, len(b) // only if the text is invalid
 		}
 	}
 	return v, min(i+1, len(b))
@@ -82,5 +80,5 @@ func (v *jsonValue) append(dst []byte) []byte {
 		}
 		dst = v.members[i].jsonValue.append(dst)
 	}
-	return append(dst, v.kind+2) // "}" and "]" are two after "{" and "["
+	return append(dst, v.kind+2) // in ASCII, "}" is "{"+2 and "]" is "["+2
 }

@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// Checker is [Valid] for a text that arrives in pieces: what is there is checked
-// while the rest is on its way. The zero value is ready to use.
+// Checker is [Valid] for a text that arrives in parts, and checks each part on arrival.
+// The zero value is ready to use.
 type Checker struct {
-	// Depth is how deeply arrays and objects may nest; 0, and more than
-	// [MaxDepth], stand for that. It is set before the first part.
+	// Depth is the maximum nesting of arrays and objects, at most [MaxDepth]; 0 means
+	// MaxDepth. It must be set before the first part.
 	Depth int
 
-	checked     int   // bytes that have been checked
-	next        state // what may stand there
+	checked     int   // checked bytes
+	next        state // what may come at checked
 	afterValue  state // state after a value in the innermost container
 	stringState state // of the current string: inName or inText
-	stringStart int   // where the current string begins
-	deferred    bool  // the rest is checked by End
-	lineBreaks  bool  // a line break stands between two tokens
+	stringStart int   // start of the current string
+	deferred    bool  // End checks the rest
+	lineBreaks  bool  // there is a line break between two tokens
 	open        bitStack
 	longValues  // of long values
 	top         topMembers
@@ -36,13 +36,12 @@ const (
 	wantColon          // after a name
 	afterElement       // a comma or the end of the array
 	afterMember        // a comma or the end of the object
-	atEnd              // nothing: the outermost value has ended
+	atEnd              // nothing, after the outermost value
 	inText             // the rest of a string that is a value
 	inName             // the rest of a string that is a name
 	numStates          // the number of states
 )
 
-// inString reports whether a string has begun that has not ended.
 func (s state) inString() bool { return s == inText || s == inName }
 
 // action is the effect of a byte.
@@ -59,7 +58,7 @@ const (
 	scalar
 )
 
-// transitions gives the effect of each byte in each state. Within strings there is none.
+// transitions gives the effect of each byte in each state, except in strings.
 var transitions = func() (t [numStates][256]action) {
 	set := func(a action, bytes string, in ...state) {
 		for _, s := range in {
@@ -82,15 +81,15 @@ var transitions = func() (t [numStates][256]action) {
 // afterComma gives the state after a comma.
 var afterComma = [numStates]state{afterElement: wantValue, afterMember: wantName}
 
-// maxRescan is the number of bytes that may be checked again when more arrive. Only numbers are
-// longer.
+// maxRescan is the maximum number of bytes checked again when more arrive. Only numbers
+// are longer.
 const maxRescan = 64
 
 // errIncomplete reports that a token continues in bytes that have not arrived yet.
 var errIncomplete = errors.New("more to come")
 
-// Feed checks a part of a text: src is all of it that has arrived so far, from
-// its beginning. A fault is told by [Checker.End].
+// Feed checks the next part of a text. src is all of the text so far. [Checker.End]
+// returns errors.
 func (c *Checker) Feed(src []byte) {
 	c.top.disabled = true
 	if c.err == nil && !c.deferred {
@@ -99,7 +98,7 @@ func (c *Checker) Feed(src []byte) {
 	}
 }
 
-// End is [Valid] for src, of which what was given to More is the beginning.
+// End is [Valid] for src, which begins with the text passed to Feed.
 func (c *Checker) End(src []byte) error {
 	if c.err == nil {
 		c.top.disabled = c.top.disabled || c.enabled || len(src) >= maxTopText
@@ -108,12 +107,11 @@ func (c *Checker) End(src []byte) error {
 	return c.err
 }
 
-// HasLineBreaks reports whether the text has line breaks between its tokens: see
-// [OneLine].
+// HasLineBreaks reports whether the text has line breaks between tokens, see [OneLine].
 func (c *Checker) HasLineBreaks() bool { return c.lineBreaks }
 
-// check checks src to its end, or to the end of one value if alone is set. Without whole it stops
-// before a token that may continue.
+// check checks src to its end, or to the end of one value if alone is set. Without whole
+// it stops before a token that may continue.
 func (c *Checker) check(src []byte, whole, alone bool) error {
 	i, next, err := c.resume(src, whole)
 	for err == nil && !next.inString() && (next != atEnd || !alone) {
@@ -164,7 +162,7 @@ func (c *Checker) check(src []byte, whole, alone bool) error {
 	return err
 }
 
-// resume goes on where the last run stopped, which may be within a string.
+// resume continues where the last run stopped, which may be within a string.
 func (c *Checker) resume(src []byte, whole bool) (i int, next state, err error) {
 	if c.open.depth == 0 {
 		c.afterValue = atEnd
@@ -175,7 +173,7 @@ func (c *Checker) resume(src []byte, whole bool) (i int, next state, err error) 
 	return c.checked, c.next, nil
 }
 
-// stateError returns the error for a byte, or the end, that is not allowed at i in a state.
+// stateError returns the error for an invalid byte, or end, at i.
 func stateError(next state, src []byte, i int) error {
 	switch {
 	case next == wantName, next == wantMember:
@@ -198,7 +196,6 @@ func unexpectedByte(src []byte, i int) error {
 	return &SyntaxError{Offset: i, Reason: fmt.Sprintf("unexpected %q", src[i])}
 }
 
-// skipSpace returns the index of the first byte from i on that is not white space.
 func (c *Checker) skipSpace(src []byte, i int) int {
 	for ; i < len(src); i++ {
 		switch src[i] {
@@ -212,7 +209,6 @@ func (c *Checker) skipSpace(src []byte, i int) int {
 	return i
 }
 
-// openContainer begins an object or array.
 func (c *Checker) openContainer(src []byte, i int) (next state, err error) {
 	object := src[i] == '{'
 	if d := c.open.depth; d == MaxDepth || d == c.Depth && d > 0 {
@@ -228,7 +224,6 @@ func (c *Checker) openContainer(src []byte, i int) (next state, err error) {
 	return wantElement, nil
 }
 
-// closeContainer ends the innermost object or array.
 func (c *Checker) closeContainer(end int) (next state) {
 	c.containerEnd(c.open.depth, end)
 	c.open.pop()
@@ -243,10 +238,10 @@ func (c *Checker) closeContainer(end int) (next state) {
 	return c.afterValue
 }
 
-// checkString checks a string to its end, or as far as it has arrived.
+// checkString checks a string to its end, or to the end of src.
 func (c *Checker) checkString(src []byte, i int, whole bool) (end int, next state, err error) {
 	if i = skipPlain(src, i); i < len(src) && src[i] == '"' {
-		i++ // as with most of them
+		i++ // the most common case
 	} else {
 		var closed bool
 		if i, closed, err = scanString(src, i, whole); err != nil || !closed {
@@ -262,7 +257,6 @@ func (c *Checker) checkString(src []byte, i int, whole bool) (end int, next stat
 	return i, c.afterValue, nil
 }
 
-// scanScalar returns the index after a number, true, false or null.
 func scanScalar(src []byte, i int, whole bool) (int, error) {
 	switch src[i] {
 	case 't':
@@ -278,8 +272,8 @@ func scanScalar(src []byte, i int, whole bool) (int, error) {
 // bitStack is a stack of one bit per open container: set for an object.
 type bitStack struct {
 	depth int
-	word  uint64   // of the innermost ones, the innermost in the lowest bit
-	outer []uint64 // 64 of those around them in each
+	word  uint64   // innermost ones, in the lowest bits
+	outer []uint64 // the others, 64 per element
 }
 
 func (n *bitStack) push(object bool) {
@@ -301,5 +295,4 @@ func (n *bitStack) pop() {
 	}
 }
 
-// isObject reports whether the innermost container is an object.
 func (n *bitStack) isObject() bool { return n.word&1 != 0 }

@@ -1,10 +1,10 @@
 package rawjson
 
-// DropMembers returns the edits of outer that take members out of obj, an object within it,
-// and how many members are left.
+// DropMembers returns the edits of outer that remove members from obj, an object within
+// it, and the number of remaining members.
 func DropMembers(outer, obj []byte, drop func(Key) bool) (edits []Edit, kept int) {
-	from := -1 // where a run of dropped members begins
-	last := -1 // the end of the last member that stays
+	from := -1 // start of a run of dropped members
+	last := -1 // end of the last kept member
 	end := 0
 	for k, v := range Members(obj) {
 		at := Offset(outer, k)

@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendString appends s as a JSON string. Unlike encoding/json it escapes
-// only what the grammar demands (no HTML escaping); invalid UTF-8 becomes
-// U+FFFD.
+// AppendString appends s as a JSON string. Unlike encoding/json it escapes only where the
+// grammar requires it (no HTML escaping). Invalid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -38,7 +37,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// Quote is [AppendString] into a new slice.
+// Quote returns s as a JSON string.
 func Quote(s string) []byte { return AppendString(make([]byte, 0, len(s)+2), s) }
 
 // Edit replaces the bytes from Start to End (exclusive) by Text.
@@ -47,15 +46,15 @@ type Edit struct {
 	Text       []byte
 }
 
-// ReplaceEdit is the edit that puts text in the place of inner, a part of outer
-// (see [Offset]).
+// ReplaceEdit returns the edit that replaces inner, a slice of outer (see [Offset]), by
+// text.
 func ReplaceEdit(outer, inner, text []byte) Edit {
 	at := Offset(outer, inner)
 	return Edit{at, at + len(inner), text}
 }
 
-// AppendEdited appends src with the edits made. Edits are in the order of their
-// places and do not overlap.
+// AppendEdited appends src with the edits applied. Edits must be sorted and must not
+// overlap.
 func AppendEdited(dst, src []byte, edits ...Edit) []byte {
 	at := 0
 	for _, e := range edits {
@@ -66,8 +65,8 @@ func AppendEdited(dst, src []byte, edits ...Edit) []byte {
 	return append(dst, src[at:]...)
 }
 
-// SpliceParts is src with the edits made, as parts of src and the edits' texts to be
-// put one behind the other.
+// SpliceParts returns src with the edits applied, as slices of src and the edits' texts
+// to be concatenated.
 func SpliceParts(src []byte, edits ...Edit) [][]byte {
 	parts := make([][]byte, 0, 2*len(edits)+1)
 	at := 0
@@ -78,8 +77,7 @@ func SpliceParts(src []byte, edits ...Edit) [][]byte {
 	return append(parts, src[at:])
 }
 
-// Splice is [AppendEdited] into a new slice of the right size. Without edits it
-// returns src itself.
+// Splice returns src with the edits applied. Without edits it returns src itself.
 func Splice(src []byte, edits ...Edit) []byte {
 	if len(edits) == 0 {
 		return src
@@ -91,9 +89,8 @@ func Splice(src []byte, edits ...Edit) []byte {
 	return AppendEdited(make([]byte, 0, n), src, edits...)
 }
 
-// SetMember returns obj, a valid object, with the member name set to the
-// valid text value: the last of that name is replaced, a missing one added at
-// the end.
+// SetMember returns the valid object obj with the member name set to the valid text
+// value. It replaces the last member of that name or appends a new one.
 func SetMember(obj []byte, name string, value []byte) []byte {
 	if old := Get(obj, name); old != nil {
 		return Splice(obj, ReplaceEdit(obj, old, value))
@@ -117,9 +114,8 @@ func SetMember(obj []byte, name string, value []byte) []byte {
 	return Splice(obj, Edit{end, end, text})
 }
 
-// OneLine replaces the line breaks of the valid text src by spaces, in place:
-// in valid JSON they stand only between tokens. Framings that end a message
-// at a line break need it.
+// OneLine replaces the line breaks of the valid text src by spaces, in place. Valid JSON
+// has them only between tokens. Line-based framings need it.
 func OneLine(src []byte) []byte {
 	if bytes.IndexByte(src, '\n') < 0 && bytes.IndexByte(src, '\r') < 0 {
 		return src

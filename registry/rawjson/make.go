@@ -2,7 +2,7 @@ package rawjson
 
 import "bytes"
 
-// Object makes an object of string members, given as names and values in turn.
+// Object returns an object of string members, given as alternating names and values.
 func Object(pairs ...string) []byte {
 	out := []byte{'{'}
 	for i := 0; i < len(pairs); i += 2 {
@@ -11,7 +11,7 @@ func Object(pairs ...string) []byte {
 	return append(out, '}')
 }
 
-// Strings makes an array of strings.
+// Strings returns an array of strings.
 func Strings(items []string) []byte {
 	out := []byte{'['}
 	for i, s := range items {
@@ -28,8 +28,7 @@ func Array(items ...[]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(items, []byte{','})...), ']')
 }
 
-// AppendMember adds a member to an object that is being built, whose first byte
-// is its brace.
+// AppendMember adds a member to an unfinished object, whose first byte is its brace.
 func AppendMember(dst []byte, name Key, value []byte) []byte {
 	if len(dst) > 1 {
 		dst = append(dst, ',')
@@ -38,13 +37,13 @@ func AppendMember(dst []byte, name Key, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// RemoveMember returns an object without the members of that name.
+// RemoveMember returns an object without the members of this name.
 func RemoveMember(obj []byte, name string) []byte {
 	return Filter(obj, func(k Key, v []byte) ([]byte, bool) { return v, !k.Is(name) })
 }
 
-// Filter returns an object with the members that change keeps, each with the
-// value that it returns.
+// Filter returns an object with the members for which change returns true, with the
+// values it returns.
 func Filter(obj []byte, change func(name Key, value []byte) (changed []byte, keep bool)) []byte {
 	out := append(make([]byte, 0, len(obj)), '{')
 	for k, v := range Members(obj) {

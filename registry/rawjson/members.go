@@ -1,21 +1,17 @@
-// Members knows which members of an MCP message decide something: where a
-// request goes, whom a notification concerns, whose URI stands in a result. It
-// finds the members that another reader of the same text may take for one of
-// them.
+// A KeyTree lists the security-relevant members of an MCP message: those that decide the
+// destination of a request, the recipient of a notification, or the owner of a URI in a
+// result.
 //
-// Readers of JSON differ. Goblin compares the names of members exactly and takes
-// the last of several. Go's encoding/json, and with it mcp-go and the Go SDK,
-// ignores case, by Unicode's simple folding ("taſk" is "task"), and others take
-// the first of several, or end a name at a NUL. What was checked by one reader must be what the other
-// runs, so such members are refused in requests ([KeyTree.Check]) and taken out of
-// all else ([KeyTree.Clean]).
+// JSON readers differ on ambiguous names. Goblin compares member names exactly and uses
+// the last duplicate. Go's encoding/json, used by mcp-go and the Go SDK, ignores case
+// with Unicode's simple folding ("taſk" is "task"). Others use the first duplicate or end
+// a name at a NUL. The checked value must be the one that is used, so ambiguous members
+// are rejected in requests ([KeyTree.Check]) and removed elsewhere ([KeyTree.Clean]).
 //
-// It owns the tables of these members, per method and direction, and nothing
-// else. Where a URI of the server stands in a result is told by the same walk, so
-// that one reader decides what is a link ([KeyTree.Read]). Members that decide nothing (arguments of a tool, structured content, what
-// a revision adds later) are never looked at. All functions are pure. The texts
-// must be valid JSON; the time grows with their length, and a text without doubt
-// is neither copied nor decoded.
+// The same walk finds the URIs of the server in a result, so that one reader decides what
+// is a link ([KeyTree.Read]). Other members (tool arguments, structured content, future
+// additions) are never examined. The texts must be valid JSON. The cost is linear in
+// their length, and unambiguous texts are neither copied nor decoded.
 
 package rawjson
 
@@ -26,25 +22,25 @@ import (
 	"unicode/utf8"
 )
 
-// KeyTree names the members of an object that decide, and what decides inside of
-// their values. A nil KeyTree names none.
+// KeyTree lists the relevant members of an object and, recursively, of their values. Nil
+// lists none.
 type KeyTree struct {
 	members   []treeMember
-	first     byteSet  // bytes with which a key may begin that is one of them, or folds to one
+	first     byteSet  // possible first bytes of a key that is, or folds to, a member
 	element   *KeyTree // of the elements, if the value is an array
-	anyMember *KeyTree // of the value of every member, whatever its name
+	anyMember *KeyTree // for the values of all other members
 	uri       bool     // the value is a URI of the server
-	block     bool     // a content block: what is in it depends on its "type", the first member
+	block     bool     // a content block: its relevant members depend on "type", the first one
 }
 
 type treeMember struct {
 	name  string
-	ascii bool // the name is
+	ascii bool // name is ASCII
 	tree  *KeyTree
 }
 
-// byteSet has a bit for each byte. The trees are made at every start of Goblin, so they
-// are small.
+// byteSet has a bit for each byte. It is small because each start of Goblin creates all
+// trees.
 type byteSet [4]uint64
 
 func (s *byteSet) add(c byte)      { s[c>>6] |= 1 << (c & 63) }
@@ -52,18 +48,18 @@ func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
 
 const everyByte = 1<<64 - 1
 
-// Visitor is told of the URIs in a text.
+// Visitor receives the URIs in a text.
 type Visitor interface {
-	// URI gets the raw value of a member that is a URI of the server, in the order
-	// of the text, a part of which it is. It may be any JSON value.
+	// URI receives the raw value of a member that is a URI of the server, as a slice of
+	// the text and in its order. It may be any JSON value.
 	URI(raw []byte)
 }
 
-// maxMembers is how many members a KeyTree can have.
+// maxMembers is the maximum number of members of a KeyTree.
 const maxMembers = 64
 
-// newTree returns a KeyTree of names and the trees of their values: a name, or a name and a
-// *KeyTree, one after another.
+// newTree returns a KeyTree of names, each optionally followed by the *KeyTree of its
+// value.
 func newTree(parts ...any) *KeyTree {
 	t := &KeyTree{members: make([]treeMember, 0, len(parts))}
 	for _, p := range parts {
@@ -97,8 +93,8 @@ func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// Paths is the KeyTree of an object in which the values at these paths decide. Of one
-// object no more than 64 members count.
+// Paths returns the KeyTree of an object whose relevant values are at these paths. It
+// uses at most 64 members of one object.
 func Paths(paths ...[]string) *KeyTree {
 	inner := map[string][][]string{}
 	var names []string
@@ -122,13 +118,12 @@ func Paths(paths ...[]string) *KeyTree {
 	return newTree(parts...)
 }
 
-// arrayTree returns the KeyTree of an array with elements of the given tree.
 func arrayTree(of *KeyTree) *KeyTree { return &KeyTree{element: of} }
 
-// AmbiguousError is a member that readers may take for one that decides.
+// AmbiguousError reports a member that some readers confuse with a relevant one.
 type AmbiguousError struct {
-	Member string // as it stands in the text, JSON's quotes included, at most 100 bytes
-	Name   string // of the member that decides, with the names above it
+	Member string // raw, quotes included, at most 100 bytes
+	Name   string // the relevant member, with the names above it
 }
 
 func (e *AmbiguousError) Error() string {
@@ -138,8 +133,7 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("readers may take member %s for %q; leave it out", e.Member, e.Name)
 }
 
-// Check returns an *[AmbiguousError] for the first member of a text that readers
-// may take for one that decides, nil when there is none.
+// Check returns an *[AmbiguousError] for the first ambiguous member of a text, or nil.
 func (t *KeyTree) Check(text []byte) error {
 	if e := t.firstAmbiguous(nil, text, nil); e != nil {
 		return e
@@ -147,10 +141,9 @@ func (t *KeyTree) Check(text []byte) error {
 	return nil // not a nil *AmbiguousError
 }
 
-// Clean returns the text without the members that readers may take for one that
-// decides; of several with its very name the last stays. A text without such
-// members is returned as it is, the same slice. shape reads the text, see
-// [rawjson.Layout]; it may be nil, and does not fit a text that was changed.
+// Clean returns the text without ambiguous members, keeping the last of exact duplicates.
+// It returns the same slice if there are none. shape may be nil, and is invalid for the
+// changed text; see [Layout].
 func (t *KeyTree) Clean(shape *Layout, text []byte) []byte {
 	if t.firstAmbiguous(shape, text, nil) == nil {
 		return text
@@ -158,14 +151,14 @@ func (t *KeyTree) Clean(shape *Layout, text []byte) []byte {
 	return t.appendClean(make([]byte, 0, len(text)), text)
 }
 
-// Read tells of the URIs in a text that has no members in doubt. It returns false,
-// maybe after it told of some, when there are such: see [KeyTree.Clean].
+// Read passes the URIs in a text to the visitor. It returns false, possibly after some
+// calls, if the text has ambiguous members; see [KeyTree.Clean].
 func (t *KeyTree) Read(shape *Layout, text []byte, to Visitor) bool {
 	return t.firstAmbiguous(shape, text, to) == nil
 }
 
-// Split is Check that gives the raw values of the members of an object, too, each at the
-// place that [KeyTree.Place] tells, if values has it; nil for those that are not there.
+// Split is Check that also stores the raw values of an object's members in values, at the
+// index of [KeyTree.Place]. Values of missing members stay unchanged.
 func (t *KeyTree) Split(text []byte, values [][]byte) error {
 	if i := AfterSpace(text, 0); i < len(text) && text[i] == '{' {
 		if _, e := t.walkMembers(nil, text, i, nil, values); e != nil {
@@ -175,8 +168,8 @@ func (t *KeyTree) Split(text []byte, values [][]byte) error {
 	return nil
 }
 
-// Place is that of a member's value in what Split fills; -1 for one that the KeyTree does not
-// name.
+// Place returns the index of a member's value in Split, or -1 if the KeyTree does not
+// list it.
 func (t *KeyTree) Place(name string) int {
 	return slices.IndexFunc(t.members, func(m treeMember) bool { return m.name == name })
 }
@@ -187,8 +180,8 @@ func (t *KeyTree) firstAmbiguous(shape *Layout, v []byte, to Visitor) *Ambiguous
 	return err
 }
 
-// walkValue is firstAmbiguous for the value that begins at i. It returns the index after that value.
-// It scans the text once, however deep the tree is.
+// walkValue is firstAmbiguous for the value at i. It returns the index after that value.
+// It scans the text once, regardless of the depth of the tree.
 func (t *KeyTree) walkValue(shape *Layout, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
 	switch {
 	case t == nil || i >= len(text):
@@ -219,7 +212,7 @@ func (t *KeyTree) walkElements(shape *Layout, text []byte, i int, to Visitor) (e
 	return i + 1, nil
 }
 
-// walkMembers puts the values of the members into values, too, as far as it has places.
+// walkMembers also stores the members' values in values, up to its length.
 func (t *KeyTree) walkMembers(shape *Layout, text []byte, i int, to Visitor, values [][]byte) (end int, err *AmbiguousError) {
 	seen := uint64(0)
 	for i = AfterSpace(text, i+1); i < len(text) && text[i] == '"'; i = AfterSpace(text, i+1) {
@@ -254,8 +247,8 @@ func (t *KeyTree) walkMembers(shape *Layout, text []byte, i int, to Visitor, val
 	return i + 1, nil
 }
 
-// walkBlock is walkMembers for a content block: a link has a URI, and an embedded resource
-// has one inside.
+// walkBlock is walkMembers for a content block: a link has a URI, and an embedded
+// resource contains one.
 func (t *KeyTree) walkBlock(shape *Layout, text []byte, i int, to Visitor) (end int, err *AmbiguousError) {
 	var parts [3][]byte
 	if end, err = t.walkMembers(shape, text, i, nil, parts[:]); err != nil {
@@ -273,13 +266,12 @@ func (t *KeyTree) walkBlock(shape *Layout, text []byte, i int, to Visitor) (end 
 	return end, err
 }
 
-// addParent prepends the name of the enclosing member.
 func (e *AmbiguousError) addParent(name string) *AmbiguousError {
 	e.Name = name + "." + e.Name
 	return e
 }
 
-// match returns the place of the member that k is, or folds to; -1 for none.
+// match returns the index of the member that k is, or folds to, or -1.
 func (t *KeyTree) match(k Key) (at int, exact bool) {
 	if !t.first.has(k[1]) {
 		return -1, false
@@ -296,7 +288,7 @@ func (t *KeyTree) match(k Key) (at int, exact bool) {
 		}
 	}
 	for i := range t.members {
-		// Of ASCII, only what is as long folds to it.
+		// Among ASCII names, only equal lengths fold to each other.
 		if m := &t.members[i]; (len(name) == len(m.name) || !m.ascii) && strings.EqualFold(string(name), m.name) {
 			return i, false
 		}
@@ -304,10 +296,10 @@ func (t *KeyTree) match(k Key) (at int, exact bool) {
 	return -1, false
 }
 
-// matchDecoded is match for a key with escapes, or beyond ASCII.
+// matchDecoded is match for a key with escapes or non-ASCII characters.
 func (t *KeyTree) matchDecoded(k Key) (at int, exact bool) {
 	name := string(k.Name())
-	start, _, _ := strings.Cut(name, "\x00") // where readers in C stop
+	start, _, _ := strings.Cut(name, "\x00") // C readers stop here
 	for i := range t.members {
 		if m := &t.members[i]; strings.EqualFold(start, m.name) {
 			return i, name == m.name
@@ -316,7 +308,6 @@ func (t *KeyTree) matchDecoded(k Key) (at int, exact bool) {
 	return -1, false
 }
 
-// appendClean appends the value without its ambiguous members.
 func (t *KeyTree) appendClean(dst, v []byte) []byte {
 	switch {
 	case t != nil && t.element != nil && IsArray(v):
@@ -333,7 +324,7 @@ func (t *KeyTree) appendClean(dst, v []byte) []byte {
 	case t == nil || !IsObject(v):
 		return append(dst, v...)
 	}
-	var last [maxMembers]int // the place of the last member of each name, from 1
+	var last [maxMembers]int // number of the last member of each name, from 1
 	n := 0
 	for k := range Members(v) {
 		n++

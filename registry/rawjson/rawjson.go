@@ -1,10 +1,9 @@
 // Package rawjson checks, reads and edits JSON text without decoding it.
 //
-// It owns the grammar (RFC 8259), nothing else: it knows no protocol. All
-// functions are pure and safe for concurrent use; returned slices alias their
-// input. [Valid] must have accepted a text before the readers below look at
-// it; on text that it did not accept they return garbage, but they never
-// panic and never loop.
+// It implements the grammar (RFC 8259) and the tables of relevant MCP members
+// ([KeyTree]). All functions are pure and safe for concurrent use; returned slices alias
+// their input. Readers require a text accepted by [Valid]. On other texts they return
+// garbage, but never panic or loop.
 package rawjson
 
 import (
@@ -13,38 +12,38 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how deeply arrays and objects may nest. It is the bound of Go's
-// own decoder, so whatever passes here can be decoded by peers written in Go.
+// MaxDepth is the maximum nesting of arrays and objects. It equals the limit of
+// encoding/json, so peers written in Go can decode everything accepted here.
 const MaxDepth = 10000
 
-// SyntaxError says where a text stops being JSON.
+// SyntaxError is the error for invalid JSON.
 type SyntaxError struct {
-	Offset int    // bytes before the fault
-	Reason string // what was wrong there
-	Depth  int    // the bound that the text nests beyond, if that is the fault; else 0
+	Offset int    // bytes before the error
+	Reason string // cause
+	Depth  int    // exceeded nesting limit, or 0
 }
 
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
 }
 
-// Explain returns the line and column of the fault in src, counted from 1 in characters,
-// and the reason. The result is safe to show.
+// Explain returns the reason and its position in src as line and column, counted from 1
+// in characters. The result is safe to show.
 func (e *SyntaxError) Explain(src []byte) string {
 	before := src[:min(e.Offset, len(src))]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return fmt.Sprintf("line %d, column %d: %s", bytes.Count(before, []byte("\n"))+1, utf8.RuneCount(before[start:])+1, e.Reason)
 }
 
-// Valid reports whether src is exactly one JSON value (with surrounding white
-// space), encoded as UTF-8 and nested at most [MaxDepth] deep.
+// Valid returns an error unless src is exactly one JSON value, optionally surrounded by
+// whitespace, encoded as UTF-8 and nested at most [MaxDepth] deep.
 func Valid(src []byte) error {
 	var c Checker
 	return c.End(src)
 }
 
-// Scan checks the grammar and the encoding of the one value that starts at
-// src[i] and returns the index after it, or after what is good of it.
+// Scan checks the one value that starts at src[i]. It returns the index after it, or
+// after its valid part.
 func Scan(src []byte, i int) (end int, err error) {
 	if i < len(src) && AfterSpace(src, i) > i {
 		return i, unexpectedByte(src, i)
@@ -54,7 +53,7 @@ func Scan(src []byte, i int) (end int, err error) {
 	return c.checked, err
 }
 
-// AfterSpace is the place of the first byte from i on that is no white space.
+// AfterSpace returns the index of the first non-whitespace byte from i on.
 func AfterSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\r' || b[i] == '\t') {
 		i++

@@ -26,8 +26,8 @@ func first(v []byte) byte {
 	return 0
 }
 
-// skipValue returns the index after the value at i of a valid text. Unlike [Scan] it checks nothing,
-// so it is several times faster.
+// skipValue returns the index after the value at i of a valid text. Unlike [Scan] it
+// checks nothing, so it is several times faster.
 func skipValue(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
@@ -41,7 +41,7 @@ func skipValue(b []byte, i int) int {
 		case c|0x20 == '}': // also ]
 			depth--
 			i++
-		case depth > 0, c <= ' ', c == ',', c == ':': // within, only strings and brackets matter
+		case depth > 0, c <= ' ', c == ',', c == ':': // inside, only strings and brackets matter
 			i++
 			continue
 		default:
@@ -64,13 +64,13 @@ func terminal(c byte) bool {
 	return false
 }
 
-// shortString is up to where the end of a string is looked for eight bytes at a time.
+// shortString is the length up to which AfterString scans eight bytes at a time.
 const shortString = 24
 
-// AfterString is the place after the string that begins at i.
+// AfterString returns the index after the string that begins at i.
 func AfterString(b []byte, i int) int {
 	i++
-	// Most strings are short, and have no escapes.
+	// Most strings are short and have no escapes.
 	for end := min(i+shortString, len(b)); i+8 <= end; i += 8 {
 		x := binary.LittleEndian.Uint64(b[i:])
 		if s := firstSpecial(x) & highBits; s != 0 {
@@ -98,11 +98,10 @@ func AfterString(b []byte, i int) int {
 	return len(b)
 }
 
-// Key is a member's name, or another string, as it stands in the text, quotes
-// included.
+// Key is a raw member name, or another raw string, including quotes.
 type Key []byte
 
-// Is reports whether the string, with its escapes resolved, is name.
+// Is reports whether the unescaped string equals name.
 func (k Key) Is(name string) bool {
 	if len(k) == len(name)+2 && k[0] == '"' && string(k[1:len(k)-1]) == name {
 		return true
@@ -114,7 +113,7 @@ func (k Key) Is(name string) bool {
 	return ok && s == name
 }
 
-// Name is the string with its escapes resolved: a part of the text if it has none.
+// Name returns the unescaped string. Without escapes it is a slice of the text.
 func (k Key) Name() []byte {
 	for _, c := range k {
 		if c == '\\' {
@@ -125,27 +124,26 @@ func (k Key) Name() []byte {
 	return k[1 : len(k)-1]
 }
 
-// Members yields the members of the valid object obj in their order; nothing
-// when obj is not an object. Values come without surrounding space.
+// Members yields the members of the valid object obj in order, and nothing for other
+// values. Values have no surrounding whitespace.
 func Members(obj []byte) iter.Seq2[Key, []byte] { return (*Layout)(nil).Members(obj) }
 
-// Elements yields the elements of the valid array arr; nothing when arr is
-// not an array.
+// Elements yields the elements of the valid array arr, and nothing for other values.
 func Elements(arr []byte) iter.Seq[[]byte] { return (*Layout)(nil).Elements(arr) }
 
-// Get returns the value of the member name of the valid object obj, nil when
-// there is none. Of several members of that name it returns the last, as
-// decoders do; see goblin/registry/rawjson where that matters.
+// Get returns the value of the member name of the valid object obj, or nil. Of several
+// members with that name it returns the last, as most decoders do; see [KeyTree] where
+// that matters.
 func Get(obj []byte, name string) []byte { return (*Layout)(nil).Get(obj, name) }
 
-// GetString returns the string member name of the valid object obj, and "" if the member
-// is missing or not a string.
+// GetString returns the string member name of the valid object obj, or "" if it is
+// missing or not a string.
 func GetString(obj []byte, name string) string {
 	s, _ := String(Get(obj, name))
 	return s
 }
 
-// Path follows member names down nested objects; nil when one is missing.
+// Path returns the value at a path of member names, or nil.
 func Path(obj []byte, names ...string) []byte {
 	for _, n := range names {
 		if obj = Get(obj, n); obj == nil {
@@ -155,18 +153,18 @@ func Path(obj []byte, names ...string) []byte {
 	return obj
 }
 
-// MayContain reports whether a string of the valid text v may hold word, of letters
-// and hyphens: never false for one that does, however it is escaped.
+// MayContain reports whether a string of the valid text v may contain word, which must
+// consist of letters and hyphens. It has no false negatives, even for escaped strings.
 func MayContain(v []byte, word string) bool {
 	return bytes.Contains(v, []byte(word)) || bytes.Contains(v, []byte(`\u`))
 }
 
-// Offset returns where inner begins in outer. inner must have been made from
-// outer by slicing (as all readers here do), never by copying.
+// Offset returns the position of inner in outer. inner must be a slice of outer, as
+// returned by all readers here, not a copy.
 func Offset(outer, inner []byte) int { return cap(outer) - cap(inner) }
 
-// String decodes the valid string v; ok is false when v is not a string. An
-// unpaired surrogate becomes U+FFFD, as in encoding/json.
+// String decodes the valid string v. ok is false if v is not a string. An unpaired
+// surrogate becomes U+FFFD, as in encoding/json.
 func String(v []byte) (s string, ok bool) {
 	if len(v) < 2 || v[0] != '"' || v[len(v)-1] != '"' {
 		return "", false
@@ -213,8 +211,8 @@ func String(v []byte) (s string, ok bool) {
 	return string(out), true
 }
 
-// Int decodes the valid integer v; ok is false for anything else, also for
-// integers beyond 64 bits.
+// Int decodes the valid integer v. ok is false for other values and integers beyond 64
+// bits.
 func Int(v []byte) (n int64, ok bool) {
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	return n, err == nil

@@ -5,14 +5,13 @@ import (
 	"sort"
 )
 
-// Layout tells where the large values of a checked text end, so that readers
-// need not go through them to get past them. Its methods read what was sliced
-// from that text, as the readers do. Of anything else it knows nothing, nor
-// does a nil Shape of anything: they are the functions of the package then.
+// Layout records the ends of large values of a checked text, so that readers can skip
+// them. Its methods are the functions of the package, for slices of that text. For other
+// slices, and on nil, they work without that knowledge.
 type Layout struct {
-	size int    // capacity of the text: where something stands in it, see [Offset]
-	last *byte  // at the end of that
-	long []span // in the order of their beginnings
+	size int    // capacity of the text, to find positions in it; see [Offset]
+	last *byte  // last byte of that capacity
+	long []span // sorted by start
 }
 
 // span is a value of at least minLong bytes.
@@ -20,8 +19,8 @@ type span struct{ start, end int }
 
 const (
 	minLong = 1 << 10
-	// maxSpanDepth is the depth to which containers are recorded. Each level has no more of them
-	// than the text has room for.
+	// maxSpanDepth is the maximum depth of recorded containers. The text's length limits
+	// their number on each level.
 	maxSpanDepth = 8
 )
 
@@ -29,10 +28,9 @@ const (
 type longValues struct {
 	enabled   bool
 	spans     []span
-	openSpans [maxSpanDepth]int // in spans, of each open container
+	openSpans [maxSpanDepth]int // index in spans of each open container
 }
 
-// containerStart records the beginning of a container.
 func (m *longValues) containerStart(depth, at int) {
 	if m.enabled && depth <= maxSpanDepth {
 		m.openSpans[depth-1] = len(m.spans)
@@ -40,8 +38,8 @@ func (m *longValues) containerStart(depth, at int) {
 	}
 }
 
-// containerEnd records the end of a container. A short container is removed: it is the last span,
-// because all values in it are short, too.
+// containerEnd records the end of a container. A short container is removed: it is the
+// last span, because all values in it are short, too.
 func (m *longValues) containerEnd(depth, end int) {
 	if !m.enabled || depth > maxSpanDepth {
 		return
@@ -53,21 +51,19 @@ func (m *longValues) containerEnd(depth, end int) {
 	}
 }
 
-// addString records a string if it is long.
 func (m *longValues) addString(start, end int) {
 	if m.enabled && end-start >= minLong {
 		m.spans = append(m.spans, span{start, end})
 	}
 }
 
-// RecordShape makes a check remember where large values end, for [Checker.Shape]. It is
-// called before More.
+// RecordShape enables recording of large values for [Checker.Shape]. Call it before Feed.
 func (c *Checker) RecordShape() {
 	c.enabled = true
 	c.spans = make([]span, 0, 8)
 }
 
-// Shape describes the text that End has accepted; nil without Mark.
+// Shape returns the layout of the text that End accepted, or nil without RecordShape.
 func (c *Checker) Shape(src []byte) *Layout {
 	n := cap(src)
 	if !c.enabled || n == 0 {
@@ -76,7 +72,7 @@ func (c *Checker) Shape(src []byte) *Layout {
 	return &Layout{size: n, last: &src[:n][n-1], long: c.spans}
 }
 
-// After is the place in a part of the text after the value that begins at i.
+// After returns the index after the value that begins at i in b.
 func (s *Layout) After(b []byte, i int) int {
 	if s != nil && len(b)-i >= minLong && &b[:cap(b)][cap(b)-1] == s.last {
 		at := s.size - cap(b) + i
@@ -88,7 +84,7 @@ func (s *Layout) After(b []byte, i int) int {
 	return skipValue(b, i)
 }
 
-// Members is the function Members for a part of the text.
+// Members is the function Members for a slice of the text.
 func (s *Layout) Members(obj []byte) iter.Seq2[Key, []byte] {
 	return func(yield func(Key, []byte) bool) {
 		i := AfterSpace(obj, 0)
@@ -116,7 +112,7 @@ func (s *Layout) Members(obj []byte) iter.Seq2[Key, []byte] {
 	}
 }
 
-// Elements is the function Elements for a part of the text.
+// Elements is the function Elements for a slice of the text.
 func (s *Layout) Elements(arr []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		i := AfterSpace(arr, 0)
@@ -138,7 +134,7 @@ func (s *Layout) Elements(arr []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Get is the function Get for a part of the text.
+// Get is the function Get for a slice of the text.
 func (s *Layout) Get(obj []byte, name string) []byte {
 	var found []byte
 	for k, v := range s.Members(obj) {

@@ -1,7 +1,7 @@
 package rawjson
 
-// The members of `_meta` that decide (2026-07-28, basic, general fields; 2025-11-25,
-// progress and tasks).
+// Relevant members of `_meta` (2026-07-28, basic, general fields; 2025-11-25, progress
+// and tasks).
 var meta = newTree(
 	"progressToken",
 	"io.modelcontextprotocol/protocolVersion",
@@ -21,14 +21,14 @@ func asContentBlock(t *KeyTree) *KeyTree {
 	return t
 }
 
-// valueOrArray returns the KeyTree of a value that t describes, or of an array of such values.
+// valueOrArray returns the KeyTree of one value of tree t or an array of such values.
 func valueOrArray(t *KeyTree) *KeyTree {
 	more := *t
 	more.element = t
 	return &more
 }
 
-// The definitions in lists.
+// Trees of the definitions in lists.
 var (
 	Tool = newTree("name",
 		"execution", newTree("taskSupport"),
@@ -39,7 +39,7 @@ var (
 	Skill    = newTree("uri", "frontmatter", newTree("name", "description"), "resources", arrayTree(newTree("uri", "digest", "size")))
 )
 
-// params are those of requests and notifications, in whatever direction.
+// params holds the params of requests and notifications in both directions.
 var params = map[string]*KeyTree{
 	"tools/call":               newTree("name", "arguments", "task", newTree("ttl"), "inputResponses", "requestState", "_meta", meta),
 	"prompts/get":              newTree("name", "arguments", "inputResponses", "requestState", "_meta", meta),
@@ -73,15 +73,14 @@ var (
 	otherKey = newTree("_meta", meta)
 )
 
-// ExtensionParams is the KeyTree of the params of a request or notification of an extension that
-// Goblin does not know: what says whose it is.
+// ExtensionParams is the KeyTree of the params of an unknown extension's request or
+// notification. It lists the members that decide the destination.
 var ExtensionParams = newTree("uri", "name", "taskId", "_meta", meta)
 
-// NotificationParams is the KeyTree of the params of a server's notification that Goblin does not
-// know.
+// NotificationParams is the KeyTree of the params of a server's unknown notification.
 var NotificationParams = newTree("uri", uri, "_meta", meta)
 
-// Params is the KeyTree of the params of a request or notification.
+// Params returns the KeyTree of the params of a request or notification.
 func Params(method string) *KeyTree {
 	if t := params[method]; t != nil {
 		return t
@@ -89,15 +88,15 @@ func Params(method string) *KeyTree {
 	return otherKey
 }
 
-// What the results have in common that pass through to clients: what makes them
-// something else than the result of the method (2026-07-28, MRTR and tasks).
+// result adds the members common to results passed on to clients. They can turn the
+// result into something other than the method's result (2026-07-28, MRTR and tasks).
 func result(more ...any) *KeyTree {
 	return newTree(append(more,
 		"resultType", "ttlMs", "cacheScope", "requestState",
 		"inputRequests", &KeyTree{anyMember: newTree("method", "params", question)})...)
 }
 
-// parts are written into the KeyTree by object.
+// parts returns the arguments of newTree for t.
 func (t *KeyTree) parts() (parts []any) {
 	for _, m := range t.members {
 		parts = append(parts, m.name)
@@ -128,13 +127,13 @@ var results = map[string]*KeyTree{
 	"tasks/cancel":             result(append(treeState, "_meta", meta)...),
 	"tasks/update":             result(append(treeState, "_meta", meta)...),
 
-	// Answers of clients to questions of servers.
+	// Answers of clients to requests from servers.
 	"elicitation/create":     newTree("action", "task", newTree(treeState...), "_meta", meta),
 	"sampling/createMessage": newTree("task", newTree(treeState...), "_meta", meta),
 	"roots/list":             newTree("roots", arrayTree(newTree("uri")), "_meta", meta),
 }
 
-// Result is the KeyTree of the result of a request; nil where Goblin alone reads it.
+// Result returns the KeyTree of a request's result, or nil if only Goblin reads it.
 func Result(method string) *KeyTree { return results[method] }
 
 // ErrorObject is the KeyTree of an error object.

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// plainByte marks the bytes that stand for themselves inside a string.
+// plainByte marks the bytes that need no escape in a string.
 var plainByte = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c >= 0x20 && c != '"' && c != '\\'
@@ -21,16 +21,16 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// firstSpecial finds what has to be looked at in eight bytes of a string: the high
-// bit of the first such byte is set, and of none before it. A byte of
-// x^0x0202… is below 0x21 where x has a quote or what is below 0x20; what is
-// borrowed in the subtractions raises false alarms only behind a true one.
+// firstSpecial finds the first special byte among eight bytes of a string: its high bit
+// is the lowest one set in the result. A byte of x^0x0202… is below 0x21 for a quote or a
+// control character. Borrows in the subtractions cause false positives only after a true
+// one.
 func firstSpecial(x uint64) uint64 {
 	return (x ^ lowBits*2 - lowBits*0x21) | (x ^ lowBits*'\\' - lowBits) | x
 }
 
-// scanString continues a string at i and returns the index after its closing quote. Without whole it
-// stops before bytes that may continue in the next part.
+// scanString continues a string at i and returns the index after its closing quote.
+// Without whole it stops before bytes that may continue in the next part.
 func scanString(src []byte, i int, whole bool) (end int, closed bool, err error) {
 	for i < len(src) {
 		if i = skipPlain(src, i); i >= len(src) {
@@ -74,7 +74,7 @@ func scanString(src []byte, i int, whole bool) (end int, closed bool, err error)
 	return i, false, nil
 }
 
-// skipPlain returns the index of the first byte from i on that is not plain.
+// skipPlain returns the index of the first byte from i on that is not plain ASCII.
 func skipPlain(src []byte, i int) int {
 	for i+8 <= len(src) {
 		if s := firstSpecial(binary.LittleEndian.Uint64(src[i:])) & highBits; s != 0 {
@@ -95,8 +95,8 @@ func skipPlain(src []byte, i int) int {
 	return i
 }
 
-// scanRunes returns the length of the non-ASCII runes at the start of b, or 0 if the first rune is
-// incomplete or missing.
+// scanRunes returns the length of the non-ASCII runes at the start of b, or 0 if the
+// first rune is invalid or incomplete.
 func scanRunes(b []byte) (n int) {
 	for n < len(b) && b[n] >= utf8.RuneSelf {
 		switch c := b[n]; {
@@ -115,8 +115,8 @@ func scanRunes(b []byte) (n int) {
 	return n
 }
 
-// scanEscape returns the length of the escape at the start of b, and its fault; 0 if it is
-// incomplete.
+// scanEscape returns the length of the escape at the start of b and its error, or 0 if it
+// is incomplete.
 func scanEscape(b []byte) (n int, fault string) {
 	if len(b) < 2 {
 		return 0, ""
@@ -160,8 +160,8 @@ func scanLiteral(src []byte, i int, word string, whole bool) (int, error) {
 	return i, &SyntaxError{Offset: i, Reason: "expected " + word}
 }
 
-// scanNumber returns the index after the number at start. Without whole a number ends only before
-// another byte.
+// scanNumber returns the index after the number at start. Without whole a number must be
+// followed by another byte.
 func scanNumber(src []byte, start int, whole bool) (int, error) {
 	i := start
 	digits := func() bool {

@@ -1,24 +1,23 @@
 package rawjson
 
-// topMembers records the positions of the outermost object's members while a text is checked in one
-// part. They can then be read without another scan.
+// topMembers records the positions of the outermost object's members while a text is
+// checked in one part. They can then be read without another scan.
 type topMembers struct {
-	disabled bool // nothing is recorded: a part of the text was checked before
-	count    int  // of those that were found
+	disabled bool // records nothing: a part of the text was checked before
+	count    int  // found members, even if not recorded
 	members  [maxTopMembers]topMember
 }
 
 const (
-	// maxTopMembers is how many members are noted, and maxTopText in texts of which size; in larger
-	// ones, see [Checker.RecordShape].
+	// Limits of recorded members, and of the text in bytes. For larger texts see
+	// [Checker.RecordShape].
 	maxTopMembers = 6
 	maxTopText    = 64 << 10
 )
 
-// topMember has places in the text: space may stand around the value.
+// topMember has indices in the text. The value may include whitespace.
 type topMember struct{ name, nameEnd, value, end uint16 }
 
-// addName records the position of a member's name.
 func (t *topMembers) addName(depth, name, nameEnd int) {
 	if depth != 1 || t.disabled {
 		return
@@ -29,22 +28,21 @@ func (t *topMembers) addName(depth, name, nameEnd int) {
 	t.count++
 }
 
-// setValueStart records where the value of the last member begins.
 func (t *topMembers) setValueStart(depth, at int) {
 	if depth == 1 && !t.disabled && t.count <= maxTopMembers {
 		t.members[t.count-1].value = uint16(at)
 	}
 }
 
-// setValueEnd records where the value ends, unless the text is an array.
+// setValueEnd records the end of the value, unless the text is an array.
 func (t *topMembers) setValueEnd(depth, at int) {
 	if depth == 1 && !t.disabled && t.count > 0 && t.count <= maxTopMembers {
 		t.members[t.count-1].end = uint16(at)
 	}
 }
 
-// MemberCount is how many members the text has that End has accepted, an object; 0, too, when
-// they were not noted, because they are many or the text is large or came in pieces.
+// MemberCount returns the number of members of an object that End accepted. It returns 0
+// if they were not recorded: they are too many, or the text is large or came in parts.
 func (c *Checker) MemberCount() int {
 	if c.top.disabled || c.top.count > maxTopMembers {
 		return 0
@@ -52,7 +50,7 @@ func (c *Checker) MemberCount() int {
 	return c.top.count
 }
 
-// Member is one of those, as [Members] would yield it.
+// Member returns member n as yielded by [Members].
 func (c *Checker) Member(src []byte, n int) (Key, []byte) {
 	m := &c.top.members[n]
 	from, to := AfterSpace(src, int(m.value)), int(m.end)

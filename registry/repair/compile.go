@@ -9,12 +9,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxNested is the maximum depth of schemas within a schema.
+// maxNested is the maximum nesting of schemas.
 const maxNested = 64
 
-// SchemaCompiles reports whether the validators of TypeScript clients can compile a JSON schema.
-// Releases from 1.20 on compile each outputSchema of a list and fail with the first that is
-// none. In doubt it returns false.
+// SchemaCompiles reports whether the validators of TypeScript clients can compile a JSON
+// schema. Releases from 1.20 on compile each outputSchema of a list, and one failure
+// rejects the list. It returns false if uncertain.
 func SchemaCompiles(schema []byte) bool {
 	c := compiler{root: schema, resolved: make(map[string]bool)}
 	return c.schema(schema, 0)
@@ -25,7 +25,7 @@ type compiler struct {
 	resolved map[string]bool // targets of references
 }
 
-// scalarKeywords maps keywords without schemas inside to the kind of their value.
+// scalarKeywords maps keywords without nested schemas to the type of their value.
 var scalarKeywords = map[string]kind{
 	"minimum": number, "maximum": number, "exclusiveMinimum": number, "exclusiveMaximum": number, "multipleOf": number,
 	"minLength": number, "maxLength": number, "minItems": number, "maxItems": number, "minProperties": number, "maxProperties": number,
@@ -57,19 +57,18 @@ func (c *compiler) keyword(name string, v []byte, depth int) bool {
 		return isKind(v, object) && arePatterns(v) && c.values(v, depth)
 	case "dependencies":
 		return isKind(v, object) && c.values(v, depth, array)
-	case "id": // of draft 4: it is refused
+	case "id": // of draft 4; validators refuse it
 		return false
 	}
 	want, known := scalarKeywords[name]
 	return !known || isKind(v, want)
 }
 
-// items checks the schema of all elements, or a list with one for each.
+// items accepts one schema for all elements, or an array with one for each.
 func (c *compiler) items(v []byte, depth int) bool {
 	return isKind(v, array) && c.elements(v, depth) || c.schema(v, depth)
 }
 
-// arePatterns reports whether the names of an object's members are patterns.
 func arePatterns(object []byte) bool {
 	for k := range rawjson.Members(object) {
 		if !isPattern(k) {
@@ -84,7 +83,6 @@ func isKind(v []byte, k kind) bool {
 	return ok && is == k
 }
 
-// schema checks a schema and those within.
 func (c *compiler) schema(v []byte, depth int) bool {
 	if isKind(v, boolean) {
 		return true
@@ -113,7 +111,7 @@ func (c *compiler) elements(v []byte, depth int) bool {
 	return true
 }
 
-// values checks the schemas in an object. Members of the kinds in others pass.
+// values checks the schemas in an object. Values of the kinds in others pass.
 func (c *compiler) values(v []byte, depth int, others ...kind) bool {
 	for _, s := range rawjson.Members(v) {
 		if is, ok := kindOf(s); ok && slices.Contains(others, is) {
@@ -151,7 +149,7 @@ func isPattern(v []byte) bool {
 	return ok && isRegExp(pattern)
 }
 
-// reference follows a pointer into the schema. Others cannot be resolved.
+// reference resolves a JSON pointer into the schema. Other references fail.
 func (c *compiler) reference(v []byte, depth int) bool {
 	ref, ok := rawjson.String(v)
 	pointer, local := strings.CutPrefix(ref, "#")
@@ -175,7 +173,6 @@ func (c *compiler) reference(v []byte, depth int) bool {
 	return c.schema(target, depth)
 }
 
-// childOf returns a member or an element, or nil if there is none.
 func childOf(v []byte, name string) []byte {
 	if !isKind(v, array) {
 		return rawjson.Get(v, name)

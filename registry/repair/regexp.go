@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// isRegExp reports whether a pattern is a regular expression of JavaScript with the flag
-// "u", with which validators compile it. In doubt it returns false.
+// isRegExp reports whether a pattern is a JavaScript regular expression with the flag
+// "u", which validators use. It returns false if uncertain.
 func isRegExp(pattern string) bool {
 	r := regExp{rest: pattern}
 	return r.read() && r.maxReference <= r.groups
@@ -17,13 +17,13 @@ func isRegExp(pattern string) bool {
 // regExp reads a pattern from left to right.
 type regExp struct {
 	rest         string
-	openGroups   []bool // of each open group, whether a quantifier may follow it
-	groups       int    // that capture
+	openGroups   []bool // for each open group, whether a quantifier may follow it
+	groups       int    // capturing groups
 	maxReference int    // highest referenced group
 }
 
 func (r *regExp) read() bool {
-	repeatable := false // a quantifier may stand here
+	repeatable := false // a quantifier may follow
 	for r.rest != "" {
 		ok := true
 		switch c := r.rest[0]; c {
@@ -56,7 +56,6 @@ func (r *regExp) read() bool {
 	return len(r.openGroups) == 0
 }
 
-// group reads the beginning of a group.
 func (r *regExp) group() bool {
 	r.rest = r.rest[1:]
 	if !strings.HasPrefix(r.rest, "?") {
@@ -70,7 +69,7 @@ func (r *regExp) group() bool {
 			return true
 		}
 	}
-	return false // names are rare, and have rules of their own
+	return false // named groups are rare and not supported
 }
 
 func (r *regExp) quantifier() bool {
@@ -94,7 +93,6 @@ func (r *regExp) quantifier() bool {
 	return true
 }
 
-// class reads a class in brackets.
 func (r *regExp) class() bool {
 	r.rest = strings.TrimPrefix(r.rest[1:], "^")
 	for r.rest != "" && r.rest[0] != ']' {
@@ -116,7 +114,7 @@ func (r *regExp) class() bool {
 	return ok
 }
 
-// member reads a character of a class, or a set of them.
+// member reads a character of a class, or an escaped set of them.
 func (r *regExp) member() (c rune, set, ok bool) {
 	if r.rest == "" {
 		return 0, false, false
@@ -129,7 +127,7 @@ func (r *regExp) member() (c rune, set, ok bool) {
 	return c, false, true
 }
 
-// escape reads what begins with a backslash: a character, or a set of them.
+// escape reads an escape: a character, or a set of them.
 func (r *regExp) escape(inClass bool) (c rune, set, ok bool) {
 	r.rest = r.rest[1:]
 	if r.rest == "" {
@@ -179,7 +177,6 @@ func (r *regExp) hex(digits int) (c rune, set, ok bool) {
 	return rune(n), false, err == nil
 }
 
-// property reads the name of a general category or script.
 func (r *regExp) property() bool {
 	inside, rest, ok := strings.Cut(strings.TrimPrefix(r.rest, "{"), "}")
 	braced := strings.HasPrefix(r.rest, "{")

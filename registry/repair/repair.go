@@ -1,10 +1,10 @@
 // Package repair fixes definitions that client SDKs would reject.
 //
-// The official SDKs check a list as a whole: one odd definition costs a client the entries
-// of all servers. A definition that all of them accept is returned as it is, the same
-// slice, after one pass without allocations. Changes are reported in words that hold
-// untrusted text. The input must be valid JSON objects. All functions are pure; the time grows
-// with the length of a definition.
+// The official SDKs validate a list as a whole: one invalid definition costs a client the
+// entries of all servers. Valid definitions are returned as the same slice, after one
+// pass without allocations. Descriptions of changes contain untrusted text. The input
+// must be valid JSON objects. All functions are pure, and their cost is linear in the
+// length of a definition.
 package repair
 
 import (
@@ -18,10 +18,10 @@ import (
 
 // Definition is a definition that client SDKs accept.
 type Definition struct {
-	JSON []byte // the input itself if nothing was changed for all clients
-	// Legacy is for clients of revisions up to 2025-11-25; nil if they get JSON, too.
+	JSON []byte // the input slice unless changed for all clients
+	// Legacy is for clients up to 2025-11-25, or nil if equal to JSON.
 	Legacy  []byte
-	Changes []string // what was changed, at most [MaxChanges] and a count of the others
+	Changes []string // at most [MaxChanges] changes, and the number of others
 }
 
 // MaxChanges is the maximum number of reported changes of one definition.
@@ -69,7 +69,8 @@ func Template(item []byte) Definition {
 	return repairNamed(template, item, "uriTemplate")
 }
 
-// repairNamed repairs a definition that needs a name. A missing name is derived from the member at.
+// repairNamed repairs a definition that needs a name. It derives a missing name from the
+// member at.
 func repairNamed(s *shape, item []byte, at string) Definition {
 	if s.accepts(item) {
 		return Definition{JSON: item}
@@ -85,7 +86,7 @@ func repairNamed(s *shape, item []byte, at string) Definition {
 }
 
 // LastSegment returns the part after the last slash of a URI or URI template, without
-// its query and fragment; all of it if nothing does.
+// query and fragment, or all of it if that is empty.
 func LastSegment(uri string) string {
 	path := uri
 	if i := strings.IndexAny(path, "?#"); i >= 0 {
@@ -97,9 +98,9 @@ func LastSegment(uri string) string {
 	return uri
 }
 
-// Member repairs the value of an optional member of a resource, such as "icons". Results have
-// such members, too. keep is false for a value that must be left out. A healthy value, and
-// that of an unknown member, is returned as the same slice.
+// Member repairs the value of an optional member of a resource, such as "icons". Results
+// have such members, too. keep is false if the value must be removed. Valid values and
+// unknown members are returned as the same slice.
 func Member(name string, v []byte) (out []byte, keep bool) {
 	i := resource.memberIndex(rawjson.Key(`"` + name + `"`))
 	if i < 0 {
@@ -108,7 +109,7 @@ func Member(name string, v []byte) (out []byte, keep bool) {
 	return resource.members[i].repairValue(v, "", new(changeLog))
 }
 
-// changeLog collects the changes of one definition, up to a limit.
+// changeLog collects up to MaxChanges changes of one definition.
 type changeLog struct {
 	list    []string
 	omitted int
@@ -122,7 +123,6 @@ func (n *changeLog) add(path, what string) {
 	n.list = append(n.list, path+" "+what)
 }
 
-// texts returns the changes, and the number of those that are left out.
 func (n *changeLog) texts() []string {
 	if n.omitted > 0 {
 		return append(n.list, fmt.Sprintf("and %d more", n.omitted))
@@ -130,7 +130,7 @@ func (n *changeLog) texts() []string {
 	return n.list
 }
 
-// maxShown bounds what is shown of a value or a name, in bytes.
+// maxShown is the maximum length of a displayed value or name, in bytes.
 const maxShown = 60
 
 func shorten(s string) string {
@@ -140,7 +140,6 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:maxShown], "") + "…"
 }
 
-// memberPath returns the path of a member.
 func memberPath(path string, k rawjson.Key) string {
 	name := shorten(string(k.Name()))
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) || r == '.' }) {

@@ -10,7 +10,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// kind is a type of JSON values.
 type kind byte
 
 const (
@@ -43,21 +42,22 @@ func kindOf(v []byte) (kind, bool) {
 // shape describes the values that SDKs accept in one place.
 type shape struct {
 	kind          kind
-	members       []member          // of an object, those that are checked
+	members       []member          // checked members of an object
 	values        *shape            // of all members of an object; nil: any
 	element       *shape            // of the elements of an array; nil: any
-	allOrNothing  bool              // one wrong element spoils the array
+	allOrNothing  bool              // one invalid element invalidates the array
 	condition     func([]byte) bool // a further condition
 	conditionText string            // that condition in words
-	// fallback replaces a value that is not accepted; nil, and a nil result, leave it out.
+	// fallback replaces an invalid value. If it is nil or returns nil, the value is
+	// removed.
 	fallback func([]byte) []byte
 }
 
 type member struct {
 	name string
 	*shape
-	defaultValue []byte // added where the member is missing
-	required     bool   // without it, and without defaultValue, the object is not accepted
+	defaultValue []byte // added if the member is missing
+	required     bool   // without it and defaultValue, the object is invalid
 }
 
 // accepts reports whether SDKs accept a value.
@@ -113,7 +113,7 @@ func (s *shape) memberIndex(k rawjson.Key) int {
 	return -1
 }
 
-// repairObject returns an object that SDKs accept, except for required members that are missing.
+// repairObject returns an object that SDKs accept, except for missing required members.
 func (s *shape) repairObject(v []byte, n *changeLog) []byte {
 	if s.accepts(v) {
 		return v
@@ -122,7 +122,8 @@ func (s *shape) repairObject(v []byte, n *changeLog) []byte {
 	return out
 }
 
-// repairValue returns a value that SDKs accept instead of v; keep is false if there is none.
+// repairValue returns a replacement for v that SDKs accept. keep is false if there is
+// none.
 func (s *shape) repairValue(v []byte, path string, n *changeLog) (out []byte, keep bool) {
 	if s.accepts(v) {
 		return v, true
@@ -147,7 +148,6 @@ func (s *shape) repairValue(v []byte, path string, n *changeLog) (out []byte, ke
 	return out, keep
 }
 
-// reason returns why a value is not accepted.
 func (s *shape) reason(v []byte) string {
 	is, ok := kindOf(v)
 	switch {
@@ -161,7 +161,7 @@ func (s *shape) reason(v []byte) string {
 	return "an element is wrong"
 }
 
-// repairArray returns an array without the elements that cannot be kept.
+// repairArray drops the elements that cannot be repaired.
 func (s *shape) repairArray(v []byte, path string, n *changeLog) []byte {
 	out := []byte{'['}
 	i := 0
@@ -177,8 +177,8 @@ func (s *shape) repairArray(v []byte, path string, n *changeLog) []byte {
 	return append(out, ']')
 }
 
-// repairMembers returns an object with its members repaired or left out. complete is false if a
-// required one is missing.
+// repairMembers returns an object with its members repaired or removed. complete is false
+// if a required one is missing.
 func (s *shape) repairMembers(v []byte, path string, n *changeLog) (out []byte, complete bool) {
 	seen := 0
 	out = rawjson.Filter(v, func(k rawjson.Key, value []byte) ([]byte, bool) {
@@ -207,7 +207,7 @@ func (s *shape) repairMembers(v []byte, path string, n *changeLog) (out []byte, 
 	return out, complete
 }
 
-// enum returns the shape of a string with one of some values.
+// enum returns the shape of a string with one of several values.
 func enum(wanted string, all ...string) *shape {
 	return &shape{kind: text, conditionText: wanted, condition: func(v []byte) bool {
 		for _, w := range all {
@@ -219,13 +219,12 @@ func enum(wanted string, all ...string) *shape {
 	}}
 }
 
-// constant replaces each value by one.
 func constant(v string) func([]byte) []byte {
 	return func([]byte) []byte { return []byte(v) }
 }
 
-// The shapes are the union of what the TypeScript SDK from 1.0 to 2.4 and the Python SDK
-// check. Members of objects that are not named pass.
+// The shapes are the union of the checks in the TypeScript SDK from 1.0 to 2.4 and the
+// Python SDK. Unnamed members pass.
 var (
 	textShape    = &shape{kind: text}
 	objectShape  = &shape{kind: object}
@@ -240,7 +239,7 @@ var (
 		return nil
 	}}
 	sizeShape = &shape{kind: number, conditionText: "an integer", condition: func(v []byte) bool {
-		f, err := strconv.ParseFloat(string(v), 64) // an error is a number beyond all of them
+		f, err := strconv.ParseFloat(string(v), 64) // fails only out of range
 		fits := math.Abs(f) < 1<<63 || !bytes.ContainsAny(v, ".eE")
 		return err == nil && f == math.Trunc(f) && fits
 	}}
@@ -262,7 +261,7 @@ var (
 		{name: "lastModified", shape: timeShape},
 	}}
 
-	// propertyShape is the schema of a property: older SDKs accept only objects.
+	// propertyShape is the schema of a property. Older SDKs accept only objects.
 	propertyShape = &shape{kind: object, fallback: func(v []byte) []byte {
 		if string(v) == "false" {
 			return []byte(`{"not":{}}`)
@@ -278,7 +277,7 @@ var (
 		{name: "required", shape: textArray},
 		{name: "$schema", shape: textShape},
 	}}
-	// outputSchema is for clients up to 2025-11-25; later ones take any object.
+	// outputSchema is for clients up to 2025-11-25; later ones accept any object.
 	outputSchema = &shape{kind: object, members: []member{
 		{name: "type", shape: isObject, required: true},
 		{name: "properties", shape: properties},
@@ -327,11 +326,11 @@ var (
 	resource = &shape{kind: object, members: append([]member{{name: "size", shape: sizeShape}}, template.members...)}
 )
 
-// isTime reports whether a raw string is a time that zod's iso.datetime accepts, too.
+// isTime reports whether zod's iso.datetime also accepts a raw string as a time.
 func isTime(v []byte) bool {
 	s, _ := rawjson.String(v)
 	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || s[16] != ':' || s[19] == ',' {
-		return false // which time.Parse is less strict about
+		return false // time.Parse is less strict
 	}
 	_, err := time.Parse(time.RFC3339, s)
 	return err == nil

@@ -2,15 +2,16 @@ package report
 
 import "time"
 
-// Definition is how a server is started or reached, and what its process takes now.
+// Definition describes how a server is started or reached, and the current resources of
+// its process.
 type Definition struct {
-	Command string   // with its arguments, as a shell reads them
-	Folder  string   // that it runs in
+	Command string   // with its arguments, quoted for a shell
+	Folder  string   // working directory
 	URL     string   // of a remote server
-	Env     []string // names of variables that it gets besides the usual ones
-	Headers []string // names of those that are sent to it
-	LeftOut []string // what its filters leave out, each with its kind; the first ones
-	More    int      // and so many more
+	Env     []string // names of variables in addition to the usual ones
+	Headers []string // names of sent headers
+	LeftOut []string // first entries hidden by filters, each with its kind
+	More    int      // number of further ones
 
 	Processes int
 	Processor time.Duration

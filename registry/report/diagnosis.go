@@ -1,42 +1,38 @@
-// Diagnosis is what was found out about a server, or about Goblin on this
-// machine, check by check, as people may see it: in a terminal, on screens and as JSON.
-// It holds no secrets, and must not know how anything is found out. Texts may hold words
-// of servers: the caller that shows them makes them safe.
-
 package report
 
 // State is the outcome of a check.
 type State string
 
-// The states, from the best to the worst.
+// Values of [State], from best to worst.
 const (
 	OK       State = "ok"
 	Disabled State = "disabled" // nothing was checked
-	Warning  State = "warning"  // it works, but not for everybody, or not for long
+	Warning  State = "warning"  // works, but not for all clients or not for long
 	Broken   State = "broken"
 )
 
 var severity = map[State]int{OK: 0, Disabled: 1, Warning: 2, Broken: 3}
 
-// Check is one of them.
+// Check is the outcome of one check.
 type Check struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	Text  string `json:"text"`          // what was found, in one line
+	Text  string `json:"text"`          // the finding, in one line
 	Fix   string `json:"fix,omitempty"` // the one thing to do
-	// Lines are lines of the server's stderr. Lines that name an error come first.
+	// Lines are lines of the server's stderr, error lines first.
 	Lines []string `json:"lines,omitempty"`
 }
 
-// Diagnosis lists the checks of one subject with their outcomes, in their order.
+// Diagnosis lists the checks of one server, or of Goblin itself, in order. It contains no
+// secrets. Texts may quote servers, so callers must escape them for display.
 type Diagnosis struct {
-	Server    string  `json:"serverId,omitempty"` // none: Goblin itself
+	Server    string  `json:"serverId,omitempty"` // "" for Goblin itself
 	Transport string  `json:"transport,omitempty"`
-	State     State   `json:"state"` // the worst
+	State     State   `json:"state"` // the worst one
 	Checks    []Check `json:"checks"`
 }
 
-// Add adds a check. It reports whether the next one makes sense.
+// Add adds a check. It reports whether the next check makes sense.
 func (r *Diagnosis) Add(c Check) bool {
 	if severity[c.State] > severity[r.State] || r.State == "" {
 		r.State = c.State
@@ -45,20 +41,20 @@ func (r *Diagnosis) Add(c Check) bool {
 	return c.State != Broken
 }
 
-// AddOK adds a check that found nothing wrong.
+// AddOK adds a passed check.
 func (r *Diagnosis) AddOK(name, text string) { r.Add(Check{Name: name, State: OK, Text: text}) }
 
-// AddWarning adds a check that found something that does not stop anything yet.
+// AddWarning adds a check with a problem that breaks nothing yet.
 func (r *Diagnosis) AddWarning(name, text, fix string) {
 	r.Add(Check{Name: name, State: Warning, Text: text, Fix: fix})
 }
 
-// AddBroken adds the check that found what is broken.
+// AddBroken adds a failed check.
 func (r *Diagnosis) AddBroken(name, text, fix string) {
 	r.Add(Check{Name: name, State: Broken, Text: text, Fix: fix})
 }
 
-// Findings are the checks that found something.
+// Findings returns the checks that did not pass.
 func (r *Diagnosis) Findings() []Check {
 	var found []Check
 	for _, c := range r.Checks {

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Limits bound what a client accepts; 0 is no limit that is known.
+// Limits holds the limits of a client; 0 means no known limit.
 type Limits struct {
 	Client       string `json:"client"`
 	Tools        int    `json:"tools,omitempty"`
-	Note         string `json:"toolsNote,omitempty"`    // on that
-	Prefix       string `json:"namePrefix,omitempty"`   // what it puts before names
-	Name         int    `json:"nameLength,omitempty"`   // of a tool, with the prefix
+	Note         string `json:"toolsNote,omitempty"`    // on Tools
+	Prefix       string `json:"namePrefix,omitempty"`   // client's prefix for tool names
+	Name         int    `json:"nameLength,omitempty"`   // of a tool, including Prefix
 	Description  int    `json:"description,omitempty"`  // characters; the rest is cut
 	Instructions int    `json:"instructions,omitempty"` // bytes; the rest is cut
 	Source       string `json:"source"`
 
-	clientPrefixes []string // prefixes of the names that the client sends, in lower case
+	clientPrefixes []string // prefixes of the client's name, in lower case
 }
 
-// KnownLimits are the limits of clients, as far as they are known. Names are of clients that fail on
-// longer ones, rather than shorten them, as VS Code, Codex and Gemini CLI do: in Claude Code,
-// the interface of the model refuses all requests of a session; Cursor leaves the tool out,
-// and counts the server's name.
+// KnownLimits lists the known limits of clients. Name is set only for clients that fail
+// on longer names. VS Code, Codex and Gemini CLI shorten them instead. In Claude Code,
+// the model's API rejects all requests of the session. Cursor drops the tool, and
+// includes the server's name in the length.
 var KnownLimits = []Limits{
 	{
 		Client: "Claude Code", clientPrefixes: []string{"claude-code"}, Prefix: "mcp__goblin__", Name: 64, Description: 2048, Instructions: 2048,
@@ -42,8 +42,7 @@ var KnownLimits = []Limits{
 	},
 }
 
-// LimitsFor are those of the client that introduces itself by a name; nil when none are
-// known.
+// LimitsFor returns the limits of the client with this name, or nil if unknown.
 func LimitsFor(client string) *Limits {
 	client = strings.ToLower(client)
 	for i := range KnownLimits {
@@ -56,16 +55,16 @@ func LimitsFor(client string) *Limits {
 	return nil
 }
 
-// ListSizes holds the sizes of a client's lists that limits are about.
+// ListSizes holds the sizes of a client's lists that limits apply to.
 type ListSizes struct {
 	Tools            int
 	Instructions     int    // bytes
-	LongName         string // the longest
+	LongName         string // the longest name
 	LongestDescribed string // the tool with the longest description
-	Description      int    // characters of that
+	Description      int    // its length in characters
 }
 
-// LimitViolation is a limit that what a client is shown goes beyond.
+// LimitViolation is a limit that a client's lists exceed.
 type LimitViolation struct {
 	Kind   string `json:"limit"` // tools, name, description or instructions
 	Actual int    `json:"have"`
@@ -74,7 +73,7 @@ type LimitViolation struct {
 	Fix    string `json:"fix"`
 }
 
-// Violations are the limits that are broken. name is how the client introduces itself.
+// Violations returns the exceeded limits. name is the client's name for itself.
 func (l *Limits) Violations(name string, s ListSizes) (all []LimitViolation) {
 	if l == nil {
 		return nil

@@ -1,7 +1,7 @@
 // Package report holds the cost figures and diagnoses that the UI and commands show.
 //
-// It must not know how anything is counted. Names are words of servers and clients: the
-// caller that shows them makes them safe.
+// It does not count anything itself. Names come from servers and clients: callers must
+// escape them for display.
 package report
 
 import (
@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// UnusedAfter is how long a tool may be unused before that is told of it.
+// UnusedAfter is the time without calls after which a tool is reported as unused.
 const UnusedAfter = 30 * 24 * time.Hour
 
-// Report is the whole bill.
+// Report holds all figures.
 type Report struct {
-	Since time.Time `json:"since"` // when counting began
-	// Minutes is since when there are minutes, if calls of the last hour may be missing:
-	// minutes are not kept over restarts.
+	Since time.Time `json:"since"` // start of counting
+	// Minutes is the start of the per-minute counts if they do not cover the last hour: a
+	// restart drops them.
 	Minutes time.Time `json:"minutesSince,omitzero"`
-	Daemon  bool      `json:"host"` // a daemon runs; else all is as the last one left it
+	Daemon  bool      `json:"host"` // a daemon runs; otherwise the figures are from the last one
 	All     Figures   `json:"all"`
-	Latency []Bin     `json:"latency"` // of all calls, the fastest first
+	Latency []Bin     `json:"latency"` // of all calls, fastest first
 	Servers []Server  `json:"servers"`
 	Tools   []Tool    `json:"tools"`
 	Clients []Client  `json:"clients"`
 }
 
-// Figures sum calls up.
+// Figures summarizes calls.
 type Figures struct {
 	Calls    uint64    `json:"calls"`
 	Errors   uint64    `json:"errors"`
@@ -36,93 +36,93 @@ type Figures struct {
 	P50      float64   `json:"p50Ms"`
 	P95      float64   `json:"p95Ms"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`
-	// Waits counts calls that waited for the user, and WaitedMs sums their waits. P50 and P95
-	// leave these calls out, and cancelled ones.
+	// Waits is the number of calls that waited for the user, WaitedMs their total wait.
+	// P50 and P95 exclude these and cancelled calls.
 	Waits    uint64 `json:"waits,omitempty"`
 	WaitedMs uint64 `json:"waitedMs,omitempty"`
-	// Hour are the minutes of the last hour, the oldest first; none when there was no call.
+	// Hour holds the minutes of the last hour, oldest first, or nothing without calls.
 	Hour []Minute `json:"hour,omitempty"`
 }
 
-// Minute sums the calls of one up.
+// Minute summarizes the calls of one minute.
 type Minute struct {
 	Calls      uint32  `json:"calls"`
-	NoDuration uint32  `json:"untimed,omitempty"` // calls that Millis leaves out, if there is one
+	NoDuration uint32  `json:"untimed,omitempty"` // calls not included in Millis
 	Errors     uint32  `json:"errors,omitempty"`
-	Millis     float64 `json:"ms,omitempty"` // on average
+	Millis     float64 `json:"ms,omitempty"` // average
 }
 
-// Bin counts the calls that took no longer, and longer than the one before.
+// Bin counts calls by duration, up to UpTo and above the previous bin.
 type Bin struct {
 	UpTo  float64 `json:"upToMs"`
 	Calls uint64  `json:"calls"`
 }
 
-// Definitions count tools and the bytes of their definitions.
+// Definitions holds the size of tool definitions.
 type Definitions struct {
 	Bytes  int `json:"definitionBytes"`
 	Tokens int `json:"definitionTokens"` // estimated, see [Tokens]
 }
 
-// DefinitionSize are definitions of so many bytes.
+// DefinitionSize returns the Definitions for a size in bytes.
 func DefinitionSize(bytes int) Definitions { return Definitions{bytes, Tokens(bytes)} }
 
-// Tokens estimates how many tokens of a model so many bytes of definitions are: a quarter,
-// rounded up. Models differ by more than that is off, and the vocabulary of one alone would
-// be as large as Goblin.
+// Tokens estimates the number of model tokens of definitions: a quarter of the bytes,
+// rounded up. Models differ by more than its error, and the vocabulary of a single model
+// would be as large as Goblin.
 func Tokens(bytes int) int { return (bytes + 3) / 4 }
 
-// NonToolLists are what lists of prompts, resources, templates and skills take. Clients show those
-// to people, and few give them to a model: they are no part of [Definitions].
+// NonToolLists holds the size of lists of prompts, resources, templates and skills.
+// Clients show these to users and rarely to models, so [Definitions] excludes them.
 type NonToolLists struct {
 	Entries int `json:"entries"`
 	Bytes   int `json:"bytes"`
-	Tokens  int `json:"tokens"` // estimated, of a model that is given them
+	Tokens  int `json:"tokens"` // estimated, if given to a model
 }
 
-// Add counts an entry of so many bytes.
+// Add counts an entry of the given size.
 func (o *NonToolLists) Add(bytes int) {
 	o.Entries++
 	o.Bytes += bytes
 	o.Tokens = Tokens(o.Bytes)
 }
 
-// Removed is the name of the rows that sum up what is no longer listed.
+// Removed is the name of rows that sum up entries that are no longer listed.
 const Removed = "removed"
 
-// Server is a server's part.
+// Server is the row of a server.
 type Server struct {
 	Name         string       `json:"name"`
 	Removed      bool         `json:"removed,omitempty"` // the sum of removed and disabled servers
 	Tools        int          `json:"tools"`
-	UnusedTools  int          `json:"unusedTools"`     // of those, not called in [UnusedAfter], or never
+	UnusedTools  int          `json:"unusedTools"`     // not called within [UnusedAfter]
 	NonToolLists NonToolLists `json:"others,omitzero"` // known while a daemon runs
 	Definitions
 	Figures
 }
 
-// Tool is a tool's part.
+// Tool is the row of a tool.
 type Tool struct {
 	Server   string `json:"serverId"`
 	Name     string `json:"name"` // the server's own
 	Listed   string `json:"listed,omitempty"`
 	Removed  bool   `json:"removed,omitempty"` // the sum of tools that are no longer listed
-	Disabled bool   `json:"off,omitempty"`     // for all clients, so that it costs nothing
-	Unused   bool   `json:"unused"`            // it is listed, and was not called in [UnusedAfter], or never
+	Disabled bool   `json:"off,omitempty"`     // for all clients, so it costs no tokens
+	Unused   bool   `json:"unused"`            // listed, and not called within [UnusedAfter]
 	Definitions
 	Figures
 }
 
-// Client is a client's part, by the name that it introduces itself with.
+// Client is the row of a client, by its name for itself.
 type Client struct {
 	Name         string       `json:"name"`
 	Connected    bool         `json:"connected"`
-	Tools        int          `json:"tools"`                       // that it is shown
-	NonToolLists NonToolLists `json:"others,omitzero"`             // likewise
-	Instructions int          `json:"instructionsBytes,omitempty"` // what it is told of the servers
+	Tools        int          `json:"tools"`                       // listed for it
+	NonToolLists NonToolLists `json:"others,omitzero"`             // listed for it
+	Instructions int          `json:"instructionsBytes,omitempty"` // size of its instructions
 	Definitions
 	Figures
-	Limits     *Limits          `json:"limits,omitempty"` // nil: none are known
+	Limits     *Limits          `json:"limits,omitempty"` // nil if unknown
 	Violations []LimitViolation `json:"breaks,omitempty"`
 }
 
@@ -139,7 +139,6 @@ func (r *Report) Sort() {
 	})
 }
 
-// compareRemoved sorts a removed row last.
 func compareRemoved(a, b bool) int {
 	switch {
 	case a == b:
@@ -150,7 +149,7 @@ func compareRemoved(a, b bool) int {
 	return 1
 }
 
-// compareCost sorts rows by the size of their definitions, then by calls, the largest first.
+// compareCost sorts rows by the size of their definitions, then by calls, largest first.
 func compareCost(da, db Definitions, a, b Figures, nameA, nameB string) int {
 	switch {
 	case da.Bytes != db.Bytes:
@@ -163,8 +162,8 @@ func compareCost(da, db Definitions, a, b Figures, nameA, nameB string) int {
 	return 1
 }
 
-// Fold sums up the rows of servers that serves excludes, and of tools that their server
-// no longer lists, in one row each. Such a row costs no tokens.
+// Fold combines the rows of servers for which serves returns false, and of tools that
+// their server no longer lists, into one row each. Such a row costs no tokens.
 func (r *Report) Fold(serves func(server string) bool) {
 	var servers, tools figureSum
 	listing := make(map[string]bool)
@@ -191,7 +190,8 @@ func (r *Report) Fold(serves func(server string) bool) {
 	}
 }
 
-// figureSum adds up figures. Quantiles of several rows cannot be combined, so it has none.
+// figureSum adds up figures. It has no quantiles because those of several rows cannot be
+// combined.
 type figureSum struct {
 	Figures
 	rows int
@@ -207,7 +207,7 @@ func (s *figureSum) add(f *Figures) {
 	}
 }
 
-// Unused are the tools that are listed and not used, and what their definitions take.
+// Unused returns the number of unused listed tools and the size of their definitions.
 func (r *Report) Unused() (tools int, all Definitions) {
 	bytes := 0
 	for i := range r.Tools {
@@ -219,14 +219,13 @@ func (r *Report) Unused() (tools int, all Definitions) {
 	return tools, DefinitionSize(bytes)
 }
 
-// Scale is how times are counted: in bins, each of which ends at √2 of the one before, from
-// a tenth of a millisecond to some ten minutes.
+// Durations are counted in bins. Each bin ends at √2 times the end of the previous one,
+// from 0.1 ms to about 10 min.
 const (
 	Bins        = 46
 	firstBinEnd = 0.1 // end of the first bin, in milliseconds
 )
 
-// binEnds are the upper limits of the bins.
 var binEnds = func() (all [Bins]time.Duration) {
 	for i := range all {
 		all[i] = time.Duration(End(i) * float64(time.Millisecond))
@@ -234,17 +233,17 @@ var binEnds = func() (all [Bins]time.Duration) {
 	return all
 }()
 
-// BinOf is where a call counts that took so long.
+// BinOf returns the bin for a call's duration.
 func BinOf(took time.Duration) int {
 	bin, _ := slices.BinarySearch(binEnds[:], took)
 	return min(bin, Bins-1)
 }
 
-// End is the most milliseconds that a bin counts.
+// End returns the upper limit of a bin in milliseconds.
 func End(bin int) float64 { return firstBinEnd * math.Pow(2, float64(bin)/2) }
 
-// Quantile is the time within which a part of the calls was answered, 0 for no calls. It is
-// as exact as the bins are: off by a fifth at most.
+// Quantile returns the time within which part of the calls finished, in milliseconds, or
+// 0 without calls. The bins limit its error to about 20 %.
 func Quantile(bins *[Bins]uint64, part float64) float64 {
 	var all uint64
 	for _, n := range bins {
@@ -259,7 +258,7 @@ func Quantile(bins *[Bins]uint64, part float64) float64 {
 	return 0
 }
 
-// Distribution is the bins with calls, and those between.
+// Distribution returns the bins from the first to the last one with calls.
 func Distribution(bins *[Bins]uint64) []Bin {
 	out := []Bin{}
 	for i, n := range bins {

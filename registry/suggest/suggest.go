@@ -1,6 +1,4 @@
 // Package suggest finds the names that a misspelled name may mean.
-//
-// It knows no kind of name and decides nothing; all of it is pure.
 package suggest
 
 import (
@@ -12,11 +10,11 @@ import (
 
 const (
 	maxSuggestions = 3   // suggested names
-	maxNameLen     = 256 // bytes of a name that is compared
+	maxNameLen     = 256 // bytes of a compared name
 )
 
-// Distance is the number of insertions, deletions, replacements and swaps of
-// neighbours between two words, or limit+1 when it is more than limit.
+// Distance returns the number of insertions, deletions, replacements and swaps of
+// neighbors between two words, or limit+1 if it exceeds limit.
 func Distance[T byte | rune](a, b []T, limit int) int {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -25,7 +23,7 @@ func Distance[T byte | rune](a, b []T, limit int) int {
 	if len(b)-len(a) > limit {
 		return far
 	}
-	var space [3 * 65]int // so that short words need no allocation
+	var space [3 * 65]int // short words need no allocation
 	rows := space[:]
 	if 3*n > len(rows) {
 		rows = make([]int, 3*n)
@@ -35,7 +33,7 @@ func Distance[T byte | rune](a, b []T, limit int) int {
 		old[j] = min(j, far)
 	}
 	for i := range a {
-		// What is further from the diagonal than limit is not looked at.
+		// Only cells within limit of the diagonal matter.
 		from, to := max(0, i-limit), min(len(b), i+limit+1)
 		row[from] = far
 		if from == 0 {
@@ -66,7 +64,7 @@ func Distance[T byte | rune](a, b []T, limit int) int {
 	return old[len(b)]
 }
 
-// Finder collects the names most like a wrong one. Case does not count.
+// Finder collects the names most similar to a wrong one, ignoring case.
 type Finder struct {
 	wrong      []byte
 	limit      int
@@ -78,7 +76,7 @@ type candidate struct {
 	distance int
 }
 
-// New returns a Finder for a wrong name. Of one that is very long nothing is near.
+// New returns a Finder for a wrong name. It finds nothing for names over 128 bytes.
 func New(wrong string) *Finder {
 	if len(wrong) > maxNameLen/2 {
 		return &Finder{limit: -1}
@@ -86,7 +84,7 @@ func New(wrong string) *Finder {
 	return &Finder{wrong: []byte(strings.ToLower(wrong)), limit: min(6, max(1, len(wrong)/3))}
 }
 
-// Add compares a name, which may be spelled in several ways.
+// Add compares a name by its best matching spelling.
 func (f *Finder) Add(name string, spellings ...string) {
 	off := f.limit + 1
 	for _, s := range spellings {
@@ -99,7 +97,7 @@ func (f *Finder) Add(name string, spellings ...string) {
 	}
 }
 
-// Best are the nearest names, best first, at most three.
+// Best returns up to three most similar names, best first.
 func (f *Finder) Best() (names []string) {
 	slices.SortStableFunc(f.candidates, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
 	for _, c := range f.candidates {
@@ -110,8 +108,7 @@ func (f *Finder) Best() (names []string) {
 	return names
 }
 
-// DidYouMean asks at the end of a message whether one of the names was meant; "" if
-// there are none.
+// DidYouMean returns a question for the end of a message, or "" without names.
 func DidYouMean(names ...string) string {
 	if len(names) == 0 {
 		return ""

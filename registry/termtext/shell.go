@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxQuoted is the longest name in a command of [Goblin], in bytes.
+// maxQuoted is the maximum length of a name in a command of [Goblin], in bytes.
 const maxQuoted = 200
 
 // Command returns a command line for users to run: program is constant text, names and
@@ -25,8 +25,8 @@ func Command(program string, names []string, flags ...string) string {
 	return program + " " + QuoteWords(words...)
 }
 
-// Goblin returns the goblin command that does verb, which is constant text, to names from
-// configs and servers. If [CanQuote] refuses a name, it returns "see: goblin VERB".
+// Goblin returns the goblin command with verb, which is constant text, and names from
+// configs and servers. If [CanQuote] rejects a name, it returns "see: goblin VERB".
 func Goblin(verb string, names ...string) string {
 	if !CanQuote(names...) {
 		return "see: goblin " + verb
@@ -35,7 +35,7 @@ func Goblin(verb string, names ...string) string {
 }
 
 // CanQuote reports whether users can check and run a command with these names: none is
-// empty, long, or has characters that are escaped for terminals.
+// empty, too long, or contains characters that are escaped for terminals.
 func CanQuote(names ...string) bool {
 	for _, name := range names {
 		if name == "" || len(name) > maxQuoted || Name(name) != name || runtime.GOOS == "windows" && !isPlainWindows(name) {
@@ -54,9 +54,9 @@ func QuoteWords(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// QuoteWord quotes s as one word for sh, bash, zsh and fish, on Windows for PowerShell. Characters
-// that a terminal acts on or hides are spelled out as $'…'. Shells without that form
-// read another word, and run nothing.
+// QuoteWord quotes s as one word for sh, bash, zsh and fish, on Windows for PowerShell.
+// Characters that a terminal interprets or hides are written as $'…'. Shells without that
+// form read another word, but execute nothing.
 func QuoteWord(s string) string {
 	if runtime.GOOS == "windows" {
 		return quoteWindows(s)
@@ -88,13 +88,12 @@ func quotePOSIX(s string) string {
 	return b.String() + "'"
 }
 
-// isPlain reports whether a character is an ASCII letter, a digit or one of others.
 func isPlain(r rune, others string) bool {
 	return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(others, r))
 }
 
-// quoteDollar quotes s as $'…' with escapes for hidden characters. It contains no apostrophe: in
-// dash, that would end the quotes.
+// quoteDollar quotes s as $'…' with escapes for hidden characters. It contains no
+// apostrophe, which would end the quotes in dash.
 func quoteDollar(s string) string {
 	var b strings.Builder
 	b.WriteString("$'")
@@ -115,7 +114,8 @@ func quoteDollar(s string) string {
 	return b.String() + "'"
 }
 
-// quoteWindows quotes s for PowerShell. Words that windowsPlain accepts are the same in cmd.
+// quoteWindows quotes s for PowerShell. Words accepted by isPlainWindows mean the same in
+// cmd.
 func quoteWindows(s string) string {
 	switch {
 	case isPlainWindows(s) && !strings.Contains(s, " "):
@@ -131,7 +131,7 @@ func quoteWindows(s string) string {
 			b.WriteRune(r)
 			b.WriteRune(r)
 		case isInvisible(r) || r == '\n':
-			b.WriteRune(utf8.RuneError) // it has no form for them
+			b.WriteRune(utf8.RuneError) // PowerShell cannot escape these
 		default:
 			b.WriteRune(r)
 		}
@@ -139,8 +139,8 @@ func quoteWindows(s string) string {
 	return b.String() + "'"
 }
 
-// isPlainWindows reports whether cmd and PowerShell read s unchanged, in double quotes if it has
-// blanks.
+// isPlainWindows reports whether cmd and PowerShell read s unchanged, in double quotes if
+// it contains blanks.
 func isPlainWindows(s string) bool {
 	for _, r := range s {
 		if !isPlain(r, `_-./:\+= `) {
@@ -150,8 +150,8 @@ func isPlainWindows(s string) bool {
 	return s != "" && !(strings.Contains(s, " ") && strings.HasSuffix(s, `\`))
 }
 
-// Portable returns a word of [QuoteWord] as all POSIX shells read it, with $'…' as an expansion of
-// printf. Newlines at the end are lost, which scripts do not need.
+// Portable converts a word of [QuoteWord] for all POSIX shells: $'…' becomes an expansion
+// of printf. It loses trailing newlines, which scripts do not need.
 func Portable(word string) string {
 	inner, ok := strings.CutPrefix(word, "$'")
 	if !ok {
@@ -159,18 +159,19 @@ func Portable(word string) string {
 	}
 	inner = strings.NewReplacer("%", "%%", "!", `\041`).Replace(strings.TrimSuffix(inner, "'")) // bash replaces ! in double quotes
 	if rest, is := strings.CutPrefix(inner, "-"); is {
-		inner = `\055` + rest // it would be a flag of printf
+		inner = `\055` + rest // printf would read it as a flag
 	}
 	return `"$(printf '` + inner + `')"`
 }
 
-// IsTypeable reports whether a word of [QuoteWord] runs nothing in any shell of this system. On Windows
-// that excludes what cmd acts on within the quotes of PowerShell.
+// IsTypeable reports whether a word of [QuoteWord] executes nothing in any shell of this
+// system. On Windows it excludes characters that cmd interprets within PowerShell's
+// quotes.
 func IsTypeable(s string) bool {
 	return runtime.GOOS != "windows" || !strings.ContainsAny(s, "&|<>^%\n") && !strings.ContainsFunc(s, isInvisible)
 }
 
-// isInvisible reports a character that does something to a terminal, or is not seen.
+// isInvisible reports whether a terminal interprets or hides a character.
 func isInvisible(r rune) bool {
 	return r != '\n' && (unicode.Is(unicode.C, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029')
 }

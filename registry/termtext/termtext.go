@@ -1,9 +1,8 @@
 // Package termtext makes untrusted text safe for terminals and quotes shell commands.
 //
-// What servers and clients send may hold escape sequences that retitle a
-// window, fill a clipboard or hide text. This package owns the one boundary
-// where such characters become visible; text on the wire never passes through
-// it. All functions are pure and may be called from anywhere. It is a leaf.
+// Texts of servers and clients may contain escape sequences that change a window title,
+// fill the clipboard or hide text. Only this package escapes them, and only for display;
+// traffic stays unchanged. All functions are pure. It imports no other package of Goblin.
 package termtext
 
 import (
@@ -22,18 +21,18 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Text is s for the lines of a terminal: what a terminal obeys, does not show,
-// draws in another place or heaps on one cell becomes an escape such as \x1b and
-// \u202e, invalid UTF-8 becomes \xff. Tabs and line breaks stay; CR LF becomes
-// LF. A selector of emoji presentation goes where it stands behind a symbol.
+// Text escapes s for several lines on a terminal. Characters that a terminal interprets,
+// hides, moves or stacks in one cell become escapes such as \x1b and \u202e; invalid
+// UTF-8 becomes \xff. Tabs and line breaks stay. CR LF becomes LF. An emoji selector
+// after a symbol is dropped.
 func Text(s string) string { return escape(s, true) }
 
-// Line is Text for one line or one cell: line breaks and tabs are escaped too.
-// Names are drawn by it, so that none pretends to be more than one.
+// Line is Text for a single line or cell: it also escapes line breaks and tabs. Use it
+// for names.
 func Line(s string) string { return escape(s, false) }
 
-// Name is Line for a name that stands among other words: several blanks in a row,
-// by which it could reach the next line of a terminal, become escapes, too.
+// Name is Line for a name within other text. It also escapes runs of blanks, which could
+// push text to the next terminal line.
 func Name(s string) string {
 	return blanks().ReplaceAllStringFunc(Line(s), func(run string) string {
 		var out strings.Builder
@@ -54,10 +53,10 @@ func escape(s string, lines bool) string {
 	return escapeUnsafe(s, lines, func(out *strings.Builder, before rune, rest string, r rune, size int) {
 		switch {
 		case lines && strings.HasPrefix(rest, "\r\n"):
-			// The line break that follows says it all.
+			// the line break follows
 		case r == emojiStyle && unicode.Is(unicode.So, before):
-			// Terminals disagree on how wide it makes the symbol, and honest
-			// texts are full of it. One behind each visible symbol hides nothing.
+			// Terminals disagree on the symbol's width with it, and it is common in
+			// harmless texts. One after each visible symbol hides nothing.
 		case r == utf8.RuneError && size == 1:
 			out.WriteString(`\x` + formatHex(uint64(rest[0]), 2))
 		case r == '\n':
@@ -76,15 +75,14 @@ func escape(s string, lines bool) string {
 	})
 }
 
-// emojiStyle asks for the coloured picture of the symbol before it.
+// emojiStyle requests the colored form of the preceding symbol.
 const emojiStyle = '\ufe0f'
 
-// JSON is a JSON text for a terminal: what Text makes visible becomes an escape
-// of JSON, so that the value stays the same.
+// JSON is Text for JSON, with JSON escapes, so that the value stays the same.
 func JSON(s string) string {
 	return escapeUnsafe(s, true, func(out *strings.Builder, _ rune, _ string, r rune, _ int) {
 		switch high, low := utf16.EncodeRune(r); {
-		case r < ' ': // a carriage return between values; strings hold none
+		case r < ' ': // a carriage return between values; strings contain none
 			out.WriteByte(' ')
 		case r >= 0x10000:
 			out.WriteString(`\u` + formatHex(uint64(high), 4) + `\u` + formatHex(uint64(low), 4))
@@ -94,9 +92,9 @@ func JSON(s string) string {
 	})
 }
 
-// escapeUnsafe is s with something else for each character that must not reach a
-// terminal: write gets it as r, with its size, all that begins with it, and the
-// character before it, 0 where another was replaced there.
+// escapeUnsafe replaces each unsafe character of s. write receives the character r, its
+// size, the text that begins with it, and the character before it, or 0 after a replaced
+// one.
 func escapeUnsafe(s string, lines bool, write func(out *strings.Builder, before rune, rest string, r rune, size int)) string {
 	at := unsafeIndex(s, lines)
 	if at < 0 {
@@ -125,16 +123,16 @@ func formatHex(v uint64, digits int) string {
 	return strings.Repeat("0", max(0, digits-len(s))) + s
 }
 
-// maxCluster is how many characters one place of a line may take: more than any
-// script needs, and too few to draw over the lines around it, or to hide a text.
+// maxCluster is the maximum number of characters per cell. It is more than any script
+// needs, and too few to overdraw other lines or hide text.
 const maxCluster = 8
 
-// maxClusterBytes is the longest cluster that is read, in bytes: one character more than allowed,
-// each with a style and a joiner.
+// maxClusterBytes is the maximum length of a cluster that is read, in bytes: one
+// character more than allowed, each with a style and a joiner.
 const maxClusterBytes = (maxCluster + 1) * (utf8.UTFMax + len(string(emojiStyle)) + len(string(joiner)))
 
-// unsafeIndex returns the index of the first character that must not reach a terminal, or -1. The
-// text before s is unknown, so s must not begin with a combining character.
+// unsafeIndex returns the index of the first unsafe character, or -1. The text before s
+// is unknown, so s must not begin with a combining character.
 func unsafeIndex(s string, lines bool) int {
 	first := true // of its line
 	for i := 0; i < len(s); {
@@ -150,10 +148,10 @@ func unsafeIndex(s string, lines bool) int {
 		if first && isCombining(s[i:]) {
 			return i
 		}
-		// As much as tells whether it is too much: what is longer still is not gone
-		// through again and again.
+		// Limit the cluster to the bytes needed to reject it, so that long ones are not
+		// scanned repeatedly.
 		cluster, _ := ansi.FirstGraphemeCluster(s[i:min(len(s), i+maxClusterBytes)], ansi.GraphemeWidth)
-		n, joint := 0, -1 // where what joins the next one begins
+		n, joint := 0, -1 // start of the pending joiner or style
 		for k, r := range cluster {
 			invalid := false
 			if r == utf8.RuneError {
@@ -164,11 +162,11 @@ func unsafeIndex(s string, lines bool) int {
 				if joint < 0 {
 					joint = k
 				}
-				continue // counted with what it joins
+				continue // counted with the joined character
 			}
 			if n++; n > maxCluster && r >= utf8.RuneSelf || invalid || isHidden(r) {
 				if joint >= 0 {
-					return i + joint // it would join nothing
+					return i + joint // nothing follows that it could join
 				}
 				return i + k
 			}
@@ -179,17 +177,17 @@ func unsafeIndex(s string, lines bool) int {
 	return -1
 }
 
-// joiner makes one picture of several: a family of its members.
+// joiner combines several pictures into one, such as a family.
 const joiner = '\u200d'
 
-// isJoiner reports whether r joins two pictures, or is the style of the picture before such a
-// joiner.
+// isJoiner reports whether r joins two pictures, or is the style of the picture before
+// such a joiner.
 func isJoiner(cluster string, i int, r rune) bool {
 	return r == joiner && joinsPictures(cluster, i) || r == emojiStyle && joinsPictures(cluster, i+len(string(emojiStyle)))
 }
 
-// joinsPictures reports whether the joiner at i in a cluster stands between two pictures. There it
-// is visible and hides nothing.
+// joinsPictures reports whether the joiner at i in a cluster is between two pictures.
+// There it is visible and hides nothing.
 func joinsPictures(cluster string, i int) bool {
 	if i <= 0 || i >= len(cluster) || !strings.HasPrefix(cluster[i:], string(joiner)) {
 		return false
@@ -203,23 +201,23 @@ func joinsPictures(cluster string, i int) bool {
 	return (skin || unicode.Is(unicode.So, before)) && unicode.Is(unicode.So, after)
 }
 
-// isCombining reports whether a text is drawn into the cell before it.
+// isCombining reports whether a text is drawn into the preceding cell.
 func isCombining(s string) bool {
 	_, size := utf8.DecodeRuneInString(s)
 	cluster, _ := ansi.FirstGraphemeCluster("x"+s[:size], ansi.GraphemeWidth)
 	return len(cluster) > 1
 }
 
-// isHidden reports whether a terminal obeys a character or does not show it as a glyph of its own.
-// That is all but letters, marks, numbers, punctuation, symbols and the three usual spaces.
+// isHidden reports whether a terminal interprets a character or draws it without a glyph.
+// It accepts letters, marks, numbers, punctuation, symbols and the three usual spaces.
 func isHidden(r rune) bool {
 	return !unicode.IsPrint(r) && r != 0xa0 && r != 0x3000 ||
 		r >= 0x300 && unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, blankSymbols)
 }
 
-// blankSymbols are visible by category but drawn as nothing, for which Unicode has no property: the
-// empty braille pattern, the object placeholder, the blanks of Egyptian, the filler of Khitan, the
-// null note head.
+// blankSymbols are visible by category but drawn as nothing; Unicode has no property for
+// them. They are the empty braille pattern, the object placeholder, the blanks of
+// Egyptian, the filler of Khitan, and the null note head.
 var blankSymbols = &unicode.RangeTable{
 	R16: []unicode.Range16{{Lo: 0x2800, Hi: 0x2800, Stride: 1}, {Lo: 0xfffc, Hi: 0xfffc, Stride: 1}},
 	R32: []unicode.Range32{
@@ -227,12 +225,11 @@ var blankSymbols = &unicode.RangeTable{
 	},
 }
 
-// Width is how many cells of a terminal s takes, if it went through [Line]. It
-// is what the library of the screen says.
+// Width returns the number of cells of s, which must be escaped by [Line]. It agrees with
+// Lip Gloss.
 func Width(s string) int { return ansi.StringWidth(s) }
 
-// Cut shortens s to at most cells cells, the last of which is an ellipsis if
-// anything was lost.
+// Cut shortens s to at most most cells. If it cuts, the last cell is an ellipsis.
 func Cut(s string, most int) string {
 	if most <= 0 {
 		return ""
@@ -240,12 +237,12 @@ func Cut(s string, most int) string {
 	return ansi.Truncate(s, most, "…")
 }
 
-// Pad fills s with spaces to at least cells cells.
+// Pad pads s with spaces to at least least cells.
 func Pad(s string, least int) string {
 	return s + strings.Repeat(" ", max(0, least-Width(s)))
 }
 
-// Count is a number of things, with the plural that English gives most.
+// Count formats a number with a noun, with a plural "s" if needed.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -253,7 +250,7 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// Truncate is at most n bytes of a text, in whole characters.
+// Truncate returns at most n bytes of s without splitting characters.
 func Truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -264,7 +261,7 @@ func Truncate(s string, n int) string {
 	return s[:n]
 }
 
-// EncodeJSON is a value as JSON, without characters that do something to terminals.
+// EncodeJSON encodes a value as JSON that is safe for terminals.
 func EncodeJSON(v any, indent string) (string, error) {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)
@@ -274,7 +271,7 @@ func EncodeJSON(v any, indent string) (string, error) {
 	return JSON(strings.TrimSuffix(out.String(), "\n")), err
 }
 
-// Age is a duration in its two largest units.
+// Age formats a duration in its two largest units.
 func Age(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -289,7 +286,7 @@ func Age(d time.Duration) string {
 	}
 }
 
-// Clock is a time of day, with its date if that is not today's.
+// Clock formats a time of day, with its date unless it is today.
 func Clock(at, now time.Time) string {
 	at, now = at.Local(), now.Local()
 	if at.Year() == now.Year() && at.YearDay() == now.YearDay() {
@@ -298,8 +295,7 @@ func Clock(at, now time.Time) string {
 	return at.Format("2006-01-02 15:04")
 }
 
-// FirstLine is the first line of s that is not blank, without spaces around
-// it.
+// FirstLine returns the first non-blank line of s, trimmed.
 func FirstLine(s string) string {
 	for line := range strings.Lines(s) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -357,7 +353,7 @@ func Size(n int64) string {
 	return strconv.FormatFloat(f, 'f', decimals, 64) + " " + "kMG"[unit:unit+1] + "B"
 }
 
-// FormatCount writes a count: 1234, 100k, 1.2M.
+// FormatCount formats a count: 1234, 100k, 1.2M.
 func FormatCount(n int) string {
 	switch {
 	case n < 10_000:
