@@ -11,24 +11,24 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// param is one argument of a tool: what its schema says is what is checked.
+// param is one argument of a tool. Its schema and its checks come from the same fields.
 type param struct {
 	name, description string
 	required          bool
 	object            bool // any object
-	number            bool // an integer from least to most, else a text
-	minimum, maximum  int  // of a text: in bytes
-	defaultValue      int  // of a number that is missing
+	number            bool // an integer from minimum to maximum; otherwise a text
+	minimum, maximum  int  // of a text: maximum in bytes
+	defaultValue      int  // of a missing number
 }
 
-// Bounds of what agents ask for.
+// Limits of arguments.
 const (
 	maxLimit            = 1000
 	maxOffset           = 1 << 30
 	maxQuery            = 1 << 10 // bytes
 	maxName             = 16 << 10
-	defaultCatalogCards = 100 // of a catalog, without a limit
-	defaultSearchCards  = 20  // of a search, without a limit
+	defaultCatalogCards = 100 // limit of a catalog by default
+	defaultSearchCards  = 20  // limit of a search by default
 	maxExcerpt          = 200 // characters of a description on a card
 )
 
@@ -62,7 +62,7 @@ func (p param) schema() mcp.ToolOption {
 	return mcp.WithInteger(p.name, about...)
 }
 
-// arguments are those of one call, checked.
+// arguments holds the checked arguments of one call.
 type arguments struct {
 	texts   map[string]string
 	numbers map[string]int
@@ -71,7 +71,6 @@ type arguments struct {
 func (a arguments) text(p param) string { return a.texts[p.name] }
 func (a arguments) number(p param) int  { return a.numbers[p.name] }
 
-// argumentError says what is wrong with the arguments of a call.
 type argumentError struct{ text string }
 
 func (e *argumentError) Error() string { return "INVALID_ARGUMENTS: " + e.text }
@@ -80,7 +79,6 @@ func invalidArguments(format string, args ...any) error {
 	return &argumentError{fmt.Sprintf(format, args...)}
 }
 
-// parseArguments parses and checks a raw object of arguments.
 func parseArguments(raw []byte, params []param) (arguments, error) {
 	a := arguments{texts: map[string]string{}, numbers: map[string]int{}}
 	given := map[string]bool{}

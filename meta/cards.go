@@ -9,7 +9,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// objectWriter writes a JSON object.
 type objectWriter struct{ raw []byte }
 
 func newObjectWriter() objectWriter { return objectWriter{raw: []byte{'{'}} }
@@ -29,8 +28,7 @@ func (o *objectWriter) number(name string, n int64) { o.value(name, strconv.Appe
 
 func (o *objectWriter) end() []byte { return append(o.raw, '}') }
 
-// card describes an entry in a list: enough to choose one. What it does not have is left
-// out.
+// card returns a short description of a list entry without its empty members.
 func (t *Tools) card(e *registry.Entry) objectWriter {
 	o := newObjectWriter()
 	o.entry(e)
@@ -73,24 +71,23 @@ func (o *objectWriter) entry(e *registry.Entry) {
 	}
 }
 
-// excerpt is the beginning of a description, in one line.
+// excerpt returns the beginning of a description, in one line.
 func excerpt(s string) string {
 	return truncateText(strings.Join(strings.Fields(truncateText(s, 2*maxExcerpt)), " "), maxExcerpt)
 }
 
 // cardList is a part of a list in the answer of a tool.
 type cardList struct {
-	member string // that holds the cards
+	member string // name of the member with the cards
 	cards  [][]byte
 	first  int // offset of the first card
 	total  int
-	// advice tells how to go on when nothing fits well, "" when something does; servers
-	// may have it.
+	// advice is the next step if no hit fits well, or "". servers belongs to it.
 	advice  string
 	servers []string
 }
 
-// end is the structured answer. pending are the servers that may add to it.
+// end returns the structured answer. pending are servers that may add to it.
 func (l *cardList) end(pending []string) []byte {
 	o := newObjectWriter()
 	o.value(l.member, rawjson.Array(l.cards...))
@@ -111,17 +108,16 @@ func (l *cardList) end(pending []string) []byte {
 	return o.end()
 }
 
-// structuredResult returns the result of a call: the structured value, and the same as text.
+// structuredResult returns a result with a structured value and the same as text.
 func structuredResult(structured []byte) []byte {
 	return withStructured(textResult(false, string(structured)), structured)
 }
 
-// withStructured adds a structured value to a result.
 func withStructured(result, structured []byte) []byte {
 	return slices.Concat(result[:len(result)-1], []byte(`,"structuredContent":`), structured, []byte{'}'})
 }
 
-// textResult returns a result with one text block for each text that is not empty.
+// textResult returns a result with one text block per non-empty text.
 func textResult(failed bool, blocks ...string) []byte {
 	var content [][]byte
 	for _, b := range blocks {

@@ -63,8 +63,7 @@ func catalog(kind registry.Kind, member string) func(*Tools, context.Context, ar
 	}
 }
 
-// describe gives the definition of a tool or prompt, with what clients are not
-// told of it.
+// describe returns the definition of a tool or prompt, with members that lists omit.
 func describe(resolve func(*registry.Snapshot, string) (registry.Target, error)) func(*Tools, context.Context, arguments) ([]byte, error) {
 	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
 		found, err := resolve(t.o.Registry.ViewFor(ctx), a.text(name))
@@ -98,7 +97,7 @@ func (t *Tools) describeResource(ctx context.Context, a arguments) ([]byte, erro
 		out = found.Entry.JSON()
 	case found.Template != nil:
 		out = rawjson.SetMember(found.Template.JSON(), "uri", rawjson.Quote(found.Listed))
-	default: // a link that the server gave
+	default: // a link from the server
 		out = rawjson.SetMember(out, "uri", rawjson.Quote(found.Listed))
 	}
 	out = rawjson.SetMember(out, "serverId", rawjson.Quote(found.Server))
@@ -109,11 +108,10 @@ func (t *Tools) describeResource(ctx context.Context, a arguments) ([]byte, erro
 	return structuredResult(out), nil
 }
 
-// maxFolders is how many folders above a file are looked at for the skill that has it.
+// maxFolders is the maximum number of parent folders searched for a file's skill.
 const maxFolders = 64
 
-// inHiddenSkill reports whether a URI belongs to a skill that the client cannot see. The client must
-// not learn what it contains.
+// inHiddenSkill reports whether a URI belongs to a skill that is hidden from the client.
 func (t *Tools) inHiddenSkill(seen *registry.Snapshot, found registry.Target) bool {
 	whole, folder := t.o.Registry.Load(), found.Name
 	for range maxFolders {
@@ -130,11 +128,11 @@ func (t *Tools) inHiddenSkill(seen *registry.Snapshot, found registry.Target) bo
 	return false
 }
 
-// maxSimilar bounds the resources with the words of a wrong URI.
+// maxSimilar is the maximum number of resources found by the words of a wrong URI.
 const maxSimilar = 100
 
-// similarResources returns the resources that a wrong URI may mean. It returns none for a URI that
-// is too long to search for.
+// similarResources returns the resources that a wrong URI may mean. It returns none for a
+// URI that is too long to search for.
 func (t *Tools) similarResources(ctx context.Context, uri string) []*registry.Entry {
 	found, err := t.index.Search(ctx, search.Query{Text: uri, Kinds: []registry.Kind{registry.Resource}, Limit: maxSimilar, View: t.o.Registry.ViewFor(ctx)})
 	if err != nil {
@@ -147,9 +145,9 @@ func (t *Tools) similarResources(ctx context.Context, uri string) []*registry.En
 	return entries
 }
 
-// notFound tells what there is instead of an unknown name.
+// notFound returns the error for an unknown name, with suggestions.
 func (t *Tools) notFound(ctx context.Context, e *registry.NotFoundError) string {
-	text, see := e.Error(), "search_resources" // of resources it begins with the code
+	text, see := e.Error(), "search_resources" // errors of resources begin with a code
 	near := e.Nearest
 	switch e.Kind {
 	case registry.Tool:

@@ -31,10 +31,11 @@ func find(kind registry.Kind, member string) func(*Tools, context.Context, argum
 	}
 }
 
-// maxLikelyServers bounds the servers that an answer suggests.
+// maxLikelyServers is the maximum number of servers suggested in an answer.
 const maxLikelyServers = 3
 
-// addAdvice explains what to do if no hit fits well. The hits may still show relevant servers.
+// addAdvice suggests what to do if no hit fits well. The hits may still show relevant
+// servers.
 func (l *cardList) addAdvice(hits []search.Hit, servers bool) {
 	l.advice = "Nothing fits well. Try other words for the action"
 	if !servers || len(hits) == 0 {
@@ -49,7 +50,7 @@ func (l *cardList) addAdvice(hits []search.Hit, servers bool) {
 	}
 }
 
-// hitCard is the card of a hit; ranked ones tell their score.
+// hitCard returns the card of a hit, with its score if ranked.
 func (t *Tools) hitCard(h search.Hit, ranked bool) []byte {
 	o := t.card(h.Entry)
 	if ranked {
@@ -66,11 +67,11 @@ func (o *objectWriter) score(score float64) {
 type Query struct {
 	Text         string
 	Kind         string // tools, prompts, resources or templates; "" for all
-	Server, MIME string // "" for all; * in a MIME type stands for any text
+	Server, MIME string // "" for all; * in a MIME type matches any text
 	Limit        int
 }
 
-// Search returns the entries that fit a query, the best first.
+// Search returns the entries that match a query, best first.
 func (t *Tools) Search(ctx context.Context, q Query) (search.Result, error) {
 	kinds, err := kindsOf(q.Kind)
 	if err != nil {

@@ -15,50 +15,49 @@ import (
 	"goblin/registry"
 )
 
-// Options configure the tools.
+// Options configures the tools.
 type Options struct {
 	Registry *registry.Registry
-	// Ask makes one MCP request in the name of the client whose call ctx
-	// belongs to. An error with the methods ErrorCode() int and
-	// ErrorData() json.RawMessage is one that was answered.
+	// Ask makes one MCP request in the name of the client whose call ctx belongs to. An
+	// error with the methods ErrorCode() int and ErrorData() json.RawMessage is an error
+	// response.
 	Ask AskFunc
-	// AwaitLists waits a while for servers that never listed yet; Starting
-	// names those that it did not help. Both may be nil.
+	// AwaitLists waits a limited time for servers that have never listed. Starting
+	// returns the servers that are still missing then. Both may be nil.
 	AwaitLists func(ctx context.Context)
 	Starting   func() []string
-	// Permits says whether the config lets clients have what no list has; nil: all of it.
+	// Permits reports whether the config permits an unlisted target. Nil permits all.
 	Permits func(registry.Target) bool
 	Lua     lua.Limits
-	// Embeddings are asked for by searches for tools.
+	// Embeddings are used by searches for tools.
 	Embeddings Embeddings
 	// ScriptCommand starts the process of a script, see [lua.NewRunner].
 	ScriptCommand []string
 }
 
-// Embeddings name the service that makes vectors of texts, see [embeddings.Options]: none
+// Embeddings configures the service for vectors, see [embeddings.Options]. It is disabled
 // without a URL.
 type Embeddings struct {
 	URL, Model, Token string
 	OnFailure         func(error) // may be nil
 }
 
-// AskFunc makes one MCP request, by names as clients see them.
+// AskFunc makes one MCP request, with names as clients see them.
 type AskFunc = func(ctx context.Context, method string, params []byte) (result []byte, err error)
 
-// Tools are Goblin's own tools over one registry.
+// Tools are Goblin's own tools for one registry.
 type Tools struct {
 	o           Options
 	index       *search.Index        // by words
 	searcher    *embeddings.Searcher // by the index and embeddings
 	lua         *lua.Runner
 	scriptQueue scriptQueue
-	// outputs are the schemas of what the tools answer, by name. They stand in
-	// describe_tool alone: they are a third of what the tools take in lists, and
-	// hardly a client passes them on.
+	// outputs are the output schemas by tool name. Only describe_tool returns them: they
+	// would take a third of the bytes in lists, and hardly any client passes them on.
 	outputs map[string]string
 }
 
-// New prepares the tools.
+// New returns the tools. Call Add to list them.
 func New(o Options) *Tools {
 	if o.AwaitLists == nil {
 		o.AwaitLists = func(context.Context) {}
@@ -78,7 +77,8 @@ func New(o Options) *Tools {
 	return t
 }
 
-// Run keeps the index of searches until ctx ends, and ends the scripts' processes then.
+// Run keeps the search index up to date until ctx is done. Then it stops the scripts'
+// processes.
 func (t *Tools) Run(ctx context.Context) {
 	defer t.lua.Close()
 	var vectors sync.WaitGroup
@@ -87,17 +87,17 @@ func (t *Tools) Run(ctx context.Context) {
 	vectors.Wait()
 }
 
-// tool is one of the tools.
+// tool defines one of the tools.
 type tool struct {
 	name, title, description string
 	params                   []param
 	output                   string // JSON schema of the structured answer; "" for none
 	call                     func(*Tools, context.Context, arguments) (result []byte, err error)
 	makesRequests            bool // it sends requests to servers
-	forwardsCall             bool // its calls are those of another tool, and it has no call
+	forwardsCall             bool // it calls another tool and has no call itself
 }
 
-// Add lists the tools; who sees which of them is not decided here. It is called before Run.
+// Add lists all tools; visibility is decided elsewhere. Call it before Run.
 func (t *Tools) Add() error {
 	var chosen []registry.LocalTool
 	for _, one := range allTools {
@@ -114,12 +114,12 @@ func (t *Tools) Add() error {
 	return t.o.Registry.AddTool(chosen...)
 }
 
-// starting are the servers that a client may see more of soon.
+// starting returns the servers that may soon list more for the client.
 func (t *Tools) starting(ctx context.Context) []string {
 	return t.o.Registry.ViewFor(ctx).KnownServers(t.o.Starting())
 }
 
-// run calls a tool. What an agent can put right is a result that says so.
+// run calls a tool. Errors that a model can fix become results.
 func (t *Tools) run(ctx context.Context, one *tool, raw []byte) ([]byte, error) {
 	args, err := parseArguments(raw, one.params)
 	if err != nil {
@@ -142,7 +142,7 @@ func (t *Tools) run(ctx context.Context, one *tool, raw []byte) ([]byte, error) 
 	return result, err
 }
 
-// definition is the tool as it is listed.
+// definition returns the listed definition.
 func (t *tool) definition() mcp.Tool {
 	options := []mcp.ToolOption{
 		mcp.WithToolTitle(t.title), mcp.WithDescription(t.description),

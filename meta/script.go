@@ -23,7 +23,7 @@ var script = param{
 	description: `The Lua source, for example: local t = clock.time_in{zone = "UTC"} return {now = t}`,
 }
 
-// executeLua runs a script in the name of the client that calls.
+// executeLua runs a script in the name of the calling client.
 func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
 	leave, err := t.scriptQueue.acquire(ctx, registry.Client(ctx), t.queueTimeout())
 	if err != nil {
@@ -31,7 +31,7 @@ func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
 	}
 	defer leave()
 	r, err := t.Script(ctx, a.text(script), t.o.Ask)
-	t.lua.Prepare() // who uses scripts once does so again
+	t.lua.Prepare() // more scripts will probably follow
 	var failed *lua.Error
 	switch {
 	case errors.As(err, &failed):
@@ -52,7 +52,7 @@ func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
 	return withStructured(textResult(false, value, printedText(r)), r.JSON), nil
 }
 
-// queueTimeout returns how long a script waits for others to end.
+// queueTimeout returns the maximum time that a script waits for others.
 func (t *Tools) queueTimeout() time.Duration {
 	if t.o.Lua.Timeout > 0 {
 		return t.o.Lua.Timeout
@@ -60,8 +60,8 @@ func (t *Tools) queueTimeout() time.Duration {
 	return time.Minute
 }
 
-// Script runs a script whose requests are made by ask, see [Options].Ask. The
-// error is a *[lua.Error] when the script is at fault.
+// Script runs a script that sends its requests through ask, see [Options].Ask. An error
+// of the script itself is a *[lua.Error].
 func (t *Tools) Script(ctx context.Context, source string, ask AskFunc) (lua.Result, error) {
 	return t.lua.Run(ctx, source, &scriptHost{t, ctx, ask}, t.o.Lua)
 }
@@ -73,7 +73,7 @@ func printedText(r lua.Result) string {
 	return "Printed:\n" + r.Printed
 }
 
-// scriptHost carries out a script's requests.
+// scriptHost handles a script's requests.
 type scriptHost struct {
 	*Tools
 	ctx context.Context // of the call
@@ -108,7 +108,7 @@ func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptio
 	if most <= 0 {
 		most = defaultSearchCards
 	}
-	// Scripts cannot call Goblin's own tools, so these need not be found.
+	// Scripts cannot call Goblin's own tools, so exclude them.
 	found, err := h.index.Search(ctx, search.Query{Text: query, Kinds: kinds, Server: o.Server, Limit: most + len(allTools), View: h.Snapshot()})
 	if err != nil {
 		return nil, err
@@ -123,8 +123,8 @@ func (h *scriptHost) Search(ctx context.Context, query string, o lua.SearchOptio
 	return rawjson.Array(cards...), nil
 }
 
-// scriptCard is the card of a hit in the words of scripts, with what reaches a
-// tool: servers[hit.server][hit.tool].
+// scriptCard returns the card of a hit for scripts. Its members server and tool are the
+// keys in servers[hit.server][hit.tool].
 func scriptCard(h search.Hit) []byte {
 	o := newObjectWriter()
 	o.text("kind", h.Entry.Kind.String())
@@ -137,13 +137,12 @@ func scriptCard(h search.Hit) []byte {
 	return o.end()
 }
 
-// kinds are the names of kinds in queries.
 var kinds = map[string]registry.Kind{
 	"tools": registry.Tool, "prompts": registry.Prompt, "resources": registry.Resource, "templates": registry.Template, "skills": registry.Skill,
 	"tool": registry.Tool, "prompt": registry.Prompt, "resource": registry.Resource, "template": registry.Template, "skill": registry.Skill,
 }
 
-// kindsOf are the kinds that a name stands for, "" for all.
+// kindsOf returns the kinds with a name, or all for "".
 func kindsOf(name string) ([]registry.Kind, error) {
 	if name == "" {
 		return []registry.Kind{registry.Tool, registry.Prompt, registry.Resource, registry.Template, registry.Skill}, nil

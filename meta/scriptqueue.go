@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Scripts that run at a time. More wait in line, since each may take its memory
-// and keep a processor busy.
+// Limits of concurrent scripts. Further ones wait, because each may use all its memory
+// and a CPU core.
 const (
 	maxScripts  = 64 // of all clients
-	maxOfClient = 8  // of one, so that it leaves room for others
-	maxOfGroup  = 48 // of all clients of a group, which may be one by many names
+	maxOfClient = 8  // of one client
+	maxOfGroup  = 48 // of a group, which may be one client with many names
 )
 
 var errQueueTimeout = errors.New("the line is long")
@@ -26,8 +26,8 @@ type scriptQueue struct {
 	released chan struct{} // closed when a script ends; nil without waiters
 }
 
-// acquire waits at most patience until a script of a client may run. Callers must call release when
-// it ends.
+// acquire waits at most patience until a client may run another script. The caller must
+// call leave when it ends.
 func (l *scriptQueue) acquire(ctx context.Context, client any, patience time.Duration) (leave func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errQueueTimeout)
 	defer cancel()
@@ -47,8 +47,8 @@ func (l *scriptQueue) acquire(ctx context.Context, client any, patience time.Dur
 	}
 }
 
-// tryAcquire acquires a slot and returns nil, or returns a channel that is closed when one may be
-// free.
+// tryAcquire acquires a slot and returns nil, or returns a channel that is closed when
+// one may be free.
 func (l *scriptQueue) tryAcquire(client any) (freed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,10 +90,9 @@ func (l *scriptQueue) decrementLocked(who any) {
 	}
 }
 
-// clientGroup identifies a group of clients. It is never equal to a client.
+// clientGroup identifies a group of clients. It never equals a client.
 type clientGroup struct{ id any }
 
-// groupOf is a client's group, nil for none.
 func groupOf(client any) any {
 	if m, ok := client.(interface{ Group() any }); ok {
 		return clientGroup{m.Group()}

@@ -6,7 +6,7 @@ import (
 	"goblin/registry"
 )
 
-// The schemas of what the tools answer.
+// Schemas of the tools' answers.
 const (
 	stringSchema  = `{"type":"string"}`
 	integerSchema = `{"type":"integer"}`
@@ -30,12 +30,12 @@ const (
 		`"serverId":{"type":"string"},"originalUri":{"type":"string"},"flatId":{"type":"string"}},"required":["serverId","originalUri"]}`
 )
 
-// foundSchema is the schema of tools that were looked for.
+// foundSchema is the output schema of search_tools.
 var foundSchema = strings.TrimSuffix(listSchema("tools", toolSchema), `},"required":["tools","total"]}`) +
 	`,"weak":{"type":"boolean","description":"Nothing fits well"},"advice":` + stringSchema + `,"servers":{"type":"array","items":` + stringSchema +
 	`}},"required":["tools","total"]}`
 
-// listSchema is the schema of a part of a list.
+// listSchema returns the schema of a part of a list.
 func listSchema(member, of string) string {
 	return `{"type":"object","properties":{"` + member + `":{"type":"array","items":` + of + `},"total":` + integerSchema +
 		`,"nextOffset":` + integerSchema + `,"pending":{"type":"array","items":` + stringSchema + `}},"required":["` + member + `","total"]}`
@@ -46,7 +46,6 @@ var (
 	uri  = param{name: "uri", description: "The URI or template as it is listed, an expansion of a template, a flat id, or the server's own URI if only one server has it", required: true, maximum: maxName}
 )
 
-// allTools lists the tools.
 var allTools = []tool{
 	{
 		name: "catalog_servers", title: "List servers",

@@ -14,15 +14,15 @@ import (
 	"strings"
 )
 
-// Bounds of an answer.
+// Limits of a response.
 const (
-	maxLength   = 8192           // numbers of a vector
-	maxVector   = 64 * maxLength // bytes of a vector, also where each number has a line
-	maxOverhead = 64 << 10       // bytes of an answer besides its vectors
+	maxLength   = 8192           // elements of a vector
+	maxVector   = 64 * maxLength // bytes of a vector, even with one element per line
+	maxOverhead = 64 << 10       // bytes of a response in addition to its vectors
 	maxHead     = 64 << 10       // bytes of its headers
 )
 
-// client asks for vectors.
+// client requests vectors.
 type client struct {
 	url, model, token string
 	http              http.Client
@@ -36,12 +36,13 @@ func newClient(url, model, token string) *client {
 	transport.MaxResponseHeaderBytes = maxHead
 	return &client{url: url, model: model, token: token, http: http.Client{
 		Transport: transport,
-		// A redirect could lead the token and the texts anywhere.
+		// A redirect could send the token and the texts to any host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// requestVectors returns a vector of length 1 for each text, all with the same number of elements.
+// requestVectors returns a vector of length 1 for each text, all with the same number of
+// elements.
 func (c *client) requestVectors(ctx context.Context, texts []string) ([][]float32, error) {
 	body, err := json.Marshal(map[string]any{"model": c.model, "input": texts})
 	if err != nil {
@@ -58,7 +59,7 @@ func (c *client) requestVectors(ctx context.Context, texts []string) ([][]float3
 	res, err := c.http.Do(req)
 	if err != nil {
 		if at, ok := errors.AsType[*neturl.Error](err); ok {
-			err = at.Err // without the URL, which may hold a password
+			err = at.Err // without the URL, which may contain a password
 		}
 		return nil, fmt.Errorf("ask %s for embeddings: %w", req.URL.Host, err)
 	}
@@ -81,7 +82,7 @@ func (c *client) requestVectors(ctx context.Context, texts []string) ([][]float3
 	return vectors, nil
 }
 
-// vector is a member of an answer.
+// vector is an element of a response.
 type vector struct {
 	Index     int       `json:"index"`
 	Embedding []float32 `json:"embedding"`
@@ -90,7 +91,8 @@ type vector struct {
 // parse reads the vectors of at most batch texts.
 func parse(text []byte, count int) ([][]float32, error) {
 	var answer struct {
-		// An array bounds what many small members take. A decoder drops those beyond it.
+		// An array limits the memory of many small elements. The decoder drops excess
+		// ones.
 		Data [batch + 1]*vector `json:"data"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
@@ -116,7 +118,7 @@ func parse(text []byte, count int) ([][]float32, error) {
 	return vectors, nil
 }
 
-// normalize makes a vector one of length 1. It is false for one that has no direction.
+// normalize scales a vector to length 1. It returns false for a zero vector.
 func normalize(v []float32) bool {
 	sum := 0.0
 	for _, x := range v {

@@ -1,13 +1,8 @@
 // Package embeddings adds vector similarity to tool searches.
 //
-// See https://platform.openai.com/docs/api-reference/embeddings.
-//
-// It owns the vectors and how they are blended with the search by words, which it asks
-// first. Each text is sent once for as long as some tool has it; vectors are not kept over
-// restarts. Whatever fails is counted, and the search by words alone answers then: nobody
-// waits long for the other program, and after a failure nobody waits for a while. It must
-// not know who searches.
-//
-// [Searcher.Run] asks for the vectors of tools; [Searcher.Search] may be called from any
-// goroutine.
+// It uses the API of https://platform.openai.com/docs/api-reference/embeddings and blends
+// the result with the search by words. [Searcher.Run] requests the vectors of tools;
+// [Searcher.Search] is safe for concurrent use. Each text is sent once as long as a tool
+// has it; restarts lose the vectors. After a failure, searches use words alone for a
+// while without waiting for the service.
 package embeddings

@@ -14,45 +14,45 @@ import (
 	"goblin/registry"
 )
 
-// Bounds of what is asked for and kept.
+// Limits and delays.
 const (
 	maxTools      = 20_000
-	maxBytes      = 128 << 20 // of vectors
-	maxText       = 2 << 10   // bytes that are sent of a tool
-	batch         = 32        // texts of a request
+	maxBytes      = 128 << 20 // of all vectors
+	maxText       = 2 << 10   // bytes sent per tool
+	batch         = 32        // texts per request
 	batchTime     = time.Minute
 	queryTime     = 2 * time.Second
-	failurePause  = 30 * time.Second // of queries after a failed one
+	failurePause  = 30 * time.Second // of queries after a failure
 	minRetryDelay = time.Minute      // of Run after a failure
 	maxRetryDelay = 10 * time.Minute
-	gatherDelay   = 100 * time.Millisecond // how long changes may gather
+	gatherDelay   = 100 * time.Millisecond // for collecting changes
 )
 
-// Options say what to search and which service to ask. Failed is told of each request
-// without an answer; it may be nil.
+// Options sets the catalog to search and the service. OnFailure receives the error of
+// each failed request; it may be nil.
 type Options struct {
-	URL, Model, Token string // of the API; "" for no URL: nobody is asked
+	URL, Model, Token string // of the API; without a URL, nothing is requested
 	Registry          *registry.Registry
 	Index             *search.Index
 	OnFailure         func(error)
 }
 
-// Searcher searches by words and, for tools, by meanings.
+// Searcher searches by words and, for tools, by vector similarity.
 type Searcher struct {
 	o           Options
-	client      *client // nil: nobody is asked
+	client      *client // nil without a URL
 	vectors     atomic.Pointer[vectors]
 	pausedUntil atomic.Int64 // in Unix nanoseconds
 }
 
-// vectors are those of the tools of a catalog. They are immutable.
+// vectors holds the vectors of a catalog's tools. It is immutable.
 type vectors struct {
 	byEntry map[*registry.Entry][]float32
 	byText  map[[sha256.Size]byte][]float32
-	length  int // of each; 0 while there are none
+	length  int // elements per vector; 0 without vectors
 }
 
-// New makes a Searcher.
+// New returns a Searcher.
 func New(o Options) *Searcher {
 	s := &Searcher{o: o}
 	if o.URL != "" {
@@ -62,7 +62,7 @@ func New(o Options) *Searcher {
 	return s
 }
 
-// Run keeps the vectors of the catalog's tools until ctx ends.
+// Run keeps the vectors of the catalog's tools up to date until ctx is done.
 func (s *Searcher) Run(ctx context.Context) {
 	if s.client == nil {
 		return
@@ -78,7 +78,7 @@ func (s *Searcher) Run(ctx context.Context) {
 		if err != nil {
 			s.handleFailure(err)
 			again, wait = time.After(wait), min(2*wait, maxRetryDelay)
-			select { // not sooner, whatever changes
+			select { // even if the catalog changes
 			case <-again:
 			case <-ctx.Done():
 				return
@@ -103,7 +103,7 @@ func (s *Searcher) handleFailure(err error) {
 	}
 }
 
-// follow gets the vectors of tools that have none. What it got before it failed counts.
+// follow requests missing vectors. It keeps those received before an error.
 func (s *Searcher) follow(ctx context.Context) error {
 	old := s.vectors.Load()
 	next := &vectors{byEntry: make(map[*registry.Entry][]float32), byText: make(map[[sha256.Size]byte][]float32)}
@@ -146,8 +146,8 @@ func (s *Searcher) follow(ctx context.Context) error {
 	return nil
 }
 
-// selectTools returns the tools that get vectors, at most maxTools. Each server has its turn for
-// one tool after the other, so that a server with many tools leaves room for the rest.
+// selectTools returns the tools that get vectors, at most maxTools. It takes one tool of
+// each server in turn, so that a server with many tools cannot displace others.
 func selectTools(now *registry.Snapshot) []*registry.Entry {
 	var names []string
 	of := make(map[string][]*registry.Entry)
@@ -190,17 +190,18 @@ func toolText(e *registry.Entry) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
 }
 
-// How many tools are looked at that words have found, or meanings alone.
+// Limits of tools found by words, and by vectors alone.
 const (
 	maxWordHits    = 1000
 	maxMeaningHits = 100
 )
 
-// meaningShare is the share of embeddings in a score.
+// meaningShare is the share of vector similarity in a score.
 const meaningShare = 0.5
 
-// Search is [search.Index.Search]. Of a query for tools, the scores are halves: what words
-// and what meanings say, each as a share of the best; and nothing is called weak.
+// Search is [search.Index.Search]. For tools with vectors, a score is the sum of two
+// halves, by words and by vectors, each relative to the best hit. PoorMatch is then never
+// set.
 func (s *Searcher) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	query := s.vectorOf(ctx, q)
 	if query == nil {
@@ -219,7 +220,8 @@ func (s *Searcher) Search(ctx context.Context, q search.Query) (search.Result, e
 	return blend(words.Hits, near, q), nil
 }
 
-// vectorOf is the vector of a query, nil if it is not one for tools, or there is none.
+// vectorOf returns the vector of a query, or nil if the query is not for tools or no
+// vector is available.
 func (s *Searcher) vectorOf(ctx context.Context, q search.Query) []float32 {
 	if s.client == nil || strings.TrimSpace(q.Text) == "" || q.MIME != "" || !slices.Equal(q.Kinds, []registry.Kind{registry.Tool}) {
 		return nil
@@ -232,7 +234,7 @@ func (s *Searcher) vectorOf(ctx context.Context, q search.Query) []float32 {
 		err = fmt.Errorf("the vector of a query has %d numbers, those of tools have %d", len(found[0]), length)
 	}
 	if err != nil {
-		if ctx.Err() == nil { // else it is who searches that has gone
+		if ctx.Err() == nil { // otherwise the caller cancelled
 			s.pausedUntil.Store(time.Now().Add(failurePause).UnixNano())
 			s.handleFailure(err)
 		}
@@ -241,8 +243,8 @@ func (s *Searcher) vectorOf(ctx context.Context, q search.Query) []float32 {
 	return found[0]
 }
 
-// nearestTools are the tools that a query is for and which have vectors, with a score from 0, for
-// one of the usual distance, to 1, for the nearest; the nearest first.
+// nearestTools returns the tools with vectors that the query includes, nearest first. The
+// scores range from 0 for the average distance to 1 for the nearest.
 func (s *Searcher) nearestTools(query []float32, q search.Query) []search.Hit {
 	known, now := s.vectors.Load().byEntry, s.o.Registry.Load()
 	var hits []search.Hit
@@ -255,7 +257,7 @@ func (s *Searcher) nearestTools(query []float32, q search.Query) []search.Hit {
 		}
 		cosine := float32(0)
 		if q.View != nil {
-			e = cmp.Or(q.View.ShownEntry(e), e) // as hits have it
+			e = cmp.Or(q.View.ShownEntry(e), e) // as hits of the view
 		}
 		for i := range v {
 			cosine += v[i] * query[i]
@@ -288,7 +290,7 @@ func byScore(a, b search.Hit) int {
 	return strings.Compare(a.Entry.Listed, b.Entry.Listed)
 }
 
-// blend joins what was found by words and what is near.
+// blend combines hits by words and by vectors.
 func blend(words, near []search.Hit, q search.Query) (found search.Result) {
 	scores := make(map[*registry.Entry]float64, len(words)+maxMeaningHits)
 	for _, h := range words {

@@ -11,9 +11,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-const maxCards = 1000 // of a list
+const maxCards = 1000 // limit of one list
 
-// catalog answers what a script asks about what the servers list.
+// catalog answers a script's requests about the catalog.
 func (s *session) catalog(q *worker.ScriptMessage) {
 	snap := s.host.Snapshot()
 	if q.Ask == worker.AskList {
@@ -22,17 +22,17 @@ func (s *session) catalog(q *worker.ScriptMessage) {
 		return
 	}
 	t, err := findTool(snap, q.Server, q.Name)
-	answer, _ := json.Marshal(t) // strings
+	answer, _ := json.Marshal(t) // cannot fail
 	s.answer(q, answer, err)
 }
 
-// findTool finds a tool of a server by the name that clients know, without the server's, or by its
-// identifier.
+// findTool finds a tool of a server by its name for clients without the server's prefix,
+// or by its identifier.
 func findTool(snap *registry.Snapshot, server, name string) (worker.Tool, error) {
 	if e := snap.ByClientName(server, registry.Tool, name); e != nil {
 		return worker.Tool{Name: name, Listed: e.Listed}, nil
 	}
-	if e := snap.ByServerName(server, registry.Tool, name); e != nil { // clients have another name for it
+	if e := snap.ByServerName(server, registry.Tool, name); e != nil { // renamed for clients
 		return worker.Tool{}, fmt.Errorf("server %q has no tool %q; did you mean %q?", server, name, e.ClientName())
 	}
 	var found []worker.Tool
@@ -59,7 +59,7 @@ func findTool(snap *registry.Snapshot, server, name string) (worker.Tool, error)
 	return worker.Tool{}, fmt.Errorf("server %q has no tool %q%s", server, name, worker.DidYouMean(name, names))
 }
 
-// cards are the entries of a kind that match, as a JSON array.
+// cards returns the matching entries as a JSON array.
 func (s *session) cards(snap *registry.Snapshot, q *worker.ScriptMessage) ([]byte, error) {
 	kinds := map[string]registry.Kind{"tool": registry.Tool, "prompt": registry.Prompt, "resource": registry.Resource}
 	kind, ok := kinds[q.Kind]
@@ -94,7 +94,7 @@ func (s *session) cards(snap *registry.Snapshot, q *worker.ScriptMessage) ([]byt
 	return append(out, ']'), nil
 }
 
-// appendCard writes what a script gets to know of an entry.
+// appendCard appends an entry's card for scripts.
 func appendCard(out []byte, e *registry.Entry) []byte {
 	text := func(name, value string) {
 		if value != "" {

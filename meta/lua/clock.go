@@ -7,11 +7,12 @@ import (
 	"goblin/registry"
 )
 
-// minCheckInterval is the shortest interval between checks for an answer.
+// minCheckInterval is the minimum interval between checks for an answer.
 const minCheckInterval = 20 * time.Millisecond
 
-// withTimeout returns a ctx that ends with the error late after limit. Waits for the user do not
-// count, see [registry.UserWait]. Callers must call release.
+// withTimeout returns a ctx that is cancelled with the error late after limit. Time spent
+// waiting for the user does not count, see [registry.UserWait]. Callers must call
+// release.
 func withTimeout(ctx context.Context, limit time.Duration, late error) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	begin, before := time.Now(), registry.UserWait(ctx)

@@ -1,32 +1,31 @@
 // Package lua runs scripts that call tools of all servers.
 //
-// Each script runs in a process of its own, which goblin/meta/lua/worker is
-// the inside of; this package starts it, answers it and ends it, and runs nothing
-// of the script here. It knows the catalog ([goblin/registry]) and its [Backend], but
-// no transport, no screen and no config. README.md beside this file is the manual
-// for those who write scripts; its examples are tests.
+// Each script runs in its own process, implemented by goblin/meta/lua/worker. This
+// package starts the process, answers its requests and stops it; it never executes script
+// code itself. It must not depend on transports, UIs or the config. README.md in this
+// folder is the manual for scripts; its examples are tests.
 //
 // # Processes
 //
-// A process is this program started again by [Runner]'s command. It has an empty
-// environment, three pipes, the root folder as its own and a group of its own; it
-// ends with its script, with the caller of [Runner.Run], with the Runner and, as
-// its stdin is closed then, with this program. On Linux the kernel sees to that,
-// too. One process waits for the next script, for five minutes.
+// [Runner] starts this program again with its command. The process has an empty
+// environment, three pipes, the root folder as its working directory and its own process
+// group. It exits when its script ends, when the caller of [Runner.Run] cancels, when the
+// Runner is closed, or when this program exits, which closes its stdin. On Linux the
+// kernel also kills it then. One idle process waits up to five minutes for the next
+// script.
 //
-// # Bounds
+// # Limits
 //
-// What a process says is not trusted. Frames are bounded before they are held. Calls,
-// output and time are counted here; a process that goes on for half a second after it
-// was told that it is enough is killed. What a process asks about the
-// catalog is answered in the goroutine that reads it, one after another; its
-// requests have one each, 16 at most. Run does not wait for requests that go on
-// after their context has ended: [Runner.Close] does.
+// The process is untrusted. The size of frames is checked before they are read. This
+// package counts calls, output and time, and kills a process 500 ms after it exceeded a
+// limit. Requests about the catalog are answered one at a time in the reading goroutine.
+// Other requests have a goroutine each, at most 16. Run does not wait for requests that
+// continue after cancellation; [Runner.Close] does.
 //
-// A process has Limits.Memory for its script, an eighth of which it gets at
-// once (at least 2 MiB); more, or a large answer, it gets when fewer than four
-// others have more. Requests and answers on their way hold four times
-// Limits.Memory together; what is beyond fails its call.
+// A script may use Limits.Memory, but only an eighth of it (at least 2 MiB) without
+// asking. Four scripts at a time may use more, or receive a large answer; others wait.
+// Requests and answers in flight may use four times Limits.Memory in total. A call that
+// needs more fails.
 package lua
 
 import (
@@ -37,36 +36,36 @@ import (
 	"goblin/registry"
 )
 
-// MaxScript is the longest script in bytes.
+// MaxScript is the maximum length of a script, in bytes.
 const MaxScript = 64 << 10
 
-// Backend carries out a script's requests. Request and Search are called from several
-// goroutines at once, the others from one at a time.
+// Backend handles a script's requests. Request and Search are called concurrently, the
+// others are not.
 type Backend interface {
-	// Snapshot is the catalog.
+	// Snapshot returns the catalog.
 	Snapshot() *registry.Snapshot
-	// Servers are the config names of the servers, in order.
+	// Servers returns the config names of the servers, in order.
 	Servers() []string
-	// Request makes one MCP request in the name of the client that runs the
-	// script, with names and URIs as clients see them. It should return soon
-	// after ctx ends. An error with the methods ErrorCode() int and
-	// ErrorData() json.RawMessage is one that was answered.
+	// Request makes one MCP request in the name of the client that runs the script, with
+	// names and URIs as clients see them. It should return soon after ctx is done. An
+	// error with the methods ErrorCode() int and ErrorData() json.RawMessage is an error
+	// response.
 	Request(ctx context.Context, method string, params []byte) ([]byte, error)
 	// Search returns a JSON array of cards, best first.
 	Search(ctx context.Context, query string, o SearchOptions) ([]byte, error)
-	// Progress is told of each call that ended: how many did so far, and what
-	// the last one was. The call's answer waits for it.
+	// Progress reports each finished call: the number of finished calls and a label of
+	// the last one. It delays the answer to the script.
 	Progress(done int, message string)
 }
 
-// SearchOptions narrow a search; zero values do not.
+// SearchOptions restricts a search. Zero values do not restrict it.
 type SearchOptions struct {
 	Kind   string // "tool", "prompt", "resource" or "template"
 	Server string // config name
 	Limit  int
 }
 
-// Limits bound a run. Zero values take the defaults, but for Calls.
+// Limits holds the limits of a run. Zero values mean defaults, except for Calls.
 type Limits struct {
 	Timeout time.Duration // default 10 s
 	Memory  int64         // bytes, default 64 MiB
@@ -74,7 +73,7 @@ type Limits struct {
 	Calls   int           // requests and searches; 0 allows none
 }
 
-// WithDefaults puts the defaults in the place of zero values.
+// WithDefaults replaces zero values by the defaults.
 func (l Limits) WithDefaults() Limits {
 	if l.Timeout <= 0 {
 		l.Timeout = 10 * time.Second
@@ -88,28 +87,27 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// freeMemory returns the memory that a script may hold without asking, in bytes.
+// freeMemory returns the memory that a script may use without asking, in bytes.
 func (l Limits) freeMemory() int64 { return min(max(l.Memory/8, 2<<20), l.Memory) }
 
-// Result is the outcome of a run. After an error it holds what there was until then, as
-// far as the process could tell it.
+// Result is the outcome of a run. After an error it contains what the process sent
+// before.
 type Result struct {
-	// JSON is the value that was returned or given to result(…); nil when
-	// there was none.
+	// JSON is the value that was returned or passed to result(…), or nil.
 	JSON    []byte
-	Printed string // with a final line break, if anything
-	Calls   int    // requests and searches that were begun
-	// Hint is set when there is neither JSON nor Printed: what to do about it.
+	Printed string // ends with a line break unless empty
+	Calls   int    // started requests and searches
+	// Hint suggests a fix if both JSON and Printed are empty.
 	Hint string
 }
 
-// Error is a script that failed.
+// Error is the error of a script.
 type Error = worker.Error
 
-// Kind says why it did.
+// Kind is the kind of an [Error].
 type Kind = worker.Kind
 
-// The kinds of [Error].
+// Values of [Kind].
 const (
 	Syntax    = worker.Syntax
 	Runtime   = worker.Runtime

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	maxStderr   = 2 << 10 // bytes of stderr that are kept: the runtime says first what is wrong
+	maxStderr   = 2 << 10 // stored bytes of stderr; the runtime prints the cause first
 	exitTimeout = time.Second
 )
 
-// process is a process that waits for a script or runs one.
+// process is an idle process or one that runs a script.
 type process struct {
 	cmd          *exec.Cmd
 	in           io.WriteCloser
 	out          *os.File
-	stderr       prefixWriter  // to be read once exited is closed
-	exited       chan struct{} // it has been waited for
+	stderr       prefixWriter  // readable once exited is closed
+	exited       chan struct{} // closed after Wait
 	shutdownOnce sync.Once
 }
 
-// prefixWriter keeps the beginning of what is written to it.
+// prefixWriter keeps the first maxStderr bytes written to it.
 type prefixWriter []byte
 
 func (h *prefixWriter) Write(p []byte) (int, error) {
@@ -37,7 +37,6 @@ func (h *prefixWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// startProcess starts a process.
 func startProcess(command []string) (*process, error) {
 	p := &process{
 		cmd: &exec.Cmd{
@@ -51,7 +50,7 @@ func startProcess(command []string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, stdout, err := os.Pipe() // its end is read after that of the process
+	out, stdout, err := os.Pipe() // stays readable after the process exited
 	if err != nil {
 		_ = in.Close()
 		return nil, err
@@ -68,8 +67,8 @@ func startProcess(command []string) (*process, error) {
 	return p, nil
 }
 
-// wait starts the process and waits for its end. On Linux the process dies with
-// the thread that started it, hence one goroutine that keeps its thread.
+// wait starts the process and waits for its exit. On Linux the process dies with the
+// thread that started it, so this goroutine keeps its thread.
 func (p *process) wait(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -78,7 +77,7 @@ func (p *process) wait(started chan<- error) {
 	if err != nil {
 		return
 	}
-	_ = p.cmd.Wait() // how it ended is asked of ProcessState
+	_ = p.cmd.Wait() // ProcessState has the outcome
 	close(p.exited)
 }
 
@@ -104,15 +103,15 @@ func (p *process) shutdown() {
 	})
 }
 
-// outOfMemoryTexts are the last words of a process that got no more memory. Where Go's
-// runtime does not expect that, it cannot start a thread, or faults: sigcode=1 is a
-// fault, not a signal that somebody sent.
+// outOfMemoryTexts occur on stderr of a process that ran out of memory. Where Go's
+// runtime does not handle that, it cannot start a thread or faults: sigcode=1 is a fault,
+// not a sent signal.
 var outOfMemoryTexts = []string{
 	"out of memory", "cannot allocate memory", "stack exceeds", "stack overflow",
 	"failed to create new OS thread", "pthread_create failed", "sigcode=1 ",
 }
 
-// crash is the error of a script whose process ended without a word.
+// crash returns the error of a script whose process exited without an outcome.
 func (p *process) crash(l Limits, err error) *Error {
 	words := strings.ToValidUTF8(string(p.stderr), "\uFFFD")
 	for _, sign := range outOfMemoryTexts {

@@ -2,8 +2,8 @@ package lua
 
 import "syscall"
 
-// attributes put the process into a group of its own, which keeps a terminal's
-// signals from it, and let it die with us.
+// attributes starts the process in its own group, protected from signals of a terminal,
+// and makes it die with Goblin.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

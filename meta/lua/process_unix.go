@@ -4,6 +4,5 @@ package lua
 
 import "syscall"
 
-// attributes put the process into a group of its own, which keeps a terminal's
-// signals from it.
+// attributes starts the process in its own group, protected from signals of a terminal.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// attributes give the process a console of its own, which is not shown and keeps
-// our Ctrl-C from it.
+// attributes starts the process with its own hidden console, so it does not receive
+// Goblin's Ctrl-C.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NO_WINDOW}
 }

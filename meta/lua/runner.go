@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxLargeScripts is the number of scripts that may use all of their memory at a time. Requests
-	// and answers in flight may use as much again.
+	// maxLargeScripts is the maximum number of scripts that may use all of their memory
+	// at a time. Requests and answers in flight may use as much again.
 	maxLargeScripts = 4
 	// exitGrace is the time for a process to report its outcome after its timeout.
 	exitGrace = 500 * time.Millisecond
 )
 
-// Runner runs scripts in processes of their own, many at once. [Runner.Close]
-// ends it.
+// Runner runs scripts in their own processes. It is safe for concurrent use.
+// [Runner.Close] stops it.
 type Runner struct {
 	command       []string
 	largeSlots    chan struct{}
@@ -31,19 +31,19 @@ type Runner struct {
 
 	mu     sync.Mutex
 	closed bool
-	tasks  sync.WaitGroup // runs, their requests and starts; none begins once closed is set
-	idle   *process       // waits for a script, or did; nil for none
+	tasks  sync.WaitGroup // runs, their requests and starts; none begins after closed
+	idle   *process       // waits for a script unless it exited; may be nil
 }
 
-// NewRunner returns a Runner whose processes are started by a command, which has to
-// start a process of goblin/meta/lua/worker.
+// NewRunner returns a Runner that starts processes with command, which must run
+// goblin/meta/lua/worker.
 func NewRunner(command ...string) *Runner {
 	r := &Runner{command: command, largeSlots: make(chan struct{}, maxLargeScripts)}
 	r.ctx, r.close = context.WithCancel(context.Background())
 	return r
 }
 
-// Close ends all processes and waits for what they have asked for.
+// Close stops all processes and waits for their requests.
 func (r *Runner) Close() {
 	r.mu.Lock()
 	r.closed = true
@@ -65,8 +65,7 @@ func (r *Runner) addTask() bool {
 	return !r.closed
 }
 
-// Prepare makes a process wait for the next script, for as long as it likes. It does
-// not wait for the process.
+// Prepare starts an idle process for the next script, in the background.
 func (r *Runner) Prepare() {
 	if !r.addTask() {
 		return
@@ -81,11 +80,10 @@ func (r *Runner) Prepare() {
 		if r.idle != nil {
 			r.idle.shutdown()
 		}
-		r.idle, _ = startProcess(r.command) // else the next script tells why
+		r.idle, _ = startProcess(r.command) // the next script reports the error
 	}()
 }
 
-// takeIdle takes the idle process, or returns nil.
 func (r *Runner) takeIdle() *process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,8 +92,8 @@ func (r *Runner) takeIdle() *process {
 	return p
 }
 
-// Run runs a script to its end. The error, if any, is an *[Error]. When it returns
-// the script's process is gone.
+// Run runs a script and returns after its process exited. A returned error is an
+// *[Error].
 func (r *Runner) Run(ctx context.Context, script string, h Backend, l Limits) (Result, error) {
 	l = l.WithDefaults()
 	if err := context.Cause(ctx); err != nil {
@@ -114,14 +112,14 @@ func (r *Runner) Run(ctx context.Context, script string, h Backend, l Limits) (R
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	defer context.AfterFunc(r.ctx, func() { s.cancel(context.Canceled) })()
 	defer func() {
-		s.cancel(context.Canceled) // what waits for memory waits no more
+		s.cancel(context.Canceled) // release waiters for memory
 		s.cancelRequests()
 	}()
 	var failed *Error
 	if p := r.takeIdle(); p != nil {
 		failed = s.run(script, p)
 	}
-	if !s.begun && (failed == nil || s.ctx.Err() == nil) { // none waited, or it had died meanwhile
+	if !s.begun && (failed == nil || s.ctx.Err() == nil) { // no idle process, or it exited meanwhile
 		p, err := startProcess(r.command)
 		if err != nil {
 			return Result{}, &Error{Kind: Crash, Message: fmt.Sprintf("the script's process does not start: %v", err)}
@@ -139,7 +137,7 @@ func cancelledError(cause error) *Error {
 	return &Error{Kind: Cancelled, Message: "cancelled", Cause: cause}
 }
 
-// run sends the script, answers it, and ends its process.
+// run sends the script, answers its requests, and stops its process.
 func (s *session) run(script string, p *process) *Error {
 	s.in = p.in
 	over := make(chan struct{})
@@ -162,7 +160,7 @@ func (s *session) run(script string, p *process) *Error {
 	switch limit, cause := s.limitError(); {
 	case limit == nil && cause != nil:
 		return cancelledError(cause)
-	case failed != nil: // it names the line
+	case failed != nil: // it has the line
 		return failed
 	case limit != nil:
 		return limit
@@ -172,18 +170,19 @@ func (s *session) run(script string, p *process) *Error {
 	return nil
 }
 
-// limitError returns why the script may not go on, and the limit if it broke one.
+// limitError returns why the script must stop, and the limit if it exceeded one.
 func (s *session) limitError() (limit *Error, cause error) {
 	cause = context.Cause(s.ctx)
 	errors.As(cause, &limit)
 	return limit, cause
 }
 
-// stop ends the process. One that broke a limit may tell how far it was.
+// stop stops the process. After an exceeded limit it gives the process time to report its
+// line.
 func (s *session) stop(p *process) {
 	if limit, _ := s.limitError(); limit != nil {
 		sent := make(chan struct{})
-		go func() { // a process that reads nothing lets this wait until it is killed
+		go func() { // blocks until the kill if the process reads nothing
 			defer close(sent)
 			_ = s.send(worker.GoblinMessage{Stop: limit}, nil)
 		}()

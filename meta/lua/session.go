@@ -19,34 +19,34 @@ import (
 const (
 	maxInFlight   = 16       // requests of one script in flight
 	maxHint       = 1 << 10  // bytes
-	maxLabel      = 256      // bytes of what a client is told of a call
-	maxError      = 64 << 10 // bytes of the message of an answered error
-	uncountedSize = 1 << 17  // bytes of a request or answer that are not counted
+	maxLabel      = 256      // bytes of a call's label for the client
+	maxError      = 64 << 10 // bytes of the message of an error response
+	uncountedSize = 1 << 17  // bytes of a request or answer that do not count
 )
 
-// session tracks a script that runs.
+// session is the run of one script.
 type session struct {
 	runner   *Runner
 	host     Backend
 	limits   Limits
-	ctx      context.Context // of all that the script asks for; a limit that it broke is the cause
+	ctx      context.Context // of all requests; an exceeded limit is its cause
 	cancel   context.CancelCauseFunc
-	in       io.Writer    // the process's stdin
-	begun    bool         // the process has the script
-	calls    int          // begun; of the goroutine that reads
-	result   Result       // of the goroutine that reads
-	printed  []byte       // of the goroutine that reads
+	in       io.Writer    // stdin of the process
+	begun    bool         // the process received the script
+	calls    int          // started; reading goroutine only
+	result   Result       // reading goroutine only
+	printed  []byte       // reading goroutine only
 	inFlight atomic.Int32 // requests
 
 	writing        sync.Mutex
-	progress       sync.Mutex // guards done, over
-	done           int        // calls that ended
+	progress       sync.Mutex // guards done, progressClosed
+	done           int        // finished calls
 	progressClosed bool       // the client gets no more progress
-	growing        sync.Mutex // guards grown
-	hasGrown       bool       // it may use all of its memory
+	growing        sync.Mutex // guards hasGrown
+	hasGrown       bool       // the script may use all of its memory
 }
 
-// cancelRequests stops the requests and the progress of the script.
+// cancelRequests stops the progress of the script and releases its memory slot.
 func (s *session) cancelRequests() {
 	s.progress.Lock()
 	s.progressClosed = true
@@ -64,11 +64,10 @@ func (s *session) send(head any, body []byte) error {
 	return worker.WriteFrame(s.in, head, body)
 }
 
-// errProtocol reports that a process violates the protocol.
 var errProtocol = errors.New("it broke the rules")
 
-// listen answers a process, whose stdout is out, until it ends, with an error of the
-// script or of the process.
+// listen answers a process, whose stdout is out, until it exits. It returns an error of
+// the script or of the process.
 func (s *session) listen(out io.Reader) (failed *Error, err error) {
 	in := bufio.NewReaderSize(out, 16<<10)
 	for {
@@ -106,7 +105,6 @@ func discard(in io.Reader, n int64) error {
 	return err
 }
 
-// outputLeft returns the remaining bytes of output.
 func (s *session) outputLeft() int64 {
 	return s.limits.Output - int64(len(s.printed)+len(s.result.JSON))
 }
@@ -137,7 +135,7 @@ func (s *session) addOutput(in io.Reader, what string, size int64) error {
 	return nil
 }
 
-// isTooLong reports whether a question names something that no server can have.
+// isTooLong reports whether a request contains a name that no server can have.
 func isTooLong(q *worker.ScriptMessage) bool {
 	name := worker.MaxName
 	if q.Ask == worker.AskRead {
@@ -146,7 +144,6 @@ func isTooLong(q *worker.ScriptMessage) bool {
 	return len(q.Name) > name || max(len(q.Server), len(q.Tool), len(q.Kind), len(q.MIME)) > worker.MaxName
 }
 
-// readOutcome reads how a script ended.
 func (s *session) readOutcome(in io.Reader, e *worker.Outcome, size int64) (*Error, error) {
 	if size < 0 || size > s.limits.Output+worker.MaxMessage || len(e.Hint) > maxHint {
 		return nil, errProtocol
@@ -165,7 +162,7 @@ func (s *session) readOutcome(in io.Reader, e *worker.Outcome, size int64) (*Err
 	return nil, nil
 }
 
-// handleQuestion reads the rest of a question and answers it. Slow answers run in a goroutine.
+// handleQuestion reads the rest of a request and answers it, slow ones in a goroutine.
 func (s *session) handleQuestion(in io.Reader, q *worker.ScriptMessage, size int64) error {
 	switch q.Ask {
 	case worker.AskTool, worker.AskList:
@@ -215,7 +212,7 @@ func (s *session) handleQuestion(in io.Reader, q *worker.ScriptMessage, size int
 	return err
 }
 
-// request sends the request of a question.
+// request makes the MCP request or search that a script asked for.
 func (s *session) request(q *worker.ScriptMessage, body []byte) ([]byte, error) {
 	if len(body) > 0 && (!rawjson.IsObject(body) || rawjson.Valid(body) != nil) {
 		return nil, errors.New("the arguments are no JSON object")
@@ -237,7 +234,8 @@ func (s *session) request(q *worker.ScriptMessage, body []byte) ([]byte, error) 
 	}
 }
 
-// reportProgress reports a finished call to the client. It returns false if the script has ended.
+// reportProgress reports a finished call to the client. It returns false if the script
+// has ended.
 func (s *session) reportProgress(q *worker.ScriptMessage) bool {
 	var label string
 	switch q.Ask {
@@ -260,7 +258,6 @@ func (s *session) reportProgress(q *worker.ScriptMessage) bool {
 	return true
 }
 
-// responseError is an error response.
 type responseError interface {
 	ErrorCode() int
 	ErrorData() json.RawMessage
@@ -268,7 +265,7 @@ type responseError interface {
 
 var errNoRoom = errors.New("no room for what is asked or answered: too many scripts need much memory at once; run it again later")
 
-// answer sends the answer to a question, when there is room for it.
+// answer sends the answer to a request once there is memory for it.
 func (s *session) answer(q *worker.ScriptMessage, raw []byte, err error) {
 	head := worker.GoblinMessage{ID: q.ID}
 	size := int64(len(raw))
@@ -295,10 +292,11 @@ func (s *session) answer(q *worker.ScriptMessage, raw []byte, err error) {
 	if !ok {
 		head, raw = worker.GoblinMessage{ID: q.ID, Error: errNoRoom.Error()}, nil
 	}
-	_ = s.send(head, raw) // a process that is gone needs no answer
+	_ = s.send(head, raw) // fails if the process exited
 }
 
-// reserve counts n bytes as in flight until release is called. It returns false if there is no room.
+// reserve counts n bytes as in flight until back is called. It returns false if they
+// exceed the limit.
 func (s *session) reserve(n int64) (back func(), ok bool) {
 	if n <= uncountedSize {
 		return func() {}, true
@@ -311,8 +309,8 @@ func (s *session) reserve(n int64) (back func(), ok bool) {
 	return func() { moving.Add(-n) }, true
 }
 
-// waitForMemory waits until the script may use all of its memory. It returns false when the script
-// is over.
+// waitForMemory waits until the script may use all of its memory. It returns false if the
+// script has ended.
 func (s *session) waitForMemory() bool {
 	s.growing.Lock()
 	defer s.growing.Unlock()

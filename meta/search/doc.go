@@ -1,38 +1,35 @@
 // Package search finds tools, prompts, resources and templates by words.
 //
-// It owns one [Index] over the visible catalog of a [registry.Registry] and
-// what a word is. It knows no tool that calls it, no transport and no screen.
+// It provides an [Index] of the visible catalog of a [registry.Registry]. It must not
+// depend on the tools that use it, on transports or UIs.
 //
-// # The index
+// # Index
 //
-// Each list of the catalog, one server's of one kind, has a segment of its
-// own: a sorted dictionary and posting lists of a document's number and a byte
-// of weight. Segments never change, so queries take no lock. A list that
-// changed gets a new segment. Nothing else is looked at: an update costs what the
-// changed list costs, not what the catalog does.
+// Each list of one server and kind has an immutable segment: a sorted dictionary, and
+// posting lists of document numbers and weights. Queries therefore take no lock. A
+// changed list gets a new segment, so an update costs as much as the changed list,
+// regardless of the catalog's size.
 //
-// Servers choose what is indexed, so it is bounded: 4 KiB of a field, 1,000 words
-// of an entry, 24 MiB of index for a list and 64 MiB for all. Of a list with more
-// text than that, names are still read when there is no room for the rest; the
-// journal says so once. A list that changes all the time is read for 32 MiB of text
-// at once and half a MiB a second; until its turn comes, what is new in it is not
-// found, and what is gone neither.
+// Servers choose the indexed texts, so they are limited: 4 KiB per field, 1,000 words per
+// entry, 24 MiB of index per list and 64 MiB in total. Lists over the limit are indexed
+// by name only, and logged once. A list that changes continuously is read up to 32 MiB of
+// text at once and 512 KiB per second. Until it is read again, searches miss new and
+// removed entries.
 //
 // # Words
 //
-// Words end at punctuation, at changes of case and at digits; a mixed piece
-// ("getUser", "k8s") counts as its parts and as a whole. Case and diacritics
-// are folded, common English endings cut. Of names, titles and URIs, two words
-// that follow one another are also one: "screen shot" finds "screenshot", and
-// the other way round.
+// Words end at punctuation, at changes of case and at digits. A mixed piece ("getUser",
+// "k8s") counts as its parts and as a whole. Case and diacritics are folded, and common
+// English endings removed. In names, titles and URIs, two consecutive words also count as
+// one: "screen shot" finds "screenshot" and vice versa.
 //
 // # Ranking
 //
-// BM25F: an occurrence counts by its field (name, title, description, URI,
-// arguments' names, their descriptions and values, and the server's name) and by the field's length, measured
-// against fixed usual lengths so that a list's segment depends on nothing but
-// the list. Rare words count more than common ones. A word also finds longer
-// words that begin with it and words that commonly mean the same, for less;
-// where there is neither, words one edit away, or two from eight letters on.
-// Goblin's own tools are found only when its name is in the query. Equal scores are in the order of listed names, then of servers.
+// The ranking is BM25F. The weight of an occurrence depends on its field (name, title,
+// description, URI, names, descriptions and values of arguments, server name) and on the
+// field's length relative to a fixed usual length, so that a segment depends only on its
+// list. Rare words count more. A word also finds, with less weight, longer words that
+// begin with it and synonyms. If there are none, it finds words one edit away, or two
+// from eight letters on. Goblin's own tools are found only by queries with its name.
+// Equal scores are sorted by listed name, then by server.
 package search

@@ -14,25 +14,25 @@ import (
 	"goblin/registry"
 )
 
-// Index finds entries of a registry's catalog. Make one with [New]. Its
-// methods may be called from any goroutine.
+// Index finds entries of a registry's catalog. Create it with [New]. It is safe for
+// concurrent use.
 type Index struct {
 	registry    *registry.Registry
 	state       atomic.Pointer[state]
-	writer      chan struct{} // taken while the next state is made
+	writer      chan struct{} // held while building the next state
 	now         func() time.Time
 	maxListSize int // bytes of the index of one list
 	readBurst   int // bytes of a list that may be read at once
-	// budgets limits reads of lists that were read lately; writer guards it.
+	// budgets limits repeated reads of lists. It is guarded by writer.
 	budgets map[listKey]*rate.Limiter
 	views   viewCache
 }
 
-// state is the index of one snapshot. It is immutable.
+// state is the immutable index of one snapshot.
 type state struct {
 	snapshot *registry.Snapshot
 	sources  []*source // of the snapshot's parts
-	due      time.Time // when lists may be read that were not; zero: none was left
+	due      time.Time // time to read delayed lists; zero if there are none
 }
 
 // isCurrent reports whether the index covers a snapshot and no list is due to be read.
@@ -40,27 +40,27 @@ func (s *state) isCurrent(of *registry.Snapshot, now time.Time) bool {
 	return s.snapshot == of && (s.due.IsZero() || now.Before(s.due))
 }
 
-// source is the index of one part: of its entries when the list was read last.
+// source is the index of one part, with its entries when the list was last read.
 type source struct {
 	*segment     // nil: not read yet
 	part         registry.Part
 	stale        bool    // the part has changed since
-	entryNumbers []int32 // of a stale source, per document: number of the entry, -1 when it was removed
+	entryNumbers []int32 // if stale, by document: number of the entry, or -1 if removed
 }
 
-// New returns an index of a registry's catalog. The first query, or Run,
-// reads it.
+// New returns an index of a registry's catalog. The first query, or Run, reads the
+// catalog.
 func New(reg *registry.Registry) *Index {
 	x := &Index{registry: reg, writer: make(chan struct{}, 1), now: time.Now, maxListSize: maxList, readBurst: readBurst, budgets: make(map[listKey]*rate.Limiter)}
 	x.state.Store(&state{})
 	return x
 }
 
-// gatherDelay is how long Run collects changes before it reads them. A query does not wait for it.
+// gatherDelay is the time in which Run collects changes. Queries do not wait for it.
 const gatherDelay = 100 * time.Millisecond
 
-// Run keeps the index close to the catalog until ctx ends, so that queries
-// find little left to read. Queries see every change without it, too.
+// Run keeps the index up to date until ctx is done, so that queries have little to read.
+// Without it, queries still see every change.
 func (x *Index) Run(ctx context.Context) {
 	changes := x.registry.Watch(ctx, registry.Tools, registry.Prompts, registry.Resources, registry.Templates, registry.Skills)
 	for {
@@ -105,25 +105,23 @@ func (s *state) readSize(old *state) (size int) {
 	return size
 }
 
-// Bounds of the index, in bytes. A list that grows beyond them is found by what
-// there was room for.
+// Limits of the index, in bytes. Entries of larger lists are indexed as far as possible.
 const (
 	maxList = 24 << 20 // of one list
 	maxAll  = 64 << 20 // of all
 )
 
-// availableSize returns the bytes that a new list may use: half of the rest, so that later lists get
-// some, too.
+// availableSize returns the bytes that a new list may use: half of the rest, to leave
+// some for later lists.
 func (x *Index) availableSize(others int) int { return max(0, min(x.maxListSize, (maxAll-others)/2)) }
 
-// Limits of reading a list that changes often, in bytes. readPerSecond costs a tenth of
-// a core or less.
+// Limits of reading a list that changes often, in bytes. readPerSecond costs at most a
+// tenth of a core.
 const (
 	readBurst     = 32 << 20
 	readPerSecond = 512 << 10
 )
 
-// listKey names a list.
 type listKey struct {
 	server string
 	kind   registry.Kind
@@ -131,8 +129,8 @@ type listKey struct {
 
 func listKeyOf(p registry.Part) listKey { return listKey{p.Server(), p.Kind()} }
 
-// current returns the index of the catalog as it stands, after reading what
-// changed. It fails only when ctx ends first.
+// current returns the index of the current catalog, after reading changes. It fails only
+// if ctx is done first.
 func (x *Index) current(ctx context.Context) (*state, error) {
 	if s := x.state.Load(); s.isCurrent(x.registry.Load(), x.now()) {
 		return s, ctx.Err()
@@ -173,7 +171,7 @@ func (x *Index) current(ctx context.Context) (*state, error) {
 		}
 		size += next.size() - before.size()
 		if next != before && !next.stale {
-			budget.ReserveN(now, min(next.read, x.readBurst)) // may leave less than no tokens
+			budget.ReserveN(now, min(next.read, x.readBurst)) // the balance may become negative
 			x.budgets[key] = budget
 			x.logTruncated(before, next)
 		}
@@ -203,7 +201,7 @@ func (x *Index) logTruncated(before, next *source) {
 	})
 }
 
-// size is how many bytes the index of a list takes; of nil none.
+// size returns the bytes of a list's index, 0 for nil.
 func (s *source) size() int {
 	if s == nil || s.segment == nil {
 		return 0
@@ -211,8 +209,8 @@ func (s *source) size() int {
 	return s.segment.size() + 4*len(s.entryNumbers)
 }
 
-// update returns the index of a list as it is now, in so many bytes; s is that of
-// the list before, or nil. Without leave to read, what came is not found yet.
+// update returns the index of the list p in at most room bytes. s is the previous one, or
+// nil. Without leave to read, new entries are missing.
 func (s *source) update(ctx context.Context, p registry.Part, leave bool, room int) (*source, error) {
 	switch {
 	case s != nil && s.part == p && (!s.stale || !leave):
@@ -226,8 +224,8 @@ func (s *source) update(ctx context.Context, p registry.Part, leave bool, room i
 	return s.withoutRemoved(p), nil
 }
 
-// withoutRemoved returns the index of a changed list that was not read again. Removed and changed
-// entries are dropped.
+// withoutRemoved returns the index of a changed list without reading it. It drops removed
+// and changed entries.
 func (s *source) withoutRemoved(p registry.Part) *source {
 	to := &source{segment: s.segment, part: p, stale: true, entryNumbers: make([]int32, s.docs)}
 	next := 0 // entry of p
@@ -249,13 +247,11 @@ func (s *source) withoutRemoved(p registry.Part) *source {
 	return to
 }
 
-// sameWords reports whether two entries are found by the same words.
 func sameWords(a, b *registry.Entry) bool {
 	return a.Listed == b.Listed && a.Name == b.Name && bytes.Equal(a.JSON(), b.JSON())
 }
 
-// entry returns the number of a document's entry in the part, -1 when it is
-// gone.
+// entry returns the number of a document's entry in the part, or -1 if it was removed.
 func (s *source) entry(doc int) int {
 	if s.entryNumbers == nil {
 		return doc

@@ -9,8 +9,7 @@ import (
 //go:embed meanings.txt
 var meaningLines string
 
-// meanings has, for a stem, those of words that commonly mean the same where
-// programs are spoken of.
+// meanings maps stems to the stems of synonyms in software.
 var meanings = sync.OnceValue(func() map[string][]string { return parseMeanings(meaningLines) })
 
 // parseMeanings parses lines of synonyms. A word may be in several lines.

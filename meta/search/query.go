@@ -8,46 +8,46 @@ import (
 	"goblin/registry"
 )
 
-// Bounds of a query.
+// Limits of a query.
 const (
-	// DefaultLimit is the number of hits when a query sets none.
+	// DefaultLimit is the number of hits if a query sets none.
 	DefaultLimit = 20
-	// MaxText is the length in bytes at which a query's text is cut.
+	// MaxText is the maximum length of a query, in bytes; the rest is cut.
 	MaxText = 1024
 
-	maxWords = 32 // words that are looked for
+	maxWords = 32 // searched words
 )
 
-// What a query may spend on words that are not there as they were typed.
-// Queries that reach a bound find less, in the same way every time.
+// Limits of the work for prefixes and typos. Queries that reach a limit find less, but
+// always the same.
 const (
-	maxCompared = 1 << 20 // terms compared with misspelt words
-	maxPosted   = 1 << 19 // postings of longer and of similar words
+	maxCompared = 1 << 20 // terms compared with misspelled words
+	maxPosted   = 1 << 19 // postings of longer and similar words
 )
 
-// Query says what to find. The zero value is all, in listed order.
+// Query is a search. The zero value matches all entries in listed order.
 type Query struct {
-	Text   string          // words; without one, all entries in listed order
+	Text   string          // words; "" for all entries in listed order
 	Kinds  []registry.Kind // none: all kinds
-	Server string          // only of this one; "": of all
+	Server string          // only of this server; "": of all
 	MIME   string          // only of this type; may be a glob such as image/*
-	Limit  int             // hits at most; 0 or less: [DefaultLimit]
-	Offset int             // hits to leave out first
-	// View is a part of the catalog that all hits are in; nil: all of it.
+	Limit  int             // maximum number of hits; 0 or less: [DefaultLimit]
+	Offset int             // hits to skip
+	// View restricts the hits to a part of the catalog; nil: all of it.
 	View *registry.Snapshot
 }
 
-// Hit is a found entry. It is part of a snapshot and must not be changed.
+// Hit is a found entry. It is part of a snapshot and read-only.
 type Hit struct {
 	Entry *registry.Entry
-	Score float64 // 0 when the query has no words
+	Score float64 // 0 for a query without words
 }
 
 // Result is the answer to a query.
 type Result struct {
 	Hits  []Hit // best first
-	Total int   // how many there are without limit and offset
-	// PoorMatch says that not even the best of them fits well, or that there are none.
+	Total int   // number without limit and offset
+	// PoorMatch reports whether even the best hit fits poorly or there is none.
 	PoorMatch bool
 }
 
@@ -55,12 +55,12 @@ type Result struct {
 type queryWord struct {
 	text  string // as typed
 	stem  string
-	share float32 // what a hit counts, 1 for a word as typed
-	exact bool    // only as it is
-	pair  bool    // two words that count already
+	share float32 // weight of a hit, 1 for a word as typed
+	exact bool    // no prefixes, synonyms or typos
+	pair  bool    // two words that already count separately
 }
 
-// parse splits a query's text into the words to look for.
+// parse splits a query into the words to look for.
 func parse(text string) []queryWord {
 	if len(text) > MaxText {
 		text = strings.ToValidUTF8(text[:MaxText], "")
@@ -71,7 +71,7 @@ func parse(text string) []queryWord {
 	add := func(w []byte, how spelling) {
 		word := queryWord{text: string(w), share: 1}
 		if how == plain && word.text == "many" && before == "how" {
-			word.text = "count" // which is what tools call it
+			word.text = "count" // the usual word in tool names
 		}
 		before = word.text
 		switch {
@@ -81,7 +81,7 @@ func parse(text string) []queryWord {
 			word.exact = true
 			word.pair = true
 		case how == part && len(w) == 1 && letters(w):
-			return // of k8s
+			return // part of a name such as k8s
 		default:
 			word.stem = string(stem([]byte(word.text)))
 			word.exact = how == whole
@@ -101,7 +101,7 @@ func parse(text string) []queryWord {
 	if len(telling) == 0 {
 		telling = all
 	}
-	// Pairs are of the words that tell something: "create an issue".
+	// Pairs consist of significant words, as in "create an issue".
 	var words []string
 	for _, w := range telling {
 		if !w.exact {
@@ -117,8 +117,7 @@ func parse(text string) []queryWord {
 	return all[:min(len(all), maxWords)]
 }
 
-// stopWords tell nothing in a question. They are looked for only when there
-// are no others.
+// stopWords are insignificant. They are searched only if a query has no other words.
 var stopWords = sync.OnceValue(func() map[string]bool {
 	return setOf(`a about am an and any are as at be been but by can could did do does else for from had has
 	have he her here him his how i if in into is it its me my of on or our out please she should so some somebody someone something
@@ -126,11 +125,11 @@ var stopWords = sync.OnceValue(func() map[string]bool {
 	who whom whose why will with would you your`)
 })
 
-// commonShare is for words that are common in English but need not be so among tools, so
-// that their rarity there says too much.
+// commonShare is the weight of words that are common in English. They may be rare among
+// tools, which would overrate them.
 const commonShare = 0.6
 
-// commonVerbs are the stems of the commonest verbs of English.
+// commonVerbs are the stems of the most common English verbs.
 var commonVerbs = sync.OnceValue(func() map[string]bool {
 	stems := map[string]bool{}
 	for verb := range setOf(`add allow appear ask be begin believe bring build buy call change come consider continue create

@@ -14,26 +14,26 @@ import (
 	"goblin/registry/suggest"
 )
 
-// What a hit counts that is not the word as it was typed.
+// Weights of hits other than the typed word.
 const (
-	pairShare    = 0.5  // two words that follow one another
-	prefixShare  = 0.7  // a longer word, of the share of it that was typed
-	meaningShare = 0.75 // a word of the same meaning
+	pairShare    = 0.5  // two consecutive words
+	prefixShare  = 0.7  // a longer word, times the typed part of it
+	meaningShare = 0.75 // a synonym
 )
 
-// coverage is the part of a score that depends on the share of the query's
-// words that an entry has.
+// coverage is the part of a score that depends on the share of the query's words in an
+// entry.
 const coverage = 0.5
 
-// typoShare is for words that are a number of edits away.
+// typoShare is the weight of words by number of edits.
 var typoShare = [...]float32{1: 0.6, 2: 0.4}
 
-// poorMatchShare is the share of the score of an entry that has all words of a query in its name
-// below which the best hit is no good one. README.md says how it was chosen.
+// poorMatchShare is the minimum score of a good best hit, as a share of the score of an
+// entry with all words of the query in its name. README.md explains the choice.
 const poorMatchShare = 0.17
 
-// Search answers a query. It sees every change that was published before
-// the call, and may read it first. It fails with [registry.ErrBadMIME], or when ctx ends.
+// Search answers a query. It sees every change published before the call, and may read
+// changes first. It returns [registry.ErrBadMIME], or an error if ctx is done.
 func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 	fits, err := registry.MIMEFilter(q.MIME)
 	if err != nil {
@@ -71,14 +71,14 @@ func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 	}
 	found = r.best(q, fits)
 	if q.View != nil {
-		for i := range found.Hits { // clients may know it by another name
+		for i := range found.Hits { // the view may rename it
 			found.Hits[i].Entry = cmp.Or(q.View.ShownEntry(found.Hits[i].Entry), found.Hits[i].Entry)
 		}
 	}
 	return found, nil
 }
 
-// restrictToView adds to fits the condition that clients of the view see the entry.
+// restrictToView adds the visibility of the view to fits.
 func (q *Query) restrictToView(fits func(*registry.Entry) bool) func(*registry.Entry) bool {
 	if q.View == nil || q.View.Visibility() == nil {
 		return fits
@@ -88,8 +88,8 @@ func (q *Query) restrictToView(fits func(*registry.Entry) bool) func(*registry.E
 	}
 }
 
-// includesList reports whether a query searches a list. Goblin's own tools are searched only on
-// request: the client has them already.
+// includesList reports whether a query searches a list. It includes Goblin's own tools
+// only on request, because clients see them anyway.
 func (q *Query) includesList(p registry.Part, words []queryWord) bool {
 	if q.Server != "" {
 		return q.Server == p.Server()
@@ -129,7 +129,7 @@ func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, tota
 	return hits, total
 }
 
-// ranking is one query on its way.
+// ranking is the state of one query.
 type ranking struct {
 	words    []queryWord
 	lists    []*source
@@ -138,7 +138,7 @@ type ranking struct {
 	posted   int
 	terms    []plannedTerm
 	single   int // words that are not pairs
-	// ideal is the highest score of an entry, one that has all words.
+	// ideal is the maximum score of an entry, one with all words.
 	ideal float32
 }
 
@@ -147,10 +147,10 @@ type plannedTerm struct {
 	list, word int32
 	term       int32
 	weight     float32
-	single     bool // stands for a word that counts as one
+	single     bool // for a word that is not a pair
 }
 
-// plan finds the terms that the words stand for.
+// plan finds the terms for the words.
 func (r *ranking) plan(ctx context.Context) error {
 	for i := range r.words {
 		if err := ctx.Err(); err != nil {
@@ -167,8 +167,8 @@ func (r *ranking) plan(ctx context.Context) error {
 	return nil
 }
 
-// maxRarity returns an upper bound for the rarity of a word's terms. An unknown word counts like the
-// rarest.
+// maxRarity returns an upper limit for the rarity of a word's terms. An unknown word
+// counts like the rarest.
 func (r *ranking) maxRarity(terms []plannedTerm) (worth float32) {
 	for i := range terms {
 		worth = max(worth, terms[i].weight)
@@ -179,8 +179,7 @@ func (r *ranking) maxRarity(terms []plannedTerm) (worth float32) {
 	return worth
 }
 
-// byList brings the terms into the order of lists, those of a list as they
-// are: word by word.
+// byList sorts the terms by list and keeps their order by word.
 func (r *ranking) byList() {
 	at := make([]int, len(r.lists)+1)
 	for i := range r.terms {
@@ -218,7 +217,7 @@ func (r *ranking) rarity(docs int) float32 {
 	return float32(math.Log(1 + (n-d+0.5)/(d+0.5)))
 }
 
-// exact plans a term as it is, and returns how many documents have it.
+// exact plans an exact term and returns the number of documents with it.
 func (r *ranking) exact(word int32, term string, share float32) (docs int) {
 	from := len(r.terms)
 	for i := range r.lists {
@@ -231,7 +230,7 @@ func (r *ranking) exact(word int32, term string, share float32) (docs int) {
 	return docs
 }
 
-// value multiplies the worth of terms by the rarity of what stands for them.
+// value multiplies the weights of terms by their common rarity.
 func (r *ranking) value(from, docs int) {
 	rarity := r.rarity(docs)
 	for i := range r.terms[from:] {
@@ -239,8 +238,7 @@ func (r *ranking) value(from, docs int) {
 	}
 }
 
-// prefix plans longer words that begin as typed, and reports whether there
-// are any.
+// prefix plans longer words that begin as typed, and reports whether there are any.
 func (r *ranking) prefix(word int32, w *queryWord, exact int) bool {
 	if len(w.text) < 3 && int(word) != len(r.words)-1 {
 		return false
@@ -267,7 +265,7 @@ func (r *ranking) prefix(word int32, w *queryWord, exact int) bool {
 	return len(r.terms) > from
 }
 
-// typos plans the words that are the fewest edits away.
+// typos plans the words with the fewest edits.
 func (r *ranking) typos(word int32, w *queryWord) {
 	typed := []rune(w.stem)
 	limit := maxEdits(utf8.RuneCountInString(w.text))
@@ -301,7 +299,7 @@ func (r *ranking) typos(word int32, w *queryWord) {
 			if off > limit {
 				continue
 			}
-			if off < limit { // nothing worse any more
+			if off < limit { // drop terms with more edits
 				limit, docs, r.terms = off, 0, r.terms[:from]
 			}
 			n := l.count(t)
@@ -328,7 +326,7 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Result)
 	s := pool.Get().(*scoreTable)
 	defer pool.Put(s)
 	top := topHits{most: q.Offset + q.Limit, lists: r.lists}
-	if top.most < 0 { // of numbers that no catalog has
+	if top.most < 0 { // overflow
 		top.most = math.MaxInt
 	}
 	for at := 0; at < len(r.terms); {
@@ -358,7 +356,7 @@ func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Result)
 	return answer
 }
 
-// inOrder returns the documents with a total in their order.
+// inOrder returns the documents with a total, sorted.
 func (s *scoreTable) inOrder(docs int) []int32 {
 	if len(s.found) < docs/16 {
 		slices.Sort(s.found)
@@ -373,8 +371,8 @@ func (s *scoreTable) inOrder(docs int) []int32 {
 	return s.found
 }
 
-// read sums up what the terms of one list are worth to its documents. Of the
-// terms that stand for a word, a document's best counts.
+// read adds up the weights of one list's terms by document. For each word, a document's
+// best term counts.
 func (s *scoreTable) read(l *source, terms []plannedTerm) {
 	if len(s.total) < l.docs {
 		*s = scoreTable{
@@ -417,23 +415,22 @@ func (s *scoreTable) read(l *source, terms []plannedTerm) {
 	}
 }
 
-// hit is a document with a score.
 type hit struct {
 	score       float32
 	list, entry int32
 }
 
-// topHits collects the best hits and sometimes drops the others.
+// topHits collects the best hits and drops others from time to time.
 type topHits struct {
 	lists []*source
 	hits  []hit
 	most  int
 	full  bool
-	worst hit // of the best so far, once there are as many as are wanted
-	last  hit // the last one that was turned away
+	worst hit // of the best most hits, once full
+	last  hit // the last rejected one
 }
 
-// compare orders as in an answer.
+// compare sorts as in an answer.
 func (t *topHits) compare(a, b hit) int {
 	if a.score != b.score {
 		return cmp.Compare(b.score, a.score)
@@ -445,11 +442,11 @@ func (t *topHits) compare(a, b hit) int {
 	return cmp.Or(strings.Compare(x.Listed, y.Listed), strings.Compare(x.Server, y.Server), cmp.Compare(x.Kind, y.Kind))
 }
 
-// offer takes what is found in a list in the order of entries.
+// offer adds a hit. The hits of a list must come in the order of entries.
 func (t *topHits) offer(f hit) {
 	switch {
 	case !t.full:
-	case f.list == t.last.list && f.score <= t.last.score: // comes after what was not good enough
+	case f.list == t.last.list && f.score <= t.last.score: // after a rejected hit with at least this score
 		return
 	case t.compare(f, t.worst) >= 0:
 		t.last = f
@@ -461,7 +458,7 @@ func (t *topHits) offer(f hit) {
 	}
 }
 
-// drop leaves the best, in order.
+// drop keeps the best most hits, sorted.
 func (t *topHits) drop() {
 	slices.SortFunc(t.hits, t.compare)
 	if len(t.hits) >= t.most {

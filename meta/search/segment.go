@@ -12,7 +12,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// What is read at most. Servers choose the texts.
+// Limits of indexed text, which servers choose.
 const (
 	maxField     = 4096     // bytes of a field
 	maxArguments = 100      // names
@@ -20,8 +20,8 @@ const (
 	maxRead      = 64 << 20 // bytes of a list
 )
 
-// field says what an occurrence counts: weight over the share of the field's
-// length in the usual one, to the degree of bias.
+// field defines the value of an occurrence: the weight, divided by the field's length
+// relative to the usual one to the degree of bias.
 type field struct {
 	weight, bias, usual float32
 	pairs               bool
@@ -37,39 +37,38 @@ var (
 	serverField      = field{weight: 1, usual: 1}
 )
 
-// saturation is BM25's k1: how much a second occurrence adds.
+// saturation is BM25's k1: how much repeated occurrences add.
 const saturation = 1.2
 
-// segment is the immutable index of some documents, numbered from 0: a sorted
-// dictionary, and per term a posting list. A list is the number of documents,
-// then for each in order the distance from the one before and a byte of
-// weight, numbers as varints.
+// segment is the immutable index of some documents, numbered from 0: a sorted dictionary,
+// and a posting list per term. A posting list contains the number of documents, then for
+// each the distance from the previous one and a byte of weight. Numbers are varints.
 type segment struct {
 	docs    int
-	terms   string // one after another
+	terms   string // concatenated
 	termEnd []uint32
 	letters []uint32 // per term: [lettersOf]
 	posts   []byte
 	postEnd []uint32
 	read    int // bytes of text
-	partial int // documents that were only read in part, for lack of room
+	partial int // documents that were only read in part
 }
 
-// Bytes of a segment, besides what terms are spelled with.
+// Bytes of a segment in addition to the terms' text.
 const (
 	bytesOfTerm = 12 + 4
 	bytesOfPost = 3
 )
 
-// size is how many bytes a segment takes.
+// size returns the bytes of a segment.
 func (s *segment) size() int { return len(s.terms) + len(s.posts) + 12*len(s.termEnd) }
 
-// newSegment indexes the entries of a part in so many bytes. Its cost is that of
-// reading them. It fails when ctx ends.
+// newSegment indexes the entries of a part in at most room bytes. It fails if ctx is
+// done.
 func newSegment(ctx context.Context, p registry.Part, room int) (*segment, error) {
 	n := p.Len()
 	b := builder{ids: map[string]int32{}, room: room, posts: make([]post, 0, min(n*16, room/bytesOfPost))}
-	// From the last to the first, so that the chains are in order.
+	// Backwards, so that the chains are in order.
 	for doc := n - 1; doc >= 0; doc-- {
 		if doc%64 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -88,8 +87,8 @@ type builder struct {
 	field []int32   // terms of the current field
 	posts []post
 
-	room, taken int // bytes that the segment may take, and does
-	bytes       int // of text that were read
+	room, taken int // maximum and current bytes of the segment
+	bytes       int // of read text
 	partial     int // documents that were only read in part
 }
 
@@ -105,14 +104,14 @@ func (b *builder) add(doc uint32, e *registry.Entry) {
 	name, whole := e.Label, b.taken < b.room/4*3 && b.bytes < maxRead/4*3
 	if e.Kind == registry.Tool || e.Kind == registry.Prompt {
 		if name = e.ClientName(); name != e.Name {
-			b.read(&uriField, e.Name) // for who knows the server
+			b.read(&uriField, e.Name) // the server's own name
 		}
 	}
 	switch {
 	case b.taken >= b.room || b.bytes >= maxRead:
 		b.partial++
 		return
-	case !whole: // that as many as possible are found by their names
+	case !whole: // leave space for names of other entries
 		b.partial++
 		b.read(&nameField, name)
 	case e.Kind == registry.Tool || e.Kind == registry.Prompt:
@@ -137,8 +136,8 @@ func (b *builder) add(doc uint32, e *registry.Entry) {
 	}
 }
 
-// arguments reads the names of arguments of a tool or prompt, and what is said of them:
-// descriptions and the values that they may have.
+// arguments reads the names, descriptions and possible values of a tool's or prompt's
+// arguments.
 func (b *builder) arguments(e *registry.Entry) {
 	var names, about []string
 	said := 0
@@ -270,14 +269,12 @@ func (s *segment) from(t string) int {
 	return sort.Search(len(s.termEnd), func(i int) bool { return s.term(i) >= t })
 }
 
-// find returns the number of a term.
 func (s *segment) find(t string) (i int, ok bool) {
 	i = s.from(t)
 	return i, i < len(s.termEnd) && s.term(i) == t
 }
 
-// postings opens the list of a term: the number of its documents, and what
-// [next] reads.
+// postings returns the number of a term's documents, and its posting list for [next].
 func (s *segment) postings(term int) (n int, list []byte) {
 	from := uint32(0)
 	if term > 0 {
@@ -288,13 +285,12 @@ func (s *segment) postings(term int) (n int, list []byte) {
 	return int(count), list[w:]
 }
 
-// count returns how many documents have a term.
 func (s *segment) count(term int) int {
 	n, _ := s.postings(term)
 	return n
 }
 
-// next reads one posting off a list: the distance to the document before.
+// next reads one posting from a list. distance is relative to the previous document.
 func next(list []byte) (distance uint32, weight uint8, rest []byte) {
 	if list[0] < 0x80 {
 		return uint32(list[0]), list[1], list[2:]

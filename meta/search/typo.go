@@ -1,6 +1,6 @@
 package search
 
-// maxEdits returns the number of edits that are tolerated in a word of n letters.
+// maxEdits returns the number of tolerated edits in a word of n letters.
 func maxEdits(n int) int {
 	switch {
 	case n >= 8:
@@ -11,9 +11,8 @@ func maxEdits(n int) int {
 	return 0
 }
 
-// lettersOf is a set of the bytes in a word. An edit changes two of its bits
-// at most per byte of the letters it is about, so most words that are far off
-// are told by it alone.
+// lettersOf returns a set of the bytes in a word. An edit changes at most two bits per
+// byte of the edited letter, so the set alone rules out most words.
 func lettersOf(word string) (set uint32) {
 	for i := range len(word) {
 		set |= 1 << (word[i] & 31)

@@ -7,18 +7,17 @@ import (
 	"goblin/registry"
 )
 
-// maxViews is how many lists are kept that profiles show in other words.
+// maxViews is the maximum number of cached lists with overrides of a profile.
 const maxViews = 64
 
-// viewCache holds the indices of lists as profiles show them.
+// viewCache holds the indexes of lists with overrides of profiles.
 type viewCache struct {
 	mu  sync.Mutex
 	all map[registry.Part]*source
 }
 
-// viewSource is the index of a list as a part of the catalog shows it: src, but where that has
-// other words for things. Such lists are those of single servers, and read when somebody
-// searches.
+// viewSource returns the index of a list as a view shows it: src, unless the view
+// overrides texts. Such lists are read on the first search.
 func (x *Index) viewSource(ctx context.Context, in *registry.Snapshot, src *source) (*source, error) {
 	if in == nil {
 		return src, nil

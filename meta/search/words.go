@@ -8,32 +8,32 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the length in bytes at which a word is cut.
+// maxWord is the maximum length of a word, in bytes; the rest is cut.
 const maxWord = 40
 
-// lexer splits text into words. It is for one goroutine; buffers are reused.
+// lexer splits text into words. It reuses its buffers and is not safe for concurrent use.
 type lexer struct {
 	chunk []byte // lower case, since the last separator
-	cuts  []int  // where parts of chunk begin
-	word  []byte // what is handed out
-	last  []byte // the word before, for pairs
+	cuts  []int  // starts of the parts of chunk
+	word  []byte // the emitted word
+	last  []byte // the previous word, for pairs
 	pairs bool
 	emit  func(word []byte, how spelling)
 }
 
-// spelling tells how a word stood in the text.
+// spelling is the form of a word in the text.
 type spelling uint8
 
 const (
 	plain  spelling = iota // between separators
 	part                   // a part of a mixed piece
 	whole                  // a mixed piece
-	joined                 // two words that follow one another
+	joined                 // two consecutive words
 )
 
-// split calls emit for each word of text: in lower case, without diacritics,
-// not stemmed but in pairs. With pairs, also for two words that follow one
-// another. The bytes are valid until emit returns, which may change them.
+// split calls emit for each word of text, in lower case without diacritics. With pairs,
+// it also emits pairs of consecutive words; only these are stemmed. emit may modify the
+// bytes, which are valid until it returns.
 func (l *lexer) split(text string, pairs bool, emit func(word []byte, how spelling)) {
 	l.chunk, l.cuts, l.last = l.chunk[:0], l.cuts[:0], l.last[:0]
 	l.pairs, l.emit = pairs, emit
@@ -80,7 +80,7 @@ const (
 	upper
 	digit
 	ideograph // a word of its own
-	mark      // a diacritic or apostrophe: as if it were not there
+	mark      // a diacritic or apostrophe, ignored
 )
 
 func classOf(c rune) class {
@@ -109,8 +109,8 @@ func classOf(c rune) class {
 	return separator
 }
 
-// startsPart reports whether a rune of class now begins a new part: at digits, at "tU" of getUser
-// and at "Se" of HTTPServer.
+// startsPart reports whether a rune of class now begins a new part: at digits, at "tU" of
+// getUser and at "Se" of HTTPServer.
 func startsPart(before, now class, rest string) bool {
 	switch {
 	case before == separator || before == ideograph:
@@ -139,7 +139,7 @@ func (l *lexer) flush() {
 			digits = digits || !letters(l.chunk[from:to])
 			from = to
 		}
-		// Two parts of letters are a pair already.
+		// Two parts of letters are already emitted as a pair.
 		if !l.pairs || digits || len(l.cuts) > 1 {
 			l.word = truncateWord(append(l.word[:0], l.chunk...))
 			l.emit(l.word, whole)
@@ -148,7 +148,7 @@ func (l *lexer) flush() {
 	l.chunk, l.cuts = l.chunk[:0], l.cuts[:0]
 }
 
-// emitWord emits a word, and before it the pair with the previous word.
+// emitWord emits a word, preceded by the pair with the previous word.
 func (l *lexer) emitWord(w []byte, how spelling) {
 	w = truncateWord(w)
 	if l.pairs {
@@ -180,22 +180,20 @@ func truncateWord(w []byte) []byte {
 	return w[:n]
 }
 
-// stem cuts common English endings off, in place. Words keep their beginning,
-// so that what a user has typed of one stays a prefix; words that mean
-// different things may become equal, equal words never different ones.
+// stem removes common English endings in place. It only cuts, so a prefix typed by a user
+// stays a prefix. Different words may become equal.
 func stem(w []byte) []byte {
 	if len(w) < 4 || !letters(w) || string(w) == "them" {
 		return w
 	}
 	w = trimSuffix(singular(w))
-	switch string(w) { // they would be words that nearly every text has
+	switch string(w) { // otherwise equal to very common words
 	case "not", "them":
 		return append(w, 'e') // note, notes, noted; theme, themes
 	}
 	return w
 }
 
-// trimSuffix removes the ending of a verb or noun.
 func trimSuffix(w []byte) []byte {
 	switch {
 	case hasSuffix(w, "ing") && isRoot(w[:len(w)-3]):
@@ -248,7 +246,7 @@ func isRoot(w []byte) bool {
 
 func isVowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }
 
-// undouble makes run of runn, but not fil of fill.
+// undouble turns runn into run, but keeps fill.
 func undouble(w []byte) []byte {
 	n := len(w)
 	if w[n-1] == w[n-2] && !isVowel(w[n-1]) && strings.IndexByte("lsz", w[n-1]) < 0 {

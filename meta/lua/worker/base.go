@@ -10,13 +10,14 @@ import (
 	glua "github.com/yuin/gopher-lua"
 )
 
-// keptFunctions are the functions of gopher-lua's base library that scripts get unchanged.
+// keptFunctions are the functions of gopher-lua's base library that scripts get
+// unchanged.
 var keptFunctions = []string{
 	"_G", "_VERSION", "error", "getmetatable", "ipairs", "next", "pairs", "rawequal", "rawget", "rawset",
 	"select", "setmetatable", "type", "unpack",
 }
 
-// open makes the globals. Whatever is not put in here is not there.
+// open creates the globals. Scripts can use nothing else.
 func (r *run) open(L *glua.LState) {
 	glua.OpenBase(L)
 	L.Pop(1)
@@ -47,14 +48,15 @@ func (r *run) open(L *glua.LState) {
 	globals.Metatable = meta
 }
 
-// guards are the functions behind guardNames, in their order.
+// guards returns the functions of guardNames, in order.
 func (r *run) guards(L *glua.LState) []glua.LValue {
 	return []glua.LValue{
 		L.NewFunction(awaitMethod), L.NewFunction(r.allOf(L.GetGlobal("all"))),
 	}
 }
 
-// awaitMethod implements x:await(): it returns x, or calls the script's own method of that name.
+// awaitMethod implements x:await(): it returns x, or calls the script's own method of
+// that name.
 func awaitMethod(L *glua.LState) int {
 	v := L.Get(1)
 	if _, ok := v.(*glua.LTable); ok {
@@ -69,7 +71,7 @@ func awaitMethod(L *glua.LState) int {
 	return 1
 }
 
-// assert raises its second argument as it is, a tool's error for instance.
+// assert raises its second argument unchanged, for example a tool's error.
 func assert(L *glua.LState) int {
 	L.CheckAny(1)
 	if L.ToBool(1) {
@@ -83,7 +85,7 @@ func assert(L *glua.LState) int {
 	return 0
 }
 
-// toNumber adds to that of gopher-lua exact integers, and exponents.
+// toNumber extends gopher-lua's tonumber by exact integers and exponents.
 func toNumber(plain glua.LGFunction) glua.LGFunction {
 	return func(L *glua.LState) int {
 		v := L.CheckAny(1)
@@ -92,7 +94,7 @@ func toNumber(plain glua.LGFunction) glua.LGFunction {
 		switch _, ok := exactOf(v); {
 		case ok:
 			L.Push(nearestNumber(v))
-		case err == nil && L.Get(2) == glua.LNil && strings.ContainsAny(string(s), "123456789"): // no "inf"
+		case err == nil && L.Get(2) == glua.LNil && strings.ContainsAny(string(s), "123456789"): // rejects "inf"
 			L.Push(glua.LNumber(f))
 		default:
 			return plain(L)
@@ -101,7 +103,7 @@ func toNumber(plain glua.LGFunction) glua.LGFunction {
 	}
 }
 
-// toString is tostring(v); __tostring counts.
+// toString implements tostring(v), including __tostring.
 func (r *run) toString(L *glua.LState, v glua.LValue) string {
 	if n, ok := exactOf(v); ok {
 		return string(n)
@@ -109,7 +111,7 @@ func (r *run) toString(L *glua.LState, v glua.LValue) string {
 	return L.ToStringMeta(v).String()
 }
 
-// print gives its arguments as texts, tables as JSON where they can be.
+// print converts tables to JSON if possible.
 func (r *run) print(L *glua.LState) int {
 	var line strings.Builder
 	for i := 1; i <= L.GetTop(); i++ {
@@ -131,8 +133,8 @@ func (r *run) displayText(L *glua.LState, v glua.LValue) string {
 	return r.toString(L, v)
 }
 
-// openString takes from gopher-lua's string library what gives away bytecode, lets it
-// know the values of this package, and keeps its texts from being more than they seem.
+// openString removes string.dump, which exposes bytecode, adds support for this package's
+// values, and limits memory.
 func (r *run) openString(L *glua.LState) {
 	glua.OpenString(L)
 	L.Pop(1)
@@ -142,7 +144,7 @@ func (r *run) openString(L *glua.LState) {
 	for _, name := range []string{"rep", "format", "sub", "match"} {
 		plain[name] = lib.RawGetString(name).(*glua.LFunction).GFunction
 	}
-	// A part of a text would keep all of it alive.
+	// A substring would keep the whole string in memory.
 	parts := func(find glua.LGFunction) glua.LGFunction {
 		return func(L *glua.LState) int {
 			n := find(L)
@@ -177,7 +179,7 @@ func (r *run) openString(L *glua.LState) {
 	L.SetMetatable(glua.LString(""), meta)
 }
 
-// lookUp is the __index of the globals: the server of that identifier, or nil.
+// lookUp is the __index of the globals: the server with that identifier, or nil.
 func (r *run) lookUp(L *glua.LState) int {
 	name, ok := L.Get(2).(glua.LString)
 	if !ok {
@@ -193,7 +195,7 @@ func (r *run) lookUp(L *glua.LState) int {
 	return 1
 }
 
-// splitLine takes the line off an error's text.
+// splitLine removes the line number from an error's text.
 func splitLine(text string) (line int, message string) {
 	rest, ok := strings.CutPrefix(text, ChunkName+":")
 	if !ok {
@@ -209,7 +211,7 @@ func splitLine(text string) (line int, message string) {
 	return line, strings.TrimPrefix(message, " ")
 }
 
-// hint adds to an error what the script may have meant.
+// hint returns a hint at the cause of an error, or "".
 func (r *run) hint(message string) string {
 	switch {
 	case strings.Contains(message, "attempt to call a non-function object") && r.prog.shadowed > 0:

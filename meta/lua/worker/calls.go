@@ -11,9 +11,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-const maxParallel = 8 // requests of one run under way
+const maxParallel = 8 // requests of one run in flight
 
-// askCall sends a question that counts as a call. It raises an error if the call fails.
+// askCall sends a request that counts as a call. It raises an error if the call fails.
 func (r *run) askCall(L *glua.LState, q ScriptMessage, body []byte) []byte {
 	a := r.waitAnswer(L, q, body)
 	server := q.Server
@@ -38,11 +38,11 @@ func (r *run) askCall(L *glua.LState, q ScriptMessage, body []byte) []byte {
 	return a.body
 }
 
-// waitAnswer waits for an answer without the lock, so that other threads run meanwhile.
+// waitAnswer waits for an answer without the lock, so that other threads can run.
 func (r *run) waitAnswer(L *glua.LState, q ScriptMessage, body []byte) (a answer) {
 	current := L.G.CurrentThread
 	r.lock.Unlock()
-	r.requestMemory() // the answer may take long to come, and watch may not have looked yet
+	r.requestMemory() // the answer may take long, and watchMemory may be late
 	select {
 	case r.slots <- struct{}{}:
 		a, _ = r.conn.ask(q, body, r.ended)
@@ -58,7 +58,7 @@ func (r *run) waitAnswer(L *glua.LState, q ScriptMessage, body []byte) (a answer
 	return a
 }
 
-// askCatalog sends a question about the catalog, which does not count as a call.
+// askCatalog sends a request about the catalog, which does not count as a call.
 func (r *run) askCatalog(L *glua.LState, q ScriptMessage) []byte {
 	a := r.waitAnswer(L, q, nil)
 	if a.Error != "" {
@@ -67,14 +67,14 @@ func (r *run) askCatalog(L *glua.LState, q ScriptMessage) []byte {
 	return a.body
 }
 
-// checkLength raises an error for a name or URI that no server has.
+// checkLength raises an error for a name or URI that is too long for any server.
 func checkLength(L *glua.LState, what, text string, most int) {
 	if len(text) > most {
 		L.RaiseError("the %s has %d bytes; the longest has %s", what, len(text), FormatSize(int64(most)))
 	}
 }
 
-// newError is the table that a failed call raises.
+// newError returns the table that a failed call raises.
 func (r *run) newError(L *glua.LState, server, tool, message string) *glua.LTable {
 	e := L.CreateTable(0, 8)
 	e.Metatable = r.errorMeta
@@ -91,7 +91,7 @@ func (r *run) newError(L *glua.LState, server, tool, message string) *glua.LTabl
 	return e
 }
 
-// errorText converts an error as tostring does, without running the script's code.
+// errorText converts an error like tostring, but without running script code.
 func (r *run) errorText(v glua.LValue) string {
 	t, ok := v.(*glua.LTable)
 	if !ok {
@@ -116,7 +116,7 @@ func (r *run) errorText(v glua.LValue) string {
 	return b.String()
 }
 
-// callTool is the function behind a tool of a server.
+// callTool returns the function that calls a tool.
 func (r *run) callTool(srv *server, tool, listed string) glua.LGFunction {
 	return func(L *glua.LState) int {
 		at := 1
@@ -152,7 +152,7 @@ func (r *run) callTool(srv *server, tool, listed string) glua.LGFunction {
 	}
 }
 
-// errorResultText returns the text of a result that is an error.
+// errorResultText returns the text of an error result.
 func errorResultText(raw []byte) string {
 	var texts []string
 	for c := range rawjson.Elements(rawjson.Get(raw, "content")) {
@@ -166,8 +166,9 @@ func errorResultText(raw []byte) string {
 	return strings.Join(texts, "\n")
 }
 
-// convertResult gives a result to a script: its structured content; its only text, parsed if
-// that is a JSON object or array; or all of it. list is the member with the contents.
+// convertResult converts a result for a script: its structured content, or its only text,
+// parsed if it is a JSON object or array, or else the whole result. list is the member
+// with the contents.
 func (r *run) convertResult(L *glua.LState, raw []byte, list string) glua.LValue {
 	if s := rawjson.Get(raw, "structuredContent"); s != nil && string(s) != "null" {
 		return r.mustDecode(L, s)
@@ -200,8 +201,8 @@ func (r *run) mustDecode(L *glua.LState, text []byte) glua.LValue {
 	return v
 }
 
-// allOf is all{…} as the compiler makes it: the value of the variable all, the
-// table, and which of its entries are expressions to be run.
+// allOf implements all{…} after compilation. Its arguments are the value of the variable
+// all, the table, and the indices of deferred entries.
 func (r *run) allOf(builtin glua.LValue) glua.LGFunction {
 	return func(L *glua.LState) int {
 		fn, t := L.Get(1), L.CheckTable(2)
@@ -214,7 +215,7 @@ func (r *run) allOf(builtin glua.LValue) glua.LGFunction {
 		if fn == builtin {
 			return r.all(L, t, deferred)
 		}
-		for i := range deferred { // a function of the script's own
+		for i := range deferred { // the script redefined all
 			L.Push(t.RawGetInt(i))
 			L.Call(0, 1)
 			t.RawSetInt(i, L.Get(-1))
@@ -228,8 +229,8 @@ func (r *run) allOf(builtin glua.LValue) glua.LGFunction {
 	}
 }
 
-// all calls the functions of a table, several at once, and returns their first
-// results in order. Other entries stay; nil becomes null. It waits for all, then
+// all calls the functions in a table concurrently and returns their first results in
+// order. Other entries stay unchanged; nil becomes null. It waits for all calls, then
 // raises the first error.
 func (r *run) all(L *glua.LState, t *glua.LTable, deferred map[int]bool) int {
 	n := t.Len()
@@ -273,8 +274,7 @@ func (r *run) all(L *glua.LState, t *glua.LTable, deferred map[int]bool) int {
 	return 1
 }
 
-// parallel runs work on n threads at once and waits for them. One of them
-// executes Lua at a time.
+// parallel runs work on n threads and waits for them. Only one executes Lua at a time.
 func (r *run) parallel(L *glua.LState, n int, work func(th *glua.LState)) {
 	var threads []*glua.LState
 	current := L.G.CurrentThread
@@ -301,14 +301,13 @@ func (r *run) parallel(L *glua.LState, n int, work func(th *glua.LState)) {
 	r.lock.Lock()
 }
 
-// openValues makes what belongs to values and results.
 func (r *run) openValues(L *glua.LState) {
 	r.null = &glua.LUserData{Metatable: newMetatable(L, map[string]glua.LGFunction{
 		"__tostring": func(L *glua.LState) int { L.Push(glua.LString("null")); return 1 },
 	})}
 	L.SetGlobal("null", r.null)
 	r.arrayMeta = newMetatable(L, nil)
-	r.arrayMeta.RawSetString("__metatable", glua.LNil) // a script may put its own in its place
+	r.arrayMeta.RawSetString("__metatable", glua.LNil) // scripts may replace it
 	r.exactMeta = r.exactArithmetic(L)
 	tostring := func(L *glua.LState) int {
 		L.Push(glua.LString(r.errorText(L.Get(1))))
@@ -363,8 +362,8 @@ func newMetatable(L *glua.LState, funcs map[string]glua.LGFunction) *glua.LTable
 	return t
 }
 
-// exactArithmetic makes exact integers work where numbers do, as the nearest
-// number; compared with each other they are exact.
+// exactArithmetic returns the metatable of exact integers. Arithmetic uses the nearest
+// number; comparisons are exact.
 func (r *run) exactArithmetic(L *glua.LState) *glua.LTable {
 	compare := func(L *glua.LState) int {
 		var n [2]big.Int

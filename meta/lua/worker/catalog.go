@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	defaultCards = 100  // entries of a list
-	maxCards     = 1000 // at most
+	defaultCards = 100  // default entries of a list
+	maxCards     = 1000 // maximum
 )
 
-// catalog shows the servers to a script.
+// catalog provides the servers to a script.
 type catalog struct {
 	run     *run
 	servers []*server
@@ -74,7 +74,8 @@ func (r *run) openCatalog(L *glua.LState) {
 	L.SetGlobal("search", L.NewFunction(c.search))
 }
 
-// global is the table of the server with an identifier, nil if there is none.
+// global returns the table of the server with an identifier, or nil. It raises an error
+// if several have it.
 func (c *catalog) global(L *glua.LState, id string) *glua.LTable {
 	switch found := c.byID[id]; len(found) {
 	case 0:
@@ -91,7 +92,7 @@ func (c *catalog) global(L *glua.LState, id string) *glua.LTable {
 	}
 }
 
-// names are all global names, for the nearest of a wrong one.
+// names returns all global names, for suggestions.
 func (c *catalog) names(L *glua.LState) []string {
 	var names []string
 	for _, s := range c.servers {
@@ -167,7 +168,7 @@ func (o options) count(name string, def, most int) int {
 	return 0
 }
 
-// list gives cards of the entries of a kind, as Goblin makes them.
+// list returns a function that lists cards of a kind.
 func (c *catalog) list(what string, kind registry.Kind, also ...string) glua.LGFunction {
 	return func(L *glua.LState) int {
 		o := optionsAt(L, 1, what, append([]string{"server"}, append(also, "limit", "offset")...)...)
@@ -177,7 +178,7 @@ func (c *catalog) list(what string, kind registry.Kind, also ...string) glua.LGF
 		}
 		if q.Server != "" && c.byName[q.Server] == nil {
 			L.Push(L.GetGlobal("servers"))
-			L.GetField(L.Get(-1), q.Server) // raises, with the nearest names
+			L.GetField(L.Get(-1), q.Server) // raises an error with suggestions
 		}
 		L.Push(c.run.mustDecode(L, c.run.askCatalog(L, q)))
 		return 1
@@ -192,8 +193,8 @@ func (c *catalog) readResource(L *glua.LState) int {
 	return 1
 }
 
-// getPrompt returns the whole result. Arguments of prompts are strings; other
-// scalars become ones.
+// getPrompt returns the whole result. It converts scalar arguments to strings, as prompts
+// require.
 func (c *catalog) getPrompt(L *glua.LState) int {
 	name, args := L.CheckString(1), L.OptTable(2, nil)
 	checkLength(L, "name of the prompt", name, MaxName)

@@ -13,19 +13,18 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// What means more here than in Lua is a call of these functions. They are locals
-// around the script under names that no script can write.
+// Guards implement constructs with more meaning than in Lua. They are locals around the
+// script, with names that no script can write.
 const (
 	guardAwait = "(await)" // x:await()
-	guardAll   = "(all)"   // all{…}: the variable all, the table, which entries are deferred
+	guardAll   = "(all)"   // all{…}: the variable all, the table, the indices of deferred entries
 )
 
 var guardNames = []string{guardAwait, guardAll}
 
-// program is a script that was compiled.
 type program struct {
 	proto    *glua.FunctionProto
-	shadowed int // the line that takes the name "result" for something else; 0: none
+	shadowed int // line that redefines "result", or 0
 }
 
 func (p *program) shadowHint() string {
@@ -35,10 +34,10 @@ func (p *program) shadowHint() string {
 	return fmt.Sprintf(" Line %d gives the name `result` to something else, so result(…) is not Goblin's function after it: choose another name, or `return` the value.", p.shadowed)
 }
 
-// compile parses a script, puts the guards in, and compiles it.
+// compile parses a script, adds the guards, and compiles it.
 func compile(script string) (p *program, err error) {
 	defer func() {
-		if v := recover(); v != nil { // the library's parser
+		if v := recover(); v != nil { // from the library's parser
 			p, err = nil, &Error{Kind: Syntax, Message: fmt.Sprintf("the script cannot be parsed: %v", v)}
 		}
 	}()
@@ -75,21 +74,21 @@ func syntaxError(err error, script string) *Error {
 	return &Error{Kind: Syntax, Message: err.Error()}
 }
 
-// setLine sets the line of a node that the parser did not make.
+// setLine sets the line of a generated node.
 func setLine[N ast.PositionHolder](n N, line int) N {
 	n.SetLine(line)
 	n.SetLastLine(line)
 	return n
 }
 
-// rewriter puts the guards into a syntax tree.
+// rewriter adds the guards to a syntax tree.
 type rewriter struct {
 	prog    *program
-	calls   int // calls in the function at hand
+	calls   int // calls in the current function
 	varargs int // uses of ... in it
 }
 
-// walk rewrites what a part of the tree holds.
+// walk rewrites a part of the tree.
 func (rw *rewriter) walk(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:
@@ -112,12 +111,12 @@ func (rw *rewriter) walk(v reflect.Value) {
 	}
 }
 
-// node rewrites a statement or expression and returns what takes its place.
+// node rewrites a statement or expression and returns its replacement.
 func (rw *rewriter) node(n ast.PositionHolder) ast.PositionHolder {
 	rw.names(n)
 	switch n := n.(type) {
 	case *ast.StringConcatOpExpr:
-		rw.calls++ // of a metamethod, perhaps
+		rw.calls++ // possibly of a metamethod
 	case *ast.FuncCallExpr:
 		return rw.call(n)
 	case *ast.FunctionExpr:
@@ -130,7 +129,7 @@ func (rw *rewriter) node(n ast.PositionHolder) ast.PositionHolder {
 	return n
 }
 
-// names notes whether a node gives the name "result" to something.
+// names records whether a node defines the name "result".
 func (rw *rewriter) names(n ast.PositionHolder) {
 	var names []string
 	var assigned []ast.Expr
@@ -158,7 +157,7 @@ func (rw *rewriter) names(n ast.PositionHolder) {
 	}
 }
 
-// guardCall returns the call of a guard in place of another call.
+// guardCall returns the call of a guard that replaces another call.
 func guardCall(e *ast.FuncCallExpr, guard string, args ...ast.Expr) *ast.FuncCallExpr {
 	fn := setLine(&ast.IdentExpr{Value: guard}, e.Line())
 	return setLine(&ast.FuncCallExpr{Func: fn, Args: args, AdjustRet: e.AdjustRet}, e.Line())
@@ -176,7 +175,7 @@ func (rw *rewriter) call(e *ast.FuncCallExpr) ast.Expr {
 	if e.Receiver == nil || e.Method != "await" || len(e.Args) > 0 {
 		return e
 	}
-	switch r := e.Receiver.(type) { // of several values the first counts
+	switch r := e.Receiver.(type) { // only the first value counts
 	case *ast.FuncCallExpr:
 		r.AdjustRet = true
 	case *ast.Comma3Expr:
@@ -185,9 +184,8 @@ func (rw *rewriter) call(e *ast.FuncCallExpr) ast.Expr {
 	return guardCall(e, guardAwait, e.Receiver)
 }
 
-// deferEntries makes functions of a table's positional entries that make calls,
-// and returns their indices. What uses ... cannot move into a function; it stays
-// as it is.
+// deferEntries wraps positional entries of a table that make calls in functions, and
+// returns their indices. Entries with ... cannot be wrapped and stay unchanged.
 func (rw *rewriter) deferEntries(t *ast.TableExpr) string {
 	var which []byte
 	index := 0

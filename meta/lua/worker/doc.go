@@ -1,30 +1,26 @@
 // Package worker is the sandboxed process that runs one Lua script.
 //
-// A process that Goblin starts beforehand waits for its script here. A program that
-// imports this package is such a process when its one argument is [Command].
-//
-// It owns what a script sees of the servers, and the conversion between JSON and Lua
-// values; the language is that of gopher-lua. It reaches nothing but the two pipes to
-// Goblin; what it asks and tells there is in goblin/meta/lua/worker.
+// A program that imports this package becomes such a process if its only argument is
+// [Command]. Goblin starts it in advance, and it waits for its script. The package
+// defines what scripts can use, and converts between JSON and Lua values; gopher-lua
+// implements the language. The process can reach only the pipes to Goblin.
 //
 // # Goroutines
 //
-// The process reads the pipe in one goroutine, watches the memory in another and runs
-// the script in a third; all{…} adds some, of which one executes Lua at a time: a
-// lock passes between them while requests are under way. Nobody waits for them
-// in the end: the process ends.
+// One goroutine reads the pipe, one watches the memory, and one runs the script. all{…}
+// adds some, but only one executes Lua at a time: they pass a lock while requests are in
+// flight. Goroutines are not awaited at the end; the process exits.
 //
 // # Limits
 //
-// What ends a script is kept in [stopper]: the virtual machine asks it before
-// each instruction, so pcall catches no limit. If that does not end it soon, the
-// rest of the process does: an error without a line. Goblin kills a process that
-// does neither.
+// The virtual machine checks [stopper] before each instruction, so pcall catches no
+// exceeded limit. If that does not stop the script soon, the process exits with an error
+// without a line. Otherwise Goblin kills it.
 //
-//   - Time, calls and output are counted by Goblin, which tells when it is enough.
-//     The processor's time is limited by the system, in case that Goblin is gone.
-//   - Memory is what Go's heap and stacks hold after a collection, looked at every
-//     few milliseconds and before each call: garbage is free. Beyond a small part the
-//     script waits until Goblin allows more. The system limits what one look could miss.
-//   - 256 calls within each other; JSON is at most 500 deep.
+//   - Goblin counts time, calls and output, and sends a stop message. The system limits
+//     CPU time, in case Goblin is gone.
+//   - Memory is what Go's heap and stacks hold after a collection. It is checked every few
+//     milliseconds and before each call. Beyond a small part, the script waits for
+//     Goblin's permission. The system limits what a check could miss.
+//   - The call depth is 256, the depth of JSON 500.
 package worker

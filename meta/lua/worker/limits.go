@@ -15,13 +15,13 @@ import (
 // memoryInterval is the interval between checks of the memory.
 const memoryInterval = 3 * time.Millisecond
 
-// stopper is the context of the virtual machine, which asks it before each
-// instruction whether it has ended: a *wire.Error is the cause.
+// stopper is the context of the virtual machine, which checks it before each instruction.
+// The cause is an *[Error].
 type stopper struct {
 	context.Context
 	cancel context.CancelCauseFunc
 	ended  <-chan struct{}
-	busy   atomic.Bool // ended or paused
+	busy   atomic.Bool // stopped or paused
 	pause  sync.Mutex  // locked while paused
 }
 
@@ -30,7 +30,7 @@ func newStopper() *stopper {
 	return &stopper{Context: ctx, cancel: cancel, ended: ctx.Done()}
 }
 
-// stop ends the script; the first reason counts.
+// stop stops the script. Only the first error counts.
 func (s *stopper) stop(e *Error) {
 	s.cancel(e)
 	s.busy.Store(true)
@@ -43,12 +43,12 @@ func (s *stopper) whilePaused(do func()) {
 	s.busy.Store(true)
 	do()
 	s.busy.Store(false)
-	if s.isOver() { // stop may have been just before
+	if s.isOver() { // stop may have run before the last store
 		s.busy.Store(true)
 	}
 }
 
-// Done is called before each instruction, for which a nil channel costs least.
+// Done is called before each instruction; a nil channel is the cheapest result.
 func (s *stopper) Done() <-chan struct{} {
 	if !s.busy.Load() {
 		return nil
@@ -58,20 +58,18 @@ func (s *stopper) Done() <-chan struct{} {
 	return s.ended
 }
 
-// failure returns the error that ended the script, nil if it goes on.
+// failure returns the error that stopped the script, or nil.
 func (s *stopper) failure() *Error {
 	var e *Error
 	errors.As(context.Cause(s), &e)
 	return e
 }
 
-// isOver reports whether a limit has ended the script.
 func (s *stopper) isOver() bool { return s.Err() != nil }
 
-// raise raises what ended the script.
 func (s *stopper) raise(L *glua.LState) { L.RaiseError("%s", s.failure().Message) }
 
-// memory returns the bytes of Go's heap and stacks, garbage included.
+// memory returns the bytes of Go's heap and stacks, including garbage.
 func memory() (n int64) {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)
@@ -83,19 +81,19 @@ func memory() (n int64) {
 
 // memoryGrowth limits the memory of a script.
 type memoryGrowth struct {
-	baseline int64      // bytes in use before the script began
-	askLock  sync.Mutex // locked while Goblin is asked
+	baseline int64      // bytes in use before the script started
+	askLock  sync.Mutex // locked while asking Goblin
 	allowed  atomic.Bool
 
 	collectLock    sync.Mutex
-	nextCollection atomic.Int64 // beyond the limit, garbage is collected when more is in use
+	nextCollection atomic.Int64 // minimum bytes in use for the next collection
 }
 
-// memoryInUse returns the bytes that the script uses, garbage included.
+// memoryInUse returns the bytes that the script uses, including garbage.
 func (g *memoryGrowth) memoryInUse() int64 { return memory() - g.baseline }
 
-// requestMemory waits until Goblin allows more than FreeMemory, if the script uses more. It also
-// returns when the script is over.
+// requestMemory waits until Goblin allows more than FreeMemory, if the script uses more.
+// It also returns when the script has ended.
 func (r *run) requestMemory() {
 	if r.allowed.Load() || r.memoryInUse() <= 2*r.start.FreeMemory {
 		return
@@ -120,21 +118,22 @@ func (r *run) watchMemory() {
 	}
 }
 
-// needsCollection reports whether garbage must be collected to know the script's memory.
+// needsCollection reports whether garbage must be collected to determine the script's
+// memory.
 func (r *run) needsCollection(held int64) bool {
 	return held > max(r.start.Memory, r.nextCollection.Load())
 }
 
-// enforceMemory ends the script if it uses too much memory after a collection. The script calls it
-// itself after large operations, which may outrun watchMemory.
+// enforceMemory stops the script if it uses too much memory after a collection. The
+// script calls it after large operations, which may outrun watchMemory.
 func (r *run) enforceMemory() {
 	r.collectLock.Lock()
 	defer r.collectLock.Unlock()
 	if !r.needsCollection(r.memoryInUse()) {
 		return
 	}
-	// What is made while the collector works counts as held; the first collection is
-	// the time that a pause takes to begin.
+	// Objects allocated during a collection count as live. The first collection takes as
+	// long as a pause needs to start.
 	runtime.GC()
 	runtime.GC()
 	held, limit := r.memoryInUse(), r.start.Memory
@@ -144,7 +143,7 @@ func (r *run) enforceMemory() {
 	r.nextCollection.Store(held + limit/4)
 }
 
-// checkRoom ends the script if it has no memory for a text of n bytes.
+// checkRoom stops the script if a text of n bytes exceeds its memory.
 func (r *run) checkRoom(L *glua.LState, n int64) {
 	if n > r.start.Memory {
 		r.stop(MemoryError(r.start.Memory))

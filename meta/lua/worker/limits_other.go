@@ -2,8 +2,8 @@
 
 package worker
 
-// setLimits does nothing: the process watches its memory, Goblin its time.
+// setLimits does nothing: the process watches its memory, and Goblin the time.
 func setLimits(*Start) {}
 
-// closeInherited does nothing: a process inherits what it was given only.
+// closeInherited does nothing: a process inherits only what Goblin passes.
 func closeInherited() {}

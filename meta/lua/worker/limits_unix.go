@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapSlack is the number of bytes that the process may map beyond the script's memory and a quarter
-// of it: the heap grows by 64 MiB, and threads have stacks.
+// mapSlack is the number of bytes that the process may map beyond the script's memory and
+// a quarter of it: the heap grows by 64 MiB, and threads have stacks.
 const mapSlack = 96 << 20
 
-// setLimits asks the system to limit the process, as a second line: what it refuses is
-// an error of the script, or its end.
+// setLimits sets limits of the system as a second line of defense. Exceeding one is an
+// error of the script or kills the process.
 func setLimits(start *Start) {
 	set := func(what int, n uint64) {
 		_ = unix.Setrlimit(what, &unix.Rlimit{Cur: n, Max: n})
@@ -29,15 +29,15 @@ func setLimits(start *Start) {
 	}
 }
 
-// closeInherited closes what is no standard stream: what Goblin was given by whoever
-// started it and passed on unknowingly, which the flag tells, and what Go's
-// runtime opened to learn how many processors there are, which it has been told.
+// closeInherited closes all descriptors except the standard streams. It closes those
+// without close-on-exec, which Goblin inherited and passed on unknowingly, and those
+// under /sys, which Go's runtime opened to count processors.
 func closeInherited() {
 	dir := "/proc/self/fd"
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		dir = "/dev/fd"
-		files, _ = os.ReadDir(dir) // none can be found
+		files, _ = os.ReadDir(dir) // may fail
 	}
 	for _, f := range files {
 		n, err := strconv.Atoi(f.Name())
@@ -45,15 +45,15 @@ func closeInherited() {
 			continue
 		}
 		flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0)
-		path, _ := os.Readlink(dir + "/" + f.Name()) // not everywhere a link
+		path, _ := os.Readlink(dir + "/" + f.Name()) // not a link on all systems
 		if err == nil && (flags&unix.FD_CLOEXEC == 0 || strings.HasPrefix(path, "/sys/")) {
 			_ = unix.Close(n)
 		}
 	}
 }
 
-// dataSize is how much private memory the process has mapped, in bytes; 0 if the
-// system does not tell, which then does not count what Go maps, either.
+// dataSize returns the private memory that the process has mapped, in bytes. It returns 0
+// on systems without /proc, which do not count Go's mappings either.
 func dataSize() int64 {
 	statm, _ := os.ReadFile("/proc/self/statm")
 	fields := append(strings.Fields(string(statm)), "", "", "", "", "", "")

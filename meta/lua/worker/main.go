@@ -11,28 +11,27 @@ import (
 )
 
 const (
-	// idleTimeout is how long a process waits for a script.
+	// idleTimeout is the time that a process waits for a script.
 	idleTimeout = 5 * time.Minute
-	// exitGrace is how long the virtual machine has to stop by itself, which reports the line.
+	// exitGrace is the time for the virtual machine to stop and report the line.
 	exitGrace = 100 * time.Millisecond
-	maxProcs  = 2 // one for the script, one for the collector of its garbage
+	maxProcs  = 2 // one for the script, one for the garbage collector
 )
 
-// Command is the one argument that makes a program which has this package the process
-// of a script.
+// Command is the only argument of a program that makes it the process of a script.
 const Command = "script-worker"
 
-// Each script has a process of its own, so these should start fast: before the rest of
-// the program prepares itself, which takes longer than most scripts. That they come
-// first is not promised by the language, and nothing but time depends on it.
+// Each script needs a process, so it starts here, before the rest of the program
+// initializes, which takes longer than most scripts. Go does not guarantee this order,
+// but only speed depends on it.
 func init() {
 	if len(os.Args) == 2 && os.Args[1] == Command {
 		os.Exit(serve(os.Stdin, os.Stdout)) //nolint:forbidigo // this is the main of a process
 	}
 }
 
-// serve runs the one script that in brings, and returns the exit code of the
-// process, which must end then.
+// serve runs the one script read from in and returns the exit code. The process must exit
+// then.
 func serve(in io.Reader, out io.Writer) int {
 	runtime.GOMAXPROCS(maxProcs)
 	debug.SetTraceback("none")
@@ -41,7 +40,7 @@ func serve(in io.Reader, out io.Writer) int {
 	var start Start
 	size, err := ReadHead(in, MaxHead, &start)
 	if errors.Is(err, io.EOF) {
-		return 0 // it is not needed
+		return 0 // no script came
 	}
 	if err != nil {
 		return 2
@@ -51,7 +50,7 @@ func serve(in io.Reader, out io.Writer) int {
 		return 2
 	}
 	if !unwanted.Stop() {
-		select {} // it ends, and nothing has been told of the script
+		select {} // the process is exiting, and has not acknowledged the script
 	}
 	setLimits(&start)
 	l := &connection{in: in, out: out, waiting: map[int]chan answer{}, closed: make(chan struct{})}
@@ -81,7 +80,7 @@ func serve(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// finish tells Goblin how the script ended.
+// finish reports the outcome to Goblin.
 func (r *run) finish(failed *Error) error {
 	if failed == nil {
 		return r.conn.write(ScriptMessage{End: &Outcome{Hint: r.prog.shadowHint()}}, nil)
@@ -90,7 +89,7 @@ func (r *run) finish(failed *Error) error {
 	return r.conn.write(ScriptMessage{End: &Outcome{Failure: failed.Kind, Line: failed.Line}}, []byte(message))
 }
 
-// answer is Goblin's reply to a question.
+// answer is Goblin's answer to a request.
 type answer struct {
 	GoblinMessage
 	body []byte
@@ -100,7 +99,7 @@ type answer struct {
 type connection struct {
 	in     io.Reader
 	out    io.Writer
-	closed chan struct{} // closed when Goblin has closed the pipe
+	closed chan struct{} // closed when Goblin closed the pipe
 
 	writing sync.Mutex
 	mu      sync.Mutex
@@ -114,7 +113,7 @@ func (l *connection) write(head ScriptMessage, body []byte) error {
 	return WriteFrame(l.out, head, body)
 }
 
-// read brings answers to those who wait for them, and orders to stop.
+// read delivers answers and stop messages.
 func (l *connection) read(stop func(*Error)) {
 	defer close(l.closed)
 	for {
@@ -136,12 +135,12 @@ func (l *connection) read(stop func(*Error)) {
 		delete(l.waiting, head.ID)
 		l.mu.Unlock()
 		if ch != nil {
-			ch <- answer{head, body} // which has room for it
+			ch <- answer{head, body} // never blocks: the channel is buffered
 		}
 	}
 }
 
-// ask asks Goblin; there is no answer if ended is closed first.
+// ask sends a request and waits for its answer. ok is false if ended is closed first.
 func (l *connection) ask(q ScriptMessage, body []byte, ended <-chan struct{}) (a answer, ok bool) {
 	ch := make(chan answer, 1)
 	l.mu.Lock()
@@ -150,7 +149,7 @@ func (l *connection) ask(q ScriptMessage, body []byte, ended <-chan struct{}) (a
 	l.waiting[q.ID] = ch
 	l.mu.Unlock()
 	if err := l.write(q, body); err != nil {
-		<-ended // Goblin is gone, and the process about to end
+		<-ended // the pipe is closed, and the process will exit
 		return answer{}, false
 	}
 	select {

@@ -10,16 +10,16 @@ import (
 var (
 	keywords = strings.Fields(`and break do else elseif end false for function goto if in local nil not or repeat
 		return then true until while`)
-	// ReservedNames are the names of Lua's own, which no server may take, those that the
-	// sandbox leaves out included.
+	// ReservedNames are Lua's own names, including those missing in the sandbox. Servers
+	// cannot have them.
 	ReservedNames = strings.Fields(`_G _VERSION assert collectgarbage coroutine debug dofile error getfenv getmetatable io
 		ipairs load loadfile loadstring math module newproxy next os package pairs pcall print rawequal rawget rawset
 		require select setfenv setmetatable string table tonumber tostring type unpack xpcall
 		all json null prompts resources result search servers tools`)
 )
 
-// ToIdentifier spells a name as scripts can write it: other characters than letters, digits
-// and _ become _, and _ goes in front of one that begins with a digit or is a keyword.
+// ToIdentifier converts a name to a Lua identifier. It replaces invalid characters by _,
+// and adds a leading _ to names that begin with a digit or are keywords.
 func ToIdentifier(name string) string {
 	id := []byte(name)
 	for i, c := range id {
@@ -33,7 +33,7 @@ func ToIdentifier(name string) string {
 	return string(id)
 }
 
-// Global is the identifier of a server.
+// Global returns the identifier of a server.
 func Global(name string) string {
 	id := ToIdentifier(name)
 	if slices.Contains(ReservedNames, id) {
@@ -42,11 +42,10 @@ func Global(name string) string {
 	return id
 }
 
-const maxCompared = 2000 // names that a wrong one is compared with
+const maxCompared = 2000 // names compared with a wrong one
 
-// DidYouMean asks whether one of the names was meant by a wrong one. Those that are equally
-// near come in the order of the alphabet, however the names are ordered: scripts keep them
-// in tables.
+// DidYouMean returns a suggestion for a wrong name, or "". Equally similar names are
+// sorted, because scripts list them in random order.
 func DidYouMean(wrong string, names []string) string {
 	f := suggest.New(wrong)
 	names = slices.Sorted(slices.Values(names))

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	maxFrames   = 256     // calls within each other
+	maxFrames   = 256     // call depth
 	maxRegistry = 1 << 20 // values on the stack of a thread
 )
 
-// run is the run of the script. Its fields are guarded by lock while all{…} is
-// under way, but for those of stopper; requests are made without it.
+// run is the run of a script. During all{…}, lock guards its fields, except those of
+// stopper. Requests do not hold the lock.
 type run struct {
 	start Start
 	conn  *connection
@@ -24,8 +24,8 @@ type run struct {
 	lock        sync.Mutex
 	main        *glua.LState
 	prog        *program
-	slots       chan struct{}  // one for each request under way in all{…}
-	line        int            // where a limit ended a thread; 0: not yet
+	slots       chan struct{}  // one per request in flight in all{…}
+	line        int            // where a limit stopped a thread; 0: not yet
 	idleThreads []*glua.LState // threads of finished pcalls
 
 	catalog     *catalog
@@ -33,7 +33,7 @@ type run struct {
 	exactMeta   *glua.LTable
 	errorMeta   *glua.LTable
 	null        *glua.LUserData
-	lastUnknown string // the last unknown name that the script used
+	lastUnknown string // the last unknown name in the script
 }
 
 func newRun(start Start, l *connection) *run {
@@ -74,7 +74,7 @@ func asError(err error) *Error {
 func (r *run) execute() (err error) {
 	L := r.main
 	defer func() {
-		if p := recover(); p != nil { // outside of the protected call: opening the libraries
+		if p := recover(); p != nil { // outside of the protected call, while opening libraries
 			err = r.runError(fmt.Errorf("%v", p))
 		}
 	}()
@@ -87,7 +87,7 @@ func (r *run) execute() (err error) {
 	if err := L.PCall(len(guardNames), glua.MultRet, nil); err != nil {
 		return r.runError(err)
 	}
-	if e := r.failure(); e != nil { // it ended before its next instruction
+	if e := r.failure(); e != nil { // stopped before its next instruction
 		return e
 	}
 	var out glua.LValue
@@ -118,10 +118,9 @@ func (r *run) execute() (err error) {
 
 // notify sends printed text or a result to Goblin.
 func (r *run) notify(what string, text []byte) {
-	_ = r.conn.write(ScriptMessage{Ask: what}, text) // without Goblin the process ends
+	_ = r.conn.write(ScriptMessage{Ask: what}, text) // without Goblin the process exits
 }
 
-// setResult gives a value as the result.
 func (r *run) setResult(v glua.LValue) error {
 	text, err := r.encode(v)
 	if err == nil {

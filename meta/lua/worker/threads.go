@@ -2,19 +2,18 @@ package worker
 
 import glua "github.com/yuin/gopher-lua"
 
-// thread returns an idle thread; idle takes it back.
+// thread returns a thread, which release makes idle again.
 func (r *run) thread(L *glua.LState) *glua.LState {
 	if n := len(r.idleThreads); n > 0 {
 		th := r.idleThreads[n-1]
 		r.idleThreads = r.idleThreads[:n-1]
 		return th
 	}
-	th, _ := L.NewThread() // its context is only canceled by that of the run
+	th, _ := L.NewThread() // the run's context cancels it
 	th.SetContext(r.stopper)
 	return th
 }
 
-// release makes a thread idle.
 func (r *run) release(th *glua.LState) {
 	th.SetTop(0)
 	r.idleThreads = append(r.idleThreads, th)
@@ -34,10 +33,9 @@ func (r *run) invoke(th *glua.LState, fn glua.LValue, args ...glua.LValue) error
 	return err
 }
 
-// protected calls the function at 1 with the arguments from first on, on a
-// thread of its own: gopher-lua unwinds an error by detaching the variables
-// that closures share on the whole stack of the thread, not only above the
-// pcall. Limits are not caught.
+// protected calls the function at 1, with arguments starting at first, on its own thread.
+// gopher-lua unwinds an error by detaching the shared variables of closures on the
+// thread's whole stack, not only above the pcall. It does not catch exceeded limits.
 func (r *run) protected(L *glua.LState, first int) (results []glua.LValue, failed glua.LValue) {
 	th := r.thread(L)
 	current := L.G.CurrentThread
@@ -95,7 +93,7 @@ func pushAll(L *glua.LState, results []glua.LValue) int {
 	return len(results) + 1
 }
 
-// errorValue gives an error to a script.
+// errorValue converts an error for a script.
 func errorValue(err error) glua.LValue {
 	if api, ok := err.(*glua.ApiError); ok { //nolint:errorlint // PCall returns nothing else
 		return api.Object
@@ -103,7 +101,7 @@ func errorValue(err error) glua.LValue {
 	return glua.LString(err.Error())
 }
 
-// openCoroutine lets the stopper stop coroutines, too.
+// openCoroutine makes the stopper stop coroutines, too.
 func (r *run) openCoroutine(L *glua.LState) {
 	glua.OpenCoroutine(L)
 	L.Pop(1)

@@ -14,17 +14,17 @@ import (
 	"goblin/registry/rawjson"
 )
 
-const maxDepth = 500 // arrays and objects within each other
+const maxDepth = 500 // nesting of arrays and objects
 
-// largeText is the length of a text from which its value may need much memory, in bytes.
+// largeText is the length of a text whose value may need much memory, in bytes.
 const largeText = 4 << 10
 
-// exactInteger is the text of an integer that no Lua number holds exactly.
+// exactInteger is the text of an integer that no Lua number can represent exactly.
 type exactInteger string
 
-// decode makes a Lua value of JSON text. Objects keep their order, arrays get
-// the metatable that marks them, null becomes the value null. A value that the script
-// has no memory for ends it.
+// decode converts JSON text to a Lua value. Objects keep their order, arrays get a
+// marking metatable, and null becomes the value null. Exceeding the memory stops the
+// script.
 func (r *run) decode(L *glua.LState, text []byte) (glua.LValue, error) {
 	if err := rawjson.Valid(text); err != nil {
 		return nil, err
@@ -39,7 +39,6 @@ func (r *run) decode(L *glua.LState, text []byte) (glua.LValue, error) {
 	return v, err
 }
 
-// value is the value of a valid text.
 func (r *run) value(L *glua.LState, text []byte, depth int) (glua.LValue, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("JSON is more than %d deep", maxDepth)
@@ -86,7 +85,7 @@ func (r *run) number(text string) glua.LValue {
 	return glua.LNumber(f)
 }
 
-// orNull is v, or null for nil, which no table can hold.
+// orNull replaces nil, which tables cannot contain, by null.
 func (r *run) orNull(v glua.LValue) glua.LValue {
 	if v == glua.LNil {
 		return r.null
@@ -98,10 +97,10 @@ func (r *run) orNull(v glua.LValue) glua.LValue {
 type encoder struct {
 	*run
 	out []byte
-	in  map[*glua.LTable]bool // tables around the one at hand
+	in  map[*glua.LTable]bool // tables that contain the current one
 }
 
-// encode returns a value as JSON. One that the script has no memory for ends it.
+// encode converts a value to JSON. Exceeding the memory stops the script.
 func (r *run) encode(v glua.LValue) ([]byte, error) {
 	e := encoder{run: r, in: map[*glua.LTable]bool{}}
 	err := e.value(v)
@@ -167,14 +166,14 @@ func (e *encoder) table(t *glua.LTable) error {
 	return e.members(t)
 }
 
-// length says whether a table is an array, and how long: it is marked as one,
-// or all its keys are whole numbers from 1 with few gaps.
+// length returns an array's length. A table is an array if it is marked, or if its keys
+// are integers from 1 with few gaps.
 func (e *encoder) length(t *glua.LTable) (int, bool) {
 	n, filled := 0, 0
 	for k, v := t.Next(glua.LNil); k != glua.LNil; k, v = t.Next(k) {
 		i, ok := k.(glua.LNumber)
 		if !ok || i < 1 || i > glua.LNumber(glua.MaxArrayIndex) || i != glua.LNumber(int(i)) {
-			return 0, false // a key that is no index
+			return 0, false // a key that is not an index
 		}
 		if v != glua.LNil {
 			n, filled = max(n, int(i)), filled+1
@@ -223,7 +222,6 @@ func (e *encoder) members(t *glua.LTable) error {
 	return nil
 }
 
-// exactOf returns the text of an exact integer.
 func exactOf(v glua.LValue) (exactInteger, bool) {
 	u, ok := v.(*glua.LUserData)
 	if !ok {

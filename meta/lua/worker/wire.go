@@ -1,10 +1,6 @@
-// Wire is what Goblin and the process of a script say to each other: the
-// frames on its stdin and stdout, how to read and write them, and how scripts write
-// names. goblin/meta/lua is the one end, goblin/meta/lua/worker the other.
-//
-// A frame is a head in JSON and a body of bytes as they are, each with its length
-// in front. Who reads says how long both may be, and learns the body's length
-// before it has to hold it.
+// A frame is a message between Goblin and a script's process, on the process's stdin and
+// stdout. It consists of a JSON head and a raw body, both prefixed by their lengths.
+// Readers limit both lengths, and learn the body's length before they allocate it.
 
 package worker
 
@@ -15,44 +11,44 @@ import (
 	"io"
 )
 
-// Bounds of what a script asks for, in bytes.
+// Limits of a script's requests, in bytes.
 const (
 	MaxHead = 1 << 20
-	MaxName = 4 << 10 // of tools, prompts and servers, of queries and MIME types
+	MaxName = 4 << 10 // of names of tools, prompts and servers, queries and MIME types
 	MaxURI  = 64 << 10
 )
 
-// Start is the first head that a process gets; the script is the body.
+// Start is the first head sent to a process. The body is the script.
 type Start struct {
 	Servers    []string // config names, in order
-	Output     int64    // bytes of an error's text, at most
+	Output     int64    // maximum bytes of an error's text
 	Memory     int64    // bytes
-	FreeMemory int64    // bytes that it may hold without asking
-	CPU        int64    // seconds of processor time
+	FreeMemory int64    // bytes that it may use without asking
+	CPU        int64    // seconds of CPU time
 }
 
-// What a script asks for.
+// Values of ScriptMessage.Ask.
 const (
-	AskCall   = "call"   // a tool by its listed name; the body is its arguments
+	AskCall   = "call"   // a tool by its listed name; the body has its arguments
 	AskRead   = "read"   // a resource by its URI
-	AskPrompt = "prompt" // a prompt by its name; the body is its arguments, if any
+	AskPrompt = "prompt" // a prompt by its name; the body has any arguments
 	AskSearch = "search" // cards, best first
 	AskTool   = "tool"   // a tool by its own name or identifier: a Tool
-	AskList   = "list"   // cards of what the servers list
-	AskMemory = "memory" // to hold more than Start.FreeMemory; answered when it may
+	AskList   = "list"   // cards of the servers' lists
+	AskMemory = "memory" // use more than Start.FreeMemory; answered when allowed
 
-	NotifyStarted = "begun" // it has the script; not answered, like all that is told
+	NotifyStarted = "begun" // the script was received; notifications are not answered
 	NotifyPrint   = "print"
 	NotifyResult  = "result" // the body is JSON; the last one counts
 )
 
-// ScriptMessage is the head of a frame of a script: a question, what it gives or, with
-// End, its last.
+// ScriptMessage is the head of a frame from a script: a request, a notification or, with
+// End, the last message.
 type ScriptMessage struct {
-	ID     int      `json:",omitempty"` // of the question
+	ID     int      `json:",omitempty"` // of the request
 	Ask    string   `json:",omitempty"`
 	Server string   `json:",omitempty"` // config name
-	Tool   string   `json:",omitempty"` // the server's own name of the tool that is called
+	Tool   string   `json:",omitempty"` // the server's own name of the called tool
 	Name   string   `json:",omitempty"` // name, URI or query
 	Kind   string   `json:",omitempty"`
 	MIME   string   `json:",omitempty"`
@@ -61,22 +57,21 @@ type ScriptMessage struct {
 	End    *Outcome `json:",omitempty"`
 }
 
-// Outcome is how a script ended. The body is the message of its failure.
+// Outcome is the outcome of a script. The body is the error message.
 type Outcome struct {
-	Failure Kind   `json:",omitempty"` // "" for none
+	Failure Kind   `json:",omitempty"` // "" on success
 	Line    int    `json:",omitempty"`
 	Hint    string `json:",omitempty"` // why there may be no result
 }
 
-// GoblinMessage is the head of a frame for a script: the answer to a question, or the
-// order to end.
+// GoblinMessage is the head of a frame to a script: an answer, or a stop message.
 type GoblinMessage struct {
 	ID int `json:",omitempty"`
-	// Error says why there is no answer. With Code the body is the data that a
-	// server's error has.
+	// Error is the reason for a missing answer. If Code is set, the body has the data of
+	// the server's error.
 	Error string `json:",omitempty"`
 	Code  *int   `json:",omitempty"`
-	// Stop ends the script for this reason.
+	// Stop stops the script for this reason.
 	Stop *Error `json:",omitempty"`
 }
 
@@ -86,10 +81,10 @@ type Tool struct {
 	Listed string
 }
 
-// Kind says why a script failed.
+// Kind is the kind of a script's error.
 type Kind string
 
-// The kinds of [Error].
+// Values of [Kind].
 const (
 	Syntax    Kind = "syntax"
 	Runtime   Kind = "runtime"
@@ -98,13 +93,13 @@ const (
 	Calls     Kind = "calls"
 	Output    Kind = "output"
 	Cancelled Kind = "cancelled"
-	Crash     Kind = "crash" // its process ended, or could not be started
+	Crash     Kind = "crash" // the process exited, or did not start
 )
 
-// MaxMessage is how much of an error's text there is always room for, in bytes.
+// MaxMessage is the minimum output reserved for an error's text, in bytes.
 const MaxMessage = 256
 
-// TruncateError is the beginning of an error's text for which so many bytes of output are left.
+// TruncateError cuts an error's text to the remaining output of left bytes.
 func TruncateError(text string, left int64) string {
 	most := int(max(left, MaxMessage))
 	if len(text) <= most {
@@ -114,15 +109,15 @@ func TruncateError(text string, left int64) string {
 	return text[:most-len(rest)] + rest
 }
 
-// ChunkName names a script in errors.
+// ChunkName is the name of scripts in errors.
 const ChunkName = "script"
 
-// Error is a script that failed. Of the limits, Message names the config key.
+// Error is the error of a script. For limits, Message contains the config key.
 type Error struct {
 	Kind    Kind
-	Line    int // 0 when unknown
+	Line    int // 0 if unknown
 	Message string
-	Cause   error `json:"-"` // the context's, for Cancelled; else nil
+	Cause   error `json:"-"` // cause of the context, for Cancelled; otherwise nil
 }
 
 func (e *Error) Error() string {
@@ -135,12 +130,12 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// MemoryError is a script that needs more memory than it may have.
+// MemoryError returns the error for a script that exceeds its memory.
 func MemoryError(limit int64) *Error {
 	return &Error{Kind: Memory, Message: fmt.Sprintf("the script needs more than %s of memory (lua.memory)", FormatSize(limit))}
 }
 
-// FormatSize is a number of bytes for humans.
+// FormatSize formats a number of bytes.
 func FormatSize(n int64) string {
 	for _, u := range []struct {
 		shift uint
@@ -153,9 +148,9 @@ func FormatSize(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-const lengths = 4 + 8 // bytes in front of a frame: the head's length and the body's
+const lengths = 4 + 8 // bytes of the head's and the body's length
 
-// WriteFrame writes a frame. Frames must not be written at once.
+// WriteFrame writes a frame. It is not safe for concurrent use.
 func WriteFrame(w io.Writer, head any, body []byte) error {
 	text, err := json.Marshal(head)
 	if err != nil {
@@ -177,8 +172,8 @@ func WriteFrame(w io.Writer, head any, body []byte) error {
 	return err
 }
 
-// ReadHead reads the head of a frame, which is at most most bytes long, and says
-// how long the body is that comes next. The error is io.EOF between frames.
+// ReadHead reads the head of a frame, at most most bytes, and returns the length of the
+// following body. It returns io.EOF between frames.
 func ReadHead(r io.Reader, most int, head any) (body int64, err error) {
 	var at [lengths]byte
 	if _, err := io.ReadFull(r, at[:]); err != nil {
