@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// queryBackground asks a terminal for its background (xterm's OSC 11).
+// queryBackground requests the background color of a terminal (xterm's OSC 11).
 const queryBackground = "\x1b]11;?\x1b\\"
 
-// isDark reports whether a colour, as a terminal answers it, is a dark one:
+// isDark reports whether a color is dark. ok is false for an invalid one. Terminals send
 // rgb:R/G/B or rgba:R/G/B/A with 1 to 4 hexadecimal digits each, or #RRGGBB.
 func isDark(colour string) (dark, ok bool) {
 	var fields []string
@@ -32,7 +32,8 @@ func isDark(colour string) (dark, ok bool) {
 	return luma < 0.5, true
 }
 
-// parseColorFGBG reads COLORFGBG as rxvt sets it: "foreground;background", numbers of the 16 colours.
+// parseColorFGBG parses COLORFGBG of rxvt: "foreground;background", numbers of the 16
+// colors. It returns whether the background is dark, or nil.
 func parseColorFGBG(colorfgbg string) *bool {
 	n, err := strconv.Atoi(colorfgbg[strings.LastIndexByte(colorfgbg, ';')+1:])
 	if err != nil || n < 0 || n > 15 {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// ErrDisconnected says that the relay of a Conn is gone, or the Conn was closed.
+// ErrDisconnected is the error for a Conn that was closed or lost its relay.
 var ErrDisconnected = errors.New("the screen's terminal is gone")
 
 const (
@@ -26,13 +26,13 @@ const (
 	exitTimeout  = time.Second
 )
 
-// environment lists the variables of its relay that a screen gets.
+// environment lists the relay's variables that a UI receives.
 var environment = []string{
 	"CLICOLOR", "CLICOLOR_FORCE", "COLORFGBG", "COLORTERM", "LANG", "LC_ALL",
 	"LC_CTYPE", "LC_TERMINAL", "NO_COLOR", "SSH_TTY", "TERM", "TERM_PROGRAM", "TMUX",
 }
 
-// Conn is the daemon's end of a screen.
+// Conn is the daemon's end of a UI connection.
 type Conn struct {
 	c     net.Conn
 	br    *bufio.Reader
@@ -43,16 +43,16 @@ type Conn struct {
 	dark              atomic.Pointer[bool]
 	resized           chan struct{}
 	backgroundChanged chan struct{}
-	paused            atomic.Bool // the relay's process is stopped: nobody would read
+	paused            atomic.Bool // the relay's process is stopped and does not read
 
 	writeMu sync.Mutex
 	frame   []byte        // the frame being written; guarded by writeMu
 	wait    time.Duration // guarded by writeMu
 
-	deadlineMu sync.Mutex // guards exitBy, and deadlines of writes with it
-	exitBy     time.Time  // when the last write must be done; zero before Exit
+	deadlineMu sync.Mutex // guards exitBy and setting write deadlines
+	exitBy     time.Time  // deadline of the last write; zero before Exit
 
-	orders  chan struct{} // held by the one order under way
+	orders  chan struct{} // held by the current order
 	lastID  uint64        // guarded by orders
 	answers chan orderResult
 
@@ -61,9 +61,8 @@ type Conn struct {
 	ended  chan struct{} // closed when the reader has returned
 }
 
-// Accept reads a relay's hello from r, which gives what was read ahead of c
-// and then c, and owns c from then on. It waits 5 s for the hello. On an error
-// c is closed.
+// Accept reads a relay's hello and starts a Conn, which owns c. r must return the bytes
+// read ahead from c, then those of c. It waits 5 s for the hello and closes c on errors.
 func Accept(c net.Conn, r io.Reader) (*Conn, error) {
 	s := &Conn{
 		c: c, br: bufio.NewReader(r), keys: newQueue(), wait: writeTimeout,
@@ -101,7 +100,7 @@ func (s *Conn) readHello() error {
 	return s.c.SetReadDeadline(time.Time{})
 }
 
-// receive is the reader; it ends with the connection.
+// receive is the reader; it returns when the connection is closed.
 func (s *Conn) receive() {
 	defer close(s.ended)
 	defer s.disconnect()
@@ -145,7 +144,7 @@ func (s *Conn) handleFrame(kind byte, payload []byte) bool {
 			return false
 		}
 		select {
-		case <-s.answers: // of an order that nobody waits for any more
+		case <-s.answers: // of an abandoned order
 		default:
 		}
 		s.answers <- a
@@ -172,8 +171,8 @@ func (s *Conn) disconnect() {
 	})
 }
 
-// Read gives keys: at most what one read of the terminal gave, waiting for
-// some. After the relay is gone it gives what is left, then io.EOF.
+// Read returns keys, at most those of one read of the terminal. It blocks until there are
+// some. After the relay disconnected it returns the remaining ones, then io.EOF.
 func (s *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -185,10 +184,10 @@ func (s *Conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write shows p. It sends one frame (more only above 8 MiB) and waits until
-// the connection has taken it, at most the write limit (15 s): then it closes
-// the connection, since part of a frame may be out. While the relay's process
-// is stopped, output is dropped; a value of Resized follows.
+// Write sends output to the terminal in one frame, or more above 8 MiB. It blocks until
+// the connection took it, at most the write limit (15 s). Then it closes the connection,
+// because part of a frame may have been sent. While the relay's process is stopped, it
+// drops output; a value of Resized follows.
 func (s *Conn) Write(p []byte) (int, error) {
 	for sent := 0; ; {
 		piece := p[sent:min(len(p), sent+maxOutput)]
@@ -204,7 +203,7 @@ func (s *Conn) Write(p []byte) (int, error) {
 	}
 }
 
-// SetWriteLimit sets how long one frame may take to be written.
+// SetWriteLimit sets the maximum duration of writing one frame.
 func (s *Conn) SetWriteLimit(d time.Duration) {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -220,14 +219,13 @@ func (s *Conn) send(kind byte, payload []byte) error {
 	return s.sendLocked(kind, payload, s.wait)
 }
 
-// isExiting reports whether Exit was called.
 func (s *Conn) isExiting() bool {
 	s.deadlineMu.Lock()
 	defer s.deadlineMu.Unlock()
 	return !s.exitBy.IsZero()
 }
 
-// startDeadline starts the deadline of the next write, which never exceeds that of Exit.
+// startDeadline sets the deadline of the next write, which never exceeds that of Exit.
 func (s *Conn) startDeadline(wait time.Duration) {
 	s.deadlineMu.Lock()
 	defer s.deadlineMu.Unlock()
@@ -235,10 +233,10 @@ func (s *Conn) startDeadline(wait time.Duration) {
 	if !s.exitBy.IsZero() {
 		by = s.exitBy
 	}
-	_ = s.c.SetWriteDeadline(by) // a closed one fails to write, too
+	_ = s.c.SetWriteDeadline(by) // a closed connection fails in Write, too
 }
 
-// limitWrites bounds all further writes, and the current one, to one second together.
+// limitWrites limits the current and all further writes to one second in total.
 func (s *Conn) limitWrites() {
 	s.deadlineMu.Lock()
 	defer s.deadlineMu.Unlock()
@@ -261,13 +259,13 @@ func (s *Conn) sendLocked(kind byte, payload []byte, wait time.Duration) error {
 		var n int
 		n, err = s.c.Write(rest)
 		rest = rest[n:]
-		// A relay that was stopped meanwhile takes the rest when it goes on.
+		// A relay that was stopped meanwhile reads the rest once it continues.
 		if err != nil && (!errors.Is(err, os.ErrDeadlineExceeded) || !s.paused.Load() || s.isExiting()) {
 			break
 		}
 	}
 	if cap(s.frame) > maxControl {
-		s.frame = nil // a rare large one is not kept
+		s.frame = nil // large buffers are rare
 	}
 	if err != nil {
 		s.disconnect()
@@ -279,7 +277,7 @@ func (s *Conn) sendLocked(kind byte, payload []byte, wait time.Duration) error {
 	return nil
 }
 
-// Env is the relay's environment as far as screens care, as KEY=VALUE, sorted.
+// Env returns the relay's variables in environment as KEY=VALUE, sorted.
 func (s *Conn) Env() []string {
 	env := make([]string, 0, len(s.hello.Env))
 	for name, value := range s.hello.Env {
@@ -289,10 +287,10 @@ func (s *Conn) Env() []string {
 	return env
 }
 
-// Getenv is a variable of Env, "" if it is not there.
+// Getenv returns a variable of Env, or "".
 func (s *Conn) Getenv(name string) string { return s.hello.Env[name] }
 
-// Terminal returns the terminal's own name, for people: foreign text.
+// Terminal returns the terminal's own name for display: untrusted text.
 func (s *Conn) Terminal() string {
 	name := cmp.Or(s.Getenv("TERM_PROGRAM"), s.Getenv("TERM"), "terminal")
 	if s.Getenv("SSH_TTY") != "" {
@@ -301,16 +299,16 @@ func (s *Conn) Terminal() string {
 	return name
 }
 
-// Size is the terminal's latest size in cells, each side 1 to 1000 and both
-// together 250,000 at most; of a larger terminal the lower part is not used.
+// Size returns the terminal's latest size in cells. Each side is 1 to 1000, and the area
+// at most 250,000; the rest of a larger terminal is unused.
 func (s *Conn) Size() (w, h int) {
 	at := s.size.Load()
 	w = min(max(at.Width, 1), maxSide)
 	return w, min(max(at.Height, 1), maxSide, maxCells/w)
 }
 
-// Graphics returns the terminal's answers about images, as far as they came: whether it
-// has kitty's protocol and sixel, and the pixels of a cell, 0 if they are not known.
+// Graphics returns the terminal's image support as reported so far: kitty's protocol,
+// sixel, and the size of a cell in pixels, 0 if unknown.
 func (s *Conn) Graphics() (kitty, sixel bool, cellWidth, cellHeight int) {
 	at := s.size.Load()
 	w, h := at.CellWidth, at.CellHeight
@@ -320,11 +318,11 @@ func (s *Conn) Graphics() (kitty, sixel bool, cellWidth, cellHeight int) {
 	return at.Kitty, at.Sixel, w, h
 }
 
-// Resized has a value after the size or Graphics changed or the terminal came back from
-// something else. Values that nobody took merge; each asks for a full repaint.
+// Resized receives a value when the size or Graphics changed, or when the terminal is
+// available again. Unread values coalesce. The UI must repaint completely.
 func (s *Conn) Resized() <-chan struct{} { return s.resized }
 
-// Dark reports whether the terminal's background is dark, once that is known.
+// Dark reports whether the terminal's background is dark, once known.
 func (s *Conn) Dark() (dark, known bool) {
 	if p := s.dark.Load(); p != nil {
 		return *p, true
@@ -332,21 +330,21 @@ func (s *Conn) Dark() (dark, known bool) {
 	return false, false
 }
 
-// Backgrounds receives a value after Dark changed its result. Unread values coalesce.
+// Backgrounds receives a value when Dark changed. Unread values coalesce.
 func (s *Conn) Backgrounds() <-chan struct{} { return s.backgroundChanged }
 
-// Theme is the theme that the relay's user asked for, "" for none.
+// Theme returns the theme requested by the relay's user, or "".
 func (s *Conn) Theme() string { return s.hello.Theme }
 
-// ASCII says that the relay's user asked for characters of ASCII only.
+// ASCII reports whether the relay's user requested ASCII output.
 func (s *Conn) ASCII() bool { return s.hello.ASCII }
 
-// Done is closed when the relay is gone or the Conn was closed.
+// Done is closed when the relay disconnected or the Conn was closed.
 func (s *Conn) Done() <-chan struct{} { return s.gone }
 
-// Exit tells the relay to end, with a reason for its user ("" for a plain
-// quit), and closes. It waits a second at most for a relay that does not read,
-// and ends a Write that does. Of several calls the first one's reason counts.
+// Exit tells the relay to exit with a reason for its user ("" for a plain quit), and
+// closes the connection. It waits at most one second for a relay that does not read, and
+// interrupts a Write that does. Only the first reason counts.
 func (s *Conn) Exit(reason string) error {
 	s.limitWrites()
 	s.writeMu.Lock()
@@ -355,7 +353,7 @@ func (s *Conn) Exit(reason string) error {
 	return errors.Join(err, s.Close())
 }
 
-// Close ends the connection and waits for the reader. It may be called again.
+// Close closes the connection and waits for the reader. It may be called again.
 func (s *Conn) Close() error {
 	s.disconnect()
 	<-s.ended

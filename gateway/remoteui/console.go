@@ -12,18 +12,18 @@ import (
 	"golang.org/x/term"
 )
 
-// reopenTerminal is a variable so that tests can have a terminal whose writes take no
-// deadline.
+// reopenTerminal is a variable for tests with terminals whose writes have no deadline.
 var reopenTerminal = reopen
 
-// closeTimeout is how long to wait at the end for a terminal that does not read. It is a variable for tests.
+// closeTimeout is the maximum wait at exit for a terminal that does not read. It is a
+// variable for tests.
 var closeTimeout = time.Second
 
-// keySink takes what a terminal sends.
+// keySink receives the input of a terminal.
 type keySink interface {
-	input(p []byte)           // may wait
-	setDropping(on bool)      // on: input must not wait
-	terminalLost(cause error) // the terminal is gone
+	input(p []byte)           // may block
+	setDropping(on bool)      // on: input must not block
+	terminalLost(cause error) // the terminal was lost
 }
 
 var (
@@ -31,29 +31,29 @@ var (
 	errInBackground = errors.New("the process is not in front of the terminal")
 )
 
-// console is a terminal that is either taken (raw, in the screen's modes, its
-// input read) or given back (as it was found).
+// console is a terminal. While attached it is raw, in the UI's modes, and its input is
+// read. While detached it has its original settings.
 type console struct {
 	in, out *os.File
-	w       *os.File // where output goes: out, or the same terminal opened anew
+	w       *os.File // output: out, or the same terminal reopened
 	fd      int      // of in
 	keys    keySink
 	jobs    *signals
 	steady  bool          // see Terminal
-	over    chan struct{} // closed when the terminal must not be taken any more
+	over    chan struct{} // closed when the terminal must no longer be used
 
-	// lock guards what follows, and writing. A channel, since at the end it
-	// is waited for no longer than farewell.
+	// lock guards the fields below and writes. It is a channel so that shutdown can stop
+	// waiting for it.
 	lock     chan struct{}
 	modes    modes
-	original *term.State // how the terminal was found
+	original *term.State // original settings
 	attached bool
 	stop     func() // stops reading
-	undo     func() // takes back what prepare did to the output
-	dirty    bool   // a program that was ended may have left its own modes behind
+	undo     func() // reverts prepare
+	dirty    bool   // a killed program may have left its modes
 
-	settingsMu sync.Mutex // held while the terminal's settings are put back
-	released   bool       // end has put them back; somebody else may use the terminal
+	settingsMu sync.Mutex // held while restoring settings
+	released   bool       // shutdown restored them; others may use the terminal
 }
 
 func openConsole(in, out *os.File, steady bool, keys keySink) (*console, error) {
@@ -82,7 +82,7 @@ func (c *console) close() {
 	_ = c.w.SetWriteDeadline(time.Time{})
 }
 
-// enter takes the lock unless end was called; leave gives it back.
+// enter takes the lock unless shutdown was called; leave releases it.
 func (c *console) enter() bool {
 	select {
 	case c.lock <- struct{}{}:
@@ -100,7 +100,7 @@ func (c *console) enter() bool {
 
 func (c *console) leave() { <-c.lock }
 
-// size is the terminal's size; 80x24 if it has none.
+// size returns the terminal's size, or 80x24 if unknown.
 func (c *console) size() (w, h int) {
 	for _, f := range []*os.File{c.out, c.in} {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
@@ -110,8 +110,7 @@ func (c *console) size() (w, h int) {
 	return 80, 24
 }
 
-// attach puts the terminal into raw mode and the screen's modes, and reads its input. It may be called
-// again.
+// attach sets raw mode and the UI's modes, and starts reading. It may be called again.
 func (c *console) attach() error {
 	if !c.enter() {
 		return errOver
@@ -139,11 +138,11 @@ func (c *console) attach() error {
 	return nil
 }
 
-// canConfigure reports whether the terminal's settings are ours to change. Others are
-// stopped by the kernel for trying; a steady process ignores that.
+// canConfigure reports whether this process may change the terminal's settings. In the
+// background the kernel would stop a process that tries; a steady process ignores that.
 func (c *console) canConfigure() bool { return !c.steady || isForeground(c.fd) }
 
-// markDirty notes that a program was ended before it could tidy up.
+// markDirty records that a program was killed before it could reset its modes.
 func (c *console) markDirty() {
 	if c.enter() {
 		c.dirty = true
@@ -151,8 +150,7 @@ func (c *console) markDirty() {
 	}
 }
 
-// cleanLocked returns the sequences that switch off whatever a program may have left on,
-// once.
+// cleanLocked returns, once, the sequences that reset a killed program's modes.
 func (c *console) cleanLocked() string {
 	if !c.dirty {
 		return ""
@@ -161,8 +159,7 @@ func (c *console) cleanLocked() string {
 	return resetSequences
 }
 
-// detach restores the terminal's settings and discards unread input. It does nothing if the terminal is not
-// attached.
+// detach restores the terminal's settings and discards unread input, if attached.
 func (c *console) detach() {
 	if c.enter() {
 		c.detachLocked()
@@ -192,8 +189,8 @@ func (c *console) detachLocked() {
 	c.undo()
 }
 
-// shutdown gives the terminal back for good, in bounded time even if it does not
-// take output any more. What still waits for that then writes at most.
+// shutdown restores the terminal permanently, in limited time even if the terminal does
+// not accept output. A pending operation may then still write, but not change settings.
 func (c *console) shutdown() {
 	close(c.over)
 	_ = c.w.SetWriteDeadline(time.Now().Add(closeTimeout))
@@ -206,7 +203,7 @@ func (c *console) shutdown() {
 	}()
 	select {
 	case <-given:
-	case <-time.After(2 * closeTimeout): // hangs in a write that takes no deadline
+	case <-time.After(2 * closeTimeout): // blocked in a write without deadline
 		c.settingsMu.Lock()
 		defer c.settingsMu.Unlock()
 		c.released = true
@@ -217,8 +214,7 @@ func (c *console) shutdown() {
 	}
 }
 
-// Write shows output; it is dropped, but for its modes, while the terminal is
-// given back.
+// Write writes output. While detached it only records the modes.
 func (c *console) Write(p []byte) (int, error) {
 	if !c.enter() {
 		return 0, errOver
@@ -231,7 +227,7 @@ func (c *console) Write(p []byte) (int, error) {
 	return c.w.Write(p)
 }
 
-// ask writes a question to the terminal.
+// ask writes a query to the terminal.
 func (c *console) ask(question string) {
 	if c.enter() {
 		_, _ = c.w.WriteString(question)
@@ -239,13 +235,13 @@ func (c *console) ask(question string) {
 	}
 }
 
-// read starts the reader of the terminal; c.stop ends it and waits.
+// read starts the reader of the terminal; c.stop stops it and waits.
 func (c *console) read() error {
 	r, err := cancelreader.NewReader(c.in)
 	if err != nil {
 		return fmt.Errorf("read the terminal: %w", err)
 	}
-	c.keys.setDropping(false) // before the first key: it may have been typed already
+	c.keys.setDropping(false) // before reading, because keys may be waiting
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		buf := make([]byte, 4096)
@@ -268,8 +264,8 @@ func (c *console) read() error {
 	})
 	c.stop = func() {
 		c.keys.setDropping(true)
-		// A reader that cannot be cancelled (a console of Windows that is
-		// not the standard input) ends with the next key.
+		// A reader that cannot be cancelled (a Windows console other than standard input)
+		// returns with the next key.
 		if r.Cancel() {
 			wg.Wait()
 		}
@@ -278,8 +274,7 @@ func (c *console) read() error {
 	return nil
 }
 
-// restore brings a terminal that is given back into the state it was found in,
-// whatever a program left behind.
+// restore resets a detached terminal to its original settings after a program ran.
 func (c *console) restore() {
 	if c.canConfigure() {
 		_ = term.Restore(c.fd, c.original)

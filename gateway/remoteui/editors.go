@@ -34,8 +34,8 @@ func words(s string) map[string]bool {
 	return all
 }
 
-// editorAtLine returns the command and the file argument that open an editor at a line. An
-// unknown editor opens the file without the line.
+// editorAtLine returns the command and the file argument that open an editor at a line.
+// An unknown editor opens the file without the line.
 func editorAtLine(command, file, line string) (string, string) {
 	if line == "" {
 		return command, file

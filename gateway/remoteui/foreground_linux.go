@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// foreground puts a process group in front of the terminal. A process that is
-// not in front itself would be stopped for trying, unless the thread that tries
-// blocks the signal; the ways of this process to take signals stay as they are.
+// foreground moves a process group to the foreground. The kernel would stop a background
+// process for that, unless the thread blocks the signal. The process's signal handling
+// stays unchanged.
 func (c *console) foreground(group int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -20,7 +20,7 @@ func (c *console) foreground(group int) {
 	if unix.PthreadSigmask(unix.SIG_BLOCK, &block, &old) != nil {
 		return
 	}
-	// A terminal that is gone has no front.
+	// Fails if the terminal was closed.
 	_ = unix.IoctlSetPointerInt(c.fd, unix.TIOCSPGRP, group)
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
 }

@@ -7,11 +7,10 @@ import (
 	"syscall"
 )
 
-// foreground puts a process group in front of the terminal. A process that is
-// not in front itself would be stopped for trying; a child does it between
-// fork and exec, when its signals are blocked, and the ways of this process to
-// take signals stay as they are. The shell is there: the program in question
-// was started by it.
+// foreground moves a process group to the foreground. The kernel would stop a background
+// process for that. A child can do it between fork and exec, while signals are blocked,
+// without changing this process's signal handling. The shell exists: it started the
+// program in question.
 func (c *console) foreground(group int) {
 	cmd := exec.Command("sh", "-c", ":")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Foreground: true, Ctty: c.fd, Pgid: group}

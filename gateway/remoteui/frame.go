@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Types of frames; see the package's doc.
+// Types of frames; see the package doc.
 const (
 	frameHello      = 'h'
 	frameInput      = 'i'
@@ -23,18 +23,18 @@ const (
 	frameExit    = 'x'
 )
 
-// Bounds, in bytes.
+// Limits, in bytes.
 const (
 	frameHead    = 5
 	maxControl   = 1 << 20
 	maxOutput    = 8 << 20
-	maxQueued    = 64 << 10  // keys that nobody has read yet
-	maxContent   = 128 << 20 // what a pager, an editor or a file gets
+	maxQueued    = 64 << 10  // unread keys
+	maxContent   = 128 << 20 // for a pager, an editor or a file
 	contentPiece = 256 << 10
 	contentHead  = 8 // the order's id
 )
 
-// Bounds of a screen, in cells.
+// Limits of a UI, in cells.
 const (
 	maxSide  = 1000
 	maxCells = 250_000
@@ -46,34 +46,33 @@ type hello struct {
 	Env   map[string]string `json:"env,omitempty"`
 	Theme string            `json:"theme,omitempty"`
 	ASCII bool              `json:"ascii,omitempty"`
-	Dark  *bool             `json:"dark,omitempty"` // absent: not known yet
+	Dark  *bool             `json:"dark,omitempty"` // nil if not known yet
 }
 
-// size is how large a terminal is, in cells, and what it has for images.
+// size is a terminal's size in cells and its image support.
 type size struct {
 	Width      int  `json:"width"`
 	Height     int  `json:"height"`
-	CellWidth  int  `json:"cellWidth,omitempty"` // in pixels; absent: not known
+	CellWidth  int  `json:"cellWidth,omitempty"` // in pixels; missing if unknown
 	CellHeight int  `json:"cellHeight,omitempty"`
 	Kitty      bool `json:"kitty,omitempty"`
 	Sixel      bool `json:"sixel,omitempty"`
 }
 
-// order is sent by the daemon for a relay to carry out with the content before it.
+// order tells a relay to use the content sent before it.
 type order struct {
 	ID   uint64 `json:"id"`
 	Kind string `json:"kind,omitempty"` // of a program: "pager", "editor" or "browser"
-	Name string `json:"name"`           // what to call the content, the path to save it at, or a page
+	Name string `json:"name"`           // of the content, path to save to, or URL
 }
 
-// orderResult is the result of an order.
 type orderResult struct {
 	ID    uint64 `json:"id"`
 	Path  string `json:"path,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
-// limit is the largest payload of a type of frame.
+// limit returns the maximum payload of a frame type.
 func limit(kind byte) int {
 	switch kind {
 	case frameOutput, frameContent:
@@ -91,15 +90,15 @@ func appendFrame(b []byte, kind byte, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// jsonFrame is a frame with a JSON payload. v must be one of this package's
-// types, which all marshal.
+// jsonFrame returns a frame with a JSON payload. v must be a type of this package, so it
+// always marshals.
 func jsonFrame(kind byte, v any) []byte {
 	payload, _ := json.Marshal(v)
 	return appendFrame(nil, kind, payload)
 }
 
-// readFrame reads one frame. The payload is in buf when that is large enough.
-// An error at the very start of a frame is io.EOF, later io.ErrUnexpectedEOF.
+// readFrame reads one frame, into buf if it is large enough. An error before the first
+// byte is io.EOF, later io.ErrUnexpectedEOF.
 func readFrame(r io.Reader, buf []byte) (kind byte, payload []byte, err error) {
 	var head [frameHead]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi/parser"
 )
 
-// Private modes of terminals that are put back (xterm's control sequences,
-// "DEC Private Mode Set"), in the order in which they are switched off.
+// knownModes are the private modes that are reset (xterm's control sequences, "DEC
+// Private Mode Set"), in the order of resetting.
 var knownModes = []int{
 	2026,                                        // synchronized output
 	1003, 1002, 1000, 9, 1006, 1015, 1005, 1016, // mouse
@@ -19,18 +19,18 @@ var knownModes = []int{
 	1047, 47, 1049, // alternate screen
 }
 
-const cursorMode = 25 // the one that is on in a fresh terminal
+const cursorMode = 25 // cursor; set by default
 
-// resetSequences undoes the modes that pagers and editors set: colours, mouse, paste, keypad, a hidden
-// cursor, the alternate screen.
+// resetSequences resets the modes that pagers and editors set: colors, mouse, paste,
+// keypad, hidden cursor, alternate screen.
 const resetSequences = "\x1b[m\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[?25h\x1b[?1049l"
 
-// maxParams is the largest number of parameters of a sequence that switches modes. The
-// parser drops further ones.
+// maxParams is the maximum number of parameters of a sequence that sets modes. The parser
+// drops further ones.
 const maxParams = 30
 
-// modes follows what output switches on in a terminal. Output may be cut
-// anywhere. The zero value is a fresh terminal.
+// modes tracks the modes that output sets in a terminal. Output may be split anywhere.
+// The zero value is a fresh terminal.
 type modes struct {
 	on     map[int]bool
 	hidden bool // the cursor
@@ -38,7 +38,7 @@ type modes struct {
 	parser *ansi.Parser
 }
 
-// scan notes which modes p switches.
+// scan records the modes that p sets.
 func (m *modes) scan(p []byte) {
 	if m.parser == nil {
 		m.parser = new(ansi.Parser)
@@ -66,7 +66,7 @@ func (m *modes) escape(cmd ansi.Cmd) {
 	}
 }
 
-// set handles the sequences that switch private modes on (DECSET) and off (DECRST).
+// set handles the sequences that set (DECSET) and reset (DECRST) private modes.
 func (m *modes) set(cmd ansi.Cmd, params ansi.Params) {
 	on := cmd.Final() == 'h'
 	if cmd.Prefix() != '?' || cmd.Intermediate() != 0 || !on && cmd.Final() != 'l' || len(params) > maxParams {
@@ -85,14 +85,14 @@ func (m *modes) set(cmd ansi.Cmd, params ansi.Params) {
 	}
 }
 
-// exitSequences returns the sequences that end these modes: "" if there was no output.
+// exitSequences returns the sequences that reset these modes, or "" without output.
 func (m *modes) exitSequences() string {
 	if !m.drawn {
 		return ""
 	}
 	s := ""
 	if m.parser.State() != parser.GroundState {
-		s = "\x1b\\" // ends what was cut off
+		s = "\x1b\\" // terminates a split sequence
 	}
 	s += "\x1b[m"
 	screens := ""
@@ -113,10 +113,10 @@ func (m *modes) exitSequences() string {
 	return s + screens
 }
 
-// enterSequences returns the sequences that enter these modes.
+// enterSequences returns the sequences that set these modes.
 func (m *modes) enterSequences() string {
 	if m.parser != nil {
-		m.parser.Reset() // the rest of a cut sequence is never shown
+		m.parser.Reset() // the rest of a split sequence is never shown
 	}
 	s := ""
 	for i := len(knownModes) - 1; i >= 0; i-- {

@@ -7,22 +7,21 @@ import (
 	"fmt"
 )
 
-// Programs that Open starts.
+// Programs for Open.
 const (
 	Pager  = "pager"
 	Editor = "editor"
-	File   = "file" // the editor, of a file that is there
+	File   = "file" // the editor, for an existing file
 )
 
-// browserOrder is the kind of order that starts a browser, which needs no content and no
-// terminal.
+// browserOrder is the order that starts a browser, which needs no content or terminal.
 const browserOrder = "browser"
 
-// maxPage bounds the URL of a page, in bytes.
+// maxPage is the maximum length of a URL, in bytes.
 const maxPage = 16 << 10
 
-// Browse opens a page in the browser of the relay's user, and does not wait for that to
-// end. The error says why none was started.
+// Browse opens a page in the browser of the relay's user without waiting for it. It
+// returns an error if no browser could be started.
 func (s *Conn) Browse(ctx context.Context, page string) error {
 	if len(page) > maxPage {
 		return fmt.Errorf("the URL has %d bytes, the limit is %d", len(page), maxPage)
@@ -31,13 +30,12 @@ func (s *Conn) Browse(ctx context.Context, page string) error {
 	return err
 }
 
-// Open shows content in the relay's pager or editor and waits until that has
-// ended. Changes made there are thrown away. name is what the content is
-// called; programs choose by its ending how to show it. Content is at most
-// 128 MiB. When ctx ends Open returns, and the program keeps running.
+// Open shows content in the relay's pager or editor and waits until the program exits.
+// Changes are discarded. Programs choose the syntax by the suffix of name. Content is at
+// most 128 MiB. If ctx is done, Open returns and the program keeps running.
 //
-// File opens a file of the relay's machine for editing and ignores content. Its name is an
-// absolute path, with an optional line after a colon.
+// File edits a file on the relay's machine and ignores content. Its name is an absolute
+// path, with an optional line after a colon.
 func (s *Conn) Open(ctx context.Context, program, name string, content []byte) error {
 	if program != Pager && program != Editor && program != File {
 		return fmt.Errorf("open %q: no program %q", name, program)
@@ -48,9 +46,9 @@ func (s *Conn) Open(ctx context.Context, program, name string, content []byte) e
 	return nil
 }
 
-// Save writes content into a new file where the relay is and tells the file's
-// absolute path. A relative path starts at the relay's working directory, ~ is
-// its user's home. It never overwrites. Content is at most 128 MiB.
+// Save writes content to a new file on the relay's machine and returns its absolute path.
+// A relative path is relative to the relay's working directory, ~ is its user's home. It
+// never overwrites files. Content is at most 128 MiB.
 func (s *Conn) Save(ctx context.Context, path string, content []byte) (where string, err error) {
 	a, err := s.order(ctx, frameSave, order{Name: path}, content)
 	if err != nil {
@@ -59,9 +57,8 @@ func (s *Conn) Save(ctx context.Context, path string, content []byte) (where str
 	return a.Path, nil
 }
 
-// order sends content in pieces, so that output gets through between them,
-// then the order, and waits for the answer; what that says went wrong is an error,
-// too. One order at a time.
+// order sends content in pieces, to let output through, then the order, and waits for the
+// result. Only one order is processed at a time.
 func (s *Conn) order(ctx context.Context, kind byte, o order, content []byte) (orderResult, error) {
 	if len(content) > maxContent {
 		return orderResult{}, fmt.Errorf("%d bytes are too many, the limit is %d", len(content), maxContent)

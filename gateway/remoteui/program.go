@@ -17,10 +17,10 @@ import (
 	"goblin/gateway/browser"
 )
 
-// grace is how long a program may take to end when the screen ends.
+// grace is the time for a program to exit when the UI exits.
 const grace = time.Second
 
-// execute starts what the daemon ordered; the answer follows.
+// execute starts an order of the daemon. The result is sent later.
 func (r *relay) execute(kind byte, payload []byte) error {
 	content := r.content
 	r.content = nil
@@ -29,7 +29,7 @@ func (r *relay) execute(kind byte, payload []byte) error {
 		return fmt.Errorf("order: %w", err)
 	}
 	if r.contentOf != o.ID {
-		content = nil // of another one, which was given up
+		content = nil // of an abandoned order
 	}
 	if r.ctx.Err() != nil {
 		return nil
@@ -65,7 +65,7 @@ func (r *relay) execute(kind byte, payload []byte) error {
 
 func (r *relay) reply(a orderResult) { r.send.send(jsonFrame(frameDone, a)) }
 
-// show runs a program on the content and takes the terminal back afterwards.
+// show runs a program on the content and attaches the terminal again afterwards.
 func (r *relay) show(o order, content []byte) error {
 	command := r.command(o.Kind)
 	if command == "" {
@@ -106,18 +106,16 @@ func (r *relay) show(o order, content []byte) error {
 	return nil
 }
 
-// signalError is the error of a program that a signal ended.
 type signalError struct{ signal string }
 
 func (s signalError) Error() string { return "ended by signal " + s.signal }
 
-// exitError is the error of a program that ended with an exit status.
 type exitError struct{ status int }
 
 func (f exitError) Error() string { return fmt.Sprintf("exit status %d", f.status) }
 
-// wasKilled reports whether a signal ended a program, or what a shell ran for
-// it, as far as its exit status says so.
+// wasKilled reports whether a signal killed a program, or a command of its shell as far
+// as the exit status shows.
 func wasKilled(err error) bool {
 	var (
 		s signalError
@@ -126,7 +124,7 @@ func wasKilled(err error) bool {
 	return errors.As(err, &s) || errors.As(err, &f) && f.status > 128
 }
 
-// command is the user's command for a kind of program.
+// command returns the user's command for a kind of program.
 func (r *relay) command(kind string) string {
 	var names []string
 	switch kind {
@@ -143,8 +141,8 @@ func (r *relay) command(kind string) string {
 	return cmp.Or(slices.DeleteFunc(names, blank)...)
 }
 
-// safeName makes a base name that is no option, no hidden file and nothing to
-// a shell, and keeps the ending.
+// safeName returns a base name that is not an option, a hidden file or special to a
+// shell. It keeps the suffix.
 func safeName(name string) string {
 	if i := strings.LastIndexAny(name, `/\`); i >= 0 && i < len(name)-1 {
 		name = name[i+1:]
@@ -162,7 +160,7 @@ func safeName(name string) string {
 	return name
 }
 
-// save writes a new file and tells where it is.
+// save writes a new file and returns its path.
 func save(path string, content []byte) (where string, err error) {
 	if path == "" {
 		return "", errors.New("no file name")
@@ -192,8 +190,8 @@ func save(path string, content []byte) (where string, err error) {
 	return where, nil
 }
 
-// endWith ends a program when ctx ends: hangUp first, kill after a grace. The
-// function that it returns must be called once the program has ended.
+// endWith stops a program when ctx is done: hangUp first, then kill after grace. The
+// caller must call done once the program has exited.
 func endWith(ctx context.Context, hangUp, kill func()) (done func()) {
 	over, gone := make(chan struct{}), make(chan struct{})
 	go func() {

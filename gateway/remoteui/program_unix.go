@@ -14,9 +14,8 @@ import (
 
 const defaultEditor = "vi"
 
-// run runs a shell command on a file, on the terminal, in a process group of
-// its own: keys like Ctrl-C are for it alone. It is stopped and continued as a
-// shell does it.
+// run runs a shell command on a file in the terminal, in its own process group, so that
+// only it receives keys like Ctrl-C. It handles stopping and continuing like a shell.
 func (c *console) run(ctx context.Context, command, file string) error {
 	cmd := exec.Command("sh", "-c", script(command), "sh", file)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.in, c.out, c.out
@@ -55,9 +54,9 @@ func (c *console) run(ctx context.Context, command, file string) error {
 	}
 }
 
-// script runs a command on $1. The shell must not be what a Ctrl-C for the
-// program ends: it makes room where the command is a program and words, and
-// otherwise outlives the signal.
+// script returns a shell script that runs a command on $1. A Ctrl-C for the program must
+// not kill the shell. For simple commands the shell is replaced; otherwise it ignores the
+// signal.
 func script(command string) string {
 	if strings.Trim(command, wordLetters) == "" {
 		return "exec " + command + ` "$1"`
@@ -67,8 +66,8 @@ func script(command string) string {
 
 const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./+-"
 
-// stopWith stops this process's job because the user stopped the program in
-// front, and continues the program afterwards.
+// stopWith stops this process's job after the user stopped the program in the foreground,
+// and later continues the program.
 func (c *console) stopWith(pid, own int, front bool) {
 	if !front || c.steady {
 		_ = unix.Kill(-pid, unix.SIGCONT)

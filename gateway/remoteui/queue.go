@@ -2,10 +2,10 @@ package remoteui
 
 import "sync"
 
-// queue holds pieces of input in order, as they came, up to maxQueued bytes.
+// queue holds pieces of input in order, up to maxQueued bytes.
 type queue struct {
 	mu       sync.Mutex
-	changed  sync.Cond // something was added, taken, or the end came
+	changed  sync.Cond // something was added, taken or closed
 	pieces   [][]byte
 	bytes    int
 	closed   bool
@@ -18,7 +18,7 @@ func newQueue() *queue {
 	return q
 }
 
-// put adds a copy of p and waits for room; false: the queue is closed.
+// put adds a copy of p and waits for space. It returns false if the queue is closed.
 func (q *queue) put(p []byte) bool {
 	if len(p) == 0 {
 		return true
@@ -37,7 +37,8 @@ func (q *queue) put(p []byte) bool {
 	return true
 }
 
-// read fills p from the first piece, waiting for one; false: closed and empty.
+// read fills p from the first piece and waits for one. It returns false if the queue is
+// closed and empty.
 func (q *queue) read(p []byte) (int, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,7 +68,7 @@ func (q *queue) setDropping(on bool) {
 	q.changed.Broadcast()
 }
 
-// close ends waiting; what is queued can still be read.
+// close stops all waiting; queued pieces can still be read.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

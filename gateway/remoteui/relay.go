@@ -22,26 +22,25 @@ var (
 	ErrTerminalLost   = errors.New("the terminal is gone")
 )
 
-// Terminal is a terminal that this process owns while it shows a screen.
+// Terminal is a terminal that this process owns while it shows a UI.
 type Terminal struct {
 	In, Out *os.File                 // the same terminal
 	Getenv  func(name string) string // nil: os.Getenv
-	Theme   string                   // asked for by the user, "" for none
-	ASCII   bool                     // the user asked for ASCII only
+	Theme   string                   // requested by the user, or ""
+	ASCII   bool                     // the user requested ASCII output
 
-	// Steady is for a process that must not be stopped, since it does more
-	// than show a screen. It stays away from a terminal as long as another job
-	// is in front of it, and looks once a second whether that has changed. The
-	// process must ignore SIGTTOU, SIGTTIN and SIGTSTP.
+	// Steady is for a process that must not be stopped, because it does more than show a
+	// UI. While another job is in the foreground, it does not use the terminal, and
+	// checks once a second. The process must ignore SIGTTOU, SIGTTIN and SIGTSTP.
 	Steady bool
-	// OnBackground is called once, from a goroutine of Relay, when a steady screen has to wait for the
-	// foreground. It may be nil and must not block.
+	// OnBackground is called once, from a goroutine of Relay, when a steady UI must wait
+	// for the foreground. It may be nil and must not block.
 	OnBackground func()
 }
 
-// Rescue notes how a terminal is set. restore sets it so again, never waits,
-// and is for a process that must end while a Relay hangs in the terminal. It leaves alone
-// what another job has in front.
+// Rescue returns a function that restores the current settings of the terminal. It never
+// blocks, and is for a process that must exit while a Relay is blocked by the terminal.
+// It does nothing while another job is in the foreground.
 func (t Terminal) Rescue() (restore func()) {
 	fd := int(t.In.Fd())
 	found, err := term.GetState(fd)
@@ -62,39 +61,42 @@ type relay struct {
 	env        func(string) string
 	ctx        context.Context
 	fail       context.CancelCauseFunc
-	links      sync.WaitGroup // what runs as long as the screen
-	tasks      sync.WaitGroup // orders under way; the receiver adds them
-	busy       atomic.Bool    // an order is under way
-	terminalMu sync.Mutex     // held while the terminal belongs to something else
+	links      sync.WaitGroup // goroutines that run as long as the UI
+	tasks      sync.WaitGroup // running orders; added by the receiver
+	busy       atomic.Bool    // an order is running
+	terminalMu sync.Mutex     // held while a program or another job uses the terminal
 
-	backgroundCheck chan struct{} // another job may be in front now
-	waiting         bool          // for this process to be in front; guarded by terminalMu once watch runs
+	backgroundCheck chan struct{} // another job may be in the foreground
+	waiting         bool          // for the foreground; guarded by terminalMu once watch runs
 	warn            func()        // calls OnBackground; nil: done
 
-	content   []byte // of the next order; only the receiver touches it
+	content   []byte // of the next order; only for the receiver
 	contentOf uint64 // that order's id
 
-	parseMu      sync.Mutex // guards what follows, and the order of keys
+	parseMu      sync.Mutex // guards the fields below, and the order of keys
 	parser       replyParser
-	imageSupport size // of images, what the terminal answered
+	imageSupport size // image support reported by the terminal
 	flushAt      time.Time
-	flushTimer   *time.Timer   // calls flushHeld then
-	answered     chan struct{} // closed with the last answer
+	flushTimer   *time.Timer   // calls flushHeld at flushAt
+	answered     chan struct{} // closed with the last reply
 }
 
-// endedByDaemon is the cause of an end that the daemon asked for.
+// endedByDaemon is the cause of an exit that the daemon requested.
 type endedByDaemon struct{ reason string }
 
 func (endedByDaemon) Error() string { return "ended by the daemon" }
 
-// Relay shows the screen at the other end of c on t until the daemon ends it (the result is
-// its reason, "" for a plain quit), ctx ends (its error), the connection breaks
-// ([ErrConnectionLost]) or the terminal is gone ([ErrTerminalLost]). On every way out it
-// closes c, ends a pager or editor that it started, and gives the terminal back as it was
-// found; a terminal that takes no output is waited for 3 s at most, and where its writes
-// cannot be interrupted (only Linux has a way) a goroutine or two stay with it. Programs
-// are run with $VISUAL, $EDITOR (or vi) and $PAGER (or less, or more). One screen at a
-// time may be on one terminal.
+// Relay shows the UI at the other end of c on t until one of these events:
+//   - the daemon ends it; Relay returns its reason, "" for a plain quit
+//   - ctx is done; Relay returns its error
+//   - the connection breaks ([ErrConnectionLost])
+//   - the terminal is closed ([ErrTerminalLost])
+//
+// Relay then closes c, stops a pager or editor that it started, and restores the
+// terminal. It waits up to 3 s for a terminal that accepts no output. If its writes
+// cannot be interrupted, as on all systems except Linux, one or two goroutines remain
+// blocked. It runs $VISUAL, $EDITOR (or vi) and $PAGER (or less, or more). A terminal can
+// show only one UI at a time.
 func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err error) {
 	defer c.Close()
 	if t.Getenv == nil {
@@ -133,7 +135,7 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 
 	r.links.Go(func() { r.send.run(c) })
 	received := make(chan struct{})
-	go func() { // may hang in the terminal; see below
+	go func() { // may block in the terminal, see below
 		defer close(received)
 		r.fail(r.receive(c))
 	}()
@@ -148,7 +150,7 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	_ = r.con.w.SetWriteDeadline(time.Now().Add(closeTimeout))
 	select {
 	case <-received:
-	case <-time.After(closeTimeout): // hangs in a write that takes no deadline
+	case <-time.After(closeTimeout): // blocked in a write without deadline
 	}
 	r.tasks.Wait()
 	r.con.shutdown()
@@ -156,8 +158,8 @@ func Relay(ctx context.Context, c net.Conn, t Terminal) (reason string, err erro
 	return r.result(ctx)
 }
 
-// awaitAnswer waits a little for the terminal's answers, which would be typed
-// into the shell otherwise.
+// awaitAnswer waits briefly for the terminal's replies, which would otherwise appear as
+// input of the shell.
 func (r *relay) awaitAnswer() {
 	select {
 	case <-r.answered:
@@ -186,7 +188,6 @@ func (r *relay) hello(t Terminal) hello {
 	return hello{r.size(), env, t.Theme, t.ASCII, parseColorFGBG(t.Getenv("COLORFGBG"))}
 }
 
-// size is how large the terminal is now, with what is known of it.
 func (r *relay) size() size {
 	r.parseMu.Lock()
 	defer r.parseMu.Unlock()
@@ -237,15 +238,15 @@ func (r *relay) applyReplyLocked(a terminalReply) {
 func (r *relay) setDropping(on bool) { r.send.setDropping(on) }
 
 func (r *relay) terminalLost(cause error) {
-	if !r.con.canConfigure() { // who is not in front cannot read
+	if !r.con.canConfigure() { // background processes cannot read
 		wake(r.backgroundCheck)
 		return
 	}
 	r.fail(fmt.Errorf("%w: %w", ErrTerminalLost, cause))
 }
 
-// waitLocked begins to wait for the terminal. The daemon is not asked to pause: the
-// modes that it switches on now are needed later.
+// waitLocked starts waiting for the terminal. It does not pause the daemon, because the
+// modes that the UI sets now are needed later.
 func (r *relay) waitLocked() {
 	r.waiting = true
 	if r.warn != nil {
@@ -254,8 +255,7 @@ func (r *relay) waitLocked() {
 	}
 }
 
-// flushHeld gives out keys that looked like the start of an answer for long
-// enough.
+// flushHeld sends pending keys that looked like the start of a reply.
 func (r *relay) flushHeld() {
 	r.parseMu.Lock()
 	defer r.parseMu.Unlock()
@@ -264,7 +264,7 @@ func (r *relay) flushHeld() {
 	}
 }
 
-// receive handles the daemon's frames until the connection ends.
+// receive handles the daemon's frames until the connection is closed.
 func (r *relay) receive(c io.Reader) error {
 	br := bufio.NewReaderSize(c, 64<<10)
 	var buf []byte
@@ -297,8 +297,7 @@ func (r *relay) receive(c io.Reader) error {
 	}
 }
 
-// addContent adds a piece of content. Content of an order that was given up half-way does not become part of
-// the next order's.
+// addContent adds a piece of content. It drops content of an abandoned order.
 func (r *relay) addContent(payload []byte) error {
 	if len(payload) < contentHead {
 		return errors.New("content without an order")
@@ -314,12 +313,11 @@ func (r *relay) addContent(payload []byte) error {
 	return nil
 }
 
-// pollInterval is how often to check whether the terminal exists, and whether a steady screen is in its
-// foreground.
+// pollInterval is the interval for checking that the terminal exists, and that a steady
+// UI is in the foreground.
 const pollInterval = time.Second
 
-// watch follows the terminal's size, the process's stops, and which job is in
-// front.
+// watch follows the terminal's size, stops of the process, and the foreground job.
 func (r *relay) watch() {
 	s := r.con.jobs
 	look := time.NewTicker(pollInterval)
@@ -330,8 +328,8 @@ func (r *relay) watch() {
 		case <-r.ctx.Done():
 			return
 		case <-look.C:
-			// While a program has the terminal, or another job, nobody reads it
-			// who would notice.
+			// While a program or another job uses the terminal, no read would detect a
+			// closed terminal.
 			if isGone(r.con.fd) {
 				r.fail(fmt.Errorf("%w: it hung up", ErrTerminalLost))
 				return
@@ -339,7 +337,7 @@ func (r *relay) watch() {
 			if r.con.steady && r.isWaiting() && r.con.canConfigure() {
 				r.reattach()
 			}
-		case <-r.backgroundCheck: // its reader has ended
+		case <-r.backgroundCheck: // its reader has returned
 			r.con.detach()
 			r.reattach()
 		case <-s.resized:
@@ -355,8 +353,8 @@ func (r *relay) watch() {
 	}
 }
 
-// isWaiting reports whether the terminal is waited for, unless that is about to
-// change.
+// isWaiting reports whether the relay waits for the foreground. It returns false while
+// that is about to change.
 func (r *relay) isWaiting() bool {
 	if !r.terminalMu.TryLock() {
 		return false
@@ -373,9 +371,9 @@ func (r *relay) reattach() {
 	}
 }
 
-// suspend stops the process, with the terminal given back for that time.
+// suspend detaches the terminal and stops the process until it is continued.
 func (r *relay) suspend(s *signals) {
-	if !r.terminalMu.TryLock() { // a pager or an editor has the terminal
+	if !r.terminalMu.TryLock() { // a pager or an editor uses the terminal
 		s.stop(false)
 		return
 	}
@@ -392,7 +390,8 @@ func (r *relay) suspend(s *signals) {
 	r.resumeLocked()
 }
 
-// resumeLocked takes the terminal back and asks for a repaint. r.terminalMu is held.
+// resumeLocked attaches the terminal and requests a repaint. The caller holds
+// r.terminalMu.
 func (r *relay) resumeLocked() {
 	switch err := r.con.attach(); {
 	case err == nil:

@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// What a terminal is asked besides its background. Terminals answer in order, and all
-// answer the last one.
+// Queries in addition to the background. Terminals reply in order, and all reply to the
+// last one.
 const (
-	// queryKitty asks kitty's graphics protocol whether it is there, with one pixel that is
-	// shown nowhere.
+	// queryKitty requests support of kitty's graphics protocol, with one invisible pixel.
 	queryKitty      = "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"
-	queryCellSize   = "\x1b[16t" // how many pixels a cell has (xterm's window operations)
-	queryAttributes = "\x1b[c"   // what it is and has (DA1)
+	queryCellSize   = "\x1b[16t" // cell size in pixels (xterm's window operations)
+	queryAttributes = "\x1b[c"   // terminal type and features (DA1)
 )
 
-// queries returns the queries to write to a terminal; "" for one that must not be asked.
-// Multiplexers answer for themselves or not at all, and the Linux console would show the
-// question.
+// queries returns the queries for a terminal, or "" if it must not be queried.
+// Multiplexers reply for themselves or not at all, and the Linux console would display
+// the query.
 func queries(getenv func(string) string) string {
 	term := getenv("TERM")
 	for _, prefix := range []string{"screen", "tmux", "dumb", "linux"} {
@@ -33,15 +32,14 @@ func queries(getenv func(string) string) string {
 	if getenv("TMUX") != "" {
 		return s
 	}
-	// Some terminals show what they do not know, so that only those are asked for kitty's
-	// protocol which may have it, and its placeholders.
+	// Some terminals display unknown sequences. Query kitty's protocol only where it and
+	// its placeholders may be supported.
 	if strings.Contains(term, "kitty") || strings.Contains(term, "ghostty") || getenv("KITTY_WINDOW_ID") != "" || getenv("TERM_PROGRAM") == "ghostty" {
 		s += queryKitty
 	}
 	return s + queryCellSize + queryAttributes
 }
 
-// replyKind is a kind of terminal reply.
 type replyKind int
 
 const (
@@ -52,8 +50,8 @@ const (
 	replyKinds
 )
 
-// replyPatterns describe the replies: prefix, characters that may follow, their maximum number, and the
-// final byte of a control sequence, 0 for BEL or ST.
+// replyPatterns describe the replies: prefix, characters that may follow, their maximum
+// number, and the final byte of a control sequence, 0 for BEL or ST.
 var replyPatterns = [replyKinds]struct {
 	head, body string
 	most       int
@@ -76,13 +74,13 @@ type terminalReply struct {
 	body string
 }
 
-// replyParser extracts replies from keys: the first one of each expected kind. The zero value extracts
-// nothing.
+// replyParser extracts replies from keys: the first one of each expected kind. The zero
+// value extracts nothing.
 type replyParser struct {
 	expected [replyKinds]bool
-	pending  []byte // the start of what may be an answer
-	// escForwarded is set if the first pending byte, an ESC, was already forwarded. ESC alone at the end of a
-	// read is a key that must not wait.
+	pending  []byte // the start of a possible reply
+	// escForwarded reports whether the first pending byte, an ESC, was already forwarded.
+	// ESC alone at the end of a read is a key that must not wait.
 	escForwarded bool
 }
 
@@ -93,11 +91,10 @@ func (c *replyParser) expect(questions string) {
 	}
 }
 
-// isIdle reports whether no reply is expected.
 func (c *replyParser) isIdle() bool { return c.expected == [replyKinds]bool{} }
 
-// extract appends the keys in p to keys, in order, and the replies to found. Bytes that may start a reply
-// stay pending, see flushDelay.
+// extract appends the keys in p to keys, in order, and returns the replies. Bytes that
+// may start a reply stay pending, see flushDelay.
 func (c *replyParser) extract(keys, p []byte) (out []byte, all []terminalReply) {
 	for i, b := range p {
 		if c.isIdle() {
@@ -110,7 +107,7 @@ func (c *replyParser) extract(keys, p []byte) (out []byte, all []terminalReply) 
 			all = append(all, terminalReply{kind, strings.TrimRight(body, "\x1b")})
 			c.pending, c.escForwarded = c.pending[:0], false
 			c.expected[kind] = false
-			if kind == replyAttributes { // it was asked last
+			if kind == replyAttributes { // the last query
 				c.expected[replyKitty], c.expected[replyCellSize] = false, false
 			}
 		}
@@ -121,13 +118,13 @@ func (c *replyParser) extract(keys, p []byte) (out []byte, all []terminalReply) 
 	return keys, all
 }
 
-// step takes one byte; done: what is held is an answer.
+// step handles one byte. done reports whether the pending bytes are a complete reply.
 func (c *replyParser) step(keys []byte, b byte) (out []byte, kind replyKind, done bool) {
 	if kind, fits, done := c.match(b); fits {
 		c.pending = append(c.pending, b)
 		return keys, kind, done
 	}
-	if n := len(c.pending) - 1; n > 0 && c.pending[n] == 0x1b { // begins anew
+	if n := len(c.pending) - 1; n > 0 && c.pending[n] == 0x1b { // a new reply starts
 		keys = c.release(keys, n)
 		c.pending = append(c.pending, 0x1b)
 		return c.step(keys, b)
@@ -151,8 +148,8 @@ func (c *replyParser) release(keys []byte, n int) []byte {
 	return keys
 }
 
-// match reports whether b continues the pending bytes as an expected reply, and whether that is complete
-// then.
+// match reports whether b continues the pending bytes as an expected reply, and whether
+// the reply is then complete.
 func (c *replyParser) match(b byte) (kind replyKind, fits, done bool) {
 	n := len(c.pending)
 	for kind, s := range replyPatterns {
@@ -180,7 +177,8 @@ func (c *replyParser) match(b byte) (kind replyKind, fits, done bool) {
 	return 0, false, false
 }
 
-// flushDelay returns how long to wait for more bytes before flush; 0 if nothing is pending.
+// flushDelay returns the time to wait for more bytes before flush, or 0 if nothing is
+// pending.
 func (c *replyParser) flushDelay() time.Duration {
 	n := len(c.pending)
 	if n == 0 || n == 1 && c.escForwarded {
@@ -188,13 +186,12 @@ func (c *replyParser) flushDelay() time.Duration {
 	}
 	for kind, s := range replyPatterns {
 		if c.expected[kind] && n >= len(s.head) && string(c.pending[:len(s.head)]) == s.head {
-			return bodyTimeout // hardly a key begins so
+			return bodyTimeout // keys hardly ever start like this
 		}
 	}
 	return headTimeout
 }
 
-// flush appends what is held to keys.
 func (c *replyParser) flush(keys []byte) []byte { return c.release(keys, len(c.pending)) }
 
 // applyReply records a terminal's reply about images.
@@ -213,7 +210,7 @@ func (s *size) applyReply(a terminalReply) {
 	}
 }
 
-// maxCellSide bounds a side of a cell, in pixels.
+// maxCellSide is the maximum side of a cell, in pixels.
 const maxCellSide = 200
 
 // parsePixels parses a side of a cell in pixels. It returns 0 for an invalid value.

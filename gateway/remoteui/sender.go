@@ -2,8 +2,8 @@ package remoteui
 
 import "io"
 
-// sender queues a relay's frames; run is the one writer of its connection. Keys are
-// bounded by the queue. Other frames are as few as the daemon's orders and the user's stops.
+// sender queues a relay's frames; run is the only writer of its connection. The queue
+// limits keys. Other frames are rare: one per order of the daemon or stop by the user.
 type sender struct {
 	queue // of keys; its lock guards the rest
 
@@ -19,7 +19,7 @@ func newSender() *sender {
 	return s
 }
 
-// resize sends a size; the latest wins.
+// resize sends a size. Only the latest unsent one is kept.
 func (s *sender) resize(to size) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,7 +27,7 @@ func (s *sender) resize(to size) {
 	s.changed.Broadcast()
 }
 
-// background sends a background; the latest wins.
+// background sends a background. Only the latest unsent one is kept.
 func (s *sender) background(dark bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,8 +43,7 @@ func (s *sender) send(frame []byte) {
 	s.changed.Broadcast()
 }
 
-// run writes until close or an error. It never says why: who reads the
-// connection finds out.
+// run writes until close or an error. The reader of the connection reports errors.
 func (s *sender) run(w io.Writer) {
 	defer s.close()
 	for {
@@ -58,7 +57,7 @@ func (s *sender) run(w io.Writer) {
 	}
 }
 
-// next waits for the next frame; nil: closed.
+// next waits for the next frame. It returns nil if closed.
 func (s *sender) next() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +96,7 @@ func (s *sender) isIdleLocked() bool {
 	return len(s.control) == 0 && s.size == nil && s.dark == nil && len(s.pieces) == 0
 }
 
-// drain waits until everything was written or the end came.
+// drain waits until everything was written or the sender was closed.
 func (s *sender) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

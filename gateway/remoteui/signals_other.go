@@ -4,8 +4,8 @@ package remoteui
 
 import "time"
 
-// signals stands for the signals of other systems: the size is looked at now
-// and then, and nothing is stopped.
+// signals replaces signals on systems without them: it polls the size, and never stops
+// the process.
 type signals struct {
 	tick      *time.Ticker
 	resized   <-chan time.Time
@@ -21,7 +21,7 @@ func watchSignals(bool) *signals {
 
 func isForeground(int) bool { return true }
 
-// isGone is known by reading alone.
+// isGone cannot detect a closed terminal; only reading does.
 func isGone(int) bool { return false }
 
 func (s *signals) close() { s.tick.Stop() }

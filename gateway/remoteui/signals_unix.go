@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals carry the kernel's news of the terminal and its jobs. Each channel holds one;
-// more of the same would say the same.
+// signals reports changes of the terminal and its jobs. Each channel holds one value,
+// because repeated ones are equivalent.
 type signals struct {
 	resized   chan os.Signal
 	stopped   chan os.Signal
 	continued chan os.Signal
-	exact     bool // resized is a fact, not a guess
-	steady    bool // nothing is stopped
+	exact     bool // resized is a signal, not polled
+	steady    bool // the process is never stopped
 }
 
-// watchSignals begins to catch them; a steady process catches no stops.
+// watchSignals starts catching signals. A steady process catches no stops.
 func watchSignals(steady bool) *signals {
 	s := &signals{make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1), true, steady}
 	signal.Notify(s.resized, syscall.SIGWINCH)
@@ -38,14 +38,14 @@ func (s *signals) catch() {
 	}
 }
 
-// isForeground reports whether this process's group is in front of a terminal. One
-// that does not control this process's session asks for no such order.
+// isForeground reports whether this process's group is in the foreground of a terminal.
+// It returns true if the terminal does not control this process's session.
 func isForeground(fd int) bool {
 	front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	return err != nil || front == unix.Getpgrp()
 }
 
-// isGone reports whether a terminal has hung up: nothing can be asked of it any more.
+// isGone reports whether a terminal was closed.
 func isGone(fd int) bool {
 	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
 	return errors.Is(err, unix.EIO)
@@ -57,11 +57,10 @@ func (s *signals) close() {
 	signal.Stop(s.continued)
 }
 
-// stop stops the process, with the rest of its group if that is asked for, and
-// returns when it goes on. The stop is by SIGTTIN: it does what SIGTSTP does
-// (the kernel ignores both in a group that no shell could continue; then the
-// time limit ends the wait), but a Go program that has once caught a signal
-// never gets its default action back.
+// stop stops the process, and its group if requested, and returns when it continues. It
+// uses SIGTTIN, which acts like SIGTSTP: a Go program that has caught a signal never gets
+// its default action back. The kernel ignores both in a group that no shell could
+// continue; then the time limit ends the wait.
 func (s *signals) stop(group bool) {
 	signal.Stop(s.stopped)
 	defer s.catch()
@@ -77,13 +76,13 @@ func (s *signals) stop(group bool) {
 	case <-time.After(200 * time.Millisecond):
 	}
 	select {
-	case <-s.continued: // this one is answered for
+	case <-s.continued: // already handled
 	default:
 	}
 }
 
-// stopGroup stops the rest of the group. It waits for this process's own copy
-// of the signal, which would stop it once more after it was continued.
+// stopGroup stops the rest of the group. It waits for this process's own copy of the
+// signal, which would stop it again after it was continued.
 func stopGroup() {
 	if signal.Ignored(syscall.SIGTSTP) {
 		return

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/term"
 )
 
-// reopen opens a terminal anew, so that its writes can be given a deadline
-// without making the shell's own descriptor non-blocking. Where that is not
-// possible (another user's terminal) it returns out.
+// reopen opens a terminal again, so that its writes can have a deadline without making
+// the shell's own descriptor non-blocking. It returns out if that fails, as for another
+// user's terminal.
 func reopen(out *os.File) *os.File {
 	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(out.Fd())), os.O_WRONLY|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -23,8 +23,8 @@ func reopen(out *os.File) *os.File {
 	return f
 }
 
-// isSame reports whether two files are the same terminal. It leaves f
-// non-blocking, which Fd would not.
+// isSame reports whether two files are the same terminal. It avoids f.Fd, which would
+// make f blocking.
 func isSame(f, out *os.File) bool {
 	a, aErr := f.Stat()
 	b, bErr := out.Stat()

@@ -10,5 +10,5 @@ func flushInput(*os.File) {}
 
 func prepare(*os.File) (undo func()) { return func() {} }
 
-// cell is how many pixels a cell of a terminal has: nobody tells here but itself.
-func cell(*os.File) (w, h int) { return 0, 0 }
+// cellSize returns 0: only the terminal itself reports the size of its cells.
+func cellSize(*os.File) (w, h int) { return 0, 0 }

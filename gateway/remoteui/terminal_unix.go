@@ -10,7 +10,7 @@ import (
 
 func prepare(*os.File) (undo func()) { return func() {} }
 
-// cellSize returns the pixels of a cell of a terminal, 0 if they are unknown.
+// cellSize returns the size of a terminal's cell in pixels, or 0 if unknown.
 func cellSize(out *os.File) (w, h int) {
 	s, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ)
 	if err != nil || s.Col == 0 || s.Row == 0 {

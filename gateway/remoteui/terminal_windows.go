@@ -10,7 +10,7 @@ func reopen(out *os.File) *os.File { return out }
 
 func flushInput(in *os.File) { _ = windows.FlushConsoleInputBuffer(windows.Handle(in.Fd())) }
 
-// prepare makes the console understand control sequences.
+// prepare enables control sequences in the console.
 func prepare(out *os.File) (undo func()) {
 	h := windows.Handle(out.Fd())
 	var mode uint32
@@ -22,5 +22,5 @@ func prepare(out *os.File) (undo func()) {
 	return func() { _ = windows.SetConsoleMode(h, mode) }
 }
 
-// cellSize returns the pixels of a cell of a terminal, 0 if they are unknown.
+// cellSize returns 0: only the terminal itself reports the size of its cells.
 func cellSize(*os.File) (w, h int) { return 0, 0 }

@@ -10,19 +10,19 @@ import (
 	"goblin/gateway/atomicfile"
 )
 
-// Files that restrict clients have a last good copy beside them, so that a damaged one
-// does not lift the restrictions. A missing file has no restrictions: the user removed it.
+// Files that restrict clients have a last good copy, so that a damaged file does not lift
+// the restrictions. A missing file means no restrictions: the user removed it.
 const (
 	copySuffix    = ".good"
 	damagedSuffix = ".damaged"
 )
 
 // ErrVersion is the cause of an error about a file of another version. Such a file is
-// good for the Goblin that wrote it, so [Save] does not replace it.
+// valid for the Goblin that wrote it, so [Save] does not replace it.
 var ErrVersion = errors.New("another Goblin wrote it")
 
-// DamagedError is an error about a file that is there and cannot be used. Its text does
-// not name the path.
+// DamagedError is the error for an existing but unusable file. Its text does not contain
+// the path.
 type DamagedError struct {
 	Err      error
 	Restored bool // the last good copy was used instead
@@ -32,7 +32,7 @@ func (e *DamagedError) Error() string { return e.Err.Error() }
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Repair returns what the user has to do with the file, apart from removing it.
+// Repair returns how the user can fix the file without removing it.
 func (e *DamagedError) Repair() string {
 	if errors.Is(e.Err, fs.ErrPermission) {
 		return "give this user access to it"
@@ -40,8 +40,9 @@ func (e *DamagedError) Repair() string {
 	return "repair it"
 }
 
-// Load parses the file at path, or its last good copy if the file is damaged. The error is
-// a *[DamagedError], also if the copy was used. A missing file is the zero value.
+// Load parses the file at path, or its last good copy if the file is damaged. It returns
+// a *[DamagedError] even if it used the copy. For a missing file it returns the zero
+// value.
 func Load[T any](path string, most int64, parse func(text []byte) (T, error)) (value T, err error) {
 	value, err = load(path, most, parse)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -66,24 +67,24 @@ func load[T any](path string, most int64, parse func(text []byte) (T, error)) (v
 	return value, nil
 }
 
-// ReadCopy returns the last good copy of the file at path as it is, damaged or not.
+// ReadCopy returns the last good copy of the file at path, damaged or not.
 func ReadCopy(path string, most int64) ([]byte, error) { return Read(path+copySuffix, most) }
 
-// Save replaces the file at path and its last good copy. was is the error of [Load]; a
-// damaged file is kept beside it, with ".damaged" for its ending. Save changes nothing
-// if the file is of another version or could not be restored. The caller holds the lock of
+// Save replaces the file at path and its last good copy. was is the error of [Load]: a
+// damaged file is kept with the suffix ".damaged". Save returns was without changes if
+// the file has another version or could not be restored. The caller must hold the lock of
 // the file.
 func Save(path string, text []byte, was error) error {
 	damaged, ok := errors.AsType[*DamagedError](was)
 	switch {
 	case !ok:
-		// The copy first: a full disk leaves both as they were.
+		// The copy comes first: a full disk then leaves the file unchanged.
 		if err := saveCopy(path, text); err != nil {
 			return err
 		}
 		err := atomicfile.Write(path, text)
 		if err != nil {
-			_ = os.Remove(path + copySuffix) // it has what was refused; Keep writes it again
+			_ = os.Remove(path + copySuffix) // it has the rejected text; UpdateCopy writes it again
 		}
 		return err
 	case !damaged.Restored, errors.Is(was, ErrVersion):
@@ -93,7 +94,7 @@ func Save(path string, text []byte, was error) error {
 		return err
 	}
 	if err := atomicfile.Write(path, text); err != nil {
-		return err // the copy is all there is
+		return err // the copy is the only good version
 	}
 	return saveCopy(path, text)
 }
@@ -105,8 +106,8 @@ func saveCopy(path string, text []byte) error {
 	return nil
 }
 
-// keepDamaged gives a damaged file a second name. The file itself stays until it is
-// replaced, since a missing one has no restrictions.
+// keepDamaged links a damaged file to a second name. The file itself stays until it is
+// replaced, because a missing one means no restrictions.
 func keepDamaged(path string) error {
 	aside := path + damagedSuffix
 	err := os.Remove(aside)
@@ -119,8 +120,8 @@ func keepDamaged(path string) error {
 	return nil
 }
 
-// UpdateCopy makes the last good copy equal to the file at path if check accepts its text. It removes the
-// copy of a missing file, and leaves the copy of a damaged one.
+// UpdateCopy updates the last good copy from the file at path if check accepts its text.
+// It removes the copy of a missing file, and keeps the copy of a damaged one.
 func UpdateCopy(path string, most int64, check func(text []byte) error) error {
 	if copyOf(path, most, check) == nil {
 		return nil // the usual case needs no lock
@@ -130,13 +131,13 @@ func UpdateCopy(path string, most int64, check func(text []byte) error) error {
 		return err
 	}
 	defer unlock()
-	if update := copyOf(path, most, check); update != nil { // no other process was faster
+	if update := copyOf(path, most, check); update != nil { // another process may have updated it
 		return update()
 	}
 	return nil
 }
 
-// copyOf returns a function that updates the copy of a file, nil if it is up to date.
+// copyOf returns a function that updates the copy of a file, or nil if it is up to date.
 func copyOf(path string, most int64, check func(text []byte) error) (update func() error) {
 	text, err := Read(path, most)
 	switch {

@@ -4,5 +4,5 @@ package state
 
 import "os"
 
-// readOnly are the flags for reading.
+// readOnly holds the flags for reading.
 const readOnly = os.O_RDONLY

@@ -8,6 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readOnly are the flags for reading. Opening a pipe without a writer does not wait, and
-// a terminal does not become that of the process.
+// readOnly holds the flags for reading. Opening a pipe without a writer does not block,
+// and a terminal does not become the controlling terminal.
 const readOnly = os.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY

@@ -1,18 +1,15 @@
-// Catalog keeps on disk what servers listed last, so that it can be listed
-// before they have started.
+// A list cache stores the last lists of servers on disk, so that they can be listed
+// before the servers have started.
 //
-// It owns a folder with a file for each server of each config: a head of one line, then
-// the entries, one a line behind the digit of their list, then a digest of these. A file
-// is private to the user and counts only for the identity it was kept for: what decides
-// in the config which server that is. Nothing of an identity can be read out of a file
-// but whether it is the same.
+// It is a folder with one file per server and config: a head line, then one entry per
+// line after the digit of its list, then a digest of the entries. A file is private to
+// the user, and is valid only for one identity, a digest of the settings that define the
+// server.
 //
-// It knows neither servers nor kinds: lists are numbered, from 0 to 9, and the head is
-// whatever the caller makes of it. Head and Lists read a file; Keep only notes what is to be
-// written, which [ListCache.Run] does a while later, so that many changes cost one write.
-// Commands that run for a moment call [ListCache.Save] instead of Run. All
-// methods may be called from any goroutine; nothing fails for want of a file: what is wrong
-// with one is logged, once.
+// The cache does not know the kinds of lists: they are numbered from 0 to 9, and the
+// caller defines the head. Put only records changes; [ListCache.Run] writes them after a
+// delay, or [ListCache.Save] in short-lived commands. All methods are safe for concurrent
+// use. Problems with files are logged once and never returned.
 
 package state
 
@@ -43,23 +40,23 @@ import (
 
 const (
 	format = 1
-	// maxFile bounds a file, in bytes.
+	// maxFile is the maximum size of a file, in bytes.
 	maxFile = 64 << 20
-	// maxHead bounds its first line.
+	// maxHead is the maximum length of its first line, in bytes.
 	maxHead = 4 << 20
-	// maxDepth is how deep an entry may be.
+	// maxDepth is the maximum nesting of an entry.
 	maxDepth = 512
-	// pause is how long changes are gathered.
+	// pause is the time in which changes are collected.
 	pause = 2 * time.Second
 	// staleAge is the age of a temporary file that is no longer being written.
 	staleAge = time.Hour
 	ext      = ".catalog"
 )
 
-// ListHead is what is remembered of a server besides its lists.
+// ListHead is the cached data of a server except its lists.
 type ListHead struct {
 	Saved time.Time
-	About json.RawMessage // the caller's
+	About json.RawMessage // defined by the caller
 }
 
 // head is the first line of a file.
@@ -70,27 +67,27 @@ type head struct {
 	About    json.RawMessage `json:"about"`
 }
 
-// change is an update of a server's file that waits to be written.
+// change is a pending update of a server's file.
 type change struct {
 	identity string
 	about    json.RawMessage
-	lists    map[int][][]byte // those that are others than in the file
+	lists    map[int][][]byte // only the changed ones
 }
 
-// ListCache is the catalog of one config. Make one with [NewListCache].
+// ListCache is the cache of one config. Create it with [NewListCache].
 type ListCache struct {
 	folder, config string
-	most           time.Duration // without use, until a file is removed
+	most           time.Duration // age without use after which files are removed
 	log            *slog.Logger
 	wake           chan struct{} // capacity one
 
 	mu      sync.Mutex
 	changes map[string]*change
-	logged  map[string]bool // what was logged already
+	logged  map[string]bool // events that were logged
 }
 
-// NewListCache is the store of a config in a folder, which need not be there yet. Files that were
-// not used for longer than most count no more.
+// NewListCache returns the cache of a config in a folder, which need not exist. Files
+// unused for longer than most are ignored.
 func NewListCache(folder, config string, most time.Duration, log *slog.Logger) *ListCache {
 	return &ListCache{
 		folder: folder, config: config, most: most, log: log, wake: make(chan struct{}, 1),
@@ -98,22 +95,21 @@ func NewListCache(folder, config string, most time.Duration, log *slog.Logger) *
 	}
 }
 
-// ListIdentity is a digest of the parts that decide which server it is.
+// ListIdentity returns a digest of the settings that define a server.
 func ListIdentity(parts any) string {
 	text, _ := json.Marshal(parts) // maps are sorted
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// path is the file of a server, whose name is safe in one.
+// path returns the path of a server's file. Server names are safe in file names.
 func (s *ListCache) path(server string) string {
 	sum := sha256.Sum256([]byte(s.config + "\x00" + server))
 	return filepath.Join(s.folder, server+"-"+hex.EncodeToString(sum[:6])+ext)
 }
 
-// Head is what is remembered of a server besides its lists, which it reads no further
-// than that; nil for nothing. What was kept for another identity, was not used for too
-// long or cannot be read is removed.
+// Head returns the cached data of a server without reading its lists, or nil. It removes
+// data of another identity, data unused for too long, and unreadable data.
 func (s *ListCache) Head(server, identity string) *ListHead {
 	h, err := s.head(server, identity)
 	if err != nil {
@@ -121,14 +117,14 @@ func (s *ListCache) Head(server, identity string) *ListHead {
 		return nil
 	}
 	now := time.Now()
-	_ = os.Chtimes(s.path(server), now, now) // it is used; else it goes earlier
+	_ = os.Chtimes(s.path(server), now, now) // record the use
 	if h.Saved.After(now) {                  // the clock was set back
 		h.Saved = now
 	}
 	return &ListHead{Saved: h.Saved, About: h.About}
 }
 
-// Has reports whether lists of a server are in the store. It removes nothing.
+// Has reports whether lists of a server are cached. It removes nothing.
 func (s *ListCache) Has(server, identity string) bool {
 	_, err := s.head(server, identity)
 	return err == nil
@@ -146,8 +142,8 @@ func (s *ListCache) head(server, identity string) (head, error) {
 	return readHead(bufio.NewReaderSize(f, 4<<10), identity)
 }
 
-// Lists are the remembered lists of a server, by their numbers; not ok when they are not
-// what was written, and are removed.
+// Lists returns the cached lists of a server, by number. If they are damaged, it removes
+// them and ok is false.
 func (s *ListCache) Lists(server, identity string) (lists [][][]byte, ok bool) {
 	lists, err := read(s.path(server), identity)
 	if err != nil {
@@ -156,7 +152,7 @@ func (s *ListCache) Lists(server, identity string) (lists [][][]byte, ok bool) {
 	return lists, err == nil
 }
 
-// drop removes the file of a server, which err is about.
+// drop removes the file of a server after err.
 func (s *ListCache) drop(server string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -212,7 +208,7 @@ func readHead(r *bufio.Reader, identity string) (h head, err error) {
 	return h, nil
 }
 
-// ParseLists reads the lists in the text of a file, which they stay part of.
+// ParseLists parses the lists in the text of a file. They alias the text.
 func ParseLists(text []byte, identity string) (lists [][][]byte, err error) {
 	r := bytes.NewReader(text)
 	if _, err := readHead(bufio.NewReaderSize(r, 16), identity); err != nil {
@@ -239,7 +235,7 @@ func ParseLists(text []byte, identity string) (lists [][][]byte, err error) {
 
 var newline = []byte("\n")
 
-// line reads a line of at most so many bytes.
+// line reads a line of at most most bytes.
 func line(r *bufio.Reader, most int) ([]byte, error) {
 	var all []byte
 	for {
@@ -256,7 +252,7 @@ func line(r *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// depth is how many arrays and objects are within each other in valid JSON.
+// depth returns the nesting of valid JSON.
 func depth(text []byte) (most int) {
 	now, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -276,8 +272,8 @@ func depth(text []byte) (most int) {
 	return most
 }
 
-// Put notes what a server says of itself, and those of its lists that were fetched. Lists
-// that are not named stay. The entries are not to be changed any more.
+// Put records the head and the fetched lists of a server for writing. Other lists stay
+// unchanged. The caller must no longer modify the entries.
 func (s *ListCache) Put(server, identity string, about json.RawMessage, lists map[int][][]byte) {
 	s.mu.Lock()
 	c := s.changes[server]
@@ -294,7 +290,7 @@ func (s *ListCache) Put(server, identity string, about json.RawMessage, lists ma
 	}
 }
 
-// Forget removes what is remembered of a server.
+// Forget removes the cached data of a server.
 func (s *ListCache) Forget(server string) {
 	s.mu.Lock()
 	delete(s.changes, server)
@@ -308,8 +304,8 @@ func (s *ListCache) remove(server string) {
 	}
 }
 
-// Run writes what is to be kept, until ctx ends; then what is left. It removes files that
-// were not used for too long.
+// Run removes files unused for too long. It writes changes until ctx is done, and then
+// the remaining ones.
 func (s *ListCache) Run(ctx context.Context) {
 	s.sweep()
 	for {
@@ -320,7 +316,7 @@ func (s *ListCache) Run(ctx context.Context) {
 			return
 		}
 		select {
-		case <-time.After(pause): // gathers more
+		case <-time.After(pause): // collects changes
 		case <-ctx.Done():
 		}
 		s.write()
@@ -330,7 +326,7 @@ func (s *ListCache) Run(ctx context.Context) {
 func (s *ListCache) sweep() {
 	entries, err := os.ReadDir(s.folder)
 	if err != nil {
-		return // there is nothing to remove
+		return // nothing to remove
 	}
 	for _, e := range entries {
 		info, err := e.Info()
@@ -350,8 +346,8 @@ func (s *ListCache) sweep() {
 
 func (s *ListCache) write() { s.flush(s.save) }
 
-// Save writes what Keep noted. It skips servers whose file another process wrote after
-// since. It is called instead of Run.
+// Save writes the changes immediately, for commands that do not call Run. It skips
+// servers whose file another process wrote after since.
 func (s *ListCache) Save(since time.Time) {
 	s.flush(func(server string, c *change) error {
 		h, err := s.head(server, c.identity)
@@ -362,7 +358,7 @@ func (s *ListCache) Save(since time.Time) {
 	})
 }
 
-// flush has each change saved, and logs what fails.
+// flush saves each change and logs errors.
 func (s *ListCache) flush(save func(server string, c *change) error) {
 	s.mu.Lock()
 	changes := s.changes
@@ -380,7 +376,7 @@ func (s *ListCache) flush(save func(server string, c *change) error) {
 		}
 		delete(changes, server)
 	}
-	registry.FreeAfterList(size) // they were held until now
+	registry.FreeAfterList(size) // changes held them until now
 }
 
 func (s *ListCache) save(server string, c *change) error {
@@ -400,7 +396,7 @@ func (s *ListCache) save(server string, c *change) error {
 		return encode(f, head{Format: format, Identity: c.identity, Saved: time.Now().UTC(), About: c.about}, lists)
 	})
 	if errors.Is(err, errLarge) {
-		_ = os.Remove(path) // what it holds is out of date
+		_ = os.Remove(path) // its content is outdated
 		return err
 	}
 	return s.folderError(err)
@@ -408,7 +404,7 @@ func (s *ListCache) save(server string, c *change) error {
 
 var errFolder = errors.New("the folder cannot be written")
 
-// folderError describes a problem of the folder in the same words for all files.
+// folderError describes a problem of the folder equally for all files.
 func (s *ListCache) folderError(err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%w: %s: %w", errFolder, s.folder, of.Err)
@@ -428,7 +424,7 @@ func encode(f io.Writer, h head, lists map[int][][]byte) error {
 		return errLarge
 	}
 	out := bufio.NewWriterSize(f, 64<<10)
-	_, _ = out.Write(append(first, '\n')) // Flush tells
+	_, _ = out.Write(append(first, '\n')) // Flush returns the error
 	sum := sha256.New()
 	size := 0
 	var entry bytes.Buffer
@@ -440,7 +436,7 @@ func encode(f io.Writer, h head, lists map[int][][]byte) error {
 			entry.Reset()
 			entry.WriteByte('0' + byte(i))
 			entry.Write(item)
-			rawjson.OneLine(entry.Bytes()) // with all its blanks: it is compared with what the server lists next time
+			rawjson.OneLine(entry.Bytes()) // keep blanks: it is compared with the server's next list
 			entry.WriteByte('\n')
 			if size += entry.Len(); size > maxFile-maxHead-128 {
 				return errLarge
@@ -453,8 +449,8 @@ func encode(f io.Writer, h head, lists map[int][][]byte) error {
 	return out.Flush()
 }
 
-// shouldLog reports whether an event of a server was not logged before, or of any server if the folder is
-// the problem.
+// shouldLog reports whether an event of a server was not logged before. Problems of the
+// folder count once for all servers.
 func (s *ListCache) shouldLog(what, server string, err error) bool {
 	key := what + server
 	if errors.Is(err, errFolder) {

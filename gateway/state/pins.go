@@ -1,16 +1,14 @@
-// Pins remembers the tool definitions that a user has seen, so that a
-// server that changes one later, or slips one in, is found out.
+// Pins are the tool definitions that a user has approved, used to detect changed and
+// added tools.
 //
-// It owns a state file per config and the comparison. A server's tools are
-// pinned when it first lists any: what a user connects to for the first time,
-// he trusts. From then on every definition that is new or another one waits
-// until it is approved; what becomes of it meanwhile is not this package's
-// business. It knows neither clients nor connections.
+// There is a state file per config. A server's tools are pinned automatically when it
+// first lists any. Later, each new or changed definition is unapproved until the user
+// approves it. The caller decides what that means for clients.
 //
-// All methods may be called from any goroutine. They write the file before they
-// return; failing to is an error, and nothing is approved by it. Several processes may use one file: each changes it
-// under a lock (beside it, with ".lock" for its ending) and sees what the others
-// wrote. Who shows changes has to look again when the file was written.
+// All methods are safe for concurrent use. They write the file before they return; if
+// that fails, nothing is approved. Several processes may share a file: each changes it
+// under a lock (a file with the suffix ".lock") and reads the changes of others. After
+// the file was written, callers must check for changes again.
 
 package state
 
@@ -34,24 +32,23 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// MaxTools bounds what is pinned of one server, and so do 4 MiB of names and
-// hashes. Tools beyond that are not watched, and never approved.
+// MaxTools is the maximum number of pinned tools of one server, whose names and hashes
+// also have a limit of 4 MiB. Tools over the limit are never approved.
 const MaxTools = 20_000
 
 const (
-	// maxKept is the size of a definition, in bytes, up to which it is kept
-	// beside its hash, to show what changed.
+	// maxKept is the maximum size of a definition that is stored with its hash, to show
+	// changes, in bytes.
 	maxKept = 32 << 10
-	// maxServerKept bounds the definitions that are kept of one server, and
-	// maxServer their names and hashes, in bytes, so that none can make the file
-	// too large for the others.
+	// Limits of the stored definitions of one server, and of its names and hashes, in
+	// bytes. They keep one server from making the file too large for others.
 	maxServerKept = 4 << 20
 	maxServer     = 4 << 20
-	perTool       = 128 // bytes of a tool in the file, beside its name and definition
-	// maxSorted is the size of a definition, in bytes, up to which the order of
-	// the keys inside its members does not count.
+	perTool       = 128 // bytes of a tool in the file, except its name and definition
+	// maxSorted is the maximum size of a definition for which the order of nested keys
+	// does not count, in bytes.
 	maxSorted = 1 << 20
-	// maxPins bounds the file.
+	// maxPins is the maximum size of the file, in bytes.
 	maxPins = 256 << 20
 	version = 1
 )
@@ -68,61 +65,59 @@ type file struct {
 	Servers map[string]map[string]pin `json:"servers"`
 }
 
-// PinnedTool is a tool as clients would get it: names are those by which it is served,
-// so no two are equal.
+// PinnedTool is a tool as served to clients. Names are unique.
 type PinnedTool struct {
 	Name       string
 	Definition []byte // raw
 }
 
-// Verdict is the result of [PinStore.Check] on the tools of a server.
+// Verdict is the result of [PinStore.Check] for a server's tools.
 type Verdict struct {
 	Changes  []DefinitionChange
-	Approved []bool // for each tool, whether its definition is the approved one
-	// Unwatched is how many tools are beyond the bounds.
+	Approved []bool // for each tool, whether its definition is approved
+	// Unwatched is the number of tools over the limits.
 	Unwatched int
 }
 
-// DefinitionChange is a tool whose definition is not the approved one.
+// DefinitionChange is a tool whose definition is not approved.
 type DefinitionChange struct {
 	Name string
 	New  bool
-	// Approved and Offered are canonical JSON; nil for none, and for one that
-	// is larger than 32 KiB.
+	// Approved and Offered are canonical JSON, or nil if missing or larger than 32 KiB.
 	Approved, Offered []byte
-	Hash              string // of what is offered
+	Hash              string // of Offered
 }
 
-// PinStore is the pins of one config. Make one with [Open].
+// PinStore holds the pins of one config. Open it with [OpenPins].
 type PinStore struct {
 	path string
 
 	mu      sync.Mutex
 	servers map[string]map[string]pin
 	unsaved map[string]bool           // servers whose pins could not be written
-	offered map[string]map[string]pin // as listed last
-	seen    fs.FileInfo               // of the file that servers were read from; nil for none
-	damaged error                     // what is wrong with that; nil for nothing
+	offered map[string]map[string]pin // the last lists
+	seen    fs.FileInfo               // state of the file when read; nil if missing
+	damaged error                     // problem of the file, or nil
 }
 
-// OpenPins reads the pins at path; a missing file has none. The file and its folder are private
-// to the user. If the file is damaged, its last good copy counts, and [PinStore.Damaged] says so.
-// The error is that there is no such copy either. Then the store has no pins, and gets none
-// until the user repairs or removes the file.
+// OpenPins reads the pins at path; a missing file means none. The file and its folder are
+// private to the user. If the file is damaged, the store uses its last good copy and
+// [PinStore.Damaged] returns the problem. Without a copy, OpenPins returns an error; the
+// store then stays empty until the user fixes or removes the file.
 func OpenPins(path string) (*PinStore, error) {
 	s := &PinStore{path: path, offered: make(map[string]map[string]pin), unsaved: make(map[string]bool)}
 	err := s.load()
 	return s, err
 }
 
-// Damaged returns an error if the file is damaged, whether its last good copy counts or not.
+// Damaged returns an error if the file is damaged, even if the last good copy is used.
 func (s *PinStore) Damaged() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.damaged
 }
 
-// Refresh takes over what other processes have written. The error is that of [Open].
+// Refresh reads changes by other processes. It returns the errors of [OpenPins].
 func (s *PinStore) Refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,10 +132,10 @@ func (s *PinStore) UpdateCopy() error {
 	})
 }
 
-// load reads the file, or its last good copy. What is known only here stays: because it
-// could not be written, or because the file was removed or damaged.
+// load reads the file or its last good copy. It keeps pins that could not be written, and
+// all pins if the file was removed or damaged.
 func (s *PinStore) load() error {
-	seen, err := os.Stat(s.path) // before it is read: what is written meanwhile is read again
+	seen, err := os.Stat(s.path) // before reading, so that later writes are noticed
 	if errors.Is(err, fs.ErrNotExist) && s.servers != nil && s.damaged == nil {
 		return nil
 	}
@@ -168,7 +163,7 @@ func (s *PinStore) isUnreadable() bool {
 	return ok && !damaged.Restored
 }
 
-// explain adds to the error about a damaged file what counts until it is repaired.
+// explain adds the fix and the current effect to the error for a damaged file.
 func (s *PinStore) explain(err error) error {
 	damaged, ok := errors.AsType[*DamagedError](err)
 	if !ok {
@@ -181,7 +176,7 @@ func (s *PinStore) explain(err error) error {
 	return fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew, or %s; until then %s", s.path, err, damaged.Repair(), until)
 }
 
-// Writable fails when the pins cannot be written.
+// Writable returns an error if the pins cannot be written.
 func (s *PinStore) Writable() error {
 	unlock, err := atomicfile.Lock(s.path)
 	if err != nil {
@@ -191,13 +186,12 @@ func (s *PinStore) Writable() error {
 	return nil
 }
 
-// refresh takes over what other processes have written.
 func (s *PinStore) refresh() error {
 	now, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) && s.damaged != nil { // the user removed it
 		return s.load()
 	}
-	if err == nil && s.damaged != nil { // a repair of its owner or mode leaves no other trace
+	if err == nil && s.damaged != nil { // a fixed owner or mode leaves no other trace
 		return s.load()
 	}
 	if err != nil || s.seen != nil && os.SameFile(now, s.seen) && now.ModTime().Equal(s.seen.ModTime()) && now.Size() == s.seen.Size() {
@@ -206,7 +200,6 @@ func (s *PinStore) refresh() error {
 	return s.load()
 }
 
-// parse reads the text of a file.
 func parse(text []byte) (map[string]map[string]pin, error) {
 	var f file
 	if err := json.Unmarshal(text, &f); err != nil {
@@ -221,9 +214,9 @@ func parse(text []byte) (map[string]map[string]pin, error) {
 	return f.Servers, nil
 }
 
-// Check compares a server's tools with what is pinned. A server without pins gets
-// these. If they cannot be written, provisional says that they count nevertheless
-// until the end of the process. The verdict counts even if there is an error.
+// Check compares a server's tools with the pins, and pins all tools of a server without
+// pins. With provisional, new pins that cannot be written count until the process exits.
+// The verdict is valid even with an error.
 func (s *PinStore) Check(server string, tools []PinnedTool, provisional bool) (Verdict, error) {
 	offered, hashes := offer(tools)
 	s.mu.Lock()
@@ -248,8 +241,8 @@ func (s *PinStore) Check(server string, tools []PinnedTool, provisional bool) (V
 	return v, err
 }
 
-// offer makes the pins of a list, as far as there is room, and tells the hash of
-// each tool, "" for those beyond that.
+// offer returns the pins of a list up to the limits, and the hash of each tool, "" for
+// those over the limits.
 func offer(tools []PinnedTool) (offered map[string]pin, hashes []string) {
 	offered, hashes = make(map[string]pin, min(len(tools), MaxTools)), make([]string, len(tools))
 	size, kept := 0, 0
@@ -266,7 +259,7 @@ func offer(tools []PinnedTool) (offered map[string]pin, hashes []string) {
 	return offered, hashes
 }
 
-// ForEach calls f for each approved definition that is kept, in the order of names.
+// ForEach calls f for each stored approved definition, sorted by server and tool.
 func (s *PinStore) ForEach(f func(server, tool string, definition []byte)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,19 +273,19 @@ func (s *PinStore) ForEach(f func(server, tool string, definition []byte)) {
 	}
 }
 
-// Digest returns the digest by which a definition is approved.
+// Digest returns the hash by which a definition is approved.
 func Digest(definition []byte) string { return pinOf(definition).Hash }
 
-// Approves reports whether a definition with that digest is the approved one of a tool.
-// It does not look for what other processes wrote.
+// Approves reports whether the approved definition of a tool has this digest. It does not
+// read changes by other processes.
 func (s *PinStore) Approves(server, tool, digest string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return digest != "" && s.servers[server][tool].Hash == digest
 }
 
-// Forget drops what a server listed last, but not what was approved of it: the
-// config has it no more.
+// Forget drops the last list of a server that was removed from the config, but keeps its
+// approvals.
 func (s *PinStore) Forget(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -300,11 +293,11 @@ func (s *PinStore) Forget(server string) {
 	delete(s.offered, SkillsName(server))
 }
 
-// SkillsName returns the key under which a server's skills are pinned: no server has that
+// SkillsName returns the key of a server's pinned skills, which no server can have as its
 // name.
 func SkillsName(server string) string { return server + "/skills" }
 
-// WasListed reports whether a server listed something of that name last.
+// WasListed reports whether a server's last list contains the name.
 func (s *PinStore) WasListed(server, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -312,7 +305,7 @@ func (s *PinStore) WasListed(server, name string) bool {
 	return ok
 }
 
-// Changes compares a server's last list with the pinned definitions.
+// Changes compares a server's last list with the pins.
 func (s *PinStore) Changes(server string) ([]DefinitionChange, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -331,18 +324,18 @@ func (s *PinStore) changes(server string) (changes []DefinitionChange) {
 	return changes
 }
 
-// ChangedError is a tool whose definition is not the one that the user saw.
+// ChangedError is the error for a tool that changed since the user saw it.
 type ChangedError struct{ Server, Tool string }
 
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("tool %q of server %q has changed again; look at it anew", e.Tool, e.Server)
 }
 
-// Approve pins tools of a server as they were listed last; all of them when
-// none is named. seen has the hashes of those that the user saw, by name, nil if
-// that does not matter; if one is another by now, or awaits approval and was not
-// seen, nothing is approved, and the error is a *[ChangedError]. It
-// returns the names of those that a server does not offer.
+// Approve pins tools of a server as last listed, or all if names is empty. seen has the
+// hashes that the user saw, by name; nil skips that check. If a definition changed since,
+// or an unapproved one is missing in seen, it approves nothing and returns a
+// *[ChangedError]. unknown are names that the server does not list; then it approves
+// nothing either.
 func (s *PinStore) Approve(server string, seen map[string]string, names ...string) (unknown []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -370,9 +363,9 @@ func (s *PinStore) Approve(server string, seen map[string]string, names ...strin
 	})
 }
 
-// save changes the pins of a server, in the file and then here; if the file cannot
-// be written, here alone and only if provisional is set. change gets what is pinned
-// by now, also by other processes, and whether that is anything.
+// save changes the pins of a server in the file and in memory. If the file cannot be
+// written, it changes only the memory, and only if provisional is set. change receives
+// the current pins, including those of other processes, and whether the server has any.
 func (s *PinStore) save(server string, provisional bool, change func(approved map[string]pin, known bool)) error {
 	unlock, err := atomicfile.Lock(s.path)
 	if err == nil {
@@ -403,11 +396,11 @@ func (s *PinStore) save(server string, provisional bool, change func(approved ma
 	return fmt.Errorf("save pinned tools: %w", err)
 }
 
-// write makes the file what is pinned, by another one in its place.
+// write atomically replaces the file.
 func (s *PinStore) write() error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false) // else an approved "<" differs from an offered one where users compare them
+	enc.SetEscapeHTML(false) // otherwise an approved "<" would differ from an offered one in comparisons
 	err := enc.Encode(file{version, s.servers})
 	if err == nil && text.Len() > maxPins {
 		err = fmt.Errorf("%s would be larger than %d bytes, and could not be read again", s.path, maxPins)
@@ -423,13 +416,12 @@ func (s *PinStore) write() error {
 	return nil
 }
 
-// pinOf is the pin of a definition: of all its members but icons and _meta,
-// which may change freely, in a form in which the order that a server writes
-// them in is of no consequence. What readers may take for one of these members
-// counts, too: others than those that are known, in other case or twice.
+// pinOf returns the pin of a definition. It covers all members except icons and _meta,
+// which may change freely, and ignores the order of members. Duplicate members and
+// members in other case count too, because some readers use them.
 func pinOf(item []byte) pin {
 	if rawjson.Valid(item) != nil || !rawjson.IsObject(item) {
-		return pinned(rawjson.Quote(string(item))) // odd, but the same again the next time
+		return pinned(rawjson.Quote(string(item))) // invalid, but reproducible
 	}
 	type member struct {
 		name  string
@@ -457,7 +449,6 @@ func pinOf(item []byte) pin {
 	return pinned(append(text, '}'))
 }
 
-// pinned is the pin of a definition in the form that is compared.
 func pinned(text []byte) pin {
 	sum := sha256.Sum256(text)
 	p := pin{Hash: hex.EncodeToString(sum[:])}
@@ -467,8 +458,8 @@ func pinned(text []byte) pin {
 	return p
 }
 
-// PinsPath is where the pins of a config are kept, in the folder for what is remembered.
-// config is the one path by which its file is known.
+// PinsPath returns the path of a config's pins in the state folder. config must be the
+// canonical path of the config file.
 func PinsPath(folder, config string) string {
 	return atomicfile.ConfigPath(filepath.Join(folder, "pins"), config)
 }

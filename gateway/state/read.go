@@ -1,8 +1,8 @@
-// Package state reads and writes the state files: cached lists, pins and disabled entries.
+// Package state reads and writes the state files: cached lists, pins and disabled
+// entries.
 //
-// Apart from [ReadNamed], it never waits for a pipe and never reads a device. It never reads
-// more than its caller allows. It knows nothing about the content of a file. All functions may be called from
-// any goroutine. Package atomicfile writes the files.
+// Except for [ReadNamed], it never blocks on pipes and never reads devices. Reads are
+// limited to the caller's maximum. All functions are safe for concurrent use.
 package state
 
 import (
@@ -19,10 +19,11 @@ import (
 // ErrNotRegular is the cause of an error about a directory, pipe, socket or device.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Open opens the regular file at path for reading. It returns an error that wraps
-// [ErrNotRegular] for any other kind of file. Errors do not name the path.
+// Open opens the regular file at path for reading. For other kinds of files it returns an
+// error that wraps [ErrNotRegular]. Errors do not contain the path.
 func Open(path string) (*os.File, fs.FileInfo, error) {
-	// A look first: opening some devices has effects, and opening a socket fails obscurely.
+	// Stat comes first: opening some devices has effects, and opening a socket fails
+	// obscurely.
 	info, err := os.Stat(path)
 	if err == nil {
 		err = regular(info)
@@ -37,7 +38,7 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, atomicfile.StripPath(err)
 	}
 	if info, err = f.Stat(); err == nil {
-		err = regular(info) // another file may have taken its place
+		err = regular(info) // the file may have been replaced
 	}
 	if err != nil {
 		return nil, nil, errors.Join(atomicfile.StripPath(err), f.Close())
@@ -46,7 +47,7 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 }
 
 // isDanglingLink reports whether the missing file at path, or a folder above it, is a
-// symbolic link to nothing. A disk that is not mounted leaves such links.
+// symbolic link to nothing. An unmounted disk leaves such links.
 func isDanglingLink(path string) bool {
 	for {
 		if info, err := os.Lstat(path); err == nil {
@@ -61,8 +62,8 @@ func isDanglingLink(path string) bool {
 	}
 }
 
-// Read returns the content of the regular file at path. It fails if that has more than
-// most bytes. Errors do not name the path.
+// Read returns the content of the regular file at path. It fails if the content exceeds
+// most bytes. Errors do not contain the path.
 func Read(path string, most int64) ([]byte, error) {
 	f, info, err := Open(path)
 	if err != nil {
@@ -83,8 +84,8 @@ func Read(path string, most int64) ([]byte, error) {
 	return text, nil
 }
 
-// ReadNamed returns the content of a file that the user names for this one time, which may
-// be a pipe. It fails if that has more than most bytes.
+// ReadNamed returns the content of a file that the user named once, which may be a pipe.
+// It fails if the content exceeds most bytes.
 func ReadNamed(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -98,7 +99,8 @@ func ReadNamed(path string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// readAll appends to text what r has. Unlike [io.ReadAll] it starts with room for the file.
+// readAll appends the content of r to text. Unlike [io.ReadAll] it uses the capacity of
+// text.
 func readAll(text []byte, r io.Reader) ([]byte, error) {
 	for {
 		n, err := r.Read(text[len(text):cap(text)])
@@ -117,7 +119,6 @@ func readAll(text []byte, r io.Reader) ([]byte, error) {
 
 func tooLarge(most int64) error { return fmt.Errorf("it is larger than %d bytes", most) }
 
-// regular returns nil for a regular file, and names any other kind.
 func regular(info fs.FileInfo) error {
 	kind := "special file"
 	switch mode := info.Mode(); {

@@ -1,13 +1,13 @@
-// Switches remembers what a user turned off: tools, prompts, resources and
-// templates of servers, for all clients or for those of one profile.
+// Toggles are the tools, prompts, resources and templates that a user disabled, for all
+// clients or for those of one profile.
 //
-// It owns a state file per config. It knows neither the catalog nor clients: what is off
-// may not be there, and stays off for when it is.
+// There is a state file per config. Disabled entries need not exist, and stay disabled in
+// case they appear.
 //
-// All methods may be called from any goroutine. What changes is in the file before they
-// return, or it did not change. Several processes may use one file: each changes it under
-// a lock and sees what the others wrote. Who shows switches has to look again when the
-// file was written.
+// All methods are safe for concurrent use. A change is in the file when they return, or
+// did not happen. Several processes may share a file: each changes it under a lock and
+// reads the changes of others. After the file was written, callers must check for changes
+// again.
 
 package state
 
@@ -30,28 +30,28 @@ import (
 )
 
 const (
-	// MaxToggles bounds what may be off in one config.
+	// MaxToggles is the maximum number of disabled entries in one config.
 	MaxToggles = 10_000
-	// maxName bounds a name, in bytes.
+	// maxName is the maximum length of a name, in bytes.
 	maxName = 8 << 10
-	// maxToggles bounds the file, in bytes.
+	// maxToggles is the maximum size of the file, in bytes.
 	maxToggles     = 16 << 20
 	togglesVersion = 1
 )
 
-// ToggleEntry is one thing that is off.
+// ToggleEntry is a disabled entry.
 type ToggleEntry struct {
-	Profile string    `json:"profile,omitempty"` // for whose clients; "" for all
+	Profile string    `json:"profile,omitempty"` // "" for all clients
 	Server  string    `json:"server"`
 	Kind    string    `json:"kind"` // tool, prompt, resource or template
-	Name    string    `json:"name"` // the server's own, or its URI
+	Name    string    `json:"name"` // the server's own name or URI
 	Since   time.Time `json:"since"`
 }
 
-// ToggleKinds lists the things that can be turned off.
+// ToggleKinds lists the kinds of entries that can be disabled.
 var ToggleKinds = []string{"tool", "prompt", "resource", "template"}
 
-// compare orders switches as they stand in the file. Two of one thing are equal.
+// compare defines the order in the file. It returns 0 for toggles of the same entry.
 func compare(a, b ToggleEntry) int {
 	return cmp.Or(strings.Compare(a.Profile, b.Profile), strings.Compare(a.Server, b.Server),
 		cmp.Compare(slices.Index(ToggleKinds, a.Kind), slices.Index(ToggleKinds, b.Kind)), strings.Compare(a.Name, b.Name))
@@ -60,20 +60,20 @@ func compare(a, b ToggleEntry) int {
 // AllServers stands for all servers in [ToggleStore.Hidden].
 const AllServers = "*"
 
-// ToggleStore is the switches of one config. Make one with [Open].
+// ToggleStore holds the toggles of one config. Open it with [OpenToggles].
 type ToggleStore struct {
-	path string // "" keeps them in this process alone
+	path string // "" keeps them in memory
 
 	mu     sync.Mutex
-	read   bool     // content is what a file held
+	read   bool     // content was read from a file
 	hidden []string // see [ToggleStore.Hidden]
 	content
 }
 
-// content is what a file holds. It is never written to.
+// content is the content of a file. It is immutable.
 type content struct {
 	disabled []ToggleEntry // sorted
-	unknown  []entry       // of kinds that this version does not know
+	unknown  []entry       // of kinds unknown to this version
 }
 
 // entry is the text of an entry, and its line.
@@ -83,37 +83,38 @@ type entry struct {
 	err  error
 }
 
-// TogglesPath is where the switches of a config are kept, in the folder for what is remembered.
-// config is the one path by which its file is known.
+// TogglesPath returns the path of a config's toggles in the state folder. config must be
+// the canonical path of the config file.
 func TogglesPath(folder, config string) string {
 	return atomicfile.ConfigPath(filepath.Join(folder, "off"), config)
 }
 
-// OpenToggles reads the switches at path; a missing file has none. The error is a *[ToggleFileError]: the
-// file is damaged. Then its last good copy counts. Without one the store hides servers, and
-// [ToggleStore.Set] fails until the user repairs or removes the file.
+// OpenToggles reads the toggles at path; a missing file means none. If the file is
+// damaged, it returns a *[ToggleFileError], and the store uses the last good copy.
+// Without a copy the store hides servers, and [ToggleStore.Set] fails until the user
+// fixes or removes the file.
 func OpenToggles(path string) (*ToggleStore, error) {
 	s := &ToggleStore{path: path}
 	return s, s.Refresh()
 }
 
-// Disabled returns the switches that are off, sorted. It is not to be changed.
+// Disabled returns the disabled entries, sorted. Callers must not modify them.
 func (s *ToggleStore) Disabled() []ToggleEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.disabled
 }
 
-// Hidden returns the servers whose entries must all be hidden, since it is unknown which of
-// them are off. It is [AllServers] alone if the servers are unknown, too.
+// Hidden returns the servers whose entries must all be hidden because it is unknown which
+// are disabled. It is only [AllServers] if the servers are unknown, too.
 func (s *ToggleStore) Hidden() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hidden
 }
 
-// Skipped returns a message for each entry of unknown kind. Such an entry hides nothing, and
-// stays in the file.
+// Skipped returns a message for each entry of unknown kind. Such entries hide nothing and
+// stay in the file.
 func (s *ToggleStore) Skipped() (messages []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,8 +124,8 @@ func (s *ToggleStore) Skipped() (messages []string) {
 	return messages
 }
 
-// Refresh takes over what other processes have written. The error is that of [Open]. If
-// the last good copy is damaged, too, what this process read last still counts.
+// Refresh reads changes by other processes. It returns the errors of [OpenToggles]. If
+// the last good copy is damaged, too, the data read last stays valid.
 func (s *ToggleStore) Refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +157,7 @@ func (s *ToggleStore) load() error {
 	case !isDamaged, damaged.Restored:
 		s.content = c
 		s.hidden = nil
-		s.read = found // that no file was there tells nothing about a later one
+		s.read = found // a missing file says nothing about a later one
 	case !s.read && !belowDevice(s.path):
 		s.hidden = affectedServers(s.path)
 	}
@@ -166,7 +167,7 @@ func (s *ToggleStore) load() error {
 	return nil
 }
 
-// damagedError returns the error about a damaged file, with what counts until it is repaired.
+// damagedError adds the fix and the current effect to the error for a damaged file.
 func (s *ToggleStore) damagedError(err *DamagedError) error {
 	until := "its last good copy counts"
 	switch {
@@ -187,8 +188,8 @@ func (s *ToggleStore) damagedError(err *DamagedError) error {
 	return &ToggleFileError{s.path, line, fmt.Errorf("what is off cannot be read: %w; remove the file to turn everything on, or %s; until then %s", err, err.Repair(), until)}
 }
 
-// belowDevice reports whether path lies below a device, such as with HOME=/dev/null. No
-// file was ever written there. A folder that cannot be entered may have one.
+// belowDevice reports whether path is below a device, as with HOME=/dev/null. No file was
+// ever written there. An inaccessible folder may contain one.
 func belowDevice(path string) bool {
 	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
 		info, err := os.Stat(folder)
@@ -201,8 +202,8 @@ func belowDevice(path string) bool {
 	}
 }
 
-// affectedServers returns the servers that a damaged file and its damaged copy name. It is [AllServers]
-// unless one of them is complete, though another Goblin version wrote it.
+// affectedServers returns the servers named in a damaged file and its copy. It returns
+// [AllServers] unless one of them is complete and only of another version.
 func affectedServers(path string) []string {
 	var all []string
 	for _, read := range []func(string, int64) ([]byte, error){Read, ReadCopy} {
@@ -229,7 +230,7 @@ func affectedServers(path string) []string {
 	return slices.Compact(all)
 }
 
-// Set turns things off or on. Those that are so already stay as they are.
+// Set disables or enables entries. Entries already in that state stay unchanged.
 func (s *ToggleStore) Set(on bool, things ...ToggleEntry) error {
 	for i := range things {
 		if err := things[i].check(); err != nil {
@@ -238,7 +239,7 @@ func (s *ToggleStore) Set(on bool, things ...ToggleEntry) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var was error // of the file that is replaced
+	var was error // of the replaced file
 	if s.path != "" {
 		unlock, err := atomicfile.Lock(s.path)
 		if err != nil {
@@ -269,7 +270,7 @@ func (s *ToggleStore) Set(on bool, things ...ToggleEntry) error {
 	return nil
 }
 
-// kindError is an entry of a kind that this version does not know.
+// kindError reports an entry of a kind unknown to this version.
 type kindError struct{ kind string }
 
 func (e *kindError) Error() string {
@@ -293,7 +294,7 @@ func (t *ToggleEntry) check() error {
 // ToggleFileError is a mistake in a file.
 type ToggleFileError struct {
 	Path string
-	Line int // from 1; 0: the file as a whole
+	Line int // from 1; 0 for the whole file
 	Err  error
 }
 
@@ -306,13 +307,13 @@ func (e *ToggleFileError) Error() string {
 
 func (e *ToggleFileError) Unwrap() error { return e.Err }
 
-// Restored reports whether the last good copy counts.
+// Restored reports whether the last good copy is used.
 func (e *ToggleFileError) Restored() bool {
 	damaged, ok := errors.AsType[*DamagedError](e.Err)
 	return ok && damaged.Restored
 }
 
-// lineError is a mistake on a line of a text, 0 for anywhere.
+// lineError is a mistake on a line of a text; line is 0 for the whole text.
 type lineError struct {
 	line int
 	err  error
@@ -322,8 +323,8 @@ func (e *lineError) Error() string { return e.err.Error() }
 
 func (e *lineError) Unwrap() error { return e.err }
 
-// ParseToggles reads the text of a file. Entries of unknown kinds are left out. Line is where a
-// mistake is, 0 for anywhere.
+// ParseToggles parses the text of a file without entries of unknown kinds. line is the
+// line of a mistake, 0 for the whole text.
 func ParseToggles(text []byte) (off []ToggleEntry, line int, err error) {
 	c, err := parseToggles(text)
 	if at, ok := errors.AsType[*lineError](err); ok {
@@ -332,7 +333,7 @@ func ParseToggles(text []byte) (off []ToggleEntry, line int, err error) {
 	return c.disabled, 0, err
 }
 
-// parseToggles reads the text of a file. Its errors are *[lineError].
+// parseToggles parses the text of a file. Its errors are *[lineError].
 func parseToggles(text []byte) (c content, err error) {
 	var f struct {
 		Version *int              `json:"version"`
@@ -387,8 +388,8 @@ func parseToggles(text []byte) (c content, err error) {
 	return c, nil
 }
 
-// write replaces the file, an entry a line. Entries of unknown kinds stay in it. was is the
-// error of the last load.
+// write replaces the file with one entry per line. It keeps entries of unknown kinds. was
+// is the error of the last load.
 func (s *ToggleStore) write(off []ToggleEntry, was error) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "{\"version\": %d, \"off\": [", togglesVersion)
@@ -414,5 +415,5 @@ func (s *ToggleStore) write(off []ToggleEntry, was error) error {
 	return Save(s.path, text.Bytes(), was)
 }
 
-// Equal reports whether two are of one thing and for the same clients.
+// Equal reports whether two toggles are for the same entry and clients.
 func (t *ToggleEntry) Equal(o *ToggleEntry) bool { return compare(*t, *o) == 0 }
