@@ -43,7 +43,6 @@ var (
 	query    = param{name: "query", description: "Keywords as tools use them: a verb, the thing, the service, synonyms; empty for all", required: true, maximum: maxQuery}
 )
 
-// schema returns the parameter's part of a tool's schema.
 func (p param) schema() mcp.ToolOption {
 	about := []mcp.PropertyOption{mcp.Description(p.description)}
 	if p.required {
@@ -62,7 +61,6 @@ func (p param) schema() mcp.ToolOption {
 	return mcp.WithInteger(p.name, about...)
 }
 
-// arguments holds the checked arguments of one call.
 type arguments struct {
 	texts   map[string]string
 	numbers map[string]int
@@ -137,7 +135,6 @@ func isKnown(params []param) string {
 	return strings.Join(names, ", ")
 }
 
-// truncateText shortens a text to n characters.
 func truncateText(s string, n int) string {
 	count := 0
 	for i := range s {

@@ -17,7 +17,6 @@ func (o *objectWriter) value(name string, raw []byte) {
 	o.raw = rawjson.AppendMember(o.raw, rawjson.Quote(name), raw)
 }
 
-// text adds a text unless it is empty.
 func (o *objectWriter) text(name, value string) {
 	if value != "" {
 		o.value(name, rawjson.Quote(value))
@@ -71,12 +70,10 @@ func (o *objectWriter) entry(e *registry.Entry) {
 	}
 }
 
-// excerpt returns the beginning of a description, in one line.
 func excerpt(s string) string {
 	return truncateText(strings.Join(strings.Fields(truncateText(s, 2*maxExcerpt)), " "), maxExcerpt)
 }
 
-// cardList is a part of a list in the answer of a tool.
 type cardList struct {
 	member string // name of the member with the cards
 	cards  [][]byte
@@ -108,7 +105,6 @@ func (l *cardList) end(pending []string) []byte {
 	return o.end()
 }
 
-// structuredResult returns a result with a structured value and the same as text.
 func structuredResult(structured []byte) []byte {
 	return withStructured(textResult(false, string(structured)), structured)
 }
@@ -117,7 +113,6 @@ func withStructured(result, structured []byte) []byte {
 	return slices.Concat(result[:len(result)-1], []byte(`,"structuredContent":`), structured, []byte{'}'})
 }
 
-// textResult returns a result with one text block per non-empty text.
 func textResult(failed bool, blocks ...string) []byte {
 	var content [][]byte
 	for _, b := range blocks {

@@ -40,7 +40,6 @@ func serverCard(s *registry.ServerState) []byte {
 	return o.end()
 }
 
-// catalog lists entries of a kind in listed order.
 func catalog(kind registry.Kind, member string) func(*Tools, context.Context, arguments) ([]byte, error) {
 	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
 		if a.text(mimeType) != "" {

@@ -9,7 +9,6 @@ import (
 	"goblin/registry"
 )
 
-// find searches entries of a kind.
 func find(kind registry.Kind, member string) func(*Tools, context.Context, arguments) ([]byte, error) {
 	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
 		q := search.Query{
@@ -50,7 +49,6 @@ func (l *cardList) addAdvice(hits []search.Hit, servers bool) {
 	}
 }
 
-// hitCard returns the card of a hit, with its score if ranked.
 func (t *Tools) hitCard(h search.Hit, ranked bool) []byte {
 	o := t.card(h.Entry)
 	if ranked {

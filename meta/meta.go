@@ -87,11 +87,10 @@ func (t *Tools) Run(ctx context.Context) {
 	vectors.Wait()
 }
 
-// tool defines one of the tools.
 type tool struct {
 	name, title, description string
 	params                   []param
-	output                   string // JSON schema of the structured answer; "" for none
+	output                   string // JSON schema of the structured answer, or ""
 	call                     func(*Tools, context.Context, arguments) (result []byte, err error)
 	makesRequests            bool // it sends requests to servers
 	forwardsCall             bool // it calls another tool and has no call itself
@@ -142,7 +141,6 @@ func (t *Tools) run(ctx context.Context, one *tool, raw []byte) ([]byte, error) 
 	return result, err
 }
 
-// definition returns the listed definition.
 func (t *tool) definition() mcp.Tool {
 	options := []mcp.ToolOption{
 		mcp.WithToolTitle(t.title), mcp.WithDescription(t.description),

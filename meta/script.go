@@ -23,7 +23,6 @@ var script = param{
 	description: `The Lua source, for example: local t = clock.time_in{zone = "UTC"} return {now = t}`,
 }
 
-// executeLua runs a script in the name of the calling client.
 func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
 	leave, err := t.scriptQueue.acquire(ctx, registry.Client(ctx), t.queueTimeout())
 	if err != nil {
@@ -52,7 +51,6 @@ func (t *Tools) executeLua(ctx context.Context, a arguments) ([]byte, error) {
 	return withStructured(textResult(false, value, printedText(r)), r.JSON), nil
 }
 
-// queueTimeout returns the maximum time that a script waits for others.
 func (t *Tools) queueTimeout() time.Duration {
 	if t.o.Lua.Timeout > 0 {
 		return t.o.Lua.Timeout
@@ -73,7 +71,6 @@ func printedText(r lua.Result) string {
 	return "Printed:\n" + r.Printed
 }
 
-// scriptHost handles a script's requests.
 type scriptHost struct {
 	*Tools
 	ctx context.Context // of the call

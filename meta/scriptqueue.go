@@ -18,7 +18,6 @@ const (
 
 var errQueueTimeout = errors.New("the line is long")
 
-// scriptQueue limits the number of running scripts.
 type scriptQueue struct {
 	mu       sync.Mutex
 	running  map[any]int // by client, and by group

@@ -30,12 +30,10 @@ const (
 		`"serverId":{"type":"string"},"originalUri":{"type":"string"},"flatId":{"type":"string"}},"required":["serverId","originalUri"]}`
 )
 
-// foundSchema is the output schema of search_tools.
 var foundSchema = strings.TrimSuffix(listSchema("tools", toolSchema), `},"required":["tools","total"]}`) +
 	`,"weak":{"type":"boolean","description":"Nothing fits well"},"advice":` + stringSchema + `,"servers":{"type":"array","items":` + stringSchema +
 	`}},"required":["tools","total"]}`
 
-// listSchema returns the schema of a part of a list.
 func listSchema(member, of string) string {
 	return `{"type":"object","properties":{"` + member + `":{"type":"array","items":` + of + `},"total":` + integerSchema +
 		`,"nextOffset":` + integerSchema + `,"pending":{"type":"array","items":` + stringSchema + `}},"required":["` + member + `","total"]}`

@@ -203,13 +203,11 @@ func (s *trafficEntry) withoutBodies() TrafficRecord {
 
 type recordOrigin struct{ session, client, server, method, status string }
 
-// originTable stores each recent origin once.
 type originTable struct {
 	last *recordOrigin // most records repeat the previous origin
 	all  map[recordOrigin]*recordOrigin
 }
 
-// maxOrigins is the maximum number of origins in the table.
 const maxOrigins = 1024
 
 func (o *originTable) intern(v *recordOrigin) *recordOrigin {

@@ -66,7 +66,6 @@ func (n *notificationLog) oldestOfMost() int {
 	return slices.IndexFunc(n.all, func(s *trafficEntry) bool { return n.countByServer[s.server] == most })
 }
 
-// oldest returns the number of a server's oldest record, or 0.
 func (n *notificationLog) oldest(server string) uint64 {
 	for _, s := range n.all {
 		if s.server == server {

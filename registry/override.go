@@ -13,7 +13,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// listingRule defines how a server's entries are listed and overridden.
 type listingRule struct {
 	*names.Rule
 	overrides *definition.Set
@@ -43,7 +42,6 @@ func (u *listingRule) overridesOf(k Kind) map[string]*definition.Override {
 	return nil
 }
 
-// configName returns the name that the config gives a tool, or the tool's own name.
 func (u *listingRule) configName(tool string) string {
 	if o := u.overridesOf(Tool)[tool]; o != nil && o.Name != "" {
 		return o.Name

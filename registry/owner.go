@@ -12,10 +12,10 @@ const (
 	MaxURI  = 64 << 10 // bytes of a URI or template
 )
 
-// A name with the prefix of a configured server belongs to that server permanently, even
-// while the server is down, disabled or does not list it, or the tool is unapproved. It
-// never reaches another server. The longest prefix wins. Apart from that, only the table
-// of listed names is used, which contains no name of another server (see [names.Rule]).
+// A name with the prefix of a configured server always belongs to that server, even if
+// the tool is unapproved or the server is down, is disabled or does not list it. It never
+// reaches another server. The longest prefix wins. Other names are found only in the
+// table of listed names, where no server can have another's name (see [names.Rule]).
 
 // owner returns the server whose prefix a tool or prompt name has, or nil. named reports
 // whether the prefix is "server/"; then rest follows it.

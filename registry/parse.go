@@ -46,7 +46,6 @@ type repairedDefinition struct {
 	legacy  []byte   // definition for clients up to 2025-11-25; nil if the same
 }
 
-// definitionLink is a server's URI in a tool's definition.
 type definitionLink struct {
 	value []byte // a slice of the item
 	uri   string
@@ -220,7 +219,6 @@ func parseOne(kind Kind, item []byte, repaired bool) (draft, error) {
 	return d, nil
 }
 
-// repair changes the item so that client SDKs accept it.
 func (d *draft) repair(kind Kind) (err error) {
 	var r repair.Definition
 	switch kind {

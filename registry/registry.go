@@ -99,7 +99,6 @@ func New(o Options) *Registry {
 	return r
 }
 
-// serverNames returns the valid names without duplicates.
 func serverNames(nameList []string) []string {
 	kept := make([]string, 0, len(nameList))
 	for _, s := range nameList {
@@ -190,7 +189,6 @@ func (r *Registry) dropServer(name string, t *table) Changes {
 	return changed
 }
 
-// renameAll rebuilds a server's lists after its rule changed.
 func (r *Registry) renameAll(s *Snapshot, t *table) (changed Changes) {
 	for _, k := range []Kind{Resource, Template, Prompt, Tool} { // links of tools are names of resources
 		changed |= r.rename(s, s.table(t.name), k)
@@ -293,8 +291,8 @@ func (r *Registry) setRun(s *Snapshot, t *table, kind Kind, run *run) (placed *t
 	return next.table(t.name), now.runs[kind], true
 }
 
-// replace puts run into the table t of s, which the caller must have created, and merges
-// the list again if clients can see a difference.
+// replace puts run into the table t of s and merges the list again if clients can see a
+// difference. The caller must have created s.
 func (s *Snapshot) replace(kind Kind, t *table, run *run) Changes {
 	was := t.runs[kind]
 	u := *t

@@ -17,7 +17,6 @@ const (
 	maxSteps = 1 << 20
 )
 
-// resolution collects the possible targets of a name.
 type resolution struct {
 	s       *Snapshot
 	kind    Kind
@@ -136,10 +135,10 @@ func nameTooLong(k Kind, name string, most int) error {
 	return &NotFoundError{Kind: k, Name: clip(name), Reason: fmt.Sprintf("it is longer than %d bytes", most)}
 }
 
-// ResolveTool finds a tool by its listed name, as server/tool, by the listed name under
-// another length limit, or by its bare name if exactly one server has it. Names of
-// Goblin's own tools never resolve to a server; names with a server's prefix only to that
-// server. Errors: *[NotFoundError], *[AmbiguousError].
+// ResolveTool finds a tool by its listed name, as server/tool, or by its bare name if
+// exactly one server has it. It also accepts the listed name under another length limit.
+// Names of Goblin's own tools never resolve to a server; names with a server's prefix
+// only to that server. Errors: *[NotFoundError], *[AmbiguousError].
 func (r *Registry) ResolveTool(name string) (Target, error) { return r.Load().ResolveTool(name) }
 
 // ResolveTool is [Registry.ResolveTool] for this catalog.
@@ -189,8 +188,6 @@ func (s *Snapshot) resolveOwned(h *resolution, owner *table) (Target, error) {
 	return Target{}, e
 }
 
-// addUnprefixed adds the entries with the bare name or raw URI h.name, of all servers or
-// only one.
 func (s *Snapshot) addUnprefixed(h *resolution, only *table, hash uint64) {
 	for _, t := range s.tablesOf(only) {
 		h.entry(t.runs[h.kind].byClientName(hash, h.name))
@@ -329,7 +326,6 @@ func (s *Snapshot) resolveRawURI(h *resolution, owner *table, hash uint64, key s
 	return h.result()
 }
 
-// unknownResource returns the error for an unknown URI, split by [names.SplitURI].
 func unknownResource(uri, server, rest string, ours bool) *NotFoundError {
 	reason := ReasonNotFound
 	switch {
@@ -341,7 +337,6 @@ func unknownResource(uri, server, rest string, ours bool) *NotFoundError {
 	return &NotFoundError{Kind: Resource, Name: uri, Reason: reason}
 }
 
-// resolveUnlisted returns the target of an unlisted URI.
 func (s *Snapshot) resolveUnlisted(t *table, uri string, template *Entry) Target {
 	return Target{Server: t.name, Name: uri, Listed: s.listedURI(t, uri), Template: template}
 }

@@ -27,8 +27,8 @@ func (r *Registry) Retain(server string, keep func(kind Kind, name string) bool)
 	}
 }
 
-// receivedOrder yields the entries in the order in which they were received, as far as it
-// affects templates.
+// receivedOrder yields the entries of templates in the order in which they were received,
+// others sorted by Listed.
 func (r *run) receivedOrder() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for i := range r.len() {
@@ -51,7 +51,6 @@ func (r *run) definitions() [][]byte {
 	return items
 }
 
-// originalJSON returns the definition with the server's own name.
 func (e *Entry) originalJSON() []byte {
 	if e.Original != nil {
 		return e.Original

@@ -39,7 +39,6 @@ type run struct {
 	whole     *run
 }
 
-// rendering is the JSON of a run's entries, joined by commas.
 type rendering struct {
 	arena []byte
 	offs  []uint32 // start of each entry, then the end plus a comma
@@ -56,7 +55,6 @@ func (r *rendering) add(i int, item []byte, edits ...rawjson.Edit) []byte {
 	return rawjson.OneLine(r.arena[start:len(r.arena):len(r.arena)])
 }
 
-// buildOptions holds all inputs of a run except the list.
 type buildOptions struct {
 	kind  Kind
 	rule  *listingRule
@@ -282,7 +280,6 @@ func (r *run) appendLinkEdits(c buildOptions, item []byte, links []definitionLin
 	return edits
 }
 
-// render fills the entries and the arena.
 func (r *run) render(c buildOptions, drafts []draft) {
 	size := 0
 	for i := range drafts {
@@ -539,7 +536,6 @@ func (r *run) len() int {
 	return len(r.entries)
 }
 
-// looksLike reports whether two runs look the same to clients.
 func (r *run) looksLike(o *run) bool {
 	if r == nil || o == nil {
 		return r == o
@@ -558,7 +554,6 @@ func (r *run) looksLike(o *run) bool {
 	return true
 }
 
-// same reports whether two runs are identical.
 func (r *run) same(o *run) bool {
 	if !r.looksLike(o) {
 		return false

@@ -154,7 +154,6 @@ func (r *Registry) State(server string) (ServerState, bool) {
 	return r.withTables(t, row), true
 }
 
-// withTables returns a state with the fields from other tables.
 func (r *Registry) withTables(t *table, s ServerState) ServerState {
 	for k := range s.Counts {
 		s.Counts[k] = t.runs[k].len()
@@ -165,6 +164,6 @@ func (r *Registry) withTables(t *table, s ServerState) ServerState {
 }
 
 // RecordLatency records the duration of an answer. [ServerState.Latency] is the median of
-// the last 32. The traffic journal records its requests itself, except those that waited
-// for the user.
+// the last 32. The traffic journal calls it for its requests, unless they waited for the
+// user.
 func (r *Registry) RecordLatency(server string, took time.Duration) { r.latencies.Add(server, took) }

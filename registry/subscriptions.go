@@ -38,7 +38,6 @@ type SubscriptionState struct {
 
 type subscriptionKey struct{ server, uri string }
 
-// subscriptionRow is a row with its logging state.
 type subscriptionRow struct {
 	SubscriptionState
 	lastRecord time.Time // when updates were last logged

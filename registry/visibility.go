@@ -109,7 +109,6 @@ func (s *Snapshot) narrowTable(t *table, c Visibility, was *table) *table {
 	return &u
 }
 
-// narrowed returns the list of a kind, the same as in before if nothing changed.
 func (s *Snapshot) narrowed(k Kind, whole, before *Snapshot) mergedList {
 	is, all := s.visibleRuns(k), whole.lists[k]
 	if before != nil {
@@ -197,7 +196,6 @@ func (r *run) anyNamedIn(over map[string]*definition.Override) bool {
 	return false
 }
 
-// applyOverrides applies overrides to the resources or templates of a partial run.
 func (r *run) applyOverrides(over map[string]*definition.Override) {
 	if over == nil {
 		return

@@ -67,7 +67,6 @@ func AppendHeaders(text []byte, p WirePart, headers map[string][]string) []byte 
 	return text
 }
 
-// addWords appends a line of joined parts if it fits.
 func addWords(text []byte, p WirePart, between string, parts ...string) []byte {
 	size := len(text) + len("p\n")
 	for _, s := range parts {
@@ -86,7 +85,6 @@ func addWords(text []byte, p WirePart, between string, parts ...string) []byte {
 	return append(text, '\n')
 }
 
-// line appends s as one line, cut if too long.
 func line(text []byte, s string) []byte {
 	cut := len(s) > maxHeaderLine
 	s = s[:min(len(s), maxHeaderLine)]

@@ -100,7 +100,6 @@ func (s *Conn) readHello() error {
 	return s.c.SetReadDeadline(time.Time{})
 }
 
-// receive is the reader; it returns when the connection is closed.
 func (s *Conn) receive() {
 	defer close(s.ended)
 	defer s.disconnect()

@@ -19,7 +19,6 @@ var reopenTerminal = reopen
 // variable for tests.
 var closeTimeout = time.Second
 
-// keySink receives the input of a terminal.
 type keySink interface {
 	input(p []byte)           // may block
 	setDropping(on bool)      // on: input must not block
@@ -142,7 +141,6 @@ func (c *console) attach() error {
 // background the kernel would stop a process that tries; a steady process ignores that.
 func (c *console) canConfigure() bool { return !c.steady || isForeground(c.fd) }
 
-// markDirty records that a program was killed before it could reset its modes.
 func (c *console) markDirty() {
 	if c.enter() {
 		c.dirty = true
@@ -227,7 +225,6 @@ func (c *console) Write(p []byte) (int, error) {
 	return c.w.Write(p)
 }
 
-// ask writes a query to the terminal.
 func (c *console) ask(question string) {
 	if c.enter() {
 		_, _ = c.w.WriteString(question)

@@ -15,10 +15,10 @@
 //	                w save the content (JSON), x exit (reason)
 //
 // Keys keep their order and boundaries: one read of the Conn returns at most one read of
-// the terminal, so that Escape followed by a letter is not mistaken for Alt. Only the
+// the terminal. Otherwise Escape followed by a letter could be mistaken for Alt. Only the
 // latest size and background are kept. Output is dropped while a pager or an editor uses
-// the terminal and while the relay's process is stopped; the size that follows requests a
-// full repaint.
+// the terminal, or the relay's process is stopped. The size that follows requests a full
+// repaint.
 //
 // All buffers are limited. Keys have 64 KiB at each end, then the terminal waits. Output
 // waits for the write limit of a Conn, then the connection is closed. Relay blocks until

@@ -40,7 +40,6 @@ const (
 	maxCells = 250_000
 )
 
-// hello is the first frame of a relay.
 type hello struct {
 	size
 	Env   map[string]string `json:"env,omitempty"`
@@ -72,7 +71,6 @@ type orderResult struct {
 	Error string `json:"error,omitempty"`
 }
 
-// limit returns the maximum payload of a frame type.
 func limit(kind byte) int {
 	switch kind {
 	case frameOutput, frameContent:

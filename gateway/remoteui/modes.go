@@ -38,7 +38,6 @@ type modes struct {
 	parser *ansi.Parser
 }
 
-// scan records the modes that p sets.
 func (m *modes) scan(p []byte) {
 	if m.parser == nil {
 		m.parser = new(ansi.Parser)

@@ -14,7 +14,6 @@ const (
 	File   = "file" // the editor, for an existing file
 )
 
-// browserOrder is the order that starts a browser, which needs no content or terminal.
 const browserOrder = "browser"
 
 // maxPage is the maximum length of a URL, in bytes.

@@ -114,8 +114,8 @@ type exitError struct{ status int }
 
 func (f exitError) Error() string { return fmt.Sprintf("exit status %d", f.status) }
 
-// wasKilled reports whether a signal killed a program, or a command of its shell as far
-// as the exit status shows.
+// wasKilled reports whether a signal killed a program, or a command of its shell
+// according to the exit status.
 func wasKilled(err error) bool {
 	var (
 		s signalError
@@ -124,7 +124,6 @@ func wasKilled(err error) bool {
 	return errors.As(err, &s) || errors.As(err, &f) && f.status > 128
 }
 
-// command returns the user's command for a kind of program.
 func (r *relay) command(kind string) string {
 	var names []string
 	switch kind {
@@ -160,7 +159,6 @@ func safeName(name string) string {
 	return name
 }
 
-// save writes a new file and returns its path.
 func save(path string, content []byte) (where string, err error) {
 	if path == "" {
 		return "", errors.New("no file name")

@@ -9,7 +9,6 @@ import (
 
 const defaultEditor = "notepad"
 
-// run runs a command on a file in the terminal.
 func (c *console) run(ctx context.Context, command, file string) error {
 	cmd := exec.Command("cmd", "/c", command, file)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.in, c.out, c.out

@@ -54,7 +54,6 @@ func (t Terminal) Rescue() (restore func()) {
 	}
 }
 
-// relay is one call of Relay.
 type relay struct {
 	con        *console
 	send       *sender
@@ -81,7 +80,6 @@ type relay struct {
 	answered     chan struct{} // closed with the last reply
 }
 
-// endedByDaemon is the cause of an exit that the daemon requested.
 type endedByDaemon struct{ reason string }
 
 func (endedByDaemon) Error() string { return "ended by the daemon" }
@@ -203,7 +201,6 @@ func (r *relay) sizeLocked() size {
 	return s
 }
 
-// input handles bytes of the terminal: keys and replies.
 func (r *relay) input(p []byte) {
 	r.parseMu.Lock()
 	defer r.parseMu.Unlock()
@@ -264,7 +261,6 @@ func (r *relay) flushHeld() {
 	}
 }
 
-// receive handles the daemon's frames until the connection is closed.
 func (r *relay) receive(c io.Reader) error {
 	br := bufio.NewReaderSize(c, 64<<10)
 	var buf []byte

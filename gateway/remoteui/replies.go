@@ -84,7 +84,6 @@ type replyParser struct {
 	escForwarded bool
 }
 
-// expect makes the parser expect the replies to the given queries.
 func (c *replyParser) expect(questions string) {
 	for kind, question := range [replyKinds]string{queryBackground, queryKitty, queryCellSize, queryAttributes} {
 		c.expected[kind] = strings.Contains(questions, question)
@@ -194,7 +193,6 @@ func (c *replyParser) flushDelay() time.Duration {
 
 func (c *replyParser) flush(keys []byte) []byte { return c.release(keys, len(c.pending)) }
 
-// applyReply records a terminal's reply about images.
 func (s *size) applyReply(a terminalReply) {
 	switch a.kind {
 	case replyKitty:

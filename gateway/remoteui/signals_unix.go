@@ -45,7 +45,6 @@ func isForeground(fd int) bool {
 	return err != nil || front == unix.Getpgrp()
 }
 
-// isGone reports whether a terminal was closed.
 func isGone(fd int) bool {
 	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
 	return errors.Is(err, unix.EIO)
@@ -60,7 +59,7 @@ func (s *signals) close() {
 // stop stops the process, and its group if requested, and returns when it continues. It
 // uses SIGTTIN, which acts like SIGTSTP: a Go program that has caught a signal never gets
 // its default action back. The kernel ignores both in a group that no shell could
-// continue; then the time limit ends the wait.
+// continue; stop then returns after a timeout.
 func (s *signals) stop(group bool) {
 	signal.Stop(s.stopped)
 	defer s.catch()

@@ -59,7 +59,6 @@ type ListHead struct {
 	About json.RawMessage // defined by the caller
 }
 
-// head is the first line of a file.
 type head struct {
 	Format   int             `json:"format"`
 	Identity string          `json:"identity"`
@@ -67,7 +66,6 @@ type head struct {
 	About    json.RawMessage `json:"about"`
 }
 
-// change is a pending update of a server's file.
 type change struct {
 	identity string
 	about    json.RawMessage
@@ -152,7 +150,6 @@ func (s *ListCache) Lists(server, identity string) (lists [][][]byte, ok bool) {
 	return lists, err == nil
 }
 
-// drop removes the file of a server after err.
 func (s *ListCache) drop(server string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -235,7 +232,6 @@ func ParseLists(text []byte, identity string) (lists [][][]byte, err error) {
 
 var newline = []byte("\n")
 
-// line reads a line of at most most bytes.
 func line(r *bufio.Reader, most int) ([]byte, error) {
 	var all []byte
 	for {
@@ -358,7 +354,6 @@ func (s *ListCache) Save(since time.Time) {
 	})
 }
 
-// flush saves each change and logs errors.
 func (s *ListCache) flush(save func(server string, c *change) error) {
 	s.mu.Lock()
 	changes := s.changes
@@ -414,7 +409,6 @@ func (s *ListCache) folderError(err error) error {
 
 var errLarge = fmt.Errorf("they have more than %d MiB", (maxFile-maxHead)>>20)
 
-// encode writes a file.
 func encode(f io.Writer, h head, lists map[int][][]byte) error {
 	first, err := json.Marshal(h)
 	if err != nil {

@@ -53,13 +53,11 @@ const (
 	version = 1
 )
 
-// pin is an approved definition.
 type pin struct {
 	Hash       string          `json:"sha256"`
 	Definition json.RawMessage `json:"definition,omitempty"`
 }
 
-// file is the state file.
 type file struct {
 	Version int                       `json:"version"`
 	Servers map[string]map[string]pin `json:"servers"`
@@ -396,7 +394,6 @@ func (s *PinStore) save(server string, provisional bool, change func(approved ma
 	return fmt.Errorf("save pinned tools: %w", err)
 }
 
-// write atomically replaces the file.
 func (s *PinStore) write() error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

@@ -76,7 +76,6 @@ type content struct {
 	unknown  []entry       // of kinds unknown to this version
 }
 
-// entry is the text of an entry, and its line.
 type entry struct {
 	text json.RawMessage
 	line int

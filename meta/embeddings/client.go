@@ -22,7 +22,6 @@ const (
 	maxHead     = 64 << 10       // bytes of its headers
 )
 
-// client requests vectors.
 type client struct {
 	url, model, token string
 	http              http.Client
@@ -82,7 +81,6 @@ func (c *client) requestVectors(ctx context.Context, texts []string) ([][]float3
 	return vectors, nil
 }
 
-// vector is an element of a response.
 type vector struct {
 	Index     int       `json:"index"`
 	Embedding []float32 `json:"embedding"`

@@ -179,7 +179,6 @@ func (s *Searcher) ask(ctx context.Context, most time.Duration, texts []string) 
 	return s.client.requestVectors(ctx, texts)
 }
 
-// toolText returns the text that represents a tool.
 func toolText(e *registry.Entry) string {
 	text := e.Server + " " + e.ClientName()
 	for _, more := range []string{e.Title, e.Description} {
@@ -290,7 +289,6 @@ func byScore(a, b search.Hit) int {
 	return strings.Compare(a.Entry.Listed, b.Entry.Listed)
 }
 
-// blend combines hits by words and by vectors.
 func blend(words, near []search.Hit, q search.Query) (found search.Result) {
 	scores := make(map[*registry.Entry]float64, len(words)+maxMeaningHits)
 	for _, h := range words {

@@ -13,7 +13,6 @@ import (
 
 const maxCards = 1000 // limit of one list
 
-// catalog answers a script's requests about the catalog.
 func (s *session) catalog(q *worker.ScriptMessage) {
 	snap := s.host.Snapshot()
 	if q.Ask == worker.AskList {
@@ -59,7 +58,6 @@ func findTool(snap *registry.Snapshot, server, name string) (worker.Tool, error)
 	return worker.Tool{}, fmt.Errorf("server %q has no tool %q%s", server, name, worker.DidYouMean(name, names))
 }
 
-// cards returns the matching entries as a JSON array.
 func (s *session) cards(snap *registry.Snapshot, q *worker.ScriptMessage) ([]byte, error) {
 	kinds := map[string]registry.Kind{"tool": registry.Tool, "prompt": registry.Prompt, "resource": registry.Resource}
 	kind, ok := kinds[q.Kind]
@@ -94,7 +92,6 @@ func (s *session) cards(snap *registry.Snapshot, q *worker.ScriptMessage) ([]byt
 	return append(out, ']'), nil
 }
 
-// appendCard appends an entry's card for scripts.
 func appendCard(out []byte, e *registry.Entry) []byte {
 	text := func(name, value string) {
 		if value != "" {

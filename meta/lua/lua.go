@@ -9,10 +9,9 @@
 //
 // [Runner] starts this program again with its command. The process has an empty
 // environment, three pipes, the root folder as its working directory and its own process
-// group. It exits when its script ends, when the caller of [Runner.Run] cancels, when the
-// Runner is closed, or when this program exits, which closes its stdin. On Linux the
-// kernel also kills it then. One idle process waits up to five minutes for the next
-// script.
+// group. It exits after its script, when the caller of [Runner.Run] cancels, and when the
+// Runner is closed. It also exits with this program, which closes its stdin; on Linux the
+// kernel kills it then. One idle process waits up to five minutes for the next script.
 //
 // # Limits
 //

@@ -19,7 +19,6 @@ const (
 	exitTimeout = time.Second
 )
 
-// process is an idle process or one that runs a script.
 type process struct {
 	cmd          *exec.Cmd
 	in           io.WriteCloser
@@ -111,7 +110,6 @@ var outOfMemoryTexts = []string{
 	"failed to create new OS thread", "pthread_create failed", "sigcode=1 ",
 }
 
-// crash returns the error of a script whose process exited without an outcome.
 func (p *process) crash(l Limits, err error) *Error {
 	words := strings.ToValidUTF8(string(p.stderr), "\uFFFD")
 	for _, sign := range outOfMemoryTexts {

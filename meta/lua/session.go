@@ -24,7 +24,6 @@ const (
 	uncountedSize = 1 << 17  // bytes of a request or answer that do not count
 )
 
-// session is the run of one script.
 type session struct {
 	runner   *Runner
 	host     Backend
@@ -109,7 +108,6 @@ func (s *session) outputLeft() int64 {
 	return s.limits.Output - int64(len(s.printed)+len(s.result.JSON))
 }
 
-// addOutput adds printed text or a result, within the limit.
 func (s *session) addOutput(in io.Reader, what string, size int64) error {
 	if what == worker.NotifyResult {
 		s.result.JSON = nil
@@ -135,7 +133,6 @@ func (s *session) addOutput(in io.Reader, what string, size int64) error {
 	return nil
 }
 
-// isTooLong reports whether a request contains a name that no server can have.
 func isTooLong(q *worker.ScriptMessage) bool {
 	name := worker.MaxName
 	if q.Ask == worker.AskRead {
@@ -212,7 +209,6 @@ func (s *session) handleQuestion(in io.Reader, q *worker.ScriptMessage, size int
 	return err
 }
 
-// request makes the MCP request or search that a script asked for.
 func (s *session) request(q *worker.ScriptMessage, body []byte) ([]byte, error) {
 	if len(body) > 0 && (!rawjson.IsObject(body) || rawjson.Valid(body) != nil) {
 		return nil, errors.New("the arguments are no JSON object")
@@ -234,8 +230,8 @@ func (s *session) request(q *worker.ScriptMessage, body []byte) ([]byte, error) 
 	}
 }
 
-// reportProgress reports a finished call to the client. It returns false if the script
-// has ended.
+// reportProgress reports a finished call to the client. It returns false once the script
+// is done.
 func (s *session) reportProgress(q *worker.ScriptMessage) bool {
 	var label string
 	switch q.Ask {
@@ -309,8 +305,8 @@ func (s *session) reserve(n int64) (back func(), ok bool) {
 	return func() { moving.Add(-n) }, true
 }
 
-// waitForMemory waits until the script may use all of its memory. It returns false if the
-// script has ended.
+// waitForMemory waits until the script may use all of its memory. It returns false once
+// the script is done.
 func (s *session) waitForMemory() bool {
 	s.growing.Lock()
 	defer s.growing.Unlock()

@@ -25,9 +25,9 @@
 //
 // # Ranking
 //
-// The ranking is BM25F. The weight of an occurrence depends on its field (name, title,
-// description, URI, names, descriptions and values of arguments, server name) and on the
-// field's length relative to a fixed usual length, so that a segment depends only on its
+// The ranking is BM25F. Fields have different weights: name, title, description, URI, the
+// names, descriptions and values of arguments, and the server's name. The length of a
+// field counts relative to a fixed usual length, so that a segment depends only on its
 // list. Rare words count more. A word also finds, with less weight, longer words that
 // begin with it and synonyms. If there are none, it finds words one edit away, or two
 // from eight letters on. Goblin's own tools are found only by queries with its name.

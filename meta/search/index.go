@@ -201,7 +201,6 @@ func (x *Index) logTruncated(before, next *source) {
 	})
 }
 
-// size returns the bytes of a list's index, 0 for nil.
 func (s *source) size() int {
 	if s == nil || s.segment == nil {
 		return 0

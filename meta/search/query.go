@@ -51,7 +51,6 @@ type Result struct {
 	PoorMatch bool
 }
 
-// queryWord is a word to look for.
 type queryWord struct {
 	text  string // as typed
 	stem  string
@@ -60,7 +59,6 @@ type queryWord struct {
 	pair  bool    // two words that already count separately
 }
 
-// parse splits a query into the words to look for.
 func parse(text string) []queryWord {
 	if len(text) > MaxText {
 		text = strings.ToValidUTF8(text[:MaxText], "")

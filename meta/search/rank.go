@@ -28,8 +28,8 @@ const coverage = 0.5
 // typoShare is the weight of words by number of edits.
 var typoShare = [...]float32{1: 0.6, 2: 0.4}
 
-// poorMatchShare is the minimum score of a good best hit, as a share of the score of an
-// entry with all words of the query in its name. README.md explains the choice.
+// poorMatchShare is the minimum score of a good best hit. It is a share of the score of
+// an entry with all words of the query in its name. README.md explains the choice.
 const poorMatchShare = 0.17
 
 // Search answers a query. It sees every change published before the call, and may read
@@ -102,7 +102,6 @@ func (q *Query) covers(k registry.Kind) bool {
 	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, k)
 }
 
-// list answers a query without words.
 func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, total int) {
 	seen := s.snapshot
 	if q.View != nil && q.View.Visibility() != nil {
@@ -129,7 +128,6 @@ func (s *state) list(q Query, fits func(*registry.Entry) bool) (hits []Hit, tota
 	return hits, total
 }
 
-// ranking is the state of one query.
 type ranking struct {
 	words    []queryWord
 	lists    []*source
@@ -150,7 +148,6 @@ type plannedTerm struct {
 	single     bool // for a word that is not a pair
 }
 
-// plan finds the terms for the words.
 func (r *ranking) plan(ctx context.Context) error {
 	for i := range r.words {
 		if err := ctx.Err(); err != nil {
@@ -321,7 +318,6 @@ type scoreTable struct {
 
 var pool = sync.Pool{New: func() any { return new(scoreTable) }}
 
-// best reads the planned terms and returns the best hits.
 func (r *ranking) best(q Query, fits func(*registry.Entry) bool) (answer Result) {
 	s := pool.Get().(*scoreTable)
 	defer pool.Put(s)
@@ -430,7 +426,6 @@ type topHits struct {
 	last  hit // the last rejected one
 }
 
-// compare sorts as in an answer.
 func (t *topHits) compare(a, b hit) int {
 	if a.score != b.score {
 		return cmp.Compare(b.score, a.score)
@@ -458,7 +453,6 @@ func (t *topHits) offer(f hit) {
 	}
 }
 
-// drop keeps the best most hits, sorted.
 func (t *topHits) drop() {
 	slices.SortFunc(t.hits, t.compare)
 	if len(t.hits) >= t.most {
@@ -466,7 +460,6 @@ func (t *topHits) drop() {
 	}
 }
 
-// page returns the hits from offset on, best first.
 func (t *topHits) page(offset int) []Hit {
 	t.drop()
 	var hits []Hit

@@ -60,7 +60,6 @@ const (
 	bytesOfPost = 3
 )
 
-// size returns the bytes of a segment.
 func (s *segment) size() int { return len(s.terms) + len(s.posts) + 12*len(s.termEnd) }
 
 // newSegment indexes the entries of a part in at most room bytes. It fails if ctx is
@@ -136,8 +135,6 @@ func (b *builder) add(doc uint32, e *registry.Entry) {
 	}
 }
 
-// arguments reads the names, descriptions and possible values of a tool's or prompt's
-// arguments.
 func (b *builder) arguments(e *registry.Entry) {
 	var names, about []string
 	said := 0
@@ -264,7 +261,6 @@ func (s *segment) term(i int) string {
 	return s.terms[s.termEnd[i-1]:s.termEnd[i]]
 }
 
-// from returns the number of the first term that is not before t.
 func (s *segment) from(t string) int {
 	return sort.Search(len(s.termEnd), func(i int) bool { return s.term(i) >= t })
 }

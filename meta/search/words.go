@@ -21,7 +21,6 @@ type lexer struct {
 	emit  func(word []byte, how spelling)
 }
 
-// spelling is the form of a word in the text.
 type spelling uint8
 
 const (
@@ -124,7 +123,6 @@ func startsPart(before, now class, rest string) bool {
 	return before == lower || before == upper && classOf(next) == lower
 }
 
-// flush emits the words of the chunk.
 func (l *lexer) flush() {
 	if len(l.chunk) == 0 {
 		return
@@ -168,7 +166,6 @@ func (l *lexer) emitWord(w []byte, how spelling) {
 
 func letters(w []byte) bool { return w[0] < '0' || w[0] > '9' }
 
-// truncateWord cuts a word at maxWord, between runes.
 func truncateWord(w []byte) []byte {
 	if len(w) <= maxWord {
 		return w

@@ -44,7 +44,6 @@ type position struct {
 	slot int32
 }
 
-// usage counts the records of one server.
 type usage struct {
 	server         string
 	oldest, newest int32

@@ -54,7 +54,6 @@ func (o *Override) Tool(item []byte) ([]byte, *AppliedOverride) {
 	return item, a
 }
 
-// hideArguments returns an input schema without the fixed arguments.
 func (o *Override) hideArguments(schema, properties []byte) []byte {
 	edits, _ := rawjson.DropMembers(schema, properties, func(k rawjson.Key) bool { return o.isFixed(k) })
 	if required := rawjson.Get(schema, "required"); rawjson.IsArray(required) {
@@ -103,7 +102,6 @@ func (o *Override) Resource(item []byte) ([]byte, *AppliedOverride) {
 	return o.applyTexts(item), &AppliedOverride{Override: o}
 }
 
-// applyTexts replaces title and description.
 func (o *Override) applyTexts(item []byte) []byte {
 	if o.Title != nil {
 		item = setMember(item, "title", rawjson.Quote(*o.Title))
@@ -114,7 +112,6 @@ func (o *Override) applyTexts(item []byte) []byte {
 	return item
 }
 
-// isFixed reports whether a raw string names a fixed argument.
 func (o *Override) isFixed(raw []byte) bool {
 	name, ok := rawjson.String(raw)
 	return ok && slices.ContainsFunc(o.Arguments, func(m Member) bool { return m.Name == name })

@@ -27,8 +27,8 @@ func (e *FixedError) Error() string {
 
 // Edit returns the edit that adds the arguments to the params of a call, in the member at
 // path. It returns a *[FixedError] if the client sets one of them to another value, or in
-// a spelling that some readers treat as the same name. It returns another error if a
-// member on the path is not an object.
+// a spelling that some readers accept for it. It returns another error if a member on the
+// path is not an object.
 func (f FixedArguments) Edit(params []byte, path ...string) (rawjson.Edit, error) {
 	obj := params
 	for i, name := range path {
@@ -67,7 +67,6 @@ func (f FixedArguments) Permits(name string) error {
 	return nil
 }
 
-// fillIn returns the arguments of a call with the fixed ones.
 func (f FixedArguments) fillIn(arguments []byte) ([]byte, error) {
 	for k, v := range rawjson.Members(arguments) {
 		name, _ := rawjson.String(k)
@@ -100,7 +99,6 @@ func equalValues(a, b []byte) bool {
 	return bytes.Equal(a, b) || bytes.Equal(rawjson.AppendCanonical(nil, a), rawjson.AppendCanonical(nil, b))
 }
 
-// insertEdit returns the edit that adds a member to obj, an object within outer.
 func insertEdit(outer, obj []byte, name string, value []byte) rawjson.Edit {
 	at := rawjson.Offset(outer, obj) + bytes.LastIndexByte(obj, '}')
 	var text []byte

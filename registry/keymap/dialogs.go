@@ -13,7 +13,6 @@ const (
 	multilinePlaces = InForm | InSampling
 )
 
-// scrollPlaces are the dialogs with keys to scroll.
 const scrollPlaces = InSubscriptions | InClients | InExchange | InSetup | InMistakes
 
 func dialogActions() []Action { return slices.Concat(formActions(), listActions(), questionActions()) }

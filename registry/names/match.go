@@ -218,7 +218,6 @@ func (m *matcher) expression(to, from positionSet, p *part) {
 	}
 }
 
-// segments follows up to n path segments.
 func (m *matcher) segments(to, from positionSet, n, limit int) {
 	a, b := m.sets[2], m.sets[3]
 	copy(to, from)

@@ -57,7 +57,6 @@ func Rules(servers []string, most int) map[string]*Rule {
 	return rules
 }
 
-// newRule returns the rule of a server without regard to others.
 func newRule(server string, most int) *Rule {
 	u := &Rule{Server: server, maxLen: most, tool: Sanitize(server) + "_", flat: Collapse(server) + "_"}
 	u.Prefix = u.tool[:min(len(u.tool), PrefixLen(most))]
@@ -67,7 +66,6 @@ func newRule(server string, most int) *Rule {
 // PrefixLen returns the prefix length kept in tool names limited to most bytes.
 func PrefixLen(most int) int { return most - longSuffixLen }
 
-// addOther records another server with an overlapping prefix.
 func (u *Rule) addOther(o *Rule) {
 	switch {
 	case strings.HasPrefix(u.tool, o.Prefix):

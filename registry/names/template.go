@@ -20,7 +20,6 @@ type Template struct {
 	literals int
 }
 
-// part is a literal, or an expression if vars is not empty.
 type part struct {
 	lit     string
 	encoded string // lit as expanded; "" if equal to lit

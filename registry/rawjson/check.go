@@ -25,7 +25,6 @@ type Checker struct {
 	err         error
 }
 
-// state names the bytes that may come next.
 type state uint8
 
 const (
@@ -44,7 +43,6 @@ const (
 
 func (s state) inString() bool { return s == inText || s == inName }
 
-// action is the effect of a byte.
 type action uint8
 
 const (
@@ -162,7 +160,6 @@ func (c *Checker) check(src []byte, whole, alone bool) error {
 	return err
 }
 
-// resume continues where the last run stopped, which may be within a string.
 func (c *Checker) resume(src []byte, whole bool) (i int, next state, err error) {
 	if c.open.depth == 0 {
 		c.afterValue = atEnd

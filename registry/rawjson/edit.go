@@ -90,7 +90,7 @@ func Splice(src []byte, edits ...Edit) []byte {
 }
 
 // SetMember returns the valid object obj with the member name set to the valid text
-// value. It replaces the last member of that name or appends a new one.
+// value. It replaces the last member with that name or appends a new one.
 func SetMember(obj []byte, name string, value []byte) []byte {
 	if old := Get(obj, name); old != nil {
 		return Splice(obj, ReplaceEdit(obj, old, value))

@@ -1,17 +1,17 @@
-// A KeyTree lists the security-relevant members of an MCP message: those that decide the
+// A KeyTree lists the security-relevant members of an MCP message. They decide the
 // destination of a request, the recipient of a notification, or the owner of a URI in a
 // result.
 //
 // JSON readers differ on ambiguous names. Goblin compares member names exactly and uses
 // the last duplicate. Go's encoding/json, used by mcp-go and the Go SDK, ignores case
 // with Unicode's simple folding ("taſk" is "task"). Others use the first duplicate or end
-// a name at a NUL. The checked value must be the one that is used, so ambiguous members
+// a name at a NUL. The checked value must be the one that is used. So ambiguous members
 // are rejected in requests ([KeyTree.Check]) and removed elsewhere ([KeyTree.Clean]).
 //
-// The same walk finds the URIs of the server in a result, so that one reader decides what
-// is a link ([KeyTree.Read]). Other members (tool arguments, structured content, future
-// additions) are never examined. The texts must be valid JSON. The cost is linear in
-// their length, and unambiguous texts are neither copied nor decoded.
+// The same walk finds the server's URIs in a result, so that one reader decides what is a
+// link ([KeyTree.Read]). Other members, such as tool arguments, are never examined. The
+// texts must be valid JSON. The cost is linear in their length; unambiguous texts are
+// neither copied nor decoded.
 
 package rawjson
 
@@ -51,7 +51,7 @@ const everyByte = 1<<64 - 1
 // Visitor receives the URIs in a text.
 type Visitor interface {
 	// URI receives the raw value of a member that is a URI of the server, as a slice of
-	// the text and in its order. It may be any JSON value.
+	// the text. Calls follow the text's order. The value may be any JSON value.
 	URI(raw []byte)
 }
 
@@ -212,7 +212,6 @@ func (t *KeyTree) walkElements(shape *Layout, text []byte, i int, to Visitor) (e
 	return i + 1, nil
 }
 
-// walkMembers also stores the members' values in values, up to its length.
 func (t *KeyTree) walkMembers(shape *Layout, text []byte, i int, to Visitor, values [][]byte) (end int, err *AmbiguousError) {
 	seen := uint64(0)
 	for i = AfterSpace(text, i+1); i < len(text) && text[i] == '"'; i = AfterSpace(text, i+1) {

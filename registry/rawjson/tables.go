@@ -13,7 +13,6 @@ var meta = newTree(
 	"io.modelcontextprotocol/related-task", newTree("taskId"),
 )
 
-// uri is the value of a member that is a URI of the server.
 var uri = &KeyTree{uri: true}
 
 func asContentBlock(t *KeyTree) *KeyTree {
@@ -39,7 +38,6 @@ var (
 	Skill    = newTree("uri", "frontmatter", newTree("name", "description"), "resources", arrayTree(newTree("uri", "digest", "size")))
 )
 
-// params holds the params of requests and notifications in both directions.
 var params = map[string]*KeyTree{
 	"tools/call":               newTree("name", "arguments", "task", newTree("ttl"), "inputResponses", "requestState", "_meta", meta),
 	"prompts/get":              newTree("name", "arguments", "inputResponses", "requestState", "_meta", meta),
@@ -96,7 +94,6 @@ func result(more ...any) *KeyTree {
 		"inputRequests", &KeyTree{anyMember: newTree("method", "params", question)})...)
 }
 
-// parts returns the arguments of newTree for t.
 func (t *KeyTree) parts() (parts []any) {
 	for _, m := range t.members {
 		parts = append(parts, m.name)

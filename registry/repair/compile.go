@@ -34,7 +34,6 @@ var scalarKeywords = map[string]kind{
 	"required": array,
 }
 
-// keyword checks the value of a keyword. Unknown keywords pass.
 func (c *compiler) keyword(name string, v []byte, depth int) bool {
 	switch name {
 	case "type":

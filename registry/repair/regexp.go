@@ -14,7 +14,6 @@ func isRegExp(pattern string) bool {
 	return r.read() && r.maxReference <= r.groups
 }
 
-// regExp reads a pattern from left to right.
 type regExp struct {
 	rest         string
 	openGroups   []bool // for each open group, whether a quantifier may follow it
@@ -114,7 +113,6 @@ func (r *regExp) class() bool {
 	return ok
 }
 
-// member reads a character of a class, or an escaped set of them.
 func (r *regExp) member() (c rune, set, ok bool) {
 	if r.rest == "" {
 		return 0, false, false

@@ -86,7 +86,7 @@ func repairNamed(s *shape, item []byte, at string) Definition {
 }
 
 // LastSegment returns the part after the last slash of a URI or URI template, without
-// query and fragment, or all of it if that is empty.
+// query and fragment. It returns the whole URI if that part is empty.
 func LastSegment(uri string) string {
 	path := uri
 	if i := strings.IndexAny(path, "?#"); i >= 0 {
@@ -109,7 +109,6 @@ func Member(name string, v []byte) (out []byte, keep bool) {
 	return resource.members[i].repairValue(v, "", new(changeLog))
 }
 
-// changeLog collects up to MaxChanges changes of one definition.
 type changeLog struct {
 	list    []string
 	omitted int

@@ -39,7 +39,6 @@ func kindOf(v []byte) (kind, bool) {
 	return number, true
 }
 
-// shape describes the values that SDKs accept in one place.
 type shape struct {
 	kind          kind
 	members       []member          // checked members of an object
@@ -207,7 +206,6 @@ func (s *shape) repairMembers(v []byte, path string, n *changeLog) (out []byte, 
 	return out, complete
 }
 
-// enum returns the shape of a string with one of several values.
 func enum(wanted string, all ...string) *shape {
 	return &shape{kind: text, conditionText: wanted, condition: func(v []byte) bool {
 		for _, w := range all {

@@ -48,15 +48,13 @@ func (r *run) open(L *glua.LState) {
 	globals.Metatable = meta
 }
 
-// guards returns the functions of guardNames, in order.
 func (r *run) guards(L *glua.LState) []glua.LValue {
 	return []glua.LValue{
 		L.NewFunction(awaitMethod), L.NewFunction(r.allOf(L.GetGlobal("all"))),
 	}
 }
 
-// awaitMethod implements x:await(): it returns x, or calls the script's own method of
-// that name.
+// awaitMethod implements x:await(): it returns x, or calls the script's own method await.
 func awaitMethod(L *glua.LState) int {
 	v := L.Get(1)
 	if _, ok := v.(*glua.LTable); ok {
@@ -195,7 +193,6 @@ func (r *run) lookUp(L *glua.LState) int {
 	return 1
 }
 
-// splitLine removes the line number from an error's text.
 func splitLine(text string) (line int, message string) {
 	rest, ok := strings.CutPrefix(text, ChunkName+":")
 	if !ok {

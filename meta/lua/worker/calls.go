@@ -116,7 +116,6 @@ func (r *run) errorText(v glua.LValue) string {
 	return b.String()
 }
 
-// callTool returns the function that calls a tool.
 func (r *run) callTool(srv *server, tool, listed string) glua.LGFunction {
 	return func(L *glua.LState) int {
 		at := 1
@@ -152,7 +151,6 @@ func (r *run) callTool(srv *server, tool, listed string) glua.LGFunction {
 	}
 }
 
-// errorResultText returns the text of an error result.
 func errorResultText(raw []byte) string {
 	var texts []string
 	for c := range rawjson.Elements(rawjson.Get(raw, "content")) {
@@ -167,7 +165,7 @@ func errorResultText(raw []byte) string {
 }
 
 // convertResult converts a result for a script: its structured content, or its only text,
-// parsed if it is a JSON object or array, or else the whole result. list is the member
+// parsed if it is a JSON object or array; otherwise the whole result. list is the member
 // with the contents.
 func (r *run) convertResult(L *glua.LState, raw []byte, list string) glua.LValue {
 	if s := rawjson.Get(raw, "structuredContent"); s != nil && string(s) != "null" {

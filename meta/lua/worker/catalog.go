@@ -18,7 +18,6 @@ const (
 	maxCards     = 1000 // maximum
 )
 
-// catalog provides the servers to a script.
 type catalog struct {
 	run     *run
 	servers []*server
@@ -92,7 +91,6 @@ func (c *catalog) global(L *glua.LState, id string) *glua.LTable {
 	}
 }
 
-// names returns all global names, for suggestions.
 func (c *catalog) names(L *glua.LState) []string {
 	var names []string
 	for _, s := range c.servers {
@@ -122,7 +120,6 @@ func (c *catalog) tool(L *glua.LState) int {
 	return 1
 }
 
-// options reads the options of a list or search.
 type options struct {
 	L    *glua.LState
 	what string
@@ -168,7 +165,6 @@ func (o options) count(name string, def, most int) int {
 	return 0
 }
 
-// list returns a function that lists cards of a kind.
 func (c *catalog) list(what string, kind registry.Kind, also ...string) glua.LGFunction {
 	return func(L *glua.LState) int {
 		o := optionsAt(L, 1, what, append([]string{"server"}, append(also, "limit", "offset")...)...)

@@ -74,21 +74,18 @@ func syntaxError(err error, script string) *Error {
 	return &Error{Kind: Syntax, Message: err.Error()}
 }
 
-// setLine sets the line of a generated node.
 func setLine[N ast.PositionHolder](n N, line int) N {
 	n.SetLine(line)
 	n.SetLastLine(line)
 	return n
 }
 
-// rewriter adds the guards to a syntax tree.
 type rewriter struct {
 	prog    *program
 	calls   int // calls in the current function
 	varargs int // uses of ... in it
 }
 
-// walk rewrites a part of the tree.
 func (rw *rewriter) walk(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:
@@ -129,7 +126,6 @@ func (rw *rewriter) node(n ast.PositionHolder) ast.PositionHolder {
 	return n
 }
 
-// names records whether a node defines the name "result".
 func (rw *rewriter) names(n ast.PositionHolder) {
 	var names []string
 	var assigned []ast.Expr

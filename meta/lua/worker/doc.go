@@ -18,8 +18,8 @@
 // without a line. Otherwise Goblin kills it.
 //
 //   - Goblin counts time, calls and output, and sends a stop message. The system limits
-//     CPU time, in case Goblin is gone.
-//   - Memory is what Go's heap and stacks hold after a collection. It is checked every few
+//     CPU time, in case Goblin dies.
+//   - Memory counts Go's heap and stacks after a collection. It is checked every few
 //     milliseconds and before each call. Beyond a small part, the script waits for
 //     Goblin's permission. The system limits what a check could miss.
 //   - The call depth is 256, the depth of JSON 500.

@@ -36,7 +36,6 @@ func (s *stopper) stop(e *Error) {
 	s.busy.Store(true)
 }
 
-// whilePaused pauses the script, calls do, and resumes the script.
 func (s *stopper) whilePaused(do func()) {
 	s.pause.Lock()
 	defer s.pause.Unlock()
@@ -79,7 +78,6 @@ func memory() (n int64) {
 	return n
 }
 
-// memoryGrowth limits the memory of a script.
 type memoryGrowth struct {
 	baseline int64      // bytes in use before the script started
 	askLock  sync.Mutex // locked while asking Goblin
@@ -89,11 +87,10 @@ type memoryGrowth struct {
 	nextCollection atomic.Int64 // minimum bytes in use for the next collection
 }
 
-// memoryInUse returns the bytes that the script uses, including garbage.
 func (g *memoryGrowth) memoryInUse() int64 { return memory() - g.baseline }
 
 // requestMemory waits until Goblin allows more than FreeMemory, if the script uses more.
-// It also returns when the script has ended.
+// It also returns when the script is done.
 func (r *run) requestMemory() {
 	if r.allowed.Load() || r.memoryInUse() <= 2*r.start.FreeMemory {
 		return
@@ -106,7 +103,6 @@ func (r *run) requestMemory() {
 	}
 }
 
-// watchMemory checks the memory until the script ends.
 func (r *run) watchMemory() {
 	for ticker := time.NewTicker(memoryInterval); !r.isOver(); <-ticker.C {
 		switch held := r.memoryInUse(); {

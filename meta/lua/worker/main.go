@@ -80,7 +80,6 @@ func serve(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// finish reports the outcome to Goblin.
 func (r *run) finish(failed *Error) error {
 	if failed == nil {
 		return r.conn.write(ScriptMessage{End: &Outcome{Hint: r.prog.shadowHint()}}, nil)
@@ -89,13 +88,11 @@ func (r *run) finish(failed *Error) error {
 	return r.conn.write(ScriptMessage{End: &Outcome{Failure: failed.Kind, Line: failed.Line}}, []byte(message))
 }
 
-// answer is Goblin's answer to a request.
 type answer struct {
 	GoblinMessage
 	body []byte
 }
 
-// connection is the pair of pipes to Goblin.
 type connection struct {
 	in     io.Reader
 	out    io.Writer
@@ -113,7 +110,6 @@ func (l *connection) write(head ScriptMessage, body []byte) error {
 	return WriteFrame(l.out, head, body)
 }
 
-// read delivers answers and stop messages.
 func (l *connection) read(stop func(*Error)) {
 	defer close(l.closed)
 	for {

@@ -43,7 +43,6 @@ func newRun(start Start, l *connection) *run {
 	}
 }
 
-// script runs a script to its end.
 func (r *run) script(source string) *Error {
 	prog, err := compile(source)
 	if err != nil {
@@ -70,7 +69,6 @@ func asError(err error) *Error {
 	return e
 }
 
-// execute opens the libraries and runs the script's main function.
 func (r *run) execute() (err error) {
 	L := r.main
 	defer func() {
@@ -116,7 +114,6 @@ func (r *run) execute() (err error) {
 	return nil
 }
 
-// notify sends printed text or a result to Goblin.
 func (r *run) notify(what string, text []byte) {
 	_ = r.conn.write(ScriptMessage{Ask: what}, text) // without Goblin the process exits
 }
@@ -129,7 +126,6 @@ func (r *run) setResult(v glua.LValue) error {
 	return err
 }
 
-// runError returns the error of a script that ended with err.
 func (r *run) runError(err error) *Error {
 	var api *glua.ApiError
 	text := err.Error()

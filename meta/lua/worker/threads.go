@@ -93,7 +93,6 @@ func pushAll(L *glua.LState, results []glua.LValue) int {
 	return len(results) + 1
 }
 
-// errorValue converts an error for a script.
 func errorValue(err error) glua.LValue {
 	if api, ok := err.(*glua.ApiError); ok { //nolint:errorlint // PCall returns nothing else
 		return api.Object

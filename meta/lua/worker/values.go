@@ -93,7 +93,6 @@ func (r *run) orNull(v glua.LValue) glua.LValue {
 	return v
 }
 
-// encoder writes Lua values as JSON.
 type encoder struct {
 	*run
 	out []byte
