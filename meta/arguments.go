@@ -33,14 +33,14 @@ const (
 )
 
 func limit(standard int) param {
-	return param{name: "limit", description: "Entries in the answer at most", number: true, minimum: 1, maximum: maxLimit, defaultValue: standard}
+	return param{name: "limit", description: "Maximum number of entries to return", number: true, minimum: 1, maximum: maxLimit, defaultValue: standard}
 }
 
 var (
-	offset   = param{name: "offset", description: "Entries to leave out first: nextOffset of the answer before", number: true, maximum: maxOffset}
-	serverID = param{name: "serverId", description: "Only of this server, see catalog_servers", maximum: maxName}
-	mimeType = param{name: "mimeType", description: "Only of this MIME type; * stands for anything, as in image/*", maximum: maxName}
-	query    = param{name: "query", description: "Keywords as tools use them: a verb, the thing, the service, synonyms; empty for all", required: true, maximum: maxQuery}
+	offset   = param{name: "offset", description: "Number of entries to skip: nextOffset of the previous answer", number: true, maximum: maxOffset}
+	serverID = param{name: "serverId", description: "Only this server, see catalog_servers", maximum: maxName}
+	mimeType = param{name: "mimeType", description: "Only this MIME type; * matches anything, as in image/*", maximum: maxName}
+	query    = param{name: "query", description: "Keywords as used by tools: verb, object, service, synonyms; empty for all", required: true, maximum: maxQuery}
 )
 
 func (p param) schema() mcp.ToolOption {
@@ -85,9 +85,9 @@ func parseArguments(raw []byte, params []param) (arguments, error) {
 		i := slices.IndexFunc(params, func(p param) bool { return p.name == name })
 		switch {
 		case i < 0:
-			return a, invalidArguments("unknown argument %s; known are %s", strconv.Quote(truncateText(name, 64)), isKnown(params))
+			return a, invalidArguments("unknown argument %s; known: %s", strconv.Quote(truncateText(name, 64)), isKnown(params))
 		case given[name]:
-			return a, invalidArguments("argument %q stands more than once", name)
+			return a, invalidArguments("argument %q is given more than once", name)
 		case string(v) == "null" && !params[i].required:
 			continue
 		}
@@ -121,7 +121,7 @@ func (p param) parse(v []byte, into arguments) error {
 	case !ok:
 		return invalidArguments("argument %q must be a string, not %s", p.name, truncateText(string(v), 64))
 	case len(text) > p.maximum:
-		return invalidArguments("argument %q has %d bytes; %d are allowed", p.name, len(text), p.maximum)
+		return invalidArguments("argument %q has %d bytes; the limit is %d", p.name, len(text), p.maximum)
 	}
 	into.texts[p.name] = text
 	return nil

@@ -161,7 +161,7 @@ func (t *Tools) notFound(ctx context.Context, e *registry.NotFoundError) string 
 		}
 	}
 	if len(near) == 0 {
-		text += "; " + see + " finds what there is"
+		text += "; use " + see + " to find an existing one"
 	}
 	if pending := t.starting(ctx); len(pending) > 0 {
 		text += " (still starting: " + strings.Join(pending, ", ") + ")"

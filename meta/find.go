@@ -36,12 +36,12 @@ const maxLikelyServers = 3
 // addAdvice suggests what to do if no hit fits well. The hits may still show relevant
 // servers.
 func (l *cardList) addAdvice(hits []search.Hit, servers bool) {
-	l.advice = "Nothing fits well. Try other words for the action"
+	l.advice = "No good match. Try other keywords"
 	if !servers || len(hits) == 0 {
 		l.advice += "."
 		return
 	}
-	l.advice += ", or look into one of these servers by catalog_tools."
+	l.advice += ", or list the tools of one of these servers with catalog_tools."
 	for _, h := range hits {
 		if server := h.Entry.Server; len(l.servers) < maxLikelyServers && !slices.Contains(l.servers, server) {
 			l.servers = append(l.servers, server)

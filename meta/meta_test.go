@@ -119,16 +119,16 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, newExampleCatalog(t), nil)
 	for _, wrong := range [][3]string{
-		{"catalog_tools", `{"server":"files"}`, `INVALID_ARGUMENTS: unknown argument "server"; known are serverId, limit, offset`},
+		{"catalog_tools", `{"server":"files"}`, `INVALID_ARGUMENTS: unknown argument "server"; known: serverId, limit, offset`},
 		{"catalog_tools", `{"serverId":7}`, `INVALID_ARGUMENTS: argument "serverId" must be a string, not 7`},
 		{"catalog_tools", `{"limit":0}`, `INVALID_ARGUMENTS: argument "limit" must be an integer from 1 to 1000, not 0`},
 		{"catalog_tools", `{"limit":1001}`, `INVALID_ARGUMENTS: argument "limit" must be an integer from 1 to 1000, not 1001`},
 		{"catalog_tools", `{"limit":1.5}`, `INVALID_ARGUMENTS: argument "limit" must be an integer from 1 to 1000, not 1.5`},
 		{"catalog_tools", `{"offset":-1}`, `INVALID_ARGUMENTS: argument "offset" must be an integer from 0 to 1073741824, not -1`},
-		{"catalog_tools", `{"limit":1,"limit":2}`, `INVALID_ARGUMENTS: argument "limit" stands more than once`},
-		{"search_tools", `{}`, `INVALID_ARGUMENTS: argument "query" is missing: Keywords as tools use them: a verb, the thing, the service, synonyms; empty for all`},
+		{"catalog_tools", `{"limit":1,"limit":2}`, `INVALID_ARGUMENTS: argument "limit" is given more than once`},
+		{"search_tools", `{}`, `INVALID_ARGUMENTS: argument "query" is missing: Keywords as used by tools: verb, object, service, synonyms; empty for all`},
 		{"search_tools", `{"query":null}`, `INVALID_ARGUMENTS: argument "query" must be a string, not null`},
-		{"search_tools", `{"query":"` + strings.Repeat("a", 1025) + `"}`, `INVALID_ARGUMENTS: argument "query" has 1025 bytes; 1024 are allowed`},
+		{"search_tools", `{"query":"` + strings.Repeat("a", 1025) + `"}`, `INVALID_ARGUMENTS: argument "query" has 1025 bytes; the limit is 1024`},
 		{"catalog_resources", `{"mimeType":"[a"}`, `INVALID_ARGUMENTS: argument "mimeType": bad MIME type pattern: "[a"`},
 		{"describe_resource", `{"uri":{}}`, `INVALID_ARGUMENTS: argument "uri" must be a string, not {}`},
 	} {
@@ -188,10 +188,10 @@ func TestR3_31_DescribeTellsAllOrWhatIsNear(t *testing.T) {
 	}
 	require.Equal(t, "RESOURCE_NOT_FOUND: Resource not found: mcp://data-server/db://users/43; did you mean mcp://data-server/db://users/42?",
 		c.failed("describe_resource", `{"uri":"mcp://data-server/db://users/43"}`))
-	require.Equal(t, "RESOURCE_NOT_FOUND: Server 'nobody' not found: mcp://nobody/x:1; search_resources finds what there is",
+	require.Equal(t, "RESOURCE_NOT_FOUND: Server 'nobody' not found: mcp://nobody/x:1; use search_resources to find an existing one",
 		c.failed("describe_resource", `{"uri":"mcp://nobody/x:1"}`))
 	require.Contains(t, c.failed("describe_tool", `{"name":"files_reed_file"}`), `TOOL_NOT_FOUND: unknown tool "files_reed_file"; did you mean "files_read_file"`)
-	require.Equal(t, `PROMPT_NOT_FOUND: unknown prompt "zzz"; search_prompts finds what there is`, c.failed("describe_prompt", `{"name":"zzz"}`))
+	require.Equal(t, `PROMPT_NOT_FOUND: unknown prompt "zzz"; use search_prompts to find an existing one`, c.failed("describe_prompt", `{"name":"zzz"}`))
 	require.JSONEq(t, `{"name":"clock/meet","title":"Find a meeting time","description":"Looks for an hour that suits two places.",
 		"arguments":[{"name":"here","required":true}],"serverId":"clock","originalName":"meet"}`,
 		string(c.call("describe_prompt", `{"name":"clock_meet"}`).Structured))
@@ -294,9 +294,9 @@ func TestSearchesThatFindNothingGoodSaySo(t *testing.T) {
 		require.Equal(t, want.servers, found.Servers, args)
 		switch {
 		case want.servers != nil:
-			require.Equal(t, "Nothing fits well. Try other words for the action, or look into one of these servers by catalog_tools.", found.Advice)
+			require.Equal(t, "No good match. Try other keywords, or list the tools of one of these servers with catalog_tools.", found.Advice)
 		case want.weak:
-			require.Equal(t, "Nothing fits well. Try other words for the action.", found.Advice)
+			require.Equal(t, "No good match. Try other keywords.", found.Advice)
 		default:
 			require.Empty(t, found.Advice)
 		}

@@ -13,9 +13,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-const luaDescription = `Runs a Lua 5.1 script that can use all servers, and answers with what it returns: several calls become one, and only what matters comes back.
-A tool is a function of its server's table: local r = my_server.my_tool{a = 1}. Names that are no identifiers: servers["my-server"]["my-tool"]{}.
-Results are tables (structured or JSON answers) or strings; errors of tools raise, pcall catches them. all{a.x{}, b.y{}} runs calls side by side.
+const luaDescription = `Runs a Lua 5.1 script with access to all servers and returns its result. Combine several calls into one, and return only what matters.
+A tool is a function of its server's table: local r = my_server.my_tool{a = 1}. For names that are not identifiers: servers["my-server"]["my-tool"]{}.
+Results are tables (structured or JSON answers) or strings. Errors of tools are raised; pcall catches them. all{a.x{}, b.y{}} runs calls concurrently.
 Also: resources.read(uri), resources.list{server=, mime=, limit=}, prompts.get(name, args), tools.list{server=}, search(query, {kind=, server=, limit=}), json.encode, json.decode, null, print. End with return VALUE.`
 
 var script = param{
@@ -146,7 +146,7 @@ func kindsOf(name string) ([]registry.Kind, error) {
 	}
 	k, ok := kinds[name]
 	if !ok {
-		return nil, fmt.Errorf("unknown kind %q; known are tools, prompts, resources, templates and skills", name)
+		return nil, fmt.Errorf("unknown kind %q; known: tools, prompts, resources, templates, skills", name)
 	}
 	return []registry.Kind{k}, nil
 }

@@ -16,7 +16,7 @@ const (
 	maxOfGroup  = 48 // of a group, which may be one client with many names
 )
 
-var errQueueTimeout = errors.New("the line is long")
+var errQueueTimeout = errors.New("timeout in the queue")
 
 type scriptQueue struct {
 	mu       sync.Mutex
@@ -41,7 +41,7 @@ func (l *scriptQueue) acquire(ctx context.Context, client any, patience time.Dur
 			if err := context.Cause(ctx); !errors.Is(err, errQueueTimeout) {
 				return nil, err
 			}
-			return nil, fmt.Errorf("too many scripts run already (%d of one client, %d in all); try again later", maxOfClient, maxScripts)
+			return nil, fmt.Errorf("too many scripts are running (limit: %d per client, %d in total); try again later", maxOfClient, maxScripts)
 		}
 	}
 }

@@ -17,7 +17,7 @@ const (
 	nameSchema     = `"name":{"type":"string"},"title":{"type":"string"},"description":{"type":"string"},"serverId":{"type":"string"},"score":{"type":"number"}`
 	namedSchema    = `{"type":"object","properties":{` + nameSchema + `},"required":["name","serverId"]}`
 	toolSchema     = `{"type":"object","properties":{` + nameSchema + `,` + approvalSchema + `},"required":["name","serverId"]}`
-	approvalSchema = `"awaitsApproval":{"enum":["new","changed"],"description":"The definition is not the one that the user approved"}`
+	approvalSchema = `"awaitsApproval":{"enum":["new","changed"],"description":"The user has not approved this definition: it is new or changed"}`
 	resourceSchema = `{"type":"object","properties":{"uri":{"type":"string"},` + nameSchema +
 		`,"mimeType":{"type":"string"},"size":{"type":"integer"}},"required":["uri","serverId"]}`
 	templateSchema = `{"type":"object","properties":{"uriTemplate":{"type":"string"},` + nameSchema +
@@ -31,7 +31,7 @@ const (
 )
 
 var foundSchema = strings.TrimSuffix(listSchema("tools", toolSchema), `},"required":["tools","total"]}`) +
-	`,"weak":{"type":"boolean","description":"Nothing fits well"},"advice":` + stringSchema + `,"servers":{"type":"array","items":` + stringSchema +
+	`,"weak":{"type":"boolean","description":"There is no good match"},"advice":` + stringSchema + `,"servers":{"type":"array","items":` + stringSchema +
 	`}},"required":["tools","total"]}`
 
 func listSchema(member, of string) string {
@@ -40,62 +40,62 @@ func listSchema(member, of string) string {
 }
 
 var (
-	name = param{name: "name", description: "The name as it is listed, as server/name, or alone if only one server has it", required: true, maximum: maxName}
-	uri  = param{name: "uri", description: "The URI or template as it is listed, an expansion of a template, a flat id, or the server's own URI if only one server has it", required: true, maximum: maxName}
+	name = param{name: "name", description: "The listed name, server/name, or the plain name if only one server has it", required: true, maximum: maxName}
+	uri  = param{name: "uri", description: "The listed URI or template, an expansion of a template, a flat id, or the server's own URI if only one server has it", required: true, maximum: maxName}
 )
 
 var allTools = []tool{
 	{
 		name: "catalog_servers", title: "List servers",
-		description: "Lists the MCP servers behind this one: what each is for, its state, and how much it offers.",
+		description: "Lists the MCP servers behind this one: purpose, state, and the number of tools, prompts and resources.",
 		params:      []param{limit(defaultCatalogCards), offset},
 		output:      listSchema("servers", serverSchema), call: (*Tools).catalogServers,
 	},
 	{
 		name: "catalog_tools", title: "List tools",
-		description: "Lists tools of all servers, or of one, as short cards. describe_tool has the arguments; search_tools finds one by what it does.",
+		description: "Lists the tools of all servers, or of one, as short cards. Use describe_tool for arguments, and search_tools to find a tool by what it does.",
 		params:      []param{serverID, limit(defaultCatalogCards), offset},
 		output:      listSchema("tools", toolSchema), call: catalog(registry.Tool, "tools"),
 	},
 	{
 		name: "describe_tool", title: "Describe a tool",
-		description: "Gives the whole definition of a tool: description, arguments, annotations, server.",
+		description: "Returns the full definition of a tool: description, arguments, annotations, server.",
 		params:      []param{name},
 		output:      entrySchema, call: describe((*registry.Snapshot).ResolveTool),
 	},
 	{
 		name: "search_tools", title: "Search tools",
-		description: "Finds tools by keywords, best first, as in \"create issue github ticket\", not by sentences; typing errors and beginnings of words are understood. An empty query lists all.",
+		description: "Finds tools by keywords, best first. Use keywords such as \"create issue github ticket\", not sentences. Typos and beginnings of words match, too. An empty query lists all.",
 		params:      []param{query, serverID, limit(defaultSearchCards), offset},
 		output:      foundSchema, call: find(registry.Tool, "tools"),
 	},
 	{
 		name: "catalog_prompts", title: "List prompts",
-		description: "Lists prompts of all servers, or of one, as short cards. describe_prompt has the arguments.",
+		description: "Lists the prompts of all servers, or of one, as short cards. Use describe_prompt for arguments.",
 		params:      []param{serverID, limit(defaultCatalogCards), offset},
 		output:      listSchema("prompts", namedSchema), call: catalog(registry.Prompt, "prompts"),
 	},
 	{
 		name: "describe_prompt", title: "Describe a prompt",
-		description: "Gives the whole definition of a prompt: description, arguments, server.",
+		description: "Returns the full definition of a prompt: description, arguments, server.",
 		params:      []param{name},
 		output:      entrySchema, call: describe((*registry.Snapshot).ResolvePrompt),
 	},
 	{
 		name: "search_prompts", title: "Search prompts",
-		description: "Finds prompts by what they are for, best first. An empty query lists all.",
+		description: "Finds prompts by their purpose, best first. An empty query lists all.",
 		params:      []param{query, serverID, limit(defaultSearchCards), offset},
 		output:      listSchema("prompts", namedSchema), call: find(registry.Prompt, "prompts"),
 	},
 	{
 		name: "catalog_resources", title: "List resources",
-		description: "Lists resources of all servers as short cards, or only those of one server or MIME type.",
+		description: "Lists the resources of all servers, or of one server or MIME type, as short cards.",
 		params:      []param{serverID, mimeType, limit(defaultCatalogCards), offset},
 		output:      listSchema("resources", resourceSchema), call: catalog(registry.Resource, "resources"),
 	},
 	{
 		name: "describe_resource", title: "Describe a resource",
-		description: "Gives all that is known of a resource or resource template: metadata, server, the server's own URI, flat id.",
+		description: "Returns everything known about a resource or resource template: metadata, server, the server's own URI, flat id.",
 		params:      []param{uri},
 		output:      describedSchema, call: (*Tools).describeResource,
 	},
@@ -107,14 +107,14 @@ var allTools = []tool{
 	},
 	{
 		name: "catalog_resource_templates", title: "List resource templates",
-		description: "Lists URI templates of resources, of all servers or of one. Fill in the variables to get a URI that can be read.",
+		description: "Lists the URI templates of all servers, or of one. Fill in the variables to get a URI to read.",
 		params:      []param{serverID, limit(defaultCatalogCards), offset},
 		output:      listSchema("templates", templateSchema), call: catalog(registry.Template, "templates"),
 	},
 	{
 		name: "call_tool", title: "Call a tool",
-		description:   "Calls a tool that search_tools has found, listed or not, and answers as that does. describe_tool has its arguments.",
-		params:        []param{name, {name: "arguments", description: "The arguments of that tool, as its inputSchema wants them", object: true}},
+		description:   "Calls a tool found by search_tools, even if it is not listed, and returns its result. Use describe_tool for its arguments.",
+		params:        []param{name, {name: "arguments", description: "The tool's arguments, as required by its inputSchema", object: true}},
 		makesRequests: true, forwardsCall: true,
 	},
 	{
@@ -125,13 +125,13 @@ var allTools = []tool{
 	},
 	{
 		name: "catalog_skills", title: "List skills",
-		description: "Lists skills of all servers, or of one, as short cards. Read the URI of one to follow its instructions.",
+		description: "Lists the skills of all servers, or of one, as short cards. Read a skill's URI and follow its instructions.",
 		params:      []param{serverID, limit(defaultCatalogCards), offset},
 		output:      listSchema("skills", skillSchema), call: catalog(registry.Skill, "skills"),
 	},
 	{
 		name: "search_skills", title: "Search skills",
-		description: "Finds skills, which are instructions for a kind of work, by what they are for, best first. An empty query lists all.",
+		description: "Finds skills, which are instructions for a kind of task, by their purpose, best first. An empty query lists all.",
 		params:      []param{query, serverID, limit(defaultSearchCards), offset},
 		output:      listSchema("skills", skillSchema), call: find(registry.Skill, "skills"),
 	},

@@ -18,7 +18,7 @@ func (a *Account) String() string {
 	case a == nil:
 		return ""
 	case a.AutoRenews:
-		return a.name() + ", renews itself"
+		return a.name() + ", renews automatically"
 	case !a.Until.IsZero():
 		return a.name() + ", until " + a.Until.Local().Format("2006-01-02 15:04")
 	}

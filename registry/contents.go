@@ -160,7 +160,7 @@ func (c *Contents) rejectPut(inv *Invocation, size int64) *Invocation {
 	inv.Seq = c.seq
 	dropped := c.removeLocked(inv.Server, contentKey{inv.Kind, inv.Name})
 	c.mu.Unlock()
-	c.registry.eventLimited(&c.registry.events.cache, slog.LevelWarn, inv.Server, fmt.Sprintf("content not kept: %s %s is %s, more than %s",
+	c.registry.eventLimited(&c.registry.events.cache, slog.LevelWarn, inv.Server, fmt.Sprintf("content not cached: %s %s is %s, limit %s",
 		inv.Kind, c.registry.shortName(inv.Name), byteCount(size), byteCount(maxContent)))
 	if dropped {
 		c.registry.feed.publish(Cached)

@@ -70,7 +70,7 @@ func (r *Registry) eventLimited(g *rateGate, level slog.Level, server, text stri
 		return
 	}
 	if held > 0 {
-		text += fmt.Sprintf(" (%d more like it not written)", held)
+		text += fmt.Sprintf(" (%d similar records suppressed)", held)
 	}
 	r.event(level, server, text)
 }
@@ -153,7 +153,7 @@ func (r *Registry) logListChange(t *table, kind Kind, was *run) {
 	if d.added+d.removed+d.changed > 0 {
 		r.eventLimited(&r.events.lists, slog.LevelInfo, t.name, text)
 	}
-	r.logRemoved(t.name, "dropped", r.contents.removeUnlisted(t, kind, was, r.opt.Now()), listName(kind)+" left the list")
+	r.logRemoved(t.name, "dropped", r.contents.removeUnlisted(t, kind, was, r.opt.Now()), listName(kind)+" no longer listed")
 }
 
 // logStateChange also updates the content cache.

@@ -77,7 +77,7 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 		},
 		{
 			"too large", func() { c.Put(&Invocation{Kind: Tool, Server: "a", Name: "t", Result: make([]byte, 17<<20)}) },
-			[]string{"WARN a: content not kept: tool t is 17.0 MiB, more than 16.0 MiB"},
+			[]string{"WARN a: content not cached: tool t is 17.0 MiB, limit 16.0 MiB"},
 		},
 		{
 			"asked", func() { s := on; s.Status = SubscriptionRequested; r.SetSubscription(s) },
@@ -100,7 +100,7 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 		},
 		{
 			"a list without it", func() { set(r, "a", Resource, "x:/2") },
-			[]string{"a: resources: 2 → 1 (+0 −1): −x:/1", "a: content dropped: 1, resources left the list"},
+			[]string{"a: resources: 2 → 1 (+0 −1): −x:/1", "a: content dropped: 1, resources no longer listed"},
 		},
 		{
 			"asleep, which is no loss", func() { r.SetState("a", ServerState{State: StateSleeping}) },
@@ -218,8 +218,8 @@ func TestManyURIsDoNotFloodTheJournal(t *testing.T) {
 	r.Contents().Put(asked(Resource, "a", uri(0)))
 	r.ResourceUpdated("a", uri(999))
 	require.Equal(t, []string{
-		"a: subscription ended after 1 update: mcp://a/x:/0 (950 more like it not written)",
-		"a: content replaced: resource x:/0, 6 B (1950 more like it not written)",
+		"a: subscription ended after 1 update: mcp://a/x:/0 (950 similar records suppressed)",
+		"a: content replaced: resource x:/0, 6 B (1950 similar records suppressed)",
 		"a: updated 2 times: mcp://a/x:/999",
 	}, told(r, from))
 }

@@ -53,7 +53,7 @@ func (r *Registry) AddResource(rs ...LocalResource) error {
 			return fmt.Errorf("local resource %q: no Read", l.URI)
 		}
 		if handlers[l.URI] != nil {
-			return fmt.Errorf("local resource %q: listed already", l.URI)
+			return fmt.Errorf("local resource %q: already listed", l.URI)
 		}
 		handlers[l.URI] = &l
 	}
@@ -103,7 +103,7 @@ func (r *Registry) AddTool(ts ...LocalTool) error {
 		case l.Call == nil && !l.ForwardsCall:
 			return fmt.Errorf("local tool %q: no Call", name)
 		case tools[name] != nil:
-			return fmt.Errorf("local tool %q: listed already", name)
+			return fmt.Errorf("local tool %q: already listed", name)
 		}
 		tools[name] = &l
 	}

@@ -253,7 +253,7 @@ func TestCollisionsAreReported(t *testing.T) {
 	require.Equal(t, "WARN a.b", fmt.Sprint(ps[1].Level, " ", ps[1].Name))
 	require.Len(t, set(r, "my", Resource, "x:/a", "x:a"), 1)
 	ps = r.SetList("my", Tool, [][]byte{[]byte(`{"name":"talks","description":"` + strings.Repeat("é", 2047) + `𝒳"}`), []byte(`{"name":"fits","description":"` + strings.Repeat("é", 2048) + `"}`)})
-	require.Equal(t, []Problem{{slog.LevelWarn, Tool, "my", "talks", "the description has 2049 characters, of which clients such as Claude Code show 2048"}}, ps)
+	require.Equal(t, []Problem{{slog.LevelWarn, Tool, "my", "talks", "the description has 2049 characters; clients such as Claude Code show only 2048"}}, ps)
 }
 
 func TestOwnToolsComeFirst(t *testing.T) {

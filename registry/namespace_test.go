@@ -130,7 +130,7 @@ func refusal(err error) string {
 	if err == nil {
 		return ""
 	}
-	text, _, _ := strings.Cut(err.Error(), "use its full name")
+	text, _, _ := strings.Cut(err.Error(), "use a full name")
 	return text
 }
 

@@ -76,13 +76,13 @@ func applyOverrides(c buildOptions, drafts []draft, ps *listProblems) {
 			d.links = resourceLinks(d.item)
 		}
 		for _, why := range d.override.Problems {
-			ps.add(slog.LevelWarn, d.name, "in its override, "+why)
+			ps.add(slog.LevelWarn, d.name, "override: "+why)
 		}
 	}
 	resolveRenames(drafts, ps)
 	for _, name := range slices.Sorted(maps.Keys(idle)) { // names with variables are templates
 		if c.kind == Tool || c.kind == Prompt || (c.kind == Template) == strings.Contains(name, "{") {
-			ps.add(slog.LevelWarn, name, "it is overridden in the config, but the server does not list it")
+			ps.add(slog.LevelWarn, name, "overridden in the config but not listed by the server")
 		}
 	}
 }
@@ -95,7 +95,7 @@ func resolveRenames(drafts []draft, ps *listProblems) {
 	}
 	for i, other := range definition.CheckRenames(own, given) {
 		d := &drafts[i]
-		ps.add(slog.LevelWarn, d.name, fmt.Sprintf("not renamed to %q by its override: %q has that name; it keeps its own", d.configName, own[other]))
+		ps.add(slog.LevelWarn, d.name, fmt.Sprintf("not renamed to %q by its override: %q already has that name", d.configName, own[other]))
 		d.override, d.configName = d.override.WithoutName(), d.name
 	}
 }

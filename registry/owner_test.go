@@ -291,7 +291,7 @@ func TestFewTemplatesMayBeginWithAVariable(t *testing.T) {
 	ps := set(r, "a", Template, texts...)
 	require.Equal(t, 101, r.Load().Count(Template))
 	require.Len(t, ps, 50)
-	require.Contains(t, ps[0].Text, "dropped: a list may have 100 templates that begin with a variable")
+	require.Contains(t, ps[0].Text, "dropped: more than 100 templates begin with a variable")
 }
 
 // hostileTemplates are templates of which all have to be matched with a URI that

@@ -129,7 +129,7 @@ func parse(kind Kind, items [][]byte, limit int, repaired bool, ps *listProblems
 		limit = min(limit, maxTemplates)
 	}
 	if len(items) > limit {
-		ps.add(slog.LevelWarn, "", fmt.Sprintf("list cut: %d entries are more than the limit of %d", len(items), limit))
+		ps.add(slog.LevelWarn, "", fmt.Sprintf("list cut: %d entries exceed the limit of %d", len(items), limit))
 		items = items[:limit]
 	}
 	drafts := make([]draft, 0, len(items))
@@ -146,7 +146,7 @@ func parse(kind Kind, items [][]byte, limit int, repaired bool, ps *listProblems
 		}
 		if d.tpl != nil && d.tpl.Prefix() == "" {
 			if anywhere++; anywhere > maxAnywhere {
-				ps.dropped(i, d.name, fmt.Sprintf("a list may have %d templates that begin with a variable", maxAnywhere))
+				ps.dropped(i, d.name, fmt.Sprintf("more than %d templates begin with a variable", maxAnywhere))
 				continue
 			}
 		}
@@ -163,7 +163,7 @@ func parse(kind Kind, items [][]byte, limit int, repaired bool, ps *listProblems
 		if kept.name != d.name {
 			return false
 		}
-		ps.dropped(d.order, d.name, "listed before")
+		ps.dropped(d.order, d.name, "duplicate")
 		return true
 	})
 }

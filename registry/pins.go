@@ -133,7 +133,7 @@ func (p *UnapprovedTool) Diff() string {
 	case p.New:
 		return definition.Format(p.Offered)
 	case p.Approved == nil:
-		return "(the approved definition was too large to keep)\n" + definition.Format(p.Offered)
+		return "(the approved definition was too large to store)\n" + definition.Format(p.Offered)
 	}
 	return definition.Difference(p.Approved, p.Offered)
 }

@@ -84,7 +84,7 @@ func TestDiffsSayWhatChanged(t *testing.T) {
 		"backslashes":        {UnapprovedTool{New: true, Offered: []byte(`{"description":"C:\\new\nline"}`)}, "{\n  \"description\": \"C:\\\\new\n| line\"\n}\n"},
 		"new":                {UnapprovedTool{New: true, Offered: []byte(`{"name":"t"}`)}, "{\n  \"name\": \"t\"\n}\n"},
 		"too large":          {UnapprovedTool{Approved: []byte(`{}`)}, "(the definition is too large to show)"},
-		"too large to keep":  {UnapprovedTool{Offered: []byte(`{}`)}, "(the approved definition was too large to keep)\n{}\n"},
+		"too large to keep":  {UnapprovedTool{Offered: []byte(`{}`)}, "(the approved definition was too large to store)\n{}\n"},
 		"dashes in the text": {UnapprovedTool{Approved: []byte(`{"a":"-- x"}`), Offered: []byte(`{"a":"-- y"}`)}, " {\n-  \"a\": \"-- x\"\n+  \"a\": \"-- y\"\n }\n"},
 	} {
 		require.Equal(t, c.want, c.tool.Diff(), name)

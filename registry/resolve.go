@@ -132,7 +132,7 @@ func (s *Snapshot) listedTool(h *resolution, hash uint64) {
 }
 
 func nameTooLong(k Kind, name string, most int) error {
-	return &NotFoundError{Kind: k, Name: clip(name), Reason: fmt.Sprintf("it is longer than %d bytes", most)}
+	return &NotFoundError{Kind: k, Name: clip(name), Reason: fmt.Sprintf("longer than %d bytes", most)}
 }
 
 // ResolveTool finds a tool by its listed name, as server/tool, or by its bare name if

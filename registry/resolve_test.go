@@ -81,7 +81,7 @@ func TestResolveResource(t *testing.T) {
 		// raw
 		"s3://bucket/config/app.json": "s3 s3://bucket/config/app.json",
 		"mcp://database/listed":       "other mcp://database/listed",
-		"file:///config/app.json": `AMBIGUOUS: resource "file:///config/app.json" is one of several, use its full name: ` +
+		"file:///config/app.json": `AMBIGUOUS: resource "file:///config/app.json" has several matches; use a full name: ` +
 			"mcp://filesystem/file:///config/app.json, mcp://s3/file:///config/app.json",
 		// templates
 		"mcp://dbsrv/mcp://database/users/42":       "dbsrv mcp://database/users/42 by mcp://database/{table}/{id}",
@@ -92,7 +92,7 @@ func TestResolveResource(t *testing.T) {
 		"mcp://dbsrv/mcp%3A%2F%2Fdatabase%2Fu%2F1":  "dbsrv mcp://database/u/1 by mcp://database/{table}/{id}",
 		"mcp://database/users/42":                   "dbsrv mcp://database/users/42 by mcp://database/{table}/{id}",
 		"dbsrv_mcp_database_users_42":               "dbsrv mcp://database/users/42 by mcp://database/{table}/{id}",
-		"dbsrv_mcp_database_my_users_42": `AMBIGUOUS: resource "dbsrv_mcp_database_my_users_42" is one of several, use its full name: ` +
+		"dbsrv_mcp_database_my_users_42": `AMBIGUOUS: resource "dbsrv_mcp_database_my_users_42" has several matches; use a full name: ` +
 			"mcp://dbsrv/mcp://database/{table}/{id}",
 		"doc:///exact": "docs doc:///exact",
 		// nothing
@@ -124,7 +124,7 @@ func TestResolutionOrder(t *testing.T) {
 		},
 		{
 			"templates of two servers", "a template file:///{+path}\nb template file:///{p}", "file:///x",
-			`AMBIGUOUS: resource "file:///x" is one of several, use its full name: mcp://a/file:///x, mcp://b/file:///x`,
+			`AMBIGUOUS: resource "file:///x" has several matches; use a full name: mcp://a/file:///x, mcp://b/file:///x`,
 		},
 		{"two templates of one server", "a template file:///{+path}\na template file:///x/{p}", "file:///x/y", "a file:///x/y by file:///x/{p}"},
 		{"first of two that say as much", "a template file:///{z}\na template file:///{+a}", "file:///x", "a file:///x by file:///{z}"},
@@ -133,7 +133,7 @@ func TestResolutionOrder(t *testing.T) {
 		},
 		{
 			"one alias key of two, neither exact", "a resource x:y/./é\na resource x:y/é", "mcp://a/x:y/%C3%A9",
-			`AMBIGUOUS: resource "mcp://a/x:y/%C3%A9" is one of several, use its full name: mcp://a/x:y/./é, mcp://a/x:y/é`,
+			`AMBIGUOUS: resource "mcp://a/x:y/%C3%A9" has several matches; use a full name: mcp://a/x:y/./é, mcp://a/x:y/é`,
 		},
 		{"a flat id that only looks like another server's", "a resource b_x:1\na_b", "a_b_x_1", "RESOURCE_NOT_FOUND: Resource not found: a_b_x_1"},
 		{"a flat id before a template that takes anything", "a resource x:1\nb template {+any}", "a_x_1", "a x:1"},
@@ -185,7 +185,7 @@ func TestResolveTool(t *testing.T) {
 		"get.it":                 "api.v1 get.it",
 		"b_c/d":                  "b b_c/d",
 		"b/b_c/d":                "b b_c/d",
-		"query":                  `AMBIGUOUS: tool "query" is one of several, use its full name: b_query, my_query`,
+		"query":                  `AMBIGUOUS: tool "query" has several matches; use a full name: b_query, my_query`,
 		"my_qury":                `unknown tool "my_qury"; did you mean "my_query"?`,
 		"only_":                  `unknown tool "only_"; did you mean "my_db_only"?`,
 		"nothing at all":         `unknown tool "nothing at all"`,
@@ -219,7 +219,7 @@ func TestResolvePrompt(t *testing.T) {
 		"db_help":         "my db_help",
 		"only/one":        "my_db only/one",
 		"my_db/only/one":  "my_db only/one",
-		"help":            `AMBIGUOUS: prompt "help" is one of several, use its full name: calculator/help, my_db/help`,
+		"help":            `AMBIGUOUS: prompt "help" has several matches; use a full name: calculator/help, my_db/help`,
 		"calculator/halp": `unknown prompt "calculator/halp"; did you mean "calculator/help"?`,
 	} {
 		if got := outcome(r.ResolvePrompt(name)); got != want {
@@ -237,7 +237,7 @@ func TestResolveTemplate(t *testing.T) {
 			"mcp://database/{table}/{id}":                     "dbsrv mcp://database/{table}/{id}",
 			"mcp://dbsrv/mcp://database/a/b":                  "dbsrv mcp://database/a/b by mcp://database/{table}/{id}",
 			"mcp://filesystem/file:///logs/app.log":           "filesystem file:///logs/app.log",
-			"file:///{+path}": `AMBIGUOUS: template "file:///{+path}" is one of several, use its full name: ` +
+			"file:///{+path}": `AMBIGUOUS: template "file:///{+path}" has several matches; use a full name: ` +
 				"mcp://filesystem/file:///{+path}, mcp://s3/file:///{+path}",
 			"mcp://dbsrv/nope": "RESOURCE_NOT_FOUND: Resource not found: mcp://dbsrv/nope",
 		} {
@@ -271,7 +271,7 @@ func TestLearnedLinks(t *testing.T) {
 		"mcp://a/file:///x/../out put.json": "a file:///out put.json unlisted",
 		"a_file_out_put.json":               "a file:///out put.json unlisted",
 		"file:///out put.json":              "a file:///out put.json unlisted",
-		"both:1":                            `AMBIGUOUS: resource "both:1" is one of several, use its full name: mcp://b/both:1, mcp://c/both:1`,
+		"both:1":                            `AMBIGUOUS: resource "both:1" has several matches; use a full name: mcp://b/both:1, mcp://c/both:1`,
 		"mcp://b/file:///out put.json":      "RESOURCE_NOT_FOUND: Resource not found: mcp://b/file:///out put.json",
 		"mcp://c/t:a b":                     "c t:a b by t:{v}",
 		"mcp://c/t:a%20b":                   "c t:a b by t:{v}", // the server's bytes, not the client's

@@ -198,7 +198,7 @@ func dropEqual(drafts []draft, ps *listProblems) []draft {
 		if kept.listed != d.listed {
 			return false
 		}
-		ps.dropped(d.order, d.name, fmt.Sprintf("%q has the name %q already", clip(kept.name), clip(d.listed)))
+		ps.dropped(d.order, d.name, fmt.Sprintf("%q already has the name %q", clip(kept.name), clip(d.listed)))
 		return true
 	})
 }

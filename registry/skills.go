@@ -30,15 +30,15 @@ func skillLinks(entry []byte) (links []definitionLink, err error) {
 	folder, ok := strings.CutSuffix(uri, skillFile)
 	switch {
 	case !ok || folder == "":
-		return nil, fmt.Errorf("its uri does not end in %s", skillFile)
+		return nil, fmt.Errorf("uri does not end in %s", skillFile)
 	case names.HasDotDot(uri):
-		return nil, fmt.Errorf("its uri climbs out of its folder")
+		return nil, fmt.Errorf("uri leaves its folder")
 	}
 	for file := range rawjson.Elements(rawjson.Get(entry, "resources")) {
 		value := rawjson.Get(file, "uri")
 		own, ok := rawjson.String(value)
 		if !ok || len(own) > MaxURI || !strings.HasPrefix(own, folder+"/") || names.HasDotDot(own) {
-			return nil, fmt.Errorf("its file %q is not in its folder", clip(own))
+			return nil, fmt.Errorf("file %q is outside of its folder", clip(own))
 		}
 		links = append(links, definitionLink{value, own})
 	}

@@ -12,15 +12,15 @@ func TestFilesOfASkillAreInItsFolder(t *testing.T) {
 	for _, c := range []struct{ uri, file, wrong string }{
 		{"skill://f/SKILL.md", `"skill://f/a"`, ""},
 		{"skill://f/SKILL.md", `"skill://f/a/..b"`, ""},
-		{"skill://f/SKILL.md", `"skill://f"`, `its file "skill://f" is not in its folder`},
-		{"skill://f/SKILL.md", `"skill://fa"`, `its file "skill://fa" is not in its folder`},
-		{"skill://f/SKILL.md", `"skill://g/a"`, `its file "skill://g/a" is not in its folder`},
-		{"skill://f/SKILL.md", `"skill://f/../g/a"`, `its file "skill://f/../g/a" is not in its folder`},
-		{"skill://f/SKILL.md", `"skill://f/%2e%2E/g/a"`, `its file "skill://f/%2e%2E/g/a" is not in its folder`},
-		{"skill://f/SKILL.md", `7`, `its file "" is not in its folder`},
-		{"skill://f/../g/SKILL.md", `"skill://f/../g/a"`, "its uri climbs out of its folder"},
-		{"skill://f/README.md", `"skill://f/a"`, "its uri does not end in /SKILL.md"},
-		{"/SKILL.md", `"/a"`, "its uri does not end in /SKILL.md"},
+		{"skill://f/SKILL.md", `"skill://f"`, `file "skill://f" is outside of its folder`},
+		{"skill://f/SKILL.md", `"skill://fa"`, `file "skill://fa" is outside of its folder`},
+		{"skill://f/SKILL.md", `"skill://g/a"`, `file "skill://g/a" is outside of its folder`},
+		{"skill://f/SKILL.md", `"skill://f/../g/a"`, `file "skill://f/../g/a" is outside of its folder`},
+		{"skill://f/SKILL.md", `"skill://f/%2e%2E/g/a"`, `file "skill://f/%2e%2E/g/a" is outside of its folder`},
+		{"skill://f/SKILL.md", `7`, `file "" is outside of its folder`},
+		{"skill://f/../g/SKILL.md", `"skill://f/../g/a"`, "uri leaves its folder"},
+		{"skill://f/README.md", `"skill://f/a"`, "uri does not end in /SKILL.md"},
+		{"/SKILL.md", `"/a"`, "uri does not end in /SKILL.md"},
 	} {
 		err := CheckSkill(fmt.Appendf(nil, `{"uri":%q,"resources":[{"uri":%s}]}`, c.uri, c.file))
 		if c.wrong == "" {

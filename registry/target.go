@@ -59,6 +59,6 @@ type AmbiguousError struct {
 }
 
 func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("AMBIGUOUS: %s %q is one of several, use its full name: %s",
+	return fmt.Sprintf("AMBIGUOUS: %s %q has several matches; use a full name: %s",
 		e.Kind, e.Name, strings.Join(e.Candidates, ", "))
 }

@@ -315,7 +315,7 @@ func (f *fakeTerminal) Save(_ context.Context, path string, content []byte) (str
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, taken := f.saved[path]; taken {
-		return "", errors.New(path + " exists already")
+		return "", errors.New(path + " already exists")
 	}
 	f.saved[path] = string(content)
 	return "/home/" + path, nil

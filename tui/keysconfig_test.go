@@ -120,7 +120,7 @@ func TestLettersAreTextWhereOneTypes(t *testing.T) {
 		require.Contains(t, keymap.TextKeyReason(action, "backspace"), "changes the text", open)
 		require.Empty(t, keymap.TextKeyReason(action, "f5"), open)
 	}
-	require.Contains(t, keymap.TextKeyReason("sampling.send", "enter"), "changes the text in a model's answer")
+	require.Contains(t, keymap.TextKeyReason("sampling.send", "enter"), "edits text in sampling answers")
 	require.Empty(t, keymap.TextKeyReason("help.close", "?"), "a dialog may use its own key")
 	require.Empty(t, keymap.TextKeyReason("clients.sort", "x"), "the list takes no text")
 	require.Empty(t, keymap.TextKeyReason("sort", "x"))

@@ -162,7 +162,7 @@ func TestContentOpensInThePagerAndIsSaved(t *testing.T) {
 	require.Contains(t, r.term.saved["config.json"], `"name":"office"`)
 	require.Contains(t, r.screen(), "Saved /home/config.json")
 	r.keys("W enter")
-	require.Contains(t, r.screen(), "exists already")
+	require.Contains(t, r.screen(), "already exists")
 }
 
 func TestBlobsAreSavedAsBytes(t *testing.T) {
@@ -218,7 +218,7 @@ func TestAPathThatIsTakenIsAskedForAgain(t *testing.T) {
 	r := newExampleUI(t, 120, 40, plainEnv)
 	r.term.saved["config.json"] = "mine"
 	r.keys("4 / config enter enter W enter")
-	require.Contains(t, r.screen(), "exists already")
+	require.Contains(t, r.screen(), "already exists")
 	r.typeText("2").keys("enter")
 	require.Contains(t, r.screen(), "Saved /home/config.json2")
 	require.Equal(t, "mine", r.term.saved["config.json"])

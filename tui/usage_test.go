@@ -31,7 +31,7 @@ func TestUsageShowsWhatCosts(t *testing.T) {
 
 	r.keys("esc ] j")
 	require.Contains(t, r.screen(), "[Clients 3]")
-	require.Contains(t, r.screen(), "Cursor takes 40 (80 in newer versions) tools and is shown 91")
+	require.Contains(t, r.screen(), "Cursor accepts 40 (80 in newer versions) tools and gets 91")
 	require.Contains(t, r.screen(), "Fix: give it a profile")
 	require.Regexp(t, `6 Usage !1`, r.screen())
 	r.keys("x")

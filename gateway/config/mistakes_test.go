@@ -247,7 +247,7 @@ var mistakes = []mistake{
 	},
 	{
 		"a key that there is not", "tui:\n  keys:\n    reload: [R, alt+x]",
-		`goblin.yaml:3: "reload" in tui.keys: "alt+x" is with Alt, which terminals send as Esc and the key`, false,
+		`goblin.yaml:3: "reload" in tui.keys: "alt+x" uses Alt, which terminals send as Esc plus the key`, false,
 	},
 	{
 		"a key that means something else", "tui: {keys: {sort: C-c}}",
@@ -281,7 +281,7 @@ goblin.yaml:2: "scroll.up" in tui.keys has the key "y", which "setup.entry" alre
 	},
 	{
 		"a space where one types", "tui: {keys: {filter.keep: space}}",
-		`goblin.yaml:1: "filter.keep" in tui.keys: "space" is text in the line of the filter, where one types; write ctrl+ with a letter, or a name such as f5`, false,
+		`goblin.yaml:1: "filter.keep" in tui.keys: "space" types text in the filter line; use ctrl+ with a letter, or a key such as f5`, false,
 	},
 	{
 		"a key that moves in the text", "tui: {keys: {palette.run: right}}",

@@ -100,12 +100,12 @@ profiles:
 		`7: : unknown tool "creat"; did you mean "create"?`,
 		`8: : cannot rename tool "open" to "close": the server already has that name`,
 		`10: : cannot rename tool "move" to "gone": the server already has that name`,
-		`10: : tool "move": argument "n" is to be of type integer, and is of type string`,
-		`12: : prompt "review": argument "stile" is not among those of the prompt; did you mean "style"?`,
+		`10: : tool "move": argument "n" must be of type integer, not string`,
+		`12: : prompt "review": argument "stile" is not an argument of the prompt; did you mean "style"?`,
 		`15: : unknown resource or template "repo:b"; did you mean "repo:a"?`,
 		`22:  in profile "work": cannot rename tool "list" to "create": the server already has that name`,
 	}, tell())
-	require.Equal(t, []string{`12: : prompt "review": argument "stile" is not among those of the prompt; did you mean "style"?`}, tell(registry.Prompt), "of other kinds nothing is known")
+	require.Equal(t, []string{`12: : prompt "review": argument "stile" is not an argument of the prompt; did you mean "style"?`}, tell(registry.Prompt), "of other kinds nothing is known")
 }
 
 func TestWhatIsLeftOutIsNotSaidToBeMissing(t *testing.T) {

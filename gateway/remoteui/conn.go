@@ -18,7 +18,7 @@ import (
 )
 
 // ErrDisconnected is the error for a Conn that was closed or lost its relay.
-var ErrDisconnected = errors.New("the screen's terminal is gone")
+var ErrDisconnected = errors.New("the UI's terminal is disconnected")
 
 const (
 	helloTimeout = 5 * time.Second
@@ -72,7 +72,7 @@ func Accept(c net.Conn, r io.Reader) (*Conn, error) {
 	}
 	if err := s.readHello(); err != nil {
 		_ = c.Close()
-		return nil, fmt.Errorf("accept a screen: %w", err)
+		return nil, fmt.Errorf("accept a UI: %w", err)
 	}
 	go s.receive()
 	return s, nil
@@ -87,7 +87,7 @@ func (s *Conn) readHello() error {
 		return err
 	}
 	if kind != frameHello {
-		return fmt.Errorf("a hello was expected, not a frame %q", kind)
+		return fmt.Errorf("expected a hello, got frame %q", kind)
 	}
 	if err := json.Unmarshal(payload, &s.hello); err != nil {
 		return fmt.Errorf("hello: %w", err)
@@ -269,7 +269,7 @@ func (s *Conn) sendLocked(kind byte, payload []byte, wait time.Duration) error {
 	if err != nil {
 		s.disconnect()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return fmt.Errorf("the terminal did not take a screen within %v: %w", wait, err)
+			return fmt.Errorf("the terminal did not accept output within %v: %w", wait, err)
 		}
 		return fmt.Errorf("%w: %w", ErrDisconnected, err)
 	}

@@ -340,7 +340,7 @@ func TestOrdersGetTheirOwnAnswer(t *testing.T) {
 	p.next()
 	p.c.Close()
 	require.ErrorIs(t, <-first, remoteui.ErrDisconnected)
-	require.ErrorContains(t, s.Open(t.Context(), "shell", "c", nil), `no program "shell"`)
+	require.ErrorContains(t, s.Open(t.Context(), "shell", "c", nil), `unknown program "shell"`)
 }
 
 func TestAnswersThatNobodyWaitsForHoldNothingUp(t *testing.T) {
@@ -360,7 +360,7 @@ func TestOrdersAreBounded(t *testing.T) {
 	require.ErrorContains(t, s.Browse(t.Context(), strings.Repeat("x", remoteui.MaxPage+1)), "the limit is")
 	id := make([]byte, 8)
 	require.NoError(t, remoteui.Collect(0, append(id, "x"...)))
-	require.ErrorContains(t, remoteui.Collect(remoteui.MaxContent, append(id, "x"...)), "content over")
+	require.ErrorContains(t, remoteui.Collect(remoteui.MaxContent, append(id, "x"...)), "content exceeds")
 	require.ErrorContains(t, remoteui.Collect(0, id[:7]), "without an order")
 }
 

@@ -26,8 +26,8 @@ type keySink interface {
 }
 
 var (
-	errOver         = errors.New("the screen has ended")
-	errInBackground = errors.New("the process is not in front of the terminal")
+	errOver         = errors.New("the UI has exited")
+	errInBackground = errors.New("the process is not in the terminal's foreground")
 )
 
 // console is a terminal. While attached it is raw, in the UI's modes, and its input is
@@ -62,10 +62,10 @@ func openConsole(in, out *os.File, steady bool, keys keySink) (*console, error) 
 	}
 	found, err := term.GetState(c.fd)
 	if err != nil {
-		return nil, fmt.Errorf("the screen's input is not a terminal: %w", err)
+		return nil, fmt.Errorf("the UI's input is not a terminal: %w", err)
 	}
 	if !term.IsTerminal(int(out.Fd())) {
-		return nil, errors.New("the screen's output is not a terminal")
+		return nil, errors.New("the UI's output is not a terminal")
 	}
 	c.original = found
 	c.w, c.jobs = reopenTerminal(out), watchSignals(steady)
@@ -120,7 +120,7 @@ func (c *console) attach() error {
 		return errInBackground
 	}
 	if _, err := term.MakeRaw(c.fd); err != nil {
-		return fmt.Errorf("set the terminal: %w", err)
+		return fmt.Errorf("set up the terminal: %w", err)
 	}
 	if !c.attached {
 		c.undo = prepare(c.out)

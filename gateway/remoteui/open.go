@@ -37,7 +37,7 @@ func (s *Conn) Browse(ctx context.Context, page string) error {
 // path, with an optional line after a colon.
 func (s *Conn) Open(ctx context.Context, program, name string, content []byte) error {
 	if program != Pager && program != Editor && program != File {
-		return fmt.Errorf("open %q: no program %q", name, program)
+		return fmt.Errorf("open %q: unknown program %q", name, program)
 	}
 	if _, err := s.order(ctx, frameExec, order{Kind: program, Name: name}, content); err != nil {
 		return fmt.Errorf("open %q in the %s: %w", name, program, err)
@@ -60,7 +60,7 @@ func (s *Conn) Save(ctx context.Context, path string, content []byte) (where str
 // result. Only one order is processed at a time.
 func (s *Conn) order(ctx context.Context, kind byte, o order, content []byte) (orderResult, error) {
 	if len(content) > maxContent {
-		return orderResult{}, fmt.Errorf("%d bytes are too many, the limit is %d", len(content), maxContent)
+		return orderResult{}, fmt.Errorf("content has %d bytes, the limit is %d", len(content), maxContent)
 	}
 	select {
 	case s.orders <- struct{}{}:

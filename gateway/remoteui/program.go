@@ -43,7 +43,7 @@ func (r *relay) execute(kind byte, payload []byte) error {
 		return nil
 	}
 	if !r.busy.CompareAndSwap(false, true) {
-		r.reply(orderResult{ID: o.ID, Error: "another program or file of this screen is not done yet"})
+		r.reply(orderResult{ID: o.ID, Error: "another program or save of this UI is still running"})
 		return nil
 	}
 	r.tasks.Go(func() {
@@ -69,13 +69,13 @@ func (r *relay) reply(a orderResult) { r.send.send(jsonFrame(frameDone, a)) }
 func (r *relay) show(o order, content []byte) error {
 	command := r.command(o.Kind)
 	if command == "" {
-		return fmt.Errorf("no program %q", o.Kind)
+		return fmt.Errorf("unknown program %q", o.Kind)
 	}
 	var file string
 	if o.Kind == File {
 		var line string
 		if file, line = splitLine(o.Name); !filepath.IsAbs(file) {
-			return fmt.Errorf("%q is no absolute path", file)
+			return fmt.Errorf("%q is not an absolute path", file)
 		}
 		command, file = editorAtLine(command, file, line)
 	} else {
@@ -108,7 +108,7 @@ func (r *relay) show(o order, content []byte) error {
 
 type signalError struct{ signal string }
 
-func (s signalError) Error() string { return "ended by signal " + s.signal }
+func (s signalError) Error() string { return "killed by signal " + s.signal }
 
 type exitError struct{ status int }
 
@@ -175,7 +175,7 @@ func save(path string, content []byte) (where string, err error) {
 	}
 	f, err := os.OpenFile(where, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("%s exists already", where)
+		return "", fmt.Errorf("%s already exists", where)
 	}
 	if err != nil {
 		return "", err

@@ -18,8 +18,8 @@ import (
 
 // Errors of Relay.
 var (
-	ErrConnectionLost = errors.New("the connection to the screen's daemon is lost")
-	ErrTerminalLost   = errors.New("the terminal is gone")
+	ErrConnectionLost = errors.New("the connection to the daemon is lost")
+	ErrTerminalLost   = errors.New("the terminal was closed")
 )
 
 // Terminal is a terminal that this process owns while it shows a UI.
@@ -82,7 +82,7 @@ type relay struct {
 
 type endedByDaemon struct{ reason string }
 
-func (endedByDaemon) Error() string { return "ended by the daemon" }
+func (endedByDaemon) Error() string { return "closed by the daemon" }
 
 // Relay shows the UI at the other end of c on t until one of these events:
 //   - the daemon ends it; Relay returns its reason, "" for a plain quit
@@ -303,7 +303,7 @@ func (r *relay) addContent(payload []byte) error {
 		r.content, r.contentOf = nil, id
 	}
 	if len(r.content)+len(piece) > maxContent {
-		return fmt.Errorf("content over %d bytes", maxContent)
+		return fmt.Errorf("content exceeds %d bytes", maxContent)
 	}
 	r.content = append(r.content, piece...)
 	return nil
@@ -327,7 +327,7 @@ func (r *relay) watch() {
 			// While a program or another job uses the terminal, no read would detect a
 			// closed terminal.
 			if isGone(r.con.fd) {
-				r.fail(fmt.Errorf("%w: it hung up", ErrTerminalLost))
+				r.fail(fmt.Errorf("%w: hung up", ErrTerminalLost))
 				return
 			}
 			if r.con.steady && r.isWaiting() && r.con.canConfigure() {

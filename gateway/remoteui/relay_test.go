@@ -520,7 +520,7 @@ func TestFilesAreSavedWhereTheRelayIs(t *testing.T) {
 	require.Equal(t, filepath.Join(dir, "home", "in.txt"), where)
 
 	_, err = s.daemon.Save(t.Context(), "blob.bin", []byte("other"))
-	require.ErrorContains(t, err, "exists already")
+	require.ErrorContains(t, err, "already exists")
 	got, err = os.ReadFile("blob.bin")
 	require.NoError(t, err)
 	require.Len(t, got, len(big), "nothing is overwritten")

@@ -183,7 +183,7 @@ func TestTheReasonWhyThereIsNoScreenIsTold(t *testing.T) {
 	t.Parallel()
 	p, _, stderr := newProcess(t, func(context.Context, *serve.Daemon, *remoteui.Conn, bool) error { return nil })
 	run(t, p.Screen)
-	require.Contains(t, stderr.until("press Ctrl-C to stop"), "the screen's input is not a terminal")
+	require.Contains(t, stderr.until("press Ctrl-C to stop"), "the UI's input is not a terminal")
 }
 
 func TestAScreenThatPanicsCostsNobodyElse(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 
 // ErrVersion is the cause of an error about a file of another version. Such a file is
 // valid for the Goblin that wrote it, so [Save] does not replace it.
-var ErrVersion = errors.New("another Goblin wrote it")
+var ErrVersion = errors.New("written by another version of Goblin")
 
 // DamagedError is the error for an existing but unusable file. Its text does not contain
 // the path.
@@ -37,7 +37,7 @@ func (e *DamagedError) Repair() string {
 	if errors.Is(e.Err, fs.ErrPermission) {
 		return "give this user access to it"
 	}
-	return "repair it"
+	return "fix it"
 }
 
 // Load parses the file at path, or its last good copy if the file is damaged. It returns
@@ -101,7 +101,7 @@ func Save(path string, text []byte, was error) error {
 
 func saveCopy(path string, text []byte) error {
 	if err := atomicfile.Write(path+copySuffix, text); err != nil {
-		return fmt.Errorf("write the last good copy: %w; free space on the disk, or remove %s", err, path+copySuffix)
+		return fmt.Errorf("write the last good copy: %w; free disk space or remove %s", err, path+copySuffix)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func keepDamaged(path string) error {
 		err = os.Link(path, aside)
 	}
 	if err != nil {
-		return fmt.Errorf("keep the damaged file as %s: %w; move the file away yourself", aside, atomicfile.StripPath(err))
+		return fmt.Errorf("keep the damaged file as %s: %w; move the file away manually", aside, atomicfile.StripPath(err))
 	}
 	return nil
 }

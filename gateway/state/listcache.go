@@ -156,22 +156,22 @@ func (s *ListCache) drop(server string, err error) {
 	}
 	path := s.path(server)
 	if !errors.Is(err, errOtherIdentity) && s.shouldLog("damaged", server, err) {
-		s.log.Warn("Remembered lists thrown away", "server", server, "file", path, "err", err)
+		s.log.Warn("Cached lists discarded", "server", server, "file", path, "err", err)
 	}
 	s.remove(server)
 }
 
-var errOtherIdentity = errors.New("it was kept for another definition of the server, or too long ago")
+var errOtherIdentity = errors.New("cached for another definition of the server, or too old")
 
 func open(path string) (*os.File, os.FileInfo, error) {
 	f, info, err := Open(path)
 	switch {
 	case errors.Is(err, ErrNotRegular):
-		return nil, nil, errors.New("it is no file")
+		return nil, nil, errors.New("not a regular file")
 	case err != nil:
 		return nil, nil, err
 	case info.Size() > maxFile:
-		return nil, nil, errors.Join(fmt.Errorf("it has %d MiB; %d are the most", info.Size()>>20, maxFile>>20), f.Close())
+		return nil, nil, errors.Join(fmt.Errorf("larger than allowed: %d MiB, limit %d MiB", info.Size()>>20, maxFile>>20), f.Close())
 	}
 	return f, info, nil
 }
@@ -196,9 +196,9 @@ func readHead(r *bufio.Reader, identity string) (h head, err error) {
 	}
 	switch {
 	case err != nil:
-		return h, fmt.Errorf("its head: %w", err)
+		return h, fmt.Errorf("head: %w", err)
 	case h.Format != format:
-		return h, fmt.Errorf("its format is %d, not %d", h.Format, format)
+		return h, fmt.Errorf("unknown format %d, expected %d", h.Format, format)
 	case h.Identity != identity:
 		return h, errOtherIdentity
 	}
@@ -214,12 +214,12 @@ func ParseLists(text []byte, identity string) (lists [][][]byte, err error) {
 	_, rest, _ := bytes.Cut(text, newline)
 	end := bytes.LastIndexByte(bytes.TrimSuffix(rest, newline), '\n') + 1
 	if sum := sha256.Sum256(rest[:end]); string(rest[end:]) != hex.EncodeToString(sum[:])+"\n" {
-		return nil, errors.New("it is damaged or cut off")
+		return nil, errors.New("damaged or truncated")
 	}
 	for item := range bytes.Lines(rest[:end]) {
 		item = bytes.TrimSuffix(item, newline)
 		if len(item) == 0 || item[0] < '0' || item[0] > '9' || !json.Valid(item[1:]) || depth(item[1:]) > maxDepth {
-			return nil, errors.New("an entry is no JSON, or too deep")
+			return nil, errors.New("an entry is invalid JSON or nested too deeply")
 		}
 		list := int(item[0] - '0')
 		for len(lists) <= list {
@@ -243,7 +243,7 @@ func line(r *bufio.Reader, most int) ([]byte, error) {
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		case len(all) > most:
-			return nil, errors.New("it is too long")
+			return nil, errors.New("line too long")
 		}
 	}
 }
@@ -296,7 +296,7 @@ func (s *ListCache) Forget(server string) {
 
 func (s *ListCache) remove(server string) {
 	if err := os.Remove(s.path(server)); err != nil && !errors.Is(err, fs.ErrNotExist) && s.shouldLog("left", server, err) {
-		s.log.Warn("Remembered lists not removed", "server", server, "err", err)
+		s.log.Warn("Cached lists not removed", "server", server, "err", err)
 	}
 }
 
@@ -362,7 +362,7 @@ func (s *ListCache) flush(save func(server string, c *change) error) {
 	size := 0
 	for server, c := range changes {
 		if err := save(server, c); err != nil && s.shouldLog("lost", server, err) {
-			s.log.Warn("Lists not remembered for the next start", "server", server, "err", err)
+			s.log.Warn("Lists not cached", "server", server, "err", err)
 		}
 		for _, items := range c.lists {
 			for _, item := range items {
@@ -397,7 +397,7 @@ func (s *ListCache) save(server string, c *change) error {
 	return s.folderError(err)
 }
 
-var errFolder = errors.New("the folder cannot be written")
+var errFolder = errors.New("folder not writable")
 
 // folderError describes a problem of the folder equally for all files.
 func (s *ListCache) folderError(err error) error {
@@ -407,7 +407,7 @@ func (s *ListCache) folderError(err error) error {
 	return err
 }
 
-var errLarge = fmt.Errorf("they have more than %d MiB", (maxFile-maxHead)>>20)
+var errLarge = fmt.Errorf("larger than %d MiB", (maxFile-maxHead)>>20)
 
 func encode(f io.Writer, h head, lists map[int][][]byte) error {
 	first, err := json.Marshal(h)

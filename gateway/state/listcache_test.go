@@ -92,21 +92,21 @@ func TestWhatCannotBeReadIsThrownAwayWithAWarning(t *testing.T) {
 		damage func(t *testing.T, file string)
 		says   string
 	}{
-		"empty":     {edit(func(string) string { return "" }), "its head"},
-		"foreign":   {edit(func(string) string { return "hello\nyou\n" }), "its head"},
-		"no format": {edit(func(string) string { return "{}\n" }), "its format is 0"},
-		"newer":     {edit(func(s string) string { return strings.Replace(s, `"format":1`, `"format":2`, 1) }), "its format is 2"},
-		"cut off":   {edit(func(s string) string { return s[:len(s)-80] }), "damaged or cut off"},
-		"one bit":   {edit(func(s string) string { return strings.Replace(s, `"b"`, `"c"`, 1) }), "damaged or cut off"},
-		"longer":    {edit(func(s string) string { return s + "0{}\n" }), "damaged or cut off"},
+		"empty":     {edit(func(string) string { return "" }), "head: "},
+		"foreign":   {edit(func(string) string { return "hello\nyou\n" }), "head: "},
+		"no format": {edit(func(string) string { return "{}\n" }), "unknown format 0"},
+		"newer":     {edit(func(s string) string { return strings.Replace(s, `"format":1`, `"format":2`, 1) }), "unknown format 2"},
+		"cut off":   {edit(func(s string) string { return s[:len(s)-80] }), "damaged or truncated"},
+		"one bit":   {edit(func(s string) string { return strings.Replace(s, `"b"`, `"c"`, 1) }), "damaged or truncated"},
+		"longer":    {edit(func(s string) string { return s + "0{}\n" }), "damaged or truncated"},
 		"much head": {edit(func(string) string { return strings.Repeat("x", 5<<20) }), "too long"},
-		"200 MB":    {func(t *testing.T, file string) { require.NoError(t, os.Truncate(file, 200<<20)) }, "it has 200 MiB; 64 are the most"},
+		"200 MB":    {func(t *testing.T, file string) { require.NoError(t, os.Truncate(file, 200<<20)) }, "larger than allowed: 200 MiB, limit 64 MiB"},
 		"no file": {func(t *testing.T, file string) {
 			require.NoError(t, os.Remove(file))
 			require.NoError(t, os.Mkdir(file, 0o700))
-		}, "it is no file"},
+		}, "not a regular file"},
 		"too deep":   {func(t *testing.T, file string) { sum(t, file, strings.Repeat("[", 600)+strings.Repeat("]", 600)) }, "too deep"},
-		"no entries": {func(t *testing.T, file string) { sum(t, file, `{"name"}`) }, "no JSON"},
+		"no entries": {func(t *testing.T, file string) { sum(t, file, `{"name"}`) }, "invalid JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, file := kept(t)
@@ -116,7 +116,7 @@ func TestWhatCannotBeReadIsThrownAwayWithAWarning(t *testing.T) {
 				_, ok := s.Lists("one", "id")
 				require.False(t, ok)
 			}
-			require.Contains(t, log.String(), "Remembered lists thrown away")
+			require.Contains(t, log.String(), "Cached lists discarded")
 			require.Contains(t, log.String(), row.says)
 			require.NoFileExists(t, file)
 			require.NoDirExists(t, file)
@@ -221,7 +221,7 @@ func TestAFolderThatCannotBeWrittenIsToldOnce(t *testing.T) {
 		s.Put(server, "id", about, nil)
 		written(t, s)
 	}
-	require.Equal(t, 1, strings.Count(log.String(), "Lists not remembered"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "Lists not cached"), log.String())
 	require.Contains(t, log.String(), folder)
 }
 
@@ -232,7 +232,7 @@ func TestListsThatAreTooLargeAreNotKept(t *testing.T) {
 	large := []byte(`"` + strings.Repeat("x", 1<<20) + `"`)
 	s.Put("one", "id", about, map[int][][]byte{1: bytes.SplitN(bytes.Repeat(append(large, '\n'), 64), []byte("\n"), 64)})
 	written(t, s)
-	require.Contains(t, log.String(), "more than 60 MiB")
+	require.Contains(t, log.String(), "larger than 60 MiB")
 	require.NoFileExists(t, file, "it is out of date")
 	left, err := os.ReadDir(folder)
 	require.NoError(t, err)

@@ -169,16 +169,16 @@ func (s *PinStore) explain(err error) error {
 	}
 	until := "no tool can be approved"
 	if damaged.Restored {
-		until = "its last good copy counts"
+		until = "its last good copy is used"
 	}
-	return fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools anew, or %s; until then %s", s.path, err, damaged.Repair(), until)
+	return fmt.Errorf("read pinned tools: %s: %w; remove the file to pin all tools again, or %s; until then %s", s.path, err, damaged.Repair(), until)
 }
 
 // Writable returns an error if the pins cannot be written.
 func (s *PinStore) Writable() error {
 	unlock, err := atomicfile.Lock(s.path)
 	if err != nil {
-		return fmt.Errorf("pinned tools could not be saved: %w", err)
+		return fmt.Errorf("save pinned tools: %w", err)
 	}
 	unlock()
 	return nil
@@ -205,9 +205,9 @@ func parse(text []byte) (map[string]map[string]pin, error) {
 	}
 	switch {
 	case f.Version != version:
-		return nil, fmt.Errorf("it has version %d, not %d: %w", f.Version, version, ErrVersion)
+		return nil, fmt.Errorf("version %d, expected %d: %w", f.Version, version, ErrVersion)
 	case f.Servers == nil:
-		return nil, errors.New("it has no servers")
+		return nil, errors.New("servers missing")
 	}
 	return f.Servers, nil
 }
@@ -326,7 +326,7 @@ func (s *PinStore) changes(server string) (changes []DefinitionChange) {
 type ChangedError struct{ Server, Tool string }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("tool %q of server %q has changed again; look at it anew", e.Tool, e.Server)
+	return fmt.Sprintf("tool %q of server %q changed again; review it again", e.Tool, e.Server)
 }
 
 // Approve pins tools of a server as last listed, or all if names is empty. seen has the
@@ -400,7 +400,7 @@ func (s *PinStore) write() error {
 	enc.SetEscapeHTML(false) // otherwise an approved "<" would differ from an offered one in comparisons
 	err := enc.Encode(file{version, s.servers})
 	if err == nil && text.Len() > maxPins {
-		err = fmt.Errorf("%s would be larger than %d bytes, and could not be read again", s.path, maxPins)
+		err = fmt.Errorf("%s would exceed the limit of %d bytes", s.path, maxPins)
 	}
 	if err != nil {
 		return err

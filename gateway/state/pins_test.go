@@ -127,7 +127,7 @@ func TestApprovalTakesWhatIsOffered(t *testing.T) {
 
 	shown := changed(t, s, "srv")
 	_, err = s.Approve("srv", map[string]string{"a": shown[1].Hash}, "a", "b")
-	require.EqualError(t, err, `tool "a" of server "srv" has changed again; look at it anew`)
+	require.EqualError(t, err, `tool "a" of server "srv" changed again; review it again`)
 	require.Len(t, changed(t, s, "srv"), 3)
 	unknown, err = s.Approve("srv", map[string]string{"a": shown[0].Hash, "b": "another one"}, "a")
 	require.NoError(t, err)
@@ -166,7 +166,7 @@ func TestABrokenFileIsNotOverwritten(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := state.OpenPins(path)
 		require.ErrorContains(t, err, path, name)
-		require.ErrorContains(t, err, "remove the file to pin all tools anew")
+		require.ErrorContains(t, err, "remove the file to pin all tools again")
 		kept, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, text, string(kept))

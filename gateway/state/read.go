@@ -28,7 +28,7 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	if err == nil {
 		err = regular(info)
 	} else if errors.Is(err, fs.ErrNotExist) && isDanglingLink(path) {
-		err = errors.New("it is a link that leads nowhere") // not a missing file
+		err = errors.New("broken symbolic link") // not a missing file
 	}
 	if err != nil {
 		return nil, nil, atomicfile.StripPath(err)
@@ -117,7 +117,7 @@ func readAll(text []byte, r io.Reader) ([]byte, error) {
 	}
 }
 
-func tooLarge(most int64) error { return fmt.Errorf("it is larger than %d bytes", most) }
+func tooLarge(most int64) error { return fmt.Errorf("larger than %d bytes", most) }
 
 func regular(info fs.FileInfo) error {
 	kind := "special file"
@@ -133,5 +133,5 @@ func regular(info fs.FileInfo) error {
 	case mode&fs.ModeDevice != 0:
 		kind = "device"
 	}
-	return fmt.Errorf("it is a %s, %w", kind, ErrNotRegular)
+	return fmt.Errorf("is a %s, %w", kind, ErrNotRegular)
 }

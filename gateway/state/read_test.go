@@ -30,9 +30,9 @@ func TestOnlyRegularFilesOfBoundedSizeAreRead(t *testing.T) {
 	t.Cleanup(func() { _ = l.Close() })
 
 	for name, want := range map[string]string{
-		"pipe": "it is a pipe, not a regular file", "folder": "it is a directory, not a regular file",
-		"device": "it is a device, not a regular file", "socket": "it is a socket, not a regular file",
-		"dangling": "it is a link that leads nowhere",
+		"pipe": "is a pipe, not a regular file", "folder": "is a directory, not a regular file",
+		"device": "is a device, not a regular file", "socket": "is a socket, not a regular file",
+		"dangling": "broken symbolic link",
 	} {
 		_, err := state.Read(at(name), 10)
 		require.EqualError(t, err, want)
@@ -42,7 +42,7 @@ func TestOnlyRegularFilesOfBoundedSizeAreRead(t *testing.T) {
 	_, err = state.Read(at("missing"), 10)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = state.Read(at("file"), 4)
-	require.EqualError(t, err, "it is larger than 4 bytes")
+	require.EqualError(t, err, "larger than 4 bytes")
 	for _, name := range []string{"file", "link"} {
 		text, err := state.Read(at(name), 5)
 		require.NoError(t, err)

@@ -168,23 +168,23 @@ func (s *ToggleStore) load() error {
 
 // damagedError adds the fix and the current effect to the error for a damaged file.
 func (s *ToggleStore) damagedError(err *DamagedError) error {
-	until := "its last good copy counts"
+	until := "its last good copy is used"
 	switch {
 	case err.Restored:
 	case s.read:
-		until = "what was off stays off"
+		until = "disabled entries stay disabled"
 	case len(s.hidden) == 0:
-		until = "nothing is off"
+		until = "nothing is disabled"
 	case slices.Contains(s.hidden, AllServers):
-		until = "everything of all servers stays hidden"
+		until = "all entries of all servers stay hidden"
 	default:
-		until = "everything of these servers stays hidden: " + strings.Join(s.hidden, ", ")
+		until = "all entries of these servers stay hidden: " + strings.Join(s.hidden, ", ")
 	}
 	line := 0
 	if at, ok := errors.AsType[*lineError](err.Err); ok {
 		line = at.line
 	}
-	return &ToggleFileError{s.path, line, fmt.Errorf("what is off cannot be read: %w; remove the file to turn everything on, or %s; until then %s", err, err.Repair(), until)}
+	return &ToggleFileError{s.path, line, fmt.Errorf("read disabled entries: %w; remove the file to enable everything, or %s; until then %s", err, err.Repair(), until)}
 }
 
 // belowDevice reports whether path is below a device, as with HOME=/dev/null. No file was
@@ -242,7 +242,7 @@ func (s *ToggleStore) Set(on bool, things ...ToggleEntry) error {
 	if s.path != "" {
 		unlock, err := atomicfile.Lock(s.path)
 		if err != nil {
-			return fmt.Errorf("save what is off: %w", err)
+			return fmt.Errorf("save disabled entries: %w", err)
 		}
 		defer unlock()
 		was = s.load()
@@ -258,11 +258,11 @@ func (s *ToggleStore) Set(on bool, things ...ToggleEntry) error {
 		}
 	}
 	if len(off)+len(s.unknown) > MaxToggles {
-		return fmt.Errorf("at most %d things can be off; the filters of servers and profiles in the config take globs", MaxToggles)
+		return fmt.Errorf("at most %d entries can be disabled; use filters of servers and profiles in the config, which accept globs", MaxToggles)
 	}
 	if s.path != "" {
 		if err := s.write(off, was); err != nil {
-			return fmt.Errorf("save what is off: %w", err)
+			return fmt.Errorf("save disabled entries: %w", err)
 		}
 	}
 	s.disabled = off
@@ -273,7 +273,7 @@ func (s *ToggleStore) Set(on bool, things ...ToggleEntry) error {
 type kindError struct{ kind string }
 
 func (e *kindError) Error() string {
-	return fmt.Sprintf("its kind is %q; known are %s", e.kind, strings.Join(ToggleKinds, ", "))
+	return fmt.Sprintf("unknown kind %q; known: %s", e.kind, strings.Join(ToggleKinds, ", "))
 }
 
 func (t *ToggleEntry) check() error {
@@ -281,11 +281,11 @@ func (t *ToggleEntry) check() error {
 	case t.Kind != "" && !slices.Contains(ToggleKinds, t.Kind):
 		return &kindError{t.Kind}
 	case t.Server == "" || t.Name == "":
-		return errors.New("it has no server or no name")
+		return errors.New("server or name missing")
 	case t.Kind == "":
-		return errors.New("it has no kind")
+		return errors.New("kind missing")
 	case len(t.Name)+len(t.Server)+len(t.Profile) > maxName:
-		return fmt.Errorf("its name is longer than %d bytes", maxName)
+		return fmt.Errorf("name longer than %d bytes", maxName)
 	}
 	return nil
 }
@@ -355,13 +355,13 @@ func parseToggles(text []byte) (c content, err error) {
 	}
 	switch {
 	case f.Version == nil:
-		return c, &lineError{0, errors.New("it has no version")}
+		return c, &lineError{0, errors.New("version missing")}
 	case *f.Version != togglesVersion:
-		return c, &lineError{at(int64(bytes.Index(text, []byte(`"version"`)))), fmt.Errorf("it has version %d, not %d: %w", *f.Version, togglesVersion, ErrVersion)}
+		return c, &lineError{at(int64(bytes.Index(text, []byte(`"version"`)))), fmt.Errorf("version %d, expected %d: %w", *f.Version, togglesVersion, ErrVersion)}
 	case f.Off == nil:
-		return c, &lineError{0, errors.New("it has no list \"off\"")}
+		return c, &lineError{0, errors.New("list \"off\" missing")}
 	case len(f.Off) > MaxToggles:
-		return c, &lineError{0, fmt.Errorf("it turns %d things off; %d are the most", len(f.Off), MaxToggles)}
+		return c, &lineError{0, fmt.Errorf("%d disabled entries exceed the limit of %d", len(f.Off), MaxToggles)}
 	}
 	from := 0
 	for _, raw := range f.Off {
@@ -409,7 +409,7 @@ func (s *ToggleStore) write(off []ToggleEntry, was error) error {
 	}
 	text.WriteString("\n]}\n")
 	if text.Len() > maxToggles {
-		return fmt.Errorf("%s would be larger than %d bytes", s.path, maxToggles)
+		return fmt.Errorf("%s would exceed the limit of %d bytes", s.path, maxToggles)
 	}
 	return Save(s.path, text.Bytes(), was)
 }

@@ -65,17 +65,17 @@ func TestWithoutAFileSwitchesAreThoseOfTheProcess(t *testing.T) {
 func TestAFileThatCannotBeReadIsToldOfAndKept(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
-		{"{\n\"version\": 2, \"off\": []}", "off.json:2: what is off cannot be read: it has version 2, not 1"},
-		{"", "off.json:1: what is off cannot be read: unexpected end"},
-		{strings.Repeat("\x00", 200), "off.json:1: what is off cannot be read: invalid character"},
-		{"off: []", "off.json:1: what is off cannot be read: invalid character"},
-		{"{\"off\": []}", "off.json: what is off cannot be read: it has no version"},
-		{"{\"version\": 1}", `off.json: what is off cannot be read: it has no list "off"`},
-		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"name\":\"x\"}]}", "off.json:2: what is off cannot be read: it has no kind"},
-		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"kind\":\"tool\",\"name\":\"3\"},\n  3]}", "off.json:3: what is off cannot be read: json: cannot unmarshal"},
-		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"kind\":\"tool\"}]}", "off.json:2: what is off cannot be read: it has no server or no name"},
-		{"{\"version\": 1,\n\n", "off.json:3: what is off cannot be read: unexpected end"},
-		{"{\"version\": 1,\n \"off\": 3}", "off.json:2: what is off cannot be read: json: cannot unmarshal"},
+		{"{\n\"version\": 2, \"off\": []}", "off.json:2: read disabled entries: version 2, expected 1"},
+		{"", "off.json:1: read disabled entries: unexpected end"},
+		{strings.Repeat("\x00", 200), "off.json:1: read disabled entries: invalid character"},
+		{"off: []", "off.json:1: read disabled entries: invalid character"},
+		{"{\"off\": []}", "off.json: read disabled entries: version missing"},
+		{"{\"version\": 1}", `off.json: read disabled entries: list "off" missing`},
+		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"name\":\"x\"}]}", "off.json:2: read disabled entries: kind missing"},
+		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"kind\":\"tool\",\"name\":\"3\"},\n  3]}", "off.json:3: read disabled entries: json: cannot unmarshal"},
+		{"{\"version\": 1,\n \"off\": [{\"server\":\"s\",\"kind\":\"tool\"}]}", "off.json:2: read disabled entries: server or name missing"},
+		{"{\"version\": 1,\n\n", "off.json:3: read disabled entries: unexpected end"},
+		{"{\"version\": 1,\n \"off\": 3}", "off.json:2: read disabled entries: json: cannot unmarshal"},
 		{"{\"version\": 1, \"off\": [{\"server\":\"s\",\"kind\":\"tool\",\"name\":\"" + strings.Repeat("x", 9000) + "\"}]}", "longer than"},
 	} {
 		path := filepath.Join(t.TempDir(), "off.json")
@@ -95,9 +95,9 @@ func TestThingsThatCannotBeOffAreRefused(t *testing.T) {
 	t.Parallel()
 	s, err := state.OpenToggles("")
 	require.NoError(t, err)
-	require.ErrorContains(t, s.Set(false, state.ToggleEntry{Server: "s", Kind: "skill", Name: "x"}), "known are tool, prompt, resource, template")
-	require.ErrorContains(t, s.Set(false, tool("", "")), "no server or no name")
-	require.ErrorContains(t, s.Set(false, state.ToggleEntry{Kind: "tool", Name: "x"}), "no server or no name")
+	require.ErrorContains(t, s.Set(false, state.ToggleEntry{Server: "s", Kind: "skill", Name: "x"}), "known: tool, prompt, resource, template")
+	require.ErrorContains(t, s.Set(false, tool("", "")), "server or name missing")
+	require.ErrorContains(t, s.Set(false, state.ToggleEntry{Kind: "tool", Name: "x"}), "server or name missing")
 	require.ErrorContains(t, s.Set(false, tool("coding", strings.Repeat("x", 8<<10))), "longer than 8192 bytes")
 	require.Empty(t, s.Disabled())
 }
@@ -125,7 +125,7 @@ func TestNoMoreThingsAreOffThanAFileMayHave(t *testing.T) {
 		lines = append(lines, `{"server":"files","kind":"tool","name":"`+all[i].Name+`"}`)
 	}
 	require.NoError(t, s.Set(false, all[:state.MaxToggles]...))
-	require.ErrorContains(t, s.Set(false, all[state.MaxToggles]), "at most 10000 things can be off")
+	require.ErrorContains(t, s.Set(false, all[state.MaxToggles]), "at most 10000 entries can be disabled")
 	require.Len(t, s.Disabled(), state.MaxToggles)
 
 	text := func(n int) []byte { return []byte(`{"version":1,"off":[` + strings.Join(lines[:n], ",") + `]}`) }
@@ -133,7 +133,7 @@ func TestNoMoreThingsAreOffThanAFileMayHave(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, s.Disabled(), off)
 	_, _, err = state.ParseToggles(text(state.MaxToggles + 1))
-	require.EqualError(t, err, "it turns 10001 things off; 10000 are the most")
+	require.EqualError(t, err, "10001 disabled entries exceed the limit of 10000")
 }
 
 func TestWhatAFileTurnsOffTwiceIsOffOnceAndInOrder(t *testing.T) {

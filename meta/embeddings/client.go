@@ -45,11 +45,11 @@ func newClient(url, model, token string) *client {
 func (c *client) requestVectors(ctx context.Context, texts []string) ([][]float32, error) {
 	body, err := json.Marshal(map[string]any{"model": c.model, "input": texts})
 	if err != nil {
-		return nil, fmt.Errorf("write a request for embeddings: %w", err)
+		return nil, fmt.Errorf("encode a request for embeddings: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("ask for embeddings: %w", err)
+		return nil, fmt.Errorf("request embeddings: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if c.token != "" {
@@ -60,11 +60,11 @@ func (c *client) requestVectors(ctx context.Context, texts []string) ([][]float3
 		if at, ok := errors.AsType[*neturl.Error](err); ok {
 			err = at.Err // without the URL, which may contain a password
 		}
-		return nil, fmt.Errorf("ask %s for embeddings: %w", req.URL.Host, err)
+		return nil, fmt.Errorf("request embeddings from %s: %w", req.URL.Host, err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask %s for embeddings: HTTP status %d", req.URL.Host, res.StatusCode)
+		return nil, fmt.Errorf("request embeddings from %s: HTTP status %d", req.URL.Host, res.StatusCode)
 	}
 	limit := maxOverhead + maxVector*len(texts)
 	text, err := io.ReadAll(io.LimitReader(res.Body, int64(limit)+1))
@@ -72,7 +72,7 @@ func (c *client) requestVectors(ctx context.Context, texts []string) ([][]float3
 	case err != nil:
 		return nil, fmt.Errorf("read embeddings: %w", err)
 	case len(text) > limit:
-		return nil, fmt.Errorf("read embeddings: the answer has more than %d bytes", limit)
+		return nil, fmt.Errorf("read embeddings: response larger than %d bytes", limit)
 	}
 	vectors, err := parse(text, len(texts))
 	if err != nil {
@@ -94,22 +94,22 @@ func parse(text []byte, count int) ([][]float32, error) {
 		Data [batch + 1]*vector `json:"data"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return nil, errors.New("the answer is not the JSON of vectors")
+		return nil, errors.New("response is not valid JSON of embeddings")
 	}
 	if found := slices.Index(answer.Data[:], nil); found != count {
-		return nil, fmt.Errorf("the number of vectors is not that of texts, %d", count)
+		return nil, fmt.Errorf("response does not contain %d vectors", count)
 	}
 	vectors := make([][]float32, count)
 	for _, one := range answer.Data[:count] {
 		v := one.Embedding
 		if one.Index < 0 || one.Index >= count || vectors[one.Index] != nil {
-			return nil, fmt.Errorf("the index %d is none of a text, or of one twice", one.Index)
+			return nil, fmt.Errorf("invalid or duplicate index %d", one.Index)
 		}
 		if len(v) == 0 || len(v) > maxLength || len(v) != len(answer.Data[0].Embedding) {
-			return nil, fmt.Errorf("a vector has %d numbers", len(v))
+			return nil, fmt.Errorf("a vector has %d elements", len(v))
 		}
 		if !normalize(v) {
-			return nil, errors.New("a vector has no direction")
+			return nil, errors.New("a vector is zero")
 		}
 		vectors[one.Index] = v
 	}

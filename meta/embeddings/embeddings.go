@@ -230,7 +230,7 @@ func (s *Searcher) vectorOf(ctx context.Context, q search.Query) []float32 {
 	}
 	found, err := s.ask(ctx, queryTime, []string{strings.ToValidUTF8(q.Text[:min(len(q.Text), search.MaxText)], "")})
 	if length := s.vectors.Load().length; err == nil && len(found[0]) != length {
-		err = fmt.Errorf("the vector of a query has %d numbers, those of tools have %d", len(found[0]), length)
+		err = fmt.Errorf("the query's vector has %d elements, the tools' vectors have %d", len(found[0]), length)
 	}
 	if err != nil {
 		if ctx.Err() == nil { // otherwise the caller cancelled

@@ -51,7 +51,7 @@ func findTool(snap *registry.Snapshot, server, name string) (worker.Tool, error)
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return worker.Tool{}, fmt.Errorf("%s is the identifier of %d tools of server %q: use %s", name, len(found), server, strings.Join(uses, " or "))
+		return worker.Tool{}, fmt.Errorf("%s is the identifier of %d tools of server %q; use %s", name, len(found), server, strings.Join(uses, " or "))
 	case len(names) == 0:
 		return worker.Tool{Name: name, Listed: server + "/" + name}, nil
 	}
@@ -66,7 +66,7 @@ func (s *session) cards(snap *registry.Snapshot, q *worker.ScriptMessage) ([]byt
 	}
 	match, err := registry.MIMEFilter(q.MIME)
 	if err != nil {
-		return nil, fmt.Errorf("resources.list: %w; text/* is one that is right", err)
+		return nil, fmt.Errorf("resources.list: %w; use a glob such as text/*", err)
 	}
 	entries := snap.All(kind)
 	if q.Server != "" {

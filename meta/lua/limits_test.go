@@ -192,7 +192,7 @@ func TestOutputLimit(t *testing.T) {
 		`pcall(print, ("x"):rep(2000)) return 1`,
 	} {
 		res, e := runFailing(t.Context(), t, script, lua.Limits{Output: 1000})
-		if e == nil || e.Kind != lua.Output || e.Message != "the script's result and prints are longer than 1000 bytes (lua.output)" {
+		if e == nil || e.Kind != lua.Output || e.Message != "the script's result and prints exceed 1000 bytes (lua.output)" {
 			t.Errorf("%s: %v", script, e)
 		}
 		if len(res.Printed)+len(res.JSON) > 1000 {
@@ -207,7 +207,7 @@ func TestOutputLimit(t *testing.T) {
 func TestScriptLimit(t *testing.T) {
 	t.Parallel()
 	_, e := runFailing(t.Context(), t, strings.Repeat(" ", lua.MaxScript+1), lua.Limits{})
-	if e == nil || e.Kind != lua.Syntax || !strings.Contains(e.Message, "the longest has 64 KiB") {
+	if e == nil || e.Kind != lua.Syntax || !strings.Contains(e.Message, "the limit is 64 KiB") {
 		t.Error(e)
 	}
 	hugeScripts(t, "return "+strings.Repeat("{", 30000)+strings.Repeat("}", 30000))

@@ -115,8 +115,8 @@ func TestIdentifiers(t *testing.T) {
 		{"R1-15 a tool that is a keyword", `return type(data_server._while)`, `"function"`},
 		{"R1-15 the original server", `return servers["data-server"]["get-user"]{a=1}`, `{"a":1}`},
 		{"R1-15 both of one identifier", `return servers["my.api"].who{} .. " " .. servers["my-api"].who{}`, `"my.api my-api"`},
-		{"R1-15 using an identifier of two is an error", `return select(2, pcall(function() return my_api.who{} end))`, `"script:1: my_api is the identifier of 2 servers: use servers[\"my.api\"] or servers[\"my-api\"]"`},
-		{"R1-15 using an identifier of two tools is an error", `return select(2, pcall(function() return data_server.a_b{} end))`, `"script:1: a_b is the identifier of 2 tools of server \"data-server\": use data_server[\"a-b\"] or data_server[\"a.b\"]"`},
+		{"R1-15 using an identifier of two is an error", `return select(2, pcall(function() return my_api.who{} end))`, `"script:1: my_api is the identifier of 2 servers; use servers[\"my.api\"] or servers[\"my-api\"]"`},
+		{"R1-15 using an identifier of two tools is an error", `return select(2, pcall(function() return data_server.a_b{} end))`, `"script:1: a_b is the identifier of 2 tools of server \"data-server\"; use data_server[\"a-b\"] or data_server[\"a.b\"]"`},
 		{"R1-15 the standard library is never shadowed", `return string.rep("x", 2), _string.who{}, servers.string.who{}`, `["xx","string","string"]`},
 		{"R1-15 nor what the sandbox leaves out", `return os == nil, _os.who{}`, `[true,"os"]`},
 		{"servers can be gone through", `local n = 0 for name in pairs(servers) do n = n + 1 end return n`, `10`},
@@ -221,19 +221,19 @@ func TestErrors(t *testing.T) {
 		{"a syntax error has a line", "local x = 1\nlocal = 2", lua.Syntax, `script:2: syntax error near "="`},
 		{"an end is missing", "if true then\nx = 1\n", lua.Syntax, `script:2: syntax error at the end of the script`},
 		{"an error of the compiler", "break", lua.Syntax, `script:1: no loop to break`},
-		{"an unknown server", "\nreturn data_servr.fetch{}", lua.Runtime, `script:2: attempt to index a non-table object(nil) with key 'fetch'; nothing is called "data_servr"; did you mean "data_server"?`},
-		{"an unknown server by name", `return servers["data-srver"]`, lua.Runtime, `script:1: no server is called "data-srver"; did you mean "data-server"?`},
+		{"an unknown server", "\nreturn data_servr.fetch{}", lua.Runtime, `script:2: attempt to index a non-table object(nil) with key 'fetch'; unknown name "data_servr"; did you mean "data_server"?`},
+		{"an unknown server by name", `return servers["data-srver"]`, lua.Runtime, `script:1: unknown server "data-srver"; did you mean "data-server"?`},
 		{"an unknown tool", "return calculator.ad{}", lua.Runtime, `script:1: server "calculator" has no tool "ad"; did you mean "add"?`},
-		{"an unknown function", "prinnt(1)", lua.Runtime, `script:1: attempt to call a non-function object; nothing is called "prinnt"; did you mean "print"?`},
-		{"R1-14 what the sandbox leaves out", "return io.open('/etc/passwd')", lua.Runtime, `script:1: attempt to index a non-table object(nil) with key 'open'; scripts have no io`},
-		{"an unknown server of a list", `tools.list{server="calculatr"}`, lua.Runtime, `script:1: no server is called "calculatr"; did you mean "calculator"?`},
-		{"an unknown function of a library", `resources.get("x")`, lua.Runtime, `script:1: resources has no "get": there are list, read`},
-		{"an unknown option", `search("x", {kinds="tool"})`, lua.Runtime, `script:1: search has no option "kinds": there are kind, server, limit`},
+		{"an unknown function", "prinnt(1)", lua.Runtime, `script:1: attempt to call a non-function object; unknown name "prinnt"; did you mean "print"?`},
+		{"R1-14 what the sandbox leaves out", "return io.open('/etc/passwd')", lua.Runtime, `script:1: attempt to index a non-table object(nil) with key 'open'; io is not available in scripts`},
+		{"an unknown server of a list", `tools.list{server="calculatr"}`, lua.Runtime, `script:1: unknown server "calculatr"; did you mean "calculator"?`},
+		{"an unknown function of a library", `resources.get("x")`, lua.Runtime, `script:1: resources has no "get"; available: list, read`},
+		{"an unknown option", `search("x", {kinds="tool"})`, lua.Runtime, `script:1: search has no option "kinds"; available: kind, server, limit`},
 		{"arguments by position", `calculator.add{1, 2}`, lua.Runtime, `script:1: calculator.add takes its arguments by name: add{name = value}`},
 		{"arguments that are no table", `calculator.add(1, 2)`, lua.Runtime, `script:1: calculator.add takes a table of arguments, not a number`},
-		{"a function cannot be JSON", `return {f=print}`, lua.Runtime, `script: the returned value cannot be JSON: it holds a function`},
-		{"a table in itself", `local t = {} t.t = t result(t)`, lua.Runtime, `script:1: result: the value cannot be JSON: a table holds itself`},
-		{"R1-18 a shadowed result", "local result = calculator.add{a=1,b=2}\nresult(result)", lua.Runtime, "script:2: attempt to call a non-function object. Line 1 gives the name `result` to something else, so result(…) is not Goblin's function after it: choose another name, or `return` the value."},
+		{"a function cannot be JSON", `return {f=print}`, lua.Runtime, `script: the returned value cannot be JSON: it contains a function`},
+		{"a table in itself", `local t = {} t.t = t result(t)`, lua.Runtime, `script:1: result: the value cannot be JSON: a table contains itself`},
+		{"R1-18 a shadowed result", "local result = calculator.add{a=1,b=2}\nresult(result)", lua.Runtime, "script:2: attempt to call a non-function object. Line 1 redefines `result`, so result(…) no longer calls Goblin's function: use another name, or `return` the value."},
 		{"a pattern", `return ("x"):find("[a")`, lua.Runtime, `script:1: unexpected EOS at 1`},
 		{"recursion", "local function f() return 1 + f() end f()", lua.Runtime, "script:1: stack overflow"},
 	} {
@@ -262,7 +262,7 @@ func TestCaughtErrors(t *testing.T) {
 		},
 		{"R1-16 tostring and .. print it", `local ok, e = pcall(function() return data_server.fetch{} end) return tostring(e), "so: " .. e`, `["script:1: data-server.fetch: no such row","so: script:1: data-server.fetch: no such row"]`},
 		{"R1-16 a resource that is unknown", `local ok, e = pcall(resources.read, "mcp://notes/x") return e.code, e.data.code`, `[-32002,"RESOURCE_NOT_FOUND"]`},
-		{"R1-16 an answer that is no JSON", `return pcall(notes.raw, {result="{"})`, `[false,{"message":"the answer is no JSON: invalid JSON at byte 1: expected a member name","server":"notes","tool":"raw"}]`},
+		{"R1-16 an answer that is no JSON", `return pcall(notes.raw, {result="{"})`, `[false,{"message":"the answer is not JSON: invalid JSON at byte 1: expected a member name","server":"notes","tool":"raw"}]`},
 	})
 }
 
@@ -271,7 +271,7 @@ func TestHints(t *testing.T) {
 	for _, c := range []struct{ name, script, want string }{
 		{"R1-18 nothing was given", "local x = 1", "the script returned nothing; end it with `return value`, or call `result(value)`."},
 		{"R1-18 something was printed", "print(1)", ""},
-		{"R1-18 a shadowed result", "local x = 1\nlocal function f(result) end", "Line 2 gives the name `result` to something else"},
+		{"R1-18 a shadowed result", "local x = 1\nlocal function f(result) end", "Line 2 redefines `result`"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res, err := run(t, newFakeGateway(t), c.script)

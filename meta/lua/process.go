@@ -124,5 +124,5 @@ func (p *process) crash(l Limits, err error) *Error {
 	if first, _, _ := strings.Cut(strings.TrimSpace(words), "\n"); first != "" {
 		how += ": " + first[:min(len(first), worker.MaxMessage)]
 	}
-	return &Error{Kind: Crash, Message: fmt.Sprintf("the script's process ended unexpectedly (%s)", how)}
+	return &Error{Kind: Crash, Message: fmt.Sprintf("the script's process exited unexpectedly (%s)", how)}
 }

@@ -138,7 +138,7 @@ func TestNamesThatNoServerHasAreRefusedBeforeAnybodyIsAsked(t *testing.T) {
 		`return resources.list{mime = ("*a"):rep(5000)}`,
 	} {
 		h := newFakeGateway(t)
-		if _, err := run(t, h, script); err == nil || !strings.Contains(err.Error(), "the longest has") {
+		if _, err := run(t, h, script); err == nil || !strings.Contains(err.Error(), "the limit is") {
 			t.Errorf("%s: %v", script, err)
 		}
 		if len(h.requests) > 0 {
@@ -186,12 +186,12 @@ func TestProcessesThatAreNoScripts(t *testing.T) {
 		command []string
 		want    string
 	}{
-		{"no program", []string{filepath.Join(t.TempDir(), "none")}, "the script's process does not start: "},
-		{"one that ends", []string{"/bin/sh", "-c", "echo gone wrong >&2; echo more >&2; exit 7"}, "the script's process ended unexpectedly (exit status 7: gone wrong)"},
-		{"one that says nothing", []string{"/bin/sh", "-c", "exit 0"}, "the script's process ended unexpectedly ("},
-		{"one that says anything", []string{"/bin/sh", "-c", "cat /proc/self/maps; exec sleep 60"}, "the script's process ended unexpectedly ("},
-		{"one that is killed", []string{"/bin/sh", "-c", "kill -9 $$"}, "the script's process ended unexpectedly (signal: killed)"},
-		{"one that breaks off", []string{"/bin/sh", "-c", `printf '\000\000\000\020'`}, "the script's process ended unexpectedly ("},
+		{"no program", []string{filepath.Join(t.TempDir(), "none")}, "cannot start the script's process: "},
+		{"one that ends", []string{"/bin/sh", "-c", "echo gone wrong >&2; echo more >&2; exit 7"}, "the script's process exited unexpectedly (exit status 7: gone wrong)"},
+		{"one that says nothing", []string{"/bin/sh", "-c", "exit 0"}, "the script's process exited unexpectedly ("},
+		{"one that says anything", []string{"/bin/sh", "-c", "cat /proc/self/maps; exec sleep 60"}, "the script's process exited unexpectedly ("},
+		{"one that is killed", []string{"/bin/sh", "-c", "kill -9 $$"}, "the script's process exited unexpectedly (signal: killed)"},
+		{"one that breaks off", []string{"/bin/sh", "-c", `printf '\000\000\000\020'`}, "the script's process exited unexpectedly ("},
 		{"one that says nothing and stays", []string{"/bin/sh", "-c", "exec sleep 60"}, "the script ran longer than 300ms (lua.timeout)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

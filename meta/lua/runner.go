@@ -100,7 +100,7 @@ func (r *Runner) Run(ctx context.Context, script string, h Backend, l Limits) (R
 		return Result{}, cancelledError(err)
 	}
 	if len(script) > MaxScript {
-		return Result{}, &Error{Kind: Syntax, Message: fmt.Sprintf("the script has %d bytes; the longest has %s", len(script), worker.FormatSize(MaxScript))}
+		return Result{}, &Error{Kind: Syntax, Message: fmt.Sprintf("the script has %d bytes; the limit is %s", len(script), worker.FormatSize(MaxScript))}
 	}
 	if !r.addTask() {
 		return Result{}, cancelledError(context.Canceled)
@@ -122,7 +122,7 @@ func (r *Runner) Run(ctx context.Context, script string, h Backend, l Limits) (R
 	if !s.begun && (failed == nil || s.ctx.Err() == nil) { // no idle process, or it exited meanwhile
 		p, err := startProcess(r.command)
 		if err != nil {
-			return Result{}, &Error{Kind: Crash, Message: fmt.Sprintf("the script's process does not start: %v", err)}
+			return Result{}, &Error{Kind: Crash, Message: fmt.Sprintf("cannot start the script's process: %v", err)}
 		}
 		failed = s.run(script, p)
 	}

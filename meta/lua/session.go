@@ -63,7 +63,7 @@ func (s *session) send(head any, body []byte) error {
 	return worker.WriteFrame(s.in, head, body)
 }
 
-var errProtocol = errors.New("it broke the rules")
+var errProtocol = errors.New("protocol violation")
 
 // listen answers a process, whose stdout is out, until it exits. It returns an error of
 // the script or of the process.
@@ -116,7 +116,7 @@ func (s *session) addOutput(in io.Reader, what string, size int64) error {
 		return discard(in, size)
 	}
 	if size > s.outputLeft() {
-		s.cancel(&Error{Kind: Output, Message: fmt.Sprintf("the script's result and prints are longer than %s (lua.output)", worker.FormatSize(s.limits.Output))})
+		s.cancel(&Error{Kind: Output, Message: fmt.Sprintf("the script's result and prints exceed %s (lua.output)", worker.FormatSize(s.limits.Output))})
 		return discard(in, size)
 	}
 	body, err := worker.ReadBody(in, size)
@@ -211,7 +211,7 @@ func (s *session) handleQuestion(in io.Reader, q *worker.ScriptMessage, size int
 
 func (s *session) request(q *worker.ScriptMessage, body []byte) ([]byte, error) {
 	if len(body) > 0 && (!rawjson.IsObject(body) || rawjson.Valid(body) != nil) {
-		return nil, errors.New("the arguments are no JSON object")
+		return nil, errors.New("the arguments are not a JSON object")
 	}
 	named := func(member string) []byte { return rawjson.AppendString([]byte(`{"`+member+`":`), q.Name) }
 	params := named("name")
@@ -259,7 +259,7 @@ type responseError interface {
 	ErrorData() json.RawMessage
 }
 
-var errNoRoom = errors.New("no room for what is asked or answered: too many scripts need much memory at once; run it again later")
+var errNoRoom = errors.New("not enough memory for this call: too many scripts use much memory; try again later")
 
 // answer sends the answer to a request once there is memory for it.
 func (s *session) answer(q *worker.ScriptMessage, raw []byte, err error) {
@@ -268,7 +268,7 @@ func (s *session) answer(q *worker.ScriptMessage, raw []byte, err error) {
 	switch {
 	case err != nil:
 		raw = nil
-		head.Error = cmp.Or(err.Error(), "an error without a message")
+		head.Error = cmp.Or(err.Error(), "error without a message")
 		if len(head.Error) > maxError {
 			head.Error = strings.ToValidUTF8(head.Error[:maxError], "") + "…"
 		}

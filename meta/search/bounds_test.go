@@ -53,7 +53,7 @@ func TestAListThatIsTooLongIsFoundByItsNames(t *testing.T) {
 		require.Less(t, read, n*4000*3/4)
 		require.Len(t, searchLogs(reg), 1, "once")
 	}
-	require.Contains(t, searchLogs(reg)[0], "wordy search: the list of tools has too much text")
+	require.Contains(t, searchLogs(reg)[0], "wordy search: too much text: ")
 	first, _ := find(t, x, search.Query{Text: "supplier"})
 	require.Equal(t, []string{"small_invoice"}, first)
 }

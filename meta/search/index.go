@@ -196,8 +196,8 @@ func (x *Index) logTruncated(before, next *source) {
 	}
 	x.registry.Logs().Append(registry.LogRecord{
 		Time: time.Now(), Server: next.part.Server(), Level: slog.LevelWarn, Source: registry.SourceGoblin,
-		Text: fmt.Sprintf("search: the list of %ss has too much text: %d of %d are found by their names only, or not at all",
-			next.part.Kind(), n, next.part.Len()),
+		Text: fmt.Sprintf("search: too much text: %d of %d %ss are found only by name, or not at all",
+			n, next.part.Len(), next.part.Kind()),
 	})
 }
 

@@ -84,7 +84,7 @@ func (o *Override) Prompt(item []byte) ([]byte, *AppliedOverride) {
 			value = rawjson.Quote(string(value))
 		}
 		if !slices.Contains(known, m.Name) {
-			why = "is not among those of the prompt" + didYouMean(m.Name, known)
+			why = "is not an argument of the prompt" + didYouMean(m.Name, known)
 		}
 		a.addArgument(m.Name, value, why)
 	}
@@ -180,7 +180,7 @@ func convertValue(property, value []byte) (fits []byte, why string) {
 			}
 		}
 	}
-	return value, "is to be of type " + strings.Join(types, " or ") + ", and is of type " + typeOf(value)
+	return value, "must be of type " + strings.Join(types, " or ") + ", not " + typeOf(value)
 }
 
 // typeOf returns the JSON Schema type of a valid value.

@@ -38,7 +38,7 @@ func TestAnOverrideChangesWhatItNamesAndNothingElse(t *testing.T) {
 		"an argument of another type, and an unknown one": {
 			&definition.Override{Arguments: []definition.Member{{Name: "n", Value: []byte(`true`)}, {Name: "ownr", Value: []byte(`1`)}}},
 			`{"name":"create","x": 1.50,"annotations":{"readOnlyHint":false,"acme":[1 , 2]},"inputSchema":{"type":"object","properties":{"owner":{"type":"string"}},"required":["owner"],"$defs":{ }}}`,
-			[]string{`argument "n" is to be of type integer, and is of type boolean`, `argument "ownr" is not in the schema; did you mean "owner"?`},
+			[]string{`argument "n" must be of type integer, not boolean`, `argument "ownr" is not in the schema; did you mean "owner"?`},
 		},
 	} {
 		got, applied := c.override.Tool([]byte(tool))
@@ -55,10 +55,10 @@ func TestArgumentsThatTheConfigDecidesAreInEachCall(t *testing.T) {
 		`{"name":"a","arguments":null}`:                 `{"name":"a","arguments":{"owner":"acme"}}`,
 		`{"arguments":{"n": 1},"name":"a"}`:             `{"arguments":{"n": 1,"owner":"acme"},"name":"a"}`,
 		`{"arguments":{"owner":"\u0061cme"}}`:           `{"arguments":{"owner":"acme"}}`, // the same value
-		`{"arguments":{"owner":"evil"}}`:                `!argument "owner" is decided by Goblin's config (overrides); leave it out`,
-		`{"arguments":{"Owner":"acme"}}`:                `!argument "Owner" may be read as "owner", which Goblin's config decides (overrides); leave it out`,
-		`{"arguments":{"owner\u0000":"acme"}}`:          `!argument "owner\x00" may be read as "owner", which Goblin's config decides (overrides); leave it out`,
-		`{"arguments":{"owner":"acme","owner":"evil"}}`: `!argument "owner" is decided by Goblin's config (overrides); leave it out`,
+		`{"arguments":{"owner":"evil"}}`:                `!argument "owner" is set by Goblin's config (overrides); omit it`,
+		`{"arguments":{"Owner":"acme"}}`:                `!argument "Owner" can be mistaken for "owner", which Goblin's config sets (overrides); omit it`,
+		`{"arguments":{"owner\u0000":"acme"}}`:          `!argument "owner\x00" can be mistaken for "owner", which Goblin's config sets (overrides); omit it`,
+		`{"arguments":{"owner":"acme","owner":"evil"}}`: `!argument "owner" is set by Goblin's config (overrides); omit it`,
 		`{"arguments":[1]}`:                             `!member "arguments" must be an object`,
 	} {
 		edit, err := fill.Edit([]byte(params), "arguments")
@@ -95,7 +95,7 @@ func TestArgumentsOfPromptsThatTheConfigDecidesAreTexts(t *testing.T) {
 	got, applied := override.Prompt([]byte(`{"name":"p","arguments":[{"name":"n"},{"name":"who","required":true},{"name":"rest"}]}`))
 	require.Equal(t, `{"name":"p","arguments":[{"name":"rest"}]}`, string(got))
 	require.Equal(t, definition.FixedArguments{{Name: "n", Value: []byte(`"5"`)}, {Name: "who", Value: []byte(`"me"`)}, {Name: "wo", Value: []byte(`"true"`)}}, applied.Fill)
-	require.Equal(t, []string{`argument "wo" is not among those of the prompt; did you mean "who"?`}, applied.Problems)
+	require.Equal(t, []string{`argument "wo" is not an argument of the prompt; did you mean "who"?`}, applied.Problems)
 }
 
 func TestAnArgumentThatTheConfigDecidesIsNotCompletedInAnySpelling(t *testing.T) {
@@ -119,10 +119,10 @@ func TestAnArgumentIsOfTheTypeThatTheSchemaWants(t *testing.T) {
 		{`"number"`, `"5"`, `5`, ""}, // a config can only have texts where variables stand
 		{`"number"`, `" 1.5 "`, `1.5`, ""},
 		{`"integer"`, `"5"`, `5`, ""},
-		{`"integer"`, `"1.5"`, `"1.5"`, `argument "n" is to be of type integer, and is of type string`},
+		{`"integer"`, `"1.5"`, `"1.5"`, `argument "n" must be of type integer, not string`},
 		{`"boolean"`, `"true"`, `true`, ""},
 		{`["string","integer"]`, `"5"`, `"5"`, ""},
-		{`["null","boolean"]`, `[]`, `[]`, `argument "n" is to be of type null or boolean, and is of type array`},
+		{`["null","boolean"]`, `[]`, `[]`, `argument "n" must be of type null or boolean, not array`},
 		{`7`, `{}`, `{}`, ""},
 	} {
 		override := &definition.Override{Arguments: []definition.Member{{Name: "n", Value: []byte(c.value)}}}

@@ -19,7 +19,7 @@ func LongDescription(description string) string {
 	if n <= MaxDescription {
 		return ""
 	}
-	return fmt.Sprintf("the description has %d characters, of which clients such as Claude Code show %d", n, MaxDescription)
+	return fmt.Sprintf("the description has %d characters; clients such as Claude Code show only %d", n, MaxDescription)
 }
 
 // CountCharacters returns the length of a text in UTF-16, as JavaScript counts it.

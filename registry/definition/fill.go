@@ -20,9 +20,9 @@ type FixedError struct {
 
 func (e *FixedError) Error() string {
 	if e.Argument != e.Fixed {
-		return fmt.Sprintf("argument %q may be read as %q, which Goblin's config decides (overrides); leave it out", e.Argument, e.Fixed)
+		return fmt.Sprintf("argument %q can be mistaken for %q, which Goblin's config sets (overrides); omit it", e.Argument, e.Fixed)
 	}
-	return fmt.Sprintf("argument %q is decided by Goblin's config (overrides); leave it out", e.Argument)
+	return fmt.Sprintf("argument %q is set by Goblin's config (overrides); omit it", e.Argument)
 }
 
 // Edit returns the edit that adds the arguments to the params of a call, in the member at

@@ -182,9 +182,9 @@ func TextKeyReason(action, key string) (why string) {
 	switch {
 	case where == 0:
 	case size == len(key) && unicode.IsPrint(r):
-		return "is text in " + where.String() + ", where one types; write ctrl+ with a letter, or a name such as f5"
+		return "types text in " + where.String() + "; use ctrl+ with a letter, or a key such as f5"
 	case slices.Contains(editKeys, key), where&multilinePlaces != 0 && slices.Contains(multilineEditKeys, key):
-		return "changes the text in " + where.String() + ", or moves in it; write ctrl+ with a letter, or a name such as f5"
+		return "edits text in " + where.String() + "; use ctrl+ with a letter, or a key such as f5"
 	}
 	return ""
 }

@@ -58,10 +58,10 @@ func Places() []Place {
 // placeNames is indexed by the bit number of the place.
 var placeNames = [...]string{
 	"Servers", "Tools", "Prompts", "Resources", "Logs", "Usage", "Detail",
-	"the line of the filter", "forms", "the palette", "the help", "the subscriptions", "the clients",
-	"the filter of a dialog", "lists of values", "an exchange", "last calls", "the choice of a view",
-	"a path in JSON", "a line of text", "a question of yes or no", "an address to open",
-	"a model's answer", "a login", "the setup", "the mistakes in the config",
+	"the filter line", "forms", "the palette", "the help", "the subscriptions", "the clients",
+	"a dialog's filter", "value lists", "an exchange", "last calls", "the profile chooser",
+	"the JSON query", "a line of text", "confirmations", "URLs to open",
+	"sampling answers", "logins", "the setup", "the config mistakes",
 }
 
 // String lists the places in words.
@@ -327,7 +327,7 @@ func ParseKey(written string) (key, why string) {
 	}
 	switch {
 	case strings.HasPrefix(low, "alt+"), strings.HasPrefix(low, "alt-"), strings.HasPrefix(low, "m-"):
-		return "", "is with Alt, which terminals send as Esc and the key"
+		return "", "uses Alt, which terminals send as Esc plus the key"
 	case held == "" && keyNames[low] != "", slices.Contains(modifiable[held], key):
 		return held + key, ""
 	case held == "ctrl+" && key == " ":
@@ -335,9 +335,9 @@ func ParseKey(written string) (key, why string) {
 	case held == "ctrl+" && len(key) == 1 && key[0] >= 'a' && key[0] <= 'z':
 		return ctrlLetter(key)
 	case held == "shift+" && utf8.RuneCountInString(key) == 1 && key != " ":
-		return "", "is a character with Shift; write the one that it makes"
+		return "", "is a character with Shift; use the resulting character"
 	}
-	return "", "is no key that terminals tell apart; write a character, ctrl+ with a letter, or one of " + strings.Join(KeyNames(), ", ")
+	return "", "is not a key that terminals can report; use a character, ctrl+ with a letter, or one of " + strings.Join(KeyNames(), ", ")
 }
 
 func cutModifiers(low string) (held, key string) {
@@ -367,11 +367,11 @@ func ctrlLetter(key string) (string, string) {
 	case "c":
 		return "", "always quits"
 	case "i":
-		return "", "is Tab to terminals"
+		return "", "is Tab in terminals"
 	case "m":
-		return "", "is Enter to terminals"
+		return "", "is Enter in terminals"
 	case "z":
-		return "", "would stop the process that serves"
+		return "", "would suspend Goblin"
 	}
 	return "ctrl+" + key, ""
 }

@@ -120,12 +120,12 @@ type SuffixReason string
 // rules never return them.
 const (
 	NoSuffix          SuffixReason = ""
-	NameTaken         SuffixReason = "another server's names begin alike"
-	NestedPrefix      SuffixReason = "the name falls under another server's prefix"
+	NameTaken         SuffixReason = "another server's names have the same prefix"
+	NestedPrefix      SuffixReason = "the name begins with another server's prefix"
 	NameTooLong       SuffixReason = "the name is longer than gateway.max_name"
-	ReservedForOwn    SuffixReason = "the server has another tool that would get the same name"
-	ReservedForGoblin SuffixReason = "Goblin has a tool of that name"
-	ConfusableName    SuffixReason = "another server's name could look like it"
+	ReservedForOwn    SuffixReason = "another tool of the server would get the same name"
+	ReservedForGoblin SuffixReason = "Goblin has its own tool with this name"
+	ConfusableName    SuffixReason = "it could be mistaken for another server's name"
 	SameFlatID        SuffixReason = "the server has another URI with the same flat id"
 )
 

@@ -128,9 +128,9 @@ type AmbiguousError struct {
 
 func (e *AmbiguousError) Error() string {
 	if name, _ := String([]byte(e.Member)); strings.HasSuffix("."+e.Name, "."+name) {
-		return fmt.Sprintf("member %q stands more than once", e.Name)
+		return fmt.Sprintf("member %q occurs more than once", e.Name)
 	}
-	return fmt.Sprintf("readers may take member %s for %q; leave it out", e.Member, e.Name)
+	return fmt.Sprintf("member %s can be mistaken for %q; omit it", e.Member, e.Name)
 }
 
 // Check returns an *[AmbiguousError] for the first ambiguous member of a text, or nil.

@@ -18,28 +18,28 @@ func TestMembersThatReadersMayTakeForAnotherAreFound(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"name":"a","arguments":{"Name":1,"name":2,"name":3}}`:           ``,
 		`{"name":"a","names":"b","_name":"c"}`:                            ``,
-		`{"name":"a","Name":"b"}`:                                         `readers may take member "Name" for "name"; leave it out`,
-		`{"NAME":"b"}`:                                                    `readers may take member "NAME" for "name"; leave it out`,
-		`{"name":"a","name":"a"}`:                                         `member "name" stands more than once`,
-		`{"name":"a","n\u0061me":"a"}`:                                    `member "name" stands more than once`,
-		`{"name":"a","\u004eame":"a"}`:                                    `readers may take member "\u004eame" for "name"; leave it out`,
-		`{"name":"a","taſk":{}}`:                                          `readers may take member "taſk" for "task"; leave it out`,
-		`{"name":"a","ta\u017Fk":{}}`:                                     `readers may take member "ta\u017Fk" for "task"; leave it out`,
-		"{\"name\":\"a\",\"tas\u212a\":{}}":                               "readers may take member \"tas\u212a\" for \"task\"; leave it out",
-		`{"_meta":{},"_META":{}}`:                                         `readers may take member "_META" for "_meta"; leave it out`,
-		`{"_meta":{"progressToken":1,"progresstoken":2}}`:                 `readers may take member "progresstoken" for "_meta.progressToken"; leave it out`,
-		`{"_meta":{"progressToken":1,"progressToken":2}}`:                 `member "_meta.progressToken" stands more than once`,
-		`{"_meta":{"IO.modelcontextprotocol/logLevel":"debug"}}`:          `readers may take member "IO.modelcontextprotocol/logLevel" for "_meta.io.modelcontextprotocol/logLevel"; leave it out`,
+		`{"name":"a","Name":"b"}`:                                         `member "Name" can be mistaken for "name"; omit it`,
+		`{"NAME":"b"}`:                                                    `member "NAME" can be mistaken for "name"; omit it`,
+		`{"name":"a","name":"a"}`:                                         `member "name" occurs more than once`,
+		`{"name":"a","n\u0061me":"a"}`:                                    `member "name" occurs more than once`,
+		`{"name":"a","\u004eame":"a"}`:                                    `member "\u004eame" can be mistaken for "name"; omit it`,
+		`{"name":"a","taſk":{}}`:                                          `member "taſk" can be mistaken for "task"; omit it`,
+		`{"name":"a","ta\u017Fk":{}}`:                                     `member "ta\u017Fk" can be mistaken for "task"; omit it`,
+		"{\"name\":\"a\",\"tas\u212a\":{}}":                               "member \"tas\u212a\" can be mistaken for \"task\"; omit it",
+		`{"_meta":{},"_META":{}}`:                                         `member "_META" can be mistaken for "_meta"; omit it`,
+		`{"_meta":{"progressToken":1,"progresstoken":2}}`:                 `member "progresstoken" can be mistaken for "_meta.progressToken"; omit it`,
+		`{"_meta":{"progressToken":1,"progressToken":2}}`:                 `member "_meta.progressToken" occurs more than once`,
+		`{"_meta":{"IO.modelcontextprotocol/logLevel":"debug"}}`:          `member "IO.modelcontextprotocol/logLevel" can be mistaken for "_meta.io.modelcontextprotocol/logLevel"; omit it`,
 		`{"_meta":{"mine":1,"Mine":2,"mine":3}}`:                          ``,
 		`{"` + strings.Repeat("n", 1000) + `":1}`:                         ``,
-		`{"name":"a","name\u0000x":"b"}`:                                  `readers may take member "name\u0000x" for "name"; leave it out`,
+		`{"name":"a","name\u0000x":"b"}`:                                  `member "name\u0000x" can be mistaken for "name"; omit it`,
 		`{"":1,"\\":2,"\"":3}`:                                            ``,
 		`{"_meta":[1,{"progressToken":1,"progressToken":2}]}`:             ``,
-		`{"task":{"ttl":1,"TTL":2}}`:                                      `readers may take member "TTL" for "task.ttl"; leave it out`,
-		`{"requestState":"a","requeststate":"b"}`:                         `readers may take member "requeststate" for "requestState"; leave it out`,
+		`{"task":{"ttl":1,"TTL":2}}`:                                      `member "TTL" can be mistaken for "task.ttl"; omit it`,
+		`{"requestState":"a","requeststate":"b"}`:                         `member "requeststate" can be mistaken for "requestState"; omit it`,
 		`[{"name":1,"name":2}]`:                                           ``,
-		`{"arguments":{"a":1},"Arguments":{"a":2}}`:                       `readers may take member "Arguments" for "arguments"; leave it out`,
-		`{"_meta":{"io.modelcontextprotocol/related-task":{"taskid":1}}}`: `readers may take member "taskid" for "_meta.io.modelcontextprotocol/related-task.taskId"; leave it out`,
+		`{"arguments":{"a":1},"Arguments":{"a":2}}`:                       `member "Arguments" can be mistaken for "arguments"; omit it`,
+		`{"_meta":{"io.modelcontextprotocol/related-task":{"taskid":1}}}`: `member "taskid" can be mistaken for "_meta.io.modelcontextprotocol/related-task.taskId"; omit it`,
 	} {
 		err := rawjson.Params("tools/call").Check([]byte(text))
 		if want == "" {
@@ -58,9 +58,9 @@ func TestMembersAtPathsOfOthersAreFoundLikeOnesThatGoblinNames(t *testing.T) {
 	tree := rawjson.Paths([]string{"state", "of"}, []string{"state", "at"}, []string{})
 	for text, want := range map[string]string{
 		`{"state":{"of":1,"at":2,"other":3,"Other":4}}`:     ``,
-		"{\"\u017ftate\":1}":                                "readers may take member \"\u017ftate\" for \"state\"; leave it out",
-		`{"state":{"at":1,"AT":2}}`:                         `readers may take member "AT" for "state.at"; leave it out`,
-		`{"state\u0000` + strings.Repeat("x", 200) + `":1}`: `readers may take member "state\u0000` + strings.Repeat("x", 88) + ` for "state"; leave it out`,
+		"{\"\u017ftate\":1}":                                "member \"\u017ftate\" can be mistaken for \"state\"; omit it",
+		`{"state":{"at":1,"AT":2}}`:                         `member "AT" can be mistaken for "state.at"; omit it`,
+		`{"state\u0000` + strings.Repeat("x", 200) + `":1}`: `member "state\u0000` + strings.Repeat("x", 88) + ` can be mistaken for "state"; omit it`,
 	} {
 		err := tree.Check([]byte(text))
 		if want == "" {
@@ -69,7 +69,7 @@ func TestMembersAtPathsOfOthersAreFoundLikeOnesThatGoblinNames(t *testing.T) {
 			require.EqualError(t, err, want, text)
 		}
 	}
-	require.EqualError(t, rawjson.Paths([]string{"\u212aelvin"}).Check([]byte(`{"kelvin":1}`)), "readers may take member \"kelvin\" for \"\u212aelvin\"; leave it out")
+	require.EqualError(t, rawjson.Paths([]string{"\u212aelvin"}).Check([]byte(`{"kelvin":1}`)), "member \"kelvin\" can be mistaken for \"\u212aelvin\"; omit it")
 	var many [][]string
 	for i := range 100 {
 		many = append(many, []string{fmt.Sprintf("m%d", i)})
@@ -112,8 +112,8 @@ func TestValuesOfTheMembersThatDecideAreFoundByTheirPlaces(t *testing.T) {
 		}
 	}
 	var values [8][]byte
-	require.EqualError(t, call.Split([]byte(`{"name":"a","_meta":{"progressToken":1,"progressToken":2}}`), values[:]), `member "_meta.progressToken" stands more than once`)
-	require.EqualError(t, call.Split([]byte(`{"name":"a","Name":"b"}`), values[:]), `readers may take member "Name" for "name"; leave it out`)
+	require.EqualError(t, call.Split([]byte(`{"name":"a","_meta":{"progressToken":1,"progressToken":2}}`), values[:]), `member "_meta.progressToken" occurs more than once`)
+	require.EqualError(t, call.Split([]byte(`{"name":"a","Name":"b"}`), values[:]), `member "Name" can be mistaken for "name"; omit it`)
 }
 
 func TestWhatReadersMayDisputeIsTakenOut(t *testing.T) {

@@ -39,7 +39,7 @@ func Tool(item []byte) Definition {
 		} else {
 			edits, _ := rawjson.DropMembers(d.JSON, d.JSON, func(k rawjson.Key) bool { return k.Is("outputSchema") })
 			d.Legacy = rawjson.Splice(d.JSON, edits...)
-			n.add("outputSchema", "left out for clients up to 2025-11-25")
+			n.add("outputSchema", "removed for clients up to 2025-11-25")
 		}
 	}
 	d.Changes = n.texts()

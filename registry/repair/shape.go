@@ -135,14 +135,14 @@ func (s *shape) repairValue(v []byte, path string, n *changeLog) (out []byte, ke
 				return out, true
 			}
 		}
-		n.add(path, "left out: "+s.reason(v))
+		n.add(path, "removed: "+s.reason(v))
 		return nil, false
 	}
 	if s.kind == array {
 		return s.repairArray(v, path, n), true
 	}
 	if out, keep = s.repairMembers(v, path, n); !keep {
-		n.add(path, "left out: a member is missing")
+		n.add(path, "removed: a required member is missing")
 	}
 	return out, keep
 }
@@ -151,13 +151,13 @@ func (s *shape) reason(v []byte) string {
 	is, ok := kindOf(v)
 	switch {
 	case !ok:
-		return "it is null"
+		return "null"
 	case is != s.kind:
-		return "it is not " + articles[s.kind]
+		return "not " + articles[s.kind]
 	case s.conditionText != "":
-		return "it is not " + s.conditionText
+		return "not " + s.conditionText
 	}
-	return "an element is wrong"
+	return "invalid element"
 }
 
 // repairArray drops the elements that cannot be repaired.

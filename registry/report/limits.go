@@ -87,13 +87,13 @@ func (l *Limits) Violations(name string, s ListSizes) (all []LimitViolation) {
 	if l.Note != "" {
 		most += " (" + l.Note + ")"
 	}
-	add("tools", s.Tools, l.Tools, fmt.Sprintf("%s takes %s tools and is shown %d", l.Client, most, s.Tools),
-		fmt.Sprintf("give it a profile with fewer (profiles, and clients: {%q: NAME}), or turn tools off: x on the screen, goblin tools off", name))
-	add("name", len(l.Prefix)+len(s.LongName), l.Name, fmt.Sprintf("%s takes names of %d characters with %q in front, and %s has %d", l.Client, l.Name, l.Prefix, s.LongName, len(l.Prefix)+len(s.LongName)),
+	add("tools", s.Tools, l.Tools, fmt.Sprintf("%s accepts %s tools and gets %d", l.Client, most, s.Tools),
+		fmt.Sprintf("give it a profile with fewer tools (profiles, and clients: {%q: NAME}), or disable tools (x in the UI, or goblin tools off)", name))
+	add("name", len(l.Prefix)+len(s.LongName), l.Name, fmt.Sprintf("%s accepts names of %d characters including %q; %s has %d", l.Client, l.Name, l.Prefix, s.LongName, len(l.Prefix)+len(s.LongName)),
 		fmt.Sprintf("set gateway.max_name: %d", l.Name-len(l.Prefix)))
-	add("description", s.Description, l.Description, fmt.Sprintf("%s cuts descriptions after %d characters, and that of %s has %d", l.Client, l.Description, s.LongestDescribed, s.Description),
-		"what matters should stand first: tell the server's authors, or turn the tool off")
-	add("instructions", s.Instructions, l.Instructions, fmt.Sprintf("%s cuts instructions after %d bytes, and gets %d", l.Client, l.Instructions, s.Instructions),
+	add("description", s.Description, l.Description, fmt.Sprintf("%s cuts descriptions after %d characters; %s has %d", l.Client, l.Description, s.LongestDescribed, s.Description),
+		"ask the server's authors to put the important parts first, or disable the tool")
+	add("instructions", s.Instructions, l.Instructions, fmt.Sprintf("%s cuts instructions after %d bytes and gets %d", l.Client, l.Instructions, s.Instructions),
 		"give it a profile with fewer servers")
 	return all
 }

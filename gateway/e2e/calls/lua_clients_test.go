@@ -145,7 +145,7 @@ func TestScriptsRunNoScripts(t *testing.T) {
 	t.Parallel()
 	w := e2e.WithMeta(t)
 	c := w.Standalone()
-	require.Contains(t, c.LuaText(`return tostring(select(2, pcall(function() return servers.goblin.execute_lua{script = "return 1"} end)))`), `no server is called "goblin"`)
+	require.Contains(t, c.LuaText(`return tostring(select(2, pcall(function() return servers.goblin.execute_lua{script = "return 1"} end)))`), `unknown server "goblin"`)
 }
 
 func TestCallsOfScriptsAreCounted(t *testing.T) {

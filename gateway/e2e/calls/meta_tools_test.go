@@ -195,7 +195,7 @@ func TestMetaToolsSeeWhatChanges(t *testing.T) {
 func TestDescriptionsThatClientsCutAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)
-	const want = `tool "talks" of server "b": the description has 2049 characters, of which clients such as Claude Code show 2048`
+	const want = `tool "talks" of server "b": the description has 2049 characters; clients such as Claude Code show only 2048`
 	w.Backend("b", e2e.Obj{"tools": []e2e.Obj{
 		e2e.Tool("talks", e2e.Obj{"description": strings.Repeat("é", 2049)}),
 		e2e.Tool("fits", e2e.Obj{"description": strings.Repeat("é", 2048)}),

@@ -108,7 +108,7 @@ func TestADaemonOutlivesItsTerminal(t *testing.T) {
 	daemon := w.Status().PID
 	require.NoError(t, person.Close())
 	require.True(t, p.Stderr.Holds(e2e.Patience, func() bool {
-		return strings.Contains(p.Stderr.Text.String(), "the terminal is gone") &&
+		return strings.Contains(p.Stderr.Text.String(), "the terminal was closed") &&
 			strings.Contains(p.Stderr.Text.String(), "; still serving 1 client; press Ctrl-C to stop\n")
 	}))
 	require.Equal(t, "shop:stat:{}", c.CallText("shop_stat", e2e.Obj{}))

@@ -71,7 +71,7 @@ func TestStatusTellsWhoIsLoggedInAndUntilWhen(t *testing.T) {
 	c.WaitListed("tools", "shop_buy", true)
 	require.Equal(t, e2e.Obj{"user": "ada [2J", "renews": true}, login(w))
 	for _, cmd := range []string{"status", "list servers"} {
-		require.Regexp(t, `(?m)^shop +ready .* ada \[2J, renews itself`, w.Succeeds(strings.Fields(cmd)...))
+		require.Regexp(t, `(?m)^shop +ready .* ada \[2J, renews automatically`, w.Succeeds(strings.Fields(cmd)...))
 	}
 
 	require.Zero(t, w.Run("logout", "shop").Code)

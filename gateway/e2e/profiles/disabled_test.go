@@ -195,22 +195,22 @@ func TestMistakesAboutWhatIsOffAreToldOf(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	require.NoError(t, os.WriteFile(all[0], []byte("{\n\"version\": 2}"), 0o600))
-	require.Contains(t, w.Run("validate").Stderr, all[0]+":2: warning: what is off cannot be read: it has version 2, not 1: another Goblin wrote it; remove the file")
+	require.Contains(t, w.Run("validate").Stderr, all[0]+":2: warning: read disabled entries: version 2, expected 1: written by another version of Goblin; remove the file")
 	c := w.Bridged()
 	require.Empty(t, c.Names("tools"))
-	require.Contains(t, w.Succeeds("status"), "what is off cannot be read")
-	require.Contains(t, w.Run("tools", "off", "files_keep").Stderr, "it has version 2")
+	require.Contains(t, w.Succeeds("status"), "read disabled entries")
+	require.Contains(t, w.Run("tools", "off", "files_keep").Stderr, "version 2, expected 1")
 	list := w.Run("tools", "list")
 	require.Equal(t, e2e.ExitOK, list.Code)
-	require.Contains(t, list.Stderr, "it has version 2", "or nobody learns why changes of the file do not count")
+	require.Contains(t, list.Stderr, "version 2, expected 1", "or nobody learns why changes of the file do not count")
 	require.NoError(t, os.WriteFile(w.Config, []byte("servers: ["), 0o600))
 	e2e.Eventually(t, "both mistakes", func() bool {
 		notice := w.Status().Notice
-		return strings.Contains(notice, "config not reloaded") && strings.Contains(notice, "what is off cannot be read")
+		return strings.Contains(notice, "config not reloaded") && strings.Contains(notice, "read disabled entries")
 	})
 	require.NoError(t, os.WriteFile(all[0], []byte(`{"version": 1, "off": [{"server": "files", "kind": "tool", "name": "gone"}]}`), 0o600))
 	c.WaitListed("tools", "files_keep", true)
-	e2e.Eventually(t, "the notice to go", func() bool { return !strings.Contains(w.Status().Notice, "what is off") })
+	e2e.Eventually(t, "the notice to go", func() bool { return !strings.Contains(w.Status().Notice, "read disabled entries") })
 	require.Contains(t, w.Status().Notice, "config not reloaded", "that one has its own end")
 }
 

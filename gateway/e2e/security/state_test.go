@@ -88,7 +88,7 @@ func TestADamagedFileOfDisabledToolsEnablesNothing(t *testing.T) {
 			c.WaitListed("tools", "files_keep", true)
 			require.ElementsMatch(t, []string{"files_keep", "other_open"}, c.Names("tools"))
 			require.Contains(t, c.Fault("tools/call", e2e.Obj{"name": "files_gone", "arguments": e2e.Obj{}}).Message, "files_gone")
-			const told, fix = "what is off cannot be read", "remove the file to turn everything on, or repair it; until then its last good copy counts"
+			const told, fix = "read disabled entries", "remove the file to enable everything, or fix it; until then its last good copy is used"
 			require.Contains(t, w.Status().Notice, file)
 			require.Contains(t, w.Status().Notice, told)
 			require.Contains(t, w.Status().Notice, fix)
@@ -115,10 +115,10 @@ func TestWithoutAGoodCopyServersStayHidden(t *testing.T) {
 			require.NoError(t, err)
 			become(t, file, kind)
 			become(t, file+".good", kind)
-			hidden := "everything of all servers stays hidden"
+			hidden := "all entries of all servers stay hidden"
 			var left []string
 			if kind == "newer" { // it names its servers
-				hidden, left = "everything of these servers stays hidden: files", []string{"other_open"}
+				hidden, left = "all entries of these servers stay hidden: files", []string{"other_open"}
 			}
 			c := w.Bridged()
 			for _, tool := range []string{"files_gone", "files_keep"} {
@@ -133,7 +133,7 @@ func TestWithoutAGoodCopyServersStayHidden(t *testing.T) {
 			require.Empty(t, c.Names("prompts"))
 			require.Contains(t, w.Status().Notice, hidden)
 			require.Contains(t, w.DaemonLog(), hidden)
-			require.Contains(t, w.Run("doctor").Stdout, "repair it")
+			require.Contains(t, w.Run("doctor").Stdout, "fix it")
 			out := w.Run("tools", "off", "files_keep")
 			require.Equal(t, e2e.ExitFailure, out.Code)
 			require.Contains(t, out.Stderr, "remove the file to turn everything on")
@@ -157,7 +157,7 @@ func TestWithoutAStateFolderNothingIsHidden(t *testing.T) {
 	w.Standalone().WaitListed("tools", "files_keep", true)
 	c := w.Bridged()
 	c.WaitListed("tools", "files_keep", true)
-	require.Contains(t, w.Status().Notice, "until then nothing is off")
+	require.Contains(t, w.Status().Notice, "until then nothing is disabled")
 }
 
 // The folder was there, and what it had is unknown.
@@ -177,7 +177,7 @@ func TestAChangeKeepsTheDamagedFileAside(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(typo), 0o600))
 	out := w.Run("tools", "off", "files_keep")
 	require.Equal(t, e2e.ExitOK, out.Code, out.Stderr)
-	require.Contains(t, out.Stderr, "its last good copy counts")
+	require.Contains(t, out.Stderr, "its last good copy is used")
 	aside, err := os.ReadFile(file + ".damaged")
 	require.NoError(t, err)
 	require.Equal(t, typo, string(aside))
@@ -185,13 +185,13 @@ func TestAChangeKeepsTheDamagedFileAside(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"gone"`)
 	require.Contains(t, string(text), `"keep"`)
-	require.NotContains(t, w.Run("validate").Stderr, "what is off")
+	require.NotContains(t, w.Run("validate").Stderr, "disabled entries")
 
 	// What another version wrote is good for that version, and stays.
 	become(t, file, "newer")
 	out = w.Run("tools", "on", "files_keep")
 	require.Equal(t, e2e.ExitFailure, out.Code)
-	require.Contains(t, out.Stderr, "another Goblin wrote it")
+	require.Contains(t, out.Stderr, "written by another version of Goblin")
 	text, err = os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"version": 2`)
@@ -207,8 +207,8 @@ func TestAnEntryOfUnknownKindIsSkippedAndStays(t *testing.T) {
 	c.WaitListed("tools", "files_keep", true)
 	require.NotContains(t, c.Names("tools"), "files_gone")
 	require.Empty(t, w.Status().Notice)
-	require.Contains(t, w.DaemonLog(), `its kind is \"skill\"`)
-	require.Contains(t, w.Run("validate").Stderr, `its kind is "skill"`)
+	require.Contains(t, w.DaemonLog(), `unknown kind \"skill\"`)
+	require.Contains(t, w.Run("validate").Stderr, `unknown kind "skill"`)
 	w.Succeeds("tools", "off", "other_open")
 	c.WaitListed("tools", "other_open", false)
 	text, err := os.ReadFile(file)
@@ -226,7 +226,7 @@ func TestARunningDaemonKeepsWhatIsDisabled(t *testing.T) {
 	for _, path := range []string{file + ".good", file} {
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
 	}
-	e2e.Eventually(t, "the notice", func() bool { return strings.Contains(w.Status().Notice, "what was off stays off") })
+	e2e.Eventually(t, "the notice", func() bool { return strings.Contains(w.Status().Notice, "disabled entries stay disabled") })
 	require.ElementsMatch(t, []string{"files_keep", "other_open"}, c.Names("tools"))
 }
 
@@ -274,15 +274,15 @@ func TestDamagedStrictPinsApproveNothing(t *testing.T) {
 					require.Equal(t, []string{"calc_same"}, c.Names("tools"))
 				}
 				require.Contains(t, w.Status().Notice, "read pinned tools: "+file)
-				require.Contains(t, w.Status().Notice, "remove the file to pin all tools anew")
-				require.Contains(t, w.DaemonLog(), "remove the file to pin all tools anew")
+				require.Contains(t, w.Status().Notice, "remove the file to pin all tools again")
+				require.Contains(t, w.DaemonLog(), "remove the file to pin all tools again")
 				require.Contains(t, w.Run("validate").Stderr, "read pinned tools")
 				require.Contains(t, w.Run("doctor").Stdout, "read pinned tools")
 				if copyToo {
 					for _, args := range [][]string{{"approve"}, {"approve", "calc"}} {
 						out := w.Run(args...)
 						require.NotEqual(t, e2e.ExitOK, out.Code)
-						require.Contains(t, out.Stderr, "remove the file to pin all tools anew")
+						require.Contains(t, out.Stderr, "remove the file to pin all tools again")
 					}
 				}
 

@@ -88,7 +88,7 @@ func TestAnUnreadableFileOfDisabledToolsEnablesNothing(t *testing.T) {
 					c.Close()
 					continue
 				}
-				const told = "permission denied; remove the file to turn everything on, or give this user access to it"
+				const told = "permission denied; remove the file to enable everything, or give this user access to it"
 				require.Contains(t, w.Status().Notice, told)
 				code, list := runBound(w, "list", "tools")
 				require.Equal(t, e2e.ExitOK, code, list)
@@ -98,7 +98,7 @@ func TestAnUnreadableFileOfDisabledToolsEnablesNothing(t *testing.T) {
 				c.WaitListed("tools", "files_keep", true)
 				require.NotContains(t, c.Names("tools"), "files_gone")
 				e2e.Eventually(t, "the notice of disabled tools to go", func() bool {
-					return !strings.Contains(w.Status().Notice, "what is off")
+					return !strings.Contains(w.Status().Notice, "read disabled entries")
 				})
 			}
 		})
@@ -149,7 +149,7 @@ func TestTheNoticeOfUnreadablePinsGoesWithTheRepair(t *testing.T) {
 	c := w.PipeTo(path, args...)
 	c.Init()
 	c.WaitListed("tools", "calc_add", true)
-	require.Contains(t, w.Status().Notice, "its last good copy counts")
+	require.Contains(t, w.Status().Notice, "its last good copy is used")
 	unlock()
 	e2e.Eventually(t, "the notice to go", func() bool { return w.Status().Notice == "" })
 }

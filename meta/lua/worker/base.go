@@ -218,9 +218,9 @@ func (r *run) hint(message string) string {
 			return ""
 		}
 		if slices.Contains(ReservedNames, r.lastUnknown) {
-			return fmt.Sprintf("; scripts have no %s", r.lastUnknown)
+			return fmt.Sprintf("; %s is not available in scripts", r.lastUnknown)
 		}
-		return fmt.Sprintf("; nothing is called %q%s", r.lastUnknown, DidYouMean(r.lastUnknown, r.catalog.names(r.main)))
+		return fmt.Sprintf("; unknown name %q%s", r.lastUnknown, DidYouMean(r.lastUnknown, r.catalog.names(r.main)))
 	}
 	return ""
 }

@@ -33,7 +33,7 @@ func (r *run) askCall(L *glua.LState, q ScriptMessage, body []byte) []byte {
 		L.Error(e, 0)
 	}
 	if err := rawjson.Valid(a.body); err != nil {
-		L.Error(r.newError(L, server, q.Tool, "the answer is no JSON: "+err.Error()), 0)
+		L.Error(r.newError(L, server, q.Tool, "the answer is not JSON: "+err.Error()), 0)
 	}
 	return a.body
 }
@@ -70,7 +70,7 @@ func (r *run) askCatalog(L *glua.LState, q ScriptMessage) []byte {
 // checkLength raises an error for a name or URI that is too long for any server.
 func checkLength(L *glua.LState, what, text string, most int) {
 	if len(text) > most {
-		L.RaiseError("the %s has %d bytes; the longest has %s", what, len(text), FormatSize(int64(most)))
+		L.RaiseError("the %s has %d bytes; the limit is %s", what, len(text), FormatSize(int64(most)))
 	}
 }
 
@@ -194,7 +194,7 @@ func (r *run) convertResult(L *glua.LState, raw []byte, list string) glua.LValue
 func (r *run) mustDecode(L *glua.LState, text []byte) glua.LValue {
 	v, err := r.decode(L, text)
 	if err != nil {
-		L.RaiseError("the answer cannot be a Lua value: %s", err)
+		L.RaiseError("the answer cannot be converted to Lua: %s", err)
 	}
 	return v
 }

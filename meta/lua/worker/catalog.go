@@ -53,7 +53,7 @@ func (r *run) openCatalog(L *glua.LState) {
 		for _, s := range c.servers {
 			names = append(names, s.name)
 		}
-		L.RaiseError("no server is called %q%s", name, DidYouMean(name, names))
+		L.RaiseError("unknown server %q%s", name, DidYouMean(name, names))
 		return 0
 	}})
 	L.SetGlobal("servers", servers)
@@ -65,7 +65,7 @@ func (r *run) openCatalog(L *glua.LState) {
 		lib := L.NewTable()
 		L.SetFuncs(lib, funcs)
 		lib.Metatable = newMetatable(L, map[string]glua.LGFunction{"__index": func(L *glua.LState) int {
-			L.RaiseError("%s has no %q: there are %s", name, r.toString(L, L.Get(2)), strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))
+			L.RaiseError("%s has no %q; available: %s", name, r.toString(L, L.Get(2)), strings.Join(slices.Sorted(maps.Keys(funcs)), ", "))
 			return 0
 		}})
 		L.SetGlobal(name, lib)
@@ -86,7 +86,7 @@ func (c *catalog) global(L *glua.LState, id string) *glua.LTable {
 		for _, s := range found {
 			names = append(names, fmt.Sprintf("servers[%q]", s.name))
 		}
-		L.RaiseError("%s is the identifier of %d servers: use %s", id, len(found), strings.Join(names, " or "))
+		L.RaiseError("%s is the identifier of %d servers; use %s", id, len(found), strings.Join(names, " or "))
 		return nil
 	}
 }
@@ -108,10 +108,10 @@ func (c *catalog) names(L *glua.LState) []string {
 func (c *catalog) tool(L *glua.LState) int {
 	srv := c.byTable[L.CheckTable(1)]
 	if srv == nil {
-		L.RaiseError("this is no server")
+		L.RaiseError("not the table of a server")
 	}
 	key := L.Get(2).String()
-	checkLength(L, "name of the tool", key, MaxName-len(srv.name)-1)
+	checkLength(L, "tool name", key, MaxName-len(srv.name)-1)
 	var t Tool
 	_ = json.Unmarshal(c.run.askCatalog(L, ScriptMessage{Ask: AskTool, Server: srv.name, Name: key}), &t)
 	fn := L.NewFunction(c.run.callTool(srv, t.Name, t.Listed))
@@ -133,7 +133,7 @@ func optionsAt(L *glua.LState, n int, what string, known ...string) options {
 	}
 	o.t.ForEach(func(k, _ glua.LValue) {
 		if name := k.String(); !slices.Contains(known, name) {
-			L.RaiseError("%s has no option %q: there are %s", what, name, strings.Join(known, ", "))
+			L.RaiseError("%s has no option %q; available: %s", what, name, strings.Join(known, ", "))
 		}
 	})
 	return o
@@ -193,7 +193,7 @@ func (c *catalog) readResource(L *glua.LState) int {
 // require.
 func (c *catalog) getPrompt(L *glua.LState) int {
 	name, args := L.CheckString(1), L.OptTable(2, nil)
-	checkLength(L, "name of the prompt", name, MaxName)
+	checkLength(L, "prompt name", name, MaxName)
 	var body []byte
 	if args != nil {
 		given := L.CreateTable(0, 4)

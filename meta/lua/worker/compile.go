@@ -31,7 +31,7 @@ func (p *program) shadowHint() string {
 	if p.shadowed == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Line %d gives the name `result` to something else, so result(…) is not Goblin's function after it: choose another name, or `return` the value.", p.shadowed)
+	return fmt.Sprintf(" Line %d redefines `result`, so result(…) no longer calls Goblin's function: use another name, or `return` the value.", p.shadowed)
 }
 
 // compile parses a script, adds the guards, and compiles it.

@@ -41,7 +41,7 @@ func (r *run) decode(L *glua.LState, text []byte) (glua.LValue, error) {
 
 func (r *run) value(L *glua.LState, text []byte, depth int) (glua.LValue, error) {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("JSON is more than %d deep", maxDepth)
+		return nil, fmt.Errorf("JSON is nested more than %d levels deep", maxDepth)
 	}
 	switch text[0] {
 	case '{':
@@ -126,7 +126,7 @@ func (e *encoder) value(v glua.LValue) (err error) {
 		case ok:
 			e.out = append(e.out, n...)
 		default:
-			err = fmt.Errorf("cannot be JSON: it holds a %s", v.Type())
+			err = fmt.Errorf("cannot be JSON: it contains a %s", v.Type())
 		}
 	}
 	if err == nil && int64(len(e.out)) > e.start.Memory {
@@ -139,7 +139,7 @@ func (e *encoder) value(v glua.LValue) (err error) {
 func appendNumber(out []byte, f float64) ([]byte, error) {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
-		return nil, errors.New("cannot be JSON: it holds a number that is not finite")
+		return nil, errors.New("cannot be JSON: it contains a number that is not finite")
 	case f == math.Trunc(f) && math.Abs(f) <= 1<<53:
 		return strconv.AppendInt(out, int64(f), 10), nil
 	}
@@ -149,13 +149,13 @@ func appendNumber(out []byte, f float64) ([]byte, error) {
 
 func (e *encoder) table(t *glua.LTable) error {
 	if srv := e.catalog.byTable[t]; srv != nil {
-		return fmt.Errorf("cannot be JSON: it holds the table of server %q", srv.name)
+		return fmt.Errorf("cannot be JSON: it contains the table of server %q", srv.name)
 	}
 	if e.in[t] {
-		return errors.New("cannot be JSON: a table holds itself")
+		return errors.New("cannot be JSON: a table contains itself")
 	}
 	if len(e.in) > maxDepth {
-		return fmt.Errorf("cannot be JSON: more than %d deep", maxDepth)
+		return fmt.Errorf("cannot be JSON: nested more than %d levels deep", maxDepth)
 	}
 	e.in[t] = true
 	defer delete(e.in, t)
@@ -206,7 +206,7 @@ func (e *encoder) members(t *glua.LTable) error {
 			return fmt.Errorf("cannot be JSON: a table has a %s as key", k.Type())
 		}
 		if k.Type() == glua.LTNumber && t.RawGetString(k.String()) != glua.LNil {
-			return fmt.Errorf("cannot be JSON: a table has the key %s as number and as string", k)
+			return fmt.Errorf("cannot be JSON: a table has the key %s both as a number and as a string", k)
 		}
 		if !first {
 			e.out = append(e.out, ',')

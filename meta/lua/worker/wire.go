@@ -181,7 +181,7 @@ func ReadHead(r io.Reader, most int, head any) (body int64, err error) {
 	}
 	n := binary.BigEndian.Uint32(at[:])
 	if int64(n) > int64(most) {
-		return 0, fmt.Errorf("a head of %d bytes, the longest has %d", n, most)
+		return 0, fmt.Errorf("head of %d bytes exceeds the limit of %d", n, most)
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(r, text); err != nil {
