@@ -115,7 +115,7 @@ const (
 	// StatusLeft marks a request whose client disconnected before the answer.
 	StatusLeft = "client left"
 	// StatusInFlight marks an unanswered request. The journal never contains it.
-	StatusInFlight = "in flight"
+	StatusInFlight = "running"
 )
 
 // TrafficRecord is a request with its answer, or one or more equal notifications. Callers

@@ -116,8 +116,8 @@ func TestLettersAreTextWhereOneTypes(t *testing.T) {
 		r.app.Dialogs, r.app.filtering = nil, false
 		r.keys(open)
 		require.True(t, r.app.isTyping(), open)
-		require.Contains(t, keymap.TextKeyReason(action, "x"), "is text in", open)
-		require.Contains(t, keymap.TextKeyReason(action, "backspace"), "changes the text", open)
+		require.Contains(t, keymap.TextKeyReason(action, "x"), "types text in", open)
+		require.Contains(t, keymap.TextKeyReason(action, "backspace"), "edits text in", open)
 		require.Empty(t, keymap.TextKeyReason(action, "f5"), open)
 	}
 	require.Contains(t, keymap.TextKeyReason("sampling.send", "enter"), "edits text in sampling answers")

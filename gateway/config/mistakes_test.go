@@ -277,7 +277,7 @@ goblin.yaml:2: "scroll.up" in tui.keys has the key "y", which "setup.entry" alre
 	},
 	{
 		"a letter where one types", "tui:\n  keys:\n    form.cancel: [f9, x]",
-		`goblin.yaml:3: "form.cancel" in tui.keys: "x" is text in forms, where one types; write ctrl+ with a letter, or a name such as f5`, false,
+		`goblin.yaml:3: "form.cancel" in tui.keys: "x" types text in forms; use ctrl+ with a letter, or a key such as f5`, false,
 	},
 	{
 		"a space where one types", "tui: {keys: {filter.keep: space}}",
@@ -285,7 +285,7 @@ goblin.yaml:2: "scroll.up" in tui.keys has the key "y", which "setup.entry" alre
 	},
 	{
 		"a key that moves in the text", "tui: {keys: {palette.run: right}}",
-		`goblin.yaml:1: "palette.run" in tui.keys: "right" changes the text in the palette, or moves in it; write ctrl+ with a letter, or a name such as f5`, false,
+		`goblin.yaml:1: "palette.run" in tui.keys: "right" edits text in the palette; use ctrl+ with a letter, or a key such as f5`, false,
 	},
 	{
 		"no key", "tui: {keys: {sort: ~}}",
