@@ -62,7 +62,6 @@ func catalog(kind registry.Kind, member string) func(*Tools, context.Context, ar
 	}
 }
 
-// describe returns the definition of a tool or prompt, with members that lists omit.
 func describe(resolve func(*registry.Snapshot, string) (registry.Target, error)) func(*Tools, context.Context, arguments) ([]byte, error) {
 	return func(t *Tools, ctx context.Context, a arguments) ([]byte, error) {
 		found, err := resolve(t.o.Registry.ViewFor(ctx), a.text(name))
@@ -144,7 +143,6 @@ func (t *Tools) similarResources(ctx context.Context, uri string) []*registry.En
 	return entries
 }
 
-// notFound returns the error for an unknown name, with suggestions.
 func (t *Tools) notFound(ctx context.Context, e *registry.NotFoundError) string {
 	text, see := e.Error(), "search_resources" // errors of resources begin with a code
 	near := e.Nearest

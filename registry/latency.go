@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// latencyWindow is the number of recent answers from which a latency is computed.
 const latencyWindow = 32
 
 // ServerLatency stores the durations of the last answers of each server.

@@ -114,8 +114,6 @@ func (r *Registry) AddTool(ts ...LocalTool) error {
 	return r.setLocal(Tool, items, func(next *Snapshot) { next.tools = tools })
 }
 
-// setLocal replaces the list of Goblin's own entries of a kind. change updates the
-// handlers in the next snapshot.
 func (r *Registry) setLocal(kind Kind, items [][]byte, change func(next *Snapshot)) error {
 	run, err := buildLocal(kind, items, r.opt)
 	if err != nil {

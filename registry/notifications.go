@@ -56,8 +56,6 @@ func (n *notificationLog) hash(s *trafficEntry, params []byte) uint64 {
 	}{*s.recordOrigin, s.name, s.direction, s.receivers, s.reqSize, maphash.Bytes(n.seed, params)})
 }
 
-// oldestOfMost returns the index of the oldest record of the server with the most
-// records.
 func (n *notificationLog) oldestOfMost() int {
 	most := 0
 	for _, count := range n.countByServer {

@@ -18,8 +18,6 @@ type listingRule struct {
 	overrides *definition.Set
 }
 
-// newListingRules returns the rules by server. most is the maximum length of listed
-// names, in bytes.
 func newListingRules(servers []string, most int, overrides map[string]*definition.Set) map[string]*listingRule {
 	rules := make(map[string]*listingRule, len(servers))
 	for s, named := range names.Rules(servers, most) {

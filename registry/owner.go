@@ -12,10 +12,10 @@ const (
 	MaxURI  = 64 << 10 // bytes of a URI or template
 )
 
-// A name with the prefix of a configured server always belongs to that server, even if
-// the tool is unapproved or the server is down, is disabled or does not list it. It never
-// reaches another server. The longest prefix wins. Other names are found only in the
-// table of listed names, where no server can have another's name (see [names.Rule]).
+// A name with the prefix of a configured server belongs to that server and never reaches
+// another one. This holds even if the server is down or disabled, or the tool is
+// unapproved or not listed. The longest prefix wins. Other names are found only in the
+// table of listed names, where names are unique (see [names.Rule]).
 
 // owner returns the server whose prefix a tool or prompt name has, or nil. named reports
 // whether the prefix is "server/"; then rest follows it.
@@ -69,7 +69,6 @@ func (d *directory) prefixed(k Kind, key string) int {
 	return own
 }
 
-// flatOwner returns the server whose flat ids have uri's prefix, or nil.
 func (s *Snapshot) flatOwner(uri string) (t *table) {
 	var room [128]byte
 	key := room[:0]

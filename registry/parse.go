@@ -18,11 +18,10 @@ import (
 const (
 	maxRunBytes  = 1 << 30 // bytes of all definitions
 	maxTemplates = 10_000  // an unlisted URI may be matched with many of them
-	maxAnywhere  = 100     // templates without a literal prefix, which match any URI
+	maxAnywhere  = 100     // templates without a literal prefix, tried for every URI
 	maxProblems  = 100
 )
 
-// draft is a definition that is being added to a run.
 type draft struct {
 	item         []byte // without outer whitespace
 	key          []byte // the value to rename; a slice of item
@@ -51,7 +50,6 @@ type definitionLink struct {
 	uri   string
 }
 
-// listProblems collects up to maxProblems problems of a list.
 type listProblems struct {
 	kind    Kind
 	server  string

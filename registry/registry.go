@@ -325,7 +325,6 @@ func (r *Registry) rename(s *Snapshot, t *table, k Kind) Changes {
 	return s.replace(k, t, run)
 }
 
-// mergeKinds merges the lists of some kinds again and increments their versions.
 func (s *Snapshot) mergeKinds(kinds Changes) Changes {
 	for k := range Kind(Kinds) {
 		if kinds&k.changes() != 0 {

@@ -82,7 +82,6 @@ func (s *Snapshot) target(e *Entry) Target {
 	return t
 }
 
-// uniqueName returns a name that only this target has.
 func (t *Target) uniqueName() string {
 	raw := t.Entry == nil || t.Entry.Kind == Template // flat mode lists raw templates
 	if raw && t.Server != Local {
@@ -418,8 +417,6 @@ func (s *Snapshot) addUnlisted(h *resolution, t *table, key, rest, decoded strin
 	return h.resultAfterMatch()
 }
 
-// hasLink reports whether the server returned this URI or a definition of its tools links
-// to it.
 func (t *table) hasLink(uri string) bool {
 	if run := t.runs[Tool]; run != nil {
 		if _, ok := run.links[uri]; ok {

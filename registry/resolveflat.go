@@ -6,7 +6,6 @@ import (
 	"goblin/registry/names"
 )
 
-// eachSplit calls f for every split of a flat key into a server and a rest.
 func (s *Snapshot) eachSplit(key string, f func(t *table, rest string)) {
 	for i := 0; i < len(key) && i <= s.dir.longest; i++ {
 		if key[i] != '_' {

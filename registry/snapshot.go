@@ -89,7 +89,6 @@ func newDirectory(tables []*table, servers []string, most int) *directory {
 	return d
 }
 
-// mergedList is the visible list of a kind: segments of runs in listed order.
 type mergedList struct {
 	version  uint64
 	segments []segment
@@ -159,7 +158,6 @@ type mergeHead struct {
 	at  int
 }
 
-// mergeHeap is a heap of runs by their first remaining entry.
 type mergeHeap []mergeHead
 
 func (h mergeHeap) Len() int { return len(h) }
@@ -311,7 +309,6 @@ func (s *Snapshot) page(k Kind, cursor string, legacy bool) (Page, error) {
 	return p, nil
 }
 
-// after returns the number of the first entry that comes after e.
 func (m *mergedList) after(e *Entry) int {
 	i := sort.Search(len(m.segments), func(i int) bool {
 		g := &m.segments[i]

@@ -62,10 +62,8 @@ func (r *run) indexSpellings(drafts []draft) {
 	}
 }
 
-// byFull returns the unshortened name of a tool.
 func byFull(e *Entry) string { return names.Sanitize(e.Server) + "_" + names.Sanitize(e.ClientName()) }
 
-// byTail returns the short suffix of a tool.
 func byTail(e *Entry) string {
 	short, _ := names.HashSuffixes(e.Server+"\x00"+e.ClientName(), '_')
 	return short

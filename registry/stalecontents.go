@@ -154,7 +154,6 @@ func (c *Contents) removeServer(server string) int {
 	return c.removeFunc(server, func(*content) bool { return true })
 }
 
-// removeHidden removes contents that cannot be reached while the server is hidden.
 func (c *Contents) removeHidden(server string) int {
 	return c.removeFunc(server, func(n *content) bool { return n.inv.Kind != Tool })
 }
@@ -230,8 +229,6 @@ func (r *Registry) markContentsUpdated(server, uri string, now time.Time) {
 	}
 }
 
-// recentEvents stores the times of the last changes of a server's entries, to compare
-// with the times of requests.
 type recentEvents struct {
 	removed cache.LastSeen // removed entries, by entryHash
 	updated cache.LastSeen // updated URIs and their parents, by hashKey

@@ -17,7 +17,6 @@ const (
 	SubscriptionRefused   = "refused"
 )
 
-// maxHolders is the maximum length of SubscriptionState.Sessions.
 const maxHolders = 20
 
 // SubscriptionState describes a subscription, for UIs and metrics. The gateway owns the

@@ -245,7 +245,6 @@ func (r *run) gatherJSON(from, to int, legacy bool) []byte {
 	return out
 }
 
-// receivedPlaces returns, for templates, the position of each entry in the received list.
 func (r *run) receivedPlaces(k Kind) []int {
 	if k != Template {
 		return nil

@@ -102,7 +102,6 @@ func line(text []byte, s string) []byte {
 
 var secretWords = []string{"auth", "cookie", "token", "secret", "key", "passw", "session", "credential", "signature", "jwt"}
 
-// commonHeaders maps the names of common headers to whether their values are secret.
 var commonHeaders = func() map[string]bool {
 	all := make(map[string]bool)
 	for _, name := range []string{

@@ -58,7 +58,6 @@ type size struct {
 	Sixel      bool `json:"sixel,omitempty"`
 }
 
-// order tells a relay to use the content sent before it.
 type order struct {
 	ID   uint64 `json:"id"`
 	Kind string `json:"kind,omitempty"` // of a program: "pager", "editor" or "browser"

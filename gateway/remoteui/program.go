@@ -20,7 +20,6 @@ import (
 // grace is the time for a program to exit when the UI exits.
 const grace = time.Second
 
-// execute starts an order of the daemon. The result is sent later.
 func (r *relay) execute(kind byte, payload []byte) error {
 	content := r.content
 	r.content = nil

@@ -35,7 +35,6 @@ func (s *sender) background(dark bool) {
 	s.changed.Broadcast()
 }
 
-// send sends a frame after those sent before it.
 func (s *sender) send(frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

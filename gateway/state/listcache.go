@@ -399,7 +399,6 @@ func (s *ListCache) save(server string, c *change) error {
 
 var errFolder = errors.New("folder not writable")
 
-// folderError describes a problem of the folder equally for all files.
 func (s *ListCache) folderError(err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%w: %s: %w", errFolder, s.folder, of.Err)

@@ -155,7 +155,6 @@ func (s *PinStore) load() error {
 	return nil
 }
 
-// isUnreadable reports whether neither the file nor its last good copy could be read.
 func (s *PinStore) isUnreadable() bool {
 	damaged, ok := errors.AsType[*DamagedError](s.damaged)
 	return ok && !damaged.Restored

@@ -86,7 +86,6 @@ type vector struct {
 	Embedding []float32 `json:"embedding"`
 }
 
-// parse reads the vectors of at most batch texts.
 func parse(text []byte, count int) ([][]float32, error) {
 	var answer struct {
 		// An array limits the memory of many small elements. The decoder drops excess
@@ -116,7 +115,6 @@ func parse(text []byte, count int) ([][]float32, error) {
 	return vectors, nil
 }
 
-// normalize scales a vector to length 1. It returns false for a zero vector.
 func normalize(v []float32) bool {
 	sum := 0.0
 	for _, x := range v {

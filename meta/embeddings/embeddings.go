@@ -45,7 +45,6 @@ type Searcher struct {
 	pausedUntil atomic.Int64 // in Unix nanoseconds
 }
 
-// vectors holds the vectors of a catalog's tools. It is immutable.
 type vectors struct {
 	byEntry map[*registry.Entry][]float32
 	byText  map[[sha256.Size]byte][]float32
@@ -195,7 +194,6 @@ const (
 	maxMeaningHits = 100
 )
 
-// meaningShare is the share of vector similarity in a score.
 const meaningShare = 0.5
 
 // Search is [search.Index.Search]. For tools with vectors, a score is the sum of two

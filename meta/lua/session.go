@@ -261,7 +261,6 @@ type responseError interface {
 
 var errNoRoom = errors.New("not enough memory for this call: too many scripts use much memory; try again later")
 
-// answer sends the answer to a request once there is memory for it.
 func (s *session) answer(q *worker.ScriptMessage, raw []byte, err error) {
 	head := worker.GoblinMessage{ID: q.ID}
 	size := int64(len(raw))

@@ -35,7 +35,6 @@ type state struct {
 	due      time.Time // time to read delayed lists; zero if there are none
 }
 
-// isCurrent reports whether the index covers a snapshot and no list is due to be read.
 func (s *state) isCurrent(of *registry.Snapshot, now time.Time) bool {
 	return s.snapshot == of && (s.due.IsZero() || now.Before(s.due))
 }
@@ -89,7 +88,6 @@ func (x *Index) Run(ctx context.Context) {
 	}
 }
 
-// readSize returns the bytes of definitions that were read for s and not for old.
 func (s *state) readSize(old *state) (size int) {
 	known := make(map[*segment]bool, len(old.sources))
 	for _, o := range old.sources {
@@ -250,7 +248,6 @@ func sameWords(a, b *registry.Entry) bool {
 	return a.Listed == b.Listed && a.Name == b.Name && bytes.Equal(a.JSON(), b.JSON())
 }
 
-// entry returns the number of a document's entry in the part, or -1 if it was removed.
 func (s *source) entry(doc int) int {
 	if s.entryNumbers == nil {
 		return doc

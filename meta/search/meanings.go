@@ -9,7 +9,6 @@ import (
 //go:embed meanings.txt
 var meaningLines string
 
-// meanings maps stems to the stems of synonyms in software.
 var meanings = sync.OnceValue(func() map[string][]string { return parseMeanings(meaningLines) })
 
 // parseMeanings parses lines of synonyms. A word may be in several lines.

@@ -140,7 +140,6 @@ type ranking struct {
 	ideal float32
 }
 
-// plannedTerm is a term to look up: in which list, for which word, with what weight.
 type plannedTerm struct {
 	list, word int32
 	term       int32
@@ -214,7 +213,6 @@ func (r *ranking) rarity(docs int) float32 {
 	return float32(math.Log(1 + (n-d+0.5)/(d+0.5)))
 }
 
-// exact plans an exact term and returns the number of documents with it.
 func (r *ranking) exact(word int32, term string, share float32) (docs int) {
 	from := len(r.terms)
 	for i := range r.lists {
@@ -227,7 +225,6 @@ func (r *ranking) exact(word int32, term string, share float32) (docs int) {
 	return docs
 }
 
-// value multiplies the weights of terms by their common rarity.
 func (r *ranking) value(from, docs int) {
 	rarity := r.rarity(docs)
 	for i := range r.terms[from:] {

@@ -171,7 +171,6 @@ func (b *builder) arguments(e *registry.Entry) {
 	b.read(&meaningField, strings.Join(about, " "))
 }
 
-// read counts the words of one field of the current document.
 func (b *builder) read(f *field, text string) {
 	if text == "" {
 		return

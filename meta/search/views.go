@@ -10,7 +10,6 @@ import (
 // maxViews is the maximum number of cached lists with overrides of a profile.
 const maxViews = 64
 
-// viewCache holds the indexes of lists with overrides of profiles.
 type viewCache struct {
 	mu  sync.Mutex
 	all map[registry.Part]*source

@@ -146,7 +146,6 @@ func (l *lexer) flush() {
 	l.chunk, l.cuts = l.chunk[:0], l.cuts[:0]
 }
 
-// emitWord emits a word, preceded by the pair with the previous word.
 func (l *lexer) emitWord(w []byte, how spelling) {
 	w = truncateWord(w)
 	if l.pairs {

@@ -32,7 +32,6 @@ type Stats struct {
 	Dropped uint64 // evicted records
 }
 
-// slot holds a record; seq is 0 if it is unused.
 type slot[T any] struct {
 	rec  T
 	seq  uint64

@@ -117,7 +117,6 @@ func (o *Override) isFixed(raw []byte) bool {
 	return ok && slices.ContainsFunc(o.Arguments, func(m Member) bool { return m.Name == name })
 }
 
-// addArgument adds a fixed argument and, unless why is empty, a problem with it.
 func (a *AppliedOverride) addArgument(name string, value []byte, why string) {
 	a.Fill = append(a.Fill, Member{name, value})
 	if why != "" {
@@ -183,7 +182,6 @@ func convertValue(property, value []byte) (fits []byte, why string) {
 	return value, "must be of type " + strings.Join(types, " or ") + ", not " + typeOf(value)
 }
 
-// typeOf returns the JSON Schema type of a valid value.
 func typeOf(value []byte) string {
 	switch value[0] {
 	case '{':

@@ -131,7 +131,6 @@ func (s *schema) resolve(value []byte) []byte {
 	return to
 }
 
-// kind returns the type of a value, such as "array of string".
 func (s *schema) kind(value []byte, depth int) string {
 	if s.budget--; s.budget < 0 || depth == maxFieldDepth {
 		return "any"

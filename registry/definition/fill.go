@@ -94,7 +94,6 @@ func isSameName(name, other string) bool {
 	return strings.EqualFold(name, other)
 }
 
-// equalValues reports whether two values are equal except for their formatting.
 func equalValues(a, b []byte) bool {
 	return bytes.Equal(a, b) || bytes.Equal(rawjson.AppendCanonical(nil, a), rawjson.AppendCanonical(nil, b))
 }

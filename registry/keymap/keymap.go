@@ -55,7 +55,6 @@ func Places() []Place {
 	return []Place{InServers, InTools, InPrompts, InResources, InLogs, InUsage, InDetail}
 }
 
-// placeNames is indexed by the bit number of the place.
 var placeNames = [...]string{
 	"Servers", "Tools", "Prompts", "Resources", "Logs", "Usage", "Detail",
 	"the filter line", "forms", "the palette", "the help", "the subscriptions", "the clients",
@@ -281,7 +280,6 @@ func Conflicts(changed map[string][]string) []Conflict {
 	return found
 }
 
-// keyNames maps names of keys, including aliases, to Bubble Tea's spelling.
 var keyNames = map[string]string{
 	"enter": "enter", "return": "enter", "tab": "tab", "esc": "esc", "escape": "esc", "space": " ",
 	"backspace": "backspace", "delete": "delete", "del": "delete", "insert": "insert", "ins": "insert",
@@ -350,7 +348,6 @@ func cutModifiers(low string) (held, key string) {
 	}
 }
 
-// modifierSpellings maps the spellings of modifiers to Bubble Tea's.
 var modifierSpellings = [...][2]string{
 	{"ctrl+", "ctrl+"},
 	{"ctrl-", "ctrl+"},

@@ -101,7 +101,6 @@ func (f *FlatTemplate) parse(s string, budget *MatchBudget) (uri string, ways in
 
 func (p *flatPart) accepts(c byte) bool { return c != '_' || !p.reserved }
 
-// expand follows the only way through s.
 func (f *FlatTemplate) expand(s string, count [][]uint8) string {
 	var b strings.Builder
 	at := 0

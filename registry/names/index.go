@@ -93,7 +93,6 @@ func (x *FlatTemplateIndex) Parse(s string, budget *MatchBudget, yield func(i, w
 	}
 }
 
-// prefixes finds the strings that are prefixes of another one.
 type prefixes struct {
 	groups []group // sorted by prefix
 }

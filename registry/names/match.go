@@ -4,7 +4,6 @@ import (
 	"strings"
 )
 
-// class is a set of bytes that a value may consist of.
 type class uint8
 
 const (
@@ -110,7 +109,6 @@ func (t *Template) match(uri string, budget *MatchBudget) bool {
 // step.
 func compareCost(text string) int { return 1 + len(text)/16 }
 
-// matcher holds the URI and memory: two sets for match, two for expressions.
 type matcher struct {
 	s      string
 	sets   [4]positionSet

@@ -72,7 +72,6 @@ func ParseTemplate(s string) (*Template, error) {
 	return t, nil
 }
 
-// commonPrefix returns the leading bytes of a literal that encoding does not change.
 func commonPrefix(lit string) string {
 	for i := 0; i < len(lit); i++ {
 		if !isURIByte(lit[i]) {

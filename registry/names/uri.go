@@ -91,7 +91,6 @@ func HasHashSuffix(s string, separator byte) bool {
 	return true
 }
 
-// flatByte marks the bytes that flat ids keep.
 var flatByte = func() (t [256]bool) {
 	for c := range t {
 		switch {

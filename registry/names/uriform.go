@@ -135,7 +135,6 @@ func ParseTriplet(s string) (c byte, ok bool) {
 	return hi<<4 | lo, hi|lo < 16
 }
 
-// hexValue returns the value of a hex digit, or more than 15 for other bytes.
 func hexValue(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':

@@ -14,7 +14,6 @@ func AppendCanonical(dst, v []byte) []byte {
 	return tree.append(dst)
 }
 
-// jsonValue is a parsed value with unsorted members.
 type jsonValue struct {
 	kind    byte // first byte of its text
 	text    []byte
@@ -26,7 +25,6 @@ type member struct {
 	jsonValue
 }
 
-// parseValue parses the value at i of a valid text and returns the index after it.
 func parseValue(b []byte, i int) (v jsonValue, end int) {
 	if i >= len(b) {
 		return v, i

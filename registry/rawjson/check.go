@@ -56,7 +56,6 @@ const (
 	scalar
 )
 
-// transitions gives the effect of each byte in each state, except in strings.
 var transitions = func() (t [numStates][256]action) {
 	set := func(a action, bytes string, in ...state) {
 		for _, s := range in {
@@ -76,7 +75,6 @@ var transitions = func() (t [numStates][256]action) {
 	return t
 }()
 
-// afterComma gives the state after a comma.
 var afterComma = [numStates]state{afterElement: wantValue, afterMember: wantName}
 
 // maxRescan is the maximum number of bytes checked again when more arrive. Only numbers
@@ -170,7 +168,6 @@ func (c *Checker) resume(src []byte, whole bool) (i int, next state, err error) 
 	return c.checked, c.next, nil
 }
 
-// stateError returns the error for an invalid byte, or end, at i.
 func stateError(next state, src []byte, i int) error {
 	switch {
 	case next == wantName, next == wantMember:
@@ -235,7 +232,6 @@ func (c *Checker) closeContainer(end int) (next state) {
 	return c.afterValue
 }
 
-// checkString checks a string to its end, or to the end of src.
 func (c *Checker) checkString(src []byte, i int, whole bool) (end int, next state, err error) {
 	if i = skipPlain(src, i); i < len(src) && src[i] == '"' {
 		i++ // the most common case
@@ -266,7 +262,6 @@ func scanScalar(src []byte, i int, whole bool) (int, error) {
 	return scanNumber(src, i, whole)
 }
 
-// bitStack is a stack of one bit per open container: set for an object.
 type bitStack struct {
 	depth int
 	word  uint64   // innermost ones, in the lowest bits

@@ -55,7 +55,6 @@ type Visitor interface {
 	URI(raw []byte)
 }
 
-// maxMembers is the maximum number of members of a KeyTree.
 const maxMembers = 64
 
 // newTree returns a KeyTree of names, each optionally followed by the *KeyTree of its
@@ -174,7 +173,6 @@ func (t *KeyTree) Place(name string) int {
 	return slices.IndexFunc(t.members, func(m treeMember) bool { return m.name == name })
 }
 
-// firstAmbiguous returns the first ambiguous member. to may be nil.
 func (t *KeyTree) firstAmbiguous(shape *Layout, v []byte, to Visitor) *AmbiguousError {
 	_, err := t.walkValue(shape, v, AfterSpace(v, 0), to)
 	return err

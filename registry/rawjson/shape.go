@@ -14,7 +14,6 @@ type Layout struct {
 	long []span // sorted by start
 }
 
-// span is a value of at least minLong bytes.
 type span struct{ start, end int }
 
 const (
@@ -24,7 +23,6 @@ const (
 	maxSpanDepth = 8
 )
 
-// longValues collects the long values of a text while it is checked.
 type longValues struct {
 	enabled   bool
 	spans     []span

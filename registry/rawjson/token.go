@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// plainByte marks the bytes that need no escape in a string.
 var plainByte = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c >= 0x20 && c != '"' && c != '\\'
@@ -74,7 +73,6 @@ func scanString(src []byte, i int, whole bool) (end int, closed bool, err error)
 	return i, false, nil
 }
 
-// skipPlain returns the index of the first byte from i on that is not plain ASCII.
 func skipPlain(src []byte, i int) int {
 	for i+8 <= len(src) {
 		if s := firstSpecial(binary.LittleEndian.Uint64(src[i:])) & highBits; s != 0 {

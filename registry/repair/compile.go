@@ -9,7 +9,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// maxNested is the maximum nesting of schemas.
 const maxNested = 64
 
 // SchemaCompiles reports whether the validators of TypeScript clients can compile a JSON
@@ -25,7 +24,6 @@ type compiler struct {
 	resolved map[string]bool // targets of references
 }
 
-// scalarKeywords maps keywords without nested schemas to the type of their value.
 var scalarKeywords = map[string]kind{
 	"minimum": number, "maximum": number, "exclusiveMinimum": number, "exclusiveMaximum": number, "multipleOf": number,
 	"minLength": number, "maxLength": number, "minItems": number, "maxItems": number, "minProperties": number, "maxProperties": number,

@@ -129,7 +129,6 @@ func (n *changeLog) texts() []string {
 	return n.list
 }
 
-// maxShown is the maximum length of a displayed value or name, in bytes.
 const maxShown = 60
 
 func shorten(s string) string {

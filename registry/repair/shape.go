@@ -59,7 +59,6 @@ type member struct {
 	required     bool   // without it and defaultValue, the object is invalid
 }
 
-// accepts reports whether SDKs accept a value.
 func (s *shape) accepts(v []byte) bool {
 	if is, ok := kindOf(v); !ok || is != s.kind {
 		return false
@@ -101,7 +100,6 @@ func (s *shape) acceptsMembers(v []byte) bool {
 	return true
 }
 
-// memberIndex returns the index of a checked member, or -1.
 func (s *shape) memberIndex(k rawjson.Key) int {
 	name := k.Name()
 	for i := range s.members {

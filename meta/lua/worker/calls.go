@@ -74,7 +74,6 @@ func checkLength(L *glua.LState, what, text string, most int) {
 	}
 }
 
-// newError returns the table that a failed call raises.
 func (r *run) newError(L *glua.LState, server, tool, message string) *glua.LTable {
 	e := L.CreateTable(0, 8)
 	e.Metatable = r.errorMeta

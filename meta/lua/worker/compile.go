@@ -34,7 +34,6 @@ func (p *program) shadowHint() string {
 	return fmt.Sprintf(" Line %d redefines `result`, so result(…) no longer calls Goblin's function: use another name, or `return` the value.", p.shadowed)
 }
 
-// compile parses a script, adds the guards, and compiles it.
 func compile(script string) (p *program, err error) {
 	defer func() {
 		if v := recover(); v != nil { // from the library's parser
@@ -108,7 +107,6 @@ func (rw *rewriter) walk(v reflect.Value) {
 	}
 }
 
-// node rewrites a statement or expression and returns its replacement.
 func (rw *rewriter) node(n ast.PositionHolder) ast.PositionHolder {
 	rw.names(n)
 	switch n := n.(type) {

@@ -57,7 +57,6 @@ func (s *stopper) Done() <-chan struct{} {
 	return s.ended
 }
 
-// failure returns the error that stopped the script, or nil.
 func (s *stopper) failure() *Error {
 	var e *Error
 	errors.As(context.Cause(s), &e)
@@ -139,7 +138,6 @@ func (r *run) enforceMemory() {
 	r.nextCollection.Store(held + limit/4)
 }
 
-// checkRoom stops the script if a text of n bytes exceeds its memory.
 func (r *run) checkRoom(L *glua.LState, n int64) {
 	if n > r.start.Memory {
 		r.stop(MemoryError(r.start.Memory))
