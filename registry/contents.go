@@ -96,6 +96,7 @@ type Contents struct {
 	seq            uint64
 }
 
+// Contents returns the content cache.
 func (r *Registry) Contents() *Contents { return &r.contents }
 
 // Put caches a copy of inv and of its bytes, replaces the previous invocation, and

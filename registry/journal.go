@@ -181,7 +181,7 @@ type trafficEntry struct {
 	last                int64  // time of the last one
 	contentHash         uint64 // hash of the fields that are equal
 	bodies              *bodyPage
-	pageUses            uint64 // value of bodies.uses when stored; a higher value there means the bodies were evicted
+	pageUses            uint64 // bodies.uses when stored; the bodies are evicted if it is higher now
 	offset              int32  // in the page
 	req, resp, wireSize int32
 }

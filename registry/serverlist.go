@@ -30,7 +30,7 @@ type run struct {
 	byTail   hashIndex // of tools: their short suffixes, used or not
 	byFlat   hashIndex // of resources: flat ids with suffixes
 	byPlain  hashIndex // of resources: plain flat ids of suffixed entries
-	byNorm   hashIndex // of resources, templates and skills: alias keys that differ from the listed form
+	byNorm   hashIndex // of resources, templates and skills: differing alias keys
 
 	templates *names.TemplateIndex
 	flats     *names.FlatTemplateIndex

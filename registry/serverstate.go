@@ -47,7 +47,7 @@ type ServerState struct {
 	Attempts        int           // failed connection attempts since it was last connected
 	NextAttempt     time.Time     // time of the next attempt while disconnected
 	Since           time.Time     // of State; set by the registry if zero
-	Latency         time.Duration // median of the last answers, see [Registry.RecordLatency], or the value set before the first
+	Latency         time.Duration // median of the last answers, see [Registry.RecordLatency]; settable before
 	PID             int           // of the process, or 0
 	Projects        []Project     // with a process of this server; by folder
 	CanLogIn        bool          // a user can log in

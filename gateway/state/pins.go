@@ -396,7 +396,7 @@ func (s *PinStore) save(server string, provisional bool, change func(approved ma
 func (s *PinStore) write() error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false) // otherwise an approved "<" would differ from an offered one in comparisons
+	enc.SetEscapeHTML(false) // or an approved "<" would differ from an offered one
 	err := enc.Encode(file{version, s.servers})
 	if err == nil && text.Len() > maxPins {
 		err = fmt.Errorf("%s would exceed the limit of %d bytes", s.path, maxPins)

@@ -20,6 +20,7 @@ type Override struct {
 	Arguments   []Member // of tools and prompts: fixed and hidden
 }
 
+// Member is a name with a raw value.
 type Member struct {
 	Name  string
 	Value []byte
