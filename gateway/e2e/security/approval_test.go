@@ -335,7 +335,7 @@ func TestStrictPinsNeedAFileThatCanBeWritten(t *testing.T) {
 	out := w.Run("list", "tools")
 	require.Equal(t, e2e.ExitFailure, out.Code)
 	require.Contains(t, out.Stderr, filepath.Join(w.Dir, "state", "goblin", "pins"))
-	require.Contains(t, out.Stderr, "pinned tools could not be saved")
+	require.Contains(t, out.Stderr, "save pinned tools: ")
 }
 
 func pull(b *e2e.Backend) {

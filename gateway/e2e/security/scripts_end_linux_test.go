@@ -42,7 +42,7 @@ func TestAProcessOfAScriptThatDiesCostsThatScriptOnly(t *testing.T) {
 		require.NoError(t, syscall.Kill(runs[0], sig))
 		end := c.End(id)
 		require.Equal(t, "true", string(e2e.At(end.Result, "isError")), "%v: %s", sig, end.Raw)
-		require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "the script's process ended unexpectedly", sig)
+		require.Contains(t, e2e.Str(end.Result, "content", 0, "text"), "the script's process exited unexpectedly", sig)
 
 		next := waiting()
 		require.NoError(t, syscall.Kill(next[0], sig))

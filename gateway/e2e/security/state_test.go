@@ -95,7 +95,7 @@ func TestADamagedFileOfDisabledToolsEnablesNothing(t *testing.T) {
 			require.Contains(t, w.Succeeds("status"), told)
 			require.Contains(t, w.DaemonLog(), told)
 			require.Contains(t, w.Run("validate").Stderr, told)
-			require.Contains(t, w.Run("doctor").Stdout, "last good copy counts")
+			require.Contains(t, w.Run("doctor").Stdout, "last good copy is used")
 
 			require.NoError(t, os.RemoveAll(file))
 			c.WaitListed("tools", "files_gone", true)
@@ -136,7 +136,7 @@ func TestWithoutAGoodCopyServersStayHidden(t *testing.T) {
 			require.Contains(t, w.Run("doctor").Stdout, "fix it")
 			out := w.Run("tools", "off", "files_keep")
 			require.Equal(t, e2e.ExitFailure, out.Code)
-			require.Contains(t, out.Stderr, "remove the file to turn everything on")
+			require.Contains(t, out.Stderr, "remove the file to enable everything")
 			require.Contains(t, w.Succeeds("tools", "list"), "the file of disabled entries is damaged")
 
 			require.NoError(t, os.RemoveAll(file))
