@@ -36,7 +36,7 @@ type rateGate struct {
 	suppressed int // since the last allowed event
 }
 
-func (g *rateGate) allow(now time.Time) (held int, ok bool) {
+func (g *rateGate) allow(now time.Time) (suppressed int, ok bool) {
 	if s := now.Unix(); s != g.second {
 		g.second, g.allowed = s, 0
 	}
@@ -45,8 +45,8 @@ func (g *rateGate) allow(now time.Time) (held int, ok bool) {
 		return 0, false
 	}
 	g.allowed++
-	held, g.suppressed = g.suppressed, 0
-	return held, true
+	suppressed, g.suppressed = g.suppressed, 0
+	return suppressed, true
 }
 
 func (r *Registry) event(level slog.Level, server, text string) {
@@ -64,13 +64,13 @@ func (r *Registry) redact(s string) string {
 
 func (r *Registry) eventLimited(g *rateGate, level slog.Level, server, text string) {
 	r.events.mu.Lock()
-	held, ok := g.allow(r.opt.Now())
+	suppressed, ok := g.allow(r.opt.Now())
 	r.events.mu.Unlock()
 	if !ok {
 		return
 	}
-	if held > 0 {
-		text += fmt.Sprintf(" (%d similar records suppressed)", held)
+	if suppressed > 0 {
+		text += fmt.Sprintf(" (%d similar records suppressed)", suppressed)
 	}
 	r.event(level, server, text)
 }

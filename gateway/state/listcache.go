@@ -451,7 +451,7 @@ func (s *ListCache) shouldLog(what, server string, err error) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	told := s.logged[key]
+	logged := s.logged[key]
 	s.logged[key] = true
-	return !told
+	return !logged
 }

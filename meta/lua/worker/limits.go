@@ -104,10 +104,10 @@ func (r *run) requestMemory() {
 
 func (r *run) watchMemory() {
 	for ticker := time.NewTicker(memoryInterval); !r.isOver(); <-ticker.C {
-		switch held := r.memoryInUse(); {
-		case r.needsCollection(held):
+		switch inUse := r.memoryInUse(); {
+		case r.needsCollection(inUse):
 			r.whilePaused(r.enforceMemory)
-		case held > 2*r.start.FreeMemory && !r.allowed.Load():
+		case inUse > 2*r.start.FreeMemory && !r.allowed.Load():
 			r.whilePaused(r.requestMemory)
 		}
 	}
@@ -115,8 +115,8 @@ func (r *run) watchMemory() {
 
 // needsCollection reports whether garbage must be collected to determine the script's
 // memory.
-func (r *run) needsCollection(held int64) bool {
-	return held > max(r.start.Memory, r.nextCollection.Load())
+func (r *run) needsCollection(inUse int64) bool {
+	return inUse > max(r.start.Memory, r.nextCollection.Load())
 }
 
 // enforceMemory stops the script if it uses too much memory after a collection. The
@@ -131,11 +131,11 @@ func (r *run) enforceMemory() {
 	// long as a pause needs to start.
 	runtime.GC()
 	runtime.GC()
-	held, limit := r.memoryInUse(), r.start.Memory
-	if held > limit {
+	inUse, limit := r.memoryInUse(), r.start.Memory
+	if inUse > limit {
 		r.stop(MemoryError(limit))
 	}
-	r.nextCollection.Store(held + limit/4)
+	r.nextCollection.Store(inUse + limit/4)
 }
 
 func (r *run) checkRoom(L *glua.LState, n int64) {
