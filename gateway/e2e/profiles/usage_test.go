@@ -91,7 +91,7 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	// The row of the client says what it does not take, and what to press.
 	p.Keys("Escape")
 	p.Types("]")
-	p.Shows("[Clients 1]", "cursor-vscode", "Cursor takes 40", "x on the screen", "6 Usage !1")
+	p.Shows("[Clients 1]", "cursor-vscode", "Cursor accepts 40", "x in the UI", "6 Usage !1")
 	require.Equal(t, "tools", u.Clients[0].Breaks[0].Limit)
 	require.Contains(t, u.Clients[0].Breaks[0].Fix, "goblin tools off")
 
