@@ -3,7 +3,6 @@ module goblin
 go 1.26.0
 
 require (
-	a.goblin/quiet v0.0.0
 	github.com/aymanbagabas/go-osc52/v2 v2.0.1
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/cenkalti/backoff/v5 v5.0.3
@@ -80,5 +79,3 @@ require (
 	github.com/xo/terminfo v0.0.0-20220910002029-abceb7e1c41e // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
-
-replace a.goblin/quiet => ./tui/quiet

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	_ "a.goblin/quiet" // keeps Bubble Tea from asking the terminal
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -30,11 +29,14 @@ import (
 	"goblin/meta/lua"
 	"goblin/meta/lua/worker"
 	"goblin/tui"
+	"goblin/tui/termquery"
 	"goblin/tui/theme"
 )
 
 // version is set by the linker for releases.
 var version string
+
+func init() { termquery.Restore() }
 
 func main() { os.Exit(run(os.Args[1:])) }
 
