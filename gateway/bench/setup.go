@@ -17,6 +17,9 @@ type programs struct {
 	server []string
 }
 
+// modulePath is set by gateway/deploy/renamemodule.
+const modulePath = "goblin"
+
 // buildPrograms builds Goblin and the test server into dir. $GOBLIN_BENCH_BINARY names an
 // existing Goblin to use instead, for instance of another revision.
 func buildPrograms(dir string) (programs, error) {
@@ -24,11 +27,11 @@ func buildPrograms(dir string) (programs, error) {
 	p := programs{goblin: os.Getenv("GOBLIN_BENCH_BINARY"), server: []string{server, "-fast"}}
 	if p.goblin == "" {
 		p.goblin = filepath.Join(dir, "goblin")
-		if err := goBuild(p.goblin, "goblin"); err != nil {
+		if err := goBuild(p.goblin, modulePath); err != nil {
 			return p, err
 		}
 	}
-	return p, goBuild(server, "goblin/gateway/internal/testserver")
+	return p, goBuild(server, modulePath+"/gateway/internal/testserver")
 }
 
 func goBuild(path, pkg string) error {

@@ -28,8 +28,8 @@ type Cache struct {
 	now    func() time.Time
 }
 
-// OpenCache is the cache in goblin/registry in $XDG_CACHE_HOME, or else in ~/.cache; nil
-// without a home.
+// OpenCache opens the cache in $XDG_CACHE_HOME/goblin/registry, by default in
+// ~/.cache/goblin/registry. It returns nil without a home folder.
 func OpenCache(getenv func(string) string) *Cache {
 	dir := getenv("XDG_CACHE_HOME")
 	if !filepath.IsAbs(dir) {

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 const about = "All your MCP servers as one, for every client, with a screen that shows them live."
@@ -26,11 +27,13 @@ func main() {
 	flag.StringVar(&r.folder, "to", "dist-extras/bundles", "the `FOLDER` of bundles")
 	flag.StringVar(&r.version, "version", "", "the `VERSION`, such as 1.2.3")
 	flag.StringVar(&r.name, "name", "", "how the registry calls the server, for server.json: `NAMESPACE/NAME`")
-	flag.StringVar(&r.address, "releases", "", "the `URL` of the folder that will hold the bundles, for server.json")
+	flag.StringVar(&r.address, "releases", "", "the `URL` of the folder that will hold the bundles, for server.json; VERSION in it stands for the version")
+	flag.StringVar(&r.homepage, "homepage", "", "the `URL` of the repository")
 	binary := flag.String("binary", "", "make a bundle of this `PROGRAM`; without it, server.json of all bundles there")
 	system := flag.String("os", "", "the program's system, as Go calls it")
 	machine := flag.String("arch", "", "the program's processor, as Go calls it")
 	flag.Parse()
+	r.address = strings.ReplaceAll(r.address, "VERSION", r.version)
 	var err error
 	if *binary != "" {
 		err = r.bundle(*binary, *system, *machine)
@@ -44,7 +47,7 @@ func main() {
 }
 
 // release names the files that are published under one version.
-type release struct{ folder, version, name, address string }
+type release struct{ folder, version, name, address, homepage string }
 
 // platforms are the systems as bundles call them.
 var platforms = map[string]string{"linux": "linux", "darwin": "darwin", "windows": "win32"}
@@ -66,6 +69,7 @@ func (r release) bundle(program, system, machine string) (err error) {
 		"description":      about,
 		"author":           object{"name": "Goblin contributors"},
 		"license":          "MIT",
+		"homepage":         r.homepage,
 		"server": object{
 			"type": "binary", "entry_point": entry,
 			"mcp_config": object{"command": "${__dirname}/" + entry, "args": []string{"stdio"}},
@@ -122,8 +126,8 @@ func (r release) serverJSON() error {
 	if err != nil {
 		return err
 	}
-	if len(bundles) == 0 || r.name == "" || r.address == "" {
-		return fmt.Errorf("server.json needs -name, -releases and bundles of version %q in %s", r.version, r.folder)
+	if len(bundles) == 0 || r.name == "" || r.address == "" || r.homepage == "" {
+		return fmt.Errorf("server.json needs -name, -homepage, -releases and bundles of version %q in %s", r.version, r.folder)
 	}
 	slices.Sort(bundles)
 	var packages []object
@@ -143,6 +147,7 @@ func (r release) serverJSON() error {
 		"title":       "Goblin",
 		"description": about,
 		"version":     r.version,
+		"websiteUrl":  r.homepage,
 		"packages":    packages,
 	}, "", "  ")
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-const module = "goblin"
+// modulePath is set by gateway/deploy/renamemodule.
+const modulePath = "goblin"
 
 // source is one package of this module, with the files of all systems and tags.
 type source struct {
@@ -53,7 +54,7 @@ func packages(root string) (all []source, err error) {
 		if err != nil {
 			return err
 		}
-		all = append(all, source{Package: p, name: within(module + "/" + rel), lines: lines})
+		all = append(all, source{Package: p, name: within(modulePath + "/" + rel), lines: lines})
 		return nil
 	})
 	return all, err
@@ -85,10 +86,10 @@ func exists(path string) bool {
 
 // within is an import path without the module; empty for packages of others.
 func within(path string) string {
-	if path == module || path == module+"/." {
+	if path == modulePath || path == modulePath+"/." {
 		return "main"
 	}
-	rest, ours := strings.CutPrefix(path, module+"/")
+	rest, ours := strings.CutPrefix(path, modulePath+"/")
 	if !ours {
 		return ""
 	}
