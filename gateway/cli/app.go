@@ -138,7 +138,7 @@ func (a *App) FindDaemon(path string) (daemon.Endpoint, error) {
 	if err != nil {
 		return daemon.Endpoint{}, err
 	}
-	place, err := daemon.Find(hash, a.Version.Version, a.Getenv)
+	place, err := daemon.Find(hash, a.Version.Handshake(), a.Getenv)
 	place.Build = a.Version.Build
 	if err == nil && path != "" {
 		place.Variables = variables

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -98,10 +99,24 @@ func TestClientsGetACommandThatFindsTheConfig(t *testing.T) {
 }
 
 func TestABuildHasAVersion(t *testing.T) {
-	require.Equal(t, "v9", BuildVersion("v9").Version)
-	require.Empty(t, BuildVersion("v9").Build, "a release is known by its version")
-	require.Equal(t, "dev", BuildVersion("").Version)
-	require.NotEmpty(t, BuildVersion("").Build)
+	release, development := BuildVersion("v9"), BuildVersion("")
+	require.Equal(t, "9", release.Version)
+	require.Empty(t, release.Build, "a release is known by its version")
+	require.Equal(t, "9", release.Handshake())
+	require.Equal(t, Release, development.Version)
+	require.NotEmpty(t, development.Build)
+	require.NotEqual(t, BuildVersion(Release).Handshake(), development.Handshake(), "they must not share a daemon")
+}
+
+// Release notes come from the newest section with a date.
+func TestTheChangelogHasTheRelease(t *testing.T) {
+	text, err := os.ReadFile("../../CHANGELOG.md")
+	require.NoError(t, err)
+	newest := regexp.MustCompile(`(?m)^## \[([^\]]+)\] - \d{4}-\d\d-\d\d$`).FindSubmatch(text)
+	if newest == nil {
+		t.Skip("there is no release yet")
+	}
+	require.Equal(t, Release, string(newest[1]), "set Release in version.go, or the section of CHANGELOG.md")
 }
 
 func TestPseudoVersions(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // Version describes this build.
@@ -19,16 +20,18 @@ type Version struct {
 	Arch  string `json:"arch"`
 }
 
-// development is the version of builds from a working tree that is not a tagged release.
-const development = "dev"
+// Release is the version of this source. CHANGELOG.md has a section for it, and its tag is
+// Release with a "v" in front.
+const Release = "0.1.0"
 
 // isPseudoVersion reports whether go build made the version up for an untagged revision.
 func isPseudoVersion(version string) bool {
 	return regexp.MustCompile(`\d{14}-[0-9a-f]{12}$`).MatchString(version)
 }
 
-// BuildVersion reads what the linker knows. stamped, if not empty, is the
-// version that a release was given at its build.
+// BuildVersion returns the version of this build. stamped is the version that the release
+// process passed to the linker, or "". Builds of a tag, as "go install MODULE@VERSION" makes
+// them, have that tag as version. All others are development builds of [Release].
 func BuildVersion(stamped string) Version {
 	v := Version{Version: stamped, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -47,13 +50,23 @@ func BuildVersion(stamped string) Version {
 			}
 		}
 	}
+	v.Version = strings.TrimPrefix(v.Version, "v")
 	if stamped != "" {
 		return v
 	}
 	untagged := v.Revision != "" && (v.Modified || isPseudoVersion(v.Version))
 	if untagged || v.Version == "" || v.Version == "(devel)" {
-		v.Version = development
+		v.Version = Release
 		v.Build = buildID(v.Revision)
 	}
 	return v
+}
+
+// Handshake returns the version that a daemon and its clients must share. A development build
+// has another one than the release of the same version.
+func (v Version) Handshake() string {
+	if v.Build == "" {
+		return v.Version
+	}
+	return v.Version + "-dev"
 }

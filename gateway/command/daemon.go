@@ -57,12 +57,12 @@ func (a *App) findDaemonOfRemovedFile(ctx context.Context) (*runningDaemon, erro
 	if err != nil {
 		return nil, nil
 	}
-	place, err := daemon.Find("", a.Version.Version, a.Getenv)
+	place, err := daemon.Find("", a.Version.Handshake(), a.Getenv)
 	if err != nil {
 		return nil, nil
 	}
 	var found []*runningDaemon
-	for _, place := range daemon.FindRunning(place.Dir, full, a.Version.Version) {
+	for _, place := range daemon.FindRunning(place.Dir, full, a.Version.Handshake()) {
 		r := &runningDaemon{Remote: daemon.Remote{Place: place}, name: fileName(path)}
 		r.status, err = r.Status(ctx)
 		same := func(other *runningDaemon) bool { return other.status.PID == r.status.PID }

@@ -68,7 +68,9 @@ func demo(t *testing.T) *e2e.World {
 	require.NoError(t, os.Mkdir(bin, 0o700))
 	require.NoError(t, os.Symlink(e2e.Goblin, filepath.Join(bin, "goblin")))
 	for name, script := range map[string]string{
-		"go": `case "$*" in "run ."|"test ./..."|"install .") ;; *) exit 1 ;; esac`,
+		"go": `case "$*" in "run ."|"test ./..."|"install ."|"install "*/goblin@latest) ;; *) exit 1 ;; esac`,
+		// The line that rename-module adds.
+		"git": `case "$*" in "clone https://"*/goblin) mkdir goblin ;; *) exit 1 ;; esac`,
 		// As the Inspector does, with its tools/list in each case.
 		"npx": `[ "$1 $2" = "-y @modelcontextprotocol/inspector" ] || exit 1
 shift 2

@@ -75,7 +75,7 @@ func TestTheInstallScriptInstallsOnlyWhatTheSumsSay(t *testing.T) {
 				return
 			}
 			require.NoError(t, err, string(said))
-			require.Contains(t, string(said), "installed goblin v1.2.3 as "+program)
+			require.Contains(t, string(said), "installed goblin 1.2.3 as "+program)
 			require.FileExists(t, filepath.Join(prefix, "share/man/man1/goblin.1.gz"))
 		})
 	}
@@ -87,7 +87,7 @@ func packed(t *testing.T, name string) []byte {
 	var text bytes.Buffer
 	z := gzip.NewWriter(&text)
 	a := tar.NewWriter(z)
-	for file, held := range map[string]string{"goblin": "#!/bin/sh\necho goblin v1.2.3\n", "man/goblin.1.gz": "page"} {
+	for file, held := range map[string]string{"goblin": "#!/bin/sh\necho goblin 1.2.3\n", "man/goblin.1.gz": "page"} {
 		require.NoError(t, a.WriteHeader(&tar.Header{Name: name + "/" + file, Mode: 0o755, Size: int64(len(held))}))
 		_, err := a.Write([]byte(held))
 		require.NoError(t, err)

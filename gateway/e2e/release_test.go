@@ -103,7 +103,7 @@ func TestRelease_TheDebianPackageIsInstalledAndLeavesNothing(t *testing.T) {
 	deb := one(t, "dist/goblin_*_linux_"+runtime.GOARCH+".deb")
 	t.Cleanup(func() { _ = exec.Command("dpkg", "--purge", "goblin").Run() })
 	command(t, "dpkg", "-i", deb)
-	require.Contains(t, command(t, "/usr/bin/goblin", "version"), "goblin v"+version(t))
+	require.Contains(t, command(t, "/usr/bin/goblin", "version"), "goblin "+version(t))
 	held := strings.Fields(command(t, "dpkg", "-L", "goblin"))
 	for _, file := range []string{
 		"/usr/share/man/man1/goblin.1.gz", "/usr/share/man/man1/goblin-list.1.gz",
@@ -193,6 +193,10 @@ func TestRelease_TheServerJSONNamesTheBundles(t *testing.T) {
 		require.Equal(t, "mcpb", p.RegistryType)
 		require.Equal(t, p.FileSha256, sum(t, filepath.Join(root, "dist-extras/bundles", p.Identifier[strings.LastIndex(p.Identifier, "/")+1:])))
 	}
+}
+
+func TestRelease_HasNotes(t *testing.T) {
+	require.Regexp(t, `(?m)^- \S`, string(readBytes(t, filepath.Join(root, "dist/release-notes.md"))))
 }
 
 // The manifests for package managers name archives of this release, with their sums.

@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// TestTheProgramIsRebuiltWhileADaemonRuns: development builds all have the version "dev".
+// TestTheProgramIsRebuiltWhileADaemonRuns: all development builds have the same version.
 func TestTheProgramIsRebuiltWhileADaemonRuns(t *testing.T) {
 	t.Parallel()
 	w := e2e.NewWorld(t)

@@ -80,6 +80,7 @@ var rules = []row{
 	{"gateway/cli", "gateway/config gateway/daemon gateway/logs gateway/oauth gateway/secrets gateway/state gateway/telemetry registry/suggest registry/termtext", "shared by all commands and modes; knows none of them"},
 	{"gateway/demo", "", "a leaf: the demo servers"},
 	{"gateway/deploy/bundle", "", "a leaf: writes files of a release"},
+	{"gateway/deploy/releasenotes", "", "a leaf: reads the changelog as text"},
 	{"gateway/deploy/renamemodule", "", "a leaf: reads and writes the repository as text"},
 	{"gateway/e2e", "", "tests the binary from outside"},
 	{"gateway/e2e/...", "", "test the binary from outside"},
