@@ -149,6 +149,8 @@ goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config, else a built-in demo.
 Exit codes: 0 ok, 1 failure, 2 usage, 3 config, 4 cannot connect, 6 timeout,
 7 not found.`
 
+//go:generate go test -run ^TestCommandReferenceIsCurrent$ . -update
+
 // newRoot is the command line.
 func newRoot(p *serve.Process) *cobra.Command {
 	var (

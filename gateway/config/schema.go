@@ -2,7 +2,7 @@ package config
 
 import "encoding/json"
 
-//go:generate go test -run ^TestSchemaFileIsCurrent$ . -update
+//go:generate go test -run "^Test(SchemaFile|KeyReference)IsCurrent$" . -update
 
 // Schema returns a JSON Schema (draft 2020-12) of the file for editors. It is generated
 // from the parser's table. Checks that need more than a pattern, such as for URLs, are

@@ -18,7 +18,7 @@ import (
 	"goblin/gateway/config"
 )
 
-var update = flag.Bool("update", false, "write schema.json")
+var update = flag.Bool("update", false, "write schema.json and KEYS.md")
 
 func TestSchemaFileIsCurrent(t *testing.T) {
 	if *update {

@@ -65,6 +65,45 @@ func TestHelpOfEveryCommandHasAnExample(t *testing.T) {
 	}
 }
 
+// Commands in the text of documents exist, and take the flags that stand behind them.
+func TestCommandsOfTheDocsExist(t *testing.T) {
+	t.Parallel()
+	_, help := commands(t, e2e.NewWorld(t))
+	span := regexp.MustCompile("`goblin ((?:[a-z-]+ ?)*)([^`\n]*)`")
+	checked := 0
+	for _, pattern := range append([]string{"AGENTS.md", "CONTRIBUTING.md", "SECURITY.md"}, examples...) {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		for _, file := range files {
+			for _, found := range span.FindAllStringSubmatch(read(t, file), -1) {
+				words := strings.Fields(found[1] + found[2])
+				path := ""
+				for _, word := range words {
+					next := strings.TrimSpace(path + " " + word)
+					if _, ok := help[next]; !ok {
+						break
+					}
+					path = next
+				}
+				if len(words) > 0 && path == "" && regexp.MustCompile(`^[a-z]`).MatchString(words[0]) {
+					t.Errorf("%s: there is no command %q", file, found[0])
+				}
+				for _, word := range words {
+					if word == "--" { // the command of a server follows
+						break
+					}
+					flag, _, _ := strings.Cut(word, "=")
+					if strings.HasPrefix(flag, "--") && !strings.Contains(help[path], flag) {
+						t.Errorf("%s: %q has no flag %s", file, found[0], flag)
+					}
+				}
+				checked++
+			}
+		}
+	}
+	require.Greater(t, checked, 100)
+}
+
 // A command that takes --config reads that file, or writes it.
 func TestCommandsThatIgnoreTheConfigDoNotTakeIt(t *testing.T) {
 	t.Parallel()

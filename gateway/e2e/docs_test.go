@@ -159,8 +159,9 @@ func isClientConfig(t *testing.T, w *e2e.World, text string) {
 	}
 }
 
-// link is what a document leads to beside itself, as it is written.
-var link = regexp.MustCompile(`\]\(([^)\s:]+)\)`)
+// link matches what a document leads to besides other sites, as it is written: in Markdown, or
+// in HTML for pictures.
+var link = regexp.MustCompile(`(?:\]\(|(?:src|srcset|href)=")([^)"\s:]+)[)"]`)
 
 func TestLinksOfTheDocsLead(t *testing.T) {
 	t.Parallel()
@@ -200,7 +201,7 @@ func documents(t *testing.T) (all []string) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == ".git"):
+		case d.IsDir() && slices.Contains([]string{"testdata", "node_modules", ".git", "dist", "dist-extras"}, d.Name()):
 			return fs.SkipDir
 		case strings.HasSuffix(file, ".md"):
 			all = append(all, strings.TrimPrefix(file, root+"/"))
