@@ -1,9 +1,10 @@
 // Command renamemodule sets the module path and all texts that follow from it.
 //
-// These are imports, other strings with package paths, the clone and install lines of README.md,
-// addresses of releases and packages, and the contact for reports. Run it in the root of the
-// repository; a second run with the same values changes nothing. It writes no file unless all
-// of them can be changed.
+// It changes imports and other package paths, and the clone and install lines of README.md. It
+// also sets the addresses of releases and packages, and the contact for reports.
+//
+// Run it in the root of the repository. A second run with the same values changes nothing. It
+// writes no file unless all of them can be changed.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// project is where Goblin is published.
+// project describes a published Goblin.
 type project struct {
 	module  string // host/owner/goblin, perhaps with more elements before the last
 	host    string
