@@ -1,8 +1,8 @@
 // Goblin serves many MCP servers as one MCP server and shows them in a terminal UI.
 //
-// This package owns flags and what screens are made of; what a process does as long as it
-// serves is that of goblin/gateway/serve, and the commands that only ask something are
-// those of goblin/gateway/command.
+// This package defines the command line, the serving commands and their flags.
+// goblin/gateway/serve implements the serving modes, goblin/gateway/command all other
+// commands.
 package main
 
 import (
@@ -33,15 +33,15 @@ import (
 	"goblin/tui/theme"
 )
 
-// version is set by the linker for releases.
+// version is the release version, set by the linker.
 var version string
 
 func init() { termquery.Restore() }
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// executablePath returns the path of this program. On Linux it also works after the file was
-// replaced by another version.
+// executablePath returns the path of this program. On Linux it stays valid after the file
+// was replaced.
 func executablePath() (string, error) {
 	if _, err := os.Stat("/proc/self/exe"); err == nil {
 		return "/proc/self/exe", nil
@@ -58,7 +58,7 @@ func run(args []string) int {
 	a.Columns, a.OutTTY = cli.IsTerminal(os.Stdout)
 	_, a.ErrTTY = cli.IsTerminal(os.Stderr)
 	p := &serve.Process{App: a, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Show: runUI, Extend: addMetaTools}
-	// stdout carries answers or MCP. What anything else writes goes to stderr.
+	// stdout carries only answers or MCP. All other output goes to stderr.
 	os.Stdout = os.Stderr
 
 	ctx, release := p.Signals()
@@ -68,12 +68,11 @@ func run(args []string) int {
 	return a.Report(root.ExecuteContext(ctx))
 }
 
-// addMetaTools adds Goblin's own tools, and their commands, to a gateway.
 func addMetaTools(i *stack.Stack) (stack.Extension, error) {
 	cfg := i.Config()
 	self, err := executablePath()
 	if err != nil {
-		return stack.Extension{}, fmt.Errorf("find this program: %w", err)
+		return stack.Extension{}, fmt.Errorf("find this program's file: %w", err)
 	}
 	tools := meta.New(meta.Options{
 		Registry: i.Registry(), Ask: i.Ask, AwaitLists: i.AwaitLists, Starting: i.Starting, Permits: i.Permits,
@@ -109,7 +108,7 @@ func addMetaTools(i *stack.Stack) (stack.Extension, error) {
 	}, nil
 }
 
-// runUI runs the UI of a daemon, as a client of it.
+// runUI runs one UI as a client of its daemon.
 func runUI(ctx context.Context, h *serve.Daemon, c *remoteui.Conn, owner bool) error {
 	status, err := h.Status(ctx)
 	if err != nil {
@@ -137,21 +136,19 @@ func runUI(ctx context.Context, h *serve.Daemon, c *remoteui.Conn, owner bool) e
 	return view.Run(ctx, client, c)
 }
 
-const longHelp = `Goblin serves all of your MCP servers as one MCP server to all of your clients.
+const longHelp = `Goblin serves all your MCP servers as one MCP server to all your clients.
 
-Without a command, on a terminal, it starts the servers of its config and shows
-them; clients can connect as long as it runs. Without a command and without a
-terminal it is "goblin stdio", which is the command for MCP clients.
+Without a command, it opens the UI on a terminal and starts the servers of the
+config. Without a terminal it runs "goblin stdio", the command for MCP clients.
 
-The config is the file named by --config, else by $GOBLIN_CONFIG, else
-goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config, else a built-in demo.
+The config is --config FILE, $GOBLIN_CONFIG, or goblin/config.yaml in
+$XDG_CONFIG_HOME or ~/.config, in this order. Without one, the demo servers run.
 
 Exit codes: 0 ok, 1 failure, 2 usage, 3 config, 4 cannot connect, 6 timeout,
 7 not found.`
 
 //go:generate go test -run ^TestCommandReferenceIsCurrent$ . -update
 
-// newRoot is the command line.
 func newRoot(p *serve.Process) *cobra.Command {
 	var (
 		tui    bool
@@ -160,12 +157,12 @@ func newRoot(p *serve.Process) *cobra.Command {
 	a := p.App
 	root := &cobra.Command{
 		Use:   "goblin",
-		Short: "Many MCP servers as one",
+		Short: "Serve many MCP servers as one",
 		Long:  longHelp,
-		Example: `  goblin                         look at your servers, or at the demo
-  goblin stdio                   what clients start
-  goblin list tools              what the servers offer
-  goblin search what time is it  find the tool for it
+		Example: `  goblin                         open the UI
+  goblin stdio                   serve one client (clients run this)
+  goblin list tools              list the tools of all servers
+  goblin search what time is it  search for a tool
   goblin read goblin://servers   read a resource`,
 		SilenceErrors: true, SilenceUsage: true,
 		Version: a.Version.Version,
@@ -195,10 +192,10 @@ func newRoot(p *serve.Process) *cobra.Command {
 	root.SetVersionTemplate("goblin {{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 	cli.NameFlag(root.Flags(), &a.ConfigFlag, "config", "use this config `FILE`")
-	root.Flags().Var(newOneOf(&p.Theme, theme.Themes()...), "theme", "colours of the screen: "+strings.Join(theme.Themes(), ", "))
-	root.Flags().BoolVar(&p.ASCII, "ascii", false, "draw the screen with ASCII characters only")
-	root.Flags().BoolVar(&tui, "tui", false, "serve MCP on stdin and stdout and show the screen on the terminal")
-	cli.NameFlag(root.Flags(), &tuiTTY, "tui-tty", "the same, on this `TERMINAL` instead of /dev/tty")
+	root.Flags().Var(newOneOf(&p.Theme, theme.Themes()...), "theme", "colors of the UI: "+strings.Join(theme.Themes(), ", "))
+	root.Flags().BoolVar(&p.ASCII, "ascii", false, "draw the UI with ASCII characters only")
+	root.Flags().BoolVar(&tui, "tui", false, "serve MCP on stdin and stdout, and open the UI on the terminal")
+	cli.NameFlag(root.Flags(), &tuiTTY, "tui-tty", "like --tui, on this `TERMINAL` instead of /dev/tty")
 	root.SetHelpCommand(a.Help())
 	root.AddGroup(cli.Groups()...)
 	root.AddCommand(stdioCommand(p), serveCommand(p), daemonCommand(p), demoCommand(p))
@@ -208,7 +205,7 @@ func newRoot(p *serve.Process) *cobra.Command {
 	return root
 }
 
-// newChooser returns a function that asks the user at the terminal to choose items.
+// newChooser returns a function that lets the user choose items at the terminal.
 func newChooser(p *serve.Process) command.SelectFunc {
 	return func(ctx context.Context, c *command.Selection) (bool, error) {
 		list := &tui.List{Title: c.Title, About: c.About, Switch: c.Switch, On: c.On}
@@ -225,8 +222,8 @@ func newChooser(p *serve.Process) command.SelectFunc {
 	}
 }
 
-// shareFlags makes all commands take the flags that may stand in front of any of
-// them, and show those that do something there.
+// shareFlags adds the root's --theme, --ascii and --config to all commands. Help shows
+// only --config.
 func shareFlags(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		for _, name := range []string{"theme", "ascii"} {
@@ -238,7 +235,8 @@ func shareFlags(root *cobra.Command) {
 	}
 }
 
-// addConfigFlag adds --config to a command and its subcommands that read a config.
+// addConfigFlag adds --config to a command and its subcommands, except those marked with
+// [cli.NoConfig].
 func addConfigFlag(c *cobra.Command, flag *pflag.Flag) {
 	if _, none := c.Annotations[cli.NoConfig]; none {
 		return
@@ -250,7 +248,8 @@ func addConfigFlag(c *cobra.Command, flag *pflag.Flag) {
 	}
 }
 
-// setCompletions defines the shell completions. Files are only completed where they fit.
+// setCompletions defines the shell completions. Only commands that take files complete
+// files.
 func setCompletions(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if c.ValidArgs == nil && c.ValidArgsFunction == nil && c.Name() != "lua" {
@@ -259,13 +258,14 @@ func setCompletions(root *cobra.Command) {
 	}
 	themes := cobra.FixedCompletions(theme.Themes(), cobra.ShellCompDirectiveNoFileComp)
 	if err := root.RegisterFlagCompletionFunc("theme", themes); err != nil {
-		panic(err) // there is no such flag
+		panic(err) // unreachable: the flag exists
 	}
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
-		c.Short, c.Long = "Print completions for a shell", "Print completions for a shell; each command's help says how to use them."
+		c.Short, c.Long = "Print shell completions", "Print completions for a shell. Each shell's help explains how to install them."
+		c.GroupID = cli.GroupOther
 		c.RunE = func(cmd *cobra.Command, _ []string) error {
-			return cli.Usage(cmd, "say for which shell: bash, fish, powershell or zsh")
+			return cli.Usage(cmd, "completion needs a shell: bash, fish, powershell or zsh")
 		}
 		c.Args = cobra.ArbitraryArgs
 		c.Annotations = cli.NoConfigAnnotations()
@@ -279,7 +279,6 @@ func setCompletions(root *cobra.Command) {
 	}
 }
 
-// oneOf is a flag that takes one of a few words.
 type oneOf struct {
 	value *string
 	words []string
@@ -287,7 +286,7 @@ type oneOf struct {
 
 func newOneOf(value *string, words ...string) *oneOf { return &oneOf{value, words} }
 
-// String implements the flag's value.
+// String implements [pflag.Value].
 func (o *oneOf) String() string {
 	if o.value == nil {
 		return ""
@@ -295,10 +294,10 @@ func (o *oneOf) String() string {
 	return *o.value
 }
 
-// Type is how help calls the flag's value.
+// Type implements [pflag.Value]. Help shows it as the name of the value.
 func (o *oneOf) Type() string { return "NAME" }
 
-// Set implements the flag's value.
+// Set implements [pflag.Value].
 func (o *oneOf) Set(word string) error {
 	if !slices.Contains(o.words, word) {
 		return fmt.Errorf("must be one of %s", strings.Join(o.words, ", "))
@@ -316,15 +315,11 @@ func stdioCommand(p *serve.Process) *cobra.Command {
 		Use:     "stdio",
 		GroupID: cli.GroupServe,
 		Short:   "Serve one client on stdin and stdout",
-		Long: `Speak MCP on stdin and stdout. This is what MCP clients start.
+		Long: `Serve MCP over stdio for one client. MCP clients run this command.
 
-All clients of a config share one daemon, which runs the servers: the first
-"goblin stdio" starts it in the background, and it ends gateway.linger after its
-last client. If it dies, its clients go on with the next one.
-
---standalone runs the servers in this process instead, for this client alone.
-
---profile shows the client what a profile of the config has, and nothing else.`,
+All clients of a config share one daemon, which runs the servers. The first
+"goblin stdio" starts it in the background. It exits gateway.linger (1m) after
+its last client disconnects. If it crashes, clients continue with a new one.`,
 		Example: `  goblin stdio
   goblin stdio --config ~/projects/goblin.yaml
   goblin stdio --profile coding
@@ -332,8 +327,8 @@ last client. If it dies, its clients go on with the next one.
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.Stdio(cmd.Context(), standalone, profile) },
 	}
-	cmd.Flags().BoolVar(&standalone, "standalone", false, "run the servers in this process, without a daemon")
-	cli.NameFlag(cmd.Flags(), &profile, "profile", "show the client this `PROFILE` of the config")
+	cmd.Flags().BoolVar(&standalone, "standalone", false, "run the servers in this process, for this client only")
+	cli.NameFlag(cmd.Flags(), &profile, "profile", "give the client only the entries of this `PROFILE`")
 	return cmd
 }
 
@@ -343,15 +338,13 @@ func serveCommand(p *serve.Process) *cobra.Command {
 		Use:     "serve",
 		GroupID: cli.GroupServe,
 		Short:   "Serve clients over HTTP and the local socket",
-		Long: `Run the daemon in the foreground, without a screen. Serves Streamable HTTP at /mcp,
-Prometheus metrics at /metrics, /healthz and /readyz, and "goblin stdio" clients
-of the same config.
+		Long: `Run the daemon in the foreground, without a UI. It serves Streamable HTTP at
+/mcp, Prometheus metrics at /metrics, health checks at /healthz and /readyz, and
+"goblin stdio" clients of the same config.
 
-The address is that of --listen, else gateway.listen of the config, else
-` + serve.DefaultListen + `. One that other machines can reach needs gateway.auth_token.
-
-Clients at /mcp/p/PROFILE see what that profile of the config has. --profile shows
-one to all clients at /mcp, too; it wins over the config's "clients".`,
+The default address is gateway.listen in the config, or ` + serve.DefaultListen + `. To listen
+on anything but loopback, set gateway.auth_token. Clients at /mcp/p/PROFILE see
+only the entries of that profile.`,
 		Example: `  goblin serve
   goblin serve --listen 127.0.0.1:9000
   goblin serve --profile coding
@@ -359,7 +352,7 @@ one to all clients at /mcp, too; it wins over the config's "clients".`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("listen") {
-				// Whether it needs a token is the config's business.
+				// The config decides whether the address needs a token.
 				if err := config.CheckListen(listen, "any"); err != nil {
 					return cli.Usage(cmd, "--listen: %v", err)
 				}
@@ -368,17 +361,17 @@ one to all clients at /mcp, too; it wins over the config's "clients".`,
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "listen on this `ADDRESS`, as HOST:PORT")
-	cli.NameFlag(cmd.Flags(), &profile, "profile", "show clients at /mcp this `PROFILE` of the config")
+	cli.NameFlag(cmd.Flags(), &profile, "profile", "give clients at /mcp only the entries of this `PROFILE`, regardless of \"clients\" in the config")
 	return cmd
 }
 
-// daemonCommand returns the command that a detached daemon runs.
+// daemonCommand returns the hidden command that runs a detached daemon.
 func daemonCommand(p *serve.Process) *cobra.Command {
 	var useDemo bool
 	cmd := &cobra.Command{
 		Use: "daemon", Hidden: true, Args: cli.NoArgs,
-		Aliases: []string{"host"}, // a bridge of an older version starts the program by this name
-		Short:   "Run the background daemon; goblin stdio starts it",
+		Aliases: []string{"host"}, // bridges of older versions use this name
+		Short:   "Run the background daemon (started by goblin stdio)",
 		Example: "  goblin daemon --config ~/.config/goblin/config.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.Background(cmd.Context(), useDemo)
@@ -392,10 +385,10 @@ func demoCommand(p *serve.Process) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-server NAME", Hidden: true, ValidArgs: demo.Names(),
 		Example: "  goblin demo-server clock", Annotations: cli.NoConfigAnnotations(),
-		Short: "Be one of the demo servers on stdin and stdout",
+		Short: "Run a demo server on stdin and stdout",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)(cmd, args); err != nil {
-				return cli.Usage(cmd, "name one demo server of %v", demo.Names())
+				return cli.Usage(cmd, "demo-server needs one of %v", demo.Names())
 			}
 			return nil
 		},

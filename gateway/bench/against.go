@@ -10,8 +10,8 @@ import (
 type figure struct {
 	name string
 	show func(float64) string
-	// mean is true for what the system counts too coarsely for one turn: the mean of all
-	// turns counts, in place of medians.
+	// mean is set for values that the system counts too coarsely for one turn. Then the
+	// mean of all turns is used instead of medians.
 	mean bool
 }
 
@@ -29,7 +29,6 @@ func ofMemory(name string) figure {
 	return figure{name: name, show: func(kib float64) string { return fmt.Sprintf("%.1f MiB", kib/1024) }}
 }
 
-// against compares this binary with another one.
 func (l *load) against(other, only string) error {
 	sides := [2]programs{l.progs, l.progs}
 	sides[0].goblin = other
@@ -52,14 +51,15 @@ func (l *load) against(other, only string) error {
 	return nil
 }
 
-// contender starts what a comparison measures of one side: turn returns the figures of one
-// turn, end ends its processes.
+// contender starts what is measured of one side. turn returns the figures of one turn,
+// end stops the processes.
 type contender func(programs) (turn func() ([]float64, error), end func(), err error)
 
-// turns are the figures of one life: of each figure, both sides' values, turn by turn.
+// turns holds the values of one life: for each figure, both sides' values in order of
+// turns.
 type turns [][2][]float64
 
-// pair compares both sides for 20 s, in several lives, and reports each figure.
+// pair compares both sides for 20 s in several lives, and reports each figure.
 func (l *load) pair(title string, figures []figure, sides [2]programs, start contender) error {
 	all := make([]turns, l.lives)
 	for i := range all {
@@ -75,7 +75,8 @@ func (l *load) pair(title string, figures []figure, sides [2]programs, start con
 	return nil
 }
 
-// live is life n: both sides start, warm up and take turns, each time the other one first.
+// live runs life n: both sides start, warm up and take turns. The side that starts
+// alternates.
 func (l *load) live(n, figures int, sides [2]programs, start contender) (turns, error) {
 	var turn [2]func() ([]float64, error)
 	values := make(turns, figures)
@@ -110,8 +111,8 @@ func (l *load) live(n, figures int, sides [2]programs, start contender) (turns, 
 	return values, nil
 }
 
-// compared is the row of figure i: the middle of each side's turns, the median of the
-// lives' ratios, and the least and the largest of them.
+// compared returns the row of figure i: each side's median, the median of the lives'
+// ratios, and their minimum and maximum.
 func (f figure) compared(i int, all []turns) []string {
 	var sides [2][]float64
 	var ratios []float64
@@ -127,11 +128,10 @@ func (f figure) compared(i int, all []turns) []string {
 	return row
 }
 
-// ratio is the median of the ratios of neighbouring turns; for a figure of means, that of
-// the means.
+// ratio returns the median of the ratios of neighboring turns, or the ratio of the means.
 func (f figure) ratio(other, this []float64) float64 {
 	if f.mean {
-		return mean(this) / mean(other) // not a number where nothing counts it
+		return mean(this) / mean(other) // NaN where the system doesn't count it
 	}
 	ratios := make([]float64, len(this))
 	for i := range ratios {
@@ -155,8 +155,8 @@ func mean(all []float64) float64 {
 	return sum / float64(len(all))
 }
 
-// callsAgainst compares tools/call of three sizes, one, 16 and 64 at a time, by all
-// ways into Goblin, with the server that costs as little as one can.
+// callsAgainst compares tools/call of three sizes, with 1, 16 and 64 in flight, through
+// all transports, with the cheapest possible server.
 func (l *load) callsAgainst(sides [2]programs) error {
 	var figures []figure
 	for _, way := range waysIn {
@@ -177,7 +177,6 @@ func (l *load) callsAgainst(sides [2]programs) error {
 	return nil
 }
 
-// callsOf gives each way in one turn.
 func (l *load) callsOf(ways []*target, size, window int) (all []float64, err error) {
 	for _, t := range ways {
 		t.reset()
@@ -189,10 +188,9 @@ func (l *load) callsOf(ways []*target, size, window int) (all []float64, err err
 	return all, nil
 }
 
-// waysIn names the ways into Goblin.
+// waysIn are the transports to Goblin.
 var waysIn = [3]string{"stdio --standalone", "stdio (bridge to a daemon)", "Streamable HTTP"}
 
-// ways are all ways into a Goblin with one backend, beside each other.
 func (l *load) ways(programs programs) (targets []*target, end func(), err error) {
 	f, err := l.fixtureOf(programs, 1, 1)
 	if err != nil {
@@ -211,7 +209,6 @@ func (l *load) ways(programs programs) (targets []*target, end func(), err error
 	return append([]*target{first}, shared...), func() { alone.Close(); endShared() }, nil
 }
 
-// catalogsAgainst compares lists of 100,000 resources, and the memory after them.
 func (l *load) catalogsAgainst(sides [2]programs) error {
 	const resources = 100_000
 	title := fmt.Sprintf("resources/list of %d in pages of 1,000", resources)
@@ -235,7 +232,6 @@ func (l *load) catalogsAgainst(sides [2]programs) error {
 	})
 }
 
-// startsAgainst compares the time from the start until all is listed.
 func (l *load) startsAgainst(sides [2]programs) error {
 	for _, servers := range []int{1, 20} {
 		title := fmt.Sprintf("from start to ready, %d servers", servers)
@@ -254,7 +250,6 @@ func (l *load) startsAgainst(sides [2]programs) error {
 	return nil
 }
 
-// updatesAgainst compares the way of one update to 50 sessions.
 func (l *load) updatesAgainst(sides [2]programs) error {
 	title := fmt.Sprintf("one update to %d subscribers", subscribers)
 	figures := []figure{ofTime("until the last has it")}

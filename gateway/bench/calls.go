@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// daemon is a `goblin serve` that is stopped with stop.
 type daemon struct {
 	url  string
 	pid  int
@@ -44,10 +43,9 @@ func (l *load) serve(f *setup) (*daemon, error) {
 	return nil, fmt.Errorf("goblin serve does not listen: %w\n%s", l.ctx.Err(), &said)
 }
 
-// calls are measured with two backends. Budgets that are times are judged by the one
-// that costs as little as a server can. Those that are ratios reckon with a server
-// where a bare cat in between keeps 86 % of the throughput with 64 in flight, which
-// holds for one that is built with an SDK: it is what judges them.
+// calls measures with two servers. The cheapest possible server is used for budgets that
+// are times. Budgets that are ratios assume a server with which a bare cat keeps 86 % of
+// the throughput with 64 in flight. A server built with an SDK fulfills that.
 func (l *load) calls() error {
 	if err := l.plainCalls(); err != nil {
 		return err
@@ -55,8 +53,8 @@ func (l *load) calls() error {
 	return l.sdkCalls()
 }
 
-// plainCalls are tools/call of three sizes, one, 16 and 64 at a time, by all ways
-// into Goblin.
+// plainCalls measures tools/call of three sizes, with 1, 16 and 64 in flight, through all
+// transports.
 func (l *load) plainCalls() error {
 	alone, err := l.newFixture(1, 1)
 	if err != nil {
@@ -86,7 +84,6 @@ func (l *load) plainCalls() error {
 	return nil
 }
 
-// daemonTargets are the ways into a daemon with one backend: a bridge and HTTP.
 func (l *load) daemonTargets(programs programs) (targets []*target, end func(), err error) {
 	f, err := l.fixtureOf(programs, 1, 1)
 	if err != nil {
@@ -112,7 +109,7 @@ func (l *load) daemonTargets(programs programs) (targets []*target, end func(), 
 	}, func() { bridged.Close(); h.stop() }, nil
 }
 
-// sdkCalls are those tools/call that have budgets which are ratios.
+// sdkCalls measures the calls whose budgets are ratios.
 func (l *load) sdkCalls() error {
 	programs, err := l.progs.sdkPrograms()
 	if err != nil {
@@ -136,7 +133,6 @@ func (l *load) sdkCalls() error {
 	return nil
 }
 
-// beside are a backend, Goblin before it, and a bare cat before it, if there is one.
 func (l *load) beside(f *setup) (targets []*target, end func(), err error) {
 	var peers []*client
 	end = func() {
@@ -167,11 +163,11 @@ func (l *load) beside(f *setup) (targets []*target, end func(), err error) {
 	return targets, end, nil
 }
 
-// compare gives the targets turns, in an order that changes, and reports them.
+// compare gives the targets turns in changing order, and reports them.
 func (l *load) compare(targets []*target, backend string, size, window int) error {
 	slice := min(50*time.Millisecond, l.during(time.Second))
 	for _, t := range targets {
-		if err := t.turn(window, size, slice); err != nil { // to warm up
+		if err := t.turn(window, size, slice); err != nil { // warm up
 			return err
 		}
 		t.reset()
@@ -201,7 +197,7 @@ func (l *load) callReport(targets []*target, backend string, size, window int) {
 		if len(t.latency) > 0 {
 			m.cpu = t.cpu / time.Duration(len(t.latency))
 		}
-		// The median of the ratios of neighbouring turns.
+		// The median of the ratios of neighboring turns.
 		var share []float64
 		for i, rate := range t.rate {
 			share = append(share, 100*rate/direct.rate[i])
@@ -216,17 +212,16 @@ func (l *load) callReport(targets []*target, backend string, size, window int) {
 	}
 }
 
-// measurement is a target's figures beside those of others.
 type measurement struct {
 	size, window       int
-	p50, direct, alone time.Duration // of itself, of the backend, of the first way into Goblin
-	share              float64       // of the backend's throughput, in percent
-	cpu                time.Duration // processor time of a call
+	p50, direct, alone time.Duration // of the target, the server, the first transport
+	share              float64       // of the server's throughput, in percent
+	cpu                time.Duration // processor time per call
 }
 
 func (m measurement) ratio() float64 { return float64(m.p50) / float64(m.direct) }
 
-// The judges tell whether a target keeps what is demanded of it; "" for no demand.
+// The judges return a verdict on a budget, or "" without one.
 
 func judgeAlone(r *report, m measurement) string {
 	switch {

@@ -11,7 +11,8 @@ import (
 	"strconv"
 )
 
-// client is an MCP client over byte streams. One goroutine at a time may send, and one receive.
+// client is an MCP client over byte streams. One goroutine at a time may send, and one
+// may receive.
 type client struct {
 	PID int // of the server; 0 inside this process
 
@@ -21,15 +22,13 @@ type client struct {
 	id  int
 }
 
-// hello are the params of initialize.
+// hello is the params of initialize.
 const hello = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`
 
-// connect returns a client of a server inside this process, not initialized.
 func connect(in io.WriteCloser, out io.Reader) *client {
 	return &client{in: in, out: bufio.NewReaderSize(out, 1<<20)}
 }
 
-// startClient starts a server and initializes it.
 func startClient(env []string, command ...string) (*client, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), env...)
@@ -70,19 +69,19 @@ func (p *client) write(text string) error {
 	return err
 }
 
-// Send asks without waiting for the answer, under the next id.
+// Send sends a request with the next id.
 func (p *client) Send(method, params string) error {
 	p.id++
 	return p.SendAs(p.id, method, params)
 }
 
-// SendAs asks under an id of the caller's.
+// SendAs sends a request with the given id.
 func (p *client) SendAs(id int, method, params string) error {
 	return p.write(`{"jsonrpc":"2.0","id":` + strconv.Itoa(id) + `,"method":"` + method + `","params":` + params + "}\n")
 }
 
-// Receive reads the next answer; those that are errors are errors. It is the
-// whole frame, or its first part if that is larger than 1 MiB.
+// Receive reads the next response. It skips notifications and returns error responses as
+// errors. A frame over 1 MiB is cut.
 func (p *client) Receive() ([]byte, error) {
 	for {
 		line, err := p.Next()
@@ -98,7 +97,7 @@ func (p *client) Receive() ([]byte, error) {
 	}
 }
 
-// Next reads the next frame of whatever kind, as Receive does.
+// Next reads the next frame of any kind. A frame over 1 MiB is cut.
 func (p *client) Next() ([]byte, error) {
 	line, err := p.out.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -111,7 +110,7 @@ func (p *client) Next() ([]byte, error) {
 	return line, err
 }
 
-// Ask sends a request and receives its answer.
+// Ask sends a request and receives its response.
 func (p *client) Ask(method, params string) ([]byte, error) {
 	if err := p.Send(method, params); err != nil {
 		return nil, err
@@ -124,8 +123,6 @@ var (
 	noticeMember = []byte(`"method":`)
 )
 
-// isNotice reports whether a frame of Goblin or of a backend is a notification.
 func isNotice(frame []byte) bool { return bytes.Contains(frame[:min(len(frame), 120)], noticeMember) }
 
-// isFailure reports whether such a frame is an error.
 func isFailure(frame []byte) bool { return bytes.Contains(frame[:min(len(frame), 120)], errorMember) }

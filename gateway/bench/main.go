@@ -1,21 +1,22 @@
-// Command bench measures the goblin binary against direct connections to the same servers.
+// Command bench measures the goblin binary against direct connections to the same
+// servers.
 //
-// Both take turns within one run, so that ratios mean something on a noisy machine. It runs
-// the real binary, built first unless $GOBLIN_BENCH_BINARY names one. The server behind it
-// is testserver -fast; where a budget is a ratio, it is a server on mcp-go.
+// Both take turns within one run, so that ratios are meaningful on a noisy machine. It
+// builds and runs the real binary, or $GOBLIN_BENCH_BINARY. The server behind it is
+// testserver -fast. Where a budget is a ratio, it is a server built with mcp-go.
 //
 //	go run ./gateway/bench                  two minutes, all measurements and budgets
 //	go run ./gateway/bench -quick           20 seconds
 //	go run ./gateway/bench -only calls      only some measurements
-//	go run ./gateway/bench -against BINARY  beside another Goblin, six minutes or one
+//	go run ./gateway/bench -against BINARY  compare with another Goblin, six minutes or one
 //
-// With -against, each row starts its processes five times, or twice with -quick. The least
-// and the largest of these ratios show how far a row can be trusted.
+// With -against, each row starts its processes five times, or twice with -quick. The
+// minimum and the maximum of these ratios show how reliable a row is.
 //
 // gateway/bench/compare builds another revision and compares with it.
 //
-// The benchmarks with the build tag bench measure the rest: allocations of a call, memory of
-// an idle Goblin, and the UI on a real terminal.
+// The benchmarks with the build tag bench measure the rest: allocations per call, memory
+// of an idle Goblin, and the UI on a real terminal.
 package main
 
 import (
@@ -39,21 +40,20 @@ func main() {
 	}
 }
 
-// load is one run.
 type load struct {
 	ctx   context.Context
 	dir   string
 	progs programs
 	scale float64 // 1 for two minutes
-	// lives is how often the processes of a comparison are started anew. Where a process
-	// happens to run and to lie in memory changes what its calls take by up to a fifth, for
-	// as long as it lives: two copies of one binary differ by that much.
+	// lives is the number of starts of each process in a comparison. Where a process is placed in memory
+	// and on cores changes its call times by up to 20 % for its whole life. This also holds for two copies
+	// of one binary.
 	lives   int
 	fixture int // counts folders
 	out     report
 }
 
-// parts lists the measurements, in the order of the report.
+// parts lists the measurements in report order.
 var parts = []struct {
 	name string
 	run  func(*load) error
@@ -99,7 +99,6 @@ func run() error {
 	return nil
 }
 
-// all measures all parts that are wanted.
 func (l *load) all(only string) error {
 	for _, p := range parts {
 		if !wanted(only, p.name) {
@@ -112,17 +111,14 @@ func (l *load) all(only string) error {
 	return nil
 }
 
-// wanted reports whether a part is to be measured.
 func wanted(only, part string) bool {
 	return only == "" || strings.Contains(","+only+",", ","+part+",")
 }
 
-// newFixture makes a config in a folder of its own.
 func (l *load) newFixture(servers, resources int) (*setup, error) {
 	return l.fixtureOf(l.progs, servers, resources)
 }
 
-// fixtureOf is newFixture for other programs.
 func (l *load) fixtureOf(p programs, servers, resources int) (*setup, error) {
 	l.fixture++
 	dir := fmt.Sprintf("%s/%d", l.dir, l.fixture)
@@ -132,5 +128,5 @@ func (l *load) fixtureOf(p programs, servers, resources int) (*setup, error) {
 	return newSetup(dir, p, servers, resources)
 }
 
-// during is a share of the run's time.
+// during scales a duration to the length of the run.
 func (l *load) during(d time.Duration) time.Duration { return time.Duration(float64(d) * l.scale) }

@@ -9,22 +9,21 @@ import (
 	"time"
 )
 
-// report prints what was measured, and counts budgets.
+// report prints results and counts budgets.
 type report struct {
 	to          io.Writer
 	met, missed int
 }
 
-// section begins a table.
 func (r *report) section(title string, columns ...string) {
 	r.line("\n" + title)
 	r.row(columns...)
 }
 
-// line writes a line. One that is lost is not missed: nobody reads any more.
+// line writes a line. It ignores errors: then stdout is closed.
 func (r *report) line(text string) { _, _ = fmt.Fprintln(r.to, text) }
 
-// row prints one line of a table: the first column wide, the last as it is.
+// row prints one line of a table, with a wide first column.
 func (r *report) row(columns ...string) {
 	var line strings.Builder
 	for i, c := range columns {
@@ -40,12 +39,10 @@ func (r *report) row(columns ...string) {
 	r.line(strings.TrimRight(line.String(), " "))
 }
 
-// most is the verdict on a value that may be limit at most.
 func most[T cmp.Ordered](r *report, name string, value, limit T) string {
 	return r.budget(value <= limit, fmt.Sprintf("%s %s, budget ≤ %s", name, show(value), show(limit)))
 }
 
-// least is the verdict on a value that must be limit at least.
 func least[T cmp.Ordered](r *report, name string, value, limit T) string {
 	return r.budget(value >= limit, fmt.Sprintf("%s %s, budget ≥ %s", name, show(value), show(limit)))
 }
@@ -73,7 +70,7 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-// duration is three digits of a duration.
+// duration formats a duration with three digits.
 func duration(d time.Duration) string {
 	switch a := d.Abs(); {
 	case a < 100*time.Microsecond:
@@ -86,7 +83,7 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%.0f ms", float64(d)/1e6)
 }
 
-// quantile is a value of all that at least the share q of them does not exceed.
+// quantile returns the q-quantile of all.
 func quantile[T cmp.Ordered](all []T, q float64) T {
 	var none T
 	if len(all) == 0 {

@@ -10,18 +10,18 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// sdkMode is the argument that makes this program an MCP server on stdin and stdout.
+// sdkMode is the argument that turns this program into an MCP server on stdin and stdout.
 const sdkMode = "sdkserver"
 
-// sdkPrograms returns the programs with a server on mcp-go, as authors of servers use it. It
-// is this program: the test server would take 5 ms longer to start if it linked mcp-go.
+// sdkPrograms returns the programs with a typical mcp-go server. It is this program,
+// because linking mcp-go would slow the test server's start by 5 ms.
 func (p programs) sdkPrograms() (programs, error) {
 	self, err := os.Executable()
 	p.server = []string{self, sdkMode}
 	return p, err
 }
 
-// serveSDK serves the tool "echo", which answers at once with a text of "size" bytes.
+// serveSDK serves the tool "echo", which returns a text of "size" bytes.
 func serveSDK() error {
 	s := server.NewMCPServer("bench", "1", server.WithToolCapabilities(false))
 	var texts sync.Map // results of echo, by size

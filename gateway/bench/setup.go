@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// programs are the programs of a measurement: Goblin, and the command line of the server
-// behind it up to the number of its resources.
+// programs are the programs of a measurement: Goblin, and the server's command line up to
+// its number of resources.
 type programs struct {
 	goblin string
 	server []string
@@ -20,8 +20,8 @@ type programs struct {
 // modulePath is set by gateway/deploy/renamemodule.
 const modulePath = "goblin"
 
-// buildPrograms builds Goblin and the test server into dir. $GOBLIN_BENCH_BINARY names an
-// existing Goblin to use instead, for instance of another revision.
+// buildPrograms builds Goblin and the test server into dir. If $GOBLIN_BENCH_BINARY is
+// set, it is used instead of building Goblin.
 func buildPrograms(dir string) (programs, error) {
 	server := filepath.Join(dir, "testserver")
 	p := programs{goblin: os.Getenv("GOBLIN_BENCH_BINARY"), server: []string{server, "-fast"}}
@@ -41,19 +41,19 @@ func goBuild(path, pkg string) error {
 	return nil
 }
 
-// touched is the URI of the resource that the server's tool "touch" reports as updated.
+// touched is the URI of the resource that the tool "touch" reports as updated.
 const touched = "file:///srv/data/touched.json"
 
-// setup is a config with servers, named s0, s1 and so on.
+// setup is a config with servers named s0, s1 and so on.
 type setup struct {
 	config string   // path of the config
-	env    []string // makes Goblin use it, in folders of its own
+	env    []string // environment with this config and own folders
 
 	programs programs
 }
 
-// newSetup writes a config with servers that have that number of resources. dir must be short:
-// the daemon's socket is in it, too.
+// newSetup writes a config with servers with the given number of resources. dir must be
+// short, because it contains the daemon's socket.
 func newSetup(dir string, p programs, servers, resources int) (*setup, error) {
 	s := &setup{config: filepath.Join(dir, "c.yaml"), programs: p}
 	s.env = []string{"XDG_RUNTIME_DIR=" + dir, "XDG_STATE_HOME=" + dir, "HOME=" + dir, "GOBLIN_CONFIG=" + s.config}
@@ -65,7 +65,6 @@ func newSetup(dir string, p programs, servers, resources int) (*setup, error) {
 	return s, os.WriteFile(s.config, []byte(text.String()), 0o600)
 }
 
-// serverCommand returns the command line of a server with that number of resources.
 func (s *setup) serverCommand(resources int) []string {
 	return append(slices.Clone(s.programs.server), strconv.Itoa(resources))
 }
@@ -75,7 +74,8 @@ func (s *setup) Direct(resources int) (*client, error) {
 	return startClient(nil, s.serverCommand(resources)...)
 }
 
-// Copied is Direct with one cat process per direction in between, the least possible relay.
+// Copied is like Direct, with one cat process per direction in between, the simplest
+// possible relay.
 func (s *setup) Copied(resources int) (*client, error) {
 	return startClient(nil, append([]string{"sh", "-c", `cat | "$0" "$@" | cat`}, s.serverCommand(resources)...)...)
 }
@@ -85,7 +85,7 @@ func (s *setup) Start(args ...string) (*client, error) {
 	return startClient(s.env, append([]string{s.programs.goblin}, args...)...)
 }
 
-// Through is Start, and waits until all servers have listed.
+// Through is like Start, and waits until all servers have listed.
 func (s *setup) Through(args ...string) (*client, error) {
 	p, err := s.Start(args...)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *setup) Through(args ...string) (*client, error) {
 	return p, nil
 }
 
-// Command returns Goblin with that config, not started.
+// Command returns an unstarted Goblin with this config.
 func (s *setup) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.programs.goblin, args...)
 	cmd.Env = append(os.Environ(), s.env...)

@@ -10,24 +10,22 @@ import (
 	"time"
 )
 
-// target receives the load: a backend, or Goblin by one of its ways in.
+// target receives load: a server, or Goblin through one transport.
 type target struct {
 	name string
 	tool string
-	// load keeps window calls under way for a time and returns how long each
-	// took.
+	// load keeps window calls in flight for d and returns the duration of each.
 	load func(window int, params string, size int, d time.Duration) ([]time.Duration, error)
-	pids []int // of the processes whose processor time is asked for
-	// judge holds a measurement against the budgets; nil where there are none.
+	pids []int // processes whose processor time is measured
+	// judge compares a measurement with its budget. It may be nil.
 	judge func(*report, measurement) string
 
-	// What was measured.
+	// Results.
 	latency []time.Duration
-	rate    []float64 // calls per second, one for each turn
+	rate    []float64 // calls per second, per turn
 	cpu     time.Duration
 }
 
-// turn puts load on a target for a time.
 func (t *target) turn(window, size int, d time.Duration) error {
 	params := fmt.Sprintf(`{"name":%q,"arguments":{"size":%d}}`, t.tool, size)
 	cpu, begin := t.spent(), time.Now()
@@ -41,7 +39,6 @@ func (t *target) turn(window, size int, d time.Duration) error {
 	return nil
 }
 
-// spent is the processor time that its processes have spent.
 func (t *target) spent() (all time.Duration) {
 	for _, pid := range t.pids {
 		all += processorTime(pid)
@@ -51,15 +48,15 @@ func (t *target) spent() (all time.Duration) {
 
 func (t *target) reset() { t.latency, t.rate, t.cpu = nil, nil, 0 }
 
-// stream asks over a byte stream. One goroutine sends and receives, as a
-// client that is no bottleneck does; requests are far smaller than a pipe.
+// stream returns a load over a byte stream. One goroutine sends and receives, so that the
+// client is no bottleneck. Requests are far smaller than a pipe's buffer.
 func stream(p *client) func(int, string, int, time.Duration) ([]time.Duration, error) {
 	const slots = 64
-	round := 1 << 14 // ids of the peer's own are smaller than those of calls
+	round := 1 << 14 // above the client's other ids
 	return func(window int, params string, size int, d time.Duration) ([]time.Duration, error) {
 		var began [slots]time.Time
 		send := func(slot int) error {
-			round++ // ids are never used twice
+			round++ // ids are never reused
 			id := round*slots + slot
 			began[slot] = time.Now()
 			return p.SendAs(id, "tools/call", params)
@@ -94,7 +91,7 @@ func stream(p *client) func(int, string, int, time.Duration) ([]time.Duration, e
 
 var idMember = []byte(`"id":`)
 
-// idOf checks an answer and reads its id.
+// idOf checks a response and returns its id.
 func idOf(answer []byte, size int) (int, error) {
 	_, rest, _ := bytes.Cut(answer[:min(len(answer), 100)], idMember)
 	end := bytes.IndexByte(rest, ',')
@@ -105,7 +102,6 @@ func idOf(answer []byte, size int) (int, error) {
 	return id, nil
 }
 
-// web is a session over Streamable HTTP.
 type web struct {
 	url     string
 	session string
@@ -156,7 +152,6 @@ func (w *web) post(body string) ([]byte, error) {
 	return text, nil
 }
 
-// load is the load of a target.
 func (w *web) load(window int, params string, size int, d time.Duration) ([]time.Duration, error) {
 	var (
 		wg    sync.WaitGroup

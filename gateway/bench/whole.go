@@ -14,8 +14,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// pages lists all resources and returns when the first page was there, and
-// the last.
+// pages lists all resources and returns the times until the first and the last page.
 func pages(p *client) (count int, first, all time.Duration, err error) {
 	begin := time.Now()
 	params := "{}"
@@ -36,7 +35,6 @@ func pages(p *client) (count int, first, all time.Duration, err error) {
 	}
 }
 
-// catalogs are lists of many resources, in pages of a thousand.
 func (l *load) catalogs() error {
 	l.out.section("resources/list in pages of 1,000, and memory", "", "first page", "p99", "all pages", "p99", "MiB", "budget")
 	for _, n := range []int{1000, 10_000, 100_000} {
@@ -70,7 +68,7 @@ func (l *load) catalog(f *setup, n int) error {
 			if err != nil {
 				return err
 			}
-			if count < n { // Goblin offers some of its own
+			if count < n { // Goblin adds its own
 				return fmt.Errorf("%d of %d resources are listed", count, n)
 			}
 			first[i], all[i] = append(first[i], one), append(all[i], whole)
@@ -93,8 +91,8 @@ func (l *load) catalog(f *setup, n int) error {
 	return nil
 }
 
-// begin starts Goblin and waits until all its servers have listed. memory and own are what
-// [resident] and [ownMemory] return then.
+// begin starts Goblin and waits until all servers have listed. memory and own are the
+// results of [resident] and [ownMemory] at that time.
 func begin(f *setup) (answered, ready time.Duration, memory, own int, err error) {
 	start := time.Now()
 	p, err := f.Start("stdio", "--standalone")
@@ -107,8 +105,8 @@ func begin(f *setup) (answered, ready time.Duration, memory, own int, err error)
 	return answered, time.Since(start), resident(p.PID), ownMemory(p.PID), err
 }
 
-// beginDirect starts backends side by side and lists the tools of each: what
-// no gateway can be faster than.
+// beginDirect starts servers in parallel and lists their tools: the lower limit for any
+// gateway.
 func beginDirect(f *setup, servers int) (time.Duration, error) {
 	start := time.Now()
 	faults := make(chan error, servers)
@@ -137,7 +135,7 @@ func beginDirect(f *setup, servers int) (time.Duration, error) {
 	return took, fault
 }
 
-// starts is the time from starting Goblin until it answers, and until all is
+// starts measures the time from start until initialize is answered and everything is
 // listed.
 func (l *load) starts() error {
 	l.out.section("from start to ready", "", "p50", "p99", "p50 ratio", "MiB", "budget")
@@ -185,7 +183,8 @@ func (l *load) starts() error {
 
 const subscribers = 50
 
-// crowd are sessions over Streamable HTTP, all subscribed to one resource of a daemon.
+// crowd is a set of Streamable HTTP sessions that are subscribed to one resource of a
+// daemon.
 type crowd struct {
 	ctx       context.Context
 	caller    *web
@@ -224,8 +223,6 @@ func (c *crowd) end() {
 	c.listeners.Wait()
 }
 
-// update is the time from the call that makes the backend tell an update until the last
-// of the crowd has heard of it.
 func (c *crowd) update() (time.Duration, error) {
 	begin := time.Now()
 	if _, err := c.caller.post(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"s0_touch"}}`); err != nil {
@@ -246,7 +243,8 @@ func (c *crowd) update() (time.Duration, error) {
 	return time.Since(begin), nil
 }
 
-// updates is the way of one update to 50 sessions, beside that to a direct connection.
+// updates measures the delivery of one update to 50 sessions, compared with a direct
+// connection.
 func (l *load) updates() error {
 	f, err := l.newFixture(1, 1)
 	if err != nil {
@@ -292,7 +290,7 @@ func (l *load) updates() error {
 	return nil
 }
 
-// subscriber is the session-wide stream of a session that has subscribed.
+// subscriber returns the session-wide stream of a subscribed session.
 func subscriber(url string) (*http.Response, error) {
 	w, err := newWeb(url)
 	if err != nil {
@@ -309,7 +307,6 @@ func subscriber(url string) (*http.Response, error) {
 	return stream, err
 }
 
-// listen tells of each update until the stream ends.
 func listen(s *http.Response, heard chan<- error) {
 	lines := bufio.NewScanner(s.Body)
 	for lines.Scan() {

@@ -1,7 +1,7 @@
 // Package browser opens web pages in the user's browser.
 //
-// It must not know what they are for, and waits for no browser: one may stay open for
-// days.
+// It doesn't wait for the browser, which may stay open for days. It must not know what
+// the pages are for.
 package browser
 
 import (
@@ -14,20 +14,18 @@ import (
 	"strings"
 )
 
-// errRemote is the error where a browser would open on a machine that the user does not
-// sit at.
-var errRemote = errors.New("this is an SSH session without a display")
+// errRemote means that a browser would open on a machine that the user isn't sitting at.
+var errRemote = errors.New("SSH session without a display")
 
-// Open starts the browser of $BROWSER, else the system's way to one, with a page of the
-// web. Over SSH without a display only $BROWSER is started: whoever set it there knows
-// one.
+// Open opens a web page in $BROWSER or in the system's browser. Over SSH without a
+// display it only uses $BROWSER, because the user set it for that machine.
 func Open(getenv func(string) string, page string) error {
 	if u, err := url.Parse(page); err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return errors.New("this is no page of the web")
+		return errors.New("not an http or https URL")
 	}
 	if wish := getenv("BROWSER"); wish != "" {
 		var fault error
-		for _, command := range filepath.SplitList(wish) { // the first that there is
+		for _, command := range filepath.SplitList(wish) { // the first that starts
 			if fault = start(commandLine(command, page)); fault == nil {
 				return nil
 			}
@@ -45,8 +43,8 @@ func Open(getenv func(string) string, page string) error {
 	return start([]string{"xdg-open", page})
 }
 
-// commandLine returns a command of $BROWSER, a program or one with arguments, in which %s stands for the
-// page.
+// commandLine returns the words of a $BROWSER command. It is a program or a command with
+// arguments, in which %s is replaced by the page.
 func commandLine(command, page string) []string {
 	if _, err := exec.LookPath(command); err == nil {
 		return []string{command, page}
@@ -66,6 +64,6 @@ func start(command []string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go func() { _ = cmd.Wait() }() // ends with the browser
+	go func() { _ = cmd.Wait() }() // returns when the browser exits
 	return nil
 }

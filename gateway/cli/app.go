@@ -22,15 +22,14 @@ import (
 	"goblin/gateway/telemetry"
 )
 
-// App is the command line that this process was started with: its streams, its
-// environment, its config.
+// App is the command line of this process: its streams, environment and config.
 type App struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// InTTY, OutTTY and ErrTTY say which of them are terminals. What is meant
-	// for eyes is sanitised on the way to one.
+	// InTTY, OutTTY and ErrTTY report which streams are terminals. Untrusted text is
+	// escaped before it is printed to one.
 	InTTY, OutTTY, ErrTTY bool
-	Columns               int // of the terminal at Out; 0: not known
+	Columns               int // of the terminal at Out; 0 if unknown
 
 	Getenv  func(string) string
 	Version Version
@@ -41,8 +40,8 @@ type App struct {
 	mask *config.Mask
 }
 
-// Load finds and reads the config. From then on its secrets are masked in
-// everything that goes to stderr. The error is a *config.Errors.
+// Load finds and reads the config. Afterwards all output to stderr masks its secrets. The
+// error is a *config.Errors.
 func (a *App) Load() (*config.Config, error) {
 	path, err := a.FindConfig()
 	if err != nil {
@@ -51,7 +50,7 @@ func (a *App) Load() (*config.Config, error) {
 	return a.LoadFile(path)
 }
 
-// LoadFile is Load for a file that was found already; "" is the demo.
+// LoadFile is like Load, for a known file; "" is the demo.
 func (a *App) LoadFile(path string) (*config.Config, error) {
 	cfg, err := config.Load(path)
 	if err != nil {
@@ -61,7 +60,7 @@ func (a *App) LoadFile(path string) (*config.Config, error) {
 	return cfg, nil
 }
 
-// MaskSecrets masks the secrets of a config in everything that goes to stderr.
+// MaskSecrets masks the secrets of a config in all output to stderr.
 func (a *App) MaskSecrets(cfg *config.Config) {
 	if a.mask == nil {
 		a.mask = config.NewMask(cfg)
@@ -70,9 +69,8 @@ func (a *App) MaskSecrets(cfg *config.Config) {
 	}
 }
 
-// PinsPath is the file in which the approved tools of a config are remembered; ""
-// when the config wants none, or when there is no place for it, which is the
-// error.
+// PinsPath returns the file of a config's approved tools, or "" if the config disables
+// pins. It fails if there is no state folder.
 func (a *App) PinsPath(cfg *config.Config) (string, error) {
 	if cfg.Demo || cfg.Gateway.Pin == config.PinOff {
 		return "", nil
@@ -83,20 +81,19 @@ func (a *App) PinsPath(cfg *config.Config) (string, error) {
 	}
 	stateDir := config.StateFolder(a.Getenv)
 	if stateDir == "" {
-		return "", errors.New("there is no folder for pinned tools: set HOME or XDG_STATE_HOME")
+		return "", errors.New("no folder for approved tools; set HOME or XDG_STATE_HOME")
 	}
 	return state.PinsPath(stateDir, path), nil
 }
 
-// TogglesPath is the file of what the user turned off in a config; "" when there is no place for
-// it.
+// TogglesPath returns the file of a config's disabled entries, or "" without a state
+// folder.
 func (a *App) TogglesPath(cfg *config.Config) string { return a.stateFile(cfg, state.TogglesPath) }
 
-// UsagePath is the file of what calls of a config's tools came to; "" when there is no place
-// for it.
+// UsagePath returns the file of a config's recorded usage, or "" without a state folder.
 func (a *App) UsagePath(cfg *config.Config) string { return a.stateFile(cfg, telemetry.UsagePath) }
 
-// stateFile is the place of a file about a config.
+// stateFile returns the path of a state file for a config, or "".
 func (a *App) stateFile(cfg *config.Config, path func(folder, config string) string) string {
 	stateDir := config.StateFolder(a.Getenv)
 	name, err := config.Canonical(cfg.Path)
@@ -106,7 +103,7 @@ func (a *App) stateFile(cfg *config.Config, path func(folder, config string) str
 	return path(stateDir, name)
 }
 
-// ListCacheDir is the folder of what servers listed last; "" when there is no place for it.
+// ListCacheDir returns the folder of cached lists, or "" without a state folder.
 func (a *App) ListCacheDir() string {
 	stateDir := config.StateFolder(a.Getenv)
 	if stateDir == "" {
@@ -115,24 +112,24 @@ func (a *App) ListCacheDir() string {
 	return filepath.Join(stateDir, "catalog")
 }
 
-// LoginsDir is the folder of logins at remote servers; "" when there is no place for
-// them, which "goblin login" tells.
+// LoginsDir returns the folder of logins, or "" without a state folder. "goblin login"
+// reports that error.
 func (a *App) LoginsDir() string {
 	folder, _ := oauth.Folder(a.Getenv)
 	return folder
 }
 
-// Secrets opens the user's store of values that configs refer to.
+// Secrets opens the user's store of secrets for configs.
 func (a *App) Secrets() *secrets.Store { return secrets.Open(config.StateFolder(a.Getenv)) }
 
-// Mask hides the secrets of the configs that were loaded.
+// Mask returns the mask of all loaded configs.
 func (a *App) Mask() *config.Mask { return a.mask }
 
-// FindConfig is the path of the config; "" is the demo.
+// FindConfig returns the path of the config; "" is the demo.
 func (a *App) FindConfig() (string, error) { return config.Find(a.ConfigFlag, a.Getenv) }
 
-// FindDaemon is where the daemon of a config file is found; "" is the demo. The text
-// of the file may have changed since the daemon read it, and have mistakes.
+// FindDaemon returns the endpoint of a config's daemon; "" is the demo. The file may have
+// changed or become invalid since the daemon read it.
 func (a *App) FindDaemon(path string) (daemon.Endpoint, error) {
 	hash, variables, err := config.FileID(path, os.LookupEnv)
 	if err != nil {
@@ -147,33 +144,39 @@ func (a *App) FindDaemon(path string) (daemon.Endpoint, error) {
 	return place, err
 }
 
-// Groups of commands in the help text.
+// Groups of commands in help.
 const (
-	GroupServe  = "serve"
-	GroupAsk    = "ask"
-	GroupDaemon = "daemon"
+	GroupServe      = "serve"
+	GroupAsk        = "ask"
+	GroupDaemon     = "daemon"
+	GroupDiagnose   = "diagnose"
+	GroupVisibility = "visibility"
+	GroupOther      = "other"
 
-	// GroupConfig has the commands that change the config or check it.
+	// GroupConfig contains the commands that check or change the config.
 	GroupConfig = "config"
 )
 
-// Groups names the groups of commands.
+// Groups returns the groups in the order of help.
 func Groups() []*cobra.Group {
 	return []*cobra.Group{
 		{ID: GroupServe, Title: "Serve:"},
-		{ID: GroupAsk, Title: "Ask the servers:"},
-		{ID: GroupDaemon, Title: "The running daemon:"},
-		{ID: GroupConfig, Title: "The config:"},
+		{ID: GroupAsk, Title: "Query servers:"},
+		{ID: GroupDaemon, Title: "Control the daemon:"},
+		{ID: GroupDiagnose, Title: "Diagnose and log in:"},
+		{ID: GroupVisibility, Title: "Visibility:"},
+		{ID: GroupConfig, Title: "Configure:"},
+		{ID: GroupOther, Title: "Other commands:"},
 	}
 }
 
-// NoConfig marks a command that reads no config, as a key of its annotations.
+// NoConfig is the annotation of commands that read no config.
 const NoConfig = "noconfig"
 
-// NoConfigAnnotations are the annotations of a command that reads no config.
+// NoConfigAnnotations returns the annotations of a command that reads no config.
 func NoConfigAnnotations() map[string]string { return map[string]string{NoConfig: ""} }
 
-// Usage is an error in how a command was called.
+// Usage returns an error about wrong arguments or flags. It refers to the command's help.
 func Usage(cmd *cobra.Command, format string, args ...any) error {
 	text, asked := strings.CutSuffix(fmt.Sprintf(format, args...), "?")
 	sep := "; see"
@@ -183,15 +186,14 @@ func Usage(cmd *cobra.Command, format string, args ...any) error {
 	return Fail(CodeUsage, "%s%s \"%s --help\"", text, sep, cmd.CommandPath())
 }
 
-// CommandPath is a command as it is typed behind "goblin".
+// CommandPath returns a command's path without "goblin".
 func CommandPath(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "goblin ")
 }
 
-// flagName finds the name in each line of the help on flags.
 var flagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *(?:-., )?--([^ \[]+)`) })
 
-// FlagError is the flag error function of every command.
+// FlagError converts a flag error of any command.
 func FlagError(cmd *cobra.Command, err error) error {
 	var (
 		value   *pflag.InvalidValueError
@@ -223,7 +225,6 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return Usage(cmd, "%s", text)
 }
 
-// wrongValue says what a flag takes.
 func wrongValue(err *pflag.InvalidValueError) string {
 	switch kind := err.GetFlag().Value.Type(); {
 	case err.GetValue() == "":
@@ -236,10 +237,11 @@ func wrongValue(err *pflag.InvalidValueError) string {
 	return fmt.Sprintf("%s, not %q", err.Unwrap(), err.GetValue())
 }
 
-// nonEmptyName is a flag whose value names something, and so is not empty.
+// nonEmptyName is a flag value that must not be empty.
 type nonEmptyName string
 
-// NameFlag adds a flag that takes a name of something, which usage quotes.
+// NameFlag adds a flag with a value that must not be empty. usage quotes the value's
+// name.
 func NameFlag(flags *pflag.FlagSet, value *string, flag, usage string) {
 	flags.Var((*nonEmptyName)(value), flag, usage)
 }
@@ -255,20 +257,19 @@ func (n *nonEmptyName) Set(value string) error {
 	return nil
 }
 
-// NoArgs refuses arguments.
+// NoArgs rejects arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
 		return nil
 	case isConfig(args[0]):
-		return Usage(cmd, "%s takes no arguments; a config is named by --config %s", CommandPath(cmd), args[0])
+		return Usage(cmd, "%s takes no arguments; to use a config, add --config %s", CommandPath(cmd), args[0])
 	default:
 		return Usage(cmd, "%s takes no arguments, but got %q", CommandPath(cmd), args[0])
 	}
 }
 
-// Group returns a command that does nothing without one of its own commands. Errors name
-// them in the order given.
+// Group returns a command that only has subcommands. Errors list them in the given order.
 func Group(cmd *cobra.Command, own ...*cobra.Command) *cobra.Command {
 	names := make([]string, len(own))
 	for i, one := range own {
@@ -278,23 +279,22 @@ func Group(cmd *cobra.Command, own ...*cobra.Command) *cobra.Command {
 	if before := names[:len(names)-1]; len(before) > 0 {
 		known = strings.Join(before, ", ") + " or " + known
 	}
-	cmd.Args = func(cmd *cobra.Command, args []string) error { // in which none of them was found
+	cmd.Args = func(cmd *cobra.Command, args []string) error { // args don't start with a subcommand
 		if len(args) == 0 {
-			return Usage(cmd, "%s needs to know what to do: %s", CommandPath(cmd), known)
+			return Usage(cmd, "%s needs a command: %s", CommandPath(cmd), known)
 		}
 		meant := ""
 		if near := Nearest(args[0], names); len(near) > 0 {
 			meant = "; did you mean " + QuoteNames(near, " or ") + "?"
 		}
-		return Usage(cmd, "%s can %s, not %q%s", CommandPath(cmd), known, args[0], meant)
+		return Usage(cmd, "%s takes %s, not %q%s", CommandPath(cmd), known, args[0], meant)
 	}
-	cmd.RunE = func(*cobra.Command, []string) error { return nil } // Args refuses all
+	cmd.RunE = func(*cobra.Command, []string) error { return nil } // unreachable: Args always fails
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	cmd.AddCommand(own...)
 	return cmd
 }
 
-// isConfig reports whether an argument looks like the file of a config.
 func isConfig(arg string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg))
 }

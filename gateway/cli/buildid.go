@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// buildIDHead is the part of an executable that holds Go's build ID, in bytes.
+	// buildIDHead is the size of the part of an executable that contains Go's build ID,
+	// in bytes.
 	buildIDHead = 64 << 10
-	// shortBuildID is the length of a shown build ID, in bytes.
+	// shortBuildID is the length of a printed build ID, in bytes.
 	shortBuildID = 12
-	// shortRevision is the length of a revision before it, in bytes.
+	// shortRevision is the length of the revision in front of it, in bytes.
 	shortRevision = 8
 )
 
-// buildID returns an identifier of this executable: the revision, if known, and a hash of
-// its contents. It is the same for all paths, links and copies of one build. It returns ""
-// if the linker wrote no build ID.
+// buildID identifies this executable by its revision, if known, and a hash of its
+// contents. All paths, links and copies of one build have the same ID. Without a linker's
+// build ID it returns "".
 func buildID(revision string) string {
 	f, err := openExecutable()
 	if err != nil {
@@ -27,7 +28,7 @@ func buildID(revision string) string {
 	}
 	defer f.Close()
 	head := make([]byte, buildIDHead)
-	n, _ := io.ReadFull(f, head) // a short file is no error
+	n, _ := io.ReadFull(f, head) // the file may be shorter
 	id := goBuildID(head[:n])
 	id = id[strings.LastIndexByte(id, '/')+1:] // the hash of the contents
 	id = id[:min(len(id), shortBuildID)]
@@ -37,8 +38,8 @@ func buildID(revision string) string {
 	return revision[:min(len(revision), shortRevision)] + "-" + id
 }
 
-// openExecutable opens the file of this program. On Linux that works after another build
-// has replaced the file.
+// openExecutable opens this program's file. On Linux that works even after another build
+// replaced it.
 func openExecutable() (*os.File, error) {
 	if f, err := os.Open("/proc/self/exe"); err == nil {
 		return f, nil
@@ -50,15 +51,16 @@ func openExecutable() (*os.File, error) {
 	return os.Open(path)
 }
 
-// goBuildID finds the ID that "go tool buildid" prints. ELF files have it in a note, others
-// at the start of their code. Reading it is much cheaper than hashing the file.
+// goBuildID returns the ID that "go tool buildid" prints. ELF files have it in a note,
+// other formats at the start of the code. Reading it is much cheaper than hashing the
+// file.
 func goBuildID(head []byte) string {
 	if !bytes.HasPrefix(head, []byte("\x7fELF")) {
 		_, rest, _ := bytes.Cut(head, []byte("\xff Go build ID: \""))
 		id, _, _ := bytes.Cut(rest, []byte(`"`))
 		return string(id)
 	}
-	// The size of the ID, the type of the note (4) and the note's name precede the ID.
+	// A note is the ID's size, the note's type (4), the name, and the ID.
 	for _, order := range []interface {
 		binary.ByteOrder
 		binary.AppendByteOrder

@@ -32,7 +32,7 @@ func TestExitCodes(t *testing.T) {
 		{Fail(CodeUsage, "bad"), 2, "goblin: bad\n"},
 		{errors.Join(Fail(CodeTimeout, "late"), nil), 6, "goblin: late\n"},
 		{&config.Errors{Problems: []config.Problem{{File: "f", Line: 1, Text: "one"}, {File: "f", Line: 2, Text: "two"}}}, 3, "goblin: f:1: one\ngoblin: f:2: two\n"},
-		{daemon.ErrNotRunning, 4, "goblin: no daemon is running for this config; start one with \"goblin serve\", or let a client do it\n"},
+		{daemon.ErrNotRunning, 4, "goblin: no daemon is running for this config; start one with \"goblin serve\", or connect a client\n"},
 		{context.DeadlineExceeded, 6, "goblin: context deadline exceeded\n"},
 		{os.ErrDeadlineExceeded, 6, "goblin: i/o timeout\n"},
 		{context.Canceled, 1, "goblin: interrupted\n"},

@@ -1,8 +1,7 @@
-// Package cli holds what all commands share: streams, config lookup, exit codes, help,
-// logger.
+// Package cli contains what all commands share: streams, config lookup, exit codes, help
+// and logger.
 //
-// It owns what all commands and modes say alike. It must not know any of them,
-// nor how a gateway is run. An [App] belongs to one goroutine, that of the
-// command which runs. Everything foreign goes through registry/termtext on its way to a
-// terminal.
+// It must not depend on commands or on the gateway. An [App] is not safe for concurrent
+// use. Untrusted text that is printed to a terminal is escaped by
+// [goblin/registry/termtext].
 package cli

@@ -13,7 +13,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Exit codes. 5 is not used.
+// Exit codes. 5 is unused.
 const (
 	CodeOK       = 0
 	CodeFailure  = 1
@@ -24,8 +24,8 @@ const (
 	CodeNotFound = 7
 )
 
-// Error is an error with an exit code of its own. An Err of nil says that
-// everything was told already.
+// Error is an error with an exit code. A nil Err means that the error was already
+// reported.
 type Error struct {
 	Code int
 	Err  error
@@ -40,12 +40,12 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Fail is an error with an exit code.
+// Fail returns an error with an exit code.
 func Fail(code int, format string, args ...any) error {
 	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
 }
 
-// ExitCode is the exit code that err stands for.
+// ExitCode returns the exit code for err.
 func ExitCode(err error) int {
 	var (
 		own     *Error
@@ -67,12 +67,12 @@ func ExitCode(err error) int {
 	}
 }
 
-// isBrokenPipe reports that the reader of our output left, as head does. That is its
-// right, and no failure of ours.
+// isBrokenPipe reports whether the reader of the output exited, as head does. That is not
+// a failure.
 func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
-// Report tells err on stderr, in one line (a config in one for each mistake),
-// and returns the exit code.
+// Report prints err in one line on stderr, or one line per mistake in a config. It
+// returns the exit code.
 func (a *App) Report(err error) int {
 	code := ExitCode(err)
 	if code == CodeOK {
@@ -89,7 +89,7 @@ func (a *App) Report(err error) int {
 			a.Warn("%s", p)
 		}
 	case errors.Is(err, daemon.ErrNotRunning) && own == nil:
-		a.Warn("%s; start one with \"goblin serve\", or let a client do it", daemon.ErrNotRunning)
+		a.Warn("%s; start one with \"goblin serve\", or connect a client", daemon.ErrNotRunning)
 	case errors.Is(err, context.Canceled) && own == nil:
 		a.Warn("interrupted")
 	default:

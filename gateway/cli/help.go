@@ -2,13 +2,14 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// Help is the help command, for SetHelpCommand of the root. Cobra's own answers
-// a wrong name with the help of the root and success.
+// Help returns the help command. With an unknown name, cobra's own prints the root's help
+// and succeeds.
 func (a *App) Help() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Show the help of a command",
-		Long:  "Show what a command does and which flags it takes.",
+		Use:     "help [COMMAND]",
+		GroupID: GroupOther,
+		Short:   "Show the help of a command",
+		Long:    "Show the help and the flags of a command.",
 		Example: `  goblin help list
   goblin help tools off`,
 		Annotations: NoConfigAnnotations(),
@@ -25,24 +26,25 @@ func (a *App) Help() *cobra.Command {
 			if len(rest) > 0 {
 				return NoCommand(in, rest[0])
 			}
-			in.InitDefaultHelpFlag() // as if it had been run
+			in.InitDefaultHelpFlag() // cobra only adds it to commands that run
 			return in.Help()
 		},
 	}
 }
 
-// NoCommand is the error for a name that no command in a command has.
+// NoCommand returns the error for an unknown subcommand.
 func NoCommand(in *cobra.Command, name string) error {
 	if isConfig(name) {
-		return Usage(in.Root(), "there is no command %q; a config is named by --config %s", name, name)
+		return Usage(in.Root(), "no command %q; to use a config, add --config %s", name, name)
 	}
 	if in.HasParent() {
 		return Usage(in, "%s has no command %q%s", CommandPath(in), name, Suggest(name, commandNames(in), ""))
 	}
-	return Usage(in, "there is no command %q%s", name, Suggest(name, commandNames(in), ""))
+	return Usage(in, "no command %q%s", name, Suggest(name, commandNames(in), ""))
 }
 
-// findCommand follows names of commands from root, and gives back what names none.
+// findCommand follows command names from root. rest are the names after the last known
+// command.
 func findCommand(root *cobra.Command, names []string) (in *cobra.Command, rest []string) {
 	in = root
 next:

@@ -9,31 +9,29 @@ import (
 	"goblin/registry/termtext"
 )
 
-// maxLog is how many bytes log.file holds before they are moved to <file>.1.
+// maxLog is the maximum size of log.file in bytes. A full file becomes <file>.1.
 const maxLog = 32 << 20
 
-// Logger makes the logger of a mode that serves: log.file, or fallback if the
-// config names none. close must be called at the end.
+// Logger returns the logger of a serving mode. It writes to log.file, or to fallback if
+// the config has none. The caller must close closer.
 func (a *App) Logger(cfg *config.Config, fallback io.Writer) (logger *slog.Logger, closer io.Closer, err error) {
 	w, closer := fallback, io.Closer(io.NopCloser(nil))
 	if cfg.Log.File != "" {
 		f, err := logs.Open(cfg.Log.File, maxLog)
 		if err != nil {
-			return nil, nil, Fail(CodeConfig, "cannot write log.file: %w", err)
+			return nil, nil, Fail(CodeConfig, "write log.file: %w", err)
 		}
 		w, closer = f, f
 	}
 	return NewLogger(w, cfg.Log.Level, a.mask), closer, nil
 }
 
-// NewLogger makes a logger of text lines without secrets, and without anything
-// that a terminal would obey or hide.
+// NewLogger returns a text logger that masks secrets and escapes control characters.
 func NewLogger(w io.Writer, level slog.Level, mask *config.Mask) *slog.Logger {
 	return slog.New(slog.NewTextHandler(escapingWriter{mask.Writer(w)}, &slog.HandlerOptions{Level: level}))
 }
 
-// escapingWriter is a writer of whole lines. The log quotes what does not print; of what
-// prints, some is not seen.
+// escapingWriter escapes invisible characters. Each Write must contain whole lines.
 type escapingWriter struct{ to io.Writer }
 
 func (v escapingWriter) Write(line []byte) (int, error) {

@@ -7,7 +7,7 @@ import (
 	"goblin/registry/suggest"
 )
 
-// Nearest are the names most like a wrong one, at most three.
+// Nearest returns at most three names similar to a wrong one.
 func Nearest(wrong string, names []string) []string {
 	type scored struct {
 		name  string
@@ -31,7 +31,7 @@ func Nearest(wrong string, names []string) []string {
 			best = best[:min(len(best), 3)]
 		}
 	}
-	if len(best) == 0 { // short words have few pairs, and a slip changes most of them
+	if len(best) == 0 { // in short words a typing error changes most pairs
 		f := suggest.New(foldName(wrong))
 		for _, name := range names {
 			f.Add(name, foldName(name))
@@ -40,15 +40,15 @@ func Nearest(wrong string, names []string) []string {
 	}
 	out := make([]string, 0, len(best))
 	for _, b := range best {
-		if b.score >= 0.75*best[0].score { // the rest was not meant
+		if b.score >= 0.75*best[0].score { // all further ones are worse
 			out = append(out, b.name)
 		}
 	}
 	return out
 }
 
-// NearestSpelling are the names most like a wrong one; where none is, those that have another
-// spelling like it, at the same place in others.
+// NearestSpelling returns the names most similar to a wrong one. If there are none, it
+// compares others, which has another spelling of each name at the same index.
 func NearestSpelling(wrong string, names, others []string) []string {
 	near := Nearest(wrong, names)
 	if len(near) > 0 {
@@ -64,12 +64,11 @@ func NearestSpelling(wrong string, names, others []string) []string {
 	return near
 }
 
-// foldName reduces a name to the characters that tell names apart.
+// foldName removes case and the mcp:// prefix for comparison.
 func foldName(name string) string {
 	return strings.TrimPrefix(strings.ToLower(name), "mcp://")
 }
 
-// bigramCounts counts the pairs of neighbours in a text, by their two bytes.
 type bigramCounts struct {
 	count [1 << 16]int16
 	total int
@@ -81,7 +80,7 @@ func newBigrams(s string) *bigramCounts {
 	return g
 }
 
-// eachBigram gives the pairs of s, of which the first begins before it.
+// eachBigram calls do for each pair in s, including one for its start.
 func eachBigram(s string, do func(pair uint16)) {
 	before := byte('^')
 	for i := range min(len(s), 1<<11) {
@@ -90,8 +89,8 @@ func eachBigram(s string, do func(pair uint16)) {
 	}
 }
 
-// likeness is the Dice coefficient of the pairs of both texts: 1 for equal
-// ones, 0 for texts that share nothing.
+// likeness returns the Dice coefficient of both texts' pairs: 1 for equal texts, 0
+// without common pairs.
 func (g *bigramCounts) likeness(name string) float64 {
 	shared, total := 0, g.total
 	eachBigram(name, func(pair uint16) {
@@ -108,22 +107,22 @@ func (g *bigramCounts) likeness(name string) float64 {
 	return 2 * float64(shared) / float64(total)
 }
 
-// Suggest is "; did you mean …?" if something is near, else the names if they
-// are few, else none.
+// Suggest returns "; did you mean …?" if a name is similar. Otherwise it lists the names if there are
+// at most 8. It returns none if names is empty.
 func Suggest(wrong string, names []string, none string) string {
 	near := Nearest(wrong, names)
 	switch {
 	case len(near) > 0:
 		return "; did you mean " + QuoteNames(near, " or ") + "?"
 	case len(names) > 0 && len(names) <= 8:
-		return "; there are " + QuoteNames(names, ", ")
+		return "; known: " + QuoteNames(names, ", ")
 	case len(names) == 0:
 		return none
 	}
 	return ""
 }
 
-// QuoteNames puts names in quotes.
+// QuoteNames quotes and joins names.
 func QuoteNames(names []string, sep string) string {
 	out := make([]string, len(names))
 	for i, n := range names {

@@ -10,10 +10,10 @@ import (
 
 const getTermios = unix.TIOCGETA
 
-// zombie is not known here. A daemon's parent asks about it or is gone.
+// zombie can't detect zombies here. A daemon's parent reaps it or has exited.
 func zombie(int) bool { return false }
 
-// ttyName is the file of a terminal: the one that is the same device.
+// ttyName returns the file of a terminal by comparing devices.
 func ttyName(fd int) string {
 	var at, other unix.Stat_t
 	if unix.Fstat(fd, &at) != nil {

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SetNonblock puts a pipe or socket into non-blocking mode, so that the runtime
-// can wait for it, end a wait, and write without handing over to a thread. It
-// returns the file to use from then on. Regular files and terminals stay as
-// they are, and so does what others (our own stderr) write to as well, since
-// the mode belongs to the pipe and not to the descriptor. restore sets the old
-// mode; call it when the file is no longer used.
+// SetNonblock makes a pipe or socket non-blocking, so that the runtime can poll it, cancel waits,
+// and write without extra threads. Use the returned file from then on.
+//
+// Regular files, terminals, and pipes that are also in others stay unchanged: the mode
+// belongs to the pipe, and other writers must not see it. restore resets the mode. Call
+// it when the file is no longer used.
 func SetNonblock(f *os.File, others ...*os.File) (file *os.File, restore func()) {
 	leave := func() {}
 	info, err := f.Stat()
@@ -35,27 +35,25 @@ func SetNonblock(f *os.File, others ...*os.File) (file *os.File, restore func())
 		}
 	})
 	if fd < 0 {
-		return f, leave // it cannot, or it was in that mode from the start
+		return f, leave // it can't be set, or already was
 	}
 	file = os.NewFile(uintptr(fd), f.Name())
 	kept = append(kept, f, file)
 	return file, func() { _ = unix.SetNonblock(fd, false) }
 }
 
-// withDescriptor calls do with the descriptor of f. Unlike File.Fd it leaves the mode
-// alone.
+// withDescriptor calls do with f's descriptor. Unlike File.Fd it doesn't change the mode.
 func withDescriptor(f *os.File, do func(fd int)) {
 	if c, err := f.SyscallConn(); err == nil {
-		_ = c.Control(func(fd uintptr) { do(int(fd)) }) // fails on closed files only
+		_ = c.Control(func(fd uintptr) { do(int(fd)) }) // fails only for closed files
 	}
 }
 
-// kept files are never collected: that would close their descriptors, which
-// belong to the process.
+// kept holds files so that they are never collected: that would close the process's
+// descriptors.
 var kept []*os.File
 
-// IsRunning reports whether a process runs. One that has ended and that its parent
-// has not asked about yet does not.
+// IsRunning reports whether a process runs. Zombies don't count.
 func IsRunning(pid int) bool {
 	if pid <= 0 {
 		return false
@@ -66,8 +64,7 @@ func IsRunning(pid int) bool {
 	return !zombie(pid)
 }
 
-// IsTerminal reports whether f is a terminal, and how many columns it has (0:
-// not known).
+// IsTerminal reports whether f is a terminal, and its number of columns (0 if unknown).
 func IsTerminal(f *os.File) (columns int, ok bool) {
 	withDescriptor(f, func(fd int) {
 		if _, err := unix.IoctlGetTermios(fd, getTermios); err != nil {
@@ -81,7 +78,7 @@ func IsTerminal(f *os.File) (columns int, ok bool) {
 	return columns, ok
 }
 
-// TerminalName is the file of the terminal that f is, "" if that is not known.
+// TerminalName returns the file of f's terminal, or "" if unknown.
 func TerminalName(f *os.File) (name string) {
 	withDescriptor(f, func(fd int) { name = ttyName(fd) })
 	return name

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// SetNonblock leaves a file as it is: Windows has no such mode for pipes.
+// SetNonblock does nothing: pipes have no such mode on Windows.
 func SetNonblock(f *os.File, _ ...*os.File) (file *os.File, restore func()) { return f, func() {} }
 
-// IsRunning reports whether a process exists.
+// IsRunning reports whether a process runs.
 func IsRunning(pid int) bool {
 	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {
@@ -20,8 +20,7 @@ func IsRunning(pid int) bool {
 	return err == nil && event == uint32(windows.WAIT_TIMEOUT)
 }
 
-// IsTerminal reports whether f is a console, and how many columns it has (0: not
-// known).
+// IsTerminal reports whether f is a console, and its number of columns (0 if unknown).
 func IsTerminal(f *os.File) (columns int, ok bool) {
 	var mode uint32
 	if windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) != nil {
@@ -34,5 +33,5 @@ func IsTerminal(f *os.File) (columns int, ok bool) {
 	return columns, true
 }
 
-// TerminalName is "": consoles have no names.
+// TerminalName returns "": consoles have no names.
 func TerminalName(*os.File) string { return "" }

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Program is the path of this program as it was called: a link of a package manager
-// outlives the file that it leads to.
+// Program returns the path of this program as it was called. A package manager's link
+// outlives the file that it points to.
 func Program() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {

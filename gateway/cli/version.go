@@ -11,9 +11,9 @@ import (
 type Version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the source
-	Modified bool   `json:"modified,omitempty"` // the source differed from it
+	Modified bool   `json:"modified,omitempty"` // the source had uncommitted changes
 	Time     string `json:"time,omitempty"`     // of the revision
-	// Build identifies this build of a development version; "" for a release.
+	// Build identifies a development build; "" for a release.
 	Build string `json:"build,omitempty"`
 	Go    string `json:"go"`
 	OS    string `json:"os"`
@@ -24,7 +24,8 @@ type Version struct {
 // Release with a "v" in front.
 const Release = "0.1.0"
 
-// isPseudoVersion reports whether go build made the version up for an untagged revision.
+// isPseudoVersion reports whether go build generated the version for an untagged
+// revision.
 func isPseudoVersion(version string) bool {
 	return regexp.MustCompile(`\d{14}-[0-9a-f]{12}$`).MatchString(version)
 }

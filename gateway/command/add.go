@@ -21,13 +21,12 @@ import (
 	"goblin/registry/termtext"
 )
 
-// addFlags has the flags of add.
 type addFlags struct {
 	env, headers      []string
 	kind, cwd         string
 	noCheck, disabled bool
 	registry          registryFlags
-	secrets           *secrets.Transaction // of a server of the registry; nil for none
+	secrets           *secrets.Transaction // secrets of a registry server; nil if there are none
 }
 
 func (a *App) add() *cobra.Command {
@@ -36,20 +35,15 @@ func (a *App) add() *cobra.Command {
 		Use:     "add NAME URL | add NAME -- COMMAND [ARG...] | add --registry SERVER [NAME]",
 		GroupID: cli.GroupConfig,
 		Short:   "Add a server to the config",
-		Long: `Add a server to the config: a remote one by its URL, or a local one by its command,
-which stands behind "--". Everything else in the file stays as it is, comments too;
-a file that is not there is made. A running daemon follows at once.
+		Long: `Add a remote server by its URL, or a local one by its command, after "--". The
+rest of the file stays unchanged. A running daemon reloads it at once. The server
+is started once to test it; if it fails, it isn't added.
 
-The server is started once, and what it offers is shown; if it cannot be, nothing is
-added. --no-check adds it as it is.
+--registry adds a server found by "goblin registry search". It shows what will
+run, asks for the required values and for consent, and stores secrets like
+"goblin secret set". Without a terminal, use --set and --yes.
 
---registry adds a server that "goblin registry search" finds, by its package or remote.
-You are asked for what it needs, and shown what will run before it does; without a
-terminal, --set answers and --yes agrees. Secrets stay out of the file: they are kept as
-by "goblin secret set", and the file refers to them.
-
-${VAR} stands for a variable of the environment that Goblin has when it starts; quote
-it from your shell, so that the file has the name and not the value.`,
+Quote ${VAR} so that your shell doesn't expand it: Goblin does, when it starts.`,
 		Example: `  goblin add files -- npx -y @modelcontextprotocol/server-filesystem /tmp
   goblin add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
   goblin add memory --env 'MEMORY_FILE_PATH=${HOME}/memory.jsonl' -- npx -y @modelcontextprotocol/server-memory
@@ -73,28 +67,28 @@ it from your shell, so that the file has the name and not the value.`,
 		},
 	})
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&n.env, "env", "e", nil, "a variable of the command, `KEY=VALUE`")
-	flags.StringArrayVarP(&n.headers, "header", "H", nil, "an HTTP header of a remote server, `NAME: VALUE`")
-	cli.NameFlag(flags, &n.kind, "type", "the transport of a remote server, `http|sse`; what fits is found if it is not said")
-	cli.NameFlag(flags, &n.cwd, "cwd", "the working `FOLDER` of the command")
-	flags.BoolVar(&n.noCheck, "no-check", false, "do not start the server")
-	flags.BoolVar(&n.disabled, "disabled", false, "add it without turning it on, nor starting it")
+	flags.StringArrayVarP(&n.env, "env", "e", nil, "environment variable of the command, `KEY=VALUE`")
+	flags.StringArrayVarP(&n.headers, "header", "H", nil, "HTTP header of a remote server, `NAME: VALUE`")
+	cli.NameFlag(flags, &n.kind, "type", "transport of a remote server, `http|sse`; detected if omitted")
+	cli.NameFlag(flags, &n.cwd, "cwd", "working `FOLDER` of the command")
+	flags.BoolVar(&n.noCheck, "no-check", false, "add it without a test")
+	flags.BoolVar(&n.disabled, "disabled", false, "add it disabled, without a test")
 	n.registry.add(flags)
 	return cmd
 }
 
-// server returns the config entry that a command line describes.
+// server returns the config entry that the command line describes.
 func (n *addFlags) server(cmd *cobra.Command, args []string) (s configedit.Server, err error) {
 	dash := cmd.ArgsLenAtDash()
 	if len(args) == 0 || dash == 0 {
-		return s, cli.Usage(cmd, "add needs a name for the server")
+		return s, cli.Usage(cmd, "add needs a name for the server first")
 	}
 	s = configedit.Server{Name: args[0], Keys: map[string]any{}}
 	if !config.ValidName(s.Name) {
-		return s, cli.Usage(cmd, "%q cannot name a server: names have letters, digits, \".\", \"_\" and \"-\", begin with one of the first two, and \"goblin\" is taken", s.Name)
+		return s, cli.Usage(cmd, "invalid server name %q: use letters, digits, \".\", \"_\" and \"-\", start with a letter or digit, and not \"goblin\", which is reserved", s.Name)
 	}
 	switch {
-	case dash == 1 && len(args) > 1: // a command
+	case dash == 1 && len(args) > 1: // a local command
 		if len(n.headers) > 0 || n.kind != "" {
 			return s, cli.Usage(cmd, "--header and --type are for remote servers, not for commands")
 		}
@@ -103,16 +97,16 @@ func (n *addFlags) server(cmd *cobra.Command, args []string) (s configedit.Serve
 			s.Keys["args"] = args[2:]
 		}
 	case dash < 0 && len(args) == 2 && hasOtherScheme(args[1]):
-		return s, cli.Usage(cmd, "%q is no URL of a server: those begin with https:// or http://", args[1])
+		return s, cli.Usage(cmd, "%q is not a server URL: use https:// or http://", args[1])
 	case dash < 0 && len(args) == 2 && strings.Contains(args[1], "://"):
 		if len(n.env) > 0 || n.cwd != "" {
 			return s, cli.Usage(cmd, "--env and --cwd are for commands, not for remote servers")
 		}
 		s.Keys["url"] = args[1]
 	case dash < 0 && len(args) > 1:
-		return s, cli.Usage(cmd, "%q is no URL; a command stands behind \"--\": %s -- %s", args[1], termtext.Command("goblin add", []string{s.Name}), termtext.QuoteWords(args[1:]...))
+		return s, cli.Usage(cmd, "%q is not a URL; to add a command, use: %s -- %s", args[1], termtext.Command("goblin add", []string{s.Name}), termtext.QuoteWords(args[1:]...))
 	default:
-		return s, cli.Usage(cmd, "say what server %q is: its URL, or \"--\" and its command", s.Name)
+		return s, cli.Usage(cmd, "server %q needs a URL, or \"--\" and a command", s.Name)
 	}
 	return s, n.fill(cmd, s.Keys)
 }
@@ -138,19 +132,20 @@ func (n *addFlags) fill(cmd *cobra.Command, keys map[string]any) error {
 	return pairs(cmd, keys, "headers", "--header", ":", n.headers)
 }
 
-// hasOtherScheme reports whether an address is a URL of another scheme than HTTP.
+// hasOtherScheme reports whether an address is a URL whose scheme is not HTTP.
 func hasOtherScheme(address string) bool {
 	scheme, _, ok := strings.Cut(address, "://")
 	return ok && scheme != "http" && scheme != "https" && !strings.Contains(scheme, "${")
 }
 
-// pairs parses the values of a flag, NAME and VALUE around by, and puts them under a key.
+// pairs parses flag values of the form NAME, separator by, VALUE, and stores them under a
+// key.
 func pairs(cmd *cobra.Command, keys map[string]any, key, flag, by string, list []string) error {
 	values := make(map[string]string)
 	for _, pair := range list {
 		name, value, ok := strings.Cut(pair, by)
-		if name = strings.TrimSpace(name); !ok || name == "" { // not shown: it may be a secret
-			return cli.Usage(cmd, "%s wants NAME%sVALUE", flag, by)
+		if name = strings.TrimSpace(name); !ok || name == "" { // The value is not printed: it may be a secret.
+			return cli.Usage(cmd, "%s must be NAME%sVALUE", flag, by)
 		}
 		if by == ":" {
 			value = strings.TrimSpace(value)
@@ -163,7 +158,6 @@ func pairs(cmd *cobra.Command, keys map[string]any, key, flag, by string, list [
 	return nil
 }
 
-// addResult is the output of add: the entries of the new server.
 type addResult struct {
 	Server    string   `json:"server"`
 	Config    string   `json:"config"`
@@ -181,7 +175,7 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addFlags) e
 		return err
 	}
 	cfg, err := config.Parse(f.Path(), f.Text(), os.LookupEnv)
-	if err != nil { // the file had no mistakes when it was opened
+	if err != nil { // unreachable for the file itself: it was valid when opened
 		return cli.Fail(cli.CodeUsage, "%s; nothing was added", config.Texts(err))
 	}
 	a.MaskSecrets(cfg)
@@ -189,14 +183,14 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addFlags) e
 	entry, _ := cfg.Server(s.Name)
 	folder := filepath.Dir(cfg.Path)
 	if here, _ := os.Getwd(); here != folder && clientconfig.FindRelativePath(s.Keys) != "" {
-		a.Warn("%q begins at %s, not here; make it absolute, or say --cwd", clientconfig.FindRelativePath(s.Keys), folder)
+		a.Warn("relative path %q starts at %s; make it absolute or set --cwd", clientconfig.FindRelativePath(s.Keys), folder)
 	}
 	switch {
 	case n.noCheck || entry.Disabled:
 	case entry.Problem != "":
-		a.Warn("server %q is not started: %s", s.Name, entry.Problem)
+		a.Warn("server %q not tested: %s", s.Name, entry.Problem)
 	default:
-		// It starts in the config's folder, which may be the first to be made.
+		// The server starts in the config's folder, which may not exist yet.
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err
 		}
@@ -206,7 +200,7 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addFlags) e
 		}
 	}
 	err = a.save(ctx, f)
-	for n := 0; errors.Is(err, configedit.ErrChanged) && n < maxTries; n++ { // another command was faster
+	for n := 0; errors.Is(err, configedit.ErrChanged) && n < maxTries; n++ { // another process changed the file
 		if f, err = a.addedConfig(s); err == nil {
 			err = a.save(ctx, f)
 		}
@@ -217,7 +211,7 @@ func (a *App) addServer(ctx context.Context, s configedit.Server, n *addFlags) e
 	return a.print(o, func() error { return a.printText(o.String() + a.nextStepText()) })
 }
 
-// addedConfig returns the config with one more server, not saved.
+// addedConfig returns the config with the new server. It doesn't save it.
 func (a *App) addedConfig(s configedit.Server) (*configedit.File, error) {
 	f, err := a.editableConfig(configedit.Open)
 	if err != nil {
@@ -226,25 +220,23 @@ func (a *App) addedConfig(s configedit.Server) (*configedit.File, error) {
 	err = f.Add(s)
 	switch {
 	case errors.Is(err, configedit.ErrTaken):
-		return nil, fmt.Errorf("%w in %s; %s takes it out", err, f.Path(), termtext.Goblin("remove", s.Name))
+		return nil, fmt.Errorf("%w in %s; remove it first: %s", err, f.Path(), termtext.Goblin("remove", s.Name))
 	case err == nil && hasPlainSecret(s.Keys):
 		f.SetPrivate()
 	}
 	return f, err
 }
 
-// hasPlainSecret reports whether an entry has a secret in plain text.
 func hasPlainSecret(keys map[string]any) bool {
 	s := clientconfig.Server{Name: "x", Keys: keys}
 	_, secrets := s.SplitSecrets(func(wanted, _ string) string { return wanted })
 	return len(secrets) > 0
 }
 
-// String returns the result for users.
 func (o *addResult) String() string {
 	text := fmt.Sprintf("Added %q to %s.\n", o.Server, o.Config)
 	if o.Login {
-		return text + fmt.Sprintf("It wants a login: %s\n", termtext.Goblin("login", o.Server))
+		return text + fmt.Sprintf("Login required: %s\n", termtext.Goblin("login", o.Server))
 	}
 	for _, list := range []struct {
 		kind  string
@@ -255,15 +247,15 @@ func (o *addResult) String() string {
 		}
 	}
 	if o.Checked && len(o.Tools)+len(o.Prompts)+len(o.Resources)+len(o.Templates) == 0 {
-		text += "It offers nothing by now.\n"
+		text += "The server lists no tools, prompts or resources.\n"
 	}
 	return text
 }
 
-// maxNames is the longest list of names in an answer, in cells.
+// maxNames is the maximum width of a list of names, in cells.
 const maxNames = 300
 
-// someOf lists names up to maxNames and counts the others.
+// someOf lists names up to maxNames and counts the remaining ones.
 func someOf(names []string) string {
 	line := termtext.Cut(termtext.Line(names[0]), maxNames)
 	for i, name := range names[1:] {
@@ -276,7 +268,7 @@ func someOf(names []string) string {
 	return line
 }
 
-// nextStepText returns the command that adds Goblin to clients, or "" if all have it.
+// nextStepText returns the command that installs Goblin in clients, or "" if all have it.
 func (a *App) nextStepText() string {
 	without, with := clientconfig.MissingGoblin(clientconfig.CurrentMachine(a.Getenv, ""))
 	switch {
@@ -288,7 +280,7 @@ func (a *App) nextStepText() string {
 	return fmt.Sprintf("Next: %s\n", a.CommandLine("install CLIENT"))
 }
 
-// checkServer starts a server of a config that is not saved, and adds its entries to o.
+// checkServer starts a server of an unsaved config and adds its entries to o.
 func (a *App) checkServer(ctx context.Context, cfg *config.Config, o *addResult) error {
 	return a.withOwnGateway(ctx, cfg, []string{o.Server}, func(g Gateway) error {
 		for _, list := range []struct {
@@ -305,7 +297,7 @@ func (a *App) checkServer(ctx context.Context, cfg *config.Config, o *addResult)
 					o.Login = true
 					return nil
 				case isMissing(s):
-					return cli.Fail(cli.CodeConnect, "%s. Nothing was added; goblin add --no-check adds it as it is", stateText(s))
+					return cli.Fail(cli.CodeConnect, "%s; nothing was added; to add it anyway, use --no-check", stateText(s))
 				}
 			}
 			for i := range items {

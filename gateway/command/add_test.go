@@ -50,7 +50,7 @@ func TestAddTellsWhereRelativePathsBegin(t *testing.T) {
 		got := try{env: env}.runIn(t, path, append([]string{"add", fmt.Sprintf("s%d", at), "--no-check"}, args...)...)
 		require.Zero(t, got.code, got.err)
 		if relative := at < 4; relative {
-			require.Contains(t, got.err, " begins at "+dir+", not here; make it absolute, or say --cwd", args)
+			require.Contains(t, got.err, " starts at "+dir+"; make it absolute or set --cwd", args)
 		} else {
 			require.Empty(t, got.err, args)
 		}

@@ -22,34 +22,33 @@ import (
 	"goblin/registry/termtext"
 )
 
-// registryFlags has the flags of add that are about a registry.
 type registryFlags struct {
-	server string   // the name of the server in the registry, perhaps with @VERSION; "" for none
-	url    string   // of the registry; "" for the configured one
-	use    string   // the kind of package or remote; "" for any
-	set    []string // KEY=VALUE, known answers
-	yes    bool     // ask only what has to be known
+	server string   // name or name@version in the registry; or ""
+	url    string   // of the registry; "" is the configured one
+	use    string   // kind of package or remote; "" is any
+	set    []string // KEY=VALUE answers
+	yes    bool     // ask only for required values
 }
 
 func (f *registryFlags) add(flags *pflag.FlagSet) {
-	cli.NameFlag(flags, &f.server, "registry", "add this `SERVER` of the registry, or SERVER@VERSION")
-	cli.NameFlag(flags, &f.url, "registry-url", "ask the registry at this `URL`")
-	cli.NameFlag(flags, &f.use, "use", "with --registry, the `KIND` of package or remote: npm, pypi, oci, nuget, mcpb, http, sse")
-	flags.BoolVar(&f.yes, "yes", false, "with --registry, do not ask before it is added")
-	flags.StringArrayVar(&f.set, "set", nil, "with --registry, an answer, `KEY=VALUE`; ${VAR} stays a variable")
+	cli.NameFlag(flags, &f.server, "registry", "add this `SERVER` from the registry, or SERVER@VERSION")
+	cli.NameFlag(flags, &f.url, "registry-url", "use the registry at this `URL`")
+	cli.NameFlag(flags, &f.use, "use", "with --registry, use this `KIND` of package or remote: npm, pypi, oci, nuget, mcpb, http, sse")
+	flags.BoolVar(&f.yes, "yes", false, "with --registry, add it without asking")
+	flags.StringArrayVar(&f.set, "set", nil, "with --registry, set a value, `KEY=VALUE`; ${VAR} stays a variable")
 }
 
-// registryServer returns the config entry of the server that "add --registry" names. It sets the
-// entry's secrets by n.secrets.
+// registryServer returns the config entry for "add --registry". It stores the entry's
+// secrets in n.secrets.
 func (a *App) registryServer(cmd *cobra.Command, args []string, n *addFlags) (s configedit.Server, err error) {
 	name := strings.Join(args, " ")
 	switch {
 	case len(args) > 1 || cmd.ArgsLenAtDash() >= 0:
-		return s, cli.Usage(cmd, "with --registry there is one name at most, that in the config")
+		return s, cli.Usage(cmd, "--registry takes at most one name")
 	case name != "" && !config.ValidName(name):
-		return s, cli.Usage(cmd, "%q cannot name a server", name)
+		return s, cli.Usage(cmd, "invalid server name %q", name)
 	case len(n.env)+len(n.headers) > 0 || n.kind != "" || n.cwd != "":
-		return s, cli.Usage(cmd, "--env, --header, --type and --cwd are for servers that you describe; --set and --use are for those of the registry")
+		return s, cli.Usage(cmd, "--registry doesn't take --env, --header, --type or --cwd; use --set and --use")
 	}
 	n.secrets = a.Secrets().Begin()
 	d, err := a.buildDefinition(cmd.Context(), name, n)
@@ -62,16 +61,16 @@ func (a *App) registryServer(cmd *cobra.Command, args []string, n *addFlags) (s 
 	return configedit.Server{Name: d.Name, Comment: d.Comment, Keys: d.Keys}, nil
 }
 
-// buildDefinition returns the definition of a server of the registry. name is its name in the
-// config, "" for the short form of the registry's. On a terminal, it asks for missing answers and
-// for consent. Then it sets the secrets.
+// buildDefinition returns the definition of a registry server, named name or, if that is
+// "", by the registry's short name. On a terminal it asks for missing values and for
+// consent. It stores secrets only after consent.
 func (a *App) buildDefinition(ctx context.Context, name string, n *addFlags) (*mcpregistry.Definition, error) {
 	f := &n.registry
 	answers := map[string][]string{}
 	for _, pair := range f.set {
 		key, value, ok := strings.Cut(pair, "=")
-		if !ok || key == "" { // not shown: it may be a secret
-			return nil, cli.Fail(cli.CodeUsage, "--set wants KEY=VALUE")
+		if !ok || key == "" { // The value is not printed: it may be a secret.
+			return nil, cli.Fail(cli.CodeUsage, "--set must be KEY=VALUE")
 		}
 		answers[key] = append(answers[key], value)
 	}
@@ -95,7 +94,7 @@ func (a *App) buildDefinition(ctx context.Context, name string, n *addFlags) (*m
 		a.Warn("downloading %s", c.Summary)
 		state := config.StateFolder(a.Getenv)
 		if state == "" {
-			return nil, cli.Fail(cli.CodeConfig, "there is no place for a bundle: set HOME")
+			return nil, cli.Fail(cli.CodeConfig, "no folder for bundles; set HOME")
 		}
 		if err := client.Download(ctx, c, filepath.Join(state, "bundles")); err != nil {
 			return nil, registryError(err)
@@ -121,23 +120,23 @@ func (a *App) buildDefinition(ctx context.Context, name string, n *addFlags) (*m
 	for _, s := range d.Secrets {
 		place, err := n.secrets.Set(s.Name, s.Value)
 		if err != nil {
-			return nil, fmt.Errorf("keep the secret %q: %w", s.Name, err)
+			return nil, fmt.Errorf("store secret %q: %w", s.Name, err)
 		}
-		a.Warn("the secret %q is kept in %s", s.Name, place)
+		a.Warn("stored secret %q in %s", s.Name, place)
 	}
 	return d, nil
 }
 
-// nameIsFree returns an error if the config has a server of this name.
+// nameIsFree returns an error if the config already has a server with this name.
 func (a *App) nameIsFree(name string) error {
 	f, err := a.editableConfig(configedit.Open)
 	if err == nil && f.Keys(name) != nil {
-		err = fmt.Errorf("there is a server %q already in %s; %s takes it out, and another NAME adds a second one", name, f.Path(), termtext.Goblin("remove", name))
+		err = fmt.Errorf("server %q already exists in %s; choose another NAME, or remove it first: %s", name, f.Path(), termtext.Goblin("remove", name))
 	}
 	return err
 }
 
-// registryEntry returns a server of the registry, by its name or name@version.
+// registryEntry returns a registry server by name or name@version.
 func (a *App) registryEntry(ctx context.Context, client *mcpregistry.Client, name string) (mcpregistry.Entry, error) {
 	version := ""
 	if at := strings.LastIndexByte(name, '@'); at > 0 {
@@ -156,22 +155,20 @@ func (a *App) registryEntry(ctx context.Context, client *mcpregistry.Client, nam
 	return e, nil
 }
 
-// consent asks whether a definition may be added.
 func (a *App) consent(ctx context.Context, d *mcpregistry.Definition, given bool) error {
 	switch {
 	case given:
 		return nil
 	case !a.InTTY:
-		return cli.Fail(cli.CodeUsage, "nothing is added: look at what it would run, above, and say --yes")
+		return cli.Fail(cli.CodeUsage, "nothing was added; check the command above and use --yes")
 	}
 	yes, err := a.Confirm(ctx, "Add it as "+d.Name+"?")
 	if err == nil && !yes {
-		err = cli.Fail(cli.CodeFailure, "nothing is added")
+		err = cli.Fail(cli.CodeFailure, "nothing was added")
 	}
 	return err
 }
 
-// registryError returns a failure of the registry with its exit code.
 func registryError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -184,7 +181,7 @@ func registryError(err error) error {
 	return cli.Fail(cli.CodeConnect, "%w", err)
 }
 
-// choosePackage returns one of the packages and remotes of a server. On a terminal, the user
+// choosePackage returns one of a server's packages and remotes. On a terminal, the user
 // chooses.
 func (a *App) choosePackage(ctx context.Context, e *mcpregistry.Entry, use string) (*mcpregistry.Choice, error) {
 	all := e.Choices()
@@ -203,9 +200,9 @@ func (a *App) choosePackage(ctx context.Context, e *mcpregistry.Entry, use strin
 	}
 	switch {
 	case len(all) == 0:
-		return nil, cli.Fail(cli.CodeFailure, "%s has neither packages nor remotes in the registry", e.Name)
+		return nil, cli.Fail(cli.CodeFailure, "%s has no packages or remotes in the registry", e.Name)
 	case len(usable) == 0 && len(problems) == 0:
-		return nil, cli.Fail(cli.CodeUsage, "%s has no %q; there is %s", e.Name, use, strings.Join(kinds, ", "))
+		return nil, cli.Fail(cli.CodeUsage, "%s has no %q, only %s", e.Name, use, strings.Join(kinds, ", "))
 	case len(usable) == 0:
 		return nil, cli.Fail(cli.CodeFailure, "%s cannot be used: %s", e.Name, strings.Join(problems, "; "))
 	case len(usable) == 1:
@@ -215,16 +212,16 @@ func (a *App) choosePackage(ctx context.Context, e *mcpregistry.Entry, use strin
 	if !a.InTTY {
 		return usable[first], nil
 	}
-	a.Say("%s can be used in several ways:", e.Name)
+	a.Say("%s has several packages or remotes:", e.Name)
 	for i, c := range usable {
 		needs := ""
 		if !installed(c) {
-			needs = ", for which " + c.Command() + " has to be installed"
+			needs = ", needs " + c.Command() + " (not found in PATH)"
 		}
 		a.Say("  %d  %s  %s%s", i+1, c.Kind, c.Summary, needs)
 	}
 	for {
-		text, err := a.Ask(ctx, fmt.Sprintf("Which? [%d]", first+1))
+		text, err := a.Ask(ctx, fmt.Sprintf("Which one? [%d]", first+1))
 		if err != nil {
 			return nil, err
 		}
@@ -234,11 +231,10 @@ func (a *App) choosePackage(ctx context.Context, e *mcpregistry.Entry, use strin
 		if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(usable) {
 			return usable[n-1], nil
 		}
-		a.Say("A number from 1 to %d, please.", len(usable))
+		a.Say("Enter a number from 1 to %d.", len(usable))
 	}
 }
 
-// installed reports whether the program that a package needs is in PATH.
 func installed(c *mcpregistry.Choice) bool {
 	if c.Command() == "" {
 		return true
@@ -247,14 +243,14 @@ func installed(c *mcpregistry.Choice) bool {
 	return err == nil
 }
 
-// maxAnswers is the maximum number of answers to one question.
 const maxAnswers = 50
 
-// askAll asks the questions without an answer; with few, only those that need one.
-func (a *App) askAll(ctx context.Context, all []mcpregistry.Variable, answers map[string][]string, few bool) error {
+// askAll asks all questions that have no answer. With requiredOnly, it asks only the
+// required ones without a default.
+func (a *App) askAll(ctx context.Context, all []mcpregistry.Variable, answers map[string][]string, requiredOnly bool) error {
 	for _, q := range all {
 		needed := q.Required && q.Default == ""
-		if len(answers[q.Key]) > 0 || few && !needed {
+		if len(answers[q.Key]) > 0 || requiredOnly && !needed {
 			continue
 		}
 		if q.Description != "" {
@@ -267,14 +263,14 @@ func (a *App) askAll(ctx context.Context, all []mcpregistry.Variable, answers ma
 			}
 			if text == "" {
 				if needed && len(answers[q.Key]) == 0 {
-					a.Say("%s is needed.", q.Key)
+					a.Say("%s is required.", q.Key)
 					continue
 				}
 				break
 			}
 			problem := q.Check(text)
 			if problem != "" {
-				a.Say("It %s.", problem)
+				a.Say("%s %s.", q.Key, problem)
 				continue
 			}
 			answers[q.Key] = append(answers[q.Key], text)
@@ -286,7 +282,6 @@ func (a *App) askAll(ctx context.Context, all []mcpregistry.Variable, answers ma
 	return nil
 }
 
-// askQuestion asks one question once.
 func (a *App) askQuestion(ctx context.Context, q mcpregistry.Variable) (string, error) {
 	prompt := q.Key
 	var notes []string
@@ -299,10 +294,10 @@ func (a *App) askQuestion(ctx context.Context, q mcpregistry.Variable) (string, 
 		notes = append(notes, "such as "+q.Placeholder)
 	}
 	if q.Repeated {
-		notes = append(notes, "several, an empty line ends")
+		notes = append(notes, "one per line, end with an empty line")
 	}
 	if !q.Required {
-		notes = append(notes, "may be left out")
+		notes = append(notes, "optional")
 	}
 	if len(notes) > 0 {
 		prompt += " (" + termtext.Truncate(strings.Join(notes, "; "), 400) + ")"
@@ -311,12 +306,13 @@ func (a *App) askQuestion(ctx context.Context, q mcpregistry.Variable) (string, 
 		prompt += " [" + termtext.Truncate(q.Default, 200) + "]"
 	}
 	if q.Secret {
-		return a.AskHidden(ctx, prompt+", not shown:")
+		return a.AskHidden(ctx, prompt+" (hidden):")
 	}
 	return a.Ask(ctx, prompt+":")
 }
 
-// showDefinition prints on stderr what a definition runs, reaches and sends.
+// showDefinition prints the command, URL, variables and headers of a definition on
+// stderr.
 func (a *App) showDefinition(d *mcpregistry.Definition) {
 	a.Warn("%s", d.Comment)
 	if command, ok := d.Keys["command"].(string); ok {

@@ -54,7 +54,7 @@ func TestAServerOfTheRegistryIsAskedForAndShown(t *testing.T) {
 	d, said, err := y.run(t)
 	require.NoError(t, err, said)
 	require.Equal(t, &mcpregistry.Definition{
-		Name: "weather", Comment: "io.a/weather 1.2.0, of the MCP registry",
+		Name: "weather", Comment: "io.a/weather 1.2.0, from the MCP registry",
 		Keys: map[string]any{
 			"command": "npx", "args": []string{"-y", "@a/weather@1.2.0"}, "startup_timeout": "2m",
 			"env": map[string]string{"API_KEY": "${keyring:weather.API_KEY}", "UNITS": "imperial"},
@@ -63,11 +63,11 @@ func TestAServerOfTheRegistryIsAskedForAndShown(t *testing.T) {
 	}, d)
 	require.Equal(t, map[string]string{"weather.API_KEY": "hunter2"}, y.secrets)
 	for _, line := range []string{
-		"  1  npm  @a/weather 1.2.0, for which npx has to be installed\n", "  2  http  https://a.example/mcp\n",
-		"Which? [2] A number from 1 to 2, please.\n", "API_KEY: of a.example\n", "API_KEY is needed.\n",
-		"UNITS (metric, imperial; may be left out) [metric]: It must be one of metric, imperial.\n",
-		"goblin: io.a/weather 1.2.0, of the MCP registry\ngoblin: runs     npx -y @a/weather@1.2.0\n",
-		"goblin: with     API_KEY='${keyring:weather.API_KEY}'\n", "goblin: the secret \"weather.API_KEY\" is kept in ",
+		"  1  npm  @a/weather 1.2.0, needs npx (not found in PATH)\n", "  2  http  https://a.example/mcp\n",
+		"Which one? [2] Enter a number from 1 to 2.\n", "API_KEY: of a.example\n", "API_KEY is required.\n",
+		"UNITS (metric, imperial; optional) [metric]: UNITS must be one of metric, imperial.\n",
+		"goblin: io.a/weather 1.2.0, from the MCP registry\ngoblin: runs     npx -y @a/weather@1.2.0\n",
+		"goblin: with     API_KEY='${keyring:weather.API_KEY}'\n", "goblin: stored secret \"weather.API_KEY\" in ",
 	} {
 		require.Contains(t, said, line)
 	}
@@ -91,18 +91,18 @@ func TestWithoutATerminalTheAnswersAreSet(t *testing.T) {
 func TestServersOfTheRegistryThatAreNotAdded(t *testing.T) {
 	evil := `{"name":"io.c/evil","version":"1\u001b[2J","packages":[{"registryType":"npm","identifier":"x","packageArguments":[{"type":"positional","value":"$(rm -rf ~); \u001b]0;x\u0007"}]}]}`
 	for want, y := range map[string]*adding{
-		"needs API_KEY: give it by --set API_KEY=VALUE": {o: registryFlags{use: "npm", yes: true}},
-		"say --yes":                          {o: registryFlags{use: "http"}},
-		"has no \"oci\"; there is npm, http": {o: registryFlags{use: "oci"}},
-		"--set wants KEY=VALUE":              {o: registryFlags{set: []string{"hunter2"}}},
-		"nothing is called \"NOPE\"; there is API_KEY, UNITS": {o: registryFlags{use: "npm", set: []string{"NOPE=1", "API_KEY=1"}}},
-		"cannot be used: it tells no sum":                     {name: "io.b/weather-bundle"},
-		"is not in the registry":                              {name: "io.b/none"},
-		"there is no server \"none\" in the registry":         {name: "none"},
-		"nothing is added":                                    {name: "io.c/evil", typed: "n\n"},
-		"nothing is":                                          {name: "io.c/evil", typed: "maybe"},
-		"stdin ended before the answer":                       {name: "io.a/weather", typed: "1\n"},
-		"io.a/empty has neither packages nor remotes":         {name: "io.a/empty"},
+		"needs API_KEY; set it with --set API_KEY=VALUE": {o: registryFlags{use: "npm", yes: true}},
+		"use --yes":                                     {o: registryFlags{use: "http"}},
+		"has no \"oci\", only npm, http":                {o: registryFlags{use: "oci"}},
+		"--set must be KEY=VALUE":                       {o: registryFlags{set: []string{"hunter2"}}},
+		"unknown value \"NOPE\"; known: API_KEY, UNITS": {o: registryFlags{use: "npm", set: []string{"NOPE=1", "API_KEY=1"}}},
+		"cannot be used: it has no checksum":            {name: "io.b/weather-bundle"},
+		"is not in the registry":                        {name: "io.b/none"},
+		"no server \"none\" in the registry":            {name: "none"},
+		"nothing was added":                             {name: "io.c/evil", typed: "n\n"},
+		"nothing was":                                   {name: "io.c/evil", typed: "maybe"},
+		"stdin closed before the answer":                {name: "io.a/weather", typed: "1\n"},
+		"io.a/empty has no packages or remotes":         {name: "io.a/empty"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			y.entries = []string{weatherEntry, bundleEntry, evil, `{"name":"io.a/empty"}`}
@@ -138,7 +138,7 @@ func TestAddWritesAServerOfTheRegistry(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, []string{"-y", "@a/weather@1.2.0"}, tides.Args)
 	require.Equal(t, map[string]string{"API_KEY": "none", "UNITS": "metric"}, tides.Env)
-	require.Contains(t, text, "# io.a/weather 1.2.0, of the MCP registry")
+	require.Contains(t, text, "# io.a/weather 1.2.0, from the MCP registry")
 
 	got, text = add(threeServers, "--use", "npm", "--set", "API_KEY=hunter2", "--yes")
 	require.Zero(t, got.code, got.err)
@@ -149,10 +149,10 @@ func TestAddWritesAServerOfTheRegistry(t *testing.T) {
 	require.Contains(t, string(kept), "hunter2")
 
 	for want, args := range map[string][]string{
-		"one name at most":        {"a", "b"},
-		"\"a b\" cannot name":     {"a b"},
-		"--set and --use are for": {"--env", "A=B"},
-		"say --yes":               {"--use", "http"},
+		"at most one name":            {"a", "b"},
+		"invalid server name \"a b\"": {"a b"},
+		"use --set and --use":         {"--env", "A=B"},
+		"use --yes":                   {"--use", "http"},
 	} {
 		got, _ := add(threeServers, args...)
 		require.Equal(t, cli.CodeUsage, got.code, want)

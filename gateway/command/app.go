@@ -14,25 +14,25 @@ import (
 	"goblin/gateway/stack"
 )
 
-// App has the commands of a command line.
+// App provides the commands of the command line.
 type App struct {
 	*cli.App
-	// Extend adds to each gateway of this process; may be nil.
+	// Extend extends each gateway in this process. It may be nil.
 	Extend stack.ExtendFunc
-	// Open finds or starts the gateway that a command asks; nil for [Open].
+	// Open finds or starts the gateway for a command. Nil means [Open].
 	Open func(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error)
 
-	// Choose puts a question to the user of the terminal; nil takes all.
+	// Choose lets the user choose items on the terminal. Nil selects all.
 	Choose SelectFunc
 
-	asJSON      bool           // --json of the command that runs
-	profile     string         // --profile of the command that runs, "" for everything
-	wholeConfig *config.Config // of which the config that is loaded is the profile's part
-	testDelay   time.Duration  // 0: the constant
-	program     string         // the path of this program; "" finds it
+	asJSON      bool           // --json of the current command
+	profile     string         // --profile of the current command; "" is all entries
+	wholeConfig *config.Config // the config before Load reduced it to a profile
+	testDelay   time.Duration  // 0 in production
+	program     string         // path of this program; "" finds it
 }
 
-// Commands returns the commands that need no wiring.
+// Commands returns all commands except the serving ones.
 func (a *App) Commands() []*cobra.Command {
 	commands := []*cobra.Command{
 		a.list(), a.search(), a.describe(), a.read(), a.call(), a.prompt(), a.lua(),
@@ -52,8 +52,8 @@ func (a *App) Commands() []*cobra.Command {
 	return commands
 }
 
-// reportInterrupts makes a command fail with context.Canceled after an interrupt, whatever error
-// the interrupt caused.
+// reportInterrupts makes a command return context.Canceled after an interrupt, regardless
+// of the error that the interrupt caused.
 func reportInterrupts(cmd *cobra.Command) {
 	run := cmd.RunE
 	if run == nil {
@@ -71,10 +71,10 @@ func reportInterrupts(cmd *cobra.Command) {
 // tagCommands are the commands of builds with tags.
 var tagCommands []func(*App) *cobra.Command
 
-// errReported returns an error for a failure that the command has reported already.
+// errReported returns an error for a failure that the command has already reported.
 func errReported(code int) error { return &cli.Error{Code: code} }
 
-// quietLogger returns a logger for commands that report failures of servers themselves.
+// quietLogger returns a logger for commands that report server failures themselves.
 func (a *App) quietLogger(cfg *config.Config) (*slog.Logger, io.Closer, error) {
 	logger, closer, err := a.Logger(cfg, a.Err)
 	if err == nil && cfg.Log.File == "" && cfg.Log.Level > slog.LevelDebug {

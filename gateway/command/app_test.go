@@ -18,8 +18,8 @@ func TestMisuseIsAnsweredWithTheRightUse(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"call", "T", `{"query":"x"}`}, `arguments go into --args, as in: goblin call T --args '{"name": "value"}'`},
-		{[]string{"prompt", "P", "a=b"}, "arguments go into --arg, as in: goblin prompt P --arg NAME=VALUE"},
+		{[]string{"call", "T", `{"query":"x"}`}, `use --args for arguments: goblin call T --args '{"name": "value"}'`},
+		{[]string{"prompt", "P", "a=b"}, "use --arg for arguments: goblin prompt P --arg NAME=VALUE"},
 		{[]string{"prompt", "P", "--arg", "a=1", "--arg", "a=2"}, "--arg a is given twice"},
 		{[]string{"call", "T", "--sever", "a"}, `unknown flag: --sever; did you mean --server? See "goblin call --help"`},
 		{[]string{"list", "tools", "--jsno"}, "did you mean --json?"},
@@ -44,8 +44,8 @@ func TestHelpOnNoCommandNamesTheNearest(t *testing.T) {
 		return out.String(), err
 	}
 	for args, want := range map[string]string{
-		"lst":  `there is no command "lst"; did you mean "list"? See "goblin --help"`,
-		"zzzz": `there is no command "zzzz"; see "goblin --help"`,
+		"lst":  `no command "lst"; did you mean "list"? See "goblin --help"`,
+		"zzzz": `no command "zzzz"; see "goblin --help"`,
 	} {
 		out, err := run("help", args)
 		require.EqualError(t, err, want)
@@ -80,14 +80,14 @@ servers:
 		code   int
 		told   string
 	}{
-		{servers, []string{"login", "local"}, cli.CodeUsage, `server "local" is a local program, which needs no login`},
-		{servers, []string{"login", "header"}, cli.CodeUsage, `server "header" has no login: its config has an Authorization header, or oauth: off`},
-		{servers, []string{"logout", "none"}, cli.CodeUsage, `server "none" has no login`},
+		{servers, []string{"login", "local"}, cli.CodeUsage, `server "local" is a local program and needs no login`},
+		{servers, []string{"login", "header"}, cli.CodeUsage, `server "header" doesn't use OAuth: its config has an Authorization header, or oauth: off`},
+		{servers, []string{"logout", "none"}, cli.CodeUsage, `server "none" doesn't use OAuth`},
 		{servers, []string{"login", "off"}, cli.CodeConnect, `server "off" is disabled; remove "disabled: true"`},
 		{servers, []string{"login", "lacks"}, cli.CodeConnect, `server "lacks" cannot start: `},
-		{servers, []string{"login", "literal-key"}, cli.CodeNotFound, `there is no server "[hidden]"`},
+		{servers, []string{"login", "literal-key"}, cli.CodeNotFound, `no server "[hidden]"`},
 		{servers, []string{"secret", "get", "a"}, cli.CodeFailure, `secret "a": ` + filepath.Join(stateDir, "goblin", "secrets.json") + " cannot be read"},
-		{servers, []string{"validate", "other.yaml"}, cli.CodeUsage, "validate takes no arguments; a config is named by --config other.yaml"},
+		{servers, []string{"validate", "other.yaml"}, cli.CodeUsage, "validate takes no arguments; to use a config, add --config other.yaml"},
 		{servers + "gateway: {listen: \"127.0.0.1:0\", auth_token: \"${NOT_SET}\"}\n", []string{"validate"}, cli.CodeConfig, "${NOT_SET} is not set"},
 		{servers + "gateway: {auth_token: \"${NOT_SET}\"}\n", []string{"validate"}, cli.CodeOK, "warning: ${NOT_SET} is not set"},
 	} {
@@ -125,10 +125,10 @@ func TestWrongUseIsCode2AndNamesTheHelp(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"list"}, `say what to list: servers, tools, prompts, resources or templates; see "goblin list --help"`},
+		{[]string{"list"}, `list needs a kind: servers, tools, prompts, resources or templates; see "goblin list --help"`},
 		{[]string{"list", "tolls"}, `not "tolls"; see`},
 		{[]string{"list", "tools", "--mime", "x/y"}, "--mime is for resources and templates"},
-		{[]string{"list", "resources", "--mime", "["}, `--mime must be a MIME type or a pattern such as 'text/*', not "["`},
+		{[]string{"list", "resources", "--mime", "["}, `--mime must be a MIME type or a pattern like 'text/*', not "["`},
 		{[]string{"list", "tools", "x"}, `list takes one kind, but got "x" too`},
 		{[]string{"list", "tools", "--server", ""}, "goblin: --server must not be empty; see"},
 		{[]string{"list", "tools", "--json=x"}, `goblin: --json takes no value, but got "x"`},
@@ -144,13 +144,13 @@ func TestWrongUseIsCode2AndNamesTheHelp(t *testing.T) {
 		{[]string{"call", "x", "--meta", `"m"`}, `--meta must be a JSON object such as '{"name": "value"}', not a string`},
 		{[]string{"prompt", "x", "--arg", "novalue"}, `--arg "novalue" must be NAME=VALUE`},
 		{[]string{"status", "x"}, `takes no arguments, but got "x"`},
-		{[]string{"validate", "c.yaml"}, `takes no arguments; a config is named by --config c.yaml; see`},
+		{[]string{"validate", "c.yaml"}, `takes no arguments; to use a config, add --config c.yaml; see`},
 		{[]string{"restart"}, "needs the name of a server"},
-		{[]string{"tools"}, "goblin: tools needs to know what to do: off, on or list; see"},
-		{[]string{"tools", "of"}, `goblin: tools can off, on or list, not "of"; did you mean "off"?`},
-		{[]string{"secret", "frob"}, `goblin: secret can set, get, list or rm, not "frob"; see`},
+		{[]string{"tools"}, "goblin: tools needs a command: off, on or list; see"},
+		{[]string{"tools", "of"}, `goblin: tools takes off, on or list, not "of"; did you mean "off"?`},
+		{[]string{"secret", "frob"}, `goblin: secret takes set, get, list or rm, not "frob"; see`},
 		{[]string{"add", "d", "http://x", "--type", "foo"}, `goblin: --type must be http or sse, not "foo"; see`},
-		{[]string{"registry", "search", "x", "--url", "foo"}, `goblin: the registry "foo" is no URL such as https://`},
+		{[]string{"registry", "search", "x", "--url", "foo"}, `goblin: the registry "foo" is not a URL like https://`},
 	}
 	for _, tt := range tests {
 		got := try{gateway: catalog()}.run(t, tt.args...)
@@ -168,11 +168,11 @@ func TestServersThatCannotBeAskedAreNamed(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"list", "tools", "--server", "of"}, cli.CodeNotFound, `there is no server "of"; did you mean "off"?`},
+		{[]string{"list", "tools", "--server", "of"}, cli.CodeNotFound, `no server "of"; did you mean "off"?`},
 		{[]string{"list", "tools", "--server", "off"}, cli.CodeConnect, `server "off" is disabled`},
 		{[]string{"list", "tools", "--server", "a"}, cli.CodeConnect, "SURELY_NOT_SET"},
 		{[]string{"read", "mcp://off/x"}, cli.CodeConnect, `server "off" is disabled`},
-		{[]string{"call", "x", "--server", "zzz"}, cli.CodeNotFound, `there is no server "zzz"`},
+		{[]string{"call", "x", "--server", "zzz"}, cli.CodeNotFound, `no server "zzz"`},
 	}
 	for _, tt := range tests {
 		got := try{config: unset, gateway: &scripted{}}.run(t, tt.args...)

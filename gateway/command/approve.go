@@ -19,24 +19,21 @@ import (
 func (a *App) approve() *cobra.Command {
 	return a.withJSON("print JSON", &cobra.Command{
 		Use:     "approve [SERVER [TOOL]...]",
-		GroupID: cli.GroupDaemon,
-		Short:   "Approve tools that are new or changed",
-		Long: `Show tools that changed, or are new, since their server was first seen, and
-approve them. With "gateway.pin: strict", clients do not get them before.
+		GroupID: cli.GroupVisibility,
+		Short:   "Approve new or changed tools",
+		Long: `Approve tools that are new or have changed since you first used their server.
+With "gateway.pin: strict", unapproved tools are hidden from clients.
 
-Without arguments this shows what awaits approval and how it differs. With a
-SERVER it approves all of its tools, as they are now. With TOOLs it approves
-only these; use the names that the server uses itself.
+Without arguments, shows all unapproved tools and their changes. With SERVER,
+approves all its tools; with TOOL, only these, by the server's own names.
 
-The running daemon of the config is asked, if there is one. Otherwise the servers
-(or only SERVER) are started in this process and ended afterwards. A running
-"goblin stdio --standalone" sees what was approved.`,
+Uses the running daemon; otherwise starts the servers temporarily.`,
 		Example: `  goblin approve
   goblin approve github
   goblin approve github create_issue`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if slices.Contains(args, "") {
-				return cli.Usage(cmd, "%s needs names, not an empty text", cli.CommandPath(cmd))
+				return cli.Usage(cmd, "%s needs names, not an empty string", cli.CommandPath(cmd))
 			}
 			return nil
 		},
@@ -56,8 +53,8 @@ The running daemon of the config is asked, if there is one. Otherwise the server
 	})
 }
 
-// approvalGateway returns the running daemon, or else a gateway of this process with the server, ""
-// for all.
+// approvalGateway returns the running daemon. Without one, it starts a gateway in this
+// process with the named server, or with all for "".
 func (a *App) approvalGateway(ctx context.Context, server string) (Gateway, error) {
 	r, err := a.findDaemon(ctx)
 	if err == nil {
@@ -83,7 +80,6 @@ func (a *App) approvalGateway(ctx context.Context, server string) (Gateway, erro
 	return a.open(ctx, cfg, only)
 }
 
-// showOrApprove prints the tools that await approval, or approves the named ones.
 func (a *App) showOrApprove(ctx context.Context, g Gateway, what daemon.Approval) error {
 	awaiting, err := g.Unapproved(ctx, what.Server)
 	if err != nil {
@@ -105,7 +101,8 @@ func (a *App) showOrApprove(ctx context.Context, g Gateway, what daemon.Approval
 	if what.Server == "" {
 		return a.print(awaiting, func() error { return a.printPinned(awaiting) })
 	}
-	// What is approved is what is told here, whatever the server says meanwhile.
+	// Approve exactly the definitions that were shown, even if the server changes them
+	// meanwhile.
 	what.Seen = make(map[string]string, len(awaiting))
 	for _, p := range awaiting {
 		what.Seen[p.Name] = p.Hash
@@ -123,33 +120,32 @@ func (a *App) showOrApprove(ctx context.Context, g Gateway, what daemon.Approval
 		a.differencesText(awaiting)+a.approvedText(what, approved))
 }
 
-// approvedText reports which tools were approved, and which named tools did not await it.
+// approvedText lists the approved tools and the named tools that needed no approval.
 func (a *App) approvedText(what daemon.Approval, approved []string) string {
-	idle := slices.DeleteFunc(slices.Clone(what.Tools), func(name string) bool { return slices.Contains(approved, name) })
+	others := slices.DeleteFunc(slices.Clone(what.Tools), func(name string) bool { return slices.Contains(approved, name) })
 	text := ""
 	switch {
 	case len(approved) > 0:
-		text = "\n" + a.hardWrap(fmt.Sprintf("Approved of %q: %s.", what.Server, quoteNames(approved)), "  ")
-	case len(idle) == 0:
-		text = fmt.Sprintf("No tool of %q awaits approval.\n", what.Server)
+		text = "\n" + a.hardWrap(fmt.Sprintf("Approved in %q: %s.", what.Server, quoteNames(approved)), "  ")
+	case len(others) == 0:
+		text = fmt.Sprintf("No tools of %q await approval.\n", what.Server)
 	}
-	if len(idle) > 0 {
-		text += a.hardWrap(fmt.Sprintf("Not awaiting approval: %s.", quoteNames(idle)), "  ")
+	if len(others) > 0 {
+		text += a.hardWrap(fmt.Sprintf("Not awaiting approval: %s.", quoteNames(others)), "  ")
 	}
 	return text
 }
 
-// quoteNames returns the names of tools in one line.
 func quoteNames(names []string) string {
 	return strings.Join(each(names, func(name *string) string { return quoteName(*name) }), ", ")
 }
 
-// quoteName returns a name in one line, in quotes unless it is a plain word. Users copy names
-// into commands, so a shell must not replace anything in one.
+// quoteName returns a name in one line, quoted unless it is a plain word. Users paste
+// names into commands, so a shell must not expand anything in it.
 func quoteName(name string) string {
 	line := termtext.Name(quotes.Replace(name))
 	switch {
-	case strings.ContainsAny(name, "$`!"): // shells act on these in double quotes, too
+	case strings.ContainsAny(name, "$`!"): // shells expand these inside double quotes
 		if !termtext.CanQuote(name) {
 			name = line
 		}
@@ -160,12 +156,11 @@ func quoteName(name string) string {
 	return line
 }
 
-// quotes keeps a name within its quotes, and what looks like an escape in it apart
-// from one that is.
+// quotes escapes backslashes and double quotes.
 var quotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// hardWrap returns a line, broken at the width of the terminal. All parts but the first begin with
-// mark, so that text of a server never looks like a line of Goblin.
+// hardWrap breaks a line at the terminal's width. Continuation lines begin with mark, so
+// that server text can't imitate Goblin's lines.
 func (a *App) hardWrap(line, mark string) string {
 	if room := a.Columns - len(mark); room > 20 {
 		line = strings.ReplaceAll(ansi.Hardwrap(line, room, true), "\n", "\n"+mark)
@@ -173,8 +168,8 @@ func (a *App) hardWrap(line, mark string) string {
 	return line + "\n"
 }
 
-// countPinned counts the tools of a server, "" for all, that await approval, and those of them
-// that clients do not get until then.
+// countPinned counts the unapproved tools of a server, or of all for "", and how many of
+// them are hidden.
 func countPinned(servers []daemon.Server, of string) (awaiting, withheld int) {
 	for _, s := range servers {
 		if of == "" || s.Name == of {
@@ -184,13 +179,14 @@ func countPinned(servers []daemon.Server, of string) (awaiting, withheld int) {
 	return awaiting, withheld
 }
 
-// withheldNote reports how many tools wait for approval and are hidden, "" for none.
+// withheldNote reports how many unapproved tools are hidden, or returns "" if there are
+// none.
 func (a *App) withheldNote(servers []daemon.Server, of string) string {
 	_, n := countPinned(servers, of)
 	if n == 0 {
 		return ""
 	}
-	return countOf(n, "tool is", "tools are") + fmt.Sprintf(" withheld until approved: see \"%s\"", a.CommandLine("approve"))
+	return countOf(n, "tool is", "tools are") + fmt.Sprintf(" unapproved and hidden; see \"%s\"", a.CommandLine("approve"))
 }
 
 func countOf(n int, one, more string) string {
@@ -200,16 +196,16 @@ func countOf(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// printPinned prints the tools that await approval.
 func (a *App) printPinned(awaiting []registry.UnapprovedTool) error {
 	if len(awaiting) == 0 {
-		return a.printText("No tool awaits approval.")
+		return a.printText("No tools await approval.")
 	}
-	return a.printText(a.differencesText(awaiting) + fmt.Sprintf("\n\"%s\" takes them as they are now.\n", a.CommandLine("approve SERVER [TOOL]")))
+	return a.printText(a.differencesText(awaiting) + fmt.Sprintf("\nTo approve them: %s\n", a.CommandLine("approve SERVER [TOOL]")))
 }
 
-// differencesText returns how tools differ from the approved ones. It is safe for terminals also in a
-// pipe. Lines of servers are indented, also when they are broken.
+// differencesText returns the difference between tools and their approved definitions. It
+// is escaped for terminals even in a pipe. Server text is always indented, also in
+// continuation lines.
 func (a *App) differencesText(awaiting []registry.UnapprovedTool) string {
 	var b strings.Builder
 	for i, p := range awaiting {
@@ -218,13 +214,13 @@ func (a *App) differencesText(awaiting []registry.UnapprovedTool) string {
 			what = "new"
 		}
 		if p.Hidden {
-			what += ", withheld"
+			what += ", hidden"
 		}
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		name := quoteName(p.Name)
-		if strings.HasPrefix(p.Name, "-") { // else it would be a flag when the row is copied into a command
+		if strings.HasPrefix(p.Name, "-") { // so that a copied name isn't parsed as a flag
 			name = "-- " + name
 		}
 		b.WriteString(a.hardWrap(fmt.Sprintf("%s %s (%s)", termtext.Line(p.Server), name, what), "  "))

@@ -11,12 +11,12 @@ import (
 	"goblin/gateway/stack"
 )
 
-// cacheListsTimeout bounds [App.cacheLists] without a terminal.
+// cacheListsTimeout limits [App.cacheLists] without a terminal.
 const cacheListsTimeout = 10 * time.Second
 
-// cacheLists starts the servers without cached lists once, so that the first client finds their
-// lists. It does nothing if there is no valid config or a daemon runs. Servers that do not
-// start are left to "goblin doctor".
+// cacheLists starts each server without cached lists once, so that the first client gets
+// complete lists. It does nothing without a valid config or while a daemon runs. It
+// ignores servers that fail to start; "goblin doctor" reports them.
 func (a *App) cacheLists(ctx context.Context) error {
 	path, err := a.FindConfig()
 	if err != nil || path == "" {
@@ -43,7 +43,6 @@ func (a *App) cacheLists(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// uncachedServers returns the servers that can start and have no cached lists.
 func (a *App) uncachedServers(cfg *config.Config) (names []string) {
 	store := stack.CachedLists(a.ListCacheDir(), cfg, slog.New(slog.DiscardHandler))
 	if store == nil {

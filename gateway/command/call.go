@@ -15,21 +15,19 @@ func (a *App) call() *cobra.Command {
 		Use:     "call TOOL",
 		GroupID: cli.GroupAsk,
 		Short:   "Call a tool",
-		Long: `Call a tool and print what it answers.
+		Long: `Call a tool and print its result.
 
-The tool's name is the listed one (SERVER_TOOL), SERVER/TOOL, or its own if only
-one server has it. Arguments are a JSON object; numbers, unknown members and the
-order of members reach the server as you typed them.
+TOOL is the listed name (SERVER_TOOL), SERVER/TOOL, or the server's own name if
+no other server has it. Arguments are sent as typed, including number formats.
 
-If the tool says that it failed, its text goes to stderr and the exit code
-is 1. Progress is shown on a terminal.` + askedWhere,
+If the tool fails, its message goes to stderr and the exit code is 1.` + askedWhere,
 		Example: `  goblin call clock_time_in --args '{"zone": "Europe/Berlin"}'
   goblin call notes_add_note --args '{"title": "Milk", "text": "two litres"}'
   goblin call notes_add_note --args @note.json
   jq -n '{title: "x"}' | goblin call notes_add_note --args - --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 && args[0] != "" {
-				return cli.Usage(cmd, "arguments go into --args, as in: %s", termtext.Command(cmd.CommandPath(), args[:1], "--args", `{"name": "value"}`))
+				return cli.Usage(cmd, "use --args for arguments: %s", termtext.Command(cmd.CommandPath(), args[:1], "--args", `{"name": "value"}`))
 			}
 			return oneArg("the name of a tool")(cmd, args)
 		},
@@ -46,6 +44,6 @@ is 1. Progress is shown on a terminal.` + askedWhere,
 			return a.printRequest(cmd, &r, func(result []byte) error { return a.printCall(args[0], result) })
 		},
 	})
-	cmd.Flags().StringVar(&arguments, "args", "", "arguments: a `JSON` object, @FILE, or - for stdin")
+	cmd.Flags().StringVar(&arguments, "args", "", "arguments: `JSON` object, @FILE, or - for stdin")
 	return cmd
 }

@@ -15,27 +15,28 @@ import (
 )
 
 func (a *App) remove() *cobra.Command {
-	return a.changeCommand("remove", "Take servers out of the config",
-		`Take servers out of the config. Everything else in the file stays as it is; comments
-outside of the entries stay, too. A running daemon stops them once their calls are over.`,
-		"Took %q out of %s.", (*configedit.File).Remove)
+	return a.changeCommand("remove", "Remove servers from the config",
+		`Remove servers from the config. The rest of the file stays unchanged, including
+comments. A running daemon stops the servers after their current calls.`,
+		"Removed %q from %s.", (*configedit.File).Remove)
 }
 
 func (a *App) enable() *cobra.Command {
-	return a.changeCommand("enable", "Turn servers on in the config",
-		"Turn servers on in the config: \"disabled: true\" goes. A running daemon serves them at once.",
-		"Turned %q on in %s.", func(f *configedit.File, name string) error { return f.SetDisabled(name, false) })
+	return a.changeCommand("enable", "Enable servers in the config",
+		"Enable servers by removing \"disabled: true\". A running daemon\nserves them at once.",
+		"Enabled %q in %s.", func(f *configedit.File, name string) error { return f.SetDisabled(name, false) })
 }
 
 func (a *App) disable() *cobra.Command {
-	return a.changeCommand("disable", "Turn servers off in the config",
-		`Turn servers off in the config: they get "disabled: true" and keep their entries. A
-running daemon stops them once their calls are over.`,
-		"Turned %q off in %s.", func(f *configedit.File, name string) error { return f.SetDisabled(name, true) })
+	return a.changeCommand("disable", "Disable servers in the config",
+		`Disable servers by adding "disabled: true" to their entries. A running daemon
+stops the servers after their current calls.`,
+		"Disabled %q in %s.", func(f *configedit.File, name string) error { return f.SetDisabled(name, true) })
 }
 
-// changeCommand returns a command that changes all named servers of the config, or none.
-func (a *App) changeCommand(word, short, long, told string, do func(f *configedit.File, name string) error) *cobra.Command {
+// changeCommand returns a command that changes either all named servers of the config or
+// none.
+func (a *App) changeCommand(word, short, long, result string, do func(f *configedit.File, name string) error) *cobra.Command {
 	return a.withJSON("print a JSON object", &cobra.Command{
 		Use: word + " SERVER...", GroupID: cli.GroupConfig, Short: short, Long: long,
 		Example:           "  goblin " + word + " files",
@@ -56,33 +57,33 @@ func (a *App) changeCommand(word, short, long, told string, do func(f *configedi
 			}
 			var text strings.Builder
 			for _, name := range args {
-				fmt.Fprintf(&text, told+"\n", name, f.Path())
+				fmt.Fprintf(&text, result+"\n", name, f.Path())
 			}
 			return a.printResult(map[string]any{"config": f.Path(), "servers": args}, text.String())
 		},
 	})
 }
 
-// changeServers changes all named servers of the config, or none, and saves it.
+// changeServers changes all named servers and saves the config, or changes nothing.
 func (a *App) changeServers(ctx context.Context, names []string, do func(f *configedit.File, name string) error) (*configedit.File, error) {
 	f, err := a.editableConfig(configedit.Open)
 	if err != nil {
 		return nil, err
 	}
 	if f.IsNew() {
-		return nil, cli.Fail(cli.CodeNotFound, "there is no config at %s; goblin add makes one", f.Path())
+		return nil, cli.Fail(cli.CodeNotFound, "no config at %s; create one with \"goblin init\" or \"goblin add\"", f.Path())
 	}
-	all, _ := f.Servers() // it could be read just now
+	all, _ := f.Servers() // the file was just parsed
 	for _, name := range names {
 		err := do(f, name)
-		if errors.Is(err, configedit.ErrNone) { // or by the name that lists show
+		if errors.Is(err, configedit.ErrNone) { // the name may be a converted one
 			called := func(written string) bool { return config.MakeName(written, func(string) bool { return false }) == name }
 			if at := slices.IndexFunc(all, called); at >= 0 {
 				err = do(f, all[at])
 			}
 		}
 		if errors.Is(err, configedit.ErrNone) {
-			return nil, cli.Fail(cli.CodeNotFound, "%s has no server %q%s", f.Path(), name, cli.Suggest(name, all, "; it names none"))
+			return nil, cli.Fail(cli.CodeNotFound, "no server %q in %s%s", name, f.Path(), cli.Suggest(name, all, "; it has no servers"))
 		} else if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // complete returns a completion with the names that the running daemon lists. It starts
-// nothing, because a user waits for it.
+// nothing, because completion must be fast.
 func (a *App) complete(list string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const only = cobra.ShellCompDirectiveNoFileComp
@@ -37,8 +37,7 @@ func (a *App) complete(list string) cobra.CompletionFunc {
 	}
 }
 
-// typeable reports whether a shell can insert a name into a command line and show it without
-// side effects.
+// typeable reports whether a shell can insert and show a name without side effects.
 func typeable(name string) bool {
 	return termtext.Line(name) == name && !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "=") && !strings.ContainsAny(name, " \u00a0\u3000`$;|<>&\"'\\(){}[]*?!#~^")
 }

@@ -15,36 +15,35 @@ import (
 func (a *App) editableConfig(open func(path string) (*configedit.File, error)) (*configedit.File, error) {
 	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), config.DefaultPath(a.Getenv))
 	if path == "" {
-		return nil, cli.Fail(cli.CodeConfig, "there is no place for a config: set HOME, or name a file by --config")
+		return nil, cli.Fail(cli.CodeConfig, "no folder for a config; set HOME or use --config FILE")
 	}
 	return open(path)
 }
 
-// save writes a config, and waits until a running daemon uses it.
+// save writes a config and waits until a running daemon has reloaded it.
 func (a *App) save(ctx context.Context, f *configedit.File) error {
-	place, unknown := a.FindDaemon(f.Path()) // a daemon is where the text before says
+	place, unknown := a.FindDaemon(f.Path()) // before Save: the text determines the daemon's endpoint
 	err := f.Save()
 	if err == nil && unknown == nil {
-		_ = daemon.Remote{Place: place}.ReloadAll(ctx) // where none runs, nothing follows
+		_ = daemon.Remote{Place: place}.ReloadAll(ctx) // fails if no daemon runs
 	}
 	return err
 }
 
-// maxTries is how often a change is repeated because another process changed the file.
+// maxTries is the maximum number of retries after another process changed the file.
 const maxTries = 50
 
-// maxConfig is the largest config that is read, in bytes.
+// maxConfig is the maximum size of a config file, in bytes.
 const maxConfig = 4 << 20
 
-// canStart reports whether Goblin starts a server.
+// canStart reports whether a server is enabled and has no problem.
 func canStart(s *config.Server) bool { return !s.Disabled && s.Problem == "" }
 
-// checkUsable returns an error if a named server is unknown or cannot start.
 func checkUsable(cfg *config.Config, name string) error {
 	s, ok := cfg.Server(name)
 	switch {
 	case !ok:
-		return cli.Fail(cli.CodeNotFound, "there is no server %q%s", name, cli.Suggest(name, serverNames(cfg), "; the config names none"))
+		return cli.Fail(cli.CodeNotFound, "no server %q%s", name, cli.Suggest(name, serverNames(cfg), "; the config has no servers"))
 	case s.Disabled:
 		return cli.Fail(cli.CodeConnect, "server %q is disabled; remove \"disabled: true\" from %s", name, configName(cfg))
 	case s.Problem != "":
@@ -57,12 +56,11 @@ func serverNames(cfg *config.Config) []string {
 	return each(cfg.Servers, func(s *config.Server) string { return s.Name })
 }
 
-// configName returns the name of a config for users.
 func configName(cfg *config.Config) string {
 	return fileName(cfg.Path)
 }
 
-// fileName returns the name of a config file for users, "" being the demo.
+// fileName returns a config's file name for users; "" is the demo.
 func fileName(path string) string {
 	if path == "" {
 		return "the demo config"

@@ -13,16 +13,14 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// runningDaemon is the daemon that a command is about. Its config may have mistakes: a user who
-// edits it can still ask and stop the daemon.
+// runningDaemon is the daemon that a command talks to. Its config may have mistakes: while editing it, the user can still query and stop the daemon.
 type runningDaemon struct {
 	daemon.Remote
-	name   string // of the config, as a user knows it
-	start  string // the command that starts a daemon of it
+	name   string // of the config, for users
+	start  string // the command that starts a daemon
 	status daemon.Status
 }
 
-// runningDaemon returns the running daemon with its status.
 func (a *App) runningDaemon(ctx context.Context) (*runningDaemon, error) {
 	r, err := a.findDaemon(ctx)
 	if err != nil {
@@ -31,8 +29,8 @@ func (a *App) runningDaemon(ctx context.Context) (*runningDaemon, error) {
 	return r, nil
 }
 
-// findDaemon is runningDaemon that returns [daemon.ErrNotRunning] if nothing serves a valid config.
-// It finds the daemon of a removed file until another file takes its place.
+// findDaemon is like runningDaemon, but returns [daemon.ErrNotRunning] if the config is
+// valid and no daemon runs. It also finds the daemon of a removed config file.
 func (a *App) findDaemon(ctx context.Context) (*runningDaemon, error) {
 	r, err := a.findDaemonOfFile(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -43,8 +41,9 @@ func (a *App) findDaemon(ctx context.Context) (*runningDaemon, error) {
 	return r, err
 }
 
-// findDaemonOfRemovedFile returns the daemon of a config file that was removed, or nil. Several are
-// an error: their environments differ, and only the file could decide.
+// findDaemonOfRemovedFile returns the daemon of a removed config file, or nil. It fails
+// if there are several: they differ in their environment, and only the file could
+// identify the right one.
 func (a *App) findDaemonOfRemovedFile(ctx context.Context) (*runningDaemon, error) {
 	path := cmp.Or(a.ConfigFlag, a.Getenv("GOBLIN_CONFIG"), config.DefaultPath(a.Getenv))
 	if path == "" {
@@ -76,7 +75,7 @@ func (a *App) findDaemonOfRemovedFile(ctx context.Context) (*runningDaemon, erro
 	case 1:
 		return found[0], nil
 	}
-	return nil, cli.Fail(cli.CodeConnect, "%d daemons serve %s, which is not there any more; put it back, so that it shows which is meant", len(found), fileName(path))
+	return nil, cli.Fail(cli.CodeConnect, "%d daemons serve %s, but the file was removed; restore it so that the right daemon can be found", len(found), fileName(path))
 }
 
 func (a *App) findDaemonOfFile(ctx context.Context) (*runningDaemon, error) {
@@ -84,14 +83,14 @@ func (a *App) findDaemonOfFile(ctx context.Context) (*runningDaemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, mistakes := a.LoadFile(path) // for the mask
+	_, mistakes := a.LoadFile(path) // also masks secrets
 	r := &runningDaemon{name: fileName(path), start: a.CommandLine("serve")}
 	if r.Place, err = a.FindDaemon(path); err != nil {
 		return nil, err
 	}
 	r.status, err = r.Status(ctx)
 	if mistakes != nil && errors.Is(err, daemon.ErrNotRunning) {
-		return nil, mistakes // none could be started either
+		return nil, mistakes // starting one would fail too
 	}
 	for i := range r.status.Servers {
 		r.status.Servers[i].Error = a.Mask().String(r.status.Servers[i].Error)
@@ -99,14 +98,14 @@ func (a *App) findDaemonOfFile(ctx context.Context) (*runningDaemon, error) {
 	return r, err
 }
 
-// explain returns an error that names the config and the fix if no daemon runs.
+// explain adds the config and the fix to the error if no daemon runs.
 func (r *runningDaemon) explain(err error) error {
 	var failed *daemon.OperationError
 	switch {
 	case err == nil, r == nil, errors.Is(err, context.Canceled), errors.As(err, &failed):
 		return err
 	case errors.Is(err, daemon.ErrNotRunning):
-		return cli.Fail(cli.CodeConnect, "no daemon is running for %s; start one with \"%s\", or let a client do it", r.name, r.start)
+		return cli.Fail(cli.CodeConnect, "no daemon is running for %s; start one with \"%s\", or connect a client", r.name, r.start)
 	default:
 		return cli.Fail(cli.CodeConnect, "ask the running daemon: %w", err)
 	}
@@ -116,10 +115,9 @@ func statusNames(servers []daemon.Server) []string {
 	return each(servers, func(s *daemon.Server) string { return s.Name })
 }
 
-// knownServer returns an error if name is not one of the known servers.
 func knownServer(name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	return cli.Fail(cli.CodeNotFound, "there is no server %q%s", name, cli.Suggest(name, known, "; the daemon has none"))
+	return cli.Fail(cli.CodeNotFound, "no server %q%s", name, cli.Suggest(name, known, "; the daemon has no servers"))
 }

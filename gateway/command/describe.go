@@ -18,21 +18,19 @@ import (
 	"goblin/registry/termtext"
 )
 
-// description is an entry as describe prints it.
 type description struct {
 	Kind string `json:"kind"`
 	daemon.Entry
-	Tokens int `json:"definitionTokens,omitempty"` // of a tool, estimated
+	Tokens int `json:"definitionTokens,omitempty"` // estimate, for tools
 }
 
-// describeQuery has the flags of describe and what it found.
 type describeQuery struct {
 	name, kind, server string
 
-	entries []description   // that the name means
+	entries []description   // matches of the name
 	servers []daemon.Server // all servers
-	itself  *daemon.Server  // that the name means
-	// If the name means nothing: listed and own names of everything.
+	itself  *daemon.Server  // the server with that name, or nil
+	// Listed and original names of all entries, if nothing matched.
 	known, own []string
 }
 
@@ -42,12 +40,13 @@ func (a *App) describe() *cobra.Command {
 		Use:     "describe NAME",
 		GroupID: cli.GroupAsk,
 		Short:   "Describe one entry or server",
-		Long: `Describe a tool, prompt, resource, template or server: its server and own name,
-its arguments, whether clients see it, and what its definition costs.
+		Long: `Describe a tool, prompt, resource, template or server: its server, own name,
+arguments, state, and the tokens of its definition.
 
 NAME is a listed name, SERVER/NAME, a URI, or the server's own name if no other
-entry has it. --json prints the definition as clients get it. Uses the running
-daemon; otherwise starts only the servers that may have the entry.`,
+entry has it. --json prints the definition that clients see.
+
+Uses the running daemon; otherwise starts the required servers temporarily.`,
 		Example: `  goblin describe clock_time_in
   goblin describe library/discuss_book
   goblin describe mcp://clock/clock://now --json
@@ -81,7 +80,8 @@ daemon; otherwise starts only the servers that may have the entry.`,
 	return cmd
 }
 
-// describeOne finds a name, first in the servers that its spelling suggests, and prints its entry.
+// describeOne prints the entry with the given name. It first asks the servers that the
+// spelling suggests.
 func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describeQuery) error {
 	likely := d.likely(cfg)
 	isDaemon, err := a.findDescribed(ctx, cfg, likely, d)
@@ -109,7 +109,7 @@ func (a *App) describeOne(ctx context.Context, cfg *config.Config, d *describeQu
 	return a.printText(d.entries[0].String())
 }
 
-// likely returns the servers that the name may belong to, nil for all.
+// likely returns the servers that the name may belong to, or nil for all.
 func (d *describeQuery) likely(cfg *config.Config) (only []string) {
 	if d.server != "" {
 		return onlyServer(d.server)
@@ -133,8 +133,8 @@ func (d *describeQuery) matches() int {
 	return len(d.entries)
 }
 
-// findDescribed finds the entries and the server that the name means. Unique names win over the
-// names that servers use themselves.
+// findDescribed finds the entries and the server with the given name. Listed names win
+// over original names.
 func (a *App) findDescribed(ctx context.Context, cfg *config.Config, only []string, d *describeQuery) (isDaemon bool, err error) {
 	best := 1
 	d.entries, d.itself = nil, nil
@@ -174,7 +174,8 @@ func (a *App) findDescribed(ctx context.Context, cfg *config.Config, only []stri
 	return isDaemon, err
 }
 
-// findInList finds entries of one list. Filtered and unapproved entries have no definition.
+// findInList finds entries of one list. Filtered and unapproved entries have no
+// definition.
 func (a *App) findInList(ctx context.Context, g Gateway, list string, d *describeQuery, add func(description, int)) error {
 	items, err := g.List(ctx, daemon.ListQuery{Kind: list, Server: d.server, Name: d.name})
 	if err != nil {
@@ -204,7 +205,6 @@ func (a *App) findInList(ctx context.Context, g Gateway, list string, d *describ
 	return nil
 }
 
-// ambiguous returns the error for a name of several entries.
 func (d *describeQuery) ambiguous() error {
 	var all []string
 	if d.itself != nil {
@@ -214,10 +214,9 @@ func (d *describeQuery) ambiguous() error {
 		e := &d.entries[i]
 		all = append(all, fmt.Sprintf("%s %q", e.Kind, e.ListedName()))
 	}
-	return cli.Fail(cli.CodeFailure, "%q means %s; use one of these names, or --kind", d.name, strings.Join(all, " or "))
+	return cli.Fail(cli.CodeFailure, "%q is ambiguous: %s; use one of these names, or --kind", d.name, strings.Join(all, " or "))
 }
 
-// listAll lists the names that the user may have meant.
 func (d *describeQuery) listAll(ctx context.Context, g Gateway) error {
 	d.known, d.own = statusNames(d.servers), statusNames(d.servers)
 	for _, list := range lists[1:] {
@@ -234,8 +233,8 @@ func (d *describeQuery) listAll(ctx context.Context, g Gateway) error {
 	return nil
 }
 
-// notDescribed returns the error for an unknown name, with similar names or the servers that do not
-// answer. likely are the servers that the name suggests.
+// notDescribed returns the error for an unknown name: similar names, or the servers that
+// don't answer. likely are the servers that the name suggests.
 func (a *App) notDescribed(likely []string, d *describeQuery) error {
 	var down, suggested []string
 	for _, s := range d.servers {
@@ -249,14 +248,14 @@ func (a *App) notDescribed(likely []string, d *describeQuery) error {
 	if len(suggested) > 0 && len(suggested) == len(likely) {
 		return cli.Fail(cli.CodeConnect, "describe %q: %s", d.name, strings.Join(suggested, "; "))
 	}
-	text := fmt.Sprintf("nothing is called %q", d.name)
+	text := fmt.Sprintf("no entry or server %q", d.name)
 	if len(down) > 0 {
 		text += "; " + strings.Join(down, "; ")
 	}
 	if near := cli.NearestSpelling(d.name, d.known, d.own); len(near) > 0 {
 		return cli.Fail(cli.CodeNotFound, "%s; did you mean %s?", text, cli.QuoteNames(near, " or "))
 	}
-	return cli.Fail(cli.CodeNotFound, "%s; \"%s\" finds entries by words", text, a.CommandLine("search WORDS"))
+	return cli.Fail(cli.CodeNotFound, "%s; search for entries with \"%s\"", text, a.CommandLine("search WORDS"))
 }
 
 // lines builds a text of labelled values, one per line.
@@ -268,10 +267,10 @@ func (l *lines) add(label, value string) {
 	}
 }
 
-// Bounds of the lines of a section, in cells.
+// Limits of the lines of a section, in cells.
 const (
 	maxNote      = 1000
-	maxNameCells = 30 // longer names do not shift the other lines
+	maxNameCells = 30 // longer names don't shift other lines
 )
 
 // section writes fields under a heading, if there are any.
@@ -349,11 +348,10 @@ func (d *description) String() string {
 	return out.String()
 }
 
-// serverText returns the description of a server for users.
 func serverText(s *daemon.Server) string {
 	var out lines
 	out.add("server", s.Name)
-	state := s.State
+	state := shownState(s.State)
 	if s.Error != "" {
 		state += ": " + s.Error
 	}

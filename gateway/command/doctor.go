@@ -30,24 +30,15 @@ import (
 func (a *App) doctor() *cobra.Command {
 	return a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "doctor [SERVER]",
-		GroupID: cli.GroupDaemon,
-		Short:   "Find out why a server does not work, and what to do",
-		Long: `Check a server in the order in which things happen when it starts, up to the first
-that is broken, and say what helps.
+		GroupID: cli.GroupDiagnose,
+		Short:   "Diagnose servers and suggest fixes",
+		Long: `Check servers in startup order, up to the first failure: variables, secrets,
+command, folder and output of a local one; address, TLS, HTTP, clock and login of
+a remote one; then the handshake, lists and tool definitions. Afterwards check
+Goblin itself: config, daemon and clients. Each problem comes with a fix.
 
-A local program: that its variables and secrets can be had, and the folder that it
-runs in; that its command is found, also by clients that are started from the
-desktop; that it runs; that it writes nothing but messages; the handshake; its
-lists, and definitions that are changed to satisfy clients; the schemas of its tools;
-names and descriptions that clients would refuse or cut. A remote server: its address, the connection, its certificate, HTTP, redirects,
-the clock, the login, and then the same.
-
-Then Goblin itself: the config, the folder of the daemon's socket, the running daemon, daemons
-of other versions, and whether the clients that have Goblin can start it.
-
-The server is started, or connected to, once more for that, beside the one of the
-running daemon, and ended. Without SERVER, all servers are checked side by side.
-Exit code 1 means that something is broken.`,
+The servers run once more for the checks, beside those of a running daemon.
+Without SERVER, checks all servers at once. Exit code 1: something is broken.`,
 		Example: `  goblin doctor
   goblin doctor clock
   goblin doctor --json | jq '.servers[] | select(.state == "broken")'`,
@@ -61,7 +52,7 @@ Exit code 1 means that something is broken.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := a.runDoctor(cmd.Context(), args)
 			if err == nil {
-				err = cmd.Context().Err() // what was found until then tells of the end
+				err = cmd.Context().Err() // after an interrupt the findings are wrong
 			}
 			if err != nil {
 				return err
@@ -75,14 +66,12 @@ Exit code 1 means that something is broken.`,
 	})
 }
 
-// doctorResult is the output of doctor.
 type doctorResult struct {
-	State   report.State       `json:"state"` // the worst
+	State   report.State       `json:"state"` // the worst state
 	Servers []report.Diagnosis `json:"servers"`
-	Goblin  *report.Diagnosis  `json:"goblin,omitempty"` // none if a server was named that is broken
+	Goblin  *report.Diagnosis  `json:"goblin,omitempty"` // nil if the named server is broken
 }
 
-// runDoctor checks the named server, or all, and then Goblin itself.
 func (a *App) runDoctor(ctx context.Context, names []string) (*doctorResult, error) {
 	m := doctor.Machine{Version: a.Version.Version}
 	path, err := a.FindConfig()
@@ -153,7 +142,6 @@ func (a *App) withConfigFlag(text string) string {
 	})
 }
 
-// installedClients returns Goblin's entries in the config files of clients.
 func (a *App) installedClients() (all []doctor.Client) {
 	for _, c := range clientconfig.All {
 		e, ok := c.Installed(clientconfig.CurrentMachine(a.Getenv, ""))
@@ -169,11 +157,10 @@ func (a *App) installedClients() (all []doctor.Client) {
 	return all
 }
 
-// checkServers checks the named server, or all.
 func (a *App) checkServers(ctx context.Context, cfg *config.Config, m *doctor.Machine, names []string) []report.Diagnosis {
-	folder, _ := os.Getwd() // where there is none, there is no project
+	folder, _ := os.Getwd() // without it, there is no project
 	o := doctor.Options{Config: cfg, Version: a.Version.Version, Logins: a.LoginsDir(), Resolve: a.Secrets().Resolve, Folder: folder, Redact: a.Mask().String}
-	free := m.EndpointErr != nil || errors.Is(m.StatusErr, daemon.ErrNotRunning) // a daemon lists by itself
+	free := m.EndpointErr != nil || errors.Is(m.StatusErr, daemon.ErrNotRunning) // only the daemon writes the cache while it runs
 	if store := stack.CachedLists(a.ListCacheDir(), cfg, slog.New(slog.DiscardHandler)); store != nil && free {
 		began := time.Now()
 		o.OnListed = func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte) {
@@ -190,7 +177,7 @@ func (a *App) checkServers(ctx context.Context, cfg *config.Config, m *doctor.Ma
 	defer telling.Stop()
 	var reports []report.Diagnosis
 	if len(names) > 0 {
-		s, _ := cfg.Server(names[0]) // it was looked for
+		s, _ := cfg.Server(names[0]) // checked by runDoctor
 		reports = []report.Diagnosis{doctor.Server(ctx, o, s)}
 	} else {
 		reports = doctor.Servers(ctx, o)
@@ -214,7 +201,7 @@ func (f *doctorResult) all() []*report.Diagnosis {
 	return all
 }
 
-// text returns the result for users. Without each, a healthy server takes one line.
+// text returns the result for users. If each is false, a healthy server takes one line.
 func (f *doctorResult) text(each bool) string {
 	var out strings.Builder
 	names, states := 0, len(report.OK)
@@ -262,7 +249,6 @@ func (f *doctorResult) text(each bool) string {
 	return out.String()
 }
 
-// title returns the name of a check as text output shows it.
 func title(c *report.Check) string {
 	if c.Name == doctor.DaemonCheck {
 		return "daemon"
@@ -270,7 +256,6 @@ func title(c *report.Check) string {
 	return c.Name
 }
 
-// subject returns the server of a report, or "goblin".
 func subject(r *report.Diagnosis) string { return cmp.Or(r.Server, "goblin") }
 
 // mainCheck returns the text of the most informative check of a healthy report.

@@ -20,22 +20,22 @@ func TestDoctorTellsWhatIsBrokenAndTheFix(t *testing.T) {
 	got := try{config: patients}.run(t, "doctor")
 	require.Equal(t, cli.CodeFailure, got.code)
 	lines := strings.Split(got.out, "\n")
-	require.Regexp(t, `^gone     broken    command: "no-such-program" is in no folder of PATH \(`, lines[0])
-	require.Equal(t, "                   fix: install it, or give its full path as command", lines[1])
-	require.Equal(t, "off      disabled  config: it is disabled in the config", lines[2])
+	require.Regexp(t, `^gone     broken    command: "no-such-program" not found in PATH \(`, lines[0])
+	require.Equal(t, "                   fix: install it, or set command to its full path", lines[1])
+	require.Equal(t, "off      disabled  config: disabled in the config", lines[2])
 	require.Regexp(t, `^refused  broken    connect: no connection to 127.0.0.1:1: `, lines[3])
-	require.Equal(t, "goblin   ok        none runs; the first client starts it", lines[5])
+	require.Equal(t, "goblin   ok        not running (the first client starts it)", lines[5])
 	require.NotContains(t, got.out, "hunter2")
 
 	got = try{config: patients, tty: true}.run(t, "doctor", "refused")
 	require.Equal(t, cli.CodeFailure, got.code)
-	require.Regexp(t, `^refused  broken\n  broken  connect  no connection to 127\.0\.0\.1:1: .*\n                   fix: see that the server runs .*\n$`, got.out)
+	require.Regexp(t, `^refused  broken\n  broken  connect  no connection to 127\.0\.0\.1:1: .*\n                   fix: check that the server runs .*\n$`, got.out)
 }
 
 func TestDoctorOfNoServersLooksAtGoblinItself(t *testing.T) {
 	got := try{config: "servers: {}"}.run(t, "doctor")
 	require.Zero(t, got.code, got.out)
-	require.Equal(t, "goblin  ok        none runs; the first client starts it\n", strings.ReplaceAll(got.out, "ok  none", "ok        none"))
+	require.Equal(t, "goblin  ok  not running (the first client starts it)\n", strings.ReplaceAll(got.out, "ok  none", "ok        none"))
 }
 
 func TestDoctorForPrograms(t *testing.T) {
@@ -57,11 +57,11 @@ func TestDoctorForPrograms(t *testing.T) {
 func TestDoctorOfAConfigWithMistakes(t *testing.T) {
 	got := try{config: "servers: {a: {comand: x}, b: {url: 7}}"}.run(t, "doctor")
 	require.Equal(t, cli.CodeFailure, got.code)
-	require.Regexp(t, `^goblin  broken  config: .*goblin.yaml:1: .*more mistake.*\n +fix: goblin validate tells all of its mistakes\n$`, got.out)
+	require.Regexp(t, `^goblin  broken  config: .*goblin.yaml:1: .*more mistake.*\n +fix: to see all mistakes, run "goblin validate"\n$`, got.out)
 }
 
 func TestDoctorOfAServerThatIsNotThere(t *testing.T) {
 	got := try{config: patients}.run(t, "doctor", "refusd")
 	require.Equal(t, cli.CodeNotFound, got.code)
-	require.Contains(t, got.err, `there is no server "refusd"; did you mean "refused"?`)
+	require.Contains(t, got.err, `no server "refusd"; did you mean "refused"?`)
 }

@@ -22,14 +22,13 @@ import (
 
 func (a *App) edit() *cobra.Command {
 	return a.withJSON("print a JSON object", &cobra.Command{
-		Use: "edit", GroupID: cli.GroupConfig, Short: "Edit the config in your editor, and check it",
-		Long: `Open the config in the program of $VISUAL or $EDITOR, and check it when that has
-ended. With mistakes in it the file stays as it was, and you are asked whether to go on
-editing. A config that is not there is made.`,
+		Use: "edit", GroupID: cli.GroupConfig, Short: "Edit the config in your editor",
+		Long: `Open the config in $VISUAL or $EDITOR, and check it afterwards. A config with
+mistakes isn't saved; you can edit it again. A missing config is created.`,
 		Example: "  goblin edit\n  EDITOR=nano goblin edit",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f, err := a.editableConfig(configedit.OpenBroken) // mistakes are about to be mended
+			f, err := a.editableConfig(configedit.OpenBroken) // the user may want to fix mistakes
 			if err != nil {
 				return err
 			}
@@ -38,16 +37,16 @@ editing. A config that is not there is made.`,
 				return err
 			}
 			changed := string(f.Text()) != before
-			text := " is as it was."
+			text := "Unchanged: "
 			if changed {
-				text = " is written."
+				text = "Saved "
 			}
-			return a.printResult(map[string]any{"config": f.Path(), "changed": changed}, f.Path()+text)
+			return a.printResult(map[string]any{"config": f.Path(), "changed": changed}, text+f.Path()+".")
 		},
 	})
 }
 
-// editFile opens the text of a config in the user's editor until it has no mistakes.
+// editFile opens the config's text in the user's editor until it is valid.
 func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 	usual := "vi"
 	if runtime.GOOS == "windows" {
@@ -58,15 +57,16 @@ func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 	if f.IsJSON() {
 		ext = ".json"
 	}
-	// There may be secrets in it. Editors leave copies beside a file, with modes of their own.
-	dir, err := os.MkdirTemp("", "goblin-*") // 0700
+	// The text may contain secrets, and editors leave copies with their own modes beside
+	// the file.
+	dir, err := os.MkdirTemp("", "goblin-*") // mode 0700
 	if err != nil {
 		return err
 	}
 	keep := false
 	defer func() {
 		if !keep {
-			_ = os.RemoveAll(dir) // it lies with other temporary files
+			_ = os.RemoveAll(dir) // a leftover is in the temporary directory
 		}
 	}()
 	text := f.Text()
@@ -81,7 +81,7 @@ func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 		c := exec.CommandContext(ctx, words[0], append(words[1:], temp)...)
 		c.Stdin, c.Stdout, c.Stderr = a.In, a.Out, a.Err
 		if err := c.Run(); err != nil {
-			return fmt.Errorf("%s: %w; $VISUAL or $EDITOR names another editor", words[0], err)
+			return fmt.Errorf("%s: %w; set $EDITOR to use another editor", words[0], err)
 		}
 		text, err := state.Read(temp, maxConfig)
 		if err != nil {
@@ -106,7 +106,7 @@ func (a *App) editFile(ctx context.Context, f *configedit.File) error {
 			return err
 		}
 		if word := strings.ToLower(strings.TrimSpace(answer)); word == "n" || word == "no" {
-			return cli.Fail(cli.CodeConfig, "nothing was written; %s is as it was", f.Path())
+			return cli.Fail(cli.CodeConfig, "nothing was saved; %s is unchanged", f.Path())
 		}
 	}
 }

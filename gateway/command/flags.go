@@ -21,30 +21,29 @@ import (
 // lists are the arguments of list and the values of --kind.
 var lists = []string{"servers", "tools", "prompts", "resources", "templates"}
 
-// oneArg requires one argument, which messages call what.
+// oneArg requires one argument. what describes it in errors.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
 			return cli.Usage(cmd, "%s needs %s", cli.CommandPath(cmd), what)
 		case len(args) > 1:
-			return cli.Usage(cmd, "%s takes only %s, but got %q too; quote what has spaces", cli.CommandPath(cmd), what, args[1])
+			return cli.Usage(cmd, "%s takes only %s, but got %q too; quote names with spaces", cli.CommandPath(cmd), what, args[1])
 		case args[0] == "":
-			return cli.Usage(cmd, "%s needs %s, not an empty text", cli.CommandPath(cmd), what)
+			return cli.Usage(cmd, "%s needs %s, not an empty string", cli.CommandPath(cmd), what)
 		}
 		return nil
 	}
 }
 
-// withJSON adds --json to a command, whose run finds it in a.asJSON.
+// withJSON adds --json to a command. Its value is a.asJSON.
 func (a *App) withJSON(usage string, cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&a.asJSON, "json", false, usage)
 	return cmd
 }
 
-// serverFlag adds --server to a command, and its completion.
 func (a *App) serverFlag(cmd *cobra.Command, server *string) {
-	cli.NameFlag(cmd.Flags(), server, "server", "only of this `SERVER`")
+	cli.NameFlag(cmd.Flags(), server, "server", "only this `SERVER`")
 	_ = cmd.RegisterFlagCompletionFunc("server", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return a.complete("servers")(cmd, nil, typed)
 	})
@@ -58,7 +57,6 @@ func onlyServer(name string) []string {
 	return []string{name}
 }
 
-// profileFlag adds --profile to a command, and its completion.
 func (a *App) profileFlag(cmd *cobra.Command, profile *string, what string) {
 	cli.NameFlag(cmd.Flags(), profile, "profile", what)
 	_ = cmd.RegisterFlagCompletionFunc("profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -70,18 +68,16 @@ func (a *App) profileFlag(cmd *cobra.Command, profile *string, what string) {
 	})
 }
 
-// withProfile adds --profile to a command that sends requests.
 func (a *App) withProfile(cmd *cobra.Command) {
-	a.profileFlag(cmd, &a.profile, "ask as a client that has this `PROFILE` of the config")
+	a.profileFlag(cmd, &a.profile, "only entries that clients with this `PROFILE` see")
 }
 
-// kindFlag adds --kind to a command, and its completion.
 func kindFlag(cmd *cobra.Command, kind *string, usage string, known []string) {
-	cli.NameFlag(cmd.Flags(), kind, "kind", "only this `KIND`: "+usage)
+	cli.NameFlag(cmd.Flags(), kind, "kind", "only entries of this `KIND`: "+usage)
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// checkKind checks the value of --kind, which may be a singular.
+// checkKind checks the value of --kind. It also accepts singulars.
 func checkKind(cmd *cobra.Command, kind *string, known []string) error {
 	if slices.Contains(known, *kind+"s") {
 		*kind += "s"
@@ -92,18 +88,18 @@ func checkKind(cmd *cobra.Command, kind *string, known []string) error {
 	return nil
 }
 
-// checkMIME checks the value of --mime.
 func checkMIME(cmd *cobra.Command, mime string) error {
 	if _, err := registry.MIMEFilter(mime); err != nil {
-		return cli.Usage(cmd, "--mime must be a MIME type or a pattern such as 'text/*', not %q", mime)
+		return cli.Usage(cmd, "--mime must be a MIME type or a pattern like 'text/*', not %q", mime)
 	}
 	return nil
 }
 
-// maxObject is the longest JSON object that is read, in bytes. Frames have the same default.
+// maxObject is the maximum size of a JSON object in bytes. It is the default of
+// limits.frame.
 const maxObject = 128 << 20
 
-// readObject reads a JSON object from a flag: the object itself, @file, or - for stdin.
+// readObject reads a JSON object from a flag: the object itself, @FILE, or - for stdin.
 func (a *App) readObject(flag, text string) ([]byte, error) {
 	raw, err := []byte(text), error(nil)
 	switch {
@@ -126,7 +122,6 @@ func (a *App) readObject(flag, text string) ([]byte, error) {
 	return rawjson.OneLine(raw), nil
 }
 
-// reason returns why a file cannot be read, after its name.
 func reason(err error) string {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Sprintf("%s: %v", failed.Path, failed.Err)
@@ -134,10 +129,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// jsonType returns the type of a JSON value other than an object.
 func jsonType(raw []byte) string {
 	var v any
-	_ = json.Unmarshal(raw, &v) // it is valid
+	_ = json.Unmarshal(raw, &v) // the JSON is valid
 	switch v.(type) {
 	case []any:
 		return "an array"

@@ -15,19 +15,19 @@ import (
 	"goblin/gateway/stack"
 )
 
-// daemonRuns reports whether a daemon runs at a place, or whether that is unknown.
+// daemonRuns reports whether a daemon runs at an endpoint, or its status is unknown.
 func daemonRuns(ctx context.Context, place daemon.Endpoint) bool {
 	_, err := daemon.Remote{Place: place}.Status(ctx)
 	return !errors.Is(err, daemon.ErrNotRunning)
 }
 
-// withOwnGateway is withGateway for a gateway of this process, also if a daemon runs: the configs
-// differ.
+// withOwnGateway is like withGateway, but always uses a gateway in this process. The
+// config may differ from the running daemon's.
 func (a *App) withOwnGateway(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
-	place, err := a.FindDaemon(cfg.Path) // without one, children are not recorded
+	place, err := a.FindDaemon(cfg.Path) // without an endpoint, children are not recorded
 	catalog := a.ListCacheDir()
 	if err == nil && daemonRuns(ctx, place) {
-		catalog = "" // the daemon lists by itself
+		catalog = "" // only the daemon writes the cache while it runs
 	}
 	g, err := openLocal(a, cfg, only, place.Dir, catalog)
 	if err != nil {
@@ -36,24 +36,25 @@ func (a *App) withOwnGateway(ctx context.Context, cfg *config.Config, only []str
 	return a.useGateway(ctx, g, do)
 }
 
-// Gateway is a running gateway that a command asks.
+// Gateway is a running gateway that a command queries.
 type Gateway interface {
 	daemon.Gateway
-	// Connect opens a client connection that sees what a profile shows, or, if that is "",
-	// everything: MCP, one message per line.
+	// Connect opens an MCP client connection for a profile, or for all entries if profile
+	// is "". Each line is one message.
 	Connect(ctx context.Context, profile string) (net.Conn, error)
-	// IsDaemon reports whether it is the daemon's and goes on without us.
+	// IsDaemon reports whether the gateway belongs to the daemon and outlives the
+	// command.
 	IsDaemon() bool
-	// Close ends a gateway of our own with all its children.
+	// Close stops a gateway in this process and its children.
 	Close() error
 }
 
-// Open returns the running daemon of a config, or starts a gateway in this process with the named
-// servers; nil means all enabled ones.
+// Open returns the running daemon of a config. Without one, it starts a gateway in this
+// process with the named servers, or with all enabled ones if only is nil.
 func Open(ctx context.Context, a *App, cfg *config.Config, only []string) (Gateway, error) {
 	place, err := a.FindDaemon(cfg.Path)
 	if err == nil {
-		// An unsafe folder for sockets is no obstacle to working alone.
+		// With an unsafe socket folder, a local gateway still works.
 		h := daemonGateway{daemon.Remote{Place: place}}
 		_, err := h.Status(ctx)
 		switch {
@@ -76,30 +77,30 @@ func (h daemonGateway) Connect(ctx context.Context, profile string) (net.Conn, e
 	return daemon.Dial(ctx, h.Place, daemon.KindMCP)
 }
 
-// localGateway is a gateway of this process. It ends with the command.
+// localGateway is a gateway in this process. It stops with the command.
 type localGateway struct {
 	daemon.Gateway
 	instance *stack.Stack
 	stop     context.CancelFunc
 	ended    chan error
-	runtime  string // in which children are recorded; "" for nowhere
+	runtime  string // folder of the child records; "" records none
 	log      interface{ Close() error }
 }
 
-// openLocal starts a gateway in this process. Children are recorded in the folder runtime,
-// lists are cached for the next daemon in the folder catalog; "" does neither.
+// openLocal starts a gateway in this process. It records children in the folder runtime
+// and caches lists in the folder catalog; "" disables either.
 func openLocal(a *App, cfg *config.Config, only []string, runtime, catalog string) (Gateway, error) {
 	logger, log, err := a.quietLogger(cfg)
 	if err != nil {
 		return nil, err
 	}
-	// Nobody else is kept waiting, so a list waits for as long as a server may
-	// take to start, and to be ended when it did not.
+	// No other client waits for this gateway. A list waits until a server has started, or
+	// has been stopped after its startup timeout.
 	own := *cfg
 	own.Gateway.HandshakeWait = 0
 	own.Gateway.StartupWait = max(own.Gateway.StartupWait, longestStart(cfg, only)+5*time.Second)
 	pinned, unpinned := a.PinsPath(cfg)
-	folder, _ := os.Getwd() // where there is none, there is no project
+	folder, _ := os.Getwd() // without it, there is no project
 	i, err := stack.New(stack.Options{Config: &own, Version: a.Version.Version, Logger: logger, Only: only, Pins: pinned, NoPinsReason: unpinned, Toggles: a.TogglesPath(cfg), Usage: a.UsagePath(cfg), Logins: a.LoginsDir(), Resolve: a.Secrets().Resolve, Catalog: catalog, CacheListsOnExit: true, Runtime: runtime, HandOverChildren: true, Folder: folder, Extend: a.Extend})
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
@@ -127,7 +128,7 @@ func (l *localGateway) Connect(ctx context.Context, profile string) (net.Conn, e
 	return l.instance.Connect(ctx, profileOrEvery(profile)), nil
 }
 
-// closeTimeout bounds how long a command waits for its servers to exit.
+// closeTimeout limits how long a command waits for its servers to exit.
 const closeTimeout = 200 * time.Millisecond
 
 func (l *localGateway) Close() error {
@@ -143,13 +144,13 @@ func (l *localGateway) Close() error {
 		err = l.instance.HandOver(exec.Command(self, reapName, l.runtime))
 	}
 	if err == nil {
-		return nil // what is left ends after this process
+		return nil // the helper process stops the remaining servers
 	}
 	return errors.Join(<-l.ended, l.log.Close())
 }
 
-// openProfile opens a gateway for the servers of a profile. It gets the whole config, because the
-// listed names depend on all servers.
+// openProfile opens a gateway with the servers of a profile. It gets the whole config,
+// because listed names depend on all servers.
 func (a *App) openProfile(ctx context.Context, part *config.Config, only []string) (Gateway, error) {
 	if only == nil {
 		only = append([]string{}, serverNames(part)...)
@@ -161,8 +162,8 @@ func (a *App) openProfile(ctx context.Context, part *config.Config, only []strin
 	return &profileGateway{g, a.profile}, nil
 }
 
-// withGateway calls do with the running daemon, or with a gateway of this process that has the
-// servers in only; nil means all.
+// withGateway calls do with the running daemon, or with a gateway in this process that
+// has the servers in only; nil means all.
 func (a *App) withGateway(ctx context.Context, cfg *config.Config, only []string, do func(g Gateway) error) error {
 	g, err := a.open(ctx, cfg, only)
 	if err != nil {
@@ -171,8 +172,8 @@ func (a *App) withGateway(ctx context.Context, cfg *config.Config, only []string
 	return a.useGateway(ctx, g, do)
 }
 
-// useGateway calls do with a gateway and closes it. Meanwhile it reports on stderr which servers it
-// waits for.
+// useGateway calls do with a gateway and closes it. Meanwhile it reports slow servers on
+// stderr.
 func (a *App) useGateway(ctx context.Context, g Gateway, do func(g Gateway) error) error {
 	stop := a.reportWhileWaiting(ctx, g)
 	err := do(g)

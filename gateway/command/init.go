@@ -24,26 +24,25 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Selection asks the user of a terminal which of several items to take.
+// Selection is a choice of several items for the user of a terminal.
 type Selection struct {
 	Title  string
-	About  []string // what to know before
+	About  []string // text above the items
 	Items  []SelectionItem
-	Switch string // a question beside; "" for none
+	Switch string // an additional yes-no question, or ""
 	On     bool   // its answer
 }
 
-// SelectionItem is one item of a Choice.
+// SelectionItem is one item of a Selection.
 type SelectionItem struct {
-	Cells []string // what it is
-	Notes []string // shown while it is looked at
+	Cells []string // columns
+	Notes []string // shown while the item has the cursor
 	On    bool
 }
 
-// SelectFunc asks the user of the terminal. ok is false if the user cancels.
+// SelectFunc lets the user choose. ok is false if the user cancels.
 type SelectFunc func(ctx context.Context, c *Selection) (ok bool, err error)
 
-// initFlags has the flags of init.
 type initFlags struct {
 	from              []string
 	dryRun, yes, keep bool
@@ -51,23 +50,18 @@ type initFlags struct {
 
 func (a *App) init() *cobra.Command {
 	var n initFlags
-	cmd := a.withJSON("print a JSON object; nothing is asked", &cobra.Command{
+	cmd := a.withJSON("print a JSON object; don't ask", &cobra.Command{
 		Use:     "init",
 		GroupID: cli.GroupConfig,
-		Short:   "Take over the servers that your MCP clients have",
-		Long: `Look for the config files of MCP clients on this machine, and make a config of the
-servers in them. Servers that are the same become one; others that share a name get the
-client's name behind it. Variables, inputs, filters of tools, timeouts and what is turned
-off are taken over in Goblin's words. Goblin itself, servers of one project, and those of
-an editor's own extensions are named and left out.
+		Short:   "Import servers from your MCP clients",
+		Long: `Import the servers of all MCP clients on this machine. Identical servers are
+merged; different ones with the same name get the client's name as a suffix.
+Variables, filters, timeouts and disabled servers are converted. Goblin itself,
+project-only servers and editor extensions are listed but skipped.
 
-On a terminal you are asked which to take; without one, and with --yes, all are taken.
-Nothing is started, and the files of the clients stay as they are. A config that is there
-keeps all that it has: servers are added, and one copy of the file before is kept. A
-client's file that cannot be read stops no other; the exit code is 1 then.
-
---keep-secrets moves keys and tokens that stand in plain text to where "goblin secret"
-keeps its own, and has the config refer to them.
+On a terminal you choose the servers. An existing config is backed up and only
+added to. Client files stay unchanged, and no server is started. If a client's
+file can't be read, the exit code is 1; the others are still imported.
 
 ` + clientsHelp(),
 		Example: `  goblin init
@@ -80,29 +74,28 @@ keeps its own, and has the config refer to them.
 		},
 	})
 	flags := cmd.Flags()
-	flags.StringArrayVar(&n.from, "from", nil, "look only into the files of this `CLIENT`, or into this FILE; may be repeated")
-	flags.BoolVar(&n.dryRun, "dry-run", false, "say what would be taken, and write nothing")
-	flags.BoolVar(&n.yes, "yes", false, "take all without asking")
-	flags.BoolVar(&n.keep, "keep-secrets", false, "keep secrets out of the config, as \"goblin secret\" does")
+	flags.StringArrayVar(&n.from, "from", nil, "import only from this `CLIENT` or FILE; may be repeated")
+	flags.BoolVar(&n.dryRun, "dry-run", false, "show what would be imported; write nothing")
+	flags.BoolVar(&n.yes, "yes", false, "import all servers without asking")
+	flags.BoolVar(&n.keep, "keep-secrets", false, "store plain-text secrets like \"goblin secret set\", and refer to them in the config")
 	_ = cmd.RegisterFlagCompletionFunc("from", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return clientconfig.Names(), cobra.ShellCompDirectiveDefault // or a file
-	}) // there is such a flag
+	}) // unreachable: the flag exists
 	return cmd
 }
 
-// clientsHelp lists the clients in lines of 78 cells, as a part of a help text.
+// clientsHelp lists the clients, wrapped at 78 cells, for a help text.
 func clientsHelp() string {
 	return ansi.Wordwrap("Clients: "+strings.Join(clientconfig.Names(), ", ")+".", 78, "")
 }
 
-// importResult is the output of init: the servers that it found and what it did with them.
 type importResult struct {
 	Config  string           `json:"config"`
 	Written bool             `json:"written"`
-	Backup  string           `json:"backup,omitempty"` // of the config as it was
+	Backup  string           `json:"backup,omitempty"` // of the previous config
 	Files   []clientFile     `json:"files"`
 	Servers []importedServer `json:"servers"`
-	Present []string         `json:"present,omitempty"` // what the config has already
+	Present []string         `json:"present,omitempty"` // servers that the config already had
 	Left    []skippedServer  `json:"left,omitempty"`
 	Secrets []storedSecret   `json:"secrets,omitempty"`
 }
@@ -117,13 +110,13 @@ type clientFile struct {
 
 type importedServer struct {
 	Name     string            `json:"name"`
-	Was      string            `json:"was,omitempty"` // its name in the client, if that is another
+	Was      string            `json:"was,omitempty"` // its name in the client, if different
 	About    string            `json:"about"`
 	From     []string          `json:"from"`
 	Disabled bool              `json:"disabled,omitempty"`
 	Notes    []string          `json:"notes,omitempty"`
-	Needs    map[string]string `json:"needs,omitempty"`   // variables to set, and what for
-	Problem  string            `json:"problem,omitempty"` // why it cannot start by now
+	Needs    map[string]string `json:"needs,omitempty"`   // variables to set, and their purpose
+	Problem  string            `json:"problem,omitempty"` // why it cannot start yet
 }
 
 type skippedServer struct {
@@ -138,7 +131,6 @@ type storedSecret struct {
 	Place  string `json:"place"`
 }
 
-// importServers adds the servers of clients to the config.
 func (a *App) importServers(cmd *cobra.Command, n *initFlags) error {
 	found, err := a.readClients(cmd, n.from)
 	if err != nil {
@@ -179,12 +171,11 @@ func (a *App) importServers(cmd *cobra.Command, n *initFlags) error {
 	return a.reportUnreadFiles(found)
 }
 
-// reportUnreadFiles reports the files that could not be read, after the others were imported.
 func (a *App) reportUnreadFiles(found []clientconfig.FileServers) error {
 	code := 0
 	for i := range found {
 		if err := found[i].Err; err != nil {
-			a.Warn("%s: %s; fix that file, then run goblin init again", found[i].Title(), err)
+			a.Warn("%s: %s; fix the file and run \"goblin init\" again", found[i].Title(), err)
 			code = cli.CodeFailure
 		}
 	}
@@ -226,9 +217,8 @@ func (a *App) writeConfig(ctx context.Context, f *configedit.File, servers []cli
 	return nil
 }
 
-// readClients reads the files of the named clients, or of all.
 func (a *App) readClients(cmd *cobra.Command, from []string) ([]clientconfig.FileServers, error) {
-	folder, _ := os.Getwd() // where there is none, there is no project
+	folder, _ := os.Getwd() // without it, there is no project
 	m := clientconfig.CurrentMachine(a.Getenv, folder)
 	var found []clientconfig.FileServers
 	var broken *clientconfig.BrokenError
@@ -242,7 +232,7 @@ func (a *App) readClients(cmd *cobra.Command, from []string) ([]clientconfig.Fil
 		if c := clientconfig.Find(name); c != nil {
 			these := c.Read(m)
 			if len(these) == 0 {
-				return nil, cli.Fail(cli.CodeNotFound, "%s has no config file here; it would be %s", c.Title, c.ConfigFile(m))
+				return nil, cli.Fail(cli.CodeNotFound, "%s has no config file; expected at %s", c.Title, c.ConfigFile(m))
 			}
 			found = append(found, these...)
 			continue
@@ -250,22 +240,21 @@ func (a *App) readClients(cmd *cobra.Command, from []string) ([]clientconfig.Fil
 		one := clientconfig.ReadFile(m, name)
 		switch {
 		case errors.Is(one.Err, fs.ErrNotExist) && !strings.ContainsAny(name, `./\`):
-			return nil, cli.Usage(cmd, "there is no client %q%s", name, cli.Suggest(name, clientconfig.Names(), ""))
+			return nil, cli.Usage(cmd, "no client %q%s", name, cli.Suggest(name, clientconfig.Names(), ""))
 		case errors.Is(one.Err, fs.ErrNotExist):
-			return nil, cli.Fail(cli.CodeNotFound, "there is no file %s", name)
+			return nil, cli.Fail(cli.CodeNotFound, "no file %s", name)
 		case errors.As(one.Err, &broken):
 			return nil, cli.Fail(cli.CodeConfig, "%w", one.Err)
-		case one.Err != nil: // it was named, so there is no doing without
+		case one.Err != nil: // a named file must be readable
 			return nil, one.Err
 		case one.None:
-			return nil, cli.Fail(cli.CodeNotFound, "%s has no servers: neither a section such as \"mcpServers\" nor entries with a command or a URL", name)
+			return nil, cli.Fail(cli.CodeNotFound, "%s has no servers: no section like \"mcpServers\" and no entries with a command or URL", name)
 		}
 		found = append(found, one)
 	}
 	return found, nil
 }
 
-// add adds the servers in a file of a client.
 func (t *importResult) add(f *clientconfig.FileServers) {
 	one := clientFile{Title: f.Title(), File: f.File, Servers: len(f.Servers)}
 	if f.Client != nil {
@@ -280,18 +269,19 @@ func (t *importResult) add(f *clientconfig.FileServers) {
 	}
 }
 
-// chooseServers asks the user which servers to add, and whether to store secrets elsewhere.
+// chooseServers asks the user which servers to add, and whether to store secrets outside
+// the config.
 func (a *App) chooseServers(ctx context.Context, servers []clientconfig.Server, did *importResult, keep bool) ([]clientconfig.Server, bool, error) {
-	c := Selection{Title: "Which servers shall " + did.Config + " have?", About: strings.Split(strings.TrimSuffix(did.filesText(), "\n"), "\n"), On: keep}
+	c := Selection{Title: "Which servers should be added to " + did.Config + "?", About: strings.Split(strings.TrimSuffix(did.filesText(), "\n"), "\n"), On: keep}
 	secret := false
 	for i := range servers {
 		s := &servers[i]
 		it := SelectionItem{Cells: []string{s.Name, s.Summary(), s.Titles()}, Notes: s.Notes, On: true}
 		if s.Keys["disabled"] == true {
-			it.Cells[2] += ", off there"
+			it.Cells[2] += ", disabled there"
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Needs)) {
-			it.Notes = append(it.Notes, "needs the variable "+name+": "+s.Needs[name])
+			it.Notes = append(it.Notes, "needs variable "+name+": "+s.Needs[name])
 		}
 		_, hidden := s.SplitSecrets(func(wanted, _ string) string { return wanted })
 		if len(hidden) > 0 {
@@ -301,7 +291,7 @@ func (a *App) chooseServers(ctx context.Context, servers []clientconfig.Server, 
 		c.Items = append(c.Items, it)
 	}
 	if secret {
-		c.Switch = "keep secrets out of the config"
+		c.Switch = "store secrets outside the config"
 	}
 	ok, err := a.Choose(ctx, &c)
 	if err == nil && !ok {
@@ -316,7 +306,7 @@ func (a *App) chooseServers(ctx context.Context, servers []clientconfig.Server, 
 	return wanted, c.On, err
 }
 
-// addAll adds servers to a config. With store, their secrets go there.
+// addAll adds servers to a config. If store is not nil, their secrets are stored there.
 func (a *App) addAll(f *configedit.File, servers []clientconfig.Server, store *secrets.Transaction) (kept []storedSecret, err error) {
 	for i := range servers {
 		s := &servers[i]
@@ -328,13 +318,13 @@ func (a *App) addAll(f *configedit.File, servers []clientconfig.Server, store *s
 			for _, secret := range found {
 				place, err := store.Set(secret.Name, secret.Value)
 				if err != nil {
-					return nil, fmt.Errorf("keep the secret %q: %w", secret.Name, err)
+					return nil, fmt.Errorf("store secret %q: %w", secret.Name, err)
 				}
 				kept = append(kept, storedSecret{Name: secret.Name, Server: s.Name, Place: place})
 			}
 		case len(found) > 0:
 			f.SetPrivate()
-			s.Notes = append(s.Notes, "has "+termtext.Count(len(found), "secret")+" in plain text; --keep-secrets keeps those elsewhere")
+			s.Notes = append(s.Notes, "has "+termtext.Count(len(found), "secret")+" in plain text; use --keep-secrets to store secrets elsewhere")
 		}
 		if err := f.Add(configedit.Server{Name: s.Name, Comment: s.Comment(), Keys: keys}); err != nil {
 			return nil, err
@@ -343,7 +333,8 @@ func (a *App) addAll(f *configedit.File, servers []clientconfig.Server, store *s
 	return kept, nil
 }
 
-// replaceConfig writes a config and keeps one copy of the previous one. It removes older copies.
+// replaceConfig writes a config and keeps one backup of the previous one. It removes
+// older backups.
 func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup string, err error) {
 	if !f.IsNew() {
 		before, err := state.Read(f.RealPath(), maxConfig)
@@ -351,7 +342,7 @@ func (a *App) replaceConfig(ctx context.Context, f *configedit.File) (backup str
 			return "", fmt.Errorf("read %s: %w", f.Path(), err)
 		}
 		if backup, err = clientconfig.Backup(f.RealPath(), before, 0o600, time.Now()); err != nil {
-			return "", fmt.Errorf("keep a copy of %s: %w", f.Path(), err)
+			return "", fmt.Errorf("back up %s: %w", f.Path(), err)
 		}
 	}
 	if err := a.save(ctx, f); err != nil {
@@ -377,13 +368,12 @@ func newImportedServer(s *clientconfig.Server, cfg *config.Config) importedServe
 	}
 	if entry, ok := cfg.Server(s.Name); ok {
 		t.Problem = entry.Problem
-		// Places are those of a file that may not be written yet.
+		// Remove the position: the file may not be written yet.
 		t.Problem = regexp.MustCompile(regexp.QuoteMeta(cfg.Path)+`:\d+: `).ReplaceAllString(t.Problem, "")
 	}
 	return t
 }
 
-// filesText lists the files that were read and the number of servers in each.
 func (t *importResult) filesText() string {
 	var out strings.Builder
 	width := 0
@@ -402,11 +392,10 @@ func (t *importResult) filesText() string {
 	return out.String()
 }
 
-// text returns the result for users.
 func (t *importResult) text(a *App, dry bool) string {
 	var out strings.Builder
 	if len(t.Files) == 0 {
-		return "No MCP client has a config file here. goblin add adds a server by hand; goblin registry search finds some.\n"
+		return "No MCP client has a config file on this machine. Add servers with \"goblin add\", or find some with \"goblin registry search\".\n"
 	}
 	out.WriteString(t.filesText())
 	names, abouts := 0, 0
@@ -432,32 +421,32 @@ func (t *importResult) text(a *App, dry bool) string {
 		}
 	}
 	if len(t.Present) > 0 {
-		fmt.Fprintf(&out, "\nThere already: %s\n", strings.Join(t.Present, ", "))
+		fmt.Fprintf(&out, "\nAlready in the config: %s\n", strings.Join(t.Present, ", "))
 	}
 	if len(t.Left) > 0 {
-		out.WriteString("\nLeft out:\n")
+		out.WriteString("\nSkipped:\n")
 		for _, l := range t.Left {
-			fmt.Fprintf(&out, "  %s, of %s, %s\n", termtext.Name(l.Name), l.From, termtext.Line(l.Why))
+			fmt.Fprintf(&out, "  %s (%s): %s\n", termtext.Name(l.Name), l.From, termtext.Line(l.Why))
 		}
 	}
 	out.WriteString("\n")
 	switch {
 	case len(t.Servers) == 0:
-		fmt.Fprintf(&out, "There is nothing to add to %s.\n", t.Config)
+		fmt.Fprintf(&out, "Nothing to add to %s.\n", t.Config)
 	case dry:
-		fmt.Fprintf(&out, "%s would get %s. Nothing was written.\n", t.Config, termtext.Count(len(t.Servers), "server"))
+		fmt.Fprintf(&out, "Would add %[2]s to %[1]s. Nothing was written.\n", t.Config, termtext.Count(len(t.Servers), "server"))
 	default:
-		fmt.Fprintf(&out, "%s has %s more.\n", t.Config, termtext.Count(len(t.Servers), "server"))
+		fmt.Fprintf(&out, "Added %[2]s to %[1]s.\n", t.Config, termtext.Count(len(t.Servers), "server"))
 		if t.Backup != "" {
-			fmt.Fprintf(&out, "As it was: %s\n", t.Backup)
+			fmt.Fprintf(&out, "Backup: %s\n", t.Backup)
 		}
 		for _, s := range t.Secrets {
-			fmt.Fprintf(&out, "The secret %s is in %s.\n", s.Name, s.Place)
+			fmt.Fprintf(&out, "Stored secret %s in %s.\n", s.Name, s.Place)
 		}
 	}
 	for _, s := range t.Servers {
 		for _, name := range slices.Sorted(maps.Keys(s.Needs)) {
-			fmt.Fprintf(&out, "%s needs the variable %s: %s\n", s.Name, name, termtext.Line(s.Needs[name]))
+			fmt.Fprintf(&out, "%s needs variable %s: %s\n", s.Name, name, termtext.Line(s.Needs[name]))
 		}
 	}
 	if len(t.Servers) > 0 && !dry {
@@ -465,12 +454,11 @@ func (t *importResult) text(a *App, dry bool) string {
 		if len(names) == 0 {
 			names = []string{"CLIENT"}
 		}
-		fmt.Fprintf(&out, "Next: %s, to have them all in your clients by Goblin alone.\n", a.CommandLine("install", names...)+" --replace")
+		fmt.Fprintf(&out, "Next: %s\n", a.CommandLine("install", names...)+" --replace")
 	}
 	return out.String()
 }
 
-// clients returns the clients whose servers were added.
 func (t *importResult) clients() (names []string) {
 	for _, s := range t.Servers {
 		for _, name := range s.From {

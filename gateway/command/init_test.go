@@ -49,7 +49,7 @@ func TestInitTakesServersOverAndLosesNothing(t *testing.T) {
 	require.Contains(t, got.err, filepath.Join(dir, ".lmstudio/mcp.json")+" cannot be read: not valid JSON (line 1)")
 	for _, want := range []string{
 		"Cursor", "files    npx files  cursor, kiro", `was renamed to "db-kiro" because another server is named "db"`, "kiro, disabled",
-		"goblin, of Cursor, is Goblin itself", "not valid JSON (line 1)", "would get 2 servers. Nothing was written.",
+		"goblin (Cursor): is Goblin itself", "not valid JSON (line 1)", "Would add 2 servers to ", "Nothing was written.",
 	} {
 		require.Contains(t, got.out, want)
 	}
@@ -68,14 +68,14 @@ func TestInitTakesServersOverAndLosesNothing(t *testing.T) {
 	require.Contains(t, text, "      DB_PASSWORD: s3cret\n")
 	require.NotContains(t, got.out+got.err, "hunter2")
 	require.NotContains(t, got.out+got.err, "s3cret")
-	require.Contains(t, got.out, "has 1 secret in plain text; --keep-secrets keeps those elsewhere")
+	require.Contains(t, got.out, "has 1 secret in plain text; use --keep-secrets to store secrets elsewhere")
 	require.Equal(t, cursorFile, readFile(t, filepath.Join(dir, ".cursor/mcp.json")), "the client's file stays")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, ".lmstudio/mcp.json")))
 	got = try{env: env}.runIn(t, path, "init")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "There already: files, db-kiro\n")
-	require.Contains(t, got.out, "nothing to add")
+	require.Contains(t, got.out, "Already in the config: files, db-kiro\n")
+	require.Contains(t, got.out, "Nothing to add")
 	require.Equal(t, text, readFile(t, path), "twice is once")
 }
 
@@ -92,11 +92,11 @@ func TestInitKeepsSecretsOutOfTheConfigOnRequest(t *testing.T) {
 		got := try{env: env}.run(t, "secret", "get", name)
 		require.Equal(t, value+"\n", got.out)
 	}
-	require.Contains(t, got.out, "The secret db.DB_PASSWORD is in ")
+	require.Contains(t, got.out, "Stored secret db.DB_PASSWORD in ")
 	require.NotContains(t, got.out, "s3cret")
 
 	got = try{env: env}.runIn(t, path, "init")
-	require.Contains(t, got.out, "There already: db, files\n", "they are the same servers, with references")
+	require.Contains(t, got.out, "Already in the config: db, files\n", "they are the same servers, with references")
 	got = try{env: env}.runIn(t, path, "install", "kiro", "--replace", "--json")
 	require.Contains(t, got.out, `"replaced"`)
 	require.Contains(t, got.out, `"files"`, "and so Goblin takes their place; one that is off stays")
@@ -116,7 +116,7 @@ func TestAChangeThatFailsLeavesSecretsAsTheyWere(t *testing.T) {
 	require.Contains(t, got.err, "read-only")
 	require.NoError(t, os.Chmod(path, 0o600))
 	got = try{env: env}.runIn(t, path, "add", "--registry", "weather", "--registry-url", shelf(t, weatherEntry), "--use", "npm", "--set", "API_KEY=theirs", "--yes", "--no-check")
-	require.Contains(t, got.err, `there is a server "weather" already`)
+	require.Contains(t, got.err, `server "weather" already exists`)
 	list := try{env: env}.run(t, "secret", "list").out
 	require.Equal(t, 2, strings.Count(list, "\n"), list)
 	require.Equal(t, "s3cret\n", try{env: env}.run(t, "secret", "get", "db.DB_PASSWORD").out)
@@ -139,9 +139,9 @@ func TestInitTakesWhatTheUserOfATerminalChooses(t *testing.T) {
 	require.Equal(t, cli.CodeFailure, got.code)
 	require.Contains(t, got.err, "nothing was written")
 	require.NoFileExists(t, path)
-	require.Equal(t, []string{"db", "uvx db", "Kiro, off there"}, asked.Items[0].Cells)
+	require.Equal(t, []string{"db", "uvx db", "Kiro, disabled there"}, asked.Items[0].Cells)
 	require.Equal(t, []string{"1 secret in plain text"}, asked.Items[0].Notes)
-	require.Equal(t, "keep secrets out of the config", asked.Switch)
+	require.Equal(t, "store secrets outside the config", asked.Switch)
 
 	got = try{env: env, tty: true, choose: choose(true)}.runIn(t, path, "init")
 	require.Zero(t, got.code, got.err)
@@ -157,9 +157,9 @@ func TestInitSaysWhatItCannotRead(t *testing.T) {
 		code       int
 	}{
 		"a broken file":      {"cursor", ".cursor/mcp.json cannot be read: not valid JSON (line 1)", cli.CodeFailure},
-		"a file not there":   {filepath.Join(dir, "none.json"), "there is no file ", cli.CodeNotFound},
-		"a client not there": {"kiro", "Kiro has no config file here; it would be " + filepath.Join(dir, ".kiro/settings/mcp.json"), cli.CodeNotFound},
-		"no client":          {"curser", `there is no client "curser"; did you mean "cursor"?`, cli.CodeUsage},
+		"a file not there":   {filepath.Join(dir, "none.json"), "no file ", cli.CodeNotFound},
+		"a client not there": {"kiro", "Kiro has no config file; expected at " + filepath.Join(dir, ".kiro/settings/mcp.json"), cli.CodeNotFound},
+		"no client":          {"curser", `no client "curser"; did you mean "cursor"?`, cli.CodeUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := try{env: env}.runIn(t, path, "init", "--from", test.from)
@@ -173,7 +173,7 @@ func TestInitSaysWhatItCannotRead(t *testing.T) {
 	require.Contains(t, readFile(t, path), "  a:\n    command: x\n")
 	got = try{env: map[string]string{"HOME": t.TempDir()}}.runIn(t, path, "init")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "goblin add adds a server by hand")
+	require.Contains(t, got.out, "Add servers with \"goblin add\"")
 }
 
 func readFile(t *testing.T, path string) string {

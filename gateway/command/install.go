@@ -19,7 +19,6 @@ import (
 	"goblin/registry/termtext"
 )
 
-// installFlags has the flags of install and uninstall.
 type installFlags struct {
 	replace, print, dryRun bool
 }
@@ -29,19 +28,15 @@ func (a *App) install() *cobra.Command {
 	cmd := a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "install CLIENT...",
 		GroupID: cli.GroupConfig,
-		Short:   "Put Goblin into the config files of MCP clients",
-		Long: `Put Goblin into the config file of each client: one entry "goblin", which starts this
-program as "goblin stdio". Every other byte of the file stays, comments, order and
-indentation too. As long as Goblin is in it, there is one copy of the file beside it.
-"goblin uninstall" restores the bytes from before, and removes the copy.
+		Short:   "Add Goblin to MCP clients",
+		Long: `Add an entry "goblin", which runs "goblin stdio", to the config file of each
+client. The rest of the file stays unchanged, and a backup is kept beside it.
+"goblin uninstall" restores the file byte for byte.
 
---replace also takes out the servers that Goblin serves now: those that "goblin init"
-took over as a whole, that have not changed since, and that can start. Others stay.
-
---dry-run shows the difference; --print shows the entry, for files that you edit by hand.
-
-Servers that have never listed are started once, and their lists are cached for the first
-client. Without a terminal, this takes at most 10 s.
+--replace also removes the servers that Goblin now runs. It keeps servers that
+"goblin init" imported only in part, that changed since, or that can't start.
+Servers without cached lists are started once, so that the first client gets
+complete lists (without a terminal, for at most 10 s).
 
 ` + clientsHelp(),
 		Example: `  goblin install claude-code
@@ -68,10 +63,10 @@ client. Without a terminal, this takes at most 10 s.
 				}
 				notes := []string{ch.Note}
 				if stay := c.ServedNames(m, lame); len(stay) > 0 {
-					notes = append(notes, "left in it, since Goblin cannot start them yet: "+strings.Join(stay, ", "))
+					notes = append(notes, "kept (Goblin can't start them yet): "+strings.Join(stay, ", "))
 				}
 				if stay := c.PartlyServed(m, slices.Concat(served, lame)); len(stay) > 0 {
-					notes = append(notes, "left in it, since Goblin has not all that their entries say (see goblin init): "+strings.Join(stay, ", "))
+					notes = append(notes, "kept (only imported in part, see goblin init): "+strings.Join(stay, ", "))
 				}
 				ch.Note = strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
 				return ch, nil
@@ -83,9 +78,9 @@ client. Without a terminal, this takes at most 10 s.
 		},
 	})
 	flags := cmd.Flags()
-	flags.BoolVar(&n.replace, "replace", false, "take out the servers that Goblin serves now")
-	flags.BoolVar(&n.dryRun, "dry-run", false, "show the difference, and write nothing")
-	flags.BoolVar(&n.print, "print", false, "print the entry, and write nothing")
+	flags.BoolVar(&n.replace, "replace", false, "also remove the servers that Goblin now runs")
+	flags.BoolVar(&n.dryRun, "dry-run", false, "show the changes; write nothing")
+	flags.BoolVar(&n.print, "print", false, "print the entry, to add it by hand; write nothing")
 	return cmd
 }
 
@@ -94,11 +89,11 @@ func (a *App) uninstall() *cobra.Command {
 	cmd := a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "uninstall CLIENT...",
 		GroupID: cli.GroupConfig,
-		Short:   "Take Goblin out of the config files of MCP clients",
-		Long: `Take Goblin out of the config file of each client. If nobody has changed the file since
-"goblin install", it gets back the bytes of before, with the servers that --replace took
-out, and the copy beside it is removed; otherwise only Goblin's entry goes, and the copy
-stays. An entry "goblin" that starts something else stays.`,
+		Short:   "Remove Goblin from MCP clients",
+		Long: `Remove Goblin from the config file of each client. A file that is unchanged since
+"goblin install" is restored byte for byte, including the servers removed by
+--replace, and the backup is deleted. Otherwise only Goblin's entry is removed,
+and the backup stays. An entry "goblin" with another command is kept.`,
 		Example:           "  goblin uninstall claude-code\n  goblin uninstall cursor vscode --dry-run",
 		Annotations:       cli.NoConfigAnnotations(),
 		ValidArgsFunction: a.completeClients,
@@ -109,7 +104,7 @@ stays. An entry "goblin" that starts something else stays.`,
 			})
 		},
 	})
-	cmd.Flags().BoolVar(&n.dryRun, "dry-run", false, "show the difference, and write nothing")
+	cmd.Flags().BoolVar(&n.dryRun, "dry-run", false, "show the changes; write nothing")
 	return cmd
 }
 
@@ -118,7 +113,6 @@ func (a *App) completeClients(_ *cobra.Command, args []string, _ string) ([]stri
 	return left, cobra.ShellCompDirectiveNoFileComp
 }
 
-// clientArgs requires names of clients.
 func clientArgs(word string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -126,15 +120,15 @@ func clientArgs(word string) cobra.PositionalArgs {
 		}
 		for _, name := range args {
 			if clientconfig.Find(name) == nil {
-				return cli.Usage(cmd, "there is no client %q%s", name, cli.Suggest(name, clientconfig.Names(), ""))
+				return cli.Usage(cmd, "no client %q%s", name, cli.Suggest(name, clientconfig.Names(), ""))
 			}
 		}
 		return nil
 	}
 }
 
-// clientCommand returns the command by which clients start this program. Its path stays valid after
-// an update.
+// clientCommand returns the command by which clients start this program. Its path stays
+// valid after an update.
 func (a *App) clientCommand() (command string, args []string, err error) {
 	exe := a.program
 	if exe == "" {
@@ -147,17 +141,17 @@ func (a *App) clientCommand() (command string, args []string, err error) {
 		return "", nil, err
 	}
 	if path == "" {
-		a.Warn("there is no config yet, so clients get the demo; goblin init makes one, goblin add too")
+		a.Warn("no config yet: clients will see the demo servers. Run \"goblin init\" or \"goblin add\" first.")
 	}
 	words := a.ClientCommand(&config.Config{Path: path, Demo: path == ""}, exe)
 	if !filepath.IsAbs(words[0]) {
-		return "", nil, errors.New("this program is one that \"go run\" has built and removes; build it (go build, go install), and run that")
+		return "", nil, errors.New("clients can't start a program that \"go run\" built and will delete; run \"go install\" and use the installed goblin")
 	}
 	return words[0], words[1:], nil
 }
 
-// servedEntries returns the enabled servers of the config, with the secrets in place of their
-// references. lame are those that cannot start.
+// servedEntries returns the enabled servers of the config, with secret references
+// resolved. lame has the servers that cannot start.
 func (a *App) servedEntries(wanted bool) (served, lame []map[string]any, err error) {
 	if !wanted {
 		return nil, nil, nil
@@ -173,7 +167,7 @@ func (a *App) servedEntries(wanted bool) (served, lame []map[string]any, err err
 		}
 	}
 	if len(cfg.Servers) == 0 {
-		return nil, nil, cli.Fail(cli.CodeConfig, "%s has no servers that could replace others; goblin init takes them over", fileName(f.Path()))
+		return nil, nil, cli.Fail(cli.CodeConfig, "%s has no servers; import them with \"goblin init\" first", fileName(f.Path()))
 	}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
@@ -189,7 +183,6 @@ func (a *App) servedEntries(wanted bool) (served, lame []map[string]any, err err
 	return served, lame, nil
 }
 
-// clientChange is the output of install and uninstall for one client.
 type clientChange struct {
 	Client  string   `json:"client"`
 	File    string   `json:"file,omitempty"`
@@ -204,7 +197,7 @@ type clientChange struct {
 	undoes  bool
 }
 
-// changeClients changes the file of each client; one that fails does not stop others.
+// changeClients changes the file of each client. A failure doesn't stop the others.
 func (a *App) changeClients(ctx context.Context, names []string, n *installFlags, prepare func(c *clientconfig.Client, m clientconfig.Machine) (*clientconfig.Change, error)) error {
 	m := clientconfig.CurrentMachine(a.Getenv, "")
 	var all []clientChange
@@ -263,41 +256,39 @@ func (a *App) changeClients(ctx context.Context, names []string, n *installFlags
 	return nil
 }
 
-// text returns the result for users.
 func (d *clientChange) text(dry bool) string {
 	title := clientconfig.Find(d.Client).Title
 	var out strings.Builder
 	switch {
 	case !d.Changed:
-		fmt.Fprintf(&out, "%s: %s is as it should be.\n", title, d.File)
+		fmt.Fprintf(&out, "%s: %s is up to date.\n", title, d.File)
 	case dry:
-		fmt.Fprintf(&out, "%s: %s would change. Nothing was written.\n%s", title, d.File, d.Diff)
+		fmt.Fprintf(&out, "%s: would change %s. Nothing was written.\n%s", title, d.File, d.Diff)
 	default:
-		how := map[bool]string{true: "deleted, since it was made for Goblin", false: "written"}[d.Deleted]
-		fmt.Fprintf(&out, "%s: %s is %s; start %s again.\n", title, d.File, how, title)
+		how := map[bool]string{true: "Deleted", false: "Updated"}[d.Deleted]
+		fmt.Fprintf(&out, "%s %s. Restart %s.\n", how, d.File, title)
 	}
 	if len(d.Took) > 0 {
-		fmt.Fprintf(&out, "  out of it, since Goblin serves them: %s\n", termtext.Line(strings.Join(d.Took, ", ")))
+		fmt.Fprintf(&out, "  removed (now run by Goblin): %s\n", termtext.Line(strings.Join(d.Took, ", ")))
 	}
 	if d.Note != "" {
 		fmt.Fprintf(&out, "  %s\n", termtext.Line(d.Note))
 	}
-	gone := termtext.Goblin("uninstall", d.Client) + " removes it if the file has not changed"
+	removal := termtext.Goblin("uninstall", d.Client) + " deletes it if the file is unchanged"
 	switch {
 	case d.Backup == "":
 	case d.undoes:
-		fmt.Fprintf(&out, "  the file has changed since, so the copy from before stays: %s\n", d.Backup)
-		gone = "delete it when you do not need it"
+		fmt.Fprintf(&out, "  backup kept, because the file changed after the install: %s\n", d.Backup)
+		removal = "delete it when you don't need it"
 	default:
-		fmt.Fprintf(&out, "  as it was: %s\n", d.Backup)
+		fmt.Fprintf(&out, "  backup: %s\n", d.Backup)
 	}
 	if d.Secrets > 0 {
-		fmt.Fprintf(&out, "  that copy has %s in plain text; %s\n", termtext.Count(d.Secrets, "secret"), gone)
+		fmt.Fprintf(&out, "  the backup has %s in plain text; %s\n", termtext.Count(d.Secrets, "secret"), removal)
 	}
 	return out.String()
 }
 
-// printEntries prints Goblin's entry for each client, and the file it belongs in.
 func (a *App) printEntries(names []string) error {
 	command, args, err := a.clientCommand()
 	if err != nil {

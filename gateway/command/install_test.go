@@ -16,7 +16,7 @@ func TestServersThatGoblinCannotStartYetStayInTheirClient(t *testing.T) {
 	require.Zero(t, try{env: env}.runIn(t, path, "init").code)
 	got := try{env: env}.runIn(t, path, "install", "cursor", "--replace")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "out of it, since Goblin serves them: fine\n  left in it, since Goblin cannot start them yet: lame\n")
+	require.Contains(t, got.out, "removed (now run by Goblin): fine\n  kept (Goblin can't start them yet): lame\n")
 	left := readFile(t, filepath.Join(dir, ".cursor/mcp.json"))
 	require.Contains(t, left, `"lame"`)
 	require.NotContains(t, left, `"fine"`)
@@ -26,9 +26,9 @@ func TestAFileThatWasMadeForGoblinIsSaidToBeDeleted(t *testing.T) {
 	env, dir := inHome(t, nil)
 	path := configAt(t, dir, "servers: {a: {command: x}}\n")
 	made := try{env: env}.runIn(t, path, "install", "cursor").out
-	require.Contains(t, made, "mcp.json is written; start Cursor again.\n")
+	require.Contains(t, made, "mcp.json. Restart Cursor.\n")
 	got := try{env: env}.runIn(t, path, "uninstall", "cursor")
-	require.Contains(t, got.out, strings.Replace(made, "is written;", "is deleted, since it was made for Goblin;", 1))
+	require.Contains(t, got.out, strings.Replace(made, "Updated", "Deleted", 1))
 	require.NoFileExists(t, filepath.Join(dir, ".cursor/mcp.json"))
 }
 
@@ -38,13 +38,13 @@ func TestInstallTellsOfEachClientAndOneThatFailsStopsNoOther(t *testing.T) {
 	got := try{env: env}.runIn(t, path, "install", "cursor", "kiro")
 	require.Equal(t, cli.CodeFailure, got.code)
 	require.Contains(t, got.err, "Cursor: "+filepath.Join(dir, ".cursor/mcp.json")+" is unchanged: not valid JSON (line 1)")
-	require.Contains(t, got.out, "Kiro: "+filepath.Join(dir, ".kiro/settings/mcp.json")+" is written")
+	require.Contains(t, got.out, "Updated "+filepath.Join(dir, ".kiro/settings/mcp.json")+". Restart Kiro.")
 	written := readFile(t, filepath.Join(dir, ".kiro/settings/mcp.json"))
 	require.Contains(t, written, `"args": ["stdio", "--config", "`+path+`"]`)
 
 	got = try{env: env}.runIn(t, path, "uninstall", "kiro", "--dry-run")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "would change. Nothing was written.")
+	require.Contains(t, got.out, "Nothing was written.")
 	require.Contains(t, got.out, "\n-")
 	require.NotContains(t, got.out, "s3cret")
 	require.Equal(t, written, readFile(t, filepath.Join(dir, ".kiro/settings/mcp.json")))

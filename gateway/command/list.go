@@ -21,14 +21,14 @@ func (a *App) list() *cobra.Command {
 	cmd := a.withJSON("print a JSON array", &cobra.Command{
 		Use:     "list servers|tools|prompts|resources|templates",
 		GroupID: cli.GroupAsk,
-		Short:   "List what the servers offer",
-		Long: `List servers, tools, prompts, resources or resource templates, by the names
-that clients see. STATE is "listed", or the reason that clients do not see an
-entry; "goblin tools list" explains it. --profile lists only what clients of the
-profile see. --json prints the definitions, without filtered entries.
+		Short:   "List servers, tools, prompts or resources",
+		Long: `List servers, tools, prompts, resources or resource templates, by the names that
+clients see. STATE is "listed" or the reason why clients don't see an entry;
+"goblin tools list --help" explains it. --json prints definitions and omits
+filtered and unapproved entries.
 
-Uses the running daemon; otherwise starts the servers temporarily. Servers
-that fail are reported on stderr. If all fail, the exit code is 4.`,
+Uses the running daemon; otherwise starts the servers temporarily. Servers that
+fail are reported on stderr. If all fail, the exit code is 4.`,
 		Example: `  goblin list servers
   goblin list tools --server clock
   goblin list resources --mime 'text/*'
@@ -37,7 +37,7 @@ that fail are reported on stderr. If all fail, the exit code is 4.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return cli.Usage(cmd, "say what to list: servers, tools, prompts, resources or templates")
+				return cli.Usage(cmd, "list needs a kind: servers, tools, prompts, resources or templates")
 			case !slices.Contains(lists, args[0]):
 				return cli.Usage(cmd, "list takes servers, tools, prompts, resources or templates, not %q", args[0])
 			case len(args) > 1:
@@ -62,7 +62,7 @@ that fail are reported on stderr. If all fail, the exit code is 4.`,
 	})
 	a.serverFlag(cmd, &q.Server)
 	a.withProfile(cmd)
-	cli.NameFlag(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE` (resources and templates); * matches anything, as in 'image/*'")
+	cli.NameFlag(cmd.Flags(), &q.MIME, "mime", "only resources and templates of this MIME `TYPE`; may contain *, as in 'image/*'")
 	return cmd
 }
 
@@ -73,14 +73,14 @@ func (a *App) listEntries(ctx context.Context, cfg *config.Config, q daemon.List
 	}
 	var items []daemon.Entry
 	var servers []daemon.Server
-	// The answer is complete before it is printed: a reader that leaves early
-	// must not leave servers behind.
+	// Print only after the gateway is closed: if the reader of stdout exits early, no
+	// server must be left running.
 	err = a.withGateway(ctx, cfg, only, func(g Gateway) (err error) {
 		if items, servers, err = a.fetch(ctx, cfg, g, q); err == nil {
 			items, err = a.withStates(ctx, g, q, items)
 		}
 		if err == nil {
-			err = ctx.Err() // what came until then is not the list
+			err = ctx.Err() // after an interrupt the list is incomplete
 		}
 		return err
 	})
@@ -98,8 +98,8 @@ func (a *App) listEntries(ctx context.Context, cfg *config.Config, q daemon.List
 	return a.reportListGaps(cfg, q, servers)
 }
 
-// reportListGaps reports on stderr what a list lacks. It returns an error if no enabled server
-// could be asked.
+// reportListGaps reports missing servers and hidden tools on stderr. It returns an error
+// if no enabled server answered.
 func (a *App) reportListGaps(cfg *config.Config, q daemon.ListQuery, servers []daemon.Server) error {
 	if q.Kind != "servers" {
 		a.warnDamagedToggles(cfg)
@@ -125,8 +125,8 @@ func (a *App) reportListGaps(cfg *config.Config, q daemon.ListQuery, servers []d
 	return nil
 }
 
-// withStates sets the state of each item. For users it adds the entries that filters and
-// pins keep out of lists.
+// withStates sets the state of each item. In text output it adds filtered and unapproved
+// entries.
 func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, items []daemon.Entry) ([]daemon.Entry, error) {
 	if q.Kind == "servers" {
 		return items, nil
@@ -153,7 +153,7 @@ func (a *App) withStates(ctx context.Context, g Gateway, q daemon.ListQuery, ite
 	return items, nil
 }
 
-// setStates sets the states of items from rows, and returns the rows that are of no item.
+// setStates sets the states of items from rows, and returns the rows without an item.
 func setStates(items []daemon.Entry, rows []daemon.HiddenEntry) (others []daemon.HiddenEntry) {
 	key := func(r *daemon.HiddenEntry) [2]string { return [2]string{r.Server, r.Original} }
 	at := make(map[[2]string]*daemon.HiddenEntry, len(rows))
@@ -171,7 +171,8 @@ func setStates(items []daemon.Entry, rows []daemon.HiddenEntry) (others []daemon
 	return slices.DeleteFunc(rows, func(r daemon.HiddenEntry) bool { return at[key(&r)] == nil })
 }
 
-// fetch returns the entries of a list, none for the list of servers, and the servers of the query.
+// fetch returns the entries of a list (none for the list of servers) and the queried
+// servers.
 func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q daemon.ListQuery) ([]daemon.Entry, []daemon.Server, error) {
 	if q.Server != "" && q.Server != registry.Local && q.Kind != "servers" && !g.IsDaemon() {
 		if err := checkUsable(cfg, q.Server); err != nil {
@@ -202,17 +203,18 @@ func (a *App) fetch(ctx context.Context, cfg *config.Config, g Gateway, q daemon
 	return items, servers, nil
 }
 
-// explainState adds the fix to the error of a server whose command was a whole line.
+// explainState adds the fix to the error of a server whose command contained its
+// arguments.
 func explainState(cfg *config.Config, s *daemon.Server) {
 	entry, ok := cfg.Server(s.Name)
 	if ok && entry.CommandSplit && s.State != string(registry.StateReady) && s.Error != "" {
-		s.Error += "; put arguments into \"args\""
+		s.Error += "; move its arguments to \"args\""
 	}
 }
 
 func (a *App) printItems(list string, items []daemon.Entry) error {
 	if len(items) == 0 && a.OutTTY {
-		a.Warn("there are no %s", list)
+		a.Warn("no %s", list)
 		return nil
 	}
 	t := table{}
@@ -249,7 +251,7 @@ func (a *App) printServers(servers []daemon.Server) error {
 	return a.print(servers, func() error { return a.printTable(serverTable(servers)) })
 }
 
-// mostLogin is the maximum width of a login in the table of servers, in cells.
+// mostLogin is the maximum width of the LOGIN column, in cells.
 const mostLogin = 60
 
 func serverTable(servers []daemon.Server) *table {
@@ -262,15 +264,15 @@ func serverTable(servers []daemon.Server) *table {
 		if s.Restarts > 0 {
 			restarts = strconv.Itoa(s.Restarts)
 		}
-		state := s.State
+		state := shownState(s.State)
 		if !s.Remembered.IsZero() {
-			state += ", remembered"
+			state += ", cached lists"
 		}
 		if d := s.Definitions; d != nil {
 			state += definitionsMark(d)
 		}
 		if s.Held != "" {
-			state += ", kept by " + s.Held
+			state += ", used by " + s.Held
 		}
 		who := termtext.Cut(termtext.Line(s.Login.String()), mostLogin)
 		t.add(s.Name, state, s.Transport, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
@@ -279,7 +281,6 @@ func serverTable(servers []daemon.Server) *table {
 	return t
 }
 
-// definitionsMark returns the number of changed and dropped definitions of a server.
 func definitionsMark(d *daemon.Definitions) (mark string) {
 	if d.Changed > 0 {
 		mark += fmt.Sprintf(", %d changed", d.Changed)

@@ -167,5 +167,5 @@ func TestADisabledServerLacksNothing(t *testing.T) {
 		{Name: "spaced", State: "failed", Error: `start "echo hello world": no such program`},
 	}}}
 	got := try{config: troubled, gateway: g}.run(t, "list", "servers")
-	require.Contains(t, got.out, `no such program; put arguments into "args"`)
+	require.Contains(t, got.out, `no such program; move its arguments to "args"`)
 }

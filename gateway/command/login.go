@@ -21,22 +21,15 @@ func (a *App) login() *cobra.Command {
 	var noBrowser, device bool
 	cmd := a.withJSON("print JSON", &cobra.Command{
 		Use:     "login SERVER",
-		GroupID: cli.GroupDaemon,
-		Short:   "Log in at a remote server",
-		Long: `Log in at a remote server by OAuth. The page to log in at is opened by the program
-in $BROWSER, or else by the system's, and its URL is printed on stderr. Goblin
-waits up to ten minutes for the browser to come back to it.
+		GroupID: cli.GroupDiagnose,
+		Short:   "Log in to a remote server",
+		Long: `Log in to a remote server by OAuth. Opens the login page in $BROWSER or the
+system's browser, prints its URL on stderr, and waits up to ten minutes.
 
-Over SSH without a display, only $BROWSER is started. Use --no-browser there: open
-the URL where your browser is, and paste the URL that it ends at, even if that
-page cannot be shown. Where the server offers it, --device is easier: any browser,
-on any device, shows its page and takes the code that Goblin prints.
-
-If the config has oauth.client_secret but no oauth.issuer, Goblin names the
-authorization server and asks before the secret goes there.
-
-The login is kept in the system's keyring, or else in a file that only you can
-read, and refreshed by itself. A running daemon takes it up at once.`,
+Over SSH, use --device if the server supports it. Otherwise use --no-browser:
+open the URL in any browser and paste the URL you end up at, even if the page
+doesn't load. The login is stored in the system's keyring, or in a file that only
+you can read, and refreshed automatically. A running daemon uses it at once.`,
 		Example: `  goblin login linear
   goblin login linear --no-browser
   goblin login linear --device`,
@@ -50,18 +43,18 @@ read, and refreshed by itself. A running daemon takes it up at once.`,
 			return a.runLogin(cmd.Context(), folder, o, noBrowser, device)
 		},
 	})
-	cmd.Flags().BoolVar(&device, "device", false, "print a code to enter at a page that any device can open")
-	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "open no browser, and take the URL that it ends at from stdin")
+	cmd.Flags().BoolVar(&device, "device", false, "print a code to enter on any device")
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "don't open a browser; read the final URL from stdin")
 	return cmd
 }
 
 func (a *App) logout() *cobra.Command {
 	return a.withJSON("print JSON", &cobra.Command{
 		Use:     "logout SERVER",
-		GroupID: cli.GroupDaemon,
+		GroupID: cli.GroupDiagnose,
 		Short:   "Log out from a remote server",
-		Long: `Log out from a remote server: its authorization server is told to take the
-tokens back, and they are forgotten. A running daemon notices.`,
+		Long: `Log out from a remote server: revoke the tokens and delete them. A running
+daemon stops using them at once.`,
 		Example:           `  goblin logout linear`,
 		Args:              oneArg("a server"),
 		ValidArgsFunction: a.complete("servers"),
@@ -74,7 +67,7 @@ tokens back, and they are forgotten. A running daemon notices.`,
 			case err == nil:
 				a.Warn("logged out from %q", o.Server)
 			case errors.Is(err, oauth.ErrNotLoggedIn):
-				a.Warn("nobody was logged in at %q", o.Server)
+				a.Warn("not logged in to %q", o.Server)
 			case errors.Is(err, oauth.ErrNotRevoked):
 				a.Warn("%v", err)
 			default:
@@ -85,7 +78,6 @@ tokens back, and they are forgotten. A running daemon notices.`,
 	})
 }
 
-// loginOptions returns the options of a login at a server, and the folder of its tokens.
 func (a *App) loginOptions(name string) (oauth.Options, string, error) {
 	cfg, err := a.Load()
 	if err != nil {
@@ -94,9 +86,9 @@ func (a *App) loginOptions(name string) (oauth.Options, string, error) {
 	if err := checkUsable(cfg, name); err != nil {
 		return oauth.Options{}, "", err
 	}
-	s, _ := cfg.Server(name) // usable knows it
+	s, _ := cfg.Server(name) // checkUsable found it
 	if s.Type == config.Stdio {
-		return oauth.Options{}, "", cli.Fail(cli.CodeUsage, "server %q is a local program, which needs no login", name)
+		return oauth.Options{}, "", cli.Fail(cli.CodeUsage, "server %q is a local program and needs no login", name)
 	}
 	path, err := config.Canonical(cfg.Path)
 	if err != nil {
@@ -104,7 +96,7 @@ func (a *App) loginOptions(name string) (oauth.Options, string, error) {
 	}
 	o, ok := oauth.ServerOptions(path, s, a.Version.Version, a.Secrets().Resolve)
 	if !ok {
-		return oauth.Options{}, "", cli.Fail(cli.CodeUsage, "server %q has no login: its config has an Authorization header, or oauth: off", name)
+		return oauth.Options{}, "", cli.Fail(cli.CodeUsage, "server %q doesn't use OAuth: its config has an Authorization header, or oauth: off", name)
 	}
 	folder, err := oauth.Folder(a.Getenv)
 	return o, folder, err
@@ -118,12 +110,12 @@ func (a *App) runLogin(ctx context.Context, folder string, o oauth.Options, noBr
 	switch {
 	case device:
 		u.Device = func(page, code string) {
-			a.Warn("log in at %q: open this page anywhere, and enter the code %s there", o.Server, termtext.Line(code))
+			a.Warn("log in to %q: open this page on any device and enter the code %s", o.Server, termtext.Line(code))
 			fmt.Fprintln(a.Err, termtext.Line(page))
 		}
 	case noBrowser:
 		lines := make(chan string)
-		read := sync.OnceFunc(func() { go a.readPastedURLs(lines) }) // the answer of agree comes first
+		read := sync.OnceFunc(func() { go a.readPastedURLs(lines) }) // starts after the answer to ConfirmSecret
 		u.ReadPasted = lines
 		u.Show = func(page string) {
 			a.showLoginPage(o.Server, page, noBrowser)
@@ -132,7 +124,7 @@ func (a *App) runLogin(ctx context.Context, folder string, o oauth.Options, noBr
 	}
 	l, notice, err := oauth.LogIn(ctx, folder, o, u)
 	if err != nil {
-		err = fmt.Errorf("log in at %q: %w", o.Server, err)
+		err = fmt.Errorf("log in to %q: %w", o.Server, err)
 		if network, ok := errors.AsType[*net.OpError](err); ok && network.Op == "dial" && !network.Timeout() {
 			return cli.Fail(cli.CodeConnect, "%w", err)
 		}
@@ -142,40 +134,38 @@ func (a *App) runLogin(ctx context.Context, folder string, o oauth.Options, noBr
 	if l.User != "" {
 		who = " as " + termtext.Line(l.User)
 	}
-	a.Warn("logged in at %q%s", o.Server, who)
+	a.Warn("logged in to %q%s", o.Server, who)
 	if notice != "" {
-		a.Warn("%s, so logins are kept in files that only you can read, in %s", notice, folder)
+		a.Warn("%s; logins are stored in files that only you can read, in %s", notice, folder)
 	}
 	return a.printResult(map[string]any{"serverId": o.Server, "user": l.User, "scopes": l.Scopes, "issuer": l.Issuer}, "")
 }
 
-// confirmIssuer asks whether the client secret may go to the authorization server of a login.
 func (a *App) confirmIssuer(ctx context.Context, q oauth.SecretQuestion) error {
 	a.Say("goblin: the authorization server of %q is %s", q.Server, q.Issuer)
 	if q.PreviousIssuer != "" {
-		a.Say("goblin: until now it was %s", q.PreviousIssuer)
+		a.Say("goblin: previously it was %s", q.PreviousIssuer)
 	}
-	yes, err := a.Confirm(ctx, "Send it the client secret of the config?")
+	yes, err := a.Confirm(ctx, "Send it the client secret from the config?")
 	if err == nil && !yes {
 		err = q.Declined()
 	}
 	return err
 }
 
-// showLoginPage prints the URL of a login, and opens it unless noBrowser is set.
 func (a *App) showLoginPage(server, page string, noBrowser bool) {
-	a.Warn("log in at %q with your browser:", server)
+	a.Warn("log in to %q in your browser:", server)
 	fmt.Fprintln(a.Err, termtext.Line(page))
 	if noBrowser {
-		a.Warn("then paste the URL that your browser ends at, and press Enter")
+		a.Warn("then paste the URL you end up at and press Enter")
 		return
 	}
 	if err := browser.Open(a.Getenv, page); err != nil {
-		a.Warn("no browser is opened (%v): open the URL yourself; if your browser is on another machine, use --no-browser", err)
+		a.Warn("cannot open a browser (%v); open the URL yourself, or use --no-browser if your browser is on another machine", err)
 	}
 }
 
-// readPastedURLs sends the lines that the user types. It returns at the end of stdin.
+// readPastedURLs sends each line of stdin to lines and closes lines at the end.
 func (a *App) readPastedURLs(lines chan<- string) {
 	defer close(lines)
 	in := bufio.NewScanner(a.In)

@@ -20,13 +20,12 @@ import (
 	"goblin/registry/termtext"
 )
 
-// maxTail is the maximum number of bytes that are read from the end of a log file.
+// maxTail is the maximum number of bytes read from the end of a log file.
 const maxTail = 4 << 20
 
 // nameCells is the minimum width of a server's name, in cells.
 const nameCells = 10
 
-// logFlags has the flags of logs.
 type logFlags struct {
 	server string
 	last   int
@@ -37,13 +36,12 @@ func (a *App) logs() *cobra.Command {
 	var l logFlags
 	cmd := a.withJSON("print a JSON object per line", &cobra.Command{
 		Use:     "logs [SERVER]",
-		GroupID: cli.GroupDaemon,
+		GroupID: cli.GroupDiagnose,
 		Short:   "Show server output and Goblin's log",
-		Long: `Show what servers write to stderr, their log messages, and Goblin's log, the
-oldest line first. SERVER shows the lines of one server; "goblin" those of Goblin.
--f shows new lines until you press Ctrl-C.
+		Long: `Show the stderr output and log messages of servers, and Goblin's log, oldest
+line first. SERVER limits it to one server, or to Goblin itself with "goblin".
 
-Without a running daemon, prints the end of the last log file, if there is one.`,
+Without a running daemon, prints the end of the last log file.`,
 		Example: `  goblin logs
   goblin logs clock -n 20
   goblin logs -f
@@ -64,13 +62,13 @@ Without a running daemon, prints the end of the last log file, if there is one.`
 			}
 			err := a.showLogs(cmd.Context(), &l)
 			if l.follow && cmd.Context().Err() != nil {
-				return nil // Ctrl-C is how it is meant to stop
+				return nil // Ctrl-C is the normal way to stop
 			}
 			return err
 		},
 	})
 	cmd.Flags().BoolVarP(&l.follow, "follow", "f", false, "show new lines until Ctrl-C")
-	cmd.Flags().IntVarP(&l.last, "lines", "n", 100, "show this `NUMBER` of lines at first, up to 10000")
+	cmd.Flags().IntVarP(&l.last, "lines", "n", 100, "show the last `NUMBER` of lines, up to 10000")
 	return cmd
 }
 
@@ -94,7 +92,7 @@ func (a *App) showLogs(ctx context.Context, l *logFlags) error {
 			return r.explain(err)
 		}
 		if answer.Dropped > 0 {
-			a.Warn("%s lost: they came faster than they were read", termtext.Count(int(answer.Dropped), "line"))
+			a.Warn("%s lost because they arrived too fast", termtext.Count(int(answer.Dropped), "line"))
 		}
 		if err := a.printLogs(answer.Records); err != nil || !l.follow {
 			return err
@@ -124,7 +122,6 @@ func (a *App) printLogs(records []daemon.LogRecord) error {
 	return err
 }
 
-// printLogFile prints the end of the log of the last daemon.
 func (a *App) printLogFile(r *runningDaemon, l *logFlags) error {
 	cfg, err := a.Load()
 	if err != nil {
@@ -138,9 +135,9 @@ func (a *App) printLogFile(r *runningDaemon, l *logFlags) error {
 	path := cmp.Or(cfg.Log.File, r.Place.Log)
 	lines, written, err := tail(path)
 	if l.follow || err != nil {
-		return cli.Fail(cli.CodeConnect, "no daemon is running for %s; start one with \"%s\", or let a client do it", r.name, r.start)
+		return cli.Fail(cli.CodeConnect, "no daemon is running for %s; start one with \"%s\", or connect a client", r.name, r.start)
 	}
-	a.Warn("no daemon is running; these lines are from %s, written %s ago", path, termtext.Age(time.Since(written)))
+	a.Warn("no daemon is running; showing %s, written %s ago", path, termtext.Age(time.Since(written)))
 	var shown []string
 	for _, line := range lines {
 		if l.server == "" || isLineOf(line, l.server) {
@@ -162,7 +159,6 @@ func (a *App) printLogFile(r *runningDaemon, l *logFlags) error {
 	return nil
 }
 
-// isLineOf reports whether a line of the log is about a server.
 func isLineOf(line, server string) bool {
 	_, rest, named := strings.Cut(line, " server=")
 	if server == registry.Local {
@@ -172,7 +168,6 @@ func isLineOf(line, server string) bool {
 	return ok && (rest == "" || rest[0] == ' ')
 }
 
-// tail returns the last lines of a file, and when it was written.
 func tail(path string) (lines []string, written time.Time, err error) {
 	f, info, err := state.Open(path)
 	if err != nil {

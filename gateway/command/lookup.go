@@ -11,12 +11,12 @@ import (
 
 // namedEntry is a tool, prompt, resource or template with all its names.
 type namedEntry struct {
-	server, own string // own is the server's own name
-	listed      string // by which clients see it; "" if it is not listed now
-	inProfile   string // by which clients of the index's profile see it, perhaps by overrides; "" if they do not
+	server, own string // own is the server's original name
+	listed      string // name in client lists, or ""
+	inProfile   string // name in the profile's lists, after overrides, or ""
 }
 
-// String returns the name that clients know, or server/own if there is none.
+// String returns the name that clients see, or server/own.
 func (e *namedEntry) String() string { return cmp.Or(e.inProfile, e.listed, e.full()) }
 
 func (e *namedEntry) full() string { return e.server + "/" + e.own }
@@ -25,16 +25,16 @@ func entryNames(entries []*namedEntry) []string {
 	return each(entries, func(e **namedEntry) string { return (*e).String() })
 }
 
-// nameIndex finds the entries that names and globs mean. It belongs to one goroutine.
+// nameIndex finds entries by name or glob. It is not safe for concurrent use.
 type nameIndex struct {
 	noun    string        // of the entries, such as "tool"
-	profile string        // whose clients the names are about; "" for all clients
-	entries []*namedEntry // that names may mean
-	outside []*namedEntry // of servers that the profile does not have
+	profile string        // of the clients; "" is all clients
+	entries []*namedEntry // the candidates
+	outside []*namedEntry // of servers outside the profile
 	at      map[[2]string]*namedEntry
 }
 
-// entry returns the entry that a server calls own, and adds it if it is new.
+// entry returns the entry with a server's original name. It adds a new one if necessary.
 func (x *nameIndex) entry(server, own string) *namedEntry {
 	key := [2]string{server, own}
 	e := x.at[key]
@@ -49,7 +49,7 @@ func (x *nameIndex) entry(server, own string) *namedEntry {
 	return e
 }
 
-// nameMatchers report whether an entry has a name, the most certain match first.
+// nameMatchers report whether an entry has a name, ordered from the most certain match.
 var nameMatchers = []func(e *namedEntry, name string) bool{
 	func(e *namedEntry, name string) bool { return e.inProfile != "" && name == e.inProfile },
 	func(e *namedEntry, name string) bool { return e.listed != "" && name == e.listed || name == e.full() },
@@ -62,8 +62,8 @@ var nameMatchers = []func(e *namedEntry, name string) bool{
 // ownName is the index in nameMatchers of the only match that must be unique.
 const ownName = 2
 
-// find returns the entries that names mean, each once. It fails if a name means nothing, or is
-// the own name of entries of several servers.
+// find returns the entries that the names match, each once. It fails if a name matches
+// nothing, or is the original name in several servers.
 func (x *nameIndex) find(names ...string) (found []*namedEntry, err error) {
 	for _, name := range names {
 		meant, err := x.findOne(name)
@@ -98,7 +98,7 @@ func (x *nameIndex) findOne(name string) (found []*namedEntry, err error) {
 	return nil, x.notFound(name)
 }
 
-// preferInProfile returns the entries that clients of the profile see, or all if they see none.
+// preferInProfile returns the entries visible in the profile, or all if none is.
 func preferInProfile(entries []*namedEntry) []*namedEntry {
 	seen := slices.DeleteFunc(slices.Clone(entries), func(e *namedEntry) bool { return e.inProfile == "" })
 	if len(seen) == 0 {
@@ -107,7 +107,6 @@ func preferInProfile(entries []*namedEntry) []*namedEntry {
 	return seen
 }
 
-// maxCandidates is the maximum number of entries in an error.
 const maxCandidates = 8
 
 func (x *nameIndex) ambiguous(name string, found []*namedEntry) error {
@@ -117,19 +116,18 @@ func (x *nameIndex) ambiguous(name string, found []*namedEntry) error {
 	if n := len(found) - len(shown); n > 0 {
 		more = fmt.Sprintf(", or one of %d more", n)
 	}
-	return cli.Fail(cli.CodeFailure, "%d servers have a %s %q; say %s%s", len(found), x.noun, name, cli.QuoteNames(names, " or "), more)
+	return cli.Fail(cli.CodeFailure, "%d servers have a %s %q; use %s%s", len(found), x.noun, name, cli.QuoteNames(names, " or "), more)
 }
 
-// notFound returns the error for a name that means nothing, with the names that may be meant.
 func (x *nameIndex) notFound(name string) error {
-	text := fmt.Sprintf("no %s is called %q", x.noun, name)
+	text := fmt.Sprintf("no %s %q", x.noun, name)
 	if x.profile != "" {
 		text = fmt.Sprintf("profile %q: %s", x.profile, text)
 	}
 	for _, matches := range nameMatchers {
 		for _, e := range x.outside {
 			if matches(e, name) {
-				return cli.Fail(cli.CodeNotFound, "%s; the profile does not have server %q", text, e.server)
+				return cli.Fail(cli.CodeNotFound, "%s; server %q is not in the profile", text, e.server)
 			}
 		}
 	}

@@ -73,15 +73,15 @@ func TestNamesThatMeanNothingAreToldWithWhatIsNear(t *testing.T) {
 		code int
 		want string
 	}{
-		{twoServers(false), "clock_tme_in", cli.CodeNotFound, `no tool is called "clock_tme_in"; did you mean "clock_time_in"?`},
-		{twoServers(true), "clock_nwo", cli.CodeNotFound, `no tool is called "clock_nwo"; did you mean "clock_now"`},
-		{twoServers(false), "tme_in", cli.CodeNotFound, `no tool is called "tme_in"; did you mean "clock_time_in"?`},
-		{twoServers(false), "plaec", cli.CodeNotFound, `no tool is called "plaec"; did you mean "atlas_place"?`},
-		{twoServers(false), "clock_now", cli.CodeNotFound, `no tool is called "clock_now"`},
-		{twoServers(false), "", cli.CodeNotFound, `no tool is called ""`},
-		{&nameIndex{noun: "prompt"}, "x", cli.CodeNotFound, `no prompt is called "x"; no server lists any`},
-		{twoServers(false), "zones", cli.CodeFailure, `2 servers have a tool "zones"; say "clock/zones" or "atlas/zones"`},
-		{many, "same", cli.CodeFailure, `20 servers have a tool "same"; say "s0/same" or "s1/same" or "s2/same" or "s3/same" or "s4/same" or "s5/same" or "s6/same" or "s7/same", or one of 12 more`},
+		{twoServers(false), "clock_tme_in", cli.CodeNotFound, `no tool "clock_tme_in"; did you mean "clock_time_in"?`},
+		{twoServers(true), "clock_nwo", cli.CodeNotFound, `no tool "clock_nwo"; did you mean "clock_now"`},
+		{twoServers(false), "tme_in", cli.CodeNotFound, `no tool "tme_in"; did you mean "clock_time_in"?`},
+		{twoServers(false), "plaec", cli.CodeNotFound, `no tool "plaec"; did you mean "atlas_place"?`},
+		{twoServers(false), "clock_now", cli.CodeNotFound, `no tool "clock_now"`},
+		{twoServers(false), "", cli.CodeNotFound, `no tool ""`},
+		{&nameIndex{noun: "prompt"}, "x", cli.CodeNotFound, `no prompt "x"; no server lists any`},
+		{twoServers(false), "zones", cli.CodeFailure, `2 servers have a tool "zones"; use "clock/zones" or "atlas/zones"`},
+		{many, "same", cli.CodeFailure, `20 servers have a tool "same"; use "s0/same" or "s1/same" or "s2/same" or "s3/same" or "s4/same" or "s5/same" or "s6/same" or "s7/same", or one of 12 more`},
 	} {
 		found, err := c.of.find("clock/time_in", c.name)
 		if c.name == "x" {

@@ -16,28 +16,24 @@ import (
 	"goblin/registry/termtext"
 )
 
-// maxSource is the longest script, in bytes.
+// maxSource is the maximum size of a script, in bytes.
 const maxSource = 64 << 10
 
 func (a *App) lua() *cobra.Command {
-	cmd := a.withJSON("print the value as JSON, also a text", &cobra.Command{
+	cmd := a.withJSON("print the value as JSON, even a string", &cobra.Command{
 		Use:     "lua FILE|-",
 		GroupID: cli.GroupAsk,
 		Short:   "Run a Lua script over all servers",
-		Long: `Run a Lua script that can call the tools of all servers, and print what it
-returns. It is what the tool execute_lua runs for agents, with the same limits
-(lua in the config), whether or not that is listed.
+		Long: `Run a Lua script that can call the tools of all servers, and print its result: a
+string as text, any other value as JSON. print() writes to stderr. The limits are
+set by lua in the config, as for the tool execute_lua. If the script fails, the
+exit code is 1; after a timeout it is 6.
 
     local now = clock.time_in{zone = "Europe/Berlin"}
     notes.add_note{title = "Now", text = now.time}
     return now
 
-A text is printed as it is, anything else as JSON; what the script prints goes
-to stderr. An error names its line, and the exit code is 1, or 6 if the script
-took too long.
-
-The running daemon of the config is asked, if there is one. Otherwise all servers
-are started in this process and ended afterwards.`,
+Uses the running daemon; otherwise starts all servers temporarily.`,
 		Example: `  goblin lua report.lua
   echo 'return tools.list{server = "clock"}' | goblin lua -
   echo 'return search("moon")' | goblin lua - --json | jq -r '.[].name'`,
@@ -58,13 +54,12 @@ are started in this process and ended afterwards.`,
 	return cmd
 }
 
-// readScript reads a script from a file, or from stdin for "-".
 func (a *App) readScript(file string) (string, error) {
 	in := a.In
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return "", cli.Fail(cli.CodeUsage, "cannot read the script %s; name a file, or - for stdin", reason(err))
+			return "", cli.Fail(cli.CodeUsage, "cannot read the script %s; use a file name, or - for stdin", reason(err))
 		}
 		defer f.Close()
 		in = f
@@ -122,7 +117,7 @@ func (a *App) runScript(ctx context.Context, cfg *config.Config, file, source st
 	return a.printJSON(answer.Value)
 }
 
-// scriptError returns an error of a script with the name of its file instead of "script".
+// scriptError replaces "script" in a script's error by its file name.
 func scriptError(file, text string) string {
 	if file == "-" {
 		file = "stdin"

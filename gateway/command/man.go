@@ -9,13 +9,13 @@ import (
 	"goblin/gateway/cli"
 )
 
-// What writes the manual is not part of the released program, which would only start
-// later for it.
+// The generator of manual pages is not part of releases, because it would slow down their
+// start.
 func init() { tagCommands = append(tagCommands, (*App).man) }
 
 func (a *App) man() *cobra.Command {
 	return &cobra.Command{
-		Use: "man FOLDER", Short: "Write the manual pages of all commands", Hidden: true,
+		Use: "man FOLDER", Short: "Write manual pages for all commands", Hidden: true,
 		Long:        "Write a manual page for each command into an existing folder.",
 		Example:     "  goblin man dist/man",
 		Annotations: cli.NoConfigAnnotations(),

@@ -7,7 +7,6 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// each returns the text of every item.
 func each[T any](items []T, text func(*T) string) []string {
 	out := make([]string, len(items))
 	for i := range items {
@@ -16,13 +15,13 @@ func each[T any](items []T, text func(*T) string) []string {
 	return out
 }
 
-// namesServer reports whether a name contains its server for certain.
+// namesServer reports whether a name explicitly contains its server.
 func namesServer(server, name string) bool {
 	return strings.HasPrefix(name, "mcp://"+server+"/") || strings.HasPrefix(name, server+"/")
 }
 
-// likelyServers returns the servers that may own a name by its spelling, or nil if it says nothing.
-// The guess only saves time: the gateway resolves names.
+// likelyServers returns the servers that may own a name by its spelling, or nil if the
+// spelling suggests none. The guess only saves time: the gateway resolves names.
 func likelyServers(cfg *config.Config, k kind, name string) []string {
 	var found []string
 	for i := range cfg.Servers {
@@ -33,9 +32,9 @@ func likelyServers(cfg *config.Config, k kind, name string) []string {
 	return found
 }
 
-// kind is a list of the catalog with its words.
+// kind is a kind of catalog entry with its words.
 type kind struct {
-	list string // the list, as it is typed
+	list string // the argument of list
 	noun string
 	owns func(server, name string) bool // reports whether the server may own the name
 }

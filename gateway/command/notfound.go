@@ -19,7 +19,7 @@ import (
 // codeResourceNotFound is the error code of servers up to revision 2025-11-25.
 const codeResourceNotFound = -32002
 
-// explain returns an error of the gateway with an exit code and what helps.
+// explain adds an exit code and a fix to a gateway error.
 func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request, err error) error {
 	var failure *jsonrpc.Error
 	if !errors.As(err, &failure) {
@@ -29,7 +29,7 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 		Code       string   `json:"code"`
 		Candidates []string `json:"candidates"`
 	}
-	_ = json.Unmarshal(failure.Data, &data) // absent, or a server's own
+	_ = json.Unmarshal(failure.Data, &data) // missing or the server's own data is fine
 	what := fmt.Sprintf("%s %q", r.kind.noun, r.name)
 	switch data.Code {
 	case "CONNECTION_ERROR", "LOGIN_REQUIRED":
@@ -37,7 +37,7 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 	case "REQUEST_TIMEOUT":
 		return cli.Fail(cli.CodeTimeout, "%s: %s", what, failure.Message)
 	case "AMBIGUOUS":
-		return cli.Fail(cli.CodeFailure, "%s fits several; use %s", what, strings.Join(data.Candidates, " or "))
+		return cli.Fail(cli.CodeFailure, "%s is ambiguous; use %s", what, strings.Join(data.Candidates, " or "))
 	case "TOOL_NOT_FOUND", "PROMPT_NOT_FOUND", "RESOURCE_NOT_FOUND":
 	default:
 		if failure.Code != codeResourceNotFound {
@@ -50,10 +50,10 @@ func (a *App) explain(ctx context.Context, g Gateway, only []string, r *request,
 	return a.notFound(ctx, g, only, r, failure.Message, data.Code == "")
 }
 
-// notFound returns the error for a name that the gateway does not know: similar names, or the servers
-// that do not answer. With itself, message is from the server.
-func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request, message string, itself bool) error {
-	items, err := g.List(ctx, daemon.ListQuery{Kind: r.kind.list}) // first, as it waits for servers
+// notFound returns the error for an unknown name: similar names, or the servers that
+// don't answer. If fromServer is set, message is the server's.
+func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request, message string, fromServer bool) error {
+	items, err := g.List(ctx, daemon.ListQuery{Kind: r.kind.list}) // first, because it waits for servers
 	if err != nil {
 		return err
 	}
@@ -72,39 +72,39 @@ func (a *App) notFound(ctx context.Context, g Gateway, only []string, r *request
 	}
 	known := statusNames(status.Servers)
 	if r.server != "" && r.server != registry.Local && !slices.Contains(known, r.server) {
-		return cli.Fail(cli.CodeNotFound, "there is no server %q%s", r.server, cli.Suggest(r.server, known, ""))
+		return cli.Fail(cli.CodeNotFound, "no server %q%s", r.server, cli.Suggest(r.server, known, ""))
 	}
 	if _, why, ok := strings.Cut(message, fmt.Sprintf("unknown %s %q: ", r.kind.noun, r.name)); ok {
 		return cli.Fail(cli.CodeNotFound, "%s %q: %s", r.kind.noun, r.name, why)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "there is no %s %q", r.kind.noun, r.name)
+	fmt.Fprintf(&text, "no %s %q", r.kind.noun, r.name)
 	if reason, ok := strings.CutPrefix(message, "RESOURCE_NOT_FOUND: "); ok {
 		reason, _, _ = strings.Cut(reason, ": ")
 		if reason != "Resource not found" {
 			fmt.Fprintf(&text, " (%s)", reason)
 		}
 	}
-	if itself {
-		fmt.Fprintf(&text, "; its server says: %s", message)
+	if fromServer {
+		fmt.Fprintf(&text, "; server error: %s", message)
 		if slices.Contains(listedNames(items), r.name) {
 			return cli.Fail(cli.CodeNotFound, "%s", text.String())
 		}
 	}
 	elsewhere := ""
 	if r.server != "" {
-		fmt.Fprintf(&text, " of server %q", r.server)
+		fmt.Fprintf(&text, " in server %q", r.server)
 		elsewhere = r.otherOwner(items)
 		items = slices.DeleteFunc(items, func(it daemon.Entry) bool { return it.Server != r.server })
 	}
 	if len(down) > 0 {
-		fmt.Fprintf(&text, "; not up: %s (see \"%s\")", strings.Join(down, ", "), a.CommandLine("list servers"))
+		fmt.Fprintf(&text, "; not ready: %s (see \"%s\")", strings.Join(down, ", "), a.CommandLine("list servers"))
 	}
 	text.WriteString("; " + a.hint(r, status.Servers, items, elsewhere, message) + a.withheldHint(r, status.Servers))
 	return cli.Fail(cli.CodeNotFound, "%s", text.String())
 }
 
-// hint returns what to use instead of an unknown name. message is the gateway's.
+// hint suggests a replacement for an unknown name. message is the gateway's.
 func (a *App) hint(r *request, servers []daemon.Server, items []daemon.Entry, elsewhere, message string) string {
 	_, own, _ := strings.Cut(r.name, "/")
 	owned := func(server string) bool { return own != "" && r.kind.owns(server, own) }
@@ -118,15 +118,14 @@ func (a *App) hint(r *request, servers []daemon.Server, items []daemon.Entry, el
 		return why
 	}
 	if hint, ok := strings.CutPrefix(message, fmt.Sprintf("unknown %s %q; ", r.kind.noun, r.name)); ok {
-		return hint // which knows of renames
+		return hint // it considers renames
 	}
 	if near := cli.NearestSpelling(r.target(), listedNames(items), each(items, (*daemon.Entry).OriginalLabel)); len(near) > 0 {
 		return fmt.Sprintf("did you mean %s?", cli.QuoteNames(near, " or "))
 	}
-	return fmt.Sprintf("\"%s\" shows all", a.CommandLine("list", r.kind.list))
+	return fmt.Sprintf("list all with \"%s\"", a.CommandLine("list", r.kind.list))
 }
 
-// idleReason returns why the server of a name does not run, "" if it is not one of them.
 func idleReason(servers []daemon.Server, r *request) string {
 	for _, s := range servers {
 		if (s.State == string(registry.StateDisabled) || waitsForProject(s)) && r.kind.owns(s.Name, r.name) {
@@ -136,13 +135,14 @@ func idleReason(servers []daemon.Server, r *request) string {
 	return ""
 }
 
-// withheldHint reports tools that await approval on the servers that may own the name, "" for none.
+// withheldHint reports unapproved tools of the servers that may own the name, or returns
+// "".
 func (a *App) withheldHint(r *request, servers []daemon.Server) string {
 	if r.kind.noun != toolKind.noun {
 		return ""
 	}
 	may := slices.DeleteFunc(slices.Clone(servers), func(s daemon.Server) bool { return !r.kind.owns(s.Name, r.name) })
-	if len(may) == 0 { // the name alone does not tell whose it is
+	if len(may) == 0 { // the name suggests no server
 		may = servers
 	}
 	if held := a.withheldNote(may, r.server); held != "" {
@@ -151,7 +151,7 @@ func (a *App) withheldHint(r *request, servers []daemon.Server) string {
 	return ""
 }
 
-// otherOwner returns another server than the named one that has the entry, or "".
+// otherOwner returns a server other than the named one that has the entry, or "".
 func (r *request) otherOwner(items []daemon.Entry) string {
 	for _, it := range items {
 		if it.Server != r.server && it.MatchName(r.name) > 0 {
@@ -161,14 +161,13 @@ func (r *request) otherOwner(items []daemon.Entry) string {
 	return ""
 }
 
-// missingArguments returns the required arguments of a prompt that were not given, as flags.
 func (a *App) missingArguments(ctx context.Context, g Gateway, r *request) (missing []string) {
 	if r.kind.noun != promptKind.noun {
 		return nil
 	}
 	items, err := g.List(ctx, daemon.ListQuery{Kind: r.kind.list, Server: r.server})
 	if err != nil {
-		return nil // the server's own words must do
+		return nil // the server's message must do
 	}
 	i := slices.IndexFunc(items, func(it daemon.Entry) bool { return it.MatchName(r.name) > 0 })
 	if i < 0 {

@@ -7,7 +7,6 @@ import (
 	"goblin/registry/termtext"
 )
 
-// print prints value with --json, and otherwise calls text.
 func (a *App) print(value any, text func() error) error {
 	if a.asJSON {
 		return a.printJSON(value)
@@ -15,7 +14,7 @@ func (a *App) print(value any, text func() error) error {
 	return text()
 }
 
-// printResult prints value with --json, and otherwise text, if there is one.
+// printResult prints value with --json, and otherwise text, unless it is empty.
 func (a *App) printResult(value any, text string) error {
 	return a.print(value, func() error {
 		if text == "" {
@@ -25,7 +24,7 @@ func (a *App) printResult(value any, text string) error {
 	})
 }
 
-// printJSON prints v as indented JSON that is safe for terminals.
+// printJSON prints v as indented JSON, escaped for terminals.
 func (a *App) printJSON(v any) error {
 	text, err := termtext.EncodeJSON(v, "  ")
 	if err == nil {
@@ -34,7 +33,8 @@ func (a *App) printJSON(v any) error {
 	return err
 }
 
-// printText prints text and adds a missing line break. It is safe for terminals.
+// printText prints text and adds a missing newline. On a terminal it escapes control
+// characters.
 func (a *App) printText(text string) error {
 	if a.OutTTY {
 		text = termtext.Text(text)

@@ -17,16 +17,16 @@ func (a *App) prompt() *cobra.Command {
 		Use:     "prompt NAME",
 		GroupID: cli.GroupAsk,
 		Short:   "Get a prompt",
-		Long: `Get a prompt and print its messages, each under the name of its role.
+		Long: `Get a prompt and print its messages, each below its role.
 
-The name is the listed one (SERVER/PROMPT), SERVER_PROMPT, or the prompt's own if
-only one server has it.` + askedWhere,
+NAME is the listed name (SERVER/PROMPT), SERVER_PROMPT, or the server's own name
+if no other server has it.` + askedWhere,
 		Example: `  goblin prompt notes/summarize_notes
   goblin prompt library/recommend_book --arg mood=gloomy
   goblin prompt library/recommend_book --arg mood=gloomy --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && strings.Contains(args[1], "=") {
-				return cli.Usage(cmd, "arguments go into --arg, as in: %s", termtext.Command(cmd.CommandPath(), args[:1], "--arg", "NAME=VALUE"))
+				return cli.Usage(cmd, "use --arg for arguments: %s", termtext.Command(cmd.CommandPath(), args[:1], "--arg", "NAME=VALUE"))
 			}
 			return oneArg("the name of a prompt")(cmd, args)
 		},
@@ -47,6 +47,6 @@ only one server has it.` + askedWhere,
 			return a.printRequest(cmd, &r, a.printPrompt)
 		},
 	})
-	cmd.Flags().StringArrayVar(&arguments, "arg", nil, "an argument, as `NAME=VALUE`; once for each argument")
+	cmd.Flags().StringArrayVar(&arguments, "arg", nil, "argument, `NAME=VALUE`; may be repeated")
 	return cmd
 }

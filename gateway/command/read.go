@@ -14,13 +14,11 @@ func (a *App) read() *cobra.Command {
 		Short:   "Read a resource",
 		Long: `Read a resource and print its contents.
 
-The URI is the listed one (mcp://SERVER/ORIGINAL), an expansion of a listed
-template, the resource's flat id, or the server's own URI if only one server
-has it.
+URI is the listed one (mcp://SERVER/ORIGINAL), an expansion of a listed template,
+the resource's flat id, or the server's own URI if no other server has it.
 
-Text is printed as it is. Binary contents are decoded into a file or a pipe; a
-terminal shows only their size. On a terminal control characters are made
-visible.` + askedWhere,
+Binary contents are decoded. A terminal shows only their size, and control
+characters in text are escaped.` + askedWhere,
 		Example: `  goblin read mcp://notes/note:///welcome
   goblin read library://bookplates/01.svg > bookplate.svg
   goblin read clock://now --json | jq -r '.contents[0].text'`,

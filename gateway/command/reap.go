@@ -9,18 +9,17 @@ import (
 
 const reapName = "end-children"
 
-// reap returns the hidden command that ends the servers of another command.
+// reap returns the hidden command that stops the servers left by another command.
 func (a *App) reap() *cobra.Command {
 	return &cobra.Command{
 		Use:    reapName + " FOLDER",
 		Hidden: true,
-		Short:  "End the servers that a command has left",
-		Long: `Wait until standard input ends, which it does with the command that has left
-servers behind, and end those that have not ended by themselves two seconds later.
-Commands start this one themselves; there is no need to type it.`,
+		Short:  "Stop the servers left by a command",
+		Long: `Wait until stdin is closed, and stop the servers that are still running two
+seconds later. Commands start this one automatically when they exit.`,
 		Example:     "  goblin " + reapName + " /run/user/1000/goblin",
 		Annotations: cli.NoConfigAnnotations(),
-		Args:        oneArg("the folder in which they are recorded"),
+		Args:        oneArg("the folder of the process records"),
 		Run:         func(_ *cobra.Command, args []string) { childproc.Reap(args[0], a.In) },
 	}
 }

@@ -16,15 +16,14 @@ func (a *App) registry() *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:     "registry",
 		GroupID: cli.GroupAsk,
-		Short:   "Look for servers in a registry",
-		Long: `Look for servers in the official registry of MCP servers, or in another one with the
-same API (v0.1).`,
+		Short:   "Search a registry for servers",
+		Long: `Search the official MCP registry, or another one with the same API (v0.1), for
+servers.`,
 		Example: `  goblin registry search github
   goblin registry search postgres --json | jq -r '.servers[].name'`,
 	}, a.registrySearch())
 }
 
-// mostServers is the maximum of --limit.
 const mostServers = 1000
 
 func (a *App) registrySearch() *cobra.Command {
@@ -32,22 +31,22 @@ func (a *App) registrySearch() *cobra.Command {
 		address string
 		limit   int
 	)
-	cmd := a.withJSON("print an object with the servers, as the registry describes them", &cobra.Command{
+	cmd := a.withJSON("print a JSON object with the registry's entries", &cobra.Command{
 		Use:   "search WORDS",
 		Short: "Find servers in the registry",
-		Long: `Find servers whose names, titles and descriptions have all words; the registry itself
-looks for the longest word, in names. RUNS says how each can be run: as a package of
-npm, PyPI, NuGet or as an image (oci), or that it is reached by HTTP.
+		Long: `Find servers with all words in their names, titles and descriptions. The registry
+itself searches names for the longest word. RUNS lists the packages (npm, pypi,
+oci, nuget, mcpb) and remotes (http, sse) that Goblin can use.
 
-The registry is the one that --url names, else $GOBLIN_REGISTRY, else "registry" in
-the config, else the official one. Its answers are kept for ten minutes, and longer
-where it cannot be reached. If nothing is found, the exit code is 7.`,
+The registry is --url, $GOBLIN_REGISTRY, "registry" in the config, or the
+official one, in this order. Answers are cached for ten minutes; an older answer
+is used if the registry can't be reached. If nothing is found, the exit code is 7.`,
 		Example: `  goblin registry search github
   goblin registry search postgres read --limit 5`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case strings.TrimSpace(strings.Join(args, " ")) == "":
-				return cli.Usage(cmd, "%s needs words to look for", cli.CommandPath(cmd))
+				return cli.Usage(cmd, "%s needs search words", cli.CommandPath(cmd))
 			case limit < 1 || limit > mostServers:
 				return cli.Usage(cmd, "--limit must be a number from 1 to %d, not %d", mostServers, limit)
 			}
@@ -67,12 +66,12 @@ where it cannot be reached. If nothing is found, the exit code is 7.`,
 			return a.printRegistry(client, found, words)
 		},
 	})
-	cli.NameFlag(cmd.Flags(), &address, "url", "ask the registry at this `URL`")
-	cmd.Flags().IntVar(&limit, "limit", foundFew, "at most this `NUMBER` of servers, up to 1000")
+	cli.NameFlag(cmd.Flags(), &address, "url", "use the registry at this `URL`")
+	cmd.Flags().IntVar(&limit, "limit", foundFew, "show at most this `NUMBER` of servers, up to 1000")
 	return cmd
 }
 
-// registryAt returns the registry at an address, "" for the configured one.
+// registryAt returns the registry at an address, or the configured one for "".
 func (a *App) registryAt(address string) (*mcpregistry.Client, error) {
 	if address == "" {
 		if address = a.Getenv("GOBLIN_REGISTRY"); address == "" {
@@ -86,17 +85,16 @@ func (a *App) registryAt(address string) (*mcpregistry.Client, error) {
 	return &mcpregistry.Client{BaseURL: address, Version: a.Version.Version, Cache: mcpregistry.OpenCache(a.Getenv)}, nil
 }
 
-// warnCached warns of an answer from the cache.
 func (a *App) warnCached(client *mcpregistry.Client, cached time.Time) {
 	if !cached.IsZero() {
-		a.Warn("%s is out of reach; this is what it said on %s", client.BaseURL, cached.Local().Format("2006-01-02 15:04"))
+		a.Warn("cannot reach %s; showing its answer of %s", client.BaseURL, cached.Local().Format("2006-01-02 15:04"))
 	}
 }
 
 func (a *App) printRegistry(client *mcpregistry.Client, found *mcpregistry.SearchResult, words []string) error {
 	a.warnCached(client, found.Cached)
 	if found.Invalid > 0 {
-		a.Warn("%s of the registry left out: not as they have to be", countOf(found.Invalid, "entry", "entries"))
+		a.Warn("skipped %s of the registry: invalid", countOf(found.Invalid, "entry", "entries"))
 	}
 	err := a.print(found, func() error {
 		t := table{header: []string{"NAME", "VERSION", "RUNS", "DESCRIPTION"}}
@@ -111,7 +109,7 @@ func (a *App) printRegistry(client *mcpregistry.Client, found *mcpregistry.Searc
 		if err := a.printTable(&t); err != nil || !found.HasMore || !a.OutTTY {
 			return err
 		}
-		a.Warn("there are more; --limit shows them")
+		a.Warn("more servers found; use --limit to show them")
 		return nil
 	})
 	if err == nil && len(found.Servers) == 0 {
@@ -130,5 +128,5 @@ func kindsOf(e *mcpregistry.Entry) string {
 			all = append(all, c.Kind)
 		}
 	}
-	return cmp.Or(strings.Join(all, ", "), "not by Goblin")
+	return cmp.Or(strings.Join(all, ", "), "unsupported")
 }

@@ -51,9 +51,9 @@ func TestRegistrySearchPrintsATable(t *testing.T) {
 	cache := map[string]string{"XDG_CACHE_HOME": t.TempDir()}
 	got := try{config: "servers: {}\nregistry: " + url, env: cache}.run(t, "registry", "search", "weather")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, `NAME                 VERSION  RUNS           DESCRIPTION
-io.a/weather         1.2.0    npm, http      Forecasts\x1b[2J
-io.b/weather-bundle  0.1      not by Goblin  Tides
+	require.Equal(t, `NAME                 VERSION  RUNS         DESCRIPTION
+io.a/weather         1.2.0    npm, http    Forecasts\x1b[2J
+io.b/weather-bundle  0.1      unsupported  Tides
 `, got.out)
 
 	got = try{config: "servers: {}\nregistry: http://127.0.0.1:1", env: map[string]string{"XDG_CACHE_HOME": cache["XDG_CACHE_HOME"], "GOBLIN_REGISTRY": url}}.run(t, "registry", "search", "--json", "weather", "tides")
@@ -68,12 +68,12 @@ io.b/weather-bundle  0.1      not by Goblin  Tides
 func TestRegistrySearchThatCannotBe(t *testing.T) {
 	cache := map[string]string{"XDG_CACHE_HOME": t.TempDir()}
 	for want, args := range map[string][]string{
-		"goblin: ask http://127.0.0.1:1: ":          {"search", "--url", "http://127.0.0.1:1", "x"},
-		"is no URL such as https://registry":        {"search", "--url", "ftp://x", "x"},
-		"registry search needs words to look for":   {"search", " "},
-		"--limit must be a number from 1 to 1000":   {"search", "--limit", "0", "x"},
-		"registry needs to know what to do: search": {},
-		"registry can search, not \"find\"":         {"find"},
+		"goblin: query http://127.0.0.1:1: ":      {"search", "--url", "http://127.0.0.1:1", "x"},
+		"is not a URL like https://registry":      {"search", "--url", "ftp://x", "x"},
+		"registry search needs search words":      {"search", " "},
+		"--limit must be a number from 1 to 1000": {"search", "--limit", "0", "x"},
+		"registry needs a command: search":        {},
+		"registry takes search, not \"find\"":     {"find"},
 	} {
 		got := try{env: cache}.run(t, append([]string{"registry"}, args...)...)
 		require.NotZero(t, got.code, want)

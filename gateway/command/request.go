@@ -21,26 +21,24 @@ import (
 // askedWhere is the end of the help of commands that send a request.
 const askedWhere = `
 
-The running daemon of the config is asked, if there is one. Otherwise only the
-servers that can answer are started, in this process, and ended afterwards.`
+Uses the running daemon; otherwise starts the required servers temporarily.`
 
-// revision is the protocol revision that commands speak. The gateway waits for
-// tools that run as tasks only, because it is one without tasks.
+// revision is the protocol revision of commands. It has no tasks, so the gateway waits
+// for tools that only run as tasks.
 const revision = "2025-06-18"
 
-// request is one MCP request about a named entry.
 type request struct {
 	kind     kind
 	method   string
-	name     string // as it was typed
+	name     string // as typed
 	server   string // --server
-	key      string // the member of params that holds the name
+	key      string // the member of params with the name
 	rest     []byte // an object with the other members
 	metaText string // --meta
 	meta     []byte // the object of --meta, or nil
 }
 
-// target returns the name to ask for. With --server it may be the server's own name.
+// target returns the requested name. With --server, the user may give the original name.
 func (r *request) target() string {
 	switch {
 	case r.server == "" || r.kind.owns(r.server, r.name):
@@ -52,7 +50,8 @@ func (r *request) target() string {
 	}
 }
 
-// params returns the parameters of the request. Values that the user typed keep their bytes.
+// params returns the parameters of the request. Values that the user typed keep their
+// bytes.
 func (r *request) params() []byte {
 	out := rawjson.SetMember(r.rest, r.key, rawjson.Quote(r.target()))
 	if r.meta != nil {
@@ -61,14 +60,13 @@ func (r *request) params() []byte {
 	return out
 }
 
-// isOwnResource reports whether the request is about Goblin's own resources.
 func (r *request) isOwnResource() bool {
 	return r.kind.noun == resourceKind.noun &&
 		(r.server == registry.Local || r.kind.owns(registry.Local, r.name) || strings.HasPrefix(r.name, registry.Local+"://"))
 }
 
-// sendRequest sends a request to the running daemon, or to a gateway of this process with as few
-// servers as possible.
+// sendRequest sends a request to the running daemon, or to a gateway in this process with
+// as few servers as possible.
 func (a *App) sendRequest(ctx context.Context, r *request) (json.RawMessage, error) {
 	cfg, err := a.Load()
 	if err != nil {
@@ -84,24 +82,23 @@ func (a *App) sendRequest(ctx context.Context, r *request) (json.RawMessage, err
 	}
 	result, isDaemon, err := a.sendRequestTo(ctx, cfg, only, certain, r)
 	if cli.ExitCode(err) == cli.CodeNotFound && !isDaemon && r.server != "" {
-		// The others were not started, but a name may tell enough.
+		// Other servers were not started, but the name may suggest one.
 		for _, other := range likelyServers(cfg, r.kind, r.name) {
 			if other != r.server {
-				err = cli.Fail(cli.CodeNotFound, "%w; by its name, it is of server %q", err, other)
+				err = cli.Fail(cli.CodeNotFound, "%w; its name belongs to server %q", err, other)
 				break
 			}
 		}
 	}
 	if cli.ExitCode(err) == cli.CodeNotFound && !isDaemon && only != nil && !certain {
-		// The guess was wrong: the name belongs to a server whose name it
-		// does not begin with.
+		// The guess was wrong: the owner's name is not a prefix of the entry's.
 		result, _, err = a.sendRequestTo(ctx, cfg, nil, false, r)
 	}
 	return result, err
 }
 
-// sendRequestTo sends a request to the daemon, or to the servers in only; nil means all. With
-// certain, no other server can know the name.
+// sendRequestTo sends a request to the daemon, or to the servers in only; nil means all.
+// If certain is set, no other server can have the name.
 func (a *App) sendRequestTo(ctx context.Context, cfg *config.Config, only []string, certain bool, r *request) (result json.RawMessage, isDaemon bool, err error) {
 	g, err := a.open(ctx, cfg, only)
 	if err != nil {
@@ -132,13 +129,13 @@ func (a *App) sendRequestTo(ctx context.Context, cfg *config.Config, only []stri
 	stop := a.reportWhileWaiting(ctx, g)
 	defer stop()
 	if r.isOwnResource() && !isDaemon {
-		// What is true of servers that are starting is of no use to anybody.
+		// Goblin's own resources describe the servers, so wait until they have started.
 		if _, err := g.List(ctx, daemon.ListQuery{Kind: toolKind.list}); err != nil {
 			return nil, isDaemon, err
 		}
 	}
 	shown := false
-	// Progress is always asked for, whether or not it is shown.
+	// Always request progress, even if it isn't shown.
 	tell := func(params json.RawMessage) {
 		var p progress
 		if a.ErrTTY && json.Unmarshal(params, &p) == nil {
@@ -148,7 +145,7 @@ func (a *App) sendRequestTo(ctx context.Context, cfg *config.Config, only []stri
 		}
 	}
 	if rawjson.Get(r.meta, "progressToken") != nil {
-		tell = nil // the user has one
+		tell = nil // the user set one
 	}
 	result, err = c.Request(ctx, r.method, r.params(), tell)
 	stop()
@@ -163,13 +160,12 @@ func (a *App) sendRequestTo(ctx context.Context, cfg *config.Config, only []stri
 
 // requestCommand adds the flags of a request and completion of its name to a command.
 func (a *App) requestCommand(r *request, cmd *cobra.Command) *cobra.Command {
-	cli.NameFlag(cmd.Flags(), &r.server, "server", "ask this `SERVER`; you may use the name that it uses itself")
-	cli.NameFlag(cmd.Flags(), &r.metaText, "meta", "_meta of the request: a `JSON` object, @FILE, or - for stdin")
+	cli.NameFlag(cmd.Flags(), &r.server, "server", "ask this `SERVER`; allows the server's own names")
+	cli.NameFlag(cmd.Flags(), &r.metaText, "meta", "_meta of the request: `JSON` object, @FILE, or - for stdin")
 	a.withProfile(cmd)
-	return a.withJSON("print the result as it arrived; on a terminal, control characters are escaped", cmd)
+	return a.withJSON("print the result unchanged; on a terminal, escape control characters", cmd)
 }
 
-// printRequest sends a request and prints its result by text, or as it is with --json.
 func (a *App) printRequest(cmd *cobra.Command, r *request, text func(result []byte) error) error {
 	var err error
 	r.name = cmd.Flags().Arg(0)
@@ -190,18 +186,17 @@ func (a *App) printRequest(cmd *cobra.Command, r *request, text func(result []by
 	return err
 }
 
-// connectionError returns an error with the exit code of a lost gateway.
+// connectionError adds the exit code to the error of a lost gateway.
 func connectionError(err error) error {
 	switch {
 	case errors.Is(err, mcpclient.ErrClosed):
-		return cli.Fail(cli.CodeConnect, "the gateway ended before it answered")
+		return cli.Fail(cli.CodeConnect, "the gateway exited before it answered")
 	case errors.Is(err, mcpclient.ErrLost):
 		return cli.Fail(cli.CodeConnect, "%w", err)
 	}
 	return err
 }
 
-// progress is a progress notification.
 type progress struct {
 	Progress float64 `json:"progress"`
 	Total    float64 `json:"total"`
@@ -210,7 +205,7 @@ type progress struct {
 
 const clearLine = "\r\x1b[K"
 
-// showProgress replaces the last line of the terminal at stderr.
+// showProgress replaces the last line of the terminal on stderr.
 func (a *App) showProgress(p progress) {
 	var line strings.Builder
 	switch {

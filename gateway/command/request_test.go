@@ -21,8 +21,8 @@ func TestReadGivesPipesWhatItIsAndTerminalsWhatIsHarmless(t *testing.T) {
 	}{
 		{"text", `{"contents":[{"uri":"u","text":"a\u001b[2Jb"}]}`, "a\x1b[2Jb", "a\\x1b[2Jb\n"},
 		{"text with a line break", `{"contents":[{"uri":"u","text":"a\r\n"}]}`, "a\r\n", "a\n"},
-		{"blob", `{"contents":[{"uri":"u","blob":"AAEC/w==","mimeType":"image/png"}]}`, "\x00\x01\x02\xff", "[4 B, image/png: redirect it into a file, or see --json]\n"},
-		{"blob without padding, for URLs", `{"contents":[{"uri":"u","blob":"AAEC_w"}]}`, "\x00\x01\x02\xff", "[4 B: redirect it into a file, or see --json]\n"},
+		{"blob", `{"contents":[{"uri":"u","blob":"AAEC/w==","mimeType":"image/png"}]}`, "\x00\x01\x02\xff", "[4 B, image/png: redirect the output to a file, or use --json]\n"},
+		{"blob without padding, for URLs", `{"contents":[{"uri":"u","blob":"AAEC_w"}]}`, "\x00\x01\x02\xff", "[4 B: redirect the output to a file, or use --json]\n"},
 		{"several", `{"contents":[{"uri":"u1","text":"one"},{"uri":"u2\u001b","mimeType":"text/x","text":"two"}]}`, "onetwo", "── u1\none\n\n── u2\\x1b (text/x)\ntwo\n"},
 		{"nothing", `{"contents":[]}`, "", ""},
 	}
@@ -78,10 +78,10 @@ func TestCallPrintsWhatTheToolSays(t *testing.T) {
 	}{
 		{"text", `{"content":[{"type":"text","text":"one"},{"type":"text","text":"two\n"}]}`, outcome{out: "one\ntwo\n"}},
 		{"its failure", `{"content":[{"type":"text","text":"no such\u001b zone"}],"isError":true}`, outcome{err: "goblin: tool \"a_x\" failed: no such\\x1b zone\n", code: 1}},
-		{"a silent failure", `{"content":[],"isError":true}`, outcome{err: "goblin: tool \"a_x\" failed: it does not say why\n", code: 1}},
+		{"a silent failure", `{"content":[],"isError":true}`, outcome{err: "goblin: tool \"a_x\" failed: no reason given\n", code: 1}},
 		{"an image alone", `{"content":[{"type":"image","data":"AAEC/w==","mimeType":"image/png"}]}`, outcome{out: "\x00\x01\x02\xff"}},
-		{"an image among text", `{"content":[{"type":"text","text":"look"},{"type":"image","data":"AAEC/w==","mimeType":"image/png"}]}`, outcome{out: "look\n[image, image/png, 4 B: see --json]\n"}},
-		{"a blob and what is none", `{"content":[{"type":"resource","resource":{"uri":"u","blob":"AAEC_w"}},{"type":"audio","data":"!!!","mimeType":"audio/wav"}]}`, outcome{out: "[resource u, 4 B: see --json]\n[audio, audio/wav, no base64: see --json]\n"}},
+		{"an image among text", `{"content":[{"type":"text","text":"look"},{"type":"image","data":"AAEC/w==","mimeType":"image/png"}]}`, outcome{out: "look\n[image, image/png, 4 B: use --json]\n"}},
+		{"a blob and what is none", `{"content":[{"type":"resource","resource":{"uri":"u","blob":"AAEC_w"}},{"type":"audio","data":"!!!","mimeType":"audio/wav"}]}`, outcome{out: "[resource u, 4 B: use --json]\n[audio, audio/wav, invalid base64: use --json]\n"}},
 		{"a link", `{"content":[{"type":"resource_link","uri":"mcp://a/u","name":"n"}]}`, outcome{out: "[resource mcp://a/u, n]\n"}},
 		{"an embedded resource", `{"content":[{"type":"resource","resource":{"uri":"u","text":"inside"}}]}`, outcome{out: "inside"}},
 		{"only structured", `{"content":[],"structuredContent":{"n":1.50}}`, outcome{out: "{\"n\":1.50}\n"}},
@@ -116,7 +116,7 @@ func TestErrorsOfTheGatewayHaveExitCodes(t *testing.T) {
 		{"timeout, as models see it", gives(`{"content":[{"type":"text","text":"late"}],"isError":true,"_meta":{"goblin/error":{"code":"REQUEST_TIMEOUT"}}}`), cli.CodeTimeout, `tool "a_x": late`},
 		{"ambiguous", fails(-32602, "x", `{"code":"AMBIGUOUS","candidates":["a_x","b_x"]}`), cli.CodeFailure, "a_x or b_x"},
 		{"the server's own", fails(-32000, "boom\x1b", ``), cli.CodeFailure, `tool "a_x": boom\x1b`},
-		{"not found by the server", fails(-32002, "gone", ``), cli.CodeNotFound, `there is no tool "a_x"; its server says: gone; "goblin list tools`},
+		{"not found by the server", fails(-32002, "gone", ``), cli.CodeNotFound, `no tool "a_x"; server error: gone; list all with "goblin list tools`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,19 +140,19 @@ func TestUnknownNamesGetTheNearestOnes(t *testing.T) {
 	}
 	status := ready("a", "b")
 	got := try{gateway: &scripted{isDaemon: true, status: status, items: items, answer: noTool}}.run(t, "call", "a_ad")
-	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: there is no tool \"a_ad\"; did you mean \"a_add\"?\n"}, got)
+	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: no tool \"a_ad\"; did you mean \"a_add\"?\n"}, got)
 
 	got = try{gateway: &scripted{isDaemon: true, status: status, items: items, answer: noResource}}.run(t, "read", "mcp://zz/x")
 	require.Equal(t, cli.CodeNotFound, got.code)
-	require.Regexp(t, `^goblin: there is no resource "mcp://zz/x" \(Server 'zz' not found\); "goblin list resources --config .*goblin\.yaml.*" shows all\n$`, got.err)
+	require.Regexp(t, `^goblin: no resource "mcp://zz/x" \(Server 'zz' not found\); list all with "goblin list resources --config .*goblin\.yaml.*"\n$`, got.err)
 
 	status.Servers[1].State, status.Servers[1].Error = "failed", "no program"
 	got = try{gateway: &scripted{isDaemon: true, status: status, items: items, answer: noTool}}.run(t, "call", "zzz")
-	require.Contains(t, got.err, "; not up: b (see \"goblin list servers --config ")
-	require.Regexp(t, ` shows all\n$`, got.err)
+	require.Contains(t, got.err, "; not ready: b (see \"goblin list servers --config ")
+	require.Regexp(t, `; list all with `, got.err)
 	items["tools"][1].OriginalName = "subtract"
 	got = try{gateway: &scripted{isDaemon: true, status: status, items: items, answer: noTool}}.run(t, "call", "subtrakt")
-	require.Regexp(t, `; not up: b \(see "[^"]*"\); did you mean "b_subtract"\?\n$`, got.err, "by the server's own name, too")
+	require.Regexp(t, `; not ready: b \(see "[^"]*"\); did you mean "b_subtract"\?\n$`, got.err, "by the server's own name, too")
 	got = try{gateway: &scripted{isDaemon: true, status: status, items: items, answer: noTool}}.run(t, "call", "b_x")
 	require.Equal(t, outcome{code: cli.CodeConnect, err: "goblin: tool \"b_x\": server \"b\" failed: no program\n"}, got)
 }
@@ -173,13 +173,13 @@ func TestWhatTheGatewayOrTheServerKnowsOfANameIsTold(t *testing.T) {
 	}}
 	g.answer = fails(-32602, `unknown tool "n_simple"; did you mean "n_say"?`, `{"code":"TOOL_NOT_FOUND"}`)
 	got := try{gateway: g}.run(t, "call", "n_simple")
-	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: there is no tool \"n_simple\"; did you mean \"n_say\"?\n"}, got, "an override has renamed it")
+	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: no tool \"n_simple\"; did you mean \"n_say\"?\n"}, got, "an override has renamed it")
 
 	g.answer = fails(-32002, "it was here \x1byesterday", ``)
 	got = try{gateway: g}.run(t, "read", "mcp://n/x:1")
-	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: there is no resource \"mcp://n/x:1\"; its server says: it was here \\x1byesterday\n"}, got)
+	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: no resource \"mcp://n/x:1\"; server error: it was here \\x1byesterday\n"}, got)
 	got = try{gateway: g}.run(t, "read", "mcp://n/x:2")
-	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: there is no resource \"mcp://n/x:2\"; its server says: it was here \\x1byesterday; did you mean \"mcp://n/x:1\"?\n"}, got)
+	require.Equal(t, outcome{code: cli.CodeNotFound, err: "goblin: no resource \"mcp://n/x:2\"; server error: it was here \\x1byesterday; did you mean \"mcp://n/x:1\"?\n"}, got)
 }
 
 func TestOnlyServersThatCanKnowTheNameAreStarted(t *testing.T) {
@@ -250,7 +250,7 @@ func TestAGatewayThatEndsEarlyIsCode4(t *testing.T) {
 		return "", nil
 	}}
 	got := try{gateway: g}.run(t, "call", "a_x")
-	require.Equal(t, outcome{err: "goblin: the gateway ended before it answered\n", code: cli.CodeConnect}, got)
+	require.Equal(t, outcome{err: "goblin: the gateway exited before it answered\n", code: cli.CodeConnect}, got)
 }
 
 func TestGoblinsOwnResourceIsReadWhenTheServersHaveStarted(t *testing.T) {
@@ -297,13 +297,13 @@ func TestAThingOfAnotherServerIsFound(t *testing.T) {
 	}
 	got := ask(true, "read", "file:///x", "--server", "a")
 	require.Equal(t, cli.CodeNotFound, got.code)
-	require.Contains(t, got.err, `of server "a"; server "b" has it`)
+	require.Contains(t, got.err, `in server "a"; server "b" has it`)
 	got = ask(false, "read", "mcp://b/file:///x", "--server", "a")
 	require.Equal(t, cli.CodeNotFound, got.code)
-	require.Contains(t, got.err, `by its name, it is of server "b"`)
+	require.Contains(t, got.err, `its name belongs to server "b"`)
 	got = ask(true, "read", "file:///zzz", "--server", "c")
 	require.Equal(t, cli.CodeNotFound, got.code)
-	require.Contains(t, got.err, `there is no server "c"`)
+	require.Contains(t, got.err, `no server "c"`)
 }
 
 func TestServersWithDotsOwnTheNamesThatTheirToolsHave(t *testing.T) {

@@ -12,10 +12,9 @@ func (a *App) restart() *cobra.Command {
 	return a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "restart SERVER",
 		GroupID: cli.GroupDaemon,
-		Short:   "Restart one server of the running daemon",
-		Long: `Close the daemon's connections to a server, which ends its process if it has one,
-and open them anew. Clients stay connected; calls that were running at that
-server fail.`,
+		Short:   "Restart a server of the running daemon",
+		Long: `Restart a server's connections and process. Clients stay connected; requests in
+flight to the server fail.`,
 		Example: `  goblin restart clock
   goblin restart clock && goblin status`,
 		Args:              oneArg("the name of a server"),

@@ -45,7 +45,7 @@ func (a *App) printRead(result []byte) error {
 		Contents []contents `json:"contents"`
 	}
 	if err := json.Unmarshal(result, &read); err != nil {
-		return fmt.Errorf("the answer has an odd shape, --json shows it: %w", err)
+		return fmt.Errorf("parse the result: %w; use --json to print it unchanged", err)
 	}
 	for i, c := range read.Contents {
 		if a.OutTTY && len(read.Contents) > 1 {
@@ -78,10 +78,10 @@ func (a *App) printContents(c contents) error {
 func (a *App) printBlob(blob, mime, name string) error {
 	raw, err := decode(blob)
 	if err != nil {
-		return fmt.Errorf("the blob of %s is not base64: %w", name, err)
+		return fmt.Errorf("decode the blob of %s: %w", name, err)
 	}
 	if a.OutTTY {
-		_, err = fmt.Fprintf(a.Out, "[%s%s: redirect it into a file, or see --json]\n", termtext.Size(int64(len(raw))), comma(mime))
+		_, err = fmt.Fprintf(a.Out, "[%s%s: redirect the output to a file, or use --json]\n", termtext.Size(int64(len(raw))), comma(mime))
 		return err
 	}
 	_, err = a.Out.Write(raw)
@@ -96,7 +96,6 @@ func decode(blob string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(blob)
 }
 
-// printCall prints the result of a tool, or its error on stderr.
 func (a *App) printCall(tool string, result []byte) error {
 	var called struct {
 		Content    []content       `json:"content"`
@@ -104,7 +103,7 @@ func (a *App) printCall(tool string, result []byte) error {
 		IsError    bool            `json:"isError"`
 	}
 	if err := json.Unmarshal(result, &called); err != nil {
-		return fmt.Errorf("the answer has an odd shape, --json shows it: %w", err)
+		return fmt.Errorf("parse the result: %w; use --json to print it unchanged", err)
 	}
 	if called.IsError {
 		var text strings.Builder
@@ -113,7 +112,7 @@ func (a *App) printCall(tool string, result []byte) error {
 		}
 		said := strings.TrimSpace(text.String())
 		if said == "" {
-			said = "it does not say why"
+			said = "no reason given"
 		}
 		fmt.Fprintf(a.Err, "goblin: tool \"%s\" failed: %s\n", termtext.Line(tool), strings.ReplaceAll(termtext.Text(a.Mask().String(said)), "\n", "\n  "))
 		return errReported(cli.CodeFailure)
@@ -137,7 +136,6 @@ func (a *App) printCall(tool string, result []byte) error {
 	return nil
 }
 
-// printPrompt prints the messages of a prompt under the names of their roles.
 func (a *App) printPrompt(result []byte) error {
 	var prompt struct {
 		Messages []struct {
@@ -146,7 +144,7 @@ func (a *App) printPrompt(result []byte) error {
 		} `json:"messages"`
 	}
 	if err := json.Unmarshal(result, &prompt); err != nil {
-		return fmt.Errorf("the answer has an odd shape, --json shows it: %w", err)
+		return fmt.Errorf("parse the result: %w; use --json to print it unchanged", err)
 	}
 	for i, m := range prompt.Messages {
 		if i > 0 {
@@ -158,7 +156,7 @@ func (a *App) printPrompt(result []byte) error {
 		blocks := make([]content, 1)
 		if json.Unmarshal(m.Content, &blocks[0]) != nil {
 			if err := json.Unmarshal(m.Content, &blocks); err != nil {
-				return fmt.Errorf("the answer has an odd shape, --json shows it: %w", err)
+				return fmt.Errorf("parse the result: %w; use --json to print it unchanged", err)
 			}
 		}
 		text := termtext.Line(m.Role) + ":\n"
@@ -186,16 +184,16 @@ func describe(c content) string {
 	case c.Data != "":
 		return blob(c.Type, c.Data, c.MIMEType)
 	default:
-		return fmt.Sprintf("[%s: see --json]", termtext.Line(c.Type))
+		return fmt.Sprintf("[%s: use --json]", termtext.Line(c.Type))
 	}
 }
 
 func blob(what, data, mime string) string {
-	length := "no base64"
+	length := "invalid base64"
 	if raw, err := decode(data); err == nil {
 		length = termtext.Size(int64(len(raw)))
 	}
-	return fmt.Sprintf("[%s%s, %s: see --json]", termtext.Line(what), comma(mime), length)
+	return fmt.Sprintf("[%s%s, %s: use --json]", termtext.Line(what), comma(mime), length)
 }
 
 func comma(s string) string {

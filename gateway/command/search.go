@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	foundFew  = 20   // hits that are printed if nothing is said
-	foundMost = 1000 // hits that are printed at most
+	foundFew  = 20   // default of --limit
+	foundMost = 1000 // maximum of --limit
 )
 
 func (a *App) search() *cobra.Command {
 	q := daemon.SearchQuery{}
-	cmd := a.withJSON("print an object with the hits and their total", &cobra.Command{
+	cmd := a.withJSON("print a JSON object with the hits and their number", &cobra.Command{
 		Use:     "search WORDS",
 		GroupID: cli.GroupAsk,
 		Short:   "Find tools, prompts, resources and templates",
-		Long: `Find what the servers offer by what it is about, the best first: by names,
-titles, descriptions, URIs and arguments. Typing errors, beginnings of words and
-other forms of a word are understood. If no hit fits well, stderr says so; if
-nothing is found, the exit code is 7.
+		Long: `Search names, titles, descriptions, URIs and arguments, and print the best hits
+first. Typing errors, prefixes and other forms of a word match, too. If nothing
+is found, the exit code is 7.
 
 Uses the running daemon; otherwise starts the servers temporarily.`,
 		Example: `  goblin search what time is it
@@ -38,7 +37,7 @@ Uses the running daemon; otherwise starts the servers temporarily.`,
   goblin search send mail --kind tools --json | jq -r '.hits[].name'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, " ")) == "" {
-				return cli.Usage(cmd, "%s needs words to look for", cli.CommandPath(cmd))
+				return cli.Usage(cmd, "%s needs search words", cli.CommandPath(cmd))
 			}
 			return nil
 		},
@@ -64,8 +63,8 @@ Uses the running daemon; otherwise starts the servers temporarily.`,
 	kindFlag(cmd, &q.Kind, "tools, prompts, resources or templates", lists[1:])
 	a.serverFlag(cmd, &q.Server)
 	a.withProfile(cmd)
-	cli.NameFlag(cmd.Flags(), &q.MIME, "mime", "only of this MIME `TYPE`; * matches anything, as in 'image/*'")
-	cmd.Flags().IntVar(&q.Limit, "limit", foundFew, "at most this `NUMBER` of hits, up to 1000")
+	cli.NameFlag(cmd.Flags(), &q.MIME, "mime", "only entries of this MIME `TYPE`; may contain *, as in 'image/*'")
+	cmd.Flags().IntVar(&q.Limit, "limit", foundFew, "show at most this `NUMBER` of hits, up to 1000")
 	return cmd
 }
 
@@ -89,9 +88,9 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q daemon.Search
 	}
 	a.warnMissing(status.Servers, only)
 	if answer.Weak && len(answer.Hits) > 0 {
-		a.Warn("no good match for %q; these come closest", q.Text)
+		a.Warn("no good match for %q; showing the closest entries", q.Text)
 	}
-	answer.Hits = append([]daemon.Hit{}, answer.Hits...) // [] for none
+	answer.Hits = append([]daemon.Hit{}, answer.Hits...) // [] instead of null
 	err = a.print(answer, func() error { return a.printHits(q, answer) })
 	if err == nil && len(answer.Hits) == 0 {
 		return cli.Fail(cli.CodeNotFound, "nothing found for %q", q.Text)
@@ -99,7 +98,6 @@ func (a *App) searchFor(ctx context.Context, cfg *config.Config, q daemon.Search
 	return err
 }
 
-// warnMissing warns of servers whose entries are missing in an answer.
 func (a *App) warnMissing(servers []daemon.Server, only []string) {
 	for _, s := range servers {
 		if isMissing(s) && (only == nil || slices.Contains(only, s.Name)) {
@@ -113,12 +111,12 @@ func (a *App) printHits(q daemon.SearchQuery, answer daemon.SearchAnswer) error 
 	for _, h := range answer.Hits {
 		kind := h.Kind
 		if q.Kind != "" {
-			kind = "" // said already
+			kind = "" // --kind is known
 		}
 		about := cmp.Or(termtext.FirstLine(h.Description), termtext.FirstLine(h.Title))
 		server := h.Server
 		if h.OriginalURI != "" {
-			server = "" // the URI tells
+			server = "" // the URI contains it
 		}
 		t.add(kind, h.ListedName(), server, about)
 	}
@@ -126,7 +124,7 @@ func (a *App) printHits(q daemon.SearchQuery, answer daemon.SearchAnswer) error 
 		return err
 	}
 	if more := answer.Total - len(answer.Hits); more > 0 && a.OutTTY {
-		a.Warn("%s more; --limit %d shows them", strconv.Itoa(more), min(answer.Total, foundMost))
+		a.Warn("%s more; show them with --limit %d", strconv.Itoa(more), min(answer.Total, foundMost))
 	}
 	return nil
 }

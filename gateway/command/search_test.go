@@ -33,7 +33,7 @@ func TestSearchPrintsHitsInColumns(t *testing.T) {
 	got = try{gateway: finding(1, toolHit)}.run(t, "search", "x", "--kind", "tools")
 	require.Equal(t, "NAME OR URI  SERVER  DESCRIPTION\na_add        a       Adds\\x1b[31m\n", got.out, "the kind was said")
 	got = try{gateway: finding(30, toolHit), tty: true}.run(t, "search", "x", "--limit", "1")
-	require.Equal(t, "goblin: 29 more; --limit 30 shows them\n", got.err)
+	require.Equal(t, "goblin: 29 more; show them with --limit 30\n", got.err)
 }
 
 func TestSearchAsksForWhatIsTyped(t *testing.T) {
@@ -74,14 +74,14 @@ func TestSearchAndLuaThatAreTypedWrong(t *testing.T) {
 		want string
 		code int
 	}{
-		{[]string{"search"}, `search needs words to look for; see "goblin search --help"`, cli.CodeUsage},
-		{[]string{"search", " "}, `search needs words to look for; see "goblin search --help"`, cli.CodeUsage},
+		{[]string{"search"}, `search needs search words; see "goblin search --help"`, cli.CodeUsage},
+		{[]string{"search", " "}, `search needs search words; see "goblin search --help"`, cli.CodeUsage},
 		{[]string{"search", "x", "--kind", "thing"}, `--kind must be one of tools, prompts, resources, templates, not "thing"; see "goblin search --help"`, cli.CodeUsage},
-		{[]string{"search", "x", "--mime", "["}, `--mime must be a MIME type or a pattern such as 'text/*', not "["; see "goblin search --help"`, cli.CodeUsage},
+		{[]string{"search", "x", "--mime", "["}, `--mime must be a MIME type or a pattern like 'text/*', not "["; see "goblin search --help"`, cli.CodeUsage},
 		{[]string{"search", "x", "--limit", "0"}, `--limit must be a number from 1 to 1000, not 0; see "goblin search --help"`, cli.CodeUsage},
-		{[]string{"search", "x", "--server", "nope"}, `there is no server "nope"; there are "a", "b", "a_b", "off"`, cli.CodeNotFound},
+		{[]string{"search", "x", "--server", "nope"}, `no server "nope"; known: "a", "b", "a_b", "off"`, cli.CodeNotFound},
 		{[]string{"lua"}, `lua needs a file with a Lua script, or - for stdin; see "goblin lua --help"`, cli.CodeUsage},
-		{[]string{"lua", "a", "b"}, `lua takes only a file with a Lua script, or - for stdin, but got "b" too; quote what has spaces; see "goblin lua --help"`, cli.CodeUsage},
+		{[]string{"lua", "a", "b"}, `lua takes only a file with a Lua script, or - for stdin, but got "b" too; quote names with spaces; see "goblin lua --help"`, cli.CodeUsage},
 	} {
 		got := try{gateway: finding(0)}.run(t, tt.args...)
 		require.Equal(t, outcome{err: "goblin: " + tt.want + "\n", code: tt.code}, got, "%v", tt.args)

@@ -17,28 +17,26 @@ import (
 
 func (a *App) secret() *cobra.Command {
 	return cli.Group(&cobra.Command{
-		Use: "secret", GroupID: cli.GroupConfig, Short: "Keep secrets that the config refers to",
-		Long: `Keep secrets by name, in the system's keyring, or in a file that only you can read
-where there is none. ${keyring:NAME} in the config stands for the value, which Goblin
-reads when it starts the server.`,
+		Use: "secret", GroupID: cli.GroupConfig, Short: "Store secrets for the config",
+		Long: `Store secrets in the system's keyring, or without one in a file that only you
+can read. When a server starts, ${keyring:NAME} in the config becomes the value.`,
 		Example: "  goblin secret list",
 	}, a.secretSet(), a.secretGet(), a.secretList(), a.secretRemove())
 }
 
 func (a *App) secretSet() *cobra.Command {
 	return a.withJSON("print JSON", &cobra.Command{
-		Use: "set NAME", Short: "Keep a secret",
-		Long: `Keep a secret under a name, in the place of the one that it may have had. The value is
-asked for, and not shown; without a terminal it is all of standard input, but for one line
-break at its end. It is no argument, for other users of the machine can read those.
-
-Servers get it when they start next: goblin restart SERVER starts one anew.`,
+		Use: "set NAME", Short: "Store a secret",
+		Long: `Store a secret, replacing the old value. On a terminal, asks for the value
+without showing it. Otherwise reads it from stdin, minus one trailing newline. It
+is not an argument because other users can see those. A server gets the new value
+when it starts: goblin restart SERVER.`,
 		Example: `  goblin secret set github
   goblin secret set github < token.txt`,
 		Args: oneArg("a name for the secret"), ValidArgsFunction: a.completeSecrets,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !secrets.ValidName(args[0]) {
-				return cli.Usage(cmd, `%q cannot name a secret: a name has up to 128 letters, digits, "_", "-", ".", "/" and "@"`, args[0])
+				return cli.Usage(cmd, `invalid secret name %q: use up to 128 letters, digits, "_", "-", ".", "/" and "@"`, args[0])
 			}
 			value, err := a.secretValue(cmd.Context(), args[0])
 			if err != nil {
@@ -46,32 +44,30 @@ Servers get it when they start next: goblin restart SERVER starts one anew.`,
 			}
 			place, err := a.Secrets().Set(args[0], value)
 			if err != nil {
-				return fmt.Errorf("keep %q: %w", args[0], err)
+				return fmt.Errorf("store secret %q: %w", args[0], err)
 			}
-			a.Warn("%q is kept in %s", args[0], place)
+			a.Warn("stored secret %q in %s", args[0], place)
 			a.reportSecretUsers(args[0])
 			return a.printResult(map[string]any{"name": args[0], "place": place}, "")
 		},
 	})
 }
 
-// secretValue reads the value from the terminal, or else from stdin.
 func (a *App) secretValue(ctx context.Context, name string) (string, error) {
 	if _, ok := a.In.(*os.File); ok && a.InTTY {
-		return a.AskHidden(ctx, "The secret "+name+" (it is not shown):")
+		return a.AskHidden(ctx, "Value of "+name+" (hidden):")
 	}
-	text, err := io.ReadAll(io.LimitReader(a.In, secrets.MaxValue+3)) // with a line break, and one byte more
+	text, err := io.ReadAll(io.LimitReader(a.In, secrets.MaxValue+3)) // one byte over the limit, plus a line break
 	if err != nil {
 		return "", fmt.Errorf("read the secret from stdin: %w", err)
 	}
 	return secrets.TrimLineBreak(text), nil
 }
 
-// reportSecretUsers names the servers that use a secret.
 func (a *App) reportSecretUsers(name string) {
 	cfg, err := a.Load()
 	if err != nil {
-		return // it has nothing to do with the secret
+		return // a broken config is not this command's concern
 	}
 	var users []string
 	for i := range cfg.Servers {
@@ -80,22 +76,21 @@ func (a *App) reportSecretUsers(name string) {
 		}
 	}
 	if len(users) > 0 {
-		a.Warn("servers that run get it by: %s", a.CommandLine("restart", users[0])+alsoServers(users[1:]))
+		a.Warn("to apply it to running servers: %s", a.CommandLine("restart", users[0])+alsoServers(users[1:]))
 	}
 }
 
-// alsoServers returns the further servers of a message in parentheses.
 func alsoServers(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return " (likewise " + strings.Join(names, ", ") + ")"
+	return " (also " + strings.Join(names, ", ") + ")"
 }
 
 func (a *App) secretGet() *cobra.Command {
 	return a.withJSON("print JSON", &cobra.Command{
 		Use: "get NAME", Short: "Print a secret",
-		Long:        `Print a secret, with a line break at its end.`,
+		Long:        `Print a secret and a newline.`,
 		Example:     `  goblin secret get github`,
 		Annotations: cli.NoConfigAnnotations(),
 		Args:        oneArg("the name of a secret"), ValidArgsFunction: a.completeSecrets,
@@ -109,19 +104,18 @@ func (a *App) secretGet() *cobra.Command {
 	})
 }
 
-// secretError returns the error for a secret that cannot be read.
 func (a *App) secretError(name string, err error) error {
 	if !errors.Is(err, secrets.ErrNotFound) {
 		return fmt.Errorf("secret %q: %w", name, err)
 	}
-	names, _ := a.Secrets().List() // it could be read just now
-	return cli.Fail(cli.CodeNotFound, "there is no secret %q%s", name, cli.Suggest(name, names, "; goblin secret set keeps one"))
+	names, _ := a.Secrets().List() // reading it just succeeded
+	return cli.Fail(cli.CodeNotFound, "no secret %q%s", name, cli.Suggest(name, names, "; store one with \"goblin secret set\""))
 }
 
 func (a *App) secretList() *cobra.Command {
 	return a.withJSON("print JSON", &cobra.Command{
-		Use: "list", Short: "Name the secrets and where they are",
-		Long:        `Name the secrets that were set, and where each is. Their values are not shown.`,
+		Use: "list", Short: "List the stored secrets",
+		Long:        `List the names of stored secrets and where each is stored, without values.`,
 		Example:     "  goblin secret list",
 		Annotations: cli.NoConfigAnnotations(),
 		Args:        cli.NoArgs,
@@ -142,7 +136,7 @@ func (a *App) secretList() *cobra.Command {
 				fmt.Fprintf(&text, "%s\t%s\n", name, list[i].Place)
 			}
 			if len(names) == 0 && !a.asJSON {
-				a.Warn("there are no secrets; goblin secret set NAME keeps one")
+				a.Warn("no secrets; store one with \"goblin secret set NAME\"")
 			}
 			return a.printResult(map[string]any{"secrets": list}, text.String())
 		},
@@ -151,8 +145,8 @@ func (a *App) secretList() *cobra.Command {
 
 func (a *App) secretRemove() *cobra.Command {
 	return a.withJSON("print JSON", &cobra.Command{
-		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Forget a secret",
-		Long:        `Forget a secret. A server that refers to it no longer starts until it is set again.`,
+		Use: "rm NAME", Aliases: []string{"remove"}, Short: "Delete a secret",
+		Long:        `Delete a secret. A server that refers to it can't start until it is set again.`,
 		Example:     `  goblin secret rm github`,
 		Annotations: cli.NoConfigAnnotations(),
 		Args:        oneArg("the name of a secret"), ValidArgsFunction: a.completeSecrets,
@@ -160,7 +154,7 @@ func (a *App) secretRemove() *cobra.Command {
 			if err := a.Secrets().Remove(args[0]); err != nil {
 				return a.secretError(args[0], err)
 			}
-			a.Warn("%q is forgotten", args[0])
+			a.Warn("deleted secret %q", args[0])
 			return a.printResult(map[string]any{"name": args[0]}, "")
 		},
 	})
@@ -170,6 +164,6 @@ func (a *App) completeSecrets(_ *cobra.Command, args []string, _ string) ([]stri
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names, _ := a.Secrets().List() // there is nobody to tell
+	names, _ := a.Secrets().List() // completion can't report errors
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -21,12 +21,12 @@ func TestSecretsAreSetListedGottenAndForgotten(t *testing.T) {
 	}
 	got := run("", "list")
 	require.Zero(t, got.code)
-	require.Contains(t, got.err, "there are no secrets")
+	require.Contains(t, got.err, "no secrets")
 
 	got = run("the value\r\n", "set", "work/key")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.err, `"work/key" is kept in `+state+`/goblin/secrets.json, which only you can read (no keyring available)`)
-	require.Regexp(t, `servers that run get it by: goblin restart a --config .+ \(likewise c\)`, got.err)
+	require.Contains(t, got.err, `stored secret "work/key" in `+state+`/goblin/secrets.json, which only you can read (no keyring available)`)
+	require.Regexp(t, `to apply it to running servers: goblin restart a --config .+ \(also c\)`, got.err)
 	require.NotContains(t, got.out+got.err, "the value")
 	info, err := os.Stat(state + "/goblin/secrets.json")
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestSecretsAreSetListedGottenAndForgotten(t *testing.T) {
 
 	got = run("", "get", "work/kee")
 	require.Equal(t, cli.CodeNotFound, got.code)
-	require.Contains(t, got.err, `there is no secret "work/kee"`)
+	require.Contains(t, got.err, `no secret "work/kee"`)
 	require.Contains(t, got.err, "work/key")
 
 	require.Zero(t, run("", "rm", "work/key").code)
@@ -54,7 +54,7 @@ func TestSecretsThatCannotBe(t *testing.T) {
 		stdin, name, want string
 		code              int
 	}{
-		{"x", "a b", "cannot name a secret", cli.CodeUsage},
+		{"x", "a b", "invalid secret name", cli.CodeUsage},
 		{"", "a", "the secret is empty", cli.CodeFailure},
 		{"\n", "a", "the secret is empty", cli.CodeFailure},
 		{strings.Repeat("x", 1<<20), "a", "longer than 64 KiB", cli.CodeFailure},

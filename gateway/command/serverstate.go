@@ -7,19 +7,20 @@ import (
 	"goblin/registry"
 )
 
-// isMissing reports whether the entries of a server are unknown although it should run. Cached
-// lists of a starting server are known.
+// isMissing reports whether the entries of an enabled server are unknown. Cached lists of
+// a starting server are known.
 func isMissing(s daemon.Server) bool {
 	starts := s.State == string(registry.StateConnecting) && s.Error == ""
 	return isUnready(s.State) && (!starts || s.Remembered.IsZero())
 }
 
-// waitsForProject reports whether a server starts with the first client that has a project.
+// waitsForProject reports whether a server starts with the first client that has a
+// project.
 func waitsForProject(s daemon.Server) bool {
 	return s.State == string(registry.StateStopped) && s.Error != ""
 }
 
-// isUnready reports whether a server in that state should run but cannot answer.
+// isUnready reports whether a server in this state should run but cannot answer.
 func isUnready(state string) bool {
 	switch registry.State(state) {
 	case registry.StateReady, registry.StateSleeping, registry.StateDisabled, registry.StateStopped, "":
@@ -28,7 +29,6 @@ func isUnready(state string) bool {
 	return true
 }
 
-// stateText returns why a server does not answer.
 func stateText(s daemon.Server) string {
 	verb := ""
 	switch registry.State(s.State) {
@@ -36,7 +36,14 @@ func stateText(s daemon.Server) string {
 	default:
 		verb = "is "
 	}
-	return fmt.Sprintf("server %q %s%s%s", s.Name, verb, s.State, because(s.Error))
+	return fmt.Sprintf("server %q %s%s%s", s.Name, verb, shownState(s.State), because(s.Error))
+}
+
+func shownState(state string) string {
+	if state == string(registry.StateSleeping) {
+		return "idle"
+	}
+	return state
 }
 
 func because(reason string) string {

@@ -18,10 +18,9 @@ func (a *App) status() *cobra.Command {
 	return a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "status",
 		GroupID: cli.GroupDaemon,
-		Short:   "Show the running daemon, its servers, clients and screens",
-		Long: `Show the daemon that serves this config: its process, its HTTP address, the file
-of its log, the state of each server, the clients that are connected, and the
-screens that are open. Exit code 4 means that no daemon is running.`,
+		Short:   "Show the daemon, its servers and clients",
+		Long: `Show the daemon of this config: process, HTTP address, log file, servers,
+connected clients and open UIs. If no daemon is running, the exit code is 4.`,
 		Example: `  goblin status
   goblin status --json | jq '.servers[] | select(.state != "ready")'`,
 		Args: cli.NoArgs,
@@ -35,21 +34,20 @@ screens that are open. Exit code 4 means that no daemon is running.`,
 	})
 }
 
-// statusText returns the status of a daemon for users.
 func (a *App) statusText(s daemon.Status) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Goblin %s, pid %d, up %s\n", s.Version, s.PID, termtext.Age(time.Since(s.Started)))
 	fmt.Fprintf(&out, "config   %s\n", termtext.Line(s.Config))
 	otherBuild := ""
 	if s.Build != a.Version.Build {
-		otherBuild = fmt.Sprintf("%s; this command is of build %s; \"%s\" stops the daemon", cmp.Or(s.Build, "unknown"), cmp.Or(a.Version.Build, "unknown"), a.CommandLine("stop"))
+		otherBuild = fmt.Sprintf("%s; this command is build %s; stop the daemon with \"%s\"", cmp.Or(s.Build, "unknown"), cmp.Or(a.Version.Build, "unknown"), a.CommandLine("stop"))
 	}
 	for _, row := range []struct{ value, text string }{
 		{otherBuild, "build    %s\n"},
 		{startedFrom(&s), "started  %s\n"},
 		{s.Address, "http     %s\n"},
 		{s.Log, "log      %s\n"},
-		{s.Linger, "ends     %s after its last client\n"},
+		{s.Linger, "exits    %s after its last client\n"},
 		{s.Notice, "notice   %s\n"},
 	} {
 		if row.value != "" {
@@ -60,16 +58,16 @@ func (a *App) statusText(s daemon.Status) string {
 		fmt.Fprintf(&out, "config   %s\n", termtext.Line(w))
 	}
 	if awaiting, _ := countPinned(s.Servers, ""); awaiting > 0 {
-		fmt.Fprintf(&out, "approve  %s; \"%s\" shows what is new or changed\n", countOf(awaiting, "tool awaits approval", "tools await approval"), a.CommandLine("approve"))
+		fmt.Fprintf(&out, "approve  %s; see \"%s\"\n", countOf(awaiting, "tool awaits approval", "tools await approval"), a.CommandLine("approve"))
 	}
 	if text := definitionsNote(s.Servers); text != "" {
-		fmt.Fprintf(&out, "lists    %s; \"%s\" shows them\n", text, a.CommandLine("doctor"))
+		fmt.Fprintf(&out, "lists    %s; see \"%s\"\n", text, a.CommandLine("doctor"))
 	}
 	if len(s.Servers) > 0 {
 		out.WriteString("\n" + serverTable(s.Servers).render(a.Columns))
 	}
 	clients := table{header: []string{"CLIENT", "VERSION", "TRANSPORT", "PROTOCOL", "SINCE"}}
-	screens := table{header: []string{"SCREEN", "SIZE", "SINCE"}}
+	screens := table{header: []string{"UI", "SIZE", "SINCE"}}
 	for _, c := range s.Sessions {
 		since := termtext.Age(time.Since(c.Since)) + " ago"
 		if c.IsScreen() {
@@ -79,16 +77,15 @@ func (a *App) statusText(s daemon.Status) string {
 		if !c.SilentSince.IsZero() {
 			since += ", silent for " + termtext.Age(time.Since(c.SilentSince))
 		}
-		clients.add(cmp.Or(c.Client, "(not introduced)"), c.Version, c.Transport, c.Protocol, since)
+		clients.add(cmp.Or(c.Client, "(unknown)"), c.Version, c.Transport, c.Protocol, since)
 	}
-	out.WriteString("\n" + cmp.Or(clients.render(a.Columns), "No clients are connected.\n"))
+	out.WriteString("\n" + cmp.Or(clients.render(a.Columns), "No clients connected.\n"))
 	if len(screens.rows) > 0 {
 		out.WriteString("\n" + screens.render(a.Columns))
 	}
 	return out.String()
 }
 
-// definitionsNote returns the number of changed and dropped definitions, "" for none.
 func definitionsNote(servers []daemon.Server) string {
 	changed, dropped := 0, 0
 	for i := range servers {
@@ -106,21 +103,19 @@ func definitionsNote(servers []daemon.Server) string {
 	return strings.Join(parts, ", ")
 }
 
-// startedFrom returns when a daemon was started, and from which terminal.
 func startedFrom(s *daemon.Status) string {
 	text := termtext.Clock(s.Started, time.Now())
 	switch {
 	case s.Terminal == "":
 		return text + " without a terminal"
 	case s.TerminalGone:
-		return text + " from " + s.Terminal + ", which is gone"
+		return text + " from " + s.Terminal + " (closed)"
 	}
 	return text + " from " + s.Terminal
 }
 
-// screenName returns the terminal of a UI, or its client.
 func screenName(c daemon.Session) string {
-	name := cmp.Or(c.Terminal, c.Client, "(not introduced)")
+	name := cmp.Or(c.Terminal, c.Client, "(unknown)")
 	if c.Owner {
 		name += " (the daemon's own)"
 	}

@@ -17,7 +17,7 @@ func TestWithoutADaemonItsCommandsAreCode4(t *testing.T) {
 	for _, args := range [][]string{{"status"}, {"stop"}, {"restart", "a"}} {
 		got := try{}.run(t, args...)
 		require.Equal(t, cli.CodeConnect, got.code, "%v", args)
-		require.Regexp(t, `^goblin: no daemon is running for .*goblin\.yaml; start one with "goblin serve --config .*goblin\.yaml'?", or let a client do it\n$`, got.err)
+		require.Regexp(t, `^goblin: no daemon is running for .*goblin\.yaml; start one with "goblin serve --config .*goblin\.yaml'?", or connect a client\n$`, got.err)
 	}
 }
 
@@ -28,7 +28,7 @@ func TestStatusTellsScreensFromClients(t *testing.T) {
 	editor := daemon.Session{ID: "1", Transport: "socket", Client: "editor", Since: since}
 	watch := daemon.Session{ID: "2", Transport: downstream.ScreenTransport, Client: "goblin", Since: since, Screen: daemon.Screen{Terminal: "xterm\x1b over SSH", Width: 120, Height: 35}}
 	out.WriteString(a.statusText(daemon.Status{Sessions: []daemon.Session{editor, watch}}))
-	require.Regexp(t, `(?s)CLIENT .*\neditor .*\n\nSCREEN +SIZE +SINCE\nxterm\\x1b over SSH  120x35  \d+ s ago\n$`, out.String())
+	require.Regexp(t, `(?s)CLIENT .*\neditor .*\n\nUI +SIZE +SINCE\nxterm\\x1b over SSH  120x35  \d+ s ago\n$`, out.String())
 	require.NotRegexp(t, `(?m)^goblin`, out.String())
 	out.Reset()
 	script := daemon.Session{ID: "3", Transport: downstream.ScreenTransport, Client: "goblin lua", Since: since}
@@ -38,19 +38,19 @@ func TestStatusTellsScreensFromClients(t *testing.T) {
 	require.Contains(t, out.String(), "goblin lua")
 	out.Reset()
 	out.WriteString(a.statusText(daemon.Status{Sessions: []daemon.Session{watch}}))
-	require.Contains(t, out.String(), "No clients are connected.\n\nSCREEN")
+	require.Contains(t, out.String(), "No clients connected.\n\nUI")
 	out.Reset()
 	out.WriteString(a.statusText(daemon.Status{Sessions: []daemon.Session{editor}}))
-	require.NotContains(t, out.String(), "SCREEN")
+	require.NotContains(t, out.String(), "SIZE")
 }
 
 func TestStatusTellsSinceWhenTheDaemonRunsAndFromWhere(t *testing.T) {
 	started := time.Now().Add(-time.Minute)
 	clock := termtext.Clock(started, time.Now())
 	for want, s := range map[string]daemon.Status{
-		"\nstarted  " + clock + " from /dev/pts/3\n":                {Terminal: "/dev/pts/3"},
-		"\nstarted  " + clock + " from /dev/pts/3, which is gone\n": {Terminal: "/dev/pts/3", TerminalGone: true},
-		"\nstarted  " + clock + " without a terminal\n":             {},
+		"\nstarted  " + clock + " from /dev/pts/3\n":          {Terminal: "/dev/pts/3"},
+		"\nstarted  " + clock + " from /dev/pts/3 (closed)\n": {Terminal: "/dev/pts/3", TerminalGone: true},
+		"\nstarted  " + clock + " without a terminal\n":       {},
 	} {
 		var out bytes.Buffer
 		s.Started = started

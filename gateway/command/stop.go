@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// stopLimit bounds how long stop waits for the daemon to exit.
+// stopLimit limits how long stop waits for the daemon to exit.
 const stopLimit = 30 * time.Second
 
 func (a *App) stop() *cobra.Command {
@@ -20,9 +20,8 @@ func (a *App) stop() *cobra.Command {
 		Use:     "stop",
 		GroupID: cli.GroupDaemon,
 		Short:   "Stop the running daemon and its servers",
-		Long: `Stop the daemon that serves this config, and wait until it and its servers are
-gone. A client that is still connected through "goblin stdio" starts the next
-daemon by itself.`,
+		Long: `Stop the daemon of this config and its servers, and wait until they have exited.
+Clients that are still connected through "goblin stdio" start a new daemon.`,
 		Example: `  goblin stop
   goblin --config work.yaml stop`,
 		Args: cli.NoArgs,
@@ -43,7 +42,6 @@ daemon by itself.`,
 	})
 }
 
-// nextDaemonNote reports how many clients will start the next daemon, "" for none.
 func nextDaemonNote(s daemon.Status) string {
 	bridged := 0
 	for _, c := range s.Sessions {
@@ -54,10 +52,9 @@ func nextDaemonNote(s daemon.Status) string {
 	if bridged == 0 {
 		return ""
 	}
-	return "; " + countOf(bridged, "client starts", "clients start") + " the next one"
+	return "; " + countOf(bridged, "client starts", "clients start") + " a new one"
 }
 
-// awaitExit waits until a process has exited.
 func awaitExit(ctx context.Context, pid int) error {
 	limit := time.After(stopLimit)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -66,7 +63,7 @@ func awaitExit(ctx context.Context, pid int) error {
 		select {
 		case <-tick.C:
 		case <-limit:
-			return cli.Fail(cli.CodeTimeout, "the daemon (pid %d) has not ended after %s; end that process yourself", pid, stopLimit)
+			return cli.Fail(cli.CodeTimeout, "the daemon (pid %d) has not exited after %s; kill the process yourself", pid, stopLimit)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -7,29 +7,28 @@ import (
 	"goblin/registry/termtext"
 )
 
-// minLastColumn is the minimum width of a last column that is cut, in cells.
+// minLastColumn is the minimum width of the last column when it is cut, in cells.
 const minLastColumn = 12
 
 // table has rows of cells under a header. Cells may contain any text.
 //
-// lipgloss/table is not used: it wraps the last column or shrinks the others, pads lines, and
-// keeps empty columns.
+// lipgloss/table is not used: it wraps the last column or shrinks the others, pads lines,
+// and keeps empty columns.
 type table struct {
 	header []string
 	rows   [][]string
-	right  map[int]bool // columns that are aligned to the right
+	right  map[int]bool // right-aligned columns
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// printTable prints a table, cut at the width of the terminal.
 func (a *App) printTable(t *table) error {
 	_, err := io.WriteString(a.Out, t.render(a.Columns))
 	return err
 }
 
-// render returns the table with aligned columns, without those that are empty. The last column
-// is cut at a width of columns cells; 0 cuts nothing. A table without rows is "".
+// render returns the table without empty columns. The last column is cut so that lines
+// have at most columns cells; 0 disables that. Without rows it returns "".
 func (t *table) render(columns int) string {
 	if len(t.rows) == 0 {
 		return ""
@@ -61,13 +60,13 @@ func (t *table) render(columns int) string {
 	return out.String()
 }
 
-// measure makes all cells safe for terminals, and returns the widths of the columns, 0 for an
-// empty one, and the index of the last column that is not empty.
+// measure escapes all cells for terminals. It returns the column widths (0 if empty) and
+// the index of the last column that is not empty.
 func (t *table) measure() (widths []int, last int) {
 	widths = make([]int, len(t.header))
 	for _, row := range t.rows {
 		for i := range row {
-			if row[i] = termtext.Line(row[i]); i < len(row)-1 { // the last one is cut
+			if row[i] = termtext.Line(row[i]); i < len(row)-1 { // the last cell is cut anyway
 				row[i] = termtext.Name(row[i])
 			}
 			widths[i] = max(widths[i], termtext.Width(row[i]))

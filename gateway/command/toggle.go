@@ -17,7 +17,6 @@ import (
 	"goblin/registry/termtext"
 )
 
-// toggleCommands returns the commands that disable and enable entries, one for each list.
 func (a *App) toggleCommands() (all []*cobra.Command) {
 	for _, list := range []string{"tools", "prompts", "resources", "templates"} {
 		all = append(all, a.toggleGroup(list))
@@ -27,15 +26,14 @@ func (a *App) toggleCommands() (all []*cobra.Command) {
 
 func (a *App) toggleGroup(list string) *cobra.Command {
 	return cli.Group(&cobra.Command{
-		Use: list, GroupID: cli.GroupConfig, Short: "Turn " + list + " off and on for clients",
-		Long: "Turn " + list + ` off and on for clients, all or those of a profile, without a change of the
-config. It holds until it is changed back, also over restarts, and clients of a running
-daemon hear of it at once. What is off does not exist for them.`,
+		Use: list, GroupID: cli.GroupVisibility, Short: "Disable and enable " + list + " for clients",
+		Long: "Disable and enable " + list + ` for all clients, or for those of a profile,
+without a change of the config. Changes apply at once and are permanent. For
+clients, a disabled entry doesn't exist.`,
 		Example: "  goblin " + list + " list",
 	}, a.toggleCommand(list, false), a.toggleCommand(list, true), a.listToggles(list))
 }
 
-// examples of names of a list, as clients see them.
 var examples = map[string][2]string{
 	"tools": {"github_create_issue", "'github_delete_*'"}, "prompts": {"github_review", "'github_*'"},
 	"resources": {"mcp://docs/note://todo", "'mcp://docs/*'"}, "templates": {"'mcp://docs/note://{name}'", "'mcp://docs/*'"},
@@ -43,21 +41,21 @@ var examples = map[string][2]string{
 
 func (a *App) toggleCommand(list string, on bool) *cobra.Command {
 	var profile string
-	word, end := "off", "Clients see them no more"
+	word, verb, end := "off", "Hide", ""
 	if on {
-		word, end = "on", "Clients see them again, unless the config leaves them out"
+		word, verb, end = "on", "Show", " again, unless the config filters them out"
 	}
 	cmd := a.withJSON("print a JSON object", &cobra.Command{
-		Use: word + " NAME...", Short: "Turn " + list + " " + word,
-		Long: fmt.Sprintf(`Turn %s %s. %s.
+		Use: word + " NAME...", Short: map[bool]string{false: "Disable ", true: "Enable "}[on] + list + " for clients",
+		Long: fmt.Sprintf(`%s %s %s clients%s.
 
-NAME is one that "goblin list %s" shows, with --profile as clients of that see it,
-SERVER/NAME with the server's own name, or a glob on either. The server's own name is
-enough if no other has it.`, list, word, end, list),
+NAME is a listed name ("goblin list %[2]s"), SERVER/NAME with the server's
+own name, or a glob for either. The own name alone works if no other server has
+it. With --profile, NAME may also be the name that clients of the profile see.`, verb, list, map[bool]string{false: "from", true: "to"}[on], end),
 		Example: fmt.Sprintf("  goblin %s %s %s\n  goblin %[1]s %[2]s %[4]s --profile coding", list, word, examples[list][0], examples[list][1]),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || slices.Contains(args, "") {
-				return cli.Usage(cmd, "%s needs names; \"%s\" shows them", cli.CommandPath(cmd), a.CommandLine("list", list))
+				return cli.Usage(cmd, "%s needs names, as listed by \"%s\"", cli.CommandPath(cmd), a.CommandLine("list", list))
 			}
 			return nil
 		},
@@ -101,9 +99,9 @@ func (a *App) openToggles(profile string) (*config.Config, *state.ToggleStore, e
 	path := a.TogglesPath(cfg)
 	switch {
 	case cfg.Demo:
-		return nil, nil, cli.Fail(cli.CodeConfig, "there is no config yet, and what is off in the demo is not kept; goblin init makes a config")
+		return nil, nil, cli.Fail(cli.CodeConfig, "no config: demo changes are not saved; run \"goblin init\" first")
 	case path == "":
-		return nil, nil, cli.Fail(cli.CodeConfig, "there is no folder for what is off: set HOME or XDG_STATE_HOME")
+		return nil, nil, cli.Fail(cli.CodeConfig, "no folder for disabled entries; set HOME or XDG_STATE_HOME")
 	}
 	store, err := state.OpenToggles(path)
 	if file, ok := errors.AsType[*state.ToggleFileError](err); ok && file.Restored() {
@@ -113,7 +111,8 @@ func (a *App) openToggles(profile string) (*config.Config, *state.ToggleStore, e
 	return cfg, store, err
 }
 
-// warnDamagedToggles warns of a damaged file of disabled entries, which may hide entries.
+// warnDamagedToggles warns of a damaged file of disabled entries, because it may hide
+// entries.
 func (a *App) warnDamagedToggles(cfg *config.Config) {
 	if path := a.TogglesPath(cfg); path != "" {
 		if _, err := state.OpenToggles(path); err != nil {
@@ -125,12 +124,12 @@ func (a *App) warnDamagedToggles(cfg *config.Config) {
 // awaitDaemon waits until a running daemon has read the disabled entries.
 func (a *App) awaitDaemon(ctx context.Context, cfg *config.Config, q daemon.HiddenQuery) {
 	if place, err := a.FindDaemon(cfg.Path); err == nil {
-		_, _ = daemon.Remote{Place: place}.HiddenEntries(ctx, q) // it would have seen the file by itself a little later
+		_, _ = daemon.Remote{Place: place}.HiddenEntries(ctx, q) // a request makes it read the file now
 	}
 }
 
-// findEntries finds the entries that names mean to clients of a profile, "" for all clients. It
-// looks in the lists of the servers and in the disabled entries.
+// findEntries finds entries by the names that clients of a profile see; "" is all
+// clients. It searches the lists of the servers and the disabled entries.
 func (a *App) findEntries(ctx context.Context, cfg *config.Config, store *state.ToggleStore, list, profile string, names []string) ([]*namedEntry, error) {
 	x := nameIndex{noun: strings.TrimSuffix(list, "s"), profile: profile}
 	p, ok := cfg.Profile(profile)
@@ -172,8 +171,7 @@ func (a *App) findEntries(ctx context.Context, cfg *config.Config, store *state.
 	return x.find(names...)
 }
 
-// toggleText reports which entries are off or on now, which were before, and which stay off for
-// all clients.
+// toggleText reports the changed entries, the unchanged ones, and entries still disabled for all clients.
 func toggleText(entries []*namedEntry, toggles, before []state.ToggleEntry, on bool, profile string) string {
 	wasOff := func(t state.ToggleEntry) bool {
 		return slices.ContainsFunc(before, func(s state.ToggleEntry) bool { return s.Equal(&t) })
@@ -192,9 +190,9 @@ func toggleText(entries []*namedEntry, toggles, before []state.ToggleEntry, on b
 			still = append(still, name)
 		}
 	}
-	word, whose := "Off", "all clients"
+	word, whose := "Disabled", "all clients"
 	if on {
-		word = "On"
+		word = "Enabled"
 	}
 	if profile != "" {
 		whose = fmt.Sprintf("clients of profile %q", profile)
@@ -204,10 +202,10 @@ func toggleText(entries []*namedEntry, toggles, before []state.ToggleEntry, on b
 		fmt.Fprintf(&text, "%s for %s: %s.\n", word, whose, strings.Join(did, ", "))
 	}
 	if len(was) > 0 {
-		fmt.Fprintf(&text, "%s already: %s.\n", word, strings.Join(was, ", "))
+		fmt.Fprintf(&text, "Already %s: %s.\n", strings.ToLower(word), strings.Join(was, ", "))
 	}
 	if len(still) > 0 {
-		fmt.Fprintf(&text, "Off for all clients, so also for these: %s; turn them on without --profile.\n", strings.Join(still, ", "))
+		fmt.Fprintf(&text, "Still disabled for all clients: %s; enable them without --profile.\n", strings.Join(still, ", "))
 	}
 	return text.String()
 }
@@ -216,14 +214,15 @@ func (a *App) listToggles(list string) *cobra.Command {
 	q := daemon.HiddenQuery{Kind: list, All: true}
 	cmd := a.withJSON("print a JSON array", &cobra.Command{
 		Use: "list", Short: "List all " + list + " with their states",
-		Long: "List all " + list + ` of all servers, with the state of each and the reason:
+		Long: "List all " + list + ` of all servers with their states. Without --profile,
+the states apply to clients without a profile.
+
   listed             clients see it
-  filtered           the config leaves it out
+  filtered           the config filters it out
   unapproved         its definition changed; see "goblin approve"
   disabled           you disabled it
-  hidden by profile  the profile leaves it out
-  found by search    it is not listed; clients find it by searches
-Without --profile, the states apply to clients without a profile.`,
+  hidden by profile  the profile filters it out
+  found by search    it is not listed, but clients can find it by search`,
 		Example: "  goblin " + list + " list\n  goblin " + list + " list --profile coding --json",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -257,10 +256,9 @@ Without --profile, the states apply to clients without a profile.`,
 	return cmd
 }
 
-// printStates prints a table of entries with the state of each.
 func (a *App) printStates(list string, rows []daemon.HiddenEntry) error {
 	if len(rows) == 0 && a.OutTTY {
-		a.Warn("there are no %s", list)
+		a.Warn("no %s", list)
 	}
 	t := table{header: []string{"NAME", "SERVER", "STATE", "SINCE", "REASON"}}
 	for i := range rows {

@@ -20,12 +20,12 @@ func TestWhatIsOffAlreadyAndWhatStaysOffIsTold(t *testing.T) {
 		profile string
 		want    string
 	}{
-		{nil, false, "", "Off for all clients: a_x, a_y.\n"},
-		{of("")[:1], false, "", "Off for all clients: a_y.\nOff already: a_x.\n"},
-		{of("")[:1], true, "", "On for all clients: a_x.\nOn already: a_y.\n"},
-		{of("p"), true, "p", "On for clients of profile \"p\": a_x, a_y.\n"},
-		{of("")[1:], true, "p", "On already: a_x, a_y.\nOff for all clients, so also for these: a_y; turn them on without --profile.\n"},
-		{of(""), false, "p", "Off for clients of profile \"p\": a_x, a_y.\n"},
+		{nil, false, "", "Disabled for all clients: a_x, a_y.\n"},
+		{of("")[:1], false, "", "Disabled for all clients: a_y.\nAlready disabled: a_x.\n"},
+		{of("")[:1], true, "", "Enabled for all clients: a_x.\nAlready enabled: a_y.\n"},
+		{of("p"), true, "p", "Enabled for clients of profile \"p\": a_x, a_y.\n"},
+		{of("")[1:], true, "p", "Already enabled: a_x, a_y.\nStill disabled for all clients: a_y; enable them without --profile.\n"},
+		{of(""), false, "p", "Disabled for clients of profile \"p\": a_x, a_y.\n"},
 	} {
 		require.Equal(t, tt.want, toggleText(things, of(tt.profile), tt.before, tt.on, tt.profile))
 	}

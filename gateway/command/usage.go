@@ -29,22 +29,15 @@ func (a *App) usage() *cobra.Command {
 	)
 	cmd := a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "usage",
-		GroupID: cli.GroupDaemon,
-		Short:   "Show what servers, tools and clients cost",
-		Long: `Show what the definitions of tools take of a model's context, and what calls
-came to: of each server, of the tools that take most, and of each client, with the
-limits that are known of it and what breaks them. Calls are counted over restarts.
+		GroupID: cli.GroupDiagnose,
+		Short:   "Show the cost of tools and calls",
+		Long: `Show how much context tool definitions use, and what calls cost: per server, for
+the largest tools, and per client with the limits it exceeds. Tokens are a
+quarter of the bytes. P50 and P95 are durations, accurate to 20 %. UNUSED counts
+tools not called for 30 days. OTHERS is the size of the other lists, which don't
+count towards a model's context. "removed" sums up unlisted servers and tools.
 
-Tokens are an estimate: a quarter of the bytes. p50 and p95 are the times within
-which half of the calls, and 95 of 100, were answered; they may be off by a fifth.
-UNUSED are tools that nobody called in 30 days, or since counting began. What is off
-for all clients costs nothing. The row "removed" sums up the calls of servers and tools
-that are no longer listed. OTHERS are the lists of prompts, resources, templates
-and skills, in bytes: clients show those to people, so they are no part of what a
-model is given.
-
-The running daemon is asked, if there is one; otherwise this is what was counted
-until the last one ended.`,
+Counts survive restarts. Without a running daemon, prints the last recorded ones.`,
 		Example: `  goblin usage
   goblin usage --server clock --all
   goblin usage --json | jq '.tools[] | select(.unused) | .listed'`,
@@ -60,7 +53,7 @@ until the last one ended.`,
 			}
 			if server != "" {
 				if known := append(serverNames(cfg), registry.Local); !slices.Contains(known, server) {
-					return cli.Fail(cli.CodeNotFound, "there is no server %q%s", server, cli.Suggest(server, known, ""))
+					return cli.Fail(cli.CodeNotFound, "no server %q%s", server, cli.Suggest(server, known, ""))
 				}
 				figures.Servers = slices.DeleteFunc(figures.Servers, func(s report.Server) bool { return s.Removed || s.Name != server })
 				figures.Tools = slices.DeleteFunc(figures.Tools, func(t report.Tool) bool { return t.Removed || t.Server != server })
@@ -68,12 +61,11 @@ until the last one ended.`,
 			return a.printResult(figures, a.usageText(figures, all, server != ""))
 		},
 	})
-	cmd.Flags().StringVar(&server, "server", "", "only servers and tools of this `SERVER`")
-	cmd.Flags().BoolVar(&all, "all", false, "all tools, not only those that take most")
+	cmd.Flags().StringVar(&server, "server", "", "only this `SERVER` and its tools")
+	cmd.Flags().BoolVar(&all, "all", false, "show all tools, not only the largest")
 	return cmd
 }
 
-// usageReport returns the counts of the running daemon, or the last recorded ones.
 func (a *App) usageReport(cmd *cobra.Command, cfg *config.Config) (report.Report, error) {
 	ctx := cmd.Context()
 	place, err := a.FindDaemon(cfg.Path)
@@ -87,10 +79,10 @@ func (a *App) usageReport(cmd *cobra.Command, cfg *config.Config) (report.Report
 	case !errors.Is(err, daemon.ErrNotRunning):
 		return figures, cli.Fail(cli.CodeConnect, "ask the running daemon: %w", err)
 	case path == "":
-		return figures, cli.Fail(cli.CodeConnect, "no daemon is running for %s, and nothing of it is kept", configName(cfg))
+		return figures, cli.Fail(cli.CodeConnect, "no daemon is running for %s, and no usage is recorded", configName(cfg))
 	default:
 		if figures, err = telemetry.ReadUsage(path, time.Now()); err != nil {
-			return figures, fmt.Errorf("read what was counted: %w; the next daemon sets the file aside", err)
+			return figures, fmt.Errorf("read recorded usage: %w; the next daemon moves the file aside", err)
 		}
 		figures.Fold(func(server string) bool {
 			s, ok := cfg.Server(server)
@@ -100,23 +92,21 @@ func (a *App) usageReport(cmd *cobra.Command, cfg *config.Config) (report.Report
 	}
 }
 
-// usageSummary returns the lines above the tables.
 func usageSummary(r *report.Report) string {
 	head := fmt.Sprintf("Since %s: %s", r.Since.Local().Format("2006-01-02 15:04"), callsText(&r.All))
 	if !r.Daemon {
 		head += "\nNo daemon is running; these are the last recorded counts."
 	}
 	if tools, unused := r.Unused(); tools > 0 {
-		when := "in 30 days"
+		when := "for 30 days"
 		if time.Since(r.Since) < report.UnusedAfter {
 			when = "since then"
 		}
-		head += fmt.Sprintf("\n%s not called %s; that is %s tokens of definitions", countOf(tools, "tool was", "tools were"), when, termtext.FormatCount(unused.Tokens))
+		head += fmt.Sprintf("\n%s not called %s (%s tokens of definitions)", countOf(tools, "tool", "tools"), when, termtext.FormatCount(unused.Tokens))
 	}
 	return head + "\n"
 }
 
-// usageText returns the costs of servers, tools and clients for users.
 func (a *App) usageText(r report.Report, all, one bool) string {
 	var out strings.Builder
 	out.WriteString(usageSummary(&r))
@@ -156,7 +146,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 		row := append([]string{cmp.Or(t.Listed, t.Server+"/"+t.Name)}, cells(t.Definitions, &t.Figures)...)
 		switch {
 		case t.Disabled:
-			row[1], row[2] = "off", ""
+			row[1], row[2] = "disabled", ""
 		case t.Removed:
 			row[1], row[2] = "", ""
 		}
@@ -168,7 +158,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 	clients := table{header: append([]string{"CLIENT", "TOOLS", "OTHERS"}, figures...), right: right}
 	for i := range r.Clients {
 		c := &r.Clients[i]
-		clients.add(append([]string{cmp.Or(c.Name, "(not introduced)"), termtext.FormatCount(c.Tools), others(c.NonToolLists)}, cells(c.Definitions, &c.Figures)...)...)
+		clients.add(append([]string{cmp.Or(c.Name, "(unknown)"), termtext.FormatCount(c.Tools), others(c.NonToolLists)}, cells(c.Definitions, &c.Figures)...)...)
 	}
 	for i, t := range []*table{&servers, &tools, &clients} {
 		switch {
@@ -180,7 +170,7 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 		out.WriteString(t.render(a.Columns))
 	}
 	if more := len(r.Tools) - len(tools.rows); more > 0 {
-		fmt.Fprintf(&out, "\n%d more tools; --all shows them\n", more)
+		fmt.Fprintf(&out, "\n%d more tools; show them with --all\n", more)
 	}
 	for i := range r.Clients {
 		for _, b := range r.Clients[i].Violations {
@@ -192,14 +182,13 @@ func (a *App) usageText(r report.Report, all, one bool) string {
 	return out.String()
 }
 
-// callsText returns the counts of calls in words.
 func callsText(f *report.Figures) string {
 	if f.Calls == 0 {
-		return "nobody called a tool"
+		return "no calls"
 	}
 	within := ""
 	if f.P50 > 0 {
-		within = ", half of them within " + termtext.Millis(f.P50)
+		within = ", p50 " + termtext.Millis(f.P50)
 	}
 	return fmt.Sprintf("%s, %s%s, %s of answers", countOf(int(f.Calls), "call", "calls"), countOf(int(f.Errors), "error", "errors"), within, termtext.Size(int64(f.Bytes)))
 }

@@ -18,18 +18,13 @@ func (a *App) validate() *cobra.Command {
 	var schema bool
 	cmd := a.withJSON("print a JSON object", &cobra.Command{
 		Use:     "validate",
-		GroupID: cli.GroupConfig,
-		Short:   "Check the config and report every mistake in it",
-		Long: `Check the config and report every mistake, each in a line with file and line
-number. Nothing is started. The exit code is 3 if there is a mistake; warnings
-alone leave it at 0. Tools with descriptions that clients will cut are warned of,
-too, if the running daemon lists them or they are remembered from the last time.
+		GroupID: cli.GroupDiagnose,
+		Short:   "Check the config",
+		Long: `Check the config and report every mistake with its file and line. It starts no
+server. With mistakes, the exit code is 3; warnings alone keep it at 0.
 
-The config is the file named by --config, else by $GOBLIN_CONFIG, else
-goblin/config.yaml in $XDG_CONFIG_HOME or ~/.config. If there is none, the
-built-in demo is used.
-
---schema prints a JSON Schema of the config for editors.`,
+It also warns of tool descriptions that clients will cut, and of filters that
+match nothing, if the running daemon or a cache has the tools.`,
 		Example: `  goblin validate
   goblin validate --config claude_desktop_config.json
   goblin validate --json | jq '.errors[]'
@@ -64,11 +59,11 @@ built-in demo is used.
 			return a.printText(a.Mask().String(summary(cfg)))
 		},
 	})
-	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the config instead")
+	cmd.Flags().BoolVar(&schema, "schema", false, "print the config's JSON Schema for editors")
 	return cmd
 }
 
-// configMistakes returns the mistakes that do not keep Goblin from starting, or nil.
+// configMistakes returns the mistakes that don't prevent Goblin from starting, or nil.
 func configMistakes(cfg *config.Config) error {
 	wrong := cfg.Mistakes
 	if cfg.Gateway.Listen != "" && cfg.Gateway.NoToken.Text != "" {
@@ -81,8 +76,8 @@ func configMistakes(cfg *config.Config) error {
 	return &config.Errors{Problems: wrong, Warnings: others}
 }
 
-// unsetSecrets warns of each secret that enabled servers name and that was never set. It
-// reads the list of names only, so no keyring has to be unlocked.
+// unsetSecrets warns of secrets that enabled servers reference and that are not set. It
+// only reads the list of names, so no keyring must be unlocked.
 func (a *App) unsetSecrets(cfg *config.Config) (warnings []config.Problem) {
 	known, err := a.Secrets().List()
 	if err != nil {
@@ -96,7 +91,7 @@ func (a *App) unsetSecrets(cfg *config.Config) (warnings []config.Problem) {
 		for name, line := range s.KeyringNames() {
 			if !slices.Contains(known, name) {
 				warnings = append(warnings, config.Problem{File: cfg.Path, Line: line, Text: fmt.Sprintf(
-					"${keyring:%s} of server %q was not set; run: %s", name, s.Name, termtext.Goblin("secret set", name))})
+					"server %[2]q: ${keyring:%[1]s} is not set; run: %[3]s", name, s.Name, termtext.Goblin("secret set", name))})
 			}
 		}
 	}
@@ -111,16 +106,15 @@ func (a *App) warnings(list []config.Problem) {
 	}
 }
 
-// summary returns the servers of a config and their states for users.
 func summary(cfg *config.Config) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s is fine%s: %s.\n", capital(configName(cfg)), warningsNote(len(cfg.Warnings)), termtext.Count(len(cfg.Servers), "server"))
+	fmt.Fprintf(&out, "%s is valid%s: %s.\n", capital(configName(cfg)), warningsNote(len(cfg.Warnings)), termtext.Count(len(cfg.Servers), "server"))
 	t := table{header: []string{"SERVER", "TYPE", "STATE", "NOTE"}}
 	for i := range cfg.Servers {
 		s := &cfg.Servers[i]
 		state, note := "enabled", ""
 		switch {
-		case s.Disabled: // on purpose, so what it lacks is of no interest
+		case s.Disabled: // its problems don't matter
 			state = "disabled"
 		case s.Problem != "":
 			state, note = "cannot start", s.Problem
@@ -131,7 +125,7 @@ func summary(cfg *config.Config) string {
 		out.WriteString(t.render(0))
 	}
 	if cfg.Gateway.Listen != "" {
-		fmt.Fprintf(&out, "HTTP is served at http://%s/mcp.\n", cfg.Gateway.Listen)
+		fmt.Fprintf(&out, "HTTP: http://%s/mcp\n", cfg.Gateway.Listen)
 	}
 	return out.String()
 }
@@ -140,7 +134,7 @@ func warningsNote(warnings int) string {
 	if warnings == 0 {
 		return ""
 	}
-	return " but for " + termtext.Count(warnings, "warning")
+	return ", with " + termtext.Count(warnings, "warning")
 }
 
 func capital(s string) string {
@@ -150,7 +144,6 @@ func capital(s string) string {
 	return s
 }
 
-// mistake is a problem of a config in the output of validate --json.
 type mistake struct {
 	File string `json:"file"`
 	Line int    `json:"line,omitempty"`
@@ -165,7 +158,6 @@ func (a *App) mistakes(list []config.Problem) []mistake {
 	return out
 }
 
-// printValidity prints the output of validate --json.
 func (a *App) printValidity(cfg *config.Config, failed error) error {
 	type server struct {
 		Name     string `json:"name"`

@@ -16,12 +16,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// daemonTimeout bounds how long validate waits for the running daemon.
+// daemonTimeout limits how long validate waits for the running daemon.
 const daemonTimeout = 2 * time.Second
 
-// listWarnings returns warnings that depend on the lists of servers: of long descriptions, and of
-// overrides and globs of profiles that match nothing. It takes the lists of the running daemon,
-// or the recorded tools.
+// listWarnings returns warnings that depend on server lists: long descriptions, and
+// overrides and profile globs that match nothing. It uses the running daemon's lists, or
+// the recorded tools.
 func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []config.Problem) {
 	var things []policy.OverriddenEntry
 	listed := make(view.ListedNames)
@@ -45,7 +45,7 @@ func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []
 	}
 	store, err := state.OpenPins(path)
 	if err != nil {
-		return nil // whoever needs them tells
+		return nil // other commands report it
 	}
 	store.ForEach(func(server, tool string, definition []byte) {
 		description := rawjson.GetString(definition, "description")
@@ -54,7 +54,8 @@ func (a *App) listWarnings(ctx context.Context, cfg *config.Config) (warnings []
 	return check(registry.Tool)
 }
 
-// daemonLists calls add for each entry that the running daemon lists. It returns false without one.
+// daemonLists calls add for each entry that the running daemon lists. It returns false
+// without a daemon.
 func (a *App) daemonLists(ctx context.Context, cfg *config.Config, add func(t policy.OverriddenEntry, description string)) bool {
 	place, err := a.FindDaemon(cfg.Path)
 	if err != nil {

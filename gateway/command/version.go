@@ -11,8 +11,9 @@ import (
 func (a *App) version() *cobra.Command {
 	return a.withJSON("print a JSON object", &cobra.Command{
 		Use:         "version",
+		GroupID:     cli.GroupOther,
 		Short:       "Print the version",
-		Long:        "Print the version of Goblin, the revision it was built from, and the Go version.",
+		Long:        "Print Goblin's version, its source revision, and the Go version.",
 		Annotations: cli.NoConfigAnnotations(),
 		Example:     "  goblin version\n  goblin version --json | jq -r .version",
 		Args:        cli.NoArgs,
@@ -22,7 +23,7 @@ func (a *App) version() *cobra.Command {
 			if v.Revision != "" {
 				revision = ", revision " + v.Revision[:min(12, len(v.Revision))]
 				if v.Modified {
-					revision += " with changes"
+					revision += " (modified)"
 				}
 			}
 			build := ""

@@ -9,15 +9,15 @@ import (
 	"goblin/registry"
 )
 
-// A command on a terminal reports after terminalDelay what it waits for, others after longDelay.
-// All repeat that every longDelay: downloads may take minutes.
+// terminalDelay and longDelay limit how long a command waits silently, on a terminal and
+// elsewhere. All repeat the report every longDelay, because downloads may take minutes.
 const (
 	terminalDelay = 2 * time.Second
 	longDelay     = 10 * time.Second
 )
 
-// reportWhileWaiting reports on stderr which servers the caller waits for, until stop is called. stop
-// may be called again.
+// reportWhileWaiting periodically reports slow servers on stderr until stop is called.
+// stop may be called several times.
 func (a *App) reportWhileWaiting(ctx context.Context, g Gateway) (stop func()) {
 	after := a.waitDelay()
 	ctx, cancel := context.WithCancel(ctx)
@@ -48,7 +48,6 @@ func (a *App) waitDelay() time.Duration {
 	return cmp.Or(a.testDelay, usual)
 }
 
-// reportWaiting names the starting servers.
 func (a *App) reportWaiting(ctx context.Context, g Gateway) {
 	status, err := g.Status(ctx)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// rules hold a tool's schema in the demo to check arguments by: objects whose members are
-// strings and numbers.
+// rules is the part of a demo tool's schema that is checked: objects with strings and
+// numbers.
 type rules struct {
 	Required   []string
 	Properties map[string]rule
@@ -27,20 +27,20 @@ type rule struct {
 	Minimum, Maximum     *float64
 }
 
-// withCheckedArguments refuses calls whose arguments do not fit the tool's schema. The text is for the user
-// who filled in a form.
+// withCheckedArguments rejects calls whose arguments don't match the tool's schema. The
+// error is for the user of a form.
 func withCheckedArguments(tool mcp.Tool, call toolHandler) toolHandler {
 	var r rules
 	text, err := json.Marshal(tool.InputSchema)
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
-	if err != nil { // the schemas are written in this package
+	if err != nil { // unreachable: the schemas are in this package
 		panic(fmt.Sprintf("schema of tool %q: %v", tool.Name, err))
 	}
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if list := r.complaints(req.Params.Arguments); len(list) > 0 {
-			return mcp.NewToolResultError("the arguments do not fit: " + strings.Join(list, "; ")), nil
+			return mcp.NewToolResultError("invalid arguments: " + strings.Join(list, "; ")), nil
 		}
 		return call(ctx, req)
 	}
@@ -70,7 +70,7 @@ func (r rules) complaints(arguments any) []string {
 			}
 		}
 	}
-	slices.Sort(list) // members come in no order
+	slices.Sort(list) // map order is random
 	return list
 }
 
@@ -120,7 +120,6 @@ func kindOf(value any) string {
 	return "object"
 }
 
-// thousands writes a number as people do: 65,537.
 func thousands(n float64) string {
 	digits := strconv.FormatFloat(math.Abs(n), 'f', -1, 64)
 	var b strings.Builder

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// How many resources of each kind the library lists: 2,000 in all.
+// Numbers of resources in the library: 2,000 in all.
 const (
 	numRare   = 12 // urn:isbn:…
-	numBoxes  = 12 // several contents in one read
+	numBoxes  = 12 // several contents per read
 	numBooks  = 640
 	numCards  = numBooks
 	numNotes  = 400
@@ -20,7 +20,7 @@ const (
 	numListed = numDesk + numRare + numBoxes + numBooks + numCards + numNotes + numLedger + numCovers + numPlates
 )
 
-// book is one invented book. Everything about it follows from its number.
+// book is an invented book. Its number determines all fields.
 type book struct {
 	number                         int // from 1
 	author, authorSlug, title      string
@@ -46,16 +46,16 @@ var (
 		"a lighthouse far from any sea,a library with one door too many", ",")
 	heroes = strings.Split("a retired cartographer,a girl who collects shadows,two rival bakers,an honest thief,"+
 		"a goblin with a library card,the last lamplighter,a very small dragon,a postman without letters", ",")
-	events = strings.Split("the bells began to ring by themselves,a parcel came for somebody who had never lived there,"+
+	events = strings.Split("the bells began to ring by themselves,a parcel came for a man who had never lived there,"+
 		"all the keys in town changed places,the river ran backwards for an afternoon,a stranger asked for yesterday's paper,"+
-		"the moon was late,every cat walked off in the same direction,somebody returned a book borrowed a century ago", ",")
-	lessons = strings.Split("some doors are kinder when knocked at,a map is a promise,nobody is late for the right thing,"+
+		"the moon was late,every cat walked off in the same direction,a widow returned a book borrowed a century ago", ",")
+	lessons = strings.Split("some doors are kinder when knocked at,a map is a promise,it is never too late for the right thing,"+
 		"every recipe leaves out its best line,what is lent comes back with a story,it is the pauses that make the tune,"+
 		"two half-truths do not add up,the long way round has the better view", ",")
 )
 
-// rng is splitmix64: a few lines that give the same library on every machine
-// and with every release of Go.
+// rng is splitmix64. It generates the same library on every machine and with every Go
+// release.
 type rng uint64
 
 func (r *rng) next() uint64 {
@@ -70,13 +70,12 @@ func (r *rng) intn(n int) int { return int(r.next() % uint64(n)) }
 
 func pick[T any](r *rng, from []T) T { return from[r.intn(len(from))] }
 
-// pickTwo picks two different ones.
 func pickTwo[T any](r *rng, from []T) (T, T) {
 	i := r.intn(len(from))
 	return from[i], from[(i+1+r.intn(len(from)-1))%len(from)]
 }
 
-// makeBooks writes the catalog: 32 books by each of 20 authors.
+// makeBooks generates the catalog: 32 books by each of 20 authors.
 func makeBooks() []book {
 	books := make([]book, 0, numBooks)
 	perAuthor := numBooks / len(authors)
@@ -95,7 +94,6 @@ func makeBooks() []book {
 	return books
 }
 
-// text is the whole book, which is short.
 func (b book) text() string {
 	r := rng(uint64(b.number) * 7919)
 	var s strings.Builder
@@ -106,11 +104,11 @@ func (b book) text() string {
 		fmt.Fprintf(&s, "\n## %d. The %s\n\n", chapter+1, pick(&r, things))
 		switch r.intn(3) {
 		case 0:
-			fmt.Fprintf(&s, "It began on the morning when %s. %s%s noticed first, and told nobody until %s.\n",
+			fmt.Fprintf(&s, "It began on the morning when %s. %s%s noticed first, and kept it secret until %s.\n",
 				first, strings.ToUpper(b.hero[:1]), b.hero[1:], then)
 		case 1:
-			fmt.Fprintf(&s, "Nobody could say afterwards whether it was before or after %s that %s. "+
-				"Only %s had kept a diary, and the page was gone.\n", first, then, b.hero)
+			fmt.Fprintf(&s, "No witness could say afterwards whether it was before or after %s that %s. "+
+				"Only %s had kept a diary, and the page was missing.\n", first, then, b.hero)
 		default:
 			fmt.Fprintf(&s, "When %s, there was still tea in the pot. When %s, there was none. "+
 				"This is how %s measured time.\n", first, then, b.hero)
@@ -121,7 +119,6 @@ func (b book) text() string {
 	return s.String()
 }
 
-// bookCard is the index card of a book.
 type bookCard struct {
 	Number int    `json:"number"`
 	Title  string `json:"title"`
@@ -141,7 +138,7 @@ func (b book) card() bookCard {
 	}
 }
 
-// catalogCSV is the whole catalog as a table. No field holds a comma or quote.
+// catalogCSV returns the catalog as a table. No field contains a comma or a quote.
 func catalogCSV(books []book) string {
 	var s strings.Builder
 	s.WriteString("number,author,title,year,genre,mood,pages\n")
@@ -151,7 +148,6 @@ func catalogCSV(books []book) string {
 	return s.String()
 }
 
-// readerNote invents a note that a reader pencilled into a book.
 func readerNote(n int, books []book) string {
 	r := rng(uint64(n) * 104729)
 	b := pick(&r, books)
@@ -159,7 +155,7 @@ func readerNote(n int, books []book) string {
 		b.title, 1+r.intn(b.pages), pick(&r, events), pick(&r, lessons))
 }
 
-// ledger is the loans of one month, ten years of them from 2016 on.
+// ledger returns the loans of one month, counted from January 2016.
 func ledger(n int, books []book) (month, table string) {
 	r := rng(uint64(n) * 15485863)
 	month = fmt.Sprintf("%d-%02d", 2016+n/12, 1+n%12)
@@ -174,7 +170,7 @@ func ledger(n int, books []book) (month, table string) {
 	return month, s.String()
 }
 
-// rareISBN makes a number with the check digit of an ISBN-13.
+// rareISBN returns a number with an ISBN-13 check digit.
 func rareISBN(n int) string {
 	digits := fmt.Sprintf("979999%06d", 4711*(n+1))
 	sum := 0
@@ -184,7 +180,6 @@ func rareISBN(n int) string {
 	return fmt.Sprintf("%s%d", digits, (10-sum%10)%10)
 }
 
-// bookplate draws the ex libris of a reader as SVG.
 func bookplate(n int) []byte {
 	r := rng(uint64(n) * 32452843)
 	hue := r.intn(360)

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones also on machines without a zone database
+	_ "time/tzdata" // for machines without a zone database
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -18,7 +18,7 @@ const (
 	zonePrefix   = "clock://zones/"
 )
 
-// zones are offered by completion; any name of the IANA database is served.
+// zones are the zones that completion offers. Any IANA zone can be read.
 var zones = strings.Fields(`Africa/Cairo Africa/Johannesburg Africa/Lagos Africa/Nairobi
 	America/Anchorage America/Argentina/Buenos_Aires America/Bogota America/Chicago America/Denver
 	America/Halifax America/Los_Angeles America/Mexico_City America/New_York America/Sao_Paulo
@@ -30,7 +30,6 @@ var zones = strings.Fields(`Africa/Cairo Africa/Johannesburg Africa/Lagos Africa
 	Europe/London Europe/Madrid Europe/Oslo Europe/Paris Europe/Rome Europe/Vienna Europe/Warsaw
 	Europe/Zurich Indian/Maldives Pacific/Auckland Pacific/Chatham Pacific/Honolulu UTC`)
 
-// zoneTime is the time somewhere, for programs.
 type zoneTime struct {
 	Zone           string `json:"zone"`
 	Time           string `json:"time" jsonschema:"RFC 3339, with the zone's offset"`
@@ -49,7 +48,7 @@ func describeTime(t time.Time, zone string) zoneTime {
 }
 
 func (z zoneTime) json() string {
-	text, _ := json.MarshalIndent(z, "", "  ") // strings and a bool always marshal
+	text, _ := json.MarshalIndent(z, "", "  ") // can't fail
 	return string(text) + "\n"
 }
 
@@ -68,12 +67,12 @@ func newClock(p *peer) backend {
 	}
 	srv := newServer(p, "clock", "Clock",
 		"The time, here and elsewhere, as resources that tick.",
-		"Read clock://now for the time and subscribe to it to hear it tick once a second. "+
-			"clock://zones/{zone} and the tool time_in know every zone of the IANA database, e.g. Europe/Berlin.",
+		"Read clock://now for the time and subscribe to it for an update every second. "+
+			"clock://zones/{zone} and the tool time_in support every zone of the IANA database, e.g. Europe/Berlin.",
 		"🕰️", completions)
 	c.addResources(srv)
 	c.addTools(srv)
-	srv.addPrompt(newPrompt("find_meeting_time", "Find a time to meet", "🤝", "Asks for an hour that is civil in two places.",
+	srv.addPrompt(newPrompt("find_meeting_time", "Find a time to meet", "🤝", "Asks for a time that suits two time zones.",
 		argument("here", "Your zone", "e.g. Europe/Berlin", mcp.RequiredArgument()),
 		argument("there", "Their zone", "e.g. Asia/Tokyo", mcp.RequiredArgument()),
 	), c.meetingPrompt)
@@ -99,7 +98,7 @@ func (c *clock) addResources(srv *server) {
 		func() string { return moon(time.Now()) })
 	add("clock://zones", "zones", "Time zones", "The zones that completion offers", "application/json", "🌍",
 		func() string {
-			text, _ := json.MarshalIndent(zones, "", "  ") // strings always marshal
+			text, _ := json.MarshalIndent(zones, "", "  ") // can't fail
 			return string(text) + "\n"
 		})
 	srv.addTemplate(newTemplate(zoneTemplate, "zone", "The time in a zone", "🌍", "application/json",
@@ -115,9 +114,9 @@ func (c *clock) addResources(srv *server) {
 
 func (c *clock) addTools(srv *server) {
 	srv.addTool(newTool("time_in", "The time in a zone", "🌍", readOnly|idempotent,
-		"Tells the time in a time zone, now or at a given moment.",
+		"Returns the time in a time zone, now or at a given moment.",
 		mcp.WithString("zone", mcp.Required(), mcp.MaxLength(64), mcp.Description("Name in the IANA database, e.g. Europe/Berlin or UTC")),
-		mcp.WithString("at", mcp.MaxLength(40), mcp.Description("A moment in RFC 3339, e.g. 2026-07-01T12:00:00Z; now if left out")),
+		mcp.WithString("at", mcp.MaxLength(40), mcp.Description("A moment in RFC 3339, e.g. 2026-07-01T12:00:00Z; default: now")),
 		outputSchema[zoneTime](),
 	), mcp.NewTypedToolHandler(c.timeIn))
 	srv.addTool(newTool("countdown", "Count down", "🚀", readOnly|idempotent,
@@ -140,7 +139,7 @@ func (c *clock) timeIn(_ context.Context, _ mcp.CallToolRequest, args struct {
 	if args.At != "" {
 		var err error
 		if t, err = time.Parse(time.RFC3339, args.At); err != nil {
-			return mcp.NewToolResultErrorf("at %q is no moment: write it like 2026-07-01T12:00:00Z", args.At), nil
+			return mcp.NewToolResultErrorf("invalid time %q in at; use the form 2026-07-01T12:00:00Z", args.At), nil
 		}
 	}
 	t = t.In(loc)
@@ -174,11 +173,11 @@ func (c *clock) meetingPrompt(_ context.Context, req mcp.GetPromptRequest) (*mcp
 		}
 		contents = append(contents, embedded(zonePrefix+url.PathEscape(zone), "application/json", describeTime(time.Now().In(loc), zone).json()))
 	}
-	contents = append(contents, mcp.NewTextContent("I live in the first of these zones, my friend in the second. Propose three hours this week that are civil for both of us."))
+	contents = append(contents, mcp.NewTextContent("I live in the first of these zones, my friend in the second. Propose three times this week that suit both of us."))
 	return promptResult("A time to meet", contents...), nil
 }
 
-// tick tells subscribers of the ticking resources about every full second.
+// tick notifies subscribers of the ticking resources every full second.
 func (c *clock) tick(ctx context.Context) {
 	for wait(ctx, time.Second-time.Duration(time.Now().Nanosecond())) {
 		for _, uri := range c.p.subscribed() {
@@ -198,7 +197,6 @@ func (c *clock) exists(uri string) bool {
 	return ok
 }
 
-// zoneOf finds the zone that a URI of the template names.
 func zoneOf(uri string) (zone string, loc *time.Location, ok bool) {
 	rest, ok := strings.CutPrefix(uri, zonePrefix)
 	if !ok || strings.Contains(rest, "/") {
@@ -212,8 +210,7 @@ func zoneOf(uri string) (zone string, loc *time.Location, ok bool) {
 	return zone, loc, ok
 }
 
-// loadZone loads a zone of the IANA database; "" and "Local", which Go also
-// accepts, are none.
+// loadZone loads an IANA zone. It rejects "" and "Local", which Go accepts.
 func loadZone(zone string) (*time.Location, bool) {
 	if zone == "" || zone == "Local" || len(zone) > 64 {
 		return nil, false

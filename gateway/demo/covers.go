@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// encoderBuffers are used again: one takes ten times as long to make as a cover.
+// encoderBuffers reuses buffers: allocating one takes ten times as long as encoding a
+// cover.
 type encoderBuffers struct{ sync.Pool }
 
 var buffers encoderBuffers
@@ -22,8 +23,8 @@ func (p *encoderBuffers) Get() *png.EncoderBuffer {
 // Put implements [png.EncoderBufferPool].
 func (p *encoderBuffers) Put(b *png.EncoderBuffer) { p.Pool.Put(b) }
 
-// coverPNG paints the cover of a book: two bands, a moon and a spine, in
-// colours that follow from its number.
+// coverPNG paints a book's cover: two bands, a moon and a spine, in colors that depend on
+// its number.
 func coverPNG(number int) []byte {
 	const w, h = 48, 64
 	r := rng(uint64(number) * 49979687)
@@ -65,6 +66,6 @@ func coverPNG(number int) []byte {
 	}
 	var out bytes.Buffer
 	enc := png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: &buffers}
-	_ = enc.Encode(&out, img) // a bytes.Buffer does not fail
+	_ = enc.Encode(&out, img) // a bytes.Buffer doesn't fail
 	return out.Bytes()
 }

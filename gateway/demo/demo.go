@@ -1,24 +1,18 @@
 // Package demo implements the servers behind "goblin demo-server": notes, clock and
 // library.
 //
-// They are ordinary MCP servers, and exist so that a fresh machine has something pleasant
-// to look at.
+// They are ordinary MCP servers that give a new user something to look at. They use
+// mcp-go's types, but not its server package: that would be linked into every Goblin, and
+// compiles JSON schemas before main.
 //
-// The package owns the demo content and a small server for it, on the types of
-// mcp-go: its server package would be linked into every Goblin, and compiles JSON
-// schemas before main. [Run]
-// may be called any number of times and from any goroutine; every call is one
-// server with one client and state of its own, and blocks until its input ends
-// or its context does. Nothing is read from or written to disk or network.
+// [Run] is safe for concurrent use. Each call serves one client with its own state,
+// without access to disk or network. Requests are answered in order. Up to 64 tool calls
+// run in parallel; further ones are refused. Messages to a client that doesn't read wait,
+// and none is dropped. Notifications of a call are written before its response.
 //
-// Requests are answered in the order they came, tool calls in parallel (64 at
-// most, more are refused). Nothing is dropped: what is said to a client that does
-// not read waits. Notifications of a call are written before its response.
-//
-// The servers speak the revisions with the initialize handshake only:
-// server/discover and subscriptions/listen are unknown methods to them.
-//
-// The package is a leaf: it knows nothing of the gateway that runs it.
+// The servers only support revisions with the initialize handshake, so server/discover
+// and subscriptions/listen are unknown methods. The package must not depend on the
+// gateway.
 package demo
 
 import (
@@ -35,15 +29,14 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// version is reported by the demo servers in initialize.
+// version is the demo servers' version in initialize.
 const version = "1.0.0"
 
-// backend is one demo server, ready to be served.
 type backend struct {
 	srv *server
-	// exists tells whether a URI can be subscribed to.
+	// exists reports whether a URI can be subscribed to.
 	exists func(uri string) bool
-	// background, if set, runs beside the server until its context ends.
+	// background runs beside the server until its context ends. It may be nil.
 	background func(ctx context.Context)
 }
 
@@ -53,19 +46,18 @@ var backends = map[string]func(*peer) backend{
 	"notes":   newNotes,
 }
 
-// Names lists the demo servers in alphabetical order.
+// Names returns the demo servers in alphabetical order.
 func Names() []string {
 	return slices.Sorted(maps.Keys(backends))
 }
 
-// Run serves the demo server called name to the one client at in and out, one
-// JSON-RPC message per line, and returns nil once in ends or ctx is done. Calls
-// still running then are cancelled. If ctx ends first, in and out are closed if they
-// are an [io.Closer], which ends a read or write that waits for the client; a
-// read or write that even this does not end is left behind.
+// Run serves the named demo server to one client, one JSON-RPC message per line. It
+// cancels running calls and returns nil when in ends or ctx is done. When ctx ends, it
+// closes in and out if they are an [io.Closer], which unblocks reads and writes. It
+// abandons a read or write that stays blocked.
 //
-// An unknown name is an error that lists the known ones. Lines over 16 MiB and
-// failures of in or out end the server with an error.
+// An unknown name is an error that lists the known ones. Lines over 16 MiB and I/O errors
+// stop the server with an error.
 func Run(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	build, ok := backends[name]
 	if !ok {
@@ -78,14 +70,13 @@ func Run(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// newServer makes the part that the three servers have in common.
 func newServer(p *peer, name, title, description, instructions, emoji string, completions completer) *server {
 	s := &server{p: p, completions: completions}
 	s.hello.Instructions = instructions
 	s.hello.ServerInfo = mcp.Implementation{
 		Name: name, Version: version, Title: title, Description: description, Icons: []mcp.Icon{icon(emoji)},
 	}
-	// Said in JSON, for mcp has no names for the types of these.
+	// JSON, because mcp-go's types for these are anonymous.
 	const can = `{"completions":{},"logging":{},"prompts":{"listChanged":true},` +
 		`"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}`
 	if err := json.Unmarshal([]byte(can), &s.hello.Capabilities); err != nil {
@@ -95,7 +86,6 @@ func newServer(p *peer, name, title, description, instructions, emoji string, co
 	return s
 }
 
-// addTool offers a tool whose arguments are checked before call sees them.
 func (s *server) addTool(t mcp.Tool, call toolHandler) {
 	s.tools.put(t.Name, t, withCheckedArguments(t, call))
 }
@@ -108,11 +98,11 @@ func (s *server) addTemplate(t mcp.ResourceTemplate, read resourceHandler) {
 	s.templates.put(t.URITemplate.Raw(), t, read)
 }
 
-// What a tool does, for the hints of its annotations.
+// Annotations of a tool.
 const (
-	readOnly    = 1 << iota // and changes nothing
-	destructive             // what cannot be had back
-	idempotent              // a second call changes nothing more
+	readOnly    = 1 << iota // changes nothing
+	destructive             // can't be undone
+	idempotent              // a second call has no further effect
 )
 
 func newTool(name, title, emoji string, does int, description string, more ...mcp.ToolOption) mcp.Tool {
@@ -137,7 +127,7 @@ func newTemplate(uri, name, title, emoji, mime, description string) mcp.Resource
 		mcp.WithTemplateMIMEType(mime), mcp.WithTemplateIcons(icon(emoji)))
 }
 
-// icon draws an emoji as a data: URI, so that no icon needs a network.
+// icon returns an emoji as a data: URI, so that no network is needed.
 func icon(emoji string) mcp.Icon {
 	svg := `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><text x="16" y="25" font-size="24" text-anchor="middle">` + emoji + `</text></svg>`
 	return mcp.Icon{
@@ -151,7 +141,6 @@ func textContents(uri, mime, text string) []mcp.ResourceContents {
 	return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: mime, Text: text}}
 }
 
-// embedded puts a text resource into a prompt message or a tool result.
 func embedded(uri, mime, text string) mcp.EmbeddedResource {
 	return mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: uri, MIMEType: mime, Text: text})
 }
@@ -164,16 +153,16 @@ func promptResult(description string, contents ...mcp.Content) *mcp.GetPromptRes
 	return mcp.NewGetPromptResult(description, messages)
 }
 
-// structured answers a tool call with a value and the text that a client
-// without structured content shows instead.
+// structured returns a result with structured content, and text for clients that don't
+// support it.
 func structured(value any, text string, more ...mcp.Content) *mcp.CallToolResult {
 	result := mcp.NewToolResultStructured(value, text)
 	result.Content = append(result.Content, more...)
 	return result
 }
 
-// outputSchema is mcp.WithOutputSchema, but for lists: a Go slice may be null, the
-// lists here never are, and some clients cannot do with two types.
+// outputSchema is like mcp.WithOutputSchema, but declares lists as "array" only. They are
+// never null, and some clients don't support two types.
 func outputSchema[T any]() mcp.ToolOption {
 	return func(t *mcp.Tool) {
 		mcp.WithOutputSchema[T]()(t)
@@ -185,8 +174,8 @@ func outputSchema[T any]() mcp.ToolOption {
 	}
 }
 
-// complete offers the values that start with what was typed, then those that
-// contain it; 100 at most, the most that the protocol allows.
+// complete returns values that start with typed, then values that contain it, 100 at most
+// (the protocol's limit).
 func complete(typed string, values []string) mcp.Completion {
 	const most = 100
 	typed = strings.ToLower(typed)
@@ -207,8 +196,8 @@ func complete(typed string, values []string) mcp.Completion {
 	}
 }
 
-// completer answers completion/complete from functions by "name argument":
-// the prompt's name or the template's text, and the argument's name.
+// completer answers completion/complete. Its keys are "name argument": the prompt's name
+// or the template's text, and the argument's name.
 type completer map[string]func(resolved map[string]string) []string
 
 func (c completer) find(about string, arg mcp.CompleteArgument, ctx mcp.CompleteContext) mcp.Completion {
@@ -219,7 +208,7 @@ func (c completer) find(about string, arg mcp.CompleteArgument, ctx mcp.Complete
 	return complete(arg.Value, values(ctx.Arguments))
 }
 
-// progress reports the steps of a tool call to a client that asked for them.
+// progress reports the progress of a tool call to clients that requested it.
 type progress struct {
 	p     *peer
 	token mcp.ProgressToken
@@ -246,7 +235,7 @@ func (pr progress) step(done int, message string) {
 	})
 }
 
-// wait sleeps, and tells whether the call is still wanted.
+// wait sleeps and reports whether ctx is still active.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	libraryPage    = 300 // entries per page of a list: seven pages of resources
+	libraryPage    = 300 // entries per page: seven pages of resources
 	booksTemplate  = "library://books/{author}/{title}"
 	searchTemplate = "library://search{?q,limit}"
 	searchPrefix   = "library://search"
@@ -35,7 +35,6 @@ type library struct {
 	loans []loan
 }
 
-// loan is a book that is out.
 type loan struct {
 	Book   string `json:"book"`
 	Reader string `json:"reader"`
@@ -52,7 +51,7 @@ func newLibrary(p *peer) backend {
 	}
 	srv := newServer(p, "library", "Library",
 		"2,000 resources in Markdown, plain text, JSON, CSV, PNG and SVG, over several pages.",
-		"A small library of invented books. library://welcome shows the way round, search_books finds books, "+
+		"A small library of invented books. Start with library://welcome, search_books finds books, "+
 			"library://books/{author}/{title} reads one, and take_inventory is slow on purpose.",
 		"📚", l.completions())
 	srv.pageSize = libraryPage
@@ -93,7 +92,7 @@ func (l *library) completions() completer {
 	}
 }
 
-// addResources lists the shelves. Every name is unique, for pages end with one.
+// addResources adds all resources. Names must be unique, because cursors are names.
 func (l *library) addResources(srv *server) {
 	add := func(uri, name, title, mime string, size int, read resourceHandler, more ...mcp.ResourceOption) {
 		opts := append([]mcp.ResourceOption{mcp.WithResourceTitle(title)}, more...)
@@ -155,9 +154,8 @@ func (l *library) addResources(srv *server) {
 	l.addSpecials(add)
 }
 
-// addSpecials lists what is out of the ordinary: rare books whose URI has no
-// authority and whose MIME type only a read tells, and boxes with several
-// contents of different types.
+// addSpecials adds unusual resources: rare books with a URI without authority and an
+// unlisted MIME type, and boxes with several contents of different types.
 func (l *library) addSpecials(add func(uri, name, title, mime string, size int, read resourceHandler, more ...mcp.ResourceOption)) {
 	for n := range numRare {
 		b := l.books[53*n]
@@ -183,9 +181,9 @@ func (l *library) addSpecials(add func(uri, name, title, mime string, size int, 
 
 func (l *library) addTemplates(srv *server) {
 	srv.addTemplate(newTemplate(booksTemplate, "book", "A book", "📖", "text/markdown",
-		"One book, e.g. library://books/ada-thornwick/the-amber-compass; completion knows authors and their titles",
+		"One book, e.g. library://books/ada-thornwick/the-amber-compass; completion lists authors and their titles",
 	), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-		// The exact URIs are listed; what comes here is spelled otherwise, or unknown.
+		// Exact URIs are listed resources. Others are spelled differently or unknown.
 		path, err := url.PathUnescape(strings.TrimPrefix(req.Params.URI, "library://books/"))
 		b, ok := l.byPath[strings.ToLower(path)]
 		if err != nil || !ok {
@@ -232,7 +230,7 @@ func (l *library) addPrompts(srv *server) {
 		path := req.Params.Arguments["author"] + "/" + req.Params.Arguments["title"]
 		b, ok := l.byPath[path]
 		if !ok {
-			return nil, fmt.Errorf("there is no book %q; completion knows authors and their titles", path)
+			return nil, fmt.Errorf("no book %q; completion lists authors and titles", path)
 		}
 		return promptResult("Questions about "+b.title,
 			embedded(b.uri(), "text/markdown", b.text()),
@@ -240,7 +238,7 @@ func (l *library) addPrompts(srv *server) {
 	})
 }
 
-// find returns the cards of the books in which every word occurs.
+// find returns the cards of the books that contain every word.
 func (l *library) find(query string, limit int) bookHits {
 	words := strings.Fields(strings.ToLower(query))
 	hits := bookHits{Books: []bookCard{}}
@@ -286,7 +284,7 @@ func blob(uri, mime string, data []byte) mcp.BlobResourceContents {
 }
 
 func toJSON(v any) string {
-	text, _ := json.MarshalIndent(v, "", "  ") // only strings, numbers and structs of them come here
+	text, _ := json.MarshalIndent(v, "", "  ") // can't fail for these types
 	return string(text) + "\n"
 }
 
@@ -305,7 +303,7 @@ Everything here is a resource. On the shelves:
 | library://covers/NNNN.png        | 100 covers                          | image/png        |
 | library://bookplates/NN.svg      | 72 bookplates                       | image/svg+xml    |
 | library://boxes/NN               | boxes with several things in each   | multipart/mixed  |
-| urn:isbn:…                       | the locked cabinet                  | told by the read |
+| urn:isbn:…                       | the locked cabinet                  | see its contents |
 
 Things to try:
 

@@ -10,13 +10,11 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// bookHits answers a search of the catalog.
 type bookHits struct {
 	Total int        `json:"total" jsonschema:"how many books match, which can be more than are listed"`
 	Books []bookCard `json:"books"`
 }
 
-// inventory is counted by take_inventory.
 type inventory struct {
 	Shelves int      `json:"shelves"`
 	Books   int      `json:"books"`
@@ -46,14 +44,14 @@ func (l *library) addTools(srv *server) {
 	srv.addTool(newTool("borrow_book", "Borrow a book", "🤲", 0,
 		"Lends a book to a reader; library://loans/current changes.",
 		bookArg,
-		mcp.WithString("reader", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(60), mcp.Description("Who takes it home")),
+		mcp.WithString("reader", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(60), mcp.Description("Name of the reader")),
 	), l.borrow)
 	srv.addTool(newTool("return_book", "Return a book", "📥", 0,
 		"Takes a book back; library://loans/current changes.",
 		bookArg,
 	), l.giveBack)
 	srv.addTool(newTool("clear_loans", "Forget all loans", "🔥", destructive|idempotent,
-		"Tears the page with the loans out of the book. There is no way back."), l.clear)
+		"Tears the page with the loans out of the book. This can't be undone."), l.clear)
 }
 
 func (l *library) search(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -140,9 +138,9 @@ func (l *library) giveBack(_ context.Context, req mcp.CallToolRequest) (*mcp.Cal
 
 func (l *library) clear(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	l.setLoans(func([]loan) ([]loan, string) { return nil, "" })
-	return mcp.NewToolResultText("Nobody owes us anything any more."), nil
+	return mcp.NewToolResultText("All loans are cleared."), nil
 }
 
 func (l *library) unknown(req mcp.CallToolRequest) *mcp.CallToolResult {
-	return mcp.NewToolResultErrorf("there is no book %q; search_books lists author/title", req.GetString("book", ""))
+	return mcp.NewToolResultErrorf("no book %q; find author/title with search_books", req.GetString("book", ""))
 }

@@ -21,7 +21,7 @@ const (
 	noteScheme  = "note:///"
 )
 
-// note is one note; its slug never changes.
+// note is one note. Its slug never changes.
 type note struct {
 	slug, title, description, mime, text string
 	changed                              time.Time
@@ -29,16 +29,13 @@ type note struct {
 
 func (n note) uri() string { return noteScheme + n.slug }
 
-// notes is the notebook of one server.
 type notes struct {
 	p  *peer
 	mu sync.Mutex
-	// bySlug holds the notes; the list of resources is changed under the same lock, so
-	// that both agree.
+	// bySlug and the list of resources change under the same lock, so that they agree.
 	bySlug map[string]note
 }
 
-// noteCard describes a note in the answers of tools.
 type noteCard struct {
 	Slug     string `json:"slug" jsonschema:"name of the note in the other tools"`
 	URI      string `json:"uri" jsonschema:"where to read the note"`
@@ -67,7 +64,7 @@ func newNotes(p *peer) backend {
 	srv := newServer(p, "notes", "Notes",
 		"A small notebook: every note is a resource that you can read, edit and subscribe to.",
 		"A notebook kept in memory. Every note is a resource note:///<slug>. Use add_note, edit_note and remove_note to "+
-			"change it; subscribe to a note to hear of edits. Nothing is saved: the notebook starts afresh with the server.",
+			"change it; subscribe to a note to be notified of edits. Nothing is saved: a restart resets the notebook.",
 		"📝", completions)
 	nb.addTools(srv)
 	nb.addPrompts(srv)
@@ -86,7 +83,7 @@ func (nb *notes) addTools(srv *server) {
 	text := mcp.WithString("text", mcp.Required(), mcp.MaxLength(maxNoteText), mcp.Description("The whole text of the note"))
 	srv.addTool(newTool("add_note", "Add a note", "➕", 0,
 		"Adds a note and answers where to read it. The resource list changes.",
-		mcp.WithString("title", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(120), mcp.Description("A line that says what it is about")),
+		mcp.WithString("title", mcp.Required(), mcp.MinLength(1), mcp.MaxLength(120), mcp.Description("The topic in one line")),
 		text,
 		mcp.WithString("format", mcp.Enum("text", "markdown", "json"), mcp.DefaultString("text"), mcp.Description("How the text is written")),
 		outputSchema[noteCard](),
@@ -109,7 +106,7 @@ func (nb *notes) addTools(srv *server) {
 
 func (nb *notes) addPrompts(srv *server) {
 	srv.addPrompt(newPrompt("summarize_notes", "Summarize the notebook", "🗒️", "Asks for a short summary of all notes, which come along as embedded resources."), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		const most = 50 // a prompt is read by a model, not archived
+		const most = 50 // limits the size for models
 		contents := []mcp.Content{mcp.NewTextContent("Summarize these notes in five lines, the most pressing thing first.")}
 		for _, slug := range nb.slugs() {
 			if n, ok := nb.get(slug); ok && len(contents) <= most {
@@ -124,7 +121,7 @@ func (nb *notes) addPrompts(srv *server) {
 	), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		n, ok := nb.get(req.Params.Arguments["slug"])
 		if !ok {
-			return nil, fmt.Errorf("there is no note %q; there are: %s", req.Params.Arguments["slug"], strings.Join(nb.slugs(), ", "))
+			return nil, fmt.Errorf("no note %q; known: %s", req.Params.Arguments["slug"], strings.Join(nb.slugs(), ", "))
 		}
 		tone := cmp.Or(req.Params.Arguments["tone"], "friendly")
 		return promptResult("A better version of "+n.title,
@@ -219,7 +216,7 @@ func (nb *notes) search(_ context.Context, _ mcp.CallToolRequest, args struct {
 }
 
 func (nb *notes) unknown(slug string) *mcp.CallToolResult {
-	return mcp.NewToolResultErrorf("there is no note %q; search_notes lists them", slug)
+	return mcp.NewToolResultErrorf("no note %q; find notes with search_notes", slug)
 }
 
 func (n note) link() mcp.ResourceLink {
@@ -231,9 +228,9 @@ func (n note) link() mcp.ResourceLink {
 func checkNote(mime, text string) string {
 	switch {
 	case len(text) > maxNoteText:
-		return fmt.Sprintf("the text has %d bytes, a note holds %d", len(text), maxNoteText)
+		return fmt.Sprintf("the text has %d bytes, the limit is %d", len(text), maxNoteText)
 	case mime == "application/json" && !json.Valid([]byte(text)):
-		return "this is a JSON note, and the text is not JSON"
+		return "the text of a JSON note must be JSON"
 	}
 	return ""
 }
@@ -257,8 +254,8 @@ func (nb *notes) put(n note) {
 	nb.putLocked(n)
 }
 
-// putLocked stores a note and lists it with its size and time, so an edit
-// changes the list as well.
+// putLocked stores a note and lists it with its size and time, so that an edit also
+// changes the list.
 func (nb *notes) putLocked(n note) {
 	nb.bySlug[n.slug] = n
 	opts := []mcp.ResourceOption{
@@ -273,15 +270,15 @@ func (nb *notes) putLocked(n note) {
 	nb.p.srv.addResource(mcp.NewResource(n.uri(), n.slug, opts...),
 		func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 			n, ok := nb.get(strings.TrimPrefix(req.Params.URI, noteScheme))
-			if !ok { // removed a moment ago
+			if !ok { // it was just removed
 				return nil, errNoResource(req.Params.URI)
 			}
 			return textContents(n.uri(), n.mime, n.text), nil
 		})
 }
 
-// freeSlug makes a slug of a title: lower-case letters and digits of ASCII,
-// dashes between them, and a number if the slug is taken. Called under nb.mu.
+// freeSlug returns an unused slug for a title: ASCII lower-case letters, digits and
+// dashes, and a number if necessary. The caller must hold nb.mu.
 func (nb *notes) freeSlug(title string) string {
 	slug := cmp.Or(slugify(title), "note")
 	free := slug
@@ -301,8 +298,8 @@ func slugify(s string) string {
 	return strings.Trim(slug[:min(len(slug), 60)], "-")
 }
 
-// firstNotes is the notebook as a newcomer finds it: plain text, Markdown and
-// JSON, one note without a description.
+// firstNotes returns the initial notes: plain text, Markdown and JSON, one without a
+// description.
 func firstNotes() []note {
 	at := time.Date(2026, time.March, 20, 9, 30, 0, 0, time.UTC)
 	return []note{
@@ -353,7 +350,7 @@ a new broom
 			slug: "goblin-facts", title: "Facts about goblins", mime: "application/json", changed: at.Add(75 * time.Hour),
 			description: "Carefully collected, poorly checked",
 			text: `{
-  "favourite_food": ["mushrooms", "toast", "other people's toast"],
+  "favourite_food": ["mushrooms", "toast", "borrowed toast"],
   "average_height_cm": 87.5,
   "can_keep_secrets": false,
   "known_languages": {"spoken": 4, "whistled": 2},

@@ -19,20 +19,20 @@ type (
 	resourceHandler = func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error)
 )
 
-// server holds the things of a demo server, and answers requests for them.
+// server holds the entries of a demo server and answers requests.
 type server struct {
 	p           *peer
 	hello       mcp.InitializeResult
 	completions completer
-	pageSize    int // entries per page of a list; 0: all in one
+	pageSize    int // entries per page; 0 is one page
 
-	tools     collection[mcp.Tool, toolHandler]                 // by name
-	prompts   collection[mcp.Prompt, promptHandler]             // by name
-	resources collection[mcp.Resource, resourceHandler]         // by URI
-	templates collection[mcp.ResourceTemplate, resourceHandler] // by template
+	tools     collection[mcp.Tool, toolHandler]
+	prompts   collection[mcp.Prompt, promptHandler]
+	resources collection[mcp.Resource, resourceHandler]
+	templates collection[mcp.ResourceTemplate, resourceHandler]
 }
 
-// failure is an error that knows its code; others are internal errors.
+// failure is an error with a code. Other errors are internal errors.
 type failure struct {
 	code    int
 	message string
@@ -45,7 +45,6 @@ func errNoResource(uri string) error {
 	return &failure{mcp.RESOURCE_NOT_FOUND, fmt.Sprintf("there is no %s here: resource not found", uri), map[string]any{"uri": uri}}
 }
 
-// collection holds the entries of one kind and their handlers.
 type collection[T mcp.Named, H any] struct {
 	mu      sync.Mutex
 	entries map[string]entry[T, H]
@@ -78,8 +77,8 @@ func (s *collection[T, H]) find(key string) (answer H, ok bool) {
 	return e.handler, ok
 }
 
-// list returns the page behind cursor, ordered by name, and the cursor of the next.
-// A cursor is the last name of a page, so names must be unique.
+// list returns the page after cursor, ordered by name, and the next cursor. A cursor is
+// the last name of a page, so names must be unique.
 func (s *collection[T, H]) list(cursor mcp.Cursor, pageSize int) ([]T, mcp.PaginatedResult, error) {
 	after, err := base64.StdEncoding.DecodeString(string(cursor))
 	if err != nil {
@@ -102,7 +101,7 @@ func (s *collection[T, H]) list(cursor mcp.Cursor, pageSize int) ([]T, mcp.Pagin
 	return items, page, nil
 }
 
-// method answers a request, which it gets as it came.
+// method answers a request. It receives the whole message.
 type method func(ctx context.Context, s *server, name string, request []byte) (any, error)
 
 func handler[Req, Res any](answer func(*server, context.Context, Req) (Res, error)) method {
@@ -154,7 +153,7 @@ func (s *server) setLevel(_ context.Context, req mcp.SetLevelRequest) (mcp.Empty
 	if !s.p.initialized.Load() {
 		return mcp.EmptyResult{}, errors.New("session not properly initialized")
 	}
-	// The emergency passes every level that there is.
+	// Emergency passes every valid level.
 	if !mcp.LoggingLevelEmergency.ShouldSendTo(req.Params.Level) {
 		return mcp.EmptyResult{}, &failure{code: mcp.INVALID_PARAMS, message: fmt.Sprintf("invalid logging level '%s'", req.Params.Level)}
 	}

@@ -428,7 +428,7 @@ func TestUnfitArgumentsAreToldInWords(t *testing.T) {
 	} {
 		got := clients[tt.server].call(tt.tool, tt.args)
 		require.True(t, got.IsError)
-		require.Equal(t, "the arguments do not fit: "+tt.want, got.Content[0].Text)
+		require.Equal(t, "invalid arguments: "+tt.want, got.Content[0].Text)
 	}
 }
 

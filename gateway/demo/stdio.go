@@ -22,29 +22,28 @@ const (
 	maxSubscriptions = 4096
 )
 
-// peer is the one client of a running server: what it wants to hear, its calls
-// and its transport.
+// peer is the one client of a running server: its level, subscriptions, calls and
+// transport.
 type peer struct {
 	srv         *server
 	exists      func(uri string) bool
 	initialized atomic.Bool
-	running     sync.WaitGroup // tool calls and what goes on in the background
+	running     sync.WaitGroup // tool calls and background work
 
 	writing sync.Mutex
 	out     *json.Encoder
-	fail    context.CancelCauseFunc // with why the output failed
+	fail    context.CancelCauseFunc // with the output's error
 
 	mu    sync.Mutex
 	level mcp.LoggingLevel
 	subs  map[string]bool
-	calls map[string]*call // tool calls that run, by the text of their id
+	calls map[string]*call // running tool calls by the text of their id
 }
 
 func newPeer() *peer {
 	return &peer{level: mcp.LoggingLevelWarning, subs: map[string]bool{}, calls: map[string]*call{}}
 }
 
-// call is one request being answered.
 type call struct {
 	cancel    context.CancelFunc
 	cancelled atomic.Bool
@@ -63,7 +62,7 @@ func (p *peer) subscribe(uri string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.subs) >= maxSubscriptions && !p.subs[uri] {
-		return fmt.Errorf("%d subscriptions are the most this server keeps", maxSubscriptions)
+		return fmt.Errorf("too many subscriptions; the limit is %d", maxSubscriptions)
 	}
 	p.subs[uri] = true
 	return nil
@@ -92,7 +91,6 @@ func (p *peer) notify(method string, params map[string]any) {
 
 func (p *peer) listChanged() { p.notify(mcp.MethodNotificationResourcesListChanged, nil) }
 
-// notifyUpdated notifies the client of a change if it subscribed to the resource.
 func (p *peer) notifyUpdated(uri string) {
 	p.mu.Lock()
 	wanted := p.subs[uri]
@@ -102,7 +100,6 @@ func (p *peer) notifyUpdated(uri string) {
 	}
 }
 
-// log sends a log line that the client sees at level info and below.
 func (p *peer) log(logger, text string) {
 	p.mu.Lock()
 	level := p.level
@@ -112,7 +109,7 @@ func (p *peer) log(logger, text string) {
 	}
 }
 
-// serve answers the client until in ends, ctx is done or a side fails.
+// serve answers the client until in ends, ctx is done, or I/O fails.
 func (p *peer) serve(ctx context.Context, b backend, in io.Reader, out io.Writer) error {
 	asked := ctx
 	ctx, p.fail = context.WithCancelCause(ctx)
@@ -127,8 +124,8 @@ func (p *peer) serve(ctx context.Context, b backend, in io.Reader, out io.Writer
 	}
 	ended := make(chan error, 1)
 	go func() {
-		// When the client is done talking, running calls are cancelled, but what
-		// they answer is still written.
+		// When the client closes its side, running calls are cancelled, but their answers
+		// are still written.
 		requests, end := context.WithCancel(ctx)
 		if b.background != nil {
 			p.running.Go(func() { b.background(requests) })
@@ -141,16 +138,15 @@ func (p *peer) serve(ctx context.Context, b backend, in io.Reader, out io.Writer
 	var err error
 	select {
 	case err = <-ended:
-	case <-ctx.Done(): // a read or write may still hang in a client that does nothing
+	case <-ctx.Done(): // a read or write may still be blocked
 		err = context.Cause(ctx)
 	}
-	if asked.Err() != nil { // what failed is what was closed for that
+	if asked.Err() != nil { // the error comes from closing in and out
 		return nil
 	}
 	return err
 }
 
-// read dispatches lines until there are no more.
 func (p *peer) read(ctx context.Context, in io.Reader) error {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -163,7 +159,7 @@ func (p *peer) read(ctx context.Context, in io.Reader) error {
 	return nil
 }
 
-// dispatch answers one message, tool calls on a goroutine of their own.
+// dispatch answers one message. Tool calls run in their own goroutines.
 func (p *peer) dispatch(ctx context.Context, line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
@@ -193,7 +189,7 @@ func (p *peer) dispatch(ctx context.Context, line []byte) {
 		if json.Unmarshal(msg.Params, &params) == nil {
 			p.cancel(string(params.RequestID))
 		}
-	case notification || msg.Result != nil: // nothing here waits for them
+	case notification || msg.Result != nil: // this server sends no requests
 	case msg.Method == string(mcp.MethodToolsCall):
 		p.run(ctx, msg.ID, line)
 	default:
@@ -201,7 +197,7 @@ func (p *peer) dispatch(ctx context.Context, line []byte) {
 	}
 }
 
-// run answers a tool call beside what comes next.
+// run answers a tool call concurrently.
 func (p *peer) run(ctx context.Context, id json.RawMessage, line []byte) {
 	c := &call{}
 	ctx, c.cancel = context.WithCancel(ctx)
@@ -224,7 +220,7 @@ func (p *peer) admit(id string, c *call) error {
 		return fmt.Errorf("request id %s is in use", id)
 	}
 	if len(p.calls) >= maxCalls {
-		return fmt.Errorf("%d tool calls are running, try again later", maxCalls)
+		return fmt.Errorf("%d tool calls are running; try again later", maxCalls)
 	}
 	p.calls[id] = c
 	return nil

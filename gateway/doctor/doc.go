@@ -1,12 +1,10 @@
-// Package doctor finds out why a server does not work and suggests a fix.
+// Package doctor diagnoses servers and the local setup, and suggests fixes.
 //
-// It owns the checks, and holds definitions against clients' limits. It speaks to servers by
-// [goblin/gateway/upstream], as Goblin always does, in a process or a connection of its own,
-// which is gone when a function of this package returns. It must not know who asks, and
-// how results are shown: texts quote servers, so the caller that shows them makes them safe.
+// It checks servers through [goblin/gateway/upstream], in a separate process or
+// connection, which it closes before it returns. It must not know how results are shown.
+// Texts quote servers, so the caller must escape them.
 //
-// All functions may be called from any goroutine. They block until the checks are done:
-// for a server that takes its startup_timeout, half a minute for its lists and some
-// seconds to end it, at most. Looking for another address of a remote server takes as much
-// as its startup_timeout. Nothing runs before it is asked for.
+// All functions are safe for concurrent use. They block until the checks are done. A check takes at
+// most the server's startup_timeout, 30 s for its lists, and some seconds to stop it. Finding the right
+// URL of a remote server takes at most another startup_timeout.
 package doctor

@@ -17,7 +17,6 @@ import (
 	"goblin/registry/termtext"
 )
 
-// checkLists checks the lists of the server.
 func (p *serverCheck) checkLists(t *session) {
 	if p.checkListed(t) && p.schemas(t) {
 		p.limits(t)
@@ -25,33 +24,32 @@ func (p *serverCheck) checkLists(t *session) {
 	}
 }
 
-// overrides checks that those of the config are for something.
 func (p *serverCheck) overrides(t *session) {
 	for _, w := range policy.CheckOverrides(p.Config, policy.CatalogEntries(t.Load())) {
-		p.AddWarning("overrides", w.Text, fmt.Sprintf("correct line %d of %s", w.Line, p.Config.Path))
+		p.AddWarning("overrides", w.Text, fmt.Sprintf("fix line %d of %s", w.Line, p.Config.Path))
 	}
 }
 
-// limited matches the limit of the config that an error names.
+// limited matches the config limit in an error.
 var limited = pattern(`\((limits\.\w+)\)`)
 
 func (p *serverCheck) checkListed(t *session) bool {
 	const name = "lists"
 	if why := t.connectError(); why != nil {
-		fix := "see the server's log; Goblin got no more than that"
+		fix := "check the server's log; Goblin got no further details"
 		if p.s.Type == config.Stdio {
 			fix = p.runByHandFix()
 		}
 		p.fail(name, why, fix)
 		c := &p.Checks[len(p.Checks)-1]
-		c.Text = "the connection ended while or after it listed: " + c.Text
+		c.Text = "the connection closed during or after listing: " + c.Text
 		return false
 	}
 	if len(t.missing) > 0 {
 		text, fix := firstOf(t.missing), "update the server, or report this to its authors"
 		switch limit := limited().FindStringSubmatch(text); {
 		case strings.Contains(text, fmt.Sprintf("(code %d)", jsonrpc.CodeMethodNotFound)):
-			fix += ": it declares what it does not answer for"
+			fix += ": it declares a capability that it doesn't implement"
 		case limit != nil:
 			fix = fmt.Sprintf("raise %s under gateway, or report this to the server's authors", limit[1])
 		}
@@ -71,7 +69,7 @@ func (p *serverCheck) checkListed(t *session) bool {
 		}
 	}
 	if len(dropped) > 0 {
-		p.AddWarning(name, firstOf(dropped), "tell the server's authors")
+		p.AddWarning(name, firstOf(dropped), "report this to the server's authors")
 	} else {
 		p.AddOK(name, t.summary())
 	}
@@ -79,10 +77,9 @@ func (p *serverCheck) checkListed(t *session) bool {
 	return true
 }
 
-// maxRepaired is the maximum number of changed definitions shown.
+// maxRepaired is the maximum number of repaired definitions shown.
 const maxRepaired = 10
 
-// reportRepairs reports the definitions that are changed for clients.
 func (p *serverCheck) reportRepairs(t *session) {
 	s, _ := t.State(p.s.Name)
 	var shown []string
@@ -98,10 +95,9 @@ func (p *serverCheck) reportRepairs(t *session) {
 	if more := s.Repairs.Changed - len(shown); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	p.AddWarning("definitions", registry.ChangedText+": "+text, "tell the server's authors")
+	p.AddWarning("definitions", registry.ChangedText+": "+text, "report this to the server's authors")
 }
 
-// firstOf returns the first of several complaints, and the number of further ones.
 func firstOf(all []string) string {
 	if len(all) == 1 {
 		return all[0]
@@ -109,7 +105,7 @@ func firstOf(all []string) string {
 	return fmt.Sprintf("%s; and %d more", all[0], len(all)-1)
 }
 
-// schemas checks the tools' schemas, as most clients get them.
+// schemas checks the tools' schemas as most clients get them.
 func (p *serverCheck) schemas(t *session) bool {
 	const name = "schemas"
 	if len(t.tools) == 0 {
@@ -128,16 +124,15 @@ func (p *serverCheck) schemas(t *session) bool {
 	}
 	switch {
 	case len(broken) > 0:
-		p.AddBroken(name, firstOf(broken), p.hideToolFix("tell the server's authors; until then, leave the tool out"))
+		p.AddBroken(name, firstOf(broken), p.hideToolFix("report this to the server's authors; until then, hide the tool"))
 	case len(refused) > 0:
-		p.AddWarning(name, firstOf(refused), p.hideToolFix("if your client complains, leave the tool out"))
+		p.AddWarning(name, firstOf(refused), p.hideToolFix("if your client rejects it, hide the tool"))
 	default:
-		p.AddOK(name, "those of "+termtext.Count(len(t.tools), "tool")+" are sound")
+		p.AddOK(name, termtext.Count(len(t.tools), "tool")+" with valid schemas")
 	}
 	return len(broken) == 0
 }
 
-// hideToolFix returns how to leave out a tool.
 func (p *serverCheck) hideToolFix(when string) string {
 	if p.s.JSON {
 		return fmt.Sprintf(`%s: "tools": {"deny": ["NAME"]} in %q`, when, p.s.Name)
@@ -145,13 +140,12 @@ func (p *serverCheck) hideToolFix(when string) string {
 	return fmt.Sprintf("%s: tools: {deny: [NAME]} in %q", when, p.s.Name)
 }
 
-// longDescription says why clients cut the description of a tool; "" if they do not.
+// longDescription returns why clients cut a tool's description, or "".
 func longDescription(def []byte) string {
 	text := rawjson.GetString(def, "description")
 	return definition.LongDescription(text)
 }
 
-// limits checks names and descriptions against what clients take.
 func (p *serverCheck) limits(t *session) {
 	const name = "limits"
 	tools := 0
@@ -165,7 +159,7 @@ func (p *serverCheck) limits(t *session) {
 		tools++
 		for _, l := range report.KnownLimits {
 			if l.Name > 0 && len(l.Prefix)+len(e.Listed) > l.Name && long == "" {
-				long = fmt.Sprintf("tool %q is called %q, which is too long for %s: at most %d characters behind %q", short(e.Name, 80), e.Listed, l.Client, l.Name-len(l.Prefix), l.Prefix)
+				long = fmt.Sprintf("tool %q is listed as %q, too long for %s: the limit is %d characters after %q", short(e.Name, 80), e.Listed, l.Client, l.Name-len(l.Prefix), l.Prefix)
 			}
 		}
 		if n := len(p.s.Name) + 1 + len(e.Name); n > len(e.Listed) {
@@ -180,7 +174,7 @@ func (p *serverCheck) limits(t *session) {
 	for _, def := range t.tools {
 		if why := longDescription(def); why != "" {
 			tool := rawjson.GetString(def, "name")
-			p.Add(report.Check{Name: name, State: report.Warning, Text: fmt.Sprintf("tool %q: %s", short(tool, 80), why), Fix: "what matters most should stand first; tell the server's authors"})
+			p.Add(report.Check{Name: name, State: report.Warning, Text: fmt.Sprintf("tool %q: %s", short(tool, 80), why), Fix: "report to the server's authors that the important parts should come first"})
 			return
 		}
 	}

@@ -16,40 +16,41 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Machine has the findings about this machine, apart from servers. Each part may have
-// failed, which is the error beside it.
+// Machine contains the facts about this machine that concern all servers. Each fact may
+// be missing, with the error beside it.
 type Machine struct {
 	Version     string
-	Config      string // as a user knows it
+	Config      string // file name for users
 	Servers     int
-	ConfigError string // what is wrong with the config, "" for nothing; nothing else is checked then
+	ConfigError string // config mistakes, or ""; if set, nothing else is checked
 
 	Endpoint    daemon.Endpoint
 	EndpointErr error
-	Status      *daemon.Status // of the running daemon; nil for none
-	StatusErr   error          // why there is none; [daemon.ErrNotRunning] is no failure
+	Status      *daemon.Status // of the running daemon, or nil
+	StatusErr   error          // why Status is nil; [daemon.ErrNotRunning] is not a failure
 
-	Damaged []config.Problem // state files that cannot be read
+	Damaged []config.Problem // damaged state files
 	Clients []Client
 }
 
 // Client is Goblin's entry in the config file of an MCP client.
 type Client struct {
-	Name    string // as a user types it behind "goblin install"
-	Title   string // as people call it
+	Name    string // argument of "goblin install"
+	Title   string // display name
 	File    string
 	Command string
 	Args    []string
-	Problem string // why the entry could not be read; "" for nothing
+	Problem string // why the entry could not be read, or ""
 }
 
-// DaemonCheck is the name of the daemon's check in reports. JSON output keeps the older word.
+// DaemonCheck is the name of the daemon's check in reports. It is part of the JSON
+// output.
 const DaemonCheck = "host"
 
-// daemonTimeout bounds what other daemons are asked for.
+// daemonTimeout limits a request to another daemon.
 const daemonTimeout = 5 * time.Second
 
-// QueryDaemon asks the running daemon of a place.
+// QueryDaemon fetches the status of the daemon at an endpoint.
 func (m *Machine) QueryDaemon(ctx context.Context, place daemon.Endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, 2*daemonTimeout)
 	defer cancel()
@@ -61,7 +62,7 @@ func (m *Machine) QueryDaemon(ctx context.Context, place daemon.Endpoint) {
 	}
 }
 
-// Check checks all of it.
+// Check checks the machine up to the first failure.
 func (m *Machine) Check(ctx context.Context) report.Diagnosis {
 	r := report.Diagnosis{Checks: []report.Check{}}
 	if m.config(&r) && m.runtime(&r) && m.daemon(&r) {
@@ -74,7 +75,7 @@ func (m *Machine) Check(ctx context.Context) report.Diagnosis {
 
 func (m *Machine) config(r *report.Diagnosis) bool {
 	if m.ConfigError != "" {
-		r.AddBroken("config", m.ConfigError, "goblin validate tells all of its mistakes")
+		r.AddBroken("config", m.ConfigError, "to see all mistakes, run \"goblin validate\"")
 		return false
 	}
 	r.AddOK("config", m.Config+", "+termtext.Count(m.Servers, "server"))
@@ -86,19 +87,19 @@ func (m *Machine) runtime(r *report.Diagnosis) bool {
 	if m.EndpointErr != nil {
 		text, fix := splitFix(m.EndpointErr.Error())
 		if fix == "" {
-			fix = "set XDG_RUNTIME_DIR to a folder that is yours alone"
+			fix = "set XDG_RUNTIME_DIR to a folder that only you can access"
 		}
 		r.AddBroken(name, text, fix)
 		return false
 	}
 	probe, err := os.CreateTemp(m.Endpoint.Dir, "doctor")
 	if err != nil {
-		r.AddBroken(name, fmt.Sprintf("nothing can be written to %s: %v", m.Endpoint.Dir, childproc.StripProgram(err)), "see its rights, and whether the disk is full")
+		r.AddBroken(name, fmt.Sprintf("cannot write to %s: %v", m.Endpoint.Dir, childproc.StripProgram(err)), "check its permissions and free disk space")
 		return false
 	}
 	_, err = probe.WriteString("x")
 	if err = errors.Join(err, probe.Close(), os.Remove(probe.Name())); err != nil {
-		r.AddBroken(name, fmt.Sprintf("nothing can be written to %s: %v", m.Endpoint.Dir, childproc.StripProgram(err)), "see whether the disk is full")
+		r.AddBroken(name, fmt.Sprintf("cannot write to %s: %v", m.Endpoint.Dir, childproc.StripProgram(err)), "check the free disk space")
 		return false
 	}
 	r.AddOK(name, m.Endpoint.Dir)
@@ -108,17 +109,17 @@ func (m *Machine) runtime(r *report.Diagnosis) bool {
 func (m *Machine) daemon(r *report.Diagnosis) bool {
 	switch {
 	case errors.Is(m.StatusErr, daemon.ErrNotRunning):
-		r.AddOK(DaemonCheck, "none runs; the first client starts it")
+		r.AddOK(DaemonCheck, "not running (the first client starts it)")
 	case m.StatusErr != nil:
 		text, fix := splitFix(m.StatusErr.Error())
 		if fix == "" {
-			fix = "end it with \"goblin stop\"; the next client starts another"
+			fix = "stop it with \"goblin stop\"; the next client starts a new one"
 		}
 		r.AddBroken(DaemonCheck, text, fix)
 		return false
 	case m.Status == nil:
 	case m.Status.Build != m.Endpoint.Build:
-		r.AddWarning(DaemonCheck, fmt.Sprintf("pid %d runs another build (%s) than this one (%s)", m.Status.PID, cmp.Or(m.Status.Build, "unknown"), cmp.Or(m.Endpoint.Build, "unknown")),
+		r.AddWarning(DaemonCheck, fmt.Sprintf("pid %d is build %s, this command is build %s", m.Status.PID, cmp.Or(m.Status.Build, "unknown"), cmp.Or(m.Endpoint.Build, "unknown")),
 			"run \"goblin stop\"; clients then start the current build")
 	case m.Status.Notice != "":
 		text, fix := splitFix(m.Status.Notice)
@@ -132,7 +133,7 @@ func (m *Machine) daemon(r *report.Diagnosis) bool {
 	return true
 }
 
-// state reports damaged state files. The fix is the last part of a problem's text.
+// state reports damaged state files. A problem's text ends with the fix.
 func (m *Machine) state(r *report.Diagnosis) {
 	for _, p := range m.Damaged {
 		text, fix := splitFix(p.String())
@@ -140,8 +141,8 @@ func (m *Machine) state(r *report.Diagnosis) {
 	}
 }
 
-// versions looks for daemons of other versions of Goblin: a bridge only speaks to a daemon of
-// its own, so that each version has one, with all its servers.
+// versions reports daemons of other Goblin versions. A bridge only connects to a daemon
+// of its own version, so each version runs all servers.
 func (m *Machine) versions(ctx context.Context, r *report.Diagnosis) {
 	const name = "version"
 	for _, place := range daemon.FindRunning(m.Endpoint.Dir, m.Endpoint.Config, "") {
@@ -152,15 +153,14 @@ func (m *Machine) versions(ctx context.Context, r *report.Diagnosis) {
 		other, err := (daemon.Remote{Place: place}).Status(ctx)
 		cancel()
 		if err == nil {
-			r.AddWarning(name, fmt.Sprintf("Goblin %s (pid %d) serves this config too, to %s; this is %s", place.Version, other.PID, termtext.Count(other.Clients(), "client"), m.Version),
-				"restart the clients that use the other one, and have them start this version")
+			r.AddWarning(name, fmt.Sprintf("Goblin %s (pid %d) also serves this config, to %s; this is %s", place.Version, other.PID, termtext.Count(other.Clients(), "client"), m.Version),
+				"make its clients start this version, and restart them")
 			return
 		}
 	}
 	r.AddOK(name, m.Version)
 }
 
-// clients looks at the entries of clients.
 func (m *Machine) clients(r *report.Diagnosis) {
 	const name = "clients"
 	self, _ := os.Executable()
@@ -169,9 +169,9 @@ func (m *Machine) clients(r *report.Diagnosis) {
 		again := termtext.Goblin("install", c.Name)
 		switch {
 		case c.Problem != "":
-			r.AddWarning(name, fmt.Sprintf("%s: %s: %s", c.Title, c.File, c.Problem), "mend that file, then run "+again)
+			r.AddWarning(name, fmt.Sprintf("%s: %s: %s", c.Title, c.File, c.Problem), "fix the file, then run "+again)
 		case !isRunnable(c.Command):
-			r.AddBroken(name, fmt.Sprintf("%s starts %q, which is not there", c.Title, c.Command), again)
+			r.AddBroken(name, fmt.Sprintf("%s starts %q, which doesn't exist", c.Title, c.Command), again)
 		case !isSameProgram(c.Command, self):
 			r.AddWarning(name, fmt.Sprintf("%s starts another Goblin, %s; this is %s", c.Title, c.Command, self), again)
 		default:
@@ -183,13 +183,11 @@ func (m *Machine) clients(r *report.Diagnosis) {
 	}
 }
 
-// isRunnable reports whether a client could start a command, whatever its PATH.
 func isRunnable(command string) bool {
 	_, err := childproc.LookPath(command, os.Environ())
 	return err == nil
 }
 
-// isSameProgram reports whether a command is the program at a path.
 func isSameProgram(command, path string) bool {
 	found, err := childproc.LookPath(command, os.Environ())
 	if err != nil || path == "" {
@@ -200,8 +198,8 @@ func isSameProgram(command, path string) bool {
 	return errA != nil || errB != nil || os.SameFile(a, b) || filepath.Clean(found) == filepath.Clean(path)
 }
 
-// CompareDaemon adds what the running daemon says of a server that works here: it may have been
-// started with another environment. ask has the daemon check the server.
+// CompareDaemon reports a server that works here but fails in the running daemon, which
+// may have another environment. ask lets the daemon check the server.
 func (m *Machine) CompareDaemon(r *report.Diagnosis, ask func(server string) (report.Diagnosis, error)) {
 	if m.Status == nil || r.State == report.Broken {
 		return
@@ -210,12 +208,12 @@ func (m *Machine) CompareDaemon(r *report.Diagnosis, ask func(server string) (re
 		if s.Name != r.Server || s.Error == "" || s.State == "ready" || s.State == "disabled" {
 			continue
 		}
-		text := fmt.Sprintf("it works here, but the running daemon (pid %d) says: %s", m.Status.PID, s.Error)
+		text := fmt.Sprintf("works here, but the running daemon (pid %d) reports: %s", m.Status.PID, s.Error)
 		fix := termtext.Goblin("restart", r.Server)
 		if theirs, err := ask(r.Server); err == nil && theirs.State == report.Broken {
 			found := theirs.Findings()
 			last := found[len(found)-1]
-			text = fmt.Sprintf("it works here, but not in the running daemon (pid %d), which has another environment: %s", m.Status.PID, last.Text)
+			text = fmt.Sprintf("works here, but not in the running daemon (pid %d), which has another environment: %s", m.Status.PID, last.Text)
 			fix = last.Fix
 		}
 		r.AddBroken(DaemonCheck, text, fix)

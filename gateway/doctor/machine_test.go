@@ -65,23 +65,23 @@ func TestTheChecksOfThisMachine(t *testing.T) {
 		"an open folder":       {func(m *doctor.Machine) { m.EndpointErr = errors.New("the folder /x is open; run: chmod 700 /x") }, "runtime", report.Broken, "the folder /x is open", "run: chmod 700 /x"},
 		"a folder that is gone": {func(m *doctor.Machine) {
 			m.Endpoint.Dir = filepath.Join(m.Endpoint.Dir, "gone")
-		}, "runtime", report.Broken, "nothing can be written to", "rights"},
+		}, "runtime", report.Broken, "cannot write to", "permissions"},
 		"a daemon that hangs": {func(m *doctor.Machine) { m.StatusErr = errors.New("it does not answer; if it hangs, kill it") }, doctor.DaemonCheck, report.Broken, "it does not answer", "kill it"},
 		"an edit not taken": {func(m *doctor.Machine) {
 			m.StatusErr, m.Status = nil, &daemon.Status{Notice: "the edited config has mistakes"}
 		}, doctor.DaemonCheck, report.Warning, "the edited config has mistakes", "validate"},
 		"a daemon of another build": {func(m *doctor.Machine) {
 			m.Endpoint.Build, m.StatusErr, m.Status = "new", nil, &daemon.Status{PID: 7}
-		}, doctor.DaemonCheck, report.Warning, "pid 7 runs another build (unknown) than this one (new)", "goblin stop"},
+		}, doctor.DaemonCheck, report.Warning, "pid 7 is build unknown, this command is build new", "goblin stop"},
 		"an entry without its program": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "cursor", Title: "Cursor", Command: "/no/such/goblin"}}
-		}, "clients", report.Broken, `Cursor starts "/no/such/goblin", which is not there`, "goblin install cursor"},
+		}, "clients", report.Broken, `Cursor starts "/no/such/goblin", which doesn't exist`, "goblin install cursor"},
 		"an entry of another one": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "cursor", Title: "Cursor", Command: "/bin/sh"}}
 		}, "clients", report.Warning, "Cursor starts another Goblin, /bin/sh", "goblin install cursor"},
 		"a file that is not understood": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "zed", Title: "Zed", File: "/z.json", Problem: "line 3: no comma"}}
-		}, "clients", report.Warning, "Zed: /z.json: line 3: no comma", "mend that file"},
+		}, "clients", report.Warning, "Zed: /z.json: line 3: no comma", "fix the file"},
 		"an entry of ours": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "zed", Title: "Zed", Command: self}}
 		}, "clients", report.OK, "1 client can start this Goblin", ""},
@@ -113,7 +113,7 @@ func TestDaemonsOfOtherVersionsAreFound(t *testing.T) {
 	serveStatus(t, old, daemon.Status{PID: 7, Sessions: []daemon.Session{{Client: "editor"}}})
 	r := m.Check(t.Context())
 	require.Equal(t, report.Warning, r.State, "%v", r.Checks)
-	require.Contains(t, r.Findings()[0].Text, "Goblin 1 (pid 7) serves this config too, to 1 client; this is 2")
+	require.Contains(t, r.Findings()[0].Text, "Goblin 1 (pid 7) also serves this config, to 1 client; this is 2")
 }
 
 func TestARunningDaemonIsLookedAt(t *testing.T) {
@@ -129,7 +129,7 @@ func TestARunningDaemonIsLookedAt(t *testing.T) {
 	ask := func(server string) (report.Diagnosis, error) {
 		theirs := report.Diagnosis{Server: server}
 		if server == "path" {
-			theirs.AddBroken("command", "npx is in no folder of PATH", "add PATH")
+			theirs.AddBroken("command", "npx not found in PATH", "add PATH")
 		} else {
 			theirs.AddOK("command", "npx")
 		}
@@ -137,8 +137,8 @@ func TestARunningDaemonIsLookedAt(t *testing.T) {
 	}
 	for server, want := range map[string]string{
 		"fine": "ok ",
-		"path": "broken it works here, but not in the running daemon (pid 9), which has another environment: npx is in no folder of PATH → add PATH",
-		"once": "broken it works here, but the running daemon (pid 9) says: gone → goblin restart once",
+		"path": "broken works here, but not in the running daemon (pid 9), which has another environment: npx not found in PATH → add PATH",
+		"once": "broken works here, but the running daemon (pid 9) reports: gone → goblin restart once",
 	} {
 		r := report.Diagnosis{Server: server, State: report.OK}
 		m.CompareDaemon(&r, ask)

@@ -15,8 +15,8 @@ import (
 // otherURLTimeout is the maximum duration of one try at another address.
 const otherURLTimeout = 3 * time.Second
 
-// tryOtherURLs tries the usual mistakes in a url. It returns the fix that names the address of an MCP
-// server, "" if none responds. All tries run in parallel.
+// tryOtherURLs tries common variations of a URL in turn, for at most the server's startup_timeout.
+// It returns the fix with the URL of an MCP server, or "" if none responds.
 func (p *serverCheck) tryOtherURLs(ctx context.Context, base *url.URL) (fix string) {
 	ctx, cancel := context.WithTimeout(ctx, p.s.StartupTimeout)
 	defer cancel()
@@ -25,7 +25,7 @@ func (p *serverCheck) tryOtherURLs(ctx context.Context, base *url.URL) (fix stri
 		s.URL, s.StartupTimeout = to.String(), min(otherURLTimeout, p.s.StartupTimeout)
 		s.Type, s.TypeSet = config.HTTP, false // falls back to SSE
 		if t := p.connect(ctx, &s); t.opened {
-			const why = "an MCP server answers there"
+			const why = "an MCP server responds there"
 			if at := to.String(); p.Redact(at) == at {
 				return fmt.Sprintf("set %s in %q: %s", p.s.Entry("url", at), p.s.Name, why)
 			}
@@ -38,7 +38,6 @@ func (p *serverCheck) tryOtherURLs(ctx context.Context, base *url.URL) (fix stri
 	return ""
 }
 
-// otherURLs returns the addresses that may be meant instead of base.
 func otherURLs(base *url.URL) (list []*url.URL) {
 	add := func(scheme, at string) {
 		to := *base

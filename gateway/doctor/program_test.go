@@ -79,24 +79,24 @@ func TestTheChecksOfALocalServerStopAtWhatIsBroken(t *testing.T) {
 		"a variable is not set": {
 			config.Server{Problem: "goblin.yaml:3: ${X} is not set; set it"}, "config", "${X} is not set", "set it",
 		},
-		"no such command":           {config.Server{Command: "no-such-program"}, "command", `"no-such-program" is in no folder of PATH (`, "full path"},
-		"no runtime":                {config.Server{Command: "dnx"}, "command", "in no folder of PATH", "install the .NET SDK"},
+		"no such command":           {config.Server{Command: "no-such-program"}, "command", `"no-such-program" not found in PATH (`, "full path"},
+		"no runtime":                {config.Server{Command: "dnx"}, "command", "not found in PATH", "install the .NET SDK"},
 		"arguments in the command":  {config.Server{Command: "sh -c x"}, "command", "no program", "write command: sh and args: [-c, x]"},
-		"no such file":              {config.Server{Command: filepath.Join(dir, "gone")}, "command", "there is no file", "correct the path"},
+		"no such file":              {config.Server{Command: filepath.Join(dir, "gone")}, "command", "no file", "fix the path"},
 		"a folder":                  {config.Server{Command: dir}, "command", "is a folder", "program in it"},
 		"not executable":            {config.Server{Command: plain}, "command", "is not executable", "chmod +x " + plain},
-		"no folder to run in":       {config.Server{Command: "/bin/sh", Cwd: filepath.Join(dir, "gone")}, "cwd", "is not there", "cwd"},
-		"an interpreter is missing": {config.Server{Command: executable(t, filepath.Join(dir, "script"), "#!/no/such/interpreter -x\n")}, "runs", "names /no/such/interpreter -x, which is missing", "first line"},
-		"no program":                {config.Server{Command: executable(t, filepath.Join(dir, "data"), "\x01\x02\x03")}, "runs", "no program for this machine", "build for"},
+		"no folder to run in":       {config.Server{Command: "/bin/sh", Cwd: filepath.Join(dir, "gone")}, "cwd", "no folder", "cwd"},
+		"an interpreter is missing": {config.Server{Command: executable(t, filepath.Join(dir, "script"), "#!/no/such/interpreter -x\n")}, "runs", "its interpreter /no/such/interpreter -x is missing", "first line"},
+		"no program":                {config.Server{Command: executable(t, filepath.Join(dir, "data"), "\x01\x02\x03")}, "runs", "not a program for this machine", "build for"},
 		"it ends at once":           {sh("echo boom >&2; exit 3"), "runs", "exit status 3; output: boom", "/bin/sh -c 'echo boom >&2; exit 3'"},
-		"it ends without a word":    {sh("exit 0"), "runs", "the process exited", "terminal"},
-		"it prints its help":        {sh("echo usage: x; exit 2"), "runs", "output: usage: x", "terminal"},
-		"a banner and nothing else": {with(sh("echo 'Welcome to \033[31mX'; cat >/dev/null"), 500*time.Millisecond), "stdout", `"Welcome to \x1b[31mX"`, "flag may be missing"},
-		"it says nothing":           {with(sh("cat >/dev/null"), 300*time.Millisecond), "handshake", "did not answer initialize within 300ms", "raise its startup_timeout"},
+		"it ends without a word":    {sh("exit 0"), "runs", "the process exited", "run it yourself"},
+		"it prints its help":        {sh("echo usage: x; exit 2"), "runs", "output: usage: x", "run it yourself"},
+		"a banner and nothing else": {with(sh("echo 'Welcome to \033[31mX'; cat >/dev/null"), 500*time.Millisecond), "stdout", `"Welcome to \x1b[31mX"`, "a missing flag"},
+		"it says nothing":           {with(sh("cat >/dev/null"), 300*time.Millisecond), "handshake", "did not answer initialize within 300ms", "raise startup_timeout"},
 		"it refuses the handshake":  {script(t, on("initialize", obj{"do": "error", "error": obj{"code": -32000, "message": "no licence"}})), "handshake", "no licence", "args"},
 		"it refuses its list":       {script(t, on("tools/list", obj{"do": "error", "error": obj{"code": -32000, "message": "no database"}})), "lists", "tools/list failed: no database", "authors"},
-		"it dies of its list":       {script(t, on("tools/list", obj{"do": "crash", "code": 4})), "lists", "exit status 4", "terminal"},
-		"an unknown type":           {script(t, withSchema(obj{"type": "object", "properties": obj{"n": obj{"type": "int"}}})), "schemas", `inputSchema.n: there is no type "int"`, "deny"},
+		"it dies of its list":       {script(t, on("tools/list", obj{"do": "crash", "code": 4})), "lists", "exit status 4", "run it yourself"},
+		"an unknown type":           {script(t, withSchema(obj{"type": "object", "properties": obj{"n": obj{"type": "int"}}})), "schemas", `inputSchema.n: unknown type "int"`, "deny"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,8 +130,8 @@ func TestWhatOnlySomeClientsMindIsAWarning(t *testing.T) {
 		text   string
 	}{
 		"a banner before the messages": {banner, "stdout", `"Listening\x1b]0;x\a on stdio"`},
-		"a choice at the top":          {withSchema(obj{"type": "object", "anyOf": []any{obj{"required": []any{"a"}}}}), "schemas", "anyOf at its top"},
-		"an array of nothing":          {withSchema(obj{"type": "object", "properties": obj{"a": obj{"type": "array"}}}), "schemas", "inputSchema.a is an array that does not say of what"},
+		"a choice at the top":          {withSchema(obj{"type": "object", "anyOf": []any{obj{"required": []any{"a"}}}}), "schemas", "anyOf at the top level"},
+		"an array of nothing":          {withSchema(obj{"type": "object", "properties": obj{"a": obj{"type": "array"}}}), "schemas", "inputSchema.a: array without items"},
 		"a property with a blank":      {withSchema(obj{"type": "object", "properties": obj{"a b": obj{"type": "string"}}}), "schemas", `property "a b"`},
 		"no schema":                    {tools(obj{"name": "stat"}), "definitions", `changed to satisfy clients: tool "stat": inputSchema set to {"type":"object"}`},
 		"a schema of no object":        {withSchema(obj{"type": "string"}), "definitions", `tool "stat": inputSchema.type changed to "object"`},
@@ -213,7 +213,7 @@ func TestAProgramThatOnlyTheShellFinds(t *testing.T) {
 	t.Setenv("PATH", tools+":"+os.Getenv("PATH"))
 	r := examine(t, config.Server{Command: "mcp-only-here"})
 	require.Equal(t, []string{"command warning", "runs broken"}, outline(r))
-	require.Contains(t, r.Checks[0].Text, "clients that are started from the desktop do not have "+tools)
+	require.Contains(t, r.Checks[0].Text, "clients started from the desktop don't have "+tools)
 	require.Contains(t, r.Checks[0].Fix, fix)
 
 	r = examine(t, config.Server{Command: "mcp-only-here", Env: map[string]string{"PATH": tools + ":/bin"}})

@@ -27,21 +27,22 @@ import (
 )
 
 const (
-	// probeTime bounds the request that looks at the way to a server.
+	// probeTime limits the request that probes the network path to a server.
 	probeTime = 15 * time.Second
-	// maxSkew is the accepted difference between clocks: tokens and certificates tolerate some minutes.
+	// maxSkew is the accepted difference between clocks: tokens and certificates tolerate
+	// some minutes.
 	maxSkew = 2 * time.Minute
-	// expiryWarning is the remaining lifetime of a certificate below which it is reported.
+	// expiryWarning is the remaining lifetime of a certificate below which it is
+	// reported.
 	expiryWarning = 14 * 24 * time.Hour
-	// maxShown is how much is shown of a header.
+	// maxShown is the maximum length of a printed header, in bytes.
 	maxShown = 200
 )
 
-// checkRemote checks a server at a URL.
 func (p *serverCheck) checkRemote(ctx context.Context) {
 	base, err := url.Parse(p.s.URL)
 	if err != nil || base.Host == "" {
-		p.AddBroken("url", "the url is not valid", "write it as https://host/path")
+		p.AddBroken("url", "the url is invalid", "write it as https://host/path")
 		return
 	}
 	p.warnUnexpanded()
@@ -53,10 +54,10 @@ func (p *serverCheck) checkRemote(ctx context.Context) {
 	p.checkResponse(ctx, w, t, base)
 }
 
-// probe is how far a request to the server came.
+// probe is the trace of one request to the server.
 type probe struct {
 	mu       sync.Mutex
-	lookedUp string // host; "" when none was to be looked up
+	lookedUp string // host; "" without a lookup
 	found    []net.IPAddr
 	lookErr  error
 	dialled  string
@@ -72,7 +73,7 @@ type probe struct {
 	err   error
 }
 
-// sendProbe sends one request, traces it, and reads no more than the response headers.
+// sendProbe sends and traces one request. It reads only the response headers.
 func (p *serverCheck) sendProbe(ctx context.Context, base *url.URL) *probe {
 	w := &probe{limit: min(probeTime, p.s.StartupTimeout)}
 	ctx, cancel := context.WithTimeout(ctx, w.limit)
@@ -114,10 +115,10 @@ func (p *serverCheck) sendProbe(ctx context.Context, base *url.URL) *probe {
 	w.resp, w.err = client.Do(req)
 	w.took = time.Since(began)
 	if w.err == nil {
-		_ = w.resp.Body.Close() // that of SSE, and of some others, does not end
+		_ = w.resp.Body.Close() // an SSE body never ends
 	}
 	if inner, ok := errors.AsType[*url.Error](w.err); ok {
-		w.err = inner.Err // without the URL, which may hold secrets
+		w.err = inner.Err // without the URL, which may contain secrets
 	}
 	return w
 }
@@ -147,20 +148,19 @@ func (w *probe) trace() *httptrace.ClientTrace {
 	}
 }
 
-// checkReached checks the connection up to the first response of the server.
 func (p *serverCheck) checkReached(w *probe, base *url.URL) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	host := base.Hostname()
 	if w.proxy != "" {
-		p.AddOK("proxy", "by the proxy "+w.proxy+", which the environment names")
+		p.AddOK("proxy", "via "+w.proxy+" (from the environment)")
 	}
 	switch {
 	case w.lookErr != nil:
 		var dns *net.DNSError
 		fix := "check the host in url, and that this machine is online"
 		if errors.As(w.lookErr, &dns) && dns.IsNotFound {
-			fix = "correct the host in url, or join the network, such as a VPN, that knows it"
+			fix = "fix the host in url, or connect to its network, for example a VPN"
 		}
 		p.AddBroken("dns", fmt.Sprintf("%s has no address: %s", w.lookedUp, w.plain(w.lookErr)), fix)
 		return false
@@ -173,7 +173,7 @@ func (p *serverCheck) checkReached(w *probe, base *url.URL) bool {
 	}
 	p.AddOK("connect", w.dialOK)
 	if w.proxy != "" && w.err != nil && w.state == nil && !errors.Is(w.err, context.DeadlineExceeded) {
-		p.AddBroken("proxy", "the proxy "+w.proxy+" refused: "+w.plain(w.err), "put the proxy's user and password into $HTTPS_PROXY, or add the host to $NO_PROXY")
+		p.AddBroken("proxy", "the proxy "+w.proxy+" refused: "+w.plain(w.err), "set the proxy's user and password in $HTTPS_PROXY, or add the host to $NO_PROXY")
 		return false
 	}
 	if base.Scheme == "https" && !p.checkCertificate(w, host) {
@@ -186,39 +186,36 @@ func (p *serverCheck) checkReached(w *probe, base *url.URL) bool {
 	return true
 }
 
-// reportNoConnection adds the check of a connection that failed.
 func (p *serverCheck) reportNoConnection(w *probe, host string) {
-	fix := "see that the server runs and that url has its port"
+	fix := "check that the server runs and that url has its port"
 	if slow, ok := errors.AsType[net.Error](w.err); ok && slow.Timeout() {
-		fix = "see that nothing between, such as a firewall, drops the connection, and that url has the right port"
+		fix = "check that no firewall drops the connection, and that url has the right port"
 	}
 	if w.proxy != "" {
-		fix = "see that the proxy runs, or correct $HTTPS_PROXY, or add the host to $NO_PROXY"
+		fix = "check that the proxy runs, fix $HTTPS_PROXY, or add the host to $NO_PROXY"
 	}
 	p.AddBroken("connect", fmt.Sprintf("no connection to %s: %s", cmp.Or(w.dialled, host), w.plain(w.err)), fix)
 }
 
-// reportNoResponse adds the check of a request without an HTTP response.
 func (p *serverCheck) reportNoResponse(w *probe, base *url.URL) {
-	fix := "see the server's log: it took the connection, and gave no HTTP answer"
+	fix := "check the server's log: it accepted the connection, but sent no HTTP response"
 	if base.Scheme == "http" {
-		fix = "see that url names an HTTP server; if it has a certificate, write https://"
+		fix = "check that url is the address of an HTTP server; if it has a certificate, use https://"
 	}
 	if errors.Is(w.err, context.DeadlineExceeded) {
-		fix = "check that url is the address of an MCP server; if it is only slow, raise its startup_timeout"
+		fix = "check that url is the address of an MCP server; if it is only slow, raise startup_timeout"
 	}
-	p.AddBroken("http", "no answer: "+w.plain(w.err), fix)
+	p.AddBroken("http", "no response: "+w.plain(w.err), fix)
 }
 
-// plain is an error of the network in short.
 func (w *probe) plain(err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("nothing within %v", w.limit)
+		return fmt.Sprintf("timeout after %v", w.limit)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it was closed"
+		return "connection closed"
 	case errors.As(err, &dns):
 		return dns.Err
 	case errors.As(err, &op):
@@ -227,7 +224,6 @@ func (w *probe) plain(err error) string {
 	return short(err.Error(), maxShown)
 }
 
-// checkCertificate checks the certificate.
 func (p *serverCheck) checkCertificate(w *probe, host string) bool {
 	const name = "tls"
 	err := w.tlsErr
@@ -240,10 +236,10 @@ func (p *serverCheck) checkCertificate(w *probe, host string) bool {
 		}
 		ends := w.state.PeerCertificates[0].NotAfter
 		if left := time.Until(ends); left < expiryWarning {
-			p.AddWarning(name, "its certificate ends in "+termtext.Age(left), "tell who runs the server: it has to be renewed by "+day(ends))
+			p.AddWarning(name, "the certificate expires in "+termtext.Age(left), "ask the server's operator to renew it by "+day(ends))
 			return true
 		}
-		p.AddOK(name, fmt.Sprintf("%s, the certificate is valid until %s", tls.VersionName(w.state.Version), day(ends)))
+		p.AddOK(name, fmt.Sprintf("%s, certificate valid until %s", tls.VersionName(w.state.Version), day(ends)))
 		return true
 	}
 	text, fix := w.certificate(err, host, time.Now())
@@ -253,7 +249,6 @@ func (p *serverCheck) checkCertificate(w *probe, host string) bool {
 
 func day(t time.Time) string { return t.Local().Format("2006-01-02") }
 
-// certificate says why a connection is not trusted.
 func (w *probe) certificate(err error, host string, now time.Time) (text, fix string) {
 	var (
 		invalid   x509.CertificateInvalidError
@@ -263,17 +258,17 @@ func (w *probe) certificate(err error, host string, now time.Time) (text, fix st
 	)
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && now.Before(invalid.Cert.NotBefore):
-		return fmt.Sprintf("its certificate is valid from %s, and this machine's clock says %s", day(invalid.Cert.NotBefore), day(now)), "set this machine's clock"
+		return fmt.Sprintf("the certificate is valid from %s, but this machine's clock says %s", day(invalid.Cert.NotBefore), day(now)), "set this machine's clock"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Sprintf("its certificate expired on %s; this machine's clock says %s", day(invalid.Cert.NotAfter), day(now)), "set the clock if it is wrong; else who runs the server has to renew the certificate"
+		return fmt.Sprintf("the certificate expired on %s; this machine's clock says %s", day(invalid.Cert.NotAfter), day(now)), "set the clock if it is wrong; otherwise ask the server's operator to renew the certificate"
 	case errors.As(err, &unknown):
-		return "its certificate is signed by nobody whom this machine trusts" + issuer(unknown.Cert), "add that authority's certificate to the system's, or name its file in $SSL_CERT_FILE where Goblin starts"
+		return "the certificate's issuer is not trusted" + issuer(unknown.Cert), "add the issuer's certificate to the system, or set $SSL_CERT_FILE to its file for Goblin"
 	case errors.As(err, &wrongHost):
-		return fmt.Sprintf("its certificate is not for %s but for %s", host, names(wrongHost.Certificate)), "use one of these names in url"
+		return fmt.Sprintf("the certificate is for %[2]s, not for %[1]s", host, names(wrongHost.Certificate)), "use a name of the certificate in url"
 	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
-		return "it speaks no TLS at this port", "correct the port in url, or write http:// if it has no certificate"
+		return "no TLS on this port", "fix the port in url, or use http:// if the server has no certificate"
 	}
-	return "no TLS: " + w.plain(err), "see that url has the right port, and that nothing between breaks TLS"
+	return "TLS failed: " + w.plain(err), "check that url has the right port, and that no proxy or firewall breaks TLS"
 }
 
 func issuer(c *x509.Certificate) string {
@@ -285,19 +280,18 @@ func issuer(c *x509.Certificate) string {
 
 func names(c *x509.Certificate) string {
 	if c == nil {
-		return "others"
+		return "other hosts"
 	}
 	all := append([]string{}, c.DNSNames...)
 	for _, ip := range c.IPAddresses {
 		all = append(all, ip.String())
 	}
 	if len(all) == 0 {
-		return "nobody"
+		return "no host"
 	}
 	return short(strings.Join(all, ", "), maxShown)
 }
 
-// checkResponse checks the server's response.
 func (p *serverCheck) checkResponse(ctx context.Context, w *probe, t *session, base *url.URL) {
 	code := w.resp.StatusCode
 	why := t.connectError()
@@ -318,7 +312,7 @@ func (p *serverCheck) checkResponse(ctx context.Context, w *probe, t *session, b
 			return
 		}
 	}
-	p.AddOK("http", "an answer in "+termtext.Duration(w.took))
+	p.AddOK("http", "response after "+termtext.Duration(w.took))
 	p.checkClock(w.resp, time.Now())
 	if !p.checkLogin(w.resp, answer, why, login) {
 		return
@@ -328,13 +322,12 @@ func (p *serverCheck) checkResponse(ctx context.Context, w *probe, t *session, b
 	}
 }
 
-// status is an HTTP status as it is shown.
 func status(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", code, http.StatusText(code)))
 }
 
-// checkRefusal checks the refusal of a server that may not be what url should name. It reports
-// whether the refusal is of another sort.
+// checkRefusal checks the response of a server that may not be an MCP server. It returns
+// true if the refusal has another cause.
 func (p *serverCheck) checkRefusal(ctx context.Context, resp *http.Response, why *upstream.Error, base *url.URL) bool {
 	code, text := upstream.HTTPStatus(why), why.Reason
 	if code == 0 {
@@ -342,7 +335,7 @@ func (p *serverCheck) checkRefusal(ctx context.Context, resp *http.Response, why
 	}
 	answer := status(code)
 	if words, ok := strings.CutPrefix(text, strings.Replace(answer, "HTTP ", "HTTP status ", 1)); ok {
-		text = answer // the status is said once
+		text = answer // don't print the status twice
 		if !repeatsStatus(words, answer) {
 			text += words
 		}
@@ -356,8 +349,8 @@ func (p *serverCheck) checkRefusal(ctx context.Context, resp *http.Response, why
 	case code >= 400 && code != http.StatusUnauthorized:
 		fix = statusFix(code, resp, base)
 	case isWebPage(resp):
-		text = answer + ": it answered with a web page"
-		fix = "correct url: it leads to a web page; the path of MCP servers is often /mcp"
+		text = answer + ": web page"
+		fix = "fix url: it is a web page; the path of MCP servers is often /mcp"
 	default:
 		return true
 	}
@@ -368,10 +361,10 @@ func (p *serverCheck) checkRefusal(ctx context.Context, resp *http.Response, why
 	return false
 }
 
-// wantsKey matches a refusal because a key is missing.
+// wantsKey matches refusals because of a missing key.
 var wantsKey = pattern(`(?i)\bapi[ _-]?key\b|\btoken\b|\bcredentials?\b|\bauthenticat`)
 
-// repeatsStatus reports whether a text has no words beyond an HTTP status.
+// repeatsStatus reports whether a text contains only words of an HTTP status.
 func repeatsStatus(words, status string) bool {
 	known := strings.Fields(strings.ToLower(status) + " page error status")
 	for _, word := range strings.FieldsFunc(strings.ToLower(words), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -382,7 +375,6 @@ func repeatsStatus(words, status string) bool {
 	return true
 }
 
-// isWebPage reports whether a response is a page for browsers.
 func isWebPage(resp *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return kind == "text/html"
@@ -390,51 +382,49 @@ func isWebPage(resp *http.Response) bool {
 
 var loginPage = pattern(`(?i)\b(?:log_?-?in|sign_?-?in|sso|oauth2?|auth|authorize)\b`)
 
-// reportRedirect reports a redirect, which is not followed.
+// reportRedirect reports a redirect. Goblin doesn't follow redirects.
 func (p *serverCheck) reportRedirect(status string, resp *http.Response, base *url.URL) {
 	to, err := base.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.Header.Get("Location") == "" {
-		p.AddBroken("redirect", status+" without a place", "correct url")
+		p.AddBroken("redirect", status+" without Location", "fix url")
 		return
 	}
 	to.User, to.RawQuery, to.Fragment = nil, "", ""
 	where := short(p.Redact(to.String()), maxShown)
 	text := fmt.Sprintf("%s to %s", status, where)
 	if to.Host != base.Host || to.Scheme != base.Scheme {
-		text += "; Goblin does not follow it, because headers and logins are for " + base.Host
+		text += "; Goblin doesn't follow it, because headers and logins are for " + base.Host
 	} else {
-		text += ", which would make a GET of each message"
+		text += ", which would turn each message into a GET"
 	}
-	fix := fmt.Sprintf("if you trust that place, set url to it: %s in %q", p.s.Entry("url", where), p.s.Name)
+	fix := fmt.Sprintf("if you trust that address, set %s in %q", p.s.Entry("url", where), p.s.Name)
 	if loginPage().MatchString(to.Host + to.Path) {
-		fix = "that is a login page; put the server's API key into headers, or correct the path in url. Otherwise set url to that place"
+		fix = "it is a login page: add the server's API key to headers, or fix the path in url. Otherwise set url to that address"
 	}
 	p.AddBroken("redirect", text, fix)
 }
 
-// statusFix returns the fix for an error status.
 func statusFix(code int, resp *http.Response, base *url.URL) string {
 	switch {
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed || code == http.StatusGone:
-		return "correct the path in url: that of MCP servers is often /mcp or /sse"
+		return "fix the path in url: MCP servers often use /mcp or /sse"
 	case code == http.StatusForbidden:
-		return "see that the login or header has the rights, and that the server takes requests from here"
+		return "check the permissions of the login or header, and that the server accepts requests from this network"
 	case code == http.StatusTooManyRequests:
 		if after := resp.Header.Get("Retry-After"); after != "" {
 			return "try again in " + short(after, 40)
 		}
 		return "try again later"
 	case code == http.StatusBadRequest && base.Scheme == "http":
-		return "see that url names an MCP server; if it has a certificate, write https://"
+		return "check that url is the address of an MCP server; if it has a certificate, use https://"
 	case code == http.StatusProxyAuthRequired:
-		return "put the proxy's user and password into $HTTPS_PROXY"
+		return "set the proxy's user and password in $HTTPS_PROXY"
 	case code >= 500:
-		return "the server, or what stands in front of it, is out of order: try again later, or tell who runs it"
+		return "the server or its proxy is failing: try again later, or contact its operator"
 	}
 	return "check that url is the address of an MCP server"
 }
 
-// checkClock compares the server's clock with this machine's.
 func (p *serverCheck) checkClock(resp *http.Response, now time.Time) {
 	date, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {
@@ -442,18 +432,17 @@ func (p *serverCheck) checkClock(resp *http.Response, now time.Time) {
 	}
 	switch off := now.Sub(date); {
 	case off > maxSkew:
-		p.AddWarning("clock", "this machine's clock is "+termtext.Age(off)+" ahead of the server's", "set it, or tokens end too early")
+		p.AddWarning("clock", "this machine's clock is "+termtext.Age(off)+" ahead of the server's", "set the clock; otherwise tokens expire too early")
 	case off < -maxSkew:
-		p.AddWarning("clock", "this machine's clock is "+termtext.Age(-off)+" behind the server's", "set it, or new tokens are refused")
+		p.AddWarning("clock", "this machine's clock is "+termtext.Age(-off)+" behind the server's", "set the clock; otherwise new tokens are refused")
 	default:
-		p.AddOK("clock", "as the server's")
+		p.AddOK("clock", "matches the server's")
 	}
 }
 
-// basic matches the challenge of a server that has passwords, and no logins by OAuth.
+// basic matches the challenge of a server that uses passwords instead of OAuth.
 var basic = pattern(`(?i)^basic\b`)
 
-// checkLogin checks whether the server accepts the login.
 func (p *serverCheck) checkLogin(resp *http.Response, status string, why *upstream.Error, refused bool) bool {
 	const name = "login"
 	auth := p.authorizer()
@@ -467,11 +456,11 @@ func (p *serverCheck) checkLogin(resp *http.Response, status string, why *upstre
 			}
 			p.AddOK(name, text)
 		case p.s.Authorized():
-			p.AddOK(name, "the Authorization header of the config is taken")
+			p.AddOK(name, "the config's Authorization header is accepted")
 		}
 		return true
 	}
-	text := "it wants a login: " + status
+	text := "login required: " + status
 	if challenge := strings.Join(resp.Header.Values("WWW-Authenticate"), ", "); challenge != "" {
 		text += ", WWW-Authenticate: " + short(p.Redact(challenge), maxShown)
 	} else if why.Fix != "" {
@@ -480,14 +469,14 @@ func (p *serverCheck) checkLogin(resp *http.Response, status string, why *upstre
 	c := report.Check{Name: name, State: report.Broken, Text: text, Fix: termtext.Goblin("login", p.s.Name)}
 	switch {
 	case p.s.Authorized():
-		c.Text = "the Authorization header of the config was refused: " + strings.TrimPrefix(text, "it wants a login: ")
-		c.Fix = "put a token that is valid into headers: Authorization"
+		c.Text = "the config's Authorization header was refused: " + strings.TrimPrefix(text, "login required: ")
+		c.Fix = "set a valid token in headers: Authorization"
 	case auth == nil && p.s.OAuth.Off:
 		c.Fix = why.Fix + ", or remove oauth: off and run \"" + termtext.Goblin("login", p.s.Name) + "\""
 	case why.Fix != "": // there is no challenge
 		c.Fix = why.Fix
 	case basic().MatchString(resp.Header.Get("WWW-Authenticate")):
-		c.Fix = "put the base64 of USER:PASSWORD into a header: " + stderr.KeyHeader(p.s, "Basic")
+		c.Fix = "add the base64 of USER:PASSWORD as a header: " + stderr.KeyHeader(p.s, "Basic")
 	}
 	return p.Add(c)
 }

@@ -10,8 +10,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// fault describes a defect of a tool's schema. One that is broken is no schema; others are
-// refused by some APIs of models.
+// fault is a defect of a tool's schema. If broken is set, the schema is invalid;
+// otherwise some model APIs reject it.
 type fault struct {
 	text   string
 	broken bool
@@ -19,13 +19,12 @@ type fault struct {
 
 const (
 	maxFaults = 5  // of one tool
-	maxDeep   = 32 // schemas within each other
+	maxDeep   = 32 // nested schemas
 	maxSchema = 1 << 20
 )
 
 var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
-// faults are those of the schemas of a tool's definition.
 func faults(def []byte) []fault {
 	var f finder
 	in := rawjson.Get(def, "inputSchema")
@@ -49,7 +48,7 @@ func (f *finder) note(broken bool, format string, args ...any) {
 	}
 }
 
-// root checks a schema of a tool, which is that of an object.
+// root checks a tool's schema, which must describe an object.
 func (f *finder) root(name string, raw []byte) {
 	if len(raw) > maxSchema {
 		f.note(false, "%s has %d bytes", name, len(raw))
@@ -57,49 +56,48 @@ func (f *finder) root(name string, raw []byte) {
 	}
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
-		f.note(true, "%s is no JSON", name)
+		f.note(true, "%s is not JSON", name)
 		return
 	}
 	top, ok := v.(map[string]any)
 	switch kind := top["type"]; {
 	case !ok:
-		f.note(true, "%s is no object", name)
+		f.note(true, "%s is not an object", name)
 		return
 	case kind != "object":
-		f.note(true, "%s does not say type: \"object\"", name)
+		f.note(true, "%s: missing type: \"object\"", name)
 		return
 	}
 	for _, word := range []string{"anyOf", "oneOf", "allOf"} {
 		if _, ok := top[word]; ok { // https://github.com/anthropics/claude-code/issues/657
-			f.note(false, "%s has %s at its top, which interfaces of models refuse", name, word)
+			f.note(false, "%s has %s at the top level; some model APIs reject it", name, word)
 		}
 	}
 	f.schema(name, top, 0)
 }
 
-// schema checks a schema, and those in it.
 func (f *finder) schema(at string, v any, depth int) {
 	s, ok := v.(map[string]any)
 	if !ok {
 		if _, all := v.(bool); !all {
-			f.note(true, "%s is no schema", at)
+			f.note(true, "%s is not a schema", at)
 		}
 		return
 	}
 	if depth > maxDeep {
-		f.note(false, "%s is nested too deep", at)
+		f.note(false, "%s is nested too deeply", at)
 		return
 	}
 	f.kind(at, s)
 	properties, _ := s["properties"].(map[string]any)
 	if raw, ok := s["properties"]; ok && properties == nil {
 		if _, ok := raw.(map[string]any); !ok {
-			f.note(true, "%s: properties is no object", at)
+			f.note(true, "%s: properties is not an object", at)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if strings.IndexFunc(name, isUnusual) >= 0 || name == "" || len(name) > 64 { // ^[a-zA-Z0-9_.-]{1,64}$ is Anthropic's
-			f.note(false, "%s has a property %q, whose name interfaces of models refuse", at, short(name, 70))
+		if strings.IndexFunc(name, isUnusual) >= 0 || name == "" || len(name) > 64 { // Anthropic requires ^[a-zA-Z0-9_.-]{1,64}$
+			f.note(false, "%s: property %q has a name that some model APIs reject", at, short(name, 70))
 		}
 		f.schema(at+"."+short(name, 70), properties[name], depth+1)
 	}
@@ -110,14 +108,14 @@ func (f *finder) schema(at string, v any, depth int) {
 	for _, word := range []string{"anyOf", "oneOf", "allOf"} {
 		list, isList := s[word].([]any)
 		if _, ok := s[word]; ok && !isList {
-			f.note(true, "%s: %s is no array", at, word)
+			f.note(true, "%s: %s is not an array", at, word)
 		}
 		for _, one := range list {
 			f.schema(at+" "+word, one, depth+1)
 		}
 	}
 	if ref, _ := s["$ref"].(string); strings.Contains(ref, "://") {
-		f.note(false, "%s refers to %s, which clients do not fetch", at, short(ref, 80))
+		f.note(false, "%s refers to %s, which clients don't fetch", at, short(ref, 80))
 	}
 }
 
@@ -130,7 +128,7 @@ func (f *finder) kind(at string, s map[string]any) {
 	switch k := s["type"].(type) {
 	case nil:
 		if _, ok := s["type"]; ok {
-			f.note(true, "%s: type is null, which should be in quotes", at)
+			f.note(true, "%s: type null must be quoted", at)
 		}
 		return
 	case []any:
@@ -142,9 +140,9 @@ func (f *finder) kind(at string, s map[string]any) {
 		name, ok := k.(string)
 		switch {
 		case !ok || !slices.Contains(types, name):
-			f.note(true, "%s: there is no type %s", at, short(fmt.Sprintf("%#v", k), 60))
+			f.note(true, "%s: unknown type %s", at, short(fmt.Sprintf("%#v", k), 60))
 		case name == "array" && s["items"] == nil && s["prefixItems"] == nil: // https://github.com/mark3labs/mcphost/issues/35
-			f.note(false, "%s is an array that does not say of what, which interfaces of models refuse", at)
+			f.note(false, "%s: array without items; some model APIs reject it", at)
 		}
 	}
 }
@@ -156,17 +154,17 @@ func (f *finder) required(at string, s, properties map[string]any) {
 	}
 	list, ok := raw.([]any)
 	if !ok {
-		f.note(true, "%s: required is no array of names", at)
+		f.note(true, "%s: required is not an array of names", at)
 		return
 	}
 	for _, v := range list {
 		name, ok := v.(string)
 		if !ok {
-			f.note(true, "%s: required is no array of names", at)
+			f.note(true, "%s: required is not an array of names", at)
 			return
 		}
 		if _, ok := properties[name]; !ok && properties != nil {
-			f.note(false, "%s requires %q, which is none of its properties", at, short(name, 70))
+			f.note(false, "%s requires %q, which is not in its properties", at, short(name, 70))
 		}
 	}
 }

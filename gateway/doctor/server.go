@@ -23,25 +23,25 @@ import (
 // Options configure the checks of servers.
 type Options struct {
 	Config  *config.Config
-	Version string // Goblin's, told to servers
-	Logins  string // the folder of logins; "" for none
-	Folder  string // the project for servers that have a process for each
-	// Resolve gives the values of references of the config; nil has none.
+	Version string // Goblin's version for the handshake
+	Logins  string // the folder of logins, or ""
+	Folder  string // the project for servers with one process per project
+	// Resolve returns the values of config references. Nil resolves none.
 	Resolve config.Resolver
-	// Redact takes secrets out of what servers wrote; nil changes nothing.
+	// Redact removes secrets from server output. Nil changes nothing.
 	Redact func(string) string
-	// Children records child processes, for the case that this one is killed; nil records none.
+	// Children records child processes, so that they can be stopped if this process is
+	// killed. Nil records none.
 	Children *childproc.Registry
-	// OnListed gets the complete lists of each server that has them, by kind, with the
-	// server's state and the names that the config leaves out. It may be called from
-	// several goroutines; nil is not called.
+	// OnListed receives the complete lists of a server by kind, its state, and the names
+	// that the config filters out. It may be called concurrently, and may be nil.
 	OnListed func(s *config.Server, state *registry.ServerState, denied func(registry.Kind) []string, lists map[int][][]byte)
 }
 
-// maxParallel is the number of servers that are checked in parallel.
+// maxParallel is the maximum number of servers checked in parallel.
 const maxParallel = 4
 
-// Servers checks all servers, and reports on them in the order of the config.
+// Servers checks all servers and returns reports in config order.
 func Servers(ctx context.Context, o Options) []report.Diagnosis {
 	reports := make([]report.Diagnosis, len(o.Config.Servers))
 	places := make(chan struct{}, maxParallel)
@@ -50,7 +50,7 @@ func Servers(ctx context.Context, o Options) []report.Diagnosis {
 		s := &o.Config.Servers[i]
 		if s.Disabled {
 			reports[i] = newReport(s)
-			reports[i].Add(report.Check{Name: "config", State: report.Disabled, Text: "it is disabled in the config"})
+			reports[i].Add(report.Check{Name: "config", State: report.Disabled, Text: "disabled in the config"})
 			continue
 		}
 		all.Go(func() {
@@ -67,7 +67,7 @@ func newReport(s *config.Server) report.Diagnosis {
 	return report.Diagnosis{Server: s.Name, Transport: string(s.Type), Checks: []report.Check{}}
 }
 
-// Server checks one server, also if it is disabled.
+// Server checks one server, even if it is disabled.
 func Server(ctx context.Context, o Options, defined *config.Server) report.Diagnosis {
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
@@ -100,7 +100,7 @@ func Server(ctx context.Context, o Options, defined *config.Server) report.Diagn
 		p.checkRemote(ctx)
 	}
 	if defined.Disabled {
-		r.AddWarning("config", "it is disabled in the config, so nobody is served by it", fmt.Sprintf("remove \"disabled: true\" from %q", s.Name))
+		r.AddWarning("config", "disabled in the config", fmt.Sprintf("remove \"disabled: true\" from %q", s.Name))
 	}
 	for i := range r.Checks {
 		c := &r.Checks[i]
@@ -112,7 +112,6 @@ func Server(ctx context.Context, o Options, defined *config.Server) report.Diagn
 	return r
 }
 
-// addFailures adds a check for each of texts, or for whole if there are none.
 func addFailures(r *report.Diagnosis, name string, texts []string, whole string) {
 	if len(texts) == 0 {
 		texts = []string{whole}
@@ -123,7 +122,7 @@ func addFailures(r *report.Diagnosis, name string, texts []string, whole string)
 	}
 }
 
-// definition is how the server is run.
+// definition returns the definition with which the server is run.
 func (o *Options) definition(defined *config.Server) *config.Server {
 	s := *defined
 	s.Disabled = false
@@ -133,37 +132,35 @@ func (o *Options) definition(defined *config.Server) *config.Server {
 			s.Cwd = o.Folder
 		}
 	}
-	s.Isolation = config.Shared // one process is enough to look at
+	s.Isolation = config.Shared // one process is enough
 	if s.Type == config.Stdio && s.Cwd == "" && o.Config.Path != "" {
 		s.Cwd = filepath.Dir(o.Config.Path)
 	}
 	return &s
 }
 
-// serverCheck checks one server.
 type serverCheck struct {
 	Options
 	*report.Diagnosis
 	s              *config.Server
-	defined        *config.Server // as the config has it; s is how it is run here
+	defined        *config.Server // config definition; s is the one that is run
 	unsetVariables []string       // variables of printed commands that are not set here
 }
 
-// splitFix splits an error text of Goblin into the problem and the fix.
 func splitFix(text string) (wrong, fix string) {
 	wrong, fix, _ = strings.Cut(text, "; ")
 	return wrong, fix
 }
 
-// listTime is how long a server may take to list all it has.
+// listTime is the maximum time for a server's lists.
 const listTime = 30 * time.Second
 
-// pattern compiles an expression when it is first used.
+// pattern compiles an expression on first use.
 func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// connect connects to the server s, shakes hands, fetches its lists and closes the connection.
+// connect connects to server s, fetches its lists and closes the connection.
 func (p *serverCheck) connect(ctx context.Context, s *config.Server) *session {
 	names := make([]string, len(p.Config.Servers))
 	for i := range p.Config.Servers {
@@ -197,20 +194,20 @@ func (p *serverCheck) connect(ctx context.Context, s *config.Server) *session {
 	return t
 }
 
-// pingTime is the maximum duration of the wait for a sign of life.
+// pingTime limits the wait for a ping.
 const pingTime = 2 * time.Second
 
-// checkAlive returns why there is no connection. A ping shows whether a process exits right after its lists.
+// checkAlive returns the connection error. A ping detects processes that exit right after
+// their lists.
 func checkAlive(ctx context.Context, server *upstream.Server, kind config.Type) error {
 	conn, err := server.Conn()
 	if err != nil || kind != config.Stdio || conn.Info().Era == upstream.Modern {
 		return err
 	}
-	_, _ = conn.Call(&upstream.Call{Context: ctx, Method: "ping", Timeout: pingTime}) // any answer will do
+	_, _ = conn.Call(&upstream.Call{Context: ctx, Method: "ping", Timeout: pingTime}) // any answer is fine
 	return conn.Err()
 }
 
-// authorizer is the login at the server; nil if it has none.
 func (p *serverCheck) authorizer() *oauth.Authorizer {
 	path, err := config.Canonical(p.Config.Path)
 	if err != nil || p.Logins == "" {

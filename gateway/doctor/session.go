@@ -17,24 +17,24 @@ import (
 	"goblin/registry/termtext"
 )
 
-// session records a connection to a server: its catalog and its other output.
+// session records a connection to a server: its catalog and other output.
 type session struct {
 	*registry.Registry
 	roots []config.Root // of the config
-	err   error         // why there is no connection
+	err   error         // connection error, or nil
 
 	mu           sync.Mutex
 	info         upstream.Info
 	opened       bool
-	banner       string // the first line that was no message
-	skippedLines int    // so many lines were none
+	banner       string // the first line that was not a message
+	skippedLines int    // number of lines that were not messages
 	missing      []string
 	tools        [][]byte
 	lists        map[int][][]byte // by kind
 	problems     []registry.Problem
 }
 
-// maxNoted bounds what is kept of each kind of complaint.
+// maxNoted is the maximum number of recorded findings per kind.
 const maxNoted = 100
 
 // SetList implements [upstream.Catalog].
@@ -53,7 +53,7 @@ func (t *session) SetList(server string, kind registry.Kind, items [][]byte) []r
 	return problems
 }
 
-// complete returns the lists, or nil if one of them could not be fetched.
+// complete returns the lists, or nil if one could not be fetched.
 func (t *session) complete() map[int][][]byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +80,6 @@ func (t *session) unlisted(_, method string, err error) {
 	}
 }
 
-// reason is the text of an error without the server's name.
 func reason(err error) string {
 	if e, ok := errors.AsType[*upstream.Error](err); ok {
 		return e.Reason
@@ -88,7 +87,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// connectError returns the error of the failed connection, without the state that it caused.
+// connectError returns the connection error without the state error around it.
 func (t *session) connectError() *upstream.Error {
 	var e, inner *upstream.Error
 	if !errors.As(t.err, &e) {
@@ -100,7 +99,6 @@ func (t *session) connectError() *upstream.Error {
 	return e
 }
 
-// summary returns the number of the server's tools, prompts and other entries.
 func (t *session) summary() string {
 	snap := t.Load()
 	var parts []string
@@ -114,7 +112,7 @@ func (t *session) summary() string {
 		}
 	}
 	if len(parts) == 0 {
-		return "it offers nothing"
+		return "no entries"
 	}
 	return strings.Join(parts, ", ")
 }
@@ -123,7 +121,8 @@ func (t *session) summary() string {
 func (t *session) HandleNotification(*upstream.Server, upstream.Conn, *upstream.Call, string, []byte) {
 }
 
-// HandleRequest implements [upstream.Handler]: there is no client that the server could ask.
+// HandleRequest implements [upstream.Handler]. It answers roots/list; there is no client
+// for other requests.
 func (t *session) HandleRequest(_ context.Context, _ *upstream.Server, _ upstream.Conn, _ *upstream.Call, method string, _ []byte) ([]byte, *jsonrpc.Error) {
 	if method == "roots/list" && len(t.roots) > 0 {
 		type root struct {
@@ -140,7 +139,7 @@ func (t *session) HandleRequest(_ context.Context, _ *upstream.Server, _ upstrea
 		}
 		return result, nil
 	}
-	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s: nobody can be asked", method)
+	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s: no client connected", method)
 }
 
 // ConnOpened implements [upstream.Handler].

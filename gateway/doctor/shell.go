@@ -15,8 +15,8 @@ import (
 // maxLine is the maximum size of a printed command, in bytes.
 const maxLine = 4000
 
-// line returns the server's command as a shell reads it, in the environment and the folder
-// that Goblin gives it. Secrets are references to variables of the shell.
+// line returns the server's command for a shell, with the environment and folder that
+// Goblin uses. Secrets are replaced by references to shell variables.
 func (p *serverCheck) line() string {
 	words := append(p.environment(), p.word(p.s.Command))
 	for _, arg := range p.s.Args {
@@ -29,23 +29,20 @@ func (p *serverCheck) line() string {
 	return short(p.Redact(line), maxLine)
 }
 
-// runByHandFix returns the fix for an error whose cause only the whole output shows.
+// runByHandFix suggests running the command by hand to see its whole output.
 func (p *serverCheck) runByHandFix() string {
 	line := p.line()
-	where := "in a terminal"
+	where := ""
 	if len(p.unsetVariables) > 0 {
-		where += " where " + strings.Join(p.unsetVariables, " and ") + " is set"
-		if len(p.unsetVariables) > 1 {
-			where = strings.TrimSuffix(where, "is set") + "are set"
-		}
+		where = ", with " + strings.Join(p.unsetVariables, " and ") + " set"
 	}
-	return where + ", run it yourself to see the full error: " + line
+	return "run it yourself to see the full error" + where + ": " + line
 }
 
-// environment returns the words that run a command with the server's variables alone.
+// environment returns the words that run a command with the server's variables only.
 func (p *serverCheck) environment() []string {
 	if runtime.GOOS == "windows" {
-		return nil // there is no env
+		return nil // Windows has no env command
 	}
 	words := []string{"env"}
 	if !p.s.InheritEnv.All {
@@ -72,9 +69,9 @@ func (p *serverCheck) environment() []string {
 	return words
 }
 
-// reference returns the reference to a variable of the shell, and notes it if it is not set.
+// reference returns a reference to a shell variable, and records it if it is unset.
 func (p *serverCheck) reference(name string) string {
-	name = strings.Map(func(r rune) rune { // a shell runs what other characters hold
+	name = strings.Map(func(r rune) rune { // a shell could execute other characters
 		if r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
 			return r
 		}
@@ -86,11 +83,10 @@ func (p *serverCheck) reference(name string) string {
 	return `"$` + name + `"`
 }
 
-// isSecret reports whether a value must not be printed.
 func (p *serverCheck) isSecret(value string) bool { return p.Redact(value) != value }
 
-// source returns the variable of the shell with the value of the server's variable name, or
-// name itself: the user sets it before.
+// source returns the shell variable with the same value, or name, which the user must
+// then set.
 func (p *serverCheck) source(name, value string) string {
 	for _, entry := range slices.Sorted(slices.Values(os.Environ())) {
 		if of, has, _ := strings.Cut(entry, "="); has == value && termtext.QuoteWord(of) == of {
@@ -100,8 +96,7 @@ func (p *serverCheck) source(name, value string) string {
 	return name
 }
 
-// word quotes a word for a shell. The value of a variable in it that must not be printed is
-// a reference to that variable.
+// word quotes a word for a shell. It replaces secret variable values by references.
 func (p *serverCheck) word(s string) string {
 	for _, name := range slices.Sorted(maps.Keys(p.s.Variables)) {
 		value := p.s.Variables[name]
@@ -115,7 +110,7 @@ func (p *serverCheck) word(s string) string {
 	return termtext.Portable(termtext.QuoteWord(p.Redact(s)))
 }
 
-// part is word for a part of a word, which may be empty.
+// part is like word, for a part of a word, which may be empty.
 func (p *serverCheck) part(s string) string {
 	if s == "" {
 		return ""
@@ -123,13 +118,13 @@ func (p *serverCheck) part(s string) string {
 	return p.word(s)
 }
 
-// missingVariables returns which variables the server lacks by its own words, and the fix.
+// missingVariables returns the variables that the server reports as missing, and the fix.
 func (p *serverCheck) missingVariables(words []string) (cause, fix string) {
 	missing, mentioned := stderr.Variables(words)
 	return stderr.MissingVariables(p.s, missing, mentioned, p.s.Environ(os.LookupEnv, os.Environ()), os.LookupEnv, p.Config.EnvNames)
 }
 
-// warnUnexpanded warns of texts that a shell would expand, but Goblin does not.
+// warnUnexpanded warns of texts that a shell would expand and Goblin doesn't.
 func (p *serverCheck) warnUnexpanded() {
 	for _, u := range p.s.Unexpanded() {
 		p.AddWarning(u.Key, u.Text, u.Fix)

@@ -2,5 +2,5 @@
 
 package e2e
 
-// AllVariants reports whether tests run over every variant instead of the first few.
+// AllVariants reports whether tests run all variants instead of the first few.
 const AllVariants = false

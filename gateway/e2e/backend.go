@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Event is one line of a fake server to the test.
+// Event is a line from a fake server to the test.
 type Event struct {
 	Ev      string
 	PID     int
@@ -31,8 +31,8 @@ type Event struct {
 	Method  string
 }
 
-// process is one start of a fake server. It is known by its connection first,
-// and counts as started once it has said hello.
+// process is one start of a fake server. It exists from its connection on, and counts as
+// started after its hello.
 type process struct {
 	conn  net.Conn
 	known bool
@@ -43,19 +43,18 @@ type process struct {
 	done  int64
 }
 
-// Backend is a fake server as the test sees it: what it is told, and how to
-// command it.
+// Backend is the test's side of a fake server: it records messages and sends commands.
 type Backend struct {
 	board
 	T      *testing.T
 	Name   string
 	Conf   Obj
 	ln     net.Listener
-	conns  []*process // all that have connected
-	Procs  []*process // those that were started, in that order
+	conns  []*process // all connections
+	Procs  []*process // started processes, in order
 	Events []Event
-	fence  int   // connections made to wait for the ones before
-	passed int64 // the last of them that was heard
+	fence  int   // number of fence connections
+	passed int64 // the last fence that arrived
 }
 
 // Backend adds a stdio server to the config. conf is merged into its entry.
@@ -67,8 +66,8 @@ func (w *World) Backend(name string, script Obj, conf ...Obj) *Backend {
 	return b
 }
 
-// configure merges conf into the entry. A timeout bounds calls of tools, too, unless it
-// says how long those may take.
+// configure merges conf into the entry. A timeout also sets call_timeout, unless conf
+// contains that.
 func (b *Backend) configure(conf []Obj) {
 	for _, c := range conf {
 		if limit := c["timeout"]; limit != nil {
@@ -97,7 +96,6 @@ func (w *World) Fake(name string, script Obj) (b *Backend, path string) {
 	return b, path
 }
 
-// Remote starts a fake HTTP server and adds it to the config.
 func (w *World) Remote(name, path string, script Obj, conf ...Obj) *Backend {
 	w.T.Helper()
 	b, file := w.Fake(name, script)
@@ -114,7 +112,7 @@ func (w *World) launch(b *Backend, file string) (addr string) {
 	require.NoError(w.T, cmd.Start())
 	w.T.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // killed above
 	})
 	return b.WaitEvent("http", "").Name
 }
@@ -163,7 +161,7 @@ func (b *Backend) hear(p *process) {
 
 func (b *Backend) close() {
 	if b.ln == nil {
-		return // it is not scripted
+		return // not scripted
 	}
 	_ = b.ln.Close()
 	b.Mu.Lock()
@@ -173,9 +171,8 @@ func (b *Backend) close() {
 	}
 }
 
-// CatchUp waits for the hello of every process that has connected by now. A
-// process connects before it reads its first message, and connections are
-// accepted in their order.
+// CatchUp waits for the hello of every process that has connected. A process connects
+// before it reads its first message, and connections are accepted in order.
 func (b *Backend) CatchUp() {
 	b.T.Helper()
 	conn, err := net.Dial("unix", b.ln.Addr().String())
@@ -195,15 +192,14 @@ func (b *Backend) CatchUp() {
 	})
 }
 
-// Wait fails the test if cond, called under lock, does not become true.
+// Wait fails the test if cond doesn't become true. cond is called with the lock held.
 func (b *Backend) Wait(what string, cond func() bool) {
 	b.T.Helper()
 	if !b.Holds(Patience, cond) {
-		b.T.Fatalf("backend %s: waited %v for: %s\nit was told:\n%s", b.Name, Patience, what, b.story())
+		b.T.Fatalf("server %s: waited %v for: %s\nit received:\n%s", b.Name, Patience, what, b.story())
 	}
 }
 
-// story is everything that the backend received, for failures.
 func (b *Backend) story() string {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
@@ -215,7 +211,7 @@ func (b *Backend) story() string {
 	return Tail(s.String(), 6000)
 }
 
-// WaitStarts waits until n processes were started in all and gives the n-th.
+// WaitStarts waits for the n-th start and returns its process.
 func (b *Backend) WaitStarts(n int) *process {
 	b.T.Helper()
 	b.Wait("process number "+string(rune('0'+n)), func() bool { return len(b.Procs) >= n })
@@ -232,15 +228,15 @@ func (b *Backend) Starts() int {
 	return len(b.Procs)
 }
 
-// WaitLive waits until n processes, of those that have connected by now, have
-// not ended: the end of one that ended is heard a little later.
+// WaitLive waits until n of the connected processes are running. A process's exit is
+// noticed a little later.
 func (b *Backend) WaitLive(n int) {
 	b.T.Helper()
 	b.CatchUp()
 	b.Wait(fmt.Sprintf("%d processes", n), func() bool { return len(b.liveLocked()) == n })
 }
 
-// Live are the processes that have not ended.
+// Live returns the running processes.
 func (b *Backend) Live() []*process {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
@@ -257,14 +253,14 @@ func (b *Backend) liveLocked() []*process {
 	return out
 }
 
-// WaitGone waits until no process is left.
+// WaitGone waits until all processes have exited.
 func (b *Backend) WaitGone() {
 	b.T.Helper()
 	b.WaitLive(0)
 }
 
-// Do commands every live process, at least one that ever started, and waits
-// until it is done.
+// Do sends a command to every running process and waits until it is done. It first waits
+// for a start.
 func (b *Backend) Do(action Obj) {
 	b.T.Helper()
 	b.WaitStarts(1)
@@ -286,12 +282,11 @@ func (b *Backend) DoAt(p *process, action Obj) {
 	for k, v := range action {
 		full[k] = v
 	}
-	_, _ = p.conn.Write(append(Marshal(full), '\n')) // its end shows below
+	_, _ = p.conn.Write(append(Marshal(full), '\n')) // an exit is noticed below
 	b.Wait("the end of "+string(Marshal(action)), func() bool { return p.done >= id || p.Gone })
 }
 
-// Received are the requests and notifications of one method, all there are
-// when it is called; "" is every method.
+// Received returns all requests and notifications of a method so far; "" is any method.
 func (b *Backend) Received(method string) []Event {
 	b.T.Helper()
 	b.CatchUp()
@@ -322,7 +317,6 @@ func (b *Backend) WaitReceived(method string, n int) Event {
 	return b.Pick(method)[n-1]
 }
 
-// Uris are the params.uri of the messages of a method.
 func (b *Backend) Uris(method string) []string {
 	b.T.Helper()
 	var out []string
@@ -332,7 +326,7 @@ func (b *Backend) Uris(method string) []string {
 	return out
 }
 
-// WaitEvent waits for the first event of that kind and name ("" is any).
+// WaitEvent waits for the first event of a kind and name; "" is any name.
 func (b *Backend) WaitEvent(ev, name string) Event {
 	b.T.Helper()
 	return b.WaitEvents(ev, name, 1)
@@ -355,13 +349,11 @@ func (b *Backend) WaitEvents(ev, name string, n int) (found Event) {
 	return found
 }
 
-// Updated sends notifications/resources/updated.
 func (b *Backend) Updated(uri string) {
 	b.T.Helper()
 	b.Do(Obj{"do": "notify", "method": "notifications/resources/updated", "params": Obj{"uri": uri}})
 }
 
-// ListChanged sends the notice for "tools", "prompts" or "resources".
 func (b *Backend) ListChanged(kind string) {
 	b.T.Helper()
 	b.Do(Obj{"do": "notify", "method": "notifications/" + kind + "/list_changed"})

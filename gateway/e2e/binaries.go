@@ -17,19 +17,18 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// The programs that tests start, as paths. All packages of a run share them.
+// Paths of the programs that tests start. All packages of a run share them.
 var (
-	Goblin     string // the binary under test; Provide sets it
-	TestServer string // Provide and ProvideTestServer set it
+	Goblin     string // the tested binary; set by Provide
+	TestServer string // set by Provide and ProvideTestServer
 )
 
-// sources are the files that the programs are built of, and their folders.
+// sources are the files and folders that the programs are built from.
 var sources []string
 
-// Use has to be called within each test that starts the programs; NewWorld does.
-// Tests import nothing of what they start, and "go test" takes their results from
-// its cache unless a file or variable changed that they looked at. It does not see
-// what is looked at before the first test runs.
+// Use must be called in each test that starts the programs; NewWorld does. Tests import
+// nothing of these programs, so "go test" would reuse cached results after a change. It
+// only notices files and variables that are accessed during a test.
 var Use = sync.OnceFunc(func() {
 	for _, path := range sources {
 		_, _ = os.Stat(path)
@@ -40,8 +39,8 @@ var Use = sync.OnceFunc(func() {
 	}
 })
 
-// Provide builds Goblin and the test server, unless they were built of these very sources
-// before.
+// Provide builds Goblin and the test server, unless they were already built from the same
+// sources.
 func Provide() error {
 	if err := ProvideTestServer(); err != nil {
 		return err
@@ -51,15 +50,15 @@ func Provide() error {
 	return err
 }
 
-// ProvideTestServer is Provide for tests that do not start Goblin. A change of Goblin does
-// not make it build anything.
+// ProvideTestServer is like Provide, for tests that don't start Goblin. A change of
+// Goblin doesn't rebuild anything.
 func ProvideTestServer() (err error) {
 	TestServer, err = provide("testserver", "gateway/internal/testserver")
 	return err
 }
 
-// provide returns the path of a program of the module. It builds it unless it was built of
-// the same sources before.
+// provide returns the path of a program of the module. It builds it, unless it was
+// already built from the same sources.
 func provide(name, folder string) (path string, err error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -83,11 +82,11 @@ func provide(name, folder string) (path string, err error) {
 			return "", err
 		}
 	}
-	_ = os.Chtimes(dir, time.Time{}, time.Now()) // in use
+	_ = os.Chtimes(dir, time.Time{}, time.Now()) // mark it as used
 	return filepath.Join(dir, name), nil
 }
 
-// moduleRoot is the folder of the module whose tests run.
+// moduleRoot returns the folder of the tested module.
 func moduleRoot() (string, error) {
 	at, err := os.Getwd()
 	if err != nil {
@@ -103,8 +102,8 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// fingerprint notes the sources of a folder and returns a hash that changes with each of them. It
-// leaves out folders that hold no part of Goblin.
+// fingerprint records the sources of a folder and returns a hash that changes with each
+// of them. It skips folders that are not part of Goblin.
 func fingerprint(root string) (fingerprint string, err error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, root, runtime.Version(), os.Getenv("GOBLIN_E2E_RACE"), os.Getenv("GOFLAGS"))
@@ -132,7 +131,8 @@ func fingerprint(root string) (fingerprint string, err error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)[:8]), nil
 }
 
-// buildOnce waits until no other test builds the same, and builds it if none has.
+// buildOnce builds a program unless another test has built it. It waits for concurrent
+// builds.
 func buildOnce(cache, dir, folder string) error {
 	lock := flock.New(dir + ".lock")
 	if err := lock.Lock(); err != nil {
@@ -145,8 +145,8 @@ func buildOnce(cache, dir, folder string) error {
 	return goBuild(cache, dir, folder)
 }
 
-// goBuild builds the program of a folder into dir, and removes programs from the cache that
-// no test has used for a day.
+// goBuild builds the program of a folder into dir. It removes programs from the cache
+// that were unused for a day.
 func goBuild(cache, dir, folder string) error {
 	fresh, err := os.MkdirTemp(cache, "build")
 	if err != nil {
@@ -167,14 +167,14 @@ func goBuild(cache, dir, folder string) error {
 	return nil
 }
 
-// compile builds the program of a folder into the file or folder at path, with more flags for
-// the linker.
+// compile builds the program of a folder into the file or folder at path, with additional
+// linker flags.
 func compile(folder, path, ldflags string) error {
 	args, env := []string{"build", "-ldflags=-s -w " + ldflags, "-o", path}, os.Environ()
 	if Racing() {
 		args, env = append(args, "-race"), append(env, "CGO_ENABLED=1")
 	} else {
-		env = append(env, "CGO_ENABLED=0") // as released; such programs start faster
+		env = append(env, "CGO_ENABLED=0") // as released; also starts faster
 	}
 	build := exec.Command("go", append(args, ".")...)
 	build.Dir = folder
@@ -185,8 +185,8 @@ func compile(folder, path, ldflags string) error {
 	return nil
 }
 
-// BuildAs builds a development version of Goblin with a build ID of its own into the file at
-// an absolute path. It replaces that file as "go build" does.
+// BuildAs builds a development version of Goblin with its own build ID. It replaces the
+// file at the absolute path as "go build" does.
 func BuildAs(path, buildID string) error {
 	root, err := moduleRoot()
 	if err != nil {

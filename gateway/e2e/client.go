@@ -21,7 +21,7 @@ import (
 
 const Revision = "2025-11-25"
 
-// Message is one JSON-RPC message as it arrived.
+// Message is a received JSON-RPC message.
 type Message struct {
 	ID     json.RawMessage
 	Method string
@@ -29,11 +29,11 @@ type Message struct {
 	Result json.RawMessage
 	Error  json.RawMessage
 	Raw    string `json:"-"`
-	Seq    int    `json:"-"` // place among all messages of the client
+	Seq    int    `json:"-"` // number among all messages of the client
 	Via    string `json:"-"` // HTTP: the raw id of the request whose response carried it, or GET
 }
 
-// Client is a small raw MCP client. It keeps everything it receives.
+// Client is a small raw MCP client that records everything it receives.
 type Client struct {
 	board
 	T       *testing.T
@@ -43,24 +43,24 @@ type Client struct {
 	LastID  int
 	Replies map[string][]Message
 	Notes   []Message
-	Asks    []Message // requests of the server
+	Asks    []Message // requests from the server
 	Stray   []string
-	lost    []string // why answers over HTTP never come
+	lost    []string // why HTTP responses are missing
 	seq     int
 	Ended   bool
 	Caps    Obj
-	Reply   func(ask Message) (result, fault any) // nil: asks stay open
+	Reply   func(ask Message) (result, fault any) // nil leaves requests unanswered
 	Web     *webSession
-	Modern  bool       // see stateless
-	gate    sync.Mutex // held while the client reads nothing
+	Modern  bool       // set by Stateless
+	gate    sync.Mutex // held while reading is paused
 }
 
 func NewClient(t *testing.T) *Client {
 	return &Client{T: t, Replies: map[string][]Message{}, Caps: Obj{}}
 }
 
-// huge is an answer that takes so long to decode that a test would measure its
-// client: of one over 8 MiB only the id is looked at.
+// huge matches the head of a response. Of a response over 8 MiB only the id is parsed,
+// because decoding would dominate the measured time.
 var huge = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),"result":`)
 
 func parseFrame(frame []byte) (m Message, err error) {
@@ -71,7 +71,6 @@ func parseFrame(frame []byte) (m Message, err error) {
 	return m, err
 }
 
-// receive files one frame.
 func (c *Client) receive(frame []byte) { c.receiveVia(frame, "") }
 
 func (c *Client) receiveVia(frame []byte, via string) {
@@ -109,7 +108,8 @@ func (c *Client) Answer(ask Message, reply func(Message) (any, any)) {
 	}
 }
 
-// Pipe starts a command that speaks MCP on its pipes. It is not initialised.
+// Pipe starts a command that speaks MCP on stdin and stdout. The client is not
+// initialized.
 func (w *World) Pipe(args ...string) *Client {
 	w.T.Helper()
 	w.Write()
@@ -133,7 +133,7 @@ func (w *World) PipeTo(path string, args ...string) *Client {
 		<-c.Prog.Exited
 		_ = out.Close()
 	}()
-	c.Write = func(frame []byte) { _, _ = in.Write(append(slices.Clone(frame), '\n')) } // the end is seen on stdout
+	c.Write = func(frame []byte) { _, _ = in.Write(append(slices.Clone(frame), '\n')) } // an exit is noticed on stdout
 	c.Close = func() { _ = in.Close() }
 	go c.ReadLines(out)
 	w.T.Cleanup(func() {
@@ -144,8 +144,8 @@ func (w *World) PipeTo(path string, args ...string) *Client {
 	return c
 }
 
-// sound fails the test if the client got what is no MCP, or more than one answer
-// to a request.
+// sound fails the test if the client received something other than MCP, or several
+// responses to a request.
 func (c *Client) sound() {
 	c.T.Helper()
 	c.Mu.Lock()
@@ -156,14 +156,14 @@ func (c *Client) sound() {
 	}
 }
 
-// version is that of the binary: a daemon serves nobody of another one.
+// version is the version of the binary. A daemon only accepts clients of its own version.
 var version = sync.OnceValues(func() (string, error) {
 	text, err := exec.Command(Goblin, "version", "--json").Output()
 	return Str(text, "version"), err
 })
 
-// Connect makes a connection on the socket of the daemon that serves the world, up to
-// where MCP begins.
+// Connect connects to the socket of the world's daemon and performs the handshake up to
+// the start of MCP.
 func (w *World) Connect() (net.Conn, *bufio.Reader) {
 	w.T.Helper()
 	w.Served()
@@ -180,13 +180,13 @@ func (w *World) Connect() (net.Conn, *bufio.Reader) {
 	return conn, in
 }
 
-// Socket is a client on the socket of the daemon that serves the world, like goblin
-// stdio but for the process. It is not initialised.
+// Socket returns an uninitialized client on the socket of the world's daemon. It is like
+// goblin stdio without its process.
 func (w *World) Socket() *Client {
 	w.T.Helper()
 	conn, in := w.Connect()
 	c := NewClient(w.T)
-	c.Write = func(frame []byte) { _, _ = conn.Write(append(slices.Clone(frame), '\n')) } // the end is seen on reading
+	c.Write = func(frame []byte) { _, _ = conn.Write(append(slices.Clone(frame), '\n')) } // an end is noticed on reading
 	c.Close = func() { _ = conn.(*net.UnixConn).CloseWrite() }
 	go c.ReadLines(in)
 	w.T.Cleanup(func() {
@@ -197,7 +197,7 @@ func (w *World) Socket() *Client {
 	return c
 }
 
-// Join is an initialised client on that socket.
+// Join returns an initialized client on the daemon's socket.
 func (w *World) Join() *Client {
 	w.T.Helper()
 	c := w.Socket()
@@ -205,7 +205,7 @@ func (w *World) Join() *Client {
 	return c
 }
 
-// Pause makes the client read nothing more, but for what its pipe holds.
+// Pause makes the client stop reading, except for what its pipe already contains.
 func (c *Client) Pause() (release func()) {
 	c.gate.Lock()
 	return c.gate.Unlock
@@ -225,7 +225,7 @@ func (c *Client) ReadLines(out io.Reader) {
 	}
 }
 
-// Standalone is an initialised client of goblin stdio --standalone.
+// Standalone returns an initialized client of goblin stdio --standalone.
 func (w *World) Standalone() *Client {
 	w.T.Helper()
 	c := w.Pipe("stdio", "--standalone")
@@ -233,7 +233,7 @@ func (w *World) Standalone() *Client {
 	return c
 }
 
-// Bridged is an initialised client of goblin stdio, which shares a daemon.
+// Bridged returns an initialized client of goblin stdio, which shares a daemon.
 func (w *World) Bridged() *Client {
 	w.T.Helper()
 	w.AllowDaemon = true
@@ -242,7 +242,6 @@ func (w *World) Bridged() *Client {
 	return c
 }
 
-// Init does the handshake and gives its result.
 func (c *Client) Init() json.RawMessage {
 	c.T.Helper()
 	result := c.Ok("initialize", Obj{
@@ -261,7 +260,7 @@ func (c *Client) Notify(method string, params any) {
 	c.Write(Marshal(m))
 }
 
-// Begin sends a request and gives its id.
+// Begin sends a request and returns its id.
 func (c *Client) Begin(method string, params any) string {
 	var id string
 	c.Update(func() { c.LastID++; id = strconv.Itoa(c.LastID) })
@@ -273,7 +272,6 @@ func (c *Client) Begin(method string, params any) string {
 	return id
 }
 
-// End waits for the answer to a request.
 func (c *Client) End(id string) (m Message) {
 	c.T.Helper()
 	c.Wait("the answer to "+id, func() bool {
@@ -314,7 +312,6 @@ func (c *Client) Request(method string, params any) Message {
 	return c.End(c.Begin(method, params))
 }
 
-// Ok asks and expects a result.
 func (c *Client) Ok(method string, params any) json.RawMessage {
 	c.T.Helper()
 	m := c.Request(method, params)
@@ -322,7 +319,6 @@ func (c *Client) Ok(method string, params any) json.RawMessage {
 	return m.Result
 }
 
-// Fault asks and expects an error.
 func (c *Client) Fault(method string, params any) RpcError {
 	c.T.Helper()
 	m := c.Request(method, params)
@@ -330,28 +326,28 @@ func (c *Client) Fault(method string, params any) RpcError {
 	return ParseError(c.T, m)
 }
 
-// Fails calls a tool whose server is down, too slow or answers nonsense.
+// Fails calls a tool whose server is down, too slow or broken.
 func (c *Client) Fails(call Obj) RpcError {
 	c.T.Helper()
 	return ParseFailure(c.T, c.Request("tools/call", call))
 }
 
-// Works calls a tool and reports whether its server has answered with a result.
+// Works calls a tool and reports whether the server returned a result.
 func (c *Client) Works(call any) bool {
 	c.T.Helper()
 	m := c.Request("tools/call", call)
 	return !m.Failed()
 }
 
-// Failed reports an error, or a result that Goblin made of one.
+// Failed reports whether the message is an error, or a result that Goblin made from one.
 func (m *Message) Failed() bool {
 	return m.Error != nil || At(m.Result, "_meta", "goblin/error") != nil
 }
 
-// ParseFailure reads the result that a model gets of a tool whose server did not answer.
+// ParseFailure parses the result for a model if a tool's server didn't answer.
 func ParseFailure(t *testing.T, m Message) RpcError {
 	t.Helper()
-	require.Nil(t, m.Error, "an error, which agents take for a broken connection: %s", m.Raw)
+	require.Nil(t, m.Error, "an error, which agents mistake for a broken connection: %s", m.Raw)
 	require.Equal(t, "true", string(At(m.Result, "isError")), "%s", m.Raw)
 	require.Len(t, Each(m.Result, "content"), 1)
 	require.Equal(t, "text", Str(m.Result, "content", 0, "type"))
@@ -371,10 +367,9 @@ func ParseError(t *testing.T, m Message) (e RpcError) {
 	return e
 }
 
-// Kind is data.code.
 func (e RpcError) Kind() string { return Str(e.Data, "code") }
 
-// WaitNote waits for the first notification of a method that fits.
+// WaitNote waits for the first notification of a method that matches fits.
 func (c *Client) WaitNote(method string, fits func(params json.RawMessage) bool) (found Message) {
 	c.T.Helper()
 	c.Wait(method, func() bool {
@@ -389,7 +384,6 @@ func (c *Client) WaitNote(method string, fits func(params json.RawMessage) bool)
 	return found
 }
 
-// NotesOf are the notifications of a method so far.
 func (c *Client) NotesOf(method string) []Message {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
@@ -413,23 +407,21 @@ func (c *Client) Forget() {
 	c.Update(func() { c.Notes = nil })
 }
 
-// Settle drops the notifications so far, once those that a start of servers
-// causes have come.
+// Settle waits for the notifications that a start of servers causes, and drops them.
 func (c *Client) Settle() {
 	c.T.Helper()
 	c.Quiet()
 	c.Forget()
 }
 
-// Quiet waits until no notifications come any more: list_changed waits for
-// 300 ms at most.
+// Quiet waits until no more notifications arrive: list_changed is delayed by at most 300
+// ms.
 func (c *Client) Quiet() {
 	for n := -1; c.Holds(1500*time.Millisecond, func() bool { return len(c.Notes) != n }); {
 		c.Update(func() { n = len(c.Notes) })
 	}
 }
 
-// Updates are the URIs of resources/updated so far.
 func (c *Client) Updates() []string {
 	out := []string{}
 	for _, m := range c.NotesOf("notifications/resources/updated") {
@@ -438,7 +430,6 @@ func (c *Client) Updates() []string {
 	return out
 }
 
-// WaitUpdates waits for the n-th resources/updated.
 func (c *Client) WaitUpdates(n int) []string {
 	c.T.Helper()
 	c.Wait("resources/updated", func() bool {
@@ -453,7 +444,6 @@ func (c *Client) WaitUpdates(n int) []string {
 	return c.Updates()
 }
 
-// WaitAsks waits for the n-th request of the server.
 func (c *Client) WaitAsks(n int) Message {
 	c.T.Helper()
 	c.Wait("a request of the server", func() bool { return len(c.Asks) >= n })
@@ -462,7 +452,7 @@ func (c *Client) WaitAsks(n int) Message {
 	return c.Asks[n-1]
 }
 
-// Member is the member of a list's result that holds the entries.
+// Member returns the member of a list result that contains the entries.
 func Member(kind string) string {
 	if kind == "templates" {
 		return "resourceTemplates"
@@ -477,8 +467,8 @@ func ListMethod(kind string) string {
 	return kind + "/list"
 }
 
-// List follows all pages of "tools", "prompts", "resources" or "templates".
-// Goblin's own resource is left out.
+// List returns all pages of "tools", "prompts", "resources" or "templates", without
+// Goblin's own resources.
 func (c *Client) List(kind string) []json.RawMessage {
 	c.T.Helper()
 	var out []json.RawMessage
@@ -500,7 +490,6 @@ func (c *Client) List(kind string) []json.RawMessage {
 	return nil
 }
 
-// Names are the listed names or URIs of a kind.
 func (c *Client) Names(kind string) []string {
 	c.T.Helper()
 	key := map[string]string{"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}[kind]
@@ -511,8 +500,8 @@ func (c *Client) Names(kind string) []string {
 	return out
 }
 
-// WaitListed waits, from one list_changed to the next, until a name is listed,
-// or is not.
+// WaitListed waits until a name is listed, or not listed. It lists again after each
+// list_changed.
 func (c *Client) WaitListed(kind, name string, listed bool) {
 	c.T.Helper()
 	notice := "notifications/" + strings.Replace(kind, "templates", "resources", 1) + "/list_changed"
@@ -533,19 +522,17 @@ func (c *Client) WaitListed(kind, name string, listed bool) {
 	}
 }
 
-// ReadText reads a resource and gives the text of its first content.
 func (c *Client) ReadText(uri string) string {
 	c.T.Helper()
 	return Str(c.Ok("resources/read", Obj{"uri": uri}), "contents", 0, "text")
 }
 
-// CallText calls a tool and gives the text of its first content.
 func (c *Client) CallText(tool string, args any) string {
 	c.T.Helper()
 	return Str(c.Ok("tools/call", Obj{"name": tool, "arguments": args}), "content", 0, "text")
 }
 
-// At walks into raw JSON by member names and indexes; nil means absent.
+// At returns the part of raw JSON at a path of member names and indexes, or nil.
 func At(raw json.RawMessage, path ...any) json.RawMessage {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -568,7 +555,7 @@ func At(raw json.RawMessage, path ...any) json.RawMessage {
 
 func Str(raw json.RawMessage, path ...any) string {
 	var s string
-	_ = json.Unmarshal(At(raw, path...), &s) // another type is no text
+	_ = json.Unmarshal(At(raw, path...), &s) // "" for another type
 	return s
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Variants are all of them with the build tag e2e or faults, and otherwise the first n.
+// Variants returns all variants with the build tag e2e or faults, and otherwise the first
+// n.
 func Variants[T any](n int, all ...T) []T {
 	if AllVariants {
 		return all
@@ -16,15 +17,15 @@ func Variants[T any](n int, all ...T) []T {
 	return all[:n]
 }
 
-// Combination is a client of one era over one transport, in front of a backend
-// of one era over one transport.
+// Combination is a client of one era over one transport and a server of one era over one
+// transport.
 type Combination struct{ front, clientEra, back, backEra string }
 
 func (x Combination) ModernClient() bool { return x.clientEra == "modern" }
 
 func (x Combination) ModernBackend() bool { return x.backEra == "modern" }
 
-// combinations hold each pair of values of any two of the four.
+// combinations contain each pair of values of any two of the four dimensions.
 var combinations = Variants(1,
 	Combination{"http", "legacy", "stdio", "modern"},
 	Combination{"http", "modern", "http", "legacy"},
@@ -33,7 +34,7 @@ var combinations = Variants(1,
 	Combination{"stdio", "modern", "http", "modern"},
 )
 
-// EachCombination runs a test for all of them.
+// EachCombination runs a test for all combinations.
 func EachCombination(t *testing.T, test func(t *testing.T, w *World, x Combination)) {
 	t.Helper()
 	t.Parallel()
@@ -45,7 +46,6 @@ func EachCombination(t *testing.T, test func(t *testing.T, w *World, x Combinati
 	}
 }
 
-// Backend adds the backend, by the name b.
 func (x Combination) Backend(w *World, script Obj, conf ...Obj) *Backend {
 	w.T.Helper()
 	if x.ModernBackend() {
@@ -57,8 +57,7 @@ func (x Combination) Backend(w *World, script Obj, conf ...Obj) *Backend {
 	return w.Backend("b", script, conf...)
 }
 
-// Client connects a client that answers what it is asked by reply, after the
-// time that a human takes.
+// Client connects a client that answers requests by reply after the duration takes.
 func (x Combination) Client(w *World, caps Obj, takes time.Duration, reply func(method string, params json.RawMessage) any) *human {
 	w.T.Helper()
 	h := &human{x: x, takes: takes, Reply: reply}
@@ -87,7 +86,7 @@ func (x Combination) Client(w *World, caps Obj, takes time.Duration, reply func(
 	return h
 }
 
-// human is a client with somebody who answers.
+// human is a client that simulates its user.
 type human struct {
 	*Client
 	x     Combination
@@ -97,8 +96,8 @@ type human struct {
 	Greeting json.RawMessage
 }
 
-// Call sends a request and answers what is asked, as the client's era has it,
-// until there is an answer.
+// Call sends a request and answers the server's requests as the client's era requires,
+// until there is a result.
 func (h *human) Call(method string, params Obj) Message {
 	h.T.Helper()
 	for {
@@ -121,7 +120,7 @@ func (h *human) Call(method string, params Obj) Message {
 		for k, v := range params {
 			again[k] = v
 		}
-		again["inputResponses"] = answers // not those of a round before
+		again["inputResponses"] = answers // without responses of earlier rounds
 		if state := At(m.Result, "requestState"); state != nil {
 			again["requestState"] = state
 		}

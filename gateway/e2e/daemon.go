@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Sockets are the sockets that Goblin has made in a world.
 func (w *World) Sockets() []string {
 	var found []string
 	_ = filepath.WalkDir(filepath.Join(w.Dir, "run"), func(path string, d fs.DirEntry, err error) error {
@@ -23,8 +22,8 @@ func (w *World) Sockets() []string {
 	return found
 }
 
-// DaemonPID returns the process id of the detached daemon. Others that were started at the
-// same time may still be about to find that there is one.
+// DaemonPID returns the process id of the detached daemon. Daemons that were started at
+// the same time may exist for a moment.
 func (w *World) DaemonPID() int {
 	w.T.Helper()
 	var daemons []int
@@ -51,8 +50,8 @@ func (w *World) isClient(pid int) bool {
 	return false
 }
 
-// CallUntilItWorks waits until calls are served by the next daemon: one that is sent before
-// its bridge hears of the end of the last daemon is lost with that.
+// CallUntilItWorks waits until the next daemon serves calls. A call is lost if it is sent
+// before the bridge notices the end of the last daemon.
 func (c *Client) CallUntilItWorks(tool string) {
 	c.T.Helper()
 	Eventually(c.T, "the next daemon", func() bool {
@@ -60,7 +59,6 @@ func (c *Client) CallUntilItWorks(tool string) {
 	})
 }
 
-// DaemonLog returns the log of the world's detached daemons.
 func (w *World) DaemonLog() string {
 	var b strings.Builder
 	_ = filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
@@ -74,7 +72,7 @@ func (w *World) DaemonLog() string {
 	return b.String()
 }
 
-// Edit changes the config as editors do, by another file in its place.
+// Edit changes the config as editors do, by replacing the file.
 func (w *World) Edit(change func()) {
 	w.T.Helper()
 	path := w.Config
@@ -87,7 +85,6 @@ func (w *World) Edit(change func()) {
 	w.Config = path
 }
 
-// Drop takes a backend out of the config.
 func (w *World) Drop(b *Backend) {
 	for i := range w.Backends {
 		if w.Backends[i] == b {
@@ -98,7 +95,6 @@ func (w *World) Drop(b *Backend) {
 	}
 }
 
-// daemonStatus is a part of the answer of goblin status --json.
 type daemonStatus struct {
 	PID      int
 	Log      string

@@ -4,19 +4,19 @@ package e2e
 
 import "encoding/json"
 
-// OddDefinition is an entry of a server's list that some client SDK refuses, with the list
-// that it costs.
+// OddDefinition is a list entry that some client SDK rejects together with its whole
+// list.
 type OddDefinition struct {
 	Kind string // tools, prompts, resources or templates
 	Sent string
-	Want string // what clients get, under the server's own name; "": it is dropped
+	Want string // entry for clients, with the original name; "" if it is dropped
 	// Modern is the entry for clients of 2026-07-28, if it differs.
 	Modern string
 }
 
 const object = `"inputSchema":{"type":"object"}`
 
-// OddDefinitions has entries of each kind.
+// OddDefinitions contains entries of each kind.
 var OddDefinitions = []OddDefinition{
 	{"tools", `{"name":"t1"}`, `{"name":"t1",` + object + `}`, ""},
 	{"tools", `{"name":"t2","inputSchema":{}}`, `{"name":"t2",` + object + `}`, ""},
@@ -96,7 +96,8 @@ var OddDefinitions = []OddDefinition{
 	{"templates", `true`, "", ""},
 }
 
-// OddServer is a server with all odd definitions. Its tools answer with structured content.
+// OddServer returns a server with all odd definitions. Its tools return structured
+// content.
 func OddServer() Obj {
 	lists := map[string][]json.RawMessage{}
 	for _, d := range OddDefinitions {

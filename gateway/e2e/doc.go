@@ -1,36 +1,32 @@
 // Package e2e holds the worlds, clients and servers that end-to-end tests share.
 //
-// They build the real binary and look at it from outside: through stdin and stdout, the
-// socket, HTTP, exit codes, /proc and the evidence of scripted backends
-// (goblin/gateway/internal/testserver). Each folder holds the tests of one concern, and
-// nothing else. The tests in this folder cover resources, edits of the config and the
-// docs; the tag release adds the files that "task release" made in dist.
+// The tests build the real binary and observe it from outside: stdin and stdout, the
+// socket, HTTP, exit codes, /proc and scripted servers
+// (goblin/gateway/internal/testserver). Each folder contains the tests of one topic. The
+// tests in this folder cover resources, edits of the config and the docs. The tag release
+// adds the files that "task release" created in dist.
 //
-// No test imports anything of Goblin, so that none can share its mistakes. A
-// test waits for events with generous deadlines and never sleeps to let
-// something happen; "nothing was sent" is shown by a round trip that would have
-// arrived later.
+// No test imports Goblin's packages, so that no test shares their mistakes. Tests wait
+// for events with generous timeouts and never sleep until something happens. To show that
+// a message was not sent, they make a round trip that would arrive later.
 //
-// Messages are also drawn at random and compared with what the server says
-// without Goblin. A failure names the seed that draws them again
-// (-rapid.seed); -rapid.checks asks for more of them, FuzzTransparent draws
+// Random messages are compared with the server's answers without Goblin. A failure prints
+// the seed (-rapid.seed). -rapid.checks sets their number, and FuzzTransparent generates
 // them from the fuzzer's bytes.
 //
-// The name of a test ends in the behaviour it shows and holds the number of the
+// A test's name ends with the behavior it shows, and contains the number of the
 // requirement it covers, such as R3_03.
 //
-// Environment: GOBLIN_E2E_BINARY names a binary to test instead of building
-// one; GOBLIN_E2E_RACE=1 builds with the race detector. GOCOVERDIR is handed on
-// to a binary that was built with -cover.
+// Environment: GOBLIN_E2E_BINARY is a binary to test instead of building one.
+// GOBLIN_E2E_RACE=1 builds with the race detector. GOCOVERDIR is passed to a binary that
+// was built with -cover.
 //
-// Without a build tag, only tests in this folder run: resources, edits of the config and
-// the docs. The tag e2e adds the other folders, variants and rare faults. The tag faults
-// adds tests that take as long as the limits that they show. The tags
-// interop and conformance add comparisons with programs from npm, which they
-// install into the user's cache folder. Of those, interop/testdata/matrix is a
-// module of its own, for programs that use the official Go SDK.
+// Without a build tag, only the tests in this folder run. The tag e2e adds the other
+// folders, variants and rare faults. The tag faults adds tests that take as long as the
+// limits they show. The tags interop and conformance add comparisons with programs from
+// npm, which they install into the user's cache folder. interop/testdata/matrix is a
+// separate module, for programs with the official Go SDK.
 //
-// The build tag soak adds a daemon among servers that fail and clients that come
-// and go, for SOAK (10m), by the decisions that SOAK_SEED stands for (a random
-// one, which is printed).
+// The tag soak adds a daemon with failing servers and changing clients, for SOAK (10m).
+// SOAK_SEED repeats a run; a random seed is printed.
 package e2e

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// FaultyServer adds a server with one fault, by its name in [faultModes] or [httpFaultModes].
-// Its tool "echo" answers "echo"; a call of its tool "fault" shows the faults of calls. Over
-// HTTP, early moves the fault to the first message.
+// FaultyServer adds a server with one fault from [faultModes] or [httpFaultModes]. Its
+// tool "echo" returns "echo"; its tool "fault" triggers the faults of calls. Over HTTP,
+// early applies the fault to the first message.
 func (w *World) FaultyServer(name, mode string, early bool, conf ...Obj) *Backend {
 	w.T.Helper()
 	script := Obj{"tools": faultyTools(), "calls": Obj{"echo": "echo", "fault": "fault"}}
@@ -45,7 +45,7 @@ const (
 	faultTool = `{"name":"fault","inputSchema":{"type":"object"}}`
 )
 
-// faultyTools returns the list of tools with more entries, which may be invalid JSON.
+// faultyTools returns the tools and more entries, which may be invalid JSON.
 func faultyTools(more ...string) (list []json.RawMessage) {
 	for _, entry := range append([]string{echoTool, faultTool}, more...) {
 		list = append(list, json.RawMessage(entry))
@@ -53,20 +53,20 @@ func faultyTools(more ...string) (list []json.RawMessage) {
 	return list
 }
 
-// named is a tool whose name and description stand there as they are.
+// named returns a tool whose name is inserted without escaping.
 func named(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
 
-// answerWith returns an action that answers with a frame whose last member is given.
+// answerWith returns an action that answers with a frame with the given last member.
 func answerWith(member string, more ...Obj) Obj {
 	return Do("answer", append([]Obj{{"text": `{"jsonrpc":"2.0","id":$id,` + member + `}`}}, more...)...)
 }
 
-// listed are the actions that answer tools/list with a page.
+// listed returns actions that answer tools/list with a page.
 func listed(rest string, more ...Obj) Obj {
 	return Obj{"on": Obj{"tools/list": Actions(answerWith(`"result":{"tools":[`+echoTool+","+faultTool+rest+`}`, more...))}}
 }
 
-// onFault is a server that does this in a call of "fault".
+// onFault returns a server that performs actions in a call of "fault".
 func onFault(acts ...Obj) Obj { return Obj{"on": Obj{"tools/call fault": acts}} }
 
 func textResult(text string) string {
@@ -76,12 +76,12 @@ func textResult(text string) string {
 var (
 	hang = Do("hang")
 	deep = `{"content":[],"deep":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + `}`
-	// half is what half an answer holds.
+	// half is the size of an incomplete answer.
 	half = Obj{"bytes": 24 << 20}
 )
 
-// escapes has what must not reach a terminal: CSI, OSC 0, 8 and 52, DCS, C1,
-// BEL, bidi, zero width and tag characters.
+// escapes contains everything that must not reach a terminal: CSI, OSC 0, 8 and 52, DCS,
+// C1, BEL, bidi, zero-width and tag characters.
 const escapes = "evil\x1b[31m\x1b]0;title\x07\x1b]8;;http://evil.example\x07\x1b]52;c;cm0gLXJm\x07\x1bP+q\x1b\\\u009b31m\u202e\u2066\u200b\U000e0041end"
 
 func crash(why string, more ...Obj) Obj {
@@ -90,7 +90,7 @@ func crash(why string, more ...Obj) Obj {
 
 func initialize(acts ...Obj) Obj { return Obj{"on": Obj{"initialize": acts}} }
 
-// largePage is a page of 8 MiB, with one new entry and another page after it.
+// largePage returns a page of 8 MiB, with one new entry and a next page.
 func largePage(member, key string) []Obj {
 	entry := `{"` + key + `":"x:$next","title":"t"}`
 	if member == "tools" {
@@ -99,7 +99,7 @@ func largePage(member, key string) []Obj {
 	return Actions(answerWith(`"result":{"`+member+`":[`+entry+`],"nextCursor":"$next","_meta":{"x":"$x"}}`, Obj{"bytes": 8 << 20}))
 }
 
-// instead are the lines that a server writes in the place of each answer.
+// instead returns a server that writes these lines instead of each answer.
 func instead(lines ...string) Obj {
 	var all [][]byte
 	for _, line := range lines {
@@ -108,7 +108,7 @@ func instead(lines ...string) Obj {
 	return Obj{"around": all}
 }
 
-// faultModes are the faults of servers over stdio, as members of their scripts.
+// faultModes are the faults of stdio servers, as members of their scripts.
 var faultModes = map[string]func() Obj{
 	"crash-start":        func() Obj { return Obj{"on": Obj{"start": Actions(crash("cannot open the database"))}} },
 	"flaky-start":        func() Obj { return Obj{"on": Obj{"start": Actions(crash("not yet", Obj{"starts": 1}))}} },
@@ -121,7 +121,7 @@ var faultModes = map[string]func() Obj{
 	"crash-loop": func() Obj {
 		return Obj{"on": Obj{
 			"tools/list": Actions(Do("write", Obj{"text": `{"jsonrpc":"2.0","id":$id,"result":{"tools":[]}}`}), crash("bye")),
-			"ping":       Actions(hang), // no answer between that list and the crash
+			"ping":       Actions(hang), // no answer between the list and the crash
 		}}
 	},
 
@@ -131,7 +131,7 @@ var faultModes = map[string]func() Obj{
 	"crash-midline": func() Obj {
 		return onFault(Do("raw", Obj{"text": `{"jsonrpc":"2.0","id":$id,"result":{"cont`}), crash("assertion failed"))
 	},
-	"exit-after": func() Obj { // the third answer is its last
+	"exit-after": func() Obj { // it exits after the third answer
 		return Obj{"on": Obj{"tools/call echo": Actions(
 			Do("text", Obj{"text": "echo", "starts": 1, "times": 2}),
 			Do("write", Obj{"text": `{"jsonrpc":"2.0","id":$id,` + textResult("echo") + `}`, "starts": 1}),
@@ -224,7 +224,7 @@ var faultModes = map[string]func() Obj{
 			"resources/templates/list": largePage("resourceTemplates", "uriTemplate"),
 		}}
 	},
-	"notify-flood": func() Obj { // 100,000 notices, and a list that is different each time
+	"notify-flood": func() Obj { // 100,000 notifications, and a different list each time
 		return Obj{
 			"capabilities": json.RawMessage(`{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"logging":{}}`),
 			"resources":    []Obj{Resource("x:1")},
@@ -255,7 +255,7 @@ var faultModes = map[string]func() Obj{
 	},
 }
 
-// httpFaultModes are the faults of servers over HTTP: what they do instead of an answer.
+// httpFaultModes are the faults of HTTP servers: what they send instead of an answer.
 var httpFaultModes = map[string][]Obj{
 	"http-500": Actions(Do("status", Obj{"code": http.StatusInternalServerError, "text": "oops"})),
 	"http-401": Actions(Do("status", Obj{"code": http.StatusUnauthorized, "headers": Obj{
@@ -267,5 +267,5 @@ var httpFaultModes = map[string][]Obj{
 	"http-endless":     Actions(Do("raw", Obj{"text": "data: "}), Do("raw", Obj{"text": strings.Repeat("x", 1<<20), "n": 256}), hang), // one event of 256 MB
 	"http-lines":       Actions(Do("raw", Obj{"text": strings.Repeat("data:\n", 1<<17), "n": 1 << 30})),                               // one event of empty lines
 	"http-half-result": Actions(Do("raw", Obj{"text": "data: $x"}, half), hang),
-	"http-redirect":    nil, // to another origin, where all that comes is the event "stolen"
+	"http-redirect":    nil, // to another origin, which records the event "stolen"
 }

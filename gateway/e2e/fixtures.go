@@ -40,7 +40,7 @@ func Merge(o Obj, more []Obj) Obj {
 	return o
 }
 
-// Filesystem, s3 and dbsrv are the servers of the checklist.
+// Filesystem, S3 and Dbsrv are the servers of the checklist.
 func Filesystem() Obj {
 	return Obj{
 		"resources": []Obj{
@@ -65,16 +65,14 @@ func Dbsrv() Obj {
 	}
 }
 
-// In is the listed form of a server's URI.
 func In(server, uri string) string { return "mcp://" + server + "/" + uri }
 
-// Do makes an action.
 func Do(what string, more ...Obj) Obj { return Merge(Obj{"do": what}, more) }
 
 func Actions(acts ...Obj) []Obj { return acts }
 
-// RandomURIs are distinct URIs of many shapes whose forms after a WHATWG parser
-// differ too.
+// RandomURIs returns distinct URIs of many shapes. They stay distinct after a WHATWG
+// parser.
 func RandomURIs(n int) []string {
 	r := rand.New(rand.NewPCG(3, 8))
 	schemes := []string{"file:///", "x:", "urn:isbn:", "https://h.example/", "s3://b/", "mcp://q/"}
@@ -85,11 +83,11 @@ func RandomURIs(n int) []string {
 	for len(out) < n {
 		var b strings.Builder
 		b.WriteString(schemes[r.IntN(len(schemes))])
-		fmt.Fprintf(&b, "%d/", len(out)) // keeps them apart after any normalisation of the rest
+		fmt.Fprintf(&b, "%d/", len(out)) // stays distinct after any normalization
 		for range 1 + r.IntN(20) {
 			b.WriteRune(runes[r.IntN(len(runes))])
 		}
-		b.WriteByte('z') // trailing blanks and dots are a topic of their own
+		b.WriteByte('z') // trailing blanks and dots are tested elsewhere
 		uri := b.String()
 		if strings.Contains(uri, "/.") || strings.Contains(uri, "/%2e") || seen[uri] {
 			continue
@@ -113,8 +111,8 @@ func Contains(text, part string) bool {
 
 var Form = Obj{"message": "who?", "requestedSchema": Obj{"type": "object", "properties": Obj{}}}
 
-// AskingServer is a backend with a tool that asks the client, one that waits until
-// it is released, and one that never answers.
+// AskingServer returns a server with three tools. "ask" sends a request to the client,
+// "other" waits until it is released, and "hang" never answers.
 func AskingServer(method string, params Obj) Obj {
 	return Obj{"tools": []Obj{Tool("ask"), Tool("other"), Tool("hang")}, "on": Obj{
 		"tools/call hang":  Actions(Do("hang")),
@@ -123,7 +121,7 @@ func AskingServer(method string, params Obj) Obj {
 	}}
 }
 
-// Shop is a backend for the commands.
+// Shop returns a server for the commands.
 func Shop() Obj {
 	return Merge(Filesystem(), []Obj{{
 		"prompts":   []Obj{Prompt("greet", Obj{"arguments": []Obj{{"name": "who"}}})},
@@ -136,14 +134,14 @@ func Shop() Obj {
 	}})
 }
 
-// DemoWorld has no config: the embedded demo is served.
+// DemoWorld returns a world without a config, so that the embedded demo is served.
 func DemoWorld(t *testing.T) *World {
 	w := NewWorld(t)
 	w.Written, w.Config = true, ""
 	return w
 }
 
-// DemoClient connects to a demo whose servers have listed all they have.
+// DemoClient returns a client of a demo whose servers have listed.
 func DemoClient(t *testing.T) *Client {
 	c := DemoWorld(t).Standalone()
 	Eventually(t, "the lists of the demo", func() bool {
@@ -152,8 +150,7 @@ func DemoClient(t *testing.T) *Client {
 	return c
 }
 
-// HealthyServer adds a healthy server to a world with an odd one; fine shows that it
-// does not suffer.
+// HealthyServer adds a healthy server beside an odd one, to show that it isn't affected.
 func (w *World) HealthyServer() *Backend { return w.Backend("fine", Filesystem()) }
 
 func (c *Client) CallHealthyServer() {
@@ -185,7 +182,6 @@ func CountingServer() Obj {
 	}
 }
 
-// Counts calls the tool and gives the process that answered and its count.
 func (c *Client) Counts() (pid, n int) {
 	c.T.Helper()
 	_, err := fmt.Sscan(c.CallText("own_count", Obj{}), &pid, &n)
@@ -193,7 +189,7 @@ func (c *Client) Counts() (pid, n int) {
 	return pid, n
 }
 
-// CountsTo calls until the count, which starts at from, is n: all in one process.
+// CountsTo calls the tool for the counts from..n, all in one process.
 func (c *Client) CountsTo(from, n int) (pid int) {
 	c.T.Helper()
 	for want := from; want <= n; want++ {
@@ -205,19 +201,19 @@ func (c *Client) CountsTo(from, n int) (pid int) {
 	return pid
 }
 
-// HashSuffix is the tail of a name that could not stay as it was.
+// HashSuffix returns the tail of a changed name.
 func HashSuffix(server, original string) string {
 	sum := sha256.Sum256([]byte(server + "\x00" + original))
 	return hex.EncodeToString(sum[:4])
 }
 
-// FlatHashSuffix is the tail of equal flat ids, a hash of the original URI.
+// FlatHashSuffix returns the tail of equal flat ids, a hash of the original URI.
 func FlatHashSuffix(original string) string {
 	sum := sha256.Sum256([]byte(original))
 	return hex.EncodeToString(sum[:4])
 }
 
-// RugPull is a server that gives its tools other definitions when told to.
+// RugPull returns a server whose tools change their definitions on command.
 func RugPull() Obj {
 	return Obj{"tools": []Obj{Tool("add", Obj{"description": "Adds"}), Tool("same")}}
 }
@@ -226,10 +222,10 @@ func RemoteScript() Obj {
 	return Merge(Filesystem(), []Obj{{"prompts": []Obj{Prompt("p")}}})
 }
 
-// BridgeToRunning is an initialised client of goblin stdio at a daemon that runs already.
+// BridgeToRunning returns an initialized client of goblin stdio with a running daemon.
 func (w *World) BridgeToRunning() *Client {
 	w.T.Helper()
-	w.AllowDaemon = true // it starts another one when that ends
+	w.AllowDaemon = true // the bridge may start a new daemon
 	c := w.Pipe("stdio")
 	c.Init()
 	return c

@@ -27,10 +27,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Patience bounds every wait; a correct program needs a small part of it.
+// Patience limits every wait. A correct program needs a small part of it.
 const Patience = 60 * time.Second
 
-// The exit codes of the contract.
 const (
 	ExitOK       = 0
 	ExitFailure  = 1
@@ -41,14 +40,14 @@ const (
 	ExitNotFound = 7
 )
 
-// Main runs the tests of a package; none may leave a goroutine behind.
+// Main runs the tests of a package and fails if one leaves a goroutine behind.
 func Main(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f != nil && f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = flag.Set("test.parallel", "4") // most tests wait for other processes
 	}
 	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
-		checks := "8" // each of them is many messages between processes
+		checks := "8" // each check sends many messages between processes
 		if AllVariants {
 			checks = "20"
 		}
@@ -63,7 +62,7 @@ func Main(m *testing.M) {
 }
 
 func run(m *testing.M) (int, error) {
-	if signal.Ignored(syscall.SIGHUP) { // under nohup; what is tested would inherit that
+	if signal.Ignored(syscall.SIGHUP) { // under nohup; the tested program would inherit that
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	if err := Provide(); err != nil {
@@ -79,10 +78,9 @@ func run(m *testing.M) (int, error) {
 	return code, nil
 }
 
-// Obj is a JSON object in a test.
 type Obj = map[string]any
 
-// board is a state with a wake-up for those that wait for it.
+// board is a state that wakes its waiters on changes.
 type board struct {
 	Mu sync.Mutex
 	ch chan struct{}
@@ -98,7 +96,7 @@ func (b *board) Update(change func()) {
 	}
 }
 
-// Holds waits until cond, which is called with the lock held, or the deadline.
+// Holds waits until cond is true or the limit is over. cond is called with the lock held.
 func (b *board) Holds(limit time.Duration, cond func() bool) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
@@ -121,7 +119,7 @@ func (b *board) Holds(limit time.Duration, cond func() bool) bool {
 	}
 }
 
-// Eventually is for states that nobody announces.
+// Eventually polls for states without events.
 func Eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	pause := 2 * time.Millisecond
@@ -130,12 +128,12 @@ func Eventually(t *testing.T, what string, cond func() bool) {
 			t.Fatalf("waited %v for: %s", Patience, what)
 		}
 		time.Sleep(pause)
-		pause = min(pause*3/2, 50*time.Millisecond) // what takes long is not worth a look each time
+		pause = min(pause*3/2, 50*time.Millisecond) // poll long waits less often
 	}
 }
 
-// World is one config with its home folder, runtime folder and backends. Every
-// process in it carries its folder's name in its environment.
+// World is one config with its home folder, runtime folder and servers. Every process in
+// it has the folder's name in its environment.
 type World struct {
 	T           *testing.T
 	Dir         string
@@ -145,7 +143,7 @@ type World struct {
 	Log         Obj
 	Lua         Obj
 	Profiles    Obj    // by name
-	Clients     string // the text of `clients`, whose order counts
+	Clients     string // the YAML of clients, whose order matters
 	Backends    []*Backend
 	Env         []string
 	Written     bool
@@ -155,8 +153,8 @@ type World struct {
 	served      *Web // see Served
 }
 
-// ShortDir is a folder for sockets, whose paths may have about 100 characters, whatever
-// TMPDIR says.
+// ShortDir returns a folder for sockets, whose paths are limited to about 100 characters,
+// regardless of TMPDIR.
 func ShortDir(t testing.TB) string {
 	t.Helper()
 	base := ""
@@ -175,7 +173,7 @@ func NewWorld(t *testing.T) *World {
 	dir := ShortDir(t)
 	w := &World{T: t, Dir: dir, Cwd: dir, Config: filepath.Join(dir, "goblin.yaml"), Gateway: Obj{
 		"startup_wait": "20s", "meta_tools": false, "linger": "60s",
-		"start": "eager", // a test that has two daemons in a row wants its servers in both
+		"start": "eager", // some tests have two daemons in a row that both need their servers
 	}}
 	for _, sub := range []string{"home", "run", "cfg"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
@@ -184,22 +182,22 @@ func NewWorld(t *testing.T) *World {
 	return w
 }
 
-// clean ends what is left and complains if that was anything but a daemon.
+// clean stops remaining processes, and fails the test if any is not a daemon.
 func (w *World) clean() {
 	if w.T.Failed() {
 		w.T.Logf("log of the daemon:\n%s", Tail(w.DaemonLog(), 6000))
 		for _, b := range w.Backends {
-			w.T.Logf("what backend %s was told:\n%s", b.Name, b.story())
+			w.T.Logf("server %s received:\n%s", b.Name, b.story())
 		}
 	}
 	if w.AllowDaemon && runtime.GOOS != "linux" {
 		w.Run("stop")
 	}
-	told := map[int]bool{} // another signal would end it at once
+	told := map[int]bool{} // a second signal would end it at once
 	left := w.Survivors("", Patience, func(pid int, line string) {
 		if daemon, err := os.FindProcess(pid); err == nil && w.AllowDaemon && !told[pid] && strings.HasPrefix(line, Goblin+" daemon") {
 			told[pid] = true
-			_ = daemon.Signal(syscall.SIGTERM) // the next look shows whether it ends
+			_ = daemon.Signal(syscall.SIGTERM) // the next round shows whether it exits
 		}
 	})
 	if len(left) > 0 {
@@ -211,11 +209,11 @@ func (w *World) clean() {
 	}
 }
 
-// Survivors waits until no process of the world is left whose command line holds
-// the text, for so long at most, and gives those that are. It calls each, unless
-// that is nil, for those that are left at each look.
+// Survivors waits at most limit until no process of the world has the text in its command
+// line. It returns the remaining ones. In each round it calls each for them, unless each
+// is nil.
 func (w *World) Survivors(holding string, limit time.Duration, each func(pid int, line string)) (left []string) {
-	const look = 500 * time.Millisecond // at all processes, which is dear; new ones are rare
+	const look = 500 * time.Millisecond // listing all processes is expensive and new ones are rare
 	for end := time.Now().Add(limit); ; {
 		left = w.Processes(holding)
 		var pids []string
@@ -236,8 +234,8 @@ func (w *World) Survivors(holding string, limit time.Duration, each func(pid int
 	}
 }
 
-// Processes lists those of this world whose command line holds the text, as
-// "PID command line". Zombies are not counted.
+// Processes lists the processes of this world with the text in their command line, as
+// "PID command line". It ignores zombies.
 func (w *World) Processes(holding string) (found []string) {
 	world, environ := []byte(w.Dir+"/"), make([]byte, 64<<10)
 	EachProcess(func(pid string, cmd []byte) {
@@ -252,12 +250,12 @@ func (w *World) Processes(holding string) (found []string) {
 	return found
 }
 
-// EachProcess calls f with the number and the command line of each process of the
-// machine that has one; it ends in, and is parted by, zero bytes.
+// EachProcess calls f for each process of the machine with a command line, which consists
+// of NUL-terminated words.
 func EachProcess(f func(pid string, cmd []byte)) {
 	proc, err := os.Open("/proc")
 	if err != nil {
-		return // there is nothing like it
+		return // no /proc
 	}
 	defer proc.Close()
 	names, _ := proc.Readdirnames(-1)
@@ -272,8 +270,8 @@ func EachProcess(f func(pid string, cmd []byte)) {
 	}
 }
 
-// readProc reads the beginning of a file of /proc, which is empty if there is none.
-// Tests read thousands, for which os.ReadFile would take four times as long.
+// readProc reads the beginning of a /proc file, or returns nil. It is four times as fast
+// as os.ReadFile, and tests read thousands.
 func readProc(path string, into []byte) []byte {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -305,7 +303,7 @@ func (w *World) Environ() []string {
 		"XDG_CONFIG_HOME=" + filepath.Join(w.Dir, "cfg"),
 		"TERM=dumb",
 		"GORACE=halt_on_error=1",
-		"GOBLIN_NO_KEYRING=1", // that of the user is none of the tests' business
+		"GOBLIN_NO_KEYRING=1", // tests must not use the user's keyring
 	}
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
 		env = append(env, "GOCOVERDIR="+dir)
@@ -316,7 +314,6 @@ func (w *World) Environ() []string {
 	return append(env, w.Env...)
 }
 
-// Write makes the config file of the backends, once.
 func (w *World) Write() {
 	if w.Written {
 		return
@@ -360,13 +357,11 @@ func Marshal(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// Output holds the outcome of a finished command.
 type Output struct {
 	Stdout, Stderr string
 	Code           int
 }
 
-// Run runs a command of Goblin to its end.
 func (w *World) Run(args ...string) Output { return w.RunInput("", args...) }
 
 func (w *World) RunInput(stdin string, args ...string) Output {
@@ -389,7 +384,7 @@ func (w *World) RunInput(stdin string, args ...string) Output {
 	return Output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// Succeeds runs a command that must end well and gives its stdout.
+// Succeeds runs a command that must succeed, and returns its stdout.
 func (w *World) Succeeds(args ...string) string {
 	w.T.Helper()
 	out := w.Run(args...)
@@ -397,7 +392,6 @@ func (w *World) Succeeds(args ...string) string {
 	return out.Stdout
 }
 
-// Buffer is stderr of a running process.
 type Buffer struct {
 	board
 	Text bytes.Buffer
@@ -414,7 +408,6 @@ func (b *Buffer) String() string {
 	return b.Text.String()
 }
 
-// Program is a running process of Goblin.
 type Program struct {
 	T      *testing.T
 	Cmd    *exec.Cmd
@@ -422,7 +415,7 @@ type Program struct {
 	Exited chan struct{}
 }
 
-// Start runs a command; pipes are set up by prepare.
+// Start starts a command. prepare sets up its pipes.
 func (w *World) Start(prepare func(*exec.Cmd), args ...string) *Program {
 	w.T.Helper()
 	w.Write()
@@ -441,7 +434,7 @@ func (w *World) Execute(path string, prepare func(*exec.Cmd), args ...string) *P
 	w.Programs = append(w.Programs, p)
 	go func() {
 		defer close(p.Exited)
-		_ = p.Cmd.Wait() // how it ended is asked of ProcessState
+		_ = p.Cmd.Wait() // ProcessState has the result
 	}()
 	w.T.Cleanup(func() {
 		p.Signal(syscall.SIGTERM)
@@ -465,7 +458,7 @@ func (p *Program) Signal(sig syscall.Signal) {
 	}
 }
 
-// Ends waits for the end of the process; one that does not is killed.
+// Ends waits for the process's exit, and kills it after the limit.
 func (p *Program) Ends(limit time.Duration) int {
 	p.T.Helper()
 	select {
@@ -490,8 +483,8 @@ func (p *Program) Ends(limit time.Duration) int {
 
 var lastPort atomic.Int64
 
-// FreePort is a loopback port outside of the range that the kernel gives to
-// outgoing connections, so that nobody takes it in between.
+// FreePort returns a loopback port outside of the kernel's range for outgoing
+// connections, so that no other process takes it meanwhile.
 func FreePort(t *testing.T) int {
 	t.Helper()
 	lastPort.CompareAndSwap(0, 10000+rand.Int64N(15000))

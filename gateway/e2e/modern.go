@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pair is a client of each era of one daemon.
+// Pair returns a client of each era for one daemon.
 func (w *World) Pair(front string) (legacy, modern *Client) {
 	w.T.Helper()
 	if front == "http" {
@@ -26,8 +26,8 @@ func (w *World) Pair(front string) (legacy, modern *Client) {
 	return legacy, modern
 }
 
-// InputRequests checks that a request was answered by input_required, and gives
-// the state and the keys of what is asked, by method.
+// InputRequests checks that a response is input_required, and returns the state and the
+// keys of the input requests by method.
 func InputRequests(t *testing.T, m Message) (state string, keys map[string]string) {
 	t.Helper()
 	require.Nil(t, m.Error, "%s", m.Raw)
@@ -56,7 +56,6 @@ func Watchable() Obj {
 	}
 }
 
-// ListenTo begins a listen and waits for its acknowledgement.
 func (c *Client) ListenTo(filter Obj) (id string, honoured json.RawMessage) {
 	c.T.Helper()
 	id = c.Begin("subscriptions/listen", Obj{"notifications": filter})
@@ -68,7 +67,7 @@ func SubscriptionOf(params json.RawMessage) string {
 	return string(At(params, "_meta", SubscriptionID))
 }
 
-// StopListening ends a listen, as its transport has it.
+// StopListening closes a listen as its transport requires.
 func (c *Client) StopListening(id string) {
 	c.T.Helper()
 	if c.Web != nil {
@@ -80,7 +79,6 @@ func (c *Client) StopListening(id string) {
 
 const ModernRevision = "2026-07-28"
 
-// ModernBackend adds a backend of that revision.
 func (w *World) ModernBackend(kind string, script Obj, conf ...Obj) *Backend {
 	w.T.Helper()
 	script["era"] = "modern"
@@ -90,15 +88,16 @@ func (w *World) ModernBackend(kind string, script Obj, conf ...Obj) *Backend {
 	return w.Backend("b", script, conf...)
 }
 
-// ProtocolMeta returns a value of _meta that a backend got, by the key's last part.
+// ProtocolMeta returns a value of the _meta that a server received, by the last part of
+// its key.
 func ProtocolMeta(m Event, key string) string {
 	return string(At(m.Msg, "params", "_meta", "io.modelcontextprotocol/"+key))
 }
 
 const ProtocolPrefix = "io.modelcontextprotocol/"
 
-// Stateless makes a client speak 2026-07-28: whatever it sends carries that
-// envelope, in _meta and, over HTTP, in the headers.
+// Stateless makes a client speak 2026-07-28: its requests carry the required values in
+// _meta and, over HTTP, in headers.
 func (c *Client) Stateless(meta ...Obj) *Client {
 	c.Modern = true
 	write := c.Write
@@ -130,7 +129,7 @@ func (c *Client) Stateless(meta ...Obj) *Client {
 	return c
 }
 
-// OverEveryTransport runs a test with stateless clients of each kind.
+// OverEveryTransport runs a test with stateless clients over each transport.
 func OverEveryTransport(t *testing.T, test func(t *testing.T, w *World, connect func() *Client)) {
 	t.Helper()
 	t.Parallel()
@@ -148,13 +147,12 @@ func OverEveryTransport(t *testing.T, test func(t *testing.T, w *World, connect 
 	}
 }
 
-// Stateless is a client of 2026-07-28 that sends what that demands.
 func (s *Web) Stateless() *Client {
 	s.T.Helper()
 	return s.Named("stateless")
 }
 
-// Named is Stateless for a client of that name.
+// Named is like Stateless, with the given client name.
 func (s *Web) Named(name string) *Client {
 	s.T.Helper()
 	c := s.RawClient().Stateless(Obj{ProtocolPrefix + "clientInfo": Obj{"name": name, "version": "1"}})
@@ -162,7 +160,7 @@ func (s *Web) Named(name string) *Client {
 	return c
 }
 
-// StandardHeaders repeats parts of a body in the headers of a stateless POST.
+// StandardHeaders copies parts of a body to the headers of a stateless POST.
 func StandardHeaders(head http.Header, frame []byte) {
 	head.Set("MCP-Protocol-Version", Str(frame, "params", "_meta", ProtocolPrefix+"protocolVersion"))
 	method := Str(frame, "method")
@@ -181,7 +179,7 @@ func StandardHeaders(head http.Header, frame []byte) {
 
 const TasksExtension = ProtocolPrefix + "tasks"
 
-// TaskBackend adds a backend of an era behind a transport.
+// TaskBackend adds a server over the given transport.
 func (w *World) TaskBackend(name, kind string, script Obj) *Backend {
 	w.T.Helper()
 	if kind == "http" {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Memory returns a process's resident memory now and at its peak, in MiB.
+// Memory returns a process's current and peak resident memory, in MiB.
 func Memory(t *testing.T, pid int) (now, peak int) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -26,9 +26,9 @@ func Memory(t *testing.T, pid int) (now, peak int) {
 	return now, peak
 }
 
-// WriteProgram writes a script that is to be run. No child starts meanwhile: until it runs
-// its own program it would have the file open for writing, too, and the system runs no
-// such file ("text file busy").
+// WriteProgram writes an executable script. It prevents concurrent forks: a child would
+// inherit the open file until its exec, and the system doesn't run files that are open
+// for writing ("text file busy").
 func WriteProgram(t testing.TB, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -36,11 +36,11 @@ func WriteProgram(t testing.TB, path, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o700)) //nolint:gosec // it is to be run
 }
 
-// Racing reports that the binary looks for races, which takes much more time and
+// Racing reports whether the binary has the race detector, which takes much more time and
 // memory.
 func Racing() bool { return os.Getenv("GOBLIN_E2E_RACE") != "" }
 
-// Bounded fails if a process ever had more than so many MiB resident.
+// Bounded fails if a process ever had more than most MiB resident.
 func Bounded(t *testing.T, pid, most int) {
 	t.Helper()
 	if _, peak := Memory(t, pid); !Racing() {
@@ -53,7 +53,7 @@ func (p *Program) Bounded(most int) {
 	Bounded(p.T, p.Cmd.Process.Pid, most)
 }
 
-// Kill ends a process as nothing else does: it can do nothing any more.
+// Kill kills a process, which can't react to that.
 func Kill(pid int) error {
 	p, err := os.FindProcess(pid)
 	if err != nil {

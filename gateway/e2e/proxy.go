@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Proxy stands before an HTTP backend and fails as networks do: when it has
-// vanished, no end and no reset tells Goblin that the peer is gone.
+// Proxy is a TCP proxy in front of an HTTP server that fails like a network: after
+// Vanish, Goblin gets neither an end nor a reset.
 type Proxy struct {
 	target string
 	ln     net.Listener
@@ -26,10 +26,10 @@ type Proxy struct {
 // pipe is one connection through a proxy.
 type pipe struct {
 	near, far net.Conn
-	dead      atomic.Bool // forwards nothing, for ever
+	dead      atomic.Bool // forwards nothing any longer
 }
 
-// NewProxy listens in front of target, an address.
+// NewProxy listens in front of the address target.
 func NewProxy(t *testing.T, target string) *Proxy {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,20 +74,20 @@ func (p *Proxy) accept() {
 	}
 }
 
-// copy forwards, and hands the end on, unless the pipe is dead.
+// copy forwards data and the end of the stream, unless the pipe is dead.
 func (c *pipe) copy(to, from net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
 		if !c.dead.Load() {
 			if n > 0 {
-				_, _ = to.Write(buf[:n]) // its reader finds its end
+				_, _ = to.Write(buf[:n]) // the reader notices errors
 			}
 			if err != nil {
 				c.close()
 			}
 		} else if from == c.near && err != nil {
-			c.close() // Goblin has given it up
+			c.close() // Goblin closed it
 		}
 		if err != nil {
 			return
@@ -108,7 +108,7 @@ func (p *Proxy) each(f func(*pipe)) {
 	}
 }
 
-// Vanish makes the peer silent on all connections, those to come too.
+// Vanish makes the peer silent on all existing and new connections.
 func (p *Proxy) Vanish() {
 	p.mu.Lock()
 	p.gone = true
@@ -116,12 +116,12 @@ func (p *Proxy) Vanish() {
 	p.each(func(c *pipe) { c.dead.Store(true) })
 }
 
-// Appear lets new connections through again; the old ones stay silent.
+// Appear lets new connections through again. Old ones stay silent.
 func (p *Proxy) Appear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.gone = false
 }
 
-// Reset ends all connections.
+// Reset closes all connections.
 func (p *Proxy) Reset() { p.each(func(c *pipe) { c.close() }) }

@@ -83,7 +83,7 @@ func TestADaemonWhoseConfigWasRemovedIsFound(t *testing.T) {
 	require.NoError(t, os.Remove(w.Config))
 	out := w.Run("stop")
 	require.Equal(t, e2e.ExitConnect, out.Code)
-	require.Contains(t, out.Stderr, "2 daemons serve "+w.Config+", which is not there any more")
+	require.Contains(t, out.Stderr, "2 daemons serve "+w.Config+", but the file was removed")
 	require.NoError(t, os.WriteFile(w.Config, good, 0o600))
 	first.Close() // or they start the next ones
 	second.Close()
@@ -212,7 +212,7 @@ func TestStopSaysThatBridgedClientsStartTheNextDaemon(t *testing.T) {
 	b := w.Backend("b", e2e.Filesystem())
 	c := w.Bridged()
 	c.WaitListed("tools", "b_stat", true)
-	require.Contains(t, w.Succeeds("stop"), "; 1 client starts the next one.")
+	require.Contains(t, w.Succeeds("stop"), "; 1 client starts a new one.")
 	b.WaitStarts(2)
 	c.Close()
 	require.Zero(t, c.Prog.Ends(e2e.Patience))

@@ -33,7 +33,7 @@ func TestSkillsAreFoundAndPinned(t *testing.T) {
 	b.ListChanged("resources")
 	e2e.Eventually(t, "the changed skill withheld", func() bool { uris, _, _ := listedSkills(t, c); return len(uris) == 1 })
 	require.Equal(t, -32602, c.Fault("skills/get", e2e.Obj{"uri": "skill://one/pdf/SKILL.md"}).Code)
-	require.Contains(t, w.Succeeds("approve"), `"skill://pdf/SKILL.md" (changed, withheld)`)
+	require.Contains(t, w.Succeeds("approve"), `"skill://pdf/SKILL.md" (changed, hidden)`)
 	w.Succeeds("approve", "one")
 	e2e.Eventually(t, "the approved skill", func() bool { uris, _, _ := listedSkills(t, c); return len(uris) == 2 })
 	require.Equal(t, "skill://one/pdf/more.md", e2e.Str(c.Ok("skills/get", e2e.Obj{"uri": "skill://one/pdf/SKILL.md"}), "skill", "resources", 1, "uri"))

@@ -19,33 +19,32 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pane is a terminal with a shell in it, drawn by a tmux server of its own.
+// Pane is a terminal with a shell, in its own tmux server.
 type Pane struct {
 	board
 	t      *testing.T
 	dir    string // of its world
 	socket string
 	write  func(line string)
-	blocks []block // answers to commands that were written, in that order
-	news   int     // how often tmux told that something has changed
-	used   string  // the last prompt that a command was typed at
+	blocks []block // tmux's answers, in order of the commands
+	news   int     // number of tmux notifications
+	used   string  // the prompt at which the last command was typed
 	ended  bool
 }
 
-// block is tmux's answer to a command.
 type block struct {
 	text   string
 	failed bool
 }
 
-// tmuxConf makes a pane all terminal: no status line, no keys that wait.
+// tmuxConf disables the status line and key delays.
 const tmuxConf = `set -g status off
 set -s escape-time 0
 set -g default-terminal tmux-256color
 set -g remain-on-exit on
 `
 
-// Pane opens a terminal. The shell in it finds Goblin as $G.
+// Pane opens a terminal. Its shell has Goblin's path in $G.
 func (w *World) Pane(width, height int) *Pane {
 	w.T.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -73,9 +72,8 @@ func (w *World) Pane(width, height int) *Pane {
 	return p
 }
 
-// control attaches a client of tmux that is told of all that happens, and takes
-// commands: a process for each of them, and for each look, would cost more than
-// all else.
+// control attaches a tmux client in control mode. A process per command and per look
+// would take most of the time.
 func (p *Pane) control(env []string) {
 	p.t.Helper()
 	cmd := exec.Command("tmux", "-L", p.socket, "-C", "attach-session", "-f", "ignore-size")
@@ -85,20 +83,20 @@ func (p *Pane) control(env []string) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(p.t, err)
 	require.NoError(p.t, cmd.Start())
-	p.write = func(line string) { _, _ = io.WriteString(in, line) } // its end is seen on stdout
+	p.write = func(line string) { _, _ = io.WriteString(in, line) } // an end is noticed on stdout
 	go func() {
 		p.hear(bufio.NewReader(out))
-		_ = cmd.Wait() // it was told to end
+		_ = cmd.Wait() // stopped by kill-server
 		p.Update(func() { p.ended = true })
 	}()
 	require.True(p.t, p.Holds(Patience, func() bool { return len(p.blocks) == 1 }), "tmux to attach")
 	p.blocks = nil
 }
 
-// hear reads what tmux tells: blocks between %begin and %end, or %error, of the same
-// number, and news that begin with %.
+// hear reads tmux's output: blocks between %begin and %end or %error with the same
+// number, and notifications that begin with %.
 func (p *Pane) hear(out *bufio.Reader) {
-	var number string // of the block that has begun
+	var number string // of the current block
 	var text strings.Builder
 	for {
 		line, err := out.ReadString('\n')
@@ -121,7 +119,6 @@ func (p *Pane) hear(out *bufio.Reader) {
 	}
 }
 
-// Tmux runs a command of tmux.
 func (p *Pane) Tmux(args ...string) string {
 	p.t.Helper()
 	var line strings.Builder
@@ -141,25 +138,23 @@ func (p *Pane) Tmux(args ...string) string {
 	return strings.TrimRight(got.text, "\n")
 }
 
-// Screen returns the text on the terminal, without spaces at the ends of lines.
+// Screen returns the text on the terminal, without trailing spaces.
 func (p *Pane) Screen() string { return p.Tmux("capture-pane", "-p") }
 
-// Ask is a variable of the pane, such as alternate_on.
+// Ask returns a variable of the pane, such as alternate_on.
 func (p *Pane) Ask(name string) string { return p.Tmux("display-message", "-p", "#{"+name+"}") }
 
-// Keys presses keys by tmux's names.
 func (p *Pane) Keys(names ...string) {
 	p.t.Helper()
 	p.Tmux(append([]string{"send-keys"}, names...)...)
 }
 
-// Types types a text.
 func (p *Pane) Types(text string) {
 	p.t.Helper()
 	p.Tmux("send-keys", "-l", text)
 }
 
-// Line types a command line, once the shell waits for one.
+// Line types a command line when the shell shows a prompt.
 func (p *Pane) Line(format string, args ...any) {
 	p.t.Helper()
 	p.used = p.prompt()
@@ -172,7 +167,6 @@ func (p *Pane) Resize(width, height int) {
 	p.Tmux("resize-window", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height))
 }
 
-// Shows waits until the terminal shows all of the texts.
 func (p *Pane) Shows(texts ...string) string {
 	p.t.Helper()
 	return p.Until(fmt.Sprintf("%q", texts), func(screen string) bool {
@@ -185,8 +179,8 @@ func (p *Pane) Shows(texts ...string) string {
 	})
 }
 
-// bare is a prompt with nothing behind it at the end of a screen. Each has a number: one
-// that a command was typed at shows until what was typed is echoed.
+// bare matches an empty prompt at the end of a screen. Prompts are numbered, because a
+// used one looks empty until the command is echoed.
 var bare = regexp.MustCompile(`(?:^|\n)(ready \d+>)[\n ]*$`)
 
 // Resources opens the Resources pane once a server is up, and waits for texts in it.
@@ -197,8 +191,8 @@ func (p *Pane) Resources(texts ...string) {
 	p.Shows(texts...)
 }
 
-// prompt waits until the shell waits for a command, and nobody else for keys:
-// what is typed before that is echoed elsewhere, or lost.
+// prompt waits until the shell reads commands. Text that is typed earlier is echoed
+// elsewhere or lost.
 func (p *Pane) prompt() (which string) {
 	p.t.Helper()
 	p.Until("a prompt", func(screen string) bool {
@@ -212,14 +206,13 @@ func (p *Pane) prompt() (which string) {
 	return which
 }
 
-// Hides waits until the terminal does not show a text.
 func (p *Pane) Hides(text string) string {
 	p.t.Helper()
 	return p.Until("no "+text, func(screen string) bool { return !strings.Contains(screen, text) })
 }
 
-// PressUntil presses a key until the terminal does not show a text any more: what opens
-// by itself takes keys after a moment without any.
+// PressUntil presses a key until the terminal doesn't show a text. A dialog that opens
+// automatically only accepts keys after a pause.
 func (p *Pane) PressUntil(key, text string) {
 	p.t.Helper()
 	for end := time.Now().Add(Patience); time.Now().Before(end); {
@@ -233,7 +226,6 @@ func (p *Pane) PressUntil(key, text string) {
 	p.t.Fatalf("%s does not close %q", key, text)
 }
 
-// Until waits for a state of the terminal.
 func (p *Pane) Until(what string, cond func(screen string) bool) string {
 	p.t.Helper()
 	for end := time.Now().Add(Patience); time.Now().Before(end); {
@@ -245,8 +237,8 @@ func (p *Pane) Until(what string, cond func(screen string) bool) string {
 	return ""
 }
 
-// lasts reports whether the terminal has a state, for a moment: a look may come in
-// the middle of a picture. If it has not, it waits for news of the terminal.
+// lasts reports whether the terminal has a state for a moment, because a look may show an
+// incomplete frame. Otherwise it waits for a change.
 func (p *Pane) lasts(cond func(screen string) bool) (screen string, ok bool) {
 	p.t.Helper()
 	p.Mu.Lock()
@@ -256,18 +248,17 @@ func (p *Pane) lasts(cond func(screen string) bool) (screen string, ok bool) {
 	if screen = p.Screen(); cond(screen) {
 		return screen, !p.Holds(30*time.Millisecond, changed)
 	}
-	p.Holds(200*time.Millisecond, changed) // not all changes are told
+	p.Holds(200*time.Millisecond, changed) // tmux doesn't report all changes
 	return screen, false
 }
 
-// Goblin starts Goblin in the shell between two looks at the terminal's
-// settings.
+// Goblin starts Goblin in the shell and records the terminal's settings before and after.
 func (p *Pane) Goblin(args string) {
 	p.t.Helper()
 	p.Line(`stty -a >%s.before; sh -c 'echo $$ >%[1]s.pid; exec "$G" "$@"' sh %s; code=$?; stty -a >%[1]s.after; echo "ended with" $code`, p.socket, args)
 }
 
-// Signal sends a signal to what goblin started.
+// Signal sends a signal to the process started by Goblin.
 func (p *Pane) Signal(sig syscall.Signal) {
 	p.t.Helper()
 	text, err := os.ReadFile(filepath.Join(p.dir, p.socket+".pid"))
@@ -279,21 +270,21 @@ func (p *Pane) Signal(sig syscall.Signal) {
 	require.NoError(p.t, found.Signal(sig))
 }
 
-// size is that of a terminal, in what stty prints.
+// size matches the terminal size in the output of stty.
 var size = regexp.MustCompile(`rows \d+; columns \d+;`)
 
-// Restored waits for the end of what goblin started and checks that the shell
-// has its terminal as before.
+// Restored waits for the exit of the process started by Goblin, and checks that the
+// terminal is restored.
 func (p *Pane) Restored(code int) (screen string) {
 	p.t.Helper()
-	p.Shows(fmt.Sprintf("\nended with %d\n", code)) // at the beginning of a line
+	p.Shows(fmt.Sprintf("\nended with %d\n", code)) // at the start of a line
 	require.Equal(p.t, "0 1 0 0", p.Ask("alternate_on} #{cursor_flag} #{mouse_any_flag} #{keypad_cursor_flag"))
 	settings := func(when string) string {
 		text, err := os.ReadFile(filepath.Join(p.dir, p.socket+when))
 		require.NoError(p.t, err)
-		return size.ReplaceAllString(string(text), "") // tmux tells it in its own time
+		return size.ReplaceAllString(string(text), "") // tmux reports it asynchronously
 	}
 	require.Equal(p.t, settings(".before"), settings(".after"))
-	p.Line("echo us''able") // what is typed is echoed, and shows something else
+	p.Line("echo us''able") // the echoed command differs from its output
 	return p.Shows("us''able", "\nusable")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// WithoutProgressToken is a `_meta` as its client sent it: Goblin puts a token of its own for progress
-// into that of each request.
+// WithoutProgressToken returns a _meta as the client sent it. Goblin adds its own
+// progress token to each request.
 func WithoutProgressToken(t *testing.T, meta json.RawMessage) string {
 	t.Helper()
 	var all map[string]json.RawMessage
@@ -21,13 +21,12 @@ func WithoutProgressToken(t *testing.T, meta json.RawMessage) string {
 	return string(Marshal(all))
 }
 
-// Lua runs a script and gives the whole result.
 func (c *Client) Lua(script string) json.RawMessage {
 	c.T.Helper()
 	return c.Ok("tools/call", Obj{"name": "execute_lua", "arguments": Obj{"script": script}})
 }
 
-// LuaFails runs a script that must fail, and returns the error's text.
+// LuaFails runs a script that must fail, and returns the error text.
 func (c *Client) LuaFails(script string) string {
 	c.T.Helper()
 	result := c.Lua(script)
@@ -35,7 +34,7 @@ func (c *Client) LuaFails(script string) string {
 	return Str(result, "content", 0, "text")
 }
 
-// LuaText is the text that a script returns.
+// LuaText runs a script and returns its text.
 func (c *Client) LuaText(script string) string {
 	c.T.Helper()
 	result := c.Lua(script)
@@ -43,7 +42,6 @@ func (c *Client) LuaText(script string) string {
 	return Str(result, "content", 0, "text")
 }
 
-// WithMeta is a world with Goblin's own tools.
 func WithMeta(t *testing.T) *World {
 	t.Helper()
 	w := NewWorld(t)
@@ -51,7 +49,7 @@ func WithMeta(t *testing.T) *World {
 	return w
 }
 
-// OverEveryFront runs a test with clients that made a handshake, of each kind.
+// OverEveryFront runs a test with initialized clients over each transport.
 func OverEveryFront(t *testing.T, test func(t *testing.T, w *World, connect func(caps Obj) *Client)) {
 	t.Helper()
 	t.Parallel()
@@ -72,9 +70,9 @@ func OverEveryFront(t *testing.T, test func(t *testing.T, w *World, connect func
 	}
 }
 
-// WithGrowingLimit tries what must come about within a limit of time, in a world of its own,
-// with longer and longer ones until it does: a machine may be too slow for the first, and
-// what is broken fails with all. trouble is what did not come about.
+// WithGrowingLimit tries something with increasing time limits until it succeeds. A slow
+// machine may need a longer limit; broken code fails with all. try returns what failed,
+// or "".
 func WithGrowingLimit(t *testing.T, try func(limit time.Duration) (trouble string)) {
 	t.Helper()
 	trouble := ""
@@ -86,8 +84,8 @@ func WithGrowingLimit(t *testing.T, try func(limit time.Duration) (trouble strin
 	t.Fatal(trouble)
 }
 
-// AskedBy waits until a request of the client has made its server ask; it reports false when
-// it has ended before.
+// AskedBy waits until the server sends a request because of a client's request. ok is
+// false if that finishes first.
 func (c *Client) AskedBy(id string) (question Message, ok bool) {
 	c.T.Helper()
 	c.Wait("a request of the server, or the end of "+id, func() bool {

@@ -30,8 +30,7 @@ type Web struct {
 
 var serving = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/mcp`)
 
-// Serve starts goblin serve on a port of the kernel's choice and waits until it
-// has said where it serves.
+// Serve starts goblin serve on a free port and waits until it has printed its address.
 func (w *World) Serve(args ...string) *Web {
 	w.T.Helper()
 	s := &Web{W: w, Http: NewHTTP(w.T)}
@@ -56,8 +55,8 @@ func (w *World) Serve(args ...string) *Web {
 	return s
 }
 
-// Served is the daemon that serves the world, over HTTP and on its socket, from when
-// it is first asked for.
+// Served returns the world's daemon, which serves HTTP and its socket. The first call
+// starts it.
 func (w *World) Served() *Web {
 	w.T.Helper()
 	if w.served == nil {
@@ -72,15 +71,13 @@ func NewHTTP(t *testing.T) *http.Client {
 	return c
 }
 
-// answer is a whole HTTP response.
 type answer struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// Do sends one HTTP request. A header with an empty value is left out; "Host"
-// sets the host.
+// Do sends one HTTP request. An empty value removes a header; "Host" sets the host.
 func (s *Web) Do(method, path string, header map[string]string, body string) answer {
 	s.T.Helper()
 	req, err := http.NewRequest(method, s.Base+path, strings.NewReader(body))
@@ -112,8 +109,8 @@ func (s *Web) Do(method, path string, header map[string]string, body string) ans
 
 const InitBody = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`
 
-// Metric is the value of one series of /metrics, for example
-// `mcp_server_up{server_id="a"}`, "" if there is none.
+// Metric returns the value of one series of /metrics, such as
+// `mcp_server_up{server_id="a"}`, or "".
 func (s *Web) Metric(series string) string {
 	s.T.Helper()
 	got := s.Do("GET", "/metrics", nil, "")
@@ -126,8 +123,8 @@ func (s *Web) Metric(series string) string {
 	return ""
 }
 
-// Counts waits until a metric has a value: a request is counted once it is answered, so its
-// client may look before that.
+// Counts waits until a metric has a value. A request is counted after its response, so
+// clients may look too early.
 func (s *Web) Counts(want, series string) {
 	s.T.Helper()
 	Eventually(s.T, series+" "+want, func() bool { return s.Metric(series) == want })
@@ -141,14 +138,14 @@ type webSession struct {
 	mu        sync.Mutex
 	Id        string
 	Version   string
-	Path      string // of the endpoint, unless it is /mcp
-	Stateless bool   // of 2026-07-28
+	Path      string // of the endpoint; "" is /mcp
+	Stateless bool   // client of 2026-07-28
 	running   sync.WaitGroup
-	streams   map[string]string             // content type of the answer, by raw id
+	streams   map[string]string             // content type of the response, by raw id
 	cancels   map[string]context.CancelFunc // of requests, by raw id
 }
 
-// Client is an initialised HTTP client; with a stream it also listens by GET.
+// Client returns an initialized HTTP client. With stream it also listens by GET.
 func (s *Web) Client(stream bool, caps ...Obj) *Client {
 	s.T.Helper()
 	c := s.RawClient()
@@ -171,7 +168,7 @@ func (s *Web) RawClient() *Client {
 		var m Message
 		_ = json.Unmarshal(frame, &m)
 		if m.Method == "" || m.ID == nil {
-			ws.post(c, frame, m) // order matters to the server
+			ws.post(c, frame, m) // the order matters
 			return
 		}
 		ws.running.Go(func() { ws.post(c, frame, m) })
@@ -206,8 +203,8 @@ func (ws *webSession) request(method string, body []byte) (*http.Request, error)
 	return req, nil
 }
 
-// post sends one message; failures show as an answer that never comes, and in
-// the story.
+// post sends one message. After a failure, the response is missing and the story contains
+// the reason.
 func (ws *webSession) post(c *Client, frame []byte, m Message) {
 	req, err := ws.request(http.MethodPost, frame)
 	if err != nil {
@@ -247,7 +244,6 @@ func (ws *webSession) post(c *Client, frame []byte, m Message) {
 	}
 }
 
-// Abort closes the stream of a request.
 func (ws *webSession) Abort(id string) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -275,7 +271,7 @@ func (ws *webSession) events(c *Client, body io.Reader, via string) {
 	}
 }
 
-// Listen opens the GET stream and returns once the server has accepted it.
+// Listen opens the GET stream and returns when the server has accepted it.
 func (c *Client) Listen() {
 	c.T.Helper()
 	req, err := c.Web.request(http.MethodGet, nil)
@@ -292,14 +288,13 @@ func (c *Client) Listen() {
 	})
 }
 
-// ContentType is that of the response to a request that was answered.
 func (c *Client) ContentType(id string) string {
 	c.Web.mu.Lock()
 	defer c.Web.mu.Unlock()
 	return c.Web.streams[id]
 }
 
-// Dial opens a connection on which the test writes HTTP itself.
+// Dial opens a connection for raw HTTP.
 func (s *Web) Dial() net.Conn {
 	s.T.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.Base, "http://"))
@@ -308,8 +303,8 @@ func (s *Web) Dial() net.Conn {
 	return conn
 }
 
-// Head is the beginning of a request whose body is written by hand; with a
-// negative length it comes in chunks.
+// Head returns the head of a request with the given body length. A negative length means
+// chunks.
 func (s *Web) Head(length int, header map[string]string) string {
 	var b strings.Builder
 	b.WriteString("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n")
@@ -327,7 +322,7 @@ func (s *Web) Head(length int, header map[string]string) string {
 	return b.String()
 }
 
-// Works shows that a new client is served at once.
+// Works checks that a new client is served at once.
 func (s *Web) Works() {
 	s.T.Helper()
 	start := time.Now()
@@ -335,7 +330,6 @@ func (s *Web) Works() {
 	require.True(s.T, Racing() || time.Since(start) < 3*time.Second, "took %v", time.Since(start))
 }
 
-// Session makes a session by hand and gives the headers of its requests.
 func (s *Web) Session() map[string]string {
 	s.T.Helper()
 	got := s.Do("POST", "/mcp", nil, InitBody)
@@ -347,8 +341,7 @@ func (s *Web) Session() map[string]string {
 	return h
 }
 
-// Upload sends a body of so many MiB, as far as it is taken, and gives the
-// status that it gets.
+// Upload sends a body of mib MiB, until the server stops reading, and returns the status.
 func (s *Web) Upload(mib int, chunked bool, header map[string]string) int {
 	s.T.Helper()
 	conn := s.Dial()
@@ -364,7 +357,7 @@ func (s *Web) Upload(mib int, chunked bool, header map[string]string) int {
 		defer close(sent)
 		for range mib {
 			if _, err := conn.Write(part); err != nil {
-				return // the answer says why
+				return // the response has the reason
 			}
 		}
 	}()

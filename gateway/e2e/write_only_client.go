@@ -17,8 +17,8 @@ import (
 
 var answerHead = regexp.MustCompile(`^\{"jsonrpc":"2\.0","id":(\d+),`)
 
-// WriteOnlyClient is a client that reads only while ReadAnswers runs. Until then, messages
-// for it fill its pipe.
+// WriteOnlyClient is a client that only reads while ReadAnswers runs. Until then,
+// messages to it fill its pipe.
 type WriteOnlyClient struct {
 	*Program
 	In  *os.File
@@ -45,15 +45,15 @@ func (w *World) WriteOnlyClient(args ...string) *WriteOnlyClient {
 	return m
 }
 
-// Call sends one request for a tool.
+// Call sends one tool call.
 func (m *WriteOnlyClient) Call(id int, name string) {
 	m.T.Helper()
 	_, err := fmt.Fprintf(m.In, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`+"\n", id, name)
 	require.NoError(m.T, err)
 }
 
-// ReadAnswers reads until it has answers to n requests, one of initialize among
-// them, and gives the length of each by its id.
+// ReadAnswers reads responses to n requests, including initialize, and returns the length
+// of each by its id.
 func (m *WriteOnlyClient) ReadAnswers(n int) map[string]int {
 	m.T.Helper()
 	require.NoError(m.T, m.Out.SetReadDeadline(time.Now().Add(2*Patience)))
@@ -63,7 +63,7 @@ func (m *WriteOnlyClient) ReadAnswers(n int) map[string]int {
 		require.NoError(m.T, err, "after %d answers", len(got))
 		var head struct{ ID json.RawMessage }
 		if found := answerHead.FindSubmatch(line[:min(len(line), 100)]); found != nil {
-			head.ID = found[1] // decoding megabytes takes longer than passing them on
+			head.ID = found[1] // decoding megabytes would be too slow
 		} else {
 			require.NoError(m.T, json.Unmarshal(line, &head))
 		}

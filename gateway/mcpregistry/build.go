@@ -14,9 +14,9 @@ import (
 	"goblin/registry/termtext"
 )
 
-// Variable is a value that a user is asked for.
+// Variable is a value that the user can set.
 type Variable struct {
-	Key         string // by which it is answered
+	Key         string // key of its answer
 	Description string
 	Required    bool
 	Secret      bool
@@ -24,15 +24,15 @@ type Variable struct {
 	Default     string
 	Placeholder string
 	Choices     []string
-	Min, Max    *float64 // of a number; nil for no bound
-	Repeated    bool     // several answers are taken
+	Min, Max    *float64 // of a number; nil is no limit
+	Repeated    bool     // takes several answers
 }
 
-// Check says what is wrong with an answer; "" if nothing is.
+// Check returns what is wrong with an answer, or "".
 func (q *Variable) Check(answer string) string {
 	switch {
 	case strings.ContainsRune(answer, 0):
-		return "must not have a NUL in it"
+		return "must not contain NUL"
 	case reference(answer):
 		return "" // its value is not known yet
 	case len(q.Choices) > 0 && !slices.Contains(q.Choices, answer):
@@ -53,27 +53,27 @@ func (q *Variable) Check(answer string) string {
 	return ""
 }
 
-// Secret is a value that is to be kept elsewhere than in the config.
+// Secret is a value that must be stored outside the config.
 type Secret struct{ Name, Value string }
 
-// Definition is a server as it stands in Goblin's config.
+// Definition is a server for Goblin's config.
 type Definition struct {
 	Name    string
 	Comment string
 	Keys    map[string]any // command, args, env, url, type, headers, …
-	Secrets []Secret       // that Keys refer to, as ${keyring:NAME}
+	Secrets []Secret       // referenced by Keys as ${keyring:NAME}
 }
 
 // Variables returns the values that the user can set, each once.
 func (c *Choice) Variables() []Variable {
 	b := &builder{}
-	_, _ = b.keys(c) // what is missing is what is asked
+	_, _ = b.keys(c) // missing values are the questions
 	return b.questions
 }
 
-// Build makes the definition of a server of that name in the config. answers are by the
-// keys of questions; an answer such as ${VAR} stays one. What is secret becomes a
-// reference, and what the registry says is never taken for one.
+// Build returns the definition of a server with the given name. answers are keyed by
+// Variable.Key. An answer like ${VAR} stays a reference, and secrets become references.
+// Text from the registry is never treated as a reference.
 func (c *Choice) Build(name string, answers map[string][]string) (*Definition, error) {
 	switch {
 	case c.Problem != "":
@@ -88,7 +88,7 @@ func (c *Choice) Build(name string, answers map[string][]string) (*Definition, e
 	}
 	for _, key := range slices.Sorted(maps.Keys(answers)) {
 		if !slices.ContainsFunc(b.questions, func(q Variable) bool { return q.Key == key }) {
-			return nil, fmt.Errorf("%s: nothing is called %q; there is %s", c.entry.Name, key, cmp.Or(b.known(), "nothing to set"))
+			return nil, fmt.Errorf("%s: unknown value %q; known: %s", c.entry.Name, key, cmp.Or(b.known(), "none"))
 		}
 	}
 	return &Definition{Name: name, Comment: comment(c.entry), Keys: keys, Secrets: b.secrets}, nil
@@ -99,10 +99,10 @@ func comment(e *Entry) string {
 	if e.Version != "" {
 		text += " " + e.Version
 	}
-	return termtext.Line(termtext.Truncate(text, 200)) + ", of the MCP registry"
+	return termtext.Line(termtext.Truncate(text, 200)) + ", from the MCP registry"
 }
 
-// builder resolves inputs, and notes what it would have to ask.
+// builder resolves inputs and collects questions.
 type builder struct {
 	name      string
 	answers   map[string][]string
@@ -120,7 +120,7 @@ func (b *builder) known() string {
 	return strings.Join(keys, ", ")
 }
 
-// startup is how long a package may take: its first start downloads it.
+// startup is the startup_timeout of packages: the first start downloads them.
 const startup = "2m"
 
 func (b *builder) keys(c *Choice) (map[string]any, error) {
@@ -147,7 +147,7 @@ func (b *builder) keys(c *Choice) (map[string]any, error) {
 	}
 	switch {
 	case len(b.missing) > 0:
-		return nil, fmt.Errorf("needs %s: give it by --set %s=VALUE", strings.Join(b.missing, ", "), b.missing[0])
+		return nil, fmt.Errorf("needs %s; set it with --set %s=VALUE", strings.Join(b.missing, ", "), b.missing[0])
 	case len(b.wrong) > 0:
 		return nil, errors.New(strings.Join(b.wrong, "; "))
 	case c.remote != nil:
@@ -156,7 +156,6 @@ func (b *builder) keys(c *Choice) (map[string]any, error) {
 	return keys, nil
 }
 
-// pairs are the variables or headers that have a value.
 func (b *builder) pairs(all []KeyValue, has func(KeyValue)) map[string]string {
 	found := map[string]string{}
 	for _, v := range all {
@@ -168,19 +167,18 @@ func (b *builder) pairs(all []KeyValue, has func(KeyValue)) map[string]string {
 	return found
 }
 
-// checkURL checks an address, as far as it holds no references.
+// checkURL checks a URL. References may have any value.
 func checkURL(text string) error {
 	u, err := url.Parse(references().ReplaceAllString(text, "x"))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsFunc(text, unicode.IsSpace) {
-		return fmt.Errorf("its URL %q is none", termtext.Truncate(text, 200))
+		return fmt.Errorf("invalid URL %q", termtext.Truncate(text, 200))
 	}
 	return nil
 }
 
-// references finds what a config replaces.
+// references matches config references.
 var references = once(`\$\{[^{}]*\}`)
 
-// arguments makes words of arguments.
 func (b *builder) arguments(all []Argument) (words []string) {
 	for _, a := range all {
 		named := a.Type == "named" && a.Name != ""
@@ -212,16 +210,16 @@ func (a *Argument) isFlag() bool {
 		len(a.Choices) == 0 && !a.Required && !a.Secret && a.Format == ""
 }
 
-// segment is a part of a value: literal text, or a reference that the config replaces.
+// segment is a part of a value: literal text or a config reference.
 type segment struct {
 	text      string
 	reference bool
 }
 
-// literal is a text that stands in a config for itself.
+// literal escapes references in a text.
 func literal(s string) string { return strings.ReplaceAll(s, "${", "$${") }
 
-// join makes a text of a config of pieces.
+// join returns the config text of segments.
 func (b *builder) join(pieces []segment) string {
 	var out, plain strings.Builder
 	flush := func() {
@@ -233,8 +231,8 @@ func (b *builder) join(pieces []segment) string {
 			plain.WriteString(p.text)
 			continue
 		}
-		if strings.HasSuffix(plain.String(), "$") { // which would take the meaning of what follows
-			b.wrong = append(b.wrong, "a \"$\" stands before a value that is a reference")
+		if strings.HasSuffix(plain.String(), "$") { // it would escape the reference
+			b.wrong = append(b.wrong, "a reference must not follow \"$\"")
 		}
 		flush()
 		out.WriteString(p.text)
@@ -243,13 +241,13 @@ func (b *builder) join(pieces []segment) string {
 	return out.String()
 }
 
-// reference reports whether an answer is one to a variable, a secret, a file or a command.
+// reference reports whether an answer is a single reference.
 func reference(s string) bool {
 	at := references().FindStringIndex(s)
 	return at != nil && at[0] == 0 && at[1] == len(s)
 }
 
-// value resolves an input. It is not ok if it has no value and needs none.
+// value resolves an input. ok is false if it has no value and needs none.
 func (b *builder) value(key string, in Input, repeated bool) (values [][]segment, ok bool) {
 	if in.Value == nil {
 		return b.answer(key, in, repeated)
@@ -260,8 +258,8 @@ func (b *builder) value(key string, in Input, repeated bool) (values [][]segment
 
 var variable = once(`\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
 
-// fill puts variables into a value. It is not whole if one has none. A name in braces that is
-// no variable stays. What is put into a secret is one.
+// fill replaces variables in a value. whole is false if one has no value. Braces around
+// an unknown name stay. Variables of a secret value are secret.
 func (b *builder) fill(of Input) (pieces []segment, whole bool) {
 	template := *of.Value
 	whole = true
@@ -275,7 +273,7 @@ func (b *builder) fill(of Input) (pieces []segment, whole bool) {
 		in.Secret = in.Secret || of.Secret
 		pieces = append(pieces, segment{text: template[end:at[0]]})
 		end = at[1]
-		in.Variables = nil // variables have none
+		in.Variables = nil // variables are not nested
 		var value [][]segment
 		ok := true
 		if in.Value != nil {
@@ -292,7 +290,6 @@ func (b *builder) fill(of Input) (pieces []segment, whole bool) {
 	return append(pieces, segment{text: template[end:]}), whole
 }
 
-// answer returns the user's value, or the default.
 func (b *builder) answer(key string, in Input, repeated bool) ([][]segment, bool) {
 	q := Variable{
 		Key: key, Description: in.Description, Required: in.Required, Secret: in.Secret, Format: in.Format,
@@ -332,7 +329,6 @@ func (b *builder) answer(key string, in Input, repeated bool) ([][]segment, bool
 	return values, true
 }
 
-// secret keeps a value elsewhere, and is the reference to it.
 func (b *builder) secret(key string, n int, value string) string {
 	name := termtext.Truncate(normalizeName(b.name+"."+key), 120)
 	if n > 0 {
@@ -344,7 +340,7 @@ func (b *builder) secret(key string, n int, value string) string {
 	return "${keyring:" + name + "}"
 }
 
-// normalizeName returns a text as a name of a secret or server.
+// normalizeName replaces characters that are invalid in names of secrets and servers.
 func normalizeName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-' {
@@ -354,7 +350,7 @@ func normalizeName(s string) string {
 	}, s)
 }
 
-// ShortName suggests a server's name for a config.
+// ShortName suggests a server name for the config.
 func (e *Entry) ShortName() string {
 	space, name, _ := strings.Cut(e.Name, "/")
 	for _, affix := range []string{"mcp-server-", "server-", "mcp-"} {

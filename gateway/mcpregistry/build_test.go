@@ -76,7 +76,7 @@ func TestPackagesBecomeCommands(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, tt.want, line(d))
 			require.Equal(t, tt.env, d.Keys["env"])
-			require.Equal(t, "io.github.ada/weather 1.0.0, of the MCP registry", d.Comment)
+			require.Equal(t, "io.github.ada/weather 1.0.0, from the MCP registry", d.Comment)
 		})
 	}
 }
@@ -118,26 +118,26 @@ func TestSecretsBecomeReferences(t *testing.T) {
 func TestWhatCannotBeRunSaysWhy(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`"packages":[{"registryType":"cargo","identifier":"x"}]`:                                                               "does not know packages of the type cargo",
-		`"packages":[{"registryType":"","identifier":"x"}]`:                                                                    "does not know packages of the type",
-		`"packages":[{"registryType":"mcpb","identifier":"https://x.example/w.mcpb","fileSha256":"00"}]`:                       "it tells no sum",
-		`"packages":[{"registryType":"npm","identifier":"w","transport":{"type":"streamable-http","url":"http://localhost"}}]`: "it serves streamable-http by itself",
-		`"packages":[{"registryType":"npm","identifier":"--eval=x"}]`:                                                          "its identifier is none of npm",
-		`"packages":[{"registryType":"npm","identifier":"../../x"}]`:                                                           "its identifier is none of npm",
-		`"packages":[{"registryType":"npm","identifier":"https://x.example/w.tgz"}]`:                                           "its identifier is none of npm",
-		`"packages":[{"registryType":"pypi","identifier":"w; rm"}]`:                                                            "its identifier is none of pypi",
-		`"packages":[{"registryType":"oci","identifier":"-v/:/host"}]`:                                                         "its identifier is none of oci",
-		`"packages":[{"registryType":"nuget","identifier":"a b"}]`:                                                             "its identifier is none of nuget",
-		`"packages":[{"registryType":"npm","identifier":"w","version":"--x"}]`:                                                 "its version is none",
-		`"packages":[{"registryType":"npm","identifier":"w","version":"1 2"}]`:                                                 "its version is none",
-		`"packages":[{"registryType":"npm","identifier":"w","registryBaseUrl":"http://x.example"}]`:                            "without https",
-		`"packages":[{"registryType":"nuget","identifier":"w","registryBaseUrl":"https://x.example"}]`:                         "dnx is not told of",
-		`"packages":[{"registryType":"npm","identifier":"w","environmentVariables":[{"name":"A=B"}]}]`:                         "environment variable that cannot be one",
-		`"remotes":[{"type":"websocket","url":"wss://x"}]`:                                                                     "does not know the transport websocket",
-		`"remotes":[{"type":"sse","url":"https://x","headers":[{"name":"A\r\nB"}]}]`:                                           "header that cannot be one",
-		`"remotes":[{"type":"sse","url":"file:///etc/passwd"}]`:                                                                "its URL \"file:///etc/passwd\" is none",
-		`"remotes":[{"type":"sse","url":"https://x/ y"}]`:                                                                      "is none",
-		`"packages":[{"registryType":"npm","identifier":"w","environmentVariables":[{"name":"K","isRequired":true}]}]`:         "needs K: give it by --set K=VALUE",
+		`"packages":[{"registryType":"cargo","identifier":"x"}]`:                                                               "unsupported package type cargo",
+		`"packages":[{"registryType":"","identifier":"x"}]`:                                                                    "unsupported package type",
+		`"packages":[{"registryType":"mcpb","identifier":"https://x.example/w.mcpb","fileSha256":"00"}]`:                       "it has no checksum",
+		`"packages":[{"registryType":"npm","identifier":"w","transport":{"type":"streamable-http","url":"http://localhost"}}]`: "it serves streamable-http itself",
+		`"packages":[{"registryType":"npm","identifier":"--eval=x"}]`:                                                          "its identifier is invalid for npm",
+		`"packages":[{"registryType":"npm","identifier":"../../x"}]`:                                                           "its identifier is invalid for npm",
+		`"packages":[{"registryType":"npm","identifier":"https://x.example/w.tgz"}]`:                                           "its identifier is invalid for npm",
+		`"packages":[{"registryType":"pypi","identifier":"w; rm"}]`:                                                            "its identifier is invalid for pypi",
+		`"packages":[{"registryType":"oci","identifier":"-v/:/host"}]`:                                                         "its identifier is invalid for oci",
+		`"packages":[{"registryType":"nuget","identifier":"a b"}]`:                                                             "its identifier is invalid for nuget",
+		`"packages":[{"registryType":"npm","identifier":"w","version":"--x"}]`:                                                 "its version is invalid",
+		`"packages":[{"registryType":"npm","identifier":"w","version":"1 2"}]`:                                                 "its version is invalid",
+		`"packages":[{"registryType":"npm","identifier":"w","registryBaseUrl":"http://x.example"}]`:                            "use https",
+		`"packages":[{"registryType":"nuget","identifier":"w","registryBaseUrl":"https://x.example"}]`:                         "not supported by dnx",
+		`"packages":[{"registryType":"npm","identifier":"w","environmentVariables":[{"name":"A=B"}]}]`:                         "an environment variable has an invalid name",
+		`"remotes":[{"type":"websocket","url":"wss://x"}]`:                                                                     "unsupported transport websocket",
+		`"remotes":[{"type":"sse","url":"https://x","headers":[{"name":"A\r\nB"}]}]`:                                           "a header has an invalid name",
+		`"remotes":[{"type":"sse","url":"file:///etc/passwd"}]`:                                                                "invalid URL \"file:///etc/passwd\"",
+		`"remotes":[{"type":"sse","url":"https://x/ y"}]`:                                                                      "invalid URL",
+		`"packages":[{"registryType":"npm","identifier":"w","environmentVariables":[{"name":"K","isRequired":true}]}]`:         "needs K; set it with --set K=VALUE",
 	} {
 		_, err := built(entry(t, text), nil)
 		require.ErrorContains(t, err, want, text)
@@ -149,7 +149,7 @@ func TestAnswersAreChecked(t *testing.T) {
 	t.Parallel()
 	e := entry(t, `"packages":[{"registryType":"npm","identifier":"w","environmentVariables":[{"name":"MODE","choices":["a","b"]},{"name":"N","format":"number"},{"name":"B","format":"boolean"},{"name":"S"}]}]`)
 	for key, tt := range map[string][2]string{
-		"MODE": {"c", "MODE must be one of a, b"}, "N": {"x", "N must be a number"}, "B": {"yes", "B must be true or false"}, "S": {"a\x00b", "NUL"}, "T": {"x", `nothing is called "T"; there is MODE, N, B, S`},
+		"MODE": {"c", "MODE must be one of a, b"}, "N": {"x", "N must be a number"}, "B": {"yes", "B must be true or false"}, "S": {"a\x00b", "NUL"}, "T": {"x", `unknown value "T"; known: MODE, N, B, S`},
 	} {
 		_, err := built(e, set(key, tt[0]))
 		require.ErrorContains(t, err, tt[1])

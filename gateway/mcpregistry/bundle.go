@@ -23,9 +23,9 @@ import (
 	"time"
 )
 
-// Bounds of a bundle.
+// Limits of a bundle.
 const (
-	maxBundle      = 512 << 20 // bytes, as it is downloaded
+	maxBundle      = 512 << 20 // bytes of the download
 	maxUnpacked    = 2 << 30   // bytes
 	maxBundleFiles = 100_000
 	maxManifest    = 1 << 20 // bytes
@@ -34,15 +34,15 @@ const (
 
 var sum = once(`^[A-Fa-f0-9]{64}$`)
 
-// bundleProblem says why a package of the kind mcpb cannot be used. What is downloaded has
-// to be what the registry means, so there has to be a sum.
+// bundleProblem returns why an mcpb package can't be used, or "". A checksum is required,
+// to verify the download.
 func bundleProblem(p *Package) string {
 	u, err := url.Parse(p.Identifier)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
-		return "its identifier is no https URL of a bundle"
+		return "its identifier is not an https URL"
 	case !sum().MatchString(p.SHA256):
-		return "it tells no sum (fileSha256), so nobody can know what would be downloaded"
+		return "it has no checksum (fileSha256), so the download can't be verified"
 	}
 	return ""
 }
@@ -52,8 +52,8 @@ func loopback(host string) bool { return host == "localhost" || host == "127.0.0
 // bundle is an archive with a server and its manifest
 // (https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md).
 type bundle struct {
-	file     string // where it was downloaded to
-	folder   string // where it is unpacked to
+	file     string // the download
+	folder   string // target of Unpack
 	manifest manifest
 }
 
@@ -78,7 +78,7 @@ type commandLine struct {
 	Env     map[string]string `json:"env"`
 }
 
-// option is something that users can set.
+// option is a setting for users.
 type option struct {
 	Type        string          `json:"type"`
 	Title       string          `json:"title"`
@@ -91,25 +91,25 @@ type option struct {
 	Max         *float64        `json:"max"`
 }
 
-// NeedsDownload reports whether the choice is a bundle that [Client.Download] has to get
-// before it can be asked about or built.
+// NeedsDownload reports whether the choice is a bundle that needs [Client.Download]
+// before it can be built.
 func (c *Choice) NeedsDownload() bool { return c.Kind == "mcpb" && c.Problem == "" && c.bundle == nil }
 
-// Download gets the bundle of a choice into a folder of bundles, which is made, and reads
-// its manifest. Nothing is unpacked, nor run. [Choice.Discard] removes what was downloaded.
+// Download downloads a choice's bundle into a folder, which it creates, and reads the
+// manifest. It neither unpacks nor runs anything. [Choice.Discard] removes the download.
 func (c *Client) Download(ctx context.Context, ch *Choice, folder string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, bundleTime)
 	defer cancel()
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(folder, "*.part") // 0600
+	f, err := os.CreateTemp(folder, "*.part") // mode 0600
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err = errors.Join(err, f.Close()); err != nil {
-			err = errors.Join(fmt.Errorf("the bundle %s: %w", ch.pkg.Identifier, err), os.Remove(f.Name()))
+			err = errors.Join(fmt.Errorf("bundle %s: %w", ch.pkg.Identifier, err), os.Remove(f.Name()))
 		}
 	}()
 	hash := sha256.New()
@@ -117,7 +117,7 @@ func (c *Client) Download(ctx context.Context, ch *Choice, folder string) (err e
 		return err
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); !strings.EqualFold(got, ch.pkg.SHA256) {
-		return fmt.Errorf("is not what the registry means: its sum is %s, and should be %s", got, strings.ToLower(ch.pkg.SHA256))
+		return fmt.Errorf("checksum mismatch: got %s, want %s", got, strings.ToLower(ch.pkg.SHA256))
 	}
 	name := strings.ToLower(ch.entry.ShortName()) + "-" + strings.ToLower(ch.pkg.SHA256[:12])
 	b := &bundle{file: f.Name(), folder: filepath.Join(folder, name)}
@@ -128,7 +128,6 @@ func (c *Client) Download(ctx context.Context, ch *Choice, folder string) (err e
 	return nil
 }
 
-// save downloads a file.
 func (c *Client) save(ctx context.Context, from string, to io.Writer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
@@ -145,12 +144,11 @@ func (c *Client) save(ctx context.Context, from string, to io.Writer) error {
 	}
 	n, err := io.Copy(to, io.LimitReader(resp.Body, maxBundle+1))
 	if err == nil && n > maxBundle {
-		err = fmt.Errorf("is larger than %d MiB", maxBundle>>20)
+		err = fmt.Errorf("larger than %d MiB", maxBundle>>20)
 	}
 	return err
 }
 
-// platform is this system as bundles call it.
 func platform() string {
 	if runtime.GOOS == "windows" {
 		return "win32"
@@ -158,21 +156,20 @@ func platform() string {
 	return runtime.GOOS
 }
 
-// read reads the manifest.
 func (b *bundle) read() error {
 	z, err := zip.OpenReader(b.file)
 	if err != nil {
-		return fmt.Errorf("is no bundle: %w", err)
+		return fmt.Errorf("not a bundle: %w", err)
 	}
 	defer z.Close()
 	f, err := z.Open("manifest.json")
 	if err != nil {
-		return errors.New("has no manifest.json")
+		return errors.New("no manifest.json")
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
 	if err == nil && len(text) > maxManifest {
-		err = errors.New("it is too large")
+		err = errors.New("too large")
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &b.manifest)
@@ -181,18 +178,18 @@ func (b *bundle) read() error {
 		return fmt.Errorf("manifest.json: %w", err)
 	}
 	if only := b.manifest.Compatibility.Platforms; len(only) > 0 && !slices.Contains(only, platform()) {
-		return fmt.Errorf("is for %s, and this is %s", strings.Join(only, ", "), platform())
+		return fmt.Errorf("for %s only, not for %s", strings.Join(only, ", "), platform())
 	}
 	if len(b.manifest.UserConfig) > maxParts {
-		return errors.New("manifest.json: it has too many options")
+		return errors.New("manifest.json: too many options")
 	}
 	run := b.manifest.commandLine()
 	if run.Command == "" {
-		return fmt.Errorf("manifest.json: it tells no command for a server of the type %q", b.manifest.Server.Type)
+		return fmt.Errorf("manifest.json: no command for server type %q", b.manifest.Server.Type)
 	}
 	for name := range run.Env {
 		if !envName().MatchString(name) {
-			return errors.New("manifest.json: it names an environment variable that cannot be one")
+			return errors.New("manifest.json: an environment variable has an invalid name")
 		}
 	}
 	return nil
@@ -222,7 +219,7 @@ func (m *manifest) commandLine() commandLine {
 			run.Command = entry
 		}
 	}
-	// A path is one in the bundle, whatever folder the server is started in.
+	// Relative paths are in the bundle, regardless of the working directory.
 	if strings.Contains(run.Command, "/") && !strings.HasPrefix(run.Command, "$") && !path.IsAbs(run.Command) {
 		run.Command = "${__dirname}/" + run.Command
 	}
@@ -232,7 +229,7 @@ func (m *manifest) commandLine() commandLine {
 	return run
 }
 
-// bundle sets keys to those of a server that was unpacked.
+// bundle sets the keys of an unpacked server.
 func (b *builder) bundle(bun *bundle, keys map[string]any) {
 	run := bun.manifest.commandLine()
 	command, _ := b.text(bun, run.Command)
@@ -241,7 +238,7 @@ func (b *builder) bundle(bun *bundle, keys map[string]any) {
 	for _, arg := range run.Args {
 		if name, ok := strings.CutPrefix(arg, "${user_config."); ok && strings.HasSuffix(name, "}") && !strings.Contains(name, "${") {
 			values, _ := b.option(bun, strings.TrimSuffix(name, "}"))
-			for _, v := range values { // each is one
+			for _, v := range values { // one argument each
 				args = append(args, b.join(v))
 			}
 			continue
@@ -265,7 +262,7 @@ func (b *builder) bundle(bun *bundle, keys map[string]any) {
 	keys["cwd"] = literal(bun.folder)
 }
 
-// text puts values into a template of a manifest. It is not whole if one has none.
+// text replaces references in a manifest template. whole is false if one has no value.
 func (b *builder) text(bun *bundle, template string) (pieces []segment, whole bool) {
 	whole = true
 	end := 0
@@ -298,7 +295,6 @@ func (b *builder) text(bun *bundle, template string) (pieces []segment, whole bo
 	return append(pieces, segment{text: template[end:]}), whole
 }
 
-// option returns the user's value, or the default.
 func (b *builder) option(bun *bundle, key string) (values [][]segment, ok bool) {
 	o, known := bun.manifest.UserConfig[key]
 	if !known {
@@ -321,7 +317,6 @@ func (b *builder) option(bun *bundle, key string) (values [][]segment, ok bool) 
 	return values, ok
 }
 
-// defaults are the texts of a default, which may be a list.
 func (o *option) defaults() []string {
 	var list []any
 	if json.Unmarshal(o.Default, &list) != nil {
@@ -340,34 +335,35 @@ func (o *option) defaults() []string {
 	return texts
 }
 
-// Discard removes what was downloaded for a choice; what was unpacked stays.
+// Discard removes a choice's download, but not what was unpacked.
 func (c *Choice) Discard() {
 	if c.bundle != nil {
-		_ = os.Remove(c.bundle.file) // it has done its work, and lies with others like it
+		_ = os.Remove(c.bundle.file) // a leftover does no harm
 	}
 }
 
-// Unpack unpacks the bundle of a choice, if it is one; what was unpacked before stays.
+// Unpack unpacks the bundle of a choice, unless it was unpacked before. Other choices are
+// ignored.
 func (c *Choice) Unpack() error {
 	if c.bundle == nil {
 		return nil
 	}
 	if err := c.bundle.unpack(); err != nil {
-		return fmt.Errorf("unpack the bundle %s: %w", c.pkg.Identifier, err)
+		return fmt.Errorf("unpack bundle %s: %w", c.pkg.Identifier, err)
 	}
 	return nil
 }
 
 func (b *bundle) unpack() (err error) {
 	if _, err := os.Stat(b.folder); err == nil {
-		return nil // its name has the sum
+		return nil // its name contains the checksum
 	}
 	z, err := zip.OpenReader(b.file)
 	if err != nil {
 		return err
 	}
 	defer z.Close()
-	temp, err := os.MkdirTemp(filepath.Dir(b.folder), "*.part") // 0700
+	temp, err := os.MkdirTemp(filepath.Dir(b.folder), "*.part") // mode 0700
 	if err != nil {
 		return err
 	}
@@ -377,7 +373,7 @@ func (b *bundle) unpack() (err error) {
 		}
 	}()
 	if len(z.File) > maxBundleFiles {
-		return fmt.Errorf("it has more than %d files", maxBundleFiles)
+		return fmt.Errorf("more than %d files", maxBundleFiles)
 	}
 	room := int64(maxUnpacked)
 	main := path.Clean(strings.TrimPrefix(b.manifest.commandLine().Command, "${__dirname}/"))
@@ -389,16 +385,16 @@ func (b *bundle) unpack() (err error) {
 	return os.Rename(temp, b.folder)
 }
 
-// extract writes a file of an archive into a folder, and nowhere else.
+// extract writes one file of an archive into a folder. It rejects paths outside of it.
 func extract(f *zip.File, folder string, room int64, runs bool) (left int64, err error) {
 	mode := f.Mode()
 	switch {
 	case !filepath.IsLocal(filepath.FromSlash(f.Name)) || strings.Contains(f.Name, `\`):
-		return room, errors.New("it has a file with a path that leads out of it")
+		return room, errors.New("it contains a path that leaves the bundle")
 	case mode.IsDir():
 		return room, os.MkdirAll(filepath.Join(folder, filepath.FromSlash(f.Name)), 0o700)
 	case !mode.IsRegular():
-		return room, fmt.Errorf("%q in it is a link or the like", path.Base(f.Name))
+		return room, fmt.Errorf("%q is not a regular file", path.Base(f.Name))
 	}
 	to := filepath.Join(folder, filepath.FromSlash(f.Name))
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
@@ -419,7 +415,7 @@ func extract(f *zip.File, folder string, room int64, runs bool) (left int64, err
 	}
 	n, err := io.Copy(out, io.LimitReader(in, room+1))
 	if err == nil && n > room {
-		err = fmt.Errorf("it has more than %d MiB", maxUnpacked>>20)
+		err = fmt.Errorf("more than %d MiB", maxUnpacked>>20)
 	}
 	return room - n, errors.Join(err, out.Close())
 }

@@ -91,7 +91,7 @@ func TestBundlesBecomeCommandsInAFolderOfTheirOwn(t *testing.T) {
 	require.ElementsMatch(t, []string{`dirs filepath true false "${HOME}/Desktop, /b c"`, `level number false false "3"`, `to string false false ""`, `key string true true ""`, `opt string false false ""`}, asked)
 
 	_, err = c.Build("w", nil)
-	require.ErrorContains(t, err, "needs key: give it by --set key=VALUE")
+	require.ErrorContains(t, err, "needs key; set it with --set key=VALUE")
 	_, err = c.Build("w", set("key", "k", "level", "9"))
 	require.ErrorContains(t, err, "level must be 5 or less")
 	_, err = c.Build("w", set("key", "k", "level", "0"))
@@ -159,18 +159,18 @@ func TestBundlesThatCannotBeTrustedAreNotUnpacked(t *testing.T) {
 		sum     string
 		want    string
 	}{
-		"another file":         {zipped(t, fine), strings.Repeat("ab", 32), "is not what the registry means"},
-		"no archive":           {[]byte("<html>"), "", "is no bundle"},
-		"no manifest":          {zipped(t, file{name: "x"}), "", "has no manifest.json"},
+		"another file":         {zipped(t, fine), strings.Repeat("ab", 32), "checksum mismatch"},
+		"no archive":           {[]byte("<html>"), "", "not a bundle"},
+		"no manifest":          {zipped(t, file{name: "x"}), "", "no manifest.json"},
 		"a broken manifest":    {zipped(t, file{name: "manifest.json", text: "{"}), "", "manifest.json:"},
 		"a huge manifest":      {zipped(t, file{name: "manifest.json", text: strings.Repeat(" ", 1<<20+1)}), "", "too large"},
-		"no command":           {zipped(t, manifested(`{"type":"python"}`, "")), "", "it tells no command"},
-		"other platforms":      {zipped(t, manifested(nodeServer, `,"compatibility":{"platforms":["win32"]}`)), "", "is for win32"},
+		"no command":           {zipped(t, manifested(`{"type":"python"}`, "")), "", "no command for server type"},
+		"other platforms":      {zipped(t, manifested(nodeServer, `,"compatibility":{"platforms":["win32"]}`)), "", "for win32 only"},
 		"an odd variable":      {zipped(t, manifested(`{"mcp_config":{"command":"x","env":{"A=B":"c"}}}`, "")), "", "environment variable"},
-		"a path out of it":     {zipped(t, fine, file{name: "../evil"}), "", "leads out of it"},
-		"an absolute path":     {zipped(t, fine, file{name: "/etc/evil"}), "", "leads out of it"},
-		"a path of Windows":    {zipped(t, fine, file{name: `..\evil`}), "", "leads out of it"},
-		"a link":               {zipped(t, fine, file{name: "l", text: "/etc/passwd", mode: os.ModeSymlink | 0o777}), "", "is a link"},
+		"a path out of it":     {zipped(t, fine, file{name: "../evil"}), "", "leaves the bundle"},
+		"an absolute path":     {zipped(t, fine, file{name: "/etc/evil"}), "", "leaves the bundle"},
+		"a path of Windows":    {zipped(t, fine, file{name: `..\evil`}), "", "leaves the bundle"},
+		"a link":               {zipped(t, fine, file{name: "l", text: "/etc/passwd", mode: os.ModeSymlink | 0o777}), "", "is not a regular file"},
 		"two of the same":      {zipped(t, fine, file{name: "a", text: "1"}, file{name: "a", text: "2"}), "", "exists"},
 		"not there (any more)": {nil, "", "HTTP 404"},
 	} {

@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	freshTime = 10 * time.Minute // a younger response is used without a request
+	freshTime = 10 * time.Minute // younger answers are used without a request
 	maxFiles  = 200
 	maxKept   = 64 << 20 // bytes
 )
 
-// Cache keeps answers in a folder, so that they are there without a network, too. What
-// cannot be kept is not: a cache never fails.
+// Cache stores answers in a folder, so that they are available offline. Errors are
+// ignored.
 type Cache struct {
 	folder string
 	now    func() time.Time
 }
 
-// OpenCache opens the cache in $XDG_CACHE_HOME/goblin/registry, by default in
-// ~/.cache/goblin/registry. It returns nil without a home folder.
+// OpenCache returns the cache in goblin/registry in $XDG_CACHE_HOME or ~/.cache, or nil
+// without a home directory.
 func OpenCache(getenv func(string) string) *Cache {
 	dir := getenv("XDG_CACHE_HOME")
 	if !filepath.IsAbs(dir) {
@@ -54,7 +54,7 @@ func (c *Cache) path(to string) string {
 	return filepath.Join(c.folder, hex.EncodeToString(sum[:16])+suffix)
 }
 
-// load is the answer that is kept of an address, and whether it is old; nil for none.
+// load returns the cached answer for a URL, or nil, and whether it is old.
 func (c *Cache) load(to string) (k *page, old bool) {
 	if c == nil {
 		return nil, true
@@ -75,7 +75,7 @@ func (c *Cache) load(to string) (k *page, old bool) {
 	return &page{body, info.ModTime()}, age < 0 || age > freshTime
 }
 
-// store keeps an answer, and forgets the oldest where there are too many.
+// store caches an answer and evicts the oldest ones over the limits.
 func (c *Cache) store(to string, body []byte) {
 	if c == nil || os.MkdirAll(c.folder, 0o700) != nil {
 		return
@@ -104,5 +104,5 @@ func (c *Cache) prune() {
 	}
 }
 
-// Folder is where the answers are.
+// Folder returns the cache's folder.
 func (c *Cache) Folder() string { return c.folder }

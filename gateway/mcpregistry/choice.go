@@ -9,20 +9,20 @@ import (
 	"sync"
 )
 
-// Choice is one way to run a server, or to reach it.
+// Choice is one way to run or reach a server.
 type Choice struct {
-	Kind    string // npm, pypi, oci, nuget, mcpb, http, sse or what the registry calls it
-	Summary string // the package, or the address
-	Problem string // why Goblin cannot use it, "" if it can
+	Kind    string // npm, pypi, oci, nuget, mcpb, http, sse, or the registry's own word
+	Summary string // the package or the URL
+	Problem string // why Goblin can't use it, or ""
 
 	entry  *Entry
 	pkg    *Package
 	remote *Transport
 	plan   *plan
-	bundle *bundle // nil until it is downloaded
+	bundle *bundle // nil before the download
 }
 
-// Choices are the ways that an entry has, in its order, packages first.
+// Choices returns an entry's packages and then its remotes.
 func (e *Entry) Choices() []Choice {
 	var all []Choice
 	for i := range e.Packages {
@@ -42,7 +42,7 @@ func (e *Entry) Choices() []Choice {
 			c.Kind = "http"
 		case "sse":
 		default:
-			c.Problem = "Goblin does not know the transport " + r.Type
+			c.Problem = "unsupported transport " + r.Type
 		}
 		if c.Problem == "" {
 			c.Problem = wrongHeaders(r.Headers)
@@ -52,7 +52,8 @@ func (e *Entry) Choices() []Choice {
 	return all
 }
 
-// Command is the program that the choice needs; "" for none, or one that is not known yet.
+// Command returns the program that the choice needs, or "" if there is none or it is not
+// known yet.
 func (c *Choice) Command() string {
 	if c.plan == nil {
 		return ""
@@ -60,18 +61,18 @@ func (c *Choice) Command() string {
 	return c.plan.command
 }
 
-// plan is how a package is run.
+// plan describes how a package is run.
 type plan struct {
 	command string
-	before  []string // runtime arguments follow
-	given   []string // left out where the runtime arguments say so themselves
-	after   []string // behind the runtime arguments: the package
-	dashes  bool     // between the package and its arguments, if it has some
-	passes  bool     // names of the environment variables are arguments, too
+	before  []string // in front of the runtime arguments
+	given   []string // defaults, unless the runtime arguments contain them
+	after   []string // the package, after the runtime arguments
+	dashes  bool     // needs -- in front of the package's arguments
+	passes  bool     // environment variable names are arguments, too
 }
 
-// What may stand in the command line: anything else is no package, but an attempt to be an
-// option, or a mistake.
+// Valid words of a command line. Other text is not a package, but a mistake or an attempt
+// to inject options.
 var (
 	npmName   = once(`^(@[a-zA-Z0-9~][a-zA-Z0-9._~-]*/)?[a-zA-Z0-9~][a-zA-Z0-9._~-]*$`)
 	pypiName  = once(`^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?$`)
@@ -91,7 +92,7 @@ const maxWord = 300 // bytes of an identifier
 // newPlan returns the plan of a package, or why there is none.
 func newPlan(p *Package) (*plan, string) {
 	if t := p.Transport.Type; t != "" && t != "stdio" {
-		return nil, fmt.Sprintf("it serves %s by itself: start it, and add its URL", t)
+		return nil, fmt.Sprintf("it serves %s itself: start it and add its URL", t)
 	}
 	names := map[string]func() *regexp.Regexp{"npm": npmName, "pypi": pypiName, "nuget": nugetName, "oci": ociName}
 	valid, known := names[p.Type]
@@ -99,15 +100,15 @@ func newPlan(p *Package) (*plan, string) {
 	case p.Type == "mcpb":
 		return nil, bundleProblem(p)
 	case !known:
-		return nil, "Goblin does not know packages of the type " + p.Type
+		return nil, "unsupported package type " + p.Type
 	case len(p.Identifier) > maxWord || !valid().MatchString(p.Identifier):
-		return nil, "its identifier is none of " + p.Type
+		return nil, "its identifier is invalid for " + p.Type
 	case len(p.Version) > maxWord || p.Version != "" && !version().MatchString(p.Version):
-		return nil, "its version is none"
+		return nil, "its version is invalid"
 	}
 	for _, v := range p.Environment {
 		if !envName().MatchString(v.Name) {
-			return nil, "it names an environment variable that cannot be one"
+			return nil, "an environment variable has an invalid name"
 		}
 	}
 	switch p.Type {
@@ -121,7 +122,6 @@ func newPlan(p *Package) (*plan, string) {
 	return p.oci()
 }
 
-// withVersion returns a package identifier with its version.
 func withVersion(identifier, sep, version string) string {
 	if version == "" {
 		return identifier
@@ -129,15 +129,15 @@ func withVersion(identifier, sep, version string) string {
 	return identifier + sep + version
 }
 
-// checkBase checks the address of another registry of packages, usual being the one that needs
-// no word.
+// checkBase checks the URL of a package registry. It returns "" for usual, the default
+// one.
 func (p *Package) checkBase(usual string) (other, problem string) {
 	if p.RegistryBaseURL == "" || strings.TrimSuffix(p.RegistryBaseURL, "/") == usual {
 		return "", ""
 	}
 	u, err := url.Parse(p.RegistryBaseURL)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return "", "it comes from a place without https"
+		return "", "its package registry doesn't use https"
 	}
 	return u.String(), ""
 }
@@ -168,7 +168,7 @@ func (p *Package) pypi() (*plan, string) {
 
 func (p *Package) nuget() (*plan, string) {
 	if other, problem := p.checkBase("https://api.nuget.org"); problem != "" || other != "" && !strings.HasPrefix(other, "https://api.nuget.org/") {
-		return nil, "it comes from a place that dnx is not told of"
+		return nil, "its package registry is not supported by dnx"
 	}
 	return &plan{command: "dnx", after: []string{withVersion(p.Identifier, "@", p.Version)}, given: []string{"--yes"}, dashes: true}, ""
 }
@@ -191,7 +191,6 @@ func (p *Package) oci() (*plan, string) {
 	return &plan{command: command, before: []string{"run"}, given: []string{"-i", "--rm"}, after: []string{image}, passes: true}, ""
 }
 
-// words is the command line of a plan, with the runtime's arguments and the package's.
 func (pl *plan) words(runtime, own []string, environment []KeyValue) []string {
 	if len(pl.before) > 0 && len(runtime) > 0 && runtime[0] == pl.before[0] {
 		runtime = runtime[1:]
@@ -224,7 +223,7 @@ func wrongHeaders(headers []KeyValue) string {
 	}
 	for _, h := range headers {
 		if !header().MatchString(h.Name) {
-			return "it names a header that cannot be one"
+			return "a header has an invalid name"
 		}
 	}
 	return ""

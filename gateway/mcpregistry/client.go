@@ -18,28 +18,29 @@ import (
 	"goblin/gateway/egress"
 )
 
-// OfficialURL is the URL of the registry of the MCP project.
+// OfficialURL is the URL of the official MCP registry.
 const OfficialURL = "https://registry.modelcontextprotocol.io"
 
 const (
-	limitTime = 30 * time.Second // of one question to the registry, with all pages
-	maxBody   = 16 << 20         // of one answer
+	limitTime = 30 * time.Second // for one query with all its pages
+	maxBody   = 16 << 20         // bytes of one answer
 	maxPages  = 30
 	pageSize  = 100
 )
 
-// Client asks one registry.
+// Client queries one registry. Its methods are safe for concurrent use.
 type Client struct {
 	BaseURL string // of its URL
-	Version string // Goblin's
-	Cache   *Cache // nil for none
+	Version string // Goblin's version
+	Cache   *Cache // nil disables caching
 
 	connect   sync.Once
 	transport http.RoundTripper
 }
 
-// do sends a request to the registry, or to a host that the registry names. A registry on
-// the internet names no private addresses. A client without a registry has no such rule.
+// do sends a request to the registry or to a host from its answers. A registry on the
+// internet must not refer to private addresses. Without a BaseURL all addresses are
+// allowed.
 func (c *Client) do(req *http.Request) (*http.Response, error) {
 	c.connect.Do(func() {
 		c.transport = http.DefaultTransport
@@ -50,28 +51,29 @@ func (c *Client) do(req *http.Request) (*http.Response, error) {
 	return (&http.Client{Transport: c.transport, CheckRedirect: safeRedirect}).Do(req)
 }
 
-// ErrNotFound says that the registry has no such server, or no such version of it.
+// ErrNotFound means that the registry doesn't have the server or the version.
 var ErrNotFound = errors.New("is not in the registry")
 
-// errUnavailable marks failures after which an older response is better than none.
-var errUnavailable = errors.New("the registry is out of reach")
+// errUnavailable marks failures after which an old answer is used.
+var errUnavailable = errors.New("registry unavailable")
 
-// SearchResult is a page of a search's results.
+// SearchResult is the result of a search.
 type SearchResult struct {
 	Servers []Entry `json:"servers"`
-	HasMore bool    `json:"more,omitempty"` // there are others
-	// Invalid counts entries that were left out because they are not as they have to be.
+	HasMore bool    `json:"more,omitempty"` // more results exist
+	// Invalid is the number of skipped invalid entries.
 	Invalid int `json:"invalid,omitempty"`
-	// Cached is when the registry said so, if it could not be asked now.
+	// Cached is the time of the oldest cached answer that replaced an unavailable
+	// registry, or zero.
 	Cached time.Time `json:"cached,omitzero"`
 }
 
-// Search finds the servers, in their latest versions, whose names, titles or descriptions
-// have all words, most servers first.
+// Search returns at most most servers, in their latest versions, whose names, titles or
+// descriptions contain all words.
 func (c *Client) Search(ctx context.Context, words []string, most int) (*SearchResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, limitTime)
 	defer cancel()
-	// The registry knows one text, which names have to contain: the longest word leaves least.
+	// The registry searches names for one text. The longest word has the fewest hits.
 	longest := slices.MaxFunc(append([]string{""}, words...), func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	found := &SearchResult{Servers: []Entry{}}
 	seen := map[string]bool{}
@@ -97,13 +99,12 @@ func (c *Client) Search(ctx context.Context, words []string, most int) (*SearchR
 		case next == "" || found.HasMore:
 			return found, nil
 		case cursors[next]:
-			return nil, fmt.Errorf("%s: gives the same page again and again", c.BaseURL)
+			return nil, fmt.Errorf("%s: returns the same page repeatedly", c.BaseURL)
 		}
 		cursors[next], cursor = true, next
 	}
 }
 
-// add adds the entries of a page, and tells where the next one is.
 func (f *SearchResult) add(a answer, seen map[string]bool, words []string, asked string, most int) (next string, err error) {
 	var page struct {
 		Servers  []json.RawMessage `json:"servers"`
@@ -112,7 +113,7 @@ func (f *SearchResult) add(a answer, seen map[string]bool, words []string, asked
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(a.body, &page); err != nil {
-		return "", fmt.Errorf("its answer is no list of servers: %w", err)
+		return "", fmt.Errorf("the answer is not a list of servers: %w", err)
 	}
 	if a.cached && (f.Cached.IsZero() || a.at.Before(f.Cached)) {
 		f.Cached = a.at
@@ -133,13 +134,13 @@ func (f *SearchResult) add(a answer, seen map[string]bool, words []string, asked
 		f.Servers = append(f.Servers, e)
 	}
 	if len(page.Servers) == 0 {
-		return "", nil // whatever the cursor says
+		return "", nil // ignore the cursor of an empty page
 	}
 	return page.Metadata.Next, nil
 }
 
-// matches reports whether an entry has all words. The word that the registry was asked for may be in a text
-// that only it has.
+// matches reports whether an entry contains all words except asked, which the registry
+// already matched.
 func matches(e Entry, words []string, asked string) bool {
 	text := strings.ToLower(e.Name + "\n" + e.Title + "\n" + e.Description)
 	for _, w := range words {
@@ -150,9 +151,8 @@ func matches(e Entry, words []string, asked string) bool {
 	return true
 }
 
-// Get is a version of a server, "" for the latest. cached is when the registry said so, if
-// it could not be asked now. A name without a slash is looked for, and has to be that of
-// one server only.
+// Get returns a version of a server; "" is the latest. cached is the time of the answer
+// if the registry is unavailable. A name without a slash must be unique in the registry.
 func (c *Client) Get(ctx context.Context, name, version string) (e Entry, cached time.Time, err error) {
 	if !strings.Contains(name, "/") {
 		if name, err = c.fullName(ctx, name); err != nil {
@@ -160,7 +160,7 @@ func (c *Client) Get(ctx context.Context, name, version string) (e Entry, cached
 		}
 	}
 	if len(name) > maxName || !serverName().MatchString(name) {
-		return Entry{}, time.Time{}, fmt.Errorf("%q is no name of a server: those look like io.github.user/weather", name)
+		return Entry{}, time.Time{}, fmt.Errorf("%q is not a server name; use one like io.github.user/weather", name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limitTime)
 	defer cancel()
@@ -175,7 +175,7 @@ func (c *Client) Get(ctx context.Context, name, version string) (e Entry, cached
 		return Entry{}, time.Time{}, fmt.Errorf("%s: the answer about %s %w", c.BaseURL, name, err)
 	}
 	if e.Name != name {
-		return Entry{}, time.Time{}, fmt.Errorf("%s: asked about %s, it told of %q", c.BaseURL, name, e.Name)
+		return Entry{}, time.Time{}, fmt.Errorf("%s: asked for %s, got %q", c.BaseURL, name, e.Name)
 	}
 	if a.cached {
 		cached = a.at
@@ -183,22 +183,21 @@ func (c *Client) Get(ctx context.Context, name, version string) (e Entry, cached
 	return e, cached, nil
 }
 
-// AmbiguousError says that several servers have a name.
+// AmbiguousError means that a short name matches several servers, or none.
 type AmbiguousError struct {
 	Name  string
-	Names []string // in full; none: there is no such server
+	Names []string // full names
 }
 
 func (e *AmbiguousError) Error() string {
 	if len(e.Names) == 0 {
-		return fmt.Sprintf("there is no server %q in the registry; \"goblin registry search\" finds names", e.Name)
+		return fmt.Sprintf("no server %q in the registry; find names with \"goblin registry search\"", e.Name)
 	}
-	return fmt.Sprintf("several servers are called %q: %s", e.Name, strings.Join(e.Names, ", "))
+	return fmt.Sprintf("%q is ambiguous: %s", e.Name, strings.Join(e.Names, ", "))
 }
 
 func (e *AmbiguousError) Unwrap() error { return ErrNotFound }
 
-// fullName returns the full name of the only server whose name ends in a word.
 func (c *Client) fullName(ctx context.Context, word string) (string, error) {
 	const most = 1000
 	found, err := c.Search(ctx, []string{word}, most)
@@ -217,22 +216,22 @@ func (c *Client) fullName(ctx context.Context, word string) (string, error) {
 	return names[0], nil
 }
 
-// answer is a body, and when it came.
 type answer struct {
 	body   []byte
 	at     time.Time
-	cached bool // it is old, because the registry could not be asked
+	cached bool // old, because the registry is unavailable
 }
 
-// ErrInvalidURL is the error of a registry whose URL is invalid.
-var ErrInvalidURL = errors.New("is no URL such as")
+// ErrInvalidURL means that the registry's URL is invalid.
+var ErrInvalidURL = errors.New("is not a URL like")
 
 func (c *Client) valid() bool {
 	base, err := url.Parse(c.BaseURL)
 	return err == nil && base.Host != "" && (base.Scheme == "https" || base.Scheme == "http") && base.RawQuery == "" && base.Fragment == ""
 }
 
-// ask gets one answer: a young one of the cache, that of the registry, or else an old one.
+// ask returns an answer from the cache if it is fresh, from the registry, or an old
+// cached one if the registry is unavailable.
 func (c *Client) ask(ctx context.Context, path string) (answer, error) {
 	if !c.valid() {
 		return answer{}, fmt.Errorf("the registry %q %w %s", c.BaseURL, ErrInvalidURL, OfficialURL)
@@ -253,10 +252,10 @@ func (c *Client) ask(ctx context.Context, path string) (answer, error) {
 	return answer{}, err
 }
 
-// safeRedirect follows an answer elsewhere unless it is one too many, or loses encryption.
+// safeRedirect follows up to three redirects, but none from https to http.
 func safeRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > 3 || via[0].URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return errors.New("redirects too often, or to where nothing is encrypted")
+		return errors.New("too many redirects, or a redirect from https to http")
 	}
 	return nil
 }
@@ -276,7 +275,7 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 		if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 			return nil, context.Canceled
 		}
-		return nil, fmt.Errorf("ask %s: %w: %w", c.BaseURL, errUnavailable, err)
+		return nil, fmt.Errorf("query %s: %w: %w", c.BaseURL, errUnavailable, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
@@ -284,15 +283,15 @@ func (c *Client) fetch(ctx context.Context, to string) ([]byte, error) {
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, fmt.Errorf("%w (HTTP 404 of %s)", ErrNotFound, c.BaseURL)
 	case resp.StatusCode >= 500, resp.StatusCode == http.StatusTooManyRequests:
-		return nil, fmt.Errorf("%w: %s says HTTP %d", errUnavailable, c.BaseURL, resp.StatusCode)
+		return nil, fmt.Errorf("%w: %s returned HTTP %d", errUnavailable, c.BaseURL, resp.StatusCode)
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s says HTTP %d: is it a registry of MCP servers (API v0.1)?", c.BaseURL, resp.StatusCode)
+		return nil, fmt.Errorf("%s returned HTTP %d; check that it is an MCP registry (API v0.1)", c.BaseURL, resp.StatusCode)
 	case err != nil:
 		return nil, fmt.Errorf("read the answer of %s: %w: %w", c.BaseURL, errUnavailable, err)
 	case len(body) > maxBody:
-		return nil, fmt.Errorf("%s: its answer is larger than %d MiB", c.BaseURL, maxBody>>20)
+		return nil, fmt.Errorf("%s: answer larger than %d MiB", c.BaseURL, maxBody>>20)
 	case !json.Valid(body):
-		return nil, fmt.Errorf("%s: its answer is no JSON: is it a registry of MCP servers (API v0.1)?", c.BaseURL)
+		return nil, fmt.Errorf("%s: the answer is not JSON; check that it is an MCP registry (API v0.1)", c.BaseURL)
 	}
 	return body, nil
 }

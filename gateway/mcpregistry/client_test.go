@@ -121,7 +121,7 @@ func TestSearchFollowsPagesAndTakesAllWords(t *testing.T) {
 func TestAServerIsFoundByItsNameAlsoInShort(t *testing.T) {
 	t.Parallel()
 	c := client(t, &shelf{entries: []obj{server("io.a/weather", ""), server("io.b/tides", ""), server("io.c/tides", ""), server("io.c/tides-2", "")}})
-	for name, want := range map[string]string{"io.a/weather": "", "weather": "", "Weather": "there is no server", "tides": "several servers are called \"tides\": io.b/tides, io.c/tides", "nothing": "there is no server \"nothing\"", "io.a/none": "is not in the registry", "a/b/c": "is no name", "../x": "", "io.a/weather\x1b": "is no name"} {
+	for name, want := range map[string]string{"io.a/weather": "", "weather": "", "Weather": "no server", "tides": "\"tides\" is ambiguous: io.b/tides, io.c/tides", "nothing": "no server \"nothing\"", "io.a/none": "is not in the registry", "a/b/c": "is not a server name", "../x": "", "io.a/weather\x1b": "is not a server name"} {
 		e, _, err := c.Get(t.Context(), name, "")
 		if want == "" && err == nil {
 			require.Equal(t, "io.a/weather", e.Name)
@@ -162,7 +162,7 @@ func TestAnswersAreKeptAndServeWithoutANetwork(t *testing.T) {
 	require.EqualValues(t, 2, s.asked.Load(), "an old answer is asked for again")
 
 	_, _, err = c.Get(t.Context(), "io.a/other", "")
-	require.ErrorContains(t, err, "out of reach")
+	require.ErrorContains(t, err, "registry unavailable")
 
 	s.down.Store(false)
 	_, cached, err = c.Get(t.Context(), "io.a/weather", "")
@@ -216,21 +216,21 @@ func TestRegistriesThatAnswerBadly(t *testing.T) {
 		bad    int
 		more   bool
 	}{
-		"no JSON":          {write("<html>"), "its answer is no JSON", nil, 0, false},
-		"half of it":       {write(`{"servers":[`), "its answer is no JSON", nil, 0, false},
-		"an end too early": {func(w http.ResponseWriter) { w.Header().Set("Content-Length", "9"); _, _ = w.Write([]byte("[")) }, "out of reach: unexpected EOF", nil, 0, false},
-		"another form":     {write(`[1,2]`), "no list of servers", nil, 0, false},
-		"no list":          {write(`{"servers":{"a":1}}`), "no list of servers", nil, 0, false},
+		"no JSON":          {write("<html>"), "the answer is not JSON", nil, 0, false},
+		"half of it":       {write(`{"servers":[`), "the answer is not JSON", nil, 0, false},
+		"an end too early": {func(w http.ResponseWriter) { w.Header().Set("Content-Length", "9"); _, _ = w.Write([]byte("[")) }, "registry unavailable: unexpected EOF", nil, 0, false},
+		"another form":     {write(`[1,2]`), "not a list of servers", nil, 0, false},
+		"no list":          {write(`{"servers":{"a":1}}`), "not a list of servers", nil, 0, false},
 		"nothing":          {write(`{}`), "", nil, 0, false},
 		"a status":         {func(w http.ResponseWriter) { w.WriteHeader(http.StatusTeapot) }, "HTTP 418", nil, 0, false},
-		"out of order":     {func(w http.ResponseWriter) { w.WriteHeader(500) }, "out of reach", nil, 0, false},
+		"out of order":     {func(w http.ResponseWriter) { w.WriteHeader(500) }, "registry unavailable", nil, 0, false},
 		"elsewhere, always": {func(w http.ResponseWriter) {
 			w.Header().Set("Location", "/again")
 			w.WriteHeader(http.StatusFound)
-		}, "redirects too often", nil, 0, false},
+		}, "too many redirects", nil, 0, false},
 		"not there":       {func(w http.ResponseWriter) { w.WriteHeader(404) }, "not in the registry", nil, 0, false},
 		"larger than all": {func(w http.ResponseWriter) { _, _ = w.Write([]byte(`"` + strings.Repeat("x", 17<<20) + `"`)) }, "larger than 16 MiB", nil, 0, false},
-		"in circles":      {encode(page("again", entry(server("a/x", "")))), "the same page again and again", nil, 0, false},
+		"in circles":      {encode(page("again", entry(server("a/x", "")))), "the same page repeatedly", nil, 0, false},
 		"without end": {func(w http.ResponseWriter) {
 			n := turn.Add(1)
 			encode(page(strconv.Itoa(int(n)), entry(server("a/x"+strconv.Itoa(int(n)), ""))))(w)
@@ -271,7 +271,7 @@ func TestAnotherServerThanTheOneAskedForIsRefused(t *testing.T) {
 	t.Parallel()
 	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { encode(obj{"server": server("io.evil/x", "")})(w) }))
 	_, _, err := c.Get(t.Context(), "io.a/x", "")
-	require.ErrorContains(t, err, `asked about io.a/x, it told of "io.evil/x"`)
+	require.ErrorContains(t, err, `asked for io.a/x, got "io.evil/x"`)
 }
 
 func TestAddressesThatAreNoRegistry(t *testing.T) {
@@ -279,7 +279,7 @@ func TestAddressesThatAreNoRegistry(t *testing.T) {
 	for _, base := range []string{"", "registry", "ftp://x", "https://", "https://x/?q=1", "file:///etc/passwd"} {
 		c := &mcpregistry.Client{BaseURL: base}
 		_, err := c.Search(t.Context(), []string{"x"}, 1)
-		require.ErrorContains(t, err, "is no URL such as", base)
+		require.ErrorContains(t, err, "is not a URL like", base)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -3,15 +3,14 @@
 //
 // See https://github.com/modelcontextprotocol/registry.
 //
-// It owns the requests, the cache of their answers, how packages and remotes become
-// commands and URLs, and how bundles are downloaded and unpacked. It must not know how a
-// user is asked, where secrets are kept, and how a config is written: it gives questions,
-// takes answers, and names secrets by references.
+// It implements the requests and their cache, turns packages and remotes into commands
+// and URLs, and downloads and unpacks bundles. It must not prompt users, store secrets or
+// write configs: it returns questions, takes answers, and refers to secrets by name.
 //
-// Whatever a registry says is foreign: bounded in bytes, pages and time, checked entry by
-// entry, and never given to a shell. Texts are as they came; the caller that prints them
-// makes them safe. Nothing of it is expanded as a variable when it stands in a config.
+// Registry data is untrusted. It is limited in bytes, pages and time, and each entry is
+// validated. None of it reaches a shell or is expanded as a variable in a config.
+// Texts are not escaped; callers that print them must do that.
 //
-// A [Client] may be used from any goroutine; its methods block until the answer is there,
-// or half a minute is over.
+// A [Client] is safe for concurrent use. Its queries block for at most 30 s, downloads
+// for 15 min.
 package mcpregistry

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Entry is a server in a registry: its server.json, and what the registry says of it.
+// Entry is a server in a registry: its server.json and its status.
 type Entry struct {
-	Name        string      `json:"name"` // reverse DNS, and a name behind a slash
+	Name        string      `json:"name"` // reverse DNS, a slash and a name
 	Title       string      `json:"title,omitempty"`
 	Description string      `json:"description"`
 	Version     string      `json:"version"`
@@ -19,10 +19,10 @@ type Entry struct {
 	Repository  Repository  `json:"repository,omitzero"`
 	Packages    []Package   `json:"packages,omitempty"`
 	Remotes     []Transport `json:"remotes,omitempty"`
-	Status      string      `json:"status,omitempty"` // active, deprecated or deleted; "" if it is not told
+	Status      string      `json:"status,omitempty"` // active, deprecated, deleted or ""
 }
 
-// Repository is where the source of a server is.
+// Repository is the location of a server's source.
 type Repository struct {
 	URL string `json:"url,omitempty"`
 }
@@ -41,7 +41,7 @@ type Package struct {
 	Environment      []KeyValue `json:"environmentVariables,omitempty"`
 }
 
-// Transport is how a server is spoken to.
+// Transport describes how a server is reached.
 type Transport struct {
 	Type      string           `json:"type"` // stdio, streamable-http or sse
 	URL       string           `json:"url,omitempty"`
@@ -49,23 +49,23 @@ type Transport struct {
 	Variables map[string]Input `json:"variables,omitempty"`
 }
 
-// Input is a value that is given, or that a user gives.
+// Input is a fixed value or a value that the user sets.
 type Input struct {
 	Description string   `json:"description,omitempty"`
 	Required    bool     `json:"isRequired,omitempty"`
 	Secret      bool     `json:"isSecret,omitempty"`
 	Format      string   `json:"format,omitempty"` // string, number, boolean or filepath
-	Value       *string  `json:"value,omitempty"`  // fixed, but for {variables}
+	Value       *string  `json:"value,omitempty"`  // fixed, except {variables}
 	Default     string   `json:"default,omitempty"`
 	Placeholder string   `json:"placeholder,omitempty"`
 	Choices     []string `json:"choices,omitempty"`
-	Min         *float64 `json:"-"` // of a number; bundles have them
+	Min         *float64 `json:"-"` // of a number; only in bundles
 	Max         *float64 `json:"-"`
 
 	Variables map[string]Input `json:"variables,omitempty"` // of Value
 }
 
-// Argument is one of a command line.
+// Argument is an argument of a command line.
 type Argument struct {
 	Input
 	Type     string `json:"type"` // positional or named
@@ -80,20 +80,18 @@ type KeyValue struct {
 	Name string `json:"name"`
 }
 
-// Bounds of one entry.
+// Limits of an entry.
 const (
 	maxEntry = 256 << 10 // bytes
-	maxName  = 200       // of the schema
+	maxName  = 200       // bytes, from the schema
 	maxParts = 200       // packages, remotes, arguments, variables
 )
 
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`) })
 
-// official is where the official registry, and those made like it, put what they say of an
-// entry.
+// official is the _meta key of the official registry and compatible ones.
 const official = "io.modelcontextprotocol.registry/official"
 
-// read reads an entry of an answer.
 func read(raw []byte) (Entry, error) {
 	if len(raw) > maxEntry {
 		return Entry{}, fmt.Errorf("has %d bytes", len(raw))
@@ -105,27 +103,27 @@ func read(raw []byte) (Entry, error) {
 		} `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &v); err != nil || v.Server == nil {
-		// What others say in _meta may have any form.
+		// _meta of other authors may have any form.
 		var only struct {
 			Server json.RawMessage `json:"server"`
 		}
 		if json.Unmarshal(raw, &only) != nil || only.Server == nil {
-			return Entry{}, errors.New("is no entry of a registry")
+			return Entry{}, errors.New("is not a registry entry")
 		}
 		v.Server = only.Server
 	}
 	var e Entry
 	if err := json.Unmarshal(v.Server, &e); err != nil {
-		return Entry{}, fmt.Errorf("is no server.json: %w", err)
+		return Entry{}, fmt.Errorf("is not a server.json: %w", err)
 	}
 	if s := v.Meta[official].Status; s != "" {
 		e.Status = s
 	}
 	switch {
 	case len(e.Name) > maxName || !serverName().MatchString(e.Name):
-		return Entry{}, errors.New("has a name that is none")
+		return Entry{}, errors.New("has an invalid name")
 	case !utf8.ValidString(e.Description + e.Title + e.Version):
-		return Entry{}, errors.New("is no UTF-8")
+		return Entry{}, errors.New("is not UTF-8")
 	case len(e.Packages) > maxParts || len(e.Remotes) > maxParts:
 		return Entry{}, errors.New("has too many packages")
 	}

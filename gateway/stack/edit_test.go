@@ -85,7 +85,7 @@ func TestAServerIsTriedBeforeItIsAdded(t *testing.T) {
 	require.NoError(t, err)
 	lacks, err := i.TryServer(within(t), "b", map[string]any{"command": "/no/such/prog"})
 	require.NoError(t, err)
-	require.Equal(t, "there is no file /no/such/prog; correct the path in command, or install the program there", lacks)
+	require.Equal(t, "no file /no/such/prog; fix the path in command, or install the program there", lacks)
 	e2e.Use()
 	script := filepath.Join(t.TempDir(), "b.json")
 	require.NoError(t, os.WriteFile(script, []byte(`{"name":"b",`+tools+`}`), 0o600))

@@ -3,7 +3,7 @@
 // See https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md,
 // https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json.
 //
-// It knows nothing of how the programs are built.
+// It must not know how the programs are built.
 package main
 
 import (
@@ -49,16 +49,16 @@ func main() {
 // release names the files that are published under one version.
 type release struct{ folder, version, name, address, homepage string }
 
-// platforms are the systems as bundles call them.
+// platforms maps Go's names of systems to the names in bundles.
 var platforms = map[string]string{"linux": "linux", "darwin": "darwin", "windows": "win32"}
 
 type object = map[string]any
 
-// bundle puts a program and its manifest into an archive.
+// bundle writes a program and its manifest to an archive.
 func (r release) bundle(program, system, machine string) (err error) {
 	platform, ok := platforms[system]
 	if !ok {
-		return fmt.Errorf("bundles know no system %q", system)
+		return fmt.Errorf("bundles don't support system %q", system)
 	}
 	entry := "server/" + filepath.Base(program)
 	manifest, err := json.MarshalIndent(object{
@@ -107,7 +107,7 @@ func (r release) bundle(program, system, machine string) (err error) {
 	return z.Close()
 }
 
-// put adds a file without a time, so that the same program gives the same bundle.
+// put adds a file without a time, so that bundles are reproducible.
 func put(z *zip.Writer, name string, mode os.FileMode, text []byte) error {
 	h := &zip.FileHeader{Name: name, Method: zip.Deflate}
 	h.SetMode(mode)
@@ -119,8 +119,8 @@ func put(z *zip.Writer, name string, mode os.FileMode, text []byte) error {
 	return err
 }
 
-// serverJSON describes the release for registries, in dist-extras or wherever the folder
-// of bundles is.
+// serverJSON writes the description of the release for registries into the folder of
+// bundles.
 func (r release) serverJSON() error {
 	bundles, err := filepath.Glob(filepath.Join(r.folder, "goblin_"+r.version+"_*.mcpb"))
 	if err != nil {

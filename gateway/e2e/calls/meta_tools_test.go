@@ -206,7 +206,7 @@ func TestDescriptionsThatClientsCutAreWarnedOf(t *testing.T) {
 	out := w.Run("validate")
 	require.Contains(t, out.Stderr, want, "the daemon knows")
 	require.NotContains(t, out.Stderr, "fits")
-	require.Contains(t, out.Stdout, "is fine but for 1 warning")
+	require.Contains(t, out.Stdout, "is valid, with 1 warning")
 	c.Close()
 	w.Succeeds("stop")
 	require.Contains(t, w.Run("validate").Stderr, want, "it is remembered")

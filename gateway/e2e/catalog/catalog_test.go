@@ -307,7 +307,7 @@ func TestCommandsTellWhatIsRemembered(t *testing.T) {
 	w.Backend("slow", slow())
 	remembered(t, w, "slow", "slow_tell")
 	w.Bridged()
-	require.Regexp(t, `(?m)^slow +\S+, remembered `, w.Succeeds("status"))
+	require.Regexp(t, `(?m)^slow +\S+, cached lists `, w.Succeeds("status"))
 	require.Contains(t, w.Succeeds("list", "tools", "--server", "slow", "--json"), `"remembered":`)
 }
 

@@ -124,7 +124,7 @@ func TestASubscriptionKeepsAServerRunningAndIsNamed(t *testing.T) {
 	e2e.Eventually(t, "it is told what keeps it", func() bool {
 		return strings.Contains(c.ReadText("goblin://servers"), `"keptRunningBy":"1 subscription"`)
 	})
-	require.Contains(t, w.Succeeds("status"), "kept by 1 subscription")
+	require.Contains(t, w.Succeeds("status"), "used by 1 subscription")
 	b.Updated("x:1")
 	c.WaitUpdates(1)
 	c.Ok("resources/unsubscribe", e2e.Obj{"uri": e2e.In("one", "x:1")})
@@ -256,7 +256,7 @@ func TestCommandsWorkWithServersThatSleep(t *testing.T) {
 	b := w.Backend("one", counting())
 	c := w.Bridged()
 	sleeps(c)
-	require.Contains(t, w.Succeeds("status"), "sleeping")
+	require.Contains(t, w.Succeeds("status"), "idle")
 	require.Contains(t, w.Succeeds("list", "servers", "--json"), `"sleeping"`)
 	require.Contains(t, w.Succeeds("list", "tools"), "one_count")
 	require.Equal(t, 1, b.Starts(), "nothing of that needs the server")

@@ -30,8 +30,8 @@ func TestDoctorFindsWhatOnlyTheDaemonLacks(t *testing.T) {
 	w.Env = append(slices.Clone(plain), "PATH="+bin+":/usr/bin:/bin")
 	out := w.Run("doctor")
 	require.Equal(t, 1, out.Code, out.Stderr)
-	require.Regexp(t, `notes +warning +command: only-here is \S+/tools/only-here; clients that are started from the desktop do not have \S+/tools in their PATH`, out.Stdout)
-	require.Regexp(t, `broken +daemon: it works here, but not in the running daemon \(pid \d+\), which has another environment: "only-here" is in no folder of PATH \(/usr/bin:/bin\)`, out.Stdout)
+	require.Regexp(t, `notes +warning +command: only-here is \S+/tools/only-here; clients started from the desktop don't have \S+/tools in their PATH`, out.Stdout)
+	require.Regexp(t, `broken +daemon: works here, but not in the running daemon \(pid \d+\), which has another environment: "only-here" not found in PATH \(/usr/bin:/bin\)`, out.Stdout)
 	require.Regexp(t, `goblin +ok +pid \d+, up .*, 1 client`, out.Stdout)
 	require.Equal(t, 1, b.Starts(), "the shell's, and it has ended")
 }

@@ -118,7 +118,7 @@ func TestEditTakesWhatHasNoMistakes(t *testing.T) {
 
 	write("servers:\n  a: {comand: x} # mine\n")
 	w.Env = append(w.Env, "EDITOR=sed -i s/comand/command/")
-	require.Contains(t, w.Succeeds("edit"), "is written")
+	require.Contains(t, w.Succeeds("edit"), "Saved ")
 	require.Equal(t, "servers:\n  a: {command: x} # mine\n", held())
-	require.Contains(t, w.Succeeds("edit"), "is as it was")
+	require.Contains(t, w.Succeeds("edit"), "Unchanged: ")
 }

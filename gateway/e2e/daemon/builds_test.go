@@ -72,10 +72,10 @@ func TestTheProgramIsRebuiltWhileADaemonRuns(t *testing.T) {
 	require.Zero(t, beside.Prog.Ends(e2e.Patience))
 	require.Equal(t, first, status())
 	text, _ := run("status")
-	require.Contains(t, text, "this command is of build ")
+	require.Contains(t, text, "this command is build ")
 	_, _ = run("logs")
 	doctor, _ := run("doctor")
-	require.Contains(t, doctor, "another build")
+	require.Contains(t, doctor, "this command is build")
 
 	_, _ = run("stop")
 	for _, c := range []*e2e.Client{before, after} { // their bridges are of both builds

@@ -21,20 +21,20 @@ func TestWrongCommandLinesAreOneLineAndCode2(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"lst"}, `there is no command "lst"; did you mean "list"? See "goblin --help"`},
-		{[]string{"serch", "x"}, `there is no command "serch"; did you mean "search" or "serve"? See "goblin --help"`},
-		{[]string{"xyzzy"}, `there is no command "xyzzy"; see "goblin --help"`},
-		{[]string{"servers.json"}, `there is no command "servers.json"; a config is named by --config servers.json; see`},
+		{[]string{"lst"}, `no command "lst"; did you mean "list"? See "goblin --help"`},
+		{[]string{"serch", "x"}, `no command "serch"; did you mean "search" or "serve"? See "goblin --help"`},
+		{[]string{"xyzzy"}, `no command "xyzzy"; see "goblin --help"`},
+		{[]string{"servers.json"}, `no command "servers.json"; to use a config, add --config servers.json; see`},
 		{[]string{"--bogus"}, "unknown flag: --bogus"},
 		{[]string{"stdio", "now"}, "goblin: stdio takes no arguments"},
 		{[]string{"serve", "--listen", "nowhere"}, "must be host:port"},
-		{[]string{"completion", "tcsh"}, "say for which shell"},
+		{[]string{"completion", "tcsh"}, "completion needs a shell"},
 		{[]string{"completion", "bash", "x"}, `goblin: completion bash takes no arguments, but got "x"`},
 		{[]string{"help", "list", "tools"}, `list has no command "tools"; see "goblin list --help"`},
 		{[]string{"status", "--config", ""}, "goblin: --config must not be empty"},
 		{[]string{"--theme", "pink"}, `goblin: --theme must be one of auto, dark, light, none, not "pink"`},
 		{[]string{"--tui-tty", "/dev/null"}, "/dev/null is not a terminal"},
-		{[]string{"demo-server", "nobody"}, "name one demo server of [clock library notes]"},
+		{[]string{"demo-server", "nobody"}, "demo-server needs one of [clock library notes]"},
 	}
 	for _, tt := range tests {
 		out, errs, code := shell(t, env, tt.args...)

@@ -26,7 +26,7 @@ func TestServersThatAllFailAreCode4(t *testing.T) {
 		"servers:\n  a: {command: echo hello world}\n  off: {command: x, env: {A: \"${GOBLIN_TEST_UNSET}\"}, disabled: true}\n"), 0o600))
 	got := w.Run("list", "servers")
 	require.Equal(t, e2e.ExitConnect, got.Code)
-	require.Contains(t, got.Stdout, `put arguments into "args"`)
+	require.Contains(t, got.Stdout, `move its arguments to "args"`)
 	require.Regexp(t, `(?m)^off +disabled`, got.Stdout)
 	require.NotContains(t, got.Stdout, "GOBLIN_TEST_UNSET")
 }

@@ -117,7 +117,7 @@ func TestCommandsOutsideOfAProjectSayThatTheServerWaitsForOne(t *testing.T) {
 	called := w.Run("call", "own_where")
 	require.Equal(t, 7, called.Code)
 	require.Contains(t, called.Stderr, why)
-	require.NotContains(t, called.Stderr, "shows all")
+	require.NotContains(t, called.Stderr, "list all with")
 	listed := w.Run("list", "tools")
 	require.Zero(t, listed.Code, "nothing failed")
 	require.Contains(t, listed.Stderr, why)

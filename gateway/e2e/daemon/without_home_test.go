@@ -40,7 +40,7 @@ func TestWithoutAHomeToolsAreServedUnpinned(t *testing.T) {
 
 			c := w.Bridged()
 			require.Contains(t, c.CallText("calc_add", e2e.Obj{}), "calc:add")
-			require.Contains(t, w.Succeeds("status"), "notice   changed tools are not detected: there is no folder for pinned tools: set HOME or XDG_STATE_HOME")
+			require.Contains(t, w.Succeeds("status"), "notice   changed tools are not detected: no folder for approved tools; set HOME or XDG_STATE_HOME")
 			require.Contains(t, w.DaemonLog(), "changed tools are not detected")
 			for _, made := range []string{".local", ".config", "state"} {
 				_, err := os.Lstat(filepath.Join(w.Dir, made))

@@ -70,7 +70,7 @@ func TestEveryShapeOfOpencodesFileIsReadAndWritten(t *testing.T) {
 					delete(entry, "command")
 					require.Equal(t, want, entry)
 				}
-				require.Contains(t, w.Succeeds("install", client.name), "is as it should be")
+				require.Contains(t, w.Succeeds("install", client.name), "is up to date")
 				w.Succeeds("uninstall", client.name)
 				require.Equal(t, test.before, contents(t, file))
 
@@ -137,7 +137,7 @@ func TestFilesOfAmazonQAreReadAndWrittenWhereItLooks(t *testing.T) {
 				require.Equal(t, len(test.has), strings.Count(text, "command:"), text)
 			}
 			if test.left != "" {
-				require.Contains(t, out, test.left+", of Amazon Q Developer, is in a file that Amazon Q ignores because useLegacyMcpJson is false")
+				require.Contains(t, out, test.left+" (Amazon Q Developer): is in a file that Amazon Q ignores because useLegacyMcpJson is false")
 			}
 			out = w.Succeeds("install", "amazon-q")
 			require.Equal(t, test.tools, strings.Contains(out, `the agent offers only the tools in "tools" of that file; add "@goblin"`))
@@ -175,7 +175,7 @@ func TestGoblinComesAndGoesInFilesOfEveryForm(t *testing.T) {
 			file := put(t, w, test.file, test.text)
 			w.Succeeds("install", test.client)
 			require.Contains(t, contents(t, file), "stdio")
-			require.Contains(t, w.Succeeds("install", test.client), "is as it should be")
+			require.Contains(t, w.Succeeds("install", test.client), "is up to date")
 			w.Succeeds("uninstall", test.client)
 			require.Equal(t, test.text, contents(t, file))
 		})

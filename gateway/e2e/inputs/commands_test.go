@@ -105,12 +105,12 @@ func TestToolsOffNamesTheProfileThatLacksThem(t *testing.T) {
 	w.Backend("y", e2e.Obj{"tools": []e2e.Obj{e2e.Tool("two")}})
 	w.Profiles = e2e.Obj{"p": e2e.Obj{"servers": []string{"y"}}}
 	for args, want := range map[string]string{
-		"tools off x_* --profile p":   `profile "p": no tool is called "x_*"; the profile does not have server "x"`,
-		"tools on x_one --profile p":  `profile "p": no tool is called "x_one"; the profile does not have server "x"`,
-		"tools off one --profile p":   `profile "p": no tool is called "one"; the profile does not have server "x"`,
-		"prompts off * --profile p":   `profile "p": no prompt is called "*"; the profile does not have server "x"`,
-		"tools off y_tow --profile p": `profile "p": no tool is called "y_tow"; did you mean "y_two"?`,
-		"tools off zzz_*":             `no tool is called "zzz_*"`,
+		"tools off x_* --profile p":   `profile "p": no tool "x_*"; server "x" is not in the profile`,
+		"tools on x_one --profile p":  `profile "p": no tool "x_one"; server "x" is not in the profile`,
+		"tools off one --profile p":   `profile "p": no tool "one"; server "x" is not in the profile`,
+		"prompts off * --profile p":   `profile "p": no prompt "*"; server "x" is not in the profile`,
+		"tools off y_tow --profile p": `profile "p": no tool "y_tow"; did you mean "y_two"?`,
+		"tools off zzz_*":             `no tool "zzz_*"`,
 	} {
 		out := w.Run(strings.Fields(args)...)
 		require.Equal(t, e2e.ExitNotFound, out.Code, args)
@@ -298,12 +298,12 @@ func TestDescribeShowsOneEntry(t *testing.T) {
 		{"y", e2e.ExitOK, []string{`^server +y\n`, `\noffers +2 tools\n`}},
 		{"y --kind tools", e2e.ExitOK, []string{`^tool +y_y\n`}},
 		{"x/denied", e2e.ExitOK, []string{`^tool +x/denied\n`, `\nstate +filtered: excluded by "tools" of server "x"\n`}},
-		{"both", e2e.ExitFailure, []string{`"both" means tool "x_both" or tool "y_both" or prompt "x/both"; use one of these names, or --kind`}},
+		{"both", e2e.ExitFailure, []string{`"both" is ambiguous: tool "x_both" or tool "y_both" or prompt "x/both"; use one of these names, or --kind`}},
 		{"both --kind prompt", e2e.ExitOK, []string{`^prompt +x/both\n`}},
 		{"both --server y", e2e.ExitOK, []string{`^tool +y_both\n`}},
-		{"x_mkae", e2e.ExitNotFound, []string{`nothing is called "x_mkae"; did you mean "x_make"\?`}},
-		{"zzzzzz", e2e.ExitNotFound, []string{`nothing is called "zzzzzz"`}},
-		{"x --server nobody", e2e.ExitNotFound, []string{`there is no server "nobody"`}},
+		{"x_mkae", e2e.ExitNotFound, []string{`no entry or server "x_mkae"; did you mean "x_make"\?`}},
+		{"zzzzzz", e2e.ExitNotFound, []string{`no entry or server "zzzzzz"`}},
+		{"x --server nobody", e2e.ExitNotFound, []string{`no server "nobody"`}},
 		{"x --kind things", e2e.ExitUsage, []string{`--kind must be one of servers, tools, prompts, resources, templates`}},
 	}
 	check := func() {
@@ -412,7 +412,7 @@ func TestLogsShowServerOutputAndGoblinsLog(t *testing.T) {
 	out = w.Run("logs", "goblin", "-n", "5")
 	require.Equal(t, e2e.ExitOK, out.Code, out.Stderr)
 	require.Contains(t, out.Stdout, "daemon stopped")
-	require.Contains(t, out.Stderr, "no daemon is running; these lines are from")
+	require.Contains(t, out.Stderr, "no daemon is running; showing")
 	out = w.Run("logs", "-f")
 	require.Equal(t, e2e.ExitConnect, out.Code)
 }

@@ -269,7 +269,7 @@ func TestInitReadsAnyFileWithServers(t *testing.T) {
 		"cut off":                    {"x.json", "{\"mcpServers\": {\n\"a\": {\n", e2e.ExitConfig, "x.json cannot be read: not valid JSON (line"},
 		"broken YAML":                {"x.yaml", "a: 1\nb: [\n", e2e.ExitConfig, "x.yaml cannot be read: not valid YAML (line"},
 		"broken TOML":                {"x.toml", "a = 1\nb = \n", e2e.ExitConfig, "x.toml cannot be read: not valid TOML (line 2)"},
-		"no such file":               {"", "", e2e.ExitNotFound, "there is no file"},
+		"no such file":               {"", "", e2e.ExitNotFound, "no file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -328,8 +328,8 @@ func TestAServerThatIsNotImportedAsAWholeStaysInItsClient(t *testing.T) {
 			before := contents(t, file)
 			require.Contains(t, w.Succeeds("init"), test.told)
 			out := w.Succeeds("install", "cursor", "--replace")
-			require.Contains(t, out, "out of it, since Goblin serves them: whole\n")
-			require.Contains(t, out, "left in it, since Goblin has not all that their entries say (see goblin init): part\n")
+			require.Contains(t, out, "removed (now run by Goblin): whole\n")
+			require.Contains(t, out, "kept (only imported in part, see goblin init): part\n")
 			require.Contains(t, contents(t, file), `"part": `+test.entry)
 			w.Succeeds("uninstall", "cursor")
 			require.Equal(t, before, contents(t, file))
@@ -364,7 +364,7 @@ func TestThereIsOneCopyOfAClientsFileAsLongAsGoblinIsInIt(t *testing.T) {
 	mine := put(t, w, "home/.cursor/mcp.json.goblin-mine", "kept")
 
 	out := w.Succeeds("install", "cursor")
-	require.Contains(t, out, "that copy has 1 secret in plain text; goblin uninstall cursor removes it")
+	require.Contains(t, out, "the backup has 1 secret in plain text; goblin uninstall cursor deletes it")
 	require.NotContains(t, out, "sk-1234567890abcdef")
 	list := copiesOf(t, file)
 	require.Len(t, list, 3, "the copy, the one that says something else, and a file of the user")
@@ -390,7 +390,7 @@ func TestThereIsOneCopyOfAClientsFileAsLongAsGoblinIsInIt(t *testing.T) {
 	w.Succeeds("install", "cursor")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(contents(t, file), `"a":`, `"added": {"command": "y"}, "a":`, 1)), 0o600))
 	out = w.Succeeds("uninstall", "cursor")
-	require.Contains(t, out, "so the copy from before stays: "+file+".goblin-2")
+	require.Contains(t, out, "backup kept, because the file changed after the install: "+file+".goblin-2")
 	require.Contains(t, out, "1 secret in plain text; delete it")
 	require.Contains(t, contents(t, file), "added")
 	list = copiesOf(t, file)
@@ -463,7 +463,7 @@ func TestOddWordsAreUnderstoodInTheFileOfEveryClient(t *testing.T) {
 			require.NotContains(t, contents(t, w.Config), "autoApprove")
 			out := w.Succeeds("install", client, "--replace")
 			for _, name := range []string{"local", "nested", "remote"} {
-				require.Regexp(t, `out of it, since Goblin serves them: .*`+name, out)
+				require.Regexp(t, `removed \(now run by Goblin\): .*`+name, out)
 			}
 			require.NotContains(t, contents(t, path), "uvx")
 			require.Contains(t, contents(t, path), "goblin")

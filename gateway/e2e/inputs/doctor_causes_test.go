@@ -263,7 +263,7 @@ func TestAProgramThatIsNoServerOverStdioIsExplained(t *testing.T) {
 		cause  string
 		fix    string
 	}{
-		"it serves HTTP":       {"echo 'INFO: Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)' >&2; exec sleep 60", "did not answer initialize within 1s", "it waits for HTTP at http://127.0.0.1:8000; give it the flag for stdio in args"},
+		"it serves HTTP":       {"echo 'INFO: Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)' >&2; exec sleep 60", "did not answer initialize within 1s", "it serves HTTP at http://127.0.0.1:8000; add its flag for stdio to args"},
 		"it waits for a key":   {"echo 'MY_API_KEY not set, waiting for one' >&2; exec sleep 60", "MY_API_KEY is set in your shell", `add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}`},
 		"it refuses for a key": {`read -r line; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"MY_API_KEY is required"}}'; exec cat >/dev/null`, "MY_API_KEY is set in your shell", `add to "it": env: {MY_API_KEY: "${MY_API_KEY}"}`},
 		"its port is taken":    {"echo 'Error: listen EADDRINUSE: address already in use :::3000' >&2; exit 1", "EADDRINUSE", "stop the program that uses the port"},
@@ -352,7 +352,7 @@ func TestAWrongTypeOrPathIsFoundAndTheFixWorks(t *testing.T) {
 		"without its end":        {"/deep", "", "HTTP 404 Not Found", "url: %s/deep/mcp"},
 		"a slash too much":       {"/mcp/", "", "HTTP 404 Not Found", "url: %s/mcp"},
 		"a slash too little":     {"/slash", "", "HTTP 404 Not Found", "url: %s/slash/"},
-		"the path of a web page": {"/docs", "", "it answered with a web page", "url: %s/mcp"},
+		"the path of a web page": {"/docs", "", "web page", "url: %s/mcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -397,13 +397,13 @@ func TestTheCauseOfAnHTTPErrorIsSaidOnce(t *testing.T) {
 		cause  string
 		fix    string
 	}{
-		"not found":           {answers(404, "Content-Type: text/plain", "Not Found"), "HTTP 404 Not Found", "correct the path in url"},
-		"its own words":       {answers(403, "Content-Type: application/json", `{"error": {"message": "no rights for team x"}}`), "HTTP 403 Forbidden: no rights for team x", "rights"},
+		"not found":           {answers(404, "Content-Type: text/plain", "Not Found"), "HTTP 404 Not Found", "fix the path in url"},
+		"its own words":       {answers(403, "Content-Type: application/json", `{"error": {"message": "no rights for team x"}}`), "HTTP 403 Forbidden: no rights for team x", "permissions"},
 		"in plain text":       {answers(400, "Content-Type: text/plain", "X-Team is missing\n"), "HTTP 400 Bad Request: X-Team is missing", "url"},
 		"too many requests":   {answers(429, "Retry-After: 60", ""), "HTTP 429 Too Many Requests", "try again in 60"},
-		"out of order":        {answers(503, "", ""), "HTTP 503 Service Unavailable", "out of order"},
-		"a page of the proxy": {answers(502, "Content-Type: text/html", "<html>x</html>"), "HTTP 502 Bad Gateway", "out of order"},
-		"to a login page":     {answers(302, "Location: https://accounts.example/login?next=x", ""), "HTTP 302 Found to https://accounts.example/login; Goblin does not follow it, because headers and logins are for", "login page"},
+		"is failing":          {answers(503, "", ""), "HTTP 503 Service Unavailable", "is failing"},
+		"a page of the proxy": {answers(502, "Content-Type: text/html", "<html>x</html>"), "HTTP 502 Bad Gateway", "is failing"},
+		"to a login page":     {answers(302, "Location: https://accounts.example/login?next=x", ""), "HTTP 302 Found to https://accounts.example/login; Goblin doesn't follow it, because headers and logins are for", "login page"},
 		"not a message":       {answers(200, "Content-Type: application/json", "nothing"), `sent no JSON-RPC answer: "nothing"`, "check that url is the address"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -443,7 +443,7 @@ func TestA401WithoutAChallengeAsksForAKeyFirst(t *testing.T) {
 
 	p.Env[len(p.Env)-1] = key[1] + "=secret-67890"
 	cause, fix, _ = p.doctor().worst(t)
-	require.Contains(t, cause, "the Authorization header of the config was refused: HTTP 401 Unauthorized")
+	require.Contains(t, cause, "the config's Authorization header was refused: HTTP 401 Unauthorized")
 	require.Contains(t, fix, "headers: Authorization")
 
 	p.set(strings.Replace(key[0], "Authorization", "X-Api-Key", 1))
@@ -529,7 +529,7 @@ func TestEachMissingValueIsAComplaintOfItsOwn(t *testing.T) {
 		found := p.doctor()
 		require.Len(t, found.Checks, 2)
 		for i, name := range []string{"one", "two"} {
-			require.Contains(t, validated.Stderr, fmt.Sprintf("goblin.yaml:5: warning: ${keyring:%s} of server \"it\" was not set; run: goblin secret set %s\n", name, name))
+			require.Contains(t, validated.Stderr, fmt.Sprintf("goblin.yaml:5: warning: server \"it\": ${keyring:%s} is not set; run: goblin secret set %s\n", name, name))
 			require.Contains(t, found.Checks[i].Text, "${keyring:"+name+"}")
 			require.Equal(t, "run: goblin secret set "+name, found.Checks[i].Fix)
 			out := p.RunInput("secret-12345\n", strings.Fields(strings.TrimPrefix(found.Checks[i].Fix, "run: goblin "))...)

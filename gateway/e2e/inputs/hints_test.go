@@ -52,9 +52,9 @@ func TestPrintedCommandsReferToVariablesOfTheEnvFile(t *testing.T) {
 	p := newPatient(t, false, "command: sh", `args: ["-c", 'echo "got $MY_API_KEY $1"; exit 3', sh, "${MY_API_KEY}"]`, "inherit_env: [MY_API_KEY]")
 	p.withEnvFile()
 	_, fix, _ := p.doctor().worst(t)
-	where, command, ok := strings.Cut(fix, ", run it yourself to see the full error: ")
+	where, command, ok := strings.Cut(fix, ": ")
 	require.True(t, ok, fix)
-	require.Equal(t, "in a terminal where MY_API_KEY is set", where)
+	require.Equal(t, "run it yourself to see the full error, with MY_API_KEY set", where)
 	require.NotContains(t, command, "hidden")
 	require.Equal(t, "got secret-12345 secret-12345\n", pasted(t, p, "sh", command, "MY_API_KEY=secret-12345"))
 }
@@ -124,9 +124,9 @@ func TestRefusalsOverHTTPAskForWhatHelps(t *testing.T) {
 		cause, fix   string
 	}{
 		"a key that is missing":  {403, "", "API key required", "HTTP 403 Forbidden: API key required", `add its API key as a header: headers: {Authorization: "Bearer ${IT_TOKEN}"}`},
-		"a password":             {401, `WWW-Authenticate: Basic realm="x"`, "", "it wants a login: HTTP 401", `headers: {Authorization: "Basic ${IT_TOKEN}"}`},
-		"a login":                {401, "WWW-Authenticate: Bearer", "", "it wants a login: HTTP 401", "goblin login it"},
-		"the status in its body": {404, "", "404 page not found\n", "HTTP 404 Not Found", "correct the path in url"},
+		"a password":             {401, `WWW-Authenticate: Basic realm="x"`, "", "login required: HTTP 401", `headers: {Authorization: "Basic ${IT_TOKEN}"}`},
+		"a login":                {401, "WWW-Authenticate: Bearer", "", "login required: HTTP 401", "goblin login it"},
+		"the status in its body": {404, "", "404 page not found\n", "HTTP 404 Not Found", "fix the path in url"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -206,7 +206,7 @@ func TestAnArgumentThatIsTheFolderOfNothingIsNamed(t *testing.T) {
 				", sh, " + string(e2e.Marshal(strings.ReplaceAll(arg, "$DIR", p.Dir))) + "]"}
 			p.save()
 			_, fix, _ := p.doctor().worst(t)
-			require.Contains(t, fix, "correct "+missing+" in args, which does not exist")
+			require.Contains(t, fix, "fix "+missing+" in args, which doesn't exist")
 			_, command, ok := strings.Cut(fix, "run: ")
 			require.True(t, ok, fix)
 			require.NoError(t, exec.Command("sh", "-c", command).Run())
@@ -234,6 +234,6 @@ func TestInstallWithReplaceNeedsAConfig(t *testing.T) {
 	w := e2e.DemoWorld(t)
 	out := w.Run("install", "cursor", "--replace", "--dry-run")
 	require.Equal(t, e2e.ExitConfig, out.Code)
-	require.Contains(t, out.Stderr, "has no servers that could replace others; goblin init takes them over")
+	require.Contains(t, out.Stderr, "has no servers; import them with \"goblin init\" first")
 	require.NotContains(t, out.Stderr, "cannot be read")
 }

@@ -59,10 +59,10 @@ func (r *realm) logsInAt(w *e2e.World, p *e2e.Pane, opened func() (mark, page st
 	p.Shows(append(shows, "Send it the client secret")...)
 	p.Types("y")
 	p.Keys("Enter")
-	p.Shows("log in at")
+	p.Shows("log in to")
 	_, page := opened()
 	r.visit(page)
-	p.Shows("logged in at", "ended with 0")
+	p.Shows("logged in to", "ended with 0")
 }
 
 // oauth changes the server's oauth in the config, as editors do.
@@ -124,7 +124,7 @@ func TestAClientSecretGoesOnlyWhereTheUserAgrees(t *testing.T) {
 	opened, times := browser(w)
 	p := w.Pane(140, 30)
 	p.Goblin("login shop")
-	p.Shows(r.server.URL, "Send it the client secret of the config? [y/N]")
+	p.Shows(r.server.URL, "Send it the client secret from the config? [y/N]")
 	p.Keys("Enter")
 	p.Shows("you declined", "ended with 1")
 	require.Zero(t, times())
@@ -147,7 +147,7 @@ func TestAClientSecretGoesOnlyWhereTheUserAgrees(t *testing.T) {
 	require.Contains(t, out.Stderr, `previously `+r.server.URL)
 	p.Line("clear")
 	p.Goblin("login shop")
-	p.Shows(evil.server.URL, "until now it was "+r.server.URL)
+	p.Shows(evil.server.URL, "previously it was "+r.server.URL)
 	p.Types("n")
 	p.Keys("Enter")
 	p.Shows("you declined", "ended with 1")

@@ -45,7 +45,7 @@ func TestLoginByTheCommandReachesTheRunningDaemon(t *testing.T) {
 	require.JSONEq(t, `{"code":"LOGIN_REQUIRED","server":"shop","command":"goblin login shop"}`, string(f.Data))
 	e2e.Eventually(t, "the state", func() bool { return strings.Contains(w.Run("list", "servers").Stdout, "needs login") })
 
-	require.Contains(t, r.succeeds(w, r.visit), `logged in at "shop"`)
+	require.Contains(t, r.succeeds(w, r.visit), `logged in to "shop"`)
 	c.WaitListed("tools", "shop_buy", true)
 	c.CallText("shop_buy", e2e.Obj{})
 	require.Equal(t, 1, r.count("register"))
@@ -123,7 +123,7 @@ func TestLoginIsForRemoteServersThatAreKnown(t *testing.T) {
 
 var buy = e2e.Obj{"name": "shop_buy", "arguments": e2e.Obj{}}
 
-// loggedIn is a world whose user is logged in at the server shop.
+// loggedIn is a world whose user is logged in to the server shop.
 func loggedIn(t *testing.T) (*realm, *e2e.World) {
 	t.Helper()
 	r, w, _ := protected(t)

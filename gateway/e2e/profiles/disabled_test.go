@@ -38,7 +38,7 @@ func TestWhatIsTurnedOffDoesNotExistUntilItIsTurnedOn(t *testing.T) {
 	own := e2e.In("seen", "file:///pub/a")
 
 	// For all.
-	require.Equal(t, "Off for all clients: seen_keep.\n", w.Succeeds("tools", "off", "seen_keep"))
+	require.Equal(t, "Disabled for all clients: seen_keep.\n", w.Succeeds("tools", "off", "seen_keep"))
 	listed(plain, "tools", "seen_keep", false)
 	listed(some, "tools", "seen_keep", false)
 	for _, name := range []string{"seen_keep", "seen/keep", "keep"} {
@@ -46,7 +46,7 @@ func TestWhatIsTurnedOffDoesNotExistUntilItIsTurnedOn(t *testing.T) {
 	}
 	require.Equal(t, "TOOL_NOT_FOUND", plain.Fault("tools/call", e2e.Obj{"name": "seen_keep"}).Kind())
 	require.NotContains(t, plain.CallText("search_tools", e2e.Obj{"query": "weigh apples"}), "seen_keep")
-	require.Equal(t, "Off already: seen_keep.\n", w.Succeeds("tools", "off", "seen/keep"))
+	require.Equal(t, "Already disabled: seen_keep.\n", w.Succeeds("tools", "off", "seen/keep"))
 	require.Contains(t, w.Succeeds("call", "seen_keep"), "seen:keep", "the user's own commands have it")
 	require.Regexp(t, `(?m)^seen_keep +seen +disabled +\S.* ago +disabled for all clients$`, w.Succeeds("tools", "list"))
 
@@ -65,7 +65,7 @@ func TestWhatIsTurnedOffDoesNotExistUntilItIsTurnedOn(t *testing.T) {
 	later.WaitListed("tools", "seen_gone", true)
 	require.NotContains(t, later.Names("tools"), "seen_keep")
 
-	require.Equal(t, "On for all clients: seen_keep.\n", w.Succeeds("tools", "on", "seen_keep"))
+	require.Equal(t, "Enabled for all clients: seen_keep.\n", w.Succeeds("tools", "on", "seen_keep"))
 	later.WaitListed("tools", "seen_keep", true)
 	require.Contains(t, later.CallText("seen_keep", nil), "seen:keep")
 }
@@ -81,7 +81,7 @@ func TestWhatIsOffForAProfileIsSeenByOthers(t *testing.T) {
 	plain.Settle()
 	some.Forget()
 	plain.Forget()
-	require.Equal(t, "Off for clients of profile \"part\": seen_keep.\n", w.Succeeds("tools", "off", "--profile", "part", "seen_k*"))
+	require.Equal(t, "Disabled for clients of profile \"part\": seen_keep.\n", w.Succeeds("tools", "off", "--profile", "part", "seen_k*"))
 	listed(some, "tools", "seen_keep", false)
 	require.Equal(t, "TOOL_NOT_FOUND", some.Fault("tools/call", e2e.Obj{"name": "seen_keep"}).Kind())
 	require.Contains(t, plain.CallText("seen_keep", nil), "seen:keep")
@@ -100,7 +100,7 @@ func TestWhatIsOffForAProfileIsSeenByOthers(t *testing.T) {
 	require.Regexp(t, `(?m)^seen_keep +seen +listed$`, w.Succeeds("tools", "list"), "other clients see it")
 
 	w.Succeeds("tools", "off", "seen_keep")
-	require.Contains(t, w.Succeeds("tools", "on", "--profile", "part", "seen_keep"), "Off for all clients, so also for these: seen_keep; turn them on without --profile.")
+	require.Contains(t, w.Succeeds("tools", "on", "--profile", "part", "seen_keep"), "Still disabled for all clients: seen_keep; enable them without --profile.")
 	require.NotContains(t, some.Names("tools"), "seen_keep")
 }
 
@@ -128,7 +128,7 @@ func TestWhatClientsOfAProfileLackHasTheNameThatTheySeeAndTheReason(t *testing.T
 		require.NotContains(t, list, "clock_time_in", "its clients never saw that name")
 		require.Regexp(t, `(?m)^clock_moon +clock +hidden by profile +\$\{NO_SUCH_MOON\} is not set, but "description" in overrides.clock.tools.moon of profile "lean" needs it; set it or write \$\{NO_SUCH_MOON:-default\}$`, list)
 		require.Regexp(t, `(?m)^clock_sun +clock +hidden by profile +excluded by "tools" of profile "lean"$`, list, "also if the variable were set")
-		require.Equal(t, "On for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "on", "clock_now", "--profile", "lean"))
+		require.Equal(t, "Enabled for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "on", "clock_now", "--profile", "lean"))
 	}
 }
 
@@ -145,26 +145,26 @@ func TestWhatIsTurnedOffIsNamedAsClientsOfTheProfileSeeIt(t *testing.T) {
 		if shared {
 			ways()["flag"](w, "").WaitListed("tools", "clock_time_in", true)
 		}
-		require.Equal(t, "Off for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "off", "clock_now", "--profile", "lean"))
-		require.Equal(t, "Off already: clock_now.\n", w.Succeeds("tools", "off", "time_in", "--profile", "lean"))
-		require.Equal(t, "On for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "on", "clock_n*", "--profile", "lean"))
-		require.Equal(t, "Off for clients of profile \"lean\": clock_zones.\n", w.Succeeds("tools", "off", "zones", "--profile", "lean"), "the profile has one server")
-		require.Equal(t, "Off for all clients: clock_time_in.\n", w.Succeeds("tools", "off", "time_in"))
+		require.Equal(t, "Disabled for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "off", "clock_now", "--profile", "lean"))
+		require.Equal(t, "Already disabled: clock_now.\n", w.Succeeds("tools", "off", "time_in", "--profile", "lean"))
+		require.Equal(t, "Enabled for clients of profile \"lean\": clock_now.\n", w.Succeeds("tools", "on", "clock_n*", "--profile", "lean"))
+		require.Equal(t, "Disabled for clients of profile \"lean\": clock_zones.\n", w.Succeeds("tools", "off", "zones", "--profile", "lean"), "the profile has one server")
+		require.Equal(t, "Disabled for all clients: clock_time_in.\n", w.Succeeds("tools", "off", "time_in"))
 		for _, c := range []struct {
 			name string
 			code int
 			want string
 		}{
-			{"zones", e2e.ExitFailure, `2 servers have a tool "zones"; say "atlas/zones" or "clock/zones"`},
-			{"clock_now", e2e.ExitNotFound, `no tool is called "clock_now"`},
-			{"tme_in", e2e.ExitNotFound, `no tool is called "tme_in"; did you mean "clock_time_in"?`},
+			{"zones", e2e.ExitFailure, `2 servers have a tool "zones"; use "atlas/zones" or "clock/zones"`},
+			{"clock_now", e2e.ExitNotFound, `no tool "clock_now"`},
+			{"tme_in", e2e.ExitNotFound, `no tool "tme_in"; did you mean "clock_time_in"?`},
 		} {
 			out := w.Run("tools", "off", c.name)
 			require.Equal(t, c.code, out.Code, out.Stderr)
 			require.Contains(t, out.Stderr, c.want)
 		}
 		out := w.Run("tools", "off", "clock_nwo", "--profile", "lean")
-		require.Contains(t, out.Stderr, `no tool is called "clock_nwo"; did you mean "clock_now"`)
+		require.Contains(t, out.Stderr, `no tool "clock_nwo"; did you mean "clock_now"`)
 	}
 }
 
@@ -178,8 +178,8 @@ func TestMistakesAboutWhatIsOffAreToldOf(t *testing.T) {
 		want string
 	}{
 		{[]string{"tools"}, e2e.ExitUsage, "off, on or list"},
-		{[]string{"tools", "off"}, e2e.ExitUsage, `"goblin list tools" shows them`},
-		{[]string{"tools", "off", "files_kep"}, e2e.ExitNotFound, `no tool is called "files_kep"; did you mean "files_keep"?`},
+		{[]string{"tools", "off"}, e2e.ExitUsage, `as listed by "goblin list tools"`},
+		{[]string{"tools", "off", "files_kep"}, e2e.ExitNotFound, `no tool "files_kep"; did you mean "files_keep"?`},
 		{[]string{"tools", "off", "x", "--profile", "p"}, e2e.ExitNotFound, `no profile "p"; the config has no "profiles"`},
 		{[]string{"tools", "list", "--profile", "p"}, e2e.ExitNotFound, `no profile "p"`},
 	} {
@@ -228,7 +228,7 @@ func TestAFileOfCountsOfAnotherVersionIsToldOf(t *testing.T) {
 	require.Len(t, all, 1)
 	require.NotContains(t, w.Run("validate").Stderr, "counted")
 	require.NoError(t, os.WriteFile(all[0], []byte("{\n\"version\": 2}"), 0o600))
-	require.Contains(t, w.Run("validate").Stderr, all[0]+":2: warning: what was counted cannot be read: version 2 instead of 1: written by another version of Goblin; the next daemon sets the file aside")
+	require.Contains(t, w.Run("validate").Stderr, all[0]+":2: warning: cannot read recorded usage: version 2 instead of 1: written by another version of Goblin; the next daemon moves the file aside")
 	out := w.Run("usage")
 	require.NotZero(t, out.Code)
 	require.Contains(t, out.Stderr, "version 2")

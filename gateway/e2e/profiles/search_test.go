@@ -105,8 +105,6 @@ func TestAProfileSaysWhetherItNeedsOwnTools(t *testing.T) {
 		}
 	}
 	c := ways()["flag"](w, "few")
-	c.Settle()
-	c.Forget() // notifications of the first lists
 	w.Edit(func() { w.Gateway["meta_tools_above"] = 59 })
 	c.WaitNote("notifications/tools/list_changed", nil)
 	require.Equal(t, ownTools, own(c))

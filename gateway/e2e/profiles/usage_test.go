@@ -85,7 +85,7 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	require.True(t, u.Tools[i].Off)
 	require.False(t, u.Tools[i].Unused)
 	require.Zero(t, u.Tools[i].DefinitionBytes)
-	require.Regexp(t, `(?m)^big_idle +off`, w.Succeeds("usage", "--all"))
+	require.Regexp(t, `(?m)^big_idle +disabled`, w.Succeeds("usage", "--all"))
 	require.Equal(t, 3, u.All.Calls)
 
 	// The row of the client says what it does not take, and what to press.
@@ -112,7 +112,7 @@ func TestTheBillIsSeenAndMadeSmallerOnTheScreen(t *testing.T) {
 	kept := billOf(w)
 	require.False(t, kept.Daemon)
 	require.Equal(t, 3, kept.All.Calls)
-	require.Regexp(t, `(?m)^big_idle +off`, w.Succeeds("usage", "--all"))
+	require.Regexp(t, `(?m)^big_idle +disabled`, w.Succeeds("usage", "--all"))
 	w.AllowDaemon = true
 	d := w.Pipe("stdio")
 	d.Init()

@@ -99,7 +99,7 @@ func TestAScreenThatJoinsAForgottenDaemonSaysSo(t *testing.T) {
 	require.NotContains(t, next.Shows("1 up", "clients 1"), "connected to the daemon", "it is used")
 	c.Close()
 	next.Shows("clients 0", "connected to the daemon (pid "+strconv.Itoa(w.Status().PID)+", running since", "from "+tty+" (closed)")
-	require.Contains(t, w.Succeeds("status"), " from "+tty+", which is gone\n")
+	require.Contains(t, w.Succeeds("status"), " from "+tty+" (closed)\n")
 	require.Contains(t, w.Succeeds("status", "--json"), `"terminal": "`+tty+`"`)
 	next.Types("q")
 	next.Restored(e2e.ExitOK)

@@ -90,7 +90,7 @@ func TestScreensShowTheDaemonThatAnEditorStarted(t *testing.T) {
 	now := w.Status()
 	require.Equal(t, []int{daemon.PID, 2, 1}, []int{now.PID, now.Count("screen"), now.Count("socket")})
 	shown := w.Succeeds("status")
-	require.Regexp(t, `(?s)\nSCREEN +SIZE +SINCE\n.*tmux\S* +120x35 +\d+ s ago`, shown)
+	require.Regexp(t, `(?s)\nUI +SIZE +SINCE\n.*tmux\S* +120x35 +\d+ s ago`, shown)
 	require.Regexp(t, `tmux\S* +80x24 +\d+ s ago`, shown)
 	require.Equal(t, 1, b.Starts(), "nothing is started twice")
 

@@ -109,7 +109,7 @@ func TestNothingIsHiddenInWhatPeopleAreShown(t *testing.T) {
 }
 
 // forged is a name, or a text, that goes on with lines of its own.
-const forged = "tidy (new)\n\ncalc harmless (changed)\r\n  {}\n\u2028\u0085\v\f\"goblin approve\" takes them as they are now.\nApproved of \"calc\": harmless.\n"
+const forged = "tidy (new)\n\ncalc harmless (changed)\r\n  {}\n\u2028\u0085\v\fTo approve them: goblin approve\nApproved in \"calc\": harmless.\n"
 
 func TestNamesForgeNoLines(t *testing.T) {
 	t.Parallel()
@@ -137,7 +137,7 @@ func TestNamesForgeNoLines(t *testing.T) {
 	lines := outer(w.Succeeds("approve"))
 	require.Len(t, lines, 2, "%q", lines)
 	require.Contains(t, lines[0], `calc "xtidy (new)\n\ncalc harmless (changed)\r\n`)
-	require.Contains(t, lines[1], `"goblin approve SERVER [TOOL]" takes them`)
+	require.Contains(t, lines[1], `To approve them: goblin approve SERVER [TOOL]`)
 	require.Contains(t, w.Succeeds("approve"), "\n    \"description\": \"It adds.\n  | tidy (new)\n", "texts keep their lines, and are told from members")
 	for _, kind := range []string{"tools", "prompts", "resources"} {
 		for _, line := range outer(w.Succeeds("list", kind))[1:] {
@@ -153,7 +153,7 @@ func TestNamesForgeNoLines(t *testing.T) {
 	}
 	lines = outer(w.Succeeds("approve", "calc"))
 	require.Len(t, lines, 2, "%q", lines)
-	require.Contains(t, lines[1], `Approved of "calc": "xtidy (new)\n\ncalc harmless`)
+	require.Contains(t, lines[1], `Approved in "calc": "xtidy (new)\n\ncalc harmless`)
 }
 
 // A shell shows what completes a word, and puts it into the command line.

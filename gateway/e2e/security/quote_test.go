@@ -56,7 +56,7 @@ func TestNamesOfToolsThatAwaitApprovalRunNothingInAShell(t *testing.T) {
 	slices.Sort(all)
 	e2e.Eventually(t, "the new tools", func() bool { return slices.Equal(awaiting(t, w), all) })
 
-	rows := regexp.MustCompile(`(?m)^calc (.*) \(new, withheld\)$`).FindAllStringSubmatch(w.Succeeds("approve"), -1)
+	rows := regexp.MustCompile(`(?m)^calc (.*) \(new, hidden\)$`).FindAllStringSubmatch(w.Succeeds("approve"), -1)
 	require.Len(t, rows, len(all))
 	for _, row := range rows {
 		inShell(t, w, "sh", "goblin approve calc "+row[1])
@@ -142,7 +142,7 @@ func TestOddNamesMeanThemselvesInArguments(t *testing.T) {
 	for _, args := range [][]string{{"calc", ""}, {"calc", "b", ""}, {""}, {"", "b"}, {"--", "calc", ""}} {
 		out := w.Run(append([]string{"approve"}, args...)...)
 		require.Equal(t, e2e.ExitUsage, out.Code, args)
-		require.Contains(t, out.Stderr, "approve needs names, not an empty text")
+		require.Contains(t, out.Stderr, "approve needs names, not an empty string")
 	}
 	require.Equal(t, all, awaiting(t, w))
 	for _, args := range [][]string{{"calc", "#x"}, {"calc", "--", "-x"}, {"--", "calc", "--all"}, {"calc", "{a,b}"}} {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Names in printed commands come from servers, and a shell runs what they hold. Only
-// registry/termtext puts names into commands.
+// Names in printed commands come from servers, and a shell executes their contents. Only
+// registry/termtext may insert names into commands.
 func TestOnlyTermtextPutsNamesIntoCommands(t *testing.T) {
 	for _, p := range load(t) {
 		if under(p.name, tests) || p.name == "registry/termtext" || under(p.name, "gateway/bench") || under(p.name, "gateway/deploy") {
@@ -27,13 +27,13 @@ func TestOnlyTermtextPutsNamesIntoCommands(t *testing.T) {
 			f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
 			require.NoError(t, err)
 			for _, at := range unquoted(f) {
-				t.Errorf("%s puts a name into a command: use termtext.Goblin or termtext.Command", files.Position(at))
+				t.Errorf("%s inserts a name into a command; use termtext.Goblin or termtext.Command", files.Position(at))
 			}
 		}
 	}
 }
 
-// The check finds each way in which a name can get into a command.
+// The check detects every way of inserting a name into a command.
 func TestCommandsWithNamesAreFound(t *testing.T) {
 	for source, want := range map[string]int{
 		`"goblin approve " + name`:                                  1,
@@ -75,22 +75,22 @@ func TestCommandsWithNamesAreFound(t *testing.T) {
 	}
 }
 
-// programs begin the commands that Goblin prints.
+// programs are the first words of the commands that Goblin prints.
 const programs = `(?:goblin|chmod|chown|kill|mkdir|export|rm|npx|uvx|env -i|ls -l)`
 
 var (
-	// ends matches a text that ends within a command, in front of what follows.
+	// ends matches a text that ends within a command.
 	ends = regexp.MustCompile(`(?:^|[^\w./-])` + programs + `(?: [\w.=-]+)+ $|(?:^|[^\w./-])(?:goblin|kill|export|chmod|rm) $`)
 	// filled matches a command with a verb of fmt.
 	filled = regexp.MustCompile(`(?:^|[^\w./-])` + programs + `(?: [\w.=-]+)* ['"]?%[-+# 0-9.\[\]]*[a-zA-Z]`)
-	// numbered matches the sentences that begin as a command does, and go on with a count.
+	// numbered matches sentences that begin like a command and continue with a count.
 	numbered = regexp.MustCompile(`goblin validate reports all |goblin needs |^goblin %s \(`)
 )
 
-// constants are the parts of help texts, which are built from constant words.
+// constants are the parts of help texts, which contain constant words only.
 var constants = map[string]bool{"Use": true, "Short": true, "Long": true, "Example": true}
 
-// unquoted returns the places where text of an expression becomes part of a command.
+// unquoted returns the positions where an expression's text becomes part of a command.
 func unquoted(n ast.Node) (all []token.Pos) {
 	report := func(e ast.Expr, text string, next ast.Expr) {
 		text = numbered.ReplaceAllString(text, "")
@@ -123,10 +123,10 @@ func unquoted(n ast.Node) (all []token.Pos) {
 			return false
 		case *ast.CallExpr:
 			if fromDisplay(n) {
-				// A command of two words begins with "goblin "; all else of it is quoted.
+				// A command of two words begins with "goblin "; the rest is quoted.
 				f := n.Fun.(*ast.SelectorExpr)
 				if f.Sel.Name == "Goblin" && literal(n.Args[0]) == nil {
-					all = append(all, n.Pos()) // the verb has no names
+					all = append(all, n.Pos()) // the verb contains no names
 				}
 				if b, ok := n.Args[0].(*ast.BinaryExpr); ok && literal(b.X) != nil && *literal(b.X) == "goblin " {
 					return false
@@ -135,7 +135,7 @@ func unquoted(n ast.Node) (all []token.Pos) {
 			}
 			if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Line" && len(n.Args) > 0 && literal(n.Args[0]) == nil {
 				if _, ok := n.Args[0].(*ast.BinaryExpr); ok {
-					all = append(all, n.Pos()) // the verb has no names
+					all = append(all, n.Pos()) // the verb contains no names
 				}
 			}
 			f, ok := n.Fun.(*ast.Ident)
@@ -160,7 +160,7 @@ func unquotedIn(e ast.Expr) []token.Pos {
 	return unquoted(e)
 }
 
-// reportList reports the texts of a list that are joined with what follows them.
+// reportList reports the texts of a list that are joined with their successors.
 func reportList(exprs []ast.Expr, words bool, report func(e ast.Expr, text string, next ast.Expr)) {
 	verb := regexp.MustCompile(`^[a-z]+$`)
 	for i, e := range exprs {
@@ -180,7 +180,7 @@ func reportList(exprs []ast.Expr, words bool, report func(e ast.Expr, text strin
 	}
 }
 
-// lastWord returns the last word of a text, "-" if it has none.
+// lastWord returns the last word of a text, or "-".
 func lastWord(text string) string {
 	words := strings.Fields(text)
 	if len(words) == 0 {
@@ -189,7 +189,7 @@ func lastWord(text string) string {
 	return words[len(words)-1]
 }
 
-// fromDisplay reports whether an expression is a call of the package that quotes.
+// fromDisplay reports whether an expression calls the quoting package.
 func fromDisplay(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {

@@ -20,14 +20,14 @@ var (
 	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 )
 
-// testSources are the tests of all packages and platforms.
+// testSources contains the tests of all packages and platforms.
 type testSources struct {
-	folders map[string][]string // folders of packages, by the name of a test in them
+	folders map[string][]string // package folders by test name
 	text    string
 }
 
-// TestDocumentsNameTestsThatExist checks each test that SECURITY.md and FAULTS.md name,
-// also in the package that stands before it.
+// TestDocumentsNameTestsThatExist checks each test that SECURITY.md and FAULTS.md
+// mention, also its package if that precedes it.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	sources := readTests(t)
 	for _, path := range []string{"SECURITY.md", "gateway/FAULTS.md"} {
@@ -41,17 +41,17 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 				t.Errorf("%s:%d: %s", path, i+1, mistake)
 			}
 		}
-		require.Greater(t, named, 50, "%s names few tests; are they written as `TestName`?", path)
+		require.Greater(t, named, 50, "%s mentions few tests; write them as `TestName`", path)
 	}
 }
 
-// TestWrongNamesOfTestsAreFound shows that the check of the documents can fail.
+// TestWrongNamesOfTestsAreFound checks that the check can fail.
 func TestWrongNamesOfTestsAreFound(t *testing.T) {
 	sources := testSources{folders: map[string][]string{"TestA": {"gateway/a"}, "FuzzB": {"gateway/b"}}, text: `{"a row": 1}`}
 	for line, mistakes := range map[string][]string{
 		"| x | `TestA` `FuzzB` `TestA/a row`, `TestA/a_row` |": nil,
 		"| x | `gateway/a`: `TestA`, `gateway/b`: `FuzzB` |":   nil,
-		"| `gateway/b`: x | `TestA` |":                         nil, // a package counts for its cell
+		"| `gateway/b`: x | `TestA` |":                         nil, // a package applies to its cell
 		"see `TestC`":                                          {"TestC does not exist"},
 		"| x | `gateway/b`: `FuzzB` `TestA` |":                 {"TestA is not in gateway/b"},
 		"`TestA/another row`":                                  {`TestA has no "another row"`},
@@ -61,8 +61,8 @@ func TestWrongNamesOfTestsAreFound(t *testing.T) {
 	}
 }
 
-// TestPromisesNameTests checks that each row of a table of promises names a test, or what
-// has to be read.
+// TestPromisesNameTests checks that each row of a table of promises names a test or code
+// to read.
 func TestPromisesNameTests(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
 	require.NoError(t, err)
@@ -76,15 +76,15 @@ func TestPromisesNameTests(t *testing.T) {
 		case inTable && !strings.HasPrefix(line, "|---"):
 			promises++
 			if n, _ := (testSources{}).check(line); n == 0 && !strings.Contains(line, "by reading") {
-				t.Errorf("no test shows: %s", line)
+				t.Errorf("row without a test: %s", line)
 			}
 		}
 	}
 	require.Greater(t, promises, 20)
 }
 
-// check counts the tests that a line of a document names, and returns what is wrong with
-// their names.
+// check counts the tests in a line of a document, and returns the mistakes in their
+// names.
 func (s testSources) check(line string) (named int, mistakes []string) {
 	for cell := range strings.SplitSeq(line, "|") {
 		folder := ""
@@ -111,7 +111,7 @@ func (s testSources) check(line string) (named int, mistakes []string) {
 	return named, mistakes
 }
 
-// hasRow reports whether a test has a row of that name, which `go test` prints with
+// hasRow reports whether a test has a row with a name, which `go test` prints with
 // underscores.
 func (s testSources) hasRow(row string) bool {
 	return strings.Contains(s.text, `"`+row+`"`) || strings.Contains(s.text, `"`+strings.ReplaceAll(row, "_", " ")+`"`)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each doc link, such as that of [path.Base], names a declaration or an imported package.
+// Each doc link, such as [path.Base], refers to a declaration or an imported package.
 func TestDocLinksNameDeclarations(t *testing.T) {
 	link := regexp.MustCompile(`(?:^|[\s(*])\[\*?((?:[a-z]\w*\.)?[A-Z]\w*(?:\.[A-Za-z]\w*)?)\]`)
 	declared, ours, imported := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -38,7 +38,7 @@ func TestDocLinksNameDeclarations(t *testing.T) {
 					links = append(links, [3]string{dir, m[1], files.Position(g.Pos()).String()})
 				}
 			}
-			of := "" // the type that is declared
+			of := "" // the declared type
 			ast.Inspect(f, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.TypeSpec:
@@ -69,7 +69,7 @@ func TestDocLinksNameDeclarations(t *testing.T) {
 	for _, l := range links {
 		head, _, _ := strings.Cut(l[1], ".")
 		if !declared[l[0]+"."+l[1]] && !declared[l[1]] && (ours[head] || !imported[head]) {
-			t.Errorf("%s: [%s] names no declaration", l[2], l[1])
+			t.Errorf("%s: no declaration for [%s]", l[2], l[1])
 		}
 	}
 }

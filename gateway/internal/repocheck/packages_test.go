@@ -14,14 +14,14 @@ import (
 // modulePath is set by gateway/deploy/renamemodule.
 const modulePath = "goblin"
 
-// source is one package of this module, with the files of all systems and tags.
+// source is one package of this module, with the files for all systems and tags.
 type source struct {
 	*build.Package
-	name  string // the import path within the module; "main" for the root
-	lines int    // of all files but tests
+	name  string // import path within the module; "main" for the root
+	lines int    // of all files except tests
 }
 
-// tests is the folder of the tests from outside, whose harness is no production code.
+// tests is the folder of the end-to-end tests, whose harness is not production code.
 const tests = "gateway/e2e"
 
 // packages returns the packages of the module at root, by path.
@@ -60,7 +60,7 @@ func packages(root string) (all []source, err error) {
 	return all, err
 }
 
-// production counts the lines of a folder's Go files but tests.
+// production counts the lines of a folder's Go files, except tests.
 func production(dir string) (lines int, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -84,7 +84,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// within is an import path without the module; empty for packages of others.
+// within returns an import path without the module, or "" for third-party packages.
 func within(path string) string {
 	if path == modulePath || path == modulePath+"/." {
 		return "main"

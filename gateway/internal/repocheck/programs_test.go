@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// starters are the packages that start programs, and which ones. None of them takes a
-// program or an address from what a server sends.
+// starters are the packages that start programs. None of them takes a program or an
+// address from server data.
 var starters = map[string]string{
 	"gateway/browser":   "the user's browser, for a login that the user began",
 	"gateway/command":   "the user's editor, and Goblin itself",
@@ -24,8 +24,8 @@ var starters = map[string]string{
 	"meta/lua":          "Goblin itself, for a script",
 }
 
-// TestFewPackagesStartPrograms checks that no other package starts a program: the text of a
-// server cannot become a command where nothing runs commands.
+// TestFewPackagesStartPrograms checks that no other package starts a program, so that
+// server text can't become a command there.
 func TestFewPackagesStartPrograms(t *testing.T) {
 	used := make(map[string]bool)
 	for name, files := range parsed(t) {
@@ -36,19 +36,19 @@ func TestFewPackagesStartPrograms(t *testing.T) {
 				}
 				used[name] = true
 				if starters[name] == "" {
-					t.Errorf("%s starts a program; %s has no row in starters", path, name)
+					t.Errorf("%s starts a program; add %s to starters", path, name)
 				}
 				return true
 			})
 		}
 	}
 	for name := range starters {
-		require.True(t, used[name], "starters has a row for %s, which starts nothing", name)
+		require.True(t, used[name], "%s starts no program; remove it from starters", name)
 	}
 }
 
-// startsProgram reports whether a node makes a command or a process. What only gets an
-// *exec.Cmd is covered by what made it.
+// startsProgram reports whether a node creates a command or a process. Code that only
+// receives an *exec.Cmd doesn't count.
 func startsProgram(n ast.Node) bool {
 	if made, ok := n.(*ast.CompositeLit); ok {
 		return selects(made.Type, "exec", "Cmd")
@@ -56,7 +56,7 @@ func startsProgram(n ast.Node) bool {
 	return selects(n, "exec", "Command", "CommandContext") || selects(n, "os", "StartProcess") || selects(n, "syscall", "Exec", "ForkExec", "StartProcess")
 }
 
-// selects reports whether a node is one of the names of a package.
+// selects reports whether a node is one of a package's names.
 func selects(n ast.Node, from string, names ...string) bool {
 	s, ok := n.(*ast.SelectorExpr)
 	if !ok {
@@ -66,11 +66,11 @@ func selects(n ast.Node, from string, names ...string) bool {
 	return ok && of.Name == from && slices.Contains(names, s.Sel.Name)
 }
 
-// configEditors are the methods of the daemon that write the config.
+// configEditors are the daemon's methods that write the config.
 var configEditors = []string{"AddServer", "TryServer", "RemoveServer"}
 
-// TestOnlyUIsEditTheConfigOfADaemon checks that neither a request of a client nor a control
-// operation leads to an edit of the config: only the UI's actions call what writes it.
+// TestOnlyUIsEditTheConfigOfADaemon checks that no client request or control operation
+// edits the config: only the UI's actions call these methods.
 func TestOnlyUIsEditTheConfigOfADaemon(t *testing.T) {
 	found := false
 	for name, files := range parsed(t) {
@@ -88,10 +88,10 @@ func TestOnlyUIsEditTheConfigOfADaemon(t *testing.T) {
 			})
 		}
 	}
-	require.True(t, found, "nothing calls %v; were they renamed?", configEditors)
+	require.True(t, found, "no calls of %v; update configEditors", configEditors)
 }
 
-// parsed returns the syntax of all production files, by package and path.
+// parsed returns the syntax of all production files by package and path.
 func parsed(t *testing.T) map[string]map[string]*ast.File {
 	t.Helper()
 	all := make(map[string]map[string]*ast.File)

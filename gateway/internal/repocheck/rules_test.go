@@ -21,8 +21,8 @@ const root = "../../.."
 
 type row struct{ name, imports, why string }
 
-// rules has a row for each package: the packages of this module that it may import, and
-// the reason. A row that ends in "/..." stands for all packages below that have none.
+// rules contains the internal packages that each package may import, and the reason. A
+// row that ends in "/..." applies to all packages below it without their own row.
 var rules = []row{
 	{"main", "gateway/cli gateway/command gateway/config gateway/daemon gateway/demo gateway/remoteui gateway/serve gateway/stack meta meta/lua meta/lua/worker tui tui/termquery tui/theme", "wires UI, meta tools and modes; no package imports it"},
 
@@ -110,7 +110,7 @@ var rules = []row{
 	{"gateway/internal/repocheck", "", "reads the code as text"},
 }
 
-// sides are the folders that do not import each other, not even in tests, and their exceptions.
+// sides are folders that must not import each other, not even in tests, with exceptions.
 var sides = map[string]string{"registry": "", "gateway": "registry", "meta": "registry", "tui": "registry"}
 
 func TestImportsAreAllowed(t *testing.T) {
@@ -119,7 +119,7 @@ func TestImportsAreAllowed(t *testing.T) {
 		name := p.name
 		row := rule(name)
 		if row.name == "" {
-			t.Errorf("%s has no row in rules of gateway/internal/repocheck/rules_test.go", name)
+			t.Errorf("%s is missing from rules in gateway/internal/repocheck/rules_test.go", name)
 			continue
 		}
 		seen[row.name] = true
@@ -132,13 +132,13 @@ func TestImportsAreAllowed(t *testing.T) {
 		also, bound := sides[side]
 		for _, other := range ours(slices.Concat(p.TestImports, p.XTestImports)) {
 			if bound && !under(other, side) && !slices.ContainsFunc(strings.Fields(also), func(s string) bool { return under(other, s) }) {
-				t.Errorf("tests of %s must not import %s: this side may import %q only", name, other, also)
+				t.Errorf("tests of %s must not import %s: this side may only import %q", name, other, also)
 			}
 		}
 	}
 	for _, row := range rules {
 		if !seen[row.name] && !strings.HasSuffix(row.name, "/...") {
-			t.Errorf("rules have a row for %s, which is no package", row.name)
+			t.Errorf("rules contains %s, which is not a package", row.name)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func rule(name string) (found row) {
 
 func under(name, above string) bool { return name == above || strings.HasPrefix(name, above+"/") }
 
-// bounds are the limits in lines of packages that do not have maxLines.
+// bounds are line limits for packages that differ from maxLines.
 var bounds = map[string]int{"gateway": 3_800, "tui": 3_800, "gateway/command": 7_000}
 
 const (
@@ -173,18 +173,18 @@ func TestPackagesAreSmallEnough(t *testing.T) {
 			limit = maxLines
 		}
 		if p.lines > limit {
-			t.Errorf("%s has %d lines, and may have %d", p.name, p.lines, limit)
+			t.Errorf("%s has %d lines, limit %d", p.name, p.lines, limit)
 		}
 	}
 }
 
 func TestGatewayHasFewMethods(t *testing.T) {
 	if n := methods(t, filepath.Join(root, "gateway"), "Gateway"); n > maxGatewayMethods {
-		t.Errorf("Gateway has %d methods, and may have %d: give them to a type with less to look after", n, maxGatewayMethods)
+		t.Errorf("Gateway has %d methods, limit %d; move some to a smaller type", n, maxGatewayMethods)
 	}
 }
 
-// Every bridge, script and command is a process that begins with all of this.
+// Every bridge, script and command is a process that runs all package initializers.
 func TestNothingIsCompiledBeforeMain(t *testing.T) {
 	for _, p := range load(t) {
 		if under(p.name, tests) || under(p.name, "gateway/deploy") {
@@ -196,15 +196,15 @@ func TestNothingIsCompiledBeforeMain(t *testing.T) {
 			require.NoError(t, err)
 			for _, d := range f.Decls {
 				if vars, ok := d.(*ast.GenDecl); ok && compiles(vars) {
-					t.Errorf("a variable in %s is a regexp that is compiled at each start: make it a sync.OnceValue", path)
+					t.Errorf("a variable in %s compiles a regexp at each start; use sync.OnceValue", path)
 				}
 			}
 		}
 	}
 }
 
-// compiles says whether a declaration compiles an expression, and not only a function
-// of it that is called later.
+// compiles reports whether a declaration compiles a regexp at start. A function that is
+// called later doesn't count.
 func compiles(d *ast.GenDecl) (found bool) {
 	ast.Inspect(d, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "MustCompile" {
@@ -250,14 +250,14 @@ func TestLayoutIsCurrent(t *testing.T) {
 	table.WriteString("\n| package | what it does |\n|---|---|\n")
 	for _, p := range load(t) {
 		if len(p.GoFiles) == 0 {
-			continue // tests only
+			continue // only tests
 		}
 		what := strings.TrimSuffix(p.Doc, ".")
 		for _, kind := range []string{"Package ", "Command "} {
 			what = strings.TrimPrefix(what, kind+p.name[strings.LastIndex(p.name, "/")+1:]+" ")
 		}
 		require.NotEmpty(t, what, "%s has no doc comment", p.name)
-		require.LessOrEqual(t, len(what), 110, "the first sentence of the doc of %s is too long for the table", p.name)
+		require.LessOrEqual(t, len(what), 110, "the first sentence of the doc comment of %s is too long for the table", p.name)
 		fmt.Fprintf(&table, "| `%s` | %s |\n", p.name, strings.ReplaceAll(what, "|", `\|`))
 	}
 	table.WriteString("\n")
@@ -267,27 +267,27 @@ func TestLayoutIsCurrent(t *testing.T) {
 	require.NoError(t, err)
 	before, rest, begins := strings.Cut(string(text), layoutBegins)
 	_, after, ends := strings.Cut(rest, layoutEnds)
-	require.True(t, begins && ends, "CONTRIBUTING.md has no place for the table")
+	require.True(t, begins && ends, "CONTRIBUTING.md lacks the markers of the table")
 	current := before + layoutBegins + table.String() + layoutEnds + after
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(current), 0o644))
 		return
 	}
-	require.True(t, current == string(text), "the table of CONTRIBUTING.md is not current: run go generate ./gateway/internal/repocheck")
+	require.True(t, current == string(text), "the table in CONTRIBUTING.md is stale; run go generate ./gateway/internal/repocheck")
 }
 
-// A path in backticks in CONTRIBUTING.md leads somewhere.
+// Paths in backticks in CONTRIBUTING.md exist.
 func TestContributingNamesFilesThatExist(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
 	require.NoError(t, err)
-	require.LessOrEqual(t, bytes.Count(text, []byte("\n")), 200, "CONTRIBUTING.md is one page")
+	require.LessOrEqual(t, bytes.Count(text, []byte("\n")), 200, "CONTRIBUTING.md must be at most one page")
 	path := regexp.MustCompile("`((?:gateway|registry|tui|meta)/[a-z0-9/_.]+|[a-z.]+\\.(?:go|yaml|example))`")
 	names := path.FindAllSubmatch(text, -1)
 	require.NotEmpty(t, names)
 	for _, name := range names {
 		file, _, _ := strings.Cut(string(name[1]), ".Backend")
 		if _, err := os.Stat(filepath.Join(root, file)); err != nil {
-			t.Errorf("CONTRIBUTING.md names %s, which does not exist", name[1])
+			t.Errorf("CONTRIBUTING.md refers to %s, which does not exist", name[1])
 		}
 	}
 }
@@ -299,7 +299,7 @@ func load(t *testing.T) []source {
 	return all
 }
 
-// ours returns the packages of this module among imports.
+// ours returns the internal packages among imports.
 func ours(imports []string) (names []string) {
 	for _, path := range imports {
 		if name := within(path); name != "" {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// act does the actions one after another until one ends the exchange.
+// act performs the actions in order until one finishes the exchange.
 func (s *server) act(x *exchange, acts []*action) {
 	for _, a := range acts {
 		if x.over {
@@ -24,7 +24,7 @@ func (s *server) act(x *exchange, acts []*action) {
 	}
 }
 
-// due counts the uses of an action and says whether it still applies.
+// due counts the uses of an action and reports whether it still applies.
 func (s *server) due(a *action) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +72,8 @@ func (s *server) do(x *exchange, a *action) {
 	}
 }
 
-// verbatim answers with what the request itself holds for that, so that a test
-// can ask for any answer without a script of its own. Nothing is added to it.
+// verbatim answers with the reply in the request itself, unchanged, so that a test can
+// get any answer without a script.
 func (s *server) verbatim(x *exchange) {
 	var p struct {
 		Reply json.RawMessage
@@ -84,7 +84,7 @@ func (s *server) verbatim(x *exchange) {
 	}
 	err := json.Unmarshal(x.params, &p)
 	var text string
-	if json.Unmarshal(p.Reply, &text) == nil { // clients may sort the members of an object
+	if json.Unmarshal(p.Reply, &text) == nil { // a text, because clients may sort the members of an object
 		p.Reply = json.RawMessage(text)
 	}
 	if err != nil || len(p.Reply) == 0 || p.Reply[0] != '{' {
@@ -99,7 +99,7 @@ func (s *server) verbatim(x *exchange) {
 	s.finish(x, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s`, x.id, p.Reply[1:]))
 }
 
-// take does what lasts; a cancelled request ends with it, unanswered.
+// take performs an action that may block. If the request is cancelled, it stops without an answer.
 func (s *server) take(x *exchange, a *action) {
 	switch a.Do {
 	case "delay":
@@ -158,7 +158,6 @@ func (s *server) gate(name string) chan struct{} {
 	return s.gates[name]
 }
 
-// progressToken is that of a request; nil if it has none.
 func progressToken(params json.RawMessage) json.RawMessage {
 	var p struct {
 		Meta struct {
@@ -183,7 +182,6 @@ func (s *server) progress(x *exchange, a *action) {
 	}
 }
 
-// ask sends a request to the client.
 func (s *server) ask(x *exchange, a *action) <-chan json.RawMessage {
 	ch := make(chan json.RawMessage, 1)
 	s.mu.Lock()
@@ -195,7 +193,7 @@ func (s *server) ask(x *exchange, a *action) <-chan json.RawMessage {
 	return ch
 }
 
-// await keeps the reply to a request, or its error as {"error":…}.
+// await waits for the reply to a request. An error is recorded as {"error":…}.
 func (s *server) await(x *exchange, a *action, ch <-chan json.RawMessage) {
 	select {
 	case reply := <-ch:
@@ -213,7 +211,7 @@ func orObject(params json.RawMessage) json.RawMessage {
 	return params
 }
 
-// say sends or prints N times, once if N is 0.
+// say sends or prints a message N times; 0 is once.
 func (s *server) say(x *exchange, a *action) {
 	for i := range max(1, a.N) {
 		switch a.Do {
@@ -235,7 +233,6 @@ func (s *server) say(x *exchange, a *action) {
 	}
 }
 
-// text renders an action's n-th message.
 func (s *server) text(x *exchange, a *action, n int) []byte {
 	text := a.Text + string(a.Data)
 	if !strings.Contains(text, "$") {
@@ -279,7 +276,6 @@ func (s *server) change(a *action) {
 	}
 }
 
-// named tells whether an entry has that name, URI or template.
 func named(entry json.RawMessage, name string) bool {
 	var e struct {
 		Name     string
@@ -289,7 +285,6 @@ func named(entry json.RawMessage, name string) bool {
 	return json.Unmarshal(entry, &e) == nil && (e.Name == name || e.URI == name || e.Template == name)
 }
 
-// break_ does what a server should not.
 func (s *server) break_(a *action) {
 	switch a.Do {
 	case "sync":

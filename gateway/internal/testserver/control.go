@@ -14,17 +14,17 @@ import (
 type event struct {
 	Ev      string            `json:"ev"` // hello recv wait reply signal eof deaf gone http refused done
 	PID     int               `json:"pid,omitempty"`
-	Start   int               `json:"start,omitempty"` // hello: which process of this script it is, from 1
+	Start   int               `json:"start,omitempty"` // hello: number of this start of the script, from 1
 	Name    string            `json:"name,omitempty"`
 	Msg     json.RawMessage   `json:"msg,omitempty"`
-	Bad     string            `json:"bad,omitempty"` // a received text that is no JSON
+	Bad     string            `json:"bad,omitempty"` // received text that is not JSON
 	HTTP    string            `json:"http,omitempty"`
 	Session string            `json:"session,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	ID      int64             `json:"id,omitempty"` // done: of the command
 }
 
-// connect counts this start, opens the log and dials the test.
+// connect counts this start, opens the log and connects to the test.
 func (s *server) connect() error {
 	var err error
 	if s.start, err = countStart(s.path()); err != nil {
@@ -56,8 +56,8 @@ func (s *server) path() string {
 	return s.Log
 }
 
-// countStart adds a line with the PID to path.starts, and returns the number of processes
-// that were started with this script.
+// countStart adds a line with the PID to path.starts, and returns the number of starts of
+// this script.
 func countStart(path string) (int, error) {
 	if path == "" {
 		return 1, nil
@@ -70,7 +70,7 @@ func countStart(path string) (int, error) {
 	if _, err := fmt.Fprintln(f, os.Getpid()); err != nil {
 		return 0, fmt.Errorf("count the starts: %w", err)
 	}
-	end, err := f.Seek(0, io.SeekCurrent) // of that line, whatever else is written
+	end, err := f.Seek(0, io.SeekCurrent) // of this line, regardless of concurrent writes
 	if err != nil {
 		return 0, fmt.Errorf("count the starts: %w", err)
 	}
@@ -81,10 +81,10 @@ func countStart(path string) (int, error) {
 	return bytes.Count(lines, []byte("\n")) - bytes.Count(lines, []byte(grandchildMark)), nil
 }
 
-// grandchildMark precedes the PIDs of grandchildren in the file of the starts.
+// grandchildMark precedes the PIDs of grandchildren in the .starts file.
 const grandchildMark = "grandchild "
 
-// noteGrandchild adds a grandchild to the file of the starts.
+// noteGrandchild adds a grandchild to the .starts file.
 func (s *server) noteGrandchild(pid int) error {
 	if s.path() == "" {
 		return nil
@@ -105,11 +105,10 @@ func (s *server) tell(e event) {
 		fmt.Fprintf(s.log, "%s\n", e.Msg)
 	}
 	if s.control != nil {
-		_, _ = s.control.Write(append(marshal(e), '\n')) // a test that is gone needs to hear nothing
+		_, _ = s.control.Write(append(marshal(e), '\n')) // the test may be over
 	}
 }
 
-// commands does what the test says, one command at a time and in order.
 func (s *server) commands(conn net.Conn) {
 	r := bufio.NewScanner(conn)
 	r.Buffer(nil, 64<<20)

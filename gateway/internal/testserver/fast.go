@@ -11,19 +11,16 @@ import (
 	"time"
 )
 
-// fastPage is the number of resources in one answer of the fast server.
+// fastPage is the number of resources per page of the fast server.
 const fastPage = 1000
 
 // touched is the URI of the resource that the tool "touch" reports as updated.
 const touched = "file:///srv/data/touched.json"
 
-// fast is the server of benchmarks. It has no script and answers at once, so that a
-// measurement shows the way to the server and back. It has the tools "echo", which answers
-// with a text of "size" bytes, "touch", which also reports one update, and "storm", which
-// reports updates of many resources for some seconds.
-//
-// fast does not parse requests as JSON: it expects their members in the order id,
-// method, params.
+// fast is the server for benchmarks. It has no script and answers at once, so that
+// measurements show only the transport. Its tool "echo" returns a text of "size" bytes.
+// "touch" also reports one update. "storm" reports updates of many resources for some
+// seconds.
 type fast struct {
 	writing   sync.Mutex // held while writing to out
 	out       io.Writer
@@ -39,7 +36,6 @@ func newFast(resources int, out io.Writer) *fast {
 	return f
 }
 
-// fastURI returns the URI of resource i.
 func fastURI(i int) string {
 	if i == 0 {
 		return touched
@@ -47,7 +43,7 @@ func fastURI(i int) string {
 	return fmt.Sprintf("file:///srv/data/set-%d/item-%07d.json", i%97, i)
 }
 
-// serve answers the requests of in until its end.
+// serve answers the requests from in until its end.
 func (f *fast) serve(in io.Reader) error {
 	r := bufio.NewReaderSize(in, 1<<20)
 	for {
@@ -66,14 +62,13 @@ func (f *fast) serve(in io.Reader) error {
 	}
 }
 
-// between returns the text between two others, "" if one of them is missing.
+// between returns the text between two others, or "" if one is missing.
 func between(line []byte, before, after string) string {
 	_, rest, _ := bytes.Cut(line, []byte(before))
 	text, _, _ := bytes.Cut(rest, []byte(after))
 	return string(text)
 }
 
-// argument returns a number in the arguments of a call, 0 if it is missing.
 func argument(line []byte, name string) int {
 	_, rest, _ := bytes.Cut(line, []byte(`"`+name+`":`))
 	n, _ := strconv.Atoi(string(rest[:len(rest)-len(bytes.TrimLeft(rest, "0123456789"))]))
@@ -142,7 +137,7 @@ func (f *fast) storm(resources, times, seconds int) {
 	}
 }
 
-// page returns a page of the resources. A cursor is the index of its first resource.
+// page returns a page of resources. A cursor is the index of its first resource.
 func (f *fast) page(cursor string) string {
 	at, _ := strconv.Atoi(cursor)
 	at = max(0, min(at, len(f.resources)))

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// sessions are those of HTTP clients, each with the GET streams it has open.
+// sessions are the sessions of HTTP clients with their open GET streams.
 type sessions struct {
 	mu   sync.Mutex
 	open map[string]*session
@@ -20,7 +20,7 @@ type sessions struct {
 type session struct {
 	id      string
 	streams map[*poster]bool
-	queue   [][]byte // sent while no stream was open
+	queue   [][]byte // sent without an open stream
 }
 
 func newSessions() *sessions { return &sessions{open: map[string]*session{}} }
@@ -37,8 +37,8 @@ func (ss *sessions) addLocked() *session {
 	return v
 }
 
-// addLegacy makes a session of a stream: nothing comes on it before the event
-// that says where to post, and what is posted after that has its answer there.
+// addLegacy creates a session for a 2024-11-05 stream. The endpoint event is sent before
+// everything else, and later POSTs are answered on the stream.
 func (ss *sessions) addLegacy(p *poster) *session {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -74,12 +74,12 @@ func (ss *sessions) hangup() {
 		for p := range v.streams {
 			p.end()
 		}
-		clear(v.streams) // what is sent from now on waits for the next
+		clear(v.streams) // later messages wait for the next stream
 	}
 }
 
-// send gives a frame to one stream of every session; it waits for one where
-// there is none.
+// send sends a frame on one stream of every session. Without a stream, the frame waits
+// for the next one.
 func (ss *sessions) send(frame []byte) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -96,8 +96,7 @@ func (ss *sessions) send(frame []byte) {
 	}
 }
 
-// attach opens a stream of a session; it reports false for one that has been
-// forgotten.
+// attach adds a stream to a session. It returns false if the session was forgotten.
 func (ss *sessions) attach(v *session, p *poster) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -118,8 +117,7 @@ func (ss *sessions) detach(v *session, p *poster) {
 	delete(v.streams, p)
 }
 
-// poster is one HTTP response: JSON if the answer comes first, otherwise an
-// event stream.
+// poster is one HTTP response: JSON if the answer comes first, otherwise an event stream.
 type poster struct {
 	mu   sync.Mutex
 	w    http.ResponseWriter
@@ -147,7 +145,6 @@ func (p *poster) write(name string, frame []byte) {
 	p.w.(http.Flusher).Flush()
 }
 
-// raw writes a part of an event stream as it stands.
 func (p *poster) raw(text []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,7 +206,8 @@ func (p *poster) end() {
 	}
 }
 
-// serveHTTP serves for ever; its address is told to the test as event "http".
+// serveHTTP serves until the process exits. It sends its address to the test as the event
+// "http".
 func (s *server) serveHTTP(addr string) error {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -288,7 +286,7 @@ func (s *server) post(w http.ResponseWriter, r *http.Request, p *poster, from or
 		from.answer = func(frame []byte) { p.modern(frame, s.SSE) }
 		s.receive(body, from)
 		hold(r, p)
-		s.cancel(" " + string(m.ID)) // the end of the stream says so
+		s.cancel(" " + string(m.ID)) // the end of the stream cancels
 		return
 	case m.Method == "initialize":
 		if !s.Stateless {
@@ -307,8 +305,8 @@ func (s *server) post(w http.ResponseWriter, r *http.Request, p *poster, from or
 	hold(r, p)
 }
 
-// stream serves a GET. Its reader hears that it is open once nothing that is
-// sent, and no hangup, can miss it.
+// stream serves a GET. The client gets the headers only after the stream is registered,
+// so that it misses no message and no hangup.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, p *poster, v *session) {
 	if !s.sessions.attach(v, p) {
 		http.Error(w, "no such session", http.StatusNotFound)
@@ -322,7 +320,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, p *poster, v *se
 	hold(r, p)
 }
 
-// hold keeps the handler until the response is complete or its reader is gone.
+// hold blocks the handler until the response is complete or its client has disconnected.
 func hold(r *http.Request, p *poster) {
 	select {
 	case <-p.done:
@@ -331,8 +329,8 @@ func hold(r *http.Request, p *poster) {
 	}
 }
 
-// legacyStream is the event stream of revision 2024-11-05: its first event
-// says where to post, all answers come on it.
+// legacyStream is the event stream of revision 2024-11-05. Its first event is the POST
+// endpoint, and all answers are sent on it.
 func (s *server) legacyStream(w http.ResponseWriter, r *http.Request) {
 	s.tell(event{Ev: "recv", HTTP: "SSE", Headers: headers(r)})
 	p := newPoster(w)

@@ -1,33 +1,6 @@
 // Command testserver is a scripted MCP server for tests and benchmarks.
 //
-// It records the messages that a server is sent, and misbehaves in every way that a script
-// or the test asks for.
-//
-//	testserver SCRIPT.json             MCP on stdin and stdout
-//	testserver -http ADDR SCRIPT.json  Streamable HTTP at /mcp, HTTP+SSE at /sse
-//	testserver -fast N                 without a script: fast answers, N resources
-//
-// It uses no MCP library, so that no leniency of one hides a fault of the program under test.
-// It must not import anything of Goblin.
-//
-// # Script
-//
-// A script is one JSON object, see [script]. Whatever it does not say has a
-// plain default: a read answers "<server> <uri>", a call and a prompt answer
-// "<server>:<name>:<arguments>". The member "on" gives lists of actions by
-// "METHOD KEY", "METHOD" or "start" that run before that default, see [action].
-//
-// # Control
-//
-// If the script names a Unix socket, the process dials it when it starts: the
-// test is the listener, and so learns of every start (a connection) and every
-// death (its end). Each message that arrives at the MCP side is told there
-// before it is handled, each line from the test is one action that is done at
-// once, and answered. The answer comes after all that was told before it, so
-// that one round trip makes "the backend was asked nothing" a certain finding.
-//
-// Every request runs in a goroutine of its own; the process ends with its
-// input, a signal, or a script's crash, and waits for nothing.
+// It records all received messages, and misbehaves as its script or the test commands.
 package main
 
 import (
@@ -73,7 +46,7 @@ func run(addr, path string) error {
 	if addr == "" {
 		s.everybody = out.send
 	}
-	signals := catchSignals() // before the test knows of the process
+	signals := catchSignals() // before the test sees the process
 	if err := s.connect(); err != nil {
 		return err
 	}
@@ -90,8 +63,8 @@ func run(addr, path string) error {
 	return err
 }
 
-// serveLines reads one message per line until the input ends or an action says
-// that the process is deaf.
+// serveLines reads one message per line until the input ends or an action makes the
+// process deaf.
 func (s *server) serveLines(in io.Reader, out *lines) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -112,14 +85,14 @@ func (s *server) serveLines(in io.Reader, out *lines) error {
 	}
 }
 
-// lines writes whole frames, each on a line.
+// lines writes frames, one per line.
 type lines struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
 func (l *lines) send(frame []byte) {
-	_ = l.raw(append(frame[:len(frame):len(frame)], '\n')) // a reader that is gone is found by stdin's end
+	_ = l.raw(append(frame[:len(frame):len(frame)], '\n')) // a missing reader is noticed by the end of stdin
 }
 
 func (l *lines) raw(text []byte) error {
@@ -135,8 +108,7 @@ func catchSignals() <-chan os.Signal {
 	return ch
 }
 
-// watchSignals tells of TERM, INT and HUP, and ends the process unless the
-// script is stubborn.
+// watchSignals reports TERM, INT and HUP, and exits unless the script ignores them.
 func (s *server) watchSignals(signals <-chan os.Signal) {
 	for sig := range signals {
 		s.tell(event{Ev: "signal", Name: sig.String()})

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// The fake server in revision 2026-07-28, as strict as that is: what a client
-// does wrong is answered with the error that the revision has for it.
+// The fake server for revision 2026-07-28. It is strict: it answers violations with the
+// revision's errors.
 
 const modernRevision = "2026-07-28"
 
 const metaKey = "io.modelcontextprotocol/"
 
-// filter holds the subjects of one subscriptions/listen.
+// filter contains the subjects of a subscriptions/listen.
 type filter struct {
 	Tools     bool     `json:"toolsListChanged,omitempty"`
 	Prompts   bool     `json:"promptsListChanged,omitempty"`
@@ -38,7 +38,6 @@ func (f filter) wants(method, uri string) bool {
 	return false
 }
 
-// meta is a member of the params' _meta.
 func meta(params json.RawMessage, name string) json.RawMessage {
 	var p struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
@@ -53,8 +52,8 @@ func (s *server) isModern(params json.RawMessage) bool {
 	return (s.Era == "modern" || s.dual()) && meta(params, "protocolVersion") != nil
 }
 
-// stateless handles what differs from the older revisions before a request is
-// served; it reports true when that was all.
+// stateless handles the differences from older revisions before a request is served. It
+// returns true if the request is done.
 func (s *server) stateless(x *exchange) (done bool) {
 	switch {
 	case x.id == nil:
@@ -91,7 +90,7 @@ func (s *server) stateless(x *exchange) (done bool) {
 		s.fail(x, fmt.Appendf(nil, `{"code":-32601,"message":%q}`, "Method not found: "+x.method))
 		return true
 	case "subscriptions/listen":
-		s.act(x, s.actions(x.method, "")) // it can be made to fail
+		s.act(x, s.actions(x.method, "")) // the script can make it fail
 		if !x.over {
 			s.listen(x)
 		}
@@ -119,7 +118,7 @@ func (s *server) discovered() json.RawMessage {
 	return marshal(answer)
 }
 
-// complete is a result as the revision wants it.
+// complete returns a result in the revision's form.
 func (s *server) complete(x *exchange, result json.RawMessage) json.RawMessage {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(result, &o) != nil || o == nil {
@@ -147,7 +146,7 @@ type state struct {
 	Rounds  int
 }
 
-// resume takes up a request that was answered with questions before.
+// resume continues a request that was answered with input_required.
 func (s *server) resume(x *exchange) {
 	var p struct {
 		State     *string                    `json:"requestState"`
@@ -166,7 +165,6 @@ func (s *server) resume(x *exchange) {
 	}
 }
 
-// require answers with questions, unless they have been answered.
 func (s *server) require(x *exchange, asks []*action) {
 	if x.asked += len(asks); len(x.answers) >= x.asked {
 		for i, a := range asks {
@@ -202,7 +200,7 @@ func (s *server) input(x *exchange, requests map[string]any) {
 	s.succeed(x, marshal(o))
 }
 
-// listen acknowledges and stays until it is cancelled.
+// listen acknowledges a listen and keeps it open until it is cancelled.
 func (s *server) listen(x *exchange) {
 	var p struct{ Notifications *filter }
 	if json.Unmarshal(x.params, &p) != nil || p.Notifications == nil {
@@ -211,8 +209,7 @@ func (s *server) listen(x *exchange) {
 	}
 	f := *p.Notifications
 	f.URIs = slices.DeleteFunc(f.URIs, func(uri string) bool { return slices.Contains(s.DropURIs, uri) })
-	// The test hears of it first, and nothing comes on it before the
-	// acknowledgement.
+	// The test is notified first, and nothing is sent before the acknowledgement.
 	s.listening.Lock()
 	s.tell(event{Ev: "listen", Name: string(x.id), Msg: marshal(f)})
 	x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":%s,"_meta":{"%ssubscriptionId":%s}}}`,
@@ -226,7 +223,7 @@ func (s *server) listen(x *exchange) {
 	s.tell(event{Ev: "unlisten", Name: string(x.id)})
 }
 
-// announces reports whether a notice is one that is listened for.
+// announces reports whether a notification can be listened for.
 func announces(method string) bool {
 	switch method {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed",
@@ -236,9 +233,9 @@ func announces(method string) bool {
 	return false
 }
 
-// tagged sends a notification as the revision allows it: on the streams that
-// asked for it, or on a request's own; and to clients of the older ones as they
-// know it. It reports true when the caller is to send it.
+// tagged sends a notification according to the revision: on the matching listen streams
+// or a request's own stream, and unchanged to older clients. It returns true if the
+// caller must send it.
 func (s *server) tagged(x *exchange, method string, params json.RawMessage) bool {
 	var p map[string]json.RawMessage
 	_ = json.Unmarshal(params, &p)
@@ -271,7 +268,6 @@ func (s *server) tagged(x *exchange, method string, params json.RawMessage) bool
 	return false
 }
 
-// headersFit checks the headers of a POST against its body.
 func (s *server) headersFit(p *poster, m message, head map[string]string) bool {
 	var params struct {
 		Name      string
@@ -336,7 +332,7 @@ func (s *server) wantParams(want map[string]string, tool string, arguments map[s
 	}
 }
 
-// modern is answer with the status that the revision has for an error.
+// modern is like answer, with the revision's HTTP status for an error.
 func (p *poster) modern(frame []byte, sse bool) {
 	var m struct{ Error *struct{ Code int } }
 	_ = json.Unmarshal(frame, &m)
@@ -363,7 +359,7 @@ func (p *poster) modern(frame []byte, sse bool) {
 	close(p.done)
 }
 
-// unlisten ends all listens as a server does that goes away.
+// unlisten closes all listens, like a server that stops.
 func (s *server) unlisten() {
 	s.listening.Lock()
 	var open []*exchange

@@ -7,72 +7,70 @@ import (
 	"strings"
 )
 
-// script is how one fake server behaves. Every raw member is sent as it stands
-// in the file.
+// script defines the behavior of a fake server. Raw members are sent unchanged.
 type script struct {
 	Name         string          // serverInfo.name, and the start of default answers
 	Control      string          // Unix socket of the test
-	Log          string          // file that gets every received message as a line
+	Log          string          // file for received messages, one per line
 	Version      json.RawMessage // protocolVersion of the answer; default: the client's
-	Capabilities json.RawMessage // default: what the lists below suggest
+	Capabilities json.RawMessage // default: derived from the lists
 	Instructions string
 	Tools        []json.RawMessage
 	Prompts      []json.RawMessage
 	Resources    []json.RawMessage
 	Templates    []json.RawMessage
 	Skills       []json.RawMessage
-	Folders      map[string][]json.RawMessage // by URI of a folder: what is in it
-	Hints        map[string]json.RawMessage   // members of results about skills besides, for example ttlMs
-	Generate     map[string]int               // so many entries more of "tools", "resources", …
-	PageSize     int                          // 0: everything in one page
+	Folders      map[string][]json.RawMessage // contents of folders, by URI
+	Hints        map[string]json.RawMessage   // additional members of results about skills, such as ttlMs
+	Generate     map[string]int               // number of additional "tools", "resources", …
+	PageSize     int                          // 0 is one page
 	Reads        map[string]json.RawMessage   // by URI: a text, a contents array or a whole result
 	Calls        map[string]json.RawMessage   // by tool: a text or a whole result
 	Gets         map[string]json.RawMessage   // by prompt: a text or a whole result
 	On           map[string][]*action
 	Tasks        map[string]*tasking // tools that run as tasks: on the actions "task NAME", after "create NAME"
-	ErrorNull    bool                // results have the member "error": null beside them
-	Around       [][]byte            // the lines in the place of every answer, with "$answer" in them
+	ErrorNull    bool                // results also have the member "error": null
+	Around       [][]byte            // lines instead of every answer, with "$answer" in them
 	Serial       bool                // a message is handled before the next one is read
 	IgnoreTerm   bool
 	IgnoreEOF    bool
 	IgnoreCancel bool
 	SSE          bool     // HTTP: always answer as an event stream
 	Stateless    bool     // HTTP: no session ids
-	Era          string   // "": up to 2025-11-25; "modern": 2026-07-28 alone; "dual": both; "either": as "dual", but a process that was asked server/discover takes no initialize; "discreet": as "dual", but names 2026-07-28 alone; "mute": as "", but ignores server/discover
+	Era          string   // "": up to 2025-11-25; "modern": only 2026-07-28; "dual": both; "either": like "dual", but refuses initialize after server/discover; "discreet": like "dual", but lists only 2026-07-28; "mute": like "", but ignores server/discover
 	DropURIs     []string // modern: never acknowledged
-	NoStream     bool     // HTTP: GET is refused
+	NoStream     bool     // HTTP: refuse GET
 }
 
-// tasking is how a tool runs as a task.
+// tasking defines how a tool runs as a task.
 type tasking struct {
 	Required bool
 	Poll     int // pollInterval in ms
 }
 
-// action is one step. Do says which; the other members are its arguments.
+// action is one step. Do is its kind; the other members are arguments.
 //
 //	delay MS            | wait NAME (until release NAME) | release NAME
 //	result RESULT       | error ERROR | text TEXT: answer the request
 //	echo | env | answers: answer with the params, the environment, or the
 //	                      replies to the requests made so far
-//	count               : answer with the pid and how often this process did so
-//	reply               : send the notifications of the params' member "notes",
-//	                      then answer with "reply", an object that holds
-//	                      "result" or "error", or its JSON as a text; both as
-//	                      they stand
+//	count               : answer with the pid and the number of uses
+//	reply               : send the notifications in the params' member "notes",
+//	                      then answer with "reply", an object with "result" or
+//	                      "error", or its JSON as a text; both unchanged
 //	big BYTES           : answer with a text of that size
 //	hang                : never answer
 //	crash CODE          | deaf (stop reading) | closeout (close stdout)
 //	write TEXT          : TEXT as a line of stdout, N times
 //	stderr TEXT         : TEXT as a line of stderr, N times
-//	raw TEXT            : TEXT as it stands, without a line's end, N times
+//	raw TEXT            : TEXT unchanged, without a newline, N times
 //	answer TEXT         : TEXT as the frame that answers the request
-//	notify METHOD PARAMS: N times; in PARAMS, "$n" is the number of the time
+//	notify METHOD PARAMS: N times; in PARAMS, "$n" is the repetition
 //	progress N          : N progress messages with the token of the request
-//	request METHOD PARAMS: ask the client, wait for the reply
+//	request METHOD PARAMS: send a request to the client, wait for the reply
 //	requests ACTIONS    : the same for several requests at once
 //	later N             : modern: answer N times that it is not ready
-//	task TEXT           : the status of the task that the actions work for
+//	task TEXT           : set the status of the action's task
 //	add KIND ENTRY | remove KIND NAME | set KIND ENTRIES
 //	on KEY ACTIONS      : set the actions for KEY
 //	grandchild          : start a child that ignores signals and holds the pipes
@@ -81,10 +79,10 @@ type tasking struct {
 //	hangup              : HTTP: end all GET streams; modern: end all listens
 //	status CODE         : HTTP: answer with that status, HEADERS and TEXT
 //
-// In the TEXT of write, stderr, raw and answer, "$id" is the request's id, "$next"
-// the number after its cursor, "$n" the number of the time, "$count" how often this
-// process used it, and "$x" so many BYTES. "$args" are the arguments of the call and "$token"
-// its progress token, or null. DATA in its place need not be UTF-8.
+// The TEXT of write, stderr, raw and answer may contain variables. "$id" is the request's id, "$next" the
+// number after its cursor, "$n" the repetition, "$count" the number of uses in this process. "$x" is BYTES
+// bytes. "$args" are the arguments of the call and "$token"
+// its progress token, or null. DATA replaces TEXT and need not be UTF-8.
 type action struct {
 	Do      string
 	Ms      int
@@ -105,9 +103,9 @@ type action struct {
 	Actions []*action
 	Headers map[string]string
 
-	Starts int // only in the first so many processes of this script
-	After  int // not in the first so many processes
-	Times  int // only the first so many times in this process
+	Starts int // only in the first n processes of this script
+	After  int // not in the first n processes
+	Times  int // only the first n times in this process
 	used   int
 	ID     int64 // of a command of the test
 }
@@ -164,7 +162,7 @@ func generated(kind string, i int) json.RawMessage {
 	return fmt.Appendf(nil, `{"name":"%s_%06d"}`, strings.TrimSuffix(kind, "s"), i)
 }
 
-// capabilities declares what the script has lists for.
+// capabilities returns the capabilities for the script's lists.
 func (sc *script) capabilities() json.RawMessage {
 	if sc.Capabilities != nil {
 		return sc.Capabilities

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 )
 
-// server is the one MCP server of the process. mu guards the script's lists
-// and actions and the tables below it; nothing is sent while it is held.
+// server is the process's MCP server. mu guards the script's lists and actions and the
+// tables below it. Nothing is sent while it is held.
 type server struct {
 	*script
 	start   int
@@ -29,7 +29,7 @@ type server struct {
 	mu       sync.Mutex
 	gates    map[string]chan struct{}
 	running  map[string]*exchange            // by raw id and session
-	asked    map[string]chan json.RawMessage // own requests, by raw id
+	asked    map[string]chan json.RawMessage // requests to the client, by raw id
 	lastAsk  int
 	sessions *sessions
 	jobs     *jobs
@@ -53,9 +53,9 @@ func newServer(sc *script) *server {
 	}
 }
 
-// origin is where a message came from and how to speak to that peer.
+// origin is the source of a message, with the means to reply.
 type origin struct {
-	send    func(frame []byte) // along with the answer, before it
+	send    func(frame []byte) // with the answer, before it
 	answer  func(frame []byte)
 	raw     func(text []byte) error
 	status  func(a *action) // HTTP only
@@ -64,8 +64,7 @@ type origin struct {
 	headers map[string]string
 }
 
-// exchange is one request under way; without an id it is a notification or a
-// command.
+// exchange is one request in flight. Without an id it is a notification or a command.
 type exchange struct {
 	origin
 	id        json.RawMessage
@@ -76,12 +75,12 @@ type exchange struct {
 	answers   []json.RawMessage
 	over      bool
 	modern    bool
-	rounds    int  // modern: of this request, so far
-	asked     int  // modern: of the answers, that actions have used
-	job       *job // that it works for
+	rounds    int  // modern: rounds of this request
+	asked     int  // modern: answers used by actions
+	job       *job // the task that it works for
 }
 
-// outside is the exchange of what no request caused.
+// outside returns the exchange for messages without a request.
 func (s *server) outside() *exchange {
 	return &exchange{origin: origin{send: func(f []byte) { s.everybody(f) }}}
 }
@@ -94,7 +93,7 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// receive handles one message. Requests go on in a goroutine of their own.
+// receive handles one message. Requests run in their own goroutines.
 func (s *server) receive(text []byte, from origin) {
 	var m message
 	e := event{Ev: "recv", Session: from.session, HTTP: from.http, Headers: from.headers}
@@ -115,8 +114,8 @@ func (s *server) receive(text []byte, from origin) {
 		s.mu.Lock()
 		s.running[x.session+" "+string(x.id)] = x
 		s.mu.Unlock()
-		// A process that was slow to start answers what finds the era first, too; and a
-		// ping's answer comes before those of what was read behind it, as from SDKs.
+		// A slow process still answers the request that detects its era first. As with
+		// SDKs, a ping is answered before later messages.
 		first := m.Method == "server/discover" || m.Method == "ping"
 		if s.Serial || first && s.actions(m.Method, "") == nil {
 			s.handle(x)
@@ -126,7 +125,6 @@ func (s *server) receive(text []byte, from origin) {
 	}
 }
 
-// key returns the subject of a request: a name, a URI or a completion's reference.
 func key(m message) string {
 	var p struct {
 		Name string
@@ -136,7 +134,7 @@ func key(m message) string {
 			URI  string `json:"uri"`
 		}
 	}
-	_ = json.Unmarshal(m.Params, &p) // params of another shape have no key
+	_ = json.Unmarshal(m.Params, &p) // other params have no key
 	return p.Name + p.URI + p.Ref.Name + p.Ref.URI
 }
 
@@ -183,7 +181,7 @@ func (s *server) cancel(id string) {
 	}
 }
 
-// actions are those of the method and key, else of the method.
+// actions returns the actions of the method and key, or of the method.
 func (s *server) actions(method, key string) []*action {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,8 +191,7 @@ func (s *server) actions(method, key string) []*action {
 	return s.On[method]
 }
 
-// handle runs the script's actions for a request, then answers it if they did
-// not.
+// handle runs the script's actions for a request, and answers it unless they did.
 func (s *server) handle(x *exchange) {
 	if s.stateless(x) || s.tasked(x) {
 		return
@@ -246,10 +243,9 @@ func (s *server) finish(x *exchange, frame []byte) {
 	}
 }
 
-// unknown begins the message of an error about params.
+// unknown is the start of error messages about params.
 const unknown = "Invalid params: "
 
-// result is the default answer of each method.
 func (s *server) result(x *exchange) (result json.RawMessage, fault string) {
 	switch x.method {
 	case "initialize":
@@ -294,7 +290,7 @@ func (s *server) result(x *exchange) (result json.RawMessage, fault string) {
 	return nil, "Method not found: " + x.method
 }
 
-// hinted is a result with what says how long it is fresh.
+// hinted adds the script's cache hints to a result.
 func (s *server) hinted(result []byte) json.RawMessage {
 	for k, v := range s.Hints {
 		result = fmt.Appendf(result[:len(result)-1], ",%q:%s}", k, v)
@@ -322,7 +318,6 @@ func (s *server) initialized(x *exchange) json.RawMessage {
 	return marshal(answer)
 }
 
-// plain is the text of a default answer.
 func (s *server) plain(x *exchange) string {
 	var p struct {
 		Arguments json.RawMessage
@@ -331,7 +326,7 @@ func (s *server) plain(x *exchange) string {
 	return s.Name + ":" + x.key + ":" + string(p.Arguments)
 }
 
-// page is one page of a list; its cursors are c1, c2, ….
+// page returns one page of a list. Cursors are c1, c2, ….
 func (s *server) page(kind string, x *exchange) json.RawMessage {
 	var p struct{ Cursor string }
 	_ = json.Unmarshal(x.params, &p)
@@ -377,8 +372,8 @@ func (s *server) read(uri string) json.RawMessage {
 	})
 }
 
-// said is a scripted answer: nothing means the default text, a string is a
-// text, anything else the whole result.
+// said returns a scripted answer: nil is the default text, a string is a text, anything
+// else is the whole result.
 func said(raw json.RawMessage, text string, wrap func(string) json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return wrap(text)

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Tasks of both kinds: those that clients of 2025-11-25 ask for, and those
-// that the server makes of a call when the client declares the extension
+// Tasks of both kinds: clients of 2025-11-25 request them; otherwise the server creates one for a call
+// if the client declares the extension
 // io.modelcontextprotocol/tasks.
 
-// jobs are the tasks of the process; changed is signalled when one of them is.
+// jobs are the tasks of the process. changed is signalled when one changes.
 type jobs struct {
 	sync.Mutex
 	changed *sync.Cond
@@ -26,23 +26,23 @@ func newJobs() *jobs {
 	return j
 }
 
-// job is one task, guarded by the lock of all.
+// job is one task, guarded by the lock of jobs.
 type job struct {
-	*exchange           // that does the work
-	id        string    // task-1, task-2, …
-	key       string    // of the session
-	status    string    //
-	ttl       any       // as asked for
-	poll      int       // in ms, 0 for none
+	*exchange        // does the work
+	id        string // task-1, task-2, …
+	key       string // of the session
+	status    string
+	ttl       any       // as requested
+	poll      int       // in ms; 0 is none
 	outcome   []byte    // members of a response: "result":… or "error":…
-	inputs    obj       // modern: what is asked and not answered
-	results   []*origin // tasks/result requests that wait
-	queue     [][]byte  // requests that wait for one
+	inputs    obj       // modern: unanswered input requests
+	results   []*origin // waiting tasks/result requests
+	queue     [][]byte  // requests that wait for a tasks/result
 }
 
 type obj = map[string]json.RawMessage
 
-// tasked serves what has to do with tasks; it reports false for the rest.
+// tasked serves task requests. It returns false for other requests.
 func (s *server) tasked(x *exchange) bool {
 	switch x.method {
 	case "tools/call":
@@ -123,7 +123,7 @@ func (s *server) callTask(x *exchange) bool {
 	return true
 }
 
-// state is a task as clients get it. The lock is held.
+// state returns a task as clients see it. The caller must hold the lock.
 func (s *server) state(j *job) obj {
 	o := obj{
 		"taskId": marshal(j.id), "status": marshal(j.status),
@@ -195,7 +195,8 @@ func (s *server) oneTask(x *exchange) {
 
 func over(j *job) bool { return j.status != "working" && j.status != "input_required" }
 
-// jobResult waits for the task and answers with its result. The lock is held.
+// jobResult waits for the task and answers with its result. The caller must hold the
+// lock.
 func (s *server) jobResult(x *exchange, j *job) {
 	j.results = append(j.results, &x.origin)
 	for _, frame := range j.queue {
@@ -204,7 +205,7 @@ func (s *server) jobResult(x *exchange, j *job) {
 	j.queue = nil
 	go func() {
 		<-x.cancelled
-		s.jobs.Lock() // whoever looked before waits by now
+		s.jobs.Lock() // earlier checks are waiting now
 		defer s.jobs.Unlock()
 		s.jobs.changed.Broadcast()
 	}()
@@ -237,7 +238,7 @@ func (s *server) jobResult(x *exchange, j *job) {
 	}
 }
 
-// relate names the task in a message.
+// relate adds the task to a message's _meta.
 func relate(object json.RawMessage, j *job) json.RawMessage {
 	var o, m obj
 	_ = json.Unmarshal(object, &o)
@@ -253,8 +254,8 @@ func relate(object json.RawMessage, j *job) json.RawMessage {
 	return marshal(o)
 }
 
-// jobSends sends what belongs to a task: over HTTP on the stream of a request
-// for its result; questions wait for one.
+// jobSends sends a task's message. Over HTTP it uses the stream of a tasks/result
+// request; requests to the client wait for one.
 func (s *server) jobSends(j *job, frame []byte) {
 	var o obj
 	_ = json.Unmarshal(frame, &o)
@@ -274,7 +275,7 @@ func (s *server) jobSends(j *job, frame []byte) {
 	}
 }
 
-// jobEnds keeps the outcome of a task.
+// jobEnds stores the outcome of a task.
 func (s *server) jobEnds(j *job, frame []byte) {
 	var o obj
 	_ = json.Unmarshal(frame, &o)
@@ -290,7 +291,6 @@ func (s *server) jobEnds(j *job, frame []byte) {
 	s.jobs.changed.Broadcast()
 }
 
-// setStatus changes the status of a task and tells it.
 func (s *server) setStatus(x *exchange, a *action) {
 	if x.job == nil {
 		return
@@ -302,7 +302,7 @@ func (s *server) setStatus(x *exchange, a *action) {
 	x.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/tasks/status","params":%s}`, marshal(state)))
 }
 
-// demand makes a task of the modern era wait for its client.
+// demand makes a modern task wait for its client.
 func (s *server) demand(x *exchange, a *action) {
 	j := x.job
 	s.jobs.Lock()

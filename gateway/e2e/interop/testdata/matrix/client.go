@@ -26,10 +26,10 @@ type spec struct {
 		Args    []string
 		Env     map[string]string
 	}
-	Tool, Prompt, URI string // stand before the names
+	Tool, Prompt, URI string // in front of the names
 }
 
-// client does the steps over one session.
+// client performs the steps in one session.
 type client struct {
 	spec
 	*mcp.ClientSession
@@ -40,7 +40,7 @@ type client struct {
 	changed  int
 	progress [][]any
 	log      [][]any
-	news     chan struct{} // of capacity one: something of the above is new
+	news     chan struct{} // capacity one: something above has changed
 }
 
 func runClient(ctx context.Context, file string) error {
@@ -81,7 +81,7 @@ func (c *client) transport() mcp.Transport {
 	return &mcp.CommandTransport{Command: cmd}
 }
 
-// note records what came and wakes who waits for it.
+// note records a change and wakes the waiters.
 func (c *client) note(change func()) {
 	c.mu.Lock()
 	change()
@@ -132,7 +132,7 @@ func (c *client) options() *mcp.ClientOptions {
 			c.note(func() { c.log = append(c.log, []any{req.Params.Level, req.Params.Data}) })
 		},
 	}
-	if c.Revision >= "2025-06-18" { // elicitation came then
+	if c.Revision >= "2025-06-18" { // introduced elicitation
 		o.ElicitationHandler = func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			c.note(func() { c.asked["elicitation"] = req.Params.Message })
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
@@ -265,8 +265,8 @@ func (c *client) subscribed(ctx context.Context) (saw, error) {
 	if err := c.Subscribe(ctx, &mcp.SubscribeParams{URI: c.URI + "matrix://watched"}); err != nil {
 		return nil, err
 	}
-	// In the stateless revision the SDK tells nobody of the acknowledgement, so
-	// that the first updates may come too early.
+	// In the stateless revision the SDK doesn't report the acknowledgement, so the first
+	// updates may arrive too early.
 	for try := 1; ; try++ {
 		if _, err := c.call(ctx, &mcp.CallToolParams{Name: "touch"}); err != nil {
 			return nil, err
@@ -286,7 +286,7 @@ func (c *client) listChanged(ctx context.Context) (saw, error) {
 	if _, err := c.call(ctx, &mcp.CallToolParams{Name: "change"}); err != nil {
 		return nil, err
 	}
-	for n := 1; ; n++ { // the first may be of an earlier change
+	for n := 1; ; n++ { // the first may belong to an earlier change
 		if err := c.until("tools/list_changed", func() bool { return c.changed >= n }); err != nil {
 			return nil, err
 		}
@@ -368,7 +368,7 @@ func (c *client) completes(ctx context.Context) (saw, error) {
 	return got, nil
 }
 
-// question makes the step that calls a tool that asks.
+// question returns the step that calls a tool with a request to the client.
 func (c *client) question(tool, kind string) func(context.Context) (saw, error) {
 	return func(ctx context.Context) (saw, error) {
 		said, err := c.call(ctx, &mcp.CallToolParams{Name: tool})

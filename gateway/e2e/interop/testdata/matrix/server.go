@@ -19,8 +19,8 @@ import (
 
 const stateless = "2026-07-28"
 
-// server is the matrix's server. It asks its client by requests where the
-// revision has them, and else answers that it needs input.
+// server is the matrix's server. It sends requests to its client if the revision has
+// them; otherwise it answers that it needs input.
 type server struct {
 	*mcp.Server
 
@@ -153,15 +153,14 @@ var (
 	roots = &mcp.ListRootsParams{}
 )
 
-// asked is what the requests that may ask came with.
+// asked contains the parts of a request that decide how to ask.
 type asked struct {
 	revision string
 	session  *mcp.ServerSession
 	answers  mcp.InputResponseMap
 }
 
-// ask gives the answers to questions, or false if they are to be put to the
-// client by the result.
+// ask returns the answers to questions, or false if the result must ask the client.
 func ask(ctx context.Context, a asked, questions mcp.InputRequestMap) (mcp.InputResponseMap, bool, error) {
 	if a.revision >= stateless {
 		return a.answers, len(a.answers) == len(questions), nil
@@ -189,7 +188,7 @@ func ask(ctx context.Context, a asked, questions mcp.InputRequestMap) (mcp.Input
 	return answers, true, all.Wait()
 }
 
-// tell says what an answer is.
+// tell returns an answer as text.
 func tell(answer mcp.InputResponse) string {
 	var words []string
 	switch a := answer.(type) {
@@ -243,8 +242,8 @@ func (s *server) addQuestions() {
 	})
 }
 
-// asks adds a tool that puts questions and tells the answers. A state that it
-// gives away must come back with them.
+// asks adds a tool that asks questions and returns the answers. The client must return
+// state with them.
 func (s *server) asks(name, before, state string, questions mcp.InputRequestMap) {
 	s.tool(name, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		answers, ok, err := ask(ctx, asked{req.ProtocolVersion(), req.Session, req.Params.InputResponses}, questions)
