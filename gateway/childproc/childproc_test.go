@@ -327,8 +327,8 @@ func TestTheEndOfTheProcessDoesNotWaitForTheStubborn(t *testing.T) {
 
 func TestChildrenThatWereHandedOverAreNotReportedAsThoseOfAKilledProcess(t *testing.T) {
 	for handsOver, want := range map[string]string{
-		"":    `level=WARN msg="Stopping server left by a killed Goblin"`,
-		"yes": `level=INFO msg="Stopping server left by a finished command"`,
+		"":    `level=WARN msg="stopping server left by a killed Goblin"`,
+		"yes": `level=INFO msg="stopping server left by a finished command"`,
 	} {
 		t.Run("hands over: "+handsOver, func(t *testing.T) {
 			t.Setenv("ORPHANS_HANDS_OVER", handsOver)

@@ -152,7 +152,7 @@ func (r *Registry) add(pid int, server, command string) (n int, err error) {
 func (r *Registry) fail(err error) {
 	if !r.failed {
 		r.failed = true
-		r.log.Warn("Child processes are not recorded; some may survive if this process is killed", "err", err)
+		r.log.Warn("child processes are not recorded; some may survive if this process is killed", "err", err)
 	}
 }
 

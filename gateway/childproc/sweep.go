@@ -48,7 +48,7 @@ func (r *Registry) Sweep(ctx context.Context) {
 		}()
 		text, err := io.ReadAll(io.LimitReader(f, maxSlots*slot))
 		if err != nil {
-			r.log.Warn("Cannot read record of child processes", "file", path, "err", err)
+			r.log.Warn("cannot read record of child processes", "file", path, "err", err)
 		}
 		for _, c := range parse(text) {
 			c.handedOver = strings.HasSuffix(path, handedOver)
@@ -60,9 +60,9 @@ func (r *Registry) Sweep(ctx context.Context) {
 	}
 	for _, c := range left {
 		if c.handedOver {
-			r.log.Info("Stopping server left by a finished command", "server", c.Server, "pid", c.PID, "command", c.Command)
+			r.log.Info("stopping server left by a finished command", "server", c.Server, "pid", c.PID, "command", c.Command)
 		} else {
-			r.log.Warn("Stopping server left by a killed Goblin", "server", c.Server, "pid", c.PID, "command", c.Command)
+			r.log.Warn("stopping server left by a killed Goblin", "server", c.Server, "pid", c.PID, "command", c.Command)
 		}
 		_ = unix.Kill(-c.PID, unix.SIGTERM) // awaitEnd checks the result
 	}
@@ -73,9 +73,9 @@ func (r *Registry) Sweep(ctx context.Context) {
 	for _, c := range awaitEnd(context.WithoutCancel(ctx), left, killWait) {
 		log := r.log.With("server", c.Server, "pid", c.PID, "command", c.Command)
 		if c.handedOver {
-			log.Error("Server left by a finished command does not stop")
+			log.Error("server left by a finished command does not stop")
 		} else {
-			log.Error("Server left by a killed Goblin does not stop")
+			log.Error("server left by a killed Goblin does not stop")
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (a *Router) Progress(s *downstream.Session, params []byte) {
 	}
 	err := to.conn.Notify("notifications/progress", rawjson.Splice(params, rawjson.ReplaceEdit(params, raw, to.raw)))
 	if err != nil {
-		a.o.Logger.Debug("Progress lost", "err", err)
+		a.o.Logger.Debug("progress lost", "err", err)
 	}
 }
 
@@ -165,7 +165,7 @@ func (a *Router) NotifyElicitationDone(server string, conn upstream.Conn, c *ups
 	s := a.elicitations.session(elicitationKey{server, conn.Unit(), id})
 	a.o.Journal.RecordNotification(registry.ToClient, s, server, "notifications/elicitation/complete", "", params)
 	if s == nil || s.Context().Err() != nil {
-		a.o.Logger.Debug("Completed elicitation has no open session", "server", server)
+		a.o.Logger.Debug("completed elicitation has no open session", "server", server)
 		return
 	}
 	if c != nil {

@@ -180,7 +180,7 @@ func (a *Router) sendRootsChanged() {
 			continue
 		}
 		if err := l.Conn.NotifyRoots(); err != nil {
-			a.o.Logger.Debug("Server not notified of changed roots", "server", l.Server.Name(), "err", err)
+			a.o.Logger.Debug("server not notified of changed roots", "server", l.Server.Name(), "err", err)
 			continue
 		}
 		a.o.Journal.RecordNotification(registry.ToServer, nil, l.Server.Name(), "notifications/roots/list_changed", "", nil)

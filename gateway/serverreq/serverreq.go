@@ -209,7 +209,7 @@ func (a *Router) askStateless(ctx context.Context, q *Request) ([]byte, *jsonrpc
 			return reply.Result, nil
 		}
 		if errors.Is(err, downstream.ErrNoRoom) {
-			a.o.Logger.Warn("Requests from server refused: too many calls wait for their client", "server", q.Server)
+			a.o.Logger.Warn("requests from server refused: too many calls wait for their client", "server", q.Server)
 		}
 		if !errors.Is(err, downstream.ErrAnswered) && !errors.Is(err, downstream.ErrCancelled) {
 			break
@@ -236,10 +236,10 @@ func (a *Router) answerUncertain(ctx context.Context, q *Request) (*downstream.S
 		return session, result, fault
 	}
 	if q.capability == "elicitation" {
-		a.o.Logger.Warn("Elicitation cancelled: no single client caused it and no UI is open", "server", q.Server)
+		a.o.Logger.Warn("elicitation cancelled: no single client caused it and no UI is open", "server", q.Server)
 		return nil, []byte(`{"action":"cancel"}`), nil
 	}
-	a.o.Logger.Warn("Sampling refused: no single client caused it and no UI is open", "server", q.Server)
+	a.o.Logger.Warn("sampling refused: no single client caused it and no UI is open", "server", q.Server)
 	return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no client can be asked: no single client caused the request")
 }
 
@@ -412,7 +412,7 @@ func (a *Router) askScreens(ctx context.Context, q *Request, asker registry.Aske
 		if refusal = replyError(got.reply); got.err == nil && (refusal == nil || refusal.Code != jsonrpc.CodeInternal) {
 			return got.from, got.reply.Result, refusal, true
 		}
-		a.o.Logger.Debug("Request not answered by a UI", "server", q.Server, "session", got.from.ID(), "err", got.err)
+		a.o.Logger.Debug("request not answered by a UI", "server", q.Server, "session", got.from.ID(), "err", got.err)
 	}
 	return nil, nil, nil, false
 }

@@ -138,7 +138,7 @@ func (f *Manager) drain(ctx context.Context, b *Server) {
 				return
 			}
 		case <-limit:
-			f.log.Warn("Calls cancelled: the config changed their server", "server", b.Name(), "after", drainLimit)
+			f.log.Warn("calls cancelled: the config changed their server", "server", b.Name(), "after", drainLimit)
 			return
 		case <-ctx.Done():
 			return

@@ -27,15 +27,15 @@ func (f *Manager) checkPins(server string, kind registry.Kind, tools []registry.
 	}
 	v, err := f.o.Pins.Check(of, offered, !f.requiresApproval())
 	if err != nil {
-		f.log.Error("Cannot read or save pinned tools", "server", server, "withheld", f.requiresApproval(), "err", err)
+		f.log.Error("cannot read or save pinned tools", "server", server, "withheld", f.requiresApproval(), "err", err)
 	}
 	more, otherErr := f.o.Pins.Changes(other)
 	if otherErr != nil {
-		f.log.Error("Cannot read pinned tools", "server", server, "err", otherErr)
+		f.log.Error("cannot read pinned tools", "server", server, "err", otherErr)
 	}
 	f.publishUnapproved(server, append(v.Changes, more...))
 	if v.Unwatched > 0 {
-		f.log.Warn("Tools over the limit are not checked for changes", "server", server, "count", v.Unwatched, "withheld", f.requiresApproval())
+		f.log.Warn("tools over the limit are not checked for changes", "server", server, "count", v.Unwatched, "withheld", f.requiresApproval())
 	}
 	if !f.requiresApproval() {
 		return slices.Repeat([]bool{true}, len(tools))
@@ -98,7 +98,7 @@ func (f *Manager) approve(server string, seen map[string]string, names []string)
 func (f *Manager) PinsChanged() {
 	damaged := f.o.Pins.Damaged() != nil
 	if err := f.o.Pins.Refresh(); err != nil {
-		f.log.Error("Cannot read pinned tools", "err", err)
+		f.log.Error("cannot read pinned tools", "err", err)
 		return
 	}
 	repaired := damaged && f.o.Pins.Damaged() == nil // or removed: approvals may differ
@@ -106,7 +106,7 @@ func (f *Manager) PinsChanged() {
 		before := f.o.Registry.UnapprovedTools(b.Name())
 		changes, err := f.unapprovedChanges(b.Name())
 		if err != nil {
-			f.log.Error("Cannot read pinned tools", "err", err)
+			f.log.Error("cannot read pinned tools", "err", err)
 			return
 		}
 		f.publishUnapproved(b.Name(), changes)
@@ -136,9 +136,9 @@ func (f *Manager) publishUnapproved(server string, changes []state.DefinitionCha
 		}
 		args := []any{"server", server, "tool", c.Name, "withheld", f.requiresApproval(), "approve", approvalCommand(server, c.Name)}
 		if c.New {
-			f.log.Warn("Tool is new on a known server", args...)
+			f.log.Warn("tool is new on a known server", args...)
 		} else {
-			f.log.Warn("Tool changed since approval", args...)
+			f.log.Warn("tool changed since approval", args...)
 		}
 	}
 	f.o.Registry.SetUnapproved(server, rows)
@@ -203,7 +203,7 @@ func (f *Manager) Approve(server string, seen map[string]string, names ...string
 	if len(names) == 0 {
 		return nil, nil
 	}
-	f.log.Info("Tools approved", "server", server, "tools", names)
+	f.log.Info("tools approved", "server", server, "tools", names)
 	changes, err := f.unapprovedChanges(server)
 	if err != nil {
 		return nil, err

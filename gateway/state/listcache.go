@@ -156,7 +156,7 @@ func (s *ListCache) drop(server string, err error) {
 	}
 	path := s.path(server)
 	if !errors.Is(err, errOtherIdentity) && s.shouldLog("damaged", server, err) {
-		s.log.Warn("Cached lists discarded", "server", server, "file", path, "err", err)
+		s.log.Warn("cached lists discarded", "server", server, "file", path, "err", err)
 	}
 	s.remove(server)
 }
@@ -296,7 +296,7 @@ func (s *ListCache) Forget(server string) {
 
 func (s *ListCache) remove(server string) {
 	if err := os.Remove(s.path(server)); err != nil && !errors.Is(err, fs.ErrNotExist) && s.shouldLog("left", server, err) {
-		s.log.Warn("Cached lists not removed", "server", server, "err", err)
+		s.log.Warn("cached lists not removed", "server", server, "err", err)
 	}
 }
 
@@ -362,7 +362,7 @@ func (s *ListCache) flush(save func(server string, c *change) error) {
 	size := 0
 	for server, c := range changes {
 		if err := save(server, c); err != nil && s.shouldLog("lost", server, err) {
-			s.log.Warn("Lists not cached", "server", server, "err", err)
+			s.log.Warn("lists not cached", "server", server, "err", err)
 		}
 		for _, items := range c.lists {
 			for _, item := range items {

@@ -116,7 +116,7 @@ func TestWhatCannotBeReadIsThrownAwayWithAWarning(t *testing.T) {
 				_, ok := s.Lists("one", "id")
 				require.False(t, ok)
 			}
-			require.Contains(t, log.String(), "Cached lists discarded")
+			require.Contains(t, log.String(), "cached lists discarded")
 			require.Contains(t, log.String(), row.says)
 			require.NoFileExists(t, file)
 			require.NoDirExists(t, file)
@@ -221,7 +221,7 @@ func TestAFolderThatCannotBeWrittenIsToldOnce(t *testing.T) {
 		s.Put(server, "id", about, nil)
 		written(t, s)
 	}
-	require.Equal(t, 1, strings.Count(log.String(), "Lists not cached"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "lists not cached"), log.String())
 	require.Contains(t, log.String(), folder)
 }
 

@@ -309,7 +309,7 @@ func (t *Tasks) cancel(own *Task) {
 			call.Capabilities = WithExtension([]byte("{}"))
 		}
 		if _, err := own.Conn.Call(call); err != nil {
-			t.o.Logger.Debug("Task not cancelled", "server", own.Server, "err", err)
+			t.o.Logger.Debug("task not cancelled", "server", own.Server, "err", err)
 		}
 	})
 }
@@ -396,7 +396,7 @@ func (t *Tasks) fetchState(x *downstream.Request, own *Task) []byte {
 	reply, err := own.Conn.Call(&upstream.Call{Context: x.Context(), Method: "tasks/get", Params: rawjson.Object("taskId", own.ServerTaskID)})
 	switch {
 	case err != nil:
-		t.o.Logger.Warn("Task omitted from list", "server", own.Server, "err", err)
+		t.o.Logger.Warn("task omitted from list", "server", own.Server, "err", err)
 		return nil
 	case reply.Error != nil:
 		if code, _ := rawjson.Int(rawjson.Get(reply.Error, "code")); code == jsonrpc.CodeInvalidParams {

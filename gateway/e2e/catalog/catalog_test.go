@@ -204,7 +204,7 @@ func TestDamagedFilesAreThrownAwayAndNothingElseStops(t *testing.T) {
 			require.Equal(t, []string{"one_tell"}, c.Names("tools"))
 			c.Close()
 			c.Prog.Ends(e2e.Patience)
-			require.Contains(t, c.Prog.Stderr.String(), "Cached lists discarded")
+			require.Contains(t, c.Prog.Stderr.String(), "cached lists discarded")
 			info, err := os.Stat(onlyFile(t, w, "one"))
 			require.NoError(t, err)
 			require.Less(t, info.Size(), int64(4096), "it was written anew")
@@ -225,7 +225,7 @@ func TestAFolderThatCannotBeWrittenStopsNothing(t *testing.T) {
 	require.Len(t, c.Names("tools"), 2)
 	c.Close()
 	c.Prog.Ends(e2e.Patience)
-	require.Equal(t, 1, strings.Count(c.Prog.Stderr.String(), "Lists not cached"), c.Prog.Stderr.String())
+	require.Equal(t, 1, strings.Count(c.Prog.Stderr.String(), "lists not cached"), c.Prog.Stderr.String())
 }
 
 func TestTwoDaemonsOfOneConfigLeaveAWholeFile(t *testing.T) {

@@ -75,7 +75,7 @@ func TestWhatOthersMakeGoblinLogIsBounded(t *testing.T) {
 		row{"completions of nobody's", "debug", "elicitation has no open session", "loud", notices("notifications/elicitation/complete", e2e.Obj{"elicitationId": "x"})},
 		row{"reads that fail", "info", "resource read failed", "loud", requests(n, "resources/read", e2e.Obj{"uri": "mcp://loud/x:fails"})},
 		row{"long reasons", "info", "resource read failed", "loud", requests(n/5, "resources/read", e2e.Obj{"uri": "mcp://loud/x:long"})},
-		row{"questions of no call", "info", "Elicitation cancelled", "loud", func(b *e2e.Backend, _ *e2e.Client) {
+		row{"questions of no call", "info", "elicitation cancelled", "loud", func(b *e2e.Backend, _ *e2e.Client) {
 			b.Do(e2e.Do("requests", e2e.Obj{"actions": e2e.Actions(e2e.Do("request", e2e.Obj{"method": "elicitation/create", "params": e2e.Obj{"message": "?"}}))}))
 			for range n / 50 {
 				b.Do(e2e.Do("write", e2e.Obj{"n": 50, "text": `{"jsonrpc":"2.0","id":"again","method":"elicitation/create","params":{"message":"?"}}`}))

@@ -358,7 +358,7 @@ func TestB38_ChangedToolsAreReported(t *testing.T) {
 	c.WaitListed("tools", "calc_send", true)
 	c.CallText("calc_add", e2e.Obj{})
 	e2e.Eventually(t, "the log", func() bool {
-		return strings.Contains(w.DaemonLog(), "Tool changed since approval") && strings.Contains(w.DaemonLog(), "Tool is new on a known server")
+		return strings.Contains(w.DaemonLog(), "tool changed since approval") && strings.Contains(w.DaemonLog(), "tool is new on a known server")
 	})
 	shown := w.Succeeds("approve")
 	require.Contains(t, shown, "calc add (changed)")

@@ -102,7 +102,7 @@ func TestNothingIsHiddenInWhatPeopleAreShown(t *testing.T) {
 			seen(t, "stdout of "+args[0]+" --json", out.Stdout)
 		}
 	}
-	require.Contains(t, s.Stderr.String(), "Tools approved")
+	require.Contains(t, s.Stderr.String(), "tools approved")
 	seen(t, "the log", s.Stderr.String())
 	require.Equal(t, hidden, c.ReadText(e2e.In("calc", "x:1")), "a client gets what was sent")
 	require.Equal(t, hidden, w.Succeeds("read", "x:1"), "so does a pipe")
@@ -283,7 +283,7 @@ func TestTheScreenShowsWhatIsHiddenAndKeepsNamesInTheirLine(t *testing.T) {
 	p.Shows("New tool of a known server")
 	p.Keys("Escape", "Escape")
 	p.Types("5")
-	for _, text := range []string{"tools/call", `\U000e0148`, "Tool is new"} {
+	for _, text := range []string{"tools/call", `\U000e0148`, "tool is new"} {
 		p.Keys("]")
 		p.Shows(text)
 	}
