@@ -137,7 +137,7 @@ var (
 	// ErrSessionEnded means that the client sent DELETE or closed its input.
 	ErrSessionEnded = errors.New("session ended by the client")
 	// ErrShutdown means that Goblin stops.
-	ErrShutdown = errors.New("Goblin is shutting down")
+	ErrShutdown = errors.New("gateway is shutting down")
 	// ErrIdle means that an HTTP session was unused for too long.
 	ErrIdle = errors.New("session was idle for too long")
 	// ErrOverflow means that more than 20 times limits.unsent bytes were unread.

@@ -123,7 +123,11 @@ func (t *tree) goFile(name, text, module string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var edits []edit
+	return apply(name, text, t.edits(files, f, module))
+}
+
+// edits returns the changes of a parsed Go file.
+func (t *tree) edits(files *token.FileSet, f *ast.File, module string) (edits []edit) {
 	replace := func(at token.Pos, old, text string) {
 		if from := files.PositionFor(at, false).Offset; old != text {
 			edits = append(edits, edit{from, from + len(old), text})
@@ -156,7 +160,7 @@ func (t *tree) goFile(name, text, module string) (string, error) {
 			replace(c.Pos(), c.Text, t.paths(c.Text, module))
 		}
 	}
-	return apply(name, text, edits)
+	return edits
 }
 
 // literal returns the source of a string with the new path.
