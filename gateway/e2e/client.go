@@ -156,10 +156,15 @@ func (c *Client) sound() {
 	}
 }
 
-// version is the version of the binary. A daemon only accepts clients of its own version.
+// version is the version of the binary in handshakes. A daemon only accepts clients of its
+// own version.
 var version = sync.OnceValues(func() (string, error) {
 	text, err := exec.Command(Goblin, "version", "--json").Output()
-	return Str(text, "version"), err
+	own := Str(text, "version")
+	if Str(text, "build") != "" {
+		own += "-dev"
+	}
+	return own, err
 })
 
 // Connect connects to the socket of the world's daemon and performs the handshake up to
