@@ -73,7 +73,7 @@ type doctorResult struct {
 }
 
 func (a *App) runDoctor(ctx context.Context, names []string) (*doctorResult, error) {
-	m := doctor.Machine{Version: a.Version.Version}
+	m := doctor.Machine{Version: a.Version.Handshake()}
 	path, err := a.FindConfig()
 	if err != nil {
 		return nil, err
