@@ -105,8 +105,10 @@ func TestAProfileSaysWhetherItNeedsOwnTools(t *testing.T) {
 		}
 	}
 	c := ways()["flag"](w, "few")
+	c.Settle()
 	w.Edit(func() { w.Gateway["meta_tools_above"] = 59 })
 	c.WaitNote("notifications/tools/list_changed", nil)
+	c.WaitListed("tools", "search_tools", true) // the edit is applied in steps
 	require.Equal(t, ownTools, own(c))
 }
 
