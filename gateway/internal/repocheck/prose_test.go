@@ -19,8 +19,15 @@ import (
 // maxSentence is the maximum length of a sentence in a comment, in words.
 const maxSentence = 24
 
-// allowedTexts are string literals that need a phrase of .ci/vale/Goblin/Phrases.yml.
-var allowedTexts = map[string]string{ // literal: reason
+// allowedTexts are phrases in string literals that .ci/vale/Goblin/Phrases.yml rejects, by
+// "file: phrase", with the reason why they stay.
+var allowedTexts = map[string]string{
+	"gateway/daemon/listener.go: screen": "a value of the protocol between daemon and clients",
+	"gateway/e2e/daemon.go: screens":     "a value of goblin status --json",
+	"meta/search/query.go: somebody":     "a list of stop words",
+	"meta/search/query.go: were what":    "a list of stop words",
+	"tui/dialog/clients.go: screen":      "a value of the clients' transport",
+	"tui/keys.go: turn off on":           "words that users type in the help",
 }
 
 // Doc comments describe a thing by a noun or a verb, not by a riddle.
@@ -48,9 +55,9 @@ func TestProseIsPlain(t *testing.T) {
 		return nil
 	}))
 	require.Greater(t, files, 1000)
-	for text := range allowedTexts {
-		if !used[text] {
-			t.Errorf("allowedTexts has %q, which no file contains", text)
+	for key := range allowedTexts {
+		if !used[key] {
+			t.Errorf("allowedTexts has %q, which no longer exists", key)
 		}
 	}
 }
@@ -139,8 +146,8 @@ func checkProse(t *testing.T, path string, src []byte, phrases []phrase, used ma
 			if odd == "" {
 				continue
 			}
-			if allowedTexts[text] != "" {
-				used[text] = true
+			if key := path + ": " + odd; allowedTexts[key] != "" {
+				used[key] = true
 				continue
 			}
 			mistakes = append(mistakes, at(literal)+"string: write "+strconv.Quote(p.better)+" instead of "+strconv.Quote(odd))
