@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the command reference")
 
 const referenceFile = "gateway/command/README.md"
 
-// The command reference is the help of all commands that help shows.
+// The command reference contains the help of all visible commands.
 func TestCommandReferenceIsCurrent(t *testing.T) {
 	var help bytes.Buffer
 	a := &cli.App{In: strings.NewReader(""), Out: &help, Err: &help, Getenv: func(string) string { return "" }}

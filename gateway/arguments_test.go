@@ -25,8 +25,8 @@ func TestArgumentsThatDoNotFitASchemaAreToldWithTheirPath(t *testing.T) {
 		`{"n":1.0,"open":null,"no":null}`: "",
 		`{"n":1,"any":{"x":2},"a/b":1.0}`: "",
 		`{"n":1,"far":7}`:                 "",
-		`{"n":1,"loop":7}`:                "", // nobody waits for the end of it
-		`{"loop":7}`:                      "", // nor is half of it told
+		`{"n":1,"loop":7}`:                "", // does not wait for the loop
+		`{"loop":7}`:                      "", // reports no partial output
 		`{"n":1,"pair":[7]}`:              "",
 		`{}`:                              "/n is missing",
 		`{"n":"1"}`:                       `/n must be integer, not "1"`,

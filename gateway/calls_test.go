@@ -24,8 +24,9 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// askingScript is a server with a tool that asks the user and the model and never answers, and
-// two tools that demand that a page is opened. It writes all messages that it gets to a file.
+// askingScript is a server whose first tool sends requests to the user and the model and
+// never answers. Two more tools demand that a page is opened. The server writes all
+// messages that it receives to a file.
 func askingScript(heard string) e2e.Obj {
 	demand := func(page any) []e2e.Obj {
 		return e2e.Actions(e2e.Do("error", e2e.Obj{"error": e2e.Obj{"code": -32042, "message": "open it", "data": e2e.Obj{"elicitations": []any{page}}}}))
@@ -45,16 +46,16 @@ func askingScript(heard string) e2e.Obj {
 	}
 }
 
-// asking is a gateway with such a server, "s", and a stateless client of it.
+// asking is a gateway with the server "s" of askingScript and a stateless client.
 type asking struct {
 	*Gateway
 	cfg     *config.Config
-	heard   string // the file
+	heard   string // file of received messages
 	client  io.Writer
 	answers *bufio.Reader
 }
 
-// newAsking starts it; front puts something before the gateway, if it is not nil.
+// newAsking starts an asking. front wraps the gateway if it is not nil.
 func newAsking(t *testing.T, front func(*asking) downstream.Handler) *asking {
 	t.Helper()
 	e2e.Use()
@@ -107,7 +108,7 @@ func TestCallOfAClientThatDoesNotComeBackEnds(t *testing.T) {
 	a := newAsking(t, nil)
 	ask := func(more string) string { return a.call(t, "s_ask", more) }
 	demand := []byte(ask(""))
-	require.NotNil(t, rawjson.Path(demand, "result", "inputRequests", "input-1"), "%s", demand) // the other may have come too late for it
+	require.NotNil(t, rawjson.Path(demand, "result", "inputRequests", "input-1"), "%s", demand) // the other may be too late for it
 	state := rawjson.Path(demand, "result", "requestState")
 
 	hears := func(part string) {
@@ -144,7 +145,7 @@ func TestDemandsToOpenAPageAreForClientsNotForScripts(t *testing.T) {
 	require.Equal(t, -32042, refused.Code)
 }
 
-// edited edits the config when a call has found its tool.
+// edited edits the config as soon as a call has found its tool.
 type edited struct {
 	*Gateway
 	edit func()

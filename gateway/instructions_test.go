@@ -11,7 +11,7 @@ import (
 	"goblin/gateway"
 )
 
-// said is what the text has of each server's own instructions, by name.
+// said returns each server's own instructions in the text, by name.
 func said(text string) map[string]string {
 	found := map[string]string{}
 	for _, part := range strings.Split(text, "\n\nserver ")[1:] {

@@ -18,7 +18,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// content is the content of a result, as a client reads it.
+// content is the content of a result, as a client decodes it.
 type content []struct{ Type, Text, URI string }
 
 func readResult(t require.TestingT, result []byte) (c struct {
@@ -31,7 +31,7 @@ func readResult(t require.TestingT, result []byte) (c struct {
 	return c
 }
 
-// texts makes a result of texts.
+// texts returns a result with texts.
 func texts(parts ...string) []byte {
 	var blocks []string
 	for _, p := range parts {
@@ -40,7 +40,7 @@ func texts(parts ...string) []byte {
 	return []byte(`{"content":[` + strings.Join(blocks, ",") + `]}`)
 }
 
-// readAll reads all pages of what a result says it has left out.
+// readAll reads all pages of the omitted part of a result.
 func readAll(t require.TestingT, s *gateway.ResultStore, owner, uri string, most int) string {
 	var all strings.Builder
 	for uri != "" {
@@ -110,7 +110,8 @@ func TestLongResultsAreCutAndTheRestIsRead(t *testing.T) {
 	}
 }
 
-// What is cut is whole again with the rest, and of whole characters.
+// The cut result and its remaining part are the whole result. Cuts are between
+// characters.
 func TestNothingIsLostOfLongResults(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -20,7 +20,7 @@ import (
 	"goblin/registry"
 )
 
-// ended is a connection to a server that is over.
+// ended is a closed connection to a server.
 type ended struct{ upstream.Conn }
 
 func (*ended) Unit() string        { return "" }
@@ -60,12 +60,12 @@ func TestAConnectionThatEndsWhileItIsGivenRootsIsForgotten(t *testing.T) {
 	ask := func() weak.Pointer[ended] {
 		conn := &ended{}
 		serverHandler{g}.ConnClosed(server, conn)
-		_, fault := serverHandler{g}.HandleRequest(over, server, conn, nil, "roots/list", nil) // was on its way
+		_, fault := serverHandler{g}.HandleRequest(over, server, conn, nil, "roots/list", nil) // was in flight
 		require.Nil(t, fault)
 		return weak.Make(conn)
 	}
 	left := ask()
-	for range 100 { // a collection may miss what a stack held a moment ago
+	for range 100 { // a collection may miss recent stack values
 		if left.Value() == nil {
 			break
 		}

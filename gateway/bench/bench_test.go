@@ -59,8 +59,9 @@ func (f fixture) through(b *testing.B, args ...string) peer {
 	return started(b, p, err)
 }
 
-// BenchmarkMemory is what Goblin's process holds once all is listed, or after calls with
-// answers of 1 MiB, 16 of them at a time: at once, and when it has been idle for a while.
+// BenchmarkMemory measures the memory of Goblin's process after all lists were read, or
+// after calls with answers of 1 MiB, 16 at a time. It measures at once and after an idle
+// time.
 func BenchmarkMemory(b *testing.B) {
 	list := func(p peer) { p.ask(b, "resources/list", "{}") }
 	call := func(p peer) {

@@ -13,10 +13,9 @@ import (
 	"goblin/gateway/stack"
 )
 
-// BenchmarkAllocations is a tools/call through the gateway inside this
-// process: allocs/op is what the proxy allocates per call, the client here
-// allocating nothing but its request. With -cpuprofile it shows where the
-// time goes. What a client sees costs a call nothing: with a profile both are the same.
+// BenchmarkAllocations measures a tools/call through the gateway inside this process. The
+// client allocates only its request, so allocs/op is the proxy's share. -cpuprofile shows
+// where the time goes. Profiles add no cost to a call.
 func BenchmarkAllocations(b *testing.B) {
 	f := newFixture(b, 1, 1)
 	text, err := os.ReadFile(f.config)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestMain makes the test binary a server when asked to, as main does.
+// TestMain makes the test binary a server if its first argument asks for it, as main
+// does.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sdkMode {
 		if err := serveSDK(); err != nil {
@@ -30,5 +31,5 @@ func TestMain(m *testing.M) {
 
 var programsDir string
 
-// builtPrograms builds the programs once, when a test needs them.
+// builtPrograms builds the programs when the first test needs them.
 var builtPrograms = sync.OnceValues(func() (programs, error) { return buildPrograms(programsDir) })

@@ -16,21 +16,21 @@ import (
 	"github.com/creack/pty"
 )
 
-// screen is Goblin on a terminal.
-type screen struct {
+// display is Goblin's UI on a terminal.
+type display struct {
 	b    *testing.B
 	tty  *os.File
 	cmd  *exec.Cmd
-	news chan []byte // what it writes
+	news chan []byte // output
 
 	mu      sync.Mutex
 	written int
 }
 
-// show starts Goblin on a terminal of a size that many have.
-func (f fixture) show(b *testing.B) *screen {
+// show starts Goblin on a terminal of a common size.
+func (f fixture) show(b *testing.B) *display {
 	b.Helper()
-	s := &screen{b: b, cmd: f.Command(), news: make(chan []byte, 1<<16)}
+	s := &display{b: b, cmd: f.Command(), news: make(chan []byte, 1<<16)}
 	s.cmd.Env = append(s.cmd.Env, "TERM=tmux-256color", "LANG=C.UTF-8")
 	tty, err := pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 40, Cols: 120})
 	check(b, err)
@@ -56,8 +56,8 @@ func (f fixture) show(b *testing.B) *screen {
 	return s
 }
 
-// await waits for a text on the terminal.
-func (s *screen) await(text string) {
+// await waits for a text in the output.
+func (s *display) await(text string) {
 	s.b.Helper()
 	var all bytes.Buffer
 	deadline := time.After(time.Minute)
@@ -66,13 +66,13 @@ func (s *screen) await(text string) {
 		case part := <-s.news:
 			all.Write(part)
 		case <-deadline:
-			s.b.Fatalf("no %q on the screen: %q", text, all.Bytes())
+			s.b.Fatalf("no %q in the output: %q", text, all.Bytes())
 		}
 	}
 }
 
-// rest waits until nothing was written for a while.
-func (s *screen) rest(quiet time.Duration) {
+// rest waits until nothing was written for the time quiet.
+func (s *display) rest(quiet time.Duration) {
 	for {
 		select {
 		case <-s.news:
@@ -82,8 +82,8 @@ func (s *screen) rest(quiet time.Duration) {
 	}
 }
 
-// press tells how long it takes from a key until the terminal is written to.
-func (s *screen) press(key string) time.Duration {
+// press returns the time from a key until the next output.
+func (s *display) press(key string) time.Duration {
 	began := time.Now()
 	_, err := s.tty.WriteString(key)
 	check(s.b, err)
@@ -95,20 +95,20 @@ func (s *screen) press(key string) time.Duration {
 	return time.Since(began)
 }
 
-func (s *screen) bytes() int {
+func (s *display) bytes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.written
 }
 
-// storm has the backend tell 20 subscribers 50 updates a second each.
+// storm makes the server send 20 subscribers 50 updates per second each.
 func (p peer) storm(b *testing.B, seconds int) {
 	p.ask(b, "tools/call", fmt.Sprintf(`{"name":"s0_storm","arguments":{"resources":20,"times":50,"seconds":%d}}`, seconds))
 }
 
-// full is a screen over so many resources as people have at most, with subscriptions of 20,
-// and a client.
-func full(b *testing.B) (*screen, peer) {
+// full returns the UI of a gateway with 100,000 resources, and a client with 20
+// subscriptions.
+func full(b *testing.B) (*display, peer) {
 	f := newFixture(b, 100_000, 1)
 	s := f.show(b)
 	s.await("100k")
@@ -127,8 +127,8 @@ func full(b *testing.B) (*screen, peer) {
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// BenchmarkScreenKey is from a key until the terminal has something of it, through the
-// whole program, at 100,000 resources.
+// BenchmarkScreenKey measures the time from a key to the first output, through the whole
+// program, at 100,000 resources.
 func BenchmarkScreenKey(b *testing.B) {
 	s, p := full(b)
 	keys := []struct{ name, keys string }{
@@ -170,7 +170,8 @@ func BenchmarkScreenKey(b *testing.B) {
 	})
 }
 
-// BenchmarkScreenIdle is what a screen at 100,000 resources costs while nothing happens.
+// BenchmarkScreenIdle measures the cost of the UI at 100,000 resources while nothing
+// happens.
 func BenchmarkScreenIdle(b *testing.B) {
 	s, _ := full(b)
 	for b.Loop() {
@@ -183,12 +184,12 @@ func BenchmarkScreenIdle(b *testing.B) {
 	}
 }
 
-// BenchmarkScreenStorm is what the process holds before 20 seconds of 1,000 updates a
-// second, at their end, and when it has been idle for a while after them.
+// BenchmarkScreenStorm measures memory before and after 20 seconds of 1,000 updates per
+// second, and after an idle time.
 func BenchmarkScreenStorm(b *testing.B) {
 	s, p := full(b)
 	pid := s.cmd.Process.Pid
-	go func() { // somebody looks at it
+	go func() { // a client reads its messages
 		for range s.news {
 		}
 	}()

@@ -35,7 +35,7 @@ func TestBridgeEndsThoughTheDaemonNeverAnswers(t *testing.T) {
 
 func TestBridgeThatIsEndingAnswersWhatComesLate(t *testing.T) {
 	t.Parallel()
-	// Such an input cannot be interrupted, so frames go on to come.
+	// Such an input cannot be interrupted, so frames keep coming.
 	r := newRig(t, func(o *bridge.Options) { o.In = struct{ io.Reader }{o.In} })
 	h := r.open()
 	r.send(request("1", "tools/call", `{}`))

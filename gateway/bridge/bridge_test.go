@@ -25,7 +25,7 @@ func TestBridgePassesFramesByteForByte(t *testing.T) {
 	up := []string{
 		`{"method":"tools/call","params":{"a":[1,{"id":7}],"n":9007199254740993.10},"id":"1\/2","jsonrpc":"2.0"}`,
 		`{ "jsonrpc" : "2.0" , "id" : 9007199254740993 , "method" : "ping" }`,
-		`{"jsonrpc":"2.0","id":3,"method":"tools/call"`, // the daemon answers what is malformed
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call"`, // the daemon answers malformed requests
 		`nonsense`,
 		`[]`,
 		`{"jsonrpc":"2.0","id":"srv","result":{}}`,
@@ -65,7 +65,7 @@ func TestBridgeRepeatsTheSessionToTheNextDaemon(t *testing.T) {
 		h.send(answer)
 		r.expect(answer)
 	}
-	for range 2 { // what was repeated once can be repeated again
+	for range 2 { // a repeated request can be repeated again
 		require.NoError(t, h.c.Close())
 		h = r.daemon()
 		h.repeated("initialize", initPar, `"result":{}`)
@@ -77,7 +77,7 @@ func TestBridgeRepeatsTheSessionToTheNextDaemon(t *testing.T) {
 		r.send(request("9", "ping", "{}"))
 		h.expect(request("9", "ping", "{}"))
 		h.send(result("9", "{}"))
-		r.expect(result("9", "{}")) // and none of the repeated answers
+		r.expect(result("9", "{}")) // without the repeated answers
 	}
 }
 
@@ -100,7 +100,7 @@ func TestBridgeRepeatsARefusedSubscriptionWhenResourcesChange(t *testing.T) {
 	r.expect(changed[2], changed[2])
 	r.send(request("2", "ping", "{}"))
 	again := h.read()
-	h.expect(request("2", "ping", "{}")) // it is not asked twice before the answer
+	h.expect(request("2", "ping", "{}")) // no second request before the answer
 	h.answer(again, `"error":{"code":-32002,"message":"pending"}`)
 	require.NoError(t, h.c.Close())
 	require.Contains(t, r.read(), `"id":2,"error"`)
@@ -112,7 +112,7 @@ func TestBridgeRepeatsARefusedSubscriptionWhenResourcesChange(t *testing.T) {
 	r.expect(changed[2])
 	r.send(request("3", "ping", "{}"))
 	again = h.read()
-	h.expect(request("3", "ping", "{}")) // nor at the next daemon, whatever the last one said
+	h.expect(request("3", "ping", "{}")) // and none at the next daemon, regardless of the last answer
 	h.answer(again, `"error":{"code":-32002,"message":"pending"}`)
 	h.send(changed[2])
 	r.expect(changed[2])
@@ -120,7 +120,7 @@ func TestBridgeRepeatsARefusedSubscriptionWhenResourcesChange(t *testing.T) {
 	h.send(changed[2])
 	r.expect(changed[2])
 	r.send(request("4", "ping", "{}"))
-	h.expect(request("4", "ping", "{}")) // it is not asked again once it is on
+	h.expect(request("4", "ping", "{}")) // no request once the feature is enabled
 }
 
 func TestBridgeFailsWhatWasInFlight(t *testing.T) {
@@ -148,7 +148,7 @@ func TestBridgeFailsWhatWasInFlight(t *testing.T) {
 		told("1", "tools/call was answered"+unsafe),
 		failure(`"two"`, "resources/read was answered; it is safe to retry"),
 		failure("3", "odd/method was answered"+unsafe),
-		failure("5", "tools/list was answered; it is safe to retry"), // the second of them
+		failure("5", "tools/list was answered; it is safe to retry"), // the second call
 	)
 	h = r.reopen()
 	r.send(request("6", "tools/call", `{}`))
@@ -192,7 +192,7 @@ func TestBridgeNeedsNoSessionForStatelessClients(t *testing.T) {
 	h.send(result("1", "{}"))
 	r.expect(result("1", "{}"))
 	require.NoError(t, h.c.Close())
-	// A listen ends with its daemon; the client can open another at once.
+	// A listen request ends with its daemon. The client can open another at once.
 	require.Contains(t, r.read(), `"id":2,"error":{"code":-32603,"message":"the Goblin daemon stopped before subscriptions/listen was answered; it is safe to retry"`)
 	h = r.daemon()
 	listen = request("3", "subscriptions/listen", `{"notifications":{},`+meta+`}`)
@@ -255,7 +255,7 @@ func TestBridgeSwallowsLateAnswersToADeadDaemon(t *testing.T) {
 	r.expect(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"the daemon that asked has stopped"}}`)
 	h = r.reopen()
 
-	// The next daemon begins to number at 1 again.
+	// The next daemon numbers its requests from 1 again.
 	h.send(request("1", "elicitation/create", `{"message":"second"}`), request("2", "roots/list", `{}`),
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
 	second := r.read()
@@ -275,7 +275,7 @@ func TestBridgeSwallowsLateAnswersToADeadDaemon(t *testing.T) {
 	require.NoError(t, h.c.Close())
 	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+strings.Replace(id, ":1\"", ":3\"", 1)+`,"reason":"the daemon that asked has stopped"}}`, r.read(), third)
 	require.NoError(t, r.reopen().c.Close())
-	h = r.reopen() // a question is withdrawn once
+	h = r.reopen() // a request is cancelled once
 	r.send(result(id, `{"to":"the second, which died too"}`), request("7", "ping", "{}"))
 	h.expect(request("7", "ping", "{}"))
 }
@@ -334,7 +334,7 @@ func TestBridgeDeliversAnswersAfterTheClientHasHungUp(t *testing.T) {
 	}
 }
 
-// The whole input may be there before the daemon is.
+// The whole input may arrive before the daemon's connection.
 func TestBridgeConnectsForAClientThatHasHungUpAlready(t *testing.T) {
 	t.Parallel()
 	wait := make(chan struct{})
@@ -368,10 +368,10 @@ func TestBridgePassesLargeFrames(t *testing.T) {
 	h := r.open()
 	text := strings.Repeat("0123456789abcdef", 1<<17) // 2 MiB
 	big := request("1", "tools/call", `{"text":"`+text+`"}`)
-	go io.WriteString(r.in, big+"\n") //nolint:errcheck // seen by the reader
+	go io.WriteString(r.in, big+"\n") //nolint:errcheck // the reader reports it
 	require.True(t, big == h.read())
 	answer := result("1", `{"text":"`+text+`"}`)
-	go io.WriteString(h.c, answer+"\n") //nolint:errcheck // seen by the reader
+	go io.WriteString(h.c, answer+"\n") //nolint:errcheck // the reader reports it
 	require.True(t, answer == r.read())
 }
 
@@ -402,14 +402,14 @@ func TestBridgeAnswersForFramesOverTheLimit(t *testing.T) {
 	h.send(result("4", `{}`))
 	r.expect(result("4", `{}`))
 	require.NoError(t, h.c.Close())
-	require.Contains(t, r.read(), `"id":3,"error"`) // and 2 is not answered once more
+	require.Contains(t, r.read(), `"id":3,"error"`) // and request 2 is not answered again
 	h = r.daemon()
 	h.repeated("initialize", initPar, `"result":{}`)
 	h.expect(initNote)
 	h.repeated("logging/setLevel", `{"level":"info"}`, `"result":`+long)
 	r.expect(changed...)
 	h.send(changed[0])
-	r.expect(changed[0]) // the client did not ask for the answer that was dropped
+	r.expect(changed[0]) // the client did not send the dropped request
 }
 
 func TestBridgeSlowsADaemonDownForAClientThatReadsSlowly(t *testing.T) {
@@ -428,7 +428,7 @@ func TestBridgeSlowsADaemonDownForAClientThatReadsSlowly(t *testing.T) {
 				written.Add(1)
 			}
 		}()
-		time.Sleep(time.Second) // which passes once nobody has anything to do
+		time.Sleep(time.Second) // passes once all goroutines wait
 		require.Less(t, written.Load(), int32(16), "most stay with the daemon until the client reads")
 		for range all {
 			require.True(t, big == r.read())
@@ -454,12 +454,12 @@ func TestADaemonThatHangsWhileARequestWaitsIsLeft(t *testing.T) {
 		call := request("1", "tools/call", `{"name":"a"}`)
 		r.send(call)
 		h.expect(call)
-		time.Sleep(time.Hour) // it takes its time
+		time.Sleep(time.Hour) // a slow handshake
 		h.send(result("1", `{}`))
 		r.expect(result("1", `{}`))
 
 		hangs.Store(true)
-		time.Sleep(time.Hour) // nobody waits
+		time.Sleep(time.Hour) // the bridge is idle
 		call = request("2", "tools/call", `{"name":"a"}`)
 		r.send(call)
 		h.expect(call)
@@ -502,7 +502,7 @@ func TestTheNextDaemonIsAskedForTheSubscriptionsThatWereWantedLast(t *testing.T)
 				h.repeated("resources/subscribe", params, `"result":{}`)
 			}
 			r.send(request("3", "ping", `{}`))
-			h.expect(request("3", "ping", `{}`)) // and no subscription before
+			h.expect(request("3", "ping", `{}`)) // and no subscription before it
 		})
 	}
 }

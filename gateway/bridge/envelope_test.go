@@ -41,7 +41,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// Whatever the full parser accepts, the bridge must see in the same way.
+// FuzzScan checks that the bridge and the full parser agree on every valid frame.
 func FuzzScan(f *testing.F) {
 	for _, s := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":[{}]}}`, `{"result":{"id":2},"id":"\"","jsonrpc":"2.0"}`,
@@ -56,8 +56,8 @@ func FuzzScan(f *testing.F) {
 			return
 		}
 		if m.Method != "" {
-			// A request that carries a result too is one nevertheless to the
-			// parser; the bridge may stop before it meets one of the two.
+			// The parser treats a request with a result as a request. The bridge may stop
+			// before it reads one of the two.
 			if m.Result != nil || m.Error != nil {
 				return
 			}

@@ -2,7 +2,7 @@ package bridge
 
 import "time"
 
-// Hasten shortens a bridge's patience.
+// Hasten shortens the time limits of a bridge.
 func (o *Options) Hasten(drain, takeover time.Duration) {
 	o.limits = &limits{start: defaultLimits.start, drain: drain, flush: drain, end: 3 * drain, takeover: takeover}
 }

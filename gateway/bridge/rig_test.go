@@ -22,17 +22,17 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// rig is a bridge between a client and daemons that the test plays itself.
+// rig is a bridge between a client and daemons that the test simulates.
 type rig struct {
 	t       testing.TB
-	in      io.WriteCloser // the client writes its input
+	in      io.WriteCloser // the client's input
 	out     *bufio.Reader
 	outFile interface {
 		io.Closer
 		SetReadDeadline(t time.Time) error
 	}
-	daemons chan net.Conn // the bridge's connections, the daemons' ends
-	down    atomic.Bool   // attempts to connect fail
+	daemons chan net.Conn // the daemons' ends of the bridge's connections
+	down    atomic.Bool   // connections fail
 	cancel  context.CancelFunc
 	done    chan error
 }
@@ -58,8 +58,8 @@ func newRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 	return r
 }
 
-// newStillRig is a rig for synctest, in whose bubble no time passes while anything goes on:
-// files and sockets would be waited for outside of it.
+// newStillRig returns a rig for synctest. It uses pipes, because a bubble cannot wait for
+// files and sockets.
 func newStillRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 	inR, inW := net.Pipe()
 	outR, outW := net.Pipe()
@@ -71,7 +71,7 @@ func newStillRig(t testing.TB, set ...func(*bridge.Options)) *rig {
 	return r
 }
 
-// run starts the bridge, which reaches daemons by dial.
+// run starts the bridge, which calls dial to connect.
 func (r *rig) run(in io.Reader, out io.WriteCloser, dial func() (near, far net.Conn, err error), set ...func(*bridge.Options)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.daemons, r.cancel, r.done = make(chan net.Conn, 16), cancel, make(chan error, 1)
@@ -97,7 +97,7 @@ func (r *rig) run(in io.Reader, out io.WriteCloser, dial func() (near, far net.C
 		r.in.Close()
 		r.outFile.Close()
 		cancel()
-		for ended := false; !ended; { // until then it may connect once more
+		for ended := false; !ended; { // until then it may connect again
 			select {
 			case c := <-r.daemons:
 				c.Close()
@@ -108,14 +108,14 @@ func (r *rig) run(in io.Reader, out io.WriteCloser, dial func() (near, far net.C
 	})
 }
 
-// send writes lines as the client.
+// send writes lines to the bridge as the client.
 func (r *rig) send(lines ...string) {
 	r.t.Helper()
 	_, err := io.WriteString(r.in, strings.Join(lines, "\n")+"\n")
 	require.NoError(r.t, err)
 }
 
-// expect reads lines as the client.
+// expect reads lines from the bridge as the client.
 func (r *rig) expect(lines ...string) {
 	r.t.Helper()
 	for _, want := range lines {
@@ -185,8 +185,8 @@ func (f *far) send(lines ...string) {
 	require.NoError(f.t, err)
 }
 
-// repeated reads a request that the bridge made in the client's name and
-// answers it; tail is the answer's end.
+// repeated reads a request that the bridge repeats for the client, and answers it. tail
+// is the end of the answer.
 func (f *far) repeated(method, params, tail string) {
 	f.t.Helper()
 	text := f.read()
@@ -196,7 +196,7 @@ func (f *far) repeated(method, params, tail string) {
 	f.answer(text, tail)
 }
 
-// answer answers a request that the bridge made; tail is the answer's end.
+// answer answers a request of the bridge. tail is the end of the answer.
 func (f *far) answer(request, tail string) {
 	f.t.Helper()
 	head, _, _ := strings.Cut(request, `,"method":`)
@@ -217,7 +217,7 @@ var changed = []string{
 	`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`,
 }
 
-// open brings a session up.
+// open starts a session.
 func (r *rig) open() *far {
 	r.t.Helper()
 	h := r.daemon()
@@ -230,7 +230,7 @@ func (r *rig) open() *far {
 	return h
 }
 
-// reopen takes over as the next daemon.
+// reopen connects the next daemon.
 func (r *rig) reopen() *far {
 	r.t.Helper()
 	h := r.daemon()
@@ -294,6 +294,6 @@ func BenchmarkBridge(b *testing.B) {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	_ = flag.Set("test.parallel", "8") // those that are parallel wait
+	_ = flag.Set("test.parallel", "8") // parallel tests wait
 	goleak.VerifyTestMain(m)
 }

@@ -25,21 +25,21 @@ import (
 	"goblin/gateway/childproc"
 )
 
-// TestMain also is the processes of the tests: an owner of children, a child,
-// a grandchild.
+// TestMain also runs the processes of the tests: an owner of children, a child, a
+// grandchild.
 func TestMain(m *testing.M) {
 	switch role := os.Getenv("ORPHANS_ROLE"); role {
 	case "":
 		goleak.VerifyTestMain(m)
 	case "owner":
 		owner(os.Getenv("ORPHANS_DIR"))
-	case "reaper": // one that does nothing yet
+	case "reaper": // an idle process
 	default:
 		child(role)
 	}
 }
 
-// owner records a child, tells its number, and waits for its own end.
+// owner records a child, prints its pid and waits to be killed.
 func owner(dir string) {
 	r := childproc.New(dir, slog.Default())
 	cmd := role("child " + os.Getenv("ORPHANS_CHILD"))
@@ -59,10 +59,10 @@ func owner(dir string) {
 		}
 	}
 	fmt.Printf("%d %s", cmd.Process.Pid, grandchild)
-	time.Sleep(2 * time.Minute) // who waits for nothing at all is ended by the runtime, as a deadlock
+	time.Sleep(2 * time.Minute) // a process without timers exits with a deadlock
 }
 
-// child tells the number of its child, and ends by SIGTERM or does not.
+// child prints the pid of its own child. It exits or does not exit by SIGTERM.
 func child(role string) {
 	if strings.Contains(role, "stubborn") {
 		signal.Ignore(syscall.SIGTERM)
@@ -84,7 +84,7 @@ func role(name string) *exec.Cmd {
 	return cmd
 }
 
-// family is an owner that was killed, with what it left behind.
+// family is a killed owner with its processes and files.
 type family struct {
 	t                 *testing.T
 	dir               string
@@ -127,7 +127,7 @@ func begin(t *testing.T, dir, kind string) *owned {
 func (f *family) alive() []int {
 	var pids []int
 	both := fmt.Sprintf("%d,%d", f.child, f.grandchild)
-	states, _ := exec.Command("ps", "-o", "pid=,stat=", "-p", both).Output() // fails when there is none
+	states, _ := exec.Command("ps", "-o", "pid=,stat=", "-p", both).Output() // fails if there is no such process
 	for line := range strings.Lines(string(states)) {
 		var pid int
 		var state string
@@ -143,7 +143,7 @@ func (f *family) alive() []int {
 	return pids
 }
 
-// files are the records in the folder.
+// files returns the records in the folder.
 func (f *family) files() []string {
 	found, err := filepath.Glob(filepath.Join(f.dir, "children-*"))
 	require.NoError(f.t, err)
@@ -177,7 +177,7 @@ func later(key string, n int64) func(map[string]any) {
 	}
 }
 
-// sweep does what the next start does, and gives its log.
+// sweep does what the next start does, and returns its log.
 func sweep(dir string) string {
 	var log strings.Builder
 	r := childproc.New(dir, slog.New(slog.NewTextHandler(&log, nil)))
@@ -213,7 +213,7 @@ func TestAGroupThatLostItsLeaderIsEnded(t *testing.T) {
 func TestANumberThatWasGivenToAnotherProcessIsNotTouched(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		leader bool // it lives
+		leader bool // still running
 		change func(map[string]any)
 	}{
 		"another start":                     {true, later("start", 1)},

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzParse: whatever a record holds, no group is named that stands for others,
-// and what is written is read again.
+// FuzzParse checks that no record names a process group with a special meaning, and that
+// written records can be read.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"pid":7,"start":8,"session":9,"era":"e","server":"s","command":"c"}` + "\n"))
 	f.Add([]byte(`{"pid":1,"start":8,"era":"e"}`))
@@ -21,7 +21,7 @@ func FuzzParse(f *testing.F) {
 			require.Greater(t, c.PID, 1)
 			line, err := c.line()
 			if err != nil {
-				continue // it is too long: escapes take more space than what they stand for
+				continue // too long: escapes make the record longer
 			}
 			require.Len(t, line, slot)
 			again := parse(line)

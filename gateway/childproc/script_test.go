@@ -10,8 +10,7 @@ import (
 	"goblin/gateway/childproc"
 )
 
-// On Windows npx and its like are scripts, which only the shell can start. Its rules are
-// shown here by what it is given.
+// On Windows, programs such as npx are scripts that only the shell can start.
 func TestScriptsOfWindowsGetTheirArgumentsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	const head = `cmd.exe /e:on /v:off /d /c "`
@@ -44,7 +43,7 @@ func TestScriptsOfWindowsGetTheirArgumentsAsTheyAre(t *testing.T) {
 	}
 }
 
-// Nothing in an argument is an operator of the shell, ends its quotes or names a variable.
+// No argument contains an operator of the shell, closes its quotes or names a variable.
 func TestNoArgumentOfAScriptMeansAnythingToTheShell(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,7 +54,7 @@ func TestNoArgumentOfAScriptMeansAnythingToTheShell(t *testing.T) {
 		require.True(t, ok)
 		rest, ok = strings.CutSuffix(rest, `"`)
 		require.True(t, ok)
-		rest = strings.ReplaceAll(rest, `%%cd:~,%`, "") // the shell puts one sign in its place
+		rest = strings.ReplaceAll(rest, `%%cd:~,%`, "") // the shell replaces it by one character
 		require.NotContains(t, rest, "%")
 		within := false
 		for _, c := range rest {

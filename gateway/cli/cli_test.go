@@ -130,7 +130,7 @@ func TestPseudoVersions(t *testing.T) {
 	}
 }
 
-// The linker writes the ID of a program in one of two forms, by system.
+// The format of a build ID depends on the system.
 func TestBuildIDs(t *testing.T) {
 	elf := "\x7fELF\x02\x01" + strings.Repeat("\x00", 300)
 	for name, c := range map[string]struct{ head, want string }{

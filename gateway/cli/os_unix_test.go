@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipe is a pipe in blocking mode, as a parent process gives it.
+// pipe returns a pipe in blocking mode, as a parent process passes it.
 func pipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	var fds [2]int
@@ -78,7 +78,7 @@ func TestAProcessThatEndedIsNotAlive(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	require.True(t, IsRunning(cmd.Process.Pid))
 	require.NoError(t, in.Close())
-	_, _ = out.Read(make([]byte, 1)) // its end
+	_, _ = out.Read(make([]byte, 1)) // end of input
 	require.NoError(t, cmd.Wait())
 	require.False(t, IsRunning(cmd.Process.Pid))
 	require.False(t, IsRunning(0))

@@ -15,7 +15,7 @@ import (
 
 const twoServers = "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}, // mine\n    \"b\": {\"command\": \"y\"}\n  }\n}\n"
 
-// apply plans and makes a change.
+// apply plans a change and applies it.
 func apply(t *testing.T, plan func() (*clientconfig.Change, error)) {
 	t.Helper()
 	ch, err := plan()
@@ -23,7 +23,7 @@ func apply(t *testing.T, plan func() (*clientconfig.Change, error)) {
 	require.NoError(t, ch.Apply(noon))
 }
 
-// A process may stop after it has written the record and before it has written the file.
+// A process may stop between writing the record and writing the file.
 func TestUninstallRestoresTheBytesAfterAnInstallThatStopped(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, map[string]string{".cursor/mcp.json": twoServers})
@@ -34,7 +34,7 @@ func TestUninstallRestoresTheBytesAfterAnInstallThatStopped(t *testing.T) {
 	uninstall := func() (*clientconfig.Change, error) { return c.Uninstall(m, state) }
 
 	apply(t, install("a"))
-	require.NoError(t, os.WriteFile(path, []byte(twoServers), 0o600)) // it stopped before the file
+	require.NoError(t, os.WriteFile(path, []byte(twoServers), 0o600)) // stopped before the file
 	_, err := uninstall()
 	require.ErrorIs(t, err, clientconfig.ErrNone)
 	without := "{\n  \"mcpServers\": {\n    \"b\": {\"command\": \"y\"}\n  }\n}\n"
@@ -44,7 +44,7 @@ func TestUninstallRestoresTheBytesAfterAnInstallThatStopped(t *testing.T) {
 	apply(t, install())
 	first := read(t, path)
 	apply(t, install("a", "b"))
-	require.NoError(t, os.WriteFile(path, []byte(first), 0o600)) // it stopped before the file
+	require.NoError(t, os.WriteFile(path, []byte(first), 0o600)) // stopped before the file
 	apply(t, uninstall)
 	require.Equal(t, twoServers, read(t, path))
 }

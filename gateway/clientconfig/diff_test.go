@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/clientconfig"
 )
 
-// Every secret in these files has the word "hidden" in it.
+// Every secret in these files contains the word "hidden".
 func TestTheDifferenceShowsNoValueOrCommentOfTheUser(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -130,7 +130,7 @@ func TestTheDifferenceOfASingleLongLineIsShort(t *testing.T) {
 	require.Contains(t, ch.Diff(), goblin)
 }
 
-// Whatever is in a file, the difference shows none of its long values.
+// FuzzDiff checks that the diff of any file shows none of its long values.
 func FuzzDiff(f *testing.F) {
 	for client, texts := range map[string][]string{
 		"cursor":   {`{"mcpServers": {"a": {"command": "x", "args": ["SECRET=", /* SECRET */ 1]}}} // SECRET`},
@@ -169,7 +169,7 @@ func FuzzDiff(f *testing.F) {
 	})
 }
 
-// keyedBy reports whether a key within a value, which is shown, has the secret in it.
+// keyedBy reports whether a key within a value contains the secret. Keys are shown.
 func keyedBy(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -16,12 +16,12 @@ import (
 	"goblin/gateway/clientconfig"
 )
 
-// goblin is a command line that is Goblin's.
+// goblin is a command of Goblin.
 const goblin = "/opt/goblin"
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// installed puts Goblin into a client's file.
+// installed installs Goblin in a client's file.
 func installed(t require.TestingT, c *clientconfig.Client, m clientconfig.Machine, state string, took ...string) *clientconfig.Change {
 	ch, err := c.Install(m, state, goblin, []string{"stdio", "--config", "/c d.yaml"}, took)
 	require.NoError(t, err)
@@ -145,7 +145,6 @@ func TestGoblinIsNotPutWhereOnlyOlderVersionsLook(t *testing.T) {
 	require.Equal(t, filepath.Join(dir, ".config/Code/User/mcp.json"), clientconfig.Find("vscode").ConfigFile(m))
 }
 
-// Every client has a file that can be made, and that goes again.
 func TestAFileThatWasMadeForGoblinGoesWithIt(t *testing.T) {
 	t.Parallel()
 	for _, c := range clientconfig.All {
@@ -194,7 +193,7 @@ func TestAFileThatWasMadeForGoblinStaysIfTheUserAddedToIt(t *testing.T) {
 	require.NotContains(t, read(t, ch.File), "goblin")
 }
 
-// What is remembered of a change is a file that somebody may have copied or cut short.
+// The record is a file that a user may have copied or truncated.
 func TestGoblinIsTakenOutWhateverTheRecordSays(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(r map[string]any){
@@ -272,7 +271,8 @@ func TestServersThatGoblinServesAreTakenOutAndComeBack(t *testing.T) {
 			require.Len(t, f.Servers, 1)
 			require.Equal(t, "b", f.Servers[0].Name)
 
-			// Somebody else has changed the file since: what they wrote stays, and the servers come back.
+			// Another program has changed the file since. Its changes stay, and the
+			// servers are restored.
 			edited := read(t, ch.File)
 			switch client {
 			case "cursor":
@@ -330,7 +330,7 @@ func TestServersComeBackIntoAFileThatTheClientHasWrittenAnew(t *testing.T) {
 			require.Equal(t, file.after, string(undone.After))
 			require.Empty(t, undone.Note)
 
-			// Another Goblin that is installed meanwhile forgets nothing of it.
+			// Installing another Goblin in between keeps the record.
 			again, err := c.Install(m, state, "/new/goblin", []string{"stdio"}, nil)
 			require.NoError(t, err)
 			require.NoError(t, again.Apply(noon))
@@ -338,7 +338,7 @@ func TestServersComeBackIntoAFileThatTheClientHasWrittenAnew(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, file.after, string(undone.After))
 
-			// Nor is it lost when the user has taken Goblin out by hand.
+			// The record also survives if the user removed Goblin's entry.
 			require.NoError(t, os.WriteFile(ch.File, nil, 0o600))
 			undone, err = c.Uninstall(m, state)
 			require.NoError(t, err)
@@ -461,8 +461,8 @@ func TestTheDifferenceShowsNoSecret(t *testing.T) {
 	}
 }
 
-// Whatever a file of a client looks like, Goblin's entry goes in and out without a trace, and
-// so do the servers in whose place it is.
+// Installing and uninstalling restores any file byte for byte, including servers that
+// Goblin's entry replaces.
 func TestInstallAndUninstallLeaveTheBytes(t *testing.T) {
 	t.Parallel()
 	m, dir := home(t, nil)
@@ -502,7 +502,7 @@ func TestInstallAndUninstallLeaveTheBytes(t *testing.T) {
 	})
 }
 
-// drawn is a file of a client with some servers, written in some way.
+// drawn returns a random file of a client with some servers.
 func drawn(t *rapid.T, client string) string {
 	pick := func(what string, from ...string) string { return rapid.SampledFrom(from).Draw(t, what) }
 	count := rapid.IntRange(0, 3).Draw(t, "servers")
@@ -561,7 +561,8 @@ func drawn(t *rapid.T, client string) string {
 	return out.String() + tab + "}" + pick("more", "", ",\n"+tab+"\"other\": {}") + "\n}" + pick("last", "", "\n")
 }
 
-// What was written is either right, or refused; and then nothing is written.
+// FuzzInstall checks that Goblin either writes a correct file or refuses and writes
+// nothing.
 func FuzzInstall(f *testing.F) {
 	for _, text := range []string{
 		`{"mcpServers": {"a": {"command": "x"},}}`, "[mcp_servers.a]\ncommand = \"x\"\n", "extensions:\n  a: {cmd: x}\n", "mcpServers:\n- name: a\n  command: x\n",

@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/config"
 )
 
-// home is a machine with files, by their paths in the user's folder; "" is no file.
+// home is a machine with files, by path in the home folder. "" means no file.
 func home(t testing.TB, files map[string]string) (clientconfig.Machine, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func machine(system string, env map[string]string) clientconfig.Machine {
 	return clientconfig.Machine{OS: system, Getenv: func(name string) string { return env[name] }}
 }
 
-// all are the servers of a file as Goblin's config has them, by name.
+// all returns the servers of a file as Goblin's config has them, by name.
 func all(f *clientconfig.FileServers) map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for i := range f.Servers {
@@ -49,7 +49,7 @@ func TestServersOfEachClientAreReadInItsDialect(t *testing.T) {
 	for name, test := range map[string]struct {
 		client, file, text string
 		want               entries
-		left               pairs // name: part of why
+		left               pairs // name: part of the reason
 		notes              pairs // name: part of a note
 		needs              map[string]pairs
 	}{
@@ -463,7 +463,7 @@ func TestPlacesOfFilesOnEachSystem(t *testing.T) {
 	}
 }
 
-// utf16le is a text as Windows' editors may write it.
+// utf16le encodes a text as editors on Windows may write it.
 func utf16le(text string) string {
 	out := []byte{0xff, 0xfe}
 	for _, unit := range utf16.Encode([]rune(text)) {
@@ -623,7 +623,7 @@ func TestWhatAServerIsAboutHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// Whatever is in a file, reading it ends, and what is taken is right for a config.
+// FuzzRead checks that reading any file finishes and returns only valid servers.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		`{"mcpServers": {"a": {"command": "x", "args": ["${env:X}", "$Y", "{env:Z}"]}}}`, "[mcp_servers.a]\ncommand = \"x\"\n",

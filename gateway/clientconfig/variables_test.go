@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/config"
 )
 
-// In these texts, only the part that the client itself replaces is a reference in the result.
+// Only the parts that the client itself replaces become references.
 func TestOnlyVariablesOfTheClientBecomeReferences(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ client, file, given, want string }{
@@ -48,7 +48,7 @@ func TestOnlyVariablesOfTheClientBecomeReferences(t *testing.T) {
 	}
 }
 
-// The file of a client may be named by --config.
+// --config may name the file of a client.
 func TestAConfigThatIsTheFileOfAClientHasNoCommandsInIt(t *testing.T) {
 	t.Parallel()
 	for _, system := range []string{"linux", "darwin"} {

@@ -15,13 +15,13 @@ import (
 	"goblin/gateway/mcpregistry"
 )
 
-// adding is one attempt to add a server of a registry.
+// adding is an attempt to add a server from a registry.
 type adding struct {
 	entries []string
-	typed   string // on a terminal; "" for none
-	name    string // weather if it is empty
+	typed   string // on a terminal; "" without input
+	name    string // default: weather
 	o       registryFlags
-	secrets map[string]string // that were set
+	secrets map[string]string // stored secrets
 }
 
 func (y *adding) run(t *testing.T) (d *mcpregistry.Definition, said string, err error) {

@@ -110,7 +110,7 @@ func TestEveryCommandIsExplained(t *testing.T) {
 		require.NotEmpty(t, c.Short, c.Name())
 		require.NotEmpty(t, c.Long, c.Name())
 		if c.Hidden {
-			continue // programs run it
+			continue // run by programs
 		}
 		require.NotEmpty(t, c.Example, c.Name())
 		if all = append(all, c.Commands()...); !c.HasSubCommands() {

@@ -27,16 +27,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scripted is a gateway that answers as it is told.
+// scripted is a gateway with scripted answers.
 type scripted struct {
 	t        *testing.T
 	isDaemon bool
 	status   daemon.Status
 	usage    report.Report
 	items    map[string][]daemon.Entry // by kind
-	listed   func()                    // follows a list; nil for nothing
-	// answer gives the result or the error of a request. If it is nil, there
-	// is none, and silent is closed instead.
+	listed   func()                    // runs after a list, if not nil
+	// answer returns the result or the error of a request. If answer is nil, the gateway
+	// never answers and closes silent.
 	answer func(s *scripted, method string, params []byte) (result string, err *jsonrpc.Error)
 
 	found func(q daemon.SearchQuery) daemon.SearchAnswer
@@ -47,7 +47,7 @@ type scripted struct {
 	in       *jsonrpc.Reader
 	serving  sync.WaitGroup
 	mu       sync.Mutex
-	opened   [][]string // what each opening asked to start
+	opened   [][]string // servers to start, by connection
 	closed   int
 	requests []string // "method params"
 	notes    []string // notifications and answers of the client
@@ -160,7 +160,7 @@ func (s *scripted) Connect(context.Context, string) (net.Conn, error) {
 	return near, nil
 }
 
-// send ignores errors: commands may leave.
+// send ignores errors, because commands may close the connection.
 func (s *scripted) send(frame []byte) { _, _ = s.conn.Write(frame) }
 
 // ask sends a request to the command and waits for its answer.
@@ -181,7 +181,7 @@ servers:
   off: {command: "true", disabled: true}
 `
 
-// try is one run of a command line.
+// try is a run of a command line.
 type try struct {
 	config  string // text; empty: threeServers
 	gateway *scripted
@@ -207,7 +207,7 @@ func (y try) run(t *testing.T, args ...string) outcome {
 	return y.runIn(t, path, args...)
 }
 
-// runIn is run for a config at a path, where there may be none.
+// runIn is run with the path of a config that may not exist.
 func (y try) runIn(t *testing.T, path string, args ...string) outcome {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -284,7 +284,7 @@ func decodeJSON(t *testing.T, text string) (v any) {
 	return v
 }
 
-// slow is a gateway whose list takes until something happens.
+// slow is a gateway whose lists wait for an event.
 type slow struct {
 	*scripted
 	until <-chan struct{}
@@ -297,12 +297,12 @@ func (s *slow) List(ctx context.Context, q daemon.ListQuery) ([]daemon.Entry, er
 	}
 	select {
 	case <-s.until:
-	case <-ctx.Done(): // what is there by then
+	case <-ctx.Done(): // what is available then
 	}
 	return s.scripted.List(ctx, q)
 }
 
-// signalled tells of its first write.
+// signalled is a buffer that signals its first write.
 type signalled struct {
 	bytes.Buffer
 	once  sync.Once
@@ -314,7 +314,7 @@ func (s *signalled) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-// runApp is try.run for what try has no knob for.
+// runApp is try.run for cases that try has no field for.
 func runApp(t *testing.T, ctx context.Context, a *App, g Gateway, args ...string) int {
 	t.Helper()
 	a.Getenv = func(k string) string { return map[string]string{"XDG_CONFIG_HOME": t.TempDir()}[k] }

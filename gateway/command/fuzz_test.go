@@ -10,7 +10,7 @@ import (
 	"goblin/registry/termtext"
 )
 
-// FuzzResults: whatever a server answers, a terminal gets text and nothing else.
+// FuzzResults checks that any answer of a server reaches the terminal as text only.
 func FuzzResults(f *testing.F) {
 	f.Add([]byte(`{"contents":[{"uri":"a\u001b[2J","text":"\u001b]0;x\u0007"},{"uri":"b","blob":"AA=="}]}`))
 	f.Add([]byte(`{"content":[{"type":"text","text":"\u202e"},{"type":"image","data":"x","mimeType":"a\u001bb"},{"type":"resource_link","uri":"\u009b"}],"isError":true}`))

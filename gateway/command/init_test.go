@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/cli"
 )
 
-// inHome is a machine whose user has files, by their paths.
+// inHome is a machine whose user has files, by path.
 func inHome(t *testing.T, files map[string]string) (env map[string]string, dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"goblin/gateway/cli"
 )
 
-// twoServers returns the tools of two servers, of which a profile renames one.
+// twoServers returns the tools of two servers. A profile renames one of them.
 func twoServers(profile bool) *nameIndex {
 	x := &nameIndex{noun: "tool"}
 	for _, t := range [][3]string{{"clock", "time_in", "clock_time_in"}, {"clock", "zones", "clock_zones"}, {"atlas", "zones", "atlas_zones"}, {"atlas", "place", "atlas_place"}} {

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/cli"
 )
 
-// shelf is a registry with these entries on one page; each is found by its name, too.
+// shelf is a registry with these entries on one page. Each is also found by name.
 func shelf(t *testing.T, entries ...string) string {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -84,8 +84,8 @@ func TestAFileOfUsageThatCannotBeReadIsTold(t *testing.T) {
 	require.Regexp(t, `usage/\w+\.json: version 9 instead of 1: written by another version of Goblin; the next daemon moves the file aside\n$`, got.err)
 }
 
-// ofUsage runs commands for a config of which something was counted; count is given the
-// file for that.
+// ofUsage runs commands for a config with usage counts. count receives the path of their
+// file.
 func ofUsage(t *testing.T, text string, count func(path string)) func(args ...string) outcome {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "goblin.yaml")

@@ -9,7 +9,7 @@ import (
 	"goblin/gateway/config"
 )
 
-// A client's own file may be named by --config. Its client knows no references.
+// --config may name a client's own file. Clients know no references.
 func TestReferencesInTheFileOfAClientArePlainText(t *testing.T) {
 	t.Parallel()
 	const text = `{"mcpServers": {"a": {"url": "https://h/${keyring:k}", "headers": {"A": "${file:/k}", "B": "${cmd:id}", "C": "${X}"}}}}`

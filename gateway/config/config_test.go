@@ -15,7 +15,7 @@ import (
 	"goblin/registry/definition"
 )
 
-// whole says something else than the default for every key.
+// whole is a config with a value other than the default for every key.
 const whole = `
 servers:
   files:
@@ -504,12 +504,12 @@ func TestEnvironIsWhatTheServerNeedsOnly(t *testing.T) {
 	}
 }
 
-// Every field counts in Equal: set each one to something and compare.
+// TestEqualLooksAtEveryField sets each field and compares.
 func TestEqualLooksAtEveryField(t *testing.T) {
 	t.Parallel()
 	typ := reflect.TypeFor[config.Server]()
 	for i := range typ.NumField() {
-		if name := typ.Field(i).Name; name == "FromEnv" || name == "Variables" || name == "late" { // where a value came from, not what it is
+		if name := typ.Field(i).Name; name == "FromEnv" || name == "Variables" || name == "late" { // origin of a value, not a value
 			continue
 		}
 		var a, b config.Server

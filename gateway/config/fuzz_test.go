@@ -11,9 +11,8 @@ import (
 	"goblin/gateway/config"
 )
 
-// FuzzParse holds Parse to its word on any text: a Config or Errors, never
-// both, no line that the text does not have, one line for each mistake, and
-// names that others can rely on.
+// FuzzParse checks that Parse returns a Config or Errors, never both. Each mistake has
+// one existing line, and all names are valid.
 func FuzzParse(f *testing.F) {
 	f.Add("c.yaml", whole)
 	f.Add("c.json", `{"mcpServers": {"a": {"command": "x", "args": ["${A}"]}}, "x": [1, null]}`)
@@ -81,7 +80,7 @@ func check(t *testing.T, name, src string, problems []config.Problem) {
 	}
 }
 
-// lines counts as YAML does, which knows more line breaks than others.
+// lines counts the line breaks that YAML knows.
 func lines(src string) int {
 	return 1 + strings.Count(src, "\n") + strings.Count(src, "\r") + strings.Count(src, "\u0085") +
 		strings.Count(src, "\u2028") + strings.Count(src, "\u2029")

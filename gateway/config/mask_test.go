@@ -101,7 +101,7 @@ func TestSecretsAreMaskedHoweverTheyAreEscaped(t *testing.T) {
 	for name, form := range forms {
 		require.Equal(t, `{"key":"`+masked+`"}`, m.String(`{"key":"`+form+`"}`), name)
 		switch name {
-		case "plain", "a query", "a path", "Go, quoted": // nothing of JSON
+		case "plain", "a query", "a path", "Go, quoted": // without JSON
 		default:
 			require.NotContains(t, m.String(within(form)), "ss", name)
 		}
@@ -215,7 +215,7 @@ func FuzzMaskFindsASecret(f *testing.F) {
 		if len(secret) < 6 || len(secret) > 1000 || strings.Contains(masked, secret) || !utf8.ValidString(secret) {
 			t.Skip()
 		}
-		m := config.NewMask(secretive(secret + "\x01")) // under any rule for values of env
+		m := config.NewMask(secretive(secret + "\x01")) // below the limit for values of env
 		whole := text + secret + "\x01" + text
 		quoted, err := json.Marshal(whole)
 		if err != nil {
@@ -237,7 +237,7 @@ func FuzzMaskFindsASecret(f *testing.F) {
 	})
 }
 
-// BenchmarkMask measures a line of a log, of 200 bytes, and a long line of a recorded body.
+// BenchmarkMask measures a log line of 200 bytes and a long line of a recorded body.
 func BenchmarkMask(b *testing.B) {
 	for _, secrets := range []int{1, 10, 200} {
 		var more []string
@@ -260,7 +260,7 @@ func BenchmarkMask(b *testing.B) {
 	}
 }
 
-// BenchmarkNewMask is what a start pays for 20 secrets that encoders escape.
+// BenchmarkNewMask measures a start with 20 secrets that encoders escape.
 func BenchmarkNewMask(b *testing.B) {
 	var more []string
 	for i := range 20 {

@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/config"
 )
 
-// env is the environment of the tests; EMPTY is set to nothing.
+// env is the environment of the tests. EMPTY is set to "".
 func env(name string) (string, bool) {
 	v, ok := map[string]string{
 		"HOME": "/home/me", "TOKEN": "s3cr3t", "EMPTY": "", "BREAK": "s3cr3t\nX-Evil: 1", "WAIT": "s3cr3t",
@@ -25,8 +25,8 @@ func parse(t *testing.T, name, src string) *config.Config {
 	return cfg
 }
 
-// mistake is a text and all that is wrong with it. seen says that the schema
-// refuses the text too.
+// mistake is a text with all its mistakes. seen reports whether the schema refuses the
+// text too.
 type mistake struct {
 	name, src string
 	want      string
@@ -644,7 +644,7 @@ func TestNoMistakeHoldsASecret(t *testing.T) {
 			require.NotContains(t, text, "s3cr3t", src)
 		}
 	}
-	for _, src := range []string{ // what looks like something else to YAML, or to Goblin
+	for _, src := range []string{ // YAML or Goblin could read them differently
 		"servers: {a: {url: 'http://h/', headers: s3cr3t}}",
 		"servers: {a: {url: 'http://h/', headers: {Authorization: [s3cr3t]}}}",
 		"servers: {a: {command: x, env: s3cr3t}}",

@@ -181,7 +181,7 @@ profiles:
 	require.True(t, q.Tools.MatchOriginal("git", "pull"))
 	require.Equal(t, "s3cr3t", *q.Overrides["git"].Tools["pull"].Title)
 
-	// What is no variable's fault is one of the file.
+	// A mistake without a variable is reported for the file.
 	_, err := config.Parse("goblin.yaml", []byte("servers: {git: {command: c}}\nprofiles:\n  p: {overrides: {git: {tools: {log: {name: \"a b\"}}}}}"), env)
 	require.ErrorContains(t, err, "goblin.yaml:3: ")
 	_, err = config.Parse("goblin.yaml", []byte("servers: {git: {command: c}}\nprofiles:\n  p: {tools: {deny: [\"${REPO}\"]}}"), env)

@@ -31,7 +31,7 @@ type keySchema struct {
 	Defs                 map[string]keySchema `json:"$defs"`
 }
 
-// The key reference lists what the schema, and thereby the parser, knows.
+// The key reference lists the keys of the schema, and thereby of the parser.
 func TestKeyReferenceIsCurrent(t *testing.T) {
 	const file = "KEYS.md"
 	var s keySchema
@@ -78,7 +78,7 @@ func (s keySchema) each(t *testing.T) *keySchema {
 	return &each
 }
 
-// rows returns a row for each key of a map, followed by those of the maps and lists in it.
+// rows returns a row for each key of a map and of the maps and lists in it.
 func rows(t *testing.T, prefix string, s keySchema) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		key := s.Properties[name]
@@ -96,7 +96,7 @@ func rows(t *testing.T, prefix string, s keySchema) (all []string) {
 	return all
 }
 
-// markdown escapes what has a meaning in a table of Markdown, except code.
+// markdown escapes special characters of Markdown tables, except in code.
 var markdown = strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;", `\`, `\\`)
 
 func row(name string, s keySchema) string {
@@ -107,11 +107,11 @@ func row(name string, s keySchema) string {
 	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, s.values(), value, markdown.Replace(s.Description))
 }
 
-// values describes what a key may be set to.
+// values describes the valid values of a key.
 func (s keySchema) values() string {
 	var all []string
 	for _, v := range s.Enum {
-		if v != false { // another spelling of off
+		if v != false { // another spelling of false
 			all = append(all, fmt.Sprintf("`%v`", v))
 		}
 	}

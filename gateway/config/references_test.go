@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/config"
 )
 
-// answers is a Resolver that knows some references, written as in the config.
+// answers returns a Resolver for known references, written as in the config.
 func answers(known map[string]string) config.Resolver {
 	return func(_ context.Context, kind string, words []string, _ string) (string, error) {
 		value, ok := known[kind+":"+strings.Join(words, "|")]

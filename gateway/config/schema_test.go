@@ -40,8 +40,8 @@ func schema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// document is a YAML text as an editor's schema checker sees it; ok is false
-// if it has no such form.
+// document returns a YAML text as an editor's schema checker sees it. ok is false if it
+// has no such form.
 func document(t *testing.T, src string) (doc any, ok bool) {
 	t.Helper()
 	var v any
@@ -142,7 +142,7 @@ func TestExampleIsValid(t *testing.T) {
 	require.Equal(t, plain.Lua, cfg.Lua)
 	require.Equal(t, plain.Log, cfg.Log)
 	require.Equal(t, plain.TUI, cfg.TUI)
-	// What is commented out is valid too.
+	// Commented-out lines are valid too.
 	open := regexp.MustCompile(`(?m)^  # (listen|auth_token): `).ReplaceAllString(src, "  $1: ")
 	got, err := config.Parse("config.yaml", []byte(open), func(string) (string, bool) { return "/value", true })
 	require.NoError(t, err)
@@ -161,8 +161,8 @@ func TestExampleShowsEveryKey(t *testing.T) {
 	var root map[string]any
 	require.NoError(t, json.Unmarshal(config.Schema(), &root))
 	server := root["$defs"].(map[string]any)["server"]
-	// A key is known by the last two names of its path: overrides of servers and of
-	// profiles have the same keys.
+	// Keys are compared by the last two names of their path, because overrides of servers
+	// and of profiles have the same keys.
 	known, shown := map[string]bool{}, map[string]bool{}
 	last := func(path []string) string { return strings.Join(path[max(len(path)-2, 0):], ".") }
 	var walk func(node any, path []string, values []any)

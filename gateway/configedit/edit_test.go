@@ -16,13 +16,13 @@ import (
 	"goblin/gateway/configedit"
 )
 
-// opened is a config with a text, in a file of its own; "" for none.
+// opened is a config with a text, in its own file; "" means no file.
 func opened(t require.TestingT, dir, name, text string) *configedit.File {
 	path := filepath.Join(dir, name)
 	require.NoError(t, os.RemoveAll(path))
 	if text != "" {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o640))
-		require.NoError(t, os.Chmod(path, 0o640)) // whatever the umask
+		require.NoError(t, os.Chmod(path, 0o640)) // regardless of the umask
 	}
 	f, err := configedit.Open(path)
 	require.NoError(t, err, text)
@@ -276,7 +276,7 @@ func TestAConfigThatCannotBeChangedSafelyIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What was added and is taken out again leaves the text as it was, whatever stands around.
+// Adding and removing a server restores the text, regardless of its surroundings.
 func TestAServerThatIsAddedAndTakenOutLeavesTheBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -339,7 +339,7 @@ func FuzzEdits(f *testing.F) {
 			return
 		}
 		for _, name := range names {
-			_ = file.SetDisabled(name, true) // each is right or refused: change compares
+			_ = file.SetDisabled(name, true) // correct or refused; change compares
 		}
 		_ = file.Add(remote)
 		for _, name := range names {

@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/configedit"
 )
 
-// A config that several users share stays the file of its owner and group, whoever edits it.
+// A shared config keeps its owner and group if another user edits it.
 func TestSavingKeepsOwnerGroupAndMode(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -32,7 +32,7 @@ func TestSavingKeepsOwnerGroupAndMode(t *testing.T) {
 			require.NoError(t, os.Chmod(path, 0o666))
 			saved := make(chan error, 1)
 			go func() {
-				runtime.LockOSThread() // and the thread ends with this goroutine
+				runtime.LockOSThread() // the thread exits with this goroutine
 				_ = unix.Setfsgid(user)
 				_ = unix.Setfsuid(user)
 				f, err := configedit.Open(path)

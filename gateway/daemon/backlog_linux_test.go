@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// Linux makes who connects to a full queue wait, which other systems refuse.
+// On Linux, connections to a full queue wait. Other systems refuse them.
 func TestDaemonThatTakesNoConnectionIsNamed(t *testing.T) {
 	daemon.AnswerLimit(t, 50*time.Millisecond)
 	p := place(t)
@@ -22,7 +22,7 @@ func TestDaemonThatTakesNoConnectionIsNamed(t *testing.T) {
 	require.NoError(t, syscall.Bind(queue, &syscall.SockaddrUnix{Name: p.Socket}))
 	require.NoError(t, syscall.Listen(queue, 0))
 	require.NoError(t, os.WriteFile(p.Lock, []byte("4711\n"), 0o600))
-	for err == nil { // as many as it holds
+	for err == nil { // until the queue is full
 		var c net.Conn
 		if c, err = net.Dial("unix", p.Socket); err == nil {
 			defer c.Close()

@@ -70,7 +70,7 @@ func TestLocateFallsBackToFoldersThatNeedNoEnvironment(t *testing.T) {
 	for name, run := range tests {
 		t.Run(name+", but the usual one", func(t *testing.T) {
 			require.Equal(t, filepath.Join(usual, "goblin"), locate(t, run))
-			// Who has the variable finds those who have not.
+			// Users with and without the variable find each other's daemon.
 			require.Equal(t, filepath.Join(usual, "goblin"), locate(t, usual))
 		})
 	}
@@ -119,5 +119,5 @@ func TestLocateRefusesAFolderThatOthersControl(t *testing.T) {
 	}
 }
 
-// Foreign makes every file another user's.
+// Foreign makes every file look like another user's.
 func Foreign(t *testing.T) { daemon.Foreign(t, true, false) }

@@ -32,41 +32,41 @@ func Bases(t *testing.T, runtime, temporary string) {
 
 const MaxLog = maxLog
 
-// AnswerLimit is how long daemons may take to answer, during a test.
+// AnswerLimit sets the time limit for answers of daemons during a test.
 func AnswerLimit(t *testing.T, d time.Duration) {
 	was := helloLimit
 	helloLimit = d
 	t.Cleanup(func() { helloLimit = was })
 }
 
-// SetHello sets how long connections have for their first line, from now on.
+// SetHello sets the time limit for the first line of new connections.
 func (l *Listener) SetHello(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hello = d
 }
 
-// SetHandlers sets how long handlers may go on after the end of their context.
+// SetHandlers sets the time that handlers may run after their context is cancelled.
 func (l *Listener) SetHandlers(d time.Duration) { l.handlers = d }
 
-// Connections is how many are open, introduced or not.
+// Connections returns the number of open connections, with or without a first line.
 func (l *Listener) Connections() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.conns)
 }
 
-// ReadHello reads what a connection says first.
+// ReadHello reads the first line of a connection.
 func ReadHello(c net.Conn) (kind string, rest []byte, err error) {
 	h, rest, err := readHello(c)
 	return h.Kind, rest, err
 }
 
-// WaitEnd returns when no process is the daemon of a place any more, not even
-// one that is still stopping its servers; an error when ctx ends first.
+// WaitEnd waits until no process is the daemon of an endpoint, including one that still
+// stops its servers. It returns an error if ctx ends first.
 func WaitEnd(ctx context.Context, p Endpoint) error {
 	lock := flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	// A daemon that starts at this very moment tries again.
+	// A daemon that starts at this moment tries again.
 	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
 		return errors.Join(fmt.Errorf("wait for the end of the daemon: %w", err), lock.Close())
 	}

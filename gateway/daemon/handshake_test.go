@@ -11,8 +11,8 @@ import (
 	"goblin/gateway/daemon"
 )
 
-// FuzzFirstLine: of whatever somebody says first, the line is understood or
-// refused, and what follows it is kept for whoever comes next.
+// FuzzFirstLine checks that any first line is parsed or refused, and that the bytes after
+// it are kept.
 func FuzzFirstLine(f *testing.F) {
 	f.Add("{\"goblin\":1,\"kind\":\"mcp\",\"version\":\"v\",\"pid\":7}\n{\"jsonrpc\"")
 	f.Add("GET / HTTP/1.1\r\n\r\n")
@@ -24,7 +24,7 @@ func FuzzFirstLine(f *testing.F) {
 		defer near.Close()
 		go func() {
 			defer far.Close()
-			_, _ = far.Write([]byte(said)) // cut off when the line is too long
+			_, _ = far.Write([]byte(said)) // truncated if the line is too long
 		}()
 		kind, rest, err := daemon.ReadHello(near)
 		line, after, whole := strings.Cut(said, "\n")
@@ -33,7 +33,7 @@ func FuzzFirstLine(f *testing.F) {
 		}
 		require.True(t, whole)
 		require.True(t, json.Valid([]byte(line)))
-		require.LessOrEqual(t, len(kind), 3*len(line)) // what is no UTF-8 grows
+		require.LessOrEqual(t, len(kind), 3*len(line)) // invalid UTF-8 grows
 		require.True(t, strings.HasPrefix(after, string(rest)))
 	})
 }

@@ -132,7 +132,7 @@ func TestSilentConnectionIsCutAndDelaysNobody(t *testing.T) {
 
 	l.SetHello(50 * time.Millisecond)
 	cut := raw(t, p)
-	text, err := io.ReadAll(cut) // the daemon closes it long before our own deadline
+	text, err := io.ReadAll(cut) // the daemon closes it long before the deadline
 	require.NoError(t, err)
 	require.Contains(t, string(text), "timeout before the first line")
 	require.Eventually(t, func() bool { return l.Connections() == 1 }, 30*time.Second, time.Millisecond, "the other has its time")
@@ -143,7 +143,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 		daemon.Foreign(t, false, true)
 		p := place(t)
 		serve(t, p, echoing)
-		text, err := io.ReadAll(raw(t, p)) // closed without a word
+		text, err := io.ReadAll(raw(t, p)) // closed without an answer
 		require.NoError(t, err)
 		require.Empty(t, text)
 	})
@@ -203,7 +203,7 @@ func TestDialFindsNoDaemon(t *testing.T) {
 func TestDaemonThatHangsIsNamed(t *testing.T) {
 	daemon.AnswerLimit(t, 50*time.Millisecond)
 	p := place(t)
-	ln, err := net.Listen("unix", p.Socket) // takes connections, says nothing
+	ln, err := net.Listen("unix", p.Socket) // accepts connections and never answers
 	require.NoError(t, err)
 	defer ln.Close()
 	require.NoError(t, os.WriteFile(p.Lock, []byte("4711\n"), 0o600))
@@ -229,7 +229,7 @@ func TestSecondDaemonIsRefused(t *testing.T) {
 	require.NoFileExists(t, p.Socket)
 }
 
-// Who clears /tmp of what is old may take the lock of a daemon that runs.
+// A program that cleans up /tmp may remove the lock of a running daemon.
 func TestSecondDaemonIsRefusedWithoutTheFirstOnesLock(t *testing.T) {
 	p, elsewhere := place(t), place(t)
 	serve(t, p, echoing)
@@ -286,7 +286,7 @@ func TestADaemonThatEndsLeavesTheSocketOfTheNextOne(t *testing.T) {
 	p := place(t)
 	old, err := daemon.Listen(p)
 	require.NoError(t, err)
-	for _, path := range []string{p.Lock, p.Socket} { // as who clears the folder does
+	for _, path := range []string{p.Lock, p.Socket} { // as a cleanup of the folder does
 		require.NoError(t, os.Remove(path))
 	}
 	serve(t, p, echoing)
@@ -328,8 +328,7 @@ func TestNextDaemonWaitsForTheLastToStop(t *testing.T) {
 		}
 		got <- err
 	}()
-	// Whether the next daemon has begun to wait is not seen from outside; that
-	// it got the lock only after this is.
+	// Waiting is not visible from outside. The order of the locks is.
 	close(closing)
 	require.NoError(t, old.Close())
 	require.NoError(t, <-got)
@@ -361,7 +360,7 @@ func TestLinger(t *testing.T) {
 		two, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 		require.NoError(t, err)
 		require.NoError(t, one.Close())
-		// Far longer than it lingers.
+		// Much longer than the daemon lingers.
 		for range 10 {
 			require.NoError(t, daemon.Control(context30s(t), p, "status", nil, nil))
 			select {
@@ -386,13 +385,12 @@ func TestLinger(t *testing.T) {
 	})
 }
 
-// A client that connected in the last moment learns that it has to start the
-// next daemon.
+// A client that connects during the shutdown is asked to start the next daemon.
 func TestConnectionTakenWhileEndingIsToldSo(t *testing.T) {
 	p := place(t)
 	_, end := serve(t, p, echoing)
 	late := raw(t, p)
-	// Connections are taken in their order.
+	// The daemon accepts connections in order.
 	require.NoError(t, daemon.Control(context30s(t), p, "status", nil, nil))
 	ended := make(chan struct{})
 	go func() { defer close(ended); end() }()
@@ -409,7 +407,7 @@ func TestConnectionTakenWhileEndingIsToldSo(t *testing.T) {
 func TestServeWaitsForHandlersAndClosesTheStubborn(t *testing.T) {
 	p := place(t)
 	h := echoing
-	h.MCP = func(_ context.Context, _ net.Conn, r io.Reader, _ daemon.Client) { _, _ = io.Copy(io.Discard, r) } // heeds no ctx
+	h.MCP = func(_ context.Context, _ net.Conn, r io.Reader, _ daemon.Client) { _, _ = io.Copy(io.Discard, r) } // ignores ctx
 	_, end := serve(t, p, h, func(l *daemon.Listener) { l.SetHandlers(50 * time.Millisecond) })
 	c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
 	require.NoError(t, err)
@@ -451,7 +449,7 @@ func TestControl(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-entered; cancel() }()
 	require.ErrorIs(t, daemon.Control(ctx, p, "wait", nil, nil), context.Canceled)
-	<-cancelled // the daemon gave the operation up too
+	<-cancelled // the daemon cancelled the operation too
 
 	require.ErrorIs(t, daemon.Control(context30s(t), place(t), "echo", nil, nil), daemon.ErrNotRunning)
 }

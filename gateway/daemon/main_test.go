@@ -21,8 +21,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// asDaemon makes the test binary a detached daemon, as `goblin` is one. Its value
-// says how it behaves.
+// asDaemon makes the test binary a detached daemon, like `goblin`. Its value selects the
+// behavior.
 const asDaemon = "GOBLIN_TEST_DAEMON"
 
 func TestMain(m *testing.M) {
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beDaemon serves the place given as JSON in the first argument. It notes
-// having become the daemon in a file, and echoes what MCP connections send.
+// beDaemon serves the endpoint that the first argument has as JSON. It records in a file
+// that it became the daemon, and echoes MCP connections.
 func beDaemon(mode string) error {
 	var p daemon.Endpoint
 	if err := json.Unmarshal([]byte(os.Args[1]), &p); err != nil {
@@ -61,7 +61,7 @@ func beDaemon(mode string) error {
 	}
 	fmt.Fprintln(f, os.Getpid())
 	f.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // never outlives a failed test for long
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // exits soon after a failed test
 	defer cancel()
 	if mode == "lingers" {
 		l.SetLinger(200*time.Millisecond, nil)
@@ -84,7 +84,7 @@ func echo(ctx context.Context, c net.Conn, r io.Reader, _ daemon.Client) {
 	_, _ = io.Copy(c, r)
 }
 
-// place is one in a short folder.
+// place returns an endpoint in a folder with a short path.
 func place(t *testing.T) daemon.Endpoint {
 	t.Helper()
 	p, err := daemon.Find("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": e2e.ShortDir(t)}))
@@ -102,8 +102,8 @@ func context30s(t *testing.T) context.Context {
 	return ctx
 }
 
-// serve runs a daemon in this process and returns it with a function that ends
-// it. serve's result is checked when the test ends.
+// serve runs a daemon in this process and returns it with a function that stops it. The
+// end of the test checks the result of Serve.
 func serve(t *testing.T, p daemon.Endpoint, h daemon.Handlers, set ...func(*daemon.Listener)) (*daemon.Listener, func()) {
 	t.Helper()
 	l, err := daemon.Listen(p)
@@ -143,7 +143,7 @@ func daemonArgs(t *testing.T, p daemon.Endpoint) []string {
 
 func daemonEnv(mode string) []string { return append(os.Environ(), asDaemon+"="+mode) }
 
-// daemonPIDs returns the pids of all that became daemon of p.
+// daemonPIDs returns the pids of all processes that became the daemon of p.
 func daemonPIDs(t *testing.T, p daemon.Endpoint) (pids []int) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(p.Dir, "daemons"))

@@ -86,7 +86,7 @@ func TestTheFullestDaemonWithTheSameValuesServes(t *testing.T) {
 			Version: "v1", Config: "/goblin.yaml", Variables: variables,
 		}
 	}
-	for _, h := range []struct { // one with fewer does not start beside one with more
+	for _, h := range []struct { // a daemon with fewer does not start beside one with more
 		name      string
 		variables map[string]string
 	}{
@@ -100,7 +100,7 @@ func TestTheFullestDaemonWithTheSameValuesServes(t *testing.T) {
 	}
 	for _, c := range []struct {
 		variables map[string]string
-		want      string // "" for none
+		want      string // or "" if it starts
 	}{
 		{map[string]string{"A": "1"}, "all"},
 		{map[string]string{"A": "1", "C": "3"}, "all"},

@@ -27,7 +27,7 @@ func TestStartDetachesADaemon(t *testing.T) {
 	stop(t, p)
 }
 
-// stop ends a detached daemon and waits until it has gone.
+// stop stops a detached daemon and waits until it exits.
 func stop(t *testing.T, p daemon.Endpoint) {
 	t.Helper()
 	require.NoError(t, daemon.Control(context30s(t), p, "stop", nil, nil))
@@ -35,7 +35,7 @@ func stop(t *testing.T, p daemon.Endpoint) {
 	reaped(t, p)
 }
 
-// reaped waits until no process is left that was daemon of p.
+// reaped waits until all processes that were the daemon of p have exited.
 func reaped(t *testing.T, p daemon.Endpoint) {
 	t.Helper()
 	for _, pid := range daemonPIDs(t, p) {

@@ -46,7 +46,7 @@ func TestInputEndCancelsRunningCalls(t *testing.T) {
 	c := start(t, "clock")
 	id := c.request("tools/call", map[string]any{"name": "countdown", "arguments": map[string]any{"from": 3600}})
 	c.result("ping", nil)
-	rest := c.end() // fails the test if the server goes on counting
+	rest := c.end() // fails the test if the server keeps counting
 	require.Len(t, rest, 1)
 	require.Equal(t, id, string(rest[0].ID))
 	require.True(t, decode[toolResult](t, rest[0].Result).IsError)
@@ -58,7 +58,7 @@ func TestContextEndsTheServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			inR, inW := io.Pipe()
-			outR, outW := io.Pipe() // nobody reads: the write of the answer hangs
+			outR, outW := io.Pipe() // without a reader, so the write of the answer blocks
 			done := make(chan error, 1)
 			go func() { done <- demo.Run(ctx, name, inR, outW) }()
 			_, err := io.WriteString(inW, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
@@ -122,7 +122,7 @@ func TestBadMessagesGetErrors(t *testing.T) {
 	c.result("ping", nil)
 }
 
-// Everything listed must be readable and be what the list says it is.
+// Every listed resource can be read and has the listed type.
 func TestListsTellTheTruth(t *testing.T) {
 	t.Parallel()
 	for _, name := range demo.Names() {
@@ -262,7 +262,7 @@ func TestLogLinesFollowTheLevel(t *testing.T) {
 	require.JSONEq(t, `{"level":"info","logger":"notes","data":"added note:///loud"}`, string(c.notification("notifications/message")))
 }
 
-// A client that is not the one of these tests understands the servers.
+// An independent client understands the servers.
 func TestServesForeignClient(t *testing.T) {
 	t.Parallel()
 	inR, inW := io.Pipe()

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds waits for what must happen; nothing is measured by it.
+// patience limits waits for required events. It measures nothing.
 const patience = 30 * time.Second
 
 type rpcError struct {
@@ -35,18 +35,18 @@ type message struct {
 	Error   *rpcError       `json:"error"`
 }
 
-// client is one raw JSON-RPC client of one demo server.
+// client is a raw JSON-RPC client of one demo server.
 type client struct {
 	t      *testing.T
 	in     io.WriteCloser
 	out    chan message
 	done   chan error
 	nextID int
-	unread []message // messages that a wait for another one passed over
+	unread []message // messages skipped by a wait for another one
 }
 
-// start serves name and shakes hands; the test's end closes the input and
-// requires the server to end well.
+// start serves the server name and initializes. The end of the test closes the input and
+// checks that the server exits without an error.
 func start(t *testing.T, name string) *client {
 	t.Helper()
 	c := startRaw(t, name)
@@ -87,14 +87,14 @@ func startRaw(t *testing.T, name string) *client {
 	return c
 }
 
-// end closes the input, waits for the server and returns what was still unread.
+// end closes the input, waits for the server and returns the unread messages.
 func (c *client) end() []message {
 	c.t.Helper()
 	_ = c.in.Close()
 	select {
 	case err := <-c.done:
 		require.NoError(c.t, err)
-		c.done <- nil // so that end may be called again
+		c.done <- nil // so that end can be called again
 	case <-time.After(patience):
 		c.t.Fatal("the server did not end with its input")
 	}
@@ -121,7 +121,7 @@ func (c *client) request(method string, params any) string {
 	return strconv.Itoa(c.nextID)
 }
 
-// next returns the first message that matches, old ones first; the others stay.
+// next returns the first message that matches, old ones first. It keeps the others.
 func (c *client) next(what string, match func(message) bool) message {
 	c.t.Helper()
 	for i, m := range c.unread {
@@ -196,7 +196,7 @@ type listed struct {
 	Size                                    *int
 }
 
-// list walks all pages of resources/list and tells how many there were.
+// list reads all pages of resources/list and returns their number.
 func (c *client) list() (all []listed, pages int) {
 	c.t.Helper()
 	params := map[string]any{}

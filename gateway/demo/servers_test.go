@@ -141,7 +141,7 @@ func TestClockTicksForSubscribersOnly(t *testing.T) { synctest.Test(t, clockTick
 func clockTicks(t *testing.T) {
 	c := start(t, "clock")
 	c.result("resources/subscribe", map[string]any{"uri": "clock://zones/Europe%2FBerlin"})
-	c.result("resources/subscribe", map[string]any{"uri": "clock://moon"}) // does not tick
+	c.result("resources/subscribe", map[string]any{"uri": "clock://moon"}) // has no updates
 	first := c.read("clock://zones/Europe%2FBerlin")[0].Text
 	for range 2 {
 		require.JSONEq(t, `{"uri":"clock://zones/Europe%2FBerlin"}`, string(c.notification("notifications/resources/updated")))
@@ -183,7 +183,7 @@ func TestClockCompletesZones(t *testing.T) {
 	require.Equal(t, []string{"Asia/Tokyo"}, values)
 	values, _, _ = c.complete(prompt("find_meeting_time"), "nothing", "", nil)
 	require.Equal(t, []string{}, values)
-	// Whatever is offered works.
+	// All suggestions work.
 	values, _, _ = c.complete(template("clock://zones/{zone}"), "zone", "", nil)
 	require.Greater(t, len(values), 50)
 	for _, zone := range values {
@@ -247,7 +247,7 @@ func TestLibraryIsTheSameEveryTime(t *testing.T) {
 	for _, uri := range []string{"library://books/ada-thornwick/the-amber-compass", "library://covers/0007.png", "library://ledgers/2019-04.csv"} {
 		require.Equal(t, a.read(uri), b.read(uri))
 	}
-	// Not only within one build: this text is what every build writes.
+	// The text is the same in every build.
 	require.Contains(t, a.read("library://cards/0001.json")[0].Text, `"title": "The Amber Compass"`)
 }
 
@@ -432,7 +432,7 @@ func TestUnfitArgumentsAreToldInWords(t *testing.T) {
 	}
 }
 
-// What a newcomer waits for before the library answers.
+// BenchmarkLibraryStart measures the time until the library answers.
 func BenchmarkLibraryStart(b *testing.B) {
 	for b.Loop() {
 		require.NoError(b, demo.Run(b.Context(), "library", strings.NewReader(""), io.Discard))

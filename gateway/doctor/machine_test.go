@@ -18,7 +18,7 @@ import (
 	"goblin/registry/report"
 )
 
-// place is that of a daemon with a short path.
+// place returns the endpoint of a daemon, with a short path.
 func place(t *testing.T, version string) daemon.Endpoint {
 	t.Helper()
 	dir := e2e.ShortDir(t)
@@ -28,7 +28,7 @@ func place(t *testing.T, version string) daemon.Endpoint {
 	return p
 }
 
-// serveStatus serves a status at a place.
+// serveStatus serves a status at an endpoint.
 func serveStatus(t *testing.T, p daemon.Endpoint, status daemon.Status) {
 	t.Helper()
 	l, err := daemon.Listen(p)

@@ -37,7 +37,7 @@ func script(t *testing.T, s obj) config.Server {
 	return config.Server{Command: e2e.TestServer, Args: []string{path}}
 }
 
-// examine checks a server under the name it.
+// examine checks a server named "it".
 func examine(t *testing.T, s config.Server, change ...func(*doctor.Options)) report.Diagnosis {
 	t.Helper()
 	s.Name = "it"
@@ -58,14 +58,14 @@ func examine(t *testing.T, s config.Server, change ...func(*doctor.Options)) rep
 	return doctor.Server(t.Context(), o, &o.Config.Servers[0])
 }
 
-// last is the check that a report ends with.
+// last returns the last check of a report.
 func last(t *testing.T, r report.Diagnosis) report.Check {
 	t.Helper()
 	require.NotEmpty(t, r.Checks)
 	return r.Checks[len(r.Checks)-1]
 }
 
-// outline is a report in short.
+// outline summarizes a report.
 func outline(r report.Diagnosis) (all []string) {
 	for _, c := range r.Checks {
 		all = append(all, fmt.Sprintf("%s %s", c.Name, c.State))

@@ -34,7 +34,7 @@ func TestAHealthyLocalServerPassesEveryCheck(t *testing.T) {
 	require.Equal(t, "1 tool, 1 prompt", r.Checks[4].Text)
 }
 
-// Some servers list what fits the client only.
+// Some servers list only what the client supports.
 func TestAServerIsToldTheAbilitiesThatTheGatewayTells(t *testing.T) {
 	t.Parallel()
 	for whose, roots := range map[config.RootsFrom]bool{"": true, config.NoRoots: false} {
@@ -58,7 +58,7 @@ func TestAServerIsToldTheAbilitiesThatTheGatewayTells(t *testing.T) {
 	}
 }
 
-// Each check has a server at which the checks stop.
+// Each check has a server that fails it.
 func TestTheChecksOfALocalServerStopAtWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func with(s config.Server, startup time.Duration) config.Server {
 	return s
 }
 
-// What only some clients mind does not stop the checks.
+// Problems of some clients only do not stop the checks.
 func TestWhatOnlySomeClientsMindIsAWarning(t *testing.T) {
 	t.Parallel()
 	banner := tools(tool)
@@ -198,7 +198,7 @@ func TestNamesThatClientsRefuseAreBroken(t *testing.T) {
 	require.Contains(t, c.Fix, "max_name: 51")
 }
 
-// The folders of PATH decide, so this test has the process to itself.
+// The test changes PATH, so it is not parallel.
 func TestAProgramThatOnlyTheShellFinds(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

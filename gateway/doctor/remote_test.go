@@ -50,7 +50,7 @@ func TestAHealthyRemoteServerPassesEveryCheck(t *testing.T) {
 	require.Equal(t, []string{"connect ok", "http ok", "clock ok", "handshake ok", "lists ok", "schemas ok", "limits ok"}, outline(r))
 }
 
-// status answers everything with a status and headers.
+// status answers all requests with a status and headers.
 func status(code int, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(headers); i += 2 {
@@ -132,7 +132,7 @@ func TestAnAddressThatIsNoneIsToldAtOnce(t *testing.T) {
 	require.Equal(t, "url", last(t, examine(t, at("http:///mcp"))).Name)
 }
 
-// silent takes connections, and closes each when something arrives.
+// silent accepts connections and closes each at its first byte.
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -153,13 +153,13 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// secured serves TLS by a certificate that nobody has signed; nil is that of httptest.
+// secured serves TLS with a self-signed certificate, or with httptest's if c is nil.
 func secured(t *testing.T, c *tls.Certificate) string {
 	t.Helper()
 	web := httptest.NewUnstartedServer(peer())
 	web.Config.ErrorLog = log.New(io.Discard, "", 0)
 	if c != nil {
-		web.TLS = &tls.Config{Certificates: []tls.Certificate{*c}} //nolint:gosec // of a test
+		web.TLS = &tls.Config{Certificates: []tls.Certificate{*c}} //nolint:gosec // a test
 	}
 	web.StartTLS()
 	t.Cleanup(web.Close)

@@ -44,7 +44,7 @@ func BenchmarkStreamPipelined(b *testing.B) {
 	}
 }
 
-// What the endpoint costs over a bare handler of net/http.
+// BenchmarkHTTPRoundTrip compares the endpoint with a bare handler of net/http.
 func BenchmarkHTTPRoundTrip(b *testing.B) {
 	answer := []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 	bare := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,13 +11,13 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// stateless sends a request of 2026-07-28 for a path, from that address, and returns the
-// answer when it is there.
+// stateless sends a request of 2026-07-28 for a path from an address, and returns the
+// answer.
 func stateless(e http.Handler, path, remote, method, params string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest("POST", path, strings.NewReader(request("1", method, params)))
 	req.RemoteAddr, req.Host = remote, "localhost"
 	for k, v := range map[string]string{
-		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": "t", // which tools/call needs
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": "t", // required by tools/call
 		"Content-Type": "application/json", "Authorization": "Bearer t",
 	} {
 		req.Header.Set(k, v)

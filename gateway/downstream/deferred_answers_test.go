@@ -10,8 +10,8 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// starting takes requests where they are read: "start" waits to be answered,
-// "start now" is answered at once.
+// starting handles requests in the reading goroutine. "start" is answered later, "start
+// now" at once.
 type starting struct {
 	*script
 	taken chan *downstream.Request

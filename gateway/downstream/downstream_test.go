@@ -25,15 +25,15 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	_ = flag.Set("test.parallel", "8") // those that are parallel wait
+	_ = flag.Set("test.parallel", "8") // parallel tests wait
 	goleak.VerifyTestMain(m)
 }
 
-// script is a handler with a few methods to provoke each behaviour.
+// script is a handler with a method for each behavior.
 type script struct {
-	handle func(*downstream.Request) // instead of what is below, when set
-	begun  chan *downstream.Request  // exchanges of "block", when they run
-	causes chan error                // why they ended
+	handle func(*downstream.Request) // replaces the methods below, if set
+	begun  chan *downstream.Request  // running "block" requests
+	causes chan error                // reasons for their end
 	opened chan *downstream.Session
 	closed chan *downstream.Session
 
@@ -126,7 +126,7 @@ func (h *script) Handle(x *downstream.Request) {
 	}
 }
 
-// client speaks raw lines.
+// client reads and writes raw lines.
 type client struct {
 	t    testing.TB
 	conn net.Conn
@@ -135,8 +135,8 @@ type client struct {
 	stop context.CancelFunc
 }
 
-// transports under which each stream test runs: net.Pipe has no descriptor,
-// so that frames take the writer goroutine; a socket is written directly.
+// transports are the connections of each stream test. net.Pipe has no descriptor, so the
+// writer goroutine takes its frames; a socket is written directly.
 var transports = map[string]func(testing.TB) (client, server net.Conn){
 	"pipe": func(testing.TB) (net.Conn, net.Conn) { return net.Pipe() },
 	"socket": func(t testing.TB) (net.Conn, net.Conn) {
@@ -199,7 +199,7 @@ const initialize = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":
 	`"clientInfo":{"name":"tester","version":"1.2","title":"T","x":1},` +
 	`"capabilities":{"elicitation":{},"sampling":null,"roots":{"listChanged":false}}}}`
 
-// message is any message, decoded for checks.
+// message is a decoded message.
 type message struct {
 	ID     json.RawMessage
 	Method string

@@ -12,8 +12,8 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// A process that is replaced answers what it was asked, however little time others
-// would give it, and streams hold nothing up.
+// A replaced process answers all requests, even with a short time limit, and does not
+// wait for streams.
 func TestServeDrains(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestServeDrains(t *testing.T) {
 	stream := c.do("GET", id, "")
 	require.Equal(t, 200, stream.StatusCode)
 	defer stream.Body.Close()
-	// One that was accepted and has not asked yet.
+	// An accepted connection without a request.
 	early, err := net.Dial("tcp", l.Addr().String())
 	require.NoError(t, err)
 	defer early.Close()

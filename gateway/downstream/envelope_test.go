@@ -86,7 +86,7 @@ func TestNotFoundIsToldAsStatelessClientsKnowIt(t *testing.T) {
 	}
 }
 
-// visitor does something with a client's first request.
+// visitor handles a client's first request.
 type visitor func(*Request)
 
 func (v visitor) Handle(x *Request)                         { v(x) }
@@ -94,8 +94,7 @@ func (visitor) SessionOpened(*Session)                      {}
 func (visitor) SessionClosed(*Session)                      {}
 func (visitor) HandleNotification(*Session, string, []byte) {}
 
-// FuzzRequestState: a state that was not given for this very request leads to
-// nothing but its refusal.
+// FuzzRequestState checks that a state from another request is refused.
 func FuzzRequestState(f *testing.F) {
 	f.Add(`""`, false)
 	f.Add(`"`+strings.Repeat("A", 86)+`"`, true)

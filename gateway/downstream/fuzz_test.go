@@ -13,8 +13,8 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// FuzzPost: whatever arrives over HTTP is answered, never as a failure of ours,
-// and with what the Content-Type says.
+// FuzzPost checks that any POST is answered, never with an internal error, and that the
+// body matches the Content-Type.
 func FuzzPost(f *testing.F) {
 	const envelope = `{"jsonrpc":"2.0","id":1,"method":"echo","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 	f.Add([]byte(initialize), "2025-11-25", "", "", "*/*", "application/json")
@@ -59,7 +59,7 @@ func FuzzPost(f *testing.F) {
 	})
 }
 
-// quiet answers without notes of sessions, of which there are too many.
+// quiet answers without notifications about sessions, because the fuzzer opens too many.
 type quiet struct{ h *script }
 
 func (quiet) SessionOpened(*downstream.Session)                      {}

@@ -45,7 +45,7 @@ func TestOnlyLoopbackHostsAreServedOnLoopback(t *testing.T) {
 			for _, path := range []string{"GET /mcp", "GET /metrics", "GET /healthz"} {
 				res, err := c.try(t.Context(), path, "", "", "Host", tc.host, "Authorization", "Bearer secret")
 				if err != nil {
-					require.False(t, tc.ok, err) // refused by the client itself
+					require.False(t, tc.ok, err) // refused by the HTTP client
 					continue
 				}
 				res.Body.Close()
@@ -88,8 +88,8 @@ func TestWebPagesOfStrangersAreRefused(t *testing.T) {
 	require.Equal(t, 5, c.http.Sessions())
 }
 
-// The names of headers that repeat parameters of a tool are the tool's, so a page says which
-// it means to send.
+// A tool chooses the names of headers that repeat its parameters. A page therefore
+// announces them.
 func TestPagesMaySendWhatRepeatsParametersAndNoOtherHeadersOfTheirs(t *testing.T) {
 	c := newSite(t, downstream.HTTPOptions{})
 	allowed := func(asked string) []string {
@@ -129,7 +129,7 @@ func TestTheTokenIsNeeded(t *testing.T) {
 	require.Equal(t, 204, c.do("OPTIONS", "", "", "Origin", "http://localhost:1", "Access-Control-Request-Method", "POST").StatusCode, "a preflight carries none")
 }
 
-// No Origin that passes names a host other than this machine.
+// FuzzOrigin checks that every accepted Origin is on this machine.
 func FuzzOrigin(f *testing.F) {
 	for _, s := range []string{"http://localhost", "null", "http://localhost@evil.example", "https://[::1]:1", "http://127.0.0.1.evil.example"} {
 		f.Add(s, s)

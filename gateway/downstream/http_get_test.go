@@ -18,7 +18,7 @@ func TestHTTPSessionWideStream(t *testing.T) {
 	id := c.open()
 	s := <-c.h.opened
 
-	// Without a stream: merged ones wait, others are dropped.
+	// Without a stream, merged notifications wait and others are dropped.
 	s.Notify("dropped", nil)
 	for i := range 3 {
 		s.NotifyLatest("a", "state", fmt.Appendf(nil, `{"a":%d}`, i))
@@ -30,13 +30,13 @@ func TestHTTPSessionWideStream(t *testing.T) {
 	s.Notify("one", nil)
 	require.Contains(t, first.must(), `"one"`)
 
-	// The newest stream gets what comes, alone.
+	// Only the newest stream receives messages.
 	ctx, drop := context.WithCancel(t.Context())
 	second := c.stream(c.doContext(ctx, "GET", id, ""))
 	s.Notify("two", nil)
 	require.Contains(t, second.must(), `"two"`)
 
-	// When it breaks, the one before takes over.
+	// If it breaks, the previous one receives them.
 	drop()
 	go func() {
 		for s.Context().Err() == nil {
@@ -115,7 +115,7 @@ func TestHTTPDeleteEndsASession(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		text, _ := io.ReadAll(res.Body) // what there is of it
+		text, _ := io.ReadAll(res.Body) // the complete part
 		res.Body.Close()
 		if res.StatusCode == 404 && !strings.Contains(string(text), `"id":1`) {
 			t.Errorf("the request is not named: %s", text)

@@ -19,8 +19,8 @@ import (
 
 const mostProjects = 256
 
-// projects tests an endpoint for stateless clients in simulated time. "whoami" of h tells
-// the session of a request.
+// projects tests an endpoint for stateless clients in simulated time. "whoami" of h
+// returns the session of a request.
 func projects(t *testing.T, test func(t *testing.T, h *script, at func(path, method, members string) *httptest.ResponseRecorder)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -36,13 +36,13 @@ func projects(t *testing.T, test func(t *testing.T, h *script, at func(path, met
 		})
 		defer e.Close()
 		test(t, h, func(path, method, members string) *httptest.ResponseRecorder {
-			time.Sleep(time.Second) // later than what was used before, which is idle again
+			time.Sleep(time.Second) // later than the last use of the others, which are idle again
 			return stateless(e.Handler(), path, "192.0.2.7:1", method, modern(members))
 		})
 	})
 }
 
-// named is the path for a project.
+// named returns the path of a project.
 func named(n int) string { return "/mcp?project=/p" + number(n) }
 
 func TestWhatCannotBeAProjectTakesNoPlace(t *testing.T) {
@@ -101,7 +101,7 @@ func TestProjectsWithRequestsUnderWayStay(t *testing.T) {
 			}
 			_ = x.Reply([]byte(`{}`))
 		}
-		// This one has nobody connected, and yet its client is to come back.
+		// This project has no connected client, but its client must return.
 		var demand message
 		require.NoError(t, json.Unmarshal(at(named(0), "tools/call", `"name":"t"`).Body.Bytes(), &demand))
 		_, state := demanded(t, demand)

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// site is an endpoint under test and a client of it.
+// site is an endpoint and its client.
 type site struct {
 	t      testing.TB
 	h      *script
@@ -43,8 +43,8 @@ func newSite(t testing.TB, o downstream.HTTPOptions) *site {
 	return &site{t: t, h: h, http: e, url: srv.URL, client: srv.Client()}
 }
 
-// do sends a request with the headers of a good client, changed by pairs of
-// header and value ("" removes).
+// do sends a request with valid headers, changed by pairs of header and value. The value
+// "" removes a header.
 func (c *site) do(method, session, body string, headers ...string) *http.Response {
 	c.t.Helper()
 	return c.doContext(c.t.Context(), method, session, body, headers...)
@@ -98,7 +98,7 @@ func body(t testing.TB, res *http.Response) string {
 	return strings.TrimSuffix(string(b), "\n")
 }
 
-// open begins a session.
+// open starts a session.
 func (c *site) open(headers ...string) string {
 	c.t.Helper()
 	res := c.do("POST", "", initialize, headers...)
@@ -124,7 +124,7 @@ func (c *site) stream(res *http.Response) *events {
 	return &events{c.t, bufio.NewReader(res.Body)}
 }
 
-// next is the data of the next event; ok is false at the end of the stream.
+// next returns the data of the next event. ok is false at the end of the stream.
 func (e *events) next() (data string, ok bool) {
 	e.t.Helper()
 	for {
@@ -338,7 +338,7 @@ func TestHTTPClientsThatTakeOneKindOfAnswer(t *testing.T) {
 		require.Equal(t, `{"jsonrpc":"2.0","id":2,"result":{}}`, body(t, res))
 		require.Contains(t, get.must(), `"progressToken":2`)
 
-		// A question finds its way, too.
+		// A request from the handler reaches the client, too.
 		answered := make(chan string, 1)
 		go func() {
 			res, err := c.try(t.Context(), "POST", id, request("3", "ask", ""), "Accept", "application/json")
@@ -367,7 +367,7 @@ func TestHTTPAsksOnTheStreamOfTheRequest(t *testing.T) {
 	require.Equal(t, 202, res.StatusCode)
 	require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{"yes":1}}`, in.must())
 
-	// Another session's answer is no answer.
+	// An answer from another session is refused.
 	in = c.stream(c.do("POST", id, request("2", "ask", "")))
 	ask = decode(t, in.must())
 	other := c.open()
@@ -481,7 +481,7 @@ func TestHTTPMakesRoomForNewSessions(t *testing.T) {
 func TestHTTPClientsThatConnectAtTheSameTimeKeepTheirSessions(t *testing.T) {
 	const places = 128
 	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Limits: downstream.Limits{Sessions: places}}})
-	for range places { // clients that left without DELETE
+	for range places { // clients without a DELETE
 		require.Equal(t, 200, c.do("POST", c.open(), request("1", "echo", "")).StatusCode)
 	}
 	one, two := c.open(), c.open()

@@ -27,7 +27,7 @@ func isLoopbackIP(s string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// memory is a listener without a network, so that time can be simulated.
+// memory is a listener without a network, for simulated time.
 type memory struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -62,8 +62,8 @@ func (m *memory) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// serve runs an endpoint in simulated time; stop ends it and gives the result
-// of Serve.
+// serve runs an endpoint in simulated time. stop closes it and returns the result of
+// Serve.
 func serve(t *testing.T, o downstream.HTTPOptions) (c *site, l *memory, stop func() error) {
 	h := newScript()
 	o.Handler = h
@@ -104,7 +104,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 			}
 		}()
 		<-c.h.begun
-		hangUp2() // the request goes on
+		hangUp2() // the request keeps running
 		alive := func(id string) bool {
 			res := c.do("POST", id, request(`"?"`, "echo", ""))
 			io.Copy(io.Discard, res.Body)
@@ -139,7 +139,7 @@ func TestNoStreamBeginsDuringAShutdown(t *testing.T) {
 		<-c.h.begun
 		closed := make(chan struct{})
 		go func() { defer close(closed); c.http.Close() }()
-		synctest.Wait() // for the request under way
+		synctest.Wait() // for the request in flight
 		require.Equal(t, 503, c.do("GET", id, "").StatusCode)
 		<-closed
 	})
@@ -216,7 +216,7 @@ func TestSlowConnectionsAreCut(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Second)
-		c.open() // others are served
+		c.open() // other clients are served
 		all.Wait()
 		require.EqualValues(t, 10*len(drips), cut.Load())
 		require.LessOrEqual(t, time.Since(start), 35*time.Second)
@@ -269,7 +269,7 @@ func TestStalledReadersAreCutAndTheSessionLives(t *testing.T) {
 			synctest.Wait()
 			require.Greater(t, s.UnsentBytes(), int64(2<<20))
 
-			// While too much waits, further requests of this session do, too.
+			// While too much data waits, further requests of this session wait, too.
 			start := time.Now()
 			res := c.do("POST", id, request("2", "echo", ""))
 			require.InDelta(t, 60, time.Since(start).Seconds(), 2)
@@ -307,7 +307,7 @@ func TestSessionsOfClientsThatNeverCameBackEndSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, stop := serve(t, downstream.HTTPOptions{})
 		defer stop()
-		c.open() // and its client is gone
+		c.open() // and its client has disconnected
 		said, asked, hears := c.open(), c.open(), c.open()
 		c.do("POST", said, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 		c.do("POST", asked, request("1", "echo", ""))
@@ -352,7 +352,7 @@ func TestQuietConnectionsMakeRoomForOthers(t *testing.T) {
 		id := c.open()
 		ctx, hangUp := context.WithCancel(t.Context())
 		defer hangUp()
-		res := c.doContext(ctx, "GET", id, "") // it is in use all the time
+		res := c.doContext(ctx, "GET", id, "") // in use all the time
 		closed := make(chan struct{})
 		go func() {
 			defer close(closed)
@@ -360,7 +360,7 @@ func TestQuietConnectionsMakeRoomForOthers(t *testing.T) {
 		}()
 		start := time.Now()
 		for range 20 {
-			conn, err := l.dial(t.Context(), "", "") // as who holds connections to keep others out
+			conn, err := l.dial(t.Context(), "", "") // as an attacker that holds connections
 			require.NoError(t, err)
 			defer conn.Close()
 			if _, err := io.WriteString(conn, "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"); err == nil {
@@ -406,7 +406,7 @@ func TestServeNeedsATokenBeyondLoopback(t *testing.T) {
 	require.NoError(t, err)
 	h := downstream.NewHTTP(downstream.HTTPOptions{Options: downstream.Options{Handler: newScript()}, Listen: "0.0.0.0:1"})
 	require.ErrorContains(t, h.Serve(t.Context(), l), "auth_token")
-	_, err = l.Accept() // its port may be another's by now
+	_, err = l.Accept() // another process may have its port
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
@@ -447,7 +447,7 @@ func TestLargeBodiesShareABudget(t *testing.T) {
 			})
 		}
 		all.Wait()
-		// Those within the budget waited for the rest until their time was over.
+		// Requests within the budget waited until their time limit.
 		require.Equal(t, 20, statuses["503"]+statuses["408"], statuses)
 		require.GreaterOrEqual(t, statuses["503"], 10)
 		require.NotZero(t, statuses["408"])
@@ -463,7 +463,7 @@ func TestLateCancellationsEndTheirRequestsProperly(t *testing.T) {
 		id := c.open()
 		var told sync.WaitGroup
 		told.Go(func() {
-			time.Sleep(10 * time.Minute) // longer than any write may take
+			time.Sleep(10 * time.Minute) // longer than the limit of a write
 			res, err := c.try(t.Context(), "POST", id, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 			if err != nil {
 				t.Error(err)
@@ -476,8 +476,8 @@ func TestLateCancellationsEndTheirRequestsProperly(t *testing.T) {
 	})
 }
 
-// Each comes a moment after the one before, as from a server that asks several
-// things side by side.
+// The requests arrive in quick succession, as from a server that sends several in
+// parallel.
 func TestQuestionsAskedSideBySideAreOneDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, stop := serve(t, downstream.HTTPOptions{})
@@ -487,7 +487,7 @@ func TestQuestionsAskedSideBySideAreOneDemand(t *testing.T) {
 			for i := range 3 {
 				all.Go(func() {
 					time.Sleep(time.Duration(i) * time.Millisecond)
-					_, _ = x.Ask(x.Context(), "sampling/createMessage", []byte(`{"n":`+number(i)+`}`)) // it is not answered
+					_, _ = x.Ask(x.Context(), "sampling/createMessage", []byte(`{"n":`+number(i)+`}`)) // never answered
 				})
 			}
 			all.Wait()
@@ -503,7 +503,7 @@ func TestLeastRecentlyUsedSessionMakesRoomAtTheLimit(t *testing.T) {
 		c, _, stop := serve(t, downstream.HTTPOptions{Options: downstream.Options{Limits: downstream.Limits{Sessions: 2}}})
 		defer stop()
 		use := func(id string) int {
-			time.Sleep(time.Second) // later than what was used before, which is idle again
+			time.Sleep(time.Second) // later than the last use of the others, which are idle again
 			res := c.do("POST", id, request("1", "echo", ""))
 			body(t, res)
 			return res.StatusCode
@@ -518,7 +518,7 @@ func TestLeastRecentlyUsedSessionMakesRoomAtTheLimit(t *testing.T) {
 	})
 }
 
-// A client that leaves without DELETE is quiet; one with a stream or a request is not.
+// A client without DELETE is quiet. A client with a stream or a request is not.
 func TestASessionWithoutAStreamIsQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, stop := serve(t, downstream.HTTPOptions{})

@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// A client counts as one of this machine if nothing says that it is elsewhere.
+// A client is local unless there is a sign of another machine.
 func TestClientsOfOtherMachinesAreNotLocal(t *testing.T) {
 	t.Parallel()
 	h := newScript()

@@ -8,7 +8,7 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// Whatever a client asked for, it gets what may be the worst.
+// Clients receive such lines at any level.
 func TestLogLinesOfAnUnknownLevelCountAsTheHighest(t *testing.T) {
 	require.Equal(t, downstream.LevelWarning, downstream.MessageLevel([]byte(`{"level":"warning"}`)))
 	for _, params := range []string{`{"level":"fatal"}`, `{"level":"WARNING"}`, `{"level":3}`, `{}`} {

@@ -39,7 +39,7 @@ func TestABodyIsServedWhenThereIsRoomForIt(t *testing.T) {
 	}
 }
 
-// Answers count in whatever form they go out, and as long as they do.
+// Answers count in every form until they are sent.
 func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		for name, stateless := range map[string]bool{" to sessions": false, " to sessions that end": false, " to stateless clients": true} {
@@ -65,8 +65,8 @@ func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 						require.NoError(t, err)
 						conns[i] = conn
 						if strings.HasSuffix(name, "end") {
-							synctest.Wait()                                                         // the answer is on its way
-							require.Contains(t, []int{204, 404}, c.do("DELETE", id, "").StatusCode) // 404: it has ended to make room
+							synctest.Wait()                                                         // the answer is in flight
+							require.Contains(t, []int{204, 404}, c.do("DELETE", id, "").StatusCode) // 404: closed to free memory
 						}
 					}
 					time.Sleep(time.Second)
@@ -74,7 +74,7 @@ func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 					var all sync.WaitGroup
 					for _, conn := range conns {
 						all.Go(func() {
-							if n, _ := io.Copy(io.Discard, conn); n > size { // what there is of it
+							if n, _ := io.Copy(io.Discard, conn); n > size { // the complete part
 								whole.Add(1)
 							}
 						})
@@ -88,7 +88,7 @@ func TestAnswersThatAreNotReadAreBoundedTogether(t *testing.T) {
 	}
 }
 
-// Sessions without a stream leave what waits for one to all others' cost.
+// Without a stream, the waiting messages of all sessions share a limit.
 func TestWhatWaitsForStreamsIsBoundedTogether(t *testing.T) {
 	const sessions, each, limit = 20, 900, 8 << 20
 	a := account.New(limit)

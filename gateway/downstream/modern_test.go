@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// modern is the params of a stateless request.
+// modern returns the params of a stateless request.
 func modern(members string) string {
 	if members != "" {
 		members += ","
@@ -22,7 +22,7 @@ func modern(members string) string {
 		`"io.modelcontextprotocol/clientInfo":{"name":"m"},"io.modelcontextprotocol/clientCapabilities":{"sampling":{}}}}`
 }
 
-// postModern sends a stateless request as a good client does.
+// postModern sends a valid stateless request.
 func (c *site) postModern(ctx context.Context, id, method, members string) *events {
 	c.t.Helper()
 	res := c.doContext(ctx, "POST", "", request(id, method, modern(members)), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", method)
@@ -155,7 +155,7 @@ func TestStatelessClientThatDoesNotReadEndsAlone(t *testing.T) {
 	}
 	quiet := c.postModern(t.Context(), "1", "quiet", "")
 	require.Equal(t, "notifications/x", quiet.message().Method)
-	// It may be cut off before the head of its answer has come.
+	// The connection may be cut before the head of the answer.
 	res, err := c.try(t.Context(), "POST", "", request("1", "flood", modern("")), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "flood")
 	if err == nil {
 		t.Cleanup(func() { _ = res.Body.Close() })

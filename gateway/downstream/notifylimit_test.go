@@ -14,8 +14,7 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// A server that talks faster than a client reads must not cost that client its
-// session.
+// A server that sends faster than a client reads must not close the client's session.
 func TestAClientThatDoesNotReadIsSparedChatter(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"of the session", "of a request"} {
@@ -64,8 +63,8 @@ func TestAClientThatDoesNotReadIsSparedChatter(t *testing.T) {
 	}
 }
 
-// What one server says delays neither answers nor what others say, but for the
-// answers to requests that it may be about.
+// The messages of one server delay no messages of other servers. They delay an answer
+// only if they may belong to its request.
 func TestAnswersOvertakeChatter(t *testing.T) {
 	const lines = 3_000
 	h := newScript()
@@ -110,7 +109,7 @@ func TestAnswersOvertakeChatter(t *testing.T) {
 	nested.Reply([]byte(`{}`))
 	close(over)
 	var order []string
-	last := map[string]string{} // what came before each answer, by what it is about
+	last := map[string]string{} // messages before each answer, by request
 	seen := map[string]int{}
 	for len(order) < 5 {
 		m := c.message()
@@ -189,7 +188,7 @@ func TestARequestThatWaitsForRoomEndsWithItsSession(t *testing.T) {
 	})
 }
 
-// Also of what a tool of Goblin's own does meanwhile, for a client without a session.
+// The same for requests of Goblin's own tools, for a client without a session.
 func TestNestedRequestsSpareTheirClient(t *testing.T) {
 	h := newScript()
 	c := newSite(t, downstream.HTTPOptions{Options: downstream.Options{Handler: h, Limits: downstream.Limits{Unsent: 64 << 10}}})

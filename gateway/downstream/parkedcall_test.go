@@ -17,21 +17,22 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// demanded reads an answer that demands input: what it asks, and the state to bring.
+// demanded reads an answer that demands input. It returns the demanded inputs and the
+// state.
 func demanded(t *testing.T, m message) (inputs, state string) {
 	t.Helper()
 	require.JSONEq(t, `"input_required"`, string(rawjson.Get(m.Result, "resultType")), "%+v", m)
 	return string(rawjson.Get(m.Result, "inputRequests")), string(rawjson.Get(m.Result, "requestState"))
 }
 
-// refusal is the message of an answer that is an error.
+// refusal returns the message of an error answer.
 func refusal(t *testing.T, m message) string {
 	t.Helper()
 	require.NotNil(t, m.Error, "%.200s", m.Result)
 	return m.Error.Message
 }
 
-// calls sends a stateless call, with the state that the client was given if there is one.
+// calls sends a stateless call, with a state unless it is "".
 func (c *client) calls(id int, state string) {
 	params := `"name":"t"`
 	if state != "" {
@@ -44,7 +45,7 @@ func refuse(x *downstream.Request, err error) {
 	_ = x.Fail(jsonrpc.Errorf(jsonrpc.CodeInternal, "%v", err))
 }
 
-// asking answers a call by what its client is asked.
+// asking answers a call with the client's answer to a request.
 func asking(x *downstream.Request) {
 	answer, err := x.Ask(x.Context(), "elicitation/create", []byte(`{"message":"?"}`))
 	if err != nil {
@@ -54,7 +55,7 @@ func asking(x *downstream.Request) {
 	_ = x.Reply(answer.Result)
 }
 
-// overAPipe runs a test in simulated time.
+// overAPipe runs a test over a pipe in simulated time.
 func overAPipe(t *testing.T, o downstream.Options, handle func(*downstream.Request), test func(t *testing.T, c *client)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,8 +83,8 @@ func TestASessionHasAShareOfTheCallsThatWaitForTheirClients(t *testing.T) {
 	})
 }
 
-// Nothing is kept of a call that is to begin anew, so the state itself says how long it is
-// good for.
+// The gateway keeps nothing of a call that must start again, so the state contains its
+// own expiry.
 func TestADemandToBeginAnewExpires(t *testing.T) {
 	handle := func(x *downstream.Request) {
 		switch state, err := x.State(); {
@@ -123,7 +124,7 @@ func TestADemandIsBounded(t *testing.T) {
 	})
 }
 
-// A client may stay away for long, and what its answer takes is held as long.
+// A client may stay away for long, and the memory of its answer is used as long.
 func TestAnAnswerForWhichThereIsNoRoomWaitsForNobody(t *testing.T) {
 	for name, c := range map[string]struct {
 		size int
@@ -164,7 +165,7 @@ func TestAnAnswerForWhichThereIsNoRoomWaitsForNobody(t *testing.T) {
 	}
 }
 
-// parker says whether a client may come back.
+// parker is a handler that controls whether a client may return.
 type parker struct{ returns func() bool }
 
 func (parker) OnParked([]byte, []rawjson.Edit) {}
@@ -191,7 +192,7 @@ func TestACallThatTakesNobodyBackGoesOnWaiting(t *testing.T) {
 	})
 }
 
-// It may cancel the request by which it comes back before that has found its call.
+// A client may cancel its second request before the gateway has found the call.
 func TestAClientThatCancelsAsItComesBackCancelsTheCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -204,7 +205,7 @@ func TestAClientThatCancelsAsItComesBackCancelsTheCall(t *testing.T) {
 				return true
 			}})
 			call <- x
-			for range 2 { // it goes on after the answer that the client brings
+			for range 2 { // it continues after the client's answer
 				_, _ = x.Ask(x.Context(), "elicitation/create", []byte(`{"message":"?"}`))
 			}
 		}

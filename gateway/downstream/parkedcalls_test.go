@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Nobody can push the calls of others out by calls of his own, nor by many connections.
+// No client can evict the calls of others by many calls or many connections.
 func TestRoomForACallIsMadeByWhoHasMost(t *testing.T) {
 	over := func(address, port string) parkOwner { return parkOwner{address: address, port: port} }
 	session := parkOwner{session: &Session{}}

@@ -11,8 +11,8 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// A client has left if its session or its connection is closed before the answer. One that
-// gets the answer or cancels the request has not.
+// A client has left if its session or connection closes before the answer. Receiving the
+// answer or cancelling the request is not leaving.
 func TestLeftReportsAClosedSessionOrConnection(t *testing.T) {
 	t.Run("streams", func(t *testing.T) {
 		overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {

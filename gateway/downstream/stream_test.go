@@ -48,7 +48,7 @@ func TestEveryLineGetsTheAnswerItDeserves(t *testing.T) {
 		for _, tc := range cases {
 			t.Run(tc.name, func(t *testing.T) {
 				c.send("", tc.line, request(`"after"`, "echo", ""))
-				// The connection lives: both are answered, in any order.
+				// The connection stays open. Both requests are answered, in any order.
 				both := []string{c.line(), c.line()}
 				if strings.Contains(both[0], `"after"`) {
 					both[0], both[1] = both[1], both[0]
@@ -65,7 +65,8 @@ func TestAlienAndBrokenAnswersOfTheClientAreIgnored(t *testing.T) {
 		c := dial(downstream.Options{Handler: newScript()})
 		c.send(`{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","id":"x","error":{}}`, request("1", "echo", ""))
 		require.Equal(t, "1", string(c.message().ID))
-		// A broken answer to a request of ours ends the wait and is not answered.
+		// A malformed answer to a request from the gateway stops the wait. The gateway
+		// does not reply to it.
 		c.send(request("2", "ask", ""))
 		ask := c.message()
 		require.Equal(t, "elicitation/create", ask.Method)
@@ -73,7 +74,7 @@ func TestAlienAndBrokenAnswersOfTheClientAreIgnored(t *testing.T) {
 		got := c.message()
 		require.Equal(t, "2", string(got.ID))
 		require.Equal(t, -32603, got.Error.Code)
-		// A broken request is no answer, even if it bears the id of one.
+		// A malformed request is not an answer, even with the ID of one.
 		c.send(request("3", "ask", ""))
 		ask = c.message()
 		for _, broken := range []string{`"method":"echo"`, `"jsonrpc":"1.0","method":"echo"`, `"jsonrpc":"2.0","method":"echo","method":"x"`, `"jsonrpc":"2.0","method":7`} {
@@ -154,13 +155,13 @@ func TestAnIdInFlightMayNotBeUsedTwice(t *testing.T) {
 	require.Equal(t, `"a\/b"`, string(got.ID))
 	require.Equal(t, -32600, got.Error.Code)
 
-	// A number is another id than a string of its digits.
+	// A number and a string of the same digits are different IDs.
 	c.send(request(`1`, "block", ""))
 	<-h.begun
 	c.send(request(`"1"`, "echo", ""))
 	require.Nil(t, c.message().Error)
 
-	// And it is free again after the answer.
+	// The ID is free again after the answer.
 	for range 100 {
 		c.send(request(`2`, "echo", ""))
 		require.Nil(t, c.message().Error)
@@ -320,7 +321,7 @@ func TestRequestsBeyondTheLimitInFlightAreShed(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`)
 	<-h.causes
 	for {
-		// The place is free once the handler has returned.
+		// The slot is free after the handler returns.
 		c.send(request("4", "echo", ""))
 		if c.message().Error == nil {
 			break
@@ -331,7 +332,7 @@ func TestRequestsBeyondTheLimitInFlightAreShed(t *testing.T) {
 func TestAskingTheClient(t *testing.T) {
 	overEach(t, func(t *testing.T, dial func(downstream.Options) *client) {
 		c := dial(downstream.Options{Handler: newScript()})
-		// Answers in reverse order reach who asked, errors raw.
+		// Answers in reverse order reach the right callers. Errors stay raw.
 		var asked [4]message
 		for i := range asked {
 			c.send(request(number(i), "ask", ""))
@@ -356,7 +357,7 @@ func TestNobodyWaitsForAClientInVain(t *testing.T) {
 	c := dial(t, downstream.Options{Handler: h}, transports["pipe"])
 	s := <-h.opened
 
-	// The caller gives up: the client is told.
+	// The caller gives up, so the client receives a cancellation.
 	ctx, cancel := context.WithCancelCause(t.Context())
 	result := make(chan error, 1)
 	go func() {
@@ -370,9 +371,9 @@ func TestNobodyWaitsForAClientInVain(t *testing.T) {
 	told := c.message()
 	require.Equal(t, "notifications/cancelled", told.Method)
 	require.JSONEq(t, `{"requestId":`+string(ask.ID)+`,"reason":"no longer needed"}`, string(told.Params))
-	c.send(`{"jsonrpc":"2.0","id":` + string(ask.ID) + `,"result":{}}`) // too late, harmless
+	c.send(`{"jsonrpc":"2.0","id":` + string(ask.ID) + `,"result":{}}`) // too late, ignored
 
-	// The client cancels the request that the question belongs to.
+	// The client cancels the request that the handler's own request belongs to.
 	c.send(request("1", "ask", ""))
 	ask = c.message()
 	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
@@ -380,7 +381,7 @@ func TestNobodyWaitsForAClientInVain(t *testing.T) {
 	require.Equal(t, "notifications/cancelled", told.Method)
 	require.Contains(t, string(told.Params), `"requestId":`+string(ask.ID))
 
-	// The client's input ends: no answer can come, which the request hears at once.
+	// The client's input ends. No answer can arrive, so the handler is notified at once.
 	over := dial(t, downstream.Options{Handler: h, Drain: time.Hour}, halfClosable)
 	over.send(request("1", "ask", ""))
 	require.Equal(t, "elicitation/create", over.message().Method)
@@ -434,7 +435,7 @@ func TestDrainingEndsAtItsDeadline(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newScript()
-				// Input and output are apart: the input can end alone.
+				// Input and output are separate: the input can end alone.
 				in, feed := io.Pipe()
 				near, far := net.Pipe()
 				done := make(chan error, 1)
@@ -471,7 +472,7 @@ func TestAReadThatCannotBeEndedDoesNotHoldUpTheEnd(t *testing.T) {
 	cancel()
 	require.NoError(t, <-done)
 	<-h.closed
-	// What comes later touches nothing.
+	// Later messages have no effect.
 	_, err := io.WriteString(feed, `{"jsonrpc":"2.0","method":"n"}`+"\n")
 	require.NoError(t, err)
 	feed.Close()
@@ -497,7 +498,7 @@ func TestClosingASessionEndsItsExchangesFirst(t *testing.T) {
 			require.ErrorIs(t, <-h.causes, why)
 		}
 		require.ErrorIs(t, <-c.done, why)
-		// Nothing of it can fail afterwards.
+		// Later calls cannot fail.
 		s.Notify("n", nil)
 		s.NotifyLatest("k", "n", nil)
 		_, err := s.Ask(t.Context(), "n", nil)
@@ -556,8 +557,8 @@ func TestSessionsWithEqualIdsDoNotMix(t *testing.T) {
 	all.Wait()
 }
 
-// Whatever a client sends, what it gets is one valid message per line, and
-// the session ends with its input.
+// FuzzServeStream checks that a client receives one valid message per line for any input,
+// and that the session ends with its input.
 func FuzzServeStream(f *testing.F) {
 	f.Add([]byte(initialize + "\n" + request("1", "echo", `{"a":1}`)))
 	f.Add([]byte(request("1", "ask", "") + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}`))

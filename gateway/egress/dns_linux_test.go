@@ -18,8 +18,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// In these tests, addresses in outside are on the internet, and other loopback addresses
-// are private. Linux serves all of them.
+// In these tests, addresses in outside are on the internet. Other loopback addresses are
+// private. Linux serves all of them.
 var outside = netip.MustParsePrefix("127.9.0.0/16")
 
 const (
@@ -30,7 +30,7 @@ const (
 
 func TestMain(m *testing.M) {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: zone.dial}
-	any := httptest.NewTLSServer(nil) // its certificate, as all of httptest, is for *.example.com
+	any := httptest.NewTLSServer(nil) // httptest's certificate is for *.example.com
 	roots := x509.NewCertPool()
 	roots.AddCert(any.Certificate())
 	any.Close()
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// names is a name server. A name has answers for its lookups in turn, and keeps the last.
+// names is a name server. A name returns its answers in turn and repeats the last.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][]string
@@ -46,7 +46,8 @@ type names struct {
 
 var zone = &names{answers: make(map[string][]string)}
 
-// set gives a name its answers. Each answer is a list of addresses with spaces between.
+// set sets the answers of a name. Each answer is a list of addresses, separated by
+// spaces.
 func (n *names) set(name string, answers ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each spelling of an address that is not on the internet is refused before it is dialled.
+// Every spelling of a private address is refused before a connection.
 func TestServersOnTheInternetNameNoPrivateAddresses(t *testing.T) {
 	listening := listen(t)
 	for _, host := range []string{
@@ -27,7 +27,7 @@ func TestServersOnTheInternetNameNoPrivateAddresses(t *testing.T) {
 	require.Zero(t, listening.count())
 }
 
-// Blocks beside these are on the internet.
+// Addresses next to the private blocks are on the internet.
 func TestOtherAddressesArePublic(t *testing.T) {
 	for _, ip := range []string{
 		"1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "172.15.0.1", "172.32.0.1", "192.0.1.0", "198.20.0.1", "223.255.255.255",
@@ -37,7 +37,7 @@ func TestOtherAddressesArePublic(t *testing.T) {
 	}
 }
 
-// A server of this machine or its network may name others there.
+// A server on this machine or its network may name private addresses.
 func TestLocalServersNamePrivateAddresses(t *testing.T) {
 	listening := listen(t)
 	for _, server := range []string{"http://127.0.0.1/mcp", "http://localhost:1/mcp", "https://10.0.0.1/mcp", "https://[fd00::1]/mcp", "http://a.localhost/mcp"} {

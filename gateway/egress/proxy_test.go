@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// forwarder is a proxy that answers all requests itself, and knows what it was asked for.
+// forwarder is a proxy that answers all requests itself and records them.
 type forwarder struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -44,7 +44,7 @@ func through(server string, env httpproxy.Config) *Transport {
 	return t
 }
 
-// A proxy in the environment opens nothing that is reached without it.
+// A proxy in the environment allows no private address that is reached without it.
 func TestOnlyTheConnectionToTheProxyIsExempt(t *testing.T) {
 	const server = "http://mcp.example.com/mcp"
 	f, trap := newForwarder(t), listen(t)
@@ -84,7 +84,7 @@ func TestOnlyTheConnectionToTheProxyIsExempt(t *testing.T) {
 	require.Zero(t, trap.count())
 }
 
-// What is public, or only a proxy can look up, goes through it.
+// Public addresses, and names that only a proxy can look up, go through the proxy.
 func TestProxiesGetWhatIsPublic(t *testing.T) {
 	f := newForwarder(t)
 	env := httpproxy.Config{HTTPProxy: f.URL, HTTPSProxy: f.URL}
@@ -95,12 +95,13 @@ func TestProxiesGetWhatIsPublic(t *testing.T) {
 		require.ErrorContains(t, ask(t, rt, "https://"+host+"/"), "Forbidden", host)
 		require.Equal(t, host+":443", f.asked[len(f.asked)-1])
 	}
-	// A server that is private by its address may be behind a proxy, with others there.
+	// A server with a private address may be behind a proxy, and may name other private
+	// addresses.
 	require.NoError(t, ask(t, through("http://10.0.0.1/mcp", env), "http://10.0.0.1/mcp"))
 	require.NoError(t, ask(t, through("http://10.0.0.1/mcp", env), "http://10.0.0.2/token"))
 }
 
-// A SOCKS proxy of this machine is reached, and looks names up.
+// A SOCKS proxy on this machine may be used, and looks names up.
 func TestASOCKSProxyIsReached(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -6,13 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A name may have another address at each lookup. The addresses of connections count.
+// A name may have another address at each lookup. Only the address of the connection
+// counts.
 func TestRebindingReachesNoPrivateAddress(t *testing.T) {
 	const server, named = "server.example.com", "named.example.com"
 	for name, row := range map[string]struct {
 		server   []string // answers to lookups of the server's name
-		requests int      // to the server, before the address that it names
-		named    []string // answers to lookups of that
+		requests int      // to the server, before it names the address
+		named    []string // answers to lookups of the named host
 		refused  bool
 	}{
 		"public, names public":                     {[]string{public1}, 1, []string{public1}, false},
@@ -48,7 +49,7 @@ func TestRebindingReachesNoPrivateAddress(t *testing.T) {
 	}
 }
 
-// A server that was public stays where the internet is, under its own name as well.
+// A server that was public must stay public, under its own name as well.
 func TestAPublicServerDoesNotMoveToAPrivateAddress(t *testing.T) {
 	s := newSite(t, private1, public1)
 	zone.set("server.example.com", public1, private1)
@@ -63,7 +64,7 @@ func TestAPublicServerDoesNotMoveToAPrivateAddress(t *testing.T) {
 	require.Zero(t, s.hits[private1])
 }
 
-// A connection that was opened only to find the server's address proves nothing without the
+// A connection that only determines the server's address proves nothing without the
 // server's certificate.
 func TestAnAddressIsTheServersOnlyWithItsCertificate(t *testing.T) {
 	s := newSite(t, private1)
@@ -74,7 +75,7 @@ func TestAnAddressIsTheServersOnlyWithItsCertificate(t *testing.T) {
 	require.ErrorContains(t, ask(t, plain, s.url("named.example.com")), "a public server names the private address")
 	require.Empty(t, s.hits)
 
-	// What it was known to be then counts, until it answers from elsewhere.
+	// AssumeLocal applies until the server answers from another address.
 	plain = newTestTransport(s.url("server.example.com"))
 	plain.AssumeLocal()
 	require.NoError(t, ask(t, plain, s.url("named.example.com")))

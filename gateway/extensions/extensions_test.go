@@ -113,7 +113,8 @@ func TestNoServerTakesTheRoomOfAnothersExtensions(t *testing.T) {
 		}
 		return n
 	}
-	// What is good's is within its part: 256 KiB and 256 extensions of so many servers.
+	// The server "good" is within its share: 256 KiB and 256 extensions, divided by the
+	// number of servers.
 	for name, row := range map[string]struct{ loud, size, n, goodSize int }{
 		"large": {2, 16_200, 60, 1_000},
 		"many":  {6, 1, 3, 10_000},

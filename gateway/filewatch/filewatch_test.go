@@ -15,8 +15,8 @@ import (
 	"goblin/gateway/filewatch"
 )
 
-// follow runs File for the file as it is now, and gives what waits for a call of
-// changed, with the content that stood there then.
+// follow runs File for the current file. next waits for a call of changed and returns the
+// file's content at that time.
 func follow(t *testing.T, path string) (next func() string, quiet func()) {
 	t.Helper()
 	read, err := os.Stat(path)
@@ -49,8 +49,8 @@ func follows(t *testing.T, path string, read fs.FileInfo) (next func() string, q
 			return ""
 		}
 	}
-	// quiet is sure that there is no call while another file of the folder is written, which
-	// another watch sees.
+	// quiet checks that there is no call while another file of the folder is written,
+	// which another watch notices.
 	quiet = func() {
 		t.Helper()
 		beside := path + ".beside"
@@ -118,7 +118,7 @@ func TestAChangedFileIsSeenHoweverItChanged(t *testing.T) {
 			write(t, path, "old")
 			next, _ := follow(t, path)
 			want := change(t, dir)
-			for next() != want { // what came in between may be seen, too
+			for next() != want { // intermediate contents may be seen, too
 			}
 			write(t, path, "once more")
 			for next() != "once more" {
@@ -138,14 +138,14 @@ func TestLinksAreFollowedToWhereTheyLeadNow(t *testing.T) {
 		require.NoError(t, os.Symlink(target, filepath.Join(root, "tmp")))
 		require.NoError(t, os.Rename(filepath.Join(root, "tmp"), filepath.Join(root, link)))
 	}
-	// As mounted secrets are: a link into a folder that is a link.
+	// Mounted secrets are links into a folder that is a link.
 	point("current", "one")
 	point("file", filepath.Join("current", "file"))
 	next, _ := follow(t, filepath.Join(root, "file"))
 	point("current", "two")
 	require.Equal(t, "two", next())
 	write(t, filepath.Join(root, "two", "file"), "edited")
-	for next() != "edited" { // it may be seen between its truncation and its text
+	for next() != "edited" { // it may be seen between truncation and write
 	}
 	point("file", filepath.Join("one", "file"))
 	require.Equal(t, "one", next())
@@ -159,7 +159,7 @@ func TestOtherFilesOfTheFolderDoNotCount(t *testing.T) {
 	next, quiet := follow(t, path)
 	fresh := filepath.Join(t.TempDir(), "file")
 	write(t, fresh, "new")
-	require.NoError(t, os.Rename(fresh, path)) // one change, where a write has two
+	require.NoError(t, os.Rename(fresh, path)) // one change; a write is two
 	require.Equal(t, "new", next(), "it is watched")
 	quiet()
 	write(t, fresh, "newer")
@@ -187,7 +187,7 @@ func TestAFileThatWasNotReadIsSeenFromTheFirstLookOn(t *testing.T) {
 	quiet()
 	var writing sync.WaitGroup
 	seen := make(chan struct{})
-	writing.Go(func() { // again until it is seen: when the first look was cannot be
+	writing.Go(func() { // repeat: the time of the first read is unknown
 		for n := 0; ; n++ {
 			_ = os.WriteFile(path, fmt.Append(nil, n), 0o600)
 			select {

@@ -8,8 +8,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// FuzzResultsLinkToTheirServer: what clients built with encoding/json take for a
-// link or an embedded resource is one of the server that sent the result.
+// FuzzResultsLinkToTheirServer checks all links and embedded resources that encoding/json
+// finds in a result. Each must belong to the server that sent the result.
 func FuzzResultsLinkToTheirServer(f *testing.F) {
 	for _, block := range []string{
 		`{"type":"resource_link","uri":"mcp://o/1","URI":"mcp://o/2"}`, `{"Type":"resource_link","type":"text","uri":"mcp://o/1"}`,

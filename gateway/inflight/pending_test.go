@@ -15,7 +15,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// patient answers no request before it is cancelled.
+// patient answers requests only after their cancellation.
 type patient struct{ Clients }
 
 func (p *patient) SessionOpened(s *downstream.Session)                  { p.Open(s) }
@@ -23,7 +23,7 @@ func (p *patient) SessionClosed(s *downstream.Session)                  { p.Clos
 func (*patient) HandleNotification(*downstream.Session, string, []byte) {}
 func (*patient) Handle(x *downstream.Request)                           { <-x.Context().Done() }
 
-// talk begins a session, in a bubble of synctest; send sends a line, and line reads one.
+// talk starts a session in a bubble of synctest. send sends a line, and line reads one.
 func talk(t *testing.T, clients *patient) (send func(method string), line func() string) {
 	near, far := net.Pipe()
 	ended := make(chan struct{})

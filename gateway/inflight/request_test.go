@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// People may be asked by several questions at a time, and by calls within the call.
+// Several requests to the user may overlap, also from nested calls.
 func TestHowLongPeopleWereAskedBecauseOfACall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -24,14 +24,14 @@ func TestHowLongPeopleWereAskedBecauseOfACall(t *testing.T) {
 		inner.Pause()
 		time.Sleep(time.Second)
 		waited(time.Second, outer, inner)
-		inner.Pause() // a second question meanwhile
+		inner.Pause() // a second request meanwhile
 		time.Sleep(time.Second)
 		inner.Resume()
 		time.Sleep(time.Second)
 		inner.Resume()
 		time.Sleep(time.Hour)
 		waited(3*time.Second, outer, inner)
-		outer.Pause() // a later one, of the outer call
+		outer.Pause() // a later request of the outer call
 		time.Sleep(time.Second)
 		outer.Resume()
 		waited(4*time.Second, outer)

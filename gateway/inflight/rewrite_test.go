@@ -89,9 +89,8 @@ func TestLinksThatAServerGaveBecomeReadable(t *testing.T) {
 	require.Equal(t, "file:///output.json", target.Name)
 }
 
-// FuzzRewrite holds the rewriting of any result against decoding it: what
-// comes out is JSON of the same shape, and a second look finds every URI
-// rewritten.
+// FuzzRewrite compares rewriting with decoding. The output is JSON of the same shape, and
+// all its URIs are rewritten.
 func FuzzRewrite(f *testing.F) {
 	for _, c := range rewrites {
 		f.Add([]byte(c.result))

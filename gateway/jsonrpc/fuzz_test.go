@@ -9,7 +9,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// FuzzErrors: of any error object comes one that is whole and stays as it is.
+// FuzzErrors checks that any error object becomes a complete one, which then stays the
+// same.
 func FuzzErrors(f *testing.F) {
 	f.Add([]byte(`{"code":-32002,"message":"m","data":{"uri":"u"}}`))
 	f.Add([]byte(`{"code":1e400,"message":null}`))
@@ -28,7 +29,7 @@ func FuzzErrors(f *testing.F) {
 	})
 }
 
-// FuzzIDs: ids are the same key only if they are the same value.
+// FuzzIDs checks that IDs have the same key only if they are the same value.
 func FuzzIDs(f *testing.F) {
 	f.Add([]byte(`"a"`), []byte(`"\u0061"`))
 	f.Add([]byte(`1`), []byte(`"1"`))

@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// gated takes frames when the test lets it, and keeps them as one text.
+// gated accepts frames when the test allows it, and joins them.
 type gated struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -30,8 +30,8 @@ func (g *gated) WriteFrames(frames [][]byte) error {
 	return nil
 }
 
-// Whatever is sent, in whatever order: all of it arrives whole, what one lane has
-// in its order, and a frame behind what it must not overtake.
+// All frames arrive complete, each lane keeps its order, and no frame overtakes one that
+// it must follow.
 func TestLanesKeepTheirOrderAndTheirAnswersBehind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sink := &gated{open: make(chan struct{})}
@@ -43,7 +43,7 @@ func TestLanesKeepTheirOrderAndTheirAnswersBehind(t *testing.T) {
 		n := rapid.IntRange(1, 120).Draw(t, "frames")
 		marks := map[string]jsonrpc.QueuePosition{} // the last of each lane
 		sent := map[string][]string{}               // frames of each lane, in order
-		behind := map[string][]string{}             // of an answer: frames that must come before it
+		behind := map[string][]string{}             // by answer: frames that must precede it
 		for i := range n {
 			name := fmt.Sprint(i)
 			frame := []byte(name + pad + "\n")

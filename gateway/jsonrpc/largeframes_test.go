@@ -19,12 +19,12 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// answer is the frame of a result that tells by its text who it is.
+// answer returns a result whose text contains its ID.
 func answer(id, size int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"%s"}]}}`, id, strings.Repeat(fmt.Sprintf("%d é ", id), size/5+1))
 }
 
-// What a Reader checks while it arrives is what Parse says of the whole.
+// A Reader checks frames while they arrive, with the same result as Parse.
 func TestReaderParsesLargeFramesAsAny(t *testing.T) {
 	t.Parallel()
 	good := answer(7, 300<<10)
@@ -79,8 +79,8 @@ func TestReaderGivesTheEndOfALargeFrameAndWhatFollows(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// Large frames of all sizes, whose memory is used again at once, go out as they
-// came in, in parts, while the peer reads slowly.
+// Large frames of all sizes pass unchanged, in parts, to a slow reader. Their memory is
+// reused at once.
 func TestMemoryOfLargeFramesIsUsedAgainOnlyWhenTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	fromServer, server, err := os.Pipe()
@@ -145,7 +145,7 @@ func TestMemoryOfLargeFramesIsUsedAgainOnlyWhenTheyAreWritten(t *testing.T) {
 	require.Zero(t, out.UnsentBytes())
 }
 
-// whole is a sink that needs its frames whole.
+// whole is a sink that needs complete frames.
 type whole struct{ frames []string }
 
 func (w *whole) WriteFrames(frames [][]byte) error {
@@ -168,8 +168,7 @@ func TestFramesInPartsAreWholeWhereThatMatters(t *testing.T) {
 	require.Equal(t, []string{"a\n", "b" + big + "\n", "c\n"}, sink.frames)
 }
 
-// A client that stops in the middle of a large frame is told from one that
-// reads on slowly.
+// A client that stops within a large frame differs from one that reads slowly.
 func TestSendQueueCountsWhatIsLeftOfAFrame(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()

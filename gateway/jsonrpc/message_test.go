@@ -90,7 +90,7 @@ func TestFramesThatNestBeyondTheBoundAreRefusedWithTheirId(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":7,"result":{"a":%s}}`, false},
 		{`{"jsonrpc":"2.0","error":{"a":%s},"id":7}`, false},
 	} {
-		for _, size := range []int{0, 100_000} { // in one piece, and checked while it arrives
+		for _, size := range []int{0, 100_000} { // at once, and while it arrives
 			read := func(depth int) error {
 				frame := fmt.Sprintf(c.frame, nested(depth))
 				frame = frame[:1] + strings.Repeat(" ", size) + frame[1:]

@@ -45,7 +45,7 @@ func TestFrameForWhichThereIsNoRoomIsThrownAway(t *testing.T) {
 }
 
 func TestWholeFramesGiveTheirRoomBack(t *testing.T) {
-	for range 2 { // memory that frames of other tests left to be used again is larger
+	for range 2 { // reusable memory of other tests is larger
 		runtime.GC()
 	}
 	a := memlimit.New(8 << 20)

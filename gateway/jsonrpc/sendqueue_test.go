@@ -11,7 +11,7 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// step is a sink that writes when the test lets it.
+// step is a sink that writes when the test allows it.
 type step chan struct{}
 
 func (s step) WriteFrames([][]byte) error {
@@ -19,7 +19,7 @@ func (s step) WriteFrames([][]byte) error {
 	return nil
 }
 
-// A client that reads slowly makes us hold what it has not read, and no more.
+// For a slow reader, the queue keeps only unread data.
 func TestSendQueueLetsGoOfWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	const frames, size = 16, 512 << 10

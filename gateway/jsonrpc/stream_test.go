@@ -33,7 +33,7 @@ func TestReaderFramesByLine(t *testing.T) {
 
 func TestALineMayBeAsLongAsTheLimitWithItsBreak(t *testing.T) {
 	t.Parallel()
-	for _, limit := range []int{1000, 200 << 10} { // within one buffer, and over several
+	for _, limit := range []int{1000, 200 << 10} { // within one buffer and across several
 		longest := strings.Repeat("x", limit-1)
 		r := jsonrpc.NewReader(strings.NewReader(longest+"\n"+longest+"x\n{}\n"), int64(limit))
 		got, err := r.Read()
@@ -48,7 +48,7 @@ func TestALineMayBeAsLongAsTheLimitWithItsBreak(t *testing.T) {
 	}
 }
 
-// reads is a reader that is a function.
+// reads is a function that implements io.Reader.
 type reads func(p []byte) (int, error)
 
 func (f reads) Read(p []byte) (int, error) { return f(p) }
@@ -56,7 +56,7 @@ func (f reads) Read(p []byte) (int, error) { return f(p) }
 func TestReaderDoesNotTakeInWhatIsTooLongAlready(t *testing.T) {
 	t.Parallel()
 	taken := 0
-	r := jsonrpc.NewReader(reads(func(p []byte) (int, error) { // a line without an end
+	r := jsonrpc.NewReader(reads(func(p []byte) (int, error) { // an endless line
 		taken += copy(p, bytes.Repeat([]byte("x"), len(p)))
 		if taken > 1<<20 {
 			return 0, io.EOF
@@ -77,7 +77,7 @@ func TestAPeerThatGivesNothingAndNoErrorIsNotReadForEver(t *testing.T) {
 
 func TestReaderReadsFramesOfEverySizeFromEveryPiece(t *testing.T) {
 	t.Parallel()
-	const chunk = 64 << 10 // what it reads at once
+	const chunk = 64 << 10 // bytes per read
 	var frames []string
 	var text strings.Builder
 	for i, size := range []int{1, chunk - 2, chunk - 1, chunk, chunk + 1, 5, 2*chunk - 1, 2 * chunk, 3*chunk + 7, 2} {
@@ -99,7 +99,7 @@ func TestReaderReadsFramesOfEverySizeFromEveryPiece(t *testing.T) {
 			}
 			_, err := r.Read()
 			require.ErrorIs(t, err, io.EOF)
-			for i, want := range frames { // compared at the end: each has memory of its own
+			for i, want := range frames { // compared at the end: each has its own memory
 				require.True(t, want == string(got[i]), "frame %d of %d bytes", i, len(want))
 			}
 		})
@@ -124,7 +124,7 @@ func TestReaderGoesOnAfterAFrameThatIsTooLong(t *testing.T) {
 	}
 }
 
-// gate is a writer that waits until it is opened.
+// gate is a writer that blocks until it is opened.
 type gate struct {
 	open chan struct{}
 	mu   sync.Mutex
@@ -179,7 +179,7 @@ func TestSendQueueNeverBlocksItsSendersAndLosesNothing(t *testing.T) {
 			}
 		})
 	}
-	all.Wait() // nobody has read: 1.2 MB do not fit a pipe
+	all.Wait() // without a reader: 1.2 MB exceed a pipe
 	require.Positive(t, o.UnsentBytes())
 	o.Finish()
 
@@ -294,7 +294,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// A frame that is lost is known by its members, not by what stands within them.
+// A lost frame is identified by its own members, not by nested ones.
 func TestTooLongFramesAreKnownByTheirMembers(t *testing.T) {
 	t.Parallel()
 	for start, response := range map[string]bool{

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// counted counts the writes of a stream that takes them all.
+// counted counts the writes to a file.
 type counted struct {
 	*os.File
 	frames [][]byte
@@ -66,7 +66,7 @@ func TestAWriteBatchKeepsTheOrderOfOthersFrames(t *testing.T) {
 	o.SendLow("", "k", []byte("first\n"))
 	burst.Send(o, []byte("held too\n"))
 	o.SendLow("", "k", []byte("merged\n"))
-	burst.Flush() // lanes are left to Run
+	burst.Flush() // Run writes the lanes
 	o.Finish()
 	require.NoError(t, o.Run())
 	require.NoError(t, w.Close())
@@ -85,7 +85,7 @@ func TestAWriteBatchThatDoesNotFitIsWrittenByRun(t *testing.T) {
 	go func() { done <- o.Run(); w.Close() }()
 	var burst jsonrpc.WriteBatch
 	var want strings.Builder
-	for i := range 2000 { // 400 kB, and nobody reads
+	for i := range 2000 { // 400 kB without a reader
 		frame := strings.Repeat(string(rune('a'+i%26)), 199) + "\n"
 		want.WriteString(frame)
 		burst.Send(o, []byte(frame))
@@ -122,7 +122,7 @@ func TestReaderKnowsWhenALineHasArrived(t *testing.T) {
 	r := jsonrpc.NewReader(from, 1<<10)
 	require.False(t, r.Ready())
 	go func() {
-		to.Write([]byte("{}\n{}\n{")) //nolint:errcheck // a pipe that is read
+		to.Write([]byte("{}\n{}\n{")) //nolint:errcheck // a pipe with a reader
 		to.Close()
 	}()
 	_, err := r.Read()
@@ -133,7 +133,7 @@ func TestReaderKnowsWhenALineHasArrived(t *testing.T) {
 	require.False(t, r.Ready(), "the line is not whole")
 }
 
-// A blank line is none that Read returns with: it would wait for the next.
+// Read does not return a blank line. It would wait for the next line.
 func TestReaderIsNotReadyForBlankLines(t *testing.T) {
 	t.Parallel()
 	r := jsonrpc.NewReader(strings.NewReader("{}\n\n \t\r\n\u00a0\n{}\n \u00a0{}\n\u00a0\r\n{"), 1<<10)

@@ -32,9 +32,9 @@ func newLog(redact func(string) string) *log {
 	return l
 }
 
-// count returns how often the output has a text.
+// count returns the number of times that the output contains a text.
 func (l *log) count(text string) int {
-	l.lines.mu.Lock() // against a report
+	l.lines.mu.Lock() // prevents a report
 	defer l.lines.mu.Unlock()
 	return strings.Count(l.out.String(), text)
 }
@@ -52,7 +52,7 @@ func TestEachSourceHasItsOwnLimit(t *testing.T) {
 		bound := l.With("server", "bound")
 		for i := range 10_000 {
 			l.Warn("refused", "server", "loud", "i", i)
-			bound.Warn("refused", "session", "s0") // is about the server
+			bound.Warn("refused", "session", "s0") // concerns the server
 			l.Warn("left", "session", "s1")
 			l.Warn("own")
 		}
@@ -101,7 +101,7 @@ func TestQuietSourcesAreForgotten(t *testing.T) {
 			time.Sleep(time.Second)
 			l.Warn("came", "session", fmt.Sprint("s", i))
 		}
-		synctest.Wait() // for the report of this instant
+		synctest.Wait() // for the report at this time
 		require.Equal(t, burst+n, l.count("msg=came"))
 		require.Equal(t, 1, l.count("more=2 session=loud"), "but not before its dropped lines are reported")
 		require.LessOrEqual(t, l.sources(), 20)
@@ -141,7 +141,7 @@ func TestAttributesAreBoundedAndVisible(t *testing.T) {
 		require.NotContains(t, l.out.String(), secret[:3], "what is cut was redacted before")
 	}
 	l.out.Reset()
-	l.Warn(long) //nolint:sloglint // such a one is what it is about
+	l.Warn(long) //nolint:sloglint // tests a large message
 	require.Less(t, l.out.Len(), 3*maxAttribute)
 	require.NotContains(t, l.out.String(), secret[:3])
 	l.out.Reset()

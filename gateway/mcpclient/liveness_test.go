@@ -15,7 +15,7 @@ import (
 	"goblin/gateway/mcpclient"
 )
 
-// mute is a gateway that says hello, and nothing else.
+// mute is a gateway that answers initialize only.
 func mute(conn net.Conn) {
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		m, err := jsonrpc.Parse(lines.Bytes())
@@ -25,12 +25,12 @@ func mute(conn net.Conn) {
 	}
 }
 
-// A request may take long; that of a gateway that hangs ends.
+// A slow request continues. A request to a hanging gateway fails.
 func TestARequestEndsWhenItsGatewayHangs(t *testing.T) {
 	t.Parallel()
 	hangs := errors.New("it does not answer")
 	for name, row := range map[string]struct {
-		alive []error // one look after the other; nil from then on
+		alive []error // results of successive checks; then nil
 		ends  time.Duration
 	}{
 		"it lives":            {nil, 0},
@@ -53,7 +53,7 @@ func TestARequestEndsWhenItsGatewayHangs(t *testing.T) {
 				}})
 				require.NoError(t, err)
 				if name == "nobody looks before" {
-					time.Sleep(time.Hour + 5*time.Second) // no request waits
+					time.Sleep(time.Hour + 5*time.Second) // without requests
 					require.Zero(t, looks)
 				}
 				began := time.Now()

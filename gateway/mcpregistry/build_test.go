@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/mcpregistry"
 )
 
-// entry is one as a registry gives it.
+// entry parses an entry of a registry.
 func entry(t testing.TB, text string) mcpregistry.Entry {
 	t.Helper()
 	c := &mcpregistry.Entry{}
@@ -21,7 +21,7 @@ func entry(t testing.TB, text string) mcpregistry.Entry {
 	return *c
 }
 
-// built is what becomes of the first choice of an entry.
+// built builds the first choice of an entry.
 func built(e mcpregistry.Entry, answers map[string][]string) (*mcpregistry.Definition, error) {
 	return e.Choices()[0].Build("weather", answers)
 }
@@ -180,14 +180,14 @@ func TestShortNames(t *testing.T) {
 	}
 }
 
-// Whatever a registry says, it stands in the config for itself.
+// FuzzLiteralsStayLiteral checks that the config contains texts of a registry literally.
 func FuzzLiteralsStayLiteral(f *testing.F) {
 	for _, s := range []string{"a", "${HOME}", "$${HOME}", "${a}{HOME}", "${keyring:x}", "{a}{b}", "$", "$$", "${a", "{a}$", "\x00", "$\xff{"} {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, template, value string) {
 		if strings.ContainsRune(template+value, 0) {
-			return // the config refuses them
+			return // refused by the config
 		}
 		quoted := func(s string) string {
 			text, _ := json.Marshal(strings.ToValidUTF8(s, "?"))
@@ -201,7 +201,7 @@ func FuzzLiteralsStayLiteral(f *testing.F) {
 		require.NoError(t, err)
 		cfg, err := config.Parse("c.json", text, func(string) (string, bool) { return "LEAKED", true })
 		if err != nil {
-			t.Skip() // such as a text that no config may have
+			t.Skip() // such as a text that a config cannot contain
 		}
 		require.NotContains(t, cfg.Servers[0].Args[2], "LEAKED")
 		want := strings.NewReplacer("{a}", strings.ToValidUTF8(value, "?"), "{b}", "").Replace(strings.ToValidUTF8(template, "?"))

@@ -19,7 +19,7 @@ import (
 	"goblin/gateway/mcpregistry"
 )
 
-// file is one of a bundle.
+// file is a file of a bundle.
 type file struct {
 	name, text string
 	mode       os.FileMode // 0: 0644
@@ -41,7 +41,7 @@ func zipped(t *testing.T, files ...file) []byte {
 	return out.Bytes()
 }
 
-// bundled is the choice of a bundle that a server has, with its sum or another one.
+// bundled returns the choice of a served bundle, with its checksum or another one.
 func bundled(t *testing.T, archive []byte, sum string) *mcpregistry.Choice {
 	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -204,7 +204,7 @@ func TestBundlesThatCannotBeTrustedAreNotUnpacked(t *testing.T) {
 	}
 }
 
-// A registry on the internet does not make Goblin ask this machine or its network.
+// A registry on the internet must not cause requests to this machine or its network.
 func TestRegistriesOnTheInternetNameNoPrivateBundles(t *testing.T) {
 	t.Parallel()
 	archive := zipped(t, manifested(nodeServer, ""))
@@ -215,7 +215,7 @@ func TestRegistriesOnTheInternetNameNoPrivateBundles(t *testing.T) {
 	require.NoError(t, (&mcpregistry.Client{BaseURL: "http://127.0.0.1:1"}).Download(t.Context(), c, t.TempDir()))
 }
 
-// httptest404 is a server that has nothing.
+// httptest404 returns the URL of a server that answers 404.
 func httptest404(t *testing.T) string {
 	t.Helper()
 	web := httptest.NewServer(http.NotFoundHandler())

@@ -22,7 +22,7 @@ import (
 
 type obj = map[string]any
 
-// shelf is a registry as its API has them: a list by pages, and versions by name.
+// shelf is a registry API: a list in pages, and versions by name.
 type shelf struct {
 	entries []obj
 	asked   atomic.Int64
@@ -211,7 +211,7 @@ func TestRegistriesThatAnswerBadly(t *testing.T) {
 	turn := atomic.Int64{}
 	for name, tt := range map[string]struct {
 		answer func(w http.ResponseWriter)
-		want   string // of the error
+		want   string // part of the error
 		names  []string
 		bad    int
 		more   bool

@@ -22,7 +22,7 @@ func TestAnIdleProcessKeepsNoBuffersOfABusyMoment(t *testing.T) {
 		return all[0].Value.Uint64() + all[1].Value.Uint64()
 	}
 	debug.FreeOSMemory()
-	before := held() // what other tests have left
+	before := held() // memory of other tests
 	var pool sync.Pool
 	large := make([]byte, 64<<20)
 	pool.Put(&large)

@@ -21,7 +21,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// handler takes the messages of clients.
+// handler receives the messages of clients.
 type handler struct{ session chan *downstream.Session }
 
 func (h handler) SessionOpened(s *downstream.Session)                    { h.session <- s }
@@ -34,7 +34,7 @@ func (h handler) Handle(x *downstream.Request) {
 	x.Reply([]byte("{}"))
 }
 
-// client is one over a stream, which it does not read before it is asked what it got.
+// client is a client of a stream. It reads only when the test asks for its messages.
 type client struct {
 	*downstream.Session
 	conn net.Conn
@@ -44,7 +44,7 @@ type client struct {
 	got  []string
 }
 
-// connect begins the session of a client. It belongs into a bubble of synctest.
+// connect starts the session of a client, in a bubble of synctest.
 func connect(t *testing.T, profile string) *client {
 	near, far := net.Pipe()
 	h, ended := handler{make(chan *downstream.Session, 1)}, make(chan struct{})
@@ -61,7 +61,7 @@ func (c *client) send(line string) {
 	synctest.Wait()
 }
 
-// heard is what it was sent since it was asked last.
+// heard returns the messages since its last call.
 func (c *client) heard() (all []string) {
 	c.once.Do(func() {
 		go func() {
@@ -80,7 +80,7 @@ func (c *client) heard() (all []string) {
 	return all
 }
 
-// updates are the URIs that it was told of.
+// updates returns the URIs of the received updates.
 func (c *client) updates() (uris []string) {
 	for _, line := range c.heard() {
 		if uri, ok := rawjson.String(rawjson.Path([]byte(line), "params", "uri")); ok {
@@ -105,7 +105,7 @@ servers: {s: {command: c}}
 profiles: {some: {resources: {deny: ["*secret*"]}}}
 `
 
-// What is below a resource that a client watches may be more than its profile shows.
+// A watched resource may contain resources that the profile hides.
 func TestUpdatesOfWhatAProfileHidesAreNotTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestUpdatesOfWhatAProfileHidesAreNotTold(t *testing.T) {
 	})
 }
 
-// There is no end of what a server may say to have changed, each below what is watched.
+// A server may report any number of changed URIs below a watched one.
 func TestAClientThatDoesNotReadIsToldOfWhatItWatchesOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,8 @@ func TestAClientThatDoesNotReadIsToldOfWhatItWatchesOnly(t *testing.T) {
 	})
 }
 
-// It is a log line of the level warning, and a client gets none before it is ready.
+// The notice is a log line of level warning. Clients receive none before they are
+// initialized.
 func TestNoticesThatWereLeftOutAreToldByLevel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -171,7 +172,7 @@ func TestNoticesThatWereLeftOutAreToldByLevel(t *testing.T) {
 	})
 }
 
-// Stateless clients over HTTP have one session in common, and do not know of each other.
+// Stateless clients over HTTP share a session and do not know each other.
 func TestAStatelessClientLeavesRoomForTheSubscriptionsOfOthers(t *testing.T) {
 	t.Parallel()
 	h := handler{make(chan *downstream.Session, 1)}

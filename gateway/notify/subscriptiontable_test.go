@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/downstream"
 )
 
-// holdOne adds a subscription as [Notifier.subscribe] does.
+// subscribeOne adds a subscription as [Notifier.subscribe] does.
 func (t *subscriptionTable) subscribeOne(h subscriber, uri, spelling string) error {
 	t.mu.Lock()
 	key := subscriptionKey{server: "s", uri: uri}
@@ -45,7 +45,7 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 	require.ErrorIs(t, all.subscribeOne(other, long, long), errTooLarge, "another listen of the same client")
 
 	held := []subscriber{{session: one}}
-	for err == errTooLarge { //nolint:errorlint // the very one
+	for err == errTooLarge { //nolint:errorlint // compares identity
 		h := subscriber{session: &downstream.Session{}}
 		held = append(held, h)
 		_, err = fill(h)
@@ -54,7 +54,7 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 	require.Len(t, held, maxAllBytes/maxClientBytes+1)
 	require.LessOrEqual(t, all.bytes, maxAllBytes)
 
-	// A second spelling counts, too, and each is given back.
+	// Each spelling counts and is released separately.
 	key := subscriptionKey{server: "s", uri: "0" + long}
 	all.remove(key, held[0], "mcp://s/0"+long)
 	require.NoError(t, all.subscribeOne(held[0], key.uri, "a"))

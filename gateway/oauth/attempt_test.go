@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A caller that sees a question after another caller's user agreed has nothing to ask: its
-// user may have been shown the page already.
+// The question was answered for another caller. Its user may have seen the page already.
 func TestAnAnsweredQuestionIsPutToNoUser(t *testing.T) {
 	agreed := make(chan struct{})
 	close(agreed)

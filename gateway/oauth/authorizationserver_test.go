@@ -17,7 +17,7 @@ func TestAnAuthorizationServerThatIsNotSafeIsNotUsed(t *testing.T) {
 	t.Parallel()
 	type object = map[string]any
 	for name, tt := range map[string]struct {
-		change object // nil takes a member out
+		change object // nil removes a member
 		want   string
 	}{
 		"as it should be":        {nil, ""},
@@ -89,7 +89,7 @@ func TestOnlyTheAnswerToTheLoginThatIsOpenGivesACode(t *testing.T) {
 	}
 }
 
-// Only this machine reaches the port of the redirect, whatever a record says.
+// Only this machine reaches the port of the redirect, regardless of the record.
 func TestTheRedirectIsToThisMachineOnly(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"0.0.0.0:0", "[::]:0", ":0", "localhost.example:0", "127.0.0.1:0"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// Where there is a keyring it has the secrets, and the file has the rest; where it
-// fails, the file has all of it.
+// A working keyring has the secrets and the file the rest. If the keyring fails, the file
+// has both.
 func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		keyring   func()
@@ -54,8 +54,8 @@ func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
 	}
 }
 
-// A login is that of one server of one config with one URL, unless an account says that
-// several share it.
+// A login belongs to one server of one config with one URL, unless several share an
+// account.
 func TestLoginsAreSharedByAccountOnly(t *testing.T) {
 	own := Options{Config: "c", Server: "s", URL: "https://s.example/mcp"}
 	other := func(change func(*Options)) string {
@@ -79,7 +79,8 @@ func TestLoginsAreSharedByAccountOnly(t *testing.T) {
 		other(func(o *Options) { o.Account, o.URL = "a", "https://t.example/mcp" }), "another server must not get the tokens")
 }
 
-// A refresh asks nothing of a server. It remembers where the server was at the login.
+// A refresh sends no request to the server. The login stores whether the server was
+// local.
 func TestALoginKnowsWhetherItsServerWasLocal(t *testing.T) {
 	const server = "http://server.invalid/mcp"
 	require.True(t, isLocal(t.Context(), (&Login{Local: true}).newHTTP(server)))
@@ -89,7 +90,7 @@ func TestALoginKnowsWhetherItsServerWasLocal(t *testing.T) {
 	require.False(t, isLocal(t.Context(), newHTTP("https://192.0.2.1/mcp")))
 }
 
-// A redirect by 307 or 308 sends the form again, and what is secret in it.
+// A redirect by 307 or 308 repeats the form with its secrets.
 func TestRedirectsStayAtTheirOrigin(t *testing.T) {
 	follow := newHTTP("http://127.0.0.1/mcp").CheckRedirect
 	request := func(method, address string) *http.Request {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// privateKey is a new key, as a config has it.
+// privateKey returns a new key as a config contains it.
 func privateKey(t *testing.T) (text string, public *ecdsa.PublicKey) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func privateKey(t *testing.T) (text string, public *ecdsa.PublicKey) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})), &key.PublicKey
 }
 
-// Who gets hold of an assertion can use it at no other server, and not for long.
+// A stolen assertion works at no other server, and only for a minute.
 func TestAnAssertionIsForOneServerAndAMinute(t *testing.T) {
 	key, public := privateKey(t)
 	text, err := sign(key, "goblin", "https://i.example")
@@ -47,7 +47,7 @@ func TestAnAssertionIsForOneServerAndAMinute(t *testing.T) {
 	require.NotEqual(t, claims.ID, second.ID)
 }
 
-// Errors are logged and shown, and a server may put into one what it was sent.
+// Errors are logged and shown. A server may copy received secrets into them.
 func TestErrorsOfAServerHoldNothingThatItWasSent(t *testing.T) {
 	key, _ := privateKey(t)
 	for _, c := range []struct{ name, clientSecret, value string }{

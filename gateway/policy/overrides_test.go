@@ -30,7 +30,7 @@ func TestArgumentsThatTheConfigDecidesAreInACompletionAndNotCompleted(t *testing
 		params, want string
 	}{
 		{override, `{"ref":{"name":"a_p"},"argument":{"name":"title"}}`, `{"ref":{"name":"p"},"argument":{"name":"title"},"context":{"arguments":{"owner":"acme"}}}`},
-		{override, `{"context":{"arguments":{"n":"1"}},"ref":{"name":"a_p"}}`, `{"context":{"arguments":{"n":"1","owner":"acme"}},"ref":{"name":"p"}}`}, // in the order of the text
+		{override, `{"context":{"arguments":{"n":"1"}},"ref":{"name":"a_p"}}`, `{"context":{"arguments":{"n":"1","owner":"acme"}},"ref":{"name":"p"}}`}, // in the order of the members
 		{&definition.AppliedOverride{Override: &definition.Override{}}, `{"ref":{"name":"a_p"}}`, `{"ref":{"name":"p"}}`},
 		{nil, `{"ref":{"name":"a_p"},"argument":{"name":"owner"}}`, `{"ref":{"name":"p"},"argument":{"name":"owner"}}`},
 	} {

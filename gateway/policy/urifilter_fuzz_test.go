@@ -23,14 +23,13 @@ func unescape(s string) string {
 	})
 }
 
-// files are the files that servers would open for a URI, by several ways that
-// are in use.
+// files returns the files that servers may open for a URI, by several common methods.
 func files(uri string) (found []string) {
 	open := func(name string) {
 		if name == "" {
 			return
 		}
-		for range 3 { // before, between and after, some decode
+		for range 3 { // some servers decode before, between and after
 			found = append(found, path.Clean("/"+name), path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), path.Clean("/"+norm.NFC.String(name)))
 			name = unescape(name)
 		}
@@ -46,7 +45,7 @@ func files(uri string) (found []string) {
 			open(u.Pathname())
 			open(u.Hostname() + u.Pathname())
 		}
-		for _, prefix := range []string{"file://localhost/", "file://", "file:"} { // as Python's and many others
+		for _, prefix := range []string{"file://localhost/", "file://", "file:"} { // as in Python and many other languages
 			if rest, ok := strings.CutPrefix(strings.TrimSpace(uri), prefix); ok {
 				open(rest)
 				open(strings.ReplaceAll(rest, prefix, ""))
@@ -62,8 +61,8 @@ func files(uri string) (found []string) {
 	return found
 }
 
-// FuzzNoReaderOpensWhatIsDenied compares the verdict with what readers of URIs
-// make of it: Go's, one of the WHATWG kind, and those that cut and decode.
+// FuzzNoReaderOpensWhatIsDenied compares the verdict with other readers of URIs: net/url,
+// a WHATWG parser and simple decoders.
 func FuzzNoReaderOpensWhatIsDenied(f *testing.F) {
 	for _, uri := range append(spellings, unsound...) {
 		f.Add(uri)

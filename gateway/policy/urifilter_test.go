@@ -10,8 +10,7 @@ import (
 	"goblin/gateway/policy"
 )
 
-// spellings are ways to write file:///etc/passwd, each of which some server
-// understands.
+// spellings are spellings of file:///etc/passwd. Each is understood by some servers.
 var spellings = []string{
 	"file:///etc/passwd", "file:/etc/passwd", "file:etc/passwd", "file://localhost/etc/passwd", "file://LOCALHOST/etc/passwd",
 	"FILE:///etc/passwd", "File:/etc/passwd", "file:////etc/passwd", "file://///etc//passwd", "file://host/etc/passwd", "file://user@localhost:1/etc/passwd",
@@ -25,7 +24,7 @@ var spellings = []string{
 	"url:file:///etc/passwd", "<URL:file:///etc/passwd>", "%3Cfile:/etc/passwd%3E", "file:///etc/passwd::$DATA", "file:///pub%2f%2e%2e%2f%65tc%2fpasswd%3f%23", "file://localhost/pub/../%65tc/passwd?x", "file://localhost%2fetc%2fpasswd", "file:///pub\\..%2f%252e/etc\\passwd?a#b",
 }
 
-// unsound are spellings that readers disagree about.
+// unsound are spellings that readers understand in different ways.
 var unsound = []string{
 	"file:///pub/%zz/../../%65tc/passwd", "file:///%65tc/passwd%", "file:///etc/passwd%0", "file:///%u0065tc/passwd", "file:///%65tc/pass%wd",
 	"fi\tle:///etc/passwd", "file:///e\ntc/passwd", "file:///et\rc/passwd", "file:///etc/passwd\x00", "\x01file:///etc/passwd", "file:///etc/pass\x7fwd", "file:///etc/pass\u0085wd",
@@ -173,8 +172,8 @@ func TestURIsWithTooManyReadingsAreRefused(t *testing.T) {
 	escaped := func(times int) string { return "x:%" + strings.Repeat("25", times) + "41" }
 	long := func(size int) string { return "x:" + strings.Repeat("a", size) + "%25252541" }
 	for uri, want := range map[string]bool{
-		escaped(100): true, escaped(130): false, // of 128 in number
-		long(10 << 10): true, long(20 << 10): false, // and of 64 KiB together
+		escaped(100): true, escaped(130): false, // limit: 128
+		long(10 << 10): true, long(20 << 10): false, // limit: 64 KiB in total
 	} {
 		require.Equal(t, want, f.Match(uri), "%.40s… of %d bytes", uri, len(uri))
 	}

@@ -14,7 +14,8 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// told is what a browser is started with, which writes that into a pipe.
+// told returns the arguments and environment of a started browser. A script writes them
+// to a pipe.
 func told(t *testing.T, env map[string]string, page string) (string, error) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "browser")

@@ -17,7 +17,7 @@ import (
 	"goblin/gateway/remoteui"
 )
 
-// peer is a relay by hand.
+// peer is a relay that the test simulates.
 type peer struct {
 	t *testing.T
 	c net.Conn
@@ -36,7 +36,7 @@ func (p peer) next() (kind byte, payload string) {
 	return k, string(b)
 }
 
-// accepted is a Conn whose relay is a peer.
+// accepted returns a Conn whose relay is a peer.
 func accepted(t *testing.T, hello string) (*remoteui.Conn, peer) {
 	t.Helper()
 	a, b := net.Pipe()
@@ -99,7 +99,7 @@ func TestKeysKeepTheirCuts(t *testing.T) {
 	p.send('i', "\x1b")
 	p.send('i', "qw")
 	p.send('s', `{"width":3,"height":2}`)
-	<-s.Resized() // everything before it is queued
+	<-s.Resized() // all earlier data is queued
 	buf := make([]byte, 10)
 	n, _ := s.Read(buf)
 	require.Equal(t, "\x1b", string(buf[:n]))
@@ -163,7 +163,7 @@ func TestUnreadKeysWaitInBounds(t *testing.T) {
 	piece := strings.Repeat("k", 4096)
 	sent := 0
 	for {
-		patience := 30 * time.Second // what fits is taken, however slowly
+		patience := 30 * time.Second // slow writes succeed
 		if sent >= remoteui.MaxQueued {
 			patience = 200 * time.Millisecond
 		}
@@ -214,7 +214,7 @@ func TestARelayThatDoesNotReadIsGivenUp(t *testing.T) {
 
 func TestExitDoesNotWaitForTheWriteLimit(t *testing.T) {
 	t.Parallel()
-	s, _ := accepted(t, `{}`) // nobody reads, and the limit is 15 s
+	s, _ := accepted(t, `{}`) // no reader, and the limit is 15 s
 	wrote := make(chan error)
 	go func() {
 		_, err := s.Write([]byte("stuck"))
@@ -224,8 +224,7 @@ func TestExitDoesNotWaitForTheWriteLimit(t *testing.T) {
 	require.Error(t, <-wrote)
 }
 
-// meddling is a connection of which the first write is interrupted, when it
-// has not begun yet.
+// meddling is a connection that interrupts its first write, or the wait before it.
 type meddling struct {
 	net.Conn
 	began  atomic.Bool
@@ -252,7 +251,7 @@ func TestAWriteThatBeginsDuringExitDoesNotHoldItUp(t *testing.T) {
 	exited := make(chan error, 1)
 	m.meddle = func() {
 		go func() { exited <- s.Exit("") }()
-		<-time.After(100 * time.Millisecond) // it may have begun, or have to wait
+		<-time.After(100 * time.Millisecond) // it may have begun or wait
 	}
 	_, err = s.Write([]byte("nobody reads this"))
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
@@ -265,7 +264,7 @@ func TestOutputIsDroppedWhileTheRelayIsStopped(t *testing.T) {
 	p.send('i', "x")
 	_, err := s.Read(make([]byte, 1))
 	require.NoError(t, err)
-	n, err := s.Write([]byte("dropped")) // nobody reads: it would wait
+	n, err := s.Write([]byte("dropped")) // no reader, so it would wait
 	require.NoError(t, err)
 	require.Equal(t, 7, n)
 	p.send('s', `{"width":1,"height":1}`)
@@ -289,7 +288,7 @@ func TestOutputUnderWayWaitsForAStoppedRelay(t *testing.T) {
 	_, err := io.ReadFull(p.c, head)
 	require.NoError(t, err)
 	p.send('p', "")
-	<-time.After(2 * limit) // stopped for longer than a write may take
+	<-time.After(2 * limit) // longer than the limit of a write
 	kind, payload, err := remoteui.ReadFrame(io.MultiReader(strings.NewReader(string(head)), p.c), nil)
 	require.NoError(t, err)
 	require.Equal(t, "o all of it", string(kind)+" "+string(payload))
@@ -368,7 +367,7 @@ func TestConnsThatAreDroppedLeaveNothing(t *testing.T) {
 	for i := range 50 {
 		s, p := accepted(t, `{}`)
 		if i%2 == 0 {
-			go s.Write([]byte("half")) // cut in the middle
+			go s.Write([]byte("half")) // interrupted by the close
 			p.c.Read(make([]byte, 3))
 		}
 		p.c.Close()

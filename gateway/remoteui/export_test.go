@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What the tests of the outside need to see or to shape by hand.
+// Exports for the external tests.
 var (
 	ReadFrame   = readFrame
 	AppendFrame = appendFrame
@@ -14,8 +14,8 @@ var (
 	SafeName    = safeName
 )
 
-// WritesWithoutDeadline makes terminals as they are where they cannot be opened
-// anew, and waits at the end shorter, until undo.
+// WritesWithoutDeadline simulates terminals that cannot be reopened and shortens the wait
+// at the end, until undo.
 func WritesWithoutDeadline() (undo func()) {
 	wait := closeTimeout
 	closeTimeout = 100 * time.Millisecond
@@ -32,16 +32,16 @@ const (
 	MaxPage    = maxPage
 )
 
-// Collect has a relay that holds so many bytes of an order's content take more of it.
+// Collect adds payload to an order of a relay that has held bytes of it already.
 func Collect(held int, payload []byte) error {
 	r := &relay{content: make([]byte, held)}
 	return r.addContent(payload)
 }
 
-// Cutter cuts the answers of a terminal out of keys.
+// Cutter removes a terminal's replies from keys.
 type Cutter struct{ c replyParser }
 
-// NewCutter waits for the answer about the background, or for all.
+// NewCutter waits for the reply about the background, or for all replies.
 func NewCutter(all bool) *Cutter {
 	c := &Cutter{}
 	c.c.expect(queryBackground)
@@ -51,7 +51,7 @@ func NewCutter(all bool) *Cutter {
 	return c
 }
 
-// Cut gives the keys of a read, and the answers in it.
+// Cut returns the keys of a read and the replies in it.
 func (c *Cutter) Cut(p []byte) (keys []byte, answers []string) {
 	keys, all := c.c.extract(nil, p)
 	for _, a := range all {
@@ -62,7 +62,7 @@ func (c *Cutter) Cut(p []byte) (keys []byte, answers []string) {
 func (c *Cutter) Held() bool    { return c.c.flushDelay() > 0 }
 func (c *Cutter) Flush() []byte { return c.c.flush(nil) }
 
-// Modes follows what output switches on.
+// Modes tracks the modes that output enables.
 type Modes struct{ m modes }
 
 func (m *Modes) Scan(p []byte) { m.m.scan(p) }

@@ -21,15 +21,15 @@ import (
 	"goblin/gateway/remoteui"
 )
 
-// job is a relay that is a job of a shell on a terminal.
+// job is a relay that runs as a job of a shell on a terminal.
 type job struct {
 	*emulator
 	daemon *remoteui.Conn
 	pid    int
 }
 
-// runJob starts a shell that runs the relay, continues it in the foreground
-// each time it was stopped and a line was entered.
+// runJob starts a shell that runs the relay. After each stop and the next line of input,
+// the shell continues it in the foreground.
 func runJob(t *testing.T, env ...string) *job {
 	t.Helper()
 	self, err := os.Executable()
@@ -85,7 +85,7 @@ func TestStoppedScreenComesBack(t *testing.T) {
 		j.expect("\x1b[?25h\x1b[?1049l")
 		j.expect("shell has it\r\n")
 		wrote := make(chan error)
-		go func() { // dropped or delayed, as the daemon knows of the stop or not yet
+		go func() { // dropped or delayed, if the daemon knows of the stop or not
 			_, err := j.daemon.Write(make([]byte, 1<<20))
 			wrote <- err
 		}()
@@ -118,7 +118,7 @@ func TestScreenComesBackAfterAStopThatCannotBeCaught(t *testing.T) {
 
 func TestKeysThatNobodyReadsDoNotKeepAStopWaiting(t *testing.T) {
 	t.Parallel()
-	j := runJob(t, "TERM=xterm") // so that keys are searched for an answer
+	j := runJob(t, "TERM=xterm") // keys are searched for a reply
 	j.write("\x1b[?1049hscreen")
 	for {
 		require.NoError(t, j.outr.SetWriteDeadline(time.Now().Add(300*time.Millisecond)))
@@ -144,7 +144,7 @@ func TestProgramsNeedOnlyAShell(t *testing.T) {
 	j.write("\x1b[?1049hscreen")
 	require.NoError(t, j.daemon.Open(t.Context(), remoteui.Pager, "x", []byte("content")))
 	j.expect("content")
-	j.key("k") // for who is in front
+	j.key("k") // for the foreground job
 	j.keys("k")
 }
 
@@ -167,9 +167,9 @@ func TestKeysOfSignalsAreForTheProgramInFront(t *testing.T) {
 func keysOfSignals(t *testing.T, prefix string) {
 	dir := t.TempDir()
 	pager, reads := filepath.Join(dir, "pager"), filepath.Join(dir, "reads")
-	// A program that waits for a line when the key comes may still get the shell's, a read
-	// that begins just then sees no interrupt, and a shell that starts something is not
-	// stopped while that is.
+	// Three races are possible. A program that reads a line may receive the shell's
+	// input. A read that begins at that time misses the interrupt. A shell that starts a
+	// program is not stopped.
 	e2e.WriteProgram(t, pager, `#!/bin/sh
 trap 'echo interrupted' INT
 cat "$1"
@@ -196,7 +196,7 @@ echo "read $line"
 	require.NoError(t, <-opened)
 	j.key("k\x03")
 	j.keys("k\x03")
-	require.NoError(t, unix.Kill(j.pid, unix.SIGTSTP)) // is still caught
+	require.NoError(t, unix.Kill(j.pid, unix.SIGTSTP)) // still caught
 	j.expect("\x1b[?1049l")
 	j.expect("shell has it")
 	j.key("\n")

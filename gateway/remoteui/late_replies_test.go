@@ -48,7 +48,7 @@ func TestARelayThatEndedLeavesTheTerminalToTheNext(t *testing.T) {
 	require.NoError(t, err)
 	raw, err := term.GetState(int(tty.Fd()))
 	require.NoError(t, err)
-	watchTerminal(t, outer) // takes what was left
+	watchTerminal(t, outer) // reads the remaining input
 	stacks := make([]byte, 1<<20)
 	for strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*console)") {
 		<-time.After(5 * time.Millisecond)

@@ -15,8 +15,8 @@ import (
 	"goblin/gateway/remoteui"
 )
 
-// asRelay makes the test binary a relay on its standard input and output. Its
-// value is the socket of the daemon.
+// asRelay makes the test binary a relay on its standard input and output. Its value is
+// the daemon's socket.
 const asRelay = "GOBLIN_TEST_RELAY"
 
 func TestMain(m *testing.M) {
@@ -25,12 +25,11 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	_ = flag.Set("test.parallel", "8") // most that are parallel wait
+	_ = flag.Set("test.parallel", "8") // most parallel tests wait
 	goleak.VerifyTestMain(m)
 }
 
-// beRelay tells the daemon its process id in a line, shows the screen, and
-// prints how that ended.
+// beRelay sends the daemon a line with its PID, shows the UI and prints the result.
 func beRelay(socket string) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

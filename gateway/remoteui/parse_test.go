@@ -162,7 +162,8 @@ func FuzzReadFrame(f *testing.F) {
 	})
 }
 
-// FuzzScanModes: cuts do not matter, and what Reset writes leaves nothing on.
+// FuzzScanModes checks that cuts do not matter, and that the output of Reset disables all
+// modes.
 func FuzzScanModes(f *testing.F) {
 	f.Add([]byte("\x1b[?1049h\x1b[?25l\x1b[?1002;1006h"), 3)
 	f.Add([]byte("\x1b]0;t\x1b\\\x1b[?2004h\x1bc"), 7)
@@ -183,7 +184,7 @@ func FuzzScanModes(f *testing.F) {
 			require.Equal(t, "\x1b[m", whole.Reset())
 		}
 		require.Empty(t, whole.Again())
-		// The same screen comes back with what Again writes.
+		// The output of Again restores the same modes.
 		again := pieces.Again()
 		var fresh remoteui.Modes
 		fresh.Scan([]byte(again))
@@ -191,14 +192,15 @@ func FuzzScanModes(f *testing.F) {
 	})
 }
 
-// FuzzBackground: wherever the reads are cut, keys lose exactly the answer.
+// FuzzBackground checks that only the reply is removed from the keys, regardless of the
+// cuts.
 func FuzzBackground(f *testing.F) {
 	f.Add("jj", "kk", "1e1e/1e1e/1e1e", false, []byte{3, 1, 4})
 	f.Add("\x1b", "\x1b]11;", "f/f/f", true, []byte{1})
 	f.Add("\x1b]1", "\x1b[A", "0/0/0", true, []byte{2, 2, 2, 2})
 	f.Fuzz(func(t *testing.T, before, after, colour string, st bool, cuts []byte) {
 		if _, found := remoteui.NewCutter(true).Cut([]byte(before + after)); len(found) > 0 {
-			return // answers to other questions
+			return // replies to other requests
 		}
 		if strings.Contains(before, "\x1b]11;") || len(colour) > 40 || strings.Trim(colour, "0123456789abcdef/") != "" {
 			return
@@ -208,7 +210,7 @@ func FuzzBackground(f *testing.F) {
 			end = "\x1b\\"
 		}
 		input := before + "\x1b]11;rgb:" + colour + end + after
-		escape := len(before) + 1 // a read that ends here gives out an escape key
+		escape := len(before) + 1 // a read that ends here returns an escape key
 		parser := remoteui.NewCutter(true)
 		var keys []byte
 		got, leaked, at := "", false, 0
@@ -236,8 +238,8 @@ func FuzzBackground(f *testing.F) {
 	})
 }
 
-// FuzzAnswers: whatever a terminal sends, no byte of it is lost or made up but answers, which
-// are short, and keys keep their order.
+// FuzzAnswers checks that only replies are removed from any input, that replies are
+// short, and that keys keep their order.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("\x1b]11;rgb:0/0/0\a\x1b_Gi=31;OK\x1b\\\x1b[6;20;10t\x1b[?62;4;22cq"), 3)
 	f.Add([]byte("\x1b[6;5~\x1b\x1b[?\x1b_G\x1b"), 1)

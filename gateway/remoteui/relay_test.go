@@ -58,8 +58,8 @@ func watchTerminal(t *testing.T, outer *os.File) *emulator {
 	return e
 }
 
-// interruptible replaces a file by one whose Close ends its Read. Fd, which pty
-// calls, makes a file that blocks until the other side closes.
+// interruptible replaces a file by one whose Close stops its Read. pty calls Fd, which
+// makes a file block until the other side closes.
 func interruptible(t *testing.T, f *os.File) *os.File {
 	fd, err := unix.Dup(int(f.Fd()))
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func interruptible(t *testing.T, f *os.File) *os.File {
 	return os.NewFile(uintptr(fd), "outer side")
 }
 
-// resize gives the terminal a size.
+// resize sets the size of the terminal.
 func (e *emulator) resize(w, h uint16) {
 	e.t.Helper()
 	raw, err := e.outr.SyscallConn()
@@ -80,7 +80,7 @@ func (e *emulator) resize(w, h uint16) {
 	require.NoError(e.t, err)
 }
 
-// expect waits for text and takes everything up to its end.
+// expect waits for a text and reads everything up to its end.
 func (e *emulator) expect(text string) (before string) {
 	e.t.Helper()
 	stuck := time.AfterFunc(30*time.Second, func() {
@@ -111,14 +111,14 @@ func (e *emulator) key(text string) {
 	require.NoError(e.t, err)
 }
 
-// shown is a screen on a terminal of its own.
+// shown is a UI on its own terminal.
 type shown struct {
 	*emulator
 	daemon *remoteui.Conn
 	tty    *os.File
 	found  *term.State
 	cancel context.CancelFunc
-	cut    func() // breaks the connection
+	cut    func() // closes the connection
 	ended  chan struct{}
 	reason string
 	err    error
@@ -153,7 +153,7 @@ func show(t *testing.T, env map[string]string) *shown {
 	return s
 }
 
-// write shows text and waits until it is there.
+// write writes a text and waits until the terminal shows it.
 func (s *shown) write(text string) {
 	s.t.Helper()
 	_, err := s.daemon.Write([]byte(text))
@@ -230,7 +230,7 @@ func TestWhatWasTypedAtTheEndIsNotLeftToTheShell(t *testing.T) {
 	s.key("\x1b[<35;10;10M")
 	<-s.ended
 	s.expect("\x1b[m")
-	s.key("\n") // a cooked terminal gives whole lines
+	s.key("\n") // a cooked terminal returns complete lines
 	buf := make([]byte, 100)
 	n, err := s.tty.Read(buf)
 	require.NoError(t, err)
@@ -271,10 +271,10 @@ func TestRelayNeedsATerminal(t *testing.T) {
 	require.ErrorContains(t, err, "not a terminal")
 }
 
-// giveUp writes to a relay whose terminal nobody reads until its daemon has enough of that.
+// giveUp writes to a relay whose terminal has no reader, until the daemon gives up.
 func giveUp(t *testing.T, daemon *remoteui.Conn) {
 	t.Helper()
-	flood := bytes.Repeat([]byte("flood "), 200_000) // more than a terminal takes
+	flood := bytes.Repeat([]byte("flood "), 200_000) // more than a terminal buffers
 	_, err := daemon.Write(flood)
 	require.NoError(t, err, "the relay has it, and waits for its terminal")
 	daemon.SetWriteLimit(50 * time.Millisecond)
@@ -305,7 +305,7 @@ func TestTerminalThatDoesNotReadEndsOnlyItsScreen(t *testing.T) {
 	other.write("before")
 	giveUp(t, daemon)
 	other.write("meanwhile")
-	cancel() // the relay itself waits for its terminal
+	cancel() // the relay waits for its terminal
 	require.ErrorIs(t, <-ended, context.Canceled)
 	now, err := term.GetState(int(tty.Fd()))
 	require.NoError(t, err)
@@ -329,7 +329,7 @@ func TestBackgroundAnswerIsNotTyped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := show(t, map[string]string{"TERM": "xterm-256color"})
 			s.expect("\x1b]11;?\x1b\\")
-			s.key("a") // keys do not wait for the answer
+			s.key("a") // keys do not wait for the reply
 			require.Equal(t, "a", s.keys(1))
 			for _, p := range c.pieces {
 				s.key(p)
@@ -342,7 +342,7 @@ func TestBackgroundAnswerIsNotTyped(t *testing.T) {
 			for !strings.HasSuffix(got, "!") {
 				got += s.keys(1)
 			}
-			// Byte by byte, ESC may come alone and is a key then.
+			// If bytes arrive one by one, ESC may be alone. It is a key then.
 			require.Equal(t, c.keys+"!", strings.TrimPrefix(got, "\x1b"))
 		})
 	}
@@ -407,7 +407,7 @@ exit "${line#exit }"
 	}()
 	require.Equal(t, "\x1b[m\x1b[?25h", s.expect("\x1b[?1049l"))
 	s.expect("args 2 --wait notes_1.md\r\nsome content\r\ndrwx------\r\n-rw-------\r\n")
-	s.daemon.Write([]byte("\x1b[?1002hnot shown")) // dropped, but for its modes
+	s.daemon.Write([]byte("\x1b[?1002hnot shown")) // dropped, except its modes
 	s.resize(90, 20)
 	s.key("exit 0\n")
 	s.expect("read exit 0")
@@ -472,7 +472,7 @@ func TestWhatAProgramThatWasEndedLeftOnIsSwitchedOff(t *testing.T) {
 	}
 }
 
-// halfway is a context that ends after the first look at it.
+// halfway is a context that is cancelled after the first check.
 type halfway struct {
 	context.Context
 	looks int
@@ -582,7 +582,7 @@ func TestScreensThatEndAbruptlyLeaveNothing(t *testing.T) {
 		<-daemon.Done()
 		daemon.Close()
 	}
-	attach(2) // what is opened once for all
+	attach(2) // opens shared descriptors
 	before := descriptors(t)
 	for i := range 50 {
 		attach(i)

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// lateSink begins to take keys a moment after it is asked to, and loses those that come
-// before. The moment is over when nobody is about to read a key.
+// lateSink starts to accept keys a moment after it is enabled, and loses earlier ones.
+// The moment is over when no goroutine is about to read a key.
 type lateSink struct {
 	takes atomic.Bool
 	keys  chan string
@@ -31,7 +31,7 @@ func (s *lateSink) setDropping(on bool) {
 	select {
 	case key := <-s.early:
 		s.keys <- "lost: " + key
-	case <-time.After(time.Second): // passes in the bubble only when none can come
+	case <-time.After(time.Second): // passes in the bubble only if no key can arrive
 	}
 	s.takes.Store(true)
 }
@@ -55,7 +55,7 @@ func TestAKeyTypedBeforeTheTerminalIsTakenIsNotLost(t *testing.T) {
 	_, err = typist.WriteString("W")
 	require.NoError(t, err)
 	sink := &lateSink{}
-	c, err := openConsole(tty, tty, false, sink) // signals come from outside of the bubble
+	c, err := openConsole(tty, tty, false, sink) // signals come from outside the bubble
 	require.NoError(t, err)
 	defer c.close()
 	synctest.Test(t, func(t *testing.T) {

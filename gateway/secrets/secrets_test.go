@@ -20,7 +20,7 @@ import (
 	"goblin/gateway/secrets"
 )
 
-// withKeyring plays a keyring, as nothing else does in these tests.
+// withKeyring simulates a keyring. The other tests have none.
 func withKeyring(t *testing.T, begin func()) {
 	t.Setenv("GOBLIN_NO_KEYRING", "")
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")

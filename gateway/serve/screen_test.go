@@ -24,7 +24,7 @@ import (
 	"goblin/gateway/serve"
 )
 
-// said is a stderr that can be waited for.
+// said is a stderr that tests can wait for.
 type said struct {
 	mu   sync.Mutex
 	more sync.Cond
@@ -44,7 +44,7 @@ func (s *said) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// until waits for a text and gives all that was said.
+// until waits for a text and returns all output.
 func (s *said) until(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *said) until(text string) string {
 	return s.text.String()
 }
 
-// newProcess is a process with a config without servers.
+// newProcess returns a process whose config has no servers.
 func newProcess(t *testing.T, show serve.ShowFunc) (p *serve.Process, place daemon.Endpoint, stderr *said) {
 	t.Helper()
 	dir := e2e.ShortDir(t)
@@ -73,7 +73,7 @@ func newProcess(t *testing.T, show serve.ShowFunc) (p *serve.Process, place daem
 	return &serve.Process{App: app, In: in, Out: out, Err: os.Stderr, Show: show}, place, stderr
 }
 
-// run starts a mode and ends it with the test.
+// run starts a mode and stops it at the end of the test.
 func run(t *testing.T, mode func(ctx context.Context) error) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -90,13 +90,13 @@ func background(p *serve.Process) func(context.Context) error {
 	return func(ctx context.Context) error { return p.Background(ctx, false) }
 }
 
-// relay is a relay by hand that has said hello.
+// relay is a simulated relay that has sent its hello.
 func relay(t *testing.T, place daemon.Endpoint) net.Conn {
 	t.Helper()
 	for {
 		c, err := daemon.Dial(t.Context(), place, daemon.KindScreen)
 		if err != nil {
-			require.ErrorIs(t, err, daemon.ErrNotRunning) // it is starting
+			require.ErrorIs(t, err, daemon.ErrNotRunning) // the daemon is starting
 			<-time.After(5 * time.Millisecond)
 			continue
 		}
@@ -135,13 +135,13 @@ func TestScreensOfADaemonAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "x this daemon already shows the maximum of 32 UIs", string(head[:1])+" "+string(reason))
 
-	first.Close() // makes room
+	first.Close() // frees its slot
 	for room := false; !room; {
 		relay(t, place)
 		select {
 		case <-shown:
 			room = true
-		case <-time.After(100 * time.Millisecond): // it was not gone yet
+		case <-time.After(100 * time.Millisecond): // it was still running
 		}
 	}
 }
@@ -174,8 +174,7 @@ func TestATerminalThatTakesNothingDoesNotHoldUpTheEndOfItsDaemon(t *testing.T) {
 		}
 	}
 	end()
-	// The daemon tells of its end instead of waiting until the connection is
-	// closed under it.
+	// The daemon reports its exit. It does not wait until the connection is closed.
 	require.ErrorIs(t, <-wrote, os.ErrDeadlineExceeded)
 }
 

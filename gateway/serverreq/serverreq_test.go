@@ -13,7 +13,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// declared is a client that has declared this.
+// declared is a client that declared these capabilities.
 type declared string
 
 func (d declared) HasCapability(path ...string) bool {
@@ -27,7 +27,7 @@ func TestAClientIsAskedOnlyWhatItDeclared(t *testing.T) {
 		{`{}`, "sampling", `{}`, "sampling"},
 		{`{}`, "roots", ``, "roots"},
 		{`{"roots":{}}`, "roots", ``, ""},
-		{`{"elicitation":{}}`, "elicitation", `{}`, ""}, // that alone stands for forms
+		{`{"elicitation":{}}`, "elicitation", `{}`, ""}, // means forms
 		{`{"elicitation":{}}`, "elicitation", `{"mode":"form"}`, ""},
 		{`{"elicitation":{}}`, "elicitation", `{"mode":"url"}`, "elicitation url"},
 		{`{"elicitation":{"form":{}}}`, "elicitation", `{"mode":"url"}`, "elicitation url"},
@@ -49,7 +49,7 @@ func TestServersOfTheNewerRevisionAreToldWhatTheirQuestionsReach(t *testing.T) {
 	for _, c := range []struct {
 		client string
 		roots  []config.Root
-		screen bool // there is a screen
+		screen bool // a UI is open
 		want   string
 	}{
 		{client: `{}`, want: `{}`},
@@ -98,7 +98,7 @@ func TestRootsOfSeveralClientsStandOnceAndAreBounded(t *testing.T) {
 	require.Len(t, u.known, maxRoots)
 }
 
-// unit is a connection of one.
+// unit is a connection with a unit.
 type unit struct {
 	upstream.Conn
 	name string

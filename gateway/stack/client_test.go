@@ -21,10 +21,10 @@ import (
 	"goblin/registry"
 )
 
-// patience bounds every wait; a correct program needs a small part of it.
+// patience limits every wait. A correct program needs a small part of it.
 const patience = 30 * time.Second
 
-// actions is what a screen wants of a Client.
+// actions are the methods of a Client that the UI calls.
 type actions interface {
 	Request(ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage)) (json.RawMessage, error)
 	Restart(server string) error
@@ -35,7 +35,7 @@ type actions interface {
 
 var _ actions = (*Client)(nil)
 
-// answered is what a screen knows of an error that was answered.
+// answered is an error answer as the UI uses it.
 type answered interface {
 	error
 	ErrorCode() int
@@ -47,8 +47,8 @@ var _ answered = (*jsonrpc.Error)(nil)
 // fake is a server of the config with its script.
 type fake struct{ name, script, extra string }
 
-// start runs an instance with some fake servers and returns the files that get
-// what each server received.
+// start runs a daemon with fake servers. It returns the files with the messages that each
+// server received.
 func start(t *testing.T, gateway string, servers ...fake) (*Stack, map[string]string) {
 	t.Helper()
 	e2e.Use()
@@ -353,7 +353,7 @@ func TestQuestionEndsWithItsRequestAndWithTheClient(t *testing.T) {
 			case "gateway":
 				_ = i.Stop(t.Context())
 				<-withdrawn
-				<-ended // with what the server made of it, or without
+				<-ended // with or without the server's answer
 			}
 			cancel()
 		})

@@ -14,13 +14,13 @@ import (
 	"goblin/registry"
 )
 
-// What a screen changes stands in the file, with all else as it was, and is served.
+// The UI's changes are saved, leave the rest of the file unchanged, and take effect.
 func TestServersAreAddedRemovedAndTurnedOffForGood(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	const before = "# mine\nservers:\n  a: {command: none-such, disabled: true} # the first\n"
 	require.NoError(t, os.WriteFile(path, []byte(before), 0o640))
-	require.NoError(t, os.Chmod(path, 0o640)) // whatever the umask
+	require.NoError(t, os.Chmod(path, 0o640)) // regardless of the umask
 	cfg, err := config.Load(path)
 	require.NoError(t, err)
 	i, err := New(Options{Config: cfg, Version: "v", Logger: slog.New(slog.DiscardHandler)})
@@ -73,7 +73,7 @@ func TestServersAreAddedRemovedAndTurnedOffForGood(t *testing.T) {
 	require.Equal(t, os.FileMode(0o640), info.Mode().Perm())
 }
 
-// What a screen asks to try is started as it would be, and is nowhere afterwards.
+// A tried server starts as an added one does, and leaves nothing behind.
 func TestAServerIsTriedBeforeItIsAdded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "c.yaml")

@@ -16,14 +16,14 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// user is somebody at a screen.
+// user is a user of the UI.
 type user struct {
 	t *testing.T
 	*Client
 	got chan dialog
 }
 
-// dialog is a question on a screen.
+// dialog is a request in the UI.
 type dialog struct {
 	ctx    context.Context
 	method string
@@ -51,7 +51,7 @@ func sits(t *testing.T, i *Stack) *user {
 	return u
 }
 
-// sees waits for a question, and gives it with who it says that asks.
+// sees waits for a request and returns it with its asker.
 func (u *user) sees() (dialog, registry.Asker) {
 	u.t.Helper()
 	select {
@@ -70,7 +70,7 @@ func (u *user) seesNothing() {
 	require.Empty(u.t, u.got)
 }
 
-// asked waits for a request of a server.
+// asked waits for a request from a server.
 func (p *peer) asked() jsonrpc.Message {
 	p.t.Helper()
 	for {
@@ -102,8 +102,8 @@ func (d dialog) withdrawn(t *testing.T) {
 	}
 }
 
-// asker is a server that asks in a call of t, outside of calls whenever it is
-// told a log level, and has a tool that waits until another is called.
+// asker is a server that sends requests during calls of t, and outside of calls when it
+// receives a log level. The tool "wait" waits until "go" is called.
 func asker(question string) string {
 	return `"capabilities":{"tools":{},"logging":{}},"tools":[{"name":"t","inputSchema":{"type":"object"}},{"name":"wait","inputSchema":{"type":"object"}},{"name":"go","inputSchema":{"type":"object"}}],` +
 		`"on":{"tools/call t":[` + question + `,{"do":"answers"}],"logging/setLevel":[` + question + `],"tools/call wait":[{"do":"wait","name":"w"}],"tools/call go":[{"do":"release","name":"w"},{"do":"text","text":"gone"}]}`
@@ -162,7 +162,7 @@ func TestQuestionThatNoClientCanBeAskedIsAskedOnAScreen(t *testing.T) {
 			})
 			require.Len(t, asked, 3)
 
-			// The screen's own call.
+			// A call of the UI.
 			ended := make(chan json.RawMessage, 1)
 			go func() {
 				result, _ := u.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t"}`), nil)
@@ -193,13 +193,13 @@ func TestCallsOfAScreenCountForItAlone(t *testing.T) {
 	i, logs := start(t, "", fake{name: "s", script: asker(elicits)})
 	c := joinAs(t, i, "able", `{"elicitation":{}}`)
 	u := sits(t, i)
-	// An open screen does not make a client's call ambiguous.
+	// An open UI does not make a client's call ambiguous.
 	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	q := c.asked()
 	c.send(jsonrpc.ResultFrame(q.ID, []byte(`{"action":"decline"}`)))
 	require.Contains(t, string(c.answer().Result), "decline")
-	// A call of its own does.
-	go u.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_wait"}`), nil) //nolint:errcheck // it ends with the test
+	// A call of the UI does.
+	go u.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_wait"}`), nil) //nolint:errcheck // stopped by the test
 	received(t, logs["s"], `"wait"`)
 	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	d, by := u.sees()
@@ -214,7 +214,7 @@ func TestFirstOfSeveralScreensAnswers(t *testing.T) {
 	i, _ := start(t, "", fake{name: "s", script: asker(elicits)})
 	c := join(t, i)
 	one, two, busy := sits(t, i), sits(t, i), sits(t, i)
-	open(t, i, nil) // has nobody in front of it
+	open(t, i, nil) // a UI without a user
 	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	first, _ := one.sees()
 	second, _ := two.sees()

@@ -17,7 +17,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// passing is a local tool that makes the request in its arguments.
+// passing is a local tool that sends the request in its arguments.
 func passing(i *Stack) registry.LocalTool {
 	return registry.LocalTool{
 		Definition: []byte(`{"name":"pass","inputSchema":{"type":"object"}}`), MakesRequests: true,

@@ -19,8 +19,8 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// FuzzSession: whatever a client sends to the whole gateway, each request is
-// answered once, and the gateway goes on.
+// FuzzSession checks that the gateway answers each request once and keeps running, for
+// any input of a client.
 func FuzzSession(f *testing.F) {
 	const (
 		hello    = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}` + "\n"
@@ -84,7 +84,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// panics keeps what is logged of panics.
+// panics collects log lines about panics.
 type panics struct {
 	mu   sync.Mutex
 	text []string
@@ -99,8 +99,9 @@ func (l *panics) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FuzzServer: whatever a server says amid a call, the client gets one answer to
-// it, valid messages only, and the gateway lives. $ID stands for the call's id.
+// FuzzServer checks a call during any output of a server. The client must receive one
+// answer and valid messages only, and the gateway must keep running. $ID is the ID of the
+// call.
 func FuzzServer(f *testing.F) {
 	for _, s := range []string{
 		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$ID,"progress":1,"total":2,"message":"m"}}`,
@@ -189,7 +190,7 @@ func FuzzServer(f *testing.F) {
 		}
 		require.Equal(t, 1, answers)
 		select {
-		case <-says: // it was answered without being asked
+		case <-says: // answered before its request
 			t.Fatal("the server was not called")
 		default:
 		}

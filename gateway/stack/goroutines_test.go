@@ -21,9 +21,9 @@ func TestPlainCallsWaitWithoutAGoroutine(t *testing.T) {
 	for n := range calls {
 		p.send(jsonrpc.RequestFrame([]byte(strconv.Itoa(100+n)), "tools/call", []byte(`{"name":"s_t"}`)))
 	}
-	p.ask("ping", "{}") // what was sent before has been read
+	p.ask("ping", "{}") // earlier messages were read
 	require.Less(t, runtime.NumGoroutine(), before+calls/4)
-	for n := range calls { // else the end of the session waits some seconds for answers
+	for n := range calls { // otherwise the end of the session waits seconds for answers
 		p.send(jsonrpc.NotificationFrame("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%d}`, 100+n)))
 	}
 }

@@ -111,7 +111,7 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 	require.NotContains(t, string(rec.Wire), "s3cr3t")
 	require.NotContains(t, string(rec.Wire), session)
 
-	p := join(t, i) // over a stream there are ids only
+	p := join(t, i) // a stream has IDs only
 	p.ask("tools/call", `{"name":"s_t"}`)
 	rec = recordOf(t, i, "tools/call", rec.Seq)
 	require.Equal(t, "1", registry.WireID(rec.Wire, registry.ClientID))
@@ -121,8 +121,8 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 	require.Equal(t, "i1\ntstdio\n", string(recordOf(t, i, "ping", rec.Seq).Wire), "Goblin answers that by itself")
 }
 
-// recordOf waits for a record of a method that is newer than another, which may come after
-// the answer to its request.
+// recordOf waits for a record of a method that is newer than the given one. It may come
+// after the answer.
 func recordOf(t *testing.T, i *Stack, method string, newer uint64) registry.TrafficRecord {
 	t.Helper()
 	var found registry.TrafficRecord

@@ -23,13 +23,13 @@ import (
 	"goblin/registry"
 )
 
-// peer is a client on a stream inside this process, which gets every message.
+// peer is a client on a stream inside this process. It receives every message.
 type peer struct {
 	t     *testing.T
 	conn  net.Conn
 	got   chan jsonrpc.Message // notifications
 	back  chan jsonrpc.Message // answers
-	heard []jsonrpc.Message    // notifications that nobody waited for yet
+	heard []jsonrpc.Message    // notifications that no test waited for
 }
 
 func join(t *testing.T, i *Stack) *peer {
@@ -95,7 +95,7 @@ func (p *peer) answer() jsonrpc.Message {
 	}
 }
 
-// hears waits for one notification, each of which counts once.
+// hears waits for a notification. Each counts once.
 func (p *peer) hears(method string) {
 	p.t.Helper()
 	limit := time.After(patience)
@@ -113,8 +113,8 @@ func (p *peer) hears(method string) {
 	}
 }
 
-// traffic waits until the journal has so many records that fit, and returns
-// the first ones with their bodies.
+// traffic waits until the journal has n matching records, and returns the first ones with
+// their bodies.
 func traffic(t *testing.T, i *Stack, n int, fits func(registry.TrafficRecord) bool) []registry.TrafficRecord {
 	t.Helper()
 	var found []registry.TrafficRecord
@@ -194,7 +194,7 @@ func TestSubscriptionsNameTheirHolders(t *testing.T) {
 	_, err := clients[0].Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t"}`), nil)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return row().Updates == 1 }, patience, time.Millisecond)
-	// So many share one record.
+	// All of them share one record.
 	updates := method("notifications/resources/updated")
 	shared := traffic(t, i, 1, updates)
 	require.Len(t, shared, 1)
@@ -269,7 +269,7 @@ func TestTrafficShowsWhatServersSendByThemselves(t *testing.T) {
 	require.Contains(t, string(cancelled.Request), "context canceled")
 }
 
-// A human who thinks does not make the server slow.
+// The time a user needs does not count for the server.
 func TestLatencyIsWithoutWaitsForTheClient(t *testing.T) {
 	t.Parallel()
 	i, _ := start(t, "", fake{name: "s", script: `"tools":[{"name":"t","inputSchema":{"type":"object"}},{"name":"fast","inputSchema":{"type":"object"}}],"on":{"tools/call t":[` +
@@ -301,7 +301,7 @@ func TestLatencyIsWithoutWaitsForTheClient(t *testing.T) {
 	require.False(t, call("fast").UserAsked)
 }
 
-// What no human asked to hide is part of names, and names lead somewhere.
+// Names keep everything that is not a configured secret, because requests can use them.
 func TestNamesInTrafficKeepWhatIsNoSecret(t *testing.T) {
 	t.Parallel()
 	const root, secret = "/srv/some/files", `pass/"word"`
@@ -446,7 +446,7 @@ func TestServerIsTurnedOffAndOnByManyAtOnce(t *testing.T) {
 		all.Go(func() {
 			for k := range 25 {
 				_ = c.SetEnabled("s", (n+k)%2 == 0)
-				_ = c.Restart("s") // an error while it is off
+				_ = c.Restart("s") // an error while it is disabled
 			}
 		})
 	}
@@ -457,7 +457,7 @@ func TestServerIsTurnedOffAndOnByManyAtOnce(t *testing.T) {
 		return err == nil
 	}, patience, 5*time.Millisecond)
 
-	// The end of Run may come between.
+	// Run may return between.
 	for range 4 {
 		all.Go(func() {
 			for k := range 1000 {
@@ -502,11 +502,11 @@ func TestScreensComeOverTheSocket(t *testing.T) {
 	}
 }
 
-// Both sides of a request are what the client saw, and an error that a tool
-// reports in its result is no success.
+// Records show both sides of a request as the client saw them. A tool result with an
+// error is not a success.
 func TestTrafficShowsWhatTheClientGot(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", strings.Repeat("x", 10_000)} { // where large values end is known without reading them
+	for _, text := range []string{"", strings.Repeat("x", 10_000)} { // the end of large values is known without reading them
 		i, _ := start(t, "", fake{name: "s", script: tools + `,"resources":[],"on":{"tools/call t":[{"do":"result","result":{"content":[` +
 			`{"type":"text","text":"` + text + `"},{"type":"resource_link","uri":"file:///a","name":"a"}],"isError":true}}]}`})
 		c := open(t, i, nil)

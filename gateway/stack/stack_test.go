@@ -67,7 +67,7 @@ func TestHTTPThatFailsIsLoggedAndEndsOnlyWhatNeedsIt(t *testing.T) {
 	}
 }
 
-// teller hands over each line that is logged.
+// teller sends each log line to a channel.
 type teller chan string
 
 func (w teller) Write(p []byte) (int, error) {
@@ -75,7 +75,7 @@ func (w teller) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// newPlace is a place of a daemon in a folder of its own.
+// newPlace returns the endpoint of a daemon in its own folder.
 func newPlace(t *testing.T) daemon.Endpoint {
 	dir := e2e.ShortDir(t)
 	return daemon.Endpoint{
@@ -143,7 +143,7 @@ func TestListOfAServerThatIsNotThereNamesThoseThatAre(t *testing.T) {
 	require.Equal(t, []string{"a"}, unknown.Known)
 }
 
-// Folders for temporary files are cleared of what is old.
+// Cleanups of temporary folders remove old files.
 func TestADaemonKeepsItsFilesFresh(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)

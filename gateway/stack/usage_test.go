@@ -14,7 +14,7 @@ import (
 	"goblin/registry/report"
 )
 
-// part finds the one with a name.
+// part returns the matching element.
 func part[T any](t *testing.T, all []T, is func(T) bool) T {
 	t.Helper()
 	for _, one := range all {
@@ -26,8 +26,8 @@ func part[T any](t *testing.T, all []T, is func(T) bool) T {
 	panic("unreachable")
 }
 
-// usageOf is what an instance reports once so many calls are counted: that is a moment after
-// their answers.
+// usageOf returns the usage report as soon as it counts the given number of calls. Counts
+// follow answers after a moment.
 func usageOf(t *testing.T, i *Stack, calls int) (r report.Report) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -100,7 +100,7 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	require.Equal(t, report.NonToolLists{Entries: 4, Bytes: sizes(), Tokens: report.Tokens(sizes())}, docs.NonToolLists)
 	require.Zero(t, docs.Definitions, "a model is not given them")
 	require.Zero(t, part(t, r.Servers, func(s report.Server) bool { return s.Name == "tools" }).NonToolLists)
-	own := 0 // goblin://servers, which only clients see
+	own := 0 // goblin://servers, for clients only
 	for e := range i.registry.Load().Server(registry.Local, registry.Resource) {
 		own += e.JSONLen()
 	}
@@ -109,7 +109,7 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	require.Equal(t, 5, client.NonToolLists.Entries)
 	require.Equal(t, 1, client.Tools)
 
-	// What is off costs nobody anything.
+	// A disabled entry costs no tokens.
 	one := i.registry.Load().ByServerName("docs", registry.Resource, "x:1")
 	require.NoError(t, i.SetEntriesDisabled("", false, one))
 	r = usageOf(t, i, 0)

@@ -13,7 +13,7 @@ import (
 	"goblin/gateway/state"
 )
 
-// parse accepts texts that begin with "ok", and knows those of another version.
+// parse accepts texts that begin with "ok", and detects texts of another version.
 func parse(text []byte) (string, error) {
 	switch {
 	case string(text) == "newer":
@@ -79,7 +79,7 @@ func TestWhatIsNotRestoredIsNotReplaced(t *testing.T) {
 	}
 }
 
-// A process that was killed between two writes leaves a copy that differs from the file.
+// A process that is killed between two writes leaves a copy that differs from the file.
 func TestTheCopyFollowsTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
@@ -100,7 +100,7 @@ func TestWhatCannotBeWrittenChangesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
 	put(t, path, "ok 1")
-	require.NoError(t, os.MkdirAll(path+".good/x", 0o700)) // nothing can take its place
+	require.NoError(t, os.MkdirAll(path+".good/x", 0o700)) // cannot be replaced
 	err := state.Save(path, []byte("ok 2"), nil)
 	require.ErrorContains(t, err, "write the last good copy")
 	require.ErrorContains(t, err, "remove "+path+".good")
@@ -134,7 +134,7 @@ func TestTheFileIsNeverMissingMeanwhile(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				_ = os.WriteFile(path, nil, 0o600) // as an editor damages it
+				_ = os.WriteFile(path, nil, 0o600) // as a damaged edit
 				_, was := state.Load(path, 100, parse)
 				if err := state.Save(path, []byte("ok"), was); err != nil {
 					t.Error(err)

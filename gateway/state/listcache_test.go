@@ -21,13 +21,13 @@ import (
 
 const month = 30 * 24 * time.Hour
 
-// store is a store whose log is read.
+// store returns a ListCache and its log.
 func store(folder string) (*state.ListCache, *bytes.Buffer) {
 	var log bytes.Buffer
 	return state.NewListCache(folder, "/etc/goblin.yaml", month, slog.New(slog.NewTextHandler(&log, nil))), &log
 }
 
-// written writes all that is to be kept.
+// written waits until all lists are written.
 func written(t *testing.T, s *state.ListCache) {
 	t.Helper()
 	ended, end := context.WithCancel(t.Context())
@@ -37,7 +37,7 @@ func written(t *testing.T, s *state.ListCache) {
 
 var about = json.RawMessage(`{"name":"one"}`)
 
-// kept is a folder with a file of a server, whose path it returns.
+// kept returns a folder with a server's file, and the file's path.
 func kept(t *testing.T) (folder, file string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "catalog")
@@ -62,7 +62,7 @@ func TestWhatIsKeptIsThereAgain(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 
 	s, log := store(folder)
-	s.Put("one", "id", about, map[int][][]byte{0: {[]byte("{\"name\" : \"c\",\r\n\t\"x\": []}")}}) // the other list is as before
+	s.Put("one", "id", about, map[int][][]byte{0: {[]byte("{\"name\" : \"c\",\r\n\t\"x\": []}")}}) // the other list is unchanged
 	written(t, s)
 	head := s.Head("one", "id")
 	require.NotNil(t, head)
@@ -124,7 +124,7 @@ func TestWhatCannotBeReadIsThrownAwayWithAWarning(t *testing.T) {
 	}
 }
 
-// sum puts another entry into a file, with the digest that fits.
+// sum writes another entry to a file, with a valid digest.
 func sum(t *testing.T, file, entry string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -145,7 +145,7 @@ func TestAClockThatJumpsCostsNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	require.NoError(t, os.Chtimes(file, later, later))
 	s, log := store(folder)
-	written(t, s) // which sweeps
+	written(t, s) // also sweeps
 	head := s.Head("one", "id")
 	require.NotNil(t, head)
 	require.WithinDuration(t, time.Now(), head.Saved, time.Minute, "what was kept in the future counts as kept now")
@@ -203,7 +203,7 @@ func TestWhatIsForgottenIsNotWrittenLater(t *testing.T) {
 	written(t, s)
 	require.NoFileExists(t, file)
 
-	// Nor is what was to be written for an older definition.
+	// A pending write for an older definition is dropped.
 	s.Put("one", "id", about, map[int][][]byte{0: {[]byte(`{"name":"c"}`)}})
 	s.Put("one", "id 2", about, map[int][][]byte{1: {[]byte(`{"name":"d"}`)}})
 	written(t, s)
@@ -215,7 +215,7 @@ func TestWhatIsForgottenIsNotWrittenLater(t *testing.T) {
 func TestAFolderThatCannotBeWrittenIsToldOnce(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "catalog")
-	require.NoError(t, os.WriteFile(folder, nil, 0o600)) // also root cannot make a folder of it
+	require.NoError(t, os.WriteFile(folder, nil, 0o600)) // so that even root cannot create the folder
 	s, log := store(folder)
 	for _, server := range []string{"one", "two", "one"} {
 		s.Put(server, "id", about, nil)
@@ -245,7 +245,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(head), "0{}\n")
 	f.Fuzz(func(t *testing.T, text []byte, body string) {
 		_, _ = state.ParseLists(text, "id")
-		lists, err := state.ParseLists([]byte(head+digested(body)), "id") // as damage would hardly do it
+		lists, err := state.ParseLists([]byte(head+digested(body)), "id") // unlikely as damage
 		if err != nil {
 			return
 		}
@@ -260,7 +260,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// digested is what stands below the head of a file that has this body.
+// digested returns a body with its digest, as a file has them below its head.
 func digested(body string) string {
 	return fmt.Sprintf("%s%x\n", body, sha256.Sum256([]byte(body)))
 }

@@ -21,7 +21,7 @@ func open(t *testing.T, path string) *state.PinStore {
 	return s
 }
 
-// tools are those of definitions that have names.
+// tools returns the tools of definitions with names.
 func tools(definitions ...string) []state.PinnedTool {
 	var all []state.PinnedTool
 	for _, d := range definitions {
@@ -33,7 +33,7 @@ func tools(definitions ...string) []state.PinnedTool {
 	return all
 }
 
-// check gives the changes as "new NAME" and "changed NAME".
+// check returns the changes as "new NAME" and "changed NAME".
 func check(t *testing.T, s *state.PinStore, server string, definitions ...string) []string {
 	t.Helper()
 	v, err := s.Check(server, tools(definitions...), true)
@@ -224,7 +224,7 @@ func TestProcessesSeeWhatOthersApprove(t *testing.T) {
 	require.Empty(t, check(t, open(t, path), "srv", `{"name":"a","title":"A"}`, `{"name":"b"}`), "neither has undone what the other did")
 }
 
-// Between the look at what awaits approval and the approval a server may change.
+// A server may change between the display of its tools and their approval.
 func TestWhatWasNotSeenIsNotApproved(t *testing.T) {
 	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "pins.json"))
@@ -301,7 +301,7 @@ func TestWhatCouldNotBeWrittenIsNotApprovedButProvisionally(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pins.json")
 	s := open(t, path)
 	lock := path + ".lock"
-	require.NoError(t, os.Mkdir(lock, 0o700)) // which cannot be locked
+	require.NoError(t, os.Mkdir(lock, 0o700)) // cannot be locked
 	v, err := s.Check("a", tools(`{"name":"x"}`), false)
 	require.ErrorContains(t, err, "save pinned tools")
 	require.Equal(t, []bool{false}, v.Approved)
@@ -338,7 +338,7 @@ func TestAnApprovalThatCouldNotBeWrittenIsNone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []bool{false}, v.Approved)
 	require.NoError(t, os.Remove(path+".lock"))
-	require.NoError(t, os.Mkdir(path+".lock", 0o700)) // which cannot be locked
+	require.NoError(t, os.Mkdir(path+".lock", 0o700)) // cannot be locked
 	_, err = s.Approve("srv", nil, "x")
 	require.ErrorContains(t, err, "save pinned tools")
 	v, err = s.Check("srv", now, false)
@@ -373,7 +373,7 @@ func TestNoServerMakesTheFileTooLarge(t *testing.T) {
 	s := open(t, path)
 	large, long := strings.Repeat("x", 30<<10), strings.Repeat("n", 60<<10)
 	var definitions, names []string
-	for i := range 200 { // 6 MB, and 12 with the names
+	for i := range 200 { // 6 MB, 12 MB with the names
 		definitions = append(definitions, `{"name":"t`+strconv.Itoa(i)+`","description":"`+large+`"}`)
 	}
 	for i := range 100 {
@@ -410,8 +410,8 @@ func TestADeepDefinitionIsCompared(t *testing.T) {
 	require.Equal(t, []string{"changed a"}, check(t, s, "large", large(`{"y":2,"x":1}`)), "so large, it is compared as it is written")
 }
 
-// FuzzFile checks that a file is read as a whole or refused with its name, and that
-// one that is read can be written again.
+// FuzzFile checks that a file is read completely or refused by name, and that a read file
+// can be written again.
 func FuzzFile(f *testing.F) {
 	f.Add([]byte(`{"version":1,"servers":{"s":{"t":{"sha256":"00","definition":{"name":"t"}}}}}`))
 	f.Add([]byte(`{"version":1,"servers":{"s":null}}`))

@@ -143,7 +143,8 @@ func TestWhatAFileTurnsOffTwiceIsOffOnceAndInOrder(t *testing.T) {
 	require.Equal(t, []state.ToggleEntry{tool("", "a"), tool("", "b")}, off)
 }
 
-// FuzzOffFile: what is read can be written and read again; a mistake is on a line of the text.
+// FuzzOffFile checks that a read file can be written and read again, and that a mistake
+// has an existing line.
 func FuzzOffFile(f *testing.F) {
 	f.Add([]byte(`{"version":1,"off":[{"server":"s","kind":"tool","name":"x"},{"server":"s","kind":"tool","name":"x","profile":"p"}]}`))
 	f.Add([]byte(`{"version":2}`))

@@ -26,7 +26,7 @@ func TestMessagesNameTheirTask(t *testing.T) {
 			`{"_meta":{"io.modelcontextprotocol\/related-task":{"taskId":"own"},"k":1.0}}`, `{"_meta":{"k":1.0}}`,
 		},
 		`{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t-2"}}}`: {
-			`{}`, `{}`, // another's task
+			`{}`, `{}`, // another client's task
 		},
 		`{"_meta":{"io.modelcontextprotocol/related-task":7}}`: {
 			`{"_meta":{"io.modelcontextprotocol/related-task":7}}`, `{"_meta":{"io.modelcontextprotocol/related-task":7}}`,
@@ -93,7 +93,7 @@ func TestTasksOfWhichNothingIsToBeHadKeepNoServerBusy(t *testing.T) {
 	t.Parallel()
 	for status, busy := range map[string]struct{ older, newer bool }{
 		"working": {true, true}, "input_required": {true, true}, "cancelled": {false, false},
-		"completed": {true, false}, "failed": {true, false}, // an older one's result is fetched apart
+		"completed": {true, false}, "failed": {true, false}, // older clients fetch the result separately
 	} {
 		for modern, want := range map[bool]bool{false: busy.older, true: busy.newer} {
 			s := New(Options{})
@@ -121,7 +121,7 @@ func TestTasksThatAreOverMakeRoom(t *testing.T) {
 	require.ErrorContains(t, add(`{"status":"working"}`), `at most 1024 at server "a" for clients without a session`)
 	all.updateState(kept[9], []byte(`{"status":"working"}`))
 	all.updateState(kept[7], []byte(`{"status":"completed"}`))
-	kept[3].final, kept[5].final = true, true // nobody has fetched what they made
+	kept[3].final, kept[5].final = true, true // their results were not fetched
 	all.updateState(kept[8], []byte(`{"status":"failed"}`))
 	kept[2].expires = time.Now().Add(-time.Hour)
 	for _, i := range []int{2, 7, 8, 3, 5} {
@@ -171,7 +171,7 @@ func TestNoServerTakesTheRoomOfAnothersTasks(t *testing.T) {
 		require.Equal(t, row.room, n, i)
 		require.ErrorContains(t, err, row.bound, i)
 	}
-	all.Drop(nil) // their connection
+	all.Drop(nil) // closes the connection
 	n, _ := fill(sessions[4], "f")
 	require.Equal(t, 1024, n, "what has ended leaves its room")
 }
@@ -196,7 +196,7 @@ func TestTasksOfOurOwnNeedNoRoom(t *testing.T) {
 // other is another connection.
 type other struct{ upstream.Conn }
 
-// recorder is a connection that notes what is called.
+// recorder is a connection that records its calls.
 type recorder struct {
 	upstream.Conn
 	called chan string

@@ -12,7 +12,7 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// outcome is what a Caller was told.
+// outcome contains the results that a Caller received.
 type outcome struct {
 	reply jsonrpc.Reply
 	err   error
@@ -60,7 +60,7 @@ func TestStartedCallsEndLikeOthers(t *testing.T) {
 	require.Empty(t, told, "each hears once")
 }
 
-// Whoever waits for a server may get its turn after the server has fallen asleep again.
+// A call may get its turn after the server has become idle again.
 func TestWaitingForAServerWakesIt(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "", nil).whole()

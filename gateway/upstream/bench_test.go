@@ -7,7 +7,7 @@ import (
 	"goblin/registry"
 )
 
-// BenchmarkCall is a small call to a child, one at a time and many at once.
+// BenchmarkCall measures a small call to a child, one at a time and many at once.
 func BenchmarkCall(b *testing.B) {
 	cfg, _ := fakeConfig(b, "")
 	cfg.Args = []string{"-fast", "0"}

@@ -41,7 +41,7 @@ func TestTheTimeOfACallRestsWhileItsServerAsksPeople(t *testing.T) {
 						}
 						c.Pause()
 						defer c.Resume()
-						_ = sleep(ctx, time.Minute) // a human
+						_ = sleep(ctx, time.Minute) // as a user
 						return []byte(`{"model":1.50}`), nil
 					}
 				})
@@ -67,7 +67,7 @@ func TestHowLongAServerMayTakeToAnswer(t *testing.T) {
 	tests := []struct {
 		name, method, params string
 		takes, progress      time.Duration
-		over                 time.Duration // 0 for never
+		over                 time.Duration // 0: never
 		failure              string
 	}{
 		{"a prompt: timeout", "prompts/get", `{"name":"p"}`, 2 * time.Minute, 0, 30 * s, "within 30s (timeout)"},

@@ -23,7 +23,7 @@ func TestDeafChildBlocksNobody(t *testing.T) {
 	params := toolParams("echo", `,"arguments":"`+strings.Repeat("x", 1<<20)+`"`)
 	_, err := do(conn, &Call{Method: "tools/call", Params: params, Timeout: 50 * time.Millisecond})
 	requireCode(t, err, RequestTimeout, "")
-	// While the write makes no progress, further calls end the connection.
+	// While the write makes no progress, further calls close the connection.
 	r.until("the end of the connection", func() bool {
 		_, _ = do(conn, &Call{Method: "tools/call", Params: toolParams("echo", ""), Timeout: 20 * time.Millisecond})
 		return conn.Err() != nil
@@ -42,7 +42,7 @@ func TestMoreThanAChildTakesCostsTheRequestsOnly(t *testing.T) {
 	for i := range 20 {
 		limit := 20 * time.Millisecond
 		if i >= 17 {
-			limit = patience // there is no room, and that is told first
+			limit = patience // the queue is full; that error comes first
 		}
 		_, err := do(conn, &Call{Method: "tools/call", Params: params, Timeout: limit})
 		var e *Error
@@ -59,7 +59,7 @@ func TestMoreThanAChildTakesCostsTheRequestsOnly(t *testing.T) {
 func TestChildGetsOnlyItsOwnEnvironment(t *testing.T) {
 	t.Setenv("GOBLIN_TEST_SECRET", "s3cret")
 	cfg, log := fakeConfig(t, "")
-	cfg.Cwd, cfg.Args = filepath.Dir(log), []string{"script.json"} // found in that folder only
+	cfg.Cwd, cfg.Args = filepath.Dir(log), []string{"script.json"} // only in that folder
 	cfg.Env["OWN"] = "yes"
 	r := start(t, cfg, nil)
 	got, err := r.call(r.up(), "env")
@@ -68,7 +68,7 @@ func TestChildGetsOnlyItsOwnEnvironment(t *testing.T) {
 	require.Contains(t, got, "OWN=yes")
 }
 
-// pids returns the PIDs of all processes that the server started as, and of their children.
+// pids returns the PIDs of all processes of the server and of their children.
 func (r *rig) pids() (pids []int) {
 	data, _ := os.ReadFile(r.log + ".starts")
 	for line := range strings.Lines(string(data)) {
@@ -78,8 +78,7 @@ func (r *rig) pids() (pids []int) {
 	return pids
 }
 
-// ended reports whether a process is gone; an orphan that nobody has reaped
-// yet counts as gone.
+// ended reports whether a process has exited, including orphans that are not reaped yet.
 func ended(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return true

@@ -40,7 +40,7 @@ func officialServer(t *testing.T) string {
 	return path
 }
 
-// officialConfig starts the server, if it is one over HTTP, and configures it.
+// officialConfig returns the config of the server, and starts it if it uses HTTP.
 func officialConfig(t *testing.T, path, kind string) config.Server {
 	t.Helper()
 	cfg := config.Server{Name: "files", Type: config.Stdio, Command: path, Isolation: config.Shared}
@@ -72,7 +72,7 @@ func TestOfficialServerIsTakenInTheLegacyEra(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, got, "simple text")
 			if kind == "http stateful" {
-				return // it offers the modern era in its other mode only
+				return // supports the modern era in its other mode only
 			}
 			got, err = do(r.modern(""), &Call{Method: "tools/call", Params: toolParams("test_input_required_result_elicitation", ""), ForwardInput: true})
 			require.NoError(t, err)

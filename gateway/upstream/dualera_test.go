@@ -19,7 +19,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// dualRig is a server of mcp-go, which speaks both eras.
+// dualRig returns a server of mcp-go that supports both eras.
 func dualRig(t *testing.T, kind string, change func(*rig)) *rig {
 	t.Helper()
 	cfg, _ := fakeConfig(t, "mcp-go")
@@ -93,14 +93,14 @@ func TestAnnouncedListIsTellingEvenIfItIsTheSame(t *testing.T) {
 		r.opt.Hooks.ListChanged = func(_ string, k registry.Kind) { announced <- k }
 	})
 	require.Empty(t, announced, "the first fetch was not announced")
-	for range 2 { // mcp-go announces a tool that it has already
+	for range 2 { // mcp-go announces an existing tool
 		_, err := r.call(r.up(), "grow")
 		require.NoError(t, err)
 		require.Equal(t, registry.Tool, <-announced)
 	}
 }
 
-// Calls over the first connection wait for its own list, also while the catalog has the list
+// Calls over the first connection wait for its own list, even if the catalog has the list
 // of the second.
 func TestTheFirstConnectionListsForItsCallsBesideTheSecond(t *testing.T) {
 	t.Parallel()
@@ -122,7 +122,7 @@ func TestTheFirstConnectionListsForItsCallsBesideTheSecond(t *testing.T) {
 	require.NoError(t, err)
 	r.until("what the second has", func() bool { return len(r.cat.list(registry.Tool)) == 4 })
 
-	r.relist(first.(*link)) // as after lost notices
+	r.relist(first.(*link)) // as after lost notifications
 	require.NoError(t, r.AwaitTools(within(t), first))
 	digest, current := r.Digest(first, "greet")
 	require.Equal(t, "digest", digest)
@@ -173,7 +173,7 @@ func TestSecondConnectionGoesWithTheServer(t *testing.T) {
 func TestWhereThereIsNoSecondConnectionNobodyWaits(t *testing.T) {
 	t.Parallel()
 	for mode, change := range map[string]func(*rig){
-		"":       nil, // of the legacy era alone
+		"":       nil, // legacy era only
 		"mcp-go": inEra(config.ModernEra),
 	} {
 		t.Run(fmt.Sprintf("%q", mode), func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"goblin/gateway/e2e"
 )
 
-// TestMain makes the test binary a server of mcp-go when asked to.
+// TestMain makes the test binary a server of mcp-go if FAKE_MODE asks for it.
 func TestMain(m *testing.M) {
 	if os.Getenv("FAKE_MODE") == mcpGo {
 		recordStart()
@@ -32,11 +32,11 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	flag.Parse()
-	_ = flag.Set("test.parallel", "16") // most of them wait
+	_ = flag.Set("test.parallel", "16") // most parallel tests wait
 	goleak.VerifyTestMain(m)
 }
 
-// recordStart writes the PID where the test server writes its own.
+// recordStart writes the PID to the file where the test server writes its own.
 func recordStart() {
 	w, err := os.OpenFile(os.Getenv("FAKE_LOG")+".starts", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -46,10 +46,11 @@ func recordStart() {
 	fmt.Fprintln(w, os.Getpid())
 }
 
-// mcpGo is the mode that the test binary has itself.
+// mcpGo is the mode of the test binary.
 const mcpGo = "mcp-go"
 
-// maxAskingBytes is the limit of requests in flight, in bytes, that the tool "heavy" exceeds.
+// maxAskingBytes is the limit of requests in flight, in bytes. The tool "heavy" exceeds
+// it.
 const maxAskingBytes = 4 << 20
 
 // fakeSecret is the secret that the tool and the modes named "blab" print.
@@ -82,7 +83,7 @@ func fakeConfig(t testing.TB, mode string) (cfg config.Server, log string) {
 	return cfg, log
 }
 
-// fakeScript returns the script of a mode: that of the plain mode "", with other members and
+// fakeScript returns the script of a mode: the plain mode "" with other members and
 // actions.
 func fakeScript(t testing.TB, mode string) obj {
 	t.Helper()
@@ -115,7 +116,7 @@ func fails(code int, message string) []obj {
 	return []obj{action("error", obj{"error": obj{"code": code, "message": message}})}
 }
 
-// answered returns the action that answers a request with such a result.
+// answered returns the action that answers a request with a result.
 func answered(result string, more ...obj) obj {
 	return action("answer", append([]obj{{"text": `{"jsonrpc":"2.0","id":$id,"result":` + result + `}`}}, more...)...)
 }
@@ -127,7 +128,7 @@ func write(frame string, n int, more ...obj) obj {
 	return action("write", append([]obj{{"text": `{"jsonrpc":"2.0",` + frame + `}`, "n": n}}, more...)...)
 }
 
-// plainTools are the calls of the plain mode.
+// plainTools are the tool calls of the plain mode.
 var plainTools = map[string][]obj{
 	"echo":         {answered(`{"n":12345678901234567890.10,"args":$args,"token":$token}`)},
 	"hang":         {action("hang")},
@@ -152,20 +153,20 @@ var plainTools = map[string][]obj{
 		answeredOK,
 	},
 	"nag": {write(`"id":"n$n","method":"sampling/createMessage","params":{}`, maxRequests+5), answeredOK},
-	// More bytes than may be in flight together, except for the first.
+	// More bytes than the limit, except the first.
 	"heavy": {write(`"id":"h$n","method":"sampling/createMessage","params":{"x":"$x"}`, 5, obj{"bytes": maxAskingBytes / 4}), answeredOK},
 	"env":   {action("env")},
 	"blab": {
 		action("stderr", obj{"text": strings.Repeat("y", maxStderrLine-len(fakeSecret)/2) + fakeSecret}),
 		action("stderr", obj{"text": strings.Repeat("y", maxStderrLine-len(fakeSecret)/2-maxSplit) + fakeSecret + strings.Repeat("y", maxSplit)}),
-		action("stderr", obj{"text": strings.Repeat("x", maxQuote-20) + fakeSecret}), // where a quoted line is cut
+		action("stderr", obj{"text": strings.Repeat("x", maxQuote-20) + fakeSecret}), // at the limit of a quoted line
 		action("stderr", obj{"text": strings.Repeat("x", maxQuote-5) + fakeSecret}),
 		action("stderr", obj{"text": strings.Repeat("x", maxQuote-3) + fakeSecret}),
 		action("crash", obj{"code": 7}),
 	},
 }
 
-// oddTools are the calls of the mode "odd".
+// oddTools are the tool calls of the mode "odd".
 var oddTools = obj{
 	"tools/call garbage": []obj{
 		action("write", obj{"text": "hello\n\n{}\n[1]\n" + `{"jsonrpc":"2.0","id":999,"result":{}}` + "\n" + `{"jsonrpc":"2.0","id":{},"result":{}}`}),
@@ -173,7 +174,7 @@ var oddTools = obj{
 	},
 	"tools/call glued": []obj{action("raw", obj{"text": "INFO {answering} "}), answeredOK},
 	"tools/call flood": []obj{action("stderr", obj{"text": "$x", "bytes": 20_000, "n": 100}), answeredOK},
-	// A batch as 2025-03-26 allows it. The next line must not disturb it.
+	// A batch of 2025-03-26. The next line must still be read.
 	"tools/call batch": []obj{action("answer", obj{"bytes": 200, "text": `[{"jsonrpc":"2.0","method":"notifications/message","params":{}},{"jsonrpc":"2.0","id":$id,"result":{"ok":1}}]` +
 		"\n" + `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"$x"}}`})},
 	"tools/call posing":  []obj{write(`"id":777,"result":{"text":\x {"jsonrpc":"2.0","id":$id,"result":{"posed":1}`, 1), answeredOK},
@@ -185,7 +186,7 @@ var oddTools = obj{
 	"tools/call bad-ask": []obj{write(`"id":"b1","method":"sampling/createMessage","params":[1]`, 1), answeredOK},
 }
 
-// fakeModes are the differences of each mode from the plain one.
+// fakeModes are the differences between each mode and the plain one.
 var fakeModes = func() map[string]obj {
 	all := obj{"capabilities": raw(`{"tools":{},"prompts":{},"resources":{"subscribe":true,"listChanged":false}}`)}
 	first, later := obj{"starts": 1}, obj{"after": 1}
@@ -203,7 +204,7 @@ var fakeModes = func() map[string]obj {
 		"odd":  oddTools,
 
 		"crash-start": {"start": []obj{action("crash", obj{"code": 3, "text": "cannot open the database"})}},
-		"flaky-start": {"start": crash(obj{"starts": 2})}, // one that dies unasked is started again at once
+		"flaky-start": {"start": crash(obj{"starts": 2})}, // restarted at once if it exits by itself
 		"hang-start":  {"start": hang()},
 		"hang-later":  {"start": hang(later)},
 		"fail-later":  {"start": crash(later)},

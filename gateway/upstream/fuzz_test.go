@@ -12,13 +12,13 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// unstarted is a server that was never run, to parse for.
+// unstarted returns a server that never runs, for its parsers.
 func unstarted() *Server {
 	return NewServer(config.Server{Name: "files", Type: config.HTTP}, Options{Registry: registry.New(registry.Options{Servers: []string{"files"}})})
 }
 
-// FuzzDiscover: whatever a server says of itself is bounded and taken for a
-// modern one only if it names the revision.
+// FuzzDiscover checks that a server's answer is limited, and that a server is modern only
+// if it lists the revision.
 func FuzzDiscover(f *testing.F) {
 	f.Add([]byte(`{"supportedVersions":["2026-07-28","2025-11-25"],"capabilities":{},"instructions":"x"}`), true)
 	f.Add([]byte(`{"code":-32022,"message":"m","data":{"supported":["2099-01-01"]}}`), false)
@@ -44,8 +44,8 @@ func FuzzDiscover(f *testing.F) {
 	})
 }
 
-// FuzzQuestions: what a server asks for amid a call is a bounded number of
-// requests that exist, with params that are objects.
+// FuzzQuestions checks that the requests of a server during a call are limited, known,
+// and have objects as params.
 func FuzzQuestions(f *testing.F) {
 	f.Add([]byte(`{"a":{"method":"elicitation/create","params":{"message":"?"}},"b":{"method":"roots/list"}}`))
 	f.Add([]byte(`{"":{"method":"tools/call"}}`))
@@ -68,14 +68,14 @@ func FuzzQuestions(f *testing.F) {
 	})
 }
 
-// Fields of RFC 9110, section 5, as far as bytes go.
+// Fields of RFC 9110, section 5, by bytes.
 var (
 	fieldName  = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 	fieldValue = regexp.MustCompile(`^[\t\x20-\x7e]*$`)
 )
 
-// FuzzMirroredArguments: whatever a tool wants as a header and whatever a
-// client gives for it, what is sent are headers.
+// FuzzMirroredArguments checks that any header of a tool with any argument is sent as
+// valid headers.
 func FuzzMirroredArguments(f *testing.F) {
 	f.Add([]byte(`{"name":"t","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}`), []byte(`{"region":"eu\r\nX: 1"}`))
 	f.Add([]byte(`{"name":"t","inputSchema":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}`), []byte(`{"n":1e300}`))

@@ -16,14 +16,14 @@ import (
 	"goblin/registry"
 )
 
-// patience bounds waits that end long before, unless something is broken.
+// patience limits waits. A wait takes that long only if something is broken.
 const patience = 30 * time.Second
 
-// catalog records what a server writes, in front of a real registry.
+// catalog records the updates of a server and passes them to a real registry.
 type catalog struct {
 	*registry.Registry
 	mu      sync.Mutex
-	lists   map[registry.Kind][]string // names, nil when never set
+	lists   map[registry.Kind][]string // names, nil if never set
 	sets    map[registry.Kind]int
 	visible []bool
 	states  []registry.ServerState
@@ -82,7 +82,7 @@ func (c *catalog) hidden() bool {
 	return len(c.visible) > 0 && !c.visible[len(c.visible)-1]
 }
 
-// logged reports whether a line of the journal holds the text.
+// logged reports whether a line of the journal contains the text.
 func (c *catalog) logged(text string) bool {
 	for _, rec := range c.Logs().Window(0, -1) {
 		if strings.Contains(rec.Text, text) {
@@ -92,7 +92,7 @@ func (c *catalog) logged(text string) bool {
 	return false
 }
 
-// handler is a Handler that records; request may be set to answer.
+// handler is a Handler that records. request may be set to answer.
 type handler struct {
 	mu      sync.Mutex
 	notes   []string // method and params
@@ -182,7 +182,7 @@ type rig struct {
 	log string
 }
 
-// start runs a server until the test's end; change may alter it before.
+// start runs a server until the end of the test. change may modify it before.
 func start(t *testing.T, cfg config.Server, change func(*rig)) *rig {
 	t.Helper()
 	r := newRig(t, cfg, change)
@@ -211,17 +211,17 @@ func newRig(t *testing.T, cfg config.Server, change func(*rig)) *rig {
 		ListChanged:  config.ListChanged{Tools: true, Prompts: true, Resources: true},
 		Capabilities: []byte(`{"roots":{"listChanged":true}}`),
 	})
-	r.tune.discoverTimeout = patience // a busy machine may be slow to start a process
+	r.tune.discoverTimeout = patience // slow machines need time to start a process
 	r.tune.stop = 300 * time.Millisecond
-	r.tune.drain = patience         // in which a busy machine has ended a process
-	r.tune.reconnectWait = patience // in which one has started another
+	r.tune.drain = patience         // slow machines need time to stop a process
+	r.tune.reconnectWait = patience // slow machines need time to start another
 	if change != nil {
 		change(r)
 	}
 	return r
 }
 
-// startFake starts a fake of a mode.
+// startFake starts a test server in a mode.
 func startFake(t *testing.T, mode string, change func(*rig)) *rig {
 	t.Helper()
 	cfg, _ := fakeConfig(t, mode)
@@ -254,7 +254,7 @@ func (r *rig) up() Conn {
 	return conn
 }
 
-// whole waits until the lists are whole.
+// whole waits until the lists are complete.
 func (r *rig) whole() *rig {
 	r.t.Helper()
 	r.up()
@@ -262,7 +262,7 @@ func (r *rig) whole() *rig {
 	return r
 }
 
-// call calls a tool; arguments may be empty.
+// call calls a tool with the arguments after its name, if any.
 func (r *rig) call(conn Conn, tool string) (string, error) {
 	r.t.Helper()
 	return do(conn, &Call{Method: "tools/call", Params: toolParams(tool, "")})
@@ -281,7 +281,7 @@ func do(conn Conn, c *Call) (string, error) {
 	return string(reply.Result), err
 }
 
-// received are the lines that the fake has read.
+// received returns the lines that the test server has read.
 func (r *rig) received() string {
 	data, _ := os.ReadFile(r.log)
 	return string(data)

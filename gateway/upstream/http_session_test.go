@@ -16,7 +16,7 @@ func TestHTTPLostSessionIsOpenedAnew(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		status int
-		body   string // "ID" is the request's
+		body   string // "ID" is replaced by the request's
 	}{
 		"404":                           {404, answer("null", "-32000", "No valid Session ID")},
 		"404 without words":             {404, ""},
@@ -59,7 +59,7 @@ func TestHTTPLostSessionIsOpenedAnew(t *testing.T) {
 	}
 }
 
-// A tool may have sessions of its own, and its call may have been carried out.
+// A tool may have its own sessions, and its call may have been executed.
 func TestHTTPErrorsOfToolsAreNoLostSessions(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -30,13 +30,13 @@ type web struct {
 	posts    []string
 	headers  []http.Header
 	deletes  int
-	gets     []string // Last-Event-ID of each
+	gets     []string // Last-Event-ID by request
 	answers  chan jsonrpc.Message
 	push     chan string // events for the GET stream
 	noGET    bool
 	session  string
 	tool     func(w http.ResponseWriter, r *http.Request, name string, id []byte)
-	before   func(w http.ResponseWriter, r *http.Request, method string) bool // answers by itself
+	before   func(w http.ResponseWriter, r *http.Request, method string) bool // answers the request if set
 	toolList string
 	on       map[string]func(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) // by method
 }
@@ -54,7 +54,7 @@ func newWeb(t *testing.T, change func(*web)) *web {
 	return b
 }
 
-// scripted is a web that nobody can reach yet.
+// scripted returns a web without a listener.
 func scripted(t *testing.T, change func(*web)) *web {
 	b := &web{t: t, session: "s-1", push: make(chan string), answers: make(chan jsonrpc.Message, 10), toolList: `[{"name":"a"}]`}
 	if change != nil {
@@ -122,7 +122,7 @@ func (b *web) json(w http.ResponseWriter, id []byte, result string) {
 	fmt.Fprintf(w, "{\n \"jsonrpc\": \"2.0\", \"id\": %s,\n \"result\": %s}\n", id, result)
 }
 
-// eventsTo begins an event stream and returns what writes events.
+// eventsTo starts an event stream and returns a function that writes events.
 func eventsTo(w http.ResponseWriter) func(event string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
@@ -240,7 +240,8 @@ func TestHTTPStreamBelongsToItsCall(t *testing.T) {
 
 func TestHTTPAnswersMayTakeAnyTime(t *testing.T) {
 	t.Parallel()
-	// The server does not read the answer until released: no hidden limit.
+	// The server does not read the answer until release is closed. There is no hidden
+	// limit.
 	release := make(chan struct{})
 	b := newWeb(t, func(b *web) {
 		b.before = func(w http.ResponseWriter, r *http.Request, method string) bool {
@@ -279,7 +280,7 @@ func TestHTTPGetStream(t *testing.T) {
 	b.mu.Unlock()
 	b.push <- `data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 	r.until("the new list", func() bool { return len(r.cat.list(registry.Tool)) == 2 })
-	b.push <- "" // the stream ends
+	b.push <- "" // closes the stream
 	r.until("another GET", func() bool { return len(b.streams()) == 2 })
 	require.Equal(t, []string{"", "e1"}, b.streams(), "it goes on where it broke")
 	require.NoError(t, r.up().Err())
@@ -369,7 +370,7 @@ func TestHTTPOddAnswers(t *testing.T) {
 		case "rpc error", "rpc error of another request", "rpc error by 404":
 			status, code := 400, -32099
 			if name == "rpc error by 404" {
-				status, code = 404, jsonrpc.CodeMethodNotFound // a session that is not found is said otherwise
+				status, code = 404, jsonrpc.CodeMethodNotFound // a lost session has another code
 			}
 			if name == "rpc error of another request" {
 				id = []byte("999")
@@ -535,7 +536,7 @@ func TestHTTPUnreachableServerSaysSoWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	b := newWeb(t, nil)
 	cfg := b.config()
-	// Nobody listens on a port of the system's, and no other test gets it.
+	// The port is reserved by the system, so no test listens on it.
 	cfg.URL = strings.Replace(cfg.URL, b.srv.Listener.Addr().String(), "user:pass@127.0.0.1:1", 1)
 	for _, typ := range []config.Type{config.HTTP, config.SSE} {
 		cfg.Type = typ

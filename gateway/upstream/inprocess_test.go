@@ -15,8 +15,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// inside answers the requests of a client in the same process: in the bubble of a
-// synctest, no time passes while a socket is waited for.
+// inside answers a client's requests in the same process. In a bubble of synctest, no
+// time passes during a wait for a socket.
 type inside struct{ http.Handler }
 
 func (i inside) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -41,7 +41,7 @@ func (i inside) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// insideWriter is the answer of inside while it is written.
+// insideWriter is the response of inside while it is written.
 type insideWriter struct {
 	header  http.Header
 	body    *io.PipeWriter
@@ -64,8 +64,8 @@ func (w *insideWriter) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// late answers a request after so much time, with progress each so often until then, 0 for
-// none.
+// late answers a request after a time, with progress at each interval until then; 0 means
+// no progress.
 func late(w http.ResponseWriter, r *http.Request, m jsonrpc.Message, after, each time.Duration, result string) {
 	send := eventsTo(w)
 	over := time.After(after)
@@ -89,8 +89,8 @@ func late(w http.ResponseWriter, r *http.Request, m jsonrpc.Message, after, each
 	}
 }
 
-// startStill connects to a web in the bubble of a synctest, where time stands still while
-// anything goes on, and serves the connection until the test ends.
+// startStill connects to a web in a bubble of synctest and serves the connection until
+// the test ends.
 func startStill(t *testing.T, b *web, change func(*rig)) (*rig, Conn) {
 	t.Helper()
 	r := newRig(t, config.Server{Name: "files", Type: config.HTTP, TypeSet: true, URL: "http://files/mcp", Isolation: config.Shared}, change)

@@ -9,7 +9,7 @@ import (
 	"goblin/gateway/jsonrpc"
 )
 
-// The listen that takes another's place overlaps it.
+// A listen request overlaps the one that replaces it.
 func TestOfListensThoseThatCountAreHeard(t *testing.T) {
 	t.Parallel()
 	const updated, acknowledged, cancelled = "notifications/resources/updated", "notifications/subscriptions/acknowledged", "notifications/cancelled"
@@ -18,9 +18,9 @@ func TestOfListensThoseThatCountAreHeard(t *testing.T) {
 		return `{"uri":"x","_meta":{"io.modelcontextprotocol/subscriptionId":` + tag + `}}`
 	}
 	for name, c := range map[string]struct {
-		on             *listenStream // whose stream it comes on
+		on             *listenStream // the stream of the message
 		method, params string
-		passes         string // "" for what is for listens alone
+		passes         string // "" for messages about listen requests
 	}{
 		"without a tag":                         {method: updated, params: `{"uri":"x"}`, passes: `{"uri":"x"}`},
 		"of the open one":                       {method: updated, params: tagged("11"), passes: `{"uri":"x"}`},

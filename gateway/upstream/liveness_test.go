@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// vanishing makes a server answer nothing from gone until back, as a half-open connection
-// looks from here.
+// vanishing makes a server answer nothing from gone until back, like a half-open
+// connection.
 func vanishing(gone, back <-chan struct{}) func(*web) {
 	return func(b *web) {
 		b.before = func(_ http.ResponseWriter, r *http.Request, _ string) bool {
@@ -35,8 +35,8 @@ func TestHTTPServerThatVanishedIsNoticed(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name           string
-		timeout, after time.Duration // 0 for never
-		heard          bool          // it has a stream on which it might speak
+		timeout, after time.Duration // 0: never
+		heard          bool          // it has a stream for messages
 		calls          bool
 		why            string
 	}{
@@ -53,7 +53,7 @@ func TestHTTPServerThatVanishedIsNoticed(t *testing.T) {
 				b := scripted(t, vanishing(gone, nil))
 				b.noGET = !tt.heard
 				r, conn := startStill(t, b, func(r *rig) { r.cfg.Timeout = tt.timeout })
-				time.Sleep(time.Hour + time.Second) // of silence, in which it answers; a second after it did
+				time.Sleep(time.Hour + time.Second) // of silence with answers to pings; a second after one
 				require.NoError(t, conn.Err())
 				_, err := r.call(conn, "a")
 				require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestHTTPServerThatVanishedIsJoinedAgain(t *testing.T) {
 	gone, back := make(chan struct{}), make(chan struct{})
 	b := newWeb(t, vanishing(gone, back))
 	cfg := b.config()
-	cfg.Timeout = time.Second // where that is too short for a busy machine, it is joined again before
+	cfg.Timeout = time.Second // if too short for a slow machine, it reconnects before
 	r := start(t, cfg, func(r *rig) { r.tune.livenessInterval, r.tune.livenessTimeout = 20*time.Millisecond, time.Second }).whole()
 	conn := r.up()
 	r.until("the stream on which it might speak", func() bool { return conn.(*link).streamOpen.Load() || conn.Err() != nil })

@@ -16,7 +16,7 @@ import (
 	"goblin/registry"
 )
 
-// peer is a server that mcp-go serves in both eras.
+// peer is a server of mcp-go for both eras.
 func peer() *mcpserver.MCPServer {
 	s := mcpserver.NewMCPServer("peer", "1.0", mcpserver.WithToolCapabilities(true),
 		mcpserver.WithResourceCapabilities(true, true), mcpserver.WithElicitation(), mcpserver.WithLogging())
@@ -46,7 +46,7 @@ func peer() *mcpserver.MCPServer {
 	return s
 }
 
-// answers says yes to every question.
+// answers accepts every request.
 func answers(_ context.Context, _ *Call, method string, _ []byte) ([]byte, *jsonrpc.Error) {
 	switch method {
 	case "roots/list":
@@ -57,7 +57,7 @@ func answers(_ context.Context, _ *Call, method string, _ []byte) ([]byte, *json
 	return []byte(`{"action":"accept","content":{"name":"Ann","confirm":true,"color":"blue","step1":"a","step2":"b"}}`), nil
 }
 
-// inEra is a server whose config says that, with answers to what servers ask.
+// inEra configures the era of a server and answers its requests.
 func inEra(era config.Era) func(*rig) {
 	return func(r *rig) {
 		r.cfg.Era = era
@@ -108,8 +108,8 @@ func TestServersOfMcpGoInTheModernEra(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, got, `"one"`)
 
-			// Its listens over stdio end each other and its notices bear no tag;
-			// the changes come through all the same.
+			// Over stdio, its listen requests end each other and its notifications have
+			// no tag. The changes still arrive.
 			_, err = r.call(conn, "grow")
 			require.NoError(t, err)
 			r.until("the new list", func() bool { return len(r.cat.list(registry.Tool)) == 4 })
@@ -145,7 +145,7 @@ func TestServerOfBothErasIsTakenInTheLegacyOne(t *testing.T) {
 	}
 }
 
-// within is a context for one step of a test.
+// within returns a context for one step of a test.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)

@@ -33,7 +33,7 @@ func TestWhatServersOfTheNewerEraMayNot(t *testing.T) {
 			return false
 		}
 		b.mu.Lock()
-		m, _ := jsonrpc.Parse([]byte(b.posts[len(b.posts)-1])) // nothing else is asked meanwhile
+		m, _ := jsonrpc.Parse([]byte(b.posts[len(b.posts)-1])) // no other request in between
 		b.mu.Unlock()
 		b.json(w, m.ID, result)
 		return true
@@ -75,7 +75,7 @@ func TestWhatServersOfTheNewerEraMayNot(t *testing.T) {
 	}{
 		"asks":    {"asked for input 10 times in one call", 11},
 		"asks 33": {"asked for more than 32 inputs at once", 1},
-		"cut":     {"the stream ended before the answer", 1}, // it resumes nothing
+		"cut":     {"the stream ended before the answer", 1}, // not resumable
 	} {
 		_, err := r.call(conn, name)
 		var failed *Error

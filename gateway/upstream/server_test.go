@@ -91,7 +91,7 @@ func TestEntriesStayForTheGraceTimeAndComeBackWhole(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "", func(r *rig) {
 		r.tune.grace = 10 * time.Millisecond
-		r.tune.retry.Lost.InitialInterval = 2 * time.Second // in which it is looked at
+		r.tune.retry.Lost.InitialInterval = 2 * time.Second // long enough for a check
 	}).whole()
 	require.False(t, r.cat.hidden())
 	_, err := r.call(r.up(), "crash")
@@ -161,7 +161,7 @@ func TestAKindThatHangsHidesNoOther(t *testing.T) {
 	t.Parallel()
 	r := startFake(t, "half-later", func(r *rig) {
 		r.tune.grace = 10 * time.Millisecond
-		r.tune.retry.Lost.InitialInterval = 2 * time.Second // in which it is looked at
+		r.tune.retry.Lost.InitialInterval = 2 * time.Second // long enough for a check
 	}).whole()
 	_, err := r.call(r.up(), "crash")
 	require.Error(t, err)
@@ -179,8 +179,8 @@ func TestLongListsMayTakeLongButNoPageMay(t *testing.T) {
 	tests := []struct {
 		name     string
 		timeout  time.Duration
-		pages    []time.Duration // how long each takes, but for the first
-		progress bool            // is told each second
+		pages    []time.Duration // times per page, except the first
+		progress bool            // reports progress each second
 		listed   int
 		after    time.Duration
 		failure  string
@@ -329,7 +329,7 @@ func TestPagesAreFollowedWithinBounds(t *testing.T) {
 		mode     string
 		change   func(*rig)
 		items    int
-		requests int // at most
+		requests int // maximum
 		report   string
 	}{
 		"to the end, an empty cursor is one": {"pages", nil, 6, 3, ""},

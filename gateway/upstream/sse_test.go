@@ -57,7 +57,7 @@ func oldWeb(t *testing.T, endpoint string) (*httptest.Server, *atomic.Value) {
 		case m.Method == "tools/list":
 			events <- fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"a","vendor":1.50}]}}`, m.ID)
 		case m.Method == "tools/call":
-			// A request whose id is that of the call: they are different things.
+			// A request with the same ID as the call. They are independent.
 			events <- fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"sampling/createMessage","params":{"n":1.50}}`, m.ID)
 			name := rawjson.GetString(m.Params, "name")
 			if name == "bye" {

@@ -80,7 +80,7 @@ func TestHungStartEndsAtTheStartupTimeout(t *testing.T) {
 	requireCode(t, err, ConnectionError, "startup_timeout")
 }
 
-// Many programs print their help, and some their mistakes, on stdout.
+// Many programs print their help on stdout, some also their errors.
 func TestWhatAServerPrintsInsteadOfMCPIsQuoted(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
@@ -93,7 +93,7 @@ func TestWhatAServerPrintsInsteadOfMCPIsQuoted(t *testing.T) {
 			cfg.Command, cfg.Args = "sh", []string{"-c", script}
 			cfg.StartupTimeout = time.Second
 			r := start(t, cfg, nil)
-			// A start may end before the program says anything; there are more.
+			// The process may exit before it prints anything. It is started again.
 			var err error
 			r.until("its output", func() bool {
 				_, err = r.Conn()
@@ -264,7 +264,7 @@ func TestSecretsThatAServerPrintsAreShownNowhere(t *testing.T) {
 	}
 }
 
-// slogText collects what a logger writes.
+// slogText collects the output of a logger.
 type slogText struct {
 	mu  sync.Mutex
 	buf strings.Builder
@@ -289,7 +289,7 @@ func TestCrashFailsCallsAtOnceAndTheServerComesBack(t *testing.T) {
 			t.Parallel()
 			r := startFake(t, "", func(r *rig) {
 				if tool == "close-stdout" {
-					r.tune.drain = 200 * time.Millisecond // its end would be waited for
+					r.tune.drain = 200 * time.Millisecond // limits the wait for its exit
 				}
 			}).whole()
 			conn := r.up()
@@ -335,7 +335,7 @@ func TestEachCallHasATimeoutOfItsOwn(t *testing.T) {
 		long <- err
 	}()
 	r.until("the long call", func() bool { return strings.Contains(r.received(), `"hang"`) })
-	for range 2 { // earlier than the long one's, which goes on
+	for range 2 { // before the long one, which keeps running
 		_, err := do(conn, &Call{Method: "tools/call", Params: toolParams("hang", ""), Timeout: 20 * time.Millisecond})
 		requireCode(t, err, RequestTimeout, "no answer to tools/call within 20ms")
 		require.NotContains(t, err.Error(), "(timeout)", "which would change nothing")
@@ -401,7 +401,7 @@ func TestProgressExtendsTheTimeoutAndStopsWithTheAnswer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `{"ok":1}`, got)
 	require.Equal(t, []string{"1", "2", "3", "4", "5", "6"}, seen)
-	// The stray one after the answer belongs to nobody: it goes to the handler.
+	// The progress after the answer has no call, so the handler receives it.
 	r.until("stray progress", func() bool { return len(r.h.noted()) == 1 })
 }
 

@@ -24,7 +24,7 @@ import (
 	"goblin/registry/names"
 )
 
-// What servers are called and tagged, and what they have, so that globs choose some of it.
+// Names, tags and contents of servers, so that globs match some of them.
 var (
 	drawnServers = []string{"git", "github", "mail", "files"}
 	drawnTags    = []string{"work", "home"}
@@ -40,7 +40,7 @@ var (
 	uriGlobs  = []string{"*", "file:*", "*secret*", "mail:*", "file:///pub/*", "ui:*"}
 )
 
-// fits is an independent reading of globs of stars and question marks.
+// fits is an independent matcher of globs with * and ?.
 func fits(glob, text string) bool {
 	pattern := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(glob))
 	return regexp.MustCompile("^" + pattern + "$").MatchString(text)
@@ -52,15 +52,15 @@ func fitsAny(globs []string, texts ...string) bool {
 	})
 }
 
-// drawnView is a profile, as a test understands it.
+// drawnView is the test's model of a profile.
 type drawnView struct {
 	servers map[string]bool
 	profile config.Profile
 	flat    bool
 }
 
-// has says, apart from the code that is tested, whether a view has a thing where so much is
-// off.
+// has reports whether a view has an entry, given the disabled entries. It is independent
+// of the tested code.
 func (v *drawnView) has(e *registry.Entry, off []state.ToggleEntry) bool {
 	if e.Server == registry.Local {
 		return true
@@ -80,8 +80,8 @@ func (v *drawnView) has(e *registry.Entry, off []state.ToggleEntry) bool {
 	})
 }
 
-// listed is the definition of a thing in the view: as its server gave it, under the name that
-// the namespace has for it.
+// listed returns an entry's definition in the view: the server's, with the name of the
+// namespace.
 func (v *drawnView) listed(e *registry.Entry) string {
 	var name, member string
 	switch {
@@ -105,7 +105,7 @@ func (v *drawnView) listed(e *registry.Entry) string {
 	return string(text)
 }
 
-// drawViews draws a config, and what that means by profile.
+// drawViews draws a config and the expected view of each profile.
 func drawViews(t *rapid.T, flat bool) (*config.Config, map[string]*drawnView) {
 	some := func(of []string, label string) []string {
 		return rapid.SliceOfNDistinct(rapid.SampledFrom(of), 0, 2, rapid.ID[string]).Draw(t, label)
@@ -147,7 +147,7 @@ func drawViews(t *rapid.T, flat bool) (*config.Config, map[string]*drawnView) {
 	return cfg, all
 }
 
-// drawOff draws what the user turned off.
+// drawOff draws the disabled entries.
 func drawOff(t *rapid.T) (list []state.ToggleEntry) {
 	for range rapid.IntRange(0, 4).Draw(t, "off") {
 		k := rapid.SampledFrom(drawnKinds).Draw(t, "kind")
@@ -162,7 +162,7 @@ func drawOff(t *rapid.T) (list []state.ToggleEntry) {
 	return list
 }
 
-// relist draws what a server has.
+// relist draws the lists of a server.
 func relist(t *rapid.T, r *registry.Registry, server string) {
 	for _, k := range drawnKinds {
 		member := map[registry.Kind]string{registry.Resource: "uri", registry.Template: "uriTemplate"}[k]
@@ -177,15 +177,16 @@ func relist(t *rapid.T, r *registry.Registry, server string) {
 	}
 }
 
-// lookup finds a thing of a kind by a name.
+// lookup resolves a name of a kind.
 func lookup(s *registry.Snapshot, k registry.Kind, name string) (registry.Target, error) {
 	return map[registry.Kind]func(string) (registry.Target, error){
 		registry.Tool: s.ResolveTool, registry.Prompt: s.ResolvePrompt, registry.Resource: s.ResolveResource, registry.Template: s.ResolveTemplate,
 	}[k](name)
 }
 
-// What clients of a profile see is the whole catalog, filtered by what the config and the user
-// say and named as the namespace has it, whatever was before; versions tell of changes.
+// A profile's view is the current catalog, filtered by the config and the disabled
+// entries, with the names of the namespace. Earlier states do not matter. Versions
+// reflect changes.
 func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -266,7 +267,7 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 	})
 }
 
-// parsed is a config.
+// parsed returns the config of a text.
 func parsed(t *testing.T, text string) *config.Config {
 	t.Helper()
 	cfg, err := config.Parse("goblin.yaml", []byte(text), func(string) (string, bool) { return "", false })
@@ -274,13 +275,13 @@ func parsed(t *testing.T, text string) *config.Config {
 	return cfg
 }
 
-// viewsOf are the views of a config and a catalog, of servers that do not run.
+// viewsOf returns the views of a config and a catalog, with no running servers.
 func viewsOf(t *testing.T, r *registry.Registry, text string) *view.Views {
 	t.Helper()
 	return view.New(r, servers.New(servers.Options{Config: &config.Config{}, Registry: r, Logger: slog.New(slog.DiscardHandler)}, servers.Hooks{}), parsed(t, text))
 }
 
-// tools are what lists have.
+// tools returns the names of the listed tools.
 func tools(s *registry.Snapshot) (nameList []string) {
 	for e := range s.All(registry.Tool) {
 		nameList = append(nameList, e.Listed)
@@ -336,7 +337,8 @@ func TestWhatIsOffForAllIsNotSaidToBeOffInAProfile(t *testing.T) {
 	}
 }
 
-// A resource that is off is so however its URI is spelled, but it is no pattern.
+// A disabled resource is disabled in every spelling of its URI, and its URI is no
+// pattern.
 func TestNothingElseIsOffWithAResource(t *testing.T) {
 	t.Parallel()
 	for off, others := range map[string][]string{
@@ -422,7 +424,7 @@ func sameJSON(a, b string) bool {
 	return bytes.Equal(first, second)
 }
 
-// pagesOf are the definitions of a list, as a client gets them, by its pages.
+// pagesOf returns the definitions on all pages of a list, as a client receives them.
 func pagesOf(t *rapid.T, s *registry.Snapshot, k registry.Kind) (all []string) {
 	for cursor := ""; ; {
 		page, err := s.Page(k, cursor)

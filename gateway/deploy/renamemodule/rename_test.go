@@ -20,7 +20,7 @@ const root = "../../.."
 // modulePath is set by this program.
 const modulePath = "goblin"
 
-// repository returns a copy of the files that belong to the repository.
+// repository returns a copy of the files of the repository.
 func repository(t *testing.T) string {
 	t.Helper()
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -142,7 +142,7 @@ func TestRenameRefusesBadValues(t *testing.T) {
 	require.ErrorContains(t, err, "run it in the root of the repository")
 }
 
-// A file that lost its place is reported, and no other file is changed.
+// A file without the expected text is reported, and no other file is changed.
 func TestRenameWritesAllOrNothing(t *testing.T) {
 	dir := repository(t)
 	security := filepath.Join(dir, "SECURITY.md")

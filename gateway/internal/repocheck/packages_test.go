@@ -14,7 +14,7 @@ import (
 // modulePath is set by gateway/deploy/renamemodule.
 const modulePath = "goblin"
 
-// source is one package of this module, with the files for all systems and tags.
+// source is a package of this module, with the files for all systems and tags.
 type source struct {
 	*build.Package
 	name  string // import path within the module; "main" for the root

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fill takes places for a client until it would have to wait.
+// fill acquires slots for a client until it would have to wait.
 func fill(p *Limiter, who any) (releases []func()) {
 	for {
 		release := p.TryAcquire(who)
@@ -32,7 +32,7 @@ func TestOneClientLeavesPlacesToOthers(t *testing.T) {
 	require.Len(t, fill(p, "three"), 192-12, "what the others gave back")
 }
 
-// stranger is a client of a group, by one of its names.
+// stranger is a client of a group, with one of its names.
 type stranger struct{ address, name string }
 
 func (s stranger) Group() any { return s.address }
@@ -95,7 +95,7 @@ func TestOneClientNeverGetsAllPlaces(t *testing.T) {
 	require.NotNil(t, New(1).TryAcquire("one"), "the only one")
 }
 
-// has reports whether a place came.
+// has reports whether a slot was assigned.
 func (w *Wait) has() bool {
 	select {
 	case <-w.Done():
@@ -137,15 +137,14 @@ func TestThoseWhoWaitGetAPlaceInTurn(t *testing.T) {
 	}
 }
 
-// Whatever happens, places are neither lost nor given twice, and nobody waits
-// for one that it may have.
+// Slots are neither lost nor assigned twice, and no client waits for a free one.
 func TestPlacesAddUp(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.SampledFrom([]int{1, 2, 5, 9, 32, 33, 40}).Draw(t, "limit")
 		places := New(limit)
 		type holder struct {
-			wait *Wait // nil for who got a place at once
+			wait *Wait // nil if it got a slot at once
 			give func()
 		}
 		var all []holder

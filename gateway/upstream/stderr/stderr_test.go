@@ -9,7 +9,7 @@ import (
 	"goblin/gateway/upstream/stderr"
 )
 
-// Each text is what a program of the field writes when it fails.
+// The texts are outputs of common programs that fail.
 func TestTheErrorIsFoundInWhatProgramsWrite(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

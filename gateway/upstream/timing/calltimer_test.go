@@ -10,7 +10,7 @@ import (
 	"goblin/gateway/upstream/timing"
 )
 
-// act is what happens to a clock at a time after its start.
+// act is an event of a timer, at a time after its start.
 type act struct {
 	at time.Duration
 	do func(*timing.CallTimer)
@@ -25,7 +25,7 @@ func TestTheTimeOfACall(t *testing.T) {
 		name         string
 		limit, whole time.Duration
 		acts         []act
-		over         time.Duration // 0 for never
+		over         time.Duration // 0: never
 	}{
 		{"ends with its limit", s, 10 * s, nil, s},
 		{"never ends without one", 0, 10 * s, []act{{s, extend}}, 0},

@@ -72,7 +72,7 @@ func TestEventStreams(t *testing.T) {
 	require.Equal(t, 1500*time.Millisecond, ev.Retry)
 }
 
-// endless never ends a line.
+// endless is a reader of a line without an end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -110,7 +110,7 @@ func TestEventsThatAreReadAtOnceShareTheirRoom(t *testing.T) {
 	_, err = wire.NewStreamReader(half, 4<<20, shared).Next()
 	require.ErrorIs(t, err, memlimit.ErrFull)
 
-	// What has ended takes no room any more.
+	// A finished stream uses no memory.
 	require.NoError(t, w.Close())
 	require.ErrorIs(t, <-ended, io.EOF)
 	require.True(t, shared.CanReserve(3<<20))
@@ -145,7 +145,7 @@ func FuzzEvents(f *testing.F) {
 		}
 		bits, _, _ := readEvents(iotest.OneByteReader(strings.NewReader(in)), 4096)
 		require.Equal(t, whole, bits)
-		// All line ends are one to the standard.
+		// The standard treats all line breaks the same.
 		same, _, _ := readEvents(strings.NewReader(strings.NewReplacer("\r\n", "\r", "\n", "\r").Replace(in)), 4096)
 		require.Equal(t, whole, same)
 		for _, e := range whole {

@@ -34,8 +34,8 @@ func TestCleanTakesTheProtocolOutOfAResultAndNothingElse(t *testing.T) {
 	require.Equal(t, `{"resultType":"mine"}`, string(wire.StripHopKeys([]byte(`{"resultType":"mine"}`), false)), "of params it is the server's own")
 }
 
-// FuzzClean: whatever a backend sends stays valid, and what was not the
-// protocol's stays.
+// FuzzClean checks that any message of a server stays valid, and that only keys of the
+// protocol are removed.
 func FuzzClean(f *testing.F) {
 	f.Add([]byte(`{"a":1,"_meta":{"io.modelcontextprotocol/serverInfo":{},"v":1},"resultType":"complete"}`))
 	f.Add([]byte(`{ "_meta" : { } , "resultType" : 1 , "resultType" : 2 }`))
