@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// library lists resources as servers do: about 200 bytes each.
+// library returns resources of a typical size: about 200 bytes each.
 func library(server string, from, n int) [][]byte {
 	items := make([][]byte, n)
 	for i := range items {
@@ -18,8 +18,8 @@ func library(server string, from, n int) [][]byte {
 	return items
 }
 
-// big is a catalog of 99 servers with 1,000 resources and tools each, and one
-// more without lists, "s99".
+// big returns a catalog of 99 servers with 1,000 resources and tools each, and the server
+// "s99" without lists.
 func big(b testing.TB) *Registry {
 	var o Options
 	for i := range 100 {
@@ -97,7 +97,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// Budget: about 200 ns and no allocation for what is listed.
+// Budget: about 200 ns and no allocation for listed names.
 func BenchmarkResolve(b *testing.B) {
 	r := big(b)
 	r.SetList("s99", Template, [][]byte{item(Template, "file:///x/{+path}")})
@@ -129,7 +129,7 @@ func BenchmarkResolve(b *testing.B) {
 	}
 }
 
-// listedForTest is Listed as the other look-ups are.
+// listedForTest is Listed with the signature of the other lookups.
 func (r *Registry) listedForTest(k Kind) func(string) (Target, error) {
 	return func(name string) (t Target, err error) {
 		t, ok := r.Load().LookupListed(k, name)
@@ -140,8 +140,8 @@ func (r *Registry) listedForTest(k Kind) func(string) (Target, error) {
 	}
 }
 
-// Whatever servers list and clients ask for, an answer takes about a millisecond
-// with templates, and microseconds without.
+// The time of a lookup is limited for any list and any name: about 1 ms with templates,
+// microseconds without.
 func BenchmarkResolveHostile(b *testing.B) {
 	var o Options
 	for i := range 20 {
@@ -230,7 +230,7 @@ func BenchmarkContents(b *testing.B) {
 	<-ch
 }
 
-// Budget: 10,000 a second must be nothing beside a request, 1 % of a core.
+// Budget: 10,000 per second must take less than 1 % of a core.
 func BenchmarkTouched(b *testing.B) {
 	for _, n := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("uris=%d", n), func(b *testing.B) {
@@ -253,7 +253,7 @@ func BenchmarkTouched(b *testing.B) {
 	}
 }
 
-// What a screen looks at when something changed.
+// BenchmarkWindows measures the reads of the UI after a change.
 func BenchmarkWindows(b *testing.B) {
 	r := New(Options{Servers: []string{"a"}})
 	for i := range 1000 {

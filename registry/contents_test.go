@@ -23,7 +23,7 @@ func asked(kind Kind, server, name string) *Invocation {
 	}
 }
 
-// expanded is the read of a template's expansion.
+// expanded is the read of an expanded template.
 func expanded(server, template, uri string) *Invocation {
 	inv := asked(Template, server, template)
 	inv.Expanded = names.Scheme + server + "/" + uri
@@ -31,7 +31,7 @@ func expanded(server, template, uri string) *Invocation {
 	return inv
 }
 
-// cached is all that is in the cache, sorted, stale ones with their reason.
+// cached returns the sorted contents of the cache. Stale ones have their reason.
 func cached(r *Registry) string {
 	var out []string
 	for _, i := range r.Contents().All() {
@@ -47,7 +47,7 @@ func cached(r *Registry) string {
 
 func lines(s ...string) string { return strings.Join(s, "\n") }
 
-// library2 is two servers with one thing of each kind cached.
+// library2 returns two servers with one cached entry of each kind.
 func library2(t testing.TB) *Registry {
 	r := catalog(t, Options{}, `
 		a resource x:/1
@@ -131,7 +131,7 @@ func TestR2_03ListsKeepSurvivorsAndDropWhatIsGone(t *testing.T) {
 	r := library2(t)
 	c := r.Contents()
 	c.Put(asked(Resource, "a", "x:/2"))
-	c.Put(asked(Resource, "a", "y:/linked")) // in no list, before or after
+	c.Put(asked(Resource, "a", "y:/linked")) // never listed
 	survivor := c.Last(Resource, "a", "x:/2")
 	set(r, "a", Resource, "x:/2", "x:/3")
 	require.Same(t, survivor, c.Last(Resource, "a", "x:/2"))
@@ -144,7 +144,7 @@ func TestR2_03ListsKeepSurvivorsAndDropWhatIsGone(t *testing.T) {
 func TestResourcesThatOnlyATemplateReachesGoWithIt(t *testing.T) {
 	r := library2(t)
 	c := r.Contents()
-	c.Put(asked(Resource, "a", "x:/deep")) // in no list, but of the template
+	c.Put(asked(Resource, "a", "x:/deep")) // never listed, but the template matches it
 	c.Put(asked(Resource, "a", "x:/linked"))
 	r.RecordLink("a", "x:/linked")
 	set(r, "a", Resource, "x:/1", "x:/9")
@@ -200,7 +200,7 @@ func TestUpdatesThatNobodySubscribedToAreIgnored(t *testing.T) {
 	require.False(t, r.Contents().Last(Resource, "a", "x:/1").Stale)
 }
 
-// What comes while an answer is on the way counts as what comes after it.
+// An update while an answer is in flight counts as an update after it.
 func TestUpdatesDuringAReadCountAsThoseAfterIt(t *testing.T) {
 	for _, c := range []struct {
 		subscribed, updated, read string
@@ -335,7 +335,7 @@ func TestAFlatIDThatChangesIsNoLeaving(t *testing.T) {
 	r := New(Options{Servers: []string{"a"}, Flat: true, Now: func() time.Time { return now }})
 	set(r, "a", Resource, "x:/1")
 	now = time.Unix(60, 0)
-	set(r, "a", Resource, "x:/1", "x://1") // both get a tail now
+	set(r, "a", Resource, "x:/1", "x://1") // both get a suffix now
 	inv := asked(Resource, "a", "x:/1")
 	inv.Time = time.Unix(59, 0)
 	r.Contents().Put(inv)
@@ -394,7 +394,7 @@ func TestR2_09ALostConnectionMarksOnlyItsServer(t *testing.T) {
 		"a template x:/{v} (connection lost)", "a tool t (connection lost)", cachedOfB), cached(r))
 	r.SetState("a", ServerState{State: StateConnecting})
 	require.Empty(t, ch, "it was lost before")
-	r.SetVisible("a", false) // the time of grace is over
+	r.SetVisible("a", false) // the grace period is over
 	require.Equal(t, Cached, <-ch)
 	require.Equal(t, lines("a tool t (connection lost)", cachedOfB), cached(r))
 }
@@ -457,7 +457,7 @@ func TestContentsAreBoundedByUse(t *testing.T) {
 	require.Equal(t, fit, n)
 	require.LessOrEqual(t, held, int64(maxContents))
 	require.NotNil(t, c.Last(Tool, "a", "t0"), "used now")
-	c.All() // no use
+	c.All() // not a use
 	put(fit)
 	put(fit + 1)
 	n, held = c.Stats()
@@ -507,7 +507,7 @@ func TestClear(t *testing.T) {
 	require.Equal(t, "a tool t", cached(r))
 }
 
-// Whatever happens at once, the books agree with what is there.
+// After concurrent operations, the counters match the contents.
 func TestContentsUnderConcurrency(t *testing.T) {
 	r := library2(t)
 	c := r.Contents()

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// told returns the records about changes that came after number from.
+// told returns the log records about changes after the number from.
 func told(r *Registry, from uint64) (out []string) {
 	for _, rec := range r.Logs().Window(from, -1) {
 		if rec.Source != SourceEvent {

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// ClearServer forgets all of a server's invocations and returns how many.
+// ClearServer removes all of a server's invocations and returns their number.
 func (c *Contents) ClearServer(server string) int {
 	n := c.removeFunc(server, func(*content) bool { return true })
 	c.registry.logRemoved(server, "cleared", n, "")
 	return n
 }
 
-// Stats says how much is cached.
+// Stats returns the number and size of the cached entries.
 func (c *Contents) Stats() (entries int, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.recent.Len(), c.bytes
 }
 
-// All returns all invocations, the newest first. It counts as no use.
+// All returns all invocations, newest first. It does not count as a use.
 func (c *Contents) All() []*Invocation {
 	c.mu.Lock()
 	out := make([]*Invocation, 0, c.recent.Len())

@@ -47,7 +47,7 @@ func TestLogsAreBoundedInBytes(t *testing.T) {
 	require.Greater(t, bytes, maxLogBytes-2*maxLogText)
 	s := j.Stats()
 	require.Equal(t, s.First, s.Dropped+1)
-	// After many bytes, many records: the ring wraps where some are gone.
+	// Many bytes, then many records: the ring wraps after evictions.
 	for i := range 2 * maxLogRecords {
 		j.Append(LogRecord{Text: fmt.Sprint(i)})
 	}
@@ -113,7 +113,7 @@ func TestTrafficIsGivenBackAsItWasAppended(t *testing.T) {
 	var want []TrafficRecord
 	for i := range 3 * maxOrigins {
 		who := i
-		if i%3 > 0 { // most records are like one before
+		if i%3 > 0 { // most records repeat an earlier one
 			who = i % 7
 		}
 		rec := TrafficRecord{
@@ -155,8 +155,8 @@ func TestTrafficIsGivenBackAsItWasAppended(t *testing.T) {
 	require.EqualValues(t, 2*maxOrigins, j.Requests(), "notifications are none")
 }
 
-// Notifications have a ring of their own, so that they never displace requests or their
-// bodies, and equal ones are one record.
+// Notifications have their own ring, so that they never evict requests or their bodies.
+// Equal notifications share a record.
 func TestNotificationsDisplaceNoRequests(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	note := func(server, name string, at int, params []byte) TrafficRecord {
@@ -180,7 +180,7 @@ func TestNotificationsDisplaceNoRequests(t *testing.T) {
 	require.EqualValues(t, 19*maxNotifications+1, j.Stats().Dropped)
 	require.Equal(t, call, j.Stats().First)
 
-	// An hour of updates of two resources is two records.
+	// An hour of updates of two resources makes two records.
 	j = New(Options{}).Traffic()
 	for i := range 3600 {
 		j.Append(note("a", []string{"clock", "other"}[i%2], i, []byte(`{}`)))
@@ -206,7 +206,6 @@ func TestNotificationsDisplaceNoRequests(t *testing.T) {
 	require.Equal(t, 4, j.Len(), "what differs is no equal")
 }
 
-// A server that says much takes the places of its own records, not those of others.
 func TestAServerDisplacesItsOwnRecordsOnly(t *testing.T) {
 	const quiet, each = 20, 10
 	r := New(Options{})

@@ -17,7 +17,7 @@ func TestLatencyIsTheMedianOfTheLastAnswers(t *testing.T) {
 		return s.Latency
 	}
 	require.Zero(t, latency("a"))
-	r.RecordLatency("a", time.Hour) // its program had to be fetched first
+	r.RecordLatency("a", time.Hour) // the program was downloaded first
 	require.Equal(t, time.Hour, latency("a"))
 	for range 4 {
 		r.Traffic().Append(registry.TrafficRecord{Server: "a", Duration: time.Millisecond, Status: "success"})

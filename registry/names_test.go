@@ -15,7 +15,7 @@ import (
 	"goblin/registry/names"
 )
 
-// toolNames returns what clients see for each server's tool.
+// toolNames returns the listed name of each server's tool.
 func toolNames(r *Registry) map[string]string {
 	out := map[string]string{}
 	for e := range r.Load().All(Tool) {
@@ -24,19 +24,19 @@ func toolNames(r *Registry) map[string]string {
 	return out
 }
 
-// tail is the short tail of a tool, without its separator.
+// tail returns the short suffix of a tool, without its separator.
 func tail(server, original string) string {
 	short, _ := names.HashSuffixes(server+"\x00"+original, '_')
 	return short[1:]
 }
 
-// longTail is the long one, with its separators.
+// longTail returns the long suffix of a tool, with its separators.
 func longTail(server, original string) string {
 	_, long := names.HashSuffixes(server+"\x00"+original, '_')
 	return long
 }
 
-// flatHash is the short tail of a flat id, without its separator.
+// flatHash returns the short suffix of a flat ID, without its separator.
 func flatHash(original string) string {
 	short, _ := names.HashSuffixes(original, '~')
 	return short[1:]
@@ -112,8 +112,8 @@ func TestTheLongestServerNameHasTools(t *testing.T) {
 	}
 }
 
-// Names are a function of the config and of (server, original): they do not
-// depend on who is up, who listed first, or in which order.
+// Names depend only on the config and on (server, original). They do not depend on
+// running servers or the order of lists.
 func TestNamesDoNotDependOnWhoIsUp(t *testing.T) {
 	servers := []string{"my", "my_db", "my.db", "my_db_x", "m", "other"}
 	tools := []string{"x", "db_x", "db.x", "db_x_y", "x_y", "y"}
@@ -150,7 +150,7 @@ func TestNamesDoNotDependOnWhoIsUp(t *testing.T) {
 	}
 }
 
-// Names follow from the servers that there are, whichever there were before.
+// Names depend on the current servers only, not on earlier ones.
 func TestNamesAreThoseOfAFreshStartWhateverServersCameAndWent(t *testing.T) {
 	lists := map[string][]string{
 		"my": {"db_x", "x", "y"}, "my_db": {"x", "z"}, "my.": {"x", "db_z"}, "m": {"y_x"}, "api": {"x"}, "my.db": {"x"},
@@ -198,7 +198,7 @@ func TestNamesAreThoseOfAFreshStartWhateverServersCameAndWent(t *testing.T) {
 	}
 }
 
-// add and remove make one server more and one less.
+// add and remove add and remove a server.
 func add(r *Registry, server string) { r.SetServers(append(slices.Clone(r.order), server), nil) }
 
 func remove(r *Registry, server string) {
@@ -281,7 +281,7 @@ func TestOwnToolsComeFirst(t *testing.T) {
 	require.Equal(t, []string{"goblin://servers", "mcp://a/x:1"}, listed(r.Load(), Resource), "resources are in byte order")
 }
 
-// A tool's link follows its resource when that gains or loses its tail.
+// A tool's link follows its resource if that gains or loses its suffix.
 func TestToolLinksFollowFlatIDs(t *testing.T) {
 	r := New(Options{Servers: []string{"s"}, Flat: true})
 	r.SetList("s", Tool, [][]byte{[]byte(`{"name":"t","_meta":{"ui":{"resourceUri":"app://a/b"}}}`)})

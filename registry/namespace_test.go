@@ -14,13 +14,13 @@ import (
 	"goblin/registry/names"
 )
 
-// twins are two registries that are told the same and list in either namespace.
+// twins are two registries with the same contents, one per namespace.
 type twins struct {
 	uri, flat *Registry
 	servers   []string
 }
 
-// drawTwins makes them of servers whose names and URIs are easily mixed up.
+// drawTwins draws servers with similar names and URIs.
 func drawTwins(t *rapid.T) *twins {
 	w := &twins{servers: rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "a_b", "a.b", "b", "a_file"}), 1, 4, rapid.ID[string]).Draw(t, "servers")}
 	page := rapid.SampledFrom([]int{1, 2, 1000}).Draw(t, "page")
@@ -64,7 +64,7 @@ var (
 	}
 )
 
-// relist draws what a server lists of a kind.
+// relist draws a server's list of a kind.
 func (w *twins) relist(t *rapid.T, server string, k Kind) {
 	nameList := rapid.SliceOfNDistinct(drawnNames[k], 0, 6, rapid.ID[string]).Draw(t, server+" "+listName(k))
 	if len(nameList) > 4 && k != Resource {
@@ -82,8 +82,8 @@ func (w *twins) relist(t *rapid.T, server string, k Kind) {
 	w.flat.SetList(server, k, items)
 }
 
-// alike holds that clients see no difference between two catalogs: neither in lists nor in
-// what names and URIs mean.
+// alike checks that clients see no difference between two catalogs: in lists and in the
+// meaning of names and URIs.
 func alike(t *rapid.T, want, got *Snapshot, uris []string) {
 	uris = slices.Clone(uris)
 	for k := range Kind(Kinds) {
@@ -110,7 +110,7 @@ func alike(t *rapid.T, want, got *Snapshot, uris []string) {
 				for _, c := range several.Candidates {
 					_, err := resolveBy(got, k, c)
 					_, same := resolveBy(want, k, c)
-					_, again := errors.AsType[*AmbiguousError](err) // spelled so, it may be one of several once more
+					_, again := errors.AsType[*AmbiguousError](err) // this spelling may be ambiguous again
 					if err != nil && !again || refusal(err) != refusal(same) {
 						t.Fatalf("%s %q is said to be %q, perhaps: %v, and not %v", k, name, c, err, same)
 					}
@@ -124,8 +124,8 @@ func alike(t *rapid.T, want, got *Snapshot, uris []string) {
 	}
 }
 
-// refusal is an error, without the candidates for a name that fits several: of many with one
-// key some are told.
+// refusal returns an error without the candidates of an ambiguous name, because only some
+// of them are listed.
 func refusal(err error) string {
 	if err == nil {
 		return ""
@@ -149,8 +149,8 @@ func TestALinkThatChangesWithinOneFlatIDChangesInTheOtherNamespace(t *testing.T)
 	}
 }
 
-// What is said of both registries is shown in each namespace by either, before and after
-// servers list something else, through any part of the catalog.
+// Both registries show the same catalog in each namespace, before and after changes of
+// any part of it.
 func TestACatalogInAnotherNamespaceIsThatOfARegistryWithIt(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -202,7 +202,7 @@ func TestACatalogInAnotherNamespaceIsThatOfARegistryWithIt(t *testing.T) {
 				before := narrow[i]
 				narrow[i], native[i] = moved[i].Narrow(c, before), of.want.Load().Narrow(c, native[i])
 				alike(rt, native[i], narrow[i], uris)
-				for server := range c.servers { // names do not depend on what is chosen
+				for server := range c.servers { // names do not depend on the selection
 					for _, uri := range uris {
 						require.Equal(rt, of.want.ListedURI(server, uri), moved[i].ListedURI(server, uri))
 						if c.servers[server] {
@@ -224,7 +224,8 @@ func TestACatalogInAnotherNamespaceIsThatOfARegistryWithIt(t *testing.T) {
 	})
 }
 
-// InNamespace shares definitions with the snapshot and unchanged servers with the one before.
+// InNamespace shares definitions with the snapshot, and unchanged servers with the
+// previous result.
 func TestANamespaceSharesWhatDidNotChange(t *testing.T) {
 	t.Parallel()
 	r := catalog(t, Options{}, "a resource x:2\na resource x:1\na tool t\nb resource x:1\nb template x:{v}\nb tool t\nb prompt p")
@@ -243,7 +244,8 @@ func TestANamespaceSharesWhatDidNotChange(t *testing.T) {
 	require.Same(t, was, was.InNamespace(true, nil))
 }
 
-// Who makes two URIs equal in one namespace gets no more listed than by a registry with it.
+// A server that makes two URIs equal in a namespace gets no more entries than in a
+// registry with that namespace.
 func TestURIsWithOneFlatIDAndOneTailAreListedOnce(t *testing.T) {
 	t.Parallel()
 	pair := []string{"x////://::/:/:/:/:", "x://///::::////:://"}

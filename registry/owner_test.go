@@ -12,8 +12,8 @@ import (
 	"goblin/registry/names"
 )
 
-// A name below a prefix of github, which has listed nothing, reaches nobody else,
-// however another server spells what it has.
+// A name with the prefix of github, which has listed nothing, reaches no other server,
+// regardless of their spellings.
 func TestNamesBelowAPrefixAreItsServersForGood(t *testing.T) {
 	long := strings.Repeat("l", 60)
 	servers := []string{"github", "my.api", "my", "my_db", "a__b", long, "evil"}
@@ -127,8 +127,7 @@ func TestSuggestionsAreOfTheServerThatANameIsOf(t *testing.T) {
 	}
 }
 
-// A withheld tool's name is not taken for the bare name of another tool of the
-// same server.
+// An unapproved tool's name does not resolve to another tool of the same server.
 func TestNamesOfWithheldToolsReachNothingElse(t *testing.T) {
 	r := catalog(t, Options{}, "calc tool calc_add\ncalc tool calc/add\ncalc tool same")
 	require.Equal(t, "calc calc_add", outcome(r.ResolveTool("calc_add")))
@@ -141,7 +140,7 @@ func TestNamesOfWithheldToolsReachNothingElse(t *testing.T) {
 	require.Equal(t, "calc calc_add", outcome(r.ResolveTool("calc_calc_add")))
 }
 
-// Whatever a server lists, it takes no name that another server's entry has.
+// A server cannot take a name of another server's entry by any list.
 func TestNoServerCanMakeAnothersListedName(t *testing.T) {
 	plain := []string{"x", "db_x", "create_issue", "db_create_issue", "a.b", "db_a.b", strings.Repeat("n", 70), "db_" + strings.Repeat("n", 70), "catalog_x"}
 	for _, servers := range [][]string{
@@ -157,8 +156,8 @@ func TestNoServerCanMakeAnothersListedName(t *testing.T) {
 		{strings.Repeat("l", 46), strings.Repeat("l", 60)},
 	} {
 		t.Run(strings.Join(servers, " "), func(t *testing.T) {
-			// What each server alone would be listed as, and with that all that
-			// another one could try to be listed so.
+			// The names that each server alone would list, and all that another server
+			// could try for them.
 			tools, flats := map[string]string{}, map[string]string{}
 			for _, victim := range servers {
 				r := New(Options{Servers: servers, Own: []string{"catalog_x"}})
@@ -224,13 +223,13 @@ func TestNoServerCanMakeAnothersListedName(t *testing.T) {
 	}
 }
 
-// A short tail can be made to fit by trying spellings that are listed alike. So
-// no two servers may choose both.
+// A server can find a matching short suffix by trying spellings that are listed the same.
+// Two servers must therefore not be able to choose both.
 func TestOnlyLongTailsFollowWhatANameDoesNotShow(t *testing.T) {
 	odd := []string{"x", "a.b", "a:b", "a_b", "db_a.b", "db_a:b", "db_a_b", strings.Repeat("n", 70), "db_" + strings.Repeat("n", 70), "a.b_deadbeef", "db_a.b_deadbeef"}
 	for _, servers := range [][]string{{"my", "my_db"}, {"a.b", "a_b"}, {"m", "my", "my_db"}, {"a.b.c", "a_b.c", "a.b_c"}, {"m", "my_db", "m.y_db"}} {
 		r := New(Options{Servers: servers})
-		short := map[string]map[string]bool{} // what is in front of a short tail → servers
+		short := map[string]map[string]bool{} // text before a short suffix → servers
 		for _, s := range servers {
 			set(r, s, Tool, odd...)
 		}
@@ -240,7 +239,7 @@ func TestOnlyLongTailsFollowWhatANameDoesNotShow(t *testing.T) {
 				continue
 			}
 			if names.IsToolName(e.Name) && len(r.rules[e.Server].FullToolName(e.Name)) <= r.opt.MaxName-names.SuffixLen {
-				continue // nothing to choose
+				continue // no choice
 			}
 			if short[base] == nil {
 				short[base] = map[string]bool{}
@@ -294,8 +293,8 @@ func TestFewTemplatesMayBeginWithAVariable(t *testing.T) {
 	require.Contains(t, ps[0].Text, "dropped: more than 100 templates begin with a variable")
 }
 
-// hostileTemplates are templates of which all have to be matched with a URI that
-// begins with x:.
+// hostileTemplates adds templates that must all be matched with a URI that begins with
+// x:.
 func hostileTemplates(r *Registry) {
 	for i := range 4 {
 		texts := make([]string, 10_000)
@@ -330,7 +329,7 @@ func TestTooManyTemplatesAreNotMatched(t *testing.T) {
 	require.True(t, budget.IsSpent())
 }
 
-// Links that differ in nothing that flat ids show cost no more than others.
+// Links with equal flat IDs cost no more than others.
 func TestLearnedLinksWithOneFlatIDAreCounted(t *testing.T) {
 	r := New(Options{Servers: []string{"a"}})
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -367,7 +366,7 @@ func TestLearnedLinksWithOneFlatIDAreCounted(t *testing.T) {
 	require.Zero(t, alike)
 }
 
-// FuzzOwner: what has a server's prefix reaches that server or nobody.
+// FuzzOwner checks that a name with a server's prefix reaches that server or none.
 func FuzzOwner(f *testing.F) {
 	for _, s := range []string{"my_db_x", "my/x", "a.b_x", "mcp://my/x", " MCP://my_db/x", "my_db_x~00000000", "my_db_x_00000000"} {
 		f.Add(s)
@@ -398,7 +397,7 @@ func FuzzOwner(f *testing.F) {
 	})
 }
 
-// What is looked up where messages are read stands in a list just so.
+// Lookups during the reading of messages find exactly the listed names.
 func TestListedFindsListedNamesOnly(t *testing.T) {
 	for _, flat := range []bool{false, true} {
 		r := catalog(t, Options{Flat: flat, Own: []string{"own"}}, `

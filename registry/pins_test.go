@@ -57,7 +57,7 @@ func TestWithheldToolsAreKnownInEverySpelling(t *testing.T) {
 	}
 }
 
-// Who asks for a tool by its name must not learn that there is one which a profile hides.
+// A lookup by name must not reveal a tool that a profile hides.
 func TestWithheldToolsOutsideOfAViewAreUnknown(t *testing.T) {
 	r := New(Options{Servers: []string{"odd.one", "other"}})
 	r.SetUnapproved("odd.one", []UnapprovedTool{{Server: "odd.one", Name: "a b", Hidden: true}, {Server: "odd.one", Name: "seen", Hidden: true}})
@@ -91,7 +91,8 @@ func TestDiffsSayWhatChanged(t *testing.T) {
 	}
 }
 
-// FuzzDiff: a diff shows no more than there is, however a server nests it.
+// FuzzDiff checks that a diff is not longer than the definitions, regardless of their
+// nesting.
 func FuzzDiff(f *testing.F) {
 	f.Add([]byte(`{"description":"a\nb","name":"t"}`), []byte(`{"description":"a\nc","name":"t"}`))
 	f.Add([]byte(strings.Repeat("[", 900)+strings.Repeat("]", 900)), []byte(`{"a":"[\"["}`))

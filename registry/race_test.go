@@ -7,7 +7,8 @@ import (
 	_ "pgregory.net/rapid" // its flags come first
 )
 
-// The race detector makes each draw ten times as slow, and sees the same in all of them.
+// The race detector makes each draw ten times slower, and finds the same races in all of
+// them.
 func init() {
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)

@@ -13,8 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// catalog makes a registry from a text with one entry per line:
-// server kind original.
+// catalog returns a registry from a text with one entry per line: server kind original.
 func catalog(t testing.TB, o Options, text string) *Registry {
 	t.Helper()
 	lists := map[string]*[Kinds][]string{}
@@ -78,7 +77,7 @@ func listed(s *Snapshot, k Kind) []string {
 	return out
 }
 
-// pages walks all pages and returns what a client would decode.
+// pages reads all pages and decodes them as a client does.
 func pages(t testing.TB, s *Snapshot, k Kind) [][]map[string]any {
 	t.Helper()
 	var out [][]map[string]any
@@ -126,7 +125,7 @@ func TestDefinitionsKeepTheirBytes(t *testing.T) {
 	require.Equal(t, `{"name":"s_t","annotations":{"title":"hint"},"_meta":{"ui":{"resourceUri":"ui://s/x"},"ui/resourceUri":"ui://s/y","k":12345678901234567890}}`, string(e.JSON()))
 	require.Contains(t, string(e.Original), `"ui://x"`)
 	require.Equal(t, "t hint t -1", fmt.Sprint(e.Name, " ", e.Title, " ", e.Label, " ", e.Size))
-	for _, uri := range []string{"ui://x", "ui://y"} { // shown by a tool, listed nowhere
+	for _, uri := range []string{"ui://x", "ui://y"} { // shown by a tool, not listed
 		got, err := r.ResolveResource("mcp://s/" + uri)
 		require.NoError(t, err)
 		require.Equal(t, uri, got.Name)
@@ -136,7 +135,7 @@ func TestDefinitionsKeepTheirBytes(t *testing.T) {
 func TestToolsThatRunAsTasksOnlyAreKnown(t *testing.T) {
 	for execution, only := range map[string]bool{
 		``: false,
-		`,"execution":{"taskSupport":"forbidden"}`: false, // as official SDKs say of all others
+		`,"execution":{"taskSupport":"forbidden"}`: false, // as official SDKs mark all other tools
 		`,"execution":{"taskSupport":"optional"}`:  false,
 		`,"execution":{"taskSupport":"required"}`:  true,
 		`,"execution":"required"`:                  false,
@@ -213,7 +212,7 @@ func TestPagesSurviveInsertAndDelete(t *testing.T) {
 		s resource x:9`)
 	first, err := r.Load().Page(Resource, "")
 	require.NoError(t, err)
-	set(r, "s", Resource, "x:0", "x:1", "x:4", "x:5", "x:7", "x:9") // the last one seen is gone
+	set(r, "s", Resource, "x:0", "x:1", "x:4", "x:5", "x:7", "x:9") // the cursor's entry was removed
 	second, err := r.Load().Page(Resource, first.Next)
 	require.NoError(t, err)
 	text := string(bytes.Join(second.Chunks, nil))

@@ -13,7 +13,7 @@ import (
 	"goblin/registry/names"
 )
 
-// outcome says in one line what a request came to.
+// outcome returns the result of a request in one line.
 func outcome(target Target, err error) string {
 	if err != nil {
 		return err.Error()
@@ -69,10 +69,10 @@ func TestResolveResource(t *testing.T) {
 		"mcp://odd/file:///t%7Bx%7D":               "odd file:///t{x}",
 		"mcp://odd/file:///with%20space":           "odd file:///with space ",
 		"  mcp://calculator/file:///./data.json\n": "calculator file:///data.json",
-		// percent-decoded
+		// percent-encoded
 		"mcp://filesystem/file%3A%2F%2F%2Flogs%2Fapp.log": "filesystem file:///logs/app.log",
 		"mcp://odd/file:///100%25":                        "odd file:///100%",
-		// flat, however many underscores
+		// flat, with any number of underscores
 		"filesystem_file_logs_app.log":              "filesystem file:///logs/app.log",
 		"filesystem_file___logs_app.log":            "filesystem file:///logs/app.log",
 		"filesystem_file____logs_app.log":           "filesystem file:///logs/app.log",
@@ -274,7 +274,7 @@ func TestLearnedLinks(t *testing.T) {
 		"both:1":                            `AMBIGUOUS: resource "both:1" has several matches; use a full name: mcp://b/both:1, mcp://c/both:1`,
 		"mcp://b/file:///out put.json":      "RESOURCE_NOT_FOUND: Resource not found: mcp://b/file:///out put.json",
 		"mcp://c/t:a b":                     "c t:a b by t:{v}",
-		"mcp://c/t:a%20b":                   "c t:a b by t:{v}", // the server's bytes, not the client's
+		"mcp://c/t:a%20b":                   "c t:a b by t:{v}", // the server's spelling, not the client's
 	} {
 		if got := outcome(r.ResolveResource(uri)); got != want {
 			t.Errorf("%q\n got %s\nwant %s", uri, got, want)
@@ -335,7 +335,8 @@ func TestListedURI(t *testing.T) {
 	}
 }
 
-// randomURI makes what servers list: any scheme, dots, escapes, all of Unicode.
+// randomURI returns a URI as servers list them: any scheme, dots, escapes, all of
+// Unicode.
 func randomURI(rng *rand.Rand) string {
 	pieces := []string{
 		"/", "/", "//", "..", ".", "%2e", "%2F", "%", " ", "é", "日本", "a", "B", "_", "__", "-", "~", "?", "&", "=", "#",
@@ -378,8 +379,8 @@ func TestEveryListedURIResolvesToItsBytes(t *testing.T) {
 			got, err = r.ResolveResource(e.Flat)
 			require.NoError(t, err, e.Flat)
 			require.Same(t, e, got.Entry, e.Flat)
-			// What a URL parser makes of it finds it too, or says that it could
-			// be another.
+			// The form of a URL parser resolves to the same resource, or is reported as
+			// ambiguous.
 			got, err = r.ResolveResource(names.NormalizeURI(names.NamespacedURI(e.Server, e.Name)))
 			if err != nil {
 				require.ErrorContains(t, err, "AMBIGUOUS")
@@ -397,7 +398,7 @@ func TestEveryListedURIResolvesToItsBytes(t *testing.T) {
 	}
 }
 
-// Apps and skills keep their schemes, with the server behind them, in both modes.
+// Apps and skills keep their schemes, followed by the server, in both namespaces.
 func TestAppsAndSkillsKeepTheirSchemes(t *testing.T) {
 	t.Parallel()
 	for _, flat := range []bool{false, true} {
@@ -415,7 +416,7 @@ func TestAppsAndSkillsKeepTheirSchemes(t *testing.T) {
 			"ui://s/app/x.html":       "s ui://app/x.html",
 			"UI://s/app/x.html":       "s ui://app/x.html",
 			"mcp://s/ui://app/x.html": "s ui://app/x.html",
-			"ui://app/x.html":         "s ui://app/x.html", // one server has it
+			"ui://app/x.html":         "s ui://app/x.html", // only one server has it
 			"s_ui_app_x.html":         "s ui://app/x.html",
 			"ui://s/b/%C3%BC":         "s ui://b/ü",
 			"mcp://s/ui://b/%C3%BC":   "s ui://b/ü",
@@ -426,7 +427,7 @@ func TestAppsAndSkillsKeepTheirSchemes(t *testing.T) {
 			"ui://t/7":                "s ui://t/7",
 			"skill://s/git/SKILL.md":  "s skill://git/SKILL.md",
 			"skill://git/SKILL.md":    "s skill://git/SKILL.md",
-			"ui://o/y":                "", // it is o's for good
+			"ui://o/y":                "", // permanently reserved for o
 			"ui://s/none":             "",
 			"ui://x/none":             "",
 			"ui://s":                  "",

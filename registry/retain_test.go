@@ -44,7 +44,7 @@ func TestRetainDropsWhatIsNotKept(t *testing.T) {
 				require.NotContains(t, strings.Join(left, " "), "drop")
 			}
 			require.Len(t, before.visible("b", Resource), r.Load().ServerCount("b", Resource))
-			got, err := r.ResolveTool("drop") // there is one owner only
+			got, err := r.ResolveTool("drop") // there is only one owner
 			require.NoError(t, err)
 			require.Equal(t, "b", got.Server)
 			_, err = r.ResolveTool("a_drop")

@@ -17,7 +17,7 @@ func TestSessionsAreListedOldestFirst(t *testing.T) {
 	r.SetSession(Session{ID: "b", Client: "late", Since: time.Unix(9, 0)})
 	r.SetSession(Session{ID: "c"})
 	r.SetSession(Session{ID: "a", Client: strings.Repeat("x", 2*maxField), Since: time.Unix(9, 0), Screen: true})
-	r.SetSession(Session{}) // no ID
+	r.SetSession(Session{}) // without an ID
 	require.Equal(t, Sessions, <-ch)
 	ids := ""
 	for _, s := range r.Sessions() {

@@ -33,8 +33,7 @@ func TestFilesOfASkillAreInItsFolder(t *testing.T) {
 	require.Error(t, CheckSkill(fmt.Appendf(nil, `{"uri":"skill://f/SKILL.md","resources":[{"uri":%q}]}`, long)))
 }
 
-// A server serves skills, and folders of theirs, that it does not list, but not those that
-// await approval.
+// A server serves unlisted skills and their folders, but no unapproved ones.
 func TestNothingOfAWithheldSkillIsReached(t *testing.T) {
 	r := New(Options{Servers: []string{"a"}})
 	r.ServesSkills("a", true)

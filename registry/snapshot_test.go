@@ -9,7 +9,7 @@ import (
 
 func TestFromSkipsEntriesOfTheMergedList(t *testing.T) {
 	t.Parallel()
-	// Tools of both servers take turns: several segments.
+	// The servers' tools alternate, so there are several segments.
 	r := catalog(t, Options{}, "a tool x\na tool z\nb tool y\na_b tool k\na_b tool m\nhidden tool h\nb resource u:1\nb resource u:2")
 	r.SetVisible("hidden", false)
 	s := r.Load()

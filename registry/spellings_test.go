@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// spelled are servers and tools whose names differ most with the length that they
-// may have: cut ones, prefixes of each other, changed into one another.
+// spelled returns servers and tools whose names depend most on the length limit:
+// shortened ones and prefixes of each other.
 func spelled(most int, servers ...string) *Registry {
 	r := New(Options{Servers: servers, Own: []string{"catalog_resource_templates"}, MaxName: most})
 	long := strings.Repeat("n", 140)
@@ -41,8 +41,8 @@ func TestNamesOfOtherLengthsAreUnderstood(t *testing.T) {
 	}
 }
 
-// What a server lists takes no name of another length from a server that is down,
-// nor from a tool that is withheld.
+// A server cannot take a name of another length from a stopped server, or from an
+// unapproved tool.
 func TestNamesOfOtherLengthsAreTheirServersForGood(t *testing.T) {
 	for _, victim := range []string{"github", strings.Repeat("l", 60)} {
 		for _, other := range []int{24, 40, 64, 128} {

@@ -14,8 +14,8 @@ import (
 	"goblin/registry/names"
 )
 
-// chosen is what a test chooses: whole servers, and of their things those that keep says
-// yes to.
+// chosen is a Choice of a test: whole servers, and the entries for which keep returns
+// true.
 type chosen struct {
 	servers map[string]bool
 	keep    func(k Kind, name string) bool
@@ -32,7 +32,7 @@ func (c *chosen) Has(server string, k Kind, name string) bool {
 
 func (c *chosen) WithLists([Kinds]int) Visibility { return c }
 
-// listedIn are the entries of a kind as clients see them, by pages of the catalog's size.
+// listedIn returns the entries of a kind as clients see them, on all pages.
 func listedIn(t require.TestingT, s *Snapshot, k Kind) (out []string) {
 	for cursor := ""; ; {
 		page, err := s.Page(k, cursor)
@@ -46,7 +46,7 @@ func listedIn(t require.TestingT, s *Snapshot, k Kind) (out []string) {
 	}
 }
 
-// spelledAs returns ways to ask for an entry.
+// spelledAs returns spellings that resolve to an entry.
 func spelledAs(e *Entry) []string {
 	nameList := []string{e.Listed, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Name, names.NamespacedURI(e.Server, e.Name)}
 	if e.Flat != "" {
@@ -67,8 +67,8 @@ func resolveBy(s *Snapshot, k Kind, name string) (Target, error) {
 	return s.ResolveResource(name)
 }
 
-// A view is the whole list filtered: what was chosen is listed in the same words and found
-// by its listed name, and nothing else by any.
+// A view is the filtered list. Chosen entries have the same definitions and listed names,
+// and other entries are not found.
 func TestNarrowIsTheWholeFiltered(t *testing.T) {
 	t.Parallel()
 	const text = fleet + `
@@ -164,7 +164,8 @@ func TestUnlistedURIsOutsideOfAViewAreUnknown(t *testing.T) {
 	}
 }
 
-// What is left of a list is found by all forms of its names, also where several had one.
+// All spellings find the remaining entries of a list, even spellings that several entries
+// shared.
 func TestWhatIsLeftOfAListIsFoundByAllForms(t *testing.T) {
 	t.Parallel()
 	r := catalog(t, Options{}, `
@@ -211,7 +212,7 @@ func TestWhatIsLeftOfAListIsFoundByAllForms(t *testing.T) {
 	require.Nil(t, first, "what is left out is nobody's, whatever the hash")
 }
 
-// Versions tell whether what is seen changed, and only that.
+// The version changes if and only if the visible list changes.
 func TestVersionsOfAViewAreAboutWhatItShows(t *testing.T) {
 	t.Parallel()
 	r := catalog(t, Options{}, "a tool one\na tool two\nb tool one")
@@ -238,7 +239,7 @@ func TestVersionsOfAViewAreAboutWhatItShows(t *testing.T) {
 	require.Equal(t, was.Version(Tool), r.Load().Narrow(&chosen{servers: c.servers, keep: c.keep}, was).Version(Tool), "one that shows the same")
 }
 
-// few is all but Goblin's own tools where no more than two things of servers are listed.
+// few hides Goblin's own tools if at most two entries of servers are listed.
 type few struct{ most int }
 
 func (c *few) Server(string) bool                       { return true }
@@ -282,7 +283,7 @@ func every() *chosen {
 	return c
 }
 
-// looks are ways to see a half of a catalog of 100,000.
+// looks returns several views of half of a catalog of 100,000.
 func looks() []look {
 	overridden := every()
 	overridden.overrides = map[string]*definition.Set{}
@@ -302,7 +303,8 @@ type look struct {
 	flat   bool
 }
 
-// at makes it of a catalog; before are earlier ones, in the namespace and narrowed, or nil.
+// at returns the view of a catalog. before has the previous results, in the namespace and
+// narrowed, or nil.
 func (l *look) at(s *Snapshot, before [2]*Snapshot) [2]*Snapshot {
 	in := s.InNamespace(l.flat, before[0])
 	return [2]*Snapshot{in, in.Narrow(l.choice, before[1])}

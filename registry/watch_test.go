@@ -75,7 +75,6 @@ func TestEventsSayWhatChanged(t *testing.T) {
 	}
 }
 
-// A snapshot that readers see is always whole, whatever writers do.
 func TestReadersSeeWholeSnapshots(t *testing.T) {
 	servers := []string{"a", "a_b", "c", "d"}
 	r := New(Options{Servers: servers, PageSize: 7})

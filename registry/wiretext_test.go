@@ -36,7 +36,7 @@ func TestHowAnExchangeWentIsWrittenDown(t *testing.T) {
 	}))
 }
 
-// FuzzWire: what headers say cannot pass for another line.
+// FuzzWire checks that the text of headers cannot look like another line.
 func FuzzWire(f *testing.F) {
 	f.Add("Accept", "a\ni7")
 	f.Add("x\ns1", "")

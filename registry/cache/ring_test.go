@@ -10,7 +10,7 @@ import (
 	"goblin/registry/cache"
 )
 
-// The test compares a ring with a search through all records ever put.
+// The test compares a ring with a search of all records.
 func TestRingKeepsTheNewestOfEachServersShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := cache.Ring[int]{Max: rapid.IntRange(1, 20).Draw(t, "max")}

@@ -13,7 +13,7 @@ import (
 
 func texts(s string) *string { return &s }
 
-// What an override does not name stays byte for byte.
+// Members that an override does not name stay byte for byte.
 func TestAnOverrideChangesWhatItNamesAndNothingElse(t *testing.T) {
 	t.Parallel()
 	const tool = `{"name":"create","x": 1.50,"annotations":{"readOnlyHint":false,"acme":[1 , 2]},"inputSchema":{"type":"object","properties":{"owner":{"type":"string"},"n":{"type":"integer"}},"required":["owner","n"],"$defs":{ }}}`
@@ -116,7 +116,7 @@ func TestAnArgumentIsOfTheTypeThatTheSchemaWants(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ types, value, want, problem string }{
 		{`"number"`, `5`, `5`, ""},
-		{`"number"`, `"5"`, `5`, ""}, // a config can only have texts where variables stand
+		{`"number"`, `"5"`, `5`, ""}, // values with variables are always texts in a config
 		{`"number"`, `" 1.5 "`, `1.5`, ""},
 		{`"integer"`, `"5"`, `5`, ""},
 		{`"integer"`, `"1.5"`, `"1.5"`, `argument "n" must be of type integer, not string`},
@@ -157,17 +157,17 @@ func TestANameThatAnotherHasIsNotGiven(t *testing.T) {
 		want       map[int]int
 	}{
 		{[]string{"a", "b"}, []string{"a", "b"}, map[int]int{}},
-		{[]string{"a", "b"}, []string{"b", "a"}, map[int]int{}},                     // both give theirs up
-		{[]string{"a", "b"}, []string{"b", "b"}, map[int]int{0: 1}},                 // who is called so keeps it
-		{[]string{"a", "b"}, []string{"x", "x"}, map[int]int{1: 0}},                 // the first has it
-		{[]string{"a", "b", "c"}, []string{"x", "x", "b"}, map[int]int{1: 0, 2: 1}}, // who is refused keeps its own
+		{[]string{"a", "b"}, []string{"b", "a"}, map[int]int{}},                     // both give up their names
+		{[]string{"a", "b"}, []string{"b", "b"}, map[int]int{0: 1}},                 // the owner of the name keeps it
+		{[]string{"a", "b"}, []string{"x", "x"}, map[int]int{1: 0}},                 // the first one has it
+		{[]string{"a", "b", "c"}, []string{"x", "x", "b"}, map[int]int{1: 0, 2: 1}}, // a refused one keeps its own
 	} {
 		require.Equal(t, c.want, definition.CheckRenames(c.own, c.given), "%v", c.given)
 	}
 }
 
-// FuzzOverride: whatever a server says, what clients see is JSON without what is hidden,
-// and a call has what the config decides.
+// FuzzOverride checks that clients receive JSON without hidden members, and that a call
+// has the values of the config, for any definition.
 func FuzzOverride(f *testing.F) {
 	f.Add([]byte(`{"name":"a","inputSchema":{"properties":{"owner":{},"b":1},"required":["owner"]}}`))
 	f.Add([]byte(`{"annotations":3,"annotations":{},"inputSchema":{"required":["\u006fwner"],"properties":{"\u006fwner":{}}}}`))

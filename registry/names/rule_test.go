@@ -26,10 +26,10 @@ func TestShortTailsOfFlatIDsAreForWhatIsShown(t *testing.T) {
 		original string
 		short    bool
 	}{
-		{"x", true},      // nobody else's
-		{"b_x", true},    // it could be one other server's
-		{"b_c_x", true},  // several others', but all of it is seen
-		{"b_c:x", false}, // not all
+		{"x", true},      // of no other server
+		{"b_x", true},    // may belong to one other server
+		{"b_c_x", true},  // may belong to several, but is shown completely
+		{"b_c:x", false}, // not shown completely
 		{"_b_c_x", false},
 	} {
 		short, long := names.HashSuffixes(c.original, '~')

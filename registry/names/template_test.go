@@ -59,7 +59,7 @@ func TestParseRefusesBadTemplates(t *testing.T) {
 	}
 }
 
-// The examples are those of RFC 6570, section 3.2, but for the last ones.
+// The examples are from RFC 6570, section 3.2, except the last ones.
 func TestExpand(t *testing.T) {
 	values := map[string]string{
 		"var": "value", "hello": "Hello World!", "half": "50%", "path": "/foo/bar", "base": "http://example.com/home/",
@@ -93,7 +93,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// What an independent implementation expands must match.
+// The expansions of an independent implementation must match.
 func TestMatchesWhatAnotherImplementationExpands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[a-z]{1,3}`)
@@ -142,9 +142,9 @@ func TestMatchesWhatAnotherImplementationExpands(t *testing.T) {
 	})
 }
 
-// expanded is our expansion of the other implementation's values, and whether both should
-// be alike: it encodes what is not ASCII as no UTF-8, literals not at all, a triplet as three
-// characters where a prefix ends, and knows lists.
+// expanded returns the expansion of the other implementation's values, and whether both
+// must be equal. The other one encodes non-ASCII text differently and does not encode
+// literals. It cuts a prefix within a triplet and knows lists.
 func expanded(tpl *Template, values oracle.Values) (uri string, alike bool) {
 	texts := map[string]string{}
 	for name, value := range values {
@@ -183,10 +183,10 @@ func TestIndexPrefersTheTemplateThatSaysMost(t *testing.T) {
 		"file:///logs/a/b":      "file:///logs/{+path}",
 		"file:///logs/app.log":  "file:///logs/app.log",
 		"file:///other/app.log": "file:///{dir}/app.log",
-		"file:///one":           "file:///{+path}", // first of three that say as much
+		"file:///one":           "file:///{+path}", // first of three equally specific ones
 		"db://t/1/b/2":          "db://t/{a}/b/{c}",
 		"db://t":                "db://{a}",
-		"q:bzc":                 "q:b{x}", // the longer prefix of two that say as much
+		"q:bzc":                 "q:b{x}", // the longer prefix of two equally specific ones
 		"zzz://q":               "{+any}",
 	} {
 		got := ""
@@ -202,13 +202,13 @@ func TestIndexPrefersTheTemplateThatSaysMost(t *testing.T) {
 	}
 }
 
-// ample is more than any test needs.
+// ample is a budget for any test.
 func ample() *MatchBudget {
 	b := MatchBudget(1 << 40)
 	return &b
 }
 
-// checkSteps fails when a match took more than in proportion to both lengths.
+// checkSteps fails if a match took more steps than in proportion to both lengths.
 func checkSteps(t testing.TB, template, uri string, templates int, left MatchBudget) {
 	t.Helper()
 	if took, most := 1<<40-int(left), templates*2*(perTemplate+8*(len(template)+1)*(len(uri)+1)); took > most {
@@ -285,7 +285,7 @@ func TestALookUpEndsWithItsBudget(t *testing.T) {
 			} {
 				budget := MatchBudget(most)
 				look(&budget)
-				// One part of one template may be over when the end is noticed.
+				// The match may exceed the budget by one part of one template.
 				if took := most - int(budget); took > most+4*MaxURI*(2*MaxVariables+3) {
 					t.Errorf("%s, %s, %d bytes: %d steps", name, what, size, took)
 				}
@@ -302,7 +302,7 @@ func TestALookUpEndsWithItsBudget(t *testing.T) {
 func TestWhatWasFoundBeforeTheBudgetWasSpentIsNotTheAnswer(t *testing.T) {
 	const uri = "x:abcdefgh"
 	var list []*Template
-	for _, s := range []string{"x:{v}", "{+v}abcdefgh"} { // the second one says more, and is looked at later
+	for _, s := range []string{"x:{v}", "{+v}abcdefgh"} { // the second one is more specific, and comes later
 		tpl, err := ParseTemplate(s)
 		if err != nil {
 			t.Fatal(err)
@@ -355,7 +355,7 @@ func TestFlatParse(t *testing.T) {
 		{"mcp://database/{table}/{id}", "mcp_database_users", "", 0},
 		{"db://t/{id}", "db_t_a_b", "db://t/a_b", 1},
 		{"file:///{+path}", "file_app.log", "file:///app.log", 1},
-		{"file:///{+path}", "file_logs_app.log", "", 0}, // the underscore was a slash, or was not
+		{"file:///{+path}", "file_logs_app.log", "", 0}, // the underscore was a slash or an underscore
 		{"x:{a}{b}", "x_abc", "", 2},
 		{"x:{a}/end", "x_1_end", "x:1/end", 1},
 		{"x:{a}", "x_", "", 0},
@@ -459,7 +459,7 @@ func BenchmarkMatch(b *testing.B) {
 	}
 }
 
-// A template made to be slow takes time in proportion, not more.
+// A hostile template takes time in proportion to its length.
 func BenchmarkMatchHostile(b *testing.B) {
 	tpl, _ := ParseTemplate(strings.Repeat("{+a}", MaxVariables) + "!")
 	uri := strings.Repeat("a", MaxURI)
@@ -468,8 +468,7 @@ func BenchmarkMatchHostile(b *testing.B) {
 	}
 }
 
-// What resolution allows is gone in a few milliseconds, whatever there is to
-// match.
+// Lookups use up their budget within a few milliseconds, regardless of the templates.
 func BenchmarkLookUpHostile(b *testing.B) {
 	list := make([]*Template, 10_000)
 	for i := range list {

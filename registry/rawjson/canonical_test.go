@@ -24,7 +24,8 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// FuzzCanonical: the form is JSON of the same value, and its own form.
+// FuzzCanonical checks that the canonical form is JSON of the same value and its own
+// canonical form.
 func FuzzCanonical(f *testing.F) {
 	for _, seed := range []string{`{"b":[1,{"x":"\ud83d\ude00"}],"a":-1e-7}`, `[[],{},"",null]`, `{"a":1,"a":2}`, `"\ud800"`, `{"a":[}`, `[1 2]`, `{"a" 1}`} {
 		f.Add([]byte(seed))
@@ -32,7 +33,7 @@ func FuzzCanonical(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if rawjson.Valid(text) != nil {
 			if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) < rawjson.MaxDepth {
-				rawjson.AppendCanonical(nil, text) // garbage, but no panic
+				rawjson.AppendCanonical(nil, text) // invalid output, but no panic
 			}
 			return
 		}

@@ -11,8 +11,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// inPieces checks a text of which first so many bytes arrive, then the others
-// some at a time.
+// inPieces checks a text that arrives in pieces: first bytes, then step bytes at a time.
 func inPieces(src []byte, first, step int, mark bool) (*rawjson.Checker, error) {
 	var c rawjson.Checker
 	if mark {
@@ -53,8 +52,8 @@ func TestCheckKnowsLineBreaksBetweenTokens(t *testing.T) {
 	}
 }
 
-// A number may be as long as the text. If it were looked at again with each of
-// the 65,000 pieces, the test would take minutes.
+// A number may be as long as the text. Reading it again for each of the 65,000 pieces
+// would take minutes.
 func TestCheckOfLongTokensIsLinear(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -75,7 +74,7 @@ func TestShapeReadsWhatTheReadersRead(t *testing.T) {
 		`[` + strings.Repeat(`["`+long[:700]+`"],`, 20) + `"` + long + `"]`,
 		`{"small":[1,{"a":2}]}`,
 	} {
-		src := append(make([]byte, 0, 2*len(text)), text...) // as a Reader's frames have room left
+		src := append(make([]byte, 0, 2*len(text)), text...) // frames of a Reader have spare capacity
 		c, err := inPieces(src, 10, 1000, true)
 		require.NoError(t, err)
 		same(t, c.Shape(src), src)
@@ -85,7 +84,7 @@ func TestShapeReadsWhatTheReadersRead(t *testing.T) {
 	}
 }
 
-// same compares the readers of a Shape with those that go through the text.
+// same compares the readers of a Layout with readers that scan the text.
 func same(t *testing.T, s *rawjson.Layout, v []byte) {
 	t.Helper()
 	type pair struct{ key, value string }
@@ -134,7 +133,7 @@ func TestACheckNotesTheMembersOfTheOutermostObject(t *testing.T) {
 	}
 }
 
-// sameMembers compares what was noted of a text with what readers find.
+// sameMembers compares the recorded members of a text with the readers' results.
 func sameMembers(t *testing.T, c *rawjson.Checker, text []byte) {
 	t.Helper()
 	n := 0
@@ -151,8 +150,8 @@ func sameMembers(t *testing.T, c *rawjson.Checker, text []byte) {
 	require.Equal(t, n, c.MemberCount())
 }
 
-// FuzzCheck holds the check in pieces, and what it learns, against that of the
-// whole. Each L stands for many.
+// FuzzCheck compares a check in pieces, and its results, with a check of the whole text.
+// Each L is replaced by many.
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(`{"a":["L",{"b":"L"}],"L":[[[[[[[[["L"]]]]]]]]]}`), uint(3), uint(7))
 	f.Add([]byte("[1.5e3,\n-0, tru"), uint(1), uint(1))

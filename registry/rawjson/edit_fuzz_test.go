@@ -11,8 +11,8 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// FuzzEdits holds what changes JSON against encoding/json: the text stays
-// valid, the member has the value, and all others are as they were.
+// FuzzEdits compares edits with encoding/json: the text stays valid, the member has the
+// value, and all others are unchanged.
 func FuzzEdits(f *testing.F) {
 	f.Add([]byte(`{"a":1,"b":[1, 2],"a":2}`), "a")
 	f.Add([]byte(" {\r\n } "), "\u2028\x00\"")

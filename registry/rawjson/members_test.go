@@ -79,7 +79,7 @@ func TestMembersAtPathsOfOthersAreFoundLikeOnesThatGoblinNames(t *testing.T) {
 	require.NoError(t, tree.Check([]byte(`{"M64":1}`)), "those beyond the bound do not count")
 }
 
-// uris are the URIs of a text that a visitor was told of.
+// uris collects the URIs that a visitor receives.
 type uris []string
 
 func (u *uris) URI(raw []byte) { *u = append(*u, string(raw)) }
@@ -159,7 +159,7 @@ func TestWhatReadersMayDisputeIsTakenOut(t *testing.T) {
 		string(rawjson.ErrorObject.Clean(nil, []byte(`{"code":1,"message":"m","data":{"uri":"a","Uri":"mcp://other/b"},"Data":{}}`))))
 }
 
-// A reader returns the value that it takes for a member of an object, nil for none.
+// readers return the value of a member of an object, or nil if it is missing.
 var readers = map[string]func(obj []byte, name string) []byte{
 	"encoding/json": func(obj []byte, name string) []byte {
 		field := reflect.StructField{Name: "V", Type: reflect.TypeFor[json.RawMessage](), Tag: reflect.StructTag(`json:"` + name + `"`)}
@@ -193,8 +193,8 @@ var readers = map[string]func(obj []byte, name string) []byte{
 	},
 }
 
-// agreed fails if a reader takes another value than Goblin for a member that
-// decides. names are those of a KeyTree, in the form of what KeyTree.Walk gives.
+// agreed fails if a reader's value of a relevant member differs from Goblin's. names are
+// the names of a KeyTree, as KeyTree.Walk passes them.
 func agreed(t *testing.T, tree *rawjson.KeyTree, text []byte) {
 	t.Helper()
 	tree.Walk(text, func(obj []byte, name string) {
@@ -214,8 +214,7 @@ var methods = []string{
 	"notifications/message", "notifications/resources/updated", "notifications/tasks/status", "vendor/method",
 }
 
-// FuzzReadersAgree: what is let through, and what is left of anything else, means
-// the same to all readers.
+// FuzzReadersAgree checks that accepted and repaired texts mean the same to all readers.
 func FuzzReadersAgree(f *testing.F) {
 	for i, text := range []string{
 		`{"name":"srv_ok","Name":"danger","arguments":{}}`, `{"name":"a","name":"b"}`,

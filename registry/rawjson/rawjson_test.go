@@ -136,8 +136,8 @@ func TestOneLineKeepsTheValue(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// FuzzValid holds the scanner against encoding/json, and the readers against
-// what it decodes.
+// FuzzValid compares the scanner with encoding/json, and the readers with its decoded
+// values.
 func FuzzValid(f *testing.F) {
 	for _, s := range []string{
 		`{"a":[1,2,{"b":null}],"c":"\ud83d\ude00"}`, `[[],{},"",0,-1.5e9,true]`, `{"a":1,"a":2}`,
@@ -153,7 +153,7 @@ func FuzzValid(f *testing.F) {
 		if want := json.Valid(src) && utf8.Valid(src); valid != want {
 			t.Fatalf("Valid(%q) = %v, want %v", src, valid, want)
 		}
-		for k, v := range rawjson.Members(src) { // must end, whatever src is
+		for k, v := range rawjson.Members(src) { // must finish for any src
 			_, _ = k.Is("a"), rawjson.Get(v, "a")
 		}
 		for e := range rawjson.Elements(src) {

@@ -10,7 +10,7 @@ import (
 	"goblin/registry/suggest"
 )
 
-// plainDistance is Distance without a bound, as textbooks have it.
+// plainDistance is the textbook version of Distance, without a limit.
 func plainDistance(a, b []byte) int {
 	d := make([][]int, len(a)+1)
 	for i := range d {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostile are words that run "touch hit" in shells that read them in another way.
+// hostile are words that run "touch hit" in a shell that parses them differently.
 var hostile = []string{
 	"", " ", "plain", "a b", "it's", "-x", "--", "#x", "{a,b}", "~", "=touch", "!!", "!x", "*", "?", "[a]", "a=b", "%PATH%", "世界", "\xff",
 	"`touch hit`", "$(touch hit)", "${x:-`touch hit`}", "; touch hit; #", "'; touch hit; '", "'; touch hit #", `\'; touch hit #`, `\\'; touch hit #`,
@@ -17,7 +17,7 @@ var hostile = []string{
 	"\x1b\"`touch hit`", "\x1b$(touch hit)", "\x7f%s%n'; touch hit; '", "&touch hit&", "|touch hit", ">hit", "<(touch hit)", "\x1b' >hit '",
 }
 
-// shells are the ones of this machine, and whether each knows $'…'.
+// shells returns the installed shells and whether each supports $'…'.
 func shells(t testing.TB) map[string]bool {
 	found := map[string]bool{}
 	for _, name := range []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "yash", "fish", "busybox"} {
@@ -73,8 +73,8 @@ func FuzzShellsRunNothingInWords(f *testing.F) {
 	})
 }
 
-// runsNothing has a shell run a command for each of several lists of words. The words must come
-// out, or, if the shell does not know their form, be read as something else that runs nothing.
+// runsNothing runs a command in a shell for several lists of words. The words must be
+// printed. A shell that does not know their form must not run anything.
 func runsNothing(t *testing.T, shell string, knows bool, lists ...[]string) {
 	t.Helper()
 	var sure, portable batch
@@ -103,7 +103,8 @@ func runsNothing(t *testing.T, shell string, knows bool, lists ...[]string) {
 	}
 }
 
-// batch is a script that prints lists of words, each list on a line, and what it must print.
+// batch is a script that prints lists of words, one list per line, and its expected
+// output.
 type batch struct{ script, want string }
 
 func (b *batch) add(quoted string, words []string) {
@@ -111,7 +112,7 @@ func (b *batch) add(quoted string, words []string) {
 	b.want += "<" + strings.Join(words, "><") + ">\n"
 }
 
-// runHere runs a script in a folder of its own, which must stay empty.
+// runHere runs a script in a new folder, which must stay empty.
 func runHere(t *testing.T, shell, text string) (string, error) {
 	t.Helper()
 	folder := t.TempDir()

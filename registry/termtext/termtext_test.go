@@ -112,7 +112,7 @@ func TestCutAndPadCountCells(t *testing.T) {
 	}
 }
 
-// dangerous reports what no text for a terminal may have, by the tables of
+// dangerous reports whether a rune must not be written to a terminal, by the tables of
 // Unicode.
 func dangerous(r rune) bool {
 	switch r {
@@ -127,7 +127,7 @@ func dangerous(r rune) bool {
 
 func TestEveryCharacterThatHidesIsMadeVisible(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
-		alike := 0x34000 < r && r < 0xe0000 || r > 0xe2000 // without characters, or for private use
+		alike := 0x34000 < r && r < 0xe0000 || r > 0xe2000 // unassigned or private use
 		if alike && r%97 != 0 || !utf8.ValidRune(r) || !dangerous(r) {
 			continue
 		}
@@ -145,7 +145,7 @@ func TestEveryCharacterThatHidesIsMadeVisible(t *testing.T) {
 	}
 }
 
-// withoutJoints is a text without what joins pictures to one.
+// withoutJoints removes the characters that join pictures.
 func withoutJoints(s string) string {
 	var out strings.Builder
 	for s != "" {
@@ -176,7 +176,7 @@ func FuzzNothingDangerousIsLeft(f *testing.F) {
 			}
 			for rest := got; rest != ""; {
 				cluster, _ := ansi.FirstGraphemeCluster(rest, ansi.GraphemeWidth)
-				if utf8.RuneCountInString(withoutJoints(cluster)) > maxCluster+1 { // a few letters join what follows, also an escape
+				if utf8.RuneCountInString(withoutJoints(cluster)) > maxCluster+1 { // some letters join the next character, even an escape
 					t.Fatalf("%q is left of %q", cluster, s)
 				}
 				rest = rest[len(cluster):]
