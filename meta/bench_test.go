@@ -10,8 +10,8 @@ import (
 	"goblin/registry"
 )
 
-// newLargeCatalog returns a catalog of size resources, and a tenth as many tools, prompts
-// and templates, of 20 servers.
+// newLargeCatalog returns a catalog of 20 servers with size resources, and a tenth as
+// many tools, prompts and templates.
 func newLargeCatalog(b testing.TB, size int) *registry.Registry {
 	b.Helper()
 	const of = 20
@@ -44,8 +44,8 @@ func newLargeCatalog(b testing.TB, size int) *registry.Registry {
 	return r
 }
 
-// Budgets: plain pages do not grow with the catalog; searches take 5 ms at
-// 10,000 entries and 30 ms at 100,000.
+// Budgets: the time of a page is independent of the catalog's size. A search takes 5 ms
+// at 10,000 entries and 30 ms at 100,000.
 func BenchmarkTools(b *testing.B) {
 	for _, size := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -77,7 +77,7 @@ func BenchmarkTools(b *testing.B) {
 				{"catalog_resource_templates", "", `{}`},
 				{"execute_lua", "", `{"script":"return {1}"}`},
 			} {
-				first := c.call(call[0], call[2]) // which may make the index
+				first := c.call(call[0], call[2]) // may build the index
 				require.Equal(b, call[1] == "unknown", first.IsError, first.Content[0].Text)
 				name := call[0]
 				if call[1] != "" {

@@ -1,6 +1,6 @@
 package meta
 
-// Names are the tools' names, in the order of the documentation.
+// Names returns the names of the tools, in the order of the documentation.
 func Names() []string {
 	names := make([]string, len(allTools))
 	for i, t := range allTools {

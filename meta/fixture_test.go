@@ -30,7 +30,7 @@ var scriptCommand = func() []string {
 	return []string{self, worker.Command}
 }()
 
-// newTools returns tools whose processes end with the test.
+// newTools returns tools whose processes exit with the test.
 func newTools(t testing.TB, o meta.Options) *meta.Tools {
 	o.ScriptCommand = scriptCommand
 	m := meta.New(o)
@@ -125,7 +125,7 @@ func (c caller) call(name, args string) (a toolResult) {
 	return a
 }
 
-// failed returns the text of a call that is refused.
+// failed returns the text of a refused call.
 func (c caller) failed(name, args string) string {
 	c.t.Helper()
 	a := c.call(name, args)

@@ -9,7 +9,7 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// Any object of arguments gets an answer that is a result, whatever is in it.
+// FuzzArguments checks that any arguments get a valid result.
 func FuzzArguments(f *testing.F) {
 	c := newCaller(f, newExampleCatalog(f), answerExamples)
 	names := meta.Names()
@@ -21,7 +21,7 @@ func FuzzArguments(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tool byte, args []byte) {
 		if rawjson.Valid(args) != nil || !rawjson.IsObject(args) {
-			return // the gateway lets nothing else through
+			return // the gateway refuses everything else
 		}
 		name := names[int(tool)%len(names)]
 		found, err := c.r.ResolveTool(name)

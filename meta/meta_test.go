@@ -182,7 +182,7 @@ func TestR3_31_DescribeTellsAllOrWhatIsNear(t *testing.T) {
 	want := `{"uri":"mcp://files/file:///logs/app.log","name":"app.log","description":"What the application says","mimeType":"text/plain","size":12,
 		"serverId":"files","originalUri":"file:///logs/app.log","flatId":"files_file_logs_app.log"}`
 	for _, spelling := range []string{
-		"mcp://files/file:///logs/app.log", "files_file_logs_app.log", "files_file___logs_app.log", "file:///logs/app.log", // R3-05
+		"mcp://files/file:///logs/app.log", "files_file_logs_app.log", "files_file___logs_app.log", "file:///logs/app.log",
 	} {
 		require.JSONEq(t, want, string(c.call("describe_resource", `{"uri":"`+spelling+`"}`).Structured), spelling)
 	}

@@ -55,7 +55,7 @@ func TestExamplesOfTheREADME(t *testing.T) {
 		shown[name] = true
 		switch kind {
 		case "answer":
-			if name == "call_tool" { // whoever is asked calls the tool that is named
+			if name == "call_tool" { // every server calls the named tool
 				answer, err := answerExamples(t.Context(), "tools/call", []byte(args))
 				require.NoError(t, err)
 				require.JSONEq(t, want, string(rawjson.Get(answer, "structuredContent")))

@@ -44,7 +44,7 @@ func newBlockedScripts(t *testing.T) *blockedScripts {
 	return b
 }
 
-// call runs a script of a client to its end.
+// call runs a script of a client and returns its result.
 func (b *blockedScripts) call(ctx context.Context, client any, script string) (string, error) {
 	found, err := b.r.ResolveTool("execute_lua")
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *blockedScripts) run(client any) {
 	})
 }
 
-// finish releases all scripts and checks how many had to wait.
+// finish releases all scripts and checks the number of waiting ones.
 func (b *blockedScripts) finish(waiting int) {
 	close(b.release)
 	b.running.Wait()
@@ -91,7 +91,7 @@ func TestScriptsOfOneClientWaitForEachOtherAndNotForOthers(t *testing.T) {
 	b.finish(scripts - atOnce)
 }
 
-// groupedClient is a client that belongs to a group by its address.
+// groupedClient is a client that is grouped by its address.
 type groupedClient struct{ address, name string }
 
 func (s groupedClient) Group() any { return s.address }

@@ -27,7 +27,7 @@ type fakeModel struct {
 	mu     sync.Mutex
 	asked  map[string]int
 	tokens map[string]bool
-	break_ atomic.Pointer[http.HandlerFunc] // answers instead, if it is set
+	break_ atomic.Pointer[http.HandlerFunc] // replaces the answer, if set
 }
 
 var meanings = [][]string{{"time", "clock", "hour"}, {"file", "paper", "shred"}, {"database", "table"}}
@@ -97,7 +97,8 @@ func catalog(t testing.TB) *registry.Registry {
 	return r
 }
 
-// newSearch returns a search by the model, after the model was asked for so many tools.
+// newSearch returns a search with the model. It waits until the model has embedded the
+// given number of tools.
 func newSearch(t *testing.T, m *fakeModel, r *registry.Registry, tools int) (find func(text, server string) []string, failures *atomic.Int64) {
 	t.Helper()
 	failures = new(atomic.Int64)
@@ -246,7 +247,7 @@ func TestWhatIsNoVectorOfEachToolIsNone(t *testing.T) {
 	require.Zero(t, astray.Load(), "a token does not follow where an answer leads")
 }
 
-// A server with more tools than can have vectors leaves room for the tools of others.
+// A server with more tools than the limit leaves vectors for the tools of others.
 func TestManyToolsOfOneServerTakeNoVectorsFromOthers(t *testing.T) {
 	t.Parallel()
 	var many [][]byte
@@ -266,8 +267,8 @@ func TestManyToolsOfOneServerTakeNoVectorsFromOthers(t *testing.T) {
 	require.True(t, asked("z shred"), "in the same request as the first of the others")
 }
 
-// An answer is read as far as vectors of so many texts can reach, and no error holds a text
-// of the other program, or a password.
+// The size of an answer is limited by the number of texts. Errors contain no text of the
+// API and no password.
 func TestAnAnswerOfTheOtherProgramIsBounded(t *testing.T) {
 	t.Parallel()
 	var written atomic.Int64
@@ -327,7 +328,8 @@ func TestAnAnswerOfTheOtherProgramIsBounded(t *testing.T) {
 	require.Less(t, written.Load(), int64(16<<20))
 }
 
-// FuzzEmbeddings: whatever the API answers, a search does as well as by words.
+// FuzzEmbeddings checks that a search returns at least the matches by words for any
+// answer of the API.
 func FuzzEmbeddings(f *testing.F) {
 	f.Add([]byte(`{"data":[{"index":0,"embedding":[0.5,1]}]}`), []byte(`{"data":[{"index":0,"embedding":[1,0]}]}`))
 	f.Add([]byte(`{"data":[{"index":0,"embedding":[1e38,1e38]}]}`), []byte(`{"data":[{"embedding":[-1,1e-38]}]}`))

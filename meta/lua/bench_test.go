@@ -22,7 +22,7 @@ func bench(b *testing.B, script string, h *fakeGateway) {
 
 func BenchmarkTrivialScript(b *testing.B) { bench(b, `return 1`, newFakeGateway(b)) }
 
-// As scripts come one by one: the next process starts while nobody waits.
+// Scripts run one at a time, so the next process starts between them.
 func BenchmarkTrivialScriptPrepared(b *testing.B) {
 	h := newFakeGateway(b)
 	for b.Loop() {
@@ -44,7 +44,7 @@ func BenchmarkThousandCalls(b *testing.B) {
 	bench(b, `local s = 0 for i = 1, 1000 do s = s + calculator.add{a=1,b=2}.sum end return s`, h)
 }
 
-// Three instructions a round, and a few.
+// About three instructions per round.
 func BenchmarkTenMillionInstructions(b *testing.B) {
 	bench(b, `local s = 0 for i = 1, 3333333 do s = s + i % 7 end return s`, newFakeGateway(b))
 }

@@ -20,13 +20,13 @@ import (
 	"goblin/registry"
 )
 
-// runner runs most scripts of the tests, by a program.
+// runner runs most scripts of the tests, with a compiled program.
 var (
 	runner  *lua.Runner
 	program string
 )
 
-// newRunner returns a Runner whose processes are this test.
+// newRunner returns a Runner whose processes are this test binary.
 func newRunner() *lua.Runner { return lua.NewRunner(must(os.Executable()), worker.Command) }
 
 func TestMain(m *testing.M) {
@@ -37,11 +37,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(closing{m})
 }
 
-// build compiles goblin for race tests: a worker with the race detector starts slowly.
+// build compiles goblin for race tests, because a worker with the race detector starts
+// slowly.
 func build(dir string) (program string, err error) {
 	program = filepath.Join(dir, "goblin")
 	build := exec.Command("go", "build", "-o", program, "goblin")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as released, and as other tests have compiled it
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in releases and other tests
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build goblin: %w\n%s", err, out)
 	}

@@ -13,8 +13,8 @@ import (
 	"goblin/meta/lua"
 )
 
-// Further ways to need memory and time without end: what one of them shows for users
-// is shown by those that limits_test.go has, so these run rarely.
+// The scripts in limits_test.go cover the visible behavior. These further ones run
+// rarely.
 
 func TestMemoryLimitInFurtherWays(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"goblin/meta/lua"
 )
 
-// runFailing runs a script and returns its error, nil if it succeeds.
+// runFailing runs a script and returns its error, or nil if it succeeds.
 func runFailing(ctx context.Context, t *testing.T, script string, l lua.Limits) (lua.Result, *lua.Error) {
 	t.Helper()
 	res, err := runner.Run(ctx, script, newFakeGateway(t), l)
@@ -26,8 +26,8 @@ func runFailing(ctx context.Context, t *testing.T, script string, l lua.Limits) 
 
 const endless = "while true do end"
 
-// hostile are scripts that would need memory without end, one for each way to need
-// it. More of them are in limits_faults_test.go.
+// hostile are scripts with unlimited use of memory, in different ways. More are in
+// limits_faults_test.go.
 var hostile = []namedScript{
 	{"a table that grows", `local t = {} for i = 1, 1e9 do t[i] = i end`},
 	{"strings that double", `local s = "x" while true do s = s .. s end`},
@@ -49,7 +49,7 @@ func memoryLimit(t *testing.T, scripts []namedScript) {
 			if e == nil || e.Kind != lua.Memory || !strings.Contains(e.Error(), "the script needs more than 4 MiB of memory (lua.memory)") {
 				t.Fatalf("%s: %v", c.script, e)
 			}
-			// Garbage counts here too: this is no more than a guard.
+			// Garbage counts too, so the limit is only a rough guard.
 			if peak := before(); peak > 400<<20 {
 				t.Errorf("the process grew by %d MiB", peak>>20)
 			}
@@ -81,13 +81,13 @@ func TestAnswersCountAsMemory(t *testing.T) {
 		h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) { return answer, nil }
 		_, err := runner.Run(t.Context(), "\npcall(notes.slow)", h, lua.Limits{Memory: 2 << 20, Calls: 1, Timeout: time.Minute})
 		var e *lua.Error
-		if !errors.As(err, &e) || e.Kind != lua.Memory || e.Line != 2 && e.Line != 0 { // 0: it could not be stopped
+		if !errors.As(err, &e) || e.Kind != lua.Memory || e.Line != 2 && e.Line != 0 { // 0: not stoppable
 			t.Errorf("%.60s…: %v", answer, err)
 		}
 	}
 }
 
-// Each way to nest that uses Go's stack, in the others.
+// Every kind of nesting that uses Go's stack, within the others.
 func TestNestingIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{
@@ -120,7 +120,8 @@ func TestMemoryIsWhatTheScriptKeeps(t *testing.T) {
 	})
 }
 
-// keepsLittle runs scripts that hold less than they make. More of them are in limits_faults_test.go.
+// keepsLittle runs scripts that allocate more than they keep. More are in
+// limits_faults_test.go.
 func keepsLittle(t *testing.T, scripts []namedScript) {
 	t.Helper()
 	for _, c := range scripts {
@@ -137,8 +138,7 @@ func keepsLittle(t *testing.T, scripts []namedScript) {
 	}
 }
 
-// slow are scripts that would take time without end. More of them are in
-// limits_faults_test.go.
+// slow are scripts that never finish. More are in limits_faults_test.go.
 var slow = []namedScript{
 	{"a loop", endless},
 	{"a catastrophic pattern", `return ("a"):rep(1e4):find(` + fmt.Sprintf("%q", strings.Repeat("%w*", 20)+"!") + `)`},
@@ -153,7 +153,7 @@ func timeLimit(t *testing.T, scripts []namedScript) {
 			t.Parallel()
 			began := time.Now()
 			_, e := runFailing(t.Context(), t, c.script, lua.Limits{Timeout: 150 * time.Millisecond, Calls: 10})
-			// On a slow machine the process may be killed, which tells no line.
+			// On a slow machine the process may be killed. The line is unknown then.
 			if e == nil || e.Kind != lua.Timeout || e.Message != "the script ran longer than 150ms (lua.timeout)" || e.Line > 1 {
 				t.Fatalf("%+v", e)
 			}
@@ -213,7 +213,7 @@ func TestScriptLimit(t *testing.T) {
 	hugeScripts(t, "return "+strings.Repeat("{", 30000)+strings.Repeat("}", 30000))
 }
 
-// hugeScripts runs scripts which the compiler may take or not.
+// hugeScripts runs scripts that the compiler accepts or refuses.
 func hugeScripts(t *testing.T, scripts ...string) {
 	t.Helper()
 	for _, script := range scripts {

@@ -23,14 +23,15 @@ func run(t *testing.T, h lua.Backend, script string) (lua.Result, error) {
 // spec is a script and its result as JSON.
 type spec struct{ name, script, want string }
 
-// check runs all specs as functions of one script, since each process takes time to start.
+// check runs all specs as functions of one script, because each process takes time to
+// start.
 func check(t *testing.T, specs []spec) {
 	t.Helper()
 	var script strings.Builder
 	script.WriteString(`local got = {} local function add(ok, ...) local n, v = select("#", ...), {...} ` +
 		`got[#got + 1] = ok and json.encode(n == 1 and v[1] or n ~= 1 and v) or "failed: " .. tostring(...) end `)
 	for _, c := range specs {
-		// In the first line, as it is alone.
+		// The script stays in line 1, as when it runs alone.
 		fmt.Fprintf(&script, "add(pcall(function(...) %s end)) ", strings.ReplaceAll(c.script, "\n", " "))
 	}
 	script.WriteString("return got")
@@ -51,7 +52,7 @@ func check(t *testing.T, specs []spec) {
 	}
 }
 
-// checkAlone runs each spec as a script.
+// checkAlone runs each spec as its own script.
 func checkAlone(t *testing.T, specs []spec) {
 	t.Helper()
 	for _, c := range specs {
@@ -159,7 +160,7 @@ func TestJSONOfScripts(t *testing.T) {
 	})
 }
 
-// TestLanguage covers what Goblin changes in the language of gopher-lua.
+// TestLanguage covers Goblin's changes to the language of gopher-lua.
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	check(t, []spec{
@@ -185,7 +186,7 @@ func TestSandbox(t *testing.T) {
 	t.Parallel()
 	var outside []spec
 	for _, name := range []string{
-		"rawget(_G, 'os')", // a server is called so; its table is called _os
+		"rawget(_G, 'os')", // a server has this name; its table is _os
 		"io", "require", "dofile", "loadfile", "package", "debug", "load", "loadstring", "collectgarbage",
 		"module", "newproxy", "getfenv", "setfenv", "_printregs", "string.dump", "channel", "_GOPHER_LUA_VERSION",
 	} {

@@ -38,7 +38,7 @@ func TestAll(t *testing.T) {
 	})
 }
 
-// Each call waits until eight are there: it only ends if so many run at once.
+// Each call waits for eight, so the script finishes only if eight run at once.
 func TestAllRunsEightCallsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newFakeGateway(t)
@@ -68,7 +68,7 @@ func TestAllRunsEightCallsAtOnce(t *testing.T) {
 	}
 }
 
-func TestABusyScriptDelaysNoOther(t *testing.T) { // R1-17
+func TestABusyScriptDelaysNoOther(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for range runtime.NumCPU() {

@@ -25,7 +25,7 @@ func kindOf(err error) lua.Kind {
 	return e.Kind
 }
 
-// largeScript returns a script that holds so many MiB when it calls notes.slow.
+// largeScript returns a script that uses the given MiB and then calls notes.slow.
 func largeScript(mib int) string {
 	return fmt.Sprintf(`local t = {} for i = 1, %d do t[i] = ("x"):rep(2^20) .. i end notes.slow() return #t`, mib)
 }
@@ -67,7 +67,7 @@ func (c *sharedRunner) run(ctx context.Context, script string) (outcome <-chan e
 	return out
 }
 
-// Four scripts hold much memory, while others come and go.
+// Four scripts hold much memory while others start and finish.
 func TestScriptsShareTheirMemory(t *testing.T) {
 	t.Parallel()
 	c := newSharedRunner(t)
@@ -102,7 +102,7 @@ func TestScriptsShareTheirMemory(t *testing.T) {
 		h, answered := newFakeGateway(t), make(chan struct{})
 		h.tools["notes_slow"] = func(context.Context, json.RawMessage) (string, error) {
 			defer close(answered)
-			return text(strings.Repeat("x", 5<<20)), nil // which has to wait
+			return text(strings.Repeat("x", 5<<20)), nil // must wait
 		}
 		h.tools["calculator_add"] = func(context.Context, json.RawMessage) (string, error) {
 			<-answered
@@ -147,7 +147,7 @@ func TestNamesThatNoServerHasAreRefusedBeforeAnybodyIsAsked(t *testing.T) {
 	}
 }
 
-// A request that goes on after its script holds nobody up.
+// A request that continues after its script delays no other script.
 func TestRequestsThatDoNotEndAreAbandoned(t *testing.T) {
 	t.Parallel()
 	r := newRunner()
@@ -204,7 +204,7 @@ func TestProcessesThatAreNoScripts(t *testing.T) {
 			_, err := r.Run(t.Context(), "return 1", newFakeGateway(t), lua.Limits{Timeout: 300 * time.Millisecond})
 			var e *lua.Error
 			if !errors.As(err, &e) || !strings.HasPrefix(e.Message, c.want) {
-				// A slow machine may not get so far.
+				// A slow machine may not reach this point.
 				if e == nil || e.Kind != lua.Timeout {
 					t.Fatal(err)
 				}
@@ -224,7 +224,7 @@ func TestAProcessWaitsForTheNextScript(t *testing.T) {
 		}
 	}
 	r.Prepare()
-	r.Close() // TestMain looks for what is left
+	r.Close() // TestMain checks for remaining goroutines
 	r.Prepare()
 }
 
@@ -239,8 +239,8 @@ func TestErrorTextsAreOutput(t *testing.T) {
 	})
 }
 
-// longErrors runs scripts that fail with more text than they may give. More of them
-// are in limits_faults_test.go.
+// longErrors runs scripts whose errors exceed the limit. More are in
+// limits_faults_test.go.
 func longErrors(t *testing.T, scripts []string) {
 	t.Helper()
 	const most = 2000

@@ -2,5 +2,5 @@
 
 package lua_test
 
-// racing says that this test looks for races.
+// racing reports whether the race detector is enabled.
 const racing = true

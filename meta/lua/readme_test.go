@@ -10,8 +10,7 @@ import (
 	"goblin/meta/lua"
 )
 
-// The examples of the manual: each is a script, and what it gives as JSON or as
-// error.
+// The manual shows each example with its result as JSON or its error.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	manual := string(must(os.ReadFile("README.md")))
@@ -29,7 +28,7 @@ func TestManual(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if l.Timeout < time.Second { // a process that started too late knows no line
+		if l.Timeout < time.Second { // no line if the process started too late
 			got = strings.Replace(got, "script: ", "script:1: ", 1)
 		}
 		if (err != nil) != (e[2] == "text") || got != e[3] {

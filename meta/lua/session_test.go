@@ -28,7 +28,7 @@ func (emptyHost) Request(_ context.Context, _ string, params []byte) ([]byte, er
 	return []byte("{}"), nil
 }
 
-// FuzzProcess takes what a process says for what a script's process said.
+// FuzzProcess checks any output of a script's process.
 func FuzzProcess(f *testing.F) {
 	frames := func(heads ...any) []byte {
 		var b bytes.Buffer

@@ -104,7 +104,7 @@ func first(b *testing.B, x *search.Index) {
 	require.NoError(b, err)
 }
 
-// What the index of 100,000 entries takes, in time and memory.
+// BenchmarkBuild100000 measures time and memory of the index of 100,000 entries.
 func BenchmarkBuild100000(b *testing.B) {
 	reg := newLargeCatalog(b, 100_000)
 	heap := func() uint64 {
@@ -127,7 +127,8 @@ func BenchmarkBuild100000(b *testing.B) {
 	}
 }
 
-// From a server's new list of 1,000 entries, all other, to the first answer.
+// BenchmarkChangeOf1000 measures the time from a server's new list of 1,000 different
+// entries to the first answer.
 func BenchmarkChangeOf1000(b *testing.B) {
 	reg := newLargeCatalog(b, 100_000)
 	x := search.New(reg)
@@ -141,7 +142,7 @@ func BenchmarkChangeOf1000(b *testing.B) {
 	}
 }
 
-// One entry more in a list of 100,000.
+// BenchmarkEntryAmong100000 adds an entry to a list of 100,000.
 func BenchmarkEntryAmong100000(b *testing.B) {
 	reg := registry.New(registry.Options{Servers: []string{"s"}})
 	lists := [][][]byte{documents(0, 100_000), documents(0, 100_001)}

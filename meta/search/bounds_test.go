@@ -14,7 +14,7 @@ import (
 	"goblin/registry"
 )
 
-// wordyTools returns tools with descriptions of size bytes, in words that nothing else has.
+// wordyTools returns n tools with descriptions of size bytes, in unique words.
 func wordyTools(n, size int, seed uint64) [][]byte {
 	r := rand.New(rand.NewPCG(seed, 0))
 	items := make([][]byte, n)
@@ -45,7 +45,7 @@ func TestAListThatIsTooLongIsFoundByItsNames(t *testing.T) {
 	search.BoundList(x, 1<<20)
 	for seed := range uint64(2) {
 		const n = 250
-		reg.SetList("wordy", registry.Tool, wordyTools(n, 4000, seed)) // whose descriptions are longer than clients show
+		reg.SetList("wordy", registry.Tool, wordyTools(n, 4000, seed)) // with descriptions longer than clients show
 		_, total := find(t, x, search.Query{Text: "wordy"})
 		require.Equal(t, n, total)
 		size, read := search.Size(x)
@@ -60,7 +60,7 @@ func TestAListThatIsTooLongIsFoundByItsNames(t *testing.T) {
 
 func TestALongListOfUsualTextsIsReadWhole(t *testing.T) {
 	reg := registry.New(registry.Options{Servers: []string{"s"}})
-	const part = 20 // of 100,000 entries and of their bound
+	const part = 20 // of 100,000 entries and of their limit
 	require.Empty(t, reg.SetList("s", registry.Resource, documents(0, 100_000/part)))
 	x := search.New(reg)
 	search.BoundList(x, search.MaxList/part)
@@ -80,8 +80,8 @@ func TestHoweverManyListsThereAreTheIndexIsBounded(t *testing.T) {
 	require.Zero(t, search.Room(x, 2*search.MaxAll))
 }
 
-// A list that changes all the time is read ever again only as its credit allows;
-// meanwhile nothing is found that has gone.
+// A list that changes all the time is read as its credit allows. Removed entries are not
+// found meanwhile.
 func TestAListThatChangesAllTheTimeIsReadSlowly(t *testing.T) {
 	reg := registry.New(registry.Options{Servers: []string{"busy", "calm"}})
 	now := time.Unix(1000, 0)
@@ -98,7 +98,7 @@ func TestAListThatChangesAllTheTimeIsReadSlowly(t *testing.T) {
 	read := 0
 	for round := range 50 {
 		fill(round)
-		if round%7 == 3 { // going and coming again is no way around it
+		if round%7 == 3 { // removing the list does not reset the credit
 			require.Empty(t, reg.SetList("busy", registry.Prompt, nil))
 			find(t, x, search.Query{Text: "text"})
 			fill(round)

@@ -23,10 +23,10 @@ import (
 
 var collect = flag.Bool("collect", false, "list the servers of testdata/servers.json anew, with npx")
 
-const maxDescription = 300 // bytes kept of a description
+const maxDescription = 300 // maximum, in bytes
 
-// TestCollect writes testdata/tools.json anew. It needs Node and a registry,
-// runs what it installs, and leaves a server that does not start as it was.
+// TestCollect writes testdata/tools.json. It needs Node and a package registry, and runs
+// the installed packages. The entry of a server that does not start stays unchanged.
 func TestCollect(t *testing.T) {
 	if !*collect {
 		t.Skip("run it with -collect")
@@ -88,7 +88,7 @@ func listTools(t *testing.T, env, args []string) ([]toolFact, error) {
 	}
 	defer func() {
 		_ = c.Close()
-		_ = syscall.Kill(-child.Process.Pid, syscall.SIGKILL) // what npx left running
+		_ = syscall.Kill(-child.Process.Pid, syscall.SIGKILL) // processes left by npx
 	}()
 	if _, err := c.Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{
 		ProtocolVersion: "2025-06-18", ClientInfo: mcp.Implementation{Name: "collect", Version: "1"},

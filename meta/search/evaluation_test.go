@@ -43,10 +43,10 @@ func toolCatalog(t testing.TB) *registry.Registry {
 	return reg
 }
 
-// A ranker returns the tools that it finds, as "server/tool", best first.
+// ranker returns the found tools as "server/tool", best first.
 type ranker func(ask string) []string
 
-// once makes a ranker answer each question once, however often it is asked.
+// once caches the answers of a ranker.
 func once(rank ranker) ranker {
 	known := map[string][]string{}
 	return func(ask string) []string {
@@ -76,7 +76,7 @@ type fuzzyTools []*registry.Entry
 func (f fuzzyTools) Len() int            { return len(f) }
 func (f fuzzyTools) String(i int) string { return f[i].Listed + " " + f[i].Description }
 
-// plainFuzzy matches the letters of a question, in their order.
+// plainFuzzy matches the letters of a question in order.
 func plainFuzzy(reg *registry.Registry) ranker {
 	tools := fuzzyTools(slices.Collect(reg.Load().All(registry.Tool)))
 	return func(ask string) (ids []string) {
@@ -87,8 +87,7 @@ func plainFuzzy(reg *registry.Registry) ranker {
 	}
 }
 
-// plainBM25 is the formula of the textbook over words of names and
-// descriptions in lower case.
+// plainBM25 is the textbook formula over lower-case words of names and descriptions.
 func plainBM25(reg *registry.Registry) ranker {
 	words := func(text string) []string {
 		return strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })
@@ -140,7 +139,7 @@ func cmpFloat(a, b float64) int {
 	return 0
 }
 
-// figures say how well a ranker answers questions.
+// figures is the quality of a ranker.
 type figures struct{ recall1, recall5, mrr float64 }
 
 func evaluate(rank ranker, asked []question) (f figures, missed []string) {
@@ -163,8 +162,9 @@ func evaluate(rank ranker, asked []question) (f figures, missed []string) {
 	return figures{f.recall1 / n, f.recall5 / n, f.mrr / n}, missed
 }
 
-// weak tells how many answers with and without a right one among the first five are called
-// weak, and to how many of these the likely servers have it.
+// weak counts the answers that are called weak: those with a right tool among the first
+// five, and those without. Of the latter it also counts how often the likely servers have
+// one.
 func weak(t *testing.T, x *search.Index, asked []question) (good, bad, helped int) {
 	for _, q := range asked {
 		found, err := x.Search(t.Context(), search.Query{Text: q.Ask})
@@ -192,8 +192,7 @@ func weak(t *testing.T, x *search.Index, asked []question) (good, bad, helped in
 	return good, bad, helped
 }
 
-// halves are the questions by which the ranking was tuned, and those that
-// nobody looked at meanwhile.
+// halves returns the questions that the ranking was tuned by, and the others.
 func halves(t testing.TB) (tuned, held []question) {
 	for i, q := range questions(t) {
 		if i%2 == 0 {
@@ -205,7 +204,7 @@ func halves(t testing.TB) (tuned, held []question) {
 	return tuned, held
 }
 
-// TestEvaluation prints the table of README.md and holds its floor.
+// TestEvaluation prints the table of README.md and checks the minimum quality.
 func TestEvaluation(t *testing.T) {
 	reg := toolCatalog(t)
 	tuned, held := halves(t)

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// WithoutMeanings runs f while no word means the same as another.
+// WithoutMeanings runs f with no synonyms.
 func WithoutMeanings(f func()) {
 	all := meanings
 	meanings = func() map[string][]string { return nil }
@@ -12,25 +12,25 @@ func WithoutMeanings(f func()) {
 	f()
 }
 
-// UpToDate reports whether a query would find nothing to read.
+// UpToDate reports whether a query would read nothing.
 func UpToDate(x *Index) bool { return x.state.Load().isCurrent(x.registry.Load(), x.now()) }
 
-// Bounds of the index.
+// Limits of the index.
 const (
 	MaxList = maxList
 	MaxAll  = maxAll
 )
 
-// Room is how much a new list may take beside others.
+// Room returns the available size for a new list beside others.
 func Room(x *Index, others int) int { return x.availableSize(others) }
 
-// BoundList sets how many bytes the index of a list may take.
+// BoundList sets the maximum size of a list's index, in bytes.
 func BoundList(x *Index, most int) { x.maxListSize = most }
 
-// Throttle makes an index read burst bytes of a list at once, and sets its clock.
+// Throttle sets the number of bytes of a list that are read at once, and the clock.
 func Throttle(x *Index, burst int, now func() time.Time) { x.readBurst, x.now = burst, now }
 
-// Size is how many bytes the index takes, and how many of text it was made of.
+// Size returns the size of the index and of its texts, in bytes.
 func Size(x *Index) (size, read int) {
 	for _, s := range x.state.Load().sources {
 		size += s.size()

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// collected is what testdata/tools.json keeps of a server. Only what names a
-// tool is kept, with the beginning of its description: no schemas, no texts.
+// collected is a server in testdata/tools.json. It contains only names and the beginnings
+// of descriptions, no schemas.
 type collected struct {
 	Server  string     `json:"server"`
 	Package string     `json:"package"`
@@ -26,23 +26,22 @@ type toolFact struct {
 	Arguments   []string `json:"arguments,omitempty"`
 }
 
-// question is what a user or agent asks, and the tools ("server/tool") of
-// which any is a right answer. The questions were written before there was a
-// ranking, in the words of who asks.
+// question is a question of a user or agent and its right tools, as "server/tool". The
+// questions were written before the ranking.
 type question struct {
 	Ask  string   `json:"ask"`
 	Want []string `json:"want"`
 }
 
-// asked is a question of the second set, by which nothing is tuned: about tools that
-// were drawn by lot, written from what they are for before anything was asked, once as a
-// person says it and once in keywords.
+// asked is a question of the second set, which nothing is tuned by. The tools were drawn
+// at random. Each question was written from the purpose of its tool, as a sentence and as
+// keywords.
 type asked struct {
 	question
 	Keywords string `json:"keywords"`
 }
 
-// secondSet has the questions as sentences, and the same in keywords.
+// secondSet returns the questions as sentences and as keywords.
 func secondSet(t testing.TB) (sentences, keywords []question) {
 	var all []asked
 	readJSON(t, "second.json", &all)

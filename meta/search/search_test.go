@@ -80,7 +80,7 @@ func TestSearchFinds(t *testing.T) {
 	x := search.New(newSmallCatalog(t))
 	for _, c := range []struct {
 		name, text string
-		first      string // listed name of the best hit; "": nothing is found
+		first      string // listed name of the best hit, or ""
 	}{
 		{"R3-32 a name before a description", "app", "mcp://files/file:///var/log/app.log"},
 		{"R3-32 a typo in two words written as one", "aplog", "mcp://files/file:///var/log/app.log"},
@@ -219,7 +219,7 @@ func TestQueriesSeeWhatChangedBefore(t *testing.T) {
 	see("hints", "goblin://hints")
 }
 
-// TestChangesAreAsIfReadAnew compares an index that follows changes with one that reads the catalog for the first time.
+// TestChangesAreAsIfReadAnew compares an index that follows changes with a new one.
 func TestChangesAreAsIfReadAnew(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		reg := registry.New(registry.Options{Servers: []string{"long", "short"}})
@@ -306,7 +306,7 @@ func TestQueriesBesideChanges(t *testing.T) {
 	running.Wait()
 }
 
-// FuzzSearch asks anything of a catalog that was made of anything.
+// FuzzSearch runs any query on any catalog.
 func FuzzSearch(f *testing.F) {
 	for _, s := range []string{"app", "aplog", "getUserName2FA", "ÜBER straße", "東京 tower", "\xff\xfe", "a' ’b", "aB\x00", strings.Repeat("aB1", 500), "ﬁle İi"} {
 		f.Add(s, "x y "+s, "text/*")

@@ -1,5 +1,5 @@
-// Package bleve asks bleve the questions of the evaluation. It is a module of
-// its own, so that Goblin does not depend on what it only compares with.
+// Package bleve runs the evaluation's questions on bleve. It is a separate module, so
+// that Goblin does not depend on bleve.
 package bleve
 
 import (
@@ -56,8 +56,8 @@ func tools(t testing.TB) (all []tool) {
 	return all
 }
 
-// newMapping splits words at case, digits and punctuation, cuts English
-// endings, drops stop words, and scores by BM25.
+// newMapping splits words at case, digits and punctuation, stems English words, drops
+// stop words, and scores by BM25.
 func newMapping(t testing.TB, meanings bool) *mapping.IndexMappingImpl {
 	m := bleve.NewIndexMapping()
 	check := func(err error) {
@@ -134,9 +134,9 @@ func TestEvaluation(t *testing.T) {
 		Want []string
 	}
 	read(t, "questions.json", &asked)
-	// The best of ten choices of fields each: one for all words, with the name
-	// twice, and for words and meanings the name once more. Fields with boosts
-	// as Goblin has them find less, since each is scored for itself.
+	// The best of ten choices of fields each. One field has all words and the name twice.
+	// With meanings, the name is added once more. Boosted fields as in Goblin find less,
+	// because bleve scores each field separately.
 	text, named := map[string]float64{"all": 1}, map[string]float64{"all": 1, "name": 0.5}
 	for _, c := range []struct {
 		name      string
@@ -150,7 +150,7 @@ func TestEvaluation(t *testing.T) {
 	} {
 		x := index(t, c.meanings)
 		var sum [2][3]float64
-		var n [2]float64 // all questions, those not tuned by
+		var n [2]float64 // all questions, and those not used for tuning
 		began := time.Now()
 		for i, q := range asked {
 			at := slices.IndexFunc(ask(t, x, q.Ask, c.boosts, c.fuzziness), func(id string) bool { return slices.Contains(q.Want, id) })
