@@ -118,11 +118,10 @@ func BenchmarkListChange(b *testing.B) {
 	}
 }
 
-// BenchmarkKeyToFrame measures the time from a key until the terminal has the frame that
-// shows it. The whole program runs with 100,000 resources, while a server sends 1,000
-// updates of subscribed resources per second. Frames are written 70 times per second and
-// each key comes right after one, so 14.3 ms of waiting for the next frame is the
-// maximum.
+// BenchmarkKeyToFrame measures the time from a key to the frame that shows it, in the
+// whole program with 100,000 resources. A server sends 1,000 updates of subscribed
+// resources per second. Frames are written 70 times per second, and each key comes right
+// after one. The wait for the next frame is therefore at most 14.3 ms.
 func BenchmarkKeyToFrame(b *testing.B) {
 	reg := newLargeUI(b, 120, 40).reg
 	uri := func(i int) string {

@@ -51,7 +51,7 @@ func TestEveryListNamesItsColumns(t *testing.T) {
 	}
 }
 
-// The order in which columns disappear is that of the README.
+// The README documents the order in which columns disappear.
 func TestColumnsMakeRoomInTheirOrder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -47,7 +47,7 @@ func TestOneNodeOfJSONIsFolded(t *testing.T) {
 	require.NotContains(t, r.screen(), `"rows"`)
 }
 
-// Content that fits the panel can also be scrolled, so that keys reach each node.
+// Content that fits the pane can also be scrolled, so that keys reach each node.
 func TestInnerNodesOfShortJSONAreFoldedByKeys(t *testing.T) {
 	t.Parallel()
 	r := newJSONUI(t).keys("l g")

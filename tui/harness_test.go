@@ -441,11 +441,11 @@ func (r *testUI) tick(d time.Duration) *testUI {
 	return r
 }
 
-// screen returns the frame as text, after checking its size.
 func (r *testUI) screen() string {
 	r.t.Helper()
 	view := r.app.View()
 	lines := strings.Split(view, "\n")
+	// Each frame must have the size of the terminal.
 	require.Len(r.t, lines, r.app.H, "lines of the frame:\n%s", view)
 	for i, l := range lines {
 		require.Equal(r.t, r.app.W, ansi.StringWidth(l), "cells of line %d: %q", i, l)

@@ -59,7 +59,7 @@ func TestARequestUnderWayStandsInTrafficFromItsStart(t *testing.T) {
 	require.NotContains(t, r.line("goblin  work.yaml"), "running")
 }
 
-// endCall ends a call in flight and records it in the journal.
+// endCall finishes a call in flight and records it in the journal.
 func (r *testUI) endCall(u registry.InFlight) *testUI {
 	u.Status, u.Duration = "success", 4500*time.Millisecond
 	r.reg.Traffic().Append(u.TrafficRecord)
@@ -80,7 +80,7 @@ func TestARequestThatEndsOutOfSightStandsInTrafficOnce(t *testing.T) {
 			r.keys(there[0]).pollInFlight().endCall(u).pollInFlight().pollInFlight().keys(there[1])
 			require.NotContains(t, r.screen(), "running")
 			require.Len(t, began.FindAllString(r.screen(), -1), 1, "it stands there once")
-			if what != "paused" { // where the cursor had to leave it
+			if what != "paused" { // the cursor left it
 				require.Contains(t, r.line("4.5 s"), "> 11:59:56", "under the cursor")
 			}
 			r.pollInFlight()
@@ -155,7 +155,7 @@ func TestTheCancelKeyOfTrafficIsAboutItsRows(t *testing.T) {
 	r.keys("k X")
 	require.Contains(t, r.screen(), "this request has already finished")
 	require.NotContains(t, r.screen(), "X cancel")
-	r.keys("g space X") // the cursor has gone on to one that has ended
+	r.keys("g space X") // the cursor is on a finished call
 	require.Contains(t, r.line("> "), "1.2 s")
 	require.Contains(t, r.screen(), "Cancel tools/call github_create_issue?")
 	r.keys("y")

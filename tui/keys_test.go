@@ -45,7 +45,7 @@ func TestNoKeyMeansTwoThingsInOnePlace(t *testing.T) {
 }
 
 // The tables of goblin/registry/keymap and of the UI contain the same actions. The key
-// names are those of the terminal library.
+// names come from the terminal library.
 func TestEveryActionIsOfTheScreen(t *testing.T) {
 	t.Parallel()
 	r := newTestUI(t, 80, 24, "files")
@@ -119,7 +119,7 @@ func newBusyUI(t *testing.T) *testUI {
 	return r
 }
 
-// stage opens a place of the UI, with something to cancel, repeat, answer and search.
+// stage opens a place of the UI with something to cancel, repeat, answer and search.
 func (r *testUI) stage(which, tab int, inside bool) {
 	a := r.app
 	a.Logs().Open = tab

@@ -105,8 +105,8 @@ func TestKeysOfDialogsAreThoseOfTheConfig(t *testing.T) {
 	require.False(t, r.app.filtering)
 }
 
-// A letter cannot be a key where letters are text, so every text field in front of the
-// panes must report that it takes text.
+// A letter cannot be a key while the user types text. Every text field in front of the
+// panes must therefore report that it takes text.
 func TestLettersAreTextWhereOneTypes(t *testing.T) {
 	t.Parallel()
 	r := newExampleUI(t, 120, 40, plainEnv)

@@ -26,8 +26,8 @@ func TestWhatHasTheFocusIsZoomed(t *testing.T) {
 	r.keys("F")
 	require.Contains(t, r.screen(), "create_issue ─")
 
-	// Below the list, Enter expands an open detail panel to the whole body, and Esc
-	// reverts that.
+	// Below the list, Enter expands an open detail to the whole body, and Esc reverts
+	// that.
 	r = newExampleUI(t, 80, 24, plainEnv).keys("2 enter")
 	require.Contains(t, r.screen(), "Tools 4 ─")
 	r.keys("enter")
@@ -63,7 +63,7 @@ func TestASmallScreenHasNoRoomForTemplatesThatWereNotFound(t *testing.T) {
 	r.backend.answers["resources/read"] = func(json.RawMessage, func(json.RawMessage)) (json.RawMessage, error) {
 		return json.RawMessage(`{"contents":[{"uri":"a:2","text":"text"}]}`), nil
 	}
-	below := func() (lines int) { // the rule above templates, up to the end of the box
+	below := func() (lines int) { // from the rule above templates to the end of the box
 		_, rest, found := strings.Cut(r.screen(), "├─ Templates")
 		require.True(t, found, r.screen())
 		rest, _, _ = strings.Cut(rest, "╰")
@@ -156,7 +156,7 @@ func TestEveryScreenFillsItsTerminalExactly(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		open func(t *testing.T) *testUI
-		keys []string // the frame is checked after each; the last ones go back
+		keys []string // the frame is checked after each; the last keys go back
 	}{
 		"servers":       {func(t *testing.T) *testUI { return newFailingUI(t, 80, 24) }, []string{"1", "enter", "esc esc"}},
 		"subscriptions": {func(t *testing.T) *testUI { return newSubscribedUI(t, 80, 24).keys("w") }, []string{"j"}},

@@ -59,7 +59,7 @@ func newExampleUI(t testing.TB, w, h int, env map[string]string) *testUI {
 	r.setAnswer("completion/complete", `{"completion":{"values":["goblin","gobbler"],"total":2}}`)
 	r.backend.usage = exampleReport(clock.now())
 	r.refresh(registry.AllChanges)
-	r.tick(time.Minute) // nothing counts as new anymore
+	r.tick(time.Minute) // nothing counts as new
 	return r
 }
 

@@ -9,7 +9,7 @@ import (
 	"goblin/tui/form"
 )
 
-// pressByte sends the form the key or event that a fuzzed byte stands for.
+// pressByte sends the form the key or event of a fuzzed byte.
 func pressByte(f *form.Form, b byte) {
 	keys := []string{
 		"tab", "s-tab", "up", "down", "left", "right", "enter", "space", "backspace", "c-e", "c-r", "c-s", "c-j", "c-u", "c-space",

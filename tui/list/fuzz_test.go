@@ -11,8 +11,8 @@ import (
 	"goblin/tui/list"
 )
 
-// FuzzParse checks that Parse returns a working query for any text, and that the result
-// of Set can be read back and keeps all other terms.
+// FuzzParse checks that Parse returns a working query for any text. The result of Set can
+// be read back and keeps all other terms.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"", "a b", `"a b" -c ~d`, "server:gi mime:text/* -sub:yes", `server:"My Files" server:"`, `mime:""`, `"""`,

@@ -190,7 +190,7 @@ func TestResultsBecomeScreens(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := screen(t, build(t, Options{Depth: -1, Width: 80}, tt.show(json.RawMessage(tt.result))...))
+			got := document(t, build(t, Options{Depth: -1, Width: 80}, tt.show(json.RawMessage(tt.result))...))
 			require.Equal(t, unindent(tt.want), got)
 		})
 	}

@@ -126,7 +126,7 @@ func TestImagesThatAreTooLargeOrBrokenAreDumped(t *testing.T) {
 
 func TestADumpUsesTheWidth(t *testing.T) {
 	for w, per := range map[int]int{40: 6, 52: 8, 70: 12, 80: 16, 120: 24, 250: 56} {
-		dump := screen(t, build(t, Options{Width: w}, Section{Kind: Hex, Data: make([]byte, 100)}))
+		dump := document(t, build(t, Options{Width: w}, Section{Kind: Hex, Data: make([]byte, 100)}))
 		first := regexp.MustCompile(`(?m)^00000000 .*\|$`).FindString(dump)
 		require.Equal(t, per, strings.Count(first, " 00"), "%d cells", w)
 	}

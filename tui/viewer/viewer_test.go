@@ -30,9 +30,9 @@ func build(t testing.TB, o Options, blocks ...Section) *Doc {
 
 var sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// screen returns a whole document as drawn, without styles, edge marks and trailing
+// document returns a whole document as drawn, without styles, edge marks and trailing
 // spaces.
-func screen(t testing.TB, d *Doc) string {
+func document(t testing.TB, d *Doc) string {
 	t.Helper()
 	v := NewView(plainLook())
 	v.Show(d, false)
@@ -215,7 +215,7 @@ func TestBlocksBecomeScreens(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, unindent(tt.want), screen(t, build(t, tt.o, tt.blocks...)))
+			require.Equal(t, unindent(tt.want), document(t, build(t, tt.o, tt.blocks...)))
 		})
 	}
 }
@@ -236,7 +236,7 @@ func TestJSONIsShownAsItMeans(t *testing.T) {
 		"deeper than the first look":                      {in: `[[[1]]]`, want: "[\n  [\n    [\n      1\n    ]\n  ]\n]\n", o: Options{Depth: 1, Fold: -1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tt.want, screen(t, build(t, tt.o, Section{Kind: JSON, Data: []byte(tt.in)})))
+			require.Equal(t, tt.want, document(t, build(t, tt.o, Section{Kind: JSON, Data: []byte(tt.in)})))
 		})
 	}
 }
@@ -257,7 +257,7 @@ func TestOneNodeOfJSONIsFoldedAndStaysSoWhenTheRestChanges(t *testing.T) {
 	require.NotEqual(t, id, near)
 	o := Options{Depth: 9, Toggled: map[uint64]bool{id: true}}
 	d = build(t, o, block(`{"new":[0],"a":{"x":1,"z":2},"b":[{"y":2}]}`))
-	text := screen(t, d)
+	text := document(t, d)
 	require.Contains(t, text, `"a": {`)
 	require.NotContains(t, text, `"x"`)
 	require.Contains(t, text, `"y": 2`)
@@ -265,7 +265,7 @@ func TestOneNodeOfJSONIsFoldedAndStaysSoWhenTheRestChanges(t *testing.T) {
 	shot(t, v, 40, 5)
 	again, _ := v.Node(4, false)
 	require.Equal(t, id, again, "so that it can be unfolded")
-	require.Contains(t, screen(t, build(t, Options{Depth: 0, Toggled: map[uint64]bool{id: true}}, block(`{"a":{"x":1},"b":[1]}`))), `"x": 1`)
+	require.Contains(t, document(t, build(t, Options{Depth: 0, Toggled: map[uint64]bool{id: true}}, block(`{"a":{"x":1},"b":[1]}`))), `"x": 1`)
 }
 
 func TestMarkdownIsLaidOut(t *testing.T) {
@@ -301,7 +301,7 @@ func TestMarkdownIsLaidOut(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := build(t, Options{Width: tt.width}, Section{Kind: Markdown, Text: tt.in})
-			require.Equal(t, tt.want, screen(t, d))
+			require.Equal(t, tt.want, document(t, d))
 			require.Equal(t, strings.TrimRight(tt.in, "\n")+"\n", d.Plain(), "the source is what is copied")
 		})
 	}
@@ -356,18 +356,18 @@ func TestBytesAreShownByWhatTheyAre(t *testing.T) {
 
 		00000000  48 65 6c 6c 6f 2c 20 67  6f 62 6c 69 6e 21 00 ff  |Hello, goblin!..|
 		00000010  78                                                |x|
-		`), screen(t, d))
+		`), document(t, d))
 
-	narrow := screen(t, build(t, Options{Width: 50}, Section{Kind: Hex, Data: []byte("abc")}))
+	narrow := document(t, build(t, Options{Width: 50}, Section{Kind: Hex, Data: []byte("abc")}))
 	require.Contains(t, narrow, "sha256  ba7816bf8f01cfea414140de5dae2223b00361a39\n        6177a9cb410ff61f20015ad")
 	require.Contains(t, narrow, "00000000  61 62 63                 |abc|")
 
-	long := screen(t, build(t, Options{Opens: "E"}, Section{Kind: Hex, Data: make([]byte, 1000)}))
+	long := document(t, build(t, Options{Opens: "E"}, Section{Kind: Hex, Data: make([]byte, 1000)}))
 	require.Contains(t, long, "000000f0 ")
 	require.NotContains(t, long, "00000100 ")
 	require.Contains(t, long, "first 256 of 1000 bytes, E opens all")
 
-	begun := screen(t, build(t, Options{}, Section{Kind: Hex, Data: []byte("abc"), Size: 5 << 20}))
+	begun := document(t, build(t, Options{}, Section{Kind: Hex, Data: []byte("abc"), Size: 5 << 20}))
 	require.Contains(t, begun, "5.2 MB (5242880 bytes)")
 	require.NotContains(t, begun, "sha256", "the rest is not known")
 }
@@ -397,7 +397,7 @@ func TestDimensionsOfImages(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := screen(t, build(t, Options{}, Section{Kind: Hex, Data: tt.data}))
+			got := document(t, build(t, Options{}, Section{Kind: Hex, Data: tt.data}))
 			if tt.want == "" {
 				require.NotContains(t, got, "image")
 				return
@@ -425,7 +425,7 @@ func TestWhatIsTooLongIsCutAndSaysSo(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := build(t, Options{MaxBytes: 1 << 10, Depth: -1, Opens: "E"}, tt.block)
-			got := screen(t, d)
+			got := document(t, d)
 			require.Contains(t, got, tt.note)
 			require.NotContains(t, got, "not JSON")
 			require.Less(t, len(got), 3000)
@@ -451,7 +451,7 @@ func TestHostileTextIsMadeVisible(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := build(t, Options{Width: 50}, b)
-			for _, s := range append(strings.Split(screen(t, d), "\n"), d.Plain()) {
+			for _, s := range append(strings.Split(document(t, d), "\n"), d.Plain()) {
 				require.False(t, strings.ContainsAny(s, "\x1b\x07\x01\x02\u202e\u009b\u200b"), "%q", s)
 			}
 		})
@@ -464,7 +464,7 @@ func TestHostileTextIsMadeVisible(t *testing.T) {
 func TestAPictureOfMorePicturesThanAnyNeedsIsReplaced(t *testing.T) {
 	const one, joined = "👨", "👨\ufe0f\u200d"
 	shown := func(text string) string {
-		return screen(t, build(t, Options{Width: 40}, Section{Kind: Text, Text: text + "x"}))
+		return document(t, build(t, Options{Width: 40}, Section{Kind: Text, Text: text + "x"}))
 	}
 	longest := strings.Repeat(joined, 6) + one
 	require.Len(t, longest, longCluster)
