@@ -137,7 +137,7 @@ func TestDemandsToOpenAPageAreForClientsNotForScripts(t *testing.T) {
 	}))
 	demand := a.call(t, "s_page", "")
 	require.Contains(t, demand, `"resultType":"input_required"`, "its client opens pages")
-	require.Contains(t, demand, `"mode":"url"`, "which only older revisions leave out")
+	require.Contains(t, demand, `"mode":"url"`, "only older revisions omit it")
 	require.Contains(t, a.call(t, "s_blank", ""), "it requires opening a URL, but names none")
 	require.Contains(t, a.call(t, "script", ""), `"content":[]`)
 	var refused *jsonrpc.Error

@@ -53,7 +53,7 @@ func TestServersComeAndGoAtRunTime(t *testing.T) {
 	off := notes
 	off.Disabled = true
 	require.Equal(t, servers.Change{Changed: []string{"notes"}}, g.Apply(with(off)))
-	require.Zero(t, reg.Load().Count(registry.Tool), "what a disabled server listed before goes at once")
+	require.Zero(t, reg.Load().Count(registry.Tool), "a disabled server's lists are removed at once")
 }
 
 func TestNamesInParamsMustBeStrings(t *testing.T) {

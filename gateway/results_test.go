@@ -124,7 +124,7 @@ func TestNothingIsLostOfLongResults(t *testing.T) {
 		require.Equal(t, got == nil, task == nil)
 		if len(text) <= limit || got == nil {
 			require.Nil(t, got)
-			require.Less(t, len(text), limit+utf8.UTFMax, "too much is a part of one character")
+			require.Less(t, len(text), limit+utf8.UTFMax, "the excess is a part of one character")
 			return
 		}
 		require.Equal(t, readResult(t, got).Content[0], readResult(t, rawjson.Get(task, "result")).Content[0])
@@ -142,7 +142,7 @@ func TestURIsInLongResultsAreThoseOfClients(t *testing.T) {
 	edit := rawjson.Edit{Start: at, End: at + 5, Text: []byte(`"mcp://a/x:1"`)}
 	got := gateway.NewResultStore(nil).Truncate("tools/call", result, []rawjson.Edit{edit}, gateway.ResultLimit{Limit: gateway.MinLimit})
 	require.Equal(t, "mcp://a/x:1", readResult(t, got).Content[0].URI)
-	require.Equal(t, 1, strings.Count(string(got), "resource_link"), "clients of older revisions know none")
+	require.Equal(t, 1, strings.Count(string(got), "resource_link"), "older revisions have none")
 }
 
 func TestTheRestOfSeveralTextsHasThemInLinesAndItsPagesAreNamed(t *testing.T) {
@@ -208,19 +208,19 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 		for range 256 {
 			cut("me", 2000)
 		}
-		require.False(t, reads("me", first), "the oldest of the session makes room")
+		require.False(t, reads("me", first), "the session's oldest is evicted")
 		require.True(t, reads("them", other))
 		second, note := cut("me", 20<<20)
 		require.Contains(t, note, "; the last 4193280 bytes could not be stored")
 		_, _ = cut("me", 20<<20)
 		require.True(t, reads("me", second))
 		_, _ = cut("me", 20<<20)
-		require.False(t, reads("me", second), "so do the oldest bytes")
+		require.False(t, reads("me", second), "the oldest bytes are evicted, too")
 
 		time.Sleep(gateway.ResultLifetime - time.Minute)
 		require.True(t, reads("them", other))
 		time.Sleep(gateway.ResultLifetime - time.Minute)
-		require.True(t, reads("them", other), "what is read stays")
+		require.True(t, reads("them", other), "recently read ones are kept")
 		time.Sleep(gateway.ResultLifetime + time.Second)
 		require.False(t, reads("them", other))
 	})
@@ -234,14 +234,14 @@ func TestWhatIsKeptOfResultsIsBounded(t *testing.T) {
 		}
 	}
 	_, err := many.Read("session 0", oldest)
-	require.Error(t, err, "however many sessions there are, they have 1024 results")
+	require.Error(t, err, "1024 results for any number of sessions")
 
 	account := memlimit.New(4 << 20)
 	s := gateway.NewResultStore(account)
 	require.NotNil(t, s.Truncate("tools/call", texts(strings.Repeat("x", 900<<10)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Owner: "me"}))
 	require.False(t, account.NewOwner().CanReserve(900<<10))
 	s.Drop("me")
-	require.True(t, account.NewOwner().CanReserve(900<<10), "what is dropped is room again")
+	require.True(t, account.NewOwner().CanReserve(900<<10), "dropped results free memory")
 
 	full := gateway.NewResultStore(memlimit.New(1 << 20))
 	got := string(full.Truncate("tools/call", texts(strings.Repeat("x", 2<<20)), nil, gateway.ResultLimit{Limit: gateway.MinLimit, Links: true}))

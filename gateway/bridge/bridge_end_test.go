@@ -42,7 +42,7 @@ func TestBridgeThatIsEndingAnswersWhatComesLate(t *testing.T) {
 	h.expect(request("1", "tools/call", `{}`))
 	r.cancel()
 	_, err := h.r.ReadByte()
-	require.ErrorIs(t, err, io.EOF, "the daemon is told of the end")
+	require.ErrorIs(t, err, io.EOF, "the daemon is notified of the end")
 	r.send(request("2", "tools/list", `{}`), initNote)
 	r.expect(`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the connection to Goblin is closing; tools/list did not run, so it is safe to retry","data":{"code":"CONNECTION_ERROR","server":"goblin"}}}`)
 	h.send(result("1", "{}"))

@@ -429,7 +429,7 @@ func TestBridgeSlowsADaemonDownForAClientThatReadsSlowly(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Second) // passes once all goroutines wait
-		require.Less(t, written.Load(), int32(16), "most stay with the daemon until the client reads")
+		require.Less(t, written.Load(), int32(16), "most wait at the daemon until the client reads")
 		for range all {
 			require.True(t, big == r.read())
 		}

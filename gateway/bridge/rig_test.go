@@ -139,7 +139,7 @@ func (r *rig) end() error {
 		r.done <- err
 		return err
 	case <-time.After(30 * time.Second):
-		r.t.Fatal("the bridge does not end")
+		r.t.Fatal("the bridge does not return")
 		return nil
 	}
 }

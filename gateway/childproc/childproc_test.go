@@ -233,7 +233,7 @@ func TestANumberThatWasGivenToAnotherProcessIsNotTouched(t *testing.T) {
 			f.rewrite(tt.change)
 			require.Empty(t, sweep(f.dir))
 			require.Equal(t, want, f.alive())
-			require.Empty(t, f.files(), "there is nothing to be done about it later")
+			require.Empty(t, f.files(), "a retry would not help")
 		})
 	}
 }
@@ -267,9 +267,9 @@ func TestABrokenRecordCostsNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(secret, nil, 0o600))
 	require.NoError(t, os.Symlink(secret, filepath.Join(f.dir, "children-link")))
 	sweep(f.dir)
-	require.Empty(t, f.alive(), "the line that is whole counts")
+	require.Empty(t, f.alive(), "complete lines count")
 	require.FileExists(t, secret)
-	require.Len(t, f.files(), 3, "what is no record stays")
+	require.Len(t, f.files(), 3, "unknown lines are kept")
 }
 
 func TestRecordsArePrivateAndGoWithTheirChildren(t *testing.T) {
@@ -294,7 +294,7 @@ func TestRecordsArePrivateAndGoWithTheirChildren(t *testing.T) {
 	forget[1]()
 	require.Equal(t, `"server":"one" "server":"three"`, servers())
 	forget = append(forget, r.Add(os.Getpid(), "four", ""))
-	require.Equal(t, `"server":"one" "server":"four" "server":"three"`, servers(), "places are used again")
+	require.Equal(t, `"server":"one" "server":"four" "server":"three"`, servers(), "slots are reused")
 	for _, i := range []int{0, 2, 3} {
 		forget[i]()
 	}
@@ -310,7 +310,7 @@ func TestAFolderThatCannotBeWrittenIsToldOfOnce(t *testing.T) {
 	r.Sweep(context.Background())
 	r.Add(os.Getpid(), "a", "")()
 	r.Add(os.Getpid(), "b", "")()
-	require.ErrorIs(t, r.HandOver(role("child")), childproc.ErrNoRecord, "nobody could end what is not recorded")
+	require.ErrorIs(t, r.HandOver(role("child")), childproc.ErrNoRecord, "unrecorded processes could not be stopped")
 	r.Close()
 	require.Equal(t, 1, strings.Count(log.String(), "are not recorded"), log.String())
 }

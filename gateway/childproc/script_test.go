@@ -74,5 +74,5 @@ func TestVariablesOfWindowsAreFoundInAnyCase(t *testing.T) {
 	env := []string{"Path=C:\\a", "PATHEXT=.EXE", "odd", "PATH2=x"}
 	require.Equal(t, "C:\\a", childproc.LookupEnv(env, "PATH", true))
 	require.Empty(t, childproc.LookupEnv(env, "PATH", false))
-	require.Equal(t, "b", childproc.LookupEnv([]string{"PATH=a", "PATH=b"}, "PATH", false), "the last counts, as in os/exec")
+	require.Equal(t, "b", childproc.LookupEnv([]string{"PATH=a", "PATH=b"}, "PATH", false), "the last one counts, as in os/exec")
 }

@@ -88,7 +88,7 @@ func TestClientsGetACommandThatFindsTheConfig(t *testing.T) {
 	a := &App{Getenv: func(name string) string { return map[string]string{"HOME": "/home/me"}[name] }}
 	demo, usual := &config.Config{Demo: true}, &config.Config{Path: "/home/me/.config/goblin/config.yaml"}
 	require.Equal(t, []string{"/opt/goblin", "stdio"}, a.ClientCommand(demo, "/opt/goblin"))
-	require.Equal(t, []string{"goblin", "stdio"}, a.ClientCommand(demo, "/tmp/go-build12/goblin"), "a program of go run is gone later")
+	require.Equal(t, []string{"goblin", "stdio"}, a.ClientCommand(demo, "/tmp/go-build12/goblin"), "go run removes its program")
 	require.Equal(t, []string{"goblin", "stdio"}, a.ClientCommand(demo, ""))
 	require.Equal(t, []string{"/opt/goblin", "stdio"}, a.ClientCommand(usual, "/opt/goblin"))
 	other := &config.Config{Path: "/srv/it's mine/$x.yaml"}
@@ -101,7 +101,7 @@ func TestClientsGetACommandThatFindsTheConfig(t *testing.T) {
 func TestABuildHasAVersion(t *testing.T) {
 	release, development := BuildVersion("v9"), BuildVersion("")
 	require.Equal(t, "9", release.Version)
-	require.Empty(t, release.Build, "a release is known by its version")
+	require.Empty(t, release.Build, "a release is identified by its version")
 	require.Equal(t, "9", release.Handshake())
 	require.Equal(t, Release, development.Version)
 	require.NotEmpty(t, development.Build)

@@ -36,12 +36,12 @@ func nonblocking(t *testing.T, f *os.File) (yes bool) {
 
 func TestUnblockedPipesTakeDeadlinesUntilTheyAreRestored(t *testing.T) {
 	r, w := pipe(t)
-	require.Error(t, r.SetReadDeadline(time.Now()), "a blocking pipe takes none")
+	require.Error(t, r.SetReadDeadline(time.Now()), "a blocking pipe has no deadlines")
 	in, restore := SetNonblock(r)
 	require.NoError(t, in.SetReadDeadline(time.Now()))
 	_, err := in.Read(make([]byte, 1))
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-	require.False(t, nonblocking(t, w), "the other end is not touched")
+	require.False(t, nonblocking(t, w), "the other end is unchanged")
 	restore()
 	require.False(t, nonblocking(t, r))
 }
@@ -55,7 +55,7 @@ func TestUnblockLeavesOtherStreamsAlone(t *testing.T) {
 
 	_, w := pipe(t)
 	same, _ = SetNonblock(w, w)
-	require.Same(t, w, same, "what stderr writes to, too")
+	require.Same(t, w, same, "the file of stderr, too")
 	require.False(t, nonblocking(t, w))
 
 	r, _, err := os.Pipe() // in the poller already

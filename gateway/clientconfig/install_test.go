@@ -112,13 +112,13 @@ func TestGoblinIsPutIntoTheFileOfEachClientAndEveryOtherByteStays(t *testing.T) 
 			require.Equal(t, os.FileMode(0o640), info.Mode())
 			copied, err := os.Stat(ch.Backup)
 			require.NoError(t, err)
-			require.Zero(t, copied.Mode().Perm()&^0o640, "nobody reads the copy who may not read the file")
+			require.Zero(t, copied.Mode().Perm()&^0o640, "the copy is as private as the file")
 			require.Equal(t, path+".goblin-20260102-120000", ch.Backup)
 			require.Equal(t, test.before, read(t, ch.Backup))
 
 			twice, err := c.Install(m, state, goblin, []string{"stdio", "--config", "/c d.yaml"}, nil)
 			require.NoError(t, err)
-			require.True(t, twice.IsEmpty(), "twice is once")
+			require.True(t, twice.IsEmpty(), "a second time changes nothing")
 
 			e, ok := c.Installed(m)
 			require.True(t, ok)
@@ -130,7 +130,7 @@ func TestGoblinIsPutIntoTheFileOfEachClientAndEveryOtherByteStays(t *testing.T) 
 			require.Equal(t, test.before, read(t, path))
 			left, err := os.ReadDir(filepath.Join(state, "clients"))
 			require.NoError(t, err)
-			require.Empty(t, left, "what is undone is not remembered")
+			require.Empty(t, left, "an undone change is forgotten")
 			_, ok = c.Installed(m)
 			require.False(t, ok)
 			_, err = c.Uninstall(m, state)
@@ -152,13 +152,13 @@ func TestAFileThatWasMadeForGoblinGoesWithIt(t *testing.T) {
 		state := filepath.Join(dir, "state")
 		require.NoError(t, os.MkdirAll(filepath.Dir(c.ConfigFile(m)), 0o700))
 		ch := installed(t, c, m, state)
-		require.Empty(t, ch.Backup, "there was nothing to keep")
+		require.Empty(t, ch.Backup, "there is nothing to keep")
 		f := clientconfig.ReadFile(m, ch.File)
 		require.NoError(t, f.Err, c.Name)
 		require.Equal(t, []clientconfig.Skipped{{Name: clientconfig.EntryName, Reason: "is Goblin itself"}}, f.Skipped, c.Name)
 		_, snippet, err := c.Snippet(m, goblin, []string{"stdio", "--config", "/c d.yaml"})
 		require.NoError(t, err)
-		require.Equal(t, read(t, ch.File), string(snippet), "what --print shows is what would be written")
+		require.Equal(t, read(t, ch.File), string(snippet), "--print shows the text to be written")
 
 		undone, err := c.Uninstall(m, state)
 		require.NoError(t, err)
@@ -179,7 +179,7 @@ func TestAFileThatWasMadeForGoblinStaysIfTheUserAddedToIt(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, undone.Deletes)
 	require.NoError(t, os.WriteFile(ch.File, []byte(theirs), 0o600))
-	require.ErrorContains(t, undone.Apply(noon), "changed by another program", "since it was looked at")
+	require.ErrorContains(t, undone.Apply(noon), "changed by another program", "changed since it was read")
 	require.Equal(t, theirs, read(t, ch.File))
 
 	again, err := c.Install(m, state, "/new/goblin", []string{"stdio"}, nil)
@@ -223,7 +223,7 @@ func TestGoblinIsTakenOutWhateverTheRecordSays(t *testing.T) {
 
 			undone, err := c.Uninstall(m, state)
 			require.NoError(t, err)
-			require.False(t, undone.Deletes, "it may have been there")
+			require.False(t, undone.Deletes, "it may have existed before")
 			require.NoError(t, undone.Apply(noon))
 			require.NotContains(t, read(t, ch.File), "goblin")
 		})
@@ -240,7 +240,7 @@ func TestAnotherGoblinIsReplacedAndForeignEntriesStay(t *testing.T) {
 	before := read(t, filepath.Join(dir, ".cursor/mcp.json"))
 	ch := installed(t, clientconfig.Find("cursor"), m, state)
 	require.Contains(t, read(t, ch.File), `"command": "/opt/goblin"`)
-	require.Contains(t, read(t, ch.File), `"A": "1"`, "what the user added stays")
+	require.Contains(t, read(t, ch.File), `"A": "1"`, "the user's additions are kept")
 	undone, err := clientconfig.Find("cursor").Uninstall(m, state)
 	require.NoError(t, err)
 	require.Equal(t, before, string(undone.After))
@@ -369,7 +369,7 @@ func TestAnEntryThatIsTurnedOffIsTurnedOn(t *testing.T) {
 	require.Contains(t, ch.Note, "Gemini CLI ignores it while")
 	ch, err = clientconfig.Find("kiro").Install(m, "", goblin, []string{"stdio"}, nil)
 	require.NoError(t, err)
-	require.NotContains(t, string(ch.After), "7331", "the one over HTTP is Goblin, too")
+	require.NotContains(t, string(ch.After), "7331", "the entry over HTTP is Goblin, too")
 }
 
 func TestWhatCannotBeUndoneIsNotDone(t *testing.T) {
@@ -402,7 +402,7 @@ func TestFilesThatCannotBeChangedSafelyStayAsTheyAre(t *testing.T) {
 			require.Equal(t, test.text, read(t, filepath.Join(dir, test.file)))
 			left, err := os.ReadDir(filepath.Dir(filepath.Join(dir, test.file)))
 			require.NoError(t, err)
-			require.Len(t, left, 1, "and no copy is left")
+			require.Len(t, left, 1, "no copy is left")
 		})
 	}
 }
@@ -423,7 +423,7 @@ func TestAFileThatChangesMeanwhileStays(t *testing.T) {
 	require.Equal(t, `{"theirs": 1}`, read(t, path))
 	remembered, err := os.ReadDir(filepath.Join(dir, "state/clients"))
 	require.NoError(t, err)
-	require.Empty(t, remembered, "nothing was done that could be undone")
+	require.Empty(t, remembered, "there is nothing to undo")
 	require.NoFileExists(t, path+".goblin-20260102-120000")
 
 	path = filepath.Join(dir, ".kiro/settings/mcp.json")
@@ -439,7 +439,7 @@ func TestAFileThatChangesMeanwhileStays(t *testing.T) {
 	installed(t, clientconfig.Find("lm-studio"), m, filepath.Join(dir, "state"))
 	info, err := os.Lstat(link)
 	require.NoError(t, err)
-	require.NotZero(t, info.Mode()&os.ModeSymlink, "a link stays")
+	require.NotZero(t, info.Mode()&os.ModeSymlink, "the link is kept")
 	require.Contains(t, read(t, filepath.Join(dir, "dotfiles/lm.json")), goblin)
 }
 

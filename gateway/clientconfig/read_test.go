@@ -396,7 +396,7 @@ func TestServersOfAProjectAreNamedAndLeftOut(t *testing.T) {
 	require.Len(t, found, 1)
 	require.Empty(t, found[0].Servers)
 	require.Equal(t, []clientconfig.Skipped{{Name: "a", Reason: "belongs to this project only; import it with --from .cursor/mcp.json"}}, found[0].Skipped)
-	require.Empty(t, clientconfig.Find("opencode").Read(m), "nobody asked for it, so its mistakes are not told")
+	require.Empty(t, clientconfig.Find("opencode").Read(m), "not requested, so its mistakes are not reported")
 }
 
 func TestVariablesOfAFileAreTakenWithTheServer(t *testing.T) {
@@ -539,7 +539,7 @@ func TestEqualServersAreOneAndOthersOfTheNameGetTheClientsName(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"files", "db", "twin", "db-kiro", "there-kiro"}, slices.Collect(maps.Keys(byName)))
 	require.Equal(t, []string{"cursor", "kiro"}, byName["files"].Clients)
-	require.NotContains(t, byName["files"].Keys, "disabled", "it is on in one of them")
+	require.NotContains(t, byName["files"].Keys, "disabled", "enabled in one of them")
 	require.Equal(t, "from Cursor, Kiro", byName["files"].Comment())
 	require.Equal(t, `from Kiro, named "db" there`, byName["db-kiro"].Comment())
 	require.Contains(t, byName["db-kiro"].Notes[0], `another server is named "db"`)
@@ -575,7 +575,7 @@ func TestSecretsAreFoundAndReferredTo(t *testing.T) {
 		"url":     "https://h/mcp?token=${keyring:a.token-2}&api_key=${keyring:a.api_key}&mode=ro",
 		"oauth":   map[string]any{"client_id": "id", "client_secret": "${keyring:a.client_secret}"},
 	}, keys)
-	require.Equal(t, before, s.Keys["env"].(pairs)["API_KEY"], "the entry itself stays")
+	require.Equal(t, before, s.Keys["env"].(pairs)["API_KEY"], "the entry is kept")
 	require.True(t, clientconfig.Equal(s.Keys, clientconfig.WithSecrets(keys, func(name string) (string, error) { return kept[name], nil })))
 }
 

@@ -84,7 +84,7 @@ client_secret = "${keyring:k}"
 		"tools": map[string]any{"allow": []string{"$${HOME}"}},
 	}, f.Servers[0].Keys)
 	f = clientconfig.ReadFile(m, filepath.Join(dir, "in.json"))
-	require.Equal(t, []string{"${I}"}, f.Servers[0].Keys["args"], "the default cannot be written")
+	require.Equal(t, []string{"${I}"}, f.Servers[0].Keys["args"], "the default cannot be expressed")
 }
 
 func TestTheHomeOfTheUserIsAVariableThatTheSystemSets(t *testing.T) {

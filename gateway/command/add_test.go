@@ -32,7 +32,7 @@ func TestAddMakesAConfigWithSecretsPrivate(t *testing.T) {
 	require.Equal(t, before, readFile(t, path))
 	require.NoError(t, os.WriteFile(path, []byte("servers: {\"My Server\": {command: x}}\n"), 0o600))
 	got = try{env: env}.runIn(t, path, "remove", "My-Server")
-	require.Zero(t, got.code, "by the name that lists show: %s", got.err)
+	require.Zero(t, got.code, "by the listed name: %s", got.err)
 }
 
 func TestAddTellsWhereRelativePathsBegin(t *testing.T) {

@@ -79,12 +79,12 @@ func TestWithoutATerminalTheAnswersAreSet(t *testing.T) {
 	d, _, err := y.run(t)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"API_KEY": "${TOKEN}", "UNITS": "metric"}, d.Keys["env"])
-	require.Empty(t, y.secrets, "a reference is no secret")
+	require.Empty(t, y.secrets, "a reference is not a secret")
 
 	y = &adding{entries: []string{weatherEntry}, o: registryFlags{yes: true}}
 	d, said, err := y.run(t)
 	require.NoError(t, err)
-	require.Equal(t, "https://a.example/mcp", d.Keys["url"], "it needs nothing that is not installed")
+	require.Equal(t, "https://a.example/mcp", d.Keys["url"], "a URL needs no installed program")
 	require.Contains(t, said, "goblin: reaches  https://a.example/mcp\n")
 }
 

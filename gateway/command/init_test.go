@@ -69,14 +69,14 @@ func TestInitTakesServersOverAndLosesNothing(t *testing.T) {
 	require.NotContains(t, got.out+got.err, "hunter2")
 	require.NotContains(t, got.out+got.err, "s3cret")
 	require.Contains(t, got.out, "has 1 secret in plain text; use --keep-secrets to store secrets elsewhere")
-	require.Equal(t, cursorFile, readFile(t, filepath.Join(dir, ".cursor/mcp.json")), "the client's file stays")
+	require.Equal(t, cursorFile, readFile(t, filepath.Join(dir, ".cursor/mcp.json")), "the client's file is unchanged")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, ".lmstudio/mcp.json")))
 	got = try{env: env}.runIn(t, path, "init")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "Already in the config: files, db-kiro\n")
 	require.Contains(t, got.out, "Nothing to add")
-	require.Equal(t, text, readFile(t, path), "twice is once")
+	require.Equal(t, text, readFile(t, path), "a second time changes nothing")
 }
 
 func TestInitKeepsSecretsOutOfTheConfigOnRequest(t *testing.T) {
@@ -99,7 +99,7 @@ func TestInitKeepsSecretsOutOfTheConfigOnRequest(t *testing.T) {
 	require.Contains(t, got.out, "Already in the config: db, files\n", "they are the same servers, with references")
 	got = try{env: env}.runIn(t, path, "install", "kiro", "--replace", "--json")
 	require.Contains(t, got.out, `"replaced"`)
-	require.Contains(t, got.out, `"files"`, "and so Goblin takes their place; one that is off stays")
+	require.Contains(t, got.out, `"files"`, "so Goblin replaces them; disabled ones are kept")
 	require.NotContains(t, got.out, `"db"`)
 }
 

@@ -91,7 +91,7 @@ func TestListJSONTellsWhatClientsAreNotTold(t *testing.T) {
 
 	got = try{gateway: catalog()}.run(t, "list", "tools", "--json")
 	require.Contains(t, got.out, `"originalName": "add"`)
-	require.Contains(t, got.out, `"x": 1.50`, "numbers stay as they are")
+	require.Contains(t, got.out, `"x": 1.50`, "numbers are unchanged")
 	got = try{gateway: catalog()}.run(t, "list", "templates", "--json")
 	require.Contains(t, got.out, `"uriTemplate": "mcp://a/t/{v}"`)
 	got = try{gateway: catalog()}.run(t, "list", "prompts", "--json")
@@ -151,7 +151,7 @@ func TestListServersIsCode4IfNoneCameUp(t *testing.T) {
 		got := try{gateway: g}.run(t, args...)
 		require.Equal(t, cli.CodeConnect, got.code)
 		require.Contains(t, got.out, "no program")
-		require.Empty(t, got.err, "the table has told it")
+		require.Empty(t, got.err, "the table has shown it")
 	}
 }
 

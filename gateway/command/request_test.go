@@ -217,7 +217,7 @@ func TestProgressIsShownOnATerminalOnly(t *testing.T) {
 	require.Contains(t, g.requests[0], `"_meta":{"progressToken":2}`)
 	got = try{gateway: g}.run(t, "call", "a_x")
 	require.Empty(t, got.err)
-	require.Contains(t, g.requests[1], `"_meta":{"progressToken":2}`, "it extends the time, whoever looks on")
+	require.Contains(t, g.requests[1], `"_meta":{"progressToken":2}`, "progress extends the time with any output")
 }
 
 func TestRequestsOfServersAreAnswered(t *testing.T) {
@@ -268,7 +268,7 @@ func TestGoblinsOwnResourceIsReadWhenTheServersHaveStarted(t *testing.T) {
 		code := runApp(t, t.Context(), &App{App: &cli.App{Out: &out, Err: &errs}},
 			&slow{scripted: g, until: started, began: func() { listed = len(g.requests) == 0 }}, args...)
 		require.Zero(t, code, errs.String())
-		require.True(t, listed, "listing waits for the servers, and comes first")
+		require.True(t, listed, "the list comes first and waits for the servers")
 		require.Equal(t, "states", out.String())
 	}
 }

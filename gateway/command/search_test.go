@@ -31,7 +31,7 @@ func TestSearchPrintsHitsInColumns(t *testing.T) {
 		"tool      a_add        a       Adds\\x1b[31m\n" +
 		"resource  mcp://b/y            Why\n"}, got)
 	got = try{gateway: finding(1, toolHit)}.run(t, "search", "x", "--kind", "tools")
-	require.Equal(t, "NAME OR URI  SERVER  DESCRIPTION\na_add        a       Adds\\x1b[31m\n", got.out, "the kind was said")
+	require.Equal(t, "NAME OR URI  SERVER  DESCRIPTION\na_add        a       Adds\\x1b[31m\n", got.out, "the kind is given")
 	got = try{gateway: finding(30, toolHit), tty: true}.run(t, "search", "x", "--limit", "1")
 	require.Equal(t, "goblin: 29 more; show them with --limit 30\n", got.err)
 }
@@ -45,7 +45,7 @@ func TestSearchAsksForWhatIsTyped(t *testing.T) {
 	require.Equal(t, [][]string{{"a"}}, g.opened, "only this server is started")
 	require.Equal(t, outcome{err: "goblin: nothing found for \"a b c\"\n", code: cli.CodeNotFound}, got)
 	try{gateway: g}.run(t, "search", "a", "--kind", "tool")
-	require.Equal(t, "tools", asked.Kind, "as the answers spell it")
+	require.Equal(t, "tools", asked.Kind, "spelled as in the answers")
 }
 
 func TestSearchPrintsJSON(t *testing.T) {

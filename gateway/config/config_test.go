@@ -152,7 +152,7 @@ func TestWhatIsOffMayBeWrittenInBothWays(t *testing.T) {
 	}
 	cfg := parse(t, "goblin.yaml", "servers: {a: {command: x}}\ngateway: {remember: 7d, allowed_hosts: [goblin.example.], auth_token: t}")
 	require.Equal(t, 7*24*time.Hour, cfg.Gateway.Remember)
-	require.Equal(t, []string{"goblin.example"}, cfg.Gateway.AllowedHosts, "a final dot changes no host")
+	require.Equal(t, []string{"goblin.example"}, cfg.Gateway.AllowedHosts, "a final dot means the same host")
 }
 
 func TestAnchorsAndMergesShareSettings(t *testing.T) {
@@ -317,7 +317,7 @@ func TestKeysOfOtherClientsThatRestrictAreHeeded(t *testing.T) {
 	require.Equal(t, config.Filter{Allow: []string{"read"}, Deny: []string{"write"}}, a.Tools)
 	require.Equal(t, "https://h", b.URL)
 	require.False(t, b.Disabled)
-	require.Nil(t, c.Headers, "they mean nothing for a command")
+	require.Nil(t, c.Headers, "invalid for a command")
 	require.Len(t, cfg.Warnings, 1)
 }
 
@@ -534,10 +534,10 @@ func TestEqualLooksAtEveryField(t *testing.T) {
 		case *definition.Set:
 			f.Set(reflect.ValueOf(&definition.Set{}))
 		default:
-			t.Fatalf("field %s is of a new type", typ.Field(i).Name)
+			t.Fatalf("add the type of field %s to this test", typ.Field(i).Name)
 		}
 		name := typ.Field(i).Name
-		require.Equal(t, name == "Tags" || name == "Overrides", a.Equal(&b), "%s: what clients alone see restarts nothing", name)
+		require.Equal(t, name == "Tags" || name == "Overrides", a.Equal(&b), "%s: a change that only clients see must not restart the server", name)
 		require.True(t, b.Equal(&b), typ.Field(i).Name)
 	}
 	require.True(t, (&config.Server{Args: []string{}}).Equal(&config.Server{}))

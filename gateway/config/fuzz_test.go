@@ -40,7 +40,7 @@ func FuzzParse(f *testing.F) {
 		check(t, name, src, cfg.Warnings)
 		again, _ := config.Parse(name, []byte(src), env)
 		if !reflect.DeepEqual(again, cfg) {
-			t.Fatal("the same text made two configurations")
+			t.Fatal("the same text gave two configs")
 		}
 		seen := map[string]bool{"goblin": true}
 		for i := range cfg.Servers {
@@ -50,7 +50,7 @@ func FuzzParse(f *testing.F) {
 			}
 			seen[s.Name] = true
 			if now, err := s.Resolve(t.Context(), valued); err == nil && len(now.References()) > 0 {
-				t.Fatalf("server %q has references after all", s.Name)
+				t.Fatalf("server %q still has references", s.Name)
 			} else if err != nil {
 				check(t, name, src, []config.Problem{{File: name, Text: err.Error()}})
 			}

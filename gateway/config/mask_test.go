@@ -63,7 +63,7 @@ func TestSecretsOfTheConfigAreMasked(t *testing.T) {
 	nothing.Add(secretive())
 	require.Equal(t, "[hidden]", nothing.String("plain-secret"))
 	nothing.Add(&config.Config{})
-	require.Equal(t, "[hidden]", nothing.String("plain-secret"), "what was hidden stays so")
+	require.Equal(t, "[hidden]", nothing.String("plain-secret"), "redacted text stays redacted")
 
 	var out strings.Builder
 	n, err := m.Writer(&out).Write([]byte("a plain-secret\n"))
@@ -193,7 +193,7 @@ func TestHeadLeavesNoPartOfASecret(t *testing.T) {
 		body := []byte("header-secret" + strings.Repeat(".", at) + "gateway-token" + strings.Repeat(".", 200))
 		before := string(body)
 		got := string(m.Head(body, n))
-		require.Equal(t, before, string(body), "the text itself stays")
+		require.Equal(t, before, string(body), "the text is unchanged")
 		require.True(t, strings.HasPrefix(got, masked+"."[:min(at, 1)]), got)
 		require.NotContains(t, got, "gate")
 		switch last := n - len("header-secret") - at; {

@@ -37,7 +37,7 @@ func TestPlaceIsThePathAndTheVariablesThatTheFileNames(t *testing.T) {
 		require.Equal(t, token, place(path, same), same)
 	}
 	require.NotEqual(t, token, place(path, "${TOKEN}${EMPTY}"))
-	require.NotEqual(t, plain, place(path, "${EMPTY}"), "empty is not the same as unset")
+	require.NotEqual(t, plain, place(path, "${EMPTY}"), "empty differs from unset")
 	require.Equal(t, place(path, "${TOKEN}${EMPTY}"), place(path, "${EMPTY} ${TOKEN}"))
 	vars["TOKEN"] = "other"
 	require.NotEqual(t, token, place(path, "${TOKEN}"))
@@ -45,7 +45,7 @@ func TestPlaceIsThePathAndTheVariablesThatTheFileNames(t *testing.T) {
 	require.NotEqual(t, plain, place(filepath.Join(dir, "d.yaml"), ""))
 	link := filepath.Join(dir, "link")
 	require.NoError(t, os.Symlink(dir, link))
-	require.Equal(t, plain, place(filepath.Join(link, "c.yaml"), ""), "a link to its folder leads to the same file")
+	require.Equal(t, plain, place(filepath.Join(link, "c.yaml"), ""), "a link to its folder is the same file")
 
 	mounted := filepath.Join(dir, "mounted.yaml")
 	for _, version := range []string{"..one", "..two"} { // as Kubernetes mounts files
@@ -60,7 +60,7 @@ func TestPlaceIsThePathAndTheVariablesThatTheFileNames(t *testing.T) {
 	require.NoError(t, os.Symlink("..two", filepath.Join(dir, "..data")))
 	after, _, err := config.FileID(mounted, env)
 	require.NoError(t, err)
-	require.Equal(t, before, after, "what the file leads to may change")
+	require.Equal(t, before, after, "the link may get another target")
 }
 
 func TestPlaceOfTheDemoIsOneForAll(t *testing.T) {
@@ -82,10 +82,10 @@ func TestPlaceOfAFileThatCannotBeReadIsAMistake(t *testing.T) {
 
 	pipe := filepath.Join(t.TempDir(), "pipe.yaml")
 	if exec.Command("mkfifo", pipe).Run() != nil {
-		t.Skip("no pipes with a name here")
+		t.Skip("no named pipes on this system")
 	}
 	_, _, err = config.FileID(pipe, os.LookupEnv)
-	require.EqualError(t, err, pipe+": is a pipe or a socket; the config must be a regular file", "nobody waits for who writes into it")
+	require.EqualError(t, err, pipe+": is a pipe or a socket; the config must be a regular file", "does not wait for a writer")
 	_, err = config.Load(pipe)
 	require.ErrorContains(t, err, "is a pipe or a socket")
 }

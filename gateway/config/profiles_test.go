@@ -172,7 +172,7 @@ profiles:
 	}
 	require.False(t, p.Prompts.MatchOriginal("git", "ask"))
 	require.Contains(t, p.Pending, config.OverrideTarget{Profile: "p", Server: "git", Kind: "tools", Name: "pull"})
-	require.NotContains(t, p.Pending, config.OverrideTarget{Profile: "p", Server: "git", Kind: "tools", Name: "gone"}, "it is not seen anyway")
+	require.NotContains(t, p.Pending, config.OverrideTarget{Profile: "p", Server: "git", Kind: "tools", Name: "gone"}, "hidden anyway")
 	require.True(t, p.Resources.IsEmpty())
 	require.Nil(t, p.Overrides["git"].Resources["x:1"])
 	require.Equal(t, "Two", *p.Overrides["git"].Resources["x:2"].Title)
@@ -185,7 +185,7 @@ profiles:
 	_, err := config.Parse("goblin.yaml", []byte("servers: {git: {command: c}}\nprofiles:\n  p: {overrides: {git: {tools: {log: {name: \"a b\"}}}}}"), env)
 	require.ErrorContains(t, err, "goblin.yaml:3: ")
 	_, err = config.Parse("goblin.yaml", []byte("servers: {git: {command: c}}\nprofiles:\n  p: {tools: {deny: [\"${REPO}\"]}}"), env)
-	require.ErrorContains(t, err, "goblin.yaml:3: ${REPO} is not set", "less would be denied than is meant")
+	require.ErrorContains(t, err, "goblin.yaml:3: ${REPO} is not set", "would deny less than intended")
 }
 
 func TestProfilesAreTheSameWhileClientsSeeTheSame(t *testing.T) {

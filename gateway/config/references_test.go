@@ -51,9 +51,9 @@ func TestReferencesAreResolvedWhenAServerStarts(t *testing.T) {
 	require.Empty(t, cfg.Warnings)
 	local := &cfg.Servers[0]
 	require.Equal(t, []string{"${cmd:op …}", "${cmd:pwd}", "${file:/etc/goblin/bin}", "${file:/home/me/f}", "${file:/home/me/x y}", "${keyring:team/key}"}, local.References())
-	require.Equal(t, "${keyring:team/key}-a b", local.Env["A"], "the reference stays, the variable does not")
-	require.Equal(t, "variable", local.Args[3], "a variable may be called like a kind")
-	require.Equal(t, "${cmd:pwd}", local.Cwd, "it is no path yet")
+	require.Equal(t, "${keyring:team/key}-a b", local.Env["A"], "the reference stays, the variable is replaced")
+	require.Equal(t, "variable", local.Args[3], "a variable may have the name of a kind")
+	require.Equal(t, "${cmd:pwd}", local.Cwd, "not a path yet")
 
 	known := answers(map[string]string{
 		"keyring:team/key": "the team's key", "file:/etc/goblin/bin": "./prog", "file:/home/me/x y": "of x", "file:/home/me/f": "of f",
@@ -66,7 +66,7 @@ func TestReferencesAreResolvedWhenAServerStarts(t *testing.T) {
 	require.Equal(t, map[string]string{"A": "the team's key-a b", "B": "of f"}, now.Env)
 	require.Equal(t, "/work", now.Cwd)
 	require.Contains(t, now.Secrets, "of op")
-	require.Equal(t, "${keyring:team/key}-a b", local.Env["A"], "the config stays as it is")
+	require.Equal(t, "${keyring:team/key}-a b", local.Env["A"], "the config is unchanged")
 
 	now, err = cfg.Servers[1].Resolve(t.Context(), known)
 	require.NoError(t, err)
@@ -82,15 +82,15 @@ func TestReferencesAreResolvedWhenAServerStarts(t *testing.T) {
 	now, err = local.Resolve(t.Context(), known)
 	require.NoError(t, err)
 	mask.AddServerSecrets(now)
-	require.Equal(t, "[hidden]", mask.String("the team's key-a b"), "with what stands around it")
+	require.Equal(t, "[hidden]", mask.String("the team's key-a b"), "with the surrounding text")
 	moved := cfg.Servers[1]
 	moved.Cwd = "/elsewhere"
 	now, err = moved.Resolve(t.Context(), known)
 	require.NoError(t, err)
-	require.Equal(t, "/elsewhere", now.Cwd, "what was changed since stays")
+	require.Equal(t, "/elsewhere", now.Cwd, "later changes are kept")
 	now, err = cfg.Servers[2].Resolve(t.Context(), nil)
 	require.NoError(t, err)
-	require.Same(t, &cfg.Servers[2], now.Server, "nothing is asked")
+	require.Same(t, &cfg.Servers[2], now.Server, "nothing is resolved")
 }
 
 func TestAReferenceWithoutAValueNamesItselfAndTheFix(t *testing.T) {
@@ -165,7 +165,7 @@ func TestTheTokenOfTheGatewayMayBeAReference(t *testing.T) {
 
 	g, _ = cfg.Gateway.Resolve(t.Context(), answers(map[string]string{"keyring:t": ""}))
 	require.Empty(t, g.AuthToken)
-	require.Contains(t, g.NoToken.Text, "auth_token has no value", "nobody may listen without one")
+	require.Contains(t, g.NoToken.Text, "auth_token has no value", "listening requires a token")
 
 	for value, want := range map[string]string{"": "is not set; set it", "a b": "must be visible ASCII"} {
 		known := map[string]string{}

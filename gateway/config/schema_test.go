@@ -114,7 +114,7 @@ func TestSchemaHoldsTheDefaults(t *testing.T) {
 	require.Equal(t, "1m", s.Properties.Gateway.Properties["linger"].Default)
 	require.InDelta(t, 1000, s.Properties.Gateway.Properties["page_size"].Default, 0)
 	require.Equal(t, "30s", s.Defs.Server.Properties["timeout"].Default)
-	require.Len(t, s.Defs.Server.Properties, 26, "keys of other clients are not in it")
+	require.Len(t, s.Defs.Server.Properties, 26, "it lacks keys of other clients")
 	for name, p := range s.Defs.Server.Properties {
 		require.NotEmpty(t, p.Description, name)
 	}

@@ -56,7 +56,7 @@ func TestGoblinsOwnEntryIsLeftOut(t *testing.T) {
 				continue
 			}
 			require.Equal(t, name+":2: this is Goblin itself, so it is disabled", cfg.Servers[0].Problem, "%s %s", c.command, c.args)
-			require.True(t, cfg.Servers[0].Disabled, "it is off on purpose, not down")
+			require.True(t, cfg.Servers[0].Disabled, "disabled on purpose, not failed")
 			require.Equal(t, []config.Problem{{File: name, Line: 2, Text: `server "me" is Goblin itself, so it is disabled`}}, cfg.Warnings)
 		}
 	}

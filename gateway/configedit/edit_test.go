@@ -165,7 +165,7 @@ func TestChangesAtOnceAreAllMade(t *testing.T) {
 	all.Wait()
 	folder, err := os.Stat(filepath.Dir(path))
 	require.NoError(t, err)
-	require.Zero(t, folder.Mode().Perm()&0o077, "it was made for the user alone")
+	require.Zero(t, folder.Mode().Perm()&0o077, "only the user can read it")
 	f, err := configedit.Open(path)
 	require.NoError(t, err)
 	names, err := f.Servers()
@@ -189,7 +189,7 @@ func TestAServerIsTurnedOffAndOn(t *testing.T) {
 			require.NoError(t, f.SetDisabled("a", true))
 			require.Equal(t, test.off, string(f.Text()))
 			require.NoError(t, f.SetDisabled("a", true))
-			require.Equal(t, test.off, string(f.Text()), "twice is once")
+			require.Equal(t, test.off, string(f.Text()), "a second time changes nothing")
 			require.NoError(t, f.SetDisabled("a", false))
 			require.Equal(t, test.on, string(f.Text()))
 			require.ErrorIs(t, f.SetDisabled("c", true), configedit.ErrNone)
@@ -238,7 +238,7 @@ func TestAConfigThatCannotBeChangedSafelyIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := opened(t, dir, "merged.yaml", "servers:\n  x: &x {command: x}\n  a: *x\n")
-	require.Error(t, f.SetDisabled("a", true), "an alias, which would turn both off")
+	require.Error(t, f.SetDisabled("a", true), "an alias, so both would be disabled")
 	require.NotContains(t, string(f.Text()), "disabled")
 
 	f = opened(t, dir, "changed.yaml", "servers:\n  a: {command: x}\n")
@@ -266,7 +266,7 @@ func TestAConfigThatCannotBeChangedSafelyIsLeftAlone(t *testing.T) {
 	require.NoError(t, f.Save())
 	info, err := os.Lstat(link)
 	require.NoError(t, err)
-	require.NotZero(t, info.Mode()&os.ModeSymlink, "the link stays")
+	require.NotZero(t, info.Mode()&os.ModeSymlink, "the link is kept")
 
 	for name, text := range map[string]string{"mistakes": "servers:\n  a: {comand: x}\n", "no YAML": "servers: [\n", "no mapping": "- a\n"} {
 		path := filepath.Join(dir, "wrong.yaml")

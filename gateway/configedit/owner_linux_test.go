@@ -17,7 +17,7 @@ import (
 func TestSavingKeepsOwnerGroupAndMode(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
-		t.Skip("only root can make files of other users")
+		t.Skip("needs root to create files of other users")
 	}
 	for name, user := range map[string]int{"by root": 0, "by another user": 1001} {
 		t.Run(name, func(t *testing.T) {

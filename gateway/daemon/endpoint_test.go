@@ -55,7 +55,7 @@ func TestLocateFallsBackToFoldersThatNeedNoEnvironment(t *testing.T) {
 			p, err := daemon.Find("hash", "v1", env(map[string]string{"XDG_RUNTIME_DIR": run, "TMPDIR": tmp}))
 			require.NoError(t, err)
 			if dir != "" {
-				require.Equal(t, dir, p.Dir, "TMPDIR counts nothing")
+				require.Equal(t, dir, p.Dir, "TMPDIR is ignored")
 			}
 			dir = p.Dir
 		}
@@ -77,7 +77,7 @@ func TestLocateFallsBackToFoldersThatNeedNoEnvironment(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(usual, "goblin")))
 	require.NoError(t, os.Remove(usual))
 	require.NoError(t, os.WriteFile(usual, nil, 0o600))
-	require.Equal(t, filepath.Join(base, "goblin-"+strconv.Itoa(os.Getuid())), locate(t, ""), "a file is no folder")
+	require.Equal(t, filepath.Join(base, "goblin-"+strconv.Itoa(os.Getuid())), locate(t, ""), "not a folder")
 }
 
 func longDir(t *testing.T, in string) string {

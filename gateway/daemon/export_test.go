@@ -68,7 +68,7 @@ func WaitEnd(ctx context.Context, p Endpoint) error {
 	lock := flock.New(p.Lock, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 	// A daemon that starts at this moment tries again.
 	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
-		return errors.Join(fmt.Errorf("wait for the end of the daemon: %w", err), lock.Close())
+		return errors.Join(fmt.Errorf("wait for the daemon to exit: %w", err), lock.Close())
 	}
 	return lock.Unlock()
 }

@@ -127,7 +127,7 @@ func TestSilentConnectionIsCutAndDelaysNobody(t *testing.T) {
 	silent := raw(t, p)
 	_, err := io.WriteString(silent, `{"goblin":1,`)
 	require.NoError(t, err)
-	require.NoError(t, daemon.Control(context30s(t), p, "status", nil, nil), "it delays nobody")
+	require.NoError(t, daemon.Control(context30s(t), p, "status", nil, nil), "it delays no other connection")
 	require.Eventually(t, func() bool { return l.Connections() == 1 }, 30*time.Second, time.Millisecond)
 
 	l.SetHello(50 * time.Millisecond)
@@ -135,7 +135,7 @@ func TestSilentConnectionIsCutAndDelaysNobody(t *testing.T) {
 	text, err := io.ReadAll(cut) // the daemon closes it long before the deadline
 	require.NoError(t, err)
 	require.Contains(t, string(text), "timeout before the first line")
-	require.Eventually(t, func() bool { return l.Connections() == 1 }, 30*time.Second, time.Millisecond, "the other has its time")
+	require.Eventually(t, func() bool { return l.Connections() == 1 }, 30*time.Second, time.Millisecond, "the other one is within its limit")
 }
 
 func TestAnotherUserIsRefused(t *testing.T) {
@@ -224,7 +224,7 @@ func TestSecondDaemonIsRefused(t *testing.T) {
 	end()
 	l, err := daemon.Listen(p)
 	require.NoError(t, err)
-	require.True(t, os.SameFile(inode, stat(t, p.Lock)), "the lock file must stay the same for ever")
+	require.True(t, os.SameFile(inode, stat(t, p.Lock)), "the lock file must never change")
 	require.NoError(t, l.Close())
 	require.NoFileExists(t, p.Socket)
 }
@@ -244,7 +244,7 @@ func TestSecondDaemonIsRefusedWithoutTheFirstOnesLock(t *testing.T) {
 	require.ErrorAs(t, other.AddEndpoint(p), &running)
 
 	c, err := daemon.Dial(context30s(t), p, daemon.KindMCP)
-	require.NoError(t, err, "the first daemon must be found as before")
+	require.NoError(t, err, "the first daemon must still be found")
 	c.Close()
 }
 
@@ -279,7 +279,7 @@ func TestASocketThatSomebodyRemovesIsThereAgain(t *testing.T) {
 	require.NoError(t, err)
 	line, err := bufio.NewReader(first).ReadString('\n')
 	require.NoError(t, err)
-	require.Equal(t, "still\n", line, "who is there stays")
+	require.Equal(t, "still\n", line, "existing connections stay")
 }
 
 func TestADaemonThatEndsLeavesTheSocketOfTheNextOne(t *testing.T) {
@@ -343,7 +343,7 @@ func TestLinger(t *testing.T) {
 		select {
 		case <-l.Done():
 		case <-time.After(30 * time.Second):
-			t.Fatal("the daemon lingers for ever")
+			t.Fatal("the daemon lingers forever")
 		}
 	}
 	t.Run("ends when nobody comes", func(t *testing.T) {
@@ -365,7 +365,7 @@ func TestLinger(t *testing.T) {
 			require.NoError(t, daemon.Control(context30s(t), p, "status", nil, nil))
 			select {
 			case <-l.Done():
-				t.Fatal("the daemon ended under a session")
+				t.Fatal("the daemon exited during a session")
 			case <-time.After(10 * time.Millisecond):
 			}
 		}
@@ -444,7 +444,7 @@ func TestControl(t *testing.T) {
 	require.Equal(t, `no server "x"`, failed.Message)
 	require.Error(t, daemon.Control(context30s(t), p, "odd", nil, nil))
 	require.Error(t, daemon.Control(context30s(t), p, "echo", 1, &out), "an answer of another type")
-	require.Error(t, daemon.Control(context30s(t), p, "", nil, nil), "no operation")
+	require.Error(t, daemon.Control(context30s(t), p, "", nil, nil), "unknown operation")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-entered; cancel() }()

@@ -43,7 +43,7 @@ func TestADaemonMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
 	}
 	require.NoFileExists(t, at("b").Socket)
 	other, err := daemon.Listen(at("b"))
-	require.NoError(t, err, "a place that it left is free")
+	require.NoError(t, err, "a released endpoint is free")
 	var running *daemon.RunningError
 	require.ErrorAs(t, l.AddEndpoint(at("b")), &running)
 	require.Equal(t, os.Getpid(), running.PID)
@@ -59,7 +59,7 @@ func TestADaemonMovesAndIsFoundAtItsFirstPlace(t *testing.T) {
 		require.NoError(t, next.Close())
 	}
 	require.NoError(t, other.Close())
-	require.NoError(t, l.AddEndpoint(at("c")), "one that has ended goes nowhere")
+	require.NoError(t, l.AddEndpoint(at("c")), "an exited daemon does not move")
 	require.NoFileExists(t, at("c").Socket)
 }
 
@@ -126,10 +126,10 @@ func TestTheFullestDaemonWithTheSameValuesServes(t *testing.T) {
 		require.NoError(t, found.Close())
 		var running *daemon.RunningError
 		_, err = daemon.Listen(p)
-		require.ErrorAs(t, err, &running, "none is started beside it")
+		require.ErrorAs(t, err, &running, "no second daemon starts")
 	}
 	conn, err := daemon.Dial(context30s(t), at("few", map[string]string{"A": "1", "B": "2"}), daemon.KindMCP)
 	require.NoError(t, err)
-	require.Equal(t, "all for \n", line(t, conn), "also where one with no more is running")
+	require.Equal(t, "all for \n", line(t, conn), "even beside one without more")
 	require.NoError(t, conn.Close())
 }

@@ -43,7 +43,7 @@ func reaped(t *testing.T, p daemon.Endpoint) {
 		if err != nil {
 			continue
 		}
-		require.Eventually(t, func() bool { return proc.Signal(syscall.Signal(0)) != nil }, 30*time.Second, time.Millisecond, "process %d is left", pid)
+		require.Eventually(t, func() bool { return proc.Signal(syscall.Signal(0)) != nil }, 30*time.Second, time.Millisecond, "process %d is still running", pid)
 	}
 }
 

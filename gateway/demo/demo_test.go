@@ -68,7 +68,7 @@ func TestContextEndsTheServer(t *testing.T) {
 			case err := <-done:
 				require.NoError(t, err)
 			case <-time.After(patience):
-				t.Fatal("the server did not end with its context")
+				t.Fatal("the server did not stop with its context")
 			}
 			_ = outR.Close()
 		})
@@ -90,7 +90,7 @@ func TestFailingOutputEndsTheServer(t *testing.T) {
 	case err := <-done:
 		require.ErrorContains(t, err, "nobody there")
 	case <-time.After(patience):
-		t.Fatal("the server went on without an output")
+		t.Fatal("the server continued without an output")
 	}
 }
 

@@ -96,7 +96,7 @@ func (c *client) end() []message {
 		require.NoError(c.t, err)
 		c.done <- nil // so that end can be called again
 	case <-time.After(patience):
-		c.t.Fatal("the server did not end with its input")
+		c.t.Fatal("the server did not exit with its input")
 	}
 	rest := c.unread
 	for m := range c.out {
@@ -135,7 +135,7 @@ func (c *client) next(what string, match func(message) bool) message {
 		select {
 		case m, ok := <-c.out:
 			if !ok {
-				c.t.Fatalf("the server ended before %s", what)
+				c.t.Fatalf("the server exited before %s", what)
 			}
 			if match(m) {
 				return m
@@ -209,7 +209,7 @@ func (c *client) list() (all []listed, pages int) {
 		if page.NextCursor == nil {
 			return all, pages
 		}
-		require.Less(c.t, pages, 100, "the pages do not end")
+		require.Less(c.t, pages, 100, "the pages never end")
 		params["cursor"] = *page.NextCursor
 	}
 }

@@ -159,7 +159,7 @@ func TestALongCommandLineShowsNoPartOfASecret(t *testing.T) {
 		o.Redact = func(s string) string { return strings.ReplaceAll(s, secret, "[hidden]") }
 	}))
 	require.Contains(t, c.Fix, "exit 3 # [hidden]")
-	require.NotRegexp(t, `h\w*…`, c.Fix, "not even where it is cut")
+	require.NotRegexp(t, `h\w*…`, c.Fix, "not even at the cut")
 }
 
 func TestAReportHoldsNothingThatReferencesStandFor(t *testing.T) {
@@ -208,7 +208,7 @@ func TestAProgramThatOnlyTheShellFinds(t *testing.T) {
 
 	c := last(t, examine(t, config.Server{Command: "mcp-only-here"}))
 	require.Equal(t, report.Broken, c.State)
-	require.Contains(t, c.Fix, fix, "it is not in PATH, but where programs of its kind are")
+	require.Contains(t, c.Fix, fix, "not in PATH, but in the usual folder of such programs")
 
 	t.Setenv("PATH", tools+":"+os.Getenv("PATH"))
 	r := examine(t, config.Server{Command: "mcp-only-here"})
@@ -217,9 +217,9 @@ func TestAProgramThatOnlyTheShellFinds(t *testing.T) {
 	require.Contains(t, r.Checks[0].Fix, fix)
 
 	r = examine(t, config.Server{Command: "mcp-only-here", Env: map[string]string{"PATH": tools + ":/bin"}})
-	require.Equal(t, report.OK, r.Checks[0].State, "the config says where")
+	require.Equal(t, report.OK, r.Checks[0].State, "the config has the path")
 	r = examine(t, config.Server{Command: "sh", Args: []string{"-c", "exit 1"}})
-	require.Equal(t, report.OK, r.Checks[0].State, "every PATH has it")
+	require.Equal(t, report.OK, r.Checks[0].State, "in every PATH")
 }
 
 func TestNoChildIsLeftBehind(t *testing.T) {
@@ -254,7 +254,7 @@ func TestAllServersAreCheckedInTheOrderOfTheConfig(t *testing.T) {
 	require.Equal(t, []string{"z ok", "slow ok", "off disabled", "a ok", "b ok", "c ok"}, got)
 
 	off := doctor.Server(t.Context(), o, &o.Config.Servers[2])
-	require.Equal(t, report.Warning, off.State, "who names a disabled server wants to know whether it would work")
+	require.Equal(t, report.Warning, off.State, "a disabled server is checked if it is named")
 	require.Equal(t, "config", last(t, off).Name)
 }
 

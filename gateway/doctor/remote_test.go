@@ -123,7 +123,7 @@ func TestAClockThatIsWrongIsAWarning(t *testing.T) {
 		}))
 		require.Equal(t, report.Warning, r.State)
 		require.Contains(t, r.Findings()[0].Text, want)
-		require.Equal(t, "limits", last(t, r).Name, "the rest is checked all the same")
+		require.Equal(t, "limits", last(t, r).Name, "the remaining checks still run")
 	}
 }
 

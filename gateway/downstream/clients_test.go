@@ -34,7 +34,7 @@ func TestStatelessClientsAreToldApartByAddressAndName(t *testing.T) {
 	h.handle = func(x *downstream.Request) {
 		owner = x.Owner()
 		if x.Nested(x.Context(), "m", []byte("{}")).Owner() != owner {
-			t.Error("a nested request is its client's")
+			t.Error("a nested request belongs to its client")
 		}
 		x.Reply([]byte("{}"))
 	}

@@ -51,13 +51,13 @@ func TestARequestMayBeStartedAndAnsweredLater(t *testing.T) {
 		c.send(request("1", "start", ""), request("2", "echo", ""), request("3", "start now", ""))
 		answers := []string{c.line(), c.line()}
 		require.ElementsMatch(t, []string{`{"jsonrpc":"2.0","id":2,"result":{}}`, `{"jsonrpc":"2.0","id":3,"result":{"now":true}}`}, answers,
-			"what cannot be started goes to Handle, and nothing waits for the first")
+			"other requests go to Handle without waiting")
 		x := <-h.taken
 		x.Reply([]byte(`{"later":true}`))
 		x.Finish()
 		x.Finish()
 		require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{"later":true}}`, c.line())
-		require.Empty(t, h.told, "an answer is no withdrawal")
+		require.Empty(t, h.told, "an answer is not a cancellation")
 	})
 }
 
@@ -71,7 +71,7 @@ func TestAStartedRequestHearsThatNobodyWaitsForIt(t *testing.T) {
 		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 		require.ErrorIs(t, <-h.told, downstream.ErrCancelled)
 		x.OnEnd(waiter(h.told))
-		require.ErrorIs(t, <-h.told, downstream.ErrCancelled, "also who comes late")
+		require.ErrorIs(t, <-h.told, downstream.ErrCancelled, "late waiters, too")
 		x.Finish()
 
 		c.send(request("2", "start", ""))

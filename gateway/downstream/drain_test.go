@@ -62,7 +62,7 @@ func TestServeDrains(t *testing.T) {
 	}, time.Minute, time.Millisecond, "new connections go elsewhere")
 	select {
 	case err := <-ended:
-		t.Fatalf("ended while a request was under way: %v", err)
+		t.Fatalf("returned with a request in flight: %v", err)
 	default:
 	}
 	_, err = early.Write([]byte("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"))

@@ -101,7 +101,7 @@ func TestPagesMaySendWhatRepeatsParametersAndNoOtherHeadersOfTheirs(t *testing.T
 	require.Equal(t, append(always, "mcp-param-city", "Mcp-Param-Zone"), allowed("content-type,mcp-param-city, x-mine , Mcp-Param-Zone,x-mcp-param-a"))
 	many := strings.Join(allowed(strings.Repeat("mcp-param-a,", 2000)), ", ")
 	require.Greater(t, len(many), 4000)
-	require.Less(t, len(many), 4096+len(strings.Join(always, ", ")), "no answer grows with what it is asked")
+	require.Less(t, len(many), 4096+len(strings.Join(always, ", ")), "answers do not grow with requests")
 }
 
 func TestTheTokenIsNeeded(t *testing.T) {
@@ -125,8 +125,8 @@ func TestTheTokenIsNeeded(t *testing.T) {
 	require.Equal(t, 401, c.do("GET /mcp?token=Secret-1", "", "").StatusCode)
 	require.Equal(t, "hello", body(t, c.do("GET /metrics", "", "", "Authorization", "Bearer Secret-1")))
 	id := c.open("Authorization", "bearer Secret-1")
-	require.Equal(t, 401, c.do("POST", id, request("1", "echo", "")).StatusCode, "the session id is no token")
-	require.Equal(t, 204, c.do("OPTIONS", "", "", "Origin", "http://localhost:1", "Access-Control-Request-Method", "POST").StatusCode, "a preflight carries none")
+	require.Equal(t, 401, c.do("POST", id, request("1", "echo", "")).StatusCode, "the session ID is not a token")
+	require.Equal(t, 204, c.do("OPTIONS", "", "", "Origin", "http://localhost:1", "Access-Control-Request-Method", "POST").StatusCode, "a preflight has no token")
 }
 
 // FuzzOrigin checks that every accepted Origin is on this machine.

@@ -118,7 +118,7 @@ func TestHTTPDeleteEndsASession(t *testing.T) {
 		text, _ := io.ReadAll(res.Body) // the complete part
 		res.Body.Close()
 		if res.StatusCode == 404 && !strings.Contains(string(text), `"id":1`) {
-			t.Errorf("the request is not named: %s", text)
+			t.Errorf("the request is missing: %s", text)
 		}
 		blocked <- res.StatusCode
 	}()

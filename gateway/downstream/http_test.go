@@ -162,7 +162,7 @@ func TestHTTPAnswersWithJSONOfKnownLength(t *testing.T) {
 	require.Equal(t, 200, res.StatusCode)
 	require.Equal(t, "application/json", res.Header.Get("Content-Type"))
 	require.Positive(t, res.ContentLength)
-	require.Equal(t, `{"jsonrpc":"2.0","id":9007199254740993,"result":{  "a":   1.0 }}`, body(t, res), "as it came, but on one line")
+	require.Equal(t, `{"jsonrpc":"2.0","id":9007199254740993,"result":{  "a":   1.0 }}`, body(t, res), "unchanged, but on one line")
 }
 
 func TestHTTPMessagesSpreadOverLinesArePassedOnAsOne(t *testing.T) {
@@ -465,7 +465,7 @@ func TestHTTPMakesRoomForNewSessions(t *testing.T) {
 	<-c.h.begun
 	c.get(streaming)
 	fresh := c.open()
-	require.Equal(t, 404, c.do("POST", idle, request("2", "echo", "")).StatusCode, "the idle one had to go")
+	require.Equal(t, 404, c.do("POST", idle, request("2", "echo", "")).StatusCode, "the idle one was closed")
 	for _, id := range []string{busy, streaming, fresh} {
 		require.Equal(t, 200, c.do("POST", id, request("2", "echo", "")).StatusCode)
 	}
@@ -498,9 +498,9 @@ func TestHTTPSessionsWithEqualIdsDoNotMix(t *testing.T) {
 	for range 20 {
 		id := c.open()
 		own := body(t, c.do("POST", id, request("0", "whoami", "")))
-		require.False(t, known[own], "each is another session")
+		require.False(t, known[own], "each opens another session")
 		known[own] = true
-		require.NotContains(t, own, id, "what opens a session is not what it is called in logs")
+		require.NotContains(t, own, id, "the session ID is not the name in logs")
 		all.Go(func() {
 			for i := range 50 {
 				res, err := c.try(t.Context(), "POST", id, request(number(i), "whoami", ""))

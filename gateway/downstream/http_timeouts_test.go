@@ -121,7 +121,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 		time.Sleep(29 * time.Minute)
 		require.Equal(t, 3, c.http.Sessions())
 		time.Sleep(2 * time.Minute)
-		require.Equal(t, 1, c.http.Sessions(), "the busy one is left")
+		require.Equal(t, 1, c.http.Sessions(), "the busy one is kept")
 		require.NoError(t, stop())
 	})
 }
@@ -317,7 +317,7 @@ func TestSessionsOfClientsThatNeverCameBackEndSoon(t *testing.T) {
 		time.Sleep(50 * time.Second)
 		require.Equal(t, 4, c.http.Sessions())
 		time.Sleep(20 * time.Second)
-		require.Equal(t, 3, c.http.Sessions(), "one nobody came back to")
+		require.Equal(t, 3, c.http.Sessions(), "an abandoned one")
 		hangUp()
 		time.Sleep(2 * time.Minute)
 		require.Equal(t, 2, c.http.Sessions(), "another one")
@@ -341,7 +341,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		start := time.Now()
 		time.AfterFunc(5*time.Second, hangUp)
 		c.open()
-		require.Equal(t, 5*time.Second, time.Since(start), "waited for a place")
+		require.Equal(t, 5*time.Second, time.Since(start), "waited for a slot")
 	})
 }
 
@@ -368,7 +368,7 @@ func TestQuietConnectionsMakeRoomForOthers(t *testing.T) {
 			}
 		}
 		c.open()
-		require.Zero(t, time.Since(start), "nobody waits")
+		require.Zero(t, time.Since(start), "no goroutine waits")
 		select {
 		case <-closed:
 			t.Fatal("a stream was cut")

@@ -33,7 +33,7 @@ func TestABodyIsServedWhenThereIsRoomForIt(t *testing.T) {
 				text := body(t, res)
 				require.Equal(t, test.status, res.StatusCode, text)
 				require.Contains(t, text, map[int]string{200: `{"served":true}`, 503: `"code":-32603`}[test.status])
-				require.Equal(t, 200, c.do("POST", id, request("2", "any", "{}")).StatusCode, "small ones always are")
+				require.Equal(t, 200, c.do("POST", id, request("2", "any", "{}")).StatusCode, "small ones always fit")
 			}
 		})
 	}
@@ -107,6 +107,6 @@ func TestWhatWaitsForStreamsIsBoundedTogether(t *testing.T) {
 	}
 	require.LessOrEqual(t, kept, limit+sessions*(account.FreeSize+2<<10))
 	require.GreaterOrEqual(t, kept, limit/2)
-	require.Greater(t, int(downstream.BufferedBytes(all[0])), each<<10, "who comes first has all")
-	require.NotZero(t, downstream.BufferedBytes(all[sessions-1]), "who comes last has something")
+	require.Greater(t, int(downstream.BufferedBytes(all[0])), each<<10, "the first one gets all")
+	require.NotZero(t, downstream.BufferedBytes(all[sessions-1]), "the last one gets some")
 }

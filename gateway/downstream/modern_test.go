@@ -55,7 +55,7 @@ func TestStatelessRequestsOverAStream(t *testing.T) {
 		require.Equal(t, "m", x.Client().Name)
 		require.True(t, x.HasCapability("sampling"))
 		require.False(t, x.HasCapability("roots"))
-		require.False(t, x.Session().HasCapability("sampling"), "it holds for the request only")
+		require.False(t, x.Session().HasCapability("sampling"), "valid for this request only")
 		require.False(t, x.Session().Ready())
 		require.Empty(t, x.Session().Protocol())
 
@@ -161,6 +161,6 @@ func TestStatelessClientThatDoesNotReadEndsAlone(t *testing.T) {
 		t.Cleanup(func() { _ = res.Body.Close() })
 	}
 	require.ErrorIs(t, <-h.causes, downstream.ErrCancelled)
-	require.Equal(t, 1, c.http.Sessions(), "the others go on")
+	require.Equal(t, 1, c.http.Sessions(), "the others continue")
 	require.NoError(t, (<-h.opened).Context().Err())
 }

@@ -53,7 +53,7 @@ func TestAClientThatDoesNotReadIsSparedChatter(t *testing.T) {
 					got++
 				}
 				require.Greater(t, got, uint64(10))
-				require.Zero(t, spared, "nobody is told while the client reads nothing")
+				require.Zero(t, spared, "not reported while the client does not read")
 				time.Sleep(2 * time.Second)
 				s.Notify("said", nil)
 				require.Equal(t, "said", c.message().Method)
@@ -124,7 +124,7 @@ func TestAnswersOvertakeChatter(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, []string{"2", "5"}, sorted(order[:2]), "nothing of theirs waits; got %v %v", order, last)
+	require.Equal(t, []string{"2", "5"}, sorted(order[:2]), "none of their messages wait; got %v %v", order, last)
 	n := 0
 	for _, id := range []string{"2", "5"} {
 		var session, one int

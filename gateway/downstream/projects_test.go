@@ -35,10 +35,10 @@ func TestTheFolderOfAProjectIsOneThatIsThere(t *testing.T) {
 	}
 
 	if own := downstream.ProjectOf(dir); own != "" {
-		t.Skipf("the folder for temporary files lies in a repository, %s", own)
+		t.Skipf("the temporary folder is in a repository, %s", own)
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "a b", ".jj"), 0o700))
 	require.Equal(t, below, downstream.ProjectOf(below), "its parent is a repository")
-	require.Equal(t, filepath.Join(dir, "a b"), downstream.ProjectOf(link), "by its one path")
+	require.Equal(t, filepath.Join(dir, "a b"), downstream.ProjectOf(link), "by its only path")
 	require.Empty(t, downstream.ProjectOf("a b"))
 }

@@ -83,7 +83,7 @@ func TestLeftReportsAClosedSessionOrConnection(t *testing.T) {
 				release <- struct{}{}
 				synctest.Wait()
 				require.True(t, x.ClientLeft(), "it hung up")
-				require.False(t, x.Cancelled(), "the request ran to its end")
+				require.False(t, x.Cancelled(), "the request was completed")
 			})
 		})
 	}

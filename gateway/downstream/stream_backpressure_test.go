@@ -63,7 +63,7 @@ func TestProgressMergesOnlyForAClientThatIsFarBehind(t *testing.T) {
 		count++
 		last = string(m.Params)
 	}
-	require.Greater(t, count, 900, "a megabyte of them is not merged")
+	require.Greater(t, count, 900, "1 MB of them is not merged")
 	require.Less(t, count, 1500)
 	require.Contains(t, last, `{"i":4999,`)
 }

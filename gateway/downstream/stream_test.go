@@ -179,7 +179,7 @@ func TestACancelledRequestIsNotAnsweredAndItsIdIsFree(t *testing.T) {
 			`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
 			request("6", "echo", ""))
 		require.Equal(t, "6", string(c.message().ID))
-		require.NoError(t, x.Context().Err(), "other ids were cancelled")
+		require.NoError(t, x.Context().Err(), "other requests were cancelled")
 
 		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5,"reason":"bored"}}`)
 		require.ErrorIs(t, <-h.causes, downstream.ErrCancelled)
@@ -493,7 +493,7 @@ func TestClosingASessionEndsItsExchangesFirst(t *testing.T) {
 		s.Close(why)
 		s.Close(errors.New("too late"))
 		<-h.closed
-		require.Len(t, h.causes, 10, "all exchanges ended before Closed")
+		require.Len(t, h.causes, 10, "all requests finished before Closed")
 		for range 10 {
 			require.ErrorIs(t, <-h.causes, why)
 		}

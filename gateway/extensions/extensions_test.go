@@ -93,7 +93,7 @@ func TestNoServerTakesWhatAnotherDeclares(t *testing.T) {
 	union, _ := extensions.Union([]extensions.Declared{
 		extensionsOf("a", `{"acme/x":`+deep+"[1]"+strings.Repeat("}", 11)), extensionsOf("b", `{"acme/x":`+deep+"[2]"+strings.Repeat("}", 11)),
 	})
-	require.JSONEq(t, `{"acme/x":{"a":{"a":{"a":{"a":{}}}}}}`, string(union), "what is deep in settings is not looked into")
+	require.JSONEq(t, `{"acme/x":{"a":{"a":{"a":{"a":{}}}}}}`, string(union), "nested settings are not read")
 }
 
 func TestNoServerTakesTheRoomOfAnothersExtensions(t *testing.T) {
@@ -129,11 +129,11 @@ func TestNoServerTakesTheRoomOfAnothersExtensions(t *testing.T) {
 			union, complaints := extensions.Union(append(all, many("good", row.n, row.goodSize)))
 			require.Equal(t, row.n, of(union, "good"))
 			require.LessOrEqual(t, len(union), 260<<10)
-			require.Len(t, complaints, row.loud*64+row.n-count(union), "what is left out is told")
+			require.Len(t, complaints, row.loud*64+row.n-count(union), "omissions are reported")
 			for _, c := range complaints {
 				require.NotContains(t, c, "good")
 			}
-			require.InDelta(t, of(union, "loud0"), of(union, "loud1"), 1, "what is left is shared alike")
+			require.InDelta(t, of(union, "loud0"), of(union, "loud1"), 1, "the rest is shared equally")
 		})
 	}
 }

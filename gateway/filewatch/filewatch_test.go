@@ -45,7 +45,7 @@ func follows(t *testing.T, path string, read fs.FileInfo) (next func() string, q
 		case text := <-seen:
 			return text
 		case <-time.After(30 * time.Second):
-			t.Fatal("the change was not seen")
+			t.Fatal("the change was missed")
 			return ""
 		}
 	}
@@ -62,7 +62,7 @@ func follows(t *testing.T, path string, read fs.FileInfo) (next func() string, q
 			for other() != text {
 			}
 		}
-		require.Empty(t, seen, "called for nothing")
+		require.Empty(t, seen, "called without a change")
 	}
 	return next, quiet
 }

@@ -15,7 +15,7 @@ func TestQuicknessIsAHabitOfManyAnswersAndSlownessIsNeverForgotten(t *testing.T)
 		h.record(999 * time.Millisecond)
 	}
 	require.True(t, h.isQuick())
-	require.True(t, table.LatencyHistory("docs_search").isQuick(), "it is that of the name")
+	require.True(t, table.LatencyHistory("docs_search").isQuick(), "from the name")
 	h.record(time.Second)
 	for range 100 {
 		require.False(t, h.isQuick())

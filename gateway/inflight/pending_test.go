@@ -66,10 +66,10 @@ func TestRequestsUnderWayAreShownInTheirOrderAndWithdrawnAlone(t *testing.T) {
 		other("subscriptions/listen")
 		one("third")
 		other("fourth")
-		require.Equal(t, []string{"initialize", "first", "second", "third", "fourth"}, methods(), "what lasts for ever waits for nothing")
+		require.Equal(t, []string{"initialize", "first", "second", "third", "fourth"}, methods(), "endless requests do not delay it")
 
 		all := w.All()
-		require.False(t, w.Cancel(all[0].Session, all[0].ID), "no client may be left without an answer to that")
+		require.False(t, w.Cancel(all[0].Session, all[0].ID), "initialize cannot be cancelled")
 		require.False(t, w.Cancel(all[1].Session, "99"))
 		require.False(t, w.Cancel("nobody", all[1].ID))
 		require.True(t, w.Cancel(all[2].Session, all[2].ID))
@@ -77,6 +77,6 @@ func TestRequestsUnderWayAreShownInTheirOrderAndWithdrawnAlone(t *testing.T) {
 		require.Equal(t, `"CANCELLED"`, string(rawjson.Path(answer, "error", "data", "code")), "%s", answer)
 		synctest.Wait()
 		require.Equal(t, []string{"initialize", "first", "third", "fourth"}, methods())
-		require.False(t, w.Cancel(all[2].Session, all[2].ID), "it is not under way any more")
+		require.False(t, w.Cancel(all[2].Session, all[2].ID), "it is no longer in flight")
 	})
 }

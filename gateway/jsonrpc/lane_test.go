@@ -80,7 +80,7 @@ func TestLanesKeepTheirOrderAndTheirAnswersBehind(t *testing.T) {
 		at := map[string]int{}
 		for i, line := range strings.Split(strings.TrimSuffix(sink.text.String(), "\n"), "\n") {
 			name := strings.TrimSuffix(line, pad)
-			require.NotContains(t, name, ".", "frames are whole")
+			require.NotContains(t, name, ".", "frames are complete")
 			require.NotContains(t, at, name, "once")
 			at[name] = i
 		}

@@ -36,7 +36,7 @@ func TestParseReadsTheEnvelope(t *testing.T) {
 
 	m, err = jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":-7,"method":"ping"}`))
 	require.NoError(t, err)
-	require.Equal(t, "-7", string(m.ID), "whatever number it is")
+	require.Equal(t, "-7", string(m.ID), "for any number")
 
 	m, err = jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}`))
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestNoLineBreakOfAMessageIsLeftBetweenItsTokens(t *testing.T) {
 	require.Equal(t, whole, string(read(`{"jsonrpc":"2.0","id":1,"method":"x","params":`+broken+"\n}").Params))
 	require.Equal(t, whole, string(read(`{"jsonrpc":"2.0","id":1,"result":`+broken+"}").Result))
 	require.Equal(t, whole, string(read(`{"jsonrpc":"2.0","id":1,"error":`+broken+"}").Error))
-	require.Equal(t, "{ }\n", string(jsonrpc.OneLine([]byte("{\n}\n"))), "but that at the end of a frame")
+	require.Equal(t, "{ }\n", string(jsonrpc.OneLine([]byte("{\n}\n"))), "except at the end of a frame")
 }
 
 func TestACancellationSaysWhyIfThatIsKnown(t *testing.T) {
@@ -166,7 +166,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q: error of type %T", frame, err)
 			}
 			if e := rawjson.Valid(parse.Reply().Frame(parse.ID)); e != nil {
-				t.Fatalf("%q: the answer is no JSON: %v", frame, e)
+				t.Fatalf("%q: the answer is not JSON: %v", frame, e)
 			}
 			return
 		}

@@ -39,7 +39,7 @@ func TestFrameForWhichThereIsNoRoomIsThrownAway(t *testing.T) {
 			lost()
 			_, err = r.Read()
 			require.ErrorIs(t, err, io.EOF)
-			require.True(t, a.NewOwner().CanReserve(size/8), "nothing is held any more")
+			require.True(t, a.NewOwner().CanReserve(size/8), "no memory is held")
 		})
 	}
 }
@@ -76,7 +76,7 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 		_, err := io.WriteString(peer, part)
 		require.NoError(t, err)
 		time.Sleep(time.Hour + time.Second/2)
-		require.Zero(t, given.Load(), "nobody is short of room")
+		require.Zero(t, given.Load(), "the memory is not needed yet")
 
 		var others [4]memlimit.Reservation
 		for i := range others {
@@ -86,7 +86,7 @@ func TestPeerThatStopsInTheMiddleOfAFrameIsGivenUpWhenOthersAreShort(t *testing.
 		_, err = io.WriteString(peer, part)
 		require.NoError(t, err)
 		time.Sleep(59 * time.Second)
-		require.Zero(t, given.Load(), "it goes on")
+		require.Zero(t, given.Load(), "the minute is not over")
 		time.Sleep(2 * time.Second)
 		<-done
 		require.EqualValues(t, 1, given.Load())
@@ -105,7 +105,7 @@ func TestQueueIsCrowdedWhenThereIsNoRoomForIt(t *testing.T) {
 		o.Send(frame)
 	}
 	o.Send(frame)
-	require.True(t, o.OverLimit(), "no more than is left")
+	require.True(t, o.OverLimit(), "a queue may use only the free part")
 	require.True(t, a.NewOwner().CanReserve(700<<10), "others have their share")
 	go o.Finish()
 	require.NoError(t, o.Run())

@@ -145,7 +145,7 @@ func TestSendQueueKeepsOrderAndMergesWhatWaits(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- o.Run() }()
 	o.Send([]byte("1\n"))
-	require.Eventually(t, func() bool { return o.StalledFor() > 0 }, 30*time.Second, time.Millisecond, "the first write is under way")
+	require.Eventually(t, func() bool { return o.StalledFor() > 0 }, 30*time.Second, time.Millisecond, "the first write is in progress")
 	o.SendLow("", "k", []byte("old\n"))
 	o.SendLow("", "other", []byte("o\n"))
 	o.SendLow("", "k", []byte("newest\n"))
@@ -193,7 +193,7 @@ func TestSendQueueNeverBlocksItsSendersAndLosesNothing(t *testing.T) {
 		_, err := fmt.Sscanf(line, "%d %d %s", &s, &i, &rest)
 		require.NoError(t, err, line)
 		require.Equal(t, next[s], i, "order of one sender")
-		require.Equal(t, pad, rest, "frames stay whole")
+		require.Equal(t, pad, rest, "frames stay complete")
 		next[s]++
 	}
 	for s := range senders {
@@ -254,7 +254,7 @@ func TestPendingEndsEachCallOnce(t *testing.T) {
 	id := fmt.Appendf(nil, "%d", a.ID)
 	require.True(t, p.Resolve(id, jsonrpc.Reply{Result: []byte("1")}, nil))
 	require.False(t, p.Resolve(id, jsonrpc.Reply{}, nil), "a doubled answer")
-	require.False(t, p.Resolve([]byte(`"1"`), jsonrpc.Reply{}, nil), "an alien one")
+	require.False(t, p.Resolve([]byte(`"1"`), jsonrpc.Reply{}, nil), "an answer without a request")
 	got := <-a.Done()
 	reply, err := got.Take()
 	require.NoError(t, err)

@@ -48,7 +48,7 @@ func TestAWriteBatchIsOneWrite(t *testing.T) {
 
 	big := strings.Repeat("x", 32<<10) + "\n"
 	burst.Send(o, []byte(big))
-	require.Len(t, to.frames, 2, "so much does not wait")
+	require.Len(t, to.frames, 2, "large batches do not wait")
 	(*jsonrpc.WriteBatch)(nil).Send(o, []byte("at once\n"))
 	require.Len(t, to.frames, 3)
 	(*jsonrpc.WriteBatch)(nil).Flush()
@@ -130,7 +130,7 @@ func TestReaderKnowsWhenALineHasArrived(t *testing.T) {
 	require.True(t, r.Ready())
 	_, err = r.Read()
 	require.NoError(t, err)
-	require.False(t, r.Ready(), "the line is not whole")
+	require.False(t, r.Ready(), "the line is incomplete")
 }
 
 // Read does not return a blank line. It would wait for the next line.
@@ -155,7 +155,7 @@ func TestPendingTellsOfCallsThatNobodyWaitsFor(t *testing.T) {
 	}
 	var got []told
 	p.OnDone = func(info string, id int64, reply jsonrpc.Reply, err error) {
-		require.Equal(t, 0, countOf(&p, id), "it is over")
+		require.Equal(t, 0, countOf(&p, id), "the stream is closed")
 		got = append(got, told{info, id, string(reply.Result), err})
 	}
 	a, err := p.AddAsync("a")
@@ -178,7 +178,7 @@ func TestPendingTellsOfCallsThatNobodyWaitsFor(t *testing.T) {
 	_, ok = p.RemoveAsync(b)
 	require.False(t, ok)
 	_, ok = p.RemoveAsync(waited.ID)
-	require.False(t, ok, "somebody waits for that one")
+	require.False(t, ok, "a call waits for that one")
 
 	p.Close(jsonrpc.ErrClosed)
 	require.Equal(t, told{"c", c, "", jsonrpc.ErrClosed}, got[len(got)-1])
@@ -192,7 +192,7 @@ func TestPendingTellsOfCallsThatNobodyWaitsFor(t *testing.T) {
 func TestACallThatIsUsedAgainIsWaitedForIfItsOpenerWaits(t *testing.T) {
 	t.Parallel()
 	var p jsonrpc.Pending[string]
-	p.OnDone = func(string, int64, jsonrpc.Reply, error) { t.Error("it was told of a call that somebody waits for") }
+	p.OnDone = func(string, int64, jsonrpc.Reply, error) { t.Error("reported a call that is waited for") }
 	id, err := p.AddAsync("a")
 	require.NoError(t, err)
 	_, ok := p.RemoveAsync(id)

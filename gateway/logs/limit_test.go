@@ -82,7 +82,7 @@ func TestManySessionsShareALimit(t *testing.T) {
 		}
 		l.Warn("refused", "server", "quiet")
 		require.Equal(t, sessionsBurst, l.count("msg=came"))
-		require.Equal(t, sessionsBurst+1, l.sources(), "a flood of sessions takes no memory")
+		require.Equal(t, sessionsBurst+1, l.sources(), "many sessions need no memory")
 		require.Equal(t, 1, l.count("server=quiet"), "servers do not share it")
 		require.NoError(t, l.lines.Close())
 		require.NoError(t, l.lines.Close())
@@ -138,7 +138,7 @@ func TestAttributesAreBoundedAndVisible(t *testing.T) {
 		l.out.Reset()
 		l.With("a", value).Warn("x", "b", value)
 		require.Less(t, l.out.Len(), 3*maxAttribute)
-		require.NotContains(t, l.out.String(), secret[:3], "what is cut was redacted before")
+		require.NotContains(t, l.out.String(), secret[:3], "redacted before the cut")
 	}
 	l.out.Reset()
 	l.Warn(long) //nolint:sloglint // tests a large message
@@ -179,7 +179,7 @@ func TestAFileIsBoundedWhateverHasThePlaceOfItsPredecessor(t *testing.T) {
 			require.NoError(t, f.Close())
 			fi, err := os.Stat(path)
 			require.NoError(t, err)
-			require.Zero(t, fi.Mode().Perm()&0o077, "it is the user's alone")
+			require.Zero(t, fi.Mode().Perm()&0o077, "only the user can read it")
 			require.NoFileExists(t, filepath.Join(filepath.Dir(path), "elsewhere"))
 			all, err := os.ReadDir(filepath.Dir(path))
 			require.NoError(t, err)

@@ -108,7 +108,7 @@ func TestSecretsBecomeReferences(t *testing.T) {
 	require.Equal(t, []mcpregistry.Secret{{Name: "weather.API_KEY", Value: "a${b"}, {Name: "weather.key", Value: "k"}}, d.Secrets)
 
 	e = entry(t, `"packages":[{"registryType":"npm","identifier":"w","environmentVariables":[{"name":"DB","value":"db://me:{pass}@h","isSecret":true,"variables":{"pass":{}}}]}]`)
-	require.True(t, e.Choices()[0].Variables()[0].Secret, "what is a part of a secret")
+	require.True(t, e.Choices()[0].Variables()[0].Secret, "a part of a secret")
 	d, err = built(e, set("pass", "hunter2"))
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"DB": "db://me:${keyring:weather.pass}@h"}, d.Keys["env"])

@@ -102,14 +102,14 @@ func TestBundlesBecomeCommandsInAFolderOfTheirOwn(t *testing.T) {
 	require.Equal(t, folder, filepath.Dir(in))
 	require.Equal(t, strings.Join([]string{"node", in + "/server/index.js", "${HOME}/Desktop", "/b c", "--level=3", "$$${x} ${HOME}"}, "|"), line(d))
 	require.Equal(t, map[string]string{"KEY": "${keyring:w.key}", "PYTHONPATH": in + string(filepath.Separator) + "lib"}, d.Keys["env"])
-	require.NoDirExists(t, in, "nothing is unpacked before it is wanted")
+	require.NoDirExists(t, in, "unpacked on demand only")
 	d, err = c.Build("w", set("key", "${K}", "dirs", "/x", "dirs", "/y", "to", "z"))
 	require.NoError(t, err)
 	require.Contains(t, line(d), "|/x|/y|--level=3|--to=z|")
 	require.Empty(t, d.Secrets)
 
 	require.NoError(t, c.Unpack())
-	require.NoError(t, c.Unpack(), "twice is once")
+	require.NoError(t, c.Unpack(), "a second time changes nothing")
 	text, err := os.ReadFile(filepath.Join(in, "server", "index.js"))
 	require.NoError(t, err)
 	require.Equal(t, "x", string(text))
@@ -119,7 +119,7 @@ func TestBundlesBecomeCommandsInAFolderOfTheirOwn(t *testing.T) {
 	c.Discard()
 	left, err := os.ReadDir(folder)
 	require.NoError(t, err)
-	require.Len(t, left, 1, "what was downloaded is gone")
+	require.Len(t, left, 1, "the download is removed")
 }
 
 func TestBundlesOfEachTypeSayHowTheyRun(t *testing.T) {
@@ -145,7 +145,7 @@ func TestBundlesOfEachTypeSayHowTheyRun(t *testing.T) {
 			if name == "a binary" {
 				info, err := os.Stat(filepath.Join(d.Keys["cwd"].(string), "server", "w"))
 				require.NoError(t, err)
-				require.NotZero(t, info.Mode()&0o100, "it can be run, whatever the archive says")
+				require.NotZero(t, info.Mode()&0o100, "executable regardless of the archive")
 			}
 		})
 	}

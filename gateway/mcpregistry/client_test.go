@@ -144,7 +144,7 @@ func TestAnswersAreKeptAndServeWithoutANetwork(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, cached.IsZero())
 	}
-	require.EqualValues(t, 1, s.asked.Load(), "it is asked once")
+	require.EqualValues(t, 1, s.asked.Load(), "requested once")
 
 	s.down.Store(true)
 	old := time.Now().Add(-time.Hour)
@@ -159,7 +159,7 @@ func TestAnswersAreKeptAndServeWithoutANetwork(t *testing.T) {
 	_, cached, err := c.Get(t.Context(), "io.a/weather", "")
 	require.NoError(t, err)
 	require.WithinDuration(t, old, cached, time.Second)
-	require.EqualValues(t, 2, s.asked.Load(), "an old answer is asked for again")
+	require.EqualValues(t, 2, s.asked.Load(), "an old answer is requested again")
 
 	_, _, err = c.Get(t.Context(), "io.a/other", "")
 	require.ErrorContains(t, err, "registry unavailable")
@@ -172,7 +172,7 @@ func TestAnswersAreKeptAndServeWithoutANetwork(t *testing.T) {
 	s.entries = nil
 	age()
 	_, _, err = c.Get(t.Context(), "io.a/weather", "")
-	require.ErrorIs(t, err, mcpregistry.ErrNotFound, "what was taken back is not served from the cache")
+	require.ErrorIs(t, err, mcpregistry.ErrNotFound, "a withdrawn answer is not served from the cache")
 }
 
 func TestTheCacheIsBounded(t *testing.T) {

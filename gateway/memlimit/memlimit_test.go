@@ -36,7 +36,7 @@ func TestEachOwnerGetsAShareAndLeavesMore(t *testing.T) {
 	}
 	require.True(t, a.IsShort())
 	small := claim(a)
-	require.True(t, small.Resize(2*unit), "whoever comes has room still")
+	require.True(t, small.Resize(2*unit), "new owners still get memory")
 	require.False(t, claim(a).Resize(6*unit))
 }
 
@@ -68,7 +68,7 @@ func TestReturnedBytesCanBeReservedAgain(t *testing.T) {
 	for range 10 {
 		require.True(t, c.Resize(10*unit))
 		require.False(t, a.NewOwner().CanReserve(8*unit))
-		require.True(t, c.Resize(memlimit.FreeSize), "so little is not counted")
+		require.True(t, c.Resize(memlimit.FreeSize), "small sizes are not counted")
 		require.False(t, c.IsCounted())
 		require.True(t, a.NewOwner().CanReserve(10*unit))
 	}
@@ -82,7 +82,7 @@ func TestReleasingAnOwnerReturnsItsBytes(t *testing.T) {
 	require.True(t, c.Resize(9*unit))
 	p.Release()
 	require.True(t, c.Resize(0))
-	require.True(t, c.Resize(20*unit), "it counts no more")
+	require.True(t, c.Resize(20*unit), "no longer counted")
 	require.True(t, claim(a).Resize(10*unit))
 }
 

@@ -156,7 +156,7 @@ func TestNoticesThatWereLeftOutAreToldByLevel(t *testing.T) {
 		n := reporter(t, profiles)
 		c := connect(t, "")
 		n.NotifyMissed(c.Session, "s", 3)
-		require.Empty(t, c.heard(), "not ready")
+		require.Empty(t, c.heard(), "not initialized")
 		c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
 		c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 		require.Len(t, c.heard(), 1)
@@ -168,7 +168,7 @@ func TestNoticesThatWereLeftOutAreToldByLevel(t *testing.T) {
 		}
 		c.SetLevel(downstream.LevelWarning + 1)
 		n.NotifyMissed(c.Session, "s", 3)
-		require.Empty(t, c.heard(), "it wants errors only")
+		require.Empty(t, c.heard(), "only errors are subscribed")
 	})
 }
 

@@ -40,9 +40,9 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 	n, err := fill(subscriber{session: one})
 	require.ErrorIs(t, err, errTooLarge)
 	require.InDelta(t, maxClientBytes/(2*60<<10), n, 2)
-	require.NoError(t, all.checkLimits(subscriptionKey{server: "s", uri: "0" + long}, subscriber{session: one}, "mcp://s/0"+long), "what it holds already")
+	require.NoError(t, all.checkLimits(subscriptionKey{server: "s", uri: "0" + long}, subscriber{session: one}, "mcp://s/0"+long), "an existing subscription")
 	other := subscriber{one, &listen{}}
-	require.ErrorIs(t, all.subscribeOne(other, long, long), errTooLarge, "another listen of the same client")
+	require.ErrorIs(t, all.subscribeOne(other, long, long), errTooLarge, "another listen request of the same client")
 
 	held := []subscriber{{session: one}}
 	for err == errTooLarge { //nolint:errorlint // compares identity

@@ -121,5 +121,5 @@ func TestScopesToAskForAreThoseOfTheConfigElseOfTheServer(t *testing.T) {
 	} {
 		require.Equal(t, tt.want, requestedScopes(Options{Scopes: tt.own}, p, tt.before))
 	}
-	require.Equal(t, []string{"read"}, p.scopes, "it stays as it is")
+	require.Equal(t, []string{"read"}, p.scopes, "unchanged")
 }

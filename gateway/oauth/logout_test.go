@@ -36,7 +36,7 @@ func TestALogoutSaysWhatIsLeftOfTheLogin(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, string(text), "token\"")
 		require.NotContains(t, string(text), "ada")
-		require.Contains(t, string(text), `"id":"me"`, "the client is known there still")
+		require.Contains(t, string(text), `"id":"me"`, "the server still knows the client")
 	}
 	require.ErrorIs(t, Logout(t.Context(), folder, o), ErrNotLoggedIn)
 	require.NoDirExists(t, folder)
@@ -62,7 +62,7 @@ func TestALogoutSaysWhatIsLeftOfTheLogin(t *testing.T) {
 	require.NotErrorIs(t, err, ErrNotRevoked)
 	l, err := rec.load()
 	require.NoError(t, err)
-	require.Equal(t, "the access token", l.Access, "it is there still")
+	require.Equal(t, "the access token", l.Access, "still stored")
 
 	require.NoError(t, os.WriteFile(rec.path, []byte("{"), 0o600))
 	require.ErrorIs(t, Logout(t.Context(), folder, o), ErrNotRevoked)

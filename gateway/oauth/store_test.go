@@ -40,7 +40,7 @@ func TestSecretsAreInTheKeyringOrInAPrivateFile(t *testing.T) {
 			require.Equal(t, c.inKeyring, notice == "", notice)
 			again, err := rec.save(l)
 			require.NoError(t, err)
-			require.Empty(t, again, "it is said once")
+			require.Empty(t, again, "reported once")
 			text, err := os.ReadFile(rec.path)
 			require.NoError(t, err)
 			if c.inKeyring {
@@ -102,7 +102,7 @@ func TestRedirectsStayAtTheirOrigin(t *testing.T) {
 	require.NoError(t, follow(request(http.MethodPost, "https://i.example/other"), []*http.Request{first}))
 	for _, to := range []string{"http://i.example/token", "https://i.example:444/token", "https://x.example/token"} {
 		require.EqualError(t, follow(request(http.MethodPost, to), []*http.Request{first}), "redirect to another origin refused", to)
-		require.Error(t, follow(request(http.MethodPost, to), []*http.Request{first, request(http.MethodPost, to)}), "it is the first that counts: %s", to)
+		require.Error(t, follow(request(http.MethodPost, to), []*http.Request{first, request(http.MethodPost, to)}), "the first one counts: %s", to)
 	}
 	require.EqualError(t, follow(request(http.MethodGet, "https://i.example/other"), []*http.Request{first}), "redirect that changes the method refused")
 	require.EqualError(t, follow(first, []*http.Request{first, first, first, first}), "too many redirects")

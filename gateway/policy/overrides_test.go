@@ -105,7 +105,7 @@ profiles:
 		`15: : unknown resource or template "repo:b"; did you mean "repo:a"?`,
 		`22:  in profile "work": cannot rename tool "list" to "create": the server already has that name`,
 	}, tell())
-	require.Equal(t, []string{`12: : prompt "review": argument "stile" is not an argument of the prompt; did you mean "style"?`}, tell(registry.Prompt), "of other kinds nothing is known")
+	require.Equal(t, []string{`12: : prompt "review": argument "stile" is not an argument of the prompt; did you mean "style"?`}, tell(registry.Prompt), "only prompts are known")
 }
 
 func TestWhatIsLeftOutIsNotSaidToBeMissing(t *testing.T) {

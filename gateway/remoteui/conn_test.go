@@ -54,7 +54,7 @@ func TestHelloTellsTheTerminal(t *testing.T) {
 	require.Equal(t, []int{120, 1}, []int{w, h})
 	require.Equal(t, []string{"LANG=C.UTF-8", "TERM=xterm"}, s.Env())
 	require.Equal(t, "xterm", s.Getenv("TERM"))
-	require.Empty(t, s.Getenv("LD_PRELOAD"), "only what screens need is taken")
+	require.Empty(t, s.Getenv("LD_PRELOAD"), "only required variables are accepted")
 	require.Equal(t, "light", s.Theme())
 	require.True(t, s.ASCII())
 	dark, known := s.Dark()
@@ -137,7 +137,7 @@ func TestSizesAndBackgroundsMerge(t *testing.T) {
 	p.send('s', `{"width":1000,"height":1000}`)
 	<-s.Resized()
 	w, h = s.Size()
-	require.Equal(t, []int{1000, 250}, []int{w, h}, "what a daemon draws is bounded")
+	require.Equal(t, []int{1000, 250}, []int{w, h}, "the size is limited")
 	dark, known := s.Dark()
 	require.Equal(t, []bool{false, true}, []bool{dark, known})
 }
@@ -176,7 +176,7 @@ func TestUnreadKeysWaitInBounds(t *testing.T) {
 		require.LessOrEqual(t, sent, remoteui.MaxQueued+3*len(piece))
 	}
 	require.GreaterOrEqual(t, sent, remoteui.MaxQueued)
-	require.NoError(t, s.Close(), "Close does not wait for somebody to read")
+	require.NoError(t, s.Close(), "Close does not wait for a reader")
 }
 
 func TestOutputIsOneFramePerWrite(t *testing.T) {
@@ -186,7 +186,7 @@ func TestOutputIsOneFramePerWrite(t *testing.T) {
 	go func() {
 		for _, out := range []string{"one", "", big} {
 			if n, err := s.Write([]byte(out)); n != len(out) || err != nil {
-				t.Errorf("Write gave %d, %v", n, err)
+				t.Errorf("Write returned %d, %v", n, err)
 			}
 		}
 		s.Exit("told to")

@@ -42,7 +42,7 @@ func TestARelayThatEndedLeavesTheTerminalToTheNext(t *testing.T) {
 	require.ErrorIs(t, <-ended, context.Canceled)
 	now, err := term.GetState(int(tty.Fd()))
 	require.NoError(t, err)
-	require.True(t, equal(now, found), "given back although it takes no output")
+	require.True(t, equal(now, found), "restored although it accepts no output")
 
 	_, err = term.MakeRaw(int(tty.Fd())) // as the next relay does
 	require.NoError(t, err)
@@ -55,5 +55,5 @@ func TestARelayThatEndedLeavesTheTerminalToTheNext(t *testing.T) {
 	}
 	now, err = term.GetState(int(tty.Fd()))
 	require.NoError(t, err)
-	require.True(t, equal(now, raw), "the late end changes nothing")
+	require.True(t, equal(now, raw), "a late end has no effect")
 }

@@ -107,7 +107,7 @@ func TestAnswersAreCutOutOfKeys(t *testing.T) {
 	}
 	parser := remoteui.NewCutter(false)
 	keys, answers := parser.Cut([]byte("\x1b[?62;4c\x1b]11;rgb:0/0/0\a"))
-	require.Equal(t, "\x1b[?62;4c", string(keys), "nobody asked")
+	require.Equal(t, "\x1b[?62;4c", string(keys), "not requested")
 	require.Equal(t, []string{"rgb:0/0/0"}, answers)
 }
 
@@ -121,7 +121,7 @@ func TestKeysAreHeldOnlyWhenTheyMayBeAnAnswer(t *testing.T) {
 	require.True(t, parser.Held())
 	require.Equal(t, "]1", string(parser.Flush()))
 	keys, _ = parser.Cut([]byte("1;x"))
-	require.Equal(t, "1;x", string(keys), "what was flushed is no start any more")
+	require.Equal(t, "1;x", string(keys), "a flushed start is forgotten")
 }
 
 func TestNamesOfFilesAreSafe(t *testing.T) {
@@ -146,7 +146,7 @@ func FuzzReadFrame(f *testing.F) {
 			kind, payload, err := remoteui.ReadFrame(r, nil)
 			if err != nil {
 				if errors.Is(err, io.EOF) {
-					require.Equal(t, data, append([]byte{}, again...), "whole frames read to the end are what was written")
+					require.Equal(t, data, append([]byte{}, again...), "complete frames equal the written ones")
 				}
 				return
 			}

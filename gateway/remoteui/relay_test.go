@@ -99,7 +99,7 @@ func (e *emulator) expect(text string) (before string) {
 			return before
 		}
 		if e.over {
-			e.t.Fatalf("%q did not come; there is %q", text, e.seen)
+			e.t.Fatalf("%q is missing; got %q", text, e.seen)
 		}
 		e.more.Wait()
 	}
@@ -276,7 +276,7 @@ func giveUp(t *testing.T, daemon *remoteui.Conn) {
 	t.Helper()
 	flood := bytes.Repeat([]byte("flood "), 200_000) // more than a terminal buffers
 	_, err := daemon.Write(flood)
-	require.NoError(t, err, "the relay has it, and waits for its terminal")
+	require.NoError(t, err, "the relay has it and waits for its terminal")
 	daemon.SetWriteLimit(50 * time.Millisecond)
 	_, err = daemon.Write(flood)
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
@@ -354,25 +354,25 @@ func TestWhatTheTerminalHasForImagesReachesTheDaemon(t *testing.T) {
 	s.key("j\x1b_Gi=31;OK\x1b\\\x1b[6;20;10t\x1b[?62;")
 	s.key("4cq")
 	require.Equal(t, "j", s.keys(1))
-	require.Equal(t, "q", s.keys(1), "no answer is typed")
+	require.Equal(t, "q", s.keys(1), "replies are not keys")
 	<-s.daemon.Resized()
 	kitty, sixel, w, h := s.daemon.Graphics()
 	require.Equal(t, []any{true, true, 10, 20}, []any{kitty, sixel, w, h})
 
 	s = show(t, map[string]string{"TERM": "xterm-256color"})
-	require.Empty(t, s.expect("\x1b]11;?\x1b\\\x1b[16t\x1b[c"), "kitty's is asked only of who may have it")
+	require.Empty(t, s.expect("\x1b]11;?\x1b\\\x1b[16t\x1b[c"), "kitty's protocol is requested only where it is possible")
 	s.key("\x1b[6;9999;1t\x1b[?1;4c!")
 	require.Equal(t, "!", s.keys(1))
 	<-s.daemon.Resized()
 	kitty, sixel, w, h = s.daemon.Graphics()
-	require.Equal(t, []any{false, true, 0, 0}, []any{kitty, sixel, w, h}, "such cells are none")
+	require.Equal(t, []any{false, true, 0, 0}, []any{kitty, sixel, w, h}, "an invalid cell size")
 
 	s = show(t, map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/x"})
 	s.key("k")
 	require.Equal(t, "k", s.keys(1))
 	_, err := s.daemon.Write([]byte("shown"))
 	require.NoError(t, err)
-	require.NotContains(t, s.expect("shown"), "\x1b[c", "tmux is not asked")
+	require.NotContains(t, s.expect("shown"), "\x1b[c", "tmux gets no request")
 }
 
 func TestKeysThatOnlyBeginLikeAnAnswerArrive(t *testing.T) {
@@ -428,7 +428,7 @@ exit "${line#exit }"
 	s.daemon.Exit("")
 	<-s.ended
 	require.NoError(t, s.err)
-	require.False(t, s.isRaw(), "whatever the program did to the terminal")
+	require.False(t, s.isRaw(), "regardless of the program's changes to the terminal")
 }
 
 func TestScreenThatEndsTakesItsProgramAlong(t *testing.T) {
@@ -596,6 +596,6 @@ func descriptors(t *testing.T) int {
 			return len(list)
 		}
 	}
-	t.Skip("no way to count descriptors here")
+	t.Skip("cannot count descriptors on this system")
 	return 0
 }

@@ -103,7 +103,7 @@ func TestASecretMovesFromTheFileToTheKeyring(t *testing.T) {
 	require.Equal(t, "in the file again", value)
 	value, err = keyring.Get("goblin secrets", "a")
 	require.NoError(t, err)
-	require.Equal(t, "in the keyring", value, "what is not to be asked is left alone")
+	require.Equal(t, "in the keyring", value, "the skipped keyring is unchanged")
 }
 
 func TestAKeyringThatDoesNotForgetKeepsItsSecretListed(t *testing.T) {
@@ -150,19 +150,19 @@ func TestWhatIsNoSecretIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, names)
 	_, err = s.Set(strings.Repeat("a", 128), strings.Repeat("v", secrets.MaxValue))
-	require.NoError(t, err, "as long as may be")
+	require.NoError(t, err, "the maximum length")
 	_, err = secrets.Open("").Set("a", "b")
 	require.ErrorContains(t, err, "set HOME")
 }
 
 func TestWithoutASessionThereIsNoKeyring(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		t.Skip("it is there in any case")
+		t.Skip("always installed")
 	}
 	withKeyring(t, keyring.MockInit)
 	require.True(t, secrets.Keyring("any").IsAvailable())
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "")
-	require.False(t, secrets.Keyring("any").IsAvailable(), "asking would start one")
+	require.False(t, secrets.Keyring("any").IsAvailable(), "a request would start one")
 }
 
 func TestTheKeyringIsNotAskedForANameThatNoSecretHas(t *testing.T) {

@@ -74,7 +74,7 @@ func TestAScreenHelpsWithWhatItsUserCanDo(t *testing.T) {
 		return fmt.Appendf(nil, `{"code":%d,"message":"m","data":{"requiredCapabilities":%s}}`, code, capabilities)
 	}
 	missing := lacking(downstream.CodeMissingCapability, `{"elicitation":{},"sampling":{}}`)
-	require.False(t, a.UserCanAnswer(missing), "none is open")
+	require.False(t, a.UserCanAnswer(missing), "no UI is open")
 	a.openScreens.Add(1)
 	require.True(t, a.UserCanAnswer(missing))
 	for _, refusal := range [][]byte{
@@ -125,7 +125,7 @@ func TestWhoHearsThatAPageIsDone(t *testing.T) {
 	demand(two, "s", "", -32603, "3")
 	require.Same(t, one, whose("s", "", "1"))
 	require.Same(t, one, whose("s", "", "2"))
-	require.Same(t, two, whose("s", "u", "1"), "units choose theirs by themselves")
+	require.Same(t, two, whose("s", "u", "1"), "each unit has its own client")
 	require.Nil(t, whose("s", "", "3"), "no page was demanded")
 	require.Nil(t, whose("t", "", "1"))
 	require.Len(t, a.elicitations.sessions, 3)
@@ -136,7 +136,7 @@ func TestWhoHearsThatAPageIsDone(t *testing.T) {
 	for i := range maxServerElicitations {
 		demand(one, "s", "", CodeURLElicitation, fmt.Sprint("later", i))
 	}
-	require.Nil(t, whose("s", "u", "1"), "the server's oldest makes room")
+	require.Nil(t, whose("s", "u", "1"), "the server's oldest is evicted")
 	require.Same(t, one, whose("s", "", "later0"))
 	for server := range maxElicitations / maxServerElicitations {
 		for i := range maxServerElicitations {

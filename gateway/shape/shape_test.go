@@ -33,7 +33,7 @@ func TestHealthyResultsStayTheSame(t *testing.T) {
 			require.Zero(t, kinds, result)
 			in := []byte(result)
 			got, _ = shape.Repair(shape.Rules{Method: method}, nil, in)
-			require.Same(t, &in[0], &got[0], "no copy is made")
+			require.Same(t, &in[0], &got[0], "not copied")
 		}
 	}
 }
@@ -58,7 +58,7 @@ func FuzzResult(f *testing.F) {
 			rules := shape.Rules{Method: m, URI: "x:1", AnyStructured: modern}
 			in := []byte(result)
 			once, kinds := shape.Repair(rules, nil, in)
-			require.Equal(t, result, string(in), "the input is not written to")
+			require.Equal(t, result, string(in), "the input is unchanged")
 			require.NoError(t, rawjson.Valid(once), "%s of %s: %s", m, result, once)
 			require.Equal(t, kinds == 0, bytes.Equal(once, in) && &once[0] == &in[0], "%s of %s: %s", m, result, once)
 			twice, more := shape.Repair(rules, nil, once)
@@ -82,7 +82,7 @@ func BenchmarkResult(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, kinds := shape.Repair(shape.Rules{Method: "tools/call"}, nil, in); kinds != 0 {
-					b.Fatal("the result is healthy")
+					b.Fatal("the result is valid")
 				}
 			}
 		})

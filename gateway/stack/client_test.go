@@ -123,7 +123,7 @@ func TestClientIsASessionOfItsOwn(t *testing.T) {
 	status, err := i.Status(t.Context())
 	require.NoError(t, err)
 	require.Len(t, status.Sessions, 1)
-	require.Zero(t, status.Clients(), "a screen is no client")
+	require.Zero(t, status.Clients(), "a UI is not a client")
 	s := status.Sessions[0]
 	require.Equal(t, []string{c.Session(), "screen", "screen", "v", "2025-11-25"}, []string{s.ID, s.Transport, s.Client, s.Version, s.Protocol})
 
@@ -251,7 +251,7 @@ func TestClientGetsBigResultsWhole(t *testing.T) {
 	require.Greater(t, len(result), size)
 	var r struct{ Content []struct{ Text string } }
 	require.NoError(t, json.Unmarshal(result, &r))
-	require.True(t, r.Content[0].Text == strings.Repeat("x", size), "whole and in order")
+	require.True(t, r.Content[0].Text == strings.Repeat("x", size), "complete and in order")
 }
 
 const asking = tools + `,"on":{"tools/call t":[{"do":"request","method":"elicitation/create","params":{"message":"who?","requestedSchema":{"type":"object","properties":{}}}},{"do":"answers"}]}`

@@ -23,10 +23,10 @@ func TestADefinitionTellsHowAServerIsStartedWithoutItsSecrets(t *testing.T) {
 		d = c.Definition("files")
 		return d.Processes > 0 || runtime.GOOS == "windows"
 	}, patience, 10*time.Millisecond)
-	require.Contains(t, d.Command, termtext.QuoteWord(e2e.TestServer), "as a shell reads it")
+	require.Contains(t, d.Command, termtext.QuoteWord(e2e.TestServer), "as a shell parses it")
 	require.Contains(t, d.Command, "files.json")
 	require.NotEmpty(t, logs["files"])
-	require.Equal(t, filepath.Dir(i.o.Config.Path), d.Folder, "whatever that of the daemon is")
+	require.Equal(t, filepath.Dir(i.o.Config.Path), d.Folder, "regardless of the daemon's folder")
 	require.Equal(t, []string{"API_TOKEN", "LEVEL"}, d.Env)
 	require.NotContains(t, fmt.Sprintf("%+v", d), "s3cret")
 	if runtime.GOOS != "windows" {

@@ -56,7 +56,7 @@ func TestServersAreAddedRemovedAndTurnedOffForGood(t *testing.T) {
 	require.Contains(t, text(), "disabled: true")
 
 	require.NoError(t, i.SetEnabled("a", false))
-	require.NoError(t, i.SetDisabled("a", false), "the file says so already")
+	require.NoError(t, i.SetDisabled("a", false), "already set in the file")
 	e2e.Eventually(t, "it runs again", func() bool {
 		st, _ := i.registry.State("a")
 		return st.State != registry.StateDisabled

@@ -60,7 +60,7 @@ func (u *user) sees() (dialog, registry.Asker) {
 		require.NoError(u.t, json.Unmarshal(rawjson.Path(d.params, "_meta", registry.AskerKey), &by))
 		return d, by
 	case <-time.After(patience):
-		require.FailNow(u.t, "no question came")
+		require.FailNow(u.t, "no request arrived")
 		panic("unreachable")
 	}
 }
@@ -80,7 +80,7 @@ func (p *peer) asked() jsonrpc.Message {
 				return m
 			}
 		case <-time.After(patience):
-			require.FailNow(p.t, "no question came")
+			require.FailNow(p.t, "no request arrived")
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (d dialog) withdrawn(t *testing.T) {
 	select {
 	case <-d.ctx.Done():
 	case <-time.After(patience):
-		require.FailNow(t, "the question stayed")
+		require.FailNow(t, "the request is still open")
 	}
 }
 
@@ -182,7 +182,7 @@ func TestClientThatCanBeAskedIsAskedAndNoScreen(t *testing.T) {
 	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	q := c.asked()
 	require.Equal(t, "elicitation/create", q.Method)
-	require.Contains(t, string(q.Params), `"another"`, "what a server sends there means nothing to a client")
+	require.Contains(t, string(q.Params), `"another"`, "clients do not receive the server's value")
 	c.send(jsonrpc.ResultFrame(q.ID, []byte(`{"action":"decline"}`)))
 	require.Contains(t, string(c.answer().Result), "decline")
 	u.seesNothing()
@@ -220,7 +220,7 @@ func TestFirstOfSeveralScreensAnswers(t *testing.T) {
 	second, _ := two.sees()
 	third, _ := busy.sees()
 	third.reply <- userAnswer{err: errors.New("too many questions wait for an answer already")}
-	require.NoError(t, one.Close(), "one that closes leaves the question to the others")
+	require.NoError(t, one.Close(), "a closing UI leaves the request to the others")
 	first.withdrawn(t)
 	require.NoError(t, second.ctx.Err())
 	four := sits(t, i)
@@ -274,11 +274,11 @@ func TestUserOfAScreenMayTakeLongerThanTheTimeout(t *testing.T) {
 	two.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(`{"name":"s_t"}`)))
 	d, by := u.sees()
 	require.Equal(t, registry.AskAmbiguous, by.Why)
-	require.Contains(t, string(three.ask("tools/call", `{"name":"o_wait"}`).Result), "REQUEST_TIMEOUT", "nobody is asked about this one")
+	require.Contains(t, string(three.ask("tools/call", `{"name":"o_wait"}`).Result), "REQUEST_TIMEOUT", "not sent to any user")
 	d.reply <- userAnswer{result: json.RawMessage(`{"action":"decline"}`)}
 	require.Contains(t, string(two.answer().Result), "decline")
 	two.ask("tools/call", `{"name":"s_go"}`)
-	require.NotContains(t, string(one.answer().Result), "REQUEST_TIMEOUT", "it may have been this one that asked")
+	require.NotContains(t, string(one.answer().Result), "REQUEST_TIMEOUT", "this call may have caused it")
 }
 
 func TestRootsAreNeverAskedOfAScreen(t *testing.T) {
@@ -335,7 +335,7 @@ func TestScreenHelpsAStatelessClientThatAModernServerRefuses(t *testing.T) {
 	c := join(t, i)
 	const call = `{"name":"s_t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"new"}}}`
 	code, _ := rawjson.Int(rawjson.Get(c.ask("tools/call", call).Error, "code"))
-	require.EqualValues(t, -32021, code, "no screen is open")
+	require.EqualValues(t, -32021, code, "no UI is open")
 	u := sits(t, i)
 	c.send(jsonrpc.RequestFrame([]byte("1"), "tools/call", []byte(call)))
 	d, by := u.sees()

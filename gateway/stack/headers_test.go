@@ -104,7 +104,7 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 	require.Regexp(t, `^POST / HTTP/1.1\n`, lines(registry.WireToServer))
 	require.Contains(t, lines(registry.WireToServer), "X-Team: blue")
 	require.Contains(t, lines(registry.WireToServer), "User-Agent: goblin/v")
-	require.Contains(t, lines(registry.WireToServer), "X-Odd: [hidden]", "secrets of the config are known by their values")
+	require.Contains(t, lines(registry.WireToServer), "X-Odd: [hidden]", "secrets of the config are redacted by value")
 	require.Regexp(t, `^HTTP/1.1 200 OK\n`, lines(registry.FromServer))
 	require.Contains(t, lines(registry.FromServer), "X-Answered-By: the test")
 	require.Contains(t, lines(registry.FromServer), "Set-Cookie: [hidden]")
@@ -118,7 +118,7 @@ func TestRecordsHaveIDsAndHeadersWithoutSecrets(t *testing.T) {
 	require.Empty(t, registry.WireLines(rec.Wire, registry.FromClient))
 	require.NotEmpty(t, registry.WireLines(rec.Wire, registry.FromServer))
 	p.ask("ping", `{}`)
-	require.Equal(t, "i1\ntstdio\n", string(recordOf(t, i, "ping", rec.Seq).Wire), "Goblin answers that by itself")
+	require.Equal(t, "i1\ntstdio\n", string(recordOf(t, i, "ping", rec.Seq).Wire), "Goblin answers it itself")
 }
 
 // recordOf waits for a record of a method that is newer than the given one. It may come

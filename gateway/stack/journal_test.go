@@ -108,7 +108,7 @@ func (p *peer) hears(method string) {
 		case m := <-p.got:
 			p.heard = append(p.heard, m)
 		case <-limit:
-			require.FailNow(p.t, "not heard", method)
+			require.FailNow(p.t, "not received", method)
 		}
 	}
 }
@@ -331,7 +331,7 @@ func TestTrafficAndLogHoldNoSecrets(t *testing.T) {
 	c := open(t, i, nil)
 	result, err := c.Request(within(t), "tools/call", json.RawMessage(`{"name":"s_t","arguments":{"k":"`+secret+`"}}`), nil)
 	require.NoError(t, err)
-	require.Contains(t, string(result), secret, "clients get what servers send")
+	require.Contains(t, string(result), secret, "clients receive the server's messages")
 	_, err = c.Request(within(t), "prompts/get", json.RawMessage(`{"name":"s/p"}`), nil)
 	require.ErrorContains(t, err, secret)
 	_, err = c.Request(within(t), "resources/read", json.RawMessage(`{"uri":"mcp://s/`+secret+`"}`), nil)
@@ -384,7 +384,7 @@ func TestGoblinsOwnLogReachesTheRegistry(t *testing.T) {
 	require.NoError(t, <-ended)
 	require.Contains(t, own()[1].Text, "is-not-there")
 	for _, l := range own()[1:] {
-		require.NotContains(t, l.Text, "not connected", "told once")
+		require.NotContains(t, l.Text, "not connected", "sent once")
 	}
 }
 
@@ -415,7 +415,7 @@ func TestServerIsTurnedOffAndOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, bytes.Count(text, []byte("resources/subscribe")))
 	st, _ := i.Registry().State("s")
-	require.Zero(t, st.Restarts, "nobody restarted it")
+	require.Zero(t, st.Restarts, "not restarted")
 
 	var unknown *servers.UnknownError
 	require.ErrorAs(t, c.SetEnabled("none", true), &unknown)

@@ -58,7 +58,7 @@ func TestHTTPThatFailsIsLoggedAndEndsOnlyWhatNeedsIt(t *testing.T) {
 			}
 			select {
 			case err := <-ended:
-				t.Fatal("the rest ended too", err)
+				t.Fatal("everything else stopped too", err)
 			default:
 			}
 			cancel()

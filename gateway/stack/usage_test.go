@@ -22,7 +22,7 @@ func part[T any](t *testing.T, all []T, is func(T) bool) T {
 			return one
 		}
 	}
-	t.Fatalf("it is not in %v", all)
+	t.Fatalf("missing in %v", all)
 	panic("unreachable")
 }
 
@@ -58,7 +58,7 @@ func TestUsageIsOfServersToolsAndClients(t *testing.T) {
 	files := part(t, r.Servers, func(s report.Server) bool { return s.Name == "files" })
 	require.Equal(t, 3, files.Tools)
 	require.Equal(t, 1, files.UnusedTools)
-	require.EqualValues(t, 3, files.Calls, "by whatever name; what is unknown is nobody's")
+	require.EqualValues(t, 3, files.Calls, "under any name; unknown names do not count")
 	require.EqualValues(t, 1, files.Errors)
 	read := part(t, r.Tools, func(x report.Tool) bool { return x.Name == "read" })
 	require.EqualValues(t, 2, read.Calls)
@@ -98,7 +98,7 @@ func TestListsOfOthersThanToolsAreBilledApart(t *testing.T) {
 	r := usageOf(t, i, 0)
 	docs := part(t, r.Servers, func(s report.Server) bool { return s.Name == "docs" })
 	require.Equal(t, report.NonToolLists{Entries: 4, Bytes: sizes(), Tokens: report.Tokens(sizes())}, docs.NonToolLists)
-	require.Zero(t, docs.Definitions, "a model is not given them")
+	require.Zero(t, docs.Definitions, "hidden from models")
 	require.Zero(t, part(t, r.Servers, func(s report.Server) bool { return s.Name == "tools" }).NonToolLists)
 	own := 0 // goblin://servers, for clients only
 	for e := range i.registry.Load().Server(registry.Local, registry.Resource) {

@@ -93,7 +93,7 @@ func TestTheCopyFollowsTheFile(t *testing.T) {
 	require.NoFileExists(t, path+".good", "the user removed the file")
 	folder := filepath.Join(t.TempDir(), "none")
 	require.NoError(t, state.UpdateCopy(filepath.Join(folder, "f"), 100, checkText))
-	require.NoDirExists(t, folder, "there is nothing to keep")
+	require.NoDirExists(t, folder, "there is no file to keep")
 }
 
 func TestWhatCannotBeWrittenChangesNothing(t *testing.T) {

@@ -70,13 +70,13 @@ func TestWhatIsKeptIsThereAgain(t *testing.T) {
 	require.WithinDuration(t, time.Now(), head.Saved, time.Minute)
 	lists, ok := s.Lists("one", "id")
 	require.True(t, ok)
-	require.Equal(t, "[[{\"name\" : \"c\",  \t\"x\": []}] [] [{\"uri\":\"x:1\"}]]", fmt.Sprintf("%s", lists), "with its blanks, in one line")
+	require.Equal(t, "[[{\"name\" : \"c\",  \t\"x\": []}] [] [{\"uri\":\"x:1\"}]]", fmt.Sprintf("%s", lists), "with its spaces, on one line")
 	require.Nil(t, s.Head("two", "id"))
 	require.Empty(t, log.String())
 
 	require.Nil(t, s.Head("one", "another id"), "the definition was edited")
 	require.NoFileExists(t, file)
-	require.Empty(t, log.String(), "that is no fault")
+	require.Empty(t, log.String(), "not an error")
 }
 
 func TestWhatCannotBeReadIsThrownAwayWithAWarning(t *testing.T) {
@@ -148,7 +148,7 @@ func TestAClockThatJumpsCostsNothing(t *testing.T) {
 	written(t, s) // also sweeps
 	head := s.Head("one", "id")
 	require.NotNil(t, head)
-	require.WithinDuration(t, time.Now(), head.Saved, time.Minute, "what was kept in the future counts as kept now")
+	require.WithinDuration(t, time.Now(), head.Saved, time.Minute, "a future time counts as now")
 	require.Empty(t, log.String())
 }
 
@@ -186,11 +186,11 @@ func TestWhatIsUsedOrBeingWrittenStays(t *testing.T) {
 	require.NotNil(t, s.Head("one", "id"))
 	info, err := os.Stat(file)
 	require.NoError(t, err)
-	require.WithinDuration(t, time.Now(), info.ModTime(), time.Minute, "it was used now")
+	require.WithinDuration(t, time.Now(), info.ModTime(), time.Minute, "just used")
 	written(t, s)
 	require.FileExists(t, file)
 	require.FileExists(t, young)
-	require.NoFileExists(t, left, "nobody writes for so long")
+	require.NoFileExists(t, left, "no write takes that long")
 }
 
 func TestWhatIsForgottenIsNotWrittenLater(t *testing.T) {
@@ -233,7 +233,7 @@ func TestListsThatAreTooLargeAreNotKept(t *testing.T) {
 	s.Put("one", "id", about, map[int][][]byte{1: bytes.SplitN(bytes.Repeat(append(large, '\n'), 64), []byte("\n"), 64)})
 	written(t, s)
 	require.Contains(t, log.String(), "larger than 60 MiB")
-	require.NoFileExists(t, file, "it is out of date")
+	require.NoFileExists(t, file, "out of date")
 	left, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Empty(t, left)

@@ -78,7 +78,7 @@ func TestWhatCountsAsChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t, filepath.Join(t.TempDir(), "pins.json"))
-			require.Empty(t, check(t, s, "srv", first), "the first sight pins")
+			require.Empty(t, check(t, s, "srv", first), "the first definition is pinned")
 			require.Equal(t, tt.want, strings.Join(check(t, s, "srv", tt.now), ","))
 		})
 	}
@@ -95,7 +95,7 @@ func TestPinsOutliveTheProcessAndOtherServersChanges(t *testing.T) {
 	require.Equal(t, []string{"new z"}, check(t, later, "a", `{"name":"x"}`, `{"name":"z"}`))
 	require.Equal(t, []string{"changed y"}, check(t, later, "b", `{"name":"y","description":"d"}`))
 	require.Empty(t, check(t, later, "c", `{"name":"late"}`))
-	require.Equal(t, []string{"new z"}, check(t, later, "a", `{"name":"z"}`), "and a tool that went is remembered:")
+	require.Equal(t, []string{"new z"}, check(t, later, "a", `{"name":"z"}`), "a removed tool stays pinned:")
 	require.Equal(t, []string{"changed x"}, check(t, later, "a", `{"name":"x","title":"X"}`))
 
 	info, err := os.Stat(path)
@@ -136,7 +136,7 @@ func TestApprovalTakesWhatIsOffered(t *testing.T) {
 	require.Len(t, changes, 2)
 	require.JSONEq(t, `{"name":"b"}`, string(changes[0].Approved))
 	require.JSONEq(t, now[1], string(changes[0].Offered))
-	require.Equal(t, []string{"changed a", "changed b", "new c"}, check(t, s, "srv", `{"name":"a"}`, now[1], now[2]), "back to what was approved before is a change, too")
+	require.Equal(t, []string{"changed a", "changed b", "new c"}, check(t, s, "srv", `{"name":"a"}`, now[1], now[2]), "returning to an earlier approved definition is a change, too")
 
 	_, err = s.Approve("srv", nil)
 	require.NoError(t, err)
@@ -153,7 +153,7 @@ func TestOddDefinitionsCostNothing(t *testing.T) {
 	v, err := s.Check("srv", tools(large), true)
 	require.NoError(t, err)
 	require.Len(t, v.Changes, 1)
-	require.Nil(t, v.Changes[0].Offered, "too large to keep, not to notice")
+	require.Nil(t, v.Changes[0].Offered, "too large to keep, but a change is noticed")
 }
 
 func TestABrokenFileIsNotOverwritten(t *testing.T) {
@@ -212,7 +212,7 @@ func TestProcessesSeeWhatOthersApprove(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pins.json")
 	one, two := open(t, path), open(t, path)
 	require.Empty(t, check(t, one, "srv", `{"name":"a"}`))
-	require.Equal(t, []string{"changed a"}, check(t, two, "srv", `{"name":"a","title":"A"}`), "what another process saw first counts")
+	require.Equal(t, []string{"changed a"}, check(t, two, "srv", `{"name":"a","title":"A"}`), "another process's earlier pin counts")
 	require.Equal(t, []string{"changed a", "new b"}, check(t, one, "srv", `{"name":"a","title":"A"}`, `{"name":"b"}`))
 	_, err := two.Approve("srv", nil, "a")
 	require.NoError(t, err)
@@ -221,7 +221,7 @@ func TestProcessesSeeWhatOthersApprove(t *testing.T) {
 	require.Equal(t, "b", changes[0].Name)
 	_, err = one.Approve("srv", nil, "b")
 	require.NoError(t, err)
-	require.Empty(t, check(t, open(t, path), "srv", `{"name":"a","title":"A"}`, `{"name":"b"}`), "neither has undone what the other did")
+	require.Empty(t, check(t, open(t, path), "srv", `{"name":"a","title":"A"}`, `{"name":"b"}`), "neither reverts the other's change")
 }
 
 // A server may change between the display of its tools and their approval.
@@ -238,7 +238,7 @@ func TestWhatWasNotSeenIsNotApproved(t *testing.T) {
 		require.Equal(t, name, changed.Tool)
 	}
 	_, err := s.Approve("srv", map[string]string{}, "b")
-	require.NoError(t, err, "it is as it was approved")
+	require.NoError(t, err, "equal to the approved one")
 	require.Len(t, changed(t, s, "srv"), 2)
 }
 
@@ -248,7 +248,7 @@ func TestApprovedDefinitionsKeepTheirCharacters(t *testing.T) {
 	require.Empty(t, check(t, open(t, path), "srv", `{"description":"a < b & c","name":"x"}`))
 	s := open(t, path)
 	require.Equal(t, []string{"changed x"}, check(t, s, "srv", `{"description":"a < b & c","name":"x","title":"X"}`))
-	require.Equal(t, `{"description":"a < b & c","name":"x"}`, string(changed(t, s, "srv")[0].Approved), "users see what differs, and no more")
+	require.Equal(t, `{"description":"a < b & c","name":"x"}`, string(changed(t, s, "srv")[0].Approved), "users see only the difference")
 }
 
 func TestManyProcessesLoseNothing(t *testing.T) {
@@ -283,7 +283,7 @@ func TestAServerThatIsGoneAwaitsNothing(t *testing.T) {
 	s.Forget("srv")
 	require.Empty(t, changed(t, s, state.SkillsName("srv")))
 	require.Empty(t, changed(t, s, "srv"))
-	require.Equal(t, []string{"new b"}, check(t, s, "srv", `{"name":"b"}`), "what was approved is remembered")
+	require.Equal(t, []string{"new b"}, check(t, s, "srv", `{"name":"b"}`), "the approved one is stored")
 }
 
 func TestWhatIsPinnedOutlivesTheFile(t *testing.T) {
@@ -316,10 +316,10 @@ func TestWhatCouldNotBeWrittenIsNotApprovedButProvisionally(t *testing.T) {
 	require.Empty(t, check(t, open(t, other), "b", `{"name":"y"}`))
 	require.NoError(t, os.Rename(other, path))
 	require.Equal(t, []string{"changed x"}, check(t, s, "a", `{"name":"x","title":"X"}`))
-	require.Equal(t, []string{"changed y"}, check(t, s, "b", `{"name":"y","title":"Y"}`), "what others wrote counts, too")
+	require.Equal(t, []string{"changed y"}, check(t, s, "b", `{"name":"y","title":"Y"}`), "other writers' pins count, too")
 	require.NoError(t, os.Remove(lock))
 	require.Empty(t, check(t, s, "c", `{"name":"z"}`))
-	require.Equal(t, []string{"changed x"}, check(t, open(t, path), "a", `{"name":"x","title":"X"}`), "it is written with the next")
+	require.Equal(t, []string{"changed x"}, check(t, open(t, path), "a", `{"name":"x","title":"X"}`), "written with the next one")
 
 	later := open(t, path)
 	require.Equal(t, []string{"changed x"}, check(t, later, "a", `{"name":"x","title":"X"}`))
@@ -385,7 +385,7 @@ func TestNoServerMakesTheFileTooLarge(t *testing.T) {
 	require.Less(t, info.Size(), int64(5<<20))
 	v, err := s.Check("names", tools(names...), false)
 	require.NoError(t, err)
-	require.Equal(t, 32, v.Unwatched, "what is beyond 4 MiB of names")
+	require.Equal(t, 32, v.Unwatched, "more than 4 MiB of names")
 	info, err = os.Stat(path)
 	require.NoError(t, err)
 	require.Less(t, info.Size(), int64(10<<20))
@@ -407,7 +407,7 @@ func TestADeepDefinitionIsCompared(t *testing.T) {
 		return `{"name":"a","inputSchema":` + core + `,"description":"` + strings.Repeat("x", 1<<20) + `"}`
 	}
 	require.Empty(t, check(t, s, "large", large(`{"x":1,"y":2}`)))
-	require.Equal(t, []string{"changed a"}, check(t, s, "large", large(`{"y":2,"x":1}`)), "so large, it is compared as it is written")
+	require.Equal(t, []string{"changed a"}, check(t, s, "large", large(`{"y":2,"x":1}`)), "large definitions are compared verbatim")
 }
 
 // FuzzFile checks that a file is read completely or refused by name, and that a read file

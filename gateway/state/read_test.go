@@ -36,7 +36,7 @@ func TestOnlyRegularFilesOfBoundedSizeAreRead(t *testing.T) {
 	} {
 		_, err := state.Read(at(name), 10)
 		require.EqualError(t, err, want)
-		require.NotErrorIs(t, err, os.ErrNotExist, "a missing file is something else")
+		require.NotErrorIs(t, err, os.ErrNotExist, "a missing file is another error")
 		require.Equal(t, name != "dangling", errors.Is(err, state.ErrNotRegular))
 	}
 	_, err = state.Read(at("missing"), 10)

@@ -45,10 +45,10 @@ func TestWhatIsTurnedOffStaysOffUntilItIsTurnedOn(t *testing.T) {
 
 	again := write
 	again.Since = since.Add(time.Hour)
-	require.NoError(t, other.Set(false, again), "twice is once")
+	require.NoError(t, other.Set(false, again), "a second time changes nothing")
 	require.Equal(t, since, other.Disabled()[1].Since)
 	require.NoError(t, other.Set(true, tool("", "move"), tool("", "never was off")))
-	require.NoError(t, one.Set(false, tool("", "read")), "it adds to what the other wrote")
+	require.NoError(t, one.Set(false, tool("", "read")), "the other's entries are kept")
 	require.Equal(t, []string{":read", ":write", "coding:move"}, offNames(one))
 	require.NoError(t, other.Refresh())
 	require.Equal(t, offNames(one), offNames(other))
@@ -87,7 +87,7 @@ func TestAFileThatCannotBeReadIsToldOfAndKept(t *testing.T) {
 		require.ErrorContains(t, s.Set(false, tool("", "x")), c.want)
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
-		require.Equal(t, c.text, string(text), "it is kept")
+		require.Equal(t, c.text, string(text), "kept")
 	}
 }
 

@@ -127,11 +127,11 @@ func TestTasksThatAreOverMakeRoom(t *testing.T) {
 	for _, i := range []int{2, 7, 8, 3, 5} {
 		require.NotNil(t, all.all[kept[i].id])
 		require.NoError(t, all.checkRoom(nil, "a"))
-		require.NotNil(t, all.all[kept[i].id], "who asks takes nothing")
+		require.NotNil(t, all.all[kept[i].id], "checkRoom evicts nothing")
 		require.NoError(t, add(`{"status":"working"}`))
 		require.Nil(t, all.all[kept[i].id], i)
 	}
-	require.Error(t, add(`{"status":"working"}`), "others go on")
+	require.Error(t, add(`{"status":"working"}`), "the others are still working")
 }
 
 func TestNoServerTakesTheRoomOfAnothersTasks(t *testing.T) {
@@ -173,7 +173,7 @@ func TestNoServerTakesTheRoomOfAnothersTasks(t *testing.T) {
 	}
 	all.Drop(nil) // closes the connection
 	n, _ := fill(sessions[4], "f")
-	require.Equal(t, 1024, n, "what has ended leaves its room")
+	require.Equal(t, 1024, n, "a finished task frees its slot")
 }
 
 func TestTasksOfOurOwnNeedNoRoom(t *testing.T) {
@@ -188,9 +188,9 @@ func TestTasksOfOurOwnNeedNoRoom(t *testing.T) {
 		require.NoError(t, s.add(own, nil))
 	}
 	require.Error(t, s.add(&Task{Server: "a", owner: first.owner}, nil))
-	require.NoError(t, s.add(&Task{Server: "a", gatewayCall: new(inflight.Request)}, nil), "the gateway waits for it itself")
+	require.NoError(t, s.add(&Task{Server: "a", gatewayCall: new(inflight.Request)}, nil), "the gateway's own task takes no slot")
 	first.expires = time.Now().Add(-1)
-	require.NoError(t, s.checkRoom(first.owner, "a"), "what has expired makes room")
+	require.NoError(t, s.checkRoom(first.owner, "a"), "expired tasks are evicted")
 }
 
 // other is another connection.
@@ -249,13 +249,13 @@ func TestWhatIsSaidOfATaskBeforeItIsKnownIsKeptWithinBounds(t *testing.T) {
 		for range c.said {
 			own, kept := s.matchTask(other{}, taskNotice{taskID: "1", params: make([]byte, c.bytes)})
 			require.Nil(t, own)
-			require.True(t, kept, "it is no news of a call")
+			require.True(t, kept, "kept for the pending call")
 		}
 		_, kept := s.matchTask(nil, taskNotice{taskID: "1"})
-		require.False(t, kept, "no task is on its way over that connection")
+		require.False(t, kept, "no call is pending on that connection")
 		require.Empty(t, s.publish(&Task{Conn: other{}, ServerTaskID: "2"}), name)
 		require.Len(t, s.publish(&Task{Conn: other{}, ServerTaskID: "1"}), c.kept, name)
-		require.Empty(t, s.publish(&Task{Conn: other{}, ServerTaskID: "1"}), "it is told once")
+		require.Empty(t, s.publish(&Task{Conn: other{}, ServerTaskID: "1"}), "reported once")
 		done()
 		_, kept = s.matchTask(other{}, taskNotice{taskID: "1"})
 		require.False(t, kept)

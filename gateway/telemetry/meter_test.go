@@ -62,7 +62,7 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 	require.EqualValues(t, 1, files.Errors)
 	require.EqualValues(t, 10_100, files.Figures.Bytes)
 	require.InEpsilon(t, 50, files.P50, 0.2)
-	require.InEpsilon(t, 95, files.P95, 0.2, "the wait for people is not the server's")
+	require.InEpsilon(t, 95, files.P95, 0.2, "the user's time does not count")
 
 	read := tool(t, r, "read")
 	require.Equal(t, "files_read", read.Listed)
@@ -89,7 +89,7 @@ func TestCallsCountForServerToolAndClient(t *testing.T) {
 	require.Nil(t, m.Report().All.Hour, "an hour is an hour")
 	c.now = noon.Add(60 * time.Minute)
 	m.Add(called("files", "read", "editor", c.now, time.Millisecond))
-	require.Equal(t, report.Minute{Calls: 1, Millis: 1}, m.Report().All.Hour[59], "a minute is no other hour's")
+	require.Equal(t, report.Minute{Calls: 1, Millis: 1}, m.Report().All.Hour[59], "a minute counts in its hour only")
 	c.now = noon.Add(31 * 24 * time.Hour)
 	require.True(t, tool(t, m.Report(), "read").Unused)
 }
@@ -111,11 +111,11 @@ func TestWhatIsOffCostsNothing(t *testing.T) {
 		require.Equal(t, report.DefinitionSize(100), r.Servers[0].Definitions)
 		write := tool(t, r, "write")
 		require.True(t, write.Disabled)
-		require.False(t, write.Unused, "it need not be turned off")
+		require.False(t, write.Unused, "need not be disabled")
 		require.Zero(t, write.Definitions)
 		require.Equal(t, "files_write", write.Listed)
 		require.EqualValues(t, 1, write.Calls)
-		require.True(t, tool(t, r, "move").Disabled, "also if it was never called")
+		require.True(t, tool(t, r, "move").Disabled, "even if never called")
 	}
 	off.Disabled = false
 	require.False(t, tool(t, m.Report(), "write").Disabled)
@@ -142,14 +142,14 @@ func TestWhatWasCountedStaysOverRestarts(t *testing.T) {
 	one.Save()
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(before), string(after), "nothing new, nothing written")
+	require.Equal(t, string(before), string(after), "without changes there is no write")
 
 	c.now, listed = noon.Add(time.Hour), listed[:1]
 	next := telemetry.OpenMeter(o)
 	next.Add(called("files", "read", "editor", c.now, 8*time.Millisecond))
 	next.Save()
-	require.Zero(t, one.Report().Minutes, "it has all calls of the last hour, or could have")
-	require.Equal(t, c.now, next.Report().Minutes, "it has none from before it was there")
+	require.Zero(t, one.Report().Minutes, "it may have all calls of the last hour")
+	require.Equal(t, c.now, next.Report().Minutes, "it has no earlier calls")
 	r, err := telemetry.ReadUsage(path, c.now)
 	require.NoError(t, err)
 	require.Zero(t, r.Minutes, "a file has none at all")
@@ -159,7 +159,7 @@ func TestWhatWasCountedStaysOverRestarts(t *testing.T) {
 	require.InEpsilon(t, 8, tool(t, r, "read").P50, 0.2)
 	require.EqualValues(t, 3, r.Clients[0].Calls)
 	require.Equal(t, 1, r.Servers[0].Tools)
-	require.Len(t, r.Tools, 1, "what is listed no more, and was never called, is forgotten")
+	require.Len(t, r.Tools, 1, "unlisted tools without calls are removed")
 	c.now = c.now.Add(time.Hour)
 	require.Zero(t, next.Report().Minutes, "after an hour it has all")
 }
@@ -230,7 +230,7 @@ func TestAFileThatCannotBeReadIsSetAsideOnce(t *testing.T) {
 			m.Save()
 			left, err := os.ReadFile(path)
 			require.NoError(t, err)
-			require.Equal(t, text, string(left), "who writes it otherwise goes on")
+			require.Equal(t, text, string(left), "another writer's file is kept")
 			require.EqualValues(t, 2, m.Report().All.Calls)
 			require.Equal(t, 2, strings.Count(log.String(), "\n"), log.String())
 		})
@@ -287,7 +287,7 @@ func TestForeignNamesAreBounded(t *testing.T) {
 	r, err = telemetry.ReadUsage(path, c.now)
 	require.NoError(t, err)
 	require.Len(t, r.Tools, 4096)
-	require.EqualValues(t, 1, tool(t, r, "new").Calls, "what was called last stays")
+	require.EqualValues(t, 1, tool(t, r, "new").Calls, "recently called tools are kept")
 }
 
 func TestATimeCountsInTheFirstBinThatDoesNotEndBefore(t *testing.T) {
@@ -330,7 +330,7 @@ func TestCallsCountFromEverywhereAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 800, r.All.Calls)
 	m.ForEach(func(server, tool, client string, calls, _, _ uint64) {
-		require.NotEqual(t, tool == "", client == "", "what a server came to is the sum of its tools")
+		require.NotEqual(t, tool == "", client == "", "a server's counts are the sum of its tools")
 		require.Equal(t, client == "", server != "")
 		if client != "" {
 			require.Empty(t, tool)
@@ -355,7 +355,7 @@ func FuzzFile(f *testing.F) {
 		m.Add(called("s", "t", "c", noon, 1))
 		m.Save()
 		r, err := telemetry.ReadUsage(path, noon)
-		require.NoError(t, err, "what is written can be read")
+		require.NoError(t, err, "a written file can be read")
 		require.Equal(t, before+1, r.All.Calls)
 	})
 }

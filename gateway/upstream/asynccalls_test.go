@@ -56,8 +56,8 @@ func TestStartedCallsEndLikeOthers(t *testing.T) {
 	conn.Close()
 	requireCode(t, (<-told).err, ConnectionError, "closed")
 	conn.Cancel(c, gone)
-	require.False(t, conn.CallAsync(&Call{Method: "ping"}, told), "the connection has ended")
-	require.Empty(t, told, "each hears once")
+	require.False(t, conn.CallAsync(&Call{Method: "ping"}, told), "the connection is closed")
+	require.Empty(t, told, "each caller gets one reply")
 }
 
 // A call may get its turn after the server has become idle again.

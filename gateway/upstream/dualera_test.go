@@ -57,7 +57,7 @@ func TestServerOfBothErasHasASecondConnection(t *testing.T) {
 			require.True(t, conn.Info().SecondEra)
 			require.Equal(t, Legacy, r.up().Info().Era)
 			require.False(t, r.up().Info().SecondEra)
-			require.Equal(t, "legacy", r.cat.state().Era, "the state is the first one's")
+			require.Equal(t, "legacy", r.cat.state().Era, "the state belongs to the first")
 
 			got, err := do(conn, &Call{Method: "tools/call", Params: toolParams("greet", ""), ForwardInput: true})
 			require.NoError(t, err)
@@ -72,13 +72,13 @@ func TestServerOfBothErasHasASecondConnection(t *testing.T) {
 
 			_, err = r.call(conn, "grow")
 			require.NoError(t, err)
-			r.until("what the second has", func() bool { return len(r.cat.list(registry.Tool)) == 4 })
+			r.until("the tools of the second", func() bool { return len(r.cat.list(registry.Tool)) == 4 })
 			conn.Close()
 			if kind == "stdio" { // and the first has not
-				r.until("what the first has", func() bool { return len(r.cat.list(registry.Tool)) == 3 })
+				r.until("the tools of the first", func() bool { return len(r.cat.list(registry.Tool)) == 3 })
 			}
 			again := r.modern("")
-			require.NotSame(t, conn, again, "a lost one is waited for")
+			require.NotSame(t, conn, again, "waits for the next connection")
 			_, err = r.call(r.up(), "steps")
 			require.NoError(t, err)
 			require.Zero(t, r.cat.state().Restarts)
@@ -120,7 +120,7 @@ func TestTheFirstConnectionListsForItsCallsBesideTheSecond(t *testing.T) {
 	require.True(t, current)
 	_, err := r.call(r.modern(""), "grow")
 	require.NoError(t, err)
-	r.until("what the second has", func() bool { return len(r.cat.list(registry.Tool)) == 4 })
+	r.until("the tools of the second", func() bool { return len(r.cat.list(registry.Tool)) == 4 })
 
 	r.relist(first.(*link)) // as after lost notifications
 	require.NoError(t, r.AwaitTools(within(t), first))
@@ -196,7 +196,7 @@ func TestWhereThereIsNoSecondConnectionNobodyWaits(t *testing.T) {
 		t.Parallel()
 		r := startFake(t, "dual-fail", inEra(config.BothEras)).whole()
 		require.Nil(t, r.Modern(within(t), ""))
-		require.Nil(t, r.Modern(within(t), ""), "while it is tried again, the first serves")
+		require.Nil(t, r.Modern(within(t), ""), "the first serves during the attempts")
 		require.NoError(t, r.up().Err())
 	})
 	t.Run("one that has left the era", func(t *testing.T) {

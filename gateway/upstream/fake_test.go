@@ -99,7 +99,7 @@ func fakeScript(t testing.TB, mode string) obj {
 		on["tools/call "+tool] = acts
 	}
 	change, known := fakeModes[mode]
-	require.True(t, known, "the fake has no mode %q", mode)
+	require.True(t, known, "unknown mode %q", mode)
 	for name, value := range change {
 		if acts, ok := value.([]obj); ok {
 			on[name] = acts

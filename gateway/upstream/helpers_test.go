@@ -238,7 +238,7 @@ func waitFor(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !cond(); {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for: %s", what)
+			t.Fatalf("timeout waiting for: %s", what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}

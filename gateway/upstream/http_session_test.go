@@ -54,7 +54,7 @@ func TestHTTPLostSessionIsOpenedAnew(t *testing.T) {
 			require.Equal(t, 2, strings.Count(b.posted(), `"initialize"`))
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			require.Zero(t, b.deletes, "there is nothing to end")
+			require.Zero(t, b.deletes, "there is no session to close")
 		})
 	}
 }

@@ -175,7 +175,7 @@ func TestHTTPHeadersAndSession(t *testing.T) {
 	}
 	got, err := r.call(r.up(), "a")
 	require.NoError(t, err)
-	require.Equal(t, `{"ok":1.50,"x":[ 1]}`, got, "raw, but in one line")
+	require.Equal(t, `{"ok":1.50,"x":[ 1]}`, got, "raw, but on one line")
 	require.Equal(t, "http", r.cat.state().Transport)
 	r.until("a GET", func() bool { return len(b.streams()) == 1 })
 
@@ -282,7 +282,7 @@ func TestHTTPGetStream(t *testing.T) {
 	r.until("the new list", func() bool { return len(r.cat.list(registry.Tool)) == 2 })
 	b.push <- "" // closes the stream
 	r.until("another GET", func() bool { return len(b.streams()) == 2 })
-	require.Equal(t, []string{"", "e1"}, b.streams(), "it goes on where it broke")
+	require.Equal(t, []string{"", "e1"}, b.streams(), "it resumes after the last event")
 	require.NoError(t, r.up().Err())
 }
 
@@ -457,7 +457,7 @@ func TestHTTPAnswersWithoutAnEndAreDropped(t *testing.T) {
 	}
 	require.NoError(t, conn.Notify("notifications/odd", nil))
 	r.until("the end of the requests", func() bool { return int(dropped.Load()) == len(names)+1 })
-	require.NoError(t, conn.Err(), "while the connection goes on")
+	require.NoError(t, conn.Err(), "the connection stays open")
 }
 
 func TestHTTPCancellationIsPosted(t *testing.T) {

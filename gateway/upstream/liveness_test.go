@@ -90,12 +90,12 @@ func TestHTTPServerThatVanishedIsJoinedAgain(t *testing.T) {
 	cfg.Timeout = time.Second // if too short for a slow machine, it reconnects before
 	r := start(t, cfg, func(r *rig) { r.tune.livenessInterval, r.tune.livenessTimeout = 20*time.Millisecond, time.Second }).whole()
 	conn := r.up()
-	r.until("the stream on which it might speak", func() bool { return conn.(*link).streamOpen.Load() || conn.Err() != nil })
+	r.until("the stream for messages", func() bool { return conn.(*link).streamOpen.Load() || conn.Err() != nil })
 	close(gone)
 	select {
 	case <-conn.Done():
 	case <-time.After(patience):
-		t.Fatal("nobody has noticed")
+		t.Fatal("not detected yet")
 	}
 	requireCode(t, conn.Err(), ConnectionError, "does not respond: no answer to ping within 1s")
 	r.until("calls to fail at once", func() bool { _, err := r.Conn(); return err != nil })
@@ -103,7 +103,7 @@ func TestHTTPServerThatVanishedIsJoinedAgain(t *testing.T) {
 	lists, readies := strings.Count(b.posted(), `"tools/list"`), len(r.h.readies())
 	close(back)
 	r.until("another connection", func() bool { c, err := r.Conn(); return err == nil && c != conn })
-	r.until("its lists and what the gateway restores", func() bool {
+	r.until("its lists and the restored state", func() bool {
 		return strings.Count(b.posted(), `"tools/list"`) > lists && len(r.h.readies()) > readies
 	})
 }
@@ -123,7 +123,7 @@ func TestHTTPServerThatIsOnlySlowIsNotTakenForGone(t *testing.T) {
 		_, err := r.call(conn, "slow")
 		requireCode(t, err, RequestTimeout, "no answer to tools/call within 35s (call_timeout)")
 		synctest.Wait()
-		require.Equal(t, 4, strings.Count(b.posted(), `"ping"`), "it is asked for a sign of life each 10s, and at the end")
+		require.Equal(t, 4, strings.Count(b.posted(), `"ping"`), "a ping every 10 s and one at the end")
 		_, err = r.call(conn, "a")
 		require.NoError(t, err)
 		require.NoError(t, conn.Err())

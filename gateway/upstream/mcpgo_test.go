@@ -83,7 +83,7 @@ func TestServersOfMcpGoInTheModernEra(t *testing.T) {
 			info := conn.Info()
 			require.Equal(t, Modern, info.Era)
 			require.Equal(t, modernRevision, info.Protocol)
-			require.Contains(t, info.Versions, "2025-11-25", "it would take the other era too")
+			require.Contains(t, info.Versions, "2025-11-25", "the other era would work too")
 			require.Contains(t, string(info.ServerInfo), "peer")
 			require.Len(t, r.cat.list(registry.Tool), 3)
 
@@ -137,7 +137,7 @@ func TestServerOfBothErasIsTakenInTheLegacyOne(t *testing.T) {
 			}
 			r := start(t, cfg, inEra(config.AutoEra)).whole()
 			require.Equal(t, Legacy, r.up().Info().Era)
-			require.Contains(t, r.up().Info().Versions, modernRevision, "it would take the other era too")
+			require.Contains(t, r.up().Info().Versions, modernRevision, "the other era would work too")
 			got, err := r.call(r.up(), "greet")
 			require.NoError(t, err)
 			require.Contains(t, got, "Ann")

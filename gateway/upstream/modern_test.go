@@ -89,10 +89,10 @@ func TestWhatServersOfTheNewerEraMayNot(t *testing.T) {
 	got, err = r.call(conn, "mismatch")
 	require.NoError(t, err)
 	require.Contains(t, got, "Header mismatch")
-	require.Equal(t, 2, called("mismatch", 0), "the definition is fetched anew once")
+	require.Equal(t, 2, called("mismatch", 0), "the definition is fetched again once")
 	_, err = do(conn, &Call{Method: "completion/complete", Params: []byte(`{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}}`)})
 	requireCode(t, err, BadReply, "asked for input on completion/complete")
-	require.Empty(t, b.streams(), "nor is there a stream of its own")
+	require.Empty(t, b.streams(), "and it opens no stream")
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, h := range b.headers {

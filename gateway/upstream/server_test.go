@@ -30,9 +30,9 @@ func TestFlakyStartRecovers(t *testing.T) {
 		r.opt.Hooks.Restarted = func(string) { restarts.Add(1) }
 	})
 	<-r.FirstList()
-	require.False(t, r.Listed(), "nobody waits for more than the first attempt")
+	require.False(t, r.Listed(), "FirstList waits for the first attempt only")
 	r.until("the second attempt", r.Listed)
-	require.Zero(t, restarts.Load(), "it is the first connection")
+	require.Zero(t, restarts.Load(), "the first connection is not a restart")
 	require.Zero(t, r.cat.state().Restarts)
 	require.Empty(t, r.cat.state().LastError)
 
@@ -98,7 +98,7 @@ func TestEntriesStayForTheGraceTimeAndComeBackWhole(t *testing.T) {
 	require.Error(t, err)
 	r.until("stale", func() bool { return r.cat.state().Stale })
 	r.until("hidden", r.cat.hidden)
-	require.Len(t, r.cat.list(registry.Tool), 3, "the lists themselves stay")
+	require.Len(t, r.cat.list(registry.Tool), 3, "the lists are kept")
 	r.until("visible", func() bool { return !r.cat.hidden() })
 	r.until("fresh", func() bool { return !r.cat.state().Stale })
 }
@@ -150,10 +150,10 @@ func TestEntriesOfAPredecessorAreTakenOver(t *testing.T) {
 	cfg, _ := fakeConfig(t, "")
 	cfg.Command = "/nowhere"
 	r := start(t, cfg, replacing(10*time.Millisecond))
-	r.until("hidden, as what takes their place does not come", r.cat.hidden)
+	r.until("hidden, because no replacement arrived", r.cat.hidden)
 
 	r = startFake(t, "none", replacing(time.Hour)).whole()
-	require.Empty(t, r.cat.list(registry.Prompt), "of a kind that it does not offer any more")
+	require.Empty(t, r.cat.list(registry.Prompt), "of a kind that is no longer supported")
 	require.False(t, r.cat.hidden())
 }
 
@@ -168,7 +168,7 @@ func TestAKindThatHangsHidesNoOther(t *testing.T) {
 	r.until("hidden", r.cat.hidden)
 	r.until("visible", func() bool { return !r.cat.hidden() })
 	st := r.cat.state()
-	require.True(t, st.Listed && st.Stale, "what is not fresh stays marked")
+	require.True(t, st.Listed && st.Stale, "a stale list stays marked")
 	r.until("fresh tools", func() bool { return r.cat.setCount(registry.Tool) == 2 })
 	require.Equal(t, 1, r.cat.setCount(registry.Resource))
 }
@@ -214,7 +214,7 @@ func TestLongListsMayTakeLongButNoPageMay(t *testing.T) {
 				r, _ := startStill(t, b, func(r *rig) { r.cfg.Timeout = tt.timeout })
 				<-r.FirstList()
 				require.Equal(t, tt.after, time.Since(since))
-				require.Len(t, r.cat.list(registry.Tool), tt.listed, "what had arrived")
+				require.Len(t, r.cat.list(registry.Tool), tt.listed, "the part that arrived")
 				require.Equal(t, tt.failure != "", r.cat.logged("tools/list failed: "+tt.failure))
 			})
 		})
@@ -375,7 +375,7 @@ func TestStormOfNoticesCausesFewFetches(t *testing.T) {
 	r.until("another fetch", func() bool { return r.cat.setCount(registry.Tool) > 1 })
 	require.Less(t, r.cat.setCount(registry.Tool), 50)
 	require.Zero(t, r.cat.setCount(registry.Prompt))
-	require.Empty(t, r.h.noted(), "notices do not go to the handler")
+	require.Empty(t, r.h.noted(), "list notifications do not reach the handler")
 }
 
 func TestNoticesOfKindsThatAreOffAreIgnored(t *testing.T) {

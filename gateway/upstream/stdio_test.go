@@ -30,7 +30,7 @@ func TestHandshakeNegotiatesAndDescribesTheServer(t *testing.T) {
 	require.Equal(t, Legacy, info.Era)
 	require.Equal(t, "be nice", info.Instructions)
 	require.True(t, info.Has("resources", "subscribe"))
-	require.False(t, info.Has("resources", "listChanged"), "false is no capability")
+	require.False(t, info.Has("resources", "listChanged"), "false means no capability")
 	require.False(t, info.Has("logging"))
 
 	st := r.cat.state()
@@ -39,7 +39,7 @@ func TestHandshakeNegotiatesAndDescribesTheServer(t *testing.T) {
 	require.Equal(t, "fake", st.ServerName)
 	require.Equal(t, "2025-06-18", st.ProtocolVersion)
 	require.Positive(t, st.PID)
-	require.Positive(t, r.cat.States()[0].Latency, "of the lists, not of the start of its program")
+	require.Positive(t, r.cat.States()[0].Latency, "for the lists, not for the start")
 
 	got := r.received()
 	require.Contains(t, got, `"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true}},"clientInfo":{"name":"goblin","version":"test"}`)
@@ -126,10 +126,10 @@ func TestRepliesPassRaw(t *testing.T) {
 	r := startFake(t, "", nil)
 	got, err := do(r.up(), &Call{Method: "tools/call", Params: toolParams("echo", `,"arguments":{"b":1.0,"a":9007199254740993}`)})
 	require.NoError(t, err)
-	require.Regexp(t, `^\{"n":12345678901234567890\.10,"args":\{"b":1\.0,"a":9007199254740993\},"token":[0-9]+\}$`, got, "ours, since the client has none")
+	require.Regexp(t, `^\{"n":12345678901234567890\.10,"args":\{"b":1\.0,"a":9007199254740993\},"token":[0-9]+\}$`, got, "Goblin's token, since the client has none")
 
 	reply, err := r.up().Call(&Call{Method: "nothing/such"})
-	require.NoError(t, err, "a backend's own error is no Error")
+	require.NoError(t, err, "a server's error is not an Error")
 	require.JSONEq(t, `{"code":-32601,"message":"Method not found: nothing/such"}`, string(reply.Error))
 }
 
@@ -182,7 +182,7 @@ func TestOddAnswers(t *testing.T) {
 		_, err := r.call(conn, tool)
 		requireCode(t, err, BadReply, want)
 	}
-	require.NoError(t, conn.Err(), "none of it ends the connection")
+	require.NoError(t, conn.Err(), "none of it closes the connection")
 	r.until("a report of the garbage", func() bool { return r.cat.logged("skipped text that is not a message") })
 	r.until("an answer to the request with bad params", func() bool {
 		return strings.Contains(r.received(), `"id":"b1","error":{"code":-3260`)
@@ -246,7 +246,7 @@ func TestSecretsThatAServerPrintsAreShownNowhere(t *testing.T) {
 		}
 		all := strings.Join(texts, "\n")
 		require.Contains(t, all, "hidden]")
-		require.NotContains(t, all, "sk-s", "nor the half of it")
+		require.NotContains(t, all, "sk-s", "not even a half")
 	}
 
 	r := secretive("").whole()
@@ -338,7 +338,7 @@ func TestEachCallHasATimeoutOfItsOwn(t *testing.T) {
 	for range 2 { // before the long one, which keeps running
 		_, err := do(conn, &Call{Method: "tools/call", Params: toolParams("hang", ""), Timeout: 20 * time.Millisecond})
 		requireCode(t, err, RequestTimeout, "no answer to tools/call within 20ms")
-		require.NotContains(t, err.Error(), "(timeout)", "which would change nothing")
+		require.NotContains(t, err.Error(), "(timeout)", "a longer timeout in the config would not help")
 	}
 	require.Empty(t, long)
 	cancel()

@@ -80,7 +80,7 @@ func TestUnitsHaveConnectionsOfTheirOwn(t *testing.T) {
 	}
 	require.NotSame(t, a, b)
 	require.Equal(t, "b", b.Unit())
-	require.Len(t, r.pids(), 2, "one flight opens a unit's connection")
+	require.Len(t, r.pids(), 2, "concurrent calls open one connection")
 	r.until("ready", func() bool { return len(r.h.readies()) == 3 })
 	require.ElementsMatch(t, []string{"", "a", "b"}, r.h.readies(), "the unit that takes a connection is restored on it")
 	require.Equal(t, 1, r.cat.setCount(registry.Tool), "only the first unit's lists are the catalog")
@@ -103,7 +103,7 @@ func TestTheFirstUnitsConnectionIsNotInherited(t *testing.T) {
 	c := unitConn(r, "c")
 	require.NotSame(t, a, c)
 	require.Equal(t, "c", c.Unit())
-	require.Zero(t, r.cat.state().Restarts, "that is no restart")
+	require.Zero(t, r.cat.state().Restarts, "not a restart")
 	r.until("lists", func() bool { return !r.cat.state().Stale })
 	require.False(t, r.cat.hidden())
 }
@@ -116,7 +116,7 @@ func TestAUnitKeepsTheCatalogConnectionOverACrash(t *testing.T) {
 	_, err := r.call(a, "crash")
 	require.Error(t, err)
 	r.until("ready again", func() bool { return len(r.h.readies()) == 3 })
-	require.Equal(t, []string{"", "a", "a"}, r.h.readies(), "so that what belongs to the unit can be restored")
+	require.Equal(t, []string{"", "a", "a"}, r.h.readies(), "to restore the unit's state")
 	again := unitConn(r, "a")
 	require.NotSame(t, a, again)
 	require.Len(t, r.pids(), 2)
@@ -200,7 +200,7 @@ func TestTheHandlerKnowsAConnectionBeforeAnybodyGetsIt(t *testing.T) {
 		r.h.restore = func(_ context.Context, conn Conn) {
 			mu.Lock()
 			defer mu.Unlock()
-			require.Equal(t, 1, known[conn], "Ready comes after")
+			require.Equal(t, 1, known[conn], "Ready follows")
 		}
 	})
 	is := func(conn Conn) {

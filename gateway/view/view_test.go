@@ -219,7 +219,7 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 						if !want.has(e, off) {
 							for _, name := range []string{e.Listed, e.Name, e.Server + "/" + e.Name, e.Server + "_" + e.Name, e.Flat, names.NamespacedURI(e.Server, e.Name)} {
 								if target, err := lookup(seen.Visible, k, name); err == nil && target.Entry != nil {
-									require.True(rt, want.has(target.Entry, off), "%s %q leads %s to %s %q", k, name, profile, target.Server, target.Name)
+									require.True(rt, want.has(target.Entry, off), "%s %q resolves for %s to %s %q", k, name, profile, target.Server, target.Name)
 								}
 							}
 							continue
@@ -369,7 +369,7 @@ func TestNothingElseIsOffWithAResource(t *testing.T) {
 		require.False(t, seen.Visible.IsVisible("a", registry.Resource, off), off)
 		require.False(t, seen.Visible.IsVisible("a", registry.Resource, strings.Replace(off, "x:/", "x:/./", 1)), off)
 		for _, other := range others {
-			require.True(t, seen.Visible.IsVisible("a", registry.Resource, other), "%s is off with %s", other, off)
+			require.True(t, seen.Visible.IsVisible("a", registry.Resource, other), "%s is disabled with %s", other, off)
 		}
 	}
 }

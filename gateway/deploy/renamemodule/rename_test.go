@@ -27,7 +27,7 @@ func repository(t *testing.T) string {
 	list.Dir = root
 	names, err := list.Output()
 	if err != nil {
-		t.Skip("this is no clone: ", err)
+		t.Skip("not a clone: ", err)
 	}
 	to := t.TempDir()
 	for name := range bytes.SplitSeq(bytes.TrimSuffix(names, []byte{0}), []byte{0}) {

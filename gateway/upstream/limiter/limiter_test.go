@@ -29,7 +29,7 @@ func TestOneClientLeavesPlacesToOthers(t *testing.T) {
 	for _, release := range append(one, two...) {
 		release()
 	}
-	require.Len(t, fill(p, "three"), 192-12, "what the others gave back")
+	require.Len(t, fill(p, "three"), 192-12, "the slots released by others")
 }
 
 // stranger is a client of a group, with one of its names.
@@ -41,7 +41,7 @@ func TestOneClientByManyNamesLeavesPlacesToOthers(t *testing.T) {
 	t.Parallel()
 	p := New(256)
 	require.Len(t, fill(p, stranger{"a", "one"}), 192)
-	require.Len(t, fill(p, stranger{"a", "two"}), 48, "it may be another")
+	require.Len(t, fill(p, stranger{"a", "two"}), 48, "another client of the group gets some")
 	_, waits := p.Acquire(stranger{"a", "three"})
 	require.NotNil(t, waits)
 	other := fill(p, stranger{"b", "one"})
@@ -51,7 +51,7 @@ func TestOneClientByManyNamesLeavesPlacesToOthers(t *testing.T) {
 	for _, release := range other {
 		release()
 	}
-	require.False(t, waits.has(), "what its group does not leave free does not help it")
+	require.False(t, waits.has(), "slots used by its group do not help")
 }
 
 func TestPlacesThatAreGivenBackAreTheGroupsAgain(t *testing.T) {
@@ -165,7 +165,7 @@ func TestPlacesAddUp(t *testing.T) {
 				if h.wait == nil || h.wait.has() {
 					held++
 				} else {
-					require.False(t, places.canAcquireLocked(h.wait.share), "it waits for nothing")
+					require.False(t, places.canAcquireLocked(h.wait.share), "it waits without a reason")
 				}
 			}
 			require.Equal(t, held, places.inUse)

@@ -58,7 +58,7 @@ func TestTheTimeOfACall(t *testing.T) {
 					}
 					time.Sleep(s / 20)
 				}
-				require.Zero(t, tt.over, "it has not ended")
+				require.Zero(t, tt.over, "it is still running")
 			})
 		})
 	}
@@ -74,7 +74,7 @@ func TestASilentServerIsTold(t *testing.T) {
 		over, silent, next := c.Check(time.Now())
 		require.False(t, over)
 		require.True(t, silent)
-		require.Equal(t, time.Now().Add(time.Second), next, "it is asked again")
+		require.Equal(t, time.Now().Add(time.Second), next, "pinged again")
 		c.Extend()
 		time.Sleep(time.Second - 1)
 		_, silent, _ = c.Check(time.Now())

@@ -30,7 +30,7 @@ func TestHowLongAListIsFresh(t *testing.T) {
 				var l timing.ListAge
 				fetches := 0
 				stale := func() bool { return l.AwaitFresh(func() { fetches++ }) != nil }
-				require.True(t, stale(), "it was never fetched")
+				require.True(t, stale(), "never fetched")
 				l.SetHints([]byte(tt.result))
 				l.FetchEnded()
 				require.Equal(t, tt.hints, l.Hints())

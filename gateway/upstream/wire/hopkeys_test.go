@@ -31,7 +31,7 @@ func TestCleanTakesTheProtocolOutOfAResultAndNothingElse(t *testing.T) {
 	} {
 		require.Equal(t, c.want, string(wire.StripHopKeys([]byte(c.in), true)), c.in)
 	}
-	require.Equal(t, `{"resultType":"mine"}`, string(wire.StripHopKeys([]byte(`{"resultType":"mine"}`), false)), "of params it is the server's own")
+	require.Equal(t, `{"resultType":"mine"}`, string(wire.StripHopKeys([]byte(`{"resultType":"mine"}`), false)), "in params it belongs to the server")
 }
 
 // FuzzClean checks that any message of a server stays valid, and that only keys of the
