@@ -121,7 +121,7 @@ func TestR2_06TheLastInvocationWinsAlsoWhenItFailed(t *testing.T) {
 
 	set(r, "a", Tool)
 	set(r, "a", Prompt)
-	require.NotNil(t, c.Last(Tool, "a", "t"), "kept though the tool is gone")
+	require.NotNil(t, c.Last(Tool, "a", "t"), "kept although the tool was removed")
 	require.Nil(t, c.Last(Prompt, "a", "p"))
 	r.SetVisible("a", false)
 	require.NotNil(t, c.Last(Tool, "a", "t"))
@@ -152,7 +152,7 @@ func TestResourcesThatOnlyATemplateReachesGoWithIt(t *testing.T) {
 	set(r, "a", Template, "other:{v}")
 	require.Nil(t, c.Last(Resource, "a", "x:/deep"))
 	require.NotNil(t, c.Last(Resource, "a", "x:/1"), "listed")
-	require.NotNil(t, c.Last(Resource, "a", "x:/linked"), "the server gave it")
+	require.NotNil(t, c.Last(Resource, "a", "x:/linked"), "from the server")
 }
 
 func TestR2_04UpdatesReachTheDirectCopyAndTheTemplates(t *testing.T) {
@@ -177,9 +177,9 @@ func TestR2_04UpdatesReachTheDirectCopyAndTheTemplates(t *testing.T) {
 			update(r, "x:/1")
 			require.Equal(t, Cached, <-ch)
 			require.Equal(t, lines("a prompt p", "a resource x:/1 (updated)", "a template x:/{v} (updated)", "a tool t", cachedOfB), cached(r))
-			require.False(t, direct.Stale, "what was handed out stays as it is")
+			require.False(t, direct.Stale, "returned contents stay unchanged")
 			now := c.Last(Resource, "a", "x:/1")
-			require.Equal(t, direct.Result, now.Result, "still there to be shown")
+			require.Equal(t, direct.Result, now.Result, "can still be shown")
 			require.Equal(t, direct.Seq, now.Seq)
 			update(r, "x:/1")
 			require.Same(t, now, c.Last(Resource, "a", "x:/1"), "stale already")
@@ -248,7 +248,7 @@ func TestWhatLeavesItsListWhileItIsReadIsNotKept(t *testing.T) {
 	c := r.Contents()
 	put := func(sec int64, inv *Invocation) *Invocation {
 		inv.Time = time.Unix(sec, 0)
-		require.Equal(t, inv.Result, c.Put(inv).Result, "returned all the same")
+		require.Equal(t, inv.Result, c.Put(inv).Result, "returned anyway")
 		return c.Last(inv.Kind, inv.Server, inv.Name)
 	}
 	now = time.Unix(60, 0)
@@ -265,7 +265,7 @@ func TestWhatLeavesItsListWhileItIsReadIsNotKept(t *testing.T) {
 	for _, kept := range []*Invocation{asked(Resource, "a", "x:/2"), asked(Tool, "a", "t"), asked(Resource, "b", "x:/1")} {
 		require.NotNil(t, put(59, kept), kept.Name)
 	}
-	require.NotNil(t, put(61, asked(Resource, "a", "x:/1")), "asked for after that, by its link")
+	require.NotNil(t, put(61, asked(Resource, "a", "x:/1")), "requested later by its link")
 	set(r, "a", Resource, "x:/1", "x:/2")
 	require.NotNil(t, put(61, asked(Resource, "a", "x:/1")))
 }
@@ -313,7 +313,7 @@ func TestMoreURIsMayBeUpdatedThanAreRemembered(t *testing.T) {
 	}
 	inv := asked(Resource, "a", "x:/1")
 	inv.Time = time.Unix(49, 0)
-	require.Equal(t, StaleUpdated, r.Contents().Put(inv).StaleReason, "its subscription knows")
+	require.Equal(t, StaleUpdated, r.Contents().Put(inv).StaleReason, "its subscription reports changes")
 }
 
 func TestWhatTooManyTemplatesMayHaveReachedGoesWithThem(t *testing.T) {
@@ -327,7 +327,7 @@ func TestWhatTooManyTemplatesMayHaveReachedGoesWithThem(t *testing.T) {
 	r.Contents().Put(asked(Resource, "a", deep))
 	r.Contents().Put(asked(Resource, "a", "x:/1"))
 	set(r, "a", Template, "y:{v}")
-	require.Equal(t, "a resource x:/1", cached(r), "all else is not known to be there still")
+	require.Equal(t, "a resource x:/1", cached(r), "others may have changed")
 }
 
 func TestAFlatIDThatChangesIsNoLeaving(t *testing.T) {
@@ -393,7 +393,7 @@ func TestR2_09ALostConnectionMarksOnlyItsServer(t *testing.T) {
 	require.Equal(t, lines("a prompt p (connection lost)", "a resource x:/1 (connection lost)",
 		"a template x:/{v} (connection lost)", "a tool t (connection lost)", cachedOfB), cached(r))
 	r.SetState("a", ServerState{State: StateConnecting})
-	require.Empty(t, ch, "it was lost before")
+	require.Empty(t, ch, "lost before")
 	r.SetVisible("a", false) // the grace period is over
 	require.Equal(t, Cached, <-ch)
 	require.Equal(t, lines("a tool t (connection lost)", cachedOfB), cached(r))
@@ -413,7 +413,7 @@ func TestContentsGoWithTheServer(t *testing.T) {
 			require.Equal(t, cachedOfB, cached(r))
 			for _, inv := range []*Invocation{asked(Tool, "a", "t"), asked(Resource, "a", "x:/1"), asked(Tool, "nobody", "t")} {
 				kept := r.Contents().Put(inv)
-				require.Equal(t, inv.Result, kept.Result, "an answer that comes late is returned")
+				require.Equal(t, inv.Result, kept.Result, "a late answer is returned")
 			}
 			require.Equal(t, cachedOfB, cached(r), "and not kept")
 		})
@@ -478,7 +478,7 @@ func TestAHugeResultIsReturnedButNotKept(t *testing.T) {
 	inv.Result = make(json.RawMessage, maxContent)
 	kept := r.Contents().Put(inv)
 	require.Len(t, kept.Result, maxContent)
-	require.Nil(t, r.Contents().Last(Resource, "a", "x:/1"), "the one before is not the last one")
+	require.Nil(t, r.Contents().Last(Resource, "a", "x:/1"), "the previous one is not the last one")
 	_, held := r.Contents().Stats()
 	require.Less(t, held, int64(maxContent))
 }

@@ -261,7 +261,7 @@ func TestSubscriptionsAreFoundOneByOneAndInOrder(t *testing.T) {
 	}
 	require.Equal(t, []string{"a x:1 0", "a x:2 0", "b x:1 0", "b x:2 0"}, show())
 	r.ResourceUpdated("a", "x:2")
-	require.Equal(t, []string{"a x:1 0", "a x:2 1", "b x:1 0", "b x:2 0"}, show(), "counted though nothing was sorted")
+	require.Equal(t, []string{"a x:1 0", "a x:2 1", "b x:1 0", "b x:2 0"}, show(), "counted although nothing was sorted")
 	r.DropSubscription("a", "x:1")
 	r.SetSubscription(SubscriptionState{Server: "b", URI: "x:0", Status: SubscriptionOn})
 	require.Equal(t, []string{"a x:2 1", "b x:0 0", "b x:1 0", "b x:2 0"}, show())

@@ -37,7 +37,7 @@ func FuzzSetList(f *testing.F) {
 				before := string(a) + string(b)
 				r.SetList("s", k, [][]byte{a, b})
 				r.SetList("u", k, [][]byte{b})
-				require.Equal(t, before, string(a)+string(b), "the caller's bytes are untouched")
+				require.Equal(t, before, string(a)+string(b), "the caller's bytes are unchanged")
 				require.Len(t, entryNames(k, pages(t, r.Load(), k)), r.Load().Count(k))
 			}
 			for e := range r.Load().All(Tool) {

@@ -152,7 +152,7 @@ func TestTrafficIsGivenBackAsItWasAppended(t *testing.T) {
 		require.Equal(t, rec, all[i])
 	}
 	require.LessOrEqual(t, len(j.origins.all), maxOrigins)
-	require.EqualValues(t, 2*maxOrigins, j.Requests(), "notifications are none")
+	require.EqualValues(t, 2*maxOrigins, j.Requests(), "notifications do not count")
 }
 
 // Notifications have their own ring, so that they never evict requests or their bodies.
@@ -176,7 +176,7 @@ func TestNotificationsDisplaceNoRequests(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, body, rec.Response)
 	require.Equal(t, 1+maxNotifications, j.Len())
-	require.Equal(t, "q", j.Window(0, -1)[1].Name, "a server displaces its own only")
+	require.Equal(t, "q", j.Window(0, -1)[1].Name, "a server evicts its own only")
 	require.EqualValues(t, 19*maxNotifications+1, j.Stats().Dropped)
 	require.Equal(t, call, j.Stats().First)
 
@@ -203,7 +203,7 @@ func TestNotificationsDisplaceNoRequests(t *testing.T) {
 	require.EqualValues(t, 3602, j.Stats().Next)
 	require.Zero(t, j.Stats().Dropped)
 	j.Append(note("a", "clock", 0, []byte(`{"other":"params"}`)))
-	require.Equal(t, 4, j.Len(), "what differs is no equal")
+	require.Equal(t, 4, j.Len(), "different ones are not equal")
 }
 
 func TestAServerDisplacesItsOwnRecordsOnly(t *testing.T) {

@@ -81,7 +81,7 @@ func TestStates(t *testing.T) {
 	require.Equal(t, time.Unix(1, 0), s.Since, "since the state, not since the last report")
 	before := r.Load()
 	r.SetState("s", ServerState{State: StateRetrying, LastError: "gone"})
-	require.Same(t, before, r.Load(), "states build no snapshot")
+	require.Same(t, before, r.Load(), "states create no snapshot")
 	s, _ = r.State("s")
 	require.Equal(t, time.Unix(2, 0), s.Since)
 	r.SetState("nobody", ServerState{State: StateReady})

@@ -112,7 +112,7 @@ func alike(t *rapid.T, want, got *Snapshot, uris []string) {
 					_, same := resolveBy(want, k, c)
 					_, again := errors.AsType[*AmbiguousError](err) // this spelling may be ambiguous again
 					if err != nil && !again || refusal(err) != refusal(same) {
-						t.Fatalf("%s %q is said to be %q, perhaps: %v, and not %v", k, name, c, err, same)
+						t.Fatalf("%s %q suggests %q: %v, not %v", k, name, c, err, same)
 					}
 				}
 			}
@@ -214,9 +214,9 @@ func TestACatalogInAnotherNamespaceIsThatOfARegistryWithIt(t *testing.T) {
 				require.True(rt, narrow[i].Equal(moved[i].Narrow(c, nil)))
 				for k := range Kind(Kinds) {
 					if before != nil && slices.Equal(listedIn(rt, before, k), listedIn(rt, narrow[i], k)) {
-						require.Equal(rt, before.Version(k), narrow[i].Version(k), "%ss are as before", k)
+						require.Equal(rt, before.Version(k), narrow[i].Version(k), "%ss are unchanged", k)
 					} else if before != nil {
-						require.NotEqual(rt, before.Version(k), narrow[i].Version(k), "%ss are others", k)
+						require.NotEqual(rt, before.Version(k), narrow[i].Version(k), "%ss differ", k)
 					}
 				}
 			}

@@ -356,7 +356,7 @@ func TestLearnedLinksWithOneFlatIDAreCounted(t *testing.T) {
 		r.RecordLink("a", fmt.Sprint("other:", i))
 	}
 	if got := outcome(r.ResolveResource("a_x_y")); got != "a "+last+" unlisted" {
-		require.Equal(t, "RESOURCE_NOT_FOUND: Resource not found: a_x_y", got, "it is never guessed")
+		require.Equal(t, "RESOURCE_NOT_FOUND: Resource not found: a_x_y", got, "never guessed")
 	}
 	require.Equal(t, "a "+last+" unlisted", outcome(r.ResolveResource("mcp://a/"+last)))
 	for i := range cache.MaxLinks {

@@ -17,7 +17,7 @@ func TestPinnedToolsGoWithTheirServer(t *testing.T) {
 	for _, p := range r.UnapprovedTools("") {
 		names = append(names, p.Server+p.Name)
 	}
-	require.Equal(t, []string{"bz", "ax", "ay"}, names, "servers in their order, tools by name")
+	require.Equal(t, []string{"bz", "ax", "ay"}, names, "servers in order, tools by name")
 	require.True(t, r.UnapprovedTool("b", "z").New)
 	require.Nil(t, r.UnapprovedTool("b", "x"))
 	require.Nil(t, r.UnapprovedTool("", "x"))

@@ -284,7 +284,7 @@ func TestLearnedLinks(t *testing.T) {
 		r.RecordLink("a", fmt.Sprint("new:", i))
 	}
 	_, err := r.ResolveResource("mcp://a/file:///out put.json")
-	require.Error(t, err, "the oldest made room")
+	require.Error(t, err, "the oldest was evicted")
 	_, err = r.ResolveResource("a_file_out_put.json")
 	require.Error(t, err)
 	r.RecordLink("b", strings.Repeat("x", cache.MaxLinkURI+1))

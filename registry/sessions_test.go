@@ -31,7 +31,7 @@ func TestSessionsAreListedOldestFirst(t *testing.T) {
 	now = now.Add(time.Hour)
 	r.SetSession(Session{ID: "c", Protocol: "2025-11-25"})
 	last := r.Sessions()[2]
-	require.Equal(t, "c 2025-11-25 100", fmt.Sprint(last.ID, " ", last.Protocol, " ", last.Since.Unix()), "replaced, as old as before")
+	require.Equal(t, "c 2025-11-25 100", fmt.Sprint(last.ID, " ", last.Protocol, " ", last.Since.Unix()), "replaced, with the old start time")
 	require.Equal(t, Sessions, <-ch)
 	r.DropSession("nobody")
 	require.Empty(t, ch)

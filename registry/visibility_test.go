@@ -157,7 +157,7 @@ func TestUnlistedURIsOutsideOfAViewAreUnknown(t *testing.T) {
 		require.ErrorAs(t, other, &unknown, never)
 	}
 	_, err := view.ResolveResource("mcp://dbsrv/x:1")
-	require.EqualError(t, err, "RESOURCE_NOT_FOUND: Server 'dbsrv' not found: mcp://dbsrv/x:1", "as of a server that never was")
+	require.EqualError(t, err, "RESOURCE_NOT_FOUND: Server 'dbsrv' not found: mcp://dbsrv/x:1", "as for a server that never existed")
 	for _, uri := range []string{"mcp://s3/any:thing", "doc:///public"} {
 		_, err := view.ResolveResource(uri)
 		require.NoError(t, err, uri)
@@ -209,7 +209,7 @@ func TestWhatIsLeftOfAListIsFoundByAllForms(t *testing.T) {
 	x := hashIndex{slots: []uint64{tombstone, tombstone}}
 	x.slots = append(x.slots, 0, 0)
 	first, _ := x.find(nil, tombstone, "", byName)
-	require.Nil(t, first, "what is left out is nobody's, whatever the hash")
+	require.Nil(t, first, "a tombstone matches no entry, regardless of the hash")
 }
 
 // The version changes if and only if the visible list changes.
@@ -230,13 +230,13 @@ func TestVersionsOfAViewAreAboutWhatItShows(t *testing.T) {
 		return was.Version(Tool) != is.Version(Tool)
 	}
 	changed("a", "one", "two")
-	require.False(t, changed("b", "other"), "of a server that it has not")
-	require.False(t, changed("a", "one"), "an entry that it has not")
+	require.False(t, changed("b", "other"), "of a missing server")
+	require.False(t, changed("a", "one"), "a missing entry")
 	require.True(t, changed("a", "one", "three"))
 	require.False(t, changed("a", "one", "three", "two"))
 	other := &chosen{servers: map[string]bool{"a": true}}
 	require.NotEqual(t, was.Version(Tool), r.Load().Narrow(other, was).Version(Tool), "another choice")
-	require.Equal(t, was.Version(Tool), r.Load().Narrow(&chosen{servers: c.servers, keep: c.keep}, was).Version(Tool), "one that shows the same")
+	require.Equal(t, was.Version(Tool), r.Load().Narrow(&chosen{servers: c.servers, keep: c.keep}, was).Version(Tool), "an equivalent choice")
 }
 
 // few hides Goblin's own tools if at most two entries of servers are listed.
@@ -268,7 +268,7 @@ func TestGoblinsOwnToolsAreChosenByWhatIsListed(t *testing.T) {
 	is = r.Load().Narrow(c, was)
 	require.Equal(t, []string{"own", "a_one"}, listed(is, Tool))
 	require.NotEqual(t, was.Version(Tool), is.Version(Tool))
-	require.Equal(t, c, is.Visibility(), "whoever asked for it is the same")
+	require.Equal(t, c, is.Visibility(), "the same for every caller")
 	require.True(t, is.IsVisible(Local, Tool, "own"))
 }
 

@@ -27,7 +27,7 @@ func TestWatchMergesAndNeverLosesTheLast(t *testing.T) {
 	require.Empty(t, some)
 	r.feed.publish(Tools)
 	cancel()
-	require.Equal(t, Tools, <-all, "what was unread is still there")
+	require.Equal(t, Tools, <-all, "unread changes are kept")
 	_, open := <-all
 	require.False(t, open)
 	<-some

@@ -30,7 +30,7 @@ func TestHowAnExchangeWentIsWrittenDown(t *testing.T) {
 		long = AppendWire(long, WireToServer, strings.Repeat("x", 5000))
 	}
 	require.LessOrEqual(t, len(long), MaxWire)
-	require.Equal(t, text, AppendWord(text, ClientID, []byte(strings.Repeat("1", 5000))), "such an id is none to be looked at")
+	require.Equal(t, text, AppendWord(text, ClientID, []byte(strings.Repeat("1", 5000))), "such an ID is not relevant")
 	require.Zero(t, testing.AllocsPerRun(10, func() {
 		AppendHeaders(AppendWord(long[:0], ClientID, []byte("1")), WireToServer, map[string][]string{})
 	}))

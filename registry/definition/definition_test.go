@@ -85,7 +85,7 @@ func TestADefinitionThatIsOddIsOverriddenAllTheSame(t *testing.T) {
 		got, applied := override.Tool([]byte(item))
 		require.Equal(t, want, string(got))
 		require.Equal(t, []string{`argument "owner" is not in the schema`}, applied.Problems)
-		require.Len(t, applied.Fill, 1, "calls get it nevertheless")
+		require.Len(t, applied.Fill, 1, "calls still get it")
 	}
 }
 

@@ -41,5 +41,5 @@ func TestNamesThatAreTooLongForAnyConfigHaveNoRules(t *testing.T) {
 	t.Parallel()
 	s := names.NewRuleSet([]string{"a"})
 	require.Len(t, s.ForName("a_"+strings.Repeat("x", names.MaxNameLen-2)), 2)
-	require.Nil(t, s.ForName("a_"+strings.Repeat("x", names.MaxNameLen-1)), "else they would be kept for each length that somebody asks for")
+	require.Nil(t, s.ForName("a_"+strings.Repeat("x", names.MaxNameLen-1)), "otherwise they would be cached for every requested length")
 }

@@ -76,7 +76,7 @@ func TestMembersAtPathsOfOthersAreFoundLikeOnesThatGoblinNames(t *testing.T) {
 	}
 	tree = rawjson.Paths(many...)
 	require.Error(t, tree.Check([]byte(`{"M63":1}`)))
-	require.NoError(t, tree.Check([]byte(`{"M64":1}`)), "those beyond the bound do not count")
+	require.NoError(t, tree.Check([]byte(`{"M64":1}`)), "members beyond the limit do not count")
 }
 
 // uris collects the URIs that a visitor receives.
@@ -202,7 +202,7 @@ func agreed(t *testing.T, tree *rawjson.KeyTree, text []byte) {
 		for who, read := range readers {
 			theirs := read(obj, name)
 			if !bytes.Equal(bytes.TrimSpace(theirs), ours) {
-				t.Fatalf("%s takes %s for %q of %s, Goblin %s", who, theirs, name, obj, ours)
+				t.Fatalf("%s reads %s for %q of %s, Goblin %s", who, theirs, name, obj, ours)
 			}
 		}
 	})
@@ -244,7 +244,7 @@ func FuzzReadersAgree(f *testing.F) {
 			require.NoError(t, rawjson.Valid(clean))
 			require.NoError(t, tree.Check(clean))
 			agreed(t, tree, clean)
-			require.Equal(t, passes, tree == nil || len(text) > 0 && &clean[0] == &text[0], "what is not in doubt is passed on as it is")
+			require.Equal(t, passes, tree == nil || len(text) > 0 && &clean[0] == &text[0], "unambiguous texts are passed on unchanged")
 		}
 	})
 }

@@ -56,7 +56,7 @@ func TestReadersSeeMembersAsTheyStand(t *testing.T) {
 	obj := []byte(` { "n\u0061me" : "x" , "n":-12e3,"list":[ 1 , {"a":"]}"} ,[]], "name":{"uri":"a\"b"} } `)
 	require.NoError(t, rawjson.Valid(obj))
 
-	require.Equal(t, `{"uri":"a\"b"}`, string(rawjson.Get(obj, "name")), "the last of a name counts")
+	require.Equal(t, `{"uri":"a\"b"}`, string(rawjson.Get(obj, "name")), "the last duplicate counts")
 	require.Equal(t, "-12e3", string(rawjson.Get(obj, "n")))
 	require.Nil(t, rawjson.Get(obj, "absent"))
 	uri, ok := rawjson.String(rawjson.Path(obj, "name", "uri"))
@@ -83,7 +83,7 @@ func TestEditsChangeOnlyTheirPlaces(t *testing.T) {
 		rawjson.ReplaceEdit(src, first, rawjson.Quote("mcp://s/file:///a")),
 		rawjson.ReplaceEdit(src, second, []byte("null")))
 	require.Equal(t, `{"uri":"mcp://s/file:///a","big":12345678901234567890,"list":[{"uri":null}]}`, string(got))
-	require.Equal(t, `{"uri":"file:///a","big":12345678901234567890,"list":[{"uri":"x"}]}`, string(src), "the source stays")
+	require.Equal(t, `{"uri":"file:///a","big":12345678901234567890,"list":[{"uri":"x"}]}`, string(src), "the source is unchanged")
 }
 
 func TestSetMember(t *testing.T) {
