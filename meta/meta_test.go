@@ -134,7 +134,7 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 	} {
 		require.Equal(t, wrong[2], c.failed(wrong[0], wrong[1]), "%v", wrong)
 	}
-	require.Len(t, c.field("catalog_prompts", `{"serverId":null,"limit":null}`, "prompts", "name"), 1, "null is nothing")
+	require.Len(t, c.field("catalog_prompts", `{"serverId":null,"limit":null}`, "prompts", "name"), 1, "null means missing")
 }
 
 func TestR3_30_CatalogOfResourcesIsFiltered(t *testing.T) {
@@ -161,7 +161,7 @@ func TestR3_30_CatalogOfResourcesIsFiltered(t *testing.T) {
 		"mimeType":"text/plain","size":12,"serverId":"files"}],"total":1}`,
 		string(c.call("catalog_resources", `{"mimeType":"text/plain"}`).Structured))
 	require.JSONEq(t, `{"resources":[{"uri":"mcp://data-server/db://users/42","name":"user 42","serverId":"data-server"}],"total":4,"nextOffset":1}`,
-		string(c.call("catalog_resources", `{"limit":1}`).Structured), "what is absent is left out")
+		string(c.call("catalog_resources", `{"limit":1}`).Structured), "missing members are omitted")
 }
 
 func TestPagesOfACatalogJoinToTheWhole(t *testing.T) {

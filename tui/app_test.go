@@ -89,7 +89,7 @@ func TestForeignTextCannotReachTheTerminalAsControl(t *testing.T) {
 	for _, bad := range []string{"\x1b]0", "\x07", "\u202e", "\x1b[2J", "\u009b", "\u200b"} {
 		require.NotContains(t, view, bad)
 	}
-	require.Contains(t, view, `\x1b`, "it is shown instead")
+	require.Contains(t, view, `\x1b`, "shown instead")
 }
 
 func TestMouse(t *testing.T) {
@@ -136,7 +136,7 @@ func TestThemesCanBeWalked(t *testing.T) {
 	}
 	require.Equal(t, []string{"dark", "light", "none", "auto"}, seen)
 	r = newExampleUI(t, 120, 40, plainEnv).keys("T")
-	require.Equal(t, "none", r.app.Theme.Variant, "NO_COLOR stands")
+	require.Equal(t, "none", r.app.Theme.Variant, "NO_COLOR still applies")
 }
 
 func TestChangesAreReadAtMostOncePerFrame(t *testing.T) {

@@ -19,7 +19,7 @@ func TestChangedToolsAreMarkedShownAndApproved(t *testing.T) {
 	})
 	r.refresh(registry.Pins)
 	require.Contains(t, r.line("● ready       github"), "3!")
-	require.Regexp(t, `2 Tools \d+ !2 `, r.screen(), "the tab tells of them wherever one is")
+	require.Regexp(t, `2 Tools \d+ !2 `, r.screen(), "the tab counts them")
 	r.keys("enter")
 	require.Contains(t, r.screen(), "hidden until approved. ")
 	r.keys("esc esc 2 / create_issue enter")

@@ -33,7 +33,7 @@ func TestEnterOnAServerThatFailedTellsWhatIsBroken(t *testing.T) {
 	require.NotContains(t, screen, "frame 20")
 
 	r.setState("slack", registry.ServerState{State: registry.StateReady, Transport: "stdio"})
-	require.NotContains(t, r.screen(), "Diagnosis", "it is not any more")
+	require.NotContains(t, r.screen(), "Diagnosis", "no longer shown")
 }
 
 func TestEnterOnOtherServersChecksNothing(t *testing.T) {

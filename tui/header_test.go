@@ -24,7 +24,7 @@ func TestAScreenThatJoinsADaemonAloneSaysWhatItJoined(t *testing.T) {
 	r.app.o.Daemon.TerminalGone = true
 	require.Contains(t, r.screen(), "from /dev/pts/3 (closed)")
 	r.clock.current = r.clock.current.Add(24 * time.Hour)
-	require.Contains(t, r.screen(), "running since 2026-11-20 "+since(r), "another day is told")
+	require.Contains(t, r.screen(), "running since 2026-11-20 "+since(r), "another day is shown")
 	r.app.o.Daemon.Terminal, r.app.o.Daemon.TerminalGone = "", false
 	require.NotContains(t, r.screen(), "from", "the daemon was started without a terminal")
 

@@ -53,7 +53,7 @@ func TestHelpIsSearched(t *testing.T) {
 	require.Empty(t, r.app.Dialogs)
 
 	r = newExampleUI(t, 120, 40, plainEnv).keys("?").typeText("/zzz")
-	require.Contains(t, r.screen(), "No matching keys.", "a slash is what one types from habit")
+	require.Contains(t, r.screen(), "No matching keys.", "users type a slash from habit")
 	r.keys("esc")
 	require.Contains(t, r.screen(), "Find", "esc must clear the filter")
 	require.Len(t, r.app.Dialogs, 1)

@@ -79,7 +79,7 @@ func TestARequestThatEndsOutOfSightStandsInTrafficOnce(t *testing.T) {
 			require.Contains(t, r.line("4 s"), "> 11:59:56")
 			r.keys(there[0]).pollInFlight().endCall(u).pollInFlight().pollInFlight().keys(there[1])
 			require.NotContains(t, r.screen(), "running")
-			require.Len(t, began.FindAllString(r.screen(), -1), 1, "it stands there once")
+			require.Len(t, began.FindAllString(r.screen(), -1), 1, "only once")
 			if what != "paused" { // the cursor left it
 				require.Contains(t, r.line("4.5 s"), "> 11:59:56", "under the cursor")
 			}
@@ -103,7 +103,7 @@ func TestARequestThatEndsWithoutARecordLeavesTraffic(t *testing.T) {
 	require.Contains(t, r.screen(), "running")
 	r.backend.underWay = nil
 	r.pollInFlight().pollInFlight().pollInFlight().pollInFlight()
-	require.NotContains(t, r.screen(), "running", "in sight, too")
+	require.NotContains(t, r.screen(), "running", "removed while visible, too")
 }
 
 func TestTheCursorStaysOnARequestThatIsCancelled(t *testing.T) {

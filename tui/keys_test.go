@@ -94,13 +94,13 @@ func TestEveryBindingIsExplained(t *testing.T) {
 			names[n] = b.ID
 		}
 		for _, k := range b.Keys {
-			require.NotEqual(t, "ctrl+z", k, "it would stop the process that serves")
+			require.NotEqual(t, "ctrl+z", k, "it would stop the daemon")
 		}
 	}
 	for _, inside := range []bool{false, true} {
 		r.app.Inside = inside
 		for _, id := range r.app.footer() {
-			require.NotEmpty(t, r.app.binding(id).Hint, "%s stands in the footer", id)
+			require.NotEmpty(t, r.app.binding(id).Hint, "%s is in the footer", id)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func TestEveryBindingIsHandledWhereItWorks(t *testing.T) {
 		}
 	}
 	for _, b := range newTestUI(t, 80, 24, "files").app.keys {
-		require.True(t, ran[b.ID], "%s could be run nowhere", b.ID)
+		require.True(t, ran[b.ID], "%s cannot be run anywhere", b.ID)
 	}
 }
 

@@ -103,7 +103,7 @@ func TestEscCancelsALogin(t *testing.T) {
 	require.Contains(t, r.screen(), "github: login cancelled")
 	close(r.backend.holds)
 	finish()
-	require.Contains(t, r.screen(), "github: login cancelled", "its end is no news")
+	require.Contains(t, r.screen(), "github: login cancelled", "its end is not reported")
 }
 
 // The user may log in with the command meanwhile.

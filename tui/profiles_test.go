@@ -61,9 +61,9 @@ func TestWhatIsFoundInsteadOfListedIsMarkedAndTurnedOff(t *testing.T) {
 	require.NotContains(t, r.line("github_delete_repo"), "search only")
 	r.keys("/ forecast enter")
 	require.Contains(t, r.line("listed  "), "said by search")
-	require.NotContains(t, r.screen(), "(search only)", "it is not off")
+	require.NotContains(t, r.screen(), "(search only)", "it is not disabled")
 	r.keys("x")
-	require.Contains(t, r.backend.acts, `switch "coding" false weather_forecast`, "it is there, and can be turned off")
+	require.Contains(t, r.backend.acts, `switch "coding" false weather_forecast`, "it exists and can be disabled")
 	require.Contains(t, r.line("│>"), "disabled")
 }
 

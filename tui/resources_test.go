@@ -91,7 +91,7 @@ func TestR2_02_AnUpdateMarksTheRowAndIsReadOnceWhereItIsLookedAt(t *testing.T) {
 	require.Contains(t, r.line("8443"), "▎", "changed lines are marked")
 	require.NotContains(t, r.line(`"name": "office"`), "▎")
 	require.NotContains(t, r.line("held by"), "▎", "only content is marked")
-	require.NotContains(t, r.line("> "), "Δ", "it is being looked at")
+	require.NotContains(t, r.line("> "), "Δ", "it is being viewed")
 	r.tick(time.Minute)
 	require.NotContains(t, r.line("8443"), "▎", "for a moment")
 	require.False(t, r.app.filtering || len(r.app.Dialogs) > 0, "nothing must take the focus")

@@ -46,7 +46,7 @@ func TestTheTabTellsOfChangesSinceLookedAt(t *testing.T) {
 	r.keys("1")
 	require.Contains(t, r.screen(), "[1 Servers 2 !1]")
 	r.setReady("files").keys("2")
-	require.Contains(t, r.screen(), "1 Servers 2 [", "it changed while it was looked at")
+	require.Contains(t, r.screen(), "1 Servers 2 [", "it changed while it was viewed")
 }
 
 func TestServersAreSortedByTrouble(t *testing.T) {
@@ -259,9 +259,9 @@ func TestTheDetailOfAServerTellsItsLastMinutes(t *testing.T) {
 	r.reg.Traffic().Append(registry.TrafficRecord{Time: r.clock.now(), Server: "files", Direction: registry.ToClient, Method: "notifications/progress", Status: registry.StatusNotification})
 	r.tick(500 * time.Millisecond).clock.advance(5 * time.Second)
 	r.keys("down")
-	require.Regexp(t, `requests +▁+.* 5 in 5 min`, r.screen(), "notifications are none")
+	require.Regexp(t, `requests +▁+.* 5 in 5 min`, r.screen(), "notifications do not count")
 	require.Regexp(t, `failed +▁+.* 1 `, r.screen())
-	require.Regexp(t, `took +▁+.* 10 ms on average`, r.screen(), "of those that were answered")
+	require.Regexp(t, `took +▁+.* 10 ms on average`, r.screen(), "of the answered ones")
 }
 
 func TestServersShowTheirStatesAndErrors(t *testing.T) {

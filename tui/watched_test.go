@@ -35,7 +35,7 @@ func TestWatchedListsWhoHoldsWhat(t *testing.T) {
 	require.Contains(t, a, "you, claude (2)")
 	require.Contains(t, a, " 3 ")
 	require.Contains(t, a, "1 min")
-	require.Contains(t, r.screen(), `on  you, claude (2), cur\x1b[2Jsor`, "all about the one under the cursor")
+	require.Contains(t, r.screen(), `on  you, claude (2), cur\x1b[2Jsor`, "everything about the selected one")
 	require.Contains(t, r.line("! files  file:///b.md "), `not allowed\x07`)
 	require.Contains(t, r.line("gh://x"), "30 clients")
 }

@@ -151,10 +151,10 @@ func TestMeaningsFindWhatWordsDoNot(t *testing.T) {
 	defer m.mu.Unlock()
 	for text, n := range m.asked {
 		require.LessOrEqual(t, len(text), 2<<10)
-		require.False(t, strings.HasPrefix(text, "hour") && len(text) > search.MaxText, "of a query, too, no more is sent than is looked for")
-		require.NotContains(t, text, "tells what this gateway has", "Goblin's own tools are nobody else's business")
+		require.False(t, strings.HasPrefix(text, "hour") && len(text) > search.MaxText, "a query is limited before it is sent")
+		require.NotContains(t, text, "tells what this gateway has", "Goblin's own tools are not sent")
 		if strings.Contains(text, ":") { // a tool, not a query
-			require.Equal(t, 1, n, "%s is not asked for again", text)
+			require.Equal(t, 1, n, "%s is not requested again", text)
 		}
 	}
 	require.Equal(t, map[string]bool{"Bearer secret": true}, m.tokens)
@@ -189,7 +189,7 @@ func TestWithoutMeaningsWordsCount(t *testing.T) {
 		require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""), name)
 		require.EqualValues(t, 1, failures.Load(), name)
 		require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""), name)
-		require.EqualValues(t, 1, failures.Load(), "%s: it is not asked again at once", name)
+		require.EqualValues(t, 1, failures.Load(), "%s: not requested again at once", name)
 	}
 	m, r := newFakeModel(t), catalog(t)
 	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
@@ -244,7 +244,7 @@ func TestWhatIsNoVectorOfEachToolIsNone(t *testing.T) {
 		require.Eventually(t, func() bool { return failures.Load() == 1 }, 20*time.Second, time.Millisecond, name)
 		require.Equal(t, []string{"clock_time_in"}, find("tell zone", ""), name)
 	}
-	require.Zero(t, astray.Load(), "a token does not follow where an answer leads")
+	require.Zero(t, astray.Load(), "a redirect does not receive the token")
 }
 
 // A server with more tools than the limit leaves vectors for the tools of others.

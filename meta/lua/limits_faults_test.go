@@ -116,6 +116,6 @@ func TestAnswersOnTheirWayToScriptsAreBounded(t *testing.T) {
 		t.Errorf("56 MiB of answers: %v", err)
 	}
 	if _, err := c.runner.Run(t.Context(), strings.Replace(largeScript(5), "notes.slow()", "", 1), newFakeGateway(t), c.limits); err != nil {
-		t.Errorf("the memory of runs that ended is not free: %v", err)
+		t.Errorf("the memory of finished runs is not free: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ func runFailing(ctx context.Context, t *testing.T, script string, l lua.Limits) 
 	res, err := runner.Run(ctx, script, newFakeGateway(t), l)
 	var e *lua.Error
 	if err != nil && !errors.As(err, &e) {
-		t.Fatalf("%T is no *lua.Error", err)
+		t.Fatalf("%T is not a *lua.Error", err)
 	}
 	return res, e
 }
@@ -200,7 +200,7 @@ func TestOutputLimit(t *testing.T) {
 		}
 	}
 	if _, e := runFailing(t.Context(), t, `for i = 1, 100 do result(("x"):rep(900)) end`, lua.Limits{Output: 1000}); e != nil {
-		t.Errorf("results that were replaced do not count: %v", e)
+		t.Errorf("replaced results do not count: %v", e)
 	}
 }
 

@@ -293,7 +293,7 @@ func TestPrintIsCollected(t *testing.T) {
 	}
 	res, err = run(t, newFakeGateway(t), `local t = {} t.t = t print(t, {print}, calculator)`)
 	if err != nil || strings.Count(res.Printed, "table: ") != 3 {
-		t.Fatalf("what cannot be JSON: %q, %v", res.Printed, err)
+		t.Fatalf("not JSON: %q, %v", res.Printed, err)
 	}
 }
 

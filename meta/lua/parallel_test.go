@@ -104,7 +104,7 @@ func FuzzScript(f *testing.F) {
 			Timeout: 2 * time.Second, Memory: 8 << 20, Output: 4 << 10, Calls: 20,
 		})
 		if res.JSON != nil && !json.Valid(res.JSON) {
-			t.Fatalf("no JSON: %q", res.JSON)
+			t.Fatalf("not JSON: %q", res.JSON)
 		}
 		var e *lua.Error
 		if err != nil && (!errors.As(err, &e) || e.Kind == "" || e.Message == "") {

@@ -165,7 +165,7 @@ func TestRequestsThatDoNotEndAreAbandoned(t *testing.T) {
 		t.Errorf("%+v, %v", res, err)
 	}
 	if len(h.progress) > 0 {
-		t.Errorf("it is told: %s", h.progress)
+		t.Errorf("progress was reported: %s", h.progress)
 	}
 	close(goOn)
 	r.Close()

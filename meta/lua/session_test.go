@@ -60,7 +60,7 @@ func FuzzProcess(f *testing.F) {
 		r.Close()
 		switch {
 		case s.result.JSON != nil && !json.Valid(s.result.JSON):
-			t.Fatalf("no JSON: %q", s.result.JSON)
+			t.Fatalf("not JSON: %q", s.result.JSON)
 		case s.outputLeft() < 0, failed != nil && int64(len(failed.Message)) > max(s.outputLeft(), worker.MaxMessage):
 			t.Fatal("too much")
 		}

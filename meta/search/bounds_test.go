@@ -109,7 +109,7 @@ func TestAListThatChangesAllTheTimeIsReadSlowly(t *testing.T) {
 			read++
 		}
 		for _, listed := range found {
-			require.Contains(t, listed, noun(round), "what is found is listed now")
+			require.Contains(t, listed, noun(round), "every result is listed")
 		}
 	}
 	require.LessOrEqual(t, read, 4)

@@ -372,7 +372,7 @@ func TestWordsThatToolsUse(t *testing.T) {
 	found, _ := find(t, x, search.Query{Text: "how many rows"})
 	require.Equal(t, "a_count_rows", found[0])
 	found, _ = find(t, x, search.Query{Text: "how many"})
-	require.Equal(t, "a_count_rows", found[0], "which counts, not what has many")
+	require.Equal(t, "a_count_rows", found[0], "counting matches better than the word many")
 	found, _ = find(t, x, search.Query{Text: "crimson", Server: registry.Local})
 	require.Equal(t, []string{"own"}, found)
 }

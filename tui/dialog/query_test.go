@@ -44,7 +44,7 @@ func TestAPathFindsWhatIsInJSON(t *testing.T) {
 	require.NoError(t, err)
 	found, n, err := dialog.FindInDocument(v, 20, "$[*].a")
 	require.NoError(t, err)
-	require.Equal(t, "[1,2]", string(found), "both, of a request and its response")
+	require.Equal(t, "[1,2]", string(found), "both a request and its response")
 	require.Equal(t, 2, n)
 	_, err = dialog.ReadDocument([]byte("no JSON"))
 	require.Error(t, err)

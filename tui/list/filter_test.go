@@ -264,8 +264,8 @@ func TestRankedTiesAndWhatIsTooMuchToScore(t *testing.T) {
 	q := list.Parse("~cfg", nil)
 	found, err := q.Match(t.Context(), ix, now)
 	require.NoError(t, err)
-	require.Len(t, found, n, "what is not scored is still found")
-	require.Equal(t, []int32{n - 2, n - 1, 0, 1, 2}, found[:5], "the closest are scored, wherever they are")
+	require.Len(t, found, n, "unscored rows are still found")
+	require.Equal(t, []int32{n - 2, n - 1, 0, 1, 2}, found[:5], "the closest are scored, in any position")
 	require.True(t, slices.IsSorted(found[2:]), "equal ones keep their order")
 }
 
@@ -330,7 +330,7 @@ func TestExcludesNamesTheTermThatNothingFits(t *testing.T) {
 	} {
 		require.Equal(t, want, list.Parse(query, fields()).ExcludingTerm(t.Context(), index(), now), "%s", query)
 	}
-	require.Empty(t, list.Parse("a", nil).ExcludingTerm(t.Context(), list.NewIndex(0, nil), now), "no rows, no culprit")
+	require.Empty(t, list.Parse("a", nil).ExcludingTerm(t.Context(), list.NewIndex(0, nil), now), "without rows there is no culprit")
 }
 
 func TestWordsSpellNamesByTheBeginningsOfTheirWords(t *testing.T) {
@@ -343,7 +343,7 @@ func TestWordsSpellNamesByTheBeginningsOfTheirWords(t *testing.T) {
 	require.True(t, list.SpellsName("gumu", "getUserMusic"))
 	require.True(t, list.SpellsName("übäp", "Über.Äpfel"))
 	require.False(t, list.SpellsName("nope", "notes/improve_note"))
-	require.True(t, list.SpellsName("notim", "not_note_improve"), "wherever it begins")
+	require.True(t, list.SpellsName("notim", "not_note_improve"), "at any position")
 }
 
 func TestLettersOfAWordAreInOnePartOfAText(t *testing.T) {

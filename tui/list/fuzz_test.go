@@ -37,7 +37,7 @@ func FuzzParse(f *testing.F) {
 		set := list.Set(text, "server", want)
 		require.Equal(t, want, list.Values(set, "server"), "%q", set)
 		require.Equal(t, list.Values(text, "mime"), list.Values(set, "mime"), "%q", set)
-		require.Equal(t, set, list.Set(set, "server", list.Values(set, "server")), "writing what is there changes nothing")
+		require.Equal(t, set, list.Set(set, "server", list.Values(set, "server")), "setting the same value changes nothing")
 
 		// Without the field, exactly the other terms remain.
 		others := list.Parse(list.Set(text, "server", nil), fields())
@@ -101,7 +101,7 @@ func FuzzSpans(f *testing.F) {
 			require.NotEmpty(t, spans, "%q found %q", text, in)
 		}
 		if len(strings.FieldsFunc(sanitized(text), unicode.IsSpace)) == 1 && positive && !strings.ContainsAny(text, `~":`) {
-			require.Equal(t, len(found) == 1, len(spans) > 0, "a word has spans where it is found")
+			require.Equal(t, len(found) == 1, len(spans) > 0, "a matched word has spans")
 		}
 	})
 }

@@ -39,7 +39,7 @@ func TestALineHoldsExactlyWhatItWasGivenAndDrawsItSafely(t *testing.T) {
 	require.Equal(t, hostileText, f.Value())
 	require.Equal(t, termtext.Line(hostileText), strings.TrimSuffix(ansi.Strip(f.View()), " "))
 	f.Update(keyMsg("X"))
-	require.Equal(t, hostileText+"X", f.Value(), "editing leaves the rest as it was")
+	require.Equal(t, hostileText+"X", f.Value(), "editing leaves the rest unchanged")
 	for _, k := range []string{"backspace", "backspace", "backspace", "backspace"} {
 		f.Update(keyMsg(k))
 	}
@@ -64,13 +64,13 @@ func TestPicturesOfSeveralAreOneCharacter(t *testing.T) {
 			f.Update(keyMsg("left"))
 			rows, _ := f.Draw(30, 1, true)
 			text := ansi.Strip(rows[0])
-			require.Contains(t, text, "a"+family+"b"+astronaut, "as it is seen elsewhere, with the cursor anywhere")
+			require.Contains(t, text, "a"+family+"b"+astronaut, "as shown elsewhere, at any cursor position")
 			require.Equal(t, 30, ansi.StringWidth(rows[0]))
 		}
 		f.Update(keyMsg("right"))
 		f.Update(keyMsg("right"))
 		f.Update(keyMsg("backspace"))
-		require.Equal(t, "ab"+astronaut, f.Value(), "taken out as one")
+		require.Equal(t, "ab"+astronaut, f.Value(), "removed as one")
 	}
 }
 
@@ -93,11 +93,11 @@ func TestWhatWouldTakeSecondsToEditIsShownAlone(t *testing.T) {
 	require.Equal(t, "a", f.Value())
 	f = area("a")
 	require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(marks), Paste: true}))
-	require.Equal(t, marks+"a", f.Value(), "what is pasted is there")
-	require.False(t, f.Update(keyMsg("X")), "and can be edited no more")
+	require.Equal(t, marks+"a", f.Value(), "the pasted text is complete")
+	require.False(t, f.Update(keyMsg("X")), "and no longer editable")
 	f = area("a")
 	require.True(t, f.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("x\r\ny\rz" + marks[:20]), Paste: true}))
-	require.Equal(t, "x\ny\nz"+marks[:20]+"a", f.Value(), "an area begins at its beginning, and line breaks are line breaks")
+	require.Equal(t, "x\ny\nz"+marks[:20]+"a", f.Value(), "an area starts at the top and keeps line breaks")
 }
 
 func TestACursorIsSeenWhereNothingButCharactersIsShown(t *testing.T) {

@@ -100,7 +100,7 @@ func TestEveryCharacterOfTheScreenIsInCommonFonts(t *testing.T) {
 		return nil
 	}))
 	for _, r := range common {
-		require.True(t, found[r], "%q is drawn nowhere any more", r)
+		require.True(t, found[r], "%q is no longer drawn", r)
 		require.Equal(t, 1, ansi.StringWidth(string(r)), "%q", r)
 	}
 	for _, frame := range New(Options{}).Spinner().Spinner.Frames {
@@ -110,9 +110,9 @@ func TestEveryCharacterOfTheScreenIsInCommonFonts(t *testing.T) {
 
 func TestSparksGrowWithTheirValues(t *testing.T) {
 	l, plain := New(Options{}), New(Options{ASCII: true})
-	require.Equal(t, "▁▂▅█", l.Spark([]float64{0, 0.001, 4, 7}), "a little is more than nothing")
+	require.Equal(t, "▁▂▅█", l.Spark([]float64{0, 0.001, 4, 7}), "a small value differs from zero")
 	require.Equal(t, "_.=#", plain.Spark([]float64{0, 0.001, 4, 7}))
-	require.Empty(t, l.Spark([]float64{0, 0}), "there is nothing to tell")
+	require.Empty(t, l.Spark([]float64{0, 0}), "nothing to show")
 	require.Empty(t, l.Spark(nil))
 }
 

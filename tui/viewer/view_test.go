@@ -171,7 +171,7 @@ func TestSearchMovesTheWindowFromMatchToMatch(t *testing.T) {
 	found(1, 4)
 	v.Bottom()
 	require.Equal(t, 1, v.Search("line 42"))
-	require.Contains(t, drawn(t, v, 20, 5)[1], "line 42", "above it, as nothing is found below")
+	require.Contains(t, drawn(t, v, 20, 5)[1], "line 42", "above it, because there is no match below")
 	require.Zero(t, v.Search("nothing like it"))
 	at, n := v.MatchIndex()
 	require.Equal(t, []int{0, 0}, []int{at, n})
@@ -200,7 +200,7 @@ func TestAChangedDocumentStaysAtTheSameText(t *testing.T) {
 	require.Equal(t, "line 30", top(v), "another width")
 
 	v.Show(text(strings.Repeat("other\n", 8), 20), true)
-	require.Equal(t, "other", top(v), "nothing of it is left")
+	require.Equal(t, "other", top(v), "nothing is left")
 
 	v.Show(text(numbers(1, 50), 20), false)
 	require.Equal(t, "line 1", top(v))
@@ -271,7 +271,7 @@ func TestChangedLinesHaveAMarkAtTheEdge(t *testing.T) {
 	d.Mark(nil)
 	v := NewView(plainLook())
 	v.Show(d, false)
-	require.Equal(t, "a\n", shot(t, v, 10, 1), "without an old one nothing is new")
+	require.Equal(t, "a\n", shot(t, v, 10, 1), "without an old one, nothing is new")
 }
 
 func big(unit string, size int) string { return strings.Repeat(unit, size/len(unit)+1)[:size] }

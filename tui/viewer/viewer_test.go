@@ -302,7 +302,7 @@ func TestMarkdownIsLaidOut(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := build(t, Options{Width: tt.width}, Section{Kind: Markdown, Text: tt.in})
 			require.Equal(t, tt.want, document(t, d))
-			require.Equal(t, strings.TrimRight(tt.in, "\n")+"\n", d.Plain(), "the source is what is copied")
+			require.Equal(t, strings.TrimRight(tt.in, "\n")+"\n", d.Plain(), "copying returns the source")
 		})
 	}
 }
@@ -429,7 +429,7 @@ func TestWhatIsTooLongIsCutAndSaysSo(t *testing.T) {
 			require.Contains(t, got, tt.note)
 			require.NotContains(t, got, "not JSON")
 			require.Less(t, len(got), 3000)
-			require.GreaterOrEqual(t, len(d.Plain()), max(len(tt.block.Text), len(tt.block.Data)), "what is copied is whole")
+			require.GreaterOrEqual(t, len(d.Plain()), max(len(tt.block.Text), len(tt.block.Data)), "the copied text is complete")
 		})
 	}
 }
@@ -458,7 +458,7 @@ func TestHostileTextIsMadeVisible(t *testing.T) {
 	}
 	v := NewView(plainLook())
 	v.Show(build(t, Options{Width: 40}, Section{Kind: Text, Text: "a" + strings.Repeat("\u0301", 10000)}), false)
-	require.Less(t, len(v.Lines(40, 1)[0]), 40*lookCluster, "no line grows without bound")
+	require.Less(t, len(v.Lines(40, 1)[0]), 40*lookCluster, "lines are limited")
 }
 
 func TestAPictureOfMorePicturesThanAnyNeedsIsReplaced(t *testing.T) {
@@ -493,7 +493,7 @@ func TestBuildEndsWithItsContext(t *testing.T) {
 	late := &lateContext{Context: context.Background()}
 	_, err = Build(late, plainLook(), []Section{{Kind: Text, Text: strings.Repeat("a\n", 10000)}}, Options{})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Less(t, late.asked, 5, "the loop went on")
+	require.Less(t, late.asked, 5, "the loop continued")
 }
 
 type lateContext struct {
@@ -584,7 +584,7 @@ func FuzzBuild(f *testing.F) {
 		}
 		for _, r := range d.Plain() {
 			if r != '\n' && r != '\t' && (r < ' ' || r == 0x202e) {
-				t.Fatalf("%U in what is copied", r)
+				t.Fatalf("%U in the copied text", r)
 			}
 		}
 	})
