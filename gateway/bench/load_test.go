@@ -17,7 +17,7 @@ func TestEveryPartOfALoadIsReported(t *testing.T) {
 		run  func(*load) error
 		rows []string
 	}{
-		{"beside a backend that is asked directly", func(l *load) error { return l.all("") }, []string{
+		{"beside a server that clients call directly", func(l *load) error { return l.all("") }, []string{
 			"100 B, 1 in flight, the least server", "1 MB, 64 in flight, the least server", "a server of an SDK", "from start to ready", "update",
 		}},
 		{"against another binary", func(l *load) error { return l.against(progs.goblin, "") }, []string{

@@ -481,8 +481,8 @@ func TestTheNextDaemonIsAskedForTheSubscriptionsThatWereWantedLast(t *testing.T)
 		sent, answered []string
 		wanted         bool
 	}{
-		"unsubscribed before the answer":           {sent: []string{"subscribe", "unsubscribe"}, answered: []string{"1", "2"}},
-		"subscribed anew before that was answered": {sent: []string{"unsubscribe", "subscribe"}, answered: []string{"2", "1"}, wanted: true},
+		"unsubscribed before the answer":     {sent: []string{"subscribe", "unsubscribe"}, answered: []string{"1", "2"}},
+		"subscribed again before the answer": {sent: []string{"unsubscribe", "subscribe"}, answered: []string{"2", "1"}, wanted: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

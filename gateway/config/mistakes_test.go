@@ -242,11 +242,11 @@ var mistakes = []mistake{
 		`goblin.yaml:1: "theme" in tui must be auto, dark, light or none, not "solarized"`, true,
 	},
 	{
-		"an action that there is not", "tui:\n  keys: {reloda: R}",
+		"an unknown action", "tui:\n  keys: {reloda: R}",
 		`goblin.yaml:2: unknown action "reloda" in tui.keys; did you mean "reload"?`, true,
 	},
 	{
-		"a key that there is not", "tui:\n  keys:\n    reload: [R, alt+x]",
+		"an unknown key name", "tui:\n  keys:\n    reload: [R, alt+x]",
 		`goblin.yaml:3: "reload" in tui.keys: "alt+x" uses Alt, which terminals send as Esc plus the key`, false,
 	},
 	{
@@ -262,7 +262,7 @@ var mistakes = []mistake{
 		`goblin.yaml:1: "fold" in tui.keys has the key "f5", which "sort" already uses in Servers, Tools, Prompts, Resources, Logs and Usage; choose another`, false,
 	},
 	{
-		"an action of forms that there is not", "tui:\n  keys: {form.submti: f5}",
+		"an unknown action of forms", "tui:\n  keys: {form.submti: f5}",
 		`goblin.yaml:2: unknown action "form.submti" in tui.keys; did you mean "form.submit"?`, false,
 	},
 	{

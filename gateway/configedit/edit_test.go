@@ -176,12 +176,12 @@ func TestChangesAtOnceAreAllMade(t *testing.T) {
 func TestAServerIsTurnedOffAndOn(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ file, on, off string }{
-		"YAML":                 {"c.yaml", "servers:\n  a:  # mine\n    # starts\n    command: x\n  b: {command: y}\n", "servers:\n  a:  # mine\n    # starts\n    disabled: true\n    command: x\n  b: {command: y}\n"},
-		"YAML in braces":       {"c.yaml", "servers:\n  a: {command: x} # mine\n", "servers:\n  a: {disabled: true, command: x} # mine\n"},
-		"a value that is told": {"c.yaml", "servers:\n  a:\n    command: x\n    disabled: false # for now\n", "servers:\n  a:\n    command: x\n    disabled: true # for now\n"},
-		"JSON":                 {"c.json", "{\"mcpServers\": {\n  \"a\": {\n    \"command\": \"x\"\n  }\n}}\n", "{\"mcpServers\": {\n  \"a\": {\n    \"disabled\": true,\n    \"command\": \"x\"\n  }\n}}\n"},
-		"JSON on a line":       {"c.json", `{"mcpServers":{"a":{"command":"x"}}}`, `{"mcpServers":{"a":{"disabled": true, "command":"x"}}}`},
-		"another client's key": {"c.json", `{"mcpServers":{"a":{"command":"x","enabled":true}}}`, `{"mcpServers":{"a":{"command":"x","enabled":false}}}`},
+		"YAML":                    {"c.yaml", "servers:\n  a:  # mine\n    # starts\n    command: x\n  b: {command: y}\n", "servers:\n  a:  # mine\n    # starts\n    disabled: true\n    command: x\n  b: {command: y}\n"},
+		"YAML in braces":          {"c.yaml", "servers:\n  a: {command: x} # mine\n", "servers:\n  a: {disabled: true, command: x} # mine\n"},
+		"a value that is printed": {"c.yaml", "servers:\n  a:\n    command: x\n    disabled: false # for now\n", "servers:\n  a:\n    command: x\n    disabled: true # for now\n"},
+		"JSON":                    {"c.json", "{\"mcpServers\": {\n  \"a\": {\n    \"command\": \"x\"\n  }\n}}\n", "{\"mcpServers\": {\n  \"a\": {\n    \"disabled\": true,\n    \"command\": \"x\"\n  }\n}}\n"},
+		"JSON on a line":          {"c.json", `{"mcpServers":{"a":{"command":"x"}}}`, `{"mcpServers":{"a":{"disabled": true, "command":"x"}}}`},
+		"another client's key":    {"c.json", `{"mcpServers":{"a":{"command":"x","enabled":true}}}`, `{"mcpServers":{"a":{"command":"x","enabled":false}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -81,7 +81,7 @@ func TestHandshakeRefusals(t *testing.T) {
 		"another protocol": {`{"goblin":9,"kind":"mcp","version":"v1"}` + "\n", "not 9"},
 		"unknown kind":     {`{"goblin":1,"kind":"disco","version":"v1"}` + "\n", `unknown kind of connection "disco"`},
 		"another version":  {`{"goblin":1,"kind":"mcp","version":"v2"}` + "\n", `version "v1", the caller "v2"`},
-		"no screen":        {`{"goblin":1,"kind":"screen","version":"v1"}` + "\n", "does not support screen connections"},
+		"no UI":            {`{"goblin":1,"kind":"screen","version":"v1"}` + "\n", "does not support screen connections"},
 		"endless":          {strings.Repeat("x", 20_000), "longer than 16384 bytes"},
 	}
 	for name, tt := range tests {
@@ -169,7 +169,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 func TestDialFindsNoDaemon(t *testing.T) {
 	tests := map[string]func(t *testing.T, p daemon.Endpoint){
 		"no socket": func(*testing.T, daemon.Endpoint) {},
-		"a socket that nobody listens on": func(t *testing.T, p daemon.Endpoint) {
+		"a socket without a listener": func(t *testing.T, p daemon.Endpoint) {
 			ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket, Net: "unix"})
 			require.NoError(t, err)
 			ln.SetUnlinkOnClose(false)
@@ -346,13 +346,13 @@ func TestLinger(t *testing.T) {
 			t.Fatal("the daemon lingers forever")
 		}
 	}
-	t.Run("ends when nobody comes", func(t *testing.T) {
+	t.Run("exits without connections", func(t *testing.T) {
 		p := place(t)
 		l, _ := serve(t, p, echoing, brief)
 		ended(t, l)
 		require.NoFileExists(t, p.Socket)
 	})
-	t.Run("ends after the last session, whatever is asked meanwhile", func(t *testing.T) {
+	t.Run("exits after the last session, regardless of control requests", func(t *testing.T) {
 		p := place(t)
 		l, _ := serve(t, p, echoing, brief)
 		one, err := daemon.Dial(context30s(t), p, daemon.KindMCP)

@@ -77,7 +77,7 @@ func TestContextEndsTheServer(t *testing.T) {
 
 type brokenPipe struct{}
 
-func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("nobody there") }
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("no reader") }
 
 func TestFailingOutputEndsTheServer(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestFailingOutputEndsTheServer(t *testing.T) {
 	require.NoError(t, err)
 	select {
 	case err := <-done:
-		require.ErrorContains(t, err, "nobody there")
+		require.ErrorContains(t, err, "no reader")
 	case <-time.After(patience):
 		t.Fatal("the server continued without an output")
 	}

@@ -63,7 +63,7 @@ func TestTheChecksOfThisMachine(t *testing.T) {
 		"all is well":          {func(*doctor.Machine) {}, "version", report.OK, "2", ""},
 		"mistakes in the file": {func(m *doctor.Machine) { m.ConfigError = "c.yaml:3: unknown key" }, "config", report.Broken, "c.yaml:3", "goblin validate"},
 		"an open folder":       {func(m *doctor.Machine) { m.EndpointErr = errors.New("the folder /x is open; run: chmod 700 /x") }, "runtime", report.Broken, "the folder /x is open", "run: chmod 700 /x"},
-		"a folder that is gone": {func(m *doctor.Machine) {
+		"a removed folder": {func(m *doctor.Machine) {
 			m.Endpoint.Dir = filepath.Join(m.Endpoint.Dir, "gone")
 		}, "runtime", report.Broken, "cannot write to", "permissions"},
 		"a daemon that hangs": {func(m *doctor.Machine) { m.StatusErr = errors.New("it does not answer; if it hangs, kill it") }, doctor.DaemonCheck, report.Broken, "it does not answer", "kill it"},
@@ -82,7 +82,7 @@ func TestTheChecksOfThisMachine(t *testing.T) {
 		"a file that is not understood": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "zed", Title: "Zed", File: "/z.json", Problem: "line 3: no comma"}}
 		}, "clients", report.Warning, "Zed: /z.json: line 3: no comma", "fix the file"},
-		"an entry of ours": {func(m *doctor.Machine) {
+		"an entry of Goblin": {func(m *doctor.Machine) {
 			m.Clients = []doctor.Client{{Name: "zed", Title: "Zed", Command: self}}
 		}, "clients", report.OK, "1 client can start this Goblin", ""},
 	} {

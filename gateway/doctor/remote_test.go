@@ -70,7 +70,7 @@ func TestTheChecksOfARemoteServerStopAtWhatIsBroken(t *testing.T) {
 		fix    string
 	}{
 		"no such host":     {at("http://no..such/mcp"), "dns", "no..such has no address", "fix the host"},
-		"nobody listens":   {at("http://127.0.0.1:1/mcp"), "connect", "connection refused", "port"},
+		"no listener":      {at("http://127.0.0.1:1/mcp"), "connect", "connection refused", "port"},
 		"no response":      {at("http://" + silent(t) + "/mcp"), "http", "no response", "https://"},
 		"a web page":       {serve(t, isWebPage), "http", "HTTP 200 OK: web page", "/mcp"},
 		"a wrong path":     {serve(t, http.NotFound), "http", "HTTP 404 Not Found", "fix the path"},

@@ -146,7 +146,7 @@ func (e *events) next() (data string, ok bool) {
 func (e *events) must() string {
 	e.t.Helper()
 	data, ok := e.next()
-	require.True(e.t, ok, "the stream has ended")
+	require.True(e.t, ok, "the stream is closed")
 	return data
 }
 
@@ -285,7 +285,7 @@ func TestHTTPAnswerBecomesAnEventStreamWhenSomethingGoesFirst(t *testing.T) {
 		}
 		require.Equal(t, `{"jsonrpc":"2.0","id":1,"result":{}}`, in.must())
 		_, ok := in.next()
-		require.False(t, ok, "the answer ends the stream")
+		require.False(t, ok, "the answer closes the stream")
 	}
 }
 

@@ -16,18 +16,18 @@ func TestRebindingReachesNoPrivateAddress(t *testing.T) {
 		named    []string // answers to lookups of the named host
 		refused  bool
 	}{
-		"public, names public":                     {[]string{public1}, 1, []string{public1}, false},
-		"public, names private":                    {[]string{public1}, 1, []string{private1}, true},
-		"public, named is private at second":       {[]string{public1}, 1, []string{private1, public1}, true},
-		"private, names private":                   {[]string{private1}, 1, []string{private2}, false},
-		"private, names public":                    {[]string{private1}, 1, []string{public1}, false},
-		"private first, then public":               {[]string{private1, public1}, 2, []string{private1}, true},
-		"public first, then private":               {[]string{public1, private1}, 1, []string{private1}, true},
-		"both, private first":                      {[]string{private1 + " " + public1}, 1, []string{private2}, false},
-		"both, private first, but nothing there":   {[]string{"127.0.0.9 " + public1}, 1, []string{private1}, true},
-		"not asked yet, public":                    {[]string{public1}, 0, []string{private1}, true},
-		"not asked yet, private":                   {[]string{private1}, 0, []string{private1}, false},
-		"not asked yet, private with nobody there": {[]string{"127.0.0.9"}, 0, []string{private1}, true},
+		"public, names public":                          {[]string{public1}, 1, []string{public1}, false},
+		"public, names private":                         {[]string{public1}, 1, []string{private1}, true},
+		"public, named is private at second":            {[]string{public1}, 1, []string{private1, public1}, true},
+		"private, names private":                        {[]string{private1}, 1, []string{private2}, false},
+		"private, names public":                         {[]string{private1}, 1, []string{public1}, false},
+		"private first, then public":                    {[]string{private1, public1}, 2, []string{private1}, true},
+		"public first, then private":                    {[]string{public1, private1}, 1, []string{private1}, true},
+		"both, private first":                           {[]string{private1 + " " + public1}, 1, []string{private2}, false},
+		"both, private first, but nothing there":        {[]string{"127.0.0.9 " + public1}, 1, []string{private1}, true},
+		"not asked yet, public":                         {[]string{public1}, 0, []string{private1}, true},
+		"not asked yet, private":                        {[]string{private1}, 0, []string{private1}, false},
+		"not connected yet, private without a listener": {[]string{"127.0.0.9"}, 0, []string{private1}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, private1, private2, public1)

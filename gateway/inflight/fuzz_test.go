@@ -26,7 +26,7 @@ func FuzzResultsLinkToTheirServer(f *testing.F) {
 	}
 	own := func(t *testing.T, uri string, text []byte) {
 		if uri != "" && !strings.HasPrefix(uri, "mcp://s/") {
-			t.Fatalf("%q stands in %s", uri, text)
+			t.Fatalf("%q is in %s", uri, text)
 		}
 	}
 	check := func(t *testing.T, l link, text []byte) {

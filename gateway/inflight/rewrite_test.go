@@ -57,7 +57,7 @@ var rewrites = []struct {
 	{"odd messages", `{"messages":"x"}`, `{"messages":"x"}`, rawjson.Result("prompts/get")},
 	{"odd data", `{"data":null}`, `{"data":null}`, rawjson.ErrorObject},
 	{
-		"members in doubt are left out",
+		"ambiguous members are omitted",
 		`{"content":[{"type":"resource_link","uri":"a:1","URI":"mcp://o/a:2"}],"Content":[]}`,
 		`{"content":[{"type":"resource_link","uri":"mcp://s/a:1"}]}`,
 		rawjson.Result("tools/call"),

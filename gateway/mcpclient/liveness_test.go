@@ -33,11 +33,11 @@ func TestARequestEndsWhenItsGatewayHangs(t *testing.T) {
 		alive []error // results of successive checks; then nil
 		ends  time.Duration
 	}{
-		"it lives":            {nil, 0},
-		"it was busy twice":   {[]error{hangs, hangs, nil, hangs, hangs}, 0},
-		"it hangs":            {[]error{hangs, hangs, hangs}, 30 * time.Second},
-		"it hangs later":      {[]error{nil, hangs, nil, hangs, hangs, hangs}, 60 * time.Second},
-		"nobody looks before": {[]error{hangs, hangs, hangs}, 25 * time.Second},
+		"it lives":          {nil, 0},
+		"it was busy twice": {[]error{hangs, hangs, nil, hangs, hangs}, 0},
+		"it hangs":          {[]error{hangs, hangs, hangs}, 30 * time.Second},
+		"it hangs later":    {[]error{nil, hangs, nil, hangs, hangs, hangs}, 60 * time.Second},
+		"no check before":   {[]error{hangs, hangs, hangs}, 25 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +52,7 @@ func TestARequestEndsWhenItsGatewayHangs(t *testing.T) {
 					return nil
 				}})
 				require.NoError(t, err)
-				if name == "nobody looks before" {
+				if name == "no check before" {
 					time.Sleep(time.Hour + 5*time.Second) // without requests
 					require.Zero(t, looks)
 				}

@@ -14,22 +14,22 @@ import (
 
 func TestModesAreSwitchedBack(t *testing.T) {
 	for name, c := range map[string]struct{ output, reset, again string }{
-		"nothing shown":       {"", "", ""},
-		"text only":           {"hi", "\x1b[m", ""},
-		"alternate screen":    {"\x1b[?1049h", "\x1b[m\x1b[?1049l", "\x1b[?1049h"},
-		"left again":          {"\x1b[?1049h\x1b[?1049l", "\x1b[m", ""},
-		"screen goes last":    {"\x1b[?1049h\x1b[?25l\x1b[?1002h", "\x1b[m\x1b[?1002l\x1b[?25h\x1b[?1049l", "\x1b[?1049h\x1b[?1002h\x1b[?25l"},
-		"several at once":     {"\x1b[?1002;1006;2004h", "\x1b[m\x1b[?1002l\x1b[?1006l\x1b[?2004l", "\x1b[?2004h\x1b[?1006h\x1b[?1002h"},
-		"not private":         {"\x1b[4h", "\x1b[m", ""},
-		"no mode of ours":     {"\x1b[?7777h", "\x1b[m", ""},
-		"intermediate byte":   {"\x1b[?1049$p", "\x1b[m", ""},
-		"in a title":          {"\x1b]0;x[?1049h\a", "\x1b[m", ""},
-		"escape ends a title": {"\x1b]0;x\x1b[?1049h", "\x1b[m\x1b[?1049l", "\x1b[?1049h"},
-		"cancelled":           {"\x1b[?1049\x18h", "\x1b[m", ""},
-		"full reset":          {"\x1b[?1049h\x1b[?25l\x1bc", "\x1b[m", ""},
-		"cut in a sequence":   {"\x1b[?1004h\x1b[38;5", "\x1b\\\x1b[m\x1b[?1004l", "\x1b[?1004h"},
-		"cut in a title":      {"\x1b]0;half", "\x1b\\\x1b[m", ""},
-		"endless parameters":  {"\x1b[?" + strings.Repeat("1;", 1000) + "1049h", "\x1b[m", ""},
+		"nothing shown":         {"", "", ""},
+		"text only":             {"hi", "\x1b[m", ""},
+		"alternate screen":      {"\x1b[?1049h", "\x1b[m\x1b[?1049l", "\x1b[?1049h"},
+		"left again":            {"\x1b[?1049h\x1b[?1049l", "\x1b[m", ""},
+		"screen goes last":      {"\x1b[?1049h\x1b[?25l\x1b[?1002h", "\x1b[m\x1b[?1002l\x1b[?25h\x1b[?1049l", "\x1b[?1049h\x1b[?1002h\x1b[?25l"},
+		"several at once":       {"\x1b[?1002;1006;2004h", "\x1b[m\x1b[?1002l\x1b[?1006l\x1b[?2004l", "\x1b[?2004h\x1b[?1006h\x1b[?1002h"},
+		"not private":           {"\x1b[4h", "\x1b[m", ""},
+		"an unrelated mode":     {"\x1b[?7777h", "\x1b[m", ""},
+		"intermediate byte":     {"\x1b[?1049$p", "\x1b[m", ""},
+		"in a title":            {"\x1b]0;x[?1049h\a", "\x1b[m", ""},
+		"escape closes a title": {"\x1b]0;x\x1b[?1049h", "\x1b[m\x1b[?1049l", "\x1b[?1049h"},
+		"cancelled":             {"\x1b[?1049\x18h", "\x1b[m", ""},
+		"full reset":            {"\x1b[?1049h\x1b[?25l\x1bc", "\x1b[m", ""},
+		"cut in a sequence":     {"\x1b[?1004h\x1b[38;5", "\x1b\\\x1b[m\x1b[?1004l", "\x1b[?1004h"},
+		"cut in a title":        {"\x1b]0;half", "\x1b\\\x1b[m", ""},
+		"endless parameters":    {"\x1b[?" + strings.Repeat("1;", 1000) + "1049h", "\x1b[m", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m remoteui.Modes

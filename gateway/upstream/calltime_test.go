@@ -17,7 +17,7 @@ func TestTheTimeOfACallRestsWhileItsServerAsksPeople(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string]bool{
 		"and the server answers afterwards": true,
-		"and goes on afterwards":            false,
+		"and continues afterwards":          false,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +74,7 @@ func TestHowLongAServerMayTakeToAnswer(t *testing.T) {
 		{"a tool: call_timeout", "tools/call", `{"name":"t"}`, 59 * s, 0, 0, ""},
 		{"a tool that takes longer", "tools/call", `{"name":"t"}`, 2 * time.Minute, 0, time.Minute, "within 1m (call_timeout)"},
 		{"progress extends it", "tools/call", `{"name":"t"}`, time.Hour, 59 * s, 0, ""},
-		{"nobody need ask for progress", "prompts/get", `{"name":"p"}`, 2 * time.Minute, 29 * s, 0, ""},
+		{"progress without a request for it", "prompts/get", `{"name":"p"}`, 2 * time.Minute, 29 * s, 0, ""},
 		{"nor is it asked for by other members", "resources/read", `{"uri":"x:1","_meta":{"k":1}}`, 2 * time.Minute, 29 * s, 0, ""},
 		{"it may be asked for", "resources/read", `{"uri":"x:1","_meta":{"progressToken":"mine"}}`, 2 * time.Minute, 29 * s, 0, ""},
 		{"progress that comes too late", "resources/read", `{"uri":"x:1"}`, 2 * time.Minute, 31 * s, 30 * s, "within 30s (timeout)"},

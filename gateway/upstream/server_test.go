@@ -106,11 +106,11 @@ func TestEntriesStayForTheGraceTimeAndComeBackWhole(t *testing.T) {
 func TestEntriesOfALostServerLeaveWhateverItsEndWas(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(r *rig){
-		"its unit ended":    func(r *rig) { _ = unitConn(r, "a"); r.CloseUnit("a") },
-		"it was restarted":  func(r *rig) { _ = r.Restart() },
-		"it crashed":        func(r *rig) { _, _ = r.call(r.up(), "crash") },
-		"it was turned off": func(r *rig) { r.SetEnabled(false); require.True(t, r.cat.hidden(), "at once") },
-		"it was turned off and on": func(r *rig) {
+		"its unit ended":   func(r *rig) { _ = unitConn(r, "a"); r.CloseUnit("a") },
+		"it was restarted": func(r *rig) { _ = r.Restart() },
+		"it crashed":       func(r *rig) { _, _ = r.call(r.up(), "crash") },
+		"it was disabled":  func(r *rig) { r.SetEnabled(false); require.True(t, r.cat.hidden(), "at once") },
+		"it was disabled and enabled": func(r *rig) {
 			r.SetEnabled(false)
 			r.SetEnabled(true)
 		},

@@ -20,7 +20,7 @@ var starters = map[string]string{
 	"gateway/remoteui":  "the user's pager and editor",
 	"gateway/secrets":   "the program of a ${cmd:} reference in the config",
 	"gateway/upstream":  "the command of a server in the config",
-	"gateway/childproc": "ps, which tells what servers use",
+	"gateway/childproc": "ps, to measure the servers' processes",
 	"meta/lua":          "Goblin itself, for a script",
 }
 

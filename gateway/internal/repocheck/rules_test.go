@@ -241,7 +241,7 @@ func methods(t *testing.T, dir, of string) (n int) {
 }
 
 //go:generate go test -run ^TestLayoutIsCurrent$ . -update
-var update = flag.Bool("update", false, "write the table of CONTRIBUTING.md anew")
+var update = flag.Bool("update", false, "update the table of CONTRIBUTING.md")
 
 const layoutBegins, layoutEnds = "<!-- Written by go generate ./gateway/internal/repocheck. -->\n", "<!-- End of the table. -->\n"
 

@@ -29,13 +29,13 @@ func TestTheTimeOfACall(t *testing.T) {
 	}{
 		{"ends with its limit", s, 10 * s, nil, s},
 		{"never ends without one", 0, 10 * s, []act{{s, extend}}, 0},
-		{"starts anew with each progress", s, 10 * s, []act{{s / 2, extend}, {s, extend}}, 2 * s},
+		{"restarts with each progress", s, 10 * s, []act{{s / 2, extend}, {s, extend}}, 2 * s},
 		{"is not made longer than the whole by progress", s, 2 * s, []act{{s / 2, extend}, {s, extend}, {3 * s / 2, extend}}, 2 * s},
-		{"rests while people are asked", s, 10 * s, []act{{s / 4, pause}, {5 * s, resume}}, 5*s + 3*s/4},
+		{"pauses during requests to the user", s, 10 * s, []act{{s / 4, pause}, {5 * s, resume}}, 5*s + 3*s/4},
 		{"rests until the last of them has answered", s, 10 * s, []act{{s / 4, pause}, {s / 2, pause}, {2 * s, resume}, {3 * s, resume}}, 3*s + 3*s/4},
-		{"goes on when the call is sent again", s, 10 * s, []act{{s / 4, again}, {s / 2, again}}, s},
-		{"goes on after what people took", s, 10 * s, []act{{s / 2, pause}, {5 * s, resume}, {5*s + s/4, again}}, 5*s + s/2},
-		{"goes on while others of its client are asked", s, 10 * s, []act{{s / 2, pause}, {2 * s, again}, {3 * s, resume}}, 3*s + s/2},
+		{"continues when the call is sent again", s, 10 * s, []act{{s / 4, again}, {s / 2, again}}, s},
+		{"continues after the user's answer", s, 10 * s, []act{{s / 2, pause}, {5 * s, resume}, {5*s + s/4, again}}, 5*s + s/2},
+		{"continues during requests of other calls", s, 10 * s, []act{{s / 2, pause}, {2 * s, again}, {3 * s, resume}}, 3*s + s/2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
