@@ -103,7 +103,7 @@ func TestTheJournalTellsWhatChanged(t *testing.T) {
 			[]string{"a: resources: 2 → 1 (+0 −1): −x:/1", "a: content dropped: 1, resources no longer listed"},
 		},
 		{
-			"asleep, which is no loss", func() { r.SetState("a", ServerState{State: StateSleeping}) },
+			"idle, without a loss", func() { r.SetState("a", ServerState{State: StateSleeping}) },
 			[]string{"a: ready → sleeping"},
 		},
 		{"awake", func() { r.SetState("a", ServerState{State: StateReady}) }, []string{"a: sleeping → ready"}},

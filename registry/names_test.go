@@ -65,7 +65,7 @@ func TestToolNames(t *testing.T) {
 				"my_api/x": tailed("my_api_x", "my_api", "x"), "my_api/y": tailed("my_api_y", "my_api", "y"),
 			},
 		},
-		{"what looks like a tail, where it is nobody's", "s tool x_0123abcd", map[string]string{"s/x_0123abcd": "s_x_0123abcd"}},
+		{"looks like a suffix, but has no owner", "s tool x_0123abcd", map[string]string{"s/x_0123abcd": "s_x_0123abcd"}},
 		{
 			"what looks like a tail, where it could be another's", "my tool y\nmy_db tool x_0123abcd",
 			map[string]string{"my/y": "my_y", "my_db/x_0123abcd": "my_db_x_0123abcd" + longTail("my_db", "x_0123abcd")},

@@ -117,7 +117,7 @@ func TestResolveResource(t *testing.T) {
 func TestResolutionOrder(t *testing.T) {
 	for _, c := range []struct{ behaviour, catalog, uri, want string }{
 		{"exact before template of another", "a template file:///{+path}\nb resource file:///x", "file:///x", "b file:///x"},
-		{"a server of that name wins", "database resource users/1\nother resource mcp://database/users/1", "mcp://database/users/1", "database users/1"},
+		{"a server with the name wins", "database resource users/1\nother resource mcp://database/users/1", "mcp://database/users/1", "database users/1"},
 		{
 			"even if it does not have it", "database\nother resource mcp://database/users/1", "mcp://database/users/1",
 			"RESOURCE_NOT_FOUND: Resource not found: mcp://database/users/1",

@@ -213,7 +213,7 @@ func TestReadsOfOneResourceAreNotSentTwiceAtATime(t *testing.T) {
 func TestAnAnswerIsGoneToInWhateverOrderItIsHeardOf(t *testing.T) {
 	t.Parallel()
 	for name, hear := range map[string]func(r *testUI, told tea.Msg){
-		"shown before it is told": func(r *testUI, told tea.Msg) {
+		"shown before it is reported": func(r *testUI, told tea.Msg) {
 			r.addAnswer("here it is").refresh(registry.AllChanges)
 			require.NotContains(r.t, r.screen(), "here it is")
 			r.send(told, 0)

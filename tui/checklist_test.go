@@ -34,7 +34,7 @@ func TestAChecklistIsAnsweredByKeys(t *testing.T) {
 	}{
 		"as it is":              {"\r", true, "files db", false},
 		"one left":              {" \r", true, "db", false},
-		"space goes on":         {"  \r", true, "", false},
+		"space continues":       {"  \r", true, "", false},
 		"down and up":           {"jjk \r", true, "files", false},
 		"the last":              {"G \r", true, "files db web", false},
 		"all, then none":        {"aa\r", true, "", false},

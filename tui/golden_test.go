@@ -19,7 +19,7 @@ import (
 	"goblin/tui/usage"
 )
 
-var update = flag.Bool("update", false, "write the golden screens anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 // golden compares a frame with a file of testdata.
 func golden(t *testing.T, name, got string) {

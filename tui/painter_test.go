@@ -45,7 +45,7 @@ func TestOnlyLinesThatChangedArePainted(t *testing.T) {
 		go func() { defer close(done); p.run(ctx) }()
 		p.show("one\ntwo", false)
 		synctest.Wait()
-		require.Empty(t, terminal.take(), "the alternate screen is not entered yet")
+		require.Empty(t, terminal.take(), "the alternate buffer is not active yet")
 
 		_, _ = out.Write([]byte(enterScreen))
 		_, _ = out.Write([]byte(home + "a frame of Bubble Tea"))

@@ -29,7 +29,7 @@ func TestAScreenOpensOnTheFirstServerThatFailed(t *testing.T) {
 		{"it needs a login", func(*testUI) {}, registry.StateNeedsLogin, true},
 		{"it is tried again", func(*testUI) {}, registry.StateRetrying, false},
 		{"the user has pressed something", func(r *testUI) { r.keys("j") }, registry.StateFailed, false},
-		{"the screen is not new", func(r *testUI) { r.clock.advance(time.Minute) }, registry.StateFailed, false},
+		{"the UI is not new", func(r *testUI) { r.clock.advance(time.Minute) }, registry.StateFailed, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			clock := &fakeClock{current: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
@@ -70,7 +70,7 @@ func TestTheCursorOfANewScreenIsOnWhatCanBeUsed(t *testing.T) {
 func TestTheCursorOfAListIsOnWhatCanBeUsedHoweverOneCameThere(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, keys, want string }{
-		{"nobody has pressed anything", "", "x:a"},
+		{"no key was pressed", "", "x:a"},
 		{"the way there", "1 4", "x:a"},
 		{"its own key", "4", "x:a"},
 		{"used", "4 j k", "goblin://servers"},

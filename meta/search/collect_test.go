@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var collect = flag.Bool("collect", false, "list the servers of testdata/servers.json anew, with npx")
+var collect = flag.Bool("collect", false, "update the servers of testdata/servers.json with npx")
 
 const maxDescription = 300 // maximum, in bytes
 

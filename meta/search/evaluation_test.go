@@ -239,7 +239,7 @@ func TestEvaluation(t *testing.T) {
 	for name, set := range map[string][]question{"own": questions(t), "sentences": sentences, "keywords": keywords} {
 		good, bad, helped := weak(t, x, set)
 		t.Logf("%s: of %d answers, %d good ones and %d others are weak; to %d of them the servers have it", name, len(set), good, bad, helped)
-		require.GreaterOrEqual(t, 2*bad, good, "those that are weak")
+		require.GreaterOrEqual(t, 2*bad, good, "weak answers")
 		require.False(t, name == "keywords" && good+bad > 0, "keywords fit")
 	}
 	require.Greater(t, f.recall1, 0.50)

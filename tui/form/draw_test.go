@@ -290,7 +290,7 @@ func TestCompletion(t *testing.T) {
 		require.Equal(t, "go", ask.Value)
 		require.Equal(t, map[string]string{"owner": "me"}, ask.Others)
 	})
-	t.Run("nobody asks once the field is left", func(t *testing.T) {
+	t.Run("no requests after leaving the field", func(t *testing.T) {
 		t.Parallel()
 		f := start()
 		cmd := typed(f, "'g'")
@@ -324,7 +324,7 @@ func TestCompletion(t *testing.T) {
 		args, _, _ = f.Values()
 		require.Equal(t, `{"owner":"go!"}`, string(args))
 	})
-	t.Run("Enter takes what is chosen, else goes on", func(t *testing.T) {
+	t.Run("Enter accepts the selection or continues", func(t *testing.T) {
 		t.Parallel()
 		f := offered("go", "gopher")
 		press(f, "down", "enter", "'!'")
@@ -335,14 +335,14 @@ func TestCompletion(t *testing.T) {
 		args, _, _ = f.Values()
 		require.Equal(t, `{"owner":"g","repo":"x"}`, string(args))
 	})
-	t.Run("Tab goes on when there is nothing to take", func(t *testing.T) {
+	t.Run("Tab continues without a suggestion", func(t *testing.T) {
 		t.Parallel()
 		f := offered("g")
 		press(f, "tab", "'x'")
 		args, _, _ := f.Values()
 		require.Equal(t, `{"owner":"g","repo":"x"}`, string(args))
 	})
-	t.Run("Tab leads past what nobody asked for, unless it is chosen", func(t *testing.T) {
+	t.Run("Tab skips a suggestion that is not selected", func(t *testing.T) {
 		t.Parallel()
 		for want, keys := range map[string][]string{
 			`{"repo":"x"}`:                  {"tab", "'x'"},

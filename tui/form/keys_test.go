@@ -83,7 +83,7 @@ func TestKeysMakeValues(t *testing.T) {
 		{"nothing typed sends nothing", two, nil, `{}`},
 		{"text, Tab and S-Tab", two, []string{"'one'", "tab", "'two'", "s-tab", "'!'"}, `{"a":"one!","b":"two"}`},
 		{"arrows walk too, and in a circle", two, []string{"down", "'two'", "up", "'one'", "up", "up", "up", "'!'"}, `{"a":"one","b":"two!"}`},
-		{"Enter goes on", two, []string{"'one'", "enter", "'two'"}, `{"a":"one","b":"two"}`},
+		{"Enter continues", two, []string{"'one'", "enter", "'two'"}, `{"a":"one","b":"two"}`},
 		{"a burst of runes that is called like a key is text", two, []string{"'end'", "'up'", "'enter'", "'tab'"}, `{"a":"endupentertab"}`},
 		{"a space in text", two, []string{"'x'", "space", "'y'"}, `{"a":"x y"}`},
 		{"pasted lines stay lines", two, []string{"paste:one\r\ntwo\nthree\n"}, `{"a":"one\ntwo\nthree\n"}`},
@@ -119,8 +119,8 @@ func TestKeysMakeValues(t *testing.T) {
 		{"one that is, with them", `"properties":{"o":{"type":"object","required":["n"],"properties":{"n":{"type":"string"},"d":{"type":"integer","default":1}}}}`, []string{"space", "down", "'x'"}, `{"o":{"n":"x","d":1}}`},
 		{"what was typed in it waits", `"properties":{"o":{"type":"object","properties":{"n":{"type":"string"}}}}`, []string{"space", "down", "'x'", "up", "space", "space"}, `{"o":{"n":"x"}}`},
 		{"a default opens it", `"properties":{"o":{"type":"object","default":{"n":"x","m":[1]},"properties":{"n":{"type":"string"}}}}`, nil, `{"o":{"n":"x","m":[1]}}`},
-		{"items put in, moved and taken out", `"properties":{"l":{"type":"array","items":{"type":"object","properties":{"n":{"type":"string"}}}}}`, []string{"space", "'a'", "c-n", "'b'", "c-n", "'c'", "s-up", "s-up", "s-up", "down", "down", "c-x"}, `{"l":[{"n":"c"},{"n":"a"}]}`},
-		{"all taken out", `"properties":{"l":{"type":"array","items":{"type":"object","properties":{"n":{"type":"string"}}}}}`, []string{"c-n", "c-x"}, `{}`},
+		{"items added, moved and removed", `"properties":{"l":{"type":"array","items":{"type":"object","properties":{"n":{"type":"string"}}}}}`, []string{"space", "'a'", "c-n", "'b'", "c-n", "'c'", "s-up", "s-up", "s-up", "down", "down", "c-x"}, `{"l":[{"n":"c"},{"n":"a"}]}`},
+		{"all removed", `"properties":{"l":{"type":"array","items":{"type":"object","properties":{"n":{"type":"string"}}}}}`, []string{"c-n", "c-x"}, `{}`},
 		{"lines of a list are moved", `"properties":{"l":{"type":"array","items":{"type":"integer"}}}`, []string{"'1'", "enter", "'2'", "enter", "'3'", "s-up", "s-up", "end", "'0'"}, `{"l":[30,1,2]}`},
 		{"lists in lists", `"properties":{"l":{"type":"array","items":{"type":"array","items":{"type":"integer"}}}}`, []string{"space", "'1'", "enter", "'2'", "c-n", "'3'"}, `{"l":[[1,2],[3]]}`},
 		{"a kind by its title", `"properties":{"s":{"oneOf":[{"type":"string","title":"Name"},{"type":"object","title":"Place","properties":{"x":{"type":"number"}}}]}}`, []string{"right", "right", "down", "'1.50'"}, `{"s":{"x":1.50}}`},
@@ -320,7 +320,7 @@ func TestPrefilledValues(t *testing.T) {
 func TestRawMode(t *testing.T) {
 	t.Parallel()
 	schema := objectSchema(`"required":["a"],"properties":{"a":{"type":"string"},"n":{"type":"integer"},"j":{"type":"object"}}`)
-	t.Run("nothing is lost on the way there and back, half-typed text included", func(t *testing.T) {
+	t.Run("switching modes keeps all values, even unfinished ones", func(t *testing.T) {
 		f := newForm(t, form.Spec{Schema: schema, Values: json.RawMessage(`{"extra":{"k":[1]}}`)})
 		press(f, "'x'", "tab", "'12x'", "tab", "'{\"p\": '", "c-e", "c-e", "'1}'", "s-tab", "backspace")
 		args, _, err := f.Values()

@@ -23,21 +23,21 @@ func TestWhatIsAskedForDecidesHowImagesAreDrawn(t *testing.T) {
 		facts images.TerminalReply
 		want  images.Protocol
 	}{
-		"nothing is known":             {"", nil, images.TerminalReply{}, images.None},
-		"a name alone is no answer":    {"", map[string]string{"TERM": "xterm-kitty", "TERM_PROGRAM": "iTerm.app"}, images.TerminalReply{}, images.None},
-		"kitty answers":                {"", map[string]string{"TERM": "xterm-kitty"}, all, images.Kitty},
-		"WezTerm":                      {"auto", map[string]string{"TERM_PROGRAM": "WezTerm"}, images.TerminalReply{Sixel: true}, images.ITerm},
-		"iTerm2 over SSH":              {"auto", map[string]string{"LC_TERMINAL": "iTerm2"}, images.TerminalReply{Sixel: true}, images.ITerm},
-		"sixel":                        {"auto", nil, images.TerminalReply{Sixel: true, CellWidth: 8, CellHeight: 16}, images.Sixel},
-		"sixel of unknown cells":       {"auto", nil, images.TerminalReply{Sixel: true}, images.None},
-		"in tmux":                      {"auto", map[string]string{"TMUX": "/tmp/x"}, all, images.None},
-		"in screen":                    {"auto", map[string]string{"TERM": "screen-256color"}, all, images.None},
-		"no colours":                   {"auto", map[string]string{"NO_COLOR": "1"}, all, images.None},
-		"half blocks":                  {"blocks", nil, all, images.None},
-		"off":                          {"off", nil, all, images.None},
-		"kitty whatever it says":       {"kitty", map[string]string{"TMUX": "/tmp/x"}, images.TerminalReply{}, images.Kitty},
-		"iTerm's whatever it says":     {"iterm", nil, images.TerminalReply{}, images.ITerm},
-		"sixel whatever it says of it": {"sixel", nil, images.TerminalReply{}, images.Sixel},
+		"nothing is known":              {"", nil, images.TerminalReply{}, images.None},
+		"a name alone is no answer":     {"", map[string]string{"TERM": "xterm-kitty", "TERM_PROGRAM": "iTerm.app"}, images.TerminalReply{}, images.None},
+		"kitty answers":                 {"", map[string]string{"TERM": "xterm-kitty"}, all, images.Kitty},
+		"WezTerm":                       {"auto", map[string]string{"TERM_PROGRAM": "WezTerm"}, images.TerminalReply{Sixel: true}, images.ITerm},
+		"iTerm2 over SSH":               {"auto", map[string]string{"LC_TERMINAL": "iTerm2"}, images.TerminalReply{Sixel: true}, images.ITerm},
+		"sixel":                         {"auto", nil, images.TerminalReply{Sixel: true, CellWidth: 8, CellHeight: 16}, images.Sixel},
+		"sixel of unknown cells":        {"auto", nil, images.TerminalReply{Sixel: true}, images.None},
+		"in tmux":                       {"auto", map[string]string{"TMUX": "/tmp/x"}, all, images.None},
+		"in screen":                     {"auto", map[string]string{"TERM": "screen-256color"}, all, images.None},
+		"no colours":                    {"auto", map[string]string{"NO_COLOR": "1"}, all, images.None},
+		"half blocks":                   {"blocks", nil, all, images.None},
+		"off":                           {"off", nil, all, images.None},
+		"kitty regardless of replies":   {"kitty", map[string]string{"TMUX": "/tmp/x"}, images.TerminalReply{}, images.Kitty},
+		"iTerm's regardless of replies": {"iterm", nil, images.TerminalReply{}, images.ITerm},
+		"sixel regardless of replies":   {"sixel", nil, images.TerminalReply{}, images.Sixel},
 	} {
 		require.Equal(t, c.want, images.ChooseProtocol(c.mode, func(k string) string { return c.env[k] }, c.facts), name)
 	}

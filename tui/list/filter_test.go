@@ -157,7 +157,7 @@ func TestGrammar(t *testing.T) {
 		{"bytes by 1024", "ms:>1.9MiB", "f"},
 		{"greater than something negative", "ms:>-1", "abcdf"},
 
-		{"a tilde takes characters in their order", "~cfgmain", "c"},
+		{"a tilde matches characters in order", "~cfgmain", "c"},
 		{"the best match first", "~conf", "cf"},
 		{"whatever their case", "~RDME", "ba"},
 		{"a tilde and words", "~rdme orders", "b"},
@@ -416,7 +416,7 @@ func TestFacets(t *testing.T) {
 	}{
 		{"into nothing", "", "server", []string{"a"}, "server:a"},
 		{"at the end", "conf -x", "server", []string{"a", "b"}, "conf -x server:a server:b"},
-		{"in the place of the first", "conf server:a x server:b y", "server", []string{"c"}, "conf server:c x y"},
+		{"replacing the first", "conf server:a x server:b y", "server", []string{"c"}, "conf server:c x y"},
 		{"none", "conf server:a x server:", "server", nil, "conf x"},
 		{"exclusions and others stay", "-server:a ~server:b mime:c", "server", []string{"d"}, "-server:a ~server:b mime:c server:d"},
 		{"the name in any case", "Server:a", "server", []string{"b"}, "server:b"},

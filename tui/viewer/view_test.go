@@ -214,7 +214,7 @@ func TestChangedJSONStaysAtTheSameNode(t *testing.T) {
 	for name, now := range map[string]string{
 		"it is another one now":                    `[[1],[2],{"b":1}` + list + `]`,
 		"there is another one more where it stood": `[[1],[9],[2],{"b":1}` + list + `]`,
-		"those before it are no nodes any more":    `[1,2,{"b":1}` + list + `]`,
+		"the previous ones are no longer nodes":    `[1,2,{"b":1}` + list + `]`,
 		"its list is in an object":                 `{"a":[[1],[2],{"b":1}` + list + `]}`,
 	} {
 		v := NewView(plainLook())

@@ -76,7 +76,7 @@ func TestBlocksBecomeScreens(t *testing.T) {
 		want   string
 	}{
 		{
-			"facts stand in a column and wrap below themselves",
+			"facts are in a column and wrap within it",
 			Options{Width: 25},
 			[]Section{{Title: "About", Kind: Fields, Fields: []Field{
 				{Label: "uri", Value: "file:///a"}, {Label: "empty"}, {Label: "about", Value: "some longer words\nand more", Prose: true},
@@ -89,7 +89,7 @@ func TestBlocksBecomeScreens(t *testing.T) {
 			`,
 		},
 		{
-			"a long value goes on below itself",
+			"a long value continues below itself",
 			Options{Width: 20},
 			[]Section{{Kind: Fields, Fields: []Field{{Label: "a", Value: "one two three four five six"}}}},
 			`
