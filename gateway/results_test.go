@@ -31,7 +31,6 @@ func readResult(t require.TestingT, result []byte) (c struct {
 	return c
 }
 
-// texts returns a result with texts.
 func texts(parts ...string) []byte {
 	var blocks []string
 	for _, p := range parts {

@@ -42,7 +42,6 @@ func newTools(t testing.TB, o meta.Options) *meta.Tools {
 	return m
 }
 
-// exampleLists has the lists of each example server.
 var exampleLists = map[string]map[registry.Kind][]string{
 	"files": {
 		registry.Tool: {
@@ -69,7 +68,6 @@ var exampleLists = map[string]map[registry.Kind][]string{
 
 var servers = []string{"files", "clock", "data-server"}
 
-// newExampleCatalog returns the catalog of the example servers.
 func newExampleCatalog(t testing.TB) *registry.Registry {
 	t.Helper()
 	r := registry.New(registry.Options{Servers: servers})
@@ -86,7 +84,6 @@ func newExampleCatalog(t testing.TB) *registry.Registry {
 	return r
 }
 
-// toolResult is the result of a tool.
 type toolResult struct {
 	Content []struct {
 		Type, Text string

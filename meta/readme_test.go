@@ -17,7 +17,6 @@ import (
 
 var block = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)\n```$")
 
-// answerExamples answers requests to the example servers.
 func answerExamples(_ context.Context, method string, params []byte) ([]byte, error) {
 	name := rawjson.GetString(params, "name")
 	answers := map[string]string{

@@ -13,7 +13,6 @@ import (
 	"goblin/registry"
 )
 
-// clientRequest is a request of a client.
 type clientRequest struct {
 	client any
 	in     *registry.Registry
@@ -54,7 +53,6 @@ func (b *blockedScripts) call(ctx context.Context, client any, script string) (s
 	return string(result), err
 }
 
-// run starts a script of a client.
 func (b *blockedScripts) run(client any) {
 	b.running.Go(func() {
 		result, err := b.call(context.Background(), client, `{"script":"return clock.time_in{}"}`)

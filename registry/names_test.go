@@ -198,7 +198,6 @@ func TestNamesAreThoseOfAFreshStartWhateverServersCameAndWent(t *testing.T) {
 	}
 }
 
-// add and remove add and remove a server.
 func add(r *Registry, server string) { r.SetServers(append(slices.Clone(r.order), server), nil) }
 
 func remove(r *Registry, server string) {

@@ -64,7 +64,6 @@ var (
 	}
 )
 
-// relist draws a server's list of a kind.
 func (w *twins) relist(t *rapid.T, server string, k Kind) {
 	nameList := rapid.SliceOfNDistinct(drawnNames[k], 0, 6, rapid.ID[string]).Draw(t, server+" "+listName(k))
 	if len(nameList) > 4 && k != Resource {

@@ -76,7 +76,6 @@ func BenchmarkFilterKey(b *testing.B) {
 	}
 }
 
-// BenchmarkView measures one frame.
 func BenchmarkView(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(fmt.Sprintf("%dx%d", s[0], s[1]), func(b *testing.B) {

@@ -32,7 +32,6 @@ func TestNoKeyMeansTwoThingsInOneDialog(t *testing.T) {
 	}
 }
 
-// Each dialog closes with its keys.
 func TestEveryKeyThatClosesADialogDoes(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]struct {

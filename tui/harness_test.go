@@ -98,7 +98,6 @@ func (b *fakeBackend) record(what string) error {
 	return b.fails
 }
 
-// Login returns the result set by the test.
 func (b *fakeBackend) Login(ctx context.Context, server string, show func(string), agree func(context.Context, string, string) bool, _ <-chan string) (string, error) {
 	if b.issuer != "" && !agree(ctx, b.issuer, b.issuerBefore) {
 		return "", b.record("declined " + b.issuer)
@@ -121,7 +120,6 @@ func (b *fakeBackend) SetEnabled(server string, on bool) error {
 	return b.record(fmt.Sprintf("enable %s %v", server, on))
 }
 
-// TryServer returns the result set by the test.
 func (b *fakeBackend) TryServer(context.Context, string, map[string]any) (string, error) {
 	b.tried++
 	return b.lacking, nil
@@ -146,7 +144,6 @@ func (b *fakeBackend) Approve(server string, tools []registry.UnapprovedTool) er
 	return b.record(what)
 }
 
-// Diagnose returns the result set by the test.
 func (b *fakeBackend) Diagnose(_ context.Context, server string) (report.Diagnosis, error) {
 	return b.finds, b.record("diagnose " + server)
 }
@@ -474,7 +471,6 @@ func (r *testUI) setReady(server string) *testUI {
 	return r.refresh(registry.Servers)
 }
 
-// setList sets a list of a server.
 func (r *testUI) setList(server string, kind registry.Kind, items ...string) *testUI {
 	r.t.Helper()
 	var raw [][]byte
@@ -537,7 +533,6 @@ func (r *testUI) clipboard() string {
 	return string(text)
 }
 
-// setState sets the state of a server.
 func (r *testUI) setState(server string, s registry.ServerState) *testUI {
 	r.reg.SetState(server, s)
 	return r.refresh(registry.Servers)
@@ -549,13 +544,11 @@ func (r *testUI) runCommand(line string) *testUI {
 	return r.keys(":").typeText(line).keys("enter")
 }
 
-// footer returns the last line of the frame.
 func (r *testUI) footer() string {
 	lines := strings.Split(r.screen(), "\n")
 	return lines[len(lines)-1]
 }
 
-// resize changes the size of the terminal.
 func (r *testUI) resize(w, h int) *testUI {
 	r.t.Helper()
 	r.send(tea.WindowSizeMsg{Width: w, Height: h}, 0)

@@ -41,7 +41,6 @@ func newPaintedUI(t *testing.T, mode string, env map[string]string, facts images
 	return s
 }
 
-// frame paints the current frame.
 func (s *paintedUI) frame() map[[2]int]string {
 	s.t.Helper()
 	s.screen() // checks the widths

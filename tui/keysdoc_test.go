@@ -16,7 +16,6 @@ type paneFields struct {
 	fields []list.Field
 }
 
-// filterFields returns the filter fields of the pane's lists.
 func filterFields(p pane.Pane) []paneFields {
 	if p, ok := p.(*pane.Logs); ok {
 		return []paneFields{{"Logs", p.TabList(pane.TabEvents).Rows().FilterFields()}, {"Traffic", p.TabList(pane.TabTraffic).Rows().FilterFields()}}

@@ -63,7 +63,6 @@ func newExampleUI(t testing.TB, w, h int, env map[string]string) *testUI {
 	return r
 }
 
-// setAnswer sets the result of a method.
 func (r *testUI) setAnswer(method, result string) {
 	r.backend.mu.Lock()
 	defer r.backend.mu.Unlock()
@@ -72,7 +71,6 @@ func (r *testUI) setAnswer(method, result string) {
 	}
 }
 
-// setError makes a method fail.
 func (r *testUI) setError(method, message string) {
 	r.backend.mu.Lock()
 	defer r.backend.mu.Unlock()

@@ -39,7 +39,6 @@ func (p peer) ask(b *testing.B, method, params string) []byte {
 	return answer
 }
 
-// fixture is a setup of a benchmark.
 type fixture struct{ *setup }
 
 func newFixture(b *testing.B, resources, servers int) fixture {

@@ -131,7 +131,6 @@ func (r *rig) read() string {
 	return strings.TrimSuffix(text, "\n")
 }
 
-// end waits for the bridge to return.
 func (r *rig) end() error {
 	r.t.Helper()
 	select {
@@ -151,7 +150,6 @@ type far struct {
 	r *bufio.Reader
 }
 
-// daemon waits for the bridge to connect.
 func (r *rig) daemon() *far {
 	r.t.Helper()
 	select {
@@ -217,7 +215,6 @@ var changed = []string{
 	`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`,
 }
 
-// open starts a session.
 func (r *rig) open() *far {
 	r.t.Helper()
 	h := r.daemon()

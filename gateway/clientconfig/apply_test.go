@@ -15,7 +15,6 @@ import (
 
 const twoServers = "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}, // mine\n    \"b\": {\"command\": \"y\"}\n  }\n}\n"
 
-// apply plans a change and applies it.
 func apply(t *testing.T, plan func() (*clientconfig.Change, error)) {
 	t.Helper()
 	ch, err := plan()

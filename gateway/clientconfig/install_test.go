@@ -16,12 +16,10 @@ import (
 	"goblin/gateway/clientconfig"
 )
 
-// goblin is a command of Goblin.
 const goblin = "/opt/goblin"
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// installed installs Goblin in a client's file.
 func installed(t require.TestingT, c *clientconfig.Client, m clientconfig.Machine, state string, took ...string) *clientconfig.Change {
 	ch, err := c.Install(m, state, goblin, []string{"stdio", "--config", "/c d.yaml"}, took)
 	require.NoError(t, err)

@@ -30,7 +30,6 @@ const (
 	kiroFile   = `{"mcpServers": {"files": {"command": "npx", "args": ["-y", "files", "--token", "hunter2hunter"]}, "db": {"command": "uvx", "args": ["db"], "env": {"DB_PASSWORD": "s3cret"}, "disabled": true}}}`
 )
 
-// configAt writes a config into a folder.
 func configAt(t *testing.T, dir, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, "goblin.yaml")

@@ -294,7 +294,6 @@ func TestAServerThatIsAddedAndTakenOutLeavesTheBytes(t *testing.T) {
 	})
 }
 
-// drawnConfig returns a random config with some servers.
 func drawnConfig(t *rapid.T) string {
 	pick := func(what string, from ...string) string { return rapid.SampledFrom(from).Draw(t, what) }
 	count := rapid.IntRange(1, 3).Draw(t, "servers")

@@ -128,7 +128,6 @@ func serve(t *testing.T, p daemon.Endpoint, h daemon.Handlers, set ...func(*daem
 	return l, end
 }
 
-// start starts a detached daemon and returns its pid.
 func start(t *testing.T, p daemon.Endpoint, mode string) error {
 	t.Helper()
 	return daemon.Start(context30s(t), p, os.Args[0], daemonArgs(t, p), daemonEnv(mode))

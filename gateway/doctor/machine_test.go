@@ -28,7 +28,6 @@ func place(t *testing.T, version string) daemon.Endpoint {
 	return p
 }
 
-// serveStatus serves a status at an endpoint.
 func serveStatus(t *testing.T, p daemon.Endpoint, status daemon.Status) {
 	t.Helper()
 	l, err := daemon.Listen(p)

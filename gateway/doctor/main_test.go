@@ -58,7 +58,6 @@ func examine(t *testing.T, s config.Server, change ...func(*doctor.Options)) rep
 	return doctor.Server(t.Context(), o, &o.Config.Servers[0])
 }
 
-// last returns the last check of a report.
 func last(t *testing.T, r report.Diagnosis) report.Check {
 	t.Helper()
 	require.NotEmpty(t, r.Checks)

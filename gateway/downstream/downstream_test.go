@@ -199,7 +199,6 @@ const initialize = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":
 	`"clientInfo":{"name":"tester","version":"1.2","title":"T","x":1},` +
 	`"capabilities":{"elicitation":{},"sampling":null,"roots":{"listChanged":false}}}}`
 
-// message is a decoded message.
 type message struct {
 	ID     json.RawMessage
 	Method string

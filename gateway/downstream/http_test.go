@@ -98,7 +98,6 @@ func body(t testing.TB, res *http.Response) string {
 	return strings.TrimSuffix(string(b), "\n")
 }
 
-// open starts a session.
 func (c *site) open(headers ...string) string {
 	c.t.Helper()
 	res := c.do("POST", "", initialize, headers...)

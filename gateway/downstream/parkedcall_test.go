@@ -25,7 +25,6 @@ func demanded(t *testing.T, m message) (inputs, state string) {
 	return string(rawjson.Get(m.Result, "inputRequests")), string(rawjson.Get(m.Result, "requestState"))
 }
 
-// refusal returns the message of an error answer.
 func refusal(t *testing.T, m message) string {
 	t.Helper()
 	require.NotNil(t, m.Error, "%.200s", m.Result)

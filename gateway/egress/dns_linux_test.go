@@ -67,7 +67,6 @@ func (n *names) next(name string) []string {
 	return strings.Fields(all[0])
 }
 
-// dial connects to the name server.
 func (n *names) dial(context.Context, string, string) (net.Conn, error) {
 	client, server := net.Pipe()
 	go func() {

@@ -46,7 +46,6 @@ func TestLocalServersNamePrivateAddresses(t *testing.T) {
 	require.Equal(t, 5, listening.count())
 }
 
-// listener counts connections.
 type listener struct {
 	port string
 	web  *httptest.Server

@@ -13,7 +13,6 @@ import (
 	"goblin/gateway/mcpregistry"
 )
 
-// entry parses an entry of a registry.
 func entry(t testing.TB, text string) mcpregistry.Entry {
 	t.Helper()
 	c := &mcpregistry.Entry{}

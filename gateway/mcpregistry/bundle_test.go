@@ -19,7 +19,6 @@ import (
 	"goblin/gateway/mcpregistry"
 )
 
-// file is a file of a bundle.
 type file struct {
 	name, text string
 	mode       os.FileMode // 0: 0644

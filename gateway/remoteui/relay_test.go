@@ -69,7 +69,6 @@ func interruptible(t *testing.T, f *os.File) *os.File {
 	return os.NewFile(uintptr(fd), "outer side")
 }
 
-// resize sets the size of the terminal.
 func (e *emulator) resize(w, h uint16) {
 	e.t.Helper()
 	raw, err := e.outr.SyscallConn()
@@ -161,7 +160,6 @@ func (s *shown) write(text string) {
 	s.expect(text)
 }
 
-// keys reads n bytes of keys.
 func (s *shown) keys(n int) string {
 	s.t.Helper()
 	buf := make([]byte, n)

@@ -16,7 +16,6 @@ import (
 	"goblin/registry/rawjson"
 )
 
-// user is a user of the UI.
 type user struct {
 	t *testing.T
 	*Client
@@ -70,7 +69,6 @@ func (u *user) seesNothing() {
 	require.Empty(u.t, u.got)
 }
 
-// asked waits for a request from a server.
 func (p *peer) asked() jsonrpc.Message {
 	p.t.Helper()
 	for {

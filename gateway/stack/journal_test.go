@@ -83,7 +83,6 @@ func (p *peer) ask(method, params string) jsonrpc.Message {
 	return p.answer()
 }
 
-// answer waits for the answer to a request.
 func (p *peer) answer() jsonrpc.Message {
 	p.t.Helper()
 	select {

@@ -193,10 +193,8 @@ func TestTasksOfOurOwnNeedNoRoom(t *testing.T) {
 	require.NoError(t, s.checkRoom(first.owner, "a"), "expired tasks are evicted")
 }
 
-// other is another connection.
 type other struct{ upstream.Conn }
 
-// recorder is a connection that records its calls.
 type recorder struct {
 	upstream.Conn
 	called chan string

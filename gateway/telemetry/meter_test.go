@@ -19,7 +19,6 @@ import (
 
 var noon = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// clock is a clock that tests set.
 type clock struct{ now time.Time }
 
 func (c *clock) read() time.Time { return c.now }

@@ -111,7 +111,6 @@ func fakeScript(t testing.TB, mode string) obj {
 	return script
 }
 
-// fails returns the actions that answer with an error.
 func fails(code int, message string) []obj {
 	return []obj{action("error", obj{"error": obj{"code": code, "message": message}})}
 }

@@ -173,7 +173,6 @@ func (h *handler) noted() []string {
 	return append([]string{}, h.notes...)
 }
 
-// rig is a server under test.
 type rig struct {
 	*Server
 	t   *testing.T
@@ -221,14 +220,12 @@ func newRig(t *testing.T, cfg config.Server, change func(*rig)) *rig {
 	return r
 }
 
-// startFake starts a test server in a mode.
 func startFake(t *testing.T, mode string, change func(*rig)) *rig {
 	t.Helper()
 	cfg, _ := fakeConfig(t, mode)
 	return start(t, cfg, change)
 }
 
-// until waits for a condition.
 func (r *rig) until(what string, cond func() bool) {
 	r.t.Helper()
 	waitFor(r.t, what, cond)

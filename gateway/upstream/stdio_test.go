@@ -405,7 +405,6 @@ func TestProgressExtendsTheTimeoutAndStopsWithTheAnswer(t *testing.T) {
 	r.until("stray progress", func() bool { return len(r.h.noted()) == 1 })
 }
 
-// text returns the text of a tool's result.
 func text(t *testing.T, result string) string {
 	t.Helper()
 	var r struct{ Content []struct{ Text string } }

@@ -122,7 +122,6 @@ func TestAUnitKeepsTheCatalogConnectionOverACrash(t *testing.T) {
 	require.Len(t, r.pids(), 2)
 }
 
-// count returns the number of elements equal to of.
 func count(all []string, of string) (n int) {
 	for _, s := range all {
 		if s == of {

@@ -162,7 +162,6 @@ func drawOff(t *rapid.T) (list []state.ToggleEntry) {
 	return list
 }
 
-// relist draws the lists of a server.
 func relist(t *rapid.T, r *registry.Registry, server string) {
 	for _, k := range drawnKinds {
 		member := map[registry.Kind]string{registry.Resource: "uri", registry.Template: "uriTemplate"}[k]
@@ -177,7 +176,6 @@ func relist(t *rapid.T, r *registry.Registry, server string) {
 	}
 }
 
-// lookup resolves a name of a kind.
 func lookup(s *registry.Snapshot, k registry.Kind, name string) (registry.Target, error) {
 	return map[registry.Kind]func(string) (registry.Target, error){
 		registry.Tool: s.ResolveTool, registry.Prompt: s.ResolvePrompt, registry.Resource: s.ResolveResource, registry.Template: s.ResolveTemplate,
@@ -267,7 +265,6 @@ func TestAViewIsTheWholeFilteredAndNamed(t *testing.T) {
 	})
 }
 
-// parsed returns the config of a text.
 func parsed(t *testing.T, text string) *config.Config {
 	t.Helper()
 	cfg, err := config.Parse("goblin.yaml", []byte(text), func(string) (string, bool) { return "", false })

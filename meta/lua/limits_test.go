@@ -36,7 +36,6 @@ var hostile = []namedScript{
 	{"caught", `local t = {} while true do pcall(function() for i = 1, 1e9 do t[#t + 1] = i end end) end`},
 }
 
-// namedScript is a script with a name.
 type namedScript struct{ name, script string }
 
 func TestMemoryLimit(t *testing.T) { memoryLimit(t, hostile) }

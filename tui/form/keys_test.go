@@ -58,7 +58,6 @@ func press(f *form.Form, keys ...string) form.Action {
 
 func plainLook() *theme.Theme { return theme.New(theme.Options{Theme: "none"}) }
 
-// newForm returns a form of a schema.
 func newForm(t testing.TB, s form.Spec) *form.Form {
 	t.Helper()
 	if s.Fields == nil && len(s.Schema) > 0 {

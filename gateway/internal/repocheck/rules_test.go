@@ -276,7 +276,6 @@ func TestLayoutIsCurrent(t *testing.T) {
 	require.True(t, current == string(text), "the table in CONTRIBUTING.md is stale; run go generate ./gateway/internal/repocheck")
 }
 
-// Paths in backticks in CONTRIBUTING.md exist.
 func TestContributingNamesFilesThatExist(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
 	require.NoError(t, err)
